@@ -8,13 +8,21 @@ ARGS    ?= --demo --release latest
 # that of without-v1, share the build cache.
 export GOFLAGS += -trimpath
 
+# Of the program and of its tests, so that both are compiled once. A flag -tags replaces
+# these, and names them too.
+TAGS = nomsgpack
+export GOFLAGS += -tags=$(TAGS)
+
+# make lint runs vet. The timeout is of a package, on a loaded machine.
+GOTEST = $(GO) test -vet=off -timeout 30m
+
 # A server that is named makes PostgreSQL's programs unnecessary.
 TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint format postgres remove-v1 without-v1 operations rules \
-	examples migrating contract baseline
+.PHONY: help build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint format postgres remove-v1 without-v1 operations rules \
+	examples migrating contract baseline generate goldens schema
 
 # The tests behind the build tag slow: their files, names and packages.
 SLOW_FILES    = $(shell grep -rl --include='*_test.go' '^//go:build slow$$' .)
@@ -30,22 +38,29 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/partnerapi
-	$(GO) build -tags nomsgpack -ldflags '-s -w -X main.version=$(VERSION)' -o bin/partnerapi ./cmd/partnerapi
+	$(GO) build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/partnerapi ./cmd/partnerapi
 
 run: $(RUN_SERVER) build ## serve a demonstration on its own database (ARGS='…' for other flags)
 	bin/partnerapi serve $(ARGS)
 
 test: $(TEST_SERVER) ## run the tests, on a real PostgreSQL, without those of test-slow
-	$(GO) test ./...
+	$(GOTEST) ./...
+
+# The tests of v2 with a subtest for each operation.
+MATRICES  = ErrorMatrix|CrossTenant|PartsOfOthers|OrderOfChecks|StatementsOfLists|StatementsOfReads|FilterMatrix
+
+test-fast: $(TEST_SERVER) ## run the tests of declarations and examples, or the matrices of one OPERATION (users.list)
+	$(if $(OPERATION),,$(GO) test ./v2/op ./docs)
+	$(GO) test ./v2 -run '$(if $(OPERATION),^Test($(MATRICES))$$/^$(subst .,\.,$(OPERATION))$$,^Test(Examples|CursorBindings|Ladder|PathOf|StatementsOfLists|StatementsOfReads)$$)'
 
 test-slow: $(TEST_SERVER) ## run the tests of kills, attacks, made-up data and query plans
-	$(GO) test -tags slow -parallel 4 -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
+	$(GOTEST) -tags '$(TAGS) slow' -parallel 4 -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
 
 test-scale: $(TEST_SERVER) ## run the tests that take long: a pair of servers that fails over again and again
-	$(GO) test -tags 'slow scale' -v -timeout 1h -run '^($(SCALE_TESTS))$$' $(SCALE_PACKAGES)
+	$(GOTEST) -tags '$(TAGS) slow scale' -v -timeout 1h -run '^($(SCALE_TESTS))$$' $(SCALE_PACKAGES)
 
 test-all: $(TEST_SERVER) ## run test and test-slow
-	$(GO) test -tags slow ./...
+	$(GOTEST) -tags '$(TAGS) slow' ./...
 
 # A month's end and a year's, a leap day, and the first minute of a month; in UTC.
 DATES     ?= 2027-01-31T23:58,2027-12-31T23:59,2028-02-29T12:00,2027-03-01T00:01
@@ -55,10 +70,10 @@ BUSY      ?= true
 test-dates: postgres ## run the tests of PACKAGES at DATES, without a resolver, all cores BUSY (Linux)
 	$(GO) mod download
 	$(GO) -C tools build -o out/dates ./dates
-	tools/out/dates -busy=$(BUSY) $(DATES) $(GO) test $(PACKAGES)
+	tools/out/dates -busy=$(BUSY) $(DATES) $(GOTEST) $(PACKAGES)
 
-race: $(TEST_SERVER) ## run all tests with the race detector
-	$(GO) test -tags slow -race ./...
+race: $(TEST_SERVER) ## run the tests with the race detector, without those of test-slow
+	$(GOTEST) -race ./...
 
 bench: postgres ## measure speed and memory, and print a table with ratios (BENCH=-help: what of it)
 	$(GO) -C tools/bench build -o ../out/bench .
@@ -82,8 +97,8 @@ test-nightly: ## run race, test-scale and test-dates, and fuzz for NIGHTLY_FUZZT
 
 lint: ## check formatting, vet and staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (make format):"; echo "$$unformatted"; exit 1; }
-	$(GO) vet -tags 'slow scale' ./...
-	$(GO) tool -modfile=tools/go.mod staticcheck -tags slow,scale ./...
+	$(GO) vet -tags '$(TAGS) slow scale' ./...
+	$(GO) tool -modfile=tools/go.mod staticcheck -tags $(TAGS),slow,scale ./...
 	cd tools/bench && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 
 format: ## format the code
@@ -93,14 +108,14 @@ postgres: ## get PostgreSQL's programs, where there are none
 	@db/embedded/fetch.sh
 
 # All that is version 1.
-OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/operate/parity.md docs/migrating* docs/v1*.go v2/v1*.go v2/testdata/v1* db/v1*.go db/move/v1*.go cmd/internal/v1cmd cmd/partnerapi/v1* \
+OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/operate/parity.md docs/migrating* docs/v1*.go v2/v1*.go v2/api/v1*.go v2/testdata/v1* db/v1*.go db/move/v1*.go cmd/internal/v1cmd cmd/partnerapi/v1* \
 	tools/bench/v1.go
 
 remove-v1: ## delete version 1, and add the migration that takes it out of databases
 	@last=$$(ls db/migrate/migrations | tail -n 1); next=$$(expr "$${last%%_*}" + 1); \
 	cp idmap/drop.sql "db/migrate/migrations/$$(printf '%05d' "$$next")_without_v1.sql" && rm -rf $(OF_V1)
 	@for file in *.md docs/*.md docs/*/*.md; do awk -f tools/without_v1.awk "$$file" >main.md.new && cat main.md.new >"$$file"; done; rm main.md.new
-	@grep -v v1cmd cmd/partnerapi/main.go >main.go.new && mv main.go.new cmd/partnerapi/main.go
+	@for file in $$(grep -rl --include='*.go' '// v1-line$$' .); do grep -v '// v1-line$$' "$$file" >main.go.new; cat main.go.new >"$$file"; gofmt -w "$$file"; done; rm main.go.new
 
 without-v1: postgres ## prove that v2 serves a used database, and passes its tests, without version 1
 	@GO='$(GO)' tools/without_v1.sh
@@ -110,14 +125,23 @@ rules: ## check docs/alerts.yml as promtool does, and run its tests where promto
 	@if command -v promtool >/dev/null; then promtool test rules docs/alerts_test.yml; fi
 
 operations: ## write docs/operations.md, docs/flags.md and the tables of guides from the declarations
-	$(GO) test ./cmd/partnerapi -run '^Test(Operations|Flags|Delta|Report)Table$$' -update
+	$(GOTEST) ./cmd/partnerapi -run '^Test(Operations|Flags|Delta|Report)Table$$' -update
 
 examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents, and of the guide to events, from the demonstration
-	$(GO) test ./v2 ./v1compat -run '^Test(Examples|EventCatalogue)$$' -update
+	$(GOTEST) ./v2 ./v1compat -run '^Test(Examples|EventCatalogue)$$' -update
+
+generate: $(TEST_SERVER) ## renew all that is generated, in a copy of the sources; where that fails, nothing is changed
+	@GO='$(GO)' tools/generate.sh schema examples goldens operations $(if $(wildcard v1compat),migrating)
+
+goldens: $(TEST_SERVER) ## write what cursors are bound to, and what the translators of v1 make
+	$(GO) test ./v2 $(wildcard ./v1compat) -run '^Test(CursorBindings|CursorBindingsOfV1|Golden)$$' -update
+
+schema: $(TEST_SERVER) ## write docs/schema.md from a migrated database
+	$(GO) test ./db/migrate -run '^TestSchemaDocument$$' -update
 
 migrating: $(TEST_SERVER) ## write docs/migrating.md and docs/migrating from the table of fields, its examples from the demonstration
-	$(GO) test ./v1compat -run '^TestMigrationGuide$$' -update
-	$(GO) test ./cmd/partnerapi -run '^TestGuides$$/^migrating$$' -update
+	$(GOTEST) ./v1compat -run '^TestMigrationGuide$$' -update
+	$(GOTEST) ./cmd/partnerapi -run '^TestGuides$$/^migrating$$' -update
 
 contract: postgres ## lint the OpenAPI documents, run programs with the clients made from them, and see the pages in Chromium
 	@GO='$(GO)' tools/contract.sh

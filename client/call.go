@@ -22,9 +22,8 @@ func Call[In, Out any](ctx context.Context, c *Client, o *op.Op[In, Out], in *In
 	return out, nil
 }
 
-// call calls an operation, from a cursor where that is not empty. in and out are pointers
-// to its input and its output.
-func (c *Client) call(ctx context.Context, o op.Operation, in any, cursor string, out any) error {
+// call calls an operation, from a cursor unless that is empty. in and out are pointers to its input and its output.
+func (c *Client) call(ctx context.Context, o op.Declaration, in any, cursor string, out any) error {
 	target, err := op.Target(o, in)
 	if err != nil {
 		return err
@@ -53,12 +52,11 @@ func (c *Client) call(ctx context.Context, o op.Operation, in any, cursor string
 	return nil
 }
 
-// Pages are the pages of a list, from the input's cursor on. An error is the last that
-// there is.
+// Pages yields the pages of a list, from the input's cursor on. An error ends it.
 func Pages[In, Item any](
 	ctx context.Context, c *Client, o *op.Op[In, op.Page[Item]], in *In,
 ) iter.Seq2[*op.Page[Item], error] {
-	return walk(ctx, c, o, in, func(p *op.Page[Item]) (string, error) {
+	return eachPage(ctx, c, o, in, func(p *op.Page[Item]) (string, error) {
 		if p.Page.NextCursor == nil {
 			return "", nil
 		}
@@ -66,7 +64,7 @@ func Pages[In, Item any](
 	})
 }
 
-// Items are the items of a list, of all of its pages.
+// Items yields the items of all pages of a list.
 func Items[In, Item any](
 	ctx context.Context, c *Client, o *op.Op[In, op.Page[Item]], in *In,
 ) iter.Seq2[Item, error] {
@@ -86,13 +84,12 @@ func Items[In, Item any](
 	}
 }
 
-// Feed are the pages of a feed, from the input's cursor on. Where nothing follows, it ends,
-// or asks again every so often if every is not 0. The feed goes on later after the
-// NextCursor of the last page.
+// Feed yields the pages of a feed, from the input's cursor on. At the end of the feed it stops, or polls again
+// after each interval of every if that is not 0. To continue later, start from the NextCursor of the last page.
 func Feed[In, Item any](
 	ctx context.Context, c *Client, o *op.Op[In, op.FeedPage[Item]], in *In, every time.Duration,
 ) iter.Seq2[*op.FeedPage[Item], error] {
-	return walk(ctx, c, o, in, func(p *op.FeedPage[Item]) (string, error) {
+	return eachPage(ctx, c, o, in, func(p *op.FeedPage[Item]) (string, error) {
 		switch {
 		case p.Page.NextCursor == "":
 			return "", errors.New("the answer is no page of a feed: it has no cursor")
@@ -105,9 +102,9 @@ func Feed[In, Item any](
 	})
 }
 
-// walk calls an operation for one page after another. next returns the cursor of the page
-// that follows, empty for none.
-func walk[In, Page any](
+// eachPage yields the pages of an operation's answers. next returns the cursor of the following page, empty for
+// none.
+func eachPage[In, Page any](
 	ctx context.Context, c *Client, o *op.Op[In, Page], in *In, next func(*Page) (string, error),
 ) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {

@@ -1,8 +1,6 @@
-// Package client calls a running service over HTTP with the operations that it declares:
-// their inputs and outputs are the arguments and the results. v2.New(nil, nil) declares
-// them.
+// Package client calls a running service over HTTP with the operations that package api
+// (v2/api) declares: their inputs and outputs are the arguments and the results.
 //
-//	api := v2.New(nil, nil)
 //	c, err := client.New(client.Config{URL: "https://api.example.com", Key: key})
 //	…
 //	for user, err := range client.Items(ctx, c, api.ListUsers, in) {
@@ -39,7 +37,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Config is how a service is called. Only URL is required.
+// Config configures a Client. Only URL is required.
 type Config struct {
 	// URL is the address of the service, without /v2.
 	URL string
@@ -48,7 +46,7 @@ type Config struct {
 	Timeout time.Duration
 	// MaxBody bounds the body of an answer, in bytes; 0 is 64 MiB.
 	MaxBody int64
-	// Tries is how often a request is sent at the most; 0 is 5.
+	// Tries is the maximum number of attempts per request; 0 means 5.
 	Tries int
 	// MaxWait bounds what a service may ask to wait for by Retry-After: beyond it the error
 	// is returned at once. 0 is two minutes, in which every rate limit by the minute has
@@ -69,7 +67,7 @@ func (c Config) String() string {
 	if c.Key != "" {
 		key = "a key"
 	}
-	return "a client of " + shown(c.URL) + " with " + key
+	return "a client of " + redactAddress(c.URL) + " with " + key
 }
 
 // Format writes String for every verb.
@@ -78,15 +76,15 @@ func (c Config) Format(to fmt.State, _ rune) { _, _ = io.WriteString(to, c.Strin
 // LogValue is String, for logs.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// shown is an address without what may be a password in it.
-func shown(address string) string {
+// redactAddress returns an address without a possible password.
+func redactAddress(address string) string {
 	if at := strings.LastIndex(address, "@"); at >= 0 {
 		return "…" + address[at:]
 	}
 	return address
 }
 
-// userAgent names this package to services.
+// userAgent identifies this package to services.
 var userAgent = "partnerapi-go/" + op.Latest.String()
 
 // Client calls a service. It is safe for concurrent use.
@@ -94,13 +92,13 @@ type Client struct {
 	config Config        // without the key
 	key    func() string // a function, so that fmt does not print what it returns
 	// base is the address, without a slash at its end, and at the same, parsed.
-	base string
-	at   *url.URL
-	http *http.Client
-	met  *atomic.Bool // the service has answered
+	base     string
+	address  *url.URL
+	http     *http.Client
+	answered *atomic.Bool // the service has answered
 }
 
-// New returns a client of the service at an address.
+// New returns a client of the service at c.URL.
 func New(c Config) (*Client, error) {
 	at, err := parse(c.URL)
 	if err != nil {
@@ -117,7 +115,7 @@ func New(c Config) (*Client, error) {
 	key := c.Key
 	c.Key = ""
 	return &Client{
-		config: c, key: func() string { return key }, base: strings.TrimRight(c.URL, "/"), at: at, met: new(atomic.Bool),
+		config: c, key: func() string { return key }, base: strings.TrimRight(c.URL, "/"), address: at, answered: new(atomic.Bool),
 		http: &http.Client{
 			Transport: c.Transport, Timeout: cmp.Or(c.Timeout, 30*time.Second),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -125,15 +123,15 @@ func New(c Config) (*Client, error) {
 	}, nil
 }
 
-// parse reads the address of a service.
+// parse parses the address of a service.
 func parse(address string) (*url.URL, error) {
 	at, err := url.Parse(address)
 	switch {
 	case err != nil, at.Scheme != "http" && at.Scheme != "https", at.Host == "", at.RawQuery != "", at.Fragment != "",
 		slices.Contains([]string{"v1", "v2"}, path.Base(at.Path)):
-		return nil, fmt.Errorf("%q is no address of a service: give one such as https://api.example.com, without /v1 or /v2", shown(address))
+		return nil, fmt.Errorf("%q is no address of a service: give one such as https://api.example.com, without /v1 or /v2", redactAddress(address))
 	case at.User != nil:
-		return nil, fmt.Errorf("the address %q names a user, which is not sent: give one such as https://api.example.com", shown(address))
+		return nil, fmt.Errorf("the address %q names a user, which is not sent: give one such as https://api.example.com", redactAddress(address))
 	}
 	return at, nil
 }
@@ -141,22 +139,21 @@ func parse(address string) (*url.URL, error) {
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// HTTP returns what requests of other protocols can be made with: it sends the key, to
-// this service alone, and follows no redirect. Its requests have no bound of time.
+// HTTP returns an HTTP client for other protocols of the service: it sends the key, to this service only, follows
+// no redirect and has no timeout.
 func (c *Client) HTTP() *http.Client {
-	return &http.Client{Transport: keyed{c}, CheckRedirect: refuse}
+	return &http.Client{Transport: keyTransport{c}, CheckRedirect: rejectRedirect}
 }
 
-// keyed sends requests with the key.
-type keyed struct{ *Client }
+// keyTransport adds the key to requests.
+type keyTransport struct{ *Client }
 
-// RoundTrip sends a request.
-func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != k.at.Scheme || r.URL.Host != k.at.Host {
+func (k keyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != k.address.Scheme || r.URL.Host != k.address.Host {
 		if r.Body != nil {
 			_ = r.Body.Close() // as every RoundTripper has to
 		}
-		return nil, fmt.Errorf("the key is for %s alone, not for %s", k.at.Host, r.URL.Host)
+		return nil, fmt.Errorf("the key is for %s alone, not for %s", k.address.Host, r.URL.Host)
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("X-API-Key", k.key())
@@ -164,12 +161,13 @@ func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return k.config.Transport.RoundTrip(r)
 }
 
-func refuse(r *http.Request, via []*http.Request) error {
-	return errors.New(via[0].URL.Host + notFollowed(r.URL.String()))
+// rejectRedirect refuses to follow a redirect, and names its target.
+func rejectRedirect(r *http.Request, via []*http.Request) error {
+	return errors.New(via[0].URL.Host + redirectText(r.URL.String()))
 }
 
-// notFollowed says of an address where it redirects to.
-func notFollowed(to string) string {
+// redirectText describes where an address redirects to.
+func redirectText(to string) string {
 	return " redirects to " + to + ", which is not followed: give the address of the service itself"
 }
 
@@ -185,15 +183,15 @@ type Request struct {
 	NoKey bool
 }
 
-// Answer is what a request was answered.
+// Answer is the response to a request.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Send sends a request once. An error is that there is no answer, or not all of one; the
-// answer is then what there is of it.
+// Send sends a request once. An error means that the response is missing or incomplete; the Answer then has what
+// arrived.
 func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	out, err := c.request(ctx, r)
 	if err != nil {
@@ -204,7 +202,7 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	c.met.Store(true)
+	c.answered.Store(true)
 	a := &Answer{Status: response.StatusCode, Header: response.Header}
 	a.Body, err = io.ReadAll(io.LimitReader(response.Body, c.config.MaxBody+1))
 	if err == nil && int64(len(a.Body)) > c.config.MaxBody {
@@ -216,7 +214,7 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	return a, nil
 }
 
-// request makes what is sent. An error shows no key.
+// request returns the HTTP request. Its errors never show the key.
 func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
 	if !strings.HasPrefix(r.Path, "/") {
 		return nil, fmt.Errorf("%q is no path: it begins with a slash", r.Path)
@@ -245,14 +243,12 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 	return out, nil
 }
 
-// unsendable is that a request cannot be sent as it is, at whatever time.
+// unsendable marks a request that cannot be sent, however often it is tried.
 type unsendable struct{ error }
 
-// Unwrap is the reason.
 func (e unsendable) Unwrap() error { return e.error }
 
-// tooLarge is that an answer is over the bound.
+// tooLarge is the error of a response above the size limit.
 type tooLarge struct{ most int64 }
 
-// Error names the bound.
 func (e tooLarge) Error() string { return fmt.Sprintf("it is over %d bytes", e.most) }

@@ -25,7 +25,7 @@ import (
 	"partnerapi/client"
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
@@ -95,9 +95,9 @@ func TestAnswerIsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := &v2.CreateClient{}
+	in := &api.CreateClientInput{}
 	in.Body.Name = "Northwind"
-	made, err := client.Call(t.Context(), c, h.API.CreateClient, in)
+	made, err := client.Call(t.Context(), c, api.CreateClient, in)
 	if err != nil || made.Name != "Northwind" {
 		t.Fatalf("%+v, %v", made, err)
 	}
@@ -109,11 +109,11 @@ func TestAnswerIsLost(t *testing.T) {
 	}
 
 	in.Body.Name, keys = "Southwind", []string{"", ""}
-	if _, err := client.Call(client.WithIdempotencyKey(t.Context(), "order-1"), c, h.API.CreateClient, in); err != nil || keys[2] != "order-1" {
+	if _, err := client.Call(client.WithIdempotencyKey(t.Context(), "order-1"), c, api.CreateClient, in); err != nil || keys[2] != "order-1" {
 		t.Errorf("%v: %v", keys, err)
 	}
 	in.Body.Name = "Other"
-	if _, err := client.Call(client.WithIdempotencyKey(t.Context(), "order-1"), c, h.API.CreateClient, in); !domain.IsCode(err, domain.Conflict) {
+	if _, err := client.Call(client.WithIdempotencyKey(t.Context(), "order-1"), c, api.CreateClient, in); !domain.IsCode(err, domain.Conflict) {
 		t.Error(err)
 	}
 }
@@ -130,25 +130,25 @@ func TestService(t *testing.T) {
 	h.Publish()
 	c := h.Caller(tenant.Key)
 
-	list := &v2.ListClients{}
+	list := &api.ListClientsInput{}
 	list.Query.Limit = 2
 	var listed []string
-	for of, err := range client.Items(t.Context(), c, h.API.ListClients, list) {
+	for of, err := range client.Items(t.Context(), c, api.ListClients, list) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		listed = append(listed, of.Name)
 	}
-	feed := &v2.ListEvents{}
-	feed.Query.Limit, feed.Query.Types = 2, v2.EnumList[domain.EventType]{domain.ClientCreated}
+	feed := &api.ListEventsInput{}
+	feed.Query.Limit, feed.Query.Types = 2, api.EnumList[domain.EventType]{domain.ClientCreated}
 	shown := string(h.Get("/v2/events?types=client.created", tenant.Key).Want(http.StatusOK).Body)
 	var followed []string
-	for page, err := range client.Feed(t.Context(), c, h.API.ListEvents, feed, 0) {
+	for page, err := range client.Feed(t.Context(), c, api.ListEvents, feed, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, event := range page.Data {
-			var of v2.Client
+			var of api.Client
 			text, err := json.Marshal(event)
 			if err != nil || event.Data.Into(&of) != nil || !strings.Contains(shown, string(text)) {
 				t.Errorf("%s, %v is not in %s", text, err, shown)
@@ -326,7 +326,7 @@ func TestStops(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return nil
 	})
-	if _, err := client.Call(ctx, c, v2.New(nil, nil).GetPartner, &v2.GetPartner{}); err == nil || asked != 1 {
+	if _, err := client.Call(ctx, c, api.GetPartner, &api.GetPartnerInput{}); err == nil || asked != 1 {
 		t.Errorf("%d requests, %v", asked, err)
 	}
 }
@@ -346,10 +346,10 @@ func TestPages(t *testing.T) {
 		fmt.Fprintf(w, `{"data":[{"name":"a%d"},{"name":"b%d"}],"page":{"next_cursor":"c+%d","has_more":true}}`, n, n, n)
 		return nil
 	})
-	in := &v2.ListClients{}
+	in := &api.ListClientsInput{}
 	in.Query.Q, in.Query.Cursor = "x&y", "c0"
 	var seen []string
-	for item, err := range client.Items(t.Context(), c, v2.New(nil, nil).ListClients, in) {
+	for item, err := range client.Items(t.Context(), c, api.ListClients, in) {
 		seen = append(seen, item.Name)
 		if err != nil {
 			seen = append(seen, err.Error())
@@ -363,7 +363,7 @@ func TestPages(t *testing.T) {
 	}
 
 	asked = nil
-	for range client.Items(t.Context(), c, v2.New(nil, nil).ListClients, in) {
+	for range client.Items(t.Context(), c, api.ListClients, in) {
 		if len(asked) == 2 {
 			break
 		}
@@ -387,7 +387,7 @@ func TestFeed(t *testing.T) {
 		return nil
 	})
 	follow := func(every time.Duration) (cursors []string, last error) {
-		for page, err := range client.Feed(t.Context(), c, v2.New(nil, nil).ListEvents, &v2.ListEvents{}, every) {
+		for page, err := range client.Feed(t.Context(), c, api.ListEvents, &api.ListEventsInput{}, every) {
 			if last = err; err == nil {
 				cursors = append(cursors, page.Page.NextCursor)
 			}
@@ -427,7 +427,7 @@ func TestBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(c.Close)
-		_, err = client.Call(t.Context(), c, v2.New(nil, nil).GetPartner, &v2.GetPartner{})
+		_, err = client.Call(t.Context(), c, api.GetPartner, &api.GetPartnerInput{})
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%d: %v", most, err)
 		}
@@ -440,11 +440,11 @@ func TestBounds(t *testing.T) {
 		fmt.Fprint(w, "<html>")
 		return nil
 	})
-	_, err := client.Call(t.Context(), c, v2.New(nil, nil).GetPartner, &v2.GetPartner{})
+	_, err := client.Call(t.Context(), c, api.GetPartner, &api.GetPartnerInput{})
 	if err == nil || !strings.Contains(err.Error(), "not its output") || asked != 4 {
 		t.Errorf("asked %d times: %v", asked, err)
 	}
-	if _, err := client.Call(t.Context(), c, v2.New(nil, nil).GetClient, &v2.GetClient{}); err == nil || asked != 4 {
+	if _, err := client.Call(t.Context(), c, api.GetClient, &api.GetClientInput{}); err == nil || asked != 4 {
 		t.Errorf("a client that is not named: asked %d times: %v", asked, err)
 	}
 }

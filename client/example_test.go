@@ -12,7 +12,7 @@ import (
 
 	"partnerapi/client"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi"
 )
@@ -21,13 +21,13 @@ import (
 // of a list with none.
 func sandbox() *httptest.Server {
 	mux := http.NewServeMux()
-	for _, o := range v2.New(nil, nil).Set.All() {
+	for _, o := range api.Operations {
 		mux.HandleFunc(o.Meta().Method+" /v2"+op.Braced(o.Meta().Path), func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Has("cursor") {
 				fmt.Fprint(w, `{"data":[],"page":{"next_cursor":null,"has_more":false}}`)
 				return
 			}
-			text, _ := fs.ReadFile(v2.Examples, o.Meta().ID+".json")
+			text, _ := fs.ReadFile(api.Examples, o.Meta().ID+".json")
 			var example openapi.Example
 			_ = json.Unmarshal(text, &example)
 			w.WriteHeader(example.Status)
@@ -46,12 +46,11 @@ func ExampleCall() {
 		panic(err)
 	}
 	defer c.Close()
-	api, ctx := v2.New(nil, nil), context.Background()
 
-	in := &v2.CreateUser{}
+	in := &api.CreateUserInput{}
 	in.Path.ClientID, _ = domain.ParseID[domain.ClientKind]("cli_01happrbtrefw90048ft35y9rf")
 	in.Body.Email, in.Body.FirstName = "maria.keller@example.com", "Maria"
-	user, err := client.Call(ctx, c, api.CreateUser, in)
+	user, err := client.Call(context.Background(), c, api.CreateUser, in)
 	if err != nil {
 		panic(err)
 	}
@@ -66,11 +65,11 @@ func ExampleCall_patch() {
 	c, _ := client.New(client.Config{URL: service.URL, Key: "pk_…"})
 	defer c.Close()
 
-	in := &v2.UpdateUser{}
+	in := &api.UpdateUserInput{}
 	in.Path.UserID, _ = domain.ParseID[domain.UserKind]("usr_01k7ea2130efnvt5g4t7h9t183")
 	in.Body.JobTitle = domain.Give(new("Head of Payroll"))
 	in.Body.ManagerEmail = domain.Give[*string](nil)
-	user, err := client.Call(context.Background(), c, v2.New(nil, nil).UpdateUser, in)
+	user, err := client.Call(context.Background(), c, api.UpdateUser, in)
 	if err != nil {
 		panic(err)
 	}
@@ -85,9 +84,9 @@ func ExampleItems() {
 	c, _ := client.New(client.Config{URL: service.URL, Key: "pk_…"})
 	defer c.Close()
 
-	in := &v2.ListClients{}
+	in := &api.ListClientsInput{}
 	in.Query.Limit = 2
-	for of, err := range client.Items(context.Background(), c, v2.New(nil, nil).ListClients, in) {
+	for of, err := range client.Items(context.Background(), c, api.ListClients, in) {
 		if err != nil {
 			panic(err)
 		}
@@ -105,13 +104,13 @@ func ExampleFeed() {
 	c, _ := client.New(client.Config{URL: service.URL, Key: "pk_…"})
 	defer c.Close()
 
-	in := &v2.ListEvents{} // in.Query.Cursor is the one that was kept
-	for page, err := range client.Feed(context.Background(), c, v2.New(nil, nil).ListEvents, in, 0) {
+	in := &api.ListEventsInput{} // in.Query.Cursor is the one that was kept
+	for page, err := range client.Feed(context.Background(), c, api.ListEvents, in, 0) {
 		if err != nil {
 			panic(err)
 		}
 		for _, event := range page.Data {
-			var user v2.UserDetail
+			var user api.UserDetail
 			if err := event.Data.Into(&user); err != nil {
 				panic(err)
 			}
@@ -136,9 +135,9 @@ func ExampleError() {
 	c, _ := client.New(client.Config{URL: service.URL, Key: "pk_…"})
 	defer c.Close()
 
-	in := &v2.ListClients{}
+	in := &api.ListClientsInput{}
 	in.Query.Limit = 501
-	_, err := client.Call(context.Background(), c, v2.New(nil, nil).ListClients, in)
+	_, err := client.Call(context.Background(), c, api.ListClients, in)
 	fmt.Println(err)
 	fmt.Println(domain.IsCode(err, domain.InvalidRequest))
 	var refused *client.Error

@@ -7,6 +7,6 @@ import (
 )
 
 // CallAny is Call without the types.
-func CallAny(ctx context.Context, c *Client, o op.Operation, in, out any) error {
+func CallAny(ctx context.Context, c *Client, o op.Declaration, in, out any) error {
 	return c.call(ctx, o, in, "", out)
 }

@@ -17,16 +17,17 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"partnerapi/domain"
+	"partnerapi/v2/op"
 )
 
-// idempotencyHeader names a task, so that the service does it once.
+// idempotencyHeader identifies a task, so that the service runs it once.
 const idempotencyHeader = "Idempotency-Key"
 
-// firstPause is the pause before the second try. Each is twice the one before, up to
-// longestPause, and a tenth more or less.
+// firstPause is the pause before the second attempt. Each pause is twice the previous one, up to longestPause, with
+// 10 % jitter.
 const firstPause, longestPause = time.Second, 30 * time.Second
 
-// Error is an answer that is not one of success.
+// Error is a response other than a success.
 type Error struct {
 	Status int
 	// RequestID is the id of the request, by which its operator finds it.
@@ -36,7 +37,7 @@ type Error struct {
 	Fault domain.Error
 }
 
-// Error is what the service says.
+// Error returns the service's message.
 func (e *Error) Error() string {
 	text := strings.TrimSpace(fmt.Sprintf("the service answered %d %s", e.Status, e.Fault.Message))
 	if e.RequestID != "" {
@@ -45,26 +46,20 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns the error of the domain.
+// Unwrap returns the domain error.
 func (e *Error) Unwrap() error { return &e.Fault }
 
-// Err returns an answer that is not one of success as an *Error; nil for others.
+// Err returns the *Error of a response other than a success; nil for a success.
 func (a *Answer) Err() error {
 	if a.Status/100 == 2 {
 		return nil
 	}
-	var body struct {
-		Error struct {
-			Code    domain.Code         `json:"code"`
-			Message string              `json:"message"`
-			Fields  []domain.FieldError `json:"fields"`
-		} `json:"error"`
-	}
+	var body op.ErrorEnvelope
 	if json.Unmarshal(a.Body, &body) != nil || body.Error.Message == "" {
 		body.Error.Message = http.StatusText(a.Status)
 	}
 	if to := a.Header.Get("Location"); a.Status/100 == 3 && to != "" {
-		body.Error.Message = "and" + notFollowed(to)
+		body.Error.Message = "and" + redirectText(to)
 	}
 	return &Error{Status: a.Status, RequestID: a.Header.Get("X-Request-Id"), Fault: domain.Error{
 		Code: body.Error.Code, Message: body.Error.Message, Fields: body.Error.Fields,
@@ -72,8 +67,8 @@ func (a *Answer) Err() error {
 	}}
 }
 
-// Answered is when an answer was sent by the service's clock, which may differ from this
-// machine's; now where its headers do not say.
+// Answered returns the time of a response by the service's clock, which may differ from this machine's; now if its
+// headers lack it.
 func Answered(h http.Header) time.Time {
 	at, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
@@ -82,13 +77,13 @@ func Answered(h http.Header) time.Time {
 	return at
 }
 
-// again reports whether another try may succeed, and after which pause.
-func (c *Client) again(err error, try int) (pause time.Duration, ok bool) {
+// retryPause reports whether another attempt may succeed, and after which pause.
+func (c *Client) retryPause(err error, try int) (pause time.Duration, ok bool) {
 	pause = min(firstPause<<min(try-1, 10), longestPause)
 	pause += time.Duration(rand.Int64N(int64(pause)/5)) - pause/10
 	refused, answered := errors.AsType[*Error](err)
 	if !answered { // the request or its answer was lost
-		return pause, !c.lasting(err)
+		return pause, !c.isPermanent(err)
 	}
 	after := refused.Fault.RetryAfter
 	switch refused.Status {
@@ -101,38 +96,36 @@ func (c *Client) again(err error, try int) (pause time.Duration, ok bool) {
 	return max(pause, after), ok && after <= c.config.MaxWait
 }
 
-// lasting reports whether an error without an answer will be the same in the next try. A
-// name that is not found is, unless the service has answered at it before: then it is the
-// resolver or the network that is gone.
-func (c *Client) lasting(err error) bool {
+// isPermanent reports whether an error without a response would recur. An unknown host name is permanent, unless
+// the service has answered before: then the resolver or the network is down.
+func (c *Client) isPermanent(err error) bool {
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
-		return lookup.IsNotFound && !c.met.Load()
+		return lookup.IsNotFound && !c.answered.Load()
 	}
 	return errors.Is(err, http.ErrSchemeMismatch) ||
-		is[unsendable](err) || is[tooLarge](err) || is[*net.AddrError](err) || is[*net.ParseError](err) ||
-		is[net.InvalidAddrError](err) || is[tls.RecordHeaderError](err) ||
-		is[*tls.CertificateVerificationError](err) || is[x509.CertificateInvalidError](err) ||
-		is[x509.HostnameError](err) || is[x509.UnknownAuthorityError](err) || is[x509.SystemRootsError](err)
+		isA[unsendable](err) || isA[tooLarge](err) || isA[*net.AddrError](err) || isA[*net.ParseError](err) ||
+		isA[net.InvalidAddrError](err) || isA[tls.RecordHeaderError](err) ||
+		isA[*tls.CertificateVerificationError](err) || isA[x509.CertificateInvalidError](err) ||
+		isA[x509.HostnameError](err) || isA[x509.UnknownAuthorityError](err) || isA[x509.SystemRootsError](err)
 }
 
-// is reports whether an error is or wraps one of a type.
-func is[E error](err error) bool {
+// isA reports whether err's chain has an error of type E.
+func isA[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
 
 type idempotencyKey struct{}
 
-// WithIdempotencyKey returns a context in which a POST has that Idempotency-Key, and not a
-// new one for each call: so that the task is done once even where a program that ended
-// begins it again.
+// WithIdempotencyKey returns a context in which a POST has that Idempotency-Key instead of a new one per call, so
+// that a task runs once even if a restarted program repeats it.
 func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, idempotencyKey{}, key)
 }
 
-// Do sends a request until it succeeds, fails for good, or was sent Config.Tries times.
-// Every answer that is not one of success is an *Error. A POST gets an Idempotency-Key; a
-// DELETE whose first answer was lost may be answered 404.
+// Do sends a request until it succeeds, fails permanently, or has been sent Config.Tries times. Every response
+// other than a success is an *Error. A POST gets an Idempotency-Key; a DELETE whose first response was lost may be
+// answered 404.
 func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	if r.Method == http.MethodPost && r.Header.Get(idempotencyHeader) == "" {
 		key, given := ctx.Value(idempotencyKey{}).(string)
@@ -152,7 +145,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 		if err == nil || ctx.Err() != nil || try >= c.config.Tries {
 			return a, err
 		}
-		pause, ok := c.again(err, try)
+		pause, ok := c.retryPause(err, try)
 		if !ok {
 			return a, err
 		}

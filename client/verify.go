@@ -13,13 +13,12 @@ import (
 	"partnerapi/domain"
 )
 
-// signatureAge is how far the time of a signature may be from now, so that what was sent
-// once cannot be sent again later.
+// signatureAge is the maximum difference of a signature's time from now, which limits replays.
 const signatureAge = 5 * time.Minute
 
-// Verify reports an error where a delivery is not signed with the secret, a text as the
-// service showed it, at about now. While a secret is being replaced, a delivery has a
-// signature of each; one is enough. body is the bytes that came.
+// Verify returns an error unless a delivery is signed with the secret, in the service's text form, and its time is
+// within signatureAge of now. While a secret is being replaced, a delivery has a signature of each, and one valid
+// signature is enough. body is the raw body.
 func Verify(secret string, h http.Header, body []byte, now time.Time) error {
 	at, given := "", []string{}
 	for member := range strings.SplitSeq(h.Get(domain.SignatureHeader), ",") {

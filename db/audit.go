@@ -16,28 +16,28 @@ import (
 // auditPage is how many entries are read at a time.
 const auditPage = 1000
 
-// Audit adds an entry to the audit trail, in the transaction of ctx. At may be
-// zero: it is the present time then. Every write that a caller or an operator is answered
-// for has an entry, so this is where those of a partner are refused who is being moved,
-// with Unavailable, or has left: the entry comes last in its transaction.
+// Audit adds an entry to the audit trail, in the transaction of ctx. A zero At is
+// the present time. Every write of a caller or an operator ends its transaction with an
+// entry, so this is where a write of a partner that is being moved, or was, is rejected:
+// Unavailable.
 func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
-	refused, err := pg.One[bool](ctx, d, "write the audit trail", pg.Prepared(pg.SQL(`
+	frozen, err := pg.One[bool](ctx, d, "write the audit trail", pg.Prepared(pg.SQL(`
 		? RETURNING EXISTS (
-			SELECT 1 FROM moves AS m WHERE `+heldMove+` AND m.partner_id IN (audit_entries.partner_id, (
+			SELECT 1 FROM moves AS m WHERE `+frozenMove+` AND m.partner_id IN (audit_entries.partner_id, (
 				SELECT c.partner_id FROM clients AS c WHERE c.id = audit_entries.client_id)))`, d.auditSQL(e))))
-	if err == nil && refused {
+	if err == nil && frozen {
 		err = errMoving()
 	}
 	return err
 }
 
-// AuditTx is Audit in a transaction of database/sql, for imports of numbers. These may
-// concern any partner, so they are refused while one is handed over.
+// AuditTx is Audit in a transaction of database/sql, for imports of numbers. They may write
+// rows of any partner, so they are rejected while one is handed over.
 func (d *DB) AuditTx(ctx context.Context, tx *sql.Tx, e domain.AuditEntry) error {
-	text, args := pg.Bound(pg.SQL("? RETURNING "+anyHeld, d.auditSQL(e)))
-	var held bool
-	err := tx.QueryRowContext(ctx, text, args...).Scan(&held)
-	if err == nil && held {
+	text, args := pg.Bound(pg.SQL("? RETURNING "+anyFrozen, d.auditSQL(e)))
+	var frozen bool
+	err := tx.QueryRowContext(ctx, text, args...).Scan(&frozen)
+	if err == nil && frozen {
 		err = errMoving()
 	}
 	return err
@@ -48,50 +48,50 @@ func (d *DB) auditSQL(e domain.AuditEntry) pg.Query {
 		e.At = d.Now()
 	}
 	return pg.Insert(auditRow{
-		At: e.At, PartnerID: e.Partner, KeyID: e.Key, KeyPrefix: e.Prefix, Address: known(e.Address),
+		At: e.At, PartnerID: e.Partner, KeyID: e.Key, KeyPrefix: e.Prefix, Address: valueOrNil(e.Address),
 		Operation: e.Operation, Method: e.Method, Path: e.Path,
-		ClientID: known(e.Client), UserID: known(e.User), RequestID: e.RequestID,
-		SystemUser: known(e.SystemUser), SudoUser: known(e.SudoUser),
-		ObjectKind: known(e.Object.Kind), ObjectID: known(e.Object.ID), Fields: e.Fields,
+		ClientID: valueOrNil(e.Client), UserID: valueOrNil(e.User), RequestID: e.RequestID,
+		SystemUser: valueOrNil(e.SystemUser), SudoUser: valueOrNil(e.SudoUser),
+		ObjectKind: valueOrNil(e.Object.Kind), ObjectID: valueOrNil(e.Object.ID), Fields: e.Fields,
 	})
 }
 
-// WithEntry returns a context whose first change that is committed writes an entry
-// to the audit trail in its transaction: for work that takes several of them.
+// WithEntry returns a context whose first committed change writes an entry to the audit
+// trail: for work that takes several changes.
 func WithEntry(ctx context.Context, e domain.AuditEntry) context.Context {
-	return context.WithValue(ctx, owedKey{}, &owedEntry{entry: e})
+	return context.WithValue(ctx, entryKey{}, &pendingEntry{entry: e})
 }
 
-type owedKey struct{}
+type entryKey struct{}
 
-// owedEntry is an entry that a change is to write.
-type owedEntry struct {
+// pendingEntry is an entry that the next change writes.
+type pendingEntry struct {
 	mu      sync.Mutex // held by the change that tries to write it
 	entry   domain.AuditEntry
 	written bool
 }
 
-// write runs a change, which writes the entry unless one before it did.
-func (o *owedEntry) write(ctx context.Context, d *DB, fn func(context.Context, *Change) error) error {
-	ctx = context.WithValue(ctx, owedKey{}, (*owedEntry)(nil))
-	o.mu.Lock()
-	if o.written {
-		o.mu.Unlock()
+// change runs a change and writes the entry in its transaction, unless an earlier one did.
+func (p *pendingEntry) change(ctx context.Context, d *DB, fn func(context.Context, *Change) error) error {
+	ctx = context.WithValue(ctx, entryKey{}, (*pendingEntry)(nil))
+	p.mu.Lock()
+	if p.written {
+		p.mu.Unlock()
 		return d.change(ctx, fn)
 	}
-	defer o.mu.Unlock()
+	defer p.mu.Unlock()
 	err := d.Tx(ctx, func(ctx context.Context) error {
 		if err := d.change(ctx, fn); err != nil {
 			return err
 		}
-		return d.Audit(ctx, o.entry)
+		return d.Audit(ctx, p.entry)
 	})
-	o.written = err == nil
+	p.written = err == nil
 	return err
 }
 
-// known is the value, or nil for the zero one.
-func known[T comparable](value T) *T {
+// valueOrNil returns a pointer to the value; nil for the zero value.
+func valueOrNil[T comparable](value T) *T {
 	var zero T
 	if value == zero {
 		return nil
@@ -99,7 +99,6 @@ func known[T comparable](value T) *T {
 	return &value
 }
 
-// auditRow is an entry as it is stored.
 type auditRow struct {
 	bun.BaseModel `bun:"table:audit_entries,alias:e"`
 
@@ -122,12 +121,6 @@ type auditRow struct {
 	Fields               []string `bun:"fields,array"`
 }
 
-// foundEntry is an entry with its place in the trail.
-type foundEntry struct {
-	auditRow
-	ID int64
-}
-
 func (r *auditRow) entry() domain.AuditEntry {
 	return domain.AuditEntry{
 		At: r.At, Partner: r.PartnerID, Key: r.KeyID, Prefix: r.KeyPrefix, Address: pg.Or(r.Address, netip.Addr{}),
@@ -138,10 +131,14 @@ func (r *auditRow) entry() domain.AuditEntry {
 	}
 }
 
-// EachAuditEntry gives the entries that the filter chooses to yield, the oldest
-// first, until it returns an error.
+// EachAuditEntry calls yield with the entries that match a filter, the oldest first, until
+// it returns an error.
 func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield func(domain.AuditEntry) error) error {
-	after := foundEntry{auditRow: auditRow{At: f.Since}}
+	type entryWithID struct {
+		auditRow
+		ID int64
+	}
+	after := entryWithID{auditRow: auditRow{At: f.Since}}
 	for {
 		q := pg.From("audit_entries AS e").Columns(pg.Columns[auditRow]()+", e.id").
 			Where("(e.at, e.id) > (?, ?)", after.At, after.ID).OrderBy("e.at, e.id").Limit(auditPage)
@@ -151,7 +148,7 @@ func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield fun
 		if f.Prefix != "" {
 			q.Where("e.key_prefix = ?", f.Prefix)
 		}
-		rows, err := pg.All[foundEntry](ctx, d, "read the audit trail", q)
+		rows, err := pg.All[entryWithID](ctx, d, "read the audit trail", q)
 		if err != nil {
 			return err
 		}

@@ -2,87 +2,75 @@ package db
 
 import (
 	"context"
+	"time"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-// Cell is the cell that the database is of: the one of one, until FixCell.
+// The cell of the database, and what is rejected while a partner moves to another one.
+
+// MovesChannel is notified when a partner was moved.
+const MovesChannel = "moves"
+
+// frozenMove is the condition that the writes of a partner in moves, alias m, are frozen: it
+// is being handed over, has left, or is coming back. A transaction's now() is never later
+// than its snapshot: one that saw the freeze before its end is rejected, however long the
+// statement took.
+const frozenMove = "(m.step IN ('handing', 'gone', 'arriving') OR m.step = 'holding' AND m.held_until > now())"
+
+// SuspendedClients selects the clients whose mails, events and other work are suspended
+// while their partner is handed over to another cell, and SuspendedPartners the partners
+// whose deliveries are.
+const (
+	SuspendedClients  = "SELECT client_id FROM resting_clients WHERE until > now()"
+	SuspendedPartners = "SELECT m.partner_id FROM moves AS m WHERE " + frozenMove
+)
+
+// FreezeFor bounds how long writes of a partner are frozen before the hand-over: if the
+// command that moves it dies, they are accepted again.
+const FreezeFor = 30 * time.Second
+
+// errMoving is the error of a frozen write.
+func errMoving() error {
+	return &domain.Error{
+		Code: domain.Unavailable, RetryAfter: 3 * time.Second, Cause: domain.ErrMoving,
+		Message: "this partner is being moved within the service, and nothing can be changed for a moment; try again",
+	}
+}
+
+// RejectSuspended rejects a change of suspended clients. Call it after a lock or write: that
+// gives the transaction the number by which a freeze waits for it.
+func (c *Change) RejectSuspended(ctx context.Context, clients []domain.ClientID) error {
+	if len(clients) == 0 {
+		return nil
+	}
+	suspended, err := pg.One[bool](ctx, c, "look for suspended clients", pg.Prepared(pg.SQL(
+		"SELECT EXISTS ("+SuspendedClients+" AND client_id = ANY(?::uuid[]))", pg.IDs(clients))))
+	if err == nil && suspended {
+		err = errMoving()
+	}
+	return err
+}
+
+// anyFrozen is the condition that some partner is being handed over.
+const anyFrozen = "EXISTS (SELECT 1 FROM moves AS m WHERE " + frozenMove + " AND m.step IN ('holding', 'handing'))"
+
+// RejectFrozen rejects a change while some partner is being handed over: for imports, which
+// may write rows of all. Call it after a write, as RejectSuspended.
+func (c *Change) RejectFrozen(ctx context.Context) error {
+	frozen, err := pg.One[bool](ctx, c, "look whether a partner is handed over", pg.Prepared(pg.SQL("SELECT "+anyFrozen)))
+	if err == nil && frozen {
+		err = errMoving()
+	}
+	return err
+}
+
+// Cell returns the cell that the database is of: the only one, until cells.Fix.
 func (d *DB) Cell(ctx context.Context) (domain.Cell, error) {
 	fixed, err := pg.All[domain.Cell](ctx, d, "read the cell", pg.SQL("SELECT number, count FROM cell"))
 	if err != nil || len(fixed) == 0 {
 		return domain.Cell{Count: 1}, err
 	}
 	return fixed[0], nil
-}
-
-// FixCell makes the database that of a cell for good, unless it is of one already, or has
-// partners and is to be another than the first of several. It returns which it is of
-// then. Who creates objects waits meanwhile, for a moment.
-func (d *DB) FixCell(ctx context.Context, c domain.Cell) (is domain.Cell, err error) {
-	if c.Count > 1 {
-		err = pg.RetryLocked(ctx, func() error {
-			return d.Tx(ctx, func(ctx context.Context) error {
-				if _, err := pg.Exec(ctx, d, "bound waits", pg.SQL("SET LOCAL lock_timeout = '"+pg.LockTimeout+"'")); err != nil {
-					return err
-				}
-				_, err := pg.Exec(ctx, d, "fix the cell", pg.SQL(
-					"INSERT INTO cell (number, count) SELECT ?, ? WHERE ? ON CONFLICT DO NOTHING", c.Number, c.Count, mayBecome(c)))
-				return err
-			})
-		})
-	}
-	if err != nil {
-		return is, err
-	}
-	return d.Cell(ctx)
-}
-
-// mayBecome is the condition that a database of no cell may become that of one.
-func mayBecome(c domain.Cell) pg.Query {
-	return pg.SQL("(?::int = 0 OR NOT EXISTS (SELECT FROM partners))", c.Number)
-}
-
-// BecomesCell returns which cell FixCell would return for one, and changes nothing.
-func (d *DB) BecomesCell(ctx context.Context, c domain.Cell) (domain.Cell, error) {
-	is, err := d.Cell(ctx)
-	if err != nil || is.Count > 1 || c.Count == 1 {
-		return is, err
-	}
-	may, err := pg.One[bool](ctx, d, "ask whether the database may become the cell's", pg.SQL("SELECT ?", mayBecome(c)))
-	if may {
-		is = c
-	}
-	return is, err
-}
-
-// StrayKey is a key that lives in this cell and names another one.
-type StrayKey struct {
-	Prefix string
-	Digest []byte
-}
-
-// StrayKeys are the keys that live in a cell, the database's, and name another one: those
-// that were made before there were cells, as their digits happened to be, and those that
-// moved with their partner.
-func (d *DB) StrayKeys(ctx context.Context, cell domain.Cell) ([]StrayKey, error) {
-	return d.strayKeys(ctx, cell, pg.SQL("revoked_at IS NULL"))
-}
-
-func (d *DB) strayKeys(ctx context.Context, cell domain.Cell, which pg.Query) (strays []StrayKey, err error) {
-	all, err := pg.All[StrayKey](ctx, d, "read the keys that name other cells", pg.SQL(
-		"SELECT prefix, digest FROM api_keys WHERE ? AND prefix NOT LIKE ? ORDER BY prefix", which, `papi\_`+cell.Code()+"%"))
-	for _, k := range all {
-		if cell.OfKey(k.Prefix) != cell {
-			strays = append(strays, k)
-		}
-	}
-	return strays, err
-}
-
-// ShowCell keeps where the cell's links without a key begin, for the other cells.
-func (d *DB) ShowCell(ctx context.Context, publicURL string) error {
-	_, err := pg.Exec(ctx, d, "keep the cell's address", pg.SQL(
-		"UPDATE cell SET public_url = nullif(?, '') WHERE public_url IS DISTINCT FROM nullif(?0, '')", publicURL))
-	return err
 }

@@ -12,14 +12,13 @@ import (
 	"partnerapi/domain"
 )
 
-// What a change is, and the events and mails that it writes.
+// Change, its events and its mails.
 
-// Change is the unit of work of a transaction. A function that is given one
-// writes its own rows with the methods that take it, and says with the methods
-// below what follows from that: users to score again, counters to move, policies
-// whose audience changed, events, mails. What follows is written when the function
-// returns, set-based, in one fixed order, which is also the order in which all
-// transactions lock rows: two of them wait for each other and cannot deadlock.
+// Change is the unit of work of a transaction. A function that gets one writes its own rows
+// with the methods that take it, and adds their effects with the methods below: users to
+// score again, counters to move, policies whose audience changed, events, mails. When the
+// function returns, the change writes the effects, set-based, in one fixed order. All
+// transactions lock rows in that order, so that they cannot deadlock.
 type Change struct {
 	*DB
 	// At is when the change takes place: the time of its events, and of
@@ -66,8 +65,8 @@ const (
 	WebhookLocks
 )
 
-// Lock notes that rows of a kind are about to be locked. Out of the lock order it
-// is a programming error, which panics where the database was opened for tests.
+// Lock checks the lock order before rows of a kind are locked. A violation is a programming
+// error, which panics with WithStrictLocks.
 func (c *Change) Lock(rank LockRank) {
 	if c.strict && rank < c.locked {
 		panic(fmt.Sprintf("rows of rank %d are locked after rows of rank %d", rank, c.locked))
@@ -75,11 +74,11 @@ func (c *Change) Lock(rank LockRank) {
 	c.locked = max(c.locked, rank)
 }
 
-// Change runs fn in a transaction and then writes what follows from it. Within an
+// Change runs fn in a transaction and then writes the effects of the change. Within an
 // outer transaction it joins that one. See WithEntry for the audit trail.
 func (d *DB) Change(ctx context.Context, fn func(context.Context, *Change) error) error {
-	if owed, _ := ctx.Value(owedKey{}).(*owedEntry); owed != nil {
-		return owed.write(ctx, d, fn)
+	if pending, _ := ctx.Value(entryKey{}).(*pendingEntry); pending != nil {
+		return pending.change(ctx, d, fn)
 	}
 	return d.change(ctx, fn)
 }
@@ -94,27 +93,30 @@ func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error
 	})
 }
 
-// Try runs fn as Change does and then rolls back what it did, whether it succeeds or
-// not: also within an outer transaction, of which nothing else is lost.
+// Try runs fn as Change does and then rolls it back: within an outer transaction, to a
+// savepoint.
 func (d *DB) Try(ctx context.Context, fn func(context.Context, *Change) error) error {
 	return d.DryRun(ctx, func(ctx context.Context) error { return d.Change(ctx, fn) })
 }
 
-// flush writes what follows from the change, in the lock order.
+// TryAll runs fn in one transaction and rolls it back. Changes within fn lock no audiences:
+// they would be those of any number of clients.
+func (d *DB) TryAll(ctx context.Context, fn func(context.Context) error) error {
+	return d.DryRun(ctx, func(ctx context.Context) error { return fn(context.WithValue(ctx, tryAllKey{}, true)) })
+}
+
+type tryAllKey struct{}
+
+// flush writes the effects of the change, in the lock order.
 func (c *Change) flush(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{
+	for _, step := range append([]func(context.Context) error{
 		c.flushUserMoves,
 		c.flushUsers,
 		c.flushPolicies,
 		c.flushCounters,
 		c.flushEvents,
 		c.flushMails,
-	} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	for _, step := range c.last {
+	}, c.last...) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -122,26 +124,25 @@ func (c *Change) flush(ctx context.Context) error {
 	return nil
 }
 
-// Finally has fn run last in the transaction: for the mails of the change, and for
-// reads of what it led to.
+// Finally runs fn last in the transaction, after the effects of the change: to read them, or
+// to send mails.
 func (c *Change) Finally(fn func(context.Context) error) { c.last = append(c.last, fn) }
 
-// policiesOf notes that the audiences changed of the policies, alias p, that a
-// condition selects: what they count is stale.
-func (c *Change) policiesOf(text string, args ...any) {
+// PoliciesChanged marks the counts of the policies, alias p, that match a condition as
+// stale: their audiences changed.
+func (c *Change) PoliciesChanged(text string, args ...any) {
 	c.policies = append(c.policies, pg.SQL(text, args...))
 }
 
-// flushPolicies marks the counts of the noted policies as stale. A count is made
-// again by the next read, and not by every writer.
+// flushPolicies marks counts of policies as stale. The next read counts them again.
 func (c *Change) flushPolicies(ctx context.Context) error {
 	if len(c.policies) == 0 {
 		return nil
 	}
 	c.Lock(PolicyLocks)
-	chosen := pg.SQL("false")
+	changed := pg.SQL("false")
 	for _, condition := range c.policies {
-		chosen = pg.SQL("? OR (?)", chosen, condition)
+		changed = pg.SQL("? OR (?)", changed, condition)
 	}
 	_, err := pg.Exec(ctx, c, "mark policies as changed", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
@@ -150,11 +151,10 @@ func (c *Change) flushPolicies(ctx context.Context) error {
 			ORDER BY p.client_id, p.id FOR NO KEY UPDATE
 		)
 		UPDATE policies AS p SET updated_at = greatest(p.updated_at, ?0), counted_until = '-infinity'
-		FROM chosen WHERE p.client_id = chosen.client_id AND p.id = chosen.id`, c.At, chosen))
+		FROM chosen WHERE p.client_id = chosen.client_id AND p.id = chosen.id`, c.At, changed))
 	return err
 }
 
-// eventRow is an event as it is stored.
 type eventRow struct {
 	ClientID  string           `json:"client_id"`
 	ID        string           `json:"id"`
@@ -164,27 +164,21 @@ type eventRow struct {
 	CreatedAt time.Time        `json:"created_at"`
 }
 
-// ClientEvent records that something happened to a client.
+// ClientEvent records an event of a client.
 func (c *Change) ClientEvent(kind domain.EventType, client domain.ClientID) {
-	c.event(kind, domain.UserKey{Client: client}, "")
+	c.ObjectEvent(kind, domain.UserKey{Client: client}, "")
 }
 
-// UserEvent records that something happened to a user.
-func (c *Change) UserEvent(kind domain.EventType, user domain.UserKey) { c.event(kind, user, "") }
+// UserEvent records an event of a user.
+func (c *Change) UserEvent(kind domain.EventType, user domain.UserKey) { c.ObjectEvent(kind, user, "") }
 
-// ObjectEvent records that something happened to an object of a user, whose UUID
-// it is given.
-func (c *Change) ObjectEvent(kind domain.EventType, user domain.UserKey, object string) {
-	c.event(kind, user, object)
-}
-
-// ClientObjectEvent records that something happened to an object of a client,
-// whose UUID it is given.
+// ClientObjectEvent records an event of a client's object, by its UUID.
 func (c *Change) ClientObjectEvent(kind domain.EventType, client domain.ClientID, object string) {
-	c.event(kind, domain.UserKey{Client: client}, object)
+	c.ObjectEvent(kind, domain.UserKey{Client: client}, object)
 }
 
-func (c *Change) event(kind domain.EventType, user domain.UserKey, object string) {
+// ObjectEvent records an event of a user's object, by its UUID.
+func (c *Change) ObjectEvent(kind domain.EventType, user domain.UserKey, object string) {
 	row := eventRow{
 		ClientID: user.Client.UUID(), ID: NewID[domain.EventKind]().UUID(), Type: kind, CreatedAt: c.At,
 	}
@@ -217,12 +211,11 @@ func (c *Change) flushEvents(ctx context.Context) error {
 	return err
 }
 
-// OnEvents has wake called after the commit of each change of this process that wrote
-// events: it must return at once. Other processes are not told; they look (outbox.EventsWait).
+// OnEvents sets wake, which must not block. It is called after each commit of this process
+// that wrote events. Other processes poll (outbox.EventsWait).
 func (d *DB) OnEvents(wake func()) { d.onEvents.Store(&wake) }
 
-// mailRecord is a mail that the service sends of itself (decisions 7.11), by the
-// columns of mail_requests.
+// mailRecord is a row of mail_requests, of a mail that no caller requests (decisions 7.11).
 type mailRecord struct {
 	ClientID   string             `json:"client_id"`
 	ID         string             `json:"id"`
@@ -238,31 +231,22 @@ type mailRecord struct {
 	DueAt      time.Time          `json:"due_at"`
 }
 
-// NoMail has the change send no mail of the service's own: for a change that
-// brings in history.
+// NoMail makes the change request no mails: for an import of history.
 func (c *Change) NoMail() { c.noMail = true }
 
-// mailCertificate asks for the certificate of a round of a course, which the user
-// completed at a time.
-func (c *Change) mailCertificate(user domain.UserKey, course domain.CourseID, round int, at time.Time) {
-	c.mailUser(user, at, mailRecord{Type: domain.CertificateMail, CourseID: course.UUID(), Round: round, DueAt: c.At})
-}
-
-// mailReminder asks for the reminder of a simulated mail that the user fell for at
-// a time.
-func (c *Change) mailReminder(user domain.UserKey, result domain.ResultID, at time.Time) {
-	c.mailUser(user, at, mailRecord{
-		Type: domain.PhishReminder, ResultID: result.UUID(), DueAt: at.Add(domain.ReminderAfter),
+// MailCertificate requests the certificate of a round of a course that the user completed.
+func (c *Change) MailCertificate(user domain.UserKey, course domain.CourseID, round int, completed time.Time) {
+	c.mailUser(user, completed, mailRecord{
+		Type: domain.CertificateMail, CourseID: course.UUID(), Round: round, DueAt: c.At,
 	})
 }
 
-// mailNotice asks for the notice of an exposure of the user, which was found at a
-// time.
-func (c *Change) mailNotice(user domain.UserKey, breach string, at time.Time) {
-	c.mailUser(user, at, mailRecord{Type: domain.ExposureNotice, BreachName: breach, DueAt: c.At})
+// MailExposureNotice requests the notice of an exposure of the user.
+func (c *Change) MailExposureNotice(user domain.UserKey, breach string, found time.Time) {
+	c.mailUser(user, found, mailRecord{Type: domain.ExposureNotice, BreachName: breach, DueAt: c.At})
 }
 
-// mailUser asks for a mail to a user about something that happened at a time.
+// mailUser requests a mail to a user, unless its cause is older than domain.MailCauseLife.
 func (c *Change) mailUser(user domain.UserKey, at time.Time, m mailRecord) {
 	if c.At.Sub(at) > domain.MailCauseLife {
 		return
@@ -271,8 +255,8 @@ func (c *Change) mailUser(user domain.UserKey, at time.Time, m mailRecord) {
 	c.mail(m)
 }
 
-// MailReport asks for mails that bring a monthly report to admins of a client,
-// which are sent where the client has them switched on by then. It is idempotent.
+// MailReport requests mails of a monthly report to admins of a client. They are sent if the
+// client has such mails switched on. It is idempotent.
 func (c *Change) MailReport(client domain.ClientID, report domain.ReportID, admins ...domain.AdminID) {
 	for _, admin := range admins {
 		c.mail(mailRecord{
@@ -287,13 +271,12 @@ func (c *Change) mail(m mailRecord) {
 	c.mails = append(c.mails, m)
 }
 
-// flushMails puts the mails of the change into the outbox. A mail that was asked
-// for before is not asked for again.
+// flushMails puts the mails of the change into the outbox, unless they were requested before.
 func (c *Change) flushMails(ctx context.Context) error {
 	if len(c.mails) == 0 || c.noMail {
 		return nil
 	}
-	// Two changes can ask for one report's mails: unique keys are entered in one order.
+	// Two changes can request one report's mails: unique keys are inserted in one order.
 	slices.SortStableFunc(c.mails, func(a, b mailRecord) int {
 		return cmp.Or(cmp.Compare(a.ReportID, b.ReportID), cmp.Compare(a.AdminID, b.AdminID))
 	})
@@ -301,8 +284,8 @@ func (c *Change) flushMails(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.insertOutbox(ctx, pg.SQL(`
-		asked AS (
+	return c.InsertOutbox(ctx, pg.SQL(`
+		requested AS (
 			INSERT INTO mail_requests (client_id, id, type, user_id, course_id, round, result_id, breach_name, admin_id,
 				report_id, created_at, due_at)
 			SELECT client_id, id, type, user_id, course_id, round, result_id, breach_name, admin_id,
@@ -310,7 +293,7 @@ func (c *Change) flushMails(ctx context.Context) error {
 			FROM json_populate_recordset(NULL::mail_requests, ?::json)
 			ON CONFLICT DO NOTHING RETURNING client_id, id, due_at
 		),`, string(text)),
-		pg.SQL("SELECT client_id, id, ?, 2, due_at FROM asked", RequestedMail))
+		pg.SQL("SELECT client_id, id, ?, 2, due_at FROM requested", RequestedMail))
 }
 
 // OutboxKind says which table a mail of the outbox is a row of.
@@ -325,33 +308,24 @@ const (
 // OutboxChannel is what processes that send listen to.
 const OutboxChannel = "outbox"
 
-// SendMails puts mail requests of a client that the transaction wrote into the
-// outbox. It takes one statement for any number of them.
+// SendMails puts a client's mail requests of this transaction into the outbox, in one
+// statement.
 func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...domain.MessageID) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return c.insertOutbox(ctx, pg.SQL(""), pg.SQL(`
-		SELECT client_id, id, ?0, CASE WHEN type IN (?1, ?2) THEN 1 ELSE 2 END, ?3::timestamptz
-		FROM mail_requests WHERE client_id = ?4 AND id = ANY(?5::uuid[])`,
-		RequestedMail, domain.WelcomeMail, domain.AdminInviteMail, c.At, client, pg.IDs(ids)))
+	return c.InsertOutbox(ctx, pg.SQL(""), pg.SQL(`
+		SELECT client_id, id, @requestedMail, CASE WHEN type IN (@welcomeMail, @adminInviteMail) THEN 1 ELSE 2 END, @now::timestamptz
+		FROM mail_requests WHERE client_id = @client AND id = ANY(@ids::uuid[])`,
+		pg.Named{
+			"requestedMail": RequestedMail, "welcomeMail": domain.WelcomeMail,
+			"adminInviteMail": domain.AdminInviteMail, "now": c.At, "client": client, "ids": pg.IDs(ids),
+		}))
 }
 
-// sendSimulations puts scheduled simulated mails of a client into the outbox.
-func (c *Change) sendSimulations(ctx context.Context, client domain.ClientID, results []domain.Result) error {
-	ids, due := make([]domain.ResultID, len(results)), make([]time.Time, len(results))
-	for i, r := range results {
-		ids[i], due[i] = r.ID, r.SendAt
-	}
-	return c.insertOutbox(ctx, pg.SQL(""), pg.SQL(`
-		SELECT ?0::uuid, id, ?1, 2, due_at FROM unnest(?2::uuid[], ?3::timestamptz[]) AS r (id, due_at)`,
-		client, SimulatedMail, pg.IDs(ids), due))
-}
-
-// insertOutbox inserts rows, and tells those who send of them once the
-// transaction commits. with is empty, or WITH queries that rows reads, each with a
-// comma behind it.
-func (c *Change) insertOutbox(ctx context.Context, with, rows pg.Query) error {
+// InsertOutbox inserts rows into the outbox, and notifies senders at the commit. with is
+// empty, or WITH queries that rows reads, each followed by a comma.
+func (c *Change) InsertOutbox(ctx context.Context, with, rows pg.Query) error {
 	_, err := pg.Exec(ctx, c, "put mails into the outbox", pg.SQL(`
 		WITH ? added AS (INSERT INTO outbox (client_id, id, kind, urgency, due_at) ? RETURNING id)
 		SELECT pg_notify(?, '') FROM added LIMIT 1`, with, rows, OutboxChannel))

@@ -8,73 +8,72 @@ import (
 	"partnerapi/domain"
 )
 
-// userMoves gathers what changes of users mean for the audiences that they are in.
+// userMoves collects the users of a change who joined or left audiences.
 type userMoves struct {
-	// clients are all that it concerns; true for one with users who came into or left all
-	// of their audiences, which are those of turned.
+	// clients are the clients of these users; true for one with users of toggled.
 	clients map[domain.ClientID]bool
-	turned  []domain.UserID
-	// groups are those that users came into or left.
+	// toggled are users who are new or whose status changed: all of their audiences changed.
+	toggled []domain.UserID
+	// groups are those that users joined or left.
 	groups map[domain.GroupID]bool
-	// entered are users who may have come into the audience of a framework, and
-	// reactivated those whom renewals passed over while they were inactive.
+	// entered are users who may have joined the audience of a framework, and
+	// reactivated those whom renewals skipped while they were inactive.
 	entered, reactivated []domain.UserKey
 }
 
-// UserChanged notes what follows from a change of a user's own fields, whoever wrote
-// it: a caller, a directory sync or an import. before is nil for a new user, who is
-// given the client's courses by enrol or the like. Events are not among it: see
-// userEvent. The audiences of the client are shared.
+// UserChanged adds the effects of a change of a user's own fields, by a caller, a directory
+// sync or an import. before is nil for a new user, whom EnrolUsers or EnrolSince enrols. It
+// records no event: see UserUpdated. The audiences of the client are shared.
 func (c *Change) UserChanged(before, after *domain.User) {
 	key := after.Key()
 	if before == nil {
 		c.Rescore(key)
-		c.courseDueMoved(key)
+		c.NextDueChanged(key)
 		c.countUser(after, 1)
-		c.userMoves.turn(key)
+		c.userMoves.toggle(key)
 		c.userMoves.regroup(key.Client, after.Group)
 		return
 	}
 
-	turned, regrouped := before.Status != after.Status, !sameGroup(before.Group, after.Group)
-	aged := !before.CreatedAt.Equal(after.CreatedAt)
-	if turned || aged {
+	toggled, regrouped := before.Status != after.Status, !before.SameGroup(after)
+	if toggled {
 		c.countUser(before, -1)
 		c.countUser(after, 1)
+		c.userMoves.toggle(key)
 	}
-	if turned {
-		c.userMoves.turn(key)
-	}
-	if turned || regrouped {
+	if toggled || regrouped {
 		c.userMoves.regroup(key.Client, before.Group, after.Group)
 	}
-	if turned && after.Status == domain.Active {
+	if toggled && after.Status == domain.Active {
 		c.Rescore(key)
 		c.userMoves.reactivated = append(c.userMoves.reactivated, key)
 	}
-	if before.Role != after.Role || aged {
+	if before.Role != after.Role || !before.CreatedAt.Equal(after.CreatedAt) {
 		c.Rescore(key) // whether a user is dormant depends on the age, too
 	}
-	if after.Status == domain.Active && (turned || regrouped || before.Role != after.Role) {
+	if after.Status == domain.Active && (toggled || regrouped || before.Role != after.Role) {
 		c.userMoves.entered = append(c.userMoves.entered, key)
 	}
 }
 
-// userEvent is the event of a change that callers see.
-func userEvent(before, after *domain.User) domain.EventType {
+// UserUpdated records the event of a change of a user's visible fields.
+func (c *Change) UserUpdated(before, after *domain.User) {
+	kind := domain.UserUpdated
 	if before.Status == domain.Active && after.Status == domain.Inactive {
-		return domain.UserDeactivated
+		kind = domain.UserDeactivated
 	}
-	return domain.UserUpdated
+	c.UserEvent(kind, after.Key())
 }
 
-func (m *userMoves) turn(user domain.UserKey) {
-	m.concern(user.Client, true)
-	m.turned = append(m.turned, user.User)
+// toggle adds a user who is new, or whose status changed.
+func (m *userMoves) toggle(user domain.UserKey) {
+	m.addClient(user.Client, true)
+	m.toggled = append(m.toggled, user.User)
 }
 
+// regroup adds groups of a client whose members changed.
 func (m *userMoves) regroup(client domain.ClientID, groups ...*domain.Group) {
-	m.concern(client, false)
+	m.addClient(client, false)
 	for _, g := range groups {
 		if g != nil {
 			m.groups[g.ID] = true
@@ -82,30 +81,28 @@ func (m *userMoves) regroup(client domain.ClientID, groups ...*domain.Group) {
 	}
 }
 
-func (m *userMoves) concern(client domain.ClientID, all bool) {
+func (m *userMoves) addClient(client domain.ClientID, toggled bool) {
 	if m.clients == nil {
 		m.clients, m.groups = map[domain.ClientID]bool{}, map[domain.GroupID]bool{}
 	}
-	m.clients[client] = m.clients[client] || all
+	m.clients[client] = m.clients[client] || toggled
 }
 
-// flushUserMoves marks the policies of the users' audiences, and gives courses to those
-// who came into audiences or missed a round.
+// flushUserMoves marks the counts of policies as stale whose audiences changed, and enrols
+// users who joined audiences or missed a round.
 func (c *Change) flushUserMoves(ctx context.Context) error {
 	m := &c.userMoves
 	if len(m.clients) > 0 {
 		clients := sortedIDs(m.clients)
-		turned := slices.DeleteFunc(slices.Clone(clients), func(id domain.ClientID) bool { return !m.clients[id] })
-		c.policiesOf(`p.client_id = ANY(?0::uuid[]) AND (p.scope_id = ANY(?1::uuid[])
+		toggled := slices.DeleteFunc(slices.Clone(clients), func(id domain.ClientID) bool { return !m.clients[id] })
+		c.PoliciesChanged(`p.client_id = ANY(?0::uuid[]) AND (p.scope_id = ANY(?1::uuid[])
 			OR p.scope_type = 'tenant' AND p.client_id = ANY(?2::uuid[])
 			OR p.scope_id IN (SELECT collection_id FROM collection_members
 				WHERE client_id = ANY(?2::uuid[]) AND user_id = ANY(?3::uuid[])))`,
-			pg.IDs(clients), pg.IDs(sortedIDs(m.groups)), pg.IDs(turned), pg.IDs(m.turned))
+			pg.IDs(clients), pg.IDs(sortedIDs(m.groups)), pg.IDs(toggled), pg.IDs(m.toggled))
 	}
 	if err := c.renew(ctx, m.reactivated, domain.DateOf(c.At)); err != nil {
 		return err
 	}
-	return c.enterAudiences(ctx, m.entered)
+	return c.EnterAudiences(ctx, m.entered)
 }
-
-func sameGroup(a, b *domain.Group) bool { return a == b || a != nil && b != nil && a.ID == b.ID }

@@ -11,32 +11,34 @@ import (
 	"partnerapi/domain"
 )
 
-// What a change does at its end to users, to audiences and to stored counts.
+// The effects of a change on users, audiences and stored counts.
 
-// userEffects are what a change has to do to users.
+// userEffects are the users that a change writes when it ends.
 type userEffects struct {
 	rescored, due, touched map[domain.UserKey]struct{}
 	// day is the day as of which scores are computed; zero for that of the change.
 	day domain.Date
-	// held are users whose rows the transaction inserted or locked: no lock
-	// order forbids to write them later.
-	held map[domain.UserKey]struct{}
+	// locked are users whose rows the transaction inserted or locked: it may write them
+	// later than the lock order says.
+	locked map[domain.UserKey]struct{}
 }
 
-// Rescore has the scores of users computed again from the signals that are
-// stored.
-func (c *Change) Rescore(users ...domain.UserKey) { note(&c.users.rescored, users) }
+// Rescore computes the scores of users again from the stored signals, at the end of the
+// change.
+func (c *Change) Rescore(users ...domain.UserKey) { addUsers(&c.users.rescored, users) }
 
-// courseDueMoved has it stored again which course of the users is due first.
-func (c *Change) courseDueMoved(users ...domain.UserKey) { note(&c.users.due, users) }
+// NextDueChanged stores the next due course of users again, at the end of the change.
+func (c *Change) NextDueChanged(users ...domain.UserKey) { addUsers(&c.users.due, users) }
 
-// touch moves updated_at of users: something that their reads show has changed.
-func (c *Change) touch(users ...domain.UserKey) { note(&c.users.touched, users) }
+// TouchUsers moves updated_at of users, of whom something visible changed, at the end of the
+// change.
+func (c *Change) TouchUsers(users ...domain.UserKey) { addUsers(&c.users.touched, users) }
 
-// hold notes that the transaction inserted or locked the rows of users.
-func (c *Change) hold(users ...domain.UserKey) { note(&c.users.held, users) }
+// UsersInserted adds users whose rows the transaction inserted or locked: they may be written
+// again without a lock.
+func (c *Change) UsersInserted(users ...domain.UserKey) { addUsers(&c.users.locked, users) }
 
-func note(set *map[domain.UserKey]struct{}, users []domain.UserKey) {
+func addUsers(set *map[domain.UserKey]struct{}, users []domain.UserKey) {
 	if *set == nil {
 		*set = make(map[domain.UserKey]struct{}, len(users))
 	}
@@ -45,33 +47,28 @@ func note(set *map[domain.UserKey]struct{}, users []domain.UserKey) {
 	}
 }
 
-// sortedKeys are the users of a set in the order in which they are locked.
+// sortedKeys returns the users of a set in the order of locks.
 func sortedKeys(set map[domain.UserKey]struct{}) []domain.UserKey {
 	return slices.SortedFunc(maps.Keys(set), func(a, b domain.UserKey) int {
 		return cmp.Or(slices.Compare(a.Client[:], b.Client[:]), slices.Compare(a.User[:], b.User[:]))
 	})
 }
 
-// keyLists are the keys of users as the values of two uuid[].
-func keyLists(keys []domain.UserKey) (clients, users [][16]byte) {
-	clients, users = make([][16]byte, len(keys)), make([][16]byte, len(keys))
-	for i, k := range keys {
-		clients[i], users[i] = k.Client, k.User
-	}
-	return clients, users
+// KeyArrays returns the keys of users as the values of two uuid[].
+func KeyArrays(keys []domain.UserKey) (clients, users [][16]byte) {
+	clients = pg.MapRows(keys, func(k *domain.UserKey) [16]byte { return k.Client })
+	return clients, pg.MapRows(keys, func(k *domain.UserKey) [16]byte { return k.User })
 }
 
-// flushUsers locks the users that the change concerns, in the order of their
-// keys, and does to them what it noted.
+// flushUsers locks the users of userEffects, in the order of their keys, and writes them.
 func (c *Change) flushUsers(ctx context.Context) error {
 	all := map[domain.UserKey]struct{}{}
 	for _, set := range []map[domain.UserKey]struct{}{c.users.rescored, c.users.due, c.users.touched} {
 		maps.Copy(all, set)
 	}
 
-	if len(without(all, c.users.held)) > 0 {
-		clients, users := keyLists(sortedKeys(all))
-		if _, err := c.lockUsers(ctx, pg.SQL(isKey, clients, users)); err != nil {
+	if len(without(all, c.users.locked)) > 0 {
+		if _, err := c.LockUserKeys(ctx, haveKeys(sortedKeys(all))); err != nil {
 			return err
 		}
 	}
@@ -82,10 +79,10 @@ func (c *Change) flushUsers(ctx context.Context) error {
 	if err := c.storeTouched(ctx, sortedKeys(c.users.touched)); err != nil {
 		return err
 	}
-	return c.score(ctx, sortedKeys(c.users.rescored)) // and what is due next
+	return c.score(ctx, sortedKeys(c.users.rescored)) // stores the next due course, too
 }
 
-// without are the users of a set that are not in another one, in order.
+// without returns the users of a set that are not in another one, in order.
 func without(set, other map[domain.UserKey]struct{}) []domain.UserKey {
 	return slices.DeleteFunc(sortedKeys(set), func(u domain.UserKey) bool {
 		_, in := other[u]
@@ -93,61 +90,60 @@ func without(set, other map[domain.UserKey]struct{}) []domain.UserKey {
 	})
 }
 
-// isKey is the condition that a user, alias u, is one of those with the keys.
-const isKey = "(u.client_id, u.id) IN (SELECT * FROM unnest(?0::uuid[], ?1::uuid[]))"
+// haveKeys is the condition that users, alias u, have one of the keys.
+func haveKeys(keys []domain.UserKey) pg.Query {
+	clients, users := KeyArrays(keys)
+	return pg.SQL("(u.client_id, u.id) IN (SELECT * FROM unnest(?0::uuid[], ?1::uuid[]))", clients, users)
+}
 
-// probeUser joins the user, alias u, of a key, alias w, by a probe of an index for each
-// key: by a join the planner would read all users for a batch of a thousand, where there
-// are up to some 100,000.
+// probeUser joins the user, alias u, of each key, alias w, by an index. With a plain join the
+// planner would read all users for a batch of 1,000, up to some 100,000.
 const probeUser = `JOIN LATERAL (SELECT * FROM users WHERE client_id = w.client_id AND id = w.user_id LIMIT 1) AS u ON true`
 
-// lockUsers locks the users, alias u, of a condition, in the order of their keys,
-// and returns them. What other tables hold of them is to be read by a later
-// statement: this one's snapshot is older than the locks that it waited for.
-func (c *Change) lockUsers(ctx context.Context, condition pg.Query) ([]domain.UserKey, error) {
+// LockUserKeys locks the users, alias u, that match a condition, in the order of their keys,
+// and returns them. Read their rows in other tables by a later statement: the snapshot of
+// this one is older than the locks that it waited for.
+func (c *Change) LockUserKeys(ctx context.Context, condition pg.Query) ([]domain.UserKey, error) {
 	c.Lock(UserLocks)
 	keys, err := pg.All[domain.UserKey](ctx, c, "lock users", pg.SQL(`
 		SELECT u.client_id AS client, u.id AS "user" FROM users AS u
 		WHERE ? ORDER BY u.client_id, u.id FOR NO KEY UPDATE`, condition))
-	c.hold(keys...)
+	c.UsersInserted(keys...)
 	return keys, err
 }
 
-// LockRescored locks the users whose scores are to be computed again, for a change that
-// goes on to lock rows that come after users.
+// LockRescored locks the users of Rescore at once, for a change that then locks rows that
+// come after users in the lock order.
 func (c *Change) LockRescored(ctx context.Context) error {
 	if len(c.users.rescored) == 0 {
 		return nil
 	}
-	clients, users := keyLists(sortedKeys(c.users.rescored))
-	_, err := c.lockUsers(ctx, pg.SQL(isKey, clients, users))
+	_, err := c.LockUserKeys(ctx, haveKeys(sortedKeys(c.users.rescored)))
 	return err
 }
 
-// lockUserRows locks the users, alias u, of a condition, as lockUsers does, and reads
-// them.
-func (c *Change) lockUserRows(ctx context.Context, which pg.Query) ([]userRow, error) {
-	keys, err := c.lockUsers(ctx, which)
+// LockUserRows is LockUserKeys, and reads the users.
+func (c *Change) LockUserRows(ctx context.Context, which pg.Query) ([]UserRow, error) {
+	keys, err := c.LockUserKeys(ctx, which)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	clients, users := keyLists(keys)
-	return pg.All[userRow](ctx, c, "read users", pg.Rows[userRow]().Where(isKey, clients, users))
+	return pg.All[UserRow](ctx, c, "read users", pg.Rows[UserRow]().Where("?", haveKeys(keys)))
 }
 
-// nextDueSQL is the incomplete course of the user n that is due first.
+// nextDueSQL selects the incomplete course of the user n that is due first.
 const nextDueSQL = `
 	SELECT a.due_on, a.course_id FROM assignments AS a
 	WHERE a.client_id = n.client_id AND a.user_id = n.id AND a.completed_at IS NULL
 	ORDER BY a.due_on, a.position, a.course_id LIMIT 1`
 
-// storeNextDue stores for locked users which incomplete course is due first.
-// updated_at moves with it, for it is shown.
+// storeNextDue stores the next due course of locked users. updated_at moves with it: it is
+// visible.
 func (c *Change) storeNextDue(ctx context.Context, keys []domain.UserKey) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	clients, users := keyLists(keys)
+	clients, users := KeyArrays(keys)
 	_, err := pg.Exec(ctx, c, "store what is due next", pg.SQL(`
 		UPDATE users AS u SET next_due_on = due.due_on, next_course_id = due.course_id,
 			updated_at = greatest(u.updated_at, ?2)
@@ -162,7 +158,7 @@ func (c *Change) storeTouched(ctx context.Context, keys []domain.UserKey) error 
 	if len(keys) == 0 {
 		return nil
 	}
-	clients, users := keyLists(keys)
+	clients, users := KeyArrays(keys)
 	_, err := pg.Exec(ctx, c, "touch users", pg.SQL(`
 		UPDATE users AS u SET updated_at = greatest(u.updated_at, ?2)
 		FROM unnest(?0::uuid[], ?1::uuid[]) AS w (client_id, user_id)
@@ -170,40 +166,49 @@ func (c *Change) storeTouched(ctx context.Context, keys []domain.UserKey) error 
 	return err
 }
 
-// A framework that is assigned gives its courses to those who are in its audience
-// then, and whoever enters an audience later gets the courses of the frameworks that
-// are assigned then. So that neither of two transactions misses the other, each
-// client has an advisory lock: who enters shares it, and who changes the framework
-// assignments has it alone.
+// Assigning a framework enrols the users who are in its audience then. A user who enters an
+// audience later is enrolled by the frameworks that are assigned then. So that neither of two
+// transactions misses the other, each client has an advisory lock: shared by changes of
+// users, exclusive for a change of framework assignments.
 
-// ShareAudiences keeps the framework assignments of clients as they are until the
-// transaction ends. Whoever may bring users into an audience (a new user, one who
-// becomes active or has another role, group or collection) calls it before anything
-// is locked, and enrol or enterAudiences afterwards.
+// ShareAudiences locks the framework assignments of clients against changes. A change that
+// may add users to an audience (a new user, or one who becomes active or changes role, group
+// or collections) calls it before any other lock, and EnrolUsers or EnterAudiences later.
 func (c *Change) ShareAudiences(ctx context.Context, clients ...domain.ClientID) error {
-	return c.lockAudiences(ctx, "pg_advisory_xact_lock_shared", pg.SQL("unnest(?::uuid[]) AS l (id)", pg.IDs(clients)))
+	return c.LockAudiencesWhere(ctx, SharedAudiences, pg.SQL("unnest(?::uuid[]) AS l (id)", pg.IDs(clients)))
 }
 
-// ShareAudiencesOf is ShareAudiences for the client of a user, who need not exist.
+// ShareAudiencesOf is ShareAudiences for the client of a user, if the user exists.
 func (c *Change) ShareAudiencesOf(ctx context.Context, user domain.UserID) error {
-	return c.lockAudiences(ctx, "pg_advisory_xact_lock_shared",
+	return c.LockAudiencesWhere(ctx, SharedAudiences,
 		pg.SQL("(SELECT client_id AS id FROM users WHERE id = ?) AS l", user))
 }
 
-// LockAudiences keeps others from changing the framework assignments of a client,
-// and users from entering its audiences, until the transaction ends.
+// LockAudiences locks the framework assignments and the audiences of a client against
+// changes.
 func (c *Change) LockAudiences(ctx context.Context, client domain.ClientID) error {
-	return c.lockAudiences(ctx, "pg_advisory_xact_lock", pg.SQL("(SELECT ?::uuid AS id) AS l", client))
+	return c.LockAudiencesWhere(ctx, ExclusiveAudiences, pg.SQL("(SELECT ?::uuid AS id) AS l", client))
 }
 
-func (c *Change) lockAudiences(ctx context.Context, function string, clients pg.Query) error {
+// AudienceLock is the mode of a lock of audiences.
+type AudienceLock string
+
+// The locks of audiences, by PostgreSQL's functions: a shared one keeps the framework
+// assignments as they are, an exclusive one also keeps users from entering audiences.
+const (
+	SharedAudiences    AudienceLock = "pg_advisory_xact_lock_shared"
+	ExclusiveAudiences AudienceLock = "pg_advisory_xact_lock"
+)
+
+// LockAudiencesWhere locks the audiences of the clients l (id) of a FROM item.
+func (c *Change) LockAudiencesWhere(ctx context.Context, kind AudienceLock, clients pg.Query) error {
 	type lockedRow struct {
 		ID   domain.ClientID
 		Lock string // empty
 	}
 	c.Lock(AudienceLocks)
-	lock := function + "(hashtextextended('audiences/' || l.id, 0))::text"
-	if trying(ctx) { // for any number of clients in one transaction, which leaves nothing
+	lock := string(kind) + "(hashtextextended('audiences/' || l.id, 0))::text"
+	if ctx.Value(tryAllKey{}) != nil { // it is rolled back, and may be of any number of clients
 		lock = "''"
 	}
 	rows, err := pg.All[lockedRow](ctx, c, "lock the audiences of clients", pg.SQL(
@@ -217,10 +222,9 @@ func (c *Change) lockAudiences(ctx context.Context, function string, clients pg.
 	return err
 }
 
-// wantAudiences holds that the audiences of the users' clients are locked or
-// shared. Without it is a programming error, which panics where the database was
-// opened for tests.
-func (c *Change) wantAudiences(users []domain.UserKey) {
+// requireAudienceLock panics, with WithStrictLocks, if the audiences of the users' clients
+// are neither locked nor shared.
+func (c *Change) requireAudienceLock(users []domain.UserKey) {
 	for _, u := range users {
 		if c.strict && !c.audiences[u.Client] {
 			panic("users enter audiences that are not shared")
@@ -228,26 +232,25 @@ func (c *Change) wantAudiences(users []domain.UserKey) {
 	}
 }
 
-// counters are what a change adds to stored counters; zero values add nothing.
+// counters are the differences that a change adds to stored counters.
 type counters struct {
 	days     map[dayKey]domain.PhishingCounts
-	users    []placed
+	clients  map[domain.ClientID]userCounts
 	partners map[domain.PartnerID]int
-	// frameworks are the clients whose lists of frameworks are to be made again.
+	// frameworks are the clients whose lists of frameworks changed.
 	frameworks map[domain.ClientID]struct{}
 }
 
-// dayKey names a client's counters of the mails sent on a day (UTC).
+// dayKey is the key of a client's counters of the mails sent on a day (UTC).
 type dayKey struct {
 	client domain.ClientID
 	day    domain.Date
 }
 
-// userCounts counts users by state.
+// userCounts counts users by status.
 type userCounts struct{ active, inactive int }
 
-// CountMails moves the counters of the mails that a client's users were sent on a
-// day.
+// CountMails adds to the counters of the mails sent to a client's users on a day.
 func (c *Change) CountMails(client domain.ClientID, day domain.Date, by domain.PhishingCounts) {
 	if c.counters.days == nil {
 		c.counters.days = map[dayKey]domain.PhishingCounts{}
@@ -256,36 +259,39 @@ func (c *Change) CountMails(client domain.ClientID, day domain.Date, by domain.P
 	c.counters.days[key] = c.counters.days[key].Plus(by)
 }
 
-// countUser moves the counters of users of a client and of a block, by one in the user's
-// state and place.
+// countUser adds to the counter of a client's users with the user's status.
 func (c *Change) countUser(u *domain.User, by int) {
-	one := userCounts{active: by}
-	if u.Status != domain.Active {
-		one = userCounts{inactive: by}
+	if c.counters.clients == nil {
+		c.counters.clients = map[domain.ClientID]userCounts{}
 	}
-	c.counters.users = append(c.counters.users, placed{u.Key(), u.CreatedAt, one})
+	n := c.counters.clients[u.Client]
+	if u.Status == domain.Active {
+		n.active += by
+	} else {
+		n.inactive += by
+	}
+	c.counters.clients[u.Client] = n
 }
 
-// frameworksMoved has a client's list of frameworks made again. The audiences of
-// the client are locked.
-func (c *Change) frameworksMoved(client domain.ClientID) {
+// FrameworksChanged stores a client's list of frameworks again, at the end of the change.
+// The audiences of the client are locked.
+func (c *Change) FrameworksChanged(client domain.ClientID) {
 	if c.counters.frameworks == nil {
 		c.counters.frameworks = map[domain.ClientID]struct{}{}
 	}
 	c.counters.frameworks[client] = struct{}{}
 }
 
-// countClients moves a partner's counter of clients.
-func (c *Change) countClients(partner domain.PartnerID, by int) {
+// CountClients adds to a partner's counter of clients.
+func (c *Change) CountClients(partner domain.PartnerID, by int) {
 	if c.counters.partners == nil {
 		c.counters.partners = map[domain.PartnerID]int{}
 	}
 	c.counters.partners[partner] += by
 }
 
-// flushCounters moves the counters. They come last: what happens to a client or a
-// partner at one time meets in these rows, and waits only for the commit of
-// others.
+// flushCounters writes the counters. They come late, because all changes of a client or a
+// partner wait for each other at these rows.
 func (c *Change) flushCounters(ctx context.Context) error {
 	if err := c.flushDays(ctx); err != nil {
 		return err
@@ -296,7 +302,7 @@ func (c *Change) flushCounters(ctx context.Context) error {
 	if err := c.flushFrameworks(ctx); err != nil {
 		return err
 	}
-	for _, partner := range sortedIDs(c.counters.partners) { // of whom a change has one at the most
+	for _, partner := range sortedIDs(c.counters.partners) { // at most one
 		c.Lock(PartnerLocks)
 		_, err := pg.Exec(ctx, c, "count a partner's clients", pg.SQL(
 			"UPDATE partners SET client_count = client_count + ?1::integer WHERE id = ?0",
@@ -308,57 +314,48 @@ func (c *Change) flushCounters(ctx context.Context) error {
 	return nil
 }
 
-// flushUserCounts moves the clients' counters of users, and those of blocks. Several
-// clients are locked in their order by a statement of its own: one that locks a row and
-// then updates it follows its versions from the one that the statement began with, and
-// may wait there for those who wait for it.
-func (c *Change) flushUserCounts(ctx context.Context) error {
-	counts := map[domain.ClientID]userCounts{}
-	for _, u := range c.counters.users {
-		n := counts[u.user.Client]
-		counts[u.user.Client] = userCounts{n.active + u.count.active, n.inactive + u.count.inactive}
+// lockClients locks clients, of which there are several, in the order of their ids. It takes
+// a statement of its own: one that also updates the rows follows their versions from the one
+// in its snapshot, and may wait there for a transaction that waits for it.
+func (c *Change) lockClients(ctx context.Context, ids []domain.ClientID) error {
+	c.Lock(ClientLocks)
+	if len(ids) < 2 {
+		return nil
 	}
+	_, err := pg.Exec(ctx, c, "lock clients", pg.SQL(
+		"SELECT FROM clients WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE", pg.IDs(ids)))
+	return err
+}
+
+// flushUserCounts writes the clients' counters of users.
+func (c *Change) flushUserCounts(ctx context.Context) error {
+	counts := c.counters.clients
+	maps.DeleteFunc(counts, func(_ domain.ClientID, n userCounts) bool { return n == userCounts{} })
 	ids := sortedIDs(counts)
 	if len(ids) == 0 {
 		return nil
 	}
-	active, inactive := make([]int, len(ids)), make([]int, len(ids))
-	for i, id := range ids {
-		active[i], inactive[i] = counts[id].active, counts[id].inactive
-	}
-	c.Lock(ClientLocks)
-	if len(ids) > 1 {
-		_, err := pg.Exec(ctx, c, "lock clients", pg.SQL(
-			"SELECT FROM clients WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE", pg.IDs(ids)))
-		if err != nil {
-			return err
-		}
-	}
-	sizes, err := pg.All[int](ctx, c, "count the users of clients", pg.SQL(`
-		UPDATE clients AS c SET users_active = users_active + m.active, users_inactive = users_inactive + m.inactive,
-			updated_at = CASE WHEN m.active = 0 AND m.inactive = 0 THEN updated_at ELSE greatest(updated_at, ?3) END
-		FROM unnest(?0::uuid[], ?1::integer[], ?2::integer[]) AS m (id, active, inactive)
-		WHERE c.id = m.id RETURNING users_active + users_inactive`, pg.IDs(ids), active, inactive, c.At))
-	if err != nil || len(sizes) == 0 || slices.Max(sizes) < largeClient {
+	active := pg.MapRows(ids, func(id *domain.ClientID) int { return counts[*id].active })
+	inactive := pg.MapRows(ids, func(id *domain.ClientID) int { return counts[*id].inactive })
+	if err := c.lockClients(ctx, ids); err != nil {
 		return err
 	}
-	return c.flushBlocks(ctx)
+	_, err := pg.Exec(ctx, c, "count the users of clients", pg.SQL(`
+		UPDATE clients AS c SET users_active = users_active + m.active, users_inactive = users_inactive + m.inactive,
+			updated_at = greatest(updated_at, ?3)
+		FROM unnest(?0::uuid[], ?1::integer[], ?2::integer[]) AS m (id, active, inactive)
+		WHERE c.id = m.id`, pg.IDs(ids), active, inactive, c.At))
+	return err
 }
 
-// flushFrameworks stores which frameworks are assigned to clients: each once,
-// sorted. Several clients are locked as in flushUserCounts.
+// flushFrameworks stores the assigned frameworks of clients, sorted, each once.
 func (c *Change) flushFrameworks(ctx context.Context) error {
 	ids := sortedIDs(c.counters.frameworks)
 	if len(ids) == 0 {
 		return nil
 	}
-	c.Lock(ClientLocks)
-	if len(ids) > 1 {
-		_, err := pg.Exec(ctx, c, "lock clients", pg.SQL(
-			"SELECT FROM clients WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE", pg.IDs(ids)))
-		if err != nil {
-			return err
-		}
+	if err := c.lockClients(ctx, ids); err != nil {
+		return err
 	}
 	_, err := pg.Exec(ctx, c, "list the frameworks of clients", pg.SQL(`
 		WITH listed AS MATERIALIZED (
@@ -381,7 +378,7 @@ func sortedIDs[K domain.Kind, V any](of map[domain.ID[K]]V) []domain.ID[K] {
 	return ids
 }
 
-// dayRecord is what is added to a row of phishing_days, by its columns.
+// dayRecord is a row of phishing_days, with the differences of a change.
 type dayRecord struct {
 	ClientID             string      `json:"client_id"`
 	Day                  domain.Date `json:"day"`
@@ -393,7 +390,7 @@ type dayRecord struct {
 	AttachmentsOpened    int         `json:"attachments_opened"`
 }
 
-// flushDays moves the counters of simulated mails.
+// flushDays writes the counters of simulated mails.
 func (c *Change) flushDays(ctx context.Context) error {
 	var records []dayRecord
 	for key, n := range c.counters.days {

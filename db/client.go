@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -12,7 +13,7 @@ import (
 
 // Clients and their admins.
 
-type clientRow struct {
+type ClientRow struct {
 	bun.BaseModel `bun:"table:clients,alias:c"`
 
 	ID                domain.ClientID `bun:"id,pk"`
@@ -41,7 +42,7 @@ type clientRow struct {
 	PartnersClients int `bun:"partners_clients,scanonly"`
 }
 
-func (r *clientRow) client() domain.Client {
+func (r *ClientRow) client() domain.Client {
 	return domain.Client{
 		ID: r.ID, Partner: r.PartnerID, Name: r.Name, Industry: r.Industry, ExternalID: r.ExternalID,
 		DarkWebMonitoring: r.DarkWebMonitoring, DirectorySync: r.DirectorySync, Frameworks: r.FrameworkIDs,
@@ -55,24 +56,45 @@ func (r *clientRow) client() domain.Client {
 	}
 }
 
-// clientOrders are the lists that clients come in.
+// clientOrders are the orders that clients are listed in, by the column and the value of a row.
 var clientOrders = map[string]struct {
 	key, cast string
-	of        func(*clientRow) string
+	of        func(*ClientRow) string
 }{
-	"name":       {"c.name_key", "text", func(r *clientRow) string { return r.NameKey }},
-	"created_at": {"c.created_at", "timestamptz", func(r *clientRow) string { return pg.TimeKey(r.CreatedAt) }},
-	"risk_score": {"c.average_score", "integer", func(r *clientRow) string { return pg.NumberKey(r.AverageScore) }},
+	"name":       {"c.name_key", "text", func(r *ClientRow) string { return r.NameKey }},
+	"created_at": {"c.created_at", "timestamptz", func(r *ClientRow) string { return pg.TimeKey(r.CreatedAt) }},
+	"risk_score": {"c.average_score", "integer", func(r *ClientRow) string { return pg.NumberKey(r.AverageScore) }},
 }
 
-// clients reads a page of the clients within the caller's reach. Their summaries
-// are as they were stored.
+// Clients reads a page of the clients within the caller's reach, with summaries
+// that are at most domain.SummaryAge old. If the order or a filter depends on summaries, it
+// refreshes those of all clients in reach first, else those of the page. A page after a
+// position refreshes none, so that the order by risk_score is stable during a walk
+// (decisions 3.7).
+func (d *DB) Clients(ctx context.Context, f domain.ClientFilter, w domain.Window) (domain.Slice[domain.Client], error) {
+	if w.After != nil {
+		return d.clients(ctx, f, w)
+	}
+	if f.UpdatedSince != nil || f.Sort.By() == "risk_score" {
+		if err := d.RefreshReachable(ctx); err != nil {
+			return domain.Slice[domain.Client]{}, err
+		}
+		return d.clients(ctx, f, w)
+	}
+	page, err := d.clients(ctx, f, w)
+	if err != nil {
+		return page, err
+	}
+	return page, d.refreshPage(ctx, page.Rows)
+}
+
+// clients reads a page of the clients within the caller's reach, with stored summaries.
 func (d *DB) clients(ctx context.Context, f domain.ClientFilter, w domain.Window) (domain.Slice[domain.Client], error) {
-	order, every := clientOrders[f.Sort.By()], everyClient(ctx, f)
-	k := pg.Keyset[clientRow]{
-		Table: "clients AS c", Key: order.key, Cast: order.cast, ID: "c.id", Desc: f.Sort.Descending(), OneIndex: every,
+	order, all := clientOrders[f.Sort.By()], listsAllClients(ctx, f)
+	k := pg.Keyset[ClientRow]{
+		Table: "clients AS c", Key: order.key, Cast: order.cast, ID: "c.id", Desc: f.Sort.Descending(), OneIndex: all,
 		Where: pg.Conditions{WithinReach(ctx)},
-		Position: func(r *clientRow) domain.Position {
+		Position: func(r *ClientRow) domain.Position {
 			return domain.Position{Key: order.of(r), ID: r.ID.UUID()}
 		},
 	}
@@ -82,42 +104,36 @@ func (d *DB) clients(ctx context.Context, f domain.ClientFilter, w domain.Window
 	if f.IDs != nil {
 		k.Where.Add("c.id = ANY(?::uuid[])", pg.IDs(f.IDs))
 	}
-	if f.UpdatedSince != nil {
-		k.Where.Add("c.updated_at >= ?", *f.UpdatedSince)
-	}
-	if w.Total && every {
-		k.Select = withPartnersClients(ctx)
+	pg.AddIf(&k.Where, "c.updated_at >= ?", f.UpdatedSince)
+	if w.Total && all { // the partner's counter comes with the rows: no statement of its own
+		k.Select = func(q *pg.Select) {
+			q.Columns(pg.Columns[ClientRow]()).Columns(
+				"(SELECT client_count FROM partners WHERE id = ?) AS partners_clients", domain.CallerFrom(ctx).Partner)
+		}
 	}
 
 	rows, err := pg.Page(ctx, d, k, w)
 	switch {
 	case err != nil || !w.Total:
-	case every && len(rows.Rows) > 0:
+	case all && len(rows.Rows) > 0:
 		rows.Total = rows.Rows[0].PartnersClients
 	default:
 		rows.Total, err = k.Count(ctx, d)
 	}
-	return pg.Map(rows, (*clientRow).client), err
+	return pg.Map(rows, (*ClientRow).client), err
 }
 
-// everyClient reports whether a list holds all of the partner's clients.
-func everyClient(ctx context.Context, f domain.ClientFilter) bool {
-	return domain.CallerFrom(ctx).AllClients && f.Query == "" && f.IDs == nil && f.UpdatedSince == nil
+// listsAllClients reports whether a list holds all of the partner's clients: no field of
+// domain.ClientFilter is set, not even one that is added later.
+func listsAllClients(ctx context.Context, f domain.ClientFilter) bool {
+	f.Sort = ""
+	return domain.CallerFrom(ctx).AllClients && reflect.ValueOf(f).IsZero()
 }
 
-// withPartnersClients adds the partner's counter to the rows of a list that holds
-// all of its clients: a total without a statement of its own.
-func withPartnersClients(ctx context.Context) func(*pg.Select) {
-	return func(q *pg.Select) {
-		q.Columns(pg.Columns[clientRow]()).Columns(
-			"(SELECT client_count FROM partners WHERE id = ?) AS partners_clients", domain.CallerFrom(ctx).Partner)
-	}
-}
-
-// InsertClient adds a client, its manual group and the foundational program.
+// InsertClient adds a client, its manual group and the default program.
 // Conflict when the partner has one of that name.
 func (c *Change) InsertClient(ctx context.Context, client domain.Client) error {
-	row := clientRow{
+	row := ClientRow{
 		ID: client.ID, PartnerID: client.Partner, Name: client.Name, NameKey: domain.SortKey(client.Name),
 		Industry: client.Industry, ExternalID: client.ExternalID, DarkWebMonitoring: client.DarkWebMonitoring,
 		DirectorySync: client.DirectorySync, FrameworkIDs: []string{},
@@ -127,46 +143,49 @@ func (c *Change) InsertClient(ctx context.Context, client domain.Client) error {
 	if _, err := pg.Exec(ctx, c, "insert a client", pg.Insert(row)); err != nil {
 		return err
 	}
-	c.countClients(client.Partner, 1)
-	return c.beginClients(ctx, []clientRow{row}, []domain.ClientID{row.ID})
+	c.CountClients(client.Partner, 1)
+	return c.SetUpClients(ctx, []ClientRow{row}, []domain.ClientID{row.ID})
 }
 
-// beginClients gives new clients a group for users who are kept by hand and the first day
-// of their histories, and some of them the foundational program.
-func (c *Change) beginClients(ctx context.Context, clients []clientRow, usual []domain.ClientID) error {
+// SetUpClients adds the manual groups of new clients and the first day of their histories,
+// and the default program to those of withProgram.
+func (c *Change) SetUpClients(ctx context.Context, clients []ClientRow, withProgram []domain.ClientID) error {
 	if len(clients) == 0 {
 		return nil
 	}
-	ids, groups := make([]domain.ClientID, len(clients)), make([]domain.GroupID, len(clients))
-	times, scores := make([]time.Time, len(clients)), make([]int, len(clients))
-	for i := range clients {
-		r := &clients[i]
-		ids[i], groups[i], times[i], scores[i] = r.ID, NewID[domain.GroupKind](), r.CreatedAt, r.AverageScore
-	}
-	_, err := pg.Exec(ctx, c, "give clients their programs and groups", pg.SQL(`
+	_, err := pg.Exec(ctx, c, "set clients up", pg.SQL(`
 		WITH program AS (
 			INSERT INTO program_courses (client_id, position, course_id, due_after_days)
 			SELECT u.id, p.position, p.course_id, p.due_after_days
-			FROM unnest(?0::uuid[]) AS u (id) CROSS JOIN default_program AS p
+			FROM unnest(@withProgram::uuid[]) AS u (id) CROSS JOIN default_program AS p
 		), fresh AS (
-			SELECT * FROM unnest(?1::uuid[], ?2::uuid[], ?3::timestamptz[], ?4::integer[]) AS f (id, group_id, created_at, score)
+			SELECT * FROM unnest(@ids::uuid[], @groups::uuid[], @times::timestamptz[], @scores::integer[]) AS f (id, group_id, created_at, score)
 		), history AS (
 			INSERT INTO risk_history (client_id, day, average_score)
 			SELECT id, (created_at AT TIME ZONE 'UTC')::date, score FROM fresh
 		)
-		INSERT INTO groups (client_id, id, name, manual, created_at) SELECT id, group_id, ?5, true, created_at FROM fresh`,
-		pg.IDs(usual), pg.IDs(ids), pg.IDs(groups), times, scores, domain.ManualGroup))
+		INSERT INTO groups (client_id, id, name, manual, created_at) SELECT id, group_id, @manualGroup, true, created_at FROM fresh`,
+		pg.Named{
+			"withProgram": pg.IDs(withProgram), "manualGroup": domain.ManualGroup,
+			"ids":    pg.MapRows(clients, func(r *ClientRow) [16]byte { return r.ID }),
+			"groups": pg.MapRows(clients, func(*ClientRow) [16]byte { return NewID[domain.GroupKind]() }),
+			"times":  pg.MapRows(clients, func(r *ClientRow) time.Time { return r.CreatedAt }),
+			"scores": pg.MapRows(clients, func(r *ClientRow) int { return r.AverageScore }),
+		}))
 	return err
 }
 
-// Update stores the client's own fields, and when it was updated. Conflict when
+// Update stores the client's own fields, and the time of the update. Conflict when
 // the partner has another client of that name. The client is locked (LockTenant).
-// A name that stays keeps its key, which a migration may have made (withID).
+// An unchanged name keeps its key, which a migration may have made unique.
 func (t *Tenant) Update(ctx context.Context, c *Change) error {
 	at, err := pg.One[time.Time](ctx, c, "update a client", pg.SQL(`
-		UPDATE clients SET name = ?1, name_key = CASE WHEN name = ?1 THEN name_key ELSE ?2 END,
-			industry = ?3, external_id = ?4, updated_at = greatest(updated_at, ?5)
-		WHERE id = ?0 RETURNING updated_at`, t.ID, t.Name, domain.SortKey(t.Name), t.Industry, t.ExternalID, c.At))
+		UPDATE clients SET name = @name, name_key = CASE WHEN name = @name THEN name_key ELSE @nameKey END,
+			industry = @industry, external_id = @externalID, updated_at = greatest(updated_at, @now)
+		WHERE id = @client RETURNING updated_at`, pg.Named{
+		"client": t.ID, "name": t.Name, "nameKey": domain.SortKey(t.Name), "industry": t.Industry,
+		"externalID": t.ExternalID, "now": c.At,
+	}))
 	t.UpdatedAt = at
 	return err
 }
@@ -177,10 +196,10 @@ type ClientName struct {
 	Name, Partner string
 }
 
-// ClientsCalled finds clients of all partners that are not archived: the one with
-// the id, or else those with the name; of one partner where that is not zero. It is for
-// the command line, which has no caller.
-func (d *DB) ClientsCalled(
+// FindClients returns the client with an id that is not archived or, where there is none,
+// those with a name: of one partner, or of all where that is zero. It is for the command
+// line, which has no caller.
+func (d *DB) FindClients(
 	ctx context.Context, of domain.PartnerID, id domain.ClientID, name string,
 ) ([]ClientName, error) {
 	q := pg.From("clients AS c").Columns("c.id, c.name, p.name AS partner").
@@ -194,9 +213,9 @@ func (d *DB) ClientsCalled(
 	return pg.All[ClientName](ctx, d, "look for a client", q)
 }
 
-// ClientNamesLike lists the names of clients that are not archived and contain a name,
-// or have about its length: up to that many bytes more or fewer. One partner's, where that
-// is not zero.
+// ClientNamesLike lists the names of clients that are not archived and contain a name, or
+// whose length differs from its by at most so many bytes: of one partner, or of all where
+// that is zero.
 func (d *DB) ClientNamesLike(ctx context.Context, of domain.PartnerID, name string, differ int) ([]string, error) {
 	key := domain.SortKey(name)
 	q := pg.From("clients AS c").Columns("DISTINCT c.name").
@@ -209,7 +228,7 @@ func (d *DB) ClientNamesLike(ctx context.Context, of domain.PartnerID, name stri
 	return pg.All[string](ctx, d, "look for names of clients", q)
 }
 
-type adminRow struct {
+type AdminRow struct {
 	bun.BaseModel `bun:"table:admins,alias:a"`
 
 	ID          domain.AdminID `bun:"id,pk"`
@@ -222,30 +241,25 @@ type adminRow struct {
 	CreatedAt   time.Time
 }
 
-func (r *adminRow) admin() domain.Admin {
+func (r *AdminRow) admin() domain.Admin {
 	return domain.Admin{
 		ID: r.ID, Email: r.Email, Name: r.Name, Role: r.Role, Client: r.ClientID,
 		LastLoginAt: r.LastLoginAt, CreatedAt: r.CreatedAt,
 	}
 }
 
-// Admins reads a page of the admins that see this client only, by their creation.
+// Admins reads a page of the admins of this client only, in the order of creation.
 func (t *Tenant) Admins(ctx context.Context, w domain.Window) (domain.Slice[domain.Admin], error) {
-	k := pg.Keyset[adminRow]{
-		Table: "admins AS a", Key: "a.created_at", Cast: "timestamptz", ID: "a.id", OneIndex: true,
-		Where: pg.Conditions{pg.SQL("a.client_id = ?", t.ID)},
-		Position: func(r *adminRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
-		},
-	}
+	k := pg.ByTime("a.created_at", "a.id", func(r *AdminRow) (time.Time, domain.AdminID) { return r.CreatedAt, r.ID })
+	k.OneIndex, k.Where = true, pg.Conditions{pg.SQL("a.client_id = ?", t.ID)}
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
-	return pg.Map(rows, (*adminRow).admin), err
+	return pg.Map(rows, (*AdminRow).admin), err
 }
 
-// Invite adds an invite to the client and asks for its mail, whose id it returns.
-// Conflict when the email is an admin of the client already or has an open invite,
-// RateLimited where the client or its partner has had as many as it may. The client is
-// locked (LockTenant), so that of two at once one is refused.
+// Invite adds an invite to the client and requests its mail, whose id it returns.
+// Conflict where the email is that of an admin of the client or has an open invite,
+// RateLimited above the limits of the client or its partner. The client is locked
+// (LockTenant), so that of two at once one fails.
 func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domain.MessageID, error) {
 	has, err := pg.One[struct{ Admin, Invite bool }](ctx, c, "look for an admin or invite", pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM admins WHERE client_id = ?0 AND email = ?1) AS admin,
@@ -270,32 +284,37 @@ func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domai
 	_, err = pg.Exec(ctx, c, "insert an invite", pg.SQL(`
 		WITH invite AS (
 			INSERT INTO admin_invites (client_id, id, email, role, created_at, expires_at, partner_id)
-			VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?7) RETURNING client_id, id, created_at
+			VALUES (@client, @id, @email, @role, @createdAt, @expiresAt, @partner) RETURNING client_id, id, created_at
 		)
 		INSERT INTO mail_requests (client_id, id, type, invite_id, created_at)
-		SELECT client_id, ?6, 'admin-invite', id, created_at FROM invite`,
-		t.ID, in.ID, in.Email, in.Role, in.CreatedAt, in.ExpiresAt, mail, partner))
+		SELECT client_id, @mail, 'admin-invite', id, created_at FROM invite`,
+		pg.Named{
+			"client": t.ID, "id": in.ID, "email": in.Email, "role": in.Role, "createdAt": in.CreatedAt,
+			"expiresAt": in.ExpiresAt, "mail": mail, "partner": partner,
+		}))
 	return mail, err
 }
 
-// limitInvites reports RateLimited where a client or its partner has had as many
-// invites as it may within their sliding times. It locks the partner, so that of
-// several at once no more are accepted.
+// limitInvites returns RateLimited where a client or its partner has reached its limit of
+// invites within a sliding window. It locks the partner, so that concurrent invites count.
 func (c *Change) limitInvites(ctx context.Context, partner domain.PartnerID, client domain.ClientID) error {
 	if err := c.LockPartner(ctx, partner); err != nil {
 		return err
 	}
-	// The invite that is to leave its window before there may be another one; null
-	// where there are fewer.
+	// The oldest invite that counts toward a limit that is reached; NULL below the limit.
 	last, err := pg.One[struct{ Client, Partner *time.Time }](ctx, c, "count invites", pg.SQL(`
 		SELECT (
-			SELECT created_at FROM admin_invites WHERE client_id = ?0 AND created_at > ?1
-			ORDER BY created_at DESC OFFSET ?2 LIMIT 1
+			SELECT created_at FROM admin_invites WHERE client_id = @client AND created_at > @clientSince
+			ORDER BY created_at DESC OFFSET @clientMost LIMIT 1
 		) AS client, (
-			SELECT created_at FROM admin_invites WHERE partner_id = ?3 AND created_at > ?4
-			ORDER BY created_at DESC OFFSET ?5 LIMIT 1
-		) AS partner`, client, c.At.Add(-domain.ClientInviteWindow), domain.MaxClientInvites-1,
-		partner, c.At.Add(-domain.PartnerInviteWindow), domain.MaxPartnerInvites-1))
+			SELECT created_at FROM admin_invites WHERE partner_id = @partner AND created_at > @partnerSince
+			ORDER BY created_at DESC OFFSET @partnerMost LIMIT 1
+		) AS partner`, pg.Named{
+		"client": client, "clientSince": c.At.Add(-domain.ClientInviteWindow),
+		"clientMost": domain.MaxClientInvites - 1, "partner": partner,
+		"partnerSince": c.At.Add(-domain.PartnerInviteWindow),
+		"partnerMost":  domain.MaxPartnerInvites - 1,
+	}))
 	refusal := domain.Error{Code: domain.RateLimited, Object: domain.InviteID{}.Noun()}
 	switch {
 	case err != nil:
@@ -312,4 +331,27 @@ func (c *Change) limitInvites(ctx context.Context, partner domain.PartnerID, cli
 		refusal.RetryAfter = max(refusal.RetryAfter, last.Client.Add(domain.ClientInviteWindow).Sub(c.At))
 	}
 	return &refusal
+}
+
+// GroupRow is a row of groups.
+type GroupRow struct {
+	bun.BaseModel `bun:"table:groups,alias:g"`
+
+	ClientID  domain.ClientID `bun:"client_id,pk"`
+	ID        domain.GroupID  `bun:"id,pk"`
+	Name      string
+	Manual    bool
+	CreatedAt time.Time
+
+	Used bool `bun:",scanonly"` // by users, policies or frameworks
+}
+
+// ProgramRow is a row of program_courses.
+type ProgramRow struct {
+	bun.BaseModel `bun:"table:program_courses,alias:p"`
+
+	ClientID     domain.ClientID
+	Position     int
+	CourseID     domain.CourseID
+	DueAfterDays int
 }

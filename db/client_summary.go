@@ -11,33 +11,29 @@ import (
 	"partnerapi/domain"
 )
 
-// summarySQL refreshes the summaries of the clients, alias c, that the condition
-// ?0 selects and whose summary was made before ?1, as of the time ?2 and the day
-// ?3, with what their risk is made of, and returns the clients. Scores are graded
-// by the floors ?4, which part the grades ?5. A client without users has the
-// average ?6 and no rates (decisions 3.7). The background keeps the summary fresh
-// until ?7, or as long as before where that is NULL. ?8 commits without waiting for
-// the disk: what a crash loses, the next read makes again. ?9 and ?10 are the sums
-// over the factors.
+// summarySQL refreshes the summaries and risks of the clients, alias c, that match the
+// condition @of and whose summary is older than @before, and returns the clients. Scores
+// have the @grades between @gradeFloors. A client without users has the average @noUsers and
+// no rates (decisions 3.7). RefreshAhead keeps the summary fresh until @ahead; NULL changes
+// nothing. With @async the commit does not wait for the disk: the next read makes again what
+// a crash loses.
 //
-// Clients are locked in the order of their ids, and nothing else is: two
-// refreshers wait for each other and cannot deadlock. The second one finds the
-// summary fresh and leaves it alone. To skip locked clients (SKIP LOCKED) would be
+// It locks only clients, in the order of their ids: two refreshers wait for each other and
+// cannot deadlock. The second one finds the summary fresh and leaves it. SKIP LOCKED would be
 // quicker, but show a summary of any age.
 //
-// Days are those of UTC; the last n days are today and the n-1 before it. A day's
-// clicked mails include those whose credentials were submitted or whose attachment
-// was opened (decisions 3.10).
+// Days are those of UTC; the last n days include today. A day's clicked mails include those
+// whose credentials were submitted or whose attachment was opened (decisions 3.10).
 const summarySQL = `
 	WITH session AS MATERIALIZED (
 		SELECT set_config('synchronous_commit',
-			CASE WHEN ?8::boolean THEN 'off' ELSE current_setting('synchronous_commit') END, true)
+			CASE WHEN @async::boolean THEN 'off' ELSE current_setting('synchronous_commit') END, true)
 	), stale AS MATERIALIZED (
-		SELECT c.id FROM session CROSS JOIN clients AS c WHERE ?0 AND c.summarized_at < ?1
+		SELECT c.id FROM session CROSS JOIN clients AS c WHERE @of AND c.summarized_at < @before
 		ORDER BY c.id FOR NO KEY UPDATE OF c
 	), fresh AS MATERIALIZED (
 		SELECT s.id, u.grades, f.factor_totals, f.factor_users,
-			CASE WHEN u.users = 0 THEN ?6 ELSE (2 * u.scores + u.users) / (2 * u.users) END::integer AS average_score,
+			CASE WHEN u.users = 0 THEN @noUsers ELSE (2 * u.scores + u.users) / (2 * u.users) END::integer AS average_score,
 			u.high_risk::integer AS high_risk_users,
 			u.overdue::integer AS overdue_users,
 			coalesce(round(100.0 * (u.users - u.overdue) / nullif(u.users, 0), 1), 100)::float8 AS on_track_rate,
@@ -53,27 +49,27 @@ const summarySQL = `
 				coalesce(jsonb_agg(jsonb_build_object('role', role, 'grade', grade, 'users', users, 'scores', scores)
 					ORDER BY role, grade), '[]') AS grades
 			FROM (
-				SELECT role, (?5::text[])[1 + width_bucket(score, ?4::integer[])] AS grade, count(*) AS users,
-					sum(score) AS scores, count(*) FILTER (WHERE next_due_on < ?3) AS overdue
+				SELECT role, (@grades::text[])[1 + width_bucket(score, @gradeFloors::integer[])] AS grade, count(*) AS users,
+					sum(score) AS scores, count(*) FILTER (WHERE next_due_on < @today) AS overdue
 				FROM users WHERE client_id = s.id AND status = 'active' GROUP BY 1, 2
 			) AS g
 		) AS u
 		CROSS JOIN LATERAL (
-			SELECT ?9 AS factor_totals, ?10 AS factor_users
+			SELECT @factorTotals AS factor_totals, @factorUsers AS factor_users
 			FROM users AS m JOIN user_risks AS r ON r.client_id = m.client_id AND r.user_id = m.id
 			WHERE m.client_id = s.id AND m.status = 'active'
 		) AS f
 		CROSS JOIN LATERAL (
 			SELECT sum(sent) AS sent, sum(clicked) AS clicked,
-				sum(sent) FILTER (WHERE day > ?3::date - 90) AS sent_90d,
-				sum(clicked) FILTER (WHERE day > ?3::date - 90) AS clicked_90d,
-				sum(reported) FILTER (WHERE day > ?3::date - 90) AS reported_90d,
-				sum(sent) FILTER (WHERE day > ?3::date - 365) AS sent_365d,
-				sum(clicked) FILTER (WHERE day > ?3::date - 365) AS clicked_365d
+				sum(sent) FILTER (WHERE day > @today::date - 90) AS sent_90d,
+				sum(clicked) FILTER (WHERE day > @today::date - 90) AS clicked_90d,
+				sum(reported) FILTER (WHERE day > @today::date - 90) AS reported_90d,
+				sum(sent) FILTER (WHERE day > @today::date - 365) AS sent_365d,
+				sum(clicked) FILTER (WHERE day > @today::date - 365) AS clicked_365d
 			FROM phishing_days WHERE client_id = s.id AND u.users > 0
 		) AS p
 	), history AS (
-		INSERT INTO risk_history (client_id, day, average_score) SELECT id, ?3, average_score FROM fresh
+		INSERT INTO risk_history (client_id, day, average_score) SELECT id, @today, average_score FROM fresh
 		ON CONFLICT (client_id, day) DO UPDATE SET average_score = excluded.average_score
 	), risks AS (
 		INSERT INTO client_risks (client_id, grades, factor_totals, factor_users)
@@ -86,17 +82,17 @@ const summarySQL = `
 		overdue_users = f.overdue_users, on_track_rate = f.on_track_rate,
 		click_rate_90d = f.click_rate_90d, report_rate_90d = f.report_rate_90d,
 		click_rate_365d = f.click_rate_365d, click_rate_total = f.click_rate_total,
-		summarized_at = ?2, refresh_until = greatest(c.refresh_until, ?7),
+		summarized_at = @now, refresh_until = greatest(c.refresh_until, @ahead),
 		updated_at = CASE WHEN
 			(c.average_score, c.high_risk_users, c.overdue_users, c.on_track_rate,
 			 c.click_rate_90d, c.report_rate_90d, c.click_rate_365d, c.click_rate_total) <>
 			(f.average_score, f.high_risk_users, f.overdue_users, f.on_track_rate,
 			 f.click_rate_90d, f.report_rate_90d, f.click_rate_365d, f.click_rate_total)
-			THEN greatest(c.updated_at, ?2) ELSE c.updated_at END
+			THEN greatest(c.updated_at, @now) ELSE c.updated_at END
 	FROM fresh AS f WHERE c.id = f.id RETURNING `
 
-// factorTotals and factorUsers are, for each factor, what it adds up to in the
-// rows r of user_risks, and for how many of them it is not 0.
+// factorTotals and factorUsers are, for each factor, the sum of its deltas in rows r of
+// user_risks, and how many of them are not 0.
 var (
 	factorTotals = pg.SQL(eachFactor("coalesce(sum(r.deltas[#]), 0)"))
 	factorUsers  = pg.SQL(eachFactor("count(nullif(r.deltas[#], 0))"))
@@ -111,41 +107,34 @@ func eachFactor(text string) string {
 }
 
 const (
-	// refreshAheadFor is how long the background keeps a client's summary fresh
-	// after a read found it stale: whoever polls once an hour, or once a day, waits
-	// for at most one refresh a day.
+	// refreshAheadFor is how long RefreshAhead keeps a client's summary fresh after a read
+	// found it stale: a caller that polls once a day waits for at most one refresh.
 	refreshAheadFor = 25 * time.Hour
-	// refreshAheadAge is the age from which on the background refreshes a summary.
+	// refreshAheadAge is the age at which RefreshAhead refreshes a summary.
 	refreshAheadAge = domain.SummaryAge - 90*time.Second
 	// refreshAheadBatch is how many clients are refreshed, and locked, at a time.
 	refreshAheadBatch = 20
 )
 
-// refresh says which summaries are to be refreshed.
-type refresh struct {
-	of     pg.Query // a condition on clients, alias c
-	before time.Time
-	// ahead is until when the background is to keep them fresh; nil leaves that.
-	ahead *time.Time
-}
-
-// summarize refreshes summaries in one statement and returns the clients that
-// were stale.
-func (d *DB) summarize(ctx context.Context, r refresh) ([]clientRow, error) {
+// summarize refreshes the summaries of the clients, alias c, that match a condition and
+// whose summary is older than before, in one statement. It returns those clients.
+// RefreshAhead keeps them fresh until ahead; nil changes nothing.
+func (d *DB) summarize(ctx context.Context, of pg.Query, before time.Time, ahead *time.Time) ([]ClientRow, error) {
 	now := d.Now()
-	return pg.All[clientRow](ctx, d, "refresh summaries", pg.Prepared(pg.SQL(summarySQL+pg.Columns[clientRow](),
-		r.of, r.before, now, domain.DateOf(now), domain.GradeFloors, domain.GradesUpward, domain.AverageScore(0, 0),
-		r.ahead, !d.InTx(ctx), factorTotals, factorUsers)))
+	return pg.All[ClientRow](ctx, d, "refresh summaries", pg.Prepared(pg.SQL(summarySQL+pg.Columns[ClientRow](),
+		pg.Named{
+			"of": of, "before": before, "now": now, "today": domain.DateOf(now),
+			"gradeFloors": domain.GradeFloors, "grades": domain.GradesUpward, "noUsers": domain.AverageScore(0, 0),
+			"ahead": ahead, "async": !d.InTx(ctx), "factorTotals": factorTotals, "factorUsers": factorUsers,
+		})))
 }
 
 // refreshRead is summarize for a read: of the clients within the caller's reach
-// that a condition selects and whose summary is older than domain.SummaryAge.
-func (d *DB) refreshRead(ctx context.Context, condition pg.Query) ([]clientRow, error) {
+// that match a condition and whose summary is older than domain.SummaryAge.
+func (d *DB) refreshRead(ctx context.Context, condition pg.Query) ([]ClientRow, error) {
 	now := d.Now()
-	ahead := now.Add(refreshAheadFor)
-	return d.summarize(ctx, refresh{
-		of: pg.SQL("? AND ?", condition, WithinReach(ctx)), before: now.Add(-domain.SummaryAge), ahead: &ahead,
-	})
+	return d.summarize(ctx, pg.SQL("? AND ?", condition, WithinReach(ctx)), now.Add(-domain.SummaryAge),
+		new(now.Add(refreshAheadFor)))
 }
 
 func (d *DB) stale(c *domain.Client) bool {
@@ -166,29 +155,7 @@ func (d *DB) FreshTenant(ctx context.Context, id domain.ClientID) (*Tenant, erro
 	if len(rows) == 0 { // another request refreshed it meanwhile
 		return d.Tenant(ctx, id)
 	}
-	return &Tenant{Client: rows[0].client(), db: d}, nil
-}
-
-// Clients reads a page of the clients within the caller's reach, with summaries
-// that are at most domain.SummaryAge old. Where summaries decide which clients the
-// page shows, those of all clients in reach are refreshed before, else those of
-// the page. A page after a position refreshes nothing, so that a walk by risk_score
-// stands still (decisions 3.7).
-func (d *DB) Clients(ctx context.Context, f domain.ClientFilter, w domain.Window) (domain.Slice[domain.Client], error) {
-	if w.After != nil {
-		return d.clients(ctx, f, w)
-	}
-	if f.UpdatedSince != nil || f.Sort.By() == "risk_score" {
-		if err := d.RefreshReachable(ctx); err != nil {
-			return domain.Slice[domain.Client]{}, err
-		}
-		return d.clients(ctx, f, w)
-	}
-	page, err := d.clients(ctx, f, w)
-	if err != nil {
-		return page, err
-	}
-	return page, d.refreshPage(ctx, page.Rows)
+	return d.tenantOf(&rows[0]), nil
 }
 
 // refreshPage refreshes the clients of a page that are stale, in one statement.
@@ -209,19 +176,13 @@ func (d *DB) refreshPage(ctx context.Context, page []domain.Client) error {
 		return err
 	}
 	if len(rows) < len(stale) { // another request refreshed the others meanwhile
-		if rows, err = d.clientsByID(ctx, stale); err != nil {
-			return err
-		}
+		rows, err = pg.All[ClientRow](ctx, d, "read clients", pg.Rows[ClientRow]().
+			Where("c.id = ANY(?::uuid[])", pg.IDs(stale)).Where("?", WithinReach(ctx)))
 	}
 	for i := range rows {
 		page[place[rows[i].ID]] = rows[i].client()
 	}
-	return nil
-}
-
-func (d *DB) clientsByID(ctx context.Context, ids []domain.ClientID) ([]clientRow, error) {
-	return pg.All[clientRow](ctx, d, "read clients", pg.From("clients AS c").Columns(pg.Columns[clientRow]()).
-		Where("c.id = ANY(?::uuid[])", pg.IDs(ids)).Where("?", WithinReach(ctx)))
+	return err
 }
 
 // RefreshReachable refreshes the stale summaries of all clients that the caller
@@ -231,10 +192,9 @@ func (d *DB) RefreshReachable(ctx context.Context) error {
 	return err
 }
 
-// RefreshAhead refreshes, for no caller, the summaries that are about to be stale
-// of the clients that a read found stale lately, so that the next read does not
-// have to. It works in batches, each of them committed on its own, and returns how
-// many it refreshed: none where another process is at it.
+// RefreshAhead refreshes, as background work, summaries shortly before they are stale: those
+// of clients that were read lately. It commits in batches, and returns how many it
+// refreshed: none while another process does.
 func (d *DB) RefreshAhead(ctx context.Context) (refreshed int, err error) {
 	_, err = d.TryAdvisoryLock(ctx, "summaries", func(ctx context.Context) error {
 		now := d.Now()
@@ -251,9 +211,8 @@ func (d *DB) RefreshAhead(ctx context.Context) (refreshed int, err error) {
 	return refreshed, err
 }
 
-// ForceSummaries refreshes, for no caller, the summaries of all clients that are
-// not archived, however old they are. It works in batches, each of which is
-// committed on its own outside of a transaction.
+// ForceSummaries refreshes, as background work, the summaries of all clients that are
+// not archived, of any age. Outside of a transaction it commits in batches.
 func (d *DB) ForceSummaries(ctx context.Context) error {
 	clients, err := pg.All[domain.ClientID](ctx, d, "list clients",
 		pg.SQL("SELECT id FROM clients WHERE archived_at IS NULL ORDER BY id"))
@@ -269,7 +228,7 @@ func (d *DB) summarizeAll(
 	ctx context.Context, clients []domain.ClientID, batch int, before time.Time,
 ) (refreshed int, err error) {
 	for ids := range slices.Chunk(clients, batch) {
-		rows, err := d.summarize(ctx, refresh{of: pg.SQL("c.id = ANY(?::uuid[])", pg.IDs(ids)), before: before})
+		rows, err := d.summarize(ctx, pg.SQL("c.id = ANY(?::uuid[])", pg.IDs(ids)), before, nil)
 		if err != nil {
 			return refreshed, err
 		}
@@ -279,23 +238,18 @@ func (d *DB) summarizeAll(
 }
 
 // Peers is the condition that a client, alias c, is another one of the same partner
-// and has active users (decisions 8.10).
+// with active users (decisions 8.10).
 func (t *Tenant) Peers() pg.Query {
 	return pg.SQL(`c.partner_id = (SELECT partner_id FROM clients WHERE id = ?0) AND c.id <> ?0
 		AND c.archived_at IS NULL AND c.users_active > 0`, t.ID)
 }
 
-// FreshPeers are the clients that Peers selects, whether the caller reaches them or
+// FreshPeers returns the clients that Peers selects, within the caller's reach or
 // not, with summaries that are at most domain.SummaryAge old.
 func (t *Tenant) FreshPeers(ctx context.Context) ([]*Tenant, error) {
-	if _, err := t.db.summarize(ctx, refresh{of: t.Peers(), before: t.db.Now().Add(-domain.SummaryAge)}); err != nil {
+	if _, err := t.db.summarize(ctx, t.Peers(), t.db.Now().Add(-domain.SummaryAge), nil); err != nil {
 		return nil, err
 	}
-	rows, err := pg.All[clientRow](ctx, t.db, "list clients to compare with",
-		pg.From("clients AS c").Columns(pg.Columns[clientRow]()).Where("?", t.Peers()))
-	peers := make([]*Tenant, len(rows))
-	for i := range rows {
-		peers[i] = &Tenant{Client: rows[i].client(), db: t.db}
-	}
-	return peers, err
+	rows, err := pg.All[ClientRow](ctx, t.db, "list clients to compare with", pg.Rows[ClientRow]().Where("?", t.Peers()))
+	return pg.MapRows(rows, t.db.tenantOf), err
 }

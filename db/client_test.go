@@ -162,6 +162,16 @@ func TestUserCounts(t *testing.T) {
 			t.Errorf("client %d has %d and %d, updated at %v", i, tenant.ActiveUsers, tenant.InactiveUsers, tenant.UpdatedAt)
 		}
 	}
+
+	w.Exec("UPDATE clients SET updated_at = $1", noon.Add(-day))
+	w.Must(w.Change(context.Background(), func(_ context.Context, c *db.Change) error {
+		c.CountUsers(clients[0], 1, 0)
+		c.CountUsers(clients[0], -1, 0)
+		return nil
+	}))
+	if at := w.UpdatedAt("clients", clients[0]); !at.Equal(noon.Add(-day)) {
+		t.Errorf("the counts are as they were, but the client was updated at %v", at)
+	}
 }
 
 // TestReach: what the caller does not reach is not found, and nothing is asked

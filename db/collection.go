@@ -11,9 +11,9 @@ import (
 	"partnerapi/domain"
 )
 
-// Collections of users: reads, writes, members.
+// Collections of users, and their members.
 
-type collectionRow struct {
+type CollectionRow struct {
 	bun.BaseModel `bun:"table:collections,alias:k"`
 
 	ClientID    domain.ClientID     `bun:"client_id,pk"`
@@ -27,36 +27,31 @@ type collectionRow struct {
 	UpdatedAt   time.Time
 }
 
-func (r *collectionRow) collection() domain.Collection {
+func (r *CollectionRow) collection() domain.Collection {
 	return domain.Collection{
 		ID: r.ID, Client: r.ClientID, Name: r.Name, Description: r.Description, Members: r.MemberCount,
 		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
 
-// Collections reads a page of the client's collections, by their creation. since,
-// if not nil, leaves those that changed at or after it.
+// Collections reads a page of the client's collections, in the order of creation: with
+// since, those that changed at or after it.
 func (t *Tenant) Collections(
 	ctx context.Context, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Collection], error) {
-	k := pg.Keyset[collectionRow]{
-		Table: "collections AS k", Key: "k.created_at", Cast: "timestamptz", ID: "k.id",
-		Position: func(r *collectionRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
-		},
-	}
+	k := pg.ByTime("k.created_at", "k.id", func(r *CollectionRow) (time.Time, domain.CollectionID) {
+		return r.CreatedAt, r.ID
+	})
 	k.Where.Add("k.client_id = ?", t.ID)
-	if since != nil {
-		k.Where.Add("k.updated_at >= ?", *since)
-	}
+	pg.AddIf(&k.Where, "k.updated_at >= ?", since)
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
-	return pg.Map(rows, (*collectionRow).collection), err
+	return pg.Map(rows, (*CollectionRow).collection), err
 }
 
 // Collection reads one of the client's collections.
 func (t *Tenant) Collection(ctx context.Context, id domain.CollectionID) (domain.Collection, error) {
-	row, err := pg.Find[collectionRow](ctx, t.db, id.Noun(), pg.Prepared(pg.From("collections AS k").
-		Columns(pg.Columns[collectionRow]()).Where("k.client_id = ? AND k.id = ?", t.ID, id)))
+	row, err := pg.Find[CollectionRow](ctx, t.db, id.Noun(), pg.Prepared(
+		pg.Rows[CollectionRow]().Where("k.client_id = ? AND k.id = ?", t.ID, id)))
 	return row.collection(), err
 }
 
@@ -76,20 +71,17 @@ func (r *memberRow) member() domain.Member {
 	return domain.Member{User: r.UserID, Name: name, Email: r.Email, AddedAt: r.AddedAt}
 }
 
-// Members reads a page of a collection's members, by when they were added.
-// since, if not nil, leaves those who joined or changed at or after it.
+// Members reads a page of a collection's members, in the order in which they joined: with
+// since, those who joined or changed at or after it.
 func (t *Tenant) Members(
 	ctx context.Context, of domain.Collection, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Member], error) {
-	k := pg.Keyset[memberRow]{
-		Table: "collection_members AS m", Key: "m.added_at", Cast: "timestamptz", ID: "m.user_id",
-		Select: func(q *pg.Select) {
-			q.Columns(pg.Columns[memberRow]()).Columns("u.first_name, u.last_name, u.email").
-				Join("JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id")
-		},
-		Position: func(r *memberRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.AddedAt), ID: r.UserID.UUID()}
-		},
+	k := pg.ByTime("m.added_at", "m.user_id", func(r *memberRow) (time.Time, domain.UserID) {
+		return r.AddedAt, r.UserID
+	})
+	k.Select = func(q *pg.Select) {
+		q.Columns(pg.Columns[memberRow]()).Columns("u.first_name, u.last_name, u.email").
+			Join("JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id")
 	}
 	k.Where.Add("m.client_id = ? AND m.collection_id = ?", t.ID, of.ID)
 	if since != nil { // joining changes a user too
@@ -97,7 +89,7 @@ func (t *Tenant) Members(
 			WHERE u.client_id = m.client_id AND u.id = m.user_id AND u.updated_at >= ?)`, *since)
 	}
 	rows, err := pg.Page(ctx, t.db, k, w)
-	rows.Total = of.Members // a total is asked for only without since
+	rows.Total = of.Members // callers want a total only without since
 	return pg.Map(rows, (*memberRow).member), err
 }
 
@@ -109,20 +101,20 @@ func (t *Tenant) InsertCollection(ctx context.Context, c *Change, k domain.Colle
 }
 
 func insertedCollection(client domain.ClientID, k domain.Collection) pg.Query {
-	return pg.Insert(collectionRow{
+	return pg.Insert(CollectionRow{
 		ClientID: client, ID: k.ID, Name: k.Name, NameKey: domain.SortKey(k.Name), Description: k.Description,
 		CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
 	})
 }
 
-// DeleteCollection removes a collection and its memberships; its members stay
-// users, and lose the courses that frameworks assigned to the collection asked for
-// (decisions 7.7). NotFound where the client has no such collection.
+// DeleteCollection removes a collection and its memberships, and withdraws the courses of
+// frameworks that were assigned to it (decisions 7.7). NotFound where the client has no such
+// collection.
 func (t *Tenant) DeleteCollection(ctx context.Context, c *Change, id domain.CollectionID) error {
 	if err := c.LockAudiences(ctx, t.ID); err != nil {
 		return err
 	}
-	if err := t.emptyFrameworks(ctx, c, id); err != nil {
+	if err := t.withdrawForCollection(ctx, c, id); err != nil {
 		return err
 	}
 	members, err := t.LockAudience(ctx, c, domain.Audience{Type: domain.OfCollection, Collection: id})
@@ -139,64 +131,49 @@ func (t *Tenant) DeleteCollection(ctx context.Context, c *Change, id domain.Coll
 		return domain.ErrNotFound(id.Noun())
 	}
 
-	c.touch(t.keysOf(members)...)
-	t.scopeMoved(c, id)
+	c.TouchUsers(t.keysOf(members)...)
+	t.membersChanged(c, id)
 	return nil
 }
 
-// LockUsers locks those of the users that are the client's and returns them.
+// LockUsers locks users and returns them. Those of other clients are left out.
 func (t *Tenant) LockUsers(ctx context.Context, c *Change, ids []domain.UserID) ([]domain.UserID, error) {
 	return t.lockUsers(ctx, c, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(ids)))
 }
 
 func (t *Tenant) lockUsers(ctx context.Context, c *Change, condition pg.Query) ([]domain.UserID, error) {
-	keys, err := c.lockUsers(ctx, pg.SQL("u.client_id = ? AND ?", t.ID, condition))
-	ids := make([]domain.UserID, len(keys))
-	for i, key := range keys {
-		ids[i] = key.User
-	}
-	return ids, err
+	keys, err := c.LockUserKeys(ctx, pg.SQL("u.client_id = ? AND ?", t.ID, condition))
+	return pg.MapRows(keys, func(k *domain.UserKey) domain.UserID { return k.User }), err
 }
 
-// keysOf names users of the client beside it.
+// keysOf returns the keys of users of the client.
 func (t *Tenant) keysOf(users []domain.UserID) []domain.UserKey {
-	keys := make([]domain.UserKey, len(users))
-	for i, id := range users {
-		keys[i] = domain.UserKey{Client: t.ID, User: id}
-	}
-	return keys
+	return pg.MapRows(users, func(id *domain.UserID) domain.UserKey { return domain.UserKey{Client: t.ID, User: *id} })
 }
 
-// LockCollections locks those of the collections that are the client's and
-// returns them.
+// LockCollections locks collections and returns them. Those of other clients are left out.
 func (t *Tenant) LockCollections(
 	ctx context.Context, c *Change, ids ...domain.CollectionID,
 ) ([]domain.CollectionID, error) {
 	rows, err := t.lockCollections(ctx, c, pg.SQL("k.id = ANY(?::uuid[])", pg.IDs(ids)))
-	found := make([]domain.CollectionID, len(rows))
-	for i := range rows {
-		found[i] = rows[i].ID
-	}
-	return found, err
+	return pg.MapRows(rows, func(r *CollectionRow) domain.CollectionID { return r.ID }), err
 }
 
-// LockCollection locks one of the client's collections and returns it as it is
-// then.
+// LockCollection is Collection for a change of the collection.
 func (t *Tenant) LockCollection(ctx context.Context, c *Change, id domain.CollectionID) (domain.Collection, error) {
 	rows, err := t.lockCollections(ctx, c, pg.SQL("k.id = ?", id))
-	return among(rows, id, err)
+	return findCollection(rows, id, err)
 }
 
-func (t *Tenant) lockCollections(ctx context.Context, c *Change, condition pg.Query) ([]collectionRow, error) {
+func (t *Tenant) lockCollections(ctx context.Context, c *Change, condition pg.Query) ([]CollectionRow, error) {
 	c.Lock(CollectionLocks)
-	return pg.All[collectionRow](ctx, c, "lock collections",
-		pg.From("collections AS k").Columns(pg.Columns[collectionRow]()).Where("k.client_id = ?", t.ID).
-			Where("?", condition).OrderBy("k.id").For("NO KEY UPDATE"))
+	return pg.All[CollectionRow](ctx, c, "lock collections", pg.Rows[CollectionRow]().Where("k.client_id = ?", t.ID).
+		Where("?", condition).OrderBy("k.id").For("NO KEY UPDATE"))
 }
 
-// among is the collection with an id among rows. NotFound without it.
-func among(rows []collectionRow, id domain.CollectionID, err error) (domain.Collection, error) {
-	i := slices.IndexFunc(rows, func(r collectionRow) bool { return r.ID == id })
+// findCollection returns the collection with an id in rows; NotFound where it is missing.
+func findCollection(rows []CollectionRow, id domain.CollectionID, err error) (domain.Collection, error) {
+	i := slices.IndexFunc(rows, func(r CollectionRow) bool { return r.ID == id })
 	if err == nil && i < 0 {
 		err = domain.ErrNotFound(id.Noun())
 	}
@@ -206,9 +183,8 @@ func among(rows []collectionRow, id domain.CollectionID, err error) (domain.Coll
 	return rows[i].collection(), nil
 }
 
-// AddMembers adds users, who are locked, to a locked collection; those in it
-// already stay as they are. It returns how many were added. The audiences of the
-// client are shared (ShareAudiences).
+// AddMembers adds locked users to a locked collection, and returns how many were not in it
+// before. The audiences of the client are shared (ShareAudiences).
 func (t *Tenant) AddMembers(
 	ctx context.Context, c *Change, id domain.CollectionID, users []domain.UserID,
 ) (added int, err error) {
@@ -217,30 +193,26 @@ func (t *Tenant) AddMembers(
 		return 0, err
 	}
 	keys := t.keysOf(joined)
-	c.touch(keys...)
-	return len(joined), c.enterAudiences(ctx, keys)
+	c.TouchUsers(keys...)
+	return len(joined), c.EnterAudiences(ctx, keys)
 }
 
 // join adds users to collections and returns those who were not in them.
 func (t *Tenant) join(
 	ctx context.Context, c *Change, ids []domain.CollectionID, users []domain.UserID,
 ) ([]domain.UserID, error) {
-	joined, err := c.join(ctx, pg.SQL(`
+	joined, err := c.JoinCollections(ctx, pg.SQL(`
 		SELECT ?::uuid AS client_id, k.id AS collection_id, u.id AS user_id, ?::timestamptz AS added_at
 		FROM unnest(?::uuid[]) AS k (id), unnest(?::uuid[]) AS u (id)`, t.ID, c.At, pg.IDs(ids), pg.IDs(users)))
 	if len(joined) > 0 {
-		t.scopeMoved(c, ids...)
+		t.membersChanged(c, ids...)
 	}
-	in := make([]domain.UserID, len(joined))
-	for i, u := range joined {
-		in[i] = u.User
-	}
-	return in, err
+	return pg.MapRows(joined, func(k *domain.UserKey) domain.UserID { return k.User }), err
 }
 
-// join adds the memberships that a query selects, and returns the users who were not in
-// one of the collections before.
-func (c *Change) join(ctx context.Context, memberships pg.Query) ([]domain.UserKey, error) {
+// JoinCollections adds the memberships that a query selects. It returns the users of those
+// that are new.
+func (c *Change) JoinCollections(ctx context.Context, memberships pg.Query) ([]domain.UserKey, error) {
 	return pg.All[domain.UserKey](ctx, c, "add members", pg.SQL(`
 		WITH joined AS (
 			INSERT INTO collection_members (client_id, collection_id, user_id, added_at)
@@ -254,12 +226,11 @@ func (c *Change) join(ctx context.Context, memberships pg.Query) ([]domain.UserK
 		SELECT DISTINCT client_id AS client, user_id AS "user" FROM joined`, memberships, c.At))
 }
 
-// RemoveMember takes a user, who is locked, out of a collection. NotFound
-// where the user is not in it.
+// RemoveMember removes a locked user from a collection. NotFound where the user is not in it.
 func (t *Tenant) RemoveMember(ctx context.Context, c *Change, id domain.CollectionID, user domain.UserID) error {
 	c.Lock(CollectionLocks)
-	left, err := t.leave(ctx, c, "m.collection_id = ? AND m.user_id = ?", id, user)
-	if err == nil && left == 0 {
+	removed, err := t.removeMembers(ctx, c, "m.collection_id = ? AND m.user_id = ?", id, user)
+	if err == nil && removed == 0 {
 		return &domain.Error{
 			Code: domain.NotFound, Object: user.Noun(), Message: "the user is not a member of this collection",
 		}
@@ -267,14 +238,14 @@ func (t *Tenant) RemoveMember(ctx context.Context, c *Change, id domain.Collecti
 	return err
 }
 
-// leave ends the memberships, alias m, of a condition and returns how many there
-// were. Their users are locked, and so are their collections if there are several.
-func (t *Tenant) leave(ctx context.Context, c *Change, condition string, args ...any) (int, error) {
+// removeMembers deletes the memberships, alias m, that match a condition and returns how many
+// there were. Their users are locked, and so are their collections if there are several.
+func (t *Tenant) removeMembers(ctx context.Context, c *Change, condition string, args ...any) (int, error) {
 	type membership struct {
 		CollectionID domain.CollectionID
 		UserID       domain.UserID
 	}
-	left, err := pg.All[membership](ctx, c, "remove members", pg.SQL(`
+	removed, err := pg.All[membership](ctx, c, "remove members", pg.SQL(`
 		WITH gone AS (
 			DELETE FROM collection_members AS m WHERE m.client_id = ?0 AND ?1 RETURNING m.collection_id, m.user_id
 		), counted AS (
@@ -283,20 +254,15 @@ func (t *Tenant) leave(ctx context.Context, c *Change, condition string, args ..
 			WHERE k.client_id = ?0 AND k.id = g.collection_id
 		)
 		SELECT collection_id, user_id FROM gone`, t.ID, pg.SQL(condition, args...), c.At))
-	if err != nil || len(left) == 0 {
+	if err != nil || len(removed) == 0 {
 		return 0, err
 	}
-	from := make([]domain.CollectionID, len(left))
-	for i, m := range left {
-		from[i] = m.CollectionID
-		c.touch(domain.UserKey{Client: t.ID, User: m.UserID})
-	}
-	t.scopeMoved(c, from...)
-	return len(left), nil
+	c.TouchUsers(t.keysOf(pg.MapRows(removed, func(m *membership) domain.UserID { return m.UserID }))...)
+	t.membersChanged(c, pg.MapRows(removed, func(m *membership) domain.CollectionID { return m.CollectionID })...)
+	return len(removed), nil
 }
 
-// scopeMoved notes that the members changed of collections: policies may have
-// them as their scope.
-func (t *Tenant) scopeMoved(c *Change, ids ...domain.CollectionID) {
-	c.policiesOf("p.client_id = ? AND p.scope_type = 'collection' AND p.scope_id = ANY(?::uuid[])", t.ID, pg.IDs(ids))
+// membersChanged marks the counts of the policies of collections as stale.
+func (t *Tenant) membersChanged(c *Change, ids ...domain.CollectionID) {
+	c.PoliciesChanged("p.client_id = ? AND p.scope_type = 'collection' AND p.scope_id = ANY(?::uuid[])", t.ID, pg.IDs(ids))
 }

@@ -1,9 +1,9 @@
-// Package db keeps the service's objects in PostgreSQL. Its methods speak the
+// Package db keeps the service's objects in PostgreSQL. Its methods take and return
 // types of domain; rows and SQL stay in here. A client's objects are read and
-// written through a Tenant or a User, which are found within the caller's reach
-// only. What a transaction changes goes through a Change.
+// written through a Tenant or a User, which are found only within the caller's reach.
+// Transactions that write use a Change.
 //
-// A method that is given a context made by Tx works in that transaction.
+// A method works in the transaction of its context, if that was made by Tx.
 package db
 
 import (
@@ -21,12 +21,8 @@ import (
 // DB is the service's database. It is safe for concurrent use.
 type DB struct {
 	*pg.DB
-	// strict makes a Change fail that locks out of order.
-	strict bool
-	// silent makes a Change write no events.
-	silent bool
-	// onEvents is called after the commit of each change that wrote events; see
-	// OnEvents.
+	strict   bool // see WithStrictLocks
+	silent   bool // see WithoutEvents
 	onEvents atomic.Pointer[func()]
 }
 
@@ -38,17 +34,17 @@ type options struct {
 	strict, silent bool
 }
 
-// WithClock makes the database's methods take the time from clock.
+// WithClock sets the clock of the database's methods.
 func WithClock(clock domain.Clock) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithClock(clock)) }
 }
 
-// WithTracer shows every statement to tracer.
+// WithTracer traces every statement.
 func WithTracer(tracer pgx.QueryTracer) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithTracer(tracer)) }
 }
 
-// WithSlowLog logs statements that take so long or longer: by name, without values.
+// WithSlowLog logs statements that take at least a duration: by name, without values.
 func WithSlowLog(log *slog.Logger, after time.Duration) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithSlowLog(log, after)) }
 }
@@ -56,22 +52,21 @@ func WithSlowLog(log *slog.Logger, after time.Duration) Option {
 // WithConns bounds the number of connections; the default is pg.DefaultConns.
 func WithConns(n int) Option { return func(o *options) { o.pool = append(o.pool, pg.WithConns(n)) } }
 
-// WithPooler says what is at the URL, and where the server itself is; see pg.WithPooler.
+// WithPooler sets the kind of pooler at the URL, and the URL of the server; see
+// pg.WithPooler.
 func WithPooler(found pg.Pooler, direct string) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithPooler(found, direct)) }
 }
 
-// WithReplica names a standby that snapshots may be read from; see pg.WithReplica.
+// WithReplica sets the standby that snapshots may be read from; see pg.WithReplica.
 func WithReplica(url string, log *slog.Logger) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithReplica(url, log)) }
 }
 
-// WithStrictLocks makes a Change fail that locks rows out of the lock order: for
-// tests.
+// WithStrictLocks makes a Change panic that locks rows out of the lock order: for tests.
 func WithStrictLocks() Option { return func(o *options) { o.strict = true } }
 
-// WithoutEvents makes changes write no events: for the measurement of what events add
-// to a write.
+// WithoutEvents makes changes write no events: to measure what events add to a write.
 func WithoutEvents() Option { return func(o *options) { o.silent = true } }
 
 // Open opens the database at a postgres:// URL. It does not connect yet.
@@ -90,7 +85,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 // NewID returns the id of a new object: a UUID of version 7.
 func NewID[K domain.Kind]() domain.ID[K] { return pg.NewID[K]() }
 
-// clashes says what the violation of each unique constraint means to callers.
+// clashes are the errors for callers of violated unique constraints.
 var clashes = map[string]*domain.Error{
 	"partners_name_unique": domain.ErrConflict("partner", "a partner with this name already exists"),
 	"clients_name_unique":  domain.ErrConflict("client", "a client with this name already exists"),
@@ -103,42 +98,26 @@ var clashes = map[string]*domain.Error{
 	"sync_runs_open":             domain.ErrConflict("sync run", "a sync of this client is queued or running already"),
 }
 
-// Snapshot runs fn with the client as it is at one moment: whatever fn reads
-// through that tenant agrees, and is of the time of its Now. The client's summary is
-// made anew before, so that it agrees with the rest. fn holds a connection, and
-// changes nothing. NotFound where the client was archived.
+// Snapshot runs fn with the client in a read-only transaction: all reads through that
+// tenant are as of one moment, its Now. It refreshes the client's summary first, so that it
+// agrees with the rest. fn holds a connection. NotFound where the client was archived.
 func (t *Tenant) Snapshot(ctx context.Context, fn func(ctx context.Context, t *Tenant) error) error {
-	_, err := t.db.summarize(ctx, refresh{of: pg.SQL("c.id = ? AND c.archived_at IS NULL", t.ID), before: t.db.Now()})
+	_, err := t.db.summarize(ctx, pg.SQL("c.id = ? AND c.archived_at IS NULL", t.ID), t.db.Now(), nil)
 	if err != nil {
 		return err
 	}
 	return t.db.Snapshot(ctx, func(ctx context.Context) error {
-		still, err := t.db.AnyTenant(ctx, t.ID)
+		frozen, err := t.db.AnyTenant(ctx, t.ID)
 		if err != nil {
 			return err
 		}
-		still.db = &DB{DB: t.db.At(t.db.Now()), strict: t.db.strict}
-		return fn(ctx, still)
+		frozen.db = &DB{DB: t.db.At(t.db.Now()), strict: t.db.strict}
+		return fn(ctx, frozen)
 	})
 }
 
-// Now is the time by the database's clock; in a snapshot, when that was taken.
+// Now returns the time by the database's clock; in a snapshot, the time of the snapshot.
 func (t *Tenant) Now() time.Time { return t.db.Now() }
 
-// The rows of tables are exported for package seed, which copies them into a database
-// that is not in use yet. What is stored beside them it makes too.
-type (
-	PartnerRow    = partnerRow
-	ClientRow     = clientRow
-	GroupRow      = groupRow
-	ProgramRow    = programRow
-	AdminRow      = adminRow
-	UserRow       = userRow
-	CollectionRow = collectionRow
-	FrameworkRow  = frameworkRow
-	ResultRow     = resultRow
-	SentEmailRow  = sentEmailRow
-	ReportRow     = reportRow
-	KeyRow        = keyRow
-	BreachRow     = breachRow
-)
+// Clash returns the error for callers of a violated unique constraint.
+func Clash(constraint string) *domain.Error { return clashes[constraint] }

@@ -5,20 +5,20 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-// This file reads what events are about, for the service's own work: objects of any
-// clients, many at once, by their ids. An object that is not there is left out. Each
-// read takes the same number of statements for any number of objects.
+// This file reads the objects of events, for the service's own work: of any clients, by
+// their ids. Missing objects are left out. Each read takes the same number of statements for
+// any number of objects.
 
 // OutboxEvent is an event that waits to be published.
 type OutboxEvent struct {
 	domain.Event
-	// Object is the UUID of what it is about, where that is neither the client nor the
-	// user; else zero.
+	// Object is the UUID of the event's object; zero where that is the client or the user.
 	Object uuid.UUID
 	// RecordedAt is when it was written, by the server's clock.
 	RecordedAt time.Time
@@ -27,32 +27,22 @@ type OutboxEvent struct {
 	Partner *domain.PartnerID
 }
 
-// object is the key of a row that belongs to a client.
-type object struct {
-	client domain.ClientID
-	id     [16]byte
-}
-
-// isObject is the condition that a row, with its alias and its column of ids, is one
-// of some objects. The columns are those of an index.
-func isObject(alias, id string, objects []object) pg.Query {
-	clients, ids := make([][16]byte, len(objects)), make([][16]byte, len(objects))
-	for i, o := range objects {
-		clients[i], ids[i] = o.client, o.id
+// eventKeys returns the keys of events as the values of three uuid[].
+func eventKeys(events []OutboxEvent) (clients, users, objects [][16]byte) {
+	for _, e := range events {
+		clients, users, objects = append(clients, e.Client), append(users, e.User), append(objects, e.Object)
 	}
-	return pg.SQL("("+alias+".client_id, "+alias+"."+id+") IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, ids)
+	return clients, users, objects
 }
 
-// objectsOf are the objects that events are about.
-func objectsOf(events []OutboxEvent) []object {
-	list := make([]object, len(events))
-	for i, e := range events {
-		list[i] = object{e.Client, e.Object}
-	}
-	return list
+// areObjects is the condition that rows with an alias are objects of events. The columns
+// are those of an index.
+func areObjects(alias string, events []OutboxEvent) pg.Query {
+	clients, _, ids := eventKeys(events)
+	return pg.SQL("("+alias+".client_id, "+alias+".id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, ids)
 }
 
-// byID maps rows in the domain's terms by their ids.
+// byID converts rows to values by their ids.
 func byID[Row any, ID comparable, T any](rows []Row, id func(*Row) ID, as func(*Row) T) map[ID]T {
 	all := make(map[ID]T, len(rows))
 	for i := range rows {
@@ -61,87 +51,69 @@ func byID[Row any, ID comparable, T any](rows []Row, id func(*Row) ID, as func(*
 	return all
 }
 
-// EventClients reads the clients of events, with their summaries as they are stored.
+// EventClients reads the clients of events, with stored summaries.
 func (d *DB) EventClients(ctx context.Context, events []OutboxEvent) (map[domain.ClientID]domain.Client, error) {
-	ids := make([]domain.ClientID, len(events))
-	for i, e := range events {
-		ids[i] = e.Client
-	}
-	rows, err := pg.All[clientRow](ctx, d, "read the clients of events", pg.From("clients AS c").
-		Columns(pg.Columns[clientRow]()).Where("c.id = ANY(?::uuid[]) AND c.archived_at IS NULL", pg.IDs(ids)))
-	return byID(rows, func(r *clientRow) domain.ClientID { return r.ID }, (*clientRow).client), err
+	ids, _, _ := eventKeys(events)
+	rows, err := pg.All[ClientRow](ctx, d, "read the clients of events",
+		pg.Rows[ClientRow]().Where("c.id = ANY(?::uuid[]) AND c.archived_at IS NULL", ids))
+	return byID(rows, func(r *ClientRow) domain.ClientID { return r.ID }, (*ClientRow).client), err
 }
 
-// EventResults reads the simulated mails that events are about.
+// EventResults reads the simulated mails of events.
 func (d *DB) EventResults(ctx context.Context, events []OutboxEvent) (map[domain.ResultID]domain.Result, error) {
-	rows, err := pg.All[resultRow](ctx, d, "read the results of events", pg.From("phishing_results AS r").
-		Columns(pg.Columns[resultRow]()).Where("?", isObject("r", "id", objectsOf(events))))
-	return byID(rows, func(r *resultRow) domain.ResultID { return r.ID }, (*resultRow).result), err
+	rows, err := pg.All[ResultRow](ctx, d, "read the results of events",
+		pg.Rows[ResultRow]().Where("?", areObjects("r", events)))
+	return byID(rows, func(r *ResultRow) domain.ResultID { return r.ID }, (*ResultRow).Result), err
 }
 
-// EventReportedEmails reads the reported emails that events are about.
+// EventReportedEmails reads the reported emails of events.
 func (d *DB) EventReportedEmails(
 	ctx context.Context, events []OutboxEvent,
 ) (map[domain.ReportedEmailID]domain.ReportedEmail, error) {
-	rows, err := pg.All[reportedEmailRow](ctx, d, "read the reported emails of events", pg.From("reported_emails AS e").
-		Columns(pg.Columns[reportedEmailRow]()).Where("?", isObject("e", "id", objectsOf(events))))
+	rows, err := pg.All[reportedEmailRow](ctx, d, "read the reported emails of events",
+		pg.Rows[reportedEmailRow]().Where("?", areObjects("e", events)))
 	return byID(rows, func(r *reportedEmailRow) domain.ReportedEmailID { return r.ID }, (*reportedEmailRow).reported), err
 }
 
-// EventExposures reads the exposures that events are about, of clients that have Dark
-// Web Monitoring.
+// EventExposures reads the exposures of events, of clients that have Dark Web Monitoring.
 func (d *DB) EventExposures(ctx context.Context, events []OutboxEvent) (map[domain.MessageID]domain.Exposure, error) {
-	q := pg.From("exposures AS e").Where("?", isObject("e", "id", objectsOf(events))).
+	q := pg.From("exposures AS e").Where("?", areObjects("e", events)).
 		Where("(SELECT c.dark_web_monitoring FROM clients AS c WHERE c.id = e.client_id)")
 	selectExposures(q)
-	users := make([]object, len(events)) // the key of the table begins with the user
-	for i, e := range events {
-		users[i] = object{e.Client, e.User}
-	}
-	q.Where("?", isObject("e", "user_id", users))
-	rows, err := pg.All[exposureRow](ctx, d, "read the exposures of events", q)
-	return byID(rows, func(r *exposureRow) domain.MessageID { return r.ID }, (*exposureRow).exposure), err
+	clients, users, _ := eventKeys(events) // the key of the table begins with the user
+	q.Where("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users)
+	rows, err := pg.All[ExposureRow](ctx, d, "read the exposures of events", q)
+	return byID(rows, func(r *ExposureRow) domain.MessageID { return r.ID }, (*ExposureRow).exposure), err
 }
 
-// EventSyncRuns reads the sync runs that events are about.
+// EventSyncRuns reads the sync runs of events.
 func (d *DB) EventSyncRuns(ctx context.Context, events []OutboxEvent) (map[domain.SyncRunID]domain.SyncRun, error) {
-	rows, err := pg.All[syncRunRow](ctx, d, "read the sync runs of events",
-		pg.Rows[syncRunRow]().Where("?", isObject("r", "id", objectsOf(events))))
-	return byID(rows, func(r *syncRunRow) domain.SyncRunID { return r.ID }, (*syncRunRow).run), err
+	rows, err := pg.All[SyncRunRow](ctx, d, "read the sync runs of events",
+		pg.Rows[SyncRunRow]().Where("?", areObjects("r", events)))
+	return byID(rows, func(r *SyncRunRow) domain.SyncRunID { return r.ID }, (*SyncRunRow).Run), err
 }
 
-// EventReports reads the reports that events are about.
+// EventReports reads the reports of events.
 func (d *DB) EventReports(ctx context.Context, events []OutboxEvent) (map[domain.ReportID]domain.Report, error) {
-	rows, err := pg.All[reportRow](ctx, d, "read the reports of events", pg.From("reports AS r").
-		Columns(pg.Columns[reportRow]()).Where("?", isObject("r", "id", objectsOf(events))))
-	return byID(rows, func(r *reportRow) domain.ReportID { return r.ID }, (*reportRow).report), err
+	rows, err := pg.All[ReportRow](ctx, d, "read the reports of events",
+		pg.Rows[ReportRow]().Where("?", areObjects("r", events)))
+	return byID(rows, func(r *ReportRow) domain.ReportID { return r.ID }, (*ReportRow).report), err
 }
 
-// UserObject names an object that users have each for themselves: a course, or a
-// policy.
+// UserObject is the key of a course or policy of a user.
 type UserObject struct {
 	User   domain.UserID
 	Object [16]byte
 }
 
-// userObjects are the values of three uuid[]: the clients, users and objects of
-// events.
-func userObjects(events []OutboxEvent) (clients, users, objects [][16]byte) {
-	for _, e := range events {
-		clients, users, objects = append(clients, e.Client), append(users, e.User), append(objects, e.Object)
-	}
-	return clients, users, objects
-}
-
-// EventAssignments reads where the users of events stand with the courses that those
-// are about.
+// EventAssignments reads the users' assignments of the courses of events.
 func (d *DB) EventAssignments(ctx context.Context, events []OutboxEvent) (map[UserObject]domain.Assignment, error) {
 	type row struct {
 		UserID domain.UserID
 		trainingRow
 	}
-	clients, users, courses := userObjects(events)
-	// OFFSET keeps the view's places from being counted for all users there are.
+	clients, users, courses := eventKeys(events)
+	// OFFSET keeps the view from counting places for all users.
 	rows, err := pg.All[row](ctx, d, "read the courses of events", pg.SQL(`
 		SELECT DISTINCT n.user_id, `+pg.Columns[trainingRow]()+`, c.title
 		FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS n (client_id, user_id, course_id)
@@ -153,7 +125,7 @@ func (d *DB) EventAssignments(ctx context.Context, events []OutboxEvent) (map[Us
 		func(r *row) domain.Assignment { return r.assignment() }), err
 }
 
-// EventSignature is a user's sign-off of a policy, the latest there is.
+// EventSignature is a user's latest sign-off of a policy.
 type EventSignature struct {
 	UserID   domain.UserID
 	PolicyID domain.PolicyID
@@ -161,10 +133,10 @@ type EventSignature struct {
 	SignedAt time.Time
 }
 
-// EventSignatures reads the latest signatures that the users of events have given the
-// policies that those are about: none of a version that is still to be published.
+// EventSignatures reads the users' latest signatures of the policies of events, without
+// those of versions that are not published yet.
 func (d *DB) EventSignatures(ctx context.Context, events []OutboxEvent) (map[UserObject]EventSignature, error) {
-	clients, users, policies := userObjects(events)
+	clients, users, policies := eventKeys(events)
 	rows, err := pg.All[EventSignature](ctx, d, "read the signatures of events", pg.SQL(`
 		SELECT DISTINCT ON (s.client_id, s.user_id, s.policy_id) s.user_id, s.policy_id, s.version, s.signed_at
 		FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS n (client_id, user_id, policy_id)
@@ -176,21 +148,21 @@ func (d *DB) EventSignatures(ctx context.Context, events []OutboxEvent) (map[Use
 		func(r *EventSignature) EventSignature { return *r }), err
 }
 
-// EventUsers reads the users of events with all that a read of one user shows, in
-// four statements.
+// EventUsers reads the users of events as User.Detail does, in four statements.
 func (d *DB) EventUsers(ctx context.Context, events []OutboxEvent) (map[domain.UserID]domain.UserDetail, error) {
 	set := map[domain.UserKey]struct{}{}
 	for _, e := range events {
 		set[domain.UserKey{Client: e.Client, User: e.User}] = struct{}{}
 	}
-	clients, users := keyLists(sortedKeys(set))
-	rows, err := pg.All[userRow](ctx, d, "read the users of events",
-		shownUser(pg.From("users AS u"), domain.DateOf(d.Now())).Columns("c.dark_web_monitoring AS dark_web").
-			Join("JOIN clients AS c ON c.id = u.client_id").Where(isKey, clients, users))
+	keys := sortedKeys(set)
+	clients, users := KeyArrays(keys)
+	rows, err := pg.All[UserRow](ctx, d, "read the users of events",
+		selectUsers(pg.From("users AS u"), domain.DateOf(d.Now())).Columns("c.dark_web_monitoring AS dark_web").
+			Join("JOIN clients AS c ON c.id = u.client_id").Where("?", haveKeys(keys)))
 	if err != nil {
 		return nil, err
 	}
-	risks, err := d.risksOf(ctx, clients, users)
+	risks, err := d.risksOf(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -208,9 +180,9 @@ func (d *DB) EventUsers(ctx context.Context, events []OutboxEvent) (map[domain.U
 		r := &rows[i]
 		risk, scored := risks[r.ID]
 		if !scored {
-			continue // as for a read: a user without a score is none
+			continue // User.Detail finds no user without a score, either
 		}
-		detail := domain.UserDetail{User: r.user(), Collections: collections[r.ID], Risk: risk}
+		detail := domain.UserDetail{User: r.User(), Collections: collections[r.ID], Risk: risk}
 		if r.DarkWeb {
 			found := exposures[r.ID]
 			detail.DarkWeb = &found
@@ -220,7 +192,7 @@ func (d *DB) EventUsers(ctx context.Context, events []OutboxEvent) (map[domain.U
 	return details, nil
 }
 
-func (d *DB) risksOf(ctx context.Context, clients, users [][16]byte) (map[domain.UserID]domain.UserRisk, error) {
+func (d *DB) risksOf(ctx context.Context, keys []domain.UserKey) (map[domain.UserID]domain.UserRisk, error) {
 	type scored struct {
 		ID   domain.UserID
 		Role domain.Role
@@ -229,7 +201,7 @@ func (d *DB) risksOf(ctx context.Context, clients, users [][16]byte) (map[domain
 	}
 	rows, err := pg.All[scored](ctx, d, "read the risks of users", pg.From("users AS u").
 		Columns("u.id, u.role, r.computed_at, "+pg.Columns[riskRow]()).
-		Join("JOIN user_risks AS r ON r.client_id = u.client_id AND r.user_id = u.id").Where(isKey, clients, users))
+		Join("JOIN user_risks AS r ON r.client_id = u.client_id AND r.user_id = u.id").Where("?", haveKeys(keys)))
 	return byID(rows, func(r *scored) domain.UserID { return r.ID }, func(r *scored) domain.UserRisk {
 		return domain.UserRisk{Assessment: r.assessment(r.Role), ComputedAt: r.ComputedAt}
 	}), err
@@ -265,4 +237,36 @@ func (d *DB) darkWebOf(ctx context.Context, clients, users [][16]byte) (map[doma
 		WHERE (client_id, user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[])) GROUP BY user_id`, clients, users))
 	return byID(rows, func(r *sum) domain.UserID { return r.UserID },
 		func(r *sum) domain.UserDarkWeb { return r.UserDarkWeb }), err
+}
+
+type SyncRunRow struct {
+	bun.BaseModel `bun:"table:sync_runs,alias:r"`
+
+	ClientID    domain.ClientID  `bun:"client_id,pk"`
+	ID          domain.SyncRunID `bun:"id,pk"`
+	Status      domain.SyncStatus
+	Trigger     domain.SyncTrigger
+	QueuedAt    time.Time
+	StartedAt   *time.Time
+	FinishedAt  *time.Time
+	UpdatedAt   time.Time
+	Created     int
+	Updated     int
+	Deactivated int
+	Merged      int
+	Unchanged   int
+	Error       *string
+	Skipped     []domain.SkippedAccount
+}
+
+// Run converts the row.
+func (r *SyncRunRow) Run() domain.SyncRun {
+	return domain.SyncRun{
+		ID: r.ID, Client: r.ClientID, Status: r.Status, Trigger: r.Trigger, QueuedAt: r.QueuedAt,
+		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, UpdatedAt: r.UpdatedAt,
+		SyncCounts: domain.SyncCounts{
+			Created: r.Created, Updated: r.Updated, Deactivated: r.Deactivated, Merged: r.Merged, Unchanged: r.Unchanged,
+		},
+		Skipped: r.Skipped, Error: r.Error,
+	}
 }

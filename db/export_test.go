@@ -16,9 +16,10 @@ func ExecIn(ctx context.Context, d *DB, query string, args ...any) error {
 	return err
 }
 
-// CountUsers moves a client's counters of users.
+// CountUsers adds to a client's counters of users.
 func (c *Change) CountUsers(client domain.ClientID, active, inactive int) {
-	c.counters.users = append(c.counters.users, placed{user: domain.UserKey{Client: client}, count: userCounts{active, inactive}})
+	c.countUser(&domain.User{Client: client, Status: domain.Active}, active)
+	c.countUser(&domain.User{Client: client, Status: domain.Inactive}, inactive)
 }
 
 // EvaluateAll evaluates all framework assignments, however fresh they are.
@@ -49,12 +50,3 @@ func Evaluations(
 
 // Detail says a measure's numerator and denominator in words.
 func Detail(m domain.Measure, part, whole *int) string { return detail(m, part, whole) }
-
-// ImportAll applies records of a kind.
-func ImportAll[T any](ctx context.Context, d *DB, of Records, batch []T) ([]domain.ImportResult, error) {
-	records := make([]any, len(batch))
-	for i := range batch {
-		records[i] = &batch[i]
-	}
-	return of.Import(ctx, d, records)
-}

@@ -13,7 +13,7 @@ import (
 
 // Exposures of users, and the catalogue of breaches.
 
-type exposureRow struct {
+type ExposureRow struct {
 	bun.BaseModel `bun:"table:exposures,alias:e"`
 
 	UserID      domain.UserID `bun:"user_id,pk"`
@@ -30,7 +30,7 @@ type exposureRow struct {
 	BreachOn *domain.Date     `bun:",scanonly"`
 }
 
-func (r *exposureRow) exposure() domain.Exposure {
+func (r *ExposureRow) exposure() domain.Exposure {
 	return domain.Exposure{
 		User: r.UserID, Breach: r.BreachName, Title: r.Title, Domain: r.Domain, BreachOn: r.BreachOn,
 		Severity: r.Severity, DataClasses: r.DataClasses,
@@ -38,48 +38,37 @@ func (r *exposureRow) exposure() domain.Exposure {
 	}
 }
 
-// selectExposures selects exposures, alias e, with what the catalogue says of
-// their breaches.
+// selectExposures selects exposures, alias e, with the catalogue's data of their breaches.
 func selectExposures(q *pg.Select) {
-	q.Columns(pg.Columns[exposureRow]() + ", e.id, b.title, b.domain, b.breach_on").
+	q.Columns(pg.Columns[ExposureRow]() + ", e.id, b.title, b.domain, b.breach_on").
 		Join("JOIN breaches AS b ON b.name = e.breach_name")
 }
 
-// firstSeen are the conditions that an exposure, alias e, was first seen within a
-// period.
+// firstSeen returns the conditions that an exposure, alias e, was first seen in a period.
 func firstSeen(within domain.Period) (all pg.Conditions) {
-	if within.Since != nil {
-		all.Add("e.first_seen_at >= ?", *within.Since)
-	}
-	if within.Until != nil {
-		all.Add("e.first_seen_at < ?", *within.Until)
-	}
+	pg.AddIf(&all, "e.first_seen_at >= ?", within.Since)
+	pg.AddIf(&all, "e.first_seen_at < ?", within.Until)
 	return all
 }
 
-// Exposures reads a page of the exposures of the client's users, inactive ones
-// too, by when they were first seen. since, if not nil, selects those that changed
-// at or after it. Forbidden where the client has no Dark Web Monitoring, as below.
+// Exposures reads a page of the exposures of the client's users, inactive ones too, in the
+// order in which they were first seen: with since, those that changed at or after it.
+// Forbidden where the client has no Dark Web Monitoring, as below.
 func (t *Tenant) Exposures(
 	ctx context.Context, within domain.Period, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Exposure], error) {
 	if !t.DarkWebMonitoring {
 		return domain.Slice[domain.Exposure]{}, domain.ErrNoDarkWeb()
 	}
-	k := pg.Keyset[exposureRow]{
-		Table: "exposures AS e", Key: "e.first_seen_at", ID: "e.id", Cast: "timestamptz",
-		Where:  firstSeen(within),
-		Select: selectExposures,
-		Position: func(r *exposureRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.FirstSeenAt), ID: r.ID.UUID()}
-		},
-	}
+	k := pg.ByTime("e.first_seen_at", "e.id", func(r *ExposureRow) (time.Time, domain.MessageID) {
+		return r.FirstSeenAt, r.ID
+	})
+	k.Where = firstSeen(within)
+	k.Select = selectExposures
 	k.Where.Add("e.client_id = ?", t.ID)
-	if since != nil {
-		k.Where.Add("e.updated_at >= ?", *since)
-	}
+	pg.AddIf(&k.Where, "e.updated_at >= ?", since)
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
-	return pg.Map(rows, (*exposureRow).exposure), err
+	return pg.Map(rows, (*ExposureRow).exposure), err
 }
 
 // Exposure reads the exposure of a user in a breach, for the service's own work.
@@ -87,15 +76,15 @@ func (t *Tenant) Exposures(
 func (d *DB) Exposure(ctx context.Context, user domain.UserKey, breach string) (domain.Exposure, error) {
 	q := pg.From("exposures AS e").Where("e.client_id = ? AND e.user_id = ? AND e.breach_name = ?", user.Client, user.User, breach)
 	selectExposures(q)
-	row, err := pg.Find[exposureRow](ctx, d, "exposure", pg.Prepared(q))
+	row, err := pg.Find[ExposureRow](ctx, d, "exposure", pg.Prepared(q))
 	return row.exposure(), err
 }
 
-// ResolveExposure resolves the exposure of the locked user in a breach, which
-// takes its weight from the user's score. It is idempotent. NotFound where the
-// user has none; Forbidden where the client has no Dark Web Monitoring.
+// ResolveExposure resolves the exposure of the locked user in a breach, which raises the
+// user's score. It is idempotent. NotFound where the user has none; Forbidden where the
+// client has no Dark Web Monitoring.
 func (u *User) ResolveExposure(ctx context.Context, c *Change, breach string) (domain.Exposure, error) {
-	if !u.watched {
+	if !u.darkWebOn {
 		return domain.Exposure{}, domain.ErrNoDarkWeb()
 	}
 	c.Lock(ExposureLocks)
@@ -108,7 +97,7 @@ func (u *User) ResolveExposure(ctx context.Context, c *Change, breach string) (d
 	}
 	if resolved > 0 {
 		c.Rescore(u.Key())
-		c.touch(u.Key()) // shown is how many there are, whether or not the score moves
+		c.TouchUsers(u.Key()) // the counts are visible, whether or not the score moves
 	}
 	return u.db.Exposure(ctx, u.Key(), breach)
 }
@@ -133,10 +122,9 @@ func (r *exposureCountRow) count() domain.ExposureCount {
 	}
 }
 
-// ExposureCounts reads a page of the client's active users, by their creation,
-// with the numbers of their exposures first seen within the period. Only those of
-// the page's users are counted. since, if not nil, selects the users who changed
-// at or after it, as they do with their exposures.
+// ExposureCounts reads a page of the client's active users, in the order of creation, with
+// the numbers of their exposures first seen in the period: with since, the users who changed
+// at or after it, as they do with their exposures. It counts only for the page's users.
 func (t *Tenant) ExposureCounts(
 	ctx context.Context, within domain.Period, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.ExposureCount], error) {
@@ -149,24 +137,16 @@ func (t *Tenant) ExposureCounts(
 	for _, condition := range firstSeen(within) {
 		counts.Where("?", condition)
 	}
-	k := pg.Keyset[exposureCountRow]{
-		Table: "users AS u", Key: "u.created_at", ID: "u.id", Cast: "timestamptz",
-		Select: func(q *pg.Select) {
-			q.Columns(pg.Columns[exposureCountRow]()+", n.resolved, n.unresolved").Join("CROSS JOIN LATERAL (?) AS n", counts)
-		},
-		Position: func(r *exposureCountRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
-		},
+	k := pg.ByTime("u.created_at", "u.id", func(r *exposureCountRow) (time.Time, domain.UserID) {
+		return r.CreatedAt, r.ID
+	})
+	k.Select = func(q *pg.Select) {
+		q.Columns(pg.Columns[exposureCountRow]()+", n.resolved, n.unresolved").Join("CROSS JOIN LATERAL (?) AS n", counts)
 	}
 	k.Where.Add("u.client_id = ? AND u.status = 'active'", t.ID)
-	var err error
-	if since != nil {
-		k.Where.Add("u.updated_at >= ?", *since)
-	} else if w, err = t.db.fromBlock(ctx, t.ID, domain.Active, w); err != nil {
-		return domain.Slice[domain.ExposureCount]{}, err
-	}
+	pg.AddIf(&k.Where, "u.updated_at >= ?", since)
 	rows, err := pg.Page(ctx, t.db, k, w)
-	rows.Total = t.ActiveUsers // a total is asked for only without since
+	rows.Total = t.ActiveUsers // callers want a total only without since
 	return pg.Map(rows, (*exposureCountRow).count), err
 }
 
@@ -191,7 +171,7 @@ func (t *Tenant) DarkWeb(ctx context.Context) (domain.DarkWeb, error) {
 	return row.DarkWeb, err
 }
 
-type breachRow struct {
+type BreachRow struct {
 	bun.BaseModel `bun:"table:breaches,alias:b"`
 
 	Name        string          `bun:"name,pk" json:"name"`
@@ -204,37 +184,33 @@ type breachRow struct {
 	SpamList    bool            `json:"spam_list"`
 }
 
-// ImportBreaches adds breaches to the catalogue, and changes those that it has
-// already. No two have one name. An exposure keeps the severity and the data
-// classes that it was found with; one whose breach changed has changed too. It
-// returns how many were added, and how many changed. It belongs to a command and
-// is in no caller's reach.
+// ImportBreaches adds breaches to the catalogue, and updates those that it has, by their
+// names, of which the list has each once. It returns how many were added and how many
+// changed. Exposures keep the severity and the data classes that they were found with; their
+// updated_at moves if their breach changed. It is for a command, which has no caller.
 func (d *DB) ImportBreaches(ctx context.Context, breaches []domain.Breach) (added, changed int, err error) {
-	rows := make([]breachRow, len(breaches))
-	for i, b := range breaches {
-		rows[i] = breachRow{
+	text, err := json.Marshal(pg.MapRows(breaches, func(b *domain.Breach) BreachRow {
+		return BreachRow{
 			Name: b.Name, Title: b.Title, Domain: b.Domain, BreachOn: b.On, Severity: b.Severity,
 			DataClasses: b.DataClasses, Sensitive: b.Sensitive, SpamList: b.SpamList,
 		}
-	}
-	text, err := json.Marshal(rows)
+	}))
 	if err != nil {
 		return 0, 0, err
 	}
 
+	type counts struct{ Added, Changed int }
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
 		c.Lock(ExposureLocks)
-		n, err := pg.One[importedBreaches](ctx, c, "import breaches", pg.SQL(importBreachesSQL, string(text), c.At))
+		n, err := pg.One[counts](ctx, c, "import breaches", pg.SQL(importBreachesSQL, string(text), c.At))
 		added, changed = n.Added, n.Changed
 		return err
 	})
 	return added, changed, err
 }
 
-type importedBreaches struct{ Added, Changed int }
-
-// importBreachesSQL stores the breaches ?0 as of the time ?1. Breaches are locked
-// by their names, and exposures by their keys after them.
+// importBreachesSQL stores the breaches ?0 as of the time ?1. It locks breaches by their
+// names, and then exposures by their keys.
 const importBreachesSQL = `
 	WITH given AS (
 		SELECT name, title, domain, breach_on, severity, data_classes, sensitive, spam_list
@@ -257,3 +233,16 @@ const importBreachesSQL = `
 		WHERE e.client_id = s.client_id AND e.user_id = s.user_id AND e.breach_name = s.breach_name
 	)
 	SELECT count(*) FILTER (WHERE added) AS added, count(*) FILTER (WHERE NOT added) AS changed FROM stored`
+
+// BreachNoun names a breach in errors: it has no id.
+const BreachNoun = "breach"
+
+// LockBreaches reads breaches by their names, and locks them against an import.
+func (c *Change) LockBreaches(ctx context.Context, names []string) (map[string]*BreachRow, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	rows, err := pg.All[BreachRow](ctx, c, "lock breaches",
+		pg.Rows[BreachRow]().Where("b.name = ANY(?::text[])", names).OrderBy("b.name").For("SHARE"))
+	return byID(rows, func(b *BreachRow) string { return b.Name }, func(b *BreachRow) *BreachRow { return b }), err
+}

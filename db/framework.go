@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
+	"sort"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -15,7 +15,7 @@ import (
 
 // The catalogue of frameworks, and their assignments to audiences.
 
-// Frameworks reads a page of the catalogue, by the frameworks' ids.
+// Frameworks reads a page of the catalogue, in the order of the frameworks' ids.
 func (d *DB) Frameworks(ctx context.Context, w domain.Window) (domain.Slice[domain.CatalogueFramework], error) {
 	type courseOf struct {
 		FrameworkID string
@@ -36,21 +36,16 @@ func (d *DB) Frameworks(ctx context.Context, w domain.Window) (domain.Slice[doma
 			domain.RequiredCourse{Course: r.CourseID, Title: r.Title, Role: pg.Or(r.Role, "")})
 	}
 
-	page := frameworkPage(w)
-	out := domain.Slice[domain.CatalogueFramework]{
-		Rows: make([]domain.CatalogueFramework, len(page.Rows)), More: page.More, End: page.End, Total: page.Total,
-	}
-	for i, f := range page.Rows {
-		out.Rows[i] = domain.CatalogueFramework{Framework: f, Courses: courses[f.ID]}
-	}
-	return out, nil
+	return pg.Map(frameworkPage(w), func(f *domain.Framework) domain.CatalogueFramework {
+		return domain.CatalogueFramework{Framework: *f, Courses: courses[f.ID]}
+	}), nil
 }
 
-// frameworkPage is a window of the catalogue.
+// frameworkPage returns a window of the catalogue.
 func frameworkPage(w domain.Window) domain.Slice[domain.Framework] {
 	rest := domain.Frameworks
-	if w.After != nil {
-		rest = rest[sortedAfter(rest, w.After.Key):]
+	if w.After != nil { // sorted by id
+		rest = rest[sort.Search(len(rest), func(i int) bool { return rest[i].ID > w.After.Key }):]
 	}
 	rest = rest[min(w.Skip, len(rest)):]
 	page := domain.Slice[domain.Framework]{
@@ -62,19 +57,7 @@ func frameworkPage(w domain.Window) domain.Slice[domain.Framework] {
 	return page
 }
 
-// sortedAfter is the place of the first framework after an id.
-func sortedAfter(list []domain.Framework, id string) int {
-	i, found := slices.BinarySearchFunc(list, id, func(f domain.Framework, id string) int {
-		return strings.Compare(f.ID, id)
-	})
-	if found {
-		i++
-	}
-	return i
-}
-
-// frameworkRow is a framework assignment.
-type frameworkRow struct {
+type FrameworkRow struct {
 	bun.BaseModel `bun:"table:framework_assignments,alias:f"`
 
 	ClientID     domain.ClientID              `bun:"client_id,pk"`
@@ -89,14 +72,14 @@ type frameworkRow struct {
 	CreatedAt    time.Time
 }
 
-// foundFramework is a framework assignment as it is read.
-type foundFramework struct {
-	frameworkRow
+// assignedFramework is a framework assignment with its evaluation.
+type assignedFramework struct {
+	FrameworkRow
 	evaluationRow
 	AudienceName *string
 }
 
-func (r *foundFramework) assignment() domain.FrameworkAssignment {
+func (r *assignedFramework) assignment() domain.FrameworkAssignment {
 	framework, _ := domain.FrameworkByID(r.FrameworkID)
 	return domain.FrameworkAssignment{
 		ID: r.ID, Client: r.ClientID, Framework: framework,
@@ -108,31 +91,29 @@ func (r *foundFramework) assignment() domain.FrameworkAssignment {
 	}
 }
 
-// frameworkList is the list of the client's framework assignments, by creation. One
-// that was never evaluated is as of when it was made.
-func (t *Tenant) frameworkList() pg.Keyset[foundFramework] {
-	k := pg.Keyset[foundFramework]{
-		Table: "framework_assignments AS f", Key: "f.created_at", Cast: "timestamptz", ID: "f.id",
-		Select: func(q *pg.Select) {
-			q.Columns(pg.Columns[frameworkRow]()).
-				Columns("f.requirements, f.met, f.total, greatest(f.evaluated_at, f.created_at) AS evaluated_at").
-				Columns("coalesce(g.name, k.name) AS audience_name").
-				Join(`LEFT JOIN groups AS g
-					ON f.audience_type = 'group' AND g.client_id = f.client_id AND g.id = f.audience_id`).
-				Join(`LEFT JOIN collections AS k
-					ON f.audience_type = 'collection' AND k.client_id = f.client_id AND k.id = f.audience_id`)
-		},
-		Position: func(r *foundFramework) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
-		},
+// frameworkList returns the list of the client's framework assignments, in the order of
+// creation. One that was never evaluated is as of its creation.
+func (t *Tenant) frameworkList() pg.Keyset[assignedFramework] {
+	k := pg.ByTime("f.created_at", "f.id", func(r *assignedFramework) (time.Time, domain.FrameworkAssignmentID) {
+		return r.CreatedAt, r.ID
+	})
+	k.Table = "framework_assignments AS f"
+	k.Select = func(q *pg.Select) {
+		q.Columns(pg.Columns[FrameworkRow]()).
+			Columns("f.requirements, f.met, f.total, greatest(f.evaluated_at, f.created_at) AS evaluated_at").
+			Columns("coalesce(g.name, k.name) AS audience_name").
+			Join(`LEFT JOIN groups AS g
+				ON f.audience_type = 'group' AND g.client_id = f.client_id AND g.id = f.audience_id`).
+			Join(`LEFT JOIN collections AS k
+				ON f.audience_type = 'collection' AND k.client_id = f.client_id AND k.id = f.audience_id`)
 	}
 	k.Where.Add("f.client_id = ?", t.ID)
 	return k
 }
 
-// Frameworks reads a page of the client's framework assignments, by creation, as
-// they were evaluated last. since, if not nil, leaves those of which more than the time
-// of the evaluation changed since then, and those whose collection did.
+// Frameworks reads a page of the client's framework assignments, in the order of creation,
+// with their last evaluations: with since, those of which more than the time of the
+// evaluation changed at or after it, or whose collection did.
 func (t *Tenant) Frameworks(
 	ctx context.Context, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.FrameworkAssignment], error) {
@@ -143,10 +124,10 @@ func (t *Tenant) Frameworks(
 			AND named.id = f.audience_id AND named.updated_at >= ?0)`, *since)
 	}
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
-	return pg.Map(rows, (*foundFramework).assignment), err
+	return pg.Map(rows, (*assignedFramework).assignment), err
 }
 
-// Framework reads one of the client's framework assignments, as it was evaluated last.
+// Framework reads one of the client's framework assignments, with its last evaluation.
 func (t *Tenant) Framework(ctx context.Context, id domain.FrameworkAssignmentID) (domain.FrameworkAssignment, error) {
 	k := t.frameworkList()
 	k.Where.Add("f.id = ?", id)
@@ -160,16 +141,15 @@ func (t *Tenant) Framework(ctx context.Context, id domain.FrameworkAssignmentID)
 	return page.Rows[0].assignment(), nil
 }
 
-// AssignFramework assigns a framework to an audience and gives its courses to those
-// who are in it: those of a large audience are noted, and AssignWaiting gives them.
-// It returns how many users are given each course, by the courses' titles, without
-// those that nobody is. Conflict when the framework is assigned to this audience
-// already. The audiences of the client are locked (LockAudiences), and the audience
-// is of all users or a collection.
+// AssignFramework assigns a framework to an audience, of all users or a collection, and
+// enrols the audience in its courses; a large one later, by AssignWaiting. It returns how
+// many users are enrolled in each course, by title, without courses of none. Conflict when
+// the framework is assigned to this audience already. The audiences of the client are locked
+// (LockAudiences).
 func (t *Tenant) AssignFramework(
 	ctx context.Context, c *Change, n domain.NewFrameworkAssignment,
 ) ([]domain.Scheduled, error) {
-	row := frameworkRow{
+	row := FrameworkRow{
 		ClientID: t.ID, ID: n.ID, FrameworkID: n.Framework.ID, AudienceType: domain.FrameworkForAll,
 		Training: n.Modules.Training, Phishing: n.Modules.Phishing, Policies: n.Modules.Policies,
 		Reporting: n.Modules.Reporting, CreatedAt: c.At,
@@ -179,7 +159,7 @@ func (t *Tenant) AssignFramework(
 	}
 
 	later := n.Size > domain.AssignAtOnce
-	if !later { // which locks nothing: what waits comes before users
+	if !later { // enrolLater needs no lock of users, which would come after WaitingLocks
 		if _, err := t.LockAudience(ctx, c, n.Audience); err != nil {
 			return nil, err
 		}
@@ -187,21 +167,21 @@ func (t *Tenant) AssignFramework(
 	if _, err := pg.Exec(ctx, c, "assign a framework", pg.Insert(row)); err != nil {
 		return nil, err
 	}
-	c.frameworksMoved(t.ID)
+	c.FrameworksChanged(t.ID)
 
-	give := c.give
+	enrol := c.enrol
 	if later {
-		give = c.giveLater
+		enrol = c.enrolLater
 	}
-	rows, err := give(ctx, c.wantedBy(asked(pg.SQL("u.client_id = ? AND f.id = ?", t.ID, n.ID))))
+	rows, err := enrol(ctx, c.wantedAssignments(requiredCourses(pg.SQL("u.client_id = ? AND f.id = ?", t.ID, n.ID))))
 	if err != nil {
 		return nil, err
 	}
 	return t.scheduled(ctx, c, rows)
 }
 
-// scheduled says how many users are given each course.
-func (t *Tenant) scheduled(ctx context.Context, c *Change, rows []gaveRow) ([]domain.Scheduled, error) {
+// scheduled returns how many users are enrolled in each course.
+func (t *Tenant) scheduled(ctx context.Context, c *Change, rows []enrolledRow) ([]domain.Scheduled, error) {
 	given := map[domain.CourseID]int{}
 	var ids []domain.CourseID
 	for _, r := range rows {
@@ -216,14 +196,12 @@ func (t *Tenant) scheduled(ctx context.Context, c *Change, rows []gaveRow) ([]do
 	}
 	courses, err := pg.All[titled](ctx, c, "read the titles of courses",
 		pg.SQL("SELECT id, title FROM courses WHERE id = ANY(?::uuid[]) ORDER BY title, id", pg.IDs(ids)))
-	out := make([]domain.Scheduled, len(courses))
-	for i, k := range courses {
-		out[i] = domain.Scheduled{Course: k.ID, Title: k.Title, Users: given[k.ID]}
-	}
-	return out, err
+	return pg.MapRows(courses, func(k *titled) domain.Scheduled {
+		return domain.Scheduled{Course: k.ID, Title: k.Title, Users: given[k.ID]}
+	}), err
 }
 
-// ReadFramework reads an assignment that the change made, as it is evaluated then.
+// ReadFramework evaluates and reads an assignment that the change made.
 func (t *Tenant) ReadFramework(
 	ctx context.Context, c *Change, id domain.FrameworkAssignmentID,
 ) (domain.FrameworkAssignment, error) {
@@ -233,8 +211,8 @@ func (t *Tenant) ReadFramework(
 	return t.Framework(ctx, id)
 }
 
-// InsertFreeCollection adds a collection of users, who are locked, under its name,
-// or where that is taken under the name with a number, and returns it as it is.
+// InsertFreeCollection adds a collection of locked users and returns it. If its name is
+// taken, a number is appended.
 func (t *Tenant) InsertFreeCollection(
 	ctx context.Context, c *Change, k domain.Collection, users []domain.UserID,
 ) (domain.Collection, error) {
@@ -243,14 +221,9 @@ func (t *Tenant) InsertFreeCollection(
 	if err != nil {
 		return k, err
 	}
-	used := map[string]bool{}
-	for _, key := range taken {
-		used[key] = true
-	}
-
 	plain := k.Name
 	for n := 2; ; n++ {
-		if !used[domain.SortKey(k.Name)] {
+		if !slices.Contains(taken, domain.SortKey(k.Name)) {
 			inserted, err := pg.Exec(ctx, c, "insert a collection",
 				pg.SQL("? ON CONFLICT (client_id, name_key) DO NOTHING", insertedCollection(t.ID, k)))
 			if err != nil {
@@ -263,6 +236,6 @@ func (t *Tenant) InsertFreeCollection(
 		k.Name = fmt.Sprintf("%s (%d)", plain, n)
 	}
 	joined, err := t.join(ctx, c, []domain.CollectionID{k.ID}, users)
-	c.touch(t.keysOf(joined)...)
+	c.TouchUsers(t.keysOf(joined)...)
 	return k, err
 }

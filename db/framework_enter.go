@@ -7,74 +7,70 @@ import (
 	"partnerapi/domain"
 )
 
-// What users are given who enter an audience, and what is withdrawn with a framework.
+// The courses of users who enter an audience, and the withdrawal of a framework's courses.
 
-// frameworkAsks is the condition that the framework assignment f, of which r is a
-// course, asks the user u for that course as things are now: training is on, and
-// the user is in the audience, and of the role where the course has one.
-const frameworkAsks = `f.training AND (r.role IS NULL OR r.role = u.role) AND (f.audience_type = 'all'
+// requiresCourse is the condition that the framework assignment f requires its course r of
+// the user u now: training is on, the user is in the audience, and has the role of the
+// course, if it has one.
+const requiresCourse = `f.training AND (r.role IS NULL OR r.role = u.role) AND (f.audience_type = 'all'
 	OR f.audience_type = 'group' AND f.audience_id = u.group_id
 	OR f.audience_type = 'collection' AND EXISTS (SELECT 1 FROM collection_members AS m
 		WHERE m.client_id = f.client_id AND m.collection_id = f.audience_id AND m.user_id = u.id))`
 
-// standingSQL are those of the framework assignments for which the user u has the
-// round last of a course that still ask for it.
+// standingSQL selects those framework assignments that the user u has the round last of a
+// course for and that still require it.
 const standingSQL = `ARRAY(
 	SELECT f.id FROM framework_assignments AS f
 	JOIN framework_courses AS r ON r.framework_id = f.framework_id AND r.course_id = last.course_id
-	WHERE f.client_id = u.client_id AND f.id = ANY (last.frameworks) AND ` + frameworkAsks + `)`
+	WHERE f.client_id = u.client_id AND f.id = ANY (last.frameworks) AND ` + requiresCourse + `)`
 
-// asked are the courses that framework assignments, alias f, ask active users,
-// alias u, for, where a condition holds.
-func asked(condition pg.Query) pg.Query {
+// requiredCourses selects the courses that framework assignments, alias f, require of the
+// active users, alias u, that match a condition.
+func requiredCourses(condition pg.Query) pg.Query {
 	return pg.SQL(`
 		SELECT u.client_id, u.id AS user_id, r.course_id, f.id AS framework, r.due_after_days
 		FROM users AS u JOIN framework_assignments AS f ON f.client_id = u.client_id
 		JOIN framework_courses AS r ON r.framework_id = f.framework_id
-		WHERE u.status = 'active' AND ? AND `+frameworkAsks, condition)
+		WHERE u.status = 'active' AND ? AND `+requiresCourse, condition)
 }
 
-// wantedBy wants users to have what is asked of them, as asked says it: a row
-// without a framework is of the program. Of several due dates the first counts.
-func (c *Change) wantedBy(asked pg.Query) pg.Query {
+// wantedAssignments turns required courses into one row per user and course, with the
+// earliest due date. A NULL framework means the client's program.
+func (c *Change) wantedAssignments(required pg.Query) pg.Query {
 	return pg.SQL(`
 		SELECT client_id, user_id, course_id, bool_or(framework IS NULL) AS from_program, false AS direct,
 			array_remove(array_agg(framework), NULL) AS frameworks, ?::date + min(due_after_days) AS due_on, false AS notify
-		FROM (?) AS asked GROUP BY client_id, user_id, course_id`, domain.DateOf(c.At), asked)
+		FROM (?) AS required GROUP BY client_id, user_id, course_id`, domain.DateOf(c.At), required)
 }
 
-// enterAudiences gives users the courses of the frameworks that are assigned to
-// their audiences, whichever way they came to be in them: it is called after users
-// were created, became active, or changed their role, group or collections. The
-// users are locked or new, and the audiences of their clients are shared
+// EnterAudiences enrols users in the courses of the frameworks that are assigned to their
+// audiences. Call it after users become active, or change their role, group or collections.
+// The users are locked or new, and the audiences of their clients are shared
 // (ShareAudiences). It takes one statement for any number of users of any clients.
-func (c *Change) enterAudiences(ctx context.Context, users []domain.UserKey) error {
+func (c *Change) EnterAudiences(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
 		return nil
 	}
-	c.wantAudiences(users)
-	clients, ids := keyLists(users)
-	_, err := c.give(ctx, c.wantedBy(asked(pg.SQL(isKey, clients, ids))))
+	c.requireAudienceLock(users)
+	_, err := c.enrol(ctx, c.wantedAssignments(requiredCourses(haveKeys(users))))
 	return err
 }
 
-// enrol gives new users their clients' programs, and what enterAudiences gives, on
-// the same terms.
-func (c *Change) enrol(ctx context.Context, users []domain.UserKey) error {
+// EnrolUsers enrols new users in the programs of their clients, and as EnterAudiences does.
+func (c *Change) EnrolUsers(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
 		return nil
 	}
-	c.wantAudiences(users)
-	clients, ids := keyLists(users)
-	are := pg.SQL(isKey, clients, ids)
-	_, err := c.give(ctx, c.wantedBy(pg.SQL(`? UNION ALL
+	c.requireAudienceLock(users)
+	enrolled := haveKeys(users)
+	_, err := c.enrol(ctx, c.wantedAssignments(pg.SQL(`? UNION ALL
 		SELECT u.client_id, u.id, p.course_id, NULL, p.due_after_days
-		FROM users AS u JOIN program_courses AS p ON p.client_id = u.client_id WHERE ?`, asked(are), are)))
+		FROM users AS u JOIN program_courses AS p ON p.client_id = u.client_id WHERE ?`, requiredCourses(enrolled), enrolled)))
 	return err
 }
 
-// RemoveFramework removes a framework assignment and withdraws what it asked for.
-// NotFound where the client has no such assignment.
+// RemoveFramework deletes a framework assignment and withdraws its courses. NotFound where
+// the client has no such assignment.
 func (t *Tenant) RemoveFramework(ctx context.Context, c *Change, id domain.FrameworkAssignmentID) error {
 	if err := c.LockAudiences(ctx, t.ID); err != nil {
 		return err
@@ -87,14 +83,14 @@ func (t *Tenant) RemoveFramework(ctx context.Context, c *Change, id domain.Frame
 	if err != nil {
 		return err
 	}
-	c.frameworksMoved(t.ID)
+	c.FrameworksChanged(t.ID)
 	return t.withdraw(ctx, c, []domain.FrameworkAssignmentID{id})
 }
 
-// emptyFrameworks withdraws what the framework assignments of a collection asked
-// for: there is nobody in their audience any more. They stay, and are to be
-// evaluated anew. The audiences of the client are locked.
-func (t *Tenant) emptyFrameworks(ctx context.Context, c *Change, id domain.CollectionID) error {
+// withdrawForCollection withdraws the courses of framework assignments whose audience is the
+// deleted collection. The assignments stay, and their evaluations become stale. The audiences
+// of the client are locked.
+func (t *Tenant) withdrawForCollection(ctx context.Context, c *Change, id domain.CollectionID) error {
 	emptied, err := pg.All[domain.FrameworkAssignmentID](ctx, c, "empty the audiences of frameworks", pg.SQL(`
 		UPDATE framework_assignments SET evaluated_at = '-infinity', changed_at = ?2
 		WHERE client_id = ?0 AND audience_type = 'collection' AND audience_id = ?1 RETURNING id`, t.ID, id, c.At))
@@ -104,36 +100,34 @@ func (t *Tenant) emptyFrameworks(ctx context.Context, c *Change, id domain.Colle
 	return t.withdraw(ctx, c, emptied)
 }
 
-// withdrawSQL takes the framework assignments ?1 of the client ?0 out of the reasons
-// of assignments, and takes assignments back that are there for no other reason, were
-// not started and are not completed. It returns, of the users who lost some, those
-// for whom that shows as of the day ?2: whether what is next moves, whether there is
-// less that is overdue, and whether the user may have been dormant (assignSQL).
+// withdrawSQL removes the framework assignments @ids from the reasons of assignments, and
+// deletes those of withdrawnSQL. It returns the users with visible effects @today: the next
+// course changes, fewer are overdue, or the user may have been dormant.
 const withdrawSQL = `
 	WITH gone AS (
 		DELETE FROM assignments AS a
-		WHERE a.client_id = ?0 AND ` + withdrawnSQL + `
+		WHERE a.client_id = @client AND ` + withdrawnSQL + `
 		RETURNING a.user_id, a.course_id, a.due_on
 	), kept AS (
-		UPDATE assignments AS a SET frameworks = ARRAY(SELECT unnest(a.frameworks) EXCEPT SELECT unnest(?1::uuid[]))
-		WHERE a.client_id = ?0 AND a.frameworks && ?1::uuid[] AND NOT (` + withdrawnSQL + `)
+		UPDATE assignments AS a SET frameworks = ARRAY(SELECT unnest(a.frameworks) EXCEPT SELECT unnest(@ids::uuid[]))
+		WHERE a.client_id = @client AND a.frameworks && @ids::uuid[] AND NOT (` + withdrawnSQL + `)
 	), lost AS (
 		SELECT u.id, u.next_course_id = ANY (g.courses) AS next, g.late,
-			u.created_at < ?2::date - ?4::integer
+			u.created_at < @today::date - @settlingIn::integer
 				AND g.n = (SELECT count(*) FROM assignments AS a
-					WHERE a.client_id = ?0 AND a.user_id = u.id AND a.completed_at IS NULL)
+					WHERE a.client_id = @client AND a.user_id = u.id AND a.completed_at IS NULL)
 				AND NOT EXISTS (SELECT 1 FROM assignments AS a
-					WHERE a.client_id = ?0 AND a.user_id = u.id AND a.completed_at >= ?2::date - ?3::integer) AS dormant
+					WHERE a.client_id = @client AND a.user_id = u.id AND a.completed_at >= @today::date - @dormancy::integer) AS dormant
 		FROM (
-			SELECT user_id, array_agg(course_id) AS courses, bool_or(due_on < ?2::date) AS late, count(*) AS n
+			SELECT user_id, array_agg(course_id) AS courses, bool_or(due_on < @today::date) AS late, count(*) AS n
 			FROM gone GROUP BY user_id
-		) AS g JOIN users AS u ON u.client_id = ?0 AND u.id = g.user_id
+		) AS g JOIN users AS u ON u.client_id = @client AND u.id = g.user_id
 	)
 	SELECT id, next, late, dormant FROM lost WHERE next OR late OR dormant ORDER BY id`
 
-// waitingLess takes the framework assignments ?1 of the client ?0 out of what waits,
-// and what waits for no other reason with them.
-const waitingLess = `
+// withdrawWaitingSQL removes the framework assignments ?1 of the client ?0 from the reasons of
+// queued assignments, and deletes those without another reason.
+const withdrawWaitingSQL = `
 	WITH fewer AS MATERIALIZED (
 		SELECT w.user_id, w.course_id FROM waiting_assignments AS w
 		WHERE w.client_id = ?0 AND w.frameworks && ?1::uuid[] ORDER BY w.user_id, w.course_id FOR UPDATE
@@ -147,8 +141,8 @@ const waitingLess = `
 	WHERE w.client_id = ?0 AND w.user_id = f.user_id AND w.course_id = f.course_id
 	AND (w.direct OR NOT w.frameworks <@ ?1::uuid[])`
 
-// withdraw withdraws what framework assignments of the client asked for, with the
-// same number of statements for any number of users.
+// withdraw withdraws the courses of framework assignments of the client, with the same number
+// of statements for any number of users.
 func (t *Tenant) withdraw(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
 	if err := t.withdrawWaiting(ctx, c, ids); err != nil {
 		return err
@@ -158,25 +152,25 @@ func (t *Tenant) withdraw(ctx context.Context, c *Change, ids []domain.Framework
 
 func (t *Tenant) withdrawWaiting(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
 	c.Lock(WaitingLocks)
-	_, err := pg.Exec(ctx, c, "withdraw what waits", pg.SQL(waitingLess, t.ID, pg.IDs(ids)))
+	_, err := pg.Exec(ctx, c, "withdraw queued assignments", pg.SQL(withdrawWaitingSQL, t.ID, pg.IDs(ids)))
 	return err
 }
 
 // withdrawnSQL is the condition that an assignment, alias a, is withdrawn with the
-// framework assignments ?1: it is there for no other reason, and not begun.
-const withdrawnSQL = `a.frameworks && ?1::uuid[] AND a.frameworks <@ ?1::uuid[]
+// framework assignments @ids: it has no other reason, and was not started or completed.
+const withdrawnSQL = `a.frameworks && @ids::uuid[] AND a.frameworks <@ @ids::uuid[]
 	AND NOT a.from_program AND NOT a.direct AND a.completed_at IS NULL AND a.started_at IS NULL`
 
-// moveTraining notes that the lists of locked users change from what is withdrawn on:
-// courses behind it move up, and an earlier round shows again.
+// moveTraining moves updated_at of the courses of locked users from the first withdrawn one
+// on: those behind it move up, and an earlier round is visible again.
 func (t *Tenant) moveTraining(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
 	_, err := pg.Exec(ctx, c, "move courses up", pg.SQL(`
-		UPDATE assignments AS a SET updated_at = greatest(a.updated_at, ?2) FROM (
+		UPDATE assignments AS a SET updated_at = greatest(a.updated_at, @now) FROM (
 			SELECT DISTINCT ON (a.user_id) a.user_id, a.position, a.course_id FROM assignments AS a
-			WHERE a.client_id = ?0 AND `+withdrawnSQL+` ORDER BY a.user_id, a.position, a.course_id
+			WHERE a.client_id = @client AND `+withdrawnSQL+` ORDER BY a.user_id, a.position, a.course_id
 		) AS first
-		WHERE a.client_id = ?0 AND a.user_id = first.user_id AND (a.position, a.course_id) >= (first.position, first.course_id)`,
-		t.ID, pg.IDs(ids), c.At))
+		WHERE a.client_id = @client AND a.user_id = first.user_id AND (a.position, a.course_id) >= (first.position, first.course_id)`,
+		pg.Named{"client": t.ID, "ids": pg.IDs(ids), "now": c.At}))
 	return err
 }
 
@@ -191,23 +185,122 @@ func (t *Tenant) withdrawGiven(ctx context.Context, c *Change, ids []domain.Fram
 		return err
 	}
 
-	type lost struct {
+	type effects struct {
 		ID                  domain.UserID
 		Next, Late, Dormant bool
 	}
-	rows, err := pg.All[lost](ctx, c, "withdraw courses",
-		pg.SQL(withdrawSQL, t.ID, pg.IDs(ids), domain.DateOf(c.At), domain.Dormancy, domain.SettlingIn))
+	rows, err := pg.All[effects](ctx, c, "withdraw courses",
+		pg.SQL(withdrawSQL, pg.Named{
+			"client": t.ID, "ids": pg.IDs(ids), "today": domain.DateOf(c.At),
+			"dormancy": domain.Dormancy, "settlingIn": domain.SettlingIn,
+		}))
 	for _, r := range rows {
 		user := domain.UserKey{Client: t.ID, User: r.ID}
 		if r.Next {
-			c.courseDueMoved(user)
+			c.NextDueChanged(user)
 		}
 		if r.Late {
-			c.touch(user)
+			c.TouchUsers(user)
 		}
 		if r.Dormant {
 			c.Rescore(user)
 		}
 	}
 	return err
+}
+
+// enrolSinceSQL enrols new users in the required courses ?2, as of when they would have been
+// enrolled: in those of the program when they were created, and in those of a framework when
+// that was assigned, if that was later. It records no event for those overdue on the day ?0.
+const enrolSinceSQL = `
+	WITH required AS MATERIALIZED (
+		SELECT a.*, u.created_at FROM (?2) AS a JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
+	), wanted AS (
+		SELECT a.client_id, a.user_id, a.course_id, true AS from_program, NULL::uuid AS framework, a.place,
+			a.created_at AS since, a.due_after_days
+		FROM required AS a WHERE a.framework IS NULL
+		UNION ALL
+		SELECT a.client_id, a.user_id, a.course_id, false, a.framework, NULL,
+			greatest(a.created_at, f.created_at), a.due_after_days
+		FROM required AS a JOIN framework_assignments AS f ON f.client_id = a.client_id AND f.id = a.framework
+	)
+	INSERT INTO assignments (client_id, user_id, course_id, position, from_program, frameworks, assigned_at, due_on,
+		overdue_noted, given_at)
+	SELECT client_id, user_id, course_id,
+		coalesce(min(place), ?1::integer + row_number() OVER (PARTITION BY client_id, user_id ORDER BY course_id)),
+		bool_or(from_program), array_remove(array_agg(DISTINCT framework), NULL), min(since),
+		min(since::date + due_after_days), min(since::date + due_after_days) < ?0::date, ?3::timestamptz
+	FROM wanted GROUP BY client_id, user_id, course_id`
+
+// EnrolSince enrols new users as of their creation: inactive ones too, in the program, since
+// they were active then. The audiences of their clients are shared.
+func (c *Change) EnrolSince(ctx context.Context, users []domain.UserKey) error {
+	if len(users) == 0 {
+		return nil
+	}
+	c.requireAudienceLock(users)
+	enrolled := haveKeys(users)
+	required := pg.SQL(`SELECT client_id, user_id, course_id, framework, due_after_days, NULL::integer AS place FROM (?) AS f
+		UNION ALL
+		SELECT u.client_id, u.id, p.course_id, NULL, p.due_after_days, p.position
+		FROM users AS u JOIN program_courses AS p ON p.client_id = u.client_id WHERE ?`, requiredCourses(enrolled), enrolled)
+	_, err := pg.Exec(ctx, c, "enrol imported users", pg.SQL(enrolSinceSQL, domain.DateOf(c.At), appendedFrom, required, c.At))
+	return err
+}
+
+// AssignFrameworksSince enrols the audiences of framework assignments in their courses, as of
+// the creation of the user or the assignment, whichever is later.
+func (c *Change) AssignFrameworksSince(ctx context.Context, ids []domain.FrameworkAssignmentID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	users, err := c.LockUserKeys(ctx, pg.SQL(`u.status = 'active' AND EXISTS (
+		SELECT 1 FROM framework_assignments AS f JOIN framework_courses AS r ON r.framework_id = f.framework_id
+		WHERE f.client_id = u.client_id AND f.id = ANY(?::uuid[]) AND `+requiresCourse+`)`, pg.IDs(ids)))
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	_, err = c.enrol(ctx, pg.SQL(`
+		SELECT client_id, user_id, course_id, false AS from_program, false AS direct,
+			array_agg(framework) AS frameworks, min(since + due_after_days) AS due_on, false AS notify
+		FROM (?) AS r JOIN LATERAL (
+			SELECT greatest(u.created_at, f.created_at)::date AS since
+			FROM users AS u, framework_assignments AS f
+			WHERE u.client_id = r.client_id AND u.id = r.user_id AND f.client_id = r.client_id AND f.id = r.framework
+		) AS later ON true
+		GROUP BY client_id, user_id, course_id`, requiredCourses(pg.SQL("f.id = ANY(?::uuid[])", pg.IDs(ids)))))
+	if err != nil {
+		return err
+	}
+	// The new assignments are as old as their reasons, and overdue ones are history: no
+	// event (decisions 8.2).
+	clients, keys := KeyArrays(users)
+	_, err = pg.Exec(ctx, c, "backdate assignments", pg.SQL(`
+		UPDATE assignments AS a SET overdue_noted = a.due_on < @today::date, assigned_at = (
+			SELECT min(greatest(u.created_at, f.created_at)) FROM framework_assignments AS f
+			JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
+			WHERE f.client_id = a.client_id AND f.id = ANY (a.frameworks))
+		FROM unnest(@clients::uuid[], @keys::uuid[]) AS k (client_id, user_id)
+		WHERE a.client_id = k.client_id AND a.user_id = k.user_id AND a.assigned_at = @now AND a.completed_at IS NULL
+			AND a.frameworks && @ids::uuid[]`, pg.Named{
+		"clients": clients, "keys": keys, "now": c.At, "today": domain.DateOf(c.At), "ids": pg.IDs(ids),
+	}))
+	return err
+}
+
+// WithdrawFrameworks withdraws the courses of framework assignments of clients.
+func (c *Change) WithdrawFrameworks(
+	ctx context.Context, assignments map[domain.ClientID][]domain.FrameworkAssignmentID,
+) error {
+	for _, withdraw := range []func(*Tenant, context.Context, *Change, []domain.FrameworkAssignmentID) error{
+		(*Tenant).withdrawWaiting, (*Tenant).withdrawGiven, // of all clients, in the lock order
+	} {
+		for _, client := range sortedIDs(assignments) {
+			t := &Tenant{Client: domain.Client{ID: client}, db: c.DB}
+			if err := withdraw(t, ctx, c, assignments[client]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

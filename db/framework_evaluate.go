@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,24 +14,21 @@ import (
 
 // The evaluation of frameworks, and its measures.
 
-// evaluateSQL evaluates, as of the time ?2 and the day ?3, the framework
-// assignments, alias f, that the condition ?0 selects and that were evaluated
-// before ?1. ?4 are the measures of all frameworks, ?5 all roles.
+// evaluateSQL evaluates the framework assignments, alias f, that match the condition @of and
+// were evaluated before @before. @measures are those of all frameworks. A target is compared
+// with the exact value, not with the rounded one.
 //
-// Assignments are locked in the order of their keys, and nothing else is: two
-// evaluators wait for each other and cannot deadlock. The second one finds the
-// evaluation fresh and leaves it alone.
-//
-// Whether a target is met is judged on the exact value, not on the rounded one.
+// It locks only assignments, in the order of their keys: two evaluators wait for each other
+// and cannot deadlock. The second one finds the evaluation fresh and leaves it.
 const evaluateSQL = `
 	WITH stale AS MATERIALIZED (
 		SELECT f.client_id, f.id, f.framework_id, f.audience_type, coalesce(f.audience_id, f.client_id) AS audience,
 			f.training, f.phishing, f.policies, f.reporting
-		FROM framework_assignments AS f WHERE (?0) AND f.evaluated_at < ?1
+		FROM framework_assignments AS f WHERE (@of) AND f.evaluated_at < @before
 		ORDER BY f.client_id, f.id FOR NO KEY UPDATE OF f
-	), asked AS MATERIALIZED (
+	), required_measures AS MATERIALIZED (
 		SELECT s.client_id, s.id, m.place, m.key, m.target, m.at_most, m.idle
-		FROM stale AS s JOIN ?4 ON m.framework_id = s.framework_id
+		FROM stale AS s JOIN @measures ON m.framework_id = s.framework_id
 		WHERE CASE m.module WHEN 'training' THEN s.training WHEN 'phishing' THEN s.phishing
 			WHEN 'policies' THEN s.policies WHEN 'reporting' THEN s.reporting END
 	), needs AS MATERIALIZED (
@@ -39,9 +37,9 @@ const evaluateSQL = `
 			coalesce(bool_or(a.key IN ('P1', 'P2', 'P3')), false) AS mails,
 			coalesce(bool_or(a.key = 'P4'), false) AS failures, coalesce(bool_or(a.key = 'A1'), false) AS signatures,
 			coalesce(bool_or(a.key = 'A2'), false) AS reviews, coalesce(bool_or(a.key = 'R1'), false) AS reports
-		FROM stale AS s LEFT JOIN asked AS a ON a.client_id = s.client_id AND a.id = s.id
+		FROM stale AS s LEFT JOIN required_measures AS a ON a.client_id = s.client_id AND a.id = s.id
 		GROUP BY s.client_id
-	), ` + factsSQL + `, ` + cohortsSQL + `, ` + measuresSQL + `, judged AS (
+	), ` + factsSQL + `, ` + cohortsSQL + `, ` + measuresSQL + `, compared AS (
 		SELECT v.*, coalesce(CASE WHEN at_most THEN exact <= target ELSE exact >= target END, false) AS met
 		FROM (
 			SELECT m.*, CASE WHEN whole IS NULL THEN part WHEN whole = 0 THEN idle::numeric
@@ -52,31 +50,28 @@ const evaluateSQL = `
 		SELECT client_id, id, count(*) AS total, count(*) FILTER (WHERE met) AS met,
 			jsonb_agg(jsonb_build_object('key', key, 'met', met, 'value', round(exact, 1), 'part', part, 'whole', whole)
 				ORDER BY place) AS requirements
-		FROM judged GROUP BY client_id, id
+		FROM compared GROUP BY client_id, id
 	)
 	UPDATE framework_assignments AS f SET requirements = coalesce(e.requirements, '[]'),
-		met = coalesce(e.met, 0), total = coalesce(e.total, 0), evaluated_at = ?2,
-		changed_at = CASE WHEN f.requirements IS DISTINCT FROM coalesce(e.requirements, '[]') THEN ?2::timestamptz
+		met = coalesce(e.met, 0), total = coalesce(e.total, 0), evaluated_at = @now,
+		changed_at = CASE WHEN f.requirements IS DISTINCT FROM coalesce(e.requirements, '[]') THEN @now::timestamptz
 			ELSE coalesce(f.changed_at, f.created_at) END
 	FROM stale AS s LEFT JOIN evaluated AS e ON e.client_id = s.client_id AND e.id = s.id
 	WHERE f.client_id = s.client_id AND f.id = s.id`
 
-// evaluate evaluates the framework assignments, alias f, that a condition selects
-// and that were evaluated before a time: in one statement, however many they are.
+// evaluate evaluates the framework assignments, alias f, that match a condition and were
+// evaluated before a time, in one statement.
 func (d *DB) evaluate(ctx context.Context, of pg.Query, before time.Time) error {
-	now, m := d.Now(), measureCatalogue()
-	measures := pg.SQL(`unnest(?::text[], ?::text[], ?::text[], ?::float8[], ?::boolean[], ?::float8[]) WITH ORDINALITY
-		AS m (framework_id, key, module, target, at_most, idle, place)`,
-		m.frameworks, m.keys, m.modules, m.targets, m.atMost, m.idle)
-
-	_, err := pg.Exec(ctx, d, "evaluate frameworks", pg.SQL(evaluateSQL,
-		of, before, now, domain.DateOf(now), measures, domain.Role("").Values()))
+	now := d.Now()
+	_, err := pg.Exec(ctx, d, "evaluate frameworks", pg.SQL(evaluateSQL, pg.Named{
+		"of": of, "before": before, "now": now, "today": domain.DateOf(now), "measures": measuresOfFrameworks(),
+		"roles": domain.Role("").Values(),
+	}))
 	return err
 }
 
-// EvaluateStale evaluates those of the client's framework assignments whose
-// evaluation is older than domain.SummaryAge: all in one statement, and none in
-// another, cheap one.
+// EvaluateStale evaluates those of the client's framework assignments whose evaluation is
+// older than domain.SummaryAge, in one statement. Whether there are any is a cheap one.
 func (t *Tenant) EvaluateStale(ctx context.Context) error {
 	of, before := pg.SQL("f.client_id = ?", t.ID), t.db.Now().Add(-domain.SummaryAge)
 	stale, err := pg.One[bool](ctx, t.db, "look for stale evaluations", pg.Prepared(pg.SQL(
@@ -87,16 +82,14 @@ func (t *Tenant) EvaluateStale(ctx context.Context) error {
 	return t.db.evaluate(ctx, of, before)
 }
 
-// Evaluate evaluates one of the client's framework assignments, which the change
-// inserted or locked, however fresh its evaluation is. It sees what is written
-// already: what the change noted to follow is written before Finally.
+// Evaluate evaluates one of the client's framework assignments, which the change inserted or
+// locked, at any age. It sees the effects of the change only within Finally.
 func (c *Change) Evaluate(ctx context.Context, t *Tenant, id domain.FrameworkAssignmentID) error {
 	anyAge := c.Now().AddDate(1000, 0, 0) // a clock that was put back left evaluations of the future
 	return c.evaluate(ctx, pg.SQL("f.client_id = ? AND f.id = ?", t.ID, id), anyAge)
 }
 
-// evaluationRow are the columns of framework_assignments that hold an evaluation,
-// for the rows that embed it.
+// evaluationRow has the columns of framework_assignments that hold an evaluation.
 type evaluationRow struct {
 	Requirements []requirement
 	Met          int
@@ -104,8 +97,8 @@ type evaluationRow struct {
 	EvaluatedAt  time.Time
 }
 
-// requirement is one of a stored evaluation. Part and Whole are the numerator and
-// the denominator, nil as in detail.
+// requirement is a requirement of a stored evaluation. Part and Whole are the numerator and
+// the denominator, nil where measuresSQL has NULL.
 type requirement struct {
 	Key   domain.Measure `json:"key"`
 	Met   bool           `json:"met"`
@@ -114,33 +107,29 @@ type requirement struct {
 	Whole *int           `json:"whole"`
 }
 
-// evaluationOf is the evaluation of a row.
+// evaluationOf converts the evaluation of a row.
 func evaluationOf(r evaluationRow) domain.Evaluation {
-	e := domain.Evaluation{
-		Requirements: make([]domain.Requirement, len(r.Requirements)), Met: r.Met, Total: r.Total, At: r.EvaluatedAt,
+	return domain.Evaluation{
+		Requirements: pg.MapRows(r.Requirements, func(s *requirement) domain.Requirement {
+			return domain.Requirement{Key: s.Key, Met: s.Met, Value: s.Value, Detail: detail(s.Key, s.Part, s.Whole)}
+		}), Met: r.Met, Total: r.Total, At: r.EvaluatedAt,
 	}
-	for i, s := range r.Requirements {
-		e.Requirements[i] = domain.Requirement{Key: s.Key, Met: s.Met, Value: s.Value, Detail: detail(s.Key, s.Part, s.Whole)}
-	}
-	return e
 }
 
-// factsSQL is what is known of each active user of the clients in needs (alias n),
-// once for all assignments of a client, as of the time ?2 and the day ?3; ?5 are
-// the roles, of which a user's is a number. A fact that no assignment of the client
-// asks for is not looked up, and is 0.
+// factsSQL has a row for each active user of the clients in needs (alias n), for all
+// assignments of the client. A role is its place in @roles. A fact that no assignment of the
+// client needs is not read, and is 0.
 //
-// Sets of courses are bits, of the courses in bits. done are the required courses
-// that were completed within 365 days, prompt those completed within 30 days of
-// the user's creation. simulated tells of mails within 90 days, sent, clicked and
-// reported of mails of the last 90 days (UTC), as a client's summary counts them:
-// what a mail scanner did moves no time and no status. failed says that the first
-// failing within 365 days is at least 30 days old, followed that a course was
-// completed within 30 days of it. unsigned are the users who have not signed the
-// current version of a policy that asks them.
+// Sets of courses are bit sets, of the courses in bits. done has the required courses that
+// were completed within 365 days, prompt those completed within 30 days of the user's
+// creation. simulated is of mails within 90 days; sent, clicked and reported count mails of
+// the last 90 days (UTC), as a client's summary does, without what mail scanners did. failed
+// means that the first failed simulation within 365 days is at least 30 days old, followed
+// that a course was completed within 30 days of it. unsigned means that the user has not
+// signed the current version of a required policy.
 //
-// All facts of a user meet in one aggregation, and not in joins of one fact to
-// another, whose sizes PostgreSQL cannot estimate.
+// All facts of a user meet in one aggregation, since PostgreSQL cannot estimate the sizes of
+// joins between them.
 const factsSQL = `
 	bits AS MATERIALIZED (
 		SELECT course_id, 1::bigint << (row_number() OVER (ORDER BY course_id) - 1)::integer AS bit
@@ -151,21 +140,21 @@ const factsSQL = `
 		FROM needs AS n JOIN users AS u ON u.client_id = n.client_id AND u.status = 'active'
 		JOIN assignments AS a ON a.client_id = u.client_id AND a.user_id = u.id
 		JOIN bits AS b ON b.course_id = a.course_id
-		WHERE n.courses AND a.completed_at >= ?2::timestamptz - interval '365 days'
+		WHERE n.courses AND a.completed_at >= @now::timestamptz - interval '365 days'
 		GROUP BY u.client_id, u.id
 	), mails AS (
-		SELECT r.client_id, r.user_id, (r.sent_at >= (?3::date - 89)::timestamptz)::integer AS sent,
+		SELECT r.client_id, r.user_id, (r.sent_at >= (@today::date - 89)::timestamptz)::integer AS sent,
 			(r.status IN ('attachment_opened', 'clicked', 'credentials_submitted'))::integer AS clicked,
 			r.reported::integer AS reported
 		FROM needs AS n JOIN phishing_results AS r ON r.client_id = n.client_id
-		WHERE n.mails AND r.sent_at >= ?2::timestamptz - interval '90 days'
+		WHERE n.mails AND r.sent_at >= @now::timestamptz - interval '90 days'
 	), failures AS (
 		SELECT r.client_id, r.user_id,
 			min(least(r.clicked_at, r.credentials_submitted_at, r.attachment_opened_at)) AS at
 		FROM needs AS n JOIN phishing_results AS r ON r.client_id = n.client_id
 		WHERE n.failures
 			AND (r.clicked_at IS NOT NULL OR r.credentials_submitted_at IS NOT NULL OR r.attachment_opened_at IS NOT NULL)
-			AND least(r.clicked_at, r.credentials_submitted_at, r.attachment_opened_at) >= ?2::timestamptz - interval '365 days'
+			AND least(r.clicked_at, r.credentials_submitted_at, r.attachment_opened_at) >= @now::timestamptz - interval '365 days'
 		GROUP BY r.client_id, r.user_id
 	), unsigned AS (
 		SELECT asks.client_id, asks.user_id FROM (
@@ -188,17 +177,17 @@ const factsSQL = `
 			SELECT 1 FROM policy_signatures AS s
 			WHERE s.client_id = asks.client_id AND s.policy_id = asks.id AND s.version = asks.version
 				AND s.user_id = asks.user_id
-				AND s.signed_at > ?2::timestamptz - make_interval(days => asks.renewal_period_days))
+				AND s.signed_at > @now::timestamptz - make_interval(days => asks.renewal_period_days))
 	), facts AS MATERIALIZED (
 		SELECT client_id, user_id, max(role) AS role, max(new) AS new, max(overdue) AS overdue,
 			max(done) AS done, max(prompt) AS prompt, max(simulated) AS simulated,
 			sum(sent) AS sent, sum(clicked) AS clicked, sum(reported) AS reported,
 			max(failed) AS failed, max(followed) AS followed, max(unsigned) AS unsigned
 		FROM (
-			SELECT u.client_id, u.id AS user_id, array_position(?5::text[], u.role) AS role,
-				(u.created_at BETWEEN ?2::timestamptz - interval '365 days'
-					AND ?2::timestamptz - interval '30 days')::integer AS new,
-				coalesce(u.next_due_on < ?3::date, false)::integer AS overdue,
+			SELECT u.client_id, u.id AS user_id, array_position(@roles::text[], u.role) AS role,
+				(u.created_at BETWEEN @now::timestamptz - interval '365 days'
+					AND @now::timestamptz - interval '30 days')::integer AS new,
+				coalesce(u.next_due_on < @today::date, false)::integer AS overdue,
 				0::bigint AS done, 0::bigint AS prompt, 0 AS simulated, 0 AS sent, 0 AS clicked, 0 AS reported,
 				0 AS failed, 0 AS followed, 0 AS unsigned
 			FROM needs AS n JOIN users AS u ON u.client_id = n.client_id AND u.status = 'active'
@@ -210,15 +199,16 @@ const factsSQL = `
 			SELECT client_id, user_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, EXISTS (
 				SELECT 1 FROM assignments AS a WHERE a.client_id = f.client_id AND a.user_id = f.user_id
 				AND a.completed_at BETWEEN f.at AND f.at + interval '30 days')::integer, 0
-			FROM failures AS f WHERE f.at <= ?2::timestamptz - interval '30 days'
+			FROM failures AS f WHERE f.at <= @now::timestamptz - interval '30 days'
 			UNION ALL
 			SELECT client_id, user_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 FROM unsigned
 		) AS f
 		GROUP BY client_id, user_id HAVING max(role) > 0 -- active ones
 	)`
 
-// cohortsSQL counts the users of each audience, grouped by what decides on the
-// measures of courses. An audience that has several frameworks is counted once. A deleted collection has no members.
+// cohortsSQL counts the users of each audience by the facts that the measures of courses
+// depend on. An audience with several frameworks is counted once. A deleted collection has
+// no members.
 const cohortsSQL = `
 	audiences AS MATERIALIZED (
 		SELECT DISTINCT client_id, audience_type, audience FROM stale
@@ -243,14 +233,14 @@ const cohortsSQL = `
 		GROUP BY client_id, audience, role, new, done, prompt
 	)`
 
-// measuresSQL is the part and the whole of each measure of the assignments in
-// asked. Where nobody is in the audience both are NULL; of a measure that is a
-// number, and no share, the whole is NULL.
+// measuresSQL computes the numerator (part) and denominator (whole) of each of the
+// required_measures. Both are NULL for an empty audience; the whole is NULL for a measure
+// that is a number.
 const measuresSQL = `
 	required AS MATERIALIZED ( -- the courses of all and, as special, of the role alone
 		SELECT s.client_id, s.id, s.audience, r.role, r.name <> 'standard' AS named, coalesce(bit_or(b.bit), 0) AS own,
 			coalesce(bit_or(b.bit) FILTER (WHERE c.role IS NOT NULL), 0) AS special
-		FROM stale AS s CROSS JOIN unnest(?5::text[]) WITH ORDINALITY AS r (name, role)
+		FROM stale AS s CROSS JOIN unnest(@roles::text[]) WITH ORDINALITY AS r (name, role)
 		LEFT JOIN framework_courses AS c ON c.framework_id = s.framework_id AND coalesce(c.role, r.name) = r.name
 		LEFT JOIN bits AS b ON b.course_id = c.course_id
 		GROUP BY s.client_id, s.id, s.audience, r.role, r.name
@@ -270,13 +260,13 @@ const measuresSQL = `
 		SELECT n.client_id, p.policies, p.reviewed, r.reports FROM needs AS n
 		CROSS JOIN LATERAL (
 			SELECT count(*) AS policies,
-				count(*) FILTER (WHERE p.reviewed_at >= ?2::timestamptz - interval '365 days') AS reviewed
+				count(*) FILTER (WHERE p.reviewed_at >= @now::timestamptz - interval '365 days') AS reviewed
 			FROM policies AS p WHERE n.reviews AND p.client_id = n.client_id AND p.archived_at IS NULL
 		) AS p
 		CROSS JOIN LATERAL (
 			SELECT count(*) AS reports FROM reports AS r
 			WHERE n.reports AND r.client_id = n.client_id AND r.type = 'compliance' AND r.status = 'ready'
-				AND r.updated_at >= ?2::timestamptz - interval '90 days'
+				AND r.updated_at >= @now::timestamptz - interval '90 days'
 		) AS r
 	), measured AS (
 		SELECT a.*,
@@ -289,60 +279,45 @@ const measuresSQL = `
 				WHEN 'T2' THEN c.new WHEN 'T3' THEN c.special
 				WHEN 'P2' THEN c.sent WHEN 'P3' THEN c.sent WHEN 'P4' THEN c.failed
 				WHEN 'A2' THEN o.policies ELSE c.users END, 0) END AS whole
-		FROM asked AS a JOIN of_client AS o ON o.client_id = a.client_id
+		FROM required_measures AS a JOIN of_client AS o ON o.client_id = a.client_id
 		LEFT JOIN counted AS c ON c.client_id = a.client_id AND c.id = a.id
 	)`
 
-// catalogue are the measures of all frameworks as columns of rows, in the order in
+// measuresOfFrameworks returns the measures of all frameworks as rows m, in the order in
 // which an evaluation shows them.
-type catalogue struct {
-	frameworks, keys, modules []string
-	targets                   []float64
-	atMost                    []bool
-	// idle is the value where there are people, but nothing to measure.
-	idle []*float64
-}
-
-var measureCatalogue = sync.OnceValue(func() *catalogue {
-	var c catalogue
+var measuresOfFrameworks = sync.OnceValue(func() pg.Query {
+	var frameworks, keys, modules []string
+	var targets []float64
+	var atMost []bool
+	var idle []*float64
 	for _, framework := range domain.Frameworks {
-		asks := map[domain.Measure]bool{}
-		for _, key := range framework.Measures {
-			asks[key] = true
-		}
 		for _, m := range domain.Measures {
-			if asks[m.Key] {
-				c.add(framework.ID, m)
+			if slices.Contains(framework.Measures, m.Key) {
+				frameworks, keys, modules = append(frameworks, framework.ID), append(keys, string(m.Key)), append(modules, string(m.Module))
+				targets, atMost, idle = append(targets, m.Target), append(atMost, m.AtMost), append(idle, idleValue(m.Key))
 			}
 		}
 	}
-	return &c
+	return pg.SQL(`
+		unnest(@frameworks::text[], @keys::text[], @modules::text[], @targets::float8[], @atMost::boolean[], @idle::float8[])
+		WITH ORDINALITY AS m (framework_id, key, module, target, at_most, idle, place)`, pg.Named{
+		"frameworks": frameworks, "keys": keys, "modules": modules, "targets": targets, "atMost": atMost, "idle": idle,
+	})
 })
 
-func (c *catalogue) add(framework string, m domain.MeasureSpec) {
-	c.frameworks = append(c.frameworks, framework)
-	c.keys = append(c.keys, string(m.Key))
-	c.modules = append(c.modules, string(m.Module))
-	c.targets = append(c.targets, m.Target)
-	c.atMost = append(c.atMost, m.AtMost)
-	c.idle = append(c.idle, idleValue(m.Key))
-}
-
-// idleValue is the value of a measure whose denominator is 0 (decisions 7.7); nil
-// for none, which is not met. The other measures count every user in the audience.
+// idleValue is the value of a measure whose denominator is 0 (decisions 7.7). Nil is not
+// met: the other measures count every user in the audience.
 func idleValue(m domain.Measure) *float64 {
-	var value float64
 	switch m {
 	case domain.NewUserTraining, domain.RoleTraining, domain.FailureFollowUp:
-		value = 100
+		return new(100.0)
 	case domain.ClickRate:
-	default:
-		return nil
+		return new(0.0)
 	}
-	return &value
+	return nil
 }
 
-// measureWords say what the numerator counts, of which denominator.
+// measureWords are the texts of measures, with the numerator and the denominator.
 var measureWords = map[domain.Measure]string{
 	domain.RequiredTraining: "%d of %d users completed all required courses within a year",
 	domain.NewUserTraining:  "%d of %d new users completed a required course within 30 days",
@@ -356,11 +331,11 @@ var measureWords = map[domain.Measure]string{
 	domain.PoliciesReviewed: "%d of %d policies had a review within a year",
 }
 
-// oneOf puts measureWords into the singular.
-var oneOf = strings.NewReplacer(" users", " user", " mails", " mail", " policies", " policy")
+// singular changes measureWords to the singular.
+var singular = strings.NewReplacer(" users", " user", " mails", " mail", " policies", " policy")
 
-// detail says a measure's numerator and denominator in words, numbers first. Nil
-// stands for what is NULL in measuresSQL.
+// detail returns the text of a measure with its numerator and denominator, nil where
+// measuresSQL has NULL.
 func detail(m domain.Measure, part, whole *int) string {
 	switch {
 	case part == nil:
@@ -376,7 +351,7 @@ func detail(m domain.Measure, part, whole *int) string {
 	}
 	text := fmt.Sprintf(words, *part, *whole)
 	if *whole == 1 {
-		text = oneOf.Replace(text)
+		text = singular.Replace(text)
 	}
 	return text
 }

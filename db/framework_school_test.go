@@ -12,6 +12,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest/worldtest"
+	"partnerapi/db/ingest"
 	"partnerapi/domain"
 )
 
@@ -286,7 +287,7 @@ func (s *school) train(id domain.UserID, course domain.CourseID) {
 
 func (s *school) signal(kind domain.SignalType, id domain.UserID, course domain.CourseID) {
 	s.Clock.Advance(time.Second)
-	_, err := s.IngestSignals(s.T.Context(), []domain.Signal{{
+	_, err := ingest.Apply(s.T.Context(), s.DB, []domain.Signal{{
 		ID: db.NewID[domain.EventKind]().String(), Type: kind, At: s.Clock.Now(), User: id, Course: course,
 	}})
 	s.Must(err)

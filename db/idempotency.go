@@ -26,7 +26,6 @@ type outcomeRow struct {
 	CreatedAt      time.Time
 }
 
-// outcome is what the row records.
 func (r *outcomeRow) outcome() domain.Outcome {
 	out := domain.Outcome{Status: r.Status, Body: r.Body}
 	if r.SealID != nil {
@@ -35,8 +34,8 @@ func (r *outcomeRow) outcome() domain.Outcome {
 	return out
 }
 
-// record says in the row what a request was answered with.
-func (r *outcomeRow) record(out domain.Outcome) error {
+// setOutcome sets the answer of the request in the row.
+func (r *outcomeRow) setOutcome(out domain.Outcome) error {
 	r.Status, r.Body = out.Status, out.Body
 	if out.Sealed == nil {
 		return nil
@@ -49,22 +48,21 @@ func (r *outcomeRow) record(out domain.Outcome) error {
 	return nil
 }
 
-// reserved is the status of a row of a request that is under way.
+// reserved is the status of a row whose request is in progress.
 const reserved = 0
 
 // Once makes a request idempotent: its work runs at most once per caller and
-// Idempotency-Key, the outcome is recorded in the work's own transaction, and a
-// retry gets it back (decisions 3.11). hash identifies the request; Conflict when
-// the key was used with another, or while the first is still running.
+// Idempotency-Key, and records its outcome in the same transaction. A retry gets that
+// outcome (decisions 3.11). hash identifies the request; Conflict when the key was used with
+// another request, or while the first is in progress.
 func (d *DB) Once(
 	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error) {
 	return d.once(ctx, tryKey, key, hash, work)
 }
 
-// Finish is Once for the request that holds the key by Reserve. Other requests lock
-// the key for a moment, to look at it: Finish waits for them, so that the holder is
-// never refused for the sake of a duplicate that will be refused, too.
+// Finish is Once for the request that reserved the key. It waits where a duplicate has
+// locked the key to read its record, so that the holder never gets a Conflict.
 func (d *DB) Finish(
 	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error) {
@@ -76,11 +74,11 @@ func (d *DB) once(
 ) (outcome domain.Outcome, err error) {
 	err = d.Tx(ctx, func(ctx context.Context) error {
 		caller := domain.CallerFrom(ctx).Key
-		recorded, err := d.claim(ctx, lock, caller, key, hash)
+		recorded, err := d.lockOutcome(ctx, lock, caller, key, hash)
 		if err != nil {
 			return err
 		}
-		if recorded != nil {
+		if recorded != nil && recorded.Status != reserved { // else by Reserve, for this request
 			outcome = recorded.outcome()
 			return nil
 		}
@@ -89,10 +87,10 @@ func (d *DB) once(
 			return err
 		}
 		row := outcomeRow{KeyID: caller, IdempotencyKey: key, RequestHash: hash, CreatedAt: d.Now()}
-		if err := row.record(outcome); err != nil {
+		if err := row.setOutcome(outcome); err != nil {
 			return err
 		}
-		return d.putOutcome(ctx, row)
+		return d.storeOutcome(ctx, row)
 	})
 	if err != nil {
 		return domain.Outcome{}, err
@@ -100,7 +98,7 @@ func (d *DB) once(
 	return outcome, nil
 }
 
-func (d *DB) putOutcome(ctx context.Context, row outcomeRow) error {
+func (d *DB) storeOutcome(ctx context.Context, row outcomeRow) error {
 	_, err := pg.Exec(ctx, d, "record an outcome", pg.SQL(`
 		? ON CONFLICT (key_id, idempotency_key) DO UPDATE SET
 			(request_hash, status, body, seal_id, sealed_body, created_at) = (excluded.request_hash, excluded.status,
@@ -108,15 +106,14 @@ func (d *DB) putOutcome(ctx context.Context, row outcomeRow) error {
 	return err
 }
 
-// Reserve begins a request whose work is partly done outside of a transaction: it
-// returns the outcome that is to be replayed, or else takes the Idempotency-Key
-// until Finish records an outcome for the same request or release is called, which
-// gives the key back where none was recorded. Where neither happens, as the
-// process died, the key is free after ReservedFor. The errors are those of Once.
+// Reserve begins a request that works outside of a transaction first. It returns the
+// recorded outcome, or else reserves the Idempotency-Key until Finish records the outcome of
+// the same request. release frees the key if none was recorded. If the process dies, the key
+// is free after ReservedFor. The errors are those of Once.
 func (d *DB) Reserve(ctx context.Context, key string, hash []byte) (recorded *domain.Outcome, release func(), err error) {
 	caller := domain.CallerFrom(ctx).Key
 	err = d.Tx(ctx, func(ctx context.Context) error {
-		row, err := d.lookOutcome(ctx, tryKey, caller, key, hash)
+		row, err := d.lockOutcome(ctx, tryKey, caller, key, hash)
 		switch {
 		case err != nil:
 			return err
@@ -126,33 +123,18 @@ func (d *DB) Reserve(ctx context.Context, key string, hash []byte) (recorded *do
 			recorded = new(row.outcome())
 			return nil
 		}
-		return d.putOutcome(ctx, outcomeRow{
+		return d.storeOutcome(ctx, outcomeRow{
 			KeyID: caller, IdempotencyKey: key, RequestHash: hash, Status: reserved, Body: []byte{}, CreatedAt: d.Now(),
 		})
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	return recorded, func() { d.giveBack(context.WithoutCancel(ctx), caller, key, hash) }, nil
-}
-
-// giveBack frees a reserved key. Where that fails, it is free after a while.
-func (d *DB) giveBack(ctx context.Context, caller domain.KeyID, key string, hash []byte) {
-	_, _ = pg.Exec(ctx, d, "give an idempotency key back", pg.SQL(`
-		DELETE FROM idempotency_records WHERE key_id = ? AND idempotency_key = ? AND request_hash = ? AND status = ?`,
-		caller, key, hash, reserved))
-}
-
-// claim takes the key for this transaction and returns the outcome that is to be
-// replayed, nil for none.
-func (d *DB) claim(
-	ctx context.Context, lock keyLock, caller domain.KeyID, key string, hash []byte,
-) (*outcomeRow, error) {
-	row, err := d.lookOutcome(ctx, lock, caller, key, hash)
-	if err != nil || row == nil || row.Status == reserved { // by Reserve, for this request
-		return nil, err
-	}
-	return row, nil
+	return recorded, func() { // on an error the key is free after ReservedFor
+		_, _ = pg.Exec(context.WithoutCancel(ctx), d, "free an idempotency key", pg.SQL(`
+			DELETE FROM idempotency_records WHERE key_id = ? AND idempotency_key = ? AND request_hash = ? AND status = ?`,
+			caller, key, hash, reserved))
+	}, nil
 }
 
 func errStillRunning() error {
@@ -162,7 +144,7 @@ func errStillRunning() error {
 }
 
 // keyLock is a statement that locks an Idempotency-Key for a transaction, and returns
-// whether it did.
+// whether it succeeded.
 type keyLock string
 
 const (
@@ -171,10 +153,10 @@ const (
 	waitForKey keyLock = "SELECT pg_advisory_xact_lock(hashtextextended(?::text, 0)) IS NOT NULL"
 )
 
-// lookOutcome locks the key for this transaction and returns what is recorded of
-// the request, or that it is under way; nil for neither. The lock and the look are
-// two statements: the second one sees what was committed before the lock was free.
-func (d *DB) lookOutcome(
+// lockOutcome locks the key for this transaction and returns the record of the request, or
+// its reservation; nil for neither. It takes two statements: the second one sees what was
+// committed before the lock was free.
+func (d *DB) lockOutcome(
 	ctx context.Context, lock keyLock, caller domain.KeyID, key string, hash []byte,
 ) (*outcomeRow, error) {
 	free, err := pg.One[bool](ctx, d, "claim an idempotency key", pg.Prepared(pg.SQL(string(lock), caller.UUID()+"/"+key)))

@@ -10,44 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"partnerapi/db"
-	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
-
-// wantCounts holds every stored count of simulated mails against a recount.
-func (w *world) wantCounts(t interface{ Fatalf(string, ...any) }) {
-	for what, query := range map[string]string{
-		"days": dbtest.WrongPhishingDays,
-		"users": `SELECT count(*) FROM users AS u WHERE (phished_sent, phished_clicked) <> (
-				SELECT count(sent_at), count(*) FILTER (WHERE status IN ('attachment_opened', 'clicked', 'credentials_submitted'))
-				FROM phishing_results WHERE client_id = u.client_id AND user_id = u.id)`,
-		"risks": `SELECT count(*) FROM users AS u JOIN user_risks AS r ON r.client_id = u.client_id AND r.user_id = u.id
-			WHERE r.baseline + (SELECT sum(d) FROM unnest(r.deltas) AS d) <> u.score`,
-	} {
-		var n int
-		w.Get(query, nil, &n)
-		if n != 0 {
-			t.Fatalf("%s: %d differ from a recount", what, n)
-		}
-	}
-}
-
-// changes counts the changes of results that events tell of.
-func (w *world) changes() (n int) {
-	w.T.Helper()
-	w.Get("SELECT count(*) FROM events WHERE type = $1", []any{domain.ResultUpdated}, &n)
-	return n
-}
-
-// stored reads the statuses of all results, by id.
-func (w *world) stored(ids []domain.ResultID) []domain.ResultStatus {
-	all := make([]domain.ResultStatus, len(ids))
-	for i, id := range ids {
-		w.Get("SELECT status FROM phishing_results WHERE id = $1", []any{id}, &all[i])
-	}
-	return all
-}
 
 // TestAdvanceResultsProperty: in whatever order and however often steps come,
 // statuses never go back, a second delivery of all changes nothing, and every
@@ -76,31 +41,31 @@ func TestAdvanceResultsProperty(t *testing.T) {
 					Automated: rapid.SampledFrom([]domain.AutomatedReason{"", "", domain.ByHead}).Draw(t, "by"),
 				})
 			}
-			before := w.stored(ids)
+			before := w.ResultStatuses(ids)
 			if err := w.AdvanceResults(w.T.Context(), steps); err != nil {
 				t.Fatal(err)
 			}
-			for i, after := range w.stored(ids) {
+			for i, after := range w.ResultStatuses(ids) {
 				if before[i].Beyond(after) {
 					t.Fatalf("a result went from %s back to %s", before[i], after)
 				}
 			}
 			all = append(all, steps...)
-			w.wantCounts(t)
+			w.WantPhishingCounts(t)
 		}
 		for range 2 { // what a person did since may unlock nothing twice
 			if err := w.AdvanceResults(w.T.Context(), all); err != nil {
 				t.Fatal(err)
 			}
 		}
-		before := w.changes()
+		before := w.ResultUpdates()
 		if err := w.AdvanceResults(w.T.Context(), all); err != nil {
 			t.Fatal(err)
 		}
-		if moved := w.changes() - before; moved != 0 {
+		if moved := w.ResultUpdates() - before; moved != 0 {
 			t.Fatalf("repeated, the steps changed %d results", moved)
 		}
-		w.wantCounts(t)
+		w.WantPhishingCounts(t)
 	})
 }
 
@@ -110,17 +75,17 @@ func TestScannersAreNoEvents(t *testing.T) {
 	w := newWorld(t)
 	client := w.AddClient()
 	id := w.AddUnsent(client, w.AddUser(client, domain.RoleStandard, 750), noon.AddDate(0, 0, -3))
-	before := w.changes()
+	before := w.ResultUpdates()
 	step := domain.ResultStep{Result: id, Kind: domain.MailClicked, At: noon, Automated: domain.ByHead}
 	w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{step}))
 	var automated bool
 	w.Get("SELECT automated FROM phishing_results WHERE id = $1", []any{id}, &automated)
-	if n := w.changes() - before; n != 0 || !automated {
+	if n := w.ResultUpdates() - before; n != 0 || !automated {
 		t.Errorf("a scanner's click makes %d events; automated: %v", n, automated)
 	}
 	step.Automated, step.At = "", noon.Add(time.Hour)
 	w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{step}))
-	if n := w.changes() - before; n != 1 {
+	if n := w.ResultUpdates() - before; n != 1 {
 		t.Errorf("a person's click makes %d events", n)
 	}
 }
@@ -154,10 +119,10 @@ func TestAdvanceResults(t *testing.T) {
 			c := w.AddClient()
 			many = append(many, domain.ResultStep{Result: w.AddUnsent(c, w.AddUser(c, domain.RoleStandard, 750), noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon})
 		}
-		changes, before := w.changes(), counter.Count()
+		changes, before := w.ResultUpdates(), counter.Count()
 		w.Must(w.AdvanceResults(t.Context(), many))
 		cost := counter.Count() - before
-		if moved := w.changes() - changes; moved != n {
+		if moved := w.ResultUpdates() - changes; moved != n {
 			t.Fatalf("%d steps changed %d results", n, moved)
 		}
 		return cost
@@ -173,14 +138,14 @@ func TestUnsent(t *testing.T) {
 	client := w.AddClient()
 	id := w.AddUnsent(client, w.AddUser(client, domain.RoleStandard, 750), time.Time{})
 	sent := w.AddUnsent(client, w.AddUser(client, domain.RoleStandard, 750), noon)
-	before := w.changes()
+	before := w.ResultUpdates()
 	w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{
 		{Result: id, Kind: domain.MailReported, At: noon}, {Result: sent, Kind: domain.MailClicked, At: noon.Add(-time.Second)},
 	}))
-	if got := w.changes() - before; got != 0 {
+	if got := w.ResultUpdates() - before; got != 0 {
 		t.Errorf("%d steps count", got)
 	}
-	w.wantCounts(t)
+	w.WantPhishingCounts(t)
 }
 
 // TestTooSoon: within two seconds of its delivery a mail is opened and clicked
@@ -199,7 +164,7 @@ func TestTooSoon(t *testing.T) {
 			t.Errorf("after %v: automated %v, %q, %s", after, got, reason, status)
 		}
 	}
-	w.wantCounts(t)
+	w.WantPhishingCounts(t)
 }
 
 // TestOneClickAtOnce: the same click told of many times at once counts once.
@@ -212,7 +177,7 @@ func TestOneClickAtOnce(t *testing.T) {
 		{Result: w.AddUnsent(client, b, noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon},
 	}
 	var wait sync.WaitGroup
-	before, errs := w.changes(), make([]error, 16)
+	before, errs := w.ResultUpdates(), make([]error, 16)
 	for i := range errs {
 		wait.Go(func() {
 			mine := slices.Clone(steps)
@@ -225,8 +190,8 @@ func TestOneClickAtOnce(t *testing.T) {
 	wait.Wait()
 	var clicked int
 	w.Get("SELECT clicked FROM phishing_days WHERE client_id = $1", []any{client}, &clicked)
-	if err := errors.Join(errs...); err != nil || w.changes()-before != 2 || clicked != 2 {
-		t.Errorf("changed %d, counted %d: %v", w.changes()-before, clicked, err)
+	if err := errors.Join(errs...); err != nil || w.ResultUpdates()-before != 2 || clicked != 2 {
+		t.Errorf("changed %d, counted %d: %v", w.ResultUpdates()-before, clicked, err)
 	}
-	w.wantCounts(t)
+	w.WantPhishingCounts(t)
 }

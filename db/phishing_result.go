@@ -11,9 +11,9 @@ import (
 	"partnerapi/domain"
 )
 
-// Results of simulated mails: reads, and the steps that they advance by.
+// Results of simulated mails: reads and steps.
 
-type resultRow struct {
+type ResultRow struct {
 	bun.BaseModel `bun:"table:phishing_results,alias:r"`
 
 	ClientID               domain.ClientID `bun:"client_id,pk"`
@@ -37,7 +37,7 @@ type resultRow struct {
 	UpdatedAt              time.Time
 }
 
-func (r *resultRow) result() domain.Result {
+func (r *ResultRow) Result() domain.Result {
 	return domain.Result{
 		ID: r.ID, User: r.UserID, Template: r.TemplateID, Status: r.Status, Reported: r.Reported,
 		Automated: r.Automated, AutomatedReason: pg.Or(r.AutomatedReason, ""),
@@ -52,49 +52,36 @@ func (t *Tenant) Results(
 	ctx context.Context, f domain.ResultFilter, w domain.Window,
 ) (domain.Slice[domain.Result], error) {
 	k := resultList(t.ID, f.Order())
-	if f.User != nil {
-		k.Where.Add("r.user_id = ?", *f.User)
-	}
-	if f.Result != nil {
-		k.Where.Add("r.id = ?", *f.Result)
-	}
+	pg.AddIf(&k.Where, "r.user_id = ?", f.User)
+	pg.AddIf(&k.Where, "r.id = ?", f.Result)
 	switch len(f.Statuses) {
 	case 0:
-	case 1: // in the order of an index
+	case 1: // keeps the order of an index
 		k.Where.Add("r.status = ?", f.Statuses[0])
 	default:
 		k.Where.Add("r.status = ANY(?::text[])", f.Statuses)
 	}
-	if f.Since != nil {
-		k.Where.Add("r.sent_at >= ?", *f.Since)
-	}
-	if f.Until != nil {
-		k.Where.Add("r.sent_at < ?", *f.Until)
-	}
-	if f.UpdatedSince != nil {
-		k.Where.Add("r.updated_at >= ?", *f.UpdatedSince)
-	}
+	pg.AddIf(&k.Where, "r.sent_at >= ?", f.Since)
+	pg.AddIf(&k.Where, "r.sent_at < ?", f.Until)
+	pg.AddIf(&k.Where, "r.updated_at >= ?", f.UpdatedSince)
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
-	return pg.Map(rows, (*resultRow).result), err
+	return pg.Map(rows, (*ResultRow).Result), err
 }
 
-// resultList is the list of a client's results in an order. One by sending has
-// to leave out what was not sent.
-func resultList(client domain.ClientID, order domain.ResultOrder) pg.Keyset[resultRow] {
-	return pg.Keyset[resultRow]{
-		Table: "phishing_results AS r", Key: "r." + string(order), Cast: "timestamptz", ID: "r.id",
-		Where: pg.Conditions{pg.SQL("r.client_id = ?", client)},
-		Position: func(r *resultRow) domain.Position {
-			at := r.CreatedAt
-			switch order {
-			case domain.BySending:
-				at = *r.SentAt
-			case domain.ByChange:
-				at = r.UpdatedAt
-			}
-			return domain.Position{Key: pg.TimeKey(at), ID: r.ID.UUID()}
-		},
-	}
+// resultList returns the list of a client's results in an order. BySending needs a condition
+// that they were sent.
+func resultList(client domain.ClientID, order domain.ResultOrder) pg.Keyset[ResultRow] {
+	k := pg.ByTime("r."+string(order), "r.id", func(r *ResultRow) (time.Time, domain.ResultID) {
+		switch order {
+		case domain.BySending:
+			return *r.SentAt, r.ID
+		case domain.ByChange:
+			return r.UpdatedAt, r.ID
+		}
+		return r.CreatedAt, r.ID
+	})
+	k.Where = pg.Conditions{pg.SQL("r.client_id = ?", client)}
+	return k
 }
 
 // phishingSpan are the counts of simulated mails in a span of days.
@@ -105,7 +92,7 @@ type phishingSpan struct {
 
 // PhishingSummary counts the client's simulated mails, in one statement.
 func (t *Tenant) PhishingSummary(ctx context.Context) (domain.PhishingSummary, error) {
-	// One row for each span of days; null is for ever.
+	// One row for each span of days; NULL is all time.
 	spans, err := pg.All[phishingSpan](ctx, t.db, "count simulated mails", pg.SQL(`
 		SELECT coalesce(sum(p.sent), 0) AS sent, coalesce(sum(p.opened), 0) AS opened, coalesce(sum(p.clicked), 0) AS clicked,
 			coalesce(sum(p.reported), 0) AS reported, coalesce(sum(p.credentials_submitted), 0) AS credentials_submitted,
@@ -132,138 +119,129 @@ func (t *Tenant) PhishingSummary(ctx context.Context) (domain.PhishingSummary, e
 // It is for the tracked links, which have no caller.
 func (d *DB) AdvanceResults(ctx context.Context, steps []domain.ResultStep) error {
 	return d.Change(ctx, func(ctx context.Context, c *Change) error {
-		rows, err := c.lockResults(ctx, steps)
+		rows, err := c.LockResults(ctx, steps)
 		if err != nil {
 			return err
 		}
-		clients := make([]domain.ClientID, len(rows))
-		for i := range rows {
-			clients[i] = rows[i].ClientID
-		}
-		if err := c.refuseResting(ctx, clients); err != nil {
+		clients := pg.MapRows(rows, func(r *ResultRow) domain.ClientID { return r.ClientID })
+		if err := c.RejectSuspended(ctx, clients); err != nil {
 			return err
 		}
-		return c.advanceResults(ctx, rows, steps)
+		return c.AdvanceResults(ctx, rows, steps)
 	})
 }
 
-// lockResults locks the results of steps in the order of their ids. Those of
+// LockResults locks the results of steps in the order of their ids. Those of
 // archived clients are left out.
-func (c *Change) lockResults(ctx context.Context, steps []domain.ResultStep) ([]resultRow, error) {
+func (c *Change) LockResults(ctx context.Context, steps []domain.ResultStep) ([]ResultRow, error) {
 	if len(steps) == 0 {
 		return nil, nil
 	}
-	ids := make([]domain.ResultID, len(steps))
-	for i, s := range steps {
-		ids[i] = s.Result
-	}
+	ids := pg.MapRows(steps, func(s *domain.ResultStep) domain.ResultID { return s.Result })
 	c.Lock(ResultLocks)
-	return pg.All[resultRow](ctx, c, "lock results", pg.From("phishing_results AS r").Columns(pg.Columns[resultRow]()).
-		Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).
+	return pg.All[ResultRow](ctx, c, "lock results", pg.Rows[ResultRow]().Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).
 		Where("EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL)").
 		OrderBy("r.id").For("NO KEY UPDATE OF r"))
 }
 
-// advanceResults applies steps to locked results (domain.Result.Take), in the
-// order of their times, and notes what follows: the counters of the days on which
-// the mails were sent, the scores of their users, the events, and the reminders of
-// those who fell for one. Steps with other results are left out. It takes one
-// statement for any number of steps.
-func (c *Change) advanceResults(ctx context.Context, rows []resultRow, steps []domain.ResultStep) error {
+// AdvanceResults applies steps to locked results in the order of their times
+// (domain.Result.Advance), and adds the effects to the change: counters by day of sending,
+// scores, events, and reminders to users who fell for a mail. Steps of other results are
+// left out. It takes one statement for any number of steps.
+func (c *Change) AdvanceResults(ctx context.Context, rows []ResultRow, steps []domain.ResultStep) error {
 	changes := applySteps(steps, rows)
 	if len(changes) == 0 {
 		return nil
 	}
 	for i := range changes {
 		r := &changes[i]
-		c.resultMoved(r, false)
-		if at := r.after.FellAt(); at != nil && r.before.FellAt() == nil {
-			c.mailReminder(domain.UserKey{Client: r.client, User: r.after.User}, r.after.ID, *at)
+		c.ResultChanged(r, false)
+		if at := r.After.FellAt(); at != nil && r.Before.FellAt() == nil {
+			c.mailUser(domain.UserKey{Client: r.Client, User: r.After.User}, *at, mailRecord{
+				Type: domain.PhishReminder, ResultID: r.After.ID.UUID(), DueAt: at.Add(domain.ReminderAfter),
+			})
 		}
 	}
 	return c.storeResults(ctx, changes)
 }
 
-// resultMoved notes what follows from a result that is new or changed: the counters of the
-// day on which its mail was sent, which stays, the score of its user and, unless silent,
-// the event.
-func (c *Change) resultMoved(r *resultChange, silent bool) {
-	user := domain.UserKey{Client: r.client, User: r.after.User}
+// ResultChanged adds the effects of a new or changed result to the change: the counters of
+// the day of sending, the score of its user and, unless silent, the event.
+func (c *Change) ResultChanged(r *ResultChange, silent bool) {
+	user := domain.UserKey{Client: r.Client, User: r.After.User}
 	if r.byPerson() && !silent {
-		c.ObjectEvent(domain.ResultUpdated, user, r.after.ID.UUID())
+		c.ObjectEvent(domain.ResultUpdated, user, r.After.ID.UUID())
 	}
-	if r.after.SentAt == nil {
+	if r.After.SentAt == nil {
 		return
 	}
-	c.CountMails(r.client, domain.DateOf(*r.after.SentAt), r.after.Counts().Minus(r.before.Counts()))
+	c.CountMails(r.Client, domain.DateOf(*r.After.SentAt), r.After.Counts().Minus(r.Before.Counts()))
 	if r.scored() {
 		c.Rescore(user)
 	}
 }
 
-// resultChange is a result before and after its steps.
-type resultChange struct {
-	client        domain.ClientID
-	before, after domain.Result
+// ResultChange is a result before and after its steps.
+type ResultChange struct {
+	Client        domain.ClientID
+	Before, After domain.Result
 }
 
-// byPerson reports whether something changed of what a person did with the mail, which
-// is an event; its sending, its failing and the mark of a scanner are none (decisions
-// 8.1, 8.2).
-func (r *resultChange) byPerson() bool {
-	b, a := &r.before, &r.after
+// byPerson reports whether a person's actions changed, which is an event. Sending, a failure
+// and the mark of a scanner are none (decisions 8.1, 8.2).
+func (r *ResultChange) byPerson() bool {
+	b, a := &r.Before, &r.After
 	return b.OpenedAt != a.OpenedAt || b.AttachmentOpenedAt != a.AttachmentOpenedAt || b.ClickedAt != a.ClickedAt ||
 		b.CredentialsSubmittedAt != a.CredentialsSubmittedAt || b.Reported != a.Reported || b.ReportedAt != a.ReportedAt
 }
 
-// scored reports whether a score depends on the change: not on who opens only,
-// nor on a scanner.
-func (r *resultChange) scored() bool {
-	before := r.before
-	before.Status, before.OpenedAt = r.after.Status, r.after.OpenedAt
-	before.Automated, before.AutomatedReason = r.after.Automated, r.after.AutomatedReason
-	return before != r.after
+// scored reports whether the change affects a score: opening and scanners do not.
+func (r *ResultChange) scored() bool {
+	before := r.Before
+	before.Status, before.OpenedAt = r.After.Status, r.After.OpenedAt
+	before.Automated, before.AutomatedReason = r.After.Automated, r.After.AutomatedReason
+	return before != r.After
 }
 
-// applySteps applies the steps to locked results, and returns those that changed.
-func applySteps(steps []domain.ResultStep, rows []resultRow) []resultChange {
-	results := make(map[domain.ResultID]*resultChange, len(rows))
+// applySteps returns the results that the steps change.
+func applySteps(steps []domain.ResultStep, rows []ResultRow) []ResultChange {
+	results := make(map[domain.ResultID]*ResultChange, len(rows))
 	for i := range rows {
-		r := rows[i].result()
-		results[r.ID] = &resultChange{client: rows[i].ClientID, before: r, after: r}
+		r := rows[i].Result()
+		results[r.ID] = &ResultChange{Client: rows[i].ClientID, Before: r, After: r}
 	}
 	ordered := slices.Clone(steps)
 	slices.SortStableFunc(ordered, func(a, b domain.ResultStep) int { return a.At.Compare(b.At) })
 	for _, s := range ordered {
 		if r := results[s.Result]; r != nil {
 			s.At = s.At.UTC().Truncate(time.Microsecond) // as it is stored
-			r.after, _ = r.after.Take(s)
+			r.After, _ = r.After.Advance(s)
 		}
 	}
-	var changes []resultChange
+	var changes []ResultChange
 	for i := range rows { // in the order of the lock
-		if r := results[rows[i].ID]; r.after != r.before {
+		if r := results[rows[i].ID]; r.After != r.Before {
 			changes = append(changes, *r)
 		}
 	}
 	return changes
 }
 
-// stepColumns are the columns of a result that steps move.
+// stepColumns are the columns of a result that steps change.
 var stepColumns = []string{
 	"status", "reported", "automated", "automated_reason", "opened_at", "attachment_opened_at", "clicked_at",
 	"credentials_submitted_at", "reported_at", "updated_at",
 }
 
 // storeResults stores locked results.
-func (c *Change) storeResults(ctx context.Context, changes []resultChange) error {
-	rows := make([]resultRow, len(changes))
+func (c *Change) storeResults(ctx context.Context, changes []ResultChange) error {
+	rows := make([]ResultRow, len(changes))
 	for i := range changes {
-		r := &changes[i].after
-		rows[i] = resultRow{
-			ClientID: changes[i].client, ID: r.ID, Status: r.Status, Reported: r.Reported, Automated: r.Automated,
+		r := &changes[i].After
+		rows[i] = ResultRow{
+			ClientID: changes[i].Client, ID: r.ID, Status: r.Status, Reported: r.Reported, Automated: r.Automated,
 			OpenedAt: r.OpenedAt, AttachmentOpenedAt: r.AttachmentOpenedAt, ClickedAt: r.ClickedAt,
-			CredentialsSubmittedAt: r.CredentialsSubmittedAt, ReportedAt: r.ReportedAt, UpdatedAt: latest(r.UpdatedAt, c.At),
+			CredentialsSubmittedAt: r.CredentialsSubmittedAt, ReportedAt: r.ReportedAt, UpdatedAt: domain.Later(r.UpdatedAt, c.At),
 		}
 		if r.Automated {
 			rows[i].AutomatedReason = &r.AutomatedReason

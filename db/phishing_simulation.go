@@ -15,9 +15,8 @@ import (
 	"partnerapi/domain"
 )
 
-// Simulations, and the sending of their mails.
+// Simulated mails as they are sent, and their templates.
 
-// simulationRow is what a simulation is read from.
 type simulationRow struct {
 	bun.BaseModel `bun:"table:phishing_results,alias:r"`
 
@@ -46,8 +45,8 @@ type simulationRow struct {
 	Landing     domain.Landing
 }
 
-// Simulation reads a simulated mail, whoever's it is: for those who send it, and
-// for its reader's page.
+// Simulation reads a simulated mail of any client: for its sending, and for the page of its
+// reader.
 func (d *DB) Simulation(ctx context.Context, id domain.ResultID) (domain.Simulation, error) {
 	row, err := pg.Find[simulationRow](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`
 		SELECT r.send_at, r.sent_at, c.archived_at, c.name AS client_name, u.email, u.first_name, u.last_name,
@@ -82,35 +81,30 @@ func (r *simulationRow) simulation() domain.Simulation {
 	return s
 }
 
-// targetRow is a user whom a simulated mail is to be sent to.
-type targetRow struct {
-	ID       domain.UserID
-	Active   bool
-	Language domain.Language
-}
-
-// seenRow says when a user was sent a template last.
-type seenRow struct {
-	UserID     domain.UserID
-	TemplateID domain.TemplateID
-	At         time.Time
-}
-
 // LockTargets locks users of the client, in the order of their ids, and returns
-// what choosing a template for them needs. Users that are not the client's are
-// left out.
+// what the choice of a template for them depends on. Users of other clients are left out.
 func (t *Tenant) LockTargets(
 	ctx context.Context, c *Change, ids []domain.UserID,
 ) (map[domain.UserID]domain.Target, error) {
+	type target struct {
+		ID       domain.UserID
+		Active   bool
+		Language domain.Language
+	}
 	c.Lock(UserLocks)
-	users, err := pg.All[targetRow](ctx, c, "lock users", pg.SQL(`
+	users, err := pg.All[target](ctx, c, "lock users", pg.SQL(`
 		SELECT id, status = 'active' AS active, preferred_language AS language FROM users
 		WHERE client_id = ? AND id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE`, t.ID, pg.IDs(ids)))
 	if err != nil {
 		return nil, err
 	}
+	type lastSent struct {
+		UserID     domain.UserID
+		TemplateID domain.TemplateID
+		At         time.Time
+	}
 	// A mail that could not be delivered was not seen.
-	seen, err := pg.All[seenRow](ctx, c, "look for templates that were seen", pg.SQL(`
+	seen, err := pg.All[lastSent](ctx, c, "look for templates that were seen", pg.SQL(`
 		SELECT user_id, template_id, max(coalesce(sent_at, send_at)) AS at FROM phishing_results
 		WHERE client_id = ? AND user_id = ANY(?::uuid[]) AND failed_at IS NULL
 		GROUP BY user_id, template_id`, t.ID, pg.IDs(ids)))
@@ -151,28 +145,30 @@ func (d *DB) TemplateExists(ctx context.Context, id domain.TemplateID) (bool, er
 // ScheduleResults adds simulated mails that are to be sent, at least one, and
 // counts the uses of their templates.
 func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domain.Result) error {
-	rows := make([]resultRow, len(results))
-	for i, r := range results {
-		rows[i] = resultRow{
+	rows := pg.MapRows(results, func(r *domain.Result) ResultRow {
+		return ResultRow{
 			ClientID: t.ID, ID: r.ID, UserID: r.User, TemplateID: r.Template, Status: domain.ResultScheduled,
 			SendAt: r.SendAt, CreatedAt: c.At, UpdatedAt: c.At,
 		}
-	}
+	})
 	if _, err := pg.Exec(ctx, c, "schedule simulated mails", pg.Insert(rows...)); err != nil {
 		return err
 	}
-	if err := c.sendSimulations(ctx, t.ID, results); err != nil {
+	ids := pg.MapRows(results, func(r *domain.Result) domain.ResultID { return r.ID })
+	due := pg.MapRows(results, func(r *domain.Result) time.Time { return r.SendAt })
+	err := c.InsertOutbox(ctx, pg.SQL(""), pg.SQL(`
+		SELECT ?0::uuid, id, ?1, 2, due_at FROM unnest(?2::uuid[], ?3::timestamptz[]) AS r (id, due_at)`,
+		t.ID, SimulatedMail, pg.IDs(ids), due))
+	if err != nil {
 		return err
 	}
-	return c.countTemplates(ctx, rows)
+	return c.CountTemplateUses(ctx, rows)
 }
 
-// countTemplates counts the uses of the templates of new results.
-func (c *Change) countTemplates(ctx context.Context, added []resultRow) error {
-	clients, templates := make([]domain.ClientID, len(added)), make([]domain.TemplateID, len(added))
-	for i := range added {
-		clients[i], templates[i] = added[i].ClientID, added[i].TemplateID
-	}
+// CountTemplateUses counts the uses of the templates of new results.
+func (c *Change) CountTemplateUses(ctx context.Context, added []ResultRow) error {
+	clients := pg.MapRows(added, func(r *ResultRow) domain.ClientID { return r.ClientID })
+	templates := pg.MapRows(added, func(r *ResultRow) domain.TemplateID { return r.TemplateID })
 	c.Lock(TemplateLocks)
 	_, err := pg.Exec(ctx, c, "count the uses of templates", pg.SQL(`
 		INSERT INTO template_uses AS u (client_id, template_id, used)
@@ -183,15 +179,12 @@ func (c *Change) countTemplates(ctx context.Context, added []resultRow) error {
 	return err
 }
 
-// Templates of simulated mails, and those that the service brings.
-
 //go:embed templates/own.json
 var ownTemplates []byte
 
 // ownTemplate is one of the service's own templates, in all languages.
 type ownTemplate struct {
-	// Number is the template's for good: its ids are made of it.
-	Number          byte
+	Number          byte // never changes: the ids are made of it
 	Category        string
 	Difficulty      int
 	Landing         domain.Landing
@@ -204,7 +197,7 @@ type ownTemplate struct {
 	}
 }
 
-// OwnTemplates are the templates that come with the service, by language: each
+// OwnTemplates returns the templates that come with the service, by language: each
 // in all languages, with ids that never change.
 func OwnTemplates() ([]domain.Template, error) {
 	var all []ownTemplate
@@ -220,7 +213,7 @@ func OwnTemplates() ([]domain.Template, error) {
 	return list, nil
 }
 
-// templateEpoch is when the first of the service's own templates were made.
+// templateEpoch is the creation time of the service's own template number 0.
 var templateEpoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (o *ownTemplate) in(language domain.Language, n byte) domain.Template {
@@ -258,8 +251,8 @@ type templateRecord struct {
 	Own         bool               `json:"own"`
 }
 
-// LoadTemplates brings the service's own templates in the database up to date.
-// It is called after migrate.Up; any number of processes may do so at once.
+// LoadTemplates stores the service's own templates of this release. It is called after
+// migrate.Up, by any number of processes at once.
 func (d *DB) LoadTemplates(ctx context.Context) error {
 	list, err := OwnTemplates()
 	if err != nil {
@@ -269,10 +262,9 @@ func (d *DB) LoadTemplates(ctx context.Context) error {
 	return err
 }
 
-// ImportTemplates adds templates to the catalogue, and changes those that were
-// imported before, by name and language. It returns how many were added and
-// changed; the rest were there as they are. No two of the list may have one
-// name and language.
+// ImportTemplates adds templates to the catalogue, and updates those that were
+// imported before, by name and language, of which the list has each once. It returns how
+// many were added and how many changed.
 func (d *DB) ImportTemplates(ctx context.Context, list []domain.Template) (added, changed int, err error) {
 	now := d.Now()
 	for i := range list {
@@ -287,15 +279,12 @@ func (d *DB) storeTemplates(
 	if len(list) == 0 {
 		return 0, 0, nil
 	}
-	records := make([]templateRecord, len(list))
-	for i := range list {
-		t := &list[i]
-		records[i] = templateRecord{
+	text, err := json.Marshal(pg.MapRows(list, func(t *domain.Template) templateRecord {
+		return templateRecord{
 			t.ID.UUID(), t.Name, t.Language, t.Category, t.Subject, t.From, t.HTML, t.Text, t.CreatedAt,
 			t.Indicators, t.Difficulty, t.Landing, own,
 		}
-	}
-	text, err := json.Marshal(records)
+	}))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -335,18 +324,11 @@ func (r *templateRow) template() domain.Template {
 	}
 }
 
-// Templates reads a page of the catalogue of simulated mails, by creation.
-// since, if not nil, leaves those that were added or changed at or after it.
+// Templates reads a page of the catalogue of simulated mails, in the order of creation: with
+// since, those that were added or changed at or after it.
 func (d *DB) Templates(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Template], error) {
-	k := pg.Keyset[templateRow]{
-		Table: "phishing_templates AS t", Key: "t.created_at", Cast: "timestamptz", ID: "t.id",
-		Position: func(r *templateRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
-		},
-	}
-	if since != nil {
-		k.Where.Add("greatest(t.created_at, t.changed_at) >= ?", *since)
-	}
+	k := pg.ByTime("t.created_at", "t.id", func(r *templateRow) (time.Time, domain.TemplateID) { return r.CreatedAt, r.ID })
+	pg.AddIf(&k.Where, "greatest(t.created_at, t.changed_at) >= ?", since)
 	rows, err := pg.CountedPage(ctx, d, k, w)
 	return pg.Map(rows, (*templateRow).template), err
 }
@@ -357,9 +339,8 @@ func (d *DB) TemplateCategories(ctx context.Context) ([]string, error) {
 		`SELECT DISTINCT category COLLATE "C" AS category FROM phishing_templates ORDER BY category`))
 }
 
-// EnableCategories sets the categories of templates that a client may be sent;
-// nil for all. NotFound where there is no such client. It is for the command
-// line, which has no caller.
+// EnableCategories sets the categories of templates that a client may be sent; nil is all.
+// NotFound where there is no such client. It is for the command line, which has no caller.
 func (d *DB) EnableCategories(ctx context.Context, client domain.ClientID, categories []string) error {
 	n, err := pg.Exec(ctx, d, "enable categories", pg.SQL(
 		"UPDATE clients SET phishing_categories = ? WHERE id = ? AND archived_at IS NULL", categories, client))

@@ -10,15 +10,15 @@ import (
 	"partnerapi/domain"
 )
 
-// Policies: reads, writes, and the counts of their signatures.
+// Policies, and the counts of their signatures.
 
-// Policy is a policy that was found within the caller's reach.
+// Policy is a policy within the caller's reach.
 type Policy struct {
 	domain.Policy
 	db *DB
 }
 
-type policyRow struct {
+type PolicyRow struct {
 	bun.BaseModel `bun:"table:policies,alias:p"`
 
 	ClientID               domain.ClientID `bun:"client_id,pk"`
@@ -36,12 +36,11 @@ type policyRow struct {
 	PublishedAt            *time.Time
 	RemindedOn             *domain.Date
 
-	// Counted says that the two counts hold.
-	Counted   bool      `bun:",scanonly"`
+	Counted   bool      `bun:",scanonly"` // the two counts are not stale
 	ChangedAt time.Time `bun:",scanonly"`
 }
 
-func (r *policyRow) policy() domain.Policy {
+func (r *PolicyRow) policy() domain.Policy {
 	p := domain.Policy{
 		ID: r.ID, Client: r.ClientID, Title: r.Title, Description: r.Description, Version: r.Version,
 		ScopeType: r.ScopeType, Scope: domain.ScopeOf(r.ScopeType, r.ScopeID), MustSign: r.RequiresAcknowledgment,
@@ -54,8 +53,8 @@ func (r *policyRow) policy() domain.Policy {
 	return p
 }
 
-// changedAt is when a policy, alias p, changed last: when it was written, or when
-// a sign-off of the current version lapsed, which nobody writes.
+// changedAt is the time of the last change of a policy, alias p: of a write, or when a
+// sign-off of the current version lapsed, which no change writes.
 func changedAt(now time.Time) pg.Query {
 	return pg.SQL(`greatest(p.updated_at, (
 		SELECT max(l.signed_at) + make_interval(days => p.renewal_period_days) FROM policy_signatures AS l
@@ -63,23 +62,17 @@ func changedAt(now time.Time) pg.Query {
 			AND l.signed_at <= ?::timestamptz - make_interval(days => p.renewal_period_days)))`, now)
 }
 
-func (t *Tenant) selectPolicies(q *pg.Select) *pg.Select {
+func (t *Tenant) selectPolicies(q *pg.Select) {
 	now := t.db.Now()
-	return q.Columns(pg.Columns[policyRow]()).Columns("p.counted_until > ? AS counted", now).
+	q.Columns(pg.Columns[PolicyRow]()).Columns("p.counted_until > ? AS counted", now).
 		Columns("? AS changed_at", changedAt(now))
 }
 
-// Policies reads a page of the client's policies with their counts, by their
-// creation: those that are not archived and, if since is not nil, changed at or
-// after it.
+// Policies reads a page of the client's policies that are not archived, with their counts, in
+// the order of creation: with since, those that changed at or after it.
 func (t *Tenant) Policies(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Policy], error) {
-	k := pg.Keyset[policyRow]{
-		Table: "policies AS p", Key: "p.created_at", ID: "p.id", Cast: "timestamptz",
-		Select: func(q *pg.Select) { t.selectPolicies(q) },
-		Position: func(r *policyRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
-		},
-	}
+	k := pg.ByTime("p.created_at", "p.id", func(r *PolicyRow) (time.Time, domain.PolicyID) { return r.CreatedAt, r.ID })
+	k.Select = t.selectPolicies
 	k.Where.Add("p.client_id = ? AND p.archived_at IS NULL", t.ID)
 	if since != nil {
 		k.Where.Add("? >= ?", changedAt(t.db.Now()), *since)
@@ -89,12 +82,12 @@ func (t *Tenant) Policies(ctx context.Context, since *time.Time, w domain.Window
 	if err != nil {
 		return domain.Slice[domain.Policy]{}, err
 	}
-	slice := pg.Map(rows, (*policyRow).policy)
+	slice := pg.Map(rows, (*PolicyRow).policy)
 	return slice, recount(ctx, t.db, t.ID, slice.Rows)
 }
 
-// Policy reads one of the client's policies, without counts that are stale.
-// NotFound where the client has no such policy, or archived it.
+// Policy reads one of the client's policies, without stale counts. NotFound where the client
+// has no such policy, or it is archived.
 func (t *Tenant) Policy(ctx context.Context, id domain.PolicyID) (*Policy, error) {
 	return t.policy(ctx, id, pg.Prepared(t.policyByID(id)))
 }
@@ -106,19 +99,20 @@ func (c *Change) LockPolicy(ctx context.Context, t *Tenant, id domain.PolicyID) 
 }
 
 func (t *Tenant) policyByID(id domain.PolicyID) *pg.Select {
-	return t.selectPolicies(pg.From("policies AS p")).
-		Where("p.client_id = ? AND p.id = ? AND p.archived_at IS NULL", t.ID, id)
+	q := pg.From("policies AS p").Where("p.client_id = ? AND p.id = ? AND p.archived_at IS NULL", t.ID, id)
+	t.selectPolicies(q)
+	return q
 }
 
 func (t *Tenant) policy(ctx context.Context, id domain.PolicyID, q pg.Query) (*Policy, error) {
-	row, err := pg.Find[policyRow](ctx, t.db, id.Noun(), q)
+	row, err := pg.Find[PolicyRow](ctx, t.db, id.Noun(), q)
 	if err != nil {
 		return nil, err
 	}
 	return &Policy{row.policy(), t.db}, nil
 }
 
-// audience is the condition that a user, alias u, is of the policy's audience.
+// audience is the condition that a user, alias u, is in the policy's audience.
 func (p *Policy) audience() pg.Query {
 	const active = "u.client_id = ? AND u.status = 'active'"
 	switch p.ScopeType {
@@ -131,24 +125,25 @@ func (p *Policy) audience() pg.Query {
 	return pg.SQL(active, p.Client)
 }
 
-// signature is the condition that a signature, alias s, is a valid one by a user,
-// alias u.
+// signature is the condition that a signature, alias s, of a user, alias u, is valid.
 func (p *Policy) signature() pg.Query {
 	return pg.SQL(`s.client_id = u.client_id AND s.policy_id = ? AND s.version = ? AND s.user_id = u.id
 		AND s.signed_at > ?`,
 		p.ID, p.Version, p.SignedSince(p.db.Now()))
 }
 
-// signOffChanged is the condition that a user, alias u, changed at or after a
-// time, or that the user's sign-off did: it was recorded, it lapsed, or the
-// version became the current one.
+// signOffChanged is the condition that a user, alias u, or the user's sign-off changed at or
+// after a time: it was recorded, it lapsed, or a new version was published.
 func (p *Policy) signOffChanged(since time.Time) pg.Query {
-	return pg.SQL(`u.updated_at >= ?0 OR ?1::timestamptz >= ?0 OR EXISTS (
+	return pg.SQL(`u.updated_at >= @since OR @publishedAt::timestamptz >= @since OR EXISTS (
 		SELECT 1 FROM policy_signatures AS s
-		WHERE s.client_id = ?6 AND s.policy_id = ?2 AND s.version = ?3 AND s.user_id = u.id
-			AND (coalesce(s.recorded_at, s.signed_at) >= ?0
-				OR s.signed_at <= ?4 AND s.signed_at + make_interval(days => ?5::integer) >= ?0))`,
-		since, p.PublishedAt, p.ID, p.Version, p.SignedSince(p.db.Now()), p.RenewalDays, p.Client)
+		WHERE s.client_id = @client AND s.policy_id = @id AND s.version = @version AND s.user_id = u.id
+			AND (coalesce(s.recorded_at, s.signed_at) >= @since
+				OR s.signed_at <= @signedSince AND s.signed_at + make_interval(days => @renewalDays::integer) >= @since))`,
+		pg.Named{
+			"since": since, "publishedAt": p.PublishedAt, "id": p.ID, "version": p.Version,
+			"signedSince": p.SignedSince(p.db.Now()), "renewalDays": p.RenewalDays, "client": p.Client,
+		})
 }
 
 type policyUserRow struct {
@@ -168,22 +163,16 @@ func (r *policyUserRow) policyUser() domain.PolicyUser {
 	}
 }
 
-// Users reads a page of the active users of the policy's audience, by their
-// creation. since, if not nil, selects those who changed, or whose sign-off did,
-// at or after it.
+// Users reads a page of the active users of the policy's audience, in the order of creation:
+// with since, those who changed, or whose sign-off did, at or after it.
 func (p *Policy) Users(
 	ctx context.Context, f domain.SignFilter, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.PolicyUser], error) {
 	signature := p.signature()
-	k := pg.Keyset[policyUserRow]{
-		Table: "users AS u", Key: "u.created_at", ID: "u.id", Cast: "timestamptz",
-		Where: pg.Conditions{p.audience()},
-		Select: func(q *pg.Select) {
-			q.Columns(pg.Columns[policyUserRow]()+", s.signed_at").Join("LEFT JOIN policy_signatures AS s ON ?", signature)
-		},
-		Position: func(r *policyUserRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
-		},
+	k := pg.ByTime("u.created_at", "u.id", func(r *policyUserRow) (time.Time, domain.UserID) { return r.CreatedAt, r.ID })
+	k.Where = pg.Conditions{p.audience()}
+	k.Select = func(q *pg.Select) {
+		q.Columns(pg.Columns[policyUserRow]()+", s.signed_at").Join("LEFT JOIN policy_signatures AS s ON ?", signature)
 	}
 	switch f {
 	case domain.Signed:
@@ -194,17 +183,11 @@ func (p *Policy) Users(
 	if since != nil {
 		k.Where.Add("?", p.signOffChanged(*since))
 	}
-	if since != nil || !p.MustSign { // of which no counts are stored
+	if since != nil || !p.MustSign { // no counts are stored
 		rows, err := pg.CountedPage(ctx, p.db, k, w)
 		return pg.Map(rows, (*policyUserRow).policyUser), err
 	}
 
-	var err error
-	if p.ScopeType == domain.TenantScope && f == domain.SignAll {
-		if w, err = p.db.fromBlock(ctx, p.Client, domain.Active, w); err != nil {
-			return domain.Slice[domain.PolicyUser]{}, err
-		}
-	}
 	rows, err := pg.Page(ctx, p.db, k, w)
 	if err == nil && w.Total {
 		rows.Total, err = p.count(ctx, f)
@@ -212,10 +195,9 @@ func (p *Policy) Users(
 	return pg.Map(rows, (*policyUserRow).policyUser), err
 }
 
-// Remind asks for a mail to every active user of the locked policy's audience who
-// has not signed, and returns the ids of the mails: none where nobody has to
-// sign. RateLimited, until the next day (UTC), where the policy's reminders were
-// sent today.
+// Remind requests a mail to every active user of the locked policy's audience who has to
+// sign it and has not, and returns the ids of the mails. RateLimited, until the next day
+// (UTC), where the policy's reminders were sent today.
 func (p *Policy) Remind(ctx context.Context, c *Change) ([]domain.MessageID, error) {
 	today := domain.DateOf(c.At)
 	if p.RemindedOn != nil && p.RemindedOn.DaysUntil(today) <= 0 {
@@ -224,22 +206,25 @@ func (p *Policy) Remind(ctx context.Context, c *Change) ([]domain.MessageID, err
 			Message: "the reminders of this policy were sent today already; the next can be sent tomorrow (UTC)",
 		}
 	}
-	return pg.All[domain.MessageID](ctx, c, "ask for reminders", pg.SQL(`
+	return pg.All[domain.MessageID](ctx, c, "request reminders", pg.SQL(`
 		WITH reminded AS (
-			UPDATE policies SET reminded_on = ?3::date WHERE client_id = ?0 AND id = ?1
+			UPDATE policies SET reminded_on = @today::date WHERE client_id = @client AND id = @id
 		)
 		INSERT INTO mail_requests (client_id, id, type, user_id, policy_id, created_at)
-		SELECT u.client_id, uuid_v7(?2), 'policy-reminder', u.id, ?1, ?2
+		SELECT u.client_id, uuid_v7(@now), 'policy-reminder', u.id, @id, @now
 		FROM users AS u
-		WHERE ?4::boolean AND ?5 AND NOT EXISTS (SELECT 1 FROM policy_signatures AS s WHERE ?6)
-		RETURNING id`, p.Client, p.ID, c.At, today, p.MustSign, p.audience(), p.signature()))
+		WHERE @mustSign::boolean AND @audience AND NOT EXISTS (SELECT 1 FROM policy_signatures AS s WHERE @signature)
+		RETURNING id`, pg.Named{
+		"client": p.Client, "id": p.ID, "now": c.At, "today": today, "mustSign": p.MustSign,
+		"audience": p.audience(), "signature": p.signature(),
+	}))
 }
 
-// PolicyCountsSQL counts, as of ?2, the audiences of the policies ?1 of the client ?0
-// and who of them has signed. Each policy runs the one branch of its scope: the
-// conditions on p of the others are constants to them, and stop them before they
-// read a row. The client's active users are read once for all policies that ask all of
-// them or a large collection, whose members PostgreSQL expects to be few.
+// PolicyCountsSQL counts, as of ?2, the audiences of the policies ?1 of the client ?0 and
+// their signatures. Each policy runs only the branch of its scope: the conditions on p are
+// constants to the others, which read no row. The client's active users are read once for
+// all policies of the whole client or a large collection, whose members PostgreSQL expects
+// to be few.
 const PolicyCountsSQL = `
 	WITH active AS MATERIALIZED (
 		SELECT id FROM users WHERE client_id = ?0 AND status = 'active'
@@ -260,16 +245,16 @@ const PolicyCountsSQL = `
 				SELECT u.id FROM collection_members AS m JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id
 				WHERE p.scope_type = 'collection' AND k.member_count <= 1000 AND u.status = 'active'
 					AND m.client_id = ?0 AND m.collection_id = p.scope_id
-			) AS asked
+			) AS audience
 			LEFT JOIN policy_signatures AS s ON s.client_id = ?0 AND s.policy_id = p.id AND s.version = p.version
-				AND s.user_id = asked.id AND s.signed_at > ?2::timestamptz - make_interval(days => p.renewal_period_days)
+				AND s.user_id = audience.id AND s.signed_at > ?2::timestamptz - make_interval(days => p.renewal_period_days)
 		) AS c
 		WHERE p.client_id = ?0 AND p.id = ANY(?1::uuid[])
 	)`
 
-// StorePolicyCountsSQL goes on from PolicyCountsSQL. It stores the counts, unless a writer holds
-// the policy or wrote it since they were made (its xmin is another): they may lack
-// that change. As SKIP LOCKED never waits, this is no part of the lock order.
+// StorePolicyCountsSQL follows PolicyCountsSQL and stores the counts, unless another
+// transaction has locked the policy, or written it since (its xmin differs): the counts may
+// lack that change. SKIP LOCKED never waits, so the lock order does not matter.
 const StorePolicyCountsSQL = `, free AS (
 		SELECT p.id FROM policies AS p JOIN counted AS c ON c.id = p.id
 		WHERE p.client_id = ?0 AND p.xmin = c.seen FOR NO KEY UPDATE OF p SKIP LOCKED
@@ -279,9 +264,8 @@ const StorePolicyCountsSQL = `, free AS (
 		FROM counted AS c WHERE p.client_id = ?0 AND p.id = c.id AND p.id IN (SELECT id FROM free)
 	)`
 
-// recount counts the sign-off of those of a client's policies that have to be
-// signed and whose stored counts are stale, in one statement. In a snapshot they
-// stay stale.
+// recount sets the counts of a client's policies whose stored counts are stale, in one
+// statement, and stores them, except in a snapshot.
 func recount(ctx context.Context, d *DB, client domain.ClientID, policies []domain.Policy) error {
 	stale := map[domain.PolicyID]*domain.Policy{}
 	var ids []domain.PolicyID
@@ -299,7 +283,11 @@ func recount(ctx context.Context, d *DB, client domain.ClientID, policies []doma
 	if !d.InSnapshot(ctx) {
 		text += StorePolicyCountsSQL
 	}
-	counts, err := pg.All[policyCount](ctx, d, "count sign-off",
+	type count struct {
+		ID domain.PolicyID
+		domain.SignOff
+	}
+	counts, err := pg.All[count](ctx, d, "count sign-off",
 		pg.SQL(text+" SELECT id, audience, acknowledged FROM counted", client, pg.IDs(ids), d.Now()))
 	for i := range counts {
 		stale[counts[i].ID].SignOff = &counts[i].SignOff
@@ -307,12 +295,7 @@ func recount(ctx context.Context, d *DB, client domain.ClientID, policies []doma
 	return err
 }
 
-type policyCount struct {
-	ID domain.PolicyID
-	domain.SignOff
-}
-
-// count counts the users of the audience that a filter selects.
+// count counts the users of the audience that match a filter.
 func (p *Policy) count(ctx context.Context, f domain.SignFilter) (int, error) {
 	counted := []domain.Policy{p.Policy}
 	if err := recount(ctx, p.db, p.Client, counted); err != nil {

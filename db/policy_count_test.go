@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/ingest"
 	"partnerapi/domain"
 )
 
@@ -103,7 +104,7 @@ func (o *office) step(ctx context.Context, r *rand.Rand) error {
 // signal takes a signal as of now.
 func (o *office) signal(ctx context.Context, s domain.Signal) error {
 	s.ID, s.At = db.NewID[domain.EventKind]().String(), o.Now()
-	results, err := o.IngestSignals(ctx, []domain.Signal{s})
+	results, err := ingest.Apply(ctx, o.DB, []domain.Signal{s})
 	if err == nil && results[0].Refusal != "" {
 		err = fmt.Errorf("%s is refused: %s", s.Type, results[0].Refusal)
 	}

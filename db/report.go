@@ -10,7 +10,7 @@ import (
 	"partnerapi/domain"
 )
 
-type reportRow struct {
+type ReportRow struct {
 	bun.BaseModel `bun:"table:reports,alias:r"`
 
 	ClientID    domain.ClientID `bun:"client_id,pk"`
@@ -24,7 +24,7 @@ type reportRow struct {
 	UpdatedAt   time.Time
 }
 
-func (r *reportRow) report() domain.Report {
+func (r *ReportRow) report() domain.Report {
 	out := domain.Report{
 		ID: r.ID, Client: r.ClientID, Type: r.Type, Format: r.Format, Status: r.Status,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
@@ -35,8 +35,8 @@ func (r *reportRow) report() domain.Report {
 	return out
 }
 
-func reportRowOf(r domain.Report) reportRow {
-	row := reportRow{
+func reportRowOf(r domain.Report) ReportRow {
+	row := ReportRow{
 		ID: r.ID, ClientID: r.Client, Type: r.Type, Format: r.Format, Status: r.Status,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
@@ -46,14 +46,9 @@ func reportRowOf(r domain.Report) reportRow {
 	return row
 }
 
-// reportList is the list of a client's reports by their creation.
-func reportList(client domain.ClientID) pg.Keyset[reportRow] {
-	k := pg.Keyset[reportRow]{
-		Table: "reports AS r", Key: "r.created_at", Cast: "timestamptz", ID: "r.id",
-		Position: func(r *reportRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
-		},
-	}
+// reportList returns the list of a client's reports, in the order of creation.
+func reportList(client domain.ClientID) pg.Keyset[ReportRow] {
+	k := pg.ByTime("r.created_at", "r.id", func(r *ReportRow) (time.Time, domain.ReportID) { return r.CreatedAt, r.ID })
 	k.Where.Add("r.client_id = ?", client)
 	return k
 }
@@ -70,23 +65,21 @@ func (t *Tenant) Reports(
 	if f.Status != "" {
 		k.Where.Add("r.status = ?", f.Status)
 	}
-	if f.UpdatedSince != nil {
-		k.Where.Add("r.updated_at >= ?", *f.UpdatedSince)
-	}
+	pg.AddIf(&k.Where, "r.updated_at >= ?", f.UpdatedSince)
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
-	return pg.Map(rows, (*reportRow).report), err
+	return pg.Map(rows, (*ReportRow).report), err
 }
 
 // Report reads one of the client's reports.
 func (t *Tenant) Report(ctx context.Context, id domain.ReportID) (domain.Report, error) {
-	row, err := pg.Find[reportRow](ctx, t.db, id.Noun(), pg.Prepared(pg.From("reports AS r").
-		Columns(pg.Columns[reportRow]()).Where("r.client_id = ? AND r.id = ?", t.ID, id)))
+	row, err := pg.Find[ReportRow](ctx, t.db, id.Noun(), pg.Prepared(
+		pg.Rows[ReportRow]().Where("r.client_id = ? AND r.id = ?", t.ID, id)))
 	return row.report(), err
 }
 
-// InsertReport adds a pending report. RateLimited where the client has had as many
-// as it may within the window, failed ones included. The client is locked
-// (LockTenant), so that of several at once no more are accepted.
+// InsertReport adds a pending report. RateLimited where the client has reached the limit of
+// reports within the window, failed ones included. The client is locked (LockTenant), so
+// that concurrent requests count.
 func (t *Tenant) InsertReport(ctx context.Context, c *Change, r domain.Report) error {
 	recent, err := pg.One[struct {
 		Count int
@@ -111,24 +104,19 @@ func (t *Tenant) InsertReport(ctx context.Context, c *Change, r domain.Report) e
 	return c.NotifyReports(ctx)
 }
 
-// ReportChannel is what processes that make reports listen to.
+// ReportChannel is the channel of processes that make reports.
 const ReportChannel = "reports"
 
-// NotifyReports wakes the processes that make reports when the transaction commits.
+// NotifyReports notifies the processes that make reports when the transaction commits.
 func (c *Change) NotifyReports(ctx context.Context) error {
 	_, err := pg.Exec(ctx, c, "notify of reports", pg.SQL("SELECT pg_notify(?, '')", ReportChannel))
 	return err
 }
 
-// ExpiredReports returns up to n reports of any clients, archived ones too, that
-// are older than reports are kept, the oldest first.
+// ExpiredReports returns up to n expired reports of any clients, archived ones too, the
+// oldest first.
 func (d *DB) ExpiredReports(ctx context.Context, n int) ([]domain.Report, error) {
-	rows, err := pg.All[reportRow](ctx, d, "look for expired reports", pg.From("reports AS r").
-		Columns(pg.Columns[reportRow]()).Where("r.created_at < ?", d.Now().Add(-domain.ReportLife)).
-		OrderBy("r.created_at").Limit(n))
-	list := make([]domain.Report, len(rows))
-	for i := range rows {
-		list[i] = rows[i].report()
-	}
-	return list, err
+	rows, err := pg.All[ReportRow](ctx, d, "look for expired reports", pg.Rows[ReportRow]().
+		Where("r.created_at < ?", d.Now().Add(-domain.ReportLife)).OrderBy("r.created_at").Limit(n))
+	return pg.MapRows(rows, (*ReportRow).report), err
 }

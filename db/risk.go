@@ -13,10 +13,10 @@ import (
 	"partnerapi/domain"
 )
 
-// Scores: how they are computed from signals, and what is read of them.
+// Scores, and the signals that they are computed from.
 
-// phishedCounts are the counters of the simulated mails that a user was sent
-// and fell for, by their columns.
+// phishedCounts are the columns of a user that count the simulated mails that the user was
+// sent, and fell for.
 type phishedCounts struct {
 	PhishedSent        int `json:"phished_sent"`
 	PhishedClicked     int `json:"phished_clicked"`
@@ -24,8 +24,7 @@ type phishedCounts struct {
 	PhishedClickedYear int `json:"phished_clicked_year"`
 }
 
-// sameRates reports whether both give the same click rates, which is what is
-// shown of the counters.
+// sameRates reports whether both give the same click rates: only these are visible.
 func (c phishedCounts) sameRates(o phishedCounts) bool {
 	return domain.Percent(c.PhishedClicked, c.PhishedSent) == domain.Percent(o.PhishedClicked, o.PhishedSent) &&
 		domain.Percent(c.PhishedClickedYear, c.PhishedSentYear) == domain.Percent(o.PhishedClickedYear, o.PhishedSentYear)
@@ -57,10 +56,9 @@ func (r *storedRisk) assessment(role domain.Role) domain.Assessment {
 	return a
 }
 
-// score computes the scores of users from the signals that are stored, and stores
-// them, with the course that is due first where that may have moved. The users
-// are locked before: of two transactions that each add a signal, the second sees
-// both.
+// score computes the scores of locked users from the stored signals and stores them, with the
+// next due course. The lock comes first: of two transactions that each add a signal, the
+// second sees both.
 func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 	if len(keys) == 0 {
 		return nil
@@ -84,14 +82,14 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 			},
 		}
 
-		shown := a.Score != s.Score || !s.sameRates(s.storedCounts()) ||
+		visible := a.Score != s.Score || !s.sameRates(s.storedCounts()) ||
 			len(s.Deltas) > 0 && a != s.assessment(s.Role)
 		_, due := c.users.due[domain.UserKey{Client: s.ClientID, User: s.UserID}]
-		if !shown && !due && s.phishedCounts == s.storedCounts() {
+		if !visible && !due && s.phishedCounts == s.storedCounts() {
 			continue
 		}
 		record := scoreRecord{ClientID: client, ID: user, Score: a.Score, phishedCounts: s.phishedCounts}
-		if shown {
+		if visible {
 			record.UpdatedAt = c.At
 		}
 		moved = append(moved, record)
@@ -99,8 +97,8 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 	return c.storeScores(ctx, risks, moved)
 }
 
-// riskRecord is a row for user_risks, and scoreRecord what changes in a row of
-// users; both go to the database as JSON with the names of the columns.
+// riskRecord is a row of user_risks, and scoreRecord the changed columns of a row of users;
+// both are sent as JSON with the names of the columns.
 type (
 	riskRecord struct {
 		ClientID string `json:"client_id"`
@@ -114,13 +112,11 @@ type (
 		ID       string `json:"id"`
 		Score    int    `json:"score"`
 		phishedCounts
-		// UpdatedAt is zero where nothing that is shown has changed.
-		UpdatedAt time.Time `json:"updated_at,omitzero"`
+		UpdatedAt time.Time `json:"updated_at,omitzero"` // zero if nothing visible changed
 	}
 )
 
-// storeRisksSQL stores the risks ?0, and what changed of the users ?1 as of the
-// time ?2.
+// storeRisksSQL stores the risks ?0 and the changes of users ?1 as of the time ?2.
 var storeRisksSQL = strings.NewReplacer(
 	"{columns}", riskColumns, "{excluded}", strings.ReplaceAll(pg.Columns[riskRow](), "r.", "excluded."),
 ).Replace(`
@@ -153,7 +149,7 @@ func (c *Change) storeScores(ctx context.Context, risks []riskRecord, moved []sc
 	return err
 }
 
-// Risk reads the user's score and what it is made of.
+// Risk reads the user's score and its factors.
 func (u *User) Risk(ctx context.Context) (domain.UserRisk, error) {
 	type scored struct {
 		Role domain.Role
@@ -170,26 +166,22 @@ func (u *User) Risk(ctx context.Context) (domain.UserRisk, error) {
 	return domain.UserRisk{Assessment: row.assessment(row.Role), ComputedAt: row.ComputedAt}, nil
 }
 
-// ages are events by how many days ago they were.
+// ages are the ages of events in days.
 type ages []int
 
 func (a ages) days(today domain.Date) []domain.Date {
-	days := make([]domain.Date, len(a))
-	for i, age := range a {
-		days[i] = today.AddDays(-age)
-	}
-	return days
+	return pg.MapRows(a, func(age *int) domain.Date { return today.AddDays(-*age) })
 }
 
-// signalRow is a user with what is stored of the user's signals, and the risk
-// that was made of earlier ones; its Deltas are empty where there is none.
+// signalRow is a user with the stored signals and the stored risk, whose Deltas are empty
+// where there is none.
 type signalRow struct {
 	ClientID  domain.ClientID
 	UserID    domain.UserID
 	Role      domain.Role
 	CreatedAt time.Time
 
-	// What is stored of the user, and phishedCounts as they are now.
+	// The stored score and counts, and phishedCounts as counted now.
 	Score             int
 	StoredSent        int
 	StoredClicked     int
@@ -237,12 +229,11 @@ func (r *signalRow) domain(today domain.Date) domain.RiskSignals {
 }
 
 // signalsSQL reads the signals of the users with the keys ?1 and ?2 as of the
-// day ?0. Events older than a year count for nothing and stay behind; ages are
-// in days of the session's zone, which is UTC. Every subquery finds the rows of
-// one user by an index, so that the cost follows the users asked for.
+// day ?0, without events older than a year. Ages are in days of the session's zone, which is
+// UTC. Every subquery reads the rows of one user by an index.
 //
-// The times of simulated mails are those of what people did. Exposures are none where the client has
-// no Dark Web Monitoring.
+// Simulated mails have no times of what scanners did. Clients without Dark Web Monitoring
+// have no exposures.
 var signalsSQL = strings.ReplaceAll(`
 	SELECT w.client_id, w.user_id, u.role, u.created_at, u.score,
 		u.phished_sent AS stored_sent, u.phished_clicked AS stored_clicked,
@@ -293,22 +284,21 @@ var signalsSQL = strings.ReplaceAll(`
 				AND EXISTS (SELECT 1 FROM clients WHERE id = w.client_id AND dark_web_monitoring)
 		) AS e
 	) AS exposed
-	CROSS JOIN LATERAL ( -- empty where there is none yet
+	CROSS JOIN LATERAL ( -- the second row, where none is stored
 		SELECT {columns} FROM user_risks WHERE client_id = w.client_id AND user_id = w.user_id
 		UNION ALL SELECT 0, 0, '{}', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false
 		LIMIT 1
 	) AS stored`, "{columns}", riskColumns)
 
 func (c *Change) signals(ctx context.Context, keys []domain.UserKey, today domain.Date) ([]signalRow, error) {
-	clients, users := keyLists(keys)
+	clients, users := KeyArrays(keys)
 	return pg.All[signalRow](ctx, c, "read signals", pg.SQL(signalsSQL, today, clients, users))
 }
 
-// historyDays is how many days a client's risk looks back, today included.
+// historyDays is the length of a client's risk history, today included.
 const historyDays = 90
 
-// clientRiskRow is what a client's risk is made of, as it was stored with the
-// client's summary.
+// clientRiskRow is a client's risk, as of the client's summary.
 type clientRiskRow struct {
 	SummarizedAt  time.Time
 	AverageScore  int
@@ -319,8 +309,8 @@ type clientRiskRow struct {
 	History       []domain.AverageOn
 }
 
-// gradeCount counts the active users of a role and a grade, and adds up their
-// scores.
+// gradeCount has the number of the active users with a role and a grade, and the sum of
+// their scores.
 type gradeCount struct {
 	Role   domain.Role  `json:"role"`
 	Grade  domain.Grade `json:"grade"`
@@ -328,9 +318,8 @@ type gradeCount struct {
 	Scores int          `json:"scores"`
 }
 
-// Risk reads the risk of the client's active users together: one snapshot, as of
-// the client's summary (decisions 4). A client that was never summarized has that
-// of a client without users.
+// Risk reads the risk of the client's active users together, as of the client's summary
+// (decisions 4). One that was never summarized has the risk of a client without users.
 func (t *Tenant) Risk(ctx context.Context) (domain.ClientRisk, error) {
 	row, err := pg.One[clientRiskRow](ctx, t.db, "read a client's risk", pg.Prepared(pg.SQL(`
 		SELECT c.summarized_at, c.average_score, c.high_risk_users, coalesce(r.grades, '[]') AS grades,

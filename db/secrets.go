@@ -11,21 +11,20 @@ import (
 	"partnerapi/domain"
 )
 
-// The table secrets holds what all processes on a database have in common, and is known to
-// no others.
+// The table secrets holds the secrets that all processes on a database share.
 
 const (
-	// cursorSecret names the secret that list cursors are encrypted with.
-	cursorSecret = "cursor"
-	// trackingSecret names the secret that the links in simulated mails are made with.
-	trackingSecret = "tracking"
-	// reportSecret names the secret that the links to reports' files are made with.
+	// CursorSecretName is the name of the secret that encrypts list cursors.
+	CursorSecretName = "cursor"
+	// TrackingSecretName is the name of the secret that signs the links in simulated mails.
+	TrackingSecretName = "tracking"
+	// reportSecret is the name of the secret that signs the links to reports' files.
 	reportSecret = "report"
 )
 
-// EnsureSecrets makes those of the service's secrets that the database does not hold yet.
+// EnsureSecrets makes the service's secrets that the database does not hold yet.
 func (d *DB) EnsureSecrets(ctx context.Context) error {
-	for _, name := range []string{cursorSecret, trackingSecret, reportSecret} {
+	for _, name := range []string{CursorSecretName, TrackingSecretName, reportSecret} {
 		secret := make([]byte, 32)
 		if _, err := rand.Read(secret); err != nil {
 			return err
@@ -39,22 +38,21 @@ func (d *DB) EnsureSecrets(ctx context.Context) error {
 	return nil
 }
 
-// CursorSecret returns the secret that list cursors are encrypted with. It is
-// the same for every process on this database.
-func (d *DB) CursorSecret(ctx context.Context) ([]byte, error) { return d.secret(ctx, cursorSecret) }
-
-// TrackingSecret returns the secret that the links in simulated mails are made
-// with. It is the same for every process on this database.
-func (d *DB) TrackingSecret(ctx context.Context) ([]byte, error) {
-	return d.secret(ctx, trackingSecret)
+// CursorSecret returns the secret that encrypts list cursors.
+func (d *DB) CursorSecret(ctx context.Context) ([]byte, error) {
+	return d.secret(ctx, CursorSecretName)
 }
 
-// ReportSecret returns the secret that the links to reports' files are made with.
-// It is the same for every process on this database.
+// TrackingSecret returns the secret that signs the links in simulated mails.
+func (d *DB) TrackingSecret(ctx context.Context) ([]byte, error) {
+	return d.secret(ctx, TrackingSecretName)
+}
+
+// ReportSecret returns the secret that signs the links to reports' files.
 func (d *DB) ReportSecret(ctx context.Context) ([]byte, error) { return d.secret(ctx, reportSecret) }
 
-// secretOf is between the name of a secret and the code of the other cell that it is of.
-const secretOf = "@"
+// OtherCellSep separates the name of a secret of another cell from the code of that cell.
+const OtherCellSep = "@"
 
 // NamedSecret is a secret with its name.
 type NamedSecret struct {
@@ -62,32 +60,30 @@ type NamedSecret struct {
 	Value []byte
 }
 
-// SharedSecrets are those that another cell must have to read what was made here, a cell,
-// for the callers of a partner who moves there: the cell's own, and those that it reads.
+// SharedSecrets returns the secrets that a cell needs to read cursors and links that were made
+// here, in cell, for a partner that moves to it: cell's own, and those of other cells.
 func (d *DB) SharedSecrets(ctx context.Context, cell domain.Cell) ([]NamedSecret, error) {
 	own, err := pg.All[NamedSecret](ctx, d, "read secrets to share", pg.SQL(
-		"SELECT name || ? AS name, value FROM secrets WHERE name IN (?, ?)", secretOf+cell.Code(), cursorSecret, trackingSecret))
+		"SELECT name || ? AS name, value FROM secrets WHERE name IN (?, ?)", OtherCellSep+cell.Code(), CursorSecretName, TrackingSecretName))
 	if err != nil {
 		return nil, err
 	}
-	accepted, err := d.acceptedSecrets(ctx)
+	accepted, err := d.AcceptedSecrets(ctx)
 	return append(own, accepted...), err
 }
 
-// acceptedSecrets are those of other cells.
-func (d *DB) acceptedSecrets(ctx context.Context) ([]NamedSecret, error) {
+// AcceptedSecrets returns the secrets of other cells.
+func (d *DB) AcceptedSecrets(ctx context.Context) ([]NamedSecret, error) {
 	return pg.All[NamedSecret](ctx, d, "read the secrets of other cells", pg.SQL(
-		"SELECT name, value FROM secrets WHERE name LIKE ? ORDER BY name", "%"+secretOf+"%"))
+		"SELECT name, value FROM secrets WHERE name LIKE ? ORDER BY name", "%"+OtherCellSep+"%"))
 }
 
-// AcceptSecrets keeps secrets of other cells, for what partners who came from there still
-// have. They are never used to make anything.
+// AcceptSecrets stores secrets of other cells, to read cursors and links that partners bring
+// from there.
 func (d *DB) AcceptSecrets(ctx context.Context, secrets []NamedSecret) error {
-	names, values := make([]string, len(secrets)), make([][]byte, len(secrets))
-	for i, s := range secrets {
-		names[i], values[i] = s.Name, s.Value
-	}
-	_, err := pg.Exec(ctx, d, "keep secrets of another cell", pg.SQL(`
+	names := pg.MapRows(secrets, func(s *NamedSecret) string { return s.Name })
+	values := pg.MapRows(secrets, func(s *NamedSecret) []byte { return s.Value })
+	_, err := pg.Exec(ctx, d, "store secrets of another cell", pg.SQL(`
 		INSERT INTO secrets (name, value) SELECT name, value FROM unnest(?::text[], ?::bytea[]) AS s (name, value)
 		ON CONFLICT DO NOTHING`, names, values))
 	return err
@@ -105,10 +101,8 @@ func (d *DB) secret(ctx context.Context, name string) ([]byte, error) {
 // SealedColumn is a column of secrets that are sealed with the encryption key.
 type SealedColumn struct {
 	Table, Column string
-	// Key is the column of UUIDs that tells the rows apart.
-	Key string
-	// Kind is what a secret is sealed for, with the UUID of its row.
-	Kind string
+	Key           string // the column of the rows' UUIDs
+	Kind          string // the purpose that secrets are sealed for, with the UUID of the row
 }
 
 // SealedColumns are all columns of sealed secrets.
@@ -128,12 +122,11 @@ func (d *DB) AnySealed(ctx context.Context, columns []SealedColumn) (bool, error
 	return pg.One[bool](ctx, d, "look for sealed secrets", pg.SQL("SELECT "+strings.Join(parts, " OR ")))
 }
 
-// encryptionCheck names the value that was sealed with the encryption key, by which
-// a wrong key is known at the start.
+// encryptionCheck is the name of the value that was sealed with the encryption key, by which
+// the start of a process detects a wrong key.
 const encryptionCheck = "encryption"
 
-// EncryptionCheck returns the sealed value by which a wrong key is known; nil where
-// there is none yet.
+// EncryptionCheck returns the sealed value that detects a wrong key; nil where there is none.
 func (d *DB) EncryptionCheck(ctx context.Context) ([]byte, error) {
 	sealed, err := d.secret(ctx, encryptionCheck)
 	if errors.Is(err, pg.ErrNoRow) {
@@ -142,10 +135,10 @@ func (d *DB) EncryptionCheck(ctx context.Context) ([]byte, error) {
 	return sealed, err
 }
 
-// SetEncryptionCheck replaces the value by which a wrong key is known: before, or
-// nil where there is none. It reports false where it was another one by then.
+// SetEncryptionCheck replaces the value that detects a wrong key, nil for none. It returns
+// false where the stored value is not before.
 func (d *DB) SetEncryptionCheck(ctx context.Context, before, sealed []byte) (bool, error) {
-	n, err := pg.Exec(ctx, d, "keep the check of the encryption key", pg.SQL(`
+	n, err := pg.Exec(ctx, d, "store the check of the encryption key", pg.SQL(`
 		INSERT INTO secrets AS s (name, value) VALUES (?0, ?1)
 		ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE s.value = ?2`, encryptionCheck, sealed, before))
 	return n == 1, err
@@ -158,11 +151,10 @@ const (
 	resealPasses = 10
 )
 
-// Reseal replaces the secrets of the columns that do not begin with prefix by what
-// reseal makes of them. It returns how many it replaced, and an error for each that
-// reseal fails for. It may be cut short and repeated, and must not be called in a
-// transaction: each batch is one. A secret that is written meanwhile stays as it
-// was written, unless that is without the prefix too.
+// Reseal replaces the secrets of the columns that do not begin with prefix by the result of
+// reseal. It returns how many it replaced, and the errors of reseal. It is idempotent, and
+// must not be called in a transaction: each batch is one. It keeps secrets that are written
+// meanwhile with the prefix.
 func (d *DB) Reseal(
 	ctx context.Context, columns []SealedColumn, prefix []byte,
 	reseal func(c SealedColumn, id string, sealed []byte) ([]byte, error),
@@ -187,7 +179,7 @@ func (d *DB) Reseal(
 	return replaced, failed, nil
 }
 
-// resealing is what becomes of a column.
+// resealing is the state of Reseal for a column.
 type resealing struct {
 	*DB
 	SealedColumn
@@ -225,7 +217,7 @@ func (r *resealing) pass(ctx context.Context) error {
 	}
 }
 
-// batch replaces secrets, each unless it was written meanwhile.
+// batch replaces secrets that were not written meanwhile.
 func (r *resealing) batch(ctx context.Context, rows []sealedRow) error {
 	var ids []string
 	var before, now [][]byte

@@ -8,21 +8,18 @@ import (
 	"partnerapi/domain"
 )
 
-// Tenant is a client that was found within the caller's reach. What belongs to
-// the client is read and written through it, so that nothing can be reached
-// without that check.
+// Tenant is a client within the caller's reach. The client's objects are read and written
+// through it, so that no code can forget that check.
 type Tenant struct {
 	domain.Client
 	db *DB
 }
 
-// User is a user who was found within the caller's reach, as Tenant is for
-// clients.
+// User is a user within the caller's reach, as Tenant is for clients.
 type User struct {
 	domain.User
-	db *DB
-	// watched says that the user's client has Dark Web Monitoring.
-	watched bool
+	db        *DB
+	darkWebOn bool // the user's client has Dark Web Monitoring
 }
 
 // DB is the database that the client is read from.
@@ -31,16 +28,16 @@ func (t *Tenant) DB() *DB { return t.db }
 // DB is the database that the user is read from.
 func (u *User) DB() *DB { return u.db }
 
-// WithinReach is the condition that a client, alias c, is within the caller's access:
-// of the key's partner, not archived, and listed for the key unless it reaches
-// all. Every read and write of tenants goes through it.
+// WithinReach is the condition that a client, alias c, is within the caller's reach:
+// of the key's partner, not archived and, unless the key reaches all, listed for it. Every
+// read and write of tenants uses it.
 func WithinReach(ctx context.Context) pg.Query {
 	caller := domain.CallerFrom(ctx)
-	const reached = "c.partner_id = ? AND c.archived_at IS NULL"
+	const ofPartner = "c.partner_id = ? AND c.archived_at IS NULL"
 	if caller.AllClients {
-		return pg.SQL(reached, caller.Partner)
+		return pg.SQL(ofPartner, caller.Partner)
 	}
-	return pg.SQL(reached+" AND EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ? AND k.client_id = c.id)",
+	return pg.SQL(ofPartner+" AND EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ? AND k.client_id = c.id)",
 		caller.Partner, caller.Key)
 }
 
@@ -66,28 +63,25 @@ func tenantText(caller *domain.Caller) func() string {
 	})
 }
 
-// tenantQuery binds the client, the partner and, where its clients are listed, the
-// key.
+// tenantQuery binds the client, the partner and, for a key with listed clients, the key.
 func tenantQuery(ctx context.Context, id domain.ClientID) *pg.Select {
-	return pg.From("clients AS c").Columns(pg.Columns[clientRow]()).Where("c.id = ?", id).Where("?", WithinReach(ctx))
+	return pg.Rows[ClientRow]().Where("c.id = ?", id).Where("?", WithinReach(ctx))
 }
 
-// AnyTenant finds a client for the service's own work, whatever partner's it is.
-// NotFound where it was archived.
+// AnyTenant finds a client of any partner, for the service's own work. NotFound where it was
+// archived.
 func (d *DB) AnyTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
-	return d.tenant(ctx, id, pg.Prepared(pg.From("clients AS c").Columns(pg.Columns[clientRow]()).
-		Where("c.id = ? AND c.archived_at IS NULL", id)))
+	return d.tenant(ctx, id, pg.Prepared(pg.Rows[ClientRow]().Where("c.id = ? AND c.archived_at IS NULL", id)))
 }
 
-// LockTenant is Tenant for a change of the client itself: until the transaction
-// ends, no other such change goes on.
+// LockTenant is Tenant for a change of the client itself. It locks the client until the
+// transaction ends.
 func (c *Change) LockTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
 	c.Lock(ClientLocks)
 	return c.tenant(ctx, id, tenantQuery(ctx, id).For("NO KEY UPDATE OF c"))
 }
 
-// Reach reports NotFound for a client or a user, where they are not zero, that the
-// caller does not reach.
+// Reach returns NotFound if the caller does not reach a client or user that is not zero.
 func (d *DB) Reach(ctx context.Context, client domain.ClientID, user domain.UserID) error {
 	if !client.IsZero() {
 		if _, err := d.Tenant(ctx, client); err != nil {
@@ -102,9 +96,11 @@ func (d *DB) Reach(ctx context.Context, client domain.ClientID, user domain.User
 }
 
 func (d *DB) tenant(ctx context.Context, id domain.ClientID, q pg.Query) (*Tenant, error) {
-	row, err := pg.Find[clientRow](ctx, d, id.Noun(), q)
+	row, err := pg.Find[ClientRow](ctx, d, id.Noun(), q)
 	if err != nil {
 		return nil, err
 	}
-	return &Tenant{Client: row.client(), db: d}, nil
+	return d.tenantOf(&row), nil
 }
+
+func (d *DB) tenantOf(r *ClientRow) *Tenant { return &Tenant{Client: r.client(), db: d} }

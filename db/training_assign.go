@@ -8,10 +8,10 @@ import (
 	"partnerapi/domain"
 )
 
-// How courses are assigned: to an audience, to users, and to those who wait for it.
+// The assignment of courses: at once, or later for a large audience.
 
 // LockAudience locks the users of an audience and returns them, in the order of
-// their ids. Named users that are not the client's are left out.
+// their ids. Named users of other clients are left out.
 func (t *Tenant) LockAudience(ctx context.Context, c *Change, a domain.Audience) ([]domain.UserID, error) {
 	if a.Type == domain.NamedUsers {
 		return t.LockUsers(ctx, c, a.Users)
@@ -19,7 +19,7 @@ func (t *Tenant) LockAudience(ctx context.Context, c *Change, a domain.Audience)
 	return t.lockUsers(ctx, c, t.audience(a))
 }
 
-// audience is the condition that a user of the client, alias u, is of an audience.
+// audience is the condition that a user of the client, alias u, is in an audience.
 func (t *Tenant) audience(a domain.Audience) pg.Query {
 	switch a.Type {
 	case domain.NamedUsers:
@@ -31,26 +31,28 @@ func (t *Tenant) audience(a domain.Audience) pg.Query {
 	return pg.SQL("true")
 }
 
-// directly wants the users, alias u, of a condition to have a course, each of them
-// for the reason that somebody asked for it.
-func (t *Tenant) directly(n domain.CourseFor, of pg.Query) pg.Query {
+// directAssignments selects the assignments (outcomesSQL) of a course to the users, alias u,
+// that match a condition. Their reason is a request of the client.
+func (t *Tenant) directAssignments(n domain.CourseFor, users pg.Query) pg.Query {
 	return pg.SQL(`
-		SELECT u.client_id, u.id AS user_id, ?1::uuid AS course_id, false AS from_program, true AS direct,
-			'{}'::uuid[] AS frameworks, ?2::date AS due_on, ?3::boolean AS notify
-		FROM users AS u WHERE u.client_id = ?0 AND ?4`, t.ID, n.Course.ID, n.DueOn, n.Notify, of)
+		SELECT u.client_id, u.id AS user_id, @course::uuid AS course_id, false AS from_program, true AS direct,
+			'{}'::uuid[] AS frameworks, @dueOn::date AS due_on, @notify::boolean AS notify
+		FROM users AS u WHERE u.client_id = @client AND @audience`, pg.Named{
+		"client": t.ID, "course": n.Course.ID, "dueOn": n.DueOn, "notify": n.Notify, "audience": users,
+	})
 }
 
-// Assign gives a course to users that LockAudience locked: a further round to
-// those whose completion has lapsed. Who has it open keeps it, now also for this
-// reason. The mails that it asks for are for the caller to enqueue. It takes the
-// same number of statements for any number of users.
+// Assign assigns a course to users that LockAudience locked: a further round to
+// those whose completion has lapsed. A user with an open round keeps it, with one more
+// reason. The caller enqueues the mails that it returns. It takes the same number of
+// statements for any number of users.
 func (t *Tenant) Assign(ctx context.Context, c *Change, n domain.CourseFor) (domain.Assigned, error) {
-	rows, err := c.give(ctx, t.directly(n, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(n.Users))))
+	rows, err := c.enrol(ctx, t.directAssignments(n, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(n.Users))))
 	return assigned(rows), err
 }
 
-// assigned is what became of a course that was asked for directly.
-func assigned(rows []gaveRow) domain.Assigned {
+// assigned sums up the outcomes of the direct assignments of a course.
+func assigned(rows []enrolledRow) domain.Assigned {
 	out := domain.Assigned{Skipped: []domain.Skipped{}, Mails: mailsOf(rows)}
 	for _, r := range rows {
 		out.Count, out.Open = out.Count+r.Given, out.Open+r.Open
@@ -61,17 +63,15 @@ func assigned(rows []gaveRow) domain.Assigned {
 	return out
 }
 
-// What follows gives courses to users. Whatever asks for a course (a request, a
-// framework, the program of a client) says who is wanted to have which courses:
-// a query of the columns client_id, user_id, course_id, from_program, direct,
-// frameworks, due_on and notify, with one row for each user and course at the
-// most. The judgement of those rows is the same for all of them.
+// All assignments go through enrol, whatever their reason: a request, a framework or the
+// program of a client. Each reason has a query of the wanted assignments, with the columns
+// client_id, user_id, course_id, from_program, direct, frameworks, due_on and notify, and
+// at most one row for each user and course.
 
-// judgedSQL says what becomes of the rows that the query ?0 wants, on the day ?1.
-// Who has a course open, or has completed it within its renewal window, is not
-// given it again.
-const judgedSQL = `
-	wanted AS MATERIALIZED (?0), judged AS MATERIALIZED (
+// outcomesSQL decides the outcome of the assignments @wanted, as of @today. A user who has
+// the course open, or has completed it within its renewal window, does not get it again.
+const outcomesSQL = `
+	wanted AS MATERIALIZED (@wanted), outcomes AS MATERIALIZED (
 		SELECT w.*, u.created_at, u.next_due_on, u.next_course_id, last.round, last.position,
 			coalesce(last.from_program, false) AS was_program, coalesce(last.direct, false) AS was_direct,
 			CASE WHEN last.completed_at IS NULL THEN '{}' ELSE ` + standingSQL + ` END AS standing,
@@ -80,7 +80,7 @@ const judgedSQL = `
 				WHEN last.round IS NULL THEN 'assigned'
 				WHEN last.completed_at IS NULL THEN 'open'
 				WHEN c.renewal_months = 0
-					OR (last.completed_at + make_interval(months => c.renewal_months))::date > ?1::date
+					OR (last.completed_at + make_interval(months => c.renewal_months))::date > @today::date
 					THEN 'already_completed'
 				ELSE 'assigned' END AS outcome
 		FROM wanted AS w
@@ -93,23 +93,22 @@ const judgedSQL = `
 		) AS last ON true
 	)`
 
-// appendedFrom is the position before the first of a course that is not of the
-// program: such courses go to the end of a user's list.
+// appendedFrom is the last position of courses of the program. Other courses follow it, at
+// the end of a user's list.
 const appendedFrom = 1000
 
-// giveSQL gives courses to locked users, at the time ?2. A further round has the
-// reasons of the one before it that still stand, and the new ones; who is not given
-// a course, having it, gets the new reasons only: a direct one only where the course
-// is open. It returns how often each course was given, and with the id of a user
-// who was given it the mail and whether the user may be dormant now; also how many
-// had the course open, and the users who were skipped, where the reason was direct.
+// enrolSQL enrols locked users in courses. A further round has the new reasons, and those of
+// the round before it that still hold. A user who has the course already gets the new
+// reasons only: the direct one only if the course is open. It returns, for each course, how
+// many users were enrolled and how many had it open; and a row for each user with a mail, who
+// may be dormant now, or who was skipped and whose reason was direct.
 //
-// Of the courses that are due on one day the one with the lowest position, then
-// the lowest id, is next. A user who had an open course before is as dormant as
-// before, and so is one who completed a course in the last ?4 days: of all others
-// the score moves, and what is due next is stored with it.
-const giveSQL = `
-	WITH ` + judgedSQL + `, chosen AS MATERIALIZED (
+// Of the courses due on one day the one with the lowest position, then the lowest id, is
+// next. Dormancy cannot change for a user who had an open course, or completed one in the
+// last @dormancy days. The scores of all others are computed again, which stores the next
+// course, too.
+const enrolSQL = `
+	WITH ` + outcomesSQL + `, chosen AS MATERIALIZED (
 		SELECT j.client_id, j.user_id, j.course_id, j.due_on, j.notify, j.next_due_on, j.next_course_id,
 			j.from_program OR j.was_program AS from_program, j.direct OR j.was_direct AS direct,
 			ARRAY(SELECT unnest(j.frameworks) UNION SELECT unnest(j.standing)) AS frameworks,
@@ -117,34 +116,34 @@ const giveSQL = `
 			coalesce(j.position,
 				(SELECT min(p.position) FROM program_courses AS p
 					WHERE p.client_id = j.client_id AND p.course_id = j.course_id),
-				(SELECT greatest(max(a.position), ?3::integer) FROM assignments AS a
+				(SELECT greatest(max(a.position), @appendedFrom::integer) FROM assignments AS a
 					WHERE a.client_id = j.client_id AND a.user_id = j.user_id)
 				+ row_number() OVER (PARTITION BY j.client_id, j.user_id ORDER BY j.course_id)) AS position,
-			j.next_due_on IS NULL AND j.created_at < ?1::date - ?5::integer AND NOT EXISTS (
+			j.next_due_on IS NULL AND j.created_at < @today::date - @settlingIn::integer AND NOT EXISTS (
 				SELECT 1 FROM assignments AS a
-				WHERE a.client_id = j.client_id AND a.user_id = j.user_id AND a.completed_at >= ?1::date - ?4::integer
+				WHERE a.client_id = j.client_id AND a.user_id = j.user_id AND a.completed_at >= @today::date - @dormancy::integer
 			) AS dormant
-		FROM judged AS j WHERE j.outcome = 'assigned'
+		FROM outcomes AS j WHERE j.outcome = 'assigned'
 	), given AS (
 		INSERT INTO assignments (client_id, user_id, course_id, round, position, from_program, direct, frameworks,
 			assigned_at, given_at, due_on)
-		SELECT client_id, user_id, course_id, round, position, from_program, direct, frameworks, ?2::timestamptz,
-			?2::timestamptz, due_on
+		SELECT client_id, user_id, course_id, round, position, from_program, direct, frameworks, @now::timestamptz,
+			@now::timestamptz, due_on
 		FROM chosen
 	), justified AS (
 		UPDATE assignments AS a SET direct = a.direct OR j.direct AND j.outcome = 'open',
 			frameworks = ARRAY(SELECT unnest(a.frameworks) UNION SELECT unnest(j.frameworks))
-		FROM judged AS j
+		FROM outcomes AS j
 		WHERE a.client_id = j.client_id AND a.user_id = j.user_id AND a.course_id = j.course_id AND a.round = j.round
 		AND j.outcome IN ('open', 'already_completed')
 		AND (j.direct AND j.outcome = 'open' AND NOT a.direct OR NOT j.frameworks <@ a.frameworks)
 	), mailed AS (
 		INSERT INTO mail_requests (client_id, id, type, user_id, course_id, created_at)
-		SELECT client_id, uuid_v7(?2::timestamptz), 'training-invite', user_id, course_id, ?2::timestamptz
+		SELECT client_id, uuid_v7(@now::timestamptz), 'training-invite', user_id, course_id, @now::timestamptz
 		FROM chosen WHERE notify RETURNING client_id, id, user_id, course_id
 	), first AS (
 		SELECT DISTINCT ON (client_id, user_id) *,
-			bool_or(due_on < ?1::date) OVER (PARTITION BY client_id, user_id) AS late
+			bool_or(due_on < @today::date) OVER (PARTITION BY client_id, user_id) AS late
 		FROM chosen WHERE NOT dormant ORDER BY client_id, user_id, due_on, position, course_id
 	), moved AS MATERIALIZED (
 		SELECT f.*, CASE
@@ -154,8 +153,8 @@ const giveSQL = `
 				SELECT a.position, a.course_id FROM assignments AS a WHERE a.client_id = f.client_id AND a.user_id = f.user_id
 				AND a.course_id = f.next_course_id AND a.completed_at IS NULL LIMIT 1) END AS next
 		FROM first AS f
-	), shown AS ( -- one more overdue course shows, though what is next may stay the same
-		UPDATE users AS u SET updated_at = greatest(u.updated_at, ?2::timestamptz),
+	), stored AS ( -- the count of overdue courses is visible, too
+		UPDATE users AS u SET updated_at = greatest(u.updated_at, @now::timestamptz),
 			next_due_on = CASE WHEN m.next THEN m.due_on ELSE u.next_due_on END,
 			next_course_id = CASE WHEN m.next THEN m.course_id ELSE u.next_course_id END
 		FROM moved AS m WHERE u.client_id = m.client_id AND u.id = m.user_id AND (m.next OR m.late)
@@ -163,26 +162,26 @@ const giveSQL = `
 	SELECT client_id, course_id, count(*) FILTER (WHERE outcome = 'assigned') AS given,
 		count(*) FILTER (WHERE outcome = 'open') AS open, NULL::uuid AS user_id, '' AS outcome, NULL::uuid AS mail,
 		false AS dormant
-	FROM judged GROUP BY client_id, course_id
+	FROM outcomes GROUP BY client_id, course_id
 	UNION ALL
 	SELECT client_id, course_id, 0, 0, user_id, max(outcome), (array_agg(mail) FILTER (WHERE mail IS NOT NULL))[1],
 		bool_or(dormant)
 	FROM ( -- not joined: the sizes of these sets cannot be estimated, and loops within loops be chosen
 		SELECT client_id, user_id, course_id, outcome, NULL::uuid AS mail, false AS dormant
-		FROM judged WHERE direct AND outcome IN ('inactive', 'already_completed')
+		FROM outcomes WHERE direct AND outcome IN ('inactive', 'already_completed')
 		UNION ALL
 		SELECT client_id, user_id, course_id, 'assigned', NULL, true FROM chosen WHERE dormant
 		UNION ALL
 		SELECT client_id, user_id, course_id, 'assigned', id, false FROM mailed
-	) AS told GROUP BY client_id, user_id, course_id
+	) AS by_user GROUP BY client_id, user_id, course_id
 	ORDER BY user_id, course_id`
 
-// gaveRow is one of what giveSQL returns.
-type gaveRow struct {
+// enrolledRow is a row of enrolSQL or enrolLaterSQL.
+type enrolledRow struct {
 	ClientID domain.ClientID
 	CourseID domain.CourseID
-	// Given counts the users who were given the course, and Open those who had it
-	// open, in a row without a user.
+	// Given counts the users who were enrolled, and Open those who had the course open, in
+	// rows without a user.
 	Given, Open int
 	UserID      *domain.UserID
 	Outcome     string
@@ -190,24 +189,25 @@ type gaveRow struct {
 	Dormant     bool
 }
 
-// give gives users, who are locked, the courses that a query wants them to have. It
-// takes the same number of statements for any number of users and courses. The
-// mails that it asks for are for the caller to send.
-func (c *Change) give(ctx context.Context, wanted pg.Query) ([]gaveRow, error) {
-	rows, err := pg.All[gaveRow](ctx, c, "give courses", pg.SQL(giveSQL, wanted, domain.DateOf(c.At), c.At,
-		appendedFrom, domain.Dormancy, domain.SettlingIn))
+// enrol makes the wanted assignments of locked users (outcomesSQL). It takes one statement
+// for any number of users and courses. The caller sends the mails.
+func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
+	rows, err := pg.All[enrolledRow](ctx, c, "enrol users", pg.SQL(enrolSQL, pg.Named{
+		"wanted": wanted, "today": domain.DateOf(c.At), "now": c.At,
+		"appendedFrom": appendedFrom, "dormancy": domain.Dormancy, "settlingIn": domain.SettlingIn,
+	}))
 	for _, r := range rows {
 		if r.Dormant {
 			key := domain.UserKey{Client: r.ClientID, User: *r.UserID}
 			c.Rescore(key)
-			c.courseDueMoved(key)
+			c.NextDueChanged(key)
 		}
 	}
 	return rows, err
 }
 
-// mailsOf are the mails that give asked for.
-func mailsOf(rows []gaveRow) (mails []domain.MessageID) {
+// mailsOf returns the mails that enrol requested.
+func mailsOf(rows []enrolledRow) (mails []domain.MessageID) {
 	for _, r := range rows {
 		if r.Mail != nil {
 			mails = append(mails, *r.Mail)
@@ -216,17 +216,15 @@ func mailsOf(rows []gaveRow) (mails []domain.MessageID) {
 	return mails
 }
 
-// waitSQL notes, at the time ?2, who is to be given courses (judgedSQL), and who is
-// to have them for one more reason. Who waits for a course already is as if it were
-// open. It returns those who were skipped, where the reason was direct, and without
-// a user how many are to be given each course, and how many have it open.
-const waitSQL = `
-	WITH ` + judgedSQL + `, counted AS MATERIALIZED (
+// enrolLaterSQL queues the wanted assignments (outcomesSQL), and reasons to add. A queued
+// assignment counts as an open one. It returns what enrolSQL does, without mails.
+const enrolLaterSQL = `
+	WITH ` + outcomesSQL + `, counted AS MATERIALIZED (
 		SELECT j.*, j.outcome = 'assigned' AND w.user_id IS NULL AS given
-		FROM judged AS j LEFT JOIN waiting_assignments AS w USING (client_id, user_id, course_id)
-	), noted AS (
+		FROM outcomes AS j LEFT JOIN waiting_assignments AS w USING (client_id, user_id, course_id)
+	), queued AS (
 		INSERT INTO waiting_assignments AS w (client_id, user_id, course_id, due_on, notify, direct, frameworks, asked_at)
-		SELECT client_id, user_id, course_id, due_on, notify, direct, frameworks, ?2::timestamptz FROM counted
+		SELECT client_id, user_id, course_id, due_on, notify, direct, frameworks, @now::timestamptz FROM counted
 		WHERE outcome IN ('assigned', 'open') OR outcome = 'already_completed' AND frameworks <> '{}'
 		ORDER BY client_id, user_id, course_id
 		ON CONFLICT (client_id, user_id, course_id) DO UPDATE SET direct = w.direct OR excluded.direct,
@@ -241,42 +239,40 @@ const waitSQL = `
 	WHERE direct AND outcome IN ('inactive', 'already_completed')
 	ORDER BY user_id, course_id`
 
-// giveLater notes that users are to be given the courses that a query wants them to
-// have, which AssignWaiting then does. The answer is that of give, but for the
-// mails. The audiences of the client are locked (LockAudiences): what waits is
-// counted once.
-func (c *Change) giveLater(ctx context.Context, wanted pg.Query) ([]gaveRow, error) {
+// enrolLater queues the wanted assignments for AssignWaiting. It returns what enrol does,
+// without mails. The audiences of the client are locked (LockAudiences), so that two calls
+// count no assignment twice.
+func (c *Change) enrolLater(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
 	c.Lock(WaitingLocks)
-	return pg.All[gaveRow](ctx, c, "note who is to be given courses",
-		pg.SQL(waitSQL, wanted, domain.DateOf(c.At), c.At))
+	return pg.All[enrolledRow](ctx, c, "queue assignments",
+		pg.SQL(enrolLaterSQL, pg.Named{"wanted": wanted, "today": domain.DateOf(c.At), "now": c.At}))
 }
 
-// AssignLater notes that the users of a large audience are to be given a course,
-// which AssignWaiting then does. The answer is that of Assign, but for the mails.
+// AssignLater queues the assignment of a course to the users of a large audience, for
+// AssignWaiting. It returns what Assign does, without mails.
 func (t *Tenant) AssignLater(
 	ctx context.Context, c *Change, n domain.CourseFor, a domain.Audience,
 ) (domain.Assigned, error) {
 	if err := c.LockAudiences(ctx, t.ID); err != nil {
 		return domain.Assigned{}, err
 	}
-	rows, err := c.giveLater(ctx, t.directly(n, t.audience(a)))
+	rows, err := c.enrolLater(ctx, t.directAssignments(n, t.audience(a)))
 	return assigned(rows), err
 }
 
-// waitingBatch is how many users are given a course in one transaction.
+// waitingBatch bounds the assignments that AssignWaiting makes in one transaction.
 const waitingBatch = 1000
 
-// waitingRow is one of a batch, with its whole row as JSON.
+// waitingRow is a row of waiting_assignments, whole as JSON.
 type waitingRow struct {
 	ClientID domain.ClientID
 	UserID   domain.UserID
 	Whole    string
 }
 
-// claimWaiting takes a batch of a client that waits, drawn at random so that one
-// with many waiting delays no other. What another transaction holds, a row or its
-// user, is passed over, and so is a client of which all is held. Its rows are deleted
-// in the transaction that gives the courses: what a crash cuts short is claimed again.
+// claimWaiting deletes a batch of queued assignments of one client and returns them. The
+// client is drawn at random, so that one with a long queue delays no other. It skips rows
+// that another transaction has locked, or whose user it has.
 const claimWaiting = `
 	WITH RECURSIVE clients (client_id) AS (
 		(SELECT client_id FROM waiting_assignments ORDER BY client_id LIMIT 1)
@@ -301,16 +297,15 @@ const claimWaiting = `
 	WHERE w.client_id = b.client_id AND w.user_id = b.user_id AND w.course_id = b.course_id
 	RETURNING w.client_id, w.user_id, to_json(w)::text AS whole`
 
-// AssignWaiting gives courses to a batch of those who wait for them, for no caller,
-// and returns how many it was: 0 where no user waits. Each is judged again: who was
-// given the course meanwhile, or was deactivated, is passed over. Any number of
-// processes may call it at once; it waits for no lock of another transaction on who
-// waits, and may return 0 where all of them are held.
+// AssignWaiting makes a batch of queued assignments, as background work, and returns how
+// many: 0 where the queue is empty, or where other transactions have locked all of it. It
+// decides their outcomes anew: a user who got the course meanwhile, or was deactivated, is
+// skipped. Any number of processes may call it at once.
 func (d *DB) AssignWaiting(ctx context.Context) (n int, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
 		c.Lock(WaitingLocks)
 		c.Lock(UserLocks)
-		rows, err := pg.All[waitingRow](ctx, c, "claim who waits for a course", pg.SQL(claimWaiting, waitingBatch))
+		rows, err := pg.All[waitingRow](ctx, c, "claim queued assignments", pg.SQL(claimWaiting, waitingBatch))
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -329,17 +324,15 @@ func (d *DB) AssignWaiting(ctx context.Context) (n int, err error) {
 
 func (c *Change) assignBatch(ctx context.Context, client domain.ClientID, rows []waitingRow) error {
 	t := &Tenant{Client: domain.Client{ID: client}, db: c.DB}
-	ids, wanted := make([]domain.UserID, len(rows)), make([]string, len(rows))
-	for i, r := range rows {
-		ids[i], wanted[i] = r.UserID, r.Whole
-	}
+	ids := pg.MapRows(rows, func(r *waitingRow) domain.UserID { return r.UserID })
 	if _, err := t.LockUsers(ctx, c, ids); err != nil {
 		return err
 	}
 
-	given, err := c.give(ctx, pg.SQL(`
+	wanted := pg.MapRows(rows, func(r *waitingRow) string { return r.Whole })
+	enrolled, err := c.enrol(ctx, pg.SQL(`
 		SELECT client_id, user_id, course_id, false AS from_program, direct, frameworks, due_on, notify
 		FROM json_populate_recordset(NULL::waiting_assignments, ?::json)`, "["+strings.Join(wanted, ",")+"]"))
-	c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, client, mailsOf(given)...) })
+	c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, client, mailsOf(enrolled)...) })
 	return err
 }

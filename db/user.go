@@ -10,9 +10,9 @@ import (
 	"partnerapi/domain"
 )
 
-// Users: reads and writes, the mails that they were sent, and those that they reported.
+// Users, the mails that they were sent, and those that they reported.
 
-type userRow struct {
+type UserRow struct {
 	bun.BaseModel `bun:"table:users,alias:u"`
 
 	ClientID           domain.ClientID `bun:"client_id,pk"`
@@ -46,7 +46,7 @@ type userRow struct {
 	DarkWeb   bool   `bun:"dark_web,scanonly"`
 }
 
-func (r *userRow) user() domain.User {
+func (r *UserRow) User() domain.User {
 	u := domain.User{
 		ID: r.ID, Client: r.ClientID, Email: r.Email, FirstName: r.FirstName, LastName: r.LastName,
 		Department: r.Department, JobTitle: r.JobTitle, ManagerEmail: r.ManagerEmail,
@@ -66,10 +66,10 @@ func (r *userRow) user() domain.User {
 	return u
 }
 
-// shownUser selects from users, alias u, what is shown of a user, from other
-// tables too. Overdue courses are counted only for those who have any.
-func shownUser(q *pg.Select, today domain.Date) *pg.Select {
-	return q.Columns(pg.Columns[userRow]()).
+// selectUsers selects all that UserRow holds from users, alias u. It counts the overdue
+// courses only of users who have any.
+func selectUsers(q *pg.Select, today domain.Date) *pg.Select {
+	return q.Columns(pg.Columns[UserRow]()).
 		Columns("coalesce(g.name, '') AS group_name, coalesce(course.title, '') AS next_title").
 		Columns(`CASE WHEN u.next_due_on < ?0::date THEN (
 			SELECT count(*) FROM assignments AS open
@@ -79,14 +79,14 @@ func shownUser(q *pg.Select, today domain.Date) *pg.Select {
 		Join("LEFT JOIN courses AS course ON course.id = u.next_course_id")
 }
 
-// userOrders are the lists that users come in.
+// userOrders are the orders that users are listed in, by the column and the value of a row.
 var userOrders = map[string]struct {
 	key, cast string
-	of        func(*userRow) string
+	of        func(*UserRow) string
 }{
-	"created_at": {"u.created_at", "timestamptz", func(r *userRow) string { return pg.TimeKey(r.CreatedAt) }},
-	"email":      {"u.email", "text", func(r *userRow) string { return r.Email }},
-	"risk_score": {"u.score", "integer", func(r *userRow) string { return pg.NumberKey(r.Score) }},
+	"created_at": {"u.created_at", "timestamptz", func(r *UserRow) string { return pg.TimeKey(r.CreatedAt) }},
+	"email":      {"u.email", "text", func(r *UserRow) string { return r.Email }},
+	"risk_score": {"u.score", "integer", func(r *UserRow) string { return pg.NumberKey(r.Score) }},
 }
 
 // Users reads a page of the client's users.
@@ -99,33 +99,30 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 		}
 		where = append(where, overdue)
 	}
-	if f.Sort == "created_at" && onOneIndex(f) {
-		var err error
-		if w, err = t.db.fromBlock(ctx, t.ID, f.Status, w); err != nil {
-			return domain.Slice[domain.User]{}, err
-		}
-	}
 	order := userOrders[f.Sort.By()]
-	k := pg.Keyset[userRow]{
+	k := pg.Keyset[UserRow]{
 		Table: "users AS u", Key: order.key, Cast: order.cast, ID: "u.id", Desc: f.Sort.Descending(),
 		Where: where, IDsFirst: f.Query != "", OneIndex: onOneIndex(f),
-		Select:   func(q *pg.Select) { shownUser(q, domain.DateOf(t.db.Now())) },
-		Position: func(r *userRow) domain.Position { return domain.Position{Key: order.of(r), ID: r.ID.UUID()} },
+		Select:   func(q *pg.Select) { selectUsers(q, domain.DateOf(t.db.Now())) },
+		Position: func(r *UserRow) domain.Position { return domain.Position{Key: order.of(r), ID: r.ID.UUID()} },
 	}
 	rows, err := pg.Page(ctx, t.db, k, w)
 	if err == nil && w.Total {
 		rows.Total, err = t.totalUsers(ctx, f, k)
 	}
-	return pg.Map(rows, (*userRow).user), err
+	return pg.Map(rows, (*UserRow).User), err
 }
 
 // onOneIndex reports whether one index holds the list in its order: all users in
-// any order, or those of a state by their creation.
+// any order, or those of a status by creation.
 func onOneIndex(f domain.UserFilter) bool {
-	if f.Query != "" || f.Role != "" || f.Collection != nil || f.Overdue != nil || f.UpdatedSince != nil {
-		return false
-	}
-	return f.Status == "" || f.Sort.By() == "created_at"
+	return statusOnly(f) && (f.Status == "" || f.Sort.By() == "created_at")
+}
+
+// statusOnly reports whether no field of domain.UserFilter narrows the list but the status,
+// not even one that is added later.
+func statusOnly(f domain.UserFilter) bool {
+	return f == domain.UserFilter{Status: f.Status, Sort: f.Sort}
 }
 
 func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
@@ -143,40 +140,38 @@ func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
 		where.Add(`EXISTS (SELECT 1 FROM collection_members AS m
 			WHERE m.client_id = u.client_id AND m.collection_id = ? AND m.user_id = u.id)`, *f.Collection)
 	}
-	if f.UpdatedSince != nil {
-		where.Add("u.updated_at >= ?", *f.UpdatedSince)
-	}
+	pg.AddIf(&where, "u.updated_at >= ?", f.UpdatedSince)
 	return where
 }
 
-// fewUsers is how many users are gathered and sorted for a page. Where there are more, a
-// page is read in the order of the list, and passes over others.
-const fewUsers = 2000
+// maxSorted bounds the users that the overdue filter reads and sorts for a page. If more
+// match, a page is read in the order of the list and skips the others.
+const maxSorted = 2000
 
-// overdue is the condition that a course of a user, alias u, is overdue, or that none
-// is. Few such users are gathered by their index: in the order of the list they might
-// come after all others. They are counted first, for the planner knows how many there
-// are of all clients together, and not of one.
+// overdue is the condition that a user, alias u, has an overdue course, or has none. Few
+// matches are read by their index: in the order of the list they might come last. It
+// counts them first, because the planner's statistics are of all clients together.
 func (t *Tenant) overdue(ctx context.Context, want bool) (pg.Query, error) {
 	than := "<"
 	if !want {
 		than = ">="
 	}
-	found := pg.SQL("u.client_id = ? AND coalesce(u.next_due_on, 'infinity') "+than+" ?::date",
+	matches := pg.SQL("u.client_id = ? AND coalesce(u.next_due_on, 'infinity') "+than+" ?::date",
 		t.ID, domain.DateOf(t.db.Now()))
 	n, err := pg.One[int](ctx, t.db, "count few users", pg.SQL(`
 		SELECT count(*) FROM (
 			SELECT FROM users AS u WHERE ? ORDER BY coalesce(u.next_due_on, 'infinity') LIMIT ?
-		) AS few`, found, fewUsers+1))
-	if err != nil || n > fewUsers {
-		return found, err
+		) AS few`, matches, maxSorted+1))
+	if err != nil || n > maxSorted {
+		return matches, err
 	}
-	return pg.SQL("u.ctid = ANY(ARRAY(SELECT u.ctid FROM users AS u WHERE ?))", found), nil
+	return pg.SQL("u.ctid = ANY(ARRAY(SELECT u.ctid FROM users AS u WHERE ?))", matches), nil
 }
 
-// totalUsers takes the client's counters where the state alone decides.
-func (t *Tenant) totalUsers(ctx context.Context, f domain.UserFilter, k pg.Keyset[userRow]) (int, error) {
-	if f.Query != "" || f.Role != "" || f.Collection != nil || f.Overdue != nil || f.UpdatedSince != nil {
+// totalUsers returns the length of a list: from the client's counters, if only the status
+// narrows it.
+func (t *Tenant) totalUsers(ctx context.Context, f domain.UserFilter, k pg.Keyset[UserRow]) (int, error) {
+	if !statusOnly(f) {
 		return k.Count(ctx, t.db)
 	}
 	switch f.Status {
@@ -190,19 +185,18 @@ func (t *Tenant) totalUsers(ctx context.Context, f domain.UserFilter, k pg.Keyse
 
 // User finds a user. NotFound where the caller does not reach the user's client.
 func (d *DB) User(ctx context.Context, id domain.UserID) (*User, error) {
-	q := shownUser(pg.From("users AS u"), domain.DateOf(d.Now())).Columns("c.dark_web_monitoring AS dark_web").
+	q := selectUsers(pg.From("users AS u"), domain.DateOf(d.Now())).Columns("c.dark_web_monitoring AS dark_web").
 		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.id = ?", id).Where("?", WithinReach(ctx))
-	row, err := pg.Find[userRow](ctx, d, id.Noun(), pg.Prepared(q))
+	row, err := pg.Find[UserRow](ctx, d, id.Noun(), pg.Prepared(q))
 	if err != nil {
 		return nil, err
 	}
-	return &User{User: row.user(), db: d, watched: row.DarkWeb}, nil
+	return &User{User: row.User(), db: d, darkWebOn: row.DarkWeb}, nil
 }
 
-// LockUser is User for a change of the user: until the transaction ends, no
-// other such change goes on.
+// LockUser is User for a change of the user. It locks the user until the transaction ends.
 func (c *Change) LockUser(ctx context.Context, id domain.UserID) (*User, error) {
-	locked, err := c.lockUsers(ctx, pg.SQL(
+	locked, err := c.LockUserKeys(ctx, pg.SQL(
 		"u.id = ? AND EXISTS (SELECT 1 FROM clients AS c WHERE c.id = u.client_id AND ?)", id, WithinReach(ctx)))
 	if err != nil {
 		return nil, err
@@ -219,7 +213,7 @@ func (u *User) Detail(ctx context.Context) (detail domain.UserDetail, err error)
 	if detail.Collections, err = u.collections(ctx); err != nil {
 		return detail, err
 	}
-	if u.watched {
+	if u.darkWebOn {
 		if detail.DarkWeb, err = u.darkWeb(ctx); err != nil {
 			return detail, err
 		}
@@ -228,7 +222,7 @@ func (u *User) Detail(ctx context.Context) (detail domain.UserDetail, err error)
 	return detail, err
 }
 
-// collections reads the collections that the user is in, by name.
+// collections reads the user's collections, by name.
 func (u *User) collections(ctx context.Context) ([]domain.CollectionRef, error) {
 	return pg.All[domain.CollectionRef](ctx, u.db, "read a user's collections", pg.Prepared(pg.SQL(`
 		SELECT k.id, k.name FROM collection_members AS m
@@ -236,7 +230,7 @@ func (u *User) collections(ctx context.Context) ([]domain.CollectionRef, error) 
 		WHERE m.client_id = ? AND m.user_id = ? ORDER BY k.name_key, k.id`, u.Client, u.ID)))
 }
 
-// userDarkWebSQL sums up rows of exposures, all of one user.
+// userDarkWebSQL sums up the exposures of one user.
 const userDarkWebSQL = `count(*) FILTER (WHERE resolved_at IS NULL) AS unresolved,
 	count(*) FILTER (WHERE resolved_at IS NOT NULL) AS resolved,
 	(array_agg(severity ORDER BY array_position(ARRAY['critical', 'high', 'medium', 'low'], severity))
@@ -249,10 +243,9 @@ func (u *User) darkWeb(ctx context.Context) (*domain.UserDarkWeb, error) {
 	return &sum, err
 }
 
-// InsertUser adds a user to the client's manual group and to collections, which
-// LockCollections found, and gives the user the client's courses. Conflict when
-// the client has a user of that email. The audiences of the client are shared
-// (ShareAudiences).
+// InsertUser adds a user to the client's manual group and to locked collections, and enrols
+// the user in the client's courses. Conflict when the client has a user of that email. The
+// audiences of the client are shared (ShareAudiences).
 func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, collections []domain.CollectionID) error {
 	group, err := pg.One[domain.GroupID](ctx, c, "find the manual group",
 		pg.SQL("SELECT id FROM groups WHERE client_id = ? AND manual", t.ID))
@@ -260,18 +253,18 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 		return err
 	}
 	u.Group = &domain.Group{ID: group}
-	if _, err := pg.Exec(ctx, c, "insert a user", pg.Insert(userRowOf(u))); err != nil {
+	if _, err := pg.Exec(ctx, c, "insert a user", pg.Insert(userRowOf(&u))); err != nil {
 		return err
 	}
 	user := domain.UserKey{Client: t.ID, User: u.ID}
-	c.hold(user)
+	c.UsersInserted(user)
 
 	if len(collections) > 0 {
 		if _, err := t.join(ctx, c, collections, []domain.UserID{u.ID}); err != nil {
 			return err
 		}
 	}
-	if err := c.enrol(ctx, []domain.UserKey{user}); err != nil {
+	if err := c.EnrolUsers(ctx, []domain.UserKey{user}); err != nil {
 		return err
 	}
 
@@ -280,41 +273,60 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 	return nil
 }
 
-// Update stores the user's own fields as they are in after, and notes what follows
-// from them (UserChanged). No event is recorded where no visible field changed. The
-// user is locked, and the audiences of the client are shared (ShareAudiencesOf).
+// Update stores the user's own fields as they are in after, with their effects
+// (UserChanged). No visible field changed: no event. The user is locked, and the audiences
+// of the client are shared (ShareAudiencesOf).
 func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
-	shown := !u.SameShown(&after)
-	if shown {
-		after.UpdatedAt = latest(after.UpdatedAt, c.At)
+	visible := !u.SameShown(&after)
+	if visible {
+		after.UpdatedAt = domain.Later(after.UpdatedAt, c.At)
 	}
-	err := pg.UpdateRows(ctx, c, "update a user", []userRow{userRowOf(after)}, ownColumns...)
-	if err != nil || !shown {
+	err := c.UpdateUsers(ctx, []domain.User{after})
+	if err != nil || !visible {
 		return err
 	}
 
 	c.UserChanged(&u.User, &after)
-	c.UserEvent(userEvent(&u.User, &after), u.Key())
+	c.UserUpdated(&u.User, &after)
 	return nil
 }
 
-// ownColumns are the columns of a user's own fields: those that callers and directory
-// syncs write.
+// UpdateUsers stores the own fields of locked users (ownColumns). Their effects are added by
+// UserChanged.
+func (c *Change) UpdateUsers(ctx context.Context, users []domain.User) error {
+	return pg.UpdateRows(ctx, c, "update users", pg.MapRows(users, userRowOf), ownColumns...)
+}
+
+// InsertUsers inserts users, each with a group, and enrols them in their clients' courses.
+// The audiences of the clients are shared (ShareAudiences).
+func (c *Change) InsertUsers(ctx context.Context, users []domain.User) error {
+	if len(users) == 0 {
+		return nil
+	}
+	if err := pg.CopyRows(ctx, c, "insert users", pg.MapRows(users, userRowOf)); err != nil {
+		return err
+	}
+	keys := pg.MapRows(users, (*domain.User).Key)
+	c.UsersInserted(keys...)
+	return c.EnrolUsers(ctx, keys)
+}
+
+// ownColumns are the columns of a user that callers and directory syncs write.
 var ownColumns = []string{
 	"email", "first_name", "last_name", "name_key", "department", "job_title", "manager_email", "status", "role",
 	"preferred_language", "source", "group_id", "overrides", "updated_at",
 }
 
-// userRowOf is the row of a user, with what ownColumns names and what does not change.
-func userRowOf(u domain.User) userRow {
-	if u.Overrides == nil {
-		u.Overrides = []string{}
-	}
-	row := userRow{
+// userRowOf returns the row of a user: ownColumns, and the columns that never change.
+func userRowOf(u *domain.User) UserRow {
+	row := UserRow{
 		ClientID: u.Client, ID: u.ID, Email: u.Email, FirstName: u.FirstName, LastName: u.LastName,
 		NameKey: domain.SortKey(u.Name()), Department: u.Department, JobTitle: u.JobTitle, ManagerEmail: u.ManagerEmail,
 		Status: u.Status, Role: u.Role, PreferredLanguage: u.Language, Source: u.Source, Overrides: u.Overrides,
 		Score: u.Score, CreatedAt: u.CreatedAt, UpdatedAt: u.UpdatedAt,
+	}
+	if u.Overrides == nil {
+		row.Overrides = []string{}
 	}
 	if u.Group != nil {
 		row.GroupID = &u.Group.ID
@@ -322,16 +334,16 @@ func userRowOf(u domain.User) userRow {
 	return row
 }
 
-// RequestWelcome asks for a welcome mail to a user, and returns its id.
+// RequestWelcome requests a welcome mail to a user, and returns its id.
 func (t *Tenant) RequestWelcome(ctx context.Context, c *Change, user domain.UserID) (domain.MessageID, error) {
 	id := NewID[domain.MessageKind]()
-	_, err := pg.Exec(ctx, c, "ask for a welcome mail", pg.SQL(`
+	_, err := pg.Exec(ctx, c, "request a welcome mail", pg.SQL(`
 		INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES (?, ?, 'welcome', ?, ?)`,
 		t.ID, id, user, c.At))
 	return id, err
 }
 
-type sentEmailRow struct {
+type SentEmailRow struct {
 	bun.BaseModel `bun:"table:sent_emails,alias:e"`
 
 	ClientID    domain.ClientID  `bun:"client_id,pk"`
@@ -344,7 +356,7 @@ type sentEmailRow struct {
 	MessageType domain.MessageType
 }
 
-func (r *sentEmailRow) email() domain.SentEmail {
+func (r *SentEmailRow) email() domain.SentEmail {
 	return domain.SentEmail{
 		ID: r.ID, User: r.UserID, SentAt: r.SentAt, From: r.FromEmail, Subject: r.Subject, Method: r.SendMethod,
 		Type: r.MessageType,
@@ -361,24 +373,15 @@ func (u *User) SentEmails(
 func sentEmails(
 	ctx context.Context, d *DB, to pg.Query, f domain.EmailFilter, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {
-	k := pg.Keyset[sentEmailRow]{
-		Table: "sent_emails AS e", Key: "e.sent_at", Cast: "timestamptz", ID: "e.id", Desc: true,
-		Where: pg.Conditions{to},
-		Position: func(r *sentEmailRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.SentAt), ID: r.ID.UUID()}
-		},
-	}
+	k := pg.ByTime("e.sent_at", "e.id", func(r *SentEmailRow) (time.Time, domain.MessageID) { return r.SentAt, r.ID })
+	k.Desc, k.Where = true, pg.Conditions{to}
 	if len(f.Types) > 0 {
 		k.Where.Add("e.message_type = ANY(?::text[])", f.Types)
 	}
-	if f.Since != nil {
-		k.Where.Add("e.sent_at >= ?", *f.Since)
-	}
-	if f.Until != nil {
-		k.Where.Add("e.sent_at < ?", *f.Until)
-	}
+	pg.AddIf(&k.Where, "e.sent_at >= ?", f.Since)
+	pg.AddIf(&k.Where, "e.sent_at < ?", f.Until)
 	rows, err := pg.CountedPage(ctx, d, k, w)
-	return pg.Map(rows, (*sentEmailRow).email), err
+	return pg.Map(rows, (*SentEmailRow).email), err
 }
 
 type reportedEmailRow struct {
@@ -405,29 +408,18 @@ func (r *reportedEmailRow) reported() domain.ReportedEmail {
 }
 
 // ReportedEmails reads a page of the real mails that the client's users reported,
-// by the time of reporting.
+// in the order of the reports.
 func (t *Tenant) ReportedEmails(
 	ctx context.Context, f domain.ReportedEmailFilter, w domain.Window,
 ) (domain.Slice[domain.ReportedEmail], error) {
-	k := pg.Keyset[reportedEmailRow]{
-		Table: "reported_emails AS e", Key: "e.reported_at", Cast: "timestamptz", ID: "e.id",
-		Where: pg.Conditions{pg.SQL("e.client_id = ?", t.ID)},
-		Position: func(r *reportedEmailRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.ReportedAt), ID: r.ID.UUID()}
-		},
-	}
-	if f.Class != nil {
-		k.Where.Add("e.classification = ?", *f.Class)
-	}
-	if f.Since != nil {
-		k.Where.Add("e.reported_at >= ?", *f.Since)
-	}
-	if f.Until != nil {
-		k.Where.Add("e.reported_at < ?", *f.Until)
-	}
-	if f.UpdatedSince != nil {
-		k.Where.Add("e.updated_at >= ?", *f.UpdatedSince)
-	}
+	k := pg.ByTime("e.reported_at", "e.id", func(r *reportedEmailRow) (time.Time, domain.ReportedEmailID) {
+		return r.ReportedAt, r.ID
+	})
+	k.Where = pg.Conditions{pg.SQL("e.client_id = ?", t.ID)}
+	pg.AddIf(&k.Where, "e.classification = ?", f.Class)
+	pg.AddIf(&k.Where, "e.reported_at >= ?", f.Since)
+	pg.AddIf(&k.Where, "e.reported_at < ?", f.Until)
+	pg.AddIf(&k.Where, "e.updated_at >= ?", f.UpdatedSince)
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
 	return pg.Map(rows, (*reportedEmailRow).reported), err
 }

@@ -13,24 +13,24 @@ import (
 // TenantOfUser finds the client of a user. NotFound where the caller does not
 // reach the user.
 func (d *DB) TenantOfUser(ctx context.Context, id domain.UserID) (*Tenant, error) {
-	row, err := pg.Find[clientRow](ctx, d, id.Noun(), pg.From("clients AS c").Columns(pg.Columns[clientRow]()).
+	row, err := pg.Find[ClientRow](ctx, d, id.Noun(), pg.Rows[ClientRow]().
 		Join("JOIN users AS u ON u.client_id = c.id").Where("u.id = ?", id).Where("?", WithinReach(ctx)))
 	if err != nil {
 		return nil, err
 	}
-	return &Tenant{Client: row.client(), db: d}, nil
+	return d.tenantOf(&row), nil
 }
 
-// MoveMember makes a user, who is locked, leave all collections of the client but
-// one, and join that one. NotFound where the client has no such collection.
+// MoveMember removes a locked user from all collections of the client and adds the user to
+// one. NotFound where the client has no such collection.
 func (t *Tenant) MoveMember(ctx context.Context, c *Change, to domain.CollectionID, user domain.UserID) error {
 	rows, err := t.lockCollections(ctx, c, pg.SQL(`k.id = ?1 OR k.id IN (
 		SELECT collection_id FROM collection_members WHERE client_id = ?0 AND user_id = ?2)`, t.ID, to, user))
-	if _, err = among(rows, to, err); err != nil {
+	if _, err = findCollection(rows, to, err); err != nil {
 		return err
 	}
 
-	if _, err = t.leave(ctx, c, "m.collection_id <> ? AND m.user_id = ?", to, user); err != nil {
+	if _, err = t.removeMembers(ctx, c, "m.collection_id <> ? AND m.user_id = ?", to, user); err != nil {
 		return err
 	}
 	_, err = t.AddMembers(ctx, c, to, []domain.UserID{user})
@@ -44,51 +44,40 @@ func (u *User) SentResults(ctx context.Context, w domain.Window) (domain.Slice[d
 	k.Desc = true
 	k.Where.Add("r.user_id = ? AND r.sent_at IS NOT NULL", u.ID)
 	rows, err := pg.CountedPage(ctx, u.db, k, w)
-	return pg.Map(rows, (*resultRow).result), err
+	return pg.Map(rows, (*ResultRow).Result), err
 }
 
-// Addressees are users who have one email address, at the most one in each
-// client, and were found within the caller's reach.
+// Addressees are the users with one email address within the caller's reach, at most one in
+// each client.
 type Addressees struct {
 	users []domain.UserKey
 	db    *DB
 }
 
-// Addressees finds the users who have the email, which is in lower case.
-// NotFound where there is none.
+// Addressees finds the users with an email, in lower case. NotFound where there is none.
 func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) {
-	users, err := pg.All[userKeyRow](ctx, d, "find users by email", pg.From("users AS u").Columns("u.client_id, u.id").
-		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.email = ?", email).Where("?", WithinReach(ctx)).
-		OrderBy("u.client_id"))
+	users, err := pg.All[domain.UserKey](ctx, d, "find users by email", pg.From("users AS u").
+		Columns(`u.client_id AS client, u.id AS "user"`).Join("JOIN clients AS c ON c.id = u.client_id").
+		Where("u.email = ?", email).Where("?", WithinReach(ctx)).OrderBy("u.client_id"))
 	if err == nil && len(users) == 0 {
 		err = domain.ErrNotFound((domain.UserKind{}).Noun())
 	}
-	to := &Addressees{db: d}
-	for _, u := range users {
-		to.users = append(to.users, domain.UserKey{Client: u.ClientID, User: u.ID})
-	}
-	return to, err
+	return &Addressees{users: users, db: d}, err
 }
 
-type userKeyRow struct {
-	ClientID domain.ClientID
-	ID       domain.UserID
-}
-
-// SentEmails reads a page of the mails that were sent to all of them, newest
-// first.
+// SentEmails reads a page of the mails that were sent to the users, newest first.
 func (a *Addressees) SentEmails(
 	ctx context.Context, f domain.EmailFilter, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {
-	to := pg.SQL("e.client_id = ? AND e.user_id = ?", a.users[0].Client, a.users[0].User) // in the order of an index
+	to := pg.SQL("e.client_id = ? AND e.user_id = ?", a.users[0].Client, a.users[0].User) // keeps the order of an index
 	if len(a.users) > 1 {
-		clients, users := keyLists(a.users)
+		clients, users := KeyArrays(a.users)
 		to = pg.SQL("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users)
 	}
 	return sentEmails(ctx, a.db, to, f, w)
 }
 
-// Only is the one of them; false where there are several.
+// Only returns the single user; false where there are several.
 func (a *Addressees) Only() (domain.UserID, bool) {
 	if len(a.users) != 1 {
 		return domain.UserID{}, false
@@ -96,11 +85,11 @@ func (a *Addressees) Only() (domain.UserID, bool) {
 	return a.users[0].User, true
 }
 
-// Only is the user's id, as a user is one.
+// Only returns the user's id, and true.
 func (u *User) Only() (domain.UserID, bool) { return u.ID, true }
 
-// UserExists reports whether any partner's client has the user, within the
-// caller's reach or not. What is archived does not exist.
+// UserExists reports whether a client that is not archived has the user, within the
+// caller's reach or not.
 func (d *DB) UserExists(ctx context.Context, id domain.UserID) (bool, error) {
 	return pg.One[bool](ctx, d, "look for a user", pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM users AS u JOIN clients AS c ON c.id = u.client_id
@@ -110,79 +99,51 @@ func (d *DB) UserExists(ctx context.Context, id domain.UserID) (bool, error) {
 // ReportsByCreation reads a page of the client's reports, the oldest first.
 func (t *Tenant) ReportsByCreation(ctx context.Context, w domain.Window) (domain.Slice[domain.Report], error) {
 	rows, err := pg.CountedPage(ctx, t.db, reportList(t.ID), w)
-	return pg.Map(rows, (*reportRow).report), err
+	return pg.Map(rows, (*ReportRow).report), err
 }
 
-// The rest finds which of many objects a caller reaches. Only version 1 asks; the
-// file is deleted with it.
-
-// UUID is the id of an object of whichever kind.
+// UUID is the id of an object of any kind.
 type UUID = [16]byte
 
-// A reachableKind says how objects of one kind are found by their ids, and who
-// reaches them.
-type reachableKind struct {
-	// find selects the object whose id is w.id, its client and what else within asks
-	// for: one probe of an index on the id alone. Those of collections, groups and
-	// reports are made by idmap's migrations.
-	find string
-	// within is the condition that the caller reaches the object o, of the client c.
-	within func(ctx context.Context) pg.Query
+// objectsByID selects, by the noun of a kind, the object whose id is w.id, its client and the
+// columns that Reached compares: one probe of an index on the id alone. idmap's migrations
+// make those of collections, groups and reports.
+var objectsByID = map[string]string{
+	domain.ClientKind{}.Noun():     "SELECT w.id, w.id AS client_id",
+	domain.UserKind{}.Noun():       "SELECT id, client_id FROM users WHERE id = w.id LIMIT 1",
+	domain.AdminKind{}.Noun():      "SELECT id, client_id, partner_id FROM admins WHERE id = w.id LIMIT 1",
+	domain.CollectionKind{}.Noun(): "SELECT id, client_id FROM collections WHERE id = w.id LIMIT 1",
+	domain.GroupKind{}.Noun():      "SELECT id, client_id FROM groups WHERE id = w.id LIMIT 1",
+	domain.PolicyKind{}.Noun():     "SELECT id, client_id, archived_at FROM policies WHERE id = w.id LIMIT 1",
+	domain.ReportKind{}.Noun():     "SELECT id, client_id FROM reports WHERE id = w.id LIMIT 1",
+	domain.TemplateKind{}.Noun():   "SELECT id, NULL::uuid AS client_id FROM phishing_templates WHERE id = w.id LIMIT 1",
 }
 
-// reachable has each kind under its noun.
-var reachable = map[string]reachableKind{
-	domain.ClientKind{}.Noun():     {"SELECT w.id, w.id AS client_id", ofClients},
-	domain.UserKind{}.Noun():       {"SELECT id, client_id FROM users WHERE id = w.id LIMIT 1", ofClients},
-	domain.AdminKind{}.Noun():      {"SELECT id, client_id, partner_id FROM admins WHERE id = w.id LIMIT 1", ofClientsOrPartner},
-	domain.CollectionKind{}.Noun(): {"SELECT id, client_id FROM collections WHERE id = w.id LIMIT 1", ofClients},
-	domain.GroupKind{}.Noun():      {"SELECT id, client_id FROM groups WHERE id = w.id LIMIT 1", ofClients},
-	domain.PolicyKind{}.Noun(): {
-		"SELECT id, client_id, archived_at FROM policies WHERE id = w.id LIMIT 1", notArchived,
-	},
-	domain.ReportKind{}.Noun():   {"SELECT id, client_id FROM reports WHERE id = w.id LIMIT 1", ofClients},
-	domain.TemplateKind{}.Noun(): {"SELECT id, NULL::uuid AS client_id FROM phishing_templates WHERE id = w.id LIMIT 1", ofEverybody},
-}
-
-// ofClients are within the reach of who reaches their client.
-func ofClients(ctx context.Context) pg.Query { return WithinReach(ctx) }
-
-// notArchived are so too, unless they were archived themselves.
-func notArchived(ctx context.Context) pg.Query {
-	return pg.SQL("o.archived_at IS NULL AND ?", WithinReach(ctx))
-}
-
-// ofClientsOrPartner are so too, or the partner's own.
-func ofClientsOrPartner(ctx context.Context) pg.Query {
-	return pg.SQL("(?) OR o.client_id IS NULL AND o.partner_id = ?", WithinReach(ctx), domain.CallerFrom(ctx).Partner)
-}
-
-// ofEverybody are within everybody's reach.
-func ofEverybody(context.Context) pg.Query { return pg.SQL("true") }
-
-// Reached returns which of the objects of one kind, given by its noun, are within
-// the caller's reach, in no particular order. It takes one statement.
-//
-// Neither an archived client nor what belongs to it is, nor an archived policy. The
-// admins of the partner are within the reach of all of its keys, also of those with
-// listed clients, and templates within everybody's: so Partner and Templates show
-// them.
+// Reached returns which of the objects of one kind, by its noun, are within the caller's
+// reach, in any order. It takes one statement. Archived clients, their objects and archived
+// policies are not. The admins of the partner are within the reach of all its keys, and
+// templates within everyone's, as in Partner and Templates.
 func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, error) {
-	kind, known := reachable[noun]
-	if !known {
-		return nil, fmt.Errorf("find what is reached: no kind is called %q", noun)
+	object, ok := objectsByID[noun]
+	if !ok {
+		return nil, fmt.Errorf("find objects within reach: no kind is called %q", noun)
+	}
+	within := WithinReach(ctx) // the object o, of the client c
+	switch noun {
+	case domain.AdminKind{}.Noun():
+		within = pg.SQL("(?) OR o.client_id IS NULL AND o.partner_id = ?", within, domain.CallerFrom(ctx).Partner)
+	case domain.PolicyKind{}.Noun():
+		within = pg.SQL("o.archived_at IS NULL AND ?", within)
+	case domain.TemplateKind{}.Noun():
+		within = pg.SQL("true")
 	}
 
 	// The LIMITs keep the planner at one index probe per id and table: by stale
 	// statistics of a table that was just filled it would read the whole table, or all
-	// clients of the partner. What else is asked of a row comes after its probe.
-	found, err := pg.All[domain.ClientID](ctx, d, "find which of the "+noun+"s are reached", pg.SQL(`
-		SELECT o.id FROM unnest(?::uuid[]) AS w (id) CROSS JOIN LATERAL (`+kind.find+`) AS o
+	// clients of the partner. Further conditions on a row come after its probe.
+	reached, err := pg.All[domain.ClientID](ctx, d, "find which "+noun+"s are within reach", pg.SQL(`
+		SELECT o.id FROM unnest(?::uuid[]) AS w (id) CROSS JOIN LATERAL (`+object+`) AS o
 		LEFT JOIN LATERAL (SELECT id, partner_id, archived_at FROM clients WHERE id = o.client_id LIMIT 1) AS c ON true
-		WHERE ?`, ids, kind.within(ctx)))
-	reached := make([]UUID, len(found))
-	for i, id := range found {
-		reached[i] = UUID(id)
-	}
-	return reached, err
+		WHERE ?`, ids, within))
+	return pg.IDs(reached), err
 }

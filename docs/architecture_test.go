@@ -5,6 +5,7 @@ import (
 	"errors"
 	"go/build"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,53 +14,88 @@ import (
 	"testing"
 )
 
-// room is a row of the import table.
-type room struct {
-	project    []string // packages of the project; everything where it is nil
-	libraries  []string
-	noLibrary  bool
-	everything bool
-}
-
-// restricted are the libraries that only some rooms may import.
-var restricted = map[string]string{"gin": "github.com/gin-gonic/gin", "bun": "github.com/uptrace/bun"}
-
 const module = "partnerapi"
 
-var quoted = regexp.MustCompile("`([^`]+)`")
+// libraries are those that rules name in short.
+var libraries = map[string]string{"gin": "github.com/gin-gonic/gin", "bun": "github.com/uptrace/bun"}
 
-// readTable reads the import table of architecture.md.
-func readTable(t *testing.T) map[string]room {
+// rules are the import rules of architecture.md.
+type rules struct {
+	allowed    map[string][]string // of a package, by its path; "" for everything
+	importers  map[string][]string // who alone imports a package or library
+	ofDomain   []string            // the libraries of domain
+	statements int
+}
+
+var (
+	quoted  = regexp.MustCompile("`([^`]+)`")
+	comment = regexp.MustCompile(`\s*<!--.*?-->`)
+	alone   = regexp.MustCompile(`^(?:but )?(.+?) (?:is|are) imported by (.+) alone`)
+	outside = regexp.MustCompile(`golang\.org/[a-z/]+`)
+)
+
+// readRules reads the rules: a list item each.
+func readRules(t *testing.T) rules {
 	t.Helper()
-	text, err := os.ReadFile("architecture.md")
-	if err != nil {
-		t.Fatal(err)
+	_, after, ok := strings.Cut(read(t, "architecture.md"), "## What each room may import\n")
+	text, _, ended := strings.Cut(after, "\n## ")
+	if !ok || !ended {
+		t.Fatal("architecture.md has no import rules")
 	}
-	_, after, ok := strings.Cut(string(text), "| package | may import of the project | may import |\n")
-	if !ok {
-		t.Fatal("architecture.md has no import table")
-	}
-	rooms := map[string]room{}
-	for line := range strings.Lines(after) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 5 {
-			break
-		}
-		name := quoted.FindStringSubmatch(cells[1])
-		if name == nil {
+	r := rules{allowed: map[string][]string{}, importers: map[string][]string{}}
+	for line := range strings.Lines(text) {
+		item, ok := strings.CutPrefix(comment.ReplaceAllString(line, ""), "- ")
+		if !ok {
 			continue
 		}
-		r := room{
-			everything: strings.TrimSpace(cells[2]) == "everything",
-			noLibrary:  strings.Contains(cells[3], "nothing but the standard library"),
-			libraries:  strings.Fields(cells[3]),
+		r.statements++
+		for part := range strings.SplitSeq(item, "; ") {
+			r.add(t, part)
 		}
-		for _, m := range quoted.FindAllStringSubmatch(cells[2], -1) {
-			r.project = append(r.project, m[1])
-		}
-		rooms[name[1]] = r
 	}
-	return rooms
+	return r
+}
+
+func (r *rules) add(t *testing.T, part string) {
+	t.Helper()
+	if found := alone.FindStringSubmatch(part); found != nil {
+		names := namesOf(found[1])
+		if library := libraries[found[1]]; library != "" {
+			names = []string{library}
+		}
+		for _, name := range names {
+			r.importers[name] = namesOf(found[2])
+		}
+		return
+	}
+	of, what, ok := strings.Cut(part, ":")
+	switch {
+	case strings.HasPrefix(part, "of libraries, "):
+		r.ofDomain = outside.FindAllString(part, -1)
+	case !ok:
+		t.Errorf("the rule %q is not understood", part)
+	default:
+		for _, name := range namesOf(of) {
+			r.allowed[name] = namesOf(what)
+			if strings.TrimRight(strings.TrimSpace(what), ".") == "everything" {
+				r.allowed[name] = []string{""}
+			}
+		}
+	}
+}
+
+func namesOf(text string) (names []string) {
+	for _, found := range quoted.FindAllStringSubmatch(text, -1) {
+		names = append(names, found[1])
+	}
+	return names
+}
+
+// within reports whether a package is one of the folders, or below one.
+func within(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool {
+		return folder == "" || path == folder || strings.HasPrefix(path, folder+"/")
+	})
 }
 
 // packages returns the project's packages by their path below the module. They
@@ -102,69 +138,76 @@ func notPackages(path, name string) bool {
 		path == filepath.Join("..", "tools")
 }
 
-// roomOf finds the row for a package: its own, or that of the nearest folder
-// above it.
-func roomOf(rooms map[string]room, path string) (string, bool) {
-	for path != "" {
-		if _, ok := rooms[path]; ok {
-			return path, true
+// ruleFor returns what a package may import of the project.
+func (r *rules) ruleFor(path string) ([]string, bool) {
+	for ; path != "."; path = filepath.ToSlash(filepath.Dir(path)) {
+		if allowed, ok := r.allowed[path]; ok {
+			return allowed, true
 		}
-		cut := strings.LastIndexByte(path, '/')
-		if cut < 0 {
-			break
-		}
-		path = path[:cut]
 	}
-	return "", false
+	return nil, false
 }
 
+// TestImports holds the imports of every package to the rules of architecture.md.
 func TestImports(t *testing.T) {
-	rooms := readTable(t)
-	checked := 0
-	for path, p := range packages(t) {
-		name, ok := roomOf(rooms, path)
-		switch {
-		case strings.HasSuffix(path, "test"):
+	r, all := readRules(t), packages(t)
+	if r.statements < 8 || r.statements > 12 {
+		t.Errorf("%d rules", r.statements)
+	}
+	for path, p := range all {
+		if strings.HasSuffix(path, "test") {
 			continue // exists for tests
-		case !ok:
-			t.Errorf("%s is not in the import table of docs/architecture.md", path)
-			continue
 		}
-		checked++
 		for _, imported := range p.Imports {
-			if problem := forbidden(rooms, name, path, imported); problem != "" {
+			if problem := r.forbidden(path, imported); problem != "" {
 				t.Errorf("%s imports %s: %s", path, imported, problem)
 			}
 		}
 	}
-	if checked < len(rooms)/2 {
-		t.Errorf("only %d packages were checked", checked)
+	for name := range r.named() {
+		exists := func(path string) bool { return within(path, []string{name}) }
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(all)), exists) {
+			t.Errorf("a rule names %s, which is not there", name)
+		}
 	}
 }
 
 // forbidden says why a package must not import another; "" where it may.
-func forbidden(rooms map[string]room, name, path, imported string) string {
-	r := rooms[name]
+func (r *rules) forbidden(path, imported string) string {
 	own, project := strings.CutPrefix(imported, module+"/")
-	if project {
-		target, _ := roomOf(rooms, own)
-		if r.everything || target == name || strings.HasPrefix(own, path+"/") || slices.ContainsFunc(r.project, func(allowed string) bool {
-			return target == allowed || strings.HasPrefix(own, allowed+"/") && len(target) < len(allowed)
-		}) {
-			return ""
+	for name, importers := range r.importers {
+		if within(strings.TrimPrefix(imported, module+"/"), []string{name}) && !within(path, importers) {
+			return "that is imported by " + strings.Join(importers, ", ") + " alone"
 		}
-		return "the table does not let " + name + " import " + own
 	}
-	named := slices.ContainsFunc(r.libraries, func(library string) bool { return strings.HasPrefix(imported, library) })
-	if r.noLibrary && !named && strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
-		return name + " has the standard library only, and what the table names"
-	}
-	for short, library := range restricted {
-		if strings.HasPrefix(imported, library) && !slices.Contains(r.libraries, short) {
-			return "only the rooms that the table names may import " + short
+	if !project {
+		if path == "domain" && strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") && !within(imported, r.ofDomain) {
+			return "of libraries, domain has " + strings.Join(r.ofDomain, " and ")
 		}
+		return ""
+	}
+	allowed, ok := r.ruleFor(path)
+	switch {
+	case !ok:
+		return "no rule of architecture.md is for " + path
+	case !within(own, append([]string{path}, allowed...)):
+		return "the rules let it import of the project " + strings.Join(allowed, ", ")
 	}
 	return ""
+}
+
+// named returns the packages that rules name.
+func (r *rules) named() map[string]bool {
+	named := map[string]bool{}
+	for _, lists := range []map[string][]string{r.allowed, r.importers} {
+		for name, others := range lists {
+			for _, name := range append([]string{name}, others...) {
+				named[name] = name != "" && !strings.Contains(name, ".")
+			}
+		}
+	}
+	maps.DeleteFunc(named, func(_ string, own bool) bool { return !own })
+	return named
 }
 
 // TestPackageComments: every package says what it is.

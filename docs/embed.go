@@ -16,8 +16,10 @@ var files embed.FS
 //go:embed operate/*.md operating.md scale.md breaches.md flags.md metrics.md
 var operate embed.FS
 
-// more are guides beside those of the folder, by files that may be deleted.
-var more []fs.FS
+// more are guides beside those of the folder.
+var more = []fs.FS{
+	migrating, // v1-line
+}
 
 // Guides returns the files of the partners' guides, NAME.md.
 func Guides() fs.FS { return union(append([]fs.FS{folder(files, "guide")}, more...)) }

@@ -7,5 +7,3 @@ import "embed"
 
 //go:embed migrating.md migrating/*.md
 var migrating embed.FS
-
-func init() { more = append(more, migrating) }

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestTake(t *testing.T) {
+func TestAdvance(t *testing.T) {
 	at := func(minutes int) time.Time {
 		return time.Date(2026, 6, 15, 12, minutes, 0, 0, time.UTC)
 	}
@@ -42,7 +42,7 @@ func TestTake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, changes := Result{Status: ResultSent, SentAt: new(at(0))}, 0
 			for _, e := range c.events {
-				next, changed := r.Take(e)
+				next, changed := r.Advance(e)
 				if changed {
 					changes++
 				} else if next != r {
@@ -60,10 +60,10 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestTakeNeverBack: in any order and repetition of events the status never
+// TestAdvanceNeverBack: in any order and repetition of events the status never
 // goes back, no act of a person is uncounted again, and a second telling of the
 // same events changes nothing.
-func TestTakeNeverBack(t *testing.T) {
+func TestAdvanceNeverBack(t *testing.T) {
 	kinds := []ResultEventKind{MailOpened, MailAttachmentOpened, MailClicked, MailCredentialsSubmitted, MailReported}
 	start := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 	fell := func(r Result) bool {
@@ -81,7 +81,7 @@ func TestTakeNeverBack(t *testing.T) {
 		}
 		personFell := false
 		for _, e := range append(events, events...) {
-			next, changed := r.Take(e)
+			next, changed := r.Advance(e)
 			switch {
 			case r.Status.Beyond(next.Status):
 				t.Fatalf("%+v moved %s back to %s", e, r.Status, next.Status)
@@ -98,7 +98,7 @@ func TestTakeNeverBack(t *testing.T) {
 			t.Fatalf("fell %v: %+v after %+v", personFell, r, events)
 		}
 		for _, e := range events {
-			if _, changed := r.Take(e); changed {
+			if _, changed := r.Advance(e); changed {
 				t.Fatalf("%+v changed %+v a third time", e, r)
 			}
 		}

@@ -68,7 +68,7 @@ func (r Result) Refuses(s ResultStep) string {
 	return ""
 }
 
-// Take returns the result after a step, and whether that changed it. A step that
+// Advance returns the result after a step, and whether that changed it. A step that
 // the result refuses changes nothing.
 //
 // The steps of a mail may come in any order and repeatedly: the status never goes
@@ -78,7 +78,7 @@ func (r Result) Refuses(s ResultStep) string {
 //
 // That a scanner opened or clicked the mail is noted once. It moves no status and
 // no time, and no person's step erases it. A scanner takes no other steps.
-func (r Result) Take(s ResultStep) (Result, bool) {
+func (r Result) Advance(s ResultStep) (Result, bool) {
 	if r.Refuses(s) != "" {
 		return r, false
 	}

@@ -94,3 +94,11 @@ func RetryAfter(header string, now time.Time) time.Duration {
 	}
 	return -1
 }
+
+// Later returns the later one of two times.
+func Later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

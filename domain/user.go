@@ -42,6 +42,11 @@ func (u *User) SameShown(o *User) bool {
 		Same(u.JobTitle, o.JobTitle) && Same(u.ManagerEmail, o.ManagerEmail)
 }
 
+// SameGroup reports whether two states of a user have one group, or both none.
+func (u *User) SameGroup(o *User) bool {
+	return u.Group == o.Group || u.Group != nil && o.Group != nil && u.Group.ID == o.Group.ID
+}
+
 // Same reports whether two nullable values are equal: both nil, or pointers to equal
 // values.
 func Same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }

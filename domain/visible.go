@@ -51,7 +51,7 @@ func (e *Escaper) Append(b, text []byte) (out []byte, left int) {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			b, e.plain = e.invalid(b, text[0]), false
-		case !e.shown(r):
+		case !e.visible(r):
 			b, e.plain = e.escape(b, r), false
 		default:
 			b, e.plain = append(b, text[:n]...), !unicode.Is(unicode.Variation_Selector, r) && r > ' '
@@ -69,8 +69,8 @@ func (e *Escaper) AppendRest(b, rest []byte) []byte {
 	return b
 }
 
-// shown reports whether a character is shown as it is.
-func (e *Escaper) shown(r rune) bool {
+// visible reports whether a character is shown as it is.
+func (e *Escaper) visible(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
 		return e.Lines

@@ -58,7 +58,7 @@ quietly npx redocly lint --config redocly.yaml "$documents"/*.yaml
 quietly npx spectral lint --ruleset spectral.yaml --fail-severity=warn "$documents"/*.yaml
 echo "the linters of Redocly and Spectral have no warning"
 
-quietly node typescript/check.mjs "$documents/v2-$latest.yaml" ../../v2/examples "$out/ts/v2"
+quietly node typescript/check.mjs "$documents/v2-$latest.yaml" ../../v2/api/examples "$out/ts/v2"
 quietly node typescript/check.mjs "$documents/v1.yaml" ../../v1compat/examples "$out/ts/v1"
 quietly npx tsc -p typescript
 echo "the generated TypeScript types fit all examples"
@@ -80,7 +80,7 @@ mkdir -p out/defaults
 quietly $GO vet ./out/guide/go ./out/defaults
 echo "the programs of the guide to generated clients compile, as does a Go client with the defaults"
 $GO build -o "$out/bin/" ./client ./program ./demonstration
-"$out/bin/client" "$documents/v2-$latest.yaml" ../v2/examples "$documents/v1.yaml" ../v1compat/examples
+"$out/bin/client" "$documents/v2-$latest.yaml" ../v2/api/examples "$documents/v1.yaml" ../v1compat/examples
 programs=("$out/bin/program")
 for name in openapi-typescript hey-api orval; do
 	programs+=("node out/programs/js/npm/programs/$name.js")

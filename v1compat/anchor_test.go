@@ -6,8 +6,6 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/parser"
 	markdowntext "github.com/yuin/goldmark/text"
-
-	v2 "partnerapi/v2"
 )
 
 // TestAnchors: an operation's anchor is what the Markdown of the pages makes of
@@ -19,7 +17,7 @@ func TestAnchors(t *testing.T) {
 	}
 	markdown := goldmark.New(goldmark.WithParserOptions(parser.WithAutoHeadingID())).Parser()
 	of := map[string]string{}
-	for m := range New(v2.New(nil, nil), Config{}).Routes() {
+	for m := range Declare(Config{}).Routes() {
 		heading := m.Method + " /v1" + m.Path
 		id, _ := markdown.Parse(markdowntext.NewReader([]byte("## " + heading))).FirstChild().AttributeString("id")
 		anchor := anchor(m.Method, "/v1"+m.Path)

@@ -9,7 +9,7 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op/ginop"
 )
 
@@ -19,9 +19,9 @@ var benchedAt = domain.At(time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC))
 // gives: what v1 adds to its work, beside the look-up of numbers.
 func BenchmarkUsers(b *testing.B) {
 	department := "Finance"
-	rows := make([]v2.User, 500)
+	rows := make([]api.User, 500)
 	for i := range rows {
-		rows[i].UserCore = v2.UserCore{
+		rows[i].UserCore = api.UserCore{
 			ID: domain.UserID{15: byte(i)}, Email: "someone@example.com", FirstName: "Some", LastName: "One", Department: &department,
 			Status: domain.Active, CreatedAt: benchedAt, UpdatedAt: benchedAt,
 		}
@@ -31,11 +31,11 @@ func BenchmarkUsers(b *testing.B) {
 
 // BenchmarkClients is BenchmarkUsers for clients, which have numbers.
 func BenchmarkClients(b *testing.B) {
-	rows := make([]v2.Client, 500)
+	rows := make([]api.Client, 500)
 	for i := range rows {
-		rows[i] = v2.Client{ID: domain.ClientID{15: byte(i)}, Name: "Northern Analytics", CreatedAt: benchedAt}
+		rows[i] = api.Client{ID: domain.ClientID{15: byte(i)}, Name: "Northern Analytics", CreatedAt: benchedAt}
 	}
-	benchPage(b, rows, func(c v2.Client) Client {
+	benchPage(b, rows, func(c api.Client) Client {
 		out := toClient(c)
 		out.ID = idmap.Ref[domain.ClientKind]{ID: c.ID, Number: 1}
 		return out

@@ -1,21 +1,17 @@
 package v1compat
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
 
-	"partnerapi/domain"
-	v2 "partnerapi/v2"
-	"partnerapi/v2/op"
+	"partnerapi/v2/api"
 )
 
 // TestStartUpCheck: a route that its operation does not fit is found when the
 // service starts, not when a caller meets it.
 func TestStartUpCheck(t *testing.T) {
 	t.Parallel()
-	api := v2.New(nil, nil)
 	good := Meta{
 		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, Summary: "Create Client",
 		Fails: []int{400, 409, 413}, Fields: map[string]string{"name": "company_name"},
@@ -54,13 +50,11 @@ func refusal(fn func()) (text string) {
 // query calls otherwise is found as well as what a body does.
 func TestRoutesFit(t *testing.T) {
 	t.Parallel()
-	f := New(v2.New(nil, nil), Config{})
+	f := Declare(Config{})
 	if len(f.routes) < 6 {
 		t.Fatalf("%d routes", len(f.routes))
 	}
-	var set op.Set
-	o := op.Add(&set, op.Meta{ID: "x", Method: "GET", Path: "/clients/:client_id/users", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "x"},
-		func(context.Context, *v2.ListUsers) (*op.NoContent, error) { return &op.NoContent{}, nil })
+	o := api.ListUsers
 	for name, want := range map[string]bool{"client_id": true, "status": true, "limit": true, "email": false, "": false} {
 		if hasField(o.Input(), name) != want {
 			t.Errorf("field %q: not %v", name, want)

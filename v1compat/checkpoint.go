@@ -6,30 +6,29 @@ import (
 	"encoding/base64"
 	"errors"
 	"math"
+	"sync"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
 
-// CheckpointLife is how long a checkpoint lasts (decisions 5.7).
+// CheckpointLife is the lifetime of a checkpoint (decisions 5.7).
 const CheckpointLife = 15 * time.Minute
 
-// keyCheckpoints is how many checkpoints a key has at the most, some 4 MB of
-// them. At its rate of 600 requests a minute (decisions 2.2) a key leaves 9,000
-// while the first of them lasts, so that it loses none before its time.
+// keyCheckpoints is the maximum number of checkpoints per key, some 4 MB. At 600 requests a minute (decisions 2.2)
+// a key creates 9,000 within CheckpointLife, so none is evicted early.
 const keyCheckpoints = 10_000
 
-// Store keeps checkpoints: cursors by the offsets where pages of a list ended.
+// Store keeps checkpoints: cursors by the offset at which a page of a list ended.
 //
-// A checkpoint lasts CheckpointLife. It is evicted earlier only for the walks of
-// the same key (beyond keyCheckpoints, oldest first), or as the store says; a
-// store that cannot be reached has none. A page whose checkpoint is gone is
-// positional: its rows are counted from the start of the list. It shows the right
-// rows if the list has not changed since the walk began; else the walk misses a
-// row for each one that was removed before the offset, and repeats a row for each
-// one that was inserted there. A walker that cannot have that begins anew at
-// offset 0, or uses v2, whose cursors need no store.
+// A checkpoint lasts CheckpointLife. It is evicted earlier only for walks of the same key (beyond keyCheckpoints,
+// oldest first), or as the store documents; an unreachable store has none. A page whose checkpoint is gone is
+// positional: its rows are counted from the start of the list. It is correct if the list has not changed since the
+// walk began; else the walk misses a row for each one removed before the offset, and repeats a row for each one
+// inserted there. To avoid that, a client restarts at offset 0, or uses v2, whose cursors need no store.
 type Store interface {
 	// Cursor returns what was put at the offset of a list, or "".
 	Cursor(ctx context.Context, list List, offset int) (string, error)
@@ -38,35 +37,34 @@ type Store interface {
 	Drop(ctx context.Context, list List) error
 }
 
-// List is a list as one API key walks over it.
+// List is a list as one API key walks it.
 type List struct {
 	Key string // the key's prefix
 	// Name stands for the operation, its path and its filters.
 	Name string
 }
 
-// checkpoints remembers where the pages of walks ended, so that the next page
-// goes on there instead of counting rows from the start.
+// checkpoints continues walks by offset from the cursor where the previous page ended, instead of counting rows
+// from the start.
 type checkpoints struct{ store Store }
 
 // walk is one page of a walk by offset over a list (decisions 5.7).
 type walk struct {
-	asked
+	pageRequest
 	list List
 	// cursor is where the page before this one ended, if this walk read it.
 	cursor string
 }
 
-// walk begins the page: at offset 0 a new walk, which drops the checkpoints of
-// the one before; else from a checkpoint at the offset, if there is one. filters is
-// the operation's input: checkpoints are bound to it as cursors are.
-func (c *checkpoints) walk(ctx context.Context, route string, o op.Operation, filters any, page asked) (walk, error) {
+// walk starts a page: at offset 0 a new walk, which drops the previous one's checkpoints; else from the checkpoint
+// at the offset, if there is one. filters is the operation's input; checkpoints are bound to it as cursors are.
+func (c *checkpoints) walk(ctx context.Context, route string, o op.Declaration, filters any, page pageRequest) (walk, error) {
 	text, err := op.ListBinding(o, filters)
 	if err != nil {
 		return walk{}, err
 	}
 	sum := sha256.Sum256([]byte(text))
-	w := walk{asked: page, list: List{
+	w := walk{pageRequest: page, list: List{
 		Key:  domain.CallerFrom(ctx).Prefix,
 		Name: route + "/" + base64.RawURLEncoding.EncodeToString(sum[:]),
 	}}
@@ -78,7 +76,7 @@ func (c *checkpoints) walk(ctx context.Context, route string, o op.Operation, fi
 	return w, err
 }
 
-// paging is the page in v2's terms.
+// paging returns the page in v2's terms.
 func (w walk) paging() op.Paging {
 	p := op.Paging{Limit: min(w.limit, 500), Rows: w.limit, Cursor: w.cursor, Total: true}
 	if w.cursor == "" {
@@ -87,19 +85,16 @@ func (w walk) paging() op.Paging {
 	return p
 }
 
-// outdated reports an error of the checkpoint's cursor rather than of the
-// request: a store outlives the release that put it there. The page is then
-// counted.
-func (w walk) outdated(err error) bool {
+// isStaleCursor reports whether the error is about the checkpoint's cursor rather than the request: a store
+// outlives the release that wrote the cursor. The page is then positional.
+func (w walk) isStaleCursor(err error) bool {
 	var refused *domain.Error
 	return w.cursor != "" && errors.As(err, &refused) && len(refused.Fields) > 0 && refused.Fields[0].Field == "cursor"
 }
 
-// total is the number of rows of the list, as counted, unless a walker would
-// then go wrong (decisions 5.7). Where rows follow, the total is above the end of
-// the page: the walker must not stop. On a continued walk without rows that
-// follow, it is the end of the page: the walker must stop, also when rows that
-// came in behind it were counted.
+// total returns the number of rows of the list, adjusted so that clients walk correctly (decisions 5.7). If rows
+// follow, it is above the end of the page, so that the client continues. If a continued walk has no more rows, it
+// is the end of the page, so that the client stops, even if rows inserted behind it were counted.
 func (w walk) total(rows, shown int, more bool) int {
 	end := w.offset + shown
 	switch {
@@ -113,10 +108,152 @@ func (w walk) total(rows, shown int, more bool) int {
 	return max(rows, end)
 }
 
-// leave puts a checkpoint where the page ended.
-func (c *checkpoints) leave(ctx context.Context, w walk, shown int, end string) error {
+// save stores a checkpoint at the end of the page.
+func (c *checkpoints) save(ctx context.Context, w walk, shown int, end string) error {
 	if shown == 0 {
 		return nil
 	}
 	return c.store.Put(ctx, w.list, w.offset+shown, end)
+}
+
+// memoryCheckpoints bounds all keys' checkpoints together, at some 400 bytes each. Beyond it, the key with the most
+// loses its oldest: no key's walks evict those of a key with fewer.
+const memoryCheckpoints = 100_000
+
+// memory keeps checkpoints in this process. It is safe for concurrent use.
+type memory struct {
+	clock  domain.Clock
+	perKey int // keyCheckpoints, or less in tests
+
+	mu    sync.Mutex
+	keys  map[string]*keyCheckpointsInMemory
+	total int
+}
+
+// keyCheckpointsInMemory is the checkpoints of one key.
+type keyCheckpointsInMemory struct {
+	// marks are in the order in which they were put, and so expire.
+	marks *simplelru.LRU[mark, checkpoint]
+	// offsets are those of the marks by the names of their lists.
+	offsets map[string]map[int]struct{}
+}
+
+type mark struct {
+	list   string
+	offset int
+}
+
+type checkpoint struct {
+	cursor string
+	until  time.Time
+}
+
+// newMemory returns an empty store.
+func newMemory(clock domain.Clock) *memory {
+	return &memory{clock: clock, perKey: keyCheckpoints, keys: map[string]*keyCheckpointsInMemory{}}
+}
+
+// Cursor returns the cursor at the offset of a list; empty if there is none.
+func (m *memory) Cursor(_ context.Context, list List, offset int) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key, ok := m.keys[list.Key]
+	if !ok {
+		return "", nil
+	}
+
+	found, ok := key.marks.Peek(mark{list.Name, offset})
+	if !ok || m.clock.Now().After(found.until) {
+		return "", nil
+	}
+	return found.cursor, nil
+}
+
+// Put stores a cursor.
+func (m *memory) Put(_ context.Context, list List, offset int, cursor string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.expire(list.Key)
+	key := m.key(list.Key)
+
+	if key.offsets[list.Name] == nil {
+		key.offsets[list.Name] = map[int]struct{}{}
+	}
+	key.offsets[list.Name][offset] = struct{}{}
+	if !key.marks.Contains(mark{list.Name, offset}) {
+		m.total++
+	}
+	key.marks.Add(mark{list.Name, offset}, checkpoint{cursor, m.clock.Now().Add(CheckpointLife)})
+
+	for m.total > memoryCheckpoints {
+		m.largest().marks.RemoveOldest()
+	}
+	return nil
+}
+
+// Drop deletes all checkpoints of a list.
+func (m *memory) Drop(_ context.Context, list List) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key, ok := m.keys[list.Key]
+	if !ok {
+		return nil
+	}
+
+	for offset := range key.offsets[list.Name] {
+		key.marks.Remove(mark{list.Name, offset})
+	}
+	return nil
+}
+
+// key returns the checkpoints of a key, adding an empty entry if there is none. The entry is deleted with its last
+// checkpoint.
+func (m *memory) key(name string) *keyCheckpointsInMemory {
+	if key, ok := m.keys[name]; ok {
+		return key
+	}
+
+	key := &keyCheckpointsInMemory{offsets: map[string]map[int]struct{}{}}
+	var err error
+	key.marks, err = simplelru.NewLRU(m.perKey, func(gone mark, _ checkpoint) {
+		m.total--
+		delete(key.offsets[gone.list], gone.offset)
+		if len(key.offsets[gone.list]) == 0 {
+			delete(key.offsets, gone.list)
+		}
+		if len(key.offsets) == 0 {
+			delete(m.keys, name)
+		}
+	})
+	if err != nil {
+		panic(err) // the size is positive
+	}
+	m.keys[name] = key
+	return key
+}
+
+// largest returns the checkpoints of the key with the most.
+func (m *memory) largest() (most *keyCheckpointsInMemory) {
+	for _, key := range m.keys {
+		if most == nil || key.marks.Len() > most.marks.Len() {
+			most = key
+		}
+	}
+	return most
+}
+
+// expire deletes the expired checkpoints of a key.
+func (m *memory) expire(name string) {
+	key, ok := m.keys[name]
+	if !ok {
+		return
+	}
+
+	now := m.clock.Now()
+	for {
+		if _, oldest, ok := key.marks.GetOldest(); !ok || !now.After(oldest.until) {
+			return
+		}
+		key.marks.RemoveOldest()
+	}
 }

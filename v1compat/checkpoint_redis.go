@@ -13,11 +13,9 @@ import (
 	"partnerapi/domain"
 )
 
-// Redis keeps checkpoints where several replicas find them: a hash for each
-// list, of offsets and of cursors with the time until which they hold, and a
-// sorted set for each key, of its checkpoints by that time. Both expire when
-// nothing was put for as long as a checkpoint lasts. While Redis cannot be
-// reached there are no checkpoints, and the log says so.
+// Redis keeps checkpoints that replicas share: a hash per list, of offsets to cursors with their expiry, and a
+// sorted set per key, of its checkpoints by expiry. Both expire CheckpointLife after the last write. While Redis is
+// unreachable there are no checkpoints, and the log says so.
 type Redis struct {
 	connections RedisConnections
 	log         *slog.Logger
@@ -26,27 +24,27 @@ type Redis struct {
 	away        atomic.Bool // when it was last asked
 }
 
-// RedisConnections lends connections to Redis.
+// RedisConnections provides connections to Redis.
 type RedisConnections interface {
 	// Use calls fn with a connection, again where that was closed, and returns its error.
 	Use(ctx context.Context, fn func(redis.Conn) error) error
 }
 
-// NewRedis keeps checkpoints in Redis.
+// NewRedis returns a store in Redis.
 func NewRedis(connections RedisConnections, log *slog.Logger) *Redis {
 	return &Redis{connections: connections, log: log, clock: domain.SystemClock{}, perKey: keyCheckpoints}
 }
 
-// redisSet is the sorted set of a key's checkpoints. The braces put all of a key
-// into one slot of a cluster.
+// redisSet returns the name of the sorted set of a key's checkpoints. The braces keep all of a key in one slot of a
+// cluster.
 func redisSet(key string) string { return "partnerapi/walk/{" + key + "}" }
 
+// redisHash returns the name of the hash of a list's checkpoints.
 func redisHash(list List) string { return redisSet(list.Key) + "/" + list.Name }
 
-// putScript puts a checkpoint, and removes those of the key that are too old or,
-// oldest first, too many. Its keys are the list's hash and the key's set; its
-// arguments the offset, the cursor, the time, the time until which the checkpoint
-// holds (both in milliseconds), how long that is, and how many a key may have.
+// putScript stores a checkpoint, and deletes those of the key that are expired or, oldest first, too many. Its keys
+// are the list's hash and the key's set; its arguments the offset, the cursor, now, the expiry (both in
+// milliseconds), the lifetime, and the maximum per key.
 var putScript = redis.NewScript(2, `
 local hash, set = KEYS[1], KEYS[2]
 local offset, cursor, now, till, life, most = unpack(ARGV)
@@ -68,7 +66,7 @@ for _, mark in ipairs(gone) do
 end
 `)
 
-// Cursor returns what was put at the offset of a list in the last 15 minutes.
+// Cursor returns the cursor at the offset of a list; empty if there is none.
 func (r *Redis) Cursor(ctx context.Context, list List, offset int) (string, error) {
 	var found string
 	r.use(ctx, func(c redis.Conn) (err error) {
@@ -82,7 +80,7 @@ func (r *Redis) Cursor(ctx context.Context, list List, offset int) (string, erro
 	return cursor, nil
 }
 
-// Put remembers a cursor.
+// Put stores a cursor.
 func (r *Redis) Put(ctx context.Context, list List, offset int, cursor string) error {
 	now, life := r.clock.Now().UnixMilli(), CheckpointLife.Milliseconds()
 	r.use(ctx, func(c redis.Conn) error {
@@ -92,8 +90,7 @@ func (r *Redis) Put(ctx context.Context, list List, offset int, cursor string) e
 	return nil
 }
 
-// Drop forgets all checkpoints of a list. Their marks in the key's set count
-// until they are too old.
+// Drop deletes all checkpoints of a list. Their entries in the key's set count until they expire.
 func (r *Redis) Drop(ctx context.Context, list List) error {
 	r.use(ctx, func(c redis.Conn) error {
 		_, err := c.Do("DEL", redisHash(list))
@@ -102,7 +99,7 @@ func (r *Redis) Drop(ctx context.Context, list List) error {
 	return nil
 }
 
-// use calls Redis, and logs when it goes away, and when it is back.
+// use calls fn with a connection, and logs when Redis becomes unreachable and when it is back.
 func (r *Redis) use(ctx context.Context, fn func(redis.Conn) error) {
 	err := r.connections.Use(ctx, fn)
 	switch {

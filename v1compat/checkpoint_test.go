@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -86,11 +85,8 @@ type laterInput struct {
 }
 
 // aList declares a list of no rows.
-func aList[In any]() op.Operation {
-	meta := op.Meta{ID: "numbers", Method: "GET", Path: "/numbers", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s"}
-	return op.AddList(&op.Set{}, meta, func(context.Context, *In, domain.Window) (domain.Slice[int], error) {
-		return domain.Slice[int]{}, nil
-	}, strconv.Itoa)
+func aList[In any]() op.Declaration {
+	return op.DeclareList[In, string](op.Meta{ID: "numbers", Method: "GET", Path: "/numbers", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s"})
 }
 
 // TestCheckpointsOfLaterFilters: a walk goes on in a release that adds a filter to the list
@@ -101,23 +97,23 @@ func TestCheckpointsOfLaterFilters(t *testing.T) {
 	ctx := domain.WithCaller(t.Context(), &domain.Caller{Prefix: "pk"})
 	old, later, given := new(listInput), new(laterInput), new(laterInput)
 	old.Query.Q, later.Query.Q, given.Query.Q, given.Query.Odd = "é", "é", "é", new(true)
-	begins := func(o op.Operation, in any, offset int) walk {
+	begins := func(o op.Declaration, in any, offset int) walk {
 		t.Helper()
-		w, err := c.walk(ctx, "route", o, in, asked{limit: 5, offset: offset})
+		w, err := c.walk(ctx, "route", o, in, pageRequest{limit: 5, offset: offset})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return w
 	}
 	before, after := aList[listInput](), aList[laterInput]()
-	if err := c.leave(ctx, begins(before, old, 0), 5, "first"); err != nil {
+	if err := c.save(ctx, begins(before, old, 0), 5, "first"); err != nil {
 		t.Fatal(err)
 	}
 	w := begins(after, later, 5)
 	if w.cursor != "first" {
 		t.Errorf("the later release goes on from %q", w.cursor)
 	}
-	if err := c.leave(ctx, w, 5, "second"); err != nil {
+	if err := c.save(ctx, w, 5, "second"); err != nil {
 		t.Fatal(err)
 	}
 	if got := begins(before, old, 10).cursor; got != "second" {
@@ -168,11 +164,11 @@ func TestTotalOfAWalk(t *testing.T) {
 	}{
 		{walk{}, 7, 5, true, 7},
 		{walk{}, 5, 5, true, 6}, // counted before the row that follows came
-		{walk{asked: asked{offset: 50}}, 7, 0, false, 7},
-		{walk{asked: asked{offset: 50}, cursor: "c"}, 7, 0, false, 50},
-		{walk{asked: asked{offset: 50}, cursor: "c"}, 99, 5, true, 99},
-		{walk{asked: asked{offset: 50}, cursor: "c"}, 99, 5, false, 55}, // rows came in behind the walker
-		{walk{asked: asked{offset: 50}, cursor: "c"}, 99, 0, false, 50},
+		{walk{pageRequest: pageRequest{offset: 50}}, 7, 0, false, 7},
+		{walk{pageRequest: pageRequest{offset: 50}, cursor: "c"}, 7, 0, false, 50},
+		{walk{pageRequest: pageRequest{offset: 50}, cursor: "c"}, 99, 5, true, 99},
+		{walk{pageRequest: pageRequest{offset: 50}, cursor: "c"}, 99, 5, false, 55}, // rows came in behind the walker
+		{walk{pageRequest: pageRequest{offset: 50}, cursor: "c"}, 99, 0, false, 50},
 	} {
 		if got := c.walk.total(c.rows, c.shown, c.more); got != c.want {
 			t.Errorf("%+v: %d", c, got)

@@ -6,18 +6,18 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// Partner is a partner as v1 shows it.
+// Partner is v1's form of a partner.
 type Partner struct {
 	PartnerName string  `json:"partner_name" doc:"The partner's name."`
 	CreatedDate Time    `json:"created_date" doc:"When the partner was created."`
 	Admins      []Admin `json:"admins" doc:"The admins who see every client."`
 }
 
-// Admin is a dashboard admin as v1 shows it.
+// Admin is v1's form of a dashboard admin.
 type Admin struct {
 	ID          UUID[domain.AdminKind] `json:"id" doc:"UUID of the admin."`
 	Email       string                 `json:"email" doc:"The address that the admin signs in with."`
@@ -27,7 +27,7 @@ type Admin struct {
 	CreatedDate Time                   `json:"created_date" doc:"When the admin was created."`
 }
 
-// AdminRole is v1's coarser view of what an admin may do.
+// AdminRole is v1's coarser role of an admin.
 type AdminRole string
 
 // The roles of admins.
@@ -36,10 +36,9 @@ const (
 	plainUser     AdminRole = "User"
 )
 
-// Values lists the roles.
 func (AdminRole) Values() []string { return []string{string(administrator), string(plainUser)} }
 
-// Client is a client as v1 shows it.
+// Client is v1's form of a client.
 type Client struct {
 	ID                        idmap.Ref[domain.ClientKind] `json:"id" doc:"Number of the client."`
 	ClientName                string                       `json:"client_name" doc:"The client's name, unique within the partner."`
@@ -51,7 +50,7 @@ type Client struct {
 	TrainingOnTrackRate       float64                      `json:"training_on_track_rate" doc:"Percentage of active users with no overdue course, 0 to 100."`
 }
 
-// CreatedClient is what creating a client answers.
+// CreatedClient is the answer to creating a client.
 type CreatedClient struct {
 	ID         idmap.Ref[domain.ClientKind] `json:"id" doc:"Number of the client."`
 	ClientName string                       `json:"client_name" doc:"The client's name."`
@@ -72,7 +71,7 @@ type createClient struct {
 	}
 }
 
-func (f *Facade) clientRoutes(api *v2.API) {
+func (f *Facade) clientRoutes() {
 	call(f, Meta{
 		ID: "partner", Method: "GET", Path: "/partner", Status: http.StatusOK, Summary: "Get Partner",
 		Description: "Returns the partner that the key belongs to, with the admins who see every client.",
@@ -92,9 +91,9 @@ func (f *Facade) clientRoutes(api *v2.API) {
 	}, api.CreateClient, fromCreateClient, toCreatedClient)
 }
 
-func fromGetPartner(*getPartner) *v2.GetPartner { return &v2.GetPartner{} }
+func fromGetPartner(*getPartner) *api.GetPartnerInput { return &api.GetPartnerInput{} }
 
-func toPartner(p *v2.Partner) *Partner {
+func toPartner(p *api.Partner) *Partner {
 	out := &Partner{PartnerName: p.Name, CreatedDate: at(p.CreatedAt), Admins: make([]Admin, len(p.Admins))}
 	for i, a := range p.Admins {
 		out.Admins[i] = toAdmin(a)
@@ -103,7 +102,7 @@ func toPartner(p *v2.Partner) *Partner {
 }
 
 // toAdmin splits the name at its last space (decisions 5.12).
-func toAdmin(a v2.Admin) Admin {
+func toAdmin(a api.Admin) Admin {
 	first, last := a.Name, ""
 	if i := strings.LastIndexByte(a.Name, ' '); i >= 0 {
 		first, last = a.Name[:i], a.Name[i+1:]
@@ -117,17 +116,17 @@ func toAdmin(a v2.Admin) Admin {
 	}
 }
 
-func fromListClients(in *listClients) (*v2.ListClients, *op.Paging) {
-	out := &v2.ListClients{}
+func fromListClients(in *listClients) (*api.ListClientsInput, *op.Paging) {
+	out := &api.ListClientsInput{}
 	out.Query.IDs = in.Query.IDs.resolved()
 	out.Query.Sort = "created_at"
 	return out, &out.Query.Paging
 }
 
-// nextListClients names those of the ids only that the key is known to reach: v2's
-// id of another's client is not for a caller who has guessed its number. A list
-// of which more pages follow says so of all of them or of none.
-func nextListClients(in *v2.ListClients, page *op.Page[v2.Client]) (any, *op.Paging) {
+// nextListClients returns the successor's input with only the ids that the key can access: the response must not
+// disclose v2's id of another partner's client whose number the caller guessed. For a list with more pages it
+// narrows all ids or none.
+func nextListClients(in *api.ListClientsInput, page *op.Page[api.Client]) (any, *op.Paging) {
 	next := *in
 	ids := in.Query.IDs
 	if ids == nil || page == nil {
@@ -157,7 +156,7 @@ func nextListClients(in *v2.ListClients, page *op.Page[v2.Client]) (any, *op.Pag
 	return &next, &next.Query.Paging
 }
 
-func toClient(c v2.Client) Client {
+func toClient(c api.Client) Client {
 	return Client{
 		ID: idmap.RefTo(c.ID), ClientName: c.Name, CreatedDate: at(c.CreatedAt),
 		UserCount: c.Users.Active, InactiveUserCount: c.Users.Inactive,
@@ -166,12 +165,12 @@ func toClient(c v2.Client) Client {
 	}
 }
 
-func fromCreateClient(in *createClient) *v2.CreateClient {
-	out := &v2.CreateClient{}
+func fromCreateClient(in *createClient) *api.CreateClientInput {
+	out := &api.CreateClientInput{}
 	out.Body.Name = in.Body.CompanyName
 	return out
 }
 
-func toCreatedClient(c *v2.Client) *CreatedClient {
+func toCreatedClient(c *api.Client) *CreatedClient {
 	return &CreatedClient{ID: idmap.RefTo(c.ID), ClientName: c.Name}
 }

@@ -6,11 +6,11 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// Collection is a collection as v1 shows it.
+// Collection is v1's form of a collection.
 type Collection struct {
 	ID          idmap.Ref[domain.CollectionKind] `json:"id" doc:"Number of the collection."`
 	Name        string                           `json:"name" doc:"The collection's name, unique within the client."`
@@ -19,7 +19,7 @@ type Collection struct {
 	CreatedDate Time                             `json:"created_date" doc:"When the collection was created."`
 }
 
-// CollectionMember is a member of a collection as v1 shows it.
+// CollectionMember is v1's form of a member of a collection.
 type CollectionMember struct {
 	UserInfimaID UUID[domain.UserKind] `json:"user_infima_id" doc:"UUID of the user."`
 	Name         string                `json:"name" doc:"The user's full name."`
@@ -64,7 +64,7 @@ type removeMember struct {
 	}
 }
 
-func (f *Facade) collectionRoutes(api *v2.API, own *v2.V1) {
+func (f *Facade) collectionRoutes() {
 	const collections = "/clients/:client_id/collections"
 	list(f, Meta{
 		ID: "collections", Method: "GET", Path: collections, Status: http.StatusOK, Summary: "Get Collections",
@@ -92,7 +92,7 @@ func (f *Facade) collectionRoutes(api *v2.API, own *v2.V1) {
 			"client.",
 		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"user_id": "user_infima_id"}, Successor: api.AddMembers,
-	}, own.MoveMember, fromAddMember, toAdded, nextAddMember)
+	}, api.MoveMember, fromAddMember, toAdded, nextAddMember)
 
 	call(f, Meta{
 		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id",
@@ -103,24 +103,25 @@ func (f *Facade) collectionRoutes(api *v2.API, own *v2.V1) {
 	}, api.RemoveMember, fromRemoveMember, toRemoved)
 }
 
+// v2 returns the ids for v2.
 func (p collectionPath) v2() (domain.ClientID, domain.CollectionID) {
 	return p.ClientID.ID, p.CollectionID.ID
 }
 
-func fromListCollections(in *listCollections) (*v2.ListCollections, *op.Paging) {
-	out := &v2.ListCollections{}
+func fromListCollections(in *listCollections) (*api.ListCollectionsInput, *op.Paging) {
+	out := &api.ListCollectionsInput{}
 	out.Path.ClientID = in.Path.ClientID.ID
 	return out, &out.Query.Paging
 }
 
-func toCollection(c v2.Collection) Collection {
+func toCollection(c api.Collection) Collection {
 	return Collection{
-		ID: idmap.RefTo(c.ID), Name: c.Name, Description: orEmpty(c.Description), MemberCount: c.MemberCount,
+		ID: idmap.RefTo(c.ID), Name: c.Name, Description: valueOrEmpty(c.Description), MemberCount: c.MemberCount,
 		CreatedDate: at(c.CreatedAt),
 	}
 }
 
-func toCreatedCollection(c *v2.Collection) *Collection {
+func toCreatedCollection(c *api.Collection) *Collection {
 	out := toCollection(*c)
 	return &out
 }
@@ -129,28 +130,28 @@ func toAdded(*op.NoContent) *Done { return &Done{Status: "added"} }
 
 func toRemoved(*op.NoContent) *Done { return &Done{Status: "removed"} }
 
-func fromCreateCollection(in *createCollection) *v2.CreateCollection {
-	out := &v2.CreateCollection{}
+func fromCreateCollection(in *createCollection) *api.CreateCollectionInput {
+	out := &api.CreateCollectionInput{}
 	out.Path.ClientID = in.Path.ClientID.ID
 	out.Body.Name = in.Body.Name
 	out.Body.Description = text(in.Body.Description)
 	return out
 }
 
-func fromListMembers(in *listMembers) (*v2.ListMembers, *op.Paging) {
-	out := &v2.ListMembers{}
+func fromListMembers(in *listMembers) (*api.ListMembersInput, *op.Paging) {
+	out := &api.ListMembersInput{}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
 	return out, &out.Query.Paging
 }
 
-func toMember(m v2.Member) CollectionMember {
+func toMember(m api.Member) CollectionMember {
 	return CollectionMember{UserInfimaID: uuidOf(m.UserID), Name: m.Name, Email: m.Email}
 }
 
-// fromAddMember moves the user: in v1 a user is in one collection at the most.
-// A text that is no UUID is the id of no user.
-func fromAddMember(in *addMember) *v2.MoveMember {
-	out := &v2.MoveMember{}
+// fromAddMember moves the user, as in v1 a user is in at most one collection. A text that is no UUID becomes an id
+// that no user has.
+func fromAddMember(in *addMember) *api.MoveMemberInput {
+	out := &api.MoveMemberInput{}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
 	if strings.TrimSpace(in.Body.UserInfimaID) != "" {
 		var user UUID[domain.UserKind]
@@ -160,14 +161,14 @@ func fromAddMember(in *addMember) *v2.MoveMember {
 	return out
 }
 
-func nextAddMember(in *v2.MoveMember) any {
-	out := &v2.AddMembers{}
+func nextAddMember(in *api.MoveMemberInput) any {
+	out := &api.AddMembersInput{}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.ClientID, in.Path.CollectionID
 	return out
 }
 
-func fromRemoveMember(in *removeMember) *v2.RemoveMember {
-	out := &v2.RemoveMember{}
+func fromRemoveMember(in *removeMember) *api.RemoveMemberInput {
+	out := &api.RemoveMemberInput{}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
 	out.Path.UserID = in.Path.UserID.ID
 	return out

@@ -10,7 +10,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/openapi"
@@ -34,11 +34,11 @@ const about = `The older version of the interface. Build new integrations on ver
 
 **Rate limits.** A key may make 600 requests a minute, those of version 2 included.`
 
-// aboutLink says what the header leads to.
+// aboutLink describes the header Link.
 const aboutLink = "With `rel=\"successor-version\"`, the request of version 2 that answers the same: its path and query. " +
 	"Left out where version 2 has no such request, such as at an offset above 0, and where the served release does not have it yet."
 
-// failures say of a status what is v1's own.
+// failures are v1's own descriptions of error statuses.
 var failures = map[int]string{
 	http.StatusBadRequest: "`invalid_request`: a parameter or the body is wrong. `message` names each wrong part.",
 	http.StatusForbidden: "`forbidden`: the key lacks the scope, or has no access to the client; a client that does not exist " +
@@ -47,13 +47,13 @@ var failures = map[int]string{
 	http.StatusConflict: "`conflict`: what is asked for clashes with what there is, such as a name that is taken.",
 }
 
-// aboutEnd follows the description once the end of v1 is announced.
+// aboutEnd follows the description after v1's end is announced.
 const aboutEnd = `
 
 **Retirement.** This version ends. The header ` + "`Sunset`" + ` of every response says when, ` + "`Deprecation`" + ` since ` +
 	`when that is announced, and ` + "`Link`" + ` with ` + "`rel=\"deprecation\"`" + ` where to read what to call in its place.`
 
-// failureOf is an example of the body of an error.
+// failureOf returns an example error body.
 func failureOf(f openapi.Failure) any {
 	message := f.Message
 	if len(f.Fields) > 0 {
@@ -62,21 +62,20 @@ func failureOf(f openapi.Failure) any {
 	return Error{Status: f.Status, Error: f.Code, Message: message, RequestID: openapi.ExampleRequestID}
 }
 
-// Document is v1's OpenAPI document as it is now, made from the table of routes.
+// Document returns v1's current OpenAPI document, built from the table of routes.
 func (f *Facade) Document() (*openapi3.T, error) {
 	return f.document(f.retirement().Announcement != nil)
 }
 
-// document is v1's document before or after its end is announced, which deprecates
-// every operation.
+// document returns v1's document before or after its end is announced, which deprecates every operation.
 func (f *Facade) document(announced bool) (*openapi3.T, error) {
 	files, err := fs.Sub(examples, "examples")
 	if err != nil {
 		return nil, err
 	}
 	d := openapi.Document{
-		Title: "Partner API v1", Version: "1", Prefix: "/v1", Error: reflect.TypeFor[Error](), Lenient: true, Old: true,
-		Description: about, Tags: v2.Tags, Failure: failureOf, Failures: failures, Examples: files,
+		Title: "Partner API v1", Version: "1", Prefix: "/v1", Error: reflect.TypeFor[Error](), Lenient: true, OpenAPI30: true,
+		Description: about, Tags: api.Tags, Failure: failureOf, Failures: failures, Examples: files,
 		Added: []openapi.Failure{goneFailure},
 	}
 	if announced {
@@ -97,8 +96,8 @@ func (f *Facade) document(announced bool) (*openapi3.T, error) {
 	return openapi.Build(d)
 }
 
-// Routes yields each route, Fails being all of its statuses of failure in
-// ascending order, and the declaration of the v2 operation that it stands on.
+// Routes yields each route, with all of its error statuses in Fails, ascending, and the declaration of its v2
+// operation.
 func (f *Facade) Routes() iter.Seq2[Meta, *op.Meta] {
 	return func(yield func(Meta, *op.Meta) bool) {
 		for _, r := range f.routes {
@@ -111,7 +110,7 @@ func (f *Facade) Routes() iter.Seq2[Meta, *op.Meta] {
 	}
 }
 
-// failures are all of the route's statuses of failure, in ascending order.
+// failures returns all of the route's error statuses, ascending.
 func (r *route) failures() []int {
 	list := slices.Concat(r.Fails, shared)
 	if !r.Additive {
@@ -124,7 +123,7 @@ func (r *route) failures() []int {
 	return slices.Compact(list)
 }
 
-// YAML is the document as it is served.
+// YAML returns the document as it is served.
 func (f *Facade) YAML() ([]byte, error) {
 	document, err := f.Document()
 	if err != nil {
@@ -133,8 +132,7 @@ func (f *Facade) YAML() ([]byte, error) {
 	return openapi.YAML(document)
 }
 
-// openDocument serves v1's document, as it is before and after the end of v1 is
-// announced.
+// openDocument serves v1's document in two forms, before and after the end of v1 is announced.
 func (f *Facade) openDocument(s *ginop.Surface) error {
 	serving := f.DocumentHandler
 	if serving == nil {
@@ -147,11 +145,7 @@ func (f *Facade) openDocument(s *ginop.Surface) error {
 			return err
 		}
 		document.Servers[0].URL = f.SampleBase + document.Servers[0].URL
-		source, err := openapi.YAML(document)
-		if err != nil {
-			return err
-		}
-		documents[i] = serving("application/yaml", source)
+		documents[i] = serving("application/yaml", func() ([]byte, error) { return openapi.YAML(document) })
 	}
 	s.Open("/openapi.yaml", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		document := documents[0]
@@ -163,9 +157,13 @@ func (f *Facade) openDocument(s *ginop.Surface) error {
 	return nil
 }
 
-// unaddressed answers with a document as it is.
-func unaddressed(contentType string, source []byte) http.Handler {
+// unaddressed serves a document without rewriting its server address.
+func unaddressed(contentType string, encode func() ([]byte, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		source, err := encode()
+		if err != nil {
+			panic(err)
+		}
 		w.Header().Set("Content-Type", contentType)
 		_, _ = w.Write(source) // the caller may have hung up
 	})

@@ -50,12 +50,14 @@ type raw struct {
 // but the numbers'.
 func oneRoute(t *testing.T, numbers *pg.DB, fn func(context.Context) (*raw, error)) (*gin.Engine, *bytes.Buffer) {
 	t.Helper()
-	o := op.Add(&op.Set{}, op.Meta{
+	set := &op.Set{}
+	o := op.Add(set, op.Meta{
 		ID: "try", Method: "POST", Path: "/try", Scope: domain.Write, Since: op.V2_0, Status: 200, Summary: "s",
 	}, func(ctx context.Context, _ *untranslated) (*raw, error) { return fn(ctx) })
 	f := &Facade{Config: Config{Registry: idmap.New(numbers, 0)}}
 	call(f, Meta{ID: "try", Method: "POST", Path: "/try", Status: http.StatusOK, Summary: "Try"}, o,
 		func(*tried) *untranslated { return &untranslated{} }, func(r *raw) *raw { return r })
+	f.routes[0].set = set
 
 	log := &bytes.Buffer{}
 	caller := &domain.Caller{Prefix: "pk_good", AllClients: true, Scopes: []domain.Scope{domain.Write}}

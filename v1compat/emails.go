@@ -5,12 +5,11 @@ import (
 	"strings"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// MessageType is what a mail is for, as far as v1 knows: it leaves the types
-// that came later out.
+// MessageType is the purpose of a mail, limited to the types of v1.
 type MessageType string
 
 // Values lists the types of v1.
@@ -21,7 +20,7 @@ func (MessageType) Values() []string {
 	}
 }
 
-// SentEmail is the record of a mail as v1 shows it.
+// SentEmail is v1's record of a mail.
 type SentEmail struct {
 	MessageInfimaID UUID[domain.MessageKind] `json:"message_infima_id" doc:"UUID of the mail."`
 	UserInfimaID    UUID[domain.UserKind]    `json:"user_infima_id" doc:"UUID of the user whom it was sent to."`
@@ -32,13 +31,13 @@ type SentEmail struct {
 	MessageType     MessageType              `json:"message_type" doc:"What the mail was for."`
 }
 
-// upTo1000From100 is the window of sent mails.
+// upTo1000From100 is the window of sent mails: 100 rows by default, up to 1000.
 type upTo1000From100 struct {
 	Limit integer `query:"limit" default:"100" doc:"How many items to return, 1 to 1000. Others are moved to the bound."`
 	window
 }
 
-func (w upTo1000From100) asked() asked { return w.upTo(1000, w.Limit) }
+func (w upTo1000From100) page() pageRequest { return w.upTo(1000, w.Limit) }
 
 type listSentEmails struct {
 	Query struct{ upTo1000From100 }
@@ -50,7 +49,7 @@ type listSentEmails struct {
 	}
 }
 
-func (f *Facade) emailRoutes(api *v2.API, own *v2.V1) {
+func (f *Facade) emailRoutes() {
 	listNext(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK,
 		Summary: "Retrieve Sent Emails",
@@ -59,11 +58,11 @@ func (f *Facade) emailRoutes(api *v2.API, own *v2.V1) {
 		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:  map[string]string{"user_id": "user_infima_id"},
 		GivenUp: []string{"message_infima_id", "user_infima_id"}, Successor: api.ListEmails,
-	}, own.SentEmails, fromListSentEmails, toSentEmail, nextListSentEmails)
+	}, api.SentEmails, fromListSentEmails, toSentEmail, nextListSentEmails)
 }
 
-func fromListSentEmails(in *listSentEmails) (*v2.SentEmails, *op.Paging) {
-	out := &v2.SentEmails{}
+func fromListSentEmails(in *listSentEmails) (*api.SentEmailsInput, *op.Paging) {
+	out := &api.SentEmailsInput{}
 	if in.Body.UserInfimaID != nil {
 		out.Body.UserID = &in.Body.UserInfimaID.ID
 	} else {
@@ -81,19 +80,19 @@ func fromListSentEmails(in *listSentEmails) (*v2.SentEmails, *op.Paging) {
 	return out, &out.Query.Paging
 }
 
-// nextListSentEmails is for one user: v2 lists no mails of several.
-func nextListSentEmails(in *v2.SentEmails, _ *op.Page[v2.AddressedEmail]) (any, *op.Paging) {
+// nextListSentEmails returns nil unless one user is named: v2 does not list the mails of several.
+func nextListSentEmails(in *api.SentEmailsInput, _ *op.Page[api.AddressedEmail]) (any, *op.Paging) {
 	if in.User.IsZero() {
 		return nil, nil
 	}
-	out := &v2.ListEmails{}
+	out := &api.ListEmailsInput{}
 	out.Path.UserID = in.User
-	out.Query.MessageTypes = new(v2.MessageTypes(in.Body.MessageTypes))
+	out.Query.MessageTypes = new(api.MessageTypes(in.Body.MessageTypes))
 	out.Query.Since, out.Query.Until = in.Since, in.Until
 	return out, &out.Query.Paging
 }
 
-func toSentEmail(e v2.AddressedEmail) SentEmail {
+func toSentEmail(e api.AddressedEmail) SentEmail {
 	return SentEmail{
 		MessageInfimaID: uuidOf(e.MessageID), UserInfimaID: uuidOf(e.UserID), EventTime: at(e.SentAt),
 		FromEmail: e.FromEmail, Subject: e.Subject, SendMethod: e.SendMethod, MessageType: MessageType(e.MessageType),

@@ -10,7 +10,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
 )
 
@@ -34,8 +34,8 @@ func TestSentEmailsGolden(t *testing.T) {
 	if b := out.Body; b.UserID != nil || b.Email != "ada@example.com" || b.Start != nil || len(b.MessageTypes) != 5 {
 		t.Errorf("asks v2 for %+v", out)
 	}
-	written(t, toSentEmail(v2.AddressedEmail{
-		SentEmail: v2.SentEmail{
+	written(t, toSentEmail(api.AddressedEmail{
+		SentEmail: api.SentEmail{
 			SentAt: atNoon, FromEmail: "a@example.com", Subject: "Hello", SendMethod: domain.BySMTP, MessageType: domain.TrainingInvite,
 		},
 		MessageID: message, UserID: user,
@@ -44,7 +44,7 @@ func TestSentEmailsGolden(t *testing.T) {
 }
 
 // mail adds the record of a mail.
-func (r *reader) mail(user v2.User, kind domain.MessageType, at time.Time) string {
+func (r *reader) mail(user api.User, kind domain.MessageType, at time.Time) string {
 	r.T.Helper()
 	id := db.NewID[domain.MessageKind]()
 	r.Exec(`INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
@@ -140,7 +140,7 @@ func TestSentEmailsAccess(t *testing.T) {
 func TestSentEmailsWalk(t *testing.T) {
 	t.Parallel()
 	r := newReader(t, setup{})
-	users := []v2.User{r.user}
+	users := []api.User{r.user}
 	for i := range 2 {
 		users = append(users, r.User(r.tenant, r.Client(r.tenant, fmt.Sprint("More ", i)).ID, "ada@example.com"))
 	}

@@ -20,15 +20,15 @@ type Error struct {
 	RequestID string      `json:"request_id" doc:"The id of the request, as in X-Request-Id."`
 }
 
-// noClient is the one answer for a client that does not exist, was archived or
-// is out of reach, so that numbers cannot be probed (decisions 5.2).
+// noClient answers for a client that does not exist, is archived or is beyond the key's access, so that numbers
+// cannot be probed (decisions 5.2).
 var noClient = domain.Error{Code: domain.Forbidden, Message: "this key has no access to the client"}
 
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
-// translate puts an error of v2 into v1's words: every wrong field by its v1
-// name, and no access in the place of a client that was not found.
-func (r *route) translate(e *domain.Error) *domain.Error {
+// translateError translates an error of v2: fields get their v1 names, and a client that was not found becomes
+// noClient.
+func (r *route) translateError(e *domain.Error) *domain.Error {
 	out := *e
 	if e.Code == domain.NotFound && e.Object == (domain.ClientKind{}).Noun() {
 		out = noClient
@@ -39,7 +39,7 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 
 	faults := make([]string, len(e.Fields))
 	for i, fault := range e.Fields {
-		name := r.nameOf(fault.Field)
+		name := r.v1Name(fault.Field)
 		message := fault.Message
 		if other, ok := strings.CutPrefix(message, "must be before "); ok && r.Fields[other] != "" {
 			message = "must be before " + r.Fields[other]
@@ -50,19 +50,18 @@ func (r *route) translate(e *domain.Error) *domain.Error {
 	return &out
 }
 
-// nameOf is v1's name of a field of v2.
-func (r *route) nameOf(field string) string {
+// v1Name returns v1's name of a v2 field.
+func (r *route) v1Name(field string) string {
 	if own, ok := r.Fields[indexes.ReplaceAllString(field, "")]; ok {
 		return own
 	}
 	return field
 }
 
-// everyFault adds to the fields of v1's input that could not be read those that
-// break a rule of v2, so that every wrong field is named. v2's input lacks what
-// could not be read: it is named once, and nothing is added where all of the
-// query or of the body is unread.
-func (r *route) everyFault(in any, unread *domain.Error) *domain.Error {
+// addV2Faults adds v2's field faults to those of v1's input, so that every wrong field is named. v2's input lacks
+// the fields that could not be parsed: each is named once, and nothing is added if the whole query or body could
+// not be parsed.
+func (r *route) addV2Faults(in any, unread *domain.Error) *domain.Error {
 	named := map[string]bool{"body": true} // of a PATCH that changes nothing, so far
 	for _, fault := range unread.Fields {
 		if fault.Field == "body" || fault.Field == "query" {
@@ -78,7 +77,7 @@ func (r *route) everyFault(in any, unread *domain.Error) *domain.Error {
 	out := *unread
 	out.Fields = slices.Clone(unread.Fields)
 	for _, fault := range broken.Fields {
-		if !named[indexes.ReplaceAllString(r.nameOf(fault.Field), "")] {
+		if !named[indexes.ReplaceAllString(r.v1Name(fault.Field), "")] {
 			out.Fields = append(out.Fields, fault)
 		}
 	}

@@ -326,15 +326,15 @@ func TestTranslatedCodes(t *testing.T) {
 		documented := append([]int{}, shared...)
 		documented = append(documented, r.Fails...)
 		for _, code := range append(r.operation.Meta().Fails, domain.Unauthorized, domain.Forbidden, domain.RateLimited, domain.Internal, domain.Unavailable) {
-			e := r.translate(&domain.Error{Code: code, Message: "m"})
-			if e.Code != code || e.Message != "m" || !strings.Contains(fmt.Sprint(documented), fmt.Sprint(ginop.StatusOf(code))) {
+			e := r.translateError(&domain.Error{Code: code, Message: "m"})
+			if e.Code != code || e.Message != "m" || !strings.Contains(fmt.Sprint(documented), fmt.Sprint(op.StatusOf(code))) {
 				t.Errorf("%s: %s becomes %v", r.ID, code, e)
 			}
 		}
-		if e := r.translate(domain.ErrNotFound("client")); e.Code != domain.Forbidden {
+		if e := r.translateError(domain.ErrNotFound("client")); e.Code != domain.Forbidden {
 			t.Errorf("%s: an unknown client becomes %v", r.ID, e)
 		}
-		if e := r.translate(domain.ErrNotFound("user")); e.Code != domain.NotFound {
+		if e := r.translateError(domain.ErrNotFound("user")); e.Code != domain.NotFound {
 			t.Errorf("%s: an unknown user becomes %v", r.ID, e)
 		}
 	}

@@ -13,19 +13,18 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
-// exchangeInput asks for the ids that v1 and v2 have for the same objects.
+// exchangeInput lists the v1 and v2 ids to look up.
 type exchangeInput struct{ Body exchangeIDs }
 
 type exchangeIDs struct {
-	Kind choice[v2.ReachableKind] `json:"kind" validate:"required" doc:"What the ids are of."`
-	IDs  givenIDs                 `json:"ids" validate:"required" doc:"Ids of version 1, version 2 or both, at most 1,000."`
+	Kind choice[api.ReachableKind] `json:"kind" validate:"required" doc:"What the ids are of."`
+	IDs  givenIDs                  `json:"ids" validate:"required" doc:"Ids of version 1, version 2 or both, at most 1,000."`
 }
 
-// Weight is what a byte of the body counts for: what was given is held as it was
-// read, as texts, and as a part of the answer.
+// Weight returns the memory of the body per byte: its values are kept as read, as texts, and in the answer.
 func (*exchangeIDs) Weight() int64 { return 4 }
 
 func (f *Facade) exchangeRoutes() {
@@ -38,19 +37,19 @@ func (f *Facade) exchangeRoutes() {
 	}, "partner", exchange{f}.run)
 }
 
-// Exchanged is what an exchange of ids answers (decisions 11.4).
+// Exchanged is the answer to an exchange of ids (decisions 11.4).
 type Exchanged struct {
 	Items   []ExchangedID `json:"items" doc:"The objects that the key reaches, each once, in the order in which they were first given."`
 	Invalid []givenID     `json:"invalid" doc:"The rest of what was given, as it was given, each value once: ids of no object, of another kind, or of objects that the key does not reach."`
 }
 
-// ExchangedID is the two ids of one object.
+// ExchangedID is both ids of one object.
 type ExchangedID struct {
 	V1 v1ID   `json:"v1" doc:"The id in version 1: a number; a number as a text for reports; a UUID for users and admins."`
 	V2 string `json:"v2" doc:"The id in version 2."`
 }
 
-// encoding writes the values of Invalid as they were given, whatever they are.
+// encoding keeps the values of Invalid exactly as sent.
 func (*Exchanged) encoding() json.Options {
 	return json.JoinOptions(jsontext.PreserveRawStrings(true), jsontext.AllowDuplicateNames(true))
 }
@@ -58,12 +57,11 @@ func (*Exchanged) encoding() json.Options {
 // givenIDs is a list of any values.
 type givenIDs []jsontext.Value
 
-// UnmarshalJSON reads the values without a look at them, v2.MaxReachable at the
-// most.
+// UnmarshalJSON splits the list without decoding its values, up to v2.MaxReachable.
 func (l *givenIDs) UnmarshalJSON(data []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true))
 	if dec.PeekKind() != '[' {
-		return faultText("must be an array")
+		return callerFault("must be an array")
 	}
 	if _, err := dec.ReadToken(); err != nil {
 		return err
@@ -74,8 +72,8 @@ func (l *givenIDs) UnmarshalJSON(data []byte) error {
 		if err != nil {
 			return err
 		}
-		if len(*l) == v2.MaxReachable {
-			return faultText("must hold at most " + strconv.Itoa(v2.MaxReachable) + " items")
+		if len(*l) == api.MaxReachable {
+			return callerFault("must hold at most " + strconv.Itoa(api.MaxReachable) + " items")
 		}
 		*l = append(*l, value.Clone())
 	}
@@ -84,10 +82,10 @@ func (l *givenIDs) UnmarshalJSON(data []byte) error {
 
 // JSONSchema says what the list looks like, for the document.
 func (givenIDs) JSONSchema() string {
-	return `{"type":"array","maxItems":` + strconv.Itoa(v2.MaxReachable) + `,"items":` + v1ID{}.JSONSchema() + `}`
+	return `{"type":"array","maxItems":` + strconv.Itoa(api.MaxReachable) + `,"items":` + v1ID{}.JSONSchema() + `}`
 }
 
-// givenID is any JSON value, as it was given but for the white space within it.
+// givenID is any JSON value as sent, except for white space within it.
 type givenID string
 
 // MarshalJSONTo writes the value.
@@ -117,7 +115,7 @@ func (id v1ID) MarshalJSONTo(enc *jsontext.Encoder) error {
 // JSONSchema says what the id looks like, for the document.
 func (v1ID) JSONSchema() string { return `{"oneOf":[{"type":"integer"},{"type":"string"}]}` }
 
-// naming is how the versions name the objects of one kind.
+// naming converts between the two versions' ids of one kind of object.
 type naming struct {
 	// numbers is the kind's space of numbers; 0 for a kind that v1 names by UUID.
 	numbers idmap.Kind
@@ -128,19 +126,20 @@ type naming struct {
 	show  func(idmap.UUID) string
 }
 
-// namings has each kind under its noun.
+// namings maps each kind's noun to its naming.
 var namings = map[string]naming{
-	domain.ClientKind{}.Noun():     namingOf[domain.ClientKind](),
-	domain.UserKind{}.Noun():       namingOf[domain.UserKind](),
-	domain.AdminKind{}.Noun():      namingOf[domain.AdminKind](),
-	domain.CollectionKind{}.Noun(): namingOf[domain.CollectionKind](),
-	domain.PolicyKind{}.Noun():     namingOf[domain.PolicyKind](),
-	domain.ReportKind{}.Noun():     namingOf[domain.ReportKind](),
-	domain.TemplateKind{}.Noun():   namingOf[domain.TemplateKind](),
-	domain.GroupKind{}.Noun():      namingOf[domain.GroupKind](),
+	domain.ClientKind{}.Noun():     newNaming[domain.ClientKind](),
+	domain.UserKind{}.Noun():       newNaming[domain.UserKind](),
+	domain.AdminKind{}.Noun():      newNaming[domain.AdminKind](),
+	domain.CollectionKind{}.Noun(): newNaming[domain.CollectionKind](),
+	domain.PolicyKind{}.Noun():     newNaming[domain.PolicyKind](),
+	domain.ReportKind{}.Noun():     newNaming[domain.ReportKind](),
+	domain.TemplateKind{}.Noun():   newNaming[domain.TemplateKind](),
+	domain.GroupKind{}.Noun():      newNaming[domain.GroupKind](),
 }
 
-func namingOf[K domain.Kind]() naming {
+// newNaming returns the naming of a kind.
+func newNaming[K domain.Kind]() naming {
 	var kind K
 	numbers, err := idmap.ParseKind(kind.Noun())
 	if err != nil { // a kind that v1 names by UUID
@@ -157,8 +156,8 @@ func namingOf[K domain.Kind]() naming {
 	}
 }
 
-// mention is a value that was given, and the object that it names.
-type mention struct {
+// candidate is a value of the request and the object it names.
+type candidate struct {
 	given givenID
 	// isID says that the value is an id of the kind, of an object or not.
 	isID bool
@@ -168,10 +167,10 @@ type mention struct {
 	id idmap.UUID
 }
 
-// read reads a value as an id of either version.
-func (n naming) read(value jsontext.Value) mention {
+// parseValue parses a value as an id of either version.
+func (n naming) parseValue(value jsontext.Value) candidate {
 	_ = value.Compact() // it was just decoded, and is well-formed
-	m := mention{given: givenID(value)}
+	m := candidate{given: givenID(value)}
 	text := string(value)
 	if value.Kind() == '"' {
 		decoded, _ := jsontext.AppendUnquote(nil, value)
@@ -197,18 +196,17 @@ func (n naming) read(value jsontext.Value) mention {
 	return m
 }
 
-// exchange is the operation.
+// exchange implements the operation.
 type exchange struct{ *Facade }
 
-// run takes a statement for the ids of numbers, one for the reach, and one for the
-// numbers of ids, each only where there are such. A value beyond the key's reach is
-// asked for as one that is not in use, so that neither the answer nor its time shows
-// which it is.
+// run resolves the ids of numbers, checks access, and looks up the numbers of ids, with one statement for each step
+// that has something to do. An id beyond the key's access is looked up like an unused one, so that neither the
+// answer nor its time discloses which it is.
 func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error) {
 	names := namings[string(in.Body.Kind)]
-	mentions := make([]mention, len(in.Body.IDs))
+	mentions := make([]candidate, len(in.Body.IDs))
 	for i, value := range in.Body.IDs {
-		mentions[i] = names.read(value)
+		mentions[i] = names.parseValue(value)
 	}
 	lookup, err := e.resolve(ctx, names, mentions)
 	if err != nil {
@@ -220,7 +218,7 @@ func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error
 			ids = append(ids, m.id)
 		}
 	}
-	reached, err := e.reached(ctx, string(in.Body.Kind), ids)
+	reached, err := e.lookUpReach(ctx, string(in.Body.Kind), ids)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +231,7 @@ func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error
 			found[m.id] = max(found[m.id], m.number)
 		}
 	}
-	if err := e.number(ctx, names, found); err != nil {
+	if err := e.lookUpNumbers(ctx, names, found); err != nil {
 		return nil, err
 	}
 	out := &Exchanged{Items: []ExchangedID{}, Invalid: []givenID{}}
@@ -243,7 +241,7 @@ func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error
 		switch {
 		case shown:
 			delete(found, m.id)
-			out.Items = append(out.Items, ExchangedID{V1: names.old(m.id, number), V2: names.show(m.id)})
+			out.Items = append(out.Items, ExchangedID{V1: names.v1IDOf(m.id, number), V2: names.show(m.id)})
 		case !reached[m.id] && !refused[m.given]:
 			refused[m.given] = true
 			out.Invalid = append(out.Invalid, m.given)
@@ -252,8 +250,8 @@ func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error
 	return out, nil
 }
 
-// resolve sets the ids of numbers.
-func (e exchange) resolve(ctx context.Context, names naming, mentions []mention) (idmap.Lookup, error) {
+// resolve sets the ids of the mentions that are numbers.
+func (e exchange) resolve(ctx context.Context, names naming, mentions []candidate) (idmap.Lookup, error) {
 	var wanted []idmap.NumberKey
 	for _, m := range mentions {
 		if m.number != 0 {
@@ -267,10 +265,9 @@ func (e exchange) resolve(ctx context.Context, names naming, mentions []mention)
 	return lookup, err
 }
 
-// number finds the numbers of the objects that were given by their ids alone. There are
-// none of a kind that v1 names by UUID. That an object has none is an error: the
-// registry's triggers would have to be missing.
-func (e exchange) number(ctx context.Context, names naming, objects map[idmap.UUID]int64) error {
+// lookUpNumbers sets the numbers of objects that were named by id. A kind that v1 names by UUID has none. A missing
+// number is an error: the registry's triggers would have to be missing.
+func (e exchange) lookUpNumbers(ctx context.Context, names naming, objects map[idmap.UUID]int64) error {
 	if names.numbers == 0 {
 		return nil
 	}
@@ -289,8 +286,8 @@ func (e exchange) number(ctx context.Context, names naming, objects map[idmap.UU
 	return err
 }
 
-// old is the id of an object in v1.
-func (n naming) old(id idmap.UUID, number int64) v1ID {
+// v1IDOf returns v1's id of an object.
+func (n naming) v1IDOf(id idmap.UUID, number int64) v1ID {
 	if n.numbers == 0 {
 		return v1ID{text: domain.UserID(id).UUID(), quoted: true}
 	}

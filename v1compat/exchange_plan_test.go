@@ -10,6 +10,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
+	"partnerapi/idmap/idmaptest"
 	"partnerapi/v2/v2test"
 )
 
@@ -30,7 +31,7 @@ func (*lastQuery) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDat
 // tables that were just filled as in those whose sizes the planner knows.
 func TestExchangeProbes(t *testing.T) {
 	t.Parallel()
-	url := dbtest.URL(t, schema)
+	url := dbtest.URL(t, idmaptest.Schema)
 	s := start(t, setup{Options: v2test.Options{URL: url}})
 	queries := &lastQuery{}
 	traced, err := db.Open(url, db.WithTracer(queries))

@@ -9,7 +9,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/idmap"
-	v2 "partnerapi/v2"
 )
 
 // TestGivenUp: what the table of fields says is given up, of each route that reads.
@@ -23,7 +22,7 @@ func TestGivenUp(t *testing.T) {
 		"sentemails": {"message_infima_id", "user_infima_id"},
 	}
 	got := map[string][]string{}
-	for _, r := range New(v2.New(nil, nil), Config{}).Readings() {
+	for _, r := range Declare(Config{}).Readers() {
 		got[r.ID] = r.GivenUp
 	}
 	if !maps.EqualFunc(got, want, slices.Equal) {
@@ -35,9 +34,9 @@ func TestGivenUp(t *testing.T) {
 // is missing in it is said.
 func TestExpect(t *testing.T) {
 	t.Parallel()
-	readings := map[string]*Reading{}
-	for _, r := range New(v2.New(nil, nil), Config{}).Readings() {
-		readings[r.ID] = r
+	translators := map[string]*Translator{}
+	for _, r := range Declare(Config{}).Readers() {
+		translators[r.ID] = r
 	}
 	numbers := func(keys []idmap.IDKey) (map[idmap.IDKey]int64, error) {
 		found := map[idmap.IDKey]int64{}
@@ -51,7 +50,7 @@ func TestExpect(t *testing.T) {
 	collection := jsontext.Value(`{"id": "col_01jxeqg1m4e0088h0088h0088h", "client_id": "cli_01jxeqg1m4e0088h0088h0088h",
 		"name": "Crew", "description": null, "member_count": 3, "created_by": "api",
 		"created_at": "2026-06-15T12:00:00.654321Z", "updated_at": "2026-06-15T12:00:00.000000Z", "later": 1}`)
-	got, err := readings["collections"].Expect([]jsontext.Value{collection}, numbers)
+	got, err := translators["collections"].Expect([]jsontext.Value{collection}, numbers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +63,7 @@ func TestExpect(t *testing.T) {
 		jsontext.Value(`{"id":"pol_01jxeqg1m4e0088h0088h0088h","scope_type":"user_container","scope_id":"grp_01jxeqg1m4e0088h0088h0088h","version":"1"}`),
 		jsontext.Value(`{"id":"pol_01jxeqg1m4e0088h0088h0088h","scope_id":"grp_01jxeqg1m4e0088h0088h0088h","version":1}`),
 	}
-	got, err = readings["policies"].Expect(wrong, numbers)
+	got, err = translators["policies"].Expect(wrong, numbers)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// ExposureCount is how many exposures a user has as v1 shows it.
+// ExposureCount is v1's form of a user's number of exposures.
 type ExposureCount struct {
 	ID                  UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
 	Email               string                `json:"email" doc:"The user's address."`
@@ -26,7 +26,7 @@ type moment struct {
 	day bool
 }
 
-// UnmarshalText reads a timestamp or a date.
+// UnmarshalText parses a timestamp or a date.
 func (m *moment) UnmarshalText(text []byte) error {
 	if day, err := domain.ParseDate(string(text)); err == nil {
 		*m = moment{at: day.Time(), day: true}
@@ -43,18 +43,17 @@ func (m *moment) UnmarshalText(text []byte) error {
 // JSONSchema says what a moment looks like, for the document.
 func (moment) JSONSchema() string { return `{"type":"string"}` }
 
-// from is the moment as the first of a period.
-func (m *moment) from() *domain.Time {
+// startTime returns the start of the moment.
+func (m *moment) startTime() *domain.Time {
 	if m == nil {
 		return nil
 	}
 	return &domain.Time{Time: m.at}
 }
 
-// through is the moment as the last of a period, for v2, whose periods end
-// before their end: the next the database can hold, or the next day. After the
-// last that can be written there is no end.
-func (m *moment) through() *domain.Time {
+// endTime returns the end of the moment for v2, whose periods are half-open: the next representable time, or the
+// next day; nil beyond the last one.
+func (m *moment) endTime() *domain.Time {
 	if m == nil {
 		return nil
 	}
@@ -77,7 +76,7 @@ type listExposures struct {
 	}
 }
 
-func (f *Facade) exposureRoutes(api *v2.API) {
+func (f *Facade) exposureRoutes() {
 	list(f, Meta{
 		ID: "exposures", Method: "GET", Path: "/clients/:client_id/darkweb/exposures", Status: http.StatusOK,
 		Summary: "Get Dark Web Exposures",
@@ -87,14 +86,14 @@ func (f *Facade) exposureRoutes(api *v2.API) {
 	}, api.ListDarkWebUsers, fromListExposures, toExposureCount)
 }
 
-func fromListExposures(in *listExposures) (*v2.ListDarkWebUsers, *op.Paging) {
-	out := &v2.ListDarkWebUsers{}
+func fromListExposures(in *listExposures) (*api.ListDarkWebUsersInput, *op.Paging) {
+	out := &api.ListDarkWebUsersInput{}
 	out.Path.ClientID = in.Path.ClientID.ID
-	out.Query.Since, out.Query.Until = in.Query.Start.from(), in.Query.End.through()
+	out.Query.Since, out.Query.Until = in.Query.Start.startTime(), in.Query.End.endTime()
 	return out, &out.Query.Paging
 }
 
-func toExposureCount(u v2.DarkWebUser) ExposureCount {
+func toExposureCount(u api.DarkWebUser) ExposureCount {
 	return ExposureCount{
 		ID: uuidOf(u.UserID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName,
 		ResolvedExposures: u.ResolvedExposures, UnresolvedExposures: u.UnresolvedExposures,

@@ -9,6 +9,7 @@ package v1compat
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -21,8 +22,7 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
-// Config is what a Facade stands on. The zero Config is enough for what needs no
-// database: the document, and the list of the routes.
+// Config holds the dependencies of a Facade. The zero Config is enough for Declare.
 type Config struct {
 	// Registry knows the numbers.
 	Registry *idmap.Registry
@@ -37,7 +37,7 @@ type Config struct {
 	// SampleBase begins the server of the document that is served; DocumentHandler answers with
 	// it, and with what the caller knows the service by in that place. nil answers with it as it is.
 	SampleBase      string
-	DocumentHandler func(contentType string, source []byte) http.Handler
+	DocumentHandler func(contentType string, encode func() ([]byte, error)) http.Handler
 	// Plain leaves the links to successors out, for the measurement of what they cost.
 	Plain bool
 	// Lifecycle returns how far the retirement of v1 is; nil is on for all, and
@@ -52,8 +52,8 @@ type Facade struct {
 	Config
 	checkpoints *checkpoints
 	routes      []*route
-	// v1 are the operations that v2 has for v1.
-	v1 *v2.V1
+	// v1 are the operations that v2 has for v1; nil in a facade that answers nothing.
+	v1 *op.Set
 	// own are the operations that no operation of v2 stands behind.
 	own *op.Set
 	// successors are the operations of v2 that follow v1's, and counted those of both
@@ -62,32 +62,45 @@ type Facade struct {
 	counted    map[usage.Surface]map[string]string
 }
 
-// New makes the facade over v2's operations. A route that does not fit its
-// operation is a programming error, and panics.
-func New(api *v2.API, c Config) *Facade {
+// New returns the facade over v2's operations. It panics if a route's operation is not bound, a programming error.
+func New(core *v2.API, c Config) *Facade {
+	f := Declare(c)
+	f.v1, f.own.Trace = v2.ForV1(core), core.Set.Trace
+	sets := []*op.Set{&core.Set, f.v1, f.own}
+	for _, r := range f.routes {
+		i := slices.IndexFunc(sets, func(s *op.Set) bool { return s.Operation(r.operation) != nil })
+		if i < 0 {
+			panic("v1 route " + r.ID + ": operation " + r.operation.Meta().ID + " is not bound")
+		}
+		r.set = sets[i]
+	}
+	return f
+}
+
+// Declare returns a facade that serves nothing but its routes' declarations, its document and its translators. It
+// panics if a route does not fit its operation, a programming error.
+func Declare(c Config) *Facade {
 	if c.Clock == nil {
 		c.Clock = domain.SystemClock{}
 	}
 	if c.Store == nil {
 		c.Store = newMemory(c.Clock)
 	}
-	f := &Facade{Config: c, checkpoints: &checkpoints{store: c.Store}, own: &op.Set{Trace: api.Set.Trace}}
-	own := v2.ForV1(api)
-	f.v1 = own
-	f.clientRoutes(api)
-	f.userRoutes(api)
-	f.collectionRoutes(api, own)
-	f.policyRoutes(api)
-	f.exposureRoutes(api)
-	f.trainingRoutes(api)
-	f.phishingRoutes(api, own)
-	f.sendPhishingRoutes(api, own)
-	f.emailRoutes(api, own)
-	f.reportRoutes(api, own)
+	f := &Facade{Config: c, checkpoints: &checkpoints{store: c.Store}, own: &op.Set{}}
+	f.clientRoutes()
+	f.userRoutes()
+	f.collectionRoutes()
+	f.policyRoutes()
+	f.exposureRoutes()
+	f.trainingRoutes()
+	f.phishingRoutes()
+	f.sendPhishingRoutes()
+	f.emailRoutes()
+	f.reportRoutes()
 	f.exchangeRoutes()
 	f.usageRoutes()
 	f.mustFit()
-	f.counted = f.countable()
+	f.counted = f.countedOperations()
 	return f
 }
 
@@ -103,8 +116,8 @@ func (f *Facade) mustFit() {
 // Mount adds v1's routes and its document to the engine.
 func (f *Facade) Mount(edge *ginop.Edge, engine *gin.Engine) error {
 	s := edge.Surface(engine, "/v1", renderError)
-	links := f.marks()
-	s.Headers(func(c *gin.Context, operation string) { f.mark(c, operation, links) })
+	links := f.guideLinks()
+	s.Headers(func(c *gin.Context, operation string) { f.setRetirementHeaders(c, operation, links) })
 	for _, r := range f.routes {
 		s.Handle(r.Method, r.Path, r.ID, r.serve)
 	}

@@ -3,8 +3,8 @@ package v1compat
 import "fmt"
 
 // fieldTable is every parameter, member of a body and member of an answer of v1's routes,
-// and what it is in v2: docs/migrating.md shows it. TestTable runs the translators
-// against it, and says which row is wrong or missing.
+// and what it is in v2: docs/migrating.md shows it. TestTable says which row is missing,
+// or names what does not exist.
 //
 // The rows of an answer are relative to its items, in both versions.
 var fieldTable = map[string]struct{ request, answer []fieldRow }{
@@ -326,8 +326,7 @@ var fieldTable = map[string]struct{ request, answer []fieldRow }{
 
 // fieldRow is a field of v1, what it is made of in v2 or becomes there, separated by commas,
 // and how (decisions 11.8): same, renamed, converted, computed or given up, and after a
-// colon what that leaves open. What relation says is checked; other sentences are for
-// people. v1 is empty for a parameter of v2 that v1 does without.
+// colon what that leaves open. v1 is empty for a parameter of v2 that v1 does without.
 type fieldRow struct{ v1, v2, how string }
 
 // What rows have in common.

@@ -1,36 +1,22 @@
 package v1compat
 
 import (
+	"encoding"
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"partnerapi/domain"
-	"partnerapi/idmap"
-	v2 "partnerapi/v2"
-	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op"
 )
 
-// elsewhere are the paths, in the answer of a route's successor, of what the
-// operation that the route itself calls has at another path; by the route's id.
-var elsewhere = map[string]map[string]string{
-	"sendphishing": {"send_at": "sends[].send_at"},
-}
-
-// inputElsewhere are the parameters and members of a successor that stand for those of
-// the operation that the route itself calls, by their names; empty for none.
-var inputElsewhere = map[string]map[string]string{
-	"add-collection-member": {"user_id": "user_ids"},
-	"sentemails":            {"start": "since", "email": ""},
-}
-
-// TestTable: the translators, run on marked values, do what the table of fields says, and
-// nothing else; each field of v1 is in it, and what it names of v2 is there.
+// TestTable: the table of fields names each parameter and member of v1 once, and of v2
+// only what there is.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	seen := 0
-	for _, r := range New(v2.New(nil, nil), Config{}).routes {
+	for _, r := range Declare(Config{}).routes {
 		if r.Successor == nil {
 			continue
 		}
@@ -40,8 +26,18 @@ func TestTable(t *testing.T) {
 			continue
 		}
 		seen++
-		t.Run(r.ID+" request", func(t *testing.T) { checkRequest(t, r, rows.request) })
-		t.Run(r.ID+" answer", func(t *testing.T) { checkAnswer(t, r, rows.answer) })
+		for _, row := range slices.Concat(rows.request, rows.answer) {
+			if !row.fits() {
+				t.Errorf("%s: %+v: the how does not fit the names", r.ID, row)
+			}
+		}
+		t.Run(r.ID+" request", func(t *testing.T) {
+			checkRows(t, rows.request, inputNames(r.input), inputNames(r.Successor.Input()))
+			checkInputs(t, r, rows.request)
+		})
+		t.Run(r.ID+" answer", func(t *testing.T) {
+			checkRows(t, answerRows(r, rows.answer), jsonPaths(r.output), jsonPaths(r.Successor.Output()))
+		})
 		if want := givenUpIn(r, rows.answer); !slices.Equal(r.GivenUp, want) {
 			t.Errorf("%s: the route says that %v is given up, the table %v", r.ID, r.GivenUp, want)
 		}
@@ -49,17 +45,103 @@ func TestTable(t *testing.T) {
 	if seen != len(fieldTable) {
 		t.Errorf("the table has %d routes, not %d", len(fieldTable), seen)
 	}
-	statuses := fieldRow{"", "status", "computed: `" + strings.Join(textsOf(sentStatuses), ",") + "`: v1 lists what was sent"}
-	if !slices.Contains(fieldTable["phishing"].request, statuses) {
-		t.Errorf("the table lacks %+v", statuses)
+	var sent []string
+	for _, status := range sentStatuses {
+		sent = append(sent, string(status))
+	}
+	row := fieldRow{"", "status", "computed: `" + strings.Join(sent, ",") + "`: v1 lists what was sent"}
+	if !slices.Contains(fieldTable["phishing"].request, row) {
+		t.Errorf("the table lacks %+v", row)
 	}
 }
 
-func textsOf[T ~string](values []T) (texts []string) {
-	for _, value := range values {
-		texts = append(texts, string(value))
+// checkRows wants each name of v1 once, and names of v2 that exist.
+func checkRows(t *testing.T, rows []fieldRow, v1, v2 []string) {
+	t.Helper()
+	named := map[string]int{}
+	for _, row := range rows {
+		named[row.v1]++
+		if row.v1 != "" && !slices.Contains(v1, row.v1) {
+			t.Errorf("%s is no field of v1", row.v1)
+		}
+		for _, name := range row.names() {
+			if !slices.Contains(v2, name) {
+				t.Errorf("%s names %s, which v2 does not have", row.v1, name)
+			}
+		}
 	}
-	return texts
+	for _, name := range v1 {
+		if named[name] != 1 {
+			t.Errorf("%s is in the table %d times", name, named[name])
+		}
+	}
+}
+
+// fits reports whether a row's how is possible of its names.
+func (r fieldRow) fits() bool {
+	switch kind, text, _ := strings.Cut(r.how, ": "); kind {
+	case "same":
+		return r.v1 == r.v2
+	case "renamed":
+		return r.v1 != r.v2 && r.v2 != ""
+	case "converted", "computed":
+		return text != "" && (r.v2 != "" || r.v1 == "items")
+	case "given up":
+		return text != "" && r.v2 == ""
+	}
+	return false
+}
+
+// names are the paths of v2 that a row names.
+func (r fieldRow) names() []string {
+	if r.v2 == "" {
+		return nil
+	}
+	return strings.Split(r.v2, ", ")
+}
+
+// checkInputs wants a source of each path parameter of the successor, and a list's own
+// bounds in its row of limit.
+func checkInputs(t *testing.T, r *route, rows []fieldRow) {
+	t.Helper()
+	for _, p := range r.Successor.Input().Path {
+		if !slices.ContainsFunc(rows, func(row fieldRow) bool { return slices.Contains(row.names(), p.Name) }) {
+			t.Errorf("nothing says where %s of the successor's path comes from", p.Name)
+		}
+	}
+	if want, ok := limitOf(r); ok && !slices.Contains(rows, want) {
+		t.Errorf("the table lacks %+v", want)
+	}
+}
+
+// limitOf is the row of a list's limit.
+func limitOf(r *route) (fieldRow, bool) {
+	query := reflect.New(r.input.Type).Elem().FieldByName("Query")
+	if !query.IsValid() || !isList(r) {
+		return fieldRow{}, false
+	}
+	i := slices.IndexFunc(r.input.Query, func(p op.Param) bool { return p.Name == "limit" })
+	if i < 0 {
+		return fieldRow{}, false
+	}
+	query.FieldByName("Limit").SetInt(1 << 30)
+	return limitUpTo(query.Interface().(windowed).page().limit, r.input.Query[i].Tag.Get("default")), true
+}
+
+// answerRows are the rows of a route's whole answer, with the page that lists are in.
+func answerRows(r *route, items []fieldRow) []fieldRow {
+	if !isList(r) {
+		return items
+	}
+	rows := slices.Clone(pageAnswer)
+	for _, row := range items {
+		names := row.names()
+		for i, name := range names {
+			names[i] = "data[]." + name
+		}
+		rows = append(rows, fieldRow{"items[]." + row.v1, strings.Join(names, ", "), row.how})
+	}
+	return rows
 }
 
 // givenUpIn are the members of a page's items that v2 does not have.
@@ -81,187 +163,59 @@ func isList(r *route) bool {
 	return list
 }
 
-func checkRequest(t *testing.T, r *route, rows []fieldRow) {
-	learned, err := learn(r.input.Type, func(in any) (map[string]string, error) { return r.publicInput(in), nil })
-	if err != nil {
-		t.Fatal(err)
+// inputNames are the names of the parameters and of the members of the body.
+func inputNames(in *op.Input) (names []string) {
+	for _, p := range slices.Concat(in.Path, in.Query) {
+		names = append(names, p.Name)
 	}
-	checkNames(t, rows, inputNames(r.input), inputNames(r.Successor.Input()))
-	for _, row := range rows {
-		wrong := row.wrong()
+	if in.Body != nil {
+		names = append(names, jsonPaths(in.Body)...)
+	}
+	return names
+}
+
+// jsonPaths are the paths of a type's members in JSON, in order; [] stands for the items
+// of an array of objects.
+func jsonPaths(t reflect.Type) (paths []string) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inner := f.Type
+		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
+			inner = inner.Elem()
+		}
 		switch {
-		case wrong != "" || row.v1 == "" || row.v1 == "offset" || row == theWindow(r):
-		case row.v1 == "limit" && isList(r):
-			wrong = "is not: " + theWindow(r).how
+		case name == "" && f.Anonymous:
+			paths = append(paths, jsonPaths(f.Type)...)
+		case name == "" || name == "-":
+		case !isObject(inner):
+			paths = append(paths, name)
 		default:
-			wrong = row.wrongRequest(learned, defaultOf(r.input, row.v1), defaultOf(r.Successor.Input(), row.v2))
-		}
-		if wrong != "" {
-			t.Errorf("%+v %s", row, wrong)
-		}
-	}
-	for _, target := range learned.targets {
-		text := learned.constant(target)
-		if len(learned.moves[target]) > 0 || isEmpty(text) || text == "false" || plainText(text) == defaultOf(r.Successor.Input(), target) {
-			continue
-		}
-		want := fieldRow{"", target, "computed: `" + plainText(text) + "` does what v1 does"}
-		if !slices.Contains(rows, want) {
-			t.Errorf("the table lacks %+v", want)
-		}
-	}
-	for _, p := range r.Successor.Input().Path {
-		if !slices.ContainsFunc(rows, func(row fieldRow) bool { return slices.Contains(row.names(), p.Name) }) {
-			t.Errorf("nothing says where %s of the successor's path comes from", p.Name)
-		}
-	}
-}
-
-// theWindow is the row of a list's limit.
-func theWindow(r *route) fieldRow {
-	query := reflect.New(r.input.Type).Elem().FieldByName("Query")
-	if !query.IsValid() {
-		return fieldRow{}
-	}
-	window, ok := query.Interface().(windowed)
-	if !ok || !isList(r) {
-		return fieldRow{}
-	}
-	return limitUpTo(highest(window), defaultOf(r.input, "limit"))
-}
-
-// highest is the highest limit of a window.
-func highest(window windowed) int {
-	v := reflect.New(reflect.TypeOf(window)).Elem()
-	for limit := v; ; limit = limit.Field(0) {
-		if f := limit.FieldByName("Limit"); f.IsValid() {
-			f.SetInt(1 << 30)
-			return v.Interface().(windowed).asked().limit
-		}
-	}
-}
-
-func checkAnswer(t *testing.T, r *route, rows []fieldRow) {
-	item, items, prefix := r.output, rows, "items[]."
-	if f, paged := r.output.FieldByName("Items"); paged {
-		item = f.Type.Elem()
-	}
-	if isList(r) {
-		rows = slices.Clone(pageAnswer)
-		for _, row := range items {
-			var names []string
-			for _, name := range row.names() {
-				names = append(names, "data[]."+name)
+			prefix := name + "."
+			if f.Type.Kind() == reflect.Slice {
+				paths = append(paths, name)
+				prefix = name + "[]."
 			}
-			rows = append(rows, newRow(prefix+row.v1, names, row.how))
-		}
-	}
-	checkNames(t, rows, jsonPaths(r.output), jsonPaths(r.Successor.Output()))
-	if !isList(r) && item != r.output {
-		items = nil
-		for _, row := range rows {
-			name, of := strings.CutPrefix(row.v1, prefix)
-			if wrong := row.wrong(); wrong != "" {
-				t.Errorf("%+v %s", row, wrong)
-			}
-			if of {
-				items = append(items, newRow(name, row.names(), row.how))
+			for _, path := range jsonPaths(inner) {
+				paths = append(paths, prefix+path)
 			}
 		}
 	}
-	public := r.Successor.Output()
-	if data, ok := public.FieldByName("Data"); ok {
-		public = data.Type.Elem()
-	}
-	learned := learnAnswer(t, r.shown, item, r.fromV2)
-	for _, fault := range answerFaults(items, learned, item, jsonPaths(public), elsewhere[r.ID]) {
-		t.Error(fault)
-	}
+	return paths
 }
 
-func newRow(v1 string, v2 []string, how string) fieldRow {
-	return fieldRow{v1, strings.Join(v2, ", "), how}
-}
-
-// learnAnswer learns what makes an item of v1, which from makes of a pointer to what v2
-// shows.
-func learnAnswer(t *testing.T, shown, item reflect.Type, from func(any) any) *study {
-	t.Helper()
-	learned, err := learn(shown, func(v2 any) (map[string]string, error) {
-		made := reflect.New(item)
-		made.Elem().Set(reflect.Indirect(reflect.ValueOf(from(v2))))
-		err := idmap.NumberBy(func(keys []idmap.IDKey) (map[idmap.IDKey]int64, error) {
-			numbers := map[idmap.IDKey]int64{}
-			for _, key := range keys {
-				numbers[key] = int64(numberOf(domain.UserID(key.ID)))
-			}
-			return numbers, nil
-		}, made.Interface())
-		if err != nil {
-			return nil, err
-		}
-		text, err := ginop.Encode(made.Interface())
-		if err != nil {
-			return nil, err
-		}
-		return flattened(text)
-	})
-	if err != nil {
-		t.Fatal(err)
+// isObject reports whether a type is an object of JSON with members of its own.
+func isObject(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
 	}
-	return learned
-}
-
-// answerFaults says what is wrong with the rows of an item of v1. paths are those of v2's
-// public answer.
-func answerFaults(
-	rows []fieldRow, learned *study, item reflect.Type, paths []string, elsewhere map[string]string,
-) (faults []string) {
-	visible := func(source *spot) string {
-		path := source.path
-		if other, ok := elsewhere[path]; ok {
-			path = other
-		}
-		if source.hidden || !slices.Contains(paths, path) {
-			return ""
-		}
-		return path
+	switch reflect.New(t).Interface().(type) {
+	case encoding.TextMarshaler, encoding.TextUnmarshaler, json.Marshaler:
+		return false
 	}
-	for _, row := range rows {
-		wrong := row.wrong()
-		if wrong == "" {
-			wrong = row.wrongAnswer(learned, visible)
-		}
-		if wrong != "" {
-			faults = append(faults, row.v1+" "+wrong)
-		}
-	}
-	for _, path := range append(jsonPaths(item), learned.targets...) {
-		if !slices.ContainsFunc(rows, func(row fieldRow) bool { return row.v1 == path }) {
-			faults = append(faults, path+" is not in the table")
-		}
-	}
-	return faults
-}
-
-// checkNames wants each name of v1 once, and none that a version does not have.
-func checkNames(t *testing.T, rows []fieldRow, v1, v2 []string) {
-	t.Helper()
-	var named []string
-	for _, row := range rows {
-		if row.v1 != "" && (!slices.Contains(v1, row.v1) || slices.Contains(named, row.v1)) {
-			t.Errorf("%s is no field of v1, or is there twice", row.v1)
-		}
-		named = append(named, row.v1)
-		for _, name := range row.names() {
-			if !slices.Contains(v2, name) {
-				t.Errorf("%s names %s, which v2 does not have", row.v1, name)
-			}
-		}
-	}
-	for _, name := range v1 {
-		if !slices.Contains(named, name) {
-			t.Errorf("%s is not in the table", name)
-		}
-	}
+	element, _ := op.OptionalElement(t)
+	return element == nil
 }

@@ -16,7 +16,7 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
 )
 
@@ -62,7 +62,7 @@ func FuzzRequests(f *testing.F) {
 func FuzzExchange(f *testing.F) {
 	s := newFuzzed(f)
 	client := s.Client(s.Tenant, "Third").ID
-	for _, kind := range append(v2.ReachableKind("").Values(), "webhook", "") {
+	for _, kind := range append(api.ReachableKind("").Values(), "webhook", "") {
 		f.Add(kind, strings.Join(noIDs, ","))
 		f.Add(kind, `1,"`+client.String()+`",2,3,3,`+strings.ToUpper(`"`+unusedID+`"`))
 	}

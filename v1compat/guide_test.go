@@ -15,9 +15,9 @@ import (
 	"text/template"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
-	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/v2test"
 )
 
 // guideDir has the guide: migrating.md and, in a folder, a page for each resource.
@@ -53,19 +53,19 @@ func TestMigrationGuide(t *testing.T) {
 // checkGuide compares a page with its file, or writes it.
 func checkGuide(t *testing.T, file, text string) {
 	t.Helper()
-	if *update { // without what examples print
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+	kept, err := os.ReadFile(file)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	want := withOutputs(text, outputsOf(string(kept)))
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	kept, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := withOutputs(text, outputsOf(string(kept)))
 	if want != string(kept) {
-		t.Errorf("%s is stale: run make migrating", file)
+		t.Errorf("%s is stale: run make migrating\n%s", file, v2test.Diff(string(kept), want))
 	}
 	if strings.Contains(want, "```json\n```") {
 		t.Errorf("%s has an example that was not run: run make migrating", file)
@@ -142,7 +142,7 @@ type guideOperation struct {
 
 func newGuide(t *testing.T) guideText {
 	t.Helper()
-	f := New(v2.New(nil, nil), Config{})
+	f := Declare(Config{})
 	g := guideText{
 		Setup: setupOf(guideExchange), Exchange: guideExchange, PagingV1: guidePagingV1, PagingV2: guidePagingV2,
 		ErrorsV1: guideErrorsV1, ErrorsV2: guideErrorsV2,
@@ -155,7 +155,7 @@ func newGuide(t *testing.T) guideText {
 		},
 		GivenUp: givenUpOf(f),
 	}
-	for _, code := range v2.New(nil, nil).ListClients.Meta().Fails {
+	for _, code := range api.ListClients.Meta().Fails {
 		t.Errorf("the errors of every operation are read off one that has %s of its own", code)
 	}
 	succeeded := map[string]bool{}
@@ -188,11 +188,11 @@ func newGuide(t *testing.T) guideText {
 	for id := range examples {
 		t.Errorf("the guide has an example of %s, which is no route", id)
 	}
-	for _, code := range op.Codes(v2.New(nil, nil).ListClients) {
-		status := fmt.Sprint(ginop.StatusOf(code))
+	for _, code := range op.Codes(api.ListClients) {
+		status := fmt.Sprint(op.StatusOf(code))
 		g.Shared = append(g.Shared, guideError{Code: code, V1: status, V2: status, Text: codeTexts[code]})
 	}
-	for _, o := range v2.New(nil, nil).Set.All() {
+	for _, o := range api.Operations {
 		if m := o.Meta(); !succeeded[m.ID] {
 			g.New = append(g.New, newOperation{m.Method + " /v2" + op.Braced(m.Path), m.Summary, m.Since})
 		}
@@ -324,7 +324,7 @@ func errorsOf(r *route) (list []guideError) {
 	for _, code := range []domain.Code{
 		domain.NotFound, domain.Conflict, domain.PayloadTooLarge, domain.RequestTimeout,
 	} {
-		status := ginop.StatusOf(code)
+		status := op.StatusOf(code)
 		row := guideError{Code: code, V1: none, V2: none, Text: codeTexts[code]}
 		if slices.Contains(r.failures(), status) {
 			row.V1 = strconv.Itoa(status)

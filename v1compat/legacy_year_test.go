@@ -249,10 +249,10 @@ func TestYearOfALegacyIntegrator(t *testing.T) {
 }
 
 // ending is what the command that ends v1 finds.
-func (y *legacyYear) ending() (e retire.Ending) {
+func (y *legacyYear) ending() (e retire.EndRequest) {
 	y.T.Helper()
 	err := y.usage.Flush(y.T.Context())
-	calls, failed := usage.LastCalls(y.T.Context(), y.DB, y.Clock.Now().Add(-retire.Callers))
+	calls, failed := usage.LastCalls(y.T.Context(), y.DB, y.Clock.Now().Add(-retire.CallerWindow))
 	if err = errors.Join(err, failed); err != nil {
 		y.T.Fatal(err)
 	}

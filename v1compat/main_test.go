@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"partnerapi/db"
 	"partnerapi/db/dbtest"
-	"partnerapi/db/migrate"
 	"partnerapi/domain"
 	"partnerapi/idmap"
+	"partnerapi/idmap/idmaptest"
 	"partnerapi/v1compat/retire"
 	"partnerapi/v1compat/usage"
 	"partnerapi/v2/op"
@@ -21,13 +20,6 @@ import (
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
-
-// schema is v2's tables with the registry's.
-var schema = dbtest.Schema{Name: "v1", Key: migrate.SchemaKey() + idmap.SchemaKey(), Apply: makeTables}
-
-func makeTables(ctx context.Context, url string) error {
-	return v2test.Migrate(ctx, url, func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) })
-}
 
 // service is both versions of the interface; every response of either is held
 // against its document.
@@ -55,7 +47,7 @@ func start(t testing.TB, o setup) *service {
 	t.Helper()
 	s := &service{}
 	if o.URL == "" {
-		o.Schema = schema
+		o.Schema = idmaptest.Schema
 	}
 	if o.Limits.PerKey == 0 {
 		o.Limits = v2test.Unlimited
@@ -65,7 +57,7 @@ func start(t testing.TB, o setup) *service {
 		s.usage = usage.New(h.DB.DB, h.Clock, h.Edge.Log)
 		s.retirement = retire.NewStore(h.DB.DB, h.Clock)
 		var err error
-		if s.keeper, err = retire.Keep(context.Background(), s.retirement); err != nil {
+		if s.keeper, err = retire.NewKeeper(context.Background(), s.retirement); err != nil {
 			return err
 		}
 		s.facade = New(h.API, Config{

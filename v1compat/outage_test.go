@@ -13,6 +13,7 @@ import (
 
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
+	"partnerapi/idmap/idmaptest"
 	"partnerapi/v2/v2test"
 )
 
@@ -99,7 +100,7 @@ func (w *wire) cut() {
 // database that cannot be reached is a 503, until it can (decisions 2.6).
 func TestOutage(t *testing.T) {
 	t.Parallel()
-	w, database := wireTo(t, dbtest.URL(t, schema))
+	w, database := wireTo(t, dbtest.URL(t, idmaptest.Schema))
 	s := newScene(t, setup{Options: v2test.Options{URL: database, Log: io.Discard}})
 	each := func(fn func(*route, v2test.Response)) {
 		t.Helper()

@@ -4,13 +4,13 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
 // mailed adds the record of a mail to a user, the given number of days before noon.
 func mailed(user string, kind domain.MessageType, days int) func(*actor) answer {
 	return each(func(a *actor) {
-		var to v2.User
+		var to api.User
 		a.scan(&to.ID, user)
 		a.scan(&to.ClientID, "A")
 		r := reader{service: a.service}

@@ -38,7 +38,7 @@ func dispatch(h *v2test.Harness, sender platformmail.Sender, tokens phishing.Tok
 	mails := platformmail.NewDispatcher(h.DB, sender, 1, map[db.OutboxKind]platformmail.Writer{
 		db.RequestedMail: platformmail.NewRequests(h.DB, composer, nil),
 		db.SimulatedMail: phishing.NewSimulations(h.DB, phishing.NewComposer(h.URL, tokens)),
-	}, slog.New(slog.DiscardHandler), nil)
+	}, slog.New(slog.DiscardHandler), nil, nil)
 	leases, err := outbox.ClaimMails(h.T.Context(), h.DB, new(outbox.MailTurns), 1000, time.Minute)
 	if err != nil {
 		h.T.Fatal(err)

@@ -8,7 +8,8 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/transfer"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
 )
 
 // hears sends the service a signal of now. Its fields are names and values by
@@ -107,10 +108,10 @@ var policySteps = []step{
 	{"an audience is active", signers("A", "Conduct", "all"), shows(fields{"id": "Ada"})},
 	{"Bob is active", func(a *actor) answer { return a.updateUser(a.known["Bob"], fields{"status": "active"}) }, done},
 	{"the collection is deleted", each(func(a *actor) {
-		in := &v2.DeleteCollection{}
+		in := &api.DeleteCollectionInput{}
 		a.scan(&in.Path.ClientID, "A")
 		a.scan(&in.Path.CollectionID, "Sales")
-		if _, err := a.API.DeleteCollection.Call(a.tenant.Ctx, in); err != nil {
+		if _, err := op.Call(a.tenant.Ctx, &a.API.Set, api.DeleteCollection, in); err != nil {
 			a.T.Fatal(err)
 		}
 	}), done},

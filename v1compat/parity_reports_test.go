@@ -3,16 +3,17 @@ package v1compat
 import (
 	"partnerapi/db/reports"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
 )
 
 // asks is that a report is asked for, which v1 cannot.
 func asks(client, name string, kind domain.ReportType) func(*actor) answer {
 	return each(func(a *actor) {
-		in := &v2.RequestReport{}
+		in := &api.RequestReportInput{}
 		a.scan(&in.Path.ClientID, client)
 		in.Body.Type = kind
-		r, err := a.API.RequestReport.Call(a.tenant.Ctx, in)
+		r, err := op.Call(a.tenant.Ctx, &a.API.Set, api.RequestReport, in)
 		if err != nil {
 			a.T.Fatal(err)
 		}

@@ -2,13 +2,15 @@ package v1compat
 
 import (
 	"net/http"
+	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/idmap"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// PhishingStatus is how far a simulated mail got, in v1's words.
+// PhishingStatus is the furthest state of a simulated mail, in v1's terms.
 type PhishingStatus string
 
 // The states of v1.
@@ -18,12 +20,11 @@ const (
 	Clicked PhishingStatus = "Clicked"
 )
 
-// Values lists the states.
 func (PhishingStatus) Values() []string {
 	return []string{string(Sent), string(Opened), string(Clicked)}
 }
 
-// PhishingResult is a simulated mail to a user as v1 shows it.
+// PhishingResult is v1's form of a simulated mail to a user.
 type PhishingResult struct {
 	Status     PhishingStatus `json:"status" doc:"How far the user got with the mail. Submitted credentials and opened attachments count as Clicked."`
 	StatusDate Time           `json:"status_date" doc:"When that first happened."`
@@ -34,25 +35,25 @@ type listPhishing struct {
 	Query struct{ upTo50 }
 }
 
-func (f *Facade) phishingRoutes(api *v2.API, own *v2.V1) {
+func (f *Facade) phishingRoutes() {
 	listNext(f, Meta{
 		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK,
 		Summary: "Get User Phishing Results",
 		Description: "Returns the simulated mails that were sent to a user, newest first, and how far each got. What " +
 			"mail scanners did is not counted.",
 		Fails: []int{http.StatusNotFound}, Reordered: true, Successor: api.ListPhishingResults,
-	}, own.SentResults, fromListPhishing, toPhishingResult, nextListPhishing)
+	}, api.SentResults, fromListPhishing, toPhishingResult, nextListPhishing)
 }
 
-func fromListPhishing(in *listPhishing) (*v2.SentResults, *op.Paging) {
-	out := &v2.SentResults{}
+func fromListPhishing(in *listPhishing) (*api.SentResultsInput, *op.Paging) {
+	out := &api.SentResultsInput{}
 	out.Path.UserID = in.Path.UserID.ID
 	return out, &out.Query.Paging
 }
 
-// nextListPhishing asks for the results of the user that were sent.
-func nextListPhishing(in *v2.SentResults, _ *op.Page[v2.PhishingResult]) (any, *op.Paging) {
-	out := &v2.ListPhishingResults{}
+// nextListPhishing returns the input that lists the user's sent results.
+func nextListPhishing(in *api.SentResultsInput, _ *op.Page[api.PhishingResult]) (any, *op.Paging) {
+	out := &api.ListPhishingResultsInput{}
 	out.Path.ClientID = in.Client
 	out.Query.UserID = in.Path.UserID.String()
 	out.Query.Status = &sentStatuses
@@ -60,7 +61,7 @@ func nextListPhishing(in *v2.SentResults, _ *op.Page[v2.PhishingResult]) (any, *
 }
 
 // sentStatuses are the states of mails that were sent.
-var sentStatuses = func() (sent v2.ResultStatuses) {
+var sentStatuses = func() (sent api.ResultStatuses) {
 	for _, status := range domain.ResultStatus("").Values() {
 		if s := domain.ResultStatus(status); s != domain.ResultScheduled && s != domain.ResultFailed {
 			sent = append(sent, s)
@@ -69,9 +70,8 @@ var sentStatuses = func() (sent v2.ResultStatuses) {
 	return sent
 }()
 
-// toPhishingResult names the furthest state, and when the first event was that
-// made it so (decisions 5.10).
-func toPhishingResult(r v2.PhishingResult) PhishingResult {
+// toPhishingResult returns the furthest state and the time of the first event of that state (decisions 5.10).
+func toPhishingResult(r api.PhishingResult) PhishingResult {
 	out, reached := PhishingResult{Status: Sent}, r.SentAt
 	switch r.Status {
 	case domain.ResultOpened:
@@ -85,7 +85,7 @@ func toPhishingResult(r v2.PhishingResult) PhishingResult {
 	return out
 }
 
-// earliest is the first of the times that are not nil.
+// earliest returns the first of the times that are not nil.
 func earliest(times ...*domain.Time) (first *domain.Time) {
 	for _, t := range times {
 		if t != nil && (first == nil || t.Time.Before(first.Time)) {
@@ -93,4 +93,53 @@ func earliest(times ...*domain.Time) (first *domain.Time) {
 		}
 	}
 	return first
+}
+
+// Message is the answer to a send: a text for people.
+type Message struct {
+	Message string `json:"message" doc:"What will happen, for people."`
+}
+
+type sendPhishing struct {
+	Body struct {
+		UserID           *UUID[domain.UserKind]         `json:"user_id" validate:"required" doc:"UUID of an active user."`
+		PhishingTemplate idmap.Ref[domain.TemplateKind] `json:"phishing_template" validate:"required" doc:"Number of the template."`
+		SendTime         *domain.Time                   `json:"send_time,omitzero" doc:"When to send. Left out, null or past, at once."`
+	}
+}
+
+func (f *Facade) sendPhishingRoutes() {
+	callNext(f, Meta{
+		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
+		Description: "Schedules a simulated mail to one user, whichever client the user belongs to.",
+		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fields:      map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
+		Successor:   api.SendPhishing,
+	}, api.SendToUser, fromSendPhishing, toMessage, nextSendPhishing)
+}
+
+// fromSendPhishing names the one user. An unknown template's number becomes the zero id, which no template has.
+func fromSendPhishing(in *sendPhishing) *api.SendToUserInput {
+	out := &api.SendToUserInput{}
+	if in.Body.UserID != nil {
+		out.Body.UserIDs = []domain.UserID{in.Body.UserID.ID}
+	}
+	if in.Body.PhishingTemplate != (idmap.Ref[domain.TemplateKind]{}) {
+		out.Body.TemplateID = &in.Body.PhishingTemplate.ID
+	}
+	if t := in.Body.SendTime; t != nil {
+		out.Body.SendAt = domain.Give(*t)
+	}
+	return out
+}
+
+func nextSendPhishing(in *api.SendToUserInput) any {
+	out := &api.SendPhishingInput{}
+	out.Path.ClientID = in.Client
+	return out
+}
+
+func toMessage(out *api.SentToUser) *Message {
+	when := out.SendAt.Time.UTC().Format(time.RFC3339)
+	return &Message{Message: "The phishing simulation is scheduled for " + when + "."}
 }

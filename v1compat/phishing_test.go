@@ -8,7 +8,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
 func TestPhishingResultGolden(t *testing.T) {
@@ -21,25 +21,25 @@ func TestPhishingResultGolden(t *testing.T) {
 	}
 	hour := func(n int) *domain.Time { return new(domain.At(noon.Add(time.Duration(n) * time.Hour))) }
 	for _, c := range []struct {
-		in   v2.PhishingResult
+		in   api.PhishingResult
 		want string
 	}{
-		{v2.PhishingResult{Status: domain.ResultSent, SentAt: hour(0)}, `{"status":"Sent","status_date":"2026-06-15T12:00:00Z"}`},
-		{v2.PhishingResult{Status: domain.ResultSent, SentAt: hour(0), Reported: true, ReportedAt: hour(1)}, `{"status":"Sent","status_date":"2026-06-15T12:00:00Z"}`},
-		{v2.PhishingResult{Status: domain.ResultOpened, SentAt: hour(0), OpenedAt: hour(1)}, `{"status":"Opened","status_date":"2026-06-15T13:00:00Z"}`},
-		{v2.PhishingResult{Status: domain.ResultAttachmentOpened, SentAt: hour(0), OpenedAt: hour(1), AttachmentOpenedAt: hour(2)}, `{"status":"Clicked","status_date":"2026-06-15T14:00:00Z"}`},
-		{v2.PhishingResult{Status: domain.ResultClicked, SentAt: hour(0), ClickedAt: hour(3)}, `{"status":"Clicked","status_date":"2026-06-15T15:00:00Z"}`},
-		{v2.PhishingResult{Status: domain.ResultClicked, SentAt: hour(0), AttachmentOpenedAt: hour(2)}, `{"status":"Clicked","status_date":"2026-06-15T14:00:00Z"}`},
-		{v2.PhishingResult{Status: domain.ResultCredentialsSubmitted, SentAt: hour(0), ClickedAt: hour(3), CredentialsSubmittedAt: hour(4)}, `{"status":"Clicked","status_date":"2026-06-15T15:00:00Z"}`},
-		{v2.PhishingResult{Status: domain.ResultClicked, SentAt: hour(0), ClickedAt: hour(3), AttachmentOpenedAt: hour(4)}, `{"status":"Clicked","status_date":"2026-06-15T15:00:00Z"}`},
-		{v2.PhishingResult{Status: domain.ResultSent, SentAt: hour(0), Automated: true, AutomatedReason: new(domain.ByHaste)}, `{"status":"Sent","status_date":"2026-06-15T12:00:00Z"}`},
+		{api.PhishingResult{Status: domain.ResultSent, SentAt: hour(0)}, `{"status":"Sent","status_date":"2026-06-15T12:00:00Z"}`},
+		{api.PhishingResult{Status: domain.ResultSent, SentAt: hour(0), Reported: true, ReportedAt: hour(1)}, `{"status":"Sent","status_date":"2026-06-15T12:00:00Z"}`},
+		{api.PhishingResult{Status: domain.ResultOpened, SentAt: hour(0), OpenedAt: hour(1)}, `{"status":"Opened","status_date":"2026-06-15T13:00:00Z"}`},
+		{api.PhishingResult{Status: domain.ResultAttachmentOpened, SentAt: hour(0), OpenedAt: hour(1), AttachmentOpenedAt: hour(2)}, `{"status":"Clicked","status_date":"2026-06-15T14:00:00Z"}`},
+		{api.PhishingResult{Status: domain.ResultClicked, SentAt: hour(0), ClickedAt: hour(3)}, `{"status":"Clicked","status_date":"2026-06-15T15:00:00Z"}`},
+		{api.PhishingResult{Status: domain.ResultClicked, SentAt: hour(0), AttachmentOpenedAt: hour(2)}, `{"status":"Clicked","status_date":"2026-06-15T14:00:00Z"}`},
+		{api.PhishingResult{Status: domain.ResultCredentialsSubmitted, SentAt: hour(0), ClickedAt: hour(3), CredentialsSubmittedAt: hour(4)}, `{"status":"Clicked","status_date":"2026-06-15T15:00:00Z"}`},
+		{api.PhishingResult{Status: domain.ResultClicked, SentAt: hour(0), ClickedAt: hour(3), AttachmentOpenedAt: hour(4)}, `{"status":"Clicked","status_date":"2026-06-15T15:00:00Z"}`},
+		{api.PhishingResult{Status: domain.ResultSent, SentAt: hour(0), Automated: true, AutomatedReason: new(domain.ByHaste)}, `{"status":"Sent","status_date":"2026-06-15T12:00:00Z"}`},
 	} {
 		written(t, toPhishingResult(c.in), c.want)
 	}
 }
 
 // simulated adds a simulated mail whose later times are that of its sending.
-func (r *reader) simulated(user v2.User, status domain.ResultStatus, sent time.Time) domain.ResultID {
+func (r *reader) simulated(user api.User, status domain.ResultStatus, sent time.Time) domain.ResultID {
 	r.T.Helper()
 	id := db.NewID[domain.ResultKind]()
 	r.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)

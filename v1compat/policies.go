@@ -5,11 +5,11 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// Policy is a policy as v1 shows it.
+// Policy is v1's form of a policy.
 type Policy struct {
 	ID                     idmap.Ref[domain.PolicyKind] `json:"id" doc:"Number of the policy."`
 	Title                  string                       `json:"title" doc:"The policy's title."`
@@ -25,15 +25,13 @@ type Policy struct {
 	AcknowledgedPercentage *float64                     `json:"acknowledged_percentage,omitempty" doc:"Those who signed, in percent of the audience, 0 to 100. Left out where no acknowledgment is required."`
 }
 
-// scopeRef is the number of a client, a group or a collection: the one Ref of
-// the three that is not zero.
+// scopeRef is the number of a client, a group or a collection: the one of its three Refs that is not zero.
 type scopeRef struct {
 	Client     idmap.Ref[domain.ClientKind]
 	Group      idmap.Ref[domain.GroupKind]
 	Collection idmap.Ref[domain.CollectionKind]
 }
 
-// MarshalJSON returns the number.
 func (s scopeRef) MarshalJSON() ([]byte, error) {
 	switch {
 	case !s.Group.ID.IsZero():
@@ -44,10 +42,10 @@ func (s scopeRef) MarshalJSON() ([]byte, error) {
 	return s.Client.MarshalJSON()
 }
 
-// JSONSchema says what the number looks like, for the document.
+// JSONSchema implements openapi.Described.
 func (s scopeRef) JSONSchema() string { return s.Client.JSONSchema() }
 
-// PolicyUser is a user of a policy's audience as v1 shows it.
+// PolicyUser is v1's form of a user in a policy's audience.
 type PolicyUser struct {
 	ID             UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
 	Email          string                `json:"email" doc:"The user's address."`
@@ -72,7 +70,7 @@ type listPolicyUsers struct {
 	}
 }
 
-func (f *Facade) policyRoutes(api *v2.API) {
+func (f *Facade) policyRoutes() {
 	list(f, Meta{
 		ID: "policies", Method: "GET", Path: "/clients/:client_id/policies", Status: http.StatusOK,
 		Summary: "Get Policies",
@@ -87,15 +85,15 @@ func (f *Facade) policyRoutes(api *v2.API) {
 	}, api.ListPolicyUsers, fromListPolicyUsers, toPolicyUser)
 }
 
-func fromListPolicies(in *listPolicies) (*v2.ListPolicies, *op.Paging) {
-	out := &v2.ListPolicies{}
+func fromListPolicies(in *listPolicies) (*api.ListPoliciesInput, *op.Paging) {
+	out := &api.ListPoliciesInput{}
 	out.Path.ClientID = in.Path.ClientID.ID
 	return out, &out.Query.Paging
 }
 
-func toPolicy(p v2.Policy) Policy {
+func toPolicy(p api.Policy) Policy {
 	return Policy{
-		ID: idmap.RefTo(p.ID), Title: p.Title, Description: orEmpty(p.Description), Version: p.Version,
+		ID: idmap.RefTo(p.ID), Title: p.Title, Description: valueOrEmpty(p.Description), Version: p.Version,
 		ScopeType: p.ScopeType,
 		ScopeID: scopeRef{
 			Client: idmap.RefTo(p.ScopeID.Client), Group: idmap.RefTo(p.ScopeID.Group),
@@ -108,15 +106,15 @@ func toPolicy(p v2.Policy) Policy {
 	}
 }
 
-func fromListPolicyUsers(in *listPolicyUsers) (*v2.ListPolicyUsers, *op.Paging) {
-	out := &v2.ListPolicyUsers{}
+func fromListPolicyUsers(in *listPolicyUsers) (*api.ListPolicyUsersInput, *op.Paging) {
+	out := &api.ListPolicyUsersInput{}
 	out.Path.ClientID = in.Path.ClientID.ID
 	out.Path.PolicyID = in.Path.PolicyID.ID
 	out.Query.Status = in.Query.Status
 	return out, &out.Query.Paging
 }
 
-func toPolicyUser(u v2.PolicyUser) PolicyUser {
+func toPolicyUser(u api.PolicyUser) PolicyUser {
 	out := PolicyUser{ID: uuidOf(u.UserID), Email: u.Email, Name: u.Name, Acknowledged: u.Acknowledged}
 	if u.AcknowledgedAt != nil {
 		signed := at(*u.AcknowledgedAt)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/records"
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v2/v2test"
@@ -116,7 +117,7 @@ func TestPoliciesOfImportedScope(t *testing.T) {
 		}
 	}
 	for _, batch := range [][]any{{record(), record()}, {record()}} {
-		if results, err := db.PolicyRecords.Import(t.Context(), s.DB, batch); err != nil || results[0].Refusal != "" {
+		if results, err := records.Policies.Import(t.Context(), s.DB, batch); err != nil || results[0].Refusal != "" {
 			t.Fatal(results, err)
 		}
 	}

@@ -5,11 +5,11 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// Report is a report as v1 shows it.
+// Report is v1's form of a report.
 type Report struct {
 	ReportID     idmap.TextRef[domain.ReportKind] `json:"report_id" doc:"Number of the report, as a text."`
 	ReportType   string                           `json:"report_type" doc:"What the report is about."`
@@ -31,13 +31,13 @@ type downloadReport struct {
 	Query struct{ upTo50 }
 }
 
-func (f *Facade) reportRoutes(api *v2.API, own *v2.V1) {
+func (f *Facade) reportRoutes() {
 	listNext(f, Meta{
 		ID: "reports", Method: "GET", Path: "/clients/:client_id/reports", Status: http.StatusOK,
 		Summary:     "Get Reports",
 		Description: "Returns the reports of a client, by their creation.", Reordered: true,
 		GivenUp: []string{"download_link", "updated_at"}, Successor: api.ListReports,
-	}, own.OldReports, fromListReports, toReport, nextListReports)
+	}, api.OldReports, fromListReports, toReport, nextListReports)
 	single(f, Meta{
 		ID: "download-report", Method: "GET", Path: "/clients/:client_id/reports/:report_id", Status: http.StatusOK,
 		Summary:     "Download Report",
@@ -46,33 +46,33 @@ func (f *Facade) reportRoutes(api *v2.API, own *v2.V1) {
 	}, api.GetReport, fromDownloadReport, toDownload)
 }
 
-func fromListReports(in *listReports) (*v2.OldReports, *op.Paging) {
-	out := &v2.OldReports{}
+func fromListReports(in *listReports) (*api.OldReportsInput, *op.Paging) {
+	out := &api.OldReportsInput{}
 	out.Path.ClientID = in.Path.ClientID.ID
 	return out, &out.Query.Paging
 }
 
-func nextListReports(in *v2.OldReports, _ *op.Page[v2.Report]) (any, *op.Paging) {
-	out := &v2.ListReports{}
+func nextListReports(in *api.OldReportsInput, _ *op.Page[api.Report]) (any, *op.Paging) {
+	out := &api.ListReportsInput{}
 	out.Path.ClientID = in.Path.ClientID
 	return out, &out.Query.Paging
 }
 
-func toReport(r v2.Report) Report {
+func toReport(r api.Report) Report {
 	return Report{
 		ReportID: idmap.TextRef[domain.ReportKind]{ID: r.ID}, ReportType: r.Type,
 		CreatedDate: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt),
 	}
 }
 
-func fromDownloadReport(in *downloadReport) *v2.GetReport {
-	out := &v2.GetReport{}
+func fromDownloadReport(in *downloadReport) *api.GetReportInput {
+	out := &api.GetReportInput{}
 	out.Path.ClientID, out.Path.ReportID = in.Path.ClientID.ID, in.Path.ReportID.ID
 	return out
 }
 
-func toDownload(r *v2.ReportDetail) *Report {
+func toDownload(r *api.ReportDetail) *Report {
 	out := toReport(r.Report)
-	out.DownloadLink = orEmpty(r.DownloadURL)
+	out.DownloadLink = valueOrEmpty(r.DownloadURL)
 	return &out
 }

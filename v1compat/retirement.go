@@ -9,28 +9,27 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v1compat/retire"
-	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi"
 )
 
-// guide is the migration guide, where the pages show it. It has a page for each resource.
+// guide is the path of the migration guide, which has a page for each resource.
 const guide = "/docs/migrating"
 
-// untouched is v1 without any retirement.
-var untouched = &retire.State{}
+// notRetired is the state without any retirement.
+var notRetired = &retire.State{}
 
-// retirement is how far the retirement of v1 is now.
+// retirement returns the current state of v1's retirement.
 func (f *Facade) retirement() *retire.State {
 	if f.Lifecycle == nil {
-		return untouched
+		return notRetired
 	}
 	return f.Lifecycle()
 }
 
-// marks are the values of the header Link that lead from operations to the guide,
-// by the names of routes; that of "" leads from all others. Nothing appends to them
-// in place.
-func (f *Facade) marks() map[string][]string {
+// guideLinks returns the Link header values that lead to the guide, by route name; that of "" is for all other
+// routes. Nothing appends to them in place.
+func (f *Facade) guideLinks() map[string][]string {
 	link := func(place string) []string { return []string{"<" + place + `>; rel="deprecation"; type="text/html"`} }
 	links := map[string][]string{"": link(guide)}
 	for _, r := range f.routes {
@@ -39,7 +38,7 @@ func (f *Facade) marks() map[string][]string {
 	return links
 }
 
-// guidePage is the page of the guide that describes the route.
+// guidePage returns the guide's page about the route.
 func (r *route) guidePage() string {
 	if r.ID == "sentemails" {
 		return "mails"
@@ -47,9 +46,9 @@ func (r *route) guidePage() string {
 	return strings.ReplaceAll(r.operation.Meta().Resource(), "_", "-")
 }
 
-// mark adds to the headers of a response that v1 ends, and when, once that is
-// announced (decisions 11.2). links are marks.
-func (f *Facade) mark(c *gin.Context, operation string, links map[string][]string) {
+// setRetirementHeaders sets the Deprecation, Sunset and Link headers once v1's end is announced (decisions 11.2).
+// links are those of guideLinks.
+func (f *Facade) setRetirementHeaders(c *gin.Context, operation string, links map[string][]string) {
 	a := f.retirement().Announcement
 	if a == nil {
 		return
@@ -64,30 +63,30 @@ func (f *Facade) mark(c *gin.Context, operation string, links map[string][]strin
 	h["Link"] = link
 }
 
-// gone is the code of what a key's phase refuses: v1's own, as v2 has no phases.
-const gone domain.Code = "gone"
+// codeGone is the error code of a request that the key's phase refuses: v1's own, as v2 has no phases.
+const codeGone domain.Code = "gone"
 
-// httpStatus is the HTTP status of a code of v1.
+// httpStatus returns the HTTP status of a code of v1.
 func httpStatus(code domain.Code) int {
-	if code == gone {
+	if code == codeGone {
 		return http.StatusGone
 	}
-	return ginop.StatusOf(code)
+	return op.StatusOf(code)
 }
 
-// goneFailure is the failure as v1's document has it.
+// goneFailure describes codeGone in v1's document.
 var goneFailure = openapi.Failure{
-	Status: http.StatusGone, Code: gone,
+	Status: http.StatusGone, Code: codeGone,
 	Description: "`gone`: version 1 does not answer this key any more, or not now. `message` says what " +
 		"to call in version 2. With `Retry-After`, it answers again after so many seconds.",
 	Message: "version 1 is switched off for this key: call GET /v2/clients in its place",
 }
 
-// refused reports what the phase of the key has v1 answer to a request, beside its
-// headers; nil where it is not refused (decisions 11.6).
-func (r *route) refused(c *gin.Context) error {
+// checkPhase returns the error with which the key's phase refuses the request, after setting its headers; nil if it
+// is allowed (decisions 11.6).
+func (r *route) checkPhase(c *gin.Context) error {
 	state := r.facade.retirement()
-	if r.Additive || state.Idle() {
+	if r.Additive || state.Unrestricted() {
 		return nil
 	}
 	key, now := retire.KeyOf(domain.CallerFrom(c.Request.Context())), r.facade.Clock.Now()
@@ -96,33 +95,32 @@ func (r *route) refused(c *gin.Context) error {
 		return nil
 	}
 	r.linkWhenGone(c)
-	e := &domain.Error{Code: gone, Message: r.whyGone(state, refusal)}
+	e := &domain.Error{Code: codeGone, Message: r.goneMessage(state, refusal)}
 	if !refusal.Until.IsZero() {
 		e.RetryAfter = refusal.Until.Sub(now)
 	}
 	return e
 }
 
-// whyGone says what happened to version 1, what to call in its place, when it ends,
-// and where to read more.
-func (r *route) whyGone(state *retire.State, refusal retire.Refusal) string {
+// goneMessage says why version 1 refuses, what to call instead, when it ends, and where to read more.
+func (r *route) goneMessage(state *retire.State, refusal retire.Refusal) string {
 	var text strings.Builder
-	text.WriteString(happened(state, refusal))
+	text.WriteString(goneReason(state, refusal))
 
 	m := r.Successor.Meta()
-	text.WriteString(": call " + placed(m.Method, "/v2", m.Path) + " in its place")
+	text.WriteString(": call " + methodAndPath(m.Method, "/v2", m.Path) + " in its place")
 	if m.Since > r.facade.Release {
 		text.WriteString(", which comes with release " + m.Since.String() + " of version 2")
 	}
 	if a := state.Announcement; a != nil {
-		text.WriteString("; the sunset of version 1 is " + retire.Moment(a.Sunset))
+		text.WriteString("; the sunset of version 1 is " + retire.FormatTime(a.Sunset))
 	}
 	text.WriteString("; see " + r.Guide)
 	return text.String()
 }
 
-// happened is why version 1 does not answer.
-func happened(state *retire.State, refusal retire.Refusal) string {
+// goneReason says why version 1 refuses.
+func goneReason(state *retire.State, refusal retire.Refusal) string {
 	until := ""
 	if !refusal.Until.IsZero() {
 		until = " until " + refusal.Until.Format(time.RFC3339)
@@ -139,11 +137,9 @@ func happened(state *retire.State, refusal retire.Refusal) string {
 	return "version 1 is switched off for this key" + until
 }
 
-// anchor is where a page of the migration guide describes an operation of v1: the id that
-// the pages' Markdown gives the heading "METHOD PATH", such as "GET
-// /v1/clients/{client_id}/users". Letters are in lower case, a space, a hyphen and an
-// underscore are a hyphen, and other signs go, so parameters may be written
-// :client_id too.
+// anchor returns the fragment of a migration guide page for an operation of v1: the id that Markdown gives to the
+// heading "METHOD PATH", such as "GET /v1/clients/{client_id}/users". Letters become lower case; a space, a hyphen
+// and an underscore become a hyphen; other characters are dropped, so parameters may be written :client_id too.
 func anchor(method, path string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -14,6 +14,7 @@ import (
 
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
+	"partnerapi/idmap/idmaptest"
 	"partnerapi/v1compat/retire"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -201,7 +202,7 @@ func (s *scene) archiveNamed(name string) {
 // wantGone wants a response to be the 410 of a route, for good and unannounced.
 func (s *scene) wantGone(t *testing.T, r *route, got v2test.Response) {
 	t.Helper()
-	envelope(t, r.ID, got, http.StatusGone, gone, "version 1 ")
+	envelope(t, r.ID, got, http.StatusGone, codeGone, "version 1 ")
 	m := r.Successor.Meta()
 	text, _ := got.JSON()["message"].(string)
 	for _, words := range []string{": call " + m.Method + " /v2" + op.Braced(m.Path) + " in its place", "/docs/migrating" + anchorOf(r)} {
@@ -290,7 +291,7 @@ func TestBrownout(t *testing.T) {
 			got.Want(http.StatusOK)
 			continue
 		}
-		envelope(t, "in a window", got, http.StatusGone, gone, "version 1 is away until 2026-06-15T12:30:00Z")
+		envelope(t, "in a window", got, http.StatusGone, codeGone, "version 1 is away until 2026-06-15T12:30:00Z")
 		if retry := got.Header.Get("Retry-After"); retry != c.retry {
 			t.Errorf("after %v, Retry-After is %q, not %s", c.after, retry, c.retry)
 		}
@@ -301,7 +302,7 @@ func TestBrownout(t *testing.T) {
 // only then; a restart begins with it.
 func TestReplicasFollow(t *testing.T) {
 	t.Parallel()
-	o := setup{Options: v2test.Options{URL: dbtest.URL(t, schema)}}
+	o := setup{Options: v2test.Options{URL: dbtest.URL(t, idmaptest.Schema)}}
 	first, second := start(t, o), start(t, o)
 	tenant := first.Tenant("Partner")
 	want := func(status int, of ...*service) {

@@ -16,7 +16,7 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
-// Meta is what is declared of a route beside its functions.
+// Meta is the declaration of a route, without its functions.
 type Meta struct {
 	// ID names the route in metrics, logs and the document.
 	ID           string
@@ -34,7 +34,7 @@ type Meta struct {
 	Fields map[string]string
 	// Successor is the operation of v2's public set that callers of the route are to
 	// call instead; nil where it is the one that the route itself calls.
-	Successor op.Operation
+	Successor op.Declaration
 	// GivenUp are the members of v1's items that the successor's JSON has no value for,
 	// sorted.
 	GivenUp []string
@@ -48,17 +48,19 @@ type Meta struct {
 	Guide string
 }
 
-// route is a Meta with its operation and what serves it.
+// route is a Meta with its operation and its functions.
 type route struct {
 	Meta
-	operation op.Operation
-	input     *op.Input
-	output    reflect.Type
+	operation op.Declaration
+	// set is where the operation is bound; nil in a facade that answers nothing.
+	set    *op.Set
+	input  *op.Input
+	output reflect.Type
 	// toV2 is v2's input for one of v1, some fields of which may be empty.
 	toV2   func(in any) any
 	answer func(ctx context.Context, in any) (reply, error)
 	// next is the successor's input for one of v1 that is not answered; nil for none.
-	next func(in any, locate locator) (any, error)
+	next func(in any, locate pathFiller) (any, error)
 	// shown is the type of v2 that fromV2 takes a pointer to: the operation's output,
 	// or a row of its list. What fromV2 returns is v1's output, or an item of it.
 	shown  reflect.Type
@@ -66,26 +68,24 @@ type route struct {
 	facade *Facade
 }
 
-// locator leaves in an input of v1's own operations what the operation itself would
-// find and leave there, for the successor's path.
-type locator func(called any) error
+// pathFiller sets in an input the ids that the operation itself would find, for the successor's path.
+type pathFiller func(called any) error
 
-// shared are the statuses that v1 documents for all routes: 400 is, for
-// instance, the answer to a malformed query string.
+// shared are the error statuses of all routes: 400, for instance, for a malformed query string.
 var shared = []int{
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
 	http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,
 }
 
-// call adds a route that is one call of an operation.
+// call adds a route that calls an operation.
 func call[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out,
 ) {
 	callNext(f, meta, o, to, from, func(called *V2In) any { return called })
 }
 
-// callNext is call with next, which makes the input of the route's Successor of the one
-// that was called.
+// callNext is call with next, which converts the input of the called operation to the input of the route's
+// Successor.
 func callNext[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out, next func(*V2In) any,
 ) {
@@ -93,13 +93,13 @@ func callNext[In, V2In, V2Out, Out any](
 	r.toV2 = func(in any) any { return to(in.(*In)) }
 	r.answer = func(ctx context.Context, in any) (reply, error) {
 		called := to(in.(*In))
-		out, err := o.Call(ctx, called)
+		out, err := op.Call(ctx, r.set, o, called)
 		if err != nil {
 			return reply{}, err
 		}
 		return reply{from(out), next(called)}, nil
 	}
-	r.next = func(in any, locate locator) (any, error) {
+	r.next = func(in any, locate pathFiller) (any, error) {
 		called := to(in.(*In))
 		if err := locate(called); err != nil {
 			return nil, err
@@ -110,18 +110,17 @@ func callNext[In, V2In, V2Out, Out any](
 	f.add(r)
 }
 
-// list adds a route that is one page of an operation's list. The input's Query
-// embeds one of the paging types; to returns v2's input, and the Paging in it,
-// which it leaves empty.
+// list adds a route that returns one page of an operation's list. The input's Query embeds a window type; to
+// returns v2's input, and a pointer to the Paging in it, which it leaves empty.
 func list[In, V2In, Row, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item,
 ) {
 	listNext(f, meta, o, to, item, nil)
 }
 
-// listNext is list with next, which makes the input of the route's Successor of the one
-// that was called for a page, nil for none, and returns the Paging in it. Its page is nil
-// where none was read. A nil next says that they are the same.
+// listNext is list with next, which converts the input of the called operation, and the page it read (nil for
+// none), to the input of the route's Successor, and returns the Paging in it. If next is nil, the inputs are the
+// same.
 func listNext[In, V2In, Row, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item,
 	next func(*V2In, *op.Page[Row]) (any, *op.Paging),
@@ -138,7 +137,7 @@ func listNext[In, V2In, Row, Item any](
 			return reply{}, err
 		}
 		filters, paging := to(in.(*In))
-		walk, page, err := readPage(ctx, f, meta.ID, o, filters, paging, asked)
+		walk, page, err := readPage(ctx, r, o, filters, paging, asked)
 		if err != nil {
 			return reply{}, err
 		}
@@ -149,7 +148,7 @@ func listNext[In, V2In, Row, Item any](
 		}
 		out.Total = walk.total(page.Total, len(page.Data), page.Page.HasMore)
 		a := reply{out: out}
-		if same, ok := successorPage(asked, len(page.Data), !page.Page.HasMore, meta.Reordered); ok && r.followed() {
+		if same, ok := successorPage(asked, len(page.Data), !page.Page.HasMore, meta.Reordered); ok && r.hasServedSuccessor() {
 			if a.next = filters; next != nil {
 				a.next, paging = next(filters, page)
 			}
@@ -157,9 +156,9 @@ func listNext[In, V2In, Row, Item any](
 				*paging = same
 			}
 		}
-		return a, f.checkpoints.leave(ctx, walk, len(page.Data), page.End)
+		return a, f.checkpoints.save(ctx, walk, len(page.Data), page.End)
 	}
-	r.next = func(in any, locate locator) (any, error) {
+	r.next = func(in any, locate pathFiller) (any, error) {
 		asked, err := pageOf(in)
 		if err != nil {
 			return nil, err
@@ -181,27 +180,26 @@ func listNext[In, V2In, Row, Item any](
 	f.add(r)
 }
 
-// readPage reads a page of an operation's list as one of a walk by offset. paging is
-// the one in filters.
+// readPage reads a page of an operation's list as part of a walk by offset. paging points into filters.
 func readPage[V2In, Row any](
-	ctx context.Context, f *Facade, route string, o *op.Op[V2In, op.Page[Row]], filters *V2In, paging *op.Paging, page asked,
+	ctx context.Context, r *route, o *op.Op[V2In, op.Page[Row]], filters *V2In, paging *op.Paging, page pageRequest,
 ) (walk, *op.Page[Row], error) {
-	w, err := f.checkpoints.walk(ctx, route, o, filters, page)
+	w, err := r.facade.checkpoints.walk(ctx, r.ID, o, filters, page)
 	if err != nil {
 		return w, nil, err
 	}
 	*paging = w.paging()
-	read, err := o.Call(ctx, filters)
-	if w.outdated(err) {
+	read, err := op.Call(ctx, r.set, o, filters)
+	if w.isStaleCursor(err) {
 		w.cursor = ""
 		*paging = w.paging()
-		read, err = o.Call(ctx, filters)
+		read, err = op.Call(ctx, r.set, o, filters)
 	}
 	return w, read, err
 }
 
-// single adds a route that shows the one object of a call as a page. The input's
-// Query embeds one of the paging types; past the object there is nothing.
+// single adds a route that shows the object of a call as a list of one. The input's Query embeds a window type;
+// beyond offset 0 the list is empty.
 func single[In, V2In, V2Out, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Item,
 ) {
@@ -213,7 +211,7 @@ func single[In, V2In, V2Out, Item any](
 			return reply{}, err
 		}
 		called := to(in.(*In))
-		object, err := o.Call(ctx, called)
+		object, err := op.Call(ctx, r.set, o, called)
 		if err != nil {
 			return reply{}, err
 		}
@@ -224,16 +222,17 @@ func single[In, V2In, V2Out, Item any](
 		page.Items = append(page.Items, *from(object))
 		return reply{page, called}, nil
 	}
-	r.next = func(in any, _ locator) (any, error) { return to(in.(*In)), nil }
+	r.next = func(in any, _ pathFiller) (any, error) { return to(in.(*In)), nil }
 	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 	f.add(r)
 }
 
-// routeOf is a route without its functions.
-func routeOf[In, Out any](meta Meta, o op.Operation) *route {
+// routeOf returns a route without its functions.
+func routeOf[In, Out any](meta Meta, o op.Declaration) *route {
 	return &route{Meta: meta, operation: o, input: op.Describe(reflect.TypeFor[In]()), output: reflect.TypeFor[Out]()}
 }
 
+// add adds a route to the table.
 func (f *Facade) add(r *route) {
 	if r.Successor == nil && !r.Additive {
 		r.Successor = r.operation
@@ -247,12 +246,12 @@ func (f *Facade) add(r *route) {
 
 // serve answers one request.
 func (r *route) serve(c *gin.Context) error {
-	if err := r.refused(c); err != nil {
+	if err := r.checkPhase(c); err != nil {
 		return err
 	}
 	a, err := r.run(c)
 	if err != nil {
-		return r.translate(domain.AsError(err))
+		return r.translateError(domain.AsError(err))
 	}
 	r.addLink(c, a.next)
 	if own, ok := a.out.(encoder); ok {
@@ -261,16 +260,17 @@ func (r *route) serve(c *gin.Context) error {
 	return ginop.WriteJSON(c, r.Status, a.out)
 }
 
-// encoder is an output that JSON's usual options do not fit.
+// encoder is an output with its own JSON options.
 type encoder interface{ encoding() json.Options }
 
+// run decodes the request, runs the route and returns its reply.
 func (r *route) run(c *gin.Context) (reply, error) {
 	if err := op.Authorize(c.Request.Context(), r.operation.Meta()); err != nil {
 		return reply{}, err
 	}
 	in, _, err := ginop.Decode(c, r.input, r.input.New(), true)
 	if err != nil {
-		return reply{}, r.everyFault(in, domain.AsError(err))
+		return reply{}, r.addV2Faults(in, domain.AsError(err))
 	}
 	ctx := c.Request.Context() // its time begins when the body was read
 
@@ -288,11 +288,11 @@ func (r *route) run(c *gin.Context) (reply, error) {
 	return a, idmap.Number(ctx, r.facade.Registry, a.out)
 }
 
-// check reports a route that does not fit its operation: an error of the
-// operation for which v1 documents no status, or a field that it lacks.
+// check returns an error if the route does not fit its operation: an error for which v1 documents no status, or an
+// unknown field.
 func (r *route) check() error {
 	for _, code := range r.operation.Meta().Fails {
-		status := ginop.StatusOf(code)
+		status := op.StatusOf(code)
 		if !slices.Contains(r.Fails, status) && !slices.Contains(shared, status) {
 			return fmt.Errorf("operation %s fails with %s, for which the route has no status", r.operation.Meta().ID, code)
 		}
@@ -305,6 +305,7 @@ func (r *route) check() error {
 	return nil
 }
 
+// hasField reports whether an input has the field.
 func hasField(in *op.Input, name string) bool {
 	for _, p := range slices.Concat(in.Path, in.Query) {
 		if p.Name == name {
@@ -322,18 +323,17 @@ func hasField(in *op.Input, name string) bool {
 	return false
 }
 
-// addOwn adds an additive route: one that is not in v1's own document, for callers
-// who move to v2 (decisions 11.4, 11.5). Its operation, v1.ID, is a read that only
-// v1 has; tag is the resource that documents list it under. What else is true of
-// routes is true of it.
+// addOwn adds a route that is not in v1's own document, for callers who move to v2 (decisions 11.4, 11.5). Its
+// operation, v1.ID, is a read that only v1 has; tag is the resource that documents list it under. Otherwise it is
+// like any route.
 func addOwn[In, Out any](f *Facade, meta Meta, tag string, run func(context.Context, *In) (*Out, error)) {
 	meta.Additive = true
 	o := op.Add(f.own, op.Meta{
 		ID: "v1." + meta.ID, Tag: tag, Method: meta.Method, Path: meta.Path, Scope: domain.Read, Since: op.V2_0,
 		Status: meta.Status, Summary: meta.Summary,
 	}, run)
-	call(f, meta, o, itself[In], itself[Out])
+	call(f, meta, o, identity[In], identity[Out])
 }
 
-// itself translates nothing: input and output are v1's.
-func itself[T any](v *T) *T { return v }
+// identity returns its argument, for routes whose input or output is v1's.
+func identity[T any](v *T) *T { return v }

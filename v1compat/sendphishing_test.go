@@ -25,7 +25,7 @@ import (
 	"partnerapi/idmap"
 	platformmail "partnerapi/platform/mail"
 	"partnerapi/platform/phishing"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
 func TestSendPhishingGolden(t *testing.T) {
@@ -38,7 +38,7 @@ func TestSendPhishingGolden(t *testing.T) {
 	if b := out.Body; len(b.UserIDs) != 1 || b.UserIDs[0] != user || *b.TemplateID != template || !b.SendAt.Value.Time.Equal(noon) {
 		t.Errorf("asks v2 for %+v", out)
 	}
-	text, err := json.Marshal(toMessage(&v2.SentToUser{SendAt: domain.At(noon)}))
+	text, err := json.Marshal(toMessage(&api.SentToUser{SendAt: domain.At(noon)}))
 	if want := `{"message":"The phishing simulation is scheduled for 2026-06-15T12:00:00Z."}`; err != nil || string(text) != want {
 		t.Errorf("%s: %v", text, err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 )
@@ -31,17 +31,16 @@ const (
 	linkStart, linkEnd = "</v2", `>; rel="successor-version"`
 )
 
-// reply is what a route answers.
+// reply is the answer of a route.
 type reply struct {
 	out any
 	// next is the input of the successor that answers the same; nil for none.
 	next any
 }
 
-// successorPage is the successor's page with the same objects as one of v1, which
-// has that many rows; false where there is none. Where the orders differ that is the
-// whole list only.
-func successorPage(page asked, rows int, whole, reordered bool) (op.Paging, bool) {
+// successorPage returns the successor's page with the same objects as v1's page of that many rows; false if there
+// is none. If the orders differ, only the whole list qualifies.
+func successorPage(page pageRequest, rows int, whole, reordered bool) (op.Paging, bool) {
 	switch {
 	case page.offset > 0, reordered && !whole:
 		return op.Paging{}, false
@@ -51,28 +50,26 @@ func successorPage(page asked, rows int, whole, reordered bool) (op.Paging, bool
 	return op.Paging{Limit: maxLimit}, whole && rows <= maxLimit
 }
 
-// firstPage is the page of the successor for one of v1 of which no row was read:
-// where the same objects cannot be promised, one of the usual size.
-func firstPage(page asked, reordered bool) op.Paging {
+// firstPage returns the successor's page when no row of v1's was read: of the default size if the same objects
+// cannot be guaranteed.
+func firstPage(page pageRequest, reordered bool) op.Paging {
 	if p, ok := successorPage(page, 0, false, reordered); ok {
 		return p
 	}
 	return op.Paging{Limit: defaultLimit}
 }
 
-// defaultLimit is the limit of v2's lists where none is given.
+// defaultLimit is the default limit of v2's lists.
 const defaultLimit = 100
 
-// followed reports whether the route has a successor that is in the release that is
-// served.
-func (r *route) followed() bool {
+// hasServedSuccessor reports whether the served release includes the route's successor.
+func (r *route) hasServedSuccessor() bool {
 	return !r.facade.Plain && !r.Additive && r.Successor.Meta().Since <= r.facade.Release
 }
 
-// link is the value of the header Link that leads to the successor with the
-// input; empty where it is left out.
+// link returns the Link header value for the successor with the input; empty if it is left out.
 func (r *route) link(next any) string {
-	if next == nil || !r.followed() {
+	if next == nil || !r.hasServedSuccessor() {
 		return ""
 	}
 	b, err := op.AppendTarget(append(make([]byte, 0, 256), linkStart...), r.Successor, next)
@@ -85,31 +82,29 @@ func (r *route) link(next any) string {
 	return string(b)
 }
 
-// addLink adds the header that leads to the successor with the input.
+// addLink adds the Link header for the successor with the input.
 func (r *route) addLink(c *gin.Context, next any) {
 	if link := r.link(next); link != "" {
 		c.Writer.Header().Add("Link", link)
 	}
 }
 
-// linkWhenGone adds the header that leads to the successor to the answer of a
-// request that the key's phase refuses.
+// linkWhenGone adds the Link header for the successor to a request that the key's phase refuses.
 func (r *route) linkWhenGone(c *gin.Context) {
 	if link := r.goneLink(c); link != "" {
 		c.Writer.Header().Add("Link", link)
 	}
 }
 
-// goneLink is the value of the header: as of an answer of success where the request
-// can be read and the key reaches the objects of its path, with those of its ids that
-// the key reaches; of a list whose same page cannot be promised, a page of the usual
-// size. Of a request that cannot be read it is the successor alone, unless that needs
-// ids. Errors are dropped, as the request is refused in any case.
+// goneLink returns the value of that header. If the request can be parsed and the key has access to the objects of
+// its path, it is that of a success, with the ids the key can access; a list that has no equivalent page links to a
+// page of the default size. If the request cannot be parsed, it is the bare successor, unless that needs ids.
+// Errors are dropped, as the request is refused in any case.
 func (r *route) goneLink(c *gin.Context) string {
-	if !r.followed() {
+	if !r.hasServedSuccessor() {
 		return ""
 	}
-	next, err := r.unanswered(c)
+	next, err := r.successorInput(c)
 	if err == nil && next != nil {
 		return r.link(next)
 	}
@@ -119,10 +114,10 @@ func (r *route) goneLink(c *gin.Context) string {
 	return ""
 }
 
-// unanswered is the successor's input for the request.
-func (r *route) unanswered(c *gin.Context) (any, error) {
+// successorInput returns the successor's input for the request.
+func (r *route) successorInput(c *gin.Context) (any, error) {
 	described := *r.input
-	if !r.bodyNames() {
+	if !r.needsBody() {
 		described.Body = nil // need not be read
 	}
 	in, _, err := ginop.Decode(c, &described, r.input.New(), true)
@@ -140,20 +135,20 @@ func (r *route) unanswered(c *gin.Context) (any, error) {
 	if _, err := idmap.Resolve(ctx, r.facade.Registry, parts...); err != nil {
 		return nil, err
 	}
-	if err := r.facade.mustReach(ctx, path); err != nil {
+	if err := r.facade.checkReach(ctx, path); err != nil {
 		return nil, err
 	}
-	next, err := r.next(in, func(called any) error { return r.facade.locate(ctx, called) })
-	if clients, ok := next.(*v2.ListClients); err == nil && ok && clients.Query.IDs != nil {
-		err = r.facade.onlyReached(ctx, clients)
+	next, err := r.next(in, func(called any) error { return r.facade.fillPath(ctx, called) })
+	if clients, ok := next.(*api.ListClientsInput); err == nil && ok && clients.Query.IDs != nil {
+		err = r.facade.filterReached(ctx, clients)
 	}
 	return next, err
 }
 
-// bodyNames reports whether the successor's path names what the body does.
-func (r *route) bodyNames() bool { return len(r.input.Path) == 0 && len(r.Successor.Input().Path) > 0 }
+// needsBody reports whether the successor's path needs an id that v1 has in the body.
+func (r *route) needsBody() bool { return len(r.input.Path) == 0 && len(r.Successor.Input().Path) > 0 }
 
-// inputPart is a part of an input; none where it has no such part.
+// inputPart returns a part of an input, such as its Path; nil if it has none.
 func inputPart(in any, name string) []any {
 	if part := reflect.ValueOf(in).Elem().FieldByName(name); part.IsValid() {
 		return []any{part.Addr().Interface()}
@@ -161,9 +156,9 @@ func inputPart(in any, name string) []any {
 	return nil
 }
 
-// mustReach reports NotFound unless the key reaches the objects of all numbers in
-// the values, with a statement for each kind of them.
-func (f *Facade) mustReach(ctx context.Context, values []any) error {
+// checkReach returns NotFound unless the key has access to the objects of all numbers in the values, with one
+// statement per kind.
+func (f *Facade) checkReach(ctx context.Context, values []any) error {
 	held, err := idmap.ResolvedIDs(values...)
 	if err != nil {
 		return err
@@ -173,7 +168,7 @@ func (f *Facade) mustReach(ctx context.Context, values []any) error {
 		byKind[key.Kind] = append(byKind[key.Kind], key.ID)
 	}
 	for kind, ids := range byKind {
-		reached, err := f.reached(ctx, kind.String(), ids)
+		reached, err := f.lookUpReach(ctx, kind.String(), ids)
 		if err != nil {
 			return err
 		}
@@ -184,14 +179,13 @@ func (f *Facade) mustReach(ctx context.Context, values []any) error {
 	return nil
 }
 
-// onlyReached leaves those ids in a list's query that the key reaches: others are not
-// distinguished from what does not exist.
-func (f *Facade) onlyReached(ctx context.Context, in *v2.ListClients) error {
+// filterReached drops the ids of a list's query that the key has no access to, like those that do not exist.
+func (f *Facade) filterReached(ctx context.Context, in *api.ListClientsInput) error {
 	var ids []idmap.UUID
 	for _, id := range in.Query.IDs.IDs {
 		ids = append(ids, idmap.UUID(id))
 	}
-	reached, err := f.reached(ctx, idmap.Client.String(), ids)
+	reached, err := f.lookUpReach(ctx, idmap.Client.String(), ids)
 	if err != nil {
 		return err
 	}
@@ -205,35 +199,35 @@ func (f *Facade) onlyReached(ctx context.Context, in *v2.ListClients) error {
 	return nil
 }
 
-// reached are those of a kind's objects that the key reaches.
-func (f *Facade) reached(ctx context.Context, kind string, ids []idmap.UUID) (map[idmap.UUID]bool, error) {
-	asked := &v2.Reachable{}
-	asked.Body.Kind, asked.Body.IDs = v2.ReachableKind(kind), ids
-	reached, err := f.v1.Reachable.Call(ctx, asked)
+// lookUpReach returns which objects of a kind the key has access to.
+func (f *Facade) lookUpReach(ctx context.Context, kind string, ids []idmap.UUID) (map[idmap.UUID]bool, error) {
+	asked := &api.ReachableInput{}
+	asked.Body.Kind, asked.Body.IDs = api.ReachableKind(kind), ids
+	reached, err := op.Call(ctx, f.v1, api.Reachable, asked)
 	if err != nil {
 		return nil, err
 	}
 	return reached.IDs, nil
 }
 
-// locate is the locator that calls the operation, for one row.
-func (f *Facade) locate(ctx context.Context, called any) error {
+// fillPath is the service's pathFiller: it calls the operation, limited to one row.
+func (f *Facade) fillPath(ctx context.Context, called any) error {
 	switch in := called.(type) {
-	case *v2.SentResults:
+	case *api.SentResultsInput:
 		in.Query.Paging = op.Paging{Limit: 1}
-		_, err := f.v1.SentResults.Call(ctx, in)
+		_, err := op.Call(ctx, f.v1, api.SentResults, in)
 		return err
-	case *v2.SentEmails:
+	case *api.SentEmailsInput:
 		in.Query.Paging = op.Paging{Limit: 1}
-		_, err := f.v1.SentEmails.Call(ctx, in)
+		_, err := op.Call(ctx, f.v1, api.SentEmails, in)
 		return err
-	case *v2.SendToUser:
+	case *api.SendToUserInput:
 		if len(in.Body.UserIDs) == 0 {
 			return fmt.Errorf("no user is named")
 		}
-		user := &v2.SentResults{}
+		user := &api.SentResultsInput{}
 		user.Path.UserID = in.Body.UserIDs[0]
-		err := f.locate(ctx, user)
+		err := f.fillPath(ctx, user)
 		in.Client = user.Client
 		return err
 	}

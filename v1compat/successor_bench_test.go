@@ -4,27 +4,26 @@ import (
 	"testing"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
 // BenchmarkSuccessor makes the links of answers: what they add to a page's work.
 func BenchmarkSuccessor(b *testing.B) {
-	api := v2.New(nil, nil)
-	f := New(api, Config{Release: op.Latest})
+	f := Declare(Config{Release: op.Latest})
 	client, user := domain.ClientID{15: 1}, domain.UserID{15: 2}
 
-	users := &v2.ListUsers{}
+	users := &api.ListUsersInput{}
 	users.Path.ClientID = client
 	users.Query.Status, users.Query.Sort, users.Query.Limit = "active", "created_at", 50
-	mails := &v2.SentEmails{User: user, Since: &benchedAt, Until: &benchedAt}
+	mails := &api.SentEmailsInput{User: user, Since: &benchedAt, Until: &benchedAt}
 	mails.Body.MessageTypes = []domain.MessageType{
 		domain.TrainingInvite, domain.PhishingMail, domain.PhishReminder, domain.CertificateMail, domain.MonthlyReportMail,
 	}
 	sent, paging := nextListSentEmails(mails, nil)
 	paging.Limit = 100
 
-	for name, next := range map[string]any{"partner": &v2.GetPartner{}, "users": users, "sentemails": sent} {
+	for name, next := range map[string]any{"partner": &api.GetPartnerInput{}, "users": users, "sentemails": sent} {
 		for _, r := range f.routes {
 			if r.ID == name {
 				b.Run(name, func(b *testing.B) {

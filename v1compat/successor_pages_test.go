@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
 // furnish gives the scene's client lists of more rows than a page holds.
 func (s *scene) furnish() {
 	s.T.Helper()
 	r := reader{service: s.service}
-	user := v2.User{UserCore: v2.UserCore{ClientID: s.client}}
+	user := api.User{UserCore: api.UserCore{ClientID: s.client}}
 	var err error
 	if user.ID, err = domain.ParseUUID[domain.UserKind](s.user); err != nil {
 		s.T.Fatal(err)

@@ -3,12 +3,11 @@ package v1compat
 import (
 	"net/http"
 
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// TrainingResult is a course of a user as v1 shows it, in both of its
-// spellings (decisions 5.9).
+// TrainingResult is v1's form of a user's course, in both of its spellings (decisions 5.9).
 type TrainingResult struct {
 	Order         int    `json:"order" doc:"The course's place in the user's list, from 1."`
 	CourseName    string `json:"course_name" doc:"The course's title."`
@@ -23,7 +22,7 @@ type listTraining struct {
 	Query struct{ upTo50 }
 }
 
-func (f *Facade) trainingRoutes(api *v2.API) {
+func (f *Facade) trainingRoutes() {
 	list(f, Meta{
 		ID: "training", Method: "GET", Path: "/users/:user_id/training", Status: http.StatusOK,
 		Summary:     "Get User Training Results",
@@ -32,15 +31,14 @@ func (f *Facade) trainingRoutes(api *v2.API) {
 	}, api.ListTraining, fromListTraining, toTrainingResult)
 }
 
-func fromListTraining(in *listTraining) (*v2.ListTraining, *op.Paging) {
-	out := &v2.ListTraining{}
+func fromListTraining(in *listTraining) (*api.ListTrainingInput, *op.Paging) {
+	out := &api.ListTrainingInput{}
 	out.Path.UserID = in.Path.UserID.ID
 	return out, &out.Query.Paging
 }
 
-// toTrainingResult leaves the dates of an open course zero, which v1 writes as
-// the first day of all.
-func toTrainingResult(a v2.Assignment) TrainingResult {
+// toTrainingResult leaves the dates of an open course zero, which v1 writes as the year 1.
+func toTrainingResult(a api.Assignment) TrainingResult {
 	out := TrainingResult{Order: a.Order, CourseName: a.Title}
 	if a.CompletedAt != nil {
 		out.Completed, out.CompletedDate = true, at(*a.CompletedAt)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
@@ -40,9 +40,9 @@ func TestTrainingResultGolden(t *testing.T) {
 	if out.Path.UserID != user || out.Query.Rows != 20 || out.Query.UpdatedSince != nil {
 		t.Errorf("asks v2 for %+v", out)
 	}
-	written(t, toTrainingResult(v2.Assignment{Title: "Safe browsing", Order: 3, CompletedAt: &atNoon, Status: domain.TrainingCompleted}),
+	written(t, toTrainingResult(api.Assignment{Title: "Safe browsing", Order: 3, CompletedAt: &atNoon, Status: domain.TrainingCompleted}),
 		`{"order":3,"course_name":"Safe browsing","completed":true,"completed_date":"2026-06-15T12:00:00Z","passed":true,"passed_date":"2026-06-15T12:00:00Z"}`)
-	written(t, toTrainingResult(v2.Assignment{Title: "Safe browsing", Order: 1, Status: domain.TrainingOverdue}),
+	written(t, toTrainingResult(api.Assignment{Title: "Safe browsing", Order: 1, Status: domain.TrainingOverdue}),
 		`{"order":1,"course_name":"Safe browsing","completed":false,"completed_date":"0001-01-01T00:00:00Z","passed":false,"passed_date":"0001-01-01T00:00:00Z"}`)
 }
 
@@ -51,7 +51,7 @@ type reader struct {
 	*service
 	tenant v2test.Tenant
 	client domain.ClientID
-	user   v2.User
+	user   api.User
 }
 
 func newReader(t *testing.T, o setup) *reader {

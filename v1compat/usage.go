@@ -10,12 +10,12 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
-// Usage is what a key called of version 1.
+// Usage lists a key's calls of version 1.
 type Usage struct {
 	Items []UsageItem `json:"items" doc:"The newest day first, then by operation."`
 }
 
-// UsageItem is what a key called of one operation on one day.
+// UsageItem counts a key's calls of one operation on one day.
 type UsageItem struct {
 	Day        domain.Date `json:"day" doc:"The day, in UTC."`
 	Operation  string      `json:"operation" doc:"Method and path of the operation." example:"GET /v1/clients"`
@@ -27,8 +27,7 @@ type UsageItem struct {
 	Successor  string      `json:"successor" doc:"Method and path of the operation of version 2 to call instead." example:"GET /v2/clients"`
 }
 
-// UsageItemOf is a row as GET /v1/usage shows it; successor is what Successors
-// has for its operation.
+// UsageItemOf converts a row for GET /v1/usage; successor is its operation's entry in Successors.
 func UsageItemOf(r usage.Row, successor string) UsageItem {
 	return UsageItem{
 		Day: r.Day, Operation: r.Operation, Calls: r.Calls, Failures: r.Failures, FirstAt: Time{r.FirstAt}, LastAt: Time{r.LastAt},
@@ -42,7 +41,7 @@ type readUsage struct {
 	}
 }
 
-// usageRoutes adds the route by which callers see what they still call.
+// usageRoutes adds the route by which callers see their remaining calls of v1.
 func (f *Facade) usageRoutes() {
 	addOwn(f, Meta{
 		ID: "usage", Method: "GET", Path: "/usage", Status: http.StatusOK, Summary: "Get Usage",
@@ -52,26 +51,27 @@ func (f *Facade) usageRoutes() {
 	}, "partner", f.readUsage)
 }
 
+// readUsage implements GET /v1/usage.
 func (f *Facade) readUsage(ctx context.Context, in *readUsage) (*Usage, error) {
 	out := &Usage{Items: []UsageItem{}}
 	if f.Usage == nil {
 		return out, nil
 	}
 	from := domain.DateOf(f.Clock.Now()).AddDays(1 - in.Query.Days)
-	rows, err := f.Usage.Of(ctx, domain.CallerFrom(ctx).Key, from)
+	rows, err := f.Usage.ByKey(ctx, domain.CallerFrom(ctx).Key, from)
 	for _, r := range rows {
 		out.Items = append(out.Items, UsageItemOf(r, f.successors[r.Operation]))
 	}
 	return out, err
 }
 
-// Successors gives the operation of version 2 that follows each operation of
-// version 1, both as method and path: "GET /v2/clients" for "GET /v1/clients".
+// Successors maps each operation of version 1 to its successor in version 2, both as method and path: "GET
+// /v1/clients" to "GET /v2/clients".
 func (f *Facade) Successors() map[string]string { return f.successors }
 
-// countable is the operations that are counted, by the names that the edge has for
-// them, as method and path; it is made with the successors of version 1's.
-func (f *Facade) countable() map[usage.Surface]map[string]string {
+// countedOperations returns the operations to count as method and path, by the edge's names for them. It also
+// builds the successors.
+func (f *Facade) countedOperations() map[usage.Surface]map[string]string {
 	counted := map[usage.Surface]map[string]string{usage.V1: {}, usage.V2: {}}
 	f.successors = map[string]string{}
 	for _, r := range f.routes {
@@ -79,20 +79,20 @@ func (f *Facade) countable() map[usage.Surface]map[string]string {
 			continue
 		}
 		next := r.Successor.Meta()
-		own := placed(r.Method, "/v1", r.Path)
-		f.successors[own] = placed(next.Method, "/v2", next.Path)
+		own := methodAndPath(r.Method, "/v1", r.Path)
+		f.successors[own] = methodAndPath(next.Method, "/v2", next.Path)
 		counted[usage.V1][r.ID], counted[usage.V2][next.ID] = own, f.successors[own]
 	}
 	return counted
 }
 
-// placed is a method and a path as documents write them: GET /v1/clients/{client_id}.
-func placed(method, prefix, path string) string {
+// methodAndPath formats a method and a path as documents do: GET /v1/clients/{client_id}.
+func methodAndPath(method, prefix, path string) string {
 	return method + " " + prefix + op.Braced(path)
 }
 
-// count counts an answered request, of a caller with a valid key, to an operation of
-// v1, whether it is still served or gone, or to one of v2 that follows one.
+// count counts an answered request of an authenticated caller to an operation of v1, served or gone, or to a v2
+// operation that succeeds one.
 func (f *Facade) count(a ginop.Answered) {
 	if a.Caller == nil {
 		return

@@ -121,7 +121,7 @@ func TestCounted(t *testing.T) {
 		want[own], want[next] = true, true
 	}
 	s.used(s.Key)
-	rows, err := usage.From(t.Context(), s.DB, domain.DateOf(s.Clock.Now()))
+	rows, err := usage.ReadRows(t.Context(), s.DB, domain.DateOf(s.Clock.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestSuccessorsAreCounted(t *testing.T) {
 	if got := s.used(tenant.Key); len(got) != 0 {
 		t.Errorf("shows %v", got)
 	}
-	rows, err := usage.From(t.Context(), s.DB, domain.DateOf(s.Clock.Now()))
+	rows, err := usage.ReadRows(t.Context(), s.DB, domain.DateOf(s.Clock.Now()))
 	if err != nil || len(rows) != 1 || rows[0].Operation != "GET /v2/clients" || rows[0].Calls != 2 || rows[0].Failures != 1 {
 		t.Errorf("counted %+v (%v)", rows, err)
 	}
@@ -181,7 +181,7 @@ func TestCountsOfRefusals(t *testing.T) {
 	if err := s.usage.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := usage.From(t.Context(), s.DB, domain.DateOf(s.Clock.Now()))
+	rows, err := usage.ReadRows(t.Context(), s.DB, domain.DateOf(s.Clock.Now()))
 	var counts []string
 	for _, r := range rows {
 		counts = append(counts, fmt.Sprint(r.Calls, "/", r.Failures))
@@ -229,7 +229,7 @@ func TestEachOperationHasASuccessor(t *testing.T) {
 	s := start(t, setup{})
 	served := map[string]bool{}
 	for _, o := range s.API.Set.All() {
-		served[placed(o.Meta().Method, "/v2", o.Meta().Path)] = o.Meta().Since <= op.Latest
+		served[methodAndPath(o.Meta().Method, "/v2", o.Meta().Path)] = o.Meta().Since <= op.Latest
 	}
 	for own, next := range s.facade.Successors() {
 		if !served[next] {

@@ -5,11 +5,11 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/idmap"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// User is a user as v1 shows it.
+// User is v1's form of a user.
 type User struct {
 	ID                        UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
 	Email                     string                `json:"email" doc:"The user's address, unique within the client."`
@@ -28,7 +28,7 @@ type User struct {
 	RiskScore                 int                   `json:"risk_score" doc:"Risk score, 0 to 1000; higher is safer."`
 }
 
-// CreatedUser is what creating a user answers.
+// CreatedUser is the answer to creating a user.
 type CreatedUser struct {
 	ID        UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
 	Email     string                `json:"email" doc:"The user's address, in lower case."`
@@ -38,7 +38,7 @@ type CreatedUser struct {
 	Role      domain.Role           `json:"role" doc:"The risk role: the one sent, or else classified."`
 }
 
-// Done is what a change answers.
+// Done is the answer to a change.
 type Done struct {
 	Status string `json:"status" doc:"What was done: updated, added or removed."`
 }
@@ -75,7 +75,7 @@ type updateUser struct {
 	}
 }
 
-func (f *Facade) userRoutes(api *v2.API) {
+func (f *Facade) userRoutes() {
 	list(f, Meta{
 		ID: "users", Method: "GET", Path: "/clients/:client_id/users", Status: http.StatusOK, Summary: "Get Users",
 		GivenUp:     []string{"phishing_click_rate_last_year", "phishing_click_rate_total"},
@@ -96,17 +96,17 @@ func (f *Facade) userRoutes(api *v2.API) {
 	}, api.UpdateUser, fromUpdateUser, toUpdated)
 }
 
-func fromListUsers(in *listUsers) (*v2.ListUsers, *op.Paging) {
-	out := &v2.ListUsers{}
+func fromListUsers(in *listUsers) (*api.ListUsersInput, *op.Paging) {
+	out := &api.ListUsersInput{}
 	out.Path.ClientID = in.Path.ClientID.ID
 	out.Query.Status = in.Query.Status
 	out.Query.Sort = "created_at"
 	return out, &out.Query.Paging
 }
 
-func toUser(u v2.User) User {
+func toUser(u api.User) User {
 	out := User{
-		ID: uuidOf(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Department: orEmpty(u.Department),
+		ID: uuidOf(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Department: valueOrEmpty(u.Department),
 		Status: u.Status, PreferredLanguage: u.PreferredLanguage, Role: u.Role, CreatedDate: at(u.CreatedAt),
 		PhishingClickRateTotal: u.ClickRateTotal, PhishingClickRateLastYear: u.ClickRateYear,
 		TrainingOnTrack: u.Training.OnTrack, CoursesBehind: u.Training.OverdueCount, RiskScore: u.Risk.Score,
@@ -117,9 +117,9 @@ func toUser(u v2.User) User {
 	return out
 }
 
-func fromCreateUser(in *createUser) *v2.CreateUser {
+func fromCreateUser(in *createUser) *api.CreateUserInput {
 	b := in.Body
-	out := &v2.CreateUser{}
+	out := &api.CreateUserInput{}
 	out.Path.ClientID = in.Path.ClientID.ID
 	out.Body.Email = b.Email
 	out.Body.FirstName = b.FirstName
@@ -135,19 +135,19 @@ func fromCreateUser(in *createUser) *v2.CreateUser {
 	return out
 }
 
-func toCreatedUser(u *v2.User) *CreatedUser {
+func toCreatedUser(u *api.User) *CreatedUser {
 	return &CreatedUser{
 		ID: uuidOf(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Status: u.Status, Role: u.Role,
 	}
 }
 
-func fromUpdateUser(in *updateUser) *v2.UpdateUser {
-	out := &v2.UpdateUser{}
+func fromUpdateUser(in *updateUser) *api.UpdateUserInput {
+	out := &api.UpdateUserInput{}
 	out.Path.UserID = in.Path.UserID.ID
-	out.Body.Status = given(domain.UserStatus(in.Body.Status))
-	out.Body.PreferredLanguage = given(domain.Language(in.Body.PreferredLanguage))
-	out.Body.Role = given(domain.Role(in.Body.Role))
+	out.Body.Status = optionalOf(domain.UserStatus(in.Body.Status))
+	out.Body.PreferredLanguage = optionalOf(domain.Language(in.Body.PreferredLanguage))
+	out.Body.Role = optionalOf(domain.Role(in.Body.Role))
 	return out
 }
 
-func toUpdated(*v2.UserDetail) *Done { return &Done{Status: "updated"} }
+func toUpdated(*api.UserDetail) *Done { return &Done{Status: "updated"} }

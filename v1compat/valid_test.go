@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
@@ -19,10 +19,8 @@ import (
 // enforced; v1's are those of the document.
 func TestTranslatedInputsAreValid(t *testing.T) {
 	t.Parallel()
-	api := v2.New(nil, nil)
-	own := v2.ForV1(api)
 	inputs := &randomInputs{T: t, Rand: rand.New(rand.NewPCG(9, 9)), routes: map[string]*route{}}
-	for _, r := range New(api, Config{}).routes {
+	for _, r := range Declare(Config{}).routes {
 		if !r.Additive && (r.input.Body != nil || len(r.input.Query) > 0) {
 			inputs.routes[r.ID] = r
 		}
@@ -35,15 +33,15 @@ func TestTranslatedInputsAreValid(t *testing.T) {
 	translated(inputs, "collections", api.ListCollections, paged(t, fromListCollections))
 	translated(inputs, "create-collection", api.CreateCollection, fromCreateCollection)
 	translated(inputs, "collection-members", api.ListMembers, paged(t, fromListMembers))
-	translated(inputs, "add-collection-member", own.MoveMember, fromAddMember)
+	translated(inputs, "add-collection-member", api.MoveMember, fromAddMember)
 	translated(inputs, "policies", api.ListPolicies, paged(t, fromListPolicies))
 	translated(inputs, "policy-users", api.ListPolicyUsers, paged(t, fromListPolicyUsers))
 	translated(inputs, "exposures", api.ListDarkWebUsers, paged(t, fromListExposures))
 	translated(inputs, "training", api.ListTraining, paged(t, fromListTraining))
-	translated(inputs, "phishing", own.SentResults, paged(t, fromListPhishing))
-	translated(inputs, "sendphishing", own.SendToUser, fromSendPhishing)
-	translated(inputs, "sentemails", own.SentEmails, paged(t, fromListSentEmails))
-	translated(inputs, "reports", own.OldReports, paged(t, fromListReports))
+	translated(inputs, "phishing", api.SentResults, paged(t, fromListPhishing))
+	translated(inputs, "sendphishing", api.SendToUser, fromSendPhishing)
+	translated(inputs, "sentemails", api.SentEmails, paged(t, fromListSentEmails))
+	translated(inputs, "reports", api.OldReports, paged(t, fromListReports))
 	translated(inputs, "download-report", api.GetReport, fromDownloadReport)
 	for id := range inputs.routes {
 		t.Errorf("the inputs of %s are not tried", id)
@@ -58,7 +56,7 @@ func paged[V1, V2 any](t *testing.T, to func(*V1) (*V2, *op.Paging)) func(*V1) *
 			t.Fatal(err)
 		}
 		out, paging := to(in)
-		*paging = walk{asked: page}.paging()
+		*paging = walk{pageRequest: page}.paging()
 		return out
 	}
 }

@@ -2,6 +2,8 @@ package v1compat
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -16,76 +18,75 @@ import (
 // Time is a point in time as v1 writes it: ISO 8601, UTC, whole seconds.
 type Time struct{ time.Time }
 
+// at converts a time.
 func at(t domain.Time) Time { return Time{t.Time} }
 
-// MarshalJSONTo writes the time.
 func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {
 	b := t.UTC().AppendFormat(append(enc.AvailableBuffer(), '"'), time.RFC3339)
 	return enc.WriteValue(append(b, '"'))
 }
 
-// JSONSchema says what the time looks like, for the document.
+// JSONSchema implements openapi.Described.
 func (Time) JSONSchema() string {
 	return `{"type":"string","format":"date-time","example":"2026-01-31T08:00:00Z"}`
 }
 
-// UUID is an object that v1 names by its UUID: a user, an admin, a message.
+// UUID is the id of an object that v1 names by its UUID: a user, an admin, a message.
 type UUID[K domain.Kind] struct{ ID domain.ID[K] }
 
+// uuidOf converts an id.
 func uuidOf[K domain.Kind](id domain.ID[K]) UUID[K] { return UUID[K]{id} }
 
-// Noun is what the object is called.
+// Noun returns the kind's noun.
 func (u UUID[K]) Noun() string { return u.ID.Noun() }
 
 // MarshalText returns the UUID in canonical lower case.
 func (u UUID[K]) MarshalText() ([]byte, error) { return []byte(u.ID.UUID()), nil }
 
-// UnmarshalText reads a UUID in any case (decisions 1.3).
+// UnmarshalText parses a UUID in any case (decisions 1.3).
 func (u *UUID[K]) UnmarshalText(text []byte) (err error) {
 	if u.ID, err = domain.ParseUUID[K](strings.ToLower(string(text))); err != nil {
-		return faultText("must be a UUID")
+		return callerFault("must be a UUID")
 	}
 	return nil
 }
 
-// JSONSchema says what the id looks like, for the document.
+// JSONSchema implements openapi.Described.
 func (UUID[K]) JSONSchema() string { return `{"type":"string","format":"uuid"}` }
 
-// choice is an enum in a body. Absent and null are its zero value; every other
-// text than the enum's values is refused, the empty one too (decisions 2.5).
+// choice is an enum in a body. Absent and null are its zero value; any text that is not one of the values is
+// refused, the empty one too (decisions 2.5).
 type choice[E interface {
 	~string
 	op.Enum
 }] string
 
-// Values lists the values of the enum.
 func (c choice[E]) Values() []string { return E(c).Values() }
 
-// UnmarshalText reads a value.
+// UnmarshalText parses a value.
 func (c *choice[E]) UnmarshalText(text []byte) error {
 	if !op.EnumHas(c, string(text)) {
-		return faultText("must be one of " + strings.Join(c.Values(), ", "))
+		return callerFault("must be one of " + strings.Join(c.Values(), ", "))
 	}
 	*c = choice[E](text)
 	return nil
 }
 
-// faultText is what is wrong with a member of a body, in words for callers.
-type faultText string
+// callerFault is an error message about a member of a body, for callers.
+type callerFault string
 
-func (f faultText) Error() string { return string(f) }
+func (f callerFault) Error() string { return string(f) }
 
-// CallerMessage returns the words.
-func (f faultText) CallerMessage() string { return string(f) }
+// CallerMessage returns the message.
+func (f callerFault) CallerMessage() string { return string(f) }
 
-// integer is an integer of a query, of any size: one that an int cannot hold is
-// the nearest that it can.
+// integer is an integer of a query, clamped to the range of int.
 type integer int
 
-// JSONSchema says what the integer looks like, for the document.
+// JSONSchema implements openapi.Described.
 func (integer) JSONSchema() string { return `{"type":"integer"}` }
 
-// UnmarshalText reads a decimal.
+// UnmarshalText parses a decimal.
 func (n *integer) UnmarshalText(text []byte) error {
 	parsed, err := strconv.Atoi(string(text))
 	// Where the range is exceeded, the rest of the text was not looked at.
@@ -99,14 +100,13 @@ func (n *integer) UnmarshalText(text []byte) error {
 // refList is a list of numbers, comma-separated or repeated.
 type refList[K domain.Kind] struct{ Refs []idmap.Ref[K] }
 
-// MaxItems is how many items the list may hold.
+// MaxItems returns the maximum length of the list.
 func (*refList[K]) MaxItems() int { return op.MaxIDs }
 
-// JSONSchema says what the list looks like, for the document.
+// JSONSchema implements openapi.Described.
 func (refList[K]) JSONSchema() string { return `{"type":"string"}` }
 
-// UnmarshalText reads a list of numbers that are written as in paths (decisions
-// 5.5); an empty text is an empty list.
+// UnmarshalText parses a list of numbers, written as in paths (decisions 5.5); an empty text is an empty list.
 func (l *refList[K]) UnmarshalText(text []byte) error {
 	l.Refs = []idmap.Ref[K]{}
 	for item := range strings.SplitSeq(string(text), ",") {
@@ -126,7 +126,7 @@ func (l *refList[K]) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// resolved is the list for v2, unresolved numbers left out; nil for nil.
+// resolved returns the list for v2 without unresolved numbers; nil for nil.
 func (l *refList[K]) resolved() *op.IDList[K] {
 	if l == nil {
 		return nil
@@ -158,15 +158,68 @@ func text(s string) *string {
 	return &s
 }
 
-// orEmpty is what v1 shows in the place of a text that is not there.
-func orEmpty(s *string) string {
+// valueOrEmpty is what v1 shows in the place of a text that is not there.
+func valueOrEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}
 	return *s
 }
 
-// given is an Optional that gives the value unless it is empty.
-func given[T ~string](value T) domain.Optional[T] {
+// optionalOf returns an Optional of the value, unset if the value is empty.
+func optionalOf[T ~string](value T) domain.Optional[T] {
 	return domain.Optional[T]{Given: value != "", Value: value}
+}
+
+// Paging is the page of every list of v1.
+type Paging[Item any] struct {
+	Items  []Item `json:"items" doc:"The items of this page."`
+	Limit  int    `json:"limit" doc:"How many items were returned at the most: the limit, moved into its bounds."`
+	Offset int    `json:"offset" doc:"How many items were passed over."`
+	Total  int    `json:"total" doc:"Number of items in the whole list."`
+}
+
+// pageRequest is a requested page, its limit clamped.
+type pageRequest struct{ limit, offset int }
+
+// windowed is the Query of a list: one of the types below.
+type windowed interface{ page() pageRequest }
+
+// window is the offset of every list.
+type window struct {
+	Offset integer `query:"offset" default:"0" doc:"How many items to pass over."`
+}
+
+// upTo returns the page with its limit clamped to most.
+func (w window) upTo(most int, limit integer) pageRequest {
+	return pageRequest{limit: min(max(int(limit), 1), most), offset: int(w.Offset)}
+}
+
+// upTo50 is the window of most lists.
+type upTo50 struct {
+	Limit integer `query:"limit" default:"20" doc:"How many items to return, 1 to 50. Others are moved to the bound."`
+	window
+}
+
+func (w upTo50) page() pageRequest { return w.upTo(50, w.Limit) }
+
+// upTo1000 is the window of longer lists.
+type upTo1000 struct {
+	Limit integer `query:"limit" default:"200" doc:"How many items to return, 1 to 1000. Others are moved to the bound."`
+	window
+}
+
+func (w upTo1000) page() pageRequest { return w.upTo(1000, w.Limit) }
+
+// pageOf returns the page that a list's input requests.
+func pageOf(in any) (pageRequest, error) {
+	q, ok := reflect.ValueOf(in).Elem().FieldByName("Query").Interface().(windowed)
+	if !ok {
+		return pageRequest{}, fmt.Errorf("%T has no window", in)
+	}
+	page := q.page()
+	if page.offset < 0 {
+		return pageRequest{}, domain.ErrInvalid("offset", "must be at least 0")
+	}
+	return page, nil
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
 )
 
@@ -32,14 +32,14 @@ func TestUpdatedSinceOfUsersLists(t *testing.T) {
 	members := "/v2/clients/" + s.client.ID.String() + "/collections/" + collection.String() + "/members"
 	audience := s.path() + "/" + p.String() + "/users"
 	watched := "/v2/clients/" + s.client.ID.String() + "/dark-web/users"
-	join := func(users ...v2.User) {
+	join := func(users ...api.User) {
 		ids := make([]string, len(users))
 		for i, u := range users {
 			ids[i] = u.ID.String()
 		}
 		s.Do("POST", members, s.tenant.Key, map[string]any{"user_ids": ids}).Want(http.StatusOK)
 	}
-	name := func(u v2.User) string { return u.Email[:2] }
+	name := func(u api.User) string { return u.Email[:2] }
 	all := []string{name(first), name(second), name(third)}
 	join(first, second, third)
 	signedAt := s.Clock.Now().Add(-time.Hour)

@@ -12,6 +12,7 @@ import (
 
 	"partnerapi/domain"
 	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
@@ -25,14 +26,14 @@ const bindingsFile = "testdata/cursor_bindings.txt"
 func TestCursorBindings(t *testing.T) {
 	t.Parallel()
 	var all []string
-	for _, o := range v2.New(nil, nil).Set.All() {
+	for _, o := range api.Operations {
 		all = append(all, bindingLines(t, o, cursorRequests(t, o))...)
 	}
 	keepBindings(t, bindingsFile, all)
 }
 
 // bindingLines are the lines of a list's bindings, one for each request.
-func bindingLines(t *testing.T, o op.Operation, requests []string) (lines []string) {
+func bindingLines(t *testing.T, o op.Declaration, requests []string) (lines []string) {
 	t.Helper()
 	for _, request := range requests {
 		lines = append(lines, o.Meta().ID+"\t"+request+"\t"+binding(t, o, request))
@@ -57,7 +58,7 @@ func keepBindings(t *testing.T, file string, lines []string) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("%s lacks lines (go test ./v2 -run TestCursorBindings -update adds them)", file)
+		t.Errorf("%s lacks lines (make goldens)\n%s", file, v2test.Diff(strings.Join(kept, "\n"), strings.Join(lines, "\n")))
 	}
 }
 
@@ -67,10 +68,10 @@ func keepBindings(t *testing.T, file string, lines []string) {
 func TestCursorsOfBefore(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{})
-	api := v2.New(h.DB, []byte("a secret of the releases before."))
+	core := v2.New(h.DB, []byte("a secret of the releases before."))
 	ctx := domain.WithCaller(t.Context(), &domain.Caller{AllClients: true, Scopes: []domain.Scope{domain.Read}})
 	byID := map[string]op.Operation{}
-	for _, o := range api.Set.All() {
+	for _, o := range core.Set.All() {
 		byID[o.Meta().ID] = o
 	}
 	refused := func(o op.Operation, request, cursor string) bool {
@@ -99,7 +100,7 @@ func TestCursorsOfBefore(t *testing.T) {
 	}
 }
 
-func binding(t *testing.T, o op.Operation, request string) string {
+func binding(t *testing.T, o op.Declaration, request string) string {
 	t.Helper()
 	binding, err := op.ListBinding(o, bindRequest(t, o, request))
 	if err != nil {
@@ -110,14 +111,16 @@ func binding(t *testing.T, o op.Operation, request string) string {
 
 // cursorRequests are requests for a list: without filters, with one value of each filter or
 // all of an enum, and with one value of all filters. None for what is no list.
-func cursorRequests(t *testing.T, o op.Operation) (requests []string) {
+func cursorRequests(t *testing.T, o op.Declaration) (requests []string) {
 	t.Helper()
 	if !slices.ContainsFunc(o.Input().Query, func(p op.Param) bool { return p.Name == "cursor" }) {
 		return nil
 	}
 
-	path := strings.TrimPrefix(pathOf(t, o, strangers()), "/v2")
-	requests = []string{path}
+	address := func(query ...string) string {
+		return strings.TrimPrefix(pathOf(t, o, strangers(), query...), "/v2")
+	}
+	requests = []string{address()}
 	var every []string
 	for _, p := range o.Input().Query {
 		if p.Name == "limit" || p.Name == "cursor" {
@@ -125,12 +128,12 @@ func cursorRequests(t *testing.T, o op.Operation) (requests []string) {
 		}
 		values := filterTexts(t, p)
 		for _, text := range values {
-			requests = append(requests, path+"?"+p.Name+"="+text)
+			requests = append(requests, address(p.Name+"="+text))
 		}
 		every = append(every, p.Name+"="+values[len(values)-1])
 	}
 	if len(every) > 1 {
-		requests = append(requests, path+"?"+strings.Join(every, "&"))
+		requests = append(requests, address(every...))
 	}
 	return requests
 }
@@ -148,11 +151,11 @@ func filterTexts(t *testing.T, p op.Param) []string {
 	switch typ {
 	case reflect.TypeFor[op.IDList[domain.ClientKind]]():
 		return []string{"", strangers()["client_id"]}
-	case reflect.TypeFor[v2.EnumList[domain.EventType]]():
+	case reflect.TypeFor[api.EnumList[domain.EventType]]():
 		return []string{"user.created,user.updated"}
-	case reflect.TypeFor[v2.MessageTypes]():
+	case reflect.TypeFor[api.MessageTypes]():
 		return []string{"phishing,welcome"}
-	case reflect.TypeFor[v2.ResultStatuses]():
+	case reflect.TypeFor[api.ResultStatuses]():
 		return []string{"sent,opened"}
 	case reflect.TypeFor[domain.Time]():
 		return []string{"2026-01-31T08:00:00.123456Z", "2026-01-31T08:00:00Z"}
@@ -167,7 +170,7 @@ func filterTexts(t *testing.T, p op.Param) []string {
 
 // bindRequest binds a path with its query, and a body after a space, to an input of the
 // operation.
-func bindRequest(t *testing.T, o op.Operation, request string) any {
+func bindRequest(t *testing.T, o op.Declaration, request string) any {
 	t.Helper()
 	target, body, given := strings.Cut(request, " ")
 	if !given {

@@ -12,6 +12,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
@@ -65,16 +66,18 @@ func TestErrorMatrix(t *testing.T) {
 	})
 }
 
-// brokenWorld is a service whose tables are not where it looks for them.
+// brokenWorld is a service whose tables, all but those of keys, are not where it looks
+// for them.
 func brokenWorld(t *testing.T) *world {
 	quiet := &strings.Builder{}
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited, Log: quiet})
 	w.Get("/v2/clients", w.tenant.Key).Want(http.StatusOK) // the key is known from now on
-	w.Exec("ALTER TABLE clients RENAME TO elsewhere")
-	w.Exec("ALTER TABLE partners RENAME TO nowhere")
-	w.Exec("ALTER TABLE courses RENAME TO no_courses")
-	w.Exec("ALTER TABLE webhooks RENAME TO no_webhooks")
-	w.Exec("ALTER TABLE phishing_templates RENAME TO no_templates")
+	w.Exec(`DO $$ DECLARE t name; BEGIN
+		CREATE SCHEMA elsewhere;
+		FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT LIKE 'api_key%' LOOP
+			EXECUTE format('ALTER TABLE public.%I SET SCHEMA elsewhere', t);
+		END LOOP;
+	END $$`)
 	return w
 }
 
@@ -215,11 +218,12 @@ func (w *world) provokeConflict(t *testing.T, o op.Operation) {
 		checkError(t, clash(w), domain.Conflict)
 		return
 	}
-	path := pathOf(t, o, w.ids())
+	at := w.ids()
+	path := pathOf(t, o, at)
 	if o.Input().Body == nil { // the parameters distinguish two requests
 		key := []string{"Idempotency-Key", o.Meta().ID}
 		w.Do("POST", path, w.tenant.Key, nil, key...).Want(o.Meta().Status)
-		checkError(t, w.Do("POST", path+"?another=1", w.tenant.Key, nil, key...), domain.Conflict)
+		checkError(t, w.Do("POST", pathOf(t, o, at, "another=1"), w.tenant.Key, nil, key...), domain.Conflict)
 		checkInvalid(t, w.Do("POST", path, w.tenant.Key, "{}"), "body", "must be empty")
 		return
 	}
@@ -239,7 +243,7 @@ func (w *world) provokeConflict(t *testing.T, o op.Operation) {
 func TestDatabaseUnreachable(t *testing.T) {
 	t.Parallel()
 	server := dbtest.Private(t)
-	if err := v2test.Migrate(t.Context(), server.URL()); err != nil {
+	if err := worldtest.Migrate(t.Context(), server.URL()); err != nil {
 		t.Fatal(err)
 	}
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited, URL: server.URL(), Log: &strings.Builder{}})

@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/dirsync"
 	"partnerapi/db/reports"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
 )
 
@@ -34,13 +35,13 @@ type happening struct {
 func TestEventCatalogue(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Demo: true, Limits: v2test.Unlimited})
-	e := v2test.NewExamples(h, "examples", false)
+	e := v2test.NewExamples(h, "api/examples", false)
 	d := newDemo(t, h, e)
 	h.Publish()
 	h.Clock.Advance(time.Minute)
 
 	var text strings.Builder
-	_, forms := v2.Event{}.Forms()
+	_, forms := api.Event{}.Forms()
 	for i, p := range d.happenings(t, h, e) {
 		if string(p.kind) != forms[i].Value {
 			t.Fatalf("%s stands where %s does in the documents", p.kind, forms[i].Value)
@@ -80,7 +81,7 @@ func TestEventCatalogue(t *testing.T) {
 			t.Fatal(err)
 		}
 	case want != string(read):
-		t.Errorf("%s is stale (make examples)\n%s", catalogueFile, text.String())
+		t.Errorf("%s is stale (make examples)\n%s", catalogueFile, v2test.Diff(string(read), want))
 	}
 }
 
@@ -146,12 +147,12 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 		{domain.DataExposed, "an item of `GET /v2/clients/{client_id}/dark-web/exposures`",
 			signal(domain.Signal{Type: domain.ExposureFound, Breach: d.breach})},
 		{domain.SyncDone, isRun, func() {
-			d.sync(t, h, e, func(l *db.SyncLease) error { _, err := h.DB.FinishSync(t.Context(), l); return err })
+			d.sync(t, h, e, func(l *dirsync.Lease) error { _, err := dirsync.Finish(t.Context(), h.DB, l); return err })
 		}},
 		{domain.SyncStopped, isRun, func() {
 			h.Clock.Advance(2 * time.Hour)
-			d.sync(t, h, e, func(l *db.SyncLease) error {
-				_, err := h.DB.FailSync(t.Context(), l, "the directory refuses the application: renew its secret")
+			d.sync(t, h, e, func(l *dirsync.Lease) error {
+				_, err := dirsync.Fail(t.Context(), h.DB, l, "the directory refuses the application: renew its secret")
 				return err
 			})
 		}},
@@ -179,10 +180,10 @@ func (d demo) click(t *testing.T, h *v2test.Harness, user domain.UserID) {
 }
 
 // sync has a run of the client asked for, begun, and ended by a function.
-func (d demo) sync(t *testing.T, h *v2test.Harness, e *v2test.Examples, end func(*db.SyncLease) error) {
+func (d demo) sync(t *testing.T, h *v2test.Harness, e *v2test.Examples, end func(*dirsync.Lease) error) {
 	t.Helper()
 	h.Do("POST", "/v2/clients/"+d.client+"/sync/runs", e.Key, nil).Want(http.StatusAccepted)
-	lease, err := h.DB.ClaimSync(t.Context(), time.Minute)
+	lease, err := dirsync.Claim(t.Context(), h.DB, time.Minute)
 	if err == nil {
 		err = end(lease)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/dirsync"
 	"partnerapi/domain"
 	"partnerapi/v2/v2test"
 )
@@ -113,12 +114,12 @@ func TestEventData(t *testing.T) {
 			w.finish(id.(string), domain.ReportReady)
 		}, item(client + "/reports")},
 		{domain.SyncStopped, func() {
-			w.sync(t, func(l *db.SyncLease) error { _, err := w.DB.FailSync(t.Context(), l, "why"); return err })
+			w.sync(t, func(l *dirsync.Lease) error { _, err := dirsync.Fail(t.Context(), w.DB, l, "why"); return err })
 		},
 			item(client + "/sync/runs")},
 		{domain.SyncDone, func() {
 			w.Clock.Advance(2 * time.Hour)
-			w.sync(t, func(l *db.SyncLease) error { _, err := w.DB.FinishSync(t.Context(), l); return err })
+			w.sync(t, func(l *dirsync.Lease) error { _, err := dirsync.Finish(t.Context(), w.DB, l); return err })
 		}, item(client + "/sync/runs")},
 		{domain.UserDeactivated, patch(`{"status":"inactive"}`), one(user)},
 	} {
@@ -147,10 +148,10 @@ func (w *world) firstCourse() (id domain.CourseID) {
 }
 
 // sync has a run of the client asked for, begun, and ended by a function.
-func (w *world) sync(t *testing.T, end func(*db.SyncLease) error) {
+func (w *world) sync(t *testing.T, end func(*dirsync.Lease) error) {
 	t.Helper()
 	w.Do("POST", "/v2/clients/"+w.client.ID.String()+"/sync/runs", w.tenant.Key, nil).Want(http.StatusAccepted)
-	lease, err := w.DB.ClaimSync(t.Context(), time.Minute)
+	lease, err := dirsync.Claim(t.Context(), w.DB, time.Minute)
 	if err == nil {
 		err = end(lease)
 	}

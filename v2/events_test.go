@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/v2test"
 )
@@ -259,9 +260,9 @@ func FuzzEventCursor(f *testing.F) {
 	}
 	ctx := w.As(w.tenant.Key)
 	f.Fuzz(func(t *testing.T, cursor string) {
-		in := w.API.ListEvents.New().(*v2.ListEvents)
+		in := api.ListEvents.New().(*api.ListEventsInput)
 		in.Query.Cursor = cursor
-		page, err := w.API.ListEvents.Call(ctx, in)
+		page, err := op.Call(ctx, &w.API.Set, api.ListEvents, in)
 		if cursor == given || cursor == "latest" || cursor == "" {
 			if err != nil || page.Page.NextCursor == "" {
 				t.Fatalf("%q is answered %v, %v", cursor, page, err)
@@ -307,10 +308,10 @@ func BenchmarkListEvents(b *testing.B) {
 		{"subset types", subset, "", "", []domain.EventType{domain.ReportMade, domain.SyncStopped}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			ctx, in := w.As(c.key), w.API.ListEvents.New().(*v2.ListEvents)
+			ctx, in := w.As(c.key), api.ListEvents.New().(*api.ListEventsInput)
 			in.Query.Cursor, in.Query.ClientID, in.Query.Types = c.cursor, c.client, c.types
 			for b.Loop() {
-				page, err := w.API.ListEvents.Call(ctx, in)
+				page, err := op.Call(ctx, &w.API.Set, api.ListEvents, in)
 				if err == nil {
 					_, err = ginop.Encode(page)
 				}

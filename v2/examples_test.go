@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/db/dirsync"
 	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
@@ -17,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the examples instead of comparing them")
 
-// TestExamples holds the files in v2/examples to what the operations answer on the
+// TestExamples holds the files in v2/api/examples to what the operations answer on the
 // demonstration. An operation without an example fails it: add a line to one of the
 // lists below.
 func TestExamples(t *testing.T) {
@@ -28,7 +29,7 @@ func TestExamples(t *testing.T) {
 // recordExamples makes a call of every operation.
 func recordExamples(t *testing.T, h *v2test.Harness) *v2test.Examples {
 	t.Helper()
-	e := v2test.NewExamples(h, "examples", *update)
+	e := v2test.NewExamples(h, "api/examples", *update)
 	d := newDemo(t, h, e)
 	operations := map[string]op.Operation{}
 	for _, o := range h.API.Set.All() {
@@ -64,7 +65,7 @@ type demo struct {
 func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
 	t.Helper()
 	d := demo{client: e.Client.String()}
-	err := h.DB.ConnectDirectory(t.Context(), e.Client, domain.Microsoft, json.RawMessage("{}"), []byte("sealed"))
+	err := dirsync.Connect(t.Context(), h.DB, e.Client, domain.Microsoft, json.RawMessage("{}"), []byte("sealed"))
 	if err != nil {
 		t.Fatal(err)
 	}

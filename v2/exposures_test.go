@@ -8,7 +8,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
@@ -147,10 +147,10 @@ func TestDarkWebSummary(t *testing.T) {
 	w.find(1, "Clinic", day.AddDate(0, 0, -9))
 	w.resolve(2, "Forum%20&%20Co%2F2").Want(http.StatusOK)
 	w.Do("PATCH", "/v2/users/"+w.users[3].ID.String(), w.tenant.Key, `{"status":"inactive"}`).Want(http.StatusOK)
-	var got v2.DarkWeb
+	var got api.DarkWeb
 	w.Get(w.path(), w.tenant.Key).Want(http.StatusOK).Into(&got)
 	last := domain.At(day)
-	want := v2.DarkWeb{Enabled: true, Summary: &v2.DarkWebSummary{
+	want := api.DarkWeb{Enabled: true, Summary: &api.DarkWebSummary{
 		UnresolvedExposures: 4, ResolvedExposures: 1, AffectedUsers: 2, BySeverity: domain.BySeverity{Critical: 2, High: 1, Low: 1}, LastFoundAt: &last,
 	}}
 	if !reflect.DeepEqual(got, want) {

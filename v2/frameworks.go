@@ -6,95 +6,21 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// Framework is a framework of the catalogue as v2 shows it.
-type Framework struct {
-	ID       string             `json:"id" doc:"Key of the framework in the catalogue, such as hipaa."`
-	Name     string             `json:"name" doc:"The framework's name."`
-	Category string             `json:"category" doc:"What kind of framework it is."`
-	Measures []FrameworkMeasure `json:"measures" doc:"What the framework measures."`
-	Courses  []FrameworkCourse  `json:"courses" doc:"The courses that the framework requires of its audience."`
-}
-
-// FrameworkMeasure is a measure of a framework.
-type FrameworkMeasure struct {
-	Key    domain.Measure `json:"key" doc:"Key of the measure: T for training, P for phishing, A for policies, R for reports."`
-	Name   string         `json:"name" doc:"What is measured."`
-	Module domain.Module  `json:"module" doc:"The module that must be on for the measure to be evaluated."`
-	Target float64        `json:"target" doc:"The target: a percentage, for R1 a number of reports. P2 must not exceed it, the others must reach it."`
-}
-
-// FrameworkCourse is a course that a framework requires.
-type FrameworkCourse struct {
-	CourseID domain.CourseID `json:"course_id" doc:"Opaque id of the course."`
-	Title    string          `json:"title" doc:"The course's title."`
-	Role     *domain.Role    `json:"role" doc:"The risk role whose users need the course. Null for everybody in the audience."`
-}
-
-// FrameworkAssignment is that a client follows a framework, as v2 shows it.
-type FrameworkAssignment struct {
-	ID         domain.FrameworkAssignmentID `json:"id" doc:"Opaque id of the assignment."`
-	Framework  FrameworkRef                 `json:"framework" doc:"The framework that is assigned."`
-	Audience   FrameworkAudience            `json:"audience" doc:"Whom the framework is assigned to."`
-	Modules    FrameworkModules             `json:"modules" doc:"Which modules of the framework are on."`
-	Evaluation FrameworkEvaluation          `json:"evaluation" doc:"How far the framework is met. At most 5 minutes old."`
-	CreatedAt  domain.Time                  `json:"created_at" doc:"When the framework was assigned."`
-}
-
-// FrameworkRef names a framework.
-type FrameworkRef struct {
-	ID       string `json:"id" doc:"Key of the framework in the catalogue."`
-	Name     string `json:"name" doc:"The framework's name."`
-	Category string `json:"category" doc:"What kind of framework it is."`
-}
-
-// FrameworkAudience is whom a framework is assigned to.
-type FrameworkAudience struct {
-	Type domain.FrameworkAudienceType `json:"type" doc:"Whose users the audience is: all of the client's, a group's or a collection's."`
-	ID   *string                      `json:"id" doc:"Opaque id of the group or collection. Null for all users."`
-	Name *string                      `json:"name" doc:"Name of the group or collection. Null for all users, and for a collection that was deleted: nobody is in that audience."`
-}
-
-// FrameworkModules says which modules of a framework are on.
-type FrameworkModules struct {
-	Training  bool `json:"training" doc:"Whether training is measured, and its courses given."`
-	Phishing  bool `json:"phishing" doc:"Whether phishing is measured."`
-	Policies  bool `json:"policies" doc:"Whether policies are measured."`
-	Reporting bool `json:"reporting" doc:"Whether reports are measured."`
-}
-
-// FrameworkEvaluation is how far a framework is met.
-type FrameworkEvaluation struct {
-	Met          int                    `json:"met" doc:"Number of requirements that are met."`
-	Total        int                    `json:"total" doc:"Number of requirements."`
-	Percentage   int                    `json:"percentage" doc:"Requirements met, in percent, rounded; 0 without requirements."`
-	Requirements []FrameworkRequirement `json:"requirements" doc:"Each requirement with what was measured."`
-	EvaluatedAt  domain.Time            `json:"evaluated_at" doc:"When the requirements were evaluated."`
-}
-
-// FrameworkRequirement is one measure of an evaluation.
-type FrameworkRequirement struct {
-	Key    domain.Measure `json:"key" doc:"Key of the measure."`
-	Name   string         `json:"name" doc:"What is measured."`
-	Met    bool           `json:"met" doc:"Whether the target is reached; for P2, not exceeded."`
-	Value  *float64       `json:"value" doc:"What was measured, in the unit of the target. Null where there is nothing to measure."`
-	Target *float64       `json:"target" doc:"The target: a percentage, for R1 a number of reports. Null where there is none."`
-	Detail string         `json:"detail" doc:"The numerator and the denominator, in words."`
-}
-
-func frameworkOf(f domain.CatalogueFramework) Framework {
-	out := Framework{
+func frameworkOf(f domain.CatalogueFramework) api.Framework {
+	out := api.Framework{
 		ID: f.ID, Name: f.Name, Category: f.Category,
-		Measures: make([]FrameworkMeasure, len(f.Measures)), Courses: make([]FrameworkCourse, len(f.Courses)),
+		Measures: make([]api.FrameworkMeasure, len(f.Measures)), Courses: make([]api.FrameworkCourse, len(f.Courses)),
 	}
 	for i, key := range f.Measures {
 		m := key.Spec()
-		out.Measures[i] = FrameworkMeasure{Key: m.Key, Name: m.Name, Module: m.Module, Target: m.Target}
+		out.Measures[i] = api.FrameworkMeasure{Key: m.Key, Name: m.Name, Module: m.Module, Target: m.Target}
 	}
 	for i, c := range f.Courses {
-		out.Courses[i] = FrameworkCourse{CourseID: c.Course, Title: c.Title}
+		out.Courses[i] = api.FrameworkCourse{CourseID: c.Course, Title: c.Title}
 		if c.Role != "" {
 			out.Courses[i].Role = &c.Role
 		}
@@ -102,21 +28,21 @@ func frameworkOf(f domain.CatalogueFramework) Framework {
 	return out
 }
 
-func frameworkAssignmentOf(a domain.FrameworkAssignment) FrameworkAssignment {
-	out := FrameworkAssignment{
+func frameworkAssignmentOf(a domain.FrameworkAssignment) api.FrameworkAssignment {
+	out := api.FrameworkAssignment{
 		ID:        a.ID,
-		Framework: FrameworkRef{ID: a.Framework.ID, Name: a.Framework.Name, Category: a.Framework.Category},
-		Audience:  FrameworkAudience{Type: a.Audience},
-		Modules:   FrameworkModules(a.Modules), CreatedAt: domain.At(a.CreatedAt),
-		Evaluation: FrameworkEvaluation{
+		Framework: api.FrameworkRef{ID: a.Framework.ID, Name: a.Framework.Name, Category: a.Framework.Category},
+		Audience:  api.FrameworkAudience{Type: a.Audience},
+		Modules:   api.FrameworkModules(a.Modules), CreatedAt: domain.At(a.CreatedAt),
+		Evaluation: api.FrameworkEvaluation{
 			Met: a.Evaluation.Met, Total: a.Evaluation.Total, Percentage: a.Evaluation.Percentage(),
-			Requirements: make([]FrameworkRequirement, len(a.Evaluation.Requirements)),
+			Requirements: make([]api.FrameworkRequirement, len(a.Evaluation.Requirements)),
 			EvaluatedAt:  domain.At(a.Evaluation.At),
 		},
 	}
 	for i, r := range a.Evaluation.Requirements {
 		m := r.Key.Spec()
-		out.Evaluation.Requirements[i] = FrameworkRequirement{
+		out.Evaluation.Requirements[i] = api.FrameworkRequirement{
 			Key: r.Key, Name: m.Name, Met: r.Met, Value: r.Value, Target: &m.Target, Detail: r.Detail,
 		}
 	}
@@ -133,70 +59,23 @@ func frameworkAssignmentOf(a domain.FrameworkAssignment) FrameworkAssignment {
 	return out
 }
 
-func (a *API) declareFrameworks() {
-	a.ListFrameworks = op.AddList(&a.Set, op.Meta{
-		ID: "frameworks.list", Starred: true, Method: "GET", Path: "/frameworks", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List the catalogue of frameworks",
-		Description: "Returns the frameworks that can be assigned, by their id, with what each measures and which " +
-			"courses it requires.",
-		Columns: []string{"id", "name", "category"},
-	}, a.listFrameworks, frameworkOf)
-
-	a.ListClientFrameworks = op.AddList(&a.Set, op.Meta{
-		ID: "clients.frameworks", Tag: "frameworks", Method: "GET", Path: "/clients/:client_id/frameworks", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List the frameworks assigned to a client",
-		Description: "Returns the assignments by their creation, each with its audience and how far the framework is " +
-			"met. Evaluations may be 5 minutes old.",
-		Columns: []string{"id", "framework.name", "audience.type", "audience.name", "evaluation.percentage"},
-	}, a.listClientFrameworks, frameworkAssignmentOf)
-
-	a.GetFramework = op.Add(&a.Set, op.Meta{
-		ID: "frameworks.get", Starred: true, Method: "GET", Path: "/clients/:client_id/frameworks/:assignment_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary:     "Get a framework assigned to a client",
-		Description: "Returns the assignment, as the list does. Its evaluation may be 5 minutes old.",
-	}, a.getFramework)
-
-	a.AssignFramework = op.Add(&a.Set, op.Meta{
-		ID: "frameworks.assign", Method: "POST", Path: "/clients/:client_id/frameworks", Scope: domain.Write, Since: op.V2_2, Status: 201,
-		Summary: "Assign a framework to users of a client",
-		Description: "Assigns the framework to an audience and gives its users, also those who enter it later, the courses " +
-			"that it requires, due in 30 days. With `dry_run` nothing changes, and the answer says what would be " +
-			"scheduled; the same framework for the same audience is a conflict.", Fails: []domain.Code{domain.Conflict},
-	}, a.assignFramework)
-
-	a.RemoveFramework = op.Add(&a.Set, op.Meta{
-		ID: "frameworks.remove", Method: "DELETE", Path: "/clients/:client_id/frameworks/:assignment_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
-		Summary: "Remove a framework from a client",
-		Description: "Ends the assignment and withdraws its courses that were not started and that nothing else asks " +
-			"for. Completed courses stay on the users' records.",
-	}, a.removeFramework)
-}
-
-// ListFrameworks asks for a page of the catalogue, by id.
-type ListFrameworks struct {
-	Query struct{ op.Paging }
+func (a *API) bindFrameworks() {
+	op.BindList(&a.Set, api.ListFrameworks, a.listFrameworks, frameworkOf)
+	op.BindList(&a.Set, api.ListClientFrameworks, a.listClientFrameworks, frameworkAssignmentOf)
+	op.Bind(&a.Set, api.GetFramework, a.getFramework)
+	op.Bind(&a.Set, api.AssignFramework, a.assignFramework)
+	op.Bind(&a.Set, api.RemoveFramework, a.removeFramework)
 }
 
 func (a *API) listFrameworks(
-	ctx context.Context, _ *ListFrameworks, w domain.Window,
+	ctx context.Context, _ *api.ListFrameworksInput, w domain.Window,
 ) (domain.Slice[domain.CatalogueFramework], error) {
 	return a.db.Frameworks(ctx, w)
 }
 
-// ListClientFrameworks asks for a page of a client's framework assignments, by
-// creation.
-type ListClientFrameworks struct {
-	Path  clientPath
-	Query struct {
-		op.Paging
-		UpdatedSince *domain.Time `query:"updated_since" cursors:"late" doc:"Only assignments that were made, or of which more than evaluated_at changed, at or after this time."`
-	}
-}
-
-// listClientFrameworks evaluates what is stale first. A page after a position
-// evaluates nothing.
+// listClientFrameworks evaluates stale assignments first, on the first page only.
 func (a *API) listClientFrameworks(
-	ctx context.Context, in *ListClientFrameworks, w domain.Window,
+	ctx context.Context, in *api.ListClientFrameworksInput, w domain.Window,
 ) (none domain.Slice[domain.FrameworkAssignment], err error) {
 	t, err := a.db.Tenant(ctx, in.Path.ClientID)
 	if err != nil {
@@ -210,18 +89,8 @@ func (a *API) listClientFrameworks(
 	return t.Frameworks(ctx, bound(in.Query.UpdatedSince), w)
 }
 
-type frameworkPath struct {
-	clientPath
-	AssignmentID domain.FrameworkAssignmentID `path:"assignment_id" doc:"Opaque id of the assignment, from the client's list of frameworks."`
-}
-
-// GetFramework asks for one framework assignment of a client.
-type GetFramework struct {
-	Path frameworkPath
-}
-
-// getFramework evaluates what is stale first, as the list does.
-func (a *API) getFramework(ctx context.Context, in *GetFramework) (*FrameworkAssignment, error) {
+// getFramework evaluates stale assignments first, as the list does.
+func (a *API) getFramework(ctx context.Context, in *api.GetFrameworkInput) (*api.FrameworkAssignment, error) {
 	t, err := a.db.Tenant(ctx, in.Path.ClientID)
 	if err != nil {
 		return nil, err
@@ -236,38 +105,8 @@ func (a *API) getFramework(ctx context.Context, in *GetFramework) (*FrameworkAss
 	return new(frameworkAssignmentOf(found)), nil
 }
 
-// AssignFramework asks for a framework to be assigned to users of a client.
-type AssignFramework struct {
-	Path clientPath
-	Body struct {
-		FrameworkID frameworkID                    `json:"framework_id" validate:"required,enum" doc:"Key of a framework of the catalogue."`
-		Audience    domain.Optional[Audience]      `json:"audience,omitzero" doc:"Whom to assign the framework to; all users when left out. Named users become a collection, which is the assignment's audience then."`
-		Modules     domain.Optional[AssignModules] `json:"modules,omitzero" doc:"Which modules are to be on."`
-		DryRun      bool                           `json:"dry_run,omitzero" default:"false" doc:"Answer as if the framework were assigned, and change nothing."`
-	}
-}
-
-// frameworkID is the id of a framework of the catalogue.
-type frameworkID string
-
-// Values lists the frameworks.
-func (frameworkID) Values() []string {
-	ids := make([]string, len(domain.Frameworks))
-	for i, f := range domain.Frameworks {
-		ids[i] = f.ID
-	}
-	return ids
-}
-
-// AssignModules says which modules of a framework are to be on.
-type AssignModules struct {
-	Training  domain.Optional[bool] `json:"training,omitzero" default:"true" doc:"Whether to measure training, and give the framework's courses to its audience."`
-	Phishing  domain.Optional[bool] `json:"phishing,omitzero" default:"true" doc:"Whether to measure phishing."`
-	Policies  domain.Optional[bool] `json:"policies,omitzero" default:"false" doc:"Whether to measure policies."`
-	Reporting domain.Optional[bool] `json:"reporting,omitzero" default:"true" doc:"Whether to measure reports."`
-}
-
-func (m *AssignModules) choice() domain.FrameworkModules {
+// modulesOf returns the modules to switch on, with the defaults of those that the body leaves out.
+func modulesOf(m api.AssignModules) domain.FrameworkModules {
 	out := domain.FrameworkModules{Training: true, Phishing: true, Reporting: true}
 	domain.Apply(m.Training, &out.Training)
 	domain.Apply(m.Phishing, &out.Phishing)
@@ -276,30 +115,15 @@ func (m *AssignModules) choice() domain.FrameworkModules {
 	return out
 }
 
-// FrameworkAssigned is what became of an AssignFramework.
-type FrameworkAssigned struct {
-	DryRun            bool                `json:"dry_run" doc:"Whether nothing was changed."`
-	Assignment        FrameworkAssignment `json:"assignment" doc:"The new assignment; of a dry run, one that does not exist."`
-	CoursesToSchedule []CourseToSchedule  `json:"courses_to_schedule" doc:"How many users are given each course. Courses that nobody is given are left out. Beyond an audience of 10,000 users they are given shortly after the answer."`
-}
-
-// CourseToSchedule says how many users are given a course.
-type CourseToSchedule struct {
-	CourseID  domain.CourseID `json:"course_id" doc:"Opaque id of the course."`
-	Title     string          `json:"title" doc:"The course's title."`
-	UserCount int             `json:"user_count" doc:"Number of active users of the audience who neither have the course open nor completed it within its renewal window."`
-}
-
-// assignFramework assigns the framework and gives its courses. A dry run does the
-// same, and rolls it back.
-func (a *API) assignFramework(ctx context.Context, req *AssignFramework) (out *FrameworkAssigned, err error) {
+// assignFramework assigns the framework and its courses. A dry run does the same and rolls back.
+func (a *API) assignFramework(ctx context.Context, req *api.AssignFrameworkInput) (out *api.FrameworkAssigned, err error) {
 	n := domain.NewFrameworkAssignment{
-		ID: db.NewID[domain.FrameworkAssignmentKind](), Modules: req.Body.Modules.Value.choice(),
+		ID: db.NewID[domain.FrameworkAssignmentKind](), Modules: modulesOf(req.Body.Modules.Value),
 		Audience: domain.Audience{Type: domain.AllUsers},
 	}
 	n.Framework, _ = domain.FrameworkByID(string(req.Body.FrameworkID))
 	if req.Body.Audience.Given {
-		if n.Audience, err = req.Body.Audience.Value.shape("audience"); err != nil {
+		if n.Audience, err = audienceOf(&req.Body.Audience.Value, "audience"); err != nil {
 			return nil, err
 		}
 	}
@@ -325,11 +149,11 @@ func (a *API) assignFramework(ctx context.Context, req *AssignFramework) (out *F
 
 func (a *API) assignFrameworkTo(
 	ctx context.Context, c *db.Change, t *db.Tenant, n domain.NewFrameworkAssignment,
-) (*FrameworkAssigned, error) {
+) (*api.FrameworkAssigned, error) {
 	if err := c.LockAudiences(ctx, t.ID); err != nil {
 		return nil, err
 	}
-	size, err := sizeOf(ctx, t, n.Audience)
+	size, err := audienceSize(ctx, t, n.Audience)
 	if err == nil && size > domain.MaxAudience {
 		err = domain.ErrInvalid("audience",
 			fmt.Sprintf("has more than %d users; assign the framework to collections in turn", domain.MaxAudience))
@@ -338,7 +162,7 @@ func (a *API) assignFrameworkTo(
 		return nil, err
 	}
 	if n.Size = size; n.Audience.Type == domain.NamedUsers {
-		if n.Audience, err = collected(ctx, c, t, n); err != nil {
+		if n.Audience, err = collectAudience(ctx, c, t, n); err != nil {
 			return nil, err
 		}
 	}
@@ -347,9 +171,9 @@ func (a *API) assignFrameworkTo(
 	if err != nil {
 		return nil, err
 	}
-	out := &FrameworkAssigned{CoursesToSchedule: make([]CourseToSchedule, len(courses))}
+	out := &api.FrameworkAssigned{CoursesToSchedule: make([]api.CourseToSchedule, len(courses))}
 	for i, s := range courses {
-		out.CoursesToSchedule[i] = CourseToSchedule{CourseID: s.Course, Title: s.Title, UserCount: s.Users}
+		out.CoursesToSchedule[i] = api.CourseToSchedule{CourseID: s.Course, Title: s.Title, UserCount: s.Users}
 	}
 	c.Finally(func(ctx context.Context) error {
 		made, err := t.ReadFramework(ctx, c, n.ID)
@@ -361,16 +185,16 @@ func (a *API) assignFrameworkTo(
 	return out, nil
 }
 
-// collected makes a collection of the users of an audience, named after the
-// framework, and returns it as the audience (decisions 7.7).
-func collected(
+// collectAudience makes a collection of the named users, called as the framework, and returns it as the audience
+// (decisions 7.7).
+func collectAudience(
 	ctx context.Context, c *db.Change, t *db.Tenant, n domain.NewFrameworkAssignment,
 ) (domain.Audience, error) {
 	users, err := t.LockUsers(ctx, c, n.Audience.Users)
 	if err != nil {
 		return n.Audience, err
 	}
-	if err := unknownItems("audience.user_ids", n.Audience.Users, users, "is not a user of this client"); err != nil {
+	if err := rejectUnknown("audience.user_ids", n.Audience.Users, users, "is not a user of this client"); err != nil {
 		return n.Audience, err
 	}
 	k, err := t.InsertFreeCollection(ctx, c, domain.Collection{
@@ -380,12 +204,7 @@ func collected(
 	return domain.Audience{Type: domain.OfCollection, Collection: k.ID}, err
 }
 
-// RemoveFramework asks for the end of a framework assignment.
-type RemoveFramework struct {
-	Path frameworkPath
-}
-
-func (a *API) removeFramework(ctx context.Context, in *RemoveFramework) (*op.NoContent, error) {
+func (a *API) removeFramework(ctx context.Context, in *api.RemoveFrameworkInput) (*op.NoContent, error) {
 	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		t, err := a.db.Tenant(ctx, in.Path.ClientID)
 		if err != nil {

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
 
@@ -27,7 +28,7 @@ func (w *trainee) follow(body string) v2test.Response {
 }
 
 // has reports whether the user's list of courses has one.
-func (w *trainee) has(user v2.User, n byte) bool {
+func (w *trainee) has(user api.User, n byte) bool {
 	w.T.Helper()
 	return slices.ContainsFunc(w.training(user), func(c map[string]any) bool { return c["course_id"] == course(n).String() })
 }
@@ -73,9 +74,9 @@ func TestFrameworkCatalogue(t *testing.T) {
 			t.Errorf("pages of %d: %v", limit, ids)
 		}
 	}
-	in := w.API.ListFrameworks.New().(*v2.ListFrameworks)
+	in := api.ListFrameworks.New().(*api.ListFrameworksInput)
 	in.Query.Rows, in.Query.Skip, in.Query.Total = 3, 9, true
-	if page, err := w.API.ListFrameworks.Call(w.tenant.Ctx, in); err != nil || len(page.Data) != 2 || page.Total != 11 || page.Page.HasMore {
+	if page, err := op.Call(w.tenant.Ctx, &w.API.Set, api.ListFrameworks, in); err != nil || len(page.Data) != 2 || page.Total != 11 || page.Page.HasMore {
 		t.Errorf("after a jump: %+v, %v", page, err)
 	}
 }

@@ -12,9 +12,8 @@ import (
 	"testing"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
-	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/v2test"
 )
 
@@ -86,7 +85,7 @@ func (w *world) badParameter(t *testing.T, o op.Operation, p op.Param) {
 				h, _ := strconv.Atoi(high)
 				bad[strconv.Itoa(l-1)], bad[strconv.Itoa(h+1)] = "between "+low+" and "+high, "between "+low+" and "+high
 				for _, good := range []string{low, high} {
-					w.Get(pathOf(t, o, w.ids())+"?"+p.Name+"="+good, w.tenant.Key).Want(o.Meta().Status)
+					w.Get(pathOf(t, o, w.ids(), p.Name+"="+good), w.tenant.Key).Want(o.Meta().Status)
 				}
 			}
 		}
@@ -96,19 +95,21 @@ func (w *world) badParameter(t *testing.T, o op.Operation, p op.Param) {
 		bad["bm90IGEgY3Vyc29y"] = "cursor"
 	}
 	for text, words := range bad {
-		r := w.Get(pathOf(t, o, w.ids())+"?"+p.Name+"="+url.QueryEscape(text), w.tenant.Key)
+		r := w.Get(pathOf(t, o, w.ids(), p.Name+"="+url.QueryEscape(text)), w.tenant.Key)
 		checkInvalid(t, r, p.Name, words)
 	}
 	// An empty parameter is an absent one.
-	if path := pathOf(t, o, w.ids()); p.Name != "ids" {
-		absent, empty := w.Get(path, w.tenant.Key), w.Get(path+"?"+p.Name+"=", w.tenant.Key)
+	if empty := w.Get(pathOf(t, o, w.ids(), p.Name+"="), w.tenant.Key); isRequired(p) {
+		checkInvalid(t, empty, p.Name, "required")
+	} else if p.Name != "ids" {
+		absent := w.Get(pathOf(t, o, w.ids()), w.tenant.Key)
 		if absent.Status != o.Meta().Status || anonymous(absent) != anonymous(empty) {
 			t.Errorf("without %s: %s, with an empty one: %s", p.Name, absent.Body, empty.Body)
 		}
 	}
 	if isEnum {
 		for _, value := range enum.Values() {
-			w.Get(pathOf(t, o, w.ids())+"?"+p.Name+"="+url.QueryEscape(value), w.tenant.Key).Want(o.Meta().Status)
+			w.Get(pathOf(t, o, w.ids(), p.Name+"="+url.QueryEscape(value)), w.tenant.Key).Want(o.Meta().Status)
 		}
 	}
 }
@@ -138,7 +139,7 @@ func (w *world) badBodies(t *testing.T, o op.Operation) {
 	} {
 		r := w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, body)
 		checkError(t, r, domain.InvalidRequest)
-		var got ginop.ErrorEnvelope
+		var got op.ErrorEnvelope
 		if r.Into(&got); !slices.Contains(got.Error.Fields, want) {
 			t.Errorf("%s: the fields are %v", body, got.Error.Fields)
 		}
@@ -209,9 +210,9 @@ func (w *world) badMember(t *testing.T, o op.Operation, m member) {
 		}
 	case m.typ == reflect.TypeFor[domain.Time](), m.typ == reflect.TypeFor[domain.Date]():
 		faults = append(faults, fault{`"tomorrow"`, "must be"}, fault{"1", "must be"}, fault{`"2026-02-30"`, "must be"}, fault{`""`, "must be"})
-	case m.typ == reflect.TypeFor[v2.Audience](), m.typ == reflect.TypeFor[v2.AssignModules]():
+	case m.typ == reflect.TypeFor[api.Audience](), m.typ == reflect.TypeFor[api.AssignModules]():
 		faults = []fault{{`"all"`, "must be"}, {"null", "null"}, {"[]", "must be"}}
-	case m.typ == reflect.TypeFor[v2.ReportPeriod]():
+	case m.typ == reflect.TypeFor[api.ReportPeriod]():
 		faults = []fault{{`"all"`, "must be"}, {"[]", "must be"}}
 	case m.typ.Kind() == reflect.Array: // an id
 		faults = append(faults, fault{`"x"`, ""}, fault{"1", ""}, fault{`"usr_01h455vb4pex5vsknk084sn02q"`, ""}, fault{`""`, ""})
@@ -285,7 +286,7 @@ func TestUnknownParametersAreIgnored(t *testing.T) {
 		if o.Input().Body != nil {
 			body = w.body(o)
 		}
-		path := pathOf(t, o, w.ids()) + "?unknown=1&client_id=cli_x&Body=x&rows=7&Skip=3&LIMIT=0&Rows=0"
+		path := pathOf(t, o, w.ids(), strings.Split("unknown=1&client_id=cli_x&Body=x&rows=7&Skip=3&LIMIT=0&Rows=0", "&")...)
 		r := w.Do(o.Meta().Method, path, w.tenant.Key, body, "Content-Type", "text/csv").Want(o.Meta().Status)
 		checkHeaders(t, r)
 	})

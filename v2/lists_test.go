@@ -97,7 +97,7 @@ func TestSorts(t *testing.T) {
 				continue
 			}
 			for _, sort := range reflect.Zero(p.Type).Interface().(op.Enum).Values() {
-				path := pathOf(t, o, w.ids()) + "?sort=" + sort
+				path := pathOf(t, o, w.ids(), "sort="+sort)
 				items := w.Get(path, w.tenant.Key).Want(200).Field("data").([]any)
 				by := strings.TrimPrefix(sort, "-")
 				text := func(item any) string {

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/mcp"
@@ -102,12 +102,12 @@ func holds(t *testing.T, schema, value any) {
 }
 
 func mountMCP(h *v2test.Harness) error {
-	document, err := openapi.ForSet(&h.API.Set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+	document, err := openapi.ForRelease(api.Interface, op.Latest)
 	if err != nil {
 		return err
 	}
 	server, err := mcp.New(mcp.Config{
-		Set: &h.API.Set, Release: op.Latest, Document: document, Prefix: "/v2", Handler: h.Engine,
+		Operations: api.Operations, Release: op.Latest, Document: document, Prefix: "/v2", Handler: h.Engine,
 		Count: h.Edge.Count, CountMessage: h.Edge.CountMessage, Parse: h.Edge.Parse, Envelope: ginop.Envelope, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
 )
 
@@ -71,7 +72,7 @@ func pagedUserID(uuid [16]byte) string { return domain.UserID(uuid).String() }
 func pagedCollections(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 11)
 	homes := p.homes()
-	p.of(p.h.API.ListCollections, ids{"client_id": p.client.String()}, "id")
+	p.of(api.ListCollections, ids{"client_id": p.client.String()}, "id")
 	p.show = func(uuid [16]byte) string { return domain.CollectionID(uuid).String() }
 	p.store = func(r pagedRow) {
 		p.h.Exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
@@ -93,7 +94,7 @@ func pagedCollections(t *testing.T, rows int) *pagedTable {
 func pagedFrameworks(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 24)
 	homes := p.homes()
-	p.of(p.h.API.ListClientFrameworks, ids{"client_id": p.client.String()}, "id")
+	p.of(api.ListClientFrameworks, ids{"client_id": p.client.String()}, "id")
 	p.show = func(uuid [16]byte) string { return domain.FrameworkAssignmentID(uuid).String() }
 	p.store = func(r pagedRow) {
 		p.h.Exec(`INSERT INTO framework_assignments (client_id, id, framework_id, audience_type, audience_id, created_at)
@@ -125,7 +126,7 @@ func pagedMembers(t *testing.T, rows int) *pagedTable {
 	for _, i := range []int{0, 2, 3} {
 		p.collectionOf(homes[i].client, pagedTwin(listed, i))
 	}
-	p.of(p.h.API.ListMembers, ids{"client_id": p.client.String(), "collection_id": listed.String()}, "user_id")
+	p.of(api.ListMembers, ids{"client_id": p.client.String(), "collection_id": listed.String()}, "user_id")
 	p.show = pagedUserID
 	put := func(client domain.ClientID, collection domain.CollectionID, user domain.UserID, r pagedRow) {
 		p.h.Exec(`INSERT INTO collection_members (client_id, collection_id, user_id, added_at) VALUES ($1, $2, $3, $4)
@@ -159,7 +160,7 @@ func pagedMembers(t *testing.T, rows int) *pagedTable {
 func pagedPolicies(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 13)
 	homes := p.homes()
-	p.of(p.h.API.ListPolicies, ids{"client_id": p.client.String()}, "id")
+	p.of(api.ListPolicies, ids{"client_id": p.client.String()}, "id")
 	p.show = func(uuid [16]byte) string { return domain.PolicyID(uuid).String() }
 	p.store = func(r pagedRow) {
 		var archived *time.Time
@@ -225,7 +226,7 @@ func pagedPolicyUsers(t *testing.T, rows int) *pagedTable {
 				VALUES ($1, $2, 'Policy', 2, $3, $4::text::uuid, true, 30, $5, $5, $5)`, client, id, pagedScopes[n].scope, scope, v2test.Noon)
 		}
 	}
-	p.of(p.h.API.ListPolicyUsers, nil, "user_id")
+	p.of(api.ListPolicyUsers, nil, "user_id")
 	p.show = pagedUserID
 	p.store = func(r pagedRow) {
 		for _, i := range []int{0, 2, 3} {
@@ -304,7 +305,7 @@ func pagedDarkWebUsers(t *testing.T, rows int) *pagedTable {
 	homes := p.homes()
 	p.h.Exec("UPDATE users SET status = 'inactive'")
 	p.breaches(2)
-	p.of(p.h.API.ListDarkWebUsers, ids{"client_id": p.client.String()}, "user_id")
+	p.of(api.ListDarkWebUsers, ids{"client_id": p.client.String()}, "user_id")
 	p.show = pagedUserID
 	p.store = func(r pagedRow) {
 		for _, i := range []int{0, 2, 3} {

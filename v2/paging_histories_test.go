@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
 )
 
@@ -39,7 +40,7 @@ func pagedExposures(t *testing.T, rows int) *pagedTable {
 	}
 	p.h.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", exposed[1])
 	p.breaches(60)
-	p.of(p.h.API.ListExposures, ids{"client_id": p.client.String()}, "user_id", "breach_name")
+	p.of(api.ListExposures, ids{"client_id": p.client.String()}, "user_id", "breach_name")
 	made := 0
 	p.name = func() ([16]byte, string) {
 		user, breach := exposed[made%len(exposed)], pagedBreach(made/len(exposed))
@@ -80,7 +81,7 @@ func pagedTraining(t *testing.T, rows int) *pagedTable {
 	homes := p.homes()
 	p.h.Exec("DELETE FROM assignments") // the program's
 	p.order = "risk_score"              // which stands for the place
-	p.of(p.h.API.ListTraining, ids{"user_id": homes[0].user.String()}, "course_id")
+	p.of(api.ListTraining, ids{"user_id": homes[0].user.String()}, "course_id")
 	p.show = func(uuid [16]byte) string { return domain.CourseID(uuid).String() }
 	p.store = func(r pagedRow) {
 		var completed *time.Time
@@ -126,7 +127,7 @@ func pagedResults(t *testing.T, rows int) *pagedTable {
 	homes := p.homes()
 	template := domain.TemplateID{15: 9}
 	p.template(template, pagedRow{name: "Template", created: v2test.Noon, updated: v2test.Noon})
-	p.of(p.h.API.ListPhishingResults, ids{"client_id": p.client.String()}, "result_id")
+	p.of(api.ListPhishingResults, ids{"client_id": p.client.String()}, "result_id")
 	p.show = func(uuid [16]byte) string { return domain.ResultID(uuid).String() }
 	p.store = func(r pagedRow) {
 		for _, i := range []int{0, 2, 3} {
@@ -171,7 +172,7 @@ func pagedEmails(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 19)
 	homes := p.homes()
 	p.order = "-created_at"
-	p.of(p.h.API.ListEmails, ids{"user_id": homes[0].user.String()}, "subject") // which is the id, that v2 does not show
+	p.of(api.ListEmails, ids{"user_id": homes[0].user.String()}, "subject") // which is the id, that v2 does not show
 	p.show = func(uuid [16]byte) string { return domain.MessageID(uuid).UUID() }
 	p.store = func(r pagedRow) {
 		for _, home := range homes {
@@ -201,7 +202,7 @@ var pagedClasses = []domain.EmailClass{domain.ClassPending, domain.ClassSpam, do
 func pagedReported(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 22)
 	homes := p.homes()
-	p.of(p.h.API.ListReportedEmails, ids{"client_id": p.client.String()}, "id")
+	p.of(api.ListReportedEmails, ids{"client_id": p.client.String()}, "id")
 	p.show = func(uuid [16]byte) string { return domain.ReportedEmailID(uuid).String() }
 	p.store = func(r pagedRow) {
 		for _, i := range []int{0, 2, 3} {
@@ -236,7 +237,7 @@ func pagedReports(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 23)
 	homes := p.homes()
 	p.order = "-created_at"
-	p.of(p.h.API.ListReports, ids{"client_id": p.client.String()}, "id")
+	p.of(api.ListReports, ids{"client_id": p.client.String()}, "id")
 	p.show = func(uuid [16]byte) string { return domain.ReportID(uuid).String() }
 	p.store = func(r pagedRow) {
 		for _, home := range []pagedHome{homes[0], homes[2], homes[3]} {
@@ -262,7 +263,7 @@ func pagedReports(t *testing.T, rows int) *pagedTable {
 func pagedCourses(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 20)
 	p.h.Exec("TRUNCATE courses CASCADE")
-	p.of(p.h.API.ListCourses, nil, "id")
+	p.of(api.ListCourses, nil, "id")
 	p.show = func(uuid [16]byte) string { return domain.CourseID(uuid).String() }
 	p.store = func(r pagedRow) {
 		p.h.Exec(`INSERT INTO courses (id, title, created_at) VALUES ($1, $2, $3)
@@ -276,7 +277,7 @@ func pagedCourses(t *testing.T, rows int) *pagedTable {
 
 func pagedTemplates(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 21)
-	p.of(p.h.API.ListPhishingTemplates, nil, "id")
+	p.of(api.ListPhishingTemplates, nil, "id")
 	p.show = func(uuid [16]byte) string { return domain.TemplateID(uuid).String() }
 	p.store = func(r pagedRow) { p.template(r.uuid, r) }
 	p.drop = func(r pagedRow) { p.h.Exec("DELETE FROM phishing_templates WHERE id = $1", domain.TemplateID(r.uuid)) }

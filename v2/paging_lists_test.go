@@ -8,6 +8,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
 )
 
@@ -57,7 +58,7 @@ func (p *pagedTable) countUsers() {
 
 func pagedClients(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 1)
-	p.of(p.h.API.ListClients, ids{}, "id")
+	p.of(api.ListClients, ids{}, "id")
 	p.show = func(uuid [16]byte) string { return domain.ClientID(uuid).String() }
 	p.store = func(r pagedRow) {
 		p.h.Exec(`INSERT INTO clients (id, partner_id, name, name_key, average_score, summarized_at, created_at, updated_at)
@@ -108,7 +109,7 @@ func pagedUsers(t *testing.T, rows int) *pagedTable {
 	other := p.h.Client(p.tenant, "Other")
 	p.h.User(p.tenant, other.ID, "alpha0@example.com")
 	collection := p.h.Collection(p.client, "Collection")
-	p.of(p.h.API.ListUsers, ids{"client_id": p.client.String()}, "id")
+	p.of(api.ListUsers, ids{"client_id": p.client.String()}, "id")
 	p.show = func(uuid [16]byte) string { return domain.UserID(uuid).String() }
 	p.store = func(r pagedRow) {
 		p.storeUser(p.client, r.uuid, r)
@@ -144,7 +145,7 @@ func pagedUsers(t *testing.T, rows int) *pagedTable {
 func pagedAdmins(t *testing.T, rows int) *pagedTable {
 	p := newPagedTable(t, 3)
 	p.client = p.h.Client(p.tenant, "Client").ID
-	p.of(p.h.API.ListClientAdmins, ids{"client_id": p.client.String()}, "id")
+	p.of(api.ListClientAdmins, ids{"client_id": p.client.String()}, "id")
 	p.show = func(uuid [16]byte) string { return domain.AdminID(uuid).String() }
 	p.store = func(r pagedRow) {
 		p.h.Exec(`INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at) VALUES ($1, $2, $3, $4, $5, 'admin', $6)

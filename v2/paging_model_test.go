@@ -92,7 +92,8 @@ type pagedTable struct {
 	h      *v2test.Harness
 	tenant v2test.Tenant
 	client domain.ClientID // whose rows are listed
-	op     op.Operation
+	op     op.Declaration
+	set    *op.Set  // where the operation is bound; nil for the service's own
 	at     ids      // what the path names
 	shown  []string // the members of an item that identify its row
 	order  string   // of lists that take no sort
@@ -111,12 +112,12 @@ type pagedTable struct {
 
 // of says what is listed: by which operation, of which client or other object,
 // and what of an item identifies its row.
-func (p *pagedTable) of(o op.Operation, at ids, shown ...string) {
+func (p *pagedTable) of(o op.Declaration, at ids, shown ...string) {
 	p.op, p.at, p.shown = o, at, shown
 }
 
-func (p *pagedTable) path(l pagedList) string {
-	return pathOf(p.h.T.(*testing.T), p.op, p.place(l))
+func (p *pagedTable) path(l pagedList, query ...string) string {
+	return pathOf(p.h.T.(*testing.T), p.op, p.place(l), query...)
 }
 
 func (p *pagedTable) place(l pagedList) ids {
@@ -273,7 +274,11 @@ func (p *pagedTable) call(t *testing.T, l pagedList, paging op.Paging) pagedPage
 	}
 	paging.Limit = 1 // Rows stands in for it
 	reflect.ValueOf(input).Elem().FieldByName("Query").FieldByName("Paging").Set(reflect.ValueOf(paging))
-	out, err := p.op.Run(p.h.As(l.key), input)
+	set := p.set
+	if set == nil {
+		set = &p.h.API.Set
+	}
+	out, err := set.Operation(p.op).Run(p.h.As(l.key), input)
 	if err != nil {
 		t.Fatal(err)
 	}

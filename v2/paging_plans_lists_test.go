@@ -10,7 +10,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
@@ -128,13 +128,13 @@ func checkOrdered(t *testing.T, name string, plan queryPlan, indexes []string, p
 // courses, and what is expected to be a few of the client's, those who signed or
 // what changed.
 type plannedList struct {
-	op      op.Operation
+	op      op.Declaration
 	at      ids
 	query   string
 	indexes []string
 }
 
-func plannedLists(api *v2.API, c plannedClient) []plannedList {
+func plannedLists(c plannedClient) []plannedList {
 	client, user := ids{"client_id": c.client.String()}, ids{"user_id": c.user.String()}
 	collection := ids{"client_id": c.client.String(), "collection_id": c.collection.String()}
 	policy := func(n int) ids {
@@ -197,7 +197,7 @@ func plannedLists(api *v2.API, c plannedClient) []plannedList {
 // costs what it shows, however many rows of others there are: the first, one
 // after a cursor, and a jump.
 func TestPagingPlansOfTenants(t *testing.T) {
-	h, api, queries := newTraced(t)
+	h, set, queries := newTraced(t)
 	tenant, stranger := h.Tenant("Large"), h.Tenant("Other")
 	h.Exec("INSERT INTO breaches (name, title, severity, data_classes) VALUES ('A', 'A', 'low', '{Names}'), ('B', 'B', 'low', '{Names}')")
 	h.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
@@ -206,8 +206,8 @@ func TestPagingPlansOfTenants(t *testing.T) {
 	planned(h, tenant, "neighbour")
 	planned(h, stranger, "stranger")
 	h.Exec("VACUUM ANALYZE")
-	for _, list := range plannedLists(api, own) {
-		table := &pagedTable{h: h, tenant: tenant, op: list.op, at: list.at}
+	for _, list := range plannedLists(own) {
+		table := &pagedTable{h: h, tenant: tenant, op: list.op, set: set, at: list.at}
 		l := pagedList{key: tenant.Key}
 		l.query, _ = url.ParseQuery(list.query)
 		name := list.op.Meta().ID + " " + list.query

@@ -15,7 +15,9 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/worldtest"
 	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
@@ -88,9 +90,9 @@ type plannedPages struct {
 	queries        *pageQueries
 }
 
-// newTraced is a service whose operations, api, record how they read pages.
-func newTraced(t *testing.T) (h *v2test.Harness, api *v2.API, queries *pageQueries) {
-	url := dbtest.URL(t, v2test.Schema)
+// newTraced is a service, and a set of operations that record how they read pages.
+func newTraced(t *testing.T) (h *v2test.Harness, set *op.Set, queries *pageQueries) {
+	url := dbtest.URL(t, worldtest.Schema)
 	h = v2test.New(t, v2test.Options{URL: url, Limits: v2test.Unlimited})
 	queries = &pageQueries{}
 	traced, err := db.Open(url, db.WithClock(h.Clock), db.WithTracer(queries))
@@ -98,11 +100,11 @@ func newTraced(t *testing.T) (h *v2test.Harness, api *v2.API, queries *pageQueri
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = traced.Close() })
-	return h, v2.New(traced, nil), queries
+	return h, &v2.New(traced, nil).Set, queries
 }
 
 func newPlannedPages(t *testing.T) plannedPages {
-	h, api, queries := newTraced(t)
+	h, set, queries := newTraced(t)
 	tenant, other := h.Tenant("Large"), h.Tenant("Other")
 	client, neighbour := h.Client(tenant, "Large").ID, h.Client(tenant, "Neighbour").ID
 	h.Exec(`INSERT INTO clients (id, partner_id, name, name_key, average_score, summarized_at, created_at, updated_at)
@@ -115,8 +117,8 @@ func newPlannedPages(t *testing.T) plannedPages {
 	h.Exec("VACUUM ANALYZE clients") // as autovacuum does: without it an index alone is not enough
 	h.Exec("VACUUM ANALYZE users")
 	return plannedPages{
-		clients: &pagedTable{h: h, tenant: tenant, op: api.ListClients, shown: []string{"id"}},
-		users:   &pagedTable{h: h, tenant: tenant, client: client, op: api.ListUsers, at: ids{"client_id": client.String()}, shown: []string{"id"}},
+		clients: &pagedTable{h: h, tenant: tenant, op: api.ListClients, set: set, shown: []string{"id"}},
+		users:   &pagedTable{h: h, tenant: tenant, client: client, op: api.ListUsers, set: set, at: ids{"client_id": client.String()}, shown: []string{"id"}},
 		queries: queries,
 	}
 }

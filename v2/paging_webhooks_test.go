@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"partnerapi/domain"
+	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
 )
 
@@ -22,7 +23,7 @@ func pagedWebhooks(t *testing.T, rows int) *pagedTable {
 	other := p.h.Tenant("Other")
 	p.client = p.h.Client(p.tenant, "Client").ID
 	beside, theirs := p.h.Client(p.tenant, "Beside").ID, p.h.Client(other, "Client").ID
-	p.of(p.h.API.ListWebhooks, ids{}, "id")
+	p.of(api.ListWebhooks, ids{}, "id")
 	p.show = func(uuid [16]byte) string { return domain.WebhookID(uuid).String() }
 	p.store = func(r pagedRow) {
 		client := p.client
@@ -52,7 +53,7 @@ func pagedDeliveries(t *testing.T, rows int) *pagedTable {
 	for _, id := range []domain.WebhookID{own, other} {
 		p.webhook(p.tenant, p.client, id, pagedRow{created: v2test.Noon, updated: v2test.Noon})
 	}
-	p.of(p.h.API.ListDeliveries, ids{"webhook_id": own.String()}, "id")
+	p.of(api.ListDeliveries, ids{"webhook_id": own.String()}, "id")
 	p.show = func(uuid [16]byte) string { return domain.DeliveryID(uuid).String() }
 	p.store = func(r pagedRow) {
 		for _, webhook := range []domain.WebhookID{own, other} {

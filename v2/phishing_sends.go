@@ -6,42 +6,15 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// PhishingSent is what became of a SendPhishing.
-type PhishingSent struct {
-	Sends []PhishingSend `json:"sends" doc:"The mails, one for each user, in the order of the request."`
+func (a *API) bindPhishingSends() {
+	op.Bind(&a.Set, api.SendPhishing, a.sendPhishing)
 }
 
-// PhishingSend is a simulated mail that will be sent.
-type PhishingSend struct {
-	UserID     domain.UserID     `json:"user_id" doc:"The user whom the mail is for."`
-	ResultID   domain.ResultID   `json:"result_id" doc:"Opaque id of the result. Follow it in the client's phishing results."`
-	TemplateID domain.TemplateID `json:"template_id" doc:"The template of the mail."`
-	SendAt     domain.Time       `json:"send_at" doc:"When the mail is sent."`
-}
-
-func (a *API) declarePhishingSends() {
-	a.SendPhishing = op.Add(&a.Set, op.Meta{
-		ID: "phishing.send", Method: "POST", Path: "/clients/:client_id/phishing/sends", Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
-		Summary: "Send simulated phishing mails to users of a client",
-		Description: "Schedules a simulated mail to each user, for all of them or for none; an inactive user is refused. " +
-			"Each mail has a `result_id` to follow in the client's phishing results.",
-	}, a.sendPhishing)
-}
-
-// SendPhishing asks for a simulated mail to each of some users.
-type SendPhishing struct {
-	Path clientPath
-	Body struct {
-		UserIDs    []domain.UserID                    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A user who is named twice is sent one mail."`
-		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. Left out, each user is sent one that they have not seen, in their language and of the client's enabled categories."`
-		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send. Left out or past, at once."`
-	}
-}
-
-func (a *API) sendPhishing(ctx context.Context, req *SendPhishing) (out *PhishingSent, err error) {
+func (a *API) sendPhishing(ctx context.Context, req *api.SendPhishingInput) (out *api.PhishingSent, err error) {
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		t, err := a.db.Tenant(ctx, req.Path.ClientID)
 		if err != nil {
@@ -53,16 +26,15 @@ func (a *API) sendPhishing(ctx context.Context, req *SendPhishing) (out *Phishin
 	return out, err
 }
 
-// schedule schedules all of the mails that the body asks for, or none. The users
-// are locked, so that of two requests at once the second sees which templates the
-// first chose.
-func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *SendPhishing) (*PhishingSent, error) {
+// schedule schedules all mails of the body, or none. It locks the users, so that a concurrent request sees which
+// templates this one chose.
+func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api.SendPhishingInput) (*api.PhishingSent, error) {
 	users := distinct(req.Body.UserIDs)
 	targets, err := t.LockTargets(ctx, c, users)
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseTargets(req.Body.UserIDs, targets); err != nil {
+	if err := checkTargets(req.Body.UserIDs, targets); err != nil {
 		return nil, err
 	}
 	results, err := a.chooseTemplates(ctx, t, req, users, targets)
@@ -71,14 +43,14 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *Sen
 	}
 
 	sendAt := c.At
-	if asked := req.Body.SendAt.Value; asked.Time.After(sendAt) {
-		sendAt = asked.Time
+	if later := req.Body.SendAt.Value; later.Time.After(sendAt) {
+		sendAt = later.Time
 	}
-	out := &PhishingSent{}
+	out := &api.PhishingSent{}
 	for i := range results {
 		r := &results[i]
 		r.ID, r.SendAt = db.NewID[domain.ResultKind](), sendAt
-		out.Sends = append(out.Sends, PhishingSend{
+		out.Sends = append(out.Sends, api.PhishingSend{
 			UserID: r.User, ResultID: r.ID, TemplateID: r.Template, SendAt: domain.At(sendAt),
 		})
 	}
@@ -87,18 +59,18 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *Sen
 
 func distinct[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
 	seen := make(map[domain.ID[K]]bool, len(ids))
-	var once []domain.ID[K]
+	var list []domain.ID[K]
 	for _, id := range ids {
 		if !seen[id] {
 			seen[id] = true
-			once = append(once, id)
+			list = append(list, id)
 		}
 	}
-	return once
+	return list
 }
 
-// refuseTargets reports the users who cannot be sent a mail, each by its place.
-func refuseTargets(ids []domain.UserID, targets map[domain.UserID]domain.Target) error {
+// checkTargets returns InvalidRequest for users who cannot be sent a mail, each by its index.
+func checkTargets(ids []domain.UserID, targets map[domain.UserID]domain.Target) error {
 	var faults []domain.FieldError
 	for i, id := range ids {
 		switch t, found := targets[id]; {
@@ -114,16 +86,15 @@ func refuseTargets(ids []domain.UserID, targets map[domain.UserID]domain.Target)
 	return domain.ErrInvalidFields(faults)
 }
 
-// chooseTemplates gives each user the template that was asked for, or one of
-// those that the rule gives.
+// chooseTemplates returns each user's template: that of the body, or one chosen by domain.ChooseTemplate.
 func (a *API) chooseTemplates(
-	ctx context.Context, t *db.Tenant, req *SendPhishing, users []domain.UserID, targets map[domain.UserID]domain.Target,
+	ctx context.Context, t *db.Tenant, req *api.SendPhishingInput, users []domain.UserID, targets map[domain.UserID]domain.Target,
 ) ([]domain.Result, error) {
 	results := make([]domain.Result, len(users))
 	if req.Body.TemplateID.Given {
 		id := req.Body.TemplateID.Value
-		known, err := a.db.TemplateExists(ctx, id)
-		if err == nil && !known {
+		exists, err := a.db.TemplateExists(ctx, id)
+		if err == nil && !exists {
 			err = domain.ErrInvalid("template_id", "is not a phishing template")
 		}
 		for i, user := range users {

@@ -9,12 +9,12 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
 // simulate adds a simulated mail: columns of times are set, each one as of the
 // time of sending. A zero time is not sent yet.
-func (w *trainee) simulate(user v2.User, status domain.ResultStatus, sent time.Time, columns ...string) domain.ResultID {
+func (w *trainee) simulate(user api.User, status domain.ResultStatus, sent time.Time, columns ...string) domain.ResultID {
 	w.T.Helper()
 	id := db.NewID[domain.ResultKind]()
 	w.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
@@ -141,7 +141,7 @@ func TestPhishingTemplates(t *testing.T) {
 }
 
 // email adds the record of a mail.
-func (w *trainee) email(client domain.ClientID, user v2.User, kind domain.MessageType, at time.Time) domain.MessageID {
+func (w *trainee) email(client domain.ClientID, user api.User, kind domain.MessageType, at time.Time) domain.MessageID {
 	w.T.Helper()
 	id := db.NewID[domain.MessageKind]()
 	w.Exec(`INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
@@ -43,7 +43,7 @@ func tenants(t *testing.T, w *world) (subset string, out outsiders) {
 }
 
 // pair is the ids of a client and its user, with parts of its own.
-func (w *world) pair(c v2.Client, u v2.User) ids {
+func (w *world) pair(c api.Client, u api.User) ids {
 	return furnish(w.Harness, c.ID, u.ID, 1).with(c.ID, u.ID)
 }
 
@@ -197,9 +197,9 @@ func TestOrderOfChecks(t *testing.T) {
 	free := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	_, out := tenants(t, free)
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
-		path, f := pathOf(t, o, strangers()), free.in(t)
+		path, f := pathOf(t, o, strangers(), "limit=0", "sort=nope"), free.in(t)
 		bad := func(w *world, key string, headers ...string) v2test.Response {
-			return w.Do(o.Meta().Method, path+"?limit=0&sort=nope", key, badBody(o), headers...)
+			return w.Do(o.Meta().Method, path, key, badBody(o), headers...)
 		}
 		checkError(t, bad(w, ""), domain.Unauthorized)
 		checkError(t, w.Do("DELETE", "/v2/unknown", "", nil), domain.Unauthorized)
@@ -212,7 +212,7 @@ func TestOrderOfChecks(t *testing.T) {
 			return
 		}
 		for name, at := range out {
-			r := f.Do(o.Meta().Method, pathOf(t, o, at)+"?limit=0", f.tenant.Key, badBody(o))
+			r := f.Do(o.Meta().Method, pathOf(t, o, at, "limit=0"), f.tenant.Key, badBody(o))
 			if r.Status != http.StatusBadRequest {
 				t.Errorf("%s: a bad request answers %d: %s", name, r.Status, r.Body)
 			}

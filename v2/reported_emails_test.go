@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/db/ingest"
 	"partnerapi/domain"
 	"partnerapi/v2/v2test"
 )
@@ -16,7 +17,7 @@ func TestReportedEmails(t *testing.T) {
 	at := w.Clock.Now().Add(-time.Hour)
 	ingest := func(signals ...domain.Signal) {
 		t.Helper()
-		if _, err := w.DB.IngestSignals(t.Context(), signals); err != nil {
+		if _, err := ingest.Apply(t.Context(), w.DB, signals); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,70 +4,23 @@ import (
 	"context"
 
 	"partnerapi/domain"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// UserRisk is a user's score with what it is made of.
-type UserRisk struct {
-	Score      int             `json:"score" doc:"Risk score, 0 to 1000; higher is safer."`
-	Grade      domain.Grade    `json:"grade" doc:"Grade of the score: A from 800, B from 700, C from 600, D from 400, F below."`
-	Baseline   int             `json:"baseline" doc:"Score that the user's role starts from, before any signal."`
-	Role       domain.Role     `json:"role" doc:"The risk role, which weights the signals."`
-	Tallies    domain.Tallies  `json:"tallies" doc:"Raw counts over the trailing 12 months. The score weights recent signals more."`
-	Factors    []domain.Factor `json:"factors" doc:"What each signal adds, the role's multiplier applied. The baseline and all deltas add up to the score."`
-	ComputedAt domain.Time     `json:"computed_at" doc:"When the score was computed."`
-
-	client domain.ClientID
-}
-
-// BudgetClient is the client that a call is charged to.
-func (r UserRisk) BudgetClient() domain.ClientID { return r.client }
-
-func userRiskOf(r domain.UserRisk) UserRisk {
-	return UserRisk{
+func userRiskOf(r domain.UserRisk) api.UserRisk {
+	return api.UserRisk{
 		Score: r.Score, Grade: r.Grade, Baseline: r.Baseline, Role: r.Role, Tallies: r.Tallies,
 		Factors: r.Deltas.Factors(), ComputedAt: domain.At(r.ComputedAt),
 	}
 }
 
-// ClientRisk is the risk of a client's active users together.
-type ClientRisk struct {
-	AverageScore  int                      `json:"average_score" doc:"Average score of the active users, 0 to 1000, rounded."`
-	Grade         domain.Grade             `json:"grade" doc:"Grade of the average score: A from 800, B from 700, C from 600, D from 400, F below."`
-	HighRiskUsers int                      `json:"high_risk_users" doc:"Number of active users graded D or F."`
-	Distribution  domain.GradeDistribution `json:"distribution" doc:"Number of active users per grade."`
-	ByRole        []domain.RoleRisk        `json:"by_role" doc:"The active users by risk role."`
-	TopFactors    []domain.FactorTotal     `json:"top_factors" doc:"The factors that move the scores most, by the size of their total."`
-	History       []domain.AverageOn       `json:"history" doc:"Daily averages of the last 90 days, oldest first. Days without one are left out."`
-	ComputedAt    domain.Time              `json:"computed_at" doc:"When the snapshot was made; at most 5 minutes ago."`
-
-	client domain.ClientID
+func (a *API) bindRisk() {
+	op.Bind(&a.Set, api.GetClientRisk, a.getClientRisk)
+	op.Bind(&a.Set, api.GetUserRisk, a.getUserRisk)
 }
 
-// BudgetClient is the client that a call is charged to.
-func (r ClientRisk) BudgetClient() domain.ClientID { return r.client }
-
-func (a *API) declareRisk() {
-	a.GetClientRisk = op.Add(&a.Set, op.Meta{
-		ID: "clients.risk", Tag: "risk", Method: "GET", Path: "/clients/:client_id/risk", Scope: domain.Read, Since: op.V2_1,
-		Status: 200, PerClient: 20, Summary: "Read the risk of a client's users",
-		Description: "Returns one snapshot of the scores of the active users: their average, how they spread over " +
-			"grades and roles, what moves them, and the last 90 days. It may be 5 minutes old.",
-	}, a.getClientRisk)
-	a.GetUserRisk = op.Add(&a.Set, op.Meta{
-		ID: "users.risk", Tag: "risk", Method: "GET", Path: "/users/:user_id/risk", Scope: domain.Read, Since: op.V2_1,
-		Status: 200, PerClient: 120, Summary: "Read a user's risk score and what it is made of",
-		Description: "Returns the score with the baseline of the role, the raw counts and what each of them adds. To " +
-			"read the scores of many users, page through the users of the client.",
-	}, a.getUserRisk)
-}
-
-// GetUserRisk asks for one user's risk.
-type GetUserRisk struct {
-	Path userPath
-}
-
-func (a *API) getUserRisk(ctx context.Context, in *GetUserRisk) (*UserRisk, error) {
+func (a *API) getUserRisk(ctx context.Context, in *api.GetUserRiskInput) (*api.UserRisk, error) {
 	u, err := a.db.User(ctx, in.Path.UserID)
 	if err != nil {
 		return nil, err
@@ -77,16 +30,11 @@ func (a *API) getUserRisk(ctx context.Context, in *GetUserRisk) (*UserRisk, erro
 		return nil, err
 	}
 	out := userRiskOf(risk)
-	out.client = u.Client
+	out.Client = u.Client
 	return &out, nil
 }
 
-// GetClientRisk asks for one client's risk.
-type GetClientRisk struct {
-	Path clientPath
-}
-
-func (a *API) getClientRisk(ctx context.Context, in *GetClientRisk) (*ClientRisk, error) {
+func (a *API) getClientRisk(ctx context.Context, in *api.GetClientRiskInput) (*api.ClientRisk, error) {
 	t, err := a.db.FreshTenant(ctx, in.Path.ClientID)
 	if err != nil {
 		return nil, err
@@ -95,9 +43,9 @@ func (a *API) getClientRisk(ctx context.Context, in *GetClientRisk) (*ClientRisk
 	if err != nil {
 		return nil, err
 	}
-	return &ClientRisk{
+	return &api.ClientRisk{
 		AverageScore: r.AverageScore, Grade: r.Grade, HighRiskUsers: r.HighRiskUsers,
 		Distribution: r.Distribution, ByRole: r.ByRole, TopFactors: r.TopFactors, History: r.History,
-		ComputedAt: domain.At(r.ComputedAt), client: t.ID,
+		ComputedAt: domain.At(r.ComputedAt), Client: t.ID,
 	}, nil
 }

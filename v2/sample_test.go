@@ -1,6 +1,7 @@
 package v2_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -13,9 +14,8 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
-	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/v2test"
 )
 
@@ -24,8 +24,8 @@ import (
 type world struct {
 	*v2test.Harness
 	tenant v2test.Tenant
-	client v2.Client
-	user   v2.User
+	client api.Client
+	user   api.User
 	// sampled numbers the samples.
 	sampled *atomic.Int64
 	// parts are what the client has besides users.
@@ -65,9 +65,11 @@ func strangers() ids {
 	}
 }
 
-// pathOf is the path of a request to the operation. A parameter that has no id
-// here fails the test: give the new kind of object one in ids.
-func pathOf(t *testing.T, o op.Operation, ids ids) string {
+// pathOf returns the address of a request to the operation: its path, the query's
+// parameters that are given, "name=text" each, and samples of the others that the
+// operation requires. A path parameter that has no id here fails the test: give the new
+// kind of object one in ids.
+func pathOf(t *testing.T, o op.Declaration, ids ids, query ...string) string {
 	t.Helper()
 	segments := strings.Split(o.Meta().Path, "/")
 	for i, s := range segments {
@@ -78,7 +80,50 @@ func pathOf(t *testing.T, o op.Operation, ids ids) string {
 			segments[i] = ids[name]
 		}
 	}
-	return "/v2" + strings.Join(segments, "/")
+	path := "/v2" + strings.Join(segments, "/")
+	if query = append(required(t, o, query), query...); len(query) > 0 {
+		path += "?" + strings.Join(query, "&")
+	}
+	return path
+}
+
+// required returns samples of the query's parameters that the operation requires and
+// that are not given.
+func required(t *testing.T, o op.Declaration, given []string) (query []string) {
+	for _, p := range o.Input().Query {
+		named := func(text string) bool { return strings.HasPrefix(text, p.Name+"=") }
+		if isRequired(p) && !slices.ContainsFunc(given, named) {
+			texts := filterTexts(t, p)
+			query = append(query, p.Name+"="+texts[len(texts)-1])
+		}
+	}
+	return query
+}
+
+func isRequired(p op.Param) bool {
+	return slices.Contains(strings.Split(p.Tag.Get("validate"), ","), "required")
+}
+
+// TestPathOf: requests have the parameters that an operation requires.
+func TestPathOf(t *testing.T) {
+	type input struct {
+		Query struct {
+			op.Paging
+			Since domain.Time `query:"since" validate:"required"`
+			Kind  string      `query:"kind" validate:"required,max=5"`
+		}
+	}
+	o := op.Add(&op.Set{}, op.Meta{ID: "o", Method: "GET", Path: "/o", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s"},
+		func(context.Context, *input) (*struct{}, error) { return nil, nil })
+	for want, got := range map[string]string{
+		"/v2/o?since=2026-01-31T08:00:00Z&kind=x":         pathOf(t, o, nil),
+		"/v2/o?since=2026-01-31T08:00:00Z&limit=1&kind=y": pathOf(t, o, nil, "limit=1", "kind=y"),
+		"/v2/o?since=&kind=":                              pathOf(t, o, nil, "since=", "kind="),
+	} {
+		if got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
+	}
 }
 
 // send sends a sample request.
@@ -111,7 +156,7 @@ type member struct {
 }
 
 // members are those of the operation's body.
-func members(o op.Operation) (list []member) {
+func members(o op.Declaration) (list []member) {
 	body := o.Input().Body
 	if body == nil {
 		return nil
@@ -163,13 +208,13 @@ func (w *world) sample(m member, n int64) any {
 		return domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: 1}.String()
 	case m.typ == reflect.TypeFor[domain.TemplateID]():
 		return w.parts.template.String()
-	case m.typ == reflect.TypeFor[v2.Audience]():
+	case m.typ == reflect.TypeFor[api.Audience]():
 		return map[string]any{"type": "collection", "collection_id": w.parts.collections[n%int64(len(w.parts.collections))].String()}
-	case m.typ == reflect.TypeFor[v2.AssignModules]():
+	case m.typ == reflect.TypeFor[api.AssignModules]():
 		return map[string]any{"training": true, "phishing": false, "policies": true, "reporting": false}
 	case m.name == "framework_id": // another one where the audiences come again
 		return domain.Frameworks[n/int64(len(w.parts.collections))%int64(len(domain.Frameworks))].ID
-	case m.typ == reflect.TypeFor[v2.ReportPeriod](): // each sample another one
+	case m.typ == reflect.TypeFor[api.ReportPeriod](): // each sample another one
 		end := domain.DateOf(w.Clock.Now())
 		return map[string]any{"start_on": end.AddDays(-int(n % 300)).String(), "end_on": end.String()}
 	case m.typ == reflect.TypeFor[domain.Date]():
@@ -200,8 +245,8 @@ func (w *world) each(t *testing.T, fn func(t *testing.T, w *world, o op.Operatio
 // checkError holds a response against what every error of v2 must look like.
 func checkError(t *testing.T, r v2test.Response, code domain.Code) v2test.Response {
 	t.Helper()
-	if r.Status != ginop.StatusOf(code) || r.Code() != code {
-		t.Fatalf("answered %d %s, not %d %s: %s", r.Status, r.Code(), ginop.StatusOf(code), code, r.Body)
+	if r.Status != op.StatusOf(code) || r.Code() != code {
+		t.Fatalf("answered %d %s, not %d %s: %s", r.Status, r.Code(), op.StatusOf(code), code, r.Body)
 	}
 	id := r.Header.Get("X-Request-Id")
 	if id == "" || r.Field("error.request_id") != id {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
 )
 
@@ -12,8 +12,8 @@ import (
 type staff struct {
 	*v2test.Harness
 	tenant v2test.Tenant
-	client v2.Client
-	users  []v2.User
+	client api.Client
+	users  []api.User
 }
 
 func newStaff(t *testing.T, users int) *staff {

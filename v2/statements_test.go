@@ -104,10 +104,7 @@ func TestStatementsOfLists(t *testing.T) {
 			}
 		}
 		for _, sort := range sorts {
-			path := pathOf(t, o, w.ids()) + "?sort=" + sort + "&limit="
-			if sort == "" {
-				path = pathOf(t, o, w.ids()) + "?limit="
-			}
+			path := pathOf(t, o, w.ids(), "sort="+sort, "limit=")
 			one, n := w.statements(path + "1")
 			if n != 1 {
 				t.Fatalf("%s has %d rows for a page of 1", o.Meta().ID, n)

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
 
@@ -164,9 +165,9 @@ func TestSummariesInProcess(t *testing.T) {
 	w := newWorld(t, v2test.Options{})
 	w.Exec("INSERT INTO phishing_days (client_id, day, sent, clicked) VALUES ($1, '2026-06-15', 4, 1), ($1, '2020-01-01', 4, 3)", w.client.ID)
 	w.Clock.Advance(time.Hour)
-	in := &v2.GetClient{}
+	in := &api.GetClientInput{}
 	in.Path.ClientID = w.client.ID
-	c, err := w.API.GetClient.Call(w.tenant.Ctx, in)
+	c, err := op.Call(w.tenant.Ctx, &w.API.Set, api.GetClient, in)
 	if err != nil || c.ClickRateTotal != 50 || c.ClickRateYear != 25 {
 		t.Errorf("%+v, %v", c, err)
 	}

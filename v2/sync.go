@@ -4,105 +4,49 @@ import (
 	"context"
 
 	"partnerapi/db"
+	"partnerapi/db/dirsync"
 	"partnerapi/domain"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// SyncRun is a sync of a client's users with its directory as v2 shows it.
-type SyncRun struct {
-	Status      domain.SyncStatus  `json:"status" doc:"How far the run is."`
-	Trigger     domain.SyncTrigger `json:"trigger" doc:"What asked for the run: a request, the schedule, or an operator's command."`
-	QueuedAt    domain.Time        `json:"queued_at" doc:"When the run was asked for."`
-	StartedAt   *domain.Time       `json:"started_at" doc:"When the run began. Null for not yet."`
-	FinishedAt  *domain.Time       `json:"finished_at" doc:"When the run ended. Null for not yet."`
-	Created     int                `json:"created" doc:"Number of users made."`
-	Updated     int                `json:"updated" doc:"Number of users who changed or became active again; neither those merged nor those deactivated."`
-	Deactivated int                `json:"deactivated" doc:"Number of users who became inactive, because the account is disabled, removed or has left the group."`
-	Merged      int                `json:"merged" doc:"Number of users made by hand whom the directory keeps from now on."`
-	Unchanged   int                `json:"unchanged" doc:"Number of the directory's other users. Counted at the end of the run."`
-	Skipped     []SkippedAccount   `json:"skipped" doc:"The first 100 accounts of which no user was made, or whose address a user could not be given. Guests and accounts without mail are not listed."`
-	Error       *string            `json:"error" doc:"Why the run failed, and what to do. Null where it did not."`
-}
-
-// SkippedAccount is an account that a run skipped.
-type SkippedAccount struct {
-	Address string `json:"address" doc:"Address as the directory has it, which may be no valid one."`
-	Reason  string `json:"reason" doc:"Why the account was skipped."`
-}
-
-func syncRunOf(r domain.SyncRun) SyncRun {
-	out := SyncRun{
+func syncRunOf(r domain.SyncRun) api.SyncRun {
+	out := api.SyncRun{
 		Status: r.Status, Trigger: r.Trigger, QueuedAt: domain.At(r.QueuedAt),
 		StartedAt: domain.MaybeAt(r.StartedAt), FinishedAt: domain.MaybeAt(r.FinishedAt),
 		Created: r.Created, Updated: r.Updated, Deactivated: r.Deactivated, Merged: r.Merged, Unchanged: r.Unchanged,
-		Skipped: make([]SkippedAccount, len(r.Skipped)), Error: r.Error,
+		Skipped: make([]api.SkippedAccount, len(r.Skipped)), Error: r.Error,
 	}
 	for i, s := range r.Skipped {
-		out.Skipped[i] = SkippedAccount(s)
+		out.Skipped[i] = api.SkippedAccount(s)
 	}
 	return out
 }
 
-func (a *API) declareSync() {
-	a.StartSync = op.Add(&a.Set, op.Meta{
-		ID: "sync.runs.create", Method: "POST", Path: "/clients/:client_id/sync/runs",
-		Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
-		Summary: "Start a directory sync",
-		Description: "Queues a sync of the client's users with its directory, outside the schedule, once an hour: " +
-			"more often is 429. A client without a directory, or with a run that is queued or running, is a " +
-			"conflict.",
-		Fails: []domain.Code{domain.Conflict},
-	}, a.startSync)
-	a.ListSyncRuns = op.AddList(&a.Set, op.Meta{
-		ID: "sync.runs.list", Starred: true, Method: "GET", Path: "/clients/:client_id/sync/runs",
-		Scope: domain.Read, Since: op.V2_2, Status: 200,
-		Summary:     "List the sync runs of a client",
-		Description: "Returns the runs of a client, newest first, with what each changed. They are kept for 90 days.",
-		Columns:     []string{"status", "trigger", "queued_at", "finished_at", "created", "updated", "deactivated", "error"},
-	}, a.listSyncRuns, syncRunOf)
+func (a *API) bindSync() {
+	op.Bind(&a.Set, api.StartSync, a.startSync)
+	op.BindList(&a.Set, api.ListSyncRuns, a.listSyncRuns, syncRunOf)
 }
 
-// StartSync asks for a sync of a client.
-type StartSync struct {
-	Path clientPath
-}
-
-// SyncQueued says that a sync was queued.
-type SyncQueued struct {
-	// ID is for the audit trail.
-	ID       domain.SyncRunID  `json:"-"`
-	Status   domain.SyncStatus `json:"status" doc:"Always queued. Follow the run in the client's sync runs."`
-	QueuedAt domain.Time       `json:"queued_at" doc:"When the run was queued."`
-}
-
-func (a *API) startSync(ctx context.Context, in *StartSync) (out *SyncQueued, err error) {
+func (a *API) startSync(ctx context.Context, in *api.StartSyncInput) (out *api.SyncQueued, err error) {
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		t, err := c.LockTenant(ctx, in.Path.ClientID)
 		if err != nil {
 			return err
 		}
-		run, err := t.RequestSync(ctx, c)
-		out = &SyncQueued{ID: run.ID, Status: run.Status, QueuedAt: domain.At(run.QueuedAt)}
+		run, err := dirsync.Request(ctx, t, c)
+		out = &api.SyncQueued{ID: run.ID, Status: run.Status, QueuedAt: domain.At(run.QueuedAt)}
 		return err
 	})
 	return out, err
 }
 
-// ListSyncRuns asks for a page of a client's sync runs.
-type ListSyncRuns struct {
-	Path  clientPath
-	Query struct {
-		op.Paging
-		UpdatedSince *domain.Time `query:"updated_since" doc:"Only runs that changed at or after this time."`
-	}
-}
-
 func (a *API) listSyncRuns(
-	ctx context.Context, in *ListSyncRuns, w domain.Window,
+	ctx context.Context, in *api.ListSyncRunsInput, w domain.Window,
 ) (domain.Slice[domain.SyncRun], error) {
 	t, err := a.db.Tenant(ctx, in.Path.ClientID)
 	if err != nil {
 		return domain.Slice[domain.SyncRun]{}, err
 	}
-	return t.SyncRuns(ctx, bound(in.Query.UpdatedSince), w)
+	return dirsync.Runs(ctx, t, bound(in.Query.UpdatedSince), w)
 }

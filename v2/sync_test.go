@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/db/dirsync"
 	"partnerapi/domain"
+	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
 )
 
@@ -16,7 +18,7 @@ func pagedSyncRuns(t *testing.T, rows int) *pagedTable {
 	p.client = p.h.Client(p.tenant, "Client").ID
 	other := p.h.Client(p.tenant, "Other").ID
 	p.order = "-created_at"
-	p.of(p.h.API.ListSyncRuns, ids{"client_id": p.client.String()}, "error") // which is the id, that v2 does not show
+	p.of(api.ListSyncRuns, ids{"client_id": p.client.String()}, "error") // which is the id, that v2 does not show
 	p.show = func(uuid [16]byte) string { return domain.SyncRunID(uuid).UUID() }
 	p.store = func(r pagedRow) {
 		for _, client := range []domain.ClientID{p.client, other} {
@@ -41,7 +43,7 @@ func connected(t *testing.T) (h *v2test.Harness, tenant v2test.Tenant, client do
 	h = v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
 	tenant = h.Tenant("Partner")
 	client = h.Client(tenant, "Client").ID
-	err := h.DB.ConnectDirectory(t.Context(), client, domain.Google, json.RawMessage("{}"), []byte("sealed"))
+	err := dirsync.Connect(t.Context(), h.DB, client, domain.Google, json.RawMessage("{}"), []byte("sealed"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,12 +63,12 @@ func TestStartSync(t *testing.T) {
 	checkError(t, h.Do("POST", path, second, nil), domain.Conflict)
 
 	h.Clock.Advance(10 * time.Minute)
-	lease, err := h.DB.ClaimSync(t.Context(), time.Minute)
+	lease, err := dirsync.Claim(t.Context(), h.DB, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkError(t, h.Do("POST", path, second, nil), domain.Conflict)
-	if _, err := h.DB.FailSync(t.Context(), lease, "the directory is closed"); err != nil {
+	if _, err := dirsync.Fail(t.Context(), h.DB, lease, "the directory is closed"); err != nil {
 		t.Fatal(err)
 	}
 	r = h.Do("POST", path, second, nil).Want(429)
@@ -88,7 +90,7 @@ func TestStartSync(t *testing.T) {
 		t.Errorf("the failed run is\n%s\nnot\n%s", got, want)
 	}
 
-	if err := h.DB.DisconnectDirectory(t.Context(), client); err != nil {
+	if err := dirsync.Disconnect(t.Context(), h.DB, client); err != nil {
 		t.Fatal(err)
 	}
 	h.Clock.Advance(2 * time.Hour)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
@@ -19,7 +19,7 @@ import (
 // query, and bound again: the input is the same.
 func TestTargets(t *testing.T) {
 	t.Parallel()
-	for _, o := range v2.New(nil, nil).Set.All() {
+	for _, o := range api.Operations {
 		t.Run(o.Meta().ID, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
@@ -51,7 +51,7 @@ func TestTargets(t *testing.T) {
 }
 
 // bindTarget binds the parameters to an input of the operation.
-func bindTarget(t *rapid.T, o op.Operation, path map[string]string, query url.Values) any {
+func bindTarget(t *rapid.T, o op.Declaration, path map[string]string, query url.Values) any {
 	in := o.New()
 	r := op.Request{Path: func(name string) string { return path[name] }, Query: query, Body: []byte("{}"), Lenient: true}
 	if err := o.Input().Bind(in, r); err != nil {
@@ -61,7 +61,7 @@ func bindTarget(t *rapid.T, o op.Operation, path map[string]string, query url.Va
 }
 
 // pathOfTarget reads the parameters off the path of a target.
-func pathOfTarget(t *rapid.T, o op.Operation, target string) map[string]string {
+func pathOfTarget(t *rapid.T, o op.Declaration, target string) map[string]string {
 	path, _, _ := strings.Cut(target, "?")
 	segments, names := strings.Split(path, "/"), strings.Split(o.Meta().Path, "/")
 	if len(segments) != len(names) {
@@ -140,11 +140,11 @@ func itemOf(t *rapid.T, list reflect.Type) string {
 	switch list {
 	case reflect.TypeFor[op.IDList[domain.ClientKind]]():
 		return idText(t, "cli")
-	case reflect.TypeFor[v2.EnumList[domain.EventType]]():
+	case reflect.TypeFor[api.EnumList[domain.EventType]]():
 		return rapid.SampledFrom(domain.EventType("").Values()).Draw(t, "type")
-	case reflect.TypeFor[v2.MessageTypes]():
+	case reflect.TypeFor[api.MessageTypes]():
 		return rapid.SampledFrom(domain.MessageType("").Values()).Draw(t, "type")
-	case reflect.TypeFor[v2.ResultStatuses]():
+	case reflect.TypeFor[api.ResultStatuses]():
 		return rapid.SampledFrom(domain.ResultStatus("").Values()).Draw(t, "status")
 	}
 	t.Fatalf("the tests have no item of a %s", list)

@@ -2,7 +2,6 @@ package v2_test
 
 import (
 	"net/http"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,9 +10,8 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
-	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/openapi"
 	"partnerapi/v2/v2test"
 )
@@ -127,8 +125,7 @@ func TestTrainingRemindersWithoutBody(t *testing.T) {
 // name something.
 func TestOptionalBodies(t *testing.T) {
 	t.Parallel()
-	api := v2.New(nil, nil)
-	document, err := openapi.ForSet(&api.Set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+	document, err := openapi.ForRelease(api.Interface, op.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
 )
 
@@ -22,7 +22,7 @@ type trainee struct{ *staff }
 func newTrainee(t *testing.T, users int) *trainee { return &trainee{newStaff(t, users)} }
 
 // training reads all of a user's courses, by their titles.
-func (w *trainee) training(user v2.User) []map[string]any {
+func (w *trainee) training(user api.User) []map[string]any {
 	w.T.Helper()
 	return rows(w.Get("/v2/users/"+user.ID.String()+"/training", w.tenant.Key).Want(200))
 }
@@ -41,13 +41,13 @@ func (w *trainee) assign(body string) v2test.Response {
 }
 
 // completions is how many events say that the user completed a course.
-func (w *trainee) completions(user v2.User) int {
+func (w *trainee) completions(user api.User) int {
 	w.T.Helper()
 	return w.Number("SELECT count(*) FROM events WHERE type = 'training.assignment.completed' AND user_id = $1 AND object_id IS NOT NULL", user.ID)
 }
 
 // complete completes a course, and wants an event of it or none.
-func (w *trainee) complete(user v2.User, n byte, at time.Time, want bool) {
+func (w *trainee) complete(user api.User, n byte, at time.Time, want bool) {
 	w.T.Helper()
 	before := w.completions(user)
 	w.Signal(domain.Signal{Type: domain.CourseCompleted, User: user.ID, Course: course(n), At: at})

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
 
@@ -68,7 +69,7 @@ func TestNewUser(t *testing.T) {
 		t.Errorf("%d mails without send_welcome_email", n)
 	}
 	if got := w.overrides(id); len(got) != 0 {
-		t.Errorf("a classified role is an override: %v", got)
+		t.Errorf("a classifyRole role is an override: %v", got)
 	}
 	// The same email, in any case, clashes in this client and in no other.
 	checkError(t, w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"NEW.user@example.com"}`), domain.Conflict)
@@ -199,7 +200,7 @@ func TestPatch(t *testing.T) {
 	if !slices.Contains(w.overrides(w.user.ID.String()), "manager_email") {
 		t.Error("a field that was set to what it was is no override")
 	}
-	if _, err := w.API.UpdateUser.Call(w.tenant.Ctx, &v2.UpdateUser{}); !domain.IsCode(err, domain.InvalidRequest) {
+	if _, err := op.Call(w.tenant.Ctx, &w.API.Set, api.UpdateUser, &api.UpdateUserInput{}); !domain.IsCode(err, domain.InvalidRequest) {
 		t.Errorf("no change in process is %v", err)
 	}
 }

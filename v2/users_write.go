@@ -8,26 +8,10 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/v2/api"
 )
 
-// CreateUser asks for a new user of a client.
-type CreateUser struct {
-	Path clientPath
-	Body struct {
-		Email             string                `json:"email" validate:"filled,max=254,email" doc:"The user's address, unique within the client. Kept in lower case."`
-		FirstName         string                `json:"first_name,omitzero" validate:"max=200,name" doc:"First name."`
-		LastName          string                `json:"last_name,omitzero" validate:"max=200,name" doc:"Last name."`
-		Department        *string               `json:"department,omitzero" validate:"omitnil,max=500" doc:"Department."`
-		JobTitle          *string               `json:"job_title,omitzero" validate:"omitnil,max=500" doc:"Job title."`
-		ManagerEmail      *string               `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Address of the user's manager."`
-		Role              domain.Role           `json:"role,omitzero" validate:"omitempty,enum" doc:"The risk role. Left out, it is classified from job title, department and email."`
-		PreferredLanguage domain.Language       `json:"preferred_language,omitzero" validate:"omitempty,enum" default:"en" doc:"Language of courses and mails."`
-		CollectionIDs     []domain.CollectionID `json:"collection_ids,omitzero" validate:"max=500" doc:"Collections of the client that the user becomes a member of."`
-		SendWelcomeEmail  bool                  `json:"send_welcome_email,omitzero" default:"false" doc:"Whether to send the user a welcome mail."`
-	}
-}
-
-func (a *API) createUser(ctx context.Context, req *CreateUser) (out *User, err error) {
+func (a *API) createUser(ctx context.Context, req *api.CreateUserInput) (out *api.User, err error) {
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		t, err := a.db.Tenant(ctx, req.Path.ClientID)
 		if err != nil {
@@ -36,7 +20,7 @@ func (a *API) createUser(ctx context.Context, req *CreateUser) (out *User, err e
 		if err := c.ShareAudiences(ctx, t.ID); err != nil {
 			return err
 		}
-		if err := lockNamed(ctx, c, t, req.Body.CollectionIDs); err != nil {
+		if err := lockCollections(ctx, c, t, req.Body.CollectionIDs); err != nil {
 			return err
 		}
 
@@ -44,8 +28,12 @@ func (a *API) createUser(ctx context.Context, req *CreateUser) (out *User, err e
 		if err := t.InsertUser(ctx, c, u, req.Body.CollectionIDs); err != nil {
 			return err
 		}
-		if err := welcome(ctx, c, t, u.ID, req.Body.SendWelcomeEmail); err != nil {
-			return err
+		if req.Body.SendWelcomeEmail {
+			mail, err := t.RequestWelcome(ctx, c, u.ID)
+			if err != nil {
+				return err
+			}
+			c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mail) })
 		}
 		c.Finally(func(ctx context.Context) error {
 			created, err := a.db.User(ctx, u.ID)
@@ -59,10 +47,9 @@ func (a *API) createUser(ctx context.Context, req *CreateUser) (out *User, err e
 	return out, err
 }
 
-// lockNamed locks the collections that a new user is to be in, of which there
-// may be none. What the request names is looked for before the user can clash
-// (decisions 2.4).
-func lockNamed(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.CollectionID) error {
+// lockCollections locks the collections that a new user joins. An unknown one is 400, which comes before the 409 of a
+// user who exists (decisions 2.4).
+func lockCollections(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.CollectionID) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -70,25 +57,11 @@ func lockNamed(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.Col
 	if err != nil {
 		return err
 	}
-	return unknownItems("collection_ids", ids, found, "is not a collection of this client")
+	return rejectUnknown("collection_ids", ids, found, "is not a collection of this client")
 }
 
-// welcome sends a new user the welcome mail, if that is wanted.
-func welcome(ctx context.Context, c *db.Change, t *db.Tenant, user domain.UserID, wanted bool) error {
-	if !wanted {
-		return nil
-	}
-	mail, err := t.RequestWelcome(ctx, c, user)
-	if err != nil {
-		return err
-	}
-	c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mail) })
-	return nil
-}
-
-// newUser is the user that is asked for: active, in the role sent or else
-// classified. A role that was sent counts as set by hand.
-func newUser(req *CreateUser, now time.Time) domain.User {
+// newUser makes the requested user: active, in the role of the body, which overrides the directory, or a classified one.
+func newUser(req *api.CreateUserInput, now time.Time) domain.User {
 	b := req.Body
 	u := domain.User{
 		ID: db.NewID[domain.UserKind](), Client: req.Path.ClientID, Email: strings.ToLower(b.Email),
@@ -100,7 +73,7 @@ func newUser(req *CreateUser, now time.Time) domain.User {
 		u.Language = domain.English
 	}
 	if u.Role == "" {
-		u.Role = classified(u)
+		u.Role = classifyRole(u)
 	} else {
 		u.Overrides = []string{"role"}
 	}
@@ -108,11 +81,11 @@ func newUser(req *CreateUser, now time.Time) domain.User {
 	return u
 }
 
-func classified(u domain.User) domain.Role {
-	return domain.ClassifyRole(deref(u.JobTitle), deref(u.Department), u.Email)
+func classifyRole(u domain.User) domain.Role {
+	return domain.ClassifyRole(domain.OrZero(u.JobTitle), domain.OrZero(u.Department), u.Email)
 }
 
-// lower is an email as it is stored (decisions 2.8); nil for nil.
+// lower returns an email in lower case, as it is stored (decisions 2.8); nil for nil.
 func lower(email *string) *string {
 	if email == nil {
 		return nil
@@ -121,30 +94,7 @@ func lower(email *string) *string {
 	return &text
 }
 
-func deref(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
-// UpdateUser asks for changes to a user. What is set here is an override: the
-// next directory sync leaves it alone.
-type UpdateUser struct {
-	Path userPath
-	Body struct {
-		Status            domain.Optional[domain.UserStatus] `json:"status,omitzero" validate:"omitnil,enum" doc:"Whether the user takes part."`
-		FirstName         domain.Optional[string]            `json:"first_name,omitzero" validate:"omitnil,max=200,name" doc:"First name."`
-		LastName          domain.Optional[string]            `json:"last_name,omitzero" validate:"omitnil,max=200,name" doc:"Last name."`
-		Department        domain.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500" doc:"Department. Null clears it."`
-		JobTitle          domain.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500" doc:"Job title. Null clears it."`
-		ManagerEmail      domain.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Address of the user's manager. Null clears it."`
-		Role              domain.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum" doc:"The risk role. Set here, it is no longer classified."`
-		PreferredLanguage domain.Optional[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum" doc:"Language of courses and mails."`
-	}
-}
-
-func (a *API) updateUser(ctx context.Context, req *UpdateUser) (out *UserDetail, err error) {
+func (a *API) updateUser(ctx context.Context, req *api.UpdateUserInput) (out *api.UserDetail, err error) {
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		if err := c.ShareAudiencesOf(ctx, req.Path.UserID); err != nil {
 			return err
@@ -157,14 +107,14 @@ func (a *API) updateUser(ctx context.Context, req *UpdateUser) (out *UserDetail,
 			out, err = a.userDetail(ctx, u.ID)
 			return err
 		})
-		return u.Update(ctx, c, changedUser(u.User, req))
+		return u.Update(ctx, c, applyUserUpdate(u.User, req))
 	})
 	return out, err
 }
 
-// changedUser is the user with what is asked for, and what follows from it: a
-// role that was not set by hand is classified again when title or department change.
-func changedUser(u domain.User, req *UpdateUser) domain.User {
+// applyUserUpdate returns the user with the requested changes. A new title or department classifies the role again,
+// unless that was set by hand.
+func applyUserUpdate(u domain.User, req *api.UpdateUserInput) domain.User {
 	b := req.Body
 	u.Overrides = slices.Clone(u.Overrides)
 	override := func(given bool, field string) {
@@ -190,7 +140,7 @@ func changedUser(u domain.User, req *UpdateUser) domain.User {
 	domain.Apply(b.Role, &u.Role)
 	domain.Apply(b.PreferredLanguage, &u.Language)
 	if moved && !slices.Contains(u.Overrides, "role") {
-		u.Role = classified(u)
+		u.Role = classifyRole(u)
 	}
 	return u
 }

@@ -4,15 +4,14 @@ import (
 	"slices"
 	"testing"
 
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
 // TestCursorBindingsOfV1: so it is with the lists that only version 1 has. Its checkpoints
 // are named by the same text.
 func TestCursorBindingsOfV1(t *testing.T) {
 	t.Parallel()
-	own := v2.ForV1(v2.New(nil, nil))
-	mails := cursorRequests(t, own.SentEmails)[0]
+	mails := cursorRequests(t, api.SentEmails)[0]
 	requests := []string{mails}
 	for _, body := range []string{
 		`{"user_id":"` + strangers()["user_id"] + `"}`, `{"email":"ada@example.com"}`,
@@ -21,8 +20,8 @@ func TestCursorBindingsOfV1(t *testing.T) {
 		requests = append(requests, mails+" "+body)
 	}
 	keepBindings(t, "testdata/v1_cursor_bindings.txt", slices.Concat(
-		bindingLines(t, own.SentEmails, requests),
-		bindingLines(t, own.SentResults, cursorRequests(t, own.SentResults)),
-		bindingLines(t, own.OldReports, cursorRequests(t, own.OldReports)),
+		bindingLines(t, api.SentEmails, requests),
+		bindingLines(t, api.SentResults, cursorRequests(t, api.SentResults)),
+		bindingLines(t, api.OldReports, cursorRequests(t, api.OldReports)),
 	))
 }

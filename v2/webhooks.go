@@ -3,136 +3,64 @@ package v2
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/go-json-experiment/json"
+
+	"partnerapi/db"
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// Endpoints is how subscriptions reach the outside world.
+// Endpoints reaches the endpoints of subscriptions.
 type Endpoints interface {
-	// Check reports InvalidRequest naming url for an address that is not delivered
-	// to: its form, its port, or what its host resolves to. It takes at most a few
-	// seconds.
+	// Check returns InvalidRequest naming url for an address that deliveries may not go to: by its form, its port, or
+	// what its host resolves to. It takes at most a few seconds.
 	Check(ctx context.Context, url string) error
-	// Send makes one signed try of a body and reports what came back. It returns no
-	// error: a try that got no answer has StatusCode 0. secrets are the texts as they
-	// were shown, the newest first.
+	// Send posts a signed body once and returns the outcome: StatusCode is 0 where there was no answer. secrets are the
+	// texts that callers were given, the newest first.
 	Send(ctx context.Context, url, eventID string, secrets []string, body []byte) domain.DeliveryTry
 }
 
-// Sealer keeps secrets: it encrypts a value for a context, and decrypts what it
-// encrypted for the same one.
+// Sealer encrypts a value for a context, and decrypts what it encrypted for the same one.
 type Sealer interface {
 	Seal(plain, context []byte) ([]byte, error)
 	Open(sealed, context []byte) ([]byte, error)
 }
 
-// WithWebhooks lets subscriptions be made, changed and tested. keys is nil where
-// there is no key to keep their secrets with, and endpoints where the process
-// reaches none: what needs them is then refused.
+// WithWebhooks enables creating, changing and testing subscriptions. keys encrypts their secrets. Operations that need
+// one of the two are a Conflict where it is nil.
 func WithWebhooks(endpoints Endpoints, keys Sealer) Option {
 	return func(a *API) { a.endpoints, a.sealer = endpoints, keys }
 }
 
-// Webhook is a subscription as v2 shows it.
-type Webhook struct {
-	ID             domain.WebhookID     `json:"id" doc:"Opaque id of the webhook."`
-	URL            string               `json:"url" format:"uri" doc:"The https address that events are delivered to."`
-	Events         []domain.EventType   `json:"events" doc:"The kinds of events that are delivered."`
-	ClientIDs      []domain.ClientID    `json:"client_ids" doc:"The clients that the subscription is limited to; empty for all that its API key reaches."`
-	Description    *string              `json:"description" doc:"What the webhook is for. Null where none was given."`
-	Status         domain.WebhookStatus `json:"status" doc:"A paused subscription was paused by a caller, a disabled one by the service: for 24 hours no delivery succeeded and some failed, or the endpoint answered 410."`
-	CreatedAt      domain.Time          `json:"created_at" doc:"When the webhook was created."`
-	LastDeliveryAt *domain.Time         `json:"last_delivery_at" doc:"When a delivery last succeeded. Null for never."`
-}
-
-// WebhookWithSecret is a subscription with the secret that its events are signed
-// with, which is shown once.
-type WebhookWithSecret struct {
-	Webhook
-	Secret string `json:"secret" doc:"What events are signed with. It is not shown again."`
-}
-
-func webhookOf(w domain.Webhook) Webhook {
-	return Webhook{
+func webhookOf(w domain.Webhook) api.Webhook {
+	return api.Webhook{
 		ID: w.ID, URL: w.URL, Events: w.Events, ClientIDs: w.Clients, Description: w.Description, Status: w.Status,
 		CreatedAt: domain.At(w.CreatedAt), LastDeliveryAt: domain.MaybeAt(w.LastDeliveryAt),
 	}
 }
 
-// webhookPath is the path of an operation on one subscription.
-type webhookPath struct {
-	WebhookID domain.WebhookID `path:"webhook_id" doc:"Opaque id of the webhook."`
+func (a *API) bindWebhooks() {
+	op.BindList(&a.Set, api.ListWebhooks, a.listWebhooks, webhookOf)
+	op.Bind(&a.Set, api.GetWebhook, a.getWebhook)
+	op.Bind(&a.Set, api.CreateWebhook, a.createWebhook)
+	op.BindPrepare(&a.Set, api.CreateWebhook, a.prepareCreateWebhook)
+	op.Bind(&a.Set, api.UpdateWebhook, a.updateWebhook)
+	op.BindPrepare(&a.Set, api.UpdateWebhook, a.prepareUpdateWebhook)
+	op.Bind(&a.Set, api.DeleteWebhook, a.deleteWebhook)
+	op.Bind(&a.Set, api.ReplaceWebhookSecret, a.replaceWebhookSecret)
+	op.Bind(&a.Set, api.TestWebhook, a.testWebhook)
+	op.BindPrepare(&a.Set, api.TestWebhook, a.ping)
 }
 
-func (a *API) declareWebhooks() {
-	a.ListWebhooks = op.AddList(&a.Set, op.Meta{
-		ID: "webhooks.list", Method: "GET", Path: "/webhooks", Scope: domain.Read, Since: op.V2_3, Status: 200,
-		Summary: "List the webhooks",
-		Description: "Returns the webhooks whose clients the key can reach, by their creation. Secrets are not " +
-			"shown.",
-		Columns: []string{"id", "url", "status", "events"},
-	}, a.listWebhooks, webhookOf)
-
-	a.GetWebhook = op.Add(&a.Set, op.Meta{
-		ID: "webhooks.get", Method: "GET", Path: "/webhooks/:webhook_id", Scope: domain.Read, Since: op.V2_3, Status: 200,
-		Summary:     "Read a webhook",
-		Description: "Returns one webhook, without its secret.",
-	}, a.getWebhook)
-
-	a.CreateWebhook = op.Add(&a.Set, op.Meta{
-		ID: "webhooks.create", Method: "POST", Path: "/webhooks", Scope: domain.Write, Since: op.V2_3, Status: 201, ReachesOut: true,
-		Summary: "Create a webhook, and show its secret once",
-		Description: "Creates an active webhook with the access of the key, narrowed by `client_ids`; a partner may have " +
-			"20. The answer shows the secret that deliveries are signed with, once.", Secret: true,
-	}, a.createWebhook).Preparing(a.prepareCreateWebhook)
-
-	a.UpdateWebhook = op.Add(&a.Set, op.Meta{
-		ID: "webhooks.update", Starred: true, Method: "PATCH", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
-		Summary: "Update a webhook: pause it, or activate it again",
-		Description: "Changes the fields that are sent and leaves the others. `paused` stops deliveries, `active` " +
-			"starts them again and revives a disabled webhook; what happened in between is not delivered.",
-	}, a.updateWebhook).Preparing(a.prepareUpdateWebhook)
-
-	a.DeleteWebhook = op.Add(&a.Set, op.Meta{
-		ID: "webhooks.delete", Method: "DELETE", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 204,
-		Summary:     "Delete a webhook",
-		Description: "Deletes the webhook. Deliveries that wait are dropped.",
-	}, a.deleteWebhook)
-
-	a.ReplaceWebhookSecret = op.Add(&a.Set, op.Meta{
-		ID: "webhooks.secret", Starred: true, Method: "POST", Path: "/webhooks/:webhook_id/secret", Scope: domain.Write, Since: op.V2_3, Status: 200,
-		Summary: "Give a webhook a new secret; the old one signs too for 24 hours",
-		Description: "Makes a new secret and shows it once. For 24 hours the old one signs, too, so that receivers " +
-			"can change over.", Secret: true,
-	}, a.replaceWebhookSecret)
-
-	a.TestWebhook = op.Add(&a.Set, op.Meta{
-		ID: "webhooks.test", Method: "POST", Path: "/webhooks/:webhook_id/test", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
-		Summary: "Deliver a ping to a webhook's endpoint, and report what it answered",
-		Description: "Delivers a signed `ping` event once, whatever the status of the webhook, and reports what the " +
-			"endpoint answered. It changes no status.",
-	}, a.testWebhook).Preparing(a.ping)
-}
-
-// ListWebhooks asks for a page of subscriptions, the oldest first.
-type ListWebhooks struct {
-	Query struct {
-		op.Paging
-	}
-}
-
-func (a *API) listWebhooks(ctx context.Context, _ *ListWebhooks, w domain.Window) (domain.Slice[domain.Webhook], error) {
+func (a *API) listWebhooks(ctx context.Context, _ *api.ListWebhooksInput, w domain.Window) (domain.Slice[domain.Webhook], error) {
 	return outbox.Webhooks(ctx, a.db, w)
 }
 
-// GetWebhook asks for one subscription.
-type GetWebhook struct {
-	Path webhookPath
-}
-
-func (a *API) getWebhook(ctx context.Context, in *GetWebhook) (*Webhook, error) {
+func (a *API) getWebhook(ctx context.Context, in *api.GetWebhookInput) (*api.Webhook, error) {
 	h, err := outbox.FindWebhook(ctx, a.db, in.Path.WebhookID)
 	if err != nil {
 		return nil, err
@@ -140,10 +68,9 @@ func (a *API) getWebhook(ctx context.Context, in *GetWebhook) (*Webhook, error) 
 	return new(webhookOf(h.Webhook)), nil
 }
 
-// newSecret makes a secret for a subscription, and seals it. Conflict where there is
-// no key to do so with.
+// newSecret makes a secret for a subscription and seals it; Conflict without a key.
 func (a *API) newSecret(id domain.WebhookID) (secret string, sealed []byte, err error) {
-	if err := a.needKey(); err != nil {
+	if err := a.requireKey(); err != nil {
 		return "", nil, err
 	}
 	secret = domain.NewWebhookSecret()
@@ -153,8 +80,8 @@ func (a *API) newSecret(id domain.WebhookID) (secret string, sealed []byte, err 
 	return secret, sealed, nil
 }
 
-// needKey reports Conflict where there is no key to keep secrets with.
-func (a *API) needKey() error {
+// requireKey returns Conflict where the service has no key to encrypt secrets with.
+func (a *API) requireKey() error {
 	if a.sealer != nil {
 		return nil
 	}
@@ -162,10 +89,10 @@ func (a *API) needKey() error {
 		"runs it makes one with partnerapi encryption-key, and gives it to serve and work by --encryption-key")
 }
 
-// secrets are what the subscription's events are signed with, the newest first.
-// Conflict where they can't be decrypted.
+// secrets returns the secrets that sign the subscription's events, the newest first; Conflict where they can't be
+// decrypted.
 func (a *API) secrets(ctx context.Context, h *outbox.Webhook) ([]string, error) {
-	if err := a.needKey(); err != nil {
+	if err := a.requireKey(); err != nil {
 		return nil, err
 	}
 	sealed, err := h.SealedSecrets(ctx)
@@ -186,10 +113,54 @@ func (a *API) secrets(ctx context.Context, h *outbox.Webhook) ([]string, error) 
 	return texts, nil
 }
 
-// checkEndpoint reports InvalidRequest for an address that is not delivered to.
+// checkEndpoint returns InvalidRequest for an address that deliveries may not go to.
 func (a *API) checkEndpoint(ctx context.Context, url string) error {
 	if a.endpoints == nil {
 		return domain.ErrConflict("", "this process of the service reaches no endpoints of webhooks")
 	}
 	return a.endpoints.Check(ctx, url)
+}
+
+// retryTest is the Retry-After of a test that another one of the webhook excludes.
+const retryTest = time.Second
+
+// ping sends a signed ping once (decisions 8.7), outside of a transaction. A process runs one test of a subscription at
+// a time; a second one is RateLimited.
+func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
+	h, err := outbox.FindWebhook(ctx, a.db, in.Path.WebhookID)
+	if err != nil {
+		return err
+	}
+	secrets, err := a.secrets(ctx, h)
+	if err != nil {
+		return err
+	}
+	if a.endpoints == nil {
+		return a.checkEndpoint(ctx, h.URL)
+	}
+	event := api.PingEvent{
+		ID: db.NewID[domain.EventKind](), Type: api.PingType, CreatedAt: domain.At(a.db.Now()), Data: api.PingData{WebhookID: h.ID},
+	}
+	body, err := json.Marshal(event)
+	if err != nil {
+		return err
+	}
+
+	if _, under := a.testing.LoadOrStore(h.ID, true); under {
+		return &domain.Error{
+			Code: domain.RateLimited, RetryAfter: retryTest, Message: "a test of this webhook is under way",
+		}
+	}
+	defer a.testing.Delete(h.ID)
+	limited, cancel := context.WithTimeout(ctx, domain.WebhookDeadline)
+	defer cancel()
+	in.Try = a.endpoints.Send(limited, h.URL, event.ID.String(), secrets, body)
+	return ctx.Err()
+}
+
+func (a *API) testWebhook(_ context.Context, in *api.TestWebhookInput) (*api.WebhookTest, error) {
+	return &api.WebhookTest{
+		Delivered:  in.Try.StatusCode >= 200 && in.Try.StatusCode < 300,
+		StatusCode: in.Try.StatusCode, DurationMS: int(in.Try.DurationMS),
+	}, nil
 }

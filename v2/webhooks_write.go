@@ -7,34 +7,23 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// CreateWebhook asks for a new subscription, with the access of the caller's key.
-type CreateWebhook struct {
-	Body struct {
-		URL         string             `json:"url" validate:"filled,max=2000,endpoint" doc:"An https address on the internet: without user name and fragment, on the port 443 or one from 1024 on."`
-		Events      []domain.EventType `json:"events" validate:"required,min=1,max=13,unique,dive,enum" doc:"The kinds of events to deliver, each once."`
-		ClientIDs   []domain.ClientID  `json:"client_ids,omitzero" validate:"max=500,unique" doc:"The clients that the subscription is limited to. Left out or empty, all that the key reaches."`
-		Description *string            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for."`
-	}
-}
-
-// prepareCreateWebhook checks what is asked for, last whether the endpoint may be
-// delivered to, for which its host is looked up.
-func (a *API) prepareCreateWebhook(ctx context.Context, in *CreateWebhook) error {
+// prepareCreateWebhook checks the input, the endpoint last, whose host it resolves.
+func (a *API) prepareCreateWebhook(ctx context.Context, in *api.CreateWebhookInput) error {
 	if err := a.checkWebhookClients(ctx, domain.CallerFrom(ctx).Key, in.Body.ClientIDs); err != nil {
 		return err
 	}
-	if err := a.needKey(); err != nil {
+	if err := a.requireKey(); err != nil {
 		return err
 	}
 	return a.checkEndpoint(ctx, in.Body.URL)
 }
 
-// checkWebhookClients reports InvalidRequest for clients that the caller or the
-// subscription's key does not reach, or for none where the key reaches more than the
-// caller.
+// checkWebhookClients returns InvalidRequest for clients that the caller or the subscription's key does not reach, and
+// for an empty list where the key reaches more than the caller.
 func (a *API) checkWebhookClients(ctx context.Context, key domain.KeyID, ids []domain.ClientID) error {
 	if len(ids) == 0 {
 		covered, err := outbox.CoversKey(ctx, a.db, key)
@@ -48,10 +37,10 @@ func (a *API) checkWebhookClients(ctx context.Context, key domain.KeyID, ids []d
 	if err != nil {
 		return err
 	}
-	return unknownItems("client_ids", ids, found, "is not a client that this key has access to")
+	return rejectUnknown("client_ids", ids, found, "is not a client that this key has access to")
 }
 
-func (a *API) createWebhook(ctx context.Context, in *CreateWebhook) (*WebhookWithSecret, error) {
+func (a *API) createWebhook(ctx context.Context, in *api.CreateWebhookInput) (*api.WebhookWithSecret, error) {
 	caller := domain.CallerFrom(ctx)
 	w := domain.Webhook{
 		ID: db.NewID[domain.WebhookKind](), Partner: caller.Partner, Key: caller.Key, URL: in.Body.URL,
@@ -72,10 +61,10 @@ func (a *API) createWebhook(ctx context.Context, in *CreateWebhook) (*WebhookWit
 	if err != nil {
 		return nil, err
 	}
-	return &WebhookWithSecret{webhookOf(w), secret}, nil
+	return &api.WebhookWithSecret{Webhook: webhookOf(w), Secret: secret}, nil
 }
 
-// emptyIfNil is a list that is shown as [] where it is nil.
+// emptyIfNil returns an empty list for nil, which JSON shows as [] and not as null.
 func emptyIfNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -83,29 +72,8 @@ func emptyIfNil[T any](list []T) []T {
 	return list
 }
 
-// WebhookSwitch is a status that a caller may set.
-type WebhookSwitch string
-
-// Values lists the statuses that a caller may set.
-func (WebhookSwitch) Values() []string {
-	return []string{string(domain.WebhookActive), string(domain.WebhookPaused)}
-}
-
-// UpdateWebhook asks for changes to a subscription.
-type UpdateWebhook struct {
-	Path webhookPath
-	Body struct {
-		URL         domain.Optional[string]             `json:"url,omitzero" validate:"omitnil,filled,max=2000,endpoint" doc:"The https address to deliver to, with the rules of creation."`
-		Events      domain.Optional[[]domain.EventType] `json:"events,omitzero" validate:"omitnil,min=1,max=13,unique,dive,enum" doc:"The new list of events, which replaces the old one. Each kind once."`
-		ClientIDs   domain.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500,unique" doc:"The new list of clients, which replaces the old one. Empty for all that the webhook's API key reaches."`
-		Description domain.Optional[*string]            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for. Null clears it."`
-		Status      domain.Optional[WebhookSwitch]      `json:"status,omitzero" validate:"omitnil,enum" doc:"Pausing drops the deliveries that wait. What happens until the webhook is active again is not delivered later. active also revives a disabled webhook."`
-	}
-}
-
-// prepareUpdateWebhook checks what is asked for, last whether a new endpoint may be
-// delivered to.
-func (a *API) prepareUpdateWebhook(ctx context.Context, in *UpdateWebhook) error {
+// prepareUpdateWebhook checks the input, a new endpoint last.
+func (a *API) prepareUpdateWebhook(ctx context.Context, in *api.UpdateWebhookInput) error {
 	h, err := outbox.FindWebhook(ctx, a.db, in.Path.WebhookID)
 	if err != nil {
 		return err
@@ -121,7 +89,7 @@ func (a *API) prepareUpdateWebhook(ctx context.Context, in *UpdateWebhook) error
 	return a.checkEndpoint(ctx, in.Body.URL.Value)
 }
 
-func (a *API) updateWebhook(ctx context.Context, in *UpdateWebhook) (out *Webhook, err error) {
+func (a *API) updateWebhook(ctx context.Context, in *api.UpdateWebhookInput) (out *api.Webhook, err error) {
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		h, err := outbox.LockWebhook(ctx, c, in.Path.WebhookID)
 		if err != nil {
@@ -132,7 +100,7 @@ func (a *API) updateWebhook(ctx context.Context, in *UpdateWebhook) (out *Webhoo
 				return err
 			}
 		}
-		after, changed := changedWebhook(h.Webhook, in)
+		after, changed := applyWebhookUpdate(h.Webhook, in)
 		out = new(webhookOf(after))
 		if !changed {
 			return nil
@@ -142,9 +110,8 @@ func (a *API) updateWebhook(ctx context.Context, in *UpdateWebhook) (out *Webhoo
 	return out, err
 }
 
-// changedWebhook is the subscription with what is asked for, and whether that
-// changes it.
-func changedWebhook(w domain.Webhook, in *UpdateWebhook) (domain.Webhook, bool) {
+// applyWebhookUpdate returns the subscription with the requested changes, and whether they change it.
+func applyWebhookUpdate(w domain.Webhook, in *api.UpdateWebhookInput) (domain.Webhook, bool) {
 	b := in.Body
 	changed := domain.Apply(b.URL, &w.URL)
 	changed = applyList(b.Events, &w.Events) || changed
@@ -163,12 +130,7 @@ func applyList[T comparable](p domain.Optional[[]T], target *[]T) bool {
 	return true
 }
 
-// DeleteWebhook asks for the end of a subscription.
-type DeleteWebhook struct {
-	Path webhookPath
-}
-
-func (a *API) deleteWebhook(ctx context.Context, in *DeleteWebhook) (*op.NoContent, error) {
+func (a *API) deleteWebhook(ctx context.Context, in *api.DeleteWebhookInput) (*op.NoContent, error) {
 	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		h, err := outbox.LockWebhook(ctx, c, in.Path.WebhookID)
 		if err != nil {
@@ -179,12 +141,7 @@ func (a *API) deleteWebhook(ctx context.Context, in *DeleteWebhook) (*op.NoConte
 	return &op.NoContent{}, err
 }
 
-// ReplaceWebhookSecret asks for a new secret of a subscription.
-type ReplaceWebhookSecret struct {
-	Path webhookPath
-}
-
-func (a *API) replaceWebhookSecret(ctx context.Context, in *ReplaceWebhookSecret) (out *WebhookWithSecret, err error) {
+func (a *API) replaceWebhookSecret(ctx context.Context, in *api.ReplaceWebhookSecretInput) (out *api.WebhookWithSecret, err error) {
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		h, err := outbox.LockWebhook(ctx, c, in.Path.WebhookID)
 		if err != nil {
@@ -194,7 +151,7 @@ func (a *API) replaceWebhookSecret(ctx context.Context, in *ReplaceWebhookSecret
 		if err != nil {
 			return err
 		}
-		out = &WebhookWithSecret{webhookOf(h.Webhook), secret}
+		out = &api.WebhookWithSecret{Webhook: webhookOf(h.Webhook), Secret: secret}
 		return outbox.ReplaceWebhookSecret(ctx, c, h.ID, sealed)
 	})
 	return out, err

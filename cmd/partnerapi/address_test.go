@@ -13,7 +13,6 @@ import (
 	"golang.org/x/net/html"
 
 	"partnerapi/platform/site"
-	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 )
 
@@ -21,7 +20,7 @@ import (
 // no key of the demonstration where there is none.
 func TestSamplesAddressed(t *testing.T) {
 	t.Parallel()
-	config, err := pagesOf(v2.New(nil, nil), op.Latest)
+	config, err := pagesOf(op.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"partnerapi/db"
+	"partnerapi/db/cells"
 	"partnerapi/db/doctor"
 	"partnerapi/db/move"
 	"partnerapi/domain"
@@ -26,21 +27,20 @@ const (
 	assignEvery = time.Second
 )
 
-// refreshAhead keeps the summaries fresh of the clients that are read, so that
-// reads do not have to.
+// refreshAhead refreshes the summaries of clients that are read, so that reads need not.
 func (w *background) refreshAhead(ctx context.Context) {
 	lease.NewLoop(w.log, "refresh summaries ahead", aheadEvery, func(ctx context.Context) (time.Duration, error) {
 		began := time.Now()
 		n, err := w.db.RefreshAhead(ctx)
 		if n > 0 || err != nil {
-			w.traces.Done(ctx, "refresh summaries ahead", began, err, slog.Int("clients", n))
+			w.traces.RecordSpan(ctx, "refresh summaries ahead", began, err, slog.Int("clients", n))
 			w.log.DebugContext(ctx, "summaries refreshed ahead", "clients", n)
 		}
 		return aheadEvery, err
 	}).Run(ctx)
 }
 
-// assignWaiting gives courses to the users of large audiences, batch after batch.
+// assignWaiting assigns courses to large audiences in batches.
 func (w *background) assignWaiting(ctx context.Context) {
 	lease.NewLoop(w.log, "assign courses", assignEvery, func(ctx context.Context) (time.Duration, error) {
 		began := time.Now()
@@ -48,24 +48,22 @@ func (w *background) assignWaiting(ctx context.Context) {
 		if n == 0 && err == nil {
 			return assignEvery, nil
 		}
-		w.traces.Done(ctx, "assign courses", began, err, slog.Int("users", n))
+		w.traces.RecordSpan(ctx, "assign courses", began, err, slog.Int("users", n))
 		return 0, err
 	}).Run(ctx)
 }
 
-// dailyRetry is when a daily refresh that failed, or that another process had
-// begun, is looked at again.
+// dailyRetry is the delay until a failed daily refresh, or one that another process started, is checked again.
 const dailyRetry = 5 * time.Minute
 
-// refreshDaily runs the daily refresh when it is due: at the start, and after
-// each midnight (UTC).
+// refreshDaily runs the daily refresh when it is due: at the start, and after each midnight (UTC).
 func (w *background) refreshDaily(ctx context.Context) {
 	_ = domain.Recover(ctx, w.log, "recount", func() error { recountDue(ctx, w.db, w.log); return nil }) // it is logged
-	lease.NewLoop(w.log, "refresh daily", dailyRetry, w.refreshOnce).Run(ctx)
+	lease.NewLoop(w.log, "refresh daily", dailyRetry, w.refreshIfDue).Run(ctx)
 }
 
-// refreshOnce refreshes what is due and returns how long to wait for the next.
-func (w *background) refreshOnce(ctx context.Context) (wait time.Duration, err error) {
+// refreshIfDue runs a due refresh and returns how long to wait for the next.
+func (w *background) refreshIfDue(ctx context.Context) (wait time.Duration, err error) {
 	now := w.db.Now()
 	today := domain.DateOf(now)
 	if due, err := w.db.RefreshDue(ctx); err != nil || !due {
@@ -76,7 +74,7 @@ func (w *background) refreshOnce(ctx context.Context) (wait time.Duration, err e
 		w.log.DebugContext(ctx, "daily refresh", "users", done, "of", total)
 	})
 	if ran || err != nil {
-		w.traces.Done(ctx, "daily refresh", start, err)
+		w.traces.RecordSpan(ctx, "daily refresh", start, err)
 	}
 	if err != nil || !ran { // another process is at it
 		return dailyRetry, err
@@ -86,8 +84,8 @@ func (w *background) refreshOnce(ctx context.Context) (wait time.Duration, err e
 	return today.AddDays(1).Time().Sub(w.db.Now()), nil
 }
 
-// recountDue recounts what an upgrade asked for. What fails is tried again after the
-// next daily refresh, or by the next start.
+// recountDue runs the recounts that an upgrade scheduled. A failure is retried after the next daily refresh, or at
+// the next start.
 func recountDue(ctx context.Context, d *db.DB, log *slog.Logger) {
 	wrong, err := doctor.RecountDue(ctx, d)
 	for _, m := range wrong {
@@ -99,63 +97,61 @@ func recountDue(ctx context.Context, d *db.DB, log *slog.Logger) {
 	}
 }
 
-// movedEvery is how often partners that moved to another cell are looked for.
+// movedEvery is the polling interval for partners that moved to another cell.
 const movedEvery = time.Minute
 
-// careForMoved puts to rest what partners left that moved to another cell, and deletes it
-// when it was kept long enough.
-func (w *background) careForMoved(ctx context.Context) {
+// cleanUpMoved ends the work of partners that moved to another cell, and deletes their rows after the retention.
+func (w *background) cleanUpMoved(ctx context.Context) {
 	stuck := stuckMoves{log: w.log}
 	lease.NewLoop(w.log, "care for partners that moved", movedEvery, func(ctx context.Context) (time.Duration, error) {
-		if err := stuck.look(ctx, w.db); err != nil {
+		if err := stuck.logNew(ctx, w.db); err != nil {
 			return movedEvery, err
 		}
-		rested, err := move.Rest(ctx, w.db, db.MovesKnown)
+		suspended, err := move.Suspend(ctx, w.db, cells.MovesKnown)
 		if err != nil {
 			return movedEvery, err
 		}
 		deleted, err := move.CleanUp(ctx, w.db)
-		if rested+deleted > 0 {
-			w.log.InfoContext(ctx, "partners that moved to another cell", "rest", rested, "deleted", deleted)
+		if suspended+deleted > 0 {
+			w.log.InfoContext(ctx, "partners that moved to another cell", "suspended", suspended, "deleted", deleted)
 		}
 		return movedEvery, err
 	}).Run(ctx)
 }
 
-// stuckMoves logs the moves that are stuck, with the partner's name: metrics and alerts
-// have none.
+// stuckMoves logs stuck moves with the partner's name, which metrics and alerts lack.
 type stuckMoves struct {
 	log *slog.Logger
-	// told has the step of each that was logged.
-	told map[domain.PartnerID]move.Step
+	// logged has the step of each that was logged.
+	logged map[domain.PartnerID]move.Step
 }
 
-// look logs each move that is stuck, once for a step at which it is.
-func (m *stuckMoves) look(ctx context.Context, d *db.DB) error {
+// logNew logs each stuck move, once per step.
+func (m *stuckMoves) logNew(ctx context.Context, d *db.DB) error {
 	moves, err := move.List(ctx, d)
 	if err != nil {
 		return err
 	}
-	told := map[domain.PartnerID]move.Step{}
+	logged := map[domain.PartnerID]move.Step{}
 	for _, s := range moves {
 		if !s.Stuck(d.Now()) {
 			continue
 		}
-		if told[s.Partner] = s.Step; m.told[s.Partner] != s.Step {
+		if logged[s.Partner] = s.Step; m.logged[s.Partner] != s.Step {
 			m.log.WarnContext(ctx, "the move of a partner is stuck; run the command move again", "partner", s.Name,
 				"partner_id", s.Partner.String(), "step", string(s.Step), "cell", s.Cell, "began", s.BeganAt)
 		}
 	}
-	m.told = told
+	m.logged = logged
 	return nil
 }
 
-// overdueEvery is how often assignments that became overdue are looked up: their
-// events are recorded within 10 minutes (decisions 8.1).
+// overdueEvery is the polling interval for assignments that became overdue: their events are due within 10 minutes
+// (decisions 8.1).
 const overdueEvery = 2 * time.Minute
 
-// noteOverdue records the events of assignments that became overdue.
-func (w *background) noteOverdue(ctx context.Context) {
+// recordOverdue records the events of assignments that became overdue.
+func (w *background) recordOverdue(ctx context.Context) {
 	lease.NewLoop(w.log, "note overdue assignments", overdueEvery, func(ctx context.Context) (time.Duration, error) {
 		n, more, err := w.db.NoteOverdue(ctx)
 		if n > 0 {
@@ -168,18 +164,17 @@ func (w *background) noteOverdue(ctx context.Context) {
 	}).Run(ctx)
 }
 
-// useEvery is how often the last use of keys is recorded.
+// useEvery is the interval between writes of keys' last use.
 const useEvery = 15 * time.Second
 
-// recordWithin is how long the last record may take when the service stops.
+// recordWithin is the timeout of the last such write when the service stops.
 const recordWithin = 5 * time.Second
 
-// restart is how long after a panic what runs beside the requests begins again.
+// restart is the delay after a panic before background work restarts.
 const restart = time.Second
 
-// beside runs work, which lasts until ctx ends, beside the requests. After a panic it
-// begins again.
-func (s *service) beside(ctx context.Context, doing string, work func(context.Context)) {
+// runInBackground runs work in a goroutine until ctx ends. It restarts work after a panic.
+func (s *service) runInBackground(ctx context.Context, doing string, work func(context.Context)) {
 	s.group.Go(func() {
 		lease.NewLoop(s.log, doing, restart, func(ctx context.Context) (time.Duration, error) {
 			work(ctx)
@@ -188,7 +183,7 @@ func (s *service) beside(ctx context.Context, doing string, work func(context.Co
 	})
 }
 
-// recordUses writes now and then when keys were last used, until ctx ends.
+// recordUses writes the last use of keys periodically, until ctx ends.
 func (s *service) recordUses(ctx context.Context) {
 	tick := time.NewTicker(useEvery)
 	defer tick.Stop()
@@ -202,7 +197,7 @@ func (s *service) recordUses(ctx context.Context) {
 	}
 }
 
-// recordUse writes when each key was last used.
+// recordUse writes the last use of keys.
 func (s *service) recordUse(ctx context.Context) {
 	used := s.edge.Keys.Used()
 	if len(used) == 0 {
@@ -214,22 +209,20 @@ func (s *service) recordUse(ctx context.Context) {
 	}
 }
 
-// mailServerEvery is how often the mail server is asked whether it takes mail. With the
-// 20 seconds that it may take to answer, scrapes and rules each minute, and the 2 minutes
-// of the alert, an operator knows within 5 minutes.
+// mailServerEvery is the interval between probes of the mail server. With the probe's timeout of 20 seconds,
+// scrapes and rules each minute, and the alert's 2 minutes, an operator knows within 5 minutes.
 const mailServerEvery = 30 * time.Second
 
-// mailWatch is the server that mail is handed to, as an operator watches it: also
-// while no mail is due. Nil is none.
+// mailWatch monitors the mail server, even while no mail is due. A nil one does nothing.
 type mailWatch struct {
 	up  prometheus.Gauge
 	log *slog.Logger
 	// check connects as for a mail, and sends none.
 	check func(context.Context) (string, error)
-	away  bool
+	down  bool
 }
 
-// newMailWatch watches the server of a sender; nil for a sender that has none.
+// newMailWatch returns a monitor of the sender's server; nil for a sender without one.
 func newMailWatch(sender mail.Sender, log *slog.Logger) *mailWatch {
 	server, ok := sender.(interface {
 		Check(context.Context) (string, error)
@@ -245,33 +238,33 @@ func newMailWatch(sender mail.Sender, log *slog.Logger) *mailWatch {
 	return &mailWatch{up: up, log: log, check: server.Check}
 }
 
-// watch asks now and then, until ctx ends.
+// watch probes periodically, until ctx ends.
 func (m *mailWatch) watch(ctx context.Context) {
 	if m == nil {
 		return
 	}
 	lease.NewLoop(m.log, "ask the mail server", mailServerEvery, func(ctx context.Context) (time.Duration, error) {
-		m.ask(ctx)
+		m.probe(ctx)
 		return mailServerEvery, nil
 	}).Run(ctx)
 }
 
-// ask connects once, and logs what has changed.
-func (m *mailWatch) ask(ctx context.Context) {
+// probe connects once, and logs a change of state.
+func (m *mailWatch) probe(ctx context.Context) {
 	_, err := domain.RecoverValue(ctx, m.log, "ask the mail server", func() (string, error) { return m.check(ctx) })
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
 		m.up.Set(0)
-		if !m.away {
+		if !m.down {
 			m.log.WarnContext(ctx, "the mail server cannot be used; mail waits", "error", err)
 		}
-		m.away = true
+		m.down = true
 	default:
 		m.up.Set(1)
-		if m.away {
+		if m.down {
 			m.log.InfoContext(ctx, "the mail server can be used again")
 		}
-		m.away = false
+		m.down = false
 	}
 }

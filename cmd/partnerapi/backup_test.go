@@ -157,7 +157,7 @@ func TestBackupOfOwnDatabase(t *testing.T) {
 	text := freshKey(t)
 	p.types("install -d -m 700 keys; umask 077; echo '" + text + "' > keys/encryption.key")
 	first := serving(t, flag, "--data-dir="+p.at("data"), "--encryption-key="+text, "--demo", "--release=latest")
-	connected(t, opened(t, flag), parsed(t, text), 1)
+	connected(t, opened(t, flag), text, oldestClient(first))
 	before := said(first)
 
 	own := strings.TrimPrefix(flag, "--database-url=")
@@ -192,8 +192,8 @@ func TestBackupOfEmbeddedDatabase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer database.Closing(shut, &err)
-		connected(t, d, kept, 1)
+		defer database.CloseInto(shut, &err)
+		connected(t, d, strings.TrimSpace(string(text)), oldestClient(first))
 	}()
 	before := said(first)
 	p.types(dump)

@@ -26,7 +26,6 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
 }
 
-// Help says where the script goes.
 func (completionCmd) Help() string {
 	return `For the running shell: source <(partnerapi completion bash), the same with zsh (after compinit), or partnerapi completion fish | source. For every shell, write it to /etc/bash_completion.d/partnerapi, to _partnerapi in a folder of zsh's $fpath, or to ~/.config/fish/completions/partnerapi.fish.`
 }
@@ -45,8 +44,8 @@ type completeCmd struct {
 	Words []string `arg:"" optional:"" help:"The words of the line after the program's name; the last is being typed."`
 }
 
-// Run prints what the last word may become, a line each, with a tab and a
-// description after it. A line :files or :dirs stands for names of those.
+// Run prints the possible completions of the last word, one per line, each followed by a tab and a description. A
+// line :files or :dirs stands for file or folder names.
 func (c completeCmd) Run(k *kong.Context, s cli.Env) error {
 	words := c.Words
 	if len(words) > 0 && words[0] == "--" {
@@ -55,7 +54,7 @@ func (c completeCmd) Run(k *kong.Context, s cli.Env) error {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	for _, found := range continuations(k.Model, words) {
+	for _, found := range completions(k.Model, words) {
 		if _, err := io.WriteString(s.Out, found+"\n"); err != nil {
 			return err
 		}
@@ -63,8 +62,8 @@ func (c completeCmd) Run(k *kong.Context, s cli.Env) error {
 	return nil
 }
 
-// typed is a line up to the word that is being typed.
-type typed struct {
+// lineState is a command line up to the word being typed.
+type lineState struct {
 	node *kong.Node
 	// positional is how many arguments of the node there are already.
 	positional int
@@ -74,9 +73,9 @@ type typed struct {
 	plain bool
 }
 
-// continuations is what the last of the words may become.
-func continuations(model *kong.Application, words []string) []string {
-	at := typed{node: model.Node}
+// completions returns the completions of the last word.
+func completions(model *kong.Application, words []string) []string {
+	at := lineState{node: model.Node}
 	before, current := words[:len(words)-1], words[len(words)-1]
 	help := len(before) > 0 && before[0] == "help"
 	if help {
@@ -94,8 +93,8 @@ func continuations(model *kong.Application, words []string) []string {
 	})
 }
 
-// read goes over a word.
-func (t *typed) read(word string) {
+// read parses a complete word.
+func (t *lineState) read(word string) {
 	switch {
 	case t.pending != nil:
 		t.pending = nil
@@ -116,8 +115,8 @@ func (t *typed) read(word string) {
 	}
 }
 
-// flag is the flag that a word names, or nil.
-func (t *typed) flag(word string) *kong.Flag {
+// flag returns the flag that a word names, or nil.
+func (t *lineState) flag(word string) *kong.Flag {
 	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 	for _, group := range t.node.AllFlags(true) {
 		for _, f := range group {
@@ -129,8 +128,8 @@ func (t *typed) flag(word string) *kong.Flag {
 	return nil
 }
 
-// next is what may come, whatever of it is typed already.
-func (t *typed) next(current string) (found []string) {
+// next returns what may follow, regardless of the typed prefix.
+func (t *lineState) next(current string) (found []string) {
 	switch {
 	case t.pending != nil:
 		return values(t.pending.Value, "")
@@ -143,7 +142,7 @@ func (t *typed) next(current string) (found []string) {
 		case child.Type == kong.ArgumentNode:
 			found = append(found, values(child.Argument, "")...)
 		default:
-			found = append(found, explained(child.Name, child.Help))
+			found = append(found, describeCompletion(child.Name, child.Help))
 		}
 	}
 	if arguments := t.node.Positional; len(arguments) > 0 {
@@ -155,9 +154,8 @@ func (t *typed) next(current string) (found []string) {
 	return found
 }
 
-// flags are those of the command and the ones above it, or the values of the one
-// that is there already: --release=.
-func (t *typed) flags(current string) (found []string) {
+// flags returns the flags of the command and its parents or, after --release=, the flag's values.
+func (t *lineState) flags(current string) (found []string) {
 	if name, _, has := strings.Cut(current, "="); has {
 		if f := t.flag(name); f != nil {
 			return values(f.Value, "--"+f.Name+"=")
@@ -166,14 +164,13 @@ func (t *typed) flags(current string) (found []string) {
 	}
 	for _, group := range t.node.AllFlags(true) {
 		for _, f := range group {
-			found = append(found, explained("--"+f.Name, f.Help))
+			found = append(found, describeCompletion("--"+f.Name, f.Help))
 		}
 	}
 	return found
 }
 
-// values are those that a flag or an argument may have, each after a prefix; none
-// where they are not known.
+// values returns the possible values of a flag or an argument, with a prefix; none if they are unknown.
 func values(v *kong.Value, prefix string) (found []string) {
 	switch v.Tag.Type {
 	case "path", "existingfile":
@@ -193,6 +190,7 @@ func values(v *kong.Value, prefix string) (found []string) {
 	return found
 }
 
+// valuesOf returns the possible values of a flag or an argument.
 func valuesOf(v *kong.Value) []string {
 	if v.Enum != "" {
 		return v.EnumSlice()
@@ -210,8 +208,8 @@ func valuesOf(v *kong.Value) []string {
 	return nil
 }
 
-// explained is a word with the first sentence of what it does.
-func explained(word, help string) string {
+// describeCompletion adds the first sentence of the help to a word.
+func describeCompletion(word, help string) string {
 	first, _, _ := strings.Cut(help, ". ")
 	return fmt.Sprintf("%s\t%s", word, strings.TrimSuffix(first, "."))
 }

@@ -107,10 +107,15 @@ func inShell(t *testing.T, script string, shell ...string) string {
 	return string(got)
 }
 
-// TestBash completes as readline does: the words are taken apart at = and :.
-func TestBash(t *testing.T) {
+// TestShells completes in each shell. In bash the words are taken apart at = and :, as readline
+// does. Of zsh's completion system, _describe and _files are the test's own.
+func TestShells(t *testing.T) {
 	t.Parallel()
-	const script = `
+	for _, tt := range []struct {
+		shell        []string
+		script, want string
+	}{
+		{[]string{"bash", "--norc", "-c"}, `
 source <(partnerapi completion bash)
 try() {
     COMP_LINE=$1; shift
@@ -123,40 +128,22 @@ try 'partnerapi serve --release=2.' partnerapi serve --release = 2.
 try 'partnerapi serve --release=' partnerapi serve --release =
 try 'partnerapi serve --smtp-url=smtp://a:b@c --log-format ' partnerapi serve --smtp-url = smtp : //a : b@c --log-format ''
 try "partnerapi mail enable 'Acme Ltd' m" partnerapi mail enable "'Acme Ltd'" m
-`
-	want := `partnerapi ser> serve
+`, `partnerapi ser> serve
 partnerapi serve --release=2.> 2.0 2.1 2.2 2.3
 partnerapi serve --release=> 2.0 2.1 2.2 2.3
 partnerapi serve --smtp-url=smtp://a:b@c --log-format > text json
 partnerapi mail enable 'Acme Ltd' m> monthly-report
-`
-	if got := inShell(t, script, "bash", "--norc", "-c"); got != "" && got != want {
-		t.Errorf("%s", got)
-	}
-}
-
-func TestFish(t *testing.T) {
-	t.Parallel()
-	const script = `partnerapi completion fish | source
+`},
+		{[]string{"fish", "--no-config", "-c"}, `partnerapi completion fish | source
 for line in 'partnerapi ser' 'partnerapi serve --release=2.' 'partnerapi serve --log-format ' 'partnerapi breaches import pass' 'partnerapi serve --report-font=pass'
     echo "$line>" (complete -C $line | string replace -r '\t.*' '')
-end`
-	want := `partnerapi ser> serve
+end`, `partnerapi ser> serve
 partnerapi serve --release=2.> --release=2.0 --release=2.1 --release=2.2 --release=2.3
 partnerapi serve --log-format > text json
 partnerapi breaches import pass> passages.json
 partnerapi serve --report-font=pass> --report-font=passages.json
-`
-	if got := inShell(t, script, "fish", "--no-config", "-c"); got != "" && got != want {
-		t.Errorf("%s", got)
-	}
-}
-
-// TestZsh asks the completion system for what it would add: _describe and _files are
-// the test's own here.
-func TestZsh(t *testing.T) {
-	t.Parallel()
-	const script = `
+`},
+		{[]string{"zsh", "-f", "-c"}, `
 compdef() { :; }
 _describe() { local -a all=("${(@P)2}"); print -rn -- "" ${all%%:*}; }
 compset() { :; }
@@ -167,13 +154,14 @@ try partnerapi ser
 try partnerapi serve --release=2.
 try partnerapi serve --log-format ''
 try partnerapi breaches import pass
-`
-	want := `partnerapi ser> serve
+`, `partnerapi ser> serve
 partnerapi serve --release=2.> --release=2.0 --release=2.1 --release=2.2 --release=2.3
 partnerapi serve --log-format > text json
 partnerapi breaches import pass> files
-`
-	if got := inShell(t, script, "zsh", "-f", "-c"); got != "" && got != want {
-		t.Errorf("%s", got)
+`},
+	} {
+		if got := inShell(t, tt.script, tt.shell...); got != "" && got != tt.want {
+			t.Errorf("%s: %s", tt.shell[0], got)
+		}
 	}
 }

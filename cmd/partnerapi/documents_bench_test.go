@@ -10,7 +10,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"partnerapi/platform/site"
-	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 )
@@ -53,13 +52,12 @@ func documentsOnly(tb testing.TB) http.Handler {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	api := v2.New(nil, nil)
-	surface := edge.Mount(engine, &api.Set, op.Latest)
-	config, err := pagesOf(api, op.Latest)
+	surface := edge.Mount(engine, &op.Set{}, op.Latest)
+	config, err := pagesOf(op.Latest)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := openDocuments(surface, api, op.Latest, config.Documents); err != nil {
+	if err := openDocuments(surface, op.Latest, config.Documents); err != nil {
 		tb.Fatal(err)
 	}
 	pages := gin.WrapH(site.New(config))

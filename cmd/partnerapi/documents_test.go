@@ -15,7 +15,6 @@ import (
 	"partnerapi/docs"
 	"partnerapi/domain"
 	"partnerapi/platform/site"
-	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 )
 
@@ -116,7 +115,7 @@ var pagePath = regexp.MustCompile(`/docs/[a-z0-9/-]+`)
 // TestHelpNamesPages wants every page that the help of a command names to be served.
 func TestHelpNamesPages(t *testing.T) {
 	t.Parallel()
-	config, err := pagesOf(v2.New(nil, nil), op.Latest)
+	config, err := pagesOf(op.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/config"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/v2/op"
@@ -22,10 +21,15 @@ func plainCaller(t *testing.T, address string) caller {
 	return caller{t: t, address: address, transport: &http.Transport{DisableKeepAlives: true}}
 }
 
-// TestHeadOfOperatorPages asks for those that need no key.
-func TestHeadOfOperatorPages(t *testing.T) {
-	r := serving(t, databaseFlag(t))
-	paths := []string{"/healthz", "/readyz", "/metrics", "/v2/openapi.yaml", "/v2/openapi.json"}
+// TestEdge: what every surface has before its operations, and how it is logged. Where others
+// can reach the API, they do not see the metrics.
+func TestEdge(t *testing.T) {
+	t.Parallel()
+	r := serving(t, demonstration(t), "--demo", "--log-format=json", "--listen=0.0.0.0:0")
+	if got := must(t, "health", r.address); got != "ready\n" {
+		t.Errorf("it says %q", got)
+	}
+	paths := []string{"/healthz", "/readyz", "/v2/openapi.yaml", "/v2/openapi.json"}
 	if older() {
 		paths = append(paths, "/v1/openapi.yaml")
 	}
@@ -34,21 +38,38 @@ func TestHeadOfOperatorPages(t *testing.T) {
 			t.Errorf("HEAD %s has a body: %s", path, got.body)
 		}
 	}
-}
+	for key, status := range map[string]int{"pk_demo_all": http.StatusOK, "wrong": http.StatusUnauthorized} {
+		got := plainCaller(t, r.address).do("GET", "/v2/clients", key, nil, "Accept-Encoding", "gzip", "User-Agent", "tests/1").want(status)
+		if compressed := got.header.Get("Content-Encoding") == "gzip"; compressed != (status == http.StatusOK) || got.header.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("answers %v", got.header)
+		}
+		if _, err := http.ParseTime(got.header.Get("Date")); err != nil { // which the guide to delta sync builds on
+			t.Errorf("an answer of status %d: %v", status, err)
+		}
+	}
+	r.get("/metrics", "").want(http.StatusNotFound)
+	r.finish()
 
-// TestCompressedAnswers is what a caller gets who accepts gzip.
-func TestCompressedAnswers(t *testing.T) {
-	r := serving(t, demonstration(t), "--demo")
-	got := plainCaller(t, r.address).do("GET", "/v2/clients", "pk_demo_all", nil, "Accept-Encoding", "gzip")
-	if got.status != http.StatusOK || got.header.Get("Content-Encoding") != "gzip" ||
-		got.header.Get("Vary") != "Accept-Encoding" {
-		t.Errorf("answers %d %v", got.status, got.header)
+	found, told := false, false
+	for line := range strings.Lines(r.logs.String()) {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Errorf("%v: %s", err, line)
+		}
+		if fields["msg"] == "request" && fields["operation"] == "clients.list" {
+			found = fields["address"] == "127.0.0.1" && fields["user_agent"] == "tests/1" && fields["key"] == "pk_demo_all"
+		}
+		told = told || strings.Contains(line, "--metrics-listen")
+	}
+	if !found || !told {
+		t.Errorf("the request is logged: %t, and where metrics are not: %t\n%s", found, told, r.logs)
 	}
 }
 
 // TestDrain: a service that was told to stop says that it is not ready, and
 // takes requests until its time is over.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	flag := databaseFlag(t)
 	logs, over := newTranscript(), make(chan time.Time)
 	c := serveCmd{config.ServeFlags{Listen: "127.0.0.1:0", Drain: time.Hour, Release: op.V2_0}}
@@ -95,25 +116,25 @@ func TestDrain(t *testing.T) {
 
 // TestMetricsListen: the metrics are where nobody but the operator looks.
 func TestMetricsListen(t *testing.T) {
+	t.Parallel()
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	taken := other.Addr().String()
-	args := []string{"serve", "--listen=127.0.0.1:0", "--metrics-listen=" + taken, databaseFlag(t)}
-	refused(t, 1, args, taken, "--metrics-listen")
+	flag, taken := databaseFlag(t), other.Addr().String()
+	refused(t, 1, []string{"serve", "--listen=127.0.0.1:0", "--metrics-listen=" + taken, flag}, taken, "--metrics-listen")
 
-	r := serving(t, databaseFlag(t), "--metrics-listen=127.0.0.1:0")
+	r := serving(t, flag, "--metrics-listen=127.0.0.1:0")
 	r.get("/metrics", "").want(http.StatusNotFound)
 	found := r.logs.await(regexp.MustCompile("address of their own.* address=(.*)"), r.ended)
 	if found == nil {
 		t.Fatalf("it does not say where the metrics are:\n%s", r.logs)
 	}
 	own := plainCaller(t, "http://"+found[1])
-	got := own.do("GET", "/metrics", "", nil).want(http.StatusOK)
-	if !strings.Contains(string(got.body), "process_resident_memory_bytes") {
-		t.Errorf("the metrics are %s", got.body)
+	text := string(own.do("GET", "/metrics", "", nil).want(http.StatusOK).body)
+	if !strings.Contains(text, "process_resident_memory_bytes") || strings.Contains(text, `cell="`) { // it is none
+		t.Errorf("the metrics are %s", text)
 	}
 	own.do("HEAD", "/metrics", "", nil).want(http.StatusOK)
 	own.do("GET", "/v2/clients", "", nil).want(http.StatusNotFound)
@@ -121,68 +142,4 @@ func TestMetricsListen(t *testing.T) {
 	if _, err := own.try("GET", "/metrics", "", nil); err == nil {
 		t.Error("the metrics outlive the service")
 	}
-}
-
-// TestMetricsAmongOthers: where others can reach the API, they do not see the
-// metrics.
-func TestMetricsAmongOthers(t *testing.T) {
-	r := serving(t, databaseFlag(t), "--listen=0.0.0.0:0")
-	r.get("/metrics", "").want(http.StatusNotFound)
-	if !strings.Contains(r.logs.String(), "--metrics-listen") {
-		t.Errorf("the log says nothing of it:\n%s", r.logs)
-	}
-	for listen, want := range map[string]bool{
-		"127.0.0.1:1": true, "127.9.9.9:1": true, "[::1]:1": true, "localhost:1": true, "[::ffff:127.0.0.1]:1": true,
-		":1": false, "0.0.0.0:1": false, "[::]:1": false, "192.0.2.1:1": false, "example.com:1": false, "": false,
-	} {
-		if got := cli.OnLoopback(listen); got != want {
-			t.Errorf("%q is on loopback: %v", listen, got)
-		}
-	}
-}
-
-// TestLogFormat has every line be JSON.
-func TestLogFormat(t *testing.T) {
-	r := serving(t, demonstration(t), "--demo", "--log-format=json")
-	r.do("GET", "/v2/clients", "pk_demo_all", nil, "User-Agent", "tests/1").want(http.StatusOK)
-	r.finish()
-	found := false
-	for line := range strings.Lines(r.logs.String()) {
-		var fields map[string]any
-		if err := json.Unmarshal([]byte(line), &fields); err != nil {
-			t.Errorf("%v: %s", err, line)
-		}
-		if fields["msg"] == "request" && fields["operation"] == "clients.list" {
-			found = fields["address"] == "127.0.0.1" && fields["user_agent"] == "tests/1" && fields["key"] == "pk_demo_all"
-		}
-	}
-	if !found {
-		t.Errorf("the request is not logged:\n%s", r.logs)
-	}
-	refused(t, 2, []string{"serve", "--log-format=xml"}, "log-format")
-	refused(t, 2, []string{"serve", "--drain=-1s"}, "--drain")
-}
-
-// TestReplayAfterReachIsLost: a key that has lost a client is not told what it
-// did there.
-func TestReplayAfterReachIsLost(t *testing.T) {
-	flag := demonstration(t)
-	r := serving(t, flag, "--demo", "--release=latest")
-	page := into[struct{ Data []struct{ ID string } }](r.get("/v2/clients?limit=1", "pk_demo_subset").want(http.StatusOK))
-	path := "/v2/clients/" + page.Data[0].ID + "/collections"
-	post := func() response {
-		return r.do("POST", path, "pk_demo_subset", fields{"name": "New"}, "Idempotency-Key", "k")
-	}
-	first := post().want(http.StatusCreated)
-	again := post().want(http.StatusCreated)
-	at := path + "/" + into[struct{ ID string }](first).ID
-	if first.header.Get("Location") != at || again.header.Get("Location") != at ||
-		again.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("answers %v, then %v", first.header, again.header)
-	}
-	if _, err := opened(t, flag).SQL().ExecContext(t.Context(), `DELETE FROM api_key_clients USING api_keys AS k
-		WHERE k.id = key_id AND k.prefix = 'pk_demo_subset'`); err != nil {
-		t.Fatal(err)
-	}
-	post().want(http.StatusNotFound)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"testing"
@@ -66,26 +65,6 @@ func TestHelp(t *testing.T) {
 	refused(t, 2, []string{"help", "fly"}, "fly")
 	if got := must(t, "--version"); got != must(t, "version") {
 		t.Errorf("%q", got)
-	}
-}
-
-// TestSeedCancelled wants a word at once and, once cancelled, to be told what
-// that means.
-func TestSeedCancelled(t *testing.T) {
-	t.Parallel()
-	flag := databaseFlag(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	var out bytes.Buffer
-	errs := newTranscript()
-	shown := writerFunc(func(p []byte) (int, error) {
-		if bytes.Contains(p, []byte("seeding")) {
-			cancel()
-		}
-		return errs.Write(p)
-	})
-	code := run(ctx, []string{"seed", flag, "--clients=5", "--users=20000"}, nil, &out, shown)
-	if got := errs.String(); code != 1 || !bytes.Contains([]byte(got), []byte("\npartnerapi: cancelled: nothing was added\n")) {
-		t.Errorf("exit %d: %s", code, got)
 	}
 }
 

@@ -118,6 +118,18 @@ func TestOneWayToWrite(t *testing.T) {
 	}
 }
 
+// TestOneHTTPClient: commands call services by the package client.
+func TestOneHTTPClient(t *testing.T) {
+	t.Parallel()
+	for name, text := range sources(t) {
+		for _, own := range []string{"http.Client{", "http.DefaultClient", "http.Get(", "http.Post("} {
+			if strings.Contains(text, own) {
+				t.Errorf("%s uses %s, not the package client", name, own)
+			}
+		}
+	}
+}
+
 // sources are the texts of the command's files and of those of its packages, by name,
 // without tests.
 func sources(t *testing.T) map[string]string {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"partnerapi/v2/v2test"
 )
 
 const flagsFile = "../../docs/flags.md"
@@ -51,7 +52,7 @@ func TestFlagsTable(t *testing.T) {
 		got, _, _ = strings.Cut(got, olderHeading)
 	}
 	if got != want {
-		t.Errorf("docs/flags.md is not what the commands have: run make operations\n%s", want)
+		t.Errorf("docs/flags.md is not what the commands have: run make operations\n%s", v2test.Diff(got, want))
 	}
 }
 

@@ -13,9 +13,8 @@ import (
 	"partnerapi/db/seed"
 )
 
-// fill fills an empty database with the demonstration, where that was asked
-// for, and returns what it holds.
-func (c serveCmd) fill(ctx context.Context, d *db.DB) (*seed.DemoKeys, error) {
+// loadDemo fills an empty database with the demonstration, if requested, and returns its keys.
+func (c serveCmd) loadDemo(ctx context.Context, d *db.DB) (*seed.DemoKeys, error) {
 	if !c.Demo {
 		return nil, nil
 	}
@@ -26,7 +25,7 @@ func (c serveCmd) fill(ctx context.Context, d *db.DB) (*seed.DemoKeys, error) {
 	return &demo, nil
 }
 
-// greet says where the service is and, in a demonstration, what to try.
+// greet prints the service's address and, for a demonstration, requests to try.
 func greet(ctx context.Context, to io.Writer, s *service, address string, demo *seed.DemoKeys) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\npartnerapi %s serves v2 release %s at %s\n", version, s.config.Release, address)
@@ -60,12 +59,11 @@ func greet(ctx context.Context, to io.Writer, s *service, address string, demo *
 	return err
 }
 
-// demoAge is how old the demonstration's reports are that are ready from its start
-// on; the background work makes the younger one.
+// demoAge is the minimum age of the reports that a demonstration has from its start; background work makes the
+// younger one.
 const demoAge = 48 * time.Hour
 
-// makeDemoReports makes the reports of a demonstration that are to be ready. One that
-// cannot be made is left to the background work.
+// makeDemoReports makes the demonstration's older reports. A failure is left to the background work.
 func (c serveCmd) makeDemoReports(ctx context.Context, d *db.DB, r resources, log *slog.Logger) error {
 	if !c.Demo {
 		return nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -13,12 +12,10 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"partnerapi/db"
-	"partnerapi/db/dbtest"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
-	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/v2test"
 )
 
 const deltaFile = "../../docs/guide/delta-sync.md"
@@ -54,15 +51,14 @@ var deltaOf = map[string]struct{ key, missed string }{
 // TestDeltaTable holds the table of the guide to delta sync to the declarations of lists.
 func TestDeltaTable(t *testing.T) {
 	t.Parallel()
-	api := v2.New(nil, nil)
-	document, err := documentV2(api, op.Latest)
+	document, err := documentV2(op.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	left := maps.Clone(deltaOf)
 	var table strings.Builder
 	table.WriteString("| list | told apart by | `updated_at` | how to ask for what changed | what goes without a word |\n|---|---|---|---|---|\n")
-	for _, o := range api.Set.All() {
+	for _, o := range api.Operations {
 		m := o.Meta()
 		if m.Method != http.MethodGet || param(o, "cursor") == nil {
 			continue
@@ -93,34 +89,7 @@ func TestDeltaTable(t *testing.T) {
 	holdSection(t, deltaFile, "Every list", table.String())
 }
 
-// TestDateOfAnswers: answers say when they were made, which the guide builds on.
-func TestDateOfAnswers(t *testing.T) {
-	t.Parallel()
-	d, err := db.Open(dbtest.URL(t, guideSchema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	server := httptest.NewServer(ginop.Compress(builtService(t, d, guideBase, resources{}, "serve", "--demo", "--data-dir="+t.TempDir()).engine))
-	t.Cleanup(server.Close)
-	for _, key := range []string{"pk_demo_all", "wrong"} {
-		req, err := http.NewRequest(http.MethodGet, server.URL+"/v2/clients", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("X-API-Key", key)
-		answer, err := server.Client().Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = answer.Body.Close()
-		if _, err := http.ParseTime(answer.Header.Get("Date")); err != nil {
-			t.Errorf("an answer of status %d: %v", answer.StatusCode, err)
-		}
-	}
-}
-
-func param(o op.Operation, name string) *op.Param {
+func param(o op.Declaration, name string) *op.Param {
 	params := o.Input().Query
 	if i := slices.IndexFunc(params, func(p op.Param) bool { return p.Name == name }); i >= 0 {
 		return &params[i]
@@ -144,7 +113,7 @@ func itemOf(document *openapi3.T, path string) openapi3.Schemas {
 }
 
 // changes says how a list is asked for what changed.
-func changes(o op.Operation) string {
+func changes(o op.Declaration) string {
 	if p := param(o, "updated_since"); p != nil {
 		return "`updated_since`. " + p.Tag.Get("doc")
 	}
@@ -174,7 +143,7 @@ func holdSection(t *testing.T, file, heading, want string) {
 	switch {
 	case text == string(read):
 	case !*update:
-		t.Errorf("%s, %s: run make operations\n%s", file, heading, want)
+		t.Errorf("%s, %s: run make operations\n%s", file, heading, v2test.Diff(string(read), text))
 	default:
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -120,7 +120,7 @@ func examplesOf(t *testing.T, name, source string) []example {
 // TestGuides runs every example of every guide, in order, on a demonstration
 // for each guide, and compares what it prints. In what a guide shows, … stands
 // for any text within a line, and alone on a line for any lines. With -update
-// an empty block is filled.
+// a block that is empty, or shows something else, is filled.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	names, err := fs.Glob(docs.Guides(), "*.md")
@@ -154,17 +154,18 @@ func runGuide(t *testing.T, name string) {
 		return
 	}
 	url := dbtest.URL(t, guideSchema)
-	shells := map[string]*shell{}
-	vars, dir := map[string]string{}, t.TempDir()
+	services := map[string]string{}
+	s, err := newShell(t.TempDir(), guideBase)
+	if err != nil {
+		t.Fatal(err)
+	}
 	lines := strings.Split(string(source), "\n")
 	filled, moved := false, 0
 	for _, e := range examples {
-		s, ok := shells[e.release]
-		if !ok {
-			s = newShell(vars, dir, guideBase, guideService(t, url, e.release))
-			t.Cleanup(s.transport.CloseIdleConnections)
-			shells[e.release] = s
+		if services[e.release] == "" {
+			services[e.release] = guideService(t, url, e.release)
 		}
+		s.address = services[e.release]
 		got, err := s.show(e)
 		if errors.Is(err, errMissing) {
 			t.Logf("%s:%d: %v", name, e.line, err)
@@ -174,7 +175,7 @@ func runGuide(t *testing.T, name string) {
 			t.Errorf("%s:%d: %v", name, e.line, err)
 			return
 		}
-		if *update && e.end > 0 && e.output == "" {
+		if *update && e.end > 0 && (e.output == "" || !shows(e.output, got)) {
 			begin, end := e.begin+1+moved, e.end+moved
 			shown := strings.Split(strings.TrimSuffix(abbreviated(got), "\n"), "\n")
 			lines = slices.Replace(lines, begin, end, shown...)
@@ -314,7 +315,7 @@ func guideService(t *testing.T, url, release string) string {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answers.ServeHTTP(w, r) }))
 	s := builtService(t, d, "http://"+server.Listener.Addr().String(), r, "serve", "--demo", "--release="+release, "--log-level=error", "--data-dir="+t.TempDir())
 	after := afterwards{
-		db: d, publisher: webhook.NewPublisher(d, s.api.RenderEvents, s.log, webhook.PublisherEvents{}),
+		db: d, publisher: webhook.NewPublisher(d, s.api.RenderEvents, s.log, func() {}),
 		reports: report.NewWorker(d, r.store, r.renderer, log, report.Observer{}),
 	}
 	engine := ginop.Compress(s.engine)

@@ -2,34 +2,37 @@ package main
 
 import (
 	"context"
+	"errors"
+	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/config"
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/figures"
 	"partnerapi/db/migrate"
 )
 
-// readyWithin is how long the database may take to say that it is there: less than the
-// command health waits.
+// readyWithin is the timeout of the database check, shorter than that of the command health.
 const readyWithin = 3 * time.Second
 
-// health adds what an operator watches: whether the process is up, and whether
-// it can do its work.
-func (s *service) health() {
-	s.openToAll("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
+// mountHealth adds the liveness and readiness paths.
+func (s *service) mountHealth() {
+	s.openPath("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
 
-	s.openToAll("/readyz", func(c *gin.Context) {
+	s.openPath("/readyz", func(c *gin.Context) {
 		code, text := s.ready(c.Request.Context())
 		c.String(code, "%s", text)
 	})
 }
 
-// ready says whether the process can do its work, and what is short while it can. A
-// full disk leaves it ready: what it can serve would be served by no other either.
+// ready reports whether the process can serve, and what is degraded. A full disk leaves it ready, as no other
+// process could serve more.
 func (s *service) ready(ctx context.Context) (code int, text string) {
 	if s.stopping.Load() {
 		return http.StatusServiceUnavailable, "not ready: the service stops\n"
@@ -49,14 +52,65 @@ func (s *service) ready(ctx context.Context) (code int, text string) {
 	return http.StatusOK, "ready\n" + figures.FullDisk(s.disks[0], s.embedded, true)
 }
 
-// watchDisks has the disks watched that the process writes to.
-func (s *service) watchDisks(at database.Flags, reports config.StoreFlag) {
+// registerDisks monitors the disks that the process writes to.
+func (s *service) registerDisks(at database.Flags, reports config.StoreFlag) {
 	s.disks, s.embedded = figures.Disks(at.DataDir, reports), at.DatabaseURL == ""
 	s.metrics.MustRegister(figures.DiskFigures(s.disks))
 }
 
-// openToAll adds a path that needs no key. HEAD works as GET does.
-func (s *service) openToAll(path string, handler gin.HandlerFunc) {
+// openPath adds a path that needs no key, for GET and HEAD.
+func (s *service) openPath(path string, handler gin.HandlerFunc) {
 	s.engine.GET(path, handler)
 	s.engine.HEAD(path, handler)
+}
+
+// listenMetrics listens on the metrics' address; nil if they have none of their own.
+func (c serveCmd) listenMetrics() (net.Listener, error) {
+	if c.MetricsListen == "" {
+		return nil, nil
+	}
+	return config.Listen("--metrics-listen", c.MetricsListen)
+}
+
+// mountMetrics adds the metrics to the API if they have no address of their own and only this machine can reach the
+// API: they name keys and their use.
+func (s *service) mountMetrics() {
+	switch {
+	case s.config.MetricsListen != "":
+	case cli.OnLoopback(s.config.Listen):
+		s.openPath("/metrics", gin.WrapH(s.metricsHandler()))
+	default:
+		s.log.Info("metrics are off, as others can reach the API; give them an address with --metrics-listen")
+	}
+}
+
+// metricsHandler serves the metrics.
+func (s *service) metricsHandler() http.Handler {
+	return promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{})
+}
+
+// serveMetrics serves the metrics at their own address until stop is called.
+func (s *service) serveMetrics(listener net.Listener) (stop func() error) {
+	if listener == nil {
+		return func() error { return nil }
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", s.metricsHandler())
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: readWithin, ReadTimeout: readWithin, WriteTimeout: readWithin,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	s.log.Info("metrics have an address of their own", "address", listener.Addr().String())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Warn("the metrics cannot be served any more", "error", err)
+		}
+	}()
+	return func() error {
+		err := server.Close()
+		<-ended
+		return err
+	}
 }

@@ -1,200 +1,176 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
-	"net/http"
+	"io"
+	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/itchyny/gojq"
 )
 
-// runJQ is the part of jq that the guides use: paths, lists of them, pipes, objects of
-// members ({id, name}) and select(.id == "x"), with -r and -c. Members keep their order. Of
-// filters of times it has two.
-func runJQ(args []string, input string) (string, error) {
-	switch {
-	case len(args) == 2 && args[0] == "-rR" && args[1] == `strptime("%a, %d %b %Y %H:%M:%S GMT") | mktime - 60 | todate`:
-		at, err := time.Parse(http.TimeFormat, strings.TrimSpace(input))
-		return at.Add(-time.Minute).Format(time.RFC3339) + "\n", err
-	case len(args) == 2 && args[0] == "-nr" && args[1] == `now - 364 * 86400 | strftime("%Y-%m-%dT00:00:00Z")`:
-		return guideTime.AddDate(0, 0, -364).Format("2006-01-02T00:00:00Z") + "\n", nil
+// runJQ runs a filter with gojq, at the guides' time. gojq sorts members by their names;
+// they are printed here in the order of jq: of the input, or of the filter that made them.
+func runJQ(args []string, in io.Reader, out io.Writer) error {
+	options := flag.NewFlagSet("jq", flag.ContinueOnError)
+	options.SetOutput(io.Discard)
+	text, lines := options.Bool("rR", false, ""), options.Bool("nr", false, "")
+	raw, compact := options.Bool("r", false, ""), options.Bool("c", false, "")
+	if err := options.Parse(args); err != nil {
+		return err
 	}
-	raw, compact, filter := false, false, ""
-	for _, arg := range args {
-		switch {
-		case arg == "-r":
-			raw = true
-		case arg == "-c":
-			compact = true
-		case strings.HasPrefix(arg, "-") || filter != "":
-			return "", fmt.Errorf("jq with %s cannot be run here", arg)
-		default:
-			filter = arg
+	filter := cmp.Or(options.Arg(0), ".")
+	query, err := gojq.Parse(fmt.Sprintf("def now: %d; %s", guideTime.Unix(), filter))
+	if err != nil || options.NArg() > 1 {
+		return errors.Join(err, fmt.Errorf("arguments %q", args))
+	}
+	var input any
+	order := newMemberOrder(filter)
+	if !*lines {
+		source, err := io.ReadAll(in)
+		if err != nil {
+			return err
 		}
-	}
-	values, err := query(filter, []jsontext.Value{jsontext.Value(input)})
-	if err != nil {
-		return "", fmt.Errorf("jq %s: %w", filter, err)
-	}
-	var out strings.Builder
-	for _, v := range values {
-		if raw && v.Kind() == '"' {
-			var text string
-			if err := json.Unmarshal(v, &text); err != nil {
-				return "", err
+		if input = strings.TrimSpace(string(source)); !*text {
+			if input, err = order.read(jsontext.Value(source)); err != nil {
+				return err
 			}
-			out.WriteString(text + "\n")
-			continue
 		}
-		v = slices.Clone(v)
-		form := func() error { return v.Indent(jsontext.WithIndent("  ")) }
-		if compact {
-			form = func() error { return v.Compact() }
-		}
-		if err := form(); err != nil {
-			return "", fmt.Errorf("the input is no JSON: %w", err)
-		}
-		out.WriteString(strings.TrimSpace(string(v)) + "\n")
 	}
-	return out.String(), nil
+	values := query.Run(input)
+	for v, ok := values.Next(); ok; v, ok = values.Next() {
+		if err, failed := v.(error); failed {
+			return err
+		}
+		line, isText := v.(string)
+		if !isText || !(*raw || *text || *lines) {
+			value := order.print(v, true)
+			if !*compact {
+				if err := value.Indent(jsontext.WithIndent("  ")); err != nil {
+					return err
+				}
+			}
+			line = string(value)
+		}
+		fmt.Fprintln(out, line)
+	}
+	return nil
 }
 
-// query runs a filter on values.
-func query(filter string, values []jsontext.Value) (out []jsontext.Value, err error) {
-	if first, rest, ok := strings.Cut(filter, " | "); ok {
-		if values, err = query(first, values); err != nil {
-			return nil, err
-		}
-		return query(rest, values)
+// memberOrder knows in which order jq prints the members of objects.
+type memberOrder struct {
+	// input has the members of each object of the input, by their sorted names, and made
+	// those of each object that the filter makes.
+	input, made map[string][]string
+}
+
+var madeObject = regexp.MustCompile(`\{([a-z_, ]+)\}`)
+
+func newMemberOrder(filter string) memberOrder {
+	m := memberOrder{input: map[string][]string{}, made: map[string][]string{}}
+	for _, found := range madeObject.FindAllStringSubmatch(filter, -1) {
+		names := strings.Split(strings.ReplaceAll(found[1], " ", ""), ",")
+		m.made[strings.Join(slices.Sorted(slices.Values(names)), ",")] = names
 	}
-	if strings.TrimSpace(filter) == "" {
-		return values, nil
+	return m
+}
+
+func sortedNames(object map[string]any) string {
+	return strings.Join(slices.Sorted(maps.Keys(object)), ",")
+}
+
+// read decodes a value and keeps the order of the members of its objects.
+func (m memberOrder) read(source jsontext.Value) (any, error) {
+	decoder := json.NewDecoder(strings.NewReader(string(source)))
+	decoder.UseNumber()
+	return m.next(decoder)
+}
+
+func (m memberOrder) next(d *json.Decoder) (any, error) {
+	token, err := d.Token()
+	if err != nil {
+		return nil, err
 	}
-	if found := selected.FindStringSubmatch(filter); found != nil {
-		return slices.DeleteFunc(values, func(v jsontext.Value) bool {
-			got, err := follow(found[1], v)
-			return err != nil || string(got[0]) != found[2]
-		}), nil
-	}
-	for _, v := range values {
-		for _, part := range parts.FindAllString(filter, -1) {
-			found, err := pick(strings.TrimSpace(part), v)
+	switch token {
+	case json.Delim('['):
+		list := []any{}
+		for d.More() {
+			v, err := m.next(d)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, found...)
+			list = append(list, v)
 		}
+		_, err = d.Token()
+		return list, err
+	case json.Delim('{'):
+		object, names := map[string]any{}, []string{}
+		for d.More() {
+			name, err := d.Token()
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, name.(string))
+			if object[name.(string)], err = m.next(d); err != nil {
+				return nil, err
+			}
+		}
+		m.input[sortedNames(object)] = names
+		_, err = d.Token()
+		return object, err
 	}
-	return out, nil
+	return token, nil
 }
 
-// selected is what keeps the values in which a member is a text.
-var selected = regexp.MustCompile(`^select\((\.[a-z_]+) == ("[^"]*")\)$`)
-
-// parts are those between the commas of a filter: paths, and objects.
-var parts = regexp.MustCompile(`\{[^}]*\}|[^,{]+`)
-
-// pick returns what a path or an object of members takes from a value.
-func pick(part string, v jsontext.Value) ([]jsontext.Value, error) {
-	inner, ok := strings.CutPrefix(part, "{")
-	if !ok {
-		return follow(part, v)
-	}
-	made, err := members(strings.TrimSuffix(inner, "}"), v)
-	return []jsontext.Value{made}, err
-}
-
-// members makes an object of some of a value's members.
-func members(names string, v jsontext.Value) (jsontext.Value, error) {
-	var out strings.Builder
-	for name := range strings.SplitSeq(names, ",") {
-		name = strings.TrimSpace(name)
-		found, err := follow("."+name, v)
-		if err != nil {
-			return nil, err
+// print encodes a value. Only the objects that a filter returns itself can be its own.
+func (m memberOrder) print(v any, result bool) jsontext.Value {
+	var parts []string
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			parts = append(parts, string(m.print(item, false)))
 		}
-		if out.Len() > 0 {
-			out.WriteByte(',')
+		return jsontext.Value("[" + strings.Join(parts, ",") + "]")
+	case map[string]any:
+		names, made := m.made[sortedNames(v)]
+		if !made || !result {
+			names = m.input[sortedNames(v)]
 		}
-		fmt.Fprintf(&out, "%q:%s", name, found[0])
-	}
-	return jsontext.Value("{" + out.String() + "}"), nil
-}
-
-var step = regexp.MustCompile(`^(?:\.([A-Za-z_][A-Za-z0-9_]*)|\.?\["([^"]+)"\]|\.?\[([0-9]*)\])`)
-
-// follow returns what lies at a path: .data[0].id, .data[].
-func follow(path string, v jsontext.Value) ([]jsontext.Value, error) {
-	if path == "" || path == "." {
-		return []jsontext.Value{v}, nil
-	}
-	found := step.FindStringSubmatch(path)
-	if found == nil {
-		return nil, fmt.Errorf("%s is no path", path)
-	}
-	rest := path[len(found[0]):]
-	if name := found[1] + found[2]; name != "" {
-		object := map[string]jsontext.Value{}
-		if err := json.Unmarshal(v, &object); err != nil {
-			return nil, err
+		if len(names) != len(v) {
+			panic(fmt.Sprintf("the order of %v is not known", v))
 		}
-		member, ok := object[name]
-		if !ok {
-			return nil, fmt.Errorf("there is no %s", name)
+		for _, name := range names {
+			parts = append(parts, fmt.Sprintf("%q:%s", name, m.print(v[name], false)))
 		}
-		return follow(rest, member)
+		return jsontext.Value("{" + strings.Join(parts, ",") + "}")
 	}
-	var items, out []jsontext.Value
-	if err := json.Unmarshal(v, &items); err != nil {
-		return nil, err
+	encoded, err := gojq.Marshal(v)
+	if err != nil {
+		panic(err)
 	}
-	if found[3] != "" {
-		i, err := strconv.Atoi(found[3])
-		if err != nil || i >= len(items) {
-			return nil, fmt.Errorf("there is no item %s", found[3])
-		}
-		items = items[i : i+1]
-	}
-	for _, item := range items {
-		more, err := follow(rest, item)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, more...)
-	}
-	return out, nil
+	return encoded
 }
 
 func TestJQ(t *testing.T) {
 	t.Parallel()
 	const input = `{"b":[{"id":"x","n":1.50},{"id":"y","n":null}],"a":{"z":true,"y":[]}}`
-	for _, c := range []struct{ args, want string }{
-		{"-r .b[0].id", "x\n"},
-		{"-c .b[].n, .a", "1.50\nnull\n{\"z\":true,\"y\":[]}\n"},
-		{"-c .b[] | {n, id}", "{\"n\":1.50,\"id\":\"x\"}\n{\"n\":null,\"id\":\"y\"}\n"},
-		{`.a["z"]`, "true\n"},
-		{`-r .b[] | select(.id == "y") | .id`, "y\n"},
-		{"-c {a}, .b[0].id", "{\"a\":{\"z\":true,\"y\":[]}}\n\"x\"\n"},
-		{".a", "{\n  \"z\": true,\n  \"y\": []\n}\n"},
+	for filter, want := range map[string]string{
+		".b[].n, .a":     "1.50\nnull\n{\"z\":true,\"y\":[]}\n",
+		".b[] | {n, id}": "{\"n\":1.50,\"id\":\"x\"}\n{\"n\":null,\"id\":\"y\"}\n",
+		"{a}, .b[0]":     "{\"a\":{\"z\":true,\"y\":[]}}\n{\"id\":\"x\",\"n\":1.50}\n",
+		"now | todate":   "\"2026-06-15T12:00:00Z\"\n",
 	} {
-		option, filter, ok := strings.Cut(c.args, " ")
-		args := []string{option, filter}
-		if !ok {
-			args = []string{option}
-		}
-		if got, err := runJQ(args, input); err != nil || got != c.want {
-			t.Errorf("jq %s: %q, %v", c.args, got, err)
-		}
-	}
-	for _, wrong := range []string{"-x", ".c", ".b[9]", "map(.)"} {
-		if got, err := runJQ([]string{wrong}, input); err == nil {
-			t.Errorf("jq %s: %q", wrong, got)
+		var out strings.Builder
+		if err := runJQ([]string{"-c", filter}, strings.NewReader(input), &out); err != nil || out.String() != want {
+			t.Errorf("jq %s: %q, %v", filter, &out, err)
 		}
 	}
 }

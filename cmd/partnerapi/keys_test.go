@@ -1,11 +1,16 @@
 package main
 
 import (
-	"encoding/json"
-	"net/http"
+	"context"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"partnerapi/cmd/internal/database"
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/seal"
 )
 
 var wholeKey = regexp.MustCompile(`^papi_[A-Za-z0-9]{40}\n$`)
@@ -23,133 +28,71 @@ func newKey(t *testing.T, args ...string) string {
 // prefix is what a key is listed by.
 func prefix(key string) string { return key[:13] }
 
-func TestKeyLife(t *testing.T) {
-	t.Parallel()
-	flag := databaseFlag(t)
-	must(t, "partners", "create", flag, "Acme")
-	key := newKey(t, flag, "--name=sync", "--clients=all", "--scopes=read,write", "--expires=2199-01-31", "--from=127.1.2.3/8, ::1")
-
-	first := serving(t, flag, "--release=latest")
-	first.do("POST", "/v2/clients", key, fields{"name": "Client"}).want(http.StatusCreated)
-	first.finish() // which records the use
-	list := must(t, "keys", "list", flag)
-	for _, words := range []string{prefix(key), "sync", "Acme", "all", "read,write", "127.0.0.0/8,::1/128", "2199-01-31 00:00Z"} {
-		if !strings.Contains(list, words) {
-			t.Errorf("the list has no %q:\n%s", words, list)
-		}
-	}
-	if strings.Contains(list, key[:14]) {
-		t.Errorf("the list shows more than the prefix:\n%s", list)
-	}
-	days := regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`)
-	if used := days.FindAllString(strings.Split(list, "\n")[1], -1); len(used) != 2 { // created and used
-		t.Errorf("the last use is not listed:\n%s", list)
-	}
-
-	must(t, "keys", "revoke", flag, prefix(key))
-	serving(t, flag).get("/v2/clients", key).want(http.StatusUnauthorized)
-	refused(t, 1, []string{"keys", "revoke", flag, prefix(key)}, prefix(key), "keys list")
-	refused(t, 1, []string{"keys", "revoke", flag, "pk_unknown0"}, "pk_unknown0", "keys list")
-}
-
-// TestMadeInJSON: what partners create, keys create and version print can be read by programs.
-func TestMadeInJSON(t *testing.T) {
-	t.Parallel()
-	flag := databaseFlag(t)
-	var partner struct{ ID, Name string }
-	var key struct {
-		Key, Prefix, Name string
-		PartnerID         string `json:"partner_id"`
-		Scopes            []string
-		ExpiresAt         *string `json:"expires_at"`
-	}
-	var program struct {
-		Version, Commit string
-		BuiltWith       string `json:"built_with"`
-		Serves          []string
-	}
-	for value, args := range map[any][]string{
-		&partner: {"partners", "create", flag, "Acme", "--json"},
-		&program: {"version", "--json"},
-	} {
-		if err := json.Unmarshal([]byte(must(t, args...)), value); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text := must(t, "keys", "create", flag, "--name=sync", "--clients=all", "--scopes=read,write", "--expires=2199-01-31", "--json")
-	if err := json.Unmarshal([]byte(text), &key); err != nil {
+// insertClients adds a partner with clients.
+func insertClients(t *testing.T, d *db.DB, partner string, names ...string) (ids []domain.ClientID) {
+	t.Helper()
+	id, err := d.InsertPartner(t.Context(), partner)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if partner.Name != "Acme" || !strings.Contains(must(t, "partners", "list", flag), partner.ID) || partner.ID != key.PartnerID {
-		t.Errorf("the partner is %+v", partner)
+	for _, name := range names {
+		client := domain.Client{ID: db.NewID[domain.ClientKind](), Partner: id, Name: name, CreatedAt: time.Now(), UpdatedAt: time.Now()}
+		client.Summary.At = client.CreatedAt
+		err := d.Change(t.Context(), func(ctx context.Context, c *db.Change) error { return c.InsertClient(ctx, client) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, client.ID)
 	}
-	if !wholeKey.MatchString(key.Key+"\n") || key.Prefix != prefix(key.Key) || key.Name != "sync" || len(key.Scopes) != 2 ||
-		*key.ExpiresAt != "2199-01-31T00:00:00.000000Z" {
-		t.Errorf("the key is %+v", key)
+	return ids
+}
+
+func freshKey(t *testing.T) string { return strings.TrimSpace(must(t, "encryption-key")) }
+
+// connected stores credentials of a client, sealed with the first of the keys of a list.
+func connected(t *testing.T, d *db.DB, list, client string) {
+	t.Helper()
+	id, err := domain.ParseID[domain.ClientKind](client)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if program.Version != version || program.Commit == "" || program.BuiltWith == "" || len(program.Serves) == 0 {
-		t.Errorf("the version is %+v", program)
+	keys := parsed(t, list)
+	sealed, err := keys.Seal([]byte("credentials of "+id.UUID()), seal.Context("directory", id.UUID()))
+	if err == nil {
+		err = database.CheckKeys(t.Context(), d, keys, false)
+	}
+	if err == nil {
+		_, err = d.SQL().ExecContext(t.Context(), `
+			INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
+			VALUES ($1, 'google', '{}', $2, 'infinity', now(), now())`, id, sealed)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
-func TestKeyScopesAndExpiry(t *testing.T) {
-	t.Parallel()
-	flag := databaseFlag(t)
-	must(t, "partners", "create", flag, "Acme")
-	reader := newKey(t, flag, "--name=reader", "--clients=all", "--scopes=read")
-	writer := newKey(t, flag, "--name=writer", "--clients=all", "--scopes=write")
-	refused(t, 2, []string{"keys", "create", flag, "--name=old", "--clients=all", "--scopes=read", "--expires=2020-01-01"}, "not after today")
-	refused(t, 2, []string{"keys", "create", flag, "--name=none", "--clients=all", "--scopes="}, "--scopes")
-	refused(t, 2, []string{"keys", "create", flag, "--name=a\tb", "--clients=all", "--scopes=read"}, "control character")
-	r := serving(t, flag, "--release=latest")
-	r.get("/v2/clients", reader).want(http.StatusOK)
-	r.get("/v2/clients", writer).want(http.StatusForbidden)
-	r.do("POST", "/v2/clients", reader, fields{"name": "Client"}).want(http.StatusForbidden)
-	r.do("POST", "/v2/clients", writer, fields{"name": "Client"}).want(http.StatusCreated)
+// parsed are the keys of a list.
+func parsed(t *testing.T, list string) *seal.Keys {
+	t.Helper()
+	keys, err := seal.ParseKeys(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
 }
 
-func TestKeyOfListedClients(t *testing.T) {
+// TestEncryptionKeyIsChecked: nothing starts with another key than that of the secrets, and
+// serve does without one.
+func TestEncryptionKeyIsChecked(t *testing.T) {
 	t.Parallel()
-	flag := demonstration(t)
-	r := serving(t, flag, "--demo")
-	page := into[struct{ Data []identified }](r.get("/v2/clients?limit=3", "pk_demo_all").want(http.StatusOK)).Data
-	const northlight = "--partner=northlight demo msp" // names are compared by their keys
-	key := newKey(t, flag, northlight, "--name=two", "--clients="+page[0].ID+", "+page[2].ID, "--scopes=read")
-	got := into[struct{ Data []identified }](r.get("/v2/clients", key).want(http.StatusOK)).Data
-	if len(got) != 2 || got[0] != page[0] || got[1] != page[2] {
-		t.Errorf("the key for %v reaches %v", page, got)
+	flag, key := databaseFlag(t), freshKey(t)
+	d := opened(t, flag)
+	connected(t, d, key, insertClients(t, d, "Acme", "Hill")[0].String())
+	for _, command := range [][]string{{"serve", "--listen=127.0.0.1:0"}, {"work"}} {
+		refused(t, 1, append(command, flag, "--data-dir="+t.TempDir(), "--encryption-key="+freshKey(t)), "another encryption key", "--encryption-key")
 	}
-	r.get("/v2/clients/"+page[1].ID, key).want(http.StatusNotFound)
-
-	create := []string{"keys", "create", flag, "--name=x", "--scopes=read"}
-	refused(t, 1, append(create, "--clients=all"), "2 partners", "--partner")
-	refused(t, 1, append(create, "--clients=all", "--partner=Nobody"), `"Nobody"`, "partners list")
-	refused(t, 1, append(create, "--partner=Tidewater Demo MSP", "--clients="+page[0].ID), "the partner's clients")
-	refused(t, 1, append(create, northlight, "--clients="+page[0].ID+","+page[0].ID), "given once")
-}
-
-// TestKeyOfNobody has no partner to give a key to.
-func TestKeyOfNobody(t *testing.T) {
-	t.Parallel()
-	refused(t, 1, []string{"keys", "create", databaseFlag(t), "--name=x", "--clients=all", "--scopes=read"}, "0 partners", "partners create")
-}
-
-func TestKeyFlags(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ clients, scopes, expires, says string }{
-		{"all", "admin", "", `"admin"`},
-		{"all", "read,Write", "", `"Write"`},
-		{"", "read", "", "--clients"},
-		{"all", "read", "31.1.2027", `"31.1.2027"`},
-		{"all", "read", "2027-02-30", `"2027-02-30"`},
-	} {
-		// No database is needed to see that these make no sense.
-		refused(t, 2, []string{"keys", "create", "--name=x", "--clients=" + tt.clients, "--scopes=" + tt.scopes, "--expires=" + tt.expires}, tt.says)
+	r := serving(t, flag)
+	if r.finish(); !strings.Contains(r.logs.String(), "no --encryption-key") {
+		t.Errorf("a service without a key logs %s", r.logs)
 	}
-	refused(t, 2, []string{"keys", "create", "--name=x", "--clients=all"}, "--scopes")
-	for _, from := range []string{"office", "10.0.0.0/33", "fe80::1%eth0", "::ffff:10.0.0.0/104", "10.0.0.1,,"} {
-		refused(t, 2, []string{"keys", "create", "--name=x", "--clients=all", "--scopes=read", "--from=" + from}, "--from")
-	}
-	refused(t, 2, []string{"keys", "create", "--name= ", "--clients=all", "--scopes=read"}, "--name")
-	refused(t, 2, []string{"keys", "revoke"}, "prefix")
 }

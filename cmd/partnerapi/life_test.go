@@ -5,45 +5,77 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 )
 
-// TestTwoCommandLife is what somebody does who tries the service: start it on
-// nothing, try what it says, stop it, and come back.
-func TestTwoCommandLife(t *testing.T) {
+// TestLifeOfADemonstration is what somebody does who tries the service: start it on nothing,
+// try what it says, use commands beside it, and come back. Its database is started again
+// when it dies, outlives the first of two services, and ends with the last.
+func TestLifeOfADemonstration(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
 	first := process(t, dir, "--demo")
 	said := first.out.String()
 	for _, key := range []string{"pk_demo_all", "pk_demo_readonly", "pk_demo_subset", "pk_demo_other"} {
-		if !strings.Contains(said, "\n  "+key+" ") {
-			t.Errorf("the greeting does not show %s:\n%s", key, said)
-		}
+		says(t, said, "\n  "+key+" ")
 		first.get("/v2/clients?limit=1", key).want(http.StatusOK)
 	}
 	tryCommands(t, said)
-	client := oldestClient(first)
-	before := first.get("/v2/clients/"+client, "pk_demo_all").want(http.StatusOK).body
-
+	client := "/v2/clients/" + oldestClient(first)
+	before := first.get(client, "pk_demo_all").want(http.StatusOK).body
 	pid := postmaster(t, dir)
-	first.finish()
-	if runs(pid) || postmaster(t, dir) != 0 {
-		t.Errorf("the database (process %d) runs on", pid)
+	must(t, "partners", "create", "Acme", "--data-dir="+dir)
+	says(t, must(t, "partners", "list", "--data-dir="+dir), "Acme")
+	if pid == 0 || postmaster(t, dir) != pid {
+		t.Fatal("a command that joined stopped the server")
+	}
+
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if first.logs.await(regexp.MustCompile("PostgreSQL was started again"), first.ended) == nil {
+		t.Fatalf("it was not started again:\n%s", first.logs)
+	}
+	if postmaster(t, dir) == pid {
+		t.Error("the server is the one that was killed")
+	}
+	pid = postmaster(t, dir)
+	// Each connection that broke may be noticed by a request.
+	for tries := 0; ; tries++ {
+		got := first.get(client, "pk_demo_all")
+		if got.status == http.StatusOK {
+			break
+		}
+		if got.want(http.StatusServiceUnavailable); tries == 40 {
+			t.Fatal("no request succeeds")
+		}
 	}
 
 	second := process(t, dir) // without --demo
 	if strings.Contains(second.logs.String(), "creating a database") {
 		t.Error("the second start makes the database anew")
 	}
+	first.finish()
+	if postmaster(t, dir) != pid {
+		t.Fatal("the first service stopped the server of the second")
+	}
 	second.get("/v2/clients", "pk_demo_all").want(http.StatusUnauthorized)
 	key := strings.TrimSpace(must(t, "keys", "create", "--data-dir="+dir, "--name=mine", "--partner=Northlight Demo MSP", "--clients=all", "--scopes=read"))
-	if after := second.get("/v2/clients/"+client, key).want(http.StatusOK).body; string(after) != string(before) {
+	if after := second.get(client, key).want(http.StatusOK).body; string(after) != string(before) {
 		t.Errorf("the client was\n%s\nand is\n%s", before, after)
 	}
 	second.finish()
+	if runs(pid) || postmaster(t, dir) != 0 {
+		t.Errorf("the database (process %d) runs on", pid)
+	}
+	must(t, "keys", "list", "--data-dir="+dir) // starts it, and stops it again
+	if postmaster(t, dir) != 0 {
+		t.Error("a command alone left the server running")
+	}
 }
 
 // runs reports whether a process runs. One that has ended stays in the process
@@ -95,97 +127,19 @@ func tryCommands(t *testing.T, said string) {
 	}
 }
 
-// TestProcessesShareDatabase has a command join the database of a service, and
-// the last one of them stop it.
-func TestProcessesShareDatabase(t *testing.T) {
-	t.Parallel()
-	dir := dataDir(t)
-	service := process(t, dir)
-	pid := postmaster(t, dir)
-	if pid == 0 {
-		t.Fatal("no server")
-	}
-	must(t, "partners", "create", "Acme", "--data-dir="+dir)
-	if list := must(t, "partners", "list", "--data-dir="+dir); !strings.Contains(list, "Acme") {
-		t.Errorf("the list is %s", list)
-	}
-	if postmaster(t, dir) != pid {
-		t.Fatal("a command that joined stopped the server")
-	}
-	service.get("/readyz", "").want(http.StatusOK)
-
-	// A second service on the data outlives the first one.
-	second := process(t, dir)
-	service.finish()
-	second.get("/readyz", "").want(http.StatusOK)
-	if postmaster(t, dir) != pid {
-		t.Fatal("the first service stopped the server of the second")
-	}
-	second.finish()
-	if postmaster(t, dir) != 0 {
-		t.Error("the last one left the server running")
-	}
-	must(t, "keys", "list", "--data-dir="+dir) // starts it, and stops it again
-	if postmaster(t, dir) != 0 {
-		t.Error("a command alone left the server running")
-	}
-}
-
-// TestDatabaseIsStartedAgain kills the embedded database under a service.
-func TestDatabaseIsStartedAgain(t *testing.T) {
-	t.Parallel()
-	dir := dataDir(t)
-	service := process(t, dir, "--demo")
-	want := service.get("/v2/clients?limit=1", "pk_demo_all").want(http.StatusOK).body
-
-	pid := postmaster(t, dir)
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if service.logs.await(regexp.MustCompile("PostgreSQL was started again"), service.ended) == nil {
-		t.Fatalf("it was not started again:\n%s", service.logs)
-	}
-	if postmaster(t, dir) == pid {
-		t.Error("the server is the one that was killed")
-	}
-	// Each connection that broke may be noticed by a request.
-	var got response
-	for range 40 {
-		if got = service.get("/v2/clients?limit=1", "pk_demo_all"); got.status == http.StatusOK {
-			break
-		}
-		got.want(http.StatusServiceUnavailable)
-	}
-	// Two cursors of one place differ.
-	before, _, _ := strings.Cut(string(want), `,"page":`)
-	if after, _, _ := strings.Cut(string(got.want(http.StatusOK).body), `,"page":`); after != before {
-		t.Errorf("the clients were\n%s\nand are\n%s", before, after)
-	}
-
-	service.finish()
-	if postmaster(t, dir) != 0 {
-		t.Error("the service left the server running")
-	}
-}
-
-// TestTakenAddress has a second service name an address that is in use.
-func TestTakenAddress(t *testing.T) {
-	t.Parallel()
-	first := serving(t, databaseFlag(t))
-	dir := dataDir(t)
-	taken := strings.TrimPrefix(first.address, "http://")
-	refused(t, 1, []string{"serve", "--data-dir=" + dir, "--listen=" + taken}, taken, "address already in use", "--listen")
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("it touched the data: %v", err)
-	}
-}
-
-// TestFinishesRequests stops a service while a request is under way.
+// TestFinishesRequests stops a service while a request is under way. Before that a second one
+// names its address.
 func TestFinishesRequests(t *testing.T) {
 	t.Parallel()
 	flag := demonstration(t)
 	// Without background work, whose statements would wait for the transaction too.
 	r := serving(t, flag, "--demo", "--release=latest", "--no-work")
+	dir, taken := filepath.Join(t.TempDir(), "data"), strings.TrimPrefix(r.address, "http://")
+	refused(t, 1, []string{"serve", "--data-dir=" + dir, "--listen=" + taken}, taken, "address already in use", "--listen")
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("it touched the data: %v", err)
+	}
+
 	d := opened(t, flag)
 	tx, err := d.SQL().BeginTx(t.Context(), nil)
 	if err != nil {

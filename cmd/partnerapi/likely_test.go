@@ -26,6 +26,7 @@ func TestDidYouMean(t *testing.T) {
 		{1, "mail switches lighthouse", `or its name, did you mean "Lighthouse Shipping"?`},
 		{1, "directory run hill/bakeri", `did you mean "Hill Bakery"?`},
 		{1, "mail switches zebra", "or its name\n"},
+		{1, "mail switches cli_01h455vb4pex5vsknk084sn02q", `there is no client "cli_01h455vb4pex5vsknk084sn02q"`},
 		{1, "webhooks list --partner=acmee", `shows them, did you mean "Acme"?`},
 		{1, "export --partner=sons", `shows them, did you mean "Brick & Sons"?`},
 		{1, "export --partner=zebra", "shows them\n"},
@@ -49,7 +50,8 @@ func TestDidYouMean(t *testing.T) {
 	}
 }
 
-// TestNamedByIDOrName: a command takes a client and a partner by id, UUID or name.
+// TestNamedByIDOrName: a command takes a client and a partner by id, UUID or name. A name of
+// several clients, and one that is archived, name none.
 func TestNamedByIDOrName(t *testing.T) {
 	t.Parallel()
 	flag := databaseFlag(t)
@@ -58,7 +60,6 @@ func TestNamedByIDOrName(t *testing.T) {
 	insertClients(t, d, "Brick", "Hill")
 	partner := partnerNamed(t, d, "Acme")
 	for _, name := range []string{partner.String(), strings.ToUpper(partner.UUID()), "acme"} {
-		must(t, "webhooks", "list", "--partner="+name, flag)
 		if got := must(t, "export", "--partner="+name, flag); !strings.Contains(got, clients[0].String()) || strings.Contains(got, "Brick") {
 			t.Errorf("exported of %s:\n%s", name, got)
 		}
@@ -71,4 +72,25 @@ func TestNamedByIDOrName(t *testing.T) {
 			t.Errorf("the key for %s reaches %d: %v", name, reached, err)
 		}
 	}
+
+	vale := clients[1]
+	if out := must(t, "mail", "disable", flag, strings.ToUpper(vale.UUID()), "certificate"); out != "Vale ("+vale.String()+"): certificate is off\n" {
+		t.Errorf("says %q", out)
+	}
+	must(t, "mail", "enable", flag, "VALE", "monthly-report")
+	want := "KIND             STATE\ncertificate      off\nphish-reminder   on\nexposure-notice  on\nmonthly-report   on\n"
+	if got := must(t, "mail", "switches", flag, vale.String()); got != want {
+		t.Errorf("%s", got)
+	}
+	if got := must(t, "mail", "switches", flag, clients[0].String()); strings.Count(got, " on\n") != 3 {
+		t.Errorf("another client's changed: %s", got)
+	}
+	refused(t, 1, []string{"mail", "switches", flag, "Hill"}, "2 clients", clients[0].String())
+	refused(t, 1, []string{"mail", "disable", flag, "Nobody", "certificate"}, "Nobody", "GET /v2/clients")
+	refused(t, 2, []string{"mail", "disable", flag, "Vale", "welcome"}, "phish-reminder")
+	refused(t, 2, []string{"mail", "disable", flag, "Vale"})
+	if _, err := d.SQL().ExecContext(t.Context(), "UPDATE clients SET archived_at = now() WHERE id = $1", vale); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, 1, []string{"mail", "switches", flag, vale.String()}, "no client", "or it was archived")
 }

@@ -27,7 +27,7 @@ func TestMailServerIsWatched(t *testing.T) {
 		up  float64
 	}{{nil, 1}, {errors.New("refused"), 0}, {errors.New("refused"), 0}, {nil, 1}, {nil, 1}} {
 		refusal = step.err
-		m.ask(t.Context())
+		m.probe(t.Context())
 		if got := testutil.ToFloat64(m.up); got != step.up {
 			t.Errorf("after %v it is %v", step.err, got)
 		}

@@ -21,17 +21,17 @@ import (
 	"partnerapi/cmd/internal/operator"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/cmd/internal/remote"
-	"partnerapi/cmd/internal/v1cmd"
+	"partnerapi/cmd/internal/v1cmd" // v1-line
 	"partnerapi/platform/mail"
 )
 
-// version and commit are set when a release is built (-ldflags -X). Where commit is
-// not, it is what the Go tool noted of the working copy.
+// version and commit are set when a release is built (-ldflags -X). Without commit, the Go tool's note of the
+// working copy is used.
 var version, commit = "dev", ""
 
 // extensions are the parts of the program that can be deleted with their packages.
 var extensions = []extension.Extension{
-	v1cmd.Extension(),
+	v1cmd.Extension(), // v1-line
 }
 
 func main() {
@@ -41,9 +41,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs a command line and returns the exit status: 0, or 1 when the
-// command failed, unless its error has another (kong.ExitCoder), or 2 when the line
-// made no sense.
+// run runs a command line and returns the exit status: 0; 1 if the command failed, unless its error has another
+// (kong.ExitCoder); 2 for an invalid command line.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	visibleOut, visibleErrs := output.NewVisible(out, false), output.NewVisible(errs, false)
 	defer visibleErrs.Finish()
@@ -74,7 +73,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	return 0
 }
 
-// environment is what the commands run with, on these streams.
+// environment returns the environment of the commands, with these streams.
 func environment(in io.Reader, out, errs io.Writer) cli.Env {
 	e := cli.Env{In: in, Out: out, Err: errs, Version: version}
 	for _, x := range extensions {
@@ -83,18 +82,18 @@ func environment(in io.Reader, out, errs io.Writer) cli.Env {
 	return e
 }
 
-// newParser returns a parser of command lines into line. A flag is read from the
-// variable PARTNERAPI_ and its name too, unless it says env:"-".
+// newParser returns a parser of command lines into line. Each flag is also read from the variable PARTNERAPI_ and
+// its name, unless it says env:"-".
 func newParser(ctx context.Context, line *commands, s cli.Env, more ...kong.Option) (*kong.Kong, error) {
 	return kong.New(line, append(more,
 		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
 		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": cli.DefaultListen, "workers": strconv.Itoa(mail.DefaultWorkers), "version": strings.TrimSuffix(versionText(), "\n")},
 		kong.Writers(s.Out, s.Err), kong.UsageOnError(),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s), kong.Bind(doctor.TryRedis(probeRedis)),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s), kong.Bind(doctor.ProbeRedis(probeRedis)),
 	)...)
 }
 
-// withHelp turns the command help, and no command at all, into the flag.
+// withHelp replaces the command help, and an empty command line, with the flag --help.
 func withHelp(args []string) []string {
 	if len(args) == 0 {
 		return []string{"--help"}

@@ -31,7 +31,15 @@ const asCommand = "TEST_AS_PARTNERAPI"
 // patience bounds every wait; nothing takes near as long.
 const patience = time.Minute
 
+// shortWaits makes serve wait a shorter time for those who call, in a process of its own.
+const shortWaits = "TEST_SHORT_WAITS"
+
+var short = connectionTimeouts{headers: 15 * time.Second, request: 20 * time.Second, idle: 30 * time.Second}
+
 func TestMain(m *testing.M) {
+	if os.Getenv(shortWaits) != "" {
+		timeouts = short
+	}
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
@@ -84,6 +92,16 @@ func refused(t *testing.T, code int, args []string, words ...string) {
 	}
 }
 
+// says wants a text to hold all of the words.
+func says(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("%q is not in\n%s", word, text)
+		}
+	}
+}
+
 // The keys are of this process: nobody else has templates of this binary.
 var (
 	tablesSchema = dbtest.Schema{Name: "command", Key: rand.Text(), Apply: migrated(nil)}
@@ -95,11 +113,11 @@ var (
 
 func migrated(then func(context.Context, *db.DB) error) func(context.Context, string) error {
 	return func(ctx context.Context, url string) (err error) {
-		d, shut, err := database.Flags{DatabaseURL: url}.OpenLasting(ctx, environment(nil, io.Discard, io.Discard), database.Lasting{Connections: config.MinConnections, Migrate: true})
+		d, shut, err := database.Flags{DatabaseURL: url}.OpenForServe(ctx, environment(nil, io.Discard, io.Discard), database.ServeOptions{Connections: config.MinConnections, Migrate: true})
 		if err != nil {
 			return err
 		}
-		defer database.Closing(shut, &err)
+		defer database.CloseInto(shut, &err)
 		if then == nil {
 			return nil
 		}

@@ -5,6 +5,7 @@ import (
 
 	"partnerapi/docs"
 	"partnerapi/platform/site"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/mcp"
 )
@@ -15,12 +16,12 @@ func (s *service) mountMCP(address string, secret []byte) error {
 	if s.config.Release < mcp.Since {
 		return nil
 	}
-	document, err := documentV2(s.api, s.config.Release)
+	document, err := documentV2(s.config.Release)
 	if err != nil {
 		return err
 	}
 	server, err := mcp.New(mcp.Config{
-		Set: &s.api.Set, Release: s.config.Release, Document: document, Prefix: "/v2", Handler: s.engine,
+		Operations: api.Operations, Release: s.config.Release, Document: document, Prefix: "/v2", Handler: s.engine,
 		Secret: secret, ReadOnly: s.config.MCPReadOnly, Origins: mcp.Origins(address, s.config.Listen),
 		Count: s.edge.Count, CountMessage: s.edge.CountMessage, Parse: s.edge.Parse, Envelope: ginop.Envelope, Version: version, Log: s.log,
 		GuideNames: guideOrder(), Guide: func(name string) ([]byte, error) {

@@ -62,7 +62,7 @@ func parses(t *testing.T, args ...string) {
 // mentioned says what is wrong with a command line as documents show it: with
 // placeholders (CLIENT, ID…), options in brackets, and alternatives (pdf|xlsx).
 func mentioned(of *kong.Application, words []string) (wrong string) {
-	at := typed{node: of.Node}
+	at := lineState{node: of.Node}
 	for _, word := range words {
 		word = strings.Trim(word, "[]")
 		if word == "" || word == "|" {

@@ -9,6 +9,7 @@ import (
 
 	"partnerapi/cmd/internal/database"
 	"partnerapi/db"
+	"partnerapi/db/cells"
 	"partnerapi/platform/seal"
 )
 
@@ -20,35 +21,37 @@ func cellFlag(t *testing.T, code string) string {
 	return flag
 }
 
+// cellPair are two empty cells of 16: their flags, what names the second to move, and both
+// opened.
+func cellPair(t *testing.T) (from, to, target string, old, now *db.DB) {
+	t.Helper()
+	from, to = cellFlag(t, "00"), cellFlag(t, "01")
+	return from, to, "--to=" + strings.TrimPrefix(to, "--database-url="), opened(t, from), opened(t, to)
+}
+
 // TestMoveCommand: a dry run changes nothing, a move says what is left to do, its status
-// is told on both sides, and it is in the audit trail of both.
+// is told on both sides, and it is in the audit trail of both. Partners move one after
+// another, and one that does not keeps no other. A move that was begun is taken back.
 func TestMoveCommand(t *testing.T) {
 	t.Parallel()
-	from, to := cellFlag(t, "00"), cellFlag(t, "01")
-	target := "--to=" + strings.TrimPrefix(to, "--database-url=")
-	old, now := opened(t, from), opened(t, to)
-	insertClients(t, old, "Acme", "Hill")
-	key := strings.TrimSpace(must(t, "keys", "create", "--partner=Acme", "--name=k", "--clients=all", "--scopes=read", from))
-
-	if out := must(t, "move", "Acme", target, "--dry-run", from); !strings.Contains(out, "1  clients\n") || !strings.Contains(out, "nothing keeps") {
-		t.Errorf("the dry run says %q", out)
+	from, to, target, old, now := cellPair(t)
+	for _, partner := range []string{"Acme", "Fabrikam", "Third"} {
+		insertClients(t, old, partner, "Hill")
 	}
+	key := newKey(t, "--partner=Acme", "--name=k", "--clients=all", "--scopes=read", from)
+	says(t, must(t, "move", "Acme", target, "--dry-run", from), "1  clients\n", "nothing keeps")
 	if out := must(t, "move", "status", from); strings.Contains(out, "Acme") {
 		t.Errorf("before the move: %q", out)
 	}
-	if out := must(t, "move", "Acme", target, from); !strings.Contains(out, "cell 01 serves the partner") || !strings.Contains(out, "\n  "+key[:13]+"\n") {
-		t.Errorf("the move says %q", out)
-	}
+	says(t, must(t, "move", "Acme", target, from), "cell 01 serves the partner", "\n  "+key[:13]+"\n")
 	for flag, want := range map[string]string{from: "is served by cell 01", to: "came from cell 00"} {
-		if out := must(t, "move", "status", flag); !strings.Contains(out, "Acme ") || !strings.Contains(out, want) {
-			t.Errorf("the status is %q", out)
-		}
+		says(t, must(t, "move", "status", flag), "Acme ", want)
 		if out := must(t, "audit", flag); strings.Count(out, " move ") != 1 {
 			t.Errorf("the audit trail is %q", out)
 		}
 	}
 	for key, want := range map[string]string{key: "01", "pk_demo_all": ""} {
-		cells, err := old.OtherCells(t.Context())
+		cells, err := cells.Read(t.Context(), old)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,29 +64,42 @@ func TestMoveCommand(t *testing.T) {
 	}
 	refused(t, 1, []string{"move", "cancel", "Acme", target, from}, "serves the partner already")
 	refused(t, 1, []string{"keys", "create", "--partner=Acme", "--name=n", "--clients=all", "--scopes=read", from}, "being moved")
+	refused(t, 1, []string{"move", "Nobody", "Fabrikam", target, from}, "Nobody: ")
+	if out := must(t, "move", "status", from); strings.Count(out, "is served by cell 01") != 2 {
+		t.Errorf("the status is %q", out)
+	}
+
+	if _, err := old.SQL().Exec("INSERT INTO moves (partner_id, step, cell, held_until) VALUES ($1, 'handing', '01', now())", partnerNamed(t, old, "Third").UUID()); err != nil {
+		t.Fatal(err)
+	}
+	if found := examined(t, 1, "--cell-count=16", from)["moves"]; found.Status != "warn" || !strings.Contains(found.Found, "writes are refused") {
+		t.Errorf("doctor says %v", found)
+	}
+	says(t, must(t, "move", "cancel", "Third", target, from), "taken back")
+	says(t, must(t, "audit", from), "move cancel")
+	if out := must(t, "move", "status", from); strings.Contains(out, "Third") {
+		t.Errorf("the status is %q", out)
+	}
 }
 
 // TestMoveSecrets: what one cell sealed with its key is sealed with the other's, and a key
-// that is not the other cell's is refused.
+// that is not the other cell's is refused. A dry run names everything that the run would
+// refuse.
 func TestMoveSecrets(t *testing.T) {
 	t.Parallel()
-	from, to := cellFlag(t, "00"), cellFlag(t, "01")
-	target := "--to=" + strings.TrimPrefix(to, "--database-url=")
-	old, now := opened(t, from), opened(t, to)
+	from, _, target, old, now := cellPair(t)
 	client := insertClients(t, old, "Acme", "Hill")[0]
-	dir := t.TempDir()
-	files := map[string]*seal.Keys{}
-	for _, name := range []string{"old", "new"} {
-		path := filepath.Join(dir, name)
-		keys, err := seal.FileKeys(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[path] = keys
+	oldFile, newFile := filepath.Join(t.TempDir(), "old"), filepath.Join(t.TempDir(), "new")
+	oldKeys, err := seal.FileKeys(oldFile)
+	if err != nil {
+		t.Fatal(err)
 	}
-	oldFile, newFile := filepath.Join(dir, "old"), filepath.Join(dir, "new")
+	newKeys, err := seal.FileKeys(newFile)
+	if err != nil {
+		t.Fatal(err)
+	}
 	context := seal.Context("directory", client.UUID())
-	sealed, err := files[oldFile].Seal([]byte("secret"), context)
+	sealed, err := oldKeys.Seal([]byte("secret"), context)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,21 +112,31 @@ func TestMoveSecrets(t *testing.T) {
 
 	refused(t, 1, []string{"move", "Acme", target, from}, "encryption-key")
 	refused(t, 1, []string{"move", "Acme", target, from, own, "--to-key=" + newFile}, "no process of the other cell has started")
-	started(t, now, files[newFile]) // with its key, and holds no secret yet
+	started(t, now, newKeys) // with its key, and holds no secret yet
 	for _, args := range [][]string{{own, "--to-key=" + oldFile}, {own}, {"--encryption-key=file:" + newFile, "--to-key=" + oldFile}} {
 		refused(t, 1, append([]string{"move", "Acme", target, from}, args...), wrong)
 		refused(t, 1, append([]string{"move", "Acme", target, from, "--dry-run"}, args...), wrong)
 	}
-	started(t, old, files[oldFile])
+	started(t, old, oldKeys)
 	refused(t, 1, []string{"move", "Acme", target, from, "--encryption-key=file:" + newFile}, "not opened by its key (--encryption-key)")
 	must(t, "move", "Acme", target, from, own, "--to-key="+newFile)
 	var moved []byte
 	if err := now.SQL().QueryRow("SELECT credentials FROM directory_connections").Scan(&moved); err != nil {
 		t.Fatal(err)
 	}
-	if plain, err := files[newFile].Open(moved, context); err != nil || string(plain) != "secret" {
+	if plain, err := newKeys.Open(moved, context); err != nil || string(plain) != "secret" {
 		t.Errorf("the new cell opens %q, %v", plain, err)
 	}
+
+	insertClients(t, old, "Twin", "Dale")
+	insertClients(t, now, "Twin", "Dale")
+	for _, d := range []*db.DB{old, now} {
+		if _, err := d.SQL().Exec("INSERT INTO moves (partner_id, step, cell) SELECT $1, 'here', '02'", partnerNamed(t, old, "Twin").UUID()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(t, 1, []string{"move", "Twin", target, from, "--dry-run", own},
+		"serves the partner, or moves it on", "another partner of this name", "another key than this one")
 }
 
 // started has a process record its key, as at its start.
@@ -125,89 +151,13 @@ func started(t *testing.T, d *db.DB, keys *seal.Keys) {
 	}
 }
 
-// TestMoveDryRunSaysAll: a dry run names everything that the run would refuse.
-func TestMoveDryRunSaysAll(t *testing.T) {
-	t.Parallel()
-	from, to := cellFlag(t, "00"), cellFlag(t, "01")
-	target := "--to=" + strings.TrimPrefix(to, "--database-url=")
-	old, now := opened(t, from), opened(t, to)
-	insertClients(t, old, "Acme", "Hill")
-	started(t, now, parsedKeys(t, seal.NewKey()))
-	for _, d := range []*db.DB{old, now} {
-		if _, err := d.SQL().Exec("INSERT INTO moves (partner_id, step, cell) SELECT $1, 'here', '02'", partnerOf(t, old, "Acme")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := now.SQL().Exec("INSERT INTO partners (id, name, name_key, created_at) SELECT uuid_v7(now()), name, name_key, now() FROM json_populate_record(NULL::partners, $1)",
-		`{"name": "Acme", "name_key": "acme"}`); err != nil {
-		t.Fatal(err)
-	}
-	refused(t, 1, []string{"move", "Acme", target, from, "--dry-run", "--encryption-key=" + seal.NewKey()},
-		"serves the partner, or moves it on", "another partner of this name", "another key than this one")
-}
-
-func parsedKeys(t *testing.T, list string) *seal.Keys {
-	t.Helper()
-	keys, err := seal.ParseKeys(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keys
-}
-
-func partnerOf(t *testing.T, d *db.DB, name string) (id string) {
-	t.Helper()
-	if err := d.SQL().QueryRow("SELECT id::text FROM partners WHERE name = $1", name).Scan(&id); err != nil {
-		t.Fatal(err)
-	}
-	return id
-}
-
-// TestMoveCancelCommand: a move that was begun is taken back, and that is in the trail.
-func TestMoveCancelCommand(t *testing.T) {
-	t.Parallel()
-	from, to := cellFlag(t, "00"), cellFlag(t, "01")
-	target := "--to=" + strings.TrimPrefix(to, "--database-url=")
-	old := opened(t, from)
-	insertClients(t, old, "Acme", "Hill")
-	if _, err := old.SQL().Exec("INSERT INTO moves (partner_id, step, cell, held_until) SELECT id, 'handing', '01', now() FROM partners"); err != nil {
-		t.Fatal(err)
-	}
-	if found := examined(t, 1, "--cell-count=16", from)["moves"]; found.Status != "warn" || !strings.Contains(found.Found, "writes are refused") {
-		t.Errorf("doctor says %v", found)
-	}
-	if out := must(t, "move", "cancel", "Acme", target, from); !strings.Contains(out, "taken back") {
-		t.Errorf("cancel says %q", out)
-	}
-	if out := must(t, "audit", from); !strings.Contains(out, "move cancel") {
-		t.Errorf("the audit trail is %q", out)
-	}
-	if out := must(t, "move", "status", from); strings.Contains(out, "Acme") {
-		t.Errorf("the status is %q", out)
-	}
-}
-
-// TestMoveSeveral: partners move one after another, and one that does not keeps no other.
-func TestMoveSeveral(t *testing.T) {
-	t.Parallel()
-	from, to := cellFlag(t, "00"), cellFlag(t, "01")
-	target := "--to=" + strings.TrimPrefix(to, "--database-url=")
-	old := opened(t, from)
-	insertClients(t, old, "Acme", "Hill")
-	insertClients(t, old, "Fabrikam", "Dale")
-	refused(t, 1, []string{"move", "Acme", "Nobody", "Fabrikam", target, from}, "Nobody: ")
-	if out := must(t, "move", "status", from); strings.Count(out, "is served by cell 01") != 2 {
-		t.Errorf("the status is %q", out)
-	}
-}
-
 // TestStuckMoves: the log names each partner whose move is stuck, once for a step at which
 // it is.
 func TestStuckMoves(t *testing.T) {
 	t.Parallel()
 	d := opened(t, cellFlag(t, "00"))
 	insertClients(t, d, "Acme", "Hill")
-	acme := partnerOf(t, d, "Acme")
+	acme := partnerNamed(t, d, "Acme").UUID()
 	var said bytes.Buffer
 	m := &stuckMoves{log: slog.New(slog.NewTextHandler(&said, nil))}
 	for _, step := range []struct {
@@ -232,7 +182,7 @@ func TestStuckMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		said.Reset()
-		if err := m.look(t.Context(), d); err != nil {
+		if err := m.logNew(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 		if n := strings.Count(said.String(), "partner=Acme "); n != step.logs || strings.Count(said.String(), "\n") != n {

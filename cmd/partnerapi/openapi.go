@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -11,35 +10,26 @@ import (
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/extension"
 	"partnerapi/platform/site"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/openapi"
 )
 
-// documentV2 is the OpenAPI document of a release of v2.
-func documentV2(api *v2.API, release op.Release) (*openapi3.T, error) {
-	return openapi.ForSet(&api.Set, release, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+// documentV2 returns the OpenAPI document of a release of v2.
+func documentV2(release op.Release) (*openapi3.T, error) {
+	return openapi.ForRelease(api.Interface, release)
 }
 
-// openDocuments serves the document of a release; it needs no key. Its server has the
-// address that the caller knows the service by.
-func openDocuments(s *ginop.Surface, api *v2.API, release op.Release, documents *site.Documents) error {
-	document, err := documentV2(api, release)
+// openDocuments serves the document of a release, without a key. Its server is the address that the caller used.
+func openDocuments(s *ginop.Surface, release op.Release, documents *site.Documents) error {
+	document, err := documentV2(release)
 	if err != nil {
 		return err
 	}
 	document.Servers[0].URL = site.SampleBase + document.Servers[0].URL
-	asYAML, err := openapi.YAML(document)
-	if err != nil {
-		return err
-	}
-	asJSON, err := openapi.JSON(document)
-	if err != nil {
-		return err
-	}
-	s.Open("/openapi.yaml", documents.Handler("application/yaml", asYAML))
-	s.Open("/openapi.json", documents.Handler("application/json", asJSON))
+	s.Open("/openapi.yaml", documents.Handler("application/yaml", func() ([]byte, error) { return openapi.YAML(document) }))
+	s.Open("/openapi.json", documents.Handler("application/json", func() ([]byte, error) { return openapi.JSON(document) }))
 	return nil
 }
 
@@ -49,7 +39,7 @@ type openapiCmd struct {
 	JSON    bool       `env:"-" help:"Print JSON instead of YAML (v2 only)."`
 }
 
-// Validate refuses a document that there is not.
+// Validate rejects an unknown document.
 func (c openapiCmd) Validate() error {
 	i := slices.IndexFunc(extensions, func(e extension.Extension) bool { return e.Name == c.Which })
 	switch {
@@ -70,8 +60,7 @@ func (c openapiCmd) Validate() error {
 // Run prints a document. It needs no database: the documents come from the
 // operations' types.
 func (c openapiCmd) Run(s cli.Env) error {
-	api := v2.New(nil, nil)
-	document, err := c.document(api)
+	document, err := c.document()
 	if err != nil {
 		return err
 	}
@@ -79,11 +68,12 @@ func (c openapiCmd) Run(s cli.Env) error {
 	return err
 }
 
-func (c openapiCmd) document(api *v2.API) ([]byte, error) {
+// document returns the document as JSON or YAML.
+func (c openapiCmd) document() ([]byte, error) {
 	if i := slices.IndexFunc(extensions, func(e extension.Extension) bool { return e.Name == c.Which }); i >= 0 {
-		return extensions[i].Document(api)
+		return extensions[i].Document()
 	}
-	document, err := documentV2(api, c.Release)
+	document, err := documentV2(c.Release)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -36,23 +37,23 @@ const (
 	breakerOpen = 5 * time.Second
 )
 
-// redisClient lends connections to Redis, from a bounded pool and through a circuit
-// breaker. It is nil where no Redis is configured, and safe for concurrent use.
+// redisClient provides connections to Redis, from a bounded pool and through a circuit breaker. It is nil if no
+// Redis is configured, and safe for concurrent use.
 type redisClient struct {
 	address string
 	pool    *redis.Pool
 	breaker *gobreaker.CircuitBreaker[struct{}]
 	connect time.Duration // how long a call waits for a place in the pool
-	// refuses says that Redis took no writes when it was last asked to: a write comes before
+	// rejectsWrites says that Redis took no writes when it was last asked to: a write comes before
 	// each call then, so that Redis is away for those too that only read.
-	refuses atomic.Bool
+	rejectsWrites atomic.Bool
 	// observe gets how long each call took that the breaker let through, and its
 	// error. It is set before the client is used by several.
 	observe func(time.Duration, error)
 }
 
-// openRedis opens the client of what replicas share. While Redis fails or keeps
-// silent, its calls fail at once (see newBreaker).
+// openRedis opens the client of the shared Redis. While Redis fails or hangs, its calls fail at once (see
+// newBreaker).
 func openRedis(ctx context.Context, address string) (*redisClient, error) {
 	at, err := parseRedisURL(address)
 	if err != nil {
@@ -65,8 +66,10 @@ func openRedis(ctx context.Context, address string) (*redisClient, error) {
 			if fresh, ok := ctx.Value(freshConnection{}).(*bool); ok {
 				*fresh = true
 			}
-			// Each step has a bound of its own, in the options.
-			conn, err := redis.DialContext(context.WithoutCancel(ctx), at.network, at.address, at.options()...)
+			// Each step has a bound of its own.
+			conn, err := redis.DialURLContext(context.WithoutCancel(ctx), at.dial,
+				redis.DialConnectTimeout(at.connect), redis.DialTLSHandshakeTimeout(at.connect),
+				redis.DialReadTimeout(at.read), redis.DialWriteTimeout(at.write))
 			if err != nil {
 				return nil, err
 			}
@@ -79,104 +82,71 @@ func openRedis(ctx context.Context, address string) (*redisClient, error) {
 	return c, nil
 }
 
-// probeRedis says for doctor whether a Redis can be used.
+// probeRedis implements doctor.ProbeRedis.
 func probeRedis(ctx context.Context, url string) (at string, written, err error) {
 	client, err := openRedis(ctx, url)
 	if err != nil {
 		return "", nil, err
 	}
 	defer client.Close()
-	return client.address, client.write(ctx), nil
+	return client.address, client.checkWritable(ctx), nil
 }
 
-// write tries a write: Redis may answer and take none.
-func (c *redisClient) write(ctx context.Context) error { return c.Use(ctx, tryWrite) }
+// checkWritable tries a write: Redis may answer and refuse writes.
+func (c *redisClient) checkWritable(ctx context.Context) error { return c.Use(ctx, probeWrite) }
 
-// tryWrite counts as budgets do, under a name of its own.
-func tryWrite(conn redis.Conn) error {
+// probeWrite counts as budgets do, under a separate name.
+func probeWrite(conn redis.Conn) error {
 	_, err := addToBudget.Do(conn, "partnerapi/budget:probe/"+rand.Text(), 1, redisWait.Milliseconds())
 	return err
 }
 
-// freshConnection is the key of a context's *bool, which becomes true where a
-// connection is made and none of the pool is used.
+// freshConnection is the context key of a *bool, which is set when a connection was dialled rather than reused.
 type freshConnection struct{}
 
-// redisAddress is what a URL of Redis says.
-type redisAddress struct {
-	network, address     string
-	tls, unverified      bool
-	user, password, name string
-	database             int
+// redisURL is a parsed --redis-url.
+type redisURL struct {
+	dial, address        string        // for redis.DialURLContext, and for doctor
 	connect, read, write time.Duration // bounds of the steps of a call
-	connections          int           // at most
+	connections          int           // the bound of the pool
 }
 
-// parseRedisURL reads redis://user:password@host:port/database, the same with
-// rediss:// for TLS, or unix://user:password@/path, and the parameters that set
-// accepts. An error shows nothing that may be of the password.
-func parseRedisURL(text string) (*redisAddress, error) {
+// databasePath matches a URL path with the number of a database, or none.
+var databasePath = regexp.MustCompile(`^/?\d*$`)
+
+// parseRedisURL parses redis://user:password@host:port/database, or rediss:// for TLS. Its errors never contain the
+// password: it rejects what redis.DialURLContext would quote.
+func parseRedisURL(text string) (*redisURL, error) {
 	u, err := url.Parse(text)
-	if err != nil { // which would show the password
-		return nil, errors.New("it cannot be read: write it as redis://user:password@host:port/database, with special " +
-			"characters escaped")
-	}
-	a := &redisAddress{connect: redisWait, read: redisWait, write: redisWait, connections: 10 * runtime.GOMAXPROCS(0)}
-	a.user = u.User.Username()
-	a.password, _ = u.User.Password()
-	switch u.Scheme {
-	case "redis", "rediss":
-		a.tls = u.Scheme == "rediss"
-		a.network, a.address = "tcp", net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
-		if database := strings.Trim(u.Path, "/"); database != "" {
-			if a.database, err = strconv.Atoi(database); err != nil {
-				return nil, errors.New("the path is no number of a database")
-			}
-		}
-	case "unix":
-		a.network, a.address = "unix", u.Path
-	default:
-		return nil, fmt.Errorf("the scheme is redis, rediss or unix, not %q", u.Scheme)
+	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Opaque != "" || !databasePath.MatchString(u.Path) {
+		return nil, errors.New("it cannot be read: write it as redis://user:password@host:port/database, or with rediss:// " +
+			"for TLS, with special characters escaped")
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return nil, err
 	}
+	u.Host = net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
+	r := &redisURL{address: u.Host, connect: redisWait, read: redisWait, write: redisWait, connections: 10 * runtime.GOMAXPROCS(0)}
+	limits := map[string]*time.Duration{"dial_timeout": &r.connect, "read_timeout": &r.read, "write_timeout": &r.write}
 	for name, values := range query {
-		if err := a.set(name, values[0]); err != nil {
+		if limit := limits[name]; limit != nil {
+			*limit, err = timeLimit(values[0])
+		} else if name != "pool_size" {
+			err = errors.New("is no parameter: there are dial_timeout, read_timeout, write_timeout and pool_size")
+		} else if r.connections, err = strconv.Atoi(values[0]); err == nil && r.connections < 1 {
+			err = errors.New("must be 1 or more")
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return a, nil
+	u.RawQuery = ""
+	r.dial = u.String()
+	return r, nil
 }
 
-// set sets a parameter of the URL.
-func (a *redisAddress) set(name, value string) (err error) {
-	switch name {
-	case "db":
-		a.database, err = strconv.Atoi(value)
-	case "client_name":
-		a.name = value
-	case "skip_verify":
-		a.unverified, err = strconv.ParseBool(value)
-	case "dial_timeout":
-		a.connect, err = timeLimit(value)
-	case "read_timeout":
-		a.read, err = timeLimit(value)
-	case "write_timeout":
-		a.write, err = timeLimit(value)
-	case "pool_size":
-		if a.connections, err = strconv.Atoi(value); err == nil && a.connections < 1 {
-			err = errors.New("must be 1 or more")
-		}
-	default:
-		err = errors.New("is no parameter: there are db, client_name, skip_verify, dial_timeout, read_timeout, " +
-			"write_timeout and pool_size")
-	}
-	return err
-}
-
-// timeLimit reads a duration such as 500ms, or a number of seconds; it must be above 0.
+// timeLimit parses a positive duration such as 500ms, or a number of seconds.
 func timeLimit(text string) (time.Duration, error) {
 	if _, err := strconv.Atoi(text); err == nil {
 		text += "s"
@@ -188,36 +158,26 @@ func timeLimit(text string) (time.Duration, error) {
 	return limit, err
 }
 
-func (a *redisAddress) options() []redis.DialOption {
-	return []redis.DialOption{
-		redis.DialUsername(a.user), redis.DialPassword(a.password), redis.DialDatabase(a.database),
-		redis.DialClientName(a.name), redis.DialUseTLS(a.tls), redis.DialTLSSkipVerify(a.unverified),
-		redis.DialConnectTimeout(a.connect), redis.DialTLSHandshakeTimeout(a.connect),
-		redis.DialReadTimeout(a.read), redis.DialWriteTimeout(a.write),
-	}
-}
-
 // Close closes the connections.
 func (c *redisClient) Close() error { return c.pool.Close() }
 
-// Use calls fn with a connection, which fn must not keep, and returns its error; while
-// the breaker is open it fails at once. An error of fn's must be that of its calls.
-// Where Redis has closed the connection since it was last used, fn is called again,
-// with another one.
+// Use calls fn with a connection, which fn must not keep, and returns its error; while the breaker is open it fails
+// at once. fn must return the errors of its calls. If Redis closed the connection since its last use, fn is called
+// again with another one.
 func (c *redisClient) Use(ctx context.Context, fn func(redis.Conn) error) error {
 	_, err := c.breaker.Execute(func() (struct{}, error) {
 		begun := time.Now()
 		err := c.lend(ctx, func(conn redis.Conn) error {
-			if c.refuses.Load() {
-				if err := tryWrite(conn); err != nil {
+			if c.rejectsWrites.Load() {
+				if err := probeWrite(conn); err != nil {
 					return err
 				}
-				c.refuses.Store(false)
+				c.rejectsWrites.Store(false)
 			}
 			return fn(conn)
 		})
 		if answer, ok := errors.AsType[redis.Error](err); ok && unwritable(answer) {
-			c.refuses.Store(true)
+			c.rejectsWrites.Store(true)
 		}
 		c.observe(time.Since(begun), err)
 		return struct{}{}, err
@@ -225,17 +185,18 @@ func (c *redisClient) Use(ctx context.Context, fn func(redis.Conn) error) error 
 	return err
 }
 
+// lend calls fn with a pooled connection, and again with a fresh one if that was closed.
 func (c *redisClient) lend(ctx context.Context, fn func(redis.Conn) error) error {
 	for {
 		fresh := false
 		err := c.lendOnce(ctx, &fresh, fn)
-		if fresh || !closed(err) {
+		if fresh || !isClosedConn(err) {
 			return err
 		}
 	}
 }
 
-// lendOnce calls fn with a connection of the pool, or a fresh one.
+// lendOnce calls fn with a connection of the pool; fresh is set if it was dialled.
 func (c *redisClient) lendOnce(ctx context.Context, fresh *bool, fn func(redis.Conn) error) error {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, freshConnection{}, fresh), c.connect)
 	defer cancel()
@@ -250,16 +211,16 @@ func (c *redisClient) lendOnce(ctx context.Context, fresh *bool, fn func(redis.C
 	return fn(conn)
 }
 
-// errBusy says that all connections were in use for too long. Whether Redis is there
-// is for the calls to find that use them.
+// errBusy is returned when all connections stay in use for too long. It says nothing about Redis, so the breaker
+// ignores it.
 var errBusy = errors.New("all connections to Redis are in use")
 
-// closed says that an error is that of a connection which the other side closed.
-func closed(err error) bool {
+// isClosedConn reports whether the other side closed the connection.
+func isClosedConn(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// do makes a call whose answer does not matter.
+// do runs a command and ignores its result.
 func (c *redisClient) do(ctx context.Context, command string, args ...any) error {
 	return c.Use(ctx, func(conn redis.Conn) error {
 		_, err := redis.DoContext(conn, ctx, command, args...)
@@ -267,31 +228,28 @@ func (c *redisClient) do(ctx context.Context, command string, args ...any) error
 	})
 }
 
-// newBreaker makes a circuit breaker for all calls to Redis. After breakerFailures
-// in a row it opens: calls fail at once, and none slows a request down. After
-// breakerOpen one call is let through, and its outcome decides.
+// newBreaker returns a circuit breaker for all calls to Redis. After breakerFailures in a row it opens: calls fail
+// at once, so that Redis slows no request down. After breakerOpen one call is let through, and its outcome decides.
 func newBreaker() *gobreaker.CircuitBreaker[struct{}] {
 	return gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Name: "redis", Timeout: breakerOpen,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
-		IsSuccessful: func(err error) bool { return err == nil || answered(err) },
+		IsSuccessful: func(err error) bool { return err == nil || isAnswer(err) },
 		IsExcluded: func(err error) bool { // the caller hung up, or never asked
 			return errors.Is(err, context.Canceled) || errors.Is(err, errBusy)
 		},
 	})
 }
 
-// answered says that an error is an answer: Redis is there, and says no, or has no
-// such value (redis.ErrNil). One that says that it takes no writes is none: it is as good as
-// away.
-func answered(err error) bool {
+// isAnswer reports whether an error is a regular answer: Redis is up, and refuses or has no such value
+// (redis.ErrNil). An error that it accepts no writes counts as an outage.
+func isAnswer(err error) bool {
 	var answer redis.Error
 	return errors.As(err, &answer) && !unwritable(answer) || errors.Is(err, redis.ErrNil)
 }
 
-// unwritable says that Redis refuses writes, or everything, in the state that it is in: as
-// a replica, without memory or without a disk that takes its snapshots, while it loads.
-// Scripts of Redis 6 and older have the code within the text.
+// unwritable reports whether Redis refuses writes, or everything, in its state: as a replica, without memory,
+// without a disk for snapshots, or while loading. Scripts of Redis 6 and older have the code within the text.
 func unwritable(answer redis.Error) bool {
 	for _, code := range []string{"READONLY", "OOM", "MISCONF", "NOREPLICAS", "LOADING", "MASTERDOWN", "CLUSTERDOWN"} {
 		if strings.HasPrefix(string(answer), code+" ") || strings.Contains(string(answer), "-"+code+" ") {
@@ -301,35 +259,33 @@ func unwritable(answer redis.Error) bool {
 	return false
 }
 
-// primaryConn is a connection that its pool closes when it led to a server that became a
-// replica: the next one is made to the address anew, where the primary may be by then.
+// primaryConn is a connection that the pool discards once its server has become a replica; the next dial may find
+// the primary at the address.
 type primaryConn struct {
 	redis.Conn
 	replica error // what it answered; nil while it takes writes
 }
 
-// Do runs a command.
 func (c *primaryConn) Do(command string, args ...any) (any, error) {
 	reply, err := c.Conn.Do(command, args...)
-	return reply, c.noted(err)
+	return reply, c.noteReplica(err)
 }
 
-// DoContext runs a command.
 func (c *primaryConn) DoContext(ctx context.Context, command string, args ...any) (any, error) {
 	reply, err := redis.DoContext(c.Conn, ctx, command, args...)
-	return reply, c.noted(err)
+	return reply, c.noteReplica(err)
 }
 
-// ReceiveContext reads an answer.
 func (c *primaryConn) ReceiveContext(ctx context.Context) (any, error) {
 	reply, err := redis.ReceiveContext(c.Conn, ctx)
-	return reply, c.noted(err)
+	return reply, c.noteReplica(err)
 }
 
-// Err is why the connection is of no use any more.
+// Err returns why the connection is unusable.
 func (c *primaryConn) Err() error { return cmp.Or(c.replica, c.Conn.Err()) }
 
-func (c *primaryConn) noted(err error) error {
+// noteReplica remembers an error that shows that the server is a replica.
+func (c *primaryConn) noteReplica(err error) error {
 	var answer redis.Error
 	if errors.As(err, &answer) && strings.Contains(string(answer), "READONLY ") {
 		c.replica = err
@@ -337,15 +293,14 @@ func (c *primaryConn) noted(err error) error {
 	return err
 }
 
-// redisBudgets counts requests for all replicas; see ginop.Store.
+// redisBudgets counts requests across replicas; see ginop.Store.
 type redisBudgets struct {
 	client *redisClient
 	clock  domain.Clock
 }
 
-// addToBudget adds ARGV[1] to the count KEYS[1], whose window of ARGV[2]
-// milliseconds begins with it where there is none, and returns the count and
-// the milliseconds that are left of the window.
+// addToBudget adds ARGV[1] to the count KEYS[1], whose window of ARGV[2] milliseconds starts now if there is none,
+// and returns the count and the milliseconds left in the window.
 var addToBudget = redis.NewScript(1, `
 local n, window = tonumber(ARGV[1]), tonumber(ARGV[2])
 local left = redis.call("PTTL", KEYS[1])

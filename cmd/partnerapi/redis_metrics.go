@@ -11,10 +11,10 @@ import (
 	"partnerapi/cmd/internal/figures"
 )
 
-// redisProbe is how long Redis may take to say that it is there.
+// redisProbe is the timeout of a probe of Redis.
 const redisProbe = time.Second
 
-// redisMetrics times the calls to Redis, and collects whether it can be used.
+// redisMetrics times the calls to Redis, and collects whether it is usable.
 type redisMetrics struct {
 	client  *redisClient
 	seconds *prometheus.HistogramVec
@@ -26,7 +26,7 @@ type redisMetrics struct {
 
 var redisUpDesc = figures.Describe("redis_up", "1 where Redis answered and took a write, else 0.")
 
-// newRedisMetrics watches a client of openRedis.
+// newRedisMetrics monitors a client of openRedis.
 func newRedisMetrics(client *redisClient, r prometheus.Registerer) {
 	m := &redisMetrics{client: client, seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "partnerapi_redis_seconds", Help: "How long calls to Redis took, by outcome: answered or failed.",
@@ -39,10 +39,10 @@ func newRedisMetrics(client *redisClient, r prometheus.Registerer) {
 	r.MustRegister(m, m.seconds)
 }
 
-// Describe sends the description of what is collected.
+// Describe implements prometheus.Collector.
 func (m *redisMetrics) Describe(to chan<- *prometheus.Desc) { to <- redisUpDesc }
 
-// Collect asks Redis, unless it was asked a moment ago.
+// Collect implements prometheus.Collector. It probes Redis at most once per figures.Age.
 func (m *redisMetrics) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +50,7 @@ func (m *redisMetrics) Collect(to chan<- prometheus.Metric) {
 		ctx, cancel := context.WithTimeout(context.Background(), redisProbe)
 		defer cancel()
 		m.up = 0
-		if m.client.write(ctx) == nil {
+		if m.client.checkWritable(ctx) == nil {
 			m.up = 1
 		}
 		m.at = time.Now()
@@ -58,13 +58,13 @@ func (m *redisMetrics) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(redisUpDesc, prometheus.GaugeValue, m.up)
 }
 
-// observe counts a call that was made.
+// observe counts and times a call.
 func (m *redisMetrics) observe(took time.Duration, err error) {
 	outcome := "answered"
 	switch {
 	case errors.Is(err, context.Canceled): // the caller hung up
 		return
-	case err != nil && !answered(err):
+	case err != nil && !isAnswer(err):
 		outcome = "failed"
 	}
 	m.seconds.WithLabelValues(outcome).Observe(took.Seconds())

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -15,96 +16,218 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/gomodule/redigo/redis"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/sony/gobreaker/v2"
 
 	"partnerapi/domain"
 )
 
-// TestSharedBudgets counts the requests to two services together, while their
-// Redis is there.
+// TestSharedBudgets counts the requests to two services together, while their Redis is there
+// and takes writes.
 func TestSharedBudgets(t *testing.T) {
+	t.Parallel()
 	store := miniredis.RunT(t)
-	flag := demonstration(t)
-	args := []string{flag, "--demo", "--redis-url=redis://" + store.Addr()}
+	args := []string{demonstration(t), "--demo", "--release=latest", "--redis-url=redis://" + store.Addr()}
 	one, two := serving(t, args...), serving(t, args...)
-	remaining := func(r *running) int {
+	id := regexp.MustCompile(`cli_[0-9a-z]+`).FindString(string(one.get("/v2/clients?limit=1", "pk_demo_readonly").body))
+	leaves := func(r *running, want int) {
 		t.Helper()
-		got := r.get("/v2/clients?limit=1", "pk_demo_all").want(http.StatusOK)
-		n, err := strconv.Atoi(got.header.Get("X-RateLimit-Remaining"))
-		if err != nil {
-			t.Fatal(err)
+		got := r.get("/v2/clients/"+id+"/users?limit=1", "pk_demo_all").want(http.StatusOK)
+		if left := got.header.Get("X-RateLimit-Remaining"); left != strconv.Itoa(want) {
+			t.Errorf("%s are left, not %d", left, want)
 		}
-		return n
 	}
 	for i, r := range []*running{one, two, two, one} {
-		if got := remaining(r); got != 599-i {
-			t.Errorf("request %d leaves %d", i, got)
-		}
+		leaves(r, 599-i)
 	}
 	store.Close()
-	if got := remaining(one); got != 599 { // counted by itself
-		t.Errorf("without Redis, %d are left", got)
-	}
-	if !strings.Contains(one.logs.String(), "the shared budgets cannot be reached") {
-		t.Errorf("the log says nothing of Redis:\n%s", one.logs)
-	}
+	leaves(one, 599) // counted by itself
+	says(t, one.logs.String(), "the shared budgets cannot be reached")
 	if err := store.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	if got := remaining(two); got != 595 {
-		t.Errorf("with Redis again, %d are left", got)
+	leaves(two, 595)
+
+	store.Server().SetPreHook(func(c *server.Peer, command string, args ...string) bool {
+		if (command == "EVALSHA" || command == "EVAL") && args[3] != "0" { // a look at a budget is no write
+			c.WriteError(refusing[0])
+			return true
+		}
+		return false
+	})
+	for i := range 5 {
+		leaves(two, 599-i)
+		two.get("/v2/clients", "pk_nobody").want(http.StatusUnauthorized)
+	}
+	says(t, string(two.get("/metrics", "").want(http.StatusOK).body), "\npartnerapi_redis_up 0\n")
+	if n := strings.Count(two.logs.String(), "the shared budgets"); n != 1 { // and none that they can be reached again
+		t.Errorf("the log says %d times that budgets are not shared:\n%s", n, two.logs)
 	}
 	one.finish()
 	two.finish()
 }
 
-func TestRedisFlag(t *testing.T) {
-	for address, word := range map[string]string{
-		"redis://:ses%ame@127.0.0.1/0":   "--redis-url",
-		"http://:sesame@127.0.0.1":       "--redis-url",
-		"redis://:sesame@127.0.0.1:1":    "Redis",
-		"redis://:sesame@127.0.0.1/many": "--redis-url",
+// TestRedisURL reads addresses and parameters. What is refused shows no password.
+func TestRedisURL(t *testing.T) {
+	t.Parallel()
+	for text, change := range map[string]func(*redisURL){
+		"redis://":                       func(r *redisURL) { r.address = "localhost:6379" },
+		"redis://cache":                  func(*redisURL) {},
+		"rediss://u:p@[::1]/2":           func(r *redisURL) { r.address = "[::1]:6379" },
+		"redis://cache?dial_timeout=2":   func(r *redisURL) { r.connect = 2 * time.Second },
+		"redis://cache?read_timeout=1ms": func(r *redisURL) { r.read = time.Millisecond },
+		"redis://cache?write_timeout=3s": func(r *redisURL) { r.write = 3 * time.Second },
+		"redis://cache?pool_size=4":      func(r *redisURL) { r.connections = 4 },
 	} {
-		r := command(t, "serve", "--listen=127.0.0.1:0", "--data-dir="+t.TempDir(), "--redis-url="+address, databaseFlag(t))
-		if r.code != 1 || !strings.Contains(r.err, word) ||
-			strings.Contains(r.err, "sesame") || strings.Contains(r.err, "ses%ame") {
+		want := &redisURL{address: "cache:6379", connect: redisWait, read: redisWait, write: redisWait,
+			connections: 10 * runtime.GOMAXPROCS(0)}
+		change(want)
+		got, err := parseRedisURL(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if got.dial = ""; *got != *want {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+	for _, text := range []string{
+		"cache:6379", "http://:sesame@cache", "redis://cache/many", "redis://cache?pool_size=0", "redis://cache?read_timeout=-1",
+		"redis://cache?write_timeout=soon", "redis://cache?min_idle_conns=3", "redis:sesame@cache", "redis://:ses/ame@cache",
+		"redis://ses/ame@cache", "unix:///sesame", "redis://:ses%ame@127.0.0.1/0",
+	} {
+		if got, err := parseRedisURL(text); err == nil || strings.Contains(err.Error(), "ses") {
+			t.Errorf("%s: %+v (%v)", text, got, err)
+		}
+	}
+	flag := databaseFlag(t)
+	for address, word := range map[string]string{"redis://:sesame@127.0.0.1:1": "Redis", "redis://:sesame@127.0.0.1/many": "--redis-url"} {
+		r := command(t, "serve", "--listen=127.0.0.1:0", "--data-dir="+t.TempDir(), "--redis-url="+address, flag)
+		if r.code != 1 || !strings.Contains(r.err, word) || strings.Contains(r.err, "sesame") {
 			t.Errorf("%s: exit %d: %s", address, r.code, r.err)
 		}
 	}
 }
 
-// TestRedisURL reads addresses, credentials and parameters.
-func TestRedisURL(t *testing.T) {
+// TestRedisLogin opens a Redis that asks for a user and a password.
+func TestRedisLogin(t *testing.T) {
 	t.Parallel()
-	for text, change := range map[string]func(*redisAddress){
-		"redis://":                     func(a *redisAddress) { a.address = "localhost:6379" },
-		"redis://cache":                func(*redisAddress) {},
-		"redis://:s%20t@cache/2":       func(a *redisAddress) { a.password, a.database = "s t", 2 },
-		"rediss://u:p@[::1]:7":         func(a *redisAddress) { a.tls, a.user, a.password, a.address = true, "u", "p", "[::1]:7" },
-		"rediss://cache?skip_verify=1": func(a *redisAddress) { a.tls, a.unverified = true, true },
-		"unix://u:p@/run/redis?db=3": func(a *redisAddress) {
-			a.network, a.address, a.user, a.password, a.database = "unix", "/run/redis", "u", "p", 3
-		},
-		"redis://cache?client_name=api":  func(a *redisAddress) { a.name = "api" },
-		"redis://cache?dial_timeout=2":   func(a *redisAddress) { a.connect = 2 * time.Second },
-		"redis://cache?read_timeout=1ms": func(a *redisAddress) { a.read = time.Millisecond },
-		"redis://cache?write_timeout=3s": func(a *redisAddress) { a.write = 3 * time.Second },
-		"redis://cache?pool_size=4":      func(a *redisAddress) { a.connections = 4 },
-	} {
-		want := &redisAddress{network: "tcp", address: "cache:6379", connect: redisWait, read: redisWait, write: redisWait,
-			connections: 10 * runtime.GOMAXPROCS(0)}
-		change(want)
-		if got, err := parseRedisURL(text); err != nil || *got != *want {
-			t.Errorf("%s: %+v (%v)", text, got, err)
+	store := miniredis.RunT(t)
+	store.RequireUserAuth("ann", "s t")
+	client := openedRedis(t, "redis://ann:s%20t@"+store.Addr()+"/2?pool_size=1")
+	if err := client.do(t.Context(), "SET", "key", "value"); err != nil || !store.DB(2).Exists("key") {
+		t.Errorf("database 2 has no key (%v)", err)
+	}
+}
+
+func openedRedis(t *testing.T, url string) *redisClient {
+	t.Helper()
+	client, err := openRedis(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// startRedis starts a Redis, and opens a client of it, until the test ends.
+func startRedis(t *testing.T) (*miniredis.Miniredis, *redisClient) {
+	t.Helper()
+	store := miniredis.RunT(t)
+	return store, openedRedis(t, "redis://"+store.Addr())
+}
+
+// wantUp wants the metric of Redis to be 1 or 0, and returns how many calls had an outcome
+// while it was asked for.
+func wantUp(t *testing.T, client *redisClient, up, outcome string) (calls uint64) {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	newRedisMetrics(client, r)
+	want := "# HELP partnerapi_redis_up 1 where Redis answered and took a write, else 0.\n" +
+		"# TYPE partnerapi_redis_up gauge\npartnerapi_redis_up " + up + "\n"
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "partnerapi_redis_up"); err != nil {
+		t.Error(err)
+	}
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == "partnerapi_redis_seconds" && m.GetLabel()[0].GetValue() == outcome {
+				calls = m.GetHistogram().GetSampleCount()
+			}
 		}
 	}
-	for _, text := range []string{
-		"cache:6379", "http://cache", "redis://cache/many", "redis://cache?pool_size=0", "redis://cache?read_timeout=-1",
-		"redis://cache?write_timeout=soon", "redis://cache?min_idle_conns=3",
-	} {
-		if got, err := parseRedisURL(text); err == nil {
-			t.Errorf("%s: %+v", text, got)
+	return calls
+}
+
+// TestRedisIsWatched: that Redis is away, and how long its calls take, are metrics.
+func TestRedisIsWatched(t *testing.T) {
+	t.Parallel()
+	store, client := startRedis(t)
+	if wantUp(t, client, "1", "answered") == 0 {
+		t.Error("no call was answered")
+	}
+	store.Close()
+	if wantUp(t, client, "0", "failed") == 0 {
+		t.Error("no call failed")
+	}
+}
+
+// refusing are the answers of a Redis that takes no writes: of scripts of version 7, and of
+// 6 and older.
+var refusing = []string{
+	"READONLY You can't write against a read only replica. script: 1f, on @user_script:6.",
+	"ERR Error running script (call to f_1f): @user_script:6: @user_script: 6: -READONLY You can't write against a read only replica.",
+	"OOM command not allowed when used memory > 'maxmemory'. script: 1f, on @user_script:6.",
+	"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+	"NOREPLICAS Not enough good replicas to write.",
+	"LOADING Redis is loading the dataset in memory",
+}
+
+// TestUnwritableRedis: a Redis that answers and takes no writes is as good as away: its
+// metric is 0, doctor says so, each process counts for itself, and after a failover the
+// address is connected to anew. It is there again for reads too once it takes a write.
+func TestUnwritableRedis(t *testing.T) {
+	t.Parallel()
+	for _, answer := range refusing {
+		store, client := startRedis(t)
+		if err := client.checkWritable(t.Context()); err != nil {
+			t.Error(err)
+		}
+		store.Server().SetPreHook(func(c *server.Peer, command string, _ ...string) bool {
+			if command != "EVALSHA" && command != "EVAL" {
+				return false
+			}
+			c.WriteError(answer)
+			return true
+		})
+		if wantUp(t, client, "0", "failed") == 0 {
+			t.Errorf("%s: no call failed", answer)
+		}
+		at, written, err := probeRedis(t.Context(), "redis://"+store.Addr())
+		if err != nil || written == nil || at != store.Addr() {
+			t.Errorf("%s: doctor finds %s, %v, %v", answer, at, written, err)
+		}
+		if idle, replica := client.pool.IdleCount(), strings.Contains(answer, "READONLY"); (idle == 0) != replica {
+			t.Errorf("%s: %d connections are kept", answer, idle)
+		}
+		reader := openedRedis(t, "redis://"+store.Addr())
+		if err := errors.Join(reader.checkWritable(t.Context()), reader.do(t.Context(), "GET", "nothing")); err == nil || !reader.rejectsWrites.Load() {
+			t.Errorf("%s: what only reads goes on", answer)
+		}
+		for range breakerFailures {
+			_ = client.checkWritable(t.Context())
+		}
+		if err := client.checkWritable(t.Context()); !errors.Is(err, gobreaker.ErrOpenState) {
+			t.Errorf("%s: a further call ends in %v", answer, err)
+		}
+		store.Server().SetPreHook(nil)
+		if err := reader.do(t.Context(), "GET", "nothing"); err != nil || reader.rejectsWrites.Load() {
+			t.Errorf("a read ends in %v, and Redis refuses: %t", err, reader.rejectsWrites.Load())
 		}
 	}
 }
@@ -113,12 +236,7 @@ func TestRedisURL(t *testing.T) {
 // over a new one.
 func TestRedisRestarts(t *testing.T) {
 	t.Parallel()
-	store := miniredis.RunT(t)
-	client, err := openRedis(t.Context(), "redis://"+store.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	store, client := startRedis(t)
 	var atOnce func(n int) error
 	atOnce = func(n int) error {
 		if n == 0 {
@@ -138,65 +256,47 @@ func TestRedisRestarts(t *testing.T) {
 	}
 }
 
-// silenced forwards connections to an address until it falls silent: from then
-// on it takes what it is sent, and answers nothing.
-type silenced struct {
-	net.Listener
-	to     string
-	silent atomic.Bool
-}
-
-func (s *silenced) serve() {
-	for {
-		conn, err := s.Accept()
-		if err != nil {
-			return
-		}
-		go s.forward(conn)
-	}
-}
-
-func (s *silenced) forward(conn net.Conn) {
-	defer conn.Close()
-	onward, err := net.Dial("tcp", s.to)
-	if err != nil {
-		return
-	}
-	defer onward.Close()
-	go func() { _, _ = io.Copy(conn, onward) }()
-	text := make([]byte, 4096)
-	for {
-		n, err := conn.Read(text)
-		if err != nil {
-			return
-		}
-		if !s.silent.Load() {
-			_, _ = onward.Write(text[:n])
-		}
-	}
-}
-
 // TestSilentRedis has a Redis that accepts and never answers cost the first
 // calls their wait, and the others nothing.
 func TestSilentRedis(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	server := &silenced{Listener: listener, to: miniredis.RunT(t).Addr()}
-	go server.serve()
-	client, err := openRedis(t.Context(), "redis://"+listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	budgets := redisBudgets{client, domain.SystemClock{}}
+	var silent atomic.Bool
+	server := miniredis.RunT(t)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			onward, err := net.Dial("tcp", server.Addr())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			go func() { _, _ = io.Copy(conn, onward) }()
+			go func() {
+				defer conn.Close()
+				defer onward.Close()
+				_, _ = io.Copy(writerFunc(func(text []byte) (int, error) {
+					if silent.Load() { // it takes what it is sent
+						return len(text), nil
+					}
+					return onward.Write(text)
+				}), conn)
+			}()
+		}
+	}()
+	budgets := redisBudgets{openedRedis(t, "redis://"+listener.Addr().String()), domain.SystemClock{}}
 	if n, _, err := budgets.Add(t.Context(), "x", 1, time.Minute); err != nil || n != 1 {
 		t.Fatalf("counts %d (%v)", n, err)
 	}
 
-	server.silent.Store(true)
+	silent.Store(true)
 	for range breakerFailures {
 		if _, _, err := budgets.Add(t.Context(), "x", 1, time.Minute); err == nil || errors.Is(err, gobreaker.ErrOpenState) {
 			t.Errorf("one of the first calls ends in %v", err)
@@ -208,73 +308,54 @@ func TestSilentRedis(t *testing.T) {
 }
 
 // TestBreaker opens after failures in a row, and closes when one call in a
-// while succeeds.
+// while succeeds. An answer, and a caller who hung up, are no failures.
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls, result := 0, error(nil)
+		silent := errors.New("i/o timeout")
 		b := newBreaker()
-		call := func(wantCalls int, want error) {
-			t.Helper()
-			_, err := b.Execute(func() (struct{}, error) {
-				calls++
-				return struct{}{}, result
-			})
-			if !errors.Is(err, want) || calls != wantCalls {
-				t.Fatalf("call %d ends in %v", calls, err)
+		for i, step := range []struct {
+			result error
+			times  int
+			open   bool // from then on
+		}{
+			{redis.ErrNil, 5, false}, {context.Canceled, 5, false}, {silent, breakerFailures, true}, {silent, 1, true}, {nil, 2, false},
+		} {
+			for range step.times {
+				if _, err := b.Execute(func() (struct{}, error) { return struct{}{}, step.result }); !errors.Is(err, step.result) {
+					t.Fatalf("a call of step %d ends in %v", i, err)
+				}
+			}
+			if step.open {
+				_, err := b.Execute(func() (struct{}, error) { return struct{}{}, nil })
+				if !errors.Is(err, gobreaker.ErrOpenState) {
+					t.Fatalf("after step %d a call ends in %v", i, err)
+				}
+				time.Sleep(breakerOpen + 1)
 			}
 		}
-		silent := errors.New("i/o timeout")
-		result = redis.ErrNil // an answer
-		for n := range 5 {
-			call(n+1, redis.ErrNil)
-		}
-		result = context.Canceled // of a caller who hung up
-		for n := range 5 {
-			call(n+6, context.Canceled)
-		}
-		result = silent
-		for n := range breakerFailures {
-			call(n+11, silent)
-		}
-		call(13, gobreaker.ErrOpenState)
-		time.Sleep(breakerOpen + 1)
-		call(14, silent)
-		call(14, gobreaker.ErrOpenState)
-		time.Sleep(breakerOpen + 1)
-		result = nil
-		call(15, nil)
-		call(16, nil)
 	})
 }
 
 // TestRedisBudgets counts in windows that begin with their first request and
 // end for a request at their end.
 func TestRedisBudgets(t *testing.T) {
-	store := miniredis.RunT(t)
-	client, err := openRedis(t.Context(), "redis://"+store.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	t.Parallel()
+	store, client := startRedis(t)
 	clock := domain.NewManualClock(time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC))
 	budgets := redisBudgets{client, clock}
-	add := func(n, want int64, left time.Duration) {
-		t.Helper()
-		count, end, err := budgets.Add(t.Context(), "key/x", n, time.Minute)
-		if err != nil || count != want || end.Sub(clock.Now()) != left+time.Millisecond {
-			t.Errorf("counts %d until %v (%v)", count, end, err)
+	for i, step := range []struct {
+		after   time.Duration
+		n, want int64
+		left    time.Duration
+	}{
+		{0, 0, 0, time.Minute}, {0, -1, 0, time.Minute}, {0, 1, 1, time.Minute},
+		{1500 * time.Millisecond, 1, 2, 58500 * time.Millisecond}, {0, 0, 2, 58500 * time.Millisecond}, {0, -1, 1, 58500 * time.Millisecond},
+		{58499 * time.Millisecond, 1, 2, time.Millisecond}, {time.Millisecond, 0, 0, time.Minute}, {0, 1, 1, time.Minute},
+	} {
+		store.FastForward(step.after)
+		count, end, err := budgets.Add(t.Context(), "key/x", step.n, time.Minute)
+		if err != nil || count != step.want || end.Sub(clock.Now()) != step.left+time.Millisecond {
+			t.Errorf("step %d counts %d until %v (%v)", i, count, end, err)
 		}
 	}
-	add(0, 0, time.Minute)
-	add(-1, 0, time.Minute)
-	add(1, 1, time.Minute)
-	store.FastForward(1500 * time.Millisecond)
-	add(1, 2, 58500*time.Millisecond)
-	add(0, 2, 58500*time.Millisecond)
-	add(-1, 1, 58500*time.Millisecond)
-	store.FastForward(58499 * time.Millisecond)
-	add(1, 2, time.Millisecond)
-	store.FastForward(time.Millisecond)
-	add(0, 0, time.Minute)
-	add(1, 1, time.Minute)
 }

@@ -20,6 +20,7 @@ import (
 	"partnerapi/cmd/internal/gc"
 	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
+	"partnerapi/db/cells"
 	"partnerapi/domain"
 	"partnerapi/platform/phishing"
 	"partnerapi/platform/report"
@@ -30,26 +31,24 @@ import (
 
 type serveCmd struct{ config.ServeFlags }
 
-// stopWithin is how long requests under way may take to finish after the
-// service was told to stop.
+// stopWithin is how long requests in progress may take to finish when the service stops.
 const stopWithin = 30 * time.Second
 
-// readWithin is how long a request may take to arrive; one that does not is
-// answered 408. Answers have as long again, and more: the time to write them
-// begins with the request's headers.
+// readWithin is the timeout for reading a request, which is then answered 408. Responses have longer: their write
+// timeout starts with the request's headers.
 const readWithin = time.Minute
 
-// connectionWaits are how long the server waits for those who call.
-type connectionWaits struct {
+// connectionTimeouts are the timeouts of the server for its clients.
+type connectionTimeouts struct {
 	headers time.Duration // for a request's headers; then the connection is closed
 	request time.Duration // for all of a request; then 408
 	idle    time.Duration // for the next request; then the connection is closed
 }
 
-// waits are those of serve. Only a test has others.
-var waits = connectionWaits{headers: 10 * time.Second, request: readWithin, idle: 2 * time.Minute}
+// timeouts are those of serve. Tests change them.
+var timeouts = connectionTimeouts{headers: 10 * time.Second, request: readWithin, idle: 2 * time.Minute}
 
-// Run serves until ctx ends, and then finishes the requests under way.
+// Run serves until ctx ends, and then finishes the requests in progress.
 func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	gc.Relax()
 	// The port is taken first: a second service on the same address says so at
@@ -72,19 +71,19 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		return err
 	}
 	defer flush()
-	use := database.Lasting{Log: log, Connections: c.Connections, Tracer: traces.Statements(), Migrate: !c.NoMigrate}
-	d, shut, err := c.OpenLasting(ctx, c.Starting(s, log), use)
+	use := database.ServeOptions{Log: log, Connections: c.Connections, Tracer: traces.Statements(), Migrate: !c.NoMigrate}
+	d, shut, err := c.OpenForServe(ctx, c.StartupEnv(s, log), use)
 	if err != nil {
 		return err
 	}
-	defer database.Closing(shut, &err)
+	defer database.CloseInto(shut, &err)
 	if err := c.FixCell(ctx, d); err != nil {
 		return err
 	}
 	if err := c.CheckConnections(ctx, d, log, !c.NoWork); err != nil {
 		return err
 	}
-	demo, err := c.fill(ctx, d)
+	demo, err := c.loadDemo(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -106,11 +105,11 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if err := greet(ctx, s.Out, service, address, demo); err != nil {
 		return err
 	}
-	defer database.Closing(service.serveMetrics(metrics), &err)
+	defer database.CloseInto(service.serveMetrics(metrics), &err)
 	return service.run(running, stop, listener)
 }
 
-// assemble builds the service, with the background work where it is to do that.
+// assemble builds the service, with the background work unless that is disabled.
 func (c serveCmd) assemble(
 	ctx context.Context, d *db.DB, address string, r resources, log *slog.Logger, traces *telemetry.Telemetry,
 ) (*service, error) {
@@ -125,11 +124,10 @@ func (c serveCmd) assemble(
 	return s, nil
 }
 
-// Validate refuses flags that no service could run with, as part of the
-// command line.
+// Validate rejects flags that no service could run with; kong calls it while parsing.
 func (c serveCmd) Validate() error { return c.Check() }
 
-// build wires the service at an address.
+// build wires the service for an address.
 func (c serveCmd) build(
 	ctx context.Context, d *db.DB, address string, r resources, log *slog.Logger, traces *telemetry.Telemetry,
 ) (*service, error) {
@@ -159,7 +157,7 @@ func (c serveCmd) build(
 		return nil, err
 	}
 	s.metrics = figures.NewRegistry(version, sources)
-	s.watchDisks(c.Flags, c.StoreFlag)
+	s.registerDisks(c.Flags, c.StoreFlag)
 	if err := s.openEdge(ctx, r, traces); err != nil {
 		return nil, err
 	}
@@ -167,7 +165,7 @@ func (c serveCmd) build(
 		return nil, err
 	}
 	surface := s.edge.Mount(s.engine, &s.api.Set, c.Release)
-	if err := openDocuments(surface, s.api, c.Release, s.documents); err != nil {
+	if err := openDocuments(surface, c.Release, s.documents); err != nil {
 		return nil, err
 	}
 	if err := s.mountMCP(address, secret); err != nil {
@@ -178,29 +176,28 @@ func (c serveCmd) build(
 			return nil, err
 		}
 	}
-	if err := s.trackSimulations(ctx); err != nil {
+	if err := s.mountTracking(ctx); err != nil {
 		return nil, err
 	}
 	report.NewDownloads(d, links, r.store, s.log).Mount(s.engine)
-	if err := s.showPages(); err != nil {
+	if err := s.mountPages(); err != nil {
 		return nil, err
 	}
-	s.health()
-	s.showMetrics()
+	s.mountHealth()
+	s.mountMetrics()
 	return s, nil
 }
 
-// otherCells is what a process knows of other cells, nil where there are none. They are
-// told where this one's links begin.
-func otherCells(ctx context.Context, d *db.DB, publicURL string) (*db.Cells, error) {
-	cells, err := d.OtherCells(ctx)
-	if err != nil || cells == nil {
+// otherCells returns the other cells, nil if there are none, and announces this cell's public address to them.
+func otherCells(ctx context.Context, d *db.DB, publicURL string) (*cells.Cells, error) {
+	others, err := cells.Read(ctx, d)
+	if err != nil || others == nil {
 		return nil, err
 	}
-	return cells, d.ShowCell(ctx, publicURL)
+	return others, cells.SetPublicURL(ctx, d, publicURL)
 }
 
-// openEdge makes what every request passes, and the engine.
+// openEdge creates the edge and the engine.
 func (s *service) openEdge(ctx context.Context, r resources, traces *telemetry.Telemetry) (err error) {
 	c, d := s.config, s.db
 	var budgets ginop.Store
@@ -213,19 +210,19 @@ func (s *service) openEdge(ctx context.Context, r resources, traces *telemetry.T
 	}
 	keys := ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo)
 	if s.cells != nil {
-		keys.Elsewhere, keys.Left = s.cells.Elsewhere, s.cells.Left
+		keys.ForeignCell, keys.MovedAway = s.cells.Elsewhere, s.cells.Left
 	}
 	s.edge = ginop.NewEdge(ginop.Config{
 		Keys: keys, Limits: ginop.DefaultLimits, Shared: budgets,
-		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Secrets: sealer(r.keys), Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log,
+		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Secrets: sealerOf(r.keys), Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log,
 		Metrics: ginop.NewMetrics(s.metrics), Tracing: traces.Operations(),
 	})
 	s.engine, err = s.edge.Engine(c.TrustedProxies)
 	return err
 }
 
-// trackSimulations adds the pages that the links of simulated mails lead to.
-func (s *service) trackSimulations(ctx context.Context) error {
+// mountTracking adds the pages that links of simulated mails open.
+func (s *service) mountTracking(ctx context.Context) error {
 	networks, err := phishing.ParseNetworks(s.config.ScannerNets)
 	if err != nil {
 		return err
@@ -246,17 +243,16 @@ func (s *service) trackSimulations(ctx context.Context) error {
 	return nil
 }
 
-// run answers requests, and does the background work, until ctx ends or one of
-// them fails, which stop then tells the rest.
+// run serves requests and does the background work until ctx ends or one of them fails; stop then stops the others.
 func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net.Listener) error {
 	server := &http.Server{
-		Handler: ginop.Compress(s.engine), ReadHeaderTimeout: waits.headers, ReadTimeout: waits.request,
-		WriteTimeout: 2 * waits.request, IdleTimeout: waits.idle,
+		Handler: ginop.Compress(s.engine), ReadHeaderTimeout: timeouts.headers, ReadTimeout: timeouts.request,
+		WriteTimeout: 2 * timeouts.request, IdleTimeout: timeouts.idle,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	s.beside(ctx, "record the use of keys", s.recordUses)
+	s.runInBackground(ctx, "record the use of keys", s.recordUses)
 	if s.cells != nil {
-		s.beside(ctx, "follow the moves of partners", func(ctx context.Context) { s.cells.Watch(ctx, s.log) })
+		s.runInBackground(ctx, "follow the moves of partners", func(ctx context.Context) { s.cells.Watch(ctx, s.log) })
 	}
 	failed, worked := make(chan error, 1), make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
@@ -287,8 +283,7 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 	return err
 }
 
-// drain tells balancers that the service stops, and gives them time to send
-// their requests elsewhere.
+// drain reports not ready, and gives load balancers time to send requests elsewhere.
 func (s *service) drain() {
 	s.stopping.Store(true)
 	if s.config.Drain > 0 {
@@ -297,7 +292,7 @@ func (s *service) drain() {
 	}
 }
 
-// runWork does the background work, where this process is to do it.
+// runWork does the background work, if this process has any.
 func (s *service) runWork(ctx context.Context) error {
 	if s.work == nil {
 		<-ctx.Done()
@@ -306,8 +301,8 @@ func (s *service) runWork(ctx context.Context) error {
 	return s.work.run(ctx)
 }
 
-// traceRequests makes a span of every request but those that watch the service. The
-// trace that a request belongs to is believed of trusted proxies.
+// traceRequests makes a span of every request except for health and metrics. It accepts trace contexts from trusted
+// proxies.
 func (c serveCmd) traceRequests(engine *gin.Engine, traces *telemetry.Telemetry) error {
 	if traces == nil {
 		return nil

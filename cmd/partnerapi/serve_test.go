@@ -7,27 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"partnerapi/cmd/internal/cli"
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
 )
-
-// TestOlderVersion has version 1 answer where it is a part of the program, and
-// nothing where it was deleted.
-func TestOlderVersion(t *testing.T) {
-	t.Parallel()
-	r := serving(t, demonstration(t), "--demo")
-	for _, path := range []string{"/v1/partner", "/v1/clients?limit=1"} {
-		if older() {
-			r.get(path, "pk_demo_all").want(http.StatusOK)
-		} else {
-			r.get(path, "pk_demo_all").want(http.StatusNotFound)
-		}
-	}
-	if !older() && strings.Contains(r.out.String(), "/v1/") {
-		t.Errorf("the greeting speaks of version 1:\n%s", r.out)
-	}
-}
 
 // TestHealth kills the database under a service, and brings it back.
 func TestHealth(t *testing.T) {
@@ -52,9 +34,6 @@ func TestHealth(t *testing.T) {
 	if away := r.get("/v2/clients", key).want(http.StatusServiceUnavailable); away.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	if older() {
-		r.get("/v1/clients", key).want(http.StatusServiceUnavailable)
-	}
 
 	server.Start()
 	// Each connection that broke is noticed by a request, and new ones are made.
@@ -64,9 +43,6 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	r.get("/v2/clients", key).want(http.StatusOK)
-	if older() {
-		r.get("/v1/clients", key).want(http.StatusOK)
-	}
 	r.finish()
 }
 
@@ -121,36 +97,27 @@ func TestKeysStaySecret(t *testing.T) {
 	}
 }
 
-// yesterdays makes a demonstration one whose last daily refresh was yesterday.
-func yesterdays(t *testing.T) string {
-	flag := demonstration(t)
-	_, err := opened(t, flag).SQL().ExecContext(t.Context(), "UPDATE daily_refreshes SET day = day - 1, finished_at = finished_at - interval '1 day'")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return flag
-}
-
-func refreshDue(t *testing.T, flag string) bool {
-	t.Helper()
-	due, err := opened(t, flag).RefreshDue(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return due
-}
-
 var refreshed = regexp.MustCompile(`msg="daily refresh done" day=(\S+) took=`)
 
+// TestDailyRefresh: a service whose last daily refresh was yesterday does today's, unless it
+// is to leave the work.
 func TestDailyRefresh(t *testing.T) {
 	t.Parallel()
-	flag := yesterdays(t)
+	flag := demonstration(t)
+	d := opened(t, flag)
+	if _, err := d.SQL().ExecContext(t.Context(), "UPDATE daily_refreshes SET day = day - 1, finished_at = finished_at - interval '1 day'"); err != nil {
+		t.Fatal(err)
+	}
+	wantDue := func(want bool) {
+		t.Helper()
+		if due, err := d.RefreshDue(t.Context()); err != nil || due != want {
+			t.Fatalf("the refresh is due: %v, %v", due, err)
+		}
+	}
 	idle := serving(t, flag, "--no-work")
 	idle.get("/readyz", "").want(http.StatusOK)
 	idle.finish()
-	if !refreshDue(t, flag) {
-		t.Fatal("a service refreshed that was told to leave the work")
-	}
+	wantDue(true)
 	began := domain.DateOf(time.Now())
 	r := serving(t, flag)
 	found := r.logs.await(refreshed, r.ended)
@@ -160,27 +127,6 @@ func TestDailyRefresh(t *testing.T) {
 	if today := domain.DateOf(time.Now()); found[1] != today.String() && found[1] != began.String() {
 		t.Errorf("refreshed %s, on %s", found[1], today)
 	}
-	if refreshDue(t, flag) {
-		t.Error("the refresh is still due")
-	}
+	wantDue(false)
 	r.finish()
-	again := serving(t, flag)
-	again.finish()
-	if strings.Contains(again.logs.String(), "daily refresh") {
-		t.Errorf("refreshed twice a day:\n%s", again.logs)
-	}
-}
-
-func TestReachedAt(t *testing.T) {
-	t.Parallel()
-	for listen, want := range map[string]string{
-		"127.0.0.1:8080": "http://127.0.0.1:8080",
-		"[::]:8080":      "http://localhost:8080",
-		"0.0.0.0:80":     "http://localhost:80",
-		"[::1]:8080":     "http://[::1]:8080",
-	} {
-		if got := cli.ReachedAt(listen); got != want {
-			t.Errorf("%s is reached at %s", listen, got)
-		}
-	}
 }

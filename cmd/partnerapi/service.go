@@ -15,12 +15,14 @@ import (
 	"partnerapi/cmd/internal/extension"
 	"partnerapi/cmd/internal/figures"
 	"partnerapi/db"
+	"partnerapi/db/cells"
 	"partnerapi/domain"
 	"partnerapi/platform/site"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/op/ginop"
 )
 
+// pluginCommands returns the commands of extensions.
 func pluginCommands() kong.Plugins {
 	var plugins kong.Plugins
 	for _, e := range extensions {
@@ -31,7 +33,7 @@ func pluginCommands() kong.Plugins {
 	return plugins
 }
 
-// service is what serve runs, and extensions are mounted on.
+// service is what serve runs and extensions are mounted on.
 type service struct {
 	config    serveCmd
 	db        *db.DB
@@ -40,9 +42,9 @@ type service struct {
 	engine    *gin.Engine
 	clock     domain.Clock
 	redis     *redisClient
-	cells     *db.Cells   // nil where there is one only
-	work      *background // nil where other processes work
-	notice    site.Notice // of an extension
+	cells     *cells.Cells // nil where there is one only
+	work      *background  // nil where other processes work
+	notice    site.Notice  // of an extension
 	documents *site.Documents
 	// group is what runs beside the requests; it ends with the service.
 	group sync.WaitGroup
@@ -63,11 +65,11 @@ type service struct {
 	migrated atomic.Bool
 }
 
-// host is the service as extensions know it.
+// host returns the service as extensions see it.
 func (s *service) host() extension.Host {
 	host := extension.Host{
 		DB: s.db, API: s.api, Edge: s.edge, Engine: s.engine, Clock: s.clock, Release: s.config.Release,
-		Documents: s.documents, Log: s.log, Notify: func(n site.Notice) { s.notice = n }, Beside: s.beside, AtEnd: func(end func(context.Context)) { s.atEnd = append(s.atEnd, end) },
+		Documents: s.documents, Log: s.log, Notify: func(n site.Notice) { s.notice = n }, Beside: s.runInBackground, AtEnd: func(end func(context.Context)) { s.atEnd = append(s.atEnd, end) },
 	}
 	if s.redis != nil {
 		host.Redis = s.redis

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -13,330 +15,180 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
 )
 
-// shell runs the commands of the guides' examples: assignments, curl with jq behind
-// it, and programs that the guide shows. It knows of each no more than the guides
-// use, and takes anything else for a mistake.
+// shell runs the commands of a guide's examples. curl and jq are functions of the
+// test, so that their answers are the same on every machine.
 type shell struct {
-	vars map[string]string
 	// base is the address in the examples, and address the service's own.
 	base, address string
-	// dir is where the guide's programs are.
+	// dir has the guide's programs and files.
 	dir string
 
-	transport *http.Transport
-	wire      record
+	runner *interp.Runner
+	out    bytes.Buffer
+	sleeps int
+	// failure is what a command of the test's own met: the runner keeps only the
+	// status of what runs in a pipeline.
+	failure error
 }
 
-// newShell has the variables and the folder of the guide's other shells.
-func newShell(vars map[string]string, dir, base, address string) *shell {
-	s := &shell{vars: vars, dir: dir, base: base, address: address}
-	s.transport = &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		return recorded{conn, &s.wire}, err
-	}}
-	return s
+func newShell(dir, base string) (*shell, error) {
+	s := &shell{base: base, dir: dir}
+	runner, err := interp.New(
+		interp.Params("-eu", "-o", "pipefail"), interp.Dir(dir),
+		interp.Env(expand.ListEnviron("PATH="+os.Getenv("PATH"))),
+		interp.StdIO(nil, &s.out, io.Discard), interp.ExecHandlers(s.commands))
+	s.runner = runner
+	return s, err
 }
 
-// record keeps what was read from a connection: http.Response has the names of headers in
-// another case than the wire.
-type record struct {
-	mu   sync.Mutex
-	read []byte
-}
-
-// take returns what was read, and forgets it.
-func (r *record) take() []byte {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	read := r.read
-	r.read = nil
-	return read
-}
-
-type recorded struct {
-	net.Conn
-	record *record
-}
-
-func (c recorded) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.record.mu.Lock()
-	defer c.record.mu.Unlock()
-	c.record.read = append(c.record.read, b[:n]...)
-	return n, err
-}
-
-var assignment = regexp.MustCompile(`(?s)^([A-Z][A-Z_]*)=(.*)$`)
-
-// run runs commands, one a line or with \ at the end of a line that goes on,
-// and returns what they print. What a command prints ends with a newline.
+// run runs commands and returns what they print. What each prints ends with a newline.
 func (s *shell) run(script string) (string, error) {
-	var out strings.Builder
-	script = strings.ReplaceAll(script, "\\\n", " ")
-	if loop := while.FindStringSubmatchIndex(script); loop != nil {
-		return s.loop(script[:loop[0]], script[loop[2]:loop[3]], script[loop[4]:loop[5]], script[loop[6]:loop[7]], script[loop[1]:])
+	file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
+	if err != nil {
+		return "", err
 	}
-	for line := range strings.Lines(script) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
+	s.out.Reset()
+	s.failure, s.sleeps = nil, 0
+	for _, statement := range file.Stmts {
+		if err := s.runner.Run(context.Background(), statement); err != nil || s.failure != nil {
+			return "", fmt.Errorf("line %d: %w", statement.Pos().Line(), errors.Join(s.failure, err))
 		}
-		if set := assignment.FindStringSubmatch(line); set != nil {
-			if err := s.assign(set[1], set[2]); err != nil {
-				return "", fmt.Errorf("%s: %w", line, err)
+		call, _ := statement.Cmd.(*syntax.CallExpr)
+		for i := 0; call != nil && i < len(call.Assigns); i++ {
+			name := call.Assigns[i].Name.Value
+			if value := s.runner.Vars[name].String(); value == "" || value == "null" {
+				return "", fmt.Errorf("line %d: $%s is %q", statement.Pos().Line(), name, value)
 			}
-			continue
 		}
-		text, err := s.pipeline(line)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", line, err)
-		}
-		out.WriteString(text)
-		if text != "" && !strings.HasSuffix(text, "\n") {
-			out.WriteByte('\n')
+		if printed := s.out.Bytes(); len(printed) > 0 && printed[len(printed)-1] != '\n' {
+			s.out.WriteByte('\n')
 		}
 	}
-	return out.String(), nil
+	return s.out.String(), nil
 }
 
-// while is a loop over commands that goes on as long as a variable has a value.
-var while = regexp.MustCompile(`(?ms)^while \[ "\$([A-Z_]+)" = ([a-z]+) \]; do\n(.*?)^done\n`)
-
-// loop runs a script with a loop in it, at most a few times.
-func (s *shell) loop(before, name, value, body, after string) (string, error) {
-	out, err := s.run(before)
-	for turns := 0; err == nil && s.vars[name] == value; turns++ {
-		var text string
-		if text, err = s.run(body); turns == 5 {
-			err = fmt.Errorf("$%s stays %s", name, value)
-		}
-		out += text
-	}
-	if err != nil {
-		return "", err
-	}
-	text, err := s.run(after)
-	return out + text, err
-}
-
-// assign sets a variable to a word, or to what a command prints.
-func (s *shell) assign(name, value string) error {
-	if command, ok := strings.CutPrefix(value, "$("); ok && strings.HasSuffix(command, ")") {
-		text, err := s.pipeline(strings.TrimSuffix(command, ")"))
-		s.vars[name] = strings.TrimRight(text, "\n")
-		if err == nil && (s.vars[name] == "" || s.vars[name] == "null") {
-			err = fmt.Errorf("it prints nothing")
-		}
-		return err
-	}
-	words, err := s.words(value)
-	if err == nil && len(words) != 1 {
-		err = fmt.Errorf("%d words are assigned", len(words))
-	}
-	if err == nil {
-		s.vars[name] = words[0].text
-	}
-	return err
-}
-
-func (s *shell) pipeline(line string) (text string, err error) {
-	words, err := s.words(line)
-	if err != nil {
-		return "", err
-	}
-	for i, command := range split(words) {
-		switch {
-		case len(command) == 0:
-			return "", fmt.Errorf("a command is empty")
-		case command[0] == "curl" && i == 0:
-			text, err = s.curl(command[1:])
-		case command[0] == "sleep" && len(command) == 2:
-		case command[0] == "echo" && len(command) == 2:
-			text = command[1] + "\n"
-		case slices.Equal(command, []string{"grep", "-i", "^date:"}) && i > 0:
-			text = dateLine.FindString(text)
-		case slices.Equal(command, []string{"cut", "-c", "7-35"}) && i > 0 && len(text) >= 35:
-			text = text[6:35] + "\n"
-		case command[0] == "jq" && (i > 0 || command[1] == "-nr"):
-			text, err = runJQ(command[1:], text)
-		case slices.Contains(interpreters, command[0]) && len(command) == 2 && i == 0:
-			text, err = s.program(command[0], command[1])
-		case command[0] == "head" && len(command) == 4 && command[1] == "-c" && i == 0:
-			text, err = s.head(command[2], command[3])
+// commands runs what the guides use. Other programs are an error: a reader may lack them.
+func (s *shell) commands(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
+	return func(ctx context.Context, args []string) (err error) {
+		io := interp.HandlerCtx(ctx)
+		switch name := args[0]; {
+		case name == "curl":
+			err = s.curl(args[1:], io.Stdout)
+		case name == "jq":
+			err = runJQ(args[1:], io.Stdin, io.Stdout)
+		case name == "sleep":
+			if s.sleeps++; s.sleeps > 5 {
+				err = errors.New("the loop does not end")
+			}
+		case slices.Contains(interpreters, name) && len(args) == 2:
+			var text string
+			text, err = s.program(name, args[1])
+			fmt.Fprint(io.Stdout, text)
+		case slices.Contains([]string{"grep", "cut", "head"}, name):
+			return next(ctx, args)
 		default:
-			err = fmt.Errorf("%s cannot be run here", command[0])
+			err = errors.New("cannot be run here")
 		}
 		if err != nil {
-			return "", err
+			s.failure = fmt.Errorf("%s: %w", args[0], err)
+			return interp.ExitStatus(1)
 		}
+		return nil
 	}
-	return text, nil
 }
 
-// word is a word of a command; pipe says that it is |.
-type word struct {
-	text string
-	pipe bool
-}
+// headers are the values of -H.
+type headers struct{ http.Header }
 
-// split cuts words at the pipes.
-func split(words []word) [][]string {
-	commands := [][]string{nil}
-	for _, w := range words {
-		if w.pipe {
-			commands = append(commands, nil)
-			continue
-		}
-		last := len(commands) - 1
-		commands[last] = append(commands[last], w.text)
+func (headers) String() string { return "" }
+
+func (h headers) Set(line string) error {
+	name, value, ok := strings.Cut(line, ": ")
+	if !ok {
+		return fmt.Errorf("%q is no header", line)
 	}
-	return commands
+	h.Add(name, value)
+	return nil
 }
 
-// dateLine is the header with the time of an answer.
-var dateLine = regexp.MustCompile(`(?im)^date:.*$`)
-
-var variable = regexp.MustCompile(`\$([A-Z][A-Z_]*)`)
-
-// words splits a line as a shell does, with '…', "…" and variables in the
-// latter and outside quotes.
-func (s *shell) words(line string) (words []word, err error) {
-	for line = strings.TrimLeft(line, " "); line != ""; line = strings.TrimLeft(line, " ") {
-		if line[0] == '|' {
-			words, line = append(words, word{pipe: true}), line[1:]
-			continue
-		}
-		var text strings.Builder
-		for line != "" && line[0] != ' ' && line[0] != '|' {
-			quote := line[0]
-			if quote != '\'' && quote != '"' {
-				end := strings.IndexAny(line, " '\"|")
-				if end < 0 {
-					end = len(line)
-				}
-				if strings.ContainsAny(line[:end], "&;<>*?`(){}\\") {
-					return nil, fmt.Errorf("%s needs quotes", line[:end])
-				}
-				text.WriteString(s.expand(line[:end], &err))
-				line = line[end:]
-				continue
-			}
-			inside, rest, ok := strings.Cut(line[1:], string(quote))
-			if !ok || quote == '"' && strings.ContainsAny(inside, "\\`") {
-				return nil, fmt.Errorf("quotes are not closed, or hold what this shell does not know")
-			}
-			if quote == '"' {
-				inside = s.expand(inside, &err)
-			}
-			text.WriteString(inside)
-			line = rest
-		}
-		words = append(words, word{text: text.String()})
-	}
-	return words, err
-}
-
-func (s *shell) expand(text string, err *error) string {
-	return variable.ReplaceAllStringFunc(text, func(name string) string {
-		value, ok := s.vars[name[1:]]
-		if !ok {
-			*err = fmt.Errorf("%s is not set", name)
-		}
-		return value
-	})
-}
-
-// head is the first bytes of a file.
-func (s *shell) head(bytes, file string) (string, error) {
-	n, err := strconv.Atoi(bytes)
-	if err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(filepath.Join(s.dir, file))
-	return string(text[:min(n, len(text))]), err
-}
-
-// curl sends a request. It knows -s, -sf, -i, -X, -H, -d, -o, and -D - beside -o.
-func (s *shell) curl(args []string) (string, error) {
-	method, body, address, file, include, dump := "", "", "", "", false, false
-	header := http.Header{"Accept": {"*/*"}, "Accept-Encoding": {"identity"}}
+// curl sends a request. Options may follow the address.
+func (s *shell) curl(args []string, out io.Writer) error {
+	header := headers{http.Header{"Accept": {"*/*"}, "Accept-Encoding": {"identity"}}}
+	options := flag.NewFlagSet("curl", flag.ContinueOnError)
+	options.SetOutput(io.Discard)
+	options.Bool("s", false, "")
+	fail, include := options.Bool("sf", false, ""), options.Bool("i", false, "")
+	method, body := options.String("X", "", ""), options.String("d", "", "")
+	file, dump := options.String("o", "", ""), options.String("D", "", "")
+	options.Var(header, "H", "")
+	address := ""
 	for len(args) > 0 {
-		option := args[0]
-		args = args[1:]
-		if slices.Contains([]string{"-X", "-H", "-d", "-o", "-D"}, option) && len(args) == 0 {
-			return "", fmt.Errorf("%s lacks its value", option)
+		if err := options.Parse(args); err != nil {
+			return err
 		}
-		switch {
-		case option == "-s", option == "-sf":
-		case option == "-D" && args[0] == "-":
-			dump, args = true, args[1:]
-		case option == "-i":
-			include = true
-		case option == "-X":
-			method, args = args[0], args[1:]
-		case option == "-d":
-			body, args = args[0], args[1:]
-		case option == "-o":
-			file, args = args[0], args[1:]
-		case option == "-H":
-			name, value, ok := strings.Cut(args[0], ": ")
-			if !ok {
-				return "", fmt.Errorf("%q is no header", args[0])
+		if args = options.Args(); len(args) > 0 {
+			if address != "" {
+				return fmt.Errorf("there are two addresses, %s and %s", address, args[0])
 			}
-			header.Add(name, value)
-			args = args[1:]
-		case strings.HasPrefix(option, "-"), address != "":
-			return "", fmt.Errorf("curl with %s cannot be run here", option)
-		default:
-			address = option
+			address, args = args[0], args[1:]
 		}
 	}
-	if method == "" {
-		method = http.MethodGet
-		if body != "" {
-			method = http.MethodPost
-		}
+	if *method == "" && *body != "" {
+		*method = http.MethodPost
 	}
 	path, ok := strings.CutPrefix(address, s.base)
 	if !ok {
-		return "", fmt.Errorf("%q does not begin with %s", address, s.base)
+		return fmt.Errorf("%q does not begin with %s", address, s.base)
 	}
-	text, err := s.send(method, path, body, header, include || dump)
-	head := ""
-	if dump {
-		head, text, _ = strings.Cut(text, "\n\n")
+	req, err := http.NewRequest(*method, s.address+path, strings.NewReader(*body))
+	if err != nil {
+		return err
 	}
-	if err != nil || file == "" {
-		return strings.ReplaceAll(text, s.address, s.base), err
+	req.Header = header.Header
+	head, text, err := s.send(req, *fail)
+	if err != nil {
+		return err
 	}
-	return head, os.WriteFile(filepath.Join(s.dir, file), []byte(text), 0o600)
+	if *include || *dump == "-" {
+		fmt.Fprint(out, head)
+	}
+	if *file != "" {
+		return os.WriteFile(filepath.Join(s.dir, *file), []byte(text), 0o600)
+	}
+	_, err = io.WriteString(out, strings.ReplaceAll(text, s.address, s.base))
+	return err
 }
 
-func (s *shell) send(method, path, body string, header http.Header, include bool) (string, error) {
-	req, err := http.NewRequest(method, s.address+path, strings.NewReader(body))
+// send returns the head of the answer as it was on the wire, as http.Response has the
+// names of headers in another case, and its body.
+func (s *shell) send(req *http.Request, fail bool) (head, body string, err error) {
+	conn, err := net.Dial("tcp", req.URL.Host)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	req.Header = header
-	s.wire.take()
-	answer, err := s.transport.RoundTrip(req)
+	defer conn.Close()
+	if err := req.Write(conn); err != nil {
+		return "", "", err
+	}
+	var wire bytes.Buffer
+	answer, err := http.ReadResponse(bufio.NewReader(io.TeeReader(conn, &wire)), req)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer answer.Body.Close()
-	var out bytes.Buffer
-	if include {
-		head, _, _ := bytes.Cut(s.wire.take(), []byte("\r\n\r\n"))
-		out.Write(head)
-		out.WriteString("\n\n")
+	head, _, _ = strings.Cut(wire.String(), "\r\n\r\n")
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && fail && answer.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("status %s", answer.Status)
 	}
-	_, err = io.Copy(&out, answer.Body)
-	return strings.ReplaceAll(out.String(), "\r\n", "\n"), err
+	return strings.ReplaceAll(head, "\r\n", "\n") + "\n\n", string(text), err
 }
 
 // What runs the programs of guides, by the language of their block.

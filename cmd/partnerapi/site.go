@@ -8,20 +8,20 @@ import (
 
 	"partnerapi/docs"
 	"partnerapi/platform/site"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
-// guides are the guides in the order of reading. Those of extensions follow.
+// guides lists the guides in reading order. Those of extensions follow.
 var guides = []string{
 	"start", "onboard", "simulation", "risk-score", "report",
 	"keys", "paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases", "events", "webhooks", "generate-client", "mcp",
 }
 
-// operate are the operators' guides in the order of reading. Those of extensions follow.
+// operate lists the operators' guides in reading order. Those of extensions follow.
 var operate = []string{"operating", "scale", "issuing-keys", "import", "breaches", "flags", "metrics"}
 
-// guideOrder are all guides in the order of reading.
+// guideOrder returns all guides in reading order.
 func guideOrder() []string {
 	order := slices.Clone(guides)
 	for _, e := range extensions {
@@ -30,36 +30,36 @@ func guideOrder() []string {
 	return order
 }
 
-// adds says what each release adds.
-var adds = map[op.Release]string{
+// releaseNotes describes what each release adds.
+var releaseNotes = map[op.Release]string{
 	op.V2_0: "The first reads: clients with their summaries, and their admins.",
 	op.V2_1: "All other reads: users, risk, training, phishing results, policies, collections, exposures, reports.",
 	op.V2_2: "The writes: clients, users, training, collections, frameworks, phishing, reports, syncs.",
 	op.V2_3: "Webhooks, the feed of events, and the MCP server.",
 }
 
-// showPages adds the pages for people. They need no key and are in no budget.
-func (s *service) showPages() error {
-	config, err := pagesOf(s.api, s.config.Release)
+// mountPages adds the pages for people. They need no key and count against no budget.
+func (s *service) mountPages() error {
+	config, err := pagesOf(s.config.Release)
 	if err != nil {
 		return err
 	}
 	config.Documents, config.Log, config.Demo, config.Notice = s.documents, s.log, s.config.Demo, s.notice
 	pages := gin.WrapH(site.New(config))
 	for _, path := range []string{"/", "/llms.txt", "/docs", "/docs/*page"} {
-		s.openToAll(path, pages)
+		s.openPath(path, pages)
 	}
 	return nil
 }
 
-// pagesOf says what the pages are made of while a release is served.
-func pagesOf(api *v2.API, release op.Release) (site.Config, error) {
-	document, err := documentV2(api, release)
+// pagesOf returns the content of the pages while a release is served.
+func pagesOf(release op.Release) (site.Config, error) {
+	document, err := documentV2(release)
 	if err != nil {
 		return site.Config{}, err
 	}
 	config := site.Config{
-		Documents: &site.Documents{}, Version: version, Releases: releasesOf(api, release), Guides: docs.Guides(), Order: guideOrder(),
+		Documents: &site.Documents{}, Version: version, Releases: releasesOf(release), Guides: docs.Guides(), Order: guideOrder(),
 		Operate: docs.Operate(), OperateOrder: slices.Clone(operate),
 		GuidePaths: map[string]string{},
 		References: []site.Reference{{
@@ -68,7 +68,7 @@ func pagesOf(api *v2.API, release op.Release) (site.Config, error) {
 		}},
 	}
 	for _, e := range extensions {
-		more, err := e.Reference(api)
+		more, err := e.Reference()
 		if err != nil {
 			return site.Config{}, err
 		}
@@ -80,11 +80,11 @@ func pagesOf(api *v2.API, release op.Release) (site.Config, error) {
 }
 
 // releasesOf lists the releases with the operations that each adds.
-func releasesOf(api *v2.API, served op.Release) []site.Release {
+func releasesOf(served op.Release) []site.Release {
 	var list []site.Release
 	for r := op.V2_0; r <= op.Latest; r++ {
-		release := site.Release{Name: r.String(), About: adds[r], Served: r <= served}
-		for _, o := range api.Set.All() {
+		release := site.Release{Name: r.String(), About: releaseNotes[r], Served: r <= served}
+		for _, o := range api.Operations {
 			if m := o.Meta(); m.Since == r {
 				release.Operations = append(release.Operations, site.Operation{
 					Method: m.Method, Path: "/v2" + op.Braced(m.Path), Summary: m.Summary,

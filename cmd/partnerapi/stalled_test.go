@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,17 +16,6 @@ import (
 	"testing"
 	"time"
 )
-
-// shortWaits makes serve wait a shorter time for those who call, in a process of its own.
-const shortWaits = "TEST_SHORT_WAITS"
-
-var short = connectionWaits{headers: 15 * time.Second, request: 20 * time.Second, idle: 30 * time.Second}
-
-func init() {
-	if os.Getenv(shortWaits) != "" {
-		waits = short
-	}
-}
 
 // A connection stalls in the body or in the headers of a request, or is left alone after
 // a whole one.

@@ -8,7 +8,6 @@ import (
 
 	"partnerapi/platform/site"
 	"partnerapi/v1compat"
-	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 )
 
@@ -17,8 +16,7 @@ import (
 // What leads to operations of v2 leads to those that are served.
 func TestAnchorsOfMigration(t *testing.T) {
 	t.Parallel()
-	api := v2.New(nil, nil)
-	config, err := pagesOf(api, op.V2_0)
+	config, err := pagesOf(op.V2_0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +30,7 @@ func TestAnchorsOfMigration(t *testing.T) {
 		return w.Body.String()
 	}
 	index := page("/docs/migrating")
-	for meta := range v1compat.New(api, v1compat.Config{}).Routes() {
+	for meta := range v1compat.Declare(v1compat.Config{}).Routes() {
 		path, fragment, _ := strings.Cut(meta.Guide, "#")
 		heading := meta.Method + " /v1" + op.Braced(meta.Path)
 		switch {

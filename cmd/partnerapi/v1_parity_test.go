@@ -1,154 +1,62 @@
 package main
 
 import (
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"partnerapi/v1compat/v1test"
 )
 
-// lying stands before a service, and changes what v1 says of clients.
+// lying is the address of a proxy that changes what v1 says of a client.
 func lying(t *testing.T, to string) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out, err := http.NewRequestWithContext(r.Context(), r.Method, to+r.URL.RequestURI(), r.Body)
-		if err != nil {
-			t.Error(err)
-			return
+	change := v1test.Replace(`"client_name":"Hollowbrook Manufacturing"`, `"client_name":"Another"`)
+	return v1test.Proxy(t, to, func(request string, a *v1test.Answer) {
+		if strings.HasPrefix(request, "GET /v1/clients") {
+			change(a)
 		}
-		out.Header = r.Header.Clone()
-		out.Header.Del("Accept-Encoding")
-		got, err := http.DefaultTransport.RoundTrip(out)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer got.Body.Close()
-		body, _ := io.ReadAll(got.Body)
-		got.Header.Del("Content-Length")
-		for name, values := range got.Header {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(got.StatusCode)
-		if strings.HasPrefix(r.URL.Path, "/v1/clients") {
-			body = []byte(strings.Replace(string(body), `"client_name":"Hollowbrook Manufacturing"`, `"client_name":"Another"`, 1))
-		}
-		_, _ = w.Write(body)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+	})
 }
 
 // TestParity: parity ends with 0 where both versions say the same, with 1 and what
-// differs where they do not, and with 2 where nothing could be compared.
+// differs where they do not, and with 2 where nothing could be compared or a line of a file
+// cannot be read.
 func TestParity(t *testing.T) {
 	t.Parallel()
 	s := serving(t, demonstration(t), "--demo", "--release=latest", "--no-work")
-	key := "--key=pk_demo_all"
-	must(t, "parity", "--url="+s.address, key, "--sample=1")
-	if out := must(t, "parity", "compare", "--url="+s.address, key, "--sample=1", "--v1-url="+s.address); !strings.Contains(out, "GET /v1/clients ") {
-		t.Errorf("the table lacks GET /v1/clients:\n%s", out)
+	lie := lying(t, s.address)
+	parity := func(at string, args ...string) []string {
+		return append(append([]string{"parity"}, args...), "--url="+at, "--key=pk_demo_all")
 	}
-	if out := must(t, "parity", "--url="+s.address, key, "--writes=1", "--json"); !strings.Contains(out, `"POST /v1/users/{user_id}"`) {
-		t.Errorf("nothing was updated:\n%s", out)
-	}
-
-	at := lying(t, s.address)
-	refused(t, 1, []string{"parity", "--url=" + at, key, "--sample=1"}, "values that differ: 1")
-	r := command(t, "parity", "--url="+at, key, "--sample=1", "--json")
-	shape(t, r.out)
+	says(t, must(t, parity(s.address, "compare", "--sample=1", "--v1-url="+s.address)...), "GET /v1/clients ")
+	says(t, must(t, parity(s.address, "--writes=1", "--json")...), `"POST /v1/users/{user_id}"`)
+	says(t, command(t, parity(lie, "--sample=1", "--json")...).out, `"field": "client_name",`, `"kind": "client",`, `"v1": "Another",`)
+	refused(t, 1, parity(lie, "--sample=1"), "values that differ: 1")
 
 	refused(t, 2, []string{"parity", "--url=" + s.address, "--key=pk_nobody"}, "does not take the key")
-	refused(t, 2, []string{"parity", "--url=nowhere", key}, "no address of a service")
-	refused(t, 2, []string{"parity", "--url=" + s.address + "/docs", key}, "404")
 	refused(t, 2, []string{"parity", "--url=" + s.address}, "no API key")
-	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--sample=0"}, "--all")
-	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--sample=3", "--all"}, "--all")
-	// --all alone is taken: what is refused is the rest.
-	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--all", "--writes=1", "--v1-url=" + s.address}, "leave --v1-url out")
-	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--writes=999999"}, "reaches no client 999999")
-	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--writes=zebra"}, `--writes: the key reaches no client "zebra"`)
-	refused(t, 2, []string{"parity", "--url=" + s.address, key, "--tolerate=email"}, "--v1-url")
-}
+	for words, args := range map[string][]string{
+		"--sample must be": {"--sample=0"}, "--all": {"--sample=3", "--all"}, "leave --v1-url out": {"--all", "--writes=1", "--v1-url=" + s.address},
+		"reaches no client 999999": {"--writes=999999"}, `--writes: the key reaches no client "zebra"`: {"--writes=zebra"}, "--v1-url": {"--tolerate=email"},
+	} {
+		refused(t, 2, parity(s.address, args...), words)
+	}
 
-// shape wants the report's JSON, with one difference, to be as documented.
-func shape(t *testing.T, text string) {
-	t.Helper()
-	var report struct {
-		Operations []jsontext.Value `json:"operations"`
-	}
-	if err := json.Unmarshal([]byte(text), &report, json.RejectUnknownMembers(true)); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	for _, value := range report.Operations {
-		var o struct {
-			Operation   string `json:"operation"`
-			Compared    int    `json:"compared"`
-			Equal       int    `json:"equal"`
-			Explained   int    `json:"explained"`
-			Different   int    `json:"different"`
-			Differences []struct {
-				Field  string `json:"field"`
-				Object struct {
-					Kind string `json:"kind"`
-					V1   string `json:"v1"`
-					V2   string `json:"v2"`
-				} `json:"object"`
-				V1      string `json:"v1"`
-				V2      string `json:"v2"`
-				Request string `json:"request"`
-			} `json:"differences"`
-		}
-		if err := json.Unmarshal(value, &o, json.RejectUnknownMembers(true)); err != nil {
-			t.Fatalf("%v: %s", err, value)
-		}
-		if o.Compared != o.Equal+o.Explained+o.Different || len(o.Differences) != o.Different {
-			t.Errorf("the counts do not add up: %+v", o)
-		}
-		if o.Operation != "GET /v1/clients" {
-			continue
-		}
-		if len(o.Differences) != 1 {
-			t.Fatalf("%+v", o)
-		}
-		d := o.Differences[0]
-		lines := strings.Split(d.Request, "\n")
-		if o := d.Object; o.Kind != "client" || o.V1 != "1" || !strings.HasPrefix(o.V2, "cli_") {
-			t.Errorf("%+v", o)
-		}
-		if d.Field != "client_name" || d.V1 != "Another" || d.V2 != "Hollowbrook Manufacturing" || len(lines) != 2 ||
-			!strings.HasPrefix(lines[0], `curl -s -H "X-API-Key: $KEY" 'http://`) || !strings.Contains(lines[1], "/v2/clients?") {
-			t.Errorf("%+v", d)
-		}
-	}
-}
-
-// TestParityOfTraffic: the requests of a file are compared. The exit status is 2 where a
-// line cannot be read, or nothing was compared.
-func TestParityOfTraffic(t *testing.T) {
-	t.Parallel()
-	s := serving(t, demonstration(t), "--demo", "--release=latest", "--no-work")
 	replay := func(content, at string) []string {
 		file := filepath.Join(t.TempDir(), "requests")
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return []string{"parity", "replay", file, "--url=" + at, "--key=pk_demo_all"}
+		return parity(at, "replay", file)
 	}
 	const good = "GET /v1/clients?limit=5\n/v1/partner\n\n"
-	if out := must(t, append(replay(good, s.address), "--json")...); !strings.Contains(out, `"operation": "GET /v1/clients"`) {
-		t.Errorf("nothing was compared: %s", out)
-	}
+	says(t, must(t, append(replay(good, s.address), "--json")...), `"operation": "GET /v1/clients"`)
 	const har = `{"log": {"entries": [{"request": {"method": "GET", "url": "https://x.example/api/v1/clients?limit=5"}}, {"request": {"method": "GET", "url": "https://x.example/"}}]}}`
 	must(t, replay(har, s.address)...)
-	refused(t, 1, replay(good, lying(t, s.address)), "values that differ: 1")
+	refused(t, 1, replay(good, lie), "values that differ: 1")
 	for content, says := range map[string]string{
 		"":                                "nothing was compared",
 		`{"log": {"entries": []}}`:        "nothing was compared",
@@ -170,11 +78,7 @@ func TestTrafficOfLogs(t *testing.T) {
 	if _, err := exec.LookPath("jq"); err != nil {
 		t.Skip("jq is not installed")
 	}
-	text, err := os.ReadFile("../../docs/operate/parity.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, commands, _ := strings.Cut(string(text), "of this service (`--log-format json`):\n\n```sh\n")
+	_, commands, _ := strings.Cut(fileText(t, "docs/operate/parity.md"), "of this service (`--log-format json`):\n\n```sh\n")
 	commands, _, _ = strings.Cut(commands, "```")
 	dir := t.TempDir()
 	for name, lines := range map[string]string{

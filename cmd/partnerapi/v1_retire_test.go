@@ -1,46 +1,23 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/operator"
+	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/idmap"
+	"partnerapi/v1compat/retire"
 )
-
-// says wants a text to hold all of the words.
-func says(t *testing.T, text string, words ...string) {
-	t.Helper()
-	for _, word := range words {
-		if !strings.Contains(text, word) {
-			t.Errorf("%q is not in\n%s", word, text)
-		}
-	}
-}
-
-// goneV1 is the body of a 410.
-type goneV1 struct {
-	Status         int
-	Error, Message string
-}
-
-var toClients = regexp.MustCompile(`</v2/clients[?>].*rel="successor-version"`)
-
-// wantGone wants a request to be answered 410, with what is to be called.
-func wantGone(t *testing.T, r response, words ...string) response {
-	t.Helper()
-	body := into[goneV1](r.want(http.StatusGone))
-	if body.Status != http.StatusGone || body.Error != "gone" {
-		t.Errorf("the body is %s", r.body)
-	}
-	says(t, body.Message, append(words, "call GET /v2/clients in its place", "see /docs/migrating/clients#get-v1clients")...)
-	if links := strings.Join(r.header.Values("Link"), ","); !toClients.MatchString(links) {
-		t.Errorf("the links are %s", links)
-	}
-	return r
-}
 
 // TestRetirementUsage: lines that make no sense are refused before a database is
 // asked.
@@ -61,189 +38,253 @@ func TestRetirementUsage(t *testing.T) {
 		{"v1 brownout add --start=now --for=10m", `--start: "now"`},
 		{"v1 brownout add --start=2028-01-01", "--for"},
 		{"v1 brownout cancel first", "first"},
+		{"v1 phase --all read_only --force", "--all off"},
 	} {
 		refused(t, 2, strings.Fields(c.line), c.says)
 	}
 }
 
-// TestAnnounceCommands: the announcement is on every answer, and on those of a
-// service that runs already.
-func TestAnnounceCommands(t *testing.T) {
+// TestRetirementCommands: what each command says, and the entry that it leaves in the audit
+// trail. What is refused leaves none.
+func TestRetirementCommands(t *testing.T) {
 	t.Parallel()
 	flag := databaseFlag(t)
-	must(t, "partners", "create", flag, "Acme")
-	key := newKey(t, flag, "--name=sync", "--clients=all", "--scopes=read")
-	says(t, must(t, "v1", "announce", flag, "--announced=2024-01-31", "--sunset=2099-01-31"),
-		"announced on 2024-01-31: version 1 ends on 2099-01-31.", "within 30 seconds", "Next: ")
-	refused(t, 1, []string{"v1", "announce", flag, "--sunset=2099-01-01"}, "v1 postpone", "v1 cancel")
-	says(t, must(t, "v1", "cancel", flag), "2024-01-31", "2099-01-31", "taken back", "v1 phase --all on")
-	refused(t, 1, []string{"v1", "cancel", flag}, "not announced")
-	refused(t, 1, []string{"v1", "postpone", flag, "--sunset=2099-01-01"}, "v1 announce")
+	d := opened(t, flag)
+	client := insertClients(t, d, "Acme", "Hill")[0]
+	first := prefix(newKey(t, flag, "--name=sync", "--partner=Acme", "--clients=all", "--scopes=read"))
+	other := prefix(newKey(t, flag, "--name=other", "--partner=Acme", "--clients=all", "--scopes=read"))
+	if err := retire.NewStore(d.DB, d).RecordRelease(t.Context(), "2.1"); err != nil {
+		t.Fatal(err)
+	}
+	numbers := filepath.Join(t.TempDir(), "numbers")
+	if err := os.WriteFile(numbers, []byte("client,77,"+client.String()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := func(days int) string { return d.Now().AddDate(1, 0, days).UTC().Format(time.DateOnly) }
 
-	r := serving(t, flag, "--release=2.1")
-	if h := r.get("/v1/clients", key).want(http.StatusOK).header; h.Get("Sunset") != "" || h.Get("Deprecation") != "" {
-		t.Errorf("unannounced, the headers are %v", h)
+	var done, kinds, given []string // of the commands that are not refused
+	for _, c := range []struct {
+		line  string
+		says  []string
+		audit *domain.AuditObject // nil for a command that is refused
+		field string              // those of the entry, in the order of their names
+	}{
+		{"v1 cancel", []string{"not announced"}, nil, ""},
+		{"v1 postpone --sunset=2099-01-01", []string{"v1 announce"}, nil, ""},
+		{"v1 end", []string{"v1 announce"}, nil, ""},
+		{"v1 announce --sunset=" + in(-2), []string{"twelve months"}, nil, ""},
+		{"v1 phase pk_unknown0 off", []string{`no key with the prefix "pk_unknown0"`, "keys list"}, nil, ""},
+		{"v1 phase " + first[:len(first)-1] + " off", []string{`no key with the prefix "` + first[:len(first)-1] + `"`, "whole", "keys list"}, nil, ""},
+		{"v1 phase --all off", []string{"v1 announce", "--force"}, nil, ""},
+		{"v1 phase --partner=Nobody off", []string{`no partner "Nobody"`}, nil, ""},
+		{"v1 phase " + first + " off --until=2020-01-01", []string{"--until", "not after now"}, nil, ""},
+
+		{"v1 announce --announced=2024-01-31 --sunset=2099-01-31",
+			[]string{"announced on 2024-01-31: version 1 ends on 2099-01-31.", "within 30 seconds", "Next: "}, &domain.AuditObject{}, "sunset"},
+		{"v1 announce --sunset=2099-01-01", []string{"v1 postpone", "v1 cancel"}, nil, ""},
+		{"v1 cancel", []string{"2024-01-31", "2099-01-31", "taken back", "v1 phase --all on"}, &domain.AuditObject{}, "sunset"},
+		{"v1 announce --sunset=" + in(2), []string{"announced on 20", "operations have no successor in release 2.1", "POST /v1/clients, ",
+			"DELETE /v1/clients/{client_id}/collections/", "serve --release"}, &domain.AuditObject{}, "sunset"},
+		{"v1 postpone --sunset=2099-02-01T12:00:00Z", []string{"ends on 2099-02-01T12:00:00Z, not on " + in(2)}, &domain.AuditObject{}, "sunset"},
+		{"v1 postpone --sunset=2099-01-01", []string{"only be moved to later"}, nil, ""},
+		{"v1 end --force", []string{"its sunset comes on 2099-02-01T12:00:00Z", "less than twelve months ago", "no successor of",
+			"POST /v1/sendphishing"}, nil, ""},
+
+		{"v1 phase " + first + " off --until=2098-01-01",
+			[]string{first + " (sync): off until 2098-01-01. Running services follow within 30 seconds."}, &domain.AuditObject{Kind: "key"}, "phase until"},
+		{"v1 phase --partner=acme read_only", []string{"the keys of acme: read_only."}, &domain.AuditObject{Kind: "partner"}, "phase"},
+		{"v1 phase --all off --force", []string{"all keys: off."}, &domain.AuditObject{}, "phase"},
+		{"v1 phase --all on", []string{"all keys: on."}, &domain.AuditObject{}, "phase"},
+
+		{"v1 brownout add --start=2020-01-01 --for=10m", []string{"before now"}, nil, ""},
+		{"v1 brownout add --start=2090-01-01 --for=10m --count=2", []string{"--every"}, nil, ""},
+		{"v1 brownout add --start=2090-01-01 --for=10m --keys=pk_unknown0", []string{"--keys", "keys list"}, nil, ""},
+		{"v1 brownout add --start=2080-01-01 --for=10m --every=168h --count=4",
+			[]string{"brownout 1: 10m0s from 2080-01-01, every 168h0m0s, 4 times, the last to 2080-01-22T00:10:00Z.",
+				"No key is in phase brownout", "v1 phase KEY brownout"}, &domain.AuditObject{Kind: "brownout"}, "count every for keys start"},
+		{"v1 brownout cancel 1", []string{"brownout 1 is cancelled"}, &domain.AuditObject{Kind: "brownout"}, ""},
+		{"v1 brownout cancel 1", []string{"no brownout 1", "brownout list"}, nil, ""},
+		{"v1 phase " + first + " brownout", []string{"No brownout is scheduled", "v1 brownout add"}, &domain.AuditObject{Kind: "key"}, "phase"},
+		{"v1 brownout add --start=" + d.Now().UTC().Add(-time.Hour).Format(time.RFC3339) + " --for=700h --keys=" + first + "," + other,
+			[]string{"brownout 2: ", ".\n" + other + " is in phase on", "v1 phase " + other + " brownout"}, &domain.AuditObject{Kind: "brownout"}, "count every for keys start"},
+		{"idmap import " + numbers, nil, &domain.AuditObject{}, ""},
+	} {
+		args := append(strings.Fields(c.line), flag)
+		if c.audit == nil {
+			refused(t, 1, args, c.says...)
+			continue
+		}
+		says(t, must(t, args...), c.says...)
+		done, kinds, given = append(done, c.line), append(kinds, c.audit.Kind), append(given, c.field)
 	}
-	tomorrow := time.Now().AddDate(1, 0, 2).UTC().Format(time.DateOnly)
-	refused(t, 1, []string{"v1", "announce", flag, "--sunset=" + time.Now().AddDate(1, 0, -2).UTC().Format(time.DateOnly)},
-		"twelve months")
-	began := domain.DateOf(time.Now())
-	announced := must(t, "v1", "announce", flag, "--sunset="+tomorrow)
-	if on := "announced on "; !strings.Contains(announced, on+began.String()) &&
-		!strings.Contains(announced, on+domain.DateOf(time.Now()).String()) {
-		t.Errorf("on %s, it says %s", began, announced)
+	var entries []operator.AuditLine
+	if err := json.Unmarshal([]byte(must(t, "audit", "--json", "--key=command", flag)), &entries); err != nil {
+		t.Fatal(err)
 	}
-	says(t, announced,
-		"operations have no successor in release 2.1", "POST /v1/clients, ", "DELETE /v1/clients/{client_id}/collections/",
-		"serve --release")
-	awaitState(t, r, "announced=true sunset="+tomorrow+" ")
-	says(t, string(r.get("/docs", "").want(http.StatusOK).body), `<time datetime="`+tomorrow+`">`)
-	header := r.get("/v1/unknown", key).want(http.StatusNotFound).header
-	if !regexp.MustCompile(`^@\d+$`).MatchString(header.Get("Deprecation")) || header.Get("Sunset") == "" {
-		t.Errorf("announced, the headers are %v", header)
+	if entries = entries[2:]; len(entries) != len(done) { // those of the keys
+		t.Fatalf("%d entries of %d commands", len(entries), len(done))
 	}
-	says(t, must(t, "v1", "postpone", flag, "--sunset=2099-02-01T12:00:00Z"), "ends on 2099-02-01T12:00:00Z, not on "+tomorrow)
-	refused(t, 1, []string{"v1", "postpone", flag, "--sunset=2099-01-01"}, "only be moved to later")
-	refused(t, 1, []string{"v1", "end", flag, "--force"}, "its sunset comes on 2099-02-01T12:00:00Z",
-		"less than twelve months ago", "no successor of", "POST /v1/sendphishing")
+	for i, e := range entries {
+		if !strings.HasPrefix(done[i], e.Operation) || strings.Join(e.Fields, " ") != given[i] || (e.Object == nil) != (kinds[i] == "") ||
+			e.Object != nil && (e.Object.Kind != kinds[i] || e.Object.ID == "") || *e.SystemUser != database.SystemUser() {
+			t.Errorf("%q leaves %+v of %+v", done[i], e, e.Object)
+		}
+	}
+	list := strings.Join(strings.Fields(must(t, "v1", "brownout", "list", flag)), " ")
+	says(t, list, "now, to ", first+","+other)
+	wantNumber(t, d, client)
 }
 
-// awaitState waits until a service says that it has followed a change to what the
-// words say.
-func awaitState(t *testing.T, r *running, words string) {
+// wantNumber wants a client to have the number of the import.
+func wantNumber(t *testing.T, d *db.DB, client domain.ClientID) {
 	t.Helper()
-	if r.logs.await(regexp.MustCompile(`the retirement of v1 has changed.*`+words), r.ended) == nil {
-		t.Fatalf("the change is not followed:\n%s", r.logs)
+	key := idmap.IDKey{Kind: idmap.Client, ID: idmap.UUID(client)}
+	numbers, err := idmap.New(d.DB, 0).Numbers(t.Context(), []idmap.IDKey{key})
+	if err != nil || numbers[key] != 77 {
+		t.Errorf("after the import: %v, %v", numbers, err)
 	}
 }
 
-// TestPhaseCommands: the keys that a command names, and no others, are answered as
-// it says, by services that run and by those that start later.
-func TestPhaseCommands(t *testing.T) {
+// retiredService is a service that runs while commands retire version 1.
+type retiredService struct {
+	*running
+	flag string
+}
+
+// after runs a command of v1, and waits until the service has followed it to what the words
+// say. It returns what the command says.
+func (s retiredService) after(line, words string) string {
+	s.t.Helper()
+	said := must(s.t, append(strings.Fields("v1 "+line), s.flag)...)
+	s.follows(words)
+	return said
+}
+
+func (s retiredService) follows(words string) {
+	s.t.Helper()
+	if s.logs.await(regexp.MustCompile(`the retirement of v1 has changed.*`+words), s.ended) == nil {
+		s.t.Fatalf("the change is not followed:\n%s", s.logs)
+	}
+}
+
+// gone wants a key to be answered 410, with what is to be called, and returns the headers.
+func (s retiredService) gone(key string, words ...string) http.Header {
+	s.t.Helper()
+	r := s.get("/v1/clients", key)
+	body := into[struct {
+		Status         int
+		Error, Message string
+	}](r.want(http.StatusGone))
+	if body.Status != http.StatusGone || body.Error != "gone" {
+		s.t.Errorf("the body is %s", r.body)
+	}
+	says(s.t, body.Message, append(words, "call GET /v2/clients in its place", "see /docs/migrating/clients#get-v1clients")...)
+	return r.header
+}
+
+// noticed wants the pages that people come to, and no others, to say when v1 ends and how to
+// move; "" is before it is announced.
+func (s retiredService) noticed(want string) {
+	s.t.Helper()
+	for path, noticed := range map[string]bool{
+		"/": true, "/docs": true, "/docs/reference/v1": true, "/docs/guide/moving-from-v1": true, "/docs/migrating": true,
+		"/docs/reference/v2": false, "/docs/guide/start": false, "/docs/operate": false,
+	} {
+		page := string(s.get(path, "").want(http.StatusOK).body)
+		if got := strings.Contains(page, `role="note"`); got != (noticed && want != "") || got && !strings.Contains(page, want) {
+			s.t.Errorf("%s, where %q is to be seen: %t\n%s", path, want, noticed, page)
+		}
+	}
+}
+
+// TestRetirementIsFollowed: a service that runs, and one that starts later, does what the
+// commands say, for the keys that they name, until version 1 has ended.
+func TestRetirementIsFollowed(t *testing.T) {
 	t.Parallel()
 	flag := databaseFlag(t)
 	must(t, "partners", "create", flag, "Acme")
 	must(t, "partners", "create", flag, "Other")
-	create := []string{flag, "--clients=all", "--scopes=read,write"}
-	acme := newKey(t, append(create, "--name=sync", "--partner=Acme")...)
-	other := newKey(t, append(create, "--name=other", "--partner=Other")...)
-	refused(t, 1, []string{"v1", "phase", flag, "pk_unknown0", "off"}, `no key with the prefix "pk_unknown0"`, "keys list")
-	short := prefix(acme)[:len(prefix(acme))-1]
-	refused(t, 1, []string{"v1", "phase", flag, short, "off"}, `no key with the prefix "`+short+`"`, "whole", "keys list")
-	refused(t, 1, []string{"v1", "phase", flag, "--all", "off"}, "v1 announce", "--force")
-	refused(t, 2, []string{"v1", "phase", flag, "--all", "read_only", "--force"}, "--all off")
-	refused(t, 1, []string{"v1", "phase", flag, "--partner=Nobody", "off"}, `no partner "Nobody"`)
-	refused(t, 1, []string{"v1", "phase", flag, prefix(acme), "off", "--until=2020-01-01"}, "--until", "not after now")
-
-	r := serving(t, flag, "--release=latest")
-	r.get("/v1/clients", acme).want(http.StatusOK)
-	says(t, must(t, "v1", "phase", flag, prefix(acme), "off", "--until=2098-01-01"),
-		prefix(acme)+" (sync): off until 2098-01-01. Running services follow within 30 seconds.")
-	awaitState(t, r, "phases=1")
-	gone := wantGone(t, r.get("/v1/clients", acme), "version 1 is switched off for this key until 2098-01-01T00:00:00Z")
-	if gone.header.Get("Retry-After") == "" || gone.header.Get("Sunset") != "" {
-		t.Errorf("the headers are %v", gone.header)
+	create := func(name, partner string) string {
+		return newKey(t, flag, "--name="+name, "--partner="+partner, "--clients=all", "--scopes=read,write")
 	}
-	r.get("/v1/clients", other).want(http.StatusOK)
-	r.get("/v2/clients", acme).want(http.StatusOK)
-	says(t, string(r.get("/metrics", "").want(http.StatusOK).body),
-		`partnerapi_requests_total{operation="clients",status="410",version="v1"} 1`)
-	r.finish()
+	key, other := create("sync", "Acme"), create("other", "Other")
+	s := retiredService{serving(t, flag, "--release=latest"), flag}
+	s.noticed("")
+	header := s.client.do("GET", "/v1/clients", key, nil, "User-Agent", "psa-sync/7").want(http.StatusOK).header
+	if header.Get("Sunset") != "" || header.Get("Deprecation") != "" {
+		t.Errorf("unannounced, the headers are %v", header)
+	}
+	s.after("announce --announced=2020-01-31 --sunset=2021-01-31", "announced=true sunset=2021-01-31 ")
+	header = s.get("/v1/unknown", key).want(http.StatusNotFound).header
+	if header.Get("Deprecation") != "@1580428800" || header.Get("Sunset") == "" {
+		t.Errorf("announced, the headers are %v", header)
+	}
+	s.noticed(`ends on <time datetime="2021-01-31">31 January 2021</time>`)
 
-	r = serving(t, flag, "--release=latest")
-	wantGone(t, r.get("/v1/clients", acme))
-	says(t, must(t, "v1", "phase", flag, "--partner=acme", "read_only"), "the keys of acme: read_only.")
-	awaitState(t, r, "phases=1")
-	r.get("/v1/clients", acme).want(http.StatusOK)
-	r.do("POST", "/v1/clients", acme, fields{"company_name": "New"}).want(http.StatusGone)
-	r.do("POST", "/v1/clients", other, fields{"company_name": "New"}).want(http.StatusCreated)
-	says(t, must(t, "v1", "phase", flag, "--all", "off", "--force"), "all keys: off.")
-	r.finish()
-	late := newKey(t, append(create, "--name=late", "--partner=Other")...)
-	r = serving(t, flag, "--release=latest")
-	for _, key := range []string{acme, other, late} {
-		if h := wantGone(t, r.get("/v1/clients", key)).header; h.Get("Retry-After") != "" {
-			t.Errorf("a refusal for good says %v", h)
+	s.after("phase "+prefix(key)+" off --until=2098-01-01", "phases=1")
+	if s.gone(key, "version 1 is switched off for this key until 2098-01-01T00:00:00Z").Get("Retry-After") == "" {
+		t.Error("a refusal for a time does not say how long")
+	}
+	s.get("/v1/clients", other).want(http.StatusOK)
+	s.get("/v2/clients", key).want(http.StatusOK)
+	says(t, string(s.get("/metrics", "").want(http.StatusOK).body), `partnerapi_requests_total{operation="clients",status="410",version="v1"} 1`)
+	must(t, "v1", "phase", flag, "--partner=acme", "brownout")
+	s.after("brownout add --for=700h --start="+time.Now().UTC().Add(-time.Hour).Format(time.RFC3339), "brownouts=1")
+	s.gone(key, "version 1 is away until ")
+	s.get("/v1/clients", other).want(http.StatusOK)
+	s.finish() // which records the use
+
+	refused(t, 1, []string{"v1", "end", flag}, "2 keys called it in the last 30 days", "--force", prefix(key)+" (sync): last call ", `by "psa-sync/7`)
+	s.running = serving(t, flag, "--release=latest")
+	s.gone(key)
+	if done := command(t, "v1", "end", flag, "--force"); done.code != 0 || !strings.Contains(done.err, "ended although it is called: "+prefix(key)) {
+		t.Fatal(done)
+	}
+	s.follows("ended=true")
+	s.noticed(`Version 1 of the API ended on <time datetime="`)
+	for _, key := range []string{key, other, create("late", "Other")} {
+		if got := s.gone(key, "version 1 has ended", "; the sunset of version 1 is 2021-01-31;").Get("Retry-After"); got != "" {
+			t.Errorf("a refusal for good says Retry-After %s", got)
 		}
 	}
-	r.get("/v1/openapi.yaml", "").want(http.StatusOK)
-}
-
-// TestBrownoutCommands: brownouts are added, listed, in force for whom they are, and
-// cancelled.
-func TestBrownoutCommands(t *testing.T) {
-	t.Parallel()
-	flag := databaseFlag(t)
-	must(t, "partners", "create", flag, "Acme")
-	create := []string{flag, "--clients=all", "--scopes=read"}
-	in, out := newKey(t, append(create, "--name=in")...), newKey(t, append(create, "--name=out")...)
-	add := func(args ...string) []string { return append([]string{"v1", "brownout", "add", flag}, args...) }
-	refused(t, 1, add("--start=2020-01-01", "--for=10m"), "before now")
-	refused(t, 1, add("--start=2090-01-01", "--for=10m", "--count=2"), "--every")
-	refused(t, 1, add("--start=2090-01-01", "--for=10m", "--keys=pk_unknown0"), "--keys", "keys list")
-	says(t, must(t, "v1", "phase", flag, prefix(in), "brownout"), "No brownout is scheduled", "v1 brownout add")
-	says(t, must(t, add("--start=2080-01-01", "--for=10m", "--every=168h", "--count=4")...),
-		"brownout 1: 10m0s from 2080-01-01, every 168h0m0s, 4 times, the last to 2080-01-22T00:10:00Z.")
-	r := serving(t, flag)
-	r.get("/v1/clients", in).want(http.StatusOK)
-
-	start := time.Now().UTC().Add(-time.Hour).Format(time.RFC3339)
-	text := must(t, add("--start="+start, "--for=700h", "--keys="+prefix(in)+","+prefix(out))...)
-	says(t, text, "brownout 2: ", prefix(out)+" is in phase on", "v1 phase "+prefix(out)+" brownout")
-	if strings.Contains(text, prefix(in)+" is in") {
-		t.Errorf("the key in the phase is named:\n%s", text)
-	}
-	awaitState(t, r, "brownouts=2")
-	gone := wantGone(t, r.get("/v1/clients", in), "version 1 is away until ")
-	if gone.header.Get("Retry-After") == "" {
-		t.Errorf("the headers are %v", gone.header)
-	}
-	r.get("/v1/clients", out).want(http.StatusOK)
-	list := strings.Join(strings.Fields(must(t, "v1", "brownout", "list", flag)), " ")
-	says(t, list, "1 2080-01-01 10m0s 168h0m0s 4 2080-01-01 all in phase brownout", "now, to ", prefix(in)+","+prefix(out))
-	says(t, must(t, "v1", "brownout", "cancel", flag, "2"), "brownout 2 is cancelled")
-	refused(t, 1, []string{"v1", "brownout", "cancel", flag, "2"}, "no brownout 2", "brownout list")
-	r.finish()
-	serving(t, flag).get("/v1/clients", in).want(http.StatusOK)
-	must(t, "v1", "phase", flag, "--all", "on")
-	says(t, must(t, add("--start=2080-01-01", "--for=10m")...), "No key is in phase brownout", "v1 phase KEY brownout")
-}
-
-// TestEndCommand: who still calls keeps v1 from ending; then nobody is answered.
-func TestEndCommand(t *testing.T) {
-	t.Parallel()
-	flag := databaseFlag(t)
-	must(t, "partners", "create", flag, "Acme")
-	key := newKey(t, flag, "--name=sync", "--clients=all", "--scopes=read")
-	refused(t, 1, []string{"v1", "end", flag}, "v1 announce")
-	must(t, "v1", "announce", flag, "--announced=2020-01-31", "--sunset=2021-01-31")
-
-	r := serving(t, flag)
-	r.client.do("GET", "/v1/clients", key, nil, "User-Agent", "psa-sync/7").want(http.StatusOK)
-	r.finish() // which records the use
-	refused(t, 1, []string{"v1", "end", flag, "--force"}, "no successor of", "POST /v1/clients")
-	serving(t, flag, "--release=latest").finish()
-	refused(t, 1, []string{"v1", "end", flag}, "1 key called it in the last 30 days", "--force", prefix(key)+" (sync): last call ",
-		`GET /v1/clients, by "psa-sync/7"`)
-
-	r = serving(t, flag, "--release=latest")
-	r.get("/v1/clients", key).want(http.StatusOK)
-	done := command(t, "v1", "end", flag, "--force")
-	if done.code != 0 {
-		t.Fatal(done.err)
-	}
-	says(t, done.err, "ended although it is called: "+prefix(key))
-	says(t, done.out, "version 1 has ended", "v1 phase --all on")
-	awaitState(t, r, "ended=true")
-	wantGone(t, r.get("/v1/clients", key), "version 1 has ended", "; the sunset of version 1 is 2021-01-31;")
-	wantGone(t, r.get("/v1/clients", newKey(t, flag, "--name=late", "--clients=all", "--scopes=read")))
+	s.get("/v1/openapi.yaml", "").want(http.StatusOK)
 	refused(t, 1, []string{"v1", "end", flag}, "was ended on", "v1 phase --all on")
 	refused(t, 1, []string{"v1", "phase", flag, prefix(key), "on"}, "was ended on", "v1 phase --all on")
-	says(t, must(t, "v1", "phase", flag, "--all", "on", "--until=2098-01-01"), "The end of version 1 is taken back. From 2098-01-01 on",
-		"v1 end")
-	if out := must(t, "v1", "phase", flag, "--all", "on"); strings.Contains(out, "taken back") {
+	says(t, must(t, "v1", "phase", flag, "--all", "on", "--until=2098-01-01"), "The end of version 1 is taken back. From 2098-01-01 on", "v1 end")
+	if out := s.after("phase --all on", "ended=false"); strings.Contains(out, "taken back") {
 		t.Errorf("a second time:\n%s", out)
 	}
-	awaitState(t, r, "ended=false")
-	r.get("/v1/clients", key).want(http.StatusOK)
+	s.get("/v1/clients", key).want(http.StatusOK)
+}
+
+// TestUseIsRecorded: what was counted since the last flush is written when the service
+// stops, the last request included. The command shows a key's items as the key reads them.
+func TestUseIsRecorded(t *testing.T) {
+	t.Parallel()
+	flag := demonstration(t)
+	first := serving(t, flag, "--demo")
+	first.client.do("GET", "/v1/clients", "pk_demo_all", nil, "User-Agent", "acme/1").want(http.StatusOK)
+	first.get("/v1/clients?limit=x", "pk_demo_all").want(http.StatusBadRequest)
+	first.get("/v2/clients", "pk_demo_all").want(http.StatusOK)
+	first.get("/v1/partner", "pk_demo_all").want(http.StatusOK)
+	first.finish()
+
+	second := serving(t, flag, "--demo")
+	type use struct{ Items []any }
+	own := into[use](second.get("/v1/usage", "pk_demo_all").want(http.StatusOK)).Items
+	if other := into[use](second.get("/v1/usage", "pk_demo_other").want(http.StatusOK)).Items; len(own) != 2 || len(other) != 0 {
+		t.Errorf("used %v, and by another key %v", own, other)
+	}
+	clients, _ := own[slices.IndexFunc(own, func(item any) bool { return item.(fields)["operation"] == "GET /v1/clients" })].(fields)
+	if clients["calls"] != 2. || clients["failures"] != 1. {
+		t.Errorf("used %v", clients)
+	}
+	var shown struct{ Keys []use }
+	text := must(t, "v1", "status", flag, "--json", "--key=pk_demo_all", "--days=400")
+	if err := json.Unmarshal([]byte(text), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if len(shown.Keys) != 1 || remarshal(t, shown.Keys[0].Items) != remarshal(t, own) {
+		t.Errorf("the key reads %v, the command shows %v", own, shown)
+	}
 }

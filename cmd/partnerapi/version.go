@@ -26,8 +26,7 @@ func (c versionCmd) Run(s cli.Env) error {
 	return err
 }
 
-// versionLine is what this program is: its version, its commit, what it was built with, and
-// what it serves.
+// versionLine describes the program: its version, its commit, its toolchain, and the releases it serves.
 type versionLine struct {
 	Version   string   `json:"version"`
 	Commit    string   `json:"commit"`
@@ -35,9 +34,10 @@ type versionLine struct {
 	Serves    []string `json:"serves"`
 }
 
+// versionNow returns the versionLine of this program.
 func versionNow() versionLine {
 	v := versionLine{
-		Version: version, Commit: cmp.Or(builtFrom(), "unknown"),
+		Version: version, Commit: cmp.Or(commitID(), "unknown"),
 		BuiltWith: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
 		Serves:    []string{"v2, releases " + strings.Join(op.Release(0).Values(), ", ")},
 	}
@@ -47,16 +47,15 @@ func versionNow() versionLine {
 	return v
 }
 
-// versionText is versionLine for people.
+// versionText formats versionLine for people.
 func versionText() string {
 	v := versionNow()
 	return fmt.Sprintf("partnerapi %s\ncommit: %s\nbuilt with: %s\nserves: %s\n",
 		v.Version, v.Commit, v.BuiltWith, strings.Join(v.Serves, "; "))
 }
 
-// builtFrom is the commit that the program was built from; empty where that is not
-// known.
-func builtFrom() string {
+// commitID returns the commit that the program was built from; empty if it is unknown.
+func commitID() string {
 	if commit != "" {
 		return commit
 	}

@@ -30,7 +30,7 @@ import (
 	v2 "partnerapi/v2"
 )
 
-// background is the work that no request waits for.
+// background is the work outside requests.
 type background struct {
 	db     *db.DB
 	sender mail.Sender
@@ -60,8 +60,8 @@ func (w *background) register(r prometheus.Registerer) {
 	w.delivered.register(r)
 }
 
-// newBackground wires the background work of a service at an address. It keeps mail in
-// the data directory.
+// newBackground wires the background work of a service at an address. Without a mail server it writes mail to the
+// data directory.
 func newBackground(
 	ctx context.Context, d *db.DB, address string, f config.WorkFlags, dataDir string, r resources, log *slog.Logger,
 	traces *telemetry.Telemetry,
@@ -87,26 +87,25 @@ func newBackground(
 		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(address, phishing.NewTokens(secret))),
 	}, log, func(kind db.OutboxKind, outcome mail.Outcome) {
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()
-	}, mail.WithTrace(traces.Work()))
+	}, traces.Work())
 	made, synced, delivered := newReportMetrics(), newSyncMetrics(), newDeliveryMetrics()
 	hooks := newDeliveries(d, r, log, delivered)
 	return &background{
-		events: webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, webhook.PublisherEvents{Deliveries: hooks.Wake}),
+		events: webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, hooks.Wake),
 		hooks:  hooks, delivered: delivered,
 		db: d, sender: sender, server: newMailWatch(sender, log), mails: mails, tries: tries, made: made, synced: synced,
 		reports:    newReportWorker(d, r, log, made, traces.Work()),
 		maintainer: report.NewMaintainer(d, r.store, log, traces.Work()),
-		syncs: directory.NewRunner(d, r.keys, f.Connector(traces), log,
-			directory.WithTrace(traces.Work()), directory.WithWatcher(synced.count)),
-		log: log, traces: traces,
+		syncs:      directory.NewRunner(d, r.keys, f.Connector(traces), log, directory.Observer{Trace: traces.Work(), Ended: synced.count}),
+		log:        log, traces: traces,
 	}, nil
 }
 
-// run works until ctx ends, and then finishes what is under way.
+// run works until ctx ends, and then finishes the work in progress.
 func (w *background) run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for _, loop := range []func(context.Context){
-		w.refreshDaily, w.refreshAhead, w.server.watch, w.assignWaiting, w.noteOverdue, w.careForMoved, w.events.Run, w.maintainer.Run,
+		w.refreshDaily, w.refreshAhead, w.server.watch, w.assignWaiting, w.recordOverdue, w.cleanUpMoved, w.events.Run, w.maintainer.Run,
 	} {
 		all.Go(func() { loop(ctx) })
 	}
@@ -125,8 +124,8 @@ type workCmd struct {
 	Listen string `env:"PARTNERAPI_WORK_LISTEN" placeholder:"ADDRESS" help:"The address of /healthz, /readyz and /metrics. Default: none."`
 }
 
-// Validate refuses flags that no work could be done with, as part of the
-// command line. This command serves nothing, so links need an address of their own.
+// Validate rejects flags that no work could run with; kong calls it while parsing. As the command serves nothing,
+// links need an address of their own.
 func (c workCmd) Validate() error {
 	if c.SMTPURL != "" && c.PublicURL == "" {
 		return errors.New("--smtp-url needs --public-url beside it: links in mail begin with it, and nobody but this " +
@@ -149,13 +148,13 @@ func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		return err
 	}
 	defer flush()
-	d, shut, err := c.OpenLasting(ctx, c.Starting(s, log), database.Lasting{
+	d, shut, err := c.OpenForServe(ctx, c.StartupEnv(s, log), database.ServeOptions{
 		Log: log, Connections: c.Connections, Tracer: traces.Statements(),
 	})
 	if err != nil {
 		return err
 	}
-	defer database.Closing(shut, &err)
+	defer database.CloseInto(shut, &err)
 	if err := c.CheckConnections(ctx, d, log, true); err != nil {
 		return err
 	}
@@ -178,12 +177,12 @@ func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	}
 	server := c.watch(w, sources, log)
 	go func() { _ = server.Serve(listener) }() // until it is closed
-	defer database.Closing(server.Close, &err)
+	defer database.CloseInto(server.Close, &err)
 	log.InfoContext(ctx, "health and metrics are served", "address", listener.Addr().String())
 	return w.run(ctx)
 }
 
-// listen takes the port of --listen; nil where there is none.
+// listen listens on --listen; nil if it is not set.
 func (c workCmd) listen() (net.Listener, error) {
 	if c.Listen == "" {
 		return nil, nil
@@ -195,9 +194,9 @@ func (c workCmd) listen() (net.Listener, error) {
 func (c workCmd) watch(w *background, sources figures.Sources, log *slog.Logger) *http.Server {
 	gin.SetMode(gin.ReleaseMode)
 	s := &service{db: w.db, engine: gin.New(), log: log, metrics: figures.NewRegistry(version, sources)}
-	s.watchDisks(c.Flags, c.StoreFlag)
+	s.registerDisks(c.Flags, c.StoreFlag)
 	w.register(s.metrics)
-	s.health()
+	s.mountHealth()
 	paths := http.NewServeMux()
 	paths.Handle("/", s.engine)
 	paths.Handle("/metrics", promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}))
@@ -207,7 +206,7 @@ func (c workCmd) watch(w *background, sources figures.Sources, log *slog.Logger)
 	}
 }
 
-// newDeliveries returns what delivers events.
+// newDeliveries returns the dispatcher of events.
 func newDeliveries(d *db.DB, r resources, log *slog.Logger, metrics *deliveryMetrics) *webhook.Dispatcher {
 	return webhook.NewDispatcher(d, r.endpoints, r.keys, log, webhook.Observer{
 		Tried:    metrics.tried,
@@ -216,16 +215,15 @@ func newDeliveries(d *db.DB, r resources, log *slog.Logger, metrics *deliveryMet
 	})
 }
 
-// newReportWorker returns what makes reports.
+// newReportWorker returns the worker that makes reports.
 func newReportWorker(
 	d *db.DB, r resources, log *slog.Logger, metrics *reportMetrics, trace domain.Trace,
 ) *report.Worker {
 	return report.NewWorker(d, r.store, r.renderer, log, report.Observer{Tried: metrics.count, Trace: trace})
 }
 
-// resources are what a process uses beside the database: the keys of the secrets in it,
-// which may be nil, the store of report files with their renderer, and the client of
-// webhook endpoints.
+// resources are what a process uses besides the database: the encryption keys, which may be nil, the report store
+// and renderer, and the client of webhook endpoints.
 type resources struct {
 	keys      *seal.Keys
 	store     *report.Store
@@ -240,8 +238,8 @@ type endpoints interface {
 	Close()
 }
 
-// openResources opens what the flags name. A wrong flag is an error before anything is
-// made. The caller closes them.
+// openResources opens the resources that the flags select. It rejects invalid flags before it creates anything. The
+// caller closes them.
 func openResources(
 	ctx context.Context, d *db.DB, f config.WorkFlags, at database.Flags, log *slog.Logger,
 ) (r resources, err error) {
@@ -261,13 +259,13 @@ func openResources(
 // close closes idle connections to endpoints.
 func (r resources) close() { r.endpoints.Close() }
 
-// withWebhooks lets the API make, change and test subscriptions.
+// withWebhooks enables the API's operations on subscriptions.
 func withWebhooks(r resources) v2.Option {
-	return v2.WithWebhooks(r.endpoints, sealer(r.keys))
+	return v2.WithWebhooks(r.endpoints, sealerOf(r.keys))
 }
 
-// sealer are keys, or nil where there are none.
-func sealer(keys *seal.Keys) v2.Sealer {
+// sealerOf converts the keys, nil to a nil interface.
+func sealerOf(keys *seal.Keys) v2.Sealer {
 	if keys == nil {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 
 // This file is the metrics of the background work.
 
-// newMailTries counts tries to send a mail.
+// newMailTries returns the counter of attempts to send mail.
 func newMailTries() *prometheus.CounterVec {
 	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "partnerapi_mail_tries_total",
@@ -30,7 +30,7 @@ func newMailTries() *prometheus.CounterVec {
 	return tries
 }
 
-// reportMetrics count and time the tries to make a report.
+// reportMetrics count and time the attempts to make a report.
 type reportMetrics struct {
 	tries   *prometheus.CounterVec
 	seconds prometheus.Histogram
@@ -52,6 +52,7 @@ func newReportMetrics() *reportMetrics {
 	return m
 }
 
+// count counts an attempt.
 func (m *reportMetrics) count(outcome report.Outcome, took time.Duration) {
 	m.tries.WithLabelValues(string(outcome)).Inc()
 	m.seconds.Observe(took.Seconds())
@@ -86,6 +87,7 @@ func newSyncMetrics() *syncMetrics {
 	return m
 }
 
+// count counts the work on a sync.
 func (m *syncMetrics) count(provider domain.Directory, outcome directory.Outcome, took time.Duration) {
 	name := cmp.Or(string(provider), "none")
 	m.runs.WithLabelValues(name, string(outcome)).Inc()
@@ -95,7 +97,7 @@ func (m *syncMetrics) count(provider domain.Directory, outcome directory.Outcome
 // triedWebhooks bounds how many subscriptions have a series of their own.
 const triedWebhooks = 1000
 
-// deliveryMetrics count and time the tries of deliveries.
+// deliveryMetrics count and time delivery attempts.
 type deliveryMetrics struct {
 	tries             *prometheus.CounterVec
 	webhooks          *domain.Labels // of tries
@@ -126,6 +128,7 @@ func newDeliveryMetrics() *deliveryMetrics {
 	return m
 }
 
+// tried counts an attempt.
 func (m *deliveryMetrics) tried(id domain.WebhookID, outcome webhook.Outcome, took time.Duration) {
 	m.tries.WithLabelValues(m.webhooks.Of(id.String()), string(outcome)).Inc()
 	m.seconds.Observe(took.Seconds())

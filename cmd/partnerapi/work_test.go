@@ -2,22 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
-	"math"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"partnerapi/cmd/internal/figures"
-	"partnerapi/db/doctor"
-	"partnerapi/db/outbox"
 	"partnerapi/db/pg"
-	"partnerapi/domain"
 )
 
 var watchedAt = regexp.MustCompile(`msg="health and metrics are served" address=(\S+)`)
@@ -74,104 +67,6 @@ func TestWorkIsWatched(t *testing.T) {
 	}
 }
 
-// TestFiguresAreCountedNowAndThen scrapes at once, later, and without a database.
-func TestFiguresAreCountedNowAndThen(t *testing.T) {
-	t.Parallel()
-	now, counts := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC), 0
-	var away error
-	var standby pg.ReplicaState
-	var replicated bool
-	registry := figures.NewRegistry(version, figures.Sources{
-		Clock:     func() time.Time { return now },
-		PoolStats: func() pg.Stats { return pg.Stats{InUse: 3, Idle: 4, Max: 20} },
-		Figures: func(context.Context, time.Duration) (doctor.Figures, error) {
-			counts++
-			return doctor.Figures{
-				Mail: outbox.MailBacklog{Waiting: 2, Oldest: now.Add(-time.Minute)}, Simulated: outbox.MailBacklog{Failed: counts},
-				Jobs: []doctor.JobFigure{
-					{Kind: "report", State: "available", N: 3, Since: now.Add(-time.Second)},
-					{Kind: "report", State: "discarded", N: 4},
-				},
-				Leader:      true,
-				Syncs:       []doctor.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncRunning, N: 5}, {Status: domain.SyncQueued, N: 1}},
-				OldestSync:  now.Add(-time.Hour),
-				Directories: []doctor.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncFailed, N: 6}, {Provider: domain.Microsoft, N: 7}},
-				Reports:     8, OldestReport: now.Add(-time.Second), Events: 9, Published: 10,
-			}, away
-		},
-		Replica: func() (pg.ReplicaState, bool) { return standby, replicated },
-	})
-	value := func(name string, labels ...string) float64 {
-		t.Helper()
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, family := range families {
-			for _, m := range family.GetMetric() {
-				var got []string
-				for _, label := range m.GetLabel() {
-					got = append(got, label.GetValue())
-				}
-				if family.GetName() == "partnerapi_"+name && strings.Join(got, " ") == strings.Join(labels, " ") {
-					return m.GetGauge().GetValue() + m.GetCounter().GetValue()
-				}
-			}
-		}
-		return -1
-	}
-	want := func(want float64, name string, labels ...string) {
-		t.Helper()
-		if got := value(name, labels...); got != want {
-			t.Errorf("%s %v is %v, want %v", name, labels, got, want)
-		}
-	}
-	want(1, "mails", "simulation", "failed")
-	want(3, "database_connections", "in_use")
-	want(2, "mails", "mail", "waiting")
-	want(1, "mails", "simulation", "failed")
-	want(60, "mail_oldest_seconds", "mail")
-	want(0, "mail_oldest_seconds", "simulation")
-	want(3, "jobs", "report", "available")
-	want(4, "jobs", "report", "discarded")
-	want(0, "jobs", "report", "running")
-	want(0, "jobs", "report_care", "discarded")
-	want(1, "job_oldest_seconds", "report")
-	want(0, "job_oldest_seconds", "report_care")
-	want(1, "job_leader")
-	want(5, "syncs", "google", "running")
-	want(1, "syncs", "none", "queued")
-	want(0, "syncs", "microsoft", "queued")
-	want(3600, "sync_oldest_seconds")
-	want(6, "directory_connections", "google", "failing")
-	want(7, "directory_connections", "microsoft", "new")
-	want(0, "directory_connections", "microsoft", "working")
-	want(8, "reports_waiting")
-	want(1, "report_oldest_seconds")
-	want(9, "events_waiting")
-	want(0, "event_oldest_seconds")
-	want(10, "events_published_total")
-	now = now.Add(figures.Age)
-	want(2, "mails", "simulation", "failed")
-	want(1, "database_up")
-
-	want(-1, "replica_used")
-	replicated = true
-	want(0, "replica_used")
-	want(math.Inf(1), "replica_lag_seconds")
-	standby = pg.ReplicaState{Fault: errors.New("behind"), AsOf: now.Add(-time.Minute)}
-	want(0, "replica_used")
-	want(60, "replica_lag_seconds")
-	standby.Used = true
-	want(1, "replica_used")
-	want(0, "replica_lag_seconds")
-
-	now, away = now.Add(figures.Age), errors.New("away")
-	want(0, "database_up")
-	want(-1, "mails", "simulation", "failed")
-	want(20, "database_connections_max")
-}
-
 // TestConnections wants two processes with default flags to stay below
 // PostgreSQL's default, and one that never could to be told so.
 func TestConnections(t *testing.T) {
@@ -185,10 +80,10 @@ func TestConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	const byDefault, reserved = 100, 3
-	if n := 2 * line.Serve.Needs(true, pg.NoPooler); n > byDefault-reserved {
+	if n := 2 * line.Serve.ConnectionsNeeded(true, pg.NoPooler); n > byDefault-reserved {
 		t.Errorf("two processes need %d connections", n)
 	}
-	if n := line.Serve.Needs(true, pg.TransactionPooler); n != 9 {
+	if n := line.Serve.ConnectionsNeeded(true, pg.TransactionPooler); n != 9 {
 		t.Errorf("beside a pooler in transaction mode a process needs %d connections", n)
 	}
 
@@ -205,7 +100,7 @@ func TestBackgroundPanics(t *testing.T) {
 	cancel()
 	for name, loop := range map[string]func(*background, context.Context){
 		"refresh daily": (*background).refreshDaily, "assign courses": (*background).assignWaiting,
-		"note overdue assignments": (*background).noteOverdue, "care for partners that moved": (*background).careForMoved,
+		"note overdue assignments": (*background).recordOverdue, "care for partners that moved": (*background).cleanUpMoved,
 	} {
 		var lines strings.Builder
 		w := &background{log: slog.New(slog.NewTextHandler(&lines, nil))} // without a database
@@ -223,7 +118,7 @@ func TestBesidePanics(t *testing.T) {
 		s := &service{log: slog.New(slog.NewTextHandler(&lines, nil))}
 		ctx, cancel := context.WithCancel(t.Context())
 		runs := 0
-		s.beside(ctx, "count", func(ctx context.Context) {
+		s.runInBackground(ctx, "count", func(ctx context.Context) {
 			if runs++; runs == 1 {
 				panic("planted")
 			}

@@ -15,6 +15,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -63,8 +65,26 @@ type Runner struct{ tests interface{ Run() int } }
 // Wrap is for a TestMain that hands its tests on to something else.
 func Wrap(m interface{ Run() int }) Runner { return Runner{m} }
 
+// garbage is how much the heap of tests, and of the processes that they start, grows
+// between two collections, in percent. They are short, and the machine's processors are
+// what they wait for.
+const garbage = 400
+
+// collectSeldom sets garbage unless GOGC is set.
+func collectSeldom() error {
+	if os.Getenv("GOGC") != "" {
+		return nil
+	}
+	debug.SetGCPercent(garbage)
+	return os.Setenv("GOGC", strconv.Itoa(garbage))
+}
+
 // Run runs the tests and gives the server up. It returns the exit code.
 func (r Runner) Run() int {
+	if err := collectSeldom(); err != nil {
+		fmt.Fprintln(os.Stderr, "dbtest:", err)
+		return 1
+	}
 	process.Lock()
 	process.inMain = true
 	process.Unlock()
@@ -88,8 +108,6 @@ func URL(t testing.TB, schema Schema) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	process.Lock()
-	defer process.Unlock()
 	s, err := reach(ctx, t)
 	if err != nil {
 		t.Fatalf("dbtest: %v", err)
@@ -101,8 +119,6 @@ func URL(t testing.TB, schema Schema) string {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		process.Lock()
-		defer process.Unlock()
 		if err := s.drop(ctx, database); err != nil {
 			t.Errorf("dbtest: %v", err)
 		}
@@ -112,6 +128,8 @@ func URL(t testing.TB, schema Schema) string {
 
 // reach returns the server, found by the first test that asks.
 func reach(ctx context.Context, t testing.TB) (*server, error) {
+	process.Lock()
+	defer process.Unlock()
 	if !process.inMain {
 		return nil, errors.New("this package needs a TestMain that calls dbtest.Main: the server would run on without it")
 	}

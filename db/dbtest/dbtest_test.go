@@ -58,7 +58,7 @@ func another(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.conn.Close(context.Background()) })
+	t.Cleanup(func() { _ = s.disconnect() })
 	return s
 }
 
@@ -97,15 +97,17 @@ func TestAppliedOnceForAllProcesses(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		s := another(t)
-		wg.Go(func() {
-			database, err := s.create(t.Context(), notes)
-			if err == nil {
-				err = s.drop(t.Context(), database)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
+		for range 2 { // tests of one process that run side by side
+			wg.Go(func() {
+				database, err := s.create(t.Context(), notes)
+				if err == nil {
+					err = s.drop(t.Context(), database)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
 	}
 	wg.Wait()
 	if applied.Load() != 1 {
@@ -126,7 +128,7 @@ func TestDatabasesOfTheDead(t *testing.T) {
 	if !has(t, witness, database) {
 		t.Fatal("the database of a living process was dropped")
 	}
-	if err := dying.conn.Close(t.Context()); err != nil {
+	if err := dying.disconnect(); err != nil {
 		t.Fatal(err)
 	}
 	// The server ends a session a moment after its client: until then it lives.
@@ -155,7 +157,7 @@ func TestTemplatesNobodyUses(t *testing.T) {
 	if applied.Load() != 1 || !has(t, second, oldName) {
 		t.Fatal("a template in use was dropped, or taken for another key's")
 	}
-	if err := first.conn.Close(t.Context()); err != nil {
+	if err := first.disconnect(); err != nil {
 		t.Fatal(err)
 	}
 	if err := second.lock(t.Context(), templateClass, hash(old.Key)); err != nil { // once the server has noticed

@@ -12,8 +12,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // The classes of the advisory locks that processes which share a server take.
@@ -35,13 +39,19 @@ const (
 // schemaName keeps the names of databases plain, and below 63 bytes.
 var schemaName = regexp.MustCompile(`^[a-z0-9]{1,20}$`)
 
-// server is this process's use of a server. The lock of process guards it.
+// server is this process's use of a server. It is safe for concurrent use, so that tests
+// that run side by side do not wait for each other's databases.
 type server struct {
 	address *url.URL
-	// conn holds the locks, and makes and drops the databases.
-	conn   *pgx.Conn
-	number int32
-	made   int
+	number  int32
+	made    atomic.Int32
+	// pool makes and drops the databases.
+	pool *pgxpool.Pool
+
+	// mu guards what follows.
+	mu sync.Mutex
+	// conn holds the locks, and makes and drops the templates.
+	conn *pgx.Conn
 	// strategy is how a template is copied, as in " STRATEGY file_copy"; empty for the
 	// server's own choice.
 	strategy string
@@ -62,14 +72,24 @@ func connect(ctx context.Context, address string, leave func() error) (*server, 
 	if err != nil {
 		return nil, err
 	}
-	s := &server{address: u, conn: conn, number: rand.Int32(), templates: map[string]bool{}, leave: leave}
-	if err := s.lock(ctx, liveClass, s.number); err != nil {
+	pool, err := pgxpool.New(ctx, address)
+	if err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
+	}
+	s := &server{address: u, pool: pool, conn: conn, number: rand.Int32(), templates: map[string]bool{}, leave: leave}
+	if err := s.lock(ctx, liveClass, s.number); err != nil {
+		return nil, errors.Join(err, s.disconnect())
 	}
 	if err := s.sweep(ctx); err != nil {
-		return nil, errors.Join(err, conn.Close(ctx))
+		return nil, errors.Join(err, s.disconnect())
 	}
 	return s, nil
+}
+
+// disconnect ends the process's locks with its connections.
+func (s *server) disconnect() error {
+	s.pool.Close()
+	return s.conn.Close(context.Background())
 }
 
 // inMemory has templates copied file by file. Where files are in memory, that takes half
@@ -85,7 +105,7 @@ func (s *server) inMemory(ctx context.Context) error {
 
 // close ends the use of the server.
 func (s *server) close() error {
-	return errors.Join(s.conn.Close(context.Background()), s.leave())
+	return errors.Join(s.disconnect(), s.leave())
 }
 
 // url is the address of a database of the server.
@@ -105,17 +125,16 @@ func (s *server) create(ctx context.Context, schema Schema) (string, error) {
 		return "", fmt.Errorf("make the template of %q: %w", schema.Name, err)
 	}
 	database := s.next()
-	return database, s.exec(ctx, "CREATE DATABASE "+database+" TEMPLATE "+template+s.strategy)
+	return database, execute(ctx, s.pool, "CREATE DATABASE "+database+" TEMPLATE "+template+s.strategy)
 }
 
 // next is a name for a database of this process.
 func (s *server) next() string {
-	s.made++
-	return fmt.Sprintf("%s%08x_%d", testPrefix, s.number, s.made)
+	return fmt.Sprintf("%s%08x_%d", testPrefix, s.number, s.made.Add(1))
 }
 
 func (s *server) drop(ctx context.Context, database string) error {
-	return s.exec(ctx, "DROP DATABASE IF EXISTS "+database+" WITH (FORCE)")
+	return execute(ctx, s.pool, "DROP DATABASE IF EXISTS "+database+" WITH (FORCE)")
 }
 
 // template returns the migrated database of the schema, made where no process
@@ -123,6 +142,8 @@ func (s *server) drop(ctx context.Context, database string) error {
 func (s *server) template(ctx context.Context, schema Schema) (string, error) {
 	number := hash(schema.Key)
 	name := fmt.Sprintf("%s%s_%08x", templatePrefix, schema.Name, uint32(number))
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.templates[name] {
 		return name, nil
 	}
@@ -226,7 +247,14 @@ func (s *server) databases(ctx context.Context, prefix string) ([]string, error)
 }
 
 func (s *server) exec(ctx context.Context, sql string, args ...any) error {
-	if _, err := s.conn.Exec(ctx, sql, args...); err != nil {
+	return execute(ctx, s.conn, sql, args...)
+}
+
+// execute runs a statement, and names it in an error.
+func execute(ctx context.Context, on interface {
+	Exec(context.Context, string, ...any) (pgconn.CommandTag, error)
+}, sql string, args ...any) error {
+	if _, err := on.Exec(ctx, sql, args...); err != nil {
 		return fmt.Errorf("%s: %w", sql, err)
 	}
 	return nil

@@ -95,7 +95,7 @@ type waitingCount struct {
 	Leader       bool
 }
 
-// CountFigures counts what waits, within so long, on the standby where there is one. It
+// CountFigures counts what waits, within a time limit, on the standby where there is one. It
 // takes no connection of requests, and the server ends what takes longer.
 func CountFigures(ctx context.Context, d *db.DB, within time.Duration) (f Figures, err error) {
 	err = d.FromReplica(ctx, func(ctx context.Context) error {
@@ -185,7 +185,7 @@ func countWaiting(ctx context.Context, d *db.DB, f *Figures) error {
 	return err
 }
 
-// countMoves counts the moves that are under way. A hold begins so long before its end.
+// countMoves counts the moves that are under way. A hold begins that long before its end.
 func countMoves(ctx context.Context, d *db.DB, f *Figures) (err error) {
 	f.Moves, err = pg.All[MoveFigure](ctx, d, "count moves", pg.SQL(
 		"SELECT step, count(*) AS n FROM moves WHERE step IN ('copying', 'holding', 'handing', 'arriving') GROUP BY 1"))
@@ -193,7 +193,7 @@ func countMoves(ctx context.Context, d *db.DB, f *Figures) (err error) {
 		return err
 	}
 	since, err := pg.One[*time.Time](ctx, d, "look for refused writes", pg.SQL(`
-		SELECT min(held_until) - ?::interval FROM moves WHERE step = 'handing' OR step = 'holding' AND held_until > now()`, db.HoldFor))
+		SELECT min(held_until) - ?::interval FROM moves WHERE step = 'handing' OR step = 'holding' AND held_until > now()`, db.FreezeFor))
 	f.HeldSince = pg.Or(since, time.Time{})
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"partnerapi/db"
@@ -42,8 +43,6 @@ type storedCount struct {
 	// counted is a query for keys and values, with %s for a condition on the first
 	// key, whose column is scope.
 	counted, scope string
-	// locked is a table whose rows, by the first key, who moves the count locks before.
-	locked string
 	// shown counts move updated_at.
 	shown bool
 }
@@ -57,14 +56,6 @@ var storedCounts = []storedCount{
 		name: "users of clients", table: "clients", keys: []string{"id"}, values: []string{"users_active", "users_inactive"}, none: "0",
 		scope: "client_id", shown: true, counted: `SELECT client_id AS id, count(*) FILTER (WHERE status = 'active') AS users_active,
 			count(*) FILTER (WHERE status = 'inactive') AS users_inactive FROM users WHERE %s GROUP BY 1`,
-	}, {
-		name: "users of blocks", table: "user_blocks", keys: []string{"client_id", "after_at", "after_id"},
-		values: []string{"active", "inactive"}, none: "0", scope: "client_id", locked: "clients", counted: `SELECT client_id, after_at, after_id,
-			count(*) FILTER (WHERE status = 'active') AS active, count(*) FILTER (WHERE status = 'inactive') AS inactive
-			FROM users AS u CROSS JOIN LATERAL (
-				SELECT after_at, after_id FROM user_blocks WHERE client_id = u.client_id AND (after_at, after_id) < (u.created_at, u.id)
-				ORDER BY after_at DESC, after_id DESC LIMIT 1) AS b
-			WHERE %s GROUP BY 1, 2, 3`,
 	}, {
 		name: "frameworks of clients", table: "clients", keys: []string{"id"}, values: []string{"framework_ids"}, none: "'{}'::text[]",
 		scope: "client_id", shown: true, counted: `SELECT client_id AS id, array_agg(DISTINCT framework_id ORDER BY framework_id)
@@ -140,6 +131,23 @@ func Recount(ctx context.Context, d *db.DB, names ...string) (wrong []Miscount, 
 	}
 	found, err := recountPolicies(ctx, d)
 	return append(wrong, found...), err
+}
+
+// AddCounts counts what has no stored count yet, for rows that were copied without their
+// counts.
+func AddCounts(ctx context.Context, d *db.DB, names ...string) error {
+	for _, c := range storedCounts {
+		if !slices.Contains(names, c.name) {
+			continue
+		}
+		columns := strings.Join(slices.Concat(c.keys, c.values), ", ")
+		_, err := pg.Exec(ctx, d, "count the "+c.name, pg.SQL(fmt.Sprintf("INSERT INTO %s (%s) SELECT %[2]s FROM (%s) AS n ON CONFLICT DO NOTHING",
+			c.table, columns, fmt.Sprintf(c.counted, "true"))))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // recount compares and corrects the counts of one kind.
@@ -232,10 +240,6 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 		if len(c.keys) > 1 && c.table != "collections" { // whose rows come with the first count
 			steps = append([]string{fmt.Sprintf("INSERT INTO %s (%s, %s) SELECT %s, %s FROM %s ORDER BY %[2]s ON CONFLICT DO NOTHING",
 				c.table, keys, strings.Join(c.values, ", "), keys, strings.Join(none, ", "), asked)}, steps...)
-		}
-		if c.locked != "" {
-			steps = append([]string{fmt.Sprintf("SELECT FROM %s WHERE id IN (SELECT %s FROM %s) ORDER BY id FOR NO KEY UPDATE",
-				c.locked, c.keys[0], asked)}, steps...)
 		}
 		for _, step := range steps {
 			if _, err := pg.Exec(ctx, d, "correct "+c.name, pg.SQL(step, string(list), d.Now())); err != nil {

@@ -17,7 +17,6 @@ func newCounted(t *testing.T) (*world, domain.ClientID, domain.UserID) {
 	w := newWorld(t)
 	client := w.AddClient()
 	user := w.AddUser(client, domain.RoleStandard, 700)
-	w.Add("user_blocks", row{"client_id": client, "after_at": "-infinity", "after_id": domain.UserID{}, "active": 0, "inactive": 0})
 	collection := db.NewID[domain.CollectionKind]()
 	w.Add("collections", row{"client_id": client, "id": collection, "name": "Sales", "name_key": "sales"})
 	w.Add("collection_members", row{"client_id": client, "collection_id": collection, "user_id": user, "added_at": noon})
@@ -57,7 +56,6 @@ func TestRecountCorrectsEveryStoredCount(t *testing.T) {
 
 	w.Exec(`UPDATE partners SET client_count = 9`)
 	w.Exec(`UPDATE clients SET users_active = 9, users_inactive = 2, framework_ids = '{gdpr}'`)
-	w.Exec(`UPDATE user_blocks SET inactive = 3`)
 	w.Exec(`UPDATE collections SET member_count = 0`)
 	w.Exec(`UPDATE phishing_days SET opened = 1`)
 	w.Exec(`INSERT INTO phishing_days (client_id, day, sent) VALUES ($1, '2026-01-01', 4)`, client.UUID())

@@ -203,3 +203,15 @@ func TestMigrateMailAndReports(t *testing.T) {
 		t.Errorf("the pending reports are %v, %v", pending, err)
 	}
 }
+
+// TestMigrateUserBlocks: no blocks are left, and the release before adds none.
+func TestMigrateUserBlocks(t *testing.T) {
+	t.Parallel()
+	w := newOldWorld(t)
+	const add = "INSERT INTO user_blocks VALUES ($1, '-infinity', $1, 5, 0) ON CONFLICT (client_id, after_at, after_id) DO UPDATE SET active = 5"
+	w.Must(migrate.UpTo(t.Context(), w.World.DB, 89))
+	w.Exec(add, w.client)
+	w.migrate()
+	w.Exec(add, w.client)
+	w.is("0", "SELECT count(*) FROM user_blocks")
+}

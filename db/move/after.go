@@ -10,19 +10,19 @@ import (
 	"partnerapi/domain"
 )
 
-// What is done in a cell with what a partner left there.
+// What becomes of the rows of a detached partner.
 
-// Rest puts the rows to rest of partners that left so long ago, and returns how many
-// partners it was: by then all processes of the cell know that they left (db.MovesKnown).
-// Their clients rest in another way before.
-func Rest(ctx context.Context, d *db.DB, after time.Duration) (partners int, err error) {
-	left, err := pg.All[domain.PartnerID](ctx, d, "look for partners that left", pg.SQL(`
+// Suspend ends the work of partners that were detached at least so long ago, and returns how
+// many: by then all processes of the cell know of it (db.MovesKnown). Until then their
+// clients are in resting_clients.
+func Suspend(ctx context.Context, d *db.DB, after time.Duration) (partners int, err error) {
+	detached, err := pg.All[domain.PartnerID](ctx, d, "look for detached partners", pg.SQL(`
 		SELECT m.partner_id FROM moves AS m WHERE m.step = ? AND m.moved_at <= clock_timestamp() - ?::interval
 			AND (EXISTS (SELECT FROM clients AS c WHERE c.partner_id = m.partner_id AND c.archived_at IS NULL)
 				OR EXISTS (SELECT FROM webhooks AS w WHERE w.partner_id = m.partner_id))
-		ORDER BY m.partner_id`, Gone, after))
-	for _, partner := range left {
-		if err := rest(ctx, d, partner); err != nil {
+		ORDER BY m.partner_id`, Detached, after))
+	for _, partner := range detached {
+		if err := suspend(ctx, d, partner); err != nil {
 			return partners, err
 		}
 		partners++
@@ -30,11 +30,11 @@ func Rest(ctx context.Context, d *db.DB, after time.Duration) (partners int, err
 	return partners, err
 }
 
-// rest leaves nothing that is still to be done of a partner that left: its clients are as
-// archived ones. A process that does not know of the move would show that.
-func rest(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
+// suspend deletes the outstanding work of a detached partner, and archives its clients. A
+// process that does not know of the move would show that.
+func suspend(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
-		gone, err := pg.All[bool](ctx, d, "look at the move", pg.SQL("SELECT true FROM moves WHERE partner_id = ? AND step = ? FOR UPDATE", partner, Gone))
+		gone, err := pg.All[bool](ctx, d, "look at the move", pg.SQL("SELECT true FROM moves WHERE partner_id = ? AND step = ? FOR UPDATE", partner, Detached))
 		if err != nil || len(gone) == 0 {
 			return err
 		}
@@ -53,28 +53,28 @@ func rest(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 			"DELETE FROM webhooks WHERE partner_id = ?0",
 			"UPDATE clients SET archived_at = clock_timestamp() WHERE partner_id = ?0 AND archived_at IS NULL",
 		} {
-			if _, err := pg.Exec(ctx, d, "leave nothing to be done", pg.SQL(text, partner)); err != nil {
+			if _, err := pg.Exec(ctx, d, "delete outstanding work", pg.SQL(text, partner)); err != nil {
 				return err
 			}
 		}
-		return wake(ctx, d, partner)
+		return resume(ctx, d, partner)
 	})
 }
 
-// dropBatch is how many rows are deleted in one transaction.
+// dropBatch bounds the rows that are deleted in one transaction.
 const dropBatch = 10_000
 
-// CleanUp deletes the rows of partners that left and were kept long enough, and returns
-// how many partners it was. Numbers of version 1 stay, as those of deleted objects do. It
-// may be cut short and repeated.
+// CleanUp deletes the rows of detached partners whose keep_until has passed, and returns how
+// many partners. Numbers of version 1 stay, as those of deleted objects do. It may be cut
+// short and repeated.
 func CleanUp(ctx context.Context, d *db.DB) (partners int, err error) {
-	due, err := pg.All[domain.PartnerID](ctx, d, "look for partners that left", pg.SQL(
-		"SELECT partner_id FROM moves WHERE step = ? AND keep_until < ? ORDER BY partner_id", Gone, d.Now()))
+	due, err := pg.All[domain.PartnerID](ctx, d, "look for detached partners", pg.SQL(
+		"SELECT partner_id FROM moves WHERE step = ? AND keep_until < ? ORDER BY partner_id", Detached, d.Now()))
 	if err != nil {
 		return 0, err
 	}
 	for _, partner := range due {
-		// Who moves back meanwhile has the lock, or waits for it.
+		// A move back has the lock, or waits for it.
 		free, err := d.TryAdvisoryLock(ctx, lockName(partner), func(ctx context.Context) error { return cleanUp(ctx, d, partner) })
 		if err != nil {
 			return partners, err
@@ -84,14 +84,13 @@ func CleanUp(ctx context.Context, d *db.DB) (partners int, err error) {
 	return partners, nil
 }
 
-// cleanUp deletes the rows of a partner that has not come back, those that refer to
-// others first.
+// cleanUp deletes the rows of a partner that has not moved back, referring rows first.
 func cleanUp(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
-	gone, err := pg.One[bool](ctx, d, "look at the move", pg.SQL("SELECT step = ?1 FROM moves WHERE partner_id = ?0", partner, Gone))
+	gone, err := pg.One[bool](ctx, d, "look at the move", pg.SQL("SELECT step = ?1 FROM moves WHERE partner_id = ?0", partner, Detached))
 	if err != nil || !gone {
 		return err
 	}
-	if err := wake(ctx, d, partner); err != nil {
+	if err := resume(ctx, d, partner); err != nil {
 		return err
 	}
 	o, err := ownedBy(ctx, d, partner)

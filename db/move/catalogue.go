@@ -20,16 +20,18 @@ import (
 // catalogueKind is a kind of lines.
 type catalogueKind struct {
 	name string
-	// table is one that a database may not have: then it has no such lines.
+	// table may be missing from a database, which then has no such lines.
 	table string
-	// export reads the rows as JSON, and apply are statements that bring a JSON array of
-	// them: the last says how many were added and changed.
+	// export reads the rows as JSON. apply are statements that import a JSON array of them:
+	// the last returns how many were added and changed.
 	export string
 	apply  []string
 }
 
-// moreCatalogue are the kinds that parts of the program add which can be deleted.
-var moreCatalogue []catalogueKind
+// moreCatalogue are the kinds of parts of the program that can be deleted.
+var moreCatalogue = []catalogueKind{
+	v1Templates, // v1-line
+}
 
 // catalogueKinds are all kinds, those that are referred to first.
 func catalogueKinds(ctx context.Context, d *db.DB) (kinds []catalogueKind, err error) {
@@ -111,14 +113,14 @@ func ExportCatalogue(ctx context.Context, d *db.DB, to io.Writer) (lines int, er
 }
 
 const (
-	// catalogueBatch is how many lines one transaction brings, and catalogueLineBytes
+	// catalogueBatch is how many lines one transaction imports, and catalogueLineBytes
 	// bounds a line.
 	catalogueBatch     = 200
 	catalogueLineBytes = 8 << 20
 )
 
-// Brought is what became of the lines of a catalogue.
-type Brought struct {
+// Imported counts the outcomes of a catalogue's lines.
+type Imported struct {
 	Lines, Added, Changed int
 	Faults                []error
 }
@@ -126,15 +128,15 @@ type Brought struct {
 // maxCatalogueFaults is how many wrong lines end an import.
 const maxCatalogueFaults = 1000
 
-// ImportCatalogue brings lines that ExportCatalogue wrote. An object that is there is
-// changed where it differs, so it may be repeated. A wrong line is reported, and the others
-// are brought all the same. It calls step after each batch.
-func ImportCatalogue(ctx context.Context, d *db.DB, from io.Reader, step func(Brought)) (b Brought, err error) {
+// ImportCatalogue imports lines that ExportCatalogue wrote. An object that exists is changed
+// where it differs, so an import may be repeated. A wrong line is reported, and the others
+// are imported all the same. It calls step after each batch.
+func ImportCatalogue(ctx context.Context, d *db.DB, from io.Reader, step func(Imported)) (b Imported, err error) {
 	kinds, err := catalogueKinds(ctx, d)
 	if err != nil {
 		return b, err
 	}
-	i := &catalogueImport{DB: d, Brought: &b, kinds: map[string]catalogueKind{}}
+	i := &catalogueImport{DB: d, Imported: &b, kinds: map[string]catalogueKind{}}
 	for _, k := range kinds {
 		i.kinds[k.name] = k
 	}
@@ -161,7 +163,7 @@ func ImportCatalogue(ctx context.Context, d *db.DB, from io.Reader, step func(Br
 // catalogueImport collects lines of one kind.
 type catalogueImport struct {
 	*db.DB
-	*Brought
+	*Imported
 	kinds   map[string]catalogueKind
 	kind    string
 	rows    []json.RawMessage
@@ -198,7 +200,7 @@ func (i *catalogueImport) fault(line int, err error) {
 	i.Faults = append(i.Faults, fmt.Errorf("line %d: %w", line, err))
 }
 
-// flush brings what was collected; line by line where that fails, so that the others come.
+// flush imports the collected lines; line by line where that fails.
 func (i *catalogueImport) flush(ctx context.Context) error {
 	rows, numbers := i.rows, i.numbers
 	i.rows, i.numbers = nil, nil
@@ -225,7 +227,7 @@ func (i *catalogueImport) apply(ctx context.Context, rows []json.RawMessage) err
 	var n counts
 	err = i.Tx(ctx, func(ctx context.Context) error {
 		for _, text := range i.kinds[i.kind].apply {
-			found, err := pg.All[counts](ctx, i, "bring "+i.kind+" lines", pg.Raw(text, []any{string(list)}))
+			found, err := pg.All[counts](ctx, i, "import "+i.kind+" lines", pg.Raw(text, []any{string(list)}))
 			if err != nil {
 				return err
 			}

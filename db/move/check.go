@@ -11,31 +11,31 @@ import (
 	"partnerapi/db/pg"
 )
 
-// catalogues are what the operator brings into each cell, and partners' objects name: by
-// the table's key, and the rows of partners that name it.
+// catalogues are the tables that the operator imports into each cell, with the columns of
+// partners' rows that refer to them.
 var catalogues = []struct {
 	noun, table, key string
-	named            []naming
+	referred         []reference
 }{
-	{"course", "courses", "id", []naming{
+	{"course", "courses", "id", []reference{
 		{"assignments", "course_id"}, {"program_courses", "course_id"}, {"waiting_assignments", "course_id"}}},
-	{"template", "phishing_templates", "id", []naming{{"phishing_results", "template_id"}, {"template_uses", "template_id"}}},
-	{"breach", "breaches", "name", []naming{{"exposures", "breach_name"}}},
-	{"framework's course", "framework_courses", "framework_id", []naming{{"framework_assignments", "framework_id"}}},
+	{"template", "phishing_templates", "id", []reference{{"phishing_results", "template_id"}, {"template_uses", "template_id"}}},
+	{"breach", "breaches", "name", []reference{{"exposures", "breach_name"}}},
+	{"framework's course", "framework_courses", "framework_id", []reference{{"framework_assignments", "framework_id"}}},
 }
 
-// naming is a column that names an object of a catalogue.
-type naming struct{ table, column string }
+// reference is a column that refers to a row of a catalogue.
+type reference struct{ table, column string }
 
-// shown is how many of what is missing are named.
-const shown = 10
+// maxListed bounds the missing objects that an error lists.
+const maxListed = 10
 
-// checkCatalogues reports an error that names what the new cell lacks.
+// checkCatalogues returns an error with the rows of catalogues that the new cell lacks.
 func (m *Move) checkCatalogues(old, now side, o owned) error {
 	var faults []error
 	for _, c := range catalogues {
 		var parts []string
-		for _, n := range c.named {
+		for _, n := range c.referred {
 			parts = append(parts, fmt.Sprintf("SELECT DISTINCT t.%s::text AS id FROM %s AS t WHERE %s", n.column, n.table, o.condition(tableCalled(n.table))))
 		}
 		text := strings.Join(parts, " UNION ")
@@ -51,7 +51,7 @@ func (m *Move) checkCatalogues(old, now side, o owned) error {
 		}
 		if len(missing) > 0 {
 			faults = append(faults, fmt.Errorf("the new cell lacks %d of the catalogue that the partner's objects name, each a %s: %s; import them there first",
-				len(missing), c.noun, strings.Join(missing[:min(len(missing), shown)], ", ")))
+				len(missing), c.noun, strings.Join(missing[:min(len(missing), maxListed)], ", ")))
 		}
 	}
 	return errors.Join(faults...)
@@ -61,57 +61,73 @@ func tableCalled(name string) table {
 	return tables[slices.IndexFunc(tables, func(t table) bool { return t.name == name })]
 }
 
-// checks, notes and activations are those that parts of the program add which can be
-// deleted; see v1.go. A note is said to the operator, and an activation is part of the last
+// extension is what a part of the program that can be deleted adds to a move between cells
+// that have its table. Notes are shown to the operator, and activations are part of the last
 // transaction.
-var (
+type extension struct {
+	table       string
 	checks      []func(m *Move, old, now side, o owned) error
 	notes       []func(m *Move, old, now side, o owned) (string, error)
 	activations []func(m *Move, old, now side) error
-)
+}
 
-// Check reports everything that keeps the partner from being moved. It changes nothing.
+var extensions = []extension{
+	v1Extension, // v1-line
+}
+
+// extended merges the extensions whose tables the cells have.
+func (m *Move) extended() (all extension) {
+	for _, x := range extensions {
+		if slices.ContainsFunc(m.tables, func(s shaped) bool { return s.name == x.table }) {
+			all.checks, all.notes = append(all.checks, x.checks...), append(all.notes, x.notes...)
+			all.activations = append(all.activations, x.activations...)
+		}
+	}
+	return all
+}
+
+// Check returns all reasons why the partner cannot be moved. It changes nothing.
 func (m *Move) Check(ctx context.Context) error {
-	_, cells := m.cells(ctx)
-	role := m.To.DryRun(ctx, func(ctx context.Context) error { return replaceAs(side{ctx: ctx, DB: m.To}) })
+	_, cells := m.readCells(ctx)
+	role := m.To.DryRun(ctx, func(ctx context.Context) error { return disableTriggers(side{ctx: ctx, DB: m.To}) })
 	return errors.Join(cells, m.checkSteps(ctx), role, m.checkName(ctx), m.checkKeys(ctx, ctx), m.checkRows(ctx))
 }
 
-// DryRun is Check for an operator: it also looks whether another command moves the partner,
-// and returns what is to be known of the move beside.
+// DryRun is Check for an operator: it also checks that no other command moves the partner,
+// and returns notes on the move.
 func (m *Move) DryRun(ctx context.Context) (notes []string, err error) {
 	err = m.Check(ctx)
-	if alone := m.alone(ctx, func(context.Context) error { return nil }); m.From != m.To && alone != nil {
-		err = errors.Join(err, alone)
+	if busy := m.exclusively(ctx, func(context.Context) error { return nil }); m.From != m.To && busy != nil {
+		err = errors.Join(err, busy)
 	}
 	if m.tables != nil {
-		var noting error
-		notes, noting = m.notes(ctx)
-		err = errors.Join(err, noting)
+		var failed error
+		notes, failed = m.notes(ctx)
+		err = errors.Join(err, failed)
 	}
 	return notes, err
 }
 
-// notes is what is to be known of the move, after Check.
-func (m *Move) notes(ctx context.Context) (said []string, err error) {
+// notes returns the notes of extensions. Check has to be called before.
+func (m *Move) notes(ctx context.Context) (texts []string, err error) {
 	o, err := ownedBy(ctx, m.From, m.Partner)
 	if err != nil {
 		return nil, err
 	}
-	for _, note := range notes {
+	for _, note := range m.extended().notes {
 		text, err := note(m, side{ctx: ctx, DB: m.From}, side{ctx: ctx, DB: m.To}, o)
 		if err != nil {
-			return said, err
+			return texts, err
 		}
 		if text != "" {
-			said = append(said, text)
+			texts = append(texts, text)
 		}
 	}
-	return said, nil
+	return texts, nil
 }
 
-// checkRows reports what is in the way of the partner's rows. It notes the tables of both
-// cells, where they are the same.
+// checkRows returns what keeps the partner's rows from being copied. It sets m.tables if both
+// cells have the same tables.
 func (m *Move) checkRows(ctx context.Context) (err error) {
 	if m.tables, err = shapes(ctx, m.From, tables); err != nil {
 		return err
@@ -126,7 +142,7 @@ func (m *Move) checkRows(ctx context.Context) (err error) {
 	}
 	old, now := side{ctx: ctx, DB: m.From}, side{ctx: ctx, DB: m.To}
 	faults := []error{m.checkCatalogues(old, now, o)}
-	for _, check := range checks {
+	for _, check := range m.extended().checks {
 		faults = append(faults, check(m, old, now, o))
 	}
 	return errors.Join(faults...)
@@ -137,7 +153,8 @@ var (
 	errThere   = errors.New("the new cell serves the partner, or moves it on: run the move from there")
 )
 
-// checkSteps reports that a cell has another part in a move of the partner; see begin.
+// checkSteps returns errNotHere or errThere if a cell's step does not allow the move; see
+// start.
 func (m *Move) checkSteps(ctx context.Context) error {
 	var steps [2]Step
 	for i, d := range []*db.DB{m.From, m.To} {
@@ -149,20 +166,20 @@ func (m *Move) checkSteps(ctx context.Context) error {
 			steps[i] = found[0]
 		}
 	}
-	if steps[1] == Here && slices.Contains([]Step{Holding, Handing, Gone, Cleaned}, steps[0]) {
-		return nil // all that is left is to note here that it has gone
+	if steps[1] == Active && slices.Contains([]Step{Frozen, HandingOver, Detached, Cleaned}, steps[0]) {
+		return nil // detach is all that is left
 	}
 	var faults []error
-	if slices.Contains([]Step{Gone, Cleaned, Arriving}, steps[0]) {
+	if slices.Contains([]Step{Detached, Cleaned, Arriving}, steps[0]) {
 		faults = append(faults, errNotHere)
 	}
-	if slices.Contains([]Step{Here, Copying, Holding, Handing}, steps[1]) {
+	if slices.Contains([]Step{Active, Copying, Frozen, HandingOver}, steps[1]) {
 		faults = append(faults, errThere)
 	}
 	return errors.Join(faults...)
 }
 
-// checkKeys reports that the partner's secrets cannot be sealed for the new cell. The
+// checkKeys returns an error if the partner's secrets cannot be sealed for the new cell. The
 // contexts are of the two cells, and may have transactions of theirs.
 func (m *Move) checkKeys(old, now context.Context) error {
 	if m.CheckKeys == nil {
@@ -183,8 +200,8 @@ func (m *Move) checkKeys(old, now context.Context) error {
 	return m.CheckKeys(old, now, secrets)
 }
 
-// checkShapes reports that a cell's tables are others than those that are copied: a
-// migration may have come since Check.
+// checkShapes returns errOtherTables if a cell's tables are not those of m.tables: a
+// migration may have run since Check.
 func (m *Move) checkShapes(ctx context.Context) error {
 	for _, d := range []*db.DB{m.From, m.To} {
 		there, err := shapes(ctx, d, tables)
@@ -198,7 +215,7 @@ func (m *Move) checkShapes(ctx context.Context) error {
 	return nil
 }
 
-// checkName reports that another partner of the new cell has the partner's name.
+// checkName returns an error if another partner of the new cell has the partner's name.
 func (m *Move) checkName(ctx context.Context) error {
 	name, err := pg.One[string](ctx, m.From, "read the partner's name", pg.SQL("SELECT name_key FROM partners WHERE id = ?", m.Partner))
 	if err != nil {
@@ -212,7 +229,7 @@ func (m *Move) checkName(ctx context.Context) error {
 	return err
 }
 
-// Size is how much of a table a move brings over.
+// Size is the number of a table's rows that a move copies.
 type Size struct {
 	Table string
 	Rows  int64

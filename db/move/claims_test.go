@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"partnerapi/db/dirsync"
 
 	"partnerapi/db"
 	"partnerapi/db/outbox"
@@ -15,7 +16,7 @@ import (
 )
 
 // TestClaimsAreNumbered: a claim has its transaction's number before it looks at a queue,
-// so that a hold waits for one that saw no hold.
+// so that a freeze waits for one that saw none.
 func TestClaimsAreNumbered(t *testing.T) {
 	t.Parallel()
 	for table, claim := range map[string]func(ctx context.Context, d *db.DB) error{
@@ -32,7 +33,7 @@ func TestClaimsAreNumbered(t *testing.T) {
 			return err
 		},
 		"sync_runs": func(ctx context.Context, d *db.DB) error {
-			_, err := d.ClaimSync(ctx, time.Minute)
+			_, err := dirsync.Claim(ctx, d, time.Minute)
 			return err
 		},
 	} {
@@ -49,7 +50,7 @@ func TestClaimsAreNumbered(t *testing.T) {
 
 			const waits = "FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 			for value[int](w, d, "SELECT count(*) "+waits) == 0 {
-				w.must(domain.Pause(t.Context(), lookEvery))
+				w.must(domain.Pause(t.Context(), pollEvery))
 			}
 			if !value[bool](w, d, "SELECT backend_xid IS NOT NULL "+waits) {
 				t.Errorf("a claim looks at %s before it has a number", table)
@@ -78,19 +79,19 @@ func TestWorkUnderWay(t *testing.T) {
 	own := func(client domain.ClientID) bool {
 		return value[bool](w, w.From, "SELECT partner_id = $2 FROM clients WHERE id = $1", client.UUID(), w.Partner.UUID())
 	}
-	w.points["held"] = func() {
+	w.points["frozen"] = func() {
 		leases, err := reports.ClaimReports(t.Context(), w.From, 1000, time.Minute)
 		w.must(err)
 		for _, l := range leases {
 			if own(l.Client) {
-				t.Error("a report of a partner that holds is claimed")
+				t.Error("a report of a frozen partner is claimed")
 			}
 		}
 		runs := 0
-		for run, err := w.From.ClaimSync(t.Context(), time.Minute); run != nil || err != nil; run, err = w.From.ClaimSync(t.Context(), time.Minute) {
+		for run, err := dirsync.Claim(t.Context(), w.From, time.Minute); run != nil || err != nil; run, err = dirsync.Claim(t.Context(), w.From, time.Minute) {
 			w.must(err)
 			if runs++; own(run.Client) {
-				t.Error("a sync run of a partner that holds is claimed")
+				t.Error("a sync run of a frozen partner is claimed")
 			}
 		}
 		if len(leases) == 0 || runs == 0 {
@@ -111,7 +112,7 @@ func TestWorkUnderWay(t *testing.T) {
 		}
 	}
 	found := false
-	for run, err := w.To.ClaimSync(t.Context(), time.Minute); run != nil || err != nil; run, err = w.To.ClaimSync(t.Context(), time.Minute) {
+	for run, err := dirsync.Claim(t.Context(), w.To, time.Minute); run != nil || err != nil; run, err = dirsync.Claim(t.Context(), w.To, time.Minute) {
 		w.must(err)
 		found = found || run.Client.UUID() == client && run.Deaths == 0
 	}
@@ -123,7 +124,7 @@ func TestWorkUnderWay(t *testing.T) {
 	w.must(err)
 	of, err := domain.ParseUUID[domain.ClientKind](client)
 	w.must(err)
-	_, err = Rest(t.Context(), w.From, 0)
+	_, err = Suspend(t.Context(), w.From, 0)
 	w.must(err)
 	held := reports.ReportLease{Client: of, Report: id, Token: lease}
 	if status, err := reports.FinishReport(t.Context(), w.From, held, domain.ReportReady); !errors.Is(err, db.ErrLeaseLost) {

@@ -13,28 +13,27 @@ import (
 	"partnerapi/db/pg"
 )
 
-// A copy of a table is made by comparison: both sides digest the partner's rows by
-// buckets, and the rows of the buckets that differ by their keys; those that differ are
-// replaced. So the first copy, the differences after it, those of a move that was cut
-// short and the check are the same thing, and what was done before is never done again.
+// A table is copied by comparison: both sides digest the partner's rows by buckets, and the
+// rows of differing buckets by their keys; rows that differ are replaced. So the first copy,
+// the passes after it, the resumption of a move and the final check are one function, and
+// nothing is copied twice.
 
 // side is one of the two databases, in the transaction of its context, where it has one.
 type side struct {
 	ctx context.Context
 	*db.DB
-	// known are the digests of tables that were read already, where a snapshot sees them
-	// all: they stay what they are. Nil remembers none.
-	known map[string][]digest
+	// cache has the digests of tables that were read in the side's snapshot. Nil caches none.
+	cache map[string][]digest
 }
 
 // digests counts and hashes the partner's rows of a table by buckets.
 func (s side) digests(t shaped, o owned) ([]digest, error) {
-	if d, ok := s.known[t.name]; ok {
+	if d, ok := s.cache[t.name]; ok {
 		return d, nil
 	}
 	d, err := s.digestBy(t, t.bucketOf(), o.condition(t.table))
-	if err == nil && s.known != nil {
-		s.known[t.name] = d
+	if err == nil && s.cache != nil {
+		s.cache[t.name] = d
 	}
 	return d, err
 }
@@ -43,25 +42,25 @@ func (s side) digestBy(t shaped, part, condition string) ([]digest, error) {
 	return pg.All[digest](s.ctx, s.DB, "digest "+t.name, pg.Raw(t.digestSQL(part, condition), nil))
 }
 
-// compared is a table with what differs of it between the two sides.
+// compared is a table with the rows that differ between the two sides.
 type compared struct {
 	shaped
 	// where is the condition of the rows that differ, on both sides. It is empty where
 	// none do.
 	where string
-	// rows is how many of them the old side has, and there whether the new one has any of
-	// the table.
+	// rows is how many of them the old side has. there reports whether the new one has any
+	// rows of the table.
 	rows  int64
 	there bool
 }
 
 func (c compared) differs() bool { return c.where != "" }
 
-// finestRows bounds the rows that are compared one by one, which takes some 100 bytes for
-// each. Where the buckets that differ have more, they are replaced as a whole.
-const finestRows = 1_000_000
+// maxByKey bounds the rows that are compared by key, which takes some 100 bytes for each.
+// Larger differing buckets are replaced as a whole.
+const maxByKey = 1_000_000
 
-// compare compares a table on both sides: by buckets, and those that differ by keys.
+// compare compares a table on both sides by buckets, and differing buckets by keys.
 func compare(old, now side, t shaped, o owned) (c compared, err error) {
 	c.shaped = t
 	condition := o.condition(t.table)
@@ -79,7 +78,7 @@ func compare(old, now side, t shaped, o owned) (c compared, err error) {
 		return c, nil
 	}
 	c.where += " AND " + among(t.bucketOf(), differ)
-	if rows > finestRows {
+	if rows > maxByKey {
 		return c, nil
 	}
 	a, b, err = digestBoth(old, now, func(s side) ([]digest, error) { return s.digestBy(t, t.keyHash(), c.where) })
@@ -99,10 +98,10 @@ func digestBoth(old, now side, digests func(side) ([]digest, error)) (a, b []dig
 	return a, b, both.Wait()
 }
 
-// replaceAs has the transaction of now neither check references nor run triggers: the
-// rows come as they are, those that they refer to maybe later, and numbers of v1 with
-// them. That they are all there is what the check at the end proves.
-func replaceAs(now side) error {
+// disableTriggers has the transaction of now neither check references nor run triggers: rows
+// may be copied before those that they refer to, and numbers of v1 are copied too. checkEqual
+// proves that all are there.
+func disableTriggers(now side) error {
 	_, err := pg.Exec(now.ctx, now.DB, "copy rows as they are", pg.SQL("SET LOCAL session_replication_role = replica"))
 	if pg.Denied(err) {
 		err = fmt.Errorf("the role of the new cell's database may not copy rows without their triggers: as a superuser, "+
@@ -111,10 +110,10 @@ func replaceAs(now side) error {
 	return err
 }
 
-// replace replaces the rows that differ by those of the old side, in the transaction of
+// replace replaces the rows that differ with those of the old side, in the transaction of
 // now.
 func (m *Move) replace(old, now side, c compared) error {
-	if err := replaceAs(now); err != nil {
+	if err := disableTriggers(now); err != nil {
 		return err
 	}
 	if c.there {
@@ -172,7 +171,7 @@ type sealedRow struct {
 	Sealed []byte
 }
 
-// reseal seals the secrets of rows that were copied with the new cell's key.
+// reseal seals the secrets of copied rows with the new cell's key.
 func (m *Move) reseal(now side, c db.SealedColumn, where string) error {
 	rows, err := pg.All[sealedRow](now.ctx, now.DB, "read sealed secrets", pg.Raw("SELECT t."+c.Key+"::text AS id, t."+c.Column+
 		" AS sealed FROM "+c.Table+" AS t WHERE t."+c.Column+" IS NOT NULL AND "+where, nil))
@@ -191,24 +190,24 @@ func (m *Move) reseal(now side, c db.SealedColumn, where string) error {
 	return err
 }
 
-// analyzeFrom is how many rows that came over make the statistics of a table stale: the
-// new cell's plans must not wait for the server to notice.
+// analyzeFrom is the number of copied rows from which a table is analyzed at once, for the
+// new cell's plans.
 const analyzeFrom = 10_000
 
-// copyTable brings a table's rows over that differ, in a transaction of its own on each
-// side, and returns how many rows they were. Where a unique key of a row that stays is in
-// the way, the rows that differ are dropped for now, and the next pass brings them.
+// copyTable copies the rows of a table that differ, in a transaction of its own on each side,
+// and returns how many. On a unique violation it deletes the differing rows, and the next pass
+// copies them.
 func (m *Move) copyTable(ctx context.Context, t shaped, o owned) (rows int64, err error) {
 	err = m.From.Snapshot(ctx, func(old context.Context) error {
-		_, rows, err = m.copySeen(ctx, side{ctx: old, DB: m.From}, t, o)
+		_, rows, err = m.copySnapshot(ctx, side{ctx: old, DB: m.From}, t, o)
 		return err
 	})
 	return rows, err
 }
 
-// copySeen is copyTable of what a snapshot of the old side sees. It reports whether the
-// two sides differed.
-func (m *Move) copySeen(ctx context.Context, old side, t shaped, o owned) (differed bool, rows int64, err error) {
+// copySnapshot is copyTable of a snapshot of the old side. It reports whether the two sides
+// differed.
+func (m *Move) copySnapshot(ctx context.Context, old side, t shaped, o owned) (differed bool, rows int64, err error) {
 	c, err := compare(old, side{ctx: ctx, DB: m.To}, t, o)
 	if err != nil || !c.differs() {
 		return false, 0, err
@@ -221,7 +220,7 @@ func (m *Move) copySeen(ctx context.Context, old side, t shaped, o owned) (diffe
 		return true, c.rows, err
 	}
 	return true, c.rows, m.To.Tx(ctx, func(now context.Context) error {
-		if err := replaceAs(side{ctx: now, DB: m.To}); err != nil {
+		if err := disableTriggers(side{ctx: now, DB: m.To}); err != nil {
 			return err
 		}
 		return drop(side{ctx: now, DB: m.To}, c)

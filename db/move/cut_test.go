@@ -12,9 +12,9 @@ import (
 // cell does not serve the partner yet.
 func TestMoveCutShort(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"copied users", "copied", "held", "differences copied", "checked", "handing", "left"} {
+	for _, point := range []string{"copied users", "copied", "frozen", "differences copied", "checked", "frozen without end", "detached"} {
 		for _, cancel := range []bool{false, true} {
-			if cancel && point == "left" {
+			if cancel && point == "detached" {
 				continue
 			}
 			t.Run(strings.ReplaceAll(point, " ", "_")+map[bool]string{true: "/cancel"}[cancel], func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestMoveCutShort(t *testing.T) {
 				w := newWorld(t)
 				ctx, end := context.WithCancel(t.Context())
 				w.points[point] = end
-				if err := w.Run(ctx); err == nil && point != "left" {
+				if err := w.Run(ctx); err == nil && point != "detached" {
 					t.Fatal("the move did not end")
 				}
 				w.points = nil

@@ -12,67 +12,68 @@ import (
 	"partnerapi/domain"
 )
 
-// errHoldEnded says that a hold had to end before everything was over.
-var errHoldEnded = errors.New("what was left took longer than writes may be refused")
+// errFreezeEnded reports that a freeze had to end before everything was copied.
+var errFreezeEnded = errors.New("what was left took longer than writes may be refused")
 
-// handOver holds the partner, brings the last differences over, checks them, and has the
-// new cell serve it. Where it fails the partner may still hold: see release.
-func (m *Move) handOver(ctx context.Context, c cells) error {
+// handOver freezes the partner's writes, copies the last differences, checks them, and has
+// the new cell serve the partner. Where it fails, the writes may still be frozen: see
+// unfreeze.
+func (m *Move) handOver(ctx context.Context, c cellPair) error {
 	began := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, db.HoldFor, errHoldEnded)
+	ctx, cancel := context.WithTimeoutCause(ctx, db.FreezeFor, errFreezeEnded)
 	defer cancel()
-	err := m.hold(ctx)
+	err := m.freeze(ctx)
 	if err == nil {
-		m.at("held")
+		m.at("frozen")
 		err = m.From.Snapshot(ctx, func(old context.Context) error {
-			return m.lastDifferences(ctx, side{ctx: old, DB: m.From, known: map[string][]digest{}}, c)
+			return m.copyDifferences(ctx, side{ctx: old, DB: m.From, cache: map[string][]digest{}}, c)
 		})
 	}
-	if err != nil && errors.Is(context.Cause(ctx), errHoldEnded) {
-		return errors.Join(errHoldEnded, err)
+	if err != nil && errors.Is(context.Cause(ctx), errFreezeEnded) {
+		return errors.Join(errFreezeEnded, err)
 	}
 	if err == nil {
-		m.Say("the new cell serves the partner; its writes were refused for %s", time.Since(began).Round(10*time.Millisecond))
+		m.Logf("the new cell serves the partner; its writes were refused for %s", time.Since(began).Round(10*time.Millisecond))
 	}
 	return err
 }
 
-// hold has the partner's writes refused, and its mails and events rest, and waits for
-// those that had begun. It does so twice: a client that was being made when the first hold
-// began is known to the second one.
-func (m *Move) hold(ctx context.Context) error {
+// freeze refuses the partner's writes, suspends its clients, and waits for transactions and
+// sends that had begun. It does so twice: the second freeze includes clients that were being
+// created at the first.
+func (m *Move) freeze(ctx context.Context) error {
 	for range 2 {
-		if err := m.holdKnown(ctx); err != nil {
+		if err := m.freezeKnown(ctx); err != nil {
 			return err
 		}
 	}
 	draining, cancel := context.WithTimeout(ctx, drainFor)
 	defer cancel()
-	err := m.until(draining, `
+	err := m.waitUntil(draining, `
 		SELECT NOT EXISTS (SELECT FROM outbox AS o JOIN clients AS c ON c.id = o.client_id
 				WHERE c.partner_id = ?0 AND o.lease IS NOT NULL AND o.due_at > now())
 			AND NOT EXISTS (SELECT FROM webhooks AS w JOIN webhook_deliveries AS d ON d.webhook_id = w.id
 				WHERE w.partner_id = ?0 AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > now())`, m.Partner)
 	if err != nil && draining.Err() != nil && ctx.Err() == nil {
-		m.Say("a mail or a delivery is being sent for longer than %s: it may be sent twice", drainFor)
+		m.Logf("a mail or a delivery is being sent for longer than %s: it may be sent twice", drainFor)
 		return nil
 	}
 	return err
 }
 
-// holdKnown is hold for the clients that are there. A transaction that saw no hold has a
-// number by then, below the next one: once none of these is under way, nothing is written
-// any more that an answer is given for.
-func (m *Move) holdKnown(ctx context.Context) error {
+// freezeKnown is freeze for the clients that exist. A transaction that saw no freeze has a
+// number by then, below the next one: when none of these is running, no accepted write is
+// outstanding.
+func (m *Move) freezeKnown(ctx context.Context) error {
 	err := m.From.Tx(ctx, func(ctx context.Context) error {
-		_, err := pg.Exec(ctx, m.From, "hold the partner's writes", pg.SQL(`
-			WITH held AS (
+		_, err := pg.Exec(ctx, m.From, "freeze the partner's writes", pg.SQL(`
+			WITH frozen AS (
 				UPDATE moves SET step = ?1, held_until = coalesce(held_until, clock_timestamp() + ?2::interval) WHERE partner_id = ?0
 				RETURNING partner_id, held_until
 			)
 			INSERT INTO resting_clients (client_id, until)
-			SELECT c.id, held.held_until FROM held JOIN clients AS c ON c.partner_id = held.partner_id
-			ON CONFLICT (client_id) DO UPDATE SET until = excluded.until`, m.Partner, Holding, db.HoldFor))
+			SELECT c.id, frozen.held_until FROM frozen JOIN clients AS c ON c.partner_id = frozen.partner_id
+			ON CONFLICT (client_id) DO UPDATE SET until = excluded.until`, m.Partner, Frozen, db.FreezeFor))
 		return err
 	})
 	if err != nil {
@@ -82,29 +83,29 @@ func (m *Move) holdKnown(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.until(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= ?", next); err != nil {
+	if err := m.waitUntil(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= ?", next); err != nil {
 		return fmt.Errorf("wait for writes that had begun: %w", err)
 	}
 	return nil
 }
 
-// until waits until a statement says true in the old cell.
-func (m *Move) until(ctx context.Context, text string, args ...any) error {
+// waitUntil polls the old cell until a statement returns true.
+func (m *Move) waitUntil(ctx context.Context, text string, args ...any) error {
 	for {
-		done, err := pg.One[bool](ctx, m.From, "wait for what had begun", pg.SQL(text, args...))
+		done, err := pg.One[bool](ctx, m.From, "wait for transactions that had begun", pg.SQL(text, args...))
 		if err != nil || done {
 			return err
 		}
-		if err := domain.Pause(ctx, lookEvery); err != nil {
+		if err := domain.Pause(ctx, pollEvery); err != nil {
 			return err
 		}
 	}
 }
 
-// lastDifferences brings over what is left, as the snapshot of the old side has it. Work
-// of the service's own that goes on there after the snapshot is done again by the new
-// cell: nobody was told of it.
-func (m *Move) lastDifferences(ctx context.Context, old side, c cells) error {
+// copyDifferences copies what is left, as of the snapshot of the old side, and commits the
+// move. Background work that goes on there after the snapshot is done again by the new cell:
+// no caller was answered for it.
+func (m *Move) copyDifferences(ctx context.Context, old side, c cellPair) error {
 	if err := m.checkShapes(ctx); err != nil {
 		return err
 	}
@@ -112,14 +113,14 @@ func (m *Move) lastDifferences(ctx context.Context, old side, c cells) error {
 	if err != nil {
 		return err
 	}
-	if err := m.files(old.ctx); err != nil {
+	if err := m.copyFiles(old.ctx); err != nil {
 		return err
 	}
 	left := slices.DeleteFunc(slices.Clone(m.tables), func(t shaped) bool { return t.last })
 	for pass := 1; ; pass++ {
 		var differed []shaped
 		for _, t := range left {
-			differs, _, err := m.copySeen(ctx, old, t, o)
+			differs, _, err := m.copySnapshot(ctx, old, t, o)
 			if err != nil {
 				return err
 			}
@@ -135,11 +136,11 @@ func (m *Move) lastDifferences(ctx context.Context, old side, c cells) error {
 			return errors.New("the copies do not become equal: the new cell's own work changes them, or a unique key is held by another partner's row")
 		}
 	}
-	return m.To.Tx(ctx, func(now context.Context) error { return m.last(ctx, old, side{ctx: now, DB: m.To}, o, c) })
+	return m.To.Tx(ctx, func(now context.Context) error { return m.commit(ctx, old, side{ctx: now, DB: m.To}, o, c) })
 }
 
-// last is the transaction that makes the partner appear in the new cell.
-func (m *Move) last(ctx context.Context, old, now side, o owned, c cells) error {
+// commit is the transaction that makes the partner appear in the new cell.
+func (m *Move) commit(ctx context.Context, old, now side, o owned, c cellPair) error {
 	if _, err := pg.One[Step](now.ctx, m.To, "lock the move", pg.SQL("SELECT step FROM moves WHERE partner_id = ? FOR UPDATE", m.Partner)); err != nil {
 		return err
 	}
@@ -161,24 +162,24 @@ func (m *Move) last(ctx context.Context, old, now side, o owned, c cells) error 
 	if err := m.checkKeys(old.ctx, now.ctx); err != nil {
 		return err
 	}
-	for _, activate := range activations {
+	for _, activate := range m.extended().activations {
 		if err := activate(m, old, now); err != nil {
 			return err
 		}
 	}
-	if err := m.appear(old, now, c); err != nil {
+	if err := m.activate(old, now, c); err != nil {
 		return err
 	}
 	m.at("checked")
-	if err := m.hand(ctx); err != nil {
+	if err := m.freezeWithoutEnd(ctx); err != nil {
 		return err
 	}
-	m.at("handing")
+	m.at("frozen without end")
 	return nil
 }
 
-// checkEqual compares all tables as the last transaction has them, and looks for objects
-// of catalogues that the new cell has not got: references were not checked.
+// checkEqual compares all tables as the last transaction has them, and checks that the new
+// cell has the objects of catalogues: references were not checked.
 func (m *Move) checkEqual(old, now side, o owned) error {
 	for _, t := range m.tables {
 		c, err := compare(old, now, t, o)
@@ -192,10 +193,10 @@ func (m *Move) checkEqual(old, now side, o owned) error {
 	return m.checkCatalogues(old, now, o)
 }
 
-// appear writes what makes the new cell serve the partner beside its rows: positions of
-// events go on behind those of the old cell, cursors and links that the old one made are
-// read, and its keys are no longer another cell's.
-func (m *Move) appear(old, now side, c cells) error {
+// activate writes what the new cell needs beside the rows to serve the partner: positions of
+// events continue behind those of the old cell, cursors and links that the old one made are
+// accepted, and the keys are no longer another cell's.
+func (m *Move) activate(old, now side, c cellPair) error {
 	head, err := pg.One[int64](old.ctx, m.From, "read the head of the events", pg.SQL("SELECT position FROM event_head"))
 	if err != nil {
 		return err
@@ -207,13 +208,13 @@ func (m *Move) appear(old, now side, c cells) error {
 	if err := m.To.AcceptSecrets(now.ctx, secrets); err != nil {
 		return err
 	}
-	if err := wake(now.ctx, m.To, m.Partner); err != nil { // of an earlier move from there that was cut short
+	if err := resume(now.ctx, m.To, m.Partner); err != nil { // from an earlier move from there that was cut short
 		return err
 	}
 	for _, q := range []pg.Query{
 		pg.SQL("UPDATE event_head SET position = ? WHERE position < ?0", head),
 		pg.SQL("DELETE FROM moved_keys WHERE partner_id = ?", m.Partner),
-		pg.SQL("UPDATE moves SET step = ?1, moved_at = clock_timestamp() WHERE partner_id = ?0", m.Partner, Here),
+		pg.SQL("UPDATE moves SET step = ?1, moved_at = clock_timestamp() WHERE partner_id = ?0", m.Partner, Active),
 		// The leases are of the old cell's processes, which mark nothing here.
 		pg.SQL(`UPDATE reports SET lease = NULL, due_at = NULL WHERE status = 'pending' AND lease IS NOT NULL
 			AND client_id IN (SELECT id FROM clients WHERE partner_id = ?)`, m.Partner),
@@ -222,62 +223,63 @@ func (m *Move) appear(old, now side, c cells) error {
 		pg.SQL("SELECT pg_notify(channel, '') FROM unnest(?::text[]) AS channel",
 			[]string{db.MovesChannel, db.ReportChannel, db.OutboxChannel}),
 	} {
-		if _, err := pg.Exec(now.ctx, m.To, "take the partner over", q); err != nil {
+		if _, err := pg.Exec(now.ctx, m.To, "activate the partner", q); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hand has the old cell refuse writes without an end, unless its hold has ended: who
-// wrote after that was not refused. The time is looked at again after the commit, for a
-// writer saw the hold that was before it.
-func (m *Move) hand(ctx context.Context) error {
+// freezeWithoutEnd has the old cell refuse writes until the move is resolved, unless its
+// freeze has ended: a write after that was accepted. It checks the end again in a second
+// transaction, for writers saw the old end until the first committed.
+func (m *Move) freezeWithoutEnd(ctx context.Context) error {
 	const ended = "AND held_until > clock_timestamp()"
-	if err := m.handed(ctx, "UPDATE moves SET step = ?1 WHERE partner_id = ?0 AND step = ?2 "+ended, Handing, Holding); err != nil {
+	if err := m.updateFrozen(ctx, "UPDATE moves SET step = ?1 WHERE partner_id = ?0 AND step = ?2 "+ended, HandingOver, Frozen); err != nil {
 		return err
 	}
-	if _, err := pg.Exec(ctx, m.From, "let the clients rest on", pg.SQL(
+	if _, err := pg.Exec(ctx, m.From, "suspend the clients without an end", pg.SQL(
 		"UPDATE resting_clients AS r SET until = 'infinity' FROM clients AS c WHERE c.id = r.client_id AND c.partner_id = ?", m.Partner)); err != nil {
 		return err
 	}
-	return m.handed(ctx, "UPDATE moves SET step = step WHERE partner_id = ?0 AND step = ?1 "+ended, Handing)
+	return m.updateFrozen(ctx, "UPDATE moves SET step = step WHERE partner_id = ?0 AND step = ?1 "+ended, HandingOver)
 }
 
-// handed runs a statement that changes the move where its hold has not ended.
-func (m *Move) handed(ctx context.Context, text string, steps ...any) error {
+// updateFrozen runs a statement that updates the move if its freeze has not ended. Otherwise
+// it returns errFreezeEnded.
+func (m *Move) updateFrozen(ctx context.Context, text string, steps ...any) error {
 	n, err := pg.Exec(ctx, m.From, "hand the partner over", pg.SQL(text, append([]any{m.Partner}, steps...)...))
 	if err == nil && n == 0 {
-		err = errHoldEnded
+		err = errFreezeEnded
 	}
 	return err
 }
 
-// release ends a hold of a partner whom the new cell does not serve.
-func (m *Move) release(ctx context.Context) error {
+// unfreeze ends the freeze of a partner that the new cell does not serve.
+func (m *Move) unfreeze(ctx context.Context) error {
 	return m.From.Tx(ctx, func(ctx context.Context) error {
-		if err := wake(ctx, m.From, m.Partner); err != nil {
+		if err := resume(ctx, m.From, m.Partner); err != nil {
 			return err
 		}
-		_, err := pg.Exec(ctx, m.From, "take writes again", pg.SQL(
-			"UPDATE moves SET step = ?1, held_until = NULL WHERE partner_id = ?0 AND step IN (?2, ?3)", m.Partner, Copying, Holding, Handing))
+		_, err := pg.Exec(ctx, m.From, "accept writes again", pg.SQL(
+			"UPDATE moves SET step = ?1, held_until = NULL WHERE partner_id = ?0 AND step IN (?2, ?3)", m.Partner, Copying, Frozen, HandingOver))
 		return err
 	})
 }
 
-// wake lets the work of a partner's clients go on in a cell.
-func wake(ctx context.Context, in *db.DB, partner domain.PartnerID) error {
-	_, err := pg.Exec(ctx, in, "end the rest of the clients", pg.SQL(
+// resume ends the suspension of a partner's clients in a cell.
+func resume(ctx context.Context, in *db.DB, partner domain.PartnerID) error {
+	_, err := pg.Exec(ctx, in, "resume the clients", pg.SQL(
 		"DELETE FROM resting_clients WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?)", partner))
 	return err
 }
 
-// leave has the old cell answer the partner's keys with the new cell's code.
-func (m *Move) leave(ctx context.Context) error {
+// detach has the old cell answer the partner's keys with the new cell's code.
+func (m *Move) detach(ctx context.Context) error {
 	err := m.From.Tx(ctx, func(ctx context.Context) error {
-		n, err := pg.Exec(ctx, m.From, "note that the partner has gone", pg.SQL(`
+		n, err := pg.Exec(ctx, m.From, "detach the partner", pg.SQL(`
 			UPDATE moves SET step = ?1, moved_at = clock_timestamp(), held_until = NULL, keep_until = clock_timestamp() + ?2::interval
-			WHERE partner_id = ?0 AND step NOT IN (?1, ?3)`, m.Partner, Gone, m.Keep, Cleaned))
+			WHERE partner_id = ?0 AND step NOT IN (?1, ?3)`, m.Partner, Detached, m.Keep, Cleaned))
 		if err != nil || n == 0 {
 			return err
 		}
@@ -287,12 +289,12 @@ func (m *Move) leave(ctx context.Context) error {
 				WHERE k.partner_id = ? ON CONFLICT (digest) DO UPDATE SET cell = excluded.cell`, m.Partner),
 			pg.SQL("SELECT pg_notify(?, '')", db.MovesChannel),
 		} {
-			if _, err := pg.Exec(ctx, m.From, "tell of the move", q); err != nil {
+			if _, err := pg.Exec(ctx, m.From, "publish the move", q); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	m.at("left")
+	m.at("detached")
 	return err
 }

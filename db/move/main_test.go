@@ -11,29 +11,34 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/cells"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/db/migrate"
 	"partnerapi/db/pg"
 	"partnerapi/db/seed"
 	"partnerapi/domain"
-	"partnerapi/v2/v2test"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// also makes the tables of parts that can be deleted; see v1_test.go.
-var also []func(context.Context, *db.DB) error
+// also makes the tables of parts that can be deleted.
+var also = []func(context.Context, *db.DB) error{
+	migrateV1, // v1-line
+}
 
 // alsoCopied copy what these keep of catalogues.
-var alsoCopied []func(w *world, old, now side)
+var alsoCopied = []func(w *world, old, now side){
+	copyNumbers, // v1-line
+}
 
 // emptySchema is that of a new cell, and demoSchema that of a cell with the demonstration.
 var (
 	emptySchema = dbtest.Schema{Name: "moveempty", Key: migrate.SchemaKey() + time.Now().String(), Apply: func(ctx context.Context, url string) error {
-		return v2test.Migrate(ctx, url, also...)
+		return worldtest.Migrate(ctx, url, also...)
 	}}
 	demoSchema = dbtest.Schema{Name: "movedemo", Key: migrate.SchemaKey() + time.Now().String(), Apply: func(ctx context.Context, url string) error {
-		return v2test.Migrate(ctx, url, append(slices.Clone(also), func(ctx context.Context, d *db.DB) error {
+		return worldtest.Migrate(ctx, url, append(slices.Clone(also), func(ctx context.Context, d *db.DB) error {
 			_, err := seed.Demo(ctx, d)
 			return err
 		})...)
@@ -63,7 +68,7 @@ func open(t *testing.T, schema dbtest.Schema, cell domain.Cell) *db.DB {
 	if err := d.EnsureSecrets(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if is, err := d.FixCell(t.Context(), cell); err != nil || is != cell {
+	if is, err := cells.Fix(t.Context(), d, cell); err != nil || is != cell {
 		t.Fatalf("the cell is %v (%v)", is, err)
 	}
 	return d
@@ -77,7 +82,7 @@ func newWorld(t *testing.T) *world {
 			return []byte(id + " of the new cell: " + string(sealed)), nil
 		},
 		File: func(context.Context, domain.Report) error { return nil },
-		Say:  t.Logf,
+		Logf: t.Logf,
 	}}
 	w.reached = func(point string) {
 		if do := w.points[point]; do != nil {
@@ -174,8 +179,6 @@ func (w *world) something() {
 			`INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
 				SELECT id, 'microsoft', '{"tenant": "t"}', 'credentials', now() + interval '1 hour', now(), now() FROM clients WHERE partner_id = $1
 				ON CONFLICT DO NOTHING`,
-			`INSERT INTO user_blocks (client_id, after_at, after_id, active, inactive)
-				SELECT id, '-infinity', '00000000-0000-0000-0000-000000000000', users_active, users_inactive + 5000 FROM clients WHERE partner_id = $1`,
 			`INSERT INTO mail_switches (client_id, kind, enabled, changed_at)
 				SELECT id, 'certificate', false, now() FROM clients WHERE partner_id = $1 ON CONFLICT DO NOTHING`,
 		} {
@@ -229,11 +232,11 @@ var resealed = []string{"webhooks", "directory_connections", "idempotency_record
 func (w *world) moved() {
 	w.t.Helper()
 	w.same("the old cell until it rests", w.contents(w.From, w.Partner), w.before)
-	n, err := Rest(w.t.Context(), w.From, time.Hour)
+	n, err := Suspend(w.t.Context(), w.From, time.Hour)
 	if w.must(err); n != 0 {
 		w.t.Error("what a partner left rests before the processes know of it")
 	}
-	n, err = Rest(w.t.Context(), w.From, 0)
+	n, err = Suspend(w.t.Context(), w.From, 0)
 	w.must(err)
 	if archived := value[int](w, w.From, "SELECT count(*) FROM clients WHERE partner_id = $1 AND archived_at IS NULL", w.Partner.UUID()); archived > 0 || n > 1 {
 		w.t.Errorf("%d partners rest, and %d clients do not", n, archived)
@@ -265,7 +268,7 @@ func (w *world) unmoved() {
 	w.same("the old cell", w.contents(w.From, w.Partner), w.before)
 	for name, text := range w.contents(w.To, w.Partner) {
 		if text != "" {
-			w.t.Errorf("the new cell holds of %s: %.200s", name, text)
+			w.t.Errorf("the new cell has of %s: %.200s", name, text)
 		}
 	}
 	for _, d := range []*db.DB{w.From, w.To} {

@@ -9,7 +9,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Status is how far a move is, in one of its two cells.
+// Status is the state of a move in one of its two cells.
 type Status struct {
 	Partner domain.PartnerID
 	// Name is empty where the partner is not there yet, or any more.
@@ -22,21 +22,21 @@ type Status struct {
 }
 
 const (
-	// stuckHold is for how long writes of a partner may be refused until the move is stuck,
-	// and stuckMove for how long a move may last: those of the alerts in docs/alerts.yml.
-	stuckHold = 2 * time.Minute
-	stuckMove = 24 * time.Hour
+	// stuckFreeze is for how long writes of a partner may be refused before the move counts
+	// as stuck, and stuckMove for how long a move may last: as the alerts in docs/alerts.yml.
+	stuckFreeze = 2 * time.Minute
+	stuckMove   = 24 * time.Hour
 )
 
-// Stuck reports whether the move waits for an operator at a time: writes have been refused
-// for long, or it began long ago and has not ended.
+// Stuck reports whether the move waits for an operator: writes have been refused for
+// stuckFreeze, or it has lasted for stuckMove.
 func (s Status) Stuck(now time.Time) bool {
 	switch s.Step {
-	case Handing:
-		if s.HeldUntil != nil && now.Sub(*s.HeldUntil) > stuckHold-db.HoldFor {
+	case HandingOver:
+		if s.HeldUntil != nil && now.Sub(*s.HeldUntil) > stuckFreeze-db.FreezeFor {
 			return true
 		}
-	case Copying, Holding, Arriving:
+	case Copying, Frozen, Arriving:
 	default:
 		return false
 	}

@@ -15,14 +15,14 @@ import (
 // table is a table that holds rows of partners.
 type table struct {
 	name string
-	// rows is the condition that a row, alias t, is the partner's. It names what belongs
-	// to the partner by the words of owned.replacer.
+	// rows is the condition that a row, alias t, is the partner's, with the placeholders of
+	// owned.condition.
 	rows string
-	// last says that the rows go over in the last transaction, all of them: the service
-	// finds its work and its callers by these, so that there is nothing to do or to see
-	// in the new cell before. The others are copied while they are in use.
+	// last marks tables that are copied in the last transaction: the service finds its work
+	// and its callers by them, so that the new cell has none before. The others are copied
+	// while they are in use.
 	last bool
-	// kept says that the rows stay where the partner left: they change by themselves.
+	// kept marks tables whose rows CleanUp leaves.
 	kept bool
 }
 
@@ -32,9 +32,8 @@ const (
 	ofKeys    = "t.key_id = ANY($keys)"
 )
 
-// tables are all that hold rows of partners, those that are referred to before those that
-// refer to them.
-var tables = []table{
+// tables are all tables with rows of partners, referred tables before referring ones.
+var tables = slices.Concat([]table{
 	{name: "partners", rows: "t.id = $partner", last: true},
 	{name: "api_keys", rows: ofPartner, last: true},
 	{name: "clients", rows: "t.id = ANY($clients)", last: true},
@@ -45,7 +44,6 @@ var tables = []table{
 	{name: "program_courses", rows: ofClients},
 	{name: "groups", rows: ofClients},
 	{name: "users", rows: ofClients},
-	{name: "user_blocks", rows: ofClients},
 	{name: "user_risks", rows: ofClients},
 	{name: "collections", rows: ofClients},
 	{name: "collection_members", rows: ofClients},
@@ -76,16 +74,18 @@ var tables = []table{
 	{name: "webhook_deliveries", rows: "t.webhook_id = ANY($webhooks)"},
 	{name: "idempotency_records", rows: ofKeys},
 	{name: "audit_entries", rows: "(" + ofPartner + " AND t.key_prefix = ANY($prefixes) OR " + ofClients + ")"},
-}
+},
+	v1Tables, // v1-line
+)
 
-// owned are the ids of what belongs to a partner and other rows are found by.
+// owned are the ids of a partner's objects by which other rows are found.
 type owned struct {
 	partner                 domain.PartnerID
 	clients, keys, webhooks []string
 	prefixes                []string
 }
 
-// ownedBy reads them.
+// ownedBy reads the ids of a partner's objects.
 func ownedBy(ctx context.Context, d *db.DB, partner domain.PartnerID) (o owned, err error) {
 	o.partner = partner
 	for _, list := range []struct {
@@ -97,7 +97,7 @@ func ownedBy(ctx context.Context, d *db.DB, partner domain.PartnerID) (o owned, 
 		{&o.prefixes, "SELECT prefix FROM api_keys WHERE partner_id = ? ORDER BY prefix"},
 		{&o.webhooks, "SELECT id::text FROM webhooks WHERE partner_id = ? ORDER BY id"},
 	} {
-		if *list.to, err = pg.All[string](ctx, d, "list what is the partner's", pg.SQL(list.sql, partner)); err != nil {
+		if *list.to, err = pg.All[string](ctx, d, "list the partner's objects", pg.SQL(list.sql, partner)); err != nil {
 			return o, err
 		}
 	}
@@ -105,8 +105,8 @@ func ownedBy(ctx context.Context, d *db.DB, partner domain.PartnerID) (o owned, 
 	return o, nil
 }
 
-// condition is a table's rows, with constants: COPY takes no parameters. All of them are
-// UUIDs, and prefixes of keys, which need no quotes.
+// condition returns table.rows with constants, for COPY takes no parameters. They are UUIDs
+// and prefixes of keys, which need no quoting.
 func (o owned) condition(t table) string {
 	array := func(values []string, kind string) string {
 		return "'{" + strings.Join(values, ",") + "}'::" + kind + "[]"
@@ -117,22 +117,21 @@ func (o owned) condition(t table) string {
 	).Replace(t.rows)
 }
 
-// shape is what a table's rows are made of.
+// shape is the columns of a table.
 type shape struct {
-	// columns are those that are copied: none that PostgreSQL generates or counts up.
+	// columns are those that are copied: no generated and identity columns.
 	columns []string
-	// key are those that tell rows apart; all columns, where a number that is counted up
-	// does so.
+	// key is the primary key; all columns, where that is an identity column.
 	key []string
 }
 
-// shaped is a table that a database has.
+// shaped is a table that exists in a database.
 type shaped struct {
 	table
 	shape
 }
 
-// shapes are those of the tables that a database has: those of version 1 may be gone.
+// shapes returns those of the tables that exist in a database: version 1 may be removed.
 func shapes(ctx context.Context, d *db.DB, of []table) (list []shaped, err error) {
 	names := make([]string, len(of))
 	for i, t := range of {
@@ -180,7 +179,7 @@ func sealed(t table) (columns []db.SealedColumn) {
 	return columns
 }
 
-// buckets is how many parts the rows of a table are compared in: a power of two.
+// buckets is the number of parts in which a table is compared: a power of two.
 const buckets = 4096
 
 // keyHash is a hash of a row's key, and bucketOf the bucket that it puts the row into.
@@ -205,14 +204,14 @@ func (s shaped) digestSQL(part, condition string) string {
 		strings.Join(values, ", ") + "), 0)) AS hash FROM " + s.name + " AS t WHERE " + condition + " GROUP BY 1 ORDER BY 1"
 }
 
-// digest is what the rows of a part come to: of a bucket, or of a hash of keys.
+// digest is the count and hash of the rows of a part: of a bucket, or of a hash of keys.
 type digest struct {
 	Part int64
 	Rows int64
 	Hash int64
 }
 
-// differing are the parts in which two sides differ, and how many rows the first has in
+// differing returns the parts in which two sides differ, and how many rows the first has in
 // them.
 func differing(a, b []digest) (differ []int64, rows int64) {
 	there := make(map[int64]digest, len(b))
@@ -233,10 +232,10 @@ func differing(a, b []digest) (differ []int64, rows int64) {
 	return differ, rows
 }
 
-// among is the condition that an expression is one of some numbers.
+// among is the condition that an expression is one of the numbers.
 func among(expression string, numbers []int64) string {
 	return expression + " = ANY('{" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(numbers)), ","), "[]") + "}')"
 }
 
-// errOtherTables says that the two cells run different versions.
+// errOtherTables reports that the two cells run different versions.
 var errOtherTables = errors.New("the two cells have different tables, or were migrated meanwhile: bring both to the same version first")

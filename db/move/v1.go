@@ -3,7 +3,6 @@ package move
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"partnerapi/db/pg"
@@ -11,14 +10,13 @@ import (
 
 // What version 1 keeps of a partner: numbers, how far its retirement is, and its use.
 
-func init() {
-	tables = append(tables,
-		// Numbers of objects that are there, those that these had before, those of deleted
-		// ones, and those of the collections and groups that are gone and a policy still
-		// shows: of what was deleted before the registry kept whose it was. All of it is one
-		// list, so that PostgreSQL joins with it: a condition beside it would have it search
-		// the list for each number.
-		table{name: "id_registry", kept: true, rows: `t.id IN (
+var v1Tables = []table{
+	// Numbers of objects that are there, those that these had before, those of deleted
+	// ones, and those of the collections and groups that are gone and a policy still
+	// shows: of what was deleted before the registry kept whose it was. All of it is one
+	// list, so that PostgreSQL joins with it: a condition beside it would have it search
+	// the list for each number.
+	{name: "id_registry", kept: true, rows: `t.id IN (
 			SELECT id FROM id_registry WHERE partner_id = $partner UNION ALL
 			SELECT id FROM clients WHERE id = ANY($clients) UNION ALL
 			SELECT id FROM collections WHERE client_id = ANY($clients) UNION ALL
@@ -26,17 +24,15 @@ func init() {
 			SELECT id FROM policies WHERE client_id = ANY($clients) UNION ALL
 			SELECT scope_id FROM policies WHERE client_id = ANY($clients) UNION ALL
 			SELECT id FROM reports WHERE client_id = ANY($clients))`, last: true},
-		table{name: "v1_phases", rows: "(t.partner_id = $partner OR t.key_id = ANY($keys))", last: true},
-		table{name: "v1_usage", rows: ofKeys},
-	)
-	checks = append(checks, (*Move).checkNumbers, (*Move).checkRetirement)
-	notes = append(notes, (*Move).noteNumbers, (*Move).noteRetirement)
-	activations = append(activations, (*Move).carryAnnouncement)
+	{name: "v1_phases", rows: "(t.partner_id = $partner OR t.key_id = ANY($keys))", last: true},
+	{name: "v1_usage", rows: ofKeys},
 }
 
-// hasV1 reports whether the cells have version 1's tables.
-func (m *Move) hasV1() bool {
-	return slices.ContainsFunc(m.tables, func(s shaped) bool { return s.name == "id_registry" })
+var v1Extension = extension{
+	table:       "id_registry",
+	checks:      []func(m *Move, old, now side, o owned) error{(*Move).checkNumbers, (*Move).checkRetirement},
+	notes:       []func(m *Move, old, now side, o owned) (string, error){(*Move).noteNumbers, (*Move).noteRetirement},
+	activations: []func(m *Move, old, now side) error{(*Move).carryAnnouncement},
 }
 
 // retirement is how far the retirement of version 1 is in a cell.
@@ -53,11 +49,9 @@ func (s side) retirement() (retirement, error) {
 	return pg.One[retirement](s.ctx, s.DB, "read the retirement of version 1", pg.SQL("SELECT announced_at, sunset_at, ended_at FROM v1_state"))
 }
 
-// checkRetirement reports that the new cell announced another end of version 1, or ended it.
+// checkRetirement returns an error if the new cell announced another end of version 1, or
+// ended it.
 func (m *Move) checkRetirement(old, now side, _ owned) error {
-	if !m.hasV1() {
-		return nil
-	}
 	a, err := old.retirement()
 	if err != nil {
 		return err
@@ -78,11 +72,8 @@ func (m *Move) checkRetirement(old, now side, _ owned) error {
 	return nil
 }
 
-// noteRetirement says that the new cell is given the announcement.
+// noteRetirement notes that the new cell takes over the announcement.
 func (m *Move) noteRetirement(old, now side, _ owned) (string, error) {
-	if !m.hasV1() {
-		return "", nil
-	}
 	a, err := old.retirement()
 	if err != nil || !a.announced() {
 		return "", err
@@ -97,9 +88,6 @@ func (m *Move) noteRetirement(old, now side, _ owned) (string, error) {
 // carryAnnouncement announces the end of version 1 in the new cell as in the old one. The
 // row is locked as who changes it does.
 func (m *Move) carryAnnouncement(old, now side) error {
-	if !m.hasV1() {
-		return nil
-	}
 	if _, err := pg.Exec(now.ctx, m.To, "lock the retirement of version 1", pg.SQL("SELECT FROM v1_state FOR UPDATE")); err != nil {
 		return err
 	}
@@ -113,17 +101,14 @@ func (m *Move) carryAnnouncement(old, now side) error {
 	n, err := pg.Exec(now.ctx, m.To, "announce the end of version 1", pg.SQL(
 		"UPDATE v1_state SET announced_at = ?, sunset_at = ? WHERE announced_at IS NULL", *a.AnnouncedAt, *a.SunsetAt))
 	if err == nil && n > 0 {
-		_, err = pg.Exec(now.ctx, m.To, "tell of the announcement", pg.SQL("NOTIFY v1_retirement"))
+		_, err = pg.Exec(now.ctx, m.To, "notify of the announcement", pg.SQL("NOTIFY v1_retirement"))
 	}
 	return err
 }
 
-// noteNumbers says how many numbers of deleted objects stay, as it is not known whose they
+// noteNumbers notes how many numbers of deleted objects stay, as it is not known whose they
 // were: those from before the registry kept that, which no policy shows.
 func (m *Move) noteNumbers(old, _ side, o owned) (string, error) {
-	if !m.hasV1() {
-		return "", nil
-	}
 	n, err := pg.One[int](old.ctx, m.From, "count numbers of deleted objects", pg.Raw(`
 		SELECT count(*) FROM id_registry AS t WHERE t.retired_at > 'epoch' AND t.kind <> 'template' AND t.partner_id IS NULL
 			AND NOT EXISTS (SELECT FROM id_registry AS held WHERE held.kind = t.kind AND held.id = t.id AND held.retired_at IS NULL)
@@ -134,12 +119,9 @@ func (m *Move) noteNumbers(old, _ side, o owned) (string, error) {
 	return fmt.Sprintf("%d numbers of version 1 stay here whose objects were deleted before this cell kept whose they were", n), nil
 }
 
-// checkNumbers reports numbers that the new cell has given to others, and templates that
-// it has given other numbers.
+// checkNumbers returns an error if the new cell has given the partner's numbers to other
+// objects, or other numbers to templates.
 func (m *Move) checkNumbers(old, now side, o owned) error {
-	if !m.hasV1() {
-		return nil
-	}
 	t := tableCalled("id_registry")
 	type entry struct {
 		Kind, ID string

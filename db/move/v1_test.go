@@ -15,20 +15,20 @@ import (
 	"partnerapi/idmap"
 )
 
-func init() {
-	also = append(also, func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) })
-	alsoCopied = append(alsoCopied, func(w *world, old, now side) {
-		w.must(onTx(now, func(tx pgx.Tx) error {
-			_, err := tx.Exec(now.ctx, "DELETE FROM id_registry")
-			return err
-		}))
-		w.copyAll(old, now, "id_registry", "kind = 'template'")
-	})
+func migrateV1(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) }
+
+// copyNumbers gives templates the numbers of the old cell.
+func copyNumbers(w *world, old, now side) {
+	w.must(onTx(now, func(tx pgx.Tx) error {
+		_, err := tx.Exec(now.ctx, "DELETE FROM id_registry")
+		return err
+	}))
+	w.copyAll(old, now, "id_registry", "kind = 'template'")
 }
 
-// TestNumbersAreNotImportedWithinAHold: numbers that are brought while a partner is handed
+// TestNumbersAreNotImportedWithinAFreeze: numbers that are brought while a partner is handed
 // over would stay behind, so they are refused.
-func TestNumbersAreNotImportedWithinAHold(t *testing.T) {
+func TestNumbersAreNotImportedWithinAFreeze(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	client, err := pg.One[string](t.Context(), w.From, "find a client", pg.SQL("SELECT id::text FROM clients WHERE partner_id = ? LIMIT 1", w.Partner))
@@ -42,9 +42,9 @@ func TestNumbersAreNotImportedWithinAHold(t *testing.T) {
 	}
 	w.must(bring("1001"))
 	w.before = w.contents(w.From, w.Partner)
-	w.points["held"] = func() {
+	w.points["frozen"] = func() {
 		if err := bring("1002"); !domain.IsCode(err, domain.Unavailable) {
-			t.Errorf("within a hold: %v", err)
+			t.Errorf("within a freeze: %v", err)
 		}
 	}
 	w.must(w.Run(t.Context()))

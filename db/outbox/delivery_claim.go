@@ -67,7 +67,7 @@ type Claim struct {
 }
 
 const (
-	// dropDeliveries is how many deliveries are given up in one transaction at the most.
+	// dropDeliveries is the maximum number of deliveries given up in one transaction.
 	dropDeliveries = 10_000
 	// maxParts is how often a claim goes on with the next subscriptions, each time in a
 	// transaction of its own.
@@ -76,7 +76,7 @@ const (
 	claimsLock = "webhook deliveries"
 )
 
-// ClaimDeliveries leases deliveries that are due, for so long: of each subscription
+// ClaimDeliveries leases deliveries that are due, for a duration: of each subscription
 // as many as choose says, which is given those that are active, whose key is neither
 // revoked nor expired, and that have deliveries due. choose must not use the
 // database.
@@ -193,7 +193,7 @@ func accessTo(client string) string { return strings.ReplaceAll(withinAccess, " 
 
 // lease claims deliveries. It gives up those that waited while their subscription
 // was not active, and those of clients that are no longer within its access, or that
-// were archived: a retry shows nobody what a read would not. Its limits are known to the
+// were archived: a retry must not show what a read would not. Its limits are known to the
 // planner, which else expects to read much of what waits.
 func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, places []Places, claim *Claim) error {
 	var ids []domain.WebhookID
@@ -217,22 +217,25 @@ func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, pla
 					WHEN NOT EXISTS (SELECT 1 FROM clients AS c WHERE c.id = d.client_id AND c.archived_at IS NULL)
 						THEN 'the client was archived'
 				END AS reason
-			FROM unnest(?0::uuid[], ?1::integer[]) AS p (id, n) JOIN webhooks AS w ON w.id = p.id
+			FROM unnest(@ids::uuid[], @counts::integer[]) AS p (id, n) JOIN webhooks AS w ON w.id = p.id
 			JOIN api_keys AS k ON k.id = w.key_id CROSS JOIN LATERAL (
 				SELECT d.webhook_id, d.id, d.client_id, d.queued_at, d.due_at FROM webhook_deliveries AS d
-				WHERE d.webhook_id = p.id AND d.status = 'waiting' AND d.due_at <= ?2
-				ORDER BY d.due_at LIMIT ?5 FOR UPDATE SKIP LOCKED
+				WHERE d.webhook_id = p.id AND d.status = 'waiting' AND d.due_at <= @now
+				ORDER BY d.due_at LIMIT @most FOR UPDATE SKIP LOCKED
 			) AS d
 		), chosen AS MATERIALIZED (
-			SELECT webhook_id, id, reason FROM due WHERE turn <= n LIMIT ?6
+			SELECT webhook_id, id, reason FROM due WHERE turn <= n LIMIT @total
 		)
 		UPDATE webhook_deliveries AS d SET
 			status = CASE WHEN c.reason IS NULL THEN 'waiting' ELSE 'dropped' END, reason = c.reason,
-			lease = CASE WHEN c.reason IS NULL THEN ?3::uuid END, due_at = ?4
+			lease = CASE WHEN c.reason IS NULL THEN @lease::uuid END, due_at = @until
 		FROM chosen AS c WHERE d.webhook_id = c.webhook_id AND d.id = c.id
 		RETURNING d.webhook_id, d.id, d.partner_id, d.position, d.event_id, d.first_try_at, d.lease, c.reason IS NULL AS kept, (
 			SELECT count(*) FROM jsonb_array_elements(d.tries) AS t WHERE (t ->> 'at')::timestamptz >= d.first_try_at
-		) AS tries`, pg.IDs(ids), counts, now, uuid.New(), now.Add(life), slices.Max(counts), total))
+		) AS tries`, pg.Named{
+		"ids": pg.IDs(ids), "counts": counts, "now": now, "lease": uuid.New(), "until": now.Add(life),
+		"most": slices.Max(counts), "total": total,
+	}))
 	for _, r := range rows {
 		if r.Kept {
 			claim.Leases = append(claim.Leases, r.DeliveryLease)

@@ -113,11 +113,14 @@ func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.De
 	return pg.All[domain.DeliveryID](ctx, d, "mark deliveries", pg.SQL(`
 		UPDATE webhook_deliveries AS d SET status = m.status, reason = m.reason, due_at = m.due_at, lease = NULL,
 			first_try_at = coalesce(d.first_try_at, m.at),
-			tries = CASE WHEN jsonb_array_length(d.tries) < ?8 THEN d.tries ELSE d.tries - 0 END || m.try::jsonb
-		FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[], ?3::text[], ?4::text[], ?5::text[], ?6::timestamptz[], ?7::timestamptz[])
+			tries = CASE WHEN jsonb_array_length(d.tries) < @keptTries THEN d.tries ELSE d.tries - 0 END || m.try::jsonb
+		FROM unnest(@webhooks::uuid[], @ids::uuid[], @tokens::uuid[], @statuses::text[], @reasons::text[], @tries::text[], @dues::timestamptz[], @ats::timestamptz[])
 			AS m (webhook_id, id, lease, status, reason, try, due_at, at)
 		WHERE d.webhook_id = m.webhook_id AND d.id = m.id AND d.lease = m.lease AND d.status = 'waiting'
-		RETURNING d.id`, webhooks, ids, tokens, statuses, reasons, tries, dues, ats, keptTries))
+		RETURNING d.id`, pg.Named{
+		"webhooks": webhooks, "ids": ids, "tokens": tokens, "statuses": statuses, "reasons": reasons,
+		"tries": tries, "dues": dues, "ats": ats, "keptTries": keptTries,
+	}))
 }
 
 // outcomesOf puts the tries together by subscription.
@@ -164,16 +167,19 @@ func noteOutcomes(ctx context.Context, d *db.DB, outcomes map[domain.WebhookID]*
 		WITH seen AS (
 			SELECT o.id, o.succeeded_at, o.gone,
 				CASE WHEN o.succeeded_at IS NULL THEN coalesce(w.failing_since, o.failed_at) END AS failing_since, w.status
-			FROM unnest(?0::uuid[], ?1::timestamptz[], ?2::timestamptz[], ?3::boolean[])
+			FROM unnest(@ids::uuid[], @succeeded::timestamptz[], @failed::timestamptz[], @gone::boolean[])
 				AS o (id, succeeded_at, failed_at, gone) JOIN webhooks AS w ON w.id = o.id
 		), judged AS (
-			SELECT *, status = 'active' AND (gone OR failing_since <= ?5) IS TRUE AS disabled FROM seen
+			SELECT *, status = 'active' AND (gone OR failing_since <= @webhookRetryFor) IS TRUE AS disabled FROM seen
 		), noted AS (
 			UPDATE webhooks AS w SET last_delivery_at = greatest(w.last_delivery_at, j.succeeded_at),
 				failing_since = j.failing_since,
 				status = CASE WHEN j.disabled THEN 'disabled' ELSE w.status END,
-				updated_at = CASE WHEN j.disabled THEN greatest(w.updated_at, ?4) ELSE w.updated_at END
+				updated_at = CASE WHEN j.disabled THEN greatest(w.updated_at, @now) ELSE w.updated_at END
 			FROM judged AS j WHERE w.id = j.id
 		)
-		SELECT id FROM judged WHERE disabled`, ids, succeeded, failed, gone, now, now.Add(-domain.WebhookRetryFor)))
+		SELECT id FROM judged WHERE disabled`, pg.Named{
+		"ids": ids, "succeeded": succeeded, "failed": failed, "gone": gone, "now": now,
+		"webhookRetryFor": now.Add(-domain.WebhookRetryFor),
+	}))
 }

@@ -42,9 +42,9 @@ type waitingWebhook struct {
 	UnderWay int
 	// Reason says why its deliveries are given up; NULL where they are not.
 	Reason *string
-	// Resting says that its partner is suspended.
-	Resting bool
-	Wrapped bool
+	// Suspended says that its partner is suspended.
+	Suspended bool
+	Wrapped   bool
 	// Step counts the subscriptions that were looked at, and Found those with deliveries
 	// due.
 	Step, Found int
@@ -57,39 +57,35 @@ func (r *round) next(ctx context.Context, d *db.DB, n int, now time.Time) ([]wai
 	steps := n + deliverySteps
 	walked, err := pg.All[waitingWebhook](ctx, d, "look for deliveries", pg.SQL(`
 		WITH RECURSIVE walk (webhook_id, due_at, step, found, wrapped) AS (
-			SELECT ?0::uuid, NULL::timestamptz, 0, 0, ?1::boolean
+			SELECT @at::uuid, NULL::timestamptz, 0, 0, @wrapped::boolean
 			UNION ALL
-			SELECT f.webhook_id, f.due_at, w.step + 1, w.found + (f.due_at <= ?3::timestamptz)::integer, f.wrapped
-			FROM walk AS w CROSS JOIN LATERAL ((
-				SELECT d.webhook_id, d.due_at, w.wrapped FROM webhook_deliveries AS d WHERE d.status = 'waiting' AND d.webhook_id > w.webhook_id
-					AND d.webhook_id <= CASE WHEN w.wrapped THEN ?2::uuid ELSE 'ffffffff-ffff-ffff-ffff-ffffffffffff' END
-				ORDER BY d.webhook_id, d.due_at LIMIT 1
-			) UNION ALL (
-				SELECT d.webhook_id, d.due_at, true FROM webhook_deliveries AS d
-				WHERE d.status = 'waiting' AND NOT w.wrapped AND d.webhook_id <= ?2::uuid ORDER BY d.webhook_id, d.due_at LIMIT 1
-			) LIMIT 1) AS f
-			WHERE w.step < ?4::integer AND w.found < ?5::integer
+			SELECT f.webhook_id, f.due_at, w.step + 1, w.found + (f.due_at <= @now::timestamptz)::integer, f.wrapped
+			FROM walk AS w CROSS JOIN LATERAL `+nextInTurn("webhook_deliveries", "webhook_id", "o.status = 'waiting'", "@began::uuid")+`
+			WHERE w.step < @steps::integer AND w.found < @n::integer
 		)
 		SELECT w.id, w.failing_since IS NOT NULL AS failing, walk.due_at, leased.under_way, walk.wrapped, walk.step, walk.found,
-			w.partner_id IN (`+db.RestingPartners+`) AS resting,
+			w.partner_id IN (`+db.SuspendedPartners+`) AS suspended,
 			CASE WHEN w.status = 'paused' THEN 'the subscription was paused'
 				WHEN w.status = 'disabled' THEN 'the subscription was disabled'
 				WHEN k.revoked_at IS NOT NULL THEN 'the API key of the subscription was revoked'
-				WHEN k.expires_at <= ?3 THEN 'the API key of the subscription has expired'
+				WHEN k.expires_at <= @now THEN 'the API key of the subscription has expired'
 			END AS reason
 		FROM walk JOIN webhooks AS w ON w.id = walk.webhook_id JOIN api_keys AS k ON k.id = w.key_id
 		CROSS JOIN LATERAL (
 			SELECT count(*) AS under_way FROM (
-				SELECT 1 FROM webhook_deliveries AS d WHERE walk.due_at <= ?3
-					AND d.webhook_id = w.id AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > ?3 LIMIT ?6
+				SELECT 1 FROM webhook_deliveries AS d WHERE walk.due_at <= @now
+					AND d.webhook_id = w.id AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > @now LIMIT @maxTriesUnderWay
 			) AS l
 		) AS leased
-		WHERE walk.step > 0 ORDER BY walk.step`, r.at, r.wrapped, r.began, now, steps, n, domain.MaxTriesUnderWay))
+		WHERE walk.step > 0 ORDER BY walk.step`, pg.Named{
+		"at": r.at, "wrapped": r.wrapped, "began": r.began, "now": now, "steps": steps, "n": n,
+		"maxTriesUnderWay": domain.MaxTriesUnderWay,
+	}))
 	if err != nil || len(walked) == 0 {
 		r.over = err == nil
 		return nil, err
 	}
 	last := walked[len(walked)-1]
 	r.at, r.wrapped, r.over = last.ID, last.Wrapped, last.Step < steps && last.Found < n
-	return slices.DeleteFunc(walked, func(w waitingWebhook) bool { return w.Resting }), nil
+	return slices.DeleteFunc(walked, func(w waitingWebhook) bool { return w.Suspended }), nil
 }

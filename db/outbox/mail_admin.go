@@ -21,55 +21,59 @@ type FailedMail struct {
 	Failure  string
 }
 
-// failedMails are the mails that were given up from ?0 on, and that have one of
-// the ids ?1, where that is not null.
+// failedMails selects the mails that were given up since @since and, where @ids is not
+// null, have one of these ids.
 const failedMails = `
 	SELECT r.client_id, r.id::text AS id, r.type, coalesce(i.email, a.email, u.email, '') AS recipient, r.failed_at, r.failure
 	FROM mail_requests AS r
 	LEFT JOIN admin_invites AS i ON i.client_id = r.client_id AND i.id = r.invite_id
 	LEFT JOIN admins AS a ON a.client_id = r.client_id AND a.id = r.admin_id
 	LEFT JOIN users AS u ON u.client_id = r.client_id AND u.id = r.user_id
-	WHERE r.failed_at >= ?0 AND (?1::uuid[] IS NULL OR r.id = ANY(?1::uuid[]))
+	WHERE r.failed_at >= @since AND (@ids::uuid[] IS NULL OR r.id = ANY(@ids::uuid[]))
 	UNION ALL
 	SELECT r.client_id, r.id::text, 'phishing', u.email, r.failed_at, r.failure
 	FROM phishing_results AS r
 	JOIN users AS u ON u.client_id = r.client_id AND u.id = r.user_id
-	WHERE r.failed_at >= ?0 AND (?1::uuid[] IS NULL OR r.id = ANY(?1::uuid[]))`
+	WHERE r.failed_at >= @since AND (@ids::uuid[] IS NULL OR r.id = ANY(@ids::uuid[]))`
 
 // FailedMails lists the mails that were given up from a time on, the oldest
-// failure first, and limit of them at the most.
+// failure first, at most limit of them.
 func FailedMails(ctx context.Context, d *db.DB, since time.Time, limit int) ([]FailedMail, error) {
 	return pg.All[FailedMail](ctx, d, "list failed mails", pg.SQL(
-		"SELECT * FROM ("+failedMails+") AS m ORDER BY failed_at, id LIMIT ?2", since, []string(nil), limit))
+		"SELECT * FROM ("+failedMails+") AS m ORDER BY failed_at, id LIMIT @limit",
+		pg.Named{"since": since, "ids": []string(nil), "limit": limit}))
 }
 
 // RetryMails puts mails into the outbox again that were given up from a time on:
 // those with the ids, as UUIDs, or all where ids is nil. It returns those that it
-// changed, limit at the most.
+// changed, at most limit.
 func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, limit int) (mails []FailedMail, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.ResultLocks)
 		mails, err = pg.All[FailedMail](ctx, c, "retry failed mails", pg.SQL(`
-			WITH chosen AS MATERIALIZED (SELECT * FROM (`+failedMails+`) AS m ORDER BY failed_at, id LIMIT ?2),
+			WITH chosen AS MATERIALIZED (SELECT * FROM (`+failedMails+`) AS m ORDER BY failed_at, id LIMIT @limit),
 			requests AS (
 				UPDATE mail_requests AS r SET failed_at = NULL, failure = NULL FROM chosen AS c
 				WHERE c.type <> 'phishing' AND r.client_id = c.client_id AND r.id = c.id::uuid AND r.failed_at IS NOT NULL
-				RETURNING r.client_id, r.id, 'mail' AS kind, CASE WHEN r.type IN (?5, ?6) THEN 1 ELSE 2 END AS urgency
+				RETURNING r.client_id, r.id, 'mail' AS kind, CASE WHEN r.type IN (@welcomeMail, @adminInviteMail) THEN 1 ELSE 2 END AS urgency
 			), results AS (
 				UPDATE phishing_results AS r SET failed_at = NULL, failure = NULL, status = 'scheduled',
-					updated_at = greatest(r.updated_at, ?3)
+					updated_at = greatest(r.updated_at, @now)
 				FROM chosen AS c
 				WHERE c.type = 'phishing' AND r.client_id = c.client_id AND r.id = c.id::uuid AND r.failed_at IS NOT NULL
 				RETURNING r.client_id, r.id, 'simulation', 2
 			), queued AS (
 				INSERT INTO outbox (client_id, id, kind, urgency, due_at)
-				SELECT *, ?3::timestamptz FROM (SELECT * FROM requests UNION ALL SELECT * FROM results) AS r RETURNING client_id, id
+				SELECT *, @now::timestamptz FROM (SELECT * FROM requests UNION ALL SELECT * FROM results) AS r RETURNING client_id, id
 			), told AS (
-				SELECT pg_notify(?4, '') FROM queued LIMIT 1
+				SELECT pg_notify(@outboxChannel, '') FROM queued LIMIT 1
 			)
 			SELECT c.* FROM chosen AS c LEFT JOIN told ON true
 			WHERE (c.client_id, c.id::uuid) IN (SELECT client_id, id FROM queued)
-			ORDER BY c.failed_at, c.id`, since, ids, limit, c.At, db.OutboxChannel, domain.WelcomeMail, domain.AdminInviteMail))
+			ORDER BY c.failed_at, c.id`, pg.Named{
+			"since": since, "ids": ids, "limit": limit, "now": c.At, "outboxChannel": db.OutboxChannel,
+			"welcomeMail": domain.WelcomeMail, "adminInviteMail": domain.AdminInviteMail,
+		}))
 		return err
 	})
 	return mails, err

@@ -36,13 +36,13 @@ type Lease struct {
 // Result is the id of the simulated mail.
 func (l *Lease) Result() domain.ResultID { return domain.ResultID(l.ID) }
 
-// ClaimMails leases up to n mails that are due, for so long. It returns fewer
+// ClaimMails leases up to n mails that are due, for a duration. It returns fewer
 // where fewer are due, or others claim at the same time.
 //
 // Urgent mails come first, of the clients that the claim comes to. Among the others, and
 // among the urgent ones, clients take turns: turns says who is next, and each client's first mail comes before any client's
 // second. A client with many mails due so delays another's by one claim for each client
-// before that one, at the most. The cost follows n, not the number of clients or mails.
+// before that one. The cost follows n, not the number of clients or mails.
 func ClaimMails(ctx context.Context, d *db.DB, turns *MailTurns, n int, life time.Duration) ([]Lease, error) {
 	var walked []mailTurn
 	var claimed []claimedMail
@@ -96,26 +96,29 @@ func leaseMails(
 		WITH due AS (
 			SELECT t.client_id, t.urgency, t.place, o.id,
 				row_number() OVER (PARTITION BY t.client_id, t.urgency ORDER BY o.due_at, o.id) AS turn
-			FROM unnest(?0::uuid[], ?1::integer[]) WITH ORDINALITY AS t (client_id, urgency, place) CROSS JOIN LATERAL (
+			FROM unnest(@clients::uuid[], @urgencies::integer[]) WITH ORDINALITY AS t (client_id, urgency, place) CROSS JOIN LATERAL (
 				SELECT id, due_at FROM outbox
-				WHERE client_id = t.client_id AND urgency = t.urgency AND due_at <= ?2::timestamptz
-				ORDER BY due_at LIMIT CASE t.urgency WHEN 1 THEN ?3::integer ELSE ?4::integer END FOR UPDATE SKIP LOCKED
+				WHERE client_id = t.client_id AND urgency = t.urgency AND due_at <= @now::timestamptz
+				ORDER BY due_at LIMIT CASE t.urgency WHEN 1 THEN @urgentShare::integer ELSE @otherShare::integer END FOR UPDATE SKIP LOCKED
 			) AS o
-			WHERE t.client_id NOT IN (`+db.Resting+`)
+			WHERE t.client_id NOT IN (`+db.SuspendedClients+`)
 		), chosen AS MATERIALIZED (
-			SELECT client_id, id FROM due ORDER BY urgency, turn, place LIMIT ?5::integer
+			SELECT client_id, id FROM due ORDER BY urgency, turn, place LIMIT @n::integer
 		)
-		UPDATE outbox AS o SET lease = ?6::uuid, due_at = ?7::timestamptz FROM chosen
+		UPDATE outbox AS o SET lease = @lease::uuid, due_at = @until::timestamptz FROM chosen
 		WHERE o.client_id = chosen.client_id AND o.id = chosen.id
 		RETURNING o.client_id, o.id, o.kind, o.attempts, o.lease, o.urgency`,
-		clients, urgencies, now, share[1], share[2], n, uuid.New(), now.Add(life)))
+		pg.Named{
+			"clients": clients, "urgencies": urgencies, "now": now, "urgentShare": share[1], "otherShare": share[2],
+			"n": n, "lease": uuid.New(), "until": now.Add(life),
+		}))
 }
 
 // MailDue is when the next mail of the outbox is due, or the next lease ends;
 // false where the outbox is empty.
 func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	due, err := pg.One[*time.Time](ctx, d, "look for the next mail", pg.SQL(
-		"SELECT min(due_at) FROM outbox WHERE client_id NOT IN ("+db.Resting+")"))
+		"SELECT min(due_at) FROM outbox WHERE client_id NOT IN ("+db.SuspendedClients+")"))
 	return pg.Or(due, time.Time{}), due != nil, err
 }
 
@@ -123,9 +126,11 @@ func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 // try failed.
 func RequeueMail(ctx context.Context, d *db.DB, l Lease, at time.Time, failed bool) error {
 	n, err := pg.Exec(ctx, d, "put a mail back", pg.SQL(`
-		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = ?3, attempts = attempts + ?4::integer
-		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.ID, l.Token, at, pg.Number(failed)))
-	return db.Held(n, err)
+		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = @at, attempts = attempts + @failed::integer
+		WHERE client_id = @client AND id = @id AND lease = @token`, pg.Named{
+		"client": l.Client, "id": l.ID, "token": l.Token, "at": at, "failed": pg.Number(failed),
+	}))
+	return db.CheckLease(n, err)
 }
 
 // NoteScan notes that something was done with a simulated mail while it was

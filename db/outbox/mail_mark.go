@@ -96,28 +96,32 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow,
 	c.Lock(db.ResultLocks)
 	return pg.All[markedRow](ctx, c, "mark mails as sent", pg.SQL(`
 		WITH settled AS (
-			DELETE FROM outbox AS o USING unnest(?0::uuid[], ?1::uuid[], ?2::uuid[], ?3::uuid[], ?4::text[], ?5::text[])
+			DELETE FROM outbox AS o USING unnest(@clients::uuid[], @ids::uuid[], @tokens::uuid[], @users::uuid[], @from::text[], @subjects::text[])
 				AS t (client_id, id, lease, user_id, from_email, subject)
 			WHERE o.client_id = t.client_id AND o.id = t.id AND o.lease = t.lease
 			RETURNING o.client_id, o.id, o.kind, o.scanned, t.user_id, t.from_email, t.subject
 		), requests AS (
-			UPDATE mail_requests AS r SET sent_at = ?6 FROM settled AS s
-			WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = ?7
+			UPDATE mail_requests AS r SET sent_at = @now FROM settled AS s
+			WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = @requestedMail
 			RETURNING r.client_id, s.user_id, r.id, s.kind, s.from_email, s.subject, r.type, r.breach_name
 		), simulations AS (
-			UPDATE phishing_results AS r SET status = ?9, sent_at = ?6, updated_at = greatest(r.updated_at, ?6),
+			UPDATE phishing_results AS r SET status = @resultSent, sent_at = @now, updated_at = greatest(r.updated_at, @now),
 				automated = s.scanned IS NOT NULL, automated_reason = s.scanned
-			FROM settled AS s WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = ?8
-			RETURNING r.client_id, r.user_id, r.id, s.kind, s.from_email, s.subject, ?10::text AS type, NULL
+			FROM settled AS s WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = @simulatedMail
+			RETURNING r.client_id, r.user_id, r.id, s.kind, s.from_email, s.subject, @phishingMail::text AS type, NULL
 		), marked AS (
 			SELECT * FROM requests UNION ALL SELECT * FROM simulations
 		), recorded AS (
 			INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
-			SELECT client_id, user_id, id, ?6, from_email, subject, ?11, type FROM marked WHERE user_id IS NOT NULL
+			SELECT client_id, user_id, id, @now, from_email, subject, @bySMTP, type FROM marked WHERE user_id IS NOT NULL
 		)
 		SELECT client_id, user_id, id, kind, breach_name FROM marked`,
-		clients, ids, tokens, users, from, subjects, c.At, db.RequestedMail, db.SimulatedMail, domain.ResultSent,
-		domain.PhishingMail, domain.BySMTP))
+		pg.Named{
+			"clients": clients, "ids": ids, "tokens": tokens, "users": users, "from": from,
+			"subjects": subjects, "now": c.At, "requestedMail": db.RequestedMail,
+			"simulatedMail": db.SimulatedMail, "resultSent": domain.ResultSent,
+			"phishingMail": domain.PhishingMail, "bySMTP": domain.BySMTP,
+		}))
 }
 
 // MarkFailed records that a mail will never be sent, and why. ErrLeaseLost where
@@ -146,7 +150,7 @@ func markUnsent(ctx context.Context, d *db.DB, l Lease, locks db.LockRank, text 
 		c.Lock(db.OutboxLocks)
 		n, err := pg.Exec(ctx, c, "take a mail out of the outbox", pg.SQL(
 			"DELETE FROM outbox WHERE client_id = ? AND id = ? AND lease = ?", l.Client, l.ID, l.Token))
-		if err := db.Held(n, err); err != nil {
+		if err := db.CheckLease(n, err); err != nil {
 			return err
 		}
 		c.Lock(locks)

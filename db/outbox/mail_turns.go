@@ -46,24 +46,17 @@ func (t mailTurn) key() mailTurn { return mailTurn{Urgency: t.Urgency, Client: t
 // the clients of the n mails that wait longest.
 func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.Time) ([]mailTurn, error) {
 	return pg.All[mailTurn](ctx, d, "look for clients with mails", pg.SQL(`
-		WITH resting AS MATERIALIZED (`+db.Resting+`), walked AS MATERIALIZED (
-			SELECT u.urgency, w.* FROM (VALUES (1::smallint, ?0::uuid), (2::smallint, ?1::uuid)) AS u (urgency, after)
+		WITH suspended AS MATERIALIZED (`+db.SuspendedClients+`), walked AS MATERIALIZED (
+			SELECT u.urgency, w.* FROM (VALUES (1::smallint, @urgent::uuid), (2::smallint, @other::uuid)) AS u (urgency, after)
 			CROSS JOIN LATERAL (
 				WITH RECURSIVE walk (client_id, due, step, found, wrapped) AS (
 					SELECT u.after, false, 0, 0, false
 					UNION ALL
 					SELECT o.client_id, o.due, w.step + 1, w.found + o.due::integer, o.wrapped FROM walk AS w CROSS JOIN LATERAL (
 						SELECT f.client_id, f.wrapped,
-							f.due_at <= ?2::timestamptz AND f.client_id NOT IN (SELECT client_id FROM resting) AS due
-						FROM ((
-							SELECT o.client_id, o.due_at, w.wrapped FROM outbox AS o WHERE o.urgency = u.urgency AND o.client_id > w.client_id
-								AND o.client_id <= CASE WHEN w.wrapped THEN u.after ELSE 'ffffffff-ffff-ffff-ffff-ffffffffffff' END
-							ORDER BY o.client_id, o.due_at LIMIT 1
-						) UNION ALL (
-							SELECT o.client_id, o.due_at, true FROM outbox AS o
-							WHERE o.urgency = u.urgency AND NOT w.wrapped AND o.client_id <= u.after ORDER BY o.client_id, o.due_at LIMIT 1
-						) LIMIT 1) AS f
-					) AS o WHERE w.step < ?3::integer AND w.found < ?4::integer
+							f.due_at <= @now::timestamptz AND f.client_id NOT IN (SELECT client_id FROM suspended) AS due
+						FROM `+nextInTurn("outbox", "client_id", "o.urgency = u.urgency", "u.after")+`
+					) AS o WHERE w.step < @steps::integer AND w.found < @n::integer
 				)
 				SELECT client_id, due, step, found FROM walk WHERE step > 0
 			) AS w
@@ -72,9 +65,11 @@ func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.
 			WHERE due OR step = (SELECT max(step) FROM walked WHERE urgency = w.urgency) ORDER BY urgency, step)
 		UNION ALL
 		(SELECT urgency, client_id, true, 0 FROM outbox
-			WHERE due_at <= ?2::timestamptz AND client_id NOT IN (SELECT client_id FROM resting)
-				AND EXISTS (SELECT FROM walked WHERE step = ?3::integer AND found < ?4::integer)
-			ORDER BY due_at LIMIT ?4::integer)`, turns.urgent, turns.other, now, n+turnSteps, n))
+			WHERE due_at <= @now::timestamptz AND client_id NOT IN (SELECT client_id FROM suspended)
+				AND EXISTS (SELECT FROM walked WHERE step = @steps::integer AND found < @n::integer)
+			ORDER BY due_at LIMIT @n::integer)`, pg.Named{
+		"urgent": turns.urgent, "other": turns.other, "now": now, "steps": n + turnSteps, "n": n,
+	}))
 }
 
 // advance moves turns on over the clients that were walked over: of those with mails due,

@@ -28,7 +28,7 @@ type Publication struct {
 	// Busy says that another process publishes, and nothing was done.
 	Busy bool
 	// Published are the events that were published, Dropped those whose object or
-	// client was gone before: nobody could be shown them.
+	// client was gone before: no caller could read them.
 	Published, Dropped []domain.Event
 	// Postponed is an event that cannot be published, for the reason that Reason says: it
 	// is tried again after PostponeEvent.
@@ -82,7 +82,7 @@ func PublishEvents(ctx context.Context, d *db.DB, n int, render RenderEvents) (P
 // waitingEvents is the condition that an event waits to be published at ?0, and is of
 // one of the types ?1.
 const waitingEvents = "(e.postponed_until IS NULL OR e.postponed_until <= ?0) AND e.type = ANY(?1::text[])" +
-	" AND e.client_id NOT IN (" + db.Resting + ")"
+	" AND e.client_id NOT IN (" + db.SuspendedClients + ")"
 
 // EventsWait reports whether events wait to be published. It reads one entry of an
 // index, and those of events that are postponed.
@@ -171,14 +171,14 @@ func (b *publishing) add(e db.OutboxEvent, body string) {
 	b.createdAt, b.recordedAt = append(b.createdAt, e.At), append(b.recordedAt, e.RecordedAt)
 }
 
-// publishSQL publishes the rows of the arrays ?0 to ?7, takes the events ?8 and ?9 out
-// of the outbox, moves the head to ?10, and makes deliveries ready at ?11. A
+// publishSQL publishes the rows of the arrays, deletes the events @takenAt and @takenIDs
+// from the outbox, moves the head to @head, and makes deliveries ready. A
 // subscription is locked against being deleted meanwhile, and has the access that its
 // key has now (decisions 8.2).
 const publishSQL = `
 	WITH batch AS MATERIALIZED (
-		SELECT * FROM unnest(?0::bigint[], ?1::uuid[], ?2::uuid[], ?3::uuid[], ?4::text[], ?5::timestamptz[],
-			?6::timestamptz[], ?7::text[]) AS b (position, partner_id, client_id, id, type, created_at, recorded_at, body)
+		SELECT * FROM unnest(@positions::bigint[], @partners::uuid[], @clients::uuid[], @ids::uuid[], @types::text[], @createdAt::timestamptz[],
+			@recordedAt::timestamptz[], @bodies::text[]) AS b (position, partner_id, client_id, id, type, created_at, recorded_at, body)
 	), published AS (
 		INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
 		SELECT partner_id, position, client_id, id, type, created_at, body FROM batch
@@ -186,12 +186,12 @@ const publishSQL = `
 		SELECT w.id, w.partner_id, w.key_id, w.events, w.client_ids, w.active_since, k.all_clients
 		FROM webhooks AS w JOIN api_keys AS k ON k.id = w.key_id
 		WHERE w.partner_id IN (SELECT partner_id FROM batch) AND w.status = 'active'
-			AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?11)
+			AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > @now)
 		ORDER BY w.partner_id, w.id FOR KEY SHARE OF w
 	), delivered AS (
 		INSERT INTO webhook_deliveries
 			(webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
-		SELECT w.id, uuid_v7(?11), b.partner_id, b.position, b.client_id, b.id, b.type, ?11, ?11
+		SELECT w.id, uuid_v7(@now), b.partner_id, b.position, b.client_id, b.id, b.type, @now, @now
 		FROM batch AS b JOIN subscribed AS w ON w.partner_id = b.partner_id
 		WHERE w.active_since <= b.recorded_at AND b.type = ANY(w.events)
 			AND (w.client_ids = '{}' OR b.client_id = ANY(w.client_ids))
@@ -199,10 +199,10 @@ const publishSQL = `
 				SELECT 1 FROM api_key_clients AS r WHERE r.key_id = w.key_id AND r.client_id = b.client_id))
 		RETURNING 1
 	), taken AS (
-		DELETE FROM events AS e USING unnest(?8::timestamptz[], ?9::uuid[]) AS t (recorded_at, id)
+		DELETE FROM events AS e USING unnest(@takenAt::timestamptz[], @takenIDs::uuid[]) AS t (recorded_at, id)
 		WHERE e.recorded_at = t.recorded_at AND e.id = t.id
 	), moved AS (
-		UPDATE event_head SET position = ?10
+		UPDATE event_head SET position = @head
 	)
 	SELECT count(*) FROM delivered`
 
@@ -211,8 +211,11 @@ func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *pu
 	for i, e := range taken {
 		at[i], ids[i] = e.RecordedAt, e.ID
 	}
-	return pg.One[int](ctx, d, "publish events", pg.SQL(publishSQL, b.positions, b.partners, b.clients, b.ids,
-		b.types, b.createdAt, b.recordedAt, b.bodies, at, ids, b.head, d.Now()))
+	return pg.One[int](ctx, d, "publish events", pg.SQL(publishSQL, pg.Named{
+		"positions": b.positions, "partners": b.partners, "clients": b.clients, "ids": b.ids, "types": b.types,
+		"createdAt": b.createdAt, "recordedAt": b.recordedAt, "bodies": b.bodies,
+		"takenAt": at, "takenIDs": ids, "head": b.head, "now": d.Now(),
+	}))
 }
 
 // postponeEvent has an event wait that could not be published.

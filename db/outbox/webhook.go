@@ -68,12 +68,8 @@ func coveredKey(column string, by domain.KeyID) pg.Query {
 
 // Webhooks reads a page of the subscriptions that the caller sees, the oldest first.
 func Webhooks(ctx context.Context, d *db.DB, w domain.Window) (domain.Slice[domain.Webhook], error) {
-	k := pg.Keyset[webhookRow]{
-		Table: "webhooks AS w", Key: "w.created_at", Cast: "timestamptz", ID: "w.id", OneIndex: true,
-		Position: func(r *webhookRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
-		},
-	}
+	k := pg.ByTime("w.created_at", "w.id", func(r *webhookRow) (time.Time, domain.WebhookID) { return r.CreatedAt, r.ID })
+	k.OneIndex = true
 	k.Where.Add("?", webhookReach(ctx))
 	rows, err := pg.CountedPage(ctx, d, k, w)
 	return pg.Map(rows, (*webhookRow).webhook), err
@@ -164,12 +160,15 @@ func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret [
 func UpdateWebhook(ctx context.Context, c *db.Change, before, after domain.Webhook) error {
 	revived := after.Status == domain.WebhookActive && before.Status != domain.WebhookActive
 	_, err := pg.Exec(ctx, c, "update a webhook", pg.SQL(`
-		UPDATE webhooks SET url = ?1, events = ?2::text[], client_ids = ?3::uuid[], description = ?4, status = ?5,
-			updated_at = greatest(updated_at, ?6),
-			active_since = CASE WHEN ?7::boolean THEN clock_timestamp() ELSE active_since END,
-			failing_since = CASE WHEN ?8::boolean THEN NULL ELSE failing_since END
-		WHERE id = ?0`, after.ID, after.URL, after.Events, pg.IDs(after.Clients), after.Description, after.Status, c.At,
-		revived, revived || after.URL != before.URL))
+		UPDATE webhooks SET url = @url, events = @events::text[], client_ids = @clients::uuid[], description = @description, status = @status,
+			updated_at = greatest(updated_at, @now),
+			active_since = CASE WHEN @revived::boolean THEN clock_timestamp() ELSE active_since END,
+			failing_since = CASE WHEN @unfailing::boolean THEN NULL ELSE failing_since END
+		WHERE id = @id`, pg.Named{
+		"id": after.ID, "url": after.URL, "events": after.Events, "clients": pg.IDs(after.Clients),
+		"description": after.Description, "status": after.Status, "now": c.At, "revived": revived,
+		"unfailing": revived || after.URL != before.URL,
+	}))
 	if err == nil && after.Status == domain.WebhookPaused && before.Status != domain.WebhookPaused {
 		_, err = drop(ctx, c.DB, []domain.WebhookID{after.ID}, []string{"the subscription was paused"}) // the rest by claims
 	}

@@ -41,12 +41,9 @@ func deliveryReach(ctx context.Context) pg.Query {
 
 // Deliveries reads a page of the subscription's deliveries, the newest first.
 func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice[domain.Delivery], error) {
-	k := pg.Keyset[deliveryRow]{
-		Table: "webhook_deliveries AS d", Key: "d.created_at", Cast: "timestamptz", ID: "d.id", Desc: true, OneIndex: true,
-		Position: func(r *deliveryRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.CreatedAt), ID: r.ID.UUID()}
-		},
-	}
+	k := pg.ByTime("d.created_at", "d.id", func(r *deliveryRow) (time.Time, domain.DeliveryID) { return r.CreatedAt, r.ID })
+	k.Desc = true
+	k.OneIndex = true
 	k.Where.Add("d.webhook_id = ?", h.ID)
 	k.Where.Add("?", deliveryReach(ctx))
 	rows, err := pg.CountedPage(ctx, h.db, k, w)

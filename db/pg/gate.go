@@ -39,7 +39,7 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	partner := domain.CallerFrom(ctx).Partner
 	g.mu.Lock()
 	if g.free > 0 && g.holding[partner] < g.share && len(g.waiting[partner]) == 0 {
-		g.take(partner)
+		g.acquire(partner)
 		g.mu.Unlock()
 		return func() { g.leave(partner) }, nil
 	}
@@ -79,8 +79,8 @@ func (g *gate) stats() (times int64, took time.Duration) {
 	return g.waited.Load(), time.Duration(g.waitedFor.Load())
 }
 
-// take counts a connection as the partner's. The gate is locked.
-func (g *gate) take(partner domain.PartnerID) {
+// acquire counts a connection as the partner's. The gate is locked.
+func (g *gate) acquire(partner domain.PartnerID) {
 	g.free--
 	g.holding[partner]++
 }
@@ -103,7 +103,7 @@ func (g *gate) admit() {
 			i++
 			continue
 		}
-		g.take(partner)
+		g.acquire(partner)
 		queue := g.waiting[partner]
 		close(queue[0])
 		g.turns = append(g.turns[:i], g.turns[i+1:]...)

@@ -39,6 +39,27 @@ type Conditions []Query
 // Add adds a condition.
 func (c *Conditions) Add(text string, args ...any) { *c = append(*c, SQL(text, args...)) }
 
+// AddIf adds a condition on what value points to, unless value is nil.
+func AddIf[T any](c *Conditions, text string, value *T) {
+	if value != nil {
+		c.Add(text, *value)
+	}
+}
+
+// ByTime returns the list of Row's table in the order of a column of times. position returns
+// the values of that column and of the column of ids.
+func ByTime[Row any, K domain.Kind](
+	column, id string, position func(*Row) (time.Time, domain.ID[K]),
+) Keyset[Row] {
+	return Keyset[Row]{
+		Table: aliasedTable[Row](), Key: column, ID: id, Cast: "timestamptz",
+		Position: func(r *Row) domain.Position {
+			at, id := position(r)
+			return domain.Position{Key: TimeKey(at), ID: id.UUID()}
+		},
+	}
+}
+
 // Page reads the rows of a window, and one more to know whether rows follow. The
 // slice has no total. A window that skips rows finds ids on an index alone and reads
 // the columns of those that it shows.
@@ -129,11 +150,16 @@ func TimeKey(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 // NumberKey is a number as the key of a position.
 func NumberKey(n int) string { return strconv.Itoa(n) }
 
-// Map is a slice of rows in the domain's terms.
-func Map[Row, T any](s domain.Slice[Row], as func(*Row) T) domain.Slice[T] {
-	out := domain.Slice[T]{Rows: make([]T, len(s.Rows)), More: s.More, End: s.End, Total: s.Total}
-	for i := range s.Rows {
-		out.Rows[i] = as(&s.Rows[i])
+// Map returns a slice with its rows converted by of, usually to a type of the domain.
+func Map[Row, T any](s domain.Slice[Row], of func(*Row) T) domain.Slice[T] {
+	return domain.Slice[T]{Rows: MapRows(s.Rows, of), More: s.More, End: s.End, Total: s.Total}
+}
+
+// MapRows returns the rows converted by of, such as to their ids. It is never nil.
+func MapRows[Row, T any](rows []Row, of func(*Row) T) []T {
+	out := make([]T, len(rows))
+	for i := range rows {
+		out[i] = of(&rows[i])
 	}
 	return out
 }

@@ -44,9 +44,11 @@ func Columns[Row any]() string {
 }
 
 // Rows is the selection of all columns of Row's table, which has its alias.
-func Rows[Row any]() *Select {
+func Rows[Row any]() *Select { return From(aliasedTable[Row]()).Columns(Columns[Row]()) }
+
+func aliasedTable[Row any]() string {
 	table := modelOf(reflect.TypeFor[Row]())
-	return From(table.Name + " AS " + table.Alias).Columns(Columns[Row]())
+	return table.Name + " AS " + table.Alias
 }
 
 // Table is the name of Row's table.

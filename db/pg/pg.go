@@ -19,7 +19,7 @@ import (
 	"partnerapi/domain"
 )
 
-// DefaultConns is how many connections a process opens at the most by
+// DefaultConns is the maximum number of connections a process opens by
 // default: two processes stay well below the 100 that PostgreSQL allows by
 // default.
 const DefaultConns = 20

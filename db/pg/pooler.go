@@ -32,8 +32,8 @@ const (
 func (p Pooler) Shared() bool { return p == TransactionPooler || p == PreparingPooler }
 
 const (
-	// poolerWithin is how long a second connection may have to be waited for: a pooler in
-	// session mode gives none where the first client has the only one.
+	// poolerWithin bounds the wait for a second connection, and for a transaction on it: a
+	// pooler in session mode gives none where the first client has the only one.
 	poolerWithin = 3 * time.Second
 	// poolerTries is how often the modes are told apart: a client may by chance be given
 	// the connection again that it had, where others use the pooler too.
@@ -76,15 +76,15 @@ func FindPooler(ctx context.Context, url string) (Pooler, error) {
 // shares reports whether a second client within a transaction has, or has taken, the
 // first one's connection.
 func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first uint32) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, poolerWithin)
-	defer cancel()
-	other, err := pgx.ConnectConfig(ctx, config)
+	connect := config.Copy()
+	connect.ConnectTimeout = poolerWithin
+	other, err := pgx.ConnectConfig(ctx, connect)
 	if err != nil {
 		return false, nil
 	}
 	defer other.Close(context.WithoutCancel(ctx))
 	for range poolerTries {
-		tx, err := other.Begin(ctx)
+		tx, err := beginWithin(ctx, other, poolerWithin)
 		if err != nil {
 			var refused *pgconn.PgError
 			if errors.As(err, &refused) {
@@ -104,6 +104,13 @@ func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first
 		}
 	}
 	return false, nil
+}
+
+// beginWithin begins a transaction, which outlives the bound of the wait for it.
+func beginWithin(ctx context.Context, conn *pgx.Conn, bound time.Duration) (pgx.Tx, error) {
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	return conn.Begin(ctx)
 }
 
 // backend is the process of the server that a connection leads to.

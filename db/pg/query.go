@@ -15,8 +15,13 @@ type Query interface {
 	write(*statement)
 }
 
+// Named are the values of a statement by name: @name in its text stands for one, as often
+// as it is named. It is the only argument of SQL then. A name without a value, or a value
+// that is not used, is a programming error, and panics.
+type Named map[string]any
+
 // fragment is SQL written by hand. A ? stands for the next value, ?0 ?1 … for
-// the values by their places; each value is sent apart from the text.
+// the values by their places, @name for one of Named; each value is sent apart from the text.
 type fragment struct {
 	text string
 	args []any
@@ -24,8 +29,8 @@ type fragment struct {
 
 // SQL is a statement written by hand. A ? in the text stands for the next of the
 // values, ?0 and so on for the value at that place, as often as it is named. A
-// value is sent apart from the text: where PostgreSQL cannot infer its type, the
-// text says it, as in ?::date.
+// statement of more than four values takes them as Named. A value is sent apart from the
+// text: where PostgreSQL cannot infer its type, the text says it, as in ?::date.
 func SQL(text string, args ...any) Query { return fragment{text, args} }
 
 func (f fragment) write(s *statement) { s.add(f.text, f.args) }
@@ -87,6 +92,10 @@ func (s *statement) add(text string, args []any) {
 		s.text = append(s.text, text...)
 		return
 	}
+	if values, ok := args[0].(Named); ok {
+		s.addNamed(text, values)
+		return
+	}
 	numbers := make([]int, len(args)) // of the placeholders that the values have; 0 for none yet
 	next := 0
 	for {
@@ -108,6 +117,34 @@ func (s *statement) add(text string, args []any) {
 	}
 }
 
+// addNamed appends a fragment with named values.
+func (s *statement) addNamed(text string, values Named) {
+	numbers := make(map[string]int, len(values))
+	for {
+		before, after, found := strings.Cut(text, "@")
+		s.text = append(s.text, before...)
+		if !found {
+			break
+		}
+		name := leadingName(after)
+		text = after[len(name):]
+		if name == "" { // an operator
+			s.text = append(s.text, '@')
+			continue
+		}
+		value, ok := values[name]
+		if !ok {
+			panic("a statement has no value @" + name)
+		}
+		number := numbers[name]
+		s.bind(value, &number)
+		numbers[name] = number
+	}
+	if len(numbers) < len(values) {
+		panic("a statement uses not all of its named values: " + string(s.text))
+	}
+}
+
 // bind appends the placeholder of a value, or the query that stands in its place.
 func (s *statement) bind(value any, number *int) {
 	if q, ok := value.(Query); ok {
@@ -119,6 +156,21 @@ func (s *statement) bind(value any, number *int) {
 		*number = len(s.args)
 	}
 	s.text = strconv.AppendInt(append(s.text, '$'), int64(*number), 10)
+}
+
+// leadingName returns the letters, digits and underscores that a text begins with; none
+// where the first is no letter.
+func leadingName(text string) string {
+	end := strings.IndexFunc(text, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+	if end < 0 {
+		end = len(text)
+	}
+	if end > 0 && text[0] >= '0' && text[0] <= '9' {
+		end = 0
+	}
+	return text[:end]
 }
 
 func leadingDigits(text string) int {

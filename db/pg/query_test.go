@@ -29,6 +29,8 @@ func TestPlaceholders(t *testing.T) {
 		"no ?":   pg.SQL("SELECT 'no ?'"),
 		"a?$1'":  pg.Prepared(pg.SQL("SELECT ?::text", "a?$1'")),
 		"x 7 it": pg.From("(VALUES (1, 'x'), (2, 'y')) AS v (n, s)").Columns("v.s || ' ' || ?::integer || ?", 7, pg.SQL("' it'")).Where("v.n = ?", 1),
+		"b a b2": pg.SQL("SELECT @second::text || ' ' || @first::text || ' ' || @second || @n_2::integer", pg.Named{"first": "a", "second": "b", "n_2": 2}),
+		"yes":    pg.SQL("SELECT 'yes' WHERE ARRAY[1] <@ @all::int[] AND @rest", pg.Named{"rest": pg.SQL("2 > ?", 1), "all": []int{1, 2}}),
 		"b":      pg.Raw("SELECT $2::text || left($1::text, 0)", []any{"a", "b"}),
 	} {
 		if got, err := pg.One[string](t.Context(), d, "read", q); err != nil || got != want {
@@ -167,5 +169,19 @@ func TestAdvisoryLock(t *testing.T) {
 	got, err := d.TryAdvisoryLock(t.Context(), "name", func(context.Context) error { return failed })
 	if !got || !errors.Is(err, failed) {
 		t.Errorf("not free afterwards: %t, %v", got, err)
+	}
+}
+
+// TestNamedFaults: a name without a value panics, and so does a value without a name.
+func TestNamedFaults(t *testing.T) {
+	for _, values := range []pg.Named{{"a": 1}, {"a": 1, "b": 2, "c": 3}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%v is accepted", values)
+				}
+			}()
+			pg.Text(pg.SQL("SELECT @a, @b", values))
+		}()
 	}
 }

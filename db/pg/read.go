@@ -89,3 +89,29 @@ func Copy(ctx context.Context, r Runner, doing, table string, columns []string, 
 	})
 	return r.TranslateError(doing, err)
 }
+
+// Existing returns those of the ids that are rows of a table and hold its condition: from
+// ends in AND or WHERE, as in "clients WHERE archived_at IS NULL AND".
+func Existing[K domain.Kind](
+	ctx context.Context, r Runner, what, from string, ids []domain.ID[K],
+) (map[domain.ID[K]]bool, error) {
+	there := map[domain.ID[K]]bool{}
+	if len(ids) == 0 {
+		return there, nil
+	}
+	found, err := All[domain.ID[K]](ctx, r, what, SQL("SELECT id FROM "+from+" id = ANY(?::uuid[])", IDs(ids)))
+	for _, id := range found {
+		there[id] = true
+	}
+	return there, err
+}
+
+// PreferIndexes has the rest of the transaction find rows by indexes. A staging table
+// grows from nothing ahead of its statistics, by which PostgreSQL would read it whole each
+// time.
+func PreferIndexes(ctx context.Context, r Runner) error {
+	_, err := Exec(ctx, r, "look rows up by their keys", SQL(`
+		SELECT set_config(name, 'off', true)
+		FROM unnest(ARRAY['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable_bitmapscan']) AS name`))
+	return err
+}

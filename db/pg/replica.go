@@ -111,7 +111,7 @@ func (d *DB) CheckReplica(ctx context.Context) (feedback bool, err error) {
 
 // standby returns a connection to the standby, which has replayed what the primary had
 // written before the call; nil where ctx does not ask for the standby, or it cannot be
-// used within so long.
+// used within that time.
 func (d *DB) standby(ctx context.Context, within time.Duration) *pgxpool.Conn {
 	used, ok := ctx.Value(replicaKey{}).(*bool)
 	began := d.Now()
@@ -169,7 +169,7 @@ type standing struct {
 // errBehind says that a standby has not come so far yet.
 var errBehind = errors.New("the standby has not replayed in time what the primary had written")
 
-// fault is why a server that stands so cannot be read in the place of the primary; nil
+// fault is why a server in this state cannot be read instead of the primary; nil
 // where it can.
 func (s standing) fault(at position) error {
 	switch {

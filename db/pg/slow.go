@@ -15,7 +15,7 @@ import (
 // slow, all are.
 const slowEvery = 10 * time.Second
 
-// WithSlowLog logs statements that take so long or longer, with the reading of their
+// WithSlowLog logs statements that take a duration or longer, with the reading of their
 // rows: by name, without values.
 func WithSlowLog(log *slog.Logger, after time.Duration) Option {
 	return func(o *options) { o.slow = &slowLog{log: log, after: after, lines: map[string]slowLine{}} }

@@ -26,7 +26,7 @@ var pendingReports = []string{
 	"status = 'pending' AND mailed_for IS NULL", "status = 'pending' AND mailed_for IS NOT NULL",
 }
 
-// ClaimReports leases up to n pending reports that are due, for so long: those that
+// ClaimReports leases up to n pending reports that are due, for a duration: those that
 // callers asked for before the service's own, and then those first that wait longest. A
 // client has few of them (domain.MaxReports), so clients take no turns.
 func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (leases []ReportLease, err error) {
@@ -37,7 +37,7 @@ func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (lea
 			more, err := pg.All[ReportLease](ctx, d, "claim reports", pg.SQL(`
 				WITH chosen AS MATERIALIZED (
 					SELECT client_id, id FROM reports
-					WHERE `+pending+` AND coalesce(due_at, created_at) <= ?0 AND client_id NOT IN (`+db.Resting+`)
+					WHERE `+pending+` AND coalesce(due_at, created_at) <= ?0 AND client_id NOT IN (`+db.SuspendedClients+`)
 					ORDER BY coalesce(due_at, created_at) LIMIT ?1 FOR NO KEY UPDATE SKIP LOCKED
 				)
 				UPDATE reports AS r SET lease = ?2, due_at = ?3, tries = r.tries + (r.lease IS NOT NULL)::integer FROM chosen
@@ -58,7 +58,7 @@ func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (lea
 // ReportDue is when the next pending report is due, or the next lease ends; false where
 // no report is pending.
 func ReportDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
-	const first = "(SELECT min(coalesce(due_at, created_at)) FROM reports WHERE client_id NOT IN (" + db.Resting + ") AND "
+	const first = "(SELECT min(coalesce(due_at, created_at)) FROM reports WHERE client_id NOT IN (" + db.SuspendedClients + ") AND "
 	due, err := pg.One[*time.Time](ctx, d, "look for the next report", pg.SQL(
 		"SELECT least("+first+pendingReports[0]+"), "+first+pendingReports[1]+"))"))
 	return pg.Or(due, time.Time{}), due != nil, err
@@ -68,9 +68,11 @@ func ReportDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 // a try failed. ErrLeaseLost where the lease had ended.
 func RequeueReport(ctx context.Context, d *db.DB, l ReportLease, at time.Time, failed bool) error {
 	n, err := pg.Exec(ctx, d, "put a report back", pg.SQL(`
-		UPDATE reports SET lease = NULL, due_at = ?3, tries = tries + ?4::integer
-		WHERE client_id = ?0 AND id = ?1 AND lease = ?2`, l.Client, l.Report, l.Token, at, pg.Number(failed)))
-	return db.Held(n, err)
+		UPDATE reports SET lease = NULL, due_at = @at, tries = tries + @failed::integer
+		WHERE client_id = @client AND id = @report AND lease = @token`, pg.Named{
+		"client": l.Client, "report": l.Report, "token": l.Token, "at": at, "failed": pg.Number(failed),
+	}))
+	return db.CheckLease(n, err)
 }
 
 // ListenReports calls wake whenever reports were asked for, and once when it begins to

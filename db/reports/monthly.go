@@ -29,11 +29,15 @@ func QueueMonthlyReports(ctx context.Context, d *db.DB) (n int, err error) {
 		n, err = pg.Exec(ctx, c, "add monthly reports", pg.SQL(`
 			INSERT INTO reports
 				(client_id, id, type, format, status, period_start, period_end, mailed_for, created_at, updated_at)
-			SELECT s.client_id, uuid_v7(?0::timestamptz), ?1, ?2, ?3, ?4::date, ?5::date, ?4::date, ?0, ?0
+			SELECT s.client_id, uuid_v7(@now::timestamptz), @monthlyReport, @pdf, @reportPending, @start::date, @end::date, @start::date, @now, @now
 			FROM mail_switches AS s JOIN clients AS c ON c.id = s.client_id AND c.archived_at IS NULL
-			WHERE s.kind = ?6 AND s.enabled ORDER BY s.client_id
+			WHERE s.kind = @monthlyReportMail AND s.enabled ORDER BY s.client_id
 			ON CONFLICT (client_id, mailed_for) WHERE mailed_for IS NOT NULL DO NOTHING`, // one came with its partner from another cell
-			c.At, domain.MonthlyReport, domain.PDF, domain.ReportPending, period.Start, period.End, domain.MonthlyReportMail))
+			pg.Named{
+				"now": c.At, "monthlyReport": domain.MonthlyReport, "pdf": domain.PDF,
+				"reportPending": domain.ReportPending, "start": period.Start, "end": period.End,
+				"monthlyReportMail": domain.MonthlyReportMail,
+			}))
 		if err != nil || n == 0 {
 			return err
 		}

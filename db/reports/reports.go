@@ -17,7 +17,7 @@ import (
 // FinishReport marks a pending report as ready or failed, and returns its status: failed
 // where its client was archived. To mark it as failed is a failed try. ErrLeaseLost where
 // the report is not the lease's any more: it is another's, is marked, or is gone. The
-// lease without a token is that of a report that nobody has claimed.
+// lease without a token is that of a report that is not claimed.
 func FinishReport(
 	ctx context.Context, d *db.DB, l ReportLease, as domain.ReportStatus,
 ) (status domain.ReportStatus, err error) {
@@ -28,11 +28,14 @@ func FinishReport(
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.ReportLocks)
 		status, err = pg.One[domain.ReportStatus](ctx, c, "mark a report", pg.SQL(`
-			UPDATE reports AS r SET lease = NULL, tries = r.tries + (?2 = ?4)::integer,
-				updated_at = greatest(r.updated_at, ?3), status = CASE
-				WHEN EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL) THEN ?2 ELSE ?4 END
-			WHERE r.client_id = ?0 AND r.id = ?1 AND r.status = ?5 AND r.lease IS NOT DISTINCT FROM ?6::uuid RETURNING r.status`,
-			l.Client, l.Report, as, c.At, domain.ReportFailed, domain.ReportPending, token))
+			UPDATE reports AS r SET lease = NULL, tries = r.tries + (@as = @reportFailed)::integer,
+				updated_at = greatest(r.updated_at, @now), status = CASE
+				WHEN EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL) THEN @as ELSE @reportFailed END
+			WHERE r.client_id = @client AND r.id = @report AND r.status = @reportPending AND r.lease IS NOT DISTINCT FROM @token::uuid RETURNING r.status`,
+			pg.Named{
+				"client": l.Client, "report": l.Report, "as": as, "now": c.At,
+				"reportFailed": domain.ReportFailed, "reportPending": domain.ReportPending, "token": token,
+			}))
 		if errors.Is(err, pg.ErrNoRow) {
 			return db.ErrLeaseLost
 		}

@@ -88,7 +88,10 @@ func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
 	clients := g.newDemoClients(first.ID, demoClients)
 	others := g.newDemoClients(second.ID, otherDemoClients)
 	w.demoKeys(ctx, g, first, second, clients[:2])
-	return w.clients(ctx, append(clients, others...), catalogue.program)
+	if err := w.clients(ctx, append(clients, others...), catalogue.program); err != nil {
+		return err
+	}
+	return addCounts(ctx, d)
 }
 
 // markRefreshed records that today's daily refresh has nothing to do, where no

@@ -33,7 +33,7 @@ const batchUsers = 4000
 // clients have most of the users, the first the most. The clients belong to
 // LargePartner, which is made when missing, and are numbered on from those that
 // it has. It is one transaction: all is added or nothing. progress, unless nil,
-// is told how many of the clients and users together are written.
+// is called with how many of the clients and users together are written.
 func Large(ctx context.Context, d *db.DB, size Size, progress func(done, total int)) error {
 	if size.Clients < 0 || size.Users < 0 || size.Clients == 0 && size.Users > 0 {
 		return errors.New("seed: the numbers of clients and users must not be negative, and users need a client")
@@ -54,15 +54,15 @@ func Large(ctx context.Context, d *db.DB, size Size, progress func(done, total i
 		if err := r.openPartner(ctx); err != nil {
 			return err
 		}
-		return r.write(ctx, progress)
+		if err := r.write(ctx, progress); err != nil {
+			return err
+		}
+		return addCounts(ctx, d)
 	})
 	if err != nil {
 		return err
 	}
-	if err := vacuumAnalyze(ctx, d); err != nil {
-		return err
-	}
-	return d.DivideUsers(ctx)
+	return vacuumAnalyze(ctx, d)
 }
 
 // largeRun is one run of Large.

@@ -26,7 +26,7 @@ type outcome struct {
 	automated                                          domain.AutomatedReason
 }
 
-// scannerReasons are how a mail scanner is told.
+// scannerReasons are the signs of a mail scanner.
 var scannerReasons = []domain.AutomatedReason{domain.ByHead, domain.ByNetwork, domain.ByHaste}
 
 func (g *generator) outcome(t behaviour) (r outcome) {

@@ -86,27 +86,6 @@ func (s *simulation) countsAsClick() bool {
 	return s.ClickedAt != nil || s.AttachmentOpenedAt != nil || s.CredentialsSubmittedAt != nil
 }
 
-// templateUse counts the mails of a template that a client's users were sent, or will be.
-type templateUse struct {
-	bun.BaseModel `bun:"table:template_uses"`
-	ClientID      domain.ClientID
-	TemplateID    domain.TemplateID
-	Used          int
-}
-
-// phishingDay counts the mails that a client's users were sent on a day.
-type phishingDay struct {
-	bun.BaseModel        `bun:"table:phishing_days"`
-	ClientID             domain.ClientID
-	Day                  domain.Date
-	Sent                 int
-	Opened               int
-	Clicked              int
-	Reported             int
-	CredentialsSubmitted int
-	AttachmentsOpened    int
-}
-
 type reportedEmail struct {
 	bun.BaseModel `bun:"table:reported_emails"`
 	owner

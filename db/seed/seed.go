@@ -1,15 +1,16 @@
 // Package seed fills a database with invented data: a demonstration that shows
 // some of everything, or any number of clients and users to measure with. Both
 // are deterministic: on the same day the same call writes the same rows, and
-// all dates are relative to that day. Whatever the service stores twice, such
-// as scores, counters and summaries, is derived here from the rows that it
-// sums up, and so equals a recount.
+// all dates are relative to that day. Scores, counters and summaries are derived
+// here from the rows that they sum up, and so equal a recount; mails by day and
+// uses of templates are counted at the end, as doctor counts them.
 package seed
 
 import (
 	"context"
 
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -31,6 +32,11 @@ func inTx(ctx context.Context, d *db.DB, fill func(context.Context) error) error
 		}
 		return fill(ctx)
 	})
+}
+
+// addCounts counts the mails that were seeded.
+func addCounts(ctx context.Context, d *db.DB) error {
+	return doctor.AddCounts(ctx, d, "phishing by day", "uses of templates")
 }
 
 // one is the value that a query of one column gives first; zero where it gives none.

@@ -11,26 +11,16 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
-	"partnerapi/db/migrate"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-var schema = dbtest.Schema{Name: "seed", Key: migrate.SchemaKey(), Apply: func(ctx context.Context, url string) error {
-	d, err := db.Open(url)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	_, err = migrate.Up(ctx, d)
-	return err
-}}
-
-// demoSchema is schema with the demonstration of noon in it. Its key is of this
+// demoSchema is worldtest.Schema with the demonstration of noon in it. Its key is of this
 // process: the demonstration changes with the code.
 var demoSchema = dbtest.Schema{Name: "seeddemo", Key: rand.Text(), Apply: func(ctx context.Context, url string) error {
-	if err := schema.Apply(ctx, url); err != nil {
+	if err := worldtest.Schema.Apply(ctx, url); err != nil {
 		return err
 	}
 	d, err := db.Open(url, db.WithClock(domain.NewManualClock(noon)))
@@ -124,7 +114,7 @@ func wantSame(t *testing.T, a, b map[string]string) {
 
 func TestDemoRefusesOtherData(t *testing.T) {
 	t.Parallel()
-	d := open(t, schema, noon)
+	d := open(t, worldtest.Schema, noon)
 	if err := Large(t.Context(), d, Size{Clients: 1, Users: 3}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +142,7 @@ func TestLargeBesideTheDemo(t *testing.T) {
 
 func TestLargeSizes(t *testing.T) {
 	t.Parallel()
-	d := open(t, schema, noon)
+	d := open(t, worldtest.Schema, noon)
 	for _, size := range []Size{{Clients: -1}, {Clients: 1, Users: -1}, {Users: 1}} {
 		if Large(t.Context(), d, size, nil) == nil {
 			t.Errorf("%+v is taken", size)
@@ -173,7 +163,7 @@ func TestLargeSizes(t *testing.T) {
 
 func TestLargeStopsWithItsContext(t *testing.T) {
 	t.Parallel()
-	d := open(t, schema, noon)
+	d := open(t, worldtest.Schema, noon)
 	ctx, cancel := context.WithCancel(t.Context())
 	err := Large(ctx, d, Size{Clients: 20, Users: 20000}, func(int, int) { cancel() })
 	if !errors.Is(err, context.Canceled) {

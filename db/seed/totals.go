@@ -12,8 +12,6 @@ import (
 type figures struct {
 	scores               int
 	days90, days365, all mails // by when they were sent
-	uses                 map[domain.TemplateID]templateUse
-	days                 map[domain.Date]phishingDay
 }
 
 // mails are numbers of simulated mails.
@@ -38,34 +36,12 @@ func (c *client) count(users []*user, today domain.Date) {
 }
 
 func (c *client) countMails(simulations []simulation, today domain.Date) {
-	if c.uses == nil {
-		c.uses, c.days = map[domain.TemplateID]templateUse{}, map[domain.Date]phishingDay{}
-	}
 	for i := range simulations {
 		s := &simulations[i]
-		c.uses[s.TemplateID] = templateUse{ClientID: c.ID, TemplateID: s.TemplateID, Used: c.uses[s.TemplateID].Used + 1}
-		if s.SentAt != nil {
-			c.countDay(s)
-		}
 		c.all.count(s, 1<<20, today)
 		c.days365.count(s, 365, today)
 		c.days90.count(s, 90, today)
 	}
-}
-
-// countDay counts a mail on the day on which it was sent. What a mail scanner did counts
-// nowhere, the mail and its report do (decisions 7.3).
-func (c *client) countDay(s *simulation) {
-	day := domain.DateOf(*s.SentAt)
-	sum := c.days[day]
-	sum.ClientID, sum.Day = c.ID, day
-	sum.Sent++
-	countIf(&sum.Opened, s.Status != domain.ResultSent)
-	countIf(&sum.Clicked, s.Status != domain.ResultSent && s.Status != domain.ResultOpened)
-	countIf(&sum.Reported, s.Reported)
-	countIf(&sum.CredentialsSubmitted, s.CredentialsSubmittedAt != nil)
-	countIf(&sum.AttachmentsOpened, s.AttachmentOpenedAt != nil)
-	c.days[day] = sum
 }
 
 // count adds a mail that was sent within the last days, today included.

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/dbtest/worldtest"
 )
 
 func TestDemoIsDeterministicAndIdempotent(t *testing.T) {
 	t.Parallel()
 	a, keys := demo(t)
-	b, _ := demoAt(t, schema, noon.Add(9*time.Hour)) // later the same day
+	b, _ := demoAt(t, worldtest.Schema, noon.Add(9*time.Hour)) // later the same day
 	first := contents(t, a)
 	wantSame(t, first, contents(t, b))
 
@@ -43,7 +44,7 @@ func TestLarge(t *testing.T) {
 			t.Errorf("progress ended at %d of %d", last, total)
 		}
 	}
-	a, b := open(t, schema, noon), open(t, schema, noon)
+	a, b := open(t, worldtest.Schema, noon), open(t, worldtest.Schema, noon)
 	grow(a, size)
 	size.Mails = true
 	grow(b, size)
@@ -97,7 +98,7 @@ func TestDemoStaysConsistent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, _ := demoAt(t, schema, now)
+			d, _ := demoAt(t, worldtest.Schema, now)
 			wantRecount(t, d)
 		})
 	}

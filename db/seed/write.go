@@ -2,7 +2,6 @@ package seed
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"partnerapi/db"
@@ -80,8 +79,6 @@ func (w *writer) end(ctx context.Context, clients []*client) {
 		w.err = pg.UpdateRows(ctx, w.db, "sum up clients", flat(clients, func(c *client) []db.ClientRow { return just(c.ClientRow) }))
 	}
 	copyRows(ctx, w, clients, func(c *client) []dayScore { return c.history })
-	copyRows(ctx, w, clients, func(c *client) []templateUse { return slices.Collect(maps.Values(c.uses)) })
-	copyRows(ctx, w, clients, func(c *client) []phishingDay { return slices.Collect(maps.Values(c.days)) })
 	w.collections(ctx, clients)
 	policies := flat(clients, func(c *client) []policy { return c.policies })
 	copyRows(ctx, w, policies, func(p policy) []policyRow { return just(p.policyRow) })

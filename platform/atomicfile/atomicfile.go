@@ -8,10 +8,9 @@ import (
 	"path/filepath"
 )
 
-// Write writes what from has to a file that only its owner can read. It is written
-// aside, under a name of the pattern (os.CreateTemp) in the same folder, and put into
-// place by place: os.Rename, or os.Link where there must be none. It outlives a crash of
-// the machine.
+// Write writes the content of from to a file that only its owner can read. It writes a temporary file in the same
+// folder, named by pattern (os.CreateTemp), and moves it into place with place: os.Rename, or os.Link to keep an
+// existing file. The file survives a crash of the machine.
 func Write(path, pattern string, from io.Reader, place func(from, to string) error) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, pattern)

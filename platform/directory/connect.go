@@ -17,8 +17,8 @@ import (
 	"partnerapi/platform/egress"
 )
 
-// Endpoints are the addresses of the vendors' services, without a version: for
-// national clouds, and for tests. An empty one is that of the public service.
+// Endpoints are the base addresses of the vendors' services, for national clouds and for tests. An empty one is the
+// public service.
 type Endpoints struct {
 	// Graph is Microsoft Graph's.
 	Graph string
@@ -29,14 +29,15 @@ type Endpoints struct {
 	Google string
 }
 
-func (e Endpoints) graph() string  { return trimmed(e.Graph, "https://graph.microsoft.com") }
-func (e Endpoints) login() string  { return trimmed(e.Login, "https://login.microsoftonline.com") }
-func (e Endpoints) google() string { return trimmed(e.Google, "https://admin.googleapis.com") }
+func (e Endpoints) graph() string  { return endpointOr(e.Graph, "https://graph.microsoft.com") }
+func (e Endpoints) login() string  { return endpointOr(e.Login, "https://login.microsoftonline.com") }
+func (e Endpoints) google() string { return endpointOr(e.Google, "https://admin.googleapis.com") }
 
-func trimmed(address, usual string) string { return strings.TrimRight(cmp.Or(address, usual), "/") }
+// endpointOr returns the address, or the usual one, without a trailing slash.
+func endpointOr(address, usual string) string { return strings.TrimRight(cmp.Or(address, usual), "/") }
 
-// CheckEndpoint reports an error where credentials must not be sent to an address:
-// it is to be https, or http on this machine.
+// CheckEndpoint returns an error if credentials must not be sent to an address: it has to be https, or http on this
+// machine.
 func CheckEndpoint(address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -53,22 +54,21 @@ func CheckEndpoint(address string) error {
 	return nil
 }
 
-// Option changes how sources wait.
+// Option configures NewConnect.
 type Option func(*connector)
 
-// WithClock makes sources read the time from clock, and wait by wait instead of a
-// timer: for tests. wait returns the context's error where that ends first, and is
-// called by several goroutines at once.
+// WithClock makes sources take the time from clock and wait with wait, for tests. wait returns the context's error
+// if that ends first, and is called by several goroutines at once.
 func WithClock(clock domain.Clock, wait func(ctx context.Context, d time.Duration) error) Option {
 	return func(c *connector) { c.clock, c.wait = clock, wait }
 }
 
-// WithTransport puts what wrap returns around the transport of the client.
+// WithTransport wraps the transport of the client.
 func WithTransport(wrap func(http.RoundTripper) http.RoundTripper) Option {
 	return func(c *connector) { c.wrap = wrap }
 }
 
-// connector makes sources.
+// connector creates sources.
 type connector struct {
 	endpoints Endpoints
 	client    *http.Client
@@ -80,9 +80,9 @@ type connector struct {
 	wrap   func(http.RoundTripper) http.RoundTripper // nil for nothing
 }
 
-// NewConnect returns a Connect that reads the directories at these addresses with
-// a client; nil for the default one. It refuses redirects to other hosts. Settings
-// and credentials that can't be right are an error that says what to do.
+// NewConnect returns a Connect for the directories at these addresses, with an HTTP client; nil for the default
+// one. It refuses redirects to other hosts. Settings and credentials that cannot be right are an error that says
+// what to do.
 func NewConnect(e Endpoints, client *http.Client, options ...Option) Connect {
 	c := connector{endpoints: e, clock: domain.SystemClock{}, wait: domain.Pause}
 	for _, option := range options {
@@ -105,10 +105,11 @@ func NewConnect(e Endpoints, client *http.Client, options ...Option) Connect {
 	return c.connect
 }
 
-// directly connects to public addresses, and passes on what goes by a proxy of the
-// environment, whose address is the operator's.
+// directly connects only to public addresses, except through a proxy of the environment, whose address is the
+// operator's choice.
 type directly struct{ public, proxied *http.Transport }
 
+// onlyPublic restricts a transport to public addresses.
 func onlyPublic(transport *http.Transport) directly {
 	public := transport.Clone()
 	public.Proxy = nil
@@ -116,7 +117,6 @@ func onlyPublic(transport *http.Transport) directly {
 	return directly{public, transport}
 }
 
-// RoundTrip sends a request.
 func (d directly) RoundTrip(r *http.Request) (*http.Response, error) {
 	if d.proxied.Proxy != nil {
 		if proxy, err := d.proxied.Proxy(r); err != nil || proxy != nil {
@@ -126,18 +126,19 @@ func (d directly) RoundTrip(r *http.Request) (*http.Response, error) {
 	return d.public.RoundTrip(r)
 }
 
+// connect implements Connect.
 func (c connector) connect(
 	_ context.Context, provider string, settings json.RawMessage, credentials []byte,
 ) (Source, error) {
 	switch domain.Directory(provider) {
 	case domain.Microsoft:
-		s, err := read[MicrosoftSettings](settings)
+		s, err := decodeSettings[MicrosoftSettings](settings)
 		if err != nil {
 			return nil, err
 		}
 		return c.microsoft(s, string(bytes.TrimSpace(credentials)))
 	case domain.Google:
-		s, err := read[GoogleSettings](settings)
+		s, err := decodeSettings[GoogleSettings](settings)
 		if err != nil {
 			return nil, err
 		}
@@ -147,9 +148,35 @@ func (c connector) connect(
 		strings.Join(domain.Directory("").Values(), " and "))
 }
 
-func read[Settings any](text json.RawMessage) (s Settings, err error) {
+// decodeSettings decodes the settings of a connection.
+func decodeSettings[Settings any](text json.RawMessage) (s Settings, err error) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return s, fmt.Errorf("the settings of the directory can't be read: %w", err)
 	}
 	return s, nil
 }
+
+// MicrosoftSettings are the non-secret settings of a connection to a Microsoft Entra ID. Its credentials are the
+// app's client secret.
+type MicrosoftSettings struct {
+	// Tenant is the id or a domain of the tenant.
+	Tenant string `json:"tenant"`
+	// AppID is the id of the registered app (its client id).
+	AppID string `json:"app_id"`
+	// Group is the object id of the group whose transitive members are synced;
+	// empty for every account.
+	Group string `json:"group,omitempty"`
+}
+
+// GoogleSettings are the non-secret settings of a connection to a Google Workspace. Its credentials are the JSON
+// key of a service account.
+type GoogleSettings struct {
+	// Admin is the address of the administrator whom the service account acts for.
+	Admin string `json:"admin"`
+	// Domain is the one domain that is synced; empty for all of the customer's.
+	Domain string `json:"domain,omitempty"`
+}
+
+// Connect returns the Source of a connection from its provider (domain.Directory), its settings, and its decrypted
+// credentials. It does not call the directory yet.
+type Connect func(ctx context.Context, provider string, settings json.RawMessage, credentials []byte) (Source, error)

@@ -62,8 +62,8 @@ func source(t *testing.T, provider domain.Directory, v vendor, part string) (dir
 	return s, w
 }
 
-// read reads from a position on, until the last page or an error.
-func read(ctx context.Context, s directory.Source, position string) (pages []directory.Page, err error) {
+// decodeSettings reads from a position on, until the last page or an error.
+func decodeSettings(ctx context.Context, s directory.Source, position string) (pages []directory.Page, err error) {
 	for page, err := range s.Read(ctx, position) {
 		if err != nil {
 			return pages, err
@@ -78,7 +78,7 @@ func read(ctx context.Context, s directory.Source, position string) (pages []dir
 
 func mustRead(t *testing.T, s directory.Source, position string) []directory.Page {
 	t.Helper()
-	pages, err := read(t.Context(), s, position)
+	pages, err := decodeSettings(t.Context(), s, position)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestFaults(t *testing.T) {
 				fault := tt.fault
 				fault.Path, fault.After = list[provider], 1 // the second page
 				v.Inject(fault)
-				pages, err := read(t.Context(), s, "")
+				pages, err := decodeSettings(t.Context(), s, "")
 				if temporary := (*directory.Temporary)(nil); errors.As(err, &temporary) != tt.temporary {
 					t.Errorf("%s: temporary is %t: %v", provider, !tt.temporary, err)
 				}
@@ -247,7 +247,7 @@ func TestTokenFaults(t *testing.T) {
 			for provider, v := range vendors(t, directorytest.New(people(3)...)) {
 				s, w := source(t, provider, v, "")
 				v.Inject(tt.fault)
-				pages, err := read(t.Context(), s, "")
+				pages, err := decodeSettings(t.Context(), s, "")
 				if tt.words != nil {
 					wantError(t, v, err, tt.words...)
 				} else if err != nil || len(accounts(pages)) != 3 {
@@ -283,7 +283,7 @@ func TestExpiredToken(t *testing.T) {
 			t.Errorf("%s: %d tokens", provider, n)
 		}
 		v.Inject(directorytest.Failing(list[provider], 401, 2))
-		pages, err := read(t.Context(), s, "")
+		pages, err := decodeSettings(t.Context(), s, "")
 		if len(pages) > 0 {
 			t.Errorf("%s: %d pages", provider, len(pages))
 		}
@@ -320,7 +320,7 @@ func TestCancelled(t *testing.T) {
 		v.Inject(directorytest.Throttled(list[provider], "600", 1))
 		done := make(chan error)
 		go func() {
-			_, err := read(ctx, s, "")
+			_, err := decodeSettings(ctx, s, "")
 			done <- err
 		}()
 		cancel()
@@ -350,7 +350,7 @@ func TestHanging(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		_, err = read(t.Context(), s, "")
+		_, err = decodeSettings(t.Context(), s, "")
 		if err == nil || !strings.Contains(err.Error(), "did not answer within 30s (tried 5 times)") {
 			t.Errorf("%v", err)
 		}

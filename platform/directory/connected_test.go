@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"partnerapi/db/dirsync"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
 	"partnerapi/platform/directory/directorytest"
@@ -32,9 +33,9 @@ func TestSyncOverHTTP(t *testing.T) {
 		t.Run(string(vendor), func(t *testing.T) {
 			w, d := newWorld(t), staff()
 			endpoints, settings, credentials, forget := serveDirectory(t, vendor, d)
-			w.runner = directory.NewRunner(w.DB, plain{}, directory.NewConnect(endpoints, nil), slog.New(slog.DiscardHandler))
+			w.runner = directory.NewRunner(w.DB, plain{}, directory.NewConnect(endpoints, nil), slog.New(slog.DiscardHandler), directory.Observer{})
 			sealed, _ := plain{}.Seal(credentials, directory.SealContext(w.client))
-			w.must(w.DB.ConnectDirectory(context.Background(), w.client, vendor, settings, sealed))
+			w.must(dirsync.Connect(context.Background(), w.DB, w.client, vendor, settings, sealed))
 
 			wantCounts(t, w.sync(), domain.SyncCounts{Created: 13})
 			wantCounts(t, w.sync(), domain.SyncCounts{Unchanged: 13})

@@ -36,7 +36,7 @@ const (
 	patience = 30 * time.Minute
 )
 
-// session talks to the service of a vendor. It is safe for concurrent use.
+// session calls a vendor's service. It is safe for concurrent use.
 type session struct {
 	connector
 	vendor string
@@ -56,14 +56,14 @@ type session struct {
 	token    atomic.Pointer[oauth2.Token]
 }
 
-// answer is a whole answer.
+// answer is a complete response.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// retryable is a failure that another try may not meet.
+// retryable is a failure that another attempt may not meet.
 type retryable struct {
 	kind failureKind
 	// after is how long the vendor asks to wait; below 0 where it does not say.
@@ -81,22 +81,24 @@ const (
 	throttled
 )
 
+// failed returns a retryable failure.
 func (s *session) failed(format string, args ...any) error {
 	return &retryable{failed, -1, fault(s.vendor, format, args...)}
 }
 
+// malformed returns a retryable failure caused by a malformed answer.
 func (s *session) malformed(format string, args ...any) error {
 	return &retryable{malformed, -1, fault(s.vendor, format, args...)}
 }
 
+// throttled returns the retryable failure of a throttled request, with the vendor's wait.
 func (s *session) throttled(after time.Duration) error {
 	return &retryable{throttled, after, errors.New(s.vendor + " is throttling requests")}
 }
 
-// persist calls send until it succeeds, fails for good, or has failed too often,
-// which is Temporary unless the answers were malformed. What a vendor asks to wait is
-// waited.
-func (s *session) persist(ctx context.Context, send func(context.Context) error) error {
+// sendWithRetries calls send until it succeeds, fails permanently, or has failed too often, which is Temporary
+// unless the answers were malformed. It waits as long as the vendor asks.
+func (s *session) sendWithRetries(ctx context.Context, send func(context.Context) error) error {
 	var times [3]int // by kind
 	var waited time.Duration
 	for {
@@ -129,13 +131,13 @@ func (s *session) persist(ctx context.Context, send func(context.Context) error)
 	}
 }
 
-// call sends a request with a token, as often as it takes, and gives the answer's
-// body to take. A token that is refused is renewed once.
+// call sends a request with a token, with retries, and passes the answer's body to take. It renews a refused token
+// once.
 func (s *session) call(
 	ctx context.Context, method, address string, header http.Header, body []byte, take func([]byte) error,
 ) error {
 	renewed := false
-	return s.persist(ctx, func(ctx context.Context) error {
+	return s.sendWithRetries(ctx, func(ctx context.Context) error {
 		for {
 			token, err := s.authorize(ctx)
 			if err != nil {
@@ -164,14 +166,13 @@ func (s *session) call(
 	})
 }
 
-// exchange sends a request and reads the answer: a JSON object, or one whose
-// status says that the request was refused.
+// exchange sends a request and reads the response: a JSON object, or one whose status is a refusal.
 func (s *session) exchange(by *http.Client, req *http.Request) (answer, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), answerWithin)
 	defer cancel()
 	res, err := by.Do(req.WithContext(ctx))
 	if err != nil {
-		return answer{}, s.broken(err)
+		return answer{}, s.connectionError(err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
@@ -179,7 +180,7 @@ func (s *session) exchange(by *http.Client, req *http.Request) (answer, error) {
 
 	switch {
 	case err != nil:
-		return a, s.broken(err)
+		return a, s.connectionError(err)
 	case a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable:
 		return a, s.throttled(domain.RetryAfter(a.header.Get("Retry-After"), s.clock.Now()))
 	case a.status == http.StatusRequestTimeout || a.status >= 500:
@@ -193,12 +194,13 @@ func (s *session) exchange(by *http.Client, req *http.Request) (answer, error) {
 	return a, nil
 }
 
+// isObject reports whether a body is a JSON object.
 func isObject(body []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) && json.Valid(body)
 }
 
-// broken is the failure of a request that had no whole answer.
-func (s *session) broken(err error) error {
+// connectionError returns the error of a request without a complete response.
+func (s *session) connectionError(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
 		err = outer.Err // the URL may hold a position
@@ -217,8 +219,7 @@ func (s *session) broken(err error) error {
 
 var errRedirect = errors.New("redirects to another host, which is not followed")
 
-// sameHost lets redirects be followed on the same host only: tokens go nowhere
-// else.
+// sameHost allows redirects to the same host only, so that tokens go nowhere else.
 func sameHost(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
@@ -230,8 +231,7 @@ func sameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// quote puts what a vendor says into an error: one line, not too long, without
-// the secrets that it was sent.
+// quote formats a vendor's message for an error: one line, truncated, without the secrets that were sent.
 func (s *session) quote(parts ...string) string {
 	text := strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
 	if s.secret != "" {
@@ -246,12 +246,62 @@ func (s *session) quote(parts ...string) string {
 	return text
 }
 
-// property is a value of a JSON object that distinguishes absent from null: only the
-// former is not given.
-type property[T any] struct{ domain.Property[T] }
+// jsonProperty is a property of a JSON object that distinguishes absent from null.
+type jsonProperty[T any] struct{ domain.Property[T] }
 
-// UnmarshalJSON takes a value, or null.
-func (p *property[T]) UnmarshalJSON(text []byte) error {
+func (p *jsonProperty[T]) UnmarshalJSON(text []byte) error {
 	p.Given = true
 	return json.Unmarshal(text, &p.Value) // null leaves the zero value
 }
+
+// authorize returns a token: the current one while it is valid, else a new one.
+func (s *session) authorize(ctx context.Context) (*oauth2.Token, error) {
+	s.fetching.Lock()
+	defer s.fetching.Unlock()
+	if token := s.token.Load(); token.Valid() {
+		return token, nil
+	}
+
+	way := &recorder{session: s}
+	token, err := s.fetch(context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: way}))
+	var refused *oauth2.RetrieveError
+	switch {
+	case way.err != nil:
+		return nil, way.err
+	case errors.As(err, &refused):
+		var said struct {
+			Code        string `json:"error"`
+			Description string `json:"error_description"`
+		}
+		_ = json.Unmarshal(refused.Body, &said) // said stays empty for what is not JSON
+		return nil, s.denied(said.Code, said.Description)
+	case err != nil:
+		return nil, s.malformed("answers the request for a token with something else")
+	case token.AccessToken == "":
+		return nil, s.malformed("answers the request for a token without one")
+	}
+	s.token.Store(token)
+	return token, nil
+}
+
+// recorder is the transport of token requests. It keeps the last failure, which the libraries turn into text.
+type recorder struct {
+	session *session
+	err     error
+}
+
+// RoundTrip sends a request and reads the complete response.
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	a, err := r.session.exchange(r.session.tokens, req)
+	r.err = err
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: a.status, Header: a.header, Request: req, Body: io.NopCloser(bytes.NewReader(a.body)),
+		ProtoMajor: 1, ProtoMinor: 1,
+	}, nil
+}
+
+// fault returns an error that starts with a vendor's name.
+func fault(vendor, format string, args ...any) error { return fmt.Errorf(vendor+" "+format, args...) }

@@ -20,12 +20,11 @@ const googleGroup = "Google"
 // googleScope is the scope that the service account is granted.
 const googleScope = "https://www.googleapis.com/auth/admin.directory.user.readonly"
 
-// googleFields are the parts of an answer that are asked for.
+// googleFields select the parts of a response.
 const googleFields = "kind,nextPageToken,users(id,primaryEmail,name(givenName,familyName,fullName),suspended," +
 	"archived,orgUnitPath,organizations,relations,languages)"
 
-// google reads the accounts of a Google Workspace: all of them, each time. A
-// position is a page's token.
+// google reads all accounts of a Google Workspace, each time. Its position is a page token.
 type google struct {
 	*session
 	address  string // of the list, with its parameters
@@ -33,6 +32,7 @@ type google struct {
 	admin    string
 }
 
+// google returns the source of a Google Workspace.
 func (c connector) google(settings GoogleSettings, credentials []byte) (Source, error) {
 	if !strings.Contains(settings.Admin, "@") {
 		return nil, fault("Google", "needs the address of an administrator whom the service account acts for")
@@ -74,7 +74,7 @@ func (c connector) google(settings GoogleSettings, credentials []byte) (Source, 
 	return g, nil
 }
 
-// Read reads from a page's token on.
+// Read reads from a page token on.
 func (g *google) Read(ctx context.Context, position string) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		for {
@@ -91,6 +91,7 @@ func (g *google) Read(ctx context.Context, position string) iter.Seq2[Page, erro
 	}
 }
 
+// page reads one page.
 func (g *google) page(ctx context.Context, token string) (Page, error) {
 	address := g.address
 	if token != "" {
@@ -125,10 +126,10 @@ func (g *google) page(ctx context.Context, token string) (Page, error) {
 	return page, err
 }
 
-// throttling are the reasons by which Google refuses requests that come too fast.
+// throttling are the reasons that Google gives for throttled requests.
 var throttling = []string{"rateLimitExceeded", "userRateLimitExceeded"}
 
-// refused is the error of an answer that refuses a request.
+// refused returns the error of a refused request.
 func (g *google) refused(a answer) error {
 	var said struct {
 		Error struct {
@@ -163,7 +164,7 @@ func (g *google) refused(a answer) error {
 	return fault("Google", "refuses the request (%s)", detail)
 }
 
-// noToken is the error where no token is given.
+// noToken returns the error of a refused token.
 func (g *google) noToken(code, description string) error {
 	detail := g.quote(code, description)
 	switch code {

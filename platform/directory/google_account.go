@@ -25,8 +25,8 @@ type serviceAccount struct {
 	TokenURI     string `json:"token_uri"`
 }
 
-// readServiceAccount reads a credentials file, of which checkToken checks the address
-// that gives tokens. Errors say what is wrong with it and show nothing of it.
+// readServiceAccount parses a credentials file; checkToken checks its token address. Errors describe a fault
+// without quoting the file.
 func readServiceAccount(text []byte, checkToken func(string) error) (a serviceAccount, err error) {
 	if json.Unmarshal(text, &a) != nil {
 		return a, errors.New("the credentials file is not JSON: take the key file of a service account as Google hands " +
@@ -49,8 +49,8 @@ func readServiceAccount(text []byte, checkToken func(string) error) (a serviceAc
 	return a, nil
 }
 
-// checkPublic reports an error for an address that is not https, or whose host is
-// plainly not public. What a name resolves to is checked when it is connected to.
+// checkPublic returns an error for an address that is not https, or whose host is evidently not public. What a name
+// resolves to is checked when connecting.
 func checkPublic(address string) error {
 	if err := CheckEndpoint(address); err != nil {
 		return err
@@ -65,6 +65,7 @@ func checkPublic(address string) error {
 	return nil
 }
 
+// isPrivateKey reports whether a text is a private RSA key in PEM.
 func isPrivateKey(text string) bool {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
@@ -79,7 +80,7 @@ func isPrivateKey(text string) bool {
 	return ok
 }
 
-// googleAccount is a user as the Admin SDK shows it.
+// googleAccount is a user in the Admin SDK's format.
 type googleAccount struct {
 	ID           string `json:"id"`
 	PrimaryEmail string `json:"primaryEmail"`
@@ -106,7 +107,7 @@ type googleAccount struct {
 	} `json:"languages"`
 }
 
-// account is the account in the service's terms. Google leaves out what is empty.
+// account converts the account. Google omits empty values.
 func (a googleAccount) account() domain.DirectoryAccount {
 	first, last := strings.TrimSpace(a.Name.Given), strings.TrimSpace(a.Name.Family)
 	if first+last == "" {
@@ -132,8 +133,8 @@ func (a googleAccount) account() domain.DirectoryAccount {
 	return d
 }
 
-// language is the code of the preferred language, or else of the first one that
-// is not marked as unwanted.
+// language returns the code of the preferred language, or else of the first one that is not marked as not
+// preferred.
 func (a googleAccount) language() string {
 	code := ""
 	for _, l := range a.Languages {
@@ -147,7 +148,7 @@ func (a googleAccount) language() string {
 	return code
 }
 
-// group is the name of the organizational unit.
+// group returns the name of the organizational unit, which is the user's group.
 func (a googleAccount) group() string {
 	path := strings.TrimRight(a.OrgUnitPath, "/")
 	if name := path[strings.LastIndexByte(path, '/')+1:]; name != "" {

@@ -87,12 +87,12 @@ func TestGoogleRefuses(t *testing.T) {
 		"accessNotConfigured": {"Admin SDK API"},
 	} {
 		g.Inject(refusal(reason, 1))
-		_, err := read(t.Context(), s, "")
+		_, err := decodeSettings(t.Context(), s, "")
 		wantError(t, g, err, words...)
 	}
 	for status, words := range map[int][]string{400: {"refuses the request", "400"}, 404: {"no such domain"}} {
 		g.Inject(directorytest.Failing("/users", status, 1))
-		_, err := read(t.Context(), s, "")
+		_, err := decodeSettings(t.Context(), s, "")
 		wantError(t, g, err, words...)
 	}
 	if len(w.list) > 0 {
@@ -102,7 +102,7 @@ func TestGoogleRefuses(t *testing.T) {
 	if pages := mustRead(t, s, ""); len(accounts(pages)) != 5 || !slices.Equal(w.list, []time.Duration{time.Second, 2 * time.Second}) {
 		t.Errorf("%d accounts, waited %v", len(accounts(pages)), w.list)
 	}
-	if _, err := read(t.Context(), s, "?"); !errors.Is(err, directory.ErrStartOver) {
+	if _, err := decodeSettings(t.Context(), s, "?"); !errors.Is(err, directory.ErrStartOver) {
 		t.Errorf("a page's token that is no longer known: %v", err)
 	}
 }
@@ -160,12 +160,12 @@ func TestGoogleCredentials(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = read(t.Context(), s, "")
+		_, err = decodeSettings(t.Context(), s, "")
 		wantError(t, g, err, tt.words...)
 	}
 	s, _ := source(t, domain.Google, g, "")
 	g.Inject(directorytest.Fault{Path: "token", Status: 401, Body: `{"error": "unauthorized_client", "error_description": "Client is unauthorized"}`})
-	_, err := read(t.Context(), s, "")
+	_, err := decodeSettings(t.Context(), s, "")
 	wantError(t, g, err, "domain-wide delegation", "1234567890", "admin.directory.user.readonly")
 }
 

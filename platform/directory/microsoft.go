@@ -105,7 +105,7 @@ func (r *microsoftRead) begin(ctx context.Context, position string) error {
 	case position == "":
 		r.round, r.link = fresh, r.firstLink()
 		clear(r.seen)
-	case round != fresh && (round != roundChanges || r.group != ""), !r.own(link):
+	case round != fresh && (round != roundChanges || r.group != ""), !r.isGraphLink(link):
 		return ErrStartOver // of other settings
 	default:
 		r.round, r.link = round, link
@@ -124,8 +124,8 @@ func (r *microsoftRead) firstLink() string {
 		url.Values{"$select": {microsoftFields}, "$count": {"true"}, "$top": {"999"}}.Encode()
 }
 
-// own reports whether a link leads to the Graph that the token is for.
-func (m *microsoft) own(link string) bool {
+// isGraphLink reports whether a link leads to the Graph that the token is for.
+func (m *microsoft) isGraphLink(link string) bool {
 	to, err := url.Parse(link)
 	if err != nil {
 		return false
@@ -151,7 +151,7 @@ func (r *microsoftRead) readGroup(ctx context.Context) error {
 	})
 }
 
-// microsoftPage is an answer to a delta query, or a list of members.
+// microsoftPage is a response to a delta query, or a list of members.
 type microsoftPage struct {
 	Value     []microsoftAccount `json:"value"`
 	NextLink  string             `json:"@odata.nextLink"`
@@ -170,7 +170,7 @@ func (r *microsoftRead) page(ctx context.Context) (Page, error) {
 		if err := json.Unmarshal(body, &answer); err != nil {
 			return r.malformed("answers with accounts that can't be read: %w", err)
 		}
-		return r.whole(answer)
+		return r.checkPage(answer)
 	})
 	if err != nil {
 		return Page{}, err
@@ -198,9 +198,8 @@ func (r *microsoftRead) page(ctx context.Context) (Page, error) {
 	return page, nil
 }
 
-// whole reports an error unless an answer has all that a page must have, and
-// links to go on at.
-func (r *microsoftRead) whole(p microsoftPage) error {
+// checkPage returns an error unless a response has all parts of a page, with valid links.
+func (r *microsoftRead) checkPage(p microsoftPage) error {
 	switch {
 	case p.Value == nil:
 		return r.malformed("answers with a page that has no accounts in it, not even none (value)")
@@ -212,7 +211,7 @@ func (r *microsoftRead) whole(p microsoftPage) error {
 		return r.malformed("answers with an account that has no id")
 	}
 	for _, link := range []string{p.NextLink, p.DeltaLink} {
-		if link != "" && !r.own(link) {
+		if link != "" && !r.isGraphLink(link) {
 			return fault("Microsoft", "answers with a link to another host, which is not followed: is the address of "+
 				"Graph the one that its links name?")
 		}
@@ -220,12 +219,12 @@ func (r *microsoftRead) whole(p microsoftPage) error {
 	return nil
 }
 
-// forgotten are the codes of errors that say that a link is no longer known.
-var forgotten = []string{
+// unknownLinkCodes are the error codes for an expired link.
+var unknownLinkCodes = []string{
 	"syncstatenotfound", "syncstateinvalid", "resyncrequired", "directory_expiredpagetoken", "request_expiredpagetoken",
 }
 
-// refused is the error of an answer that refuses a request.
+// refused returns the error of a refused request.
 func (m *microsoft) refused(a answer) error {
 	var said struct {
 		Error struct {
@@ -236,7 +235,7 @@ func (m *microsoft) refused(a answer) error {
 	_ = json.Unmarshal(a.body, &said) // said stays empty for what is not JSON
 	detail := m.quote(fmt.Sprint(a.status), said.Error.Code, said.Error.Message)
 	switch {
-	case a.status == http.StatusGone || slices.Contains(forgotten, strings.ToLower(said.Error.Code)):
+	case a.status == http.StatusGone || slices.Contains(unknownLinkCodes, strings.ToLower(said.Error.Code)):
 		return ErrStartOver
 	case a.status == http.StatusUnauthorized:
 		return fault("Microsoft", "refuses the token that it gave: check the addresses of Graph and of the login (%s)",
@@ -250,7 +249,7 @@ func (m *microsoft) refused(a answer) error {
 	return fault("Microsoft", "refuses the request (%s)", detail)
 }
 
-// languageOf is the service's language for a BCP 47 tag.
+// languageOf returns the service's language for a BCP 47 tag.
 func languageOf(tag string) domain.Language {
 	primary, _, _ := strings.Cut(strings.ToLower(tag), "-")
 	switch primary {

@@ -18,28 +18,27 @@ import (
 	"partnerapi/domain"
 )
 
-// microsoftAccount is a user as Graph shows it.
+// microsoftAccount is a user in Graph's format.
 type microsoftAccount struct {
-	ID                string           `json:"id"`
-	Removed           *json.RawMessage `json:"@removed"`
-	DisplayName       property[string] `json:"displayName"`
-	GivenName         property[string] `json:"givenName"`
-	Surname           property[string] `json:"surname"`
-	Mail              property[string] `json:"mail"`
-	Department        property[string] `json:"department"`
-	JobTitle          property[string] `json:"jobTitle"`
-	AccountEnabled    property[bool]   `json:"accountEnabled"`
-	UserType          property[string] `json:"userType"`
-	PreferredLanguage property[string] `json:"preferredLanguage"`
+	ID                string               `json:"id"`
+	Removed           *json.RawMessage     `json:"@removed"`
+	DisplayName       jsonProperty[string] `json:"displayName"`
+	GivenName         jsonProperty[string] `json:"givenName"`
+	Surname           jsonProperty[string] `json:"surname"`
+	Mail              jsonProperty[string] `json:"mail"`
+	Department        jsonProperty[string] `json:"department"`
+	JobTitle          jsonProperty[string] `json:"jobTitle"`
+	AccountEnabled    jsonProperty[bool]   `json:"accountEnabled"`
+	UserType          jsonProperty[string] `json:"userType"`
+	PreferredLanguage jsonProperty[string] `json:"preferredLanguage"`
 }
 
-// account is the account in the service's terms. Of a whole one, Graph leaves out
-// what was never set: it is empty.
+// account converts the account. In a whole one, Graph omits properties that were never set; they are empty.
 func (a microsoftAccount) account(group string, whole bool) domain.DirectoryAccount {
 	if a.Removed != nil {
 		return domain.DirectoryAccount{ObjectID: a.ID, Removed: true}
 	}
-	text := func(p property[string]) domain.Property[string] {
+	text := func(p jsonProperty[string]) domain.Property[string] {
 		return domain.Property[string]{Given: p.Given || whole, Value: strings.TrimSpace(p.Value)}
 	}
 	d := domain.DirectoryAccount{
@@ -75,7 +74,7 @@ const (
 	batchesAtOnce = 4
 )
 
-// managers reads the managers' addresses of the accounts that have users.
+// managers reads the addresses of the managers of accounts that are users.
 func (m *microsoft) managers(ctx context.Context, accounts []domain.DirectoryAccount) error {
 	var wanted []*domain.DirectoryAccount
 	for i, a := range accounts {
@@ -91,7 +90,7 @@ func (m *microsoft) managers(ctx context.Context, accounts []domain.DirectoryAcc
 	return domain.Raise(group.Wait())
 }
 
-// batchAnswer is Graph's answer to one request of a batch.
+// batchAnswer is Graph's response to one request of a batch.
 type batchAnswer struct {
 	ID      string            `json:"id"`
 	Status  int               `json:"status"`
@@ -99,10 +98,10 @@ type batchAnswer struct {
 	Body    json.RawMessage   `json:"body"`
 }
 
-// readManagers reads the managers of a batch of accounts. Requests of the batch
-// that were throttled, or failed, are sent again.
+// readManagers reads the managers of a batch of accounts. It repeats requests of the batch that were throttled or
+// failed.
 func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.DirectoryAccount) error {
-	return m.persist(ctx, func(ctx context.Context) error {
+	return m.sendWithRetries(ctx, func(ctx context.Context) error {
 		answers, err := m.sendBatch(ctx, accounts)
 		if err != nil {
 			return err
@@ -116,7 +115,7 @@ func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.Directo
 			}
 			manager, err := m.manager(a)
 			if err != nil {
-				if again, err = later(again, err); err != nil {
+				if again, err = laterRetry(again, err); err != nil {
 					return err
 				}
 				continue
@@ -132,9 +131,8 @@ func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.Directo
 	})
 }
 
-// later returns the temporary failure that asks for the longer wait, or err where
-// that is none.
-func later(before, err error) (again, permanent error) {
+// laterRetry returns the temporary failure with the longer wait, or err as permanent if it is not temporary.
+func laterRetry(before, err error) (again, permanent error) {
 	next, ok := err.(*retryable)
 	if !ok {
 		return nil, err
@@ -146,8 +144,7 @@ func later(before, err error) (again, permanent error) {
 	return next, nil
 }
 
-// sendBatch asks for the managers of accounts; a request's id is the account's
-// place.
+// sendBatch requests the managers of accounts; a request's id is the account's index.
 func (m *microsoft) sendBatch(ctx context.Context, accounts []*domain.DirectoryAccount) ([]batchAnswer, error) {
 	type request struct {
 		ID     string `json:"id"`
@@ -178,7 +175,7 @@ func (m *microsoft) sendBatch(ctx context.Context, accounts []*domain.DirectoryA
 	return answer.Responses, err
 }
 
-// manager is the address in an answer; empty where there is no manager.
+// manager returns the address in a response; empty if there is no manager.
 func (m *microsoft) manager(a batchAnswer) (string, error) {
 	switch {
 	case a.Status == http.StatusNotFound:

@@ -126,7 +126,7 @@ func TestMicrosoftAccountTwice(t *testing.T) {
 
 	// The same with an outage between the pages.
 	m.Inject(first, directorytest.Failing("/users/delta", 500, 5), again)
-	pages, err := read(t.Context(), s, "")
+	pages, err := decodeSettings(t.Context(), s, "")
 	wantError(t, m, err, "500")
 	if got := accounts(mustRead(t, s, next(pages))); got[0].JobTitle.Given {
 		t.Errorf("%+v", got)
@@ -159,10 +159,10 @@ func TestMicrosoftGroup(t *testing.T) {
 
 	all, _ := source(t, domain.Microsoft, m, "")
 	for name, read := range map[string]func() error{
-		"a group's link without a group": func() error { _, err := read(t.Context(), all, pages[0].Next); return err },
-		"a delta link with a group":      func() error { _, err := read(t.Context(), s, next(mustRead(t, all, ""))); return err },
+		"a group's link without a group": func() error { _, err := decodeSettings(t.Context(), all, pages[0].Next); return err },
+		"a delta link with a group":      func() error { _, err := decodeSettings(t.Context(), s, next(mustRead(t, all, ""))); return err },
 		"another service's link": func() error {
-			_, err := read(t.Context(), all, "all https://graph.elsewhere.example/v1.0/users/delta")
+			_, err := decodeSettings(t.Context(), all, "all https://graph.elsewhere.example/v1.0/users/delta")
 			return err
 		},
 	} {
@@ -171,7 +171,7 @@ func TestMicrosoftGroup(t *testing.T) {
 		}
 	}
 	lost, _ := source(t, domain.Microsoft, m, "nobody")
-	_, err := read(t.Context(), lost, "")
+	_, err := decodeSettings(t.Context(), lost, "")
 	wantError(t, m, err, "no group nobody", "404")
 }
 
@@ -184,12 +184,12 @@ func TestMicrosoftForgets(t *testing.T) {
 	pages := mustRead(t, s, "")
 	m.ForgetPositions()
 	for _, position := range []string{pages[0].Next, next(pages)} {
-		if _, err := read(t.Context(), s, position); !errors.Is(err, directory.ErrStartOver) {
+		if _, err := decodeSettings(t.Context(), s, position); !errors.Is(err, directory.ErrStartOver) {
 			t.Errorf("%v", err)
 		}
 	}
 	m.Inject(directorytest.Failing("/users/delta", http.StatusGone, 1))
-	if _, err := read(t.Context(), s, ""); !errors.Is(err, directory.ErrStartOver) {
+	if _, err := decodeSettings(t.Context(), s, ""); !errors.Is(err, directory.ErrStartOver) {
 		t.Errorf("%v", err)
 	}
 	if len(w.list) > 0 {
@@ -221,7 +221,7 @@ func TestMicrosoftBatch(t *testing.T) {
 		t.Errorf("%d accounts, waited %v", len(got), w.list)
 	}
 	m.Inject(directorytest.Failing("/manager", http.StatusForbidden, 1))
-	_, err := read(t.Context(), again, "")
+	_, err := decodeSettings(t.Context(), again, "")
 	wantError(t, m, err, "User.Read.All", "403")
 }
 
@@ -246,7 +246,7 @@ func TestMicrosoftRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = read(t.Context(), s, "")
+		_, err = decodeSettings(t.Context(), s, "")
 		wantError(t, m, err, tt.words...)
 		if strings.Contains(err.Error(), secret) {
 			t.Errorf("the error shows the secret: %v", err)
@@ -257,7 +257,7 @@ func TestMicrosoftRefuses(t *testing.T) {
 		403: {"User.Read.All", "GroupMember.Read.All", "Directory.Read.All", "consent"}, 400: {"refuses the request", "400", "It fails."},
 	} {
 		m.Inject(directorytest.Failing("/users/delta", status, 1))
-		_, err := read(t.Context(), s, "")
+		_, err := decodeSettings(t.Context(), s, "")
 		wantError(t, m, err, words...)
 	}
 	if len(w.list) > 0 {
@@ -275,13 +275,13 @@ func TestMicrosoftForeignLinks(t *testing.T) {
 	s, _ := source(t, domain.Microsoft, m, "")
 	for _, name := range []string{"@odata.nextLink", "@odata.deltaLink"} {
 		m.Inject(directorytest.Fault{Path: "/users/delta", Body: `{"value": [], "` + name + `": "` + elsewhere.URL + `/v1.0/users/delta"}`})
-		pages, err := read(t.Context(), s, "")
+		pages, err := decodeSettings(t.Context(), s, "")
 		wantError(t, m, err, "another host")
 		if len(pages) > 0 {
 			t.Errorf("%+v", pages)
 		}
 	}
 	m.Inject(directorytest.Fault{Path: "/users/delta", Status: http.StatusTemporaryRedirect, Header: map[string]string{"Location": elsewhere.URL}})
-	_, err := read(t.Context(), s, "")
+	_, err := decodeSettings(t.Context(), s, "")
 	wantError(t, m, err, "another host")
 }

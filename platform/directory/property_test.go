@@ -13,6 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"partnerapi/db/dirsync"
+
 	"partnerapi/domain"
 	"partnerapi/platform/directory/directorytest"
 )
@@ -209,7 +211,7 @@ func TestSyncOfAnySequence(t *testing.T) {
 
 // syncKilled runs a sync, whose process dies after each of the given number of steps.
 func (w *world) syncKilled(t *rapid.T, kills []int) {
-	lease, err := w.DB.StartSync(context.Background(), w.client, true, 0)
+	lease, err := dirsync.Start(context.Background(), w.DB, w.client, true, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"partnerapi/db"
+	"partnerapi/db/dirsync"
 	"partnerapi/platform/lease"
 )
 
@@ -18,16 +18,15 @@ const (
 	stopWithin = 30 * time.Second
 )
 
-// Run queues runs on schedule and works on all that wait, until ctx ends: a run
-// under way is then left to the next process. The error says that it could not be given
-// back within stopWithin.
+// Run queues scheduled runs and works on all waiting ones until ctx ends; a run in progress is then left to the
+// next process. It returns an error if releasing that took longer than stopWithin.
 func (r *Runner) Run(ctx context.Context) error {
-	runs := lease.NewQueue(lease.Config[*db.SyncLease]{
+	runs := lease.NewQueue(lease.Config[*dirsync.Lease]{
 		Name: "sync runs", Log: r.log, Claim: r.claim, Do: r.workQueued, Concurrency: atOnce, StopWithin: stopWithin,
 	})
 	schedule := lease.NewLoop(r.log, "queue sync runs on schedule", pollEvery,
 		func(ctx context.Context) (time.Duration, error) {
-			n, err := r.db.ScheduleSyncs(ctx)
+			n, err := dirsync.Schedule(ctx, r.db)
 			if n == 0 || err != nil {
 				return pollEvery, err
 			}
@@ -43,16 +42,16 @@ func (r *Runner) Run(ctx context.Context) error {
 }
 
 // claim claims the run that has waited longest.
-func (r *Runner) claim(ctx context.Context, _ int) ([]*db.SyncLease, time.Duration, error) {
-	l, err := r.db.ClaimSync(ctx, leaseLife)
+func (r *Runner) claim(ctx context.Context, _ int) ([]*dirsync.Lease, time.Duration, error) {
+	l, err := dirsync.Claim(ctx, r.db, leaseLife)
 	if err != nil || l == nil {
 		return nil, pollEvery, err
 	}
-	return []*db.SyncLease{l}, 0, nil
+	return []*dirsync.Lease{l}, 0, nil
 }
 
-// workQueued works on a run that waited.
-func (r *Runner) workQueued(ctx context.Context, l *db.SyncLease) {
+// workQueued works on a claimed run.
+func (r *Runner) workQueued(ctx context.Context, l *dirsync.Lease) {
 	if _, err := r.Work(ctx, l, nil); err != nil && ctx.Err() == nil {
 		r.log.WarnContext(ctx, "a sync run was interrupted; it goes on when its lease has ended",
 			"client", l.Client.String(), "error", err)

@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/dirsync"
 	"partnerapi/domain"
 )
 
-// Sealer keeps secrets encrypted at rest. The context is bound to a secret: what
-// was sealed for one row cannot be opened for another.
+// Sealer encrypts secrets at rest. A secret is bound to its context: a secret sealed for one row cannot be opened
+// for another.
 type Sealer interface {
 	Seal(plain, context []byte) ([]byte, error)
 	Open(sealed, context []byte) ([]byte, error)
 }
 
-// SealContext is what the credentials of a client's connection are bound to.
+// SealContext returns the sealing context of a client's directory credentials.
 func SealContext(client domain.ClientID) []byte { return []byte("directory:" + client.UUID()) }
 
 const (
@@ -50,13 +51,20 @@ type Runner struct {
 	// wait waits between two tries; an error ends the run.
 	wait func(context.Context, time.Duration) error
 	// beat ticks when leases are to be extended.
-	beat func() (ticks <-chan time.Time, stop func())
-	// trace makes a span of each run; observe is called with how it ended.
-	trace   domain.Trace
-	observe func(provider domain.Directory, outcome Outcome, took time.Duration)
+	beat     func() (ticks <-chan time.Time, stop func())
+	observer Observer
 }
 
-// Outcome is how the work of a process on a run ended.
+// Observer is notified of the work on runs.
+type Observer struct {
+	// Trace makes a span of the work on each run; nil for none.
+	Trace domain.Trace
+	// Ended, if not nil, is called with the outcome of the work on each run and its time in this process, by several
+	// goroutines. The provider is empty where the connection is gone.
+	Ended func(provider domain.Directory, outcome Outcome, took time.Duration)
+}
+
+// Outcome is how a process's work on a run ended.
 type Outcome string
 
 // The outcomes.
@@ -70,59 +78,34 @@ const (
 	Interrupted Outcome = "interrupted"
 )
 
-// RunnerOption changes what a Runner does beside working.
-type RunnerOption func(*Runner)
-
-// WithTrace makes a span of the work on each run.
-func WithTrace(trace domain.Trace) RunnerOption { return func(r *Runner) { r.trace = trace } }
-
-// WithWatcher calls watch with how the work on each run ended, and how long it took in
-// this process. It is called by several goroutines. The provider is empty where the
-// connection is gone.
-func WithWatcher(watch func(provider domain.Directory, outcome Outcome, took time.Duration)) RunnerOption {
-	return func(r *Runner) { r.observe = watch }
-}
-
-// NewRunner returns a runner that opens credentials with the sealer, which is nil
-// where there is no key, and makes sources with connect.
-func NewRunner(
-	d *db.DB, sealer Sealer, connect Connect, log *slog.Logger, options ...RunnerOption,
-) *Runner {
+// NewRunner returns a runner that decrypts credentials with sealer, nil for none, and creates sources with connect.
+func NewRunner(d *db.DB, sealer Sealer, connect Connect, log *slog.Logger, observer Observer) *Runner {
 	beat := func() (<-chan time.Time, func()) {
 		tick := time.NewTicker(leaseBeat)
 		return tick.C, tick.Stop
 	}
-	r := &Runner{
-		db: d, sealer: sealer, connect: connect, log: log, wait: domain.Pause, beat: beat,
-		observe: func(domain.Directory, Outcome, time.Duration) {},
-	}
-	for _, option := range options {
-		option(r)
-	}
-	return r
+	return &Runner{db: d, sealer: sealer, connect: connect, log: log, wait: domain.Pause, beat: beat, observer: observer}
 }
 
-// Start works on a run of a client here and now, as Work does. force passes the
-// guard.
+// Start starts a client's run and works on it, as Work does. force skips the guard against mass removals.
 func (r *Runner) Start(
 	ctx context.Context, client domain.ClientID, force bool, progress Progress,
 ) (domain.SyncRun, error) {
-	lease, err := r.db.StartSync(ctx, client, force, leaseLife)
+	lease, err := dirsync.Start(ctx, r.db, client, force, leaseLife)
 	if err != nil {
 		return domain.SyncRun{}, err
 	}
 	return r.Work(ctx, lease, progress)
 }
 
-// Progress gets how many accounts a run has read and applied in this process.
+// Progress is called with how many accounts a run has read and applied in this process.
 type Progress func(read, applied int)
 
-// Work works on a leased run to its end, and returns it as it ended, completed or
-// failed. An error says that it was interrupted: the run then waits for the next
-// claim. progress may be nil.
-func (r *Runner) Work(ctx context.Context, lease *db.SyncLease, progress Progress) (domain.SyncRun, error) {
+// Work works on a leased run to its end, and returns the completed or failed run. An error means that it was
+// interrupted: the run then waits for the next claim. progress may be nil.
+func (r *Runner) Work(ctx context.Context, lease *dirsync.Lease, progress Progress) (domain.SyncRun, error) {
 	began := time.Now()
-	ctx, end := r.trace.Begin(ctx, "sync a directory", slog.String("provider", string(lease.Provider)))
+	ctx, end := r.observer.Trace.Begin(ctx, "sync a directory", slog.String("provider", string(lease.Provider)))
 	run, cause, err := r.workOn(ctx, lease, progress)
 
 	outcome := Completed
@@ -134,21 +117,23 @@ func (r *Runner) Work(ctx context.Context, lease *db.SyncLease, progress Progres
 	case run.Status == domain.SyncFailed:
 		outcome = Failed
 	}
-	r.observe(lease.Provider, outcome, time.Since(began))
+	if r.observer.Ended != nil {
+		r.observer.Ended(lease.Provider, outcome, time.Since(began))
+	}
 	end(cause, slog.String("outcome", string(outcome)))
 	return run, err
 }
 
-// workOn is Work. cause is why the run failed or was interrupted.
+// workOn implements Work. cause is why the run failed or was interrupted.
 func (r *Runner) workOn(
-	ctx context.Context, lease *db.SyncLease, progress Progress,
+	ctx context.Context, lease *dirsync.Lease, progress Progress,
 ) (run domain.SyncRun, cause, err error) {
 	if lease.Deaths >= maxDeaths {
 		run, err = r.fail(ctx, lease, errDeaths)
 		return run, errDeaths, err
 	}
-	w := &working{Runner: r, lease: lease, progress: progress}
-	w.moved.Store(r.db.Now().UnixNano())
+	w := &activeRun{Runner: r, lease: lease, progress: progress}
+	w.progressAt.Store(r.db.Now().UnixNano())
 	within, cancel := context.WithCancelCause(ctx)
 	stopped := make(chan struct{})
 	go func() {
@@ -172,10 +157,10 @@ func (r *Runner) workOn(
 		r.log.InfoContext(ctx, "directory synced", "client", lease.Client.String(), "created", run.Created,
 			"updated", run.Updated, "deactivated", run.Deactivated, "merged", run.Merged, "unchanged", run.Unchanged)
 		return run, nil, nil
-	case errors.Is(err, db.ErrSyncLost), errors.Is(ended, db.ErrSyncLost):
-		return run, db.ErrSyncLost, db.ErrSyncLost
+	case errors.Is(err, dirsync.ErrLost), errors.Is(ended, dirsync.ErrLost):
+		return run, dirsync.ErrLost, dirsync.ErrLost
 	case ctx.Err() != nil:
-		return run, ctx.Err(), errors.Join(ctx.Err(), r.db.ReleaseSync(context.WithoutCancel(ctx), lease))
+		return run, ctx.Err(), errors.Join(ctx.Err(), dirsync.Release(context.WithoutCancel(ctx), r.db, lease))
 	case errors.Is(ended, errStalled):
 		err = stalled(err)
 	}
@@ -184,15 +169,15 @@ func (r *Runner) workOn(
 	return run, cause, err
 }
 
-// stalled says what a run waited for when it made no progress.
+// stalled returns the error of a run without progress, with what it waited for.
 func stalled(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return &failure{errStalled.Error() + ": the directory did not answer, or asked to wait for longer", err}
 	}
-	return &failure{errStalled.Error() + ": " + shown(err), err}
+	return &failure{errStalled.Error() + ": " + redact(err), err}
 }
 
-// failure is an error with a text that is shown.
+// failure is an error with a text for the client.
 type failure struct {
 	text  string
 	cause error
@@ -201,9 +186,8 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// shown is the text of an error that is the directory's, or of this package. Others
-// are for the log.
-func shown(err error) string {
+// redact returns the text of an error of the directory or of this package; other errors are only logged.
+func redact(err error) string {
 	var theirs *sourceError
 	var ours *failure
 	switch {
@@ -224,35 +208,35 @@ func (e *sourceError) Error() string { return e.err.Error() }
 func (e *sourceError) Unwrap() error { return e.err }
 
 // fail ends a run as failed.
-func (r *Runner) fail(ctx context.Context, lease *db.SyncLease, err error) (domain.SyncRun, error) {
+func (r *Runner) fail(ctx context.Context, lease *dirsync.Lease, err error) (domain.SyncRun, error) {
 	r.log.WarnContext(ctx, "a directory sync failed", "client", lease.Client.String(), "error", err)
-	return r.db.FailSync(ctx, lease, shown(err))
+	return dirsync.Fail(ctx, r.db, lease, redact(err))
 }
 
-// working is a run under way.
-type working struct {
+// activeRun is a run in progress.
+type activeRun struct {
 	*Runner
-	lease         *db.SyncLease
+	lease         *dirsync.Lease
 	progress      Progress
 	read, applied int
-	moved         atomic.Int64 // when there was progress, by the database's clock
+	progressAt    atomic.Int64 // when there was progress, by the database's clock
 }
 
-// advanced notes progress.
-func (w *working) advanced() {
-	w.moved.Store(w.db.Now().UnixNano())
+// recordProgress records the time of progress.
+func (w *activeRun) recordProgress() {
+	w.progressAt.Store(w.db.Now().UnixNano())
 	if w.progress != nil {
 		w.progress(w.read, w.applied)
 	}
 }
 
-func (w *working) isStalled() bool {
-	return w.db.Now().Sub(time.Unix(0, w.moved.Load())) >= stalledAfter
+// isStalled reports whether the run has made no progress for too long.
+func (w *activeRun) isStalled() bool {
+	return w.db.Now().Sub(time.Unix(0, w.progressAt.Load())) >= stalledAfter
 }
 
-// extend extends the lease until ctx ends, and ends the run where it is lost or the
-// run makes no progress.
-func (w *working) extend(ctx context.Context, cancel context.CancelCauseFunc) {
+// extend extends the lease until ctx ends. It cancels the run if the lease is lost or the run stalls.
+func (w *activeRun) extend(ctx context.Context, cancel context.CancelCauseFunc) {
 	ticks, stop := w.beat()
 	defer stop()
 	for {
@@ -265,8 +249,8 @@ func (w *working) extend(ctx context.Context, cancel context.CancelCauseFunc) {
 			cancel(errStalled)
 			return
 		}
-		switch err := w.db.ExtendSync(ctx, w.lease); {
-		case errors.Is(err, db.ErrSyncLost):
+		switch err := dirsync.Extend(ctx, w.db, w.lease); {
+		case errors.Is(err, dirsync.ErrLost):
 			cancel(err)
 			return
 		case err != nil && ctx.Err() == nil:
@@ -275,9 +259,9 @@ func (w *working) extend(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// run goes on with the run where it is.
-func (w *working) run(ctx context.Context) (run domain.SyncRun, err error) {
-	if w.lease.Stage == db.SyncReading {
+// run continues the run from its stored state.
+func (w *activeRun) run(ctx context.Context) (run domain.SyncRun, err error) {
+	if w.lease.Stage == dirsync.Reading {
 		source, err := w.source(ctx)
 		if err != nil {
 			return run, err
@@ -286,8 +270,8 @@ func (w *working) run(ctx context.Context) (run domain.SyncRun, err error) {
 			return run, err
 		}
 	}
-	if w.lease.Stage == db.SyncJudging {
-		if err := w.retry(ctx, func() error { return w.judge(ctx) }); err != nil {
+	if w.lease.Stage == dirsync.Checking {
+		if err := w.retry(ctx, func() error { return w.check(ctx) }); err != nil {
 			return run, err
 		}
 	}
@@ -295,14 +279,14 @@ func (w *working) run(ctx context.Context) (run domain.SyncRun, err error) {
 		return run, err
 	}
 	err = w.retry(ctx, func() error {
-		run, err = w.db.FinishSync(ctx, w.lease)
+		run, err = dirsync.Finish(ctx, w.db, w.lease)
 		return err
 	})
 	return run, err
 }
 
-// source makes the source of the run's connection.
-func (w *working) source(ctx context.Context) (Source, error) {
+// source creates the source of the run's connection.
+func (w *activeRun) source(ctx context.Context) (Source, error) {
 	if w.lease.Provider == "" {
 		return nil, &failure{text: "directory sync is not configured for this client any more"}
 	}
@@ -321,17 +305,16 @@ func (w *working) source(ctx context.Context) (Source, error) {
 	return source, nil
 }
 
-// retry runs try again after temporary errors, with backoff, until it succeeds or makes
-// no progress for too long.
-func (w *working) retry(ctx context.Context, try func() error) error {
+// retry repeats try after temporary errors, with backoff, until it succeeds or the run stalls.
+func (w *activeRun) retry(ctx context.Context, try func() error) error {
 	for tries := 0; ; tries++ {
-		before := w.moved.Load()
+		before := w.progressAt.Load()
 		err := try()
 		var temporary *Temporary
 		if err == nil || !errors.As(err, &temporary) && !domain.IsCode(err, domain.Unavailable) {
 			return err
 		}
-		if w.moved.Load() != before {
+		if w.progressAt.Load() != before {
 			tries = 0
 		}
 		if w.isStalled() {
@@ -346,12 +329,11 @@ func (w *working) retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// readAll reads the directory from the run's position to its end, from the
-// beginning where the directory has forgotten the position.
-func (w *working) readAll(ctx context.Context, source Source) error {
+// readAll reads the directory from the run's position to its end, from the start if the position has expired.
+func (w *activeRun) readAll(ctx context.Context, source Source) error {
 	for page, err := range source.Read(ctx, w.lease.Position) {
 		if errors.Is(err, ErrStartOver) {
-			again, failed := w.db.StartSyncOver(ctx, w.lease)
+			again, failed := dirsync.StartOver(ctx, w.db, w.lease)
 			if failed != nil {
 				return failed
 			}
@@ -363,11 +345,11 @@ func (w *working) readAll(ctx context.Context, source Source) error {
 		if err != nil {
 			return &sourceError{err}
 		}
-		if err := w.db.StageSync(ctx, w.lease, db.SyncPage(page)); err != nil {
+		if err := dirsync.StagePage(ctx, w.db, w.lease, dirsync.Page(page)); err != nil {
 			return err
 		}
 		w.read += len(page.Accounts)
-		w.advanced()
+		w.recordProgress()
 		if page.Last {
 			return nil
 		}
@@ -375,21 +357,23 @@ func (w *working) readAll(ctx context.Context, source Source) error {
 	return &sourceError{&Temporary{errors.New("the directory's answer ended before its last page")}}
 }
 
-func (w *working) judge(ctx context.Context) error {
-	refusal, err := w.db.JudgeSync(ctx, w.lease)
+// check applies the guard against mass removals.
+func (w *activeRun) check(ctx context.Context) error {
+	refusal, err := dirsync.Check(ctx, w.db, w.lease)
 	if err == nil && refusal != "" {
 		err = &failure{refusal, errGuarded}
 	}
 	return err
 }
 
-func (w *working) applyAll(ctx context.Context) error {
+// applyAll applies the accounts read.
+func (w *activeRun) applyAll(ctx context.Context) error {
 	for {
-		n, err := w.db.ApplySync(ctx, w.lease)
+		n, err := dirsync.Apply(ctx, w.db, w.lease)
 		if err != nil || n == 0 {
 			return err
 		}
 		w.applied += n
-		w.advanced()
+		w.recordProgress()
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"partnerapi/db"
+	"partnerapi/db/dirsync"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
 )
@@ -78,7 +78,7 @@ func TestKilledRun(t *testing.T) {
 	s := newScripted(true, crowd(2300))
 	s.page = 900
 	w.connect(w.client, s)
-	lease, err := w.DB.StartSync(context.Background(), w.client, false, time.Minute)
+	lease, err := dirsync.Start(context.Background(), w.DB, w.client, false, time.Minute)
 	w.must(err)
 	for step := 1; step <= 5; step++ {
 		dead, kill := context.WithCancel(context.Background())
@@ -108,7 +108,7 @@ func TestDeaths(t *testing.T) {
 	w := newWorld(t)
 	s := newScripted(true, crowd(5))
 	w.connect(w.client, s)
-	lease, err := w.DB.StartSync(context.Background(), w.client, false, time.Minute)
+	lease, err := dirsync.Start(context.Background(), w.DB, w.client, false, time.Minute)
 	w.must(err)
 	die := func(want int) {
 		t.Helper()
@@ -119,7 +119,7 @@ func TestDeaths(t *testing.T) {
 	}
 	die(1)
 	die(2)
-	w.must(w.DB.ReleaseSync(context.Background(), lease)) // a clean stop
+	w.must(dirsync.Release(context.Background(), w.DB, lease)) // a clean stop
 	lease = w.claim()
 	stopping, stop := context.WithCancel(context.Background())
 	if _, err = w.runner.Work(stopping, lease, func(int, int) { stop() }); !errors.Is(err, context.Canceled) {
@@ -142,30 +142,30 @@ func TestLeaseLost(t *testing.T) {
 	w := newWorld(t)
 	s := newScripted(false, crowd(3))
 	w.connect(w.client, s)
-	slow, err := w.DB.StartSync(context.Background(), w.client, false, time.Minute)
+	slow, err := dirsync.Start(context.Background(), w.DB, w.client, false, time.Minute)
 	w.must(err)
 	s.before = func(position string) error {
 		if position != "" {
 			s.before = nil
 			w.everyLeaseEnds()
-			run, err := w.newRunner().Work(context.Background(), w.claim(), nil)
+			run, err := w.newRunner(directory.Observer{}).Work(context.Background(), w.claim(), nil)
 			w.must(err)
 			wantCounts(t, run, domain.SyncCounts{Created: 3})
 		}
 		return nil
 	}
-	if _, err := w.runner.Work(context.Background(), slow, nil); !errors.Is(err, db.ErrSyncLost) {
+	if _, err := w.runner.Work(context.Background(), slow, nil); !errors.Is(err, dirsync.ErrLost) {
 		t.Errorf("the slow one: %v", err)
 	}
 	for name, step := range map[string]func() error{
-		"extend": func() error { return w.DB.ExtendSync(context.Background(), slow) },
-		"stage":  func() error { return w.DB.StageSync(context.Background(), slow, db.SyncPage{}) },
-		"judge":  func() error { _, err := w.DB.JudgeSync(context.Background(), slow); return err },
-		"apply":  func() error { _, err := w.DB.ApplySync(context.Background(), slow); return err },
-		"finish": func() error { _, err := w.DB.FinishSync(context.Background(), slow); return err },
-		"fail":   func() error { _, err := w.DB.FailSync(context.Background(), slow, ""); return err },
+		"extend": func() error { return dirsync.Extend(context.Background(), w.DB, slow) },
+		"stage":  func() error { return dirsync.StagePage(context.Background(), w.DB, slow, dirsync.Page{}) },
+		"judge":  func() error { _, err := dirsync.Check(context.Background(), w.DB, slow); return err },
+		"apply":  func() error { _, err := dirsync.Apply(context.Background(), w.DB, slow); return err },
+		"finish": func() error { _, err := dirsync.Finish(context.Background(), w.DB, slow); return err },
+		"fail":   func() error { _, err := dirsync.Fail(context.Background(), w.DB, slow, ""); return err },
 	} {
-		if err := step(); !errors.Is(err, db.ErrSyncLost) {
+		if err := step(); !errors.Is(err, dirsync.ErrLost) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -187,7 +187,7 @@ func TestLeaseIsExtended(t *testing.T) {
 			w.Clock.Advance(50 * time.Second)
 			ticks <- time.Time{}
 			ticks <- time.Time{} // the first was dealt with
-			if lease, err := w.DB.ClaimSync(context.Background(), time.Minute); err != nil || lease != nil {
+			if lease, err := dirsync.Claim(context.Background(), w.DB, time.Minute); err != nil || lease != nil {
 				t.Errorf("the run is claimed by another: %v", err)
 			}
 		}
@@ -277,7 +277,7 @@ func TestSchedule(t *testing.T) {
 		clients = append(clients, id)
 	}
 	schedule := func() int {
-		n, err := w.DB.ScheduleSyncs(context.Background())
+		n, err := dirsync.Schedule(context.Background(), w.DB)
 		w.must(err)
 		return n
 	}
@@ -311,7 +311,7 @@ func TestSchedule(t *testing.T) {
 			t.Errorf("the run is %+v", run)
 		}
 	}
-	if lease, err := w.DB.ClaimSync(context.Background(), time.Minute); lease != nil || err != nil {
+	if lease, err := dirsync.Claim(context.Background(), w.DB, time.Minute); lease != nil || err != nil {
 		t.Errorf("a run is left: %v", err)
 	}
 	w.Clock.Advance(7 * time.Hour)
@@ -336,11 +336,11 @@ func TestRun(t *testing.T) {
 	var ended atomic.Int32
 	done := make(chan error)
 	for range 2 {
-		r := w.newRunner(directory.WithWatcher(func(domain.Directory, directory.Outcome, time.Duration) {
+		r := w.newRunner(directory.Observer{Ended: func(domain.Directory, directory.Outcome, time.Duration) {
 			if ended.Add(1) == clients {
 				stop()
 			}
-		}))
+		}})
 		go func() { done <- r.Run(ctx) }()
 	}
 	for range 2 {
@@ -366,17 +366,17 @@ func TestDisconnect(t *testing.T) {
 		}
 	}
 	shows("microsoft")
-	lease, err := w.DB.StartSync(context.Background(), w.client, false, time.Minute)
+	lease, err := dirsync.Start(context.Background(), w.DB, w.client, false, time.Minute)
 	w.must(err)
-	w.must(w.DB.DisconnectDirectory(context.Background(), w.client))
+	w.must(dirsync.Disconnect(context.Background(), w.DB, w.client))
 	shows(nil)
-	if _, err := w.runner.Work(context.Background(), lease, nil); !errors.Is(err, db.ErrSyncLost) {
+	if _, err := w.runner.Work(context.Background(), lease, nil); !errors.Is(err, dirsync.ErrLost) {
 		t.Errorf("the open run: %v", err)
 	}
 	if n := w.Number("SELECT count(*) FROM users WHERE source = 'manual' AND status = 'active'"); n != 1200 {
 		t.Errorf("%d users are kept by hand", n)
 	}
-	if err := w.DB.DisconnectDirectory(context.Background(), w.client); !domain.IsCode(err, domain.NotFound) {
+	if err := dirsync.Disconnect(context.Background(), w.DB, w.client); !domain.IsCode(err, domain.NotFound) {
 		t.Errorf("again: %v", err)
 	}
 	if _, err := w.runner.Start(context.Background(), w.client, false, nil); !domain.IsCode(err, domain.Conflict) {
@@ -401,9 +401,9 @@ func TestOtherSettings(t *testing.T) {
 		}
 		sealed, err := plain{}.Seal([]byte("secret"), directory.SealContext(w.client))
 		w.must(err)
-		return w.DB.ConnectDirectory(context.Background(), w.client, domain.Microsoft, []byte(`{"domain": "other"}`), sealed)
+		return dirsync.Connect(context.Background(), w.DB, w.client, domain.Microsoft, []byte(`{"domain": "other"}`), sealed)
 	}
-	if _, err := w.runner.Start(context.Background(), w.client, false, nil); !errors.Is(err, db.ErrSyncLost) {
+	if _, err := w.runner.Start(context.Background(), w.client, false, nil); !errors.Is(err, dirsync.ErrLost) {
 		t.Fatalf("the run under way ends with %v", err)
 	}
 	w.wantUsers()

@@ -20,7 +20,7 @@ type Source interface {
 	Read(ctx context.Context, position string) iter.Seq2[Page, error]
 }
 
-// Page is some accounts of a directory.
+// Page is a batch of a directory's accounts.
 type Page struct {
 	Accounts []domain.DirectoryAccount
 	// Next is the position after the page: the next page's, or on the last page
@@ -32,6 +32,14 @@ type Page struct {
 	Whole bool
 }
 
-// ErrStartOver says that a directory has forgotten a position: everything is to be
-// read again.
+// ErrStartOver means that a position has expired, so that the directory must be read from the start.
 var ErrStartOver = errors.New("the directory has forgotten what it told before")
+
+// Temporary is an error of a Source that may pass, such as an outage or a lost connection. A run retries the
+// position until it has made no progress for half an hour. Any other error ends the run as failed, and its text is
+// shown: it says what to do.
+type Temporary struct{ Cause error }
+
+func (t *Temporary) Error() string { return t.Cause.Error() }
+
+func (t *Temporary) Unwrap() error { return t.Cause }

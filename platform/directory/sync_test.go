@@ -4,8 +4,10 @@ import (
 	"context"
 	"testing"
 
+	"partnerapi/db/dirsync"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
 )
 
 var (
@@ -117,24 +119,24 @@ func TestUserEventsOfSyncs(t *testing.T) {
 	off.disabled = true
 	want("a disabled account", follow("a", off), 0, 1)
 	want("an enabled one", follow("a", ada), 1, 0)
-	want("a disconnect", func() { w.must(w.DB.DisconnectDirectory(t.Context(), w.client)) }, 2, 0)
+	want("a disconnect", func() { w.must(dirsync.Disconnect(t.Context(), w.DB, w.client)) }, 2, 0)
 }
 
 // TestMerge: a user made by hand is the directory's from now on, and keeps what
 // was set by hand.
 func TestMerge(t *testing.T) {
 	w := newWorld(t)
-	in := &v2.CreateUser{}
+	in := &api.CreateUserInput{}
 	in.Path.ClientID = w.client
 	in.Body.Email, in.Body.FirstName, in.Body.Role = "ada@example.com", "Augusta", domain.RoleFinance
-	made, err := w.API.CreateUser.Call(w.tenant.Ctx, in)
+	made, err := op.Call(w.tenant.Ctx, &w.API.Set, api.CreateUser, in)
 	w.must(err)
 	other := w.User(w.tenant, w.client, "bob@example.com")
-	change := &v2.UpdateUser{}
+	change := &api.UpdateUserInput{}
 	change.Path.UserID = other.ID
 	change.Body.Status = domain.Give(domain.Inactive)
 	change.Body.LastName = domain.Give("By Hand")
-	_, err = w.API.UpdateUser.Call(w.tenant.Ctx, change)
+	_, err = op.Call(w.tenant.Ctx, &w.API.Set, api.UpdateUser, change)
 	w.must(err)
 	w.User(w.tenant, w.client, "nobody@example.com")
 

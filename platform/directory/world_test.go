@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"partnerapi/db"
+	"partnerapi/db/dirsync"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
 	"partnerapi/v2/v2test"
@@ -45,11 +45,11 @@ func newWorld(t testing.TB) *world {
 	w := &world{Harness: v2test.New(t, v2test.Options{Limits: v2test.Unlimited}), t: t, sources: map[string]directory.Source{}}
 	w.tenant = w.Tenant("Partner")
 	w.client = w.Client(w.tenant, "Client").ID
-	w.runner = w.newRunner()
+	w.runner = w.newRunner(directory.Observer{})
 	return w
 }
 
-func (w *world) newRunner(options ...directory.RunnerOption) *directory.Runner {
+func (w *world) newRunner(observer directory.Observer) *directory.Runner {
 	return directory.NewRunner(w.DB, plain{}, func(
 		_ context.Context, _ string, settings json.RawMessage, credentials []byte,
 	) (directory.Source, error) {
@@ -61,7 +61,7 @@ func (w *world) newRunner(options ...directory.RunnerOption) *directory.Runner {
 			return nil, fmt.Errorf("the credentials are %q", credentials)
 		}
 		return w.sources[s.Domain], nil
-	}, slog.New(slog.DiscardHandler), options...)
+	}, slog.New(slog.DiscardHandler), observer)
 }
 
 func (w *world) must(err error) {
@@ -79,7 +79,7 @@ func (w *world) connect(client domain.ClientID, s directory.Source) {
 	w.must(err)
 	settings, err := json.Marshal(directory.GoogleSettings{Domain: client.String()})
 	w.must(err)
-	w.must(w.DB.ConnectDirectory(context.Background(), client, domain.Microsoft, settings, sealed))
+	w.must(dirsync.Connect(context.Background(), w.DB, client, domain.Microsoft, settings, sealed))
 }
 
 // sync runs a sync of the client by command, and wants it to complete.
@@ -164,9 +164,9 @@ func (w *world) check() {
 func (w *world) everyLeaseEnds() { w.Clock.Advance(2 * time.Minute) }
 
 // claim takes the run that waits.
-func (w *world) claim() *db.SyncLease {
+func (w *world) claim() *dirsync.Lease {
 	w.t.Helper()
-	lease, err := w.DB.ClaimSync(context.Background(), time.Minute)
+	lease, err := dirsync.Claim(context.Background(), w.DB, time.Minute)
 	w.must(err)
 	if lease == nil {
 		w.t.Fatal("no run waits")

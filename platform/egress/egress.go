@@ -10,20 +10,19 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// ErrSpecial says that an address lies in a network that is not connected to.
+// ErrSpecial is returned for an address in a network that must not be connected to.
 var ErrSpecial = errors.New("a private, local or otherwise special address is not connected to")
 
-// azureHost is the address at which Azure's hosts answer their virtual machines. It
-// is in no registry of special addresses, and is not used on the internet.
+// azureHost is the address at which Azure's hosts answer their virtual machines. It is in no registry of special
+// addresses, and is not used on the internet.
 var azureHost = netip.MustParsePrefix("168.63.129.16/32")
 
-// guardian refuses the networks of IANA's registries of special addresses, multicast,
-// and of IPv6 all but the global unicast range: loopback, link-local, unique local,
-// and the IPv4-mapped, NAT64 (64:ff9b::/96 and 64:ff9b:1::/48), 6to4 and Teredo
-// forms of IPv4 addresses.
+// guardian refuses the networks of IANA's registries of special addresses, multicast, and all IPv6 but the global
+// unicast range: loopback, link-local, unique local, and the IPv4-mapped, NAT64 (64:ff9b::/96 and 64:ff9b:1::/48),
+// 6to4 and Teredo forms of IPv4 addresses.
 var guardian = ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(azureHost))
 
-// Check reports ErrSpecial for an address that is not connected to.
+// Check returns ErrSpecial for an address that must not be connected to.
 func Check(address netip.Addr) error {
 	if guardian.SafeAddr(address) != nil {
 		return ErrSpecial
@@ -31,8 +30,8 @@ func Check(address netip.Addr) error {
 	return nil
 }
 
-// Control is a net.Dialer's Control. It reports ErrSpecial for the very address that is
-// about to be connected to, whatever a name resolved to before.
+// Control is a net.Dialer's Control. It returns ErrSpecial for the address being connected to, whatever a name
+// resolved to before.
 func Control(network, address string, raw syscall.RawConn) error {
 	if guardian.Safe(network, address, raw) != nil {
 		return ErrSpecial

@@ -15,6 +15,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,7 +30,7 @@ const (
 	recheck = 10 * time.Second
 )
 
-// Config says what a Queue works on.
+// Config configures a Queue.
 type Config[T any] struct {
 	// Name is the word for the rows, in the plural.
 	Name string
@@ -67,12 +68,11 @@ func NewQueue[T any](c Config[T]) *Queue[T] {
 	return q
 }
 
-// Wake has the queue claim at once. It does not wait.
+// Wake makes the queue claim at once. It does not wait.
 func (q *Queue[T]) Wake() { q.loop.Wake() }
 
-// Run works until ctx ends. Then it claims no more, and waits for the rows under way.
-// The error says that they took longer than StopWithin: they are done again when their
-// leases end.
+// Run claims and does rows until ctx ends, then waits for those in progress. It returns an error if they take
+// longer than StopWithin: they are done again when their leases end.
 func (q *Queue[T]) Run(ctx context.Context) error {
 	var listening sync.WaitGroup
 	if q.Listen != nil {
@@ -91,11 +91,11 @@ func (q *Queue[T]) Run(ctx context.Context) error {
 	}
 }
 
-// Drain claims and does rows until none is due, and returns how many it was.
+// Drain claims and does rows until none is due, and returns how many it did.
 func (q *Queue[T]) Drain(ctx context.Context) (n int, err error) {
 	for {
 		rows, wait, err := q.Claim(ctx, q.Concurrency)
-		q.begin(ctx, rows)
+		q.start(ctx, rows)
 		q.underWay.Wait()
 		n += len(rows)
 		if err != nil || len(rows) == 0 && wait > 0 {
@@ -114,21 +114,23 @@ func (q *Queue[T]) claim(ctx context.Context) (wait time.Duration, err error) {
 	q.full.Store(false)
 
 	rows, wait, err := q.Claim(ctx, free)
-	q.begin(ctx, rows)
+	q.start(ctx, rows)
 	return wait, err
 }
 
-func (q *Queue[T]) begin(ctx context.Context, rows []T) {
+// start starts a goroutine for each row.
+func (q *Queue[T]) start(ctx context.Context, rows []T) {
 	for _, row := range rows {
 		q.running.Add(1)
 		q.underWay.Go(func() {
-			defer q.end()
+			defer q.finishRow()
 			_ = domain.Recover(ctx, q.Log, "work on "+q.Name, func() error { q.Do(ctx, row); return nil })
 		})
 	}
 }
 
-func (q *Queue[T]) end() {
+// finishRow frees the place of a row, and claims again if there may be more rows.
+func (q *Queue[T]) finishRow() {
 	q.running.Add(-1)
 	if q.full.Load() {
 		q.Wake()
@@ -146,8 +148,7 @@ func (q *Queue[T]) listen(ctx context.Context) {
 	}
 }
 
-// Outlast returns a context that ends a while after ctx does: what was begun may be
-// finished after a stop.
+// Outlast returns a context that ends some time after ctx, to finish work that was started before a stop.
 func Outlast(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -155,4 +156,14 @@ func Outlast(ctx context.Context, by time.Duration) (context.Context, context.Ca
 		cancel()
 	})
 	return lasting, func() { stop(); cancel() }
+}
+
+// Backoff is the pauses after failed attempts at a row; the last one repeats.
+type Backoff []time.Duration
+
+// After returns the pause after the given number of failed attempts, with 10 % jitter, so that rows that failed
+// together are not all retried together.
+func (p Backoff) After(tries int) time.Duration {
+	pause := p[min(max(tries, 1), len(p))-1]
+	return pause - pause/10 + rand.N(pause/5)
 }

@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Loop does one step of background work again and again.
+// Loop repeats one step of background work.
 type Loop struct {
 	log   *slog.Logger
 	doing string
@@ -17,17 +17,15 @@ type Loop struct {
 	wake  chan struct{}
 }
 
-// NewLoop returns a loop. step returns how long to wait for the next one, which is 0
-// where there is more to do. After an error or a panic the wait is retry. doing names
-// the step in the log.
+// NewLoop returns a loop. step returns how long to wait before the next one, 0 if there is more to do. After an
+// error or a panic the wait is retry. doing names the step in the log.
 func NewLoop(
 	log *slog.Logger, doing string, retry time.Duration, step func(context.Context) (wait time.Duration, err error),
 ) *Loop {
 	return &Loop{log: log, doing: doing, retry: retry, step: step, wake: make(chan struct{}, 1)}
 }
 
-// Wake ends the wait between two steps, but for the one after an error. It does not
-// wait.
+// Wake ends the wait between two steps, except after an error. It does not wait.
 func (l *Loop) Wake() {
 	select {
 	case l.wake <- struct{}{}:
@@ -35,28 +33,27 @@ func (l *Loop) Wake() {
 	}
 }
 
-// Run does steps until ctx ends. Of errors in a row the log warns once, and says when
-// the work goes on.
+// Run repeats the step until ctx ends. It logs the first of successive errors, and the recovery.
 func (l *Loop) Run(ctx context.Context) {
 	for failing := false; ; {
 		wait, err := domain.RecoverValue(ctx, l.log, l.doing, func() (time.Duration, error) { return l.step(ctx) })
 		if ctx.Err() != nil {
 			return
 		}
-		l.note(ctx, err, failing)
+		l.logChange(ctx, err, failing)
 		failing = err != nil
 
 		switch {
 		case failing:
 			_ = domain.Pause(ctx, l.retry)
 		case wait > 0:
-			l.rest(ctx, wait)
+			l.sleep(ctx, wait)
 		}
 	}
 }
 
-// note logs an error, and that there is none any more.
-func (l *Loop) note(ctx context.Context, err error, failing bool) {
+// logChange logs the first error and the recovery.
+func (l *Loop) logChange(ctx context.Context, err error, failing bool) {
 	level := slog.LevelWarn
 	switch {
 	case err == nil && failing:
@@ -70,8 +67,8 @@ func (l *Loop) note(ctx context.Context, err error, failing bool) {
 	l.log.Log(ctx, level, "background work failed; it will be tried again", "doing", l.doing, "error", err)
 }
 
-// rest waits for a while, or until the loop is woken.
-func (l *Loop) rest(ctx context.Context, wait time.Duration) {
+// sleep waits until the time is up or Wake is called.
+func (l *Loop) sleep(ctx context.Context, wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {

@@ -10,10 +10,10 @@ import (
 	"partnerapi/domain"
 )
 
-// retryMark is the pause between two tries of a mark.
+// retryMark is the pause between two attempts to write a mark.
 const retryMark = 200 * time.Millisecond
 
-// MarksConfig says how marks are written.
+// MarksConfig configures Marks.
 type MarksConfig[M any] struct {
 	Log *slog.Logger
 	// Doing names the writing in the log.
@@ -27,8 +27,8 @@ type MarksConfig[M any] struct {
 	Write func(ctx context.Context, marks []M) (lost func(M) error, err error)
 }
 
-// Marks writes what became of rows. Marks that arrive while a transaction runs are
-// written together in the next one (group commit). It is safe for concurrent use.
+// Marks records the outcomes of rows. Marks that arrive during a transaction are written together in the next one
+// (group commit). It is safe for concurrent use.
 type Marks[M any] struct {
 	MarksConfig[M]
 	writing chan struct{} // holds an element while a group is written
@@ -42,14 +42,14 @@ type waiting[M any] struct {
 	done chan<- error
 }
 
-// NewMarks returns marks of which none waits.
+// NewMarks returns an empty Marks.
 func NewMarks[M any](c MarksConfig[M]) *Marks[M] {
 	return &Marks[M]{MarksConfig: c, writing: make(chan struct{}, 1)}
 }
 
-// Mark writes a mark, unless ctx ends before its group is written: of a group whose writing
-// has begun no mark takes others along. The error says that it could not be written, or that
-// the lease was lost. A stop should not end ctx: a row that is not marked is done again.
+// Mark writes a mark. If ctx ends before the writing of its group starts, it gives up; later, ctx no longer
+// matters, so that one caller does not interrupt the others. It returns an error if the mark could not be written,
+// or the lease was lost. A stop should not end ctx, as an unmarked row is done again.
 func (m *Marks[M]) Mark(ctx context.Context, mark M) error {
 	done := make(chan error, 1)
 	m.mu.Lock()
@@ -66,7 +66,7 @@ func (m *Marks[M]) Mark(ctx context.Context, mark M) error {
 	}
 }
 
-// next takes the marks that wait, up to MaxBatch.
+// next removes up to MaxBatch of the waiting marks.
 func (m *Marks[M]) next() []waiting[M] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,8 +76,7 @@ func (m *Marks[M]) next() []waiting[M] {
 	return group
 }
 
-// write writes marks in one transaction, and each on its own if that fails although the
-// database is there.
+// write writes marks in one transaction, or each on its own if that fails while the database is available.
 func (m *Marks[M]) write(group []waiting[M]) {
 	group = slices.DeleteFunc(group, func(w waiting[M]) bool {
 		err := w.ctx.Err()
@@ -110,19 +109,18 @@ func (m *Marks[M]) write(group []waiting[M]) {
 	}
 }
 
-// retry is Write, which Insist tries again.
+// retry calls Write, repeatedly while the database is unavailable.
 func (m *Marks[M]) retry(ctx context.Context, marks []M) (lost func(M) error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.Within)
 	defer cancel()
-	err = Insist(ctx, func() error {
+	err = RetryUnavailable(ctx, func() error {
 		return domain.Recover(ctx, m.Log, m.Doing, func() (err error) { lost, err = m.Write(ctx, marks); return err })
 	})
 	return lost, err
 }
 
-// Insist runs write until ctx ends while it fails because the database is away or rolls
-// it back: a row that is not marked is done again.
-func Insist(ctx context.Context, write func() error) error {
+// RetryUnavailable repeats write until ctx ends while the database is unavailable or rolls it back.
+func RetryUnavailable(ctx context.Context, write func() error) error {
 	for {
 		err := write()
 		if !domain.IsCode(err, domain.Unavailable) || domain.Pause(ctx, retryMark) != nil {

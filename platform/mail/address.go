@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// server is what an SMTP URL says.
+// server is the content of an SMTP URL.
 type server struct {
 	host           string
 	port           int
@@ -21,7 +21,7 @@ type server struct {
 	connections    int
 }
 
-// starttls says when a connection is encrypted that begins without.
+// starttls is whether an unencrypted connection must, may or must not be upgraded.
 type starttls int
 
 const (
@@ -37,7 +37,7 @@ const (
 	maxConnections     = 1000
 )
 
-// parseURL reads an SMTP URL (NewSMTP).
+// parseURL parses an SMTP URL (see NewSMTP).
 func parseURL(text string) (server, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -75,6 +75,7 @@ func parseURL(text string) (server, error) {
 	return s, nil
 }
 
+// option sets an option of the URL.
 func (s *server) option(name, value string) error {
 	switch name {
 	case "starttls":
@@ -109,6 +110,7 @@ func (s *server) option(name, value string) error {
 	return nil
 }
 
+// tls returns the TLS configuration.
 func (s *server) tls() *tls.Config {
 	return &tls.Config{ServerName: s.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}
 }

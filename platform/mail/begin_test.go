@@ -53,7 +53,7 @@ func TestNoTimeLeft(t *testing.T) {
 	if outcome, err := d.Send(ctx, t.Context(), o.claim()[0]); err != nil || outcome != "" || o.outcome(id) != "waiting" {
 		t.Errorf("%s, %v, %s", outcome, err, o.outcome(id))
 	}
-	if err := open(t, "").Send(ended(t), message("a@example.test")); !errors.Is(err, mail.ErrNotBegun) {
+	if err := open(t, "").Send(ended(t), message("a@example.test")); !errors.Is(err, mail.ErrNotStarted) {
 		t.Errorf("into a file: %v", err)
 	}
 	if s.sessions != 0 || o.Number("SELECT attempts FROM outbox") != 0 {
@@ -94,7 +94,7 @@ func TestWaitsForConnection(t *testing.T) {
 	}
 	go func() { second <- sender.Send(ctx, message("b@example.test")) }()
 	cancel()
-	if err := <-second; !errors.Is(err, mail.ErrNotBegun) {
+	if err := <-second; !errors.Is(err, mail.ErrNotStarted) {
 		t.Errorf("without a connection: %v", err)
 	}
 	close(gate)
@@ -133,7 +133,7 @@ func TestConnectingEnds(t *testing.T) {
 			go func() { sent <- sender.Send(ctx, message("a@example.test")) }()
 			<-reached
 			cancel()
-			if err := <-sent; !errors.Is(err, mail.ErrNotBegun) {
+			if err := <-sent; !errors.Is(err, mail.ErrNotStarted) {
 				t.Error(err)
 			}
 			<-s.ended // the connection is not left open

@@ -20,7 +20,7 @@ import (
 //go:embed words
 var textFiles embed.FS
 
-// Composer writes the mails that were asked for. It is safe for concurrent use.
+// Composer writes the mails that operations request. It is safe for concurrent use.
 type Composer struct {
 	public string // without a slash at its end
 	from   netmail.Address
@@ -29,8 +29,7 @@ type Composer struct {
 	html   *htmltemplate.Template
 }
 
-// PublicURL reads the address that a service is known by, which paths can be
-// added to: http or https, with a host.
+// PublicURL parses the public address of a service, to which paths can be appended: http or https, with a host.
 func PublicURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -47,9 +46,8 @@ func PublicURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// NewComposer returns a composer whose links begin with the public URL. Mail
-// comes from the address, which may have a name before it; without one it
-// comes from no-reply at the public URL's host.
+// NewComposer returns a composer whose links start with the public URL. from is the sender's address, optionally
+// with a name; without it mail comes from no-reply at the public URL's host.
 func NewComposer(publicURL, from string) (*Composer, error) {
 	public, err := PublicURL(publicURL)
 	if err != nil {
@@ -81,8 +79,8 @@ func NewComposer(publicURL, from string) (*Composer, error) {
 	return c, err
 }
 
-// senderHost is the host in an address of the service. An IP address is that of
-// a trial, and no mail is answered there.
+// senderHost returns the mail domain of the service's host: localhost for an IP address, which is a trial's, where
+// no mail is answered.
 func senderHost(host string) string {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return "localhost"
@@ -90,13 +88,10 @@ func senderHost(host string) string {
 	return host
 }
 
-// From is the address that mails come from.
-func (c *Composer) From() netmail.Address { return c.from }
-
-// Link is the public address of a path, which begins with a slash.
+// Link returns the public address of a path, which starts with a slash.
 func (c *Composer) Link(path string) string { return c.public + path }
 
-// Compose writes a mail, in the language of its reader, as of now.
+// Compose writes a mail in the language of its reader. now is its date.
 func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
 	l, err := c.content(m)
 	if err != nil {
@@ -117,8 +112,7 @@ func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
 	return out, nil
 }
 
-// OneLine is a text on one line, so that it ends neither a header nor a
-// paragraph.
+// OneLine returns a text on one line, so that it can end neither a header nor a paragraph.
 func OneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text,
 		func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
@@ -131,7 +125,7 @@ var months = map[domain.Language][12]string{
 		"novembre", "décembre"},
 }
 
-// Month is the name of a month as it stands in a sentence of the language.
+// Month returns the name of a month as written within a sentence of the language.
 func Month(language domain.Language, m time.Month) string {
 	if names, ok := months[language]; ok {
 		return names[m-1]
@@ -139,7 +133,7 @@ func Month(language domain.Language, m time.Month) string {
 	return m.String()
 }
 
-// longDate is a day as people write it.
+// longDate formats a day as people write it.
 func longDate(language domain.Language, day domain.Date) string {
 	t := day.Time()
 	name := Month(language, t.Month())
@@ -154,7 +148,7 @@ func longDate(language domain.Language, day domain.Date) string {
 	return fmt.Sprintf("%d %s %d", t.Day(), name, t.Year())
 }
 
-// longMonth is the month of a day as people write it.
+// longMonth formats the month of a day as people write it.
 func longMonth(language domain.Language, day domain.Date) string {
 	t := day.Time()
 	if language == domain.Spanish {

@@ -169,8 +169,13 @@ func TestSenders(t *testing.T) {
 		{"https://api.example.test/x", "", "no-reply@api.example.test"}, {"https://h", "A <a@b.test>", "a@b.test"},
 	} {
 		composer, err := mail.NewComposer(c[0], c[1])
-		if err != nil || composer.From().Address != c[2] {
+		if err != nil {
 			t.Errorf("%v: %v", c, err)
+			continue
+		}
+		m, err := composer.Compose(domain.Mail{Type: domain.WelcomeMail, Language: "en"}, v2test.Noon)
+		if err != nil || m.From.Address != c[2] {
+			t.Errorf("%v: %s, %v", c, m.From.Address, err)
 		}
 	}
 	for _, c := range [][2]string{

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/textproto"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +16,7 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// connection is one to a mail server that may be given messages.
+// connection is a connection to a mail server, ready for messages.
 type connection struct {
 	conn net.Conn
 	smtp *smtp.Client
@@ -24,8 +26,7 @@ type connection struct {
 	ended bool
 }
 
-// connect opens a connection, as long as ctx lasts, up to where messages may be
-// handed over.
+// connect opens a connection, within ctx, and prepares it for messages.
 func (s *server) connect(ctx context.Context) (*connection, error) {
 	var conn net.Conn
 	var err error
@@ -49,7 +50,7 @@ func (s *server) connect(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-// interruptible runs do and closes the connection if ctx ends first.
+// interruptible runs do, and closes the connection if ctx ends first.
 func (c *connection) interruptible(ctx context.Context, do func() error) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
 	err := do()
@@ -59,7 +60,7 @@ func (c *connection) interruptible(ctx context.Context, do func() error) error {
 	return err
 }
 
-// handshake does what comes before the first message.
+// handshake greets, encrypts and authenticates.
 func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 	name, err := os.Hostname()
 	if err != nil {
@@ -96,9 +97,8 @@ func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 	return c, nil
 }
 
-// authentication is the best way that the server knows. The last two show the
-// password to the server; they are refused on a connection that is neither
-// encrypted nor of this machine.
+// authentication returns the best method that the server supports. PLAIN and LOGIN disclose the password to the
+// server, so they are refused on a connection that is neither encrypted nor local.
 func (s *server) authentication(c *smtp.Client) (smtp.Auth, error) {
 	known, names := c.Extension("AUTH")
 	if !known {
@@ -123,20 +123,19 @@ func (s *server) authentication(c *smtp.Client) (smtp.Auth, error) {
 	return nil, fmt.Errorf("%s offers no way of authentication that is known here, but %s", s.host, names)
 }
 
-// alive asks an idle connection whether it still works, as long as ctx lasts.
-func (c *connection) alive(ctx context.Context) bool {
+// ping reports whether an idle connection still works, within ctx.
+func (c *connection) ping(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, aliveWithin)
 	defer cancel()
 	return c.conn.SetDeadline(time.Time{}) == nil && c.interruptible(ctx, c.smtp.Noop) == nil
 }
 
-// send gives a message to the server. Nothing but its own bound interrupts it,
-// so that there is no doubt about what became of it. What the server or the
-// connection did is a *failure.
+// send sends a message. Only its own timeout interrupts it, so that the outcome is certain. A failure of the server
+// or the connection is a *failure.
 func (c *connection) send(w wire) error {
 	if international(w.from) || international(w.to) {
 		if known, _ := c.smtp.Extension("SMTPUTF8"); !known {
-			return unsupported(w)
+			return errUnsupported(w)
 		}
 	}
 
@@ -164,16 +163,16 @@ func (c *connection) send(w wire) error {
 	return nil
 }
 
-// fail makes a server that refused a part of a message ready for the next one.
+// fail returns the failure at a part of a message, and resets the connection for the next message.
 func (c *connection) fail(at part, err error) error {
 	f := &failure{at, err}
-	c.ended = f.final() || c.smtp.Reset() != nil
+	c.ended = f.endsConnection() || c.smtp.Reset() != nil
 	return f
 }
 
-// unsupported is the error for an address that needs SMTPUTF8. Of the sender's
-// it is the configuration's fault.
-func unsupported(w wire) error {
+// errUnsupported returns the error for an address that needs SMTPUTF8. A sender's address is a fault of the
+// configuration.
+func errUnsupported(w wire) error {
 	const why = "has letters before its @ that the mail server does not support (it does not offer SMTPUTF8)"
 	if international(w.from) {
 		return errors.New("the sender's address " + why)
@@ -181,9 +180,87 @@ func unsupported(w wire) error {
 	return &RefusedError{Reason: "the address " + why}
 }
 
-// close says goodbye, if that is quick.
+// close quits, with a short timeout.
 func (c *connection) close() {
 	if c.conn.SetDeadline(time.Now().Add(goodbyeWithin)) != nil || c.smtp.Quit() != nil {
 		_ = c.conn.Close()
 	}
+}
+
+// part is the step of an SMTP transaction.
+type part string
+
+const (
+	partSender  part = "the sender"
+	partAddress part = "the address"
+	partContent part = "the message"
+)
+
+// closing is the status with which a server ends a connection.
+const closing = 421
+
+// failure is why a message was not delivered: the server's answer (*textproto.Error), or the end of the connection.
+type failure struct {
+	at  part
+	err error
+}
+
+// Error shows the server's answer, which may name the reader's address.
+func (f *failure) Error() string {
+	code, text := f.answer()
+	if code == 0 {
+		return fmt.Sprintf("the connection to the mail server failed at %s: %v", f.at, f.err)
+	}
+	return fmt.Sprintf("the mail server refuses %s: %d %s", f.at, code, strings.Join(strings.Fields(text), " "))
+}
+
+// answer returns the server's answer; code 0 for none.
+func (f *failure) answer() (code int, text string) {
+	var answer *textproto.Error
+	if errors.As(f.err, &answer) {
+		return answer.Code, answer.Msg
+	}
+	return 0, ""
+}
+
+// endsConnection reports whether the connection ended, or the server is ending it.
+func (f *failure) endsConnection() bool {
+	code, _ := f.answer()
+	return code == 0 || code == closing
+}
+
+// enhancedStatus matches the subject and detail of an RFC 3463 status at the start of an answer.
+var enhancedStatus = regexp.MustCompile(`^[245]\.(\d{1,3})\.(\d{1,3})\b`)
+
+// permanent reports whether retrying is futile. Refusals because of this service (its sender, address or password)
+// are not permanent, as they may be corrected; many servers report them only when they get the recipient.
+func (f *failure) permanent() bool {
+	code, text := f.answer()
+	var subject, detail string
+	if found := enhancedStatus.FindStringSubmatch(text); found != nil {
+		subject, detail = found[1], found[2]
+	}
+	switch {
+	case code < 500 || code > 599 || f.at == partSender:
+		return false
+	case code == 530 || code == 534 || code == 535 || code == 538: // authentication or encryption is wanted
+		return false
+	case f.at == partAddress && subject == "7": // a rule, such as that this service may not send through the server
+		return false
+	case f.at == partAddress && subject == "1" && (detail == "7" || detail == "8"): // the sender's address after all
+		return false
+	}
+	return true
+}
+
+// classify returns a permanent refusal as a *RefusedError, and a temporary one as an error for the log, without the
+// reader's address.
+func (f *failure) classify(w wire) error {
+	if f.permanent() {
+		return &RefusedError{Reason: f.Error()}
+	}
+	named := regexp.MustCompile("(?i)" + strings.Join([]string{
+		regexp.QuoteMeta(w.asked), regexp.QuoteMeta(w.to.Address), regexp.QuoteMeta(strings.Trim(w.to.String(), "<>")),
+	}, "|"))
+	return errors.New(named.ReplaceAllLiteralString(f.Error(), "…"))
 }

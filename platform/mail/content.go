@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,14 +10,14 @@ import (
 	"partnerapi/domain"
 )
 
-// values are what the words speak of.
+// values are the variables of a mail's texts.
 type values struct {
 	Name, Address, Client, Partner, Role, Title, Until, From, Domain string
 	// Passwords says that an exposure is of passwords, or of what serves as one.
 	Passwords bool
 }
 
-// content is a mail before it is text or HTML. What it lacks is left out.
+// content is a mail's content before rendering as text and HTML. Empty parts are left out.
 type content struct {
 	Lang, Subject, Greeting string
 	Paragraphs              []string
@@ -28,16 +29,16 @@ type content struct {
 	Fallback, Closing       string
 }
 
-// certificate says who completed which course.
+// certificate is a completed course and who completed it.
 type certificate struct {
 	Heading, Presented, Name, Completed, Course, On string
 	Client, Partner                                 string
 }
 
-// content writes what a mail says.
+// content returns the content of a mail.
 func (c *Composer) content(m domain.Mail) (content, error) {
 	l := content{Lang: m.Language.Tag()}
-	v, err := c.about(m, &l)
+	v, err := c.fillValues(m, &l)
 	if err != nil {
 		return l, err
 	}
@@ -48,27 +49,26 @@ func (c *Composer) content(m domain.Mail) (content, error) {
 
 	w := words{t: t, values: v}
 	kind := string(m.Type)
-	l.Greeting, l.Fallback, l.Closing = w.say("greeting"), w.say("fallback"), w.say("closing")
-	l.Subject, l.Paragraphs, l.After = w.say(kind+".subject"), w.paragraphs(kind+".body"), w.paragraphs(kind+".after")
+	l.Greeting, l.Fallback, l.Closing = w.render("greeting"), w.render("fallback"), w.render("closing")
+	l.Subject, l.Paragraphs, l.After = w.render(kind+".subject"), w.paragraphs(kind+".body"), w.paragraphs(kind+".after")
 	if l.Link != "" {
-		l.Action = w.say(kind + ".action")
+		l.Action = w.render(kind + ".action")
 	}
 	if len(l.Points) > 0 {
-		l.PointsHeading = w.say(kind + ".points")
+		l.PointsHeading = w.render(kind + ".points")
 	}
 	if m.Type == domain.CertificateMail {
 		l.Certificate = &certificate{
-			Heading: w.say(kind + ".heading"), Presented: w.say(kind + ".presented"), Name: fullName(m),
-			Completed: w.say(kind + ".completed"), Course: v.Title, On: w.say(kind + ".on"),
+			Heading: w.render(kind + ".heading"), Presented: w.render(kind + ".presented"), Name: fullName(m),
+			Completed: w.render(kind + ".completed"), Course: v.Title, On: w.render(kind + ".on"),
 			Client: v.Client, Partner: v.Partner,
 		}
 	}
 	return l, w.err
 }
 
-// about says what a mail is about: the values of its words, and its link and its
-// list, where it has them.
-func (c *Composer) about(m domain.Mail, l *content) (values, error) {
+// fillValues returns the variables of a mail's texts, and sets its link and its list, if it has them.
+func (c *Composer) fillValues(m domain.Mail, l *content) (values, error) {
 	v := values{Name: OneLine(m.Name), Address: m.To, Client: OneLine(m.ClientName), Partner: OneLine(m.PartnerName),
 		Role: string(m.InviteRole)}
 	switch m.Type {
@@ -110,7 +110,7 @@ func (c *Composer) about(m domain.Mail, l *content) (values, error) {
 	return v, nil
 }
 
-// fullName is the user's name, or the address of a user without one.
+// fullName returns the user's name, or the address of a user without one.
 func fullName(m domain.Mail) string {
 	if name := OneLine(m.FullName); name != "" {
 		return name
@@ -118,15 +118,15 @@ func fullName(m domain.Mail) string {
 	return m.To
 }
 
-// words are those of one language, about some values. The first error is kept.
+// words renders the texts of one language with values. It keeps the first error.
 type words struct {
 	t      *template.Template
 	values values
 	err    error
 }
 
-// say is a text of the language.
-func (w *words) say(name string) string {
+// render returns a text.
+func (w *words) render(name string) string {
 	var text strings.Builder
 	if err := w.t.ExecuteTemplate(&text, name, w.values); err != nil && w.err == nil {
 		w.err = err
@@ -134,10 +134,53 @@ func (w *words) say(name string) string {
 	return strings.TrimSpace(text.String())
 }
 
-// paragraphs are those of a text; none of one that the language lacks.
+// paragraphs returns the paragraphs of a text; none if the language lacks it.
 func (w *words) paragraphs(name string) []string {
 	if w.t.Lookup(name) == nil {
 		return nil
 	}
-	return strings.Split(w.say(name), "\n\n")
+	return strings.Split(w.render(name), "\n\n")
+}
+
+// lists are the labels of listed items, by language.
+var lists = readLists()
+
+type listWords struct {
+	Clues map[domain.Language]map[domain.Indicator]string
+	// DataClasses are by their names in lower case. English names are those of
+	// the catalogue of breaches, and so are names that a language lacks.
+	DataClasses map[domain.Language]map[string]string `json:"data_classes"`
+}
+
+// readLists parses the embedded labels. It panics on an error, as template.Must does.
+func readLists() (all listWords) {
+	text, err := textFiles.ReadFile("words/lists.json")
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return all
+}
+
+// Clues describes in a language the indicators of a simulated mail.
+func Clues(language domain.Language, indicators []domain.Indicator) []string {
+	texts := make([]string, len(indicators))
+	for i, indicator := range indicators {
+		texts[i] = lists.Clues[language][indicator]
+	}
+	return texts
+}
+
+// dataClasses translates kinds of data.
+func dataClasses(language domain.Language, classes []string) []string {
+	texts := make([]string, len(classes))
+	for i, class := range classes {
+		texts[i] = OneLine(class)
+		if text, ok := lists.DataClasses[language][strings.ToLower(texts[i])]; ok {
+			texts[i] = text
+		}
+	}
+	return texts
 }

@@ -24,8 +24,8 @@ const (
 	leaseFor = tryWithin + markWithin + 5*time.Second
 	// StopWithin is how long the mails under way may take after a stop.
 	StopWithin = sendWithin + markWithin + 10*time.Second
-	// beginAgain is when a mail that was not begun is tried again.
-	beginAgain = 3 * time.Second
+	// restartAfter is when a mail that was not begun is tried again.
+	restartAfter = 3 * time.Second
 	// pollEvery is how often the outbox is polled without a notification: one may be
 	// lost with its connection.
 	pollEvery = 10 * time.Second
@@ -36,10 +36,10 @@ const (
 	marksAtOnce = 100
 )
 
-// DefaultWorkers is how many mails one process has under way by default.
+// DefaultWorkers is the default number of mails in progress per process.
 const DefaultWorkers = 20
 
-// Draft is a mail that was written, or why it is not to be sent any more.
+// Draft is a written mail, or the reason why it is not to be sent any more.
 type Draft struct {
 	Message  Message
 	Unwanted string // empty where it is wanted
@@ -52,14 +52,14 @@ type Draft struct {
 	Due time.Time
 }
 
-// Writer reads what one kind of mail of the outbox needs, and writes it.
+// Writer writes one kind of mail of the outbox.
 type Writer interface {
 	// Write writes a leased mail. An error that is a *RefusedError says that the
 	// mail can never be written.
 	Write(ctx context.Context, l outbox.Lease) (Draft, error)
 }
 
-// Outcome is what became of a try of a mail.
+// Outcome is the outcome of an attempt to send a mail.
 type Outcome string
 
 // The outcomes. A mail that was put back without a try has none.
@@ -73,17 +73,15 @@ const (
 	Lost Outcome = "lost"
 )
 
-// errUnmarked says that a mail was handed over.
+// errUnmarked is returned for a mail that was sent but not marked.
 var errUnmarked = errors.New("it could not be marked as sent")
 
-// Dispatcher sends the mails of the outbox (outbox.ClaimMails): it claims those that
-// are due, writes them, hands them to a sender with no transaction open, and
-// marks what became of them. Any number of dispatchers may work on one database.
+// Dispatcher sends the mails of the outbox (outbox.ClaimMails): it claims due mails, writes them, delivers them to
+// a sender outside any transaction, and marks the outcome. Any number of dispatchers may work on one database.
 //
-// A mail goes out twice only if its process dies, or loses the database or the
-// server's answer, between the server's taking of the message and the commit of
-// the mark: it is then unknown that it was taken, and another dispatcher takes the
-// mail over when the lease ends. What is marked never goes out again.
+// A mail goes out twice only if its process dies, or loses the database or the server's answer, between the
+// server's acceptance of the message and the commit of the mark: the acceptance is then unknown, and another
+// dispatcher sends the mail again when the lease ends. A marked mail never goes out again.
 type Dispatcher struct {
 	db      *db.DB
 	sender  Sender
@@ -96,24 +94,18 @@ type Dispatcher struct {
 	trace   domain.Trace
 }
 
-// Option changes what a Dispatcher does beside sending.
-type Option func(*Dispatcher)
-
-// WithTrace makes a span of each try of a mail, and of its hand-over.
-func WithTrace(trace domain.Trace) Option { return func(d *Dispatcher) { d.trace = trace } }
-
-// NewDispatcher returns a dispatcher of the given number of workers, from 1, with a writer
-// for each kind of mail. It does not close the sender. observe, if not nil, is
-// called with every outcome, by several goroutines.
+// NewDispatcher returns a dispatcher with a number of workers, at least 1, and a writer for each kind of mail. It
+// does not close the sender. observe, if not nil, is called with every outcome, by several goroutines. trace makes
+// a span of each attempt and of its delivery to the sender; nil for none.
 func NewDispatcher(
 	d *db.DB, sender Sender, workers int, writers map[db.OutboxKind]Writer, log *slog.Logger,
-	observe func(db.OutboxKind, Outcome), options ...Option,
+	observe func(db.OutboxKind, Outcome), trace domain.Trace,
 ) *Dispatcher {
 	if observe == nil {
 		observe = func(db.OutboxKind, Outcome) {}
 	}
 	dispatcher := &Dispatcher{
-		db: d, sender: sender, writers: writers, log: log, observe: observe, turns: outbox.NewMailTurns(),
+		db: d, sender: sender, writers: writers, log: log, observe: observe, trace: trace, turns: outbox.NewMailTurns(),
 	}
 	dispatcher.marks = lease.NewMarks(lease.MarksConfig[outbox.SentMail]{
 		Log: log, Doing: "mark mails as sent", MaxBatch: marksAtOnce, Within: markWithin, Write: dispatcher.markSent,
@@ -122,19 +114,15 @@ func NewDispatcher(
 		Name: "mails", Log: log, Claim: dispatcher.claim, Do: dispatcher.try, Concurrency: workers, StopWithin: StopWithin,
 		Listen: func(ctx context.Context, wake func()) error { return outbox.ListenMails(ctx, d, wake) },
 	})
-	for _, option := range options {
-		option(dispatcher)
-	}
 	return dispatcher
 }
 
-// Run sends mails until ctx ends. Then it claims no more; a mail that is being
-// handed over is finished and marked, and one that is not is put back at once.
-// The error says that this took longer than StopWithin: those mails are taken
-// over when their leases end.
+// Run sends mails until ctx ends. Then it claims no more, finishes and marks a mail being delivered, and requeues
+// others at once. It returns an error if that takes longer than StopWithin: those mails are sent again when their
+// leases end.
 func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
-// claim claims mails, and finds out when the next one is due where none is now.
+// claim claims mails, and returns when the next one is due if none is now.
 func (d *Dispatcher) claim(ctx context.Context, free int) ([]outbox.Lease, time.Duration, error) {
 	leases, err := outbox.ClaimMails(ctx, d.db, d.turns, free, leaseFor)
 	if err != nil || len(leases) > 0 {
@@ -147,8 +135,7 @@ func (d *Dispatcher) claim(ctx context.Context, free int) ([]outbox.Lease, time.
 	return nil, min(pollEvery, max(due.Sub(d.db.Now()), pollAgain)), nil
 }
 
-// try sends one mail and has it marked. A stop, which ends ctx, does not end what
-// was begun.
+// try sends one mail and marks it. A stop, which ends ctx, does not interrupt a started delivery.
 func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 	ctx, end := d.trace.Begin(ctx, "send a mail", slog.String("kind", string(l.Kind)), slog.Int("try", l.Attempts+1))
 	begin, cancel := context.WithTimeout(ctx, tryWithin)
@@ -173,9 +160,9 @@ func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 	}
 }
 
-// Send sends one leased mail: it begins while begin lasts, and marks what became
-// of the mail while lasting does. The outcome is empty where there was no try.
-// The error says why the mail is tried again. A panic is a failed try.
+// Send sends one leased mail: it starts the delivery only while begin lasts, and marks the outcome while lasting
+// does. The outcome is empty if there was no attempt. The error says why the mail will be retried. A panic is a
+// failed attempt.
 func (d *Dispatcher) Send(begin, lasting context.Context, l outbox.Lease) (Outcome, error) {
 	draft, err := domain.RecoverValue(begin, d.log, "write a mail", func() (Draft, error) {
 		return d.writers[l.Kind].Write(begin, l)
@@ -188,7 +175,7 @@ func (d *Dispatcher) Send(begin, lasting context.Context, l outbox.Lease) (Outco
 		return d.fail(lasting, l, draft.Unwanted)
 	}
 	if err == nil {
-		if err = d.handOver(begin, draft.Message); err == nil {
+		if err = d.deliver(begin, draft.Message); err == nil {
 			m := draft.Message
 			err = d.marks.Mark(lasting, outbox.SentMail{Lease: l, User: draft.User, From: m.From.Address, Subject: m.Subject})
 			if err != nil {
@@ -199,7 +186,7 @@ func (d *Dispatcher) Send(begin, lasting context.Context, l outbox.Lease) (Outco
 			}
 		}
 	}
-	return d.again(begin, lasting, l, draft.Due, err)
+	return d.retryOrFail(begin, lasting, l, draft.Due, err)
 }
 
 // markSent marks mails in one transaction.
@@ -213,17 +200,17 @@ func (d *Dispatcher) markSent(ctx context.Context, mails []outbox.SentMail) (fun
 	}, err
 }
 
-// handOver gives a message to the sender.
-func (d *Dispatcher) handOver(ctx context.Context, m Message) error {
+// deliver passes a message to the sender.
+func (d *Dispatcher) deliver(ctx context.Context, m Message) error {
 	ctx, end := d.trace.Begin(ctx, "hand a mail over")
 	err := domain.Recover(ctx, d.log, "hand a mail over", func() error { return d.sender.Send(ctx, m) })
 	end(err)
 	return err
 }
 
-// again puts a mail back that was not sent because of an error, or gives it up. due is
-// when it was to be sent first; zero where that is not known.
-func (d *Dispatcher) again(
+// retryOrFail requeues a mail that failed with an error, or gives it up. due is when it was first due; zero if
+// unknown.
+func (d *Dispatcher) retryOrFail(
 	begin, lasting context.Context, l outbox.Lease, due time.Time, err error,
 ) (Outcome, error) {
 	var refused *RefusedError
@@ -232,27 +219,43 @@ func (d *Dispatcher) again(
 		return d.fail(lasting, l, refused.Reason)
 	case domain.IsCode(err, domain.NotFound):
 		return d.fail(lasting, l, err.Error())
-	case errors.Is(err, ErrNotBegun), begin.Err() != nil: // which was no try
+	case errors.Is(err, ErrNotStarted), begin.Err() != nil: // which was no try
 		at := d.db.Now()
 		if !errors.Is(begin.Err(), context.Canceled) {
-			at = at.Add(beginAgain)
+			at = at.Add(restartAfter)
 		}
 		return "", d.requeue(lasting, l, at, false)
-	case !due.IsZero() && d.db.Now().Sub(due) > domain.MailLife, triedFor(l.Attempts) > domain.MailLife:
+	case !due.IsZero() && d.db.Now().Sub(due) > domain.MailLife, minRetryAge(l.Attempts) > domain.MailLife:
 		return d.fail(lasting, l, fmt.Sprintf("given up: %v", err))
 	}
 	return Retried, errors.Join(err, d.requeue(lasting, l, d.db.Now().Add(backoff.After(l.Attempts+1)), true))
 }
 
-// requeue puts a mail back, also when the database comes back meanwhile.
+// requeue requeues a mail, retrying while the database is unavailable.
 func (d *Dispatcher) requeue(lasting context.Context, l outbox.Lease, at time.Time, tried bool) error {
-	return lease.Insist(lasting, func() error { return outbox.RequeueMail(lasting, d.db, l, at, tried) })
+	return lease.RetryUnavailable(lasting, func() error { return outbox.RequeueMail(lasting, d.db, l, at, tried) })
 }
 
-// fail records that a mail will never be sent. The reason, in which servers name
-// the address, is for the table and not for the log.
+// fail marks a mail as failed for good. The reason, in which servers name the address, is stored and not logged.
 func (d *Dispatcher) fail(lasting context.Context, l outbox.Lease, reason string) (Outcome, error) {
 	d.log.WarnContext(lasting, "a mail is given up; its row says why", "kind", l.Kind, "client", l.Client.UUID(), "mail",
 		l.ID.UUID())
 	return Failed, outbox.MarkFailed(lasting, d.db, l, reason)
+}
+
+// backoff is the pauses after failed attempts at a mail; the last one repeats until the mail is given up
+// (domain.MailLife).
+var backoff = lease.Backoff{
+	5 * time.Second, 15 * time.Second, 45 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute,
+	30 * time.Minute,
+	time.Hour,
+}
+
+// minRetryAge returns the least time since the first attempt of a mail that has failed that often.
+func minRetryAge(tries int) (total time.Duration) {
+	for n := range tries {
+		pause := backoff[min(n, len(backoff)-1)]
+		total += pause - pause/10
+	}
+	return total
 }

@@ -80,7 +80,7 @@ func (o *office) claim() []outbox.Lease {
 }
 
 func (o *office) dispatcher(sender mail.Sender) *mail.Dispatcher {
-	return mail.NewDispatcher(o.DB, sender, 2, o.writers(), quiet, nil)
+	return mail.NewDispatcher(o.DB, sender, 2, o.writers(), quiet, nil, nil)
 }
 
 func (o *office) writers() map[db.OutboxKind]mail.Writer {
@@ -349,7 +349,7 @@ func TestUnsentIsTold(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var log bytes.Buffer
 		d := mail.NewDispatcher(o.DB, through(o, open(t, s.url())), 1, o.writers(), slog.New(slog.NewTextHandler(&log, nil)),
-			func(db.OutboxKind, mail.Outcome) { cancel() })
+			func(db.OutboxKind, mail.Outcome) { cancel() }, nil)
 		if err := d.Run(ctx); err != nil {
 			t.Error(err)
 		}

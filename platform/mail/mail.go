@@ -13,7 +13,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Message is a mail as it goes out: a text and the same as HTML.
+// Message is a mail to send, in text and HTML.
 type Message struct {
 	// ID is the message's own, the same at each try: it becomes the Message-ID,
 	// by which receivers know a repetition, and names the file. Letters, digits
@@ -33,14 +33,14 @@ type Message struct {
 	Files     []File
 }
 
-// File is a file that goes with a message.
+// File is an attachment.
 type File struct {
 	Name string // in ASCII, without a slash
 	Type string // such as application/pdf
 	Data []byte
 }
 
-// Sender is a way out for mail. It is safe for concurrent use.
+// Sender delivers mail. It is safe for concurrent use.
 type Sender interface {
 	// Send hands over a message and returns once it was taken. The error is a
 	// *RefusedError where another try is of no use, and ErrNotBegun where ctx ended,
@@ -52,8 +52,7 @@ type Sender interface {
 	Close() error
 }
 
-// Open opens the server at an SMTP URL (NewSMTP), or the folder of files where
-// the URL is empty.
+// Open returns the sender for an SMTP URL (see NewSMTP), or an Outbox if the URL is empty.
 func Open(url, outbox string) (Sender, error) {
 	if url == "" {
 		return NewOutbox(outbox)
@@ -61,13 +60,10 @@ func Open(url, outbox string) (Sender, error) {
 	return NewSMTP(url)
 }
 
-// RefusedError says that a message will never be taken: its address does not exist,
-// or what it holds is not wanted.
+// RefusedError means that a message will never be accepted: its address does not exist, or its content is refused.
 type RefusedError struct{ Reason string }
 
-// Error says why.
 func (e *RefusedError) Error() string { return "refused for good: " + e.Reason }
 
-// ErrNotBegun says that there was no time left to hand over a message: it is as
-// if it had not been tried.
-var ErrNotBegun = errors.New("the message was not begun in the time that there was")
+// ErrNotStarted means that there was no time left to deliver a message; it counts as no attempt.
+var ErrNotStarted = errors.New("the message was not begun in the time that there was")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/ingest"
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/v2/v2test"
@@ -29,7 +30,7 @@ func TestServiceMailOnce(t *testing.T) {
 					{ID: db.NewID[domain.EventKind]().String(), Type: domain.ExposureFound, User: u.User, Breach: "Forum", At: at},
 					{ID: db.NewID[domain.EventKind]().String(), Type: domain.PhishingClicked, Result: result, At: at},
 				}
-				if _, err := p.DB.IngestSignals(t.Context(), batch); err != nil {
+				if _, err := ingest.Apply(t.Context(), p.DB, batch); err != nil {
 					t.Error(err)
 				}
 			}

@@ -15,8 +15,8 @@ import (
 	"partnerapi/platform/atomicfile"
 )
 
-// Outbox puts each message into a file of its own, ID.eml, for installations
-// without a mail server. A message that is sent again replaces its file.
+// Outbox writes each message to a file of its own, ID.eml, for installations without a mail server. A message that
+// is sent again replaces its file.
 type Outbox struct{ dir string }
 
 const (
@@ -27,8 +27,8 @@ const (
 	abandonedAfter = time.Hour
 )
 
-// NewOutbox makes the folder where it is missing, and removes what processes
-// that died left unfinished. Others may be writing to it.
+// NewOutbox creates the folder if it is missing, and removes unfinished files of processes that died. Others may be
+// writing to it.
 func NewOutbox(dir string) (*Outbox, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the outbox: %w", err)
@@ -39,7 +39,7 @@ func NewOutbox(dir string) (*Outbox, error) {
 	return &Outbox{dir: dir}, nil
 }
 
-// removeUnfinished reads the folder in pieces, for it holds every mail ever sent.
+// removeUnfinished reads the folder in pieces, as it contains every mail ever sent.
 func removeUnfinished(dir string) error {
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -70,11 +70,10 @@ func removeUnfinished(dir string) error {
 	}
 }
 
-// Send writes the message. Its file appears whole or not at all, and is on the
-// disk when Send returns.
+// Send writes the message's file atomically and syncs it to disk.
 func (o *Outbox) Send(ctx context.Context, m Message) error {
 	if ctx.Err() != nil {
-		return ErrNotBegun
+		return ErrNotStarted
 	}
 	w, err := m.wire()
 	if err == nil {
@@ -87,5 +86,4 @@ func (o *Outbox) Send(ctx context.Context, m Message) error {
 	return nil
 }
 
-// Close does nothing.
 func (o *Outbox) Close() error { return nil }

@@ -51,7 +51,7 @@ func TestPanics(t *testing.T) {
 	ids := o.requests()
 	d := mail.NewDispatcher(o.DB, panicking{open(t, s.url()), "unsent@example.test"}, 2, map[db.OutboxKind]mail.Writer{
 		db.RequestedMail: unwritable{mail.NewRequests(o.DB, composer(t, ""), nil), o.DB, unwritten},
-	}, quiet, nil)
+	}, quiet, nil, nil)
 	drain := func(want mail.Outcome, n int) {
 		t.Helper()
 		for _, l := range o.claim() {

@@ -146,7 +146,7 @@ func TestUnwritableMail(t *testing.T) {
 	id := o.requests()[0]
 	d := mail.NewDispatcher(o.DB, open(t, ""), 1, map[db.OutboxKind]mail.Writer{
 		db.RequestedMail: mail.NewRequests(o.DB, &mail.Composer{}, nil), // which has no words
-	}, quiet, nil)
+	}, quiet, nil, nil)
 	if outcome, err := d.Send(t.Context(), t.Context(), o.claim()[0]); err == nil || outcome != mail.Retried || o.outcome(id) != "waiting" {
 		t.Errorf("%s, %v, %s", outcome, err, o.outcome(id))
 	}

@@ -9,7 +9,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Attachment reads the files that monthly reports are.
+// Attachment reads the files of monthly reports.
 type Attachment interface {
 	// ReportPDF reads the file of a client's report. The error is NotFound or a
 	// *RefusedError where it will never be there, and any other is temporary.
@@ -23,8 +23,7 @@ type Requests struct {
 	reports  Attachment
 }
 
-// NewRequests returns a writer. reports may be nil where no reports are made:
-// their mails are given up.
+// NewRequests returns a writer. reports may be nil if no reports are made: their mails are given up.
 func NewRequests(d *db.DB, composer *Composer, reports Attachment) *Requests {
 	return &Requests{d, composer, reports}
 }

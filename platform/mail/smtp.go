@@ -39,12 +39,10 @@ type SMTP struct {
 	closed bool
 }
 
-// NewSMTP returns a sender to the server of a URL; it does not connect yet.
-// smtp://user:password@host:port uses STARTTLS where the server offers it,
-// smtps:// is encrypted from the first byte. The ports default to 587 and 465.
-// Options: starttls=required refuses a server without STARTTLS, starttls=never
-// does without; ca=FILE names the certificates to trust in the place of the
-// system's; connections=N bounds the connections at one time, of 20 by default.
+// NewSMTP returns a sender to the server of a URL, without connecting. smtp://user:password@host:port uses STARTTLS
+// if the server offers it, smtps:// is encrypted from the first byte. The ports default to 587 and 465. Options:
+// starttls=required refuses a server without STARTTLS, starttls=never never uses it; ca=FILE names the certificates
+// to trust instead of the system's; connections=N bounds the concurrent connections, 20 by default.
 func NewSMTP(url string) (*SMTP, error) {
 	s, err := parseURL(url)
 	if err != nil {
@@ -53,28 +51,27 @@ func NewSMTP(url string) (*SMTP, error) {
 	return &SMTP{server: s, slots: make(chan struct{}, s.connections), clock: domain.SystemClock{}}, nil
 }
 
-// Send hands a message to the server, and begins only if what is left of ctx's
-// time covers all of the handing over. A refusal of the address or the content
-// for good is a *RefusedError. One of the sender, of the authentication or by the
-// server's rules of who may send is not: it means that this service, or the
-// server, is configured wrongly, and no mail is lost for that.
+// Send delivers a message to the server, and starts only if the time left of ctx covers the whole delivery. A
+// permanent refusal of the address or the content is a *RefusedError. A refusal of the sender, of the
+// authentication or by the server's sending policy is not: then this service, or the server, is misconfigured, and
+// mail is retried.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
 	w, err := m.wire()
 	if err != nil {
 		return err
 	}
 
-	begin, cancel := beginning(ctx)
+	begin, cancel := startDeadline(ctx)
 	defer cancel()
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	case <-begin.Done():
-		return fmt.Errorf("%w: all connections to the mail server are in use", ErrNotBegun)
+		return fmt.Errorf("%w: all connections to the mail server are in use", ErrNotStarted)
 	}
 
 	for {
-		c, err := s.take(begin)
+		c, err := s.acquire(begin)
 		if err != nil {
 			return err
 		}
@@ -83,7 +80,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 		if c.ended {
 			_ = c.conn.Close()
 		} else {
-			s.keep(c)
+			s.release(c)
 		}
 		var failed *failure
 		if !errors.As(err, &failed) {
@@ -94,37 +91,36 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 		if reused && c.ended && failed.at == partSender {
 			continue
 		}
-		return failed.sorted(w)
+		return failed.classify(w)
 	}
 }
 
-// beginning is the time in which a message may be begun.
-func beginning(ctx context.Context) (context.Context, context.CancelFunc) {
+// startDeadline returns a context for starting a message, which leaves time for its delivery within ctx.
+func startDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		return context.WithDeadline(ctx, end.Add(-sendWithin))
 	}
 	return ctx, func() {}
 }
 
-// take returns an idle connection that still works, or a new one, while a
-// message may be begun.
-func (s *SMTP) take(begin context.Context) (*connection, error) {
+// acquire returns a working idle connection or a new one, within begin.
+func (s *SMTP) acquire(begin context.Context) (*connection, error) {
 	for {
 		if begin.Err() != nil {
-			return nil, ErrNotBegun
+			return nil, ErrNotStarted
 		}
 		c := s.pop()
 		if c == nil {
 			return s.dial(begin)
 		}
-		if s.clock.Now().Sub(c.used) < freshFor || c.alive(begin) {
+		if s.clock.Now().Sub(c.used) < freshFor || c.ping(begin) {
 			return c, nil
 		}
 		_ = c.conn.Close()
 	}
 }
 
-// dial opens a connection. What the end of begin interrupts was no try.
+// dial opens a connection. An interruption by the end of begin counts as no attempt.
 func (s *SMTP) dial(begin context.Context) (*connection, error) {
 	ctx, cancel := context.WithTimeout(begin, connectWithin)
 	defer cancel()
@@ -133,13 +129,14 @@ func (s *SMTP) dial(begin context.Context) (*connection, error) {
 	case err == nil:
 		return c, nil
 	case begin.Err() != nil:
-		return nil, ErrNotBegun
+		return nil, ErrNotStarted
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("connect to the mail server: it is not ready after %s", connectWithin)
 	}
 	return nil, fmt.Errorf("connect to the mail server: %w", err)
 }
 
+// pop removes an idle connection from the pool; nil if there is none.
 func (s *SMTP) pop() *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +149,8 @@ func (s *SMTP) pop() *connection {
 	return c
 }
 
-// keep puts a connection back for the next message, for a while.
-func (s *SMTP) keep(c *connection) {
+// release returns a connection to the pool, where it expires after a while.
+func (s *SMTP) release(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -165,7 +162,7 @@ func (s *SMTP) keep(c *connection) {
 	s.idle = append(s.idle, c)
 }
 
-// remove ends a connection, unless it was taken meanwhile.
+// remove closes an expired connection, unless it is in use again.
 func (s *SMTP) remove(c *connection) {
 	s.mu.Lock()
 	i := slices.Index(s.idle, c)
@@ -178,7 +175,7 @@ func (s *SMTP) remove(c *connection) {
 	}
 }
 
-// Close ends the idle connections. One in use is ended after its message.
+// Close closes the idle connections. One in use is closed after its message.
 func (s *SMTP) Close() error {
 	s.mu.Lock()
 	idle := s.idle
@@ -189,4 +186,25 @@ func (s *SMTP) Close() error {
 		c.close()
 	}
 	return nil
+}
+
+// Check connects as for a message, with encryption and authentication as configured, and sends nothing. It ends
+// with ctx, or after 20 seconds. how describes the connection in a few words.
+func (s *SMTP) Check(ctx context.Context) (how string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	c, err := s.server.connect(ctx)
+	if err != nil {
+		return "", fmt.Errorf("connect to the mail server: %w", err)
+	}
+	defer c.close()
+
+	how = "not encrypted"
+	if _, encrypted := c.smtp.TLSConnectionState(); encrypted || s.server.implicitTLS {
+		how = "encrypted"
+	}
+	if s.server.user != "" {
+		how += ", authenticated"
+	}
+	return how, nil
 }

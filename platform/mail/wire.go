@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	netmail "net/mail"
 	"strings"
@@ -19,8 +20,8 @@ type wire struct {
 	data     []byte
 }
 
-// wire makes the message ready. One whose reader cannot be is refused; a sender
-// that cannot be is the configuration's fault.
+// wire renders the message. An invalid reader's address is refused; an invalid sender is a fault of the
+// configuration.
 func (m Message) wire() (wire, error) {
 	to, err := netmail.ParseAddress("<" + m.To + ">")
 	if err == nil {
@@ -36,12 +37,12 @@ func (m Message) wire() (wire, error) {
 	}
 	out := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	out.ToMailAddress(to)
-	if fits(from.Name) {
+	if fitsHeader(from.Name) {
 		out.FromMailAddress(&from)
 	} else {
 		out.SetGenHeaderPreformatted("From", encodedWords(from.Name)+"\r\n <"+from.Address+">")
 	}
-	if fits(m.Subject) {
+	if fitsHeader(m.Subject) {
 		out.Subject(m.Subject)
 	} else {
 		out.SetGenHeaderPreformatted("Subject", encodedWords(m.Subject))
@@ -70,9 +71,8 @@ func (m Message) wire() (wire, error) {
 	return wire{id: m.ID, from: from, to: *to, asked: m.To, data: data.Bytes()}, nil
 }
 
-// encode makes an address one that every mail server understands: its domain,
-// where that has other letters than those of ASCII, in the form of the domain
-// name system. A local part has no such form (international).
+// encode converts an address's domain to ASCII (punycode), which every mail server understands. A local part has no
+// such form (see international).
 func encode(a *netmail.Address) error {
 	host := domainOf(a.Address)
 	if ascii(host) {
@@ -86,8 +86,7 @@ func encode(a *netmail.Address) error {
 	return nil
 }
 
-// international says that an encoded address is only for servers with the
-// extension SMTPUTF8 (RFC 6531).
+// international reports whether an encoded address needs the extension SMTPUTF8 (RFC 6531).
 func international(a netmail.Address) bool { return !ascii(a.Address) }
 
 func ascii(text string) bool {
@@ -95,3 +94,43 @@ func ascii(text string) bool {
 }
 
 func domainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
+
+const (
+	// maxWord bounds an encoded word: with the name of any header before it, a line has no
+	// more than the 76 characters that RFC 2047 allows.
+	maxWord = 64
+	// wordBegin and wordEnd are around the text of an encoded word.
+	wordBegin, wordEnd = "=?UTF-8?B?", "?="
+)
+
+// wordBytes is the number of bytes of text in an encoded word.
+var wordBytes = base64.StdEncoding.DecodedLen(maxWord - len(wordBegin) - len(wordEnd))
+
+// fitsHeader reports whether a header can contain the text unencoded: it is ASCII, and no word is too long for the
+// first line, which would be empty otherwise.
+func fitsHeader(text string) bool {
+	for word := range strings.SplitSeq(text, " ") {
+		if len(word) > maxWord {
+			return false
+		}
+	}
+	return ascii(text)
+}
+
+// encodedWords encodes a text as encoded words of RFC 2047, one per line.
+func encodedWords(text string) string {
+	var words []string
+	part := ""
+	end := func() {
+		words = append(words, wordBegin+base64.StdEncoding.EncodeToString([]byte(part))+wordEnd)
+		part = ""
+	}
+	for _, r := range text {
+		if len(part)+len(string(r)) > wordBytes {
+			end()
+		}
+		part += string(r)
+	}
+	end()
+	return strings.Join(words, "\r\n ")
+}

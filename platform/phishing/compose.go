@@ -1,6 +1,7 @@
 package phishing
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"html"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
 )
@@ -20,25 +23,23 @@ type Composer struct {
 	tokens Tokens
 }
 
-// NewComposer returns a composer whose links begin with the public URL.
+// NewComposer returns a composer whose links start with the public URL.
 func NewComposer(publicURL string, tokens Tokens) *Composer {
 	return &Composer{public: strings.TrimRight(publicURL, "/"), tokens: tokens}
 }
 
-// Placeholders are what a template may hold in double braces: link is the
-// address of the tracked link, the day is that of the sending (UTC), and the
-// rest is the reader's.
+// Placeholders are the names that a template may have in double braces: link is the address of the tracked link,
+// date, month and year are those of the sending (UTC), and the rest is the reader's.
 var Placeholders = []string{"first_name", "last_name", "email", "company", "link", "date", "month", "year"}
 
-// reportWords are the words of the link by which a mail is reported.
+// reportWords are the texts of the link that reports a mail.
 var reportWords = map[domain.Language]string{
 	domain.English: "Report this message", domain.Spanish: "Denunciar este mensaje", domain.French: "Signaler ce message",
 }
 
 var bodyEnd = regexp.MustCompile(`(?i)</body\s*>`)
 
-// Check says why no mail can be written from a template, or why its page could
-// not explain what gave the mail away; nil where there is no reason.
+// Check returns an error if no mail can be written from a template, or its page could not explain the mail's clues.
 func Check(t domain.Template) error {
 	if _, err := t.Sender(); err != nil {
 		return err
@@ -52,11 +53,10 @@ func Check(t domain.Template) error {
 	return nil
 }
 
-// Compose writes a simulated mail as of now. The first link of its HTML leads
-// to the mail's page, and so does whatever names the same address in the text;
-// a link for reporting the mail and a picture that reports its opening follow.
+// Compose writes a simulated mail, dated now. The first link of its HTML is redirected to the mail's page, as is
+// the same address in the text; a link for reporting the mail and a picture that records its opening follow.
 func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, error) {
-	page := c.public + "/t/" + c.tokens.For(s.Result)
+	page := c.public + "/t/" + c.tokens.Token(s.Result)
 	values := placeholders(s, page, now)
 	from, err := sender(s.Template, values)
 	if err != nil {
@@ -81,13 +81,14 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 	}, nil
 }
 
-// sender is whom a mail comes from, with the values in the name.
+// sender returns the sender of a mail, with the placeholders in its name replaced.
 func sender(t domain.Template, values map[string]string) (netmail.Address, error) {
 	from, err := t.Sender()
 	from.Name = expand(from.Name, values, mail.OneLine)
 	return from, err
 }
 
+// placeholders returns the values of the placeholders.
 func placeholders(s domain.Simulation, page string, now time.Time) map[string]string {
 	now = now.UTC()
 	return map[string]string{
@@ -99,8 +100,7 @@ func placeholders(s domain.Simulation, page string, now time.Time) map[string]st
 
 var placeholder = regexp.MustCompile(`\{\{\s*([a-z_]+)\s*\}\}`)
 
-// expand puts values in the place of a text's placeholders, each made safe for
-// where it goes. What is no placeholder stays.
+// expand replaces the placeholders of a text with values, each escaped by safe. Unknown placeholders stay.
 func expand(text string, values map[string]string, safe func(string) string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
 		value, ok := values[placeholder.FindStringSubmatch(found)[1]]
@@ -109,4 +109,23 @@ func expand(text string, values map[string]string, safe func(string) string) str
 		}
 		return safe(value)
 	})
+}
+
+// Simulations writes the simulated mails.
+type Simulations struct {
+	db       *db.DB
+	composer *Composer
+}
+
+// NewSimulations returns a writer.
+func NewSimulations(d *db.DB, composer *Composer) *Simulations { return &Simulations{d, composer} }
+
+// Write writes one mail.
+func (w *Simulations) Write(ctx context.Context, l outbox.Lease) (mail.Draft, error) {
+	s, err := w.db.Simulation(ctx, l.Result())
+	if err != nil || s.Unwanted != "" {
+		return mail.Draft{Unwanted: s.Unwanted}, err
+	}
+	message, err := w.composer.Compose(s, w.db.Now())
+	return mail.Draft{Message: message, User: &s.User, Due: s.SendAt}, err
 }

@@ -26,7 +26,7 @@ func (s *slowServer) Close() error                             { return nil }
 func (b *bait) followAll(id domain.ResultID) (failed []string) {
 	for range 2 {
 		for _, r := range [][2]string{{"GET", "/open.gif"}, {"GET", ""}, {"POST", ""}, {"GET", "/report"}} {
-			if page := b.request(r[0], "/t/"+b.tokens.For(id)+r[1], home, ""); page.Code != 200 {
+			if page := b.request(r[0], "/t/"+b.tokens.Token(id)+r[1], home, ""); page.Code != 200 {
 				failed = append(failed, r[0]+r[1])
 			}
 		}
@@ -66,7 +66,7 @@ func TestScannedWhileHandedOver(t *testing.T) {
 		}
 	}
 	b.Clock.Advance(time.Minute)
-	if page := b.request("GET", "/t/"+b.tokens.For(id), home, ""); page.Code != 200 {
+	if page := b.request("GET", "/t/"+b.tokens.Token(id), home, ""); page.Code != 200 {
 		t.Errorf("a person's click: %d", page.Code)
 	}
 	if status, reason, _ := b.state(id); status != "clicked" || reason != "fast" {
@@ -113,7 +113,7 @@ func TestStepOnTheMark(t *testing.T) {
 	b := newBait(t)
 	id := b.sentNow(5, domain.English)
 	b.Exec("UPDATE phishing_results SET sent_at = sent_at + interval '1 second'")
-	if page := b.request("GET", "/t/"+b.tokens.For(id), home, ""); page.Code != 200 {
+	if page := b.request("GET", "/t/"+b.tokens.Token(id), home, ""); page.Code != 200 {
 		t.Errorf("%d", page.Code)
 	}
 	if status, reason, _ := b.state(id); status != "sent" || reason != "fast" {
@@ -127,7 +127,7 @@ func TestPagesLeaveRoom(t *testing.T) {
 	t.Parallel()
 	b := newBait(t)
 	id := b.sent(1, domain.English)
-	path := "/t/" + b.tokens.For(id)
+	path := "/t/" + b.tokens.Token(id)
 	b.pages.AnswerWithin(20 * time.Millisecond)
 	give := b.pages.TakeTurns()
 	if page := b.request("GET", path, home, ""); page.Code != 503 {
@@ -156,7 +156,7 @@ func TestPostWithoutAForm(t *testing.T) {
 	t.Parallel()
 	b := newBait(t)
 	id := b.sent(2, domain.English) // whose page is no form
-	if page := b.request("POST", "/t/"+b.tokens.For(id), home, "password=x"); page.Code != 200 {
+	if page := b.request("POST", "/t/"+b.tokens.Token(id), home, "password=x"); page.Code != 200 {
 		t.Errorf("%d", page.Code)
 	}
 	if status, _, _ := b.state(id); status != "clicked" {

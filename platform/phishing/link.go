@@ -7,19 +7,18 @@ import (
 	"golang.org/x/net/html"
 )
 
-// link is the first link of an HTML text: the bytes of its tag, the tag, and
-// which of its attributes is the address.
+// link is the first link of an HTML text: the bytes of its tag, the tag, and the index of its address attribute.
 type link struct {
 	start, end int
 	tag        html.Token
 	href       int
 }
 
-// address is the address that the link leads to.
+// address returns the target of the link.
 func (l *link) address() string { return l.tag.Attr[l.href].Val }
 
-// firstLink finds the first link that a reader of the HTML text can follow. What
-// stands in a comment is none, though some mail programs look into those.
+// firstLink finds the first link that a reader of the HTML text can follow. It ignores comments, though some mail
+// programs look into those.
 func firstLink(text string) (l link, ok bool) {
 	z := html.NewTokenizer(strings.NewReader(text))
 	for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
@@ -41,8 +40,8 @@ func firstLink(text string) (l link, ok bool) {
 	return link{}, false
 }
 
-// rewriteLinks makes the first link of an HTML text lead to the page, and so all in the
-// plain text beside it that names the same web address.
+// rewriteLinks redirects the first link of an HTML text to the page, and every occurrence of the same web address
+// in the plain text.
 func rewriteLinks(body, text, page string) (trackedBody, trackedText string) {
 	l, ok := firstLink(body)
 	if !ok {
@@ -53,12 +52,11 @@ func rewriteLinks(body, text, page string) (trackedBody, trackedText string) {
 	return body[:l.start] + l.tag.String() + body[l.end:], text
 }
 
-// webAddress is an absolute address of the web, up to what cannot be in one.
+// webAddress matches an absolute web address, up to a character that cannot be in one.
 var webAddress = regexp.MustCompile(`(?i)https?://[^\s<>"]+`)
 
-// replaceAddress puts page in the place of a web address in a plain text. What
-// the address is only the beginning of stays, and so does everything where the
-// address is none of the web, such as "#".
+// replaceAddress replaces a web address in a plain text with page. Longer addresses that start with it stay, and so
+// does everything if address is not a web address, such as "#".
 func replaceAddress(text, address, page string) string {
 	if webAddress.FindString(address) != address {
 		return text
@@ -73,6 +71,5 @@ func replaceAddress(text, address, page string) string {
 	})
 }
 
-// trimAddress is a web address without what may follow it in a sentence, and
-// without a slash at its end.
+// trimAddress removes punctuation that may follow an address in a sentence, and a trailing slash.
 func trimAddress(address string) string { return strings.TrimRight(address, "/.,;:!?)]'’»*") }

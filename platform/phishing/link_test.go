@@ -36,7 +36,7 @@ func TestFirstLink(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		page := public + "/t/" + phishing.NewTokens(nil).For(s.Result)
+		page := public + "/t/" + phishing.NewTokens(nil).Token(s.Result)
 		html, _, _ := strings.Cut(strings.ReplaceAll(m.HTML, page, "PAGE"), `<p style="font-size:11px">`)
 		text, _, _ := strings.Cut(strings.ReplaceAll(m.Text, page, "PAGE"), "\n\n")
 		if html != c.wantHTML || text != c.wantText {

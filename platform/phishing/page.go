@@ -18,7 +18,7 @@ var pageFiles embed.FS
 
 var pageTemplates = template.Must(template.ParseFS(pageFiles, "pages/pages.tmpl"))
 
-// textsByLanguage holds the texts of the pages by language.
+// textsByLanguage are the texts of the pages by language.
 var textsByLanguage = readTexts()
 
 // pageTexts are the texts of the pages in one language.
@@ -30,8 +30,7 @@ type pageTexts struct {
 	Simulated, Sender, Subject, Clues, Advice string
 }
 
-// readTexts reads the embedded texts. It panics where they cannot be read, as
-// template.Must does.
+// readTexts parses the embedded texts. It panics on an error, as template.Must does.
 func readTexts() (all map[domain.Language]pageTexts) {
 	text, err := pageFiles.ReadFile("pages/words.json")
 	if err == nil {

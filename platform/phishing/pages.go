@@ -2,9 +2,11 @@ package phishing
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -23,8 +25,8 @@ const (
 	pageTimeout = 5 * time.Second
 )
 
-// Pages answer the links of simulated mails. They need no key and are counted
-// in no budget, for who follows them is no caller of the interface.
+// Pages answer the links of simulated mails. They need no key and count against no budget, as the readers of mails
+// are not API callers.
 type Pages struct {
 	db       *db.DB
 	tokens   Tokens
@@ -37,7 +39,7 @@ type Pages struct {
 	moved func(context.Context, domain.ResultID) (string, error)
 }
 
-// NewPages returns the pages; the networks are those of mail scanners.
+// NewPages returns the pages; networks are those of mail scanners.
 func NewPages(d *db.DB, tokens Tokens, networks domain.Networks, log *slog.Logger) *Pages {
 	return &Pages{
 		db: d, tokens: tokens, networks: networks, log: log,
@@ -45,14 +47,15 @@ func NewPages(d *db.DB, tokens Tokens, networks domain.Networks, log *slog.Logge
 	}
 }
 
-// Forward has the pages send who follows a link on to another cell, where moved names one.
+// Forward makes the pages redirect readers to another cell if moved returns one. moved returns the address of the
+// cell that a result's partner moved to; empty for none.
 func (p *Pages) Forward(moved func(context.Context, domain.ResultID) (string, error)) {
 	p.moved = moved
 }
 
-// forwarded sends the request of a link on to the cell that its mail's partner moved to.
-// It returns true if it wrote the response.
-func (p *Pages) forwarded(c *gin.Context, id domain.ResultID) bool {
+// redirectMoved redirects the request of a link to the cell that its mail's partner moved to. It returns true if it
+// wrote the response.
+func (p *Pages) redirectMoved(c *gin.Context, id domain.ResultID) bool {
 	if p.moved == nil {
 		return false
 	}
@@ -72,9 +75,9 @@ func (p *Pages) forwarded(c *gin.Context, id domain.ResultID) bool {
 	return true
 }
 
-// cellOf is moved, as soon as a slot is free.
+// cellOf calls moved once a slot is free.
 func (p *Pages) cellOf(ctx context.Context, id domain.ResultID) (string, error) {
-	leave, err := p.turn(ctx)
+	leave, err := p.acquireSlot(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -92,10 +95,11 @@ func (p *Pages) Mount(engine *gin.Engine) {
 	engine.POST("/t/:token", p.submit)
 }
 
-// pixel is a transparent picture of one dot.
+// pixel is a transparent GIF of one pixel.
 var pixel = []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00" +
 	",\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;")
 
+// open records the opening of a mail and answers with the pixel.
 func (p *Pages) open(c *gin.Context) {
 	if _, ok := p.handleStep(c, domain.MailOpened); ok {
 		setPrivateHeaders(c)
@@ -103,6 +107,7 @@ func (p *Pages) open(c *gin.Context) {
 	}
 }
 
+// follow records a click on the link and shows the page.
 func (p *Pages) follow(c *gin.Context) {
 	s, ok := p.handleStep(c, domain.MailClicked)
 	switch {
@@ -114,31 +119,30 @@ func (p *Pages) follow(c *gin.Context) {
 	}
 }
 
-// submit records that the form was sent. On a page without a form, a POST counts
-// as a click. The input is not read: the fields of the form have no names, so
-// browsers do not send them.
+// submit records that the form was sent. On a page without a form, a POST counts as a click. The input is not read:
+// the form's fields have no names, so browsers do not send them.
 func (p *Pages) submit(c *gin.Context) {
 	if s, ok := p.handleStep(c, domain.MailCredentialsSubmitted); ok {
 		p.write(c, http.StatusOK, "lesson", s)
 	}
 }
 
+// report records that the reader reported the mail.
 func (p *Pages) report(c *gin.Context) {
 	if s, ok := p.handleStep(c, domain.MailReported); ok {
 		p.write(c, http.StatusOK, "reported", s)
 	}
 }
 
-// handleStep records a step with the simulation of the path's token and returns
-// the simulation. It returns false if it wrote the response: 404 for a token that
-// is not valid, 503 if the database is not available in time.
+// handleStep records a step with the simulation of the path's token and returns the simulation. It returns false if
+// it wrote the response: 404 for an invalid token, 503 if the database is not available in time.
 func (p *Pages) handleStep(c *gin.Context, kind domain.ResultEventKind) (domain.Simulation, bool) {
 	id, ok := p.tokens.Result(c.Param("token"))
 	if !ok {
 		p.write(c, http.StatusNotFound, "unknown", domain.Simulation{})
 		return domain.Simulation{}, false
 	}
-	if p.forwarded(c, id) {
+	if p.redirectMoved(c, id) {
 		return domain.Simulation{}, false
 	}
 	step := domain.ResultStep{Result: id, Kind: kind, At: p.db.Now(), Automated: p.automatedReason(c)}
@@ -158,8 +162,8 @@ func (p *Pages) handleStep(c *gin.Context, kind domain.ResultEventKind) (domain.
 	return s, false
 }
 
-// turn waits until a page may use the database, and returns what ends that.
-func (p *Pages) turn(ctx context.Context) (leave func(), err error) {
+// acquireSlot waits until a page may use the database, and returns a function that releases the slot.
+func (p *Pages) acquireSlot(ctx context.Context) (leave func(), err error) {
 	select {
 	case p.slots <- struct{}{}:
 		return func() { <-p.slots }, nil
@@ -168,10 +172,9 @@ func (p *Pages) turn(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// recordStep reads the simulation of a step and records the step, as soon as a
-// slot is free.
+// recordStep reads the simulation of a step and records the step, once a slot is free.
 func (p *Pages) recordStep(ctx context.Context, step domain.ResultStep) (domain.Simulation, error) {
-	leave, err := p.turn(ctx)
+	leave, err := p.acquireSlot(ctx)
 	if err != nil {
 		return domain.Simulation{}, err
 	}
@@ -195,9 +198,8 @@ func (p *Pages) recordStep(ctx context.Context, step domain.ResultStep) (domain.
 	return s, p.recordSentStep(ctx, s, step)
 }
 
-// recordScan records a step with a mail that is not sent. While the mail is being
-// handed over it is a scanner's: the mail server may follow the links before it
-// accepts the mail. Otherwise it returns false and records nothing.
+// recordScan records a step with a mail that is being delivered as a scanner's: the mail server may follow the
+// links before it accepts the mail. For a mail that is not being delivered it returns false and records nothing.
 func (p *Pages) recordScan(ctx context.Context, step domain.ResultStep) (bool, error) {
 	if step.Kind != domain.MailOpened && step.Kind != domain.MailClicked {
 		return false, nil
@@ -209,8 +211,8 @@ func (p *Pages) recordScan(ctx context.Context, step domain.ResultStep) (bool, e
 	return outbox.NoteScan(ctx, p.db, step.Result, reason)
 }
 
-// recordSentStep stores a step with a mail that was sent. A scanner neither submits nor
-// reports: what looks so is not kept.
+// recordSentStep stores a step with a sent mail. Scanners neither submit nor report, so such automated steps are
+// not stored.
 func (p *Pages) recordSentStep(ctx context.Context, s domain.Simulation, step domain.ResultStep) error {
 	if step.At.Before(*s.SentAt) { // by another machine's clock, or while it was marked
 		step.At = *s.SentAt
@@ -221,8 +223,7 @@ func (p *Pages) recordSentStep(ctx context.Context, s domain.Simulation, step do
 	return p.db.AdvanceResults(ctx, []domain.ResultStep{step})
 }
 
-// automatedReason is why a request counts as a mail scanner's, apart from its
-// time; empty if it does not.
+// automatedReason returns why a request counts as a mail scanner's, apart from its time; empty if it does not.
 func (p *Pages) automatedReason(c *gin.Context) domain.AutomatedReason {
 	switch {
 	case c.Request.Method == http.MethodHead:
@@ -243,4 +244,19 @@ func setPrivateHeaders(c *gin.Context) {
 	} {
 		c.Header(name, value)
 	}
+}
+
+//go:embed networks.txt
+var defaultNetworks string
+
+// ParseNetworks parses networks of mail scanners, as addresses or CIDRs. Without any it returns the built-in list.
+func ParseNetworks(list []string) (domain.Networks, error) {
+	if len(list) == 0 {
+		for line := range strings.Lines(defaultNetworks) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				list = append(list, line)
+			}
+		}
+	}
+	return domain.ParseNetworks(list)
 }

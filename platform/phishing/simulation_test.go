@@ -20,7 +20,8 @@ import (
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
 	"partnerapi/platform/phishing"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
 
@@ -34,7 +35,7 @@ type bait struct {
 	t        *testing.T
 	tenant   v2test.Tenant
 	client   domain.ClientID
-	user     v2.User
+	user     api.User
 	tokens   phishing.Tokens
 	outbox   string
 	sender   mail.Sender
@@ -83,9 +84,9 @@ func own(t *testing.T, number byte, language domain.Language) domain.Template {
 // schedule asks for a simulation of a template, through the interface.
 func (b *bait) schedule(template domain.TemplateID) domain.ResultID {
 	b.t.Helper()
-	in := &v2.SendPhishing{}
+	in := &api.SendPhishingInput{}
 	in.Path.ClientID, in.Body.UserIDs, in.Body.TemplateID = b.client, []domain.UserID{b.user.ID}, domain.Give(template)
-	out, err := b.API.SendPhishing.Call(b.tenant.Ctx, in)
+	out, err := op.Call(b.tenant.Ctx, &b.API.Set, api.SendPhishing, in)
 	b.must(err)
 	return out.Sends[0].ResultID
 }
@@ -96,7 +97,7 @@ func (b *bait) deliver(sender mail.Sender) (outcome mail.Outcome, err error) {
 	b.t.Helper()
 	d := mail.NewDispatcher(b.DB, sender, 1, map[db.OutboxKind]mail.Writer{
 		db.SimulatedMail: phishing.NewSimulations(b.DB, phishing.NewComposer(public, b.tokens)),
-	}, b.log, nil)
+	}, b.log, nil, nil)
 	leases, err := outbox.ClaimMails(b.t.Context(), b.DB, new(outbox.MailTurns), 10, time.Minute)
 	b.must(err)
 	for _, l := range leases {
@@ -149,7 +150,7 @@ func TestThePagesOfAForm(t *testing.T) {
 	b := newBait(t)
 	b.Exec("UPDATE users SET preferred_language = 'es' WHERE id = $1", b.user.ID)
 	id := b.sent(5, domain.Spanish)
-	path := "/t/" + b.tokens.For(id)
+	path := "/t/" + b.tokens.Token(id)
 	for _, step := range []struct{ method, path, body, status, says string }{
 		{"GET", path + "/open.gif", "", "opened", "GIF89a"},
 		{"GET", path, "", "clicked", "<form method=\"post\">"},
@@ -174,7 +175,7 @@ func TestThePagesOfAForm(t *testing.T) {
 	if _, _, reported := b.state(id); !reported {
 		t.Error("the report was not recorded")
 	}
-	if strings.Contains(b.lastLogs.String(), "hunter") || strings.Contains(b.lastLogs.String(), b.tokens.For(id)) {
+	if strings.Contains(b.lastLogs.String(), "hunter") || strings.Contains(b.lastLogs.String(), b.tokens.Token(id)) {
 		t.Errorf("the log says %s", b.lastLogs.String())
 	}
 	if n := b.Number("SELECT count(*) FROM events WHERE type = 'phishing.result.updated' AND object_id = $1", id); n != 4 {
@@ -215,7 +216,7 @@ func TestScanners(t *testing.T) {
 		id := b.sentNow(5, domain.English)
 		b.Clock.Advance(c.after)
 		before := b.Number("SELECT coalesce(sum(opened + clicked), 0) FROM phishing_days")
-		if page := b.request(c.method, "/t/"+b.tokens.For(id)+c.below, c.from, ""); page.Code != 200 {
+		if page := b.request(c.method, "/t/"+b.tokens.Token(id)+c.below, c.from, ""); page.Code != 200 {
 			t.Errorf("%s: %d", name, page.Code)
 		}
 		status, reason, reported := b.state(id)
@@ -234,9 +235,9 @@ func TestUnknownTokens(t *testing.T) {
 	t.Parallel()
 	b := newBait(t)
 	id := b.sent(1, domain.English)
-	good := b.tokens.For(id)
-	other := phishing.NewTokens([]byte("another secret")).For(id)
-	for _, token := range []string{"x", other, good[:len(good)-1], good + "A", strings.ToLower(good), b.tokens.For(db.NewID[domain.ResultKind]())} {
+	good := b.tokens.Token(id)
+	other := phishing.NewTokens([]byte("another secret")).Token(id)
+	for _, token := range []string{"x", other, good[:len(good)-1], good + "A", strings.ToLower(good), b.tokens.Token(db.NewID[domain.ResultKind]())} {
 		for _, below := range []string{"", "/open.gif", "/report"} {
 			if page := b.request("GET", "/t/"+token+below, home, ""); page.Code != 404 || !strings.Contains(page.Body.String(), "does not exist") {
 				t.Errorf("%s%s: %d %s", token, below, page.Code, page.Body)
@@ -301,7 +302,7 @@ func TestCompose(t *testing.T) {
 	}
 	m, err := phishing.NewComposer(public+"/", tokens).Compose(s, v2test.Noon)
 	b.must(err)
-	page := public + "/t/" + tokens.For(s.Result)
+	page := public + "/t/" + tokens.Token(s.Result)
 	for name, ok := range map[string]bool{
 		"the subject":     m.Subject == "<Ada> Love Bcc: x@y.z {{unknown}}",
 		"the sender":      m.From == netmail.Address{Name: `Hop "<per> IT`, Address: "it@bait.example"},
@@ -357,7 +358,7 @@ func TestNothingNeedsAKey(t *testing.T) {
 	t.Parallel()
 	b := newBait(t)
 	id := b.sent(2, domain.English)
-	resp, err := http.Get(b.URL + "/t/" + b.tokens.For(id)) // a reader's browser
+	resp, err := http.Get(b.URL + "/t/" + b.tokens.Token(id)) // a reader's browser
 	b.must(err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
@@ -382,7 +383,7 @@ func TestLinksOfAPartnerThatMoved(t *testing.T) {
 		}
 		return "", nil
 	})
-	path := "/t/" + b.tokens.For(moved)
+	path := "/t/" + b.tokens.Token(moved)
 	for _, method := range []string{"GET", "POST"} {
 		if r := b.request(method, path, "192.0.2.1", ""); r.Code != http.StatusTemporaryRedirect || r.Header().Get("Location") != "https://api.example.test/c01"+path {
 			t.Errorf("%s: %d to %q", method, r.Code, r.Header().Get("Location"))
@@ -391,16 +392,16 @@ func TestLinksOfAPartnerThatMoved(t *testing.T) {
 	if status, _, _ := b.state(moved); status != "sent" {
 		t.Errorf("the result is %s here", status)
 	}
-	if r := b.request("GET", "/t/"+b.tokens.For(stays), "192.0.2.1", ""); r.Code != http.StatusOK {
+	if r := b.request("GET", "/t/"+b.tokens.Token(stays), "192.0.2.1", ""); r.Code != http.StatusOK {
 		t.Errorf("another link: %d", r.Code)
 	}
 
 	other := phishing.NewTokens([]byte("another cell's"))
 	accepts := b.tokens.Accept(func() [][]byte { return [][]byte{[]byte("another cell's")} })
-	if id, ok := accepts.Result(other.For(stays)); !ok || id != stays {
+	if id, ok := accepts.Result(other.Token(stays)); !ok || id != stays {
 		t.Error("a token of another cell is not read")
 	}
-	if _, ok := b.tokens.Result(other.For(stays)); ok {
+	if _, ok := b.tokens.Result(other.Token(stays)); ok {
 		t.Error("a token of another cell is read without its secret")
 	}
 }

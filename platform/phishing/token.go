@@ -8,28 +8,27 @@ import (
 	"partnerapi/platform/seal"
 )
 
-// Tokens makes and reads the tokens in the links of simulated mails. A token is
-// the result's id and 128 bits of its HMAC. It is the same at every try of a mail
-// and is not stored.
+// Tokens creates and verifies the tokens in the links of simulated mails. A token is the result's id and 128 bits
+// of its HMAC. It is the same at every attempt of a mail and is not stored.
 type Tokens struct {
 	secret []byte
 	others func() [][]byte
 }
 
-// NewTokens takes the database's secret for them (db.TrackingSecret).
+// NewTokens returns the tokens for the database's secret (db.TrackingSecret).
 func NewTokens(secret []byte) Tokens { return Tokens{secret: secret} }
 
-// Accept has the tokens read too that were made with other secrets.
+// Accept returns Tokens that also accept tokens made with other secrets.
 func (t Tokens) Accept(others func() [][]byte) Tokens {
 	t.others = others
 	return t
 }
 
-// purpose is what the tokens are signed for.
+// purpose is the purpose that the tokens are signed for.
 const purpose = "simulation"
 
-// For is the token of a result.
-func (t Tokens) For(id domain.ResultID) string { return seal.Sign(t.secret, purpose, id[:]) }
+// Token returns the token of a result.
+func (t Tokens) Token(id domain.ResultID) string { return seal.Sign(t.secret, purpose, id[:]) }
 
 // Result returns the result of a token; false if the signature is not valid.
 func (t Tokens) Result(token string) (id domain.ResultID, ok bool) {

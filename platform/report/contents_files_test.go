@@ -13,7 +13,7 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/platform/report"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
 // TestFilesSayTheirDocuments reads the files of every type back. The other tests
@@ -214,7 +214,7 @@ func TestComplianceOfFrameworks(t *testing.T) {
 	met, total := 0, 0
 	var frameworks []row
 	var evaluated []time.Time
-	for _, f := range list[v2.FrameworkAssignment](w, w.path("/frameworks")) {
+	for _, f := range list[api.FrameworkAssignment](w, w.path("/frameworks")) {
 		e := f.Evaluation
 		met, total = met+e.Met, total+e.Total
 		frameworks = append(frameworks, row{"Framework": f.Framework.Name, "Category": f.Framework.Category, "Audience": "All users",

@@ -8,24 +8,24 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
 func TestHistory(t *testing.T) {
 	w := twoClients(t)
 	d := w.document(domain.EmployeeHistory, &period)
 	want := map[string]int{}
-	add := func(u v2.User, at *domain.Time, event, subject string) {
+	add := func(u api.User, at *domain.Time, event, subject string) {
 		if at != nil && within(period, &at.Time) {
 			want[fmt.Sprint(u.Email, " ", at.Time.UTC(), " ", event, " ", subject)]++
 		}
 	}
 	templates := map[domain.TemplateID]string{}
-	for _, c := range list[v2.PhishingTemplate](w, "/v2/phishing/templates") {
+	for _, c := range list[api.PhishingTemplate](w, "/v2/phishing/templates") {
 		templates[c.ID] = c.Name
 	}
-	results := list[v2.PhishingResult](w, w.path("/phishing/results"))
-	exposures := list[v2.Exposure](w, w.path("/dark-web/exposures"))
+	results := list[api.PhishingResult](w, w.path("/phishing/results"))
+	exposures := list[api.Exposure](w, w.path("/dark-web/exposures"))
 	active := w.active()
 	for _, u := range active {
 		for _, r := range results {

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
 // counts are those of simulated mails, counted one by one.
 type counts domain.PhishingCounts
 
-func (c *counts) add(r v2.PhishingResult) {
+func (c *counts) add(r api.PhishingResult) {
 	c.Sent++
 	switch r.Status {
 	case domain.ResultCredentialsSubmitted:
@@ -46,10 +46,10 @@ func (c *counts) row(more row) row {
 // and rows are those of the results, counted one by one, for any period.
 func TestPhishing(t *testing.T) {
 	w := twoClients(t)
-	var summary v2.PhishingSummary
+	var summary api.PhishingSummary
 	w.Get(w.path("/phishing/summary"), w.tenant.Key).Want(200).Into(&summary)
 	year := domain.YearTo(today)
-	for days, n := range map[int]v2.PhishingCounts{30: summary.Days30, 90: summary.Days90, 365: summary.Days365} {
+	for days, n := range map[int]api.PhishingCounts{30: summary.Days30, 90: summary.Days90, 365: summary.Days365} {
 		p := domain.ReportPeriod{Start: today.AddDays(1 - days), End: today}
 		for _, typ := range []domain.ReportType{domain.PhishingOverview, domain.PhishingPerformance} {
 			d := w.document(typ, &p)
@@ -61,10 +61,10 @@ func TestPhishing(t *testing.T) {
 	}
 	w.document(domain.PhishingOverview, &year).figure(t, "Repeat clickers", summary.RepeatClickers)
 
-	results := list[v2.PhishingResult](w, w.path("/phishing/results"),
+	results := list[api.PhishingResult](w, w.path("/phishing/results"),
 		"since", period.Start.Time().Format(time.RFC3339), "until", period.End.AddDays(1).Time().Format(time.RFC3339))
 	categories := map[domain.TemplateID]string{}
-	for _, c := range list[v2.PhishingTemplate](w, "/v2/phishing/templates") {
+	for _, c := range list[api.PhishingTemplate](w, "/v2/phishing/templates") {
 		categories[c.ID] = c.Category
 	}
 	total, byUser := counts{}, map[domain.UserID]*counts{}
@@ -102,7 +102,7 @@ func TestPhishing(t *testing.T) {
 
 func (w *world) repeatClickers(t *testing.T, d read, byUser map[domain.UserID]*counts) {
 	var want []string
-	for _, u := range list[v2.User](w, w.path("/users")) {
+	for _, u := range list[api.User](w, w.path("/users")) {
 		if c := byUser[u.ID]; c != nil && c.Clicked > 1 {
 			want = append(want, fmt.Sprintf("%d %s\x00%s %s %d", 100-c.Clicked, key(u), u.Email, capital(u.Status), c.Sent))
 		}

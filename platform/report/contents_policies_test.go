@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
 // TestPolicies: counts are those of each policy's list, also where a snapshot finds stale counts.
@@ -39,7 +39,7 @@ func TestPolicies(t *testing.T) {
 		}
 		r["Unsigned"] = *p.AudienceUserCount - *p.AcknowledgedCount
 		missing += *p.AudienceUserCount - *p.AcknowledgedCount
-		for _, u := range list[v2.PolicyUser](w, w.path("/policies/"+p.ID.String()+"/users")) {
+		for _, u := range list[api.PolicyUser](w, w.path("/policies/"+p.ID.String()+"/users")) {
 			cells := row{"Email": u.Email, "Name": u.Name, "Policy": p.Title, "Version": 2, "Signed": u.Acknowledged,
 				"Signed on": nil, "Valid until": nil}
 			if u.AcknowledgedAt != nil {
@@ -71,22 +71,22 @@ func TestPolicies(t *testing.T) {
 func TestDarkWeb(t *testing.T) {
 	w := twoClients(t)
 	d := w.document(domain.DarkWebReport, &period)
-	var api v2.DarkWeb
-	w.Get(w.path("/dark-web"), w.tenant.Key).Want(200).Into(&api)
-	d.figure(t, "Unresolved exposures", api.Summary.UnresolvedExposures)
-	d.figure(t, "Resolved exposures", api.Summary.ResolvedExposures)
-	d.figure(t, "Affected users", api.Summary.AffectedUsers)
+	var shown api.DarkWeb
+	w.Get(w.path("/dark-web"), w.tenant.Key).Want(200).Into(&shown)
+	d.figure(t, "Unresolved exposures", shown.Summary.UnresolvedExposures)
+	d.figure(t, "Resolved exposures", shown.Summary.ResolvedExposures)
+	d.figure(t, "Affected users", shown.Summary.AffectedUsers)
 	if !strings.Contains(d.texts, "Have I Been Pwned (https://haveibeenpwned.com)") {
 		t.Error("the source is not credited")
 	}
 
-	active := map[domain.UserID]v2.User{}
+	active := map[domain.UserID]api.User{}
 	for _, u := range w.active() {
 		active[u.ID] = u
 	}
 	tallies := map[string]*domain.ExposureTally{} // by severity, breach and user
 	total := domain.ExposureTally{}
-	for _, e := range list[v2.Exposure](w, w.path("/dark-web/exposures")) {
+	for _, e := range list[api.Exposure](w, w.path("/dark-web/exposures")) {
 		if active[e.UserID].Email == "" {
 			continue
 		}
@@ -123,7 +123,7 @@ func TestDarkWeb(t *testing.T) {
 	if compared != len(tallies) {
 		t.Errorf("%d rows of %d", compared, len(tallies))
 	}
-	for _, u := range list[v2.DarkWebUser](w, w.path("/dark-web/users")) {
+	for _, u := range list[api.DarkWebUser](w, w.path("/dark-web/users")) {
 		n := at(tallies, u.Email)
 		if n.Unresolved != u.UnresolvedExposures || n.Resolved != u.ResolvedExposures {
 			t.Errorf("%s: %+v, not %+v", u.Email, *n, u)

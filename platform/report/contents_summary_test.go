@@ -15,7 +15,7 @@ import (
 	"partnerapi/db/dbtest/fixture"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
 )
 
@@ -112,7 +112,7 @@ func TestExecutiveSummary(t *testing.T) {
 	w.follow(w.client)
 	d := w.document(domain.ExecutiveSummary, nil)
 
-	var client v2.Client
+	var client api.Client
 	w.get(w.path(""), &client)
 	d.figure(t, "Average risk score", client.Risk.AverageScore)
 	d.figure(t, "High-risk users", client.Risk.HighRiskUsers)
@@ -122,7 +122,7 @@ func TestExecutiveSummary(t *testing.T) {
 	d.figure(t, "Report rate", client.Phishing.ReportRate90d)
 	d.figure(t, "Framework requirements", 6)
 
-	var exposures v2.DarkWeb
+	var exposures api.DarkWeb
 	w.get(w.path("/dark-web"), &exposures)
 	d.figure(t, "Unresolved exposures", exposures.Summary.UnresolvedExposures)
 	type policy struct {
@@ -154,7 +154,7 @@ func TestRiskOverview(t *testing.T) {
 	w.history(w.client, 30)
 	d := w.document(domain.RiskOverview, nil)
 
-	var risk v2.ClientRisk
+	var risk api.ClientRisk
 	w.get(w.path("/risk"), &risk)
 	d.figure(t, "Average risk score", risk.AverageScore)
 	d.figure(t, "High-risk users", risk.HighRiskUsers)
@@ -180,7 +180,7 @@ func TestRiskOverview(t *testing.T) {
 	if len(factors) != len(d.tables["Factors"]) {
 		t.Errorf("%d factors, not %d", len(d.tables["Factors"]), len(factors))
 	}
-	for _, u := range list[v2.User](w, w.path("/users"), "sort", "risk_score", "status", "active")[:25] {
+	for _, u := range list[api.User](w, w.path("/users"), "sort", "risk_score", "status", "active")[:25] {
 		users = append(users, who(u, row{"Score": u.Risk.Score, "Grade": string(u.Risk.Grade)}))
 	}
 	for _, r := range d.tables["Highest risk"] {
@@ -241,7 +241,7 @@ func TestMonthlyReport(t *testing.T) {
 			rows[r["Rate"]] = r
 		}
 	}
-	results := list[v2.PhishingResult](w, w.path("/phishing/results"))
+	results := list[api.PhishingResult](w, w.path("/phishing/results"))
 	for column, period := range map[string]domain.ReportPeriod{"This period": p, "Period before": p.Previous()} {
 		var n counts
 		for _, r := range results {
@@ -305,15 +305,15 @@ func TestGlobalHealth(t *testing.T) {
 		rows[r["Area"]] = r
 	}
 
-	clients := map[domain.ClientID]v2.Client{}
-	for _, c := range list[v2.Client](w, "/v2/clients") {
+	clients := map[domain.ClientID]api.Client{}
+	for _, c := range list[api.Client](w, "/v2/clients") {
 		clients[c.ID] = c
 	}
-	for area, figure := range map[string]func(c v2.Client) float64{
-		"Average risk score":              func(c v2.Client) float64 { return float64(c.Risk.AverageScore) },
-		"Users on track with training":    func(c v2.Client) float64 { return c.Training.OnTrackRate },
-		"Click rate of the last 90 days":  func(c v2.Client) float64 { return c.Phishing.ClickRate90d },
-		"Report rate of the last 90 days": func(c v2.Client) float64 { return c.Phishing.ReportRate90d },
+	for area, figure := range map[string]func(c api.Client) float64{
+		"Average risk score":              func(c api.Client) float64 { return float64(c.Risk.AverageScore) },
+		"Users on track with training":    func(c api.Client) float64 { return c.Training.OnTrackRate },
+		"Click rate of the last 90 days":  func(c api.Client) float64 { return c.Phishing.ClickRate90d },
+		"Report rate of the last 90 days": func(c api.Client) float64 { return c.Phishing.ReportRate90d },
 	} {
 		average := 0.0
 		for _, id := range others {

@@ -12,7 +12,7 @@ import (
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
 type row = map[string]any
@@ -35,18 +35,18 @@ func twoClients(t *testing.T) *world {
 }
 
 // active reads the client's active users, in a report's order.
-func (w *world) active() []v2.User {
-	users := list[v2.User](w, w.path("/users"), "status", "active")
-	slices.SortFunc(users, func(a, b v2.User) int {
+func (w *world) active() []api.User {
+	users := list[api.User](w, w.path("/users"), "status", "active")
+	slices.SortFunc(users, func(a, b api.User) int {
 		return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a.Email, b.Email))
 	})
 	return users
 }
 
-func key(u v2.User) string { return domain.SortKey(domain.FullName(u.FirstName, u.LastName)) }
+func key(u api.User) string { return domain.SortKey(domain.FullName(u.FirstName, u.LastName)) }
 
 // who are the cells that name a user.
-func who(u v2.User, more row) row {
+func who(u api.User, more row) row {
 	more["Name"], more["Email"], more["Department"] = domain.FullName(u.FirstName, u.LastName), u.Email, nil
 	if u.Department != nil {
 		more["Department"] = *u.Department

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
 // TestTraining: figures are those of the client that is read and of its list of courses,
@@ -14,7 +14,7 @@ import (
 func TestTraining(t *testing.T) {
 	w := twoClients(t)
 	d := w.document(domain.TrainingPerformance, &period)
-	var c v2.Client
+	var c api.Client
 	w.Get(w.path(""), w.tenant.Key).Want(200).Into(&c)
 	d.figure(t, "On track", c.Training.OnTrackRate)
 	d.figure(t, "Users with overdue courses", c.Training.OverdueUsers)
@@ -27,7 +27,7 @@ func TestTraining(t *testing.T) {
 		if next := u.Training.NextCourse; next != nil {
 			r["Next course"], r["Due on"] = next.Title, next.DueOn
 		}
-		for _, a := range list[v2.Assignment](w, "/v2/users/"+u.ID.String()+"/training") {
+		for _, a := range list[api.Assignment](w, "/v2/users/"+u.ID.String()+"/training") {
 			course := at(byCourse, a.Title)
 			course.Users++
 			cells := who(u, row{"Course": a.Title, "Status": capital(a.Status), "Assigned on": domain.DateOf(a.AssignedAt.Time),
@@ -71,7 +71,7 @@ func TestTraining(t *testing.T) {
 }
 
 // completed counts the rounds that a user completed in a period.
-func (w *world) completed(u v2.User, p domain.ReportPeriod) int {
+func (w *world) completed(u api.User, p domain.ReportPeriod) int {
 	return w.Number("SELECT count(*) FROM assignments WHERE user_id = $1 AND completed_at >= $2 AND completed_at < $3",
 		u.ID, p.Start.Time(), p.End.AddDays(1).Time())
 }
@@ -121,11 +121,11 @@ func TestTeams(t *testing.T) {
 	w := twoClients(t)
 	d := w.document(domain.ManagerTraining, nil)
 	names := map[string]string{}
-	for _, u := range list[v2.User](w, w.path("/users")) {
+	for _, u := range list[api.User](w, w.path("/users")) {
 		names[u.Email] = domain.FullName(u.FirstName, u.LastName)
 	}
 	managers, departments := map[string]*row{}, map[string]*row{}
-	count := func(r row, u v2.User) {
+	count := func(r row, u api.User) {
 		add := func(column string, n int) { before, _ := r[column].(int); r[column] = before + n }
 		add("Users", 1)
 		add("On track", map[bool]int{true: 1}[u.Training.OnTrack])

@@ -18,7 +18,8 @@ import (
 	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
 
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 type service struct {
 	*v2test.Harness
 	tenant v2test.Tenant
-	client v2.Client
+	client api.Client
 	folder string
 	store  *report.Store
 	links  report.Links
@@ -99,13 +100,13 @@ func (w *service) worker(writer report.Writer) *report.Worker {
 func (w *service) request(kind domain.ReportType) domain.Report {
 	w.T.Helper()
 	w.Clock.Advance(61 * time.Minute)
-	out, err := w.API.RequestReport.Call(w.tenant.Ctx, w.asked(kind))
+	out, err := op.Call(w.tenant.Ctx, &w.API.Set, api.RequestReport, w.asked(kind))
 	w.must(err)
 	return w.report(out.ID)
 }
 
-func (w *service) asked(kind domain.ReportType) *v2.RequestReport {
-	in := &v2.RequestReport{}
+func (w *service) asked(kind domain.ReportType) *api.RequestReportInput {
+	in := &api.RequestReportInput{}
 	in.Path.ClientID, in.Body.Type = w.client.ID, kind
 	return in
 }

@@ -9,7 +9,8 @@ import (
 	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
 )
 
 // TestMonthlyReports: on the first of a month, or up to a week later, each client
@@ -51,16 +52,16 @@ func TestMonthlyReports(t *testing.T) {
 		t.Fatalf("%d reports of July two days later", n)
 	}
 
-	in := &v2.ListReports{}
+	in := &api.ListReportsInput{}
 	in.Path.ClientID, in.Query.Limit = w.client.ID, 10
-	page, err := w.API.ListReports.Call(w.tenant.Ctx, in)
+	page, err := op.Call(w.tenant.Ctx, &w.API.Set, api.ListReports, in)
 	w.must(err)
 	r := w.report(page.Data[0].ID)
 	if r.Type != domain.MonthlyReport || r.Period.Start.String() != "2026-07-01" || r.Period.End.String() != "2026-07-31" {
 		t.Errorf("queued %+v", r)
 	}
 	for range domain.MaxReports { // as many as without it
-		_, err := w.API.RequestReport.Call(w.tenant.Ctx, w.asked(domain.PolicyReport))
+		_, err := op.Call(w.tenant.Ctx, &w.API.Set, api.RequestReport, w.asked(domain.PolicyReport))
 		w.must(err)
 	}
 	for range domain.MaxReports { // which are made first

@@ -4,15 +4,18 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+
+	"partnerapi/platform/atomicfile"
 )
 
-// Keys are the keys that values are opened with; the first, the current one, is
-// what they are sealed with. Those in a file are read anew for each use, so that a
-// running process follows a rotation; while it can't be read, they stay as they
-// were. A nil Keys has no key. Keys are safe for concurrent use.
+// Keys are encryption keys. The first, the current one, seals; all of them open. Keys in a file are read again for
+// each use, so that a running process follows a rotation; while the file cannot be read, the previous ones stay. A
+// nil Keys has no key. Keys are safe for concurrent use.
 type Keys struct {
 	list string
 
@@ -20,12 +23,11 @@ type Keys struct {
 	last []key
 }
 
-// filePrefix begins the name of a file in place of a key.
+// filePrefix marks the name of a file in place of a key.
 const filePrefix = "file:"
 
-// ParseKeys reads keys, separated by commas: each 32 bytes in base64, or
-// file:PATH, a file of such, separated by commas or white space. Errors show
-// nothing of a key.
+// ParseKeys parses keys, separated by commas: each 32 bytes in base64, or file:PATH, a file of keys separated by
+// commas or white space. Errors never quote a key.
 func ParseKeys(list string) (*Keys, error) {
 	ring, err := readKeys(list)
 	if err != nil {
@@ -34,7 +36,7 @@ func ParseKeys(list string) (*Keys, error) {
 	return &Keys{list: list, last: ring}, nil
 }
 
-// Files are the paths of the files that a list, as ParseKeys takes it, names.
+// Files returns the paths of the files that a list for ParseKeys names.
 func Files(list string) (paths []string) {
 	for entry := range strings.SplitSeq(list, ",") {
 		if path, ok := strings.CutPrefix(strings.TrimSpace(entry), filePrefix); ok {
@@ -44,7 +46,7 @@ func Files(list string) (paths []string) {
 	return paths
 }
 
-// ring are the keys; there is at least one.
+// ring returns the keys; at least one.
 func (k *Keys) ring() ([]key, error) {
 	if k == nil {
 		return nil, ErrNoKey
@@ -59,6 +61,7 @@ func (k *Keys) ring() ([]key, error) {
 	return k.last, nil
 }
 
+// readKeys parses a list, reading the files in it.
 func readKeys(list string) (ring []key, err error) {
 	for entry := range strings.SplitSeq(list, ",") {
 		entry = strings.TrimSpace(entry)
@@ -99,4 +102,37 @@ func parseKey(text string) (key, error) {
 	default:
 		return newKey(secret)
 	}
+}
+
+// FileKeys returns the keys in a file. If the file does not exist, it is created atomically, with a new key and the
+// mode 0600; concurrent processes create it once.
+func FileKeys(path string) (*Keys, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = write(path, NewKey()+"\n", os.Link) // which fails where the file is there by now
+		if errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make an encryption key: %w", err)
+	}
+	return ParseKeys(filePrefix + path)
+}
+
+// AddKey prepends a new key to those in a file. The older ones stay, for values that are not resealed yet.
+func AddKey(path string) error {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = write(path, NewKey()+"\n"+string(text), os.Rename)
+	}
+	if err != nil {
+		return fmt.Errorf("add an encryption key: %w", err)
+	}
+	return nil
+}
+
+// write writes a temporary file, and moves it into place with os.Link or os.Rename.
+func write(path, text string, place func(from, to string) error) error {
+	return atomicfile.Write(path, filepath.Base(path)+".new-*", strings.NewReader(text), place)
 }

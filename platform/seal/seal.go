@@ -7,11 +7,13 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // A sealed value is a version, the key's id, and what
@@ -35,15 +37,15 @@ var (
 	ErrAltered = errors.New("not as it was sealed: it was altered, or moved from another place")
 )
 
-// NewKey makes a key, in the text that ParseKeys reads.
+// NewKey returns a new key in the format of ParseKeys.
 func NewKey() string {
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key) // never fails
 	return base64.StdEncoding.EncodeToString(key)
 }
 
-// Context is what a value is sealed for: a kind of secret, without a colon, and the
-// UUID of its row. A value that was sealed for another context can't be opened.
+// Context returns the sealing context of a value: the kind of secret, without a colon, and the UUID of its row. A
+// value sealed for another context cannot be opened.
 func Context(kind, id string) []byte { return []byte(kind + ":" + id) }
 
 // key is one key.
@@ -66,12 +68,12 @@ func newKey(secret []byte) (k key, err error) {
 	return k, nil
 }
 
-// authenticated is what is authenticated beside a value.
+// authenticated returns the additional authenticated data of a value.
 func (k key) authenticated(context []byte) []byte {
 	return append(bytes.Clone(k.prefix[:]), context...)
 }
 
-// Seal seals a value for a context, with the current key.
+// Seal encrypts a value for a context, with the current key.
 func (k *Keys) Seal(plain, context []byte) ([]byte, error) {
 	ring, err := k.ring()
 	if err != nil {
@@ -81,8 +83,8 @@ func (k *Keys) Seal(plain, context []byte) ([]byte, error) {
 	return current.aead.Seal(bytes.Clone(current.prefix[:]), nil, plain, current.authenticated(context)), nil
 }
 
-// Open opens a value that was sealed for a context, with whichever of the keys it
-// was sealed with. The error is ErrOtherKey, ErrAltered or ErrNoKey, or says it.
+// Open decrypts a value that was sealed for the context with any of the keys. The error is or wraps ErrOtherKey,
+// ErrAltered or ErrNoKey.
 func (k *Keys) Open(sealed, context []byte) ([]byte, error) {
 	ring, err := k.ring()
 	if err != nil {
@@ -112,11 +114,38 @@ func (k *Keys) Reseal(sealed, context []byte) ([]byte, error) {
 	return k.Seal(plain, context)
 }
 
-// Prefix is what values begin with that are sealed with the current key.
+// Prefix returns the header of values sealed with the current key.
 func (k *Keys) Prefix() ([]byte, error) {
 	ring, err := k.ring()
 	if err != nil {
 		return nil, err
 	}
 	return bytes.Clone(ring[0].prefix[:]), nil
+}
+
+// signatureLength is the number of HMAC bytes in a token.
+const signatureLength = 16
+
+// Sign returns a token for an address: the signed bytes, and 128 bits of their HMAC for a purpose. The token is
+// neither stored nor encrypted.
+func Sign(secret []byte, purpose string, signed []byte) string {
+	return base64.RawURLEncoding.EncodeToString(append(signed, signature(secret, purpose, signed)...))
+}
+
+// Signed returns the bytes that a token of Sign signs, which have the given length; false if the token was altered
+// or has another purpose.
+func Signed(secret []byte, purpose, token string, length int) ([]byte, bool) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(raw) != length+signatureLength || strings.ContainsAny(token, "\r\n") {
+		return nil, false
+	}
+	return raw[:length], hmac.Equal(raw[length:], signature(secret, purpose, raw[:length]))
+}
+
+// signature returns the HMAC of a purpose and the signed bytes.
+func signature(secret []byte, purpose string, signed []byte) []byte {
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte(purpose + " "))
+	h.Write(signed)
+	return h.Sum(nil)[:signatureLength]
 }

@@ -37,15 +37,16 @@ type content struct {
 const (
 	// revalidated is for pages: a new program may have others.
 	revalidated = "no-cache"
-	// unshared is for pages that name the service as one caller does.
-	unshared = "private, no-cache"
-	// lasting is for files whose name has the hash of what is in them.
-	lasting = "public, max-age=31536000, immutable"
+	// privateCache is for pages that name the service as one caller does.
+	privateCache = "private, no-cache"
+	// immutable is for files whose name has the hash of what is in them.
+	immutable = "public, max-age=31536000, immutable"
 )
 
+// newContent returns the content of a body.
 func newContent(contentType, cacheControl string, body []byte) *content {
-	if cacheControl == revalidated && samples.Match(body) {
-		return &content{contentType: contentType, cacheControl: unshared, source: body}
+	if cacheControl == revalidated && sampleMarks.Match(body) {
+		return &content{contentType: contentType, cacheControl: privateCache, source: body}
 	}
 	return &content{
 		contentType: contentType, cacheControl: cacheControl,
@@ -53,8 +54,8 @@ func newContent(contentType, cacheControl string, body []byte) *content {
 	}
 }
 
-// compressedContent is a content that is compressed already. What callers are sent who
-// take none is kept once there is one.
+// compressedContent returns content from a compressed body. The uncompressed body for callers without gzip is
+// cached after its first use.
 func compressedContent(contentType, cacheControl string, compressed []byte) *content {
 	return &content{
 		contentType: contentType, cacheControl: cacheControl,
@@ -63,7 +64,7 @@ func compressedContent(contentType, cacheControl string, compressed []byte) *con
 	}
 }
 
-// compress compresses what is sent many times.
+// compress compresses a body that is sent often, with the best compression.
 func compress(body []byte) []byte {
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -92,23 +93,23 @@ func uncompressed(compressed []byte) []byte {
 	return body
 }
 
-// etagOf is the tag of a content. The two encodings share it, so it is a weak one.
+// etagOf returns the ETag of a content, a weak one, as the two encodings share it.
 func etagOf(hash string) string { return `W/"` + hash + `"` }
 
-// hashOf names a content.
+// hashOf returns the hash that identifies a content.
 func hashOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:8])
 }
 
-// body is the content for a caller: its tag, and what returns it in pieces, compressed or not.
-func (c *content) body(d *Documents, now served, r *http.Request) (etag string, pieces func(gzipped bool) ([][]byte, bool)) {
+// body returns the content for a caller: its ETag, and a function that returns it in pieces, compressed or not.
+func (c *content) body(d *Documents, now servedState, r *http.Request) (etag string, pieces func(gzipped bool) ([][]byte, bool)) {
 	if c.source != nil {
 		base := d.baseOf(r)
 		if strings.HasPrefix(c.contentType, "text/html") {
 			base = template.HTMLEscapeString(base)
 		}
-		return c.as(now).body(d, base)
+		return c.editionOf(now).body(d, base)
 	}
 	return c.etag, func(gzipped bool) ([][]byte, bool) {
 		if gzipped {
@@ -118,8 +119,8 @@ func (c *content) body(d *Documents, now served, r *http.Request) (etag string, 
 	}
 }
 
-// serve writes the content, or 304 where the caller has it.
-func (c *content) serve(d *Documents, now served, w http.ResponseWriter, r *http.Request, status int) {
+// serve writes the content, or 304 if the caller has it.
+func (c *content) serve(d *Documents, now servedState, w http.ResponseWriter, r *http.Request, status int) {
 	etag, body := c.body(d, now, r)
 	headers := w.Header()
 	if c.policy != "" {
@@ -129,7 +130,7 @@ func (c *content) serve(d *Documents, now served, w http.ResponseWriter, r *http
 	headers.Set("Vary", "Accept-Encoding")
 	if status == http.StatusOK {
 		headers.Set("ETag", etag)
-		if matches(r.Header.Get("If-None-Match"), etag) {
+		if matchesETag(r.Header.Get("If-None-Match"), etag) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
@@ -155,8 +156,8 @@ func (c *content) serve(d *Documents, now served, w http.ResponseWriter, r *http
 	}
 }
 
-// matches reports whether an If-None-Match holds a tag, compared weakly.
-func matches(header, etag string) bool {
+// matchesETag reports whether an If-None-Match contains a tag, compared weakly.
+func matchesETag(header, etag string) bool {
 	for tag := range strings.SplitSeq(header, ",") {
 		tag = strings.TrimSpace(tag)
 		if tag == "*" || tag != "" && strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(etag, "W/") {
@@ -166,7 +167,7 @@ func matches(header, etag string) bool {
 	return false
 }
 
-// acceptsGzip reads an Accept-Encoding.
+// acceptsGzip reports whether an Accept-Encoding allows gzip.
 func acceptsGzip(header string) bool {
 	for offer := range strings.SplitSeq(header, ",") {
 		coding, weight, _ := strings.Cut(strings.TrimSpace(offer), ";")
@@ -192,7 +193,7 @@ type assets struct {
 	Reference, Scalar string
 }
 
-// addAssets adds the files under names that change with them.
+// addAssets adds the files under names with their hashes.
 func (b *builder) addAssets() (a assets, err error) {
 	for _, file := range []struct {
 		name, contentType string
@@ -211,9 +212,9 @@ func (b *builder) addAssets() (a assets, err error) {
 			return a, err
 		}
 		name, packed := strings.CutSuffix(path.Base(file.name), ".gz")
-		made := compressedContent(file.contentType, lasting, body)
+		made := compressedContent(file.contentType, immutable, body)
 		if !packed {
-			made = newContent(file.contentType, lasting, body)
+			made = newContent(file.contentType, immutable, body)
 		}
 		extension := path.Ext(name)
 		*file.path = "/docs/assets/" + strings.TrimSuffix(name, extension) + "." + hashOf(body) + extension

@@ -2,8 +2,11 @@ package site
 
 import (
 	"bytes"
+	"html/template"
 	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,8 +21,8 @@ const (
 	compressedAMinute = 20
 )
 
-// Documents are texts that name the service as their callers know it. A document is compressed
-// once for an address; how many addresses and how often is bounded, as a caller may invent them.
+// Documents are texts that contain the service's address as their callers know it. A document is compressed once
+// per address; the number of addresses, and of compressions per minute, is bounded, as a caller may invent them.
 type Documents struct {
 	// PublicURL is the address that callers know the service by, without a slash at its
 	// end. Where it is empty, documents name the one that a request was made to, or
@@ -33,15 +36,22 @@ type Documents struct {
 	compressed int       // in it
 }
 
-// Handler answers with a document, whose source names the service by SampleBase.
-func (d *Documents) Handler(contentType string, source []byte) http.Handler {
-	made := newContent(contentType, revalidated, source)
+// Handler serves a document, whose source has SampleBase as the service's address. The first request encodes it. An
+// encoding error is a programming error, and panics.
+func (d *Documents) Handler(contentType string, encode func() ([]byte, error)) http.Handler {
+	made := sync.OnceValue(func() *content {
+		source, err := encode()
+		if err != nil {
+			panic(err)
+		}
+		return newContent(contentType, revalidated, source)
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		made.serve(d, served{demo: true}, w, r, http.StatusOK)
+		made().serve(d, servedState{demo: true}, w, r, http.StatusOK)
 	})
 }
 
-// now is the time of the clock.
+// now returns the time of the clock.
 func (d *Documents) now() time.Time {
 	if d.Now == nil {
 		return time.Now()
@@ -49,7 +59,7 @@ func (d *Documents) now() time.Time {
 	return d.Now()
 }
 
-// mayCompress takes one of the compressions of this minute.
+// mayCompress reports whether this minute's limit allows another compression, and counts it.
 func (d *Documents) mayCompress() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,11 +73,11 @@ func (d *Documents) mayCompress() bool {
 	return true
 }
 
-// hosts is what a Host may be: a name or an address, and a port.
+// hosts matches a valid Host: a name or an address, and a port.
 var hosts = regexp.MustCompile(`^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
 
-// baseOf is the address that a caller knows the service by: the public one, else the
-// one that was called. X-Forwarded-Host and the like are not believed.
+// baseOf returns the service's address for a caller: the public one, else the one called. X-Forwarded-Host and the
+// like are ignored.
 func (d *Documents) baseOf(r *http.Request) string {
 	switch {
 	case d.PublicURL != "":
@@ -80,18 +90,17 @@ func (d *Documents) baseOf(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// edition is a content that names the service as it is served for some time, cut where the
-// address stands.
+// edition is a content for one servedState, split where the address goes.
 type edition struct {
-	served served
+	served servedState
 	parts  [][]byte
 	hash   string
 	// compressed are the bodies by gzip, by the address.
 	compressed *lru.Cache[string, []byte]
 }
 
-// as is the content for what is served.
-func (c *content) as(s served) *edition {
+// editionOf returns the edition for a state.
+func (c *content) editionOf(s servedState) *edition {
 	if last := c.last.Load(); last != nil && last.served == s {
 		return last
 	}
@@ -105,21 +114,20 @@ func (c *content) as(s served) *edition {
 	return made
 }
 
-// body is the edition's for an address: its tag, and what writes it in pieces, compressed
-// or not.
+// body returns the edition for an address: its ETag, and a function that returns it in pieces, compressed or not.
 func (e *edition) body(d *Documents, base string) (etag string, pieces func(gzipped bool) ([][]byte, bool)) {
 	return etagOf(hashOf([]byte(e.hash + base))), func(gzipped bool) ([][]byte, bool) {
 		if gzipped {
-			if packed := e.packed(d, base); packed != nil {
+			if packed := e.compressedFor(d, base); packed != nil {
 				return [][]byte{packed}, true
 			}
 		}
-		return e.with(base), false
+		return e.pieces(base), false
 	}
 }
 
-// packed is the compressed body for an address; nil where it is not to be compressed now.
-func (e *edition) packed(d *Documents, base string) []byte {
+// compressedFor returns the compressed body for an address; nil if it must not be compressed now.
+func (e *edition) compressedFor(d *Documents, base string) []byte {
 	if packed, ok := e.compressed.Get(base); ok {
 		return packed
 	}
@@ -131,8 +139,8 @@ func (e *edition) packed(d *Documents, base string) []byte {
 	return packed
 }
 
-// with are the pieces of the body for an address.
-func (e *edition) with(base string) [][]byte {
+// pieces returns the pieces of the body for an address.
+func (e *edition) pieces(base string) [][]byte {
 	pieces := make([][]byte, 0, 2*len(e.parts))
 	for i, part := range e.parts {
 		if i > 0 {
@@ -141,4 +149,88 @@ func (e *edition) with(base string) [][]byte {
 		pieces = append(pieces, part)
 	}
 	return pieces
+}
+
+// servedState is what pages say about the service besides its address. It does not depend on the caller.
+type servedState struct {
+	// demo says that the keys of the demonstration are valid.
+	demo bool
+	// notice is what the Notice says; empty for nothing.
+	notice template.HTML
+	// days are how many days after SampleDay it is.
+	days int
+}
+
+// Notice is shown at the top of the start page, of /docs, of a reference and of some guides.
+type Notice struct {
+	// Reference and Guides are their names.
+	Reference string
+	Guides    []string
+	// Text returns what is to be said at a request; empty for nothing.
+	Text func() template.HTML
+}
+
+// noticeMark is the notice's place in the sources of pages.
+const noticeMark = "<!-- notice -->"
+
+// hasNotice reports whether a page shows the notice.
+func (b *builder) hasNotice(p page) bool {
+	return b.Notice.Text != nil && (p.Path == "/" || p.Path == "/docs" || p.Section == b.Notice.Reference ||
+		slices.ContainsFunc(b.Notice.Guides, func(name string) bool { return b.markdown.guides[name] == p.Path }))
+}
+
+// SampleBase is the service's address in the sources of pages, so that the guides can also be followed from the
+// repository, on a demonstration.
+const SampleBase = "http://127.0.0.1:8080"
+
+// sampleKeys are the keys in the sources of pages and, in pairs, their replacements where they are not valid.
+var sampleKeys = []string{
+	"pk_demo_all", "YOUR_API_KEY", "pk_demo_readonly", "YOUR_READ_ONLY_KEY", "pk_demo_subset", "YOUR_LIMITED_KEY",
+	"pk_demo", "YOUR_KEY",
+}
+
+// SampleDay is the day on which the samples of guides were made. Their dates are served as if that were today, so
+// that future dates stay in the future.
+var SampleDay = time.Date(2026, 6, 15, 0, 0, 0, 0, time.UTC)
+
+// dates matches the dates of samples.
+var dates = regexp.MustCompile(`\b20[0-9]{2}-[0-9]{2}-[0-9]{2}`)
+
+// daysAt returns the number of days from SampleDay to a time.
+func daysAt(now time.Time) int { return int(now.Sub(SampleDay).Hours() / 24) }
+
+// sampleMarks matches what identifies the service in sources.
+var sampleMarks = regexp.MustCompile("pk_demo|" + noticeMark + "|" + regexp.QuoteMeta(SampleBase))
+
+// fill replaces the placeholders of a source with the state and an address.
+func (s servedState) fill(source []byte, base string) []byte {
+	notice := ""
+	if s.notice != "" {
+		notice = `<div class="notice" role="note" aria-label="Notice">` + string(s.notice) + "</div>"
+	}
+	pairs := []string{SampleBase, base, noticeMark, notice}
+	if !s.demo {
+		pairs = append(pairs, sampleKeys...)
+	}
+	return []byte(strings.NewReplacer(pairs...).Replace(string(s.date(source))))
+}
+
+// date shifts the dates of samples.
+func (s servedState) date(source []byte) []byte {
+	if s.days == 0 {
+		return source
+	}
+	return dates.ReplaceAllFunc(source, func(date []byte) []byte {
+		day, err := time.Parse(time.DateOnly, string(date))
+		if err != nil {
+			return date
+		}
+		return []byte(day.AddDate(0, 0, s.days).Format(time.DateOnly))
+	})
+}
+
+// Text returns the source of a guide for a service at an address (without a trailing slash), with the dates of now.
+// demo is whether it accepts the demonstration's keys.
+func Text(source []byte, address string, demo bool, now time.Time) []byte {
+	return servedState{demo: demo, days: daysAt(now)}.fill(source, address)
 }

@@ -14,9 +14,10 @@ type guide struct {
 	parsed
 }
 
-// Part reports whether the guide is a page of another one, which leads to it: WHOLE/PART.
+// Part reports whether the guide is a page of another one, WHOLE/PART.
 func (g *guide) Part() bool { return strings.Contains(g.Name, "/") }
 
+// readGuides reads the named guides.
 func (b *builder) readGuides(files fs.FS, names []string) (list []*guide, err error) {
 	for _, name := range names {
 		g := &guide{Name: name, Path: b.markdown.guides[name]}
@@ -52,7 +53,7 @@ func (b *builder) guidePages() error {
 	}, nil))
 }
 
-// addGuides adds the pages of guides in the order of reading.
+// addGuides adds the pages of guides in reading order.
 func (b *builder) addGuides(list []*guide, section string) error {
 	for i, g := range list {
 		var before, after *guide
@@ -70,9 +71,8 @@ func (b *builder) addGuides(list []*guide, section string) error {
 	return nil
 }
 
-// forModels adds /llms.txt, which leads programs that read text to the guides as Markdown
-// and to the documents (llmstxt.org).
-func (b *builder) forModels() {
+// addLLMsText adds /llms.txt, which lists the guides as Markdown and the documents (llmstxt.org).
+func (b *builder) addLLMsText() {
 	var text strings.Builder
 	text.WriteString("# Partner API\n\n> The partner API of a security awareness training service.\n\n## Guides\n\n")
 	for _, g := range b.guides {
@@ -87,7 +87,7 @@ func (b *builder) forModels() {
 	b.addText("/llms.txt", "text/plain; charset=utf-8", []byte(text.String()))
 }
 
-// addText adds a text that is no page.
+// addText adds a text file.
 func (b *builder) addText(path, contentType string, text []byte) {
 	b.pages[path] = newContent(contentType, revalidated, text)
 }

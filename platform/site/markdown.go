@@ -6,6 +6,10 @@ import (
 	"html/template"
 	"strings"
 
+	"github.com/alecthomas/chroma/v2"
+	"github.com/alecthomas/chroma/v2/formatters/html"
+	"github.com/alecthomas/chroma/v2/lexers"
+	"github.com/alecthomas/chroma/v2/styles"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -16,7 +20,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdown makes HTML of the Markdown of guides. Raw HTML in it is left out.
+// markdown renders the Markdown of guides as HTML. It drops raw HTML.
 type markdown struct {
 	goldmark goldmark.Markdown
 	// operations are the links of operations, by method and path.
@@ -42,7 +46,7 @@ type heading struct {
 	ID, Text string
 }
 
-// parsed is a Markdown text, made into HTML.
+// parsed is a Markdown text rendered as HTML.
 type parsed struct {
 	// Title is the heading of the first level, which Body does not hold.
 	Title string
@@ -53,10 +57,10 @@ type parsed struct {
 	Sections []section
 }
 
-// section is what follows a heading, without marks. The first has that of the page, and no id.
+// section is the plain text below a heading. The first has the page's title, and no id.
 type section struct{ ID, Title, Text string }
 
-// page renders a text that begins with a heading of the first level.
+// page renders a text that starts with a heading of the first level.
 func (m *markdown) page(source []byte) (p parsed, err error) {
 	doc := m.goldmark.Parser().Parse(text.NewReader(source))
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
@@ -97,8 +101,8 @@ func (m *markdown) page(source []byte) (p parsed, err error) {
 	return p, nil
 }
 
-// link leads references between files to pages, and operations that are named
-// in code to their reference. A reference to a file that is no page is an error.
+// link rewrites references between files to pages, and links operations named in code to their reference. A
+// reference to an unknown file is an error.
 func (m *markdown) link(doc ast.Node, source []byte) error {
 	var named []*ast.CodeSpan // they are replaced after the walk, which goes by their siblings
 	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -130,7 +134,7 @@ func (m *markdown) link(doc ast.Node, source []byte) error {
 	return err
 }
 
-// target is where a link of a file leads on the site.
+// target returns the site's path for a link in a file.
 func (m *markdown) target(destination string) (string, error) {
 	file, fragment, cut := strings.Cut(destination, "#")
 	if file == "" || strings.Contains(file, "://") {
@@ -150,7 +154,7 @@ func (m *markdown) target(destination string) (string, error) {
 	return page + fragment, nil
 }
 
-// plain is the text of a node without its marks, its blocks apart.
+// plain returns the text of a node without markup, its blocks separated.
 func plain(n ast.Node, source []byte) string {
 	var out strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -176,10 +180,10 @@ func plain(n ast.Node, source []byte) string {
 	return strings.TrimSpace(out.String())
 }
 
-// blocks renders code with marks, and tables that can be scrolled.
+// blocks renders highlighted code, and tables that scroll.
 type blocks struct{}
 
-// RegisterFuncs is what goldmark calls.
+// RegisterFuncs implements renderer.NodeRenderer.
 func (b blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, b.code)
 	r.Register(extast.KindTable, b.table)
@@ -205,4 +209,27 @@ func (blocks) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.
 	}
 	_, err := w.WriteString(tag)
 	return ast.WalkContinue, err
+}
+
+// formatter marks tokens with classes, whose colours are in site.css.
+var formatter = html.New(html.WithClasses(true), html.PreventSurroundingPre(true))
+
+// highlight renders code in a language; an unknown one as plain text.
+func highlight(code, language string) (template.HTML, error) {
+	lexer := lexers.Get(language)
+	if lexer == nil {
+		lexer = lexers.Fallback
+	}
+	tokens, err := chroma.Coalesce(lexer).Tokenise(nil, strings.TrimRight(code, "\n"))
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	// A block is reached with the keyboard too: it may be wider than the page.
+	out.WriteString(`<pre class="code" tabindex="0"><code>`)
+	if err := formatter.Format(&out, styles.Fallback, tokens); err != nil {
+		return "", err
+	}
+	out.WriteString("</code></pre>\n")
+	return template.HTML(out.String()), nil
 }

@@ -10,12 +10,11 @@ import (
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// templates are the layout and, by their name, the contents of the kinds of
-// pages.
+// templates are the layout and, by name, the contents of the kinds of pages.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{"code": highlight}).
 	ParseFS(templateFiles, "templates/*.html"))
 
-// page is what the layout shows of a page beside its content.
+// page is the layout's data of a page, besides its content.
 type page struct {
 	Path, Title, About string
 	// Section is what the page belongs to: guides, operate, index, the name of a
@@ -27,7 +26,7 @@ type page struct {
 	Reference *reference
 }
 
-// Contents are the entries of the page's table of contents.
+// Contents returns the page's table of contents.
 func (p page) Contents() []heading {
 	var list []heading
 	for _, h := range p.Headings {
@@ -58,7 +57,7 @@ type layout struct {
 	Content template.HTML
 }
 
-// Served is the release that the service serves.
+// Served returns the release that the service serves.
 func (l layout) Served() string {
 	name := ""
 	for _, r := range l.Releases {
@@ -69,13 +68,13 @@ func (l layout) Served() string {
 	return name
 }
 
-// add makes a page of a kind, which is the name of its template.
+// add renders a page with the template named kind.
 func (b *builder) add(kind string, p page, data any) error {
 	l := layout{
 		page: p, Assets: b.assets, Version: b.Version, Releases: b.Releases,
 		Guides: b.guides, Operate: b.operate, References: b.references, Data: data,
 	}
-	if b.noticed(p) {
+	if b.hasNotice(p) {
 		l.Notice = noticeMark
 	}
 	var content, whole bytes.Buffer

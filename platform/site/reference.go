@@ -11,7 +11,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// referencePath is what the paths of references begin with.
+// referencePath is the path prefix of references.
 const referencePath = "/docs/reference/"
 
 // reference is the documentation of a version: a page in which Scalar shows its document.
@@ -22,7 +22,7 @@ type reference struct {
 	Operations []*operation
 }
 
-// operation is an operation, and where the reference shows it.
+// operation is an operation and its place in the reference.
 type operation struct {
 	Operation
 	Link string
@@ -31,9 +31,10 @@ type operation struct {
 	source     *openapi3.Operation
 }
 
-// methods are in the order in which a path's operations are listed.
+// methods is the order in which a path's operations are listed.
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
+// newReference returns the reference of a document.
 func newReference(r Reference) (*reference, error) {
 	made := &reference{Reference: r, Path: referencePath + r.Name}
 	for _, path := range slices.Sorted(maps.Keys(r.Document.Paths.Map())) {
@@ -61,10 +62,10 @@ func newReference(r Reference) (*reference, error) {
 	return made, nil
 }
 
-// anchor makes the end of an operation's link of its id, as assets/reference.js does.
+// anchor converts an operation's id to its fragment, as assets/reference.js does.
 var anchor = strings.NewReplacer(".", "-", "_", "-")
 
-// Source is the document's file that the page loads.
+// Source returns the path of the document that the page loads.
 func (r *reference) Source() string { return r.Files[len(r.Files)-1] }
 
 // referencePages adds the pages of all references.

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// entry is what the search finds: a section of a guide, an operation, a parameter or a field.
+// entry is a result of the search: a section of a guide, an operation, a parameter or a field.
 type entry struct {
 	Title string `json:"title"`
 	// Place says what it is part of.
@@ -23,7 +23,7 @@ type entry struct {
 	more int
 }
 
-// searchIndex adds what the search reads: all entries, as JSON.
+// searchIndex adds the index of the search, all entries as JSON.
 func (b *builder) searchIndex() error {
 	var list []*entry
 	inParts := map[string]bool{} // guides that have parts, and sections that those have too
@@ -48,7 +48,7 @@ func (b *builder) searchIndex() error {
 			if s.ID != "" {
 				path += "#" + s.ID
 			}
-			list = append(list, &entry{Title: s.Title, Place: g.Title, Path: path, Text: neutral(s.Text), Weight: weight})
+			list = append(list, &entry{Title: s.Title, Place: g.Title, Path: path, Text: indexText(s.Text), Weight: weight})
 		}
 	}
 	for i, r := range b.references {
@@ -60,18 +60,18 @@ func (b *builder) searchIndex() error {
 		return err
 	}
 	b.assets.Index = "/docs/search-" + hashOf(text) + ".json"
-	b.pages[b.assets.Index] = newContent("application/json", lasting, text)
+	b.pages[b.assets.Index] = newContent("application/json", immutable, text)
 	return nil
 }
 
-// neutral is a text on one line, with neither the address nor the keys of samples: the index
-// is the same for all callers.
-func neutral(text string) string {
-	return strings.Join(strings.Fields(string(served{}.fill([]byte(text), "BASE"))), " ")
+// indexText returns a text on one line, without the address and keys of samples, as the index is the same for all
+// callers.
+func indexText(text string) string {
+	return strings.Join(strings.Fields(string(servedState{}.fill([]byte(text), "BASE"))), " ")
 }
 
-// entriesOf lists the operations of a reference, and their parameters and fields. Those that
-// several operations share, with the same description, are one entry.
+// entriesOf lists the operations of a reference, and their parameters and fields. Those that several operations
+// share, with the same description, are one entry.
 func entriesOf(r *reference, weight float64) []*entry {
 	var list []*entry
 	shared := map[entry]*entry{}
@@ -100,8 +100,7 @@ func entriesOf(r *reference, weight float64) []*entry {
 	return list
 }
 
-// members calls fn with the parameters, and with the fields of the body and of what success
-// returns, each once.
+// members calls fn with the parameters, and the fields of the body and of the successful response, each once.
 func (o *operation) members(fn func(kind, name, about string)) {
 	seen := map[string]bool{}
 	once := func(kind, name, about string) {
@@ -130,8 +129,7 @@ func (o *operation) members(fn func(kind, name, about string)) {
 	}
 }
 
-// fieldsOf calls fn with each field of a schema and of those in it, where they are not walked
-// already.
+// fieldsOf calls fn with each field of a schema, recursively, except those already walked.
 func fieldsOf(ref *openapi3.SchemaRef, walked map[*openapi3.Schema]bool, fn func(name, about string)) {
 	if ref == nil || ref.Value == nil || walked[ref.Value] {
 		return
@@ -149,7 +147,7 @@ func fieldsOf(ref *openapi3.SchemaRef, walked map[*openapi3.Schema]bool, fn func
 	}
 }
 
-// aboutOf is what a schema says of its values, and those that it lists.
+// aboutOf returns the description of a schema and its enum values.
 func aboutOf(ref *openapi3.SchemaRef) string {
 	if ref == nil || ref.Value == nil {
 		return ""

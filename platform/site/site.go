@@ -18,7 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Config says what the pages are made of.
+// Config is the content of the pages.
 type Config struct {
 	// Version is that of the program.
 	Version string
@@ -56,7 +56,7 @@ type Release struct {
 	Operations []Operation
 }
 
-// Operation is an operation by its place: GET, /v2/clients.
+// Operation is an operation by method and path: GET, /v2/clients.
 type Operation struct{ Method, Path, Summary string }
 
 // Reference is the documentation of a version of the interface.
@@ -79,7 +79,7 @@ type Site struct {
 	pages  func() (map[string]*content, error)
 }
 
-// New returns the pages, which are not made yet.
+// New returns the pages, which are rendered by the first request.
 func New(c Config) *Site {
 	return &Site{config: c, pages: sync.OnceValues(func() (map[string]*content, error) { return build(c) })}
 }
@@ -87,8 +87,7 @@ func New(c Config) *Site {
 // notFoundPage is the key of the page for unknown paths, which is no path.
 const notFoundPage = ""
 
-// Paths returns the paths of all pages and files, in no order. The error is a
-// mistake in the guides or documents.
+// Paths returns the paths of all pages and files, unordered. It fails on a mistake in the guides or documents.
 func (s *Site) Paths() ([]string, error) {
 	pages, err := s.pages()
 	if err != nil {
@@ -113,7 +112,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	path, now := r.URL.Path, served{demo: s.config.Demo}
+	path, now := r.URL.Path, servedState{demo: s.config.Demo}
 	if s.config.Notice.Text != nil {
 		now.notice = s.config.Notice.Text()
 	}
@@ -147,6 +146,7 @@ const (
 		"form-action 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
 
+// setHeaders sets the security headers.
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -155,7 +155,7 @@ func setHeaders(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// build makes all pages and files.
+// build renders all pages and files.
 func build(c Config) (map[string]*content, error) {
 	b, err := newBuilder(c)
 	if err != nil {
@@ -164,11 +164,11 @@ func build(c Config) (map[string]*content, error) {
 	if err := b.searchIndex(); err != nil {
 		return nil, err
 	}
-	b.forModels()
+	b.addLLMsText()
 	return b.pages, errors.Join(b.home(), b.guidePages(), b.referencePages(), b.index(), b.notFound())
 }
 
-// builder makes pages.
+// builder renders pages.
 type builder struct {
 	Config
 	pages  map[string]*content
@@ -183,6 +183,7 @@ type builder struct {
 	markdown   *markdown
 }
 
+// newBuilder returns a builder with the references and guides of the configuration.
 func newBuilder(c Config) (*builder, error) {
 	b := &builder{Config: c, pages: map[string]*content{}, operations: map[string]string{}}
 	var err error

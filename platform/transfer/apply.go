@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"partnerapi/db"
+	"partnerapi/db/records"
 	"partnerapi/domain"
 )
 
@@ -20,7 +20,7 @@ const (
 
 // batch is lines of different objects.
 type batch struct {
-	lines   []db.StagedLine
+	lines   []records.StagedLine
 	records []any
 	ids     map[[16]byte]bool
 	bytes   int
@@ -30,7 +30,7 @@ type batch struct {
 // ends reports whether a batch of at most the given lines ends before a line: it is full,
 // or has another one of the object; or it is nearly full, and the line is of another user.
 // Of two batches that hold lines of one user, the second would wait for the first to end.
-func (b *batch) ends(l *db.StagedLine, id [16]byte, items, most int) bool {
+func (b *batch) ends(l *records.StagedLine, id [16]byte, items, most int) bool {
 	n := len(b.lines)
 	if n == 0 {
 		return false
@@ -42,7 +42,7 @@ func (b *batch) ends(l *db.StagedLine, id [16]byte, items, most int) bool {
 	return n >= most-most/10 && l.UserID != nil && (last == nil || *last != *l.UserID)
 }
 
-func (b *batch) add(l db.StagedLine, record any, id [16]byte, items int) {
+func (b *batch) add(l records.StagedLine, record any, id [16]byte, items int) {
 	b.lines, b.records, b.ids[id] = append(b.lines, l), append(b.records, record), true
 	b.bytes, b.items = b.bytes+len(l.Text), b.items+items
 }
@@ -71,7 +71,7 @@ type pass struct {
 	// waiting are the objects of which a line waits for another round: their later lines
 	// do too. staged are lines that are to be staged.
 	waiting map[[16]byte]bool
-	staged  []db.StagedLine
+	staged  []records.StagedLine
 	applied int
 }
 
@@ -115,7 +115,7 @@ func (p *pass) gather(ctx context.Context, batches chan<- *batch) error {
 		}
 	}
 
-	err := p.db.EachStaged(ctx, p.kind.place(), p.round, func(l db.StagedLine) error {
+	err := records.EachStaged(ctx, p.db, p.kind.place(), p.round, func(l records.StagedLine) error {
 		p.lines++
 		record, err := p.kind.read([]byte(l.Text), p.db.Now())
 		if err != nil { // it was read before
@@ -151,7 +151,7 @@ func (p *pass) write(ctx context.Context, b *batch) error {
 	for i, result := range results {
 		p.recordResult(lines[i], list[i], result)
 	}
-	if err := p.db.StageLines(p.outside, p.staged); err != nil {
+	if err := records.StageLines(p.outside, p.db, p.staged); err != nil {
 		return err
 	}
 	p.staged = p.staged[:0]
@@ -162,7 +162,7 @@ func (p *pass) write(ctx context.Context, b *batch) error {
 }
 
 // ready are the lines of a batch that need not wait for another round.
-func (p *pass) ready(b *batch) (lines []db.StagedLine, list []any) {
+func (p *pass) ready(b *batch) (lines []records.StagedLine, list []any) {
 	for i, l := range b.lines {
 		if p.waiting[p.kind.idOf(b.records[i])] {
 			p.wait(l, p.kind, p.round+1)
@@ -174,14 +174,14 @@ func (p *pass) ready(b *batch) (lines []db.StagedLine, list []any) {
 }
 
 // wait has a line wait for a round of a kind.
-func (p *pass) wait(l db.StagedLine, k *kind, round int) {
-	p.staged = append(p.staged, db.StagedLine{
+func (p *pass) wait(l records.StagedLine, k *kind, round int) {
+	p.staged = append(p.staged, records.StagedLine{
 		Kind: k.place(), Round: round, Line: l.Line, Outcome: l.Outcome, Text: l.Text,
 	})
 }
 
 // recordResult counts a line with its result, or has it wait for another round.
-func (p *pass) recordResult(l db.StagedLine, record any, result domain.ImportResult) {
+func (p *pass) recordResult(l records.StagedLine, record any, result domain.ImportResult) {
 	before := domain.ImportOutcome(l.Outcome) // of an earlier part of the line
 	switch {
 	case result.Clashes && !p.last:

@@ -9,7 +9,7 @@ import (
 
 // IngestImpatiently is Ingest with something else than the clock to say that a
 // batch has waited long enough for more lines.
-var IngestImpatiently = ingest
+var IngestImpatiently = ingestBatches
 
 // ImportIn is Import in batches of at most the given lines.
 func ImportIn(ctx context.Context, d *db.DB, r io.Reader, w Watcher, lines int) (Report, error) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"partnerapi/db"
+	"partnerapi/db/records"
 	"partnerapi/domain"
 	"partnerapi/platform/transfer"
 )
@@ -139,7 +140,7 @@ func TestWriters(t *testing.T) {
 func TestTwo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	_, err := w.Importing(t.Context(), func(ctx context.Context) error {
+	_, err := records.WithLock(t.Context(), w.DB, func(ctx context.Context) error {
 		_, err := transfer.Import(ctx, w.DB, strings.NewReader(""), transfer.Watcher{})
 		return err
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"partnerapi/db"
+	"partnerapi/db/records"
 	"partnerapi/domain"
 )
 
@@ -45,7 +46,7 @@ func list[T any](
 }
 
 // addSignal appends a signal as a line.
-func addSignal(line []byte, s db.SignalLine) ([]byte, error) {
+func addSignal(line []byte, s records.SignalLine) ([]byte, error) {
 	text, err := json.Marshal(s)
 	return append(append(line, text...), '\n'), err
 }
@@ -82,7 +83,7 @@ func Export(ctx context.Context, d *db.DB, of domain.PartnerID, to Output, progr
 			return nil
 		}
 		signals := bufio.NewWriterSize(to.Signals, 256<<10)
-		if err := list(signals, "signal", d.ExportSignals(ctx, of), addSignal, progress); err != nil {
+		if err := list(signals, "signal", records.ExportSignals(ctx, d, of), addSignal, progress); err != nil {
 			return err
 		}
 		return signals.Flush()

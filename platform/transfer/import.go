@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/records"
 	"partnerapi/domain"
 )
 
@@ -64,12 +65,12 @@ const clearWithin = time.Minute
 
 func importAs(ctx context.Context, d *db.DB, r io.Reader, in *run) (Report, error) {
 	var failed error
-	ran, err := d.Importing(ctx, func(ctx context.Context) error {
+	ran, err := records.WithLock(ctx, d, func(ctx context.Context) error {
 		in.db, in.outside = d, ctx
 		failed = in.all(ctx, r)
 		clearing, stop := context.WithTimeout(context.WithoutCancel(ctx), clearWithin)
 		defer stop()
-		failed = errors.Join(failed, d.ClearStage(clearing))
+		failed = errors.Join(failed, records.ClearStage(clearing, d))
 		return nil
 	})
 	switch {
@@ -98,23 +99,23 @@ type run struct {
 }
 
 func (r *run) all(ctx context.Context, in io.Reader) error {
-	if err := r.db.ClearStage(ctx); err != nil { // of what a run left that was killed
+	if err := records.ClearStage(ctx, r.db); err != nil { // of what a run left that was killed
 		return err
 	}
 	if err := r.read(ctx, in); err != nil {
 		return err
 	}
-	if err := r.db.StageRepeated(ctx); err != nil {
+	if err := records.StageRepeated(ctx, r.db); err != nil {
 		return err
 	}
 	if r.dry {
-		return r.db.TryImport(ctx, r.apply)
+		return r.db.TryAll(ctx, r.apply)
 	}
 	began := r.db.Now()
 	if err := r.apply(ctx); err != nil {
 		return err
 	}
-	return r.db.StaleSummaries(ctx, began)
+	return records.StaleSummaries(ctx, r.db, began)
 }
 
 // apply applies the lines that are staged, kind by kind.
@@ -129,10 +130,10 @@ func (r *run) apply(ctx context.Context) error {
 
 // read reads the input to its end, and stages the lines.
 func (r *run) read(ctx context.Context, in io.Reader) error {
-	var staged []db.StagedLine
+	var staged []records.StagedLine
 	lines := batches{
 		take: func(l *inputLine) {
-			if s, good := r.judge(l); good {
+			if s, good := r.checkLine(l); good {
 				staged = append(staged, s)
 			}
 		},
@@ -140,7 +141,7 @@ func (r *run) read(ctx context.Context, in io.Reader) error {
 			if r.watcher.Read != nil {
 				r.watcher.Read(last.number, last.bytes)
 			}
-			err := r.db.StageLines(ctx, staged)
+			err := records.StageLines(ctx, r.db, staged)
 			staged = staged[:0]
 			return err
 		},
@@ -148,10 +149,10 @@ func (r *run) read(ctx context.Context, in io.Reader) error {
 	return lines.each(ctx, in)
 }
 
-// judge is a line as it is staged; a bad one is refused.
-func (r *run) judge(in *inputLine) (l db.StagedLine, good bool) {
+// checkLine is a line as it is staged; a bad one is refused.
+func (r *run) checkLine(in *inputLine) (l records.StagedLine, good bool) {
 	r.report.Lines++
-	refuse := func(format string, args ...any) (db.StagedLine, bool) {
+	refuse := func(format string, args ...any) (records.StagedLine, bool) {
 		r.count(in.number, domain.RefuseImport(format, args...))
 		return l, false
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/ingest"
 	"partnerapi/domain"
 )
 
@@ -31,17 +32,17 @@ type Ingested struct {
 // Of the watcher, Refused is called in the order of the lines, and Read after each
 // transaction with what is done.
 func Ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Ingested, error) {
-	return ingest(ctx, d, r, w, func() <-chan time.Time { return time.After(patience) })
+	return ingestBatches(ctx, d, r, w, func() <-chan time.Time { return time.After(patience) })
 }
 
-// ingest is Ingest, where impatient is called when a batch gets its first line
+// ingestBatches is Ingest, where impatient is called when a batch gets its first line
 // and says when it is to be applied even if no more come.
-func ingest(
+func ingestBatches(
 	ctx context.Context, d *db.DB, r io.Reader, w Watcher, impatient func() <-chan time.Time,
 ) (Ingested, error) {
 	in := &ingestion{db: d, watcher: w}
 	lines := batches{
-		take:      in.judge,
+		take:      in.checkLine,
 		apply:     func(last *inputLine) error { return in.apply(ctx, last) },
 		impatient: impatient,
 	}
@@ -67,8 +68,8 @@ type entry struct {
 	reason string // why it is refused; empty for one that is not
 }
 
-// judge adds a line to the batch, judged as of now.
-func (in *ingestion) judge(l *inputLine) {
+// checkLine adds a line to the batch, judged as of now.
+func (in *ingestion) checkLine(l *inputLine) {
 	e := entry{line: l.number}
 	if l.tooLong {
 		e.reason = errTooLong.Error()
@@ -82,7 +83,7 @@ func (in *ingestion) judge(l *inputLine) {
 
 // apply applies the batch, and counts and reports what became of its lines.
 func (in *ingestion) apply(ctx context.Context, last *inputLine) error {
-	results, err := in.db.IngestSignals(ctx, in.signals)
+	results, err := ingest.Apply(ctx, in.db, in.signals)
 	if err != nil {
 		return fmt.Errorf("apply the lines after %d: %w", in.done, err)
 	}

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"partnerapi/db"
+	"partnerapi/db/records"
 	"partnerapi/domain"
 )
 
 // kind is a kind of objects: how its lines are read, and applied.
 type kind struct {
-	db.Records
+	records.Kind
 	*plan
 	// then is a kind that applies, later, another part of the lines whose records want it;
 	// nil for none.
@@ -27,22 +27,22 @@ type kind struct {
 // after those that it refers to. Collections and users refer to each other: whom a
 // record of a user puts into which collections comes after both.
 var kinds = []*kind{
-	of(db.PartnerRecords), of(db.CourseRecords), of(db.ClientRecords), of(db.AdminRecords), of(db.GroupRecords),
-	users, of(db.CollectionRecords), users.then, of(db.PolicyRecords), of(db.FrameworkRecords),
-	history(db.ResultRecords), history(db.SentEmailRecords), of(db.ExposureRecords),
+	of(records.Partners), of(records.Courses), of(records.Clients), of(records.Admins), of(records.Groups),
+	users, of(records.Collections), users.then, of(records.Policies), of(records.Frameworks),
+	history(records.Results), history(records.SentEmails), of(records.Exposures),
 }
 
 var users = &kind{
-	Records: db.UserRecords, plan: planOf(db.UserRecords), times: 1, workers: 1,
-	then:  of(db.MembershipRecords),
+	Kind: records.Users, plan: planOf(records.Users), times: 1, workers: 1,
+	then:  of(records.Memberships),
 	wants: func(record any) bool { return len(record.(*domain.UserRecord).CollectionIDs.Value) > 0 },
 }
 
-func of(r db.Records) *kind { return &kind{Records: r, plan: planOf(r), times: 1, workers: 1} }
+func of(r records.Kind) *kind { return &kind{Kind: r, plan: planOf(r), times: 1, workers: 1} }
 
 // history makes a kind of which users have many: mails that they were sent, and the
 // like.
-func history(r db.Records) *kind { return &kind{Records: r, plan: planOf(r), times: 5, workers: 2} }
+func history(r records.Kind) *kind { return &kind{Kind: r, plan: planOf(r), times: 5, workers: 2} }
 
 // kindCalled finds a kind, and its place among all, by what lines call it.
 func kindCalled(object string) (k *kind, place int) {
@@ -58,9 +58,9 @@ func kindCalled(object string) (k *kind, place int) {
 func (k *kind) place() int { return slices.Index(kinds, k) }
 
 // staged is a line as it is staged. The error says what is wrong with it as such.
-func (k *kind) staged(text []byte, now time.Time) (db.StagedLine, error) {
+func (k *kind) staged(text []byte, now time.Time) (records.StagedLine, error) {
 	record, err := k.read(text, now)
-	l := db.StagedLine{Text: string(text)}
+	l := records.StagedLine{Text: string(text)}
 	if err != nil {
 		return l, err
 	}

@@ -78,11 +78,11 @@ func (p *plan) read(text []byte, record reflect.Value, now time.Time) *faults {
 		case name == "object":
 		case name == "id":
 			identified = true
-			wrong.add("id", p.takeID(record, value))
+			wrong.add("id", p.setID(record, value))
 		case f == nil:
 			wrong.say("has a field that no %s has: %.40q", p.object, name)
 		default:
-			wrong.add(name, f.take(f.state(record), value, now))
+			wrong.add(name, f.set(f.state(record), value, now))
 		}
 	}
 
@@ -102,7 +102,7 @@ func (p *plan) read(text []byte, record reflect.Value, now time.Time) *faults {
 	return wrong
 }
 
-func (p *plan) takeID(record reflect.Value, value jsontext.Value) error {
+func (p *plan) setID(record reflect.Value, value jsontext.Value) error {
 	if value.Kind() != '"' {
 		return errors.New("must be a string")
 	}
@@ -113,9 +113,9 @@ func (p *plan) takeID(record reflect.Value, value jsontext.Value) error {
 	return p.readID(record, string(text))
 }
 
-// take reads a value into a field, brings it into the form that is stored, and
+// set reads a value into a field, brings it into the form that is stored, and
 // checks it.
-func (f *field) take(s state, value jsontext.Value, now time.Time) error {
+func (f *field) set(s state, value jsontext.Value, now time.Time) error {
 	if value.Kind() == 'n' {
 		if !f.null {
 			return errors.New("must not be null")

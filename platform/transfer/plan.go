@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"partnerapi/db"
+	"partnerapi/db/records"
 )
 
 // plan is how lines of one kind of object are read and written: the fields of its
@@ -38,7 +38,7 @@ type state interface {
 
 // planOf makes the plan of records. A rule that it does not know is a programming
 // error, which panics.
-func planOf(r db.Records) *plan {
+func planOf(r records.Kind) *plan {
 	p := &plan{object: r.Object(), byName: map[string]*field{}}
 	for i := range r.Type().NumField() {
 		f := r.Type().Field(i)

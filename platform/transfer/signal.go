@@ -67,12 +67,12 @@ func readSignal(line []byte, latest time.Time) (s domain.Signal, err error) {
 
 	signal := reflect.ValueOf(&s).Elem()
 	for _, name := range []string{"type", "id", "at"} { // what else is right depends on the type
-		if err := fieldsOfSignals[name].take(signal, given, latest); err != nil {
+		if err := fieldsOfSignals[name].set(signal, given, latest); err != nil {
 			return s, err
 		}
 	}
 	for _, name := range signalFields[s.Type] {
-		if err := fieldsOfSignals[name].take(signal, given, latest); err != nil {
+		if err := fieldsOfSignals[name].set(signal, given, latest); err != nil {
 			return s, err
 		}
 	}
@@ -86,9 +86,9 @@ func readSignal(line []byte, latest time.Time) (s domain.Signal, err error) {
 	return s, nil
 }
 
-// take reads the field of a signal and takes it out of what is given. A null is
+// set reads the field of a signal and takes it out of what is given. A null is
 // a field that is left out.
-func (f *signalField) take(signal reflect.Value, given map[string]jsontext.Value, latest time.Time) error {
+func (f *signalField) set(signal reflect.Value, given map[string]jsontext.Value, latest time.Time) error {
 	value, ok := given[f.name]
 	delete(given, f.name)
 	if !ok || value.Kind() == 'n' {

@@ -17,6 +17,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 	"partnerapi/platform/transfer"
 )
@@ -227,7 +228,7 @@ func (k *killer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	server := dbtest.Private(t)
-	if err := schema.Apply(t.Context(), server.URL()); err != nil {
+	if err := worldtest.Schema.Apply(t.Context(), server.URL()); err != nil {
 		t.Fatal(err)
 	}
 	k := &killer{text: "UPDATE policies", kill: server.Kill}

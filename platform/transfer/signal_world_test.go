@@ -12,6 +12,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/fixture"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 	"partnerapi/platform/transfer"
 )
@@ -26,7 +27,7 @@ type signalWorld struct {
 func newSignalWorld(t testing.TB, url string, opts ...db.Option) *signalWorld {
 	t.Helper()
 	if url == "" {
-		url = dbtest.URL(t, schema)
+		url = dbtest.URL(t, worldtest.Schema)
 	}
 	d, err := db.Open(url, append([]db.Option{db.WithClock(domain.NewManualClock(noon)), db.WithStrictLocks()}, opts...)...)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
-	"partnerapi/db/migrate"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 	"partnerapi/platform/transfer"
 )
@@ -18,16 +18,6 @@ import (
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
 var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
-
-var schema = dbtest.Schema{Name: "transfer", Key: migrate.SchemaKey(), Apply: func(ctx context.Context, url string) error {
-	d, err := db.Open(url)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	_, err = migrate.Up(ctx, d)
-	return err
-}}
 
 // world is a database that lines are imported into.
 type world struct {
@@ -41,7 +31,7 @@ type world struct {
 func newWorld(t testing.TB, opts ...db.Option) *world {
 	t.Helper()
 	clock := domain.NewManualClock(noon)
-	d, err := db.Open(dbtest.URL(t, schema), append([]db.Option{db.WithClock(clock), db.WithStrictLocks()}, opts...)...)
+	d, err := db.Open(dbtest.URL(t, worldtest.Schema), append([]db.Option{db.WithClock(clock), db.WithStrictLocks()}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,10 +8,10 @@ import (
 	"partnerapi/domain"
 )
 
-// goneEvent is why a delivery is dropped whose event is not kept any more.
+// goneEvent is the reason for dropping a delivery whose event has been deleted.
 const goneEvent = "the event is no longer kept"
 
-// batch is what the tries of one claim need, read once.
+// batch is the data for the attempts of one claim, read once.
 type batch struct {
 	now     time.Time
 	err     error // why it could not be read
@@ -20,7 +20,7 @@ type batch struct {
 	bodies  map[outbox.EventPlace][]byte
 }
 
-// load reads where claimed deliveries go, and what they say.
+// load reads the targets and bodies of claimed deliveries.
 func (d *Dispatcher) load(ctx context.Context, leases []outbox.DeliveryLease) *batch {
 	b := &batch{now: d.db.Now(), secrets: map[domain.WebhookID][]string{}}
 	var bodies map[outbox.EventPlace]string
@@ -52,7 +52,7 @@ func (d *Dispatcher) load(ctx context.Context, leases []outbox.DeliveryLease) *b
 	return b
 }
 
-// secrets are the texts that sign for a subscription, newest first.
+// secrets returns the signing secrets of a subscription, newest first.
 func (d *Dispatcher) secrets(t outbox.DeliveryTarget) ([]string, error) {
 	first, err := d.open(t.ID, t.Secret)
 	if err != nil || t.Replaced == nil {
@@ -62,7 +62,7 @@ func (d *Dispatcher) secrets(t outbox.DeliveryTarget) ([]string, error) {
 	return []string{first, second}, err
 }
 
-// open opens a secret, or finds it opened.
+// open decrypts a secret, with a cache.
 func (d *Dispatcher) open(id domain.WebhookID, sealed []byte) (string, error) {
 	known := id.UUID() + string(sealed)
 	if secret, ok := d.opened.Get(known); ok {
@@ -76,25 +76,25 @@ func (d *Dispatcher) open(id domain.WebhookID, sealed []byte) (string, error) {
 	return string(plain), nil
 }
 
-// message is what is sent for a delivery, or the mark that it gets instead.
+// message returns the message of a delivery, or the mark that it gets instead.
 func (b *batch) message(l outbox.DeliveryLease) (Message, *outbox.DeliveryMark) {
 	if b.err != nil {
-		return Message{}, b.putBack(l, unreadFor)
+		return Message{}, b.postpone(l, readRetry)
 	}
 	body := b.bodies[l.Place()]
 	if len(body) == 0 {
-		m := b.putBack(l, 0)
+		m := b.postpone(l, 0)
 		m.Status, m.Reason = domain.DeliveryDropped, goneEvent
 		return Message{}, m
 	}
 	secrets := b.secrets[l.Webhook]
 	if len(secrets) == 0 {
-		return Message{}, b.putBack(l, keylessFor)
+		return Message{}, b.postpone(l, keyRetry)
 	}
 	return Message{URL: b.targets[l.Webhook].URL, ID: l.Event.String(), Secrets: secrets, Body: body}, nil
 }
 
-// putBack makes a delivery wait again, without a try.
-func (b *batch) putBack(l outbox.DeliveryLease, pause time.Duration) *outbox.DeliveryMark {
+// postpone requeues a delivery without an attempt.
+func (b *batch) postpone(l outbox.DeliveryLease, pause time.Duration) *outbox.DeliveryMark {
 	return &outbox.DeliveryMark{DeliveryLease: l, Status: domain.DeliveryWaiting, Due: b.now.Add(pause)}
 }

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -41,23 +42,23 @@ const (
 	// pollAgain is the pause between two polls while deliveries are due whose
 	// subscriptions have no place.
 	pollAgain = 250 * time.Millisecond
-	// fewestLooked is how many subscriptions a claim looks at at the least: those that it
+	// minLookedAt is how many subscriptions a claim looks at at the least: those that it
 	// comes to may need places of the pool that is full.
-	fewestLooked = 100
-	// unreadFor is how long a delivery is put off whose event or target can't be read.
-	unreadFor = time.Second
-	// keylessFor is how long a delivery is put off whose secret can't be opened.
-	keylessFor = time.Minute
+	minLookedAt = 100
+	// readRetry is how long a delivery is put off whose event or target can't be read.
+	readRetry = time.Second
+	// keyRetry is how long a delivery is put off whose secret can't be opened.
+	keyRetry = time.Minute
 	// openedSecrets is how many opened secrets are kept.
 	openedSecrets = 4096
 	// marksAtOnce is how many deliveries are marked in one transaction.
 	marksAtOnce = 500
 )
 
-// errLost says that a lease ended before its delivery was marked.
+// errLost is returned if a lease ended before its delivery was marked.
 var errLost = errors.New("the lease has ended, or the subscription was deleted")
 
-// Outcome is what became of a try.
+// Outcome is the outcome of an attempt.
 type Outcome string
 
 // The outcomes. Lost says that the lease had ended before the try was marked.
@@ -71,8 +72,7 @@ const (
 // Outcomes lists the outcomes.
 var Outcomes = []Outcome{Succeeded, Retried, Failed, Lost}
 
-// Observer is notified of what the dispatcher does; each function may be nil, and is called
-// by several goroutines.
+// Observer is notified of the dispatcher's work. Each function may be nil, and is called by several goroutines.
 type Observer struct {
 	// Tried is notified of every try for a subscription, and how long its endpoint took.
 	Tried func(id domain.WebhookID, outcome Outcome, took time.Duration)
@@ -82,18 +82,17 @@ type Observer struct {
 	Disabled func(n int)
 }
 
-// Poster makes one try; see Endpoints.Post.
+// Poster makes one attempt; see Endpoints.Post.
 type Poster interface {
 	Post(ctx context.Context, m Message) Answer
 }
 
-// Opener opens sealed secrets. The keys may be nil, which opens nothing.
+// Opener decrypts sealed secrets. The keys may be nil, which opens nothing.
 type Opener interface {
 	Open(sealed, context []byte) ([]byte, error)
 }
 
-// Dispatcher makes the tries of deliveries. Any number of dispatchers may work on one
-// database.
+// Dispatcher makes the delivery attempts. Any number of dispatchers may work on one database.
 type Dispatcher struct {
 	db      *db.DB
 	to      Poster
@@ -109,7 +108,7 @@ type Dispatcher struct {
 	after func(time.Duration, func()) (stop func() bool)
 }
 
-// NewDispatcher returns a dispatcher that opens secrets with keys.
+// NewDispatcher returns a dispatcher that decrypts secrets with keys.
 func NewDispatcher(d *db.DB, to Poster, keys Opener, log *slog.Logger, observe Observer) *Dispatcher {
 	opened, _ := lru.New[string, string](openedSecrets) // fails for sizes below 1
 	dispatcher := &Dispatcher{
@@ -127,15 +126,14 @@ func NewDispatcher(d *db.DB, to Poster, keys Opener, log *slog.Logger, observe O
 	return dispatcher
 }
 
-// Wake has new deliveries claimed at once. It does not wait.
+// Wake makes the dispatcher claim new deliveries at once. It does not wait.
 func (d *Dispatcher) Wake() { d.queue.Wake() }
 
-// Run delivers until ctx ends. Then it claims no more, and finishes the tries under
-// way. The error says that this took longer than StopWithin: those deliveries are
-// made again when their leases end.
+// Run delivers until ctx ends. Then it claims no more, and finishes the attempts in progress. It returns an error
+// if that takes longer than StopWithin: those deliveries are made again when their leases end.
 func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
-// claimed is a leased delivery with its place and what its claim read.
+// claimed is a leased delivery with its place and the batch of its claim.
 type claimed struct {
 	outbox.DeliveryLease
 	try   *try
@@ -143,15 +141,14 @@ type claimed struct {
 	at    time.Time // of the claim, by the machine's clock
 }
 
-// claim claims deliveries, and takes their places. How many it claims, the places
-// say.
+// claim claims deliveries, as many as there are places, and acquires the places.
 func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimed, wait time.Duration, err error) {
-	free := d.places.free()
+	free := d.places.available()
 	if free == 0 {
 		return nil, pollAgain, nil
 	}
 	began := time.Now()
-	claim, err := outbox.ClaimDeliveries(ctx, d.db, d.turns, max(free, fewestLooked), leaseFor, d.places.choose)
+	claim, err := outbox.ClaimDeliveries(ctx, d.db, d.turns, max(free, minLookedAt), leaseFor, d.places.choose)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -163,17 +160,17 @@ func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimed, wait tim
 		defer cancel()
 		b := d.load(lasting, claim.Leases)
 		for _, l := range claim.Leases {
-			rows = append(rows, claimed{l, d.places.begin(l.Webhook), b, began})
+			rows = append(rows, claimed{l, d.places.startTry(l.Webhook), b, began})
 		}
 	}
 	return rows, d.untilNext(claim), nil
 }
 
-// untilNext is how long to wait after a claim.
+// untilNext returns how long to wait after a claim.
 func (d *Dispatcher) untilNext(claim outbox.Claim) time.Duration {
 	wait := pollEvery
 	switch {
-	case len(claim.Leases) > 0 && d.places.free() > 0, claim.Dropped > 0:
+	case len(claim.Leases) > 0 && d.places.available() > 0, claim.Dropped > 0:
 		return 0
 	case claim.Left:
 		wait = pollAgain
@@ -184,22 +181,21 @@ func (d *Dispatcher) untilNext(claim outbox.Claim) time.Duration {
 	return wait
 }
 
-// try makes one try, which a stop does not end, and has it marked. A panic of the try
-// is an answer that failed.
+// try makes one attempt, which a stop does not interrupt, and marks it. A panic counts as a failed attempt.
 func (d *Dispatcher) try(ctx context.Context, c claimed) {
 	ctx = context.WithoutCancel(ctx)
 	made, ok := false, false
 	defer func() { c.try.end(made, ok) }()
 	message, instead := c.batch.message(c.DeliveryLease)
 	if instead == nil && time.Since(c.at) > beginWithin {
-		instead = c.batch.putBack(c.DeliveryLease, 0)
+		instead = c.batch.postpone(c.DeliveryLease, 0)
 	}
 	if instead != nil {
-		_ = d.finish(ctx, *instead) // which is logged
+		_ = d.markDelivery(ctx, *instead) // which is logged
 		return
 	}
 
-	stop := d.after(slowAfter, c.try.lag)
+	stop := d.after(slowAfter, c.try.markSlow)
 	a, err := domain.RecoverValue(ctx, d.log, "post an event", func() (Answer, error) {
 		return d.to.Post(ctx, message), nil
 	})
@@ -208,9 +204,9 @@ func (d *Dispatcher) try(ctx context.Context, c claimed) {
 	}
 	stop()
 	made, ok = true, a.Succeeded()
-	mark := judge(c.DeliveryLease, a, d.db.Now())
+	mark := classify(c.DeliveryLease, a, d.db.Now())
 	outcome := Retried
-	switch err := d.finish(ctx, mark); {
+	switch err := d.markDelivery(ctx, mark); {
 	case err != nil:
 		outcome = Lost
 	case mark.Status == domain.DeliverySucceeded:
@@ -223,9 +219,8 @@ func (d *Dispatcher) try(ctx context.Context, c claimed) {
 	}
 }
 
-// finish marks a delivery. The error says that it could not be marked, or was
-// another's.
-func (d *Dispatcher) finish(ctx context.Context, m outbox.DeliveryMark) error {
+// markDelivery marks a delivery. It fails if the delivery could not be marked, or is another process's.
+func (d *Dispatcher) markDelivery(ctx context.Context, m outbox.DeliveryMark) error {
 	err := d.marks.Mark(ctx, m)
 	if err != nil {
 		d.log.WarnContext(ctx, "a delivery was not marked; it will be made again unless another process has taken it over",
@@ -255,4 +250,41 @@ func (d *Dispatcher) markAll(ctx context.Context, list []outbox.DeliveryMark) (f
 		}
 		return nil
 	}, nil
+}
+
+// backoff is the pauses after failed attempts of a delivery; the last one repeats until domain.WebhookRetryFor
+// after the first attempt (decisions 8.4).
+var backoff = lease.Backoff{
+	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour,
+}
+
+// longestPause is the longest Retry-After that is honoured.
+const longestPause = 2 * time.Hour
+
+// classify returns the mark of a delivery after an attempt that ended at now.
+//
+// Retry-After delays the next attempt within the schedule: it is never earlier than the schedule's pause, nor later
+// than longestPause. The last attempt is domain.WebhookRetryFor after the first.
+func classify(l outbox.DeliveryLease, a Answer, now time.Time) outbox.DeliveryMark {
+	m := outbox.DeliveryMark{DeliveryLease: l, Try: &a.DeliveryTry, Due: now}
+	first := l.FirstTry
+	if first.IsZero() {
+		first = a.At
+	}
+	end := first.Add(domain.WebhookRetryFor)
+	switch {
+	case a.Succeeded():
+		m.Status = domain.DeliverySucceeded
+	case a.StatusCode == http.StatusGone:
+		m.Status, m.Gone = domain.DeliveryFailed, true
+	case !now.Before(end):
+		m.Status = domain.DeliveryFailed
+	default:
+		pause := max(backoff.After(l.Tries+1), min(a.RetryAfter, longestPause))
+		m.Status, m.Due = domain.DeliveryWaiting, now.Add(pause)
+		if m.Due.After(end) {
+			m.Due = end
+		}
+	}
+	return m
 }

@@ -16,7 +16,10 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/net/idna"
 
 	"partnerapi/domain"
 	"partnerapi/platform/egress"
@@ -36,7 +39,7 @@ const (
 	maxIdle, maxIdleOf = 1000, 200
 )
 
-// Options say how endpoints are reached. The zero Options are those of production.
+// Options configure Endpoints. The zero Options are those of production.
 type Options struct {
 	// AllowPrivate lets deliveries go to private, local and special addresses: for
 	// tests and closed networks.
@@ -55,8 +58,7 @@ type Options struct {
 	Clock domain.Clock
 }
 
-// Endpoints is how deliveries reach the outside world. It is safe for concurrent use,
-// and holds connections until Close.
+// Endpoints is the HTTP client of deliveries. It is safe for concurrent use, and keeps connections until Close.
 type Endpoints struct {
 	allowPrivate bool
 	parse        func(string) (*url.URL, error)
@@ -66,11 +68,9 @@ type Endpoints struct {
 	transport    *http.Transport
 }
 
-// NewEndpoints returns endpoints. The error says that the file of certificates can't
-// be read.
+// NewEndpoints returns endpoints. It fails if the file of certificates cannot be read.
 //
-// Endpoints are reached directly, never through a proxy: what is checked is the
-// address that is connected to.
+// Endpoints are reached directly, never through a proxy, so that the address connected to is the one checked.
 func NewEndpoints(o Options) (*Endpoints, error) {
 	trusted, err := readCAs(o.CAFile)
 	if err != nil {
@@ -99,7 +99,7 @@ func NewEndpoints(o Options) (*Endpoints, error) {
 	return e, nil
 }
 
-// readCAs adds the certificates of a file to the machine's; nil without a file.
+// readCAs returns the machine's certificates and those of a file; nil without a file.
 func readCAs(name string) (*x509.CertPool, error) {
 	if name == "" {
 		return nil, nil
@@ -118,13 +118,12 @@ func readCAs(name string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Close closes the connections that no try uses.
+// Close closes idle connections.
 func (e *Endpoints) Close() { e.transport.CloseIdleConnections() }
 
-// Check reports InvalidRequest naming url for an address that is not delivered to:
-// its form, its port, or a host that does not resolve, or has a private, local or
-// special address among others (decisions 8.5). It waits for the resolver for
-// resolveWithin at the most.
+// Check returns InvalidRequest for url if deliveries to the address are refused: for its form, its port, or a host
+// that does not resolve, or resolves to a private, local or special address among others (decisions 8.5). It waits
+// for the resolver at most resolveWithin.
 func (e *Endpoints) Check(ctx context.Context, address string) error {
 	u, err := e.parse(address)
 	if err != nil {
@@ -140,13 +139,14 @@ func (e *Endpoints) Check(ctx context.Context, address string) error {
 	return nil
 }
 
-// errHost answers for hosts that do not resolve and for those with a private address
-// alike: a caller cannot find out which names of the inner network exist.
+// errHost is the error both for hosts that do not resolve and for those with a private address: a caller cannot
+// learn which names of the internal network exist.
 var errHost = domain.ErrInvalid("url", "names a host that does not resolve to public IP addresses only: "+
 	"check its spelling; events are not delivered to private, local and otherwise special addresses")
 
 func isSpecial(at netip.Addr) bool { return egress.Check(at) != nil }
 
+// resolve returns the addresses of a host.
 func (e *Endpoints) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if at, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{at}, nil
@@ -160,7 +160,7 @@ func (e *Endpoints) resolve(ctx context.Context, host string) ([]netip.Addr, err
 	return found, err
 }
 
-// Message is what is sent in one try.
+// Message is the content of one attempt.
 type Message struct {
 	URL string
 	// ID is the event's id, as callers see it.
@@ -170,31 +170,31 @@ type Message struct {
 	Body    []byte
 }
 
-// Answer is what came back of a try.
+// Answer is the response to an attempt.
 type Answer struct {
 	domain.DeliveryTry
 	// RetryAfter is how long the endpoint asks to wait; 0 where it does not.
 	RetryAfter time.Duration
 }
 
-// Took is how long the try took, in whole milliseconds.
+// Took returns the duration of the attempt, in whole milliseconds.
 func (a Answer) Took() time.Duration { return time.Duration(a.DurationMS) * time.Millisecond }
 
-// Succeeded reports whether the endpoint took the event.
+// Succeeded reports whether the endpoint accepted the event.
 func (a Answer) Succeeded() bool { return a.StatusCode >= 200 && a.StatusCode < 300 }
 
-// Send makes one signed try of a body and reports what came back. It returns no
-// error: a try that got no answer has StatusCode 0, and Response says why.
+// Send makes one signed attempt and reports the response. It returns no error: an attempt without a response has
+// StatusCode 0, and Response says why.
 func (e *Endpoints) Send(ctx context.Context, to, eventID string, secrets []string, body []byte) domain.DeliveryTry {
 	return e.Post(ctx, Message{URL: to, ID: eventID, Secrets: secrets, Body: body}).DeliveryTry
 }
 
-// Post is Send, with what the endpoint asks for. A redirect is an answer like any
-// other that is not 2xx, and is not followed.
+// Post is Send with the endpoint's Retry-After. A redirect is a response like any other that is not 2xx, and is not
+// followed.
 //
-// The whole answer is to arrive within domain.WebhookDeadline, from the connection
-// on, up to the 64 KiB of it that are read: else the status counts for nothing. The
-// status does count where the endpoint ends the connection within its answer.
+// The whole response must arrive within domain.WebhookDeadline, counted from connecting, up to the 64 KiB of it
+// that are read: else the status is ignored. The status does count if the endpoint ends the connection within its
+// response.
 func (e *Endpoints) Post(ctx context.Context, m Message) Answer {
 	at, began := e.clock.Now(), time.Now()
 	ctx, cancel := context.WithTimeout(ctx, domain.WebhookDeadline)
@@ -202,12 +202,13 @@ func (e *Endpoints) Post(ctx context.Context, m Message) Answer {
 	a, err := e.post(ctx, m, at)
 	if err != nil {
 		a = Answer{}
-		a.Response = plain([]byte(reason(ctx, err)))
+		a.Response = storableText([]byte(reason(ctx, err)))
 	}
 	a.At, a.DurationMS = at, time.Since(began).Milliseconds()
 	return a
 }
 
+// post sends the request and reads the response.
 func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer, err error) {
 	u, err := e.parse(m.URL)
 	if err != nil {
@@ -235,14 +236,14 @@ func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer
 	if err != nil && ctx.Err() != nil {
 		return a, err
 	}
-	a.StatusCode, a.Response = response.StatusCode, plain(text)
+	a.StatusCode, a.Response = response.StatusCode, storableText(text)
 	a.RetryAfter = max(0, domain.RetryAfter(response.Header.Get("Retry-After"), at))
 	return a, nil
 }
 
-// plain is the start of an answer as text that the database can hold: valid UTF-8 of
-// at most domain.MaxTryResponse bytes, without NUL.
-func plain(answer []byte) string {
+// storableText returns the start of a response as text that the database can store: valid UTF-8 of at most
+// domain.MaxTryResponse bytes, without NUL.
+func storableText(answer []byte) string {
 	text := answer[:min(len(answer), domain.MaxTryResponse)]
 	shown := strings.ReplaceAll(strings.ToValidUTF8(string(text), "\uFFFD"), "\x00", "\uFFFD")
 	if len(shown) > domain.MaxTryResponse {
@@ -251,8 +252,8 @@ func plain(answer []byte) string {
 	return shown
 }
 
-// reason says why there was no answer, for the owner of the endpoint. It names no
-// address that a name resolved to.
+// reason describes why there was no response, for the owner of the endpoint. It discloses no address that a name
+// resolved to.
 func reason(ctx context.Context, err error) string {
 	var name *net.DNSError
 	var sent *tls.CertificateVerificationError
@@ -273,4 +274,50 @@ func reason(ctx context.Context, err error) string {
 		return "no connection, or it ended: " + connection.Err.Error()
 	}
 	return "no answer: " + err.Error()
+}
+
+// control is egress.Control, which also refuses ports other than allowedPort's.
+func control(network, address string, raw syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || !allowedPort(at.Port()) {
+		return egress.ErrSpecial
+	}
+	return egress.Control(network, address, raw)
+}
+
+// allowedPort reports whether deliveries to a port are allowed (decisions 8.5).
+func allowedPort(port uint16) bool { return port == 443 || port >= 1024 }
+
+// parseURL parses the address of an endpoint. Its host is normalized: in ASCII, without a trailing dot. The error
+// says what is wrong.
+func parseURL(text string) (*url.URL, error) {
+	if err := domain.CheckWebhookURL(text); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, errors.New("is not a URL")
+	}
+	host := u.Hostname()
+	if !strings.Contains(host, ":") {
+		if host, err = idna.Lookup.ToASCII(strings.TrimSuffix(host, ".")); err != nil {
+			return nil, errors.New("has a host that is no domain name")
+		}
+	} else {
+		host = "[" + host + "]"
+	}
+	if port := u.Port(); port != "" && port != "443" {
+		host += ":" + port
+	}
+	u.Host = host
+	return u, nil
+}
+
+// parseForward parses any http or https URL.
+func parseForward(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("is not an http or https URL with a host, such as http://localhost:3000/hook")
+	}
+	return u, nil
 }

@@ -23,7 +23,7 @@ var Backoff = backoff
 
 // Judge says what becomes of a delivery after a try.
 func Judge(l outbox.DeliveryLease, a Answer, now time.Time) outbox.DeliveryMark {
-	return judge(l, a, now)
+	return classify(l, a, now)
 }
 
 // Discard is a log whose lines are dropped.
@@ -54,10 +54,10 @@ func NewPlaces() Places { return Places{newPlaces(func() {})} }
 func (p Places) Choose(due []outbox.DueWebhook) []outbox.Places { return p.choose(due) }
 
 // Begin takes a place.
-func (p Places) Begin(id domain.WebhookID) Try { return Try{p.begin(id)} }
+func (p Places) Begin(id domain.WebhookID) Try { return Try{p.startTry(id)} }
 
 // Lag says that a try is slow.
-func (t Try) Lag() { t.lag() }
+func (t Try) Lag() { t.markSlow() }
 
 // End gives the place back.
 func (t Try) End(made, ok bool) { t.end(made, ok) }

@@ -69,7 +69,7 @@ func TestPublisherPanics(t *testing.T) {
 			}
 		}
 		return h.API.RenderEvents(ctx, events)
-	}, slog.New(slog.DiscardHandler), webhook.PublisherEvents{})
+	}, slog.New(slog.DiscardHandler), func() {})
 	if err := p.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -24,66 +24,65 @@ const (
 	firstPlaces, slowPlaces = 2, 2
 	// mostTries is how many tries are under way at the most (see places).
 	mostTries = quickTries*(1+int(domain.WebhookDeadline/slowAfter)) + slowTries
-	// knownStandings is how many subscriptions are remembered beyond those that choose
+	// maxRemembered is how many subscriptions are remembered beyond those that choose
 	// was given last: many more than it is given at a time.
-	knownStandings = 50_000
+	maxRemembered = 50_000
 )
 
-// places shares the tries that a process may have under way among subscriptions, so
-// that slow and dead endpoints delay no other (decisions 8.4).
+// places shares the concurrent attempts of a process among subscriptions, so that slow and dead endpoints delay no
+// other (decisions 8.4).
 //
-// There are two pools. A subscription whose last try failed or was slow is a suspect;
-// suspects share the slow pool. All others share the quick one. A try that turns out
-// to be slow leaves the quick pool for the slow one at once, which may be overdrawn
-// that way. So hanging endpoints hold places of the quick pool for slowAfter, and then
-// they are suspects. At most quickTries turn slow in each slowAfter, and a try ends
-// within domain.WebhookDeadline: there are at most mostTries under way.
+// There are two pools. A subscription whose last attempt failed or was slow is a suspect; suspects share the slow
+// pool. All others share the quick one. An attempt that turns out to be slow moves from the quick pool to the slow
+// one at once, which may exceed its size that way. So a hanging endpoint holds places of the quick pool for
+// slowAfter, and then becomes a suspect. At most quickTries turn slow in each slowAfter, and an attempt ends within
+// domain.WebhookDeadline, so at most mostTries are in progress.
 type places struct {
 	mu          sync.Mutex
 	quick, slow int // tries under way
 	turn        int64
-	of          map[domain.WebhookID]*standing
+	of          map[domain.WebhookID]*webhookState
 	freed       func() // called when a place is free again
 }
 
-// standing is what a process knows of a subscription.
-type standing struct {
+// webhookState is a process's record of a subscription.
+type webhookState struct {
 	places  int
 	suspect bool
 	running int
 	turn    int64 // of the last claim: who waited longer comes first
 }
 
+// newPlaces returns free places. freed is called when one becomes free.
 func newPlaces(freed func()) *places {
-	return &places{of: map[domain.WebhookID]*standing{}, freed: freed}
+	return &places{of: map[domain.WebhookID]*webhookState{}, freed: freed}
 }
 
-// free is how many tries may begin.
-func (p *places) free() int {
+// available returns how many attempts may start.
+func (p *places) available() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return max(quickTries-p.quick, 0) + max(slowTries-p.slow, 0)
 }
 
-// wish is a subscription that could have places.
-type wish struct {
-	*standing
+// claimant is a subscription with due deliveries.
+type claimant struct {
+	*webhookState
 	outbox.Places
 	room int
 }
 
-// choose says how many deliveries of each of the given subscriptions are to be claimed.
-// In each pool subscriptions take turns: each has its first place before any has its
-// second, and who was claimed of longest ago comes first. Who gets no place is given to
-// choose again after all others (outbox.ClaimDeliveries).
+// choose returns how many deliveries to claim of each of the due subscriptions. In each pool subscriptions take
+// turns: each gets its first place before any gets its second, and the one that was served longest ago comes first.
+// Subscriptions without a place come last in the next call (outbox.ClaimDeliveries).
 func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var quick, slow []*wish
+	var quick, slow []*claimant
 	for _, w := range due {
-		s := p.standing(w)
+		s := p.stateOf(w)
 		room := min(domain.MaxTriesUnderWay-w.UnderWay, s.places-s.running)
-		switch wish := (&wish{standing: s, Places: outbox.Places{Webhook: w.ID}, room: room}); {
+		switch wish := (&claimant{webhookState: s, Places: outbox.Places{Webhook: w.ID}, room: room}); {
 		case room <= 0:
 		case s.suspect:
 			slow = append(slow, wish)
@@ -92,14 +91,14 @@ func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {
 		}
 	}
 
-	chosen := append(p.share(quick, quickTries-p.quick), p.share(slow, slowTries-p.slow)...)
-	p.forget(due)
+	chosen := append(p.distribute(quick, quickTries-p.quick), p.distribute(slow, slowTries-p.slow)...)
+	p.evict(due)
 	return chosen
 }
 
-// share gives free places to subscriptions in turns.
-func (p *places) share(wishes []*wish, free int) (chosen []outbox.Places) {
-	slices.SortFunc(wishes, func(a, b *wish) int {
+// distribute distributes free places to subscriptions in turns.
+func (p *places) distribute(wishes []*claimant, free int) (chosen []outbox.Places) {
+	slices.SortFunc(wishes, func(a, b *claimant) int {
 		return cmp.Or(cmp.Compare(a.turn, b.turn), slices.Compare(a.Webhook[:], b.Webhook[:]))
 	})
 	for given := true; given && free > 0; {
@@ -122,10 +121,11 @@ func (p *places) share(wishes []*wish, free int) (chosen []outbox.Places) {
 	return chosen
 }
 
-func (p *places) standing(w outbox.DueWebhook) *standing {
+// stateOf returns the record of a subscription, creating it if needed.
+func (p *places) stateOf(w outbox.DueWebhook) *webhookState {
 	s := p.of[w.ID]
 	if s == nil {
-		s = &standing{places: firstPlaces, suspect: w.Failing}
+		s = &webhookState{places: firstPlaces, suspect: w.Failing}
 		if w.Failing {
 			s.places = 1
 		}
@@ -134,10 +134,9 @@ func (p *places) standing(w outbox.DueWebhook) *standing {
 	return s
 }
 
-// forget drops subscriptions of which nothing is under way and that are not among the
-// given ones, where many are known.
-func (p *places) forget(due []outbox.DueWebhook) {
-	if len(p.of) <= len(due)+knownStandings {
+// evict deletes the records of subscriptions that are neither due nor in progress, if there are many.
+func (p *places) evict(due []outbox.DueWebhook) {
+	if len(p.of) <= len(due)+maxRemembered {
 		return
 	}
 	for _, w := range due {
@@ -153,16 +152,16 @@ func (p *places) forget(due []outbox.DueWebhook) {
 	}
 }
 
-// try is a try under way.
+// try is an attempt in progress.
 type try struct {
 	places *places
-	of     *standing
+	of     *webhookState
 	slow   bool // it is of the slow pool
 	late   bool // it turned out to be slow
 }
 
-// begin takes a place for a try of a subscription that choose was asked about.
-func (p *places) begin(id domain.WebhookID) *try {
+// startTry acquires a place for an attempt at a subscription that choose returned.
+func (p *places) startTry(id domain.WebhookID) *try {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.of[id]
@@ -172,7 +171,7 @@ func (p *places) begin(id domain.WebhookID) *try {
 	return t
 }
 
-// pool is the count of the pool that a try is of.
+// pool returns the count of the attempt's pool.
 func (p *places) pool(t *try) *int {
 	if t.slow {
 		return &p.slow
@@ -180,8 +179,8 @@ func (p *places) pool(t *try) *int {
 	return &p.quick
 }
 
-// lag moves a try that takes long to the slow pool.
-func (t *try) lag() {
+// markSlow moves a slow attempt to the slow pool.
+func (t *try) markSlow() {
 	p := t.places
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,7 +191,7 @@ func (t *try) lag() {
 	p.freed()
 }
 
-// end gives the place back. made says that there was a try, ok that it succeeded.
+// end releases the place. made reports whether there was an attempt, ok whether it succeeded.
 func (t *try) end(made, ok bool) {
 	p := t.places
 	p.mu.Lock()

@@ -22,42 +22,34 @@ const (
 	gatherEvents = 50 * time.Millisecond
 )
 
-// Publisher moves events from the outbox on to where callers read them and to the
-// deliveries of subscriptions. Any number of processes may run one: one of them
-// publishes at a time.
+// Publisher moves events from the outbox to the table that callers read and to the deliveries of subscriptions. Any
+// number of processes may run one; one of them publishes at a time.
 type Publisher struct {
 	db     *db.DB
 	render outbox.RenderEvents
 	log    *slog.Logger
-	on     PublisherEvents
+	// queued is called after deliveries were queued; it must return at once.
+	queued func()
 	loop   *lease.Loop
 	// gathering says that the loop is about to be woken.
 	gathering atomic.Bool
 }
 
-// PublisherEvents are called by a Publisher, each of them unless it is nil. They must
-// return at once.
-type PublisherEvents struct {
-	// Published counts published events.
-	Published func(kind domain.EventType, n int)
-	// Deliveries says that deliveries of events were made ready.
-	Deliveries func()
-}
-
-// NewPublisher returns a publisher of events whose bodies render makes. An event for
-// which render panics is postponed like one for which it returns an error.
-func NewPublisher(d *db.DB, render outbox.RenderEvents, log *slog.Logger, on PublisherEvents) *Publisher {
+// NewPublisher returns a publisher of events, whose bodies render returns. An event for which render panics is
+// postponed like one for which it returns an error. queued is called after deliveries were queued, and must return
+// at once.
+func NewPublisher(d *db.DB, render outbox.RenderEvents, log *slog.Logger, queued func()) *Publisher {
 	guarded := func(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
 		return domain.RecoverValue(ctx, log, "render events", func() ([]string, error) { return render(ctx, events) })
 	}
-	p := &Publisher{db: d, render: guarded, log: log, on: on}
+	p := &Publisher{db: d, render: guarded, log: log, queued: queued}
 	p.loop = lease.NewLoop(log, "publish events", publishPoll, func(ctx context.Context) (time.Duration, error) {
 		return publishPoll, p.Publish(ctx)
 	})
 	return p
 }
 
-// Wake has Run publish in gatherEvents. It returns at once.
+// Wake makes Run publish after gatherEvents. It returns at once.
 func (p *Publisher) Wake() {
 	if p.gathering.CompareAndSwap(false, true) {
 		time.AfterFunc(gatherEvents, func() {
@@ -67,16 +59,15 @@ func (p *Publisher) Wake() {
 	}
 }
 
-// Run publishes until ctx ends: events that this process writes within a fraction of a
-// second after their commit, those of others at the next poll.
+// Run publishes until ctx ends: events of this process within a fraction of a second after their commit, those of
+// others at the next poll.
 func (p *Publisher) Run(ctx context.Context) {
 	p.db.OnEvents(p.Wake)
 	p.loop.Run(ctx)
 }
 
-// Publish publishes what is in the outbox. It does nothing where another process is at
-// it. A batch with an event that cannot be published is halved until that event is
-// alone, and postponed.
+// Publish publishes the events in the outbox. It does nothing while another process publishes. A batch with an
+// event that cannot be published is halved until that event is alone, and postponed.
 func (p *Publisher) Publish(ctx context.Context) error {
 	if waiting, err := outbox.EventsWait(ctx, p.db); err != nil || !waiting {
 		return err
@@ -97,7 +88,7 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	}
 }
 
-// record logs and counts what became of a batch.
+// record logs the outcome of a batch.
 func (p *Publisher) record(ctx context.Context, done *outbox.Publication) {
 	if e := done.Postponed; e != nil {
 		p.log.ErrorContext(ctx, "an event cannot be published; it will be tried again", "event", e.ID.String(),
@@ -107,16 +98,7 @@ func (p *Publisher) record(ctx context.Context, done *outbox.Publication) {
 		p.log.InfoContext(ctx, "an event was dropped: its object is gone", "event", e.ID.String(), "type", string(e.Type),
 			"client", e.Client.String())
 	}
-	if p.on.Published != nil {
-		counts := map[domain.EventType]int{}
-		for _, e := range done.Published {
-			counts[e.Type]++
-		}
-		for kind, n := range counts {
-			p.on.Published(kind, n)
-		}
-	}
-	if done.Deliveries > 0 && p.on.Deliveries != nil {
-		p.on.Deliveries()
+	if done.Deliveries > 0 {
+		p.queued()
 	}
 }

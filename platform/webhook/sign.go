@@ -24,7 +24,7 @@ const (
 	standardSignature = "Webhook-Signature"
 )
 
-// errSecret says that a secret is not one of the service's.
+// errSecret is returned for a secret that is not one of the service's.
 var errSecret = errors.New("a secret is " + domain.WebhookSecretPrefix + " and standard base64 of 24 to 64 bytes")
 
 // The bytes that a secret may have: those that Standard Webhooks recommends.
@@ -33,7 +33,7 @@ const (
 	maxSecret = 64
 )
 
-// secretBytes are the bytes that the base64 of a secret stands for.
+// secretBytes decodes the base64 of a secret.
 func secretBytes(secret string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(secret, domain.WebhookSecretPrefix)
 	key, err := base64.StdEncoding.DecodeString(encoded)
@@ -43,16 +43,14 @@ func secretBytes(secret string) ([]byte, error) {
 	return key, nil
 }
 
-// CheckSecret reports an error where a text is not a secret that Sign takes.
+// CheckSecret returns an error if Sign would refuse the secret.
 func CheckSecret(secret string) error {
 	_, err := secretBytes(secret)
 	return err
 }
 
-// Sign sets the headers that prove where a body comes from and when it was sent. id
-// is the event's id as callers see it. secrets are texts as they were shown, newest
-// first; each of them signs. The error says that there is none, or that one of them
-// is no secret.
+// Sign sets the headers that authenticate a body and its time. id is the event's id as callers see it. secrets are
+// in text form, newest first; each of them signs. It fails if there is none, or if one of them is invalid.
 func Sign(h http.Header, id string, at time.Time, secrets []string, body []byte) error {
 	if len(secrets) == 0 {
 		return errSecret
@@ -78,7 +76,7 @@ func Sign(h http.Header, id string, at time.Time, secrets []string, body []byte)
 	return nil
 }
 
-// sum is the HMAC-SHA256 of a text and a body.
+// sum returns the HMAC-SHA256 of a text and a body.
 func sum(key []byte, before string, body []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	_, _ = mac.Write([]byte(before)) // never fails

@@ -12,21 +12,10 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/fixture"
-	"partnerapi/db/migrate"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
 )
-
-// schema is that of the service's tables.
-var schema = dbtest.Schema{Name: "webhook", Key: migrate.SchemaKey(), Apply: func(ctx context.Context, url string) error {
-	d, err := db.Open(url)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = d.Close() }()
-	_, err = migrate.Up(ctx, d)
-	return err
-}}
 
 // noon is when tests take place.
 var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
@@ -45,7 +34,7 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	clock := domain.NewManualClock(noon)
-	d, err := db.Open(dbtest.URL(t, schema), db.WithClock(clock), db.WithStrictLocks())
+	d, err := db.Open(dbtest.URL(t, worldtest.Schema), db.WithClock(clock), db.WithStrictLocks())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,6 @@ func (d *data) fill(ctx context.Context, size seed.Size) {
 	if len(d.clients) != size.Clients {
 		fail("there are %d clients, not %d: name another --data-dir", len(d.clients), size.Clients)
 	}
-	check(d.db.DivideUsers(ctx)) // of kept data that an earlier release made
 }
 
 // migrate makes the tables of a database, and the service's own templates.

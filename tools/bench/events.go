@@ -9,7 +9,7 @@ import (
 
 	"partnerapi/client"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op/mcp"
 )
 
@@ -45,9 +45,9 @@ func (b *bench) eventPage(p eventPage) finder {
 // middleOfEvents walks through half of the events, and returns where it got, as a
 // query.
 func (b *bench) middleOfEvents(ctx context.Context) (cursor string) {
-	in, pages := &v2.ListEvents{}, 0
+	in, pages := &api.ListEventsInput{}, 0
 	in.Query.Limit = 500
-	for page, err := range client.Feed(ctx, b.caller(), v2.New(nil, nil).ListEvents, in, 0) {
+	for page, err := range client.Feed(ctx, b.caller(), api.ListEvents, in, 0) {
 		check(err)
 		cursor = "&cursor=" + url.QueryEscape(page.Page.NextCursor)
 		if pages++; pages == published/2/500 {

@@ -29,6 +29,7 @@ import (
 )
 
 func main() {
+	addV1() // v1-line
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()

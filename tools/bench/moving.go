@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/cells"
 	"partnerapi/db/move"
 	"partnerapi/db/seed"
 	"partnerapi/domain"
@@ -50,7 +51,7 @@ func (m *moving) open(ctx context.Context) {
 	m.data.exec(ctx, "DELETE FROM moved_keys")
 	m.data.empty(ctx)
 	check(m.data.db.EnsureSecrets(ctx))
-	must(m.data.db.FixCell(ctx, domain.Cell{Count: 16}))
+	must(cells.Fix(ctx, m.data.db, domain.Cell{Count: 16}))
 }
 
 func (m *moving) run(ctx context.Context) figure {
@@ -58,7 +59,7 @@ func (m *moving) run(ctx context.Context) figure {
 	to := must(db.Open(m.data.emptyURL()))
 	defer to.Close()
 	check(to.EnsureSecrets(ctx))
-	must(to.FixCell(ctx, domain.Cell{Number: 1, Count: 16}))
+	must(cells.Fix(ctx, to, domain.Cell{Number: 1, Count: 16}))
 
 	s := &soaked{bench: m.bench, users: all[soakedUser](ctx, m.data, "SELECT client_id, id FROM users WHERE status = 'active'")}
 	newUser := s.newUser()
@@ -84,7 +85,7 @@ func (m *moving) move(ctx context.Context, to *db.DB) error {
 		From: m.data.db, To: to, Partner: m.data.partner, Keep: time.Hour,
 		Reseal: func(_ db.SealedColumn, _ string, sealed []byte) ([]byte, error) { return sealed, nil },
 		File:   func(context.Context, domain.Report) error { return nil },
-		Say:    func(format string, args ...any) { fmt.Fprintf(m.progress, "  "+format+"\n", args...) },
+		Logf:   func(format string, args ...any) { fmt.Fprintf(m.progress, "  "+format+"\n", args...) },
 	}).Run(ctx)
 }
 

@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"reflect"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +14,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/mcp"
@@ -24,7 +24,7 @@ import (
 // uncounted are limits under which every request is counted and none refused.
 var uncounted = ginop.Limits{PerKey: 1e12, PerAddress: 1e12, PerClientFactor: 1e9}
 
-// older is a version of the interface before v2, which its own file adds.
+// older is a version of the interface before v2, where there is one.
 var older struct {
 	migrate  func(context.Context, *db.DB) error
 	mount    func(context.Context, *db.DB, *v2.API, *ginop.Edge, *gin.Engine, *slog.Logger) error
@@ -45,7 +45,7 @@ func openService(ctx context.Context, p params, options ...db.Option) http.Handl
 	gc.Relax()
 	d := must(db.Open(p.URL, options...))
 	secret := must(d.CursorSecret(ctx))
-	api := v2.New(d, secret)
+	core := v2.New(d, secret)
 	log := slog.New(slog.NewTextHandler(justNothing{io.Discard}, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -54,19 +54,19 @@ func openService(ctx context.Context, p params, options ...db.Option) http.Handl
 		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Log: log, Metrics: ginop.NewMetrics(metrics),
 	})
 	engine := must(edge.Engine(nil))
-	edge.Mount(engine, &api.Set, op.Latest)
-	mountAgents(api, edge, engine, secret, log)
+	edge.Mount(engine, &core.Set, op.Latest)
+	mountAgents(edge, engine, secret, log)
 	if older.mount != nil {
-		check(older.mount(ctx, d, api, edge, engine, log))
+		check(older.mount(ctx, d, core, edge, engine, log))
 	}
 	return engine
 }
 
 // mountAgents adds the MCP server.
-func mountAgents(api *v2.API, edge *ginop.Edge, engine *gin.Engine, secret []byte, log *slog.Logger) {
-	document := must(openapi.ForSet(&api.Set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf))
+func mountAgents(edge *ginop.Edge, engine *gin.Engine, secret []byte, log *slog.Logger) {
+	document := must(openapi.ForRelease(api.Interface, op.Latest))
 	server := must(mcp.New(mcp.Config{
-		Set: &api.Set, Release: op.Latest, Document: document, Prefix: "/v2", Handler: engine, Secret: secret,
+		Operations: api.Operations, Release: op.Latest, Document: document, Prefix: "/v2", Handler: engine, Secret: secret,
 		Count: edge.Count, CountMessage: edge.CountMessage, Parse: edge.Parse, Envelope: ginop.Envelope, Version: "bench", Log: log,
 	}))
 	edge.Protocol(engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve, Fault: server.Fault})

@@ -7,6 +7,7 @@ import (
 
 	"partnerapi/cmd/internal/gc"
 	"partnerapi/db"
+	"partnerapi/db/dirsync"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
 	"partnerapi/platform/directory/directorytest"
@@ -67,7 +68,7 @@ func (unsealed) Open(sealed, _ []byte) ([]byte, error) { return sealed, nil }
 // syncClient is a child that syncs a client once, as the background work does.
 func syncClient(ctx context.Context, d *db.DB, p params) domain.SyncRun {
 	gc.Relax()
-	runner := directory.NewRunner(d, unsealed{}, directory.NewConnect(p.Directory.Endpoints, nil), warnings())
+	runner := directory.NewRunner(d, unsealed{}, directory.NewConnect(p.Directory.Endpoints, nil), warnings(), directory.Observer{})
 	run := must(runner.Start(ctx, p.Client, false, nil))
 	if run.Error != nil {
 		fail("%s", *run.Error)
@@ -75,7 +76,7 @@ func syncClient(ctx context.Context, d *db.DB, p params) domain.SyncRun {
 	return run
 }
 
-// syncing are the syncs of a client with a directory, whose server runs until the end.
+// batch are the syncs of a client with a directory, whose server runs until the end.
 type syncing struct {
 	*bench
 	of     domain.Directory
@@ -89,7 +90,7 @@ func (s *syncing) first(ctx context.Context) figure {
 	check(json.Unmarshal(server.said, &s.params.Directory))
 	s.params.Client = s.emptyClient(ctx)
 	at := s.params.Directory
-	check(s.data.db.ConnectDirectory(ctx, s.params.Client, s.of, at.Settings, at.Credentials))
+	check(dirsync.Connect(ctx, s.data.db, s.params.Client, s.of, at.Settings, at.Credentials))
 
 	got, peak := inChild[domain.SyncRun](s.bench, "sync", s.params)
 	if n := got.Result.Created; n != s.data.users {

@@ -57,7 +57,7 @@ func sendMails(ctx context.Context, d *db.DB, p params, say func(any)) {
 	mails := mail.NewDispatcher(d, sender, mail.DefaultWorkers, map[db.OutboxKind]mail.Writer{
 		db.RequestedMail: mail.NewRequests(d, composer, nil),
 		db.SimulatedMail: phishing.NewSimulations(d, simulated),
-	}, warnings(), nil)
+	}, warnings(), nil, nil)
 	say("sending")
 	check(mails.Run(ctx))
 }
@@ -70,7 +70,7 @@ func deliverEvents(ctx context.Context, d *db.DB, p params, say func(any)) {
 	defer to.Close()
 	hooks := webhook.NewDispatcher(d, to, unsealed{}, warnings(), webhook.Observer{})
 	publisher := webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, warnings(),
-		webhook.PublisherEvents{Deliveries: hooks.Wake})
+		hooks.Wake)
 	say("delivering")
 	go publisher.Run(ctx)
 	check(hooks.Run(ctx))

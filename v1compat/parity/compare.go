@@ -2,223 +2,337 @@ package parity
 
 import (
 	"cmp"
-	"maps"
-	"net/url"
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// verdict is how two items compare: how many values are equal, and how many are not
-// for a reason that is known; and those that differ.
-type verdict struct {
-	equal, explained int
-	faults           []fault
-	// within are v1's ids of the elements of arrays that faults are in, by the fields of
-	// those; nil where none is in one with an id.
-	within map[string]string
+const (
+	// maxReadings bounds how often what differs is read again. A difference counts once it
+	// was the same in confirmations readings, or after the last one.
+	maxReadings, confirmations = 8, 3
+	// firstPause is the pause before the second of these readings. Each is twice the last.
+	firstPause = 100 * time.Millisecond
+)
+
+// subject is what a finding is about: a row, identified by the value of the list's key and
+// the number of rows before it with the same value, or by its offset alone; or a property
+// of the list.
+type subject struct {
+	id  string
+	nth int
 }
 
-// fault is a value that differs. A side without the value has nil.
-type fault struct {
-	field  string
-	v1, v2 jsontext.Value
+var ofOrder, ofTotal, ofStatus = subject{nth: -1}, subject{nth: -2}, subject{nth: -3}
+
+// comparison is how two readings compare. If a side refused the query, the only finding is
+// about the status.
+type comparison struct {
+	v1, other reading
+	findings  map[subject]finding
+	pairs     [][2]row // the rows that both have
 }
 
-// check adds a value that is to be equal to another one.
-func (v *verdict) check(f fault) {
-	if string(f.v1) == string(f.v2) {
-		v.equal++
-	} else {
-		v.faults = append(v.faults, f)
+func (c comparison) refused() bool { return c.v1.refused || c.other.refused }
+
+// compare reads the query on both sides until each subject is equal, or its difference
+// counts, and reports the findings. It begins anew if a side begins to refuse the query, or
+// no longer does. It returns the rows that both sides have.
+func (q *query) compare(ctx context.Context) (pairs [][2]row, err error) {
+	refused, open := false, map[subject]finding{}
+	for n := 0; n == 0 || len(open) > 0 && n <= maxReadings; n++ {
+		if n > 1 {
+			if err := q.Wait(ctx, firstPause<<(n-2)); err != nil {
+				return pairs, err
+			}
+		}
+		c, err := q.read(ctx, n)
+		if err != nil {
+			return pairs, err
+		}
+		if n == 0 || refused != c.refused() {
+			refused, pairs = c.refused(), c.pairs
+			clear(open)
+			for s := range c.findings {
+				open[s] = finding{}
+			}
+			q.reportPages(ctx, c)
+		}
+		for s, last := range open {
+			f := c.findings[s]
+			if reflect.DeepEqual(f.mismatches, last.mismatches) {
+				f.confirmed += last.confirmed
+			}
+			open[s] = f
+			if !f.differs() || f.confirmed == confirmations {
+				q.add(ctx, s, f)
+				delete(open, s)
+			}
+		}
 	}
+	for s, f := range open {
+		f.unsettled = true
+		q.add(ctx, s, f)
+	}
+	return pairs, nil
 }
 
-// faulty is the verdict that one value differs.
-func faulty(field string, v1, v2 jsontext.Value) verdict {
-	return verdict{faults: []fault{{field, v1, v2}}}
-}
-
-// rules say which values may differ.
-type rules struct {
-	// explained are members of the items whose values may differ: v2 has none for
-	// them. Their types must be right nonetheless.
-	explained []string
-	// tolerated are members, at whatever depth, whose values may differ.
-	tolerated []string
-	// apart says that the sides are two services: their addresses of files may differ in
-	// the host.
-	apart bool
-}
-
-// compare compares what v1 says with what it is to say.
-func (r rules) compare(v1, expected jsontext.Value) verdict {
-	var v verdict
-	r.walk(&v, "", v1, expected)
-	return v
-}
-
-// content is what two items that differ in nothing but what the rules explain both say:
-// the other members, by their names.
-func (r rules) content(item jsontext.Value) string {
-	all, err := members(item)
+// read reads v1 and then the other side, and compares them: of a list a sample. If they
+// have been read before, it compares all, and reads v1 once more: a subject differs if it
+// does before and after the other side was read.
+func (q *query) read(ctx context.Context, n int) (comparison, error) {
+	v1, err := q.readV1(ctx, q.v1)
 	if err != nil {
-		return string(item)
+		return comparison{}, err
 	}
-	maps.DeleteFunc(all, func(name string, _ jsontext.Value) bool {
-		return slices.Contains(r.explained, name) || slices.Contains(r.tolerated, name)
-	})
-	return string(valueOf(all))
-}
-
-func (r rules) walk(v *verdict, field string, got, want jsontext.Value) {
-	g, w := parts(field, got), parts(field, want)
-	if g == nil || w == nil || got.Kind() != want.Kind() {
-		r.leaf(v, field, got, want)
-		return
+	other, err := q.readOther(ctx)
+	if err != nil {
+		return comparison{}, err
 	}
-	if len(g) == 0 && len(w) == 0 {
-		v.equal++
-	}
-	all := maps.Clone(w)
-	maps.Copy(all, g)
-	for _, at := range slices.Sorted(maps.Keys(all)) {
-		before := len(v.faults)
-		switch _, shown := g[at]; {
-		case shown && w[at] != nil:
-			r.walk(v, at, g[at], w[at])
-		case slices.Contains(r.tolerated, last(at)):
-			v.explained++
-		default:
-			v.faults = append(v.faults, fault{at, g[at], w[at]})
+	if n == 0 {
+		sample := q.Sample
+		if q.onePage {
+			sample = 0
 		}
-		if got.Kind() == '[' {
-			v.note(v.faults[before:], cmp.Or(memberOf(g[at], "id"), memberOf(w[at], "id")))
-		}
+		return q.compareReadings(v1, other, sample), nil
 	}
-}
-
-// note notes that faults are in the element of an array with an id; empty for one without.
-func (v *verdict) note(faults []fault, id string) {
-	for _, f := range faults {
-		if v.within == nil {
-			v.within = map[string]string{}
-		}
-		v.within[f.field] = cmp.Or(v.within[f.field], id)
+	again, err := q.readV1(ctx, q.v1)
+	if err != nil {
+		return comparison{}, err
 	}
-}
-
-// parts are the members of an object, or the elements of an array, by their paths; nil of
-// another value.
-func parts(field string, v jsontext.Value) map[string]jsontext.Value {
-	if v.Kind() == '{' {
-		all, err := members(v)
-		if err != nil || field == "" {
-			return all
-		}
-		parts := map[string]jsontext.Value{}
-		for name, value := range all {
-			parts[field+"."+name] = value
-		}
-		return parts
-	}
-	var elements []jsontext.Value
-	if v.Kind() != '[' || json.Unmarshal(v, &elements) != nil {
-		return nil
-	}
-	parts := map[string]jsontext.Value{}
-	for i, element := range elements {
-		parts[orWhole(field)+"["+strconv.Itoa(i)+"]"] = element
-	}
-	return parts
-}
-
-// last is the last name of a path.
-func last(field string) string { return field[strings.LastIndexByte(field, '.')+1:] }
-
-// leaf compares two values of which not both are objects, or both arrays.
-func (r rules) leaf(v *verdict, field string, got, want jsontext.Value) {
-	same, alike := string(got) == string(want), unnumbered(want)
-	if last(field) == "download_link" {
-		gotFile, gotQuery := r.fileOf(got)
-		wantFile, wantQuery := r.fileOf(want)
-		alike = gotFile == wantFile
-		same = same || alike && gotQuery == wantQuery
-	}
-	explained := slices.Contains(r.explained, field)
+	before, after := q.compareReadings(v1, other, 0), q.compareReadings(again, other, 0)
 	switch {
-	case same && !explained:
-		v.equal++
-	case same, slices.Contains(r.tolerated, last(field)), kindOf(got) == kindOf(want) && (alike || explained):
-		v.explained++
-	default:
-		v.faults = append(v.faults, fault{orWhole(field), got, want})
+	case before.refused() && !after.refused():
+		return before, nil
+	case after.refused() && !before.refused():
+		return after, nil
 	}
-}
-
-// fileOf is what an address leads to, and its query, which signs it. A service that serves
-// its own files has the object's name in the query.
-func (r rules) fileOf(v jsontext.Value) (file, query string) {
-	at, err := url.Parse(unquoted(v))
-	if err != nil {
-		return string(v), ""
-	}
-	query = at.RawQuery
-	if r.apart {
-		at.Scheme, at.Host = "", ""
-	}
-	object := at.Query().Get("obj")
-	at.RawQuery = ""
-	return at.String() + " " + object, query
-}
-
-// kindOf is a value's kind; true and false are one.
-func kindOf(v jsontext.Value) jsontext.Kind {
-	if k := v.Kind(); k != 'f' {
-		return k
-	}
-	return 't'
-}
-
-// unnumbered reports whether a value is the number of an object that the exchange has
-// no number for: one that was deleted.
-func unnumbered(v jsontext.Value) bool { return string(v) == "-1" }
-
-// members are the members of an object, each without white space.
-func members(v jsontext.Value) (map[string]jsontext.Value, error) {
-	all := map[string]jsontext.Value{}
-	if err := json.Unmarshal(v, &all); err != nil {
-		return nil, err
-	}
-	for name, value := range all {
-		if err := value.Compact(); err != nil {
-			return nil, err
+	for s, f := range after.findings {
+		first := before.findings[s]
+		switch {
+		case !first.differs():
+			f = first
+		case s == ofTotal && v1.total != again.total &&
+			other.total >= min(v1.total, again.total) && other.total <= max(v1.total, again.total):
+			f = finding{equal: 1} // v1 had the other total in between
+		case reflect.DeepEqual(f.mismatches, first.mismatches):
+			f.confirmed = 1
 		}
-		all[name] = value
+		after.findings[s] = f
 	}
-	return all, nil
+	return after, nil
 }
 
-// orWhole names the whole of an answer.
-func orWhole(field string) string { return cmp.Or(field, "(body)") }
-
-// memberOf is the text of a member of an object; empty where there is none.
-func memberOf(object jsontext.Value, name string) string {
-	all, err := members(object)
-	if err != nil {
-		return ""
+// reportPages reports the findings about single pages.
+func (q *query) reportPages(ctx context.Context, c comparison) {
+	if !c.v1.refused {
+		q.succeeded.Store(true)
 	}
-	return unquoted(all[name])
+	if q.twoServices() {
+		q.compareHeaders(c.v1.answer, c.other.answer)
+	}
+	for _, f := range slices.Concat(c.v1.checks, c.other.checks) {
+		q.add(ctx, subject{}, f)
+	}
 }
 
-// unquoted is the text of a value.
-func unquoted(value jsontext.Value) string {
-	var s string
-	if json.Unmarshal(value, &s) == nil {
-		return s
+// add reports a finding, with both ids of the object of each mismatch.
+func (q *query) add(ctx context.Context, s subject, f finding) {
+	f.object = q.object
+	switch {
+	case !f.differs(), s.nth < 0, s == subject{}:
+	case q.kind != "":
+		f.object = Object{Kind: q.kind, V1: s.id}
+		if s.nth > 0 {
+			f.row = fmt.Sprintf("%d times", s.nth+1)
+		}
+	case q.key != "":
+		f.row = q.key + " " + s.id
+	case s.id == "":
+		f.row = fmt.Sprintf("offset %d", s.nth)
 	}
-	return string(value)
+	for i := range f.mismatches {
+		m := &f.mismatches[i]
+		m.object = q.withV2(ctx, cmp.Or(m.object, f.object))
+	}
+	q.report.add(q.operation(), f)
+}
+
+// compareReadings compares two readings: the rows that both have, or a sample of them, the
+// rows that one has, and the list as a whole.
+func (q *query) compareReadings(v1, other reading, sample int) comparison {
+	c := comparison{v1: v1, other: other, findings: map[subject]finding{}}
+	switch {
+	case q.unfollowed():
+		c.findings[ofStatus] = finding{explained: 1}
+		return c
+	case c.refused():
+		c.findings[ofStatus] = q.compareStatus(v1.answer, other.answer)
+		return c
+	}
+	byContent := len(v1.rows) != len(other.rows)
+	q.identify(v1.rows, byContent)
+	q.identify(other.rows, byContent)
+
+	unpaired := map[subject]row{}
+	for _, r := range other.rows {
+		unpaired[r.subject] = r
+	}
+	for _, r := range v1.rows {
+		if match, ok := unpaired[r.subject]; ok {
+			c.pairs = append(c.pairs, [2]row{r, match})
+		} else {
+			c.findings[r.subject] = mismatched("surplus row", r.value, nil, r.page, other.answer)
+		}
+		delete(unpaired, r.subject)
+	}
+	for s, r := range unpaired {
+		c.findings[s] = mismatched("missing row", nil, r.value, v1.answer, r.page)
+	}
+	for _, i := range spread(len(c.pairs), sample) {
+		a, b := c.pairs[i][0], c.pairs[i][1]
+		c.findings[a.subject] = q.rules.compare(a.value, b.value, a.page, b.page)
+	}
+	c.findings[ofOrder] = q.compareOrder(c)
+	if q.List {
+		c.findings[ofTotal] = q.compareTotal(c)
+	}
+	return c
+}
+
+// identify gives rows their subjects. Rows without an id are identified by their offset,
+// or by their content if the sides have different numbers of rows.
+func (q *query) identify(rows []row, byContent bool) {
+	times := map[string]int{}
+	if q.onePage && !byContent {
+		times[""] = q.Offset
+	}
+	for i := range rows {
+		r := &rows[i]
+		r.index = i
+		id := ""
+		switch {
+		case !q.Paged:
+			continue
+		case q.key != "":
+			id = memberOf(r.value, q.key)
+		case byContent:
+			id = q.rules.content(r.value)
+		}
+		r.subject = subject{id, times[id]}
+		times[id]++
+	}
+}
+
+// spread returns at most that many indexes below n, spread evenly; all if most is 0.
+func spread(n, most int) (indexes []int) {
+	if most == 0 {
+		most = n
+	}
+	most = min(n, most)
+	for i := range most {
+		indexes = append(indexes, i*(n-1)/max(most-1, 1))
+	}
+	return indexes
+}
+
+// compareOrder compares the order of the paired rows, and that of v1's rows with the one
+// that v1 documents.
+func (q *query) compareOrder(c comparison) finding {
+	f := finding{answers: []answer{c.v1.answer, c.other.answer}}
+	for i := 1; i < len(c.pairs) && !f.differs(); i++ {
+		if a, b := c.pairs[i-1], c.pairs[i]; a[1].index > b[1].index {
+			a, b := a[0].subject.id, b[0].subject.id
+			f.check("order", valueOf(a+" before "+b), valueOf(b+" before "+a), false)
+		}
+	}
+
+	name, descending := strings.CutPrefix(q.order, "-")
+	for i := 1; i < len(c.v1.rows) && name != ""; i++ {
+		last, next := memberOf(c.v1.rows[i-1].value, name), memberOf(c.v1.rows[i].value, name)
+		sorted := cmp.Or(cmp.Compare(len(last), len(next)), strings.Compare(last, next))
+		if descending {
+			sorted = -sorted
+		}
+		if sorted > 0 {
+			f.check("order", valueOf(name+" "+next+" after "+last), nil, false)
+			break
+		}
+	}
+	return f
+}
+
+// compareTotal compares v1's total with that of the other side, and with the numbers of
+// rows if all were read.
+func (q *query) compareTotal(c comparison) finding {
+	counts := []int{c.other.total}
+	if !q.onePage {
+		counts = []int{len(c.v1.rows), c.other.total, len(c.other.rows)}
+	}
+	for _, n := range counts {
+		if n != c.v1.total {
+			return mismatched("total", valueOf(c.v1.total), valueOf(n), c.v1.answer, c.other.answer)
+		}
+	}
+	return finding{equal: 1}
+}
+
+// compareStatus compares two answers, of which at least one is an error. A client out of
+// reach is forbidden in v1, and not found in v2 (decisions 5.2).
+func (q *query) compareStatus(v1, other answer) finding {
+	want := errorValue(other)
+	if !q.twoServices() && v1.status == http.StatusForbidden && other.status == http.StatusNotFound {
+		want = errorValue(v1)
+	}
+	f := rules{tolerated: q.Tolerate}.compare(errorValue(v1), want, v1, other)
+	for _, a := range []answer{v1, other} {
+		if !f.differs() && a.from == q.service {
+			f.checkError(a)
+		}
+	}
+	if !f.differs() && !q.twoServices() && q.status != 0 {
+		f.check("status", valueOf(v1.status), valueOf(q.status), v1.status == q.status)
+	}
+	return f
+}
+
+// errorOf returns the members of v1's error; of v2's error as v1 names them.
+func errorOf(a answer) map[string]jsontext.Value {
+	body := members(a.body)
+	if v2 := members(body["error"]); v2 != nil {
+		v2["error"] = v2["code"]
+		return v2
+	}
+	return body
+}
+
+// message is the message of an error.
+func message(a answer) string {
+	return cmp.Or(textOf(errorOf(a)["message"]), fmt.Sprintf("%.100q", a.body))
+}
+
+// errorValue is what errors are compared by. A success has no code.
+func errorValue(a answer) jsontext.Value {
+	code := ""
+	if a.status >= http.StatusBadRequest {
+		code = textOf(errorOf(a)["error"])
+	}
+	return valueOf(map[string]any{"status": a.status, "error": code})
+}
+
+// checkError checks the form of an error: it has a message and the request's id, and in
+// v1 the status.
+func (f *finding) checkError(a answer) {
+	e, id := errorOf(a), a.header.Get("X-Request-Id")
+	f.checkAnswer(a, "request_id", e["request_id"], valueOf(id), textOf(e["request_id"]) == id)
+	f.checkAnswer(a, "message", e["message"], nil, textOf(e["message"]) != "")
+	if status := e["status"]; status != nil {
+		f.checkAnswer(a, "body.status", status, valueOf(a.status), textOf(status) == fmt.Sprint(a.status))
+	}
 }

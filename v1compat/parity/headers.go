@@ -6,39 +6,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
-// varies are headers that differ from answer to answer, or that lie with what stands
-// before a service; two services are not compared by them.
-var varies = []string{
+// ignoredHeaders may differ between two services: they change with each answer, or with
+// the proxy before a service.
+var ignoredHeaders = []string{
 	"Connection", "Content-Encoding", "Content-Length", "Date", "Deprecation", "Keep-Alive", "Link", "Retry-After", "Server",
 	"Set-Cookie", "Strict-Transport-Security", "Sunset", "Transfer-Encoding", "Vary", "Via", "X-Ratelimit-Limit",
 	"X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Request-Id",
 }
 
-// fault is that an answer says one thing and is to say another.
-func (a answer) fault(field string, said, want jsontext.Value) fault {
-	if strings.HasPrefix(a.path, "/v2/") {
-		return fault{field, want, said}
-	}
-	return fault{field, said, want}
-}
-
-// checkHeaders counts the headers that every answer of either version has (decisions
-// 2.1). The service that is replaced need not have them.
-func (r *run) checkHeaders(operation string, a answer) {
-	if a.from == r.old {
-		return
-	}
-	var v verdict
+// checkHeaders checks the headers that every answer has in both versions (decisions 2.1).
+func checkHeaders(a answer) finding {
+	f := finding{answers: []answer{a}}
 	check := func(name, want string, ok bool) {
-		if ok {
-			v.equal++
-		} else {
-			v.faults = append(v.faults, a.fault(name, valueOf(a.header.Get(name)), valueOf(want)))
-		}
+		f.checkAnswer(a, name, valueOf(a.header.Get(name)), valueOf(want), ok)
 	}
 	check("X-Request-Id", a.id, a.header.Get("X-Request-Id") == a.id)
 	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
@@ -49,24 +31,24 @@ func (r *run) checkHeaders(operation string, a answer) {
 		kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 		check("Content-Type", "application/json", kind == "application/json")
 	}
-	r.report.count(operation, v, a)
+	return f
 }
 
-// compareHeaders counts the headers in which the answers of two services differ, each
-// once for an operation.
-func (r *run) compareHeaders(operation string, old, new answer) {
-	names := maps.Clone(old.header)
-	maps.Copy(names, new.header)
+// compareHeaders reports the headers that two services answer the query with differently,
+// each once per operation.
+func (q *query) compareHeaders(v1, other answer) {
+	names := maps.Clone(v1.header)
+	maps.Copy(names, other.header)
 	for name := range names {
-		said, now := strings.Join(old.header.Values(name), ", "), strings.Join(new.header.Values(name), ", ")
-		tolerated := slices.ContainsFunc(slices.Concat(varies, r.Tolerate), func(other string) bool {
-			return strings.EqualFold(name, other)
+		old, new := strings.Join(v1.header.Values(name), ", "), strings.Join(other.header.Values(name), ", ")
+		ignored := slices.ContainsFunc(slices.Concat(ignoredHeaders, q.Tolerate), func(ignored string) bool {
+			return strings.EqualFold(name, ignored)
 		})
-		if tolerated || said == now {
+		if ignored || old == new {
 			continue
 		}
-		if _, counted := r.known.LoadOrStore(operation+" "+name, true); !counted {
-			r.report.count(operation, faulty(name, valueOf(said), valueOf(now)), old, new)
+		if _, reported := q.known.LoadOrStore(q.operation()+" "+name, true); !reported {
+			q.report.add(q.operation(), mismatched(name, valueOf(old), valueOf(new), v1, other))
 		}
 	}
 }

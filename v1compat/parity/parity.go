@@ -1,15 +1,18 @@
-// Package parity compares what version 1 and version 2 of the interface say of
-// everything that a key reaches, field by field, as a caller of both sees it: over
-// HTTP, without a database. What v1 has to say is what the routes' own translators
-// make of v2's JSON, so the rules are those of the migration guide. It can compare
-// two services' version 1 as well, and the requests of recorded traffic.
+// Package parity compares what version 1 and version 2 of the API return for everything
+// that a key reaches, field by field, as a caller sees both: over HTTP, without a
+// database.
 //
-// What differs is read again before it counts, so that writers beside it raise no
-// false alarm. It writes nothing but what Writes is asked for. The package can be
-// deleted with v1compat.
+// Each query, a request of v1 or all pages of a list, is read on two sides. One side is
+// v1. The other is v2, in v1's words: the route's own translator makes v1's items of v2's
+// JSON, so the rules are those of the migration guide. Or it is the v1 of another service.
+// One comparison pairs the rows of two readings. What differs is read again before it
+// counts, so that concurrent writers raise no false alarm.
+//
+// The package writes nothing but what Writes documents. It can be deleted with v1compat.
 package parity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -21,165 +24,119 @@ import (
 	"partnerapi/v1compat"
 )
 
-// DefaultSample is how many objects of a kind and parent are compared where nothing
-// else is said.
+// DefaultSample is the usual Config.Sample of a command.
 const DefaultSample = 20
 
-// Config says what is compared.
+// Config says what is compared. URL, Key and Facade are required.
 type Config struct {
 	// URL is the address of the service, without /v1, and Key a key of it with the
 	// scope read.
 	URL, Key string
-	// OldURL, where set, is the address of another service whose v1 is compared with
-	// this one's, in the place of this one's v2; its ids are the same. OldKey is a key
-	// of it; empty for Key.
+	// OldURL, if set, is the address of another service, whose v1 is compared with this
+	// one's v1 instead of this one's v2. Both have the same ids. OldKey is a key of it;
+	// empty means Key.
 	OldURL, OldKey string
-	// Tolerate are members of v1's items that may differ between the two services,
-	// and names of headers.
+	// Tolerate names members of v1's items, and headers, that may differ between the two
+	// services.
 	Tolerate []string
-	// Sample is how many objects of a kind and parent are compared at the most,
-	// spread evenly over their list; 0 is all. The lists themselves are read whole.
+	// Sample is the maximum number of objects compared per kind and parent, spread evenly
+	// over their list; 0 means all. The lists themselves are read whole.
 	Sample int
-	// Facade has the routes' translators; one that was made without a database will
-	// do.
+	// Facade has the routes' translators. It needs no database.
 	Facade *v1compat.Facade
-	// Wait pauses between readings, and while a budget is used up; nil is domain.Pause.
-	Wait Wait
-	// Now is the time from which the mails of the last 30 days are counted; nil is
-	// time.Now.
+	// Wait pauses between readings and for a key's budget; nil means domain.Pause.
+	Wait func(ctx context.Context, d time.Duration) error
+	// Now returns the end of the 30 days of mails that are compared; nil means time.Now.
 	Now func() time.Time
-	// Say, where set, is called with a sentence for each wait for a key's budget.
-	Say func(string)
-	// Progress, where set, is called after each client and user with how many of them were
-	// compared, and how many are to be.
+	// Waiting, if set, is called with a sentence before each wait for a key's budget.
+	Waiting func(text string)
+	// Progress, if set, is called after each client and user with the number of those
+	// compared, and of those to compare.
 	Progress func(done, total int)
 }
 
-// Unable is an error for which nothing could be compared.
-type Unable struct{ Reason error }
-
-func (e Unable) Error() string { return e.Reason.Error() }
-
-// Unwrap is the reason.
-func (e Unable) Unwrap() error { return e.Reason }
-
-// run is one comparison.
+// run is one comparison of two services, or of one service's two versions.
 type run struct {
 	Config
-	service  *service
-	old      *service // nil where v2 is compared
-	report   *Report
-	readings map[string]*v1compat.Reading
-	// operations are the names of the readings, in their order.
-	operations []string
-	// known are ids by idmap.NumberKey, numbers by idmap.IDKey and clients by user. They
-	// never change while a service runs, but for an import.
-	known sync.Map
-	// answered says that v1 has answered something with a success.
-	answered atomic.Bool
+	// service is what URL names. v1 is the service whose v1 is compared: the old one, or
+	// service itself.
+	service, v1 *service
+	report      *Report
+	routes      map[string]*v1compat.Translator // by their IDs
+	// known caches ids by idmap.NumberKey, numbers by idmap.IDKey, clients by user and v2's
+	// ids by Object, none of which change while a service runs. It also has the headers
+	// that were reported.
+	known     sync.Map
+	succeeded atomic.Bool // v1 has answered a request with success
 
 	mu          sync.Mutex // guards done
 	done, total int
 }
 
-// newRun checks the configuration.
-func newRun(c Config) (*run, error) {
+// Compare compares everything that the key reaches. If it returns an error, the report
+// has what was compared before.
+func Compare(ctx context.Context, c Config) (*Report, error) {
+	return start(ctx, c, func(r *run) error { return r.compareAll(ctx) })
+}
+
+// start calls compare with a run whose services both answer, and returns its report.
+func start(ctx context.Context, c Config, compare func(*run) error) (*Report, error) {
 	if c.Wait == nil {
 		c.Wait = domain.Pause
 	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	r := &run{Config: c, report: &Report{Operations: []*Operation{}}, readings: map[string]*v1compat.Reading{}}
-	for _, reading := range c.Facade.Readings() {
-		r.readings[reading.ID] = reading
-		r.operations = append(r.operations, operationOf(reading))
+	r := &run{Config: c, report: &Report{}, routes: map[string]*v1compat.Translator{}}
+	var operations []string
+	for _, route := range c.Facade.Readers() {
+		r.routes[route.ID] = route
+		operations = append(operations, operationOf(route))
 	}
+	defer r.report.sort(operations)
+
 	var err error
 	if r.service, err = newService(c.URL, c.Key, "KEY", c); err != nil {
-		return nil, Unable{err}
-	}
-	if c.OldURL == "" {
-		return r, nil
-	}
-	if c.OldKey == "" {
-		c.OldKey = c.Key
-	}
-	if r.old, err = newService(c.OldURL, c.OldKey, "V1_KEY", c); err != nil {
-		return nil, Unable{err}
-	}
-	r.report.Between = []string{r.old.base, r.service.base}
-	return r, nil
-}
-
-// Compare compares everything that the key reaches. The report says what was compared
-// until then, whatever the error is; an Unable for which nothing could be compared.
-func Compare(ctx context.Context, c Config) (*Report, error) {
-	r, err := newRun(c)
-	if err != nil {
-		return &Report{}, err
-	}
-	defer r.close()
-	if err := r.begin(ctx); err != nil {
 		return r.report, err
 	}
-	return r.report, r.tree(ctx)
-}
-
-// close ends the work, and puts the report in order.
-func (r *run) close() {
-	r.report.sort(r.operations)
-	r.service.client.Close()
-	if r.old != nil {
-		r.old.client.Close()
+	defer r.service.client.Close()
+	r.v1 = r.service
+	other := "/v2/partner"
+	if c.OldURL != "" {
+		if r.v1, err = newService(c.OldURL, cmp.Or(c.OldKey, c.Key), "V1_KEY", c); err != nil {
+			return r.report, err
+		}
+		defer r.v1.client.Close()
+		r.report.Between, other = []string{r.v1.base, r.service.base}, "/v1/partner"
 	}
+	if err := requireAnswer(ctx, r.v1, "/v1/partner"); err != nil {
+		return r.report, err
+	}
+	if err := requireAnswer(ctx, r.service, other); err != nil {
+		return r.report, err
+	}
+	return r.report, compare(r)
 }
 
-// begin finds out whether the services can be compared at all.
-func (r *run) begin(ctx context.Context) error {
-	if err := r.reachable(ctx, r.service, "/v1/partner"); err != nil {
+// twoServices reports whether two services' v1 are compared, instead of v1 and v2.
+func (r *run) twoServices() bool { return r.v1 != r.service }
+
+// requireAnswer returns an error if the service does not answer the key. Other wrong
+// statuses are found where answers are compared.
+func requireAnswer(ctx context.Context, s *service, path string) error {
+	a, err := s.do(ctx, get(path))
+	if err != nil || a.status/100 == 2 || a.status == http.StatusBadRequest || a.status == http.StatusInternalServerError {
 		return err
 	}
-	if r.old != nil {
-		return r.reachable(ctx, r.old, "/v1/partner")
-	}
-	return r.reachable(ctx, r.service, "/v2/partner")
+	hint := map[int]string{
+		http.StatusUnauthorized: "the service does not take the key: ",
+		http.StatusForbidden:    "the key needs the scope read: ",
+		http.StatusNotFound:     "does the address name the service, in release 2.1 or higher? ",
+	}[a.status]
+	return fmt.Errorf("GET %s%s was answered %d: %s%s", s.base, path, a.status, hint, message(a))
 }
 
-func (r *run) reachable(ctx context.Context, s *service, path string) error {
-	a, err := s.do(ctx, get(path))
-	why := ""
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		return Unable{err}
-	case a.status/100 == 2, a.status == http.StatusBadRequest, a.status == http.StatusInternalServerError:
-		return nil // a wrong one is found where the answers are compared
-	case a.status == http.StatusUnauthorized:
-		return Unable{fmt.Errorf("%s does not take the key: %s", s.base, message(a))}
-	case a.status == http.StatusForbidden:
-		why = "the key needs the scope read: "
-	case a.status == http.StatusNotFound && path == "/v2/partner":
-		why = "comparing needs v2 in release 2.1 or higher: "
-	case a.status == http.StatusNotFound:
-		why = "does the address name the service? "
-	}
-	return Unable{fmt.Errorf("GET %s%s was answered %d: %s%s", s.base, path, a.status, why, message(a))}
-}
-
-// rules are the rules by which a list's items are compared.
-func (r *run) rules(l *list) rules {
-	rules := rules{tolerated: r.Tolerate, apart: r.old != nil}
-	for _, name := range l.GivenUp {
-		if r.old == nil && !(name == mailUser && l.ofMails()) {
-			rules.explained = append(rules.explained, name)
-		}
-	}
-	return rules
-}
-
-// advance notes that a client or a user was compared.
+// advance reports the progress of one more client or user.
 func (r *run) advance() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

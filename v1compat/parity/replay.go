@@ -20,127 +20,111 @@ import (
 )
 
 // Replay makes the requests of a file and those of v2 that follow them, and compares the
-// answers. The file is HAR, or has lines of [GET] /v1/path?query; it is read to its end
-// first. unreadable is called for each line, or entry of HAR, that is no request of v1 that
-// only reads, by its number; in HAR these are passed over. That there was one is an error,
-// as is that nothing was compared, or nothing but refusals.
+// answers. The file is HAR, or has lines of [GET] /v1/path?query; all of it is read first.
+// unreadable is called with the number of each line, or entry of HAR, that cannot be read,
+// and of each line that is no request of v1 that only reads; HAR's other requests are
+// ignored. Replay returns an error if there was one, or if nothing but refusals was compared.
 func Replay(ctx context.Context, c Config, file io.Reader, unreadable func(n int, reason string)) (*Report, error) {
-	r, err := newRun(c)
-	if err != nil {
-		return &Report{}, err
-	}
-	defer r.close()
-
-	// Two walks over one list at a time would disturb each other (decisions 5.7).
-	lists, bad := map[string][]request{}, 0
-	err = readTraffic(file, r.reads, func(asked request) {
-		path, _, _ := strings.Cut(asked.path, "?")
-		lists[path] = append(lists[path], asked)
-	}, func(n int, reason string) {
-		bad++
-		unreadable(n, reason)
+	return start(ctx, c, func(r *run) error {
+		lists, bad, err := r.readTraffic(file, unreadable)
+		if err != nil {
+			return err
+		}
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(maxInFlight)
+		for _, path := range slices.Sorted(maps.Keys(lists)) {
+			group.Go(func() error { return r.compareRequests(ctx, lists[path], 0) })
+		}
+		switch err := group.Wait(); {
+		case err != nil:
+			return err
+		case bad > 0:
+			return fmt.Errorf("requests that could not be read: %d", bad)
+		case len(lists) == 0:
+			return errors.New("nothing was compared: the file has no request of v1 that only reads")
+		case !r.succeeded.Load():
+			return errors.New("nothing but refusals was compared: v1 answers every request of the file with an error; " +
+				"is the key that of the traffic?")
+		}
+		return nil
 	})
-	if err != nil {
-		return r.report, Unable{err}
-	}
-	if err := r.begin(ctx); err != nil {
-		return r.report, err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxInFlight)
-	for _, of := range slices.Sorted(maps.Keys(lists)) {
-		group.Go(func() error { return r.replay(ctx, lists[of]) })
-	}
-	switch err := group.Wait(); {
-	case err != nil:
-		return r.report, err
-	case bad > 0:
-		return r.report, fmt.Errorf("requests that could not be read: %d", bad)
-	case r.report.Compared() == 0:
-		return r.report, errors.New("nothing was compared: the file has no request of v1 that only reads")
-	case !r.answered.Load():
-		return r.report, errors.New("nothing but refusals was compared: v1 answers every request of the file with an error; " +
-			"is the key that of the traffic?")
-	}
-	return r.report, nil
 }
 
 // reads reports whether v1 has a route for the request that only reads.
-func (r *run) reads(asked request) bool {
-	path, _, _ := strings.Cut(asked.path, "?")
-	for _, reading := range r.readings {
-		if reading.Method == asked.method && reading.Matches(path) {
+func (r *run) reads(v1 request, path string) bool {
+	for _, route := range r.routes {
+		if route.Method == v1.method && route.Matches(path) {
 			return true
 		}
 	}
 	return false
 }
 
-// replay makes requests one after the other, and compares.
-func (r *run) replay(ctx context.Context, requests []request) error {
-	for _, asked := range requests {
-		l, err := r.list(ctx, asked)
-		if err != nil {
-			return err
+// readTraffic returns the requests of a file by their paths, each once: two requests for
+// pages of one list at a time would disturb each other (decisions 5.7). bad is the number
+// of calls of unreadable.
+func (r *run) readTraffic(
+	file io.Reader, unreadable func(n int, reason string),
+) (lists map[string][]request, bad int, err error) {
+	in := bufio.NewReader(file)
+	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" {
+		_, _ = in.Discard(len(mark))
+	}
+	beginning, _ := in.Peek(512)
+	isHAR := bytes.HasPrefix(bytes.TrimSpace(beginning), []byte("{"))
+
+	lists = map[string][]request{}
+	seen := map[request]bool{}
+	add := func(n int, found request, reason string) {
+		path, _, _ := strings.Cut(found.path, "?")
+		switch {
+		case reason != "":
+		case seen[found]:
+			return
+		case r.reads(found, path):
+			lists[path] = append(lists[path], found)
+		case !isHAR:
+			reason = "no request of v1 that only reads"
 		}
-		l.exact = true
-		if _, err := l.compare(ctx); err != nil {
-			return err
+		seen[found] = true
+		if reason != "" {
+			bad++
+			unreadable(n, reason)
 		}
 	}
-	return nil
+	read := readLines
+	if isHAR {
+		read = readHAR
+	}
+	err = read(in, add)
+	return lists, bad, err
 }
 
 // maxLine bounds a line of traffic, in bytes.
 const maxLine = 64 << 10
 
-// lineOf is a line of traffic.
-var lineOf = regexp.MustCompile(`^(?:GET )?(/v1/[^ #\\]+)$`)
+// line is a line of traffic.
+var line = regexp.MustCompile(`^(?:GET )?(/v1/[^ #\\]+)$`)
 
-// readTraffic calls take with the requests of a HAR file, or of lines, that read says
-// only read, each once, and unreadable with the number of each other line and the reason.
-// Of a HAR file other requests are passed over; of its entries those that have none are
-// unreadable.
-func readTraffic(
-	from io.Reader, read func(request) bool, take func(request), unreadable func(n int, reason string),
-) error {
-	in := bufio.NewReader(from)
-	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" {
-		_, _ = in.Discard(len(mark))
-	}
-	taken := map[request]bool{}
-	once := func(n int, r request, har bool) {
-		switch known := taken[r]; {
-		case known:
-		case read(r):
-			take(r)
-		case !har:
-			unreadable(n, "no request of v1 that only reads")
-		}
-		taken[r] = true
-	}
-	if start, _ := in.Peek(512); bytes.HasPrefix(bytes.TrimSpace(start), []byte("{")) {
-		return readHAR(in, once, unreadable)
-	}
-
-	lines := bufio.NewScanner(in)
+// readLines calls add with the request of each line that is not empty, or the reason why
+// it has none.
+func readLines(from io.Reader, add func(n int, r request, reason string)) error {
+	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine)
 	for n := 1; lines.Scan(); n++ {
 		text := strings.TrimSpace(lines.Text())
-		found := lineOf.FindStringSubmatch(text)
-		switch {
-		case text == "":
-		case found == nil:
-			unreadable(n, "not of the form [GET] /v1/path?query")
-		default:
-			once(n, get(found[1]), false)
+		if found := line.FindStringSubmatch(text); found != nil {
+			add(n, get(found[1]), "")
+		} else if text != "" {
+			add(n, request{}, "not of the form [GET] /v1/path?query")
 		}
 	}
 	return lines.Err()
 }
 
-// readHAR reads the entries of a HAR file.
-func readHAR(from io.Reader, once func(n int, r request, har bool), unreadable func(n int, reason string)) error {
+// readHAR calls add with the request of each entry of a HAR file, or the reason why it has
+// none.
+func readHAR(from io.Reader, add func(n int, r request, reason string)) error {
 	var file struct {
 		Log struct {
 			Entries []struct {
@@ -156,23 +140,23 @@ func readHAR(from io.Reader, once func(n int, r request, har bool), unreadable f
 	}
 	err := json.UnmarshalRead(from, &file, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		return errors.New("neither a HAR file nor lines of the form [GET] /v1/path?query: " + err.Error())
+		return fmt.Errorf("neither a HAR file nor lines of the form [GET] /v1/path?query: %w", err)
 	}
 	for i, entry := range file.Log.Entries {
-		at, err := url.Parse(entry.Request.URL)
+		address, err := url.Parse(entry.Request.URL)
 		if err != nil || entry.Request.Method == "" {
-			unreadable(i+1, "the entry has no request")
+			add(i+1, request{}, "the entry has no request")
 			continue
 		}
-		path := at.RequestURI()
-		if i := strings.Index(path, "/v1/"); i > 0 { // a proxy may serve the interface below a path of its own
+		path := address.RequestURI()
+		if i := strings.Index(path, "/v1/"); i > 0 { // a proxy may serve the API below a path of its own
 			path = path[i:]
 		}
-		r := request{method: entry.Request.Method, path: path}
-		if r.method == http.MethodPost {
-			r.body = entry.Request.PostData.Text
+		found := request{method: entry.Request.Method, path: path}
+		if found.method == http.MethodPost {
+			found.body = entry.Request.PostData.Text
 		}
-		once(i+1, r, true)
+		add(i+1, found, "")
 	}
 	return nil
 }

@@ -70,28 +70,24 @@ func TestReplay(t *testing.T) {
 	apart.OldURL = s.URL
 	for _, c := range []Config{c, apart} {
 		if r := replay(c); r.Different() > 0 {
-			_ = r.WriteText(t.Output())
-			t.Errorf("%d differences", r.Different())
+			t.Errorf("differences:\n%s", text(r))
 		}
 	}
 
-	at := proxy(t, s.URL, func(request string, a *answered) {
+	at := v1test.Proxy(t, s.URL, func(request string, a *v1test.Answer) {
 		if strings.Contains(request, "/v1/users/") && strings.Contains(request, "/training") {
-			a.body = strings.Replace(a.body, `"order":1,`, `"order":1,"score":3,`, 1)
+			replace(`"order":1,`, `"order":1,"score":3,`)(a)
 		}
 		if strings.Contains(request, "/v1/clients?offset=5") || strings.Contains(request, "/v1/clients?limit=7") {
-			a.body = dropFirst(a.body, "items")
+			dropFirst("items")(a)
 		}
 	})
 	r := replay(config(at, keys.All, s.Clock.Now()))
-	found := map[string]bool{}
-	for _, o := range r.Operations {
-		for _, d := range o.Differences {
-			found[o.Operation+" "+d.Field] = strings.Contains(d.Request, "/v1/")
+	for operation, field := range map[string]string{"GET /v1/users/{user_id}/training": "score", clients: "missing row"} {
+		found := differences(r, operation, field)
+		if len(found) == 0 || !strings.Contains(found[0].Request, "/v1/") {
+			t.Errorf("%s of %s: %v", field, operation, found)
 		}
-	}
-	if !found["GET /v1/users/{user_id}/training score"] || !found["GET /v1/clients missing row"] {
-		t.Errorf("found %v", found)
 	}
 }
 

@@ -13,140 +13,115 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxShown is how many differences of an operation are shown.
-const maxShown = 10
+const (
+	// maxShown is the number of an operation's differences that are reported in full.
+	maxShown = 10
+	// maxValue is the number of bytes of a value that are reported.
+	maxValue = 2000
+)
 
-// maxValue is how many bytes of a value are shown.
-const maxValue = 2000
-
-// Report is what was compared, operation by operation.
+// Report is the result of a comparison, by operation.
 type Report struct {
-	// Between, where two services' version 1 are compared, are the addresses of the
-	// one that differences have under v1, and of the one under v2.
+	// Between, if two services' v1 were compared, has their addresses: of the one whose
+	// values are V1 in differences, and of the one whose values are V2.
 	Between    []string     `json:"between,omitzero"`
 	Operations []*Operation `json:"operations"`
 
 	mu sync.Mutex
 }
 
-// Operation is what was compared of one of v1's operations. Each value of an item
-// counts as one, as do an item that only one side has, the total and the order of a
-// list, and a status or header that is wrong.
+// Operation is the result for one of v1's operations. Each value of an item counts as
+// one, as do an item that only one side has, the total and the order of a list, and a
+// wrong status or header.
 type Operation struct {
 	// Operation is its method and path, such as GET /v1/clients.
 	Operation string `json:"operation"`
 	// Compared is the sum of the next three.
 	Compared int `json:"compared"`
 	Equal    int `json:"equal"`
-	// Explained counts values that differ, or that v2 lacks, as the migration guide
-	// says.
+	// Explained counts values that differ, or that v2 lacks, for a reason that the
+	// migration guide gives.
 	Explained int `json:"explained"`
 	Different int `json:"different"`
 	// Differences are the first ten.
 	Differences []Difference `json:"differences"`
-	// Unsettled counts the differences that were others at each of the times that they
-	// were read again.
+	// Unsettled counts the differences that changed with each reading.
 	Unsettled int `json:"unsettled,omitzero"`
 }
 
-// Difference is a value that both sides say differently.
+// Difference is a value that differs between the sides.
 type Difference struct {
-	// Field is the value's path in v1's item, such as admins[0].role; or missing row for
-	// an item that v1 lacks, and surplus row for one that it alone has; order, total,
-	// limit or offset of a list; status; the name of a header; or a member of v2's object
-	// that is missing or of a wrong type.
+	// Field is the value's path in v1's item, such as admins[0].role; "missing row" for
+	// an item that only the other side has, and "surplus row" for one that only v1 has;
+	// order, total, limit or offset of a list; status; the name of a header; or a member of
+	// v2's object that is missing or of a wrong type.
 	Field string `json:"field"`
-	// Object is what the value is of: the item, or the admin in it, or what the list is of
-	// where its items have no ids.
+	// Object is whose value it is: the item, the admin in it, or whose list it is if items
+	// have no ids.
 	Object Object `json:"object,omitzero"`
-	// Row is the item in its list, where it has no id, such as order 3.
+	// Row names an item without an id in its list, such as order 3.
 	Row string `json:"row,omitzero"`
-	// V1 and V2 are what v1 says, and what v2 says in v1's words. A side that does not
-	// have the value has nothing, which is not null.
+	// V1 is v1's value, and V2 that of v2, translated. A side that lacks the value has
+	// nothing, which is not null.
 	V1 jsontext.Value `json:"v1,omitzero"`
 	V2 jsontext.Value `json:"v2,omitzero"`
-	// Unsettled says that the value was another one each time that it was read again.
+	// Unsettled says that the value changed with each reading.
 	Unsettled bool `json:"unsettled,omitzero"`
-	// Request is the commands that show both, one a line.
+	// Request has the commands that repeat both requests, one a line.
 	Request string `json:"request"`
 }
 
-// Object is an object by its ids in both versions; an id that is not known is empty.
+// Object is an object by its ids in both versions; an unknown id is empty.
 type Object struct {
 	Kind string `json:"kind"`
 	V1   string `json:"v1,omitzero"`
 	V2   string `json:"v2,omitzero"`
 }
 
-// about says what a verdict is of, and which answers show it.
-type about struct {
-	object    Object
-	row       string
-	unsettled bool
-	of        []answer
-}
-
-// at is the operation of that name. The report is locked.
-func (r *Report) at(name string) *Operation {
-	for _, o := range r.Operations {
-		if o.Operation == name {
-			return o
-		}
-	}
-	o := &Operation{Operation: name, Differences: []Difference{}}
-	r.Operations = append(r.Operations, o)
-	return o
-}
-
-// count adds a verdict to an operation. The answers are those that it is of.
-func (r *Report) count(operation string, v verdict, of ...answer) { r.add(operation, v, about{of: of}) }
-
-// add adds a verdict to an operation.
-func (r *Report) add(operation string, v verdict, a about) {
+// add adds a finding to an operation.
+func (r *Report) add(operation string, f finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o := r.at(operation)
-	o.Equal += v.equal
-	o.Explained += v.explained
-	o.Different += len(v.faults)
-	o.Compared += v.equal + v.explained + len(v.faults)
-	if a.unsettled {
-		o.Unsettled += len(v.faults)
+	i := slices.IndexFunc(r.Operations, func(o *Operation) bool { return o.Operation == operation })
+	if i < 0 {
+		i = len(r.Operations)
+		r.Operations = append(r.Operations, &Operation{Operation: operation})
 	}
-	for _, f := range v.faults {
-		if len(o.Differences) == maxShown {
-			return
-		}
+	o := r.Operations[i]
+	o.Equal += f.equal
+	o.Explained += f.explained
+	o.Different += len(f.mismatches)
+	o.Compared += f.equal + f.explained + len(f.mismatches)
+	if f.unsettled {
+		o.Unsettled += len(f.mismatches)
+	}
+	for _, m := range f.mismatches[:min(len(f.mismatches), maxShown-len(o.Differences))] {
 		o.Differences = append(o.Differences, Difference{
-			Field: f.field, Object: a.object, Row: a.row, V1: shown(f.v1), V2: shown(f.v2), Unsettled: a.unsettled,
-			Request: commands(a.of),
+			Field: m.field, Object: cmp.Or(m.object, f.object), Row: f.row, V1: shorten(m.v1), V2: shorten(m.v2),
+			Unsettled: f.unsettled, Request: commands(f.answers),
 		})
 	}
 }
 
-// sort puts the operations into the order of names.
+// sort sorts the operations as the names are.
 func (r *Report) sort(names []string) {
 	slices.SortStableFunc(r.Operations, func(a, b *Operation) int {
 		return cmp.Compare(slices.Index(names, a.Operation), slices.Index(names, b.Operation))
 	})
 }
 
-// Different is how many differences there are.
-func (r *Report) Different() int { return r.sum(func(o *Operation) int { return o.Different }) }
-
-// Compared is how many values were compared.
-func (r *Report) Compared() int { return r.sum(func(o *Operation) int { return o.Compared }) }
-
-func (r *Report) sum(of func(*Operation) int) (n int) {
+// Different is the number of differences.
+func (r *Report) Different() (n int) {
 	for _, o := range r.Operations {
-		n += of(o)
+		n += o.Different
 	}
 	return n
 }
 
-func commands(of []answer) string {
+// commands are the commands that repeat the requests, one a line.
+func commands(answers []answer) string {
 	var lines []string
-	for _, a := range of {
+	for _, a := range answers {
 		if a.from != nil {
 			lines = append(lines, a.curl())
 		}
@@ -154,8 +129,8 @@ func commands(of []answer) string {
 	return strings.Join(lines, "\n")
 }
 
-// shown is a value as it is reported; nil for none.
-func shown(v jsontext.Value) jsontext.Value {
+// shorten is a value as it is reported: valid JSON of limited length; nil for none.
+func shorten(v jsontext.Value) jsontext.Value {
 	switch {
 	case len(v) == 0:
 		return nil
@@ -165,15 +140,6 @@ func shown(v jsontext.Value) jsontext.Value {
 		return valueOf(strings.ToValidUTF8(string(v), "?"))
 	}
 	return v
-}
-
-// valueOf is a value of this package as JSON.
-func valueOf(value any) jsontext.Value {
-	b, err := json.Marshal(value, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		panic(err)
-	}
-	return b
 }
 
 // WriteJSON writes the report as JSON.
@@ -186,7 +152,7 @@ func (r *Report) WriteJSON(to io.Writer) error {
 	return err
 }
 
-// WriteText writes the report for people: a table, and then the differences.
+// WriteText writes the report as text: a table, and then the differences.
 func (r *Report) WriteText(to io.Writer) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "OPERATION\tCOMPARED\tEQUAL\tEXPLAINED\tDIFFERENT")
@@ -210,7 +176,7 @@ func (r *Report) WriteText(to io.Writer) error {
 	return err
 }
 
-// write writes a difference for people.
+// write writes a difference as text.
 func (d Difference) write(b *strings.Builder, operation string, between []string) {
 	fmt.Fprintf(b, "\n%s: %s", operation, d.Field)
 	if d.Row != "" {
@@ -220,7 +186,7 @@ func (d Difference) write(b *strings.Builder, operation string, between []string
 		fmt.Fprintf(b, ", %s %s (%s)", o.Kind, cmp.Or(o.V1, "?"), cmp.Or(o.V2, "?"))
 	}
 	if d.Unsettled {
-		fmt.Fprintf(b, ", still changing after %d readings", rounds)
+		fmt.Fprintf(b, ", still changing after %d readings", maxReadings)
 	}
 	b.WriteString("\n")
 	names := []string{"v1", "v2"}

@@ -15,7 +15,7 @@ func (s *Store) Announce(ctx context.Context, a Announcement) error {
 	const doing = "announce the end of v1"
 	a = Announcement{a.Announced.UTC(), a.Sunset.UTC()}
 	return s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
-		if err := holds.mayAnnounce(a, now); err != nil {
+		if err := holds.checkAnnounce(a, now); err != nil {
 			return err
 		}
 		return s.exec(ctx, doing, `UPDATE v1_state SET announced_at = ?, sunset_at = ?`, a.Announced, a.Sunset)
@@ -26,7 +26,7 @@ func (s *Store) Announce(ctx context.Context, a Announcement) error {
 func (s *Store) Postpone(ctx context.Context, sunset time.Time) (before time.Time, err error) {
 	const doing = "postpone the end of v1"
 	err = s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
-		if err := holds.mayPostpone(sunset, now); err != nil {
+		if err := holds.checkPostpone(sunset, now); err != nil {
 			return err
 		}
 		before = holds.Announcement.Sunset
@@ -40,7 +40,7 @@ func (s *Store) Postpone(ctx context.Context, sunset time.Time) (before time.Tim
 func (s *Store) Cancel(ctx context.Context) (a Announcement, err error) {
 	const doing = "take the announcement of v1's end back"
 	err = s.change(ctx, doing, func(ctx context.Context, holds *State, _ time.Time) error {
-		if a, err = holds.announced(); err != nil {
+		if a, err = holds.requireAnnouncement(); err != nil {
 			return err
 		}
 		return s.exec(ctx, doing, `UPDATE v1_state SET announced_at = NULL, sunset_at = NULL`)
@@ -56,7 +56,7 @@ func (s *Store) SetPhase(ctx context.Context, of Scope, phase Phase, until time.
 	const doing = "set a phase of v1"
 	set := Setting{Scope: of, Phase: phase, Until: until}
 	return s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
-		if err := holds.maySet(set, now); err != nil {
+		if err := holds.checkSetting(set, now); err != nil {
 			return err
 		}
 		if holds.EndedAt != nil {
@@ -64,13 +64,13 @@ func (s *Store) SetPhase(ctx context.Context, of Scope, phase Phase, until time.
 				return err
 			}
 		}
-		return s.put(ctx, doing, set, now)
+		return s.replaceSetting(ctx, doing, set, now)
 	})
 }
 
-// put adds a setting, and removes those that it hides for as long as they last.
-func (s *Store) put(ctx context.Context, doing string, set Setting, now time.Time) error {
-	key, partner, until := orNull(set.Key), orNull(set.Partner), orNull(set.Until)
+// replaceSetting adds a setting, and removes those that it hides for as long as they last.
+func (s *Store) replaceSetting(ctx context.Context, doing string, set Setting, now time.Time) error {
+	key, partner, until := ptrOrNil(set.Key), ptrOrNil(set.Partner), ptrOrNil(set.Until)
 	err := s.exec(ctx, doing, `DELETE FROM v1_phases AS p
 		WHERE p.until < ?3::timestamptz OR ((?2::timestamptz IS NULL OR p.until <= ?2::timestamptz)
 			AND CASE
@@ -90,7 +90,7 @@ func (s *Store) put(ctx context.Context, doing string, set Setting, now time.Tim
 func (s *Store) AddBrownout(ctx context.Context, w Window) (id int64, err error) {
 	const doing = "add a brownout of v1"
 	err = s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
-		if err := holds.mayBrownOut(w, now); err != nil {
+		if err := holds.checkBrownout(w, now); err != nil {
 			return err
 		}
 		// Of those that are over, as many are kept as may stand.
@@ -122,22 +122,22 @@ func (s *Store) CancelBrownout(ctx context.Context, id int64) error {
 
 // End ends v1: from then on every key is off, those that are created later too. It
 // is refused for every reason of decisions 11.7 at once.
-func (s *Store) End(ctx context.Context, e Ending) error {
+func (s *Store) End(ctx context.Context, e EndRequest) error {
 	const doing = "end v1"
 	return s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
-		if err := holds.mayEnd(e, now); err != nil {
+		if err := holds.checkEnd(e, now); err != nil {
 			return err
 		}
 		if err := s.exec(ctx, doing, `UPDATE v1_state SET ended_at = ?`, now); err != nil {
 			return err
 		}
-		return s.put(ctx, doing, Setting{Phase: Off}, now)
+		return s.replaceSetting(ctx, doing, Setting{Phase: Off}, now)
 	})
 }
 
-// Serves records which release of v2 a process that serves v1 has. It writes
+// RecordRelease records which release of v2 a process that serves v1 has. It writes
 // nothing where that is what is recorded.
-func (s *Store) Serves(ctx context.Context, release string) error {
+func (s *Store) RecordRelease(ctx context.Context, release string) error {
 	return s.exec(ctx, "record the release that is served",
 		"UPDATE v1_state SET served_release = ?0 WHERE served_release IS DISTINCT FROM ?0", release)
 }

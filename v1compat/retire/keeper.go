@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// reread is how long a state is used that no change was heard of: the longest
+	// pollEvery is how long a state is used that no change was heard of: the longest
 	// that a change is missed where its notification is lost.
-	reread = 10 * time.Second
-	// readWithin bounds how long reading the state may take. With reread and
+	pollEvery = 10 * time.Second
+	// readTimeout bounds how long reading the state may take. With reread and
 	// pg.Relisten it is well below the 30 seconds in which changes act everywhere
 	// (decisions 11.6).
-	readWithin = 5 * time.Second
+	readTimeout = 5 * time.Second
 )
 
 // Keeper has the state of the retirement for the requests of a process.
@@ -29,9 +29,9 @@ type Keeper struct {
 	observe func(error)
 }
 
-// Keep reads the state, and returns a Keeper that has it. Without Watch or Refresh
+// NewKeeper reads the state, and returns a Keeper that has it. Without Watch or Refresh
 // it has that one for good.
-func Keep(ctx context.Context, s *Store) (*Keeper, error) {
+func NewKeeper(ctx context.Context, s *Store) (*Keeper, error) {
 	k := &Keeper{store: s, observe: func(error) {}}
 	return k, k.Refresh(ctx)
 }
@@ -53,7 +53,7 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 // database cannot be reached the last state holds; a lost connection is logged and
 // retried. It returns when the context is done.
 func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
-	k.store.db.Follow(ctx, channel, reread, func(pg.ListenEvent) error {
+	k.store.db.Follow(ctx, channel, pollEvery, func(pg.ListenEvent) error {
 		if err := k.read(ctx, log); err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
 // read reads the state, without waiting for requests, and logs what changed.
 func (k *Keeper) read(ctx context.Context, log *slog.Logger) error {
 	var state *State
-	err := k.store.db.ReservedSnapshot(ctx, readWithin, func(ctx context.Context) (err error) {
+	err := k.store.db.ReservedSnapshot(ctx, readTimeout, func(ctx context.Context) (err error) {
 		state, err = k.store.load(ctx, k.store.clock.Now())
 		return err
 	})
@@ -78,7 +78,7 @@ func (k *Keeper) read(ctx context.Context, log *slog.Logger) error {
 	if before := k.state.Swap(state); !reflect.DeepEqual(before, state) {
 		sunset := "none"
 		if state.Announcement != nil {
-			sunset = Moment(state.Announcement.Sunset)
+			sunset = FormatTime(state.Announcement.Sunset)
 		}
 		log.InfoContext(ctx, "the retirement of v1 has changed", "announced", state.Announcement != nil, "sunset", sunset,
 			"ended", state.EndedAt != nil, "phases", len(state.Settings), "brownouts", len(state.Windows))

@@ -35,7 +35,7 @@ func TestKeepers(t *testing.T) {
 	off := func(s *State) bool { _, refused := s.Refused(mine, false, noon); return refused }
 	w.follows(first, read1, off)
 	w.follows(second, read2, off)
-	w.must(w.Serves(t.Context(), "2.2"))
+	w.must(w.RecordRelease(t.Context(), "2.2"))
 }
 
 // TestKeeperSurvivesALostConnection: the last state holds, and changes that were
@@ -66,7 +66,7 @@ func TestKeepNeedsTheState(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.sql.ExecContext(t.Context(), `DROP TABLE v1_phases`)
 	w.must(err)
-	if _, err := Keep(t.Context(), w.Store); err == nil {
+	if _, err := NewKeeper(t.Context(), w.Store); err == nil {
 		t.Error("no error")
 	}
 }

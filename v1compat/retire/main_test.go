@@ -11,20 +11,11 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
-	"partnerapi/db/migrate"
 	"partnerapi/domain"
-	"partnerapi/idmap"
-	"partnerapi/v2/v2test"
+	"partnerapi/idmap/idmaptest"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
-
-// schema is v2's tables with those of v1.
-var schema = dbtest.Schema{
-	Name: "v1", Key: migrate.SchemaKey() + idmap.SchemaKey(), Apply: func(ctx context.Context, url string) error {
-		return v2test.Migrate(ctx, url, func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) })
-	},
-}
 
 // world is a database of the test's own, at a clock that stands at noon.
 type world struct {
@@ -36,7 +27,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return worldAt(t, dbtest.URL(t, schema))
+	return worldAt(t, dbtest.URL(t, idmaptest.Schema))
 }
 
 func worldAt(t *testing.T, url string) *world {
@@ -90,7 +81,7 @@ func date(text string) time.Time {
 // watch runs a Keeper's Watch until the test ends; each value is a reading.
 func (w *world) watch() (*Keeper, <-chan error) {
 	w.t.Helper()
-	k, err := Keep(w.t.Context(), w.Store)
+	k, err := NewKeeper(w.t.Context(), w.Store)
 	w.must(err)
 	read := make(chan error, 100)
 	k.observe = func(err error) { read <- err }

@@ -216,7 +216,7 @@ func (m *machine) cancel() {
 }
 
 func (m *machine) end() {
-	e := Ending{Force: rapid.Bool().Draw(m.rt, "force")}
+	e := EndRequest{Force: rapid.Bool().Draw(m.rt, "force")}
 	if rapid.Bool().Draw(m.rt, "called") {
 		e.Calls = []usage.LastCall{{Prefix: "pk_a"}}
 	}
@@ -231,7 +231,7 @@ func (m *machine) end() {
 
 // restart loses all that the process knows.
 func (m *machine) restart() {
-	k, err := Keep(m.t.Context(), m.Store)
+	k, err := NewKeeper(m.t.Context(), m.Store)
 	if err != nil {
 		m.rt.Fatal(err)
 	}

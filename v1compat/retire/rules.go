@@ -20,21 +20,21 @@ const (
 
 	maxFor   = 31 * 24 * time.Hour
 	maxEvery = 366 * 24 * time.Hour
-	// ahead bounds how far in the future a time may be.
-	ahead = 100 // years
+	// maxAheadYears bounds how far in the future a time may be.
+	maxAheadYears = 100 // years
 )
 
-// notEnded reports an error once v1 has ended.
-func (s *State) notEnded() error {
+// checkNotEnded reports an error once v1 has ended.
+func (s *State) checkNotEnded() error {
 	if s.EndedAt != nil {
-		return fmt.Errorf("version 1 was ended on %s: partnerapi v1 phase --all on brings it back", Moment(*s.EndedAt))
+		return fmt.Errorf("version 1 was ended on %s: partnerapi v1 phase --all on brings it back", FormatTime(*s.EndedAt))
 	}
 	return nil
 }
 
-// announced returns what is announced while v1 has not ended, and an error else.
-func (s *State) announced() (a Announcement, err error) {
-	if err := s.notEnded(); err != nil {
+// requireAnnouncement returns what is announced while v1 has not ended, and an error else.
+func (s *State) requireAnnouncement() (a Announcement, err error) {
+	if err := s.checkNotEnded(); err != nil {
 		return a, err
 	}
 	if s.Announcement == nil {
@@ -43,53 +43,53 @@ func (s *State) announced() (a Announcement, err error) {
 	return *s.Announcement, nil
 }
 
-// year is twelve months later, by the calendar in UTC.
-func year(t time.Time) time.Time { return t.UTC().AddDate(1, 0, 0) }
+// twelveMonthsAfter is twelve months later, by the calendar in UTC.
+func twelveMonthsAfter(t time.Time) time.Time { return t.UTC().AddDate(1, 0, 0) }
 
-// mayAnnounce reports why an announcement is refused.
-func (s *State) mayAnnounce(a Announcement, now time.Time) error {
-	if err := s.notEnded(); err != nil {
+// checkAnnounce reports why an announcement is refused.
+func (s *State) checkAnnounce(a Announcement, now time.Time) error {
+	if err := s.checkNotEnded(); err != nil {
 		return err
 	}
 	if old := s.Announcement; old != nil {
 		return fmt.Errorf("the end of version 1 was announced on %s for %s: partnerapi v1 postpone --sunset LATER moves it, "+
-			"and partnerapi v1 cancel takes the announcement back", Moment(old.Announced), Moment(old.Sunset))
+			"and partnerapi v1 cancel takes the announcement back", FormatTime(old.Announced), FormatTime(old.Sunset))
 	}
 	if a.Announced.After(now) {
 		return fmt.Errorf("--announced: %s is in the future: announce it then, or leave --announced out for today",
-			Moment(a.Announced))
+			FormatTime(a.Announced))
 	}
-	if first := year(a.Announced); a.Sunset.Before(first) {
+	if first := twelveMonthsAfter(a.Announced); a.Sunset.Before(first) {
 		return fmt.Errorf("--sunset: %s is less than twelve months after the announcement on %s: the first possible is %s",
-			Moment(a.Sunset), Moment(a.Announced), Moment(first))
+			FormatTime(a.Sunset), FormatTime(a.Announced), FormatTime(first))
 	}
-	return notTooFar("--sunset", a.Sunset, now)
+	return checkAhead("--sunset", a.Sunset, now)
 }
 
-// mayPostpone reports why a sunset is refused.
-func (s *State) mayPostpone(sunset, now time.Time) error {
-	a, err := s.announced()
+// checkPostpone reports why a sunset is refused.
+func (s *State) checkPostpone(sunset, now time.Time) error {
+	a, err := s.requireAnnouncement()
 	if err != nil {
 		return err
 	}
 	if !sunset.After(a.Sunset) {
 		return fmt.Errorf("--sunset: %s is not after %s, and the end of version 1 can only be moved to later: partnerapi v1 "+
-			"cancel takes the announcement back, after which a new one needs another twelve months", Moment(sunset), Moment(a.Sunset))
+			"cancel takes the announcement back, after which a new one needs another twelve months", FormatTime(sunset), FormatTime(a.Sunset))
 	}
-	return notTooFar("--sunset", sunset, now)
+	return checkAhead("--sunset", sunset, now)
 }
 
-func notTooFar(flag string, t, now time.Time) error {
-	if last := now.AddDate(ahead, 0, 0); t.After(last) {
-		return fmt.Errorf("%s: %s is more than %d years away", flag, Moment(t), ahead)
+func checkAhead(flag string, t, now time.Time) error {
+	if last := now.AddDate(maxAheadYears, 0, 0); t.After(last) {
+		return fmt.Errorf("%s: %s is more than %d years away", flag, FormatTime(t), maxAheadYears)
 	}
 	return nil
 }
 
-// maySet reports why a setting is refused. Its ID is not looked at.
-func (s *State) maySet(set Setting, now time.Time) error {
+// checkSetting reports why a setting is refused. Its ID is not looked at.
+func (s *State) checkSetting(set Setting, now time.Time) error {
 	if set.Scope != (Scope{}) || set.Phase != On {
-		if err := s.notEnded(); err != nil {
+		if err := s.checkNotEnded(); err != nil {
 			return err
 		}
 	}
@@ -97,23 +97,23 @@ func (s *State) maySet(set Setting, now time.Time) error {
 		return nil
 	}
 	if !set.Until.After(now) {
-		return fmt.Errorf("--until: %s is not after now, %s", Moment(set.Until), Moment(now))
+		return fmt.Errorf("--until: %s is not after now, %s", FormatTime(set.Until), FormatTime(now))
 	}
-	return notTooFar("--until", set.Until, now)
+	return checkAhead("--until", set.Until, now)
 }
 
-// mayBrownOut reports why a brownout is refused. Its ID is not looked at.
-func (s *State) mayBrownOut(w Window, now time.Time) error {
-	if err := s.notEnded(); err != nil {
+// checkBrownout reports why a brownout is refused. Its ID is not looked at.
+func (s *State) checkBrownout(w Window, now time.Time) error {
+	if err := s.checkNotEnded(); err != nil {
 		return err
 	}
 	if err := w.check(); err != nil {
 		return err
 	}
 	if !w.Ends().After(now) {
-		return fmt.Errorf("--start: the last window would have ended on %s, before now", Moment(w.Ends()))
+		return fmt.Errorf("--start: the last window would have ended on %s, before now", FormatTime(w.Ends()))
 	}
-	if err := notTooFar("--start", w.Ends(), now); err != nil {
+	if err := checkAhead("--start", w.Ends(), now); err != nil {
 		return err
 	}
 
@@ -144,18 +144,18 @@ func (w Window) check() error {
 	case w.Count > 1 && (w.Every < w.For || w.Every > maxEvery || w.Every%time.Second != 0):
 		return fmt.Errorf("--every: %v is not a whole number of seconds from --for (%v) to %v", w.Every, w.For, maxEvery)
 	case time.Duration(w.Count) > math.MaxInt64/max(w.Every, 1):
-		return fmt.Errorf("--every: %v times --count %d is more than %d years", w.Every, w.Count, ahead)
+		return fmt.Errorf("--every: %v times --count %d is more than %d years", w.Every, w.Count, maxAheadYears)
 	case len(w.Keys) > maxKeys:
 		return fmt.Errorf("--keys: %d keys are more than %d: add another brownout for the others", len(w.Keys), maxKeys)
 	}
 	return nil
 }
 
-// Callers is how long a key that called v1 keeps it from being ended.
-const Callers = 30 * 24 * time.Hour
+// CallerWindow is how long a key that called v1 keeps it from being ended.
+const CallerWindow = 30 * 24 * time.Hour
 
-// Ending is what is asked for, and known, when v1 is to end.
-type Ending struct {
+// EndRequest is what is asked for, and known, when v1 is to end.
+type EndRequest struct {
 	// Missing are the operations of v1 that have no successor in the release of v2
 	// that is served.
 	Missing []string
@@ -165,19 +165,19 @@ type Ending struct {
 	Force bool
 }
 
-// mayEnd reports every reason why v1 cannot end.
-func (s *State) mayEnd(e Ending, now time.Time) error {
-	a, err := s.announced()
+// checkEnd reports every reason why v1 cannot end.
+func (s *State) checkEnd(e EndRequest, now time.Time) error {
+	a, err := s.requireAnnouncement()
 	if err != nil {
 		return err
 	}
 	var reasons []string
 	if now.Before(a.Sunset) {
-		reasons = append(reasons, fmt.Sprintf("its sunset comes on %s: run this again then", Moment(a.Sunset)))
+		reasons = append(reasons, fmt.Sprintf("its sunset comes on %s: run this again then", FormatTime(a.Sunset)))
 	}
-	if first := year(a.Announced); now.Before(first) {
+	if first := twelveMonthsAfter(a.Announced); now.Before(first) {
 		reasons = append(reasons, fmt.Sprintf("it was announced on %s, less than twelve months ago: run this again on %s",
-			Moment(a.Announced), Moment(first)))
+			FormatTime(a.Announced), FormatTime(first)))
 	}
 	if len(e.Missing) > 0 {
 		reasons = append(reasons, "the release of v2 that is served has no successor of "+strings.Join(e.Missing, ", ")+

@@ -23,8 +23,8 @@ type Announcement struct {
 	Announced, Sunset time.Time
 }
 
-// Moment writes a time as short as it can be given: a day, where it begins one in UTC.
-func Moment(t time.Time) string {
+// FormatTime writes a time as short as it can be given: a day, where it begins one in UTC.
+func FormatTime(t time.Time) string {
 	if t = t.UTC(); domain.DateOf(t).Time().Equal(t) {
 		return t.Format(time.DateOnly)
 	}
@@ -54,8 +54,8 @@ type State struct {
 	Windows  []Window
 }
 
-// Idle reports whether no key is refused anything, now or later.
-func (s *State) Idle() bool { return len(s.Settings) == 0 && s.EndedAt == nil }
+// Unrestricted reports whether no key is refused anything, now or later.
+func (s *State) Unrestricted() bool { return len(s.Settings) == 0 && s.EndedAt == nil }
 
 // PhaseOf returns the phase that a key is in, and until when; zero means for good.
 // When v1 has ended, each key is off.
@@ -65,7 +65,7 @@ func (s *State) PhaseOf(key Key, now time.Time) (phase Phase, until time.Time) {
 	}
 	newest := Setting{Phase: On}
 	for _, setting := range s.Settings {
-		if setting.ID > newest.ID && setting.lasts(now) && setting.covers(key) {
+		if setting.ID > newest.ID && setting.isActive(now) && setting.covers(key) {
 			newest = setting
 		}
 	}
@@ -105,7 +105,7 @@ func (s *State) windowsEnd(key domain.KeyID, t time.Time) time.Time {
 	for {
 		start := t
 		for _, w := range s.Windows {
-			if from, to, ok := w.Next(t); ok && !from.After(t) && w.isFor(key) {
+			if from, to, ok := w.Next(t); ok && !from.After(t) && w.covers(key) {
 				t = to
 			}
 		}
@@ -173,8 +173,8 @@ type Setting struct {
 	Until time.Time
 }
 
-// lasts reports whether the setting is not over.
-func (s Setting) lasts(now time.Time) bool { return s.Until.IsZero() || now.Before(s.Until) }
+// isActive reports whether the setting is not over.
+func (s Setting) isActive(now time.Time) bool { return s.Until.IsZero() || now.Before(s.Until) }
 
 // Window is the schedule of a brownout: Count windows, each as long as For, the
 // first from Start on, and each of the others Every after the one before. A window
@@ -208,5 +208,7 @@ func (w Window) Next(now time.Time) (from, to time.Time, ok bool) {
 	return from, to, n < w.Count && now.Before(to)
 }
 
-// isFor reports whether the windows are for a key.
-func (w Window) isFor(key domain.KeyID) bool { return len(w.Keys) == 0 || slices.Contains(w.Keys, key) }
+// covers reports whether the windows are for a key.
+func (w Window) covers(key domain.KeyID) bool {
+	return len(w.Keys) == 0 || slices.Contains(w.Keys, key)
+}

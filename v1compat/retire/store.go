@@ -40,7 +40,7 @@ func (s *Store) Load(ctx context.Context) (state *State, err error) {
 	return state, err
 }
 
-const reading = "read the retirement of v1"
+const doingRead = "read the retirement of v1"
 
 // load is Load in the transaction of ctx. What is long over is left out, and what a
 // clock that is a little behind this one does not count as over is not.
@@ -48,7 +48,7 @@ func (s *Store) load(ctx context.Context, now time.Time) (*State, error) {
 	row, err := pg.One[struct {
 		AnnouncedAt, SunsetAt, EndedAt *time.Time
 		ServedRelease                  string
-	}](ctx, s.db, reading, pg.SQL(
+	}](ctx, s.db, doingRead, pg.SQL(
 		"SELECT announced_at, sunset_at, ended_at, coalesce(served_release, '') AS served_release FROM v1_state"))
 	if err != nil {
 		return nil, err
@@ -67,16 +67,16 @@ func (s *Store) load(ctx context.Context, now time.Time) (*State, error) {
 // skew is how far the clocks of processes may be apart.
 const skew = time.Hour
 
-// given is what a column holds; zero where it is NULL.
-func given[T any](value *T) (v T) {
+// valueOrZero is what a column holds; zero where it is NULL.
+func valueOrZero[T any](value *T) (v T) {
 	if value != nil {
 		v = *value
 	}
 	return v
 }
 
-// orNull is a value for a column that is NULL where it is zero.
-func orNull[T comparable](value T) *T {
+// ptrOrNil is a value for a column that is NULL where it is zero.
+func ptrOrNil[T comparable](value T) *T {
 	var zero T
 	if value == zero {
 		return nil
@@ -91,12 +91,12 @@ func (s *Store) readSettings(ctx context.Context, since time.Time) ([]Setting, e
 		PartnerID *domain.PartnerID
 		Phase     Phase
 		Until     *time.Time
-	}](ctx, s.db, reading, pg.SQL(
+	}](ctx, s.db, doingRead, pg.SQL(
 		"SELECT id, key_id, partner_id, phase, until FROM v1_phases WHERE until IS NULL OR until > ? ORDER BY id", since))
 	var list []Setting
 	for _, r := range rows {
 		list = append(list, Setting{
-			ID: r.ID, Scope: Scope{Key: given(r.KeyID), Partner: given(r.PartnerID)}, Phase: r.Phase, Until: given(r.Until),
+			ID: r.ID, Scope: Scope{Key: valueOrZero(r.KeyID), Partner: valueOrZero(r.PartnerID)}, Phase: r.Phase, Until: valueOrZero(r.Until),
 		})
 	}
 	return list, err
@@ -109,7 +109,7 @@ func (s *Store) readWindows(ctx context.Context) ([]Window, error) {
 		ForSeconds, EverySeconds int64
 		Windows                  int
 		Keys                     []string
-	}](ctx, s.db, reading, pg.SQL(
+	}](ctx, s.db, doingRead, pg.SQL(
 		"SELECT id, start_at, for_seconds, every_seconds, windows, keys::text[] AS keys FROM v1_brownouts ORDER BY id"))
 	if err != nil {
 		return nil, err

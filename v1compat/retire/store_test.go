@@ -61,28 +61,28 @@ func TestAnnouncement(t *testing.T) {
 func TestEnding(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), t.Context()
-	w.refused(w.End(ctx, Ending{Force: true}), "not announced", "partnerapi v1 announce")
+	w.refused(w.End(ctx, EndRequest{Force: true}), "not announced", "partnerapi v1 announce")
 	w.must(w.Announce(ctx, Announcement{date("2027-06-15"), date("2028-07-01")}))
 	calls := []usage.LastCall{
 		{Prefix: "pk_aaaaaaaa", Name: "PSA", At: noon, Operation: "GET /v1/clients", UserAgents: []string{"curl/8"}},
 		{Prefix: "pk_bbbbbbbb", Name: "CRM", At: noon},
 	}
-	e := Ending{Missing: []string{"POST /v1/clients"}, Calls: calls}
+	e := EndRequest{Missing: []string{"POST /v1/clients"}, Calls: calls}
 	w.refused(w.End(ctx, e), "2028-07-01", "2027-06-15", "POST /v1/clients", "--release", "--force",
 		`pk_aaaaaaaa (PSA): last call 2027-06-15T12:00:00Z, GET /v1/clients, by "curl/8"`, "pk_bbbbbbbb (CRM): last call")
-	w.refused(w.End(ctx, Ending{Force: true}), "sunset")
+	w.refused(w.End(ctx, EndRequest{Force: true}), "sunset")
 	w.clock.Set(date("2028-07-01").Add(-time.Microsecond))
-	w.refused(w.End(ctx, Ending{}), "sunset")
+	w.refused(w.End(ctx, EndRequest{}), "sunset")
 	w.clock.Set(date("2028-07-01"))
 	w.refused(w.End(ctx, e), "POST /v1/clients", "pk_aaaaaaaa")
-	w.refused(w.End(ctx, Ending{Missing: e.Missing, Force: true}), "POST /v1/clients")
-	w.refused(w.End(ctx, Ending{Calls: calls}), "2 keys")
+	w.refused(w.End(ctx, EndRequest{Missing: e.Missing, Force: true}), "POST /v1/clients")
+	w.refused(w.End(ctx, EndRequest{Calls: calls}), "2 keys")
 	if w.holds().EndedAt != nil {
 		t.Fatal("what was refused was done")
 	}
 
 	w.must(w.SetPhase(ctx, Scope{Key: mine.ID}, On, time.Time{}))
-	w.must(w.End(ctx, Ending{Calls: calls, Force: true}))
+	w.must(w.End(ctx, EndRequest{Calls: calls, Force: true}))
 	off := func(want bool) {
 		t.Helper()
 		for _, key := range []Key{mine, {ID: domain.KeyID{200}}} {
@@ -93,7 +93,7 @@ func TestEnding(t *testing.T) {
 	}
 	off(true)
 	const back = "partnerapi v1 phase --all on"
-	w.refused(w.End(ctx, Ending{}), "ended on 2028-07-01", back)
+	w.refused(w.End(ctx, EndRequest{}), "ended on 2028-07-01", back)
 	w.refused(w.Announce(ctx, Announcement{date("2027-06-15"), date("2030-07-01")}), back)
 	_, err := w.Postpone(ctx, date("2030-01-01"))
 	w.refused(err, back)
@@ -111,7 +111,7 @@ func TestEnding(t *testing.T) {
 	off(true)
 	w.must(w.SetPhase(ctx, Scope{}, On, time.Time{}))
 	off(false)
-	w.must(w.End(ctx, Ending{}))
+	w.must(w.End(ctx, EndRequest{}))
 	off(true)
 }
 
@@ -235,7 +235,7 @@ func TestServes(t *testing.T) {
 		t.Errorf("release %q is served", r)
 	}
 	for _, release := range []string{"2.1", "2.1", "2.3"} {
-		w.must(w.Serves(t.Context(), release))
+		w.must(w.RecordRelease(t.Context(), release))
 		if r := w.holds().Release; r != release {
 			t.Errorf("release %q is served, not %s", r, release)
 		}

@@ -16,19 +16,17 @@ import (
 	"partnerapi/domain"
 )
 
-// maxPlaces bounds what a Counter holds between two flushes: keys times
-// operations times days.
+// maxPlaces bounds the entries that a Counter holds between two flushes: keys times operations times days.
 const maxPlaces = 100_000
 
-// recordWithin is how long a flush may take before it is tried again.
+// recordWithin is the timeout of a flush, after which it is retried.
 const recordWithin = 30 * time.Second
 
-// Counter counts calls in memory, and adds them to the database. It is safe for
-// concurrent use, and one serves a whole process.
+// Counter counts calls in memory and adds them to the database. It is safe for concurrent use, and one serves a
+// whole process.
 //
-// A flush adds what was counted exactly once. It has a number, which the same
-// statement records for the process: where it is not known whether a flush was
-// committed, the same one is sent again, and without effect if it was.
+// A flush is applied exactly once. It has a number, which the same statement records for the process: if it is
+// unknown whether a flush was committed, the same flush is sent again, and has no effect if it was.
 type Counter struct {
 	db    *pg.DB
 	clock domain.Clock
@@ -36,56 +34,54 @@ type Counter struct {
 	// exec is pg.Exec, but for tests.
 	exec    func(ctx context.Context, on pg.Runner, doing string, q pg.Query) (int, error)
 	replica string
-	most    int
+	limit   int
 
-	mu     sync.Mutex
-	places map[place]*tally
-	missed int64 // calls for which there was no room
+	mu        sync.Mutex
+	places    map[countKey]*tally
+	uncounted int64 // calls for which there was no room
 
 	flushing sync.Mutex // held by a flush; guards what follows
 	sequence int64
-	unsure   *batch // was sent, and is not known to be in the database
+	pending  *batch // was sent, and is not known to be in the database
 	pruned   domain.Date
 }
 
-// place is what calls are counted by.
-type place struct {
+// countKey identifies what is counted: a key's calls of an operation on a day.
+type countKey struct {
 	key       domain.KeyID
 	day       domain.Date
 	surface   Surface
 	operation string
 }
 
-// tally is what was counted since the last flush, and the user agents that were
-// seen before it too.
+// tally is the calls counted since the last flush, and the user agents seen so far.
 type tally struct {
 	calls, failures int64
 	first, last     time.Time
 	agents          []string
 }
 
-// New returns a Counter that adds to a database. It counts days and times by the
-// clock.
+// New returns a Counter for a database. It takes days and times from the clock.
 func New(d *pg.DB, clock domain.Clock, log *slog.Logger) *Counter {
 	return &Counter{
-		db: d, exec: pg.Exec, clock: clock, log: log, replica: uuid.NewString(), most: maxPlaces,
-		places: map[place]*tally{},
+		db: d, exec: pg.Exec, clock: clock, log: log, replica: uuid.NewString(), limit: maxPlaces,
+		places: map[countKey]*tally{},
 	}
 }
 
-// Count counts a call that was answered just now. It does not block, and does not
-// allocate for what was called since the flush before the last one.
+// Count counts a call that was just answered. It does not block, and does not allocate for an operation that the
+// key called since the flush before last.
 func (c *Counter) Count(call Call) {
 	now := c.clock.Now()
-	agent := clean(call.UserAgent)
-	at := place{call.Key, domain.DateOf(now), call.Surface, call.Operation}
+	agent := cleanAgent(call.UserAgent)
+	at := countKey{call.Key, domain.DateOf(now), call.Surface, call.Operation}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.places[at]
 	if t == nil {
-		if len(c.places) >= c.most {
-			c.missed++
+		if len(c.places) >= c.limit {
+			c.uncounted++
 			return
 		}
 		t = &tally{}
@@ -94,6 +90,7 @@ func (c *Counter) Count(call Call) {
 	t.count(now, call.Status, agent)
 }
 
+// count counts a call.
 func (t *tally) count(now time.Time, status int, agent string) {
 	if t.calls == 0 || now.Before(t.first) {
 		t.first = now
@@ -110,15 +107,15 @@ func (t *tally) count(now time.Time, status int, agent string) {
 	}
 }
 
-// Run records what was counted every ten seconds, until ctx ends. What is counted then
-// is for Record to add.
+// Run flushes every ten seconds, until ctx ends. The caller then calls Record for the rest.
 func (c *Counter) Run(ctx context.Context) {
-	for domain.Pause(ctx, every) == nil {
+	for domain.Pause(ctx, flushEvery) == nil {
 		c.Record(ctx)
 	}
 }
 
-// Record flushes, and removes what is no longer kept when a day has begun. A failure is logged: the next flush tries again.
+// Record flushes and, on a new day, deletes rows past their retention. It logs a failure; the next flush tries
+// again.
 func (c *Counter) Record(ctx context.Context) {
 	ctx, done := context.WithTimeout(ctx, recordWithin)
 	defer done()
@@ -133,10 +130,9 @@ func (c *Counter) Record(ctx context.Context) {
 	}
 }
 
-// clean is a user agent as it is kept: at most maxAgent bytes of valid UTF-8,
-// without what does not print, such as control characters. A text that is clean
-// already is returned as it is, without an allocation.
-func clean(agent string) string {
+// cleanAgent returns a user agent as it is stored: at most maxAgent bytes of valid UTF-8, without unprintable
+// characters. A clean text is returned as it is, without an allocation.
+func cleanAgent(agent string) string {
 	if len(agent) > maxAgent {
 		agent = agent[:maxAgent]
 	}
@@ -146,4 +142,160 @@ func clean(agent string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(agent, "")))
+}
+
+// batch is the rows of one flush, by column.
+type batch struct {
+	sequence                         int64
+	at                               time.Time
+	keys, days, surfaces, operations []string
+	calls, failures                  []int64
+	first, last                      []time.Time
+	agents                           []string // of each row, by lines
+}
+
+// addStatement adds to the table, unless the process has already recorded a flush with this number or a later one.
+// Rows are written in the order of the primary key, so that processes do not deadlock. A flush that is sent again
+// while the first attempt is still running waits for it at the row of the process.
+const addStatement = `
+WITH turn AS (
+	INSERT INTO v1_usage_flushes AS f (replica, sequence, flushed_at) VALUES ($1::text::uuid, $2::bigint, $3::timestamptz)
+	ON CONFLICT (replica) DO UPDATE SET sequence = excluded.sequence, flushed_at = excluded.flushed_at
+	WHERE f.sequence < excluded.sequence
+	RETURNING 1
+)
+INSERT INTO v1_usage AS u (key_id, day, surface, operation, calls, failures, first_at, last_at, user_agents)
+SELECT n.key_id, n.day, n.surface, n.operation, n.calls, n.failures, n.first_at, n.last_at, string_to_array(n.agents, E'\n')
+FROM unnest($4::text[]::uuid[], $5::text[]::date[], $6::text[], $7::text[], $8::bigint[], $9::bigint[],
+	$10::timestamptz[], $11::timestamptz[], $12::text[])
+	AS n (key_id, day, surface, operation, calls, failures, first_at, last_at, agents), turn
+ORDER BY n.key_id, n.day, n.surface COLLATE "C", n.operation COLLATE "C"
+ON CONFLICT (key_id, day, surface, operation) DO UPDATE SET
+	calls = u.calls + excluded.calls, failures = u.failures + excluded.failures,
+	first_at = least(u.first_at, excluded.first_at), last_at = greatest(u.last_at, excluded.last_at),
+	user_agents = CASE WHEN u.user_agents @> excluded.user_agents OR cardinality(u.user_agents) >= $13::int
+		THEN u.user_agents
+		ELSE ARRAY(
+			SELECT a.agent FROM unnest(u.user_agents || excluded.user_agents) WITH ORDINALITY AS a (agent, n)
+			GROUP BY a.agent ORDER BY min(a.n) LIMIT $13::int)
+		END`
+
+// Flush writes the counted calls in one statement. If the outcome of the previous flush is unknown, it sends that
+// one again first. What could not be written stays for the next flush.
+func (c *Counter) Flush(ctx context.Context) error {
+	c.flushing.Lock()
+	defer c.flushing.Unlock()
+
+	if c.pending != nil {
+		if err := c.send(ctx, c.pending); err != nil {
+			return err
+		}
+	}
+	next := c.drain(ctx)
+	if next == nil {
+		return nil
+	}
+	c.sequence++
+	next.sequence = c.sequence
+	c.pending = next
+	return c.send(ctx, next)
+}
+
+// send writes the pending flush.
+func (c *Counter) send(ctx context.Context, b *batch) error {
+	_, err := c.exec(ctx, c.db, "record the use of v1", pg.Prepared(pg.Raw(addStatement, b.args(c.replica))))
+	if err == nil {
+		c.pending = nil
+	}
+	return err
+}
+
+// args returns the arguments of addStatement.
+func (b *batch) args(replica string) []any {
+	return []any{
+		replica, b.sequence, b.at, b.keys, b.days, b.surfaces, b.operations, b.calls, b.failures, b.first, b.last, b.agents,
+		MaxAgents,
+	}
+}
+
+// drain returns the calls counted since its last call; nil for none. It evicts entries without calls since then, or
+// all entries if they take half of maxPlaces.
+func (c *Counter) drain(ctx context.Context) *batch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.uncounted > 0 {
+		c.log.WarnContext(ctx, "calls of v1 were not counted: too many keys and operations between two flushes",
+			"calls", c.uncounted, "most", c.limit)
+		c.uncounted = 0
+	}
+
+	b := &batch{at: c.clock.Now()}
+	for at, t := range c.places {
+		if t.calls == 0 {
+			delete(c.places, at)
+			continue
+		}
+		b.append(at, t)
+		t.calls, t.failures = 0, 0
+	}
+	if len(c.places) > c.limit/2 {
+		clear(c.places)
+	}
+	if len(b.keys) == 0 {
+		return nil
+	}
+	return b
+}
+
+// append adds the row of a tally.
+func (b *batch) append(at countKey, t *tally) {
+	b.keys = append(b.keys, at.key.UUID())
+	b.days = append(b.days, at.day.String())
+	b.surfaces = append(b.surfaces, string(at.surface))
+	b.operations = append(b.operations, at.operation)
+	b.calls = append(b.calls, t.calls)
+	b.failures = append(b.failures, t.failures)
+	b.first = append(b.first, t.first)
+	b.last = append(b.last, t.last)
+	b.agents = append(b.agents, strings.Join(t.agents, "\n"))
+}
+
+const (
+	// pruneBatch is how many rows one statement removes, and pruneBatches how many
+	// statements follow one flush.
+	pruneBatch   = 5_000
+	pruneBatches = 20
+	// replicaDays is how long the last flush of a process is remembered; it is sent
+	// again within seconds, if at all.
+	replicaDays = 30
+)
+
+// prune deletes rows past their retention, once a day and at most a few batches; the next flushes delete the rest.
+// It skips rows that another process is deleting.
+func (c *Counter) prune(ctx context.Context) error {
+	c.flushing.Lock()
+	defer c.flushing.Unlock()
+	now := c.clock.Now()
+	if c.pruned == domain.DateOf(now) {
+		return nil
+	}
+
+	for range pruneBatches {
+		removed, err := c.exec(ctx, c.db, "remove the use of v1 that is no longer kept", pg.SQL(`
+			DELETE FROM v1_usage WHERE ctid = ANY (ARRAY(
+				SELECT ctid FROM v1_usage WHERE day < ?::date LIMIT ?::int FOR UPDATE SKIP LOCKED))`, oldestDay(now), pruneBatch))
+		if err != nil {
+			return err
+		}
+		if removed == pruneBatch {
+			continue
+		}
+		_, err = c.exec(ctx, c.db, "forget processes that counted the use of v1", pg.SQL(
+			"DELETE FROM v1_usage_flushes WHERE flushed_at < ?::timestamptz", now.AddDate(0, 0, -replicaDays)))
+		if err == nil {
+			c.pruned = domain.DateOf(now)
+		}
+		return err
+	}
+	return nil
 }

@@ -15,10 +15,10 @@ import (
 )
 
 // ledger is what callers know that they called.
-type ledger map[place]*Row
+type ledger map[countKey]*Row
 
 func (l ledger) note(c Call, at time.Time) {
-	p := place{c.Key, domain.DateOf(at), c.Surface, c.Operation}
+	p := countKey{c.Key, domain.DateOf(at), c.Surface, c.Operation}
 	r := l[p]
 	if r == nil {
 		r = &Row{Key: c.Key, Day: p.day, Surface: c.Surface, Operation: c.Operation, FirstAt: at, LastAt: at}
@@ -43,7 +43,7 @@ func (l ledger) check(t *testing.T, rows []Row) {
 		t.Errorf("%d rows for %d places", len(rows), len(l))
 	}
 	for _, got := range rows {
-		want := l[place{got.Key, got.Day, got.Surface, got.Operation}]
+		want := l[countKey{got.Key, got.Day, got.Surface, got.Operation}]
 		if want == nil {
 			t.Errorf("nobody called %+v", got)
 			continue
@@ -204,7 +204,7 @@ func TestClean(t *testing.T) {
 		"\xff\xfe": "", strings.Repeat("x", 300): strings.Repeat("x", 200),
 		"x" + strings.Repeat("é", 150): "x" + strings.Repeat("é", 99), // the 200th byte is half a character
 	} {
-		if got := clean(agent); got != want {
+		if got := cleanAgent(agent); got != want {
 			t.Errorf("%q becomes %q, not %q", agent, got, want)
 		}
 	}
@@ -214,8 +214,8 @@ func FuzzClean(f *testing.F) {
 	f.Add("curl/8.5")
 	f.Add("\xff\n" + strings.Repeat("é", 120))
 	f.Fuzz(func(t *testing.T, agent string) {
-		got := clean(agent)
-		if len(got) > maxAgent || !utf8.ValidString(got) || strings.ContainsAny(got, "\x00\n\r\x7f") || clean(got) != got {
+		got := cleanAgent(agent)
+		if len(got) > maxAgent || !utf8.ValidString(got) || strings.ContainsAny(got, "\x00\n\r\x7f") || cleanAgent(got) != got {
 			t.Errorf("%q becomes %q", agent, got)
 		}
 	})
@@ -227,7 +227,7 @@ func TestBound(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	c := counter(t, d, domain.NewManualClock(noon))
-	c.most = 3
+	c.limit = 3
 	count := func(n int) {
 		for i := range n {
 			c.Count(Call{Key: key(byte(i)), Surface: V1, Operation: "GET /v1/clients", Status: 200})
@@ -235,16 +235,16 @@ func TestBound(t *testing.T) {
 	}
 	count(5)
 	count(3) // those that have a place are counted
-	if len(c.places) != 3 || c.missed != 2 {
-		t.Errorf("%d places, %d missed", len(c.places), c.missed)
+	if len(c.places) != 3 || c.uncounted != 2 {
+		t.Errorf("%d places, %d missed", len(c.places), c.uncounted)
 	}
 	flush(t, c)
-	if len(c.places) != 0 || c.missed != 0 {
-		t.Errorf("after the flush: %d places, %d missed", len(c.places), c.missed)
+	if len(c.places) != 0 || c.uncounted != 0 {
+		t.Errorf("after the flush: %d places, %d missed", len(c.places), c.uncounted)
 	}
 	count(2)
-	if len(c.places) != 2 || c.missed != 0 {
-		t.Errorf("then: %d places, %d missed", len(c.places), c.missed)
+	if len(c.places) != 2 || c.uncounted != 0 {
+		t.Errorf("then: %d places, %d missed", len(c.places), c.uncounted)
 	}
 }
 

@@ -102,14 +102,14 @@ func TestRepetitionWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer first.Rollback()
-	b := c.take(t.Context())
+	b := c.drain(t.Context())
 	c.sequence++
 	b.sequence = c.sequence
-	_, err = first.ExecContext(t.Context(), add, b.args(c.replica)...)
+	_, err = first.ExecContext(t.Context(), addStatement, b.args(c.replica)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.unsure = b
+	c.pending = b
 	ended := make(chan error, 1)
 	go func() { ended <- c.Flush(t.Context()) }()
 	for waiting := false; !waiting; { // until the repetition waits for the first

@@ -1,38 +1,22 @@
 package usage
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 	"time"
 
-	"partnerapi/db"
 	"partnerapi/db/dbtest"
-	"partnerapi/db/migrate"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
-	"partnerapi/idmap"
+	"partnerapi/idmap/idmaptest"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// schema is the service's tables with those of version 1.
-var schema = dbtest.Schema{Name: "usage", Key: migrate.SchemaKey() + idmap.SchemaKey(), Apply: func(ctx context.Context, url string) error {
-	d, err := db.Open(url)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if _, err := migrate.Up(ctx, d); err != nil {
-		return err
-	}
-	return idmap.Migrate(ctx, d.SQL())
-}}
-
 // open opens a database of the test's own.
 func open(t testing.TB) *pg.DB {
 	t.Helper()
-	d, err := pg.Open(dbtest.URL(t, schema))
+	d, err := pg.Open(dbtest.URL(t, idmaptest.Schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +45,7 @@ func flush(t testing.TB, c *Counter) {
 // all reads every row.
 func all(t testing.TB, d *pg.DB) []Row {
 	t.Helper()
-	list, err := From(t.Context(), d, domain.Date{}.AddDays(1))
+	list, err := ReadRows(t.Context(), d, domain.Date{}.AddDays(1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Report says who called version 1, and how far each is on its way to version 2.
+// Report lists the callers of version 1, and the progress of each towards version 2.
 type Report struct {
 	// Keys are those that called version 1 in the days that are kept, the latest call
 	// first.
@@ -33,8 +33,8 @@ type Key struct {
 	Days []Day
 }
 
-// Who is what a key is listed by, what it is for and whose it is: empty where it is no
-// longer in the database. Live is false for one that was revoked, has expired or is gone.
+// Who describes a key: its name, purpose and owner, empty if it is no longer in the database. Live is false for a
+// key that is revoked, expired or deleted.
 type Who struct {
 	Prefix      string `json:"key"`
 	Name        string `json:"name"`
@@ -42,7 +42,7 @@ type Who struct {
 	Live        bool   `json:"live"`
 }
 
-// Use is how a key used version 1.
+// Use is a key's use of version 1.
 type Use struct {
 	// LastAt is its last call of version 1.
 	LastAt domain.Time `json:"last_at"`
@@ -54,7 +54,7 @@ type Use struct {
 	Operations []Operation `json:"operations"`
 }
 
-// Operation is an operation of version 1 as one key called it.
+// Operation is a key's use of one operation of version 1.
 type Operation struct {
 	// Operation and Successor are method and path; the latter is empty for an
 	// operation that this program does not have.
@@ -77,15 +77,15 @@ type Operation struct {
 	UserAgents []string `json:"user_agents"`
 }
 
-// Day is how often version 1 and what follows it were called on one day.
+// Day is one day's number of calls of version 1 and of the operations that succeed it.
 type Day struct {
 	Day        domain.Date `json:"day"`
 	Calls      int64       `json:"calls"`
 	Successors int64       `json:"successor_calls"`
 }
 
-// Asked says what a report is of.
-type Asked struct {
+// ReportQuery selects what a report covers.
+type ReportQuery struct {
 	// Successors gives the operation of version 2 that follows each of version 1, both
 	// as method and path.
 	Successors map[string]string
@@ -98,7 +98,7 @@ type Asked struct {
 }
 
 // Read reads a report.
-func Read(ctx context.Context, d pg.Runner, of Asked) (*Report, error) {
+func Read(ctx context.Context, d pg.Runner, of ReportQuery) (*Report, error) {
 	first := domain.DateOf(of.Now).AddDays(1 - of.Days)
 	out := &Report{Days: make([]Day, of.Days)}
 	for i := range out.Days {
@@ -108,7 +108,7 @@ func Read(ctx context.Context, d pg.Runner, of Asked) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := From(ctx, d, first, of.Keys...)
+	rows, err := ReadRows(ctx, d, first, of.Keys...)
 	if err != nil {
 		return nil, err
 	}
@@ -122,10 +122,10 @@ func Read(ctx context.Context, d pg.Runner, of Asked) (*Report, error) {
 			keys[t.Key] = k
 			out.Keys = append(out.Keys, k)
 		}
-		k.Operations = append(k.Operations, t.operation(of.Now))
+		k.Operations = append(k.Operations, t.asOperation(of.Now))
 	}
 	for _, k := range out.Keys {
-		k.LastAt, k.Verdict = k.Operations[0].LastAt, together(k.Operations)
+		k.LastAt, k.Verdict = k.Operations[0].LastAt, overallVerdict(k.Operations)
 	}
 	for _, r := range rows {
 		day := min(first.DaysUntil(r.Day), of.Days-1) // another process's clock may be ahead
@@ -137,8 +137,7 @@ func Read(ctx context.Context, d pg.Runner, of Asked) (*Report, error) {
 	return out, nil
 }
 
-// total is what one key called of one operation of version 1 in all days that are kept,
-// and of the one that follows it.
+// total is a key's calls of one operation of version 1, and of its successor, in all retained days.
 type total struct {
 	Key                       domain.KeyID
 	Prefix, Name, PartnerName string
@@ -152,16 +151,16 @@ type total struct {
 	UserAgents []string
 }
 
-// operation is the total without the calls of the report's days.
-func (t total) operation(now time.Time) Operation {
+// asOperation returns the operation without its calls per day.
+func (t total) asOperation(now time.Time) Operation {
 	return Operation{
 		Operation: t.Operation, Successor: t.Successor, FirstAt: domain.At(t.FirstAt), LastAt: domain.At(t.LastAt),
 		SuccessorAt: domain.MaybeAt(t.AnsweredAt), UserAgents: t.UserAgents, Verdict: verdictOf(t.LastAt, t.AnsweredAt, now),
 	}
 }
 
-// totals reads the totals of the keys that are asked for, the latest calls first.
-func totals(ctx context.Context, d pg.Runner, of Asked) ([]total, error) {
+// totals reads the totals of the selected keys, the latest calls first.
+func totals(ctx context.Context, d pg.Runner, of ReportQuery) ([]total, error) {
 	var old, next []string
 	for operation, successor := range of.Successors {
 		old, next = append(old, operation), append(next, successor)
@@ -183,10 +182,10 @@ func totals(ctx context.Context, d pg.Runner, of Asked) ([]total, error) {
 		LEFT JOIN totals AS n ON n.key_id = t.key_id AND n.surface = ? AND n.operation = s.next
 		LEFT JOIN api_keys AS k ON k.id = t.key_id LEFT JOIN partners AS p ON p.id = k.partner_id
 		WHERE t.surface = ?
-		ORDER BY t.last_at DESC, prefix, t.key_id, t.operation COLLATE "C"`, among(of.Keys), of.Now, old, next, V2, V1))
+		ORDER BY t.last_at DESC, prefix, t.key_id, t.operation COLLATE "C"`, keyCondition(of.Keys), of.Now, old, next, V2, V1))
 }
 
-// add adds a row of the report's days, which are read the newest first.
+// add adds a row of the report's days, which are read newest first.
 func (k *Key) add(r Row, day int) {
 	if r.Surface == V1 {
 		k.Calls, k.Failures = k.Calls+r.Calls, k.Failures+r.Failures
@@ -213,6 +212,7 @@ func (k *Key) add(r Row, day int) {
 	}
 }
 
+// add adds a row's calls.
 func (d *Day) add(r Row) {
 	if r.Surface == V1 {
 		d.Calls += r.Calls
@@ -221,6 +221,7 @@ func (d *Day) add(r Row) {
 	}
 }
 
+// addAgents adds user agents that are not listed yet.
 func (o *Operation) addAgents(agents []string) {
 	for _, agent := range agents {
 		if len(o.UserAgents) < MaxAgents && !slices.Contains(o.UserAgents, agent) {
@@ -229,8 +230,7 @@ func (o *Operation) addAgents(agents []string) {
 	}
 }
 
-// Verdict says how far a key is on its way from an operation of version 1 to the
-// one that follows it, or from version 1 as a whole.
+// Verdict is a key's progress from an operation of version 1 to its successor, or from version 1 as a whole.
 type Verdict string
 
 // The verdicts. A call of version 1 counts whatever it was answered, a call of the
@@ -259,8 +259,8 @@ const (
 	Silent = 30 * 24 * time.Hour
 )
 
-// verdictOf judges an operation by its last call, and by the last call of its
-// successor that did not fail; nil for none.
+// verdictOf returns the verdict on an operation from its last call and the last successful call of its successor;
+// nil for none.
 func verdictOf(called time.Time, answered *time.Time, now time.Time) Verdict {
 	since := now.Sub(called)
 	after := answered != nil && answered.After(called)
@@ -275,10 +275,9 @@ func verdictOf(called time.Time, answered *time.Time, now time.Time) Verdict {
 	return HalfWay
 }
 
-// together judges a key by its operations, leaving out those that it stopped to
-// call: it has moved when it moved from all others, and not begun when it has with
-// none.
-func together(operations []Operation) Verdict {
+// overallVerdict returns the verdict on a key from its operations, ignoring those it stopped calling: moved if it
+// moved from all others, not begun if from none.
+func overallVerdict(operations []Operation) Verdict {
 	counts := map[Verdict]int{}
 	for _, o := range operations {
 		counts[o.Verdict]++

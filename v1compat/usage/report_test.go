@@ -40,7 +40,7 @@ var successors = map[string]string{oldClients: newClients, oldUsers: newUsers}
 
 func report(t *testing.T, d *pg.DB, days int, keys ...domain.KeyID) *Report {
 	t.Helper()
-	r, err := Read(t.Context(), d, Asked{Successors: successors, Now: noon.Add(time.Hour), Days: days, Keys: keys})
+	r, err := Read(t.Context(), d, ReportQuery{Successors: successors, Now: noon.Add(time.Hour), Days: days, Keys: keys})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,15 +5,19 @@
 package usage
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"time"
 
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 const (
-	// every is how often a Counter is flushed: the most that a process that is killed
+	// flushEvery is how often a Counter is flushed: the most that a process that is killed
 	// has counted in vain.
-	every = 10 * time.Second
+	flushEvery = 10 * time.Second
 	// Days is how many days are kept, today included.
 	Days = 400
 	// MaxAgents is how many user agents are kept of a key, an operation and a day:
@@ -45,7 +49,7 @@ type Call struct {
 	UserAgent string
 }
 
-// Row is what one key called of one operation on one day.
+// Row is one key's calls of one operation on one day.
 type Row struct {
 	Key       domain.KeyID
 	Day       domain.Date // in UTC
@@ -60,5 +64,70 @@ type Row struct {
 	UserAgents []string
 }
 
-// oldest is the first day that is kept.
-func oldest(now time.Time) domain.Date { return domain.DateOf(now).AddDays(1 - Days) }
+// oldestDay returns the first day of the retention.
+func oldestDay(now time.Time) domain.Date { return domain.DateOf(now).AddDays(1 - Days) }
+
+// ByKey reads a key's calls of version 1 since a day, newest day first, then by operation. Calls of the last few
+// seconds are missing, as no process has flushed them yet (flushEvery).
+func (c *Counter) ByKey(ctx context.Context, key domain.KeyID, from domain.Date) ([]Row, error) {
+	return rows(ctx, c.db, pg.SQL("surface = ? AND key_id = ? AND day >= ?::date ORDER BY day DESC, operation", V1, key, from))
+}
+
+// ReadRows reads the calls of both versions since a day, of all keys or the given ones, by key, newest day first,
+// then by operation.
+func ReadRows(ctx context.Context, d pg.Runner, from domain.Date, keys ...domain.KeyID) ([]Row, error) {
+	return rows(ctx, d, pg.SQL("day >= ?::date AND ? ORDER BY key_id, day DESC, operation", from, keyCondition(keys)))
+}
+
+// keyCondition returns the SQL condition that a row is of one of the keys; true for none.
+func keyCondition(keys []domain.KeyID) pg.Query {
+	return pg.SQL("(key_id = ANY (?0::uuid[]) OR cardinality(?0::uuid[]) = 0)", pg.IDs(keys))
+}
+
+// rows reads the rows that match a condition.
+func rows(ctx context.Context, d pg.Runner, which pg.Query) ([]Row, error) {
+	return pg.All[Row](ctx, d, "read the use of v1", pg.SQL(`
+		SELECT key_id AS key, day, surface, operation, calls, failures, first_at, last_at,
+			nullif(user_agents, '{}') AS user_agents
+		FROM v1_usage WHERE ?`, which))
+}
+
+// LastCall is the last call of version 1 with a key.
+type LastCall struct {
+	Key domain.KeyID
+	// Prefix is what the key is listed by, Name what it is for, and Partner whose it
+	// is. They are empty where the key is no longer in the database.
+	Prefix, Name, Partner string
+	At                    time.Time
+	// Operation is its method and path, such as "GET /v1/clients".
+	Operation string
+	// UserAgents are those that made calls of the operation on that day.
+	UserAgents []string
+}
+
+// String formats the call for an operator.
+func (c LastCall) String() string {
+	text := fmt.Sprintf("%s (%s): last call %s", c.Prefix, c.Name, c.At.UTC().Format(time.RFC3339))
+	if c.Operation != "" {
+		text += ", " + c.Operation
+	}
+	if len(c.UserAgents) > 0 {
+		text += fmt.Sprintf(", by %q", strings.Join(c.UserAgents, ", "))
+	}
+	return text
+}
+
+// LastCalls reads the last call of each key that called version 1 since a time, the latest first. Failed calls
+// count too.
+func LastCalls(ctx context.Context, d pg.Runner, since time.Time) ([]LastCall, error) {
+	return pg.All[LastCall](ctx, d, "look for the last calls of v1", pg.SQL(`
+		SELECT l.key_id AS key, coalesce(k.prefix, '') AS prefix, coalesce(k.name, '') AS name, coalesce(p.name, '') AS partner,
+			l.last_at AS at, l.operation, nullif(l.user_agents, '{}') AS user_agents
+		FROM (
+			SELECT DISTINCT ON (key_id) key_id, last_at, operation, user_agents FROM v1_usage
+			WHERE surface = ? AND day >= ?::date AND last_at >= ?::timestamptz
+			ORDER BY key_id, last_at DESC, operation
+		) AS l
+		LEFT JOIN api_keys AS k ON k.id = l.key_id LEFT JOIN partners AS p ON p.id = k.partner_id
+		ORDER BY l.last_at DESC, l.key_id`, V1, domain.DateOf(since), since))
+}

@@ -66,11 +66,11 @@ func TestVerdictOfAKey(t *testing.T) {
 		for _, v := range c.of {
 			operations = append(operations, Operation{Verdict: v})
 		}
-		if got := together(operations); got != c.want {
+		if got := overallVerdict(operations); got != c.want {
 			t.Errorf("%v is %s, not %s", c.of, got, c.want)
 		}
 		slices.Reverse(operations)
-		if got := together(operations); got != c.want {
+		if got := overallVerdict(operations); got != c.want {
 			t.Errorf("%v in the other order is %s, not %s", c.of, got, c.want)
 		}
 	}

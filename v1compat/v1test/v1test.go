@@ -3,13 +3,10 @@
 package v1test
 
 import (
-	"context"
 	"testing"
 
-	"partnerapi/db"
-	"partnerapi/db/dbtest"
-	"partnerapi/db/migrate"
 	"partnerapi/idmap"
+	"partnerapi/idmap/idmaptest"
 	"partnerapi/v1compat"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
@@ -22,20 +19,13 @@ type Service struct {
 	Facade   *v1compat.Facade
 }
 
-// Schema is v2's tables with the registry's.
-var Schema = dbtest.Schema{Name: "v1", Key: migrate.SchemaKey() + "1", Apply: makeTables}
-
-func makeTables(ctx context.Context, url string) error {
-	return v2test.Migrate(ctx, url, func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) })
-}
-
 // Start starts a service, which ends with the test. Its limits are none unless the
 // options have some.
 func Start(t testing.TB, o v2test.Options) *Service {
 	t.Helper()
 	s := &Service{}
 	if o.Schema.Name == "" {
-		o.Schema = Schema
+		o.Schema = idmaptest.Schema
 	}
 	if o.Limits.PerKey == 0 {
 		o.Limits = v2test.Unlimited

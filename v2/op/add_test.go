@@ -65,7 +65,7 @@ func TestAddRefuses(t *testing.T) {
 	}
 	for want, add := range map[string]func(*op.Set){
 		"": func(s *op.Set) { op.Add(s, good(), does[nothing, nothing]) },
-		"id is empty or taken": func(s *op.Set) {
+		"its id is taken": func(s *op.Set) {
 			op.Add(s, good(), does[nothing, nothing])
 			op.Add(s, with(func(m *op.Meta) { m.Path = "/b" }), does[nothing, nothing])
 		},
@@ -133,23 +133,23 @@ func TestCallChecks(t *testing.T) {
 		return domain.WithCaller(t.Context(), &domain.Caller{Scopes: scopes})
 	}
 	for _, ctx := range []context.Context{t.Context(), as(), as(domain.Read)} {
-		if _, err := o.Call(ctx, o.New().(*withQuery)); !domain.IsCode(err, domain.Forbidden) {
+		if _, err := op.Call(ctx, s, o, o.New().(*withQuery)); !domain.IsCode(err, domain.Forbidden) {
 			t.Errorf("without the scope: %v", err)
 		}
-		if _, err := o.Run(ctx, &withQuery{}); !domain.IsCode(err, domain.Forbidden) {
+		if _, err := s.Operation(o).Run(ctx, &withQuery{}); !domain.IsCode(err, domain.Forbidden) {
 			t.Errorf("the scope comes second: %v", err)
 		}
 	}
-	if _, err := o.Run(as(domain.Write), &withQuery{}); !domain.IsCode(err, domain.InvalidRequest) {
+	if _, err := s.Operation(o).Run(as(domain.Write), &withQuery{}); !domain.IsCode(err, domain.InvalidRequest) {
 		t.Errorf("a limit of 0: %v", err)
 	}
-	if _, err := o.Run(as(domain.Write), &nothing{}); err == nil || domain.IsCode(err, domain.InvalidRequest) {
+	if _, err := s.Operation(o).Run(as(domain.Write), &nothing{}); err == nil || domain.IsCode(err, domain.InvalidRequest) {
 		t.Errorf("an input of another type: %v", err)
 	}
 	if runs != 0 {
 		t.Errorf("ran %d times", runs)
 	}
-	if out, err := o.Run(as(domain.Read, domain.Write), o.New()); err != nil || runs != 1 || out == nil {
+	if out, err := s.Operation(o).Run(as(domain.Read, domain.Write), o.New()); err != nil || runs != 1 || out == nil {
 		t.Errorf("ran %d times: %v, %v", runs, out, err)
 	}
 }
@@ -166,7 +166,7 @@ func TestAllClients(t *testing.T) {
 		"this operation needs a key with access to all clients": {Scopes: []domain.Scope{domain.Write}},
 		"limit must be between 1 and 500":                       {Scopes: []domain.Scope{domain.Write}, AllClients: true},
 	} {
-		_, err := o.Call(domain.WithCaller(t.Context(), caller), &withQuery{})
+		_, err := op.Call(domain.WithCaller(t.Context(), caller), s, o, &withQuery{})
 		if got := domain.AsError(err).Message; got != want {
 			t.Errorf("%+v: %s, not %s", caller, got, want)
 		}

@@ -58,9 +58,10 @@ func aBenchedList(rows int) (func(*testing.B) *op.Page[shown], *benched) {
 	industry := "Legal"
 	at := domain.At(time.Date(2026, 6, 15, 12, 0, 0, 123456000, time.UTC))
 	set := &op.Set{Cursors: domain.CursorSealer{Secret: []byte("secret")}}
-	list := op.AddList(set, op.Meta{
+	list := op.DeclareList[benched, shown](op.Meta{
 		ID: "clients.list", Method: "GET", Path: "/:client_id", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s",
-	}, func(context.Context, *benched, domain.Window) (domain.Slice[int], error) {
+	})
+	op.BindList(set, list, func(context.Context, *benched, domain.Window) (domain.Slice[int], error) {
 		end := &domain.Position{Key: "northern analytics", ID: domain.ClientID{15: 1}.UUID()}
 		return domain.Slice[int]{Rows: make([]int, rows), More: true, End: end}, nil
 	}, func(int) shown {
@@ -73,7 +74,7 @@ func aBenchedList(rows int) (func(*testing.B) *op.Page[shown], *benched) {
 	in := &benched{}
 	in.Query.Limit = 1
 	return func(b *testing.B) *op.Page[shown] {
-		page, err := list.Call(ctx, in)
+		page, err := op.Call(ctx, set, list, in)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -241,7 +241,7 @@ func TestClean(t *testing.T) {
 	sent := "B@MÜNCHEN.example"
 	in := &named{}
 	in.Body.Name, in.Body.Nick, in.Body.Email, in.Body.Manager = " abcde\n", domain.Give("\u00a0x "), "A@Example.COM", &sent
-	out, err := o.Call(ctx, in)
+	out, err := op.Call(ctx, set, o, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestClean(t *testing.T) {
 		`{"name":"a","manager":"a\u200b@c.example"}`:       "manager: must be an email address",
 		`{"name":"a","manager":null,"nick":"  abcde    "}`: "",
 	} {
-		_, faults := run(o, request("", "", body))
+		_, faults := run(set.Operation(o), request("", "", body))
 		if got := strings.Join(faults, "; "); got != want {
 			t.Errorf("%s is refused as %q, not %q", body, got, want)
 		}
@@ -289,6 +289,33 @@ func TestBindQuery(t *testing.T) {
 		if got := strings.Join(faults, "; "); got != want {
 			t.Errorf("%s is refused as %q, not %q", query, got, want)
 		}
+	}
+}
+
+// TestCleanQuery: so do those of the query, of a filter as of a body.
+func TestCleanQuery(t *testing.T) {
+	type sender struct {
+		Sender *string `query:"sender" validate:"omitnil,email"`
+	}
+	type filtered struct {
+		Query struct {
+			Email string `query:"email" validate:"omitempty,email"`
+			Name  string `query:"name" validate:"required,name"`
+			sender
+		}
+	}
+	set := &op.Set{}
+	o := set.Operation(op.Add(set, op.Meta{ID: "o", Method: "GET", Path: "/o", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s"},
+		func(_ context.Context, in *filtered) (*filtered, error) { return in, nil }))
+
+	out, faults := run(o, request("", "email=A@Example.COM&name=+n+&sender=B@Example.com", ""))
+	q := out.(*filtered).Query
+	if len(faults) > 0 || q.Email != "a@example.com" || q.Name != "n" || *q.Sender != "b@example.com" {
+		t.Errorf("the operation gets %+v, %v", q, faults)
+	}
+	_, faults = run(o, request("", "email=x&name=+", ""))
+	if got := strings.Join(faults, "; "); got != "email: must be an email address; name: is required" {
+		t.Errorf("refused as %q", got)
 	}
 }
 

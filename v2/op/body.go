@@ -17,12 +17,11 @@ import (
 // MaxBody is the largest body that is read, in bytes (decisions 2.5).
 const MaxBody = 1 << 20
 
-// bodyReader reads one JSON object into a body, and collects what is wrong with
-// its members. The text is known to be an object in well-formed JSON.
+// bodyReader reads one JSON object into a body and collects the faults of its members. The text was checked to be a
+// well-formed JSON object.
 type bodyReader struct {
 	dec *jsontext.Decoder
-	// lenient lets unknown and repeated members pass, and takes null for a
-	// member that is left out.
+	// lenient accepts unknown and repeated members, and null for an absent member.
 	lenient bool
 	faults  *faults
 }
@@ -39,13 +38,13 @@ func readBody(body []byte, dst reflect.Value, lenient bool, f *faults) {
 	}
 }
 
-// value reads the next value into v. most is the greatest number of items of an
-// array; 0 does not bound it. The error is one of the JSON itself.
+// value reads the next value into v. most is the maximum number of items of an array; 0 for no bound. Only malformed
+// JSON is an error.
 func (r *bodyReader) value(v reflect.Value, most int) error {
 	if r.dec.PeekKind() == 'n' {
 		return r.null(v)
 	}
-	if o, ok := v.Addr().Interface().(opener); ok {
+	if o, ok := v.Addr().Interface().(optionalPointer); ok {
 		v = reflect.ValueOf(o.Open()).Elem()
 	}
 	if v.Kind() == reflect.Pointer {
@@ -55,7 +54,7 @@ func (r *bodyReader) value(v reflect.Value, most int) error {
 
 	kind := r.dec.PeekKind()
 	switch {
-	case hasOwnForm(v.Type()):
+	case readsOwnJSON(v.Type()):
 		return r.scalar(v)
 	case v.Kind() == reflect.Struct && kind == '{':
 		return r.object(v)
@@ -65,15 +64,15 @@ func (r *bodyReader) value(v reflect.Value, most int) error {
 	return r.scalar(v)
 }
 
-// null reads a null: the value of a nullable member; for others a fault, or what
-// a lenient reader takes for absent. It never stands for an item of an array.
+// null reads a null: the value of a nullable member; for others a fault, or absent to a lenient reader. An item of an
+// array is never null.
 func (r *bodyReader) null(v reflect.Value) error {
 	if err := r.dec.SkipValue(); err != nil {
 		return err
 	}
 	within, _ := r.dec.StackIndex(r.dec.StackDepth())
 	nullable := v.Kind() == reflect.Pointer
-	o, isOptional := v.Addr().Interface().(opener)
+	o, isOptional := v.Addr().Interface().(optionalPointer)
 	if isOptional {
 		_, nullable = OptionalElement(v.Type())
 	}
@@ -89,21 +88,21 @@ func (r *bodyReader) null(v reflect.Value) error {
 	return nil
 }
 
-// object reads the members of an object that is next.
+// object reads the next value, an object.
 func (r *bodyReader) object(v reflect.Value) error {
 	if _, err := r.dec.ReadToken(); err != nil {
 		return err
 	}
-	members, given := membersOf(v.Type()), map[string]bool{}
+	members, seen := membersOf(v.Type()), map[string]bool{}
 	for r.dec.PeekKind() != '}' {
 		token, err := r.dec.ReadToken()
 		if err != nil {
 			return err
 		}
 		name := token.String()
-		m, known := members[name]
-		if known && (r.lenient || !given[name]) {
-			given[name] = true
+		m, declared := members[name]
+		if declared && (r.lenient || !seen[name]) {
+			seen[name] = true
 			if err := r.value(v.FieldByIndex(m.index), m.most); err != nil {
 				return err
 			}
@@ -113,7 +112,7 @@ func (r *bodyReader) object(v reflect.Value) error {
 			return err
 		}
 		switch {
-		case known:
+		case declared:
 			r.fault("must be given once")
 		case !r.lenient:
 			r.fault("is unknown")
@@ -123,8 +122,7 @@ func (r *bodyReader) object(v reflect.Value) error {
 	return err
 }
 
-// array reads the items of an array that is next. It stops at the greatest
-// number of them, before a long list costs anything.
+// array reads the next value, an array. It skips the items after the maximum, so that a long list costs nothing.
 func (r *bodyReader) array(v reflect.Value, most int) error {
 	if _, err := r.dec.ReadToken(); err != nil {
 		return err
@@ -136,9 +134,9 @@ func (r *bodyReader) array(v reflect.Value, most int) error {
 			if err := r.dec.SkipValue(); err != nil {
 				return err
 			}
-			if n == most { // which stands for what is wrong with the items
-				r.faults.cut(known)
-				r.faults.add(fieldPath(r.dec.StackPointer().Parent()), manyItems(most))
+			if n == most { // this fault replaces those of the items
+				r.faults.truncate(known)
+				r.faults.add(fieldPath(r.dec.StackPointer().Parent()), tooManyItems(most))
 			}
 			continue
 		}
@@ -152,7 +150,7 @@ func (r *bodyReader) array(v reflect.Value, most int) error {
 	return err
 }
 
-// scalar reads a value as a whole.
+// scalar reads the next value as a whole.
 func (r *bodyReader) scalar(v reflect.Value) error {
 	raw, err := r.dec.ReadValue()
 	if err != nil {
@@ -160,7 +158,11 @@ func (r *bodyReader) scalar(v reflect.Value) error {
 	}
 	switch err := json.Unmarshal(raw, v.Addr().Interface(), jsontext.AllowDuplicateNames(true)); {
 	case err != nil:
-		r.fault(scalarFault(err, v.Type()))
+		message := "must be " + jsonTypeName(v.Type())
+		if m, ok := errors.AsType[callerError](err); ok {
+			message = m.CallerMessage()
+		}
+		r.fault(message)
 	case isBlank(v):
 		r.faults.markBlank(fieldPath(r.dec.StackPointer()), notBlank)
 		fallthrough
@@ -176,26 +178,19 @@ func isBlank(v reflect.Value) bool {
 	return v.IsZero() || v.Kind() == reflect.String && strings.TrimSpace(v.String()) == ""
 }
 
-// fault says what is wrong with the value that was read last.
+// fault adds a fault of the value that was read last.
 func (r *bodyReader) fault(message string) {
 	r.faults.add(fieldPath(r.dec.StackPointer()), message)
 }
 
-// messenger is an error whose text is meant for callers.
-type messenger interface {
+// callerError is an error with a text for callers.
+type callerError interface {
 	error
 	CallerMessage() string
 }
 
-func scalarFault(err error, t reflect.Type) string {
-	if m, ok := errors.AsType[messenger](err); ok {
-		return m.CallerMessage()
-	}
-	return "must be " + typeName(t)
-}
-
-// hasOwnForm reports whether a type reads its JSON by itself.
-func hasOwnForm(t reflect.Type) bool {
+// readsOwnJSON reports whether a type unmarshals itself.
+func readsOwnJSON(t reflect.Type) bool {
 	t = reflect.PointerTo(t)
 	return t.Implements(textType) || t.Implements(reflect.TypeFor[json.Unmarshaler]())
 }
@@ -206,7 +201,7 @@ type member struct {
 	most  int // items of an array; 0 for no bound
 }
 
-// memberCache holds the members of each type that was read.
+// memberCache holds the members by type.
 var memberCache sync.Map
 
 // membersOf returns the members of a struct by their names.
@@ -220,27 +215,27 @@ func membersOf(t reflect.Type) map[string]member {
 		if name == "" || name == "-" || !f.IsExported() {
 			continue
 		}
-		members[name] = member{index: f.Index, most: maxRule(f.Tag)}
+		members[name] = member{index: f.Index, most: maxFromTag(f.Tag)}
 	}
 	memberCache.Store(t, members)
 	return members
 }
 
-// maxRule is the bound of a field's rule max; 0 for none.
-func maxRule(tag reflect.StructTag) int {
+// maxFromTag returns the parameter of a field's rule max; 0 for none.
+func maxFromTag(tag reflect.StructTag) int {
 	for rule := range strings.SplitSeq(tag.Get("validate"), ",") {
 		if param, ok := strings.CutPrefix(rule, "max="); ok {
 			most, _ := strconv.Atoi(param)
 			return most
 		}
-		if rule == "dive" { // whose rules are the items'
+		if rule == "dive" { // the rules after it are those of items
 			break
 		}
 	}
 	return 0
 }
 
-func manyItems(most int) string { return fmt.Sprintf("must hold at most %d items", most) }
+func tooManyItems(most int) string { return fmt.Sprintf("must hold at most %d items", most) }
 
 const (
 	notNull  = "must not be null"
@@ -248,9 +243,8 @@ const (
 	badJSON  = "must be valid JSON in UTF-8"
 )
 
-// checkObject reports a body that is not exactly one JSON object in UTF-8: it is
-// then false. It also reports members that hold a NUL, which PostgreSQL's texts
-// cannot.
+// checkObject reports whether a body is exactly one JSON object in UTF-8, and adds the fault if not. It adds a fault for
+// members with a NUL too, which PostgreSQL's texts cannot hold.
 func checkObject(body []byte, f *faults) bool {
 	refuse := func(message string) bool {
 		f.add("body", message)
@@ -285,8 +279,7 @@ func checkObject(body []byte, f *faults) bool {
 	}
 }
 
-// fieldPath turns a JSON pointer into the path that errors show:
-// /user_ids/3 is user_ids[3].
+// fieldPath converts a JSON pointer to the path in errors: /user_ids/3 is user_ids[3].
 func fieldPath(p jsontext.Pointer) string {
 	var path strings.Builder
 	for token := range p.Tokens() {
@@ -303,4 +296,29 @@ func fieldPath(p jsontext.Pointer) string {
 		return "body"
 	}
 	return path.String()
+}
+
+// optional is any domain.Optional.
+type optional interface {
+	IsZero() bool
+	// Pointer returns what the member's rules apply to: a pointer to the value, nil for an absent member.
+	Pointer() any
+}
+
+// optionalPointer is a pointer to any domain.Optional.
+type optionalPointer interface {
+	// Open marks the member as present and returns a pointer to its value.
+	Open() any
+}
+
+// OptionalElement returns the value's type of a domain.Optional, and whether it is nullable; nil for other types.
+func OptionalElement(t reflect.Type) (of reflect.Type, nullable bool) {
+	if _, ok := reflect.Zero(t).Interface().(optional); !ok {
+		return nil, false
+	}
+	value, _ := t.FieldByName("Value")
+	if of = value.Type; of.Kind() == reflect.Pointer {
+		return of.Elem(), true
+	}
+	return of, false
 }

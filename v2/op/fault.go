@@ -36,17 +36,17 @@ func (f *faults) add(field, message string) {
 	f.list = append(f.list, domain.FieldError{Field: field, Message: message})
 }
 
-// cut forgets the faults after the first n.
-func (f *faults) cut(n int) {
+// truncate forgets the faults after the first n.
+func (f *faults) truncate(n int) {
 	for _, fault := range f.list[n:] {
 		delete(f.named, fault.Field)
 	}
 	f.list = f.list[:n]
 }
 
-// within reports whether a fault of what holds the field is known: of inner or
+// hasParentFault reports whether a fault of what holds the field is known: of inner or
 // inner.list for inner.list[3].
-func (f *faults) within(field string) bool {
+func (f *faults) hasParentFault(field string) bool {
 	for {
 		cut := strings.LastIndexAny(field, ".[")
 		if cut < 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,19 +14,18 @@ import (
 	"partnerapi/domain"
 )
 
-// Input describes the named parts of an operation's input: a struct with any
-// of the fields Path, Query and Body, each bound from its own source only.
+// Input describes the named parts of an operation's input: a struct with any of the fields Path, Query and Body, each
+// bound from its own source only.
 //
-// Path and Query are structs whose fields carry the tags path:"name" and
-// query:"name", or are embedded structs of such; a query field may carry
-// default:"text". Fields without a tag are in-process only: no surface binds
-// them. Body is what a JSON object is decoded into.
+// The fields of Path and Query carry the tags path:"name" and query:"name", or are embedded structs whose fields do; a
+// query field may carry default:"text". Fields without a tag are in-process only: no surface binds them. Body is what a
+// JSON object is decoded into.
 type Input struct {
 	Type  reflect.Type
 	Path  []Param
 	Query []Param
-	// Body is nil where the operation takes none. OptionalBody says that a request without
-	// one is as one with an empty object, which the tag optional of the part declares.
+	// Body is nil where the operation takes none. OptionalBody (the tag optional of the part) accepts a request without a
+	// body as one with an empty object.
 	Body         reflect.Type
 	OptionalBody bool
 
@@ -33,10 +33,9 @@ type Input struct {
 	filters []Param
 	body    []int
 	weight  int64
-	// ruled says that a field has a rule.
-	ruled bool
-	// cleaned are the names and emails, which are stored in another form than
-	// they may be sent in.
+	// hasRules reports whether a field has a rule.
+	hasRules bool
+	// cleaned are the names and emails of the body and the query, which are normalized before they are validated.
 	cleaned []cleaner
 }
 
@@ -47,25 +46,24 @@ type Param struct {
 	// Tag is the field's tag: its rules (validate), default and doc.
 	Tag reflect.StructTag
 
-	index []int
-	most  int // by its rule max; 0 for none
-	many  bool
-	// fallback is the text of its default; defaulted says that it has one.
+	index  []int
+	most   int // by its rule max; 0 for none
+	isList bool
+	// fallback is the text of the default; defaulted reports whether there is one.
 	fallback  string
 	defaulted bool
 }
 
-// Weigher is a body of which more is held than its bytes: Weight is what each of
-// them counts for while its request is under way, 1 for other bodies.
+// Weigher is a body that holds more memory than its bytes: Weight is the factor by which each byte counts while the
+// request is under way, 1 for other bodies.
 type Weigher interface{ Weight() int64 }
 
-// Weight is what a byte of the input's body counts for (see Weigher).
+// Weight returns the factor by which each byte of the body counts (see Weigher).
 func (in *Input) Weight() int64 { return in.weight }
 
-// Describe reads the parts off an input's type. A type that it cannot bind is
-// a programming error, and panics.
+// Describe describes an input's type. A type that cannot be bound is a programming error, and panics.
 func Describe(t reflect.Type) *Input {
-	in := &Input{Type: t, ruled: hasRules(t)}
+	in := &Input{Type: t, hasRules: hasRules(t)}
 	for _, f := range reflect.VisibleFields(t) {
 		if len(f.Index) != 1 {
 			continue
@@ -75,7 +73,8 @@ func Describe(t reflect.Type) *Input {
 			in.Path = params(f.Type, "path", f.Index)
 		case "Query":
 			in.Query = params(f.Type, "query", f.Index)
-			in.filters = filtersOf(in.Query)
+			in.filters = slices.DeleteFunc(slices.Clone(in.Query), func(p Param) bool { return p.Name == "limit" || p.Name == "cursor" })
+			in.cleaned = append(in.cleaned, cleanersOf(f.Type, f.Index)...)
 		case "Body":
 			in.Body, in.body = f.Type, f.Index
 			in.OptionalBody = f.Tag.Get("optional") == "true"
@@ -83,7 +82,7 @@ func Describe(t reflect.Type) *Input {
 			if w, ok := reflect.New(f.Type).Interface().(Weigher); ok {
 				in.weight = w.Weight()
 			}
-			in.cleaned = cleanersOf(f.Type, f.Index)
+			in.cleaned = append(in.cleaned, cleanersOf(f.Type, f.Index)...)
 			registerOptionals(f.Type)
 		}
 	}
@@ -102,7 +101,7 @@ func params(t reflect.Type, tag string, index []int) (list []Param) {
 		if name == "" {
 			continue
 		}
-		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: at, most: maxRule(f.Tag), many: isMany(f.Type)}
+		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: at, most: maxFromTag(f.Tag), isList: isListParam(f.Type)}
 		p.fallback, p.defaulted = f.Tag.Lookup("default")
 		if !bindable(f.Type) {
 			panic(fmt.Sprintf("parameter %s: a %s cannot be bound", name, f.Type))
@@ -136,18 +135,14 @@ func (in *Input) matchPath(path string) error {
 // defaults.
 func (in *Input) New() any {
 	v := reflect.New(in.Type)
-	in.setDefaults(v.Elem())
-	return v.Interface()
-}
-
-func (in *Input) setDefaults(v reflect.Value) {
 	for _, p := range in.Query {
 		if p.defaulted {
-			if err := setText(v.FieldByIndex(p.index), p.fallback); err != nil {
+			if err := setText(v.Elem().FieldByIndex(p.index), p.fallback); err != nil {
 				panic(fmt.Sprintf("default of %s: %v", p.Name, err))
 			}
 		}
 	}
+	return v.Interface()
 }
 
 // Request is what an input is bound from.
@@ -160,19 +155,16 @@ type Request struct {
 	// Lenient lets unknown members of the body pass, and takes empty parameters
 	// of the query as absent.
 	Lenient bool
-	// Faults are fields that are known to be wrong before the request is read.
+	// Faults are fields that were found wrong before the request is read.
 	Faults []domain.FieldError
 }
 
-// Bind fills dst, a pointer to an input, from the request. A path parameter
-// that stands for an object (its type has a Noun) and cannot be read, or that is
-// longer than its rule max allows, is left zero, which no object is: the operation then answers as it does for any that
-// it cannot find, after all that comes before that (decisions 1.2, 2.4). An
-// empty query parameter is absent, but for a list of ids, where it means none.
+// Bind fills dst, a pointer to an input, from the request. The id of an object in the path (its type has a Noun) that
+// cannot be read, or is longer than its rule max, is left zero: the operation then answers 404, after the checks that
+// come before that (decisions 1.2, 2.4). An empty query parameter is absent, but for a list of ids, where it means none.
 //
-// All other faults are InvalidRequest and name every parameter and every member
-// of the body that is wrong, 100 at the most. Unless the request is Lenient,
-// those that break a rule of their tags are among them where there is a body.
+// All other faults are InvalidRequest and name every wrong parameter and member of the body, at most 100. They include
+// broken rules of tags where there is a body, unless the request is Lenient.
 func (in *Input) Bind(dst any, r Request) error {
 	v := reflect.ValueOf(dst).Elem()
 	f := &faults{}
@@ -193,7 +185,7 @@ func (in *Input) Bind(dst any, r Request) error {
 			field := v.FieldByIndex(p.index)
 			if err := setText(field, text); err != nil {
 				f.add(p.Name, err.Error())
-			} else if field.Kind() == reflect.Pointer && field.Elem().IsZero() && p.many {
+			} else if field.Kind() == reflect.Pointer && field.Elem().IsZero() && p.isList {
 				field.SetZero() // an empty list that is as good as none
 			}
 		}
@@ -214,7 +206,7 @@ func (in *Input) Bind(dst any, r Request) error {
 	return f.err()
 }
 
-// isObject reports whether a parameter stands for an object.
+// isObject reports whether a parameter is the id of an object.
 func isObject(t reflect.Type) bool {
 	_, ok := reflect.Zero(t).Interface().(interface{ Noun() string })
 	return ok
@@ -226,21 +218,20 @@ func (p Param) textIn(query url.Values) (string, bool) {
 	if !given {
 		return "", false
 	}
-	if p.many {
+	if p.isList {
 		return strings.Join(values, ","), true
 	}
 	return values[0], values[0] != ""
 }
 
-// ListParam is a type of comma-separated lists. A parameter that is repeated is one
-// list, and an empty one is a list of none.
+// ListParam is a type of comma-separated lists. A repeated parameter is one list; an empty one has no items.
 type ListParam interface {
 	encoding.TextUnmarshaler
-	// MaxItems is how many items a list may hold.
+	// MaxItems returns the maximum number of items.
 	MaxItems() int
 }
 
-func isMany(t reflect.Type) bool {
+func isListParam(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -257,9 +248,8 @@ func bindable(t reflect.Type) bool {
 	return t.Kind() == reflect.String || t.Kind() == reflect.Int || t.Kind() == reflect.Bool
 }
 
-// holdsMore reports whether a comma-separated list holds more items than most,
-// blank ones not counted.
-func holdsMore(list string, most int) bool {
+// exceedsItems reports whether a comma-separated list has more than most items that are not blank.
+func exceedsItems(list string, most int) bool {
 	for item := range strings.SplitSeq(list, ",") {
 		if strings.TrimSpace(item) == "" {
 			continue
@@ -281,8 +271,8 @@ func setText(v reflect.Value, text string) error {
 		v = v.Elem()
 	}
 
-	if many, ok := v.Addr().Interface().(ListParam); ok && holdsMore(text, many.MaxItems()) {
-		return errors.New(manyItems(many.MaxItems()))
+	if many, ok := v.Addr().Interface().(ListParam); ok && exceedsItems(text, many.MaxItems()) {
+		return errors.New(tooManyItems(many.MaxItems()))
 	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))

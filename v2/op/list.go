@@ -2,22 +2,24 @@ package op
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"partnerapi/domain"
 )
 
-// Paging is the part of a list that a caller asks for; lists embed it in their
-// Query.
+// Paging selects a page of a list; lists embed it in their Query.
 type Paging struct {
 	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"How many items to return at the most."`
 	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the page before. Its list must have the same filters and the same order."`
 
-	// Rows, Skip and Total are inputs of other surfaces in this process.
-	// Rows, where positive, stands in for Limit; Skip passes over that many rows
-	// after the cursor; Total asks for the number of rows of the whole list.
+	// Rows, Skip and Total are set by other surfaces in this process. A positive Rows replaces Limit; Skip skips that many
+	// rows after the cursor; Total requests the number of rows of the whole list.
 	Rows  int
 	Skip  int
 	Total bool
@@ -28,7 +30,7 @@ type Page[T any] struct {
 	Data []T      `json:"data" doc:"The items of this page."`
 	Page PageInfo `json:"page" doc:"Where the list goes on."`
 
-	// Total is the number of rows of the whole list, where it was asked for.
+	// Total is the number of rows of the whole list, if requested.
 	Total int `json:"-"`
 	// End is the cursor of the page's last row, also on the last page; empty
 	// for a page without rows.
@@ -41,26 +43,34 @@ type PageInfo struct {
 	HasMore    bool    `json:"has_more" doc:"Whether there is a next page."`
 }
 
-// AddList declares an operation that answers with a page of a list: read returns
-// the rows of the window, item shows one of them.
+// DeclareList declares an operation that answers with a page of a list.
 //
-// A cursor is bound to the request, as ListBinding writes it. What read derives from
-// the clock is therefore no part of the binding. AddList panics for an In whose Query
-// does not embed Paging, or that has fields which are in no request; json:"-" marks
-// those that read sets.
-func AddList[In, Row, Item any](
-	s *Set, meta Meta,
-	read func(context.Context, *In, domain.Window) (domain.Slice[Row], error),
-	item func(Row) Item,
-) *Op[In, Page[Item]] {
-	paging, err := pagingOf(reflect.TypeFor[In](), reflect.TypeFor[Paging]())
+// A cursor is bound to the request (ListBinding), so values derived from the clock while reading are no part of it.
+// DeclareList panics for an In whose Query does not embed Paging, or with fields that are in no request; json:"-" marks
+// those that reading sets.
+func DeclareList[In, Item any](meta Meta) *Op[In, Page[Item]] {
+	return declarePaged[In, Page[Item]](meta, reflect.TypeFor[Paging]())
+}
+
+// declarePaged declares an operation whose query embeds a part.
+func declarePaged[In, Out any](meta Meta, part reflect.Type) *Op[In, Out] {
+	paging, err := pagingOf(reflect.TypeFor[In](), part)
 	if err != nil {
 		panic(fmt.Sprintf("operation %s: %v", meta.ID, err))
 	}
+	o := Declare[In, Out](meta)
+	o.paging = paging
+	return o
+}
 
-	var o *Op[In, Page[Item]]
-	o = Add(s, meta, func(ctx context.Context, in *In) (*Page[Item], error) {
-		list, err := newBoundList(s.Cursors, o, in, paging)
+// BindList binds a list in a set: read returns the rows of the window, item converts one of them.
+func BindList[In, Row, Item any](
+	s *Set, o *Op[In, Page[Item]],
+	read func(context.Context, *In, domain.Window) (domain.Slice[Row], error),
+	item func(Row) Item,
+) {
+	Bind(s, o, func(ctx context.Context, in *In) (*Page[Item], error) {
+		list, err := newBoundList(s.Cursors, o, in, o.paging)
 		if err != nil {
 			return nil, err
 		}
@@ -74,11 +84,9 @@ func AddList[In, Row, Item any](
 		}
 		return pageOf(list, slice, item), nil
 	})
-	return o
 }
 
-// pagingOf returns the index of the Paging, or what stands for it, within a list's
-// input.
+// pagingOf returns the index of the embedded Paging or FeedQuery in a list's input.
 func pagingOf(in, part reflect.Type) ([]int, error) {
 	for _, f := range reflect.VisibleFields(in) {
 		if !slices.Contains([]string{"Path", "Query", "Body"}, f.Name) && f.Tag.Get("json") != "-" {
@@ -101,32 +109,31 @@ func pagingOf(in, part reflect.Type) ([]int, error) {
 	return append(append([]int{}, query.Index...), paging.Index...), nil
 }
 
-// boundList is one list of one operation, as its cursors are bound to it.
+// boundList is a requested list with the binding of its cursors.
 type boundList struct {
-	sealer    domain.CursorSealer
-	binding   string
-	operation string
-	input     reflect.Value
-	at        []int // where the input has its paging
+	sealer      domain.CursorSealer
+	binding     string
+	operation   string
+	input       reflect.Value
+	pagingIndex []int // where the input has its paging
 }
 
-// newBoundList binds to the request for an input, a pointer, which has its Paging, or
-// what stands for it, at an index.
-func newBoundList(sealer domain.CursorSealer, o Operation, in any, at []int) (boundList, error) {
+// newBoundList binds the cursors of a list to an input, a pointer, whose Paging or FeedQuery is at an index.
+func newBoundList(sealer domain.CursorSealer, o Declaration, in any, at []int) (boundList, error) {
 	binding, err := ListBinding(o, in)
 	return boundList{sealer, binding, o.Meta().ID, reflect.ValueOf(in).Elem(), at}, err
 }
 
-// paging returns a pointer to the Paging, or to what stands for it.
-func (l boundList) paging() any { return l.input.FieldByIndex(l.at).Addr().Interface() }
+// paging returns a pointer to the Paging or FeedQuery.
+func (l boundList) paging() any { return l.input.FieldByIndex(l.pagingIndex).Addr().Interface() }
 
-// open returns the position of a cursor of this list.
+// open returns the position in a cursor of this list.
 func (l boundList) open(cursor string) (domain.Position, error) {
 	p, err := l.sealer.Open(l.binding, cursor)
 	if err == nil {
 		return p, nil
 	}
-	for _, binding := range l.bindingsBefore() {
+	for _, binding := range l.legacyBindings() {
 		if p, err = l.sealer.Open(binding, cursor); err == nil {
 			return p, nil
 		}
@@ -134,8 +141,7 @@ func (l boundList) open(cursor string) (domain.Position, error) {
 	return p, err
 }
 
-// window reads the part of the list that is asked for; InvalidRequest for a
-// cursor that this list did not give.
+// window returns the requested window; InvalidRequest for a cursor of another list.
 func (l boundList) window(p Paging) (domain.Window, error) {
 	w := domain.Window{Limit: p.Limit, Skip: p.Skip, Total: p.Total}
 	if p.Rows > 0 {
@@ -152,7 +158,7 @@ func (l boundList) window(p Paging) (domain.Window, error) {
 	return w, nil
 }
 
-// pageOf makes the page that shows a slice of the list.
+// pageOf converts a slice of the list to its page.
 func pageOf[Row, Item any](l boundList, s domain.Slice[Row], item func(Row) Item) *Page[Item] {
 	page := &Page[Item]{Data: make([]Item, len(s.Rows)), Total: s.Total}
 	for i, row := range s.Rows {
@@ -166,4 +172,103 @@ func pageOf[Row, Item any](l boundList, s domain.Slice[Row], item func(Row) Item
 		page.Page.NextCursor = &page.End
 	}
 	return page
+}
+
+// FeedQuery selects a page of a feed; feeds embed it in their Query.
+type FeedQuery struct {
+	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"How many items to return at the most."`
+	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the page before, or latest to begin at the end. Left out, the oldest items that are kept come first."`
+}
+
+// latestCursor is the cursor that begins a feed at its end.
+const latestCursor = "latest"
+
+// FeedPage is one page of a feed.
+type FeedPage[T any] struct {
+	Data []T      `json:"data" doc:"The items of this page."`
+	Page FeedInfo `json:"page" doc:"Where the feed goes on."`
+}
+
+// FeedInfo says where a feed goes on.
+type FeedInfo struct {
+	NextCursor string `json:"next_cursor" doc:"Where to go on, now or later; never null. It stays good when nothing follows yet."`
+	HasMore    bool   `json:"has_more" doc:"More is there now; else ask again later."`
+}
+
+// DeclareFeed declares an operation that answers with a page of a feed: a list that only grows at its end and whose rows
+// never change, which callers follow. Cursors are bound as in DeclareList.
+func DeclareFeed[In, Item any](meta Meta) *Op[In, FeedPage[Item]] {
+	return declarePaged[In, FeedPage[Item]](meta, reflect.TypeFor[FeedQuery]())
+}
+
+// BindFeed binds a feed in a set: read returns the rows of the window, and always the position after which the feed
+// continues; item converts a row.
+func BindFeed[In, Row, Item any](
+	s *Set, o *Op[In, FeedPage[Item]],
+	read func(context.Context, *In, domain.Window) (domain.Slice[Row], error),
+	item func(Row) Item,
+) {
+	Bind(s, o, func(ctx context.Context, in *In) (*FeedPage[Item], error) {
+		list, err := newBoundList(s.Cursors, o, in, o.paging)
+		if err != nil {
+			return nil, err
+		}
+		query := list.paging().(*FeedQuery)
+		window := domain.Window{Limit: query.Limit, Latest: query.Cursor == latestCursor}
+		if !window.Latest {
+			if window, err = list.window(Paging{Limit: query.Limit, Cursor: query.Cursor}); err != nil {
+				return nil, err
+			}
+		}
+		slice, err := read(ctx, in, window)
+		if err != nil {
+			return nil, err
+		}
+		page := pageOf(list, slice, item)
+		return &FeedPage[Item]{Data: page.Data, Page: FeedInfo{NextCursor: page.End, HasMore: slice.More}}, nil
+	})
+}
+
+// ListBinding returns the text that a list's cursors are bound to: the operation's id and the request for the input, a
+// pointer, as Target writes it, with the body but without limit and cursor. Absent filters are no part of it, so that a
+// filter that is added later keeps older cursors valid. An id that names no object has a text here.
+func ListBinding(o Declaration, input any) (string, error) {
+	described, v := o.Input(), reflect.ValueOf(input).Elem()
+	b := append(make([]byte, 0, 256), o.Meta().ID...)
+	b, err := described.appendPath(append(b, ' '), o.Meta().Path, v)
+	if err == nil {
+		b, err = appendQuery(b, described.filters, v)
+	}
+	if err == nil && described.Body != nil {
+		var body []byte
+		body, err = jsonv2.Marshal(v.FieldByIndex(described.body).Interface(), jsonv2.OmitZeroStructFields(true))
+		b = append(append(b, ' '), body...)
+	}
+	if err != nil {
+		return "", fmt.Errorf("operation %s: bind its cursors: %w", o.Meta().ID, err)
+	}
+	return string(b), nil
+}
+
+// legacyBindings returns the texts that earlier releases bound the list's cursors to: the JSON of the whole input but its
+// paging. Callers keep cursors of the event feed as long as events are kept, so these are accepted; none is made.
+//
+// A filter that is added to a list carries json:",omitzero", which keeps this text. Filters with the tag cursors:"late"
+// were added without it: older cursors exist with and without their null.
+func (l boundList) legacyBindings() []string {
+	in := reflect.New(l.input.Type()).Elem()
+	in.Set(l.input)
+	in.FieldByIndex(l.pagingIndex).SetZero()
+	text, err := json.Marshal([]any{l.operation, in.Interface()})
+	if err != nil {
+		panic(err) // an input without a JSON form is a programming error
+	}
+
+	bindings := []string{string(text)}
+	for _, f := range reflect.VisibleFields(in.FieldByName("Query").Type()) {
+		if f.Tag.Get("cursors") == "late" { // no text of a caller holds a quotation mark unescaped
+			bindings = append(bindings, strings.Replace(bindings[0], `,"`+f.Name+`":null`, "", 1))
+		}
+	}
+	return bindings
 }

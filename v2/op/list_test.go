@@ -53,7 +53,8 @@ func listOf[In any](s *op.Set, id string, got *domain.Window) *op.Op[In, op.Page
 	meta := op.Meta{
 		ID: id, Method: "GET", Path: "/" + id + "/:id", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s",
 	}
-	return op.AddList(s, meta, func(_ context.Context, _ *In, w domain.Window) (domain.Slice[int], error) {
+	list := op.DeclareList[In, string](meta)
+	op.BindList(s, list, func(_ context.Context, _ *In, w domain.Window) (domain.Slice[int], error) {
 		*got = w
 		first := 1
 		if w.After != nil {
@@ -68,10 +69,11 @@ func listOf[In any](s *op.Set, id string, got *domain.Window) *op.Op[In, op.Page
 		slice.More = len(slice.Rows) > 0 && slices.Max(slice.Rows) < 5
 		return slice, nil
 	}, strconv.Itoa)
+	return list
 }
 
-// TestAddList: a list is read to its end through its cursors, with any limit.
-func TestAddList(t *testing.T) {
+// TestList: a list is read to its end through its cursors, with any limit.
+func TestList(t *testing.T) {
 	set, got := &op.Set{Cursors: domain.CursorSealer{Secret: []byte("secret")}}, domain.Window{}
 	list := aList(set, "numbers", &got)
 	ctx := domain.WithCaller(t.Context(), &domain.Caller{Scopes: []domain.Scope{domain.Read}})
@@ -80,7 +82,7 @@ func TestAddList(t *testing.T) {
 	var all []string
 	for limit := 1; ; limit++ {
 		in.Query.Limit = limit
-		page, err := list.Call(ctx, in)
+		page, err := op.Call(ctx, set, list, in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,12 +97,12 @@ func TestAddList(t *testing.T) {
 	}
 
 	in.Query.Paging = op.Paging{Limit: 3, Rows: 2, Skip: 1, Total: true}
-	page, err := list.Call(ctx, in)
+	page, err := op.Call(ctx, set, list, in)
 	if err != nil || got.Limit != 2 || got.Skip != 1 || !got.Total || got.After != nil || page.Total != 5 || page.End == "" {
 		t.Errorf("the window is %+v, the page %+v: %v", got, page, err)
 	}
 	in.Query.Cursor = "x"
-	if _, err := list.Call(ctx, in); !domain.IsCode(err, domain.InvalidRequest) {
+	if _, err := op.Call(ctx, set, list, in); !domain.IsCode(err, domain.InvalidRequest) {
 		t.Errorf("a cursor of nobody: %v", err)
 	}
 }
@@ -118,7 +120,7 @@ func TestCursorBinding(t *testing.T) {
 		change(in)
 		return in
 	}
-	page, err := list.Call(ctx, with(func(in *numbers) { in.Query.Limit = 2 }))
+	page, err := op.Call(ctx, set, list, with(func(in *numbers) { in.Query.Limit = 2 }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,13 +138,13 @@ func TestCursorBinding(t *testing.T) {
 	} {
 		in := with(change)
 		in.Query.Cursor = page.End
-		_, err := list.Call(ctx, in)
+		_, err := op.Call(ctx, set, list, in)
 		if refused := domain.IsCode(err, domain.InvalidRequest); refused != strings.HasPrefix(name, "-") || !refused && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	in := with(func(in *numbers) { in.Query.Cursor = page.End })
-	if _, err := other.Call(ctx, in); !domain.IsCode(err, domain.InvalidRequest) {
+	if _, err := op.Call(ctx, set, other, in); !domain.IsCode(err, domain.InvalidRequest) {
 		t.Errorf("a cursor of another operation: %v", err)
 	}
 }
@@ -152,28 +154,28 @@ func TestCursorBinding(t *testing.T) {
 // before, whichever process of a rolling upgrade answers.
 func TestCursorsOfLaterFilters(t *testing.T) {
 	sealer, got := domain.CursorSealer{Secret: []byte("secret")}, domain.Window{}
-	before := listOf[numbers](&op.Set{Cursors: sealer}, "numbers", &got)
-	later := listOf[moreNumbers](&op.Set{Cursors: sealer}, "numbers", &got)
+	then, now := &op.Set{Cursors: sealer}, &op.Set{Cursors: sealer}
+	before, later := listOf[numbers](then, "numbers", &got), listOf[moreNumbers](now, "numbers", &got)
 	ctx := domain.WithCaller(t.Context(), &domain.Caller{Scopes: []domain.Scope{domain.Read}})
 	old, renewed := before.New().(*numbers), later.New().(*moreNumbers)
 	old.Query.Limit, renewed.Query.Limit = 2, 2
 	old.Query.Q, renewed.Query.Q = "é", "é"
-	theirs, err := before.Call(ctx, old)
+	theirs, err := op.Call(ctx, then, before, old)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	renewed.Query.Cursor = theirs.End
-	ours, err := later.Call(ctx, renewed)
+	ours, err := op.Call(ctx, now, later, renewed)
 	if err != nil || !slices.Equal(ours.Data, []string{"3", "4"}) {
 		t.Fatalf("a cursor of before: %+v, %v", ours, err)
 	}
 	old.Query.Cursor = ours.End
-	if page, err := before.Call(ctx, old); err != nil || !slices.Equal(page.Data, []string{"5"}) {
+	if page, err := op.Call(ctx, then, before, old); err != nil || !slices.Equal(page.Data, []string{"5"}) {
 		t.Errorf("a later cursor: %+v, %v", page, err)
 	}
 	renewed.Query.Odd = new(false)
-	if _, err := later.Call(ctx, renewed); !domain.IsCode(err, domain.InvalidRequest) {
+	if _, err := op.Call(ctx, now, later, renewed); !domain.IsCode(err, domain.InvalidRequest) {
 		t.Errorf("a cursor of before with a filter that was not: %v", err)
 	}
 }
@@ -185,18 +187,18 @@ func TestSamePageSameBytes(t *testing.T) {
 	ctx := domain.WithCaller(t.Context(), &domain.Caller{Scopes: []domain.Scope{domain.Read}})
 	in := list.New().(*numbers)
 	in.Query.Limit = 2
-	one, err := list.Call(ctx, in)
+	one, err := op.Call(ctx, set, list, in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := list.Call(ctx, in)
+	two, err := op.Call(ctx, set, list, in)
 	if err != nil || *one.Page.NextCursor != *two.Page.NextCursor {
 		t.Errorf("%+v, then %+v: %v", one, two, err)
 	}
 }
 
-// TestAddListRefuses: an input that a cursor cannot be bound to stops the start-up.
-func TestAddListRefuses(t *testing.T) {
+// TestListRefuses: an input that a cursor cannot be bound to stops the start-up.
+func TestListRefuses(t *testing.T) {
 	type unexported struct {
 		Query struct{ op.Paging }
 		days  int
@@ -209,19 +211,15 @@ func TestAddListRefuses(t *testing.T) {
 		}
 	}
 	meta := op.Meta{ID: "a", Method: "GET", Path: "/a", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s"}
-	for want, add := range map[string]func(*op.Set){
-		"the field days":   func(s *op.Set) { op.AddList(s, meta, rows[unexported], strconv.Itoa) },
-		"the field Days":   func(s *op.Set) { op.AddList(s, meta, rows[hidden], strconv.Itoa) },
-		"no query":         func(s *op.Set) { op.AddList(s, meta, rows[nothing], strconv.Itoa) },
-		"not embed Paging": func(s *op.Set) { op.AddList(s, meta, rows[unpaged], strconv.Itoa) },
+	for want, declare := range map[string]func(){
+		"the field days":   func() { op.DeclareList[unexported, string](meta) },
+		"the field Days":   func() { op.DeclareList[hidden, string](meta) },
+		"no query":         func() { op.DeclareList[nothing, string](meta) },
+		"not embed Paging": func() { op.DeclareList[unpaged, string](meta) },
 	} {
-		if got := panicOf(func() { add(&op.Set{}) }); !strings.Contains(got, want) {
+		if got := panicOf(declare); !strings.Contains(got, want) {
 			t.Errorf("panics with %q, not of %q", got, want)
 		}
 	}
 	_ = unexported{}.days
-}
-
-func rows[In any](context.Context, *In, domain.Window) (domain.Slice[int], error) {
-	return domain.Slice[int]{}, nil
 }

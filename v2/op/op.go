@@ -1,8 +1,9 @@
 // Package op says what an operation of the service is. An operation is
-// declared once, with Add; the surfaces (routes, OpenAPI documents, the v1
-// facade) are made from that declaration. Nothing can run an operation's
-// function but Call, Run and RunPrepared, which check the caller's scope and
-// validate the input first. The package knows nothing of HTTP servers.
+// declared once, with Declare; documents, clients and lists of tools are made
+// from that declaration. Bind joins it to the function that does the work, in a
+// Set, which routes are made from. Nothing can run that function but Call, Run
+// and RunPrepared, which check the caller's scope and validate the input first.
+// The package knows nothing of HTTP servers.
 package op
 
 import (
@@ -76,8 +77,9 @@ type OfClient interface {
 	BudgetClient() domain.ClientID
 }
 
-// Operation is an Op without its types, as the surfaces see it.
-type Operation interface {
+// Declaration is an Op without its types: all that can be known of an operation
+// without running it.
+type Declaration interface {
 	Meta() *Meta
 	// Input describes the named parts of the input.
 	Input() *Input
@@ -88,7 +90,14 @@ type Operation interface {
 	// Validate is the check of the input that Run begins with, for surfaces
 	// that have something to do between the two.
 	Validate(in any) error
-	// Run is Call for a pointer to an input that New made.
+}
+
+// Operation is a declaration that is bound to what it does.
+type Operation interface {
+	Declaration
+	// Run runs the operation on an input that New made: Forbidden where Authorize says
+	// so, InvalidRequest for an input that breaks a rule of its tags, and what the
+	// operation itself says.
 	Run(ctx context.Context, in any) (any, error)
 	// Prepares reports whether the operation has work before its transaction.
 	Prepares() bool
@@ -98,40 +107,16 @@ type Operation interface {
 	RunPrepared(ctx context.Context, in any) (any, error)
 }
 
-// Op is an operation that takes In and gives Out.
+// Op is the declaration of an operation that takes In and gives Out.
 type Op[In, Out any] struct {
 	meta  Meta
 	input *Input
-	set   *Set
-	run   func(context.Context, *In) (*Out, error)
-	// prepare is the work before the transaction; nil where there is none.
-	prepare func(context.Context, *In) error
+	// paging is where the input of a list or a feed has its paging; nil for others.
+	paging []int
 }
 
 // NoContent is the output of an operation that answers without a body.
 type NoContent struct{}
-
-// Set is the operations of the service, in the order they were declared.
-type Set struct {
-	// Cursors seals the cursors of the set's lists.
-	Cursors domain.CursorSealer
-	// Tags are the resources, in the order in which documents list them.
-	Tags []Tag
-	// Objects say in a sentence what bodies are, by the names of their schemas.
-	Objects map[string]string
-	// Examples holds an example of each operation, in a file ID.json; nil for none.
-	// openapi.Example says what is in one.
-	Examples fs.FS
-	// AroundWrite, where set, runs around every operation of scope write. It is
-	// set before the first call.
-	AroundWrite AroundWrite
-	// Trace, where set, makes a span of each call, named by the operation's id. It
-	// is set before the first call.
-	Trace domain.Trace
-
-	ops []Operation
-	ids map[string]bool
-}
 
 // Tag is a resource that operations are listed under in documents.
 type Tag struct {
@@ -143,29 +128,34 @@ type Tag struct {
 	Description string
 }
 
-// All returns the operations in the order they were declared.
-func (s *Set) All() []Operation { return s.ops }
+// Interface is the declared operations with what else documents say of them.
+type Interface struct {
+	// Operations are in the order in which documents list them.
+	Operations []Declaration
+	// Tags are the resources, in the order in which documents list them.
+	Tags []Tag
+	// Objects say in a sentence what bodies are, by the names of their schemas.
+	Objects map[string]string
+	// Examples holds an example of each operation, in a file ID.json; nil for none.
+	// openapi.Example says what is in one.
+	Examples fs.FS
+}
 
-// Add declares an operation. A declaration that contradicts itself or the
-// input's type is a programming error, and panics at start-up.
-func Add[In, Out any](s *Set, meta Meta, run func(context.Context, *In) (*Out, error)) *Op[In, Out] {
-	o := &Op[In, Out]{meta: meta, input: Describe(reflect.TypeFor[In]()), set: s, run: run}
-	if err := o.checkDeclaration(s); err != nil {
+// Declare declares an operation. A declaration that contradicts itself or the
+// input's type is a programming error, and panics when the program starts.
+func Declare[In, Out any](meta Meta) *Op[In, Out] {
+	o := &Op[In, Out]{meta: meta, input: Describe(reflect.TypeFor[In]())}
+	if err := o.check(); err != nil {
 		panic(fmt.Sprintf("operation %s: %v", meta.ID, err))
 	}
-	if s.ids == nil {
-		s.ids = map[string]bool{}
-	}
-	s.ids[meta.ID] = true
-	s.ops = append(s.ops, o)
 	return o
 }
 
-func (o *Op[In, Out]) checkDeclaration(s *Set) error {
+func (o *Op[In, Out]) check() error {
 	m := o.meta
 	switch {
-	case m.ID == "" || s.ids[m.ID]:
-		return fmt.Errorf("its id is empty or taken")
+	case m.ID == "":
+		return fmt.Errorf("its id is empty")
 	case m.Status < 200 || m.Status > 299:
 		return fmt.Errorf("status %d is not one of success", m.Status)
 	case m.Scope != domain.Read && m.Scope != domain.Write:
@@ -181,7 +171,7 @@ func (o *Op[In, Out]) checkDeclaration(s *Set) error {
 	return o.input.matchPath(m.Path)
 }
 
-// Meta returns the declaration.
+// Meta returns what is declared beside the types.
 func (o *Op[In, Out]) Meta() *Meta { return &o.meta }
 
 // Input describes the named parts of In.
@@ -196,86 +186,10 @@ func (o *Op[In, Out]) New() any { return o.input.New() }
 // Validate reports InvalidRequest for an input that breaks a rule of its tags.
 func (o *Op[In, Out]) Validate(in any) error { return o.input.Validate(in) }
 
-// Call runs the operation for the caller of ctx: Forbidden where Authorize says
-// so, InvalidRequest for an input that breaks a rule of its tags, and what the
-// operation itself says.
-func (o *Op[In, Out]) Call(ctx context.Context, in *In) (*Out, error) {
-	if err := o.check(ctx, in); err != nil {
-		return nil, err
-	}
-	if o.prepare != nil {
-		if err := o.prepare(ctx, in); err != nil {
-			return nil, err
-		}
-	}
-	return o.perform(ctx, in)
-}
-
-// check checks the scope and the input of a call.
-func (o *Op[In, Out]) check(ctx context.Context, in *In) error {
-	if err := Authorize(ctx, &o.meta); err != nil {
-		return err
-	}
-	return o.input.Validate(in)
-}
-
-// perform runs the operation on an input that was checked.
-func (o *Op[In, Out]) perform(ctx context.Context, in *In) (*Out, error) {
-	do := o.run
-	if o.meta.Scope == domain.Write && o.set.AroundWrite != nil {
-		do = o.write
-	}
-	if o.set.Trace == nil {
-		return do(ctx, in)
-	}
-	ctx, end := o.set.Trace(ctx, o.meta.ID)
-	out, err := do(ctx, in)
-	end(err)
-	return out, err
-}
-
-// Run is Call for a *In.
-func (o *Op[In, Out]) Run(ctx context.Context, in any) (any, error) {
-	typed, err := o.typed(in)
-	if err != nil {
-		return nil, err
-	}
-	out, err := o.Call(ctx, typed)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (o *Op[In, Out]) typed(in any) (*In, error) {
-	typed, ok := in.(*In)
-	if !ok {
-		return nil, fmt.Errorf("operation %s takes %T, not %T", o.meta.ID, new(In), in)
-	}
-	return typed, nil
-}
-
-// Authorize reports Forbidden when the key of ctx's caller lacks the operation's
-// scope, or the access to all clients that it needs, or when the operation writes
-// and ctx is one of WithReadOnly.
-func Authorize(ctx context.Context, m *Meta) error {
-	caller := domain.CallerFrom(ctx)
-	if !caller.Can(m.Scope) {
-		return domain.ErrForbidden("this key lacks the scope " + string(m.Scope))
-	}
-	if m.AllClients && !caller.AllClients {
-		return domain.ErrForbidden("this operation needs a key with access to all clients")
-	}
-	if m.Scope == domain.Write && isReadOnly(ctx) {
-		return domain.ErrForbidden("only reads are allowed here: the session or the server is read-only")
-	}
-	return nil
-}
-
 // Codes returns every code that a surface may answer the operation with: those
 // of all operations, those that its declaration makes possible, and its own.
 // NotFound is possible where the path names an object.
-func Codes(o Operation) []domain.Code {
+func Codes(o Declaration) []domain.Code {
 	codes := []domain.Code{
 		domain.InvalidRequest, domain.Unauthorized, domain.Forbidden,
 		domain.RateLimited, domain.Internal, domain.Unavailable,

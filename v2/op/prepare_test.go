@@ -29,12 +29,13 @@ func TestPrepare(t *testing.T) {
 		return err
 	}}
 	failing := errors.New("refused")
-	o := op.Add(set, op.Meta{
+	declared := op.Add(set, op.Meta{
 		ID: "x", Method: "POST", Path: "/x", Scope: domain.Write, Since: op.V2_0, Status: 200, Summary: "X",
 	}, func(_ context.Context, in *prepared) (*op.NoContent, error) {
 		steps = append(steps, "run "+in.learned)
 		return &op.NoContent{}, nil
-	}).Preparing(func(_ context.Context, in *prepared) error {
+	})
+	op.BindPrepare(set, declared, func(_ context.Context, in *prepared) error {
 		steps = append(steps, "prepare")
 		if in.Body.Name == "fail" {
 			return failing
@@ -42,6 +43,7 @@ func TestPrepare(t *testing.T) {
 		in.learned = in.Body.Name
 		return nil
 	})
+	o := set.Operation(declared)
 	writer := domain.WithCaller(t.Context(), &domain.Caller{Scopes: []domain.Scope{domain.Write}})
 	in := func(name string) *prepared {
 		steps = nil
@@ -56,7 +58,7 @@ func TestPrepare(t *testing.T) {
 		}
 	}
 
-	if _, err := o.Call(writer, in("a")); err != nil || !o.Prepares() {
+	if _, err := op.Call(writer, set, declared, in("a")); err != nil || !o.Prepares() {
 		t.Error(err)
 	}
 	want("prepare", "begin", "run a", "end")

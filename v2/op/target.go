@@ -36,13 +36,13 @@ func Braced(path string) string {
 // The error is for an input that no request binds to: a path that names no
 // object, an empty text where absent means another, or a parameter whose type
 // has no text form.
-func Target(o Operation, input any) (string, error) {
+func Target(o Declaration, input any) (string, error) {
 	b, err := AppendTarget(nil, o, input)
 	return string(b), err
 }
 
 // AppendTarget is Target, appended to b. After an error, what it returns is b.
-func AppendTarget(b []byte, o Operation, input any) ([]byte, error) {
+func AppendTarget(b []byte, o Declaration, input any) ([]byte, error) {
 	described, v := o.Input(), reflect.ValueOf(input)
 	if v.Kind() != reflect.Pointer || v.Type().Elem() != described.Type {
 		return b, fmt.Errorf("operation %s takes *%s, not %T", o.Meta().ID, described.Type, input)
@@ -64,7 +64,7 @@ func AppendTarget(b []byte, o Operation, input any) ([]byte, error) {
 
 // Body returns the body of a request that binds to the input, a pointer to one of the
 // operation; nil for an operation that takes none.
-func Body(o Operation, input any) ([]byte, error) {
+func Body(o Declaration, input any) ([]byte, error) {
 	in := o.Input()
 	if in.Body == nil {
 		return nil, nil
@@ -147,7 +147,7 @@ func (p *Param) appendTo(b []byte, v reflect.Value) (_ []byte, given bool, err e
 	if !pointer && string(b[start:]) == p.fallback {
 		return b, false, nil
 	}
-	if len(b) == start && !p.many {
+	if len(b) == start && !p.isList {
 		return b, false, fmt.Errorf("an empty text is as good as none")
 	}
 	return b, true, nil

@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -71,8 +72,8 @@ func WireName(f reflect.StructField) string {
 	return ""
 }
 
-// registered are the Optional types that the rules know.
-var registered = struct {
+// registeredOptionals are the Optional types that the rules know.
+var registeredOptionals = struct {
 	sync.Mutex
 	types map[reflect.Type]bool
 }{types: map[reflect.Type]bool{}}
@@ -84,14 +85,14 @@ func registerOptionals(body reflect.Type) {
 		return
 	}
 
-	registered.Lock()
-	defer registered.Unlock()
+	registeredOptionals.Lock()
+	defer registeredOptionals.Unlock()
 	for i := range body.NumField() {
 		t := body.Field(i).Type
 		zero := reflect.Zero(t).Interface()
-		if _, ok := zero.(optional); ok && !registered.types[t] {
+		if _, ok := zero.(optional); ok && !registeredOptionals.types[t] {
 			rules.RegisterCustomTypeFunc(func(v reflect.Value) any { return v.Interface().(optional).Pointer() }, zero)
-			registered.types[t] = true
+			registeredOptionals.types[t] = true
 		}
 	}
 }
@@ -131,11 +132,11 @@ func (in *Input) check(input any, f *faults) error {
 		c.clean(v)
 	}
 	var err error
-	if in.ruled {
+	if in.hasRules {
 		err = rules.Struct(input)
 	}
 	if err == nil {
-		if len(f.list) == 0 && changesNothing(v) {
+		if len(f.list) == 0 && isEmptyPatch(v) {
 			f.add("body", "must name at least one field to change")
 		}
 		return nil
@@ -149,15 +150,15 @@ func (in *Input) check(input any, f *faults) error {
 		if unread && strings.Contains(fault.Namespace(), ".Body.") {
 			continue
 		}
-		if path := faultPath(fault); !f.within(path) {
+		if path := faultPath(fault); !f.hasParentFault(path) {
 			f.add(path, faultMessage(fault, f.blank[path]))
 		}
 	}
 	return nil
 }
 
-// changesNothing reports a body made of Optionals of which none is given.
-func changesNothing(input reflect.Value) bool {
+// isEmptyPatch reports a body made of Optionals of which none is given.
+func isEmptyPatch(input reflect.Value) bool {
 	body := input.FieldByName("Body")
 	if !body.IsValid() || body.Kind() != reflect.Struct {
 		return false
@@ -238,8 +239,8 @@ func faultMessage(fault validator.FieldError, blank string) string {
 
 var textType = reflect.TypeFor[encoding.TextUnmarshaler]()
 
-// typeName says in a caller's words what JSON a Go type is read from.
-func typeName(t reflect.Type) string {
+// jsonTypeName says in a caller's words what JSON a Go type is read from.
+func jsonTypeName(t reflect.Type) string {
 	if object, ok := reflect.Zero(t).Interface().(interface{ Noun() string }); ok {
 		return "the id of a " + object.Noun()
 	}
@@ -261,7 +262,67 @@ func typeName(t reflect.Type) string {
 	case reflect.Struct, reflect.Map:
 		return "an object"
 	case reflect.Pointer:
-		return typeName(t.Elem())
+		return jsonTypeName(t.Elem())
 	}
 	return "of another type"
+}
+
+// cleaner brings a text of a body or a query into the form that it is stored in.
+type cleaner struct {
+	index     []int
+	normalize func(string) string
+}
+
+// cleanersOf returns the cleaners of a part's fields: those with the rule name or
+// email.
+func cleanersOf(part reflect.Type, index []int) (list []cleaner) {
+	if part.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(part) {
+		rules := strings.Split(f.Tag.Get("validate"), ",")
+		at := slices.Concat(index, f.Index)
+		switch {
+		case slices.Contains(rules, "email"):
+			list = append(list, cleaner{at, cleanEmail})
+		case slices.Contains(rules, "name") && slices.Contains(rules, "filled"):
+			list = append(list, cleaner{at, cleanNameUnlessBlank})
+		case slices.Contains(rules, "name"):
+			list = append(list, cleaner{at, domain.CleanName})
+		}
+	}
+	return list
+}
+
+// cleanNameUnlessBlank leaves a blank name as it is, for the rule filled to refuse.
+func cleanNameUnlessBlank(text string) string {
+	return cmp.Or(domain.CleanName(text), text)
+}
+
+// cleanEmail leaves what is no email address as it is, for the rule to refuse.
+func cleanEmail(text string) string {
+	if email, ok := domain.CleanEmail(text); ok {
+		return email
+	}
+	return text
+}
+
+// clean brings the member of the input into its form. A pointer is replaced and
+// not written through, as others may hold it too.
+func (c cleaner) clean(input reflect.Value) {
+	v := input.FieldByIndex(c.index)
+	if _, ok := v.Interface().(optional); ok {
+		v = v.FieldByName("Value")
+	}
+	if v.Kind() != reflect.Pointer {
+		v.SetString(c.normalize(v.String()))
+		return
+	}
+	if v.IsNil() {
+		return
+	}
+	if text := v.Elem().String(); c.normalize(text) != text {
+		v.Set(reflect.New(v.Type().Elem()))
+		v.Elem().SetString(c.normalize(text))
+	}
 }

@@ -15,11 +15,10 @@ import (
 type AroundWrite func(ctx context.Context, o Operation, in any, work func(context.Context) (any, error)) error
 
 // write runs the operation within AroundWrite.
-func (o *Op[In, Out]) write(ctx context.Context, in *In) (*Out, error) {
-	var out *Out
-	err := o.set.AroundWrite(ctx, o, in, func(ctx context.Context) (any, error) {
+func (b *bound) write(ctx context.Context, in any) (out any, err error) {
+	err = b.set.AroundWrite(ctx, b, in, func(ctx context.Context) (any, error) {
 		var err error
-		out, err = o.run(ctx, in)
+		out, err = b.run(ctx, in)
 		return out, err
 	})
 	if err != nil {
@@ -85,9 +84,9 @@ func ObjectOf(id any) domain.AuditObject {
 	return domain.AuditObject{Kind: is.Noun(), ID: is.String()}
 }
 
-// Given returns the names, as callers know them, of the members of its body that an
+// BodyMembers returns the names, as callers know them, of the members of its body that an
 // input gives, sorted: those of a PATCH, and of others those that are not empty.
-func (in *Input) Given(input any) (names []string) {
+func (in *Input) BodyMembers(input any) (names []string) {
 	if in.Body == nil || in.Body.Kind() != reflect.Struct {
 		return nil
 	}

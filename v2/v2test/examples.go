@@ -33,7 +33,7 @@ type Examples struct {
 	update  bool
 	written map[string]bool
 	calls   []recorded
-	// stable are the ids in the place of those that this run made.
+	// stable are the ids that replace those that this run made.
 	stable map[string]string
 }
 
@@ -156,7 +156,7 @@ func (e *Examples) compare(t *testing.T, name string, text []byte) {
 	}
 	kept, err := os.ReadFile(file)
 	if err != nil || !bytes.Equal(kept, text) {
-		t.Errorf("%s is stale (make examples): %v\n%s", file, err, text)
+		t.Errorf("%s is stale (make examples): %v\n%s", file, err, Diff(string(kept), string(text)))
 	}
 }
 

@@ -5,9 +5,11 @@ import (
 	"fmt"
 
 	"partnerapi/db"
+	"partnerapi/db/ingest"
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
 )
 
 // Tenant is a partner with a key for all that it has.
@@ -46,11 +48,11 @@ func (h *Harness) As(key string) context.Context {
 }
 
 // Client adds a client of the tenant.
-func (h *Harness) Client(t Tenant, name string) v2.Client {
+func (h *Harness) Client(t Tenant, name string) api.Client {
 	h.T.Helper()
-	in := &v2.CreateClient{}
+	in := &api.CreateClientInput{}
 	in.Body.Name = name
-	c, err := h.API.CreateClient.Call(t.Ctx, in)
+	c, err := op.Call(t.Ctx, &h.API.Set, api.CreateClient, in)
 	h.must(err)
 	return *c
 }
@@ -64,13 +66,13 @@ func (h *Harness) CountClients() {
 }
 
 // User adds a user of the client.
-func (h *Harness) User(t Tenant, client domain.ClientID, email string) v2.User {
+func (h *Harness) User(t Tenant, client domain.ClientID, email string) api.User {
 	h.T.Helper()
-	in := &v2.CreateUser{}
+	in := &api.CreateUserInput{}
 	in.Path.ClientID = client
 	in.Body.Email = email
 	in.Body.FirstName, in.Body.LastName = "Ada", "Example"
-	u, err := h.API.CreateUser.Call(t.Ctx, in)
+	u, err := op.Call(t.Ctx, &h.API.Set, api.CreateUser, in)
 	h.must(err)
 	return *u
 }
@@ -97,7 +99,7 @@ func (h *Harness) Signal(s domain.Signal) {
 func (h *Harness) Ingest(s domain.Signal) (refusal string) {
 	h.T.Helper()
 	s.ID = db.NewID[domain.EventKind]().String()
-	results, err := h.DB.IngestSignals(h.T.Context(), []domain.Signal{s})
+	results, err := ingest.Apply(h.T.Context(), h.DB, []domain.Signal{s})
 	h.must(err)
 	return results[0].Refusal
 }

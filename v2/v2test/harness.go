@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,11 +20,12 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
-	"partnerapi/db/migrate"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/platform/seal"
 	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/openapi"
@@ -64,7 +64,7 @@ type Options struct {
 	Release op.Release
 	Limits  ginop.Limits
 	Demo    bool
-	// Schema is Schema with the tables of an older version.
+	// Schema is worldtest.Schema with the tables of an older version.
 	Schema dbtest.Schema
 	// Mount adds an older version's routes.
 	Mount func(*Harness) error
@@ -72,40 +72,17 @@ type Options struct {
 	Wrap func(*Harness, http.RoundTripper) http.RoundTripper
 	// Audit turns the audit trail on.
 	Audit bool
-	// Keys are what secrets are kept with, in the place of the test's own; NoKey
+	// Keys are what secrets are kept with, instead of the test's own; NoKey
 	// leaves the service without any.
 	Keys  *seal.Keys
 	NoKey bool
 	// Log gets every line; without it only failures of the service are shown.
 	Log io.Writer
-	// URL is a database to use in the place of one of the test's own.
+	// URL is a database to use instead of one of the test's own.
 	URL string
 	// Behind is what pooler is between the service and its database: a PgBouncer with
 	// as many connections as the service may open, or three that transactions share.
 	Behind pg.Pooler
-}
-
-// Schema is that of the service's tables.
-var Schema = dbtest.Schema{Name: "v2", Key: migrate.SchemaKey(), Apply: func(ctx context.Context, url string) error {
-	return Migrate(ctx, url)
-}}
-
-// Migrate makes the service's tables, and then what more does.
-func Migrate(ctx context.Context, url string, more ...func(context.Context, *db.DB) error) error {
-	d, err := db.Open(url)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if _, err := migrate.Up(ctx, d); err != nil {
-		return err
-	}
-	for _, m := range more {
-		if err := m(ctx, d); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // New starts a service, which ends with the test.
@@ -145,7 +122,7 @@ func New(t testing.TB, o Options) *Harness {
 	t.Cleanup(server.Close)
 	h.URL, h.transport = server.URL, server.Client().Transport
 	documented := openapitest.Shared(t, "v2 "+o.Release.String(), func() (*openapi3.T, error) {
-		return openapi.ForSet(&h.API.Set, o.Release, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+		return openapi.ForRelease(api.Interface, o.Release)
 	})
 	h.transport = documented.Wrap(t, h.transport)
 	if o.Wrap != nil {
@@ -182,7 +159,7 @@ func (o Options) withDefaults() Options {
 		o.Limits = ginop.DefaultLimits
 	}
 	if o.Schema.Name == "" {
-		o.Schema = Schema
+		o.Schema = worldtest.Schema
 	}
 	return o
 }

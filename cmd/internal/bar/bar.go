@@ -10,9 +10,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// New returns what shows, as a bar, how much of the total of some work is done.
-// The bar appears with the first call, and its line ends with the work. Nothing is shown
-// where what is written does not go to a terminal.
+// New returns a function that shows the progress of some work as a bar on a terminal; it shows nothing elsewhere.
+// The bar appears with the first call, and its line ends when done reaches total.
 func New(to io.Writer, what string) func(done, total int) {
 	if !IsTerminal(to) {
 		return func(int, int) {}
@@ -28,7 +27,7 @@ func New(to io.Writer, what string) func(done, total int) {
 	}
 }
 
-// IsTerminal reports whether what is written goes to a terminal.
+// IsTerminal reports whether to is a terminal.
 func IsTerminal(to io.Writer) bool {
 	file, ok := to.(*os.File)
 	if !ok {

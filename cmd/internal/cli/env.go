@@ -12,8 +12,7 @@ import (
 	"partnerapi/db/migrate"
 )
 
-// Env is what a command runs with: what it reads and writes, the program's
-// version, and the tables of its extensions.
+// Env is the environment of a command: its streams, the program's version, and the tables of its extensions.
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -21,7 +20,7 @@ type Env struct {
 	Tables   []Tables
 }
 
-// Tables are those of a part of the program.
+// Tables are the tables of a part of the program.
 type Tables struct {
 	Name string
 	// Version returns the version that they are at, 0 where there are none, and the one
@@ -36,8 +35,7 @@ type Tables struct {
 // DefaultListen is where the service listens by default.
 const DefaultListen = "127.0.0.1:8080"
 
-// ReachedAt is the URL of a listen address. One that stands for all of the
-// machine's addresses can be reached as localhost from there.
+// ReachedAt returns the URL of a listen address, with localhost for an unspecified host.
 func ReachedAt(listen string) string {
 	if a, err := netip.ParseAddrPort(listen); err == nil && a.Addr().IsUnspecified() {
 		listen = net.JoinHostPort("localhost", fmt.Sprint(a.Port()))
@@ -45,7 +43,7 @@ func ReachedAt(listen string) string {
 	return "http://" + listen
 }
 
-// OnLoopback reports whether only this machine can reach a listen address.
+// OnLoopback reports whether a listen address accepts only connections from this machine.
 func OnLoopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {

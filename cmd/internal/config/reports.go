@@ -10,12 +10,12 @@ import (
 	"partnerapi/platform/report"
 )
 
-// FontFlag says with which font PDFs are written besides the built-in one.
+// FontFlag selects the font of PDFs besides the built-in one.
 type FontFlag struct {
 	ReportFont string `name:"report-font" type:"path" placeholder:"FILE" help:"A TrueType font (.ttf) for scripts beyond Latin, Greek and Cyrillic in PDF reports."`
 }
 
-// Renderer returns what makes the files of reports.
+// Renderer returns the renderer of reports.
 func (f FontFlag) Renderer() (*report.Renderer, error) {
 	if f.ReportFont == "" {
 		return report.NewRenderer(report.Options{}), nil
@@ -27,12 +27,12 @@ func (f FontFlag) Renderer() (*report.Renderer, error) {
 	return report.NewRenderer(report.Options{Font: font}), nil
 }
 
-// StoreFlag says where the files of reports are.
+// StoreFlag selects the store of report files.
 type StoreFlag struct {
 	ReportStore string `name:"report-store" placeholder:"URL" help:"Where the files of reports are kept: file:///path, s3://bucket?region=…, gs://bucket or azblob://container. Default: the folder reports of --data-dir, which is of use to one machine only."`
 }
 
-// Folder is the folder of this machine that keeps reports, where one does.
+// Folder returns the local folder of the store; ofMachine is false if the store is remote.
 func (f StoreFlag) Folder(dataDir string) (dir string, ofMachine bool) {
 	if f.ReportStore == "" {
 		return filepath.Join(dataDir, "reports"), true

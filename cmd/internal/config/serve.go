@@ -3,6 +3,7 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// ServeFlags say how the API is served; doctor takes them too.
+// ServeFlags configure the API server; doctor has them too.
 type ServeFlags struct {
 	database.Flags
 	database.CellFlags
@@ -30,7 +31,7 @@ type ServeFlags struct {
 	Demo           bool          `help:"Fill an empty database with a demonstration, and accept its keys."`
 }
 
-// Check refuses flags that no service could run with.
+// Check rejects flags that no service could run with.
 func (c ServeFlags) Check() error {
 	if c.MetricsListen != "" && c.MetricsListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
 		return fmt.Errorf("--metrics-listen: %s is the address of --listen; give another one", c.MetricsListen)
@@ -48,4 +49,13 @@ func (c ServeFlags) Check() error {
 		return err
 	}
 	return c.WorkFlags.Check()
+}
+
+// Listen listens on the address of a flag.
+func Listen(flag, address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w (choose another with %s)", address, err, flag)
+	}
+	return listener, nil
 }

@@ -2,17 +2,26 @@ package config
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/cmd/internal/telemetry"
+	"partnerapi/db"
+	"partnerapi/db/doctor"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+	"partnerapi/platform/directory"
 	"partnerapi/platform/mail"
 	"partnerapi/platform/report"
+	"partnerapi/platform/webhook"
 )
 
-// WorkFlags say how the background work reaches the world.
+// WorkFlags configure the background work.
 type WorkFlags struct {
 	DirectoryFlags
 	database.KeyFlags
@@ -30,7 +39,7 @@ type WorkFlags struct {
 	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"The form of log lines: text or json."`
 }
 
-// Check refuses flags that nothing could be done with.
+// Check rejects flags that no work could run with.
 func (f WorkFlags) Check() error {
 	if f.PublicURL != "" {
 		if _, err := mail.PublicURL(f.PublicURL); err != nil {
@@ -58,4 +67,111 @@ func (f WorkFlags) Check() error {
 		return err
 	}
 	return errors.Join(f.validateEndpoints(), f.CheckKey())
+}
+
+// MinConnections is the minimum pool size: the daily refresh needs two connections at a time.
+const MinConnections = 5
+
+// ConnectionsNeeded returns the maximum number of connections of a process: its pool, with the reserved ones, and
+// its listeners, less the two for mail and reports if it does no background work. Behind a pooler in transaction
+// mode only the reserved ones reach the server.
+func (f WorkFlags) ConnectionsNeeded(working bool, behind pg.Pooler) int {
+	n := f.Connections + pg.ReservedConns + pg.Listeners
+	if behind.Shared() {
+		n -= f.Connections
+	}
+	if !working {
+		n -= 2
+	}
+	return n
+}
+
+// CheckConnections returns an error if the process may need more connections than the database allows, and warns if
+// other processes leave too few.
+func (f WorkFlags) CheckConnections(ctx context.Context, d *db.DB, log *slog.Logger, working bool) error {
+	need := f.ConnectionsNeeded(working, d.Pooler())
+	has, err := doctor.ReadConnections(ctx, d)
+	if err != nil {
+		return err
+	}
+
+	if need > has.Allowed {
+		return fmt.Errorf("this process may need %d connections (--connections %d), and the database allows %d: "+
+			"lower them, or raise the database's max_connections", need, f.Connections, has.Allowed)
+	}
+	if has.Used+need > has.Allowed {
+		log.WarnContext(ctx, "the database may run out of connections: lower --connections, or raise its max_connections",
+			"needed", need, "used_by_others", has.Used, "allowed", has.Allowed)
+	}
+	return nil
+}
+
+// StartTelemetry opens the log of a process and its traces, which are nil unless the OTEL_… variables enable them.
+// flush exports the remaining spans, within FlushWithin.
+func (f WorkFlags) StartTelemetry(
+	ctx context.Context, s cli.Env,
+) (log *slog.Logger, traces *telemetry.Telemetry, flush func(), err error) {
+	log = output.NewLog(s.Err, f.LogLevel, f.LogFormat)
+	if traces, err = telemetry.Start(ctx, s.Version, log); err != nil || traces == nil {
+		return log, nil, func() {}, err
+	}
+	return traces.Log(log), traces, func() {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), telemetry.FlushWithin)
+		defer cancel()
+		traces.Shutdown(last, log)
+	}, nil
+}
+
+// StartupEnv returns s for the start of a process. Its error stream gets a line for each step, as JSON log lines if
+// the log is JSON, so that every line parses.
+func (f WorkFlags) StartupEnv(s cli.Env, log *slog.Logger) cli.Env {
+	if f.LogFormat == "json" {
+		s.Err = slog.NewLogLogger(log.Handler(), slog.LevelInfo).Writer()
+	}
+	return s
+}
+
+// webhookFlags restrict where events may be delivered.
+type webhookFlags struct {
+	WebhookAllowPrivate bool   `name:"webhook-allow-private" help:"Deliver events to private, local and special addresses too: for tests and closed networks."`
+	WebhookCA           string `name:"webhook-ca" type:"path" placeholder:"FILE" help:"Certificates in PEM of authorities that endpoints of webhooks may have theirs from, beside the machine's."`
+}
+
+// Endpoints returns the client of webhook endpoints, for a version of the program.
+func (f webhookFlags) Endpoints(version string, clock domain.Clock) (*webhook.Endpoints, error) {
+	e, err := webhook.NewEndpoints(webhook.Options{
+		AllowPrivate: f.WebhookAllowPrivate, CAFile: f.WebhookCA, Version: version, Clock: clock,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--webhook-ca: %w", err)
+	}
+	return e, nil
+}
+
+// DirectoryFlags set the addresses of directories.
+type DirectoryFlags struct {
+	GraphURL  string `name:"microsoft-graph-url" placeholder:"URL" help:"Where Microsoft Graph is, without a version: for national clouds. Default: https://graph.microsoft.com."`
+	LoginURL  string `name:"microsoft-login-url" placeholder:"URL" help:"Where Microsoft gives tokens: for national clouds. Default: https://login.microsoftonline.com."`
+	GoogleURL string `name:"google-url" placeholder:"URL" help:"Where Google's Admin SDK is. Default: https://admin.googleapis.com."`
+}
+
+// Connector returns a function that connects to directories.
+func (f DirectoryFlags) Connector(traces *telemetry.Telemetry) directory.Connect {
+	return directory.NewConnect(directory.Endpoints{Graph: f.GraphURL, Login: f.LoginURL, Google: f.GoogleURL}, nil,
+		directory.WithTransport(traces.Transport))
+}
+
+// validateEndpoints rejects invalid addresses.
+func (f DirectoryFlags) validateEndpoints() error {
+	for _, flag := range []struct{ name, address string }{
+		{"--microsoft-graph-url", f.GraphURL}, {"--microsoft-login-url", f.LoginURL}, {"--google-url", f.GoogleURL},
+	} {
+		if flag.address == "" {
+			continue
+		}
+		if err := directory.CheckEndpoint(flag.address); err != nil {
+			return fmt.Errorf("%s: %w", flag.name, err)
+		}
+	}
+	return nil
 }

@@ -5,17 +5,17 @@ import (
 	"fmt"
 
 	"partnerapi/db"
+	"partnerapi/db/cells"
 	"partnerapi/domain"
 )
 
-// CellFlags say which of several installations this one is, among which partners are
-// divided.
+// CellFlags name the cell, one of several installations among which partners are divided.
 type CellFlags struct {
 	Cell      string `default:"00" help:"Which of several installations this is, among which partners are divided: two of 0-9, A-Z, a-z, counted from 00. Fixed in the database at the first start that names one."`
 	CellCount int    `name:"cell-count" default:"1" help:"How many such installations there may ever be. Fixed with --cell."`
 }
 
-// Wanted is the cell that the flags name.
+// Wanted returns the cell that the flags name.
 func (f CellFlags) Wanted() (domain.Cell, error) {
 	c, err := domain.ParseCell(f.Cell, f.CellCount)
 	if err != nil {
@@ -24,22 +24,20 @@ func (f CellFlags) Wanted() (domain.Cell, error) {
 	return c, err
 }
 
-// FixCell makes the database that of the cell, where it is of none yet; an error where it
-// is another's.
+// FixCell assigns the database to the cell if it has none yet; an error if it has another.
 func (f CellFlags) FixCell(ctx context.Context, d *db.DB) error {
 	wanted, err := f.Wanted()
 	if err != nil {
 		return err
 	}
-	is, err := d.FixCell(ctx, wanted)
+	is, err := cells.Fix(ctx, d, wanted)
 	if err != nil {
 		return err
 	}
 	return CheckCell(is, wanted)
 }
 
-// CheckCell reports an error, in words for an operator, where the database is of another cell
-// than is wanted.
+// CheckCell returns an error for operators if the database belongs to another cell than wanted.
 func CheckCell(is, wanted domain.Cell) error {
 	switch {
 	case is == wanted:

@@ -11,12 +11,12 @@ import (
 	"partnerapi/domain"
 )
 
-// WithClient opens the database for work on the client that a command line names.
+// WithClient opens the database and runs work with the named client.
 func (f Flags) WithClient(
 	ctx context.Context, s cli.Env, name string, work func(*db.DB, db.ClientName) error,
 ) error {
 	return f.With(ctx, s, func(d *db.DB) error {
-		of, err := ClientCalled(ctx, d, domain.PartnerID{}, name)
+		of, err := FindClient(ctx, d, domain.PartnerID{}, name)
 		if err != nil {
 			return err
 		}
@@ -24,20 +24,19 @@ func (f Flags) WithClient(
 	})
 }
 
-// ClientCalled finds a client by its id, as v2 shows it or as a UUID, or by its
-// name; of one partner where that is not zero. Of a name that clients of several
-// partners have, it lists their ids; of one that none has, the one that is likely meant.
-func ClientCalled(ctx context.Context, d *db.DB, partner domain.PartnerID, text string) (db.ClientName, error) {
-	id, err := ClientRead(text)
+// FindClient looks a client up by id (v2's form or a UUID) or by name; within partner unless that is zero. For an
+// ambiguous name the error lists the ids, for an unknown one the most similar name.
+func FindClient(ctx context.Context, d *db.DB, partner domain.PartnerID, text string) (db.ClientName, error) {
+	id, err := ParseClientID(text)
 	if err != nil {
 		id = domain.ClientID{}
 	}
-	found, err := d.ClientsCalled(ctx, partner, id, text)
+	found, err := d.FindClients(ctx, partner, id, text)
 	switch {
 	case err != nil:
 		return db.ClientName{}, err
 	case len(found) == 0:
-		names, err := d.ClientNamesLike(ctx, partner, text, output.Mistakes(domain.SortKey(text)))
+		names, err := d.ClientNamesLike(ctx, partner, text, output.MaxEdits(domain.SortKey(text)))
 		if err != nil {
 			return db.ClientName{}, err
 		}
@@ -54,11 +53,41 @@ func ClientCalled(ctx context.Context, d *db.DB, partner domain.PartnerID, text 
 	return found[0], nil
 }
 
-// ClientRead reads the id of a client, as v2 shows it or as a UUID.
-func ClientRead(text string) (domain.ClientID, error) {
+// ParseClientID parses a client's id, in v2's form or as a UUID.
+func ParseClientID(text string) (domain.ClientID, error) {
 	id, err := domain.ParseID[domain.ClientKind](text)
 	if err != nil {
 		id, err = domain.ParseUUID[domain.ClientKind](strings.ToLower(text))
 	}
 	return id, err
+}
+
+// FindPartner looks a partner up by id (as partners list shows it, or a UUID) or by name; the only partner if name
+// is empty.
+func FindPartner(ctx context.Context, d *db.DB, name string) (domain.PartnerID, error) {
+	all, err := d.Partners(ctx)
+	if err != nil {
+		return domain.PartnerID{}, err
+	}
+	if name == "" {
+		if len(all) == 1 {
+			return all[0].ID, nil
+		}
+		return domain.PartnerID{}, fmt.Errorf("there are %d partners: name one with --partner, or create one with the "+
+			"command partners create", len(all))
+	}
+	names, called := make([]string, len(all)), domain.PartnerID{}
+	for i, p := range all {
+		switch names[i] = p.Name; {
+		case p.ID.String() == name, strings.EqualFold(p.ID.UUID(), name):
+			return p.ID, nil
+		case domain.SortKey(p.Name) == domain.SortKey(name):
+			called = p.ID
+		}
+	}
+	if called.IsZero() {
+		return called, fmt.Errorf("there is no partner %q: the command partners list shows them%s", name,
+			output.DidYouMean(name, names))
+	}
+	return called, nil
 }

@@ -19,14 +19,15 @@ import (
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 	"partnerapi/db/embedded"
 	"partnerapi/db/migrate"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-// Flags say which database a command works on: one that is there, or
-// the embedded one of a data directory, which the command joins or starts.
+// Flags select a command's database: an existing one, or the embedded one of a data directory, which the command
+// joins or starts.
 type Flags struct {
 	DatabaseURL string `name:"database-url" placeholder:"URL" help:"A PostgreSQL database, as postgres://user:password@host/name. Without it, the embedded one of --data-dir is used."`
 	DirectURL   string `name:"direct-database-url" placeholder:"URL" help:"PostgreSQL itself, where --database-url leads to a pooler in transaction mode: for LISTEN, locks of a session and migrations."`
@@ -35,10 +36,10 @@ type Flags struct {
 	PostgresBin string `name:"postgres-bin" placeholder:"DIR" help:"The folder of the PostgreSQL server's programs, where they are not in a usual place."`
 }
 
-// With opens a database whose tables are those of this version for the work of a
-// command, and closes it after that. It changes no tables.
+// With runs work with a database whose tables must be of this version, and closes it afterwards. It changes no
+// tables.
 func (f Flags) With(ctx context.Context, s cli.Env, work func(*db.DB) error) error {
-	if err := f.There(); err != nil {
+	if err := f.CheckExists(); err != nil {
 		return err
 	}
 	return f.WithAny(ctx, s, func(d *db.DB) error {
@@ -49,20 +50,18 @@ func (f Flags) With(ctx context.Context, s cli.Env, work func(*db.DB) error) err
 	})
 }
 
-// WithAny is With for a database whose tables may be of any version. It makes the
-// embedded one where it is not there.
+// WithAny is With for tables of any version. It creates an embedded database that does not exist.
 func (f Flags) WithAny(ctx context.Context, s cli.Env, work func(*db.DB) error) (err error) {
 	d, shut, err := f.Connect(ctx, s.Err, nil)
 	if err != nil {
 		return err
 	}
-	defer Closing(shut, &err)
+	defer CloseInto(shut, &err)
 	return work(d)
 }
 
-// Lasting is how a process that serves until it is stopped uses the
-// database.
-type Lasting struct {
+// ServeOptions configure the database of a long-running process.
+type ServeOptions struct {
 	// Log has slow statements, and that an embedded server ended meanwhile: it is
 	// started again.
 	Log *slog.Logger
@@ -75,8 +74,8 @@ type Lasting struct {
 	Migrate bool
 }
 
-// prepare brings the tables up to date.
-func (use Lasting) prepare(ctx context.Context, d *db.DB, more []cli.Tables) error {
+// prepare upgrades the tables.
+func (use ServeOptions) prepare(ctx context.Context, d *db.DB, more []cli.Tables) error {
 	done, err := MigrateAll(ctx, d, more)
 	for _, clash := range done.Clashes {
 		use.Log.WarnContext(ctx, "a row clashes with another one", "clash", clash.String())
@@ -84,15 +83,14 @@ func (use Lasting) prepare(ctx context.Context, d *db.DB, more []cli.Tables) err
 	return err
 }
 
-// slowStatement is how long a statement takes that is logged.
+// slowStatement is the duration from which statements are logged.
 const slowStatement = time.Second
 
-// OpenLasting opens a database for what serves until it is stopped, and returns what
-// closes it.
-func (f Flags) OpenLasting(ctx context.Context, s cli.Env, use Lasting) (*db.DB, func() error, error) {
+// OpenForServe opens the database of a long-running process, and returns a function that closes it.
+func (f Flags) OpenForServe(ctx context.Context, s cli.Env, use ServeOptions) (*db.DB, func() error, error) {
 	prepare := use.prepare
 	if !use.Migrate {
-		if err := f.There(); err != nil {
+		if err := f.CheckExists(); err != nil {
 			return nil, nil, err
 		}
 		prepare = checkAll
@@ -107,9 +105,8 @@ func (f Flags) OpenLasting(ctx context.Context, s cli.Env, use Lasting) (*db.DB,
 	return d, shut, nil
 }
 
-// There reports an error where the data directory has no embedded database and
-// one is asked for.
-func (f Flags) There() error {
+// CheckExists returns an error if the embedded database is selected but does not exist.
+func (f Flags) CheckExists() error {
 	if f.DatabaseURL != "" {
 		return nil
 	}
@@ -123,12 +120,12 @@ func (f Flags) There() error {
 	return nil
 }
 
-// EmbeddedDir is the folder of the embedded database.
+// EmbeddedDir returns the folder of the embedded database.
 func (f Flags) EmbeddedDir() string { return filepath.Join(f.DataDir, "postgres") }
 
-// Connect opens the database, made where it is not there, without a look at the
-// tables. For a lasting use, an embedded server is supervised until it is closed.
-func (f Flags) Connect(ctx context.Context, progress io.Writer, use *Lasting) (*db.DB, func() error, error) {
+// Connect opens the database, creating an embedded one, without checking the tables. With use, the embedded server
+// is restarted whenever it ends.
+func (f Flags) Connect(ctx context.Context, progress io.Writer, use *ServeOptions) (*db.DB, func() error, error) {
 	found, err := f.FindPooler(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -136,10 +133,10 @@ func (f Flags) Connect(ctx context.Context, progress io.Writer, use *Lasting) (*
 	if err := f.CheckPooler(ctx, found); err != nil {
 		return nil, nil, err
 	}
-	return f.ConnectBehind(ctx, found, progress, use)
+	return f.ConnectVia(ctx, found, progress, use)
 }
 
-// FindPooler says what --database-url leads to.
+// FindPooler identifies the pooler at --database-url, if any.
 func (f Flags) FindPooler(ctx context.Context) (pg.Pooler, error) {
 	if f.DatabaseURL == "" {
 		return pg.NoPooler, nil
@@ -151,15 +148,15 @@ func (f Flags) FindPooler(ctx context.Context) (pg.Pooler, error) {
 	return found, err
 }
 
-// PastPooler are the ways to do with a pooler in transaction mode.
-const PastPooler = "give the address of PostgreSQL itself by --direct-database-url, or set the pooler to pool_mode = session"
+// PoolerHint explains how to use a pooler in transaction mode.
+const PoolerHint = "give the address of PostgreSQL itself by --direct-database-url, or set the pooler to pool_mode = session"
 
-// CheckPooler refuses a pooler in transaction mode without a way past it. Of a
-// pooler, what it says ends with PastPooler.
+// CheckPooler returns an error for a pooler in transaction mode without --direct-database-url. The error about a
+// pooler ends with PoolerHint.
 func (f Flags) CheckPooler(ctx context.Context, found pg.Pooler) error {
 	if f.DirectURL == "" {
 		if found.Shared() {
-			return errors.New("--database-url leads to a pooler in transaction mode: " + PastPooler)
+			return errors.New("--database-url leads to a pooler in transaction mode: " + PoolerHint)
 		}
 		return nil
 	}
@@ -169,16 +166,16 @@ func (f Flags) CheckPooler(ctx context.Context, found pg.Pooler) error {
 	direct, err := pg.FindPooler(ctx, f.DirectURL)
 	switch {
 	case err != nil:
-		return fmt.Errorf("--direct-database-url: %w: %s", err, PastPooler)
+		return fmt.Errorf("--direct-database-url: %w: %s", err, PoolerHint)
 	case direct.Shared():
-		return errors.New("--direct-database-url leads to a pooler in transaction mode: " + PastPooler)
+		return errors.New("--direct-database-url leads to a pooler in transaction mode: " + PoolerHint)
 	}
 	return nil
 }
 
-// ConnectBehind is Connect behind what was found.
-func (f Flags) ConnectBehind(
-	ctx context.Context, found pg.Pooler, progress io.Writer, use *Lasting,
+// ConnectVia is Connect through the pooler that FindPooler identified.
+func (f Flags) ConnectVia(
+	ctx context.Context, found pg.Pooler, progress io.Writer, use *ServeOptions,
 ) (*db.DB, func() error, error) {
 	url, stop := f.DatabaseURL, func() error { return nil }
 	if url == "" {
@@ -223,8 +220,7 @@ func (f Flags) ConnectBehind(
 	return d, func() error { return errors.Join(d.Close(), stop()) }, nil
 }
 
-// sameDatabase reports an error unless a lock that is held by way of --direct-database-url
-// is seen by way of --database-url.
+// sameDatabase returns an error unless a lock held through --direct-database-url is visible through --database-url.
 func sameDatabase(ctx context.Context, d *db.DB) error {
 	name := rand.Text()
 	return d.WithAdvisoryLock(ctx, name, func(ctx context.Context) error {
@@ -237,8 +233,7 @@ func sameDatabase(ctx context.Context, d *db.DB) error {
 	})
 }
 
-// Unreachable is the error of a database that does not answer, in the words for
-// an operator: callers of the API are told less.
+// Unreachable rewords the error of an unreachable database for operators; API callers get less detail.
 func Unreachable(err error) error {
 	if known := domain.AsError(err); known.Cause != nil {
 		err = known.Cause
@@ -246,6 +241,7 @@ func Unreachable(err error) error {
 	return fmt.Errorf("%w\n(is the server running, and are --database-url, its user and its password right?)", err)
 }
 
+// embedded starts or joins the embedded server.
 func (f Flags) embedded(ctx context.Context, progress io.Writer) (*embedded.Server, error) {
 	if err := os.MkdirAll(f.DataDir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
@@ -253,12 +249,13 @@ func (f Flags) embedded(ctx context.Context, progress io.Writer) (*embedded.Serv
 	return embedded.Start(ctx, f.server(progress))
 }
 
+// server returns the configuration of the embedded server.
 func (f Flags) server(progress io.Writer) embedded.Config {
 	return embedded.Config{Dir: f.EmbeddedDir(), BinDir: f.PostgresBin, Log: progress}
 }
 
-// supervise starts the server again whenever it ends, and returns what stops
-// that and gives the server up. It outlasts ctx: requests finish after it.
+// supervise restarts the server whenever it ends, and returns a function that stops supervising and releases the
+// server. It outlasts ctx, as requests finish after it.
 func (f Flags) supervise(ctx context.Context, server *embedded.Server, log *slog.Logger) (stop func() error) {
 	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
@@ -273,9 +270,9 @@ func (f Flags) supervise(ctx context.Context, server *embedded.Server, log *slog
 	}
 }
 
-// Outdated says which tables the command migrate has to change, of the service's own
-// and more; nil where none. Tables of a newer version are an error.
-func Outdated(ctx context.Context, d *db.DB, more []cli.Tables) (missing, err error) {
+// MissingMigrations returns an error that names the tables to migrate, of the service and of more; nil for none.
+// Tables of a newer version are an error.
+func MissingMigrations(ctx context.Context, d *db.DB, more []cli.Tables) (missing, err error) {
 	own := cli.Tables{Name: "tables", Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return migrate.SchemaVersion(ctx, d) }}
 	for _, s := range append([]cli.Tables{own}, more...) {
 		have, want, err := s.Version(ctx, d)
@@ -292,17 +289,16 @@ func Outdated(ctx context.Context, d *db.DB, more []cli.Tables) (missing, err er
 	return missing, nil
 }
 
-// checkAll reports an error unless all tables are those of this version.
+// checkAll returns an error unless all tables are of this version.
 func checkAll(ctx context.Context, d *db.DB, more []cli.Tables) error {
-	missing, err := Outdated(ctx, d, more)
+	missing, err := MissingMigrations(ctx, d, more)
 	return errors.Join(missing, err)
 }
 
-// MigrateAll brings the tables of the service and more up to date, and returns
-// what was done to the service's. Where nothing is missing it needs
-// no right to change tables.
+// MigrateAll upgrades the tables of the service and of more, and returns what it did to the service's. If nothing
+// is pending it needs no right to change tables.
 func MigrateAll(ctx context.Context, d *db.DB, more []cli.Tables) (done migrate.Migration, err error) {
-	missing, err := Outdated(ctx, d, more)
+	missing, err := MissingMigrations(ctx, d, more)
 	if err != nil {
 		return done, err
 	}
@@ -320,9 +316,16 @@ func MigrateAll(ctx context.Context, d *db.DB, more []cli.Tables) (done migrate.
 	return done, d.LoadTemplates(ctx)
 }
 
-// Closing closes what a command opened and keeps the first error.
-func Closing(shut func() error, err *error) {
+// CloseInto calls shut, and keeps its error unless there is an earlier one.
+func CloseInto(shut func() error, err *error) {
 	if e := shut(); e != nil && *err == nil {
 		*err = e
+	}
+}
+
+// PrintRecounts prints each count that was wrong.
+func PrintRecounts(to io.Writer, wrong []doctor.Miscount) {
+	for _, m := range wrong {
+		fmt.Fprintf(to, "recounted: %s %s was %s, is %s\n", m.Counter, m.Key, m.Stored, m.Counted)
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"partnerapi/platform/seal"
 )
 
-// KeyFlags say with which key secrets are kept.
+// KeyFlags select the encryption key of secrets.
 type KeyFlags struct {
 	EncryptionKey string `name:"encryption-key" placeholder:"KEY,…" help:"The key that secrets are encrypted with in the database: 32 bytes in base64, or file:PATH. Older keys may follow, to decrypt with. Default: encryption.key in --data-dir, made at the first start, where the embedded database is used; else none."`
 }
 
-// CheckKey reports an error where the flag names keys that cannot be read.
+// CheckKey returns an error if the flag's keys cannot be read.
 func (f KeyFlags) CheckKey() error {
 	if f.EncryptionKey == "" {
 		return nil
@@ -30,12 +30,11 @@ func (f KeyFlags) CheckKey() error {
 	return nil
 }
 
-// KeyFile is where the key of an embedded installation is kept.
+// KeyFile returns the path of an embedded installation's key.
 func (f Flags) KeyFile() string { return filepath.Join(f.DataDir, "encryption.key") }
 
-// OpenKeys returns the keys for a database; nil where there are none, which log is
-// told where secrets need one. Keys that can't open the secrets that are stored
-// are an error.
+// OpenKeys returns the keys of a database; nil if there are none, with a warning if secrets need one. Keys that
+// cannot open the stored secrets are an error.
 func (f KeyFlags) OpenKeys(
 	ctx context.Context, d *db.DB, at Flags, log *slog.Logger,
 ) (*seal.Keys, error) {
@@ -57,8 +56,7 @@ func (f KeyFlags) OpenKeys(
 	return nil, nil
 }
 
-// Keys reads the keys, and makes the one of an embedded installation that stores no
-// secrets yet.
+// Keys reads the keys, or creates the key of an embedded installation that stores no secrets yet.
 func (f KeyFlags) Keys(at Flags, used bool) (*seal.Keys, error) {
 	switch {
 	case f.EncryptionKey != "":
@@ -73,11 +71,11 @@ func (f KeyFlags) Keys(at Flags, used bool) (*seal.Keys, error) {
 	return seal.FileKeys(at.KeyFile())
 }
 
-// CheckContext is what the value is sealed for by which a wrong key is known.
+// CheckContext is the sealing context of the check value, by which a wrong key is detected.
 var CheckContext = seal.Context("check", "")
 
-// CheckKeys reports an error where keys are not those of the secrets that are
-// stored. Where none are, any keys will do from then on.
+// CheckKeys returns an error if the keys are not those of the stored secrets. If none are stored (used is false),
+// it makes these keys the database's by storing their check value.
 func CheckKeys(ctx context.Context, d *db.DB, keys *seal.Keys, used bool) error {
 	for {
 		check, err := d.EncryptionCheck(ctx)
@@ -99,8 +97,7 @@ func CheckKeys(ctx context.Context, d *db.DB, keys *seal.Keys, used bool) error 
 	}
 }
 
-// SetCheck keeps a value by which other keys than these are known. It reports false
-// where another process did so meanwhile.
+// SetCheck stores a new check value in place of before; false if another process changed it meanwhile.
 func SetCheck(ctx context.Context, d *db.DB, keys *seal.Keys, before []byte) (bool, error) {
 	sealed, err := keys.Seal(nil, CheckContext)
 	if err != nil {

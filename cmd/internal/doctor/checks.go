@@ -6,25 +6,32 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/figures"
+	"partnerapi/cmd/internal/output"
 	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
 )
 
-// checkFlags reads what the flags say, as serve does at its start.
+// checkFlags parses the flags as serve does at its start.
 func (e *examination) checkFlags(ctx context.Context) finding {
 	const mend = "correct the flag, or the variable PARTNERAPI_ with its name"
 	if err := errors.Join(e.Check(), telemetry.Check(os.Getenv)); err != nil {
 		return fail(mend, err)
 	}
-	return bounded(ctx, mend, func() finding {
+	return withinContext(ctx, mend, func() finding {
 		if _, err := e.Renderer(); err != nil {
 			return fail(mend, err)
 		}
@@ -32,7 +39,7 @@ func (e *examination) checkFlags(ctx context.Context) finding {
 	})
 }
 
-// checkWebhooks warns where events may go to this machine's own network.
+// checkWebhooks warns if events may be delivered to this machine's own network.
 func (e *examination) checkWebhooks(context.Context) finding {
 	if e.WebhookAllowPrivate {
 		return warn("take --webhook-allow-private away", "deliveries reach private and local addresses too")
@@ -57,7 +64,7 @@ func (e *examination) checkRedis(ctx context.Context) finding {
 	return pass("answers at %s, and takes writes by scripts", at)
 }
 
-// checkMail connects to the mail server as for a mail, and sends nothing.
+// checkMail connects to the mail server without sending.
 func (e *examination) checkMail(ctx context.Context) finding {
 	switch {
 	case e.SMTPURL == "" && e.DatabaseURL == "":
@@ -77,7 +84,7 @@ func (e *examination) checkMail(ctx context.Context) finding {
 	return pass("the server takes mail (%s); nothing was sent", how)
 }
 
-// checkPublicURL wants an address that those who get mail can reach safely.
+// checkPublicURL checks that readers of mail can reach the public address safely.
 func (e *examination) checkPublicURL(context.Context) finding {
 	const mend = "set --public-url to the https address that callers and readers of mail use"
 	address := cmp.Or(e.PublicURL, cli.ReachedAt(e.Listen))
@@ -100,8 +107,8 @@ func (e *examination) checkPublicURL(context.Context) finding {
 	return pass("%s", u.Redacted())
 }
 
-// checkProxies looks at whose word is taken for a caller's address, which limits
-// and the networks of keys go by.
+// checkProxies checks the proxies trusted to report a caller's address, on which limits and the networks of keys
+// depend.
 func (e *examination) checkProxies(context.Context) finding {
 	u, err := url.Parse(e.PublicURL)
 	switch {
@@ -124,10 +131,10 @@ func (e *examination) checkProxies(context.Context) finding {
 	return pass("%v", e.TrustedProxies)
 }
 
-// checkDataDir wants a directory that this user can write to and no other, with space left.
+// checkDataDir checks that the directory is writable for this user, private, and has free space.
 func (e *examination) checkDataDir(ctx context.Context) finding {
 	const mend = "let this user write to it, or name another by --data-dir"
-	return bounded(ctx, mend, func() finding {
+	return withinContext(ctx, mend, func() finding {
 		if _, err := os.Stat(e.DataDir); errors.Is(err, fs.ErrNotExist) {
 			return warn("see that this user may make it, or name another by --data-dir",
 				"%s is not there: serve makes it", e.DataDir)
@@ -135,9 +142,9 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 		if err := writable(e.DataDir); err != nil {
 			return fail(mend, err)
 		}
-		open, _ := judgeModes("chmod go-w the data directory, and chmod 700 the folders of mails and reports in it",
-			place{e.DataDir, "write to", 0o022}, place{filepath.Join(e.DataDir, "outbox"), "use", 0o077},
-			place{filepath.Join(e.DataDir, "reports"), "use", 0o077})
+		open, _ := assessModes("chmod go-w the data directory, and chmod 700 the folders of mails and reports in it",
+			fileRule{e.DataDir, "write to", 0o022}, fileRule{filepath.Join(e.DataDir, "outbox"), "use", 0o077},
+			fileRule{filepath.Join(e.DataDir, "reports"), "use", 0o077})
 		if open.Status != passed {
 			return open
 		}
@@ -145,11 +152,12 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 		if err != nil {
 			return fail(mend, err)
 		}
-		return judgeDisk(e.DataDir, free)
+		return assessDisk(e.DataDir, free)
 	})
 }
 
-func judgeDisk(dir string, free uint64) finding {
+// assessDisk warns of little free space.
+func assessDisk(dir string, free uint64) finding {
 	const mend = "make space: the embedded database, mails in files and reports are kept there"
 	found := fmt.Sprintf("%s has %d MiB left", dir, free>>20)
 	switch {
@@ -161,10 +169,10 @@ func judgeDisk(dir string, free uint64) finding {
 	return pass("%s", found)
 }
 
-// checkTemporary wants a place for the temporary files of reports.
+// checkTemporary checks that reports can write temporary files.
 func (e *examination) checkTemporary(ctx context.Context) finding {
 	const mend = "let this user write there, or name another place by TMPDIR: reports need it"
-	return bounded(ctx, mend, func() finding {
+	return withinContext(ctx, mend, func() finding {
 		if err := writable(os.TempDir()); err != nil {
 			return fail(mend, err)
 		}
@@ -172,7 +180,7 @@ func (e *examination) checkTemporary(ctx context.Context) finding {
 	})
 }
 
-// writable reports an error unless files can be made in a directory.
+// writable returns an error unless files can be created in a directory.
 func writable(dir string) error {
 	f, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
@@ -181,7 +189,7 @@ func writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// checkDemo warns of keys that are published, where others can use them.
+// checkDemo warns of the published demonstration keys on an address that others can reach.
 func (e *examination) checkDemo(context.Context) finding {
 	switch {
 	case !e.Demo:
@@ -192,4 +200,55 @@ func (e *examination) checkDemo(context.Context) finding {
 		return warn("take --demo away, or listen on 127.0.0.1", "on, and other machines can use keys that everybody knows")
 	}
 	return pass("on, for this machine only")
+}
+
+// checkEnvironment warns of variables that look like this program's but are not. It shows no value.
+func (e *examination) checkEnvironment(context.Context) finding {
+	known, err := EnvironmentVariables(e.program)
+	if err != nil {
+		return fail("report this as a defect", err)
+	}
+	if unknown := misspelt(os.Environ(), known); len(unknown) > 0 {
+		return warn("correct the name, or take the variable away: it has no effect", "no command reads %s",
+			strings.Join(unknown, ", "))
+	}
+	return pass("all variables PARTNERAPI_… are read")
+}
+
+// EnvironmentVariables returns the names of the variables that the program's commands read.
+func EnvironmentVariables(program *kong.Application) (map[string]bool, error) {
+	names := map[string]bool{}
+	err := kong.Visit(program, func(node kong.Visitable, next kong.Next) error {
+		if flag, ok := node.(*kong.Flag); ok {
+			for _, name := range flag.Envs {
+				names[name] = true
+			}
+		}
+		return next(nil)
+	})
+	return names, err
+}
+
+// kubernetesVariable matches the variables that Kubernetes sets for a service named partnerapi.
+var kubernetesVariable = regexp.MustCompile(
+	`_SERVICE_(HOST|PORT\w*)=|_PORT(_\d+_(TCP|UDP)\w*)?=(tcp|udp)://|_PORT_\d+_(TCP|UDP)_\w+=`)
+
+// misspelt returns the names of settings NAME=value that resemble this program's variables but are none, each with
+// the most similar one.
+func misspelt(settings []string, known map[string]bool) (unknown []string) {
+	names := slices.Sorted(maps.Keys(known))
+	for _, setting := range settings {
+		name, _, _ := strings.Cut(setting, "=")
+		plain := strings.ToUpper(strings.ReplaceAll(strings.ReplaceAll(name, "_", ""), "-", ""))
+		rest, ours := strings.CutPrefix(plain, "PARTNERAPI")
+		if !ours || rest == "" || known[name] || kubernetesVariable.MatchString(setting) {
+			continue
+		}
+		if likely := output.Nearest(strings.ToUpper(name), names, max(2, (len(name)-len("PARTNERAPI_"))/3)); likely != "" {
+			name += " (" + likely + "?)"
+		}
+		unknown = append(unknown, name)
+	}
+	slices.Sort(unknown)
+	return unknown
 }

@@ -11,6 +11,7 @@ import (
 
 	"partnerapi/cmd/internal/database"
 	"partnerapi/db"
+	"partnerapi/db/cells"
 	"partnerapi/db/doctor"
 	"partnerapi/db/embedded"
 	"partnerapi/db/migrate"
@@ -30,8 +31,7 @@ const (
 	lateAfter = 10 * time.Minute
 )
 
-// checkDatabase connects to the database, for the checks that follow too. It makes
-// none.
+// checkDatabase connects to the database, for the later checks too. It creates none.
 func (e *examination) checkDatabase(ctx context.Context) finding {
 	const mend = "start the server, or correct --database-url, its user and its password"
 	if e.DatabaseURL == "" {
@@ -57,11 +57,11 @@ func (e *examination) checkDatabase(ctx context.Context) finding {
 		return fail(mend, database.Unreachable(err))
 	}
 	at := d.Pool().Config().ConnConfig
-	return judgeServer(e.server, fmt.Sprintf("%s:%d/%s", at.Host, at.Port, at.Database))
+	return assessServer(e.server, fmt.Sprintf("%s:%d/%s", at.Host, at.Port, at.Database))
 }
 
-// judgeServer says whether the service runs on a server.
-func judgeServer(s doctor.Server, at string) finding {
+// assessServer checks the server's version and encoding.
+func assessServer(s doctor.Server, at string) finding {
 	switch {
 	case s.Version < doctor.MinServer:
 		return fail(fmt.Sprintf("upgrade the server to PostgreSQL %d or newer", doctor.MinServer/10_000),
@@ -73,23 +73,23 @@ func judgeServer(s doctor.Server, at string) finding {
 	return pass("PostgreSQL %s, %s, at %s", s.VersionText, s.Encoding, at)
 }
 
-// connect connects to the database, also behind a pooler that serve refuses.
+// connect connects to the database, even through a pooler that serve refuses.
 func (e *examination) connect(ctx context.Context) (d *db.DB, shut func() error, err error) {
 	if e.pooler, err = e.FindPooler(ctx); err != nil {
 		return nil, nil, err
 	}
 	flags := e.Flags
-	if e.refused = flags.CheckPooler(ctx, e.pooler); e.refused != nil {
+	if e.poolerFault = flags.CheckPooler(ctx, e.pooler); e.poolerFault != nil {
 		flags.DirectURL = ""
 	}
-	return flags.ConnectBehind(ctx, e.pooler, e.env.Err, nil)
+	return flags.ConnectVia(ctx, e.pooler, e.env.Err, nil)
 }
 
-// checkPooler refuses what shares connections among transactions, without a way past it.
+// checkPooler rejects a pooler in transaction mode without a direct address.
 func (e *examination) checkPooler(ctx context.Context) finding {
 	switch {
-	case e.refused != nil:
-		return fail(database.PastPooler, errors.New(strings.TrimSuffix(e.refused.Error(), ": "+database.PastPooler)))
+	case e.poolerFault != nil:
+		return fail(database.PoolerHint, errors.New(strings.TrimSuffix(e.poolerFault.Error(), ": "+database.PoolerHint)))
 	case e.DatabaseURL == "":
 		return finding{}
 	case e.pooler == pg.NoPooler:
@@ -106,7 +106,7 @@ func (e *examination) checkPooler(ctx context.Context) finding {
 	return pass("a pooler answers, in mode %s", e.pooler)
 }
 
-// checkReplica says whether the standby can be read now. It says nothing where there is none.
+// checkReplica checks that the standby can be read; it reports nothing without one.
 func (e *examination) checkReplica(ctx context.Context) finding {
 	if e.ReplicaURL == "" {
 		return finding{}
@@ -123,16 +123,17 @@ func (e *examination) checkReplica(ctx context.Context) finding {
 	return pass("the standby keeps up, and is read for reports, exports and metrics")
 }
 
-// checkRole wants a role that may do what serving needs, and no more.
+// checkRole checks that the role has the rights that serving needs, and no more.
 func (e *examination) checkRole(ctx context.Context) finding {
 	role, err := doctor.ReadRole(ctx, e.db)
 	if err != nil {
 		return fail("the role must be able to read pg_roles and pg_class", err)
 	}
-	return judgeRole(role)
+	return assessRole(role)
 }
 
-func judgeRole(role doctor.Role) finding {
+// assessRole reports missing and excessive rights.
+func assessRole(role doctor.Role) finding {
 	switch {
 	case role.ReadOnly:
 		return fail("give the primary server by --database-url, and take default_transaction_read_only away",
@@ -147,16 +148,17 @@ func judgeRole(role doctor.Role) finding {
 	return pass("%s may read and write all tables, and is no superuser", role.Name)
 }
 
-// checkDurability wants what was committed to outlast a crash of the server.
+// checkDurability checks that commits survive a crash of the server.
 func (e *examination) checkDurability(ctx context.Context) finding {
 	s, err := doctor.ReadSettings(ctx, e.db)
 	if err != nil {
 		return fail("the role must be able to read pg_settings", err)
 	}
-	return judgeDurability(s)
+	return assessDurability(s)
 }
 
-func judgeDurability(s doctor.Settings) finding {
+// assessDurability checks the server's settings for durability.
+func assessDurability(s doctor.Settings) finding {
 	if s.Unsafe != "" {
 		return warn("set them on, in postgresql.conf and for the role: a crash can lose acknowledged writes, or with fsync the database",
 			"%s", s.Unsafe)
@@ -164,16 +166,17 @@ func judgeDurability(s doctor.Settings) finding {
 	return pass("what is committed is on the disk")
 }
 
-// checkTimeouts wants no work to be cut off by the database.
+// checkTimeouts checks that the database does not cut work off.
 func (e *examination) checkTimeouts(ctx context.Context) finding {
 	s, err := doctor.ReadSettings(ctx, e.db)
 	if err != nil {
 		return fail("the role must be able to read pg_settings", err)
 	}
-	return judgeTimeouts(s)
+	return assessTimeouts(s)
 }
 
-func judgeTimeouts(s doctor.Settings) finding {
+// assessTimeouts checks the server's timeouts.
+func assessTimeouts(s doctor.Settings) finding {
 	if s.Timeouts != "" {
 		return warn("ALTER ROLE … SET them to 0: the service bounds its own work, and imports, reports and recounts take longer",
 			"the database cuts work off: %s", s.Timeouts)
@@ -181,9 +184,9 @@ func judgeTimeouts(s doctor.Settings) finding {
 	return pass("none: the database cuts no work off")
 }
 
-// checkMigrations says whether serve will find the tables as it needs them.
+// checkMigrations checks that the tables are of the version that serve needs.
 func (e *examination) checkMigrations(ctx context.Context) finding {
-	missing, err := database.Outdated(ctx, e.db, e.env.Tables)
+	missing, err := database.MissingMigrations(ctx, e.db, e.env.Tables)
 	switch {
 	case errors.Is(err, migrate.ErrNewer):
 		return fail("start the newer version, or restore the backup of before its migration", err)
@@ -200,13 +203,13 @@ func (e *examination) checkMigrations(ctx context.Context) finding {
 	return warn("serve brings them up to date at its start; partnerapi migrate does so ahead of time", "%s", missing)
 }
 
-// checkPool compares what serve may open with what the database allows.
+// checkPool compares the connections of serve with those that the database allows.
 func (e *examination) checkPool(ctx context.Context) finding {
 	has, err := doctor.ReadConnections(ctx, e.db)
 	if err != nil {
 		return fail("the role must be able to read pg_stat_activity and pg_roles", err)
 	}
-	need := e.Needs(!e.NoWork, e.pooler)
+	need := e.ConnectionsNeeded(!e.NoWork, e.pooler)
 	found := fmt.Sprintf("serve may open %d, the database allows %d, and %d are in use", need, has.Allowed, has.Used)
 	const mend = "lower --connections, or raise the database's max_connections"
 	switch {
@@ -218,17 +221,17 @@ func (e *examination) checkPool(ctx context.Context) finding {
 	return pass("%s", found)
 }
 
-// checkClock compares this machine's clock with the database's, by which all
-// processes go.
+// checkClock compares this machine's clock with the database's, which all processes use.
 func (e *examination) checkClock(ctx context.Context) finding {
 	ahead, doubt, err := doctor.ClockAhead(ctx, e.db)
 	if err != nil {
 		return fail("the database must answer", err)
 	}
-	return judgeClock(ahead, doubt)
+	return assessClock(ahead, doubt)
 }
 
-func judgeClock(ahead, doubt time.Duration) finding {
+// assessClock warns of a clock that is ahead of the database's, or behind, by more than doubt explains.
+func assessClock(ahead, doubt time.Duration) finding {
 	const mend = "let NTP set the clocks of both machines"
 	apart := max(ahead.Abs()-doubt, 0)
 	side := "ahead of"
@@ -246,8 +249,8 @@ func judgeClock(ahead, doubt time.Duration) finding {
 	return pass("%s", found)
 }
 
-// checkCell compares the cell of the database with the one that serve is started as, and
-// names the keys that a router has to know one by one. It says nothing of the one of one.
+// checkCell compares the database's cell with the flag's, and names the keys that a router must list one by one. It
+// reports nothing for a single cell.
 func (e *examination) checkCell(ctx context.Context) finding {
 	const mend = "give the --cell and --cell-count of the first start, or an empty database"
 	wanted, err := e.Wanted()
@@ -261,7 +264,7 @@ func (e *examination) checkCell(ctx context.Context) finding {
 	case is.Count == 1 && wanted.Count == 1:
 		return finding{}
 	}
-	becomes, err := e.db.BecomesCell(ctx, wanted)
+	becomes, err := cells.WouldFix(ctx, e.db, wanted)
 	if err != nil {
 		return fail("the role needs SELECT on all tables", err)
 	}
@@ -271,7 +274,7 @@ func (e *examination) checkCell(ctx context.Context) finding {
 	if is.Count == 1 {
 		return pass("serve makes this database cell %s, for good", wanted)
 	}
-	strays, err := e.db.StrayKeys(ctx, is)
+	strays, err := cells.StrayKeys(ctx, e.db, is)
 	if err != nil {
 		return fail("the role needs SELECT on all tables", err)
 	}
@@ -286,7 +289,7 @@ func (e *examination) checkCell(ctx context.Context) finding {
 	return pass("%s", is)
 }
 
-// checkMoves names the partners whose writes are refused because a move was cut short.
+// checkMoves names the partners whose writes are refused because of an interrupted move.
 func (e *examination) checkMoves(ctx context.Context) finding {
 	all, err := move.List(ctx, e.db)
 	if err != nil {
@@ -294,7 +297,7 @@ func (e *examination) checkMoves(ctx context.Context) finding {
 	}
 	var stuck []string
 	for _, m := range all {
-		if m.Step == move.Handing {
+		if m.Step == move.HandingOver {
 			stuck = append(stuck, m.Partner.String())
 		}
 	}
@@ -308,8 +311,8 @@ func (e *examination) checkMoves(ctx context.Context) finding {
 	return finding{}
 }
 
-// checkEncryption says whether the key is that of the stored secrets. Unlike a
-// start, it makes no key and keeps no check of one.
+// checkEncryption checks that the key opens the stored secrets. Unlike a start, it creates neither a key nor a
+// check value.
 func (e *examination) checkEncryption(ctx context.Context) finding {
 	const mend = "give the key of the stored secrets by --encryption-key; of a rotation, NEW,OLD"
 	used, err := e.db.AnySealed(ctx, db.SealedColumns)
@@ -338,11 +341,11 @@ func (e *examination) checkEncryption(ctx context.Context) finding {
 	if err != nil {
 		return fail("correct --encryption-key", err)
 	}
-	return e.tryKeys(ctx, keys, used, mend)
+	return e.checkKeys(ctx, keys, used, mend)
 }
 
-// tryKeys opens what is kept to know a wrong key by.
-func (e *examination) tryKeys(ctx context.Context, keys *seal.Keys, used bool, mend string) finding {
+// checkKeys opens the check value.
+func (e *examination) checkKeys(ctx context.Context, keys *seal.Keys, used bool, mend string) finding {
 	check, err := e.db.EncryptionCheck(ctx)
 	if err != nil {
 		return fail("the role needs SELECT on all tables", err)
@@ -363,7 +366,7 @@ func (e *examination) tryKeys(ctx context.Context, keys *seal.Keys, used bool, m
 	return pass("it is that of the stored secrets")
 }
 
-// checkBacklogs looks for work that waits and that no process does.
+// checkBacklogs warns of queued work that no process does.
 func (e *examination) checkBacklogs(ctx context.Context) finding {
 	backlogs, err := doctor.Backlogs(ctx, e.db, e.db.Now().Add(-lateAfter))
 	if err != nil {

@@ -3,6 +3,7 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,12 +27,11 @@ type Command struct {
 	Recount bool `env:"-" help:"Make no checks, but compare the stored counts of users, clients, members, mails and signatures with what they count, and correct those that differ."`
 }
 
-// Help says how to use it, and what the exit status means.
 func (Command) Help() string {
 	return `Give it the flags and the environment of serve. It changes no tables and sends no mail; in the store of reports it writes a small object and deletes it again. The exit status is 1 if a check failed, 0 if there are warnings only. With --recount it makes no checks: it corrects stored counts, while the service may run.`
 }
 
-// verdict is how a check ended.
+// verdict is the outcome of a check.
 type verdict string
 
 const (
@@ -40,8 +40,7 @@ const (
 	failed verdict = "fail"
 )
 
-// finding is what a check found, and what the operator should do about it. It
-// shows no secret.
+// finding is a check's result and its remedy. It shows no secret.
 type finding struct {
 	Status verdict `json:"status"`
 	Check  string  `json:"check"`
@@ -49,19 +48,22 @@ type finding struct {
 	Mend   string  `json:"mend,omitempty"`
 }
 
+// pass returns a finding that all is well.
 func pass(format string, args ...any) finding {
 	return finding{Status: passed, Found: fmt.Sprintf(format, args...)}
 }
 
+// warn returns a warning with its remedy.
 func warn(mend, format string, args ...any) finding {
 	return finding{Status: warned, Mend: mend, Found: fmt.Sprintf(format, args...)}
 }
 
+// fail returns a failure with its remedy.
 func fail(mend string, err error) finding {
 	return finding{Status: failed, Mend: mend, Found: output.WithoutSecrets(err.Error())}
 }
 
-// String is the finding as one line.
+// String formats the finding as one line.
 func (f finding) String() string {
 	line := fmt.Sprintf("%-4s  %-16s  %s", f.Status, f.Check, oneLine(f.Found))
 	if f.Mend != "" {
@@ -70,7 +72,7 @@ func (f finding) String() string {
 	return line
 }
 
-// oneLine puts the lines of an error one after the other.
+// oneLine joins the lines of an error.
 func oneLine(text string) string {
 	var parts []string
 	for line := range strings.Lines(text) {
@@ -81,35 +83,34 @@ func oneLine(text string) string {
 	return strings.ReplaceAll(strings.Join(parts, "; "), ":; ", ": ")
 }
 
-// examination is what the checks share.
+// examination is the state that the checks share.
 type examination struct {
 	config.ServeFlags
 	env     cli.Env // whose error stream shows the start of an embedded server
 	program *kong.Application
-	redis   TryRedis
+	redis   ProbeRedis
 	// db is nil until the database answered; shut closes it.
 	db     *db.DB
 	shut   func() error
 	server doctor.Server
 	// pooler is what --database-url leads to, refused why serve does not begin with it.
-	pooler  pg.Pooler
-	refused error
+	pooler      pg.Pooler
+	poolerFault error
 	// current says that the tables are those of this version.
 	current bool
 }
 
-// TryRedis connects to the Redis at a URL as serve does, and returns its address, and
-// written, which is why it cannot be written by a script, as budgets are.
-type TryRedis func(ctx context.Context, url string) (at string, written, err error)
+// ProbeRedis connects to the Redis at a URL as serve does. It returns the address and, in written, the error of a
+// test write by script, as budgets do.
+type ProbeRedis func(ctx context.Context, url string) (at string, written, err error)
 
-// needed is what a check cannot do without. Where that is not there, an earlier
-// check has said why.
-type needed int
+// requirement is a check's precondition. If it is not met, an earlier check has reported why.
+type requirement int
 
 const (
-	nothing needed = iota
-	theDatabase
-	theTables
+	needsNothing requirement = iota
+	needsDatabase
+	needsTables
 )
 
 const (
@@ -120,52 +121,51 @@ const (
 	startWithin = time.Minute
 )
 
-// check is one thing that is looked at. look ends with its context; a finding
-// without a status is not shown.
+// check is one check. look ends with its context; a finding without a status is not shown.
 type check struct {
 	name  string
-	needs needed
-	look  func(*examination, context.Context) finding
+	needs requirement
+	run   func(*examination, context.Context) finding
 }
 
-// checks are made in this order.
+// checks are run in this order.
 var checks = []check{
-	{"flags", nothing, (*examination).checkFlags},
-	{"environment", nothing, (*examination).checkEnvironment},
-	{"listen", nothing, (*examination).checkListen},
-	{"database", nothing, (*examination).checkDatabase},
-	{"pooler", theDatabase, (*examination).checkPooler},
-	{"standby", theDatabase, (*examination).checkReplica},
-	{"migrations", theDatabase, (*examination).checkMigrations},
-	{"role", theDatabase, (*examination).checkRole},
-	{"durability", theDatabase, (*examination).checkDurability},
-	{"timeouts", theDatabase, (*examination).checkTimeouts},
-	{"connections", theDatabase, (*examination).checkPool},
-	{"clock", theDatabase, (*examination).checkClock},
-	{"cell", theTables, (*examination).checkCell},
-	{"moves", theTables, (*examination).checkMoves},
-	{"encryption key", theTables, (*examination).checkEncryption},
-	{"key files", nothing, (*examination).checkKeyFiles},
-	{"background work", theTables, (*examination).checkBacklogs},
-	{"redis", nothing, (*examination).checkRedis},
-	{"mail", nothing, (*examination).checkMail},
-	{"public url", nothing, (*examination).checkPublicURL},
-	{"metrics", nothing, (*examination).checkMetrics},
-	{"trusted proxies", nothing, (*examination).checkProxies},
-	{"webhooks", nothing, (*examination).checkWebhooks},
-	{"report store", nothing, (*examination).checkStore},
-	{"data directory", nothing, (*examination).checkDataDir},
-	{"temporary files", nothing, (*examination).checkTemporary},
-	{"demonstration", nothing, (*examination).checkDemo},
+	{"flags", needsNothing, (*examination).checkFlags},
+	{"environment", needsNothing, (*examination).checkEnvironment},
+	{"listen", needsNothing, (*examination).checkListen},
+	{"database", needsNothing, (*examination).checkDatabase},
+	{"pooler", needsDatabase, (*examination).checkPooler},
+	{"standby", needsDatabase, (*examination).checkReplica},
+	{"migrations", needsDatabase, (*examination).checkMigrations},
+	{"role", needsDatabase, (*examination).checkRole},
+	{"durability", needsDatabase, (*examination).checkDurability},
+	{"timeouts", needsDatabase, (*examination).checkTimeouts},
+	{"connections", needsDatabase, (*examination).checkPool},
+	{"clock", needsDatabase, (*examination).checkClock},
+	{"cell", needsTables, (*examination).checkCell},
+	{"moves", needsTables, (*examination).checkMoves},
+	{"encryption key", needsTables, (*examination).checkEncryption},
+	{"key files", needsNothing, (*examination).checkKeyFiles},
+	{"background work", needsTables, (*examination).checkBacklogs},
+	{"redis", needsNothing, (*examination).checkRedis},
+	{"mail", needsNothing, (*examination).checkMail},
+	{"public url", needsNothing, (*examination).checkPublicURL},
+	{"metrics", needsNothing, (*examination).checkMetrics},
+	{"trusted proxies", needsNothing, (*examination).checkProxies},
+	{"webhooks", needsNothing, (*examination).checkWebhooks},
+	{"report store", needsNothing, (*examination).checkStore},
+	{"data directory", needsNothing, (*examination).checkDataDir},
+	{"temporary files", needsNothing, (*examination).checkTemporary},
+	{"demonstration", needsNothing, (*examination).checkDemo},
 }
 
-// Run makes the checks, and fails if one did.
-func (c Command) Run(ctx context.Context, s cli.Env, line *kong.Context, redis TryRedis) (err error) {
+// Run runs the checks, and fails if one did.
+func (c Command) Run(ctx context.Context, s cli.Env, line *kong.Context, redis ProbeRedis) (err error) {
 	if c.Recount {
 		return c.recountAll(ctx, s)
 	}
 	e := &examination{ServeFlags: c.ServeFlags, env: s, program: line.Model, redis: redis, shut: func() error { return nil }}
-	defer database.Closing(func() error { return e.shut() }, &err)
+	defer database.CloseInto(func() error { return e.shut() }, &err)
 	report := struct {
 		Version string    `json:"version"`
 		Failed  int       `json:"failed"`
@@ -173,7 +173,7 @@ func (c Command) Run(ctx context.Context, s cli.Env, line *kong.Context, redis T
 		Checks  []finding `json:"checks"`
 	}{Version: s.Version}
 	for _, one := range checks {
-		found := e.make(ctx, one)
+		found := e.runCheck(ctx, one)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -196,14 +196,14 @@ func (c Command) Run(ctx context.Context, s cli.Env, line *kong.Context, redis T
 		}
 	}
 	if report.Failed > 0 {
-		return errors.New(output.Counted(report.Failed, "check", "checks") + " failed")
+		return errors.New(output.Plural(report.Failed, "check", "checks") + " failed")
 	}
 	return nil
 }
 
-// make makes a check, if what it needs is there.
-func (e *examination) make(ctx context.Context, c check) finding {
-	if c.needs >= theDatabase && e.db == nil || c.needs == theTables && !e.current {
+// runCheck runs a check if its requirement is met.
+func (e *examination) runCheck(ctx context.Context, c check) finding {
+	if c.needs >= needsDatabase && e.db == nil || c.needs == needsTables && !e.current {
 		return finding{}
 	}
 	within := checkWithin
@@ -212,14 +212,14 @@ func (e *examination) make(ctx context.Context, c check) finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	found := c.look(e, ctx)
+	found := c.run(e, ctx)
 	found.Check = c.name
 	return found
 }
 
-// bounded is what look finds, which may wait for a disk or a network that does not
-// answer, or that it did not within the time of the check.
-func bounded(ctx context.Context, mend string, look func() finding) finding {
+// withinContext runs look, which may hang on a disk or a network, and returns its finding, or a failure once ctx
+// ends.
+func withinContext(ctx context.Context, mend string, look func() finding) finding {
 	found := make(chan finding, 1)
 	go func() { found <- look() }()
 	select {
@@ -228,4 +228,25 @@ func bounded(ctx context.Context, mend string, look func() finding) finding {
 	case <-ctx.Done():
 		return fail(mend, errors.New("no answer in time"))
 	}
+}
+
+// recountAll corrects all stored counts that are wrong, instead of running the checks.
+func (c Command) recountAll(ctx context.Context, s cli.Env) error {
+	return c.Flags.With(ctx, s, func(d *db.DB) error {
+		wrong, err := doctor.Recount(ctx, d)
+		if c.JSON {
+			report := struct {
+				Corrected []doctor.Miscount `json:"corrected"`
+			}{append([]doctor.Miscount{}, wrong...)}
+			if failed := json.NewEncoder(output.ForJSON(s.Out)).Encode(report); err == nil {
+				err = failed
+			}
+			return err
+		}
+		database.PrintRecounts(s.Out, wrong)
+		if err == nil {
+			fmt.Fprintf(s.Out, "%s wrong and corrected; all others are right\n", output.Plural(len(wrong), "stored count was", "stored counts were"))
+		}
+		return err
+	})
 }

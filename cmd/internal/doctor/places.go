@@ -20,7 +20,7 @@ import (
 	"partnerapi/platform/seal"
 )
 
-// checkListen wants the addresses to be free, or a running serve at them.
+// checkListen checks that the addresses are free, or that a running serve has them.
 func (e *examination) checkListen(ctx context.Context) finding {
 	var taken []string
 	for _, at := range []struct{ flag, address string }{{"--listen", e.Listen}, {"--metrics-listen", e.MetricsListen}} {
@@ -32,7 +32,7 @@ func (e *examination) checkListen(ctx context.Context) finding {
 		case err == nil:
 			defer listener.Close() // which serve holds while it takes the next
 			taken = append(taken, at.address)
-		case at.flag == "--listen" && errors.Is(err, syscall.EADDRINUSE) && serves(ctx, e.Listen):
+		case at.flag == "--listen" && errors.Is(err, syscall.EADDRINUSE) && isServing(ctx, e.Listen):
 			return pass("a service of this kind answers at %s", e.Listen)
 		default:
 			return fail("stop what listens there, or choose another address by "+at.flag, err)
@@ -41,21 +41,21 @@ func (e *examination) checkListen(ctx context.Context) finding {
 	return pass("%s can be taken", strings.Join(taken, " and "))
 }
 
-// serves says whether serve or work answers at a listen address, ready or not.
-func serves(ctx context.Context, listen string) bool {
-	said, err := remote.Ready(ctx, cli.ReachedAt(listen))
+// isServing reports whether serve or work answers at a listen address, ready or not.
+func isServing(ctx context.Context, listen string) bool {
+	said, err := remote.CheckReady(ctx, cli.ReachedAt(listen))
 	if err != nil {
 		return strings.Contains(err.Error(), ": not ready")
 	}
 	return strings.HasPrefix(string(said), "ready")
 }
 
-// checkMetrics wants metrics, which name keys, to be seen by the operator only.
+// checkMetrics checks that only the operator can read metrics, which name keys.
 func (e *examination) checkMetrics(context.Context) finding {
 	public, err := url.Parse(e.PublicURL)
 	switch {
 	case e.MetricsListen != "":
-		return judgeMetrics(e.MetricsListen)
+		return assessMetrics(e.MetricsListen)
 	case !cli.OnLoopback(e.Listen):
 		return pass("off (--metrics-listen gives them an address)")
 	case err == nil && public.Host != "" && !cli.OnLoopback(net.JoinHostPort(public.Hostname(), "80")):
@@ -65,8 +65,8 @@ func (e *examination) checkMetrics(context.Context) finding {
 	return pass("/metrics is at %s with the API, for this machine only", e.Listen)
 }
 
-// judgeMetrics says who can read metrics that have an address of their own.
-func judgeMetrics(listen string) finding {
+// assessMetrics checks who can read metrics at a separate address.
+func assessMetrics(listen string) finding {
 	const mend = "let --metrics-listen be a loopback or private address, or close its port to others"
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -84,28 +84,27 @@ func judgeMetrics(listen string) finding {
 	return pass("/metrics is at %s", listen)
 }
 
-// checkKeyFiles wants the files of encryption keys to be the service's own.
+// checkKeyFiles checks that only the service can read the key files.
 func (e *examination) checkKeyFiles(context.Context) finding {
-	var places []place
+	var places []fileRule
 	for _, file := range append(seal.Files(e.EncryptionKey), e.KeyFile()) {
-		places = append(places, place{file, "use", 0o077})
+		places = append(places, fileRule{file, "use", 0o077})
 	}
-	found, looked := judgeModes("chmod 600 the file; if others had it, partnerapi encryption-key rotate", places...)
+	found, looked := assessModes("chmod 600 the file; if others had it, partnerapi encryption-key rotate", places...)
 	if found.Status != passed {
 		return found
 	}
-	return pass("%s, for their owner only", output.Counted(looked, "file", "files"))
+	return pass("%s, for their owner only", output.Plural(looked, "file", "files"))
 }
 
-// place is a file or a folder, and what nobody but its owner is to do with it.
-type place struct {
+// fileRule is a file or folder, and the access that only its owner may have.
+type fileRule struct {
 	path, doing string
 	forbidden   fs.FileMode
 }
 
-// judgeModes says which places are open to others, and how many there are at all. One that
-// is not there is passed over.
-func judgeModes(mend string, places ...place) (found finding, looked int) {
+// assessModes reports the places that others can access, and how many exist. It skips those that do not exist.
+func assessModes(mend string, places ...fileRule) (found finding, looked int) {
 	var open []string
 	status := passed
 	for _, p := range places {
@@ -133,11 +132,10 @@ func judgeModes(mend string, places ...place) (found finding, looked int) {
 	return finding{Status: status, Found: strings.Join(open, "; "), Mend: mend}, looked
 }
 
-// checkStore writes, reads and deletes a small object in the store of reports. It
-// makes no folder.
+// checkStore writes, reads and deletes a small object in the store of reports. It creates no folder.
 func (e *examination) checkStore(ctx context.Context) finding {
 	const mend = "correct --report-store and the credentials of this machine: reports need to write, read, list and delete"
-	return bounded(ctx, mend, func() finding {
+	return withinContext(ctx, mend, func() finding {
 		dir, ofMachine := e.Folder(e.DataDir)
 		if _, err := os.Stat(dir); ofMachine && errors.Is(err, fs.ErrNotExist) {
 			if e.ReportStore == "" {

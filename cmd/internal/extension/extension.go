@@ -18,8 +18,8 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
-// Extension is a part of the program that can be deleted with its package: an
-// older version of the interface. The rest knows extensions by main's list only.
+// Extension is a removable part of the program in its own package, such as an older version of the interface. Only
+// main's list refers to it.
 type Extension struct {
 	// Commands points to a struct of Kong commands, of which each command line has one
 	// of its own.
@@ -30,13 +30,13 @@ type Extension struct {
 	Mount func(context.Context, Host) error
 	// Document prints the extension's OpenAPI document under a name.
 	Name     string
-	Document func(*v2.API) ([]byte, error)
+	Document func() ([]byte, error)
 	// Routes lists the extension's routes in the order they are documented.
-	Routes func(*v2.API) []Route
+	Routes func() []Route
 	// Reference is what the extension's reference is made of; Guides names the
 	// guides that are about it, and GuidePaths where those of them are served that are
 	// not below /docs/guide. Operate names those for operators.
-	Reference  func(*v2.API) (site.Reference, error)
+	Reference  func() (site.Reference, error)
 	Guides     []string
 	GuidePaths map[string]string
 	Operate    []string
@@ -71,7 +71,7 @@ type Route struct {
 	Fails            []int    // the statuses of failure, ascending
 }
 
-// Redis lends connections to the Redis that replicas share.
+// Redis provides connections to the shared Redis.
 type Redis interface {
 	// Use calls fn with a connection, which is fn's until it returns. Where Redis had
 	// closed it, fn is called again, with another one.

@@ -18,11 +18,11 @@ const (
 	DiskFail = 100 << 20
 	// diskWithin is how long a disk may take to say what is free.
 	diskWithin = time.Second
-	// DiskAsked bounds how many calls to a disk are under way.
-	DiskAsked = 8
+	// MaxPending bounds how many calls to a disk are under way.
+	MaxPending = 8
 )
 
-// FreeBytes is how much an ordinary user may still write.
+// FreeBytes returns the space that an unprivileged user may still write.
 func FreeBytes(dir string) (uint64, error) {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(dir, &stat); err != nil {
@@ -31,16 +31,16 @@ func FreeBytes(dir string) (uint64, error) {
 	return stat.Bavail * uint64(stat.Bsize), nil // Bsize has another type elsewhere
 }
 
-// Disk is the one that a folder is on. It is safe for concurrent use.
+// Disk is the disk of a folder. It is safe for concurrent use.
 type Disk struct {
 	Name string // of the folder, as a label
 	Dir  string
 	Free func(dir string) (uint64, error)
-	// Asked is how many calls are under way; those to a disk that hangs stay.
-	Asked atomic.Int32
+	// Pending is how many calls are under way; those to a disk that hangs stay.
+	Pending atomic.Int32
 }
 
-// Disks are those that a process writes to.
+// Disks returns the disks that a process writes to.
 func Disks(dataDir string, reports config.StoreFlag) []*Disk {
 	list := []*Disk{{Name: "data", Dir: dataDir, Free: FreeBytes}, {Name: "temporary", Dir: os.TempDir(), Free: FreeBytes}}
 	if dir, ofMachine := reports.Folder(dataDir); ofMachine {
@@ -49,16 +49,15 @@ func Disks(dataDir string, reports config.StoreFlag) []*Disk {
 	return list
 }
 
-// Left is what is free, if that can be said now: not of a folder that is not there, nor
-// of a disk that does not answer.
-func (d *Disk) Left() (free uint64, known bool) {
-	if d.Asked.Add(1) > DiskAsked {
-		d.Asked.Add(-1)
+// FreeNow returns the free space; known is false if the folder does not exist or the disk does not respond.
+func (d *Disk) FreeNow() (free uint64, known bool) {
+	if d.Pending.Add(1) > MaxPending {
+		d.Pending.Add(-1)
 		return 0, false
 	}
 	answer := make(chan uint64, 1)
 	go func() {
-		defer d.Asked.Add(-1)
+		defer d.Pending.Add(-1)
 		if free, err := d.Free(d.Dir); err == nil {
 			answer <- free
 			return
@@ -75,26 +74,25 @@ func (d *Disk) Left() (free uint64, known bool) {
 
 var diskDesc = Describe("disk_free_bytes", "How much may still be written to the disk of a folder.", "folder")
 
-// DiskFigures collects what is free.
+// DiskFigures collects the free space of disks.
 type DiskFigures []*Disk
 
-// Describe sends the description of what is collected.
+// Describe implements prometheus.Collector.
 func (f DiskFigures) Describe(to chan<- *prometheus.Desc) { to <- diskDesc }
 
-// Collect asks each disk.
+// Collect implements prometheus.Collector.
 func (f DiskFigures) Collect(to chan<- prometheus.Metric) {
 	for _, d := range f {
-		if free, known := d.Left(); known {
+		if free, known := d.FreeNow(); known {
 			to <- prometheus.MustNewConstMetric(diskDesc, prometheus.GaugeValue, float64(free), d.Name)
 		}
 	}
 }
 
-// FullDisk says of a data directory that is nearly full what is still served, where the
-// database answers or does not; empty where there is room. An embedded database refuses
-// writes on a full disk, and stops when its log cannot grow.
+// FullDisk describes what still works on a nearly full data disk, given whether the database answers; empty if
+// there is room. An embedded database refuses writes on a full disk, and stops when its log cannot grow.
 func FullDisk(d *Disk, embedded, answers bool) string {
-	free, known := d.Left()
+	free, known := d.FreeNow()
 	if !known || free >= DiskFail {
 		return ""
 	}

@@ -28,11 +28,11 @@ const (
 	Age = 5 * time.Second
 )
 
-// Sources are where the figures of the database come from.
+// Sources are the databases that the figures are read from.
 type Sources struct {
 	Clock     func() time.Time
 	PoolStats func() pg.Stats
-	// Figures counts what waits, within so long.
+	// Figures counts what waits, within a time limit.
 	Figures func(context.Context, time.Duration) (doctor.Figures, error)
 	// Replica is the state of the standby, false where there is none; nil is none.
 	Replica func() (pg.ReplicaState, bool)
@@ -40,7 +40,7 @@ type Sources struct {
 	Cell domain.Cell
 }
 
-// SourcesOf are the sources that a database is.
+// SourcesOf returns the sources of a database.
 func SourcesOf(ctx context.Context, d *db.DB) (Sources, error) {
 	cell, err := d.Cell(ctx)
 	return Sources{Clock: d.Now, PoolStats: d.Stats, Figures: func(ctx context.Context, within time.Duration) (doctor.Figures, error) {
@@ -48,8 +48,8 @@ func SourcesOf(ctx context.Context, d *db.DB) (Sources, error) {
 	}, Replica: d.Replica, Cell: cell}, err
 }
 
-// NewRegistry returns the metrics that every process has: of the runtime, the
-// program's version, the pool of connections, and the work that waits.
+// NewRegistry returns the metrics of every process: of the runtime, the program's version, the connection pool, and
+// the backlogs.
 func NewRegistry(version string, from Sources) *prometheus.Registry {
 	labels := prometheus.Labels{"version": version, "go_version": runtime.Version()}
 	if from.Cell.Count > 1 {
@@ -66,8 +66,7 @@ func NewRegistry(version string, from Sources) *prometheus.Registry {
 	return r
 }
 
-// figures collects what the database knows. While it is away, only the pool is
-// told of.
+// figures collects the figures of the database. While that is unreachable, only those of the pool.
 type figures struct {
 	Sources
 	mu      sync.Mutex
@@ -128,15 +127,15 @@ var figureDescs = []*prometheus.Desc{
 	deliveriesDesc, lateDesc, webhooksDesc, failingDesc, usedDesc, lagDesc, movesDesc, heldDesc,
 }
 
-// Describe sends the descriptions of all figures.
+// Describe implements prometheus.Collector.
 func (f *figures) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range figureDescs {
 		to <- d
 	}
 }
 
-// Collect sends the figures. Those of the database are counted again where they
-// are older than figuresAge; scrapes at a time wait for one count.
+// Collect implements prometheus.Collector. It counts again if the figures are older than Age; concurrent scrapes
+// share one count.
 func (f *figures) Collect(to chan<- prometheus.Metric) {
 	pool := f.PoolStats()
 	to <- prometheus.MustNewConstMetric(poolDesc, prometheus.GaugeValue, float64(pool.InUse), "in_use")
@@ -156,7 +155,7 @@ func (f *figures) Collect(to chan<- prometheus.Metric) {
 	f.replica(to)
 }
 
-// replica sends what is known of the standby, which the count has asked.
+// replica collects the state of the standby, as of the last count.
 func (f *figures) replica(to chan<- prometheus.Metric) {
 	if f.Replica == nil {
 		return
@@ -176,7 +175,7 @@ func (f *figures) replica(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, lag)
 }
 
-// count asks the database.
+// count reads the figures from the database.
 func (f *figures) count(now time.Time) []prometheus.Metric {
 	found, err := f.Figures(context.Background(), figuresWithin)
 	if err != nil {
@@ -189,16 +188,16 @@ func (f *figures) count(now time.Time) []prometheus.Metric {
 	c.jobs(found)
 	c.directories(found)
 	c.gauge(reportsDesc, float64(found.Reports))
-	c.since(oldestReportDesc, found.OldestReport)
+	c.age(oldestReportDesc, found.OldestReport)
 	c.gauge(eventsDesc, float64(found.Events))
-	c.since(oldestEventDesc, found.OldestEvent)
+	c.age(oldestEventDesc, found.OldestEvent)
 	c.gauge(deliveriesDesc, float64(found.Deliveries.Waiting))
-	c.since(lateDesc, found.Deliveries.Due)
+	c.age(lateDesc, found.Deliveries.Due)
 	c.gauge(webhooksDesc, float64(found.Deliveries.Active), string(domain.WebhookActive))
 	c.gauge(webhooksDesc, float64(found.Deliveries.Paused), string(domain.WebhookPaused))
 	c.gauge(webhooksDesc, float64(found.Deliveries.Disabled), string(domain.WebhookDisabled))
 	for _, failing := range found.Deliveries.Failing {
-		c.since(failingDesc, failing.FailingSince, failing.ID.String())
+		c.age(failingDesc, failing.FailingSince, failing.ID.String())
 	}
 	moves := map[string]int{"copying": 0, "holding": 0, "handing": 0, "arriving": 0}
 	for _, m := range found.Moves {
@@ -207,7 +206,7 @@ func (f *figures) count(now time.Time) []prometheus.Metric {
 	for step, n := range moves {
 		c.gauge(movesDesc, float64(n), step)
 	}
-	c.since(heldDesc, found.HeldSince)
+	c.age(heldDesc, found.HeldSince)
 	c.list = append(c.list,
 		prometheus.MustNewConstMetric(publishedDesc, prometheus.CounterValue, float64(found.Published)))
 	return c.list
@@ -219,12 +218,13 @@ type tally struct {
 	list []prometheus.Metric
 }
 
+// gauge adds a gauge.
 func (c *tally) gauge(d *prometheus.Desc, value float64, labels ...string) {
 	c.list = append(c.list, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
 }
 
-// since is a gauge of the seconds since a moment; 0 for none, and one to come.
-func (c *tally) since(d *prometheus.Desc, at time.Time, labels ...string) {
+// age adds a gauge of the seconds since a time; 0 for the zero time and one in the future.
+func (c *tally) age(d *prometheus.Desc, at time.Time, labels ...string) {
 	var waits time.Duration
 	if !at.IsZero() {
 		waits = max(0, c.now.Sub(at))
@@ -232,18 +232,20 @@ func (c *tally) since(d *prometheus.Desc, at time.Time, labels ...string) {
 	c.gauge(d, waits.Seconds(), labels...)
 }
 
+// mails adds the backlog of a kind of mail.
 func (c *tally) mails(kind db.OutboxKind, b outbox.MailBacklog) {
 	c.gauge(mailDesc, float64(b.Waiting), string(kind), "waiting")
 	c.gauge(mailDesc, float64(b.Failed), string(kind), "failed")
-	c.since(oldestDesc, b.Oldest, string(kind))
+	c.age(oldestDesc, b.Oldest, string(kind))
 }
 
-// pair is the labels of a figure. The known ones are shown as 0 where there are none.
+// pair is the labels of a figure. All combinations are reported, with 0 for those without rows.
 type pair struct{ of, state string }
 
-// jobKinds are the kinds of jobs that there are.
+// jobKinds are the kinds of jobs.
 var jobKinds = []string{"report", db.ReportCare}
 
+// jobs adds the backlogs of jobs.
 func (c *tally) jobs(found doctor.Figures) {
 	leads := 0.0
 	if found.Leader {
@@ -266,15 +268,16 @@ func (c *tally) jobs(found doctor.Figures) {
 	}
 	c.pairs(jobsDesc, numbers)
 	for kind, at := range oldest {
-		c.since(oldestJobDesc, at, kind)
+		c.age(oldestJobDesc, at, kind)
 	}
 }
 
-// connectionStates are the states of connections by the status of their last sync.
+// connectionStates maps the status of the last sync to the state of a connection.
 var connectionStates = map[domain.SyncStatus]string{
 	"": "new", domain.SyncCompleted: "working", domain.SyncFailed: "failing",
 }
 
+// directories adds the numbers of connections and syncs.
 func (c *tally) directories(found doctor.Figures) {
 	syncs, connections := map[pair]int{}, map[pair]int{}
 	for _, provider := range domain.Directory("").Values() {
@@ -292,10 +295,11 @@ func (c *tally) directories(found doctor.Figures) {
 		connections[pair{string(s.Provider), connectionStates[s.Status]}] = s.N
 	}
 	c.pairs(syncsDesc, syncs)
-	c.since(oldestSyncDesc, found.OldestSync)
+	c.age(oldestSyncDesc, found.OldestSync)
 	c.pairs(directoriesDesc, connections)
 }
 
+// pairs adds a gauge for each pair.
 func (c *tally) pairs(d *prometheus.Desc, numbers map[pair]int) {
 	for labels, n := range numbers {
 		c.gauge(d, float64(n), labels.of, labels.state)

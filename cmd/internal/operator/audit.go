@@ -17,7 +17,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Audit is the command audit, which lists who changed what.
+// Audit is the command audit, which lists changes and who made them.
 type Audit struct {
 	database.Flags
 	Client string `env:"-" placeholder:"CLIENT" help:"Only what was done to this client: its id, UUID or name. One that is archived has to be named by its id."`
@@ -26,27 +26,26 @@ type Audit struct {
 	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of entries."`
 }
 
-// Help says what is in the list.
 func (Audit) Help() string {
 	return `Every write that succeeded through the API and every command that changed something is listed, the oldest first: who did it, to which object, and the names of the fields that were given, without their values. The actor is a key and the address it came from, or a command and the user of the operating system who ran it. Entries are kept for 400 days.`
 }
 
-// Validate refuses a time that is none.
+// Validate rejects an invalid time.
 func (c Audit) Validate() error {
-	_, err := since(c.Since)
+	_, err := parseSince(c.Since)
 	return err
 }
 
 // Run prints the audit trail.
 func (c Audit) Run(ctx context.Context, s cli.Env) (err error) {
 	chosen := domain.AuditFilter{Prefix: c.Key}
-	if chosen.Since, err = since(c.Since); err != nil {
+	if chosen.Since, err = parseSince(c.Since); err != nil {
 		return err
 	}
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		if c.Client != "" {
-			if chosen.Client, err = database.ClientRead(c.Client); err != nil { // also of a client that is archived
-				of, err := database.ClientCalled(ctx, d, domain.PartnerID{}, c.Client)
+			if chosen.Client, err = database.ParseClientID(c.Client); err != nil { // also of a client that is archived
+				of, err := database.FindClient(ctx, d, domain.PartnerID{}, c.Client)
 				if err != nil {
 					return err
 				}
@@ -60,6 +59,7 @@ func (c Audit) Run(ctx context.Context, s cli.Env) (err error) {
 	})
 }
 
+// printAudit prints the chosen entries as a table.
 func printAudit(ctx context.Context, d *db.DB, chosen domain.AuditFilter, out io.Writer) error {
 	t := output.NewTable(out, "AT", "ACTOR", "ADDRESS", "OPERATION", "OBJECT", "FIELDS", "CLIENT", "USER", "METHOD", "PATH", "REQUEST")
 	err := d.EachAuditEntry(ctx, chosen, func(e domain.AuditEntry) error {
@@ -75,7 +75,7 @@ func printAudit(ctx context.Context, d *db.DB, chosen domain.AuditFilter, out io
 	return t.Flush()
 }
 
-// actor is who did what an entry says: a key, or a command and the user who ran it.
+// actor returns the actor of an entry: a key, or a command and the user who ran it.
 func actor(e domain.AuditEntry) string {
 	switch {
 	case e.SystemUser == "":
@@ -86,6 +86,7 @@ func actor(e domain.AuditEntry) string {
 	return fmt.Sprintf("%s %s (sudo %s)", e.Prefix, e.SystemUser, e.SudoUser)
 }
 
+// orDash returns the value's text, or a dash for nil.
 func orDash[T fmt.Stringer](value *T) string {
 	if value == nil {
 		return "-"
@@ -116,6 +117,7 @@ type auditObject struct {
 	ID   string `json:"id"`
 }
 
+// auditLineOf converts an entry.
 func auditLineOf(e domain.AuditEntry) AuditLine {
 	line := AuditLine{
 		At: domain.At(e.At), SystemUser: output.Given(e.SystemUser), SudoUser: output.Given(e.SudoUser), Address: output.Given(e.Address),
@@ -131,7 +133,7 @@ func auditLineOf(e domain.AuditEntry) AuditLine {
 	return line
 }
 
-// printAuditJSON prints entries as output.JSON prints an array of them, one after the other.
+// printAuditJSON streams entries as the array that output.JSON would print.
 func printAuditJSON(ctx context.Context, d *db.DB, chosen domain.AuditFilter, out io.Writer) error {
 	out = output.ForJSON(out)
 	between := "["
@@ -155,9 +157,8 @@ func printAuditJSON(ctx context.Context, d *db.DB, chosen domain.AuditFilter, ou
 	return err
 }
 
-// since reads a time: a day (UTC), a moment, or a duration before now. The empty
-// text is the zero time.
-func since(text string) (time.Time, error) {
+// parseSince parses a time: a day (UTC), a timestamp, or a duration before now. The empty text is the zero time.
+func parseSince(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}

@@ -24,12 +24,11 @@ type importBreachesCmd struct {
 	File string `arg:"" type:"existingfile" help:"A JSON list of breaches, as the breaches operation of Have I Been Pwned answers."`
 }
 
-// breachCredit is due wherever the data is shown.
+// breachCredit is the attribution that the data's licence requires.
 const breachCredit = "breach data: Have I Been Pwned (https://haveibeenpwned.com), CC BY 4.0"
 
-// Run imports the breaches that can be, and says how many were left out. An
-// entry that is wrong is reported and makes the command fail in the end; the
-// others are imported all the same.
+// Run imports the valid breaches, and reports how many were left out. Invalid entries are reported and make the
+// command fail at the end.
 func (c importBreachesCmd) Run(ctx context.Context, s cli.Env) error {
 	text, err := os.ReadFile(c.File)
 	if err != nil {
@@ -60,8 +59,7 @@ func (c importBreachesCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// breachEntry is a breach as Have I Been Pwned describes it, as far as it is
-// kept here.
+// breachEntry is a breach in Have I Been Pwned's format, without the members that are not stored.
 type breachEntry struct {
 	Name         string
 	Title        string
@@ -76,15 +74,15 @@ type breachEntry struct {
 
 func (e breachEntry) name() string { return e.Name }
 
-// breachFile is what a file holds: breaches to import, in the order of their
-// first mention, and what is left out (decisions 7.8).
+// breachFile is the content of a file: the breaches to import, in the order of their first mention, and those left
+// out (decisions 7.8).
 type breachFile struct {
 	breaches            []domain.Breach
 	fabricated, retired int
 	faults              []error
 }
 
-// readBreaches reads a file. Only one that is no JSON list is an error.
+// readBreaches parses a file. It fails only if the file is not a JSON list.
 func readBreaches(text []byte) (breachFile, error) {
 	var file breachFile
 	var err error
@@ -112,8 +110,8 @@ const (
 	maxDataClasses = 100
 )
 
-// fits checks the bounds of the entry's texts and of its list.
-func (e breachEntry) fits() error {
+// checkBounds checks the lengths of the entry's texts and of its list.
+func (e breachEntry) checkBounds() error {
 	if len(e.DataClasses) > maxDataClasses {
 		return fmt.Errorf("has more than %d DataClasses", maxDataClasses)
 	}
@@ -128,12 +126,12 @@ func (e breachEntry) fits() error {
 	return nil
 }
 
-// breach checks the entry and rates it.
+// breach checks the entry and rates its severity.
 func (e breachEntry) breach() (domain.Breach, error) {
 	b := domain.Breach{
 		Name: e.Name, Title: e.Title, DataClasses: e.DataClasses, Sensitive: e.IsSensitive, SpamList: e.IsSpamList,
 	}
-	if err := e.fits(); err != nil {
+	if err := e.checkBounds(); err != nil {
 		return b, err
 	}
 	if strings.TrimSpace(e.Name) == "" || strings.TrimSpace(e.Title) == "" {

@@ -12,7 +12,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Catalogue is the command catalogue, which brings catalogues to another cell.
+// Catalogue is the command catalogue, which copies catalogues to another cell.
 type Catalogue struct {
 	Export exportCatalogueCmd `cmd:"" help:"Write the courses, templates, breaches and frameworks with their ids, one a line, for another cell."`
 	Import importCatalogueCmd `cmd:"" help:"Bring what catalogue export wrote into this cell. It may be repeated."`
@@ -36,22 +36,22 @@ type importCatalogueCmd struct {
 	File string `arg:"" type:"existingfile" help:"What catalogue export wrote."`
 }
 
-// catalogueSteps is after how many lines the progress is shown.
+// catalogueSteps is the number of lines between two progress updates.
 const catalogueSteps = 10_000
 
-// Run brings the lines that can be brought, and fails where some were wrong.
+// Run imports the valid lines, and fails if some were invalid.
 func (c importCatalogueCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	file, err := os.Open(c.File)
 	if err != nil {
 		return err
 	}
-	defer database.Closing(file.Close, &err)
+	defer database.CloseInto(file.Close, &err)
 	return c.With(ctx, s, func(d *db.DB) error {
-		if err := d.Audit(ctx, database.ByCommand(domain.AuditEntry{Operation: "catalogue import"})); err != nil {
+		if err := d.Audit(ctx, database.AsCommand(domain.AuditEntry{Operation: "catalogue import"})); err != nil {
 			return err
 		}
 		shown := 0
-		b, err := move.ImportCatalogue(ctx, d, file, func(b move.Brought) {
+		b, err := move.ImportCatalogue(ctx, d, file, func(b move.Imported) {
 			if b.Lines >= shown+catalogueSteps {
 				shown = b.Lines
 				fmt.Fprintf(s.Err, "%d lines\n", b.Lines)

@@ -16,6 +16,7 @@ import (
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
+	"partnerapi/db/dirsync"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
 )
@@ -28,7 +29,7 @@ type Directory struct {
 	Run        runDirectoryCmd        `cmd:"" help:"Sync a client with its directory here and now."`
 }
 
-// connectDirectoryCmd has the client before the kind of directory.
+// connectDirectoryCmd takes the client before the kind of directory.
 type connectDirectoryCmd struct {
 	Client connectClientCmd `arg:""`
 }
@@ -54,7 +55,7 @@ func (c connectMicrosoftCmd) Run(ctx context.Context, s cli.Env, to *connectClie
 	settings := directory.MicrosoftSettings{
 		Tenant: strings.TrimSpace(c.Tenant), AppID: strings.TrimSpace(c.AppID), Group: strings.TrimSpace(c.Group),
 	}
-	return connection{c.Flags, c.DirectoryFlags, c.KeyFlags, domain.Microsoft, settings, c.SecretFile}.make(ctx, s, to.Client)
+	return connection{c.Flags, c.DirectoryFlags, c.KeyFlags, domain.Microsoft, settings, c.SecretFile}.connect(ctx, s, to.Client)
 }
 
 type connectGoogleCmd struct {
@@ -69,25 +70,24 @@ type connectGoogleCmd struct {
 // Run connects the client of the command line.
 func (c connectGoogleCmd) Run(ctx context.Context, s cli.Env, to *connectClientCmd) error {
 	settings := directory.GoogleSettings{Admin: strings.TrimSpace(c.Admin), Domain: strings.TrimSpace(c.Domain)}
-	return connection{c.Flags, c.DirectoryFlags, c.KeyFlags, domain.Google, settings, c.CredentialsFile}.make(ctx, s, to.Client)
+	return connection{c.Flags, c.DirectoryFlags, c.KeyFlags, domain.Google, settings, c.CredentialsFile}.connect(ctx, s, to.Client)
 }
 
-// connection is a connection to be made.
+// connection is a connection to store.
 type connection struct {
-	at       database.Flags
-	reached  config.DirectoryFlags
-	keys     database.KeyFlags
-	provider domain.Directory
-	settings any
-	file     string // of the credentials
+	at        database.Flags
+	endpoints config.DirectoryFlags
+	keys      database.KeyFlags
+	provider  domain.Directory
+	settings  any
+	file      string // of the credentials
 }
 
 // maxCredentials bounds a file of credentials, in bytes.
 const maxCredentials = 64 << 10
 
-// make checks the connection, as far as that goes without the directory, and stores
-// it.
-func (n connection) make(ctx context.Context, s cli.Env, client string) (err error) {
+// connect checks the connection, as far as possible without calling the directory, and stores it.
+func (n connection) connect(ctx context.Context, s cli.Env, client string) (err error) {
 	credentials, err := readCredentials(n.file)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (n connection) make(ctx context.Context, s cli.Env, client string) (err err
 		return err
 	}
 	return n.at.WithClient(ctx, s, client, func(d *db.DB, to db.ClientName) error {
-		if _, err := n.reached.Connector(nil)(ctx, string(n.provider), settings, credentials); err != nil {
+		if _, err := n.endpoints.Connector(nil)(ctx, string(n.provider), settings, credentials); err != nil {
 			return fmt.Errorf("%s: %w", n.file, err)
 		}
 		keys, err := n.keys.OpenKeys(ctx, d, n.at, output.NewLog(s.Err, slog.LevelWarn, "text"))
@@ -109,9 +109,9 @@ func (n connection) make(ctx context.Context, s cli.Env, client string) (err err
 		if err != nil {
 			return err
 		}
-		entry := database.OfClient("directory connect "+string(n.provider), to.ID, "credentials", "directory", "settings")
-		if err := d.ConnectDirectory(db.WithEntry(ctx, database.ByCommand(*entry)), to.ID, n.provider, settings, sealed); err != nil {
-			return asText(err)
+		entry := database.ClientEntry("directory connect "+string(n.provider), to.ID, "credentials", "directory", "settings")
+		if err := dirsync.Connect(db.WithEntry(ctx, database.AsCommand(*entry)), d, to.ID, n.provider, settings, sealed); err != nil {
+			return plainError(err)
 		}
 		_, err = fmt.Fprintf(s.Out, "%s (%s) is connected to %s; try it with: partnerapi directory run %s\n",
 			to.Name, to.ID, n.provider, to.ID)
@@ -119,6 +119,7 @@ func (n connection) make(ctx context.Context, s cli.Env, client string) (err err
 	})
 }
 
+// readCredentials reads a file of at most maxCredentials.
 func readCredentials(name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -137,8 +138,8 @@ func readCredentials(name string) ([]byte, error) {
 	return text, nil
 }
 
-// asText is an error without the code that callers of the API are told.
-func asText(err error) error {
+// plainError strips the error code for API callers.
+func plainError(err error) error {
 	var known *domain.Error
 	if errors.As(err, &known) && known.Cause == nil {
 		return errors.New(known.Message)
@@ -154,8 +155,8 @@ type disconnectDirectoryCmd struct {
 // Run disconnects a client.
 func (c disconnectDirectoryCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.WithClient(ctx, s, c.Client, func(d *db.DB, from db.ClientName) error {
-		entry := database.OfClient("directory disconnect", from.ID, "directory")
-		err := d.DisconnectDirectory(db.WithEntry(ctx, database.ByCommand(*entry)), from.ID)
+		entry := database.ClientEntry("directory disconnect", from.ID, "directory")
+		err := dirsync.Disconnect(db.WithEntry(ctx, database.AsCommand(*entry)), d, from.ID)
 		if domain.IsCode(err, domain.NotFound) {
 			return fmt.Errorf("%s (%s) has no directory", from.Name, from.ID)
 		}
@@ -185,6 +186,7 @@ type directoryLine struct {
 	Error     *string            `json:"error"`
 }
 
+// row returns the cells of the table.
 func (k directoryLine) row() []any {
 	synced, last, failure := "never", "none", ""
 	if k.SyncedAt != nil {
@@ -204,7 +206,7 @@ func (k directoryLine) row() []any {
 // Run lists the connections.
 func (c listDirectoriesCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) error {
-		list, err := d.DirectoryConnections(ctx)
+		list, err := dirsync.Connections(ctx, d)
 		if err != nil {
 			return err
 		}
@@ -227,12 +229,11 @@ type runDirectoryCmd struct {
 	Force  bool   `env:"-" help:"Deactivate users however many they are: else a run that would deactivate more than 20 % of the directory's, and more than 5, changes nothing."`
 }
 
-// Help says what becomes of a run that is cut short.
 func (runDirectoryCmd) Help() string {
 	return "A run that is cut short is continued by the service. The exit status is 0 if the run was completed."
 }
 
-// Run syncs a client, and says what became of it.
+// Run syncs a client and prints the outcome.
 func (c runDirectoryCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.WithClient(ctx, s, c.Client, func(d *db.DB, of db.ClientName) error {
 		log := output.NewLog(s.Err, slog.LevelWarn, "text")
@@ -240,13 +241,13 @@ func (c runDirectoryCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		runner := directory.NewRunner(d, keys, c.Connector(nil), slog.New(slog.DiscardHandler))
-		entry := database.ByCommand(*database.OfClient("directory run", of.ID))
+		runner := directory.NewRunner(d, keys, c.Connector(nil), slog.New(slog.DiscardHandler), directory.Observer{})
+		entry := database.AsCommand(*database.ClientEntry("directory run", of.ID))
 		run, err := runner.Start(db.WithEntry(ctx, entry), of.ID, c.Force, func(read, applied int) {
 			fmt.Fprintf(s.Err, "%d accounts read, %d applied\n", read, applied)
 		})
 		if err != nil {
-			return asText(err)
+			return plainError(err)
 		}
 		for _, skipped := range run.Skipped {
 			fmt.Fprintf(s.Err, "skipped %s: %s\n", domain.Visible(skipped.Address), domain.Visible(skipped.Reason))

@@ -13,7 +13,7 @@ import (
 	"partnerapi/platform/seal"
 )
 
-// EncryptionKey is the command encryption-key, which makes and replaces the key of secrets.
+// EncryptionKey is the command encryption-key, which generates and rotates the key of secrets.
 type EncryptionKey struct {
 	New    newKeyCmd    `cmd:"" default:"1" help:"Print a new key, for --encryption-key or a file."`
 	Rotate rotateKeyCmd `cmd:"" help:"Encrypt the secrets in the database with a new key."`
@@ -21,7 +21,7 @@ type EncryptionKey struct {
 
 type newKeyCmd struct{}
 
-// Run prints a key, and nothing else.
+// Run prints a new key.
 func (newKeyCmd) Run(s cli.Env) error {
 	_, err := fmt.Fprintln(s.Out, seal.NewKey())
 	return err
@@ -33,14 +33,13 @@ type rotateKeyCmd struct {
 	Old string `env:"-" placeholder:"KEY" help:"The key before, where it does not follow the new one in --encryption-key: in base64, or file:PATH."`
 }
 
-// Help says what is done before and after.
 func (rotateKeyCmd) Help() string {
 	return `Make a key with partnerapi encryption-key. Restart every process with --encryption-key NEW,OLD (or put NEW before OLD in the file of a file:PATH, which needs no restart), then run this command with the same, then take OLD away. It may be cut short and run again.
 
 In an embedded installation without --encryption-key, this command makes the new key and puts it before the others in encryption.key.`
 }
 
-// Validate refuses keys that are none, as part of the command line.
+// Validate rejects invalid keys; kong calls it while parsing.
 func (c rotateKeyCmd) Validate() error {
 	if c.Old != "" && c.EncryptionKey == "" {
 		return errors.New("--old goes with --encryption-key, the new key")
@@ -53,9 +52,8 @@ func (c rotateKeyCmd) Validate() error {
 	return c.CheckKey()
 }
 
-// Run encrypts every secret with the current key that is not. The value by which a
-// wrong key is known comes last: as long as that is sealed with an older key, the
-// rotation is not finished.
+// Run reencrypts every secret that is not encrypted with the current key. The check value comes last: while it is
+// sealed with an older key, the rotation is incomplete.
 func (c rotateKeyCmd) Run(ctx context.Context, s cli.Env) error {
 	if c.EncryptionKey == "" && c.DatabaseURL != "" {
 		return seal.ErrNoKey
@@ -67,8 +65,9 @@ func (c rotateKeyCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
+// rotate reencrypts the secrets of an open database.
 func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
-	keys, err := c.begin(ctx, d)
+	keys, err := c.prepareKeys(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -80,7 +79,7 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 		return keys.Reseal(sealed, seal.Context(c.Kind, id))
 	}
 	// It comes first: each batch of secrets is a transaction.
-	if err := d.Audit(ctx, database.ByCommand(domain.AuditEntry{Operation: "encryption-key rotate"})); err != nil {
+	if err := d.Audit(ctx, database.AsCommand(domain.AuditEntry{Operation: "encryption-key rotate"})); err != nil {
 		return err
 	}
 	n, failed, err := d.Reseal(ctx, db.SealedColumns, prefix, reseal)
@@ -90,9 +89,9 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Out, "%s encrypted with the new key\n", output.Counted(n, "secret was", "secrets were"))
+	fmt.Fprintf(s.Out, "%s encrypted with the new key\n", output.Plural(n, "secret was", "secrets were"))
 	if len(failed) > 0 {
-		return fmt.Errorf("%s not: keep the older key, and see above", output.Counted(len(failed), "secret was", "secrets were"))
+		return fmt.Errorf("%s not: keep the older key, and see above", output.Plural(len(failed), "secret was", "secrets were"))
 	}
 
 	check, err := d.EncryptionCheck(ctx)
@@ -110,9 +109,9 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	return nil
 }
 
-// begin returns the keys, of which the first is the new one. In an embedded
-// installation it is made, unless an earlier rotation was cut short.
-func (c rotateKeyCmd) begin(ctx context.Context, d *db.DB) (*seal.Keys, error) {
+// prepareKeys returns the keys, the new one first. For an embedded installation it generates the new key, unless an
+// interrupted rotation did.
+func (c rotateKeyCmd) prepareKeys(ctx context.Context, d *db.DB) (*seal.Keys, error) {
 	used, err := d.AnySealed(ctx, db.SealedColumns)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,6 @@ type Export struct {
 	Signals string `env:"-" placeholder:"FILE" help:"Write what users did beside, such as courses completed and policies signed, to this file: signals as the command ingest takes them."`
 }
 
-// Help says what is written.
 func (Export) Help() string {
 	return "Writes all objects that the command import takes, a line of JSON each, so that an import of the lines into " +
 		"another database makes the same objects there. The templates and breaches of the catalogue are not among " +
@@ -32,12 +31,12 @@ func (Export) Help() string {
 		"describes the lines."
 }
 
-// Run writes the objects, and says how many there are of each kind.
+// Run writes the objects, and prints the number of each kind.
 func (c Export) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		var partner domain.PartnerID
 		if c.Partner != "" {
-			if partner, err = database.PartnerCalled(ctx, d, c.Partner); err != nil {
+			if partner, err = database.FindPartner(ctx, d, c.Partner); err != nil {
 				return err
 			}
 		}
@@ -61,7 +60,7 @@ func (c Export) export(ctx context.Context, s cli.Env, d *db.DB, of domain.Partn
 	}
 	signals, err := output.NewFile(c.Signals, nil)
 	if err != nil {
-		return errors.Join(err, objects.Drop())
+		return errors.Join(err, objects.Discard())
 	}
 
 	start, lines := time.Now(), 0
@@ -71,12 +70,12 @@ func (c Export) export(ctx context.Context, s cli.Env, d *db.DB, of domain.Partn
 			case done:
 				lines += n
 				fmt.Fprintf(s.Err, "%s: %d lines\n", object, n)
-			case n%output.LinesBetween == 0:
+			case n%output.ProgressEvery == 0:
 				fmt.Fprintf(s.Err, "%s: %d lines so far\n", object, n)
 			}
 		})
 	if err != nil {
-		return errors.Join(err, objects.Drop(), signals.Drop())
+		return errors.Join(err, objects.Discard(), signals.Discard())
 	}
 	if err := errors.Join(signals.Keep(), objects.Keep()); err != nil {
 		return err
@@ -85,6 +84,7 @@ func (c Export) export(ctx context.Context, s cli.Env, d *db.DB, of domain.Partn
 	return nil
 }
 
+// objects opens the output file.
 func (c Export) objects(s cli.Env) (*output.File, error) {
 	if c.File == "-" {
 		return output.NewFile("", output.ForJSON(s.Out))

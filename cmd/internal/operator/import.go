@@ -17,7 +17,7 @@ import (
 	"partnerapi/platform/transfer"
 )
 
-// Import is the command import, which brings the objects of a platform into the service.
+// Import is the command import, which imports the objects of a platform.
 type Import struct {
 	database.Flags
 	File   string `arg:"" help:"A file of objects, one JSON object on each line; - for the standard input."`
@@ -25,7 +25,6 @@ type Import struct {
 	Errors string `env:"-" placeholder:"FILE" help:"Write the refused lines to this file, a JSON object of line and reason for each, and not to the standard error stream."`
 }
 
-// Help says what becomes of the lines.
 func (Import) Help() string {
 	return "A line with an id that is not there makes an object with that id; another one sets the fields that it names. " +
 		"Nothing is deleted. The lines may come in any order: they are read first, into a table of the database, and " +
@@ -36,13 +35,13 @@ func (Import) Help() string {
 		"/docs/operate/import describes the lines."
 }
 
-// Run takes the objects in and says what became of them.
+// Run imports the objects and prints the outcome.
 func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
-	in, reading, shutFile, err := output.InputOf(s, c.File, "reading bytes")
+	in, reading, shutFile, err := output.OpenInput(s, c.File, "reading bytes")
 	if err != nil {
 		return err
 	}
-	defer database.Closing(shutFile, &err)
+	defer database.CloseInto(shutFile, &err)
 	return c.With(ctx, s, func(d *db.DB) error {
 		tell, told, err := c.refusals(s)
 		if err != nil {
@@ -55,20 +54,20 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 		}
 		run := transfer.Try
 		if !c.DryRun {
-			run, ctx = transfer.Import, db.WithEntry(ctx, database.ByCommand(domain.AuditEntry{Operation: "import"}))
+			run, ctx = transfer.Import, db.WithEntry(ctx, database.AsCommand(domain.AuditEntry{Operation: "import"}))
 		}
 		start := time.Now()
 		report, err := run(ctx, d, in, transfer.Watcher{
 			Refused: func(line int, reason string) {
-				reading.MakeRoom()
-				applying.MakeRoom()
+				reading.EndLine()
+				applying.EndLine()
 				tell(line, reason)
 			},
-			Read:    reading.Applied,
+			Read:    reading.Update,
 			Applied: applying.applied,
 		})
-		reading.MakeRoom()
-		applying.MakeRoom()
+		reading.EndLine()
+		applying.EndLine()
 		would, follows := "", "run it again with the same lines, what is applied is not applied twice"
 		if c.DryRun {
 			would, follows = "dry run, nothing was changed: ", "nothing was changed"
@@ -76,18 +75,17 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 		fmt.Fprintf(s.Out, "%s%d lines in %s: %d created, %d updated, %d unchanged, %d refused\n", would,
 			report.Lines, time.Since(start).Round(time.Millisecond), report.Created, report.Updated, report.Unchanged,
 			report.Refused)
-		return errors.Join(ended(ctx, err, follows, report.Refused, report.Lines), told())
+		return errors.Join(outcomeError(ctx, err, follows, report.Refused, report.Lines), told())
 	})
 }
 
-// refusedLine is a line that was refused, as --errors writes it.
+// refusedLine is a refused line as --errors writes it.
 type refusedLine struct {
 	Line   int    `json:"line"`
 	Reason string `json:"reason"`
 }
 
-// refusals returns what tells of refused lines, where that is asked for, and what ends
-// it.
+// refusals returns a function that writes refused lines to --errors, if set, and one that closes the file.
 func (c Import) refusals(s cli.Env) (tell func(line int, reason string), end func() error, err error) {
 	if c.Errors == "" {
 		return func(line int, reason string) { showRefused(s, line, reason) }, func() error { return nil }, nil
@@ -103,7 +101,7 @@ func (c Import) refusals(s cli.Env) (tell func(line int, reason string), end fun
 			_ = lines.Encode(refusedLine{line, reason}) // the buffer keeps the error
 		}, func() error {
 			if err := buffer.Flush(); err != nil {
-				return errors.Join(err, file.Drop())
+				return errors.Join(err, file.Discard())
 			}
 			return file.Keep()
 		}, nil
@@ -112,14 +110,71 @@ func (c Import) refusals(s cli.Env) (tell func(line int, reason string), end fun
 // lineProgress shows how many lines of an import are applied.
 type lineProgress struct{ output.Progress }
 
+// applied shows that done of total lines are applied.
 func (p *lineProgress) applied(done, total int) {
 	p.Size = int64(total)
-	if p.Bar == nil && done >= p.Told+output.LinesBetween {
-		p.Told = done
+	if p.Bar == nil && done >= p.LastPrinted+output.ProgressEvery {
+		p.LastPrinted = done
 		fmt.Fprintf(p.To, "%d of %d lines applied\n", done, total)
 		return
 	}
 	if p.Bar != nil {
-		p.Progress.Applied(done, int64(done))
+		p.Progress.Update(done, int64(done))
 	}
+}
+
+// Ingest is the command ingest, which records events of the platform.
+type Ingest struct {
+	database.Flags
+	File string `arg:"" help:"A file of signals, one JSON object on each line; - for the standard input."`
+}
+
+func (Ingest) Help() string {
+	return "Each signal is applied once, in whichever order they come and however often: the command is idempotent " +
+		"and may be run again with the same lines. Bad lines are reported with their numbers on the standard error " +
+		"stream and skipped; the rest are applied. The exit status is 0 if every line was applied, now or before, " +
+		"and 1 if any was refused or the command was cut short."
+}
+
+// Run records the signals and prints the outcome.
+func (c Ingest) Run(ctx context.Context, s cli.Env) (err error) {
+	in, shown, shutFile, err := output.OpenInput(s, c.File, "ingesting bytes")
+	if err != nil {
+		return err
+	}
+	defer database.CloseInto(shutFile, &err)
+	return c.With(ctx, s, func(d *db.DB) error {
+		start := time.Now()
+		entry := database.AsCommand(domain.AuditEntry{Operation: "ingest"})
+		report, err := transfer.Ingest(db.WithEntry(ctx, entry), d, in, transfer.Watcher{
+			Refused: func(line int, reason string) {
+				shown.EndLine()
+				showRefused(s, line, reason)
+			},
+			Read: shown.Update,
+		})
+		shown.EndLine()
+		fmt.Fprintf(s.Out, "%d lines in %s: %d taken, %d repeated, %d refused\n",
+			report.Lines, time.Since(start).Round(time.Millisecond), report.Taken, report.Repeated, report.Refused)
+		return outcomeError(ctx, err, "run it again with the same lines, no signal is applied twice", report.Refused, report.Lines)
+	})
+}
+
+// showRefused prints a refused line.
+func showRefused(s cli.Env, line int, reason string) {
+	fmt.Fprintf(s.Err, "line %d: %s\n", line, domain.Visible(reason))
+}
+
+// outcomeError returns the error of a command that processes lines. If err ended it early, the error says what
+// follows from that. If ctx ended, err is only a consequence and is left out.
+func outcomeError(ctx context.Context, err error, follows string, refused, lines int) error {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errors.New("interrupted: " + follows)
+	case err != nil:
+		return fmt.Errorf("%w\n%s", err, follows)
+	case refused > 0:
+		return fmt.Errorf("%d of %d lines were refused", refused, lines)
+	}
+	return nil
 }

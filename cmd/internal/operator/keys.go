@@ -34,12 +34,14 @@ type createPartnerCmd struct {
 	JSON bool   `name:"json" env:"-" help:"Print JSON: the partner's id and name."`
 }
 
-// Validate refuses a name that is none.
+// Validate rejects an invalid name.
 func (c createPartnerCmd) Validate() error { return validName("the partner's name", c.Name) }
 
 // maxName is how many characters a name may have (decisions 2.5).
 const maxName = 200
 
+// validName returns an error unless a name is not blank and has at most maxName characters, none of them a control
+// character.
 func validName(what, name string) error {
 	if n := utf8.RuneCountInString(name); strings.TrimSpace(name) == "" || n > maxName ||
 		strings.ContainsFunc(name, unicode.IsControl) {
@@ -63,15 +65,15 @@ func (c createPartnerCmd) Run(ctx context.Context, s cli.Env) error {
 			return err
 		}
 		if c.JSON {
-			return output.JSON(s.Out, madePartner{id, c.Name})
+			return output.JSON(s.Out, createdPartner{id, c.Name})
 		}
 		_, err = fmt.Fprintln(s.Out, id)
 		return err
 	})
 }
 
-// madePartner is a new partner as the command prints it in JSON.
-type madePartner struct {
+// createdPartner is a new partner as the command prints it in JSON.
+type createdPartner struct {
 	ID   domain.PartnerID `json:"id"`
 	Name string           `json:"name"`
 }
@@ -124,26 +126,26 @@ type createKeyCmd struct {
 	JSON    bool           `name:"json" env:"-" help:"Print JSON: the key, its prefix, and what it is for."`
 }
 
-// Validate refuses a name, scopes, ids and a date that are none.
+// Validate rejects an invalid name, scope, id or date.
 func (c createKeyCmd) Validate() error {
 	if err := validName("--name", c.Name); err != nil {
 		return err
 	}
-	_, err := c.wanted()
+	_, err := c.newKey()
 	return err
 }
 
 // Run creates a key and prints it.
 func (c createKeyCmd) Run(ctx context.Context, s cli.Env) error {
-	wanted, err := c.wanted()
+	wanted, err := c.newKey()
 	if err != nil {
 		return err
 	}
 	return c.With(ctx, s, func(d *db.DB) error {
-		if wanted.Partner, err = database.PartnerCalled(ctx, d, c.Partner); err != nil {
+		if wanted.Partner, err = database.FindPartner(ctx, d, c.Partner); err != nil {
 			return err
 		}
-		if wanted.Clients, err = c.reached(ctx, d, wanted.Partner); err != nil {
+		if wanted.Clients, err = c.parseClients(ctx, d, wanted.Partner); err != nil {
 			return fmt.Errorf("--clients: %w", err)
 		}
 		key, entry := "", &domain.AuditEntry{Operation: "keys create", Partner: wanted.Partner, Fields: keyFields(wanted)}
@@ -156,7 +158,7 @@ func (c createKeyCmd) Run(ctx context.Context, s cli.Env) error {
 			return err
 		}
 		if c.JSON {
-			return output.JSON(s.Out, madeKey{
+			return output.JSON(s.Out, createdKey{
 				key, domain.APIKeyPrefix(key), wanted.Name, wanted.Partner, wanted.Scopes, domain.MaybeAt(wanted.ExpiresAt),
 			})
 		}
@@ -165,8 +167,8 @@ func (c createKeyCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// madeKey is a new key as the command prints it in JSON.
-type madeKey struct {
+// createdKey is a new key as the command prints it in JSON.
+type createdKey struct {
 	Key       string           `json:"key"`
 	Prefix    string           `json:"prefix"`
 	Name      string           `json:"name"`
@@ -175,7 +177,7 @@ type madeKey struct {
 	ExpiresAt *domain.Time     `json:"expires_at"`
 }
 
-// keyFields are the names of what is set of a new key.
+// keyFields returns the names of the settings of a new key.
 func keyFields(k db.NewKey) []string {
 	fields := []string{"clients"}
 	if k.ExpiresAt != nil {
@@ -188,7 +190,8 @@ func keyFields(k db.NewKey) []string {
 	return append(fields, "scopes")
 }
 
-func (c createKeyCmd) wanted() (db.NewKey, error) {
+// newKey returns the key to create, without its partner and clients.
+func (c createKeyCmd) newKey() (db.NewKey, error) {
 	wanted := db.NewKey{Name: c.Name}
 	for _, scope := range c.Scopes {
 		if scope != domain.Read && scope != domain.Write {
@@ -224,16 +227,16 @@ func (c createKeyCmd) wanted() (db.NewKey, error) {
 	return wanted, nil
 }
 
-// reached are the clients of the partner that the key is for; nil for all.
-func (c createKeyCmd) reached(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]domain.ClientID, error) {
+// parseClients returns the clients of the partner that the key is limited to; nil for all.
+func (c createKeyCmd) parseClients(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]domain.ClientID, error) {
 	if c.Clients == "all" {
 		return nil, nil
 	}
 	list := []domain.ClientID{}
 	for text := range strings.SplitSeq(c.Clients, ",") {
-		id, err := database.ClientRead(strings.TrimSpace(text)) // also of a client that is archived
+		id, err := database.ParseClientID(strings.TrimSpace(text)) // also of a client that is archived
 		if err != nil {
-			named, err := database.ClientCalled(ctx, d, partner, strings.TrimSpace(text))
+			named, err := database.FindClient(ctx, d, partner, strings.TrimSpace(text))
 			if err != nil {
 				return nil, err
 			}
@@ -244,10 +247,10 @@ func (c createKeyCmd) reached(ctx context.Context, d *db.DB, partner domain.Part
 	return list, nil
 }
 
-// maxNetworks bounds the networks of a key: each request is held against them.
+// maxNetworks bounds the networks of a key, as each request is matched against them.
 const maxNetworks = 100
 
-// networks reads networks and addresses.
+// networks parses networks and addresses.
 func networks(texts []string) ([]netip.Prefix, error) {
 	if len(texts) > maxNetworks {
 		return nil, fmt.Errorf("%d networks are more than %d", len(texts), maxNetworks)
@@ -292,6 +295,7 @@ type keyLine struct {
 	RevokedAt  *domain.Time `json:"revoked_at"`
 }
 
+// row returns the cells of the table.
 func (k keyLine) row() []any {
 	clients := "all"
 	if !k.AllClients {
@@ -299,7 +303,7 @@ func (k keyLine) row() []any {
 	}
 	return []any{
 		k.Prefix, k.Name, k.Partner, clients, strings.Join(k.Scopes, ","), cmp.Or(strings.Join(k.Networks, ","), "-"),
-		k.CreatedAt.Time.Format(time.DateOnly), output.Shortly(k.ExpiresAt), output.Shortly(k.LastUsedAt), output.Shortly(k.RevokedAt),
+		k.CreatedAt.Time.Format(time.DateOnly), output.ShortTime(k.ExpiresAt), output.ShortTime(k.LastUsedAt), output.ShortTime(k.RevokedAt),
 	}
 }
 
@@ -327,7 +331,7 @@ type revokeKeyCmd struct {
 	Prefix string `arg:"" help:"The key's prefix, as keys list shows it."`
 }
 
-// Run ends a key.
+// Run revokes a key.
 func (c revokeKeyCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		entry := &domain.AuditEntry{Operation: "keys revoke", Object: database.KeyObject(c.Prefix), Fields: []string{"revoked_at"}}

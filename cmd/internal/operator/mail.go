@@ -16,7 +16,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Mail is the command mail, for mails that were given up and for what mail clients get.
+// Mail is the command mail, for failed mails and for the mails that a client's users get.
 type Mail struct {
 	Failed   failedMailCmd   `cmd:"" help:"List the mails that were given up, and why."`
 	Retry    retryMailCmd    `cmd:"" help:"Send mails again that were given up."`
@@ -42,18 +42,18 @@ type mailLine struct {
 	Failure  string             `json:"failure"`
 }
 
-// Validate refuses a time and a limit that are none.
+// Validate rejects an invalid time or limit.
 func (c failedMailCmd) Validate() error {
 	if c.Limit < 1 || c.Limit > 1_000_000 {
 		return errors.New("--limit must be between 1 and 1000000")
 	}
-	_, err := since(c.Since)
+	_, err := parseSince(c.Since)
 	return err
 }
 
-// Run lists failed mails: those that operations asked for, and simulations.
+// Run lists failed mails: those requested by operations, and simulations.
 func (c failedMailCmd) Run(ctx context.Context, s cli.Env) error {
-	from, err := since(c.Since)
+	from, err := parseSince(c.Since)
 	if err != nil {
 		return err
 	}
@@ -80,12 +80,11 @@ type retryMailCmd struct {
 	Since string   `env:"-" placeholder:"TIME" help:"With --all: only those that were given up from this time on: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
 }
 
-// Help says how often a mail is tried.
 func (retryMailCmd) Help() string {
 	return `A mail that was asked for more than three days ago is tried once. One that is unwanted by now, such as a mail to an inactive user, is given up again.`
 }
 
-// Validate wants to be told which mails, and once.
+// Validate requires exactly one selection of mails.
 func (c retryMailCmd) Validate() error {
 	switch {
 	case c.All == (len(c.IDs) > 0):
@@ -98,16 +97,16 @@ func (c retryMailCmd) Validate() error {
 			return fmt.Errorf("%q is not the id of a mail: mail failed shows them", id)
 		}
 	}
-	_, err := since(c.Since)
+	_, err := parseSince(c.Since)
 	return err
 }
 
-// retryBatch is how many mails are requeued in one transaction.
+// retryBatch is the number of mails requeued per transaction.
 const retryBatch = 500
 
-// Run makes failed mails wait again, a batch in each transaction.
+// Run requeues failed mails, one batch per transaction.
 func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
-	from, err := since(c.Since)
+	from, err := parseSince(c.Since)
 	if err != nil {
 		return err
 	}
@@ -116,7 +115,7 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 		if len(c.IDs) == 1 {
 			entry.Object = domain.AuditObject{Kind: "mail", ID: c.IDs[0]}
 		}
-		ctx = db.WithEntry(ctx, database.ByCommand(entry))
+		ctx = db.WithEntry(ctx, database.AsCommand(entry))
 		total := 0
 		for {
 			mails, err := outbox.RetryMails(ctx, d, from, c.IDs, retryBatch)
@@ -128,10 +127,94 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 				break
 			}
 		}
-		fmt.Fprintf(s.Out, "%s sent again\n", output.Counted(total, "mail is", "mails are"))
+		fmt.Fprintf(s.Out, "%s sent again\n", output.Plural(total, "mail is", "mails are"))
 		if total == 0 {
 			return errors.New("no such mail was given up: mail failed lists those that were")
 		}
 		return nil
+	})
+}
+
+// mailKind names a kind of mail that the service sends on its own.
+type mailKind struct {
+	Client string             `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name."`
+	Kind   domain.MessageType `arg:"" enum:"certificate,phish-reminder,exposure-notice,monthly-report" help:"The kind of mail: certificate, phish-reminder, exposure-notice or monthly-report."`
+}
+
+// switchMail switches a kind of mail on or off.
+func (k mailKind) switchMail(ctx context.Context, f database.Flags, s cli.Env, command string, on bool) error {
+	return f.WithClient(ctx, s, k.Client, func(d *db.DB, client db.ClientName) error {
+		err := database.Audited(ctx, d, database.ClientEntry(command, client.ID, string(k.Kind)), func(ctx context.Context) error {
+			return outbox.SwitchMail(ctx, d, client.ID, k.Kind, on)
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(s.Out, "%s (%s): %s is %s\n", client.Name, client.ID, k.Kind, onOrOff(on))
+		return nil
+	})
+}
+
+// onOrOff returns the word for a switch.
+func onOrOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+type enableMailCmd struct {
+	database.Flags
+	mailKind
+}
+
+func (enableMailCmd) Help() string {
+	return `The switch counts at the moment of sending. What was due while a kind was off is not sent later. All kinds are on unless they were switched off, but for monthly-report.`
+}
+
+// Run switches a kind of mail on.
+func (c enableMailCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.switchMail(ctx, c.Flags, s, "mail enable", true)
+}
+
+type disableMailCmd struct {
+	database.Flags
+	mailKind
+}
+
+func (disableMailCmd) Help() string { return enableMailCmd{}.Help() }
+
+// Run switches a kind of mail off.
+func (c disableMailCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.switchMail(ctx, c.Flags, s, "mail disable", false)
+}
+
+// switchLine is a switch as the command prints it in JSON.
+type switchLine struct {
+	Kind domain.MessageType `json:"kind"`
+	On   bool               `json:"on"`
+}
+
+type mailSwitchesCmd struct {
+	database.Flags
+	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of switches."`
+	Client string `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name."`
+}
+
+// Run lists the kinds of mail that a client's users get.
+func (c mailSwitchesCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.WithClient(ctx, s, c.Client, func(d *db.DB, client db.ClientName) error {
+		switches, err := outbox.MailSwitches(ctx, d, client.ID)
+		if err != nil {
+			return err
+		}
+
+		lines := make([]switchLine, len(switches))
+		for i, m := range switches {
+			lines[i] = switchLine{m.Type, m.On}
+		}
+		return output.List(s.Out, c.JSON, lines, []any{"KIND", "STATE"}, func(m switchLine) []any {
+			return []any{m.Kind, onOrOff(m.On)}
+		})
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"partnerapi/db/migrate"
 )
 
-// Migrate is the command migrate, which brings tables to this version.
+// Migrate is the command migrate, which upgrades the tables to this version.
 type Migrate struct {
 	database.Flags
 	database.CellFlags
@@ -24,12 +24,11 @@ type Migrate struct {
 	JSON   bool `env:"-" help:"With --status or --dry-run: print one JSON object."`
 }
 
-// Help says what it does beside a service.
 func (Migrate) Help() string {
 	return `It may run while the version before serves. A lock that it does not get within half a second is tried again after a pause, for about ten minutes; what was done until then stays done.`
 }
 
-// Validate refuses what makes no sense together.
+// Validate rejects contradictory flags.
 func (m Migrate) Validate() error {
 	if m.JSON && !m.Status && !m.DryRun {
 		return errors.New("--json goes with --status or --dry-run")
@@ -38,7 +37,7 @@ func (m Migrate) Validate() error {
 	return err
 }
 
-// Run applies the migrations that are missing.
+// Run applies the pending migrations.
 func (m Migrate) Run(ctx context.Context, s cli.Env) error {
 	if m.Status || m.DryRun {
 		return m.list(ctx, s)
@@ -64,9 +63,9 @@ func (m Migrate) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// list prints the migrations, all or those that are missing.
+// list prints the migrations, all or the pending ones.
 func (m Migrate) list(ctx context.Context, s cli.Env) error {
-	if err := m.There(); err != nil {
+	if err := m.CheckExists(); err != nil {
 		return err
 	}
 	return m.WithAny(ctx, s, func(d *db.DB) error {
@@ -107,7 +106,7 @@ func (m Migrate) list(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// steps are the migrations of the service and of its extensions.
+// steps returns the migrations of the service and of its extensions.
 func steps(ctx context.Context, d *db.DB, more []cli.Tables) ([]migrate.Step, error) {
 	all, err := migrate.Steps(ctx, d)
 	for _, t := range more {
@@ -121,14 +120,14 @@ func steps(ctx context.Context, d *db.DB, more []cli.Tables) ([]migrate.Step, er
 	return all, err
 }
 
-// printClashes writes a line for each row that clashes with another one.
+// printClashes prints each row that conflicts with another one.
 func printClashes(to io.Writer, clashes []migrate.Clash) {
 	for _, clash := range clashes {
 		fmt.Fprintln(to, "clash:", clash)
 	}
 }
 
-// printStep writes a migration, with a line for each table that it locks.
+// printStep prints a migration and the tables that it locks.
 func printStep(to io.Writer, step migrate.Step) {
 	state := "missing"
 	if step.Applied {

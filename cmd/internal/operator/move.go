@@ -14,6 +14,7 @@ import (
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
+	"partnerapi/db/cells"
 	"partnerapi/db/move"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
@@ -27,8 +28,7 @@ type Move struct {
 	Cancel  moveCancelCmd  `cmd:"" help:"Take a move back, as long as the other cell does not serve the partner."`
 }
 
-// moveFlags say which partner moves between which databases. Database flags, key and store
-// are the old cell's.
+// moveFlags select the partner to move and the two databases. The database, key and store flags are the old cell's.
 type moveFlags struct {
 	database.Flags
 	Partners []string `arg:"" name:"partner" help:"The partner, or several, one after another: each its id, UUID or name."`
@@ -45,7 +45,6 @@ type movePartnerCmd struct {
 	DryRun        bool          `name:"dry-run" env:"-" help:"Change nothing: say what would be moved, and what keeps it from being moved."`
 }
 
-// Help says what happens, and what it means to callers.
 func (movePartnerCmd) Help() string {
 	return "Run it on the cell that the partner leaves. Everything of the partner is copied while it is in use. Then its " +
 		"writes are answered with 503 and Retry-After for some seconds (30 at most, and up to three times), the last differences are copied, both " +
@@ -55,7 +54,7 @@ func (movePartnerCmd) Help() string {
 		"The role of the other database must be allowed to SET session_replication_role."
 }
 
-// Validate refuses keys that are none, as part of the command line.
+// Validate rejects invalid keys; kong calls it while parsing.
 func (c movePartnerCmd) Validate() error {
 	if c.Keep < 0 {
 		return errors.New("--keep must not be negative")
@@ -63,8 +62,7 @@ func (c movePartnerCmd) Validate() error {
 	return c.CheckKey()
 }
 
-// with opens both databases for the work of a command, partner by partner. One that fails
-// does not keep those after it.
+// with opens both databases and runs work for each partner. A failure does not stop the partners after it.
 func (f moveFlags) with(ctx context.Context, s cli.Env, work func(*move.Move) error) error {
 	return f.With(ctx, s, func(from *db.DB) error {
 		return database.Flags{DatabaseURL: f.To}.With(ctx, s, func(to *db.DB) error {
@@ -85,20 +83,21 @@ func (f moveFlags) with(ctx context.Context, s cli.Env, work func(*move.Move) er
 	})
 }
 
+// withOne runs work for one partner.
 func (f moveFlags) withOne(ctx context.Context, s cli.Env, name string, from, to *db.DB, work func(*move.Move) error) error {
 	partner, err := f.partner(ctx, from, name)
 	if err != nil {
 		return err
 	}
-	return asText(work(&move.Move{
+	return plainError(work(&move.Move{
 		From: from, To: to, Partner: partner,
-		Say: func(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) },
+		Logf: func(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) },
 	}))
 }
 
-// partner finds a partner, also where its rows were deleted since.
+// partner looks a partner up, even if its rows have been deleted since the move.
 func (f moveFlags) partner(ctx context.Context, from *db.DB, name string) (domain.PartnerID, error) {
-	partner, err := database.PartnerCalled(ctx, from, name)
+	partner, err := database.FindPartner(ctx, from, name)
 	if err == nil {
 		return partner, nil
 	}
@@ -125,40 +124,40 @@ func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 		var stores error
 		m.File, stores = c.copyReports(ctx, s)
 		if c.DryRun {
-			return c.show(ctx, s, m, stores)
+			return c.printDryRun(ctx, s, m, stores)
 		}
 		if stores != nil {
 			return stores
 		}
-		if err := noteMove(ctx, m, "move"); err != nil {
+		if err := auditMove(ctx, m, "move"); err != nil {
 			return err
 		}
 		if err := m.Run(ctx); err != nil {
 			return fmt.Errorf("%w\nrun it again: it goes on where it was", err)
 		}
-		return c.tell(ctx, s, m)
+		return c.printNextSteps(ctx, s, m)
 	})
 }
 
-// noteMove writes the entry of the audit trail, once for a move: while it holds, or after
-// it, there are none of the partner's.
-func noteMove(ctx context.Context, m *move.Move, command string) error {
+// auditMove writes the audit entry, once per move: the partner can have no entries while writes are frozen, or
+// afterwards.
+func auditMove(ctx context.Context, m *move.Move, command string) error {
 	all, err := move.List(ctx, m.From)
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
-		if s.Partner == m.Partner && s.Step != move.Here && s.Step != move.Cleaned {
+		if s.Partner == m.Partner && s.Step != move.Active && s.Step != move.Cleaned {
 			return nil
 		}
 	}
-	return m.From.Audit(ctx, database.ByCommand(domain.AuditEntry{
+	return m.From.Audit(ctx, database.AsCommand(domain.AuditEntry{
 		Operation: command, Partner: m.Partner, Object: domain.AuditObject{Kind: m.Partner.Noun(), ID: m.Partner.String()},
 	}))
 }
 
-// moveKeys are the keys of the secrets that move: own opens those of this cell, to seals
-// with the other's key, and both do the two, that one first. Nil are keys that there are not.
+// moveKeys are the keys of the secrets that move: own opens those of this cell, to seals with the other cell's key,
+// and both does both, sealing with the other's. A key that does not exist is nil.
 type moveKeys struct{ own, to, both *seal.Keys }
 
 // keys reads the keys.
@@ -186,12 +185,13 @@ func (c movePartnerCmd) keys() (k moveKeys, err error) {
 	return k, err
 }
 
-// check compares the keys with those that the processes of the two cells recorded at their
-// start. secrets reports whether the partner has some.
+// check compares the keys with those that the processes of the two cells recorded at their start. secrets reports
+// whether the partner has any.
 func (k moveKeys) check(old, now context.Context, m *move.Move, secrets bool) error {
 	return errors.Join(k.checkOwn(old, m.From, secrets), k.checkTo(now, m.To, secrets))
 }
 
+// checkOwn checks the keys of this cell.
 func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, secrets bool) error {
 	if !secrets {
 		return nil
@@ -209,6 +209,7 @@ func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, secrets bool) error
 	return err
 }
 
+// checkTo checks the keys of the other cell.
 func (k moveKeys) checkTo(ctx context.Context, to *db.DB, secrets bool) error {
 	if k.to == nil {
 		return nil // secrets are the fault of checkOwn
@@ -227,8 +228,8 @@ func (k moveKeys) checkTo(ctx context.Context, to *db.DB, secrets bool) error {
 	return err
 }
 
-// copyReports returns what copies the file of a report into the other cell's store. Where
-// both cells have one store there is nothing to copy.
+// copyReports returns a function that copies a report's file to the other cell's store; one that does nothing if
+// both cells share a store.
 func (c movePartnerCmd) copyReports(ctx context.Context, s cli.Env) (func(context.Context, domain.Report) error, error) {
 	if c.ToReportStore == "" || c.ToReportStore == c.ReportStore {
 		return func(context.Context, domain.Report) error { return nil }, nil
@@ -245,8 +246,8 @@ func (c movePartnerCmd) copyReports(ctx context.Context, s cli.Env) (func(contex
 	return func(ctx context.Context, r domain.Report) error { return copyReport(ctx, from, to, r) }, nil
 }
 
-// copyReport copies the file of a report that the other store has not got. A report whose
-// file is not there any more has none there either.
+// copyReport copies a report's file unless the other store has it. A report whose file is gone has none there
+// either.
 func copyReport(ctx context.Context, from, to *report.Store, r domain.Report) error {
 	there, err := to.Open(ctx, r)
 	if err == nil {
@@ -265,8 +266,8 @@ func copyReport(ctx context.Context, from, to *report.Store, r domain.Report) er
 	return errors.Join(to.Put(ctx, r, file), file.Close())
 }
 
-// show says what would be moved.
-func (c movePartnerCmd) show(ctx context.Context, s cli.Env, m *move.Move, stores error) error {
+// printDryRun prints what would be moved.
+func (c movePartnerCmd) printDryRun(ctx context.Context, s cli.Env, m *move.Move, stores error) error {
 	sizes, err := m.Sizes(ctx)
 	if err != nil {
 		return err
@@ -289,13 +290,13 @@ func (c movePartnerCmd) show(ctx context.Context, s cli.Env, m *move.Move, store
 	return err
 }
 
-// tell says what is left to do.
-func (c movePartnerCmd) tell(ctx context.Context, s cli.Env, m *move.Move) error {
+// printNextSteps prints what is left to do.
+func (c movePartnerCmd) printNextSteps(ctx context.Context, s cli.Env, m *move.Move) error {
 	cell, err := m.To.Cell(ctx)
 	if err != nil {
 		return err
 	}
-	strays, err := m.To.StrayKeys(ctx, cell)
+	strays, err := cells.StrayKeys(ctx, m.To, cell)
 	if err != nil {
 		return err
 	}
@@ -311,13 +312,13 @@ func (c movePartnerCmd) tell(ctx context.Context, s cli.Env, m *move.Move) error
 
 type moveCancelCmd struct{ moveFlags }
 
-// Run takes the move back.
+// Run cancels the move.
 func (c moveCancelCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.with(ctx, s, func(m *move.Move) error {
 		if err := m.Cancel(ctx); err != nil {
 			return err
 		}
-		if err := noteMove(ctx, m, "move cancel"); err != nil {
+		if err := auditMove(ctx, m, "move cancel"); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintln(s.Out, "the move is taken back: this cell serves the partner as before, and the other one holds nothing of it")
@@ -341,19 +342,20 @@ type moveLine struct {
 	KeepUntil *time.Time       `json:"keep_until"`
 }
 
-// meanings say what each step is, with the other cell.
+// meanings explain each step of a move with the other cell.
 var meanings = map[move.Step]string{
-	move.Copying:  "is copied to cell %s, in use",
-	move.Holding:  "is handed over to cell %s: writes are refused",
-	move.Handing:  "is handed over to cell %s: writes are refused until move is run again",
-	move.Gone:     "is served by cell %s; rows are kept here",
-	move.Cleaned:  "is served by cell %s",
-	move.Arriving: "arrives from cell %s",
-	move.Here:     "came from cell %s and is served here",
+	move.Copying:     "is copied to cell %s, in use",
+	move.Frozen:      "is handed over to cell %s: writes are refused",
+	move.HandingOver: "is handed over to cell %s: writes are refused until move is run again",
+	move.Detached:    "is served by cell %s; rows are kept here",
+	move.Cleaned:     "is served by cell %s",
+	move.Arriving:    "arrives from cell %s",
+	move.Active:      "came from cell %s and is served here",
 }
 
+// row returns the cells of the table.
 func (l moveLine) row() []any {
-	return []any{l.Partner, fmt.Sprintf(meanings[l.Step], l.Cell), output.Moment(&l.BeganAt), output.Moment(l.MovedAt), output.Moment(l.KeepUntil), l.PartnerID}
+	return []any{l.Partner, fmt.Sprintf(meanings[l.Step], l.Cell), output.FormatTime(&l.BeganAt), output.FormatTime(l.MovedAt), output.FormatTime(l.KeepUntil), l.PartnerID}
 }
 
 // Run lists the moves.

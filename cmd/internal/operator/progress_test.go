@@ -18,7 +18,7 @@ func TestImportProgress(t *testing.T) {
 	}
 	bar := &lineProgress{output.Progress{To: &out, Bar: func(done, total int) { fmt.Fprintf(&out, "\r%d/%d", done, total) }}}
 	bar.applied(2, 4)
-	bar.MakeRoom()
+	bar.EndLine()
 	if got := out.String(); got != "100000 of 300000 lines applied\n200000 of 300000 lines applied\n\r2/4\n" {
 		t.Errorf("%q", got)
 	}

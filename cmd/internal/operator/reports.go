@@ -35,7 +35,7 @@ type makeReportCmd struct {
 	Out    string            `env:"-" required:"" type:"path" placeholder:"FILE" help:"The file to write, in the place of one that is there."`
 }
 
-// Validate refuses a type and days that are none.
+// Validate rejects an invalid type or day.
 func (c makeReportCmd) Validate() error {
 	if types := c.Type.Values(); !slices.Contains(types, string(c.Type)) {
 		return fmt.Errorf("there is no report %q; there are %s%s", c.Type, strings.Join(types, ", "),
@@ -52,14 +52,14 @@ func (c makeReportCmd) Validate() error {
 	return nil
 }
 
-// Run makes the report and puts it at its place whole, or not at all.
+// Run renders the report and writes its file atomically.
 func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) error {
 		r, err := c.report(d.Now())
 		if err != nil {
 			return err
 		}
-		of, err := database.ClientCalled(ctx, d, domain.PartnerID{}, c.Client)
+		of, err := database.FindClient(ctx, d, domain.PartnerID{}, c.Client)
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// report is what is asked for, of no client yet.
+// report returns the requested report, without its client.
 func (c makeReportCmd) report(now time.Time) (domain.Report, error) {
 	r := domain.Report{
 		ID: db.NewID[domain.ReportKind](), Type: c.Type, Format: c.format(),
@@ -115,7 +115,7 @@ func (c makeReportCmd) report(now time.Time) (domain.Report, error) {
 	return r, nil
 }
 
-// format is that of the flag, or else that of the file's name.
+// format returns the format of the flag, or else of the file name.
 func (c makeReportCmd) format() domain.ReportFormat {
 	switch {
 	case c.Format != "":

@@ -23,7 +23,7 @@ type Seed struct {
 	Mails   bool `env:"-" help:"Record the mails that they were sent too, some 18 for each user."`
 }
 
-// Validate refuses sizes that make no sense.
+// Validate rejects invalid sizes.
 func (c Seed) Validate() error {
 	if c.Clients < 1 || c.Users < 0 {
 		return errors.New("--clients must be at least 1, and --users at least 0")
@@ -31,7 +31,7 @@ func (c Seed) Validate() error {
 	return nil
 }
 
-// Run adds made-up data and shows how far it is.
+// Run adds made-up data and shows the progress.
 func (c Seed) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		start := time.Now()
@@ -49,7 +49,7 @@ func (c Seed) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		if err := d.Audit(ctx, database.ByCommand(domain.AuditEntry{Operation: "seed"})); err != nil {
+		if err := d.Audit(ctx, database.AsCommand(domain.AuditEntry{Operation: "seed"})); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(s.Out, "added %d clients with %d users in %s\n", c.Clients, c.Users,

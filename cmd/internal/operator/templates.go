@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/phishing"
@@ -31,9 +33,8 @@ type importTemplatesCmd struct {
 	Category string          `required:"" env:"-" help:"The category that clients enable them by."`
 }
 
-// Run imports the templates that can be. An entry that is wrong, or that holds a
-// placeholder that is not known, is reported and makes the command fail in the
-// end; the others are imported all the same.
+// Run imports the valid templates. Entries that are invalid, or contain an unknown placeholder, are reported and
+// make the command fail at the end.
 func (c importTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
 	if strings.TrimSpace(c.Category) == "" {
 		return errors.New("--category is empty")
@@ -67,8 +68,7 @@ func (c importTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// templateEntry is a template as CISA publishes it. An indicator is above 0
-// where the mail has it.
+// templateEntry is a template in CISA's format. An indicator is above 0 if the mail shows it.
 type templateEntry struct {
 	Name           string                    `json:"name"`
 	Subject        string                    `json:"subject"`
@@ -81,8 +81,8 @@ type templateEntry struct {
 
 func (e templateEntry) name() string { return strings.TrimSpace(e.Name) }
 
-// readTemplates reads a file: the templates that can be imported, and what is
-// wrong with the other entries. Only a file that is no JSON list is an error.
+// readTemplates parses a file into the valid templates and the faults of the other entries. It fails only if the
+// file is not a JSON list.
 func readTemplates(
 	text []byte, language domain.Language, category string,
 ) (templates []domain.Template, faults []error, err error) {
@@ -104,7 +104,7 @@ const (
 	longestSubject = 500
 )
 
-// template checks the entry and puts it into the service's terms.
+// template checks the entry and converts it to the service's terms.
 func (e templateEntry) template() (domain.Template, error) {
 	t := domain.Template{Name: e.name(), TemplateContent: domain.TemplateContent{
 		Difficulty: e.DeceptionScore, Landing: domain.LandingLesson,
@@ -147,6 +147,7 @@ func (e templateEntry) template() (domain.Template, error) {
 	return t, phishing.Check(t)
 }
 
+// indicators returns the indicators that the mail shows.
 func (e templateEntry) indicators() ([]domain.Indicator, error) {
 	list := []domain.Indicator{}
 	for _, group := range e.Indicators {
@@ -166,8 +167,8 @@ func (e templateEntry) indicators() ([]domain.Indicator, error) {
 
 var braces = regexp.MustCompile(`(?s)\{\{(.*?)\}\}`)
 
-// knownPlaceholders are CISA's and what takes their place: one of the service's
-// own, or an invented value for what is drawn at random there.
+// knownPlaceholders maps CISA's placeholders to the service's own, or to a fixed value for those that CISA draws at
+// random.
 var knownPlaceholders = map[string]string{
 	"url": "{{link}}", "target['email']": "{{email}}", "target['first_name']": "{{first_name}}",
 	"target['last_name']": "{{last_name}}",
@@ -185,8 +186,8 @@ var knownPlaceholders = map[string]string{
 	"fake.password": "Xk7-maple-40",
 }
 
-// translatePlaceholders puts the service's placeholders into a text, and adds
-// those that it does not know to unknown. The service's own stay.
+// translatePlaceholders replaces CISA's placeholders with the service's, keeps the service's own, and adds others
+// to unknown.
 func translatePlaceholders(text string, unknown map[string]bool) string {
 	if strings.Contains(braces.ReplaceAllString(text, ""), "{{") {
 		unknown["{{ without its }}"] = true
@@ -200,5 +201,74 @@ func translatePlaceholders(text string, unknown map[string]bool) string {
 			unknown[name] = true
 		}
 		return "{{" + name + "}}"
+	})
+}
+
+// entry is an entry of a file, with a unique name.
+type entry interface{ name() string }
+
+// eachEntry parses a JSON list and calls add for its entries, in order. It returns the faults of entries that are
+// malformed, have the name of an earlier one, or are refused by add. It fails only if the text is not a JSON list;
+// what names the entries in that error.
+func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []error, err error) {
+	var entries []json.RawMessage
+	if err := json.Unmarshal(text, &entries); err != nil {
+		return nil, fmt.Errorf("not a JSON list of %s: %w", what, err)
+	}
+	taken := map[string]int{}
+	for i, raw := range entries {
+		var e E
+		err := json.Unmarshal(raw, &e)
+		if first := taken[e.name()]; err == nil && first > 0 {
+			err = fmt.Errorf("has the name of entry %d", first)
+		}
+		if err == nil {
+			err = take(e)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("entry %d (%.80q): %w", i+1, e.name(), err))
+			continue
+		}
+		taken[e.name()] = i + 1
+	}
+	return faults, nil
+}
+
+type enableTemplatesCmd struct {
+	database.Flags
+	Client     string   `arg:"" help:"The client: its id, UUID or name."`
+	Categories []string `arg:"" help:"The categories whose templates it may be sent, one after the other; or all."`
+}
+
+// Run sets the categories from which a client's sends draw if they name no template (decisions 7.5). An unknown
+// category is an error that lists the existing ones.
+func (c enableTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.WithClient(ctx, s, c.Client, func(d *db.DB, client db.ClientName) error {
+		known, err := d.TemplateCategories(ctx)
+		if err != nil {
+			return err
+		}
+		chosen := slices.Compact(slices.Sorted(slices.Values(c.Categories)))
+		if slices.Equal(chosen, []string{"all"}) {
+			chosen = nil
+		}
+		for _, category := range chosen {
+			if !slices.Contains(known, category) {
+				return fmt.Errorf("no template is of category %q; there are %s%s", category, strings.Join(known, ", "),
+					output.DidYouMean(category, known))
+			}
+		}
+
+		err = database.Audited(ctx, d, database.ClientEntry("templates enable", client.ID, "categories"), func(ctx context.Context) error {
+			return d.EnableCategories(ctx, client.ID, chosen)
+		})
+		if err != nil {
+			return err
+		}
+		if chosen == nil {
+			chosen = known
+		}
+		_, err = fmt.Fprintf(s.Out, "%s (%s) is sent templates of %s\n", client.Name, client.ID, strings.Join(chosen, ", "))
+		return err
 	})
 }

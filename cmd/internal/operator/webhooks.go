@@ -53,7 +53,7 @@ func (c listWebhooksCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		var of domain.PartnerID
 		if c.Partner != "" {
-			if of, err = database.PartnerCalled(ctx, d, c.Partner); err != nil {
+			if of, err = database.FindPartner(ctx, d, c.Partner); err != nil {
 				return err
 			}
 		}
@@ -74,23 +74,25 @@ func (c listWebhooksCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
+// row returns the cells of the table.
 func (h webhookLine) row() []any {
 	clients := "all"
 	if len(h.ClientIDs) > 0 {
 		clients = fmt.Sprint(len(h.ClientIDs))
 	}
 	return []any{
-		h.ID, h.Partner, h.KeyPrefix, h.Status, clients, len(h.Events), output.Shortly(h.LastDeliveryAt), output.Shortly(h.FailingSince), h.URL,
+		h.ID, h.Partner, h.KeyPrefix, h.Status, clients, len(h.Events), output.ShortTime(h.LastDeliveryAt), output.ShortTime(h.FailingSince), h.URL,
 	}
 }
 
-// webhookNamed is the subscription of a command line.
-type webhookNamed struct {
+// webhookArg is the subscription argument of a command.
+type webhookArg struct {
 	database.Flags
 	ID string `arg:"" help:"The webhook's id, as webhooks list shows it."`
 }
 
-func (c webhookNamed) id() (domain.WebhookID, error) {
+// id parses the argument.
+func (c webhookArg) id() (domain.WebhookID, error) {
 	id, err := domain.ParseID[domain.WebhookKind](strings.TrimSpace(c.ID))
 	if err != nil {
 		return id, fmt.Errorf("%q is not the id of a webhook: webhooks list shows them", c.ID)
@@ -98,14 +100,14 @@ func (c webhookNamed) id() (domain.WebhookID, error) {
 	return id, nil
 }
 
-// Validate refuses an id that is none.
-func (c webhookNamed) Validate() error {
+// Validate rejects an invalid id.
+func (c webhookArg) Validate() error {
 	_, err := c.id()
 	return err
 }
 
-// set gives the subscription a status, and says what it was before.
-func (c webhookNamed) set(ctx context.Context, s cli.Env, command string, status domain.WebhookStatus) error {
+// set sets the subscription's status, and prints the previous one.
+func (c webhookArg) set(ctx context.Context, s cli.Env, command string, status domain.WebhookStatus) error {
 	id, err := c.id()
 	if err != nil {
 		return err
@@ -120,29 +122,29 @@ func (c webhookNamed) set(ctx context.Context, s cli.Env, command string, status
 			return err
 		})
 		if err != nil {
-			return noWebhook(err, id)
+			return explainNotFound(err, id)
 		}
 		_, err = fmt.Fprintf(s.Out, "%s is %s; it was %s\n", id, status, before)
 		return err
 	})
 }
 
-// noWebhook says in an operator's words that there is no such subscription.
-func noWebhook(err error, id domain.WebhookID) error {
+// explainNotFound rewords a missing subscription's error for operators.
+func explainNotFound(err error, id domain.WebhookID) error {
 	if domain.IsCode(err, domain.NotFound) {
 		return fmt.Errorf("there is no webhook %s: webhooks list shows them", id)
 	}
 	return err
 }
 
-type pauseWebhookCmd struct{ webhookNamed }
+type pauseWebhookCmd struct{ webhookArg }
 
 // Run pauses a subscription.
 func (c pauseWebhookCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.set(ctx, s, "webhooks pause", domain.WebhookPaused)
 }
 
-type resumeWebhookCmd struct{ webhookNamed }
+type resumeWebhookCmd struct{ webhookArg }
 
 // Run activates a subscription.
 func (c resumeWebhookCmd) Run(ctx context.Context, s cli.Env) error {
@@ -150,13 +152,13 @@ func (c resumeWebhookCmd) Run(ctx context.Context, s cli.Env) error {
 }
 
 type listDeliveriesCmd struct {
-	webhookNamed
+	webhookArg
 	Status string `env:"-" placeholder:"STATUS" help:"Only those that are waiting, succeeded, failed or dropped."`
 	Limit  int    `env:"-" default:"100" help:"How many to list at the most."`
 	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of deliveries with their tries."`
 }
 
-// Validate refuses an id, a status and a limit that are none.
+// Validate rejects an invalid id, status or limit.
 func (c listDeliveriesCmd) Validate() error {
 	if c.Limit < 1 || c.Limit > 10_000 {
 		return errors.New("--limit must be between 1 and 10000")
@@ -164,7 +166,7 @@ func (c listDeliveriesCmd) Validate() error {
 	if c.Status != "" && !op.EnumHas(domain.DeliveryStatus(""), c.Status) {
 		return fmt.Errorf("--status: %q is none of %s", c.Status, strings.Join(domain.DeliveryStatus("").Values(), ", "))
 	}
-	return c.webhookNamed.Validate()
+	return c.webhookArg.Validate()
 }
 
 // deliveryLine is a delivery as the command prints it in JSON.
@@ -188,7 +190,7 @@ func (c listDeliveriesCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) error {
 		list, err := outbox.DeliveriesTo(ctx, d, id, domain.DeliveryStatus(c.Status), c.Limit)
 		if err != nil {
-			return noWebhook(err, id)
+			return explainNotFound(err, id)
 		}
 		lines := make([]deliveryLine, len(list))
 		for i, e := range list {
@@ -199,6 +201,7 @@ func (c listDeliveriesCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
+// row returns the cells of the table.
 func (e deliveryLine) row() []any {
 	last := "-"
 	if n := len(e.Tries); n > 0 {
@@ -208,14 +211,14 @@ func (e deliveryLine) row() []any {
 		last = *e.Reason
 	}
 	return []any{
-		e.CreatedAt.Time.UTC().Format(time.RFC3339), e.EventID, e.Type, e.Status, len(e.Tries), output.Shortly(e.DueAt), last, e.ID,
+		e.CreatedAt.Time.UTC().Format(time.RFC3339), e.EventID, e.Type, e.Status, len(e.Tries), output.ShortTime(e.DueAt), last, e.ID,
 	}
 }
 
-// maxAnswerShown is how many characters of an answer a line of the table shows.
+// maxAnswerShown is the maximum number of characters of an answer in the table.
 const maxAnswerShown = 60
 
-// answerOf is what a try came back with, in one line.
+// answerOf formats the response to a try in one line.
 func answerOf(t domain.DeliveryTry) string {
 	text := []rune(strings.Join(strings.Fields(t.Response), " "))
 	if len(text) > maxAnswerShown {

@@ -9,17 +9,15 @@ import (
 	"path/filepath"
 )
 
-// File is what a command writes to: a file that gets its name when it is complete,
-// another writer, or nothing.
+// File is the output of a command: a file that appears under its name when complete, another writer, or nothing.
 type File struct {
 	To   io.Writer
 	file *os.File // nil for none
 	path string
 }
 
-// NewFile begins a file for a path, beside its place. It is the one way in which
-// commands write files: only the owner can read them (mode 0600), and none is there
-// half written. Without a path the lines go to another writer, which may be nil.
+// NewFile creates a temporary file next to path. All commands write files this way: only the owner can read them
+// (mode 0600), and none appears half written. Without a path the output goes to other, which may be nil.
 func NewFile(path string, other io.Writer) (*File, error) {
 	if path == "" {
 		return &File{To: other}, nil
@@ -34,7 +32,7 @@ func NewFile(path string, other io.Writer) (*File, error) {
 	return &File{file, file, path}, nil
 }
 
-// Keep gives the complete file its name.
+// Keep renames the complete file to its name.
 func (o *File) Keep() error {
 	if o.file == nil {
 		return nil
@@ -45,16 +43,15 @@ func (o *File) Keep() error {
 	return os.Rename(o.file.Name(), o.path)
 }
 
-// Drop removes a file that is not complete.
-func (o *File) Drop() error {
+// Discard deletes an incomplete file.
+func (o *File) Discard() error {
 	if o.file == nil {
 		return nil
 	}
 	return errors.Join(o.file.Close(), os.Remove(o.file.Name()))
 }
 
-// WriteFile writes a file that has its name when it is complete. It returns how many
-// bytes it has.
+// WriteFile writes a file atomically, and returns its size in bytes.
 func WriteFile(path string, write func(*bufio.Writer) error) (size int64, err error) {
 	o, err := NewFile(path, nil)
 	if err != nil {
@@ -62,11 +59,11 @@ func WriteFile(path string, write func(*bufio.Writer) error) (size int64, err er
 	}
 	buffer := bufio.NewWriter(o.To)
 	if err := errors.Join(write(buffer), buffer.Flush()); err != nil {
-		return 0, errors.Join(err, o.Drop())
+		return 0, errors.Join(err, o.Discard())
 	}
 	info, err := o.file.Stat()
 	if err != nil {
-		return 0, errors.Join(err, o.Drop())
+		return 0, errors.Join(err, o.Discard())
 	}
 	return info.Size(), o.Keep()
 }

@@ -11,9 +11,8 @@ import (
 	"partnerapi/domain"
 )
 
-// Visible is what commands write to: what comes from outside, such as the answer
-// of a mail server, reaches no terminal with control characters (decisions 9). It is
-// safe for concurrent use.
+// Visible is a writer that escapes control characters, so that outside text, such as a mail server's answer, cannot
+// control a terminal (decisions 9). It is safe for concurrent use.
 type Visible struct {
 	to io.Writer
 
@@ -22,13 +21,12 @@ type Visible struct {
 	rest    []byte // the beginning of a character whose rest is to come
 }
 
-// NewVisible makes a writer of visible text to another one. In JSON, what is not visible
-// is escaped as JSON escapes it.
+// NewVisible returns a Visible for another writer. With isJSON, it uses the escapes of JSON.
 func NewVisible(to io.Writer, isJSON bool) *Visible {
 	return &Visible{to: to, escaper: domain.Escaper{JSON: isJSON, Lines: true}}
 }
 
-// Write writes text, visible.
+// Write writes text with its invisible characters escaped.
 func (w *Visible) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -47,7 +45,7 @@ func (w *Visible) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Finish writes the beginning of a character whose rest did not come.
+// Finish writes an incomplete last character.
 func (w *Visible) Finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +55,7 @@ func (w *Visible) Finish() {
 	w.rest = nil
 }
 
-// Raw is what a writer of streams writes to: for what the program itself draws.
+// Raw returns the writer below a Visible, for what the program itself draws.
 func Raw(to io.Writer) io.Writer {
 	if w, ok := to.(*Visible); ok {
 		return w.to
@@ -65,7 +63,7 @@ func Raw(to io.Writer) io.Writer {
 	return to
 }
 
-// ForJSON is a writer of streams for JSON: what has to be escaped in it is, as in JSON.
+// ForJSON returns a Visible's counterpart with the escapes of JSON.
 func ForJSON(to io.Writer) io.Writer {
 	if w, ok := to.(*Visible); ok {
 		return NewVisible(w.to, true)
@@ -81,24 +79,23 @@ func JSON(to io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// Table aligns what a command lists in columns, a line for each row whatever its cells
-// hold.
+// Table aligns a list in columns, one line per row whatever its cells contain.
 type Table struct {
 	w    *tabwriter.Writer
 	rows int
 }
 
-// flushEvery is how many rows of a table are held to align its columns.
+// flushEvery is the number of rows buffered to align the columns.
 const flushEvery = 1000
 
-// NewTable begins a table with the names of its columns.
+// NewTable starts a table with the names of its columns.
 func NewTable(to io.Writer, columns ...any) *Table {
 	t := &Table{w: tabwriter.NewWriter(to, 0, 4, 2, ' ', 0)}
 	t.Row(columns...)
 	return t
 }
 
-// Row adds a row. What cannot be written, Flush reports.
+// Row adds a row. Flush reports write errors.
 func (t *Table) Row(cells ...any) {
 	end := "\t"
 	for i, cell := range cells {
@@ -115,8 +112,7 @@ func (t *Table) Row(cells ...any) {
 // Flush writes the rows.
 func (t *Table) Flush() error { return t.w.Flush() }
 
-// List prints what a command lists: as a JSON array, or as a table of rows with
-// these columns.
+// List prints a list as a JSON array, or as a table with the columns.
 func List[T any](to io.Writer, isJSON bool, list []T, columns []any, row func(T) []any) error {
 	if isJSON {
 		return JSON(to, append([]T{}, list...))

@@ -2,29 +2,30 @@ package output
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"partnerapi/domain"
 )
 
-// Counted is a number with the words for one or for many.
-func Counted(n int, one, many string) string {
+// Plural formats a number with the word for one or for many.
+func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Shortly is Moment for a time as JSON has it.
-func Shortly(t *domain.Time) string {
+// ShortTime is FormatTime for a JSON time.
+func ShortTime(t *domain.Time) string {
 	if t == nil {
 		return "-"
 	}
-	return Moment(&t.Time)
+	return FormatTime(&t.Time)
 }
 
-// Moment is a time for people, and a dash for none.
-func Moment(t *time.Time) string {
+// FormatTime formats a time for people; a dash for nil.
+func FormatTime(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}
@@ -37,4 +38,62 @@ func Given[T comparable](value T) *T {
 		return nil
 	}
 	return &value
+}
+
+// DidYouMean returns the end of an error about an unknown name: the most similar name, or empty if none is similar.
+func DidYouMean(name string, names []string) string {
+	key, byKey := domain.SortKey(name), make(map[string]string, len(names))
+	keys := make([]string, len(names))
+	for i, n := range names {
+		keys[i] = domain.SortKey(n)
+		byKey[keys[i]] = n
+	}
+	likely := Nearest(key, keys, MaxEdits(key))
+	for i := 0; likely == "" && key != "" && i < len(keys); i++ {
+		if strings.Contains(keys[i], key) {
+			likely = keys[i]
+		}
+	}
+	if likely == "" {
+		return ""
+	}
+	return ", did you mean \"" + byKey[likely] + "\"?"
+}
+
+// MaxEdits returns the maximum distance of a suggestion from the typed text.
+func MaxEdits(typed string) int { return max(1, len(typed)/3) }
+
+// Nearest returns the first of the words with the smallest edit distance, if that is at most most; else empty.
+func Nearest(word string, words []string, most int) string {
+	best, least := "", most+1
+	for _, w := range words {
+		if d := len(w) - len(word); d >= least || -d >= least {
+			continue
+		}
+		if d := edits(word, w); d < least {
+			best, least = w, d
+		}
+	}
+	return best
+}
+
+// edits returns the Levenshtein distance of two words, in bytes.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }

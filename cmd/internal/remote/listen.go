@@ -16,10 +16,10 @@ import (
 	"partnerapi/cmd/internal/output"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 )
 
-// followEvery is how often a service is asked for new events.
+// followEvery is the polling interval for new events.
 const followEvery = time.Second
 
 // Listen is the command webhooks listen, which posts events to a local address.
@@ -34,12 +34,11 @@ type Listen struct {
 	Secret    string   `env:"PARTNERAPI_WEBHOOK_SECRET" placeholder:"SECRET" help:"The secret that signs, as a subscription has one: whsec_ and base64. Default: a new one, which is printed."`
 }
 
-// Help says what is posted.
 func (Listen) Help() string {
 	return `Needs no subscription and no public address: events are read from GET /v2/events, and posted with the headers and the body of a delivery. Each event is tried once; the answer stands in the line that is printed for it.`
 }
 
-// Validate refuses what could not be followed or signed.
+// Validate rejects invalid addresses, certificates and secrets, and a missing key.
 func (c Listen) Validate() error {
 	if _, err := client.New(client.Config{URL: c.URL}); err != nil {
 		return fmt.Errorf("--url: %w", err)
@@ -63,11 +62,11 @@ func (c Listen) Run(ctx context.Context, s cli.Env) error {
 	return c.follow(ctx, s, domain.Pause)
 }
 
-// follow is Run that waits by way of wait.
+// follow is Run with a function that waits between polls.
 func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context, time.Duration) error) error {
 	if c.Client != "" {
 		var err error
-		if c.Client, err = ClientAt(ctx, c.URL, c.Key, c.Client); err != nil {
+		if c.Client, err = FindClient(ctx, c.URL, c.Key, c.Client); err != nil {
 			return fmt.Errorf("--client: %w", err)
 		}
 	}
@@ -91,9 +90,9 @@ func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context
 	}
 	fmt.Fprintf(s.Out, "Events of %s are posted to %s, signed with %s\n", c.URL, output.WithoutSecrets(c.ForwardTo), c.Secret)
 
-	in := c.events()
+	in := c.input()
 	cursor := in.Query.Cursor
-	for page, failed := range client.Feed(ctx, service, v2.New(nil, nil).ListEvents, in, followEvery) {
+	for page, failed := range client.Feed(ctx, service, api.ListEvents, in, followEvery) {
 		if failed != nil {
 			err = failed
 			break
@@ -112,9 +111,9 @@ func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context
 	return err
 }
 
-// events is what is asked for.
-func (c Listen) events() *v2.ListEvents {
-	in := &v2.ListEvents{}
+// input returns the input of the operation that lists events.
+func (c Listen) input() *api.ListEventsInput {
+	in := &api.ListEventsInput{}
 	if in.Query.ClientID = c.Client; c.From != "start" {
 		in.Query.Cursor = c.From
 	}
@@ -124,8 +123,8 @@ func (c Listen) events() *v2.ListEvents {
 	return in
 }
 
-// postAll posts the events of a page. The error is that ctx ended.
-func (c Listen) postAll(ctx context.Context, s cli.Env, to *webhook.Endpoints, events []v2.Event) error {
+// postAll posts the events of a page. It fails only if ctx ends.
+func (c Listen) postAll(ctx context.Context, s cli.Env, to *webhook.Endpoints, events []api.Event) error {
 	for _, event := range events {
 		body, err := json.Marshal(event)
 		if err != nil {

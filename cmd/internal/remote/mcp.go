@@ -21,7 +21,7 @@ import (
 	"partnerapi/v2/op/mcp"
 )
 
-// MCP is the command mcp, which leads an agent to the MCP server of a service.
+// MCP is the command mcp, which connects an agent to the MCP server of a service.
 type MCP struct {
 	KeyFlag
 	URL      string `name:"url" env:"-" required:"" placeholder:"BASE" help:"The address of the service, such as https://partner.example."`
@@ -30,7 +30,7 @@ type MCP struct {
 	Schemas  bool   `env:"-" help:"Show tools with output schemas, and results with structured content."`
 }
 
-// Validate refuses a bridge that leads nowhere.
+// Validate rejects an unusable address or key.
 func (c MCP) Validate() error {
 	if _, err := client.New(client.Config{URL: c.URL}); err != nil {
 		return fmt.Errorf("--url: %w", err)
@@ -38,13 +38,13 @@ func (c MCP) Validate() error {
 	return c.ValidateKey()
 }
 
-// Run relays messages between standard input and output and the service's MCP
-// server, until the input ends and what it asked for was answered.
+// Run relays messages between the standard streams and the service's MCP server, until the input ends and all calls
+// are answered.
 func (c MCP) Run(ctx context.Context, s cli.Env) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	endpoint := mcp.Path + c.query()
-	carrier := &carrier{}
+	carrier := &versionTransport{}
 	service, err := client.New(client.Config{URL: c.URL, Key: c.Key, Transport: carrier})
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (c MCP) Run(ctx context.Context, s cli.Env) error {
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", c.URL, err)
 	}
-	near, err := (&sdk.IOTransport{Reader: io.NopCloser(s.In), Writer: keptOpen{output.ForJSON(s.Out)}}).Connect(ctx)
+	near, err := (&sdk.IOTransport{Reader: io.NopCloser(s.In), Writer: nopCloser{output.ForJSON(s.Out)}}).Connect(ctx)
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
@@ -66,7 +66,7 @@ func (c MCP) Run(ctx context.Context, s cli.Env) error {
 	return b.run(ctx)
 }
 
-// query is what the flags ask of the server.
+// query returns the query parameters for the flags.
 func (c MCP) query() string {
 	q := url.Values{}
 	if c.ReadOnly {
@@ -84,8 +84,7 @@ func (c MCP) query() string {
 	return "?" + q.Encode()
 }
 
-// probe asks for a stream, which the server does not have: that it says so shows
-// that it is there and takes the key.
+// probe requests a stream, which the server refuses; the refusal shows that the server exists and accepts the key.
 func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string) error {
 	a, err := service.Send(ctx, client.Request{Method: http.MethodGet, Path: endpoint})
 	if err != nil {
@@ -105,18 +104,18 @@ func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string)
 	return fmt.Errorf("%s%s answers %d", c.URL, endpoint, a.Status)
 }
 
+// errKeyRefused returns the error of a refused key.
 func errKeyRefused(address string) error {
 	return fmt.Errorf("%s refuses the key in PARTNERAPI_KEY: it is unknown, expired or revoked", address)
 }
 
-// carrier sends requests with the protocol's version once it is known.
-type carrier struct {
+// versionTransport adds the negotiated protocol version to requests.
+type versionTransport struct {
 	version atomic.Value // of string
 	refused atomic.Bool  // the key
 }
 
-// RoundTrip sends a request.
-func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *versionTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if version, ok := c.version.Load().(string); ok && r.Header.Get("Mcp-Protocol-Version") == "" {
 		r.Header.Set("Mcp-Protocol-Version", version)
@@ -128,17 +127,15 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// keptOpen is a writer that closing leaves open.
-type keptOpen struct{ io.Writer }
+// nopCloser is a writer that closing leaves open.
+type nopCloser struct{ io.Writer }
 
-// Close does nothing.
-func (keptOpen) Close() error { return nil }
+func (nopCloser) Close() error { return nil }
 
-// bridge relays messages. It knows nothing of what they say but which are calls
-// and which are answers.
+// bridge relays messages. It only distinguishes calls and answers.
 type bridge struct {
 	near, far sdk.Connection
-	carrier   *carrier
+	carrier   *versionTransport
 	log       io.Writer
 
 	sending sync.WaitGroup
@@ -149,8 +146,7 @@ type bridge struct {
 	answered chan struct{} // says that one was answered
 }
 
-// run relays until the near side ends. It returns an error where the far side
-// ended before that.
+// run relays until the near side ends. It fails if the far side ends first.
 func (b *bridge) run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- b.fromFar(ctx) }()
@@ -179,20 +175,20 @@ func (b *bridge) run(ctx context.Context) error {
 	}
 }
 
+// idle reports whether no call is in progress.
 func (b *bridge) idle() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting) == 0
 }
 
-// atOnce is how many calls are under way at a time: the service takes as many of
-// a key.
-const atOnce = 16
+// maxCalls is the number of concurrent calls: as many as the service accepts per key.
+const maxCalls = 16
 
-// fromNear sends on what the near side says, until it ends. Calls are under way
-// at the same time; what begins the session, and what is no call, goes in turn.
+// fromNear forwards the near side's messages until it ends. Calls run concurrently; the start of the session, and
+// other messages, in order.
 func (b *bridge) fromNear(ctx context.Context) {
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, maxCalls)
 	defer b.sending.Wait()
 	for {
 		m, err := b.near.Read(ctx)
@@ -225,8 +221,7 @@ func (b *bridge) fromNear(ctx context.Context) {
 	}
 }
 
-// send sends a message on. A call that could not be sent is answered with an
-// error, so that no caller waits for it.
+// send forwards a message. If that fails, it answers the call with an error, so that the caller does not wait.
 func (b *bridge) send(ctx context.Context, m jsonrpc.Message, call jsonrpc.ID) {
 	err := b.far.Write(ctx, m)
 	if err == nil {
@@ -240,7 +235,7 @@ func (b *bridge) send(ctx context.Context, m jsonrpc.Message, call jsonrpc.ID) {
 	}
 }
 
-// fromFar passes on what the far side says, until it ends.
+// fromFar forwards the far side's messages until it ends.
 func (b *bridge) fromFar(ctx context.Context) error {
 	for {
 		m, err := b.far.Read(ctx)
@@ -257,7 +252,7 @@ func (b *bridge) fromFar(ctx context.Context) error {
 	}
 }
 
-// answer passes an answer on, once for each call.
+// answer forwards an answer, once per call.
 func (b *bridge) answer(ctx context.Context, response *jsonrpc.Response) {
 	b.mu.Lock()
 	waited := b.waiting[response.ID]

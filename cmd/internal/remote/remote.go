@@ -1,17 +1,114 @@
 // Package remote has the commands that call a running service, and how they do.
 package remote
 
-import "errors"
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
 
-// KeyFlag is the key of a command that calls a service.
+	"partnerapi/client"
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/domain"
+	"partnerapi/v2/api"
+)
+
+// KeyFlag is the API key of a command that calls a service.
 type KeyFlag struct {
 	Key string `env:"PARTNERAPI_KEY" name:"key" placeholder:"KEY" help:"The API key. Better in the variable: others can see a command line."`
 }
 
-// ValidateKey refuses an absent key.
+// ValidateKey rejects a missing key.
 func (f KeyFlag) ValidateKey() error {
 	if f.Key == "" {
 		return errors.New("no API key: set PARTNERAPI_KEY")
 	}
 	return nil
+}
+
+// Health is the command health, which checks that a process is ready.
+type Health struct {
+	Listen string `default:"${listen}" help:"The address to listen on."`
+	URL    string `arg:"" optional:"" help:"Where to ask. Default: the address of --listen, on this machine."`
+}
+
+func (Health) Help() string {
+	return `Asks /readyz of a running serve or work, for supervisors and containers. The exit status is 0 if it is ready, 1 if it is not, or does not answer within 5 seconds.`
+}
+
+// healthWithin is the timeout of the check, longer than the process's own for its database.
+const healthWithin = 5 * time.Second
+
+// Run fails unless the process is ready.
+func (c Health) Run(ctx context.Context, s cli.Env) error {
+	at := c.URL
+	if at == "" {
+		at = cli.ReachedAt(c.Listen)
+	}
+	text, err := CheckReady(ctx, at)
+	if err != nil {
+		return err
+	}
+	_, err = s.Out.Write(text)
+	return err
+}
+
+// CheckReady returns the answer of a ready process; an error if it is not.
+func CheckReady(ctx context.Context, at string) ([]byte, error) {
+	// No proxy of the environment.
+	c, err := client.New(client.Config{URL: at, Transport: &http.Transport{}, Timeout: healthWithin, MaxBody: 1024})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	a, err := c.Send(ctx, client.Request{Method: http.MethodGet, Path: "/readyz"})
+	if err != nil {
+		return nil, err
+	}
+	if a.Status == http.StatusServiceUnavailable {
+		return nil, fmt.Errorf("%d %s: %s", a.Status, http.StatusText(a.Status), bytes.TrimSpace(a.Body))
+	}
+	return a.Body, a.Err()
+}
+
+// FindClient returns v2's id of a client of the key, named by id, UUID or name. An id, or a number of v1, is
+// returned without a look-up.
+func FindClient(ctx context.Context, base, key, text string) (string, error) {
+	if _, err := strconv.ParseUint(text, 10, 63); err == nil || strings.HasPrefix(text, "cli_") {
+		return text, nil
+	}
+	if id, err := database.ParseClientID(text); err == nil {
+		return id.String(), nil
+	}
+	c, err := client.New(client.Config{URL: base, Key: key})
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	in := &api.ListClientsInput{}
+	in.Query.Q, in.Query.Limit = text, 500
+	var names, ids []string
+	for found, err := range client.Items(ctx, c, api.ListClients, in) {
+		if err != nil {
+			return "", err
+		}
+		names = append(names, found.Name)
+		if domain.SortKey(found.Name) == domain.SortKey(text) {
+			ids = append(ids, found.ID.String())
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return "", fmt.Errorf("the key reaches no client %q: name one by its id, as GET /v2/clients shows it, or its name%s",
+			text, output.DidYouMean(text, names))
+	case 1:
+		return ids[0], nil
+	}
+	return "", fmt.Errorf("%d clients are called %q: name one by its id, %s", len(ids), text, strings.Join(ids, " or "))
 }

@@ -23,12 +23,10 @@ const (
 	requestIDKey = attribute.Key("partnerapi.request_id")
 )
 
-// Requests returns what makes a span of every request: named by its method and its
-// route until the edge names it by version and operation. The context of a trace
-// that the request carries becomes the span's parent where the peer is one of the
-// trusted networks, and a link of the span elsewhere: a caller of the API does not
-// decide what is sampled, or which trace its requests show in. skip are paths
-// without spans.
+// Requests returns a middleware that makes a span of every request, named by method and route until the edge names
+// it by version and operation. A trace context in the request becomes the span's parent if the peer is in a trusted
+// network, and a link elsewhere: an API caller decides neither sampling nor the trace. skip are paths without
+// spans.
 func (t *Telemetry) Requests(trusted []netip.Prefix, skip ...string) gin.HandlerFunc {
 	passed := map[string]bool{}
 	for _, path := range skip {
@@ -69,6 +67,7 @@ func (t *Telemetry) Requests(trusted []netip.Prefix, skip ...string) gin.Handler
 	}
 }
 
+// isTrusted reports whether the peer is in one of the networks.
 func isTrusted(peer string, networks []netip.Prefix) bool {
 	address, err := netip.ParseAddr(peer)
 	if err != nil {
@@ -83,7 +82,7 @@ func isTrusted(peer string, networks []netip.Prefix) bool {
 	return false
 }
 
-// Operations names the spans of requests, as ginop.Config.Tracing; nil where t is.
+// Operations names the spans of requests, as ginop.Config.Tracing; nil if t is.
 func (t *Telemetry) Operations() ginop.Tracing {
 	if t == nil {
 		return nil
@@ -101,7 +100,7 @@ func (operations) Begun(ctx context.Context, version, operation, requestID strin
 	}
 }
 
-// Answered records on a span whose request it was, and the kind of its failure.
+// Answered records the key and the kind of failure on a request's span.
 func (operations) Answered(ctx context.Context, key string, err error) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {

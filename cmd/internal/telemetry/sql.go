@@ -13,10 +13,9 @@ import (
 	"partnerapi/db/pg"
 )
 
-// Statements makes a span of each SQL statement that is part of a request or of a
-// piece of background work, with its text and without its values; nil where t is.
-// It is named as the statement is: "read a client". Statements of none, such as
-// looks at an empty outbox, have no span.
+// Statements makes a span of each SQL statement within a request or background work, with its text and without its
+// values; nil if t is. The span has the statement's name, such as "read a client". Other statements, such as polls
+// of an empty outbox, have no span.
 func (t *Telemetry) Statements() pgx.QueryTracer {
 	if t == nil {
 		return nil
@@ -27,10 +26,10 @@ func (t *Telemetry) Statements() pgx.QueryTracer {
 	)}
 }
 
-// statements leaves out what otelpgx shows of the pool and of connections.
+// statements is a tracer without otelpgx's spans for the pool and for connections.
 type statements struct{ tracer *otelpgx.Tracer }
 
-// TraceQueryStart begins the span of a statement.
+// TraceQueryStart starts the span of a statement.
 func (s statements) TraceQueryStart(ctx context.Context, c *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx
@@ -42,8 +41,7 @@ func (s statements) TraceQueryStart(ctx context.Context, c *pgx.Conn, data pgx.T
 	return ctx
 }
 
-// TraceQueryEnd ends the span of a statement. Of an error it records the SQLSTATE: its
-// text may hold values.
+// TraceQueryEnd ends the span of a statement. It records the SQLSTATE of an error, as its text may contain values.
 func (s statements) TraceQueryEnd(ctx context.Context, c *pgx.Conn, data pgx.TraceQueryEndData) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return
@@ -52,7 +50,7 @@ func (s statements) TraceQueryEnd(ctx context.Context, c *pgx.Conn, data pgx.Tra
 	s.tracer.TraceQueryEnd(ctx, c, data)
 }
 
-// withoutValues is an error in which no value of a statement stands.
+// withoutValues returns an error without a statement's values.
 func withoutValues(err error) error {
 	var theirs *pgconn.PgError
 	switch {

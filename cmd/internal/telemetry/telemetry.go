@@ -33,7 +33,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// scope names the source of the spans.
+// scope is the instrumentation scope of the spans.
 const scope = "partnerapi"
 
 // Telemetry makes spans. A nil one is off. It is safe for concurrent use.
@@ -43,9 +43,9 @@ type Telemetry struct {
 	propagator propagation.TextMapPropagator
 }
 
-// Asked reports whether the variables ask for traces: they name an exporter other
-// than none, or the address of a collector, and do not disable the SDK.
-func Asked(getenv func(string) string) bool {
+// Enabled reports whether the variables enable traces: they name an exporter other than none, or a collector's
+// address, and do not disable the SDK.
+func Enabled(getenv func(string) string) bool {
 	exporter := getenv("OTEL_TRACES_EXPORTER")
 	switch {
 	case strings.EqualFold(strings.TrimSpace(getenv("OTEL_SDK_DISABLED")), "true"), exporter == "none":
@@ -56,19 +56,17 @@ func Asked(getenv func(string) string) bool {
 	return getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// Start begins to export spans, of a version of the program, where the variables
-// ask for it; else it returns nil. It waits for no collector. One that cannot be
-// reached is logged, at most once a minute, and spans are dropped.
-// Variables that make no sense are an error.
+// Start starts exporting spans if the variables enable it; else it returns nil. It does not wait for a collector.
+// An unreachable one is logged, at most once a minute, and spans are dropped. Invalid variables are an error.
 func Start(ctx context.Context, version string, log *slog.Logger) (*Telemetry, error) {
-	if !Asked(os.Getenv) {
+	if !Enabled(os.Getenv) {
 		return nil, nil
 	}
 	if err := Check(os.Getenv); err != nil {
 		return nil, err
 	}
 	// What the SDK complains of goes to standard error unless it has a handler.
-	otel.SetErrorHandler(&complaints{log: log, now: time.Now})
+	otel.SetErrorHandler(&errorLogger{log: log, now: time.Now})
 	otel.SetLogger(logr.FromSlogHandler(log.Handler()))
 	exporter, err := newExporter(ctx)
 	if err != nil {
@@ -84,11 +82,10 @@ func Start(ctx context.Context, version string, log *slog.Logger) (*Telemetry, e
 		autoprop.NewTextMapPropagator()), nil
 }
 
-// Check reports what is wrong with the variables, where they ask for traces. It connects to
-// nothing. An error shows no address and no header: those may hold secrets, and the SDK
-// would write what it cannot read into the log.
+// Check returns an error for invalid variables, if they enable traces. It does not connect. The error shows no
+// address and no header, as those may contain secrets that the SDK would log.
 func Check(getenv func(string) string) error {
-	if !Asked(getenv) {
+	if !Enabled(getenv) {
 		return nil
 	}
 	if name := getenv("OTEL_TRACES_EXPORTER"); !slices.Contains([]string{"", "otlp", "console"}, name) {
@@ -113,8 +110,8 @@ func Check(getenv func(string) string) error {
 	return nil
 }
 
-// newExporter returns what the variables name: OTLP over HTTP, which reads its own
-// variables, or the console.
+// newExporter returns the exporter that the variables name: OTLP over HTTP, which reads its own variables, or the
+// console.
 func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	if os.Getenv("OTEL_TRACES_EXPORTER") == "console" {
 		return stdouttrace.New()
@@ -126,18 +123,16 @@ func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	return exporter, nil
 }
 
-// New makes spans by a provider. The propagator reads the context that a caller
-// sends.
+// New returns a Telemetry with a provider of spans. The propagator reads the context that a caller sends.
 func New(provider *sdktrace.TracerProvider, propagator propagation.TextMapPropagator) *Telemetry {
 	return &Telemetry{provider: provider, tracer: provider.Tracer(scope), propagator: propagator}
 }
 
-// FlushWithin is how long the last spans may take when the service stops.
+// FlushWithin is the timeout for exporting the last spans when the service stops.
 const FlushWithin = 5 * time.Second
 
-// Shutdown exports what is left until ctx ends, and makes no more spans. Spans that
-// a collector did not take by then are lost, which is no failure of the service:
-// the log says so.
+// Shutdown exports the remaining spans until ctx ends, and stops making spans. Spans that the collector did not
+// accept in time are lost and logged, which is no failure of the service.
 func (t *Telemetry) Shutdown(ctx context.Context, log *slog.Logger) {
 	if t == nil {
 		return
@@ -147,22 +142,22 @@ func (t *Telemetry) Shutdown(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// complainEvery is how often a failure to export is logged.
-const complainEvery = time.Minute
+// logErrorEvery is the minimum interval between logged export errors.
+const logErrorEvery = time.Minute
 
-// complaints logs what the SDK cannot do.
-type complaints struct {
+// errorLogger logs the errors of the SDK.
+type errorLogger struct {
 	log  *slog.Logger
 	now  func() time.Time
 	mu   sync.Mutex
 	last time.Time
 }
 
-// Handle logs an error, unless one was logged within the last minute.
-func (c *complaints) Handle(err error) {
+// Handle logs an error, at most once a minute.
+func (c *errorLogger) Handle(err error) {
 	c.mu.Lock()
 	now := c.now()
-	logged := c.last.IsZero() || now.Sub(c.last) >= complainEvery
+	logged := c.last.IsZero() || now.Sub(c.last) >= logErrorEvery
 	if logged {
 		c.last = now
 	}
@@ -170,4 +165,30 @@ func (c *complaints) Handle(err error) {
 	if logged {
 		c.log.Warn("traces are not exported; it will be tried again", "error", err)
 	}
+}
+
+// Log adds trace_id and span_id to the lines logged within a span; it returns log if t is nil.
+func (t *Telemetry) Log(log *slog.Logger) *slog.Logger {
+	if t == nil {
+		return log
+	}
+	return slog.New(spanHandler{log.Handler()})
+}
+
+type spanHandler struct{ slog.Handler }
+
+func (h spanHandler) Handle(ctx context.Context, line slog.Record) error {
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		line = line.Clone()
+		line.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
+	}
+	return h.Handler.Handle(ctx, line)
+}
+
+func (h spanHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return spanHandler{h.Handler.WithAttrs(attrs)}
+}
+
+func (h spanHandler) WithGroup(name string) slog.Handler {
+	return spanHandler{h.Handler.WithGroup(name)}
 }

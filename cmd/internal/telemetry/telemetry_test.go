@@ -8,9 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
+	"github.com/gin-gonic/gin"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.opentelemetry.io/otel/codes"
@@ -60,7 +62,7 @@ func TestAsked(t *testing.T) {
 			name, value, _ := strings.Cut(setting, "=")
 			settings[name] = value
 		}
-		if got := telemetry.Asked(func(name string) string { return settings[name] }); got != want {
+		if got := telemetry.Enabled(func(name string) string { return settings[name] }); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
@@ -278,6 +280,40 @@ func TestCheck(t *testing.T) {
 		err := telemetry.Check(func(name string) string { return variables[name] })
 		if (err != nil) != wrong || err != nil && (strings.Contains(err.Error(), "ses") || !strings.Contains(err.Error(), "OTEL_")) {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestRequests: the trace that a caller names is a link; that of a trusted proxy is gone on
+// with. A path that is passed over has no span.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	const theirs = "4bf92f3577b34da6a3ce929d0e0e4736"
+	gin.SetMode(gin.ReleaseMode)
+	for proxies, trusted := range map[string]bool{"": false, "198.51.100.0/24": false, "192.0.2.1/32": true} { // the peer's, of httptest
+		var networks []netip.Prefix
+		if proxies != "" {
+			networks = append(networks, netip.MustParsePrefix(proxies))
+		}
+		traces, kept := recorded(t)
+		engine := gin.New()
+		engine.Use(traces.Requests(networks, "/healthz"))
+		engine.GET("/x", func(*gin.Context) {})
+		for _, path := range []string{"/healthz", "/x"} {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Header.Set("Traceparent", "00-"+theirs+"-00f067aa0ba902b7-01")
+			engine.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		spans := kept.GetSpans()
+		if len(spans) != 1 || spans[0].Name != "GET /x" {
+			t.Fatalf("the spans are %v", spans)
+		}
+		root := spans[0]
+		if same := root.SpanContext.TraceID().String() == theirs; same != trusted || root.Parent.IsValid() != trusted {
+			t.Errorf("proxies %q: the trace is %s", proxies, root.SpanContext.TraceID())
+		}
+		if linked := len(root.Links) == 1 && root.Links[0].SpanContext.TraceID().String() == theirs; linked == trusted {
+			t.Errorf("proxies %q: the links are %v", proxies, root.Links)
 		}
 	}
 }

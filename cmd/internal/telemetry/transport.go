@@ -9,11 +9,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Transport makes a span of each request that leaves by a transport; base itself
-// where t is nil. It shows the method, the host and the status. The otelhttp of
-// OpenTelemetry always shows the whole URL, in which directories have ids of people
-// and tokens of pages, and subscriptions may have secrets. Nothing of the trace is
-// sent along.
+// Transport makes a span of each outgoing request; base itself if t is nil. It shows the method, the host and the
+// status. OpenTelemetry's otelhttp always shows the whole URL, which may contain ids of people and page tokens of
+// directories, and secrets of subscriptions. It does not propagate the trace.
 func (t *Telemetry) Transport(base http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return base
@@ -26,8 +24,7 @@ type transport struct {
 	tracer trace.Tracer
 }
 
-// RoundTrip sends a request within a span, which ends with the headers of the
-// answer.
+// RoundTrip sends a request within a span, which ends with the headers of the answer.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, span := t.tracer.Start(r.Context(), "HTTP "+r.Method, trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.ServerAddress(r.URL.Hostname())))
@@ -41,6 +38,6 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			span.SetStatus(codes.Error, "")
 		}
 	}
-	ended(span, err)
+	endSpan(span, err)
 	return answer, err
 }

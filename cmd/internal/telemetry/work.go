@@ -16,7 +16,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Work makes spans of background work; nil where t is.
+// Work makes spans of background work; nil if t is.
 func (t *Telemetry) Work() domain.Trace {
 	if t == nil {
 		return nil
@@ -25,25 +25,24 @@ func (t *Telemetry) Work() domain.Trace {
 		ctx, span := t.tracer.Start(ctx, name, trace.WithAttributes(attributes(attrs)...))
 		return ctx, func(err error, more ...slog.Attr) {
 			span.SetAttributes(attributes(more)...)
-			ended(span, err)
+			endSpan(span, err)
 		}
 	}
 }
 
-// Done makes the span of background work that began at a moment and is done now: for
+// RecordSpan makes the span of background work that began at a moment and is done now: for
 // loops, whose looks for work have no span unless there was some. It does nothing
 // where t is nil.
-func (t *Telemetry) Done(ctx context.Context, name string, began time.Time, err error, attrs ...slog.Attr) {
+func (t *Telemetry) RecordSpan(ctx context.Context, name string, began time.Time, err error, attrs ...slog.Attr) {
 	if t == nil {
 		return
 	}
 	_, span := t.tracer.Start(ctx, name, trace.WithTimestamp(began), trace.WithAttributes(attributes(attrs)...))
-	ended(span, err)
+	endSpan(span, err)
 }
 
-// Calls makes a span of each call of an operation that another surface than its own
-// makes, as a route of v1 does; nil where t is. The span of a request to the
-// operation itself is that of its call.
+// Calls makes a span of each call of an operation by another surface than its own, such as a route of v1; nil if t
+// is. A request to the operation itself has the request's span.
 func (t *Telemetry) Calls() domain.Trace {
 	work := t.Work()
 	if work == nil {
@@ -57,8 +56,8 @@ func (t *Telemetry) Calls() domain.Trace {
 	}
 }
 
-// ended ends a span with the kind of an error.
-func ended(span trace.Span, err error) {
+// endSpan ends a span, with the kind of an error.
+func endSpan(span trace.Span, err error) {
 	if err != nil {
 		span.SetStatus(codes.Error, "")
 		span.SetAttributes(semconv.ErrorTypeKey.String(kindOf(err)))
@@ -66,7 +65,7 @@ func ended(span trace.Span, err error) {
 	span.End()
 }
 
-// kindOf is the code of an error of the domain, and the type of another.
+// kindOf returns the code of a domain error, and the type of another.
 func kindOf(err error) string {
 	var known *domain.Error
 	switch {
@@ -80,6 +79,7 @@ func kindOf(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
+// attributes converts log attributes.
 func attributes(attrs []slog.Attr) []attribute.KeyValue {
 	list := make([]attribute.KeyValue, len(attrs))
 	for i, a := range attrs {

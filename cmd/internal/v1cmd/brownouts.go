@@ -51,20 +51,20 @@ func (c *addBrownoutCmd) Validate() (err error) {
 		return errors.New("say with --start TIME when the first window begins, such as --start 2027-01-31T12:00:00Z, and with " +
 			"--for how long it is, such as --for 10m")
 	}
-	c.start, err = v1Time("--start", c.Start)
+	c.start, err = parseTimeFlag("--start", c.Start)
 	return err
 }
 
 // Run adds a brownout.
 func (c *addBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
-	return retiring(ctx, c.Flags, s, func(r retirement) error {
+	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		all, err := r.db.Keys(ctx)
 		if err != nil {
 			return err
 		}
 		window := retire.Window{Start: c.start, For: c.For, Every: c.Every, Count: c.Count}
 		for _, prefix := range c.Keys {
-			key, err := keyCalled(all, strings.TrimSpace(prefix))
+			key, err := findKey(all, strings.TrimSpace(prefix))
 			if err != nil {
 				return fmt.Errorf("--keys: %w", err)
 			}
@@ -76,7 +76,7 @@ func (c *addBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
 		err = r.change(ctx, entry, func(ctx context.Context) (string, error) {
 			id, err := r.AddBrownout(ctx, window)
 			entry.Object = brownoutObject(id)
-			return fmt.Sprintf("brownout %d: %s.", id, scheduled(window)), err
+			return fmt.Sprintf("brownout %d: %s.", id, describeWindows(window)), err
 		})
 		if err == nil {
 			c.hint(r, window, all)
@@ -102,11 +102,11 @@ func (c *addBrownoutCmd) hint(r retirement, window retire.Window, all []db.Key) 
 	}
 }
 
-// scheduled is a schedule for people.
-func scheduled(w retire.Window) string {
-	text := fmt.Sprintf("%v from %s", w.For, retire.Moment(w.Start))
+// describeWindows is a schedule for people.
+func describeWindows(w retire.Window) string {
+	text := fmt.Sprintf("%v from %s", w.For, retire.FormatTime(w.Start))
 	if w.Count > 1 {
-		text += fmt.Sprintf(", every %v, %d times, the last to %s", w.Every, w.Count, retire.Moment(w.Ends()))
+		text += fmt.Sprintf(", every %v, %d times, the last to %s", w.Every, w.Count, retire.FormatTime(w.Ends()))
 	}
 	return text
 }
@@ -130,7 +130,7 @@ type brownoutLine struct {
 
 // Run lists the brownouts.
 func (c listBrownoutsCmd) Run(ctx context.Context, s cli.Env) error {
-	return retiring(ctx, c.Flags, s, func(r retirement) error {
+	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		keys, err := r.db.Keys(ctx)
 		if err != nil {
 			return err
@@ -153,7 +153,7 @@ func (c listBrownoutsCmd) Run(ctx context.Context, s cli.Env) error {
 				line.Keys = append(line.Keys, cmp.Or(prefixes[key], key.String()))
 			}
 			line.row = []any{
-				w.ID, retire.Moment(w.Start), w.For, every, w.Count, next(w, r.db.Now()),
+				w.ID, retire.FormatTime(w.Start), w.For, every, w.Count, describeNext(w, r.db.Now()),
 				cmp.Or(strings.Join(line.Keys, ","), "all in phase brownout"),
 			}
 			lines = append(lines, line)
@@ -163,16 +163,16 @@ func (c listBrownoutsCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// next says which window of a brownout comes next.
-func next(w retire.Window, now time.Time) string {
+// describeNext says which window of a brownout comes next.
+func describeNext(w retire.Window, now time.Time) string {
 	from, to, ok := w.Next(now)
 	switch {
 	case !ok:
 		return "over"
 	case from.After(now):
-		return retire.Moment(from)
+		return retire.FormatTime(from)
 	}
-	return "now, to " + retire.Moment(to)
+	return "now, to " + retire.FormatTime(to)
 }
 
 type cancelBrownoutCmd struct {
@@ -182,7 +182,7 @@ type cancelBrownoutCmd struct {
 
 // Run removes a brownout.
 func (c cancelBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
-	return retiring(ctx, c.Flags, s, func(r retirement) error {
+	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 brownout cancel", Object: brownoutObject(c.ID)}
 		return r.change(ctx, entry, func(ctx context.Context) (string, error) {
 			return fmt.Sprintf("brownout %d is cancelled.", c.ID), r.CancelBrownout(ctx, c.ID)

@@ -19,7 +19,6 @@ import (
 	"partnerapi/v1compat"
 	"partnerapi/v1compat/retire"
 	"partnerapi/v1compat/usage"
-	v2 "partnerapi/v2"
 )
 
 // This package and the two lines of main.go that name it, its import and its place in
@@ -46,8 +45,8 @@ func Extension() extension.Extension {
 		},
 		Mount: mountV1,
 		Name:  "v1",
-		Document: func(api *v2.API) ([]byte, error) {
-			return v1compat.New(api, v1compat.Config{}).YAML()
+		Document: func() ([]byte, error) {
+			return v1compat.Declare(v1compat.Config{}).YAML()
 		},
 		Reference:  referenceV1,
 		Guides:     guidesV1,
@@ -110,10 +109,10 @@ func stepsV1(ctx context.Context, d *db.DB) (steps []migrate.Step, err error) {
 
 func mountV1(ctx context.Context, s extension.Host) error {
 	store := retire.NewStore(s.DB.DB, s.Clock)
-	if err := store.Serves(ctx, s.Release.String()); err != nil {
+	if err := store.RecordRelease(ctx, s.Release.String()); err != nil {
 		return err
 	}
-	state, err := retire.Keep(ctx, store)
+	state, err := retire.NewKeeper(ctx, store)
 	if err != nil {
 		return err
 	}
@@ -137,16 +136,16 @@ func mountV1(ctx context.Context, s extension.Host) error {
 	return nil
 }
 
-func referenceV1(api *v2.API) (site.Reference, error) {
-	document, err := v1compat.New(api, v1compat.Config{}).Document()
+func referenceV1() (site.Reference, error) {
+	document, err := v1compat.Declare(v1compat.Config{}).Document()
 	return site.Reference{
 		Name: "v1", Title: "API v1", Prefix: "/v1", Document: document, Files: []string{"/v1/openapi.yaml"},
 	}, err
 }
 
-func routesV1(api *v2.API) []extension.Route {
+func routesV1() []extension.Route {
 	var routes []extension.Route
-	for meta, operation := range v1compat.New(api, v1compat.Config{}).Routes() {
+	for meta, operation := range v1compat.Declare(v1compat.Config{}).Routes() {
 		routes = append(routes, extension.Route{
 			ID: meta.ID, Method: meta.Method, Path: meta.Path, Operation: operation, Fails: meta.Fails,
 		})

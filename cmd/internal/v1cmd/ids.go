@@ -44,7 +44,7 @@ func (c importCmd) Run(ctx context.Context, s cli.Env) error {
 	}
 	return c.With(ctx, s, func(d *db.DB) error {
 		report, err := idmap.Import(ctx, d.SQL(), in, c.DryRun, func(ctx context.Context, tx *sql.Tx) error {
-			return d.AuditTx(ctx, tx, database.ByCommand(domain.AuditEntry{Operation: "idmap import"}))
+			return d.AuditTx(ctx, tx, database.AsCommand(domain.AuditEntry{Operation: "idmap import"}))
 		})
 		for _, refusal := range report.Refused {
 			fmt.Fprintln(s.Err, refusal)
@@ -122,7 +122,7 @@ func (c lookupCmd) Run(ctx context.Context, s cli.Env) error {
 		if c.JSON {
 			lines := make([]numberLine, len(entries))
 			for i, e := range entries {
-				lines[i] = numberLine{e.Kind.String(), e.Number, e.Shown(), e.UUID(), timeGiven(e.RetiredAt)}
+				lines[i] = numberLine{e.Kind.String(), e.Number, e.Shown(), e.UUID(), timeOrNil(e.RetiredAt)}
 			}
 			return output.JSON(s.Out, lines)
 		}

@@ -12,7 +12,6 @@ import (
 	"partnerapi/cmd/internal/remote"
 	"partnerapi/v1compat"
 	"partnerapi/v1compat/parity"
-	v2 "partnerapi/v2"
 )
 
 type parityCmd struct {
@@ -20,7 +19,7 @@ type parityCmd struct {
 	Replay  replayCmd  `cmd:"" help:"Make requests of v1 that callers made and those of v2 that follow them, and compare the answers."`
 }
 
-// parityFlags say what is compared, and how it is reported.
+// parityFlags are the services that are compared, and the form of the report.
 type parityFlags struct {
 	remote.KeyFlag
 	URL      string   `name:"url" env:"-" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"The address of the service, without /v1."`
@@ -30,7 +29,7 @@ type parityFlags struct {
 	JSON     bool     `name:"json" env:"-" help:"Print the report as JSON."`
 }
 
-// Validate refuses an absent key.
+// Validate rejects an absent key, and --tolerate for one service.
 func (f parityFlags) Validate() error {
 	if len(f.Tolerate) > 0 && f.V1URL == "" {
 		return errors.New("--tolerate is for --v1-url: what v1 and v2 may differ in, the rules of the guide say")
@@ -39,29 +38,28 @@ func (f parityFlags) Validate() error {
 }
 
 func (f parityFlags) config(s cli.Env) parity.Config {
-	c := parity.Config{
-		URL: f.URL, Key: f.Key, OldURL: f.V1URL, OldKey: f.V1Key, Tolerate: f.Tolerate,
-		Facade: v1compat.New(v2.New(nil, nil), v1compat.Config{}),
-	}
 	before := ""
 	if output.IsTerminal(s.Err) {
-		c.Progress, before = bar.New(output.Raw(s.Err), "comparing"), "\n"
+		before = "\n" // ends the line of the bar
 	}
-	c.Say = func(text string) { fmt.Fprintln(s.Err, before+text) }
-	return c
+	return parity.Config{
+		URL: f.URL, Key: f.Key, OldURL: f.V1URL, OldKey: f.V1Key, Tolerate: f.Tolerate,
+		Facade:   v1compat.Declare(v1compat.Config{}),
+		Progress: bar.New(output.Raw(s.Err), "comparing"),
+		Waiting:  func(text string) { fmt.Fprintln(s.Err, before+text) },
+	}
 }
 
-// report prints a report, whatever ended the comparison. The error says by its exit
-// status whether there are differences (1), or the comparison did not come to its end
-// (2).
+// report prints a report, even if err ended the comparison. It returns an error of exit
+// status 1 if there are differences, and of 2 if not all was compared.
 func (f parityFlags) report(s cli.Env, r *parity.Report, err error) error {
 	write, to := r.WriteText, s.Out
 	if f.JSON {
 		write, to = r.WriteJSON, output.ForJSON(s.Out)
 	}
 	if len(r.Operations) > 0 || f.JSON {
-		if failed := write(to); failed != nil {
-			return failed
+		if err := write(to); err != nil {
+			return err
 		}
 	}
 	switch n := r.Different(); {
@@ -77,14 +75,11 @@ func (f parityFlags) report(s cli.Env, r *parity.Report, err error) error {
 	return nil
 }
 
-// incomplete is that something could not be compared.
+// incomplete is an error of exit status 2: not all was compared.
 type incomplete struct{ error }
 
-// ExitCode is the exit status: 2.
+// ExitCode is the exit status.
 func (incomplete) ExitCode() int { return 2 }
-
-// Unwrap is the reason.
-func (e incomplete) Unwrap() error { return e.error }
 
 type compareCmd struct {
 	parityFlags
@@ -93,7 +88,7 @@ type compareCmd struct {
 	Writes string `env:"-" placeholder:"CLIENT" help:"Instead, make a collection, a user and a membership in this client, change and remove them through each version, and compare what both show after each write. CLIENT is its number in v1, or its id or UUID in v2, or its name. The users stay, inactive."`
 }
 
-// Validate refuses a sample of nothing.
+// Validate rejects an empty sample, and --writes for two services.
 func (c compareCmd) Validate() error {
 	switch {
 	case c.Sample != nil && *c.Sample < 1:
@@ -108,9 +103,9 @@ func (c compareCmd) Validate() error {
 func (c compareCmd) Run(ctx context.Context, s cli.Env) error {
 	config := c.config(s)
 	if c.Writes != "" {
-		client, err := remote.ClientAt(ctx, c.URL, c.Key, c.Writes)
+		client, err := remote.FindClient(ctx, c.URL, c.Key, c.Writes)
 		if err != nil {
-			return c.report(s, &parity.Report{}, parity.Unable{Reason: fmt.Errorf("--writes: %w", err)})
+			return c.report(s, &parity.Report{}, fmt.Errorf("--writes: %w", err))
 		}
 		r, made, err := parity.Writes(ctx, config, client)
 		for _, line := range made {

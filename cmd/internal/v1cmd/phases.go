@@ -48,7 +48,7 @@ func (c *phaseV1Cmd) Validate() (err error) {
 	if c.Force && (!c.All || c.phase != retire.Off) {
 		return errors.New("--force goes with --all off")
 	}
-	c.until, err = v1Time("--until", c.Until)
+	c.until, err = parseTimeFlag("--until", c.Until)
 	return err
 }
 
@@ -58,7 +58,7 @@ var errUnannounced = errors.New("no end of version 1 is announced, and --all off
 
 // Run sets a phase.
 func (c *phaseV1Cmd) Run(ctx context.Context, s cli.Env) error {
-	return retiring(ctx, c.Flags, s, func(r retirement) error {
+	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 phase", Fields: []string{"phase"}}
 		scope, name, err := c.scope(ctx, r, entry)
 		if err != nil {
@@ -70,7 +70,7 @@ func (c *phaseV1Cmd) Run(ctx context.Context, s cli.Env) error {
 
 		lasts := ""
 		if !c.until.IsZero() {
-			lasts = " until " + retire.Moment(c.until)
+			lasts = " until " + retire.FormatTime(c.until)
 			entry.Fields = append(entry.Fields, "until")
 		}
 		err = r.change(ctx, entry, func(ctx context.Context) (string, error) {
@@ -91,7 +91,7 @@ func (c *phaseV1Cmd) scope(ctx context.Context, r retirement, entry *domain.Audi
 	case c.All:
 		return of, "all keys", nil
 	case c.Partner != "":
-		of.Partner, err = database.PartnerCalled(ctx, r.db, c.Partner)
+		of.Partner, err = database.FindPartner(ctx, r.db, c.Partner)
 		entry.Partner, entry.Object = of.Partner, domain.AuditObject{Kind: of.Partner.Noun(), ID: of.Partner.String()}
 		return of, "the keys of " + c.Partner, err
 	}
@@ -99,7 +99,7 @@ func (c *phaseV1Cmd) scope(ctx context.Context, r retirement, entry *domain.Audi
 	if err != nil {
 		return of, "", err
 	}
-	key, err := keyCalled(keys, c.key)
+	key, err := findKey(keys, c.key)
 	if err != nil {
 		return of, "", err
 	}
@@ -116,7 +116,7 @@ func (c *phaseV1Cmd) hint(r retirement) {
 	if r.state.EndedAt != nil {
 		fmt.Fprint(r.Out, "The end of version 1 is taken back.")
 		if !c.until.IsZero() {
-			fmt.Fprintf(r.Out, " From %s on all keys are off again, and partnerapi v1 end ends it.", retire.Moment(c.until))
+			fmt.Fprintf(r.Out, " From %s on all keys are off again, and partnerapi v1 end ends it.", retire.FormatTime(c.until))
 		}
 		fmt.Fprintln(r.Out)
 	}
@@ -126,8 +126,8 @@ func (c *phaseV1Cmd) hint(r retirement) {
 	}
 }
 
-// keyCalled finds a key by its prefix, whole.
-func keyCalled(keys []db.Key, prefix string) (db.Key, error) {
+// findKey finds a key by its prefix, whole.
+func findKey(keys []db.Key, prefix string) (db.Key, error) {
 	for _, k := range keys {
 		if k.Prefix == prefix {
 			return k, nil
@@ -136,16 +136,16 @@ func keyCalled(keys []db.Key, prefix string) (db.Key, error) {
 	return db.Key{}, fmt.Errorf("there is no key with the prefix %q: give it whole, as the command keys list shows it", prefix)
 }
 
-// keyStarting finds a key by its prefix, or by the start of one that no other key has:
+// findKeyByPrefix finds a key by its prefix, or by the start of one that no other key has:
 // what is only shown may be named in short.
-func keyStarting(keys []db.Key, start string) (db.Key, error) {
+func findKeyByPrefix(keys []db.Key, start string) (db.Key, error) {
 	var found []db.Key
 	for _, k := range keys {
 		if strings.HasPrefix(k.Prefix, start) {
 			found = append(found, k)
 		}
 	}
-	key, err := keyCalled(found, start)
+	key, err := findKey(found, start)
 	switch {
 	case err == nil:
 		return key, nil

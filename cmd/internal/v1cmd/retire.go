@@ -14,7 +14,6 @@ import (
 	"partnerapi/v1compat"
 	"partnerapi/v1compat/retire"
 	"partnerapi/v1compat/usage"
-	v2 "partnerapi/v2"
 	"partnerapi/v2/op"
 )
 
@@ -38,8 +37,8 @@ type retirement struct {
 	state *retire.State
 }
 
-// retiring runs fn on the retirement that the database of a command keeps.
-func retiring(ctx context.Context, f database.Flags, s cli.Env, fn func(retirement) error) error {
+// withRetirement runs fn on the retirement that the database of a command keeps.
+func withRetirement(ctx context.Context, f database.Flags, s cli.Env, fn func(retirement) error) error {
 	return f.With(ctx, s, func(d *db.DB) (err error) {
 		r := retirement{Env: s, Store: retire.NewStore(d.DB, d), db: d}
 		if r.state, err = r.Load(ctx); err != nil {
@@ -49,8 +48,8 @@ func retiring(ctx context.Context, f database.Flags, s cli.Env, fn func(retireme
 	})
 }
 
-// acts ends what commands say that change something.
-const acts = "Running services follow within 30 seconds."
+// followNote ends what commands say that change something.
+const followNote = "Running services follow within 30 seconds."
 
 // change makes a change in one transaction with its entry in the audit trail, and
 // prints what was done.
@@ -65,16 +64,16 @@ func (r retirement) change(
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(r.Out, done, acts)
+	_, err = fmt.Fprintln(r.Out, done, followNote)
 	return err
 }
 
 // errNoSunset is said before the command line is found to lack the flag.
 var errNoSunset = errors.New("say with --sunset DATE when version 1 ends, such as --sunset 2028-01-31")
 
-// v1Time reads a time of a flag: a day, which begins at 00:00 UTC, or a moment. An
+// parseTimeFlag reads a time of a flag: a day, which begins at 00:00 UTC, or a moment. An
 // empty text is no time.
-func v1Time(flag, text string) (t time.Time, err error) {
+func parseTimeFlag(flag, text string) (t time.Time, err error) {
 	if text == "" {
 		return t, nil
 	}
@@ -100,23 +99,23 @@ func (c *announceV1Cmd) Validate() (err error) {
 	if c.Sunset == "" {
 		return errNoSunset
 	}
-	if c.times.Announced, err = v1Time("--announced", c.Announced); err != nil {
+	if c.times.Announced, err = parseTimeFlag("--announced", c.Announced); err != nil {
 		return err
 	}
-	c.times.Sunset, err = v1Time("--sunset", c.Sunset)
+	c.times.Sunset, err = parseTimeFlag("--sunset", c.Sunset)
 	return err
 }
 
 // Run announces the end of v1, and names the operations that have no successor yet.
 func (c *announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
-	return retiring(ctx, c.Flags, s, func(r retirement) error {
+	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		a := c.times
 		if a.Announced.IsZero() {
 			a.Announced = domain.DateOf(r.db.Now()).Time()
 		}
 		entry := &domain.AuditEntry{Operation: "v1 announce", Fields: []string{"sunset"}}
 		err := r.change(ctx, entry, func(ctx context.Context) (string, error) {
-			said := fmt.Sprintf("announced on %s: version 1 ends on %s.", retire.Moment(a.Announced), retire.Moment(a.Sunset))
+			said := fmt.Sprintf("announced on %s: version 1 ends on %s.", retire.FormatTime(a.Announced), retire.FormatTime(a.Sunset))
 			return said, r.Announce(ctx, a)
 		})
 		if err != nil {
@@ -148,7 +147,7 @@ func withoutSuccessor(state *retire.State) (missing []string, err error) {
 		return nil, fmt.Errorf("the service serves release %s of version 2, which this program does not know: use its own: %w",
 			state.Release, err)
 	}
-	for meta := range v1compat.New(v2.New(nil, nil), v1compat.Config{}).Routes() {
+	for meta := range v1compat.Declare(v1compat.Config{}).Routes() {
 		if !meta.Additive && meta.Successor.Meta().Since > served {
 			missing = append(missing, meta.Method+" /v1"+op.Braced(meta.Path))
 		}
@@ -168,17 +167,17 @@ func (c *postponeV1Cmd) Validate() (err error) {
 	if c.Sunset == "" {
 		return errNoSunset
 	}
-	c.sunset, err = v1Time("--sunset", c.Sunset)
+	c.sunset, err = parseTimeFlag("--sunset", c.Sunset)
 	return err
 }
 
 // Run moves the sunset.
 func (c *postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
-	return retiring(ctx, c.Flags, s, func(r retirement) error {
+	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 postpone", Fields: []string{"sunset"}}
 		return r.change(ctx, entry, func(ctx context.Context) (string, error) {
 			before, err := r.Postpone(ctx, c.sunset)
-			return fmt.Sprintf("version 1 ends on %s, not on %s.", retire.Moment(c.sunset), retire.Moment(before)), err
+			return fmt.Sprintf("version 1 ends on %s, not on %s.", retire.FormatTime(c.sunset), retire.FormatTime(before)), err
 		})
 	})
 }
@@ -187,12 +186,12 @@ type cancelV1Cmd struct{ database.Flags }
 
 // Run takes the announcement back.
 func (c cancelV1Cmd) Run(ctx context.Context, s cli.Env) error {
-	return retiring(ctx, c.Flags, s, func(r retirement) error {
+	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 cancel", Fields: []string{"sunset"}}
 		err := r.change(ctx, entry, func(ctx context.Context) (string, error) {
 			a, err := r.Cancel(ctx)
-			return fmt.Sprintf("the announcement of %s that version 1 ends on %s is taken back.", retire.Moment(a.Announced),
-				retire.Moment(a.Sunset)), err
+			return fmt.Sprintf("the announcement of %s that version 1 ends on %s is taken back.", retire.FormatTime(a.Announced),
+				retire.FormatTime(a.Sunset)), err
 		})
 		if err == nil {
 			_, err = fmt.Fprintln(s.Out, "Phases and brownouts stay: partnerapi v1 phase --all on takes those back.")
@@ -213,8 +212,8 @@ func (endV1Cmd) Help() string {
 
 // Run ends v1.
 func (c endV1Cmd) Run(ctx context.Context, s cli.Env) error {
-	return retiring(ctx, c.Flags, s, func(r retirement) error {
-		calls, err := usage.LastCalls(ctx, r.db, r.db.Now().Add(-retire.Callers))
+	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
+		calls, err := usage.LastCalls(ctx, r.db, r.db.Now().Add(-retire.CallerWindow))
 		if err != nil {
 			return err
 		}
@@ -223,7 +222,7 @@ func (c endV1Cmd) Run(ctx context.Context, s cli.Env) error {
 			return err
 		}
 		err = r.change(ctx, &domain.AuditEntry{Operation: "v1 end"}, func(ctx context.Context) (string, error) {
-			err := r.End(ctx, retire.Ending{Missing: missing, Calls: calls, Force: c.Force})
+			err := r.End(ctx, retire.EndRequest{Missing: missing, Calls: calls, Force: c.Force})
 			return "version 1 has ended: every key is answered 410.", err
 		})
 		if err != nil {

@@ -17,7 +17,6 @@ import (
 	"partnerapi/v1compat"
 	"partnerapi/v1compat/retire"
 	"partnerapi/v1compat/usage"
-	v2 "partnerapi/v2"
 	"partnerapi/v2/op/ginop"
 )
 
@@ -60,7 +59,7 @@ func (c StatusCmd) Validate() error {
 
 // Run shows how far the retirement of v1 is.
 func (c StatusCmd) Run(ctx context.Context, s cli.Env) error {
-	return retiring(ctx, c.Flags, s, func(r retirement) error {
+	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		st, err := c.Read(ctx, r.db, r.Store, r.db.Now())
 		if err != nil {
 			return err
@@ -122,8 +121,8 @@ type keyStatus struct {
 // Read reads how far the retirement is at a time.
 func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now time.Time) (*Status, error) {
 	now = now.UTC()
-	asked := usage.Asked{
-		Successors: v1compat.New(v2.New(nil, nil), v1compat.Config{}).Successors(), Now: now, Days: c.Days,
+	asked := usage.ReportQuery{
+		Successors: v1compat.Declare(v1compat.Config{}).Successors(), Now: now, Days: c.Days,
 	}
 	var only db.Key
 	if c.Key != "" {
@@ -131,7 +130,7 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 		if err != nil {
 			return nil, err
 		}
-		if only, err = keyStarting(keys, c.Key); err != nil {
+		if only, err = findKeyByPrefix(keys, c.Key); err != nil {
 			return nil, err
 		}
 		asked.Keys = []domain.KeyID{only.ID}
@@ -165,7 +164,7 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	if len(last) > 0 {
 		lastCall = last[0].At
 	}
-	st.head(state, lastCall)
+	st.addHeading(state, lastCall)
 	return st, nil
 }
 
@@ -173,7 +172,7 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 func statusOf(k *usage.Key, state *retire.State, now time.Time) keyStatus {
 	phase, until := state.PhaseOf(retire.Key{ID: k.ID, Partner: k.Partner}, now)
 	out := keyStatus{
-		Who: k.Who, Phase: phase, PhaseUntil: timeGiven(until), Use: k.Use,
+		Who: k.Who, Phase: phase, PhaseUntil: timeOrNil(until), Use: k.Use,
 		Shown: cmp.Or(k.Prefix, k.ID.UUID()), Label: k.Name, InPhase: phaseText(phase, until), Days: k.Days,
 	}
 	if !k.Live {
@@ -194,12 +193,12 @@ func phaseText(phase retire.Phase, until time.Time) string {
 	if until.IsZero() {
 		return string(phase)
 	}
-	return string(phase) + " until " + output.Moment(&until)
+	return string(phase) + " until " + output.FormatTime(&until)
 }
 
-// head says when v1 ends, what is to do when it was ended, and who called how much. last
+// addHeading says when v1 ends, what is to do when it was ended, and who called how much. last
 // is the last call of v1 that any key made in the last Silent; zero for none.
-func (st *Status) head(state *retire.State, last time.Time) {
+func (st *Status) addHeading(state *retire.State, last time.Time) {
 	var a retire.Announcement
 	if state.Announcement != nil {
 		a = *state.Announcement
@@ -208,23 +207,23 @@ func (st *Status) head(state *retire.State, last time.Time) {
 	var when string
 	switch {
 	case state.EndedAt != nil:
-		when = fmt.Sprintf("v1 was ended on %s: it answers 410.", DayOf(*state.EndedAt))
+		when = fmt.Sprintf("v1 was ended on %s: it answers 410.", FormatDay(*state.EndedAt))
 	case state.Announcement == nil:
 		when = "The end of v1 is not announced: the command v1 announce does that."
 	case left < 0:
-		when = fmt.Sprintf("The sunset of v1 was on %s, %s ago: the command v1 end switches it off.", DayOf(a.Sunset),
-			output.Counted(-left, "day", "days"))
+		when = fmt.Sprintf("The sunset of v1 was on %s, %s ago: the command v1 end switches it off.", FormatDay(a.Sunset),
+			output.Plural(-left, "day", "days"))
 	default:
-		when = fmt.Sprintf("The sunset of v1 is on %s, in %s.", DayOf(a.Sunset), output.Counted(left, "day", "days"))
+		when = fmt.Sprintf("The sunset of v1 is on %s, in %s.", FormatDay(a.Sunset), output.Plural(left, "day", "days"))
 	}
 	if state.Announcement != nil {
 		st.Announcement = &announcement{domain.At(a.Announced), domain.At(a.Sunset), left}
-		when += fmt.Sprintf(" It was announced on %s.", DayOf(a.Announced))
+		when += fmt.Sprintf(" It was announced on %s.", FormatDay(a.Announced))
 	}
 	st.Heading = []string{when}
 	if ended := state.EndedAt; ended != nil {
 		st.EndedAt = domain.MaybeAt(ended)
-		st.Heading = append(st.Heading, st.deletion(*ended, last))
+		st.Heading = append(st.Heading, st.describeDeletion(*ended, last))
 	}
 
 	var calls, failures int64
@@ -240,19 +239,19 @@ func (st *Status) head(state *retire.State, last time.Time) {
 		noun = " call"
 	}
 	st.Heading = append(st.Heading, fmt.Sprintf("In the last %s: %s of v1 by %s, of which %s failed.",
-		output.Counted(st.Days, "day", "days"), grouped(calls)+noun, output.Counted(keys, "key", "keys"), grouped(failures)))
+		output.Plural(st.Days, "day", "days"), grouped(calls)+noun, output.Plural(keys, "key", "keys"), grouped(failures)))
 }
 
-// deletion says from when on v1 can be deleted, and how.
-func (st *Status) deletion(ended, last time.Time) string {
+// describeDeletion says from when on v1 can be deleted, and how.
+func (st *Status) describeDeletion(ended, last time.Time) string {
 	since := "nobody called it since then"
 	if last.After(ended) {
-		since = "its last call was on " + DayOf(last)
+		since = "its last call was on " + FormatDay(last)
 		ended = last
 	}
 	at := ended.Add(usage.Silent)
-	if st.DeletableAt = timeGiven(at); st.Now.Time.Before(at) {
-		return fmt.Sprintf("It can be deleted from %s on, unless it is called before; %s.", DayOf(at), since)
+	if st.DeletableAt = timeOrNil(at); st.Now.Time.Before(at) {
+		return fmt.Sprintf("It can be deleted from %s on, unless it is called before; %s.", FormatDay(at), since)
 	}
 	return "It can be deleted, as " + since + ": run make remove-v1 in the sources (it deletes what OF_V1 in the Makefile lists, takes " +
 		"the lines that name v1cmd out of cmd/partnerapi/main.go, and adds idmap/drop.sql as the next migration; make without-v1 proves that the rest stands) and make build, then " +
@@ -271,7 +270,7 @@ func (st *Status) WriteTable(out io.Writer) error {
 	}
 	keys := output.NewTable(out, "KEY", "NAME", "PARTNER", "PHASE", "LAST CALL", "CALLS", "FAILED", "VERDICT")
 	for _, k := range st.Keys {
-		keys.Row(k.Shown, k.Label, cmp.Or(k.PartnerName, "-"), k.InPhase, output.Moment(&k.LastAt.Time), k.Calls, k.Failures, k.Verdict)
+		keys.Row(k.Shown, k.Label, cmp.Or(k.PartnerName, "-"), k.InPhase, output.FormatTime(&k.LastAt.Time), k.Calls, k.Failures, k.Verdict)
 	}
 	if err := keys.Flush(); err != nil {
 		return err
@@ -280,7 +279,7 @@ func (st *Status) WriteTable(out io.Writer) error {
 	calls := output.NewTable(out, "KEY", "OPERATION", "SUCCESSOR", "LAST CALL", "CALLS", "FAILED", "SUCCESSOR'S", "VERDICT", "USER AGENTS")
 	for _, k := range st.Keys {
 		for _, o := range k.Operations {
-			calls.Row(k.Shown, o.Operation, cmp.Or(o.Successor, "-"), output.Moment(&o.LastAt.Time), o.Calls, o.Failures, o.SuccessorCalls,
+			calls.Row(k.Shown, o.Operation, cmp.Or(o.Successor, "-"), output.FormatTime(&o.LastAt.Time), o.Calls, o.Failures, o.SuccessorCalls,
 				o.Verdict, cmp.Or(strings.Join(o.UserAgents, ", "), "-"))
 		}
 	}
@@ -296,11 +295,11 @@ func (st *Status) WriteJSON(out io.Writer) error {
 	return output.JSON(out, json.RawMessage(text))
 }
 
-// DayOf is a time's day (UTC).
-func DayOf(t time.Time) string { return domain.DateOf(t).String() }
+// FormatDay is a time's day (UTC).
+func FormatDay(t time.Time) string { return domain.DateOf(t).String() }
 
-// timeGiven is a time, or nil for the zero one.
-func timeGiven(t time.Time) *domain.Time {
+// timeOrNil is a time, or nil for the zero one.
+func timeOrNil(t time.Time) *domain.Time {
 	if t.IsZero() {
 		return nil
 	}

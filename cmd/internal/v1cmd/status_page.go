@@ -25,8 +25,8 @@ var statusStyle string
 // pageTemplate makes the page of a status. Its functions write times and numbers as the
 // command does.
 var pageTemplate = template.Must(template.New("status").Funcs(template.FuncMap{
-	"moment":  func(t domain.Time) string { return output.Moment(&t.Time) },
-	"day":     func(t domain.Time) string { return DayOf(t.Time) },
+	"moment":  func(t domain.Time) string { return output.FormatTime(&t.Time) },
+	"day":     func(t domain.Time) string { return FormatDay(t.Time) },
 	"class":   func(v usage.Verdict) string { return strings.ReplaceAll(string(v), " ", "-") },
 	"join":    func(list []string) string { return strings.Join(list, ", ") },
 	"grouped": grouped,
@@ -46,8 +46,8 @@ var pageTemplate = template.Must(template.New("status").Funcs(template.FuncMap{
 	},
 }).Parse(statusPage))
 
-// Left is the days that are left, and what they are; empty where the words say all.
-func (st *Status) Left() []string {
+// Remaining is the days that are left, and what they are; empty where the words say all.
+func (st *Status) Remaining() []string {
 	if st.Announcement == nil || st.EndedAt != nil {
 		return nil
 	}
@@ -61,8 +61,8 @@ func (st *Status) Left() []string {
 	return []string{fmt.Sprint(max(left, -left)), unit}
 }
 
-// Are is how many keys have a verdict.
-func (st *Status) Are(v usage.Verdict) (n int) {
+// Count is how many keys have a verdict.
+func (st *Status) Count(v usage.Verdict) (n int) {
 	for _, k := range st.Keys {
 		if k.Verdict == v {
 			n++
@@ -99,7 +99,7 @@ var (
 	small = box{3, 217, 3, 41}
 )
 
-// marks are how many days are named at the bottom of a chart, at the most.
+// marks is the maximum number of days named below a chart.
 const marks = 6
 
 // chart is two curves by day: the calls of v1, and those of its successors.

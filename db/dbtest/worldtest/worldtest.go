@@ -4,6 +4,7 @@ package worldtest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -15,16 +16,28 @@ import (
 	"partnerapi/domain"
 )
 
-// Schema is that of the service's tables.
+// Schema is that of the service's tables. All packages share its template.
 var Schema = dbtest.Schema{Name: "db", Key: migrate.SchemaKey(), Apply: func(ctx context.Context, url string) error {
+	return Migrate(ctx, url)
+}}
+
+// Migrate makes the service's tables, and then runs more on the database.
+func Migrate(ctx context.Context, url string, more ...func(context.Context, *db.DB) error) (err error) {
 	d, err := db.Open(url)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = d.Close() }()
-	_, err = migrate.Up(ctx, d)
-	return err
-}}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	if _, err := migrate.Up(ctx, d); err != nil {
+		return err
+	}
+	for _, fn := range more {
+		if err := fn(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Today is the day on which tests take place.
 var Today = domain.DateOf(Noon)

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Account is an account of a directory. Empty texts are none.
+// Account is an account of a directory.
 type Account struct {
 	ID, Email, First, Last, Department, Title string
 	// Manager is the id of another account.
@@ -37,7 +37,7 @@ type Directory struct {
 	byEmailAt int64
 }
 
-// entry is an account with when it changed last.
+// entry is an account with the time of its last change.
 type entry struct {
 	Account
 	seq     int64
@@ -58,7 +58,7 @@ func New(accounts ...Account) *Directory {
 	return d
 }
 
-// Put adds accounts, or changes those of the same ids.
+// Put adds accounts, or replaces those with the same ids.
 func (d *Directory) Put(accounts ...Account) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,15 +92,14 @@ func (d *Directory) Remove(ids ...string) {
 	}
 }
 
-// PutGroup adds a group, or changes the one of that id. Its members are ids of
-// accounts and of groups.
+// PutGroup adds a group, or replaces the one of that id. Its members are ids of accounts and of groups.
 func (d *Directory) PutGroup(id, name string, members ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.groups[id] = group{name, slices.Clone(members)}
 }
 
-// Accounts returns the accounts that are there, in the order of their ids.
+// Accounts returns the current accounts, by id.
 func (d *Directory) Accounts() []Account {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -113,7 +112,7 @@ func (d *Directory) Accounts() []Account {
 	return list
 }
 
-// email is the address of an account; empty where there is none. The lock is held.
+// email returns the address of an account; empty if there is none. The caller holds the lock.
 func (d *Directory) email(id string) string {
 	if e := d.accounts[id]; e != nil && !e.removed {
 		return e.Email
@@ -121,8 +120,8 @@ func (d *Directory) email(id string) string {
 	return ""
 }
 
-// members are the accounts of a group and of those in it, in the order in which
-// they were added to the directory. The lock is held.
+// members returns the accounts of a group and its nested groups, in the order in which they were added to the
+// directory. The caller holds the lock.
 func (d *Directory) members(id string) []*entry {
 	in := map[string]bool{}
 	var walk func(string)
@@ -144,7 +143,7 @@ func (d *Directory) members(id string) []*entry {
 	return list
 }
 
-// sorted are the accounts in the order of their addresses. The lock is held.
+// sorted returns the accounts by address. The caller holds the lock.
 func (d *Directory) sorted() []*entry {
 	if d.byEmailAt == d.seq {
 		return d.byEmail

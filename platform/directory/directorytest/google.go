@@ -18,7 +18,7 @@ import (
 	"partnerapi/platform/directory"
 )
 
-// scope is the one that the service account is granted.
+// scope is the scope granted to the service account.
 const scope = "https://www.googleapis.com/auth/admin.directory.user.readonly"
 
 const (
@@ -26,13 +26,13 @@ const (
 	googleAccount = "sync@project.iam.gserviceaccount.com"
 )
 
-// Google shows a directory as Google's Admin SDK does, and gives the tokens for it.
+// Google is a server of a directory with Google's Admin SDK, which also issues tokens.
 type Google struct {
 	server
 	key *rsa.PrivateKey
 }
 
-// NewGoogle starts a server, which the caller closes.
+// NewGoogle starts a server. The caller closes it.
 func NewGoogle(d *Directory) *Google {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -46,16 +46,16 @@ func NewGoogle(d *Directory) *Google {
 	return g
 }
 
-// Endpoints are the server's.
+// Endpoints returns the server's address.
 func (g *Google) Endpoints() directory.Endpoints { return directory.Endpoints{Google: g.URL} }
 
-// Settings are those of a connection to all of the customer's domains, or to one.
+// Settings returns the settings of a connection to one domain, or to all if domain is empty.
 func (g *Google) Settings(domain string) json.RawMessage {
 	text, _ := json.Marshal(directory.GoogleSettings{Admin: googleAdmin, Domain: domain})
 	return text
 }
 
-// Credentials are the service account's key file.
+// Credentials returns the service account's key file.
 func (g *Google) Credentials() []byte {
 	der, err := x509.MarshalPKCS8PrivateKey(g.key)
 	if err != nil {
@@ -94,7 +94,7 @@ func (g *Google) token(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// signed reads an assertion's claims, where the service account signed it.
+// signed decodes an assertion's claims; false unless the service account signed it.
 func (g *Google) signed(assertion string, claims any) bool {
 	parts := strings.Split(assertion, ".")
 	if len(parts) != 3 {
@@ -153,7 +153,7 @@ func (g *Google) users(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, answer)
 }
 
-// user is an account as Google shows it: without what is empty.
+// user returns an account in Google's format, without empty values.
 func (g *Google) user(e *entry) map[string]any {
 	user := map[string]any{
 		"kind": "admin#directory#user", "id": e.ID, "primaryEmail": e.Email, "suspended": e.Disabled, "archived": false,

@@ -11,7 +11,7 @@ import (
 	"partnerapi/platform/directory"
 )
 
-// Microsoft shows a directory as Microsoft Graph does, and gives the tokens for it.
+// Microsoft is a server of a directory with Microsoft Graph, which also issues tokens.
 type Microsoft struct {
 	server
 	tenant, app, secret string
@@ -19,7 +19,7 @@ type Microsoft struct {
 	generation int
 }
 
-// NewMicrosoft starts a server, which the caller closes.
+// NewMicrosoft starts a server. The caller closes it.
 func NewMicrosoft(d *Directory) *Microsoft {
 	m := &Microsoft{
 		tenant: "5f1a3c52-0d5b-4c3e-8f5a-3d6b6a1f0e11", app: "0c7b1f6e-9f43-4f0e-bb2a-7f2f7c0e8a22",
@@ -45,21 +45,21 @@ func NewMicrosoft(d *Directory) *Microsoft {
 	return m
 }
 
-// Endpoints are the server's.
+// Endpoints returns the server's address.
 func (m *Microsoft) Endpoints() directory.Endpoints {
 	return directory.Endpoints{Graph: m.URL, Login: m.URL}
 }
 
-// Settings are those of a connection to the tenant, or to a group of it.
+// Settings returns the settings of a connection to a group, or to the tenant if group is empty.
 func (m *Microsoft) Settings(group string) json.RawMessage {
 	text, _ := json.Marshal(directory.MicrosoftSettings{Tenant: m.tenant, AppID: m.app, Group: group})
 	return text
 }
 
-// Credentials are the app's secret.
+// Credentials returns the app's secret.
 func (m *Microsoft) Credentials() []byte { return []byte(m.secret) }
 
-// ForgetPositions makes Graph answer 410 to all links that it gave.
+// ForgetPositions makes Graph answer 410 to all links it has issued.
 func (m *Microsoft) ForgetPositions() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +90,7 @@ func (m *Microsoft) token(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// link is what the tokens in links hold.
+// link is the content of the tokens in links.
 type link struct {
 	Generation int
 	Select     string
@@ -145,7 +145,7 @@ func (m *Microsoft) delta(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, answer)
 }
 
-// everyone are the accounts from a place on.
+// everyone returns a page of the accounts from an index on.
 func (m *Microsoft) everyone(at, size int) (page []*entry, next int, more bool) {
 	order := m.directory.order
 	for ; at < len(order) && len(page) < size; at++ {
@@ -156,7 +156,7 @@ func (m *Microsoft) everyone(at, size int) (page []*entry, next int, more bool) 
 	return page, at, at < len(order)
 }
 
-// changes are the accounts that changed.
+// changes returns a page of the accounts that changed.
 func (m *Microsoft) changes(at link, size int) (page []*entry, next int64, more bool) {
 	for _, e := range m.directory.accounts {
 		if e.seq > at.Since && e.seq <= at.Until {
@@ -170,7 +170,7 @@ func (m *Microsoft) changes(at link, size int) (page []*entry, next int64, more 
 	return page[:size], page[size-1].seq, true
 }
 
-// graphTexts are the texts of an account by the names of Graph.
+// graphTexts returns the texts of an account by their names in Graph.
 func graphTexts(a Account) map[string]string {
 	return map[string]string{
 		"displayName": strings.TrimSpace(a.First + " " + a.Last), "givenName": a.First, "surname": a.Last, "mail": a.Email,
@@ -178,8 +178,8 @@ func graphTexts(a Account) map[string]string {
 	}
 }
 
-// delta is an account as a delta query shows it: without what was never set, and
-// null for what no longer is.
+// delta returns an account as a delta query does: without properties that were never set, and null for those
+// removed.
 func (e *entry) delta(selected string) map[string]any {
 	if e.removed {
 		return map[string]any{"id": e.ID, "@removed": map[string]any{"reason": "changed"}}
@@ -193,7 +193,7 @@ func (e *entry) delta(selected string) map[string]any {
 	return user
 }
 
-// list is an account as lists show it: with null for what is not set.
+// list returns an account as lists do: with null for properties that are not set.
 func (e *entry) list(selected string) map[string]any {
 	texts, user := graphTexts(e.Account), map[string]any{}
 	for name := range strings.SplitSeq(selected, ",") {
@@ -216,7 +216,7 @@ func (e *entry) list(selected string) map[string]any {
 	return user
 }
 
-// preferred is the page size that a request prefers; 0 for none.
+// preferred returns the page size that a request prefers; 0 for none.
 func preferred(r *http.Request) int {
 	n, _ := strconv.Atoi(strings.TrimPrefix(r.Header.Get("Prefer"), "odata.maxpagesize="))
 	return n
@@ -261,7 +261,7 @@ func (m *Microsoft) members(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, answer)
 }
 
-// batch answers POST /$batch, which only asks for managers, in another order.
+// batch answers POST /$batch, which supports only managers, in another order than requested.
 func (m *Microsoft) batch(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Requests []struct{ ID, Method, URL string }

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Fault is what happens to requests instead of the usual answer.
+// Fault replaces the response to matching requests.
 type Fault struct {
 	// Path is a part of the paths of the requests that it happens to, as in
 	// "/users/delta", "/manager" (within a batch) or "token"; empty for every one.
@@ -31,19 +31,19 @@ type Fault struct {
 	Cut bool
 }
 
-// Throttled is the answer 429 with a Retry-After.
+// Throttled returns a fault that answers 429 with a Retry-After.
 func Throttled(path, retryAfter string, times int) Fault {
 	return Fault{
 		Path: path, Times: times, Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": retryAfter},
 	}
 }
 
-// Failing is an answer with a status and an error of the vendors' form.
+// Failing returns a fault that answers a status and an error in the vendors' format.
 func Failing(path string, status, times int) Fault {
 	return Fault{Path: path, Times: times, Status: status, Body: errorBody("generalException", "It fails.")}
 }
 
-// HTML is the answer of a page to log in at.
+// HTML returns a fault that answers a login page.
 func HTML(path string, times int) Fault {
 	return Fault{
 		Path: path, Times: times, Status: http.StatusOK, Header: map[string]string{"Content-Type": "text/html"},
@@ -51,10 +51,10 @@ func HTML(path string, times int) Fault {
 	}
 }
 
-// Cut breaks the connection in the middle of the answer.
+// Cut returns a fault that breaks the connection in the middle of the response.
 func Cut(path string, times int) Fault { return Fault{Path: path, Times: times, Cut: true} }
 
-// server is what the servers have in common.
+// server is the common part of the servers.
 type server struct {
 	*httptest.Server
 	directory *Directory
@@ -66,6 +66,7 @@ type server struct {
 	tokens   map[string]bool
 }
 
+// start starts the server.
 func (s *server) start(d *Directory, routes *http.ServeMux) {
 	s.directory, s.tokens = d, map[string]bool{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +82,7 @@ func (s *server) start(d *Directory, routes *http.ServeMux) {
 	}))
 }
 
-// Inject makes faults happen. The first that fits a request happens to it.
+// Inject adds faults. A request meets the first fault that matches it.
 func (s *server) Inject(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,14 +92,14 @@ func (s *server) Inject(faults ...Fault) {
 	}
 }
 
-// SetPageSize makes pages of at most n accounts.
+// SetPageSize sets the maximum number of accounts per page.
 func (s *server) SetPageSize(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pageSize = n
 }
 
-// Requests counts the requests whose path holds a part, those within batches too.
+// Requests counts the requests whose path contains part, those within batches too.
 func (s *server) Requests(part string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,14 +111,14 @@ func (s *server) Requests(part string) (n int) {
 	return n
 }
 
-// ExpireTokens makes all tokens that were given invalid.
+// ExpireTokens invalidates all tokens issued.
 func (s *server) ExpireTokens() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.tokens)
 }
 
-// note takes note of a request, and returns the fault that happens to it.
+// note counts a request, and returns its fault, if any.
 func (s *server) note(path string) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,6 +136,7 @@ func (s *server) note(path string) *Fault {
 	return nil
 }
 
+// write writes the fault's response.
 func (f *Fault) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	for name, value := range f.Header {
@@ -146,7 +148,7 @@ func (f *Fault) write(w http.ResponseWriter) {
 	_, _ = w.Write([]byte(f.Body))
 }
 
-// cut writes half of the usual answer and breaks the connection.
+// cut writes half of the usual response and breaks the connection.
 func cut(w http.ResponseWriter, r *http.Request, routes http.Handler) {
 	whole := httptest.NewRecorder()
 	routes.ServeHTTP(whole, r)
@@ -200,7 +202,7 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 	_, _ = w.Write([]byte(errorBody(code, message)))
 }
 
-// errorBody is an error in the form of Graph, and of Google.
+// errorBody returns an error in the format of both Graph and Google.
 func errorBody(code, message string) string {
 	text, _ := json.Marshal(map[string]any{"error": map[string]any{
 		"code": code, "message": message, "errors": []any{map[string]any{"reason": code, "message": message}},
@@ -208,7 +210,7 @@ func errorBody(code, message string) string {
 	return string(text)
 }
 
-// seal makes an opaque token of a value, which unseal reads.
+// seal encodes a value as an opaque token, which unseal decodes.
 func seal(v any) string {
 	text, _ := json.Marshal(v)
 	return base64.RawURLEncoding.EncodeToString(text)

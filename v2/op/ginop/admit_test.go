@@ -99,7 +99,7 @@ func TestNoKeys(t *testing.T) {
 // look-up, and counts against the address; a key that is none stays unknown.
 func TestOtherCells(t *testing.T) {
 	e := newEdgeOf(t, func(c *ginop.Config) { c.Limits.PerAddress = 7 }, operations())
-	e.Keys.Elsewhere = func(key string, _ []byte) string {
+	e.Keys.ForeignCell = func(key string, _ []byte) string {
 		if of := (domain.Cell{Number: 1, Count: 4}).OfKey(key); strings.HasPrefix(key, "papi_") && of.Number != 1 {
 			return of.Code()
 		}
@@ -120,11 +120,11 @@ func TestOtherCells(t *testing.T) {
 	if got := e.finds.Load(); got != 0 {
 		t.Errorf("%d are looked up", got)
 	}
-	e.Keys.Left = func([]byte) bool { return true }
+	e.Keys.MovedAway = func([]byte) bool { return true }
 	if w := e.do("GET", "/v2/fine", other); w.Code != 421 || w.Header().Get("X-RateLimit-Remaining") != "2" {
 		t.Errorf("a key that moved counts against the address: %d %v", w.Code, w.Header())
 	}
-	e.Keys.Left = nil
+	e.Keys.MovedAway = nil
 	wrong := other[:len(other)-1] + "_"
 	for _, key := range []string{wrong, "pk_demo_guess"} {
 		if w := e.do("GET", "/v2/fine", key); w.Code != 401 || w.Header()["X-Cell"] != nil {

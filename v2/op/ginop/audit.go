@@ -20,17 +20,15 @@ type requestOf struct {
 	address          netip.Addr
 }
 
-// withRequest returns the context of a request that may write, with what the audit
-// trail says of it.
+// withRequest returns a context that carries what the audit trail records of the request.
 func withRequest(c *gin.Context) context.Context {
 	ctx, r := c.Request.Context(), c.Request
 	return context.WithValue(ctx, requestKey{}, requestOf{RequestID(c), r.Method, r.URL.Path, domain.AddressFrom(ctx)})
 }
 
-// audited is an op.AroundWrite: it runs the work of a request in a transaction
-// that commits together with its line of the audit trail. What the process
-// calls by itself, for no request, leaves none, and neither does a dry run.
-func (e *Edge) audited(
+// auditWrite is an op.AroundWrite: it runs a request's write in a transaction that commits together with its audit
+// entry. Calls outside a request, and dry runs, write no entry.
+func (e *Edge) auditWrite(
 	ctx context.Context, o op.Operation, in any, work func(context.Context) (any, error),
 ) error {
 	request, ok := ctx.Value(requestKey{}).(requestOf)
@@ -50,13 +48,13 @@ func (e *Edge) audited(
 			Operation: o.Meta().ID, Method: request.method, Path: request.path, RequestID: request.id,
 		}
 		entry.Client, entry.User = o.Input().Subject(in)
-		entry.Object, entry.Fields = o.Input().Object(in), o.Input().Given(in)
-		describe(&entry, o, out)
+		entry.Object, entry.Fields = o.Input().Object(in), o.Input().BodyMembers(in)
+		describeObject(&entry, o, out)
 		return e.Audit(ctx, entry)
 	})
 }
 
-// dryRun reports whether an output says so of its operation, by its field DryRun.
+// dryRun reports whether an output has its field DryRun set.
 func dryRun(out any) bool {
 	v := reflect.Indirect(reflect.ValueOf(out))
 	if v.Kind() != reflect.Struct {
@@ -66,10 +64,9 @@ func dryRun(out any) bool {
 	return of.IsValid() && of.Kind() == reflect.Bool && of.Bool()
 }
 
-// describe adds to an entry the object, the client and the user that an output is
-// about, by its fields ID and ClientID, or as an op.OfClient: what was created, the
-// client of a user, or the one that an operation without one in its path found.
-func describe(entry *domain.AuditEntry, o op.Operation, out any) {
+// describeObject sets the object, client and user of an audit entry from the output's fields ID and ClientID, or
+// from its op.OfClient.
+func describeObject(entry *domain.AuditEntry, o op.Operation, out any) {
 	if of, ok := out.(op.OfClient); ok && entry.Client.IsZero() {
 		entry.Client = of.BudgetClient()
 	}
@@ -80,7 +77,7 @@ func describe(entry *domain.AuditEntry, o op.Operation, out any) {
 	if of := v.FieldByName("ClientID"); of.IsValid() && entry.Client.IsZero() {
 		entry.Client, _ = of.Interface().(domain.ClientID)
 	}
-	shown := idShown(v, o.Meta().Status == http.StatusCreated)
+	shown := shownID(v, o.Meta().Status == http.StatusCreated)
 	if object := op.ObjectOf(shown); object != (domain.AuditObject{}) {
 		entry.Object = object
 	}
@@ -92,9 +89,9 @@ func describe(entry *domain.AuditEntry, o op.Operation, out any) {
 	}
 }
 
-// idShown is the id that an output shows, or that its part shows which was created;
+// shownID is the id that an output shows, or that its part shows which was created;
 // nil for none.
-func idShown(v reflect.Value, created bool) any {
+func shownID(v reflect.Value, created bool) any {
 	if id := v.FieldByName("ID"); id.IsValid() {
 		return id.Interface()
 	}

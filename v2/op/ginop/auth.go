@@ -13,20 +13,19 @@ import (
 	"partnerapi/domain"
 )
 
-// Keys recognizes API keys. It remembers a key it found for KeyMemory, so that
-// most requests ask the database nothing; a revocation acts within that time.
-// It is safe for concurrent use.
+// Keys authenticates API keys. It caches a valid key for KeyMemory, so that most requests need no database query; a
+// revocation takes effect within that time. It is safe for concurrent use.
 type Keys struct {
 	// Elsewhere, where set, returns the code of the cell that a key lives in where that is
 	// another than this one; see db.Cells.
-	Elsewhere func(key string, digest []byte) string
+	ForeignCell func(key string, digest []byte) string
 	// Left, where set, reports whether a key was of this cell and moved to another one.
-	Left func(digest []byte) bool
+	MovedAway func(digest []byte) bool
 
 	find    func(ctx context.Context, digest []byte) (*domain.Caller, error)
 	clock   domain.Clock
 	demo    bool
-	known   *lru.Cache[digest, knownKey]
+	known   *lru.Cache[digest, cachedKey]
 	unknown *lru.Cache[digest, time.Time] // until when it is not looked for
 	lookups singleflight.Group            // by digest
 
@@ -36,9 +35,9 @@ type Keys struct {
 
 type digest = [sha256.Size]byte
 
-// knownKey is a key that was found. It is kept after its time, until others
-// need its place: that it was valid once distinguishes it from a guess.
-type knownKey struct {
+// cachedKey is the cached result of a look-up. It outlives its validity until it is evicted: a key that was valid
+// once is no guess.
+type cachedKey struct {
 	caller *domain.Caller
 	until  time.Time
 }
@@ -56,17 +55,17 @@ const (
 
 var errUnknownKey = &domain.Error{Code: domain.Unauthorized, Message: "the API key is unknown, expired or revoked"}
 
-// NewKeys recognizes the keys whose digest find knows; the keys of a
-// demonstration only where demo is set.
+// NewKeys returns Keys that look digests up with find. Demonstration keys are accepted only if demo is true.
 func NewKeys(
 	find func(ctx context.Context, digest []byte) (*domain.Caller, error), clock domain.Clock, demo bool,
 ) *Keys {
 	return &Keys{
-		find: find, clock: clock, demo: demo, known: newCache[knownKey](), unknown: newCache[time.Time](),
+		find: find, clock: clock, demo: demo, known: newCache[cachedKey](), unknown: newCache[time.Time](),
 		used: map[domain.KeyID]time.Time{},
 	}
 }
 
+// newCache returns an LRU cache by key digest.
 func newCache[V any]() *lru.Cache[digest, V] {
 	cache, err := lru.New[digest, V](rememberedKeys)
 	if err != nil {
@@ -75,15 +74,14 @@ func newCache[V any]() *lru.Cache[digest, V] {
 	return cache
 }
 
-// errKeyLeft is the cause of the refusal of a key that is valid in another cell. Whoever
-// has it is no stranger to the service, and routers may learn of the move late.
-var errKeyLeft = errors.New("the key's partner moved to another cell")
+// errKeyMoved is the cause of the refusal of a key that is valid in another cell. It does not count against the
+// caller's address, as routers may learn of a move late.
+var errKeyMoved = errors.New("the key's partner moved to another cell")
 
-// Caller returns whose key it is; Unauthorized for a key that is missing,
-// unknown, expired or revoked. What has not the form of a key, or a wrong checksum,
-// is unknown at no cost, and one of another cell is Misdirected at none. Before the database is asked for a key that was
-// never found, admit is called, at most once: its error is returned in place of
-// an answer. Requests that need the same key at the same time share one look-up.
+// Caller returns the caller that owns a key, or Unauthorized if the key is missing, unknown, expired or revoked. A
+// malformed key, or one with a wrong checksum, is refused without a look-up, and one of another cell with
+// Misdirected. Before a key that is not cached is looked up in the database, admit is called, at most once; its
+// error ends the call. Concurrent requests with one key share one look-up.
 func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*domain.Caller, error) {
 	if key == "" {
 		return nil, &domain.Error{Code: domain.Unauthorized, Message: "send an API key in the header X-API-Key"}
@@ -93,13 +91,13 @@ func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*dom
 	}
 	now := k.clock.Now()
 	d := sha256.Sum256([]byte(key))
-	if k.Elsewhere != nil {
-		if cell := k.Elsewhere(key, d[:]); cell != "" {
+	if k.ForeignCell != nil {
+		if cell := k.ForeignCell(key, d[:]); cell != "" {
 			err := &domain.Error{
 				Code: domain.Misdirected, Cell: cell, Message: "this API key is not of this cell of the service, but of cell " + cell,
 			}
-			if k.Left != nil && k.Left(d[:]) {
-				err.Cause = errKeyLeft
+			if k.MovedAway != nil && k.MovedAway(d[:]) {
+				err.Cause = errKeyMoved
 			}
 			return nil, err
 		}
@@ -126,21 +124,21 @@ func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*dom
 	return caller, nil
 }
 
-// use notes that a key was used: not one that was refused for its network.
-func (k *Keys) use(caller *domain.Caller) {
+// markUsed records the time of a key's use. Requests refused for their network do not count as use.
+func (k *Keys) markUsed(caller *domain.Caller) {
 	now := k.clock.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.used[caller.Key] = now
 }
 
-// lookUp asks the database for a key and remembers the answer. A caller that
-// hangs up does not end the look-up for others that wait for it.
-func (k *Keys) lookUp(ctx context.Context, d digest, admit func() error) (knownKey, error) {
+// lookUp reads a key from the database and caches the result. A caller that hangs up does not cancel the look-up
+// for others that wait for it.
+func (k *Keys) lookUp(ctx context.Context, d digest, admit func() error) (cachedKey, error) {
 	entry, err, _ := k.lookups.Do(string(d[:]), func() (any, error) {
 		if admit != nil {
 			if err := admit(); err != nil {
-				return knownKey{}, err
+				return cachedKey{}, err
 			}
 		}
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
@@ -152,18 +150,18 @@ func (k *Keys) lookUp(ctx context.Context, d digest, admit func() error) (knownK
 		case domain.IsCode(err, domain.Unauthorized):
 			k.known.Remove(d)
 			k.unknown.Add(d, now.Add(unknownMemory))
-			return knownKey{}, err
+			return cachedKey{}, err
 		case err != nil:
-			return knownKey{}, err
+			return cachedKey{}, err
 		}
-		entry := knownKey{caller: caller, until: now.Add(KeyMemory)}
+		entry := cachedKey{caller: caller, until: now.Add(KeyMemory)}
 		k.known.Add(d, entry)
 		return entry, nil
 	})
-	return entry.(knownKey), err
+	return entry.(cachedKey), err
 }
 
-// Requeue gives back what Used returned, when it could not be recorded.
+// Requeue returns times of use to the queue that Used emptied, after recording them failed.
 func (k *Keys) Requeue(used map[domain.KeyID]time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -174,7 +172,7 @@ func (k *Keys) Requeue(used map[domain.KeyID]time.Time) {
 	}
 }
 
-// Used returns when each key was last used since the last call.
+// Used returns the last use of each key since the previous call, and clears them.
 func (k *Keys) Used() map[domain.KeyID]time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()

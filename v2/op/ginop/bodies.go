@@ -20,14 +20,12 @@ const (
 	partnerBodies = allBodies / 2
 )
 
-// largeBody is the length from which few bodies are parsed at a time: parsing one
-// of 1 MiB takes a processor for some 10 ms, and leaves several times its length to
-// the garbage collector.
+// largeBody is the length from which concurrent parsing is bounded: parsing 1 MiB takes some 10 ms of a processor
+// and allocates several times its length.
 const largeBody = 64 << 10
 
-// bodies bounds the bytes of bodies under way, apart from the requests in progress:
-// a body that does not arrive holds no more than what of it has arrived, and no
-// place. It is safe for concurrent use.
+// bodies bounds the bytes of request bodies being received, separately from the requests in progress: a slow body
+// holds only the bytes that have arrived, and no place in progress. It is safe for concurrent use.
 type bodies struct {
 	keys     *shares[domain.KeyID]
 	partners *shares[domain.PartnerID]
@@ -37,6 +35,7 @@ type bodies struct {
 	parsing *semaphore.Weighted
 }
 
+// newBodies returns bounds per key, per partner and for the process.
 func newBodies() *bodies {
 	return &bodies{
 		keys: newShares[domain.KeyID](keyBodies), partners: newShares[domain.PartnerID](partnerBodies),
@@ -45,46 +44,49 @@ func newBodies() *bodies {
 	}
 }
 
-// room is what one body holds of the bytes of its key, its partner and all.
+// room is the bytes that one body holds of the shares of its key, its partner and the process.
 type room struct {
-	of     *bodies
-	caller *domain.Caller
-	held   []func()
+	of       *bodies
+	caller   *domain.Caller
+	releases []func()
 }
 
-func (r *room) give() {
-	for _, give := range r.held {
+// release returns the held bytes to all three shares.
+func (r *room) release() {
+	for _, give := range r.releases {
 		give()
 	}
-	r.held = nil
+	r.releases = nil
 }
 
-func (r *room) takeOfKey(ctx context.Context, n int64) error {
-	give, err := r.of.keys.take(ctx, r.caller.Key, n, busy("the bodies of requests with this key have more than 16 MiB"))
+// acquireForKey acquires n bytes of the key's share.
+func (r *room) acquireForKey(ctx context.Context, n int64) error {
+	give, err := r.of.keys.acquire(ctx, r.caller.Key, n, busy("the bodies of requests with this key have more than 16 MiB"))
 	if err == nil {
-		r.held = append(r.held, give)
+		r.releases = append(r.releases, give)
 	}
 	return err
 }
 
-func (r *room) takeOfOthers(ctx context.Context, n int64) error {
-	give, err := r.of.partners.take(ctx, r.caller.Partner, n,
+// acquireForOthers acquires n bytes of the partner's and the process's shares.
+func (r *room) acquireForOthers(ctx context.Context, n int64) error {
+	give, err := r.of.partners.acquire(ctx, r.caller.Partner, n,
 		busy("the bodies of requests with keys of this partner have more than 64 MiB"))
 	if err != nil {
 		return err
 	}
-	r.held = append(r.held, give)
+	r.releases = append(r.releases, give)
 	if err := acquire(ctx, r.of.all, n, overloaded("too many bodies are under way; try again in a moment")); err != nil {
 		return err
 	}
-	r.held = append(r.held, func() { r.of.all.Release(n) })
+	r.releases = append(r.releases, func() { r.of.all.Release(n) })
 	return nil
 }
 
-// receive reads a body of the declared length; -1 where none is. A byte counts for
-// weight. What a key declares counts for it at once; what counts for its partner
-// and all, and for a key that declares nothing, is what arrives, in a few steps. A
-// large one counts a quarter more for partner and all: for what parsing leaves.
+// receive reads a body of the declared length; -1 if none is declared. Each byte is charged weight units. The
+// declared length is charged to the key at once; the partner and the process, and the key if no length is declared,
+// are charged as bytes arrive, in a few steps. A large body is charged a quarter more to partner and process, for
+// the garbage that parsing leaves.
 func (r *room) receive(ctx context.Context, body io.Reader, length, weight int64) ([]byte, error) {
 	most := length
 	switch {
@@ -93,7 +95,7 @@ func (r *room) receive(ctx context.Context, body io.Reader, length, weight int64
 	case length < 0:
 		most = op.MaxBody
 	default:
-		if err := r.takeOfKey(ctx, length*weight); err != nil {
+		if err := r.acquireForKey(ctx, length*weight); err != nil {
 			return nil, err
 		}
 	}
@@ -103,7 +105,7 @@ func (r *room) receive(ctx context.Context, body io.Reader, length, weight int64
 		if len(read) == cap(read) {
 			next := nextStep(taken, most)
 			if length < 0 {
-				if err := r.takeOfKey(ctx, (next-taken)*weight); err != nil {
+				if err := r.acquireForKey(ctx, (next-taken)*weight); err != nil {
 					return nil, err
 				}
 			}
@@ -111,7 +113,7 @@ func (r *room) receive(ctx context.Context, body io.Reader, length, weight int64
 			if next > largeBody {
 				more += more / 4
 			}
-			if err := r.takeOfOthers(ctx, more); err != nil {
+			if err := r.acquireForOthers(ctx, more); err != nil {
 				return nil, err
 			}
 			// One more byte, to see the end of a body that fills the rest.
@@ -125,14 +127,13 @@ func (r *room) receive(ctx context.Context, body io.Reader, length, weight int64
 		case err == io.EOF:
 			return read, nil
 		case err != nil:
-			return nil, cutBody()
+			return nil, errIncompleteBody()
 		}
 	}
 }
 
-// nextStep is how many bytes are taken after that many have arrived: few for a body
-// that may not arrive, and a large one's rest as a whole. Bodies that each wait for
-// a little more, with much in hand, would keep each other from their ends.
+// nextStep returns how many bytes to acquire next after taken have arrived: few at first, as the body may stall,
+// then the rest of a large body as a whole. Bodies that each hold much and wait for a little more would deadlock.
 func nextStep(taken, most int64) int64 {
 	switch {
 	case taken == 0:
@@ -145,4 +146,5 @@ func nextStep(taken, most int64) int64 {
 
 var errTooLarge = &domain.Error{Code: domain.PayloadTooLarge, Message: "the body is larger than 1 MiB"}
 
-func cutBody() error { return domain.ErrInvalid("body", "could not be read to its end") }
+// errIncompleteBody returns the error of a body that ended early.
+func errIncompleteBody() error { return domain.ErrInvalid("body", "could not be read to its end") }

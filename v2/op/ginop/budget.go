@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Limits are how many requests a minute are allowed.
+// Limits are the requests allowed per minute.
 type Limits struct {
 	// PerKey counts all requests of a key, both versions together.
 	PerKey int64
@@ -25,11 +26,10 @@ type Limits struct {
 // DefaultLimits are the limits of decisions 2.2 and 2.3.
 var DefaultLimits = Limits{PerKey: 600, PerAddress: 60, PerClientFactor: 1}
 
-// window is how long a budget lasts: it begins with its first request.
+// window is the length of a budget; it starts with the budget's first request.
 const window = time.Minute
 
-// Store counts requests in fixed windows, which begin with their first request.
-// It is safe for concurrent use.
+// Store counts requests in fixed windows that start with their first request. It is safe for concurrent use.
 type Store interface {
 	// Add adds n to the count of a name and returns the count and when its
 	// window ends: a request at that time begins a new one. n is 0 to look
@@ -43,21 +43,23 @@ type budget struct {
 	end          time.Time
 }
 
+// remaining returns how many more requests the budget allows.
 func (b budget) remaining() int64 { return max(b.limit-b.count, 0) }
 
-// exceeded reports whether the request that was counted last is one too many.
+// exceeded reports whether the last counted request is over the limit.
 func (b budget) exceeded() bool { return b.count > b.limit }
 
-// budgets counts requests in a store that replicas may share. While the shared
-// store cannot be reached, each process counts for itself.
+// budgets counts requests in a store that replicas may share. While the shared store is unreachable, each process
+// counts for itself.
 type budgets struct {
-	store Store
-	local Store
-	clock domain.Clock
-	log   *slog.Logger
-	away  atomic.Bool // the shared store, when it was last asked
+	store        Store
+	local        Store
+	clock        domain.Clock
+	log          *slog.Logger
+	sharedIsDown atomic.Bool // the shared store, when it was last asked
 }
 
+// newBudgets returns budgets in a shared store, with a local fallback; without shared, only the local one.
 func newBudgets(shared Store, clock domain.Clock, log *slog.Logger) *budgets {
 	local := newMemory(clock)
 	if shared == nil {
@@ -66,8 +68,8 @@ func newBudgets(shared Store, clock domain.Clock, log *slog.Logger) *budgets {
 	return &budgets{store: shared, local: local, clock: clock, log: log}
 }
 
-// take counts one request against the budget called name.
-func (b *budgets) take(ctx context.Context, name string, limit int64) budget {
+// charge counts one request against the named budget.
+func (b *budgets) charge(ctx context.Context, name string, limit int64) budget {
 	return b.add(ctx, name, 1, limit)
 }
 
@@ -76,27 +78,27 @@ func (b *budgets) peek(ctx context.Context, name string, limit int64) budget {
 	return b.add(ctx, name, 0, limit)
 }
 
-// giveBack takes back a request that take counted.
-func (b *budgets) giveBack(ctx context.Context, name string) { b.add(ctx, name, -1, 0) }
+// refund undoes a charge.
+func (b *budgets) refund(ctx context.Context, name string) { b.add(ctx, name, -1, 0) }
 
+// add adds n to the named budget, in the shared store or, if that fails, in the local one.
 func (b *budgets) add(ctx context.Context, name string, n, limit int64) budget {
 	count, end, err := b.store.Add(ctx, name, n, window)
 	switch {
 	case err != nil:
-		if b.away.CompareAndSwap(false, true) {
+		if b.sharedIsDown.CompareAndSwap(false, true) {
 			b.log.WarnContext(ctx, "the shared budgets cannot be reached; counting in this process", "error", err)
 		}
 		count, end, _ = b.local.Add(ctx, name, n, window) // memory does not fail
-	case b.away.CompareAndSwap(true, false):
+	case b.sharedIsDown.CompareAndSwap(true, false):
 		b.log.InfoContext(ctx, "the shared budgets can be reached again")
 	}
 	return budget{limit: limit, count: count, end: end}
 }
 
-// report puts the state of a budget into the response's headers, spelled as
-// they are documented and not as net/http would. The reset is rounded up: a
-// request at that second passes (decisions 3.12).
-func report(c *gin.Context, b budget) {
+// setBudgetHeaders sets the rate limit headers of a response, in their documented spelling rather than net/http's.
+// The reset is rounded up, so that a request at that second passes (decisions 3.12).
+func setBudgetHeaders(c *gin.Context, b budget) {
 	h := c.Writer.Header()
 	reset := b.end.Add(time.Second - 1).Unix()
 	values := []string{ // one allocation for all three
@@ -105,10 +107,60 @@ func report(c *gin.Context, b budget) {
 	h["X-RateLimit-Limit"], h["X-RateLimit-Remaining"], h["X-RateLimit-Reset"] = values[:1:1], values[1:2:2], values[2:]
 }
 
-// refusal is the error of a budget that is used up.
+// refusal returns the error of a budget that is used up.
 func (b *budgets) refusal(state budget, what string) *domain.Error {
 	return &domain.Error{
 		Code: domain.RateLimited, RetryAfter: max(state.end.Sub(b.clock.Now()), 1),
 		Message: "more than " + strconv.FormatInt(state.limit, 10) + " requests a minute " + what,
 	}
+}
+
+// memory is a Store of this process. Windows are evicted at the latest one window after their end.
+type memory struct {
+	clock domain.Clock
+
+	mu      sync.Mutex
+	windows map[string]*windowCount
+	sweep   time.Time // when those that have ended are forgotten next
+}
+
+type windowCount struct {
+	n   int64
+	end time.Time
+}
+
+// newMemory returns an empty store.
+func newMemory(clock domain.Clock) *memory {
+	return &memory{clock: clock, windows: map[string]*windowCount{}}
+}
+
+// Add implements Store. It never fails.
+func (m *memory) Add(_ context.Context, name string, n int64, window time.Duration) (int64, time.Time, error) {
+	now := m.clock.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.evictEnded(now, window)
+
+	w, ok := m.windows[name]
+	if !ok || !now.Before(w.end) {
+		w = &windowCount{end: now.Add(window)}
+		if n > 0 {
+			m.windows[name] = w
+		}
+	}
+	w.n = max(w.n+n, 0)
+	return w.n, w.end, nil
+}
+
+// evictEnded deletes the windows that have ended, at most once per window.
+func (m *memory) evictEnded(now time.Time, window time.Duration) {
+	if now.Before(m.sweep) {
+		return
+	}
+	for name, w := range m.windows {
+		if !now.Before(w.end) {
+			delete(m.windows, name)
+		}
+	}
+	m.sweep = now.Add(window)
 }

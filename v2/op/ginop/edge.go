@@ -16,7 +16,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Config is what an Edge is made of.
+// Config holds the dependencies and settings of an Edge.
 type Config struct {
 	Keys *Keys
 	// Limits are the budgets; Shared is the store they are counted in, nil for
@@ -48,39 +48,36 @@ type Config struct {
 	Tracing Tracing
 }
 
-// Once runs the work of a request at most once per caller and Idempotency-Key. hash
-// identifies the request.
+// Once runs a request's work at most once per caller and Idempotency-Key. hash identifies the request.
 type Once func(
 	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error)
 
-// Tracing is notified of the requests that surfaces answer, by the context of each, so
-// that a tracer that began a span for it can say what it was. key is the prefix of
-// its key; empty where it had no valid one.
+// Tracing names the span of an answered request. key is the prefix of the API key; empty if the request had no
+// valid one.
 type Tracing interface {
 	Begun(ctx context.Context, version, operation, requestID string)
 	Answered(ctx context.Context, key string, err error)
 }
 
-// Sealer encrypts a value for a context, and decrypts what it encrypted for the
-// same one.
+// Sealer encrypts a value for a context, and decrypts what it encrypted for the same context.
 type Sealer interface {
 	Seal(plain, context []byte) ([]byte, error)
 	Open(sealed, context []byte) ([]byte, error)
 }
 
-// Edge is the public edge of the service: what happens to every request of
-// every surface before and after its own work.
+// Edge is the public edge of the service: admission, limits, logging and metrics around the requests of every
+// surface.
 type Edge struct {
 	Config
 	budgets  *budgets
 	lookUps  *memory
 	progress *progress
 	bodies   *bodies
-	// readingOn bounds the requests whose bodies are read on after a 413.
-	readingOn *semaphore.Weighted
-	refusals  *refusals
-	surfaces  []*Surface
+	// draining bounds the requests whose bodies are read on after a 413.
+	draining *semaphore.Weighted
+	refusals *refusals
+	surfaces []*Surface
 	// watchers are notified of every request that was answered.
 	watchers []func(Answered)
 }
@@ -97,12 +94,11 @@ type Answered struct {
 	UserAgent string
 }
 
-// Watch has fn called after each request that a surface answers, before the next
-// of its connection is read. It must not block. Watch is called before the first
-// request.
+// Watch registers fn, which is called after each answered request, before the next of its connection is read. fn
+// must not block. Watch must be called before the first request.
 func (e *Edge) Watch(fn func(Answered)) { e.watchers = append(e.watchers, fn) }
 
-// NewEdge makes an edge.
+// NewEdge returns an edge without surfaces.
 func NewEdge(c Config) *Edge {
 	if c.Clock == nil {
 		c.Clock = domain.SystemClock{}
@@ -110,12 +106,11 @@ func NewEdge(c Config) *Edge {
 	return &Edge{
 		Config: c, budgets: newBudgets(c.Shared, c.Clock, c.Log), lookUps: newMemory(c.Clock),
 		progress: newProgress(), bodies: newBodies(),
-		refusals: newRefusals(c.Log), readingOn: semaphore.NewWeighted(readOnAtOnce),
+		refusals: newRefusals(c.Log), draining: semaphore.NewWeighted(maxDraining),
 	}
 }
 
-// Renderer writes an error in the words of a surface. Where it returns an error,
-// nothing has been written.
+// Renderer writes an error in the format of a surface. If it returns an error, it has written nothing.
 type Renderer func(c *gin.Context, err *domain.Error) error
 
 // Surface is one version of the interface: the routes below a prefix.
@@ -139,9 +134,8 @@ func (e *Edge) Surface(engine *gin.Engine, prefix string, render Renderer) *Surf
 	return s
 }
 
-// Engine makes the Gin engine for the edge's surfaces. The remote address of a
-// request, domain.AddressFrom, is taken from X-Forwarded-For only when one of the
-// proxies sent it.
+// Engine returns the Gin engine of the edge's surfaces. The remote address of a request, domain.AddressFrom, is
+// taken from X-Forwarded-For only if one of the proxies sent it.
 func (e *Edge) Engine(proxies []string) (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
@@ -157,14 +151,14 @@ func (e *Edge) Engine(proxies []string) (*gin.Engine, error) {
 	engine.Use(func(c *gin.Context) {
 		address := domain.RemoteAddress(c.Request.RemoteAddr, c.Request.Header["X-Forwarded-For"], trusted)
 		c.Request = c.Request.WithContext(domain.WithAddress(c.Request.Context(), address))
-		leaveBody(c)
+		discardBody(c)
 	})
 	engine.NoRoute(e.noRoute)
 	return engine, nil
 }
 
-// noRoute answers what no route matches: below a surface's prefix as that
-// surface does, after the key was checked.
+// noRoute answers a request that matches no route: below a surface's prefix in the surface's format, after
+// authentication.
 func (e *Edge) noRoute(c *gin.Context) {
 	for _, s := range e.surfaces {
 		if strings.HasPrefix(c.Request.URL.Path, s.prefix+"/") || c.Request.URL.Path == s.prefix {
@@ -177,17 +171,14 @@ func (e *Edge) noRoute(c *gin.Context) {
 	c.String(http.StatusNotFound, "not found\n")
 }
 
-// Headers has fn called before the work of each request, whatever becomes of it,
-// to add headers that all responses of the surface carry: errors, documents and
-// those of unknown paths too. operation is the name of the route; "unknown" where
-// there is none, and "document" for a document. It is called before the first
-// request.
+// Headers registers fn, which adds the headers that all responses of the surface carry, errors and documents
+// included. It runs before the work of each request. operation is the route's name, "document" for a document, or
+// "unknown". Headers must be called before the first request.
 func (s *Surface) Headers(fn func(c *gin.Context, operation string)) { s.headers = fn }
 
-// Handle adds a route. The function runs for requests with a valid key within
-// its budget, and writes the response unless it returns an error; name is the
-// operation's, for logs and metrics. It is in progress once it has called Decode,
-// before which it does nothing that takes time. A GET answers HEAD too.
+// Handle adds a route, named name in logs and metrics. fn runs for requests with a valid key within its budget, and
+// writes the response unless it returns an error. The request is in progress once fn has called Decode; fn does
+// nothing slow before that. A GET answers HEAD too.
 func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error) {
 	handlers := func(c *gin.Context) {
 		s.serve(c, name, func(c *gin.Context) error {
@@ -203,12 +194,12 @@ func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error)
 	}
 }
 
-// Open adds a route for a document, which answers GET and HEAD: it needs no key and is
-// not counted, but carries the headers of every response.
+// Open adds a route for a document, answering GET and HEAD: it needs no key and is not counted, but carries the
+// surface's headers.
 func (s *Surface) Open(path string, document http.Handler) {
 	handler := func(c *gin.Context) {
-		s.begin(c, "document")
-		report(c, s.edge.budgets.peek(c.Request.Context(), addressBudget(c), s.edge.Limits.PerAddress))
+		s.setHeaders(c, "document")
+		setBudgetHeaders(c, s.edge.budgets.peek(c.Request.Context(), addressBudget(c), s.edge.Limits.PerAddress))
 		document.ServeHTTP(c.Writer, c.Request)
 	}
 	s.group.GET(path, handler)

@@ -168,7 +168,7 @@ func TestInternal(t *testing.T) {
 		t.Run(id, func(t *testing.T) {
 			e := newEdge(t, nil, nil)
 			w := e.do("GET", "/v2/"+id, "pk_demo_good", "X-Request-Id", "mine")
-			var body ginop.ErrorEnvelope
+			var body op.ErrorEnvelope
 			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
 				t.Fatalf("%v: %s", err, w.Body)
 			}
@@ -336,7 +336,7 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 		domain.RequestTimeout: 408, domain.Conflict: 409, domain.PayloadTooLarge: 413, domain.RateLimited: 429,
 		domain.Internal: 500, domain.Unavailable: 503,
 	} {
-		if got := ginop.StatusOf(code); got != want {
+		if got := op.StatusOf(code); got != want {
 			t.Errorf("%s is %d, not %d", code, got, want)
 		}
 	}

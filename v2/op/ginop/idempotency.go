@@ -14,10 +14,10 @@ import (
 	"partnerapi/v2/op"
 )
 
-// atMostOnce runs the operation, unless an earlier request with its Idempotency-Key
-// did: the answer is then the one that was recorded, and a header says so.
+// atMostOnce runs the operation, unless an earlier request with its Idempotency-Key did: then it returns the
+// recorded answer, and a header marks it as replayed.
 func (e *Edge) atMostOnce(c *gin.Context, o op.Operation, in any, key string, body []byte) (out domain.Outcome, err error) {
-	if !goodIdempotencyKey(key) {
+	if !validIdempotencyKey(key) {
 		return out, domain.ErrInvalid("Idempotency-Key", "must be at most 255 printable characters")
 	}
 	if err := o.Validate(in); err != nil { // 400 comes before 409 (decisions 2.4)
@@ -25,21 +25,21 @@ func (e *Edge) atMostOnce(c *gin.Context, o op.Operation, in any, key string, bo
 	}
 
 	ctx := c.Request.Context()
-	w := &onceWork{edge: e, c: c, op: o, in: in, key: key, hash: requestHash(c.Request, body)}
+	w := &idempotentRun{edge: e, c: c, op: o, in: in, key: key, hash: requestHash(c.Request, body)}
 	if o.Prepares() {
-		out, err = w.prepared(ctx)
+		out, err = w.runPrepared(ctx)
 	} else {
-		out, err = w.once(ctx, e.Once, o.Run)
+		out, err = w.runRecorded(ctx, e.Once, o.Run)
 	}
 	if w.ran || err != nil && !domain.IsCode(err, domain.Conflict) {
 		return out, err
 	}
 
-	if lost := e.stillReached(ctx, o, in); lost != nil {
+	if lost := e.checkReach(ctx, o, in); lost != nil {
 		return domain.Outcome{}, lost
 	}
 	if err == nil {
-		out, err = e.opened(out)
+		out, err = e.openOutcome(out)
 	}
 	if err == nil {
 		c.Header("Idempotent-Replayed", "true")
@@ -47,8 +47,8 @@ func (e *Edge) atMostOnce(c *gin.Context, o op.Operation, in any, key string, bo
 	return out, err
 }
 
-// onceWork is the work of a request that is done at most once.
-type onceWork struct {
+// idempotentRun is a request with an Idempotency-Key.
+type idempotentRun struct {
 	edge *Edge
 	c    *gin.Context
 	op   op.Operation
@@ -59,9 +59,9 @@ type onceWork struct {
 	ran bool
 }
 
-// prepared does the work before the transaction, and the operation, unless an
-// outcome is recorded: neither is done twice.
-func (w *onceWork) prepared(ctx context.Context) (domain.Outcome, error) {
+// runPrepared runs the preparation, outside the transaction, and then the operation, unless an outcome is recorded:
+// neither runs twice.
+func (w *idempotentRun) runPrepared(ctx context.Context) (domain.Outcome, error) {
 	recorded, release, err := w.edge.Reserve(ctx, w.key, w.hash)
 	if err != nil {
 		return domain.Outcome{}, err
@@ -80,28 +80,28 @@ func (w *onceWork) prepared(ctx context.Context) (domain.Outcome, error) {
 	if err := w.op.Prepare(ctx, w.in); err != nil {
 		return domain.Outcome{}, err
 	}
-	out, err := w.once(ctx, w.edge.Finish, w.op.RunPrepared)
+	out, err := w.runRecorded(ctx, w.edge.Finish, w.op.RunPrepared)
 	done = err == nil
 	return out, err
 }
 
-// once runs the operation and has the outcome recorded, by Once or Finish of the edge.
-func (w *onceWork) once(ctx context.Context, once Once, run runner) (domain.Outcome, error) {
+// runRecorded runs the operation and records the outcome, by Once or the edge's Finish.
+func (w *idempotentRun) runRecorded(ctx context.Context, once Once, run runner) (domain.Outcome, error) {
 	return once(ctx, w.key, w.hash, func(ctx context.Context) (domain.Outcome, error) {
 		w.ran = true
 		out, err := w.edge.answer(ctx, w.c, w.op, w.in, run)
 		if err != nil || !w.op.Meta().Secret {
 			return out, err
 		}
-		return w.edge.sealed(out)
+		return w.edge.sealOutcome(out)
 	})
 }
 
-// outcomeContext is what an outcome is encrypted for.
+// outcomeContext returns the sealing context of a recorded outcome.
 func outcomeContext(id string) []byte { return []byte("outcome:" + id) }
 
-// sealed is an outcome that may be recorded although it holds a secret.
-func (e *Edge) sealed(out domain.Outcome) (domain.Outcome, error) {
+// sealOutcome encrypts the body of an outcome that holds a secret, so that it may be recorded.
+func (e *Edge) sealOutcome(out domain.Outcome) (domain.Outcome, error) {
 	if e.Secrets == nil {
 		return out, errors.New("record an outcome that holds a secret: there is no key to encrypt it with")
 	}
@@ -113,8 +113,8 @@ func (e *Edge) sealed(out domain.Outcome) (domain.Outcome, error) {
 	return out, nil
 }
 
-// opened is a recorded outcome with its body.
-func (e *Edge) opened(out domain.Outcome) (domain.Outcome, error) {
+// openOutcome decrypts the body of a recorded outcome.
+func (e *Edge) openOutcome(out domain.Outcome) (domain.Outcome, error) {
 	if out.Sealed == nil {
 		return out, nil
 	}
@@ -128,9 +128,8 @@ func (e *Edge) opened(out domain.Outcome) (domain.Outcome, error) {
 	return out, nil
 }
 
-// stillReached checks the reach of a request whose work does not run, as an
-// earlier one's did: the key may have lost the client since.
-func (e *Edge) stillReached(ctx context.Context, o op.Operation, in any) error {
+// checkReach checks the key's access for a replayed request: it may have lost the client since.
+func (e *Edge) checkReach(ctx context.Context, o op.Operation, in any) error {
 	client, user := o.Input().Subject(in)
 	if e.Reach == nil || client.IsZero() && user.IsZero() {
 		return nil
@@ -138,7 +137,8 @@ func (e *Edge) stillReached(ctx context.Context, o op.Operation, in any) error {
 	return e.Reach(ctx, client, user)
 }
 
-func goodIdempotencyKey(key string) bool {
+// validIdempotencyKey reports whether a key has a valid length and characters.
+func validIdempotencyKey(key string) bool {
 	if len(key) > 255 {
 		return false
 	}
@@ -150,7 +150,7 @@ func goodIdempotencyKey(key string) bool {
 	return true
 }
 
-// requestHash identifies a request: its path, parameters and body.
+// requestHash returns a hash of a request's path, parameters and body.
 func requestHash(r *http.Request, body []byte) []byte {
 	hash := sha256.New()
 	hash.Write([]byte(r.URL.RequestURI()))

@@ -13,20 +13,19 @@ import (
 	"partnerapi/v2/op"
 )
 
-// place is where the objects are that an operation creates.
-type place struct {
+// objectPlace is the path of the objects that an operation creates, and the member of its answer with their id.
+type objectPlace struct {
 	// path is that of the objects; empty for an operation that creates none.
 	path string
-	// within is the member of the answer that shows the object; empty where the
+	// member is the member of the answer that shows the object; empty where the
 	// answer itself does.
-	within string
+	member string
 }
 
-// locations finds the paths at which operations that create can say their
-// objects are: by the id of the creating operation, the path of the one that
-// reads such an object, or where none does, that acts on one.
-func locations(set *op.Set) map[string]place {
-	paths := map[string]place{}
+// locations returns, by the id of each creating operation, the path for its Location header: that of the operation
+// that reads such an object or, if there is none, of one that updates or deletes it.
+func locations(set *op.Set) map[string]objectPlace {
+	paths := map[string]objectPlace{}
 	for _, creating := range set.All() {
 		if creating.Meta().Status != http.StatusCreated {
 			continue
@@ -34,7 +33,7 @@ func locations(set *op.Set) map[string]place {
 		for _, method := range []string{"GET", "PATCH", "DELETE"} {
 			id, within := createdID(creating.Output())
 			if path := objectPath(set, creating, id, method); path != "" {
-				paths[creating.Meta().ID] = place{path, within}
+				paths[creating.Meta().ID] = objectPlace{path, within}
 				break
 			}
 		}
@@ -42,8 +41,8 @@ func locations(set *op.Set) map[string]place {
 	return paths
 }
 
-// createdID is the type of the id of what an output shows as created, and the
-// member that shows it; nil where there is none.
+// createdID returns the type of the created object's id in an output, and the member that contains it; nil if there
+// is none.
 func createdID(output reflect.Type) (id reflect.Type, within string) {
 	if own, ok := output.FieldByName("ID"); ok {
 		return own.Type, ""
@@ -60,9 +59,8 @@ func createdID(output reflect.Type) (id reflect.Type, within string) {
 	return nil, ""
 }
 
-// objectPath is the path of an operation with the method on one object of the
-// kind of id that another creates; empty where there is none. Its last parameter
-// is the object's id, its others are the creating operation's too.
+// objectPath returns the path of the operation with the method on one object of the id's kind; empty if there is
+// none. The path's last parameter is the object's id, and the creating operation has its other parameters too.
 func objectPath(set *op.Set, creating op.Operation, id reflect.Type, method string) string {
 	for _, o := range set.All() {
 		params := o.Input().Path
@@ -78,7 +76,7 @@ func objectPath(set *op.Set, creating op.Operation, id reflect.Type, method stri
 	return ""
 }
 
-// covered reports whether all of the parameters are among the others.
+// covered reports whether others contains all of params.
 func covered(params, others []op.Param) bool {
 	for _, p := range params {
 		if !hasParam(others, p.Name, p.Type) {
@@ -88,6 +86,7 @@ func covered(params, others []op.Param) bool {
 	return true
 }
 
+// hasParam reports whether params contains one of the name and type.
 func hasParam(params []op.Param, name string, t reflect.Type) bool {
 	for _, p := range params {
 		if p.Name == name && p.Type == t {
@@ -97,15 +96,15 @@ func hasParam(params []op.Param, name string, t reflect.Type) bool {
 	return false
 }
 
-// locate says where the object is that a request created: under a path of
-// objects, by the id that the answer shows. A dry run creates none.
-func locate(c *gin.Context, prefix string, at place, body []byte) {
+// setLocation sets the Location header of a created object: its path, with the id from the body. A dry run has
+// none.
+func setLocation(c *gin.Context, prefix string, at objectPlace, body []byte) {
 	var answer map[string]jsontext.Value
 	if err := json.Unmarshal(body, &answer); err != nil || string(answer["dry_run"]) == "true" {
 		return
 	}
-	if at.within != "" {
-		body = answer[at.within]
+	if at.member != "" {
+		body = answer[at.member]
 	}
 	var created struct {
 		ID string `json:"id"`

@@ -13,33 +13,31 @@ import (
 	"partnerapi/domain"
 )
 
-// loggedAgent and maxLoggedQuery are how many bytes of a User-Agent and of a query are
-// logged; 500 ids fit.
-const loggedAgent, maxLoggedQuery = 200, 16 << 10
+// maxLoggedAgent and maxLoggedQuery bound the logged bytes of a User-Agent and of a query; 500 ids fit.
+const maxLoggedAgent, maxLoggedQuery = 200, 16 << 10
 
-// logged are the parameters of a query that are logged: which rows and which page were
-// asked for. What else may stand there can be a key, a cursor or somebody's name.
-var logged = []string{
+// loggedParams are the query parameters that may be logged: filters and page. Others may contain a key, a cursor or
+// a person's name.
+var loggedParams = []string{
 	"client_id", "end", "ids", "limit", "message_types", "offset", "since", "sort", "start", "status", "type", "types", "until",
 	"updated_since",
 }
 
-// loggedQuery is what is logged of a query.
+// loggedQuery returns the part of a query that may be logged.
 func loggedQuery(raw string) string {
 	if raw == "" {
 		return ""
 	}
 	query, _ := url.ParseQuery(raw) // with what can be read of it
 	for name := range query {
-		if !slices.Contains(logged, name) {
+		if !slices.Contains(loggedParams, name) {
 			delete(query, name)
 		}
 	}
-	return clip(query.Encode(), maxLoggedQuery)
+	return truncateText(query.Encode(), maxLoggedQuery)
 }
 
-// observe counts a request that has been answered, and logs it; what was
-// refused for its key or its budget is logged in summary.
+// observe counts and logs an answered request; refusals for the key or the budget are logged in summary.
 func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.Duration, err error) {
 	status := c.Writer.Status()
 	ctx := c.Request.Context()
@@ -57,8 +55,8 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 		e.Tracing.Answered(ctx, key, err)
 	}
 	e.Metrics.refuse(caller, status, err)
-	if summed[status] != "" {
-		e.refusals.add(refused{status, key, countedAddress(c)})
+	if summedStatuses[status] != "" {
+		e.refusals.add(refusalKey{status, key, countedAddress(c)})
 		return
 	}
 
@@ -76,7 +74,7 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 		slog.String("request_id", RequestID(c)), slog.String("method", c.Request.Method),
 		slog.String("path", c.Request.URL.Path), slog.String("operation", operation), slog.Int("status", status),
 		slog.Duration("took", took), slog.String("key", key), slog.String("address", addressOf(c)),
-		slog.String("user_agent", clip(c.Request.UserAgent(), loggedAgent)),
+		slog.String("user_agent", truncateText(c.Request.UserAgent(), maxLoggedAgent)),
 	)
 	if query := loggedQuery(c.Request.URL.RawQuery); query != "" {
 		line.AddAttrs(slog.String("query", query))
@@ -87,7 +85,7 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 	_ = e.Log.Handler().Handle(ctx, line) // as the logger does
 }
 
-// causeOf is what a log says of a request's error beyond its status.
+// causeOf returns the internal cause of an error, for the log.
 func causeOf(err error) string {
 	var known *domain.Error
 	switch {
@@ -100,8 +98,8 @@ func causeOf(err error) string {
 	return ""
 }
 
-// clip returns the first n bytes of a text, in whole characters.
-func clip(text string, n int) string {
+// truncateText returns the first n bytes of a text, cut at a character boundary.
+func truncateText(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}

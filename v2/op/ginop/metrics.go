@@ -61,8 +61,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// count counts a request that has been answered; key is the prefix of its key,
-// empty where it had no valid one.
+// count counts an answered request; key is the prefix of its API key, empty if it had no valid one.
 func (m *Metrics) count(version, operation string, status int, took time.Duration, key string) {
 	if m == nil {
 		return
@@ -74,8 +73,7 @@ func (m *Metrics) count(version, operation string, status int, took time.Duratio
 	}
 }
 
-// refuse counts a request that was refused: 429 by the partner of its caller, who is the
-// zero one where it had no valid key.
+// refuse counts a refused request, a 429 by the caller's partner. The caller is the zero one if the key is invalid.
 func (m *Metrics) refuse(caller *domain.Caller, status int, err error) {
 	switch {
 	case m == nil:

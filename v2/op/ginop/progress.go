@@ -3,6 +3,7 @@ package ginop
 import (
 	"context"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -25,9 +26,8 @@ const (
 	partnerInProgress = allInProgress / 2
 )
 
-// progress bounds the requests in progress. A request is one from when its body is
-// there. Requests that wait for their key's turn hold nothing that requests of
-// other keys need. It is safe for concurrent use.
+// progress bounds the requests in progress, those whose body has arrived. A request that waits for its key's share
+// holds nothing that other keys need. It is safe for concurrent use.
 type progress struct {
 	all  *semaphore.Weighted
 	keys *shares[domain.KeyID]
@@ -37,6 +37,7 @@ type progress struct {
 	partners map[domain.PartnerID]int
 }
 
+// newProgress returns bounds per key, per partner and for the process.
 func newProgress() *progress {
 	return &progress{
 		all: semaphore.NewWeighted(allInProgress), keys: newShares[domain.KeyID](keyInProgress),
@@ -44,26 +45,25 @@ func newProgress() *progress {
 	}
 }
 
-// enter waits for the turn of a caller's request and returns what ends it.
-// RateLimited when its key or its partner has too many in progress, Unavailable
-// when all have.
+// enter waits for a place in progress and returns a function that releases it: RateLimited if the caller's key or
+// partner has too many, Unavailable if the process has.
 func (p *progress) enter(ctx context.Context, caller *domain.Caller) (leave func(), err error) {
-	give, err := p.keys.take(ctx, caller.Key, 1, busy("more than 16 requests with this key are in progress"))
+	give, err := p.keys.acquire(ctx, caller.Key, 1, busy("more than 16 requests with this key are in progress"))
 	if err != nil {
 		return nil, err
 	}
-	if err := p.take(caller.Partner); err != nil {
+	if err := p.acquire(caller.Partner); err != nil {
 		give()
 		return nil, err
 	}
 	return func() {
-		p.give(caller.Partner)
+		p.release(caller.Partner)
 		give()
 	}, nil
 }
 
-// take counts a request as one of its partner and of all, where both have room.
-func (p *progress) take(partner domain.PartnerID) error {
+// acquire acquires a place of the partner and of the process, or neither.
+func (p *progress) acquire(partner domain.PartnerID) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.partners[partner] >= partnerInProgress {
@@ -76,11 +76,97 @@ func (p *progress) take(partner domain.PartnerID) error {
 	return nil
 }
 
-func (p *progress) give(partner domain.PartnerID) {
+// release releases a place of the partner and of the process.
+func (p *progress) release(partner domain.PartnerID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all.Release(1)
 	if p.partners[partner]--; p.partners[partner] == 0 {
 		delete(p.partners, partner)
 	}
+}
+
+// turnWithin is the longest wait for a place of the key.
+const turnWithin = time.Second
+
+// shares bounds what each owner, a key or a partner, holds at a time. Waiters are served in order of arrival, and
+// hold nothing that other owners need. It is safe for concurrent use.
+type shares[K comparable] struct {
+	each int64 // units that an owner may hold
+
+	mu     sync.Mutex
+	owners map[K]*share
+}
+
+// share is the semaphore of one owner.
+type share struct {
+	*semaphore.Weighted
+	refs int // that hold a part of it, or wait for one
+}
+
+// newShares returns shares of each units per owner.
+func newShares[K comparable](each int64) *shares[K] {
+	return &shares[K]{each: each, owners: map[K]*share{}}
+}
+
+// acquire waits for n units of an owner's share and returns a function that releases them, or refused after
+// turnWithin.
+func (s *shares[K]) acquire(ctx context.Context, owner K, n int64, refused *domain.Error) (give func(), err error) {
+	of := s.retain(owner)
+	if err := acquire(ctx, of.Weighted, n, refused); err != nil {
+		s.drop(owner, of)
+		return nil, err
+	}
+	return func() {
+		of.Release(n)
+		s.drop(owner, of)
+	}, nil
+}
+
+// retain returns the owner's share with one more user.
+func (s *shares[K]) retain(owner K) *share {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of, ok := s.owners[owner]
+	if !ok {
+		of = &share{Weighted: semaphore.NewWeighted(s.each)}
+		s.owners[owner] = of
+	}
+	of.refs++
+	return of
+}
+
+// drop removes a user of the owner's share, and the share after its last.
+func (s *shares[K]) drop(owner K, of *share) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of.refs--; of.refs == 0 {
+		delete(s.owners, owner)
+	}
+}
+
+// acquire acquires n units of a semaphore, or returns refused after turnWithin.
+func acquire(ctx context.Context, of *semaphore.Weighted, n int64, refused *domain.Error) error {
+	if of.TryAcquire(n) {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, turnWithin)
+	defer cancel()
+	if of.Acquire(waiting, n) == nil {
+		return nil
+	}
+	if ctx.Err() != nil { // the caller hung up
+		return ctx.Err()
+	}
+	return refused
+}
+
+// busy returns the error of an exhausted share of a key or a partner.
+func busy(message string) *domain.Error {
+	return &domain.Error{Code: domain.RateLimited, RetryAfter: time.Second, Message: message}
+}
+
+// overloaded returns the error of an exhausted share of the process.
+func overloaded(message string) *domain.Error {
+	return &domain.Error{Code: domain.Unavailable, RetryAfter: time.Second, Message: message}
 }

@@ -36,7 +36,7 @@ func (e *edge) start(key string, n int, answers chan<- *httptest.ResponseRecorde
 
 func code(t *testing.T, w *httptest.ResponseRecorder) domain.Code {
 	t.Helper()
-	var body ginop.ErrorEnvelope
+	var body op.ErrorEnvelope
 	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
 		t.Fatalf("%v: %s", err, w.Body)
 	}

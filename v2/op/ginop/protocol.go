@@ -9,11 +9,11 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"partnerapi/domain"
+	"partnerapi/v2/op"
 )
 
-// Protocol is another protocol that leads to the operations: its messages come
-// to one path, and whatever they ask of an operation is a request of its own to
-// the engine.
+// Protocol is another protocol for the operations: its messages arrive at one path, and each call of an operation
+// in them becomes a request to the engine.
 type Protocol struct {
 	// Path is where the messages come to, such as /mcp.
 	Path string
@@ -29,35 +29,35 @@ type Protocol struct {
 	Fault func(e *domain.Error, requestID string) []byte
 }
 
-// messageWeight is what a byte of a message counts for: the message, its arguments,
-// the request that they are made into, and what that is decoded to.
+// messageWeight is the memory of a message per byte: the message, its arguments, the request made of them, and the
+// decoded input.
 const messageWeight = 4
 
-// Protocol adds the path of a protocol, for every method. The key may also be
-// sent as a bearer token. Requests without a valid key count against the
-// address; those with one are counted by the protocol (see Count and CountMessage).
+// Protocol adds the path of a protocol, for every method. The key may also be sent as a bearer token. Requests
+// without a valid key count against the address; the protocol counts those with one (see Count and CountMessage).
 func (e *Edge) Protocol(engine *gin.Engine, p Protocol) {
 	s := &Surface{edge: e, prefix: p.Path, render: p.render, before: p.Before, uncounted: true}
 	engine.Any(p.Path, func(c *gin.Context) {
-		takeBearer(c.Request)
+		useBearerToken(c.Request)
 		s.serve(c, "message", func(c *gin.Context) error { return e.message(c, p.Serve) })
 	})
 }
 
+// render writes an error in the protocol's format.
 func (p Protocol) render(c *gin.Context, e *domain.Error) error {
 	if e.Code == domain.Unauthorized {
 		c.Header("WWW-Authenticate", `Bearer realm="partnerapi"`)
 	}
 	if p.Fault != nil {
 		if body := p.Fault(e, RequestID(c)); body != nil {
-			writeBody(c, StatusOf(e.Code), body)
+			writeBody(c, op.StatusOf(e.Code), body)
 			return nil
 		}
 	}
 	return renderEnvelope(c, e)
 }
 
-// message serves a message of a protocol in its turn.
+// message serves a message of a protocol within the bounds on bodies and requests in progress.
 func (e *Edge) message(c *gin.Context, serve func(http.ResponseWriter, *http.Request, []byte) error) error {
 	t := turnOf(c)
 	var body []byte
@@ -70,41 +70,39 @@ func (e *Edge) message(c *gin.Context, serve func(http.ResponseWriter, *http.Req
 	if err := t.enter(c); err != nil {
 		return err
 	}
-	return serve(c.Writer, c.Request.WithContext(context.WithValue(c.Request.Context(), insideTurn{}, true)), body)
+	return serve(c.Writer, c.Request.WithContext(context.WithValue(c.Request.Context(), nestedTurn{}, true)), body)
 }
 
-// takeBearer lets a bearer token stand for a key that is missing.
-func takeBearer(r *http.Request) {
+// useBearerToken uses a bearer token as the API key of a request without one.
+func useBearerToken(r *http.Request) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if r.Header.Get("X-API-Key") == "" && strings.EqualFold(scheme, "Bearer") {
 		r.Header.Set("X-API-Key", strings.TrimSpace(token))
 	}
 }
 
-// Count counts a request of ctx's caller that no route counts; RateLimited where
-// the key's budget is used up.
+// Count counts a request against the budget of ctx's caller, for requests that no route counts; RateLimited if it
+// is used up.
 func (e *Edge) Count(ctx context.Context) error {
-	if state := e.takeOf(ctx, domain.CallerFrom(ctx)); state.exceeded() {
+	if state := e.chargeKey(ctx, domain.CallerFrom(ctx)); state.exceeded() {
 		return e.budgets.refusal(state, "with this key")
 	}
 	return nil
 }
 
-// CountMessage counts a message of ctx's caller that runs no operation. Those have a
-// budget of their own, as large as the key's: RateLimited where it is used up.
+// CountMessage counts a message that runs no operation, against a separate budget of ctx's caller, as large as the
+// key's; RateLimited if it is used up.
 func (e *Edge) CountMessage(ctx context.Context) error {
-	state := e.budgets.take(ctx, "messages/"+domain.CallerFrom(ctx).Prefix, e.Limits.PerKey)
+	state := e.budgets.charge(ctx, "messages/"+domain.CallerFrom(ctx).Prefix, e.Limits.PerKey)
 	if state.exceeded() {
 		return e.budgets.refusal(state, "that run no operation, with this key")
 	}
 	return nil
 }
 
-// Envelope is how v2 answers a request with an error: the status, and the body.
+// Envelope returns the status and the body of v2's answer to an error.
 func Envelope(err error, requestID string) (status int, body []byte) {
 	e := domain.AsError(err)
-	body, _ = Encode(ErrorEnvelope{Error: ErrorBody{ // a struct of texts can be encoded
-		Code: e.Code, Message: e.Message, RequestID: requestID, Fields: e.Fields,
-	}})
-	return StatusOf(e.Code), body
+	body, _ = Encode(op.EnvelopeOf(e, requestID)) // a struct of texts can be encoded
+	return op.StatusOf(e.Code), body
 }

@@ -13,25 +13,23 @@ import (
 	"time"
 )
 
-// refusals sums up the requests that were answered 429, or without a valid key 401 or
-// 421, so that callers who go on in spite of it do not fill the log: one line for each
-// window and status, with those who were refused most. It is safe for concurrent use.
+// refusals sums up the requests answered 429, or without a valid key 401 or 421, so that persistent callers do not
+// fill the log: one line per window and status, with the most refused callers. It is safe for concurrent use.
 type refusals struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
-	sums map[refused]int
+	sums map[refusalKey]int
 }
 
-// refused is who is refused, and how: a key by its prefix, or an address without a valid
-// one.
-type refused struct {
+// refusalKey identifies a refused caller and the status: a key by its prefix, or an address without a valid one.
+type refusalKey struct {
 	status       int
 	key, address string
 }
 
-// summed are the statuses that are logged in sums, and what the log says of them.
-var summed = map[int]string{
+// summedStatuses maps the statuses that are logged in sums to their log messages.
+var summedStatuses = map[int]string{
 	http.StatusTooManyRequests:    "requests refused as too many",
 	http.StatusUnauthorized:       "requests refused without a valid key",
 	http.StatusMisdirectedRequest: "requests refused for keys of other cells",
@@ -45,12 +43,13 @@ const (
 	refusedNamed = 10
 )
 
+// newRefusals returns empty sums.
 func newRefusals(log *slog.Logger) *refusals {
-	return &refusals{log: log, sums: map[refused]int{}}
+	return &refusals{log: log, sums: map[refusalKey]int{}}
 }
 
-// add counts a refusal. The first of a window has all of it logged at its end.
-func (r *refusals) add(who refused) {
+// add counts a refusal. The first of a window schedules the flush at its end.
+func (r *refusals) add(who refusalKey) {
 	if who.key != "" {
 		who.address = ""
 	}
@@ -60,25 +59,25 @@ func (r *refusals) add(who refused) {
 		time.AfterFunc(window, r.flush)
 	}
 	if who.key == "" && r.sums[who] == 0 && len(r.sums) >= refusedAtOnce {
-		who = refused{status: who.status, address: "others"}
+		who = refusalKey{status: who.status, address: "others"}
 	}
 	r.sums[who]++
 }
 
-// flush logs a window, a line for each status.
+// flush logs a window, a line per status, and starts the next.
 func (r *refusals) flush() {
 	r.mu.Lock()
 	sums := r.sums
-	r.sums = map[refused]int{}
+	r.sums = map[refusalKey]int{}
 	r.mu.Unlock()
-	for _, status := range slices.Sorted(maps.Keys(summed)) {
+	for _, status := range slices.Sorted(maps.Keys(summedStatuses)) {
 		r.logStatus(status, sums)
 	}
 }
 
-// logStatus logs a window's refusals of a status, where there are some. Keys are named
-// apart from addresses, as strangers may come from many of those.
-func (r *refusals) logStatus(status int, sums map[refused]int) {
+// logStatus logs a window's refusals of a status, if any. Keys are listed apart from addresses, as unauthenticated
+// callers may use many addresses.
+func (r *refusals) logStatus(status int, sums map[refusalKey]int) {
 	requests, keys, addresses := 0, map[string]int{}, map[string]int{}
 	for who, n := range sums {
 		if who.status != status {
@@ -94,13 +93,13 @@ func (r *refusals) logStatus(status int, sums map[refused]int) {
 	if requests == 0 {
 		return
 	}
-	r.log.LogAttrs(context.Background(), slog.LevelInfo, summed[status],
-		slog.Int("requests", requests), slog.Int("keys", len(keys)), slog.String("top_keys", top(keys)),
-		slog.Int("addresses", len(addresses)), slog.String("top_addresses", top(addresses)), slog.Duration("within", window))
+	r.log.LogAttrs(context.Background(), slog.LevelInfo, summedStatuses[status],
+		slog.Int("requests", requests), slog.Int("keys", len(keys)), slog.String("top_keys", topCounts(keys)),
+		slog.Int("addresses", len(addresses)), slog.String("top_addresses", topCounts(addresses)), slog.Duration("within", window))
 }
 
-// top names those with the highest counts, the highest first.
-func top(counts map[string]int) string {
+// topCounts formats the highest counts, in descending order.
+func topCounts(counts map[string]int) string {
 	most := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})

@@ -28,12 +28,12 @@ const (
 	uploadTime = 2 * time.Minute
 )
 
-// statusGone is what is recorded of a request whose caller hung up: it is not
-// sent, and the service did nothing wrong.
-const statusGone = 499
+// statusClientClosed is recorded for a request whose caller hung up: it is not sent, and is no failure of the
+// service.
+const statusClientClosed = 499
 
-// begin writes the headers that every response has before its work.
-func (s *Surface) begin(c *gin.Context, operation string) {
+// setHeaders sets the headers that every response has.
+func (s *Surface) setHeaders(c *gin.Context, operation string) {
 	h := c.Writer.Header()
 	h["X-Request-Id"] = []string{requestID(c.GetHeader("X-Request-Id"))}
 	h["Cache-Control"], h["X-Content-Type-Options"] = noStore, noSniff
@@ -42,14 +42,12 @@ func (s *Surface) begin(c *gin.Context, operation string) {
 	}
 }
 
-// unreadBody is where the context of a request says that it has a body that is not
-// read.
+// unreadBody is the context key that marks a request whose body is not read.
 const unreadBody = "ginop.unread"
 
-// leaveBody does without the body of a GET or a HEAD, which has no meaning: the
-// answer does not wait for one that may never arrive. The connection is closed
-// after it, as the next request would only begin where that body ends.
-func leaveBody(c *gin.Context) {
+// discardBody ignores the body of a GET or a HEAD, which has no meaning: the answer does not wait for it. The
+// connection is closed afterwards, as the next request would only begin where that body ends.
+func discardBody(c *gin.Context) {
 	r := c.Request
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.Body == nil || r.Body == http.NoBody {
 		return
@@ -64,18 +62,18 @@ func leaveBody(c *gin.Context) {
 // Values of headers that all responses share; nothing appends to them in place.
 var noStore, noSniff = []string{"no-store"}, []string{"nosniff"}
 
-// serve runs a request's work between what every request has: an id, the key's
-// budget in the headers, a rendered error, a log line and a metric.
+// serve runs a request's work with what every request has: an id, budget headers, a rendered error, a log line and
+// a metric.
 func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) error) {
 	start := time.Now()
-	s.begin(c, name)
+	s.setHeaders(c, name)
 	if s.edge.Tracing != nil {
 		s.edge.Tracing.Begun(c.Request.Context(), s.prefix[1:], name, RequestID(c))
 	}
 	body, done := limitTime(c)
 	defer done()
 
-	err := s.guarded(c, work)
+	err := s.admitAndRun(c, work)
 	if err != nil && errors.Is(body.err, os.ErrDeadlineExceeded) {
 		err = errSlowUpload
 		c.Header("Connection", "close") // the rest of the body is not waited for
@@ -88,38 +86,37 @@ func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) err
 	}
 	s.edge.observe(c, s, name, time.Since(start), err)
 	if domain.IsCode(err, domain.PayloadTooLarge) {
-		s.edge.readOn(c)
+		s.edge.drainBody(c)
 	}
 }
 
 // What is read of a body that is too large, after its answer, and of how many at a time.
 const (
-	readOnBytes  = 8 << 20
-	readOnTime   = 5 * time.Second
-	readOnAtOnce = 64
+	drainBytes  = 8 << 20
+	drainTime   = 5 * time.Second
+	maxDraining = 64
 )
 
-// readOn sends the answer and reads on in a body that was refused, for a while, as many
-// clients read an answer only once they have written everything: closing at once would
-// reset the connection under them. Nothing is kept of what is read. Beyond readOnAtOnce
-// requests the connection is closed at once.
-func (e *Edge) readOn(c *gin.Context) {
+// drainBody sends the answer and discards the rest of a refused body for a while: many clients read the answer only
+// after they have written the body, and closing at once would reset their connection. Beyond readOnAtOnce such
+// requests, it closes at once.
+func (e *Edge) drainBody(c *gin.Context) {
 	if c.GetHeader("Expect") != "" { // a client that waits, and has not begun to send
 		return
 	}
-	if !e.readingOn.TryAcquire(1) {
+	if !e.draining.TryAcquire(1) {
 		return
 	}
-	defer e.readingOn.Release(1)
+	defer e.draining.Release(1)
 	control := http.NewResponseController(c.Writer)
-	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(readOnTime)) != nil {
+	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(drainTime)) != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, c.Request.Body, readOnBytes) // the caller has the answer
+	_, _ = io.CopyN(io.Discard, c.Request.Body, drainBytes) // the caller has the answer
 }
 
-// guarded admits the request and runs its work; a panic becomes an error.
-func (s *Surface) guarded(c *gin.Context, work func(*gin.Context) error) (err error) {
+// admitAndRun admits the request and runs its work; a panic becomes an error.
+func (s *Surface) admitAndRun(c *gin.Context, work func(*gin.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -139,13 +136,13 @@ func (s *Surface) guarded(c *gin.Context, work func(*gin.Context) error) (err er
 		ctx = withRequest(c)
 	}
 	c.Request = c.Request.WithContext(domain.WithRequest(ctx, caller, RequestID(c)))
-	t := s.edge.beginTurn(c, of)
+	t := s.edge.acquireTurn(c, of)
 	defer t.end()
 	return work(c)
 }
 
-// errSlowUpload is what a body that did not arrive in time is answered. It has
-// a code of its own, as the same request may well be sent again.
+// errSlowUpload answers a body that did not arrive in time. It has its own code, as the caller may retry the same
+// request.
 var errSlowUpload = &domain.Error{
 	Code: domain.RequestTimeout, Message: "the body did not arrive in time; send the request again",
 }
@@ -157,7 +154,6 @@ type upload struct {
 	ended func()
 }
 
-// Read reads from the body.
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.ReadCloser.Read(p)
 	if err != nil && u.err == nil {
@@ -167,8 +163,8 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limitTime bounds the time of a request, which begins when its body was read:
-// the request of c has a new context from then on. done frees what it holds.
+// limitTime bounds the processing time of a request, starting once its body is read: c's request has a new context
+// from then on. done releases it.
 func limitTime(c *gin.Context) (body *upload, done func()) {
 	body = &upload{ReadCloser: c.Request.Body, ended: func() {}}
 	if c.Request.Body == nil || c.Request.Body == http.NoBody {
@@ -184,21 +180,21 @@ func limitTime(c *gin.Context) (body *upload, done func()) {
 	}
 }
 
+// limitContext gives c's request a context that ends after limit.
 func limitContext(c *gin.Context, limit time.Duration) context.CancelFunc {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), limit)
 	c.Request = c.Request.WithContext(ctx)
 	return cancel
 }
 
-// fail renders an error, unless the response is already under way or the caller
-// hung up. It returns the error that is to be logged: one that cannot be
-// encoded is answered as an internal one is.
+// fail renders an error, unless the response has started or the caller hung up, and returns the error to log: an
+// internal one if the error could not be encoded.
 func (s *Surface) fail(c *gin.Context, err error) error {
 	if c.Writer.Written() {
 		return err
 	}
 	if errors.Is(err, context.Canceled) && errors.Is(c.Request.Context().Err(), context.Canceled) {
-		c.Status(statusGone)
+		c.Status(statusClientClosed)
 		return err
 	}
 	e := domain.AsError(err)
@@ -215,11 +211,11 @@ func (s *Surface) fail(c *gin.Context, err error) error {
 	return err
 }
 
-var goodRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+var validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// requestID keeps the caller's id where it is well formed, else makes one.
+// requestID returns the caller's id if it is well formed, else a new one.
 func requestID(given string) string {
-	if given != "" && goodRequestID.MatchString(given) {
+	if given != "" && validRequestID.MatchString(given) {
 		return given
 	}
 	id := [30]byte{'r', 'e', 'q', '_'}
@@ -233,8 +229,8 @@ func requestID(given string) string {
 	return string(id[:])
 }
 
-// idDigits are those of base32, in lower case.
+// idDigits are the base32 digits in lower case.
 const idDigits = "abcdefghijklmnopqrstuvwxyz234567"
 
-// RequestID is the id of the request, as its response shows it.
+// RequestID returns the id of the request, from its response's header.
 func RequestID(c *gin.Context) string { return c.Writer.Header().Get("X-Request-Id") }

@@ -14,12 +14,11 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Mount adds the routes of v2: every operation of the set that the release
-// serves. The others answer as unknown paths do. A call of an operation of
-// the set for a request, in any version, leaves a line in the audit trail.
+// Mount adds the routes of v2: every operation of the set that the release serves. Others answer like unknown
+// paths. It also wraps every write of the set for a request, in any version, in auditWrite.
 func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surface {
 	if e.Audit != nil {
-		set.AroundWrite = e.audited
+		set.AroundWrite = e.auditWrite
 	}
 	s := e.Surface(engine, "/v2", renderEnvelope)
 	paths := locations(set)
@@ -33,8 +32,8 @@ func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surfa
 	return s
 }
 
-// run answers one request to an operation. objects is where it creates.
-func (s *Surface) run(c *gin.Context, o op.Operation, objects place) error {
+// run answers one request to an operation. objects is the path of the objects it creates.
+func (s *Surface) run(c *gin.Context, o op.Operation, objects objectPlace) error {
 	e := s.edge
 	if err := op.Authorize(c.Request.Context(), o.Meta()); err != nil {
 		return err
@@ -44,7 +43,7 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects place) error {
 	if err != nil {
 		return err
 	}
-	if err := e.spent(c, o, in); err != nil {
+	if err := e.rejectOverBudget(c, o, in); err != nil {
 		return err
 	}
 
@@ -60,7 +59,7 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects place) error {
 	}
 
 	if objects.path != "" {
-		locate(c, s.prefix, objects, outcome.Body)
+		setLocation(c, s.prefix, objects, outcome.Body)
 	}
 	if o.Output() == reflect.TypeFor[op.NoContent]() {
 		c.Status(outcome.Status)
@@ -71,11 +70,10 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects place) error {
 	return nil
 }
 
-// runner is Run, or RunPrepared, of an operation.
+// runner is the Run or the RunPrepared of an operation.
 type runner func(context.Context, any) (any, error)
 
-// answer runs the operation and returns what it is answered with. ctx is that of the
-// request, or of a transaction within it.
+// answer runs the operation and returns its outcome. ctx is the request's, or that of a transaction within it.
 func (e *Edge) answer(ctx context.Context, c *gin.Context, o op.Operation, in any, run runner) (domain.Outcome, error) {
 	out, err := run(ctx, in)
 	if err != nil {
@@ -88,9 +86,8 @@ func (e *Edge) answer(ctx context.Context, c *gin.Context, o op.Operation, in an
 	return domain.Outcome{Status: o.Meta().Status, Body: encoded}, err
 }
 
-// Decode reads the request into in, a pointer to the input that described
-// describes, and returns it with the raw body. Once the body is there, the request
-// waits for its place in progress.
+// Decode reads the request into in, a pointer to the input that described describes, and returns it with the raw
+// body. Once the body has arrived, the request waits for its place in progress.
 func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []byte, error) {
 	r := op.Request{Path: c.Param, Lenient: lenient, Faults: op.FaultsOf(c.Request.Context())}
 	if c.Request.URL.RawQuery != "" {
@@ -106,7 +103,7 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 	case described.Body != nil:
 		r.Body, err = t.receive(c, described.Weight())
 	case !lenient:
-		r.Body, err = firstByte(c)
+		r.Body, err = peekBody(c)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -118,8 +115,8 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 	return in, r.Body, err
 }
 
-// firstByte reads whether there is a body, where there must be none.
-func firstByte(c *gin.Context) ([]byte, error) {
+// peekBody reads the first byte of a body that should be empty.
+func peekBody(c *gin.Context) ([]byte, error) {
 	if _, promised := c.Get(unreadBody); promised {
 		return []byte{0}, nil
 	}
@@ -128,24 +125,24 @@ func firstByte(c *gin.Context) ([]byte, error) {
 	case n > 0:
 		return first[:], nil
 	case err != io.EOF:
-		return nil, cutBody()
+		return nil, errIncompleteBody()
 	}
 	return nil, nil
 }
 
-// budgetName names the budget of a caller, an operation and a client.
+// budgetName returns the name of the budget of a caller, an operation and a client.
 func budgetName(ctx context.Context, o op.Operation, client domain.ClientID) string {
 	return "client/" + domain.CallerFrom(ctx).Prefix + "/" + o.Meta().ID + "/" + client.String()
 }
 
+// clientLimit returns an operation's calls per minute and client.
 func (e *Edge) clientLimit(o op.Operation) int64 {
 	return int64(o.Meta().PerClient) * e.Limits.PerClientFactor
 }
 
-// spent refuses a request whose client's budget is known to be used up before
-// any work is done. Only a client that the key reached is ever charged, so this
-// reveals no client beyond the key's access.
-func (e *Edge) spent(c *gin.Context, o op.Operation, in any) error {
+// rejectOverBudget returns RateLimited if the client's budget is used up, before any work is done. Only a client
+// within the key's access is ever charged, so this reveals no other client.
+func (e *Edge) rejectOverBudget(c *gin.Context, o op.Operation, in any) error {
 	if o.Meta().PerClient == 0 {
 		return nil
 	}
@@ -162,12 +159,11 @@ func (e *Edge) spent(c *gin.Context, o op.Operation, in any) error {
 	if state.remaining() > 0 {
 		return nil
 	}
-	report(c, state)
+	setBudgetHeaders(c, state)
 	return e.budgets.refusal(state, "of this operation for this client")
 }
 
-// charge counts the call against the budget of the client that the output is
-// about: by now it is known to be within the key's reach.
+// charge counts the call against the budget of the output's client, which is within the key's access.
 func (e *Edge) charge(c *gin.Context, o op.Operation, out any) error {
 	if o.Meta().PerClient == 0 {
 		return nil
@@ -177,8 +173,8 @@ func (e *Edge) charge(c *gin.Context, o op.Operation, out any) error {
 		return fmt.Errorf("operation %s: %T names no client", o.Meta().ID, out)
 	}
 	ctx := c.Request.Context()
-	state := e.budgets.take(ctx, budgetName(ctx, o, of.BudgetClient()), e.clientLimit(o))
-	report(c, state)
+	state := e.budgets.charge(ctx, budgetName(ctx, o, of.BudgetClient()), e.clientLimit(o))
+	setBudgetHeaders(c, state)
 	if state.exceeded() {
 		return e.budgets.refusal(state, "of this operation for this client")
 	}

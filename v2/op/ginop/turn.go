@@ -10,51 +10,50 @@ import (
 	"partnerapi/domain"
 )
 
-// turn is what a request holds of what is bounded: bytes for its body, then a
-// place in progress.
+// turn holds a request's shares of the bounded resources: bytes for its body, then a place in progress.
 type turn struct {
 	edge   *Edge
 	budget budget // of its key; zero where the request is not counted
 	room   room
-	// inside says that the request is part of another one, which holds both.
-	inside  bool
+	// nested says that the request is part of another one, which holds both.
+	nested  bool
 	entered bool
 	leave   func()
 }
 
-// requestTurn is where a request's context holds its turn, and insideTurn where the
-// context of a message does for the requests that it is made into.
+// requestTurn is the gin context key of a request's turn.
 const requestTurn = "ginop.turn"
 
-type insideTurn struct{}
+// nestedTurn is the context key that marks a request made of a protocol's message: it shares the message's turn.
+type nestedTurn struct{}
 
-// beginTurn has the request take what is bounded from now on; end gives it back.
-func (e *Edge) beginTurn(c *gin.Context, of budget) *turn {
+// acquireTurn returns an empty turn for the request; end releases what it acquires.
+func (e *Edge) acquireTurn(c *gin.Context, of budget) *turn {
 	ctx := c.Request.Context()
 	t := &turn{edge: e, budget: of, room: room{of: e.bodies, caller: domain.CallerFrom(ctx)}}
-	t.inside, _ = ctx.Value(insideTurn{}).(bool)
+	t.nested, _ = ctx.Value(nestedTurn{}).(bool)
 	c.Set(requestTurn, t)
 	return t
 }
 
-// turnOf is the turn of a request.
+// turnOf returns the turn of a request.
 func turnOf(c *gin.Context) *turn { return c.MustGet(requestTurn).(*turn) }
 
+// end releases what the turn holds.
 func (t *turn) end() {
 	if t.leave != nil {
 		t.leave()
 	}
-	t.room.give()
+	t.room.release()
 }
 
-// receive reads the request's body. Its key waits for room among the bodies under
-// way. It holds no place.
+// receive reads the request's body, waiting for the key's share of bytes. It holds no place in progress.
 func (t *turn) receive(c *gin.Context, weight int64) ([]byte, error) {
 	r := c.Request
 	switch {
 	case r.Body == nil || r.Body == http.NoBody:
 		return nil, nil
-	case t.inside:
+	case t.nested:
 		return io.ReadAll(r.Body)
 	}
 	return t.room.receive(r.Context(), r.Body, r.ContentLength, weight)
@@ -62,7 +61,7 @@ func (t *turn) receive(c *gin.Context, weight int64) ([]byte, error) {
 
 // enter waits for a place in progress.
 func (t *turn) enter(c *gin.Context) (err error) {
-	if t.entered || t.inside {
+	if t.entered || t.nested {
 		return nil
 	}
 	ctx := c.Request.Context() // its time begins when the body was read
@@ -71,8 +70,8 @@ func (t *turn) enter(c *gin.Context) (err error) {
 	return err
 }
 
-// Parse runs work, which reads a body of a size into values. Few large ones are
-// read at a time: it returns the error of ctx where its turn did not come.
+// Parse runs work, which parses a body of the given size, bounding how many large ones are parsed at a time. It
+// returns the error of ctx if that ends first.
 func (e *Edge) Parse(ctx context.Context, size int, work func() error) error {
 	if size < largeBody {
 		return work()

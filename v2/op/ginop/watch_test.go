@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"partnerapi/domain"
+	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 )
 
@@ -17,7 +18,7 @@ func TestHeadersOfASurface(t *testing.T) {
 	t.Parallel()
 	e := newEdge(t, nil, nil)
 	render := func(c *gin.Context, err *domain.Error) error {
-		c.String(ginop.StatusOf(err.Code), err.Message)
+		c.String(op.StatusOf(err.Code), err.Message)
 		return nil
 	}
 	s := e.Surface(e.engine, "/own", render)

@@ -270,7 +270,7 @@ func TestAudit(t *testing.T) {
 func TestInvalidUTF8(t *testing.T) {
 	e := newEdge(t, nil, nil)
 	s := e.Surface(e.engine, "/v0", func(c *gin.Context, err *domain.Error) error {
-		return ginop.WriteJSON(c, ginop.StatusOf(err.Code), map[string]string{"oops": err.Message})
+		return ginop.WriteJSON(c, op.StatusOf(err.Code), map[string]string{"oops": err.Message})
 	})
 	s.Handle("GET", "/invalid", "invalid", func(c *gin.Context) error { return ginop.WriteJSON(c, 200, "a\xff") })
 	s.Handle("GET", "/error", "error", func(*gin.Context) error { return domain.ErrInvalid("name", "is not \xff") })
@@ -286,7 +286,7 @@ func TestInvalidUTF8(t *testing.T) {
 func TestAnswerThatCannotBeEncoded(t *testing.T) {
 	e := newEdge(t, nil, nil)
 	s := e.Surface(e.engine, "/v0", func(c *gin.Context, err *domain.Error) error {
-		return ginop.WriteJSON(c, ginop.StatusOf(err.Code), map[string]string{"oops": err.Message})
+		return ginop.WriteJSON(c, op.StatusOf(err.Code), map[string]string{"oops": err.Message})
 	})
 	s.Handle("GET", "/nan", "nan", func(c *gin.Context) error { return ginop.WriteJSON(c, 200, math.NaN()) })
 	w := e.do("GET", "/v0/nan", "pk_demo_good")

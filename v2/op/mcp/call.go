@@ -22,11 +22,11 @@ import (
 	"partnerapi/v2/op"
 )
 
-// call runs a tool: it is the handler of every tool, whatever session calls it. The
-// content of its result is the message's list.
+// call runs a tool; it is the handler of every tool, for every session. The message carries the result's content as
+// its list.
 func (s *Server) call(ctx context.Context, t *tool, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	m := messageOf(ctx)
-	p := t.sort(r.Params.Arguments, m.view.schemas)
+	p := t.parseArguments(r.Params.Arguments, m.view.schemas)
 	answer, err := s.invoke(ctx, t, p)
 	if err != nil {
 		return nil, err
@@ -51,10 +51,8 @@ func (s *Server) call(ctx context.Context, t *tool, r *sdk.CallToolRequest) (*sd
 	}
 	m.list = list
 	out := new(sdk.CallToolResult)
-	if speaksNewest(r.Session) {
-		if out, err = completed(); err != nil {
-			return nil, err
-		}
+	if isNewest(r.Session) {
+		*out = completed
 	}
 	out.Content, out.IsError = []sdk.Content{}, failed
 	return out, nil
@@ -63,17 +61,17 @@ func (s *Server) call(ctx context.Context, t *tool, r *sdk.CallToolRequest) (*sd
 // noAnswer is the text of a result without a body.
 const noAnswer = "Done. This operation has no answer."
 
-// invoke lets the service answer the request that a call stands for.
-func (s *Server) invoke(ctx context.Context, t *tool, p *parts) (*recorder, error) {
+// invoke has the service answer the HTTP request made of a call.
+func (s *Server) invoke(ctx context.Context, t *tool, p *callParts) (*recorder, error) {
 	request, err := t.request(ctx, s.Prefix, p)
 	if err != nil {
 		return nil, err
 	}
-	return s.run(ctx, request), nil
+	return s.serveRequest(ctx, request), nil
 }
 
-// run gives a request to the service as if the caller of the message had sent it.
-func (s *Server) run(ctx context.Context, request *http.Request) *recorder {
+// serveRequest serves a request as if the message's caller had sent it.
+func (s *Server) serveRequest(ctx context.Context, request *http.Request) *recorder {
 	m := messageOf(ctx)
 	request.RemoteAddr = m.request.RemoteAddr
 	for _, name := range []string{"X-Api-Key", "User-Agent", "X-Forwarded-For"} {
@@ -88,7 +86,7 @@ func (s *Server) run(ctx context.Context, request *http.Request) *recorder {
 	return answer
 }
 
-// recorder keeps an answer.
+// recorder is a ResponseWriter that keeps the response.
 type recorder struct {
 	header  http.Header
 	status  int
@@ -96,7 +94,6 @@ type recorder struct {
 	body    bytes.Buffer
 }
 
-// Header returns the header of the answer.
 func (r *recorder) Header() http.Header { return r.header }
 
 // WriteHeader keeps the first status.
@@ -106,14 +103,13 @@ func (r *recorder) WriteHeader(status int) {
 	}
 }
 
-// Write keeps a part of the body.
 func (r *recorder) Write(p []byte) (int, error) {
 	r.written = true
 	return r.body.Write(p)
 }
 
-// parts are a call's arguments, sorted.
-type parts struct {
+// callParts are the arguments of a call, split into the parts of a request.
+type callParts struct {
 	path, header map[string]string
 	query        url.Values
 	fields       []string     // of a row, to show
@@ -123,13 +119,14 @@ type parts struct {
 	whole        bool // the result is structured, with all fields
 }
 
-func (p *parts) fault(field, message string) {
+// fault adds a fault of an argument.
+func (p *callParts) fault(field, message string) {
 	p.faults = append(p.faults, domain.FieldError{Field: field, Message: message})
 }
 
-// request makes the HTTP request of a call. What is wrong with the arguments and
-// HTTP would not see goes along, for the operation to refuse with the rest.
-func (t *tool) request(ctx context.Context, prefix string, p *parts) (*http.Request, error) {
+// request returns the HTTP request of a call. Faults of the arguments that HTTP would not show go along in its
+// context, for the operation to report with its own.
+func (t *tool) request(ctx context.Context, prefix string, p *callParts) (*http.Request, error) {
 	target := prefix + t.path(p)
 	if query := p.query.Encode(); query != "" {
 		target += "?" + query
@@ -165,9 +162,9 @@ func (t *tool) request(ctx context.Context, prefix string, p *parts) (*http.Requ
 	return request, nil
 }
 
-// path is the path of the request. A parameter that cannot be read from its
-// argument is a fault; what stands for it then is no id.
-func (t *tool) path(p *parts) string {
+// path returns the path of the request. A path parameter that cannot be parsed is a fault, and an invalid id stands
+// in for it.
+func (t *tool) path(p *callParts) string {
 	segments := strings.Split(t.operation.Meta().Path, "/")
 	for i, segment := range segments {
 		name, ok := strings.CutPrefix(segment, ":")
@@ -189,10 +186,10 @@ func (t *tool) path(p *parts) string {
 	return strings.Join(segments, "/")
 }
 
-// sort reads the arguments, an object, none or null, into the parts of a request. A
-// result with a schema has all of its fields.
-func (t *tool) sort(arguments []byte, schemas bool) *parts {
-	p := &parts{whole: schemas, path: map[string]string{}, header: map[string]string{}, query: url.Values{}, given: map[string]bool{}}
+// parseArguments parses the arguments (an object, nothing or null) into the parts of a request. A result with a
+// schema has all of its fields.
+func (t *tool) parseArguments(arguments []byte, schemas bool) *callParts {
+	p := &callParts{whole: schemas, path: map[string]string{}, header: map[string]string{}, query: url.Values{}, given: map[string]bool{}}
 	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || string(trimmed) == "null" {
 		return p
 	}
@@ -201,15 +198,15 @@ func (t *tool) sort(arguments []byte, schemas bool) *parts {
 		p.fault("arguments", "must be a JSON object")
 		return p
 	}
-	if err := t.sortMembers(dec, p); err != nil {
+	if err := t.parseMembers(dec, p); err != nil {
 		p.fault("arguments", "must be valid JSON in UTF-8")
 	}
 	return p
 }
 
-// sortMembers reads the members of an object. Those of the body go on as they
-// are, for the operation to read.
-func (t *tool) sortMembers(dec *jsontext.Decoder, p *parts) error {
+// parseMembers reads the members of an object. Members of the body are passed on unparsed, for the operation to
+// decode.
+func (t *tool) parseMembers(dec *jsontext.Decoder, p *callParts) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
 	}
@@ -234,7 +231,7 @@ func (t *tool) sortMembers(dec *jsontext.Decoder, p *parts) error {
 			p.fault(name, "must be given once")
 		default:
 			p.given[name] = true
-			if p.add(name, at, value); at.in == inResult {
+			if p.setParameter(name, at, value); at.in == inResult {
 				t.checkFields(p)
 			}
 		}
@@ -243,7 +240,8 @@ func (t *tool) sortMembers(dec *jsontext.Decoder, p *parts) error {
 	return err
 }
 
-func (p *parts) addMember(name string, value jsontext.Value) {
+// addMember appends a member to the body.
+func (p *callParts) addMember(name string, value jsontext.Value) {
 	if p.body.Len() > 0 {
 		p.body.WriteByte(',')
 	}
@@ -253,13 +251,13 @@ func (p *parts) addMember(name string, value jsontext.Value) {
 	p.body.Write(value)
 }
 
-// add adds an argument as the text of a parameter.
-func (p *parts) add(name string, at argument, value jsontext.Value) {
+// setParameter adds an argument as the text of a parameter.
+func (p *callParts) setParameter(name string, at argument, value jsontext.Value) {
 	if value.Kind() == 'n' {
 		p.fault(name, "must not be null")
 		return
 	}
-	text, message := textOf(at.kind, value)
+	text, message := parameterText(at.kind, value)
 	switch {
 	case message != "":
 		p.fault(name, message)
@@ -274,12 +272,13 @@ func (p *parts) add(name string, at argument, value jsontext.Value) {
 	}
 }
 
-// textOf is a value of a type as a parameter is written, or what the value must be.
-func textOf(kind string, value jsontext.Value) (text, message string) {
+// parameterText formats a JSON value of a type as a parameter; message says what the value must be if it is of
+// another type.
+func parameterText(kind string, value jsontext.Value) (text, message string) {
 	is := value.Kind()
 	switch kind {
 	case openapi3.TypeInteger:
-		return integerOf(value)
+		return integerText(value)
 	case openapi3.TypeNumber:
 		if is != '0' {
 			return "", "must be a number"
@@ -289,7 +288,7 @@ func textOf(kind string, value jsontext.Value) (text, message string) {
 			return "", "must be true or false"
 		}
 	case openapi3.TypeArray:
-		return listOf(value)
+		return listText(value)
 	default:
 		if is != '"' {
 			return "", "must be a string"
@@ -303,9 +302,9 @@ func textOf(kind string, value jsontext.Value) (text, message string) {
 	return string(value), ""
 }
 
-// integerOf is a number without a fraction as a parameter: 5.0 and 5e0 are integers to JSON
-// Schema, and programs whose numbers are all of one type write them so.
-func integerOf(value jsontext.Value) (text, message string) {
+// integerText formats a number without a fraction as a parameter: JSON Schema counts 5.0 and 5e0 as integers, and
+// languages with a single number type write them so.
+func integerText(value jsontext.Value) (text, message string) {
 	if value.Kind() == '0' && !bytes.ContainsAny(value, ".eE") {
 		return string(value), ""
 	}
@@ -316,11 +315,11 @@ func integerOf(value jsontext.Value) (text, message string) {
 	return strconv.FormatInt(int64(n), 10), ""
 }
 
-// maxInteger is up to where a float64 holds every integer.
+// maxInteger is the largest integer up to which a float64 is exact.
 const maxInteger = 1<<53 - 1
 
-// listOf is an array of texts as a comma-separated parameter.
-func listOf(value jsontext.Value) (text, message string) {
+// listText formats an array of strings as a comma-separated parameter.
+func listText(value jsontext.Value) (text, message string) {
 	var items []string
 	if value.Kind() != '[' || json.Unmarshal(value, &items) != nil {
 		return "", "must be an array of strings"
@@ -328,8 +327,8 @@ func listOf(value jsontext.Value) (text, message string) {
 	return strings.Join(items, ","), ""
 }
 
-// checkFields finds fault with fields that rows do not have.
-func (t *tool) checkFields(p *parts) {
+// checkFields adds a fault for each requested field that rows do not have.
+func (t *tool) checkFields(p *callParts) {
 	for _, name := range p.fields {
 		if !t.fields[name] {
 			known := slices.Sorted(maps.Keys(t.fields))

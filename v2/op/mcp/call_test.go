@@ -64,19 +64,19 @@ func TestParity(t *testing.T) {
 			byHTTP := w.plain(c.method, c.path, c.body)
 			out := w.call(session, c.tool, c.arguments)
 			if got := codeOf(out); got != c.code || byHTTP.code() != c.code {
-				t.Fatalf("code %q by the tool and %q by HTTP, not %q: %s", got, byHTTP.code(), c.code, textOf(out))
+				t.Fatalf("code %q by the tool and %q by HTTP, not %q: %s", got, byHTTP.code(), c.code, parameterText(out))
 			}
 			if c.code != "" {
 				if out.StructuredContent != nil {
 					t.Error("an error has structured content")
 				}
-				if got, want := anonymous(textOf(out)), anonymous(string(byHTTP.body)); got != want {
+				if got, want := anonymous(parameterText(out)), anonymous(string(byHTTP.body)); got != want {
 					t.Errorf("the tool says %s\nHTTP says %s", got, want)
 				}
 				return
 			}
-			if textOf(out) != string(byHTTP.body) {
-				t.Errorf("the tool says %s\nHTTP says %s", textOf(out), byHTTP.body)
+			if parameterText(out) != string(byHTTP.body) {
+				t.Errorf("the tool says %s\nHTTP says %s", parameterText(out), byHTTP.body)
 			}
 			if !same(t, out.StructuredContent, byHTTP.body) {
 				t.Errorf("structured content %v\nHTTP says %s", out.StructuredContent, byHTTP.body)
@@ -216,12 +216,12 @@ func TestWrites(t *testing.T) {
 	arguments := map[string]any{"client_id": w.client.ID.String(), "name": "Group", "idempotency_key": "once"}
 	first := w.call(session, "collections_create", arguments)
 	again := w.call(session, "collections_create", arguments)
-	if first.IsError || textOf(first) != textOf(again) {
-		t.Fatalf("first %s\nthen %s", textOf(first), textOf(again))
+	if first.IsError || parameterText(first) != parameterText(again) {
+		t.Fatalf("first %s\nthen %s", parameterText(first), parameterText(again))
 	}
 	id := first.StructuredContent.(map[string]any)["id"]
 	out := w.call(session, "collections_delete", map[string]any{"client_id": w.client.ID.String(), "collection_id": id})
-	if out.IsError || out.StructuredContent != nil || textOf(out) == "" {
+	if out.IsError || out.StructuredContent != nil || parameterText(out) == "" {
 		t.Errorf("removal: %+v", out)
 	}
 	if n := w.Number("SELECT count(*) FROM audit_entries WHERE operation IN ('collections.create', 'collections.delete')"); n != 2 {

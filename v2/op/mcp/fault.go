@@ -12,9 +12,8 @@ import (
 	"partnerapi/domain"
 )
 
-// Fault is the body of the answer to a message that cannot be taken (400, 413): an
-// error of JSON-RPC, whose data is the envelope that v2 would answer; nil for other
-// errors.
+// Fault returns the body of the answer to a message that is refused (400, 413): a JSON-RPC error whose data is v2's
+// error envelope; nil for other statuses.
 func (s *Server) Fault(e *domain.Error, requestID string) []byte {
 	if e.Code != domain.InvalidRequest && e.Code != domain.PayloadTooLarge {
 		return nil
@@ -31,26 +30,25 @@ func (s *Server) Fault(e *domain.Error, requestID string) []byte {
 	return body
 }
 
-// fault is an answer that is an error of JSON-RPC.
+// fault is an answer that is a JSON-RPC error.
 type fault struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
 	Error   *jsonrpc.Error  `json:"error"`
 }
 
-// isFault reports whether an answer is an error of JSON-RPC.
-func (r *recorder) isFault() bool {
+// isError reports whether an answer is a JSON-RPC error.
+func (r *recorder) isError() bool {
 	var said fault
 	return json.Unmarshal(r.body.Bytes(), &said) == nil && said.Error != nil
 }
 
-// listen asks for a stream of notifications.
+// listen is the method that requests a stream of notifications.
 const listen = "subscriptions/listen"
 
-// refuseListen answers a request to listen, as nothing is ever pushed. The SDK would hold
-// a stream open. An unknown method is 404 in the newest version; before, 404 is the end of
-// a session.
-func refuseListen(r *http.Request, body []byte) (*recorder, error) {
+// rejectListen refuses a request to listen, as the server pushes nothing; the SDK would hold a stream open. An
+// unknown method is 404 in the newest version; in older ones 404 ends the session.
+func rejectListen(r *http.Request, body []byte) (*recorder, error) {
 	said := fault{JSONRPC: "2.0", Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server pushes nothing"}}
 	var asked struct{ ID json.RawMessage }
 	if err := json.Unmarshal(body, &asked); err != nil {
@@ -61,17 +59,16 @@ func refuseListen(r *http.Request, body []byte) (*recorder, error) {
 	}
 	said.ID = asked.ID
 	answer := &recorder{header: http.Header{"Content-Type": {"application/json"}}, status: http.StatusOK}
-	if announcesNewest(r) {
+	if headerIsNewest(r) {
 		answer.status = http.StatusNotFound
 	}
 	return answer, json.NewEncoder(&answer.body).Encode(said)
 }
 
-// inOurWords is an answer of the SDK without its words for what is wrong with a
-// message, which are plain texts, or name Go's types.
-func inOurWords(r *http.Request, answer *recorder) (*recorder, error) {
+// rewordErrors replaces the SDK's messages for a malformed message, which are plain text or name Go types.
+func rewordErrors(r *http.Request, answer *recorder) (*recorder, error) {
 	if answer.status == http.StatusBadRequest && answer.header.Get("Content-Type") != "application/json" {
-		return nil, &domain.Error{Code: domain.InvalidRequest, Message: whatIsWrong(r)}
+		return nil, &domain.Error{Code: domain.InvalidRequest, Message: explainBadRequest(r)}
 	}
 	text := answer.body.Bytes()
 	if !bytes.Contains(text, []byte("unmarshal")) && !bytes.Contains(text, []byte(`missing required \"params\"`)) {
@@ -90,17 +87,16 @@ func inOurWords(r *http.Request, answer *recorder) (*recorder, error) {
 	return answer, err
 }
 
-// acceptsBoth reports whether a caller takes both of the forms of answers, as the
-// protocol wants it.
-func acceptsBoth(r *http.Request) bool {
+// acceptsJSONAndStream reports whether a caller accepts both content types, as the protocol requires.
+func acceptsJSONAndStream(r *http.Request) bool {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	return strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
 }
 
-// whatIsWrong is why the SDK cannot take a message that is an object.
-func whatIsWrong(r *http.Request) string {
+// explainBadRequest returns why the SDK refuses a message that is a JSON object.
+func explainBadRequest(r *http.Request) string {
 	switch {
-	case !acceptsBoth(r):
+	case !acceptsJSONAndStream(r):
 		return "the header Accept must name application/json and text/event-stream"
 	case r.Header.Get("Last-Event-ID") != "":
 		return "the header Last-Event-ID is not taken: no stream is offered"

@@ -6,12 +6,11 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"strings"
 	"testing"
 
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/mcp"
@@ -19,7 +18,7 @@ import (
 )
 
 // FuzzMessages: whatever comes to the server, it answers, and not that something
-// went wrong on its side. The operations run on no database: the key may call none.
+// went wrong on its side. The operations have no routes, for there is no database.
 func FuzzMessages(f *testing.F) {
 	for _, body := range []string{
 		hello, listTools, "", "{", "[]", "[" + listTools + "]", "null", `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
@@ -52,8 +51,8 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// withoutDatabase is a service whose one key may neither read nor write: every
-// operation is refused after its arguments were made into a request.
+// withoutDatabase is a service without routes of operations: each call of one is
+// answered with 404 after its arguments were made into a request.
 func withoutDatabase(tb testing.TB) http.Handler {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	find := func(context.Context, []byte) (*domain.Caller, error) {
@@ -67,14 +66,13 @@ func withoutDatabase(tb testing.TB) http.Handler {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	api := v2.New(nil, nil)
-	edge.Mount(engine, &api.Set, op.Latest)
-	document, err := openapi.ForSet(&api.Set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+	edge.Mount(engine, &op.Set{}, op.Latest)
+	document, err := openapi.ForRelease(api.Interface, op.Latest)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	server, err := mcp.New(mcp.Config{
-		Set: &api.Set, Release: op.Latest, Document: document, Prefix: "/v2", Handler: engine,
+		Operations: api.Operations, Release: op.Latest, Document: document, Prefix: "/v2", Handler: engine,
 		Count: edge.Count, CountMessage: edge.CountMessage, Parse: edge.Parse, Envelope: ginop.Envelope, Log: log,
 	})
 	if err != nil {

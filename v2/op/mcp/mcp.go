@@ -26,16 +26,17 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Path is where the server is found.
+// Path is the server's path.
 const Path = "/mcp"
 
-// Since is the first release that has the server.
+// Since is the first release with the server.
 const Since = op.V2_3
 
-// Config is what a Server is made of.
+// Config holds the dependencies and settings of a Server.
 type Config struct {
-	Set     *op.Set
-	Release op.Release
+	// Operations are all that the service has, of which Release serves some.
+	Operations []op.Declaration
+	Release    op.Release
 	// Document is the OpenAPI document of the release, which schemas are taken
 	// from.
 	Document *openapi3.T
@@ -71,24 +72,24 @@ type Server struct {
 	Config
 	byName map[string]*tool
 	// tools are the same, by name.
-	tools      []*tool
-	guides     []guide
-	all, usual toolsets
-	servers    map[rights]*sdk.Server
-	handler    http.Handler
-	sealer     sealer
-	ended      *lru.Cache[string, struct{}]
-	origins    map[string]bool
+	tools         []*tool
+	guides        []guide
+	all, defaults toolsets
+	servers       map[rights]*sdk.Server
+	handler       http.Handler
+	sealer        sessionSealer
+	ended         *lru.Cache[string, struct{}]
+	origins       map[string]bool
 }
 
-// rememberedEnds is how many ended sessions are remembered, at some 100 bytes.
+// rememberedEnds is how many ended sessions are remembered, at some 100 bytes each.
 const rememberedEnds = 10_000
 
-// New makes the server. The errors are mistakes in the operations' declarations,
-// such as two parts of an input of one name, and guides that cannot be read.
+// New returns the server. It fails on mistakes in the operations' declarations, such as two input parts of one
+// name, and on unreadable guides.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		Config: c, byName: map[string]*tool{}, all: toolsets{}, usual: toolsets{}, servers: map[rights]*sdk.Server{},
+		Config: c, byName: map[string]*tool{}, all: toolsets{}, defaults: toolsets{}, servers: map[rights]*sdk.Server{},
 		origins: map[string]bool{}, sealer: newSealer(c.Secret),
 	}
 	for _, origin := range c.Origins {
@@ -119,11 +120,10 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// addTools makes a tool of every operation that the release serves and that has
-// no reason to have none.
+// addTools adds a tool for every operation of the release that is not in withoutTool.
 func (s *Server) addTools() error {
 	described := operationsOf(s.Document)
-	for _, o := range s.Set.All() {
+	for _, o := range s.Operations {
 		if _, without := withoutTool[o.Meta().ID]; without || o.Meta().Since > s.Release {
 			continue
 		}
@@ -140,13 +140,13 @@ func (s *Server) addTools() error {
 	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
 		s.tools = append(s.tools, s.byName[name])
 	}
-	for _, name := range usualToolsets {
-		s.usual[name] = true
+	for _, name := range defaultToolsets {
+		s.defaults[name] = true
 	}
 	return nil
 }
 
-// instructions says what is alike in all tools, so that none repeats it.
+// instructions state what all tools have in common, so that no tool repeats it.
 const instructions = "Tools of the Partner API: clients of a partner of a security awareness training service, " +
 	"their users, risk and training. Ids are opaque: take them from lists. A tool that lists returns a page of at most " +
 	"limit rows, 100 unless asked: for the next, call it again with the same arguments and cursor set to next_cursor. " +
@@ -156,7 +156,7 @@ const instructions = "Tools of the Partner API: clients of a partner of a securi
 	"idempotency_key, any text, to repeat a call within 24 hours without doing it twice. More tools are in other " +
 	"toolsets: add ?toolsets=all to the server's address, or some of their names."
 
-// serverOf returns the server of callers with these rights.
+// serverOf returns the SDK server for callers with the rights.
 func (s *Server) serverOf(r rights) *sdk.Server {
 	server := sdk.NewServer(
 		&sdk.Implementation{Name: "partnerapi", Title: "Partner API", Version: s.Version},
@@ -171,16 +171,15 @@ func (s *Server) serverOf(r rights) *sdk.Server {
 	)
 	s.addResources(server, r)
 	s.addPrompts(server, r)
-	server.AddReceivingMiddleware(s.guard)
+	server.AddReceivingMiddleware(s.handle)
 	return server
 }
 
-// toolsPage is how many tools are on a page of their list. The usual toolsets fit on one,
-// for many agents read no other.
+// toolsPage is the page size of the tool list. The usual toolsets fit on one page, as many agents read no other.
 const toolsPage = 30
 
-// toolsOf is a page, in JSON, of the tools that a view shows, by name; after is the name
-// of the last tool of the page before, and next that of this one where more follow.
+// toolsOf returns a page, in JSON, of the tools in a view, by name. after is the last name of the previous page;
+// next that of this page, if more follow.
 func (s *Server) toolsOf(v view, after string) (list []byte, next string) {
 	var page []*tool
 	for _, t := range s.tools {
@@ -199,9 +198,9 @@ func (s *Server) toolsOf(v view, after string) (list []byte, next string) {
 			list = append(list, ',')
 		}
 		if v.schemas {
-			list = append(list, t.whole...)
+			list = append(list, t.withSchemas...)
 		} else {
-			list = append(list, t.brief...)
+			list = append(list, t.withoutSchemas...)
 		}
 	}
 	return append(list, ']'), next

@@ -9,15 +9,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// prompt is a task that a person may give to an agent. Text names the tools that it
-// takes, and has {argument} for each of its arguments, or {find client} where that is a
-// client's name or id.
+// prompt is a task that a person may give to an agent. Text names the tools to use, and contains {argument} for
+// each argument, or {find client} for one that is a client's name or id.
 type prompt struct {
 	sdk.Prompt
 	text string
 }
 
-// prompts are the tasks of those who run the training of many clients.
+// prompts are the tasks of people who run the training of many clients.
 var prompts = []prompt{
 	{
 		sdk.Prompt{
@@ -54,11 +53,11 @@ var prompts = []prompt{
 	},
 }
 
-// addPrompts adds to a server the prompts all of whose tools the rights allow.
+// addPrompts adds the prompts all of whose tools the rights allow.
 func (s *Server) addPrompts(server *sdk.Server, r rights) {
 	refused := func(word string) bool { t := s.byName[word]; return t != nil && !r.allow(t.operation.Meta()) }
 	for _, p := range prompts {
-		if slices.ContainsFunc(strings.FieldsFunc(p.text, notInTools), refused) {
+		if slices.ContainsFunc(strings.FieldsFunc(p.text, isToolNameDelimiter), refused) {
 			continue
 		}
 		server.AddPrompt(&p.Prompt, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
@@ -68,7 +67,7 @@ func (s *Server) addPrompts(server *sdk.Server, r rights) {
 				if given == "" && argument.Required {
 					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the argument " + argument.Name + " is required"}
 				}
-				text = strings.ReplaceAll(text, "{find "+argument.Name+"}", findClient(given))
+				text = strings.ReplaceAll(text, "{find "+argument.Name+"}", findClientPrompt(given))
 				text = strings.ReplaceAll(text, "{"+argument.Name+"}", given)
 			}
 			return &sdk.GetPromptResult{
@@ -79,17 +78,17 @@ func (s *Server) addPrompts(server *sdk.Server, r rights) {
 	}
 }
 
-// findClient tells how to find a client. An id is in no name, so searching for it by q
-// finds nothing.
-func findClient(nameOrID string) string {
+// findClientPrompt explains how to find a client by name or id. The parameter q matches names only, so an id needs
+// other words.
+func findClientPrompt(nameOrID string) string {
 	if id := strings.TrimSpace(nameOrID); strings.HasPrefix(id, clientPrefix) {
 		return "Take the client whose client_id is " + id + " (clients_get)."
 	}
 	return "Find the client named " + nameOrID + " (clients_list with q); where several match, ask me which."
 }
 
-// clientPrefix begins the ids of clients.
+// clientPrefix is the prefix of client ids.
 const clientPrefix = "cli_"
 
-// notInTools reports whether a character is in no name of a tool.
-func notInTools(c rune) bool { return c != '_' && (c < 'a' || c > 'z') }
+// isToolNameDelimiter reports whether a character cannot be part of a tool's name.
+func isToolNameDelimiter(c rune) bool { return c != '_' && (c < 'a' || c > 'z') }

@@ -22,7 +22,7 @@ const (
 	clientScheme = "partner://clients/"
 )
 
-// addGuides reads the guides.
+// addGuides loads the guides.
 func (s *Server) addGuides() error {
 	for _, name := range s.GuideNames {
 		text, err := s.Guide(name)
@@ -34,7 +34,7 @@ func (s *Server) addGuides() error {
 	return nil
 }
 
-// titleOf is the first heading of a text; its name where it has none.
+// titleOf returns the first heading of a text, or else its name.
 func titleOf(name, text string) string {
 	for line := range strings.Lines(text) {
 		if title, ok := strings.CutPrefix(line, "# "); ok {
@@ -44,7 +44,7 @@ func titleOf(name, text string) string {
 	return name
 }
 
-// addResources adds the guides, and a client by its id where the rights allow to read it.
+// addResources adds the guides, and clients by id if the rights allow to read them.
 func (s *Server) addResources(server *sdk.Server, r rights) {
 	for _, g := range s.guides {
 		server.AddResource(&sdk.Resource{
@@ -65,14 +65,14 @@ func (s *Server) addResources(server *sdk.Server, r rights) {
 	}
 }
 
-// readClient reads a client by the operation of its tool.
+// readClient reads a client through the operation of its tool.
 func (s *Server) readClient(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 	arguments, err := json.Marshal(map[string]string{"client_id": strings.TrimPrefix(r.Params.URI, clientScheme)})
 	if err != nil {
 		return nil, fmt.Errorf("the arguments of %s: %w", r.Params.URI, err)
 	}
 	t := s.byName["clients_get"]
-	answer, err := s.invoke(ctx, t, t.sort(arguments, true))
+	answer, err := s.invoke(ctx, t, t.parseArguments(arguments, true))
 	if err != nil {
 		return nil, err
 	}
@@ -82,19 +82,19 @@ func (s *Server) readClient(ctx context.Context, r *sdk.ReadResourceRequest) (*s
 	return contents(r.Params.URI, "application/json", answer.body.String()), nil
 }
 
+// contents returns a resource of one text.
 func contents(uri, kind, text string) *sdk.ReadResourceResult {
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: kind, Text: text}}}
 }
 
-// codeResourceNotFound says that there is no such resource, in the protocols before the
-// newest, which has jsonrpc.CodeInvalidParams for it.
+// codeResourceNotFound is the code for a missing resource in all protocol versions but the newest, which uses
+// jsonrpc.CodeInvalidParams.
 const codeResourceNotFound = -32002
 
-// serverError is the first of the codes that JSON-RPC leaves to servers.
+// serverError is the first code that JSON-RPC reserves for servers.
 const serverError = -32000
 
-// resourceError is the error of a resource that cannot be read: its data is the
-// envelope that the service answered with.
+// resourceError returns the error of a resource that cannot be read; its data is the service's error envelope.
 func resourceError(status int, envelope []byte) error {
 	code := int64(serverError)
 	switch status {
@@ -112,8 +112,8 @@ func resourceError(status int, envelope []byte) error {
 	return &jsonrpc.Error{Code: code, Message: body.Error.Message, Data: json.RawMessage(envelope)}
 }
 
-// resourceCode gives the error of a resource that does not exist the code of the protocol
-// that the caller speaks: ours has the older one, and the SDK's the newer one.
+// resourceCode sets the code of a missing resource to that of the caller's protocol version: this package uses the
+// older one, the SDK the newer one.
 func resourceCode(r *sdk.ReadResourceRequest, err error) error {
 	var e *jsonrpc.Error
 	if !errors.As(err, &e) {
@@ -125,7 +125,7 @@ func resourceCode(r *sdk.ReadResourceRequest, err error) error {
 		return err
 	}
 	code := int64(codeResourceNotFound)
-	if speaksNewest(r.Session) {
+	if isNewest(r.Session) {
 		code = jsonrpc.CodeInvalidParams
 	}
 	return &jsonrpc.Error{Code: code, Message: e.Message, Data: e.Data}

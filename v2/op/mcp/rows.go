@@ -15,14 +15,14 @@ import (
 // with tabs between its values, and a line that says how to go on. It costs an agent a
 // third of the same page in JSON.
 
-// fieldsArgument is the argument of lists that names the fields to show.
+// fieldsArgument is the argument of lists that names the fields to return.
 const fieldsArgument = "fields"
 
-// everyField asks for rows as the operation answers them, in JSON.
+// everyField requests rows in JSON with all fields.
 const everyField = "*"
 
-// compact is an answer as text. fields are those that the caller named; none are for the
-// tool's own columns. Answers that are no page stay as they are.
+// compact formats an answer as text. fields are the caller's; if there are none, the tool's default columns.
+// Answers that are no page are returned unchanged.
 func (t *tool) compact(body []byte, fields []string) ([]byte, error) {
 	columns := t.operation.Meta().Columns
 	if columns == nil {
@@ -55,8 +55,7 @@ type listing struct {
 	} `json:"page"`
 }
 
-// table is rows as text. It is made while their JSON is read, of which no value is kept
-// but those of the row that is being read.
+// table is rows as text, written while their JSON is decoded: it keeps only the values of the current row.
 type table struct {
 	text    []byte
 	rows    int
@@ -65,7 +64,7 @@ type table struct {
 	whole   bool    // rows stay JSON
 }
 
-// newTable is a table without rows.
+// newTable returns a table without rows.
 func newTable(columns []string) table {
 	t := table{whole: slices.Contains(columns, everyField)}
 	if t.whole {
@@ -73,7 +72,7 @@ func newTable(columns []string) table {
 	}
 	t.text = append(t.text, strings.Join(columns, "\t")+"\n"...)
 	for _, path := range columns {
-		column := t.row.at(path)
+		column := t.row.descend(path)
 		column.shown = true
 		t.columns = append(t.columns, column)
 	}
@@ -94,6 +93,7 @@ func (t *table) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
+// addRow decodes an object and appends its row.
 func (t *table) addRow(dec *jsontext.Decoder) error {
 	if t.whole {
 		row, err := dec.ReadValue()
@@ -120,20 +120,21 @@ func (t *table) addRow(dec *jsontext.Decoder) error {
 	return nil
 }
 
+// endRow ends the current row.
 func (t *table) endRow() {
 	t.text = append(t.text, '\n')
 	t.rows++
 }
 
-// cell is a member of a row that a column shows, or an object on the way to one.
+// cell is a member of a row that a column shows, or an object that contains one.
 type cell struct {
 	members map[string]*cell // by their names in quotes, as they stand in JSON
 	shown   bool
 	value   jsontext.Value // of the row that was read last, if shown; empty for none
 }
 
-// at is the cell at a path such as risk.score.
-func (c *cell) at(path string) *cell {
+// descend returns the cell at a path such as risk.score, creating it if needed.
+func (c *cell) descend(path string) *cell {
 	for name := range strings.SplitSeq(path, ".") {
 		quoted := strconv.Quote(name)
 		if c.members[quoted] == nil {
@@ -147,7 +148,7 @@ func (c *cell) at(path string) *cell {
 	return c
 }
 
-// read reads the values of the cell and of those within it.
+// read decodes the values of the cell and of those within it.
 func (c *cell) read(dec *jsontext.Decoder) error {
 	if c.shown {
 		value, err := dec.ReadValue()
@@ -182,8 +183,7 @@ func (c *cell) read(dec *jsontext.Decoder) error {
 	return err
 }
 
-// appendCell appends a value: null is empty, and a text stands as it is unless it holds
-// what ends a cell.
+// appendCell appends a value: null as the empty text, a text unquoted unless it contains a separator.
 func appendCell(out []byte, value jsontext.Value) ([]byte, error) {
 	if len(value) == 0 {
 		return out, nil
@@ -215,7 +215,7 @@ func appendNumber(out []byte, value jsontext.Value) ([]byte, error) {
 	return strconv.AppendFloat(out, number, 'f', -1, 64), err
 }
 
-// appendSorted appends an array or an object, with the members of objects by their names.
+// appendSorted appends an array or an object, with the members of objects sorted by name.
 func appendSorted(out []byte, value jsontext.Value) ([]byte, error) {
 	var any any
 	if err := json.Unmarshal(value, &any); err != nil {

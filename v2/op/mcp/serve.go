@@ -3,13 +3,21 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,7 +27,7 @@ import (
 	"partnerapi/domain"
 )
 
-// message is the HTTP request that a message came with, and what its answer shows.
+// message is the HTTP request of a message, and the list that its answer contains.
 type message struct {
 	request *http.Request
 	id      string // of the request
@@ -29,21 +37,21 @@ type message struct {
 
 type messageKey struct{}
 
-// messageOf is the message that the protocol's handlers are called for.
+// messageOf returns the message whose handler ctx belongs to.
 func messageOf(ctx context.Context) *message { return ctx.Value(messageKey{}).(*message) }
 
 const sessionHeader = "Mcp-Session-Id"
 
-// Serve answers a message of the caller, whose key is known by now and whose turn it
-// is. The errors are those of the edge, for it to render; nothing was written then.
+// Serve answers a message of an authenticated caller that has acquired its turn. It returns errors for the edge to
+// render; then it has written nothing.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) error {
-	method, err := s.counted(r, body)
+	method, err := s.chargeMessage(r, body)
 	if err != nil {
 		return err
 	}
 	caller := domain.CallerFrom(r.Context())
 	session := r.Header.Get(sessionHeader)
-	readOnly := s.ReadOnly || asks(r, "read_only")
+	readOnly := s.ReadOnly || queryFlag(r, "read_only")
 	if session != "" {
 		only, ok := s.sealer.open(caller.Key, session)
 		if !ok || s.ended.Contains(session) {
@@ -61,23 +69,23 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 	if err != nil {
 		return err
 	}
-	m := &message{request: r, id: w.Header().Get("X-Request-Id"), view: view{schemas: asks(r, "schemas"), toolsets: sets, rights: rights{
+	m := &message{request: r, id: w.Header().Get("X-Request-Id"), view: view{schemas: queryFlag(r, "schemas"), toolsets: sets, rights: rights{
 		read: caller.Can(domain.Read), write: caller.Can(domain.Write), allClients: caller.AllClients, readOnly: readOnly,
 	}}}
 	answer, err := s.answer(m, method, body)
 	if err != nil {
 		return err
 	}
-	if method == "initialize" && answer.status == http.StatusOK && !answer.isFault() {
+	if method == "initialize" && answer.status == http.StatusOK && !answer.isError() {
 		answer.header.Set(sessionHeader, s.sealer.seal(caller.Key, readOnly))
 	}
 	answer.copyTo(w)
 	return nil
 }
 
-// counted is the method of the message that a request has, if any. What runs no operation
-// is counted here, also what is no message; what does is counted with the operation.
-func (s *Server) counted(r *http.Request, body []byte) (method string, err error) {
+// chargeMessage returns the method of a request's message, if any, and counts the message if it runs no operation
+// or is malformed. One that runs an operation is counted with that.
+func (s *Server) chargeMessage(r *http.Request, body []byte) (method string, err error) {
 	ctx := r.Context()
 	if r.Method == http.MethodPost {
 		err = s.Parse(ctx, len(body), func() (err error) {
@@ -93,36 +101,36 @@ func (s *Server) counted(r *http.Request, body []byte) (method string, err error
 	return method, err
 }
 
-// answer answers a message. Large messages are read into values by few at a time, but
-// where they run an operation, which waits for others.
+// answer answers a message. It bounds how many large messages are parsed at a time, except those that run an
+// operation, which waits for others.
 func (s *Server) answer(m *message, method string, body []byte) (answer *recorder, err error) {
 	switch {
 	case m.request.Method != http.MethodPost, runsOperation(method):
-		answer = s.bySDK(m, body)
+		answer = s.serveBySDK(m, body)
 	default:
 		err = s.Parse(m.request.Context(), len(body), func() (err error) {
 			if method == listen {
-				answer, err = refuseListen(m.request, body)
+				answer, err = rejectListen(m.request, body)
 				return err
 			}
-			answer = s.bySDK(m, body)
+			answer = s.serveBySDK(m, body)
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	if answer, err = inOurWords(m.request, answer); err == nil {
-		answer.fill(m)
+	if answer, err = rewordErrors(m.request, answer); err == nil {
+		answer.insertList(m)
 	}
 	return answer, err
 }
 
-// errNoJSON is the cause of the refusal of a body that is no JSON.
+// errNoJSON is the cause of the refusal of a body that is not JSON.
 var errNoJSON = errors.New("no JSON")
 
-// methodOf is the method of a message. It is one: the protocol's newer versions have no
-// lists of them, which could ask for any number of operations at once.
+// methodOf returns the method of a message. Batches are refused: the protocol's newer versions have none, and one
+// could run any number of operations.
 func methodOf(body []byte) (string, error) {
 	var m struct {
 		JSONRPC string `json:"jsonrpc"`
@@ -142,10 +150,9 @@ func methodOf(body []byte) (string, error) {
 	return m.Method, nil
 }
 
-// bySDK lets the SDK answer a message. Its handler has the request's values and
-// ends when the caller hangs up, but has no deadline: an operation that the
-// message runs has its own, and its answer is to be written.
-func (s *Server) bySDK(m *message, body []byte) *recorder {
+// serveBySDK has the SDK answer a message. Its context has the request's values and ends when the caller hangs up,
+// but has no deadline: an operation has its own, and its answer is still to be written.
+func (s *Server) serveBySDK(m *message, body []byte) *recorder {
 	outer := m.request.Context()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(outer))
 	defer cancel()
@@ -164,10 +171,10 @@ func (s *Server) bySDK(m *message, body []byte) *recorder {
 	return answer
 }
 
-// fill puts a message's list into the answer, where an empty one is. The SDK encodes what
-// it is given five times over, which takes longer than most operations; so long lists do
-// not pass through it. No text can be taken for a list: the quotes within it are escaped.
-func (r *recorder) fill(m *message) {
+// insertList inserts the message's list into the answer, in place of an empty one. The SDK encodes each value five
+// times over, which takes longer than most operations, so long lists bypass it. No text is mistaken for the empty
+// list, as quotes within text are escaped.
+func (r *recorder) insertList(m *message) {
 	for _, name := range []string{`"content":`, `"tools":`} {
 		before, after, found := bytes.Cut(r.body.Bytes(), []byte(name+"[]"))
 		if found && m.list != nil {
@@ -177,7 +184,7 @@ func (r *recorder) fill(m *message) {
 	}
 }
 
-// copyTo writes the answer.
+// copyTo writes the recorded response to w.
 func (r *recorder) copyTo(w http.ResponseWriter) {
 	for name, values := range r.header {
 		w.Header()[name] = values
@@ -190,8 +197,8 @@ func (r *recorder) copyTo(w http.ResponseWriter) {
 	_, _ = w.Write(r.body.Bytes()) // an error means that the client hung up
 }
 
-// asks reports whether a parameter of a message's address is true.
-func asks(r *http.Request, name string) bool {
+// queryFlag reports whether a query parameter of the request is true.
+func queryFlag(r *http.Request, name string) bool {
 	asked, err := strconv.ParseBool(r.URL.Query().Get(name))
 	return err == nil && asked
 }
@@ -199,11 +206,10 @@ func asks(r *http.Request, name string) bool {
 // runsOperation reports whether messages of a method are requests to the service.
 func runsOperation(method string) bool { return method == "tools/call" || method == "resources/read" }
 
-// guard is around every message: calls and lists of tools are answered without the SDK,
-// which only takes and frames them. A tool that the session is not shown is called too, so
-// that the operation says why not. A panic is an internal error, as the handler runs
-// outside of the edge's own guard.
-func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
+// handle wraps every message: it answers tool calls and lists itself, and leaves framing to the SDK. A tool that
+// the session does not list may still be called, so that the operation says why it refuses. A panic becomes an
+// internal error, as the handler runs outside the edge's recovery.
+func (s *Server) handle(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (out sdk.Result, err error) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -226,7 +232,7 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// listTools lets the SDK frame a page of tools, whose cursor is the name of its last tool.
+// listTools has the SDK frame a page of tools, whose cursor is the name of its last tool.
 func (s *Server) listTools(ctx context.Context, next sdk.MethodHandler, r *sdk.ListToolsRequest) (sdk.Result, error) {
 	after := ""
 	if r.Params != nil {
@@ -241,4 +247,120 @@ func (s *Server) listTools(ctx context.Context, next sdk.MethodHandler, r *sdk.L
 		m.list, page.NextCursor = s.toolsOf(m.view, after)
 	}
 	return out, err
+}
+
+// newestVersion is the protocol version without sessions: its results are marked complete, and each request names
+// its version.
+const newestVersion = "2026-07-28"
+
+const versionHeader = "Mcp-Protocol-Version"
+
+// isNewest reports whether a message, which has its own SDK session, is of the newest version.
+func isNewest(session *sdk.ServerSession) bool {
+	begun := session.InitializeParams()
+	return begun != nil && begun.ProtocolVersion >= newestVersion
+}
+
+// headerIsNewest reports whether a request's version header names the newest version.
+func headerIsNewest(r *http.Request) bool { return r.Header.Get(versionHeader) >= newestVersion }
+
+// completed is a tool result that is marked complete. The SDK marks the results of its own handlers, and exports no
+// field for it.
+var completed = func() (out sdk.CallToolResult) {
+	if err := json.Unmarshal([]byte(`{"resultType":"complete","content":[]}`), &out); err != nil {
+		panic(err)
+	}
+	return out
+}()
+
+// sessionSealer signs and verifies session ids.
+type sessionSealer struct{ secret []byte }
+
+// newSealer derives the secret of session ids from one with other uses.
+func newSealer(secret []byte) sessionSealer {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("mcp session"))
+	return sessionSealer{mac.Sum(nil)}
+}
+
+// The parts of an id, in bytes: what makes it unique, whether the session is
+// read-only, and the seal.
+const (
+	uniqueLength  = 16
+	sessionLength = uniqueLength + 1 + sha256.Size
+)
+
+// seal returns the id of a new session of a key.
+func (s sessionSealer) seal(key domain.KeyID, readOnly bool) string {
+	id := make([]byte, uniqueLength+1, sessionLength)
+	_, _ = rand.Read(id[:uniqueLength]) // which never fails
+	if readOnly {
+		id[uniqueLength] = 1
+	}
+	return base64.RawURLEncoding.EncodeToString(append(id, s.mac(key, id)...))
+}
+
+// open reports whether the session is read-only; ok is false if the id was not issued to the key.
+func (s sessionSealer) open(key domain.KeyID, id string) (readOnly, ok bool) {
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(id)
+	if err != nil || len(sealed) != sessionLength {
+		return false, false
+	}
+	body, mac := sealed[:uniqueLength+1], sealed[uniqueLength+1:]
+	return body[uniqueLength] == 1, hmac.Equal(mac, s.mac(key, body))
+}
+
+// mac returns the authentication code of a session id.
+func (s sessionSealer) mac(key domain.KeyID, body []byte) []byte {
+	mac := hmac.New(sha256.New, s.secret)
+	mac.Write(key[:])
+	mac.Write(body)
+	return mac.Sum(nil)
+}
+
+// Origins returns the origins of the service's own pages: of its public address, and of the address it listens on.
+// If that is a loopback or the unspecified address, they are loopback's names with its port.
+func Origins(publicURL, listen string) []string {
+	var list []string
+	if u, err := url.Parse(publicURL); err == nil && u.Host != "" {
+		list = append(list, originOf(u))
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return list
+	}
+	hosts := []string{host}
+	ip, err := netip.ParseAddr(host)
+	if host == "localhost" || host == "" || err == nil && (ip.IsLoopback() || ip.IsUnspecified()) {
+		hosts = append(hosts, "localhost", "127.0.0.1", "::1")
+	}
+	for _, host := range hosts {
+		if host != "" {
+			list = append(list, originOf(&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}))
+		}
+	}
+	return list
+}
+
+// originOf returns the origin of an address as browsers write it.
+func originOf(u *url.URL) string {
+	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	for of, port := range map[string]string{"http": ":80", "https": ":443"} {
+		if scheme == of {
+			host = strings.TrimSuffix(host, port)
+		}
+	}
+	return scheme + "://" + host
+}
+
+// CheckOrigin returns Forbidden for a request from a page of another origin, a browser's script. Other programs
+// send no origin.
+func (s *Server) CheckOrigin(r *http.Request) error {
+	for _, origin := range r.Header.Values("Origin") {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" || !s.origins[originOf(u)] {
+			return domain.ErrForbidden("pages of another origin may not use this server")
+		}
+	}
+	return nil
 }

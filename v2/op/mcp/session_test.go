@@ -51,19 +51,19 @@ func TestBudgets(t *testing.T) {
 		return err
 	}
 	if out := w.call(session, "clients_list", nil); out.IsError {
-		t.Fatal(textOf(out))
+		t.Fatal(parameterText(out))
 	}
 	if err := read("partner://guides/start"); err != nil {
 		t.Fatal(err)
 	}
 	if out := w.call(session, "clients_list", map[string]any{"limit": "wrong"}); codeOf(out) != domain.InvalidRequest {
-		t.Fatal(textOf(out))
+		t.Fatal(parameterText(out))
 	}
 	for range 17 {
 		w.call(session, "clients_list", nil)
 	}
 	if out := w.call(session, "clients_list", nil); codeOf(out) != domain.RateLimited {
-		t.Errorf("the 21st: %s", textOf(out))
+		t.Errorf("the 21st: %s", parameterText(out))
 	}
 	for _, uri := range []string{"partner://guides/start", "partner://clients/" + w.client.ID.String()} {
 		if err := read(uri); err == nil || !strings.Contains(err.Error(), "requests a minute") {
@@ -126,7 +126,7 @@ func TestScopes(t *testing.T) {
 				}
 				if !may {
 					if out := w.call(session, strings.ReplaceAll(m.ID, ".", "_"), nil); codeOf(out) != domain.Forbidden {
-						t.Errorf("%s: %s", m.ID, textOf(out))
+						t.Errorf("%s: %s", m.ID, parameterText(out))
 					}
 				}
 			}
@@ -159,7 +159,7 @@ func TestOtherTenant(t *testing.T) {
 		}
 		out := w.call(session, strings.ReplaceAll(o.Meta().ID, ".", "_"), arguments)
 		if codeOf(out) != domain.NotFound || out.StructuredContent != nil {
-			t.Errorf("%s: %s", o.Meta().ID, textOf(out))
+			t.Errorf("%s: %s", o.Meta().ID, parameterText(out))
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -13,52 +15,53 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"partnerapi/domain"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi"
 )
 
-// withoutTool is why operations have no tool, by their ids.
+// withoutTool maps operations without a tool to the reason.
 var withoutTool = map[string]string{}
 
-// overwrites are the operations that replace something and are no PATCH.
+// overwrites are the operations other than PATCH that replace something.
 var overwrites = []string{"webhooks.secret"}
 
 // tool is an operation as agents see it.
 type tool struct {
 	Name      string
-	operation op.Operation
+	operation op.Declaration
 	arguments map[string]argument
 	// fields are the paths that rows of a page have; nil where the answer is no page.
 	fields map[string]bool
-	// whole is the tool in JSON as it is shown where schemas are asked for, and brief
+	// withSchemas is the tool in JSON as it is shown where schemas are asked for, and brief
 	// where they are not.
-	whole, brief []byte
+	withSchemas, withoutSchemas []byte
 }
 
-// argument is where an argument of a tool goes to.
+// argument is the part of the request that an argument of a tool goes to.
 type argument struct {
-	in       place
+	in       argumentPlace
 	kind     string // the type of its JSON, for parameters of the path and the query
 	required bool
 }
 
-type place int
+type argumentPlace int
 
 const (
-	inPath place = iota
+	inPath argumentPlace = iota
 	inQuery
 	inBody
 	inHeader
 	inResult // says what of the answer is shown
 )
 
-// idempotencyKey is the argument that stands for the header Idempotency-Key.
+// idempotencyKey is the argument for the header Idempotency-Key.
 const idempotencyKey = "idempotency_key"
 
-// nameOf is the name of an operation's tool.
-func nameOf(o op.Operation) string { return strings.ReplaceAll(o.Meta().ID, ".", "_") }
+// toolName returns the name of an operation's tool.
+func toolName(o op.Declaration) string { return strings.ReplaceAll(o.Meta().ID, ".", "_") }
 
-// operationsOf are the operations of a document by their ids.
+// operationsOf returns the operations of a document by id.
 func operationsOf(doc *openapi3.T) map[string]*openapi3.Operation {
 	list := map[string]*openapi3.Operation{}
 	for _, item := range doc.Paths.Map() {
@@ -69,11 +72,12 @@ func operationsOf(doc *openapi3.T) map[string]*openapi3.Operation {
 	return list
 }
 
-func newTool(o op.Operation, described *openapi3.Operation) (*tool, error) {
+// newTool returns the tool of an operation.
+func newTool(o op.Declaration, described *openapi3.Operation) (*tool, error) {
 	if described == nil {
 		return nil, errors.New("the document does not describe it")
 	}
-	t := &tool{Name: nameOf(o), operation: o, arguments: map[string]argument{}}
+	t := &tool{Name: toolName(o), operation: o, arguments: map[string]argument{}}
 	members, err := t.members(described)
 	if err != nil {
 		return nil, fmt.Errorf("its input: %w", err)
@@ -83,7 +87,7 @@ func newTool(o op.Operation, described *openapi3.Operation) (*tool, error) {
 		output = described.Responses.Value(strconv.Itoa(o.Meta().Status)).Value.Content.Get("application/json").Schema
 	}
 
-	if t.whole, err = t.shown(members, output); err != nil {
+	if t.withSchemas, err = t.encode(members, output); err != nil {
 		return nil, err
 	}
 	if err := t.addFields(output); err != nil {
@@ -94,13 +98,13 @@ func newTool(o op.Operation, described *openapi3.Operation) (*tool, error) {
 		schema := openapi3.NewArraySchema().WithItems(openapi3.NewStringSchema())
 		members = append(members, openapi.Member{Name: fieldsArgument, Schema: schema.NewRef()})
 	}
-	t.brief, err = t.shown(members, nil)
+	t.withoutSchemas, err = t.encode(members, nil)
 	return t, err
 }
 
-// shown is the tool in JSON. What the instructions say of all tools is not said again, nor
-// are the bounds that a call is told of anyway.
-func (t *tool) shown(members []openapi.Member, output *openapi3.SchemaRef) ([]byte, error) {
+// encode returns the tool in JSON. It omits what the instructions state for all tools, and bounds that a refused
+// call would report anyway.
+func (t *tool) encode(members []openapi.Member, output *openapi3.SchemaRef) ([]byte, error) {
 	input, err := openapi.ClosedObject(members)
 	if err != nil {
 		return nil, fmt.Errorf("its input: %w", err)
@@ -121,8 +125,7 @@ func (t *tool) shown(members []openapi.Member, output *openapi3.SchemaRef) ([]by
 	return json.Marshal(out)
 }
 
-// addFields notes which fields the rows of a page have. The columns of the operation must
-// be some of them.
+// addFields sets the fields that the rows of a page have. The operation's columns must be among them.
 func (t *tool) addFields(output *openapi3.SchemaRef) error {
 	columns := t.operation.Meta().Columns
 	if output == nil || output.Value.Properties["page"] == nil {
@@ -156,7 +159,7 @@ func addPaths(paths map[string]bool, prefix string, ref *openapi3.SchemaRef) {
 	}
 }
 
-// descriptionOf is the description of an operation for an agent: two sentences.
+// descriptionOf returns an operation's description for an agent: two sentences.
 func descriptionOf(m *op.Meta) string {
 	text := m.Summary
 	if m.AllClients {
@@ -169,8 +172,8 @@ func descriptionOf(m *op.Meta) string {
 	return text + ". " + strings.TrimSuffix(first, ".") + "."
 }
 
-// annotationsOf says what a tool does to the world: a DELETE removes, and a PATCH
-// or a PUT overwrites; both do no more when they are repeated.
+// annotationsOf returns the hints about a tool's effects: a DELETE removes, a PATCH or a PUT overwrites, and both
+// are idempotent.
 func annotationsOf(m *op.Meta) *sdk.ToolAnnotations {
 	reads := m.Method == http.MethodGet
 	again := slices.Contains([]string{http.MethodDelete, http.MethodPatch, http.MethodPut}, m.Method)
@@ -181,8 +184,8 @@ func annotationsOf(m *op.Meta) *sdk.ToolAnnotations {
 	}
 }
 
-// members flattens the path, the query and the body into the members of one object. Two
-// of one name are an error, which ClosedObject finds.
+// members flattens the path, the query and the body into the members of one object. Two of one name are an error,
+// which ClosedObject reports.
 func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) {
 	var members []openapi.Member
 	for _, ref := range described.Parameters {
@@ -196,7 +199,7 @@ func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) 
 			schema = *schema.AllOf[0].Value
 			schema.Default = fallback
 		}
-		if schema.Description = p.Description; explained(p) {
+		if schema.Description = p.Description; isSelfEvident(p) {
 			schema.Description = ""
 		}
 		if schema.Type == nil || len(*schema.Type) != 1 {
@@ -226,16 +229,78 @@ func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) 
 	return members, nil
 }
 
-// explained reports whether the instructions say what a parameter is, or its name does: an
-// id.
-func explained(p *openapi3.Parameter) bool {
+// isSelfEvident reports whether a parameter needs no description: the instructions explain it, or it is an id.
+func isSelfEvident(p *openapi3.Parameter) bool {
 	return p.In == openapi3.ParameterInPath || p.Description != "" && p.Description == pagingDocs[p.Name]
 }
 
 // pagingDocs are the descriptions of the parameters of all lists.
 var pagingDocs = map[string]string{"limit": pagingDoc("Limit"), "cursor": pagingDoc("Cursor")}
 
+// pagingDoc returns the description of a field of op.Paging.
 func pagingDoc(field string) string {
 	f, _ := reflect.TypeFor[op.Paging]().FieldByName(field)
 	return f.Tag.Get("doc")
+}
+
+// Toolsets: the groups of operations, of which a caller may ask for some, so that an
+// agent pays for the descriptions of those tools only that it needs.
+
+// defaultToolsets are the toolsets of a caller who names none (decisions 12.1).
+var defaultToolsets = []string{"clients", "users", "risk", "training", "phishing", "reports"}
+
+// allToolsets is the name for all toolsets.
+const allToolsets = "all"
+
+// toolsets is a set of names.
+type toolsets map[string]bool
+
+// view is the part of the operations that a message may list.
+type view struct {
+	rights
+	// schemas says that tools have output schemas, and results structured content.
+	schemas  bool
+	toolsets toolsets
+}
+
+// rights are those of a key and its session.
+type rights struct {
+	read, write, allClients bool
+	readOnly                bool
+}
+
+// allow reports whether the rights permit the operation.
+func (r rights) allow(m *op.Meta) bool {
+	switch {
+	case m.AllClients && !r.allClients, m.Scope == domain.Write && r.readOnly:
+		return false
+	case m.Scope == domain.Write:
+		return r.write
+	}
+	return r.read
+}
+
+// shows reports whether the view lists the operation.
+func (v view) shows(m *op.Meta) bool { return v.toolsets[m.Resource()] && v.allow(m) }
+
+// toolsetsOf returns the toolsets that a request names in ?toolsets, or else in the header X-MCP-Toolsets;
+// InvalidRequest for an unknown one.
+func (s *Server) toolsetsOf(r *http.Request) (toolsets, error) {
+	asked := cmp.Or(r.URL.Query().Get("toolsets"), r.Header.Get("X-MCP-Toolsets"))
+	if strings.TrimSpace(asked) == "" {
+		return s.defaults, nil
+	}
+	chosen := toolsets{}
+	for name := range strings.SplitSeq(asked, ",") {
+		name = strings.TrimSpace(name)
+		switch {
+		case name == allToolsets:
+			return s.all, nil
+		case name != "" && !s.all[name]:
+			names := slices.Sorted(maps.Keys(s.all))
+			return nil, domain.ErrInvalid("toolsets", "must be all, or of "+strings.Join(names, ", "))
+		}
+		chosen[name] = true
+	}
+	return chosen, nil
 }

@@ -88,7 +88,7 @@ func TestCompact(t *testing.T) {
 	session := w.connect(w.tenant.Key, "")
 
 	first := w.call(session, "users_list", map[string]any{"client_id": client, "limit": 3})
-	lines := strings.Split(textOf(first), "\n")
+	lines := strings.Split(parameterText(first), "\n")
 	if first.StructuredContent != nil || len(lines) != 5 || !strings.HasPrefix(lines[0], "id\temail\t") {
 		t.Fatalf("%+v %q", first.StructuredContent, lines)
 	}
@@ -101,22 +101,22 @@ func TestCompact(t *testing.T) {
 	}
 	second := w.call(session, "users_list", map[string]any{"client_id": client, "limit": 3, "cursor": cursor, "fields": []string{"email", "group.name", "manager_email", "training"}})
 	want := fmt.Sprintf("email\tgroup.name\tmanager_email\ttraining\n%s\tManual\t\t{\"next_course\":", v2test.Email(2))
-	if text := textOf(second); !strings.HasPrefix(text, want) || !strings.HasSuffix(text, "}\n1 rows, no more") {
-		t.Errorf("%q, not %q", textOf(second), want)
+	if text := parameterText(second); !strings.HasPrefix(text, want) || !strings.HasSuffix(text, "}\n1 rows, no more") {
+		t.Errorf("%q, not %q", parameterText(second), want)
 	}
 	whole := w.call(session, "users_list", map[string]any{"client_id": client, "limit": 1, "fields": []string{"*"}})
-	row, _, _ := strings.Cut(textOf(whole), "\n")
+	row, _, _ := strings.Cut(parameterText(whole), "\n")
 	var user struct{ ID domain.UserID }
 	if err := json.Unmarshal([]byte(row), &user); err != nil || user.ID != w.user.ID {
 		t.Errorf("%v: %s", err, row)
 	}
 
 	wrong := w.call(session, "users_list", map[string]any{"client_id": client, "fields": []string{"email", "score"}})
-	if codeOf(wrong) != domain.InvalidRequest || !strings.Contains(textOf(wrong), "risk.score") {
-		t.Errorf("a wrong field: %s", textOf(wrong))
+	if codeOf(wrong) != domain.InvalidRequest || !strings.Contains(parameterText(wrong), "risk.score") {
+		t.Errorf("a wrong field: %s", parameterText(wrong))
 	}
 	one := w.call(session, "clients_get", map[string]any{"client_id": client})
-	if one.StructuredContent != nil || !json.Valid([]byte(textOf(one))) {
+	if one.StructuredContent != nil || !json.Valid([]byte(parameterText(one))) {
 		t.Errorf("a client: %+v", one)
 	}
 }
@@ -129,7 +129,7 @@ func TestCells(t *testing.T) {
 	client := w.client.ID.String()
 	w.call(session, "collections_create", map[string]any{"client_id": client, "name": "Group", "description": "one\ttwo\nthree"})
 	out := w.call(session, "collections_list", map[string]any{"client_id": client, "fields": []string{"name", "description"}})
-	lines := strings.Split(textOf(out), "\n")
+	lines := strings.Split(parameterText(out), "\n")
 	if len(lines) != 3 || strings.Count(lines[1], "\t") != 1 {
 		t.Errorf("%q", lines)
 	}

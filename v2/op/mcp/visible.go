@@ -8,10 +8,9 @@ import (
 	"partnerapi/domain"
 )
 
-// visible returns JSON whose strings hold no control or invisible character: strangers
-// write some of them, such as the subject of a mail, and an agent must not read in them
-// what people do not see (decisions 12.1). An escape such as \u{202e} is part of the
-// string, so it is seen in the text and after decoding.
+// visible escapes control and invisible characters in JSON strings: outsiders write some of them, such as the
+// subject of a mail, and an agent must not read in them what people do not see (decisions 12.1). An escape such as
+// \u{202e} is part of the string, so it is visible in the text and after decoding.
 func visible(body []byte) []byte {
 	var out []byte
 	copied := 0 // of the body, into out
@@ -19,7 +18,7 @@ func visible(body []byte) []byte {
 		if body[i] != '"' {
 			continue
 		}
-		n, mayHide := literal(body[i:])
+		n, mayHide := scanString(body[i:])
 		if mayHide {
 			out = appendVisible(append(out, body[copied:i]...), body[i:i+n])
 			copied = i + n
@@ -32,9 +31,9 @@ func visible(body []byte) []byte {
 	return append(out, body[copied:]...)
 }
 
-// literal is how long the string is that JSON begins with, and whether it may hold what
-// visible escapes: most do not, and are not looked at again.
-func literal(body []byte) (n int, mayHide bool) {
+// scanString returns the length of the string at the start of JSON, and whether it may contain a character to
+// escape; most do not, and skip the second pass.
+func scanString(body []byte) (n int, mayHide bool) {
 	for i := 1; i < len(body); i++ {
 		switch c := body[i]; {
 		case c == '"':
@@ -49,7 +48,7 @@ func literal(body []byte) (n int, mayHide bool) {
 	return len(body), mayHide
 }
 
-// appendVisible appends a string, as it is where nothing in it is hidden.
+// appendVisible appends a string with its invisible characters escaped.
 func appendVisible(out, quoted []byte) []byte {
 	text, err := jsontext.AppendUnquote(nil, quoted)
 	if err != nil {

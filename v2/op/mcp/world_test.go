@@ -7,14 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"reflect"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/mcp"
@@ -28,8 +27,8 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 type world struct {
 	*v2test.Harness
 	tenant v2test.Tenant
-	client v2.Client
-	user   v2.User
+	client api.Client
+	user   api.User
 }
 
 type options struct {
@@ -49,12 +48,12 @@ func newWorld(t testing.TB, o options) *world {
 		if o.Release < mcp.Since {
 			return nil
 		}
-		document, err := openapi.ForSet(&h.API.Set, o.Release, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+		document, err := openapi.ForRelease(api.Interface, o.Release)
 		if err != nil {
 			return err
 		}
 		server, err := mcp.New(mcp.Config{
-			Set: &h.API.Set, Release: o.Release, Document: document, Prefix: "/v2", Handler: h.Engine,
+			Operations: api.Operations, Release: o.Release, Document: document, Prefix: "/v2", Handler: h.Engine,
 			Secret: []byte("secret"), ReadOnly: o.readOnly, Origins: mcp.Origins(page, "127.0.0.1:1"),
 			Guide:      func(string) ([]byte, error) { return []byte("# Begin here\n\nText.\n"), nil },
 			GuideNames: []string{"start"},
@@ -117,7 +116,7 @@ type answer struct {
 
 // code is the code of an envelope.
 func (a answer) code() domain.Code {
-	var e ginop.ErrorEnvelope
+	var e op.ErrorEnvelope
 	_ = json.Unmarshal(a.body, &e)
 	return e.Error.Code
 }
@@ -191,13 +190,13 @@ func (w *world) call(session *sdk.ClientSession, name string, arguments map[stri
 	return out
 }
 
-// textOf is the text of a result.
-func textOf(r *sdk.CallToolResult) string { return r.Content[0].(*sdk.TextContent).Text }
+// parameterText is the text of a result.
+func parameterText(r *sdk.CallToolResult) string { return r.Content[0].(*sdk.TextContent).Text }
 
 // codeOf is the code of a result that is an error; empty for others.
 func codeOf(r *sdk.CallToolResult) domain.Code {
 	if !r.IsError {
 		return ""
 	}
-	return answer{body: []byte(textOf(r))}.code()
+	return answer{body: []byte(parameterText(r))}.code()
 }

@@ -19,10 +19,9 @@ const about = `A partner's access to its clients on a security awareness trainin
 **Rate limits.** A key may make 600 requests a minute, and 16 at a time. An operation with a tighter limit for each ` +
 	`client says so; the ` + "`X-RateLimit`" + ` headers report the one that applies.`
 
-// aboutAdditions says what an addition is, in a document that has some.
+// aboutAdditions explains additions, in a document that has some.
 const aboutAdditions = "\n\n**Additions.** An operation that is called an addition to the published interface is not in the " +
 	"interface as its owner published it. It is served and kept as all others are; another service with that interface may lack it."
 
-// aboutRetries is what about goes on with where a document has operations to which it
-// applies.
+// aboutRetries follows about in a document with operations that accept an Idempotency-Key.
 const aboutRetries = "\n\n**Retries.** Send an `Idempotency-Key` with a POST, and repeat the request safely for 24 hours."

@@ -3,7 +3,7 @@ package openapi_test
 import (
 	"testing"
 
-	v2 "partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi/openapitest"
 )
@@ -14,7 +14,7 @@ func TestDescribed(t *testing.T) {
 		openapitest.CheckDescribed(t, v2Document(t, release))
 	}
 	schemas := v2Document(t, op.Latest).Components.Schemas
-	for name, about := range v2.Objects {
+	for name, about := range api.Objects {
 		if schemas[name] == nil || schemas[name].Value.Description != about {
 			t.Errorf("the document does not say what %s is", name)
 		}

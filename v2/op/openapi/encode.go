@@ -11,28 +11,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// sections are the parts of a document in the order in which people read them.
+// sections are the parts of a document in reading order.
 var sections = []string{"openapi", "info", "servers", "security", "tags", "paths", "webhooks", "components"}
 
-// memberOrder is the order of the members of objects that are no maps of names:
-// first what people look for. Others follow in the order of the alphabet.
+// memberOrder is the order of the members of objects that are no maps of names; others follow alphabetically.
 var memberOrder = []string{
 	"title", "version", "operationId", "name", "x-displayName", "in", "url", "summary", "description", "required", "contact", "license",
 	"type", "format", "enum", "schema", "tags", "parameters", "requestBody", "responses", "properties",
 }
 
-// declaredOrder is the extension that keeps the order of an object's properties
-// until the document is encoded, as they are in a map. It is not written.
+// declaredOrder is the extension that keeps the declared order of an object's properties, which are in a map, until
+// the document is encoded. It is not written.
 const declaredOrder = "x-declared-order"
 
-// JSON returns the document as indented JSON, the same bytes for the same
-// document. Properties are in the order of their declaration.
+// JSON returns the document as indented JSON, deterministically. Properties are in the order of their declaration.
 func JSON(doc *openapi3.T) ([]byte, error) {
 	plain, err := doc.MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("encode the document: %w", err)
 	}
-	out, err := inOrder(plain, sections)
+	out, err := orderMembers(plain, sections)
 	if err != nil {
 		return nil, fmt.Errorf("order the document: %w", err)
 	}
@@ -42,7 +40,7 @@ func JSON(doc *openapi3.T) ([]byte, error) {
 	return append(out, '\n'), nil
 }
 
-// YAML returns the document as YAML, the same bytes for the same document.
+// YAML returns the document as YAML, deterministically.
 func YAML(doc *openapi3.T) ([]byte, error) {
 	text, err := JSON(doc)
 	if err != nil {
@@ -52,7 +50,7 @@ func YAML(doc *openapi3.T) ([]byte, error) {
 	if err := yaml.Unmarshal(text, &tree); err != nil { // JSON is YAML
 		return nil, fmt.Errorf("read the document: %w", err)
 	}
-	inBlocks(&tree)
+	useBlockStyle(&tree)
 
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
@@ -63,20 +61,20 @@ func YAML(doc *openapi3.T) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// inBlocks takes the style of JSON off a tree.
-func inBlocks(n *yaml.Node) {
+// useBlockStyle removes the flow style of JSON from a tree.
+func useBlockStyle(n *yaml.Node) {
 	empty := len(n.Content) == 0 && n.Kind != yaml.ScalarNode // which has no other form
 	if !empty {
 		n.Style = 0
 	}
 	for _, child := range n.Content {
-		inBlocks(child)
+		useBlockStyle(child)
 	}
 }
 
-// inOrder returns a JSON value with the properties of its objects in the order
-// of their declaration, and its own members in the order of first, if any.
-func inOrder(value jsontext.Value, first []string) (jsontext.Value, error) {
+// orderMembers returns a JSON value with its own members in the order of first, if any, and the properties of its
+// objects in the order of their declaration.
+func orderMembers(value jsontext.Value, first []string) (jsontext.Value, error) {
 	switch value.Kind() {
 	case '[':
 		var items []jsontext.Value
@@ -84,7 +82,7 @@ func inOrder(value jsontext.Value, first []string) (jsontext.Value, error) {
 			return nil, err
 		}
 		for i, item := range items {
-			ordered, err := inOrder(item, nil)
+			ordered, err := orderMembers(item, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -92,12 +90,13 @@ func inOrder(value jsontext.Value, first []string) (jsontext.Value, error) {
 		}
 		return json.Marshal(items)
 	case '{':
-		return objectInOrder(value, first)
+		return orderObject(value, first)
 	}
 	return value, nil
 }
 
-func objectInOrder(value jsontext.Value, first []string) (_ jsontext.Value, err error) {
+// orderObject orders the members of an object.
+func orderObject(value jsontext.Value, first []string) (_ jsontext.Value, err error) {
 	members := map[string]jsontext.Value{}
 	if err := json.Unmarshal(value, &members); err != nil {
 		return nil, err
@@ -142,7 +141,7 @@ func objectInOrder(value jsontext.Value, first []string) (_ jsontext.Value, err 
 		}
 		member := members[name]
 		if name != "example" || first != nil { // whose members have an order of their own
-			if member, err = inOrder(member, within); err != nil {
+			if member, err = orderMembers(member, within); err != nil {
 				return nil, err
 			}
 		}

@@ -24,7 +24,7 @@ type Example struct {
 	Response jsontext.Value `json:"response,omitzero"`
 }
 
-// example reads the example of an operation; nil where it has none.
+// example reads the example of an operation; nil if it has none.
 func (b *builder) example(id string) (*Example, error) {
 	if b.of.Examples == nil {
 		return nil, nil
@@ -43,7 +43,7 @@ func (b *builder) example(id string) (*Example, error) {
 	return out, nil
 }
 
-// parameter is the example's value of a parameter; nil for none.
+// parameter returns the example's value of a parameter; nil for none.
 func (e *Example) parameter(in, name string, schema *openapi3.Schema) any {
 	if e == nil {
 		return nil
@@ -61,6 +61,7 @@ func (e *Example) parameter(in, name string, schema *openapi3.Schema) any {
 	return text
 }
 
+// body returns the example's request body.
 func (e *Example) body() jsontext.Value {
 	if e == nil {
 		return nil
@@ -68,6 +69,7 @@ func (e *Example) body() jsontext.Value {
 	return e.Body
 }
 
+// response returns the example's response body.
 func (e *Example) response() jsontext.Value {
 	if e == nil {
 		return nil
@@ -75,15 +77,14 @@ func (e *Example) response() jsontext.Value {
 	return e.Response
 }
 
-// orderedExample is the body of an example and where it is shown.
+// orderedExample is the body of an example and the media type that shows it.
 type orderedExample struct {
 	content *openapi3.MediaType
 	body    json.RawMessage
 }
 
-// show adds the example of a body to its content, decoded until the document was
-// checked.
-func (b *builder) show(content openapi3.Content, body jsontext.Value) error {
+// setExample adds the example of a body to its content, decoded, for the check of the document.
+func (b *builder) setExample(content openapi3.Content, body jsontext.Value) error {
 	if len(body) == 0 {
 		return nil
 	}
@@ -95,8 +96,7 @@ func (b *builder) show(content openapi3.Content, body jsontext.Value) error {
 	return nil
 }
 
-// orderExamples puts the bodies in their own order of members in the place of
-// decoded ones.
+// orderExamples replaces decoded example bodies with the original ones, in their order of members.
 func (b *builder) orderExamples() {
 	for _, e := range b.ordered {
 		e.content.Example = e.body

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// field is a member of an object, as encoding finds it in a struct.
+// field is a member of an object, as encoding derives it from a struct.
 type field struct {
 	reflect.StructField
 	name string
@@ -17,12 +17,11 @@ type field struct {
 	omits bool
 }
 
-// membersOf lists the members that a struct is written with, in the order of
-// its fields. The fields of embedded structs count as its own; of those with
-// one name the shallowest is taken, and of several as shallow none.
+// membersOf lists the JSON members of a struct, in the order of its fields. Fields of embedded structs count as its
+// own; of several with one name the shallowest wins, and none if two are equally shallow.
 func membersOf(t reflect.Type) ([]field, error) {
 	var all []field
-	if err := collect(t, nil, &all); err != nil {
+	if err := collectFields(t, nil, &all); err != nil {
 		return nil, err
 	}
 	depths := map[string]int{}
@@ -44,9 +43,8 @@ func membersOf(t reflect.Type) ([]field, error) {
 	return dominant, nil
 }
 
-// collect appends the fields of t, which lies at the index, and of what it
-// embeds.
-func collect(t reflect.Type, index []int, all *[]field) error {
+// collectFields appends the fields of t, which lies at the index, and of the structs it embeds.
+func collectFields(t reflect.Type, index []int, all *[]field) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		f.Index = append(append([]int{}, index...), i)
@@ -56,7 +54,7 @@ func collect(t reflect.Type, index []int, all *[]field) error {
 		}
 		name, options, _ := strings.Cut(tag, ",")
 		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
-			if err := collect(f.Type, f.Index, all); err != nil {
+			if err := collectFields(f.Type, f.Index, all); err != nil {
 				return err
 			}
 			continue
@@ -82,32 +80,30 @@ func collect(t reflect.Type, index []int, all *[]field) error {
 	return nil
 }
 
-// goNames are what Go types are named instead of components whose names oapi-codegen
-// uses itself.
+// goNames are Go type names for components whose own names oapi-codegen reserves.
 var goNames = map[string]string{"Client": "ClientResource"}
 
-// names are those of components whose type has a name that says too little outside
-// of its package.
+// names are the component names of types whose own name is ambiguous outside their package.
 var names = map[string]string{
 	"Assignment": "TrainingAssignment", "AverageOn": "DailyScore", "BySeverity": "SeverityCounts",
-	"Creator": "CollectionCreator", "Directory": "DirectoryProvider", "EmailClass": "EmailClassification",
+	"Creator": "CollectionCreator", "Directory": "DirectoryProvider", "EventWith": "Event", "EmailClass": "EmailClassification",
 	"Factor": "RiskFactor", "FactorKey": "RiskFactorKey", "FactorTotal": "RiskFactorTotal", "Member": "CollectionMember",
 	"Module": "FrameworkModule", "Override": "FrameworkOverride", "Reminded": "PolicyReminded",
 	"ReminderSkip": "ReminderSkipReason", "ResultStatus": "PhishingResultStatus", "ScopeType": "PolicyScope",
 	"SignFilter": "SignatureFilter", "SkipReason": "AssignmentSkipReason", "Tallies": "RiskCounts", "WebhookSwitch": "WebhookStatusChange",
 }
 
-// componentName names the component of a type: User, and UserPage for Page[User].
+// componentName returns the component name of a type: User, and UserPage for Page[User].
 func (m *mapper) componentName(t reflect.Type) string {
-	if m.of.Old {
+	if m.of.OpenAPI30 {
 		name := cleanName(t.Name(), nil)
 		return cmp.Or(goNames[name], name)
 	}
 	return cleanName(t.Name(), names)
 }
 
-// cleanName turns a type's name, with or without its package's path, into words
-// without punctuation, arguments first, each of which may have another name.
+// cleanName turns a type's name, with or without its package path, into words without punctuation, type arguments
+// first. others replaces names.
 func cleanName(name string, others map[string]string) string {
 	base, args, _ := strings.Cut(name, "[")
 	base = base[strings.LastIndexAny(base, "./")+1:]
@@ -120,13 +116,13 @@ func cleanName(name string, others map[string]string) string {
 	return out.String() + cmp.Or(others[base], base)
 }
 
+// upperFirst returns the word with its first letter in upper case.
 func upperFirst(word string) string {
 	first, size := utf8.DecodeRuneInString(word)
 	return string(unicode.ToUpper(first)) + word[size:]
 }
 
-// arguments splits a list of type arguments at its own commas, not at those of
-// the arguments.
+// arguments splits a list of type arguments at its top-level commas.
 func arguments(list string) (args []string) {
 	if list == "" {
 		return nil

@@ -17,8 +17,7 @@ type Member struct {
 	Required bool
 }
 
-// MembersOf returns the members of an object's schema, in the order of their
-// declaration.
+// MembersOf returns the members of an object's schema, in the order of their declaration.
 func MembersOf(ref *openapi3.SchemaRef) ([]Member, error) {
 	if ref == nil || ref.Value == nil || !ref.Value.Type.Is(openapi3.TypeObject) {
 		return nil, fmt.Errorf("the schema is not one of an object")
@@ -31,8 +30,8 @@ func MembersOf(ref *openapi3.SchemaRef) ([]Member, error) {
 	return list, nil
 }
 
-// namesOf are the names of an object's members, in the order of their
-// declaration where it is known.
+// namesOf returns the names of an object's members, in the order of their declaration or, if that is unknown,
+// sorted.
 func namesOf(schema *openapi3.Schema) []string {
 	names := make([]string, 0, len(schema.Properties))
 	for name := range schema.Properties {
@@ -48,8 +47,7 @@ func namesOf(schema *openapi3.Schema) []string {
 	return names
 }
 
-// ClosedObject returns the schema of an object that has these members and no
-// others. Two of one name are an error.
+// ClosedObject returns the schema of an object with exactly these members. Two of one name are an error.
 func ClosedObject(members []Member) (*openapi3.Schema, error) {
 	schema, order, no := openapi3.NewObjectSchema(), []string{}, false
 	schema.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
@@ -67,11 +65,10 @@ func ClosedObject(members []Member) (*openapi3.Schema, error) {
 	return schema, nil
 }
 
-// JSONSchema returns a schema of a document as JSON Schema 2020-12 that stands by
-// itself: components are in the place of the references to them, an outline in that of
-// a type with several forms, and an example is in a list. A component that holds itself is an error.
-// Properties are in the order of their declaration. Keywords of without, such as
-// examples, are left out wherever they stand.
+// JSONSchema converts a schema of a document to self-contained JSON Schema 2020-12: references are replaced with
+// their components, a type with several forms with an outline, and an example with a list. A recursive component is
+// an error. Properties are in the order of their declaration. Keywords in without, such as examples, are left out
+// everywhere.
 func JSONSchema(ref *openapi3.SchemaRef, without ...string) ([]byte, error) {
 	tree, err := (&standalone{without: without}).schema(ref)
 	if err != nil {
@@ -81,14 +78,15 @@ func JSONSchema(ref *openapi3.SchemaRef, without ...string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the schema: %w", err)
 	}
-	return inOrder(text, nil)
+	return orderMembers(text, nil)
 }
 
-// standalone translates a schema that lies within the components of these names.
+// standalone converts a schema that lies within the named components.
 type standalone struct {
 	within, without []string
 }
 
+// schema converts one schema.
 func (s *standalone) schema(ref *openapi3.SchemaRef) (map[string]any, error) {
 	if ref.Ref != "" {
 		if slices.Contains(s.within, ref.Ref) {
@@ -97,7 +95,7 @@ func (s *standalone) schema(ref *openapi3.SchemaRef) (map[string]any, error) {
 		s = &standalone{within: append(slices.Clone(s.within), ref.Ref), without: s.without}
 	}
 	if ref.Value.Discriminator != nil {
-		return s.schema(outline(ref.Value))
+		return s.schema(commonSchema(ref.Value))
 	}
 	tree, err := keywords(ref.Value)
 	if err != nil {
@@ -109,11 +107,11 @@ func (s *standalone) schema(ref *openapi3.SchemaRef) (map[string]any, error) {
 	if err := s.addSchemas(tree, ref.Value); err != nil {
 		return nil, err
 	}
-	mergeOnly(tree)
+	flattenSingle(tree)
 	return tree, nil
 }
 
-// keywords are those of a schema that hold no schema, in the words of JSON Schema.
+// keywords returns the JSON Schema keywords of a schema that contain no schema.
 func keywords(schema *openapi3.Schema) (map[string]any, error) {
 	own := *schema
 	own.Discriminator, own.XML, own.ExternalDocs = nil, nil, nil
@@ -151,7 +149,7 @@ func keywords(schema *openapi3.Schema) (map[string]any, error) {
 	return tree, nil
 }
 
-// addSchemas adds the schemas that a schema holds.
+// addSchemas adds the schemas that a schema contains.
 func (s *standalone) addSchemas(tree map[string]any, schema *openapi3.Schema) error {
 	one := func(name string, ref *openapi3.SchemaRef) error {
 		if ref == nil {
@@ -206,9 +204,8 @@ func (s *standalone) addSchemas(tree map[string]any, schema *openapi3.Schema) er
 	return nil
 }
 
-// mergeOnly takes the one schema of an allOf, and that of an anyOf beside null, into the
-// schema itself.
-func mergeOnly(tree map[string]any) {
+// flattenSingle merges the only schema of an allOf, or of an anyOf with null, into the schema itself.
+func flattenSingle(tree map[string]any) {
 	all, _ := tree["allOf"].([]any)
 	either, _ := tree["anyOf"].([]any)
 	null := len(either) == 2 && reflect.DeepEqual(either[1], map[string]any{"type": openapi3.TypeNull})

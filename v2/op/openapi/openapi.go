@@ -1,6 +1,6 @@
 // Package openapi writes the OpenAPI documents of the service from the Go
 // types of its operations and their tags, so that a document cannot say other
-// than the code does. ForSet describes v2; Build describes any list of
+// than the code does. ForRelease describes v2; Build describes any list of
 // operations, v1's routes among them.
 //
 // The mapper knows the tags json, validate, doc, default and format. What it
@@ -24,7 +24,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Document is what is to be described: a version of the interface.
+// Document describes a version of the interface.
 type Document struct {
 	Title, Version, Description string
 	// Prefix is the path that all operations lie below: /v2.
@@ -34,9 +34,9 @@ type Document struct {
 	// Lenient says that bodies may have unknown members, and that null stands
 	// for an optional member that is left out (decisions 2.5).
 	Lenient bool
-	// Old says that the document is one of OpenAPI 3.0, in which enums stand where they
+	// OpenAPI30 says that the document is one of OpenAPI 3.0, in which enums stand where they
 	// are used; others are of 3.1.
-	Old bool
+	OpenAPI30 bool
 	// Tags describe the resources, in the order of the document.
 	Tags []op.Tag
 	// Objects describe schemas, by their names.
@@ -81,8 +81,8 @@ type Operation struct {
 	PerClient int
 	// Idempotent says that the operation takes an Idempotency-Key.
 	Idempotent bool
-	// Located says that success names the path of what was created.
-	Located bool
+	// HasLocation says that success names the path of what was created.
+	HasLocation bool
 	// Headers says what those headers mean that success may carry beside the ones of
 	// every response, by their names.
 	Headers map[string]string
@@ -95,19 +95,18 @@ type Operation struct {
 	Errors []int
 }
 
-// ForSet builds the document of a release of v2: the operations of the set that
-// the release serves. The errors are bodies of errorType, and have the status
-// that statusOf gives their code.
-func ForSet(
-	set *op.Set, release op.Release, errorType reflect.Type, statusOf func(domain.Code) int,
-) (*openapi3.T, error) {
+// ForRelease builds the document of a release of v2: the operations of the interface that the release serves.
+func ForRelease(of op.Interface, release op.Release) (*openapi3.T, error) {
 	doc := Document{
-		Title: "Partner API v2", Version: release.String(), Prefix: "/v2", Error: errorType,
-		Description: about, Tags: set.Tags, Objects: set.Objects, Failure: envelope, Examples: set.Examples,
+		Title: "Partner API v2", Version: release.String(), Prefix: "/v2", Error: reflect.TypeFor[op.ErrorEnvelope](),
+		Description: about, Tags: of.Tags, Objects: of.Objects, Examples: of.Examples,
+		Failure: func(f Failure) any {
+			return op.EnvelopeOf(&domain.Error{Code: f.Code, Message: f.Message, Fields: f.Fields}, ExampleRequestID)
+		},
 	}
-	for _, o := range set.All() {
+	for _, o := range of.Operations {
 		if o.Meta().Since <= release {
-			doc.Operations = append(doc.Operations, operationOf(o, statusOf))
+			doc.Operations = append(doc.Operations, operationOf(o))
 		}
 	}
 	if slices.ContainsFunc(doc.Operations, func(o Operation) bool { return o.Idempotent }) {
@@ -119,23 +118,23 @@ func ForSet(
 	return Build(doc)
 }
 
-func operationOf(o op.Operation, statusOf func(domain.Code) int) Operation {
+// operationOf returns the document's entry of a declaration.
+func operationOf(o op.Declaration) Operation {
 	m := o.Meta()
 	out := Operation{
 		ID: m.ID, Method: m.Method, Path: m.Path, Summary: m.Summary, Description: m.Description, Tag: m.Resource(),
 		Starred: m.Starred, Scope: m.Scope, AllClients: m.AllClients,
 		Since: m.Since.String(), PerClient: m.PerClient, Idempotent: m.Method == http.MethodPost,
-		Located: m.Status == http.StatusCreated, Input: o.Input(), Status: m.Status, Output: o.Output(),
+		HasLocation: m.Status == http.StatusCreated, Input: o.Input(), Status: m.Status, Output: o.Output(),
 	}
 	for _, code := range op.Codes(o) {
-		out.Errors = append(out.Errors, statusOf(code))
+		out.Errors = append(out.Errors, op.StatusOf(code))
 	}
 	return out
 }
 
-// Build writes the document and checks it against the OpenAPI specification. The
-// errors are mistakes in the types and tags of the operations. Whether examples fit
-// their schemas is left to tests (openapitest.CheckDescribed).
+// Build writes the document and checks it against the OpenAPI specification. It fails on mistakes in the types and
+// tags of the operations. Tests check that examples fit their schemas (openapitest.CheckDescribed).
 func Build(d Document) (*openapi3.T, error) {
 	withKey := openapi3.NewSecurityRequirement().Authenticate(keyScheme)
 	b := builder{
@@ -154,11 +153,11 @@ func Build(d Document) (*openapi3.T, error) {
 		of:     d,
 		mapper: newMapper(&d),
 	}
-	if d.Old {
+	if d.OpenAPI30 {
 		b.doc.OpenAPI = "3.0.3"
 	}
 	b.doc.Components.Schemas = b.mapper.schemas
-	if err := b.addShown(d); err != nil {
+	if err := b.mapOutputs(d); err != nil {
 		return nil, err
 	}
 
@@ -187,9 +186,8 @@ type builder struct {
 	ordered []orderedExample
 }
 
-// addShown maps what the service writes before what it reads, so that a type
-// that it does both with keeps its plain name where callers meet it most.
-func (b *builder) addShown(d Document) (err error) {
+// mapOutputs maps outputs before inputs, so that a type that is both keeps its plain name for the output.
+func (b *builder) mapOutputs(d Document) (err error) {
 	if b.failure, err = b.mapper.schema(d.Error, output); err != nil {
 		return fmt.Errorf("the error body: %w", err)
 	}
@@ -203,10 +201,12 @@ func (b *builder) addShown(d Document) (err error) {
 	return nil
 }
 
+// hasContent reports whether an operation answers with a body.
 func hasContent(o Operation) bool {
 	return o.Output != nil && o.Output != reflect.TypeFor[op.NoContent]()
 }
 
+// addOperation adds an operation to the paths.
 func (b *builder) addOperation(o Operation) (err error) {
 	example, err := b.example(o.ID)
 	if err != nil {
@@ -244,8 +244,7 @@ func (b *builder) addOperation(o Operation) (err error) {
 	return nil
 }
 
-// describe is the operation's description, with what holds because of its
-// declaration.
+// describe returns the operation's description, with the rules that follow from its declaration.
 func describe(o Operation) string {
 	parts := []string{}
 	if o.Description != "" {
@@ -263,8 +262,7 @@ func describe(o Operation) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// addTags lists the tags that operations have: described ones in their order,
-// then the others.
+// addTags lists the tags of the operations: described ones in their order, then the others.
 func (b *builder) addTags() {
 	used := map[string]bool{}
 	for _, o := range b.of.Operations {
@@ -284,7 +282,7 @@ func (b *builder) addTags() {
 	}
 }
 
-// extensions say what OpenAPI has no words for.
+// extensions returns the x- members of an operation, for what OpenAPI cannot express.
 func extensions(o Operation) map[string]any {
 	out := map[string]any{}
 	var badges []map[string]string
@@ -309,6 +307,7 @@ func extensions(o Operation) map[string]any {
 	return out
 }
 
+// parameters returns the parameters of an operation.
 func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters, error) {
 	var list openapi3.Parameters
 	add := func(in string, params []op.Param) error {
@@ -351,6 +350,7 @@ func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters
 	return list, nil
 }
 
+// requestBody returns the request body of an input; nil if it has none.
 func (b *builder) requestBody(in *op.Input, example *Example) (*openapi3.RequestBodyRef, error) {
 	if in == nil || in.Body == nil {
 		return nil, nil
@@ -360,16 +360,18 @@ func (b *builder) requestBody(in *op.Input, example *Example) (*openapi3.Request
 		return nil, fmt.Errorf("body: %w", err)
 	}
 	content := jsonContent(schema)
-	if err := b.show(content, example.body()); err != nil {
+	if err := b.setExample(content, example.body()); err != nil {
 		return nil, err
 	}
 	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: !in.OptionalBody, Content: content}}, nil
 }
 
+// jsonContent returns JSON content of a schema.
 func jsonContent(schema *openapi3.SchemaRef) openapi3.Content {
 	return openapi3.Content{"application/json": &openapi3.MediaType{Schema: schema}}
 }
 
+// responses returns the responses of an operation: its success and its errors.
 func (b *builder) responses(o Operation, example *Example) (*openapi3.Responses, error) {
 	out := openapi3.NewResponsesWithCapacity(len(o.Errors) + 1)
 	text := http.StatusText(o.Status)
@@ -380,7 +382,7 @@ func (b *builder) responses(o Operation, example *Example) (*openapi3.Responses,
 			return nil, err
 		}
 		success.Content = jsonContent(schema)
-		if err := b.show(success.Content, example.response()); err != nil {
+		if err := b.setExample(success.Content, example.response()); err != nil {
 			return nil, err
 		}
 	}

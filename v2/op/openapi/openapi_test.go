@@ -13,9 +13,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"partnerapi/domain"
-	"partnerapi/v2"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
-	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/openapi"
 )
 
@@ -130,8 +129,7 @@ type Inner struct{}
 
 func v2Document(t *testing.T, release op.Release) *openapi3.T {
 	t.Helper()
-	set := &v2.New(nil, []byte("secret")).Set
-	doc, err := openapi.ForSet(set, release, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf)
+	doc, err := openapi.ForRelease(api.Interface, release)
 	if err != nil {
 		t.Fatalf("release %s: %v", release, err)
 	}
@@ -168,7 +166,7 @@ func TestReleases(t *testing.T) {
 		}
 		below = got
 	}
-	if all := v2.New(nil, []byte("secret")).Set.All(); len(below) != len(all) {
+	if all := api.Operations; len(below) != len(all) {
 		t.Errorf("the latest release has %d operations of %d", len(below), len(all))
 	}
 }
@@ -390,10 +388,9 @@ func TestEncodingsAreStableAndTheSame(t *testing.T) {
 	}
 }
 
-func BenchmarkForSet(b *testing.B) {
-	set := &v2.New(nil, []byte("secret")).Set
+func BenchmarkForRelease(b *testing.B) {
 	for b.Loop() {
-		if _, err := openapi.ForSet(set, op.Latest, reflect.TypeFor[ginop.ErrorEnvelope](), ginop.StatusOf); err != nil {
+		if _, err := openapi.ForRelease(api.Interface, op.Latest); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-json-experiment/json"
+
+	"partnerapi/domain"
 )
 
 const (
@@ -27,7 +29,7 @@ const (
 // everyResponse are the headers that every response carries (decisions 2.1).
 var everyResponse = []string{"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
-// newComponents holds what all operations share.
+// newComponents returns the components that all operations share.
 func newComponents() *openapi3.Components {
 	return &openapi3.Components{
 		Responses: openapi3.ResponseBodies{},
@@ -48,7 +50,7 @@ func newComponents() *openapi3.Components {
 	}
 }
 
-// idempotencyParameter is the header that names a request.
+// idempotencyParameter describes the header Idempotency-Key.
 func idempotencyParameter() *openapi3.ParameterRef {
 	return &openapi3.ParameterRef{Value: &openapi3.Parameter{
 		Name: idempotencyKey, In: openapi3.ParameterInHeader,
@@ -58,15 +60,17 @@ func idempotencyParameter() *openapi3.ParameterRef {
 	}}
 }
 
+// header returns a header with a description and a schema.
 func header(about string, schema *openapi3.Schema) *openapi3.HeaderRef {
 	parameter := openapi3.Parameter{Description: about, Required: true, Schema: schema.NewRef()}
 	return &openapi3.HeaderRef{Value: &openapi3.Header{Parameter: parameter}}
 }
 
+// integerFrom returns the schema of an integer of at least low.
 func integerFrom(low float64) *openapi3.Schema { return openapi3.NewIntegerSchema().WithMin(low) }
 
-// headers are those of a response with the status. A conflict, and what is gone,
-// says when to try again only where it will pass by itself.
+// headers returns the headers of a response with the status. 409 and 410 have Retry-After only if the error is
+// temporary.
 func (b *builder) headers(status int) openapi3.Headers {
 	shared := b.doc.Components.Headers
 	out := openapi3.Headers{}
@@ -85,10 +89,10 @@ func (b *builder) headers(status int) openapi3.Headers {
 	return out
 }
 
-// successHeaders are those of an operation's success (decisions 3.12).
+// successHeaders returns the headers of an operation's success (decisions 3.12).
 func (b *builder) successHeaders(o Operation) openapi3.Headers {
 	out := b.headers(o.Status)
-	if o.Located {
+	if o.HasLocation {
 		at := header("The path of what was created.", openapi3.NewStringSchema().WithFormat("uri-reference"))
 		_, tries := o.Output.FieldByName("DryRun") // which creates nothing
 		at.Value.Required = at.Value.Required && !tries
@@ -108,7 +112,7 @@ func (b *builder) successHeaders(o Operation) openapi3.Headers {
 	return out
 }
 
-// failureOf is the failure with a status.
+// failureOf returns the documented failure of a status.
 func (b *builder) failureOf(status int) (Failure, bool) {
 	for _, f := range b.of.Added {
 		if f.Status == status {
@@ -119,8 +123,7 @@ func (b *builder) failureOf(status int) (Failure, bool) {
 	return f, ok
 }
 
-// errorResponse returns the one response that all operations fail with in this
-// status.
+// errorResponse returns the response that all operations share for an error status.
 func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
 	text := http.StatusText(status)
 	name := strings.ReplaceAll(text, " ", "")
@@ -133,7 +136,7 @@ func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
 			if err != nil {
 				return nil, fmt.Errorf("the example of status %d: %w", status, err)
 			}
-			if err := b.show(content, body); err != nil {
+			if err := b.setExample(content, body); err != nil {
 				return nil, err
 			}
 		}
@@ -143,3 +146,49 @@ func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
 	}
 	return &openapi3.ResponseRef{Ref: "#/components/responses/" + name, Value: shared[name].Value}, nil
 }
+
+// Failure is an error as documents show it.
+type Failure struct {
+	Status int
+	Code   domain.Code
+	// Description says when it happens, in Markdown.
+	Description string
+	// Message and Fields are those of an example.
+	Message string
+	Fields  []domain.FieldError
+}
+
+// ExampleRequestID is the request id in examples.
+const ExampleRequestID = "req_01jxt3e8f0c7kq5v9m2hz4p6wn"
+
+// failures are the documented errors by status.
+var failures = func() map[int]Failure {
+	list := []Failure{
+		{http.StatusBadRequest, domain.InvalidRequest, "`invalid_request`: a parameter or the body is wrong. `fields` names each wrong part.",
+			"the request is invalid", []domain.FieldError{{Field: "limit", Message: "must be between 1 and 500"}}},
+		{http.StatusUnauthorized, domain.Unauthorized, "`unauthorized`: the key is missing, unknown, expired or revoked.",
+			"the API key is unknown, expired or revoked", nil},
+		{http.StatusForbidden, domain.Forbidden, "`forbidden`: the key lacks the scope or the access that the operation needs, " +
+			"or the client does not have the feature.", "this key lacks the scope write", nil},
+		{http.StatusNotFound, domain.NotFound, "`not_found`: an object of the path does not exist, or the key does not reach it.",
+			"no such client, or this key has no access to it", nil},
+		{http.StatusRequestTimeout, domain.RequestTimeout, "`request_timeout`: the body did not arrive in time.",
+			"the body did not arrive in time; send the request again", nil},
+		{http.StatusConflict, domain.Conflict, "`conflict`: what is asked for clashes with what there is, or the " +
+			"`Idempotency-Key` was used for another request. With `Retry-After`, an earlier request with this key is still running.",
+			"a client with this name exists already", nil},
+		{http.StatusRequestEntityTooLarge, domain.PayloadTooLarge, "`payload_too_large`: the body has more than 1 MiB.",
+			"the body is larger than 1 MiB", nil},
+		{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: the rate limit is reached, or the operation's own limit is reached. " +
+			"Wait for `Retry-After` seconds.", "more than 600 requests a minute with this key", nil},
+		{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed. Its log has the request id.",
+			"something went wrong on our side; try again, and give us the request id if it persists", nil},
+		{http.StatusServiceUnavailable, domain.Unavailable, "`unavailable`: the service cannot reach its database. " +
+			"Wait for `Retry-After` seconds.", "temporarily offline; try again later", nil},
+	}
+	byStatus := make(map[int]Failure, len(list))
+	for _, f := range list {
+		byStatus[f.Status] = f
+	}
+	return byStatus
+}()

@@ -10,8 +10,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// annotate adds to a schema what the tags of its field say. A reference, which
-// can hold nothing beside itself, is wrapped where there is something to say.
+// annotate adds to a schema what its field's tags say. A reference, which can have no siblings, is wrapped if there
+// is something to add.
 func annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.SchemaRef, error) {
 	if err := applyRules(schema, tag.Get("validate")); err != nil {
 		return nil, err
@@ -41,6 +41,7 @@ func annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.Sche
 	return schema, nil
 }
 
+// parseDefault parses the default tag as a value of the schema's type.
 func parseDefault(schema *openapi3.Schema, text string) (any, error) {
 	switch {
 	case schema.Type.Is(openapi3.TypeInteger):
@@ -56,8 +57,8 @@ func parseDefault(schema *openapi3.Schema, text string) (any, error) {
 	return nil, fmt.Errorf("not a value of the type")
 }
 
-// needed reports whether the rules refuse a member that is left out.
-func needed(rules string) bool {
+// isRequired reports whether the rules refuse a missing member.
+func isRequired(rules string) bool {
 	for rule := range strings.SplitSeq(rules, ",") {
 		switch rule {
 		case "required", "filled":
@@ -69,8 +70,8 @@ func needed(rules string) bool {
 	return false
 }
 
-// ruleSchemas says what each rule of the validate tag does to a schema. A rule
-// that is not here is an error, so that none is forgotten.
+// ruleSchemas maps each rule of the validate tag to its effect on a schema. Other rules are an error, so that none
+// is forgotten.
 var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
 	"required": func(s *openapi3.Schema, _ string) error { return notEmpty(s) },
 	"filled":   func(s *openapi3.Schema, _ string) error { s.Pattern = `\S`; return notEmpty(s) },
@@ -79,19 +80,20 @@ var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
 		s.Format, s.Pattern = "uri", "^[Hh][Tt][Tt][Pp][Ss]://"
 		return nil
 	},
-	"name":        nothing,
+	"name":        noEffect,
 	"unique":      func(s *openapi3.Schema, _ string) error { s.UniqueItems = true; return nil },
 	"between":     between,
-	"min":         least,
-	"max":         most,
-	"enum":        func(s *openapi3.Schema, _ string) error { return needEnum(s) },
-	"required_if": nothing, // a schema has no words for it: it belongs in the doc tag
-	"omitnil":     nothing,
-	"omitempty":   nothing,
+	"min":         minimum,
+	"max":         maximum,
+	"enum":        func(s *openapi3.Schema, _ string) error { return requireEnum(s) },
+	"required_if": noEffect, // a schema has no words for it: it belongs in the doc tag
+	"omitnil":     noEffect,
+	"omitempty":   noEffect,
 }
 
-func nothing(*openapi3.Schema, string) error { return nil }
+func noEffect(*openapi3.Schema, string) error { return nil }
 
+// notEmpty sets a minimum length of 1 on a text.
 func notEmpty(s *openapi3.Schema) error {
 	if s.Type.Is(openapi3.TypeString) && len(s.Enum) == 0 {
 		s.MinLength = max(s.MinLength, 1)
@@ -99,13 +101,15 @@ func notEmpty(s *openapi3.Schema) error {
 	return nil
 }
 
-func needEnum(s *openapi3.Schema) error {
+// requireEnum fails unless the schema lists its values.
+func requireEnum(s *openapi3.Schema) error {
 	if len(s.Enum) == 0 {
 		return fmt.Errorf("the type has no values")
 	}
 	return nil
 }
 
+// between sets the bounds "low high".
 func between(s *openapi3.Schema, param string) error {
 	var low, high float64
 	if _, err := fmt.Sscanf(param, "%g %g", &low, &high); err != nil {
@@ -115,7 +119,8 @@ func between(s *openapi3.Schema, param string) error {
 	return nil
 }
 
-func least(s *openapi3.Schema, param string) error {
+// minimum sets a lower bound on a number, a length or a number of items.
+func minimum(s *openapi3.Schema, param string) error {
 	n, err := strconv.ParseUint(param, 10, 32)
 	switch {
 	case err != nil:
@@ -130,7 +135,8 @@ func least(s *openapi3.Schema, param string) error {
 	return nil
 }
 
-func most(s *openapi3.Schema, param string) error {
+// maximum sets an upper bound on a number, a length or a number of items.
+func maximum(s *openapi3.Schema, param string) error {
 	n, err := strconv.ParseUint(param, 10, 32)
 	switch {
 	case err != nil:
@@ -145,8 +151,7 @@ func most(s *openapi3.Schema, param string) error {
 	return nil
 }
 
-// applyRules applies a validate tag; after dive the rules are those of the
-// items.
+// applyRules applies a validate tag; after dive the rules are those of the items.
 func applyRules(schema *openapi3.SchemaRef, rules string) error {
 	if rules == "" {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -13,8 +14,8 @@ import (
 	"partnerapi/v2/op"
 )
 
-// use is which way a type goes over the wire. Outputs are described as exactly
-// as they are written; of inputs, all that is taken.
+// use is the direction of a type on the wire. Outputs are described exactly as written; inputs as all that is
+// accepted.
 type use int
 
 const (
@@ -22,16 +23,15 @@ const (
 	input
 )
 
-// Described is a wire type whose JSON form shows neither in its kind nor in its
-// tags, and which therefore says itself what it is. The zero value must be able
-// to.
+// Described is a wire type that provides its own schema, as neither its kind nor its tags show its JSON form. The
+// method is called on the zero value.
 type Described interface {
 	// JSONSchema is an OpenAPI schema as a JSON object, such as
 	// {"type":"integer","minimum":1}.
 	JSONSchema() string
 }
 
-// mapper makes schemas from Go types. Named structs and enums become components.
+// mapper converts Go types to schemas. Named structs and enums become components.
 type mapper struct {
 	of      *Document
 	schemas openapi3.Schemas
@@ -46,11 +46,12 @@ type component struct {
 	u use
 }
 
+// newMapper returns a mapper without components.
 func newMapper(of *Document) *mapper {
 	return &mapper{of: of, schemas: openapi3.Schemas{}, components: map[component]string{}}
 }
 
-// schema maps a type. A schema without a Ref is the caller's own to change.
+// schema converts a type. The caller may change a returned schema that has no Ref.
 func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	if t == nil {
 		return nil, fmt.Errorf("there is no type")
@@ -59,8 +60,8 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	if union, ok := zero.(op.OneOf); ok {
 		return m.union(m.componentName(t), t, union)
 	}
-	if schema, err := text(zero, t); schema != nil || err != nil {
-		if _, ok := zero.(op.Enum); ok && err == nil && len(schema.Enum) > 0 && !m.of.Old {
+	if schema, err := textSchema(zero, t); schema != nil || err != nil {
+		if _, ok := zero.(op.Enum); ok && err == nil && len(schema.Enum) > 0 && !m.of.OpenAPI30 {
 			return m.component(m.componentName(t), component{t, output}, schema)
 		}
 		return schema.NewRef(), err
@@ -87,7 +88,7 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 		if t.Name() == "" {
 			return m.object(t, u)
 		}
-		return m.named(m.componentName(t), t, u)
+		return m.namedComponent(m.componentName(t), t, u)
 	}
 	return nil, fmt.Errorf("a %s has no schema", t)
 }
@@ -95,8 +96,8 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 // idExample is the UUID part of an id, in the examples of all kinds.
 const idExample = "_01jhz5q7rgec7t3vfd9w8x2k4m"
 
-// text maps the types that are more than their kind shows: nil where t is none.
-func text(zero any, t reflect.Type) (*openapi3.Schema, error) {
+// textSchema converts types whose JSON differs from their kind, such as times and ids; nil for other types.
+func textSchema(zero any, t reflect.Type) (*openapi3.Schema, error) {
 	if d, ok := zero.(Described); ok {
 		schema := &openapi3.Schema{}
 		if err := json.Unmarshal([]byte(d.JSONSchema()), schema); err != nil {
@@ -127,7 +128,7 @@ func text(zero any, t reflect.Type) (*openapi3.Schema, error) {
 			return idSchema(id.Prefix(), object.Noun()), nil
 		}
 	}
-	if ownJSON(zero) {
+	if hasOwnJSON(zero) {
 		return nil, fmt.Errorf("a %s writes its own JSON; it needs a method JSONSchema", t)
 	}
 	_, writes := zero.(encoding.TextMarshaler)
@@ -138,21 +139,21 @@ func text(zero any, t reflect.Type) (*openapi3.Schema, error) {
 	return nil, nil
 }
 
-func ownJSON(zero any) bool {
+// hasOwnJSON reports whether a type marshals itself.
+func hasOwnJSON(zero any) bool {
 	_, writes := zero.(json.Marshaler)
 	_, reads := zero.(json.Unmarshaler)
 	return writes || reads
 }
 
-// timeSchema gives times no pattern: callers must be ready for any number of
-// digits.
+// timeSchema sets no pattern on times: callers must accept any number of digits.
 func timeSchema() *openapi3.Schema {
 	schema := openapi3.NewDateTimeSchema()
 	schema.Example = "2026-01-31T08:00:00.000000Z"
 	return schema
 }
 
-// idSchema gives ids no pattern: callers may not parse them (decisions 1.2).
+// idSchema sets no pattern on ids: callers may not parse them (decisions 1.2).
 func idSchema(prefix, noun string) *openapi3.Schema {
 	schema := openapi3.NewStringSchema()
 	schema.Description = "Opaque " + noun + " id."
@@ -160,9 +161,9 @@ func idSchema(prefix, noun string) *openapi3.Schema {
 	return schema
 }
 
-// named returns a reference to the component of a struct. A type that is both
-// written and read has two, since what is required differs.
-func (m *mapper) named(name string, t reflect.Type, u use) (*openapi3.SchemaRef, error) {
+// namedComponent returns a reference to the component of a struct. A type that is both input and output has two, as
+// their required members differ.
+func (m *mapper) namedComponent(name string, t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	key, known := component{t, u}, len(m.components)
 	if u == input && m.schemas[name] != nil && m.components[key] == "" {
 		name += "Input"
@@ -177,14 +178,13 @@ func (m *mapper) named(name string, t reflect.Type, u use) (*openapi3.SchemaRef,
 	}
 	*ref.Value = *written.Value
 	ref.Value.Description = m.of.Objects[name]
-	if goName, clashes := goNames[name]; clashes && !m.of.Old {
+	if goName, clashes := goNames[name]; clashes && !m.of.OpenAPI30 {
 		ref.Value.Extensions["x-go-name"] = goName
 	}
 	return ref, nil
 }
 
-// component returns a reference to the component with the key, which is the schema
-// where there is none yet.
+// component returns a reference to the component with the key, adding the schema if there is none yet.
 func (m *mapper) component(name string, key component, schema *openapi3.Schema) (*openapi3.SchemaRef, error) {
 	if taken, ok := m.components[key]; ok {
 		return &openapi3.SchemaRef{Ref: schemaPath + taken, Value: m.schemas[taken].Value}, nil
@@ -198,7 +198,7 @@ func (m *mapper) component(name string, key component, schema *openapi3.Schema) 
 
 const schemaPath = "#/components/schemas/"
 
-// object maps a struct in place.
+// object converts a struct in place.
 func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	schema := openapi3.NewObjectSchema()
 	// Bodies are closed where the service refuses unknown members. Outputs stay
@@ -236,15 +236,16 @@ func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	return schema.NewRef(), nil
 }
 
-// property is one member of an object, mapped.
+// property is the schema of one member of an object.
 type property struct {
 	schema             *openapi3.SchemaRef
 	required, optional bool
 }
 
+// member converts a field.
 func (m *mapper) member(f field, u use) (property, error) {
 	t, rules := f.Type, f.Tag.Get("validate")
-	p := property{required: u == output && !f.omits || u == input && needed(rules)}
+	p := property{required: u == output && !f.omits || u == input && isRequired(rules)}
 	nullable := false
 	if element, null := op.OptionalElement(t); element != nil {
 		t, nullable, p.optional, p.required = element, null, true, false
@@ -267,7 +268,7 @@ func (m *mapper) member(f field, u use) (property, error) {
 	if nullable {
 		p.schema = m.orNull(p.schema)
 	}
-	if own := p.schema.Value; own.Default != nil && !m.of.Old {
+	if own := p.schema.Value; own.Default != nil && !m.of.OpenAPI30 {
 		// One level down, where openapi-typescript does not take it for the promise of a value.
 		within := *own
 		within.Description = ""
@@ -276,7 +277,7 @@ func (m *mapper) member(f field, u use) (property, error) {
 	return p, nil
 }
 
-// orNull adds null to what a schema allows.
+// orNull returns a schema that allows null too.
 func (m *mapper) orNull(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 	null := (&openapi3.Schema{Type: &openapi3.Types{openapi3.TypeNull}}).NewRef()
 	switch schema := ref.Value; {
@@ -284,7 +285,7 @@ func (m *mapper) orNull(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 		return (&openapi3.Schema{AnyOf: openapi3.SchemaRefs{ref, null}}).NewRef()
 	case len(schema.AllOf) == 1: // a reference, with a description
 		schema.AllOf, schema.AnyOf = nil, append(schema.AllOf, null)
-	case !m.of.Old:
+	case !m.of.OpenAPI30:
 		*schema.Type = append(*schema.Type, openapi3.TypeNull)
 	default:
 		schema.Nullable = true
@@ -295,7 +296,7 @@ func (m *mapper) orNull(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 	return ref
 }
 
-// param maps a parameter of a path or a query.
+// param converts a path or query parameter.
 func (m *mapper) param(p op.Param) (schema *openapi3.SchemaRef, required bool, err error) {
 	t := p.Type
 	if t.Kind() == reflect.Pointer {
@@ -307,13 +308,65 @@ func (m *mapper) param(p op.Param) (schema *openapi3.SchemaRef, required bool, e
 	if schema, err = annotate(schema, p.Tag); err != nil {
 		return nil, false, err
 	}
-	return schema, needed(p.Tag.Get("validate")), nil
+	return schema, isRequired(p.Tag.Get("validate")), nil
 }
 
-// body maps an input's body. One without a name of its own has the input's.
+// body converts an input's body. An unnamed body type is named after the input, such as CreateUser of
+// CreateUserInput.
 func (m *mapper) body(in *op.Input) (*openapi3.SchemaRef, error) {
 	if in.Body.Name() == "" && in.Body.Kind() == reflect.Struct && in.Type.Name() != "" {
-		return m.named(m.componentName(in.Type), in.Body, input)
+		return m.namedComponent(strings.TrimSuffix(m.componentName(in.Type), "Input"), in.Body, input)
 	}
 	return m.schema(in.Body, input)
+}
+
+// dropUnused removes the schemas that no operation refers to, such as the plain component of a type that only
+// occurs as nullable.
+func (b *builder) dropUnused() {
+	used := map[string]bool{}
+	for _, item := range b.doc.Paths.Map() {
+		for _, o := range item.Operations() {
+			for _, p := range o.Parameters {
+				b.markUsed(p.Value.Schema, used)
+			}
+			if o.RequestBody != nil {
+				b.markContentUsed(o.RequestBody.Value.Content, used)
+			}
+			for _, r := range o.Responses.Map() {
+				b.markContentUsed(r.Value.Content, used)
+			}
+		}
+	}
+	for name := range b.doc.Components.Schemas {
+		if !used[schemaPath+name] {
+			delete(b.doc.Components.Schemas, name)
+		}
+	}
+}
+
+// markContentUsed marks the references in a content's schemas.
+func (b *builder) markContentUsed(content openapi3.Content, used map[string]bool) {
+	for _, media := range content {
+		b.markUsed(media.Schema, used)
+	}
+}
+
+// markUsed marks the references in a schema, recursively.
+func (b *builder) markUsed(schema *openapi3.SchemaRef, used map[string]bool) {
+	if schema == nil || schema.Value == nil || used[schema.Ref] {
+		return
+	}
+	if schema.Ref != "" {
+		used[schema.Ref] = true
+	}
+	b.markUsed(schema.Value.Items, used)
+	b.markUsed(schema.Value.AdditionalProperties.Schema, used)
+	for _, property := range schema.Value.Properties {
+		b.markUsed(property, used)
+	}
+	for _, list := range []openapi3.SchemaRefs{schema.Value.AllOf, schema.Value.AnyOf, schema.Value.OneOf} {
+		for _, part := range list {
+			b.markUsed(part, used)
+		}
+	}
 }

@@ -240,7 +240,7 @@ func TestBodies(t *testing.T) {
 // already, nothing is shared that was not.
 func TestLenientBodies(t *testing.T) {
 	d := document(reflect.TypeFor[create](), nil, true)
-	d.Old = true
+	d.OpenAPI30 = true
 	if got := part(t, d, "openapi"); got != "3.0.3" {
 		t.Errorf("the document is one of OpenAPI %s", got)
 	}

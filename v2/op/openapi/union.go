@@ -13,7 +13,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// formName is the name of the component of a form: UserCreatedEvent.
+// formName returns the component name of a form: UserCreatedEvent.
 func formName(f op.Form, of string) string {
 	var out strings.Builder
 	for _, word := range strings.FieldsFunc(f.Value, func(r rune) bool { return r == '.' || r == '_' }) {
@@ -54,8 +54,8 @@ func (m *mapper) union(name string, t reflect.Type, of op.OneOf) (*openapi3.Sche
 	return m.component(name, key, union)
 }
 
-// posted are the headers of a request to a webhook.
-var posted = []struct{ name, about string }{
+// webhookHeaders are the headers of a request to a webhook.
+var webhookHeaders = []struct{ name, about string }{
 	{"webhook-id", "The id of the event, the same in every try."},
 	{"webhook-timestamp", "When the request was signed, in Unix seconds. Refuse one that is more than five minutes off."},
 	{"webhook-signature", "`v1,` and the signature in base64, as Standard Webhooks has it; two of them, with a space " +
@@ -64,7 +64,7 @@ var posted = []struct{ name, about string }{
 		"a dot and the body; two `v1` while a secret is being replaced."},
 }
 
-// addWebhooks describes the requests that the forms of unions are posted with.
+// addWebhooks describes the requests that post the forms of unions.
 func (b *builder) addWebhooks() {
 	for _, union := range b.mapper.unions {
 		if b.doc.Webhooks == nil {
@@ -78,6 +78,7 @@ func (b *builder) addWebhooks() {
 	}
 }
 
+// webhook returns the operation that posts a form.
 func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) *openapi3.Operation {
 	out := &openapi3.Operation{
 		OperationID: "webhook." + f.Value, Summary: f.Value, Tags: []string{"webhooks"},
@@ -85,7 +86,7 @@ func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) *openapi3.Opera
 		RequestBody: &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: true, Content: jsonContent(schema)}},
 		Responses:   openapi3.NewResponsesWithCapacity(3), Security: openapi3.NewSecurityRequirements(),
 	}
-	for _, header := range posted { // not shared: oapi-codegen prunes what only webhooks refer to
+	for _, header := range webhookHeaders { // not shared: oapi-codegen prunes what only webhooks refer to
 		out.Parameters = append(out.Parameters, &openapi3.ParameterRef{Value: &openapi3.Parameter{
 			Name: header.name, In: openapi3.ParameterInHeader, Required: true, Description: header.about,
 			Schema: openapi3.NewStringSchema().NewRef(),
@@ -101,9 +102,9 @@ func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) *openapi3.Opera
 	return out
 }
 
-// outline is the schema of what the forms of a union have in common: the member that
-// tells them apart has the values of all, and those that differ are anything.
-func outline(union *openapi3.Schema) *openapi3.SchemaRef {
+// commonSchema returns the schema of what the forms of a union have in common: the discriminator with the values of
+// all forms, and any value for members that differ.
+func commonSchema(union *openapi3.Schema) *openapi3.SchemaRef {
 	shown := *union.OneOf[0].Value
 	shown.Description, shown.Properties = union.Description, maps.Clone(shown.Properties)
 	for _, form := range union.OneOf[1:] {

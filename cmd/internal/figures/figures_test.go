@@ -1,0 +1,108 @@
+package figures
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"partnerapi/db"
+	"partnerapi/db/doctor"
+	"partnerapi/db/outbox"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// values are the service's gauges and counters, by their names and the values of their
+// labels.
+func values(t *testing.T, r *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			words := []string{strings.TrimPrefix(family.GetName(), "partnerapi_")}
+			for _, label := range m.GetLabel() {
+				words = append(words, label.GetValue())
+			}
+			all[strings.Join(words, " ")] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return all
+}
+
+// TestFiguresAreCountedNowAndThen scrapes at once, later, and without a database.
+func TestFiguresAreCountedNowAndThen(t *testing.T) {
+	t.Parallel()
+	now, counts := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC), 0
+	var away error
+	var standby pg.ReplicaState
+	var replicated bool
+	hook := db.NewID[domain.WebhookKind]()
+	registry := NewRegistry("test", Sources{
+		Clock:     func() time.Time { return now },
+		PoolStats: func() pg.Stats { return pg.Stats{InUse: 3, Idle: 4, Max: 20} },
+		Figures: func(context.Context, time.Duration) (doctor.Figures, error) {
+			counts++
+			return doctor.Figures{
+				Mail: outbox.MailBacklog{Waiting: 2, Oldest: now.Add(-time.Minute)}, Simulated: outbox.MailBacklog{Failed: counts},
+				Jobs: []doctor.JobFigure{
+					{Kind: "report", State: "available", N: 3, Since: now.Add(-time.Second)},
+					{Kind: "report", State: "discarded", N: 4},
+				},
+				Leader:      true,
+				Syncs:       []doctor.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncRunning, N: 5}, {Status: domain.SyncQueued, N: 1}},
+				OldestSync:  now.Add(-time.Hour),
+				Directories: []doctor.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncFailed, N: 6}, {Provider: domain.Microsoft, N: 7}},
+				Reports:     8, OldestReport: now.Add(-time.Second), Events: 9, Published: 10,
+				Deliveries: outbox.DeliveryBacklog{
+					Waiting: 7, Due: now.Add(-90 * time.Second), Active: 3, Paused: 2, Disabled: 1,
+					Failing: []outbox.FailingWebhook{{ID: hook, FailingSince: now.Add(-time.Hour)}},
+				},
+			}, away
+		},
+		Replica: func() (pg.ReplicaState, bool) { return standby, replicated },
+	})
+	type figures = map[string]float64
+	want := func(want figures) {
+		t.Helper()
+		got := values(t, registry)
+		for name, value := range want {
+			if is, ok := got[name]; ok == math.IsNaN(value) || ok && is != value {
+				t.Errorf("%s is %v, want %v", name, is, value)
+			}
+		}
+	}
+	absent := math.NaN()
+	first := figures{
+		"mails simulation failed": 1, "database_connections in_use": 3, "mails mail waiting": 2, "mail_oldest_seconds mail": 60,
+		"mail_oldest_seconds simulation": 0, "jobs report available": 3, "jobs report discarded": 4, "jobs report running": 0,
+		"jobs report_care discarded": 0, "job_oldest_seconds report": 1, "job_oldest_seconds report_care": 0, "job_leader": 1,
+		"syncs google running": 5, "syncs none queued": 1, "syncs microsoft queued": 0, "sync_oldest_seconds": 3600,
+		"directory_connections google failing": 6, "directory_connections microsoft new": 7, "directory_connections microsoft working": 0,
+		"reports_waiting": 8, "report_oldest_seconds": 1, "events_waiting": 9, "event_oldest_seconds": 0, "events_published_total": 10,
+		"webhook_deliveries_waiting": 7, "webhook_oldest_due_seconds": 90, "webhook_failing_seconds " + hook.String(): 3600,
+		"webhooks active": 3, "webhooks paused": 2, "webhooks disabled": 1, "replica_used": absent,
+	}
+	want(first)
+	want(first) // nothing was counted again
+	now = now.Add(Age)
+	want(figures{"mails simulation failed": 2, "database_up": 1})
+
+	replicated = true
+	want(figures{"replica_used": 0, "replica_lag_seconds": math.Inf(1)})
+	standby = pg.ReplicaState{Fault: errors.New("behind"), AsOf: now.Add(-time.Minute)}
+	want(figures{"replica_used": 0, "replica_lag_seconds": 60})
+	standby.Used = true
+	want(figures{"replica_used": 1, "replica_lag_seconds": 0})
+
+	now, away = now.Add(Age), errors.New("away")
+	want(figures{"database_up": 0, "mails simulation failed": absent, "database_connections_max": 20})
+}

@@ -1,0 +1,108 @@
+package v1cmd
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/remote"
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/db/seed"
+	"partnerapi/idmap/idmaptest"
+)
+
+// TestNumbers imports numbers and looks them up.
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	flags := database.Flags{DatabaseURL: dbtest.URL(t, idmaptest.Schema)}
+	err := flags.With(t.Context(), cli.Env{}, func(d *db.DB) error { _, err := seed.Demo(t.Context(), d); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(command interface {
+		Run(context.Context, cli.Env) error
+	}, fails ...string) string {
+		t.Helper()
+		var out, errs strings.Builder
+		err := command.Run(t.Context(), cli.Env{Out: &out, Err: &errs})
+		if (err == nil) != (len(fails) == 0) {
+			t.Fatalf("%+v: %v: %s", command, err, &errs)
+		}
+		for _, word := range fails {
+			if said := errs.String() + err.Error(); !strings.Contains(said, word) {
+				t.Errorf("%+v does not say %q: %s", command, word, said)
+			}
+		}
+		return out.String()
+	}
+	lookup := func(kind, what string) lookupCmd { return lookupCmd{flags, kind, what, false} }
+	path := filepath.Join(t.TempDir(), "numbers.csv")
+	file := func(rows string) importCmd {
+		t.Helper()
+		if err := os.WriteFile(path, []byte("kind,number,id\n"+rows), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return importCmd{Flags: flags, File: path}
+	}
+
+	first := run(lookup("client", "1"))
+	id := strings.Fields(first)[2]
+	if !strings.HasPrefix(first, "client 1 cli_") || !strings.Contains(first, "live") {
+		t.Fatalf("client 1 is %s", first)
+	}
+	move := file("client,7001," + id + "\n")
+	try := move
+	try.DryRun = true
+	if got := run(try); got != "1 rows: would move 1 objects to their numbers, 0 had them already\n" {
+		t.Errorf("dry run: %s", got)
+	}
+	if got := run(lookup("client", id)); got != first {
+		t.Errorf("the dry run left %s", got)
+	}
+	for _, want := range []string{"moved 1 objects to their numbers, 0 had", "moved 0 objects to their numbers, 1 had"} {
+		if got := run(move); !strings.Contains(got, want) {
+			t.Errorf("import: %s", got)
+		}
+	}
+	if got := run(lookup("client", id)); !strings.HasPrefix(got, "client 7001 "+id) || !strings.Contains(got, "\nclient 1 "+id) || !strings.Contains(got, "tombstone") {
+		t.Errorf("after the import:\n%s", got)
+	}
+	run(file("client,7002,"+id+"\nclient,2,"+id+"\nclient,0,"+id+"\ndog,5,"+id+"\n"), "4", "5", "nothing was imported")
+	if got := run(lookup("client", "7001")); !strings.Contains(got, id) {
+		t.Errorf("a refused import left %s", got)
+	}
+	run(lookup("client", "7002"), "no client 7002")
+	run(lookup("dog", "1"), "dog")
+	run(lookup("client", "usr_1"), "usr_1")
+}
+
+// TestParityIsNotRedirected: no comparison follows a service with a key to another host.
+func TestParityIsNotRedirected(t *testing.T) {
+	t.Parallel()
+	var came atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came.Add(1) }))
+	t.Cleanup(other.Close)
+	first := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(first.Close)
+	lines := filepath.Join(t.TempDir(), "lines")
+	if err := os.WriteFile(lines, []byte("/v1/clients\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := parityFlags{KeyFlag: remote.KeyFlag{Key: "pk_secret"}, URL: first.URL}
+	s := cli.Env{Out: io.Discard, Err: io.Discard}
+	if err := (compareCmd{parityFlags: flags}).Run(t.Context(), s); err == nil {
+		t.Error("a comparison that was redirected is none")
+	}
+	if err := (replayCmd{parityFlags: flags, File: lines}).Run(t.Context(), s); err == nil || came.Load() != 0 {
+		t.Errorf("%d requests to the other host: %v", came.Load(), err)
+	}
+}

@@ -1,0 +1,289 @@
+package v1cmd
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/fixture"
+	"partnerapi/domain"
+	"partnerapi/idmap/idmaptest"
+	"partnerapi/platform/site/sitetest"
+	"partnerapi/v1compat/retire"
+	"partnerapi/v1compat/usage"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// noon is when the tests take place.
+var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+// world is a service whose keys call version 1.
+type world struct {
+	t     *testing.T
+	db    *db.DB
+	clock *domain.ManualClock
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	d, err := db.Open(dbtest.URL(t, idmaptest.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	w := &world{t: t, db: d, clock: domain.NewManualClock(noon)}
+	for partner, keys := range map[string][]string{"Northlight": {"pk_all", "pk_readonly", "pk_subset"}, "Tidewater": {"pk_other"}} {
+		id := db.NewID[domain.PartnerKind]()
+		fixture.Insert(t, d.SQL(), "partners", fixture.Row{"id": id, "name": partner, "name_key": partner})
+		for _, key := range keys {
+			w.exec(`INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, networks, demo, created_at)
+				VALUES (gen_random_uuid(), $1, $2, $2, $3, true, '{read}', '{}', false, $4)`, id, key, []byte(key), noon)
+		}
+	}
+	return w
+}
+
+func (w *world) exec(statement string, args ...any) {
+	w.t.Helper()
+	if _, err := w.db.SQL().ExecContext(w.t.Context(), statement, args...); err != nil {
+		w.t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// called records calls of a key, of which failed ones are the first, on some days
+// before today.
+func (w *world) called(prefix, operation string, from, through, calls, failures int, agents ...string) {
+	w.t.Helper()
+	surface := usage.V1
+	if strings.Contains(operation, "/v2/") {
+		surface = usage.V2
+	}
+	w.exec(`INSERT INTO v1_usage (key_id, day, surface, operation, calls, failures, first_at, last_at, user_agents)
+		SELECT k.id, d::date, $2::text, $3::text, $6::int, $7::int, d + interval '1 hour', d + interval '9 hours', string_to_array($8::text, '|')
+		FROM api_keys AS k, generate_series($1::timestamptz - $4::int * interval '1 day', $1::timestamptz - $5::int * interval '1 day', interval '1 day') AS d
+		WHERE k.prefix = $9::text`,
+		domain.DateOf(noon).Time(), string(surface), operation, from, through, calls, failures, strings.Join(agents, "|"), prefix)
+}
+
+// scene has keys at all places on their way, and announces the end.
+func (w *world) scene() {
+	w.t.Helper()
+	const users, nextUsers = "GET /v1/clients/{client_id}/users", "GET /v2/clients/{client_id}/users"
+	w.called("pk_all", "GET /v1/clients", 29, 0, 1200, 2, "acme-sync/2.4", "curl/8.5.0")
+	w.called("pk_all", "GET /v2/clients", 4, 1, 900, 0, "acme-sync/3.0")
+	w.called("pk_all", users, 29, 8, 300, 0, "acme-sync/2.4")
+	w.called("pk_all", nextUsers, 10, 0, 310, 0, "acme-sync/3.0")
+	w.called("pk_readonly", "POST /v1/sentemails", 20, 0, 40, 40, `<script>alert("1")</script>`, "Reporter (+http://reports.example/bot)")
+	w.called("pk_subset", "GET /v1/clients", 14, 12, 7, 0, "night-job")
+	w.called("pk_subset", "GET /v2/clients", 11, 2, 9, 3, "night-job")
+	w.called("pk_other", "GET /v1/partner", 76, 75, 3, 0)
+	w.announce()
+}
+
+func (w *world) announce() {
+	w.t.Helper()
+	a := retire.Announcement{Announced: domain.DateOf(noon).AddDays(-10).Time(), Sunset: domain.DateOf(noon).AddDays(374).Time()}
+	if err := retire.NewStore(w.db.DB, w.clock).Announce(w.t.Context(), a); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) read(c StatusCmd) *Status {
+	w.t.Helper()
+	if c.Days == 0 {
+		c.Days = 30
+	}
+	st, err := c.Read(w.t.Context(), w.db, retire.NewStore(w.db.DB, w.clock), w.clock.Now())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return st
+}
+
+func (w *world) table(c StatusCmd) string {
+	w.t.Helper()
+	var out bytes.Buffer
+	if err := w.read(c).WriteTable(&out); err != nil {
+		w.t.Fatal(err)
+	}
+	return out.String()
+}
+
+// page is the page of a status, which needs nothing from elsewhere and runs nothing.
+func (w *world) page(c StatusCmd) string {
+	w.t.Helper()
+	file := filepath.Join(w.t.TempDir(), "status.html")
+	if err := os.WriteFile(file, []byte("the page before"), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.read(c).WritePage(file); err != nil {
+		w.t.Fatal(err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
+		w.t.Errorf("files %v (%v)", left, err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	page := string(text)
+	policy, style := "", ""
+	for _, n := range sitetest.Read(w.t, file, page).Nodes {
+		switch {
+		case slices.Contains([]string{"script", "link", "iframe", "object", "embed", "form", "base", "img"}, n.Data):
+			w.t.Errorf("there is a <%s>", n.Data)
+		case n.Data == "th" && sitetest.Attribute(n, "scope") == "", n.Data == "svg" && sitetest.Attribute(n, "aria-label") == "":
+			w.t.Errorf("a <%s> that says nothing", n.Data)
+		case n.Data == "style":
+			style = n.FirstChild.Data
+		case sitetest.Attribute(n, "http-equiv") != "":
+			policy = sitetest.Attribute(n, "content")
+		}
+		if slices.ContainsFunc(n.Attr, func(a html.Attribute) bool {
+			return strings.Contains(a.Val, "//") || slices.Contains([]string{"src", "href", "action", "srcset", "data", "poster"}, a.Key) && !strings.HasPrefix(a.Val, "#")
+		}) {
+			w.t.Errorf("<%s %v> leads elsewhere", n.Data, n.Attr)
+		}
+	}
+	digest := sha256.Sum256([]byte(style))
+	if want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'"; !strings.Contains(policy, want) ||
+		!strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+		w.t.Errorf("the policy is %s, without %s", policy, want)
+	}
+	if regexp.MustCompile(`url\(|@import|//`).MatchString(style) {
+		w.t.Error("the style refers to something")
+	}
+	return page
+}
+
+// holds wants a text to hold all of the parts.
+func holds(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("has no %s:\n%s", part, text)
+		}
+	}
+}
+
+// statusTable is the table of the scene.
+const statusTable = `The sunset of v1 is on 2027-06-24, in 374 days. It was announced on 2026-06-05.
+In the last 30 days: 43,461 calls of v1 by 3 keys, of which 900 failed.
+
+KEY          NAME         PARTNER     PHASE  LAST CALL          CALLS  FAILED  VERDICT
+pk_all       pk_all       Northlight  on     2026-06-15 09:00Z  42600  60      half-way
+pk_readonly  pk_readonly  Northlight  on     2026-06-15 09:00Z  840    840     not begun
+pk_subset    pk_subset    Northlight  on     2026-06-03 09:00Z  21     0       moved
+pk_other     pk_other     Tidewater   on     2026-04-01 09:00Z  0      0       stopped
+
+KEY          OPERATION                          SUCCESSOR                          LAST CALL          CALLS  FAILED  SUCCESSOR'S  VERDICT    USER AGENTS
+pk_all       GET /v1/clients                    GET /v2/clients                    2026-06-15 09:00Z  36000  60      3600         half-way   acme-sync/2.4, curl/8.5.0
+pk_all       GET /v1/clients/{client_id}/users  GET /v2/clients/{client_id}/users  2026-06-07 09:00Z  6600   0       3410         moved      acme-sync/2.4
+pk_readonly  POST /v1/sentemails                GET /v2/users/{user_id}/emails     2026-06-15 09:00Z  840    840     0            not begun  <script>alert("1")</script>, Reporter (+http://reports.example/bot)
+pk_subset    GET /v1/clients                    GET /v2/clients                    2026-06-03 09:00Z  21     0       90           moved      night-job
+pk_other     GET /v1/partner                    GET /v2/partner                    2026-04-01 09:00Z  0      0       0            stopped    -
+`
+
+// TestStatus: when v1 ends, each key, and each of its operations with its successor, as a
+// table, as JSON and as a page.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if got := w.table(StatusCmd{}); got != "The end of v1 is not announced: the command v1 announce does that.\n"+
+		"In the last 30 days: 0 calls of v1 by 0 keys, of which 0 failed.\n\nNo key called v1 in the last 400 days.\n" {
+		t.Errorf("at first:\n%s", got)
+	}
+	w.scene()
+	if got := w.table(StatusCmd{}); got != statusTable {
+		t.Errorf("printed\n%s", got)
+	}
+	one := w.table(StatusCmd{Key: "pk_subset"})
+	if strings.Contains(one, "pk_all") {
+		t.Errorf("of one key:\n%s", one)
+	}
+	holds(t, one, "night-job", "21 calls of v1 by 1 key")
+
+	var out, compact bytes.Buffer
+	if err := w.read(StatusCmd{Days: 3}).WriteJSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Compact(&compact, out.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, compact.String(),
+		`"days":3,"announcement":{"announced_at":"2026-06-05T00:00:00.000000Z","sunset_at":"2027-06-24T00:00:00.000000Z","days_left":374},"ended_at":null,"deletable_at":null,"keys":[{"key":"pk_all",`,
+		`"live":true,"phase":"on","phase_until":null,"last_at":"2026-06-15T09:00:00.000000Z","calls":3600,"failures":6,"verdict":"half-way","operations":[{"operation":"GET /v1/clients",`,
+		`"successor_calls":1800,"successor_last_at":"2026-06-14T09:00:00.000000Z","user_agents":["acme-sync/2.4","curl/8.5.0"]}`)
+
+	holds(t, w.page(StatusCmd{Days: 5}),
+		"<strong>374</strong> days left", "&lt;script&gt;alert", "pk_readonly", "not begun", "<td class=\"num\">6,000</td>",
+		// The days and the two lines of the chart, and an operation beside its successor.
+		`from 2026-06-11 to 2026-06-15: 6,200 of v1, at the last day 1,240; 5,177 of its successors`,
+		`<polyline class="calls" points="64.0,50.1 227.0,50.1 390.0,50.1 553.0,50.1 716.0,50.1"/>`,
+		`<polyline class="successors" points="64.0,53.2 227.0,53.2 390.0,53.2 553.0,54.5 716.0,186.5"/>`,
+		`<code>GET /v1/clients</code><br><code class="next">GET /v2/clients</code>`)
+	if err := w.read(StatusCmd{}).WritePage(filepath.Join(t.TempDir(), "none", "status.html")); err == nil {
+		t.Error("wrote into a folder that is not there")
+	}
+}
+
+// TestStatusUntilTheEnd: days left and days past, then when v1 can be deleted, and by what.
+func TestStatusUntilTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.announce()
+	for _, step := range []struct {
+		days        int
+		table, page string
+	}{
+		{0, "The sunset of v1 is on 2027-06-24, in 374 days. It was announced on 2026-06-05.", "<strong>374</strong> days left"},
+		{373, "is on 2027-06-24, in 1 day.", "<strong>1</strong> day left"},
+		{1, "is on 2027-06-24, in 0 days.", "<strong>0</strong> days left"},
+		{3, "The sunset of v1 was on 2027-06-24, 3 days ago: the command v1 end", "<strong>3</strong> days past its sunset"},
+	} {
+		w.clock.Advance(time.Duration(step.days) * 24 * time.Hour)
+		holds(t, w.table(StatusCmd{}), step.table)
+		holds(t, w.page(StatusCmd{}), step.page)
+	}
+
+	w.clock.Set(noon)
+	w.called("pk_all", "GET /v1/clients", 60, 40, 10, 0)
+	w.exec(`UPDATE v1_state SET announced_at = $1, sunset_at = $2, ended_at = $3`,
+		noon.AddDate(-2, 0, 0), noon.AddDate(-1, 0, 0), noon.AddDate(0, 0, -20))
+	holds(t, w.table(StatusCmd{}), "v1 was ended on 2026-05-26", "  off  ",
+		"It can be deleted from 2026-06-25 on, unless it is called before; nobody called it since then.")
+	w.called("pk_all", "GET /v1/clients", 5, 5, 1, 1)
+	holds(t, w.table(StatusCmd{}), "It can be deleted from 2026-07-10 on, unless it is called before; its last call was on 2026-06-10.")
+	if at := w.read(StatusCmd{Key: "pk_other"}).DeletableAt; at == nil || FormatDay(at.Time) != "2026-07-10" {
+		t.Errorf("can be deleted at %v", at)
+	}
+	w.clock.Advance(40 * 24 * time.Hour)
+	holds(t, w.table(StatusCmd{}), "It can be deleted, as nobody called it since then: run make remove-v1", "OF_V1", "idmap/drop.sql", "partnerapi migrate")
+	w.page(StatusCmd{})
+}
+
+// TestStatusOfOneDay draws a day alone, and a key that is no longer valid.
+func TestStatusOfOneDay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.called("pk_all", "GET /v1/clients", 0, 0, 1_234_567, 0)
+	w.called("pk_all", "GET /v1/removed", 0, 0, 1, 0)
+	w.exec("UPDATE api_keys SET revoked_at = now() WHERE prefix = 'pk_all'")
+	holds(t, w.page(StatusCmd{Days: 1}), "1,234,567", "(ended)")
+	if v := w.read(StatusCmd{Days: 1}).Keys[0].Verdict; v != usage.NotBegun {
+		t.Errorf("verdict %s", v)
+	}
+}

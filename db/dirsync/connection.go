@@ -1,0 +1,274 @@
+// Package dirsync keeps clients' connections to directories, and the runs that sync their
+// users with them. platform/directory works on the runs: it claims one under a lease,
+// stages what it reads of the directory, checks it as a whole, and applies it in batches.
+package dirsync
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// errNoDirectory says that the client has no directory to sync with.
+func errNoDirectory() *domain.Error {
+	return domain.ErrConflict("directory", "directory sync is not configured for this client")
+}
+
+// Runs reads a page of the client's runs, the newest first. since, if not nil,
+// leaves those that changed at or after it.
+func Runs(
+	ctx context.Context, t *db.Tenant, since *time.Time, w domain.Window,
+) (domain.Slice[domain.SyncRun], error) {
+	k := pg.ByTime("r.queued_at", "r.id", func(r *db.SyncRunRow) (time.Time, domain.SyncRunID) { return r.QueuedAt, r.ID })
+	k.Desc = true
+	k.OneIndex = since == nil
+	k.Where.Add("r.client_id = ?", t.ID)
+	pg.AddIf(&k.Where, "r.updated_at >= ?", since)
+	rows, err := pg.CountedPage(ctx, t.DB(), k, w)
+	return pg.Map(rows, (*db.SyncRunRow).Run), err
+}
+
+// Request queues a run for a caller. The client is locked (LockTenant).
+// Conflict where the client has no directory or a run is open, RateLimited within
+// an hour of the last request.
+func Request(ctx context.Context, t *db.Tenant, c *db.Change) (domain.SyncRun, error) {
+	type state struct {
+		Connected, Open bool
+		Last            *time.Time
+	}
+	s, err := pg.One[state](ctx, c, "look at the client's directory", pg.SQL(`
+		SELECT EXISTS (SELECT 1 FROM directory_connections WHERE client_id = ?0) AS connected,
+			EXISTS (SELECT 1 FROM sync_runs WHERE client_id = ?0 AND status IN ('queued', 'running')) AS open,
+			(SELECT max(queued_at) FROM sync_runs WHERE client_id = ?0 AND trigger = ?1 AND queued_at > ?2) AS last`,
+		t.ID, domain.SyncByAPI, c.At.Add(-domain.SyncRequestEvery)))
+	switch {
+	case err != nil:
+		return domain.SyncRun{}, err
+	case !s.Connected:
+		return domain.SyncRun{}, errNoDirectory()
+	case s.Open:
+		return domain.SyncRun{}, db.Clash("sync_runs_open")
+	case s.Last != nil:
+		return domain.SyncRun{}, &domain.Error{
+			Code: domain.RateLimited, Object: domain.SyncRunID{}.Noun(),
+			RetryAfter: s.Last.Add(domain.SyncRequestEvery).Sub(c.At),
+			Message:    "a sync of this client was requested within the last hour; try again later",
+		}
+	}
+	return insertRun(ctx, c, t.ID, domain.SyncByAPI, false)
+}
+
+func insertRun(
+	ctx context.Context, c *db.Change, client domain.ClientID, trigger domain.SyncTrigger, force bool,
+) (domain.SyncRun, error) {
+	run := domain.SyncRun{
+		ID: db.NewID[domain.SyncRunKind](), Client: client, Status: domain.SyncQueued, Trigger: trigger, QueuedAt: c.At,
+	}
+	_, err := pg.Exec(ctx, c, "queue a sync run", pg.SQL(`
+		INSERT INTO sync_runs (client_id, id, status, trigger, force, queued_at, updated_at)
+		VALUES (@client, @id, @status, @trigger, @force, @now, @now)`, pg.Named{
+		"client": client, "id": run.ID, "status": run.Status, "trigger": trigger, "force": force,
+		"now": c.At,
+	}))
+	return run, err
+}
+
+// scheduleBatch is how many runs are queued on schedule in one transaction.
+const scheduleBatch = 100
+
+// slotSQL is the client's next place in the schedule after @now, of which one comes @every
+// seconds: clients are spread over them by their ids.
+const slotSQL = `to_timestamp((floor((extract(epoch FROM @now::timestamptz) - slot.at) / @every) + 1) * @every + slot.at)`
+
+// slotOf is a lateral item that has the client's offset in the schedule.
+func slotOf(client string) string {
+	return fmt.Sprintf("LATERAL (SELECT mod(mod(hashtextextended(%s::text, 0), @every) + @every, @every) AS at) AS slot", client)
+}
+
+// Schedule queues the runs that are due on schedule, up to a batch of them,
+// and returns how many clients' turns came. A client whose run is open gets no
+// second one.
+func Schedule(ctx context.Context, d *db.DB) (n int, err error) {
+	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		c.Lock(db.SyncLocks)
+		n, err = pg.One[int](ctx, c, "queue sync runs", pg.SQL(`
+			WITH due AS MATERIALIZED (
+				SELECT k.client_id FROM directory_connections AS k JOIN clients AS c ON c.id = k.client_id
+				WHERE k.next_run_at <= @now AND c.archived_at IS NULL
+				ORDER BY k.next_run_at LIMIT @most FOR NO KEY UPDATE OF k SKIP LOCKED
+			), moved AS (
+				UPDATE directory_connections AS k SET next_run_at = `+slotSQL+`
+				FROM due, `+slotOf("due.client_id")+` WHERE k.client_id = due.client_id RETURNING k.client_id
+			), queued AS (
+				INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at)
+				SELECT client_id, uuid_v7(@now), 'queued', @trigger, @now, @now FROM due
+				ON CONFLICT (client_id) WHERE status IN ('queued', 'running') DO NOTHING
+			)
+			SELECT count(*) FROM moved`, pg.Named{
+			"now": c.At, "every": int(domain.SyncEvery.Seconds()), "trigger": domain.SyncBySchedule, "most": scheduleBatch,
+		}))
+		return err
+	})
+	return n, err
+}
+
+// Connection is a client's connection to its directory.
+type Connection struct {
+	Client   domain.ClientID
+	Name     string // the client's
+	Partner  string
+	Provider domain.Directory
+	// Settings are what is no secret, as JSON.
+	Settings string
+	SyncedAt *time.Time
+	NextAt   time.Time
+	// Last is the status of the latest run; nil where there was none.
+	Last  *domain.SyncStatus
+	Error *string
+}
+
+// Connect connects a client to a directory, or replaces the settings and
+// the sealed credentials of its connection: where the settings are others, an open
+// run fails, for it reads by those of before, and the next one reads everything. It
+// starts no run. Conflict where the client is
+// connected to another provider.
+func Connect(
+	ctx context.Context, d *db.DB, client domain.ClientID, provider domain.Directory, settings json.RawMessage, credentials []byte,
+) error {
+	if err := unlinkUsers(ctx, d, client); err != nil {
+		return err
+	}
+	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		c.Lock(db.SyncLocks)
+		changed, err := pg.One[bool](ctx, c, "look for other settings", pg.SQL(`
+			SELECT EXISTS (SELECT 1 FROM directory_connections
+				WHERE client_id = ? AND provider = ? AND settings <> ?::jsonb)`, client, provider, string(settings)))
+		if err == nil && changed {
+			err = failRuns(ctx, c, client, "the directory was connected with other settings meanwhile")
+		}
+		if err != nil {
+			return err
+		}
+
+		n, err := pg.Exec(ctx, c, "connect a directory", pg.SQL(`
+			INSERT INTO directory_connections AS k
+				(client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
+			SELECT c.id, @provider, @settings::jsonb, @credentials, `+slotSQL+`, @now, @now
+			FROM clients AS c, `+slotOf("c.id")+` WHERE c.id = @client AND c.archived_at IS NULL
+			ON CONFLICT (client_id) DO UPDATE SET settings = excluded.settings, credentials = excluded.credentials,
+				position = CASE WHEN k.settings = excluded.settings THEN k.position END, updated_at = excluded.updated_at
+			WHERE k.provider = excluded.provider`,
+			pg.Named{
+				"now": c.At, "every": int(domain.SyncEvery.Seconds()), "client": client,
+				"provider": provider, "settings": string(settings), "credentials": credentials,
+			}))
+		if err == nil && n == 0 {
+			err = domain.ErrConflict("directory", "the client is connected to another directory: disconnect that first")
+		}
+		if err != nil {
+			return err
+		}
+		return showDirectory(ctx, c, client, &provider)
+	})
+}
+
+// showDirectory stores which directory a client is shown to have.
+func showDirectory(ctx context.Context, c *db.Change, client domain.ClientID, provider *domain.Directory) error {
+	c.Lock(db.ClientLocks)
+	_, err := pg.Exec(ctx, c, "show the directory of a client", pg.SQL(`
+		UPDATE clients SET directory_sync = ?1, updated_at = greatest(updated_at, ?2)
+		WHERE id = ?0 AND directory_sync IS DISTINCT FROM ?1`, client, provider, c.At))
+	return err
+}
+
+// Disconnect ends a client's connection, and an open run with it. Users
+// stay, and count as made by hand. NotFound where the client has none. It may be
+// repeated where it was cut short.
+func Disconnect(ctx context.Context, d *db.DB, client domain.ClientID) error {
+	err := d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		if err := failRuns(ctx, c, client, "the directory was disconnected"); err != nil {
+			return err
+		}
+		n, err := pg.Exec(ctx, c, "disconnect a directory", pg.SQL(
+			"DELETE FROM directory_connections WHERE client_id = ?", client))
+		if err != nil {
+			return err
+		}
+		left, err := pg.One[bool](ctx, c, "look for accounts", pg.SQL(
+			"SELECT EXISTS (SELECT 1 FROM directory_accounts WHERE client_id = ?)", client))
+		if err == nil && n == 0 && !left {
+			err = domain.ErrNotFound("directory of this client")
+		}
+		if err != nil {
+			return err
+		}
+		return showDirectory(ctx, c, client, nil)
+	})
+	if err != nil {
+		return err
+	}
+	return unlinkUsers(ctx, d, client)
+}
+
+// unlinkUsers forgets the accounts of a client that has no connection, a
+// batch in each transaction: their users are kept by hand from then on.
+func unlinkUsers(ctx context.Context, d *db.DB, client domain.ClientID) error {
+	for more := true; more; {
+		err := d.Change(ctx, func(ctx context.Context, c *db.Change) (err error) {
+			more, err = unlinkBatch(ctx, c, client)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unlinkBatch(ctx context.Context, c *db.Change, client domain.ClientID) (more bool, err error) {
+	keys, err := c.LockUserKeys(ctx, pg.SQL(`u.client_id = ?0 AND u.id IN (
+		SELECT user_id FROM directory_accounts AS d
+		WHERE d.client_id = ?0 AND d.user_id IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM directory_connections AS k WHERE k.client_id = ?0)
+		ORDER BY d.user_id LIMIT ?1)`, client, batchSize))
+	if err != nil {
+		return false, err
+	}
+	if len(keys) == 0 {
+		_, err := pg.Exec(ctx, c, "forget accounts", pg.SQL(`
+			DELETE FROM directory_accounts AS d WHERE d.client_id = ?0
+			AND NOT EXISTS (SELECT 1 FROM directory_connections AS k WHERE k.client_id = ?0)`, client))
+		return false, err
+	}
+
+	_, users := db.KeyArrays(keys)
+	moved, err := pg.All[domain.UserID](ctx, c, "keep users by hand", pg.SQL(`
+		WITH forgotten AS (
+			DELETE FROM directory_accounts WHERE client_id = ?0 AND user_id = ANY(?1::uuid[])
+		)
+		UPDATE users SET source = ?2, updated_at = greatest(updated_at, ?3)
+		WHERE client_id = ?0 AND id = ANY(?1::uuid[]) AND source <> ?2 RETURNING id`,
+		client, users, domain.FromHand, c.At))
+	for _, id := range moved {
+		c.UserEvent(domain.UserUpdated, domain.UserKey{Client: client, User: id})
+	}
+	return true, err
+}
+
+// Connections lists the connections of all clients, by partner and name,
+// for an operator.
+func Connections(ctx context.Context, d *db.DB) ([]Connection, error) {
+	return pg.All[Connection](ctx, d, "list directories", pg.SQL(`
+		SELECT c.id AS client, c.name, p.name AS partner, k.provider, k.settings::text AS settings, k.synced_at,
+			k.next_run_at AS next_at, r.status AS last, r.error
+		FROM directory_connections AS k JOIN clients AS c ON c.id = k.client_id JOIN partners AS p ON p.id = c.partner_id
+		LEFT JOIN LATERAL (
+			SELECT status, error FROM sync_runs WHERE client_id = k.client_id ORDER BY queued_at DESC, id DESC LIMIT 1
+		) AS r ON true
+		WHERE c.archived_at IS NULL ORDER BY p.name_key, c.name_key, c.id`))
+}

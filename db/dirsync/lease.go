@@ -1,0 +1,248 @@
+package dirsync
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// A sync run is worked on under a lease, as mails of the outbox are. It reads the
+// directory into sync_accounts, a page in each transaction with the position after
+// it; checks what was read as a whole; and applies it, a batch in each
+// transaction. So a run that was cut short goes on where it was, once its lease
+// has ended.
+
+// Stage is how far a run is.
+type Stage string
+
+// The stages, in their order.
+const (
+	Reading  Stage = "reading"
+	Checking Stage = "judging"
+	Applying Stage = "applying"
+)
+
+// Lease is the right to work on a run.
+type Lease struct {
+	Client domain.ClientID  `bun:"client_id"`
+	Run    domain.SyncRunID `bun:"id"`
+	// Provider, Settings and the sealed Credentials are the connection's; Provider
+	// is empty where it is gone.
+	Provider    domain.Directory `bun:"provider,nullzero"`
+	Settings    json.RawMessage
+	Credentials []byte
+	// Position is where reading continues.
+	Position string
+	Stage    Stage
+	// StartedOver says that the directory had forgotten a position before.
+	StartedOver bool
+	// Deaths is how many processes in a row lost the lease without progress, as those
+	// do that die.
+	Deaths int
+	// Token is that of the claim, and Life how long the lease lasts.
+	Token uuid.UUID     `bun:"lease"`
+	Life  time.Duration `bun:"-"`
+}
+
+// ErrLost says that a lease ended and the run is another's, or that the run was
+// ended.
+var ErrLost = errors.New("the lease of the sync run has ended")
+
+// Claim leases the run that has waited longest, for so long: one that is
+// queued, or whose lease has ended. It is nil where none waits. A client has one run at
+// most, so clients take no turns.
+func Claim(ctx context.Context, d *db.DB, life time.Duration) (lease *Lease, err error) {
+	err = d.Claim(ctx, func(ctx context.Context) error {
+		lease, err = claim(ctx, d, life, pg.SQL(
+			"coalesce(r.leased_until, '-infinity') <= ? AND r.client_id NOT IN ("+db.SuspendedClients+")", d.Now()))
+		return err
+	})
+	return lease, err
+}
+
+func claim(ctx context.Context, d *db.DB, life time.Duration, which pg.Query) (*Lease, error) {
+	now := d.Now()
+	rows, err := pg.All[Lease](ctx, d, "claim a sync run", pg.SQL(`
+		WITH chosen AS MATERIALIZED (
+			SELECT r.client_id, r.id FROM sync_runs AS r JOIN clients AS c ON c.id = r.client_id
+			WHERE r.status IN ('queued', 'running') AND c.archived_at IS NULL AND (?0)
+			ORDER BY r.queued_at LIMIT 1 FOR NO KEY UPDATE OF r SKIP LOCKED
+		)
+		UPDATE sync_runs AS r SET status = 'running', lease = ?1, leased_until = ?2,
+			started_at = coalesce(r.started_at, ?3), updated_at = ?3, deaths = r.deaths + (r.lease IS NOT NULL)::integer,
+			position = CASE r.status WHEN 'queued' THEN coalesce(k.position, '') ELSE r.position END,
+			from_start = CASE r.status WHEN 'queued' THEN k.position IS NULL ELSE r.from_start END
+		FROM chosen LEFT JOIN directory_connections AS k ON k.client_id = chosen.client_id
+		WHERE r.client_id = chosen.client_id AND r.id = chosen.id
+		RETURNING r.client_id, r.id, k.provider, k.settings, k.credentials, r.position, r.stage,
+			r.started_over, r.deaths, r.lease`, which, uuid.New(), now.Add(life), now))
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	rows[0].Life = life
+	return &rows[0], nil
+}
+
+// Start begins a run of a connected client at once, under a lease of the
+// caller's. force passes the guard. Conflict where a run is open, or the client
+// has no directory.
+func Start(
+	ctx context.Context, d *db.DB, client domain.ClientID, force bool, life time.Duration,
+) (lease *Lease, err error) {
+	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		c.Lock(db.SyncLocks)
+		connected, err := pg.One[bool](ctx, c, "look for a directory", pg.SQL(
+			"SELECT EXISTS (SELECT 1 FROM directory_connections WHERE client_id = ?)", client))
+		if err == nil && !connected {
+			err = errNoDirectory()
+		}
+		if err != nil {
+			return err
+		}
+		run, err := insertRun(ctx, c, client, domain.SyncByCommand, force)
+		if err == nil {
+			err = c.RejectSuspended(ctx, []domain.ClientID{client})
+		}
+		if err != nil {
+			return err
+		}
+		lease, err = claim(ctx, d, life, pg.SQL("r.client_id = ? AND r.id = ?", client, run.ID))
+		if err == nil && lease == nil {
+			err = domain.ErrNotFound(client.Noun()) // it is archived
+		}
+		return err
+	})
+	return lease, err
+}
+
+// Extend makes a lease last its life from now on. ErrLost where it has
+// ended.
+func Extend(ctx context.Context, d *db.DB, l *Lease) error {
+	return leaseUntil(ctx, d, l, l.Token, d.Now().Add(l.Life))
+}
+
+// Release gives a lease back: the run waits for the next claim, which counts no
+// death.
+func Release(ctx context.Context, d *db.DB, l *Lease) error {
+	return leaseUntil(ctx, d, l, nil, d.Now())
+}
+
+func leaseUntil(ctx context.Context, d *db.DB, l *Lease, lease any, until time.Time) error {
+	n, err := pg.Exec(ctx, d, "extend the lease of a sync run", pg.SQL(`
+		UPDATE sync_runs SET lease = @lease::uuid, leased_until = @until
+		WHERE client_id = @client AND id = @run AND lease = @token AND status = 'running'`, pg.Named{
+		"client": l.Client, "run": l.Run, "token": l.Token, "until": until, "lease": lease,
+	}))
+	return l.held(n, err)
+}
+
+func (l *Lease) held(n int, err error) error {
+	if err == nil && n == 0 {
+		err = ErrLost
+	}
+	return err
+}
+
+// lockedRun is what a transaction of a run needs to know of it.
+type lockedRun struct {
+	Skipped   int
+	Force     bool
+	FromStart bool
+	Whole     bool
+}
+
+// lockRun locks the run of a lease and extends the lease. ErrLost where it is
+// another's by now.
+func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
+	c.Lock(db.SyncLocks)
+	rows, err := pg.All[lockedRun](ctx, c, "lock a sync run", pg.SQL(`
+		UPDATE sync_runs SET leased_until = ?3
+		WHERE client_id = ?0 AND id = ?1 AND lease = ?2 AND status = 'running'
+		RETURNING jsonb_array_length(skipped) AS skipped, force, from_start, whole`,
+		l.Client, l.Run, l.Token, c.At.Add(l.Life)))
+	if err := l.held(len(rows), err); err != nil {
+		return lockedRun{}, err
+	}
+	return rows[0], nil
+}
+
+// Finish completes a run whose accounts are applied: the next one begins where
+// this one ended.
+func Finish(ctx context.Context, d *db.DB, l *Lease) (run domain.SyncRun, err error) {
+	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		if _, err := lockRun(ctx, c, l); err != nil {
+			return err
+		}
+		_, err := pg.Exec(ctx, c, "complete a sync run", pg.SQL(`
+			WITH done AS (
+				UPDATE sync_runs SET status = 'completed', finished_at = ?2, updated_at = ?2, lease = NULL, leased_until = NULL,
+					unchanged = greatest(0, (
+						SELECT count(*) FROM directory_accounts AS d
+						WHERE d.client_id = ?0 AND d.user_id IS NOT NULL AND `+wantedSQL("d.account")+`
+					) - created - updated + updated_inactive - merged)
+				WHERE client_id = ?0 AND id = ?1 RETURNING position
+			), emptied AS (
+				DELETE FROM sync_accounts WHERE client_id = ?0
+			)
+			UPDATE directory_connections SET position = nullif(done.position, ''), synced_at = ?2 FROM done
+			WHERE client_id = ?0`, l.Client, l.Run, c.At))
+		c.ClientObjectEvent(domain.SyncDone, l.Client, l.Run.UUID())
+		if err != nil {
+			return err
+		}
+		run, err = readRun(ctx, c.DB, l)
+		return err
+	})
+	return run, err
+}
+
+// maxFailure is how much is kept of why a run failed, in characters.
+const maxFailure = 500
+
+// Fail ends a run as failed, and says why. The next one begins where this one
+// did.
+func Fail(ctx context.Context, d *db.DB, l *Lease, failure string) (run domain.SyncRun, err error) {
+	if runes := []rune(failure); len(runes) > maxFailure {
+		failure = string(runes[:maxFailure-1]) + "…"
+	}
+	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		if _, err := lockRun(ctx, c, l); err != nil {
+			return err
+		}
+		if err := failRuns(ctx, c, l.Client, failure); err != nil {
+			return err
+		}
+		run, err = readRun(ctx, c.DB, l)
+		return err
+	})
+	return run, err
+}
+
+// failRuns ends the open run of a client, if there is one, as failed.
+func failRuns(ctx context.Context, c *db.Change, client domain.ClientID, failure string) error {
+	c.Lock(db.SyncLocks)
+	ids, err := pg.All[domain.SyncRunID](ctx, c, "fail a sync run", pg.SQL(`
+		WITH emptied AS (
+			DELETE FROM sync_accounts WHERE client_id = ?0
+		)
+		UPDATE sync_runs SET status = 'failed', error = ?1, finished_at = ?2, updated_at = ?2,
+			started_at = coalesce(started_at, ?2), lease = NULL, leased_until = NULL
+		WHERE client_id = ?0 AND status IN ('queued', 'running') RETURNING id`, client, failure, c.At))
+	for _, id := range ids {
+		c.ClientObjectEvent(domain.SyncStopped, client, id.UUID())
+	}
+	return err
+}
+
+func readRun(ctx context.Context, d *db.DB, l *Lease) (domain.SyncRun, error) {
+	row, err := pg.Find[db.SyncRunRow](ctx, d, l.Run.Noun(),
+		pg.Rows[db.SyncRunRow]().Where("r.client_id = ? AND r.id = ?", l.Client, l.Run))
+	return row.Run(), err
+}

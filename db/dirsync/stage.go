@@ -1,0 +1,219 @@
+package dirsync
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// A sync run until it is applied: its lease, and the table in which its pages wait.
+
+// Page is a page of a client's directory, as platform/directory has it.
+type Page struct {
+	Accounts []domain.DirectoryAccount
+	Next     string
+	Last     bool
+	Whole    bool
+}
+
+// maxPosition bounds a directory's position, in bytes.
+const maxPosition = 64 << 10
+
+// The phases of applying, which are also their order.
+const (
+	phaseUnchanged = iota // nothing to do
+	phaseLeave            // accounts that are gone, or neither have a user nor are to have one
+	phaseUpdate
+	phaseRename
+	phaseJoin
+)
+
+// wantedSQL is the condition that the owner of a complete account is to be an
+// active user (domain.AccountRecord.Wanted).
+func wantedSQL(account string) string {
+	return strings.ReplaceAll(`(NOT (a->>'gone')::boolean AND NOT (a->>'guest')::boolean
+		AND (a->>'enabled')::boolean AND a->>'email' <> '')`, "a->", account+"->")
+}
+
+// existsSQL is the condition that the directory still has a complete account,
+// enabled or not.
+func existsSQL(account string) string { return "(NOT (" + account + "->>'gone')::boolean)" }
+
+// phaseSQL is the phase of an account with the user whom it has so far. A user
+// follows an account for as long as it exists, disabled too.
+func phaseSQL(account, user string) string {
+	return fmt.Sprintf("CASE WHEN %[1]s IS NOT NULL AND %[2]s THEN %[3]d WHEN %[1]s IS NULL AND %[4]s THEN %[5]d ELSE %[6]d END",
+		user, existsSQL(account), phaseUpdate, wantedSQL(account), phaseJoin, phaseLeave)
+}
+
+// StagePage keeps a page that a run read, and with it the position after the page,
+// to which it moves the lease.
+func StagePage(ctx context.Context, d *db.DB, l *Lease, page Page) error {
+	if len(page.Next) > maxPosition {
+		return fmt.Errorf("the directory's position has %d bytes", len(page.Next))
+	}
+	stage := Reading
+	if page.Last {
+		stage = Checking
+	}
+	err := d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		run, err := lockRun(ctx, c, l)
+		if err != nil {
+			return err
+		}
+		if err := stageAccounts(ctx, c, l.Client, page.Accounts, run.FromStart); err != nil {
+			return err
+		}
+		_, err = pg.Exec(ctx, c, "keep the position of a sync run", pg.SQL(`
+			UPDATE sync_runs SET position = @next, stage = @stage, whole = @whole AND from_start, updated_at = @now, deaths = 0
+			WHERE client_id = @client AND id = @run`, pg.Named{
+			"client": l.Client, "run": l.Run, "next": page.Next, "stage": stage, "whole": page.Whole,
+			"now": c.At,
+		}))
+		return err
+	})
+	if err == nil {
+		l.Position, l.Stage = page.Next, stage
+	}
+	return err
+}
+
+// stageAccounts stages accounts, each merged with what was known of it: what the
+// run read before, or else, in a delta, what earlier runs applied.
+func stageAccounts(
+	ctx context.Context, c *db.Change, client domain.ClientID, list []domain.DirectoryAccount, fromStart bool,
+) error {
+	if len(list) == 0 {
+		return nil
+	}
+	merged := make(map[string]domain.AccountRecord, len(list))
+	for i := range list {
+		id := list[i].ObjectID
+		if id == "" || len(id) > domain.MaxObjectID || strings.ContainsRune(id, 0) {
+			continue // no directory has such ids
+		}
+		record := merged[id]
+		record.Merge(list[i].Record())
+		merged[id] = record
+	}
+	ids := slices.Sorted(maps.Keys(merged))
+	accounts := make([]string, len(ids))
+	for i, id := range ids {
+		accounts[i] = marshalled(merged[id])
+	}
+
+	if err := pg.PreferIndexes(ctx, c); err != nil {
+		return err
+	}
+	_, err := pg.Exec(ctx, c, "stage accounts", pg.SQL(`
+		WITH merged AS MATERIALIZED (
+			SELECT p.object_id, d.user_id, d.account AS known, coalesce(d.unsettled, false) AS unsettled,
+				CASE WHEN s.object_id IS NOT NULL THEN coalesce(s.account, d.account)
+					WHEN @fromStart::boolean THEN @blank::jsonb ELSE coalesce(d.account, @blank::jsonb) END || p.account::jsonb AS account
+			FROM unnest(@ids::text[], @accounts::text[]) AS p (object_id, account)
+			LEFT JOIN sync_accounts AS s ON s.client_id = @client AND s.object_id = p.object_id
+			LEFT JOIN directory_accounts AS d ON d.client_id = @client AND d.object_id = p.object_id
+		)
+		INSERT INTO sync_accounts (client_id, object_id, account, phase)
+		SELECT @client, object_id, CASE WHEN same THEN NULL ELSE account END,
+			CASE WHEN same THEN @phaseUnchanged ELSE `+phaseSQL("account", "user_id")+` END
+		FROM (SELECT *, coalesce(account = known, false) AND NOT unsettled AS same FROM merged) AS m
+		ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase`,
+		pg.Named{
+			"client": client, "ids": ids, "accounts": accounts, "fromStart": fromStart,
+			"blank": marshalled(domain.BlankAccount()), "phaseUnchanged": phaseUnchanged,
+		}))
+	return err
+}
+
+func marshalled(r domain.AccountRecord) string {
+	text, _ := json.Marshal(r) // texts and flags: cannot fail
+	return string(text)
+}
+
+// StartOver makes a run read everything from the beginning, for the directory
+// has forgotten its position. It reports false where it did so before.
+func StartOver(ctx context.Context, d *db.DB, l *Lease) (bool, error) {
+	if l.StartedOver {
+		return false, nil
+	}
+	err := d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		if _, err := lockRun(ctx, c, l); err != nil {
+			return err
+		}
+		_, err := pg.Exec(ctx, c, "start a sync run over", pg.SQL(`
+			WITH emptied AS (
+				DELETE FROM sync_accounts WHERE client_id = ?0
+			)
+			UPDATE sync_runs SET position = '', from_start = true, started_over = true, stage = 'reading', updated_at = ?2
+			WHERE client_id = ?0 AND id = ?1`, l.Client, l.Run, c.At))
+		return err
+	})
+	if err == nil {
+		l.Position, l.Stage, l.StartedOver = "", Reading, true
+	}
+	return err == nil, err
+}
+
+// Check adds to what a run has read the accounts that a reading of everything
+// did not name, those that earlier runs could not settle, and disabled ones whose
+// users the release before left with an older address. It returns why the run must
+// not go on; empty where it may.
+func Check(ctx context.Context, d *db.DB, l *Lease) (refusal string, err error) {
+	type judged struct{ Leaving, Users int }
+	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		run, err := lockRun(ctx, c, l)
+		if err != nil {
+			return err
+		}
+		_, err = pg.Exec(ctx, c, "stage accounts that were not read", pg.SQL(`
+			INSERT INTO sync_accounts (client_id, object_id, account, phase)
+			SELECT d.client_id, d.object_id, d.account || '{"gone": true}', ?2
+			FROM directory_accounts AS d
+			WHERE ?1::boolean AND d.client_id = ?0 AND NOT (d.account->>'gone')::boolean AND NOT EXISTS (
+				SELECT 1 FROM sync_accounts AS s WHERE s.client_id = d.client_id AND s.object_id = d.object_id)
+			UNION ALL
+			SELECT d.client_id, d.object_id, d.account, `+phaseSQL("d.account", "d.user_id")+`
+			FROM directory_accounts AS d LEFT JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id
+			WHERE d.client_id = ?0 AND `+existsSQL("d.account")+` AND (d.unsettled
+				OR NOT `+wantedSQL("d.account")+` AND d.account->>'email' NOT IN ('', u.email))
+				AND (NOT ?1::boolean OR EXISTS (
+					SELECT 1 FROM sync_accounts AS s WHERE s.client_id = d.client_id AND s.object_id = d.object_id))
+			ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase
+			WHERE sync_accounts.phase = ?3`, l.Client, run.Whole, phaseLeave, phaseUnchanged))
+		if err != nil {
+			return err
+		}
+
+		n, err := pg.One[judged](ctx, c, "count who would be deactivated", pg.SQL(`
+			SELECT count(*) AS users, count(*) FILTER (
+				WHERE s.phase > ?1 AND NOT `+wantedSQL("s.account")+` AND NOT 'status' = ANY(u.overrides)) AS leaving
+			FROM directory_accounts AS d JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id
+			LEFT JOIN sync_accounts AS s ON s.client_id = d.client_id AND s.object_id = d.object_id
+			WHERE d.client_id = ?0 AND u.status = 'active'`, l.Client, phaseUnchanged))
+		if err != nil {
+			return err
+		}
+		if !run.Force && domain.SyncGuarded(n.Leaving, n.Users) {
+			refusal = fmt.Sprintf("the run would deactivate %d of the directory's %d active users, so nothing was changed: "+
+				"check the directory and what of it is synced; if this is meant, run \"partnerapi directory run %s --force\"",
+				n.Leaving, n.Users, l.Client)
+			return nil
+		}
+		_, err = pg.Exec(ctx, c, "let a sync run be applied", pg.SQL(
+			"UPDATE sync_runs SET stage = 'applying', updated_at = ?2, deaths = 0 WHERE client_id = ?0 AND id = ?1",
+			l.Client, l.Run, c.At))
+		return err
+	})
+	if err == nil && refusal == "" {
+		l.Stage = Applying
+	}
+	return refusal, err
+}

@@ -1,0 +1,137 @@
+package dirsync
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// findGroups finds the groups of the accounts, and makes those that are missing.
+func (s *batch) findGroups(ctx context.Context, d domain.Directory) error {
+	names := []string{}
+	for i := range s.rows {
+		names = append(names, s.rows[i].GroupName(d))
+	}
+	slices.Sort(names)
+	rows, err := pg.All[domain.Group](ctx, s, "find groups", pg.SQL(`
+		WITH found AS MATERIALIZED (
+			SELECT DISTINCT ON (name) id, name FROM groups
+			WHERE client_id = ?0 AND NOT manual AND name = ANY(?1::text[]) ORDER BY name, created_at, id
+		), made AS (
+			INSERT INTO groups (client_id, id, name, manual, created_at)
+			SELECT ?0, uuid_v7(?2), name, false, ?2 FROM unnest(?1::text[]) AS n (name)
+			WHERE name NOT IN (SELECT name FROM found) RETURNING id, name
+		)
+		SELECT id, name FROM found UNION ALL SELECT id, name FROM made`,
+		s.client, slices.Compact(names), s.At))
+	s.groups = make(map[string]domain.GroupID, len(rows))
+	for _, g := range rows {
+		s.groups[g.Name] = g.ID
+	}
+	return err
+}
+
+// write writes the batch, and what follows from it. Of the skipped accounts the
+// first n are kept.
+func (s *batch) write(ctx context.Context, l *Lease, n int) error {
+	for _, step := range []func(context.Context) error{s.writeChanged, s.insertCreated, s.writeLinks} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	skipped, err := json.Marshal(append([]domain.SkippedAccount{}, s.skipped[:n]...))
+	if err != nil {
+		return err
+	}
+	_, err = pg.Exec(ctx, s, "count what a sync run did", pg.SQL(`
+		UPDATE sync_runs SET created = created + @created, updated = updated + @updated, deactivated = deactivated + @deactivated,
+			merged = merged + @merged, skipped = skipped || @skipped::jsonb, updated_at = @now, updated_inactive = updated_inactive + @updatedInactive,
+			deaths = 0
+		WHERE client_id = @client AND id = @run`, pg.Named{
+		"client": l.Client, "run": l.Run, "created": s.counts.Created,
+		"updated": s.counts.Updated + s.updatedInactive, "deactivated": s.counts.Deactivated,
+		"merged": s.counts.Merged, "skipped": string(skipped), "now": s.At,
+		"updatedInactive": s.updatedInactive,
+	}))
+	if err != nil {
+		return err
+	}
+	s.effects()
+	return nil
+}
+
+// writeChanged updates users. Addresses are taken away first where they may go
+// from one user to another, for no two may have one even within a statement.
+func (s *batch) writeChanged(ctx context.Context) error {
+	if len(s.changed) == 0 {
+		return nil
+	}
+	var renamed []domain.UserID
+	users := make([]domain.User, len(s.changed))
+	for i, u := range s.changed {
+		users[i] = u.after
+		users[i].UpdatedAt = domain.Later(u.after.UpdatedAt, s.At)
+		if u.before.Email != u.after.Email {
+			renamed = append(renamed, u.after.ID)
+		}
+	}
+	if len(renamed) > 0 {
+		_, err := pg.Exec(ctx, s, "take addresses away", pg.SQL(
+			"UPDATE users SET email = '~' || id WHERE client_id = ? AND id = ANY(?::uuid[])", s.client, pg.IDs(renamed)))
+		if err != nil {
+			return err
+		}
+	}
+	return s.UpdateUsers(ctx, users)
+}
+
+// insertCreated inserts users, and gives them their client's courses.
+func (s *batch) insertCreated(ctx context.Context) error { return s.InsertUsers(ctx, s.created) }
+
+// writeLinks keeps what is known of the accounts, and takes them off the list.
+func (s *batch) writeLinks(ctx context.Context) error {
+	if len(s.unlinked) > 0 {
+		_, err := pg.Exec(ctx, s, "part users from their accounts", pg.SQL(
+			"UPDATE directory_accounts SET user_id = NULL WHERE client_id = ? AND user_id = ANY(?::uuid[])",
+			s.client, pg.IDs(s.unlinked)))
+		if err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(s.links)
+	if err != nil || len(s.links)+len(s.later) == 0 {
+		return err
+	}
+	if s.links == nil {
+		text = []byte("[]")
+	}
+	_, err = pg.Exec(ctx, s, "keep what is known of accounts", pg.SQL(`
+		WITH kept AS (
+			INSERT INTO directory_accounts (client_id, object_id, account, user_id, unsettled)
+			SELECT ?0, object_id, account, user_id, unsettled FROM json_populate_recordset(NULL::directory_accounts, ?1::json)
+			ON CONFLICT (client_id, object_id) DO UPDATE SET
+				account = excluded.account, user_id = excluded.user_id, unsettled = excluded.unsettled
+			RETURNING object_id
+		), later AS (
+			UPDATE sync_accounts SET phase = ?3 WHERE client_id = ?0 AND object_id = ANY(?2::text[])
+		)
+		DELETE FROM sync_accounts AS s USING kept WHERE s.client_id = ?0 AND s.object_id = kept.object_id`,
+		s.client, string(text), append([]string{}, s.later...), phaseRename))
+	return err
+}
+
+// effects notes what follows from the batch.
+func (s *batch) effects() {
+	for i := range s.created {
+		s.UserChanged(nil, &s.created[i])
+		s.UserEvent(domain.UserCreated, s.created[i].Key())
+	}
+	for i := range s.changed {
+		u := &s.changed[i]
+		s.UserChanged(&u.before, &u.after)
+		s.UserUpdated(&u.before, &u.after)
+	}
+}

@@ -1,0 +1,310 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// Signals of what was found: breaches and exposures, reported mails and their classification.
+
+// finding is what a signal tells of an exposure, by the names that findingSQL
+// has for it. That an exposure was resolved tells too that it was there, as
+// the catalogue describes it until a finding does.
+type finding struct {
+	ClientID    string          `json:"client_id"`
+	UserID      string          `json:"user_id"`
+	BreachName  string          `json:"breach_name"`
+	Severity    domain.Severity `json:"severity"`
+	DataClasses []string        `json:"data_classes"`
+	At          time.Time       `json:"at"`
+	Resolved    bool            `json:"resolved"`
+}
+
+// findingOf returns what a signal says of a user's exposure in a breach. What it does
+// not say is as the data classes or else the breach have it.
+func findingOf(b *db.BreachRow, user domain.UserKey, s *domain.Signal) finding {
+	out := finding{
+		ClientID: user.Client.UUID(), UserID: user.User.UUID(), BreachName: b.Name,
+		Severity: b.Severity, DataClasses: b.DataClasses, At: s.At, Resolved: s.Type == domain.ExposureResolved,
+	}
+	if s.DataClasses != nil {
+		out.Severity, out.DataClasses = domain.SeverityOf(s.DataClasses, b.Sensitive, b.SpamList), s.DataClasses
+	}
+	if s.Severity != "" {
+		out.Severity = s.Severity
+	}
+	return out
+}
+
+// findingSQL records the findings ?0 as of the time ?1. The worst finding by ?2
+// describes the exposure, of two of one severity that with the lesser list of
+// data classes; while there is no finding, a resolving does, as the catalogue has
+// it. Of the times of all that was told, and of those of resolving, the earliest
+// is kept. So nothing depends on the order in which they come.
+//
+// It returns the exposures that changed of clients with Dark Web Monitoring; to
+// the others nothing of this is shown.
+const findingSQL = `
+	WITH told AS MATERIALIZED (
+		SELECT DISTINCT ON (client_id, user_id, breach_name) client_id, user_id, breach_name, severity, data_classes,
+			NOT resolved AS found, min(at) OVER w AS first_seen_at, min(at) FILTER (WHERE resolved) OVER w AS resolved_at,
+			min(at) FILTER (WHERE NOT resolved) OVER w AS found_at
+		FROM json_to_recordset(?0::json) AS t (client_id uuid, user_id uuid, breach_name text COLLATE "C",
+			severity text, data_classes text[], at timestamptz, resolved boolean)
+		WINDOW w AS (PARTITION BY client_id, user_id, breach_name)
+		ORDER BY client_id, user_id, breach_name, resolved, array_position(?2::text[], severity), data_classes
+	), stored AS (
+		INSERT INTO exposures AS e
+			(client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, updated_at)
+		SELECT client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, ?1::timestamptz
+		FROM told
+		ON CONFLICT (client_id, user_id, breach_name) DO UPDATE SET
+			(severity, data_classes) = (
+				SELECT n.severity, n.data_classes
+				FROM (VALUES (excluded.found, excluded.severity, excluded.data_classes), (e.found, e.severity, e.data_classes))
+					AS n (found, severity, data_classes)
+				ORDER BY NOT n.found, array_position(?2::text[], n.severity), n.data_classes LIMIT 1),
+			found = e.found OR excluded.found, first_seen_at = least(e.first_seen_at, excluded.first_seen_at),
+			resolved_at = least(e.resolved_at, excluded.resolved_at),
+			updated_at = greatest(e.updated_at, excluded.updated_at)
+		WHERE (NOT excluded.found, array_position(?2::text[], excluded.severity), excluded.data_classes)
+			< (NOT e.found, array_position(?2::text[], e.severity), e.data_classes)
+			OR excluded.first_seen_at < e.first_seen_at OR excluded.resolved_at < coalesce(e.resolved_at, 'infinity')
+		RETURNING client_id, user_id, breach_name, id, resolved_at
+	)
+	SELECT s.client_id, s.user_id, s.breach_name, s.id, t.found AND e.found IS NOT TRUE AS announced, t.found_at,
+		s.resolved_at IS NULL AS open
+	FROM stored AS s JOIN clients AS c ON c.id = s.client_id AND c.dark_web_monitoring
+	JOIN told AS t USING (client_id, user_id, breach_name)
+	LEFT JOIN exposures AS e USING (client_id, user_id, breach_name) -- as it was before`
+
+type exposureChange struct {
+	ClientID   domain.ClientID
+	UserID     domain.UserID
+	BreachName string
+	ID         domain.MessageID
+	// Announced says that this is the first finding, also where the exposure's
+	// resolving was told of before; FoundAt is when it was.
+	Announced bool
+	FoundAt   *time.Time
+	Open      bool
+}
+
+// storeFindings records findings of locked users. The first finding is an event, and has a
+// notice unless the exposure is resolved. How many exposures a user has is shown,
+// whether or not they move the score.
+func storeFindings(ctx context.Context, c *db.Change, list []finding) error {
+	if len(list) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	c.Lock(db.ExposureLocks)
+	rows, err := pg.All[exposureChange](ctx, c, "record exposures",
+		pg.SQL(findingSQL, string(text), c.At, domain.SeverityCritical.Values()))
+	for _, row := range rows {
+		user := domain.UserKey{Client: row.ClientID, User: row.UserID}
+		c.Rescore(user)
+		c.TouchUsers(user)
+		if row.Announced {
+			c.ObjectEvent(domain.DataExposed, user, row.ID.UUID())
+		}
+		if row.Announced && row.Open {
+			c.MailExposureNotice(user, row.BreachName, *row.FoundAt)
+		}
+	}
+	return err
+}
+
+// lockMessages keeps reports and classifications of the same messages from passing
+// each other unseen: whoever comes second waits, and then sees what the first one
+// wrote. The locks are advisory ones, of at most 1,024 classes of messages.
+func lockMessages(ctx context.Context, c *db.Change, batch []domain.Signal) error {
+	var messages []string
+	for i := range batch {
+		if m := batch[i].Message; m != "" {
+			messages = append(messages, m)
+		}
+	}
+	if len(messages) == 0 {
+		return nil
+	}
+	c.Lock(db.MessageLocks)
+	_, err := pg.Exec(ctx, c, "lock messages", pg.SQL(`
+		SELECT pg_advisory_xact_lock(hashtext('reported emails'), n) FROM (
+			SELECT DISTINCT hashtext(m) & 1023 AS n FROM unnest(?::text[]) AS m ORDER BY 1
+		) AS classes`, messages))
+	return err
+}
+
+// reporters are the users who reported messages; those of archived clients too.
+func reporters(ctx context.Context, d *db.DB, messages []string) ([]domain.UserID, error) {
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	return pg.All[domain.UserID](ctx, d, "look for reporters",
+		pg.SQL("SELECT DISTINCT user_id FROM reported_emails WHERE message_id = ANY(?::text[])", messages))
+}
+
+// simulated turns the reports of simulated mails that were sent to the reporter
+// into what they are (decisions 7.10).
+func (n *targets) simulated(batch []domain.Signal) []domain.Signal {
+	batch = slices.Clone(batch)
+	for i := range batch {
+		s := &batch[i]
+		if s.Type != domain.EmailReported {
+			continue
+		}
+		if r, found := n.results[domain.SimulatedMessage(s.Message)]; found && r.User == s.User {
+			s.Type, s.Result = domain.PhishingReported, r.ID
+		}
+	}
+	return batch
+}
+
+// reportedRow is a report of a real mail, by the columns of reported_emails.
+type reportedRow struct {
+	ClientID   string    `json:"client_id"`
+	ID         string    `json:"id"`
+	UserID     string    `json:"user_id"`
+	MessageID  string    `json:"message_id"`
+	Subject    string    `json:"subject"`
+	Sender     string    `json:"sender"`
+	ReportedAt time.Time `json:"reported_at"`
+}
+
+func reportedRowOf(user domain.UserKey, s *domain.Signal) reportedRow {
+	return reportedRow{
+		ClientID: user.Client.UUID(), ID: db.NewID[domain.ReportedEmailKind]().UUID(), UserID: user.User.UUID(),
+		MessageID: s.Message, Subject: s.Subject, Sender: s.Sender, ReportedAt: s.At,
+	}
+}
+
+// classifiedRow is a classification, by the columns of email_classifications.
+type classifiedRow struct {
+	MessageID      string                `json:"message_id"`
+	ClientID       string                `json:"client_id"`
+	Classification domain.EmailClass     `json:"classification"`
+	MailboxAction  *domain.MailboxAction `json:"mailbox_action"`
+	ClassifiedAt   time.Time             `json:"classified_at"`
+}
+
+func classifiedRowOf(s *domain.Signal) classifiedRow {
+	row := classifiedRow{
+		MessageID: s.Message, ClientID: s.Client.UUID(), Classification: s.Classification.Class, ClassifiedAt: s.At,
+	}
+	if s.Classification.Action != "" {
+		row.MailboxAction = &s.Classification.Action
+	}
+	return row
+}
+
+// storeClassifiedSQL stores the classifications ?0: of those of one message and
+// client the latest, and of two of one moment the greater one.
+const storeClassifiedSQL = `
+	INSERT INTO email_classifications AS k (message_id, client_id, classification, mailbox_action, classified_at)
+	SELECT DISTINCT ON (message_id, client_id) message_id, client_id, classification, mailbox_action, classified_at
+	FROM json_populate_recordset(NULL::email_classifications, ?::json)
+	ORDER BY message_id, client_id, classified_at DESC, classification DESC, mailbox_action DESC NULLS LAST
+	ON CONFLICT (message_id, client_id) DO UPDATE SET (classification, mailbox_action, classified_at) =
+		(excluded.classification, excluded.mailbox_action, excluded.classified_at)
+	WHERE (excluded.classified_at, excluded.classification, coalesce(excluded.mailbox_action, ''))
+		> (k.classified_at, k.classification, coalesce(k.mailbox_action, ''))`
+
+// storeReportedSQL stores the reports ?0 as of the time ?1, each user's earliest of
+// a message, and returns those that changed.
+const storeReportedSQL = `
+	INSERT INTO reported_emails AS e
+		(client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
+	SELECT DISTINCT ON (client_id, user_id, message_id)
+		client_id, id, user_id, message_id, subject, sender, 'pending', reported_at, ?1::timestamptz
+	FROM json_populate_recordset(NULL::reported_emails, ?0::json)
+	ORDER BY client_id, user_id, message_id, reported_at, subject, sender
+	ON CONFLICT (client_id, user_id, message_id) DO UPDATE SET
+		(subject, sender, reported_at) = (excluded.subject, excluded.sender, excluded.reported_at),
+		updated_at = greatest(e.updated_at, excluded.updated_at)
+	WHERE (excluded.reported_at, excluded.subject, excluded.sender) < (e.reported_at, e.subject, e.sender)
+	RETURNING client_id, user_id, id, xmax = 0 AS new`
+
+// classifySQL gives the reports of the messages ?0 the latest classification that
+// concerns them, as of the time ?1, and returns those that changed.
+const classifySQL = `
+	UPDATE reported_emails AS e SET updated_at = greatest(e.updated_at, ?1::timestamptz),
+		(classification, mailbox_action, classified_at) = (k.classification, k.mailbox_action, k.classified_at)
+	FROM reported_emails AS r JOIN clients AS c ON c.id = r.client_id AND c.archived_at IS NULL
+	CROSS JOIN LATERAL (
+		SELECT classification, mailbox_action, classified_at FROM email_classifications
+		WHERE message_id = r.message_id AND client_id IN (r.client_id, '00000000-0000-0000-0000-000000000000')
+		ORDER BY classified_at DESC, classification DESC, mailbox_action DESC NULLS LAST LIMIT 1
+	) AS k
+	WHERE r.message_id = ANY(?0::text[]) AND e.client_id = r.client_id AND e.id = r.id
+		AND (k.classified_at, k.classification, coalesce(k.mailbox_action, '')) >
+			(coalesce(e.classified_at, '-infinity'), e.classification, coalesce(e.mailbox_action, ''))
+	RETURNING e.client_id, e.user_id, e.id, false AS new`
+
+type storedReport struct {
+	ClientID domain.ClientID
+	UserID   domain.UserID
+	ID       domain.ReportedEmailID
+	New      bool
+}
+
+// storeReported stores reports of real mails by locked users, and classifications.
+// What is stored in the end does not depend on the order in which they come. It
+// takes three statements for any number of them.
+func storeReported(ctx context.Context, c *db.Change, reports []reportedRow, classified []classifiedRow) error {
+	if len(reports)+len(classified) == 0 {
+		return nil
+	}
+	var messages []string
+	for i := range classified {
+		messages = append(messages, classified[i].MessageID)
+	}
+	for i := range reports {
+		messages = append(messages, reports[i].MessageID)
+	}
+	known, err := json.Marshal(classified)
+	if err != nil {
+		return err
+	}
+	given, err := json.Marshal(reports)
+	if err != nil {
+		return err
+	}
+
+	c.Lock(db.ReportedLocks)
+	if len(classified) > 0 {
+		if _, err := pg.Exec(ctx, c, "store classifications", pg.SQL(storeClassifiedSQL, string(known))); err != nil {
+			return err
+		}
+	}
+	if len(reports) > 0 {
+		err := noteReported(ctx, c, "store reported mails", pg.SQL(storeReportedSQL, string(given), c.At))
+		if err != nil {
+			return err
+		}
+	}
+	return noteReported(ctx, c, "classify reported mails", pg.SQL(classifySQL, messages, c.At))
+}
+
+// noteReported runs a statement that returns reports that changed, and notes what
+// follows: the users' scores, and an event for each new report.
+func noteReported(ctx context.Context, c *db.Change, what string, q pg.Query) error {
+	rows, err := pg.All[storedReport](ctx, c, what, q)
+	for _, r := range rows {
+		user := domain.UserKey{Client: r.ClientID, User: r.UserID}
+		c.Rescore(user)
+		if r.New {
+			c.ObjectEvent(domain.RealReported, user, r.ID.UUID())
+		}
+	}
+	return err
+}

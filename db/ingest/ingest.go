@@ -1,0 +1,324 @@
+// Package apply applies the signals of the platform: what users did with courses,
+// policies and mails, and what was found of them. platform/transfer reads them.
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// maxTries is how often a batch is tried that PostgreSQL rolls back for the
+// sake of other transactions.
+const maxTries = 5
+
+// Apply applies signals, of any clients, in one transaction. It is idempotent: a signal whose id was applied before changes
+// nothing. It returns what became of each, in their order.
+//
+// Signals may come in any order and be split among calls in any way: what is kept
+// of two completions, findings, resolvings or signatures does not depend on which
+// came first. Of what is done with mails (domain.Result.Take) the status, the
+// reports and the counts of all but opens do not, unless a scanner had a hand in
+// it; which opens, and which times, are kept may.
+//
+// It must not be called in a transaction, for it tries again what PostgreSQL
+// rolled back. It takes the same number of statements for any number of signals.
+func Apply(ctx context.Context, d *db.DB, batch []domain.Signal) (results []domain.IngestResult, err error) {
+	if len(batch) == 0 {
+		return nil, nil
+	}
+	for try := 1; ; try++ {
+		err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+			results, err = apply(ctx, c, batch)
+			return err
+		})
+		if err == nil || try == maxTries || !pg.Retryable(err) {
+			return results, err
+		}
+	}
+}
+
+func apply(ctx context.Context, c *db.Change, batch []domain.Signal) ([]domain.IngestResult, error) {
+	if err := lockMessages(ctx, c, batch); err != nil {
+		return nil, err
+	}
+	known, err := lockTargets(ctx, c, batch)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.RejectSuspended(ctx, known.owners()); err != nil {
+		return nil, err
+	}
+	batch = known.simulated(batch)
+
+	results := make([]domain.IngestResult, len(batch))
+	for i := range batch {
+		results[i].Refusal = known.refusal(&batch[i])
+	}
+	if err := enterSignals(ctx, c, batch, results); err != nil {
+		return nil, err
+	}
+
+	var fresh []*domain.Signal
+	for i := range batch {
+		if results[i] == (domain.IngestResult{}) {
+			fresh = append(fresh, &batch[i])
+		}
+	}
+	return results, applySignals(ctx, c, known, fresh)
+}
+
+// targets are the objects that signals name, by what names them.
+type targets struct {
+	rows     []db.ResultRow
+	results  map[domain.ResultID]domain.Result
+	users    map[domain.UserID]domain.ClientID
+	courses  map[domain.CourseID]bool
+	policies map[domain.PolicyID]domain.ClientID
+	breaches map[string]*db.BreachRow
+	clients  map[domain.ClientID]bool
+}
+
+// owners are the clients of what was found.
+func (n *targets) owners() []domain.ClientID {
+	owners := slices.AppendSeq(slices.Collect(maps.Keys(n.clients)), maps.Values(n.users))
+	owners = slices.AppendSeq(owners, maps.Values(n.policies))
+	for i := range n.rows {
+		owners = append(owners, n.rows[i].ClientID)
+	}
+	return owners
+}
+
+// lockTargets finds and locks what the signals name. Nothing of an archived client
+// is found.
+func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (n *targets, err error) {
+	var steps []domain.ResultStep
+	var users []domain.UserID
+	var courses []domain.CourseID
+	var policies []domain.PolicyID
+	var breaches, messages []string
+	var clients []domain.ClientID
+	for i := range batch {
+		s := &batch[i]
+		if _, ok := s.AboutMail(); ok {
+			steps = append(steps, domain.ResultStep{Result: s.Result})
+			continue
+		}
+		switch s.Type {
+		case domain.CourseStarted, domain.CourseCompleted:
+			courses = append(courses, s.Course)
+		case domain.PolicySigned, domain.PolicyPublished:
+			policies = append(policies, s.Policy)
+		case domain.ExposureFound, domain.ExposureResolved:
+			breaches = append(breaches, s.Breach)
+		case domain.EmailReported:
+			if id := domain.SimulatedMessage(s.Message); !id.IsZero() {
+				steps = append(steps, domain.ResultStep{Result: id})
+			}
+		case domain.EmailClassified:
+			messages = append(messages, s.Message)
+			clients = append(clients, s.Client)
+		}
+		users = append(users, s.User)
+	}
+
+	n = &targets{results: map[domain.ResultID]domain.Result{}}
+	c.Lock(db.ResultLocks)
+	if n.rows, err = c.LockResults(ctx, steps); err != nil {
+		return nil, err
+	}
+	for i := range n.rows {
+		r := n.rows[i].Result()
+		n.results[r.ID] = r
+		users = append(users, r.User) // who will be scored again
+	}
+	reporters, err := reporters(ctx, c.DB, messages)
+	if err != nil {
+		return nil, err
+	}
+	if n.users, err = lockOwners(ctx, c, append(users, reporters...)); err != nil {
+		return nil, err
+	}
+	if n.clients, err = pg.Existing(ctx, c, "look for clients", "clients WHERE archived_at IS NULL AND", clients); err != nil {
+		return nil, err
+	}
+	if n.policies, err = lockPolicies(ctx, c, policies); err != nil {
+		return nil, err
+	}
+	if n.breaches, err = c.LockBreaches(ctx, breaches); err != nil {
+		return nil, err
+	}
+	n.courses, err = pg.Existing(ctx, c, "look for courses", "courses WHERE", courses)
+	return n, err
+}
+
+// lockOwners locks users and returns whose they are.
+func lockOwners(
+	ctx context.Context, c *db.Change, users []domain.UserID,
+) (map[domain.UserID]domain.ClientID, error) {
+	keys, err := c.LockUserKeys(ctx, pg.SQL(`u.id = ANY(?::uuid[])
+		AND EXISTS (SELECT 1 FROM clients AS c WHERE c.id = u.client_id AND c.archived_at IS NULL)`, pg.IDs(users)))
+	return ownersOf(keys), err
+}
+
+func ownersOf(keys []domain.UserKey) map[domain.UserID]domain.ClientID {
+	owners := make(map[domain.UserID]domain.ClientID, len(keys))
+	for _, k := range keys {
+		owners[k.User] = k.Client
+	}
+	return owners
+}
+
+// refusal is why a signal cannot be applied; empty where it can. To a user the
+// policies of other clients do not exist.
+func (n *targets) refusal(s *domain.Signal) string {
+	if kind, ok := s.AboutMail(); ok {
+		return n.mailRefusal(s, kind)
+	}
+	client, found := n.users[s.User]
+	owner, foundPolicy := n.policies[s.Policy]
+	trains := s.Type == domain.CourseStarted || s.Type == domain.CourseCompleted
+	exposes := s.Type == domain.ExposureFound || s.Type == domain.ExposureResolved
+	switch {
+	case s.Type == domain.PolicyPublished:
+		if !foundPolicy {
+			return domain.NoSuchObject(s.Policy.Noun())
+		}
+	case s.Type == domain.EmailClassified:
+		if !s.Client.IsZero() && !n.clients[s.Client] {
+			return domain.NoSuchObject(s.Client.Noun())
+		}
+	case !found:
+		return domain.NoSuchObject(s.User.Noun())
+	case trains && !n.courses[s.Course]:
+		return domain.NoSuchObject(s.Course.Noun())
+	case s.Type == domain.PolicySigned && (!foundPolicy || owner != client):
+		return domain.NoSuchObject(s.Policy.Noun())
+	case exposes && n.breaches[s.Breach] == nil:
+		return domain.NoSuchObject(db.BreachNoun)
+	}
+	return ""
+}
+
+func (n *targets) mailRefusal(s *domain.Signal, kind domain.ResultEventKind) string {
+	r, found := n.results[s.Result]
+	if !found {
+		return domain.NoSuchObject(s.Result.Noun())
+	}
+	return r.Refuses(domain.ResultStep{Result: s.Result, Kind: kind, At: s.At})
+}
+
+// enterSignals enters the ids of the signals that can be applied, and marks those
+// that were entered before: also where they are refused by now, for what they
+// name is gone since.
+func enterSignals(ctx context.Context, c *db.Change, batch []domain.Signal, results []domain.IngestResult) error {
+	first, refused := map[string]int{}, map[string][]int{}
+	var order []int
+	for i := range batch {
+		id := batch[i].ID
+		if results[i].Refusal != "" {
+			refused[id] = append(refused[id], i)
+			continue
+		}
+		results[i].Repeated = true // until its id turns out to be new
+		if _, again := first[id]; !again {
+			first[id] = i
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(batch[a].ID, batch[b].ID) })
+	ids, types, times := make([]string, len(order)), make([]string, len(order)), make([]time.Time, len(order))
+	for n, i := range order {
+		ids[n], types[n], times[n] = batch[i].ID, string(batch[i].Type), batch[i].At
+	}
+
+	c.Lock(db.SignalLocks)
+	entered, err := pg.All[enteredRow](ctx, c, "enter signals", pg.SQL(`
+		WITH entered AS (
+			INSERT INTO signals (id, type, at, taken_at)
+			SELECT id, type, at, @now::timestamptz FROM unnest(@ids::text[], @types::text[], @times::timestamptz[]) AS s (id, type, at)
+			ON CONFLICT (id) DO NOTHING RETURNING id
+		)
+		SELECT id, true AS new FROM entered
+		UNION ALL SELECT id, false FROM signals WHERE id = ANY(@refused::text[])`,
+		pg.Named{
+			"ids": ids, "types": types, "times": times, "now": c.At,
+			"refused": slices.Collect(maps.Keys(refused)),
+		}))
+	for _, row := range entered {
+		if row.New {
+			results[first[row.ID]].Repeated = false
+			continue
+		}
+		for _, i := range refused[row.ID] {
+			results[i] = domain.IngestResult{Repeated: true}
+		}
+	}
+	return err
+}
+
+type enteredRow struct {
+	ID  string
+	New bool
+}
+
+// applySignals applies signals whose objects are locked.
+func applySignals(ctx context.Context, c *db.Change, n *targets, signals []*domain.Signal) error {
+	var steps []domain.ResultStep
+	var starts, completions []courseEvent
+	var signatures []signature
+	var published []publication
+	var sightings []finding
+	var reports []reportedRow
+	var classified []classifiedRow
+	for _, s := range signals {
+		user := domain.UserKey{Client: n.users[s.User], User: s.User}
+		if kind, ok := s.AboutMail(); ok {
+			steps = append(steps, domain.ResultStep{Result: s.Result, Kind: kind, At: s.At})
+			continue
+		}
+		switch s.Type {
+		case domain.CourseStarted:
+			starts = append(starts, courseEvent{user, s.Course, s.At})
+		case domain.CourseCompleted:
+			completions = append(completions, courseEvent{user, s.Course, s.At})
+		case domain.PolicySigned:
+			signatures = append(signatures, signature{user, s.Policy, s.Version, s.At})
+		case domain.PolicyPublished:
+			published = append(published, publication{n.policies[s.Policy], s.Policy, s.At})
+		case domain.ExposureFound, domain.ExposureResolved:
+			sightings = append(sightings, findingOf(n.breaches[s.Breach], user, s))
+		case domain.EmailReported:
+			reports = append(reports, reportedRowOf(user, s))
+		case domain.EmailClassified:
+			classified = append(classified, classifiedRowOf(s))
+		}
+	}
+
+	if err := completeCourses(ctx, c, completions); err != nil {
+		return err
+	}
+	if err := startCourses(ctx, c, starts); err != nil {
+		return err
+	}
+	if err := storeReported(ctx, c, reports, classified); err != nil {
+		return err
+	}
+	if err := storeFindings(ctx, c, sightings); err != nil {
+		return err
+	}
+	// Publishing comes second: who signed the new version is then known.
+	if err := signPolicies(ctx, c, signatures); err != nil {
+		return err
+	}
+	if err := publishPolicies(ctx, c, published); err != nil {
+		return err
+	}
+	return c.AdvanceResults(ctx, n.rows, steps)
+}

@@ -1,0 +1,274 @@
+package ingest
+
+import (
+	"context"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// Signals of what users did: courses begun and completed, policies signed.
+
+// courseEvent is that a user began or passed a course.
+type courseEvent struct {
+	user   domain.UserKey
+	course domain.CourseID
+	at     time.Time
+}
+
+// unassignedPosition is the position in a user's list of a course that was passed
+// without ever having been assigned: behind all that were.
+const unassignedPosition = 1_000_000
+
+// completeSQL completes courses of locked users, the rows of the arrays @clients, @users,
+// @courses and @times.
+//
+// A completion whose renewal window has ended closes no open round (decisions
+// 7.1). A further round takes completions from the day on which the window of the
+// round before it ended, or else since it was assigned; an earlier one is of a
+// round that is over, and a no-op. Of several completions of a round the latest
+// is kept.
+const completeSQL = `
+	WITH due AS MATERIALIZED (
+		SELECT DISTINCT ON (t.client_id, t.user_id, t.course_id) t.client_id, t.user_id, t.course_id, t.at, last.round,
+			last.completed_at IS NULL AS first, last.completed_at = last.assigned_at AND last.round = 1 AS unassigned,
+			last.completed_at IS NULL AND coalesce(last.due_on < @today::date, false) AS overdue
+		FROM unnest(@clients::uuid[], @users::uuid[], @courses::uuid[], @times::timestamptz[]) AS t (client_id, user_id, course_id, at)
+		JOIN users AS u ON u.client_id = t.client_id AND u.id = t.user_id
+		JOIN courses AS c ON c.id = t.course_id
+		LEFT JOIN LATERAL (
+			SELECT a.round, a.assigned_at, a.due_on, a.completed_at FROM assignments AS a
+			WHERE a.client_id = t.client_id AND a.user_id = t.user_id AND a.course_id = t.course_id
+			ORDER BY a.round DESC LIMIT 1
+		) AS last ON true
+		LEFT JOIN assignments AS before ON before.client_id = t.client_id AND before.user_id = t.user_id
+			AND before.course_id = t.course_id AND before.round = last.round - 1
+		WHERE (last.completed_at IS NULL OR t.at > last.completed_at)
+			AND (coalesce(last.round, 1) = 1 OR t.at >= least(last.assigned_at,
+				(before.completed_at + make_interval(months => nullif(c.renewal_months, 0)))::date))
+			AND NOT (last.round IS NOT NULL AND last.completed_at IS NULL AND c.renewal_months > 0
+				AND (t.at + make_interval(months => c.renewal_months))::date <= @today::date)
+		ORDER BY t.client_id, t.user_id, t.course_id, t.at DESC
+	), completed AS (
+		UPDATE assignments AS a SET completed_at = due.at, updated_at = @now::timestamptz,
+			assigned_at = CASE WHEN due.unassigned THEN due.at ELSE a.assigned_at END,
+			due_on = CASE WHEN due.unassigned THEN due.at::date ELSE a.due_on END
+		FROM due
+		WHERE a.client_id = due.client_id AND a.user_id = due.user_id AND a.course_id = due.course_id AND a.round = due.round
+	), given AS (
+		INSERT INTO assignments (client_id, user_id, course_id, direct, position, assigned_at, due_on, completed_at, given_at)
+		SELECT due.client_id, due.user_id, due.course_id, true,
+			coalesce((SELECT min(position) FROM program_courses
+				WHERE client_id = due.client_id AND course_id = due.course_id), @unassignedPosition::integer),
+			due.at, due.at::date, due.at, @now::timestamptz
+		FROM due WHERE due.round IS NULL
+	)
+	SELECT client_id, user_id, course_id, coalesce(round, 1) AS round, at, first, overdue FROM due`
+
+type completedRow struct {
+	ClientID domain.ClientID
+	UserID   domain.UserID
+	CourseID domain.CourseID
+	Round    int
+	At       time.Time
+	// First is false for a later completion of the same round.
+	First bool
+	// Overdue says that the course was overdue, which a user's read counts.
+	Overdue bool
+}
+
+// completeCourses completes courses of locked users. The first completion of a round is
+// an event, and has a certificate.
+func completeCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
+	if len(list) == 0 {
+		return nil
+	}
+	clients, users, courses, times := courseArrays(list)
+	rows, err := pg.All[completedRow](ctx, c, "complete courses", pg.SQL(completeSQL, pg.Named{
+		"clients": clients, "users": users, "courses": courses, "times": times,
+		"today": domain.DateOf(c.At), "unassignedPosition": unassignedPosition, "now": c.At,
+	}))
+	for _, row := range rows {
+		user := domain.UserKey{Client: row.ClientID, User: row.UserID}
+		c.NextDueChanged(user)
+		c.Rescore(user)
+		if row.First {
+			c.ObjectEvent(domain.CoursePassed, user, row.CourseID.UUID())
+			c.MailCertificate(user, row.CourseID, row.Round, row.At)
+		}
+		if row.Overdue {
+			c.TouchUsers(user)
+		}
+	}
+	return err
+}
+
+// courseArrays are lessons as the values of four arrays.
+func courseArrays(list []courseEvent) (clients, users, courses [][16]byte, times []time.Time) {
+	keys := make([]domain.UserKey, len(list))
+	for i, l := range list {
+		keys[i] = l.user
+		courses, times = append(courses, l.course), append(times, l.at)
+	}
+	clients, users = db.KeyArrays(keys)
+	return clients, users, courses, times
+}
+
+// startCourses notes when locked users began courses that they have open: the earliest
+// time counts. A startCourses of a round that is over is a no-op, as completeSQL says it
+// for completions.
+func startCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
+	if len(list) == 0 {
+		return nil
+	}
+	clients, users, courses, times := courseArrays(list)
+	_, err := pg.Exec(ctx, c, "start courses", pg.SQL(`
+		WITH begun AS (
+			SELECT a.client_id, a.user_id, a.course_id, a.round, min(t.at) AS at
+			FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[], ?3::timestamptz[]) AS t (client_id, user_id, course_id, at)
+			JOIN assignments AS a USING (client_id, user_id, course_id)
+			JOIN courses AS c ON c.id = a.course_id
+			LEFT JOIN assignments AS before ON before.client_id = a.client_id AND before.user_id = a.user_id
+				AND before.course_id = a.course_id AND before.round = a.round - 1
+			WHERE a.completed_at IS NULL AND (a.round = 1 OR t.at >= least(a.assigned_at,
+				(before.completed_at + make_interval(months => nullif(c.renewal_months, 0)))::date))
+			GROUP BY a.client_id, a.user_id, a.course_id, a.round
+		)
+		UPDATE assignments AS a SET started_at = least(a.started_at, b.at) FROM begun AS b
+		WHERE a.client_id = b.client_id AND a.user_id = b.user_id AND a.course_id = b.course_id AND a.round = b.round
+		AND (a.started_at IS NULL OR b.at < a.started_at)`, clients, users, courses, times))
+	return err
+}
+
+// signature is that a user signed a version of a policy of the same client.
+type signature struct {
+	user    domain.UserKey
+	policy  domain.PolicyID
+	version int
+	at      time.Time
+}
+
+// publication is that a policy got a new version.
+type publication struct {
+	client domain.ClientID
+	policy domain.PolicyID
+	at     time.Time
+}
+
+// lockPolicies locks policies that are not archived, of clients that are not
+// either, and returns whose they are.
+func lockPolicies(
+	ctx context.Context, c *db.Change, ids []domain.PolicyID,
+) (map[domain.PolicyID]domain.ClientID, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	c.Lock(db.PolicyLocks)
+	rows, err := pg.All[lockedPolicy](ctx, c, "lock policies", pg.SQL(`
+		SELECT p.id, p.client_id FROM policies AS p JOIN clients AS c ON c.id = p.client_id AND c.archived_at IS NULL
+		WHERE p.id = ANY(?::uuid[]) AND p.archived_at IS NULL
+		ORDER BY p.client_id, p.id FOR NO KEY UPDATE OF p`, pg.IDs(ids)))
+	owners := make(map[domain.PolicyID]domain.ClientID, len(rows))
+	for _, r := range rows {
+		owners[r.ID] = r.ClientID
+	}
+	return owners, err
+}
+
+type lockedPolicy struct {
+	ID       domain.PolicyID
+	ClientID domain.ClientID
+}
+
+// showsSQL is the condition that a signature, alias s, is one of the current
+// version of a policy, alias p, that has to be signed, and is valid @now.
+const showsSQL = `p.client_id = s.client_id AND p.id = s.policy_id AND p.version = s.version
+	AND p.requires_acknowledgment AND p.archived_at IS NULL
+	AND s.signed_at > @now::timestamptz - make_interval(days => p.renewal_period_days)`
+
+// signSQL records the signatures of the arrays @clients, @users, @policies, @versions and
+// @times, and returns those that show.
+const signSQL = `
+	WITH signed AS (
+		INSERT INTO policy_signatures AS s (client_id, policy_id, version, user_id, signed_at, recorded_at)
+		SELECT client_id, policy_id, version, user_id, max(at), @now::timestamptz
+		FROM unnest(@clients::uuid[], @users::uuid[], @policies::uuid[], @versions::integer[], @times::timestamptz[])
+			AS t (client_id, user_id, policy_id, version, at)
+		GROUP BY client_id, policy_id, version, user_id
+		ON CONFLICT (client_id, policy_id, version, user_id)
+			DO UPDATE SET signed_at = excluded.signed_at, recorded_at = excluded.recorded_at
+			WHERE s.signed_at < excluded.signed_at
+		RETURNING client_id, policy_id, version, user_id, signed_at
+	), shown AS (
+		SELECT s.* FROM signed AS s JOIN policies AS p ON ` + showsSQL + `
+	), changed AS (
+		UPDATE policies AS p SET updated_at = greatest(p.updated_at, @now::timestamptz), counted_until = '-infinity'
+		FROM (SELECT DISTINCT client_id, policy_id FROM shown) AS s
+		WHERE p.client_id = s.client_id AND p.id = s.policy_id
+	)
+	SELECT client_id, user_id, policy_id FROM shown`
+
+// signPolicies records signatures, the latest of each user and version. One that shows is
+// an event; that of an earlier version is kept and shows nowhere; that of a later
+// one waits for publishPolicies. Users and policies are locked.
+func signPolicies(ctx context.Context, c *db.Change, list []signature) error {
+	if len(list) == 0 {
+		return nil
+	}
+	keys, policies := make([]domain.UserKey, len(list)), make([]domain.PolicyID, len(list))
+	versions, times := make([]int, len(list)), make([]time.Time, len(list))
+	for i, s := range list {
+		keys[i], policies[i], versions[i], times[i] = s.user, s.policy, s.version, s.at
+	}
+	clients, users := db.KeyArrays(keys)
+
+	shown, err := pg.All[shownSignature](ctx, c, "sign policies",
+		pg.SQL(signSQL, pg.Named{
+			"now": c.At, "clients": clients, "users": users, "policies": pg.IDs(policies), "versions": versions, "times": times,
+		}))
+	signatureEvents(c, shown)
+	return err
+}
+
+type shownSignature struct {
+	ClientID domain.ClientID
+	UserID   domain.UserID
+	PolicyID domain.PolicyID
+}
+
+func signatureEvents(c *db.Change, shown []shownSignature) {
+	for _, s := range shown {
+		c.ObjectEvent(domain.PolicyAgreed, domain.UserKey{Client: s.ClientID, User: s.UserID}, s.PolicyID.UUID())
+	}
+}
+
+// publishPolicies adds one to a locked policy's version for each of its publications:
+// signPolicies-off starts anew, with those who had signed the new version before.
+func publishPolicies(ctx context.Context, c *db.Change, list []publication) error {
+	if len(list) == 0 {
+		return nil
+	}
+	clients, policies := make([]domain.ClientID, len(list)), make([]domain.PolicyID, len(list))
+	times := make([]time.Time, len(list))
+	for i, p := range list {
+		clients[i], policies[i], times[i] = p.client, p.policy, p.at
+	}
+
+	shown, err := pg.All[shownSignature](ctx, c, "publish policies", pg.SQL(`
+		WITH published AS (
+			UPDATE policies AS p SET version = p.version + t.versions, reviewed_at = greatest(p.reviewed_at, t.at),
+				published_at = greatest(p.updated_at, @now::timestamptz), updated_at = greatest(p.updated_at, @now::timestamptz),
+				counted_until = '-infinity'
+			FROM (
+				SELECT client_id, id, count(*) AS versions, max(at) AS at
+				FROM unnest(@clients::uuid[], @policies::uuid[], @times::timestamptz[]) AS t (client_id, id, at) GROUP BY client_id, id
+			) AS t WHERE p.client_id = t.client_id AND p.id = t.id RETURNING p.*
+		)
+		SELECT s.client_id, s.user_id, s.policy_id
+		FROM published AS p JOIN policy_signatures AS s ON `+showsSQL,
+		pg.Named{"now": c.At, "clients": pg.IDs(clients), "policies": pg.IDs(policies), "times": times}))
+	signatureEvents(c, shown)
+	return err
+}

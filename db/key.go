@@ -1,0 +1,160 @@
+package db
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/netip"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// API keys.
+
+type KeyRow struct {
+	bun.BaseModel `bun:"table:api_keys,alias:k"`
+
+	ID         domain.KeyID `bun:"id,pk"`
+	PartnerID  domain.PartnerID
+	Name       string
+	Prefix     string
+	Digest     []byte
+	AllClients bool
+	Scopes     []string       `bun:"scopes,array"`
+	Networks   []netip.Prefix `bun:"networks,array"`
+	Demo       bool
+	ExpiresAt  *time.Time
+	RevokedAt  *time.Time
+	LastUsedAt *time.Time
+	CreatedAt  time.Time
+}
+
+// CallerByDigest returns the caller of the key with a digest; Unauthorized where it is
+// unknown, revoked or expired. The key's listed clients are read by WithinReach.
+func (d *DB) CallerByDigest(ctx context.Context, digest []byte) (*domain.Caller, error) {
+	row, err := pg.Find[KeyRow](ctx, d, "key", pg.Prepared(pg.Rows[KeyRow]().
+		Where("k.digest = ? AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)", digest, d.Now())))
+	if domain.IsCode(err, domain.NotFound) {
+		err = &domain.Error{Code: domain.Unauthorized, Message: "the API key is unknown, expired or revoked"}
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	caller := &domain.Caller{
+		Key: row.ID, Partner: row.PartnerID, Prefix: row.Prefix, AllClients: row.AllClients, Demo: row.Demo,
+		Networks: row.Networks,
+	}
+	if row.ExpiresAt != nil {
+		caller.ExpiresAt = *row.ExpiresAt
+	}
+	for _, scope := range row.Scopes {
+		caller.Scopes = append(caller.Scopes, domain.Scope(scope))
+	}
+	return caller, nil
+}
+
+// TouchKeys records when keys were last used.
+func (d *DB) TouchKeys(ctx context.Context, used map[domain.KeyID]time.Time) error {
+	ids, times := make([]domain.KeyID, 0, len(used)), make([]time.Time, 0, len(used))
+	for id, at := range used {
+		ids, times = append(ids, id), append(times, at)
+	}
+	_, err := pg.Exec(ctx, d, "record the use of keys", pg.SQL(`
+		UPDATE api_keys AS k SET last_used_at = greatest(k.last_used_at, u.at)
+		FROM unnest(?::uuid[], ?::timestamptz[]) AS u (id, at) WHERE k.id = u.id`, pg.IDs(ids), times))
+	return err
+}
+
+// KeyDigest returns the digest by which a key is stored (decisions 1.7).
+func KeyDigest(key string) []byte {
+	digest := sha256.Sum256([]byte(key))
+	return digest[:]
+}
+
+// Key is an API key as it is listed: without its secret.
+type Key struct {
+	ID         domain.KeyID
+	PartnerID  domain.PartnerID
+	Partner    string // its name
+	Name       string
+	Prefix     string
+	AllClients bool
+	Clients    int // the number of listed clients, unless AllClients
+	Scopes     []string
+	Networks   []string // CIDRs that it may be used from; none is everywhere
+	CreatedAt  time.Time
+	ExpiresAt  *time.Time
+	RevokedAt  *time.Time
+	LastUsedAt *time.Time
+}
+
+// NewKey is the input of CreateKey.
+type NewKey struct {
+	Partner domain.PartnerID
+	Name    string
+	Scopes  []domain.Scope
+	// Clients restricts the key to these clients; nil gives it access to all.
+	Clients []domain.ClientID
+	// Networks restricts where the key may be used from; none is everywhere.
+	// Their host bits are zero.
+	Networks  []netip.Prefix
+	ExpiresAt *time.Time
+}
+
+// CreateKey makes a key and returns its text, which is not stored. InvalidRequest when one
+// of the clients is not the partner's.
+func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
+	cell, err := d.Cell(ctx)
+	if err != nil {
+		return "", err
+	}
+	key, err := domain.NewAPIKey(cell)
+	if err != nil {
+		return "", err
+	}
+	row := KeyRow{
+		ID: NewID[domain.KeyKind](), PartnerID: in.Partner, Name: in.Name, Prefix: domain.APIKeyPrefix(key),
+		Digest: KeyDigest(key), AllClients: in.Clients == nil, Networks: append([]netip.Prefix{}, in.Networks...),
+		ExpiresAt: in.ExpiresAt, CreatedAt: d.Now(),
+	}
+	for _, s := range in.Scopes {
+		row.Scopes = append(row.Scopes, string(s))
+	}
+	return key, d.Tx(ctx, func(ctx context.Context) error {
+		if _, err := pg.Exec(ctx, d, "insert a key", pg.Insert(row)); err != nil {
+			return err
+		}
+		listed, err := pg.Exec(ctx, d, "list a key's clients", pg.SQL(`
+			INSERT INTO api_key_clients (key_id, client_id)
+			SELECT ?, id FROM clients WHERE partner_id = ? AND id = ANY(?::uuid[]) AND archived_at IS NULL`,
+			row.ID, in.Partner, pg.IDs(in.Clients)))
+		if err == nil && listed != len(in.Clients) {
+			err = domain.ErrInvalid("clients", "must each be one of the partner's clients, and given once")
+		}
+		return err
+	})
+}
+
+// Keys lists all keys, the oldest first.
+func (d *DB) Keys(ctx context.Context) ([]Key, error) {
+	return pg.All[Key](ctx, d, "list keys", pg.SQL(`
+		SELECT k.id, k.partner_id, p.name AS partner, k.name, k.prefix, k.all_clients, k.scopes, k.networks::text[] AS networks,
+			(SELECT count(*) FROM api_key_clients AS l WHERE l.key_id = k.id) AS clients,
+			k.created_at, k.expires_at, k.revoked_at, k.last_used_at
+		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id ORDER BY k.created_at, k.id`))
+}
+
+// RevokeKey revokes the key with a prefix; NotFound where there is none, or it was revoked
+// before.
+func (d *DB) RevokeKey(ctx context.Context, prefix string) error {
+	revoked, err := pg.Exec(ctx, d, "revoke a key",
+		pg.SQL("UPDATE api_keys SET revoked_at = ? WHERE prefix = ? AND revoked_at IS NULL", d.Now(), prefix))
+	if err == nil && revoked == 0 {
+		err = domain.ErrNotFound("key")
+	}
+	return err
+}

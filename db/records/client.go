@@ -1,0 +1,229 @@
+package records
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// Imports and exports of partners, clients and admins.
+
+// Partners are partners. Their names are unique.
+var Partners Kind = &kind[domain.PartnerRecord, db.PartnerRow]{
+	object: "partner", partner: "p.id = ?", order: "p.created_at, p.id", rank: db.PartnerLocks, locked: "p.id",
+	names: &names[db.PartnerRow]{
+		field: "name", column: "name_key", held: "t.name_key = k.key",
+		of: func(r *db.PartnerRow) name { return name{"", r.NameKey} },
+	},
+}
+
+// importedClient is a client with what an import and an export have beside.
+type importedClient struct {
+	bun.BaseModel `bun:"table:clients,alias:c"`
+	db.ClientRow
+	ArchivedAt *time.Time
+
+	Program string `bun:",scanonly"` // as JSON
+}
+
+// Clients are clients, archived ones too. A new one gets a group for users who are
+// kept by hand, and the foundational program where it has none. A program concerns users
+// who are enrolled later.
+//
+// Scores are computed again where Dark Web Monitoring is switched, in transactions of
+// their own: where it comes to an end before that, the daily refresh does it.
+var Clients Kind = &kind[domain.ClientRecord, importedClient]{
+	object: "client", partner: "c.partner_id = ?", order: "c.created_at, c.id", rank: db.ClientLocks, locked: "c.id",
+	columns: `(
+		SELECT coalesce(json_agg(json_build_object('course', p.course_id, 'due_after_days', p.due_after_days)
+			ORDER BY p.position), '[]')::text
+		FROM program_courses AS p WHERE p.client_id = c.id) AS program`,
+	exported: func(r *importedClient, out *domain.ClientRecord) error {
+		program, err := r.program()
+		out.Program = domain.Give(program)
+		out.Archived = isArchived(r.ArchivedAt)
+		return err
+	},
+	names: &names[importedClient]{
+		field: "name", column: "name_key",
+		held: "t.partner_id = k.scope::uuid AND t.name_key = k.key AND t.archived_at IS NULL",
+		of: func(r *importedClient) name {
+			if r.ArchivedAt != nil {
+				return name{r.PartnerID.UUID(), ""}
+			}
+			return name{r.PartnerID.UUID(), r.NameKey}
+		},
+	},
+	fresh: func(r *importedClient) {
+		r.DarkWebMonitoring, r.FrameworkIDs = true, []string{}
+		summary := domain.EmptySummary(r.CreatedAt.Add(-2 * domain.SummaryAge)) // it was never made
+		r.AverageScore, r.OnTrackRate, r.SummarizedAt = summary.AverageScore, summary.OnTrackRate, summary.At
+	},
+	finish: finishClient, follow: followClients, committed: rescoreSwitched,
+}
+
+type (
+	importingClients = recordBatch[domain.ClientRecord, importedClient]
+	appliedClient    = recordChange[domain.ClientRecord, importedClient]
+)
+
+func (r *importedClient) program() (program []domain.ProgramCourse, err error) {
+	if err = json.Unmarshal([]byte(r.Program), &program); err != nil {
+		err = fmt.Errorf("read the program of a client: %w", err)
+	}
+	return program, err
+}
+
+// isArchived says that an object is archived, where it is.
+func isArchived(at *time.Time) (archived domain.Optional[bool]) {
+	if at != nil {
+		archived = domain.Give(true)
+	}
+	return archived
+}
+
+// archive sets when an object was archived: now, where it was not before.
+func archive(c *db.Change, archived domain.Optional[bool], at **time.Time) {
+	switch {
+	case !archived.Or(*at != nil):
+		*at = nil
+	case *at == nil:
+		*at = &c.At
+	}
+}
+
+// finishClient archives the client. Beside its row the program may be replaced.
+func finishClient(b *importingClients, a *appliedClient) error {
+	archive(b.Change, a.record.Archived, &a.after.ArchivedAt)
+	if !a.record.Program.Given {
+		return nil
+	}
+	program := a.record.Program.Value
+	for i, p := range program {
+		if b.found.find(p.Course) == nil {
+			return noSuch("program", p.Course)
+		}
+		same := func(other domain.ProgramCourse) bool { return other.Course == p.Course }
+		if slices.IndexFunc(program, same) < i {
+			return fmt.Errorf("program has the course %s twice", p.Course)
+		}
+	}
+	if a.before == nil {
+		a.beside = true
+		return nil
+	}
+	before, err := a.before.program()
+	a.beside = !slices.Equal(programOf(a.after.ID, program), programOf(a.after.ID, before))
+	return err
+}
+
+func programOf(client domain.ClientID, courses []domain.ProgramCourse) []db.ProgramRow {
+	program := make([]db.ProgramRow, len(courses))
+	for n, p := range courses {
+		program[n] = db.ProgramRow{ClientID: client, Position: n + 1, CourseID: p.Course.ID, DueAfterDays: p.Days(n)}
+	}
+	return program
+}
+
+// followClients writes what belongs to clients, and counts them.
+func followClients(ctx context.Context, b *importingClients) error {
+	for _, a := range b.changed {
+		switch was, is := a.before.ArchivedAt != nil, a.after.ArchivedAt != nil; {
+		case is && !was:
+			b.CountClients(a.after.PartnerID, -1)
+		case was && !is:
+			b.CountClients(a.after.PartnerID, 1)
+		}
+	}
+	var made []db.ClientRow
+	var usual []domain.ClientID
+	for _, a := range b.made {
+		made = append(made, a.after.ClientRow)
+		if a.after.ArchivedAt == nil {
+			b.CountClients(a.after.PartnerID, 1)
+		}
+		if !a.beside {
+			usual = append(usual, a.after.ID)
+		}
+	}
+	if err := b.SetUpClients(ctx, made, usual); err != nil {
+		return err
+	}
+	return replacePrograms(ctx, b)
+}
+
+// replacePrograms writes the programs that records say.
+func replacePrograms(ctx context.Context, b *importingClients) error {
+	var replaced []domain.ClientID
+	var program []db.ProgramRow
+	for _, a := range b.list {
+		if id := a.record.ID.ID; a.beside && !a.refused() {
+			replaced, program = append(replaced, id), append(program, programOf(id, a.record.Program.Value)...)
+		}
+	}
+	if len(replaced) == 0 {
+		return nil
+	}
+	_, err := pg.Exec(ctx, b, "drop programs", pg.SQL(
+		"DELETE FROM program_courses WHERE client_id = ANY(?::uuid[])", pg.IDs(replaced)))
+	if err != nil {
+		return err
+	}
+	return pg.CopyRows(ctx, b, "insert imported programs", program)
+}
+
+// rescoreSwitched computes the scores of users again where Dark Web Monitoring is
+// switched.
+func rescoreSwitched(ctx context.Context, b *importingClients) error {
+	for _, a := range b.changed {
+		if a.before.DarkWebMonitoring == a.after.DarkWebMonitoring {
+			continue
+		}
+		if err := b.RescoreClient(ctx, a.after.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Admins are admins of partners and of their clients, of which each has an email
+// once.
+var Admins Kind = &kind[domain.AdminRecord, db.AdminRow]{
+	object: "admin", partner: "a.partner_id = ?", order: "a.created_at, a.id", locked: "a.id",
+	exported: func(r *db.AdminRow, out *domain.AdminRecord) error {
+		if r.ClientID != nil {
+			out.Partner = domain.Optional[domain.Ref[domain.PartnerKind]]{} // it is the client's
+		}
+		return nil
+	},
+	names: &names[db.AdminRow]{
+		field: "email", column: "email", held: "t.client_id = k.scope::uuid AND t.email = k.key",
+		of: func(r *db.AdminRow) name {
+			if r.ClientID == nil {
+				return name{}
+			}
+			return name{r.ClientID.UUID(), r.Email}
+		},
+	},
+	lacks: func(r *domain.AdminRecord) string {
+		if r.Client.Given || r.Partner.Given {
+			return ""
+		}
+		return "partner or client"
+	},
+	finish: func(b *recordBatch[domain.AdminRecord, db.AdminRow], a *recordChange[domain.AdminRecord, db.AdminRow]) error {
+		if r := a.record; r.Client.Given && b.found.find(r.Client.Value).PartnerID != a.after.PartnerID {
+			return errors.New("client: it is another partner's")
+		}
+		return nil
+	},
+}

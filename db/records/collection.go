@@ -1,0 +1,324 @@
+package records
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"reflect"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// Imports and exports of collections.
+
+// importedCollection is a collection with a part of its members.
+type importedCollection struct {
+	bun.BaseModel `bun:"table:collections,alias:k"`
+	db.CollectionRow
+
+	Part    int      `bun:",scanonly"`
+	Members []string `bun:",array,scanonly"`
+}
+
+// Collections are collections. The members of a record are added to those that are
+// in it. An export has several records of one with more members than a record may name.
+var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
+	object: "collection", partner: ofPartner("k"), order: "k.client_id, k.id, m.part",
+	listed: func(q *pg.Select) {
+		q.Columns("m.part, m.members").Join(`CROSS JOIN LATERAL (
+			SELECT ((n - 1) / ?::integer)::integer AS part, array_agg(user_id::text ORDER BY user_id) AS members FROM (
+				SELECT user_id, row_number() OVER (ORDER BY user_id) AS n FROM collection_members
+				WHERE client_id = k.client_id AND collection_id = k.id) AS numbered
+			GROUP BY 1
+			UNION ALL SELECT 0, '{}' WHERE NOT EXISTS (
+				SELECT FROM collection_members WHERE client_id = k.client_id AND collection_id = k.id)
+		) AS m`, domain.MaxMembers)
+	},
+	exported: func(r *importedCollection, out *domain.CollectionRecord) error {
+		members := make([]domain.Ref[domain.UserKind], len(r.Members))
+		for i, text := range r.Members {
+			if err := members[i].UnmarshalText([]byte(text)); err != nil {
+				return err
+			}
+		}
+		out.Members = domain.Give(members)
+		return nil
+	},
+	audiences: db.SharedAudiences, begin: beginCollections, rank: db.CollectionLocks, locked: "k.client_id, k.id",
+	fresh: func(r *importedCollection) { r.CreatedBy = domain.ByDashboard },
+	names: &names[importedCollection]{
+		field: "name", column: "name_key", held: "t.client_id = k.scope::uuid AND t.name_key = k.key",
+		of: func(r *importedCollection) name { return name{r.ClientID.UUID(), r.NameKey} },
+	},
+}
+
+type (
+	importingCollections = recordBatch[domain.CollectionRecord, importedCollection]
+	appliedCollection    = recordChange[domain.CollectionRecord, importedCollection]
+)
+
+// beginCollections locks the users who join.
+func beginCollections(ctx context.Context, b *importingCollections) error {
+	there := objects{}
+	for _, a := range b.list {
+		there.want(a.record.ID)
+	}
+	if err := lookUp(ctx, b.Change, there); err != nil {
+		return err
+	}
+	var list []membership
+	for _, a := range b.list {
+		r, collection := a.record, there.find(a.record.ID)
+		client := r.Client.Value.ID
+		if collection != nil {
+			client = collection.ClientID
+		}
+		for _, u := range r.Members.Value {
+			user, at := b.found.find(u), b.At
+			if !user.isOf(client) {
+				continue // the record is refused
+			}
+			if collection == nil { // as long as the collection and the user have been there
+				at = domain.Later(r.CreatedAt.Or(domain.Time{Time: b.At}).Time, user.CreatedAt)
+			}
+			list = append(list, membership{client, r.ID.ID, u.ID, at})
+		}
+	}
+	joining, err := lockJoining(ctx, b.Change, list)
+	if err != nil {
+		return err
+	}
+
+	joined := map[domain.CollectionID][]membership{}
+	for _, m := range joining {
+		joined[m.CollectionID] = append(joined[m.CollectionID], m)
+	}
+	b.kind.finish = func(b *importingCollections, a *appliedCollection) error {
+		for n, u := range a.record.Members.Value {
+			if !b.found.find(u).isOf(a.after.ClientID) {
+				return fmt.Errorf("members[%d]: %s of the client", n, domain.NoSuchObject(u.Noun()))
+			}
+		}
+		a.beside = len(joined[a.after.ID]) > 0
+		return nil
+	}
+	b.kind.follow = func(ctx context.Context, b *importingCollections) error {
+		var joining []membership
+		for _, a := range b.list {
+			if !a.refused() {
+				joining = append(joining, joined[a.after.ID]...)
+			}
+		}
+		return joinAll(ctx, b.Change, joining)
+	}
+	return nil
+}
+
+// Users who join collections.
+
+// Memberships are records of users who are there: they put them into the
+// collections that they name. An export has the members with their collections.
+var Memberships Kind = memberships{}
+
+type memberships struct{}
+
+func (memberships) Object() string { return Users.Object() }
+
+func (memberships) Type() reflect.Type { return Users.Type() }
+
+func (memberships) Export(context.Context, *db.DB, domain.PartnerID) iter.Seq2[any, error] {
+	return func(func(any, error) bool) {}
+}
+
+func (memberships) Import(ctx context.Context, d *db.DB, batch []any) ([]domain.ImportResult, error) {
+	return importBatch(ctx, d, batch, func(ctx context.Context, c *db.Change, results []domain.ImportResult) error {
+		return importMemberships(ctx, c, batch, results)
+	})
+}
+
+func importMemberships(ctx context.Context, c *db.Change, batch []any, results []domain.ImportResult) error {
+	users, found := make([]domain.UserID, len(batch)), objects{}
+	for i, record := range batch {
+		r := record.(*domain.UserRecord)
+		users[i] = r.ID.ID
+		found.want(r.ID)
+		found.want(r.CollectionIDs.Value)
+	}
+	// From here on no collection of theirs is deleted.
+	err := c.LockAudiencesWhere(ctx, db.SharedAudiences, pg.SQL(
+		"(SELECT DISTINCT client_id AS id FROM users WHERE id = ANY(?::uuid[])) AS l", pg.IDs(users)))
+	if err != nil {
+		return err
+	}
+	if err := lookUp(ctx, c, found); err != nil {
+		return err
+	}
+	joining, err := lockJoining(ctx, c, membershipsOf(c, batch, found, results))
+	if err != nil || len(joining) == 0 {
+		return err
+	}
+
+	c.Lock(db.CollectionLocks)
+	_, err = pg.Exec(ctx, c, "lock collections", pg.SQL(
+		"SELECT FROM collections WHERE id = ANY(?::uuid[]) ORDER BY client_id, id FOR NO KEY UPDATE",
+		found.ids(domain.CollectionKind{}.Prefix())))
+	if err != nil {
+		return err
+	}
+	joined := map[domain.UserID]bool{}
+	for _, m := range joining {
+		joined[m.UserID] = true
+	}
+	for i, user := range users {
+		if joined[user] {
+			results[i].Outcome = domain.ImportUpdated
+		}
+	}
+	return joinAll(ctx, c, joining)
+}
+
+// membershipsOf are the memberships that records name. A record that names another
+// client's collection, or one that is not there, is refused.
+func membershipsOf(c *db.Change, batch []any, found objects, results []domain.ImportResult) (list []membership) {
+	for i, record := range batch {
+		r := record.(*domain.UserRecord)
+		client := pg.Or(found.find(r.ID), foundObject{}).ClientID
+		for n, k := range r.CollectionIDs.Value {
+			if !found.find(k).isOf(client) {
+				results[i] = domain.RefuseImport("collection_ids[%d]: %s; the user is there without them", n,
+					domain.NoSuchObject(k.Noun()))
+			}
+		}
+		if results[i].Refusal != "" {
+			continue
+		}
+		results[i].Outcome = domain.ImportUnchanged
+		for _, k := range r.CollectionIDs.Value {
+			list = append(list, membership{client, k.ID, r.ID.ID, c.At})
+		}
+	}
+	return list
+}
+
+// membership is that a user is to be in a collection of the same client.
+type membership struct {
+	ClientID     domain.ClientID
+	CollectionID domain.CollectionID
+	UserID       domain.UserID
+	AddedAt      time.Time
+}
+
+// rowsOf are memberships as rows of a statement.
+func rowsOf(list []membership) pg.Query {
+	clients, collections, users := make([][16]byte, len(list)), make([][16]byte, len(list)), make([][16]byte, len(list))
+	times := make([]time.Time, len(list))
+	for i, m := range list {
+		clients[i], collections[i], users[i], times[i] = m.ClientID, m.CollectionID, m.UserID, m.AddedAt
+	}
+	return pg.SQL(`unnest(?::uuid[], ?::uuid[], ?::uuid[], ?::timestamptz[])
+		AS w (client_id, collection_id, user_id, added_at)`, clients, collections, users, times)
+}
+
+// lockJoining drops the memberships that are there already, and locks the users of the
+// others.
+func lockJoining(ctx context.Context, c *db.Change, list []membership) ([]membership, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	joining, err := pg.All[membership](ctx, c, "look for members", pg.SQL(`
+		SELECT w.client_id, w.collection_id, w.user_id, w.added_at FROM ? WHERE NOT EXISTS (
+			SELECT FROM collection_members AS m
+			WHERE m.client_id = w.client_id AND m.collection_id = w.collection_id AND m.user_id = w.user_id)`,
+		rowsOf(list)))
+	if err != nil || len(joining) == 0 {
+		return nil, err
+	}
+	users := make([]domain.UserID, len(joining))
+	for i, m := range joining {
+		users[i] = m.UserID
+	}
+	_, err = c.LockUserKeys(ctx, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(users)))
+	return joining, err
+}
+
+// joinAll adds locked users to locked collections, and does what follows from it. The
+// audiences of the clients are shared.
+func joinAll(ctx context.Context, c *db.Change, list []membership) error {
+	if len(list) == 0 {
+		return nil
+	}
+	joined, err := c.JoinCollections(ctx, pg.SQL("SELECT * FROM ?", rowsOf(list)))
+	if err != nil {
+		return err
+	}
+	c.TouchUsers(joined...)
+	clients, collections := make([][16]byte, len(list)), make([][16]byte, len(list))
+	for i, m := range list {
+		clients[i], collections[i] = m.ClientID, m.CollectionID
+	}
+	c.PoliciesChanged("p.client_id = ANY(?::uuid[]) AND p.scope_type = 'collection' AND p.scope_id = ANY(?::uuid[])",
+		clients, collections)
+	return c.EnterAudiences(ctx, joined)
+}
+
+// Imports and exports of groups.
+
+// Groups are groups. One of users who are kept by hand takes the place of the one
+// that its client has, as long as that is empty: no user may come into it meanwhile.
+var Groups Kind = &kind[domain.GroupRecord, db.GroupRow]{
+	object: "group", partner: ofPartner("g"), order: "g.client_id, g.id", audiences: db.ExclusiveAudiences, begin: beginGroups,
+}
+
+type (
+	importingGroups = recordBatch[domain.GroupRecord, db.GroupRow]
+	appliedGroup    = recordChange[domain.GroupRecord, db.GroupRow]
+)
+
+// beginGroups locks those of the groups that are there, and those that they may take the
+// place of.
+func beginGroups(ctx context.Context, b *importingGroups) error {
+	rows, err := pg.All[db.GroupRow](ctx, b, "lock groups", pg.Rows[db.GroupRow]().
+		Columns(`EXISTS (SELECT 1 FROM users AS u WHERE u.client_id = g.client_id AND u.group_id = g.id)
+			OR EXISTS (SELECT 1 FROM policies AS p WHERE p.client_id = g.client_id AND p.scope_id = g.id)
+			OR EXISTS (SELECT 1 FROM framework_assignments AS f
+				WHERE f.client_id = g.client_id AND f.audience_id = g.id) AS used`).
+		Where("g.id = ANY(?0::uuid[]) OR g.manual AND g.client_id = ANY(?1::uuid[])",
+			b.ids(), b.found.ids(domain.ClientKind{}.Prefix())).
+		OrderBy("g.client_id, g.id").For("UPDATE"))
+	if err != nil {
+		return err
+	}
+	b.keep(rows)
+	manual := map[domain.ClientID]*db.GroupRow{}
+	for i := range rows {
+		if rows[i].Manual {
+			manual[rows[i].ClientID] = &rows[i]
+		}
+	}
+
+	var replaced []domain.GroupID
+	b.kind.finish = func(_ *importingGroups, a *appliedGroup) error {
+		other := manual[a.after.ClientID]
+		switch {
+		case a.before != nil || !a.after.Manual:
+			return nil
+		case other != nil && other.Used:
+			return fmt.Errorf("manual: the client has the group %s for users who are kept by hand", other.ID)
+		case other != nil:
+			replaced = append(replaced, other.ID)
+		}
+		manual[a.after.ClientID] = &db.GroupRow{ID: a.after.ID, Used: true}
+		return nil
+	}
+	b.kind.prepare = func(ctx context.Context, b *importingGroups) error {
+		_, err := pg.Exec(ctx, b, "replace empty groups",
+			pg.SQL("DELETE FROM groups WHERE id = ANY(?::uuid[])", pg.IDs(replaced)))
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// Imports and exports of what happened to users: exposures, and mails that they were
+// sent.
+
+// importedExposure is an exposure with what an import has beside.
+type importedExposure struct {
+	bun.BaseModel `bun:"table:exposures,alias:e"`
+	db.ExposureRow
+	ClientID  domain.ClientID `bun:"client_id,pk"`
+	Found     bool
+	UpdatedAt time.Time
+}
+
+// historyKey names what happened to a user: an exposure by its breach, a mail by its id.
+type historyKey struct {
+	user domain.UserID
+	of   any
+}
+
+// Exposures are exposures. A user has one in a breach, which each record names: it
+// has no id of its own. The users are scored again; there is no event and no notice
+// (decisions 7.11).
+var Exposures Kind = &kind[domain.ExposureRecord, importedExposure]{
+	object: "exposure", partner: ofPartner("e"), order: "e.client_id, e.user_id, e.breach_name", columns: "e.id",
+	key:    func(r *domain.ExposureRecord) any { return historyKey{r.User.Value.ID, r.BreachName.Value} },
+	begin:  beginExposures,
+	follow: followExposures,
+}
+
+type (
+	importingExposures = recordBatch[domain.ExposureRecord, importedExposure]
+	appliedExposure    = recordChange[domain.ExposureRecord, importedExposure]
+)
+
+func beginExposures(ctx context.Context, b *importingExposures) error {
+	if _, err := b.LockUserKeys(ctx, pg.SQL("u.id = ANY(?::uuid[])", b.found.ids(domain.UserKind{}.Prefix()))); err != nil {
+		return err
+	}
+	users, breaches := make([]domain.UserID, len(b.list)), make([]string, len(b.list))
+	for i, a := range b.list {
+		users[i], breaches[i] = a.record.User.Value.ID, a.record.BreachName.Value
+	}
+	catalogue, err := b.LockBreaches(ctx, breaches)
+	if err != nil {
+		return err
+	}
+	b.Lock(db.ExposureLocks)
+	if err := lockHistory(ctx, b, users, "breach_name", pg.SQL("?::text[]", breaches)); err != nil {
+		return err
+	}
+
+	b.kind.finish = func(_ *importingExposures, a *appliedExposure) error {
+		breach := catalogue[a.record.BreachName.Value]
+		if breach == nil {
+			return fmt.Errorf("breach_name: %s; import the breaches first: partnerapi breaches import",
+				domain.NoSuchObject(db.BreachNoun))
+		}
+		return finishExposure(a, breach)
+	}
+	return nil
+}
+
+// finishExposure sets what the record of a new exposure does not say, as the data classes
+// or else the breach have it.
+func finishExposure(a *appliedExposure, breach *db.BreachRow) error {
+	r, e := a.record, a.after
+	if a.before == nil && !r.Severity.Given {
+		e.Severity = breach.Severity
+		if r.DataClasses.Given {
+			e.Severity = domain.SeverityOf(r.DataClasses.Value, breach.Sensitive, breach.SpamList)
+		}
+	}
+	if a.before == nil && !r.DataClasses.Given {
+		e.DataClasses = breach.DataClasses
+	}
+	switch {
+	case e.NotifiedAt != nil && e.NotifiedAt.Before(e.FirstSeenAt):
+		return errors.New("notified_at is before first_seen_at")
+	case e.ResolvedAt != nil && e.ResolvedAt.Before(e.FirstSeenAt):
+		return errors.New("resolved_at is before first_seen_at")
+	}
+	// One that is known by its resolving alone (sightSQL) shows by its times.
+	e.Found = e.Found || e.ResolvedAt == nil || !e.ResolvedAt.Equal(e.FirstSeenAt)
+	return nil
+}
+
+// followExposures notes what follows from exposures that moved. To clients without Dark
+// Web Monitoring nothing of them is shown.
+func followExposures(ctx context.Context, b *importingExposures) error {
+	moved := append(rowsAfter(b.made), rowsAfter(b.changed)...)
+	clients := make([]domain.ClientID, len(moved))
+	for i := range moved {
+		clients[i] = moved[i].ClientID
+	}
+	shown, err := pg.Existing(ctx, b, "look for clients with Dark Web Monitoring",
+		"clients WHERE dark_web_monitoring AND", sortedUnique(clients))
+	for i := range moved {
+		if user := (domain.UserKey{Client: moved[i].ClientID, User: moved[i].UserID}); shown[user.Client] {
+			b.Rescore(user)
+			b.TouchUsers(user)
+		}
+	}
+	return err
+}
+
+// SentEmails are mails that were sent to users, from which nothing follows. Two
+// users may have been sent mails of one id, so that each record names the user.
+var SentEmails Kind = &kind[domain.SentEmailRecord, db.SentEmailRow]{
+	object: "sent_email", partner: ofPartner("e"), order: "e.client_id, e.user_id, e.id",
+	key: func(r *domain.SentEmailRecord) any { return historyKey{r.User.Value.ID, r.ID.ID} },
+	begin: func(ctx context.Context, b *recordBatch[domain.SentEmailRecord, db.SentEmailRow]) error {
+		users := make([]domain.UserID, len(b.list))
+		for i, a := range b.list {
+			users[i] = a.record.User.Value.ID
+		}
+		return lockHistory(ctx, b, users, "id", pg.SQL("?::uuid[]", b.ids()))
+	},
+}
+
+// lockHistory locks rows that are there of what happened to users, by a column beside the
+// user. Each is looked up by its key: PostgreSQL would rather read all of a table that it
+// knows little of yet.
+func lockHistory[Record, Row any](
+	ctx context.Context, b *recordBatch[Record, Row], users []domain.UserID, column string, values pg.Query,
+) error {
+	clients := make([]domain.ClientID, len(users))
+	for i, user := range users {
+		clients[i] = pg.Or(b.found.find(user), foundObject{}).ClientID
+	}
+	rows, err := pg.All[Row](ctx, b, "lock "+pg.Table[Row](), pg.SQL(`
+		SELECT `+pg.Columns[Row]()+` FROM (
+			SELECT DISTINCT * FROM unnest(?::uuid[], ?::uuid[], ?) AS k (client_id, user_id, key) ORDER BY 1, 2, 3
+		) AS l CROSS JOIN LATERAL (
+			SELECT * FROM `+pg.Table[Row]()+` WHERE client_id = l.client_id AND user_id = l.user_id AND `+column+` = l.key
+			FOR NO KEY UPDATE
+		) AS e`, pg.IDs(clients), pg.IDs(users), values))
+	b.keep(rows)
+	return err
+}

@@ -1,0 +1,239 @@
+// Package records imports and exports a platform's objects: what it says of each is a
+// record, and each kind of objects is a Kind. platform/transfer reads and writes the
+// lines.
+package records
+
+import (
+	"context"
+	"iter"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// A platform's records are applied in batches (decisions 10). A batch has records of one
+// kind, each of another object, and is applied in a transaction: what a record names of an object that is there is set, an
+// object that is not there is made, and a record that says nothing new writes
+// nothing. What is imported as new writes no events and sends no mail; what changes
+// does as it would through the API.
+
+// Kind is a kind of objects of which an import applies records, and an export reads
+// them. They are pointers to values of one type of package domain.
+type Kind interface {
+	// Object is what lines call the kind.
+	Object() string
+	// Type is that of the records.
+	Type() reflect.Type
+	// Import applies a batch of records of different objects in one transaction, and
+	// returns what became of each, in their order. It takes the same number of statements
+	// for any number of records, but where its kind says otherwise, and must not be called
+	// in a transaction.
+	Import(ctx context.Context, d *db.DB, batch []any) ([]domain.ImportResult, error)
+	// Export reads what an import can take, as records: all clients' objects or those of
+	// one partner's, archived ones too, in the order of their keys or their creation. What
+	// the service derives is not in them. It reads by a cursor, in the transaction of ctx,
+	// without which it fails (Snapshot).
+	Export(ctx context.Context, d *db.DB, partner domain.PartnerID) iter.Seq2[any, error]
+}
+
+const (
+	// importLock is the advisory lock of the process that imports.
+	importLock = "import"
+	// maxTries is how often a batch is tried that clashes with other writers.
+	maxTries = 5
+)
+
+// WithLock runs fn unless another process is importing, and reports whether it ran.
+// It needs four connections of the pool, and no transaction around it.
+func WithLock(ctx context.Context, d *db.DB, fn func(context.Context) error) (bool, error) {
+	return d.TryAdvisoryLock(ctx, importLock, fn)
+}
+
+// staleBatch is of how many clients a transaction marks the summaries.
+const staleBatch = 500
+
+// StaleSummaries marks the summaries as stale of the clients with users who changed
+// since a moment: the next reads make them again. It must not be called in a
+// transaction.
+func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
+	for last := (domain.ClientID{}); ; {
+		var batch []domain.ClientID
+		err := d.Change(ctx, func(ctx context.Context, c *db.Change) (err error) {
+			c.Lock(db.ClientLocks)
+			batch, err = pg.All[domain.ClientID](ctx, c, "lock clients with stale summaries", pg.SQL(`
+				SELECT c.id FROM clients AS c WHERE c.id > ?0 AND EXISTS (
+					SELECT 1 FROM users AS u WHERE u.client_id = c.id AND u.updated_at >= ?1)
+				ORDER BY c.id LIMIT ?2 FOR NO KEY UPDATE`, last, since, staleBatch))
+			if err != nil {
+				return err
+			}
+			_, err = pg.Exec(ctx, c, "mark summaries as stale", pg.SQL(
+				"UPDATE clients SET summarized_at = least(summarized_at, ?1) WHERE id = ANY(?0::uuid[])",
+				pg.IDs(batch), c.At.Add(-2*domain.SummaryAge)))
+			return err
+		})
+		if err != nil || len(batch) == 0 {
+			return err
+		}
+		last = batch[len(batch)-1]
+	}
+}
+
+// importBatch applies a batch of records in a change, again where it clashes with
+// what others write meanwhile. The results are in the order of the batch, refused
+// where apply says nothing.
+func importBatch(
+	ctx context.Context, d *db.DB, batch []any,
+	apply func(ctx context.Context, c *db.Change, results []domain.ImportResult) error,
+) ([]domain.ImportResult, error) {
+	if len(batch) == 0 {
+		return nil, nil
+	}
+	for try := 1; ; try++ {
+		results := make([]domain.ImportResult, len(batch))
+		err := d.Savepoint(ctx, func(ctx context.Context) error {
+			return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
+				if err := apply(ctx, c, results); err != nil {
+					return err
+				}
+				return c.RejectFrozen(ctx)
+			})
+		})
+		if err == nil {
+			return results, nil
+		}
+		if try == maxTries || !pg.Retryable(err) && !pg.UniqueViolation(err) && !domain.IsCode(err, domain.Conflict) {
+			return nil, err
+		}
+	}
+}
+
+// sortedUnique sorts ids and drops those that are there twice.
+func sortedUnique[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
+	slices.SortFunc(ids, func(a, b domain.ID[K]) int { return slices.Compare(a[:], b[:]) })
+	return slices.Compact(ids)
+}
+
+// The table in which the lines of an import wait.
+
+// StagedLine is a line of an import that waits until it is its turn.
+type StagedLine struct {
+	bun.BaseModel `bun:"table:import_lines,alias:l"`
+
+	Kind  int // the place of its kind among those that are applied
+	Round int // in which of its rounds it is tried
+	Line  int // its number in the input
+
+	// Object is of which object it is, where the lines of a kind are applied by the
+	// places of their objects: with those of one client and, within them, of one user.
+	// Nil where they are applied in their order.
+	Object   *[16]byte
+	ClientID *domain.ClientID
+	UserID   *domain.UserID
+
+	Outcome int // what became of it so far, a domain.ImportOutcome
+	Text    string
+}
+
+// StageLines stages lines.
+func StageLines(ctx context.Context, d *db.DB, lines []StagedLine) error {
+	return pg.CopyRows(ctx, d, "stage lines", lines)
+}
+
+// ClearStage drops all lines that are staged.
+func ClearStage(ctx context.Context, d *db.DB) error {
+	_, err := pg.Exec(ctx, d, "drop staged lines", pg.SQL("DELETE FROM import_lines"))
+	return err
+}
+
+// StageRepeated has the lines of objects that earlier lines are of, too, wait for the
+// second round of their kind, in their order: each object has one in the first then.
+func StageRepeated(ctx context.Context, d *db.DB) error {
+	return d.Tx(ctx, func(ctx context.Context) error {
+		// Without statistics the table seems to be empty, and worth to be read for each line.
+		_, err := pg.Exec(ctx, d, "join whole tables", pg.SQL("SELECT set_config('enable_nestloop', 'off', true)"))
+		if err != nil {
+			return err
+		}
+		_, err = pg.Exec(ctx, d, "stage repeated lines", pg.SQL(`
+			UPDATE import_lines AS l SET round = 1, client_id = NULL, user_id = NULL
+			FROM (
+				SELECT kind, object, min(line) AS line FROM import_lines WHERE object IS NOT NULL
+				GROUP BY kind, object HAVING count(*) > 1
+			) AS first
+			WHERE l.kind = first.kind AND l.object = first.object AND l.line > first.line`))
+		return err
+	})
+}
+
+const (
+	// stageLines and stageBytes bound what EachStaged holds of the texts of lines.
+	stageLines = 1000
+	stageBytes = 4 << 20
+)
+
+// EachStaged calls fn with the lines of a round, by their places and those of one place
+// in their order, until it returns an error. A user's client is that of now. The lines
+// are read in a transaction of its own, as they are when it begins.
+func EachStaged(ctx context.Context, d *db.DB, kind, round int, fn func(StagedLine) error) error {
+	q := pg.SQL(`
+		SELECT l.kind, l.round, l.line, l.user_id, l.outcome, octet_length(l.text) AS size
+		FROM import_lines AS l LEFT JOIN users AS u ON u.id = l.user_id WHERE l.kind = ? AND l.round = ?
+		ORDER BY coalesce(u.client_id, l.client_id) NULLS FIRST, l.user_id NULLS FIRST, l.line`, kind, round)
+
+	return d.Snapshot(ctx, func(ctx context.Context) error {
+		var part []StagedLine
+		size := 0
+		for l, err := range pg.Each[sizedLine](ctx, d, "read staged lines", q) {
+			if err != nil {
+				return err
+			}
+			if part, size = append(part, l.StagedLine), size+l.Size; len(part) < stageLines && size < stageBytes {
+				continue
+			}
+			if err := withTexts(ctx, d, part, fn); err != nil {
+				return err
+			}
+			part, size = part[:0], 0
+		}
+		return withTexts(ctx, d, part, fn)
+	})
+}
+
+type sizedLine struct {
+	StagedLine
+	Size int `bun:",scanonly"`
+}
+
+// withTexts calls fn with lines of one round, whose texts it reads.
+func withTexts(ctx context.Context, d *db.DB, lines []StagedLine, fn func(StagedLine) error) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	numbers := make([]int, len(lines))
+	for i := range lines {
+		numbers[i] = lines[i].Line
+	}
+	if err := pg.PreferIndexes(ctx, d); err != nil { // the cursor has its plan by now
+		return err
+	}
+	rows, err := pg.All[StagedLine](ctx, d, "read the texts of lines", pg.SQL(`
+		SELECT n.line, l.text FROM unnest(?::bigint[]) AS n (line) CROSS JOIN LATERAL (
+			SELECT text FROM import_lines WHERE kind = ? AND round = ? AND line = n.line LIMIT 1
+		) AS l`, numbers, lines[0].Kind, lines[0].Round))
+	texts := make(map[int]string, len(rows))
+	for i := range rows {
+		texts[rows[i].Line] = rows[i].Text
+	}
+	for i := 0; i < len(lines) && err == nil; i++ {
+		lines[i].Text = texts[lines[i].Line]
+		err = fn(lines[i])
+	}
+	return err
+}

@@ -1,0 +1,330 @@
+package records
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// Imports and exports of policies.
+
+// importedPolicy is a policy with what an import and an export have beside.
+type importedPolicy struct {
+	bun.BaseModel `bun:"table:policies,alias:p"`
+	db.PolicyRow
+	ReviewedAt time.Time
+	ArchivedAt *time.Time
+	UpdatedAt  time.Time
+
+	ScopeDeleted bool `bun:",scanonly"`
+}
+
+// Policies are policies, archived ones too. What was signed of a version stays
+// signed of it.
+var Policies Kind = &kind[domain.PolicyRecord, importedPolicy]{
+	object: "policy", partner: ofPartner("p"), order: "p.client_id, p.created_at, p.id",
+	rank: db.PolicyLocks, locked: "p.client_id, p.id",
+	columns: `p.scope_type = 'collection' AND NOT EXISTS (
+		SELECT 1 FROM collections AS k WHERE k.client_id = p.client_id AND k.id = p.scope_id) AS scope_deleted`,
+	exported: func(r *importedPolicy, out *domain.PolicyRecord) error {
+		switch r.ScopeType {
+		case domain.GroupScope:
+			out.ScopeID = domain.Give(domain.AnyRefTo(domain.GroupID(r.ScopeID)))
+		case domain.CollectionScope:
+			out.ScopeID = domain.Give(domain.AnyRefTo(domain.CollectionID(r.ScopeID)))
+		}
+		out.Archived = isArchived(r.ArchivedAt)
+		return nil
+	},
+	fresh: func(r *importedPolicy) {
+		r.Version, r.ScopeType, r.RequiresAcknowledgment, r.RenewalPeriodDays = 1, domain.TenantScope, true, 365
+	},
+	finish: finishPolicy,
+	follow: func(_ context.Context, b *importingPolicies) error {
+		ids := make([]domain.PolicyID, len(b.changed))
+		for i, a := range b.changed {
+			ids[i] = a.after.ID
+		}
+		if len(ids) > 0 {
+			b.PoliciesChanged("p.id = ANY(?::uuid[])", pg.IDs(ids))
+		}
+		return nil
+	},
+}
+
+type (
+	importingPolicies = recordBatch[domain.PolicyRecord, importedPolicy]
+	appliedPolicy     = recordChange[domain.PolicyRecord, importedPolicy]
+)
+
+// finishPolicy sets the scope, and when a policy was reviewed and, with a new version,
+// published.
+func finishPolicy(b *importingPolicies, a *appliedPolicy) error {
+	if err := checkScope(b, a); err != nil {
+		return err
+	}
+	r, p := a.record, a.after
+	switch {
+	case p.ScopeType == domain.TenantScope:
+		p.ScopeID = p.ClientID
+	case r.ScopeID.Given:
+		p.ScopeID = r.ScopeID.Value.UUID
+	}
+	archive(b.Change, r.Archived, &p.ArchivedAt)
+
+	if a.before == nil {
+		if !r.ReviewedAt.Given {
+			p.ReviewedAt = p.CreatedAt
+		}
+		return nil
+	}
+	if p.Version > a.before.Version {
+		at := domain.Later(p.UpdatedAt, b.At)
+		p.PublishedAt = &at
+		if !r.ReviewedAt.Given {
+			p.ReviewedAt = domain.Later(p.ReviewedAt, b.At)
+		}
+	}
+	return nil
+}
+
+// checkScope refuses a scope that is not the client's. One that a policy has may have been
+// deleted since.
+func checkScope(b *importingPolicies, a *appliedPolicy) error {
+	r, p, to := a.record, a.after, a.record.ScopeID.Value
+	moved := a.before == nil || p.ScopeType != a.before.ScopeType
+	switch {
+	case p.ScopeType == domain.TenantScope:
+		if id, ok := domain.RefAs[domain.ClientKind](to); r.ScopeID.Given && (!ok || id != p.ClientID) {
+			return errors.New("scope_id: must be the policy's client, or be left out")
+		}
+		return nil
+	case !r.ScopeID.Given && r.ScopeType.Given && moved:
+		return missing("scope_id")
+	case !r.ScopeID.Given, !moved && to.UUID == a.before.ScopeID:
+		return nil
+	case p.ScopeType == domain.GroupScope:
+		if id, ok := domain.RefAs[domain.GroupKind](to); !ok || !b.found.find(id).isOf(p.ClientID) {
+			return noSuch("scope_id", id)
+		}
+		return nil
+	}
+
+	id, ok := domain.RefAs[domain.CollectionKind](to)
+	collection := b.found.find(id)
+	switch deleted := r.ScopeDeleted.Value; {
+	case ok && collection == nil && deleted:
+	case !ok || !collection.isOf(p.ClientID):
+		return noSuch("scope_id", id)
+	case deleted:
+		return errors.New("scope_deleted: the collection is there")
+	}
+	return nil
+}
+
+// Imports and exports of framework assignments and courses.
+
+// importedFramework is a framework assignment, and whether its audience is gone.
+type importedFramework struct {
+	bun.BaseModel `bun:"table:framework_assignments,alias:f"`
+	db.FrameworkRow
+
+	Deleted bool `bun:",scanonly"`
+}
+
+// Frameworks are framework assignments, of which a client has one for an audience.
+// Who is in the audience of a new one is given its courses, as of when both the user and
+// the assignment were there (decisions 7.7, 10); switching its training on gives them
+// too, and off withdraws them, in statements for each client.
+var Frameworks Kind = &kind[domain.FrameworkAssignmentRecord, importedFramework]{
+	object: "framework_assignment", partner: ofPartner("f"), order: "f.client_id, f.created_at, f.id",
+	columns: `f.audience_type = 'collection' AND NOT EXISTS (
+		SELECT 1 FROM collections AS k WHERE k.client_id = f.client_id AND k.id = f.audience_id) AS deleted`,
+	exported:  exportFramework,
+	audiences: db.ExclusiveAudiences, locked: "f.client_id, f.id",
+	fresh: func(r *importedFramework) { // as the API has them by default
+		r.AudienceType, r.Training, r.Phishing, r.Reporting = domain.FrameworkForAll, true, true, true
+	},
+	finish: finishFramework,
+	names: &names[importedFramework]{
+		field: "audience",
+		held: `t.client_id = k.scope::uuid
+			AND concat_ws('/', t.framework_id, t.audience_type, t.audience_id) = k.key`,
+		of: func(r *importedFramework) name {
+			key := r.FrameworkID + "/" + string(r.AudienceType)
+			if r.AudienceID != nil {
+				key += "/" + domain.GroupID(*r.AudienceID).UUID()
+			}
+			return name{r.ClientID.UUID(), key}
+		},
+	},
+	follow: followFrameworks,
+}
+
+type (
+	importingFrameworks = recordBatch[domain.FrameworkAssignmentRecord, importedFramework]
+	appliedFramework    = recordChange[domain.FrameworkAssignmentRecord, importedFramework]
+)
+
+func exportFramework(r *importedFramework, out *domain.FrameworkAssignmentRecord) error {
+	audience := domain.AudienceRecord{Type: r.AudienceType, Deleted: r.Deleted}
+	switch id := pg.Or(r.AudienceID, [16]byte{}); r.AudienceType {
+	case domain.FrameworkForGroup:
+		audience.ID = new(domain.AnyRefTo(domain.GroupID(id)))
+	case domain.FrameworkForCollection:
+		audience.ID = new(domain.AnyRefTo(domain.CollectionID(id)))
+	}
+	out.Audience = domain.Give(audience)
+	out.Modules = domain.Give(domain.ModulesRecord{
+		Training: &r.Training, Phishing: &r.Phishing, Policies: &r.Policies, Reporting: &r.Reporting,
+	})
+	return nil
+}
+
+// finishFramework sets the audience of a new assignment, and switches the modules.
+func finishFramework(b *importingFrameworks, a *appliedFramework) error {
+	audience, row := a.record.Audience, a.after
+	if _, found := domain.FrameworkByID(row.FrameworkID); a.before == nil && !found {
+		return errors.New("framework must be a framework of the catalogue, such as hipaa")
+	}
+	switch said := pg.Or(audience.Value.ID, domain.AnyRef{}).UUID; {
+	case !audience.Given:
+	case a.before == nil:
+		if err := setAudience(b, row, audience.Value); err != nil {
+			return err
+		}
+	case audience.Value.Type != row.AudienceType || said != pg.Or(row.AudienceID, [16]byte{}):
+		return cannotChange("audience")
+	}
+
+	modules := a.record.Modules.Value
+	row.Training, row.Phishing = pg.Or(modules.Training, row.Training), pg.Or(modules.Phishing, row.Phishing)
+	row.Policies, row.Reporting = pg.Or(modules.Policies, row.Policies), pg.Or(modules.Reporting, row.Reporting)
+	return nil
+}
+
+// setAudience sets whom an assignment is for. A collection that was deleted is no one's
+// (decisions 7.7), and has to be said to be that.
+func setAudience(b *importingFrameworks, row *importedFramework, a domain.AudienceRecord) error {
+	row.AudienceType = a.Type
+	switch {
+	case a.Type == domain.FrameworkForAll && (a.ID != nil || a.Deleted):
+		return errors.New("audience: that of all users has a type alone")
+	case a.Type == domain.FrameworkForAll:
+		return nil
+	case a.ID == nil:
+		return errors.New("audience: needs the id of the " + string(a.Type))
+	case a.Deleted && a.Type != domain.FrameworkForCollection:
+		return errors.New("audience: only a collection may be deleted")
+	}
+
+	row.AudienceID = &a.ID.UUID
+	found := b.found.find(domain.GroupID(a.ID.UUID))
+	if a.Type == domain.FrameworkForCollection {
+		found = b.found.find(domain.CollectionID(a.ID.UUID))
+	}
+	switch there := found.isOf(row.ClientID); {
+	case there && a.Deleted:
+		return errors.New("audience: the collection is there, and not deleted")
+	case !there && !a.Deleted:
+		return fmt.Errorf("audience: there is no such %s of the client", a.Type)
+	}
+	return nil
+}
+
+// followFrameworks gives and withdraws what follows from assignments.
+func followFrameworks(ctx context.Context, b *importingFrameworks) error {
+	var on, changed []domain.FrameworkAssignmentID
+	off := map[domain.ClientID][]domain.FrameworkAssignmentID{}
+	for _, f := range b.made {
+		on = append(on, f.after.ID)
+		b.FrameworksChanged(f.after.ClientID)
+	}
+	for _, f := range b.changed {
+		changed = append(changed, f.after.ID)
+		switch {
+		case f.after.Training && !f.before.Training:
+			on = append(on, f.after.ID)
+		case f.before.Training && !f.after.Training:
+			off[f.after.ClientID] = append(off[f.after.ClientID], f.after.ID)
+		}
+	}
+	_, err := pg.Exec(ctx, b, "have framework assignments evaluated", pg.SQL(`
+		UPDATE framework_assignments SET evaluated_at = 'epoch', changed_at = ?
+		WHERE id = ANY(?::uuid[])`, b.At, pg.IDs(changed)))
+	if err != nil {
+		return err
+	}
+	if err := b.WithdrawFrameworks(ctx, off); err != nil {
+		return err
+	}
+	return b.AssignFrameworksSince(ctx, on)
+}
+
+// importedCourse is a course with its titles by language, as JSON.
+type importedCourse struct {
+	bun.BaseModel `bun:"table:courses,alias:c"`
+	db.CourseRow
+	Titles json.RawMessage `bun:"type:jsonb"`
+}
+
+// titles are the titles by language.
+func (r *importedCourse) titles() (titles map[domain.Language]string, err error) {
+	err = json.Unmarshal(r.Titles, &titles)
+	return titles, err
+}
+
+// Courses are courses of the catalogue, which all partners share. What users were
+// given of one stays theirs.
+var Courses Kind = &kind[domain.CourseRecord, importedCourse]{
+	object: "course", order: "c.created_at, c.id", locked: "c.id",
+	exported: exportCourse,
+	fresh: func(r *importedCourse) {
+		r.Titles, r.RenewalMonths = json.RawMessage("{}"), 12
+		r.Languages = []domain.Language{domain.English, domain.Spanish, domain.French}
+	},
+	finish: finishCourse,
+}
+
+// exportCourse says the titles. A course that is in fewer languages than all has its title
+// in each of them.
+func exportCourse(r *importedCourse, out *domain.CourseRecord) error {
+	titles, err := r.titles()
+	if len(titles) == 0 && len(r.Languages) < len(domain.English.Values()) {
+		for _, language := range r.Languages {
+			titles[language] = r.Title
+		}
+	}
+	if len(titles) > 0 {
+		out.Titles = domain.Give(titles)
+	}
+	return err
+}
+
+// finishCourse sets the titles: a course is available in the languages that they are
+// in.
+func finishCourse(
+	_ *recordBatch[domain.CourseRecord, importedCourse], a *recordChange[domain.CourseRecord, importedCourse],
+) error {
+	titles, err := a.after.titles()
+	if err != nil || !a.record.Titles.Given {
+		return err
+	}
+	if languages := slices.Sorted(maps.Keys(a.record.Titles.Value)); !slices.Equal(languages, a.after.Languages) {
+		a.after.Languages = languages
+	}
+	if !maps.Equal(titles, a.record.Titles.Value) {
+		a.after.Titles, err = json.Marshal(a.record.Titles.Value)
+	}
+	return err
+}

@@ -1,0 +1,293 @@
+package records_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest/worldtest"
+	"partnerapi/db/records"
+	"partnerapi/domain"
+)
+
+// moment is so long before noon, as a field of a record.
+func moment(ago time.Duration) domain.Optional[domain.Time] {
+	return domain.Give(domain.At(noon.Add(-ago)))
+}
+
+// maybe is moment, for a field that may be null.
+func maybe(ago time.Duration) domain.Optional[*domain.Time] {
+	return domain.Give(new(domain.At(noon.Add(-ago))))
+}
+
+// aTemplate is a template that records of results name.
+var aTemplate = domain.TemplateID{15: 1}
+
+// resultOf is a record of a new result.
+func resultOf(user domain.UserID) domain.ResultRecord {
+	return domain.ResultRecord{
+		ID: domain.RefTo(db.NewID[domain.ResultKind]()), User: domain.Give(domain.RefTo(user)),
+		Template: domain.Give(domain.RefTo(aTemplate)),
+	}
+}
+
+// wantImport holds what became of records against what is wanted: a word for each.
+func wantImport(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, results []domain.ImportResult, err error, want ...string) {
+	t.Helper()
+	if err != nil || len(results) != len(want) {
+		t.Errorf("%v, %v", results, err)
+		return
+	}
+	words := []string{"refused", "created", "updated", "unchanged"}
+	for i, r := range results {
+		got := strings.TrimSuffix(words[r.Outcome]+": "+r.Refusal, ": ")
+		if !strings.HasPrefix(got, want[i]) {
+			t.Errorf("record %d is %q, not %q", i, got, want[i])
+		}
+	}
+}
+
+// TestImportResults: what records say is stored and counted, and nobody is told; a
+// change of what people did is an event, and never a step back; a sending is none.
+func TestImportResults(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.AddClient()
+	user := w.AddUser(client, domain.RoleStandard, 750)
+	w.Add("phishing_templates", row{"id": aTemplate})
+	w.Add("phishing_templates", row{"id": domain.TemplateID{15: 2}, "name": "Parcel", "language": "es", "own": false})
+
+	clicked, called, waiting, failed := resultOf(user), resultOf(user), resultOf(user), resultOf(user)
+	clicked.SentAt, clicked.ClickedAt, clicked.ReportedAt = moment(30*day), maybe(29*day), maybe(28*day)
+	called.Template = domain.Optional[domain.Ref[domain.TemplateKind]]{}
+	called.TemplateName = domain.Give(domain.TemplateName{Name: "Parcel", Language: domain.Spanish})
+	called.SentAt, called.Reported = moment(400*day), domain.Give(true)
+	waiting.SendAt = moment(-day)
+	failed.FailedAt, failed.Failure = maybe(2*day), domain.Give(new("550 unknown"))
+	all := []domain.ResultRecord{clicked, called, waiting, failed}
+
+	results, err := records.ImportAll(t.Context(), w.DB, records.Results, all)
+	wantImport(t, results, err, "created", "created", "created", "created")
+	w.WantPhishingCounts(t)
+	var events, mails, outbox, uses, score, statuses int
+	w.Get(`SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM mail_requests),
+		(SELECT count(*) FROM outbox WHERE kind = 'simulation' AND due_at = $1), (SELECT sum(used) FROM template_uses),
+		(SELECT score FROM users), (SELECT count(DISTINCT status) FROM phishing_results)`,
+		[]any{noon.Add(day)}, &events, &mails, &outbox, &uses, &score, &statuses)
+	if events != 0 || mails != 0 || outbox != 1 || uses != 4 || score >= 750 || statuses != 4 {
+		t.Errorf("%d events, %d mails, %d wait, %d uses, score %d, %d statuses", events, mails, outbox, uses, score, statuses)
+	}
+
+	before := w.UpdatedAt("phishing_results", clicked.ID.ID)
+	w.Clock.Advance(time.Hour)
+	results, err = records.ImportAll(t.Context(), w.DB, records.Results, all)
+	wantImport(t, results, err, "unchanged", "unchanged", "unchanged", "unchanged")
+	if !w.UpdatedAt("phishing_results", clicked.ID.ID).Equal(before) {
+		t.Error("what says nothing new writes")
+	}
+
+	further := domain.ResultRecord{ID: clicked.ID, CredentialsSubmittedAt: maybe(27 * day)}
+	sent := domain.ResultRecord{ID: waiting.ID, SentAt: moment(0)}
+	back := domain.ResultRecord{ID: called.ID, Reported: domain.Give(false)}
+	results, err = records.ImportAll(t.Context(), w.DB, records.Results, []domain.ResultRecord{further, sent, back})
+	wantImport(t, results, err, "updated", "updated", "refused: reported")
+	w.WantPhishingCounts(t)
+	w.Get("SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM mail_requests)", nil, &outbox, &mails)
+	if n := w.ResultUpdates(); n != 1 || outbox != 0 || mails != 0 {
+		t.Errorf("%d events, %d mails wait, %d are asked for", n, outbox, mails)
+	}
+}
+
+// TestImportReportWithoutTime: a report whose time nobody knows counts as of the
+// sending, in the score as in the rates.
+func TestImportReportWithoutTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	user := w.AddUser(w.AddClient(), domain.RoleStandard, 750)
+	w.Add("phishing_templates", row{"id": aTemplate})
+	reported := resultOf(user)
+	reported.SentAt, reported.Reported = moment(day), domain.Give(true)
+	for _, want := range []string{"created", "unchanged"} {
+		results, err := records.ImportAll(t.Context(), w.DB, records.Results, []domain.ResultRecord{reported})
+		wantImport(t, results, err, want)
+	}
+	var score int
+	var same bool
+	w.Get("SELECT (SELECT score FROM users), (SELECT reported_at = sent_at FROM phishing_results)", nil, &score, &same)
+	if score <= 750 || !same {
+		t.Errorf("score %d; reported when it was sent: %v", score, same)
+	}
+}
+
+// TestImportResultsRefuses: records that cannot be are refused by the field.
+func TestImportResultsRefuses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.AddClient()
+	user, other := w.AddUser(client, domain.RoleStandard, 750), w.AddUser(client, domain.RoleStandard, 750)
+	w.Add("phishing_templates", row{"id": aTemplate}, row{"id": domain.TemplateID{15: 3}})
+	stored := resultOf(user)
+	stored.SentAt, stored.ClickedAt = moment(3*day), maybe(2*day)
+	results, err := records.ImportAll(t.Context(), w.DB, records.Results, []domain.ResultRecord{stored})
+	wantImport(t, results, err, "created")
+
+	of := func(change func(*domain.ResultRecord)) domain.ResultRecord {
+		r := resultOf(user)
+		r.SentAt = moment(3 * day)
+		change(&r)
+		return r
+	}
+	none := domain.Optional[domain.Time]{}
+	null := domain.Give[*domain.Time](nil)
+	cases := []struct {
+		record domain.ResultRecord
+		want   string
+	}{
+		{of(func(r *domain.ResultRecord) { r.User.Value = domain.RefTo(domain.UserID{1}) }), "user: there is no such user"},
+		{of(func(r *domain.ResultRecord) { r.Template.Value = domain.RefTo(domain.TemplateID{1}) }), "template: there is no such template; import the templates first: partnerapi templates import"},
+		{of(func(r *domain.ResultRecord) { r.Template = domain.Optional[domain.Ref[domain.TemplateKind]]{} }), "template is missing"},
+		{of(func(r *domain.ResultRecord) {
+			r.TemplateName = domain.Give(domain.TemplateName{Name: "None", Language: "en"})
+		}), "template_name: there is no imported template"},
+		{of(func(r *domain.ResultRecord) { r.SentAt = none }), "send_at is missing"},
+		{of(func(r *domain.ResultRecord) { r.SentAt, r.SendAt = none, moment(8*day) }), "send_at was more than 7 days ago"},
+		{of(func(r *domain.ResultRecord) { r.ClickedAt = maybe(4 * day) }), "clicked_at is before sent_at"},
+		{of(func(r *domain.ResultRecord) { r.ReportedAt = maybe(-day) }), "reported_at is in the future"},
+		{of(func(r *domain.ResultRecord) { r.SentAt, r.SendAt, r.OpenedAt = none, moment(0), maybe(0) }), "opened_at: the mail was not sent"},
+		{of(func(r *domain.ResultRecord) { r.Reported, r.ReportedAt = domain.Give(false), maybe(0) }), "reported is false"},
+		{of(func(r *domain.ResultRecord) { r.FailedAt = maybe(0) }), "failed_at and failure"},
+		{of(func(r *domain.ResultRecord) { r.FailedAt, r.Failure = maybe(0), domain.Give(new("refused")) }), "failed_at: the mail was sent"},
+		{domain.ResultRecord{ID: stored.ID, User: domain.Give(domain.RefTo(other))}, "user cannot be changed"},
+		{domain.ResultRecord{ID: stored.ID, Template: domain.Give(domain.RefTo(domain.TemplateID{15: 3}))}, "template cannot be changed"},
+		{domain.ResultRecord{ID: stored.ID, SentAt: moment(4 * day)}, "sent_at cannot be changed"},
+		{domain.ResultRecord{ID: stored.ID, ClickedAt: null}, "would move the result from clicked back to sent"},
+	}
+	for _, c := range cases {
+		results, err := records.ImportAll(t.Context(), w.DB, records.Results, []domain.ResultRecord{c.record})
+		wantImport(t, results, err, "refused: "+c.want)
+	}
+	w.WantPhishingCounts(t)
+}
+
+// drawResults draws records of different results: new ones of users, and known ones.
+func drawResults(t *rapid.T, users []domain.UserID, known []domain.ResultRecord) (batch []domain.ResultRecord) {
+	seen := map[domain.ResultID]bool{}
+	for range rapid.IntRange(1, 6).Draw(t, "records") {
+		r := resultOf(rapid.SampledFrom(users).Draw(t, "user"))
+		sent := rapid.IntRange(0, 500).Draw(t, "sent")
+		isNew := len(known) == 0 || rapid.Bool().Draw(t, "new")
+		if !isNew {
+			r = rapid.SampledFrom(known).Draw(t, "known")
+			if r.SentAt.Given {
+				sent = int(noon.Sub(r.SentAt.Value.Time) / day)
+			}
+		}
+		if seen[r.ID.ID] {
+			continue
+		}
+		r.SentAt = moment(time.Duration(sent) * day)
+		for _, f := range []*domain.Optional[*domain.Time]{
+			&r.OpenedAt, &r.AttachmentOpenedAt, &r.ClickedAt, &r.CredentialsSubmittedAt, &r.ReportedAt,
+		} {
+			if rapid.IntRange(0, 3).Draw(t, "happened") == 0 {
+				*f = maybe(time.Duration(sent)*day - time.Duration(rapid.IntRange(-1, 60).Draw(t, "minutes"))*time.Minute)
+			}
+		}
+		if isNew && rapid.IntRange(0, 2).Draw(t, "waits") == 0 {
+			r.SentAt, r.SendAt = domain.Optional[domain.Time]{}, moment(-day)
+		}
+		batch, seen[r.ID.ID] = append(batch, r), true
+	}
+	return batch
+}
+
+// TestImportResultsProperty: whatever records say, in whichever batches, all counters
+// equal a recount, statuses never go back, and the same again changes nothing.
+func TestImportResultsProperty(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Add("phishing_templates", row{"id": aTemplate})
+	rapid.Check(t, func(t *rapid.T) {
+		var users []domain.UserID
+		for range 2 {
+			client := w.AddClient()
+			for range rapid.IntRange(1, 3).Draw(t, "users") {
+				users = append(users, w.AddUser(client, domain.RoleFinance, 700))
+			}
+		}
+		var known []domain.ResultRecord
+		var ids []domain.ResultID
+		for range rapid.IntRange(1, 4).Draw(t, "batches") {
+			batch, before := drawResults(t, users, known), w.ResultStatuses(ids)
+			results, err := records.ImportAll(w.T.Context(), w.DB, records.Results, batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, after := range w.ResultStatuses(ids) {
+				if before[i].Beyond(after) {
+					t.Fatalf("a result went from %s back to %s", before[i], after)
+				}
+			}
+			again, err := records.ImportAll(w.T.Context(), w.DB, records.Results, batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range results {
+				if again[i].Outcome != domain.ImportUnchanged && r.Outcome != domain.ImportRefused {
+					t.Fatalf("%+v is %+v, and then %+v", batch[i], r, again[i])
+				}
+				if r.Outcome == domain.ImportCreated {
+					ids, known = append(ids, batch[i].ID.ID), append(known, batch[i])
+				}
+			}
+		}
+		w.WantPhishingCounts(t)
+		w.wantUses(t)
+	})
+}
+
+// wantUses holds the uses of templates and the outbox against the results.
+func (w *world) wantUses(t *rapid.T) {
+	for what, query := range map[string]string{
+		"uses": `SELECT count(*) FROM (SELECT client_id, template_id, count(*) AS used FROM phishing_results GROUP BY 1, 2) AS r
+			FULL JOIN template_uses AS u USING (client_id, template_id) WHERE r.used IS DISTINCT FROM u.used`,
+		"outbox": `SELECT count(*) FROM (SELECT client_id, id, send_at FROM phishing_results WHERE status = 'scheduled') AS r
+			FULL JOIN outbox AS o USING (client_id, id) WHERE r.send_at IS DISTINCT FROM o.due_at`,
+	} {
+		var n int
+		if w.Get(query, nil, &n); n != 0 {
+			t.Fatalf("%s: %d differ", what, n)
+		}
+	}
+}
+
+// TestImportResultsCost: the number of statements is that of one record.
+func TestImportResultsCost(t *testing.T) {
+	t.Parallel()
+	counter := &worldtest.Statements{}
+	w := newWorld(t, db.WithTracer(counter))
+	w.Add("phishing_templates", row{"id": aTemplate})
+	cost := func(n int) int {
+		var batch []domain.ResultRecord
+		for range n {
+			r := resultOf(w.AddUser(w.AddClient(), domain.RoleStandard, 750))
+			r.SentAt = moment(day)
+			batch = append(batch, r)
+		}
+		before := counter.Count()
+		results, err := records.ImportAll(t.Context(), w.DB, records.Results, batch)
+		if err != nil || results[n-1].Outcome != domain.ImportCreated {
+			t.Error(results, err)
+		}
+		return counter.Count() - before
+	}
+	if one, many := cost(1), cost(20); one != many {
+		t.Errorf("%d statements for a record, %d for twenty", one, many)
+	}
+}

@@ -1,0 +1,122 @@
+package records
+
+import (
+	"context"
+	"slices"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// Imports and exports of users, and what follows from them.
+
+// Users are users, without the collections that they name (Memberships). New
+// ones are enrolled as of their creation: courses that are past their due date by now are
+// overdue, and no event says so. A role is an override where the source is not a
+// directory; an export's overrides say whether it was set by hand.
+var Users Kind = &kind[domain.UserRecord, db.UserRow]{
+	object: "user", partner: ofPartner("u"), order: "u.client_id, u.created_at, u.id", audiences: db.SharedAudiences,
+	exported: func(r *db.UserRow, out *domain.UserRecord) error {
+		out.Overrides = domain.Give(texts[domain.Override](r.Overrides))
+		return nil
+	},
+	begin: func(ctx context.Context, b *importingUsers) error {
+		rows, err := b.LockUserRows(ctx, pg.SQL("u.id = ANY(?::uuid[])", b.ids()))
+		b.keep(rows)
+		return err
+	},
+	fresh: func(r *db.UserRow) {
+		r.Status, r.PreferredLanguage, r.Source, r.Overrides = domain.Active, domain.English, domain.FromHand, []string{}
+	},
+	finish: finishUser,
+	names: &names[db.UserRow]{
+		field: "email", column: "email", held: "t.client_id = k.scope::uuid AND t.email = k.key",
+		of: func(r *db.UserRow) name { return name{r.ClientID.UUID(), r.Email} },
+	},
+	shown: func(before, after *db.UserRow) bool {
+		old, now := before.User(), after.User()
+		return !sameRecord(&old, &now) || !before.CreatedAt.Equal(after.CreatedAt)
+	},
+	follow: followUsers,
+}
+
+type (
+	importingUsers = recordBatch[domain.UserRecord, db.UserRow]
+	appliedUser    = recordChange[domain.UserRecord, db.UserRow]
+)
+
+// finishUser sets what a record says beside columns: the overrides, and what follows from
+// the user's name, title, department and email.
+func finishUser(b *importingUsers, a *appliedUser) error {
+	r, u, old := a.record, a.after, pg.Or(a.before, db.UserRow{})
+	switch {
+	case r.Group.Given && !b.found.find(r.Group.Value).isOf(u.ClientID):
+		return noSuch("group", r.Group.Value)
+	case a.before == nil && u.GroupID == nil:
+		u.GroupID = b.found.find(r.Client.Value).ManualGroup
+	}
+	if u.FirstName != old.FirstName || u.LastName != old.LastName {
+		u.NameKey = domain.SortKey(domain.FullName(u.FirstName, u.LastName))
+	}
+
+	if overrides := texts[string](r.Overrides.Value); r.Overrides.Given && !slices.Equal(overrides, u.Overrides) {
+		u.Overrides = overrides
+	}
+	byHand := !r.Overrides.Given && (u.Source == domain.FromHand || u.Source == domain.FromAPI)
+	overridden := slices.Contains(u.Overrides, "role")
+	switch {
+	case r.Role.Given && byHand && !overridden:
+		u.Overrides = append(slices.Clone(u.Overrides), "role")
+	case u.Role == "", !r.Role.Given && !overridden && (old.Email != u.Email ||
+		pg.Or(old.JobTitle, "") != pg.Or(u.JobTitle, "") || pg.Or(old.Department, "") != pg.Or(u.Department, "")):
+		u.Role = domain.ClassifyRole(pg.Or(u.JobTitle, ""), pg.Or(u.Department, ""), u.Email)
+	}
+	if a.before == nil {
+		u.Score = u.Role.Baseline()
+	}
+	return nil
+}
+
+// texts are texts as ones of another type.
+func texts[To, From ~string](list []From) []To {
+	out := make([]To, len(list))
+	for i, text := range list {
+		out[i] = To(text)
+	}
+	return out
+}
+
+// sameRecord reports whether two states of a user's record are those of one.
+func sameRecord(a, b *domain.User) bool {
+	return a.SameShown(b) && a.Email == b.Email && a.Source == b.Source && a.SameGroup(b)
+}
+
+// followUsers notes what follows from users who are new or changed. New ones, and those of
+// archived clients, write no events.
+func followUsers(ctx context.Context, b *importingUsers) error {
+	created := make([]domain.UserKey, len(b.made))
+	for i, a := range b.made {
+		u := a.after.User()
+		created[i] = u.Key()
+		b.UserChanged(nil, &u)
+	}
+	b.UsersInserted(created...)
+
+	clients := make([]domain.ClientID, len(b.changed))
+	for i, a := range b.changed {
+		clients[i] = a.after.ClientID
+	}
+	archived, err := archivedClients(ctx, b.Change, clients)
+	if err != nil {
+		return err
+	}
+	for _, a := range b.changed {
+		before, after := a.before.User(), a.after.User()
+		b.UserChanged(&before, &after)
+		if !sameRecord(&before, &after) && !archived[after.Client] {
+			b.UserUpdated(&before, &after)
+		}
+	}
+	return b.EnrolSince(ctx, created)
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Runs make targets that write files, given in their order, in a copy of the sources, and
+# takes over what they changed once all have succeeded.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+
+git ls-files -z --cached --others --exclude-standard | tar -c --null --ignore-failed-read -T - | tar -x -C "$copy"
+if [ -d .postgres ]; then
+	ln -s "$PWD/.postgres" "$copy/.postgres"
+fi
+
+for target in "$@"; do
+	${MAKE:-make} -C "$copy" --no-print-directory "$target" GO="${GO:-go}" || {
+		echo "generate: $target failed; no file was changed" >&2
+		exit 1
+	}
+done
+
+changed=0
+while IFS= read -r -d '' file; do
+	if [ ! -e "$copy/$file" ]; then
+		rm "$file"
+	elif cmp -s "$file" "$copy/$file"; then
+		continue
+	else
+		mkdir -p "$(dirname "$file")" && cp "$copy/$file" "$file"
+	fi
+	echo "generate: $file"
+	changed=$((changed + 1))
+done < <({
+	git ls-files -z --cached --others --exclude-standard
+	cd "$copy" && find docs v2 v1compat platform -type f -print0 2>/dev/null
+} | sort -zu)
+echo "generate: $changed files changed"

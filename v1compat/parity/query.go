@@ -1,0 +1,112 @@
+package parity
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"partnerapi/domain"
+	"partnerapi/v1compat"
+	"partnerapi/v2/op"
+)
+
+// query is a request of v1, or a whole list of it, and the request of v2 that follows it.
+type query struct {
+	*v1compat.Translated
+	spec
+	*run
+	request request
+	// onePage compares the page that request names; otherwise all pages.
+	onePage bool
+	// status is what v1 must answer; 0 means that of v2.
+	status int
+	object Object // whose list it is; zero for none
+	rules  rules
+}
+
+// spec says how the items of a route are paired and ordered (decisions 5.6).
+type spec struct {
+	// key is the member that identifies an item, and kind the kind of objects whose id it
+	// is. Items without a key are paired by position; a key of no kind is no id.
+	key, kind string
+	// element is the kind of the objects in the arrays of an item; empty for none.
+	element string
+	// order is the member by which v1's items are sorted, after a minus sign if
+	// descending; empty if no member shows the order.
+	order string
+	// arrange sorts all of v2's rows as v1 does; nil if v2 has that order.
+	arrange func([]row)
+	// children are the lists that each object has: a route, and a query for some.
+	children []string
+}
+
+var specs = map[string]spec{
+	"partner": {element: domain.AdminKind{}.Noun()},
+	"clients": {
+		key: "id", kind: "client", order: "created_date",
+		children: []string{"collections", "policies", "reports", "exposures", "users", "users?status=inactive"},
+	},
+	"users": {
+		key: "id", kind: "user", order: "created_date", children: []string{"training", "phishing", "sentemails"},
+	},
+	"training":           {key: "order", order: "order"},
+	"phishing":           {arrange: latestFirst},
+	"collections":        {key: "id", kind: "collection", order: "created_date", children: []string{"collection-members"}},
+	"collection-members": {key: "user_infima_id", kind: "user"},
+	"policies":           {key: "id", kind: "policy", order: "created_date", children: []string{"policy-users"}},
+	"policy-users":       {key: "id", kind: "user"},
+	"exposures":          {key: "id", kind: "user"},
+	"reports": {
+		key: "report_id", kind: "report", order: "created_date", arrange: slices.Reverse[[]row],
+		children: []string{"download-report"},
+	},
+	"download-report": {key: "report_id", kind: "report"},
+	"sentemails":      {order: "-event_time"},
+}
+
+// latestFirst sorts phishing results of v2.
+func latestFirst(rows []row) {
+	slices.SortFunc(rows, func(a, b row) int {
+		if c := strings.Compare(memberOf(b.value, "sent_at"), memberOf(a.value, "sent_at")); c != 0 {
+			return c
+		}
+		return strings.Compare(memberOf(b.value, "result_id"), memberOf(a.value, "result_id"))
+	})
+}
+
+// userOfMails is the member of v1's mails that v2 has in the path only.
+const userOfMails = "user_infima_id"
+
+// query returns the query of a request of v1.
+func (r *run) query(ctx context.Context, v1 request) (*query, error) {
+	a, err := r.Facade.Translate(v1.method, v1.path, v1.body, v1compat.Lookups{
+		IDs: r.ids(ctx), Client: r.clientOf(ctx), Now: r.Now(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	q := &query{Translated: a, spec: specs[a.Translator.ID], run: r, request: v1, object: Object{Kind: a.Kind, V1: a.ID}}
+	if user := memberOf(jsontext.Value(v1.body), userOfMails); user != "" && a.Next != "" {
+		q.object = Object{Kind: "user", V1: user}
+	}
+
+	q.rules = rules{tolerated: r.Tolerate, element: q.element, twoServices: r.twoServices()}
+	if !r.twoServices() {
+		q.rules.explained = slices.DeleteFunc(slices.Clone(a.GivenUp), func(name string) bool {
+			return name == userOfMails && q.listsMailsOfUser()
+		})
+	}
+	return q, nil
+}
+
+// listsMailsOfUser reports whether the query lists the mails of one user.
+func (q *query) listsMailsOfUser() bool {
+	return q.Translator.ID == "sentemails" && q.object.Kind == "user"
+}
+
+// operation is the query's name in reports.
+func (q *query) operation() string { return operationOf(q.Translator) }
+
+func operationOf(r *v1compat.Translator) string { return r.Method + " /v1" + op.Braced(r.Path) }

@@ -1,0 +1,206 @@
+package parity
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// reading is what one side answered a query with at one time, in v1's words.
+type reading struct {
+	answer  // the first page, or the one that was refused
+	refused bool
+	rows    []row
+	// total is the number of rows in the whole list; -1 if unknown.
+	total int
+	// checks are findings about single pages: their form and their headers.
+	checks []finding
+}
+
+// row is an item of a list.
+type row struct {
+	subject subject
+	index   int
+	value   jsontext.Value
+	page    answer
+}
+
+// pageLimit is the requested size of pages; a list of v1 may have a smaller maximum.
+const pageLimit = "500"
+
+// readV1 reads the query from a service's v1.
+func (q *query) readV1(ctx context.Context, s *service) (reading, error) {
+	return q.readPages(ctx, s, q.request, q.Status, q.addV1)
+}
+
+// unfollowed reports whether v2 has no request for the query: it has the mails of a user,
+// not those of an address.
+func (q *query) unfollowed() bool { return !q.twoServices() && q.Refusal == nil && q.Next == "" }
+
+// readOther reads what v1 must equal: v2 or another service's v1. A request that the
+// translators refuse has no request of v2: their refusal is what v1 must answer.
+func (q *query) readOther(ctx context.Context) (reading, error) {
+	switch {
+	case q.twoServices():
+		return q.readV1(ctx, q.service)
+	case q.unfollowed():
+		return reading{}, nil
+	case q.Refusal != nil:
+		return reading{refused: true, answer: answer{status: q.Refusal.Status, body: valueOf(q.Refusal)}}, nil
+	}
+	return q.readV2(ctx)
+}
+
+// readV2 reads all of v2's list, and translates it.
+func (q *query) readV2(ctx context.Context) (reading, error) {
+	first := request{method: http.MethodGet, path: q.Next, noKey: q.request.noKey}
+	if q.List {
+		first.path = withQuery(first.path, "limit", pageLimit)
+	}
+	got, err := q.readPages(ctx, q.service, first, http.StatusOK, q.addV2)
+	if err != nil || got.refused {
+		return got, err
+	}
+	if q.arrange != nil {
+		q.arrange(got.rows)
+	}
+	err = q.translate(ctx, &got)
+	got.total = len(got.rows)
+	if q.onePage && q.Paged {
+		got.rows = got.rows[min(q.Offset, got.total):]
+		got.rows = got.rows[:min(q.Limit, len(got.rows))]
+	}
+	return got, err
+}
+
+// readPages reads pages from the first request on. add adds a page to the reading, and
+// returns the path of the next one; empty after the last. It ends with a page that has
+// another status than the wanted one.
+func (q *query) readPages(
+	ctx context.Context, s *service, page request, status int, add func(*reading, answer) (next string),
+) (reading, error) {
+	got := reading{total: -1}
+	for page.path != "" {
+		a, err := s.do(ctx, page)
+		if err != nil {
+			return got, err
+		}
+		got.refused = a.status != status
+		if got.from == nil || got.refused {
+			got.answer = a
+		}
+		if got.refused {
+			break
+		}
+		if s == q.service { // the old one need not have our headers
+			got.checks = append(got.checks, checkHeaders(a))
+		}
+		page.path = add(&got, a)
+	}
+	return got, nil
+}
+
+// addV1 adds a page of v1.
+func (q *query) addV1(got *reading, a answer) (next string) {
+	if !q.Paged {
+		got.rows = []row{{value: a.body, page: a}}
+		return ""
+	}
+	body := members(a.body)
+	var items []jsontext.Value
+	var total int
+	if json.Unmarshal(body["items"], &items) != nil || json.Unmarshal(body["total"], &total) != nil {
+		got.checks = append(got.checks, mismatched(wholeBody, a.body, valueOf("a page of items"), a))
+		return ""
+	}
+	if got.total < 0 {
+		got.total = total
+	}
+	offset := q.Offset + len(got.rows)
+	end := offset + len(items)
+	for _, item := range items {
+		got.rows = append(got.rows, row{value: item, page: a})
+	}
+	delete(body, "items")
+	want := map[string]int{"limit": q.Limit, "offset": offset, "total": total}
+	if end > offset {
+		want["total"] = max(total, end)
+	}
+	form := rules{}.compare(valueOf(body), valueOf(want), a)
+	form.equal = 0
+	got.checks = append(got.checks, form)
+	if q.onePage || end == offset || end >= total {
+		return ""
+	}
+	return withQuery(a.path, "offset", strconv.Itoa(end))
+}
+
+// addV2 adds a page of v2, whose rows are not translated.
+func (q *query) addV2(got *reading, a answer) (next string) {
+	if !q.List {
+		got.rows = []row{{value: a.body, page: a}}
+		return ""
+	}
+	var body struct {
+		Data *[]jsontext.Value `json:"data"`
+		Page struct {
+			Next string `json:"next_cursor"`
+			More *bool  `json:"has_more"`
+		} `json:"page"`
+	}
+	if json.Unmarshal(a.body, &body) != nil || body.Data == nil || body.Page.More == nil {
+		got.checks = append(got.checks, mismatched(wholeBody, valueOf("a page of data"), a.body, a))
+		return ""
+	}
+	if *body.Page.More != (body.Page.Next != "") {
+		got.checks = append(got.checks, mismatched("page.has_more", nil, valueOf(*body.Page.More), a))
+	}
+	for _, object := range *body.Data {
+		got.rows = append(got.rows, row{value: object, page: a})
+	}
+	if body.Page.Next == "" {
+		return ""
+	}
+	return withQuery(a.path, "cursor", body.Page.Next)
+}
+
+// translate makes v1's items of v2's objects. Those that cannot be read are left out.
+func (q *query) translate(ctx context.Context, got *reading) error {
+	objects := make([]jsontext.Value, len(got.rows))
+	for i, r := range got.rows {
+		objects[i] = r.value
+	}
+	expected, err := q.Expect(objects, q.numbers(ctx))
+	if err != nil {
+		return err
+	}
+	for i, e := range expected {
+		r := &got.rows[i]
+		r.value = e.Item
+		if e.Item != nil && q.listsMailsOfUser() {
+			all := members(e.Item)
+			all[userOfMails] = valueOf(strings.ToLower(q.object.V1))
+			r.value = valueOf(all)
+		}
+		for _, field := range slices.Sorted(maps.Keys(e.Faults)) {
+			got.checks = append(got.checks, mismatched(field, nil, valueOf(e.Faults[field]), r.page))
+		}
+	}
+	got.rows = slices.DeleteFunc(got.rows, func(r row) bool { return r.value == nil })
+	return nil
+}
+
+// withQuery sets a parameter of a path's query.
+func withQuery(path, name, value string) string {
+	path, query, _ := strings.Cut(path, "?")
+	values, _ := url.ParseQuery(query)
+	values.Set(name, value)
+	return path + "?" + values.Encode()
+}

@@ -1,0 +1,234 @@
+package parity
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"partnerapi/v1compat"
+)
+
+// finding is how the values of one subject compare: the number of equal ones, the number
+// of those that differ for a reason that the migration guide gives, and the mismatches.
+type finding struct {
+	equal, explained int
+	mismatches       []mismatch
+	object           Object // whose values they are
+	row              string
+	answers          []answer // that show them
+	unsettled        bool
+	confirmed        int // readings in a row that had the same mismatches
+}
+
+// mismatch is a value that differs. A side without the value has nil.
+type mismatch struct {
+	field  string
+	v1, v2 jsontext.Value
+	object Object // whose value it is; zero means the finding's
+}
+
+// mismatched returns the finding that one value differs.
+func mismatched(field string, v1, v2 jsontext.Value, answers ...answer) finding {
+	return finding{mismatches: []mismatch{{field: field, v1: v1, v2: v2}}, answers: answers}
+}
+
+func (f finding) differs() bool { return len(f.mismatches) > 0 }
+
+// check adds a value that must equal another one, or be like it.
+func (f *finding) check(field string, v1, v2 jsontext.Value, ok bool) {
+	if ok {
+		f.equal++
+	} else {
+		f.mismatches = append(f.mismatches, mismatch{field: field, v1: v1, v2: v2})
+	}
+}
+
+// checkAnswer adds a value that an answer of either version has, and the one it must have.
+func (f *finding) checkAnswer(a answer, field string, got, want jsontext.Value, ok bool) {
+	if strings.HasPrefix(a.path, "/v2/") {
+		got, want = want, got
+	}
+	f.check(field, got, want, ok)
+}
+
+// rules say which values may differ.
+type rules struct {
+	// explained are members of items that may differ in value, but not in type: v2 has no
+	// value for them.
+	explained []string
+	// tolerated are members, at any depth, that may differ.
+	tolerated []string
+	// element is the kind of the objects in the arrays of an item; empty for none.
+	element string
+	// twoServices lets addresses of files differ in their host.
+	twoServices bool
+}
+
+// compare compares an item of v1 with what it must equal.
+func (r rules) compare(v1, v2 jsontext.Value, answers ...answer) finding {
+	f := finding{answers: answers}
+	r.walk(&f, mismatch{v1: v1, v2: v2})
+	return f
+}
+
+// walk compares two values, and those below them.
+func (r rules) walk(f *finding, m mismatch) {
+	v1, v2 := parts(m.field, m.v1), parts(m.field, m.v2)
+	if v1 == nil || v2 == nil || m.v1.Kind() != m.v2.Kind() {
+		r.compareLeaf(f, m)
+		return
+	}
+	if len(v1) == 0 && len(v2) == 0 {
+		f.equal++
+	}
+	all := maps.Clone(v2)
+	maps.Copy(all, v1)
+	for _, field := range slices.Sorted(maps.Keys(all)) {
+		part := mismatch{field, v1[field], v2[field], m.object}
+		if m.v1.Kind() == '[' && r.element != "" {
+			if id := cmp.Or(memberOf(part.v1, "id"), memberOf(part.v2, "id")); id != "" {
+				part.object = Object{Kind: r.element, V1: id}
+			}
+		}
+		switch {
+		case part.v1 != nil && part.v2 != nil:
+			r.walk(f, part)
+		case slices.Contains(r.tolerated, lastName(field)):
+			f.explained++
+		default:
+			f.mismatches = append(f.mismatches, part)
+		}
+	}
+}
+
+// compareLeaf compares two values of which at least one is neither an object nor an array.
+func (r rules) compareLeaf(f *finding, m mismatch) {
+	name := lastName(m.field)
+	same := string(m.v1) == string(m.v2)
+	alike := string(m.v2) == noNumber
+	if name == "download_link" {
+		v1, v1Query := r.splitLink(m.v1)
+		v2, v2Query := r.splitLink(m.v2)
+		alike = v1 == v2
+		same = same || alike && v1Query == v2Query
+	}
+	explained := slices.Contains(r.explained, m.field)
+	switch {
+	case same && !explained:
+		f.equal++
+	case same, slices.Contains(r.tolerated, name), kindOf(m.v1) == kindOf(m.v2) && (alike || explained):
+		f.explained++
+	default:
+		m.field = cmp.Or(m.field, wholeBody)
+		f.mismatches = append(f.mismatches, m)
+	}
+}
+
+// noNumber is the number of objects that the exchange has none for: deleted ones.
+var noNumber = fmt.Sprint(v1compat.NoNumber)
+
+// wholeBody is the field of a mismatch in an answer as a whole.
+const wholeBody = "(body)"
+
+// splitLink splits the address of a file into what it names and its query, which has the
+// signature. If the service itself serves files, the query has the object's name too.
+func (r rules) splitLink(v jsontext.Value) (file, query string) {
+	link, err := url.Parse(textOf(v))
+	if err != nil {
+		return string(v), ""
+	}
+	query = link.RawQuery
+	if r.twoServices {
+		link.Scheme, link.Host = "", ""
+	}
+	object := link.Query().Get("obj")
+	link.RawQuery = ""
+	return link.String() + " " + object, query
+}
+
+// content is an item without the members that may differ.
+func (r rules) content(item jsontext.Value) string {
+	all := members(item)
+	if all == nil {
+		return string(item)
+	}
+	maps.DeleteFunc(all, func(name string, _ jsontext.Value) bool {
+		return slices.Contains(r.explained, name) || slices.Contains(r.tolerated, name)
+	})
+	return string(valueOf(all))
+}
+
+// parts returns the members of an object or the elements of an array by their paths; nil
+// for other values.
+func parts(path string, v jsontext.Value) map[string]jsontext.Value {
+	all := map[string]jsontext.Value{}
+	switch object := members(v); {
+	case object != nil:
+		for name, value := range object {
+			all[strings.TrimPrefix(path+"."+name, ".")] = value
+		}
+	case v.Kind() == '[':
+		var elements []jsontext.Value
+		if json.Unmarshal(v, &elements) != nil {
+			return nil
+		}
+		for i, element := range elements {
+			all[fmt.Sprintf("%s[%d]", cmp.Or(path, wholeBody), i)] = element
+		}
+	default:
+		return nil
+	}
+	return all
+}
+
+// lastName is the last name of a path.
+func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
+// kindOf is a value's kind; true and false have the same.
+func kindOf(v jsontext.Value) jsontext.Kind {
+	if k := v.Kind(); k != 'f' {
+		return k
+	}
+	return 't'
+}
+
+// members returns the members of an object, without white space; nil for other values.
+func members(v jsontext.Value) (all map[string]jsontext.Value) {
+	if json.Unmarshal(v, &all) != nil {
+		return nil
+	}
+	for name, value := range all {
+		if value.Compact() != nil {
+			return nil
+		}
+		all[name] = value
+	}
+	return all
+}
+
+// memberOf is the text of a member of an object; empty if there is none.
+func memberOf(object jsontext.Value, name string) string { return textOf(members(object)[name]) }
+
+// textOf is the text of a string, or the JSON of another value.
+func textOf(value jsontext.Value) string {
+	var s string
+	if json.Unmarshal(value, &s) == nil {
+		return s
+	}
+	return string(value)
+}
+
+// valueOf is the JSON of a value of this package.
+func valueOf(value any) jsontext.Value {
+	b, err := json.Marshal(value, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -1,0 +1,295 @@
+package v1compat
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"partnerapi/domain"
+	"partnerapi/idmap"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
+)
+
+// Translator translates requests and answers of a route, for programs that have v2's
+// answers as JSON: it runs the route's own translators. It is safe for concurrent use.
+type Translator struct {
+	Meta
+	// Paged says that v1 answers with a page of items; otherwise with one object.
+	Paged bool
+	// List says that v2 answers with a page of objects; otherwise with one object.
+	List bool
+
+	required []string // members of each object of v2
+	route    *route
+}
+
+// Numbers finds the numbers of objects. It may leave some out.
+type Numbers func([]idmap.IDKey) (map[idmap.IDKey]int64, error)
+
+// NoNumber is in v1's items the number of an object that Numbers left out. No object has
+// it.
+const NoNumber = -1
+
+// Readers are the translators of the routes of v1's own document that only read, in the
+// order of the table.
+func (f *Facade) Readers() []*Translator {
+	var all []*Translator
+	for _, r := range f.routes {
+		if !r.Additive && r.operation.Meta().Scope == domain.Read {
+			all = append(all, translatorOf(r))
+		}
+	}
+	return all
+}
+
+// Expected is what v1 must show of an object of v2.
+type Expected struct {
+	// Item is v1's item; nil if the object could not be read.
+	Item jsontext.Value
+	// Faults are members of v2's object that are missing or of another type than
+	// v2 declares, by their names, with what is wrong.
+	Faults map[string]string
+}
+
+// Expect translates objects of v2 into v1's items. All numbers are looked up at once.
+func (t *Translator) Expect(objects []jsontext.Value, numbers Numbers) ([]Expected, error) {
+	all := make([]Expected, len(objects))
+	items := make([]any, len(objects))
+	for i, object := range objects {
+		all[i].Faults = t.missing(object)
+		item, err := t.item(object)
+		if err == nil {
+			items[i] = item
+			continue
+		}
+		field := "(object)"
+		if at, ok := err.(*json.SemanticError); ok && at.JSONPointer != "" {
+			field = strings.ReplaceAll(strings.TrimPrefix(string(at.JSONPointer), "/"), "/", ".")
+		}
+		all[i].Faults[field] = "cannot be read: " + err.Error()
+	}
+
+	err := idmap.NumberBy(func(wanted []idmap.IDKey) (map[idmap.IDKey]int64, error) {
+		found, err := numbers(wanted)
+		all := make(map[idmap.IDKey]int64, len(wanted))
+		for _, key := range wanted {
+			all[key] = cmp.Or(found[key], NoNumber)
+		}
+		return all, err
+	}, items...)
+	if err != nil {
+		return nil, err
+	}
+	for i, item := range items {
+		if item == nil {
+			continue
+		}
+		if all[i].Item, err = json.Marshal(item); err != nil {
+			return nil, fmt.Errorf("write an item of %s: %w", t.ID, err)
+		}
+	}
+	return all, nil
+}
+
+// missing returns the members that an object of v2 lacks; none for other values, which
+// item rejects.
+func (t *Translator) missing(object jsontext.Value) map[string]string {
+	var members map[string]jsontext.Value
+	faults := map[string]string{}
+	if json.Unmarshal(object, &members) != nil {
+		return faults
+	}
+	for _, name := range t.required {
+		if _, ok := members[name]; !ok {
+			faults[name] = "is missing"
+		}
+	}
+	return faults
+}
+
+// item returns a pointer to v1's item for an object of v2.
+func (t *Translator) item(object jsontext.Value) (any, error) {
+	shown := reflect.New(t.route.shown)
+	if err := json.Unmarshal(object, shown.Interface()); err != nil {
+		return nil, err
+	}
+	item := reflect.ValueOf(t.route.fromV2(shown.Interface()))
+	if item.Kind() == reflect.Pointer {
+		return item.Interface(), nil
+	}
+	settable := reflect.New(item.Type())
+	settable.Elem().Set(item)
+	return settable.Interface(), nil
+}
+
+// translatorOf returns the translator of a route. Its objects are those in the JSON of the
+// operation that callers of v2 have.
+func translatorOf(r *route) *Translator {
+	_, paged := r.output.FieldByName("Items")
+	wire := r.Successor.Output()
+	data, list := wire.FieldByName("Data")
+	if list {
+		wire = data.Type.Elem()
+	}
+	t := &Translator{Meta: r.Meta, List: list, Paged: paged, route: r}
+	for name, always := range wireNames(wire) {
+		if always {
+			t.required = append(t.required, name)
+		}
+	}
+	return t
+}
+
+// wireNames are the members of a struct's JSON, and whether each is always there.
+func wireNames(t reflect.Type) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range reflect.VisibleFields(t) {
+		tag, ok := f.Tag.Lookup("json")
+		if !ok || tag == "-" || f.Anonymous {
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		names[name] = !strings.Contains(options, "omit")
+	}
+	return names
+}
+
+// Translated is a request of v1 as its route reads it, and the request of v2 that follows
+// it.
+type Translated struct {
+	*Translator
+	// Kind and ID name the last object of the path, as v1 does; empty for none.
+	Kind, ID string
+	// Limit and Offset are those of the page, the limit within v1's bounds.
+	Limit, Offset int
+	// Next is the path and the query of v2's request; empty if v2 has none.
+	Next string
+	// Refusal is what v1 must answer if the request cannot be read or names no object;
+	// otherwise nil.
+	Refusal *Error
+}
+
+// Lookups find what translating a request needs.
+type Lookups struct {
+	// IDs finds the ids of numbers. It may leave some out.
+	IDs func([]idmap.NumberKey) (map[idmap.NumberKey]idmap.UUID, error)
+	// Client finds the client of a user.
+	Client func(domain.UserID) (domain.ClientID, error)
+	// Now ends periods that have no end.
+	Now time.Time
+}
+
+// Translate reads a request of v1's own document. target is the path and the query.
+func (f *Facade) Translate(method, target, body string, l Lookups) (*Translated, error) {
+	path, query, _ := strings.Cut(target, "?")
+	for _, r := range f.routes {
+		if r.Additive || r.Method != method {
+			continue
+		}
+		a := &Translated{}
+		params, ok := a.match(r.Path, path)
+		if !ok {
+			continue
+		}
+		a.Translator = translatorOf(r)
+		err := a.translate(r, params, query, body, l)
+		if refused := (*domain.Error)(nil); errors.As(err, &refused) {
+			e := r.translateError(refused)
+			a.Refusal, err = &Error{Status: httpStatus(e.Code), Error: e.Code, Message: e.Message}, nil
+		}
+		return a, err
+	}
+	return nil, fmt.Errorf("v1 has no route for %s %s", method, target)
+}
+
+// Matches reports whether a path, without its query, is the route's.
+func (t *Translator) Matches(path string) bool {
+	_, ok := (&Translated{}).match(t.Path, path)
+	return ok
+}
+
+// match reads the parameters of a path, of which pattern is the route's.
+func (a *Translated) match(pattern, path string) (map[string]string, bool) {
+	named, given := strings.Split("/v1"+pattern, "/"), strings.Split(path, "/")
+	if len(named) != len(given) {
+		return nil, false
+	}
+	params := map[string]string{}
+	for i, segment := range named {
+		name, isParam := strings.CutPrefix(segment, ":")
+		if !isParam {
+			if segment != given[i] {
+				return nil, false
+			}
+			continue
+		}
+		value, err := url.PathUnescape(given[i])
+		if err != nil || value == "" {
+			return nil, false
+		}
+		params[name] = value
+		a.Kind, a.ID = strings.TrimSuffix(name, "_id"), value
+	}
+	return params, true
+}
+
+// translate finds the request of v2.
+func (a *Translated) translate(r *route, params map[string]string, query, body string, l Lookups) error {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return domain.ErrInvalid("query", "is not well-formed")
+	}
+	in := r.input.New()
+	err = r.input.Bind(in, op.Request{
+		Path: func(name string) string { return params[name] }, Query: values, Body: []byte(body), Lenient: true,
+	})
+	if err != nil {
+		return err
+	}
+	if a.Paged {
+		page, err := pageOf(in)
+		if err != nil {
+			return err
+		}
+		a.Limit, a.Offset = page.limit, page.offset
+	}
+	if err := idmap.ResolveBy(l.IDs, in); err != nil {
+		return err
+	}
+
+	next, err := r.next(in, l.locate)
+	if err != nil || next == nil {
+		return err
+	}
+	target, err := op.Target(r.Successor, next)
+	if err != nil { // what the path names cannot be an object
+		return domain.ErrNotFound("object")
+	}
+	a.Next = "/v2" + target
+	return nil
+}
+
+// locate is a locator that calls the lookups.
+func (l Lookups) locate(called any) (err error) {
+	switch in := called.(type) {
+	case *api.SentResultsInput:
+		in.Client, err = l.Client(in.Path.UserID)
+	case *api.SentEmailsInput:
+		switch {
+		case in.Body.UserID != nil:
+			in.User = *in.Body.UserID
+		case in.Body.Email == "":
+			return domain.ErrInvalid("user_id", "is required unless an email address is given")
+		}
+		in.Since, in.Until = in.Days(l.Now)
+	}
+	return err
+}

@@ -1,0 +1,143 @@
+package api
+
+import (
+	"reflect"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// EventWith is an event with its data, as callers get it: in the list of events, and as the
+// body of a delivery.
+type EventWith[Data any] struct {
+	ID        domain.EventID   `json:"id" doc:"The same in the list and in every delivery of the event. Use it to skip events that you have handled."`
+	Type      domain.EventType `json:"type" doc:"What happened; it says what data is."`
+	CreatedAt domain.Time      `json:"created_at" doc:"When the change took place."`
+	ClientID  domain.ClientID  `json:"client_id" doc:"Opaque id of the client that the event is about."`
+	Data      Data             `json:"data" doc:"What the event is about, as the interface showed it soon after the change."`
+}
+
+// Event is an event as it was published: an EventWith[Data], whose type says which Data.
+type Event struct {
+	EventWith[EventData]
+	// published is the event in JSON.
+	published string
+}
+
+// EventData is the data of an event that was read, in JSON.
+type EventData jsontext.Value
+
+// Into decodes the data into a pointer to what the event's type says, such as a UserDetail.
+func (d EventData) Into(shown any) error { return json.Unmarshal(d, shown) }
+
+// UnmarshalJSONFrom reads the data as it is.
+func (d *EventData) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	text, err := dec.ReadValue()
+	*d = EventData(text.Clone())
+	return err
+}
+
+// MarshalJSONTo writes the event.
+func (e Event) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return enc.WriteValue(jsontext.Value(e.published))
+}
+
+// UnmarshalJSONFrom reads an event, which is then written as it was read.
+func (e *Event) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	text, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	e.published = string(text)
+	return json.Unmarshal(text, &e.EventWith)
+}
+
+// Forms returns the forms of events by their types, that of a ping last.
+func (Event) Forms() (member string, forms []op.Form) {
+	for _, t := range domain.EventTypes {
+		forms = append(forms, op.Form{Value: string(t), About: eventTexts[t], Type: eventForms[t]})
+	}
+	return "type", append(forms, op.Form{
+		Value: PingType, About: "A test of a webhook, by POST /webhooks/{webhook_id}/test. It is not in the list of events.",
+		Type: reflect.TypeFor[PingEvent](),
+	})
+}
+
+// eventTexts say when there is an event of a type.
+var eventTexts = map[domain.EventType]string{
+	domain.ClientCreated: "A client was created.",
+	domain.UserCreated:   "A user was added, by a request or a directory sync.",
+	domain.UserUpdated: "A field of the user's own changed: name, address, department, title, manager, status, role, language, group or source. " +
+		"A new score, course or exposure is no such change.",
+	domain.UserDeactivated: "A user became inactive.",
+	domain.ResultUpdated: "A person opened, clicked or reported a simulated mail, opened its attachment, or submitted credentials. " +
+		"Several of these that the service takes at once are one event: read from `data` how far it came. " +
+		"That a mail was sent or could not be, and what a mail scanner did, is no event.",
+	domain.RealReported:  "A user reported a real mail.",
+	domain.CoursePassed:  "A user passed a course.",
+	domain.CourseOverdue: "A course was not completed on its day. It is sent once, within ten minutes after the day (UTC) ended.",
+	domain.PolicyAgreed:  "A user signed a policy.",
+	domain.DataExposed:   "Data of a user was found in a breach.",
+	domain.SyncDone:      "A directory sync ended well.",
+	domain.SyncStopped:   "A directory sync failed. `error` says why, and what to do.",
+	domain.ReportMade:    "A report can be downloaded. Its `download_url` is not in the event: read the report for it.",
+}
+
+// eventForms are the events of a type, with their data.
+var eventForms = map[domain.EventType]reflect.Type{
+	domain.ClientCreated:   reflect.TypeFor[EventWith[Client]](),
+	domain.UserCreated:     reflect.TypeFor[EventWith[UserDetail]](),
+	domain.UserUpdated:     reflect.TypeFor[EventWith[UserDetail]](),
+	domain.UserDeactivated: reflect.TypeFor[EventWith[UserDetail]](),
+	domain.ResultUpdated:   reflect.TypeFor[EventWith[PhishingResult]](),
+	domain.RealReported:    reflect.TypeFor[EventWith[ReportedEmail]](),
+	domain.CoursePassed:    reflect.TypeFor[EventWith[UserAssignment]](),
+	domain.CourseOverdue:   reflect.TypeFor[EventWith[UserAssignment]](),
+	domain.PolicyAgreed:    reflect.TypeFor[EventWith[PolicyAcknowledgment]](),
+	domain.DataExposed:     reflect.TypeFor[EventWith[Exposure]](),
+	domain.SyncDone:        reflect.TypeFor[EventWith[SyncRun]](),
+	domain.SyncStopped:     reflect.TypeFor[EventWith[SyncRun]](),
+	domain.ReportMade:      reflect.TypeFor[EventWith[Report]](),
+}
+
+// EventOf shows an event as it was published.
+func EventOf(e domain.PublishedEvent) Event {
+	return Event{EventWith: EventWith[EventData]{ID: e.ID}, published: e.Body}
+}
+
+// ListEvents follows the events.
+var ListEvents = op.DeclareFeed[ListEventsInput, Event](op.Meta{
+	ID: "events.list", Starred: true, Method: "GET", Path: "/events", Scope: domain.Read, Since: op.V2_3, Status: 200,
+	Summary: "Follow events",
+	Description: "Returns what happened in the last 30 days to the clients that the key reaches, in the order in which " +
+		"it was published. Nothing is ever added before a cursor that was handed out: keep the last one, and " +
+		"ask again with it.",
+	Columns: []string{"id", "type", "created_at", "client_id"},
+})
+
+// ListEventsInput asks for a page of the events of the clients that the key reaches, in the
+// order in which they were published.
+type ListEventsInput struct {
+	Query struct {
+		op.FeedQuery
+		Types    EnumList[domain.EventType] `query:"types" doc:"Only events of these types, comma-separated."`
+		ClientID string                     `query:"client_id" validate:"max=500" doc:"Only events of this client."`
+	}
+}
+
+// UserAssignment is where a user stands with a course, as events show it.
+type UserAssignment struct {
+	UserID domain.UserID `json:"user_id" doc:"Opaque id of the user."`
+	Assignment
+}
+
+// PolicyAcknowledgment is a user's sign-off of a policy, as events show it.
+type PolicyAcknowledgment struct {
+	PolicyID       domain.PolicyID `json:"policy_id" doc:"Opaque id of the policy."`
+	UserID         domain.UserID   `json:"user_id" doc:"Opaque id of the user."`
+	Version        int             `json:"version" doc:"The version that the user signed."`
+	AcknowledgedAt domain.Time     `json:"acknowledged_at" doc:"When the user signed."`
+}

@@ -1,0 +1,29 @@
+package api
+
+import "partnerapi/v2/op"
+
+// Interface is version 2 as documents describe it.
+var Interface = op.Interface{Operations: Operations, Tags: Tags, Objects: Objects, Examples: Examples}
+
+// Operations are all operations, in the order in which documents list them.
+var Operations = []op.Declaration{
+	ListClients, GetClient, CreateClient, UpdateClient,
+	ListClientAdmins, InviteAdmin,
+	GetPartner,
+	ListUsers, GetUser, CreateUser, UpdateUser,
+	GetClientRisk, GetUserRisk,
+	ListCollections, GetCollection, CreateCollection, DeleteCollection, ListMembers, AddMembers, RemoveMember,
+	ListPolicies, ListPolicyUsers, RemindPolicy,
+	GetDarkWeb, ListExposures, ListDarkWebUsers, ResolveExposure,
+	ListTraining, ListCourses, AssignTraining, RemindTraining,
+	ListFrameworks, ListClientFrameworks, GetFramework, AssignFramework, RemoveFramework,
+	ListPhishingResults, GetPhishingSummary, ListPhishingTemplates,
+	SendPhishing,
+	ListEmails,
+	ListReportedEmails,
+	StartSync, ListSyncRuns,
+	RequestReport, ListReports, GetReport,
+	ListEvents,
+	ListWebhooks, GetWebhook, CreateWebhook, UpdateWebhook, DeleteWebhook, ReplaceWebhookSecret, TestWebhook,
+	ListDeliveries, Redeliver,
+}

@@ -1,0 +1,122 @@
+package api
+
+import (
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// Assignment is where a user stands with a course, as v2 shows it.
+type Assignment struct {
+	CourseID    domain.CourseID         `json:"course_id" doc:"Opaque id of the course."`
+	Title       string                  `json:"title" doc:"The course's title."`
+	Order       int                     `json:"order" doc:"The course's place in the user's list, from 1: the client's program first."`
+	AssignedAt  domain.Time             `json:"assigned_at" doc:"When the course was given to the user."`
+	DueOn       domain.Date             `json:"due_on" doc:"The day (UTC) by whose end the course is to be completed."`
+	CompletedAt *domain.Time            `json:"completed_at" doc:"When the user completed the course. Null for not yet, and where the course is due again."`
+	Status      domain.AssignmentStatus `json:"status" doc:"Whether the course is open, completed or overdue today (UTC)."`
+}
+
+// Course is a course of the catalogue as v2 shows it.
+type Course struct {
+	ID            domain.CourseID   `json:"id" doc:"Opaque id of the course."`
+	Title         string            `json:"title" doc:"The course's title."`
+	RenewalMonths int               `json:"renewal_months" doc:"How many months having completed the course counts; 0 for good."`
+	Languages     []domain.Language `json:"languages" doc:"The languages that the course is available in."`
+}
+
+// The operations on courses and their assignments.
+var (
+	ListTraining = op.DeclareList[ListTrainingInput, Assignment](op.Meta{
+		ID: "users.training", Tag: "training", Starred: true, Method: "GET", Path: "/users/:user_id/training", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary: "List the courses that a user was given",
+		Description: "Returns each course that the user was given, once, in the order of the user's list, with its " +
+			"due date and whether it is completed.",
+		Columns: []string{"course_id", "title", "status", "assigned_at", "due_on", "completed_at"},
+	})
+	ListCourses = op.DeclareList[ListCoursesInput, Course](op.Meta{
+		ID: "courses.list", Tag: "training", Starred: true, Method: "GET", Path: "/courses", Scope: domain.Read, Since: op.V2_1, Status: 200,
+		Summary:     "List the catalogue of courses",
+		Description: "Returns the courses that `course_id` stands for, by their creation. All clients share them.",
+		Columns:     []string{"id", "title", "renewal_months"},
+	})
+	AssignTraining = op.Declare[AssignTrainingInput, TrainingAssigned](op.Meta{
+		ID: "training.assign", Method: "POST", Path: "/clients/:client_id/training/assignments", Scope: domain.Write, Since: op.V2_2, Status: 200, ReachesOut: true,
+		Summary: "Give a course to users of a client",
+		Description: "Gives a course to the active users of an audience. Users who completed it within its renewal window " +
+			"are skipped and listed; those who have it open keep it, so asking again changes nothing.",
+	})
+	RemindTraining = op.Declare[RemindTrainingInput, TrainingReminded](op.Meta{
+		ID: "training.remind", Starred: true, Method: "POST", Path: "/clients/:client_id/training/reminders",
+		Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
+		Summary: "Remind users of their overdue courses",
+		Description: "Sends one mail that names all overdue courses to each of the users who is active and has some. " +
+			"A user is reminded once a day (UTC), and a client as a whole once a day; more often is 429.",
+	})
+)
+
+// ListTrainingInput asks for a page of a user's courses, in their order.
+type ListTrainingInput struct {
+	Path  UserPath
+	Query struct {
+		op.Paging
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only courses that were assigned, completed or became overdue, or whose place in the list changed, at or after this time."`
+	}
+}
+
+// ListCoursesInput asks for a page of the catalogue, by creation.
+type ListCoursesInput struct {
+	Query struct{ op.Paging }
+}
+
+// Audience is some of a client's users, in exactly one of its shapes.
+type Audience struct {
+	Type         domain.AudienceType                  `json:"type" validate:"required,enum" doc:"Which users: all of the client's, the members of a collection, or those named."`
+	CollectionID domain.Optional[domain.CollectionID] `json:"collection_id,omitzero" doc:"The collection. Required when type is collection, and else left out."`
+	UserIDs      []domain.UserID                      `json:"user_ids,omitzero" validate:"max=10000" doc:"The users. Required when type is users, and else left out."`
+}
+
+// AssignTrainingInput asks for a course to be given to users of a client.
+type AssignTrainingInput struct {
+	Path ClientPath
+	Body struct {
+		CourseID domain.CourseID              `json:"course_id" validate:"required" doc:"A course of the catalogue."`
+		Audience *Audience                    `json:"audience" validate:"required" doc:"Whom to give the course to."`
+		DueOn    domain.Optional[domain.Date] `json:"due_on,omitzero" doc:"The day (UTC) by whose end the course is to be completed. Left out, 30 days from today."`
+		Notify   domain.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail now."`
+	}
+}
+
+// TrainingAssigned is the answer to AssignTraining.
+type TrainingAssigned struct {
+	CourseID         domain.CourseID `json:"course_id" doc:"Opaque id of the course."`
+	AssignedCount    int             `json:"assigned_count" doc:"Number of users who are given the course; beyond an audience of 10,000 users, shortly after the answer."`
+	NotifiedCount    int             `json:"notified_count" doc:"Number of users who are sent a mail about it: those who are given the course, or none where notify is false."`
+	AlreadyOpenCount int             `json:"already_open_count" doc:"Number of users who have the course open already. They keep it, with its due date, get no mail, and are not listed in skipped."`
+	Skipped          []SkippedUser   `json:"skipped" doc:"Users of the audience who are not given the course."`
+}
+
+// SkippedUser is a user of the audience who was not given the course.
+type SkippedUser struct {
+	UserID domain.UserID     `json:"user_id" doc:"Opaque id of the user."`
+	Reason domain.SkipReason `json:"reason" doc:"Why: the course was completed within its renewal window, or the user is inactive."`
+}
+
+// RemindTrainingInput asks for reminders of overdue courses.
+type RemindTrainingInput struct {
+	Path ClientPath
+	Body struct {
+		UserIDs []domain.UserID `json:"user_ids,omitzero" validate:"omitempty,min=1,max=500" doc:"Whom to remind. Left out, every active user of the client with overdue courses."`
+	} `optional:"true"`
+}
+
+// TrainingReminded is what became of a RemindTraining.
+type TrainingReminded struct {
+	RecipientCount int              `json:"recipient_count" doc:"Number of users who are sent a reminder."`
+	Skipped        []UnremindedUser `json:"skipped" doc:"Users who are not sent one."`
+}
+
+// UnremindedUser is a user who is not sent a reminder.
+type UnremindedUser struct {
+	UserID domain.UserID       `json:"user_id" doc:"Opaque id of the user."`
+	Reason domain.ReminderSkip `json:"reason" doc:"Why: nothing is overdue, the user is inactive, or was reminded on this day (UTC)."`
+}

@@ -1,0 +1,161 @@
+package api
+
+import (
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v2/op"
+)
+
+// V1Operations are those that only version 1 needs. They are not part of version 2's
+// interface, and are deleted with version 1.
+var V1Operations = []op.Declaration{SendToUser, MoveMember, SentEmails, SentResults, OldReports, Reachable}
+
+// What version 1 needs of all resources.
+var (
+	SendToUser = op.Declare[SendToUserInput, SentToUser](op.Meta{
+		ID: "v1.send", Tag: "phishing", Method: "POST", Path: "/sendphishing", Scope: domain.Write, Since: op.V2_0, Status: 200,
+		Summary: "Send a simulated phishing mail to a user of any client",
+	})
+	MoveMember = op.Declare[MoveMemberInput, op.NoContent](op.Meta{
+		ID: "v1.move", Tag: "collections", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members",
+		Scope: domain.Write, Since: op.V2_0, Status: 200,
+		Summary: "Move a user into a collection, out of all others",
+	})
+	SentEmails = op.DeclareList[SentEmailsInput, AddressedEmail](op.Meta{
+		ID: "v1.emails", Tag: "users", Method: "POST", Path: "/sentemails", Scope: domain.Read, Since: op.V2_0, Status: 200,
+		Summary: "List the mails that were sent to a user, or to an email address",
+	})
+	SentResults = op.DeclareList[SentResultsInput, PhishingResult](op.Meta{
+		ID: "v1.results", Tag: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Scope: domain.Read, Since: op.V2_0, Status: 200,
+		Summary: "List the simulated mails that were sent to a user",
+	})
+	OldReports = op.DeclareList[OldReportsInput, Report](op.Meta{
+		ID: "v1.reports", Tag: "reports", Method: "GET", Path: "/clients/:client_id/reports", Scope: domain.Read, Since: op.V2_0, Status: 200,
+		Summary: "List the reports of a client, the oldest first",
+	})
+	Reachable = op.Declare[ReachableInput, Reached](op.Meta{
+		ID: "v1.reachable", Tag: "clients", Method: "POST", Path: "/reachable", Scope: domain.Read, Since: op.V2_0, Status: 200,
+		Summary: "Find which of many objects are within the key's reach",
+	})
+)
+
+// SendToUserInput asks for a simulated mail to one user, whichever client the user
+// belongs to.
+type SendToUserInput struct {
+	Body struct {
+		UserIDs    []domain.UserID              `json:"user_ids" validate:"required,min=1,max=1"` // named as in SendPhishingInput
+		TemplateID *domain.TemplateID           `json:"template_id" validate:"required"`
+		SendAt     domain.Optional[domain.Time] `json:"send_at,omitzero"`
+	}
+
+	// Client is the user's, as it was found while sending.
+	Client domain.ClientID `json:"-"`
+}
+
+// SentToUser is a user who will be sent a simulated mail, and when.
+type SentToUser struct {
+	ID       domain.UserID   `json:"id"`
+	ClientID domain.ClientID `json:"client_id"`
+	SendAt   domain.Time     `json:"send_at"`
+}
+
+// MoveMemberInput asks for a user to become a member of a collection and to leave the
+// client's others.
+type MoveMemberInput struct {
+	Path CollectionPath
+	Body struct {
+		UserID *domain.UserID `json:"user_id" validate:"required"`
+	}
+}
+
+// SentEmailsInput asks for a page of the mails that were sent to a user within 30 days,
+// newest first.
+type SentEmailsInput struct {
+	Query struct{ op.Paging }
+	Body  struct {
+		// The mails are found by the user's id, else by the email, which users of
+		// several clients may have.
+		UserID *domain.UserID `json:"user_id"`
+		Email  string         `json:"email"`
+		// MessageTypes are all types where it is empty.
+		MessageTypes []domain.MessageType `json:"message_types"`
+		// Start begins the 30 days; nil is for the last 30.
+		Start *domain.Time `json:"start"`
+	}
+
+	// User is the one user whose mails they are, zero where there are several, and
+	// Since and Until are the ends of the days: as they were found while reading.
+	User         domain.UserID `json:"-"`
+	Since, Until *domain.Time  `json:"-"`
+}
+
+// emailDays is how many days of mails one look-up covers (decisions 5.13).
+const emailDays = 30
+
+// AddressedEmail is the record of a mail with the ids of the mail and of the user,
+// of whom there may be several in a list.
+type AddressedEmail struct {
+	SentEmail
+	MessageID domain.MessageID `json:"message_id"`
+	UserID    domain.UserID    `json:"user_id"`
+}
+
+// Days are the ends of the days that are asked for; the second is nil where they
+// go on until now, or past what can be written.
+func (in *SentEmailsInput) Days(now time.Time) (since, until *domain.Time) {
+	if in.Body.Start == nil {
+		return &domain.Time{Time: now.AddDate(0, 0, -emailDays)}, nil
+	}
+	end := in.Body.Start.Time.AddDate(0, 0, emailDays)
+	if end.Year() > 9999 {
+		return in.Body.Start, nil
+	}
+	return in.Body.Start, &domain.Time{Time: end}
+}
+
+// SentResultsInput asks for a page of the simulated mails that were sent to a user,
+// newest first.
+type SentResultsInput struct {
+	Path  UserPath
+	Query struct{ op.Paging }
+
+	// Client is the user's, as it was found while reading.
+	Client domain.ClientID `json:"-"`
+}
+
+// OldReportsInput asks for a page of a client's reports, the oldest first.
+type OldReportsInput struct {
+	Path  ClientPath
+	Query struct{ op.Paging }
+}
+
+// MaxReachable is how many objects one call of Reachable takes.
+const MaxReachable = 1000
+
+// ReachableInput asks which objects of one kind are within the caller's reach.
+type ReachableInput struct {
+	Body struct {
+		Kind ReachableKind `json:"kind" validate:"required,enum"`
+		// IDs are UUIDs, whether objects have them or not.
+		IDs [][16]byte `json:"ids" validate:"max=1000"`
+	}
+}
+
+// ReachableKind is a kind of objects that both versions name, by its noun.
+type ReachableKind string
+
+// Values lists the kinds (decisions 11.4).
+func (ReachableKind) Values() []string {
+	return []string{
+		domain.ClientKind{}.Noun(), domain.UserKind{}.Noun(), domain.AdminKind{}.Noun(), domain.CollectionKind{}.Noun(),
+		domain.PolicyKind{}.Noun(), domain.ReportKind{}.Noun(), domain.TemplateKind{}.Noun(), domain.GroupKind{}.Noun(),
+	}
+}
+
+// Reached is the objects that the caller reaches.
+type Reached struct {
+	// IDs holds those that were asked for and are reached. An object that does not
+	// exist, was archived or is of another kind is missing like one out of reach.
+	IDs map[[16]byte]bool `json:"-"`
+}

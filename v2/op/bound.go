@@ -1,0 +1,208 @@
+package op
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"partnerapi/domain"
+)
+
+// bound is an operation with its function. in and out are pointers to its input and output.
+type bound struct {
+	Declaration
+	set *Set
+	run func(ctx context.Context, in any) (out any, err error)
+	// prepare runs before the transaction; nil for none.
+	prepare func(ctx context.Context, in any) error
+}
+
+// Set holds the operations that a service runs. Its fields are set before the first call.
+type Set struct {
+	// Cursors seals the cursors of the set's lists.
+	Cursors domain.CursorSealer
+	// AroundWrite wraps every operation of scope write; nil for nothing.
+	AroundWrite AroundWrite
+	// Trace makes a span of each call, named by the operation's id; nil for none.
+	Trace domain.Trace
+
+	ops   []Operation
+	bound map[Declaration]*bound
+}
+
+// All returns the operations in the order of binding, or that of Complete.
+func (s *Set) All() []Operation { return s.ops }
+
+// Operation returns the operation that a declaration is bound to; nil for none.
+func (s *Set) Operation(declared Declaration) Operation {
+	if b := s.bound[declared]; b != nil {
+		return b
+	}
+	return nil
+}
+
+// Complete sorts the operations by the declarations. The error names a declaration that is not bound, or an operation
+// that is not declared.
+func (s *Set) Complete(declared []Declaration) error {
+	ops := make([]Operation, 0, len(declared))
+	for _, d := range declared {
+		o := s.bound[d]
+		if o == nil {
+			return fmt.Errorf("operation %s is declared, but not bound to what it does", d.Meta().ID)
+		}
+		ops = append(ops, o)
+	}
+	for _, o := range s.ops {
+		if !slices.Contains(ops, o) {
+			return fmt.Errorf("operation %s is bound, but not among those declared", o.Meta().ID)
+		}
+	}
+	s.ops = ops
+	return nil
+}
+
+// Bind binds an operation in a set to a function. A duplicate id is a programming error, and panics.
+func Bind[In, Out any](s *Set, o *Op[In, Out], run func(context.Context, *In) (*Out, error)) {
+	s.bind(&bound{Declaration: o, run: func(ctx context.Context, in any) (any, error) {
+		out, err := run(ctx, in.(*In))
+		if err != nil {
+			return nil, err
+		}
+		return out, nil
+	}}, o)
+}
+
+func (s *Set) bind(b *bound, o Declaration) {
+	id := o.Meta().ID
+	if slices.ContainsFunc(s.ops, func(other Operation) bool { return other.Meta().ID == id }) {
+		panic(fmt.Sprintf("operation %s: its id is taken", id))
+	}
+	if s.bound == nil {
+		s.bound = map[Declaration]*bound{}
+	}
+	b.set = s
+	s.ops = append(s.ops, b)
+	s.bound[o] = b
+}
+
+// Add declares an operation of one set alone, and binds it there.
+func Add[In, Out any](s *Set, meta Meta, run func(context.Context, *In) (*Out, error)) *Op[In, Out] {
+	o := Declare[In, Out](meta)
+	Bind(s, o, run)
+	return o
+}
+
+// Call runs an operation of a set.
+func Call[In, Out any](ctx context.Context, s *Set, o *Op[In, Out], in *In) (*Out, error) {
+	b := s.bound[o]
+	if b == nil {
+		return nil, fmt.Errorf("operation %s is not bound in this set", o.meta.ID)
+	}
+	out, err := b.Run(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return out.(*Out), nil
+}
+
+// Run prepares and performs the operation.
+func (b *bound) Run(ctx context.Context, in any) (any, error) {
+	if err := b.Prepare(ctx, in); err != nil {
+		return nil, err
+	}
+	return b.perform(ctx, in)
+}
+
+// authorizeAndValidate checks the scope and the input.
+func (b *bound) authorizeAndValidate(ctx context.Context, in any) error {
+	if t := reflect.TypeOf(in); t.Kind() != reflect.Pointer || t.Elem() != b.Input().Type {
+		return fmt.Errorf("operation %s takes *%s, not %s", b.Meta().ID, b.Input().Type, t)
+	}
+	if err := Authorize(ctx, b.Meta()); err != nil {
+		return err
+	}
+	return b.Validate(in)
+}
+
+// perform runs the operation on a validated input.
+func (b *bound) perform(ctx context.Context, in any) (any, error) {
+	do := b.run
+	if b.Meta().Scope == domain.Write && b.set.AroundWrite != nil {
+		do = b.write
+	}
+	if b.set.Trace == nil {
+		return do(ctx, in)
+	}
+	ctx, end := b.set.Trace(ctx, b.Meta().ID)
+	out, err := do(ctx, in)
+	end(err)
+	return out, err
+}
+
+// Authorize returns Forbidden where the caller's key lacks the operation's scope, or the access to all clients that it
+// needs, and for writes in a context of WithReadOnly.
+func Authorize(ctx context.Context, m *Meta) error {
+	caller := domain.CallerFrom(ctx)
+	if !caller.Can(m.Scope) {
+		return domain.ErrForbidden("this key lacks the scope " + string(m.Scope))
+	}
+	if m.AllClients && !caller.AllClients {
+		return domain.ErrForbidden("this operation needs a key with access to all clients")
+	}
+	if m.Scope == domain.Write && ctx.Value(readOnlyKey{}) != nil {
+		return domain.ErrForbidden("only reads are allowed here: the session or the server is read-only")
+	}
+	return nil
+}
+
+// BindPrepare gives an operation of the set that writes work to do before its
+// transaction: what talks to the outside world, or takes long. It runs for every call,
+// after the scope and the input were checked, and leaves what it learned in fields of
+// the input that no surface binds. The reach of what the input names is for it to
+// check before it talks to anybody. What it learned may be out of date when the
+// transaction begins. Preparing is called after Bind.
+func BindPrepare[In, Out any](s *Set, o *Op[In, Out], prepare func(context.Context, *In) error) {
+	s.bound[o].prepare = func(ctx context.Context, in any) error { return prepare(ctx, in.(*In)) }
+}
+
+// Prepares reports whether the operation has a step before its transaction.
+func (b *bound) Prepares() bool { return b.prepare != nil }
+
+// Prepare checks the scope and the input, and runs the step before the transaction, if any.
+func (b *bound) Prepare(ctx context.Context, in any) error {
+	if err := b.authorizeAndValidate(ctx, in); err != nil || b.prepare == nil {
+		return err
+	}
+	return b.prepare(ctx, in)
+}
+
+// RunPrepared runs the operation on a prepared input. It checks the scope and the input again.
+func (b *bound) RunPrepared(ctx context.Context, in any) (any, error) {
+	if err := b.authorizeAndValidate(ctx, in); err != nil {
+		return nil, err
+	}
+	return b.perform(ctx, in)
+}
+
+type (
+	faultsKey   struct{}
+	readOnlyKey struct{}
+)
+
+// WithFaults returns the context of a request that this process made from a call in another form, with the fields that
+// are wrong in that: the request is rejected for them together with its own faults.
+func WithFaults(ctx context.Context, fields []domain.FieldError) context.Context {
+	return context.WithValue(ctx, faultsKey{}, fields)
+}
+
+// FaultsOf returns the fields of WithFaults; none for requests from outside.
+func FaultsOf(ctx context.Context) []domain.FieldError {
+	fields, _ := ctx.Value(faultsKey{}).([]domain.FieldError)
+	return fields
+}
+
+// WithReadOnly returns a context in which Authorize rejects operations of scope write, whatever the key's scopes.
+func WithReadOnly(ctx context.Context) context.Context {
+	return context.WithValue(ctx, readOnlyKey{}, true)
+}

@@ -1,0 +1,43 @@
+package op
+
+import (
+	"net/http"
+
+	"partnerapi/domain"
+)
+
+// statuses has the HTTP status of each code (decisions 3.2).
+var statuses = map[domain.Code]int{
+	domain.InvalidRequest:  http.StatusBadRequest,
+	domain.Unauthorized:    http.StatusUnauthorized,
+	domain.Forbidden:       http.StatusForbidden,
+	domain.NotFound:        http.StatusNotFound,
+	domain.Conflict:        http.StatusConflict,
+	domain.PayloadTooLarge: http.StatusRequestEntityTooLarge,
+	domain.RequestTimeout:  http.StatusRequestTimeout,
+	domain.RateLimited:     http.StatusTooManyRequests,
+	domain.Internal:        http.StatusInternalServerError,
+	domain.Unavailable:     http.StatusServiceUnavailable,
+	domain.Misdirected:     http.StatusMisdirectedRequest,
+}
+
+// StatusOf returns the HTTP status of a code.
+func StatusOf(code domain.Code) int { return statuses[code] }
+
+// ErrorEnvelope is the body of every error of v2.
+type ErrorEnvelope struct {
+	Error ErrorBody `json:"error" doc:"What went wrong."`
+}
+
+// ErrorBody says what went wrong.
+type ErrorBody struct {
+	Code      domain.Code         `json:"code" doc:"The kind of error, for programs."`
+	Message   string              `json:"message" doc:"What went wrong, for people. Its words may change."`
+	RequestID string              `json:"request_id" doc:"The id of the request, as in X-Request-Id."`
+	Fields    []domain.FieldError `json:"fields,omitempty" doc:"The parts of the request that are wrong, where there are some."`
+}
+
+// EnvelopeOf returns the body of an error.
+func EnvelopeOf(e *domain.Error, requestID string) ErrorEnvelope {
+	return ErrorEnvelope{ErrorBody{Code: e.Code, Message: e.Message, RequestID: requestID, Fields: e.Fields}}
+}
