@@ -117,6 +117,10 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
+// connectTimeout is in seconds. A server of this machine that does not run refuses a
+// connection at once, so one that is slow has too much to do, and is waited for.
+const connectTimeout = "60"
+
 // address is the URL of a database of the server on loopback.
 func address(user, password string, port int, database string) string {
 	u := url.URL{
@@ -124,7 +128,7 @@ func address(user, password string, port int, database string) string {
 		User:     url.UserPassword(user, password),
 		Host:     net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		Path:     "/" + database,
-		RawQuery: "sslmode=disable",
+		RawQuery: "sslmode=disable&connect_timeout=" + connectTimeout,
 	}
 	return u.String()
 }

@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -13,8 +14,9 @@ import (
 )
 
 const (
-	// connectWithin is how long a connection to the only server may take, and hostWithin
-	// one to each of several: the next may be the one that takes writes.
+	// connectWithin is how long a connection to the only server may take, unless the URL
+	// gives connect_timeout, and hostWithin one to each of several: the next may be the one
+	// that takes writes.
 	connectWithin = 5 * time.Second
 	hostWithin    = 2 * time.Second
 	// pingWithin is how long a connection may take to show that it is alive.
@@ -32,12 +34,15 @@ func findDead(config *pgxpool.Config) {
 		Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3,
 	}}}
 	config.PingTimeout = pingWithin
-	c.ConnectTimeout, c.DialFunc = connectWithin, d.DialContext
+	c.ConnectTimeout, c.DialFunc = connectTimeout(c.ConnectTimeout), d.DialContext
 	other := func(f *pgconn.FallbackConfig) bool { return f.Host != c.Host || f.Port != c.Port }
 	if slices.ContainsFunc(c.Fallbacks, other) {
 		c.ConnectTimeout, c.DialFunc = hostWithin, d.dial
 	}
 }
+
+// connectTimeout is the connect_timeout of a URL, or connectWithin where that gives none.
+func connectTimeout(given time.Duration) time.Duration { return cmp.Or(given, connectWithin) }
 
 // dialer connects to one of several servers. It is safe for concurrent use.
 type dialer struct {

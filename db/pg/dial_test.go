@@ -61,3 +61,19 @@ func TestServerGone(t *testing.T) {
 		t.Errorf("it is waited for again: %v", err)
 	}
 }
+
+// TestConnectTimeout: a URL may give how long a connection to its only server may take.
+func TestConnectTimeout(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]time.Duration{
+		"postgres://127.0.0.1:1/a":                                          5 * time.Second,
+		"postgres://127.0.0.1:1/a?connect_timeout=60":                       time.Minute,
+		"postgres://127.0.0.1:1,127.0.0.1:2/a?connect_timeout=60":           2 * time.Second,
+		"host=127.0.0.1 port=1 user=a dbname=a connect_timeout=7":           7 * time.Second,
+		"postgres://127.0.0.1:1,127.0.0.1:2/a?target_session_attrs=primary": 2 * time.Second,
+	} {
+		if got := openAt(t, query).Pool().Config().ConnConfig.ConnectTimeout; got != want {
+			t.Errorf("%s: %v instead of %v", query, got, want)
+		}
+	}
+}

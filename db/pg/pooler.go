@@ -50,7 +50,7 @@ func FindPooler(ctx context.Context, url string) (Pooler, error) {
 	}
 	config := address.ConnConfig
 	clear(config.RuntimeParams)
-	config.ConnectTimeout = connectWithin
+	config.ConnectTimeout = connectTimeout(config.ConnectTimeout)
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 
 	client, err := pgx.ConnectConfig(ctx, config)
