@@ -19,7 +19,7 @@ quietly() {
 	"$@" >"$out/log" 2>&1 || { cat "$out/log" >&2; echo "failed: $*" >&2; exit 1; }
 }
 
-releases=(2.0 2.1 2.2 2.3)
+releases=(2.0 2.1 2.2 2.3 2.4)
 latest=${releases[-1]}
 $GO -C .. build -o "$out/partnerapi" ./cmd/partnerapi
 for release in "${releases[@]}"; do

@@ -76,7 +76,7 @@ func TestReleases(t *testing.T) {
 	url := dbtest.URL(t, worldtest.Schema)
 	limits := v2test.Unlimited
 	latest := newWorld(t, v2test.Options{URL: url, Limits: limits})
-	for _, release := range []op.Release{op.V2_0, op.V2_1, op.V2_2, op.V2_3} {
+	for _, release := range []op.Release{op.V2_0, op.V2_1, op.V2_2, op.V2_3, op.V2_4} {
 		t.Run(release.String(), func(t *testing.T) {
 			served := 0
 			h := v2test.New(t, v2test.Options{URL: url, Release: release, Limits: limits, Keys: latest.Keys})

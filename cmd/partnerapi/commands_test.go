@@ -69,7 +69,7 @@ func TestUsage(t *testing.T) {
 		t.Errorf("--help, with version 1 %t:\n%s", older(), help)
 	}
 	got := must(t, "version")
-	for _, part := range []string{"partnerapi " + version + "\n", "\ncommit: ", runtime.Version(), "\nserves: v2, releases 2.0, 2.1, 2.2, 2.3"} {
+	for _, part := range []string{"partnerapi " + version + "\n", "\ncommit: ", runtime.Version(), "\nserves: v2, releases 2.0, 2.1, 2.2, 2.3, 2.4"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("the version is %q, without %q", got, part)
 		}

@@ -36,6 +36,7 @@ var releaseNotes = map[op.Release]string{
 	op.V2_1: "All other reads: users, risk, training, phishing results, policies, collections, exposures, reports.",
 	op.V2_2: "The writes: clients, users, training, collections, frameworks, phishing, reports, syncs.",
 	op.V2_3: "Webhooks, the feed of events, and the MCP server.",
+	op.V2_4: "The training of a whole client, users by email address, the calling key, and cancelled sends.",
 }
 
 // mountPages adds the pages for people. They need no key and count against no budget.

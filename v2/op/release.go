@@ -12,17 +12,18 @@ const (
 	V2_1
 	V2_2
 	V2_3
+	V2_4
 )
 
 // Latest is the highest release.
-const Latest = V2_3
+const Latest = V2_4
 
-var releaseNames = map[Release]string{V2_0: "2.0", V2_1: "2.1", V2_2: "2.2", V2_3: "2.3"}
+var releaseNames = map[Release]string{V2_0: "2.0", V2_1: "2.1", V2_2: "2.2", V2_3: "2.3", V2_4: "2.4"}
 
 // String returns the release as it is written: 2.0.
 func (r Release) String() string { return releaseNames[r] }
 
-// ParseRelease reads 2.0 to 2.3, or latest.
+// ParseRelease reads 2.0 to 2.4, or latest.
 func ParseRelease(text string) (Release, error) {
 	if text == "latest" {
 		return Latest, nil
@@ -32,7 +33,7 @@ func ParseRelease(text string) (Release, error) {
 			return r, nil
 		}
 	}
-	return 0, fmt.Errorf("release %q is unknown: use 2.0, 2.1, 2.2, 2.3 or latest", text)
+	return 0, fmt.Errorf("release %q is unknown: use 2.0, 2.1, 2.2, 2.3, 2.4 or latest", text)
 }
 
 // Values returns the releases as they are written, lowest first.
