@@ -57,6 +57,27 @@ func (d *DB) CallerByDigest(ctx context.Context, digest []byte) (*domain.Caller,
 	return caller, nil
 }
 
+// CallingKey is what a key's owner sees of it beside what domain.Caller has.
+type CallingKey struct {
+	Name      string
+	Partner   string // its name
+	CreatedAt time.Time
+	ExpiresAt *time.Time
+	// ClientIDs are the clients that the key lists and that are not archived, by creation;
+	// none where it reaches all.
+	ClientIDs []domain.ClientID `bun:"client_ids,array"`
+}
+
+// CallingKey reads the caller's key; NotFound where it was deleted a moment ago.
+func (d *DB) CallingKey(ctx context.Context) (CallingKey, error) {
+	caller := domain.CallerFrom(ctx)
+	return pg.Find[CallingKey](ctx, d, caller.Key.Noun(), pg.SQL(`
+		SELECT k.name, p.name AS partner, k.created_at, k.expires_at, ARRAY(
+			SELECT c.id FROM api_key_clients AS l JOIN clients AS c ON c.id = l.client_id
+			WHERE l.key_id = k.id AND NOT k.all_clients AND c.archived_at IS NULL ORDER BY c.created_at, c.id) AS client_ids
+		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id WHERE k.id = ?`, caller.Key))
+}
+
 // TouchKeys records when keys were last used.
 func (d *DB) TouchKeys(ctx context.Context, used map[domain.KeyID]time.Time) error {
 	ids, times := make([]domain.KeyID, 0, len(used)), make([]time.Time, 0, len(used))

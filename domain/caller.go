@@ -14,9 +14,11 @@ type Scope string
 const (
 	Read  Scope = "read"
 	Write Scope = "write"
+	// AnyScope is no scope of a key: it is what an operation needs that every key may do.
+	AnyScope Scope = "any"
 )
 
-// Values lists the scopes.
+// Values lists the scopes of keys.
 func (Scope) Values() []string { return []string{string(Read), string(Write)} }
 
 // Caller is who makes a request: one API key, and what it reaches.
@@ -37,8 +39,13 @@ type Caller struct {
 	Demo bool
 }
 
-// Can reports whether the caller has the scope.
-func (c *Caller) Can(s Scope) bool { return slices.Contains(c.Scopes, s) }
+// Can reports whether the caller has the scope; AnyScope is either.
+func (c *Caller) Can(s Scope) bool {
+	return slices.Contains(c.Scopes, s) || s == AnyScope && len(c.Scopes) > 0
+}
+
+// KeyEndsSoon is how long before its end a key is said to end.
+const KeyEndsSoon = 30 * 24 * time.Hour
 
 type callerKey struct{}
 

@@ -19,6 +19,7 @@ type API struct {
 	reportLinks ReportLinks
 	endpoints   Endpoints
 	sealer      Sealer
+	release     op.Release
 	// testing holds the ids of subscriptions whose test is under way.
 	testing sync.Map
 }
@@ -29,7 +30,7 @@ type Option func(*API)
 // New binds the operations to a database. The secret authenticates the cursors of lists. An operation that is declared
 // and not bound is a programming error, and panics.
 func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
-	a := &API{db: database}
+	a := &API{db: database, release: op.Latest}
 	a.Set.Cursors = domain.CursorSealer{Secret: cursorSecret}
 	for _, option := range options {
 		option(a)
@@ -38,6 +39,7 @@ func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 	a.bindClients()
 	a.bindAdmins()
 	a.bindPartner()
+	a.bindKey()
 	a.bindUsers()
 	a.bindRisk()
 	a.bindCollections()

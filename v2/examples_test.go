@@ -118,6 +118,7 @@ func (d demo) reads() []v2test.Call {
 	user := map[string]string{"user_id": d.user}
 	return []v2test.Call{
 		{ID: "partner.get"},
+		{ID: "key.get"},
 		{ID: "clients.list", Query: "limit=2&sort=-risk_score"},
 		{ID: "clients.get", Path: d.of()},
 		{ID: "admins.list", Path: d.of(), Query: "limit=2"},

@@ -204,10 +204,10 @@ func TestOrderOfChecks(t *testing.T) {
 		checkError(t, bad(w, ""), domain.Unauthorized)
 		checkError(t, w.Do("DELETE", "/v2/unknown", "", nil), domain.Unauthorized)
 		spent := w.keyWithout(o.Meta().Scope)
-		checkError(t, bad(w, spent), domain.Forbidden)
+		checkScope(t, o, bad(w, spent))
 		checkError(t, bad(w, spent), domain.RateLimited)
 		checkError(t, w.Do("DELETE", "/v2/unknown", spent, nil), domain.NotFound)
-		checkError(t, bad(f, f.keyWithout(o.Meta().Scope)), domain.Forbidden)
+		checkScope(t, o, bad(f, f.keyWithout(o.Meta().Scope)))
 		if o.Input().Body == nil && len(o.Input().Query) == 0 {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"go.yaml.in/yaml/v3"
@@ -63,6 +64,8 @@ func allMetrics(t *testing.T) string {
 		t.Fatal(err)
 	}
 	subscribed(t, d, partner)
+	must(t, "keys", "create", flag, "--name=ends", "--partner="+partner, "--clients=all", "--scopes=read",
+		"--expires="+time.Now().AddDate(0, 0, 20).Format(time.DateOnly))
 	for _, sql := range []string{ // nothing is posted: the delivery waits for tomorrow
 		"UPDATE webhooks SET failing_since = now()", "UPDATE webhook_deliveries SET due_at = now() + interval '1 day'",
 	} {

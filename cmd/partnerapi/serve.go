@@ -146,7 +146,7 @@ func (c serveCmd) build(
 	if s.cells, err = otherCells(ctx, d, c.PublicURL); err != nil {
 		return nil, err
 	}
-	options := []v2.Option{v2.WithReportLinks(links.To), withWebhooks(r)}
+	options := []v2.Option{v2.WithReportLinks(links.To), v2.WithRelease(c.Release), withWebhooks(r)}
 	if s.cells != nil {
 		options = append(options, v2.WithCursorSecrets(s.cells.CursorSecrets))
 	}

@@ -43,6 +43,8 @@ type Figures struct {
 	// when writes of one are refused for that, zero where none are.
 	Moves     []MoveFigure
 	HeldSince time.Time
+	// EndingKeys are the keys that end soon.
+	EndingKeys []EndingKey
 }
 
 // MoveFigure is how many partners are at a step of a move.
@@ -121,6 +123,9 @@ func countFigures(ctx context.Context, d *db.DB) (f Figures, err error) {
 		return f, err
 	}
 	if err := countMoves(ctx, d, &f); err != nil {
+		return f, err
+	}
+	if f.EndingKeys, err = EndingKeys(ctx, d); err != nil {
 		return f, err
 	}
 	return f, countWaiting(ctx, d, &f)

@@ -11,6 +11,7 @@ import (
 // declaration names its own.
 var Tags = []op.Tag{
 	{Name: "partner", Title: "Partner", Description: "The partner that the key belongs to, and the admins who see all of its clients."},
+	{Name: "key", Title: "Key", Description: "The API key that a request is made with."},
 	{Name: "clients", Title: "Clients", Description: "The organizations that the partner looks after, each with a summary of its users, risk, training and phishing."},
 	{Name: "admins", Title: "Admins", Description: "The people who use a client's dashboard."},
 	{Name: "users", Title: "Users", Description: "The people of a client, whether made by hand, by this interface or by a directory sync, and the mails that they were sent."},
@@ -32,6 +33,7 @@ var Tags = []op.Tag{
 // Objects say what the main bodies are, by the names of their schemas.
 var Objects = map[string]string{
 	"Partner":             "The partner that the key belongs to, with the admins who see all of its clients.",
+	"Key":                 "The API key of the request, without its secret.",
 	"Client":              "An organization that the partner looks after, with a summary of its users, risk, training and phishing.",
 	"Admin":               "A person who uses a client's dashboard.",
 	"AdminInvite":         "An invite that is on its way.",

@@ -35,7 +35,8 @@ type Meta struct {
 	// Starred says that the operation is not in the published document of the
 	// interface. Documents show a badge with it.
 	Starred bool
-	Scope   domain.Scope
+	// Scope is what the key must be allowed to do.
+	Scope domain.Scope
 	// AllClients says that the operation needs a key with access to all clients
 	// of its partner, beside the scope.
 	AllClients bool
@@ -158,7 +159,7 @@ func (o *Op[In, Out]) check() error {
 		return fmt.Errorf("its id is empty")
 	case m.Status < 200 || m.Status > 299:
 		return fmt.Errorf("status %d is not one of success", m.Status)
-	case m.Scope != domain.Read && m.Scope != domain.Write:
+	case m.Scope != domain.Read && m.Scope != domain.Write && m.Scope != domain.AnyScope:
 		return fmt.Errorf("scope %q is unknown", m.Scope)
 	case m.Since == 0:
 		return fmt.Errorf("it names no release")
@@ -191,13 +192,15 @@ func (o *Op[In, Out]) Validate(in any) error { return o.input.Validate(in) }
 // NotFound is possible where the path names an object.
 func Codes(o Declaration) []domain.Code {
 	codes := []domain.Code{
-		domain.InvalidRequest, domain.Unauthorized, domain.Forbidden,
-		domain.RateLimited, domain.Internal, domain.Unavailable,
+		domain.InvalidRequest, domain.Unauthorized, domain.RateLimited, domain.Internal, domain.Unavailable,
 	}
 	add := func(code domain.Code) {
 		if !slices.Contains(codes, code) {
 			codes = append(codes, code)
 		}
+	}
+	if o.Meta().Scope != domain.AnyScope || o.Meta().AllClients {
+		add(domain.Forbidden)
 	}
 	if len(o.Input().Path) > 0 {
 		add(domain.NotFound)

@@ -13,12 +13,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/emersion/go-smtp"
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
+	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
@@ -260,6 +262,29 @@ func TestKeysOfSecrets(t *testing.T) {
 	} {
 		want.assert(t, at)
 	}
+}
+
+// TestEndingKeys: a key that ends within 30 days is named, and no other.
+func TestEndingKeys(t *testing.T) {
+	t.Parallel()
+	w := worldtest.New(t)
+	url := w.Pool().Config().ConnString()
+	for _, c := range []struct {
+		name   string
+		within time.Duration
+		want   expected
+	}{
+		{"ended", -time.Hour, expected{"api keys", "", passed, "none ends"}},
+		{"later", domain.KeyEndsSoon + time.Hour, expected{"api keys", "", passed, "none ends"}},
+		{"soon", domain.KeyEndsSoon - time.Hour, expected{"api keys", "", warned, "(soon, of |keys create"}},
+	} {
+		end := time.Now().Add(c.within)
+		_, err := w.CreateKey(t.Context(), db.NewKey{Partner: w.Partner, Name: c.name, Scopes: []domain.Scope{domain.Read}, ExpiresAt: &end})
+		w.Must(err)
+		c.want.assert(t, url)
+	}
+	w.Exec("UPDATE api_keys SET revoked_at = now() WHERE name = 'soon'")
+	expected{"api keys", "", passed, "none ends"}.assert(t, url)
 }
 
 // TestBacklogs: work of each kind that is late is named, and that a process does is not.

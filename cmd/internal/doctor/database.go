@@ -382,3 +382,22 @@ func (e *examination) checkBacklogs(ctx context.Context) finding {
 	return warn("run serve without --no-work, or partnerapi work, and look into its log", "late: %s",
 		strings.Join(parts, ", "))
 }
+
+// checkEndingKeys warns of API keys that stop working soon.
+func (e *examination) checkEndingKeys(ctx context.Context) finding {
+	keys, err := doctor.EndingKeys(ctx, e.db)
+	if err != nil {
+		return fail("the role needs SELECT on all tables", err)
+	}
+	if len(keys) == 0 {
+		return pass("none ends within 30 days")
+	}
+	var parts []string
+	for _, k := range keys {
+		parts = append(parts, fmt.Sprintf("%s (%s, of %s) on %s", k.Prefix, k.Name, k.Partner, k.ExpiresAt.UTC().Format(time.DateOnly)))
+	}
+	if len(parts) == doctor.MostEndingKeys {
+		parts = append(parts, "and perhaps others")
+	}
+	return warn("give their users new keys (keys create), and revoke these", "they end soon: %s", strings.Join(parts, ", "))
+}

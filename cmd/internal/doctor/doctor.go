@@ -145,6 +145,7 @@ var checks = []check{
 	{"cell", needsTables, (*examination).checkCell},
 	{"moves", needsTables, (*examination).checkMoves},
 	{"encryption key", needsTables, (*examination).checkEncryption},
+	{"api keys", needsTables, (*examination).checkEndingKeys},
 	{"key files", needsNothing, (*examination).checkKeyFiles},
 	{"background work", needsTables, (*examination).checkBacklogs},
 	{"redis", needsNothing, (*examination).checkRedis},

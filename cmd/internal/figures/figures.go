@@ -117,6 +117,7 @@ var (
 		"0 where the standby had replayed everything when it was last asked, else how old the newest of it may be; +Inf where that is unknown.")
 	movesDesc     = Describe("moves", "Partners that move to another cell (copying, holding, handing) or come from one (arriving), by step.", "step")
 	heldDesc      = Describe("move_held_seconds", "For how long writes of a partner have been refused as it is handed over to another cell; 0 where none are.")
+	keyEndsDesc   = Describe("api_key_ends_seconds", "In how many seconds API keys stop working, of those that do within 30 days: the 20 next.", "key")
 	publishedDesc = Describe("events_published_total", "Events that were published, by all processes.")
 )
 
@@ -124,7 +125,7 @@ var (
 var figureDescs = []*prometheus.Desc{
 	poolDesc, maxDesc, waitsDesc, waitedDesc, upDesc, mailDesc, oldestDesc, jobsDesc, oldestJobDesc, leaderDesc, syncsDesc,
 	oldestSyncDesc, directoriesDesc, reportsDesc, oldestReportDesc, eventsDesc, oldestEventDesc, publishedDesc,
-	deliveriesDesc, lateDesc, webhooksDesc, failingDesc, usedDesc, lagDesc, movesDesc, heldDesc,
+	deliveriesDesc, lateDesc, webhooksDesc, failingDesc, usedDesc, lagDesc, movesDesc, heldDesc, keyEndsDesc,
 }
 
 // Describe implements prometheus.Collector.
@@ -207,6 +208,9 @@ func (f *figures) count(now time.Time) []prometheus.Metric {
 		c.gauge(movesDesc, float64(n), step)
 	}
 	c.age(heldDesc, found.HeldSince)
+	for _, key := range found.EndingKeys {
+		c.gauge(keyEndsDesc, key.ExpiresAt.Sub(c.now).Seconds(), key.Prefix)
+	}
 	c.list = append(c.list,
 		prometheus.MustNewConstMetric(publishedDesc, prometheus.CounterValue, float64(found.Published)))
 	return c.list

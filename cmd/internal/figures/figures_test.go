@@ -62,6 +62,7 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 				OldestSync:  now.Add(-time.Hour),
 				Directories: []doctor.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncFailed, N: 6}, {Provider: domain.Microsoft, N: 7}},
 				Reports:     8, OldestReport: now.Add(-time.Second), Events: 9, Published: 10,
+				EndingKeys: []doctor.EndingKey{{Prefix: "papi_01abcdef", ExpiresAt: now.Add(time.Hour)}},
 				Deliveries: outbox.DeliveryBacklog{
 					Waiting: 7, Due: now.Add(-90 * time.Second), Active: 3, Paused: 2, Disabled: 1,
 					Failing: []outbox.FailingWebhook{{ID: hook, FailingSince: now.Add(-time.Hour)}},
@@ -90,6 +91,7 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 		"reports_waiting": 8, "report_oldest_seconds": 1, "events_waiting": 9, "event_oldest_seconds": 0, "events_published_total": 10,
 		"webhook_deliveries_waiting": 7, "webhook_oldest_due_seconds": 90, "webhook_failing_seconds " + hook.String(): 3600,
 		"webhooks active": 3, "webhooks paused": 2, "webhooks disabled": 1, "replica_used": absent,
+		"api_key_ends_seconds papi_01abcdef": 3600,
 	}
 	want(first)
 	want(first) // nothing was counted again

@@ -44,6 +44,7 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, of budg
 	switch {
 	case err == nil:
 		e.Keys.markUsed(caller)
+		setKeyExpires(c, caller, e.Keys.clock.Now())
 		if counted {
 			e.budgets.refund(ctx, addressBudget(c))
 		}
@@ -61,6 +62,14 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, of budg
 	}
 	setBudgetHeaders(c, e.budgets.peek(ctx, addressBudget(c), e.Limits.PerAddress))
 	return nil, of, err
+}
+
+// setKeyExpires says when the caller's key stops working, where that is soon.
+func setKeyExpires(c *gin.Context, caller *domain.Caller, now time.Time) {
+	if end := caller.ExpiresAt; !end.IsZero() && end.Sub(now) <= domain.KeyEndsSoon {
+		text, _ := domain.At(end).MarshalText() // never fails
+		c.Header("X-API-Key-Expires", string(text))
+	}
 }
 
 // allowLookup counts a key look-up for an address whose budget is used up. The limit is per process, as it protects

@@ -120,7 +120,7 @@ func TestScopes(t *testing.T) {
 			for _, o := range w.API.Set.All() {
 				m := o.Meta()
 				_, shown := tools[strings.ReplaceAll(m.ID, ".", "_")]
-				may := (m.Scope == domain.Read && c.reads || m.Scope == domain.Write && c.write) && (c.all || !m.AllClients)
+				may := (m.Scope == domain.Read && c.reads || m.Scope == domain.Write && c.write || m.Scope == domain.AnyScope) && (c.all || !m.AllClients)
 				if shown != may {
 					t.Errorf("%s is shown: %v", m.ID, shown)
 				}

@@ -247,7 +247,7 @@ func pagingDoc(field string) string {
 // agent pays for the descriptions of those tools only that it needs.
 
 // defaultToolsets are the toolsets of a caller who names none (decisions 12.1).
-var defaultToolsets = []string{"clients", "users", "risk", "training", "phishing", "reports"}
+var defaultToolsets = []string{"key", "clients", "users", "risk", "training", "phishing", "reports"}
 
 // allToolsets is the name for all toolsets.
 const allToolsets = "all"
@@ -276,6 +276,8 @@ func (r rights) allow(m *op.Meta) bool {
 		return false
 	case m.Scope == domain.Write:
 		return r.write
+	case m.Scope == domain.AnyScope:
+		return r.read || r.write
 	}
 	return r.read
 }

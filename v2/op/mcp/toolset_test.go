@@ -52,7 +52,7 @@ func TestToolsets(t *testing.T) {
 		return slices.Compact(found)
 	}
 
-	usual := []string{"clients", "phishing", "reports", "risk", "training", "users"}
+	usual := []string{"clients", "key", "phishing", "reports", "risk", "training", "users"}
 	for _, c := range []struct {
 		query   string
 		headers []string

@@ -47,7 +47,8 @@ func TestOperation(t *testing.T) {
 	o := &d.Operations[0]
 	o.Status, o.Since, o.PerClient, o.Errors = 204, "2.1", 20, []int{429, 409, 404, 404}
 	always := `"X-Request-Id":{"$ref":"#/components/headers/X-Request-Id"},"X-RateLimit-Limit":{"$ref":"#/components/headers/X-RateLimit-Limit"},
-		"X-RateLimit-Remaining":{"$ref":"#/components/headers/X-RateLimit-Remaining"},"X-RateLimit-Reset":{"$ref":"#/components/headers/X-RateLimit-Reset"}`
+		"X-RateLimit-Remaining":{"$ref":"#/components/headers/X-RateLimit-Remaining"},"X-RateLimit-Reset":{"$ref":"#/components/headers/X-RateLimit-Reset"},
+		"X-API-Key-Expires":{"$ref":"#/components/headers/X-API-Key-Expires"}`
 	same(t, "operation", part(t, d, "paths", "/a", "post"), `{"operationId":"a.b","summary":"Do it","tags":["a"],
 		"description":"Each key may make 20 of these requests a minute for one client.","x-scope":"write","x-since":"2.1","x-badges":[{"name":"Scope write"},{"name":"Since 2.1"}],"x-per-client-per-minute":20,
 		"responses":{"204":{"description":"No Content","headers":{`+always+`}},"404":{"$ref":"#/components/responses/NotFound"},
@@ -178,10 +179,13 @@ func TestEveryOperationSaysWhatItNeeds(t *testing.T) {
 			if o.Extensions["x-scope"] == nil || o.Extensions["x-since"] == nil || len(o.Tags) != 1 || o.Summary == "" {
 				t.Errorf("%s %s lacks scope, release, tag or summary", method, path)
 			}
-			for _, status := range []int{400, 401, 403, 429, 500, 503} {
+			for _, status := range []int{400, 401, 429, 500, 503} {
 				if o.Responses.Status(status) == nil {
 					t.Errorf("%s %s does not document %d", method, path, status)
 				}
+			}
+			if may := o.Responses.Status(403) == nil; may != (o.Extensions["x-scope"] == "any") {
+				t.Errorf("%s %s leaves 403 out: %t", method, path, may)
 			}
 			if lost := o.Responses.Status(404) != nil; lost != strings.Contains(path, "{") {
 				t.Errorf("%s %s documents 404: %t", method, path, lost)

@@ -24,6 +24,7 @@ const (
 	retryAfter     = "Retry-After"
 	location       = "Location"
 	replayed       = "Idempotent-Replayed"
+	keyExpires     = "X-API-Key-Expires"
 )
 
 // everyResponse are the headers that every response carries (decisions 2.1).
@@ -45,6 +46,7 @@ func newComponents() *openapi3.Components {
 			"X-RateLimit-Remaining": header("How many of those requests are left.", integerFrom(0)),
 			"X-RateLimit-Reset":     header("When all of them are back, in Unix seconds, rounded up.", integerFrom(0)),
 			retryAfter:              header(retryText, integerFrom(1)),
+			keyExpires:              optionalHeader("When the API key stops working, in the last 30 days before that.", openapi3.NewDateTimeSchema()),
 		},
 		Parameters: openapi3.ParametersMap{},
 	}
@@ -66,6 +68,13 @@ func header(about string, schema *openapi3.Schema) *openapi3.HeaderRef {
 	return &openapi3.HeaderRef{Value: &openapi3.Header{Parameter: parameter}}
 }
 
+// optionalHeader returns a header that not every response has.
+func optionalHeader(about string, schema *openapi3.Schema) *openapi3.HeaderRef {
+	h := header(about, schema)
+	h.Value.Required = false
+	return h
+}
+
 // integerFrom returns the schema of an integer of at least low.
 func integerFrom(low float64) *openapi3.Schema { return openapi3.NewIntegerSchema().WithMin(low) }
 
@@ -76,6 +85,9 @@ func (b *builder) headers(status int) openapi3.Headers {
 	out := openapi3.Headers{}
 	for _, name := range everyResponse {
 		out[name] = &openapi3.HeaderRef{Ref: "#/components/headers/" + name, Value: shared[name].Value}
+	}
+	if status != http.StatusUnauthorized {
+		out[keyExpires] = &openapi3.HeaderRef{Ref: "#/components/headers/" + keyExpires, Value: shared[keyExpires].Value}
 	}
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
@@ -99,15 +111,11 @@ func (b *builder) successHeaders(o Operation) openapi3.Headers {
 		out[location] = at
 	}
 	if o.Idempotent {
-		again := header("That this is the answer to an earlier request with the same "+idempotencyKey+".",
+		out[replayed] = optionalHeader("That this is the answer to an earlier request with the same "+idempotencyKey+".",
 			openapi3.NewStringSchema().WithEnum("true"))
-		again.Value.Required = false
-		out[replayed] = again
 	}
 	for name, meaning := range o.Headers {
-		optional := header(meaning, openapi3.NewStringSchema())
-		optional.Value.Required = false
-		out[name] = optional
+		out[name] = optionalHeader(meaning, openapi3.NewStringSchema())
 	}
 	return out
 }

@@ -1,0 +1,33 @@
+package v2
+
+import (
+	"context"
+
+	"partnerapi/domain"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
+)
+
+// WithRelease says which release the public edge serves; without it that is the latest.
+func WithRelease(served op.Release) Option { return func(a *API) { a.release = served } }
+
+func (a *API) bindKey() {
+	op.Bind(&a.Set, api.GetKey, a.getKey)
+}
+
+func (a *API) getKey(ctx context.Context, _ *api.GetKeyInput) (*api.Key, error) {
+	key, err := a.db.CallingKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	caller := domain.CallerFrom(ctx)
+	out := &api.Key{
+		Prefix: caller.Prefix, Name: key.Name, Partner: key.Partner, Scopes: caller.Scopes, AllClients: caller.AllClients,
+		ClientIDs: key.ClientIDs, Networks: make([]string, len(caller.Networks)), CreatedAt: domain.At(key.CreatedAt),
+		ExpiresAt: domain.MaybeAt(key.ExpiresAt), Release: a.release.String(),
+	}
+	for i, network := range caller.Networks {
+		out.Networks[i] = network.String()
+	}
+	return out, nil
+}
