@@ -85,9 +85,9 @@ const summarySQL = `
 		summarized_at = @now, refresh_until = greatest(c.refresh_until, @ahead),
 		updated_at = CASE WHEN
 			(c.average_score, c.high_risk_users, c.overdue_users, c.on_track_rate,
-			 c.click_rate_90d, c.report_rate_90d, c.click_rate_365d, c.click_rate_total) <>
+			 c.click_rate_90d, c.report_rate_90d, c.click_rate_total) <>
 			(f.average_score, f.high_risk_users, f.overdue_users, f.on_track_rate,
-			 f.click_rate_90d, f.report_rate_90d, f.click_rate_365d, f.click_rate_total)
+			 f.click_rate_90d, f.report_rate_90d, f.click_rate_total)
 			THEN greatest(c.updated_at, @now) ELSE c.updated_at END
 	FROM fresh AS f WHERE c.id = f.id RETURNING `
 

@@ -24,10 +24,10 @@ type phishedCounts struct {
 	PhishedClickedYear int `json:"phished_clicked_year"`
 }
 
-// sameRates reports whether both give the same click rates: only these are visible.
-func (c phishedCounts) sameRates(o phishedCounts) bool {
-	return domain.Percent(c.PhishedClicked, c.PhishedSent) == domain.Percent(o.PhishedClicked, o.PhishedSent) &&
-		domain.Percent(c.PhishedClickedYear, c.PhishedSentYear) == domain.Percent(o.PhishedClickedYear, o.PhishedSentYear)
+// sameTotals reports whether both count the same mails. The counts of a year alone also
+// change as days pass, which moves no updated_at.
+func (c phishedCounts) sameTotals(o phishedCounts) bool {
+	return c.PhishedSent == o.PhishedSent && c.PhishedClicked == o.PhishedClicked
 }
 
 // storedRisk is a row of user_risks without its keys and times. The names are
@@ -82,7 +82,7 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 			},
 		}
 
-		visible := a.Score != s.Score || !s.sameRates(s.storedCounts()) ||
+		visible := a.Score != s.Score || !s.sameTotals(s.storedCounts()) ||
 			len(s.Deltas) > 0 && a != s.assessment(s.Role)
 		_, due := c.users.due[domain.UserKey{Client: s.ClientID, User: s.UserID}]
 		if !visible && !due && s.phishedCounts == s.storedCounts() {

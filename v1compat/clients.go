@@ -79,7 +79,6 @@ func (f *Facade) clientRoutes() {
 	}, api.GetPartner, fromGetPartner, toPartner)
 	listNext(f, Meta{
 		ID: "clients", Method: "GET", Path: "/clients", Status: http.StatusOK, Summary: "Get Clients",
-		GivenUp:     []string{"phishing_click_rate_last_year", "phishing_click_rate_total"},
 		Description: "Returns the clients that the key reaches, by their creation.",
 	}, api.ListClients, fromListClients, toClient, nextListClients)
 	call(f, Meta{
@@ -160,7 +159,7 @@ func toClient(c api.Client) Client {
 	return Client{
 		ID: idmap.RefTo(c.ID), ClientName: c.Name, CreatedDate: at(c.CreatedAt),
 		UserCount: c.Users.Active, InactiveUserCount: c.Users.Inactive,
-		PhishingClickRateTotal: c.ClickRateTotal, PhishingClickRateLastYear: c.ClickRateYear,
+		PhishingClickRateTotal: c.Phishing.ClickRateTotal, PhishingClickRateLastYear: c.Phishing.ClickRate365d,
 		TrainingOnTrackRate: c.Training.OnTrackRate,
 	}
 }

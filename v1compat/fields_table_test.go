@@ -33,12 +33,8 @@ var fieldTable = map[string]struct{ request, answer []fieldRow }{
 			{"created_date", "created_at", wholeSeconds},
 			{"user_count", "users.active", renamed},
 			{"inactive_user_count", "users.inactive", renamed},
-			{"phishing_click_rate_total", "", "given up: `total.click_rate` of `GET " +
-				"/v2/clients/{client_id}/phishing/summary`, whose mails are all that were sent; v1's may be 5 " +
-				"minutes old, and is 0 for a client without active users"},
-			{"phishing_click_rate_last_year", "", "given up: `365d.click_rate` of `GET " +
-				"/v2/clients/{client_id}/phishing/summary`, whose mails are those sent on one of the last 365 days " +
-				"(UTC), today among them; v1's may be 5 minutes old, and is 0 for a client without active users"},
+			{"phishing_click_rate_total", "phishing.click_rate_total", renamed},
+			{"phishing_click_rate_last_year", "phishing.click_rate_365d", renamed},
 			{"training_on_track_rate", "training.on_track_rate", renamed},
 		},
 	},
@@ -67,15 +63,8 @@ var fieldTable = map[string]struct{ request, answer []fieldRow }{
 			{"preferred_language", "preferred_language", unchanged},
 			{"role", "role", unchanged},
 			{"created_date", "created_at", wholeSeconds},
-			{"phishing_click_rate_total", "", "given up: of the user's simulated mails, the percentage that is " +
-				"`clicked`, `credentials_submitted` or `attachment_opened`, to one decimal, half away from zero, and " +
-				"0 of none: count the results, but for `scheduled` and `failed`; v1 counts anew with each change, " +
-				"and once a day"},
-			{"phishing_click_rate_last_year", "", "given up: of the user's simulated mails sent on one of the last " +
-				"365 days (UTC), today among them, the percentage that is `clicked`, `credentials_submitted` or " +
-				"`attachment_opened`, to one decimal, half away from zero, and 0 of none: count the results with " +
-				"`since` at 00:00 UTC 364 days ago ([worked](guide/moving-from-v1.md#click-rates)); v1 counts anew " +
-				"with each change, and once a day"},
+			{"phishing_click_rate_total", "phishing.click_rate", renamed},
+			{"phishing_click_rate_last_year", "phishing.click_rate_365d", renamed},
 			{"training_on_track", "training.on_track", renamed},
 			{"next_course", "training.next_course.title", emptyText},
 			{"courses_behind", "training.overdue_count", renamed},

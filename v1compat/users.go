@@ -78,7 +78,6 @@ type updateUser struct {
 func (f *Facade) userRoutes() {
 	list(f, Meta{
 		ID: "users", Method: "GET", Path: "/clients/:client_id/users", Status: http.StatusOK, Summary: "Get Users",
-		GivenUp:     []string{"phishing_click_rate_last_year", "phishing_click_rate_total"},
 		Description: "Returns the users of a client, by their creation: active ones unless `status` says otherwise.",
 	}, api.ListUsers, fromListUsers, toUser)
 	call(f, Meta{
@@ -108,7 +107,7 @@ func toUser(u api.User) User {
 	out := User{
 		ID: uuidOf(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Department: valueOrEmpty(u.Department),
 		Status: u.Status, PreferredLanguage: u.PreferredLanguage, Role: u.Role, CreatedDate: at(u.CreatedAt),
-		PhishingClickRateTotal: u.ClickRateTotal, PhishingClickRateLastYear: u.ClickRateYear,
+		PhishingClickRateTotal: u.Phishing.ClickRate, PhishingClickRateLastYear: u.Phishing.ClickRate365d,
 		TrainingOnTrack: u.Training.OnTrack, CoursesBehind: u.Training.OverdueCount, RiskScore: u.Risk.Score,
 	}
 	if next := u.Training.NextCourse; next != nil {

@@ -18,12 +18,13 @@ func clientOf(c domain.Client) api.Client {
 			AverageScore: c.Summary.AverageScore, Grade: domain.GradeOf(c.Summary.AverageScore),
 			HighRiskUsers: c.Summary.HighRiskUsers,
 		},
-		Training:   api.ClientTraining{OnTrackRate: c.Summary.OnTrackRate, OverdueUsers: c.Summary.OverdueUsers},
-		Phishing:   api.ClientPhishing{ClickRate90d: c.Summary.ClickRate90d, ReportRate90d: c.Summary.ReportRate90d},
+		Training: api.ClientTraining{OnTrackRate: c.Summary.OnTrackRate, OverdueUsers: c.Summary.OverdueUsers},
+		Phishing: api.ClientPhishing{
+			ClickRate90d: c.Summary.ClickRate90d, ReportRate90d: c.Summary.ReportRate90d,
+			ClickRate365d: c.Summary.ClickRate365d, ClickRateTotal: c.Summary.ClickRateTotal,
+		},
 		Frameworks: c.Frameworks,
 		Features:   api.ClientFeatures{DarkWebMonitoring: c.DarkWebMonitoring, DirectorySync: c.DirectorySync},
-
-		ClickRateTotal: c.Summary.ClickRateTotal, ClickRateYear: c.Summary.ClickRate365d,
 	}
 }
 

@@ -1,13 +1,14 @@
 package v2_test
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
 
@@ -159,16 +160,69 @@ func TestWalkStandsStill(t *testing.T) {
 	}
 }
 
-// TestSummariesInProcess: a caller in this process gets what v2 does not show.
-func TestSummariesInProcess(t *testing.T) {
+// TestClickRates: a client shows its click rates of all times and of 365 days; days that
+// only pass change the second, and not updated_at.
+func TestClickRates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
-	w.Exec("INSERT INTO phishing_days (client_id, day, sent, clicked) VALUES ($1, '2026-06-15', 4, 1), ($1, '2020-01-01', 4, 3)", w.client.ID)
+	w.Exec("INSERT INTO phishing_days (client_id, day, sent, clicked) VALUES ($1, '2025-06-16', 4, 1), ($1, '2020-01-01', 4, 3)", w.client.ID)
 	w.Clock.Advance(time.Hour)
-	in := &api.GetClientInput{}
-	in.Path.ClientID = w.client.ID
-	c, err := op.Call(w.tenant.Ctx, &w.API.Set, api.GetClient, in)
-	if err != nil || c.ClickRateTotal != 50 || c.ClickRateYear != 25 {
-		t.Errorf("%+v, %v", c, err)
+	before := w.Get(w.clientPath(), w.tenant.Key).Want(http.StatusOK)
+	if before.Field("phishing.click_rate_total") != 50.0 || before.Field("phishing.click_rate_365d") != 25.0 {
+		t.Errorf("%s", before.Body)
 	}
+	w.Clock.Advance(24 * time.Hour)
+	after := w.Get(w.clientPath(), w.tenant.Key).Want(http.StatusOK)
+	if after.Field("phishing.click_rate_total") != 50.0 || after.Field("phishing.click_rate_365d") != 0.0 {
+		t.Errorf("a day later: %s", after.Body)
+	}
+	if after.Field("updated_at") != before.Field("updated_at") {
+		t.Errorf("updated_at moved from %v to %v", before.Field("updated_at"), after.Field("updated_at"))
+	}
+}
+
+// TestUserPhishing: a user shows the mails that were sent to it and those that it clicked;
+// days that only pass change the counts of 365 days, and not updated_at.
+func TestUserPhishing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{})
+	user := "/v2/users/" + w.user.ID.String()
+	shows := func(want string, moved bool) {
+		t.Helper()
+		before := w.user.UpdatedAt.Time
+		r := w.Get(user, w.tenant.Key).Want(http.StatusOK)
+		r.Into(&struct {
+			At *domain.Time `json:"updated_at"`
+		}{&w.user.UpdatedAt})
+		if got := fmt.Sprint(r.Field("phishing")); got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
+		if !w.user.UpdatedAt.Time.Equal(before) != moved {
+			t.Errorf("updated_at: from %v to %v", before, w.user.UpdatedAt)
+		}
+	}
+	refresh := func() {
+		t.Helper()
+		if _, err := w.DB.DailyRefresh(t.Context(), domain.DateOf(w.Clock.Now()), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shows("map[click_rate:0 click_rate_365d:0 clicked:0 clicked_365d:0 sent:0 sent_365d:0]", false)
+
+	w.Clock.Advance(time.Hour)
+	clicked := db.NewID[domain.ResultKind]()
+	for _, id := range []domain.ResultID{clicked, db.NewID[domain.ResultKind]()} {
+		w.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
+			VALUES ($1, $2, $3, $4, 'sent', $5, $5, $5, $5)`, w.client.ID, id, w.user.ID, w.parts.template, w.Clock.Now())
+	}
+	w.Clock.Advance(time.Hour)
+	w.Signal(domain.Signal{Type: domain.PhishingClicked, Result: clicked, At: w.Clock.Now()})
+	shows("map[click_rate:50 click_rate_365d:50 clicked:1 clicked_365d:1 sent:2 sent_365d:2]", true)
+
+	w.Clock.Advance(364 * 24 * time.Hour) // one more, and the click weighs nothing
+	refresh()
+	shows("map[click_rate:50 click_rate_365d:50 clicked:1 clicked_365d:1 sent:2 sent_365d:2]", true) // the score decayed
+	w.Clock.Advance(24 * time.Hour)
+	refresh()
+	shows("map[click_rate:50 click_rate_365d:0 clicked:1 clicked_365d:0 sent:2 sent_365d:0]", false)
 }

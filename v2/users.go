@@ -19,9 +19,11 @@ func userCoreOf(u domain.User) api.UserCore {
 		PreferredLanguage: u.Language, Source: u.Source,
 		Training:  api.UserTraining{OnTrack: u.Training.OnTrack(), OverdueCount: u.Training.Overdue},
 		CreatedAt: domain.At(u.CreatedAt), UpdatedAt: domain.At(u.UpdatedAt),
-
-		ClickRateTotal: domain.Percent(u.Phishing.Clicked, u.Phishing.Sent),
-		ClickRateYear:  domain.Percent(u.Phishing.ClickedYear, u.Phishing.SentYear),
+		Phishing: api.UserPhishing{
+			Sent: u.Phishing.Sent, Clicked: u.Phishing.Clicked, ClickRate: domain.Percent(u.Phishing.Clicked, u.Phishing.Sent),
+			Sent365d: u.Phishing.SentYear, Clicked365d: u.Phishing.ClickedYear,
+			ClickRate365d: domain.Percent(u.Phishing.ClickedYear, u.Phishing.SentYear),
+		},
 	}
 	if u.Group != nil {
 		core.Group = &api.Group{ID: u.Group.ID, Name: u.Group.Name}

@@ -16,13 +16,9 @@ type Client struct {
 	Users      ClientUsers     `json:"users" doc:"How many users the client has. Always current."`
 	Risk       ClientScore     `json:"risk" doc:"The risk of the active users together. At most 5 minutes old."`
 	Training   ClientTraining  `json:"training" doc:"Where the active users stand with their courses. At most 5 minutes old."`
-	Phishing   ClientPhishing  `json:"phishing" doc:"What became of the simulated mails of the last 90 days. At most 5 minutes old."`
+	Phishing   ClientPhishing  `json:"phishing" doc:"What became of the simulated mails. At most 5 minutes old."`
 	Frameworks []string        `json:"frameworks" doc:"Ids of the frameworks assigned to the client, each once, sorted."`
 	Features   ClientFeatures  `json:"features" doc:"What the client has switched on."`
-
-	// What v1 shows of a client and v2 does not.
-	ClickRateTotal float64 `json:"-"`
-	ClickRateYear  float64 `json:"-"`
 }
 
 // ClientUsers counts a client's users by state.
@@ -44,10 +40,12 @@ type ClientTraining struct {
 	OverdueUsers int     `json:"overdue_users" doc:"Number of active users with an overdue course."`
 }
 
-// ClientPhishing is the rates of the simulated mails of the last 90 days.
+// ClientPhishing is the rates of the simulated mails. Without active users all are 0.
 type ClientPhishing struct {
-	ClickRate90d  float64 `json:"click_rate_90d" doc:"Percentage of the mails sent in the last 90 days that were clicked, 0 to 100. Submitted credentials and opened attachments count as clicks; mail scanners do not."`
-	ReportRate90d float64 `json:"report_rate_90d" doc:"Percentage of the mails sent in the last 90 days that were reported, 0 to 100."`
+	ClickRate90d   float64 `json:"click_rate_90d" doc:"Percentage of the mails sent in the last 90 days that were clicked, 0 to 100. Submitted credentials and opened attachments count as clicks; mail scanners do not."`
+	ReportRate90d  float64 `json:"report_rate_90d" doc:"Percentage of the mails sent in the last 90 days that were reported, 0 to 100."`
+	ClickRate365d  float64 `json:"click_rate_365d" doc:"As click_rate_90d, of the last 365 days. Days that pass change it without moving updated_at."`
+	ClickRateTotal float64 `json:"click_rate_total" doc:"As click_rate_90d, of all mails that were sent."`
 }
 
 // ClientFeatures says what a client has switched on.

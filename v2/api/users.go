@@ -21,13 +21,9 @@ type UserCore struct {
 	Source            domain.UserSource `json:"source" doc:"Where the record came from: a directory, by hand, or this interface."`
 	Group             *Group            `json:"group" doc:"The directory group or manual group that the user is in. Null for none."`
 	Training          UserTraining      `json:"training" doc:"Where the user stands with the courses."`
+	Phishing          UserPhishing      `json:"phishing" doc:"The simulated mails that the user was sent, and those clicked: submitted credentials and opened attachments count as clicks, what mail scanners do does not."`
 	CreatedAt         domain.Time       `json:"created_at" doc:"When the user was created."`
 	UpdatedAt         domain.Time       `json:"updated_at" doc:"When a field of the user last changed, the score included."`
-
-	// What v1 shows of a user and v2 does not: percentages of the simulated
-	// mails that the user clicked, ever and within 365 days.
-	ClickRateTotal float64 `json:"-"`
-	ClickRateYear  float64 `json:"-"`
 }
 
 // User is a user in a list, and one just created.
@@ -68,6 +64,16 @@ type NextCourse struct {
 	CourseID domain.CourseID `json:"course_id" doc:"Opaque id of the course."`
 	Title    string          `json:"title" doc:"The course's title."`
 	DueOn    domain.Date     `json:"due_on" doc:"The day (UTC) by whose end the course is to be completed."`
+}
+
+// UserPhishing counts a user's simulated mails, ever and of the last 365 days.
+type UserPhishing struct {
+	Sent          int     `json:"sent" doc:"Number of simulated mails that the user was sent."`
+	Clicked       int     `json:"clicked" doc:"Number of those that the user clicked."`
+	ClickRate     float64 `json:"click_rate" doc:"Percentage of them that the user clicked, 0 to 100. 0 of none."`
+	Sent365d      int     `json:"sent_365d" doc:"Number of simulated mails sent on one of the last 365 days (UTC), today among them. Days that pass change it without moving updated_at."`
+	Clicked365d   int     `json:"clicked_365d" doc:"Number of those that the user clicked."`
+	ClickRate365d float64 `json:"click_rate_365d" doc:"Percentage of them that the user clicked, 0 to 100. 0 of none."`
 }
 
 // CollectionRef names a collection.
