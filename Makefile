@@ -108,7 +108,7 @@ postgres: ## get PostgreSQL's programs, where there are none
 	@db/embedded/fetch.sh
 
 # All that is version 1.
-OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/operate/parity.md docs/migrating* docs/v1*.go v2/v1*.go v2/api/v1*.go v2/testdata/v1* db/v1*.go db/move/v1*.go cmd/internal/v1cmd cmd/partnerapi/v1* \
+OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/operate/parity.md docs/migrating* docs/v1*.go v2/v1*.go v2/api/v1*.go v2/testdata/v1* db/v1*.go db/move/v1*.go cmd/internal/v1cmd cmd/internal/operator/v1*.go cmd/partnerapi/v1* \
 	tools/bench/v1.go
 
 remove-v1: ## delete version 1, and add the migration that takes it out of databases

@@ -21,6 +21,7 @@ CREATE TABLE policies (id uuid PRIMARY KEY, created_at timestamptz NOT NULL,
 CREATE TABLE phishing_templates (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
 CREATE TABLE groups (id uuid PRIMARY KEY, created_at timestamptz NOT NULL, client_id uuid);
 CREATE TABLE reports (id uuid PRIMARY KEY, created_at timestamptz NOT NULL, client_id uuid);
+CREATE TABLE api_keys (id uuid PRIMARY KEY, partner_id uuid);
 CREATE TABLE cell (one boolean PRIMARY KEY DEFAULT true, number integer NOT NULL, count integer NOT NULL)`
 
 var tables = map[Kind]string{

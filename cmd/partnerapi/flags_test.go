@@ -89,7 +89,11 @@ func flagLine(f *kong.Flag) string {
 	if len(f.Envs) > 0 && f.Envs[0] != "-" {
 		name += ", `" + f.Envs[0] + "`"
 	}
-	return fmt.Sprintf("| %s | %s |\n", name, strings.ReplaceAll(f.Help, "|", "\\|"))
+	help := strings.ReplaceAll(f.Help, "|", "\\|")
+	if f.Name == "v1" {
+		help += " <!-- v1-line -->"
+	}
+	return fmt.Sprintf("| %s | %s |\n", name, help)
 }
 
 func (d *flagsDocument) introduce() {

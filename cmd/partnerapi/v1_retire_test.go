@@ -39,6 +39,10 @@ func TestRetirementUsage(t *testing.T) {
 		{"v1 brownout add --start=2028-01-01", "--for"},
 		{"v1 brownout cancel first", "first"},
 		{"v1 phase --all read_only --force", "--all off"},
+		{"v1 phase --new read_only", "--new is on or off"},
+		{"v1 phase --new off --until=2099-01-01", "--new is on or off, without --until"},
+		{"v1 phase --new --all off", "--new"},
+		{"v1 phase --new pk_a off", "give a key and a phase"},
 	} {
 		refused(t, 2, strings.Fields(c.line), c.says)
 	}
@@ -93,7 +97,10 @@ func TestRetirementCommands(t *testing.T) {
 		{"v1 phase " + first + " off --until=2098-01-01",
 			[]string{first + " (sync): off until 2098-01-01. Running services follow within 30 seconds."}, &domain.AuditObject{Kind: "key"}, "phase until"},
 		{"v1 phase --partner=acme read_only", []string{"the keys of acme: read_only."}, &domain.AuditObject{Kind: "partner"}, "phase"},
-		{"v1 phase --all off --force", []string{"all keys: off."}, &domain.AuditObject{}, "phase"},
+		{"v1 phase --all off --force", []string{"all keys: off.", "Keys that are made from now on have v1: partnerapi v1 phase --new off"}, &domain.AuditObject{}, "phase"},
+		{"v1 phase --new off", []string{"keys that are made from now on have no v1, unless keys create has --v1. Running services follow"},
+			&domain.AuditObject{}, "new_keys"},
+		{"v1 phase --new on", []string{"keys that are made from now on have v1."}, &domain.AuditObject{}, "new_keys"},
 		{"v1 phase --all on", []string{"all keys: on."}, &domain.AuditObject{}, "phase"},
 
 		{"v1 brownout add --start=2020-01-01 --for=10m", []string{"before now"}, nil, ""},
@@ -255,6 +262,55 @@ func TestRetirementIsFollowed(t *testing.T) {
 		t.Errorf("a second time:\n%s", out)
 	}
 	s.get("/v1/clients", key).want(http.StatusOK)
+}
+
+// TestKeysWithoutV1: after v1 phase --new off a key that is made has no v1, and is told what
+// to call; one that is made with --v1 has it, and the keys of before have it still. The
+// status says so.
+func TestKeysWithoutV1(t *testing.T) {
+	t.Parallel()
+	flag := databaseFlag(t)
+	must(t, "partners", "create", flag, "Acme")
+	create := func(name string, more ...string) string {
+		return newKey(t, append([]string{flag, "--name=" + name, "--partner=Acme", "--clients=all", "--scopes=read"}, more...)...)
+	}
+	s := retiredService{serving(t, flag, "--release=latest"), flag}
+	before := create("before")
+	status := func() (newKeys string) {
+		t.Helper()
+		var st struct {
+			NewKeys string `json:"new_keys"`
+		}
+		if err := json.Unmarshal([]byte(must(t, "v1", "status", flag, "--json")), &st); err != nil {
+			t.Fatal(err)
+		}
+		return st.NewKeys
+	}
+	says(t, must(t, "v1", "status", flag), "New keys have v1: the command v1 phase --new off changes that.")
+	if got := status(); got != "on" {
+		t.Errorf("the phase of new keys is %q", got)
+	}
+
+	s.after("phase --new off", "phases=0.*new_keys=off")
+	after := create("after")
+	s.follows("phases=1")
+	s.gone(after, "version 1 is switched off for this key")
+	s.get("/v2/clients", after).want(http.StatusOK)
+	allowed := create("allowed", "--v1")
+	s.follows("phases=2")
+	for _, key := range []string{before, allowed} {
+		s.get("/v1/clients", key).want(http.StatusOK)
+	}
+	says(t, must(t, "v1", "status", flag), "New keys have no v1, unless keys create has --v1")
+	says(t, must(t, "v1", "status", flag, "--key="+prefix(after)), "It is in phase off.")
+	if got := status(); got != "off" {
+		t.Errorf("the phase of new keys is %q", got)
+	}
+	s.after("phase "+prefix(after)+" on", "")
+	s.follows("phases=2")
+	s.after("phase --new on", "new_keys=on")
+	s.get("/v1/clients", create("late")).want(http.StatusOK)
+	refused(t, 2, []string{"keys", "create", flag, "--v1=maybe", "--name=x", "--partner=Acme", "--clients=all", "--scopes=read"}, "--v1")
 }
 
 // TestUseIsRecorded: what was counted since the last flush is written when the service

@@ -141,6 +141,9 @@ func drop(now side, c compared) error {
 // stream copies the rows of a condition.
 func stream(old, now side, c compared, where string) error {
 	columns := strings.Join(c.columns, ", ")
+	if c.order != "" {
+		where += " ORDER BY " + c.order
+	}
 	r, w := io.Pipe()
 	var both errgroup.Group
 	both.Go(func() error {

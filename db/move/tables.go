@@ -24,6 +24,8 @@ type table struct {
 	last bool
 	// kept marks tables whose rows CleanUp leaves.
 	kept bool
+	// order is that in which rows are copied, where the new cell numbers them anew; empty for any.
+	order string
 }
 
 const (

@@ -24,7 +24,7 @@ var v1Tables = []table{
 			SELECT id FROM policies WHERE client_id = ANY($clients) UNION ALL
 			SELECT scope_id FROM policies WHERE client_id = ANY($clients) UNION ALL
 			SELECT id FROM reports WHERE client_id = ANY($clients))`, last: true},
-	{name: "v1_phases", rows: "(t.partner_id = $partner OR t.key_id = ANY($keys))", last: true},
+	{name: "v1_phases", rows: "(t.partner_id = $partner OR t.key_id = ANY($keys))", last: true, order: "t.id"},
 	{name: "v1_usage", rows: ofKeys},
 }
 

@@ -82,6 +82,24 @@ func TestNumbersOfDeletedObjectsMove(t *testing.T) {
 	}
 }
 
+// TestPhasesMove: the settings of a key keep their order, in which the last one counts; a key
+// that came is no new one, and has no v1 only where it had none before.
+func TestPhasesMove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec(w.To, "UPDATE v1_state SET new_keys_off = true")
+	const add = "INSERT INTO v1_phases (id, key_id, phase, until, set_at) OVERRIDING SYSTEM VALUE SELECT $1, id, $2, $3, now() FROM api_keys WHERE prefix = 'pk_demo_all'"
+	w.exec(w.From, add, 200, "read_only", "2099-01-01")
+	w.exec(w.From, add, 100, "off", nil)
+	w.before = w.contents(w.From, w.Partner)
+	w.must(w.Run(t.Context()))
+	w.moved()
+	const phases = "SELECT string_agg(k.prefix || ' ' || p.phase, ', ' ORDER BY p.id) FROM v1_phases AS p JOIN api_keys AS k ON k.id = p.key_id"
+	if got := value[string](w, w.To, phases); got != "pk_demo_all off, pk_demo_all read_only" {
+		t.Errorf("the phases in the new cell are %s", got)
+	}
+}
+
 // TestAnnouncementMoves: what is announced of version 1's end is told in the new cell too,
 // and another announcement there is a reason not to move.
 func TestAnnouncementMoves(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"partnerapi/db/pg"
+	"partnerapi/domain"
 )
 
 // Announce records the announcement of v1's end. It is refused while another one
@@ -48,8 +49,8 @@ func (s *Store) Cancel(ctx context.Context) (a Announcement, err error) {
 	return a, err
 }
 
-// SetPhase sets a phase for the keys of a scope, until a time or, where that is
-// zero, for good: then all that was set before for any of them is forgotten. With a
+// SetPhase sets a phase for the keys of a scope that there are, until a time or, where that
+// is zero, for good: then all that was set before for any of them is forgotten. With a
 // time, what was set before holds again from then on (Setting). When v1 has ended,
 // only all keys can be set on, which takes the end back.
 func (s *Store) SetPhase(ctx context.Context, of Scope, phase Phase, until time.Time) error {
@@ -84,6 +85,30 @@ func (s *Store) replaceSetting(ctx context.Context, doing string, set Setting, n
 	}
 	return s.exec(ctx, doing, `INSERT INTO v1_phases (key_id, partner_id, phase, until, set_at) VALUES (?, ?, ?, ?, ?)`,
 		key, partner, set.Phase, until, now)
+}
+
+// SetNewKeys says whether keys that are made from now on have no v1: they are created in the
+// phase Off. Keys that are there stay as they are.
+func (s *Store) SetNewKeys(ctx context.Context, off bool) error {
+	const doing = "set the phase of new keys"
+	return s.change(ctx, doing, func(ctx context.Context, holds *State, _ time.Time) error {
+		if err := holds.checkNotEnded(); err != nil {
+			return err
+		}
+		return s.exec(ctx, doing, `UPDATE v1_state SET new_keys_off = ?`, off)
+	})
+}
+
+// AllowNewKey gives a key v1 that the transaction of ctx has created, whatever new keys have.
+// It is refused when v1 has ended.
+func (s *Store) AllowNewKey(ctx context.Context, key domain.KeyID) error {
+	const doing = "give a new key v1"
+	return s.change(ctx, doing, func(ctx context.Context, holds *State, _ time.Time) error {
+		if err := holds.checkNotEnded(); err != nil {
+			return err
+		}
+		return s.exec(ctx, doing, `UPDATE v1_phases SET phase = 'on' WHERE key_id = ?`, key)
+	})
 }
 
 // AddBrownout adds a brownout, and returns its id.

@@ -81,7 +81,8 @@ func (k *Keeper) read(ctx context.Context, log *slog.Logger) error {
 			sunset = FormatTime(state.Announcement.Sunset)
 		}
 		log.InfoContext(ctx, "the retirement of v1 has changed", "announced", state.Announcement != nil, "sunset", sunset,
-			"ended", state.EndedAt != nil, "phases", len(state.Settings), "brownouts", len(state.Windows))
+			"ended", state.EndedAt != nil, "phases", state.Settings.Len(), "brownouts", len(state.Windows),
+			"new_keys", state.PhaseOfNewKeys())
 	}
 	return nil
 }

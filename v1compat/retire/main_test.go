@@ -97,3 +97,16 @@ func (w *world) watch() (*Keeper, <-chan error) {
 	})
 	return k, read
 }
+
+// insertKey adds a key of a partner.
+func (w *world) insertKey(n, partner byte) {
+	w.t.Helper()
+	_, err := w.sql.ExecContext(w.t.Context(), `INSERT INTO partners (id, name, name_key, created_at)
+		VALUES ($1::uuid, $1, $1, now()) ON CONFLICT DO NOTHING`, domain.PartnerID{partner}.UUID())
+	w.must(err)
+	_, err = w.sql.ExecContext(w.t.Context(), `INSERT INTO api_keys
+		(id, partner_id, name, prefix, digest, all_clients, scopes, created_at)
+		VALUES ($1::uuid, $2::uuid, 'key', $1::text, convert_to($1::text, 'UTF8'), true, '{}', now())`,
+		domain.KeyID{n}.UUID(), domain.PartnerID{partner}.UUID())
+	w.must(err)
+}

@@ -20,9 +20,8 @@ type model struct {
 	announced, sunset time.Time // zero: nothing is announced
 	ended             bool
 	keys              []*modelKey
-	// told are the settings of partners and of all, which later keys get too.
-	told    []func(*modelKey)
-	windows map[int64]Window
+	newOff            bool // new keys have no v1
+	windows           map[int64]Window
 	// edges are the moments at which something may begin or end.
 	edges []time.Time
 }
@@ -32,21 +31,22 @@ type modelKey struct {
 	phase func(time.Time) Phase
 }
 
-// newKey adds a key of one of two partners.
-func (m *model) newKey(n, partner byte) {
-	k := &modelKey{Key{domain.KeyID{n}, domain.PartnerID{partner}}, func(time.Time) Phase { return On }}
-	for _, tell := range m.told {
-		tell(k)
+// newKey adds a key of one of two partners, which no setting of before is for; allowed is
+// that it has v1 though new keys have none.
+func (m *model) newKey(n, partner byte, allowed bool) {
+	phase := On
+	if m.ended || m.newOff && !allowed {
+		phase = Off
 	}
-	m.keys = append(m.keys, k)
+	m.keys = append(m.keys, &modelKey{Key{domain.KeyID{n}, domain.PartnerID{partner}}, func(time.Time) Phase { return phase }})
 }
 
 // set sets a phase for the keys of a scope.
 func (m *model) set(of Scope, phase Phase, until time.Time) {
 	m.edges = append(m.edges, until)
-	tell := func(k *modelKey) {
+	for _, k := range m.keys {
 		if of.Key != (domain.KeyID{}) && of.Key != k.ID || of.Partner != (domain.PartnerID{}) && of.Partner != k.Partner {
-			return
+			continue
 		}
 		before := k.phase
 		k.phase = func(t time.Time) Phase {
@@ -55,12 +55,6 @@ func (m *model) set(of Scope, phase Phase, until time.Time) {
 			}
 			return phase
 		}
-	}
-	if of.Key == (domain.KeyID{}) {
-		m.told = append(m.told, tell)
-	}
-	for _, k := range m.keys {
-		tell(k)
 	}
 }
 
@@ -163,6 +157,27 @@ func (m *machine) setPhase() {
 	m.set(of, phase, until)
 }
 
+func (m *machine) setNewKeys() {
+	off := rapid.Bool().Draw(m.rt, "off")
+	if m.did(m.SetNewKeys(m.t.Context(), off), !m.ended) {
+		m.newOff = off
+	}
+}
+
+// create makes a key, and gives it v1 where allow says so.
+func (m *machine) create(allow bool) {
+	if len(m.keys) == 6 {
+		m.rt.Skip("enough keys")
+	}
+	n, partner := byte(len(m.keys)+1), byte(rapid.IntRange(1, 2).Draw(m.rt, "partner"))
+	m.insertKey(n, partner)
+	if allow && m.AllowNewKey(m.t.Context(), domain.KeyID{n}) == nil == m.ended {
+		m.rt.Fatal("a key is given v1, and v1 has ended, or the other way round")
+	}
+	m.newKey(n, partner, allow)
+	m.did(nil, true)
+}
+
 func (m *machine) addBrownout() {
 	w := Window{Start: m.soon("start"), For: time.Duration(rapid.IntRange(1, 5).Draw(m.rt, "for")) * time.Minute, Count: 1}
 	if w.Count = rapid.IntRange(1, 3).Draw(m.rt, "count"); w.Count > 1 {
@@ -254,24 +269,19 @@ func TestStateMachine(t *testing.T) {
 	w := newWorld(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		_, err := w.sql.ExecContext(t.Context(), `TRUNCATE v1_phases, v1_brownouts RESTART IDENTITY;
-			UPDATE v1_state SET announced_at = NULL, sunset_at = NULL, ended_at = NULL;
+			UPDATE v1_state SET announced_at = NULL, sunset_at = NULL, ended_at = NULL, new_keys_off = false;
 			DELETE FROM api_keys; DELETE FROM partners`)
 		w.must(err)
 		w.clock.Set(noon)
 		m := &machine{world: w, rt: rt, model: model{windows: map[int64]Window{}}}
 		m.restart()
-		create := func(*rapid.T) {
-			if len(m.keys) == 6 {
-				rt.Skip("enough keys")
-			}
-			n, partner := byte(len(m.keys)+1), byte(rapid.IntRange(1, 2).Draw(rt, "partner"))
-			m.newKey(n, partner)
-			w.insertKey(n, partner)
-		}
-		create(rt)
+		m.create(false)
 		phase := func(*rapid.T) { m.setPhase() }
 		rt.Repeat(map[string]func(*rapid.T){
-			"create a key": create, "phase": phase, "phase again": phase,
+			"create a key":       func(*rapid.T) { m.create(false) },
+			"create one with v1": func(*rapid.T) { m.create(true) },
+			"new keys":           func(*rapid.T) { m.setNewKeys() },
+			"phase":              phase, "phase again": phase,
 			"brownout":        func(*rapid.T) { m.addBrownout() },
 			"cancel brownout": func(*rapid.T) { m.cancelBrownout() },
 			"announce":        func(*rapid.T) { m.announce() },
@@ -284,17 +294,4 @@ func TestStateMachine(t *testing.T) {
 			"":                func(*rapid.T) { m.check(rt, m.kept.State(), w.clock.Now()) },
 		})
 	})
-}
-
-// insertKey adds a key as the model has it.
-func (w *world) insertKey(n, partner byte) {
-	w.t.Helper()
-	_, err := w.sql.ExecContext(w.t.Context(), `INSERT INTO partners (id, name, name_key, created_at)
-		VALUES ($1::uuid, $1, $1, now()) ON CONFLICT DO NOTHING`, domain.PartnerID{partner}.UUID())
-	w.must(err)
-	_, err = w.sql.ExecContext(w.t.Context(), `INSERT INTO api_keys
-		(id, partner_id, name, prefix, digest, all_clients, scopes, created_at)
-		VALUES ($1::uuid, $2::uuid, 'key', $1::text, convert_to($1::text, 'UTF8'), true, '{}', now())`,
-		domain.KeyID{n}.UUID(), domain.PartnerID{partner}.UUID())
-	w.must(err)
 }

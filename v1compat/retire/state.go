@@ -48,14 +48,16 @@ type State struct {
 	// Release is the release of v2 that was served last, as text; empty where none
 	// was yet.
 	Release string
-	// Settings are in any order, Windows in the order in which they were added. What
-	// is over may be among them.
-	Settings []Setting
+	// NewKeysOff says that keys which are made from now on have no v1.
+	NewKeysOff bool
+	// Windows are in the order in which they were added. What is over may be among them,
+	// and among the Settings.
+	Settings Settings
 	Windows  []Window
 }
 
 // Unrestricted reports whether no key is refused anything, now or later.
-func (s *State) Unrestricted() bool { return len(s.Settings) == 0 && s.EndedAt == nil }
+func (s *State) Unrestricted() bool { return s.Settings.Len() == 0 && s.EndedAt == nil }
 
 // PhaseOf returns the phase that a key is in, and until when; zero means for good.
 // When v1 has ended, each key is off.
@@ -63,13 +65,16 @@ func (s *State) PhaseOf(key Key, now time.Time) (phase Phase, until time.Time) {
 	if s.EndedAt != nil {
 		return Off, time.Time{}
 	}
-	newest := Setting{Phase: On}
-	for _, setting := range s.Settings {
-		if setting.ID > newest.ID && setting.isActive(now) && setting.covers(key) {
-			newest = setting
-		}
-	}
+	newest := s.Settings.newest(key, now)
 	return newest.Phase, newest.Until
+}
+
+// PhaseOfNewKeys returns the phase of keys that are made from now on.
+func (s *State) PhaseOfNewKeys() Phase {
+	if s.NewKeysOff || s.EndedAt != nil {
+		return Off
+	}
+	return On
 }
 
 // Refusal is why v1 refuses a request, and for how long.
@@ -147,16 +152,11 @@ type Key struct {
 func KeyOf(c *domain.Caller) Key { return Key{c.Key, c.Partner} }
 
 // Scope is the keys that a phase is set for: one key, all keys of a partner, or all
-// keys there are, which is the zero Scope. Keys that are created later are in the
-// scopes of their partner and of all.
+// keys, which is the zero Scope. A key that is created later has a setting of its own
+// from the moment on at which it is created, which is newer (decisions 11.11).
 type Scope struct {
 	Key     domain.KeyID
 	Partner domain.PartnerID
-}
-
-// covers reports whether a key is one of the scope's.
-func (s Scope) covers(k Key) bool {
-	return s == Scope{} || s == Scope{Key: k.ID} || s == Scope{Partner: k.Partner}
 }
 
 // Setting is a phase that was set for a scope. The newest setting of a key that
@@ -175,6 +175,47 @@ type Setting struct {
 
 // isActive reports whether the setting is not over.
 func (s Setting) isActive(now time.Time) bool { return s.Until.IsZero() || now.Before(s.Until) }
+
+// Settings are settings by what they are for, so that a request looks only at those that
+// may be its key's. The zero Settings is none.
+type Settings struct {
+	all      []Setting
+	partners map[domain.PartnerID][]Setting
+	keys     map[domain.KeyID][]Setting
+	count    int
+}
+
+// NewSettings returns the settings of a list in any order.
+func NewSettings(list ...Setting) Settings {
+	s := Settings{partners: map[domain.PartnerID][]Setting{}, keys: map[domain.KeyID][]Setting{}, count: len(list)}
+	for _, set := range list {
+		switch {
+		case !set.Key.IsZero():
+			s.keys[set.Key] = append(s.keys[set.Key], set)
+		case !set.Partner.IsZero():
+			s.partners[set.Partner] = append(s.partners[set.Partner], set)
+		default:
+			s.all = append(s.all, set)
+		}
+	}
+	return s
+}
+
+// Len returns how many settings there are.
+func (s Settings) Len() int { return s.count }
+
+// newest returns a key's newest setting that lasts; On for good where there is none.
+func (s Settings) newest(key Key, now time.Time) Setting {
+	newest := Setting{Phase: On}
+	for _, list := range [...][]Setting{s.all, s.partners[key.Partner], s.keys[key.ID]} {
+		for _, set := range list {
+			if set.ID > newest.ID && set.isActive(now) {
+				newest = set
+			}
+		}
+	}
+	return newest
+}
 
 // Window is the schedule of a brownout: Count windows, each as long as For, the
 // first from Start on, and each of the others Every after the one before. A window

@@ -63,13 +63,13 @@ func TestPhaseOf(t *testing.T) {
 		"then what all have":     {[]Setting{forGood(1, all, Off), until(2, key, On, 10)}, 10, Off, 0},
 		"set for all in between": {[]Setting{until(1, key, On, 10), forGood(2, all, Off)}, 5, Off, 0},
 	} {
-		s := &State{Settings: c.settings}
+		s := &State{Settings: NewSettings(c.settings...)}
 		phase, ends := s.PhaseOf(mine, at(c.now))
 		if want := at(c.until); phase != c.want || ends.IsZero() != (c.until == 0) || c.until != 0 && !ends.Equal(want) {
 			t.Errorf("%s: %s until %v", name, phase, ends)
 		}
 	}
-	ended := &State{EndedAt: &noon, Settings: []Setting{forGood(1, key, On)}}
+	ended := &State{EndedAt: &noon, Settings: NewSettings(forGood(1, key, On))}
 	if phase, ends := ended.PhaseOf(mine, noon); phase != Off || !ends.IsZero() {
 		t.Errorf("ended: %s until %v", phase, ends)
 	}
@@ -116,7 +116,7 @@ func TestRefused(t *testing.T) {
 		"after a series": {
 			[]Setting{all}, []Window{{Start: noon, For: time.Minute, Every: 10 * time.Minute, Count: 3}}, false, 30, 0},
 	} {
-		s := &State{Settings: c.settings, Windows: c.windows}
+		s := &State{Settings: NewSettings(c.settings...), Windows: c.windows}
 		got, refused := s.Refused(mine, c.write, at(c.now))
 		switch {
 		case refused != (c.until != 0), refused && got.Until.IsZero() != (c.until == forever),

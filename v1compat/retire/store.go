@@ -48,12 +48,13 @@ func (s *Store) load(ctx context.Context, now time.Time) (*State, error) {
 	row, err := pg.One[struct {
 		AnnouncedAt, SunsetAt, EndedAt *time.Time
 		ServedRelease                  string
-	}](ctx, s.db, doingRead, pg.SQL(
-		"SELECT announced_at, sunset_at, ended_at, coalesce(served_release, '') AS served_release FROM v1_state"))
+		NewKeysOff                     bool
+	}](ctx, s.db, doingRead, pg.SQL("SELECT announced_at, sunset_at, ended_at, "+
+		"coalesce(served_release, '') AS served_release, new_keys_off FROM v1_state"))
 	if err != nil {
 		return nil, err
 	}
-	state := &State{EndedAt: row.EndedAt, Release: row.ServedRelease}
+	state := &State{EndedAt: row.EndedAt, Release: row.ServedRelease, NewKeysOff: row.NewKeysOff}
 	if row.AnnouncedAt != nil {
 		state.Announcement = &Announcement{*row.AnnouncedAt, *row.SunsetAt}
 	}
@@ -84,7 +85,7 @@ func ptrOrNil[T comparable](value T) *T {
 	return &value
 }
 
-func (s *Store) readSettings(ctx context.Context, since time.Time) ([]Setting, error) {
+func (s *Store) readSettings(ctx context.Context, since time.Time) (Settings, error) {
 	rows, err := pg.All[struct {
 		ID        int64
 		KeyID     *domain.KeyID
@@ -99,7 +100,7 @@ func (s *Store) readSettings(ctx context.Context, since time.Time) ([]Setting, e
 			ID: r.ID, Scope: Scope{Key: valueOrZero(r.KeyID), Partner: valueOrZero(r.PartnerID)}, Phase: r.Phase, Until: valueOrZero(r.Until),
 		})
 	}
-	return list, err
+	return NewSettings(list...), err
 }
 
 func (s *Store) readWindows(ctx context.Context) ([]Window, error) {

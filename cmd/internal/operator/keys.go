@@ -123,6 +123,7 @@ type createKeyCmd struct {
 	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"What the key may do."`
 	From    []string       `env:"-" placeholder:"CIDR,…" help:"The networks or addresses that the key may be used from, up to 100. Default: all."`
 	Expires string         `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
+	V1      bool           `name:"v1" env:"-" help:"Give the key v1, though new keys have none (v1 phase --new off)."` // v1-line
 	JSON    bool           `name:"json" env:"-" help:"Print JSON: the key, its prefix, and what it is for."`
 }
 
@@ -152,6 +153,7 @@ func (c createKeyCmd) Run(ctx context.Context, s cli.Env) error {
 		err = database.Audited(ctx, d, entry, func(ctx context.Context) error {
 			key, err = d.CreateKey(ctx, wanted)
 			entry.Object = database.KeyObject(domain.APIKeyPrefix(key))
+			err = c.allowV1(ctx, d, key, err) // v1-line
 			return err
 		})
 		if err != nil {

@@ -21,9 +21,10 @@ import (
 	"partnerapi/v1compat/usage"
 )
 
-// This package and the two lines of main.go that name it, its import and its place in
-// the list of extensions, are all that the program knows of version 1. Deleting them
-// with the packages v1compat and idmap switches v1 off; nothing else changes.
+// This package, the two lines of main.go that name it, its import and its place in the
+// list of extensions, and the flag --v1 of keys create are all that the program knows of
+// version 1. Deleting them with the packages v1compat and idmap switches v1 off; nothing
+// else changes.
 
 // registrySize is how many objects the registry remembers, at some 200 bytes
 // each.

@@ -17,33 +17,37 @@ import (
 
 type phaseV1Cmd struct {
 	database.Flags
-	Words   []string `arg:"" name:"key-and-phase" help:"The key's prefix, as keys list shows it, unless --partner or --all is given, and the phase: on (everything is answered), read_only (writes are refused), brownout (refused in the windows of brownouts) or off."`
-	Partner string   `env:"-" xor:"which" help:"All keys of this partner, also later ones: its id, UUID or name."`
-	All     bool     `env:"-" xor:"which" help:"All keys, also later ones."`
+	Words   []string `arg:"" name:"key-and-phase" help:"The key's prefix, as keys list shows it, unless --partner, --all or --new is given, and the phase: on (everything is answered), read_only (writes are refused), brownout (refused in the windows of brownouts) or off."`
+	Partner string   `env:"-" xor:"which" help:"All keys that this partner has now: its id, UUID or name."`
+	All     bool     `env:"-" xor:"which" help:"All keys that there are now."`
+	New     bool     `env:"-" xor:"which" help:"Keys that are made from now on: on or off. Keys that are there stay as they are."`
 	Force   bool     `env:"-" help:"Set --all off although no end is announced."`
 	Until   string   `env:"-" placeholder:"DATE" help:"When what was set before holds again, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. Default: never, and what was set before is forgotten."`
 
-	key   string // empty for --partner and --all
+	key   string // empty for --partner, --all and --new
 	phase retire.Phase
 	until time.Time
 }
 
 // Help says how phases follow one another.
 func (phaseV1Cmd) Help() string {
-	return `The phase that was set last holds for a key, be it for the key, its partner or all. One with --until leaves, when it is over, what would hold without it: also one with a later --until. What is refused is answered 410, with what to call in v2.`
+	return `The phase that was set last holds for a key, be it for the key, its partner or all. One with --until leaves, when it is over, what would hold without it: also one with a later --until. One for --partner or --all is for the keys that are there when it is set: a key that is made later begins with on, or with off after --new off, unless keys create has --v1. What is refused is answered 410, with what to call in v2.`
 }
 
-// Validate reads the key and the phase, or the phase for --partner or --all.
+// Validate reads the key and the phase, or the phase for --partner, --all or --new.
 func (c *phaseV1Cmd) Validate() (err error) {
 	words := c.Words
-	if !c.All && c.Partner == "" && len(words) > 0 {
+	if !c.All && !c.New && c.Partner == "" && len(words) > 0 {
 		c.key, words = words[0], words[1:]
 	}
 	if len(words) != 1 {
-		return errors.New("give a key and a phase, or a phase with --partner NAME or --all")
+		return errors.New("give a key and a phase, or a phase with --partner NAME, --all or --new")
 	}
 	if c.phase, err = retire.ParsePhase(words[0]); err != nil {
 		return err
+	}
+	if c.New && (c.phase != retire.On && c.phase != retire.Off || c.Until != "") {
+		return errors.New("--new is on or off, without --until")
 	}
 	if c.Force && (!c.All || c.phase != retire.Off) {
 		return errors.New("--force goes with --all off")
@@ -59,6 +63,9 @@ var errUnannounced = errors.New("no end of version 1 is announced, and --all off
 // Run sets a phase.
 func (c *phaseV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
+		if c.New {
+			return c.setNewKeys(ctx, r)
+		}
 		entry := &domain.AuditEntry{Operation: "v1 phase", Fields: []string{"phase"}}
 		scope, name, err := c.scope(ctx, r, entry)
 		if err != nil {
@@ -81,6 +88,18 @@ func (c *phaseV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		c.hint(r)
 		return nil
+	})
+}
+
+// setNewKeys says whether keys that are made from now on have v1.
+func (c *phaseV1Cmd) setNewKeys(ctx context.Context, r retirement) error {
+	said := "keys that are made from now on have v1."
+	if c.phase == retire.Off {
+		said = "keys that are made from now on have no v1, unless keys create has --v1."
+	}
+	entry := &domain.AuditEntry{Operation: "v1 phase", Fields: []string{"new_keys"}}
+	return r.change(ctx, entry, func(ctx context.Context) (string, error) {
+		return said, r.SetNewKeys(ctx, c.phase == retire.Off)
 	})
 }
 
@@ -110,8 +129,8 @@ func (c *phaseV1Cmd) scope(ctx context.Context, r retirement, entry *domain.Audi
 	return of, key.Prefix + " (" + key.Name + ")", nil
 }
 
-// hint says what becomes of v1 when its end was taken back, and where no window of a
-// brownout is to come.
+// hint says what becomes of v1 when its end was taken back, that a phase off is not for new
+// keys, and where no window of a brownout is to come.
 func (c *phaseV1Cmd) hint(r retirement) {
 	if r.state.EndedAt != nil {
 		fmt.Fprint(r.Out, "The end of version 1 is taken back.")
@@ -119,6 +138,9 @@ func (c *phaseV1Cmd) hint(r retirement) {
 			fmt.Fprintf(r.Out, " From %s on all keys are off again, and partnerapi v1 end ends it.", retire.FormatTime(c.until))
 		}
 		fmt.Fprintln(r.Out)
+	}
+	if c.key == "" && c.phase == retire.Off && !r.state.NewKeysOff {
+		fmt.Fprintln(r.Out, "Keys that are made from now on have v1: partnerapi v1 phase --new off has them made without.")
 	}
 	toCome := func(w retire.Window) bool { return w.Ends().After(r.db.Now()) }
 	if c.phase == retire.Brownout && !slices.ContainsFunc(r.state.Windows, toCome) {

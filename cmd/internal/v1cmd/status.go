@@ -88,8 +88,10 @@ type Status struct {
 	// EndedAt is null while v1 was not ended; DeletableAt is when it can be deleted.
 	EndedAt     *domain.Time `json:"ended_at"`
 	DeletableAt *domain.Time `json:"deletable_at"`
-	Keys        []keyStatus  `json:"keys"`
-	ByDay       []usage.Day  `json:"by_day"`
+	// NewKeys is the phase of keys that are made from now on: on or off.
+	NewKeys retire.Phase `json:"new_keys"`
+	Keys    []keyStatus  `json:"keys"`
+	ByDay   []usage.Day  `json:"by_day"`
 
 	// Heading says when v1 ends, and who called how much; NoCalls that no key called it.
 	Heading []string `json:"-"`
@@ -149,7 +151,7 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	}
 
 	st := &Status{
-		Now: domain.At(now), Days: c.Days, ByDay: used.Days,
+		Now: domain.At(now), Days: c.Days, ByDay: used.Days, NewKeys: state.PhaseOfNewKeys(),
 		NoCalls: "No key called v1 in the last 400 days.",
 	}
 	for _, k := range used.Keys {
@@ -224,6 +226,8 @@ func (st *Status) addHeading(state *retire.State, last time.Time) {
 	if ended := state.EndedAt; ended != nil {
 		st.EndedAt = domain.MaybeAt(ended)
 		st.Heading = append(st.Heading, st.describeDeletion(*ended, last))
+	} else {
+		st.Heading = append(st.Heading, describeNewKeys(st.NewKeys))
 	}
 
 	var calls, failures int64
@@ -240,6 +244,14 @@ func (st *Status) addHeading(state *retire.State, last time.Time) {
 	}
 	st.Heading = append(st.Heading, fmt.Sprintf("In the last %s: %s of v1 by %s, of which %s failed.",
 		output.Plural(st.Days, "day", "days"), grouped(calls)+noun, output.Plural(keys, "key", "keys"), grouped(failures)))
+}
+
+// describeNewKeys says whether keys that are made from now on have v1, and how to change it.
+func describeNewKeys(phase retire.Phase) string {
+	if phase == retire.Off {
+		return "New keys have no v1, unless keys create has --v1: the command v1 phase --new on changes that."
+	}
+	return "New keys have v1: the command v1 phase --new off changes that."
 }
 
 // describeDeletion says from when on v1 can be deleted, and how.

@@ -181,6 +181,7 @@ func holds(t *testing.T, text string, parts ...string) {
 
 // statusTable is the table of the scene.
 const statusTable = `The sunset of v1 is on 2027-06-24, in 374 days. It was announced on 2026-06-05.
+New keys have v1: the command v1 phase --new off changes that.
 In the last 30 days: 43,461 calls of v1 by 3 keys, of which 900 failed.
 
 KEY          NAME         PARTNER     PHASE  LAST CALL          CALLS  FAILED  VERDICT
@@ -203,6 +204,7 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	if got := w.table(StatusCmd{}); got != "The end of v1 is not announced: the command v1 announce does that.\n"+
+		"New keys have v1: the command v1 phase --new off changes that.\n"+
 		"In the last 30 days: 0 calls of v1 by 0 keys, of which 0 failed.\n\nNo key called v1 in the last 400 days.\n" {
 		t.Errorf("at first:\n%s", got)
 	}
@@ -224,7 +226,7 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, compact.String(),
-		`"days":3,"announcement":{"announced_at":"2026-06-05T00:00:00.000000Z","sunset_at":"2027-06-24T00:00:00.000000Z","days_left":374},"ended_at":null,"deletable_at":null,"keys":[{"key":"pk_all",`,
+		`"days":3,"announcement":{"announced_at":"2026-06-05T00:00:00.000000Z","sunset_at":"2027-06-24T00:00:00.000000Z","days_left":374},"ended_at":null,"deletable_at":null,"new_keys":"on","keys":[{"key":"pk_all",`,
 		`"live":true,"phase":"on","phase_until":null,"last_at":"2026-06-15T09:00:00.000000Z","calls":3600,"failures":6,"verdict":"half-way","operations":[{"operation":"GET /v1/clients",`,
 		`"successor_calls":1800,"successor_last_at":"2026-06-14T09:00:00.000000Z","user_agents":["acme-sync/2.4","curl/8.5.0"]}`)
 
@@ -263,6 +265,9 @@ func TestStatusUntilTheEnd(t *testing.T) {
 	w.called("pk_all", "GET /v1/clients", 60, 40, 10, 0)
 	w.exec(`UPDATE v1_state SET announced_at = $1, sunset_at = $2, ended_at = $3`,
 		noon.AddDate(-2, 0, 0), noon.AddDate(-1, 0, 0), noon.AddDate(0, 0, -20))
+	if text := w.table(StatusCmd{}); strings.Contains(text, "New keys") {
+		t.Errorf("after the end:\n%s", text)
+	}
 	holds(t, w.table(StatusCmd{}), "v1 was ended on 2026-05-26", "  off  ",
 		"It can be deleted from 2026-06-25 on, unless it is called before; nobody called it since then.")
 	w.called("pk_all", "GET /v1/clients", 5, 5, 1, 1)
