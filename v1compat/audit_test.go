@@ -38,7 +38,8 @@ func TestAudit(t *testing.T) {
 		}
 		entries := trail()
 		before = append(before, entries...)
-		if r.operation.Meta().Scope == domain.Read {
+		rehearses := strings.HasSuffix(r.ID, "-rehearsal") // of the scope read, and of no client
+		if r.operation.Meta().Scope == domain.Read && !rehearses {
 			if len(entries) != 0 {
 				t.Errorf("%s leaves %+v", r.ID, entries)
 			}
@@ -51,10 +52,10 @@ func TestAudit(t *testing.T) {
 		}
 		e := entries[0]
 		if e.Operation != r.operation.Meta().ID || e.Method != r.Method || e.Path != good.path ||
-			e.Partner != s.ID || e.Client.IsZero() {
+			e.Partner != s.ID || e.Client.IsZero() != rehearses {
 			t.Errorf("%s leaves %+v", r.ID, e)
 		}
-		if r.ID != "create-client" && e.Client != s.client {
+		if r.ID != "create-client" && !rehearses && e.Client != s.client {
 			t.Errorf("%s is said to be about the client %s", r.ID, e.Client)
 		}
 		if user := users[r.ID]; user != "" && e.User.UUID() != user {

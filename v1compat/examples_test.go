@@ -88,6 +88,8 @@ func (s *service) exampleCalls(e *v2test.Examples) []v2test.Call {
 		{ID: "remove-collection-member", Path: of("collection_id", leadership, "user_id", second)},
 		{ID: "sendphishing", Body: `{"user_id": "` + user + `", "phishing_template": ` + template + `, "send_time": "2026-06-16T09:00:00Z"}`},
 		{ID: "exchange-ids", Body: `{"kind": "collection", "ids": [` + collection + `, "` + s.idAt(e, v2Path+"/collections", 1) + `", 2147483647]}`},
+		{ID: "start-rehearsal", Body: `{"minutes": 10}`},
+		{ID: "end-rehearsal"},
 	}
 }
 

@@ -43,6 +43,8 @@ type Config struct {
 	// Lifecycle returns how far the retirement of v1 is; nil is on for all, and
 	// nothing announced. It is asked several times in each request.
 	Lifecycle func() *retire.State
+	// Keeper has the retirement for rehearsals of callers; nil has none.
+	Keeper *retire.Keeper
 	// Usage counts who calls what; nil counts nothing, and GET /v1/usage has no items.
 	Usage *usage.Counter
 }
@@ -99,6 +101,7 @@ func Declare(c Config) *Facade {
 	f.reportRoutes()
 	f.exchangeRoutes()
 	f.usageRoutes()
+	f.rehearsalRoutes()
 	f.mustFit()
 	f.counted = f.countedOperations()
 	return f

@@ -62,7 +62,7 @@ func start(t testing.TB, o setup) *service {
 		}
 		s.facade = New(h.API, Config{
 			Registry: s.registry, Store: o.store, Clock: h.Clock, Release: cmp.Or(o.Release, op.Latest), Usage: s.usage,
-			Lifecycle: s.keeper.State,
+			Lifecycle: s.keeper.State, Keeper: s.keeper,
 		})
 		err = s.facade.Mount(h.Edge, h.Engine)
 		if o.mounted != nil {

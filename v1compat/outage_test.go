@@ -118,7 +118,7 @@ func TestOutage(t *testing.T) {
 	}
 	w.mend()
 	each(func(r *route, got v2test.Response) { got.Want(r.Status) })
-	for _, table := range []string{"partners", "clients", "users", "v1_usage"} {
+	for _, table := range []string{"partners", "clients", "users", "v1_usage", "v1_rehearsals"} {
 		s.Exec("ALTER TABLE " + table + " RENAME TO lost_" + table)
 	}
 	each(func(r *route, got v2test.Response) {

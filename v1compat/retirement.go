@@ -128,6 +128,9 @@ func goneReason(state *retire.State, refusal retire.Refusal) string {
 	if state.EndedAt != nil {
 		return "version 1 has ended"
 	}
+	if refusal.Rehearsal {
+		return "version 1 is switched off for this key" + until + ", as a rehearsal that DELETE /v1/rehearsal ends"
+	}
 	switch refusal.Phase {
 	case retire.ReadOnly:
 		return "version 1 takes no more writes from this key" + until

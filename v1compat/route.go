@@ -254,6 +254,11 @@ func (r *route) serve(c *gin.Context) error {
 		return r.translateError(domain.AsError(err))
 	}
 	r.addLink(c, a.next)
+	if r.Status == http.StatusNoContent {
+		c.Status(r.Status)
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
 	if own, ok := a.out.(encoder); ok {
 		return ginop.WriteJSON(c, r.Status, a.out, own.encoding())
 	}
@@ -323,8 +328,8 @@ func hasField(in *op.Input, name string) bool {
 	return false
 }
 
-// addOwn adds a route that is not in v1's own document, for callers who move to v2 (decisions 11.4, 11.5). Its
-// operation, v1.ID, is a read that only v1 has; tag is the resource that documents list it under. Otherwise it is
+// addOwn adds a route that is not in v1's own document, for callers who move to v2 (decisions 11.4, 11.5, 11.12). Its
+// operation, v1.ID, is one that only v1 has, of the scope read; tag is the resource that documents list it under. Otherwise it is
 // like any route.
 func addOwn[In, Out any](f *Facade, meta Meta, tag string, run func(context.Context, *In) (*Out, error)) {
 	meta.Additive = true

@@ -25,6 +25,7 @@ var v1Tables = []table{
 			SELECT scope_id FROM policies WHERE client_id = ANY($clients) UNION ALL
 			SELECT id FROM reports WHERE client_id = ANY($clients))`, last: true},
 	{name: "v1_phases", rows: "(t.partner_id = $partner OR t.key_id = ANY($keys))", last: true, order: "t.id"},
+	{name: "v1_rehearsals", rows: ofKeys, last: true},
 	{name: "v1_usage", rows: ofKeys},
 }
 

@@ -82,8 +82,9 @@ func TestNumbersOfDeletedObjectsMove(t *testing.T) {
 	}
 }
 
-// TestPhasesMove: the settings of a key keep their order, in which the last one counts; a key
-// that came is no new one, and has no v1 only where it had none before.
+// TestPhasesMove: the settings of a key keep their order, in which the last one counts, and its
+// rehearsal comes along; a key that came is no new one, and has no v1 only where it had none
+// before.
 func TestPhasesMove(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -91,12 +92,16 @@ func TestPhasesMove(t *testing.T) {
 	const add = "INSERT INTO v1_phases (id, key_id, phase, until, set_at) OVERRIDING SYSTEM VALUE SELECT $1, id, $2, $3, now() FROM api_keys WHERE prefix = 'pk_demo_all'"
 	w.exec(w.From, add, 200, "read_only", "2099-01-01")
 	w.exec(w.From, add, 100, "off", nil)
+	w.exec(w.From, "INSERT INTO v1_rehearsals (key_id, started_at, ended_at) SELECT id, now(), now() + interval '1 hour' FROM api_keys WHERE prefix = 'pk_demo_all'")
 	w.before = w.contents(w.From, w.Partner)
 	w.must(w.Run(t.Context()))
 	w.moved()
 	const phases = "SELECT string_agg(k.prefix || ' ' || p.phase, ', ' ORDER BY p.id) FROM v1_phases AS p JOIN api_keys AS k ON k.id = p.key_id"
 	if got := value[string](w, w.To, phases); got != "pk_demo_all off, pk_demo_all read_only" {
 		t.Errorf("the phases in the new cell are %s", got)
+	}
+	if n := value[int](w, w.To, "SELECT count(*) FROM v1_rehearsals"); n != 1 {
+		t.Errorf("%d rehearsals came", n)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"reflect"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,10 @@ const (
 type Keeper struct {
 	store *Store
 	state atomic.Pointer[State]
+	// readings counts those that were begun; shown, guarded by mu, is that of the state.
+	readings atomic.Int64
+	mu       sync.Mutex
+	shown    int64
 	// observe is called after each time that Watch has read the state, or was not
 	// able to; for tests.
 	observe func(error)
@@ -39,13 +44,29 @@ func NewKeeper(ctx context.Context, s *Store) (*Keeper, error) {
 // State is what was read last.
 func (k *Keeper) State() *State { return k.state.Load() }
 
+// Store returns where the state is kept.
+func (k *Keeper) Store() *Store { return k.store }
+
 // Refresh reads the state now. On an error the last one stays.
 func (k *Keeper) Refresh(ctx context.Context) error {
+	reading := k.readings.Add(1)
 	state, err := k.store.Load(ctx)
 	if err == nil {
-		k.state.Store(state)
+		k.show(reading, state)
 	}
 	return err
+}
+
+// show makes what a reading found the state, unless one that began later came first. It returns
+// the state before.
+func (k *Keeper) show(reading int64, state *State) (before *State) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if reading < k.shown {
+		return state
+	}
+	k.shown = reading
+	return k.state.Swap(state)
 }
 
 // Watch follows the state: it listens, on a connection of its own, for changes by any
@@ -68,6 +89,7 @@ func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
 // read reads the state, without waiting for requests, and logs what changed.
 func (k *Keeper) read(ctx context.Context, log *slog.Logger) error {
 	var state *State
+	reading := k.readings.Add(1)
 	err := k.store.db.ReservedSnapshot(ctx, readTimeout, func(ctx context.Context) (err error) {
 		state, err = k.store.load(ctx, k.store.clock.Now())
 		return err
@@ -75,14 +97,14 @@ func (k *Keeper) read(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	if before := k.state.Swap(state); !reflect.DeepEqual(before, state) {
+	if before := k.show(reading, state); !reflect.DeepEqual(before, state) {
 		sunset := "none"
 		if state.Announcement != nil {
 			sunset = FormatTime(state.Announcement.Sunset)
 		}
 		log.InfoContext(ctx, "the retirement of v1 has changed", "announced", state.Announcement != nil, "sunset", sunset,
 			"ended", state.EndedAt != nil, "phases", state.Settings.Len(), "brownouts", len(state.Windows),
-			"new_keys", state.PhaseOfNewKeys())
+			"new_keys", state.PhaseOfNewKeys(), "rehearsals", len(state.Rehearsals))
 	}
 	return nil
 }

@@ -54,10 +54,14 @@ type State struct {
 	// and among the Settings.
 	Settings Settings
 	Windows  []Window
+	// Rehearsals are when the rehearsals of keys end.
+	Rehearsals map[domain.KeyID]time.Time
 }
 
 // Unrestricted reports whether no key is refused anything, now or later.
-func (s *State) Unrestricted() bool { return s.Settings.Len() == 0 && s.EndedAt == nil }
+func (s *State) Unrestricted() bool {
+	return s.Settings.Len() == 0 && len(s.Rehearsals) == 0 && s.EndedAt == nil
+}
 
 // PhaseOf returns the phase that a key is in, and until when; zero means for good.
 // When v1 has ended, each key is off.
@@ -81,26 +85,39 @@ func (s *State) PhaseOfNewKeys() Phase {
 type Refusal struct {
 	// Phase is the phase of the key.
 	Phase Phase
-	// Until is when the phase ends, or the windows of brownouts before it; zero means
-	// never. The phase that follows may refuse the request too.
+	// Until is when the phase ends, or the windows of brownouts before it, or the
+	// rehearsal; zero means never. What follows may refuse the request too.
 	Until time.Time
+	// Rehearsal says that the key is off by its own wish.
+	Rehearsal bool
 }
 
 // Refused reports whether v1 refuses what a key asks for, which write says is a
-// write.
+// write: by its phase, or else as it rehearses.
 func (s *State) Refused(key Key, write bool, now time.Time) (Refusal, bool) {
+	if refusal, refused := s.refusedByPhase(key, write, now); refused {
+		return refusal, true
+	}
+	if ends := s.Rehearsals[key.ID]; now.Before(ends) {
+		return Refusal{Phase: Off, Until: ends, Rehearsal: true}, true
+	}
+	return Refusal{}, false
+}
+
+// refusedByPhase is Refused without rehearsals.
+func (s *State) refusedByPhase(key Key, write bool, now time.Time) (Refusal, bool) {
 	phase, until := s.PhaseOf(key, now)
 	switch phase {
 	case Off:
-		return Refusal{phase, until}, true
+		return Refusal{Phase: phase, Until: until}, true
 	case ReadOnly:
-		return Refusal{phase, until}, write
+		return Refusal{Phase: phase, Until: until}, write
 	case Brownout:
 		end := s.windowsEnd(key.ID, now)
 		if until.IsZero() || end.Before(until) {
 			until = end
 		}
-		return Refusal{phase, until}, end.After(now)
+		return Refusal{Phase: phase, Until: until}, end.After(now)
 	}
 	return Refusal{}, false
 }

@@ -124,6 +124,20 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v, until %v", name, refused, got.Until)
 		}
 	}
+	rehearsed := &State{Settings: NewSettings(until(1, key, ReadOnly, 9)), Rehearsals: map[domain.KeyID]time.Time{mine.ID: at(20)}}
+	for _, c := range []struct {
+		write      bool
+		now, until int
+		rehearsal  bool
+	}{{true, 5, 9, false}, {false, 5, 20, true}, {true, 9, 20, true}, {true, 20, 0, false}} {
+		got, refused := rehearsed.Refused(mine, c.write, at(c.now))
+		if refused != (c.until != 0) || refused && (!got.Until.Equal(at(c.until)) || got.Rehearsal != c.rehearsal) {
+			t.Errorf("in a rehearsal, write %v at %d: %v, %+v", c.write, c.now, refused, got)
+		}
+	}
+	if _, refused := rehearsed.Refused(Key{other, mine.Partner}, false, at(5)); refused {
+		t.Error("another key rehearses too")
+	}
 	ended := &State{EndedAt: &noon}
 	if got, refused := ended.Refused(mine, false, noon); !refused || got.Phase != Off || !got.Until.IsZero() {
 		t.Errorf("ended: %v, %v", got, refused)

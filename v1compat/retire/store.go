@@ -61,7 +61,10 @@ func (s *Store) load(ctx context.Context, now time.Time) (*State, error) {
 	if state.Settings, err = s.readSettings(ctx, now.Add(-skew)); err != nil {
 		return nil, err
 	}
-	state.Windows, err = s.readWindows(ctx)
+	if state.Windows, err = s.readWindows(ctx); err != nil {
+		return nil, err
+	}
+	state.Rehearsals, err = s.readRehearsals(ctx, now.Add(-skew))
 	return state, err
 }
 

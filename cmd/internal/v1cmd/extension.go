@@ -120,7 +120,7 @@ func mountV1(ctx context.Context, s extension.Host) error {
 	registry := idmap.New(s.DB.DB, registrySize)
 	used := usage.New(s.DB.DB, s.Clock, s.Log)
 	config := v1compat.Config{
-		Registry: registry, Clock: s.Clock, Release: s.Release, Usage: used, Lifecycle: state.State,
+		Registry: registry, Clock: s.Clock, Release: s.Release, Usage: used, Lifecycle: state.State, Keeper: state,
 		SampleBase: site.SampleBase, DocumentHandler: s.Documents.Handler,
 	}
 	if s.Redis != nil {

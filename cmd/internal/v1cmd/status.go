@@ -45,6 +45,9 @@ A call of v1 counts whatever it was answered, 410 included; a call of v2 only if
 moved from every operation that it has not stopped calling, has not begun when it has with none of them, and is half-way
 otherwise. A caller that moves with another key shows as stopped under its old one.
 
+A rehearsal is v1 switched off for a key for some minutes by its own wish (POST /v1/rehearsal). It is no call of v1; what
+v1 answers 410 in it is one.
+
 When v1 was ended, the command says from when on it can be deleted: 30 days after the end, or after the last call, where
 one came since then.`
 }
@@ -90,8 +93,10 @@ type Status struct {
 	DeletableAt *domain.Time `json:"deletable_at"`
 	// NewKeys is the phase of keys that are made from now on: on or off.
 	NewKeys retire.Phase `json:"new_keys"`
-	Keys    []keyStatus  `json:"keys"`
-	ByDay   []usage.Day  `json:"by_day"`
+	// Rehearsals are the last one of each key that had one, the latest first.
+	Rehearsals []rehearsalStatus `json:"rehearsals"`
+	Keys       []keyStatus       `json:"keys"`
+	ByDay      []usage.Day       `json:"by_day"`
 
 	// Heading says when v1 ends, and who called how much; NoCalls that no key called it.
 	Heading []string `json:"-"`
@@ -118,6 +123,17 @@ type keyStatus struct {
 	Label   string      `json:"-"`
 	InPhase string      `json:"-"`
 	Days    []usage.Day `json:"-"`
+}
+
+// rehearsalStatus is the last rehearsal of a key.
+type rehearsalStatus struct {
+	Key         string      `json:"key"`
+	Name        string      `json:"name"`
+	PartnerName string      `json:"partner"`
+	StartedAt   domain.Time `json:"started_at"`
+	// EndedAt is when it ended, or ends where Running.
+	EndedAt domain.Time `json:"ended_at"`
+	Running bool        `json:"running"`
 }
 
 // Read reads how far the retirement is at a time.
@@ -157,6 +173,9 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	for _, k := range used.Keys {
 		st.Keys = append(st.Keys, statusOf(k, state, now))
 	}
+	if st.Rehearsals, err = readRehearsals(ctx, store, only.ID, now); err != nil {
+		return nil, err
+	}
 	if c.Key != "" {
 		phase, until := state.PhaseOf(retire.Key{ID: only.ID, Partner: only.PartnerID}, now)
 		st.NoCalls = fmt.Sprintf("%s (%s) did not call v1 in the last 400 days. It is in phase %s.", only.Prefix, only.Name,
@@ -168,6 +187,28 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	}
 	st.addHeading(state, lastCall)
 	return st, nil
+}
+
+// readRehearsals reads the last rehearsal of each key, or of the one that is given.
+func readRehearsals(ctx context.Context, store *retire.Store, only domain.KeyID, now time.Time) ([]rehearsalStatus, error) {
+	all, err := store.Rehearsals(ctx)
+	list := []rehearsalStatus{}
+	for _, r := range all {
+		if only.IsZero() || r.Key == only {
+			list = append(list, rehearsalStatus{
+				cmp.Or(r.Prefix, r.Key.UUID()), r.Name, r.Partner, domain.At(r.StartedAt), domain.At(r.EndedAt), r.Running(now),
+			})
+		}
+	}
+	return list, err
+}
+
+// End says when the rehearsal ended, or that it runs, and until when.
+func (r rehearsalStatus) End() string {
+	if r.Running {
+		return "running until " + output.FormatTime(&r.EndedAt.Time)
+	}
+	return output.FormatTime(&r.EndedAt.Time)
 }
 
 // statusOf is a key with its phase.
@@ -276,6 +317,19 @@ func (st *Status) WriteTable(out io.Writer) error {
 		fmt.Fprintln(out, line)
 	}
 	fmt.Fprintln(out)
+	if err := st.writeKeys(out); err != nil || len(st.Rehearsals) == 0 {
+		return err
+	}
+	fmt.Fprintln(out)
+	table := output.NewTable(out, "KEY", "NAME", "PARTNER", "LAST REHEARSAL", "END")
+	for _, r := range st.Rehearsals {
+		table.Row(r.Key, r.Name, cmp.Or(r.PartnerName, "-"), output.FormatTime(&r.StartedAt.Time), r.End())
+	}
+	return table.Flush()
+}
+
+// writeKeys prints the keys that called v1, and their operations.
+func (st *Status) writeKeys(out io.Writer) error {
 	if len(st.Keys) == 0 {
 		_, err := fmt.Fprintln(out, st.NoCalls)
 		return err

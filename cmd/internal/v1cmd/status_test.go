@@ -226,7 +226,7 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, compact.String(),
-		`"days":3,"announcement":{"announced_at":"2026-06-05T00:00:00.000000Z","sunset_at":"2027-06-24T00:00:00.000000Z","days_left":374},"ended_at":null,"deletable_at":null,"new_keys":"on","keys":[{"key":"pk_all",`,
+		`"days":3,"announcement":{"announced_at":"2026-06-05T00:00:00.000000Z","sunset_at":"2027-06-24T00:00:00.000000Z","days_left":374},"ended_at":null,"deletable_at":null,"new_keys":"on","rehearsals":[],"keys":[{"key":"pk_all",`,
 		`"live":true,"phase":"on","phase_until":null,"last_at":"2026-06-15T09:00:00.000000Z","calls":3600,"failures":6,"verdict":"half-way","operations":[{"operation":"GET /v1/clients",`,
 		`"successor_calls":1800,"successor_last_at":"2026-06-14T09:00:00.000000Z","user_agents":["acme-sync/2.4","curl/8.5.0"]}`)
 
@@ -240,6 +240,55 @@ func TestStatus(t *testing.T) {
 	if err := w.read(StatusCmd{}).WritePage(filepath.Join(t.TempDir(), "none", "status.html")); err == nil {
 		t.Error("wrote into a folder that is not there")
 	}
+}
+
+// TestStatusOfRehearsals: the last rehearsal of each key is listed, also of one that never called
+// v1, as a table, as JSON and on the page.
+func TestStatusOfRehearsals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	store := retire.NewStore(w.db.DB, w.clock)
+	start := func(prefix string, minutes time.Duration) {
+		t.Helper()
+		keys, err := w.db.Keys(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := findKey(keys, prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.StartRehearsal(t.Context(), key.ID, minutes*time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.clock.Set(noon)
+	start("pk_all", 10)
+	w.clock.Advance(time.Hour)
+	start("pk_other", 30)
+
+	const table = `No key called v1 in the last 400 days.
+
+KEY       NAME      PARTNER     LAST REHEARSAL     END
+pk_other  pk_other  Tidewater   2026-06-15 13:00Z  running until 2026-06-15 13:30Z
+pk_all    pk_all    Northlight  2026-06-15 12:00Z  2026-06-15 12:10Z
+`
+	if got := w.table(StatusCmd{}); !strings.HasSuffix(got, table) {
+		t.Errorf("printed\n%s", got)
+	}
+	if got := w.table(StatusCmd{Key: "pk_all"}); strings.Contains(got, "running") || !strings.Contains(got, "2026-06-15 12:10Z") {
+		t.Errorf("of one key\n%s", got)
+	}
+	var out, compact bytes.Buffer
+	if err := w.read(StatusCmd{}).WriteJSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Compact(&compact, out.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, compact.String(), `"rehearsals":[{"key":"pk_other","name":"pk_other","partner":"Tidewater","started_at":"2026-06-15T13:00:00.000000Z",`+
+		`"ended_at":"2026-06-15T13:30:00.000000Z","running":true},{"key":"pk_all",`, `"running":false}]`)
+	holds(t, w.page(StatusCmd{}), "<h2 id=\"rehearsals\">Rehearsals</h2>", "running until 2026-06-15 13:30Z")
 }
 
 // TestStatusUntilTheEnd: days left and days past, then when v1 can be deleted, and by what.

@@ -1,0 +1,85 @@
+package v1compat
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/v1compat/retire"
+	"partnerapi/v2/op"
+)
+
+// startRehearsal says how long a rehearsal lasts.
+type startRehearsal struct {
+	Body struct {
+		Minutes *int `json:"minutes" validate:"required,between=1 60" doc:"How many minutes the rehearsal lasts, from 1 to 60." example:"10"`
+	}
+}
+
+type endRehearsal struct{}
+
+// StartedRehearsal is the answer to the start of a rehearsal.
+type StartedRehearsal struct {
+	Until Time `json:"until" doc:"Until when version 1 answers the key 410."`
+}
+
+// rehearsalRoutes adds the routes by which callers try with their own key whether they can do without v1.
+func (f *Facade) rehearsalRoutes() {
+	addOwn(f, Meta{
+		ID: "start-rehearsal", Method: "POST", Path: "/rehearsal", Status: http.StatusOK, Summary: "Start Rehearsal",
+		Description: "Switches version 1 off for the key that asks, for some minutes: within 30 seconds its operations answer 410 " +
+			"with the code `gone`, as after the end. Version 2 is not touched, nor are other keys. A key may start one rehearsal in 24 hours.",
+		Fails: []int{http.StatusRequestEntityTooLarge},
+	}, "partner", f.startRehearsal)
+	addOwn(f, Meta{
+		ID: "end-rehearsal", Method: "DELETE", Path: "/rehearsal", Status: http.StatusNoContent, Summary: "End Rehearsal",
+		Description: "Ends the rehearsal of the key that asks, at once. Without a rehearsal nothing changes.",
+	}, "partner", f.endRehearsal)
+}
+
+// startRehearsal implements POST /v1/rehearsal.
+func (f *Facade) startRehearsal(ctx context.Context, in *startRehearsal) (out *StartedRehearsal, err error) {
+	err = f.rehearse(ctx, "start-rehearsal", in, func(ctx context.Context, s *retire.Store, key domain.KeyID) (any, error) {
+		until, err := s.StartRehearsal(ctx, key, time.Duration(*in.Body.Minutes)*time.Minute)
+		out = &StartedRehearsal{Until: Time{until}}
+		return out, err
+	})
+	return out, err
+}
+
+// endRehearsal implements DELETE /v1/rehearsal.
+func (f *Facade) endRehearsal(ctx context.Context, in *endRehearsal) (*op.NoContent, error) {
+	out := &op.NoContent{}
+	err := f.rehearse(ctx, "end-rehearsal", in, func(ctx context.Context, s *retire.Store, key domain.KeyID) (any, error) {
+		return out, s.EndRehearsal(ctx, key)
+	})
+	return out, err
+}
+
+// errNoRehearsals is the answer of a facade without a Keeper.
+var errNoRehearsals = &domain.Error{Code: domain.Unavailable, Message: "there are no rehearsals"}
+
+// rehearse makes a change of the caller's rehearsal in a transaction with its entry in the audit trail, as other
+// writes have it, and has this process follow it at once. Where that fails, it follows as other processes do.
+func (f *Facade) rehearse(
+	ctx context.Context, route string, in any, change func(context.Context, *retire.Store, domain.KeyID) (any, error),
+) error {
+	if f.Keeper == nil {
+		return errNoRehearsals
+	}
+	err := f.v1.AroundWrite(ctx, f.ownOperation(route), in, func(ctx context.Context) (any, error) {
+		return change(ctx, f.Keeper.Store(), domain.CallerFrom(ctx).Key)
+	})
+	if err == nil {
+		_ = f.Keeper.Refresh(ctx)
+	}
+	return err
+}
+
+// ownOperation returns the operation of a route that only v1 has.
+func (f *Facade) ownOperation(route string) op.Operation {
+	all := f.own.All()
+	return all[slices.IndexFunc(all, func(o op.Operation) bool { return o.Meta().ID == "v1."+route })]
+}
