@@ -101,6 +101,9 @@ func (d *DB) clients(ctx context.Context, f domain.ClientFilter, w domain.Window
 	if f.Query != "" {
 		k.Where = append(k.Where, pg.Contains(domain.SortKey(f.Query), "c.name_key"))
 	}
+	if f.ExternalID != "" {
+		k.Where.Add("c.external_id = ?", f.ExternalID)
+	}
 	if f.IDs != nil {
 		k.Where.Add("c.id = ANY(?::uuid[])", pg.IDs(f.IDs))
 	}

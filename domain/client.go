@@ -76,7 +76,9 @@ type ClientFilter struct {
 	// IDs restricts the list to these clients; nil does not.
 	IDs []ClientID
 	// Query is what the name contains, in any case.
-	Query        string
+	Query string
+	// ExternalID is the partner's own identifier, exactly; empty for any.
+	ExternalID   string
 	UpdatedSince *time.Time
 	Sort         Sort
 }

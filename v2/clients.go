@@ -37,7 +37,9 @@ func (a *API) bindClients() {
 
 func (a *API) listClients(ctx context.Context, in *api.ListClientsInput, w domain.Window) (domain.Slice[domain.Client], error) {
 	q := in.Query
-	filter := domain.ClientFilter{Query: q.Q, Sort: domain.Sort(q.Sort), UpdatedSince: bound(q.UpdatedSince)}
+	filter := domain.ClientFilter{
+		Query: q.Q, ExternalID: q.ExternalID, Sort: domain.Sort(q.Sort), UpdatedSince: bound(q.UpdatedSince),
+	}
 	if q.IDs != nil {
 		filter.IDs = q.IDs.IDs
 	}

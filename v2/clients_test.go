@@ -1,8 +1,11 @@
 package v2_test
 
 import (
+	"net/url"
+	"strings"
 	"testing"
 
+	"partnerapi/domain"
 	"partnerapi/v2/v2test"
 )
 
@@ -37,6 +40,42 @@ func TestClientLife(t *testing.T) {
 	h.Get("/v2/clients/"+id+"/admins", tenant.Key).Want(200)
 	h.Do("POST", "/v2/clients/"+id+"/admins/invites", tenant.Key, map[string]any{"email": "b@example.com"}).Want(202)
 	h.Get("/v2/partner", tenant.Key).Want(200)
+}
+
+// TestClientsByExternalID: the filter is exact in every character, several clients may
+// share an identifier, and those of other partners, out of reach and archived are absent.
+func TestClientsByExternalID(t *testing.T) {
+	t.Parallel()
+	h := v2test.New(t, v2test.Options{})
+	tenant, other := h.Tenant("Partner"), h.Tenant("Other")
+	add := func(of v2test.Tenant, name, external string) domain.ClientID {
+		c := h.Client(of, name)
+		h.Do("PATCH", "/v2/clients/"+c.ID.String(), of.Key, map[string]any{"external_id": external}).Want(200)
+		return c.ID
+	}
+	first := add(tenant, "A", "CRM-1")
+	add(tenant, "B", "CRM-1")
+	add(tenant, "C", "crm-1")
+	add(tenant, "D", " CRM-1")
+	add(tenant, "E", "e\u0301")
+	add(other, "F", "CRM-1")
+	gone := add(tenant, "G", "CRM-1")
+	h.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", gone)
+	h.CountClients()
+	subset := h.NewKey(tenant, []domain.Scope{domain.Read}, []domain.ClientID{first})
+
+	for external, want := range map[string]string{
+		"CRM-1": "A|B", "crm-1": "C", " CRM-1": "D", "e\u0301": "E", "\u00e9": "", "CRM-": "", "": "A|B|C|D|E",
+	} {
+		path := "/v2/clients?external_id=" + url.QueryEscape(external)
+		if got := strings.Join(names(h.Get(path, tenant.Key).Want(200)), "|"); got != want {
+			t.Errorf("external_id=%s lists %s, not %s", external, got, want)
+		}
+	}
+	if got := strings.Join(names(h.Get("/v2/clients?external_id=CRM-1", subset).Want(200)), "|"); got != "A" {
+		t.Errorf("a key for one client lists %s", got)
+	}
+	checkInvalid(t, h.Get("/v2/clients?external_id="+strings.Repeat("x", 501), tenant.Key), "external_id", "500")
 }
 
 // TestNewClient holds what a client starts with.

@@ -38,7 +38,8 @@ func TestFilterMatrix(t *testing.T) {
 	m.at["collection_id"] = m.longest(t, client+"/collections", "/members")
 	m.at["policy_id"] = m.longest(t, client+"/policies", "/users")
 	result := h.Get(client+"/phishing/results?limit=1", e.Key).Want(200).Field("data").([]any)[0].(map[string]any)
-	m.own = d.of("ids", d.client, "collection_id", d.collections[1], "result_id", result["result_id"].(string), "user_id", result["user_id"].(string))
+	m.own = d.of("ids", d.client, "collection_id", d.collections[1], "result_id", result["result_id"].(string), "user_id", result["user_id"].(string),
+		"external_id", h.Get(client, e.Key).Want(200).Field("external_id").(string))
 	m.others = othersIDs(h)
 	demoLists(h, d)
 
@@ -91,12 +92,14 @@ func (m filterMatrix) longest(t *testing.T, path, below string) (id string) {
 func othersIDs(h *v2test.Harness) ids {
 	other := h.Tenant("Another partner")
 	client := h.Client(other, "Theirs")
+	h.Exec("UPDATE clients SET external_id = 'their own' WHERE id = $1", client.ID)
 	user := h.User(other, client.ID, "theirs@example.com")
 	parts := furnish(h, client.ID, user.ID, 1)
 	at, result := parts.with(client.ID, user.ID), db.NewID[domain.ResultKind]()
 	h.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, 'sent', $5, $5, $5, $5)`, client.ID, result, user.ID, parts.template, h.Clock.Now())
 	at["ids"], at["result_id"] = at["client_id"], result.String()
+	at["external_id"] = "their own"
 	return at
 }
 

@@ -61,11 +61,11 @@ func pagedClients(t *testing.T, rows int) *pagedTable {
 	p.of(api.ListClients, ids{}, "id")
 	p.show = func(uuid [16]byte) string { return domain.ClientID(uuid).String() }
 	p.store = func(r pagedRow) {
-		p.h.Exec(`INSERT INTO clients (id, partner_id, name, name_key, average_score, summarized_at, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO UPDATE SET
-			name = excluded.name, name_key = excluded.name_key, average_score = excluded.average_score,
+		p.h.Exec(`INSERT INTO clients (id, partner_id, name, name_key, external_id, average_score, summarized_at, created_at, updated_at)
+			VALUES ($1, $2, $3, $4, 'X' || $9::integer, $5, $6, $7, $8) ON CONFLICT (id) DO UPDATE SET
+			name = excluded.name, name_key = excluded.name_key, external_id = excluded.external_id, average_score = excluded.average_score,
 			created_at = excluded.created_at, updated_at = excluded.updated_at`,
-			domain.ClientID(r.uuid), p.tenant.ID, r.name, domain.SortKey(r.name), r.score, p.h.Clock.Now(), r.created, r.updated)
+			domain.ClientID(r.uuid), p.tenant.ID, r.name, domain.SortKey(r.name), r.score, p.h.Clock.Now(), r.created, r.updated, r.kind)
 		p.h.CountClients()
 	}
 	p.drop = func(r pagedRow) {
@@ -93,6 +93,7 @@ func pagedClients(t *testing.T, rows int) *pagedTable {
 	p.add("all", "", func(pagedRow) bool { return true })
 	p.add("q", "q=ALPHA", func(r pagedRow) bool { return r.nameHas("alpha") })
 	p.add("q is literal", "q=0%25_", func(r pagedRow) bool { return r.nameHas("0%_") })
+	p.add("external_id", "external_id=X1", func(r pagedRow) bool { return r.kind == 1 })
 	p.add("ids", "ids="+strings.Join(given, ","), func(r pagedRow) bool { return named[r.id] })
 	p.add("updated_since", "updated_since="+pagedSince.Format(time.RFC3339), pagedRow.recent)
 	p.add("q, ids and updated_since", "q=%C3%9C&ids="+strings.Join(given, ",")+"&updated_since="+pagedSince.Format(time.RFC3339),

@@ -16,6 +16,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/worldtest"
+	"partnerapi/domain"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
@@ -59,6 +60,11 @@ func (p queryPlan) nodes() []queryPlan {
 		all = append(all, below.nodes()...)
 	}
 	return all
+}
+
+// readsBy reports whether rows are found by an index.
+func (p queryPlan) readsBy(index string) bool {
+	return slices.ContainsFunc(p.nodes(), func(n queryPlan) bool { return n.Index == index })
 }
 
 func (p queryPlan) has(node string) bool {
@@ -179,6 +185,23 @@ func TestPagingPlans(t *testing.T) {
 			}
 			if place := next.scan("clients", "users").Condition; !strings.Contains(place, test.place) {
 				t.Errorf("%s by %s begins anew: %s", test.query, l.sort, place)
+			}
+		}
+	}
+}
+
+// TestPagingPlansOfExternalID holds that the clients with an external_id are found by it.
+func TestPagingPlansOfExternalID(t *testing.T) {
+	pages := newPlannedPages(t)
+	pages.clients.h.Exec("UPDATE clients SET external_id = 'X' || right(name, 3)")
+	pages.clients.h.Exec("VACUUM ANALYZE clients")
+	for _, sort := range domain.ClientSort("").Values() {
+		l := pagedList{sort: sort, key: pages.clients.tenant.Key, query: url.Values{"external_id": {"X123"}}}
+		first, page := pages.queries.plan(t, pages.clients, l, op.Paging{Rows: 2})
+		next, _ := pages.queries.plan(t, pages.clients, l, op.Paging{Rows: 2, Cursor: page.end})
+		for _, plan := range []queryPlan{first, next} {
+			if !plan.readsBy("clients_by_external_id") || len(page.Data) != 2 {
+				t.Errorf("by %s: %d clients by\n%s", sort, len(page.Data), plan)
 			}
 		}
 	}
