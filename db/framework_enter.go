@@ -165,11 +165,16 @@ const withdrawnSQL = `a.frameworks && @ids::uuid[] AND a.frameworks <@ @ids::uui
 // on: those behind it move up, and an earlier round is visible again.
 func (t *Tenant) moveTraining(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
 	_, err := pg.Exec(ctx, c, "move courses up", pg.SQL(`
-		UPDATE assignments AS a SET updated_at = greatest(a.updated_at, @now) FROM (
+		UPDATE assignments AS shown SET updated_at = greatest(shown.updated_at, @now),
+			superseded = shown.superseded AND NOT EXISTS (SELECT 1 FROM assignments AS a
+				WHERE a.client_id = shown.client_id AND a.user_id = shown.user_id AND a.course_id = shown.course_id
+				AND a.round = shown.round + 1 AND `+withdrawnSQL+`)
+		FROM (
 			SELECT DISTINCT ON (a.user_id) a.user_id, a.position, a.course_id FROM assignments AS a
 			WHERE a.client_id = @client AND `+withdrawnSQL+` ORDER BY a.user_id, a.position, a.course_id
 		) AS first
-		WHERE a.client_id = @client AND a.user_id = first.user_id AND (a.position, a.course_id) >= (first.position, first.course_id)`,
+		WHERE shown.client_id = @client AND shown.user_id = first.user_id
+		AND (shown.position, shown.course_id) >= (first.position, first.course_id)`,
 		pg.Named{"client": t.ID, "ids": pg.IDs(ids), "now": c.At}))
 	return err
 }

@@ -198,23 +198,29 @@ func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Da
 	}
 	clients, users := KeyArrays(keys)
 	renewed, err := pg.All[domain.UserKey](ctx, c, "renew courses", pg.SQL(`
-		INSERT INTO assignments (client_id, user_id, course_id, round, position, from_program, direct, frameworks,
-			assigned_at, due_on)
-		SELECT a.client_id, a.user_id, a.course_id, a.round + 1, a.position, a.from_program, a.direct, a.standing,
-			@now, @renewalDays::date
-		FROM (
-			SELECT last.*, `+standingSQL+` AS standing
-			FROM unnest(@clients::uuid[], @users::uuid[]) AS w (client_id, user_id)
-			`+probeUser+` AND u.status = 'active'
-			CROSS JOIN LATERAL (
-				SELECT DISTINCT ON (course_id) *
-				FROM assignments WHERE client_id = w.client_id AND user_id = w.user_id ORDER BY course_id, round DESC
-			) AS last
-			JOIN courses AS c ON c.id = last.course_id AND c.renewal_months > 0
-			WHERE (last.completed_at + make_interval(months => c.renewal_months))::date <= @day::date
-		) AS a
-		WHERE a.from_program OR a.direct OR a.standing <> '{}'
-		ON CONFLICT DO NOTHING RETURNING client_id AS client, user_id AS "user"`,
+		WITH renewed AS (
+			INSERT INTO assignments (client_id, user_id, course_id, round, position, from_program, direct, frameworks,
+				assigned_at, due_on)
+			SELECT a.client_id, a.user_id, a.course_id, a.round + 1, a.position, a.from_program, a.direct, a.standing,
+				@now, @renewalDays::date
+			FROM (
+				SELECT last.*, `+standingSQL+` AS standing
+				FROM unnest(@clients::uuid[], @users::uuid[]) AS w (client_id, user_id)
+				`+probeUser+` AND u.status = 'active'
+				CROSS JOIN LATERAL (
+					SELECT DISTINCT ON (course_id) *
+					FROM assignments WHERE client_id = w.client_id AND user_id = w.user_id ORDER BY course_id, round DESC
+				) AS last
+				JOIN courses AS c ON c.id = last.course_id AND c.renewal_months > 0
+				WHERE (last.completed_at + make_interval(months => c.renewal_months))::date <= @day::date
+			) AS a
+			WHERE a.from_program OR a.direct OR a.standing <> '{}'
+			ON CONFLICT DO NOTHING RETURNING client_id, user_id, course_id, round
+		), superseded AS (
+			UPDATE assignments AS a SET superseded = true FROM renewed AS r
+			WHERE a.client_id = r.client_id AND a.user_id = r.user_id AND a.course_id = r.course_id AND a.round = r.round - 1
+		)
+		SELECT client_id AS client, user_id AS "user" FROM renewed`,
 		pg.Named{
 			"clients": clients, "users": users, "now": c.At, "renewalDays": day.AddDays(renewalDays),
 			"day": day,

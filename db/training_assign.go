@@ -130,13 +130,28 @@ const enrolSQL = `
 		SELECT client_id, user_id, course_id, round, position, from_program, direct, frameworks, @now::timestamptz,
 			@now::timestamptz, due_on
 		FROM chosen
+	), superseded AS (
+		UPDATE assignments AS a SET superseded = true FROM chosen AS c
+		WHERE c.round > 1 AND a.client_id = c.client_id AND a.user_id = c.user_id AND a.course_id = c.course_id
+		AND a.round = c.round - 1
+	), foremost AS MATERIALIZED ( -- the first new course of each user that others may follow
+		SELECT DISTINCT ON (client_id, user_id) client_id, user_id, position, course_id FROM chosen
+		WHERE round = 1 AND position < @appendedFrom::integer ORDER BY client_id, user_id, position, course_id
+	), behind AS ( -- their places move; those that were wanted, too, are below
+		UPDATE assignments AS a SET updated_at = greatest(a.updated_at, @now::timestamptz) FROM foremost AS f
+		WHERE a.client_id = f.client_id AND a.user_id = f.user_id AND (a.position, a.course_id) > (f.position, f.course_id)
+		AND NOT EXISTS (SELECT 1 FROM outcomes AS j
+			WHERE j.client_id = a.client_id AND j.user_id = a.user_id AND j.course_id = a.course_id)
 	), justified AS (
 		UPDATE assignments AS a SET direct = a.direct OR j.direct AND j.outcome = 'open',
-			frameworks = ARRAY(SELECT unnest(a.frameworks) UNION SELECT unnest(j.frameworks))
-		FROM outcomes AS j
+			frameworks = ARRAY(SELECT unnest(a.frameworks) UNION SELECT unnest(j.frameworks)),
+			updated_at = CASE WHEN (a.position, a.course_id) > (f.position, f.course_id)
+				THEN greatest(a.updated_at, @now::timestamptz) ELSE a.updated_at END
+		FROM outcomes AS j LEFT JOIN foremost AS f USING (client_id, user_id)
 		WHERE a.client_id = j.client_id AND a.user_id = j.user_id AND a.course_id = j.course_id AND a.round = j.round
 		AND j.outcome IN ('open', 'already_completed')
-		AND (j.direct AND j.outcome = 'open' AND NOT a.direct OR NOT j.frameworks <@ a.frameworks)
+		AND (j.direct AND j.outcome = 'open' AND NOT a.direct OR NOT j.frameworks <@ a.frameworks
+			OR (a.position, a.course_id) > (f.position, f.course_id))
 	), mailed AS (
 		INSERT INTO mail_requests (client_id, id, type, user_id, course_id, created_at)
 		SELECT client_id, uuid_v7(@now::timestamptz), 'training-invite', user_id, course_id, @now::timestamptz

@@ -20,6 +20,9 @@ type Window struct {
 type Position struct {
 	Key string `json:"k"`
 	ID  string `json:"i"` // UUID text; ties of the key are broken by it
+	// Owner is the UUID text of what a row belongs to, in lists that break ties of the key
+	// by it before ID; else empty.
+	Owner string `json:"o,omitempty"`
 }
 
 // Slice is what a Window shows of a list.

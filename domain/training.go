@@ -27,6 +27,33 @@ type Assignment struct {
 	CompletedAt *time.Time
 }
 
+// ClientAssignment is an assignment in the list of all of a client's.
+type ClientAssignment struct {
+	Assignment
+	User UserID
+	// ChangedAt is when the assignment last changed, but for becoming overdue.
+	ChangedAt time.Time
+}
+
+// UpdatedAt is when what is shown of the assignment on a day last changed.
+func (a *ClientAssignment) UpdatedAt(today Date) time.Time {
+	if a.Status(today) == TrainingOverdue {
+		return Later(a.ChangedAt, a.DueOn.AddDays(1).Time())
+	}
+	return a.ChangedAt
+}
+
+// AssignmentFilter says which of a client's assignments are wanted; the zero value, all.
+type AssignmentFilter struct {
+	User       *UserID
+	UserStatus UserStatus // empty for any
+	Course     *CourseID
+	Statuses   []AssignmentStatus // none for any
+	// Completed is when they were completed; a period without bounds, also not yet.
+	Completed    Period
+	UpdatedSince *time.Time
+}
+
 // Status says where the assignment stands on a day. It is overdue from the day
 // after the one on which it is due (decisions 7.1).
 func (a *Assignment) Status(today Date) AssignmentStatus {

@@ -162,6 +162,8 @@ func filterTexts(t *testing.T, p op.Param) []string {
 		return []string{"user.created,user.updated"}
 	case reflect.TypeFor[api.MessageTypes]():
 		return []string{"phishing,welcome"}
+	case reflect.TypeFor[api.AssignmentStatuses]():
+		return []string{"assigned,overdue", "completed"}
 	case reflect.TypeFor[api.ResultStatuses]():
 		return []string{"sent,opened"}
 	case reflect.TypeFor[domain.Time]():

@@ -128,6 +128,7 @@ func (d demo) reads() []v2test.Call {
 		{ID: "users.risk", Path: user},
 		{ID: "users.emails", Path: user, Query: "limit=3"},
 		{ID: "users.training", Path: user, Query: "limit=3"},
+		{ID: "training.assignments.list", Path: d.of(), Query: "limit=2&status=overdue"},
 		{ID: "courses.list", Query: "limit=2"},
 		{ID: "collections.list", Path: d.of(), Query: "limit=2"},
 		{ID: "collections.get", Path: d.of("collection_id", d.collections[0])},

@@ -39,6 +39,7 @@ func TestFilterMatrix(t *testing.T) {
 	m.at["policy_id"] = m.longest(t, client+"/policies", "/users")
 	result := h.Get(client+"/phishing/results?limit=1", e.Key).Want(200).Field("data").([]any)[0].(map[string]any)
 	m.own = d.of("ids", d.client, "collection_id", d.collections[1], "result_id", result["result_id"].(string), "user_id", result["user_id"].(string),
+		"course_id", d.course,
 		"external_id", h.Get(client, e.Key).Want(200).Field("external_id").(string))
 	m.others = othersIDs(h)
 	demoLists(h, d)
@@ -99,7 +100,7 @@ func othersIDs(h *v2test.Harness) ids {
 	h.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, 'sent', $5, $5, $5, $5)`, client.ID, result, user.ID, parts.template, h.Clock.Now())
 	at["ids"], at["result_id"] = at["client_id"], result.String()
-	at["external_id"] = "their own"
+	at["external_id"], at["course_id"] = "their own", strangers()["course_id"]
 	return at
 }
 
@@ -132,7 +133,7 @@ func (m filterMatrix) texts(t *testing.T, o op.Operation, p op.Param) []string {
 		}
 		return []string{m.own[p.Name], m.others[p.Name]}
 	case typ == reflect.TypeFor[domain.Time]():
-		days := map[string][]int{"since": {-20}, "until": {-10, 1}}[p.Name] // since is before until
+		days := map[string][]int{"since": {-20}, "until": {-10, 1}}[strings.TrimPrefix(p.Name, "completed_")] // since is before until
 		if days == nil {
 			days = []int{-20, 1}
 		}

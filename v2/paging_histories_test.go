@@ -1,8 +1,10 @@
 package v2_test
 
 import (
+	"bytes"
 	"crypto/md5"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +106,56 @@ func pagedTraining(t *testing.T, rows int) *pagedTable {
 	p.fill(rows)
 	p.add("all", "", pagedAll)
 	p.add("updated_since", pagedUpdated, func(r pagedRow) bool { return r.recent() || r.kind == 2 })
+	return p
+}
+
+// pagedClientTraining: two users of the client, one of them inactive, have courses of their
+// own in a second round; a neighbour's and another partner's users have them all.
+func pagedClientTraining(t *testing.T, rows int) *pagedTable {
+	p := newPagedTable(t, 21)
+	homes := p.homes()
+	p.h.Exec("DELETE FROM assignments") // the program's
+	users := []domain.UserID{homes[0].user, homes[1].user}
+	slices.SortFunc(users, func(a, b domain.UserID) int { return bytes.Compare(a[:], b[:]) })
+	p.h.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", users[1])
+	p.countUsers()
+	owner := func(course [16]byte) domain.UserID { return users[course[0]>>7] } // in the order of the courses
+	p.of(api.ListClientTraining, ids{"client_id": p.client.String()}, "user_id", "course_id")
+	p.show = func(uuid [16]byte) string { return owner(uuid).String() + " " + domain.CourseID(uuid).String() }
+	completed := func(r pagedRow) bool { return r.kind%3 == 0 }
+	p.store = func(r pagedRow) {
+		var at *time.Time
+		if completed(r) {
+			at = &r.created
+		}
+		due, course := []string{"2026-07-01", "2026-07-01", "2026-01-01", "2026-01-01"}[r.kind], domain.CourseID(r.uuid)
+		p.h.Exec("INSERT INTO courses (id, title, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", course, r.name, r.created)
+		for _, home := range []pagedHome{{p.client, owner(r.uuid)}, homes[2], homes[3]} {
+			p.h.Exec(`INSERT INTO assignments (client_id, user_id, course_id, round, superseded, position, assigned_at, due_on, completed_at, updated_at)
+				VALUES ($1, $2, $3, 1, true, 1, $5, '2026-01-01', '2025-01-01T00:00:00Z', $7), ($1, $2, $3, 2, false, $4, $5, $8, $6, $7)
+				ON CONFLICT (client_id, user_id, course_id, round) DO UPDATE SET position = excluded.position,
+				assigned_at = excluded.assigned_at, due_on = excluded.due_on, completed_at = excluded.completed_at, updated_at = excluded.updated_at`,
+				home.client, home.user, course, r.score, r.created, at, r.updated, due)
+		}
+	}
+	p.drop = func(r pagedRow) {
+		p.h.Exec("DELETE FROM assignments WHERE client_id = $1 AND course_id = $2", p.client, domain.CourseID(r.uuid))
+	}
+	p.fill(rows)
+
+	active := func(r pagedRow) bool { return owner(r.uuid) == users[0] }
+	changed := func(r pagedRow) bool { return r.recent() || !r.created.Before(pagedSince) }
+	p.add("all", "", pagedAll)
+	p.add("user_id", "user_id="+users[1].String(), func(r pagedRow) bool { return !active(r) })
+	p.add("user_status", "user_status=active", active)
+	p.add("status", "status=completed", completed)
+	p.add("two states", "status=assigned,overdue", func(r pagedRow) bool { return !completed(r) })
+	p.add("overdue", "status=overdue", func(r pagedRow) bool { return r.kind == 2 })
+	p.add("completed within", "completed_since="+pagedFrom.Format(time.RFC3339)+"&completed_until="+pagedUntil.Format(time.RFC3339),
+		func(r pagedRow) bool { return completed(r) && pagedWithin(r.created) })
+	p.add("updated_since", pagedUpdated, changed)
+	p.add("all filters", "user_status=inactive&status=assigned,completed&"+pagedUpdated,
+		func(r pagedRow) bool { return !active(r) && r.kind != 2 && changed(r) })
 	return p
 }
 

@@ -17,7 +17,7 @@ import (
 var pagedTables = map[string]func(t *testing.T, rows int) *pagedTable{
 	"clients": pagedClients, "users": pagedUsers, "admins": pagedAdmins,
 	"collections": pagedCollections, "members": pagedMembers, "policies": pagedPolicies, "policy users": pagedPolicyUsers,
-	"exposures": pagedExposures, "dark web users": pagedDarkWebUsers, "training": pagedTraining, "phishing results": pagedResults,
+	"exposures": pagedExposures, "dark web users": pagedDarkWebUsers, "training": pagedTraining, "client training": pagedClientTraining, "phishing results": pagedResults,
 	"emails": pagedEmails, "reported emails": pagedReported, "courses": pagedCourses, "templates": pagedTemplates,
 	"sync runs": pagedSyncRuns, "frameworks": pagedFrameworks, "reports": pagedReports,
 	"webhooks": pagedWebhooks, "deliveries": pagedDeliveries,

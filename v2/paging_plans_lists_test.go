@@ -55,6 +55,9 @@ var plannedSQL = []string{
 		SELECT $1, u.id, b.name, 'low', '{Names}', u.created_at, u.created_at FROM users AS u, breaches AS b WHERE u.client_id = $1`,
 	`INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on)
 		SELECT $1, u.id, c.id, 1, u.created_at, '2026-07-01' FROM users AS u, courses AS c WHERE u.client_id = $1 AND (u.id = $3 OR u.last_name::integer < 300)`,
+	`UPDATE assignments SET completed_at = CASE WHEN hashtext(user_id::text || course_id) % 3 = 0 THEN assigned_at + interval '1 hour' END,
+		due_on = CASE WHEN hashtext(user_id::text || course_id) % 7 = 0 THEN '2026-06-01'::date ELSE due_on END WHERE client_id = $1`,
+	`UPDATE clients SET users_active = 3500, users_inactive = 500 WHERE id = $1`,
 	`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
 		SELECT $1, md5($2 || 'r' || n)::uuid, CASE WHEN n % 3 = 0 THEN $3::uuid ELSE md5($2 || 'u' || n % 2000 + 2)::uuid END, t.id,
 			CASE WHEN n % 4 = 0 THEN 'clicked' ELSE 'sent' END, at, at, at, at
@@ -143,7 +146,7 @@ func plannedLists(c plannedClient) []plannedList {
 	const period, changed = "since=2026-05-10T00:00:00Z&until=2026-05-20T00:00:00Z", "updated_since=2026-05-10T00:00:00Z"
 	users, group := []string{"users_by_created", "users_by_status_created"}, []string{"users_by_group"}
 	seen, mails := []string{"exposures_by_seen"}, []string{"sent_emails_by_time"}
-	reported := []string{"reported_emails_by_report"}
+	reported, assigned := []string{"reported_emails_by_report"}, []string{"assignments_by_assigned"}
 	return []plannedList{
 		{api.ListCollections, client, "", []string{"collections_by_created"}},
 		{api.ListClientFrameworks, client, "", []string{"framework_assignments_by_created"}},
@@ -165,6 +168,16 @@ func plannedLists(c plannedClient) []plannedList {
 		{api.ListDarkWebUsers, client, "", users},
 		{api.ListDarkWebUsers, client, period, users},
 		{api.ListTraining, user, "", nil},
+		{api.ListClientTraining, client, "", assigned},
+		{api.ListClientTraining, client, "status=assigned", assigned},
+		{api.ListClientTraining, client, "status=overdue", nil},
+		{api.ListClientTraining, client, "status=completed", nil},
+		{api.ListClientTraining, client, "user_status=active", assigned},
+		{api.ListClientTraining, client, "user_status=inactive", assigned},
+		{api.ListClientTraining, client, "completed_since=2026-05-10T00:00:00Z&completed_until=2026-05-20T00:00:00Z", nil},
+		{api.ListClientTraining, client, "course_id=crs_01kdvm0000e008000000000001", []string{"assignments_by_course"}},
+		{api.ListClientTraining, client, "user_id=" + c.user.String(), nil},
+		{api.ListClientTraining, client, changed, assigned},
 		{api.ListPhishingResults, client, "", []string{"phishing_results_by_created"}},
 		{api.ListPhishingResults, client, period, []string{"phishing_results_by_sent"}},
 		{api.ListPhishingResults, client, "user_id=" + c.user.String(), []string{"phishing_results_by_created"}},

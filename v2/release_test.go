@@ -40,7 +40,7 @@ var ladder = map[op.Release][]string{
 		"GET /webhooks/:webhook_id/deliveries", "POST /webhooks/:webhook_id/deliveries/:delivery_id/redeliver",
 		"GET /events",
 	},
-	op.V2_4: {"GET /key"},
+	op.V2_4: {"GET /key", "GET /clients/:client_id/training/assignments"},
 }
 
 func TestLadder(t *testing.T) {

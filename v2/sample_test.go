@@ -61,7 +61,7 @@ func strangers() ids {
 		"client_id": "cli_01h455vb4pex5vsknk084sn02q", "user_id": "usr_01h455vb4pex5vsknk084sn02q",
 		"collection_id": "col_01h455vb4pex5vsknk084sn02q", "policy_id": "pol_01h455vb4pex5vsknk084sn02q", "breach_name": "Unknown",
 		"assignment_id": "fwa_01h455vb4pex5vsknk084sn02q", "report_id": "rep_01h455vb4pex5vsknk084sn02q",
-		"webhook_id": "whk_01h455vb4pex5vsknk084sn02q", "delivery_id": "dlv_01h455vb4pex5vsknk084sn02q",
+		"course_id": "crs_01h455vb4pex5vsknk084sn02q", "webhook_id": "whk_01h455vb4pex5vsknk084sn02q", "delivery_id": "dlv_01h455vb4pex5vsknk084sn02q",
 	}
 }
 

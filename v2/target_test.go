@@ -144,6 +144,8 @@ func itemOf(t *rapid.T, list reflect.Type) string {
 		return rapid.SampledFrom(domain.EventType("").Values()).Draw(t, "type")
 	case reflect.TypeFor[api.MessageTypes]():
 		return rapid.SampledFrom(domain.MessageType("").Values()).Draw(t, "type")
+	case reflect.TypeFor[api.AssignmentStatuses]():
+		return rapid.SampledFrom(domain.AssignmentStatus("").Values()).Draw(t, "status")
 	case reflect.TypeFor[api.ResultStatuses]():
 		return rapid.SampledFrom(domain.ResultStatus("").Values()).Draw(t, "status")
 	}

@@ -16,6 +16,7 @@ func courseOf(c domain.Course) api.Course {
 
 func (a *API) bindTraining() {
 	op.BindList(&a.Set, api.ListTraining, a.listTraining, a.assignmentOf)
+	op.BindList(&a.Set, api.ListClientTraining, a.listClientTraining, a.clientAssignmentOf)
 	op.BindList(&a.Set, api.ListCourses, a.listCourses, courseOf)
 	op.Bind(&a.Set, api.AssignTraining, a.assignTraining)
 	op.Bind(&a.Set, api.RemindTraining, a.remindTraining)
@@ -36,6 +37,53 @@ func (a *API) assignmentOf(t domain.Assignment) api.Assignment {
 	return api.Assignment{
 		CourseID: t.Course, Title: t.Title, Order: t.Place, AssignedAt: domain.At(t.AssignedAt), DueOn: t.DueOn,
 		CompletedAt: domain.MaybeAt(t.CompletedAt), Status: t.Status(domain.DateOf(a.db.Now())),
+	}
+}
+
+// assignmentFilter maps the query to the domain's filter.
+func assignmentFilter(in *api.ListClientTrainingInput) (domain.AssignmentFilter, error) {
+	q := in.Query
+	f := domain.AssignmentFilter{
+		UserStatus: q.UserStatus, UpdatedSince: bound(q.UpdatedSince),
+		Completed: domain.Period{Since: bound(q.CompletedSince), Until: bound(q.CompletedUntil)},
+	}
+	if q.Status != nil {
+		f.Statuses = *q.Status
+	}
+	// A text that is no id becomes the zero id, which no object has: the list is empty.
+	if q.UserID != "" {
+		id, _ := domain.ParseID[domain.UserKind](q.UserID)
+		f.User = &id
+	}
+	if q.CourseID != "" {
+		id, _ := domain.ParseID[domain.CourseKind](q.CourseID)
+		f.Course = &id
+	}
+	if f.Completed.Since != nil && f.Completed.Until != nil && !f.Completed.Since.Before(*f.Completed.Until) {
+		return f, domain.ErrInvalid("completed_since", "must be before completed_until")
+	}
+	return f, nil
+}
+
+func (a *API) listClientTraining(
+	ctx context.Context, in *api.ListClientTrainingInput, w domain.Window,
+) (domain.Slice[domain.ClientAssignment], error) {
+	filter, err := assignmentFilter(in)
+	if err != nil {
+		return domain.Slice[domain.ClientAssignment]{}, err
+	}
+	t, err := a.db.Tenant(ctx, in.Path.ClientID)
+	if err != nil {
+		return domain.Slice[domain.ClientAssignment]{}, err
+	}
+	return t.Assignments(ctx, filter, w)
+}
+
+// clientAssignmentOf converts an assignment of a client's user, with its status as of today.
+func (a *API) clientAssignmentOf(t domain.ClientAssignment) api.ClientAssignment {
+	return api.ClientAssignment{
+		UserID: t.User, Assignment: a.assignmentOf(t.Assignment),
+		UpdatedAt: domain.At(t.UpdatedAt(domain.DateOf(a.db.Now()))),
 	}
 }
 

@@ -77,6 +77,12 @@ var storedCounts = []storedCount{
 		name: "uses of templates", table: "template_uses", keys: []string{"client_id", "template_id"}, values: []string{"used"},
 		none: "0", scope: "client_id", counted: `SELECT client_id, template_id, count(*) AS used
 			FROM phishing_results WHERE %s GROUP BY 1, 2`,
+	}, {
+		name: "superseded rounds", table: "assignments", keys: []string{"client_id", "user_id", "course_id", "round"},
+		values: []string{"superseded"}, none: "false", scope: "client_id", counted: `SELECT client_id, user_id, course_id, round,
+			true AS superseded FROM assignments AS a WHERE %s AND EXISTS (SELECT 1 FROM assignments AS later
+				WHERE later.client_id = a.client_id AND later.user_id = a.user_id AND later.course_id = a.course_id
+				AND later.round > a.round)`,
 	},
 }
 
@@ -237,7 +243,7 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 					" FROM json_populate_recordset(NULL::"+c.table+", ?0::json))"), keys,
 				strings.Join(same, " AND "), strings.Join(differ, " OR ")),
 		}
-		if len(c.keys) > 1 && c.table != "collections" { // whose rows come with the first count
+		if len(c.keys) > 1 && c.table != "collections" && c.table != "assignments" { // whose rows come with the first count
 			steps = append([]string{fmt.Sprintf("INSERT INTO %s (%s, %s) SELECT %s, %s FROM %s ORDER BY %[2]s ON CONFLICT DO NOTHING",
 				c.table, keys, strings.Join(c.values, ", "), keys, strings.Join(none, ", "), asked)}, steps...)
 		}

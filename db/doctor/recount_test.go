@@ -23,6 +23,10 @@ func newCounted(t *testing.T) (*world, domain.ClientID, domain.UserID) {
 	w.Add("framework_assignments", row{"client_id": client, "id": db.NewID[domain.FrameworkAssignmentKind](), "framework_id": "hipaa",
 		"audience_type": "all", "training": true, "phishing": false, "policies": false, "reporting": false, "created_at": noon})
 	w.AddSimulation(client, user, 3, false)
+	for round := 1; round <= 2; round++ {
+		w.Add("assignments", row{"client_id": client, "user_id": user, "course_id": domain.CourseID{0x01, 0x9b, 0x77, 0x40, 6: 0x70, 8: 0x80, 15: 1},
+			"round": round, "position": 1, "assigned_at": noon, "due_on": "2026-07-01"})
+	}
 	w.Add("policies", row{"client_id": client, "id": db.NewID[domain.PolicyKind](), "scope_id": client})
 	return w, client, user
 }
@@ -61,6 +65,7 @@ func TestRecountCorrectsEveryStoredCount(t *testing.T) {
 	w.Exec(`INSERT INTO phishing_days (client_id, day, sent) VALUES ($1, '2026-01-01', 4)`, client.UUID())
 	w.Exec(`UPDATE template_uses SET used = 0`)
 	w.Exec(`UPDATE policies SET acknowledged_count = 1`)
+	w.Exec(`UPDATE assignments SET superseded = false`)
 	names := doctor.Counters()
 	w.recounted(slices.Insert(names, slices.Index(names, "phishing by day"), "phishing by day")...)
 

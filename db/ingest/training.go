@@ -64,6 +64,16 @@ const completeSQL = `
 				WHERE client_id = due.client_id AND course_id = due.course_id), @unassignedPosition::integer),
 			due.at, due.at::date, due.at, @now::timestamptz
 		FROM due WHERE due.round IS NULL
+		RETURNING client_id, user_id, course_id, position
+	), behind AS ( -- their places move
+		UPDATE assignments AS a SET updated_at = greatest(a.updated_at, @now::timestamptz)
+		FROM (
+			SELECT DISTINCT ON (client_id, user_id) client_id, user_id, position, course_id FROM given
+			ORDER BY client_id, user_id, position, course_id
+		) AS f
+		WHERE a.client_id = f.client_id AND a.user_id = f.user_id AND (a.position, a.course_id) > (f.position, f.course_id)
+		AND NOT EXISTS (SELECT 1 FROM due
+			WHERE due.client_id = a.client_id AND due.user_id = a.user_id AND due.course_id = a.course_id)
 	)
 	SELECT client_id, user_id, course_id, coalesce(round, 1) AS round, at, first, overdue FROM due`
 

@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"partnerapi/domain"
@@ -15,6 +16,8 @@ type Keyset[Row any] struct {
 	Table string
 	// Key is the column of the sort key, ID that of the id, which breaks ties.
 	Key, ID string
+	// Owner is a column of ids that breaks ties of the key before ID does; empty for none.
+	Owner string
 	// Cast is the type that a position's key has in the database.
 	Cast string
 	Desc bool
@@ -75,9 +78,10 @@ func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window
 		// An array is made once; IN (SELECT …) is made again for each row where
 		// the planner, for want of statistics, expects few. The conditions stand
 		// in both, for an id may be in other lists too: a course is many users'.
-		ids := From(k.Table).Columns(k.ID).Offset(w.Skip)
+		id := k.rowID()
+		ids := From(k.Table).Columns(id).Offset(w.Skip)
 		ids.where = append(ids.where, k.Where...)
-		q.Where(k.ID+" = ANY(ARRAY(?))", k.window(ids, w)).OrderBy(k.order())
+		q.Where(id+" = ANY(ARRAY(?))", k.window(ids, w)).OrderBy(k.order())
 	} else {
 		k.window(q, w)
 	}
@@ -131,7 +135,12 @@ func (k Keyset[Row]) window(q *Select, w domain.Window) *Select {
 		if k.Desc {
 			than = " < "
 		}
-		q.Where("("+k.Key+", "+k.ID+")"+than+"(?::text::"+k.Cast+", ?::text::uuid)", w.After.Key, w.After.ID)
+		if k.Owner == "" {
+			q.Where("("+k.Key+", "+k.ID+")"+than+"(?::text::"+k.Cast+", ?::text::uuid)", w.After.Key, w.After.ID)
+		} else {
+			q.Where("("+k.Key+", "+k.Owner+", "+k.ID+")"+than+"(?::text::"+k.Cast+", ?::text::uuid, ?::text::uuid)",
+				w.After.Key, w.After.Owner, w.After.ID)
+		}
 	}
 	return q.OrderBy(k.order()).Limit(w.Limit + 1)
 }
@@ -141,7 +150,21 @@ func (k Keyset[Row]) order() string {
 	if k.Desc {
 		direction = " DESC"
 	}
-	return k.Key + direction + ", " + k.ID + direction
+	order := k.Key + direction
+	if k.Owner != "" {
+		order += ", " + k.Owner + direction
+	}
+	return order + ", " + k.ID + direction
+}
+
+// rowID is a column that tells the table's rows apart: the id, or where that needs the
+// owner too, the place of the row's version in the table.
+func (k Keyset[Row]) rowID() string {
+	if k.Owner == "" {
+		return k.ID
+	}
+	_, alias, _ := strings.Cut(k.Table, " AS ")
+	return alias + ".ctid"
 }
 
 // TimeKey is a time as the key of a position.

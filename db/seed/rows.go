@@ -72,6 +72,7 @@ type assignment struct {
 	DueOn        domain.Date
 	CompletedAt  time.Time `bun:",nullzero"`
 	OverdueNoted bool
+	Superseded   bool
 }
 
 // simulation is one simulated mail of a template.

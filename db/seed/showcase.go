@@ -109,6 +109,7 @@ func (g *generator) addShowcaseTraining(c *client) {
 		a.FromProgram, a.CompletedAt = true, g.at(addMonths(g.today, -l.Months).AddDays(7*i-20))
 		renewed.training = append(renewed.training, a)
 		if again := addMonths(domain.DateOf(a.CompletedAt), l.Months); !again.After(g.today) {
+			renewed.training[len(renewed.training)-1].Superseded = true
 			a.Round, a.AssignedAt, a.DueOn, a.CompletedAt = 2, again.Time(), again.AddDays(30), time.Time{}
 			renewed.training = append(renewed.training, a)
 		}

@@ -46,6 +46,7 @@ func (g *generator) addAssignments(u *user, l courseSpec, t behaviour, at time.T
 		if again.After(g.today) {
 			return
 		}
+		u.training[len(u.training)-1].Superseded = true
 		a.AssignedAt, a.DueOn = again.Time(), again.AddDays(30)
 	}
 }

@@ -15,7 +15,7 @@ var Operations = []op.Declaration{
 	ListCollections, GetCollection, CreateCollection, DeleteCollection, ListMembers, AddMembers, RemoveMember,
 	ListPolicies, ListPolicyUsers, RemindPolicy,
 	GetDarkWeb, ListExposures, ListDarkWebUsers, ResolveExposure,
-	ListTraining, ListCourses, AssignTraining, RemindTraining,
+	ListTraining, ListClientTraining, ListCourses, AssignTraining, RemindTraining,
 	ListFrameworks, ListClientFrameworks, GetFramework, AssignFramework, RemoveFramework,
 	ListPhishingResults, GetPhishingSummary, ListPhishingTemplates,
 	SendPhishing,

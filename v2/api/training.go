@@ -16,6 +16,13 @@ type Assignment struct {
 	Status      domain.AssignmentStatus `json:"status" doc:"Whether the course is open, completed or overdue today (UTC)."`
 }
 
+// ClientAssignment is where a user of a client stands with a course.
+type ClientAssignment struct {
+	UserID domain.UserID `json:"user_id" doc:"The user, active or inactive, who was given the course."`
+	Assignment
+	UpdatedAt domain.Time `json:"updated_at" doc:"When what is shown here last changed, also by becoming overdue. Changes of the user do not move it."`
+}
+
 // Course is a course of the catalogue as v2 shows it.
 type Course struct {
 	ID            domain.CourseID   `json:"id" doc:"Opaque id of the course."`
@@ -32,6 +39,14 @@ var (
 		Description: "Returns each course that the user was given, once, in the order of the user's list, with its " +
 			"due date and whether it is completed.",
 		Columns: []string{"course_id", "title", "status", "assigned_at", "due_on", "completed_at"},
+	})
+	ListClientTraining = op.DeclareList[ListClientTrainingInput, ClientAssignment](op.Meta{
+		ID: "training.assignments.list", Starred: true, Method: "GET", Path: "/clients/:client_id/training/assignments",
+		Scope: domain.Read, Since: op.V2_4, Status: 200,
+		Summary: "List the courses that the users of a client were given",
+		Description: "Returns what `GET /v2/users/{user_id}/training` has of every user of a client, in one list: by when the " +
+			"courses were assigned, then by user and course.",
+		Columns: []string{"user_id", "course_id", "title", "status", "assigned_at", "due_on", "completed_at"},
 	})
 	ListCourses = op.DeclareList[ListCoursesInput, Course](op.Meta{
 		ID: "courses.list", Tag: "training", Starred: true, Method: "GET", Path: "/courses", Scope: domain.Read, Since: op.V2_1, Status: 200,
@@ -62,6 +77,24 @@ type ListTrainingInput struct {
 		UpdatedSince *domain.Time `query:"updated_since" doc:"Only courses that were assigned, completed or became overdue, or whose place in the list changed, at or after this time."`
 	}
 }
+
+// ListClientTrainingInput asks for a page of the courses of a client's users.
+type ListClientTrainingInput struct {
+	Path  ClientPath
+	Query struct {
+		op.Paging
+		UserID         string              `query:"user_id" validate:"max=500" doc:"Only courses of this user."`
+		UserStatus     domain.UserStatus   `query:"user_status" validate:"omitempty,enum" doc:"Only courses of users who are in this state now."`
+		CourseID       string              `query:"course_id" validate:"max=500" doc:"Only this course."`
+		Status         *AssignmentStatuses `query:"status" doc:"Only courses in one of these states today (UTC), comma-separated: assigned, completed, overdue."`
+		CompletedSince *domain.Time        `query:"completed_since" doc:"Only courses completed at or after this time."`
+		CompletedUntil *domain.Time        `query:"completed_until" doc:"Only courses completed before this time."`
+		UpdatedSince   *domain.Time        `query:"updated_since" doc:"Only courses that were assigned, completed or became overdue, or whose place in the user's list changed, at or after this time."`
+	}
+}
+
+// AssignmentStatuses is a comma-separated list of states.
+type AssignmentStatuses = EnumList[domain.AssignmentStatus]
 
 // ListCoursesInput asks for a page of the catalogue, by creation.
 type ListCoursesInput struct {

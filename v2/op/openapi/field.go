@@ -85,7 +85,7 @@ var goNames = map[string]string{"Client": "ClientResource"}
 
 // names are the component names of types whose own name is ambiguous outside their package.
 var names = map[string]string{
-	"Assignment": "TrainingAssignment", "AverageOn": "DailyScore", "BySeverity": "SeverityCounts",
+	"Assignment": "TrainingAssignment", "ClientAssignment": "UserTrainingAssignment", "AverageOn": "DailyScore", "BySeverity": "SeverityCounts",
 	"Creator": "CollectionCreator", "Directory": "DirectoryProvider", "EventWith": "Event", "EmailClass": "EmailClassification",
 	"Factor": "RiskFactor", "FactorKey": "RiskFactorKey", "FactorTotal": "RiskFactorTotal", "Member": "CollectionMember",
 	"Module": "FrameworkModule", "Override": "FrameworkOverride", "Reminded": "PolicyReminded",
