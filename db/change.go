@@ -93,12 +93,6 @@ func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error
 	})
 }
 
-// Try runs fn as Change does and then rolls it back: within an outer transaction, to a
-// savepoint.
-func (d *DB) Try(ctx context.Context, fn func(context.Context, *Change) error) error {
-	return d.DryRun(ctx, func(ctx context.Context) error { return d.Change(ctx, fn) })
-}
-
 // TryAll runs fn in one transaction and rolls it back. Changes within fn lock no audiences:
 // they would be those of any number of clients.
 func (d *DB) TryAll(ctx context.Context, fn func(context.Context) error) error {

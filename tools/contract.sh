@@ -29,7 +29,7 @@ done
 quietly $GO build -o "$out/bin/" tool
 
 # compatible refuses a document that breaks callers of an earlier one, but for the
-# changes of openapi/accepted.txt: types of mail, of which there may always be more.
+# changes of openapi/accepted.txt, each of which has its reason there.
 compatible() {
 	quietly "$out/bin/oasdiff" breaking --flatten-allof --fail-on ERR --err-ignore openapi/accepted.txt "$1" "$2"
 }

@@ -32,6 +32,7 @@ type Option func(*API)
 func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 	a := &API{db: database, release: op.Latest}
 	a.Set.Cursors = domain.CursorSealer{Secret: cursorSecret}
+	a.Set.DryRun = database.DryRun
 	for _, option := range options {
 		option(a)
 	}

@@ -115,7 +115,7 @@ func modulesOf(m api.AssignModules) domain.FrameworkModules {
 	return out
 }
 
-// assignFramework assigns the framework and its courses. A dry run does the same and rolls back.
+// assignFramework assigns the framework and its courses.
 func (a *API) assignFramework(ctx context.Context, req *api.AssignFrameworkInput) (out *api.FrameworkAssigned, err error) {
 	n := domain.NewFrameworkAssignment{
 		ID: db.NewID[domain.FrameworkAssignmentKind](), Modules: modulesOf(req.Body.Modules.Value),
@@ -128,11 +128,7 @@ func (a *API) assignFramework(ctx context.Context, req *api.AssignFrameworkInput
 		}
 	}
 
-	change := a.db.Change
-	if req.Body.DryRun {
-		change = a.db.Try
-	}
-	err = change(ctx, func(ctx context.Context, c *db.Change) error {
+	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		t, err := a.db.Tenant(ctx, req.Path.ClientID)
 		if err != nil {
 			return err

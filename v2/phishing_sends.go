@@ -50,9 +50,11 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api
 	for i := range results {
 		r := &results[i]
 		r.ID, r.SendAt = db.NewID[domain.ResultKind](), sendAt
-		out.Sends = append(out.Sends, api.PhishingSend{
-			UserID: r.User, ResultID: r.ID, TemplateID: r.Template, SendAt: domain.At(sendAt),
-		})
+		send := api.PhishingSend{UserID: r.User, TemplateID: r.Template, SendAt: domain.At(sendAt)}
+		if !req.Body.DryRun {
+			send.ResultID = &r.ID
+		}
+		out.Sends = append(out.Sends, send)
 	}
 	return out, t.ScheduleResults(ctx, c, results)
 }

@@ -88,7 +88,7 @@ func (b *bait) schedule(template domain.TemplateID) domain.ResultID {
 	in.Path.ClientID, in.Body.UserIDs, in.Body.TemplateID = b.client, []domain.UserID{b.user.ID}, domain.Give(template)
 	out, err := op.Call(b.tenant.Ctx, &b.API.Set, api.SendPhishing, in)
 	b.must(err)
-	return out.Sends[0].ResultID
+	return *out.Sends[0].ResultID
 }
 
 // deliver hands the mails that are due to a sender, and returns what came of the

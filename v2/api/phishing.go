@@ -126,7 +126,7 @@ type PhishingSent struct {
 // PhishingSend is a simulated mail that will be sent.
 type PhishingSend struct {
 	UserID     domain.UserID     `json:"user_id" doc:"The user whom the mail is for."`
-	ResultID   domain.ResultID   `json:"result_id" doc:"Opaque id of the result. Follow it in the client's phishing results."`
+	ResultID   *domain.ResultID  `json:"result_id" doc:"Opaque id of the result. Follow it in the client's phishing results. Null in a dry run."`
 	TemplateID domain.TemplateID `json:"template_id" doc:"The template of the mail."`
 	SendAt     domain.Time       `json:"send_at" doc:"When the mail is sent."`
 }
@@ -146,5 +146,6 @@ type SendPhishingInput struct {
 		UserIDs    []domain.UserID                    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A user who is named twice is sent one mail."`
 		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. Left out, each user is sent one that they have not seen, in their language and of the client's enabled categories."`
 		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send. Left out or past, at once."`
+		DryRun     bool                               `json:"dry_run,omitzero" default:"false" doc:"Answer as if the mails were scheduled, without their result_id, and change nothing."`
 	}
 }

@@ -116,6 +116,7 @@ type AssignTrainingInput struct {
 		Audience *Audience                    `json:"audience" validate:"required" doc:"Whom to give the course to."`
 		DueOn    domain.Optional[domain.Date] `json:"due_on,omitzero" doc:"The day (UTC) by whose end the course is to be completed. Left out, 30 days from today."`
 		Notify   domain.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail now."`
+		DryRun   bool                         `json:"dry_run,omitzero" default:"false" doc:"Answer as if the course were given, and change nothing."`
 	}
 }
 
@@ -139,6 +140,7 @@ type RemindTrainingInput struct {
 	Path ClientPath
 	Body struct {
 		UserIDs []domain.UserID `json:"user_ids,omitzero" validate:"omitempty,min=1,max=500" doc:"Whom to remind. Left out, every active user of the client with overdue courses."`
+		DryRun  bool            `json:"dry_run,omitzero" default:"false" doc:"Answer as if the users were reminded, and send and count nothing."`
 	} `optional:"true"`
 }
 

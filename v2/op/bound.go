@@ -24,6 +24,9 @@ type Set struct {
 	Cursors domain.CursorSealer
 	// AroundWrite wraps every operation of scope write; nil for nothing.
 	AroundWrite AroundWrite
+	// DryRun runs work and undoes what it wrote, whether it fails or not. It must be set for operations whose body has
+	// a member dry_run.
+	DryRun func(ctx context.Context, work func(context.Context) error) error
 	// Trace makes a span of each call, named by the operation's id; nil for none.
 	Trace domain.Trace
 
@@ -130,6 +133,9 @@ func (b *bound) perform(ctx context.Context, in any) (any, error) {
 	do := b.run
 	if b.Meta().Scope == domain.Write && b.set.AroundWrite != nil {
 		do = b.write
+	}
+	if b.Input().IsDryRun(in) {
+		do = b.undone(do)
 	}
 	if b.set.Trace == nil {
 		return do(ctx, in)

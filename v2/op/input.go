@@ -33,6 +33,8 @@ type Input struct {
 	filters []Param
 	body    []int
 	weight  int64
+	// dryRun is the member dry_run of the body; nil where there is none.
+	dryRun []int
 	// hasRules reports whether a field has a rule.
 	hasRules bool
 	// cleaned are the names and emails of the body and the query, which are normalized before they are validated.
@@ -79,6 +81,7 @@ func Describe(t reflect.Type) *Input {
 			in.Body, in.body = f.Type, f.Index
 			in.OptionalBody = f.Tag.Get("optional") == "true"
 			in.weight = 1
+			in.dryRun = dryRunOf(f)
 			if w, ok := reflect.New(f.Type).Interface().(Weigher); ok {
 				in.weight = w.Weight()
 			}
@@ -87,6 +90,27 @@ func Describe(t reflect.Type) *Input {
 		}
 	}
 	return in
+}
+
+// dryRunOf returns the place of the member dry_run, a bool, of a body; nil where there is none.
+func dryRunOf(body reflect.StructField) []int {
+	if body.Type.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(body.Type) {
+		if WireName(f) == "dry_run" && f.Type.Kind() == reflect.Bool {
+			return append(slices.Clone(body.Index), f.Index...)
+		}
+	}
+	return nil
+}
+
+// HasDryRun reports whether the body has the member dry_run.
+func (in *Input) HasDryRun() bool { return in.dryRun != nil }
+
+// IsDryRun reports whether an input asks for a dry run.
+func (in *Input) IsDryRun(input any) bool {
+	return in.dryRun != nil && reflect.ValueOf(input).Elem().FieldByIndex(in.dryRun).Bool()
 }
 
 func params(t reflect.Type, tag string, index []int) (list []Param) {

@@ -2,6 +2,7 @@ package op
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,6 +26,23 @@ func (b *bound) write(ctx context.Context, in any) (out any, err error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// undone returns do as a dry run: it answers as do does, and nothing that do writes is kept, its audit entry included.
+func (b *bound) undone(do func(context.Context, any) (any, error)) func(context.Context, any) (any, error) {
+	return func(ctx context.Context, in any) (out any, err error) {
+		if b.set.DryRun == nil {
+			return nil, fmt.Errorf("operation %s: its set has no dry runs", b.Meta().ID)
+		}
+		err = b.set.DryRun(ctx, func(ctx context.Context) error {
+			out, err = do(ctx, in)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return out, nil
+	}
 }
 
 // Subject returns the client and the user that the path of an input names; zero

@@ -27,7 +27,7 @@ func withRequest(c *gin.Context) context.Context {
 }
 
 // auditWrite is an op.AroundWrite: it runs a request's write in a transaction that commits together with its audit
-// entry. Calls outside a request, and dry runs, write no entry.
+// entry. Calls outside a request write no entry.
 func (e *Edge) auditWrite(
 	ctx context.Context, o op.Operation, in any, work func(context.Context) (any, error),
 ) error {
@@ -38,7 +38,7 @@ func (e *Edge) auditWrite(
 	}
 	return e.InTx(ctx, func(ctx context.Context) error {
 		out, err := work(ctx)
-		if err != nil || dryRun(out) {
+		if err != nil {
 			return err
 		}
 
@@ -52,16 +52,6 @@ func (e *Edge) auditWrite(
 		describeObject(&entry, o, out)
 		return e.Audit(ctx, entry)
 	})
-}
-
-// dryRun reports whether an output has its field DryRun set.
-func dryRun(out any) bool {
-	v := reflect.Indirect(reflect.ValueOf(out))
-	if v.Kind() != reflect.Struct {
-		return false
-	}
-	of := v.FieldByName("DryRun")
-	return of.IsValid() && of.Kind() == reflect.Bool && of.Bool()
 }
 
 // describeObject sets the object, client and user of an audit entry from the output's fields ID and ClientID, or

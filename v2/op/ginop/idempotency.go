@@ -15,7 +15,7 @@ import (
 )
 
 // atMostOnce runs the operation, unless an earlier request with its Idempotency-Key did: then it returns the
-// recorded answer, and a header marks it as replayed.
+// recorded answer, and a header marks it as replayed. A dry run neither is recorded nor gets a recorded answer.
 func (e *Edge) atMostOnce(c *gin.Context, o op.Operation, in any, key string, body []byte) (out domain.Outcome, err error) {
 	if !validIdempotencyKey(key) {
 		return out, domain.ErrInvalid("Idempotency-Key", "must be at most 255 printable characters")
@@ -25,6 +25,9 @@ func (e *Edge) atMostOnce(c *gin.Context, o op.Operation, in any, key string, bo
 	}
 
 	ctx := c.Request.Context()
+	if o.Input().IsDryRun(in) { // which leaves nothing to repeat
+		return e.answer(ctx, c, o, in, o.Run)
+	}
 	w := &idempotentRun{edge: e, c: c, op: o, in: in, key: key, hash: requestHash(c.Request, body)}
 	if o.Prepares() {
 		out, err = w.runPrepared(ctx)
