@@ -81,6 +81,25 @@ type simulation struct {
 	template *template
 }
 
+// waitingMail is a simulated mail that waits to be sent.
+type waitingMail struct {
+	bun.BaseModel `bun:"table:outbox"`
+
+	ClientID domain.ClientID
+	ID       domain.ResultID
+	Kind     db.OutboxKind
+	Urgency  int
+	DueAt    time.Time
+}
+
+// waiting returns the mail's row in the outbox; none of one that is settled.
+func (s *simulation) waiting() []waitingMail {
+	if s.Status != domain.ResultScheduled {
+		return nil
+	}
+	return just(waitingMail{ClientID: s.ClientID, ID: s.ID, Kind: db.SimulatedMail, Urgency: 2, DueAt: s.SendAt})
+}
+
 // countsAsClick reports whether a human fell for the mail, in any way (decisions
 // 3.10).
 func (s *simulation) countsAsClick() bool {

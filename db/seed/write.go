@@ -94,6 +94,9 @@ func (w *writer) users(ctx context.Context, users []*user) {
 	copyRows(ctx, w, users, func(u *user) []db.ResultRow {
 		return flat(u.simulations, func(s simulation) []db.ResultRow { return just(s.ResultRow) })
 	})
+	copyRows(ctx, w, users, func(u *user) []waitingMail {
+		return flat(u.simulations, func(s simulation) []waitingMail { return s.waiting() })
+	})
 	copyRows(ctx, w, users, func(u *user) []reportedEmail { return u.reported })
 	copyRows(ctx, w, users, func(u *user) []exposure { return u.exposures })
 	copyRows(ctx, w, users, func(u *user) []db.SentEmailRow { return u.sent })
