@@ -187,6 +187,19 @@ type ResultChange struct {
 	Before, After domain.Result
 }
 
+// Cancelled returns the change of a client's result that was cancelled just now.
+func Cancelled(client domain.ClientID, r domain.Result) ResultChange {
+	before := r
+	before.Status, before.FailedAt, before.Failure = domain.ResultScheduled, nil, ""
+	return ResultChange{Client: client, Before: before, After: r}
+}
+
+// uses returns the difference in uses of the result's template.
+func (r *ResultChange) uses() int {
+	used := func(r *domain.Result) int { return pg.Number(!r.ID.IsZero() && !r.Cancelled()) }
+	return used(&r.After) - used(&r.Before)
+}
+
 // byPerson reports whether a person's actions changed, which is an event. Sending, a failure
 // and the mark of a scanner are none (decisions 8.1, 8.2).
 func (r *ResultChange) byPerson() bool {

@@ -145,6 +145,7 @@ func (d *DB) TemplateExists(ctx context.Context, id domain.TemplateID) (bool, er
 // ScheduleResults adds simulated mails that are to be sent, at least one, and
 // counts the uses of their templates.
 func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domain.Result) error {
+	changes := pg.MapRows(results, func(r *domain.Result) ResultChange { return ResultChange{Client: t.ID, After: *r} })
 	rows := pg.MapRows(results, func(r *domain.Result) ResultRow {
 		return ResultRow{
 			ClientID: t.ID, ID: r.ID, UserID: r.User, TemplateID: r.Template, Status: domain.ResultScheduled,
@@ -162,20 +163,30 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 	if err != nil {
 		return err
 	}
-	return c.CountTemplateUses(ctx, rows)
+	return c.CountTemplateUses(ctx, changes)
 }
 
-// CountTemplateUses counts the uses of the templates of new results.
-func (c *Change) CountTemplateUses(ctx context.Context, added []ResultRow) error {
-	clients := pg.MapRows(added, func(r *ResultRow) domain.ClientID { return r.ClientID })
-	templates := pg.MapRows(added, func(r *ResultRow) domain.TemplateID { return r.TemplateID })
+// CountTemplateUses counts the uses of the templates of new and changed results. A result is a use of its template
+// unless it was cancelled.
+func (c *Change) CountTemplateUses(ctx context.Context, results []ResultChange) error {
+	var clients, templates [][16]byte
+	var uses []int
+	for i := range results {
+		if n := results[i].uses(); n != 0 {
+			clients, templates = append(clients, results[i].Client), append(templates, results[i].After.Template)
+			uses = append(uses, n)
+		}
+	}
+	if len(uses) == 0 {
+		return nil
+	}
 	c.Lock(TemplateLocks)
 	_, err := pg.Exec(ctx, c, "count the uses of templates", pg.SQL(`
 		INSERT INTO template_uses AS u (client_id, template_id, used)
-		SELECT client_id, template_id, count(*) FROM unnest(?::uuid[], ?::uuid[]) AS t (client_id, template_id)
+		SELECT client_id, template_id, sum(n) FROM unnest(?::uuid[], ?::uuid[], ?::integer[]) AS t (client_id, template_id, n)
 		GROUP BY client_id, template_id ORDER BY client_id, template_id
 		ON CONFLICT (client_id, template_id) DO UPDATE SET used = u.used + excluded.used`,
-		pg.IDs(clients), pg.IDs(templates)))
+		clients, templates, uses))
 	return err
 }
 

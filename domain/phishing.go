@@ -65,6 +65,12 @@ type Result struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
+// FailureCancelled is the failure of a mail that a caller cancelled before it was sent.
+const FailureCancelled = "cancelled"
+
+// Cancelled reports whether the mail was cancelled.
+func (r *Result) Cancelled() bool { return r.Status == ResultFailed && r.Failure == FailureCancelled }
+
 // ResultEventKind says what happened: a mail that was sent reached a further
 // state, or was reported.
 type ResultEventKind string

@@ -76,7 +76,7 @@ var storedCounts = []storedCount{
 	}, {
 		name: "uses of templates", table: "template_uses", keys: []string{"client_id", "template_id"}, values: []string{"used"},
 		none: "0", scope: "client_id", counted: `SELECT client_id, template_id, count(*) AS used
-			FROM phishing_results WHERE %s GROUP BY 1, 2`,
+			FROM phishing_results WHERE failure IS DISTINCT FROM '` + domain.FailureCancelled + `' AND %s GROUP BY 1, 2`,
 	}, {
 		name: "superseded rounds", table: "assignments", keys: []string{"client_id", "user_id", "course_id", "round"},
 		values: []string{"superseded"}, none: "false", scope: "client_id", counted: `SELECT client_id, user_id, course_id, round,

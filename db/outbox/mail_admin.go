@@ -22,7 +22,7 @@ type FailedMail struct {
 }
 
 // failedMails selects the mails that were given up since @since and, where @ids is not
-// null, have one of these ids.
+// null, have one of these ids. One that was cancelled was not given up.
 const failedMails = `
 	SELECT r.client_id, r.id::text AS id, r.type, coalesce(i.email, a.email, u.email, '') AS recipient, r.failed_at, r.failure
 	FROM mail_requests AS r
@@ -34,7 +34,7 @@ const failedMails = `
 	SELECT r.client_id, r.id::text, 'phishing', u.email, r.failed_at, r.failure
 	FROM phishing_results AS r
 	JOIN users AS u ON u.client_id = r.client_id AND u.id = r.user_id
-	WHERE r.failed_at >= @since AND (@ids::uuid[] IS NULL OR r.id = ANY(@ids::uuid[]))`
+	WHERE r.failed_at >= @since AND r.failure <> '` + domain.FailureCancelled + `' AND (@ids::uuid[] IS NULL OR r.id = ANY(@ids::uuid[]))`
 
 // FailedMails lists the mails that were given up from a time on, the oldest
 // failure first, at most limit of them.
@@ -45,8 +45,8 @@ func FailedMails(ctx context.Context, d *db.DB, since time.Time, limit int) ([]F
 }
 
 // RetryMails puts mails into the outbox again that were given up from a time on:
-// those with the ids, as UUIDs, or all where ids is nil. It returns those that it
-// changed, at most limit.
+// those with the ids, as UUIDs, or all where ids is nil. Their last try may have gone
+// out, so they can't be cancelled. It returns those that it changed, at most limit.
 func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, limit int) (mails []FailedMail, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.ResultLocks)
@@ -63,8 +63,9 @@ func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, li
 				WHERE c.type = 'phishing' AND r.client_id = c.client_id AND r.id = c.id::uuid AND r.failed_at IS NOT NULL
 				RETURNING r.client_id, r.id, 'simulation', 2
 			), queued AS (
-				INSERT INTO outbox (client_id, id, kind, urgency, due_at)
-				SELECT *, @now::timestamptz FROM (SELECT * FROM requests UNION ALL SELECT * FROM results) AS r RETURNING client_id, id
+				INSERT INTO outbox (client_id, id, kind, urgency, due_at, maybe_sent)
+				SELECT *, @now::timestamptz, true FROM (SELECT * FROM requests UNION ALL SELECT * FROM results) AS r
+				RETURNING client_id, id
 			), told AS (
 				SELECT pg_notify(@outboxChannel, '') FROM queued LIMIT 1
 			)
@@ -97,8 +98,9 @@ func MailBacklogs(ctx context.Context, d *db.DB) (mail, simulated MailBacklog, e
 			(SELECT min(coalesce(due_at, created_at)) `+due+`) AS oldest
 		UNION ALL
 		SELECT (SELECT count(*) FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0),
-			(SELECT count(*) FROM phishing_results WHERE failed_at IS NOT NULL),
-			(SELECT min(send_at) FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0)`, d.Now()))
+			(SELECT count(*) FROM phishing_results WHERE failed_at IS NOT NULL AND failure <> ?1),
+			(SELECT min(send_at) FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0)`,
+		d.Now(), domain.FailureCancelled))
 	if err != nil {
 		return mail, simulated, err
 	}

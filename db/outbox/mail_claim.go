@@ -19,7 +19,8 @@ import (
 // as sent or failed. Nothing is locked between the two: who is to send a mail
 // claims a lease on its row, hands the mail over without a transaction, and marks
 // it if the lease is still theirs. A lease that ended is taken over by the next
-// claim.
+// claim. A mail that may have gone out before it was put back or taken over has the
+// mark maybe_sent: it is sent again, and can't be cancelled.
 
 // Lease is the right to send a mail of the outbox.
 type Lease struct {
@@ -105,7 +106,9 @@ func leaseMails(
 		), chosen AS MATERIALIZED (
 			SELECT client_id, id FROM due ORDER BY urgency, turn, place LIMIT @n::integer
 		)
-		UPDATE outbox AS o SET lease = @lease::uuid, due_at = @until::timestamptz FROM chosen
+		UPDATE outbox AS o SET lease = @lease::uuid, due_at = @until::timestamptz,
+			maybe_sent = o.maybe_sent OR o.lease IS NOT NULL -- by who lost the lease
+		FROM chosen
 		WHERE o.client_id = chosen.client_id AND o.id = chosen.id
 		RETURNING o.client_id, o.id, o.kind, o.attempts, o.lease, o.urgency`,
 		pg.Named{
@@ -122,13 +125,23 @@ func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	return pg.Or(due, time.Time{}), due != nil, err
 }
 
-// RequeueMail gives a lease back: the mail is due again at a time. failed says that a
-// try failed.
-func RequeueMail(ctx context.Context, d *db.DB, l Lease, at time.Time, failed bool) error {
+// Requeue says how a mail is put back into the outbox.
+type Requeue struct {
+	// At is when the mail is due again.
+	At time.Time
+	// Failed says that a try failed.
+	Failed bool
+	// MaybeSent says that the mail may have gone out all the same.
+	MaybeSent bool
+}
+
+// RequeueMail gives a lease back.
+func RequeueMail(ctx context.Context, d *db.DB, l Lease, q Requeue) error {
 	n, err := pg.Exec(ctx, d, "put a mail back", pg.SQL(`
-		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = @at, attempts = attempts + @failed::integer
+		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = @at, attempts = attempts + @failed::integer,
+			maybe_sent = maybe_sent OR @maybeSent
 		WHERE client_id = @client AND id = @id AND lease = @token`, pg.Named{
-		"client": l.Client, "id": l.ID, "token": l.Token, "at": at, "failed": pg.Number(failed),
+		"client": l.Client, "id": l.ID, "token": l.Token, "at": q.At, "failed": pg.Number(q.Failed), "maybeSent": q.MaybeSent,
 	}))
 	return db.CheckLease(n, err)
 }

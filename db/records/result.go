@@ -286,7 +286,7 @@ func followResults(ctx context.Context, b *importingResults) error {
 	if len(b.made)+len(b.changed) == 0 {
 		return nil
 	}
-	added, changed := make([]db.ResultRow, len(b.made)), resultChanges(b.changed)
+	made, changed := resultChanges(b.made), resultChanges(b.changed)
 	clients := make([]domain.ClientID, len(changed))
 	for i := range changed {
 		clients[i] = changed[i].Client
@@ -298,8 +298,7 @@ func followResults(ctx context.Context, b *importingResults) error {
 
 	var waiting []db.ResultChange
 	var settled []domain.ResultID
-	for i, r := range resultChanges(b.made) {
-		added[i] = b.made[i].after.ResultRow
+	for _, r := range made {
 		b.ResultChanged(&r, true)
 		if r.After.Status == domain.ResultScheduled {
 			waiting = append(waiting, r)
@@ -319,10 +318,10 @@ func followResults(ctx context.Context, b *importingResults) error {
 	if err != nil {
 		return err
 	}
-	if err := awaitResults(ctx, b.Change, waiting); err != nil || len(added) == 0 {
+	if err := awaitResults(ctx, b.Change, waiting); err != nil {
 		return err
 	}
-	return b.CountTemplateUses(ctx, added)
+	return b.CountTemplateUses(ctx, append(made, changed...))
 }
 
 // resultChanges are the results of records, before and after them.

@@ -154,18 +154,21 @@ func (c *connection) send(w wire) error {
 	if err != nil {
 		return c.fail(partContent, err)
 	}
-	if _, err = body.Write(w.data); err == nil {
-		err = body.Close() // which waits for the answer
-	}
-	if err != nil {
+	if _, err := body.Write(w.data); err != nil {
 		return c.fail(partContent, err)
+	}
+	if err := body.Close(); err != nil { // which waits for the answer
+		f := c.fail(partContent, err)
+		code, _ := f.answer()
+		f.unanswered = code == 0
+		return f
 	}
 	return nil
 }
 
 // fail returns the failure at a part of a message, and resets the connection for the next message.
-func (c *connection) fail(at part, err error) error {
-	f := &failure{at, err}
+func (c *connection) fail(at part, err error) *failure {
+	f := &failure{at: at, err: err}
 	c.ended = f.endsConnection() || c.smtp.Reset() != nil
 	return f
 }
@@ -203,6 +206,8 @@ const closing = 421
 type failure struct {
 	at  part
 	err error
+	// unanswered says that the server was given the whole message and did not answer.
+	unanswered bool
 }
 
 // Error shows the server's answer, which may name the reader's address.
@@ -262,5 +267,9 @@ func (f *failure) classify(w wire) error {
 	named := regexp.MustCompile("(?i)" + strings.Join([]string{
 		regexp.QuoteMeta(w.asked), regexp.QuoteMeta(w.to.Address), regexp.QuoteMeta(strings.Trim(w.to.String(), "<>")),
 	}, "|"))
-	return errors.New(named.ReplaceAllLiteralString(f.Error(), "…"))
+	err := errors.New(named.ReplaceAllLiteralString(f.Error(), "…"))
+	if f.unanswered {
+		return &MaybeSentError{err}
+	}
+	return err
 }

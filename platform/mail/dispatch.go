@@ -184,6 +184,7 @@ func (d *Dispatcher) Send(begin, lasting context.Context, l outbox.Lease) (Outco
 			if !errors.Is(err, domain.ErrPanicked) {
 				return Sent, err
 			}
+			err = &MaybeSentError{err}
 		}
 	}
 	return d.retryOrFail(begin, lasting, l, draft.Due, err)
@@ -200,10 +201,13 @@ func (d *Dispatcher) markSent(ctx context.Context, mails []outbox.SentMail) (fun
 	}, err
 }
 
-// deliver passes a message to the sender.
+// deliver passes a message to the sender. After a panic the message may have been sent.
 func (d *Dispatcher) deliver(ctx context.Context, m Message) error {
 	ctx, end := d.trace.Begin(ctx, "hand a mail over")
 	err := domain.Recover(ctx, d.log, "hand a mail over", func() error { return d.sender.Send(ctx, m) })
+	if errors.Is(err, domain.ErrPanicked) {
+		err = &MaybeSentError{err}
+	}
 	end(err)
 	return err
 }
@@ -214,26 +218,28 @@ func (d *Dispatcher) retryOrFail(
 	begin, lasting context.Context, l outbox.Lease, due time.Time, err error,
 ) (Outcome, error) {
 	var refused *RefusedError
+	var maybe *MaybeSentError
+	q := outbox.Requeue{At: d.db.Now(), MaybeSent: errors.As(err, &maybe)}
 	switch {
 	case errors.As(err, &refused):
 		return d.fail(lasting, l, refused.Reason)
 	case domain.IsCode(err, domain.NotFound):
 		return d.fail(lasting, l, err.Error())
 	case errors.Is(err, ErrNotStarted), begin.Err() != nil: // which was no try
-		at := d.db.Now()
 		if !errors.Is(begin.Err(), context.Canceled) {
-			at = at.Add(restartAfter)
+			q.At = q.At.Add(restartAfter)
 		}
-		return "", d.requeue(lasting, l, at, false)
+		return "", d.requeue(lasting, l, q)
 	case !due.IsZero() && d.db.Now().Sub(due) > domain.MailLife, minRetryAge(l.Attempts) > domain.MailLife:
 		return d.fail(lasting, l, fmt.Sprintf("given up: %v", err))
 	}
-	return Retried, errors.Join(err, d.requeue(lasting, l, d.db.Now().Add(backoff.After(l.Attempts+1)), true))
+	q.At, q.Failed = q.At.Add(backoff.After(l.Attempts+1)), true
+	return Retried, errors.Join(err, d.requeue(lasting, l, q))
 }
 
 // requeue requeues a mail, retrying while the database is unavailable.
-func (d *Dispatcher) requeue(lasting context.Context, l outbox.Lease, at time.Time, tried bool) error {
-	return lease.RetryUnavailable(lasting, func() error { return outbox.RequeueMail(lasting, d.db, l, at, tried) })
+func (d *Dispatcher) requeue(lasting context.Context, l outbox.Lease, q outbox.Requeue) error {
+	return lease.RetryUnavailable(lasting, func() error { return outbox.RequeueMail(lasting, d.db, l, q) })
 }
 
 // fail marks a mail as failed for good. The reason, in which servers name the address, is stored and not logged.

@@ -320,7 +320,7 @@ func TestLeaseLost(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"failed":   outbox.MarkFailed(t.Context(), o.DB, slow, "x"),
-		"put back": outbox.RequeueMail(t.Context(), o.DB, slow, o.Clock.Now(), true),
+		"put back": outbox.RequeueMail(t.Context(), o.DB, slow, outbox.Requeue{At: o.Clock.Now(), Failed: true}),
 	} {
 		if !errors.Is(err, db.ErrLeaseLost) {
 			t.Errorf("%s: %v", name, err)

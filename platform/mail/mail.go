@@ -43,8 +43,9 @@ type File struct {
 // Sender delivers mail. It is safe for concurrent use.
 type Sender interface {
 	// Send hands over a message and returns once it was taken. The error is a
-	// *RefusedError where another try is of no use, and ErrNotBegun where ctx ended,
-	// or was about to, before anything was handed over; any other is temporary.
+	// *RefusedError where another try is of no use, and ErrNotStarted where ctx ended,
+	// or was about to, before anything was handed over; any other is temporary. It is a
+	// *MaybeSentError where the message may have been taken.
 	// A message that was begun is finished, whatever becomes of ctx, and before
 	// the deadline that ctx had.
 	Send(ctx context.Context, m Message) error
@@ -64,6 +65,14 @@ func Open(url, outbox string) (Sender, error) {
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return "refused for good: " + e.Reason }
+
+// MaybeSentError means that a message may have been taken although its delivery failed: the server had all of it and
+// did not answer.
+type MaybeSentError struct{ Err error }
+
+func (e *MaybeSentError) Error() string { return e.Err.Error() }
+
+func (e *MaybeSentError) Unwrap() error { return e.Err }
 
 // ErrNotStarted means that there was no time left to deliver a message; it counts as no attempt.
 var ErrNotStarted = errors.New("the message was not begun in the time that there was")

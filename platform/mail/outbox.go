@@ -76,14 +76,18 @@ func (o *Outbox) Send(ctx context.Context, m Message) error {
 		return ErrNotStarted
 	}
 	w, err := m.wire()
-	if err == nil {
-		path := filepath.Join(o.dir, w.id+".eml")
-		err = atomicfile.Write(path, temporaryPrefix+"*", bytes.NewReader(w.data), os.Rename)
-	}
 	if err != nil {
 		return fmt.Errorf("write to the outbox: %w", err)
 	}
-	return nil
+	path := filepath.Join(o.dir, w.id+".eml")
+	if err = atomicfile.Write(path, temporaryPrefix+"*", bytes.NewReader(w.data), os.Rename); err == nil {
+		return nil
+	}
+	err = fmt.Errorf("write to the outbox: %w", err)
+	if _, missing := os.Lstat(path); missing == nil { // of this try or an earlier one
+		return &MaybeSentError{err}
+	}
+	return err
 }
 
 func (o *Outbox) Close() error { return nil }

@@ -68,6 +68,9 @@ func TestPanics(t *testing.T) {
 	if o.outcome(ids[2]) != "sent and recorded" || o.Number("SELECT sum(attempts) FROM outbox WHERE lease IS NULL") != 2 {
 		t.Errorf("after a try: %s", o.outcome(ids[2]))
 	}
+	if n := o.Number("SELECT count(*) FROM outbox WHERE maybe_sent"); n != 1 { // the other one was not written
+		t.Errorf("%d may have been sent", n)
+	}
 	o.Exec("UPDATE outbox SET attempts = 100")
 	o.Clock.Advance(domain.MailLife + time.Hour)
 	drain(mail.Failed, 2)

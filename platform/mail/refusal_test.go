@@ -69,6 +69,29 @@ func TestRefusalKinds(t *testing.T) {
 	}
 }
 
+// TestUnanswered: only a message that the server had all of, and did not answer, may have been taken.
+func TestUnanswered(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		at, answer string
+		want       bool
+	}{
+		{".", hangUp, true}, {".", "452 4.3.1 disk full", false}, {".", "421 4.7.0 enough for today", false},
+		{"DATA", hangUp, false}, {"RCPT", hangUp, false},
+	} {
+		s := script(t, func(_ int, command string) string {
+			if command == c.at {
+				return c.answer
+			}
+			return usual(command)
+		})
+		var maybe *mail.MaybeSentError
+		if err := open(t, s.url()).Send(t.Context(), message("ada@example.test")); err == nil || errors.As(err, &maybe) != c.want {
+			t.Errorf("%s %s: %T %v", c.at, c.answer, err, err)
+		}
+	}
+}
+
 // TestErrorsNameNoReader: a temporary error, which is logged, shows what the
 // server said without the reader's address.
 func TestErrorsNameNoReader(t *testing.T) {

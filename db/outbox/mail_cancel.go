@@ -1,0 +1,66 @@
+package outbox
+
+import (
+	"context"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// CancelSends cancels the simulated mails of a client that wait in the outbox and cannot have gone out: nobody has a
+// lease on them, and no try of them ended without an answer. It takes them out of the outbox and marks their results as
+// failed, in one statement. It returns the client's results among ids, in the order of their ids, as they are then.
+func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.ResultID) ([]domain.Result, error) {
+	cancelled, err := cancelSends(ctx, c, t, ids)
+	if err != nil {
+		return nil, err
+	}
+	// Another statement sees what was committed while the first one waited for locks.
+	rows, err := pg.All[db.ResultRow](ctx, c, "read results", pg.Rows[db.ResultRow]().
+		Where("r.client_id = ? AND r.id = ANY(?::uuid[])", t.ID, pg.IDs(ids)).OrderBy("r.id"))
+	if err != nil {
+		return nil, err
+	}
+
+	results := pg.MapRows(rows, (*db.ResultRow).Result)
+	var changes []db.ResultChange
+	for _, r := range results {
+		if cancelled[r.ID] {
+			changes = append(changes, db.Cancelled(t.ID, r))
+			c.ObjectEvent(domain.ResultUpdated, domain.UserKey{Client: t.ID, User: r.User}, r.ID.UUID())
+		}
+	}
+	return results, c.CountTemplateUses(ctx, changes)
+}
+
+// cancelSends returns the results that it marked. Rows are locked in the order of their ids. A claim that has locked a
+// mail is waited for: the mail is its claimer's then.
+func cancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.ResultID) (map[domain.ResultID]bool, error) {
+	c.Lock(db.OutboxLocks)
+	c.Lock(db.ResultLocks)
+	marked, err := pg.All[domain.ResultID](ctx, c, "cancel simulated mails", pg.SQL(`
+		WITH unsent AS MATERIALIZED (
+			SELECT client_id, id FROM outbox
+			WHERE client_id = @client AND id = ANY(@ids::uuid[]) AND kind = @simulatedMail AND lease IS NULL AND NOT maybe_sent
+			ORDER BY id FOR UPDATE
+		), removed AS (
+			DELETE FROM outbox AS o USING unsent AS u WHERE o.client_id = u.client_id AND o.id = u.id
+			RETURNING o.client_id, o.id
+		), locked AS MATERIALIZED (
+			SELECT r.client_id, r.id FROM phishing_results AS r JOIN removed USING (client_id, id)
+			ORDER BY r.id FOR NO KEY UPDATE OF r
+		)
+		UPDATE phishing_results AS r SET status = @failed, failed_at = @now, failure = @cancelled,
+			updated_at = greatest(r.updated_at, @now)
+		FROM locked AS l WHERE r.client_id = l.client_id AND r.id = l.id
+		RETURNING r.id`, pg.Named{
+		"client": t.ID, "ids": pg.IDs(ids), "simulatedMail": db.SimulatedMail, "failed": domain.ResultFailed,
+		"cancelled": domain.FailureCancelled, "now": c.At,
+	}))
+	set := make(map[domain.ResultID]bool, len(marked))
+	for _, id := range marked {
+		set[id] = true
+	}
+	return set, err
+}
