@@ -16,7 +16,7 @@ var auditedKinds = map[string]string{
 	"collections.create": "collection", "collections.delete": "collection",
 	"collections.members.add": "collection", "collections.members.remove": "collection",
 	"exposures.resolve": "breach", "frameworks.assign": "framework assignment", "frameworks.remove": "framework assignment",
-	"phishing.send": "client", "policies.remind": "policy", "reports.create": "report", "sync.runs.create": "sync run",
+	"phishing.send": "client", "phishing.sends.cancel": "phishing result", "phishing.sends.cancel_many": "client", "policies.remind": "policy", "reports.create": "report", "sync.runs.create": "sync run",
 	"training.assign": "client", "training.remind": "client", "users.create": "user", "users.update": "user",
 	"webhooks.create": "webhook", "webhooks.update": "webhook", "webhooks.delete": "webhook", "webhooks.secret": "webhook",
 	"webhooks.test": "webhook", "webhooks.deliveries.redeliver": "delivery",

@@ -214,6 +214,12 @@ var clashes = map[string]func(w *world) v2test.Response{
 		other := w.Client(w.tenant, "Taken by another")
 		return w.Do("PATCH", "/v2/clients/"+w.client.ID.String(), w.tenant.Key, map[string]any{"name": other.Name})
 	},
+	"phishing.sends.cancel": func(w *world) v2test.Response {
+		at := w.ids()
+		result, _ := domain.ParseID[domain.ResultKind](at["result_id"])
+		w.Exec("UPDATE outbox SET lease = gen_random_uuid() WHERE id = $1", result)
+		return w.Do("DELETE", "/v2/clients/"+w.client.ID.String()+"/phishing/sends/"+at["result_id"], w.tenant.Key, nil)
+	},
 }
 
 // provokeConflict repeats what a POST creates, and its Idempotency-Key with

@@ -59,7 +59,7 @@ func recordExamples(t *testing.T, h *v2test.Harness) *v2test.Examples {
 // demo is what examples name of the demonstration.
 type demo struct {
 	client, user, exposed, breach, report, policy, course, template, webhook string
-	collections, users, assignments                                          []string
+	collections, users, assignments, scheduled, sent                         []string
 }
 
 func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
@@ -83,6 +83,8 @@ func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
 	d.user = d.users[0]
 	d.collections = list(of+"/collections", "id")
 	d.assignments = list(of+"/frameworks", "id")
+	d.scheduled = list(of+"/phishing/results?status=scheduled", "result_id")
+	d.sent = list(of+"/phishing/results?status=sent", "result_id")
 	d.report = list(of+"/reports?status=pending", "id")[0]
 	report, err := domain.ParseID[domain.ReportKind](d.report)
 	if err != nil {
@@ -170,6 +172,8 @@ func (d demo) writes() []v2test.Call {
 		{ID: "frameworks.remove", Path: d.of("assignment_id", d.assignments[len(d.assignments)-1])},
 		{ID: "phishing.send", Path: d.of(), Body: `{"user_ids": ["` + d.user + `"], "template_id": "` + d.template + `", ` +
 			`"send_at": "2026-06-16T09:00:00Z"}`},
+		{ID: "phishing.sends.cancel", Path: d.of("result_id", d.scheduled[0])},
+		{ID: "phishing.sends.cancel_many", Path: d.of(), Body: `{"result_ids": ["` + strings.Join(d.scheduled[:2], `", "`) + `", "` + d.sent[0] + `"]}`},
 		{ID: "training.remind", Path: d.of(), Body: `{"user_ids": ["` + strings.Join(d.users[:2], `", "`) + `"]}`},
 		{ID: "policies.remind", Path: d.of("policy_id", d.policy)},
 		{ID: "exposures.resolve", Path: map[string]string{"user_id": d.exposed, "breach_name": d.breach}},

@@ -16,6 +16,7 @@ type parts struct {
 	policies    []domain.PolicyID
 	frameworks  []domain.FrameworkAssignmentID
 	template    domain.TemplateID
+	results     []domain.ResultID // scheduled
 	report      domain.ReportID
 	webhook     domain.WebhookID
 	delivery    domain.DeliveryID
@@ -25,17 +26,19 @@ type parts struct {
 const breach = "Sample_Breach"
 
 // furnish gives a client n collections, which the user is in, n policies for all of
-// its users, n framework assignments and a directory, and makes it watched, with a
-// resolved exposure of the user. It is all plain SQL.
+// its users, n framework assignments, n scheduled simulated mails and a directory, and
+// makes it watched, with a resolved exposure of the user. It is all plain SQL.
 func furnish(h *v2test.Harness, client domain.ClientID, user domain.UserID, n int) *parts {
 	p := &parts{template: domain.TemplateID{15: 9}, report: db.NewID[domain.ReportKind]()}
-	var collections, policies, frameworks []string
+	var collections, policies, frameworks, results []string
 	for range n {
 		c, policy := db.NewID[domain.CollectionKind](), db.NewID[domain.PolicyKind]()
 		p.collections, p.policies = append(p.collections, c), append(p.policies, policy)
 		collections, policies = append(collections, c.UUID()), append(policies, policy.UUID())
 		framework := db.NewID[domain.FrameworkAssignmentKind]()
 		p.frameworks, frameworks = append(p.frameworks, framework), append(frameworks, framework.UUID())
+		result := db.NewID[domain.ResultKind]()
+		p.results, results = append(p.results, result), append(results, result.UUID())
 	}
 	now := h.Clock.Now()
 	h.Exec(`INSERT INTO collections (client_id, id, name, name_key, member_count, created_by, created_at, updated_at)
@@ -53,6 +56,12 @@ func furnish(h *v2test.Harness, client domain.ClientID, user domain.UserID, n in
 	h.Exec("UPDATE clients SET dark_web_monitoring = true WHERE id = $1", client)
 	h.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
 		VALUES ($1, 'Sample', 'en', 'it', 'Sample', 'it@example.com', '', '', $2) ON CONFLICT DO NOTHING`, p.template, now)
+	h.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, created_at, updated_at)
+		SELECT $1, id, $3, $4, 'scheduled', $5::timestamptz + interval '1 year', $5, $5 FROM unnest($2::text[]::uuid[]) AS id`,
+		client, results, user, p.template, now)
+	h.Exec(`INSERT INTO outbox (client_id, id, kind, urgency, due_at)
+		SELECT client_id, id, 'simulation', 2, send_at FROM phishing_results WHERE client_id = $1 AND status = 'scheduled'`, client)
+	h.Exec("INSERT INTO template_uses (client_id, template_id, used) VALUES ($1, $2, $3)", client, p.template, n)
 	h.Exec(`INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
 		VALUES ($1, 'google', '{}', '', 'infinity', $2, $2)`, client, now)
 	endRuns(h)
@@ -117,6 +126,6 @@ func (p *parts) with(client domain.ClientID, user domain.UserID) ids {
 		"client_id": client.String(), "user_id": user.String(),
 		"collection_id": p.collections[n].String(), "policy_id": p.policies[n].String(), "breach_name": breach,
 		"assignment_id": p.frameworks[n].String(), "report_id": p.report.String(),
-		"webhook_id": p.webhook.String(), "delivery_id": p.delivery.String(),
+		"webhook_id": p.webhook.String(), "delivery_id": p.delivery.String(), "result_id": p.results[n].String(),
 	}
 }

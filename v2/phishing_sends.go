@@ -12,6 +12,8 @@ import (
 
 func (a *API) bindPhishingSends() {
 	op.Bind(&a.Set, api.SendPhishing, a.sendPhishing)
+	op.Bind(&a.Set, api.CancelSend, a.cancelSend)
+	op.Bind(&a.Set, api.CancelSends, a.cancelSends)
 }
 
 func (a *API) sendPhishing(ctx context.Context, req *api.SendPhishingInput) (out *api.PhishingSent, err error) {

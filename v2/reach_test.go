@@ -135,7 +135,7 @@ func TestPartsOfOthers(t *testing.T) {
 	_, out := tenants(t, w)
 	before := w.contents(t)
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
-		for _, part := range []string{"collection_id", "policy_id", "breach_name", "assignment_id", "report_id", "delivery_id"} {
+		for _, part := range []string{"collection_id", "policy_id", "breach_name", "assignment_id", "report_id", "delivery_id", "result_id"} {
 			if !strings.Contains(o.Meta().Path, ":"+part) {
 				continue
 			}

@@ -40,7 +40,10 @@ var ladder = map[op.Release][]string{
 		"GET /webhooks/:webhook_id/deliveries", "POST /webhooks/:webhook_id/deliveries/:delivery_id/redeliver",
 		"GET /events",
 	},
-	op.V2_4: {"GET /key", "GET /clients/:client_id/training/assignments"},
+	op.V2_4: {
+		"GET /key", "GET /clients/:client_id/training/assignments",
+		"DELETE /clients/:client_id/phishing/sends/:result_id", "POST /clients/:client_id/phishing/sends/cancel",
+	},
 }
 
 func TestLadder(t *testing.T) {

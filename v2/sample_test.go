@@ -62,6 +62,7 @@ func strangers() ids {
 		"collection_id": "col_01h455vb4pex5vsknk084sn02q", "policy_id": "pol_01h455vb4pex5vsknk084sn02q", "breach_name": "Unknown",
 		"assignment_id": "fwa_01h455vb4pex5vsknk084sn02q", "report_id": "rep_01h455vb4pex5vsknk084sn02q",
 		"course_id": "crs_01h455vb4pex5vsknk084sn02q", "webhook_id": "whk_01h455vb4pex5vsknk084sn02q", "delivery_id": "dlv_01h455vb4pex5vsknk084sn02q",
+		"result_id": "phr_01h455vb4pex5vsknk084sn02q",
 	}
 }
 
@@ -198,6 +199,8 @@ func (w *world) sample(m member, n int64) any {
 	switch {
 	case m.typ == reflect.TypeFor[[]domain.UserID](): // as many times as makes the samples differ
 		return slices.Repeat([]string{w.user.ID.String()}, int(n%50)+1)
+	case m.typ == reflect.TypeFor[[]domain.ResultID](): // each sample another one
+		return []string{w.parts.results[n%int64(len(w.parts.results))].String()}
 	case m.typ == reflect.TypeFor[[]domain.ClientID]():
 		return []string{w.client.ID.String()}
 	case m.typ == reflect.TypeFor[[]domain.EventType]():

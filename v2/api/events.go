@@ -73,7 +73,7 @@ var eventTexts = map[domain.EventType]string{
 	domain.UserUpdated: "A field of the user's own changed: name, address, department, title, manager, status, role, language, group or source. " +
 		"A new score, course or exposure is no such change.",
 	domain.UserDeactivated: "A user became inactive.",
-	domain.ResultUpdated: "A person opened, clicked or reported a simulated mail, opened its attachment, or submitted credentials. " +
+	domain.ResultUpdated: "A person opened, clicked or reported a simulated mail, opened its attachment, or submitted credentials; or a scheduled mail was cancelled. " +
 		"Several of these that the service takes at once are one event: read from `data` how far it came. " +
 		"That a mail was sent or could not be, and what a mail scanner did, is no event.",
 	domain.RealReported:  "A user reported a real mail.",

@@ -18,7 +18,7 @@ var Operations = []op.Declaration{
 	ListTraining, ListClientTraining, ListCourses, AssignTraining, RemindTraining,
 	ListFrameworks, ListClientFrameworks, GetFramework, AssignFramework, RemoveFramework,
 	ListPhishingResults, GetPhishingSummary, ListPhishingTemplates,
-	SendPhishing,
+	SendPhishing, CancelSend, CancelSends,
 	ListEmails,
 	ListReportedEmails,
 	StartSync, ListSyncRuns,

@@ -15,7 +15,7 @@ type PhishingResult struct {
 	Reported               bool                    `json:"reported" doc:"Whether the user reported the mail."`
 	Automated              bool                    `json:"automated" doc:"Whether a mail scanner opened or clicked the mail, too. That moves no status, no time, no rate and no score."`
 	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it asked for the head of a page only (head), came from a listed network (network), or was too fast (fast). Null without one."`
-	Failure                *string                 `json:"failure" doc:"Why the mail will never be sent. Null unless the status is failed."`
+	Failure                *string                 `json:"failure" doc:"Why the mail will never be sent; cancelled where a caller cancelled it. Null unless the status is failed."`
 	FailedAt               *domain.Time            `json:"failed_at" doc:"When sending was given up. Null unless the status is failed."`
 	SendAt                 domain.Time             `json:"send_at" doc:"When the mail is to be sent."`
 	SentAt                 *domain.Time            `json:"sent_at" doc:"When the mail was sent. Null for not yet."`
@@ -131,13 +131,30 @@ type PhishingSend struct {
 	SendAt     domain.Time       `json:"send_at" doc:"When the mail is sent."`
 }
 
-// SendPhishing sends simulated mails.
-var SendPhishing = op.Declare[SendPhishingInput, PhishingSent](op.Meta{
-	ID: "phishing.send", Method: "POST", Path: "/clients/:client_id/phishing/sends", Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
-	Summary: "Send simulated phishing mails to users of a client",
-	Description: "Schedules a simulated mail to each user, for all of them or for none; an inactive user is refused. " +
-		"Each mail has a `result_id` to follow in the client's phishing results.",
-})
+// The operations on sends.
+var (
+	SendPhishing = op.Declare[SendPhishingInput, PhishingSent](op.Meta{
+		ID: "phishing.send", Method: "POST", Path: "/clients/:client_id/phishing/sends", Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
+		Summary: "Send simulated phishing mails to users of a client",
+		Description: "Schedules a simulated mail to each user, for all of them or for none; an inactive user is refused. " +
+			"Each mail has a `result_id` to follow in the client's phishing results.",
+	})
+	CancelSend = op.Declare[CancelSendInput, op.NoContent](op.Meta{
+		ID: "phishing.sends.cancel", Tag: "phishing", Starred: true, Method: "DELETE", Path: "/clients/:client_id/phishing/sends/:result_id",
+		Scope: domain.Write, Since: op.V2_4, Status: 204,
+		Summary: "Cancel a scheduled simulated mail",
+		Description: "Cancels a mail that was not handed over yet: its result is `failed`, with the failure `cancelled`. " +
+			"One that was cancelled before stays so; one that was handed over, is being handed over, or failed is a conflict.",
+		Fails: []domain.Code{domain.Conflict},
+	})
+	CancelSends = op.Declare[CancelSendsInput, SendsCancelled](op.Meta{
+		ID: "phishing.sends.cancel_many", Tag: "phishing", Starred: true, Method: "POST", Path: "/clients/:client_id/phishing/sends/cancel",
+		Scope: domain.Write, Since: op.V2_4, Status: 200,
+		Summary: "Cancel scheduled simulated mails of a client",
+		Description: "Cancels those of the mails that were not handed over yet, and lists the others. Where an id is of no " +
+			"simulated mail of the client, none is cancelled.",
+	})
+)
 
 // SendPhishingInput asks for a simulated mail to each of several users.
 type SendPhishingInput struct {
@@ -148,4 +165,33 @@ type SendPhishingInput struct {
 		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send. Left out or past, at once."`
 		DryRun     bool                               `json:"dry_run,omitzero" default:"false" doc:"Answer as if the mails were scheduled, without their result_id, and change nothing."`
 	}
+}
+
+// SendPath is the part of a path that names a client's simulated mail.
+type SendPath struct {
+	ClientPath
+	ResultID domain.ResultID `path:"result_id" doc:"Opaque id of the simulated mail, from the answer to its sending or the client's phishing results."`
+}
+
+// CancelSendInput asks for a simulated mail not to be sent.
+type CancelSendInput struct{ Path SendPath }
+
+// CancelSendsInput asks for simulated mails not to be sent.
+type CancelSendsInput struct {
+	Path ClientPath
+	Body struct {
+		ResultIDs []domain.ResultID `json:"result_ids" validate:"required,min=1,max=500" doc:"The simulated mails to cancel. One that is named twice counts once."`
+	}
+}
+
+// SendsCancelled is the answer to CancelSends.
+type SendsCancelled struct {
+	CancelledCount int               `json:"cancelled_count" doc:"Number of mails that are cancelled, those that were cancelled before among them."`
+	NotCancelled   []UncancelledSend `json:"not_cancelled" doc:"The mails that are not cancelled, in the order of the request."`
+}
+
+// UncancelledSend is a simulated mail that could not be cancelled.
+type UncancelledSend struct {
+	ResultID domain.ResultID     `json:"result_id" doc:"Opaque id of the simulated mail."`
+	Status   domain.ResultStatus `json:"status" doc:"The status of its result. scheduled: it is being handed over, or may have been."`
 }

@@ -1,0 +1,75 @@
+package v2
+
+import (
+	"context"
+
+	"partnerapi/db"
+	"partnerapi/db/outbox"
+	"partnerapi/domain"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op"
+)
+
+func (a *API) cancelSend(ctx context.Context, in *api.CancelSendInput) (*op.NoContent, error) {
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.db.Tenant(ctx, in.Path.ClientID)
+		if err != nil {
+			return err
+		}
+		results, err := outbox.CancelSends(ctx, c, t, []domain.ResultID{in.Path.ResultID})
+		switch {
+		case err != nil:
+			return err
+		case len(results) == 0:
+			return domain.ErrNotFound(in.Path.ResultID.Noun())
+		case !results[0].Cancelled():
+			return domain.ErrConflict("", uncancellable(results[0].Status))
+		}
+		return nil
+	})
+	return &op.NoContent{}, err
+}
+
+// uncancellable says why a mail with a result of a status cannot be cancelled.
+func uncancellable(s domain.ResultStatus) string {
+	switch s {
+	case domain.ResultScheduled:
+		return "the mail is being sent"
+	case domain.ResultFailed:
+		return "the mail failed: it will not be sent"
+	}
+	return "the mail was sent"
+}
+
+func (a *API) cancelSends(ctx context.Context, in *api.CancelSendsInput) (*api.SendsCancelled, error) {
+	out := &api.SendsCancelled{NotCancelled: []api.UncancelledSend{}}
+	ids := distinct(in.Body.ResultIDs)
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.db.Tenant(ctx, in.Path.ClientID)
+		if err != nil {
+			return err
+		}
+		results, err := outbox.CancelSends(ctx, c, t, ids)
+		if err != nil {
+			return err
+		}
+
+		found := make([]domain.ResultID, len(results))
+		byID := make(map[domain.ResultID]domain.Result, len(results))
+		for i, r := range results {
+			found[i], byID[r.ID] = r.ID, r
+		}
+		if err := rejectUnknown("result_ids", in.Body.ResultIDs, found, "is not a simulated mail of this client"); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if r := byID[id]; r.Cancelled() {
+				out.CancelledCount++
+			} else {
+				out.NotCancelled = append(out.NotCancelled, api.UncancelledSend{ResultID: id, Status: r.Status})
+			}
+		}
+		return nil
+	})
+	return out, err
+}
