@@ -44,6 +44,8 @@ type UserRow struct {
 	NextTitle string `bun:"next_title,scanonly"`
 	Overdue   int    `bun:"overdue,scanonly"`
 	DarkWeb   bool   `bun:"dark_web,scanonly"`
+
+	ClientCreatedAt time.Time `bun:"client_created_at,scanonly"`
 }
 
 func (r *UserRow) User() domain.User {
@@ -110,6 +112,23 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 	if err == nil && w.Total {
 		rows.Total, err = t.totalUsers(ctx, f, k)
 	}
+	return pg.Map(rows, (*UserRow).User), err
+}
+
+// UsersByEmail reads a page of the users with an address, in the form that it is stored in, of
+// the clients within the caller's reach: at most one of each, by the creation of the clients.
+func (d *DB) UsersByEmail(ctx context.Context, email string, w domain.Window) (domain.Slice[domain.User], error) {
+	k := pg.Keyset[UserRow]{
+		Table: "users AS u JOIN clients AS c ON c.id = u.client_id", Key: "c.created_at", Cast: "timestamptz", ID: "c.id",
+		Where: pg.Conditions{pg.SQL("u.email = ?", email), WithinReach(ctx)},
+		Select: func(q *pg.Select) {
+			selectUsers(q, domain.DateOf(d.Now())).Columns("c.created_at AS client_created_at")
+		},
+		Position: func(r *UserRow) domain.Position {
+			return domain.Position{Key: pg.TimeKey(r.ClientCreatedAt), ID: r.ClientID.UUID()}
+		},
+	}
+	rows, err := pg.CountedPage(ctx, d, k, w)
 	return pg.Map(rows, (*UserRow).User), err
 }
 

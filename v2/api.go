@@ -3,6 +3,7 @@
 package v2
 
 import (
+	"context"
 	"sync"
 
 	"partnerapi/db"
@@ -32,7 +33,7 @@ type Option func(*API)
 func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 	a := &API{db: database, release: op.Latest}
 	a.Set.Cursors = domain.CursorSealer{Secret: cursorSecret}
-	a.Set.DryRun = database.DryRun
+	a.Set.DryRun = func(ctx context.Context, work func(context.Context) error) error { return database.DryRun(ctx, work) }
 	for _, option := range options {
 		option(a)
 	}

@@ -155,6 +155,9 @@ func filterTexts(t *testing.T, p op.Param) []string {
 	if enum, ok := reflect.Zero(typ).Interface().(op.Enum); ok {
 		return enum.Values()
 	}
+	if p.Name == "email" {
+		return []string{"nobody@example.com", everywhere}
+	}
 	switch typ {
 	case reflect.TypeFor[op.IDList[domain.ClientKind]]():
 		return []string{"", strangers()["client_id"]}
@@ -176,6 +179,9 @@ func filterTexts(t *testing.T, p op.Param) []string {
 	t.Fatalf("the tests have no text of %s, a %s", p.Name, typ)
 	return nil
 }
+
+// everywhere is the address of a user of several clients, where a test has some.
+const everywhere = "everywhere@example.com"
 
 // bindRequest binds a path with its query, and a body after a space, to an input of the
 // operation.

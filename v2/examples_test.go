@@ -58,8 +58,8 @@ func recordExamples(t *testing.T, h *v2test.Harness) *v2test.Examples {
 
 // demo is what examples name of the demonstration.
 type demo struct {
-	client, user, exposed, breach, report, policy, course, template, webhook string
-	collections, users, assignments, scheduled, sent                         []string
+	client, user, email, exposed, breach, report, policy, course, template, webhook string
+	collections, users, assignments, scheduled, sent                                []string
 }
 
 func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
@@ -81,6 +81,7 @@ func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
 	}
 	d.users = list(of+"/users?status=active&role=finance&sort=email", "id")
 	d.user = d.users[0]
+	d.email = list(of+"/users?status=active&role=finance&sort=email", "email")[0]
 	d.collections = list(of+"/collections", "id")
 	d.assignments = list(of+"/frameworks", "id")
 	d.scheduled = list(of+"/phishing/results?status=scheduled", "result_id")
@@ -126,6 +127,7 @@ func (d demo) reads() []v2test.Call {
 		{ID: "admins.list", Path: d.of(), Query: "limit=2"},
 		{ID: "clients.risk", Path: d.of()},
 		{ID: "users.list", Path: d.of(), Query: "limit=2&status=active"},
+		{ID: "users.find", Query: "limit=2&email=" + d.email},
 		{ID: "users.get", Path: user},
 		{ID: "users.risk", Path: user},
 		{ID: "users.emails", Path: user, Query: "limit=3"},

@@ -65,6 +65,7 @@ func demoLists(h *v2test.Harness, d demo) {
 	h.Exec(`INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at)
 		SELECT $1, gen_random_uuid(), 'completed', 'schedule', day, day FROM unnest($2::timestamptz[]) AS day`,
 		client, []time.Time{now, now.AddDate(0, 0, -30)})
+	h.Exec(userEverywhere, now)
 	h.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
 		SELECT partner_id, 1000 + n, id, gen_random_uuid(), (ARRAY['user.updated', 'client.updated'])[n % 2 + 1], $2, `+plainEvent+`
 		FROM (SELECT *, row_number() OVER () AS n FROM clients

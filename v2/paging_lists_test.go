@@ -15,7 +15,7 @@ import (
 // pagedTables are the lists that page, each with the given number of rows of a few sort
 // keys only.
 var pagedTables = map[string]func(t *testing.T, rows int) *pagedTable{
-	"clients": pagedClients, "users": pagedUsers, "admins": pagedAdmins,
+	"clients": pagedClients, "users": pagedUsers, "users by email": pagedUsersByEmail, "admins": pagedAdmins,
 	"collections": pagedCollections, "members": pagedMembers, "policies": pagedPolicies, "policy users": pagedPolicyUsers,
 	"exposures": pagedExposures, "dark web users": pagedDarkWebUsers, "training": pagedTraining, "client training": pagedClientTraining, "phishing results": pagedResults,
 	"emails": pagedEmails, "reported emails": pagedReported, "courses": pagedCourses, "templates": pagedTemplates,
@@ -140,6 +140,45 @@ func pagedUsers(t *testing.T, rows int) *pagedTable {
 			return active(r) && matches(r, "a") && r.role == domain.RoleStandard && r.member && r.recent()
 		})
 	p.sorted(domain.UserSort("").Values())
+	return p
+}
+
+// pagedUsersByEmail: the clients of the rows have a user of the address, and one of another;
+// so has another partner's client.
+func pagedUsersByEmail(t *testing.T, rows int) *pagedTable {
+	p := newPagedTable(t, 22)
+	p.of(api.FindUsers, nil, "client_id")
+	p.show = func(uuid [16]byte) string { return domain.ClientID(uuid).String() }
+	p.store = func(r pagedRow) {
+		client := domain.ClientID(r.uuid)
+		p.h.Exec(`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at`,
+			client, p.tenant.ID, r.name, domain.SortKey(r.name), p.h.Clock.Now(), r.created, r.updated)
+		p.h.CountClients()
+		other := r
+		other.email = "other@example.com"
+		r.email = everywhere
+		p.storeUser(client, r.uuid, r)
+		p.storeUser(client, pagedTwin(r.uuid, 1), other)
+	}
+	p.drop = func(r pagedRow) {
+		p.h.Exec("UPDATE clients SET archived_at = $2 WHERE id = $1", domain.ClientID(r.uuid), p.h.Clock.Now())
+		p.h.CountClients()
+	}
+	stranger := p.h.Tenant("Other")
+	p.h.User(stranger, p.h.Client(stranger, "Client").ID, everywhere)
+	p.fill(rows)
+	reached := map[string]bool{}
+	var subset []domain.ClientID
+	for i, r := range p.rows {
+		if i%3 > 0 {
+			reached[r.id], subset = true, append(subset, domain.ClientID(r.uuid))
+		}
+	}
+	p.add("all", "email="+everywhere, pagedAll)
+	p.add("in another case", "email=EveryWhere@Example.COM", pagedAll)
+	p.add("a subset's key", "email="+everywhere, func(r pagedRow) bool { return reached[r.id] })
+	p.lists[len(p.lists)-1].key = p.h.NewKey(p.tenant, []domain.Scope{domain.Read}, subset)
 	return p
 }
 

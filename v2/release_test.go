@@ -41,7 +41,7 @@ var ladder = map[op.Release][]string{
 		"GET /events",
 	},
 	op.V2_4: {
-		"GET /key", "GET /clients/:client_id/training/assignments",
+		"GET /key", "GET /users", "GET /clients/:client_id/training/assignments",
 		"DELETE /clients/:client_id/phishing/sends/:result_id", "POST /clients/:client_id/phishing/sends/cancel",
 	},
 }

@@ -26,6 +26,7 @@ func crowd(t *testing.T) *world {
 	w.Exec(`INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at)
 		SELECT gen_random_uuid(), $1, $2, 'a' || n || '@example.com', 'A', 'viewer', $3 FROM generate_series(1, 600) AS n`,
 		w.tenant.ID, w.client.ID, now)
+	w.Exec(userEverywhere, now)
 	crowdParts(w)
 	w.Exec("ANALYZE")
 	return w
@@ -75,6 +76,11 @@ func crowdParts(w *world) {
 		SELECT webhook_id, gen_random_uuid(), partner_id, position, client_id, event_id, type, created_at, due_at
 		FROM webhook_deliveries, generate_series(1, 600) AS n WHERE id = $1`, w.parts.delivery)
 }
+
+// userEverywhere adds a user of one address to all clients but that of the world, at $1.
+const userEverywhere = `INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
+	SELECT id, gen_random_uuid(), '` + everywhere + `', 'E', 'E', 'e e', 'active', 'standard', 'en', 'api', 700, $1, $1
+	FROM clients WHERE name <> 'Client'`
 
 // statements counts those of one read, the key being known already.
 func (w *world) statements(path string) (n, rows int) {

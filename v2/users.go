@@ -48,11 +48,17 @@ func userDetailOf(u domain.UserDetail) *api.UserDetail {
 func (a *API) bindUsers() {
 	op.BindList(&a.Set, api.ListUsers, a.listUsers, userOf)
 
+	op.BindList(&a.Set, api.FindUsers, a.findUsers, userOf)
+
 	op.Bind(&a.Set, api.GetUser, a.getUser)
 
 	op.Bind(&a.Set, api.CreateUser, a.createUser)
 
 	op.Bind(&a.Set, api.UpdateUser, a.updateUser)
+}
+
+func (a *API) findUsers(ctx context.Context, in *api.FindUsersInput, w domain.Window) (domain.Slice[domain.User], error) {
+	return a.db.UsersByEmail(ctx, in.Query.Email, w)
 }
 
 func (a *API) listUsers(ctx context.Context, in *api.ListUsersInput, w domain.Window) (domain.Slice[domain.User], error) {

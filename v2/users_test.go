@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -269,5 +271,48 @@ func TestEvents(t *testing.T) {
 	checkError(t, w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"FIRST@example.com","send_welcome_email":true}`), domain.Conflict)
 	if n := w.Number("SELECT (SELECT count(*) FROM events) + (SELECT count(*) FROM mail_requests)"); n != 0 {
 		t.Errorf("a refused user left %d rows", n)
+	}
+}
+
+// TestFindUsers: an address is compared as it is stored, over the key's reach and for users of
+// any status.
+func TestFindUsers(t *testing.T) {
+	t.Parallel()
+	h := v2test.New(t, v2test.Options{})
+	tenant, other := h.Tenant("Partner"), h.Tenant("Other")
+	first, second, gone := h.Client(tenant, "B").ID, h.Client(tenant, "A").ID, h.Client(tenant, "Gone").ID
+	add := func(of v2test.Tenant, client domain.ClientID, email string) string {
+		return h.User(of, client, email).ID.String()
+	}
+	a, b := add(tenant, first, "Ada@Bücher.example"), add(tenant, second, "ada@bücher.example")
+	add(tenant, second, "ada@bucher.example")
+	add(tenant, gone, "ada@bücher.example")
+	add(other, h.Client(other, "C").ID, "ada@bücher.example")
+	h.Do("PATCH", "/v2/users/"+b, tenant.Key, `{"status":"inactive"}`).Want(200)
+	h.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", gone)
+	h.CountClients()
+	subset := h.NewKey(tenant, []domain.Scope{domain.Read}, []domain.ClientID{second})
+
+	found := func(key, email string) []string {
+		return column(h.Get("/v2/users?email="+url.QueryEscape(email), key).Want(200), "id")
+	}
+	for _, email := range []string{"ada@bücher.example", "ADA@BÜCHER.EXAMPLE", "ada@xn--bcher-kva.example"} {
+		if got := found(tenant.Key, email); !slices.Equal(got, []string{a, b}) {
+			t.Errorf("%s finds %v, not %s and %s", email, got, a, b)
+		}
+	}
+	if got := found(subset, "ada@bücher.example"); !slices.Equal(got, []string{b}) {
+		t.Errorf("a key for one client finds %v", got)
+	}
+	if got := found(tenant.Key, "da@bücher.example"); len(got) != 0 {
+		t.Errorf("a part of an address finds %v", got)
+	}
+	listed := h.Get("/v2/clients/"+first.String()+"/users", tenant.Key).Want(200).Field("data").([]any)[0]
+	item := h.Get("/v2/users?limit=1&email=ada@b%C3%BCcher.example", tenant.Key).Want(200).Field("data").([]any)[0]
+	if !reflect.DeepEqual(item, listed) {
+		t.Errorf("found %v, which is listed as %v", item, listed)
+	}
+	for _, query := range []string{"", "?email=", "?email=%20", "?email=ada", "?limit=2"} {
+		checkInvalid(t, h.Get("/v2/users"+query, tenant.Key), "email")
 	}
 }

@@ -27,6 +27,7 @@ var deltaOf = map[string]struct{ key, missed string }{
 	"admins.list":               {},
 	"clients.list":              {missed: "archived clients, and those that the key lost"},
 	"users.list":                {missed: "nothing: who leaves is `inactive`"},
+	"users.find":                {missed: "users whose address changed"},
 	"users.emails":              {key: "none", missed: "nothing"},
 	"users.training":            {key: "`course_id`", missed: "courses that were withdrawn"},
 	"training.assignments.list": {key: "`user_id`, `course_id`", missed: "courses that were withdrawn"},

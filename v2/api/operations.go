@@ -10,7 +10,7 @@ var Operations = []op.Declaration{
 	ListClients, GetClient, CreateClient, UpdateClient,
 	ListClientAdmins, InviteAdmin,
 	GetPartner, GetKey,
-	ListUsers, GetUser, CreateUser, UpdateUser,
+	ListUsers, FindUsers, GetUser, CreateUser, UpdateUser,
 	GetClientRisk, GetUserRisk,
 	ListCollections, GetCollection, CreateCollection, DeleteCollection, ListMembers, AddMembers, RemoveMember,
 	ListPolicies, ListPolicyUsers, RemindPolicy,

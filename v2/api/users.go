@@ -98,6 +98,13 @@ var (
 			"reading the risk of users one by one.",
 		Columns: []string{"id", "email", "first_name", "last_name", "status", "role", "risk.score", "risk.grade", "training.overdue_count"},
 	})
+	FindUsers = op.DeclareList[FindUsersInput, User](op.Meta{
+		ID: "users.find", Starred: true, Method: "GET", Path: "/users", Scope: domain.Read, Since: op.V2_4, Status: 200,
+		Summary: "Find users by their email address",
+		Description: "Returns the users with exactly this address in all clients that the key reaches, active and inactive, " +
+			"at most one of each client, by the creation of the clients.",
+		Columns: []string{"id", "client_id", "email", "first_name", "last_name", "status", "role", "risk.score", "risk.grade", "training.overdue_count"},
+	})
 	GetUser = op.Declare[GetUserInput, UserDetail](op.Meta{
 		ID: "users.get", Starred: true, Method: "GET", Path: "/users/:user_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "Read a user",
@@ -131,6 +138,14 @@ type ListUsersInput struct {
 		Overdue      *bool                   `query:"overdue" cursors:"late" doc:"Only users with an overdue course (true), or only those without one (false)."`
 		UpdatedSince *domain.Time            `query:"updated_since" doc:"Only users that changed at or after this time."`
 		Sort         domain.UserSort         `query:"sort" validate:"enum" default:"created_at" doc:"Order of the list; a leading minus sign reverses it. By risk_score the riskiest come first, for low scores are the risky ones."`
+	}
+}
+
+// FindUsersInput asks for a page of the users with an address.
+type FindUsersInput struct {
+	Query struct {
+		op.Paging
+		Email string `query:"email" validate:"required,max=254,email" doc:"The users' address, in any case."`
 	}
 }
 
