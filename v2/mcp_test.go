@@ -50,6 +50,11 @@ func TestToolsTakeSamples(t *testing.T) {
 		for _, p := range o.Input().Path {
 			arguments[p.Name] = at[p.Name]
 		}
+		for _, p := range o.Input().Query {
+			if isRequired(p) {
+				arguments[p.Name] = filterTexts(t, p)[0]
+			}
+		}
 		holds(t, tool.InputSchema, arguments)
 		out, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: arguments})
 		if err != nil {

@@ -207,6 +207,23 @@ func TestPagingPlansOfExternalID(t *testing.T) {
 	}
 }
 
+// TestPagingPlansOfEmails holds that users are found by the index of addresses, and then their
+// clients.
+func TestPagingPlansOfEmails(t *testing.T) {
+	pages := newPlannedPages(t)
+	h := pages.users.h
+	h.Exec("UPDATE users SET email = $1 WHERE id = (SELECT min(id::text)::uuid FROM users WHERE client_id = $2)", everywhere, pages.users.client)
+	h.Exec("VACUUM ANALYZE users")
+	table := &pagedTable{h: h, tenant: pages.users.tenant, op: api.FindUsers, set: pages.users.set, shown: []string{"id"}}
+	l := pagedList{key: table.tenant.Key, query: url.Values{"email": {everywhere}}}
+	for _, paging := range []op.Paging{{Rows: 10}, {Rows: 10, Skip: 1}} {
+		plan, page := pages.queries.plan(t, table, l, paging)
+		if !plan.readsBy("users_by_email") || plan.has("Seq Scan") || len(page.Data) != 1-paging.Skip {
+			t.Errorf("%d users by\n%s", len(page.Data), plan)
+		}
+	}
+}
+
 // TestPagingJumpPlans holds that a jump passes over the rows before it once and
 // on an index alone, also among the users of one state, as the older version
 // lists them.
