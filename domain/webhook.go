@@ -64,6 +64,8 @@ type Webhook struct {
 	UpdatedAt   time.Time
 	// LastDeliveryAt is when a delivery last succeeded.
 	LastDeliveryAt *time.Time
+	// FailingSince is the time of the first of the failures that have followed each other.
+	FailingSince *time.Time
 }
 
 // DeliveryStatus says how far the delivery of an event to a subscription is.

@@ -39,7 +39,7 @@ func WithWebhooks(endpoints Endpoints, keys Sealer) Option {
 func webhookOf(w domain.Webhook) api.Webhook {
 	return api.Webhook{
 		ID: w.ID, URL: w.URL, Events: w.Events, ClientIDs: w.Clients, Description: w.Description, Status: w.Status,
-		CreatedAt: domain.At(w.CreatedAt), LastDeliveryAt: domain.MaybeAt(w.LastDeliveryAt),
+		CreatedAt: domain.At(w.CreatedAt), LastDeliveryAt: domain.MaybeAt(w.LastDeliveryAt), FailingSince: domain.MaybeAt(w.FailingSince),
 	}
 }
 

@@ -80,7 +80,7 @@ func TestWebhookLife(t *testing.T) {
 	delete(created, "secret")
 	want := map[string]any{
 		"id": created["id"], "url": "HTTPS://Example.com:8443/hook?a=b", "events": []any{"report.ready", "user.created"}, "client_ids": []any{},
-		"description": "Ours", "status": "active", "created_at": "2026-06-15T12:00:00.000000Z", "last_delivery_at": nil,
+		"description": "Ours", "status": "active", "created_at": "2026-06-15T12:00:00.000000Z", "last_delivery_at": nil, "failing_since": nil,
 	}
 	if fmt.Sprint(created) != fmt.Sprint(want) {
 		t.Errorf("creates %v", created)
@@ -275,7 +275,10 @@ func TestWebhookStatus(t *testing.T) {
 	for _, from := range []string{"paused", "disabled"} {
 		h.Exec("UPDATE webhooks SET status = $1, failing_since = now()", from)
 		before := since()
-		if r := set("active"); r.Field("status") != "active" || since() <= before || h.Number("SELECT count(failing_since) FROM webhooks") != 0 {
+		if r := h.Get(path, h.tenant.Key).Want(http.StatusOK); r.Field("failing_since") == nil {
+			t.Errorf("a failing one is shown as %s", r.Body)
+		}
+		if r := set("active"); r.Field("status") != "active" || r.Field("failing_since") != nil || since() <= before || h.Number("SELECT count(failing_since) FROM webhooks") != 0 {
 			t.Errorf("from %s it becomes %s", from, r.Body)
 		}
 	}

@@ -101,11 +101,11 @@ func (a *API) updateWebhook(ctx context.Context, in *api.UpdateWebhookInput) (ou
 			}
 		}
 		after, changed := applyWebhookUpdate(h.Webhook, in)
-		out = new(webhookOf(after))
-		if !changed {
-			return nil
+		if changed {
+			err = outbox.UpdateWebhook(ctx, c, h.Webhook, &after)
 		}
-		return outbox.UpdateWebhook(ctx, c, h.Webhook, after)
+		out = new(webhookOf(after))
+		return err
 	})
 	return out, err
 }

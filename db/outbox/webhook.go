@@ -32,13 +32,14 @@ type webhookRow struct {
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	LastDeliveryAt *time.Time
+	FailingSince   *time.Time
 }
 
 func (r *webhookRow) webhook() domain.Webhook {
 	return domain.Webhook{
 		ID: r.ID, Partner: r.PartnerID, Key: r.KeyID, URL: r.URL, Events: r.Events,
 		Clients: r.ClientIDs, Description: r.Description, Status: r.Status, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-		LastDeliveryAt: r.LastDeliveryAt,
+		LastDeliveryAt: r.LastDeliveryAt, FailingSince: r.FailingSince,
 	}
 }
 
@@ -153,21 +154,24 @@ func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret [
 	return err
 }
 
-// UpdateWebhook stores what of a locked subscription changed. One that becomes
+// UpdateWebhook stores what of a locked subscription changed, and clears after.FailingSince where it no longer holds. One that becomes
 // active gets what is recorded from now on; one with another address, or that
 // becomes active, is not failing until a delivery fails again; of one that is
 // paused, waiting deliveries are dropped.
-func UpdateWebhook(ctx context.Context, c *db.Change, before, after domain.Webhook) error {
+func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, after *domain.Webhook) error {
 	revived := after.Status == domain.WebhookActive && before.Status != domain.WebhookActive
+	if revived || after.URL != before.URL {
+		after.FailingSince = nil
+	}
 	_, err := pg.Exec(ctx, c, "update a webhook", pg.SQL(`
 		UPDATE webhooks SET url = @url, events = @events::text[], client_ids = @clients::uuid[], description = @description, status = @status,
 			updated_at = greatest(updated_at, @now),
 			active_since = CASE WHEN @revived::boolean THEN clock_timestamp() ELSE active_since END,
-			failing_since = CASE WHEN @unfailing::boolean THEN NULL ELSE failing_since END
+			failing_since = @failingSince
 		WHERE id = @id`, pg.Named{
 		"id": after.ID, "url": after.URL, "events": after.Events, "clients": pg.IDs(after.Clients),
 		"description": after.Description, "status": after.Status, "now": c.At, "revived": revived,
-		"unfailing": revived || after.URL != before.URL,
+		"failingSince": after.FailingSince,
 	}))
 	if err == nil && after.Status == domain.WebhookPaused && before.Status != domain.WebhookPaused {
 		_, err = drop(ctx, c.DB, []domain.WebhookID{after.ID}, []string{"the subscription was paused"}) // the rest by claims

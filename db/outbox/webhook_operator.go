@@ -15,22 +15,19 @@ type ListedWebhook struct {
 	PartnerName string
 	// KeyPrefix is that of the key whose access the subscription has.
 	KeyPrefix string
-	// FailingSince is since when deliveries fail and none succeeded.
-	FailingSince *time.Time
 }
 
 type listedWebhookRow struct {
 	webhookRow
-	PartnerName  string
-	KeyPrefix    string
-	FailingSince *time.Time
+	PartnerName string
+	KeyPrefix   string
 }
 
 // AllWebhooks lists the subscriptions of a partner, or of all partners for the zero
 // one, by the partners' names and their creation: for an operator.
 func AllWebhooks(ctx context.Context, d *db.DB, of domain.PartnerID) ([]ListedWebhook, error) {
 	q := pg.From("webhooks AS w").Columns(pg.Columns[webhookRow]()).
-		Columns("p.name AS partner_name, k.prefix AS key_prefix, w.failing_since").
+		Columns("p.name AS partner_name, k.prefix AS key_prefix").
 		Join("JOIN partners AS p ON p.id = w.partner_id").Join("JOIN api_keys AS k ON k.id = w.key_id").
 		OrderBy("p.name_key, w.created_at, w.id")
 	if !of.IsZero() {
@@ -39,7 +36,7 @@ func AllWebhooks(ctx context.Context, d *db.DB, of domain.PartnerID) ([]ListedWe
 	rows, err := pg.All[listedWebhookRow](ctx, d, "list webhooks", q)
 	list := make([]ListedWebhook, len(rows))
 	for i := range rows {
-		list[i] = ListedWebhook{rows[i].webhook(), rows[i].PartnerName, rows[i].KeyPrefix, rows[i].FailingSince}
+		list[i] = ListedWebhook{rows[i].webhook(), rows[i].PartnerName, rows[i].KeyPrefix}
 	}
 	return list, err
 }
@@ -62,7 +59,7 @@ func SetWebhookStatus(
 		}
 		after := h.Webhook
 		after.Status = status
-		return UpdateWebhook(ctx, c, h.Webhook, after)
+		return UpdateWebhook(ctx, c, h.Webhook, &after)
 	})
 	return before, err
 }
