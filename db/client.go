@@ -164,8 +164,8 @@ func (c *Change) SetUpClients(ctx context.Context, clients []ClientRow, withProg
 		), fresh AS (
 			SELECT * FROM unnest(@ids::uuid[], @groups::uuid[], @times::timestamptz[], @scores::integer[]) AS f (id, group_id, created_at, score)
 		), history AS (
-			INSERT INTO risk_history (client_id, day, average_score)
-			SELECT id, (created_at AT TIME ZONE 'UTC')::date, score FROM fresh
+			INSERT INTO risk_history (client_id, day, average_score, active_users)
+			SELECT id, (created_at AT TIME ZONE 'UTC')::date, score, 0 FROM fresh
 		)
 		INSERT INTO groups (client_id, id, name, manual, created_at) SELECT id, group_id, @manualGroup, true, created_at FROM fresh`,
 		pg.Named{

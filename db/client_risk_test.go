@@ -60,7 +60,7 @@ func TestClientRisk(t *testing.T) {
 			{Factor: domain.Factor{Key: domain.FactorPasswordBreaches, Label: "Passwords exposed in breaches", Delta: -88}, Users: 1},
 			{Factor: domain.Factor{Key: domain.FactorRealPhish, Label: "Real phishing reported", Delta: 25}, Users: 1},
 		},
-		History:    []domain.AverageOn{{Date: today.AddDays(-89), AverageScore: 701}, {Date: today, AverageScore: 671}},
+		History:    []domain.AverageOn{{Date: today.AddDays(-89), AverageScore: 701}, {Date: today, AverageScore: 671, ActiveUsers: new(4)}},
 		ComputedAt: w.Clock.Now(),
 	}
 	if got := read(); !reflect.DeepEqual(got, want) {

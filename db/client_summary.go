@@ -32,7 +32,7 @@ const summarySQL = `
 		SELECT c.id FROM session CROSS JOIN clients AS c WHERE @of AND c.summarized_at < @before
 		ORDER BY c.id FOR NO KEY UPDATE OF c
 	), fresh AS MATERIALIZED (
-		SELECT s.id, u.grades, f.factor_totals, f.factor_users,
+		SELECT s.id, u.users AS active_users, u.grades, f.factor_totals, f.factor_users,
 			CASE WHEN u.users = 0 THEN @noUsers ELSE (2 * u.scores + u.users) / (2 * u.users) END::integer AS average_score,
 			u.high_risk::integer AS high_risk_users,
 			u.overdue::integer AS overdue_users,
@@ -69,8 +69,10 @@ const summarySQL = `
 			FROM phishing_days WHERE client_id = s.id AND u.users > 0
 		) AS p
 	), history AS (
-		INSERT INTO risk_history (client_id, day, average_score) SELECT id, @today, average_score FROM fresh
-		ON CONFLICT (client_id, day) DO UPDATE SET average_score = excluded.average_score
+		INSERT INTO risk_history (client_id, day, average_score, active_users)
+		SELECT id, @today, average_score, active_users FROM fresh
+		ON CONFLICT (client_id, day) DO UPDATE SET
+			(average_score, active_users) = (excluded.average_score, excluded.active_users)
 	), risks AS (
 		INSERT INTO client_risks (client_id, grades, factor_totals, factor_users)
 		SELECT id, grades, factor_totals, factor_users FROM fresh

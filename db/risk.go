@@ -326,7 +326,7 @@ func (t *Tenant) Risk(ctx context.Context) (domain.ClientRisk, error) {
 			coalesce(r.factor_totals, '{}') AS factor_totals, coalesce(r.factor_users, '{}') AS factor_users,
 			coalesce((
 				SELECT json_agg(h ORDER BY h.date) FROM (
-					SELECT day AS date, average_score FROM risk_history WHERE client_id = c.id AND day > ?1
+					SELECT day AS date, average_score, active_users FROM risk_history WHERE client_id = c.id AND day > ?1
 				) AS h), '[]') AS history
 		FROM clients AS c LEFT JOIN client_risks AS r ON r.client_id = c.id WHERE c.id = ?0`,
 		t.ID, domain.DateOf(t.db.Now()).AddDays(-historyDays))))

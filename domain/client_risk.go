@@ -76,10 +76,11 @@ type FactorTotal struct {
 	Users int `json:"users" doc:"Number of users whom the factor affects."`
 }
 
-// AverageOn is the average score on one day.
+// AverageOn is the average score on one day, and whom it is the average of.
 type AverageOn struct {
 	Date         Date `json:"date" doc:"The day (UTC)."`
 	AverageScore int  `json:"average_score" doc:"Average score of the active users on that day, rounded."`
+	ActiveUsers  *int `json:"active_users" doc:"Number of active users when the day was last counted. Null for days before the first that was counted."`
 }
 
 // FactorTotals lists the factors that touch users, by the size of their total

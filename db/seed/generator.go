@@ -88,13 +88,16 @@ func (g *generator) addHistory(c *client, users []*user, every int) {
 const historyDays = 90
 
 // addScoreHistory makes up the average scores of the last days. They end with
-// the client's own, which computeTotals must have set.
+// the client's own, which computeTotals must have set. The active users of a day are those
+// of today that were there already.
 func (g *generator) addScoreHistory(c *client) {
 	days := min(historyDays, domain.DateOf(c.CreatedAt).DaysUntil(g.today)+1)
 	c.history = make([]dayScore, days)
-	score := c.AverageScore
+	score, active := c.AverageScore, c.UsersActive
 	for i := days - 1; i >= 0; i-- {
-		c.history[i] = dayScore{ClientID: c.ID, Day: g.today.AddDays(i + 1 - days), AverageScore: score}
+		day := &c.history[i]
+		day.ClientID, day.Day, day.AverageScore, day.ActiveUsers = c.ID, g.today.AddDays(i+1-days), score, active
+		active -= c.joined[days-1-i]
 		if c.UsersActive > 0 {
 			score = min(max(score+g.between(-4, 4), 0), 1000)
 		}

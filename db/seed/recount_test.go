@@ -36,7 +36,7 @@ var recounts = map[string]string{
 	"template_uses": `SELECT count(*) FROM (SELECT client_id, template_id, count(*) AS used FROM phishing_results GROUP BY client_id, template_id) AS r
 		FULL JOIN template_uses AS u USING (client_id, template_id) WHERE r.used IS DISTINCT FROM u.used OR $1::date IS NULL`,
 	"today in risk_history": `SELECT count(*) FROM clients AS c LEFT JOIN risk_history AS h ON h.client_id = c.id AND h.day = $1
-		WHERE h.average_score IS DISTINCT FROM c.average_score`,
+		WHERE (h.average_score, h.active_users) IS DISTINCT FROM (c.average_score, c.users_active)`,
 	"courses whose renewal is due": `SELECT count(*) FROM (
 			SELECT DISTINCT ON (client_id, user_id, course_id) * FROM assignments ORDER BY client_id, user_id, course_id, round DESC
 		) AS a JOIN courses AS c ON c.id = a.course_id JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id

@@ -185,12 +185,13 @@ type invite struct {
 	AcceptedAt    time.Time `bun:",nullzero"`
 }
 
-// dayScore is a client's average score on a day.
+// dayScore is a client's average score on a day, and the number of its active users.
 type dayScore struct {
 	bun.BaseModel `bun:"table:risk_history"`
 	ClientID      domain.ClientID
 	Day           domain.Date
 	AverageScore  int
+	ActiveUsers   int
 }
 
 type keyClient struct {

@@ -12,6 +12,9 @@ import (
 type figures struct {
 	scores               int
 	days90, days365, all mails // by when they were sent
+	// joined counts the active users by how many days ago they were created, historyDays - 1
+	// for all before.
+	joined [historyDays]int
 }
 
 // mails are numbers of simulated mails.
@@ -29,6 +32,7 @@ func (c *client) count(users []*user, today domain.Date) {
 			continue
 		}
 		c.UsersActive++
+		c.joined[min(max(domain.DateOf(u.CreatedAt).DaysUntil(today), 0), historyDays-1)]++
 		c.scores += u.Score
 		countIf(&c.HighRiskUsers, u.Score < domain.HighRiskBelow)
 		countIf(&c.OverdueUsers, !u.NextDueOn.IsZero() && u.NextDueOn.Before(today))
