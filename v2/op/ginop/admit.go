@@ -64,11 +64,11 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, of budg
 	return nil, of, err
 }
 
-// setKeyExpires says when the caller's key stops working, where that is soon.
+// setKeyExpires says when the caller's key stops working, where that is soon, in the header's documented spelling.
 func setKeyExpires(c *gin.Context, caller *domain.Caller, now time.Time) {
 	if end := caller.ExpiresAt; !end.IsZero() && end.Sub(now) <= domain.KeyEndsSoon {
 		text, _ := domain.At(end).MarshalText() // never fails
-		c.Header("X-API-Key-Expires", string(text))
+		c.Writer.Header()["X-API-Key-Expires"] = []string{string(text)}
 	}
 }
 
