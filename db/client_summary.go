@@ -90,6 +90,7 @@ const summarySQL = `
 			 c.click_rate_90d, c.report_rate_90d, c.click_rate_total) <>
 			(f.average_score, f.high_risk_users, f.overdue_users, f.on_track_rate,
 			 f.click_rate_90d, f.report_rate_90d, f.click_rate_total)
+			OR c.click_rate_365d <> f.click_rate_365d AND c.summarized_at >= @today::date -- not by days that passed
 			THEN greatest(c.updated_at, @now) ELSE c.updated_at END
 	FROM fresh AS f WHERE c.id = f.id RETURNING `
 

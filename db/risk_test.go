@@ -148,7 +148,7 @@ func TestRescoreMovesUpdatedAt(t *testing.T) {
 	}{
 		{"the first time, with the score there already", func() {}, false},
 		{"nothing new", func() {}, false},
-		{"a mail that is not clicked", func() { w.AddSimulation(client, user, 0, false) }, false},
+		{"a mail that is not clicked", func() { w.AddSimulation(client, user, 0, false) }, true},
 		{"a click", func() { w.AddSimulation(client, user, 0, false, "clicked_at") }, true},
 		{"nothing since", func() {}, false},
 		{"a mail that lowers the click rate", func() { w.AddSimulation(client, user, 0, false) }, true},

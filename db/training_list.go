@@ -195,7 +195,7 @@ func (t *Tenant) ofUsers(status domain.UserStatus) pg.Query {
 }
 
 // fewAssignments returns the condition that an assignment is one of those, found by their
-// index, that match the first of narrow, where these are maxSorted at most: in the order of
+// index, that match the first of narrow that at most maxSorted match: in the order of
 // the list they might come last. It counts them first, because the planner's statistics are
 // of all clients together.
 func (t *Tenant) fewAssignments(ctx context.Context, narrow []anyOf) (pg.Conditions, error) {
@@ -215,8 +215,11 @@ func (t *Tenant) fewAssignments(ctx context.Context, narrow []anyOf) (pg.Conditi
 			counted, found = pg.SQL("? UNION ALL ?", counted, count), pg.SQL("? UNION ALL ?", found, find)
 		}
 		n, err := pg.One[int](ctx, t.db, "count few assignments", pg.SQL("SELECT count(*) FROM (?) AS few", counted))
-		if err != nil || n > maxSorted {
+		if err != nil {
 			return nil, err
+		}
+		if n > maxSorted {
+			continue
 		}
 		return pg.Conditions{pg.SQL("a.ctid = ANY(ARRAY(?))", found)}, nil
 	}

@@ -261,8 +261,8 @@ var fieldTable = map[string]struct{ request, answer []fieldRow }{
 		request: []fieldRow{
 			limitUpTo(1000, "100"), offset,
 			{"user_infima_id", "user_id", aUUID("usr") + "; the id of the user, in the path; v1 takes it before the address"},
-			{"email_address", "", "given up: find the users first, client by client: `q` of the list of users takes " +
-				"an address, and finds it within others too; v1 lists the mails of all of them together " +
+			{"email_address", "", "given up: `GET /v2/users` finds the users of an address first, in all clients; v1 lists the " +
+				"mails of all of them together " +
 				"([worked](guide/moving-from-v1.md#sent-mails-by-address))"},
 			{"message_types", "message_types", "converted: left out, v1 asks for " +
 				"`training-invite,phishing,phish-reminder,certificate,monthly-report`"},
