@@ -201,7 +201,7 @@ func TestReplica(t *testing.T) {
 func TestReplicaCutOff(t *testing.T) {
 	t.Parallel()
 	p := newPostgres(t)
-	primary := p.primary("a", "max_standby_streaming_delay = 0")
+	primary := p.primary("a", "max_standby_streaming_delay = 0", "autovacuum = off")
 	must(t, "migrate", "--database-url="+reach(primary))
 	must(t, "seed", "--clients=1", "--users=5", "--database-url="+reach(primary))
 	standby := primary.standby("b")
@@ -225,6 +225,8 @@ func cutByConflict(d *db.DB, primary, standby *node) {
 			t.Fatal(err)
 		}
 	}
+	// What is replayed while the standby is connected to would cut that off.
+	primary.until("SELECT coalesce(bool_and(replay_lsn = pg_current_wal_lsn()), false) FROM pg_stat_replication")
 	var standbys []bool
 	var left int
 	err := d.FromReplica(t.Context(), func(ctx context.Context) error {

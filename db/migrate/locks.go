@@ -99,7 +99,7 @@ func Steps(ctx context.Context, d *db.DB) ([]Step, error) {
 	}
 	var steps []Step
 	for _, source := range migrations.ListSources() {
-		step := keysStep()
+		step := goStep(source.Version)
 		if source.Type == goose.TypeSQL {
 			text, err := migrationFiles.ReadFile("migrations/" + source.Path)
 			if err != nil {
@@ -113,6 +113,17 @@ func Steps(ctx context.Context, d *db.DB) ([]Step, error) {
 		steps = append(steps, step)
 	}
 	return steps, Size(ctx, d, steps)
+}
+
+// goStep is the migration in Go of a version; none for those in SQL.
+func goStep(version int64) Step {
+	switch version {
+	case keysVersion:
+		return keysStep()
+	case supersededVersion:
+		return supersededStep()
+	}
+	return Step{}
 }
 
 func appliedVersions(ctx context.Context, d *db.DB) (map[int64]bool, error) {

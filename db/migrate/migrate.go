@@ -57,7 +57,7 @@ func Up(ctx context.Context, d *db.DB) (done Migration, err error) {
 		if err != nil {
 			return done, d.TranslateError("migrate", err)
 		}
-		done.Applied = append(done.Applied, cmp.Or(applied.Source.Path, keysName))
+		done.Applied = append(done.Applied, cmp.Or(applied.Source.Path, goStep(applied.Source.Version).Name))
 	}
 	if slices.Contains(done.Applied, keysName) {
 		if done.Clashes, err = Clashes(ctx, d); err != nil {
@@ -118,7 +118,7 @@ func CheckVersion(what string, have, want int64) error {
 	return nil
 }
 
-// provider are those of migrations/ and the one in Go.
+// provider are those of migrations/ and those in Go.
 func provider(d *db.DB) (*goose.Provider, error) {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
@@ -130,14 +130,14 @@ func provider(d *db.DB) (*goose.Provider, error) {
 	}
 	return goose.NewProvider(goose.DialectPostgres, d.SQL(), files,
 		goose.WithSessionLocker(patientLocker{locker}), goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true),
-		goose.WithGoMigrations(keysMigration()))
+		goose.WithGoMigrations(keysMigration(), supersededMigration()))
 }
 
-// SchemaKey identifies this version's migrations by their contents, and the one in
-// Go by its name.
+// SchemaKey identifies this version's migrations by their contents, and those in
+// Go by their names.
 func SchemaKey() string {
 	hash := sha256.New()
-	hash.Write([]byte(keysName))
+	hash.Write([]byte(keysName + supersededName))
 	err := fs.WalkDir(migrationFiles, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
