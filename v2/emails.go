@@ -22,7 +22,7 @@ func (a *API) bindEmails() {
 func (a *API) listEmails(
 	ctx context.Context, in *api.ListEmailsInput, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {
-	within, err := period(in.Query.Since, in.Query.Until)
+	within, err := period("", in.Query.Since, in.Query.Until)
 	if err != nil {
 		return domain.Slice[domain.SentEmail]{}, err
 	}
@@ -37,13 +37,24 @@ func (a *API) listEmails(
 	return u.SentEmails(ctx, filter, w)
 }
 
-// period returns the time between two bounds, either of which may be nil.
-func period(since, until *domain.Time) (domain.Period, error) {
+// period returns the time between two bounds, either of which may be nil. Their parameters are the prefix with since
+// and until.
+func period(prefix string, since, until *domain.Time) (domain.Period, error) {
 	p := domain.Period{Since: bound(since), Until: bound(until)}
 	if p.Since != nil && p.Until != nil && !p.Since.Before(*p.Until) {
-		return p, domain.ErrInvalid("since", "must be before until")
+		return p, domain.ErrInvalid(prefix+"since", "must be before "+prefix+"until")
 	}
 	return p, nil
+}
+
+// filterID returns the id that a filter gives; nil for none. A text that is no id becomes the zero id, which no object
+// has: the list is empty.
+func filterID[K domain.Kind](text string) *domain.ID[K] {
+	if text == "" {
+		return nil
+	}
+	id, _ := domain.ParseID[K](text)
+	return &id
 }
 
 // bound converts an optional bound of a query.

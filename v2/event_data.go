@@ -108,11 +108,6 @@ func (a *API) bindEvents() {
 func (a *API) listEvents(
 	ctx context.Context, in *api.ListEventsInput, w domain.Window,
 ) (domain.Slice[domain.PublishedEvent], error) {
-	filter := domain.EventFilter{Types: in.Query.Types}
-	if in.Query.ClientID != "" {
-		// A text that is no id becomes the zero id, which no client has: the feed is empty.
-		id, _ := domain.ParseID[domain.ClientKind](in.Query.ClientID)
-		filter.Client = &id
-	}
+	filter := domain.EventFilter{Types: in.Query.Types, Client: filterID[domain.ClientKind](in.Query.ClientID)}
 	return outbox.Events(ctx, a.db, filter, w)
 }

@@ -43,19 +43,13 @@ func (a *API) bindPhishing() {
 // resultFilter maps the query to the domain's filter.
 func resultFilter(in *api.ListPhishingResultsInput) (domain.ResultFilter, error) {
 	q := in.Query
-	within, err := period(q.Since, q.Until)
-	f := domain.ResultFilter{Period: within, UpdatedSince: bound(q.UpdatedSince)}
+	within, err := period("", q.Since, q.Until)
+	f := domain.ResultFilter{
+		Period: within, UpdatedSince: bound(q.UpdatedSince),
+		User: filterID[domain.UserKind](q.UserID), Result: filterID[domain.ResultKind](q.ResultID),
+	}
 	if q.Status != nil {
 		f.Statuses = *q.Status
-	}
-	// A text that is no id becomes the zero id, which no object has: the list is empty.
-	if q.UserID != "" {
-		id, _ := domain.ParseID[domain.UserKind](q.UserID)
-		f.User = &id
-	}
-	if q.ResultID != "" {
-		id, _ := domain.ParseID[domain.ResultKind](q.ResultID)
-		f.Result = &id
 	}
 	return f, err
 }

@@ -43,26 +43,15 @@ func (a *API) assignmentOf(t domain.Assignment) api.Assignment {
 // assignmentFilter maps the query to the domain's filter.
 func assignmentFilter(in *api.ListClientTrainingInput) (domain.AssignmentFilter, error) {
 	q := in.Query
+	within, err := period("completed_", q.CompletedSince, q.CompletedUntil)
 	f := domain.AssignmentFilter{
-		UserStatus: q.UserStatus, UpdatedSince: bound(q.UpdatedSince),
-		Completed: domain.Period{Since: bound(q.CompletedSince), Until: bound(q.CompletedUntil)},
+		User: filterID[domain.UserKind](q.UserID), Course: filterID[domain.CourseKind](q.CourseID),
+		UserStatus: q.UserStatus, UpdatedSince: bound(q.UpdatedSince), Completed: within,
 	}
 	if q.Status != nil {
 		f.Statuses = *q.Status
 	}
-	// A text that is no id becomes the zero id, which no object has: the list is empty.
-	if q.UserID != "" {
-		id, _ := domain.ParseID[domain.UserKind](q.UserID)
-		f.User = &id
-	}
-	if q.CourseID != "" {
-		id, _ := domain.ParseID[domain.CourseKind](q.CourseID)
-		f.Course = &id
-	}
-	if f.Completed.Since != nil && f.Completed.Until != nil && !f.Completed.Since.Before(*f.Completed.Until) {
-		return f, domain.ErrInvalid("completed_since", "must be before completed_until")
-	}
-	return f, nil
+	return f, err
 }
 
 func (a *API) listClientTraining(

@@ -70,14 +70,10 @@ func (a *API) listUsers(ctx context.Context, in *api.ListUsersInput, w domain.Wi
 	q := in.Query
 	filter := domain.UserFilter{
 		Query: q.Q, Role: q.Role, Overdue: q.Overdue, UpdatedSince: bound(q.UpdatedSince), Sort: domain.Sort(q.Sort),
+		Collection: filterID[domain.CollectionKind](q.CollectionID),
 	}
 	if q.Status != domain.AllStatuses {
 		filter.Status = domain.UserStatus(q.Status)
-	}
-	if q.CollectionID != "" {
-		// A text that is no id becomes the zero id, which no collection has: the list is empty.
-		id, _ := domain.ParseID[domain.CollectionKind](q.CollectionID)
-		filter.Collection = &id
 	}
 	return t.Users(ctx, filter, w)
 }
