@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -84,32 +85,43 @@ func (t *Tenant) Assignments(
 	if f.UserStatus != "" {
 		k.Where = append(k.Where, t.ofUsers(f.UserStatus))
 	}
-	if f.User == nil {
+	if f.User == nil && w.Skip == 0 {
 		few, err := t.fewAssignments(ctx, narrow)
-		if err != nil {
+		switch {
+		case err != nil:
 			return domain.Slice[domain.ClientAssignment]{}, err
+		case few != nil:
+			k.Select = func(q *pg.Select) { selectAssignments(q.Rows(few)) }
+		case w.After == nil && slices.Equal(f.Statuses, []domain.AssignmentStatus{domain.TrainingAssigned}):
+			k.Where = append(k.Where, t.sinceFirstAssigned())
 		}
-		k.Where = append(k.Where, few...)
 	}
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
 	return pg.Map(rows, (*assignmentRow).assignment), err
 }
 
-// anyOf are conditions on assignments, alias a, of which one has to hold. An index has the
-// rows of each in an order. None at all is no condition.
-type anyOf []struct {
+// anyOf are conditions on assignments, alias a, of which one has to hold. None at all is no
+// condition.
+type anyOf []someAssignments
+
+// someAssignments are the assignments for which a condition holds. An index has them, and
+// all that a page shows of them, in an order.
+type someAssignments struct {
 	holds pg.Query
 	order string
+	open  bool // the index has none that are completed, and no such time
 }
 
-func (a *anyOf) add(order, text string, args ...any) {
-	*a = append(*a, struct {
-		holds pg.Query
-		order string
-	}{pg.SQL(text, args...), order})
-}
+// The orders of the indexes assignments_by_change, assignments_by_completion and
+// assignments_by_due.
+const (
+	byChange     = assignmentChanged
+	byCompletion = "a.completed_at"
+	byDue        = "a.due_on, a.assigned_at"
+)
 
-// conditions returns the one condition that any of them holds, or none.
+// conditions returns the one condition that any of them holds, or none. IS TRUE keeps the
+// planner from their indexes, where it would sort what was found to be too much.
 func (a anyOf) conditions() pg.Conditions {
 	if len(a) == 0 {
 		return nil
@@ -118,38 +130,45 @@ func (a anyOf) conditions() pg.Conditions {
 	for _, c := range a[1:] {
 		either = pg.SQL("? OR ?", either, c.holds)
 	}
-	return pg.Conditions{either}
+	return pg.Conditions{pg.SQL("(?) IS TRUE", either)}
+}
+
+// open is the condition that an assignment is open, and what its due day has to be.
+func open(due string, args ...any) someAssignments {
+	return someAssignments{pg.SQL("a.completed_at IS NULL AND "+due, args...), byDue, true}
 }
 
 // changedSince are the conditions that an assignment changed, or became overdue, at or after
 // a time.
-func (t *Tenant) changedSince(since *time.Time) (any anyOf) {
+func (t *Tenant) changedSince(since *time.Time) anyOf {
 	if since == nil {
 		return nil
 	}
-	any.add(assignmentChanged, assignmentChanged+" >= ?", *since)
 	// Overdue since 00:00 UTC of the day after.
 	from := domain.DateOf(*since).AddDays(-1)
 	if since.After(domain.DateOf(*since).Time()) {
 		from = from.AddDays(1)
 	}
-	any.add("a.completed_at, a.due_on", "a.completed_at IS NULL AND a.due_on < ?::date AND a.due_on >= ?::date",
-		domain.DateOf(t.db.Now()), from)
-	return any
+	return anyOf{
+		{pg.SQL(assignmentChanged+" >= ?", *since), byChange, false},
+		open("a.due_on < ?::date AND a.due_on >= ?::date", domain.DateOf(t.db.Now()), from),
+	}
 }
 
 // completedWithin is the condition that an assignment was completed in a period.
-func completedWithin(p domain.Period) (any anyOf) {
-	const order = "a.completed_at"
+func completedWithin(p domain.Period) anyOf {
+	var holds pg.Query
 	switch {
 	case p.Since != nil && p.Until != nil:
-		any.add(order, "a.completed_at >= ? AND a.completed_at < ?", *p.Since, *p.Until)
+		holds = pg.SQL("a.completed_at >= ? AND a.completed_at < ?", *p.Since, *p.Until)
 	case p.Since != nil:
-		any.add(order, "a.completed_at >= ?", *p.Since)
+		holds = pg.SQL("a.completed_at >= ?", *p.Since)
 	case p.Until != nil:
-		any.add(order, "a.completed_at < ?", *p.Until)
+		holds = pg.SQL("a.completed_at < ?", *p.Until)
+	default:
+		return nil
 	}
-	return any
+	return anyOf{{holds, byCompletion, false}}
 }
 
 // withStatus are the conditions that an assignment has one of some states today.
@@ -157,16 +176,15 @@ func (t *Tenant) withStatus(statuses []domain.AssignmentStatus) (any anyOf) {
 	if len(statuses) == len(domain.AssignmentStatus("").Values()) {
 		return nil
 	}
-	const order = "a.completed_at, a.due_on"
 	today := domain.DateOf(t.db.Now())
 	for _, s := range statuses {
 		switch s {
 		case domain.TrainingAssigned:
-			any.add(order, "a.completed_at IS NULL AND a.due_on >= ?::date", today)
+			any = append(any, open("a.due_on >= ?::date", today))
 		case domain.TrainingOverdue:
-			any.add(order, "a.completed_at IS NULL AND a.due_on < ?::date", today)
+			any = append(any, open("a.due_on < ?::date", today))
 		case domain.TrainingCompleted:
-			any.add(order, "a.completed_at IS NOT NULL")
+			any = append(any, someAssignments{pg.SQL("a.completed_at IS NOT NULL"), byCompletion, false})
 		}
 	}
 	return any
@@ -194,34 +212,70 @@ func (t *Tenant) ofUsers(status domain.UserStatus) pg.Query {
 	return pg.SQL("(a.user_id IN ("+ids+")) IS NOT TRUE", t.ID, other)
 }
 
-// fewAssignments returns the condition that an assignment is one of those, found by their
-// index, that match the first of narrow that at most maxSorted match: in the order of
-// the list they might come last. It counts them first, because the planner's statistics are
-// of all clients together.
-func (t *Tenant) fewAssignments(ctx context.Context, narrow []anyOf) (pg.Conditions, error) {
+// maxGathered bounds the assignments that are read on an index and sorted for a page: a few
+// milliseconds. Of more, the page is looked for in the order of the list.
+const maxGathered = 10_000
+
+// fewAssignments returns the rows of the assignments that match the first of narrow that at
+// most maxGathered match: in the order of the list they might come last. Nil if there is
+// none. It counts them first, because the planner's statistics are of all clients together.
+func (t *Tenant) fewAssignments(ctx context.Context, narrow []anyOf) (pg.Query, error) {
 	for _, any := range narrow {
 		if len(any) == 0 {
 			continue
 		}
-		var counted, found pg.Query
-		for _, c := range any {
-			of := pg.SQL("FROM assignments AS a WHERE a.client_id = ? AND NOT a.superseded AND (?)", t.ID, c.holds)
-			count := pg.SQL("(SELECT 1 ? ORDER BY "+c.order+" LIMIT ?)", of, maxSorted+1)
-			find := pg.SQL("SELECT a.ctid ?", of)
-			if counted == nil {
-				counted, found = count, find
-				continue
-			}
-			counted, found = pg.SQL("? UNION ALL ?", counted, count), pg.SQL("? UNION ALL ?", found, find)
-		}
+		counted, found := t.assignmentsOf(any, true), t.assignmentsOf(any, false)
 		n, err := pg.One[int](ctx, t.db, "count few assignments", pg.SQL("SELECT count(*) FROM (?) AS few", counted))
-		if err != nil {
-			return nil, err
+		if err != nil || n <= maxGathered {
+			return found, err
 		}
-		if n > maxSorted {
-			continue
-		}
-		return pg.Conditions{pg.SQL("a.ctid = ANY(ARRAY(?))", found)}, nil
 	}
 	return nil, nil
+}
+
+// assignmentsOf selects the client's assignments for which any of the conditions holds, each
+// once, on their indexes: with no columns to be counted, or with all that a page shows.
+func (t *Tenant) assignmentsOf(any anyOf, toCount bool) (all pg.Query) {
+	others := pg.SQL("")
+	for _, c := range any {
+		columns := ""
+		if !toCount {
+			completed := "a.completed_at"
+			if c.open {
+				completed = "NULL::timestamptz AS completed_at"
+			}
+			columns = "a.client_id, a.user_id, a.course_id, a.position, a.assigned_at, a.due_on, " + completed +
+				", a.given_at, a.updated_at, false AS superseded"
+		}
+		rows := pg.SQL("(SELECT "+columns+" FROM assignments AS a WHERE a.client_id = ? AND NOT a.superseded AND (?)? ORDER BY "+
+			c.order+" LIMIT ?)", t.ID, c.holds, others, maxGathered+1)
+		others = pg.SQL("? AND NOT (?)", others, c.holds)
+		if all == nil {
+			all = rows
+		} else {
+			all = pg.SQL("? UNION ALL ?", all, rows)
+		}
+	}
+	return all
+}
+
+// maxDueDays bounds the days that sinceFirstAssigned looks at.
+const maxDueDays = 400
+
+// sinceFirstAssigned is the condition that an assignment is no older than the first one with
+// the status assigned. Most of those are young: the page need not look for them from the
+// list's start. The first of each day that some are due on is found by assignments_by_due.
+func (t *Tenant) sinceFirstAssigned() pg.Query {
+	const first = `SELECT a.due_on, a.assigned_at FROM assignments AS a
+		WHERE a.client_id = @client AND NOT a.superseded AND a.completed_at IS NULL AND a.due_on `
+	return pg.SQL(`a.assigned_at >= (
+		WITH RECURSIVE days (due_on, assigned_at, n) AS (
+			SELECT first.*, 1 FROM (`+first+`>= @today::date ORDER BY `+byDue+` LIMIT 1) AS first
+			UNION ALL
+			SELECT next.*, days.n + 1
+			FROM days CROSS JOIN LATERAL (`+first+`> days.due_on ORDER BY `+byDue+` LIMIT 1) AS next
+			WHERE days.n < @days
+		)
+		SELECT CASE WHEN count(*) < @days THEN min(assigned_at) ELSE '-infinity' END FROM days)`,
+		pg.Named{"client": t.ID, "today": domain.DateOf(t.db.Now()), "days": maxDueDays})
 }

@@ -185,6 +185,7 @@ func leadingDigits(text string) int {
 // return it. The zero Select is of no use: begin with From.
 type Select struct {
 	from    string
+	rows    Query // nil for those of the table
 	columns []Query
 	joins   []Query
 	where   []Query
@@ -196,6 +197,12 @@ type Select struct {
 
 // From begins a SELECT on a table with its alias, as in "users AS u".
 func From(table string) *Select { return &Select{from: table} }
+
+// Rows selects from the rows of a query, under the alias of the table.
+func (s *Select) Rows(q Query) *Select {
+	s.rows = q
+	return s
+}
 
 // Columns adds columns.
 func (s *Select) Columns(text string, args ...any) *Select {
@@ -241,7 +248,11 @@ func (s *Select) For(lock string) *Select {
 
 func (s *Select) write(st *statement) {
 	st.list("SELECT ", ", ", s.columns)
-	st.add(" FROM "+s.from, nil)
+	if _, alias, _ := strings.Cut(s.from, " AS "); s.rows != nil {
+		st.add(" FROM (?) AS "+alias, []any{s.rows})
+	} else {
+		st.add(" FROM "+s.from, nil)
+	}
 	for _, join := range s.joins {
 		st.add(" ", nil)
 		join.write(st)

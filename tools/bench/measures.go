@@ -14,7 +14,7 @@ import (
 // measures is the table of all that is measured: first what only reads, then what
 // changes the data, and the memory last.
 func (b *bench) measures() []measure {
-	measures := slices.Concat(b.throughput(), b.transfers(), b.pages(), b.training(), b.calls(), b.tokens())
+	measures := slices.Concat(b.throughput(), b.transfers(), b.pages(), b.training(), b.found(), b.calls(), b.tokens())
 	if older.measures != nil {
 		measures = append(measures, older.measures(b)...)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"time"
 
 	"partnerapi/domain"
@@ -22,7 +23,7 @@ func (b *bench) training() (measures []measure) {
 		{"assigned", "&status=assigned"}, {"completed", "&status=completed"}, {"overdue", "&status=overdue"},
 		{"assigned or overdue", "&status=assigned,overdue"},
 		{"completed in the last week", "&completed_since=" + now.AddDate(0, 0, -7).Format(time.RFC3339)},
-		{"completed more than two years ago", "&completed_until=" + now.AddDate(-2, 0, 0).Format(time.RFC3339)},
+		{"completed more than a year ago", "&completed_until=" + now.AddDate(-1, 0, 0).Format(time.RFC3339)},
 		{"changed in the last day", "&updated_since=" + now.AddDate(0, 0, -1).Format(time.RFC3339)},
 		{"changed in the last year", "&updated_since=" + now.AddDate(-1, 0, 0).Format(time.RFC3339)},
 	} {
@@ -84,4 +85,21 @@ func (b *bench) trainingCursor(ctx context.Context, tenths int) string {
 		queries = append(queries, "&cursor="+*next)
 	}
 	return queries[(len(queries)-1)*tenths/10]
+}
+
+// found is what is found by a value of its own, beside what is read by its id.
+func (b *bench) found() []measure {
+	client := b.data.clients[0]
+	return []measure{
+		{name: "GET /v2/users?email= / GET /v2/users/{id}", bound: atMost(2), run: func(ctx context.Context) figure {
+			user := all[struct{ ID, Email string }](ctx, b.data, "SELECT id, email FROM users WHERE client_id = $1 LIMIT 1", client)[0]
+			id, err := domain.ParseUUID[domain.UserKind](user.ID)
+			check(err)
+			return b.versus(ctx, 1000, always(b.get("/v2/users?email="+url.QueryEscape(user.Email))), always(b.get("/v2/users/"+id.String())))
+		}},
+		{name: "GET /v2/clients?external_id= / GET /v2/clients/{id}", bound: atMost(2), run: func(ctx context.Context) figure {
+			b.data.exec(ctx, "UPDATE clients SET external_id = 'bench' WHERE id = $1", client)
+			return b.versus(ctx, 1000, always(b.get("/v2/clients?external_id=bench")), always(b.get(pathOf(client, ""))))
+		}},
+	}
 }
