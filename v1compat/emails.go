@@ -57,7 +57,7 @@ func (f *Facade) emailRoutes() {
 			"address, newest first. `limit` and `offset` are taken from the query.",
 		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:  map[string]string{"user_id": "user_infima_id"},
-		GivenUp: []string{"message_infima_id", "user_infima_id"}, Successor: api.ListEmails,
+		GivenUp: []string{"message_infima_id"}, Successor: api.ListEmails,
 	}, api.SentEmails, fromListSentEmails, toSentEmail, nextListSentEmails)
 }
 

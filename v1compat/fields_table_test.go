@@ -261,9 +261,8 @@ var fieldTable = map[string]struct{ request, answer []fieldRow }{
 		request: []fieldRow{
 			limitUpTo(1000, "100"), offset,
 			{"user_infima_id", "user_id", aUUID("usr") + "; the id of the user, in the path; v1 takes it before the address"},
-			{"email_address", "", "given up: `GET /v2/users` finds the users of an address first, in all clients; v1 lists the " +
-				"mails of all of them together " +
-				"([worked](guide/moving-from-v1.md#sent-mails-by-address))"},
+			{"email_address", "user_id", "computed: the id of each user whom `GET /v2/users` finds by the address; v1 lists " +
+				"the mails of all of them together, the newest first"},
 			{"message_types", "message_types", "converted: left out, v1 asks for " +
 				"`training-invite,phishing,phish-reminder,certificate,monthly-report`"},
 			{"start_time", "since", "renamed: left out, v1 lists the last 30 days and v2 all"},
@@ -271,7 +270,7 @@ var fieldTable = map[string]struct{ request, answer []fieldRow }{
 		},
 		answer: []fieldRow{
 			{"message_infima_id", "", "given up: v2 names no mails"},
-			{"user_infima_id", "", "given up: v2's list is one user's, whose id is in the path"},
+			{"user_infima_id", "user_id", "computed: the user whose list it is"},
 			{"event_time", "sent_at", wholeSeconds},
 			{"from_email", "from_email", unchanged},
 			{"subject", "subject", unchanged},
@@ -288,7 +287,7 @@ var fieldTable = map[string]struct{ request, answer []fieldRow }{
 			{"report_id", "id", "converted: a number as text in v1, an id `rep_…` in v2"},
 			{"report_type", "type", renamed},
 			{"created_date", "created_at", wholeSeconds},
-			{"updated_at", "", noStatus},
+			{"updated_at", "updated_at", wholeSeconds},
 			{"download_link", "", "given up: never there in a list"},
 		},
 	},
@@ -307,7 +306,7 @@ var fieldTable = map[string]struct{ request, answer []fieldRow }{
 			{"items[].report_id", "id", "converted: a number as text in v1, an id `rep_…` in v2"},
 			{"items[].report_type", "type", renamed},
 			{"items[].created_date", "created_at", wholeSeconds},
-			{"items[].updated_at", "", noStatus},
+			{"items[].updated_at", "updated_at", wholeSeconds},
 			{"items[].download_link", "download_url", leftOut},
 		},
 	},
@@ -328,7 +327,6 @@ const (
 	presence     = "converted: `true` unless v2 has null"
 	fixedText    = "given up: always the same text; the HTTP status says that it was done"
 	theObject    = "given up: v2 answers with the object itself"
-	noStatus     = "given up: v2 shows `status`, which is what changes"
 	usersClient  = "computed: the user's client; a user of v2 has its `client_id`"
 )
 

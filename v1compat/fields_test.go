@@ -36,7 +36,8 @@ func TestTable(t *testing.T) {
 			checkInputs(t, r, rows.request)
 		})
 		t.Run(r.ID+" answer", func(t *testing.T) {
-			checkRows(t, answerRows(r, rows.answer), jsonPaths(r.output), jsonPaths(r.Successor.Output()))
+			checkRows(t, answerRows(r, rows.answer), jsonPaths(r.output),
+				slices.Concat(jsonPaths(r.Successor.Output()), pathNames(r.Successor)))
 		})
 		if want := givenUpIn(r, rows.answer); !slices.Equal(r.GivenUp, want) {
 			t.Errorf("%s: the route says that %v is given up, the table %v", r.ID, r.GivenUp, want)
@@ -137,7 +138,9 @@ func answerRows(r *route, items []fieldRow) []fieldRow {
 	for _, row := range items {
 		names := row.names()
 		for i, name := range names {
-			names[i] = "data[]." + name
+			if !slices.Contains(pathNames(r.Successor), name) {
+				names[i] = "data[]." + name
+			}
 		}
 		rows = append(rows, fieldRow{"items[]." + row.v1, strings.Join(names, ", "), row.how})
 	}
@@ -154,6 +157,14 @@ func givenUpIn(r *route, rows []fieldRow) (names []string) {
 		}
 	}
 	slices.Sort(names)
+	return names
+}
+
+// pathNames are the parameters of an operation's path.
+func pathNames(d op.Declaration) (names []string) {
+	for _, p := range d.Input().Path {
+		names = append(names, p.Name)
+	}
 	return names
 }
 

@@ -295,10 +295,15 @@ func sectionOf(r *route, example [2]string) guideOperation {
 	}
 	out.List = isList(r)
 	for _, field := range fieldTable[r.ID].answer {
-		v2 := none
-		if names := field.names(); len(names) > 0 {
-			v2 = "`" + strings.Join(names, "`, `") + "`"
+		var names []string
+		for _, name := range field.names() {
+			if out.List && slices.Contains(pathNames(r.Successor), name) { // no member of its items
+				names = append(names, partOf(r.Successor.Input(), name))
+			} else {
+				names = append(names, "`"+name+"`")
+			}
 		}
+		v2 := cmp.Or(strings.Join(names, ", "), none)
 		out.Response = append(out.Response, guideRow{"`" + field.v1 + "`", v2, field.how})
 	}
 	return out

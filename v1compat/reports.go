@@ -36,13 +36,13 @@ func (f *Facade) reportRoutes() {
 		ID: "reports", Method: "GET", Path: "/clients/:client_id/reports", Status: http.StatusOK,
 		Summary:     "Get Reports",
 		Description: "Returns the reports of a client, by their creation.", Reordered: true,
-		GivenUp: []string{"download_link", "updated_at"}, Successor: api.ListReports,
+		GivenUp: []string{"download_link"}, Successor: api.ListReports,
 	}, api.OldReports, fromListReports, toReport, nextListReports)
 	single(f, Meta{
 		ID: "download-report", Method: "GET", Path: "/clients/:client_id/reports/:report_id", Status: http.StatusOK,
 		Summary:     "Download Report",
 		Description: "Returns a page with the one report, with the link to its file once it is ready.",
-		Fails:       []int{http.StatusNotFound}, GivenUp: []string{"updated_at"},
+		Fails:       []int{http.StatusNotFound},
 	}, api.GetReport, fromDownloadReport, toDownload)
 }
 

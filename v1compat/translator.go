@@ -170,12 +170,16 @@ type Translated struct {
 	Kind, ID string
 	// Limit and Offset are those of the page, the limit within v1's bounds.
 	Limit, Offset int
-	// Next is the path and the query of v2's request; empty if v2 has none.
-	Next string
+	// Next is the path and the query of v2's request. If Email is given, it stands for one
+	// request for each of the users with this address, whose id replaces AnyUser.
+	Next, Email string
 	// Refusal is what v1 must answer if the request cannot be read or names no object;
 	// otherwise nil.
 	Refusal *Error
 }
+
+// AnyUser stands for each of several users in a request of v2.
+const AnyUser = "usr_7zzzzzzzzzzzzzzzzzzzzzzzzz"
 
 // Lookups find what translating a request needs.
 type Lookups struct {
@@ -266,8 +270,11 @@ func (a *Translated) translate(r *route, params map[string]string, query, body s
 	}
 
 	next, err := r.next(in, l.locate)
-	if err != nil || next == nil {
+	if err != nil {
 		return err
+	}
+	if mails, ok := in.(*listSentEmails); ok && mails.Body.UserInfimaID == nil {
+		a.Email = strings.TrimSpace(mails.Body.EmailAddress)
 	}
 	target, err := op.Target(r.Successor, next)
 	if err != nil { // what the path names cannot be an object
@@ -288,6 +295,8 @@ func (l Lookups) locate(called any) (err error) {
 			in.User = *in.Body.UserID
 		case in.Body.Email == "":
 			return domain.ErrInvalid("user_id", "is required unless an email address is given")
+		default:
+			in.User, err = domain.ParseID[domain.UserKind](AnyUser)
 		}
 		in.Since, in.Until = in.Days(l.Now)
 	}

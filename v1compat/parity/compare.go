@@ -168,11 +168,7 @@ func (q *query) add(ctx context.Context, s subject, f finding) {
 // rows that one has, and the list as a whole.
 func (q *query) compareReadings(v1, other reading, sample int) comparison {
 	c := comparison{v1: v1, other: other, findings: map[subject]finding{}}
-	switch {
-	case q.unfollowed():
-		c.findings[ofStatus] = finding{explained: 1}
-		return c
-	case c.refused():
+	if c.refused() {
 		c.findings[ofStatus] = q.compareStatus(v1.answer, other.answer)
 		return c
 	}
@@ -247,7 +243,7 @@ func spread(n, most int) (indexes []int) {
 func (q *query) compareOrder(c comparison) finding {
 	f := finding{answers: []answer{c.v1.answer, c.other.answer}}
 	for i := 1; i < len(c.pairs) && !f.differs(); i++ {
-		if a, b := c.pairs[i-1], c.pairs[i]; a[1].index > b[1].index {
+		if a, b := c.pairs[i-1], c.pairs[i]; a[1].index > b[1].index && !q.together(a[0], b[0]) {
 			a, b := a[0].subject.id, b[0].subject.id
 			f.check("order", valueOf(a+" before "+b), valueOf(b+" before "+a), false)
 		}
@@ -266,6 +262,13 @@ func (q *query) compareOrder(c comparison) finding {
 		}
 	}
 	return f
+}
+
+// together reports whether two rows of several users' lists have the same time, so that
+// v2 does not say which of them is first.
+func (q *query) together(a, b row) bool {
+	name := strings.TrimPrefix(q.order, "-")
+	return q.Email != "" && memberOf(a.value, name) == memberOf(b.value, name)
 }
 
 // compareTotal compares v1's total with that of the other side, and with the numbers of

@@ -88,22 +88,17 @@ func (r *run) query(ctx context.Context, v1 request) (*query, error) {
 		return nil, err
 	}
 	q := &query{Translated: a, spec: specs[a.Translator.ID], run: r, request: v1, object: Object{Kind: a.Kind, V1: a.ID}}
-	if user := memberOf(jsontext.Value(v1.body), userOfMails); user != "" && a.Next != "" {
+	if a.Email != "" { // the lists of several users in one
+		q.key, q.kind = userOfMails, "user"
+	} else if user := memberOf(jsontext.Value(v1.body), userOfMails); user != "" && a.Next != "" {
 		q.object = Object{Kind: "user", V1: user}
 	}
 
 	q.rules = rules{tolerated: r.Tolerate, element: q.element, twoServices: r.twoServices()}
 	if !r.twoServices() {
-		q.rules.explained = slices.DeleteFunc(slices.Clone(a.GivenUp), func(name string) bool {
-			return name == userOfMails && q.listsMailsOfUser()
-		})
+		q.rules.explained = a.GivenUp
 	}
 	return q, nil
-}
-
-// listsMailsOfUser reports whether the query lists the mails of one user.
-func (q *query) listsMailsOfUser() bool {
-	return q.Translator.ID == "sentemails" && q.object.Kind == "user"
 }
 
 // operation is the query's name in reports.

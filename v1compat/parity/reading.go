@@ -2,6 +2,7 @@ package parity
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"partnerapi/domain"
+	"partnerapi/v1compat"
 )
 
 // reading is what one side answered a query with at one time, in v1's words.
@@ -30,6 +34,7 @@ type row struct {
 	index   int
 	value   jsontext.Value
 	page    answer
+	of      string // v1's id of the object whose list it is in, where the list has one
 }
 
 // pageLimit is the requested size of pages; a list of v1 may have a smaller maximum.
@@ -40,22 +45,21 @@ func (q *query) readV1(ctx context.Context, s *service) (reading, error) {
 	return q.readPages(ctx, s, q.request, q.Status, q.addV1)
 }
 
-// unfollowed reports whether v2 has no request for the query: it has the mails of a user,
-// not those of an address.
-func (q *query) unfollowed() bool { return !q.twoServices() && q.Refusal == nil && q.Next == "" }
-
 // readOther reads what v1 must equal: v2 or another service's v1. A request that the
 // translators refuse has no request of v2: their refusal is what v1 must answer.
 func (q *query) readOther(ctx context.Context) (reading, error) {
 	switch {
 	case q.twoServices():
 		return q.readV1(ctx, q.service)
-	case q.unfollowed():
-		return reading{}, nil
 	case q.Refusal != nil:
-		return reading{refused: true, answer: answer{status: q.Refusal.Status, body: valueOf(q.Refusal)}}, nil
+		return refusedWith(*q.Refusal), nil
 	}
 	return q.readV2(ctx)
+}
+
+// refusedWith is what a side answered that refused the query.
+func refusedWith(e v1compat.Error) reading {
+	return reading{refused: true, answer: answer{status: e.Status, body: valueOf(e)}}
 }
 
 // readV2 reads all of v2's list, and translates it.
@@ -64,7 +68,11 @@ func (q *query) readV2(ctx context.Context) (reading, error) {
 	if q.List {
 		first.path = withQuery(first.path, "limit", pageLimit)
 	}
-	got, err := q.readPages(ctx, q.service, first, http.StatusOK, q.addV2)
+	read := q.readList
+	if q.Email != "" {
+		read = q.readLists
+	}
+	got, err := read(ctx, first)
 	if err != nil || got.refused {
 		return got, err
 	}
@@ -78,6 +86,51 @@ func (q *query) readV2(ctx context.Context) (reading, error) {
 		got.rows = got.rows[:min(q.Limit, len(got.rows))]
 	}
 	return got, err
+}
+
+// readList reads one list of v2, and notes whose it is.
+func (q *query) readList(ctx context.Context, first request) (reading, error) {
+	got, err := q.readPages(ctx, q.service, first, http.StatusOK, q.addV2)
+	for i := range got.rows {
+		got.rows[i].of = strings.ToLower(q.object.V1)
+	}
+	return got, err
+}
+
+// readLists reads the lists of v2 of all users with the query's address as one list, the
+// newest rows first. An address that no user has, or can have, is not found in v1.
+func (q *query) readLists(ctx context.Context, first request) (reading, error) {
+	found := first
+	found.path = withQuery(withQuery("/v2/users", "email", q.Email), "limit", pageLimit)
+	users, err := q.readList(ctx, found)
+	switch {
+	case err == nil && (len(users.rows) == 0 && !users.refused || users.status == http.StatusBadRequest):
+		return refusedWith(v1compat.Error{Status: http.StatusNotFound, Error: domain.NotFound}), nil
+	case err != nil || users.refused:
+		return users, err
+	}
+	all := reading{answer: users.answer, total: -1, checks: users.checks}
+	for _, u := range users.rows {
+		id, err := domain.ParseID[domain.UserKind](memberOf(u.value, "id"))
+		if err != nil {
+			return all, fmt.Errorf("the id of a user: %w", err)
+		}
+		of := first
+		of.path = strings.ReplaceAll(first.path, v1compat.AnyUser, id.String())
+		got, err := q.readPages(ctx, q.service, of, http.StatusOK, q.addV2)
+		if err != nil || got.refused {
+			return got, err
+		}
+		for _, r := range got.rows {
+			r.of = id.UUID()
+			all.rows = append(all.rows, r)
+		}
+		all.checks = append(all.checks, got.checks...)
+	}
+	slices.SortStableFunc(all.rows, func(a, b row) int {
+		return strings.Compare(memberOf(b.value, "sent_at"), memberOf(a.value, "sent_at"))
+	})
+	return all, nil
 }
 
 // readPages reads pages from the first request on. add adds a page to the reading, and
@@ -184,9 +237,9 @@ func (q *query) translate(ctx context.Context, got *reading) error {
 	for i, e := range expected {
 		r := &got.rows[i]
 		r.value = e.Item
-		if e.Item != nil && q.listsMailsOfUser() {
+		if e.Item != nil && q.Translator.ID == "sentemails" {
 			all := members(e.Item)
-			all[userOfMails] = valueOf(strings.ToLower(q.object.V1))
+			all[userOfMails] = valueOf(r.of)
 			r.value = valueOf(all)
 		}
 		for _, field := range slices.Sorted(maps.Keys(e.Faults)) {

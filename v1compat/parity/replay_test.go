@@ -13,7 +13,7 @@ import (
 
 // traffic is recorded requests of the demonstration's first client, and what else
 // callers ask for.
-func traffic(t *testing.T, s *v1test.Service, keys seed.DemoKeys) string {
+func traffic(t *testing.T, s *v1test.Service, keys seed.DemoKeys, address string) string {
 	t.Helper()
 	number := s.NumberIn(idmap.Client, idmap.UUID(keys.Client))
 	var page struct{ Items []struct{ ID string } }
@@ -40,7 +40,8 @@ func traffic(t *testing.T, s *v1test.Service, keys seed.DemoKeys) string {
 	}
 	for _, body := range []string{
 		`{"user_infima_id":"` + user + `"}`, `{"user_infima_id":"` + user + `","start_time":"2026-05-01T00:00:00Z","message_types":["phishing"]}`,
-		`{"email_address":"nobody@example.com"}`, `{}`,
+		`{"email_address":"nobody@example.com"}`, `{"email_address":"` + address + `","start_time":"2026-05-01T00:00:00Z"}`,
+		`{"email_address":"no address"}`, `{}`,
 	} {
 		entry("POST", "sentemails?limit=5", body)
 	}
@@ -57,7 +58,13 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	har := traffic(t, s, keys)
+	const shared = "shared@example.com" // of two clients' users who were sent mails
+	s.Exec(`UPDATE users SET email = $1 FROM (
+			SELECT DISTINCT ON (client_id) client_id, user_id FROM sent_emails
+			WHERE message_type = 'phishing' AND sent_at >= '2026-05-05Z' LIMIT 2
+		) AS sent
+		WHERE users.client_id = sent.client_id AND id = user_id`, shared)
+	har := traffic(t, s, keys, shared)
 	replay := func(c Config) *Report {
 		r, err := Replay(t.Context(), c, strings.NewReader(har), func(n int, reason string) { t.Errorf("%d: %s", n, reason) })
 		if err != nil {
@@ -75,6 +82,9 @@ func TestReplay(t *testing.T) {
 	}
 
 	at := v1test.Proxy(t, s.URL, func(request string, a *v1test.Answer) {
+		if strings.Contains(request, "/v1/sentemails") {
+			replace(`"subject":"`, `"subject":"Re: `)(a)
+		}
 		if strings.Contains(request, "/v1/users/") && strings.Contains(request, "/training") {
 			replace(`"order":1,`, `"order":1,"score":3,`)(a)
 		}
@@ -83,7 +93,7 @@ func TestReplay(t *testing.T) {
 		}
 	})
 	r := replay(config(at, keys.All, s.Clock.Now()))
-	for operation, field := range map[string]string{"GET /v1/users/{user_id}/training": "score", clients: "missing row"} {
+	for operation, field := range map[string]string{"GET /v1/users/{user_id}/training": "score", clients: "missing row", mails: "subject"} {
 		found := differences(r, operation, field)
 		if len(found) == 0 || !strings.Contains(found[0].Request, "/v1/") {
 			t.Errorf("%s of %s: %v", field, operation, found)
