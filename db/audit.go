@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,11 +22,16 @@ const auditPage = 1000
 // entry, so this is where a write of a partner that is being moved, or was, is rejected:
 // Unavailable.
 func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
-	frozen, err := pg.One[bool](ctx, d, "write the audit trail", pg.Prepared(pg.SQL(`
+	return d.AuditAll(ctx, []domain.AuditEntry{e})
+}
+
+// AuditAll is Audit for several entries, at least one and at most a thousand.
+func (d *DB) AuditAll(ctx context.Context, entries []domain.AuditEntry) error {
+	frozen, err := pg.All[bool](ctx, d, "write the audit trail", pg.Prepared(pg.SQL(`
 		? RETURNING EXISTS (
 			SELECT 1 FROM moves AS m WHERE `+frozenMove+` AND m.partner_id IN (audit_entries.partner_id, (
-				SELECT c.partner_id FROM clients AS c WHERE c.id = audit_entries.client_id)))`, d.auditSQL(e))))
-	if err == nil && frozen {
+				SELECT c.partner_id FROM clients AS c WHERE c.id = audit_entries.client_id)))`, d.auditSQL(entries...))))
+	if err == nil && slices.Contains(frozen, true) {
 		err = errMoving()
 	}
 	return err
@@ -43,17 +49,21 @@ func (d *DB) AuditTx(ctx context.Context, tx *sql.Tx, e domain.AuditEntry) error
 	return err
 }
 
-func (d *DB) auditSQL(e domain.AuditEntry) pg.Query {
-	if e.At.IsZero() {
-		e.At = d.Now()
+func (d *DB) auditSQL(entries ...domain.AuditEntry) pg.Query {
+	rows := make([]auditRow, len(entries))
+	for i, e := range entries {
+		if e.At.IsZero() {
+			e.At = d.Now()
+		}
+		rows[i] = auditRow{
+			At: e.At, PartnerID: e.Partner, KeyID: e.Key, KeyPrefix: e.Prefix, Address: valueOrNil(e.Address),
+			Operation: e.Operation, Method: e.Method, Path: e.Path,
+			ClientID: valueOrNil(e.Client), UserID: valueOrNil(e.User), RequestID: e.RequestID,
+			SystemUser: valueOrNil(e.SystemUser), SudoUser: valueOrNil(e.SudoUser),
+			ObjectKind: valueOrNil(e.Object.Kind), ObjectID: valueOrNil(e.Object.ID), Fields: e.Fields,
+		}
 	}
-	return pg.Insert(auditRow{
-		At: e.At, PartnerID: e.Partner, KeyID: e.Key, KeyPrefix: e.Prefix, Address: valueOrNil(e.Address),
-		Operation: e.Operation, Method: e.Method, Path: e.Path,
-		ClientID: valueOrNil(e.Client), UserID: valueOrNil(e.User), RequestID: e.RequestID,
-		SystemUser: valueOrNil(e.SystemUser), SudoUser: valueOrNil(e.SudoUser),
-		ObjectKind: valueOrNil(e.Object.Kind), ObjectID: valueOrNil(e.Object.ID), Fields: e.Fields,
-	})
+	return pg.Insert(rows...)
 }
 
 // WithEntry returns a context whose first committed change writes an entry to the audit

@@ -21,10 +21,11 @@ const frozenMove = "(m.step IN ('handing', 'gone', 'arriving') OR m.step = 'hold
 
 // SuspendedClients selects the clients whose mails, events and other work are suspended
 // while their partner is handed over to another cell, and SuspendedPartners the partners
-// whose deliveries are.
+// whose deliveries are. SuspendedSenders selects both, as the outbox names them.
 const (
 	SuspendedClients  = "SELECT client_id FROM resting_clients WHERE until > now()"
 	SuspendedPartners = "SELECT m.partner_id FROM moves AS m WHERE " + frozenMove
+	SuspendedSenders  = SuspendedClients + " UNION ALL " + SuspendedPartners
 )
 
 // FreezeFor bounds how long writes of a partner are frozen before the hand-over: if the

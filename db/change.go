@@ -293,10 +293,12 @@ func (c *Change) flushMails(ctx context.Context) error {
 // OutboxKind says which table a mail of the outbox is a row of.
 type OutboxKind string
 
-// The kinds: mail_requests and phishing_results.
+// The kinds: mail_requests, phishing_results and partner_mails. A PartnerMail has the id of
+// its partner as that of its client.
 const (
 	RequestedMail OutboxKind = "mail"
 	SimulatedMail OutboxKind = "simulation"
+	PartnerMail   OutboxKind = "partner"
 )
 
 // OutboxChannel is what processes that send listen to.

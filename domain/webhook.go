@@ -17,6 +17,8 @@ const (
 	// WebhookRetryFor is how long after its first try a delivery is tried again, and
 	// how long deliveries may fail until the subscription is disabled.
 	WebhookRetryFor = 24 * time.Hour
+	// WebhookMailAfter is how long deliveries fail until the partner's admins get a mail.
+	WebhookMailAfter = 6 * time.Hour
 	// ReplacedSecretLife is how long a secret signs beside the one that replaced it.
 	ReplacedSecretLife = 24 * time.Hour
 	// DeliveryLife is how long deliveries are kept.

@@ -85,7 +85,11 @@ func newBackground(
 	mails := mail.NewDispatcher(d, sender, f.Workers, map[db.OutboxKind]mail.Writer{
 		db.RequestedMail: mail.NewRequests(d, composer, report.NewAttachments(d, r.store)),
 		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(address, phishing.NewTokens(secret))),
+		db.PartnerMail:   mail.NewNotices(d, composer),
 	}, log, func(kind db.OutboxKind, outcome mail.Outcome) {
+		if kind == db.PartnerMail { // is counted with the other mail of the service
+			kind = db.RequestedMail
+		}
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()
 	}, traces.Work())
 	made, synced, delivered := newReportMetrics(), newSyncMetrics(), newDeliveryMetrics()

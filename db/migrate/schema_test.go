@@ -46,7 +46,7 @@ var subjects = []struct {
 		"breaches", "exposures",
 	}},
 	{"Mails", []string{
-		"outbox", "mail_requests", "sent_emails", "mail_switches", "monthly_mailings",
+		"outbox", "mail_requests", "partner_mails", "sent_emails", "mail_switches", "monthly_mailings",
 	}},
 	{"Reports", []string{
 		"reports",

@@ -39,7 +39,8 @@ func suspend(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 			return err
 		}
 		for _, text := range []string{
-			"DELETE FROM outbox WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			"DELETE FROM outbox WHERE client_id = ?0 OR client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
+			"DELETE FROM partner_mails WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL AND partner_id = ?0",
 			`DELETE FROM mail_requests WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL
 				AND client_id IN (SELECT id FROM clients WHERE partner_id = ?0)`,
 			`DELETE FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL

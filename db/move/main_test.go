@@ -179,6 +179,11 @@ func (w *world) something() {
 			`INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
 				SELECT id, 'microsoft', '{"tenant": "t"}', 'credentials', now() + interval '1 hour', now(), now() FROM clients WHERE partner_id = $1
 				ON CONFLICT DO NOTHING`,
+			`WITH asked AS (
+				INSERT INTO partner_mails (partner_id, id, kind, cause, admin_id, recipient, notice, created_at)
+				SELECT partner_id, uuid_v7(now()), 'webhook-failing', 'cause', id, email, '{}', now() FROM admins
+				WHERE partner_id = $1 AND client_id IS NULL RETURNING partner_id, id)
+				INSERT INTO outbox (client_id, id, kind, urgency, due_at) SELECT partner_id, id, 'partner', 2, now() + interval '1 hour' FROM asked`,
 			`INSERT INTO mail_switches (client_id, kind, enabled, changed_at)
 				SELECT id, 'certificate', false, now() FROM clients WHERE partner_id = $1 ON CONFLICT DO NOTHING`,
 		} {

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"partnerapi/db"
@@ -39,7 +40,8 @@ type Marked struct {
 
 // outcome is what happened to a subscription in a batch of marks.
 type outcome struct {
-	succeeded, failed *time.Time // the last that did, the first that did
+	// succeeded is the last success, and failed the first failure after that.
+	succeeded, failed *time.Time
 	gone              bool
 }
 
@@ -47,10 +49,11 @@ type outcome struct {
 // what follows for the subscriptions: the last delivery, since when they fail, and
 // whether they are disabled, for no delivery has succeeded for
 // domain.WebhookRetryFor in which some failed, or the endpoint is gone (decisions
-// 8.4). It takes the same number of statements for any number of marks. What waits
-// for a subscription that was disabled is given up by the next claim.
+// 8.4). It asks for the mails about that. It takes the same number of statements for any
+// number of marks. What waits for a subscription that was disabled is given up by the next
+// claim.
 func MarkDeliveries(ctx context.Context, d *db.DB, marks []DeliveryMark) (done Marked, err error) {
-	err = d.Tx(ctx, func(ctx context.Context) error {
+	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		done = Marked{Held: make(map[domain.DeliveryID]bool, len(marks))}
 		if err := lockWebhooks(ctx, d, marks); err != nil {
 			return err
@@ -66,7 +69,7 @@ func MarkDeliveries(ctx context.Context, d *db.DB, marks []DeliveryMark) (done M
 		if len(outcomes) == 0 {
 			return nil
 		}
-		done.Disabled, err = noteOutcomes(ctx, d, outcomes)
+		done.Disabled, err = noteOutcomes(ctx, c, outcomes)
 		return err
 	})
 	return done, err
@@ -123,38 +126,42 @@ func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.De
 	}))
 }
 
-// outcomesOf puts the tries together by subscription.
+// outcomesOf puts the tries together by subscription, in the order of their times.
 func outcomesOf(marks []DeliveryMark, held map[domain.DeliveryID]bool) map[domain.WebhookID]*outcome {
+	tried := slices.DeleteFunc(slices.Clone(marks), func(m DeliveryMark) bool { return m.Try == nil || !held[m.ID] })
+	slices.SortStableFunc(tried, func(a, b DeliveryMark) int { return a.Try.At.Compare(b.Try.At) })
 	all := map[domain.WebhookID]*outcome{}
-	for i := range marks {
-		m := &marks[i]
-		if m.Try == nil || !held[m.ID] {
-			continue
-		}
+	for i := range tried {
+		m := &tried[i]
 		o := all[m.Webhook]
 		if o == nil {
 			o = &outcome{}
 			all[m.Webhook] = o
 		}
-		at := &m.Try.At
-		switch {
+		switch at := &m.Try.At; {
 		case m.Status == domain.DeliverySucceeded:
-			if o.succeeded == nil || at.After(*o.succeeded) {
-				o.succeeded = at
-			}
-		default:
-			if o.failed == nil || at.Before(*o.failed) {
-				o.failed = at
-			}
+			o.succeeded, o.failed = at, nil
+		case o.failed == nil:
+			o.failed = at
 		}
 		o.gone = o.gone || m.Gone
 	}
 	return all
 }
 
-// noteOutcomes writes what the tries mean for their subscriptions, and returns those
-// that it disabled.
-func noteOutcomes(ctx context.Context, d *db.DB, outcomes map[domain.WebhookID]*outcome) ([]domain.WebhookID, error) {
+// failingWebhook is a subscription that was disabled, or whose failures are to be told.
+type failingWebhook struct {
+	domain.WebhookFailure
+	Partner domain.PartnerID
+	// Cause tells the failures that followed each other from others of the subscription.
+	Cause string
+}
+
+// noteOutcomes writes what the tries mean for their subscriptions, asks for mails about those
+// that fail, and returns those that it disabled.
+func noteOutcomes(
+	ctx context.Context, c *db.Change, outcomes map[domain.WebhookID]*outcome,
+) (disabled []domain.WebhookID, err error) {
 	var ids [][16]byte
 	var succeeded, failed []*time.Time
 	var gone []bool
@@ -162,15 +169,16 @@ func noteOutcomes(ctx context.Context, d *db.DB, outcomes map[domain.WebhookID]*
 		ids, gone = append(ids, id), append(gone, o.gone)
 		succeeded, failed = append(succeeded, o.succeeded), append(failed, o.failed)
 	}
-	now := d.Now()
-	return pg.All[domain.WebhookID](ctx, d, "note what became of deliveries", pg.SQL(`
+	failing, err := pg.All[failingWebhook](ctx, c, "note what became of deliveries", pg.SQL(`
 		WITH seen AS (
-			SELECT o.id, o.succeeded_at, o.gone,
-				CASE WHEN o.succeeded_at IS NULL THEN coalesce(w.failing_since, o.failed_at) END AS failing_since, w.status
+			SELECT o.id, w.partner_id, w.url, w.status, o.succeeded_at, o.gone,
+				CASE WHEN w.failing_since IS NULL OR w.failing_since <= o.succeeded_at THEN o.failed_at ELSE w.failing_since END
+					AS failing_since
 			FROM unnest(@ids::uuid[], @succeeded::timestamptz[], @failed::timestamptz[], @gone::boolean[])
 				AS o (id, succeeded_at, failed_at, gone) JOIN webhooks AS w ON w.id = o.id
 		), judged AS (
-			SELECT *, status = 'active' AND (gone OR failing_since <= @webhookRetryFor) IS TRUE AS disabled FROM seen
+			SELECT *, id || ' ' || extract(epoch FROM coalesce(failing_since, @now)) AS cause,
+				status = 'active' AND (gone OR failing_since <= @webhookRetryFor) IS TRUE AS disabled FROM seen
 		), noted AS (
 			UPDATE webhooks AS w SET last_delivery_at = greatest(w.last_delivery_at, j.succeeded_at),
 				failing_since = j.failing_since,
@@ -178,8 +186,24 @@ func noteOutcomes(ctx context.Context, d *db.DB, outcomes map[domain.WebhookID]*
 				updated_at = CASE WHEN j.disabled THEN greatest(w.updated_at, @now) ELSE w.updated_at END
 			FROM judged AS j WHERE w.id = j.id
 		)
-		SELECT id FROM judged WHERE disabled`, pg.Named{
-		"ids": ids, "succeeded": succeeded, "failed": failed, "gone": gone, "now": now,
-		"webhookRetryFor": now.Add(-domain.WebhookRetryFor),
-	}))
+		SELECT id, partner_id AS partner, url, coalesce(failing_since, @now) AS since, disabled, gone, cause FROM judged AS j
+		WHERE disabled OR status = 'active' AND failing_since <= @webhookMailAfter AND NOT EXISTS (
+			SELECT FROM partner_mails AS m WHERE m.partner_id = j.partner_id AND m.kind = @failingMail AND m.cause = j.cause)`,
+		pg.Named{
+			"ids": ids, "succeeded": succeeded, "failed": failed, "gone": gone, "now": c.At,
+			"webhookRetryFor": c.At.Add(-domain.WebhookRetryFor), "webhookMailAfter": c.At.Add(-domain.WebhookMailAfter),
+			"failingMail": domain.WebhookFailingMail,
+		}))
+	var mails []domain.PartnerMail
+	for _, w := range failing {
+		kind, notice := w.Mail()
+		mails = append(mails, domain.PartnerMail{Partner: w.Partner, Kind: kind, Cause: w.Cause, Notice: notice})
+		if w.Disabled {
+			disabled = append(disabled, w.ID)
+		}
+	}
+	if err == nil {
+		_, err = MailPartners(ctx, c, mails)
+	}
+	return disabled, err
 }

@@ -11,7 +11,8 @@ import (
 
 // FailedMail is a mail that was given up, for an operator.
 type FailedMail struct {
-	Client domain.ClientID `bun:"client_id"`
+	// Client is nil of a mail to a partner.
+	Client *domain.ClientID `bun:"client_id"`
 	// ID is that of the mail's request, or of a simulation's result: as a UUID.
 	ID string
 	// Type is domain.PhishingMail of a simulation.
@@ -34,7 +35,11 @@ const failedMails = `
 	SELECT r.client_id, r.id::text, 'phishing', u.email, r.failed_at, r.failure
 	FROM phishing_results AS r
 	JOIN users AS u ON u.client_id = r.client_id AND u.id = r.user_id
-	WHERE r.failed_at >= @since AND r.failure <> '` + domain.FailureCancelled + `' AND (@ids::uuid[] IS NULL OR r.id = ANY(@ids::uuid[]))`
+	WHERE r.failed_at >= @since AND r.failure <> '` + domain.FailureCancelled + `' AND (@ids::uuid[] IS NULL OR r.id = ANY(@ids::uuid[]))
+	UNION ALL
+	SELECT NULL, id::text, kind, recipient, failed_at, failure
+	FROM partner_mails
+	WHERE failed_at >= @since AND (@ids::uuid[] IS NULL OR id = ANY(@ids::uuid[]))`
 
 // FailedMails lists the mails that were given up from a time on, the oldest
 // failure first, at most limit of them.
@@ -62,15 +67,20 @@ func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, li
 				FROM chosen AS c
 				WHERE c.type = 'phishing' AND r.client_id = c.client_id AND r.id = c.id::uuid AND r.failed_at IS NOT NULL
 				RETURNING r.client_id, r.id, 'simulation', 2
+			), partners AS (
+				UPDATE partner_mails AS r SET failed_at = NULL, failure = NULL FROM chosen AS c
+				WHERE c.client_id IS NULL AND r.id = c.id::uuid AND r.failed_at IS NOT NULL
+				RETURNING r.partner_id, r.id, 'partner', 2
 			), queued AS (
 				INSERT INTO outbox (client_id, id, kind, urgency, due_at, maybe_sent)
-				SELECT *, @now::timestamptz, true FROM (SELECT * FROM requests UNION ALL SELECT * FROM results) AS r
-				RETURNING client_id, id
+				SELECT *, @now::timestamptz, true FROM (
+					SELECT * FROM requests UNION ALL SELECT * FROM results UNION ALL SELECT * FROM partners) AS r
+				RETURNING id
 			), told AS (
 				SELECT pg_notify(@outboxChannel, '') FROM queued LIMIT 1
 			)
 			SELECT c.* FROM chosen AS c LEFT JOIN told ON true
-			WHERE (c.client_id, c.id::uuid) IN (SELECT client_id, id FROM queued)
+			WHERE c.id::uuid IN (SELECT id FROM queued)
 			ORDER BY c.failed_at, c.id`, pg.Named{
 			"since": since, "ids": ids, "limit": limit, "now": c.At, "outboxChannel": db.OutboxChannel,
 			"welcomeMail": domain.WelcomeMail, "adminInviteMail": domain.AdminInviteMail,
@@ -88,14 +98,15 @@ type MailBacklog struct {
 	Oldest time.Time `bun:",nullzero"`
 }
 
-// MailBacklogs counts mail that was asked for, and simulated mail.
+// MailBacklogs counts mail that was asked for, of partners too, and simulated mail.
 func MailBacklogs(ctx context.Context, d *db.DB) (mail, simulated MailBacklog, err error) {
 	const due = `FROM mail_requests
 				WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL AND coalesce(due_at, created_at) <= ?0`
+	const ofPartners = "FROM partner_mails WHERE sent_at IS NULL AND suppressed_at IS NULL AND failed_at IS "
 	rows, err := pg.All[MailBacklog](ctx, d, "count mail", pg.SQL(`
-		SELECT (SELECT count(*) `+due+`) AS waiting,
-			(SELECT count(*) FROM mail_requests WHERE failed_at IS NOT NULL) AS failed,
-			(SELECT min(coalesce(due_at, created_at)) `+due+`) AS oldest
+		SELECT (SELECT count(*) `+due+`) + (SELECT count(*) `+ofPartners+`NULL) AS waiting,
+			(SELECT count(*) FROM mail_requests WHERE failed_at IS NOT NULL) + (SELECT count(*) `+ofPartners+`NOT NULL) AS failed,
+			least((SELECT min(coalesce(due_at, created_at)) `+due+`), (SELECT min(created_at) `+ofPartners+`NULL)) AS oldest
 		UNION ALL
 		SELECT (SELECT count(*) FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0),
 			(SELECT count(*) FROM phishing_results WHERE failed_at IS NOT NULL AND failure <> ?1),

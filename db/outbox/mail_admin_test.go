@@ -32,7 +32,7 @@ func TestFailedMails(t *testing.T) {
 		w.Must(err)
 		for _, m := range mails {
 			ids = append(ids, m.ID)
-			if m.Client != client || m.To != user.String()+"@example.com" || m.Failure == "" || (m.Type == domain.PhishingMail) != (m.ID == failed) {
+			if m.Client == nil || *m.Client != client || m.To != user.String()+"@example.com" || m.Failure == "" || (m.Type == domain.PhishingMail) != (m.ID == failed) {
 				t.Errorf("%+v", m)
 			}
 		}

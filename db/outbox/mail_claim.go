@@ -102,7 +102,7 @@ func leaseMails(
 				WHERE client_id = t.client_id AND urgency = t.urgency AND due_at <= @now::timestamptz
 				ORDER BY due_at LIMIT CASE t.urgency WHEN 1 THEN @urgentShare::integer ELSE @otherShare::integer END FOR UPDATE SKIP LOCKED
 			) AS o
-			WHERE t.client_id NOT IN (`+db.SuspendedClients+`)
+			WHERE t.client_id NOT IN (`+db.SuspendedSenders+`)
 		), chosen AS MATERIALIZED (
 			SELECT client_id, id FROM due ORDER BY urgency, turn, place LIMIT @n::integer
 		)
@@ -121,7 +121,7 @@ func leaseMails(
 // false where the outbox is empty.
 func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	due, err := pg.One[*time.Time](ctx, d, "look for the next mail", pg.SQL(
-		"SELECT min(due_at) FROM outbox WHERE client_id NOT IN ("+db.SuspendedClients+")"))
+		"SELECT min(due_at) FROM outbox WHERE client_id NOT IN ("+db.SuspendedSenders+")"))
 	return pg.Or(due, time.Time{}), due != nil, err
 }
 

@@ -109,8 +109,12 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow,
 				automated = s.scanned IS NOT NULL, automated_reason = s.scanned
 			FROM settled AS s WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = @simulatedMail
 			RETURNING r.client_id, r.user_id, r.id, s.kind, s.from_email, s.subject, @phishingMail::text AS type, NULL
+		), partners AS (
+			UPDATE partner_mails AS r SET sent_at = @now FROM settled AS s
+			WHERE r.partner_id = s.client_id AND r.id = s.id AND s.kind = @partnerMail
+			RETURNING r.partner_id, s.user_id, r.id, s.kind, s.from_email, s.subject, r.kind, NULL
 		), marked AS (
-			SELECT * FROM requests UNION ALL SELECT * FROM simulations
+			SELECT * FROM requests UNION ALL SELECT * FROM simulations UNION ALL SELECT * FROM partners
 		), recorded AS (
 			INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
 			SELECT client_id, user_id, id, @now, from_email, subject, @bySMTP, type FROM marked WHERE user_id IS NOT NULL
@@ -119,7 +123,7 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow,
 		pg.Named{
 			"clients": clients, "ids": ids, "tokens": tokens, "users": users, "from": from,
 			"subjects": subjects, "now": c.At, "requestedMail": db.RequestedMail,
-			"simulatedMail": db.SimulatedMail, "resultSent": domain.ResultSent,
+			"simulatedMail": db.SimulatedMail, "partnerMail": db.PartnerMail, "resultSent": domain.ResultSent,
 			"phishingMail": domain.PhishingMail, "bySMTP": domain.BySMTP,
 		}))
 }
@@ -132,15 +136,22 @@ func MarkFailed(ctx context.Context, d *db.DB, l Lease, failure string) error {
 			UPDATE phishing_results SET status = ?4, failed_at = ?2, failure = ?3, updated_at = greatest(updated_at, ?2)
 			WHERE client_id = ?0 AND id = ?1`, failure, domain.ResultFailed)
 	}
-	return markUnsent(ctx, d, l, db.OutboxLocks,
-		"UPDATE mail_requests SET failed_at = ?2, failure = ?3 WHERE client_id = ?0 AND id = ?1", failure)
+	return markUnsent(ctx, d, l, db.OutboxLocks, updateRequest(l.Kind, "failed_at = ?2, failure = ?3"), failure)
 }
 
-// MarkSuppressed records that a mail was due while its client had mail of its type
-// switched off: it will never be sent, and is no failure. ErrLeaseLost where the
+// updateRequest is the statement that updates the request of a mail of client ?0 and id ?1.
+func updateRequest(kind db.OutboxKind, set string) string {
+	if kind == db.PartnerMail {
+		return "UPDATE partner_mails SET " + set + " WHERE partner_id = ?0 AND id = ?1"
+	}
+	return "UPDATE mail_requests SET " + set + " WHERE client_id = ?0 AND id = ?1"
+}
+
+// MarkSuppressed records that a mail was due while its client or partner had mail of its
+// type switched off: it will never be sent, and is no failure. ErrLeaseLost where the
 // mail is another's.
 func MarkSuppressed(ctx context.Context, d *db.DB, l Lease) error {
-	return markUnsent(ctx, d, l, db.OutboxLocks, "UPDATE mail_requests SET suppressed_at = ?2 WHERE client_id = ?0 AND id = ?1")
+	return markUnsent(ctx, d, l, db.OutboxLocks, updateRequest(l.Kind, "suppressed_at = ?2"))
 }
 
 // markUnsent takes a leased mail out of the outbox, and runs a statement that locks rows

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"slices"
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
@@ -21,6 +22,26 @@ func SwitchMail(ctx context.Context, d *db.DB, client domain.ClientID, kind doma
 		err = domain.ErrNotFound(client.Noun())
 	}
 	return err
+}
+
+// SwitchPartnerMail switches one of domain.PartnerMails on or off for a partner, as SwitchMail
+// does for a client.
+func SwitchPartnerMail(ctx context.Context, d *db.DB, partner domain.PartnerID, kind domain.MessageType, on bool) error {
+	_, err := pg.Exec(ctx, d, "switch mail", pg.SQL(`
+		UPDATE partners SET mails_off = array_remove(mails_off, ?1::text) || CASE WHEN ?2::boolean THEN '{}' ELSE ARRAY[?1::text] END
+		WHERE id = ?0`, partner, kind, on))
+	return err
+}
+
+// PartnerMailSwitches reads which of domain.PartnerMails a partner gets, in their order.
+func PartnerMailSwitches(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]domain.MailSwitch, error) {
+	off, err := pg.All[domain.MessageType](ctx, d, "read switches of mail", pg.SQL(
+		"SELECT unnest(mails_off) FROM partners WHERE id = ?", partner))
+	list := make([]domain.MailSwitch, len(domain.PartnerMails))
+	for i, kind := range domain.PartnerMails {
+		list[i] = domain.MailSwitch{Type: kind, On: !slices.Contains(off, kind)}
+	}
+	return list, err
 }
 
 type mailSwitchRow struct {

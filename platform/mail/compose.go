@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode"
 
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 )
 
@@ -97,10 +98,21 @@ func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
 	if err != nil {
 		return Message{}, fmt.Errorf("write a mail of type %s: %w", m.Type, err)
 	}
-	out := Message{
-		ID: m.ID.UUID(), From: c.from, To: m.To, Subject: l.Subject,
-		Language: m.Language, At: now, Automatic: true,
+	return c.layOut(l, Message{ID: m.ID.UUID(), To: m.To, Language: m.Language, At: now})
+}
+
+// ComposeNotice writes a mail to an admin of a partner. now is its date.
+func (c *Composer) ComposeNotice(id domain.MessageID, m outbox.NoticeMail, now time.Time) (Message, error) {
+	l, err := c.notice(m)
+	if err != nil {
+		return Message{}, fmt.Errorf("write a mail to a partner: %w", err)
 	}
+	return c.layOut(l, Message{ID: id.UUID(), To: m.Recipient, Language: domain.English, At: now})
+}
+
+// layOut completes a message with its content, in text and HTML.
+func (c *Composer) layOut(l content, out Message) (Message, error) {
+	out.From, out.Subject, out.Automatic = c.from, l.Subject, true
 	var text, html strings.Builder
 	if err := c.text.Execute(&text, l); err != nil {
 		return Message{}, fmt.Errorf("lay out a mail: %w", err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/template"
 
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 )
 
@@ -63,6 +64,25 @@ func (c *Composer) content(m domain.Mail) (content, error) {
 			Completed: w.render(kind + ".completed"), Course: v.Title, On: w.render(kind + ".on"),
 			Client: v.Client, Partner: v.Partner,
 		}
+	}
+	return l, w.err
+}
+
+// notice returns the content of a mail to a partner.
+func (c *Composer) notice(m outbox.NoticeMail) (content, error) {
+	w := words{t: c.words[domain.English], values: values{Partner: OneLine(m.PartnerName)}}
+	linked := func(texts ...string) []string {
+		lines := make([]string, len(texts))
+		for i, text := range texts {
+			lines[i] = strings.ReplaceAll(OneLine(text), domain.PublicURL, c.public)
+		}
+		return lines
+	}
+	n := m.Notice
+	l := content{
+		Lang: domain.English.Tag(), Subject: OneLine(n.Subject), Greeting: w.render("greeting"),
+		Paragraphs: linked(n.Paragraphs...), PointsHeading: n.PointsHeading, Points: linked(n.Points...), After: linked(n.After...),
+		Action: n.Action, Link: c.Link(n.Path), Fallback: w.render("fallback"), Closing: w.render("notice.closing"),
 	}
 	return l, w.err
 }

@@ -84,7 +84,9 @@ func (o *office) dispatcher(sender mail.Sender) *mail.Dispatcher {
 }
 
 func (o *office) writers() map[db.OutboxKind]mail.Writer {
-	return map[db.OutboxKind]mail.Writer{db.RequestedMail: mail.NewRequests(o.DB, composer(o.t, ""), o.reports)}
+	return map[db.OutboxKind]mail.Writer{
+		db.RequestedMail: mail.NewRequests(o.DB, composer(o.t, ""), o.reports), db.PartnerMail: mail.NewNotices(o.DB, composer(o.t, "")),
+	}
 }
 
 // drain sends all that is due, and returns what came of each.

@@ -55,3 +55,23 @@ func (r *Requests) attach(ctx context.Context, m domain.Mail) ([]File, error) {
 	name := "monthly-report-" + m.MonthOf.Time().Format("2006-01") + ".pdf"
 	return []File{{Name: name, Type: "application/pdf", Data: data}}, nil
 }
+
+// Notices writes the mails to owners and admins of partners.
+type Notices struct {
+	db       *db.DB
+	composer *Composer
+}
+
+// NewNotices returns a writer.
+func NewNotices(d *db.DB, composer *Composer) *Notices { return &Notices{d, composer} }
+
+// Write writes one mail.
+func (n *Notices) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
+	m, err := outbox.ReadNotice(ctx, n.db, l)
+	if err != nil || m.Unwanted != "" || m.SwitchedOff {
+		return Draft{Unwanted: m.Unwanted, SwitchedOff: m.SwitchedOff}, err
+	}
+	draft := Draft{Due: m.CreatedAt}
+	draft.Message, err = n.composer.ComposeNotice(l.ID, m, n.db.Now())
+	return draft, err
+}

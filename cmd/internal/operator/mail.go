@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,9 +21,9 @@ import (
 type Mail struct {
 	Failed   failedMailCmd   `cmd:"" help:"List the mails that were given up, and why."`
 	Retry    retryMailCmd    `cmd:"" help:"Send mails again that were given up."`
-	Enable   enableMailCmd   `cmd:"" help:"Switch a kind of mail that the service sends of itself on for a client."`
-	Disable  disableMailCmd  `cmd:"" help:"Switch a kind of mail that the service sends of itself off for a client."`
-	Switches mailSwitchesCmd `cmd:"" help:"Show which kinds of mail that the service sends of itself a client gets."`
+	Enable   enableMailCmd   `cmd:"" help:"Switch a kind of mail that the service sends of itself on for a client or partner."`
+	Disable  disableMailCmd  `cmd:"" help:"Switch a kind of mail that the service sends of itself off for a client or partner."`
+	Switches mailSwitchesCmd `cmd:"" help:"Show which kinds of mail that the service sends of itself a client or partner gets."`
 }
 
 type failedMailCmd struct {
@@ -37,7 +38,7 @@ type mailLine struct {
 	ID       string             `json:"id"`
 	Type     domain.MessageType `json:"type"`
 	To       string             `json:"to"`
-	ClientID domain.ClientID    `json:"client_id"`
+	ClientID *domain.ClientID   `json:"client_id"`
 	FailedAt domain.Time        `json:"failed_at"`
 	Failure  string             `json:"failure"`
 }
@@ -68,7 +69,11 @@ func (c failedMailCmd) Run(ctx context.Context, s cli.Env) error {
 			lines[i] = mailLine{m.ID, m.Type, m.To, m.Client, domain.At(m.FailedAt), m.Failure}
 		}
 		return output.List(s.Out, c.JSON, lines, []any{"FAILED", "TYPE", "TO", "CLIENT", "ID", "FAILURE"}, func(m mailLine) []any {
-			return []any{m.FailedAt.Time.UTC().Format(time.RFC3339), m.Type, m.To, m.ClientID, m.ID, m.Failure}
+			client := "-" // of a mail to a partner
+			if m.ClientID != nil {
+				client = m.ClientID.String()
+			}
+			return []any{m.FailedAt.Time.UTC().Format(time.RFC3339), m.Type, m.To, client, m.ID, m.Failure}
 		})
 	})
 }
@@ -137,12 +142,15 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 
 // mailKind names a kind of mail that the service sends on its own.
 type mailKind struct {
-	Client string             `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name."`
-	Kind   domain.MessageType `arg:"" enum:"certificate,phish-reminder,exposure-notice,monthly-report" help:"The kind of mail: certificate, phish-reminder, exposure-notice or monthly-report."`
+	Client string             `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name. For webhook-failing and webhook-disabled the partner: its id, UUID or name."`
+	Kind   domain.MessageType `arg:"" enum:"certificate,phish-reminder,exposure-notice,monthly-report,webhook-failing,webhook-disabled" help:"The kind of mail: certificate, phish-reminder, exposure-notice or monthly-report for a client, webhook-failing or webhook-disabled for a partner."`
 }
 
 // switchMail switches a kind of mail on or off.
 func (k mailKind) switchMail(ctx context.Context, f database.Flags, s cli.Env, command string, on bool) error {
+	if slices.Contains(domain.PartnerMails, k.Kind) {
+		return k.switchPartnerMail(ctx, f, s, command, on)
+	}
 	return f.WithClient(ctx, s, k.Client, func(d *db.DB, client db.ClientName) error {
 		err := database.Audited(ctx, d, database.ClientEntry(command, client.ID, string(k.Kind)), func(ctx context.Context) error {
 			return outbox.SwitchMail(ctx, d, client.ID, k.Kind, on)
@@ -152,6 +160,27 @@ func (k mailKind) switchMail(ctx context.Context, f database.Flags, s cli.Env, c
 		}
 		fmt.Fprintf(s.Out, "%s (%s): %s is %s\n", client.Name, client.ID, k.Kind, onOrOff(on))
 		return nil
+	})
+}
+
+// switchPartnerMail switches a kind of mail on or off for a partner.
+func (k mailKind) switchPartnerMail(ctx context.Context, f database.Flags, s cli.Env, command string, on bool) error {
+	return f.With(ctx, s, func(d *db.DB) error {
+		partner, err := database.FindPartner(ctx, d, k.Client)
+		if err != nil {
+			return err
+		}
+		entry := &domain.AuditEntry{
+			Operation: command, Partner: partner, Object: domain.AuditObject{Kind: partner.Noun(), ID: partner.String()},
+			Fields: []string{string(k.Kind)},
+		}
+		err = database.Audited(ctx, d, entry, func(ctx context.Context) error {
+			return outbox.SwitchPartnerMail(ctx, d, partner, k.Kind, on)
+		})
+		if err == nil {
+			fmt.Fprintf(s.Out, "%s (%s): %s is %s\n", k.Client, partner, k.Kind, onOrOff(on))
+		}
+		return err
 	})
 }
 
@@ -197,24 +226,47 @@ type switchLine struct {
 
 type mailSwitchesCmd struct {
 	database.Flags
-	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of switches."`
-	Client string `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name."`
+	JSON    bool   `name:"json" env:"-" help:"Print JSON, an array of switches."`
+	Client  string `arg:"" optional:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name."`
+	Partner string `env:"-" help:"Show the switches of this partner instead: its id, UUID or name."`
 }
 
-// Run lists the kinds of mail that a client's users get.
+// Validate requires a client or a partner.
+func (c mailSwitchesCmd) Validate() error {
+	if (c.Client == "") == (c.Partner == "") {
+		return errors.New("name a client, or a partner with --partner")
+	}
+	return nil
+}
+
+// Run lists the kinds of mail that a client's users, or a partner's admins, get.
 func (c mailSwitchesCmd) Run(ctx context.Context, s cli.Env) error {
-	return c.WithClient(ctx, s, c.Client, func(d *db.DB, client db.ClientName) error {
-		switches, err := outbox.MailSwitches(ctx, d, client.ID)
+	if c.Partner == "" {
+		return c.WithClient(ctx, s, c.Client, func(d *db.DB, client db.ClientName) error {
+			switches, err := outbox.MailSwitches(ctx, d, client.ID)
+			return c.print(s, switches, err)
+		})
+	}
+	return c.With(ctx, s, func(d *db.DB) error {
+		partner, err := database.FindPartner(ctx, d, c.Partner)
 		if err != nil {
 			return err
 		}
+		switches, err := outbox.PartnerMailSwitches(ctx, d, partner)
+		return c.print(s, switches, err)
+	})
+}
 
-		lines := make([]switchLine, len(switches))
-		for i, m := range switches {
-			lines[i] = switchLine{m.Type, m.On}
-		}
-		return output.List(s.Out, c.JSON, lines, []any{"KIND", "STATE"}, func(m switchLine) []any {
-			return []any{m.Kind, onOrOff(m.On)}
-		})
+// print prints switches, unless they could not be read.
+func (c mailSwitchesCmd) print(s cli.Env, switches []domain.MailSwitch, err error) error {
+	if err != nil {
+		return err
+	}
+	lines := make([]switchLine, len(switches))
+	for i, m := range switches {
+		lines[i] = switchLine{m.Type, m.On}
+	}
+	return output.List(s.Out, c.JSON, lines, []any{"KIND", "STATE"}, func(m switchLine) []any {
+		return []any{m.Kind, onOrOff(m.On)}
 	})
 }

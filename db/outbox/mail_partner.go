@@ -1,0 +1,93 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
+
+// partnerAdmins is the condition that an admin, alias a, gets the mails of the partner.
+const partnerAdmins = "a.client_id IS NULL AND a.role IN ('owner', 'admin')"
+
+// MailedAdmin is an admin who is sent a mail of a partner.
+type MailedAdmin struct {
+	Partner   domain.PartnerID
+	Admin     domain.AdminID
+	Recipient string // an address
+}
+
+// MailPartners asks for mails to the owners and admins of partners, and returns who is sent
+// one: an address that was sent one of the same kind and cause is left out. It takes the
+// same number of statements for any number of mails.
+func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail) ([]MailedAdmin, error) {
+	if len(mails) == 0 {
+		return nil, nil
+	}
+	var partners [][16]byte
+	var kinds, causes, notices []string
+	for _, m := range mails {
+		notice, err := json.Marshal(m.Notice)
+		if err != nil {
+			return nil, err
+		}
+		partners, kinds = append(partners, m.Partner), append(kinds, string(m.Kind))
+		causes, notices = append(causes, m.Cause), append(notices, string(notice))
+	}
+	added, err := pg.All[struct {
+		ID domain.MessageID
+		MailedAdmin
+	}](ctx, c, "ask for mails to partners", pg.SQL(`
+		WITH wanted AS (
+			SELECT DISTINCT ON (n.partner_id, n.kind, n.cause, a.email) n.*, a.id AS admin_id, a.email
+			FROM unnest(@partners::uuid[], @kinds::text[], @causes::text[], @notices::text[]) AS n (partner_id, kind, cause, notice)
+			JOIN admins AS a ON a.partner_id = n.partner_id AND `+partnerAdmins+`
+			ORDER BY n.partner_id, n.kind, n.cause, a.email, a.created_at, a.id
+		)
+		INSERT INTO partner_mails (partner_id, id, kind, cause, admin_id, recipient, notice, created_at)
+		SELECT partner_id, uuid_v7(@now::timestamptz), kind, cause, admin_id, email, notice::jsonb, @now FROM wanted
+		ON CONFLICT ON CONSTRAINT partner_mails_once DO NOTHING
+		RETURNING partner_id AS partner, id, admin_id AS admin, recipient`,
+		pg.Named{"partners": partners, "kinds": kinds, "causes": causes, "notices": notices, "now": c.At}))
+	if err != nil || len(added) == 0 {
+		return nil, err
+	}
+	partners = nil
+	ids, mailed := make([]domain.MessageID, len(added)), make([]MailedAdmin, len(added))
+	for i, a := range added {
+		partners, ids[i], mailed[i] = append(partners, a.Partner), a.ID, a.MailedAdmin
+	}
+	return mailed, c.InsertOutbox(ctx, pg.SQL(""), pg.SQL("SELECT u.*, ?, 2, ?::timestamptz FROM unnest(?::uuid[], ?::uuid[]) AS u",
+		db.PartnerMail, c.At, partners, pg.IDs(ids)))
+}
+
+// NoticeMail is a mail to a partner with all that writing it needs.
+type NoticeMail struct {
+	Recipient   string
+	PartnerName string
+	Notice      domain.Notice
+	CreatedAt   time.Time
+	// Unwanted and SwitchedOff are as in domain.Mail.
+	Unwanted    string
+	SwitchedOff bool
+}
+
+// ReadNotice reads a leased mail to a partner.
+func ReadNotice(ctx context.Context, d *db.DB, l Lease) (m NoticeMail, err error) {
+	row, err := pg.Find[struct {
+		NoticeMail
+		Text string
+	}](ctx, d, l.ID.Noun(), pg.SQL(`
+		SELECT m.recipient, p.name AS partner_name, m.notice::text AS text, m.created_at, m.kind = ANY(p.mails_off) AS switched_off,
+			CASE WHEN a.id IS NULL THEN 'the admin was removed' ELSE '' END AS unwanted
+		FROM partner_mails AS m JOIN partners AS p ON p.id = m.partner_id
+		LEFT JOIN admins AS a ON a.id = m.admin_id AND `+partnerAdmins+`
+		WHERE m.partner_id = ? AND m.id = ?`, l.Client, l.ID))
+	if err == nil {
+		err = json.Unmarshal([]byte(row.Text), &row.Notice)
+	}
+	return row.NoticeMail, err
+}

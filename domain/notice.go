@@ -1,0 +1,89 @@
+package domain
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// Notice is the content of a mail to the owners and admins of a partner, in English.
+// PublicURL stands in its texts for the address of the service. Empty parts are left out.
+type Notice struct {
+	Subject       string   `json:"subject"`
+	Paragraphs    []string `json:"paragraphs"`
+	PointsHeading string   `json:"points_heading,omitempty"`
+	Points        []string `json:"points,omitempty"`
+	After         []string `json:"after,omitempty"` // paragraphs
+	// Action names the link to Path, which starts with a slash.
+	Action string `json:"action"`
+	Path   string `json:"path"`
+}
+
+// PublicURL stands for the public address of the service, without a slash at its end.
+const PublicURL = "{public-url}"
+
+// PartnerMail is a mail to the owners and admins of a partner. Each address gets one mail of
+// a kind and cause.
+type PartnerMail struct {
+	Partner PartnerID
+	Kind    MessageType
+	Cause   string
+	Notice  Notice
+}
+
+// The mails about webhooks (decisions 8.4). They are not sent to users, so that no
+// operation lists them.
+const (
+	WebhookFailingMail  MessageType = "webhook-failing"
+	WebhookDisabledMail MessageType = "webhook-disabled"
+)
+
+// PartnerMails are the types of mail to partners that can be switched off for a partner.
+var PartnerMails = []MessageType{WebhookFailingMail, WebhookDisabledMail}
+
+// WebhookFailure is what a mail says about a subscription whose deliveries fail.
+type WebhookFailure struct {
+	ID    WebhookID
+	URL   string
+	Since time.Time
+	// Disabled says that the subscription was disabled, and Gone that its endpoint
+	// answered 410.
+	Disabled, Gone bool
+}
+
+// Mail returns the type and the content of the mail.
+func (f *WebhookFailure) Mail() (MessageType, Notice) {
+	n := Notice{Action: "Read how deliveries are retried", Path: "/docs/guide/webhooks"}
+	target, since := fmt.Sprintf("webhook %s (%s)", f.ID, withoutQuery(f.URL)), f.Since.UTC().Format("2 January 2006, 15:04 UTC")
+	tries := fmt.Sprintf("GET /v2/webhooks/%s/deliveries lists each try and what the endpoint answered.", f.ID)
+	if !f.Disabled {
+		n.Subject = "Deliveries to your webhook fail"
+		n.Paragraphs = []string{
+			fmt.Sprintf("All deliveries to the %s have failed since %s.", target, since),
+			"They are tried again for 24 hours each. The webhook is disabled when deliveries have failed for 24 hours and none has succeeded.",
+			tries,
+		}
+		return WebhookFailingMail, n
+	}
+	why := fmt.Sprintf("Deliveries have failed since %s, and none has succeeded.", since)
+	if f.Gone {
+		why = "Its endpoint answered 410 Gone."
+	}
+	n.Subject = "Your webhook is disabled"
+	n.Paragraphs = []string{
+		fmt.Sprintf("The %s is disabled and gets no more events. %s", target, why),
+		tries + " GET /v2/events has the events of the last 30 days, also those that were not delivered.",
+		fmt.Sprintf(`PATCH /v2/webhooks/%s with {"status": "active"} enables it again. It then gets the events from that moment on.`, f.ID),
+	}
+	return WebhookDisabledMail, n
+}
+
+// withoutQuery returns a URL without its query, which may be a secret.
+func withoutQuery(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u.String()
+}

@@ -1,0 +1,132 @@
+package webhook_test
+
+import (
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest/fixture"
+	"partnerapi/db/outbox"
+	"partnerapi/domain"
+	"partnerapi/platform/webhook"
+)
+
+// admin adds an admin of the world's partner, or of its client.
+func (w *world) admin(email, role string, client any) {
+	w.t.Helper()
+	fixture.Insert(w.t, w.SQL(), "admins", fixture.Row{
+		"id": db.NewID[domain.AdminKind](), "partner_id": w.partner, "client_id": client, "email": email, "name": email, "role": role, "created_at": noon,
+	})
+}
+
+// mails describes the mails to the partner, in the order in which they were asked for.
+func (w *world) mails() (text string) {
+	w.t.Helper()
+	w.row("SELECT coalesce(string_agg(kind || ' ' || recipient, '; ' ORDER BY created_at, kind, recipient), '') FROM partner_mails", nil, &text)
+	return text
+}
+
+// TestFailuresAreMailed: a subscription whose deliveries have failed for 6 hours, and one
+// that is disabled, are told once to the partner's owners and admins, and again when it
+// fails anew.
+func TestFailuresAreMailed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.admin("owner@example.com", "owner", nil)
+	w.admin("admin@example.com", "admin", nil)
+	w.admin("admin@example.com", "owner", nil) // twice
+	w.admin("viewer@example.com", "viewer", nil)
+	w.admin("client@example.com", "admin", w.client)
+	status := 500
+	d := w.dispatcher(&script{w: w, answer: func(webhook.Message) webhook.Answer { return answered(status) }}, webhook.Observer{})
+	id := w.webhook("https://hook.example/in?token=secret")
+	want := func(want string) {
+		t.Helper()
+		if got := w.mails(); got != want {
+			t.Errorf("mails %q, want %q", got, want)
+		}
+	}
+	fail := func(hours int) {
+		t.Helper()
+		for range hours {
+			w.publish(2, id)
+			w.once(d)
+			w.clock.Advance(time.Hour)
+		}
+	}
+
+	fail(6)
+	want("")
+	const failing = "webhook-failing admin@example.com; webhook-failing owner@example.com"
+	fail(3)
+	want(failing)
+	if n := w.number("SELECT count(*) FROM outbox AS o JOIN partner_mails AS m ON o.client_id = m.partner_id AND o.id = m.id WHERE o.kind = 'partner'"); n != 2 {
+		t.Errorf("%d of the mails wait", n)
+	}
+	if n := w.number("SELECT count(*) FROM partner_mails WHERE notice::text LIKE '%hook.example/in%' AND notice::text NOT LIKE '%secret%'"); n != 2 {
+		t.Error("a mail does not name the address, or has its query")
+	}
+
+	status = 200
+	w.publish(1, id)
+	w.once(d)
+	status = 500
+	fail(8)
+	want(failing + "; " + failing)
+	fail(18)
+	const disabled = "; webhook-disabled admin@example.com; webhook-disabled owner@example.com"
+	want(failing + "; " + failing + disabled)
+	if w.status(id) != domain.WebhookDisabled {
+		t.Error("it is not disabled")
+	}
+
+	status = 410 // at once, of another subscription
+	w.publish(1, w.webhook("https://gone.example/"))
+	w.once(d)
+	want(failing + "; " + failing + disabled + disabled)
+}
+
+// TestFailingSince: of tries that are marked together the first failure after the last
+// success counts, whatever the order of the marks.
+func TestFailingSince(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, c := range []struct {
+		before time.Duration // of the present failing_since, from noon on; 0 for none
+		tries  []int         // seconds after noon; negative ones succeeded
+		want   time.Duration
+	}{
+		{tries: []int{-1, 2, 3}, want: 2 * time.Second},
+		{tries: []int{3, 2, -1}, want: 2 * time.Second},
+		{tries: []int{1, 4, -3}, want: 4 * time.Second},
+		{tries: []int{1, 2, -3}},
+		{before: -time.Minute, tries: []int{2}, want: -time.Minute},
+		{before: -time.Minute, tries: []int{2, -1}, want: 2 * time.Second},
+		{before: time.Minute, tries: []int{-1}, want: time.Minute},
+	} {
+		id := w.webhook("https://hook.example/")
+		w.publish(len(c.tries), id)
+		w.exec("UPDATE webhook_deliveries SET lease = gen_random_uuid() WHERE webhook_id = $1", id)
+		if c.before != 0 {
+			w.exec("UPDATE webhooks SET failing_since = $2 WHERE id = $1", id, noon.Add(c.before))
+		}
+		marks := make([]outbox.DeliveryMark, len(c.tries))
+		for i, at := range c.tries {
+			m := &marks[i]
+			m.Webhook, m.Due, m.Status = id, noon.Add(time.Hour), domain.DeliveryWaiting
+			if at < 0 {
+				at, m.Status = -at, domain.DeliverySucceeded
+			}
+			m.Try = &domain.DeliveryTry{At: noon.Add(time.Duration(at) * time.Second)}
+			w.row("SELECT id, lease FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY position OFFSET $2 LIMIT 1", []any{id, i}, &m.ID, &m.Token)
+		}
+		if _, err := outbox.MarkDeliveries(t.Context(), w.DB, marks); err != nil {
+			t.Fatal(err)
+		}
+		var got *time.Time
+		w.row("SELECT failing_since FROM webhooks WHERE id = $1", []any{id}, &got)
+		if (got == nil) != (c.want == 0) || got != nil && !got.Equal(noon.Add(c.want)) {
+			t.Errorf("%+v: failing since %v", c, got)
+		}
+	}
+}
