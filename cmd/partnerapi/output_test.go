@@ -173,6 +173,6 @@ var listNothing = []string{
 	"breaches import", "catalogue export", "catalogue import", "export", "import", "ingest", "reports make", "templates import", "templates enable",
 	"directory connect microsoft", "directory connect google", "directory disconnect", "directory run", "webhooks pause",
 	"webhooks resume", "webhooks listen", "mcp", "completion", "__complete", "encryption-key new",
-	"encryption-key rotate", "idmap import", "idmap export", "v1 announce", "v1 postpone", "v1 cancel", "v1 phase",
+	"encryption-key rotate", "idmap import", "idmap export", "v1 announce", "v1 postpone", "v1 remind", "v1 cancel", "v1 phase",
 	"move partner", "move cancel", "v1 brownout add", "v1 brownout cancel", "v1 end",
 }

@@ -75,6 +75,7 @@ func TestRetirementCommands(t *testing.T) {
 	}{
 		{"v1 cancel", []string{"not announced"}, nil, ""},
 		{"v1 postpone --sunset=2099-01-01", []string{"v1 announce"}, nil, ""},
+		{"v1 remind", []string{"v1 announce"}, nil, ""},
 		{"v1 end", []string{"v1 announce"}, nil, ""},
 		{"v1 announce --sunset=" + in(-2), []string{"twelve months"}, nil, ""},
 		{"v1 phase pk_unknown0 off", []string{`no key with the prefix "pk_unknown0"`, "keys list"}, nil, ""},
@@ -89,6 +90,7 @@ func TestRetirementCommands(t *testing.T) {
 		{"v1 cancel", []string{"2024-01-31", "2099-01-31", "taken back", "v1 phase --all on"}, &domain.AuditObject{}, "sunset"},
 		{"v1 announce --sunset=" + in(2), []string{"announced on 20", "operations have no successor in release 2.1", "POST /v1/clients, ",
 			"DELETE /v1/clients/{client_id}/collections/", "serve --release"}, &domain.AuditObject{}, "sunset"},
+		{"v1 remind --partner=acme", []string{"0 mails to owners and admins", "no owner or admin, and get no mail: Acme."}, &domain.AuditObject{Kind: "partner"}, ""},
 		{"v1 postpone --sunset=2099-02-01T12:00:00Z", []string{"ends on 2099-02-01T12:00:00Z, not on " + in(2)}, &domain.AuditObject{}, "sunset"},
 		{"v1 postpone --sunset=2099-01-01", []string{"only be moved to later"}, nil, ""},
 		{"v1 end --force", []string{"its sunset comes on 2099-02-01T12:00:00Z", "less than twelve months ago", "no successor of",

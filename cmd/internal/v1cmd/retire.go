@@ -22,6 +22,7 @@ type v1Cmd struct {
 	Status   StatusCmd     `cmd:"" help:"Show when v1 ends, who still calls it, and who has moved to v2."`
 	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1: every answer says from then on when it comes."`
 	Postpone postponeV1Cmd `cmd:"" help:"Move the announced end to a later day."`
+	Remind   remindV1Cmd   `cmd:"" help:"Mail partners' owners and admins the announced end, and what of theirs still calls v1."`
 	Cancel   cancelV1Cmd   `cmd:"" help:"Take the announcement back. Phases and brownouts stay."`
 	Phase    phaseV1Cmd    `cmd:"" help:"Set what v1 answers a key, a partner's keys, or all."`
 	Brownout brownoutCmd   `cmd:"" help:"Schedule windows in which v1 does not answer the keys in phase brownout."`
@@ -91,13 +92,24 @@ type announceV1Cmd struct {
 	Sunset    string `required:"" env:"-" placeholder:"DATE" help:"When v1 ends, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z: at least twelve months after the announcement."`
 	Announced string `env:"-" placeholder:"DATE" help:"When the end was announced, in the same form; it may be in the past. Default: today (UTC)."`
 
+	NoMail bool `env:"-" xor:"mails" help:"Send no mails to the owners and admins of partners."`
+	mailFlags
+
 	times retire.Announcement
+}
+
+// Help says who gets what.
+func (announceV1Cmd) Help() string {
+	return `Mails the owners and admins of each partner, as v1 remind does. With --again an announcement that stands is mailed again.`
 }
 
 // Validate reads the times.
 func (c *announceV1Cmd) Validate() (err error) {
 	if c.Sunset == "" {
 		return errNoSunset
+	}
+	if err = c.mailFlags.Validate(); err != nil {
+		return err
 	}
 	if c.times.Announced, err = parseTimeFlag("--announced", c.Announced); err != nil {
 		return err
@@ -109,16 +121,19 @@ func (c *announceV1Cmd) Validate() (err error) {
 // Run announces the end of v1, and names the operations that have no successor yet.
 func (c *announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
-		a := c.times
+		a, said := c.times, "announced on %s: version 1 ends on %s."
 		if a.Announced.IsZero() {
 			a.Announced = domain.DateOf(r.db.Now()).Time()
 		}
+		announce := r.Announce
+		if old := r.state.Announcement; c.Again && old != nil && old.Sunset.Equal(a.Sunset) && (c.Announced == "" || old.Announced.Equal(a.Announced)) {
+			a, announce, said = *old, r.Remind, "announced before, on %s: version 1 ends on %s."
+		}
 		entry := &domain.AuditEntry{Operation: "v1 announce", Fields: []string{"sunset"}}
-		err := r.change(ctx, entry, func(ctx context.Context) (string, error) {
-			said := fmt.Sprintf("announced on %s: version 1 ends on %s.", retire.FormatTime(a.Announced), retire.FormatTime(a.Sunset))
-			return said, r.Announce(ctx, a)
+		err := c.tell(ctx, r, c.NoMail, retire.AnnounceMail, a, entry, func(ctx context.Context) (string, error) {
+			return fmt.Sprintf(said, retire.FormatTime(a.Announced), retire.FormatTime(a.Sunset)), announce(ctx, a)
 		})
-		if err != nil {
+		if err != nil || c.DryRun {
 			return err
 		}
 		missing, err := withoutSuccessor(r.state)
@@ -159,7 +174,15 @@ type postponeV1Cmd struct {
 	database.Flags
 	Sunset string `required:"" env:"-" placeholder:"LATER" help:"When v1 ends now, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
 
+	NoMail bool `env:"-" xor:"mails" help:"Send no mails to the owners and admins of partners."`
+	mailFlags
+
 	sunset time.Time
+}
+
+// Help says who gets what.
+func (postponeV1Cmd) Help() string {
+	return `Mails the owners and admins of each partner, as v1 remind does. With --again the day that stands is mailed again.`
 }
 
 // Validate reads the time.
@@ -167,15 +190,24 @@ func (c *postponeV1Cmd) Validate() (err error) {
 	if c.Sunset == "" {
 		return errNoSunset
 	}
-	c.sunset, err = parseTimeFlag("--sunset", c.Sunset)
-	return err
+	if c.sunset, err = parseTimeFlag("--sunset", c.Sunset); err != nil {
+		return err
+	}
+	return c.mailFlags.Validate()
 }
 
 // Run moves the sunset.
 func (c *postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 postpone", Fields: []string{"sunset"}}
-		return r.change(ctx, entry, func(ctx context.Context) (string, error) {
+		var a retire.Announcement // none where nothing is announced, which Postpone refuses
+		if old := r.state.Announcement; old != nil {
+			a = retire.Announcement{Announced: old.Announced, Sunset: c.sunset}
+		}
+		return c.tell(ctx, r, c.NoMail, retire.PostponeMail, a, entry, func(ctx context.Context) (string, error) {
+			if old := r.state.Announcement; c.Again && old != nil && old.Sunset.Equal(c.sunset) {
+				return fmt.Sprintf("version 1 ends on %s, as before.", retire.FormatTime(c.sunset)), r.Remind(ctx, a)
+			}
 			before, err := r.Postpone(ctx, c.sunset)
 			return fmt.Sprintf("version 1 ends on %s, not on %s.", retire.FormatTime(c.sunset), retire.FormatTime(before)), err
 		})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -95,8 +96,10 @@ type Status struct {
 	NewKeys retire.Phase `json:"new_keys"`
 	// Rehearsals are the last one of each key that had one, the latest first.
 	Rehearsals []rehearsalStatus `json:"rehearsals"`
-	Keys       []keyStatus       `json:"keys"`
-	ByDay      []usage.Day       `json:"by_day"`
+	// Mails are those about the end of v1, the newest first.
+	Mails []mailStatus `json:"mails"`
+	Keys  []keyStatus  `json:"keys"`
+	ByDay []usage.Day  `json:"by_day"`
 
 	// Heading says when v1 ends, and who called how much; NoCalls that no key called it.
 	Heading []string `json:"-"`
@@ -134,6 +137,42 @@ type rehearsalStatus struct {
 	// EndedAt is when it ended, or ends where Running.
 	EndedAt domain.Time `json:"ended_at"`
 	Running bool        `json:"running"`
+}
+
+// mailStatus is a mail to an owner or admin of a partner about the end of v1.
+type mailStatus struct {
+	Kind        domain.MessageType `json:"kind"`
+	PartnerName string             `json:"partner"`
+	To          string             `json:"to"`
+	CreatedAt   domain.Time        `json:"created_at"`
+	// SentAt is null while the mail waits, and FailedAt unless it was given up.
+	SentAt   *domain.Time `json:"sent_at"`
+	FailedAt *domain.Time `json:"failed_at"`
+}
+
+// State is when the mail was sent, or why it was not.
+func (m mailStatus) State() string {
+	switch {
+	case m.SentAt != nil:
+		return output.FormatTime(&m.SentAt.Time)
+	case m.FailedAt != nil:
+		return "failed"
+	}
+	return "waiting"
+}
+
+// readMails reads the mails about the end of v1, of the partner that is given or of all.
+func readMails(ctx context.Context, store *retire.Store, only domain.PartnerID) ([]mailStatus, error) {
+	all, err := store.Mails(ctx)
+	list := []mailStatus{}
+	for _, m := range all {
+		if only.IsZero() || m.Partner == only {
+			list = append(list, mailStatus{
+				m.Kind, m.Name, m.Recipient, domain.At(m.CreatedAt), domain.MaybeAt(m.SentAt), domain.MaybeAt(m.FailedAt),
+			})
+		}
+	}
+	return list, err
 }
 
 // Read reads how far the retirement is at a time.
@@ -174,6 +213,9 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 		st.Keys = append(st.Keys, statusOf(k, state, now))
 	}
 	if st.Rehearsals, err = readRehearsals(ctx, store, only.ID, now); err != nil {
+		return nil, err
+	}
+	if st.Mails, err = readMails(ctx, store, only.PartnerID); err != nil {
 		return nil, err
 	}
 	if c.Key != "" {
@@ -317,8 +359,29 @@ func (st *Status) WriteTable(out io.Writer) error {
 		fmt.Fprintln(out, line)
 	}
 	fmt.Fprintln(out)
-	if err := st.writeKeys(out); err != nil || len(st.Rehearsals) == 0 {
+	if err := st.writeKeys(out); err != nil {
 		return err
+	}
+	return errors.Join(st.writeRehearsals(out), st.writeMails(out))
+}
+
+// writeMails prints the mails about the end of v1, if there are any.
+func (st *Status) writeMails(out io.Writer) error {
+	if len(st.Mails) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out)
+	table := output.NewTable(out, "MAIL", "PARTNER", "TO", "ASKED FOR", "SENT")
+	for _, m := range st.Mails {
+		table.Row(m.Kind, m.PartnerName, m.To, output.FormatTime(&m.CreatedAt.Time), m.State())
+	}
+	return table.Flush()
+}
+
+// writeRehearsals prints the rehearsals, if there were any.
+func (st *Status) writeRehearsals(out io.Writer) error {
+	if len(st.Rehearsals) == 0 {
+		return nil
 	}
 	fmt.Fprintln(out)
 	table := output.NewTable(out, "KEY", "NAME", "PARTNER", "LAST REHEARSAL", "END")

@@ -34,17 +34,19 @@ var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 type world struct {
 	t     *testing.T
 	db    *db.DB
+	url   string
 	clock *domain.ManualClock
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	d, err := db.Open(dbtest.URL(t, idmaptest.Schema))
+	url := dbtest.URL(t, idmaptest.Schema)
+	d, err := db.Open(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	w := &world{t: t, db: d, clock: domain.NewManualClock(noon)}
+	w := &world{t: t, db: d, url: url, clock: domain.NewManualClock(noon)}
 	for partner, keys := range map[string][]string{"Northlight": {"pk_all", "pk_readonly", "pk_subset"}, "Tidewater": {"pk_other"}} {
 		id := db.NewID[domain.PartnerKind]()
 		fixture.Insert(t, d.SQL(), "partners", fixture.Row{"id": id, "name": partner, "name_key": partner})
@@ -226,7 +228,7 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, compact.String(),
-		`"days":3,"announcement":{"announced_at":"2026-06-05T00:00:00.000000Z","sunset_at":"2027-06-24T00:00:00.000000Z","days_left":374},"ended_at":null,"deletable_at":null,"new_keys":"on","rehearsals":[],"keys":[{"key":"pk_all",`,
+		`"days":3,"announcement":{"announced_at":"2026-06-05T00:00:00.000000Z","sunset_at":"2027-06-24T00:00:00.000000Z","days_left":374},"ended_at":null,"deletable_at":null,"new_keys":"on","rehearsals":[],"mails":[],"keys":[{"key":"pk_all",`,
 		`"live":true,"phase":"on","phase_until":null,"last_at":"2026-06-15T09:00:00.000000Z","calls":3600,"failures":6,"verdict":"half-way","operations":[{"operation":"GET /v1/clients",`,
 		`"successor_calls":1800,"successor_last_at":"2026-06-14T09:00:00.000000Z","user_agents":["acme-sync/2.4","curl/8.5.0"]}`)
 

@@ -1,0 +1,248 @@
+package v1cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
+	"partnerapi/db"
+	"partnerapi/db/outbox"
+	"partnerapi/domain"
+	"partnerapi/platform/mail"
+	"partnerapi/v1compat"
+	"partnerapi/v1compat/retire"
+	"partnerapi/v1compat/usage"
+	"partnerapi/v2/op"
+)
+
+// mailFlags are how a command tells partners of the end of v1.
+type mailFlags struct {
+	DryRun    bool   `env:"-" xor:"mails" help:"Print the mails that would be sent, and send and change nothing."`
+	Again     bool   `env:"-" help:"Mail also those who were sent this mail for this announcement before."`
+	PublicURL string `name:"public-url" placeholder:"URL" help:"The address of the service in what --dry-run prints; the mails have that of the process that sends them."`
+}
+
+// Validate checks the address.
+func (f mailFlags) Validate() (err error) {
+	if f.PublicURL != "" {
+		if _, err = mail.PublicURL(f.PublicURL); err != nil {
+			err = fmt.Errorf("--public-url: %w", err)
+		}
+	}
+	return err
+}
+
+// mailPartners is how many partners are mailed by one statement.
+const mailPartners = 200
+
+// telling is the mails of a command.
+type telling struct {
+	retirement
+	mailFlags
+	names      map[domain.PartnerID]string
+	mails      []domain.PartnerMail // one for each partner
+	recipients map[domain.PartnerID][]string
+	// known counts the addresses that the partners have, and without are partners that have none.
+	known   int
+	without []string
+}
+
+// plan writes the mails about an announcement for one partner or, if that is zero, for all.
+func (f mailFlags) plan(
+	ctx context.Context, r retirement, kind domain.MessageType, a retire.Announcement, only domain.PartnerID,
+) (*telling, error) {
+	t := &telling{retirement: r, mailFlags: f, names: map[domain.PartnerID]string{}, recipients: map[domain.PartnerID][]string{}}
+	people, err := r.db.V1Recipients(ctx, only)
+	if err != nil {
+		return nil, err
+	}
+	used, err := usage.Read(ctx, r.db, usage.ReportQuery{
+		Successors: v1compat.Declare(v1compat.Config{}).Successors(), Now: r.db.Now(), Days: 30,
+	})
+	if err != nil {
+		return nil, err
+	}
+	keys := map[domain.PartnerID][]*usage.Key{}
+	for _, k := range used.Keys {
+		keys[k.Partner] = append(keys[k.Partner], k)
+	}
+
+	cause, guides := a.MailCause(), guidesByOperation()
+	if f.Again {
+		cause += " again " + r.db.Now().Format(time.RFC3339Nano)
+	}
+	for _, p := range people {
+		if p.Email == "" {
+			t.without = append(t.without, p.Name)
+			continue
+		}
+		t.known++
+		if _, there := t.names[p.Partner]; !there {
+			t.names[p.Partner] = p.Name
+			t.mails = append(t.mails, domain.PartnerMail{
+				Partner: p.Partner, Kind: kind, Cause: cause, Notice: a.Notice(kind, keys[p.Partner], guides),
+			})
+		}
+	}
+	return t, nil
+}
+
+// tell makes a change of the announcement with its mails, unless there are to be none.
+func (f mailFlags) tell(
+	ctx context.Context, r retirement, noMail bool, kind domain.MessageType, a retire.Announcement, e *domain.AuditEntry,
+	make func(context.Context) (done string, err error),
+) error {
+	if noMail {
+		return r.change(ctx, e, make)
+	}
+	t, err := f.plan(ctx, r, kind, a, domain.PartnerID{})
+	if err != nil {
+		return err
+	}
+	return t.change(ctx, e, make)
+}
+
+// guidesByOperation are the paths of the migration guide by the operations of v1.
+func guidesByOperation() map[string]string {
+	guides := map[string]string{}
+	for meta := range v1compat.Declare(v1compat.Config{}).Routes() {
+		guides[meta.Method+" /v1"+op.Braced(meta.Path)] = meta.Guide
+	}
+	return guides
+}
+
+// change makes a change in one transaction with its mails, and with an entry in the audit
+// trail for it and for each recipient. It prints what was done.
+func (t *telling) change(ctx context.Context, e *domain.AuditEntry, make func(context.Context) (done string, err error)) error {
+	var done string
+	work := func(ctx context.Context) (err error) {
+		if done, err = make(ctx); err == nil {
+			err = t.ask(ctx, e.Operation)
+		}
+		return err
+	}
+	if t.DryRun {
+		if err := t.db.DryRun(ctx, work); err != nil {
+			return err
+		}
+		return errors.Join(t.print(), t.report("would be sent"))
+	}
+	if err := database.Audited(ctx, t.db, e, work); err != nil {
+		return err
+	}
+	if done != "" {
+		fmt.Fprintln(t.Out, done, followNote)
+	}
+	return t.report("will be sent")
+}
+
+// ask asks for the mails.
+func (t *telling) ask(ctx context.Context, operation string) error {
+	return t.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		for mails := range slices.Chunk(t.mails, mailPartners) {
+			mailed, err := outbox.MailPartners(ctx, c, mails)
+			if err != nil {
+				return err
+			}
+			for some := range slices.Chunk(mailed, mailPartners) {
+				entries := make([]domain.AuditEntry, len(some))
+				for i, m := range some {
+					t.recipients[m.Partner] = append(t.recipients[m.Partner], m.Recipient)
+					entries[i] = database.AsCommand(domain.AuditEntry{
+						Operation: operation, Partner: m.Partner, Fields: []string{"mail"},
+						Object: domain.AuditObject{Kind: m.Admin.Noun(), ID: m.Admin.String()},
+					})
+				}
+				if err := t.db.AuditAll(ctx, entries); err != nil {
+					return err
+				}
+			}
+		}
+		return c.RejectFrozen(ctx) // a partner that is handed over just now would get none
+	})
+}
+
+// print prints the mails.
+func (t *telling) print() error {
+	composer, err := mail.NewComposer(t.address(), "")
+	if err != nil {
+		return err
+	}
+	for _, m := range t.mails {
+		to := t.recipients[m.Partner]
+		if len(to) == 0 {
+			continue
+		}
+		slices.Sort(to)
+		text, err := composer.ComposeNotice(domain.MessageID{}, outbox.NoticeMail{PartnerName: t.names[m.Partner], Notice: m.Notice}, t.db.Now())
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(t.Out, "To: %s\nSubject: %s\n\n%s\n", strings.Join(to, ", "), text.Subject, text.Text)
+	}
+	return nil
+}
+
+// address is where the links of printed mails begin.
+func (t *telling) address() string {
+	if t.PublicURL == "" {
+		return "http://" + cli.DefaultListen
+	}
+	return t.PublicURL
+}
+
+// report says how many mails there are, and who gets none.
+func (t *telling) report(what string) error {
+	sent := 0
+	for _, to := range t.recipients {
+		sent += len(to)
+	}
+	fmt.Fprintf(t.Out, "%s to owners and admins of %s %s.\n", output.Plural(sent, "mail", "mails"),
+		output.Plural(len(t.recipients), "partner", "partners"), what)
+	if before := t.known - sent; before > 0 {
+		fmt.Fprintf(t.Out, "%s sent this mail before; --again sends it again.\n", output.Plural(before, "address was", "addresses were"))
+	}
+	if len(t.without) > 0 {
+		fmt.Fprintf(t.Out, "These partners have no owner or admin, and get no mail: %s.\n", strings.Join(t.without, ", "))
+	}
+	return nil
+}
+
+type remindV1Cmd struct {
+	database.Flags
+	Partner string `env:"-" help:"Only this partner: its id, UUID or name."`
+	mailFlags
+}
+
+// Help says who gets what.
+func (remindV1Cmd) Help() string {
+	return `Mails the owners and admins of each partner the announced end, the keys that called v1 in the last 30 days with what they called, and what to call instead. Who has moved, as v1 status has it, gets the date alone. An address gets one reminder for an announcement; v1 postpone makes it another one.`
+}
+
+// Run mails partners.
+func (c *remindV1Cmd) Run(ctx context.Context, s cli.Env) error {
+	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
+		if r.state.Announcement == nil {
+			return r.Remind(ctx, retire.Announcement{})
+		}
+		a, entry := *r.state.Announcement, &domain.AuditEntry{Operation: "v1 remind"}
+		if c.Partner != "" {
+			partner, err := database.FindPartner(ctx, r.db, c.Partner)
+			if err != nil {
+				return err
+			}
+			entry.Partner, entry.Object = partner, domain.AuditObject{Kind: partner.Noun(), ID: partner.String()}
+		}
+		t, err := c.plan(ctx, r, retire.RemindMail, a, entry.Partner)
+		if err != nil {
+			return err
+		}
+		return t.change(ctx, entry, func(ctx context.Context) (string, error) { return "", r.Remind(ctx, a) })
+	})
+}

@@ -1,0 +1,128 @@
+package retire
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+	"partnerapi/v1compat/usage"
+)
+
+// The kinds of mails that tell partners of the end of v1.
+const (
+	AnnounceMail domain.MessageType = "v1-announce"
+	PostponeMail domain.MessageType = "v1-postpone"
+	RemindMail   domain.MessageType = "v1-remind"
+)
+
+// Bounds of what a mail lists.
+const (
+	maxMailKeys       = 20
+	maxMailOperations = 15 // of a key
+	maxMailAgents     = 3  // of an operation
+)
+
+// MailCause is what a mail about an announcement tells of: one that was postponed is another.
+func (a Announcement) MailCause() string {
+	return FormatTime(a.Announced) + " " + FormatTime(a.Sunset)
+}
+
+// Notice is the mail of a kind about the announcement to a partner whose keys called v1 as
+// the report of the last 30 days says. guides are the paths of the migration guide by the
+// operations of v1.
+func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides map[string]string) domain.Notice {
+	day := a.Sunset.UTC().Format("2 January 2006")
+	n := domain.Notice{
+		Subject: "Version 1 of the API ends on " + day, Action: "Read how to move to version 2", Path: "/docs/guide/moving-from-v1",
+		Paragraphs: []string{fmt.Sprintf("Version 1 of the API ends on %s (UTC). From then on its requests can be answered 410 Gone.", day)},
+	}
+	switch kind {
+	case PostponeMail:
+		n.Subject = "The end of version 1 of the API is postponed to " + day
+		n.Paragraphs[0] = "The end of version 1 of the API is postponed. " + n.Paragraphs[0]
+	case RemindMail:
+		n.Subject = "Reminder: version 1 of the API ends on " + day
+	}
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k *usage.Key) bool { return !stillCalls(k) })
+	if len(keys) == 0 {
+		return n
+	}
+	n.Paragraphs = append(n.Paragraphs, "API keys of yours have called version 1 in the last 30 days. Please move what they are used for to version 2 before that day.")
+	n.PointsHeading = "These keys called version 1, with what to call instead:"
+	for _, k := range keys[:min(len(keys), maxMailKeys)] {
+		n.Points = append(n.Points, keyPoints(k, guides)...)
+	}
+	if more := len(keys) - maxMailKeys; more > 0 {
+		n.Points = append(n.Points, fmt.Sprintf("%d more keys", more))
+	}
+	n.After = []string{
+		"GET /v1/usage, called with a key, lists all of its calls by day. What each operation of version 1 is in version 2: " + domain.PublicURL + "/docs/migrating",
+	}
+	return n
+}
+
+// stillCalls reports whether a key has not moved to v2 (usage.Verdict), and can call v1.
+func stillCalls(k *usage.Key) bool {
+	return k.Live && k.Calls > 0 && k.Verdict != usage.Moved && k.Verdict != usage.Stopped
+}
+
+// keyPoints lists the operations of a key, the most called first.
+func keyPoints(k *usage.Key, guides map[string]string) (points []string) {
+	called := slices.DeleteFunc(slices.Clone(k.Operations), func(o usage.Operation) bool { return o.Calls == 0 })
+	slices.SortStableFunc(called, func(a, b usage.Operation) int { return cmp.Compare(b.Calls, a.Calls) })
+	name := fmt.Sprintf("%s (%s): ", domain.Visible(k.Name), k.Prefix)
+	for _, o := range called[:min(len(called), maxMailOperations)] {
+		calls := fmt.Sprintf("%d calls", o.Calls)
+		if o.Calls == 1 {
+			calls = "1 call"
+		}
+		if agents := o.UserAgents[:min(len(o.UserAgents), maxMailAgents)]; len(agents) > 0 {
+			calls += " by " + domain.Visible(strings.Join(agents, ", "))
+		}
+		instead := ""
+		if o.Successor != "" {
+			instead = fmt.Sprintf("; call %s instead: %s%s", o.Successor, domain.PublicURL, guides[o.Operation])
+		}
+		points = append(points, name+o.Operation+", "+calls+instead)
+	}
+	if more := len(called) - maxMailOperations; more > 0 {
+		points = append(points, fmt.Sprintf("%s%d more operations", name, more))
+	}
+	return points
+}
+
+// Remind checks that an announcement stands, and that it stands until the transaction of ctx
+// ends.
+func (s *Store) Remind(ctx context.Context, a Announcement) error {
+	return s.change(ctx, "remind of the end of v1", func(_ context.Context, holds *State, _ time.Time) error {
+		stands, err := holds.requireAnnouncement()
+		if err == nil && (!stands.Announced.Equal(a.Announced) || !stands.Sunset.Equal(a.Sunset)) {
+			err = fmt.Errorf("version 1 ends on %s, and not on %s", FormatTime(stands.Sunset), FormatTime(a.Sunset))
+		}
+		return err
+	})
+}
+
+// Mail is a mail about the end of v1, and what became of it.
+type Mail struct {
+	Kind      domain.MessageType
+	Partner   domain.PartnerID
+	Name      string // of the partner
+	Recipient string
+	CreatedAt time.Time
+	// SentAt is when a mail server took it, and FailedAt when it was given up.
+	SentAt, FailedAt *time.Time
+}
+
+// Mails returns the mails about the end of v1, the newest first.
+func (s *Store) Mails(ctx context.Context) ([]Mail, error) {
+	return pg.All[Mail](ctx, s.db, "list mails about the end of v1", pg.SQL(`
+		SELECT m.kind, m.partner_id AS partner, p.name, m.recipient, m.created_at, m.sent_at, m.failed_at
+		FROM partner_mails AS m JOIN partners AS p ON p.id = m.partner_id WHERE m.kind IN (?, ?, ?)
+		ORDER BY m.created_at DESC, p.name_key, m.recipient`, AnnounceMail, PostponeMail, RemindMail))
+}
