@@ -22,7 +22,7 @@ RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_U
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint format postgres remove-v1 without-v1 operations rules \
-	examples migrating contract baseline generate goldens schema
+	examples migrating contract baseline generate goldens schema release release-test licenses
 
 # The tests behind the build tag slow: their files, names and packages.
 SLOW_FILES    = $(shell grep -rl --include='*_test.go' '^//go:build slow$$' .)
@@ -100,6 +100,7 @@ lint: ## check formatting, vet and staticcheck
 	$(GO) vet -tags '$(TAGS) slow scale' ./...
 	$(GO) tool -modfile=tools/go.mod staticcheck -tags $(TAGS),slow,scale ./...
 	cd tools/bench && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
+	cd tools/release && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 
 format: ## format the code
 	gofmt -w $$(git ls-files '*.go')
@@ -123,6 +124,18 @@ without-v1: postgres ## prove that v2 serves a used database, and passes its tes
 rules: ## check docs/alerts.yml as promtool does, and run its tests where promtool is installed; check deploy/grafana.json
 	cd tools/rules && $(GO) run . ../../docs/alerts.yml ../../deploy/grafana.json
 	@if command -v promtool >/dev/null; then promtool test rules docs/alerts_test.yml; fi
+
+release: ## write dist/, what VERSION=v1.0.0 is given out as, of the commit that is checked out
+	$(GO) -C tools/release build -o ../out/release .
+	rm -rf dist
+	tools/out/release -version '$(VERSION)' $(RELEASE)
+
+release-test: postgres ## make a release of this platform twice, install it (as root, with dpkg), and run it
+	cd tools/release && $(GOTEST) -count=1 .
+
+licenses: ## check that the licences of all that the program is built from fit
+	$(GO) -C tools/release build -o ../out/release .
+	tools/out/release -licenses
 
 operations: ## write docs/operations.md, docs/flags.md and the tables of guides from the declarations
 	$(GOTEST) ./cmd/partnerapi -run '^Test(Operations|Flags|Delta|Report)Table$$' -update
