@@ -21,7 +21,7 @@ TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint format postgres remove-v1 without-v1 operations rules \
+.PHONY: help build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint format postgres remove-v1 without-v1 operations rules chart \
 	examples migrating contract baseline generate goldens schema release release-test licenses
 
 # The tests behind the build tag slow: their files, names and packages.
@@ -136,6 +136,9 @@ release-test: postgres ## make a release of this platform twice, install it (as 
 licenses: ## check that the licences of all that the program is built from fit
 	$(GO) -C tools/release build -o ../out/release .
 	tools/out/release -licenses
+
+chart: ## check deploy/helm as helm lint and helm template do, in every combination of its main values
+	cd tools/chart && $(GO) run . ../../deploy/helm
 
 operations: ## write docs/operations.md, docs/flags.md and the tables of guides from the declarations
 	$(GOTEST) ./cmd/partnerapi -run '^Test(Operations|Flags|Delta|Report)Table$$' -update

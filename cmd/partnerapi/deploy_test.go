@@ -130,6 +130,21 @@ func TestComposeRole(t *testing.T) {
 	}
 }
 
+// TestChart wants the chart for Kubernetes to call this program as it is. What else it says is checked by make chart.
+func TestChart(t *testing.T) {
+	known := variables(t)
+	for _, name := range []string{"values.yaml", "values.schema.json", "templates/_helpers.tpl"} {
+		for _, m := range regexp.MustCompile(`PARTNERAPI_\w+`).FindAllString(fileText(t, "deploy/helm/"+name), -1) {
+			if !known[m] {
+				t.Errorf("%s: no command reads %s", name, m)
+			}
+		}
+	}
+	parses(t, "serve", "--no-migrate", "--no-work", "--listen=:8080", "--metrics-listen=:8081", "--data-dir=/data/partnerapi")
+	parses(t, "work", "--listen=:8081")
+	parses(t, "migrate")
+}
+
 // TestUnits wants the units of systemd to call this program as it is, and to give it
 // time to stop.
 func TestUnits(t *testing.T) {
