@@ -21,7 +21,7 @@ TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint format postgres remove-v1 without-v1 operations rules chart \
+.PHONY: help build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint format postgres remove-v1 without-v1 operations rules chart vulnerabilities \
 	examples migrating contract baseline generate goldens schema release release-test licenses
 
 # The tests behind the build tag slow: their files, names and packages.
@@ -95,12 +95,16 @@ NIGHTLY_FUZZTIME ?= 5m
 test-nightly: ## run race, test-scale and test-dates, and fuzz for NIGHTLY_FUZZTIME (5m) a target; all, though one fails (hours)
 	$(MAKE) -k -j1 race test-scale test-dates fuzz FUZZTIME=$(NIGHTLY_FUZZTIME)
 
-lint: ## check formatting, vet and staticcheck
+lint: ## check formatting, vet, staticcheck, and the workflows of .github
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (make format):"; echo "$$unformatted"; exit 1; }
 	$(GO) vet -tags '$(TAGS) slow scale' ./...
 	$(GO) tool -modfile=tools/go.mod staticcheck -tags $(TAGS),slow,scale ./...
 	cd tools/bench && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 	cd tools/release && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
+	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
+
+vulnerabilities: ## look up known vulnerabilities in what the program calls (in Go's public database)
+	$(GO) tool -modfile=tools/lint/go.mod govulncheck ./...
 
 format: ## format the code
 	gofmt -w $$(git ls-files '*.go')
