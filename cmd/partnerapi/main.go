@@ -85,12 +85,16 @@ func environment(in io.Reader, out, errs io.Writer) cli.Env {
 // newParser returns a parser of command lines into line. Each flag is also read from the variable PARTNERAPI_ and
 // its name, unless it says env:"-".
 func newParser(ctx context.Context, line *commands, s cli.Env, more ...kong.Option) (*kong.Kong, error) {
-	return kong.New(line, append(more,
+	parser, err := kong.New(line, append(more,
 		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
 		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": cli.DefaultListen, "workers": strconv.Itoa(mail.DefaultWorkers), "version": strings.TrimSuffix(versionText(), "\n")},
-		kong.Writers(s.Out, s.Err), kong.UsageOnError(),
+		kong.Writers(s.Out, s.Err), kong.UsageOnError(), kong.ExplicitGroups(groups), kong.ValueFormatter(shortened),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s), kong.Bind(doctor.ProbeRedis(probeRedis)),
 	)...)
+	if err == nil {
+		addExamples(parser.Model)
+	}
+	return parser, err
 }
 
 // withHelp replaces the command help, and an empty command line, with the flag --help.
@@ -135,7 +139,7 @@ type commands struct {
 
 	EncryptionKey operator.EncryptionKey `cmd:"" name:"encryption-key" help:"Make the key that secrets in the database are encrypted with, and rotate it."`
 
-	ShowVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version."`
+	ShowVersion kong.VersionFlag `name:"version" group:"all" env:"-" help:"Print the version."`
 
 	kong.Plugins
 }

@@ -29,11 +29,11 @@ import (
 // Flags select a command's database: an existing one, or the embedded one of a data directory, which the command
 // joins or starts.
 type Flags struct {
-	DatabaseURL string `name:"database-url" placeholder:"URL" help:"A PostgreSQL database, as postgres://user:password@host/name. Without it, the embedded one of --data-dir is used."`
-	DirectURL   string `name:"direct-database-url" placeholder:"URL" help:"PostgreSQL itself, where --database-url leads to a pooler in transaction mode: for LISTEN, locks of a session and migrations."`
-	ReplicaURL  string `name:"replica-url" placeholder:"URL" help:"A standby of --database-url. Reports, exports and the figures of metrics are read from it while it keeps up, and everything else from the primary."`
-	DataDir     string `name:"data-dir" default:"./data" type:"path" help:"Where the embedded database and the files are kept."`
-	PostgresBin string `name:"postgres-bin" placeholder:"DIR" help:"The folder of the PostgreSQL server's programs, where they are not in a usual place."`
+	DatabaseURL string `name:"database-url" placeholder:"URL" group:"database" brief:"A PostgreSQL database. Default: the embedded one." help:"A PostgreSQL database, as postgres://user:password@host/name. Without it, the embedded one of --data-dir is used."`
+	DirectURL   string `name:"direct-database-url" placeholder:"URL" group:"database" brief:"PostgreSQL itself, where --database-url is a pooler." help:"PostgreSQL itself, where --database-url leads to a pooler in transaction mode: for LISTEN, locks of a session and migrations."`
+	ReplicaURL  string `name:"replica-url" placeholder:"URL" group:"database" brief:"A standby to read reports and exports from." help:"A standby of --database-url. Reports, exports and the figures of metrics are read from it while it keeps up, and everything else from the primary."`
+	DataDir     string `name:"data-dir" default:"./data" type:"path" group:"database" brief:"The embedded database and files." help:"Where the embedded database and the files are kept."`
+	PostgresBin string `name:"postgres-bin" placeholder:"DIR" group:"database" brief:"PostgreSQL's programs." help:"The folder of the PostgreSQL server's programs, where they are not in a usual place."`
 }
 
 // With runs work with a database whose tables must be of this version, and closes it afterwards. It changes no

@@ -24,6 +24,8 @@ type Extension struct {
 	// Commands points to a struct of Kong commands, of which each command line has one
 	// of its own.
 	Commands any
+	// Examples are command lines of these, by the commands' paths.
+	Examples map[string][]string
 	// Tables are the extension's own.
 	Tables cli.Tables
 	// Mount adds the extension's routes. Its background work ends with ctx.

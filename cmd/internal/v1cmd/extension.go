@@ -38,6 +38,7 @@ func Extension() extension.Extension {
 			V1     v1Cmd     `cmd:"" name:"v1" help:"Retire v1: announce its end, move callers on, and end it."`
 			Parity parityCmd `cmd:"" help:"Compare what v1 and v2 say, to move a caller from one to the other."`
 		}{},
+		Examples: examplesV1,
 		Tables: cli.Tables{
 			Name:    "v1's tables",
 			Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return idmap.SchemaVersion(ctx, d.SQL()) },
@@ -56,6 +57,23 @@ func Extension() extension.Extension {
 		Routes:     routesV1,
 		Greet:      greetV1,
 	}
+}
+
+var examplesV1 = map[string][]string{
+	"idmap import":       {"idmap import --dry-run numbers.csv", "idmap import numbers.csv"},
+	"idmap export":       {"idmap export numbers.csv"},
+	"idmap lookup":       {"idmap lookup client 17"},
+	"v1 status":          {"v1 status --days 7", "v1 status --html status.html"},
+	"v1 announce":        {"v1 announce --sunset 2028-06-30"},
+	"v1 postpone":        {"v1 postpone --sunset 2028-12-31"},
+	"v1 cancel":          {"v1 cancel"},
+	"v1 phase":           {"v1 phase pk_1cY4nTq8Zb read_only", "v1 phase --partner 'Northlight MSP' on"},
+	"v1 brownout add":    {"v1 brownout add --start 2028-01-31T09:00:00Z --for 10m --every 168h --count 4"},
+	"v1 brownout list":   {"v1 brownout list"},
+	"v1 brownout cancel": {"v1 brownout cancel 1"},
+	"v1 end":             {"v1 end"},
+	"parity compare":     {"parity --url https://api.example.com", "parity compare --url https://api.example.com --all"},
+	"parity replay":      {"parity replay requests.txt --url https://api.example.com"},
 }
 
 // guidesV1 are the guides about v1. The migration guide has a page for each resource.

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/platform/directory/directorytest"
+)
+
+// lasting are the commands that work until they are told to stop, and what says that they do.
+var lasting = map[string]*regexp.Regexp{
+	"serve":           regexp.MustCompile(`serves v2 release`),
+	"work":            watchedAt,
+	"webhooks listen": regexp.MustCompile(`are posted to`),
+}
+
+// TestExamplesOfHelp runs the examples that help shows, in the order of the commands. Each command has one or two.
+func TestExamplesOfHelp(t *testing.T) {
+	m := newMachine(t)
+	for _, command := range model(t).Leaves(true) {
+		if command.Path() == "v1 end" {
+			defer m.try(command) // what compares versions needs both
+			continue
+		}
+		m.try(command)
+	}
+}
+
+// machine is where the examples are typed: its folder has the files that they name, its variables the database.
+type machine struct {
+	t *testing.T
+	d *db.DB
+	// service runs on the database of url.
+	service *running
+	url     string
+	// means has what stands for a name in the examples.
+	means []string
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	database, other, _, d, _ := cellPair(t)
+	t.Chdir(t.TempDir())
+	insertClients(t, d, "Northlight MSP", "Hillside Dental", "Lakeside Clinic")
+	key := newKey(t, "--name=k", "--clients=all", "--scopes=read,write", database)
+	hook := subscribed(t, d, "Northlight MSP")
+	revoked := newKey(t, "--name=old", "--clients=all", "--scopes=read", database)
+	people := directorytest.New()
+	google, microsoft := directorytest.NewGoogle(people), directorytest.NewMicrosoft(people)
+	t.Cleanup(google.Close)
+	t.Cleanup(microsoft.Close)
+	secret := base64.StdEncoding.EncodeToString(make([]byte, 32))
+	for name, text := range map[string]string{
+		"breaches.json":  `[{"Name": "Forum", "Title": "A forum", "DataClasses": ["Names"]}]`,
+		"templates.json": `[{"name": "A", "subject": "s", "from_address": "a@b.c", "html": "<a href=\"{{url}}\"></a>", "text": "{{url}}", "deception_score": 1, "indicators": {"x": {"fear": 1}}}]`,
+		"requests.txt":   "GET /v1/clients?limit=5\n",
+		"account.json":   string(google.Credentials()), "secret.txt": string(microsoft.Credentials()), "encryption.key": secret,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	service := serving(t, "--release=latest", "--cell-count=16", database)
+	url := strings.TrimPrefix(database, "--database-url=")
+	for name, value := range map[string]string{
+		"DATABASE_URL": url, "DATA_DIR": ".", "KEY": key, "ENCRYPTION_KEY": secret,
+		"LISTEN": "127.0.0.1:0", "WORK_LISTEN": "127.0.0.1:0", "CELL_COUNT": "16", "GOOGLE_URL": google.Endpoints().Google,
+		"MICROSOFT_LOGIN_URL": microsoft.Endpoints().Login, "MICROSOFT_GRAPH_URL": microsoft.Endpoints().Graph,
+	} {
+		t.Setenv("PARTNERAPI_"+name, value)
+	}
+	return &machine{t, d, service, url, []string{
+		"https://api.example.com", service.address, "pk_1cY4nTq8Zb", prefix(revoked), "2028-", time.Now().AddDate(2, 0, 0).Format("2006-"),
+		"whk_01hrcssyngez2rfxjq1vdbavap", hook.String(),
+		"postgres://partnerapi@db.example.com/partnerapi", url,
+		"postgres://partnerapi@cell01.example.com/partnerapi", strings.TrimPrefix(other, "--database-url="),
+	}}
+}
+
+// try runs the examples of a command.
+func (m *machine) try(command *kong.Node) {
+	m.t.Helper()
+	_, lines, _ := strings.Cut(command.Detail, "Examples:\n\n\tpartnerapi ")
+	examples := strings.Split(lines, "\n\tpartnerapi ")
+	if lines == "" || len(examples) > 2 {
+		m.t.Errorf("%s has the examples %q", command.Path(), lines)
+		return
+	}
+	m.prepare(command.Path())
+	for _, line := range examples {
+		m.run(command.Path(), line)
+	}
+}
+
+// prepare makes what the examples of a command need.
+func (m *machine) prepare(path string) {
+	m.t.Helper()
+	switch path {
+	case "serve":
+		m.t.Setenv("PARTNERAPI_DATABASE_URL", dbtest.URL(m.t, tablesSchema)) // of a demonstration, which is alone in it
+	case "work":
+		m.t.Setenv("PARTNERAPI_DATABASE_URL", m.url)
+	case "move cancel":
+		insertClients(m.t, m.d, "Fabrikam IT")
+		m.exec("INSERT INTO moves (partner_id, step, cell, held_until) VALUES ($1, 'handing', '01', now())", partnerNamed(m.t, m.d, "Fabrikam IT").UUID())
+	case "mail retry":
+		must(m.t, "seed", "--clients=1", "--users=1")
+		m.exec(`INSERT INTO mail_requests (client_id, id, user_id, type, created_at, failed_at, failure)
+			SELECT client_id, gen_random_uuid(), id, 'welcome', now(), now(), 'refused' FROM users`)
+	case "encryption-key rotate":
+		m.exec("DELETE FROM webhook_deliveries")
+		m.exec("DELETE FROM webhooks") // what is sealed in it is not
+	case "idmap import":
+		must(m.t, "idmap", "export", "numbers.csv")
+	case "idmap lookup":
+		numbers, err := os.ReadFile("numbers.csv")
+		found := regexp.MustCompile(`(?m)^client,(\d+),`).FindSubmatch(numbers)
+		if err != nil || found == nil {
+			m.t.Fatalf("%s: %v", numbers, err)
+		}
+		m.means = append(m.means, "client 17", "client "+string(found[1]))
+	case "v1 end":
+		m.service.stop()
+		<-m.service.ended // and notes no more calls
+		m.exec("DELETE FROM v1_usage")
+		must(m.t, "v1", "announce", "--announced=2020-01-01", "--sunset=2022-01-01")
+	}
+}
+
+func (m *machine) exec(sql string, args ...any) {
+	m.t.Helper()
+	if _, err := m.d.SQL().ExecContext(m.t.Context(), sql, args...); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// run runs an example, which is to succeed. One that lasts is stopped once it works.
+func (m *machine) run(path, line string) {
+	m.t.Helper()
+	line, file, redirected := strings.Cut(line, " > ")
+	var args []string
+	for _, word := range regexp.MustCompile(`'[^']*'|\S+`).FindAllString(strings.NewReplacer(m.means...).Replace(line), -1) {
+		args = append(args, strings.Trim(word, "'"))
+	}
+	ctx, stop := context.WithCancel(m.t.Context())
+	defer stop()
+	out, errs, ended, code := newTranscript(), newTranscript(), make(chan struct{}), 0
+	go func() {
+		defer close(ended)
+		code = run(ctx, args, strings.NewReader(""), out, errs)
+	}()
+	if works := lasting[path]; works != nil {
+		from := out
+		if path == "work" {
+			from = errs
+		}
+		from.await(works, ended)
+		stop()
+	}
+	<-ended
+	if code != 0 {
+		m.t.Errorf("partnerapi %s: exit %d: %s%s", line, code, out, errs)
+	}
+	if redirected {
+		if err := os.WriteFile(file, []byte(out.String()), 0o600); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// TestOrderOfFlags: help shows a command's own flags first, then those of all commands and of the database, in a line each.
+func TestOrderOfFlags(t *testing.T) {
+	t.Parallel()
+	help := must(t, "keys", "create", "--help")
+	at := -1
+	for _, part := range []string{"\nExamples:\n", "\nFlags:\n  --name=", "\nFlags of all commands:\n", "\nFlags of the database", "  A PostgreSQL database."} {
+		next := strings.Index(help, part)
+		if next <= at {
+			t.Fatalf("%q is not there, or too early:\n%s", part, help)
+		}
+		at = next
+	}
+	_, last, _ := strings.Cut(help, "\nFlags of the database")
+	if lines := strings.Count(last, "\n"); lines > 8 {
+		t.Errorf("the flags of the database take %d lines:\n%s", lines, last)
+	}
+}
