@@ -19,15 +19,7 @@ const (
 	secondsPerDay = 24 * 60 * 60
 )
 
-const errBadDate = badDate("must be a date, such as 2026-01-31")
-
-// badDate is an error whose text is meant for callers.
-type badDate string
-
-func (e badDate) Error() string { return string(e) }
-
-// CallerMessage returns the text, which says what a member of a body must be.
-func (e badDate) CallerMessage() string { return string(e) }
+const errBadDate = Fault("must be a date, such as 2026-01-31")
 
 // dateAt keeps every Date inside the four-digit years, the ones that its text
 // form can hold: a day outside them becomes the nearest one inside.

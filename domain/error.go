@@ -112,3 +112,8 @@ func ErrInvalidFields(fields []FieldError) *Error {
 	}
 	return e
 }
+
+// Fault is an error whose text says to callers what a value must be.
+type Fault string
+
+func (f Fault) Error() string { return string(f) }

@@ -57,3 +57,10 @@ func ApplyNullable[T comparable](p Optional[*T], target **T) bool {
 	*target = p.Value
 	return true
 }
+
+// AnyOptional is a pointer to any Optional.
+type AnyOptional interface {
+	IsZero() bool
+	Open() any
+	Pointer() any
+}

@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -24,7 +23,7 @@ func (r *Ref[K]) UnmarshalText(text []byte) error {
 		err = id.UnmarshalText(text)
 	}
 	if err != nil || id.IsZero() {
-		return fmt.Errorf("is no id of a %s: a UUID%s", id.Noun(), r.orPrefixed())
+		return errBadID
 	}
 	r.ID = id
 	return nil
@@ -43,13 +42,6 @@ func (r Ref[K]) MarshalText() ([]byte, error) {
 func (r Ref[K]) String() string {
 	text, _ := r.MarshalText()
 	return string(text)
-}
-
-func (r Ref[K]) orPrefixed() string {
-	if r.hidden() {
-		return ""
-	}
-	return " or an id that begins with " + r.Prefix() + "_"
 }
 
 // hidden reports whether v2 shows no ids of this kind (decisions 1.2).
@@ -100,7 +92,7 @@ func (r *AnyRef) UnmarshalText(text []byte) error {
 		}
 	}
 	if err != nil || r.UUID == [16]byte{} {
-		return errors.New("is no id: a UUID, or an id as the API shows it")
+		return Fault("must be a UUID, or an id as the API shows it")
 	}
 	return nil
 }

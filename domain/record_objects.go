@@ -1,22 +1,11 @@
 package domain
 
-import (
-	"bytes"
-	"encoding/json"
-	"errors"
-)
-
 // This file has a record for each kind of object that a platform brings (decisions
-// 10). A field's tags say how it is written: record its name, and with omitzero that
-// an export leaves a zero out; rule what holds for it, beside what its type says:
+// 10). The tags of a field are json, its name, where omitzero has an export leave a zero
+// out; validate, its rules (package rule); and rule:
 //
 //	new      an object that is not there yet needs it, and a signal
 //	fixed    it says the same as before of an object that is there
-//	filled   it is not blank
-//	name     it is a name: without control characters, and without white space around it
-//	email    it is an email address
-//	past     it is not in the future
-//	max=N    it has N characters, or items, at the most
 //
 // A field whose value is a pointer may be null, which clears it.
 //
@@ -26,66 +15,51 @@ import (
 
 // PartnerRecord is a managed-service provider.
 type PartnerRecord struct {
-	ID        Ref[PartnerKind] `record:"id"`
-	Name      Optional[string] `record:"name" rule:"new,filled,name,max=200"`
-	CreatedAt Optional[Time]   `record:"created_at" rule:"past"`
+	ID        Ref[PartnerKind] `json:"id" validate:"required"`
+	Name      Optional[string] `json:"name" rule:"new" validate:"omitnil,filled,name,max=200"`
+	CreatedAt Optional[Time]   `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
 // CourseRecord is a course of the catalogue, which all clients share.
 type CourseRecord struct {
-	ID            Ref[CourseKind]  `record:"id"`
-	Title         Optional[string] `record:"title" rule:"new,filled,name,max=200"`
-	RenewalMonths Optional[int]    `record:"renewal_months" rule:"min=0,max=1200"`
+	ID            Ref[CourseKind]  `json:"id" validate:"required"`
+	Title         Optional[string] `json:"title" rule:"new" validate:"omitnil,filled,name,max=200"`
+	RenewalMonths Optional[int]    `json:"renewal_months" validate:"omitnil,between=0 1200"`
 	// Titles are the title in the languages that the course is available in.
-	Titles    Optional[map[Language]string] `record:"titles" rule:"filled,name,max=200"`
-	CreatedAt Optional[Time]                `record:"created_at" rule:"past"`
+	Titles    Optional[map[Language]string] `json:"titles" validate:"omitnil,min=1,dive,keys,enum,endkeys,filled,name,max=200"`
+	CreatedAt Optional[Time]                `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
 // ClientRecord is a client. A new one without a program gets the foundational one.
 type ClientRecord struct {
-	ID                Ref[ClientKind]            `record:"id"`
-	Partner           Optional[Ref[PartnerKind]] `record:"partner" rule:"new,fixed"`
-	Name              Optional[string]           `record:"name" rule:"new,filled,name,max=200"`
-	Industry          Optional[*string]          `record:"industry" rule:"max=500"`
-	ExternalID        Optional[*string]          `record:"external_id" rule:"max=500"`
-	DarkWebMonitoring Optional[bool]             `record:"dark_web_monitoring"`
-	Program           Optional[[]ProgramCourse]  `record:"program" rule:"max=200"`
-	Archived          Optional[bool]             `record:"archived,omitzero"`
-	CreatedAt         Optional[Time]             `record:"created_at" rule:"past"`
+	ID                Ref[ClientKind]            `json:"id" validate:"required"`
+	Partner           Optional[Ref[PartnerKind]] `json:"partner" rule:"new,fixed"`
+	Name              Optional[string]           `json:"name" rule:"new" validate:"omitnil,filled,name,max=200"`
+	Industry          Optional[*string]          `json:"industry" validate:"omitnil,max=500"`
+	ExternalID        Optional[*string]          `json:"external_id" validate:"omitnil,max=500"`
+	DarkWebMonitoring Optional[bool]             `json:"dark_web_monitoring"`
+	Program           Optional[[]ProgramCourse]  `json:"program" validate:"omitnil,max=200,dive"`
+	Archived          Optional[bool]             `json:"archived,omitzero"`
+	CreatedAt         Optional[Time]             `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
 // MaxDueDays is how many days after the enrolment a course may be due at the most.
 const MaxDueDays = 3650
 
 // ProgramCourse is a course of a client's program, which is a list of them in their
-// order.
+// order: an object, or the id of the course alone.
 type ProgramCourse struct {
-	Course Ref[CourseKind] `json:"course"`
+	Course Ref[CourseKind] `json:"course" validate:"required"`
 	// DueAfterDays is how many days after the enrolment it is due; nil for the days
 	// of the foundational program: 14, and 30 more for each course before it.
-	DueAfterDays *int `json:"due_after_days,omitempty"`
+	DueAfterDays *int `json:"due_after_days,omitempty" validate:"omitnil,between=0 3650"`
 }
 
-// UnmarshalJSON reads the object, or the id of the course alone.
-func (p *ProgramCourse) UnmarshalJSON(text []byte) error {
-	*p = ProgramCourse{}
-	if len(text) > 0 && text[0] == '"' {
-		return json.Unmarshal(text, &p.Course)
-	}
-	type plain ProgramCourse
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.DisallowUnknownFields()
-	if err := in.Decode((*plain)(p)); err != nil {
-		return errors.New("must be the id of a course, or an object of course and due_after_days")
-	}
-	switch {
-	case p.Course.IsZero():
-		return errors.New("course is missing")
-	case p.DueAfterDays != nil && (*p.DueAfterDays < 0 || *p.DueAfterDays > MaxDueDays):
-		return errors.New("due_after_days must be between 0 and 3650")
-	}
-	return nil
-}
+// Noun returns what the id alone is of.
+func (p ProgramCourse) Noun() string { return p.Course.Noun() }
+
+// UnmarshalText reads the id of the course.
+func (p *ProgramCourse) UnmarshalText(text []byte) error { return p.Course.UnmarshalText(text) }
 
 // Days is how many days after the enrolment the course is due at a place, from 0, of
 // a program.
@@ -99,49 +73,49 @@ func (p ProgramCourse) Days(place int) int {
 // AdminRecord is a person who uses the dashboard: an admin of a client or, where it
 // names none, of a whole partner.
 type AdminRecord struct {
-	ID          Ref[AdminKind]             `record:"id"`
-	Partner     Optional[Ref[PartnerKind]] `record:"partner" rule:"fixed"`
-	Client      Optional[Ref[ClientKind]]  `record:"client" rule:"fixed"`
-	Email       Optional[string]           `record:"email" rule:"new,email,max=254"`
-	Name        Optional[string]           `record:"name" rule:"new,filled,name,max=200"`
-	Role        Optional[AdminRole]        `record:"role" rule:"new"`
-	LastLoginAt Optional[*Time]            `record:"last_login_at" rule:"past"`
-	CreatedAt   Optional[Time]             `record:"created_at" rule:"past"`
+	ID          Ref[AdminKind]             `json:"id" validate:"required"`
+	Partner     Optional[Ref[PartnerKind]] `json:"partner" rule:"fixed"`
+	Client      Optional[Ref[ClientKind]]  `json:"client" rule:"fixed"`
+	Email       Optional[string]           `json:"email" rule:"new" validate:"omitnil,email,max=254"`
+	Name        Optional[string]           `json:"name" rule:"new" validate:"omitnil,filled,name,max=200"`
+	Role        Optional[AdminRole]        `json:"role" rule:"new"`
+	LastLoginAt Optional[*Time]            `json:"last_login_at" validate:"omitnil,epoch,past"`
+	CreatedAt   Optional[Time]             `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
 // GroupRecord is a group that users are in. Each client has one for those who are
 // kept by hand: a record that says manual is that one.
 type GroupRecord struct {
-	ID        Ref[GroupKind]            `record:"id"`
-	Client    Optional[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
-	Name      Optional[string]          `record:"name" rule:"new,filled,name,max=200"`
-	Manual    Optional[bool]            `record:"manual,omitzero" rule:"fixed"`
-	CreatedAt Optional[Time]            `record:"created_at" rule:"past"`
+	ID        Ref[GroupKind]            `json:"id" validate:"required"`
+	Client    Optional[Ref[ClientKind]] `json:"client" rule:"new,fixed"`
+	Name      Optional[string]          `json:"name" rule:"new" validate:"omitnil,filled,name,max=200"`
+	Manual    Optional[bool]            `json:"manual,omitzero" rule:"fixed"`
+	CreatedAt Optional[Time]            `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
 // UserRecord is a person that a client trains. Without a role it is classified,
 // without a group it is in the client's manual one.
 type UserRecord struct {
-	ID                Ref[UserKind]                   `record:"id"`
-	Client            Optional[Ref[ClientKind]]       `record:"client" rule:"new,fixed"`
-	Email             Optional[string]                `record:"email" rule:"new,email,max=254"`
-	FirstName         Optional[string]                `record:"first_name" rule:"name,max=200"`
-	LastName          Optional[string]                `record:"last_name" rule:"name,max=200"`
-	Department        Optional[*string]               `record:"department" rule:"max=500"`
-	JobTitle          Optional[*string]               `record:"job_title" rule:"max=500"`
-	ManagerEmail      Optional[*string]               `record:"manager_email" rule:"email,max=254"`
-	Role              Optional[Role]                  `record:"role"`
-	PreferredLanguage Optional[Language]              `record:"preferred_language"`
-	CollectionIDs     Optional[[]Ref[CollectionKind]] `record:"collection_ids" rule:"max=500"`
+	ID                Ref[UserKind]                   `json:"id" validate:"required"`
+	Client            Optional[Ref[ClientKind]]       `json:"client" rule:"new,fixed"`
+	Email             Optional[string]                `json:"email" rule:"new" validate:"omitnil,email,max=254"`
+	FirstName         Optional[string]                `json:"first_name" validate:"omitnil,name,max=200"`
+	LastName          Optional[string]                `json:"last_name" validate:"omitnil,name,max=200"`
+	Department        Optional[*string]               `json:"department" validate:"omitnil,max=500"`
+	JobTitle          Optional[*string]               `json:"job_title" validate:"omitnil,max=500"`
+	ManagerEmail      Optional[*string]               `json:"manager_email" validate:"omitnil,email,max=254"`
+	Role              Optional[Role]                  `json:"role"`
+	PreferredLanguage Optional[Language]              `json:"preferred_language"`
+	CollectionIDs     Optional[[]Ref[CollectionKind]] `json:"collection_ids" validate:"omitnil,max=500"`
 	// SendWelcomeEmail is taken where it is false only: an import sends no mail.
-	SendWelcomeEmail Optional[bool]           `record:"send_welcome_email"`
-	Status           Optional[UserStatus]     `record:"status"`
-	Source           Optional[UserSource]     `record:"source"`
-	Group            Optional[Ref[GroupKind]] `record:"group"`
+	SendWelcomeEmail Optional[bool]           `json:"send_welcome_email"`
+	Status           Optional[UserStatus]     `json:"status"`
+	Source           Optional[UserSource]     `json:"source"`
+	Group            Optional[Ref[GroupKind]] `json:"group"`
 	// Overrides are the fields that were set by hand, in the place of those that the
 	// record otherwise makes so.
-	Overrides Optional[[]Override] `record:"overrides" rule:"max=8"`
-	CreatedAt Optional[Time]       `record:"created_at" rule:"past"`
+	Overrides Optional[[]Override] `json:"overrides" validate:"omitnil,max=8"`
+	CreatedAt Optional[Time]       `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
 // Override is a field of a user that was set by hand, by its v2 name: a directory sync
@@ -162,47 +136,47 @@ const MaxMembers = 10_000
 // CollectionRecord is a named set of a client's users. Its members are added to those
 // that are in it.
 type CollectionRecord struct {
-	ID          Ref[CollectionKind]       `record:"id"`
-	Client      Optional[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
-	Name        Optional[string]          `record:"name" rule:"new,filled,name,max=200"`
-	Description Optional[*string]         `record:"description" rule:"max=2000"`
-	Members     Optional[[]Ref[UserKind]] `record:"members" rule:"max=10000"`
-	CreatedAt   Optional[Time]            `record:"created_at" rule:"past"`
+	ID          Ref[CollectionKind]       `json:"id" validate:"required"`
+	Client      Optional[Ref[ClientKind]] `json:"client" rule:"new,fixed"`
+	Name        Optional[string]          `json:"name" rule:"new" validate:"omitnil,filled,name,max=200"`
+	Description Optional[*string]         `json:"description" validate:"omitnil,max=2000"`
+	Members     Optional[[]Ref[UserKind]] `json:"members" validate:"omitnil,max=10000"`
+	CreatedAt   Optional[Time]            `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
 // PolicyRecord is a text of a client that an audience of its users is to sign.
 type PolicyRecord struct {
-	ID          Ref[PolicyKind]           `record:"id"`
-	Client      Optional[Ref[ClientKind]] `record:"client" rule:"new,fixed"`
-	Title       Optional[string]          `record:"title" rule:"new,filled,name,max=200"`
-	Description Optional[*string]         `record:"description" rule:"max=2000"`
-	Version     Optional[int]             `record:"version" rule:"min=1,max=2147483647"`
-	ScopeType   Optional[ScopeType]       `record:"scope_type"`
-	ScopeID     Optional[AnyRef]          `record:"scope_id"`
+	ID          Ref[PolicyKind]           `json:"id" validate:"required"`
+	Client      Optional[Ref[ClientKind]] `json:"client" rule:"new,fixed"`
+	Title       Optional[string]          `json:"title" rule:"new" validate:"omitnil,filled,name,max=200"`
+	Description Optional[*string]         `json:"description" validate:"omitnil,max=2000"`
+	Version     Optional[int]             `json:"version" validate:"omitnil,between=1 2147483647"`
+	ScopeType   Optional[ScopeType]       `json:"scope_type"`
+	ScopeID     Optional[AnyRef]          `json:"scope_id"`
 	// ScopeDeleted says that the collection was deleted: no user is asked any more.
-	ScopeDeleted           Optional[bool] `record:"scope_deleted,omitzero"`
-	RequiresAcknowledgment Optional[bool] `record:"requires_acknowledgment"`
-	RenewalPeriodDays      Optional[int]  `record:"renewal_period_days" rule:"min=1,max=36500"`
-	ReviewedAt             Optional[Time] `record:"reviewed_at" rule:"past"`
-	Archived               Optional[bool] `record:"archived,omitzero"`
-	CreatedAt              Optional[Time] `record:"created_at" rule:"past"`
+	ScopeDeleted           Optional[bool] `json:"scope_deleted,omitzero"`
+	RequiresAcknowledgment Optional[bool] `json:"requires_acknowledgment"`
+	RenewalPeriodDays      Optional[int]  `json:"renewal_period_days" validate:"omitnil,between=1 36500"`
+	ReviewedAt             Optional[Time] `json:"reviewed_at" validate:"omitnil,epoch,past"`
+	Archived               Optional[bool] `json:"archived,omitzero"`
+	CreatedAt              Optional[Time] `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
 // FrameworkAssignmentRecord is that a client follows a framework for an audience:
 // all of its users where it names none.
 type FrameworkAssignmentRecord struct {
-	ID        Ref[FrameworkAssignmentKind] `record:"id"`
-	Client    Optional[Ref[ClientKind]]    `record:"client" rule:"new,fixed"`
-	Framework Optional[string]             `record:"framework" rule:"new,fixed,filled,max=200"`
-	Audience  Optional[AudienceRecord]     `record:"audience" rule:"fixed"`
-	Modules   Optional[ModulesRecord]      `record:"modules"`
-	CreatedAt Optional[Time]               `record:"created_at" rule:"past"`
+	ID        Ref[FrameworkAssignmentKind] `json:"id" validate:"required"`
+	Client    Optional[Ref[ClientKind]]    `json:"client" rule:"new,fixed"`
+	Framework Optional[string]             `json:"framework" rule:"new,fixed" validate:"omitnil,filled,max=200"`
+	Audience  Optional[AudienceRecord]     `json:"audience" rule:"fixed"`
+	Modules   Optional[ModulesRecord]      `json:"modules"`
+	CreatedAt Optional[Time]               `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
 // AudienceRecord is whom a framework is assigned to. ID is that of the group or the
 // collection; nil for all users.
 type AudienceRecord struct {
-	Type FrameworkAudienceType `json:"type"`
+	Type FrameworkAudienceType `json:"type" validate:"required"`
 	ID   *AnyRef               `json:"id,omitempty"`
 	// Deleted says that the collection was deleted: no user is in the audience any more.
 	Deleted bool `json:"deleted,omitempty"`
@@ -219,22 +193,22 @@ type ModulesRecord struct {
 
 // ResultRecord is a simulated mail to a user, and what became of it.
 type ResultRecord struct {
-	ID                     Ref[ResultKind]             `record:"id"`
-	User                   Optional[Ref[UserKind]]     `record:"user" rule:"new,fixed"`
-	Template               Optional[Ref[TemplateKind]] `record:"template" rule:"fixed"`
-	TemplateName           Optional[TemplateName]      `record:"template_name" rule:"fixed"`
-	SendAt                 Optional[Time]              `record:"send_at"`
-	SentAt                 Optional[Time]              `record:"sent_at" rule:"past"`
-	OpenedAt               Optional[*Time]             `record:"opened_at" rule:"past"`
-	AttachmentOpenedAt     Optional[*Time]             `record:"attachment_opened_at" rule:"past"`
-	ClickedAt              Optional[*Time]             `record:"clicked_at" rule:"past"`
-	CredentialsSubmittedAt Optional[*Time]             `record:"credentials_submitted_at" rule:"past"`
-	Reported               Optional[bool]              `record:"reported,omitzero"`
-	ReportedAt             Optional[*Time]             `record:"reported_at" rule:"past"`
-	AutomatedReason        Optional[*AutomatedReason]  `record:"automated_reason"`
-	Failure                Optional[*string]           `record:"failure" rule:"max=2000"`
-	FailedAt               Optional[*Time]             `record:"failed_at" rule:"past"`
-	CreatedAt              Optional[Time]              `record:"created_at" rule:"past"`
+	ID                     Ref[ResultKind]             `json:"id" validate:"required"`
+	User                   Optional[Ref[UserKind]]     `json:"user" rule:"new,fixed"`
+	Template               Optional[Ref[TemplateKind]] `json:"template" rule:"fixed"`
+	TemplateName           Optional[TemplateName]      `json:"template_name" rule:"fixed"`
+	SendAt                 Optional[Time]              `json:"send_at" validate:"omitnil,epoch"`
+	SentAt                 Optional[Time]              `json:"sent_at" validate:"omitnil,epoch,past"`
+	OpenedAt               Optional[*Time]             `json:"opened_at" validate:"omitnil,epoch,past"`
+	AttachmentOpenedAt     Optional[*Time]             `json:"attachment_opened_at" validate:"omitnil,epoch,past"`
+	ClickedAt              Optional[*Time]             `json:"clicked_at" validate:"omitnil,epoch,past"`
+	CredentialsSubmittedAt Optional[*Time]             `json:"credentials_submitted_at" validate:"omitnil,epoch,past"`
+	Reported               Optional[bool]              `json:"reported,omitzero"`
+	ReportedAt             Optional[*Time]             `json:"reported_at" validate:"omitnil,epoch,past"`
+	AutomatedReason        Optional[*AutomatedReason]  `json:"automated_reason"`
+	Failure                Optional[*string]           `json:"failure" validate:"omitnil,max=2000"`
+	FailedAt               Optional[*Time]             `json:"failed_at" validate:"omitnil,epoch,past"`
+	CreatedAt              Optional[Time]              `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
 // TemplateName is what names a template that was imported, in the place of its id,
@@ -246,24 +220,24 @@ type TemplateName struct {
 
 // SentEmailRecord is a mail that was sent to a user.
 type SentEmailRecord struct {
-	ID          Ref[MessageKind]        `record:"id"`
-	User        Optional[Ref[UserKind]] `record:"user" rule:"new,fixed"`
-	EventTime   Optional[Time]          `record:"event_time" row:"SentAt" rule:"new,past"`
-	FromEmail   Optional[string]        `record:"from_email" rule:"new,filled,max=500"`
-	Subject     Optional[string]        `record:"subject" rule:"new,max=2000"`
-	SendMethod  Optional[SendMethod]    `record:"send_method" rule:"new"`
-	MessageType Optional[MessageType]   `record:"message_type" rule:"new"`
+	ID          Ref[MessageKind]        `json:"id" validate:"required"`
+	User        Optional[Ref[UserKind]] `json:"user" rule:"new,fixed"`
+	EventTime   Optional[Time]          `json:"event_time" row:"SentAt" rule:"new" validate:"omitnil,epoch,past"`
+	FromEmail   Optional[string]        `json:"from_email" rule:"new" validate:"omitnil,filled,max=500"`
+	Subject     Optional[string]        `json:"subject" rule:"new" validate:"omitnil,max=2000"`
+	SendMethod  Optional[SendMethod]    `json:"send_method" rule:"new"`
+	MessageType Optional[MessageType]   `json:"message_type" rule:"new"`
 }
 
 // ExposureRecord is that a user's data was found in a breach. Its id is that of the
 // line; the service names an exposure by its user and breach.
 type ExposureRecord struct {
-	ID          Ref[ExposureKind]       `record:"id"`
-	User        Optional[Ref[UserKind]] `record:"user" rule:"new,fixed"`
-	BreachName  Optional[string]        `record:"breach_name" rule:"new,fixed,filled,max=255"`
-	FirstSeenAt Optional[Time]          `record:"first_seen_at" rule:"new,past"`
-	NotifiedAt  Optional[*Time]         `record:"notified_at" rule:"past"`
-	ResolvedAt  Optional[*Time]         `record:"resolved_at" rule:"past"`
-	Severity    Optional[Severity]      `record:"severity"`
-	DataClasses Optional[[]string]      `record:"data_classes" rule:"filled,max=100"`
+	ID          Ref[ExposureKind]       `json:"id" validate:"required"`
+	User        Optional[Ref[UserKind]] `json:"user" rule:"new,fixed"`
+	BreachName  Optional[string]        `json:"breach_name" rule:"new,fixed" validate:"omitnil,filled,max=255"`
+	FirstSeenAt Optional[Time]          `json:"first_seen_at" rule:"new" validate:"omitnil,epoch,past"`
+	NotifiedAt  Optional[*Time]         `json:"notified_at" validate:"omitnil,epoch,past"`
+	ResolvedAt  Optional[*Time]         `json:"resolved_at" validate:"omitnil,epoch,past"`
+	Severity    Optional[Severity]      `json:"severity"`
+	DataClasses Optional[[]string]      `json:"data_classes" validate:"omitnil,min=1,max=100,dive,filled,max=255"`
 }

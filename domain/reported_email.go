@@ -22,9 +22,9 @@ type ReportedEmail struct {
 
 // Classification is what triage made of a mail, and what was done with it.
 type Classification struct {
-	Class EmailClass `record:"classification" rule:"new,filled,max=255"`
+	Class EmailClass
 	// Action is empty where it is not known.
-	Action MailboxAction `record:"mailbox_action" rule:"filled,max=255"`
+	Action MailboxAction
 }
 
 // EmailClass says what a reported mail turned out to be.
@@ -81,7 +81,10 @@ func SimulatedMessage(key string) ResultID {
 	return id
 }
 
-// SentClasses are the classes that a signal may name.
-func SentClasses() []string {
+// SentClass is a class that a signal may name.
+type SentClass EmailClass
+
+// Values lists the classes but for ClassPending.
+func (SentClass) Values() []string {
 	return slices.DeleteFunc(ClassPending.Values(), func(c string) bool { return c == string(ClassPending) })
 }

@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // SignalType says what happened on the platform (decisions 7.9).
 type SignalType string
@@ -25,33 +28,69 @@ const (
 // SignalLead is how far ahead of the service's clock a signal may be dated.
 const SignalLead = 5 * time.Minute
 
+// signalFields are the fields of each type of signals, beside those of all: type, id and
+// at (decisions 7.9).
+var signalFields = map[SignalType][]string{
+	PhishingOpened:       {"result_id"},
+	PhishingClicked:      {"result_id"},
+	PhishingReported:     {"result_id"},
+	CredentialsSubmitted: {"result_id"},
+	AttachmentOpened:     {"result_id"},
+	CourseStarted:        {"user_id", "course_id"},
+	CourseCompleted:      {"user_id", "course_id"},
+	PolicySigned:         {"user_id", "policy_id", "version"},
+	PolicyPublished:      {"policy_id"},
+	ExposureFound:        {"user_id", "breach_name", "severity", "data_classes"},
+	ExposureResolved:     {"user_id", "breach_name"},
+	EmailReported:        {"user_id", "subject", "sender", "message_id"},
+	EmailClassified:      {"message_id", "classification", "mailbox_action", "client_id"},
+}
+
+var signalTypes = func() (all []string) {
+	for t := range signalFields {
+		all = append(all, string(t))
+	}
+	slices.Sort(all)
+	return all
+}()
+
+// Values lists the types. It must not be changed.
+func (SignalType) Values() []string { return signalTypes }
+
+// Fields returns the fields of signals of the type.
+func (t SignalType) Fields() []string {
+	return append([]string{"type", "id", "at"}, signalFields[t]...)
+}
+
 // Signal is something that happened on the platform. Which of the fields below
 // At it has depends on its type. The tags are those of records (PartnerRecord and the
 // others); a field that is not new may be left out.
 type Signal struct {
 	// ID is the sender's own; a signal is applied once.
-	ID   string     `record:"id" rule:"new,filled,max=255"`
-	Type SignalType `record:"type" rule:"new,filled,max=255"`
-	At   time.Time  `record:"at" rule:"new,filled,max=255"` // whole microseconds
+	ID   string     `json:"id" rule:"new" validate:"filled,max=255"`
+	Type SignalType `json:"type" rule:"new"`
+	At   time.Time  `json:"at" rule:"new" validate:"epoch,past"` // whole microseconds
 
-	Result  ResultID `record:"result_id" rule:"new"` // of what happened to a simulated mail
-	User    UserID   `record:"user_id" rule:"new"`
-	Course  CourseID `record:"course_id" rule:"new"`
-	Policy  PolicyID `record:"policy_id" rule:"new"`
-	Version int      `record:"version" rule:"new,min=1,max=2147483647"` // of the policy that was signed
-	Breach  string   `record:"breach_name" rule:"new,filled,max=255"`
+	Result  ResultID `json:"result_id" rule:"new"` // of what happened to a simulated mail
+	User    UserID   `json:"user_id" rule:"new"`
+	Course  CourseID `json:"course_id" rule:"new"`
+	Policy  PolicyID `json:"policy_id" rule:"new"`
+	Version int      `json:"version" rule:"new" validate:"between=1 2147483647"` // of the policy that was signed
+	Breach  string   `json:"breach_name" rule:"new" validate:"filled,max=255"`
 	// Severity is empty where the finding does not say it.
-	Severity Severity `record:"severity" rule:"filled,max=255"`
+	Severity Severity `json:"severity"`
 	// DataClasses is nil where the finding does not say them.
-	DataClasses []string `record:"data_classes" rule:"filled,max=100"`
+	DataClasses []string `json:"data_classes" validate:"min=1,max=100,dive,filled,max=255"`
 
 	// Message is the MessageKey of a real mail. Client is whose rows of it a
 	// classification is for; zero for all.
-	Message string   `record:"message_id" rule:"new,max=500"`
-	Client  ClientID `record:"client_id"`
-	Subject string   `record:"subject" rule:"new,max=500"`
-	Sender  string   `record:"sender" rule:"new,max=500"`
-	Classification
+	Message string    `json:"message_id" rule:"new" validate:"message_id,max=500"`
+	Client  ClientID  `json:"client_id" validate:"required"`
+	Subject string    `json:"subject" rule:"new" validate:"max=500"`
+	Sender  string    `json:"sender" rule:"new" validate:"max=500"`
+	Class   SentClass `json:"classification" rule:"new"`
+	// Action is empty where it is not known.
+	Action MailboxAction `json:"mailbox_action"`
 }
 
 // AboutMail says what happened to a simulated mail; false for a signal of

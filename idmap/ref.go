@@ -8,15 +8,7 @@ import (
 )
 
 // ErrNumber is what a Ref answers to text that is not an object's number.
-var ErrNumber error = badNumber("must be an integer from 1 to 2147483647")
-
-// badNumber is an error whose text is meant for callers.
-type badNumber string
-
-func (e badNumber) Error() string { return string(e) }
-
-// CallerMessage returns the text, which says what a member of a body must be.
-func (e badNumber) CallerMessage() string { return string(e) }
+const ErrNumber = domain.Fault("must be an integer from 1 to 2147483647")
 
 // Ref is an object as v1's wire types name it: a number outside, an id inside.
 // Decoding sets Number, and Resolve then ID; a translator sets ID, and Number

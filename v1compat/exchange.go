@@ -61,7 +61,7 @@ type givenIDs []jsontext.Value
 func (l *givenIDs) UnmarshalJSON(data []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true))
 	if dec.PeekKind() != '[' {
-		return callerFault("must be an array")
+		return domain.Fault("must be an array")
 	}
 	if _, err := dec.ReadToken(); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (l *givenIDs) UnmarshalJSON(data []byte) error {
 			return err
 		}
 		if len(*l) == api.MaxReachable {
-			return callerFault("must hold at most " + strconv.Itoa(api.MaxReachable) + " items")
+			return domain.Fault("must hold at most " + strconv.Itoa(api.MaxReachable) + " items")
 		}
 		*l = append(*l, value.Clone())
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"partnerapi/domain/rule"
 	"partnerapi/v2/op"
 )
 
@@ -227,6 +228,6 @@ func isObject(t reflect.Type) bool {
 	case encoding.TextMarshaler, encoding.TextUnmarshaler, json.Marshaler:
 		return false
 	}
-	element, _ := op.OptionalElement(t)
+	element, _ := rule.OptionalElement(t)
 	return element == nil
 }

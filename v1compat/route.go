@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 	"partnerapi/idmap"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -321,7 +322,7 @@ func hasField(in *op.Input, name string) bool {
 		return false
 	}
 	for _, f := range reflect.VisibleFields(in.Body) {
-		if op.WireName(f) == name {
+		if rule.WireName(f) == name {
 			return true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
@@ -114,7 +115,7 @@ func (i *randomInputs) request(in *op.Input) op.Request {
 	body := map[string]any{}
 	for _, f := range reflect.VisibleFields(in.Body) {
 		if i.IntN(5) > 0 {
-			body[op.WireName(f)] = i.value(op.WireName(f))
+			body[rule.WireName(f)] = i.value(rule.WireName(f))
 		}
 	}
 	if i.IntN(4) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 	"partnerapi/idmap"
 	"partnerapi/v2/op"
 )
@@ -46,7 +47,7 @@ func (u UUID[K]) MarshalText() ([]byte, error) { return []byte(u.ID.UUID()), nil
 // UnmarshalText parses a UUID in any case (decisions 1.3).
 func (u *UUID[K]) UnmarshalText(text []byte) (err error) {
 	if u.ID, err = domain.ParseUUID[K](strings.ToLower(string(text))); err != nil {
-		return callerFault("must be a UUID")
+		return domain.Fault("must be a UUID")
 	}
 	return nil
 }
@@ -58,27 +59,19 @@ func (UUID[K]) JSONSchema() string { return `{"type":"string","format":"uuid"}` 
 // refused, the empty one too (decisions 2.5).
 type choice[E interface {
 	~string
-	op.Enum
+	rule.Enum
 }] string
 
 func (c choice[E]) Values() []string { return E(c).Values() }
 
 // UnmarshalText parses a value.
 func (c *choice[E]) UnmarshalText(text []byte) error {
-	if !op.EnumHas(c, string(text)) {
-		return callerFault("must be one of " + strings.Join(c.Values(), ", "))
+	if !rule.EnumHas(c, string(text)) {
+		return domain.Fault(rule.EnumMessage(c))
 	}
 	*c = choice[E](text)
 	return nil
 }
-
-// callerFault is an error message about a member of a body, for callers.
-type callerFault string
-
-func (f callerFault) Error() string { return string(f) }
-
-// CallerMessage returns the message.
-func (f callerFault) CallerMessage() string { return string(f) }
 
 // integer is an integer of a query, clamped to the range of int.
 type integer int

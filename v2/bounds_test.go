@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"partnerapi/domain/rule"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
@@ -27,14 +28,14 @@ func TestBounds(t *testing.T) {
 
 func checkMembers(t *testing.T, where string, body reflect.Type) {
 	for _, f := range reflect.VisibleFields(body) {
-		if name := op.WireName(f); name != "" {
+		if name := rule.WireName(f); name != "" {
 			checkBound(t, where+"."+name, f.Type, f.Tag)
 		}
 	}
 }
 
 func checkBound(t *testing.T, where string, typ reflect.Type, tag reflect.StructTag) {
-	if element, _ := op.OptionalElement(typ); element != nil {
+	if element, _ := rule.OptionalElement(typ); element != nil {
 		typ = element
 	}
 	if typ.Kind() == reflect.Pointer {
@@ -48,7 +49,7 @@ func checkBound(t *testing.T, where string, typ reflect.Type, tag reflect.Struct
 	}
 
 	value := reflect.New(typ).Interface()
-	_, isEnum := value.(op.Enum)
+	_, isEnum := value.(rule.Enum)
 	switch reader, _ := value.(encoding.TextUnmarshaler); {
 	case reader != nil:
 		if many, ok := value.(op.ListParam); ok && many.MaxItems() > 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 	v2 "partnerapi/v2"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
@@ -152,7 +153,7 @@ func filterTexts(t *testing.T, p op.Param) []string {
 	if typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}
-	if enum, ok := reflect.Zero(typ).Interface().(op.Enum); ok {
+	if enum, ok := reflect.Zero(typ).Interface().(rule.Enum); ok {
 		return enum.Values()
 	}
 	if p.Name == "email" {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
@@ -65,7 +66,7 @@ func (w *world) badParameter(t *testing.T, o op.Operation, p op.Param) {
 	if elem.Kind() == reflect.Pointer {
 		elem = elem.Elem()
 	}
-	enum, isEnum := reflect.Zero(elem).Interface().(op.Enum)
+	enum, isEnum := reflect.Zero(elem).Interface().(rule.Enum)
 	switch {
 	case isEnum:
 		all := strings.Join(enum.Values(), ", ")

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
@@ -96,7 +97,7 @@ func TestSorts(t *testing.T) {
 			if p.Name != "sort" {
 				continue
 			}
-			for _, sort := range reflect.Zero(p.Type).Interface().(op.Enum).Values() {
+			for _, sort := range reflect.Zero(p.Type).Interface().(rule.Enum).Values() {
 				path := pathOf(t, o, w.ids(), "sort="+sort)
 				items := w.Get(path, w.tenant.Key).Want(200).Field("data").([]any)
 				by := strings.TrimPrefix(sort, "-")

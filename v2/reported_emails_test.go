@@ -42,7 +42,7 @@ func TestReportedEmails(t *testing.T) {
 	w.Clock.Advance(time.Minute)
 	ingest(domain.Signal{
 		ID: "2", Type: domain.EmailClassified, At: at.Add(time.Minute), Message: "a@x",
-		Classification: domain.Classification{Class: domain.ClassPhishing, Action: "deleted"},
+		Class: domain.SentClass(domain.ClassPhishing), Action: "deleted",
 	})
 	since := path + "?updated_since=" + before.Add(time.Second).Format(time.RFC3339)
 	got = rows(w.Get(since, w.tenant.Key).Want(200))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
@@ -164,8 +165,8 @@ func members(o op.Declaration) (list []member) {
 	}
 	for i := range body.NumField() {
 		f := body.Field(i)
-		m := member{name: op.WireName(f), typ: f.Type, rules: strings.Split(f.Tag.Get("validate"), ",")}
-		if element, nullable := op.OptionalElement(f.Type); element != nil {
+		m := member{name: rule.WireName(f), typ: f.Type, rules: strings.Split(f.Tag.Get("validate"), ",")}
+		if element, nullable := rule.OptionalElement(f.Type); element != nil {
 			m.typ, m.null = element, nullable
 		} else if f.Type.Kind() == reflect.Pointer {
 			m.typ, m.null = f.Type.Elem(), true
@@ -189,7 +190,7 @@ func (m member) max() int {
 }
 
 func (m member) enum() []string {
-	if e, ok := reflect.Zero(m.typ).Interface().(op.Enum); ok {
+	if e, ok := reflect.Zero(m.typ).Interface().(rule.Enum); ok {
 		return e.Values()
 	}
 	return nil

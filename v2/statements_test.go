@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
@@ -106,7 +107,7 @@ func TestStatementsOfLists(t *testing.T) {
 		sorts := []string{""}
 		for _, p := range o.Input().Query {
 			if p.Name == "sort" {
-				sorts = reflect.Zero(p.Type).Interface().(op.Enum).Values()
+				sorts = reflect.Zero(p.Type).Interface().(rule.Enum).Values()
 			}
 		}
 		for _, sort := range sorts {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
@@ -114,7 +115,7 @@ func textOf(t *rapid.T, p op.Param) string {
 		}
 		return strings.Join(items, ",")
 	}
-	if enum, ok := value.(op.Enum); ok {
+	if enum, ok := value.(rule.Enum); ok {
 		return rapid.SampledFrom(enum.Values()).Draw(t, p.Name)
 	}
 	if object, ok := value.(interface{ Prefix() string }); ok {

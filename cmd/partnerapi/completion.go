@@ -12,7 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"partnerapi/cmd/internal/cli"
-	"partnerapi/v2/op"
+	"partnerapi/domain/rule"
 )
 
 // completionScripts ask the program itself, by its hidden command __complete, what
@@ -202,7 +202,7 @@ func valuesOf(v *kong.Value) []string {
 	if of == reflect.TypeFor[slog.Level]() {
 		return []string{"debug", "info", "warn", "error"}
 	}
-	if enum, ok := reflect.Zero(of).Interface().(op.Enum); ok {
+	if enum, ok := reflect.Zero(of).Interface().(rule.Enum); ok {
 		return enum.Values()
 	}
 	return nil

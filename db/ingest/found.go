@@ -199,10 +199,10 @@ type classifiedRow struct {
 
 func classifiedRowOf(s *domain.Signal) classifiedRow {
 	row := classifiedRow{
-		MessageID: s.Message, ClientID: s.Client.UUID(), Classification: s.Classification.Class, ClassifiedAt: s.At,
+		MessageID: s.Message, ClientID: s.Client.UUID(), Classification: domain.EmailClass(s.Class), ClassifiedAt: s.At,
 	}
-	if s.Classification.Action != "" {
-		row.MailboxAction = &s.Classification.Action
+	if s.Action != "" {
+		row.MailboxAction = &s.Action
 	}
 	return row
 }

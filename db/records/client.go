@@ -76,11 +76,17 @@ type (
 	appliedClient    = recordChange[domain.ClientRecord, importedClient]
 )
 
-func (r *importedClient) program() (program []domain.ProgramCourse, err error) {
-	if err = json.Unmarshal([]byte(r.Program), &program); err != nil {
-		err = fmt.Errorf("read the program of a client: %w", err)
+func (r *importedClient) program() ([]domain.ProgramCourse, error) {
+	type object domain.ProgramCourse // which is not read as an id alone
+	var list []object
+	if err := json.Unmarshal([]byte(r.Program), &list); err != nil {
+		return nil, fmt.Errorf("read the program of a client: %w", err)
 	}
-	return program, err
+	program := make([]domain.ProgramCourse, len(list))
+	for i := range list {
+		program[i] = domain.ProgramCourse(list[i])
+	}
+	return program, nil
 }
 
 // isArchived says that an object is archived, where it is.

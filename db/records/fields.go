@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"partnerapi/domain"
 )
 
 // Fields of records are columns of rows: for an import and, the other way, for an export.
@@ -58,7 +60,7 @@ func mappingOf(record, row reflect.Type) *mapping {
 }
 
 func (m *mapping) addField(f reflect.StructField, index int, row reflect.Type) {
-	name, option, _ := strings.Cut(f.Tag.Get("record"), ",")
+	name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 	value, isField := f.Type.FieldByName("Value")
 	if !isField || name == "" {
 		return
@@ -112,15 +114,8 @@ func pointee(t reflect.Type) reflect.Type {
 	return t
 }
 
-// optional is a pointer to any domain.Optional.
-type optional interface {
-	IsZero() bool
-	Open() any
-	Pointer() any
-}
-
-func (f *recordField) optional(record reflect.Value) optional {
-	return record.Field(f.index).Addr().Interface().(optional)
+func (f *recordField) optional(record reflect.Value) domain.AnyOptional {
+	return record.Field(f.index).Addr().Interface().(domain.AnyOptional)
 }
 
 // value is what a record, which is addressable, says in the field. It is not valid for

@@ -37,7 +37,7 @@ func TestFieldsOfRecords(t *testing.T) {
 		}
 		for i := range record.NumField() {
 			f := record.Field(i)
-			if name := f.Tag.Get("record"); name == "" || name == "id" {
+			if name := f.Tag.Get("json"); name == "" || name == "id" {
 				continue
 			}
 			if columns[i] == slices.Contains(k.others, f.Name) {

@@ -39,7 +39,7 @@ func TestImportSentEmails(t *testing.T) {
 	batch[3].ID = domain.RefTo(db.NewID[domain.MessageKind]())
 
 	results, err := records.ImportAll(t.Context(), w.DB, records.SentEmails, batch)
-	wantImport(t, results, err, "created", "created", "refused: user: there is no such user", "refused: event_time is missing")
+	wantImport(t, results, err, "created", "created", "refused: user: there is no such user", "refused: event_time is required")
 	results, err = records.ImportAll(t.Context(), w.DB, records.SentEmails, batch[:2])
 	wantImport(t, results, err, "unchanged", "unchanged")
 

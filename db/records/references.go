@@ -10,6 +10,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 )
 
 // What records refer to.
@@ -131,7 +132,7 @@ func noSuch(field string, to reference) error {
 func cannotChange(field string) error { return errors.New(field + " cannot be changed") }
 
 // missing refuses a new object that lacks a field.
-func missing(field string) error { return errors.New(field + " is missing") }
+func missing(field string) error { return errors.New(field + " " + rule.Required) }
 
 // archivedClients are those of the clients that are archived: their changes are no
 // events.

@@ -198,7 +198,7 @@ func beginResult(in *domain.ResultRecord, r *importedResult, now time.Time) erro
 	case r.FailedAt != nil:
 		r.SendAt = *r.FailedAt
 	default:
-		return errors.New("send_at is missing, as are sent_at and failed_at")
+		return errors.New("send_at is required, or sent_at or failed_at")
 	}
 	if !in.CreatedAt.Given {
 		r.CreatedAt = r.SendAt

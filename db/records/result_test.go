@@ -151,11 +151,11 @@ func TestImportResultsRefuses(t *testing.T) {
 	}{
 		{of(func(r *domain.ResultRecord) { r.User.Value = domain.RefTo(domain.UserID{1}) }), "user: there is no such user"},
 		{of(func(r *domain.ResultRecord) { r.Template.Value = domain.RefTo(domain.TemplateID{1}) }), "template: there is no such template; import the templates first: partnerapi templates import"},
-		{of(func(r *domain.ResultRecord) { r.Template = domain.Optional[domain.Ref[domain.TemplateKind]]{} }), "template is missing"},
+		{of(func(r *domain.ResultRecord) { r.Template = domain.Optional[domain.Ref[domain.TemplateKind]]{} }), "template is required"},
 		{of(func(r *domain.ResultRecord) {
 			r.TemplateName = domain.Give(domain.TemplateName{Name: "None", Language: "en"})
 		}), "template_name: there is no imported template"},
-		{of(func(r *domain.ResultRecord) { r.SentAt = none }), "send_at is missing"},
+		{of(func(r *domain.ResultRecord) { r.SentAt = none }), "send_at is required"},
 		{of(func(r *domain.ResultRecord) { r.SentAt, r.SendAt = none, moment(8*day) }), "send_at was more than 7 days ago"},
 		{of(func(r *domain.ResultRecord) { r.ClickedAt = maybe(4 * day) }), "clicked_at is before sent_at"},
 		{of(func(r *domain.ResultRecord) { r.ReportedAt = maybe(-day) }), "reported_at is in the future"},

@@ -117,8 +117,8 @@ func (p *pass) gather(ctx context.Context, batches chan<- *batch) error {
 
 	err := records.EachStaged(ctx, p.db, p.kind.place(), p.round, func(l records.StagedLine) error {
 		p.lines++
-		record, err := p.kind.read([]byte(l.Text), p.db.Now())
-		if err != nil { // it was read before
+		record, err := p.kind.readAgain([]byte(l.Text))
+		if err != nil {
 			return err
 		}
 		id, items := p.kind.idOf(record), p.kind.items(record)

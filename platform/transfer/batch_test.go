@@ -3,6 +3,8 @@ package transfer
 import (
 	"context"
 	"io"
+	"reflect"
+	"strings"
 
 	"partnerapi/db"
 )
@@ -31,15 +33,15 @@ func Fields() map[string][]string {
 
 // Marks are how a guide marks a field.
 func Marks(object, name string) (marks []string) {
-	for _, k := range kinds {
-		if f := k.byName[name]; k.object == object && f != nil {
-			for mark, is := range map[string]bool{"new": f.needed, "fixed": f.fixed, "null": f.null} {
-				if is {
-					marks = append(marks, mark)
-				}
+	k := kindCalled(object)
+	for _, f := range k.fields {
+		if f.name == name {
+			of := k.Type().Field(f.index)
+			marks = strings.FieldsFunc(of.Tag.Get("rule"), func(r rune) bool { return r == ',' })
+			if value, _ := of.Type.FieldByName("Value"); value.Type.Kind() == reflect.Pointer {
+				marks = append(marks, "null")
 			}
-			return marks
 		}
 	}
-	return nil
+	return marks
 }

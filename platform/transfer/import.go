@@ -152,25 +152,15 @@ func (r *run) read(ctx context.Context, in io.Reader) error {
 // checkLine is a line as it is staged; a bad one is refused.
 func (r *run) checkLine(in *inputLine) (l records.StagedLine, good bool) {
 	r.report.Lines++
-	refuse := func(format string, args ...any) (records.StagedLine, bool) {
-		r.count(in.number, domain.RefuseImport(format, args...))
+	k, err := kindOf(in)
+	if err == nil {
+		l, err = k.staged(in.text, r.db.Now())
+	}
+	if err != nil {
+		r.count(in.number, domain.ImportResult{Refusal: err.Error()})
 		return l, false
 	}
-	if in.tooLong {
-		return refuse("%s", errTooLong)
-	}
-	object, err := objectOf(in.text)
-	if err != nil {
-		return refuse("%s", err)
-	}
-	k, place := kindCalled(object)
-	if k == nil {
-		return refuse("object: %.40q is unknown", object)
-	}
-	if l, err = k.staged(in.text, r.db.Now()); err != nil {
-		return refuse("%s", err)
-	}
-	l.Kind, l.Line = place, in.number
+	l.Kind, l.Line = k.place(), in.number
 	r.total++
 	return l, true
 }

@@ -73,7 +73,7 @@ func (in *ingestion) checkLine(l *inputLine) {
 	e := entry{line: l.number}
 	if l.tooLong {
 		e.reason = errTooLong.Error()
-	} else if signal, err := readSignal(l.text, in.db.Now().Add(domain.SignalLead)); err != nil {
+	} else if signal, err := readSignal(l.text, in.db.Now()); err != nil {
 		e.reason = err.Error()
 	} else {
 		in.signals = append(in.signals, signal)

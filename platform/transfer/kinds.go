@@ -7,6 +7,7 @@ import (
 
 	"partnerapi/db/records"
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 )
 
 // kind is a kind of objects: how its lines are read, and applied.
@@ -44,14 +45,14 @@ func of(r records.Kind) *kind { return &kind{Kind: r, plan: planOf(r), times: 1,
 // like.
 func history(r records.Kind) *kind { return &kind{Kind: r, plan: planOf(r), times: 5, workers: 2} }
 
-// kindCalled finds a kind, and its place among all, by what lines call it.
-func kindCalled(object string) (k *kind, place int) {
-	for place, k := range kinds {
+// kindCalled finds a kind by what lines call it; nil for none.
+func kindCalled(object string) *kind {
+	for _, k := range kinds {
 		if k.object == object {
-			return k, place
+			return k
 		}
 	}
-	return nil, 0
+	return nil
 }
 
 // place is the place of the kind among all.
@@ -76,13 +77,24 @@ func (k *kind) staged(text []byte, now time.Time) (records.StagedLine, error) {
 	return l, nil
 }
 
+// readAgain reads a line that read accepted before, without checking it by its rules.
+func (k *kind) readAgain(text []byte) (record any, err error) {
+	record = reflect.New(k.Type()).Interface()
+	f := &rule.Faults{}
+	rule.Reader{Skip: "object"}.Read(text, record, f)
+	k.rules.Clean(record)
+	return record, errorOf(f)
+}
+
 // read reads a line into a record. The error says what is wrong with it.
 func (k *kind) read(text []byte, now time.Time) (record any, err error) {
-	into := reflect.New(k.Type())
-	wrong := k.plan.read(text, into.Elem(), now)
-	record = into.Interface()
-	if u, is := record.(*domain.UserRecord); is && len(wrong.texts) == 0 && u.SendWelcomeEmail.Value {
-		wrong.say("send_welcome_email must be false: an import sends no mail")
+	record = reflect.New(k.Type()).Interface()
+	f := &rule.Faults{}
+	if err := k.plan.read(text, record, now, f); err != nil {
+		return nil, err
 	}
-	return record, wrong.err()
+	if u, is := record.(*domain.UserRecord); is && u.SendWelcomeEmail.Value {
+		f.Add("send_welcome_email", "must be false: an import sends no mail")
+	}
+	return record, errorOf(f)
 }

@@ -1,101 +1,58 @@
 package transfer
 
 import (
-	"encoding"
-	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
+	"time"
 
 	"partnerapi/db/records"
+	"partnerapi/domain"
+	"partnerapi/domain/rule"
 )
 
 // plan is how lines of one kind of object are read and written: the fields of its
-// record, in their order, with their rules (domain.UserRecord and the others).
+// record, in their order, and its rules (domain.UserRecord and the others).
 type plan struct {
 	object string
 	id     int
 	fields []field
-	byName map[string]*field
+	rules  *rule.Rules
 }
 
-// field is a field of a record, with its rules.
+// field is a field of a record.
 type field struct {
 	name  string
 	index int
 	list  bool // its value is one
-
-	needed, fixed, null, filled, isName, email, past bool
-	min, max                                         *int
 }
 
-// state is a pointer to any domain.Optional.
-type state interface {
-	IsZero() bool
-	Open() any
-	Pointer() any
-}
-
-// planOf makes the plan of records. A rule that it does not know is a programming
-// error, which panics.
+// planOf makes the plan of records.
 func planOf(r records.Kind) *plan {
-	p := &plan{object: r.Object(), byName: map[string]*field{}}
+	p := &plan{object: r.Object(), rules: rule.Of(r.Type())}
 	for i := range r.Type().NumField() {
 		f := r.Type().Field(i)
-		switch name, _, _ := strings.Cut(f.Tag.Get("record"), ","); name {
-		case "":
-		case "id":
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "id" {
 			p.id = i
-		default:
-			value, _ := f.Type.FieldByName("Value")
-			p.fields = append(p.fields, fieldOf(name, i, f.Tag.Get("rule")))
-			p.fields[len(p.fields)-1].list = value.Type.Kind() == reflect.Slice
-			p.fields[len(p.fields)-1].null = value.Type.Kind() == reflect.Pointer
+			continue
 		}
-	}
-	for i := range p.fields {
-		p.byName[p.fields[i].name] = &p.fields[i]
+		value, _ := f.Type.FieldByName("Value")
+		p.fields = append(p.fields, field{name, i, value.Type.Kind() == reflect.Slice})
 	}
 	return p
 }
 
-func fieldOf(name string, index int, rules string) field {
-	f := field{name: name, index: index}
-	flags := map[string]*bool{
-		"new": &f.needed, "fixed": &f.fixed, "filled": &f.filled, "name": &f.isName,
-		"email": &f.email, "past": &f.past,
+// read reads a line into a record, a pointer, and adds what is wrong with it as of now to f.
+func (p *plan) read(text []byte, record any, now time.Time, f *rule.Faults) error {
+	if (rule.Reader{Skip: "object"}).Read(text, record, f) == nil {
+		return nil
 	}
-	for rule := range strings.SplitSeq(rules, ",") {
-		word, bound, bounded := strings.Cut(rule, "=")
-		switch {
-		case rule == "":
-		case flags[word] != nil && !bounded:
-			*flags[word] = true
-		case bounded && (word == "min" || word == "max"):
-			n, err := strconv.Atoi(bound)
-			if err != nil {
-				panic(err)
-			}
-			if word == "min" {
-				f.min = &n
-			} else {
-				f.max = &n
-			}
-		default:
-			panic(fmt.Sprintf("%s has the unknown rule %q", name, rule))
-		}
-	}
-	return f
+	return p.rules.Check(record, now, f)
 }
 
-// state is the field in a record, which is addressable.
-func (f *field) state(record reflect.Value) state {
-	return record.Field(f.index).Addr().Interface().(state)
-}
-
-// readID reads the id of a record, which is addressable.
-func (p *plan) readID(record reflect.Value, text string) error {
-	return record.Field(p.id).Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
+// value is the field in a record, which is addressable.
+func (f *field) value(record reflect.Value) domain.AnyOptional {
+	return record.Field(f.index).Addr().Interface().(domain.AnyOptional)
 }
 
 // idOf is the UUID of the object of a record.

@@ -53,7 +53,7 @@ func random(r *rand.Rand, users int) happening {
 	case 8:
 		h.kind, h.more = domain.EmailReported, []any{"subject", fmt.Sprint(r.IntN(2)), "sender", "who@example.com"}
 	case 9:
-		h.kind, h.more = domain.EmailClassified, []any{"classification", domain.SentClasses()[r.IntN(3)]}
+		h.kind, h.more = domain.EmailClassified, []any{"classification", domain.SentClass("").Values()[r.IntN(3)]}
 		if r.IntN(2) == 0 {
 			h.more = append(h.more, "mailbox_action", domain.MailboxAction("").Values()[r.IntN(3)])
 		}

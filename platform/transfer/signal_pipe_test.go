@@ -98,7 +98,7 @@ func TestByteOrderMark(t *testing.T) {
 		return signalLine(id, domain.PolicyPublished, noon, "policy_id", o.policies[0])
 	}
 	got := p.ingest("\uFEFF"+published("1"), "\uFEFF"+published("2"), "")
-	if got.Taken != 1 || strings.Join(got.refused, "; ") != "2 is not a JSON object" {
+	if got.Taken != 1 || strings.Join(got.refused, "; ") != "2 must be valid JSON in UTF-8" {
 		t.Errorf("%+v", got)
 	}
 	if got := p.ingest("\uFEFF", published("3")); got.Taken != 1 || got.Lines != 1 {

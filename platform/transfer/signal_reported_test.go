@@ -98,14 +98,14 @@ func TestBadReportedMail(t *testing.T) {
 	user, stranger := o.users[0], db.NewID[domain.ClientKind]()
 	long := strings.Repeat("x", 501)
 	for text, want := range map[string]string{
-		signalLine("1", domain.EmailReported, noon, "user_id", user, "message_id", " <> ", "subject", "", "sender", ""):                     "message_id: is empty",
-		signalLine("2", domain.EmailReported, noon, "user_id", user, "message_id", "m", "subject", long, "sender", ""):                      "subject: has more than 500",
-		signalLine("3", domain.EmailReported, noon, "user_id", user, "message_id", "m", "sender", ""):                                       "subject is missing",
+		signalLine("1", domain.EmailReported, noon, "user_id", user, "message_id", " <> ", "subject", "", "sender", ""):                     "message_id must not be blank",
+		signalLine("2", domain.EmailReported, noon, "user_id", user, "message_id", "m", "subject", long, "sender", ""):                      "subject must be at most 500 characters",
+		signalLine("3", domain.EmailReported, noon, "user_id", user, "message_id", "m", "sender", ""):                                       "subject is required",
 		signalLine("4", domain.EmailReported, noon, "user_id", db.NewID[domain.UserKind](), "message_id", "m", "subject", "", "sender", ""): "no such user",
-		signalLine("5", domain.EmailClassified, noon, "message_id", "m", "classification", "pending"):                                       "none of phishing, spam, safe",
-		signalLine("6", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "mailbox_action", "burnt"):               "mailbox_action: \"burnt\"",
+		signalLine("5", domain.EmailClassified, noon, "message_id", "m", "classification", "pending"):                                       "classification must be one of phishing, spam, safe",
+		signalLine("6", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "mailbox_action", "burnt"):               "mailbox_action must be one of none, moved_to_junk, deleted",
 		signalLine("7", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "client_id", stranger):                   "no such client",
-		signalLine("8", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "client_id", domain.ClientID{}):          "no such client",
+		signalLine("8", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "client_id", domain.ClientID{}):          "client_id must not be blank",
 	} {
 		if got := p.ingest(text); len(got.refused) != 1 || !strings.Contains(got.refused[0], want) {
 			t.Errorf("%s: %v, not %s", text, got.refused, want)

@@ -167,7 +167,7 @@ func TestStarted(t *testing.T) {
 	p.ingest(started("d", 1, noon.AddDate(0, 0, -6)), started("e", 2, noon.AddDate(-2, 1, 0))) // of the window before
 	got := p.ingest(started("f", 2, noon.AddDate(0, 0, -3)), started("g", 99, noon),
 		signalLine("h", domain.CourseStarted, noon, "user_id", o.users[0]))
-	if want := "2 there is no such course; 3 course_id is missing"; strings.Join(got.refused, "; ") != want {
+	if want := "2 there is no such course; 3 course_id is required"; strings.Join(got.refused, "; ") != want {
 		t.Errorf("refused are %v", got.refused)
 	}
 	p.ingest(signalLine("i", domain.CourseCompleted, noon.AddDate(0, 0, -2), "user_id", o.users[0], "course_id", course(2)),

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 )
 
 // Input describes the named parts of an operation's input: a struct with any of the fields Path, Query and Body, each
@@ -35,10 +36,7 @@ type Input struct {
 	weight  int64
 	// dryRun is the member dry_run of the body; nil where there is none.
 	dryRun []int
-	// hasRules reports whether a field has a rule.
-	hasRules bool
-	// cleaned are the names and emails of the body and the query, which are normalized before they are validated.
-	cleaned []cleaner
+	rules  *rule.Rules
 }
 
 // Param is one parameter of a path or a query.
@@ -65,7 +63,7 @@ func (in *Input) Weight() int64 { return in.weight }
 
 // Describe describes an input's type. A type that cannot be bound is a programming error, and panics.
 func Describe(t reflect.Type) *Input {
-	in := &Input{Type: t, hasRules: hasRules(t)}
+	in := &Input{Type: t, rules: rule.Of(t)}
 	for _, f := range reflect.VisibleFields(t) {
 		if len(f.Index) != 1 {
 			continue
@@ -76,7 +74,6 @@ func Describe(t reflect.Type) *Input {
 		case "Query":
 			in.Query = params(f.Type, "query", f.Index)
 			in.filters = slices.DeleteFunc(slices.Clone(in.Query), func(p Param) bool { return p.Name == "limit" || p.Name == "cursor" })
-			in.cleaned = append(in.cleaned, cleanersOf(f.Type, f.Index)...)
 		case "Body":
 			in.Body, in.body = f.Type, f.Index
 			in.OptionalBody = f.Tag.Get("optional") == "true"
@@ -85,8 +82,6 @@ func Describe(t reflect.Type) *Input {
 			if w, ok := reflect.New(f.Type).Interface().(Weigher); ok {
 				in.weight = w.Weight()
 			}
-			in.cleaned = append(in.cleaned, cleanersOf(f.Type, f.Index)...)
-			registerOptionals(f.Type)
 		}
 	}
 	return in
@@ -98,7 +93,7 @@ func dryRunOf(body reflect.StructField) []int {
 		return nil
 	}
 	for _, f := range reflect.VisibleFields(body.Type) {
-		if WireName(f) == "dry_run" && f.Type.Kind() == reflect.Bool {
+		if rule.WireName(f) == "dry_run" && f.Type.Kind() == reflect.Bool {
 			return append(slices.Clone(body.Index), f.Index...)
 		}
 	}
@@ -125,7 +120,7 @@ func params(t reflect.Type, tag string, index []int) (list []Param) {
 		if name == "" {
 			continue
 		}
-		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: at, most: maxFromTag(f.Tag), isList: isListParam(f.Type)}
+		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: at, most: rule.MaxFromTag(f.Tag), isList: isListParam(f.Type)}
 		p.fallback, p.defaulted = f.Tag.Lookup("default")
 		if !bindable(f.Type) {
 			panic(fmt.Sprintf("parameter %s: a %s cannot be bound", name, f.Type))
@@ -191,9 +186,9 @@ type Request struct {
 // broken rules of tags where there is a body, unless the request is Lenient.
 func (in *Input) Bind(dst any, r Request) error {
 	v := reflect.ValueOf(dst).Elem()
-	f := &faults{}
+	f := &rule.Faults{}
 	for _, fault := range r.Faults {
-		f.add(fault.Field, fault.Message)
+		f.Add(fault.Field, fault.Message)
 	}
 	for _, p := range in.Path {
 		text := r.Path(p.Name)
@@ -201,14 +196,14 @@ func (in *Input) Bind(dst any, r Request) error {
 			continue
 		}
 		if err := setText(v.FieldByIndex(p.index), text); err != nil && !isObject(p.Type) {
-			f.add(p.Name, err.Error())
+			f.Add(p.Name, err.Error())
 		}
 	}
 	for _, p := range in.Query {
 		if text, given := p.textIn(r.Query); given {
 			field := v.FieldByIndex(p.index)
 			if err := setText(field, text); err != nil {
-				f.add(p.Name, err.Error())
+				f.Add(p.Name, err.Error())
 			} else if field.Kind() == reflect.Pointer && field.Elem().IsZero() && p.isList {
 				field.SetZero() // an empty list that is as good as none
 			}
@@ -218,16 +213,16 @@ func (in *Input) Bind(dst any, r Request) error {
 	switch {
 	case in.OptionalBody && len(r.Body) == 0:
 	case in.Body != nil:
-		readBody(r.Body, v.FieldByIndex(in.body).Addr(), r.Lenient, f)
+		rule.Reader{Lenient: r.Lenient}.Read(r.Body, v.FieldByIndex(in.body).Addr().Interface(), f)
 	case len(r.Body) > 0 && !r.Lenient:
-		f.add("body", "must be empty: this operation takes none")
+		f.Add("body", "must be empty: this operation takes none")
 	}
-	if !r.Lenient && (in.Body != nil || len(f.list) > 0) {
+	if !r.Lenient && (in.Body != nil || len(f.List()) > 0) {
 		if err := in.check(dst, f); err != nil {
 			return err
 		}
 	}
-	return f.err()
+	return f.Err()
 }
 
 // isObject reports whether a parameter is the id of an object.
@@ -296,7 +291,7 @@ func setText(v reflect.Value, text string) error {
 	}
 
 	if many, ok := v.Addr().Interface().(ListParam); ok && exceedsItems(text, many.MaxItems()) {
-		return errors.New(tooManyItems(many.MaxItems()))
+		return errors.New(rule.TooManyItems(many.MaxItems()))
 	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))

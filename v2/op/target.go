@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 )
 
 // Braced is a declared path as documents write it, /clients/:client_id as
@@ -73,7 +74,7 @@ func Body(o Declaration, input any) ([]byte, error) {
 }
 
 // optionals writes the value of a domain.Optional.
-var optionals = json.MarshalToFunc(func(enc *jsontext.Encoder, o optional) error {
+var optionals = json.MarshalToFunc(func(enc *jsontext.Encoder, o rule.Optional) error {
 	return json.MarshalEncode(enc, o.Pointer())
 })
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 )
 
 // AroundWrite runs the work of an operation that writes, whatever surface
@@ -110,12 +111,12 @@ func (in *Input) BodyMembers(input any) (names []string) {
 	}
 	body := reflect.ValueOf(input).Elem().FieldByIndex(in.body)
 	for _, f := range reflect.VisibleFields(in.Body) {
-		name := WireName(f)
+		name := rule.WireName(f)
 		if name == "" {
 			continue
 		}
 		value := body.FieldByIndex(f.Index)
-		if o, ok := value.Interface().(optional); ok && !o.IsZero() || !ok && !value.IsZero() {
+		if o, ok := value.Interface().(rule.Optional); ok && !o.IsZero() || !ok && !value.IsZero() {
 			names = append(names, name)
 		}
 	}

@@ -72,7 +72,7 @@ func TestImportDryRun(t *testing.T) {
 			t.Errorf("%v: there are %s", args, got)
 		}
 		written, err := os.ReadFile(refused)
-		if err != nil || !strings.HasPrefix(string(written), `{"line":2,"reason":"is not a JSON object"}`+"\n"+`{"line":3,"reason":"object: `) {
+		if err != nil || !strings.HasPrefix(string(written), `{"line":2,"reason":"must be a JSON object"}`+"\n"+`{"line":3,"reason":"object must be one of `) {
 			t.Errorf("the file has %s: %v", written, err)
 		}
 		if info, err := os.Stat(refused); err != nil || info.Mode().Perm() != 0o600 {

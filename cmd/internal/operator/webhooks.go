@@ -15,7 +15,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
-	"partnerapi/v2/op"
+	"partnerapi/domain/rule"
 )
 
 // Webhooks is the command webhooks, for the webhooks of partners, their deliveries and events.
@@ -163,7 +163,7 @@ func (c listDeliveriesCmd) Validate() error {
 	if c.Limit < 1 || c.Limit > 10_000 {
 		return errors.New("--limit must be between 1 and 10000")
 	}
-	if c.Status != "" && !op.EnumHas(domain.DeliveryStatus(""), c.Status) {
+	if c.Status != "" && !rule.EnumHas(domain.DeliveryStatus(""), c.Status) {
 		return fmt.Errorf("--status: %q is none of %s", c.Status, strings.Join(domain.DeliveryStatus("").Values(), ", "))
 	}
 	return c.webhookArg.Validate()

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"partnerapi/domain/rule"
 	"partnerapi/v2/op"
 )
 
@@ -53,7 +54,7 @@ func createdID(output reflect.Type) (id reflect.Type, within string) {
 			continue
 		}
 		if part, ok := f.Type.FieldByName("ID"); ok {
-			return part.Type, op.WireName(f)
+			return part.Type, rule.WireName(f)
 		}
 	}
 	return nil, ""

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/mcp"
 	"partnerapi/v2/v2test"
@@ -82,7 +83,7 @@ func checkTool(t *testing.T, tool *sdk.Tool, o op.Operation) {
 	}
 	if o.Input().Body != nil {
 		for i := range o.Input().Body.NumField() {
-			if name := op.WireName(o.Input().Body.Field(i)); input.Properties[name] == nil {
+			if name := rule.WireName(o.Input().Body.Field(i)); input.Properties[name] == nil {
 				t.Errorf("its input has no %s", name)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 	"partnerapi/v2/op"
 )
 
@@ -61,7 +62,7 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 		return m.union(m.componentName(t), t, union)
 	}
 	if schema, err := textSchema(zero, t); schema != nil || err != nil {
-		if _, ok := zero.(op.Enum); ok && err == nil && len(schema.Enum) > 0 && !m.of.OpenAPI30 {
+		if _, ok := zero.(rule.Enum); ok && err == nil && len(schema.Enum) > 0 && !m.of.OpenAPI30 {
 			return m.component(m.componentName(t), component{t, output}, schema)
 		}
 		return schema.NewRef(), err
@@ -106,7 +107,7 @@ func textSchema(zero any, t reflect.Type) (*openapi3.Schema, error) {
 		return schema, nil
 	}
 
-	if e, ok := zero.(op.Enum); ok && t.Kind() == reflect.String {
+	if e, ok := zero.(rule.Enum); ok && t.Kind() == reflect.String {
 		schema := openapi3.NewStringSchema()
 		for _, value := range e.Values() {
 			schema.Enum = append(schema.Enum, value)
@@ -247,7 +248,7 @@ func (m *mapper) member(f field, u use) (property, error) {
 	t, rules := f.Type, f.Tag.Get("validate")
 	p := property{required: u == output && !f.omits || u == input && isRequired(rules)}
 	nullable := false
-	if element, null := op.OptionalElement(t); element != nil {
+	if element, null := rule.OptionalElement(t); element != nil {
 		t, nullable, p.optional, p.required = element, null, true, false
 	} else if t.Kind() == reflect.Pointer {
 		// What is left out instead is never null, and neither is what must be

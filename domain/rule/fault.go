@@ -1,4 +1,4 @@
-package op
+package rule
 
 import (
 	"strings"
@@ -6,11 +6,17 @@ import (
 	"partnerapi/domain"
 )
 
-// maxFaults is how many faults of one request are named at the most.
+// maxFaults is the maximum number of faults that are kept of one text.
 const maxFaults = 100
 
-// faults collects what is wrong with a request, the first fault of each field.
-type faults struct {
+// maxPath is the length at which the path of an unknown member is cut, in bytes.
+const maxPath = 500
+
+// Whole is the field of a fault of a text as a whole.
+const Whole = "body"
+
+// Faults collects what is wrong with an input: the first fault of each field. The zero value is empty.
+type Faults struct {
 	list  []domain.FieldError
 	named map[string]bool
 	// blank says of members that are given, but as null or as the zero value of
@@ -19,10 +25,8 @@ type faults struct {
 	blank map[string]string
 }
 
-// maxPath is the length at which the path of an unknown member is cut, in bytes.
-const maxPath = 500
-
-func (f *faults) add(field, message string) {
+// Add adds what is wrong with a field, unless that has a fault already.
+func (f *Faults) Add(field, message string) {
 	if len(field) > maxPath {
 		field = strings.ToValidUTF8(field[:maxPath], "") + "…"
 	}
@@ -36,8 +40,19 @@ func (f *faults) add(field, message string) {
 	f.list = append(f.list, domain.FieldError{Field: field, Message: message})
 }
 
-// truncate forgets the faults after the first n.
-func (f *faults) truncate(n int) {
+// List returns the faults in the order in which they were added.
+func (f *Faults) List() []domain.FieldError { return f.list }
+
+// Err returns the faults as one error; nil for none.
+func (f *Faults) Err() error {
+	if len(f.list) == 0 {
+		return nil
+	}
+	return domain.ErrInvalidFields(f.list)
+}
+
+// truncate drops the faults after the first n.
+func (f *Faults) truncate(n int) {
 	for _, fault := range f.list[n:] {
 		delete(f.named, fault.Field)
 	}
@@ -46,7 +61,7 @@ func (f *faults) truncate(n int) {
 
 // hasParentFault reports whether a fault of what holds the field is known: of inner or
 // inner.list for inner.list[3].
-func (f *faults) hasParentFault(field string) bool {
+func (f *Faults) hasParentFault(field string) bool {
 	for {
 		cut := strings.LastIndexAny(field, ".[")
 		if cut < 0 {
@@ -58,17 +73,9 @@ func (f *faults) hasParentFault(field string) bool {
 	}
 }
 
-func (f *faults) markBlank(field, message string) {
+func (f *Faults) markBlank(field, message string) {
 	if f.blank == nil {
 		f.blank = map[string]string{}
 	}
 	f.blank[field] = message
-}
-
-// err is the faults as one error; nil for none.
-func (f *faults) err() error {
-	if len(f.list) == 0 {
-		return nil
-	}
-	return domain.ErrInvalidFields(f.list)
 }

@@ -1,0 +1,394 @@
+// Package rule reads and checks what comes from outside by the rules that fields declare, with one text for each fault: the
+// inputs of operations, the records of an import, and signals.
+//
+// A field's tag validate lists its rules, those of validator/v10 and these:
+//
+//	filled       the text is not blank
+//	name         it is a name: without control characters, stored without white space around it
+//	email        it is an email address, stored in lower case
+//	message_id   it is the id of a mail, stored without angle brackets
+//	endpoint     it is the URL of a webhook
+//	enum         it is one of the values of its type (Enum)
+//	between=A B  it is an integer from A to B
+//	epoch        the time is not before 1970
+//	past         the time is at most domain.SignalLead ahead of now
+package rule
+
+import (
+	"cmp"
+	"context"
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-playground/validator/v10"
+
+	"partnerapi/domain"
+)
+
+// Enum is a type of text with a fixed list of values. A field of such a type
+// carries the rule enum.
+type Enum interface{ Values() []string }
+
+// checks checks inputs by their validate tags. It is built once; registering
+// the Optional types of an input happens while operations are declared, before
+// anything is validated.
+var checks = newChecks()
+
+func newChecks() *validator.Validate {
+	v := validator.New(validator.WithRequiredStructEnabled())
+	v.RegisterTagNameFunc(WireName)
+	register := func(tag string, fn validator.Func) {
+		if err := v.RegisterValidation(tag, fn); err != nil {
+			panic(err) // a table of this package is wrong
+		}
+	}
+	register("name", func(f validator.FieldLevel) bool { return domain.CheckName(f.Field().String()) == "" })
+	register("email", func(f validator.FieldLevel) bool {
+		_, ok := domain.CleanEmail(f.Field().String())
+		return ok
+	})
+	register("endpoint", func(f validator.FieldLevel) bool { return domain.CheckWebhookURL(f.Field().String()) == nil })
+	register("filled", func(f validator.FieldLevel) bool { return strings.TrimSpace(f.Field().String()) != "" })
+	register("enum", func(f validator.FieldLevel) bool {
+		enum, ok := f.Field().Interface().(Enum)
+		return ok && EnumHas(enum, f.Field().String())
+	})
+	register("between", func(f validator.FieldLevel) bool {
+		var low, high int64
+		_, err := fmt.Sscanf(f.Param(), "%d %d", &low, &high)
+		return err == nil && f.Field().Int() >= low && f.Field().Int() <= high
+	})
+	v.RegisterCustomTypeFunc(func(v reflect.Value) any { return v.Interface().(domain.Time).Time }, domain.Time{})
+	register("message_id", func(f validator.FieldLevel) bool { return domain.MessageKey(f.Field().String()) != "" })
+	register("epoch", func(f validator.FieldLevel) bool { return f.Field().Interface().(time.Time).Unix() >= 0 })
+	err := v.RegisterValidationCtx("past", func(ctx context.Context, f validator.FieldLevel) bool {
+		latest := ctx.Value(latestKey{}).(time.Time)
+		return !f.Field().Interface().(time.Time).After(latest)
+	})
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Required is what is wrong with a field that is absent.
+const Required = "is required"
+
+// EnumHas reports whether text is one of the enum's values.
+func EnumHas(enum Enum, text string) bool { return slices.Contains(enum.Values(), text) }
+
+// EnumMessage says that a text is none of the enum's values.
+func EnumMessage(enum Enum) string { return "must be one of " + strings.Join(enum.Values(), ", ") }
+
+// WireName is the name that callers know a field by.
+func WireName(f reflect.StructField) string {
+	for _, tag := range []string{"json", "query", "path"} {
+		if name, _, _ := strings.Cut(f.Tag.Get(tag), ","); name != "" && name != "-" {
+			return name
+		}
+	}
+	return ""
+}
+
+// registeredOptionals are the Optional types that the rules know.
+var registeredOptionals = struct {
+	sync.Mutex
+	types map[reflect.Type]bool
+}{types: map[reflect.Type]bool{}}
+
+// registerOptionals teaches the rules the Optional types of a body. Each type is
+// registered once: operations may be declared again while others are called.
+func registerOptionals(body reflect.Type) {
+	if body.Kind() != reflect.Struct {
+		return
+	}
+
+	registeredOptionals.Lock()
+	defer registeredOptionals.Unlock()
+	for i := range body.NumField() {
+		t := body.Field(i).Type
+		zero := reflect.Zero(t).Interface()
+		if _, ok := zero.(Optional); ok && !registeredOptionals.types[t] {
+			checks.RegisterCustomTypeFunc(pointerOf, zero)
+			registeredOptionals.types[t] = true
+		}
+	}
+}
+
+// pointerOf returns what the rules of an Optional apply to, without a copy where it is addressable.
+func pointerOf(v reflect.Value) any {
+	if !v.CanAddr() {
+		return v.Interface().(Optional).Pointer()
+	}
+	o := v.Addr().Interface().(domain.AnyOptional)
+	if o.IsZero() {
+		return o.Pointer()
+	}
+	return o.Open()
+}
+
+// Optional is any domain.Optional.
+type Optional interface {
+	IsZero() bool
+	// Pointer returns what the member's rules apply to: a pointer to the value, nil for an absent member.
+	Pointer() any
+}
+
+// Rules are what is declared of the fields of a type.
+type Rules struct {
+	declared bool // of any field
+	cleaned  []cleaner
+	goNames  map[string]string // of fields, by their wire names
+}
+
+// Of returns the rules of a struct, and of the structs within it.
+func Of(t reflect.Type) *Rules {
+	r := &Rules{declared: hasRules(t), cleaned: cleanersOf(t, nil), goNames: map[string]string{}}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		r.goNames[WireName(f)] = f.Name
+		if f.Type.Kind() == reflect.Struct {
+			registerOptionals(f.Type)
+		}
+	}
+	registerOptionals(t)
+	return r
+}
+
+// Clean brings the texts of a value, a pointer to a struct, into the form that they are stored in, as Check does.
+func (r *Rules) Clean(v any) {
+	for _, c := range r.cleaned {
+		c.clean(reflect.ValueOf(v).Elem())
+	}
+}
+
+// latestKey is the context key of the latest time that the rule past allows.
+type latestKey struct{}
+
+// Check brings the texts of a value, a pointer to a struct, into the form that they are stored in, checks it as of now, and
+// adds what is wrong with it to f: nothing within what has a fault already. It checks the fields of the wire names in only,
+// or all without one.
+func (r *Rules) Check(v any, now time.Time, f *Faults, only ...string) error {
+	r.Clean(v)
+	ctx := context.WithValue(context.Background(), latestKey{}, now.Add(domain.SignalLead))
+	var err error
+	switch {
+	case !r.declared:
+	case only == nil:
+		err = checks.StructCtx(ctx, v)
+	default:
+		fields := make([]string, len(only))
+		for i, name := range only {
+			fields[i] = r.goNames[name]
+		}
+		err = checks.StructPartialCtx(ctx, v, fields...)
+	}
+	if err == nil {
+		return nil
+	}
+	broken, ok := err.(validator.ValidationErrors)
+	if !ok {
+		return fmt.Errorf("check a %T: %w", v, err)
+	}
+	for _, fault := range broken {
+		if f.named[Whole] && strings.Contains(fault.Namespace(), ".Body.") {
+			continue // the body could not be read
+		}
+		if path := faultPath(fault); !f.hasParentFault(path) {
+			f.Add(path, faultMessage(fault, f.blank[path]))
+		}
+	}
+	return nil
+}
+
+// hasRules reports whether a type, or one within it, has a rule for a field.
+func hasRules(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.IsExported() && (f.Tag.Get("validate") != "" || hasRules(f.Type)) {
+			return true
+		}
+	}
+	return false
+}
+
+// faultPath is the path of a faulty field inside its part: the namespace
+// without the input's type and the part's name.
+func faultPath(fault validator.FieldError) string {
+	_, path, _ := strings.Cut(fault.Namespace(), ".")
+	path = "." + path
+	for _, part := range []string{".Body.", ".Query.", ".Path."} {
+		if _, rest, ok := strings.Cut(path, part); ok {
+			path = rest
+			break
+		}
+	}
+	// An embedded struct stands in the namespace by its Go name.
+	parts := strings.Split(path, ".")
+	named := parts[:0]
+	for _, p := range parts {
+		if p != "" && (p[0] < 'A' || p[0] > 'Z') {
+			named = append(named, p)
+		}
+	}
+	return strings.Join(named, ".")
+}
+
+// faultMessage says what is wrong with a field. blank is the message for one
+// that is required and was given, but as nothing; empty for others.
+func faultMessage(fault validator.FieldError, blank string) string {
+	kind := fault.Kind()
+	switch fault.Tag() {
+	case "filled", "required", "required_if":
+		if text, _ := fault.Value().(string); blank == "" && text != "" {
+			return notBlank
+		}
+		return cmp.Or(blank, Required)
+	case "name":
+		text, _ := fault.Value().(string)
+		return domain.CheckName(text)
+	case "email":
+		return "must be an email address"
+	case "endpoint":
+		text, _ := fault.Value().(string)
+		if err := domain.CheckWebhookURL(text); err != nil {
+			return err.Error()
+		}
+	case "message_id":
+		return notBlank
+	case "epoch":
+		return "must not be before 1970"
+	case "past":
+		return "must not be in the future"
+	case "unique":
+		return "must hold no item twice"
+	case "enum":
+		if enum, ok := fault.Value().(Enum); ok {
+			return EnumMessage(enum)
+		}
+	case "between":
+		return "must be between " + strings.Replace(fault.Param(), " ", " and ", 1)
+	case "min":
+		if kind == reflect.Slice || kind == reflect.Map {
+			return "must hold at least " + fault.Param() + " items"
+		}
+		return "must be at least " + fault.Param()
+	case "max":
+		switch kind {
+		case reflect.String:
+			return "must be at most " + fault.Param() + " characters"
+		case reflect.Slice:
+			return "must hold at most " + fault.Param() + " items"
+		}
+		return "must be at most " + fault.Param()
+	}
+	return "is invalid"
+}
+
+var textType = reflect.TypeFor[encoding.TextUnmarshaler]()
+
+// jsonTypeName says in a caller's words what JSON a Go type is read from.
+func jsonTypeName(t reflect.Type) string {
+	if object, ok := reflect.Zero(t).Interface().(interface{ Noun() string }); ok {
+		return "the id of a " + object.Noun()
+	}
+	if t == reflect.TypeFor[domain.Time]() || t == reflect.TypeFor[time.Time]() {
+		return "an RFC 3339 date-time, such as 2026-01-31T08:00:00Z"
+	}
+	if t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(textType) {
+		return "a string"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return "an integer"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Pointer:
+		return jsonTypeName(t.Elem())
+	}
+	return "of another type"
+}
+
+// cleaner brings a text of a body or a query into the form that it is stored in.
+type cleaner struct {
+	index     []int
+	normalize func(string) string
+}
+
+// cleanersOf returns the cleaners of a struct's fields, and of the fields of its parts: those with the rule name, email or
+// message_id.
+func cleanersOf(of reflect.Type, index []int) (list []cleaner) {
+	for _, f := range reflect.VisibleFields(of) {
+		rules := strings.Split(f.Tag.Get("validate"), ",")
+		at := slices.Concat(index, f.Index)
+		if value, _ := OptionalElement(f.Type); value != nil {
+			of, _ := f.Type.FieldByName("Value")
+			at = append(at, of.Index...)
+		}
+		switch {
+		case f.Type.Kind() == reflect.Struct && WireName(f) == "" && f.IsExported() && !f.Anonymous:
+			list = append(list, cleanersOf(f.Type, at)...)
+		case slices.Contains(rules, "message_id"):
+			list = append(list, cleaner{at, domain.MessageKey})
+		case slices.Contains(rules, "email"):
+			list = append(list, cleaner{at, cleanEmail})
+		case slices.Contains(rules, "name") && slices.Contains(rules, "filled"):
+			list = append(list, cleaner{at, cleanNameUnlessBlank})
+		case slices.Contains(rules, "name"):
+			list = append(list, cleaner{at, domain.CleanName})
+		}
+	}
+	return list
+}
+
+// cleanNameUnlessBlank leaves a blank name as it is, for the rule filled to refuse.
+func cleanNameUnlessBlank(text string) string {
+	return cmp.Or(domain.CleanName(text), text)
+}
+
+// cleanEmail leaves what is no email address as it is, for the rule to refuse.
+func cleanEmail(text string) string {
+	if email, ok := domain.CleanEmail(text); ok {
+		return email
+	}
+	return text
+}
+
+// clean brings the member of the input into its form. A pointer is replaced and
+// not written through, as others may hold it too.
+func (c cleaner) clean(input reflect.Value) {
+	v := input.FieldByIndex(c.index)
+	if v.Kind() == reflect.Map {
+		for _, key := range v.MapKeys() {
+			v.SetMapIndex(key, reflect.ValueOf(c.normalize(v.MapIndex(key).String())))
+		}
+		return
+	}
+	if v.Kind() != reflect.Pointer {
+		v.SetString(c.normalize(v.String()))
+		return
+	}
+	if v.IsNil() {
+		return
+	}
+	if text := v.Elem().String(); c.normalize(text) != text {
+		v.Set(reflect.New(v.Type().Elem()))
+		v.Elem().SetString(c.normalize(text))
+	}
+}
