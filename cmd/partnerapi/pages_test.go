@@ -35,7 +35,7 @@ func TestPages(t *testing.T) {
 		}
 		t.Run(release.String(), func(t *testing.T) { crawl(t, release, config) })
 		if older() && release == op.Latest { // make without-v1 tries the others
-			config.References, config.Order, config.OperateOrder = config.References[:1], guides, operate
+			config.References, config.Groups, config.OperateOrder = config.References[:1], guides, operate
 			t.Run(release.String()+" without the older version", func(t *testing.T) { crawl(t, release, config) })
 		}
 	}

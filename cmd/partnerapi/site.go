@@ -13,21 +13,32 @@ import (
 )
 
 // guides lists the guides in reading order. Those of extensions follow.
-var guides = []string{
-	"start", "onboard", "simulation", "risk-score", "report",
-	"keys", "paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases", "events", "webhooks", "generate-client", "mcp",
+var guides = []site.Group{
+	{Title: "Begin", Guides: []string{"start", "keys", "generate-client"}},
+	{Title: "Do the work", Guides: []string{"onboard", "simulation", "risk-score", "report"}},
+	{Title: "Build it well", Guides: []string{"paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases"}},
+	{Title: "Events", Guides: []string{"webhooks", "events"}},
+	{Title: "Agents", Guides: []string{"mcp"}},
 }
 
 // operate lists the operators' guides in reading order. Those of extensions follow.
 var operate = []string{"operating", "scale", "issuing-keys", "import", "breaches", "flags", "metrics"}
 
-// guideOrder returns all guides in reading order.
-func guideOrder() []string {
-	order := slices.Clone(guides)
+// allGuides returns the guides, with those of extensions.
+func allGuides() []site.Group {
+	list := slices.Clone(guides)
 	for _, e := range extensions {
-		order = append(order, e.Guides...)
+		list = append(list, e.Guides)
 	}
-	return order
+	return list
+}
+
+// guideOrder returns the names of all guides in reading order.
+func guideOrder() (names []string) {
+	for _, group := range allGuides() {
+		names = append(names, group.Guides...)
+	}
+	return names
 }
 
 // releaseNotes describes what each release adds.
@@ -60,7 +71,7 @@ func pagesOf(release op.Release) (site.Config, error) {
 		return site.Config{}, err
 	}
 	config := site.Config{
-		Documents: &site.Documents{}, Version: version, Releases: releasesOf(release), Guides: docs.Guides(), Order: guideOrder(),
+		Documents: &site.Documents{}, Version: version, Releases: releasesOf(release), Guides: docs.Guides(), Groups: allGuides(),
 		Operate: docs.Operate(), OperateOrder: slices.Clone(operate),
 		GuidePaths: map[string]string{},
 		References: []site.Reference{{

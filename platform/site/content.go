@@ -187,6 +187,8 @@ var assetFiles embed.FS
 // assets are the paths of the files that pages load.
 type assets struct {
 	Frame, Style, Icon string
+	// Site is for the samples of all pages.
+	Site string
 	// Search searches Index with Library.
 	Search, Library, Index string
 	// Reference shows a document with Scalar.
@@ -202,6 +204,7 @@ func (b *builder) addAssets() (a assets, err error) {
 		{"frame.css", "text/css; charset=utf-8", &a.Frame},
 		{"site.css", "text/css; charset=utf-8", &a.Style},
 		{"icon.svg", "image/svg+xml", &a.Icon},
+		{"site.js", script, &a.Site},
 		{"search.js", script, &a.Search},
 		{"reference.js", script, &a.Reference},
 		{"vendor/minisearch.js.gz", script, &a.Library},

@@ -14,6 +14,12 @@ type guide struct {
 	parsed
 }
 
+// groupOfGuides is a Group that was read.
+type groupOfGuides struct {
+	Title  string
+	Guides []*guide
+}
+
 // Part reports whether the guide is a page of another one, WHOLE/PART.
 func (g *guide) Part() bool { return strings.Contains(g.Name, "/") }
 

@@ -92,6 +92,7 @@ func (m *markdown) page(source []byte) (p parsed, err error) {
 	if err := m.link(doc, source); err != nil {
 		return p, err
 	}
+	tabulate(doc, source)
 
 	var out bytes.Buffer
 	if err := m.goldmark.Renderer().Render(&out, source, doc); err != nil {
@@ -180,13 +181,28 @@ func plain(n ast.Node, source []byte) string {
 	return strings.TrimSpace(out.String())
 }
 
-// blocks renders highlighted code, and tables that scroll.
+// blocks renders highlighted code, the tabs of samples, headings with permalinks, and tables that scroll.
 type blocks struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
 func (b blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, b.code)
+	r.Register(ast.KindHeading, b.heading)
 	r.Register(extast.KindTable, b.table)
+	r.Register(kindTabs, b.tabs)
+	r.Register(kindPanel, b.panel)
+}
+
+func (blocks) heading(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	h := n.(*ast.Heading)
+	id, _ := h.AttributeString("id")
+	if entering {
+		_, err := fmt.Fprintf(w, `<h%d id="%s">`, h.Level, id)
+		return ast.WalkContinue, err
+	}
+	_, err := fmt.Fprintf(w, ` <a class="permalink" href="#%s" aria-label="Link to: %s">#</a></h%d>`+"\n",
+		id, template.HTMLEscapeString(plain(h, source)), h.Level)
+	return ast.WalkContinue, err
 }
 
 func (blocks) code(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -225,11 +241,12 @@ func highlight(code, language string) (template.HTML, error) {
 		return "", err
 	}
 	var out strings.Builder
-	// A block is reached with the keyboard too: it may be wider than the page.
-	out.WriteString(`<pre class="code" tabindex="0"><code>`)
 	if err := formatter.Format(&out, styles.Fallback, tokens); err != nil {
 		return "", err
 	}
-	out.WriteString("</code></pre>\n")
-	return template.HTML(out.String()), nil
+	// site.js shows the reader's key there.
+	text := strings.ReplaceAll(out.String(), sampleKeys[0], `<span class="your-key">`+sampleKeys[0]+"</span>")
+	// A block is reached with the keyboard too: it may be wider than the page.
+	return template.HTML(`<div class="sample"><pre class="code" tabindex="0"><code>` + text +
+		`</code></pre><button class="copy" type="button">Copy</button></div>` + "\n"), nil
 }

@@ -47,6 +47,7 @@ type layout struct {
 	Version    string
 	Releases   []Release
 	Guides     []*guide
+	Groups     []groupOfGuides
 	Operate    []*guide
 	References []*reference
 	// Notice is the mark of the notice, where the page has it.
@@ -72,7 +73,7 @@ func (l layout) Served() string {
 func (b *builder) add(kind string, p page, data any) error {
 	l := layout{
 		page: p, Assets: b.assets, Version: b.Version, Releases: b.Releases,
-		Guides: b.guides, Operate: b.operate, References: b.references, Data: data,
+		Guides: b.guides, Groups: b.groups, Operate: b.operate, References: b.references, Data: data,
 	}
 	if b.hasNotice(p) {
 		l.Notice = noticeMark

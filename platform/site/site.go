@@ -24,9 +24,9 @@ type Config struct {
 	Version string
 	// Releases are the releases of the interface, lowest first.
 	Releases []Release
-	// Guides holds a file NAME.md for each name of Order, the order of reading.
+	// Guides holds a file NAME.md for each name of Groups, which are in the order of reading.
 	Guides fs.FS
-	Order  []string
+	Groups []Group
 	// Operate holds the operators' guides in the same way. They are below /docs/operate,
 	// which only they lead to.
 	Operate      fs.FS
@@ -43,6 +43,12 @@ type Config struct {
 	Notice Notice
 	// Log is notified of a mistake in the pages' sources, which answers 500.
 	Log *slog.Logger
+}
+
+// Group is guides with a common purpose.
+type Group struct {
+	Title  string
+	Guides []string
 }
 
 // Release is a release of the interface.
@@ -174,6 +180,7 @@ type builder struct {
 	pages  map[string]*content
 	assets assets
 	guides []*guide
+	groups []groupOfGuides
 	// operate are the operators' guides.
 	operate []*guide
 	// operations are the links of the operations of all references, by method
@@ -203,15 +210,21 @@ func newBuilder(c Config) (*builder, error) {
 	}
 
 	paths := map[string]string{}
-	for _, name := range c.Order {
-		paths[name] = cmp.Or(c.GuidePaths[name], "/docs/guide/"+name)
+	for _, group := range c.Groups {
+		for _, name := range group.Guides {
+			paths[name] = cmp.Or(c.GuidePaths[name], "/docs/guide/"+name)
+		}
 	}
 	for _, name := range c.OperateOrder {
 		paths[name] = "/docs/operate/" + name
 	}
 	b.markdown = newMarkdown(b.operations, paths)
-	if b.guides, err = b.readGuides(c.Guides, c.Order); err != nil {
-		return nil, err
+	for _, group := range c.Groups {
+		list, err := b.readGuides(c.Guides, group.Guides)
+		if err != nil {
+			return nil, err
+		}
+		b.guides, b.groups = append(b.guides, list...), append(b.groups, groupOfGuides{group.Title, list})
 	}
 	b.operate, err = b.readGuides(c.Operate, c.OperateOrder)
 	return b, err

@@ -16,6 +16,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"partnerapi/platform/site"
+	"partnerapi/platform/site/sitetest"
 )
 
 // document has what documents may have: references, nullable objects, lists.
@@ -63,7 +64,7 @@ func config(t *testing.T, guides fstest.MapFS) site.Config {
 		t.Fatal(err)
 	}
 	return site.Config{
-		Documents: &site.Documents{}, Version: "dev", Guides: guides, Order: []string{"one", "two"}, Log: slog.New(slog.DiscardHandler),
+		Documents: &site.Documents{}, Version: "dev", Guides: guides, Groups: []site.Group{{Title: "All", Guides: []string{"one", "two"}}}, Log: slog.New(slog.DiscardHandler),
 		Releases:   []site.Release{{Name: "9.1", Served: true}, {Name: "9.2"}},
 		References: []site.Reference{{Name: "v9", Title: "API v9", Prefix: "/v9", Document: doc, Files: []string{"/v9/openapi.json"}}},
 	}
@@ -92,7 +93,7 @@ func TestGuide(t *testing.T) {
 	s := site.New(config(t, twoGuides))
 	page := get(t, s, "/docs/guide/one").Body.String()
 	for _, part := range []string{
-		"<h1>One</h1>", `<h2 id="a-part">A part</h2>`, `<li><a href="#another">Another</a></li>`,
+		"<h1>One</h1>", `<h2 id="a-part">A part <a class="permalink" href="#a-part" aria-label="Link to: A part">#</a></h2>`, `<li><a href="#another">Another</a></li>`,
 		`<a href="/docs/guide/two#more">two</a>`,
 		`<a href="/docs/reference/v9#tag/big_things/things-get-one"><code>GET /v9/things/{thing_id}</code></a>`,
 		`<div class="wide" tabindex="0" role="group" aria-label="Table"><table>`,
@@ -108,6 +109,46 @@ func TestGuide(t *testing.T) {
 	list := get(t, s, "/docs").Body.String()
 	if !strings.Contains(list, "First words of it.") {
 		t.Errorf("the list does not say what the guide is about:\n%s", list)
+	}
+}
+
+// TestTabs: programs that follow one another are tabs, each with what it prints. One alone is not, nor are commands.
+func TestTabs(t *testing.T) {
+	t.Parallel()
+	const python, output, js, shell = "```python\nprint(1)\n```\n\n", "```text\n1\n```\n\n", "```js\nconsole.log(2)\n```\n\n", "```sh\necho pk_demo_all\n```\n\n"
+	for source, want := range map[string][]string{
+		python + output + js + output + shell:    {"tabs-1-python", "tabs-1-js"},
+		python + "And:\n\n" + js:                 nil,
+		python + output + shell + js:             nil,
+		python + js + "Or:\n\n" + js + python:    {"tabs-1-python", "tabs-1-js", "tabs-2-js", "tabs-2-python"},
+		"- " + strings.TrimSpace(shell) + "\n\n": nil,
+	} {
+		s := site.New(config(t, fstest.MapFS{"one.md": {Data: []byte("# One\n\nFirst.\n\n" + source)}, "two.md": twoGuides["two.md"]}))
+		page := sitetest.Read(t, source, get(t, s, "/docs/guide/one").Body.String())
+		var got []string
+		for _, n := range page.Nodes {
+			if sitetest.Attribute(n, "role") != "tabpanel" {
+				continue
+			}
+			id := sitetest.Attribute(n, "id")
+			if got = append(got, id); !page.IDs[id+"-tab"] {
+				t.Errorf("%q: no tab leads to %s", source, id)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: the tabs are %v, want %v", source, got, want)
+		}
+	}
+}
+
+// TestSamples: each sample can be copied, and the place of the reader's key is marked.
+func TestSamples(t *testing.T) {
+	t.Parallel()
+	page := get(t, site.New(config(t, sampled)), "/docs/guide/one").Body.String()
+	for _, part := range []string{`X-API-Key: <span class="your-key">YOUR_API_KEY</span>`, `<button class="copy" type="button">Copy</button>`} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page has no %s:\n%s", part, page)
+		}
 	}
 }
 
@@ -219,7 +260,7 @@ func TestSearchParts(t *testing.T) {
 		"two.md":     {Data: []byte("# Two\n\nSecond.\n\n## GET /old\n\nSee [it](two/old.md).\n\n## All\n")},
 		"two/old.md": {Data: []byte("# Old\n\nParts.\n\n## GET /old\n\nGone.\n")},
 	})
-	c.Order = append(c.Order, "two/old")
+	c.Groups = append(c.Groups, site.Group{Title: "Parts", Guides: []string{"two/old"}})
 	s := site.New(c)
 	path := "/docs/search-" + between(get(t, s, "/docs").Body.String(), `data-index="/docs/search-`, `"`)
 	var list []struct {

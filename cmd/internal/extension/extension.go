@@ -39,7 +39,7 @@ type Extension struct {
 	// guides that are about it, and GuidePaths where those of them are served that are
 	// not below /docs/guide. Operate names those for operators.
 	Reference  func() (site.Reference, error)
-	Guides     []string
+	Guides     site.Group
 	GuidePaths map[string]string
 	Operate    []string
 	// Greet returns commands to try, for the greeting of a demonstration.

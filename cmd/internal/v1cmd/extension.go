@@ -51,7 +51,7 @@ func Extension() extension.Extension {
 			return v1compat.Declare(v1compat.Config{}).YAML()
 		},
 		Reference:  referenceV1,
-		Guides:     guidesV1,
+		Guides:     site.Group{Title: "From v1", Guides: guidesV1},
 		GuidePaths: guidePathsV1(),
 		Operate:    []string{"parity"},
 		Routes:     routesV1,

@@ -1,5 +1,5 @@
-// Scalar's page of an OpenAPI document of this service. Nothing is asked of another host, and
-// no key is stored.
+// Scalar's page of an OpenAPI document of this service. Nothing is asked of another host. The
+// key is the one that the reader gave to all pages, else what is typed here, which is not stored.
 "use strict";
 
 // anchorOf makes the end of an operation's hash of its id, as the links of guides have it.
@@ -19,7 +19,9 @@ async function start() {
   const hash = await current(location.hash, place.dataset.index).catch(() => location.hash);
   if (hash !== location.hash) history.replaceState(null, "", hash);
 
-  Scalar.createApiReference(place, {
+  const input = document.getElementById("your-key");
+  const configuration = () => ({
+    authentication: { preferredSecurityScheme: "ApiKey", securitySchemes: { ApiKey: { value: input.value } } },
     url: place.dataset.document,
     generateTagSlug: (tag) => tag.name,
     generateOperationSlug: ({ operationId }) => anchorOf(operationId),
@@ -31,6 +33,8 @@ async function start() {
     localization: { translations: { navigation: { showAllEndpoints: "Show More: {name}" } } },
     defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
   });
+  const reference = Scalar.createApiReference(place, configuration());
+  input.addEventListener("change", () => reference.updateConfiguration(configuration()));
 }
 
 start();

@@ -150,4 +150,3 @@ document.addEventListener("keydown", (event) => {
     input.focus();
   }
 });
-form.hidden = false;

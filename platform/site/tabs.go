@@ -1,0 +1,112 @@
+package site
+
+import (
+	"fmt"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/util"
+)
+
+// programs are the languages of programs, with their names.
+var programs = map[string]string{"go": "Go", "js": "JavaScript", "php": "PHP", "python": "Python", "ts": "TypeScript"}
+
+var (
+	kindTabs  = ast.NewNodeKind("Tabs")
+	kindPanel = ast.NewNodeKind("Panel")
+)
+
+// tabs are a program in several languages.
+type tabs struct {
+	ast.BaseBlock
+	number int // on the page
+	panels []*panel
+}
+
+// panel is the program in one of them, and what it prints.
+type panel struct {
+	ast.BaseBlock
+	id, language string
+	blocks       []ast.Node
+}
+
+// Kind implements ast.Node.
+func (*tabs) Kind() ast.NodeKind { return kindTabs }
+
+// Kind implements ast.Node.
+func (*panel) Kind() ast.NodeKind { return kindPanel }
+
+// Dump implements ast.Node.
+func (t *tabs) Dump(source []byte, level int) { ast.DumpHelper(t, source, level, nil, nil) }
+
+// Dump implements ast.Node.
+func (p *panel) Dump(source []byte, level int) { ast.DumpHelper(p, source, level, nil, nil) }
+
+// tabulate makes tabs of programs that follow one another, with nothing but what they print between them.
+func tabulate(doc ast.Node, source []byte) {
+	run := &tabs{number: 1}
+	for n := doc.FirstChild(); n != nil; {
+		next := n.NextSibling()
+		block, isCode := n.(*ast.FencedCodeBlock)
+		language := ""
+		if isCode {
+			language = string(block.Language(source))
+		}
+		last := len(run.panels) - 1
+		switch {
+		case programs[language] != "":
+			id := fmt.Sprintf("tabs-%d-%s", run.number, language)
+			run.panels = append(run.panels, &panel{id: id, language: language, blocks: []ast.Node{n}})
+		case isCode && language != "sh" && last >= 0:
+			run.panels[last].blocks = append(run.panels[last].blocks, n)
+		default:
+			run = run.replace(doc)
+		}
+		n = next
+	}
+	run.replace(doc)
+}
+
+// replace puts the tabs in the document, if there are several, and returns the next ones.
+func (t *tabs) replace(doc ast.Node) *tabs {
+	if len(t.panels) < 2 {
+		return &tabs{number: t.number}
+	}
+	doc.InsertBefore(doc, t.panels[0].blocks[0], t)
+	for _, p := range t.panels {
+		for _, block := range p.blocks {
+			p.AppendChild(p, block)
+		}
+		t.AppendChild(t, p)
+	}
+	return &tabs{number: t.number + 1}
+}
+
+func (blocks) tabs(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		_, err := w.WriteString("</div>\n")
+		return ast.WalkContinue, err
+	}
+	_, err := w.WriteString(`<div class="tabs"><div class="languages" role="tablist" aria-label="Language">`)
+	for _, p := range n.(*tabs).panels {
+		if err == nil {
+			_, err = fmt.Fprintf(w, `<button type="button" role="tab" id="%s-tab" aria-controls="%[1]s" data-language="%s">%s</button>`,
+				p.id, p.language, programs[p.language])
+		}
+	}
+	if err == nil {
+		_, err = w.WriteString("</div>\n")
+	}
+	return ast.WalkContinue, err
+}
+
+// panel renders a panel with its name, which readers without tabs see.
+func (blocks) panel(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		_, err := w.WriteString("</div>\n")
+		return ast.WalkContinue, err
+	}
+	p := n.(*panel)
+	_, err := fmt.Fprintf(w, `<div class="panel" role="tabpanel" id="%s" aria-labelledby="%[1]s-tab" data-language="%s"><p class="language">%s</p>`+"\n",
+		p.id, p.language, programs[p.language])
+	return ast.WalkContinue, err
+}
