@@ -17,10 +17,12 @@ const (
 `
 	guidePagingV1 = guideCurl + `"` + guideBase + `/v1/clients?limit=2" \
   | jq '{limit, offset, total}'
-` + guideCurl + `"` + guideBase + `/v1/clients?limit=2&offset=2" \
+` + guideCurl + `\
+  "` + guideBase + `/v1/clients?limit=2&offset=2" \
   | jq '{limit, offset, total}'
 `
-	guidePagingV2 = guideCurl + `"` + guideBase + `/v2/clients?sort=created_at&limit=2" \
+	guidePagingV2 = guideCurl + `\
+  "` + guideBase + `/v2/clients?sort=created_at&limit=2" \
   | jq '.page'
 CURSOR=$(` + guideCurl + `\
   "` + guideBase + `/v2/clients?sort=created_at&limit=2" \
@@ -29,7 +31,8 @@ CURSOR=$(` + guideCurl + `\
   "` + guideBase + `/v2/clients?sort=created_at&limit=2&cursor=$CURSOR" \
   | jq '.page'
 `
-	guideErrorsV1 = guideCurl + `"` + guideBase + `/v1/clients/99999/users?status=gone" | jq
+	guideErrorsV1 = guideCurl + `\
+  "` + guideBase + `/v1/clients/99999/users?status=gone" | jq
 `
 	guideErrorsV2 = guideCurl + `\
   "` + guideBase + `/v2/clients/cli_unknown/users?status=gone" | jq
@@ -64,25 +67,47 @@ func setupOf(commands string) string {
 	return setup
 }
 
+// width is that of the column that samples are read in.
+const width = 80
+
+func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
+
 // command is one that sends a request of a version.
 func command(method, path, body string) string {
-	line, url := guideCurl, `"`+guideBase+path+`"`
+	line, url := guideCurl, `"`+broken(guideBase+path)+`"`
 	if method != "GET" && (method != "POST" || body == "") {
 		line += "-X " + method + " "
 	}
 	if body != "" {
-		line += "-d '" + variables.ReplaceAllString(body, "'$0'") + "' "
+		body = "-d '" + variables.ReplaceAllString(body, "'$0'") + "' "
+		if len(line+body) > width-1 {
+			line += "\\\n  "
+		}
+		if line += body; len(lastLine(line)) > width-1 { // its fields in two lines
+			at := strings.LastIndex(line[:len(line)-len(body)+width-4], ", ") + 1
+			line = line[:at] + "\n      " + line[at:]
+		}
 	}
-	if len(line+url) > 90 {
+	if len(lastLine(line)+url) > width {
 		line += "\\\n  "
 	}
 	return line + url
 }
 
+// broken returns an address in lines of the width, as a shell takes them between double quotes.
+func broken(url string) (lines string) {
+	for len(url) > width-4 {
+		at := strings.LastIndexAny(url[:width-4], "/?&") + 1
+		lines += url[:at] + "\\\n"
+		url = url[at:]
+	}
+	return lines + url
+}
+
 var variables = regexp.MustCompile(`\$[A-Z_]+`)
 
 func printed(command string) string {
-	if len(command)-strings.LastIndexByte(command, '\n') > 80 {
+	if len(lastLine(command)+" | jq") > width {
 		return command + " \\\n  | jq\n"
 	}
 	return command + " | jq\n"

@@ -72,12 +72,12 @@ type memberOrder struct {
 	input, made map[string][]string
 }
 
-var madeObject = regexp.MustCompile(`\{([a-z_, ]+)\}`)
+var madeObject = regexp.MustCompile(`\{([a-z_,\s]+)\}`)
 
 func newMemberOrder(filter string) memberOrder {
 	m := memberOrder{input: map[string][]string{}, made: map[string][]string{}}
 	for _, found := range madeObject.FindAllStringSubmatch(filter, -1) {
-		names := strings.Split(strings.ReplaceAll(found[1], " ", ""), ",")
+		names := strings.Split(strings.Join(strings.Fields(found[1]), ""), ",")
 		m.made[strings.Join(slices.Sorted(slices.Values(names)), ",")] = names
 	}
 	return m
