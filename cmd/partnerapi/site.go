@@ -50,6 +50,16 @@ var releaseNotes = map[op.Release]string{
 	op.V2_4: "The training of a whole client, users by email address, the calling key, and cancelled sends.",
 }
 
+// searchWords are what readers call operations that have other names, by the operations' ids.
+var searchWords = map[string]string{
+	"clients.update":  "archive, offboard, deactivate, delete a client",
+	"users.create":    "add a user",
+	"users.update":    "deactivate, reactivate, offboard, delete, remove a user",
+	"users.find":      "filter, search users by email",
+	"training.assign": "assign a course, enrol",
+	"admins.invite":   "add an admin",
+}
+
 // mountPages adds the pages for people. They need no key and count against no budget.
 func (s *service) mountPages() error {
 	config, err := pagesOf(s.config.Release)
@@ -73,7 +83,7 @@ func pagesOf(release op.Release) (site.Config, error) {
 	config := site.Config{
 		Documents: &site.Documents{}, Version: version, Releases: releasesOf(release), Guides: docs.Guides(), Groups: allGuides(),
 		Operate: docs.Operate(), OperateOrder: slices.Clone(operate),
-		GuidePaths: map[string]string{},
+		GuidePaths: map[string]string{}, Words: searchWords,
 		References: []site.Reference{{
 			Name: "v2", Title: "API v2", Prefix: "/v2", Document: document,
 			Files: []string{"/v2/openapi.yaml", "/v2/openapi.json"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"regexp"
 	"strings"
 
 	"github.com/alecthomas/chroma/v2"
@@ -57,8 +58,25 @@ type parsed struct {
 	Sections []section
 }
 
-// section is the plain text below a heading. The first has the page's title, and no id.
-type section struct{ ID, Title, Text string }
+// section is the plain text below a heading. The first has the page's title, and no id. Words are what readers may
+// call it besides, as a comment says.
+type section struct{ ID, Title, Text, Words string }
+
+// searchWords matches that comment.
+var searchWords = regexp.MustCompile(`<!-- search: (.*) -->`)
+
+// add adds a block.
+func (s *section) add(n ast.Node, source []byte) {
+	s.Text += plain(n, source) + "\n"
+	switch n := n.(type) {
+	case *ast.HTMLBlock:
+		if found := searchWords.FindSubmatch(n.Lines().Value(source)); found != nil {
+			s.Words = string(found[1])
+		}
+	case *ast.FencedCodeBlock:
+		s.Text += programs[string(n.Language(source))] + "\n"
+	}
+}
 
 // page renders a text that starts with a heading of the first level.
 func (m *markdown) page(source []byte) (p parsed, err error) {
@@ -70,7 +88,7 @@ func (m *markdown) page(source []byte) (p parsed, err error) {
 		h, ok := n.(*ast.Heading)
 		if !ok {
 			if last := len(p.Sections) - 1; last >= 0 {
-				p.Sections[last].Text += plain(n, source) + "\n"
+				p.Sections[last].add(n, source)
 			}
 			continue
 		}

@@ -17,6 +17,8 @@ type entry struct {
 	Place string `json:"place"`
 	Path  string `json:"path"`
 	Text  string `json:"text"`
+	// Words are what readers may call it besides.
+	Words string `json:"words,omitempty"`
 	// Weight is how far up it comes among those that the words fit as well.
 	Weight float64 `json:"weight"`
 	// more is how many other operations have the parameter or field.
@@ -48,11 +50,11 @@ func (b *builder) searchIndex() error {
 			if s.ID != "" {
 				path += "#" + s.ID
 			}
-			list = append(list, &entry{Title: s.Title, Place: g.Title, Path: path, Text: indexText(s.Text), Weight: weight})
+			list = append(list, &entry{Title: s.Title, Place: g.Title, Path: path, Text: indexText(s.Text), Words: s.Words, Weight: weight})
 		}
 	}
 	for i, r := range b.references {
-		list = append(list, entriesOf(r, 1/float64(i+1))...)
+		list = append(list, b.entriesOf(r, 1/float64(i+1))...)
 	}
 
 	text, err := json.Marshal(list)
@@ -72,12 +74,13 @@ func indexText(text string) string {
 
 // entriesOf lists the operations of a reference, and their parameters and fields. Those that several operations
 // share, with the same description, are one entry.
-func entriesOf(r *reference, weight float64) []*entry {
+func (b *builder) entriesOf(r *reference, weight float64) []*entry {
 	var list []*entry
 	shared := map[entry]*entry{}
 	for _, o := range r.Operations {
 		list = append(list, &entry{
-			Title: o.Summary, Place: o.Method + " " + o.Path, Path: o.Link, Text: o.source.Description, Weight: 2.5 * weight,
+			Title: o.Summary, Place: o.Method + " " + o.Path, Path: o.Link, Text: o.source.Description,
+			Words: b.Words[o.source.OperationID], Weight: 2.5 * weight,
 		})
 		o.members(func(kind, name, about string) {
 			key := entry{Title: name, Place: kind, Text: about}

@@ -35,6 +35,8 @@ type Config struct {
 	GuidePaths map[string]string
 	// References are the versions of the interface, the preferred one first.
 	References []Reference
+	// Words are what readers may call operations besides, by the operations' ids.
+	Words map[string]string
 	// Documents says how the service is named.
 	*Documents
 	// Demo says that the keys of the demonstration are valid; else no page shows them.

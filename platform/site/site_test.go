@@ -251,6 +251,40 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestSearchWords: comments and the configuration say by which other words sections and operations are found. The
+// language of a program is one. Pages do not show them.
+func TestSearchWords(t *testing.T) {
+	t.Parallel()
+	c := config(t, fstest.MapFS{
+		"one.md": {Data: []byte("# One\n\n<!-- search: unity -->\n\nFirst.\n\n## A part\n\n<!-- search: piece, slice -->\n\n```php\necho 1;\n```\n")},
+		"two.md": twoGuides["two.md"],
+	})
+	c.Words = map[string]string{"things.update": "change"}
+	s := site.New(c)
+	page := get(t, s, "/docs/guide/one").Body.String()
+	if strings.Contains(page, "search:") {
+		t.Errorf("the page is\n%s", page)
+	}
+	var list []struct{ Path, Text, Words string }
+	path := "/docs/search-" + between(page, `data-index="/docs/search-`, `"`)
+	if err := json.Unmarshal(get(t, s, path).Body.Bytes(), &list); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range list {
+		if e.Words != "" {
+			got = append(got, e.Path+"|"+e.Text+"|"+e.Words)
+		}
+	}
+	want := []string{
+		"/docs/guide/one|First.|unity", "/docs/guide/one#a-part|echo 1; PHP|piece, slice",
+		"/docs/reference/v9#tag/small_things/things-update||change",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the index has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // TestSearchParts: a guide with parts weighs less than others, and what its parts have too is
 // listed there alone. The address of samples is a word.
 func TestSearchParts(t *testing.T) {

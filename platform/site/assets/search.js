@@ -8,23 +8,18 @@ const status = found.querySelector("[role=status]");
 const list = found.querySelector("ul");
 const shown = 12;
 const alike = 3; // of which one title
-
-// Words that mean the same here are one word, by the beginning that they share.
-const same = { pagin: "page", pag: "page", throttl: "limit", quota: "limit", hmac: "signatur", sign: "signatur", authent: "key", authentic: "key", sdk: "generat", postman: "generat", sandbox: "demonstr" };
+const few = 3; // results, to which others are added
 
 // Words that say nothing of what is looked for.
-const empty = new Set("how to get an a the of with for is do i".split(" "));
+const empty = new Set("how to get an a the of with for is do does i my can what in on and or it".split(" "));
 
-// termOf is a word without its ending. The name of a field stays as it is.
-function termOf(word) {
-  let term = word.toLowerCase();
-  if (/^\p{L}+$/u.test(term)) {
-    term = term.replace(/(?<=...)(ations?|ions?|ings?|ed|es|s|e)$/u, "");
-  }
-  return Object.hasOwn(same, term) ? same[term] : term;
+// stemOf is a word without its ending. The name of a field stays as it is.
+function stemOf(word) {
+  const term = word.toLowerCase();
+  return /^\p{L}+$/u.test(term) ? term.replace(/(?<=...)(at(ion|e|or)s?|ions?|ings?|ers?|ed|es|s|e)$/u, "") : term;
 }
 
-// wordsOf splits a text. The name of a field is a word, and so are its parts.
+// wordsOf splits a text. The name of a field is a word, and so are its parts, with all that are one word in it.
 function wordsOf(text) {
   const words = text.match(/[\p{L}\p{N}_]+/gu) ?? [];
   return words.flatMap((word) => (word.includes("_") ? [word, ...word.split("_").filter(Boolean)] : [word]));
@@ -34,19 +29,30 @@ async function load() {
   const [{ default: MiniSearch }, response] = await Promise.all([import(form.dataset.library), fetch(form.dataset.index)]);
   const entries = await response.json();
   const search = new MiniSearch({
-    fields: ["title", "place", "text"], storeFields: ["title", "place", "path", "text", "weight"],
-    tokenize: wordsOf, processTerm: termOf,
+    fields: ["title", "words", "place", "text"], storeFields: ["title", "place", "path", "text", "weight"],
+    // A word is found by its stem, and a mistaken one by the whole.
+    tokenize: wordsOf, processTerm: (word) => [...new Set([stemOf(word), word.toLowerCase()])],
     searchOptions: {
-      processTerm: (word) => (empty.has(word.toLowerCase()) ? null : termOf(word)),
-      // Whoever looks for a field looks for that one, not for its parts.
-      tokenize: (text) => text.match(/[\p{L}\p{N}_]+/gu) ?? [],
-      boost: { title: 4 }, combineWith: "AND", prefix: true,
-      fuzzy: (term) => (/^\p{L}{5,}$/u.test(term) ? 0.2 : false),
-      boostDocument: (_, __, stored) => stored.weight,
+      tokenize: (text) => [text], processTerm: (term) => term,
+      boost: { title: 4, words: 6 }, boostDocument: (_, __, stored) => stored.weight,
     },
   });
   search.addAll(entries.map((entry, id) => ({ id, ...entry })));
   return search;
+}
+
+// Ways to search, each of which is tried where those before find too little: all words as they
+// are, all with mistakes, some, some with mistakes.
+const ways = [["AND", false], ["AND", true], ["OR", false], ["OR", true]];
+
+// queryOf makes MiniSearch's query. The last word may have been only begun.
+function queryOf(words, combineWith, mistaken) {
+  return { combineWith, queries: words.map((word, i) => {
+    const exact = { queries: [stemOf(word)], prefix: i === words.length - 1 || word.length > 3 };
+    const letters = /^\p{L}{4,}$/u.test(word) ? (word.length < 7 ? 1 : 2) : 0;
+    const fuzzy = { queries: [word.toLowerCase()], fuzzy: letters };
+    return { combineWith: "OR", queries: mistaken && letters ? [exact, fuzzy] : [exact] };
+  }) };
 }
 
 let loading;
@@ -84,12 +90,22 @@ function itemOf(result) {
   return item;
 }
 
-// resultsOf finds words. The operations at a path come first.
-function resultsOf(search, words) {
+// resultsOf finds words. What has them as its name, and the operations at a path, come first.
+function resultsOf(search, text) {
   const pathOf = (place) => place.replace(/^[A-Z]+ /i, "");
-  const at = words.includes("/") ? pathOf(words) : undefined;
+  const named = ({ title, place, weight }) => (title === text && weight >= 2) || (text.includes("/") && pathOf(place) === pathOf(text));
+  // Whoever looks for a field looks for that one, not for its parts.
+  const all = text.match(/[\p{L}\p{N}_]+/gu) ?? [];
+  const telling = all.filter((word) => !empty.has(word.toLowerCase()));
+  const found = new Map();
+  for (const [combineWith, mistaken] of ways) {
+    if (found.size >= few) break;
+    for (const result of search.search(queryOf(telling.length ? telling : all, combineWith, mistaken))) {
+      if (!found.has(result.id)) found.set(result.id, result);
+    }
+  }
   const seen = {};
-  return search.search(words).sort((a, b) => (pathOf(b.place) === at) - (pathOf(a.place) === at))
+  return [...found.values()].sort((a, b) => named(b) - named(a))
     .filter(({ title }) => (seen[title] = (seen[title] ?? 0) + 1) <= alike);
 }
 
