@@ -38,6 +38,8 @@ type Config struct {
 	// it, and with what the caller knows the service by in that place. nil answers with it as it is.
 	SampleBase      string
 	DocumentHandler func(contentType string, encode func() ([]byte, error)) http.Handler
+	// Root is the path with which links begin.
+	Root string
 	// Plain leaves the links to successors out, for the measurement of what they cost.
 	Plain bool
 	// Lifecycle returns how far the retirement of v1 is; nil is on for all, and

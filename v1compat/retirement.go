@@ -30,7 +30,9 @@ func (f *Facade) retirement() *retire.State {
 // guideLinks returns the Link header values that lead to the guide, by route name; that of "" is for all other
 // routes. Nothing appends to them in place.
 func (f *Facade) guideLinks() map[string][]string {
-	link := func(place string) []string { return []string{"<" + place + `>; rel="deprecation"; type="text/html"`} }
+	link := func(place string) []string {
+		return []string{"<" + f.Root + place + `>; rel="deprecation"; type="text/html"`}
+	}
 	links := map[string][]string{"": link(guide)}
 	for _, r := range f.routes {
 		links[r.ID] = link(r.Guide)
@@ -115,7 +117,7 @@ func (r *route) goneMessage(state *retire.State, refusal retire.Refusal) string 
 	if a := state.Announcement; a != nil {
 		text.WriteString("; the sunset of version 1 is " + retire.FormatTime(a.Sunset))
 	}
-	text.WriteString("; see " + r.Guide)
+	text.WriteString("; see " + r.facade.Root + r.Guide)
 	return text.String()
 }
 

@@ -28,7 +28,7 @@ const (
 	// maxLimit is the largest page of v2.
 	maxLimit = 500
 
-	linkStart, linkEnd = "</v2", `>; rel="successor-version"`
+	linkEnd = `>; rel="successor-version"`
 )
 
 // reply is the answer of a route.
@@ -67,12 +67,15 @@ func (r *route) hasServedSuccessor() bool {
 	return !r.facade.Plain && !r.Additive && r.Successor.Meta().Since <= r.facade.Release
 }
 
+// linkStart returns the beginning of links to version 2.
+func (f *Facade) linkStart() string { return "<" + f.Root + "/v2" }
+
 // link returns the Link header value for the successor with the input; empty if it is left out.
 func (r *route) link(next any) string {
 	if next == nil || !r.hasServedSuccessor() {
 		return ""
 	}
-	b, err := op.AppendTarget(append(make([]byte, 0, 256), linkStart...), r.Successor, next)
+	b, err := op.AppendTarget(append(make([]byte, 0, 256), r.facade.linkStart()...), r.Successor, next)
 	if err != nil {
 		return ""
 	}
@@ -109,7 +112,7 @@ func (r *route) goneLink(c *gin.Context) string {
 		return r.link(next)
 	}
 	if path := r.Successor.Meta().Path; !strings.Contains(path, ":") && !c.Request.URL.Query().Has("ids") {
-		return linkStart + path + linkEnd
+		return r.facade.linkStart() + path + linkEnd
 	}
 	return ""
 }

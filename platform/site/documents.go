@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"html/template"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,6 +49,27 @@ func (d *Documents) Handler(contentType string, encode func() ([]byte, error)) h
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		made().serve(d, servedState{demo: true}, w, r, http.StatusOK)
+	})
+}
+
+// Root returns the path with which links begin: that of the public address, which a proxy takes off. It is empty if
+// there is none.
+func (d *Documents) Root() string {
+	public, err := url.Parse(d.PublicURL)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimRight(public.EscapedPath(), "/")
+}
+
+// rootedLinks matches the beginning of links to paths of the service.
+var rootedLinks = regexp.MustCompile(` (?:href|src|data-(?:document|index|library))="/`)
+
+// underRoot returns HTML with the root in all links.
+func (d *Documents) underRoot(html []byte) []byte {
+	root := template.HTMLEscapeString(d.Root())
+	return rootedLinks.ReplaceAllFunc(html, func(found []byte) []byte {
+		return slices.Concat(found[:len(found)-1], []byte(root), found[len(found)-1:])
 	})
 }
 

@@ -87,7 +87,7 @@ func (b *builder) add(kind string, p page, data any) error {
 		return fmt.Errorf("page %s: %w", p.Path, err)
 	}
 
-	made := newContent("text/html; charset=utf-8", revalidated, whole.Bytes())
+	made := newContent("text/html; charset=utf-8", revalidated, b.underRoot(whole.Bytes()))
 	if p.Reference != nil {
 		made.policy = scalarPolicy
 	}

@@ -57,6 +57,9 @@ func (b *builder) searchIndex() error {
 		list = append(list, b.entriesOf(r, 1/float64(i+1))...)
 	}
 
+	for _, e := range list {
+		e.Path = b.Root() + e.Path
+	}
 	text, err := json.Marshal(list)
 	if err != nil {
 		return err

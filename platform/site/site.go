@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"html/template"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -122,7 +123,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	path, now := r.URL.Path, servedState{demo: s.config.Demo}
 	if s.config.Notice.Text != nil {
-		now.notice = s.config.Notice.Text()
+		now.notice = template.HTML(s.config.underRoot([]byte(s.config.Notice.Text())))
 	}
 	if strings.HasPrefix(path, "/docs/guide/") || strings.HasPrefix(path, "/docs/migrating") {
 		now.days = daysAt(s.config.now())
@@ -132,13 +133,13 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, ok := pages[strings.TrimRight(path, "/")]; ok && path != "/" {
-		http.Redirect(w, r, strings.TrimRight(path, "/"), http.StatusMovedPermanently)
+		http.Redirect(w, r, s.config.Root()+strings.TrimRight(path, "/"), http.StatusMovedPermanently)
 		return
 	}
 	// A reference had a page for each of its tags.
 	name, _, _ := strings.Cut(strings.TrimPrefix(path, referencePath), "/")
 	if reference := referencePath + name; pages[reference] != nil {
-		http.Redirect(w, r, reference, http.StatusMovedPermanently)
+		http.Redirect(w, r, s.config.Root()+reference, http.StatusMovedPermanently)
 		return
 	}
 	pages[notFoundPage].serve(s.config.Documents, now, w, r, http.StatusNotFound)
