@@ -205,6 +205,7 @@ type blocks struct{}
 // RegisterFuncs implements renderer.NodeRenderer.
 func (b blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, b.code)
+	r.Register(ast.KindCodeBlock, b.code)
 	r.Register(ast.KindHeading, b.heading)
 	r.Register(extast.KindTable, b.table)
 	r.Register(kindTabs, b.tabs)
@@ -227,8 +228,11 @@ func (blocks) code(w util.BufWriter, source []byte, n ast.Node, entering bool) (
 	if !entering {
 		return ast.WalkContinue, nil
 	}
-	block := n.(*ast.FencedCodeBlock)
-	html, err := highlight(string(block.Lines().Value(source)), string(block.Language(source)))
+	language := ""
+	if fenced, ok := n.(*ast.FencedCodeBlock); ok {
+		language = string(fenced.Language(source))
+	}
+	html, err := highlight(string(n.Lines().Value(source)), language)
 	if err != nil {
 		return ast.WalkStop, err
 	}

@@ -37,4 +37,4 @@ async function start() {
   input.addEventListener("change", () => reference.updateConfiguration(configuration()));
 }
 
-start();
+document.addEventListener("DOMContentLoaded", start); // after site.js has the key

@@ -39,14 +39,18 @@ function selectTab(tab) {
   tab.focus();
 }
 
-// copy copies a sample: of a session in a console, what is typed.
+// copy copies a sample.
 async function copy(button) {
   const code = button.parentElement.querySelector("code");
-  const text = code.textContent.replace(/^\$ /gm, "");
+  const typed = code.textContent.match(/^\$ (?:.*\\\n)*.*/gm); // in a session of a console
+  const text = typed ? typed.map((line) => line.slice(2)).join("\n") : code.textContent;
   if (navigator.clipboard) {
     await navigator.clipboard.writeText(text);
   } else { // the page came without TLS
-    getSelection().selectAllChildren(code);
+    document.addEventListener("copy", (event) => {
+      event.clipboardData.setData("text/plain", text);
+      event.preventDefault();
+    }, { once: true });
     document.execCommand("copy");
   }
   button.textContent = "Copied";

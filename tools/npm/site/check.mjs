@@ -144,6 +144,7 @@ async function checkGuides(page) {
       await accessible(page, "body");
     }
   }
+  return [...paths];
 }
 
 // checkSearch looks for words as a reader does, with the keyboard.
@@ -170,6 +171,108 @@ async function checkSearch(page) {
   await page.goBack();
   await page.locator("#search-words").fill("zzqxv");
   await page.locator("[data-found] [role=status]").filter({ hasText: "Nothing found" }).waitFor();
+}
+
+// checkSamples holds all samples to the width of their column, on the screen and on paper, and tries what scripts
+// add to them.
+async function checkSamples(page, paths) {
+  const wide = () => [...document.querySelectorAll("pre.code")].filter((pre) => pre.scrollWidth > pre.clientWidth).map((pre) => pre.textContent.slice(0, 80));
+  for (const media of ["screen", "print"]) {
+    await page.emulateMedia({ media });
+    for (const path of paths) {
+      await visit(page, path);
+      const found = await page.evaluate(wide);
+      check(`${path}: every sample fits its column, ${media}`, found.length === 0, found);
+    }
+  }
+  await page.emulateMedia({ media: null });
+
+  await browser.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await visit(page, "/docs/guide/webhooks");
+  await page.locator(".languages [role=tab]").first().focus();
+  await page.keyboard.press("ArrowRight");
+  await page.locator(".panel[data-language=python]").waitFor();
+  await page.locator(".panel:visible .copy").click();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  check("a sample is copied", copied.startsWith("import hashlib\n"), copied);
+  await visit(page, "/docs/guide/paging");
+  const languages = await page.locator(".panel:visible").evaluateAll((panels) => panels.map((panel) => panel.dataset.language));
+  check("the language is remembered", languages.join() === "python", languages);
+}
+
+// checkOwnKey gives the reader's key to all pages. It stays in its tab.
+async function checkOwnKey(page) {
+  const own = "papi_00ABCDEFGH0123456789";
+  await visit(page, "/docs/guide/start");
+  await page.locator(".key summary").click();
+  await page.locator("#your-key").fill(own);
+  await visit(page, "/docs/guide/paging");
+  const shown = await page.locator(".your-key").allTextContents();
+  check("samples show the key", shown.length > 0 && shown.every((text) => text === own), shown);
+  check("the key is stored for its tab alone", !(await page.evaluate(() => JSON.stringify({ ...localStorage }) + document.cookie)).includes(own));
+  await visit(page, "/docs/reference/v2#tag/partner/partner-get");
+  await page.locator("#reference .scalar-password-input").first().waitFor();
+  const taken = await page.locator("#reference .scalar-password-input").first().inputValue();
+  check("the reference takes the key", taken === own, taken);
+  const other = await opened();
+  await visit(other, "/docs/guide/start");
+  check("another tab has no key", (await other.locator("#your-key").inputValue()) === "", own);
+  await other.close();
+  await page.locator(".key summary").click();
+  await page.getByRole("button", { name: "Forget it" }).click();
+  check("the key is forgotten", (await page.evaluate(() => sessionStorage.length)) === 0);
+}
+
+// checkPhone has the list of guides closed at the top on a phone, and nothing wider than it.
+async function checkPhone(page, paths) {
+  await page.setViewportSize({ width: 390, height: 844 });
+  for (const path of paths) {
+    await visit(page, path);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    check(`${path} fits a phone`, width <= 390, width);
+  }
+  await visit(page, "/docs/guide/paging");
+  await accessible(page, "body");
+  const list = page.locator(".pages-list");
+  check("the list of guides is closed", (await list.getAttribute("open")) === null);
+  await list.locator("summary").focus();
+  await page.keyboard.press("Enter");
+  await list.getByRole("link", { name: "Errors", exact: true }).click();
+  await page.waitForURL((url) => url.pathname === "/docs/guide/errors");
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+// checkWithoutScript reads a page where scripts are off: tabs show all languages.
+async function checkWithoutScript() {
+  const alone = await browser.browser().newContext({ javaScriptEnabled: false });
+  const page = await alone.newPage();
+  await visit(page, "/docs/guide/webhooks");
+  const panels = await page.locator(".panel").count();
+  check("all languages are shown without scripts", panels > 2 && (await page.locator(".panel:visible .language:visible").count()) === panels, panels);
+  check("nothing is shown that needs scripts", (await page.locator(".copy:visible, .languages:visible, .search:visible, .key:visible").count()) === 0);
+  await alone.close();
+}
+
+// checkSteady holds pages to their weight, and to moving nothing once they are shown.
+async function checkSteady(page, paths) {
+  const client = await browser.newCDPSession(page);
+  await client.send("Network.enable");
+  let received = 0;
+  client.on("Network.loadingFinished", ({ encodedDataLength }) => (received += encodedDataLength));
+  await client.send("Network.setCacheDisabled", { cacheDisabled: true });
+  for (const path of paths) {
+    received = 0;
+    await visit(page, path);
+    const shifts = await page.evaluate(() => new Promise((resolve) => {
+      let sum = 0;
+      const observer = new PerformanceObserver((list) => list.getEntries().forEach(({ value }) => (sum += value)));
+      observer.observe({ type: "layout-shift", buffered: true });
+      requestAnimationFrame(() => requestAnimationFrame(() => resolve(sum)));
+    }));
+    check(`${path}: nothing moves`, shifts === 0, shifts);
+    check(`${path}: at most 60 kB`, received > 0 && received < 60_000, received);
+  }
+  await client.detach();
 }
 
 // checkOperations goes to every operation as links do. Each resource is a new page load.
@@ -242,7 +345,12 @@ async function checkKey(page) {
 let operations = 0;
 try {
   const page = await opened();
-  await checkGuides(page);
+  const paths = await checkGuides(page);
+  await checkSteady(page, paths);
+  await checkSamples(page, paths);
+  await checkPhone(page, paths);
+  await checkWithoutScript();
+  await checkOwnKey(page);
   await checkSearch(page);
   await checkOldLinks(page);
   await checkKey(page);
