@@ -113,7 +113,7 @@ func mountMCP(h *v2test.Harness) error {
 	}
 	server, err := mcp.New(mcp.Config{
 		Operations: api.Operations, Release: op.Latest, Document: document, Prefix: "/v2", Handler: h.Engine,
-		Count: h.Edge.Count, CountMessage: h.Edge.CountMessage, Parse: h.Edge.Parse, Envelope: ginop.Envelope, Log: slog.New(slog.DiscardHandler),
+		Count: h.Edge.Count, CountMessage: h.Edge.CountMessage, Parse: h.Edge.Parse, Envelope: h.Edge.Envelope, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err

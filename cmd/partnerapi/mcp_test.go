@@ -56,7 +56,7 @@ func TestMCP(t *testing.T) {
 		t.Errorf("the tools of clients: %v %+v", err, tools)
 	}
 	out, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "clients_list", Arguments: map[string]any{"no": 1}})
-	if err != nil || !out.IsError {
+	if err != nil || !out.IsError || !strings.Contains(out.Content[0].(*sdk.TextContent).Text, `"doc_url":"`+r.address+`/docs/guide/errors#invalid-request"`) {
 		t.Errorf("a wrong argument: %v %+v", err, out)
 	}
 	if err := session.Close(); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"partnerapi/domain"
 	"partnerapi/platform/site"
 	"partnerapi/platform/site/sitetest"
 	"partnerapi/v2/api"
@@ -230,6 +231,34 @@ func TestSearch(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("no entry of %s has %q", path, words)
+		}
+	}
+}
+
+// TestErrorGuide: what an error's doc_url names is a heading of the guide, for every code, and lies below the public
+// address where there is one.
+func TestErrorGuide(t *testing.T) {
+	t.Parallel()
+	config, err := pagesOf(op.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	site.New(config).ServeHTTP(w, httptest.NewRequest(http.MethodGet, op.ErrorGuide, nil))
+	page := sitetest.Read(t, op.ErrorGuide, w.Body.String())
+	for _, code := range op.ErrorCodes() {
+		link := op.EnvelopeOf(&domain.Error{Code: code}, "", "https://partner.example/api").Error.DocURL
+		at, ok := strings.CutPrefix(link, "https://partner.example/api"+op.ErrorGuide+"#")
+		if !ok || !page.IDs[at] {
+			t.Errorf("%s leads to %s", code, link)
+		}
+	}
+	s := builtService(t, opened(t, databaseFlag(t)), guideBase, resources{}, "serve", "--release=latest", "--public-url=https://partner.example/api/")
+	for path, anchor := range map[string]string{"/v2/nothing": "unauthorized", "/mcp": "unauthorized"} {
+		w := httptest.NewRecorder()
+		s.engine.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if want := `"doc_url":"https://partner.example/api/docs/guide/errors#` + anchor + `"`; !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %s has no %s", path, w.Body, want)
 		}
 	}
 }

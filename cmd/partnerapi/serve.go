@@ -214,7 +214,7 @@ func (s *service) openEdge(ctx context.Context, r resources, traces *telemetry.T
 	}
 	s.edge = ginop.NewEdge(ginop.Config{
 		Keys: keys, Limits: ginop.DefaultLimits, Shared: budgets,
-		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Secrets: sealerOf(r.keys), Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Log: s.log,
+		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Secrets: sealerOf(r.keys), Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Address: s.documents.BaseOf, Log: s.log,
 		Metrics: ginop.NewMetrics(s.metrics), Tracing: traces.Operations(),
 	})
 	s.engine, err = s.edge.Engine(c.TrustedProxies)

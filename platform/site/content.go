@@ -105,7 +105,7 @@ func hashOf(body []byte) string {
 // body returns the content for a caller: its ETag, and a function that returns it in pieces, compressed or not.
 func (c *content) body(d *Documents, now servedState, r *http.Request) (etag string, pieces func(gzipped bool) ([][]byte, bool)) {
 	if c.source != nil {
-		base := d.baseOf(r)
+		base := d.BaseOf(r)
 		if strings.HasPrefix(c.contentType, "text/html") {
 			base = template.HTMLEscapeString(base)
 		}

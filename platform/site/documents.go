@@ -98,9 +98,9 @@ func (d *Documents) mayCompress() bool {
 // hosts matches a valid Host: a name or an address, and a port.
 var hosts = regexp.MustCompile(`^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
 
-// baseOf returns the service's address for a caller: the public one, else the one called. X-Forwarded-Host and the
+// BaseOf returns the service's address for a caller: the public one, else the one called. X-Forwarded-Host and the
 // like are ignored.
-func (d *Documents) baseOf(r *http.Request) string {
+func (d *Documents) BaseOf(r *http.Request) string {
 	switch {
 	case d.PublicURL != "":
 		return d.PublicURL

@@ -67,7 +67,7 @@ func mountAgents(edge *ginop.Edge, engine *gin.Engine, secret []byte, log *slog.
 	document := must(openapi.ForRelease(api.Interface, op.Latest))
 	server := must(mcp.New(mcp.Config{
 		Operations: api.Operations, Release: op.Latest, Document: document, Prefix: "/v2", Handler: engine, Secret: secret,
-		Count: edge.Count, CountMessage: edge.CountMessage, Parse: edge.Parse, Envelope: ginop.Envelope, Version: "bench", Log: log,
+		Count: edge.Count, CountMessage: edge.CountMessage, Parse: edge.Parse, Envelope: edge.Envelope, Version: "bench", Log: log,
 	}))
 	edge.Protocol(engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve, Fault: server.Fault})
 }

@@ -1,7 +1,10 @@
 package op
 
 import (
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
 	"partnerapi/domain"
 )
@@ -21,6 +24,9 @@ var statuses = map[domain.Code]int{
 	domain.Misdirected:     http.StatusMisdirectedRequest,
 }
 
+// ErrorCodes returns every code, in alphabetical order.
+func ErrorCodes() []domain.Code { return slices.Sorted(maps.Keys(statuses)) }
+
 // StatusOf returns the HTTP status of a code.
 func StatusOf(code domain.Code) int { return statuses[code] }
 
@@ -34,10 +40,17 @@ type ErrorBody struct {
 	Code      domain.Code         `json:"code" doc:"The kind of error, for programs."`
 	Message   string              `json:"message" doc:"What went wrong, for people. Its words may change."`
 	RequestID string              `json:"request_id" doc:"The id of the request, as in X-Request-Id."`
+	DocURL    string              `json:"doc_url" format:"uri" doc:"What the code means and what to do, for people: its place in the guide to errors."`
 	Fields    []domain.FieldError `json:"fields,omitempty" doc:"The parts of the request that are wrong, where there are some."`
 }
 
-// EnvelopeOf returns the body of an error.
-func EnvelopeOf(e *domain.Error, requestID string) ErrorEnvelope {
-	return ErrorEnvelope{ErrorBody{Code: e.Code, Message: e.Message, RequestID: requestID, Fields: e.Fields}}
+// ErrorGuide is the path of the guide to errors, which has a heading for every code, below the service's address.
+const ErrorGuide = "/docs/guide/errors"
+
+// EnvelopeOf returns the body of an error. address is the service's, as the caller knows it.
+func EnvelopeOf(e *domain.Error, requestID, address string) ErrorEnvelope {
+	return ErrorEnvelope{ErrorBody{
+		Code: e.Code, Message: e.Message, RequestID: requestID, Fields: e.Fields,
+		DocURL: address + ErrorGuide + "#" + strings.ReplaceAll(string(e.Code), "_", "-"),
+	}}
 }

@@ -101,7 +101,8 @@ func New(t testing.TB, o Options) *Harness {
 	h.must(err)
 	h.DB = d
 	edge := ginop.Config{
-		Keys: ginop.NewKeys(d.CallerByDigest, h.Clock, o.Demo), Limits: o.Limits, Once: d.Once, Reserve: d.Reserve, Finish: d.Finish,
+		Address: func(*http.Request) string { return openapi.ExampleAddress },
+		Keys:    ginop.NewKeys(d.CallerByDigest, h.Clock, o.Demo), Limits: o.Limits, Once: d.Once, Reserve: d.Reserve, Finish: d.Finish,
 		Log: h.logger(o.Log),
 	}
 	h.API = v2.New(d, secret, v2.WithReportLinks(func(r domain.Report) string { return ReportLink + r.ID.String() }),

@@ -41,7 +41,10 @@ type Config struct {
 	// that it records, which InTx runs. A nil Audit is off; else both are set.
 	Audit func(ctx context.Context, entry domain.AuditEntry) error
 	InTx  func(ctx context.Context, work func(context.Context) error) error
-	Log   *slog.Logger
+	// Address returns the service's address as a caller knows it, which links in
+	// errors begin with. Nil is none: links are paths.
+	Address func(*http.Request) string
+	Log     *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
 	// Tracing may be nil.
@@ -102,6 +105,9 @@ func (e *Edge) Watch(fn func(Answered)) { e.watchers = append(e.watchers, fn) }
 func NewEdge(c Config) *Edge {
 	if c.Clock == nil {
 		c.Clock = domain.SystemClock{}
+	}
+	if c.Address == nil {
+		c.Address = func(*http.Request) string { return "" }
 	}
 	return &Edge{
 		Config: c, budgets: newBudgets(c.Shared, c.Clock, c.Log), lookUps: newMemory(c.Clock),

@@ -26,7 +26,7 @@ type Protocol struct {
 	Serve func(w http.ResponseWriter, r *http.Request, body []byte) error
 	// Fault, where set, is the body of the answer to an error; nil to have it
 	// rendered as v2 does.
-	Fault func(e *domain.Error, requestID string) []byte
+	Fault func(r *http.Request, e *domain.Error, requestID string) []byte
 }
 
 // messageWeight is the memory of a message per byte: the message, its arguments, the request made of them, and the
@@ -36,25 +36,27 @@ const messageWeight = 4
 // Protocol adds the path of a protocol, for every method. The key may also be sent as a bearer token. Requests
 // without a valid key count against the address; the protocol counts those with one (see Count and CountMessage).
 func (e *Edge) Protocol(engine *gin.Engine, p Protocol) {
-	s := &Surface{edge: e, prefix: p.Path, render: p.render, before: p.Before, uncounted: true}
+	s := &Surface{edge: e, prefix: p.Path, render: e.renderOf(p), before: p.Before, uncounted: true}
 	engine.Any(p.Path, func(c *gin.Context) {
 		useBearerToken(c.Request)
 		s.serve(c, "message", func(c *gin.Context) error { return e.message(c, p.Serve) })
 	})
 }
 
-// render writes an error in the protocol's format.
-func (p Protocol) render(c *gin.Context, e *domain.Error) error {
-	if e.Code == domain.Unauthorized {
-		c.Header("WWW-Authenticate", `Bearer realm="partnerapi"`)
-	}
-	if p.Fault != nil {
-		if body := p.Fault(e, RequestID(c)); body != nil {
-			writeBody(c, op.StatusOf(e.Code), body)
-			return nil
+// renderOf returns what writes an error in the protocol's format.
+func (e *Edge) renderOf(p Protocol) Renderer {
+	return func(c *gin.Context, err *domain.Error) error {
+		if err.Code == domain.Unauthorized {
+			c.Header("WWW-Authenticate", `Bearer realm="partnerapi"`)
 		}
+		if p.Fault != nil {
+			if body := p.Fault(c.Request, err, RequestID(c)); body != nil {
+				writeBody(c, op.StatusOf(err.Code), body)
+				return nil
+			}
+		}
+		return e.renderEnvelope(c, err)
 	}
-	return renderEnvelope(c, e)
 }
 
 // message serves a message of a protocol within the bounds on bodies and requests in progress.
@@ -100,9 +102,9 @@ func (e *Edge) CountMessage(ctx context.Context) error {
 	return nil
 }
 
-// Envelope returns the status and the body of v2's answer to an error.
-func Envelope(err error, requestID string) (status int, body []byte) {
-	e := domain.AsError(err)
-	body, _ = Encode(op.EnvelopeOf(e, requestID)) // a struct of texts can be encoded
-	return op.StatusOf(e.Code), body
+// Envelope returns the status and the body of v2's answer to an error of a request.
+func (e *Edge) Envelope(r *http.Request, err error, requestID string) (status int, body []byte) {
+	fault := domain.AsError(err)
+	body, _ = Encode(op.EnvelopeOf(fault, requestID, e.Address(r))) // a struct of texts can be encoded
+	return op.StatusOf(fault.Code), body
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // renderEnvelope writes an error as v2 does.
-func renderEnvelope(c *gin.Context, e *domain.Error) error {
-	return WriteJSON(c, op.StatusOf(e.Code), op.EnvelopeOf(e, RequestID(c)))
+func (e *Edge) renderEnvelope(c *gin.Context, err *domain.Error) error {
+	return WriteJSON(c, op.StatusOf(err.Code), op.EnvelopeOf(err, RequestID(c), e.Address(c.Request)))
 }
 
 // jsonType is a header value that all responses share; nothing appends to it in place.

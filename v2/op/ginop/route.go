@@ -20,7 +20,7 @@ func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surfa
 	if e.Audit != nil {
 		set.AroundWrite = e.auditWrite
 	}
-	s := e.Surface(engine, "/v2", renderEnvelope)
+	s := e.Surface(engine, "/v2", e.renderEnvelope)
 	paths := locations(set)
 	for _, o := range set.All() {
 		if o.Meta().Since <= release {

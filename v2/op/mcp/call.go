@@ -73,7 +73,7 @@ func (s *Server) invoke(ctx context.Context, t *tool, p *callParts) (*recorder, 
 // serveRequest serves a request as if the message's caller had sent it.
 func (s *Server) serveRequest(ctx context.Context, request *http.Request) *recorder {
 	m := messageOf(ctx)
-	request.RemoteAddr = m.request.RemoteAddr
+	request.RemoteAddr, request.Host, request.TLS = m.request.RemoteAddr, m.request.Host, m.request.TLS
 	for _, name := range []string{"X-Api-Key", "User-Agent", "X-Forwarded-For"} {
 		if values := m.request.Header[name]; values != nil {
 			request.Header[name] = values

@@ -14,7 +14,7 @@ import (
 
 // Fault returns the body of the answer to a message that is refused (400, 413): a JSON-RPC error whose data is v2's
 // error envelope; nil for other statuses.
-func (s *Server) Fault(e *domain.Error, requestID string) []byte {
+func (s *Server) Fault(r *http.Request, e *domain.Error, requestID string) []byte {
 	if e.Code != domain.InvalidRequest && e.Code != domain.PayloadTooLarge {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (s *Server) Fault(e *domain.Error, requestID string) []byte {
 	if errors.Is(e, errNoJSON) {
 		code = jsonrpc.CodeParseError
 	}
-	_, envelope := s.Envelope(e, requestID)
+	_, envelope := s.Envelope(r, e, requestID)
 	body, _ := json.Marshal(map[string]any{ // which can be encoded
 		"jsonrpc": "2.0", "id": nil,
 		"error": &jsonrpc.Error{Code: int64(code), Message: e.Message, Data: envelope},

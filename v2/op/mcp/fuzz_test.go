@@ -73,7 +73,7 @@ func withoutDatabase(tb testing.TB) http.Handler {
 	}
 	server, err := mcp.New(mcp.Config{
 		Operations: api.Operations, Release: op.Latest, Document: document, Prefix: "/v2", Handler: engine,
-		Count: edge.Count, CountMessage: edge.CountMessage, Parse: edge.Parse, Envelope: ginop.Envelope, Log: log,
+		Count: edge.Count, CountMessage: edge.CountMessage, Parse: edge.Parse, Envelope: edge.Envelope, Log: log,
 	})
 	if err != nil {
 		tb.Fatal(err)

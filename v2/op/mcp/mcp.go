@@ -60,8 +60,8 @@ type Config struct {
 	// Parse runs work that reads a message of a size into values; of large ones few
 	// at a time.
 	Parse func(ctx context.Context, size int, work func() error) error
-	// Envelope is the status and the body that the service answers an error with.
-	Envelope func(err error, requestID string) (status int, body []byte)
+	// Envelope is the status and the body that the service answers an error of a request with.
+	Envelope func(r *http.Request, err error, requestID string) (status int, body []byte)
 	// Version is the program's.
 	Version string
 	Log     *slog.Logger

@@ -52,7 +52,7 @@ func (s *Server) addResources(server *sdk.Server, r rights) {
 		}, func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 			m := messageOf(ctx)
 			if err := s.Count(m.request.Context()); err != nil {
-				return nil, resourceError(s.Envelope(err, m.id))
+				return nil, resourceError(s.Envelope(m.request, err, m.id))
 			}
 			return contents(r.Params.URI, "text/markdown", g.text), nil
 		})

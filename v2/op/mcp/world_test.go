@@ -57,7 +57,7 @@ func newWorld(t testing.TB, o options) *world {
 			Secret: []byte("secret"), ReadOnly: o.readOnly, Origins: mcp.Origins(page, "127.0.0.1:1"),
 			Guide:      func(string) ([]byte, error) { return []byte("# Begin here\n\nText.\n"), nil },
 			GuideNames: []string{"start"},
-			Count:      h.Edge.Count, CountMessage: h.Edge.CountMessage, Parse: h.Edge.Parse, Envelope: ginop.Envelope, Version: "test",
+			Count:      h.Edge.Count, CountMessage: h.Edge.CountMessage, Parse: h.Edge.Parse, Envelope: h.Edge.Envelope, Version: "test",
 			Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		})
 		if err != nil {

@@ -101,7 +101,7 @@ func ForRelease(of op.Interface, release op.Release) (*openapi3.T, error) {
 		Title: "Partner API v2", Version: release.String(), Prefix: "/v2", Error: reflect.TypeFor[op.ErrorEnvelope](),
 		Description: about, Tags: of.Tags, Objects: of.Objects, Examples: of.Examples,
 		Failure: func(f Failure) any {
-			return op.EnvelopeOf(&domain.Error{Code: f.Code, Message: f.Message, Fields: f.Fields}, ExampleRequestID)
+			return op.EnvelopeOf(&domain.Error{Code: f.Code, Message: f.Message, Fields: f.Fields}, ExampleRequestID, ExampleAddress)
 		},
 	}
 	for _, o := range of.Operations {

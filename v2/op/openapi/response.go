@@ -166,6 +166,9 @@ type Failure struct {
 	Fields  []domain.FieldError
 }
 
+// ExampleAddress is the service's address in examples: that of a service that was started without flags.
+const ExampleAddress = "http://127.0.0.1:8080"
+
 // ExampleRequestID is the request id in examples.
 const ExampleRequestID = "req_01jxt3e8f0c7kq5v9m2hz4p6wn"
 
