@@ -144,6 +144,7 @@ func (f *Facade) openDocument(s *ginop.Surface) error {
 		if err != nil {
 			return err
 		}
+		openapi.SetSupport(document, f.SupportURL)
 		document.Servers[0].URL = f.SampleBase + document.Servers[0].URL
 		documents[i] = serving("application/yaml", func() ([]byte, error) { return openapi.YAML(document) })
 	}

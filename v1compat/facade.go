@@ -40,6 +40,8 @@ type Config struct {
 	DocumentHandler func(contentType string, encode func() ([]byte, error)) http.Handler
 	// Root is the path with which links begin.
 	Root string
+	// SupportURL is where partners get help, for the document; empty for nowhere.
+	SupportURL string
 	// Plain leaves the links to successors out, for the measurement of what they cost.
 	Plain bool
 	// Lifecycle returns how far the retirement of v1 is; nil is on for all, and

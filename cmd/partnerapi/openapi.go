@@ -27,6 +27,7 @@ func openDocuments(s *ginop.Surface, release op.Release, documents *site.Documen
 	if err != nil {
 		return err
 	}
+	openapi.SetSupport(document, documents.SupportURL)
 	document.Servers[0].URL = site.SampleBase + document.Servers[0].URL
 	s.Open("/openapi.yaml", documents.Handler("application/yaml", func() ([]byte, error) { return openapi.YAML(document) }))
 	s.Open("/openapi.json", documents.Handler("application/json", func() ([]byte, error) { return openapi.JSON(document) }))

@@ -263,6 +263,31 @@ func TestErrorGuide(t *testing.T) {
 	}
 }
 
+// TestSupport: --support-url is in the header of pages, on that of errors, and the contact of the documents.
+func TestSupport(t *testing.T) {
+	t.Parallel()
+	d := opened(t, databaseFlag(t))
+	for address, contact := range map[string]string{
+		"https://help.example/partners": "url: https://help.example/partners", "mailto:help@example.com": "email: help@example.com",
+	} {
+		s := builtService(t, d, guideBase, resources{}, "serve", "--support-url="+address)
+		parts := map[string]string{
+			"/": `<li><a href="` + address + `">Support</a></li>`, op.ErrorGuide: `<a href="` + address + `">Ask for help</a>`,
+			"/v2/openapi.yaml": contact,
+		}
+		if older() {
+			parts["/v1/openapi.yaml"] = contact
+		}
+		for path, part := range parts {
+			w := httptest.NewRecorder()
+			s.engine.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			if !strings.Contains(w.Body.String(), part) {
+				t.Errorf("%s has no %s", path, part)
+			}
+		}
+	}
+}
+
 // TestPagesServed reads pages from a running service, which asks for no key and
 // counts none of them. Version 1 answers where it is a part of the program.
 func TestPagesServed(t *testing.T) {

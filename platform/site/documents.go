@@ -29,6 +29,8 @@ type Documents struct {
 	// end. Where it is empty, documents name the one that a request was made to, or
 	// Address where that is none.
 	PublicURL, Address string
+	// SupportURL is where partners get help, of the web or of mail; empty for nowhere.
+	SupportURL string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,21 +78,31 @@ func (b *builder) addGuides(list []*guide, section string) error {
 	return nil
 }
 
-// addLLMsText adds /llms.txt, which lists the guides as Markdown and the documents (llmstxt.org).
+// addLLMsText adds /llms.txt, which lists the guides as Markdown and the documents (llmstxt.org), and /llms-full.txt,
+// which is all guides.
 func (b *builder) addLLMsText() {
 	var text strings.Builder
 	text.WriteString("# Partner API\n\n> The partner API of a security awareness training service.\n\n## Guides\n\n")
 	for _, g := range b.guides {
 		fmt.Fprintf(&text, "- [%s](%s%s.md): %s\n", g.Title, SampleBase, g.Path, g.Lead)
 	}
-	text.WriteString("\n## Reference\n\n")
+	fmt.Fprintf(&text, "\nAll guides in one text: %s%s\n\n## Reference\n\n", SampleBase, fullText)
 	for _, r := range b.references {
 		for _, file := range r.Files {
 			fmt.Fprintf(&text, "- [%s, %s](%s%s): every operation with its parameters, fields and errors, as OpenAPI\n", r.Title, file, SampleBase, file)
 		}
 	}
 	b.addText("/llms.txt", "text/plain; charset=utf-8", []byte(text.String()))
+
+	var full strings.Builder
+	for _, g := range b.guides {
+		fmt.Fprintf(&full, "<!-- %s%s -->\n\n%s\n\n", SampleBase, g.Path, bytes.TrimSpace(g.source))
+	}
+	b.addText(fullText, "text/plain; charset=utf-8", []byte(full.String()))
 }
+
+// fullText is the path of all guides as one text.
+const fullText = "/llms-full.txt"
 
 // addText adds a text file.
 func (b *builder) addText(path, contentType string, text []byte) {

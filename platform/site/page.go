@@ -52,6 +52,8 @@ type layout struct {
 	References []*reference
 	// Notice is the mark of the notice, where the page has it.
 	Notice template.HTML
+	// Support is where partners get help; empty for nowhere.
+	Support string
 	// Data is what the kind of page needs.
 	Data any
 	// Content is the page's own part.
@@ -73,7 +75,7 @@ func (l layout) Served() string {
 func (b *builder) add(kind string, p page, data any) error {
 	l := layout{
 		page: p, Assets: b.assets, Version: b.Version, Releases: b.Releases,
-		Guides: b.guides, Groups: b.groups, Operate: b.operate, References: b.references, Data: data,
+		Guides: b.guides, Groups: b.groups, Operate: b.operate, References: b.references, Support: b.SupportURL, Data: data,
 	}
 	if b.hasNotice(p) {
 		l.Notice = noticeMark

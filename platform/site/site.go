@@ -82,7 +82,7 @@ type Reference struct {
 	Files []string
 }
 
-// Site is the pages, an http.Handler for /, /llms.txt, /docs and all below /docs.
+// Site is the pages, an http.Handler for /, /llms.txt, /llms-full.txt, /docs and all below /docs.
 type Site struct {
 	config Config
 	pages  func() (map[string]*content, error)
@@ -125,7 +125,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.config.Notice.Text != nil {
 		now.notice = template.HTML(s.config.underRoot([]byte(s.config.Notice.Text())))
 	}
-	if strings.HasPrefix(path, "/docs/guide/") || strings.HasPrefix(path, "/docs/migrating") {
+	if strings.HasPrefix(path, "/docs/guide/") || strings.HasPrefix(path, "/docs/migrating") || path == fullText {
 		now.days = daysAt(s.config.now())
 	}
 	if found, ok := pages[path]; ok && path != notFoundPage {

@@ -183,6 +183,15 @@ func TestTexts(t *testing.T) {
 	if guide.Body.String() != string(twoGuides["two.md"].Data) || guide.Header().Get("Content-Type") != "text/markdown; charset=utf-8" {
 		t.Errorf("%v %q", guide.Header(), guide.Body)
 	}
+	full := get(t, s, "/llms-full.txt").Body.String()
+	for _, g := range twoGuides {
+		if !strings.Contains(full, strings.TrimSpace(string(g.Data))) {
+			t.Errorf("/llms-full.txt lacks %s", g.Data)
+		}
+	}
+	if page := get(t, s, "/docs/guide/two").Body.String(); !strings.Contains(page, `data-markdown="/docs/guide/two.md"`) {
+		t.Errorf("the page cannot be copied as Markdown:\n%s", page)
+	}
 	list := get(t, s, "/llms.txt").Body.String()
 	for _, line := range []string{"# Partner API\n", "\n- [One](http://example.com/docs/guide/one.md): First words of it.", "](http://example.com/v9/openapi.json): "} {
 		if !strings.Contains(list, line) {

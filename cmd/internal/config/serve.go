@@ -4,6 +4,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/url"
 	"strings"
 	"time"
 
@@ -28,6 +29,7 @@ type ServeFlags struct {
 	MCPReadOnly    bool          `name:"mcp-read-only" help:"Show agents (/mcp) only the tools that read, and refuse the others."`
 	NoWork         bool          `name:"no-work" help:"Leave background work to other processes (partnerapi work)."`
 	NoMigrate      bool          `name:"no-migrate" help:"Change no tables, and refuse to serve while a migration is missing."`
+	SupportURL     string        `name:"support-url" placeholder:"URL" help:"Where partners get help: an https address or mailto:. The pages and the OpenAPI documents name it."`
 	Demo           bool          `help:"Fill an empty database with a demonstration, and accept its keys."`
 }
 
@@ -44,6 +46,10 @@ func (c ServeFlags) Check() error {
 	}
 	if _, err := phishing.ParseNetworks(c.ScannerNets); err != nil {
 		return fmt.Errorf("--scanner-networks: %w", err)
+	}
+	if u, err := url.Parse(c.SupportURL); c.SupportURL != "" &&
+		(err != nil || (u.Scheme != "mailto" || u.Opaque == "") && (u.Scheme != "https" && u.Scheme != "http" || u.Host == "")) {
+		return fmt.Errorf("--support-url: %q is no https address and no mailto:name@example.com", c.SupportURL)
 	}
 	if _, err := c.Wanted(); err != nil {
 		return err

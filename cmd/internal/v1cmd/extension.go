@@ -139,7 +139,8 @@ func mountV1(ctx context.Context, s extension.Host) error {
 	used := usage.New(s.DB.DB, s.Clock, s.Log)
 	config := v1compat.Config{
 		Registry: registry, Clock: s.Clock, Release: s.Release, Usage: used, Lifecycle: state.State, Keeper: state,
-		SampleBase: site.SampleBase, DocumentHandler: s.Documents.Handler, Root: s.Documents.Root(),
+		SampleBase: site.SampleBase, SupportURL: s.Documents.SupportURL, DocumentHandler: s.Documents.Handler,
+		Root: s.Documents.Root(),
 	}
 	if s.Redis != nil {
 		config.Store = v1compat.NewRedis(s.Redis, s.Log)

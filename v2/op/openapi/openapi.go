@@ -176,6 +176,15 @@ func Build(d Document) (*openapi3.T, error) {
 	return b.doc, nil
 }
 
+// SetSupport sets the contact of a document: an address of the web or of mail (mailto:); empty leaves it.
+func SetSupport(doc *openapi3.T, address string) {
+	if mail, ok := strings.CutPrefix(address, "mailto:"); ok {
+		doc.Info.Contact.Email = mail
+	} else {
+		doc.Info.Contact.URL = address
+	}
+}
+
 type builder struct {
 	doc    *openapi3.T
 	of     Document
