@@ -17,7 +17,7 @@ var guides = []site.Group{
 	{Title: "Begin", Guides: []string{"start", "keys", "generate-client"}},
 	{Title: "Do the work", Guides: []string{"onboard", "simulation", "risk-score", "report"}},
 	{Title: "Build it well", Guides: []string{"paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases"}},
-	{Title: "Events", Guides: []string{"webhooks", "events"}},
+	{Title: "Events", Guides: []string{"webhooks", "events", "listen"}},
 	{Title: "Agents", Guides: []string{"mcp"}},
 }
 
