@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"encoding/xml"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -260,6 +262,54 @@ func TestErrorGuide(t *testing.T) {
 		if want := `"doc_url":"https://partner.example/api/docs/guide/errors#` + anchor + `"`; !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %s has no %s", path, w.Body, want)
 		}
+	}
+}
+
+// TestChangelog: every operation is on the page and in the feed, at its release, and a release later than the served
+// one links to no reference.
+func TestChangelog(t *testing.T) {
+	t.Parallel()
+	config, err := pagesOf(op.V2_0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := site.New(config)
+	read := func(path string) string {
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		return w.Body.String()
+	}
+	var feed struct {
+		ID      string `xml:"id"`
+		Entries []struct {
+			ID      string    `xml:"id"`
+			Updated time.Time `xml:"updated"`
+			Content string    `xml:"content"`
+		} `xml:"entry"`
+	}
+	if err := xml.Unmarshal([]byte(read("/docs/changelog.atom")), &feed); err != nil || feed.ID != "http://example.com/docs/changelog" {
+		t.Fatalf("the feed is %+v: %v", feed, err)
+	}
+	page := read("/docs/changelog")
+	for _, o := range api.Operations {
+		m := o.Meta()
+		name := m.Method + " /v2" + op.Braced(m.Path)
+		if !strings.Contains(page, "<code>"+html.EscapeString(name)+"</code>") {
+			t.Errorf("the page has no %s", name)
+		}
+		found := false
+		for i, e := range feed.Entries {
+			found = found || strings.HasSuffix(e.ID, "#release-"+m.Since.String()) && strings.Contains(e.Content, name+": "+m.Summary)
+			if i > 0 && e.Updated.After(feed.Entries[i-1].Updated) {
+				t.Errorf("%s is newer than the entry before it", e.ID)
+			}
+		}
+		if !found {
+			t.Errorf("the feed has no %s at release %s", name, m.Since)
+		}
+	}
+	if strings.Contains(page, "#tag/webhooks/") || !strings.Contains(page, "#tag/clients/clients-list") {
+		t.Error("the page links to operations that are not served, or not to those that are")
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -41,13 +42,26 @@ func guideOrder() (names []string) {
 	return names
 }
 
-// releaseNotes describes what each release adds.
-var releaseNotes = map[op.Release]string{
-	op.V2_0: "The first reads: clients with their summaries, and their admins.",
-	op.V2_1: "All other reads: users, risk, training, phishing results, policies, collections, exposures, reports.",
-	op.V2_2: "The writes: clients, users, training, collections, frameworks, phishing, reports, syncs.",
-	op.V2_3: "Webhooks, the feed of events, and the MCP server.",
-	op.V2_4: "The training of a whole client, users by email address, the calling key, and cancelled sends.",
+// releaseNotes describes what each release adds, and since which day it can be served.
+var releaseNotes = map[op.Release]struct {
+	on    time.Time
+	about string
+}{
+	op.V2_0: {day(2026, 11, 21), "The first reads: clients with their summaries, and their admins."},
+	op.V2_1: {day(2026, 11, 22), "All other reads: users, risk, training, phishing results, policies, collections, exposures, reports."},
+	op.V2_2: {day(2026, 11, 22), "The writes: clients, users, training, collections, frameworks, phishing, reports, syncs."},
+	op.V2_3: {day(2026, 11, 22), "Webhooks, the feed of events, and the MCP server."},
+	op.V2_4: {day(2026, 11, 25), "The training of a whole client, users by email address, the calling key, and cancelled sends."},
+}
+
+// additions are changes of all releases at once.
+var additions = []site.Change{{
+	ID: "doc-url", Title: "Errors link to their explanation", On: day(2026, 11, 26),
+	Text: "In every release, an error has doc_url, which leads to what its code means.",
+}}
+
+func day(year int, month time.Month, day int) time.Time {
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
 // searchWords are what readers call operations that have other names, by the operations' ids.
@@ -89,6 +103,7 @@ func pagesOf(release op.Release) (site.Config, error) {
 			Files: []string{"/v2/openapi.yaml", "/v2/openapi.json"},
 		}},
 	}
+	config.Changes = changesOf(config.Releases)
 	for _, e := range extensions {
 		more, err := e.Reference()
 		if err != nil {
@@ -101,11 +116,24 @@ func pagesOf(release op.Release) (site.Config, error) {
 	return config, nil
 }
 
+// changesOf lists what was added to the interface, the newest first.
+func changesOf(releases []site.Release) []site.Change {
+	list := slices.Clone(additions)
+	for i, r := range slices.Backward(releases) {
+		note := releaseNotes[op.V2_0+op.Release(i)]
+		list = append(list, site.Change{
+			ID: "release-" + r.Name, Title: "Release " + r.Name, On: note.on, Text: note.about, Operations: r.Operations,
+		})
+	}
+	slices.SortStableFunc(list, func(a, b site.Change) int { return b.On.Compare(a.On) })
+	return list
+}
+
 // releasesOf lists the releases with the operations that each adds.
 func releasesOf(served op.Release) []site.Release {
 	var list []site.Release
 	for r := op.V2_0; r <= op.Latest; r++ {
-		release := site.Release{Name: r.String(), About: releaseNotes[r], Served: r <= served}
+		release := site.Release{Name: r.String(), About: releaseNotes[r].about, Served: r <= served}
 		for _, o := range api.Operations {
 			if m := o.Meta(); m.Since == r {
 				release.Operations = append(release.Operations, site.Operation{

@@ -25,6 +25,8 @@ type Config struct {
 	Version string
 	// Releases are the releases of the interface, lowest first.
 	Releases []Release
+	// Changes are the entries of the changelog, the newest first.
+	Changes []Change
 	// Guides holds a file NAME.md for each name of Groups, which are in the order of reading.
 	Guides fs.FS
 	Groups []Group
@@ -174,7 +176,7 @@ func build(c Config) (map[string]*content, error) {
 		return nil, err
 	}
 	b.addLLMsText()
-	return b.pages, errors.Join(b.home(), b.guidePages(), b.referencePages(), b.index(), b.notFound())
+	return b.pages, errors.Join(b.home(), b.guidePages(), b.referencePages(), b.changelog(), b.index(), b.notFound())
 }
 
 // builder renders pages.

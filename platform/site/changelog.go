@@ -1,0 +1,88 @@
+package site
+
+import (
+	"encoding/xml"
+	"strings"
+	"time"
+)
+
+// Change is an entry of the changelog of the interface.
+type Change struct {
+	// ID names it in links: release-2.4.
+	ID, Title, Text string
+	// On is its day.
+	On time.Time
+	// Operations are those that it added.
+	Operations []Operation
+}
+
+const changelogPath = "/docs/changelog"
+
+// linkedChange is a Change with the links of its operations, empty for those that are not served.
+type linkedChange struct {
+	Change
+	Links []linkedOperation
+}
+
+type linkedOperation struct {
+	Operation
+	Link string
+}
+
+// changelog adds the page of changes, the newest first, and its Atom feed.
+func (b *builder) changelog() error {
+	if len(b.Changes) == 0 {
+		return nil
+	}
+	var list []linkedChange
+	feed := atomFeed{
+		Title: "Changes of the partner API", ID: SampleBase + changelogPath, Author: "The operator of this service",
+		Updated: b.Changes[0].On.Format(time.RFC3339),
+		Links:   []atomLink{{Href: SampleBase + changelogPath}, {Rel: "self", Href: SampleBase + changelogPath + ".atom"}},
+	}
+	for _, c := range b.Changes {
+		linked, text := linkedChange{Change: c}, []string{c.Text}
+		for _, o := range c.Operations {
+			linked.Links = append(linked.Links, linkedOperation{o, b.operations[o.Method+" "+o.Path]})
+			text = append(text, o.Method+" "+o.Path+": "+o.Summary)
+		}
+		list = append(list, linked)
+		link := SampleBase + changelogPath + "#" + c.ID
+		feed.Entries = append(feed.Entries, atomEntry{
+			Title: c.Title, ID: link, Updated: c.On.Format(time.RFC3339), Links: []atomLink{{Href: link}}, Content: strings.Join(text, "\n"),
+		})
+	}
+
+	encoded, err := xml.MarshalIndent(feed, "", "  ")
+	if err != nil {
+		return err
+	}
+	b.addText(changelogPath+".atom", "application/atom+xml; charset=utf-8", append([]byte(xml.Header), encoded...))
+	return b.add("changelog", page{
+		Path: changelogPath, Title: "Changelog", Section: "guides", About: "What each release of version 2 added, the newest first.",
+	}, list)
+}
+
+// atomFeed is a feed as RFC 4287 has it.
+type atomFeed struct {
+	XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
+	Title   string      `xml:"title"`
+	ID      string      `xml:"id"`
+	Updated string      `xml:"updated"`
+	Author  string      `xml:"author>name"`
+	Links   []atomLink  `xml:"link"`
+	Entries []atomEntry `xml:"entry"`
+}
+
+type atomLink struct {
+	Rel  string `xml:"rel,attr,omitempty"`
+	Href string `xml:"href,attr"`
+}
+
+type atomEntry struct {
+	Title   string     `xml:"title"`
+	ID      string     `xml:"id"`
+	Updated string     `xml:"updated"`
+	Links   []atomLink `xml:"link"`
+	Content string     `xml:"content"`
+}
