@@ -1,10 +1,12 @@
 package v2_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,8 +60,8 @@ func recordExamples(t *testing.T, h *v2test.Harness) *v2test.Examples {
 
 // demo is what examples name of the demonstration.
 type demo struct {
-	client, user, email, exposed, breach, report, policy, course, template, webhook string
-	collections, users, assignments, scheduled, sent                                []string
+	client, user, email, exposed, breach, report, policy, course, template, webhook, paused string
+	collections, users, assignments, scheduled, sent                                        []string
 }
 
 func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
@@ -82,7 +84,13 @@ func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
 	d.users = list(of+"/users?status=active&role=finance&sort=email", "id")
 	d.user = d.users[0]
 	d.email = list(of+"/users?status=active&role=finance&sort=email", "email")[0]
-	d.collections = list(of+"/collections", "id")
+	collections := e.Items(of + "/collections")
+	slices.SortStableFunc(collections, func(a, b map[string]any) int { // those with most members first
+		return cmp.Compare(b["member_count"].(float64), a["member_count"].(float64))
+	})
+	for _, c := range collections {
+		d.collections = append(d.collections, fmt.Sprint(c["id"]))
+	}
 	d.assignments = list(of+"/frameworks", "id")
 	d.scheduled = list(of+"/phishing/results?status=scheduled", "result_id")
 	d.sent = list(of+"/phishing/results?status=sent", "result_id")
@@ -94,7 +102,11 @@ func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
 	if _, err := reports.FinishReport(t.Context(), h.DB, reports.ReportLease{Client: e.Client, Report: report}, domain.ReportReady); err != nil {
 		t.Fatal(err)
 	}
-	d.policy = list(of+"/policies", "id")[0]
+	for _, p := range e.Items(of + "/policies") {
+		if p["title"] == "Acceptable use" { // which some have signed, and some not
+			d.policy = fmt.Sprint(p["id"])
+		}
+	}
 	d.course = list("/v2/courses", "id")[0]
 	d.template = list("/v2/phishing/templates", "id")[0]
 	for _, x := range e.Items(of + "/dark-web/exposures") {
@@ -103,6 +115,7 @@ func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
 			break
 		}
 	}
+	d.paused = fmt.Sprint(e.Items("/v2/webhooks")[0]["id"])
 	d.webhook = h.Do("POST", "/v2/webhooks", e.Key, `{"url": "https://hooks.example.com/training", "events": ["user.updated"], `+
 		`"client_ids": ["`+d.client+`"], "description": "Ticket for every change of a user"}`).Want(http.StatusCreated).Field("id").(string)
 	return d
@@ -140,9 +153,9 @@ func (d demo) reads() []v2test.Call {
 		{ID: "policies.list", Path: d.of(), Query: "limit=2"},
 		{ID: "policies.users.list", Path: d.of("policy_id", d.policy), Query: "limit=2&status=unsigned"},
 		{ID: "clients.dark_web", Path: d.of()},
-		{ID: "dark_web.exposures.list", Path: d.of(), Query: "limit=2"},
+		{ID: "dark_web.exposures.list", Path: d.of(), Query: "limit=2&since=2026-03-15T00:00:00Z&until=2026-06-15T00:00:00Z"},
 		{ID: "dark_web.users.list", Path: d.of(), Query: "limit=2"},
-		{ID: "phishing.results.list", Path: d.of(), Query: "limit=2&status=clicked"},
+		{ID: "phishing.results.list", Path: d.of(), Query: "limit=2&status=clicked&since=2026-03-15T00:00:00Z&until=2026-06-15T00:00:00Z"},
 		{ID: "phishing.summary", Path: d.of()},
 		{ID: "phishing.templates.list", Query: "limit=2"},
 		{ID: "phishing.reported.list", Path: d.of(), Query: "limit=2&classification=phishing"},
@@ -151,6 +164,10 @@ func (d demo) reads() []v2test.Call {
 		{ID: "frameworks.get", Path: d.of("assignment_id", d.assignments[0])},
 		{ID: "reports.list", Path: d.of(), Query: "limit=2"},
 		{ID: "reports.get", Path: d.of("report_id", d.report)},
+		{ID: "sync.runs.list", Path: d.of(), Query: "limit=2"},
+		{ID: "webhooks.list", Query: "limit=2"},
+		{ID: "webhooks.get", Path: map[string]string{"webhook_id": d.paused}},
+		{ID: "webhooks.deliveries.list", Path: map[string]string{"webhook_id": d.paused}, Query: "limit=2"},
 	}
 }
 
@@ -164,7 +181,7 @@ func (d demo) writes() []v2test.Call {
 			`"department": "Finance", "job_title": "Accountant", "preferred_language": "en", "collection_ids": ["` + d.collections[0] + `"]}`},
 		{ID: "users.update", Path: map[string]string{"user_id": d.user}, Body: `{"job_title": "Head of Payroll", "manager_email": null}`},
 		{ID: "training.assign", Path: d.of(), Body: `{"course_id": "` + d.course + `", ` +
-			`"audience": {"type": "collection", "collection_id": "` + d.collections[0] + `"}, "due_on": "2026-07-31", "notify": false}`},
+			`"audience": {"type": "collection", "collection_id": "` + d.collections[len(d.collections)-2] + `"}, "due_on": "2026-07-31", "notify": false}`},
 		{ID: "collections.create", Path: d.of(), Body: `{"name": "Night shift", "description": "Everyone who works at night"}`},
 		{ID: "collections.members.add", Path: d.of("collection_id", d.collections[1]), Body: `{"user_ids": ["` + strings.Join(d.users[:2], `", "`) + `"]}`},
 		{ID: "collections.members.remove", Path: d.of("collection_id", d.collections[1], "user_id", d.users[0])},
@@ -181,7 +198,6 @@ func (d demo) writes() []v2test.Call {
 		{ID: "exposures.resolve", Path: map[string]string{"user_id": d.exposed, "breach_name": d.breach}},
 		{ID: "reports.create", Path: d.of(), Body: `{"type": "phishing_overview", "period": {"start_on": "2026-03-01", "end_on": "2026-05-31"}, "format": "pdf"}`},
 		{ID: "sync.runs.create", Path: d.of()},
-		{ID: "sync.runs.list", Path: d.of(), Query: "limit=2"},
 	}
 }
 
@@ -200,9 +216,6 @@ func (d demo) events(h *v2test.Harness, e *v2test.Examples) []v2test.Call {
 	return []v2test.Call{
 		{ID: "events.list", Query: "limit=2&types=user.created,user.updated&client_id=" + d.client},
 		{ID: "webhooks.create", Body: `{"url": "https://hooks.example.com/reports", "events": ["report.ready", "sync.failed"]}`},
-		{ID: "webhooks.list", Query: "limit=2"},
-		{ID: "webhooks.get", Path: hook},
-		{ID: "webhooks.deliveries.list", Path: hook, Query: "limit=2"},
 		{ID: "webhooks.deliveries.redeliver", Path: map[string]string{"webhook_id": d.webhook, "delivery_id": delivery}},
 		{ID: "webhooks.test", Path: hook},
 		{ID: "webhooks.secret", Path: hook},

@@ -18,7 +18,7 @@ import (
 // service: by one Host, and by another one at each request.
 func BenchmarkDocuments(b *testing.B) {
 	for _, path := range []string{
-		"/v2/openapi.json", "/v2/openapi.yaml", "/llms.txt", "/docs", "/docs/guide/errors", "/docs/guide/errors.md", "/docs/reference/v2",
+		"/v2/openapi.json", "/v2/openapi.yaml", "/llms.txt", "/llms-full.txt", "/docs", "/docs/guide/errors", "/docs/guide/errors.md", "/docs/reference/v2",
 	} {
 		for _, hosts := range []int{1, 1 << 30} {
 			name := map[int]string{1: "one host", 1 << 30: "changing hosts"}[hosts]
@@ -57,11 +57,11 @@ func documentsOnly(tb testing.TB) http.Handler {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := openDocuments(surface, op.Latest, config.Documents); err != nil {
+	if err := openDocuments(surface, op.Latest, config.Documents, false); err != nil {
 		tb.Fatal(err)
 	}
 	pages := gin.WrapH(site.New(config))
-	for _, path := range []string{"/", "/llms.txt", "/docs", "/docs/*page"} {
+	for _, path := range []string{"/", "/llms.txt", "/llms-full.txt", "/docs", "/docs/*page"} {
 		engine.GET(path, pages)
 	}
 	return ginop.Compress(engine)

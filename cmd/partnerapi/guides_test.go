@@ -32,6 +32,7 @@ import (
 	"partnerapi/platform/report"
 	"partnerapi/platform/seal"
 	"partnerapi/platform/webhook"
+	v2 "partnerapi/v2"
 	"partnerapi/v2/op/ginop"
 )
 
@@ -41,16 +42,30 @@ var guideTime = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
 const guideBase = "http://127.0.0.1:8080"
 
-var guideSchema = dbtest.Schema{Name: "guides", Key: rand.Text(), Apply: func(ctx context.Context, url string) error {
+var guideSchema = demonstrationOf("guides", guideTime)
+
+// demonstrationOf is a database with the demonstration as serve --demo makes it at a time.
+func demonstrationOf(name string, at time.Time) dbtest.Schema {
+	return dbtest.Schema{Name: name, Key: rand.Text(), Apply: func(ctx context.Context, url string) error { return makeDemonstration(ctx, url, at) }}
+}
+
+func makeDemonstration(ctx context.Context, url string, at time.Time) error {
 	if err := migrated(nil)(ctx, url); err != nil {
 		return err
 	}
-	d, err := db.Open(url, db.WithClock(domain.NewManualClock(guideTime)))
+	d, err := db.Open(url, db.WithClock(domain.NewManualClock(at)))
 	if err != nil {
 		return err
 	}
 	defer d.Close()
 	if _, err = seed.Demo(ctx, d); err != nil {
+		return err
+	}
+	secret, err := d.CursorSecret(ctx)
+	if err != nil {
+		return err
+	}
+	if err := webhook.NewPublisher(d, v2.New(d, secret).RenderEvents, slog.New(slog.DiscardHandler), func() {}).Publish(ctx); err != nil {
 		return err
 	}
 	conn, err := pgx.Connect(ctx, url)
@@ -59,9 +74,9 @@ var guideSchema = dbtest.Schema{Name: "guides", Key: rand.Text(), Apply: func(ct
 	}
 	defer conn.Close(ctx)
 	// serve --demo has made the reports of earlier days before it begins.
-	_, err = conn.Exec(ctx, "UPDATE reports SET status = 'ready' WHERE status = 'pending' AND created_at < $1", guideTime.AddDate(0, 0, -2))
+	_, err = conn.Exec(ctx, "UPDATE reports SET status = 'ready' WHERE status = 'pending' AND created_at < $1", at.AddDate(0, 0, -2))
 	return err
-}}
+}
 
 // example is commands or a program of a guide, and what they are said to print.
 type example struct {

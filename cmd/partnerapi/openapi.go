@@ -22,16 +22,38 @@ func documentV2(release op.Release) (*openapi3.T, error) {
 }
 
 // openDocuments serves the document of a release, without a key. Its server is the address that the caller used.
-func openDocuments(s *ginop.Surface, release op.Release, documents *site.Documents) error {
+//
+// On the demonstration its examples of requests answer: their ids are the demonstration's, and their dates of today.
+// Elsewhere what they name does not exist, and is marked.
+func openDocuments(s *ginop.Surface, release op.Release, documents *site.Documents, demo bool) error {
 	document, err := documentV2(release)
 	if err != nil {
 		return err
 	}
 	openapi.SetSupport(document, documents.SupportURL)
 	document.Servers[0].URL = site.SampleBase + document.Servers[0].URL
-	s.Open("/openapi.yaml", documents.Handler("application/yaml", func() ([]byte, error) { return openapi.YAML(document) }))
-	s.Open("/openapi.json", documents.Handler("application/json", func() ([]byte, error) { return openapi.JSON(document) }))
+	handler := documents.Handler
+	if demo {
+		handler = documents.DatedHandler
+	} else {
+		markPlaceholders(document)
+	}
+	s.Open("/openapi.yaml", handler("application/yaml", func() ([]byte, error) { return openapi.YAML(document) }))
+	s.Open("/openapi.json", handler("application/json", func() ([]byte, error) { return openapi.JSON(document) }))
 	return nil
+}
+
+// markPlaceholders replaces the examples of parameters that name an object, as client_id by YOUR_CLIENT_ID.
+func markPlaceholders(document *openapi3.T) {
+	for _, item := range document.Paths.Map() {
+		for _, operation := range item.Operations() {
+			for _, p := range operation.Parameters {
+				if p := p.Value; p.Example != nil && (p.In == openapi3.ParameterInPath || p.Name == "email" || strings.HasSuffix(p.Name, "_id")) {
+					p.Example = "YOUR_" + strings.ToUpper(p.Name)
+				}
+			}
+		}
+	}
 }
 
 type openapiCmd struct {

@@ -165,7 +165,7 @@ func (c serveCmd) build(
 		return nil, err
 	}
 	surface := s.edge.Mount(s.engine, &s.api.Set, c.Release)
-	if err := openDocuments(surface, c.Release, s.documents); err != nil {
+	if err := openDocuments(surface, c.Release, s.documents, c.Demo); err != nil {
 		return nil, err
 	}
 	if err := s.mountMCP(address, secret); err != nil {

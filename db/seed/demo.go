@@ -19,6 +19,9 @@ const (
 	OtherDemoPartner = "Tidewater Demo MSP"
 )
 
+// ExampleDay is the day of the demonstration whose ids the documents name.
+var ExampleDay = domain.DateOf(time.Date(2026, time.June, 15, 0, 0, 0, 0, time.UTC))
+
 // ErrNotEmpty says that a database holds something else than a demonstration.
 var ErrNotEmpty = errors.New("the database holds other data: --demo needs an empty database, or one that it filled " +
 	"itself")
@@ -80,6 +83,7 @@ func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
 		return err
 	}
 	g := &generator{random: newRandom(demoStream, 0), today: today, catalogue: catalogue}
+	g.shift = today.Time().Sub(ExampleDay.Time())
 	w := &writer{db: d}
 	everyRole := []domain.AdminRole{domain.OwnerRole, domain.FullRole, domain.ViewerRole}
 	first := g.newPartner(ctx, w, DemoPartner, "northlight.example", 1100, everyRole...)
@@ -90,6 +94,9 @@ func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
 	w.demoKeys(ctx, g, first, second, clients[:2])
 	if err := w.clients(ctx, append(clients, others...), catalogue.program); err != nil {
 		return err
+	}
+	if w.showcaseEvents(ctx, clients[0], today, g.shift); w.err != nil {
+		return w.err
 	}
 	return addCounts(ctx, d)
 }

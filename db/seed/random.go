@@ -15,6 +15,8 @@ import (
 type random struct {
 	*rand.Rand
 	fake *gofakeit.Faker
+	// shift is how much later objects are made than their ids say.
+	shift time.Duration
 }
 
 // The streams are independent: a change of one leaves the values of the other.
@@ -22,6 +24,8 @@ const (
 	demoStream uint64 = 1 + iota
 	largeStream
 	mailStream
+	eventStream
+	reportStream
 )
 
 func newRandom(stream uint64, number int) *random {
@@ -51,9 +55,10 @@ func (d *random) at(day domain.Date) time.Time {
 }
 
 // newID returns the id of an object that was made at a time: a UUID of version
-// 7, so that ids sort as their objects' times do.
+// 7, so that ids sort as their objects' times do. The ids of a demonstration are those of one that
+// was made on ExampleDay, whenever it is made, so that documents can name them.
 func newID[K domain.Kind](d *random, at time.Time) (id domain.ID[K]) {
-	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16|7<<12|d.Uint64N(1<<12))
+	binary.BigEndian.PutUint64(id[:8], uint64(at.Add(-d.shift).UnixMilli())<<16|7<<12|d.Uint64N(1<<12))
 	binary.BigEndian.PutUint64(id[8:], 2<<62|d.Uint64N(1<<62))
 	return id
 }

@@ -33,4 +33,13 @@ func (g *generator) addShowcaseReports(c *client) {
 		}
 		c.reports = append(c.reports, report)
 	}
+
+	// How much was drawn before depends on leap years, and documents name a report.
+	ids := newRandom(reportStream, 0)
+	ids.shift = g.shift
+	for i := range c.reports {
+		r := &c.reports[i]
+		r.CreatedAt = ids.at(domain.DateOf(r.CreatedAt))
+		r.ID, r.UpdatedAt = newID[domain.ReportKind](ids, r.CreatedAt), r.CreatedAt
+	}
 }

@@ -42,6 +42,15 @@ type Documents struct {
 // Handler serves a document, whose source has SampleBase as the service's address. The first request encodes it. An
 // encoding error is a programming error, and panics.
 func (d *Documents) Handler(contentType string, encode func() ([]byte, error)) http.Handler {
+	return d.handler(contentType, encode, func() int { return 0 })
+}
+
+// DatedHandler is Handler for a document with the dates of samples, which are served as if they were of today.
+func (d *Documents) DatedHandler(contentType string, encode func() ([]byte, error)) http.Handler {
+	return d.handler(contentType, encode, func() int { return daysAt(d.now()) })
+}
+
+func (d *Documents) handler(contentType string, encode func() ([]byte, error), days func() int) http.Handler {
 	made := sync.OnceValue(func() *content {
 		source, err := encode()
 		if err != nil {
@@ -50,7 +59,7 @@ func (d *Documents) Handler(contentType string, encode func() ([]byte, error)) h
 		return newContent(contentType, revalidated, source)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		made().serve(d, servedState{demo: true}, w, r, http.StatusOK)
+		made().serve(d, servedState{demo: true, days: days()}, w, r, http.StatusOK)
 	})
 }
 

@@ -332,6 +332,9 @@ func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters
 			if of := schema.Value; len(of.AllOf) == 1 && of.Default == nil { // which had only a description
 				schema = of.AllOf[0]
 			}
+			if schema.Ref == "" {
+				schema.Value.Example = nil // which is of the type, and finds nothing
+			}
 			list = append(list, &openapi3.ParameterRef{Value: &openapi3.Parameter{
 				Name: p.Name, In: in, Required: required || in == openapi3.ParameterInPath,
 				Description: about, Schema: schema, Example: example.parameter(in, p.Name, schema.Value),

@@ -1,0 +1,54 @@
+package seed
+
+import (
+	"context"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
+)
+
+// showcaseEvents gives the first client runs of its directory, events that wait to be published, and a
+// subscription, which is paused so that the demonstration sends nothing, with a delivery of before. Its ids are
+// of a stream of its own, and leave those of the other objects as they are.
+func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Date, shift time.Duration) {
+	ids := newRandom(eventStream, 0)
+	ids.shift = shift
+	at := func(daysAgo, hour int) time.Time {
+		return today.AddDays(-daysAgo).Time().Add(time.Duration(hour) * time.Hour)
+	}
+
+	for daysAgo := 3; daysAgo > 0; daysAgo-- {
+		queued := at(daysAgo, 2)
+		started, finished := queued.Add(time.Second), queued.Add(12*time.Second)
+		copyRows(ctx, w, just(db.SyncRunRow{
+			ClientID: c.ID, ID: newID[domain.SyncRunKind](ids, queued), Status: domain.SyncCompleted, Trigger: domain.SyncBySchedule,
+			QueuedAt: queued, StartedAt: &started, FinishedAt: &finished, UpdatedAt: finished,
+			Updated: daysAgo, Unchanged: len(c.users) - daysAgo, Skipped: []domain.SkippedAccount{},
+		}), just)
+	}
+
+	updated := at(1, 9)
+	event := newID[domain.EventKind](ids, updated)
+	for i, u := range c.active(anyUser)[:3] {
+		if i > 0 {
+			event = newID[domain.EventKind](ids, updated)
+		}
+		w.exec(ctx, "record an event", `INSERT INTO events (client_id, id, type, user_id, created_at) VALUES (?, ?, ?, ?, ?)`,
+			c.ID, event, domain.UserUpdated, u.ID, updated)
+	}
+
+	hook := newID[domain.WebhookKind](ids, at(40, 9))
+	w.exec(ctx, "add a subscription", `INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, description, status,
+			created_at, updated_at, active_since, last_delivery_at, secret)
+		SELECT ?0, ?1, k.id, 'https://hooks.example.com/training', ARRAY[?2]::text[], ARRAY[?3]::uuid[],
+			'Ticket for every change of a user', 'paused', ?4, ?5, ?4, ?5, ''
+		FROM api_keys AS k WHERE k.partner_id = ?0 AND k.prefix = ?6`,
+		c.PartnerID, hook, domain.UserUpdated, c.ID, at(40, 9), at(1, 10), demoKeys.All)
+	w.exec(ctx, "add a delivery", `INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type,
+			status, created_at, due_at, first_try_at, tries)
+		VALUES (?0, ?1, ?2, 0, ?3, ?4, ?5, 'succeeded', ?6, ?6, ?6,
+			jsonb_build_array(jsonb_build_object('at', ?7::text, 'status_code', 204, 'duration_ms', 41, 'response', '')))`,
+		hook, newID[domain.DeliveryKind](ids, updated), c.PartnerID, c.ID, event, domain.UserUpdated, updated,
+		updated.Format(time.RFC3339))
+}
