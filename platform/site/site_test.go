@@ -189,7 +189,7 @@ func TestTexts(t *testing.T) {
 			t.Errorf("/llms-full.txt lacks %s", g.Data)
 		}
 	}
-	if page := get(t, s, "/docs/guide/two").Body.String(); !strings.Contains(page, `data-markdown="/docs/guide/two.md"`) {
+	if page := get(t, s, "/docs/guide/two").Body.String(); !strings.Contains(page, "This page as Markdown</a>\n<button type=\"button\" data-markdown") {
 		t.Errorf("the page cannot be copied as Markdown:\n%s", page)
 	}
 	list := get(t, s, "/llms.txt").Body.String()
