@@ -13,6 +13,7 @@ import (
 
 // Clients and their admins.
 
+// ClientRow is a row of clients.
 type ClientRow struct {
 	bun.BaseModel `bun:"table:clients,alias:c"`
 
@@ -231,6 +232,7 @@ func (d *DB) ClientNamesLike(ctx context.Context, of domain.PartnerID, name stri
 	return pg.All[string](ctx, d, "look for names of clients", q)
 }
 
+// AdminRow is a row of admins, of a partner or of a client.
 type AdminRow struct {
 	bun.BaseModel `bun:"table:admins,alias:a"`
 

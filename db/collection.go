@@ -13,6 +13,7 @@ import (
 
 // Collections of users, and their members.
 
+// CollectionRow is a row of collections.
 type CollectionRow struct {
 	bun.BaseModel `bun:"table:collections,alias:k"`
 

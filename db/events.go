@@ -239,6 +239,7 @@ func (d *DB) darkWebOf(ctx context.Context, clients, users [][16]byte) (map[doma
 		func(r *sum) domain.UserDarkWeb { return r.UserDarkWeb }), err
 }
 
+// SyncRunRow is a row of sync_runs.
 type SyncRunRow struct {
 	bun.BaseModel `bun:"table:sync_runs,alias:r"`
 

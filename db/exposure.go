@@ -13,6 +13,7 @@ import (
 
 // Exposures of users, and the catalogue of breaches.
 
+// ExposureRow is a row of exposures.
 type ExposureRow struct {
 	bun.BaseModel `bun:"table:exposures,alias:e"`
 
@@ -171,6 +172,7 @@ func (t *Tenant) DarkWeb(ctx context.Context) (domain.DarkWeb, error) {
 	return row.DarkWeb, err
 }
 
+// BreachRow is a row of breaches.
 type BreachRow struct {
 	bun.BaseModel `bun:"table:breaches,alias:b"`
 

@@ -57,6 +57,7 @@ func frameworkPage(w domain.Window) domain.Slice[domain.Framework] {
 	return page
 }
 
+// FrameworkRow is a row of framework_assignments.
 type FrameworkRow struct {
 	bun.BaseModel `bun:"table:framework_assignments,alias:f"`
 

@@ -14,6 +14,7 @@ import (
 
 // API keys.
 
+// KeyRow is a row of api_keys.
 type KeyRow struct {
 	bun.BaseModel `bun:"table:api_keys,alias:k"`
 

@@ -10,6 +10,7 @@ import (
 	"partnerapi/domain"
 )
 
+// PartnerRow is a row of partners.
 type PartnerRow struct {
 	bun.BaseModel `bun:"table:partners,alias:p"`
 

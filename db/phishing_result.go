@@ -13,6 +13,7 @@ import (
 
 // Results of simulated mails: reads and steps.
 
+// ResultRow is a row of phishing_results.
 type ResultRow struct {
 	bun.BaseModel `bun:"table:phishing_results,alias:r"`
 
@@ -37,6 +38,7 @@ type ResultRow struct {
 	UpdatedAt              time.Time
 }
 
+// Result returns the row as the domain has it.
 func (r *ResultRow) Result() domain.Result {
 	return domain.Result{
 		ID: r.ID, User: r.UserID, Template: r.TemplateID, Status: r.Status, Reported: r.Reported,

@@ -18,6 +18,7 @@ type Policy struct {
 	db *DB
 }
 
+// PolicyRow is a row of policies.
 type PolicyRow struct {
 	bun.BaseModel `bun:"table:policies,alias:p"`
 

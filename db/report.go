@@ -10,6 +10,7 @@ import (
 	"partnerapi/domain"
 )
 
+// ReportRow is a row of reports.
 type ReportRow struct {
 	bun.BaseModel `bun:"table:reports,alias:r"`
 

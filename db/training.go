@@ -12,6 +12,7 @@ import (
 
 // Reads of courses and assignments, reminders, and events of overdue courses.
 
+// CourseRow is a row of courses.
 type CourseRow struct {
 	bun.BaseModel `bun:"table:courses,alias:c"`
 

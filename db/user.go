@@ -12,6 +12,7 @@ import (
 
 // Users, the mails that they were sent, and those that they reported.
 
+// UserRow is a row of users.
 type UserRow struct {
 	bun.BaseModel `bun:"table:users,alias:u"`
 
@@ -48,6 +49,7 @@ type UserRow struct {
 	ClientCreatedAt time.Time `bun:"client_created_at,scanonly"`
 }
 
+// User returns the row as the domain has it.
 func (r *UserRow) User() domain.User {
 	u := domain.User{
 		ID: r.ID, Client: r.ClientID, Email: r.Email, FirstName: r.FirstName, LastName: r.LastName,
@@ -362,6 +364,7 @@ func (t *Tenant) RequestWelcome(ctx context.Context, c *Change, user domain.User
 	return id, err
 }
 
+// SentEmailRow is a row of sent_emails.
 type SentEmailRow struct {
 	bun.BaseModel `bun:"table:sent_emails,alias:e"`
 

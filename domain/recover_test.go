@@ -20,7 +20,7 @@ func TestRecover(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(&lines, nil))
 	own := errors.New("own")
 	n, err := domain.RecoverValue(t.Context(), log, "count", func() (int, error) { return 7, own })
-	if n != 7 || err != own || lines.Len() > 0 {
+	if n != 7 || !errors.Is(err, own) || lines.Len() > 0 {
 		t.Errorf("%d, %v, %s", n, err, &lines)
 	}
 	err = domain.Recover(t.Context(), log, "divide by nothing", func() error { panic("a secret") })
@@ -48,7 +48,7 @@ func TestCarry(t *testing.T) {
 		})
 	}
 	own := errors.New("own")
-	if err := wait(func() error { return own }); err != own || lines.Len() > 0 {
+	if err := wait(func() error { return own }); !errors.Is(err, own) || lines.Len() > 0 {
 		t.Errorf("%v, %s", err, &lines)
 	}
 	if err := wait(planted); !errors.Is(err, domain.ErrPanicked) || !strings.Contains(lines.String(), "domain_test.planted") {

@@ -36,6 +36,7 @@ const (
 	plainUser     AdminRole = "User"
 )
 
+// Values lists the roles for the OpenAPI document.
 func (AdminRole) Values() []string { return []string{string(administrator), string(plainUser)} }
 
 // Client is v1's form of a client.

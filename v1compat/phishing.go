@@ -20,6 +20,7 @@ const (
 	Clicked PhishingStatus = "Clicked"
 )
 
+// Values lists the statuses for the OpenAPI document.
 func (PhishingStatus) Values() []string {
 	return []string{string(Sent), string(Opened), string(Clicked)}
 }

@@ -71,7 +71,7 @@ func (t *Translator) Expect(objects []jsontext.Value, numbers Numbers) ([]Expect
 			continue
 		}
 		field := "(object)"
-		if at, ok := err.(*json.SemanticError); ok && at.JSONPointer != "" {
+		if at, ok := errors.AsType[*json.SemanticError](err); ok && at.JSONPointer != "" {
 			field = strings.ReplaceAll(strings.TrimPrefix(string(at.JSONPointer), "/"), "/", ".")
 		}
 		all[i].Faults[field] = "cannot be read: " + err.Error()

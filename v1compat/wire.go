@@ -22,6 +22,7 @@ type Time struct{ time.Time }
 // at converts a time.
 func at(t domain.Time) Time { return Time{t.Time} }
 
+// MarshalJSONTo writes the time in seconds, in UTC.
 func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {
 	b := t.UTC().AppendFormat(append(enc.AvailableBuffer(), '"'), time.RFC3339)
 	return enc.WriteValue(append(b, '"'))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -51,7 +52,7 @@ func textOf(page string) string {
 	for z := html.NewTokenizer(strings.NewReader(page)); ; {
 		switch z.Next() {
 		case html.ErrorToken:
-			if z.Err() != io.EOF {
+			if !errors.Is(z.Err(), io.EOF) {
 				return z.Err().Error()
 			}
 			return out.String()

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -54,7 +55,7 @@ func openPostOffice(t *testing.T, handle func(letter, func()) bool) *postOffice 
 func (p *postOffice) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := p.smtp.Shutdown(ctx); err != nil && err != smtp.ErrServerClosed {
+	if err := p.smtp.Shutdown(ctx); err != nil && !errors.Is(err, smtp.ErrServerClosed) {
 		p.t.Errorf("close the mail server: %v", err)
 	}
 }

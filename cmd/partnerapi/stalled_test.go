@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -164,8 +165,8 @@ func (c *slowConnection) end() error {
 		}
 	}
 	var more [1]byte
-	if n, err := c.Read(more[:]); n > 0 || err != io.EOF {
-		return fmt.Errorf("%d bytes and %v in place of the end", n, err)
+	if n, err := c.Read(more[:]); n > 0 || !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%d bytes and %w in place of the end", n, err)
 	}
 	if after := time.Since(c.begun); after < waitsOf[c.way] {
 		return fmt.Errorf("ended after %v, before %v had passed", after, waitsOf[c.way])

@@ -292,7 +292,7 @@ func (w *world) write() error {
 		err := w.From.Audit(ctx, domain.AuditEntry{Partner: w.Partner, Key: w.all.Key, Prefix: "pk_demo_all", Operation: "users.update"})
 		return cmp.Or(err, undo)
 	})
-	if err == undo {
+	if errors.Is(err, undo) {
 		return nil
 	}
 	return err

@@ -3,6 +3,7 @@ package pg
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -56,7 +57,7 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 		return nil, fmt.Errorf("%s did not answer a moment ago", address)
 	}
 	conn, err := d.DialContext(ctx, network, address)
-	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		d.silent.Store(address, time.Now().Add(silentFor))
 	}
 	return conn, err

@@ -3,6 +3,7 @@ package records_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -126,7 +127,7 @@ func TestStageEnds(t *testing.T) {
 		n++
 		return context.Canceled
 	})
-	if err != context.Canceled || n != 1 {
+	if !errors.Is(err, context.Canceled) || n != 1 {
 		t.Errorf("%v after %d lines", err, n)
 	}
 }

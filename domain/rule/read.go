@@ -303,7 +303,7 @@ func checkObject(body []byte, f *Faults) bool {
 	mayHoldNUL := bytes.Contains(body, []byte(`\u0000`)) // as itself it is no JSON
 	for {
 		token, err := dec.ReadToken()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return true
 		}
 		if err != nil {

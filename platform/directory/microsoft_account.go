@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -133,11 +134,11 @@ func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.Directo
 
 // laterRetry returns the temporary failure with the longer wait, or err as permanent if it is not temporary.
 func laterRetry(before, err error) (again, permanent error) {
-	next, ok := err.(*retryable)
+	next, ok := errors.AsType[*retryable](err)
 	if !ok {
 		return nil, err
 	}
-	first, ok := before.(*retryable)
+	first, ok := errors.AsType[*retryable](before)
 	if ok && cmp.Or(cmp.Compare(first.kind, next.kind), cmp.Compare(first.after, next.after)) >= 0 {
 		return first, nil
 	}

@@ -3,6 +3,7 @@ package mail_test
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -68,7 +69,7 @@ func (p *parsed) read(t testing.TB, contentType string, body io.Reader) {
 	var kinds []string
 	for {
 		part, err := parts.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package transfer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -144,7 +145,7 @@ func TestTwo(t *testing.T) {
 		_, err := transfer.Import(ctx, w.DB, strings.NewReader(""), transfer.Watcher{})
 		return err
 	})
-	if err != transfer.ErrImporting {
+	if !errors.Is(err, transfer.ErrImporting) {
 		t.Error(err)
 	}
 }

@@ -68,7 +68,7 @@ func (b *batches) gather(ctx context.Context, lines <-chan inputLine, last *inpu
 			return ctx.Err()
 		}
 		switch {
-		case last.err == io.EOF:
+		case errors.Is(last.err, io.EOF):
 			return nil
 		case last.err != nil:
 			return fmt.Errorf("read line %d: %w", last.number+1, last.err)

@@ -131,6 +131,7 @@ type ListClientFrameworksInput struct {
 	}
 }
 
+// FrameworkPath names an assignment of a client.
 type FrameworkPath struct {
 	ClientPath
 	AssignmentID domain.FrameworkAssignmentID `path:"assignment_id" doc:"Opaque id of the assignment, from the client's list of frameworks."`

@@ -2,6 +2,7 @@ package ginop_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -41,7 +42,7 @@ type slowBody struct {
 // Read reads what there is.
 func (b *slowBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = b.end()
 	}
 	return n, err
