@@ -21,8 +21,8 @@ TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint format postgres remove-v1 without-v1 operations rules chart vulnerabilities \
-	examples migrating contract baseline generate goldens schema release release-test licenses
+.PHONY: help build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint lint-more format postgres remove-v1 without-v1 operations rules chart \
+	vulnerabilities examples migrating contract baseline generate goldens schema release release-test licenses
 
 # The tests behind the build tag slow: their files, names and packages.
 SLOW_FILES    = $(shell grep -rl --include='*_test.go' '^//go:build slow$$' .)
@@ -102,6 +102,9 @@ lint: ## check formatting, vet, staticcheck, and the workflows of .github
 	cd tools/bench && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 	cd tools/release && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
+
+lint-more: ## run golangci-lint (.golangci.yml); it takes minutes to compile
+	$(GO) tool -modfile=tools/lint/go.mod golangci-lint run ./...
 
 vulnerabilities: ## look up known vulnerabilities in what the program calls (in Go's public database)
 	$(GO) tool -modfile=tools/lint/go.mod govulncheck ./...
