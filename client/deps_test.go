@@ -40,7 +40,7 @@ func TestDependencies(t *testing.T) {
 		got  map[string]bool
 		want []string
 	}{
-		{"the project", own, []string{"client", "domain", "v2/api", "v2/op"}},
+		{"the project", own, []string{"client", "domain", "domain/rule", "v2/api", "v2/op"}},
 		{"others", others, []string{
 			"github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext", "github.com/go-playground/validator/v10",
 			"golang.org/x/net/http/httpguts", "golang.org/x/net/idna", "golang.org/x/text/cases", "golang.org/x/text/unicode/norm",

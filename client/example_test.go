@@ -55,7 +55,7 @@ func ExampleCall() {
 		panic(err)
 	}
 	fmt.Println(user.ID, user.Email, user.Status)
-	// Output: usr_01kv5je8g0e018000000000000 maria.keller@example.com active
+	// Output: usr_01kv5je8g0e01r000000000000 maria.keller@example.com active
 }
 
 // A PATCH changes what is given; null clears what may have no value.
@@ -119,8 +119,8 @@ func ExampleFeed() {
 		break // and keep page.Page.NextCursor
 	}
 	// Output:
-	// user.created maria.keller@example.com
-	// user.updated adelle.thompson@hollowbrook-manufacturing.example
+	// user.updated buford.bartell@hollowbrook-manufacturing.example
+	// user.updated tiffany.gibson@hollowbrook-manufacturing.example
 }
 
 // What the service refuses is an Error, with the code and the fields that are wrong.
