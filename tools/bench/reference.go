@@ -66,8 +66,10 @@ type shownClient struct {
 		OverdueUsers int     `json:"overdue_users"`
 	} `json:"training"`
 	Phishing struct {
-		ClickRate90d  float64 `json:"click_rate_90d"`
-		ReportRate90d float64 `json:"report_rate_90d"`
+		ClickRate90d   float64 `json:"click_rate_90d"`
+		ReportRate90d  float64 `json:"report_rate_90d"`
+		ClickRate365d  float64 `json:"click_rate_365d"`
+		ClickRateTotal float64 `json:"click_rate_total"`
 	} `json:"phishing"`
 	Frameworks []string `json:"frameworks"`
 	Features   struct {
@@ -86,14 +88,14 @@ func (t shownTime) MarshalJSON() ([]byte, error) {
 
 const clientColumns = `id, name, name_key, industry, external_id, created_at, updated_at, users_active, users_inactive,
 	average_score, high_risk_users, on_track_rate, overdue_users, click_rate_90d, report_rate_90d,
-	framework_ids, dark_web_monitoring, directory_sync`
+	click_rate_365d, click_rate_total, framework_ids, dark_web_monitoring, directory_sync`
 
 func scanClient(row pgx.Row) (c shownClient, err error) {
 	var id pgtype.UUID
 	err = row.Scan(&id, &c.Name, &c.nameKey, &c.Industry, &c.ExternalID, &c.CreatedAt.Time, &c.UpdatedAt.Time,
 		&c.Users.Active, &c.Users.Inactive,
 		&c.Risk.AverageScore, &c.Risk.HighRiskUsers, &c.Training.OnTrackRate, &c.Training.OverdueUsers,
-		&c.Phishing.ClickRate90d, &c.Phishing.ReportRate90d,
+		&c.Phishing.ClickRate90d, &c.Phishing.ReportRate90d, &c.Phishing.ClickRate365d, &c.Phishing.ClickRateTotal,
 		&c.Frameworks, &c.Features.DarkWebMonitoring, &c.Features.DirectorySync)
 	c.ID = domain.ClientID(id.Bytes).String()
 	c.Risk.Grade = grade(c.Risk.AverageScore)
@@ -196,6 +198,14 @@ type shownUser struct {
 		OverdueCount int          `json:"overdue_count"`
 		NextCourse   *shownCourse `json:"next_course"`
 	} `json:"training"`
+	Phishing struct {
+		Sent          int     `json:"sent"`
+		Clicked       int     `json:"clicked"`
+		ClickRate     float64 `json:"click_rate"`
+		Sent365d      int     `json:"sent_365d"`
+		Clicked365d   int     `json:"clicked_365d"`
+		ClickRate365d float64 `json:"click_rate_365d"`
+	} `json:"phishing"`
 	CreatedAt shownTime `json:"created_at"`
 	UpdatedAt shownTime `json:"updated_at"`
 	Risk      struct {
@@ -221,7 +231,8 @@ const usersQuery = `
 		CASE WHEN u.next_due_on < $2::date THEN (
 			SELECT count(*) FROM assignments AS a
 			WHERE a.client_id = u.client_id AND a.user_id = u.id AND a.completed_at IS NULL AND a.due_on < $2::date
-		) ELSE 0 END
+		) ELSE 0 END,
+		u.phished_sent, u.phished_clicked, u.phished_sent_year, u.phished_clicked_year
 	FROM users AS u
 	LEFT JOIN groups AS g ON g.client_id = u.client_id AND g.id = u.group_id
 	LEFT JOIN courses AS c ON c.id = u.next_course_id
@@ -258,13 +269,15 @@ func scanUser(row pgx.Row) (u shownUser, err error) {
 		&u.Role,
 		&u.PreferredLanguage, &u.Source, &u.CreatedAt.Time, &u.UpdatedAt.Time, &u.Risk.Score, &group, &groupName, &course,
 		&title, &due,
-		&u.Training.OverdueCount)
+		&u.Training.OverdueCount, &u.Phishing.Sent, &u.Phishing.Clicked, &u.Phishing.Sent365d, &u.Phishing.Clicked365d)
 	if err != nil {
 		return u, err
 	}
 	u.ID = domain.UserID(id.Bytes).String()
 	u.Risk.Grade = grade(u.Risk.Score)
 	u.Training.OnTrack = u.Training.OverdueCount == 0
+	u.Phishing.ClickRate = domain.Percent(u.Phishing.Clicked, u.Phishing.Sent)
+	u.Phishing.ClickRate365d = domain.Percent(u.Phishing.Clicked365d, u.Phishing.Sent365d)
 	if group.Valid {
 		u.Group = &shownGroup{domain.GroupID(group.Bytes).String(), *groupName}
 	}
