@@ -18,8 +18,8 @@ var migrations embed.FS
 const migrateLock = 0x69646d6170
 
 // Migrate brings the registry's own tables up to date. The tables of the six
-// kinds must be there; the objects in them get numbers in the order of their
-// creation. Each migration runs once and in one transaction with its record in
+// kinds must be there, and empty the first time: objects get their numbers when they are
+// made. Each migration runs once and in one transaction with its record in
 // idmap_migrations, however many processes call Migrate at a time; one that others keep
 // from a lock is tried again.
 func Migrate(ctx context.Context, db *sql.DB) error {

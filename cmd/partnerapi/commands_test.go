@@ -158,7 +158,7 @@ func TestOnlyServeAndMigrateChangeTables(t *testing.T) {
 	}
 
 	// A later version of the program changed them.
-	if _, err := d.ExecContext(t.Context(), "INSERT INTO migrations (version_id, is_applied) VALUES (9999, true)"); err != nil {
+	if _, err := d.ExecContext(t.Context(), "INSERT INTO schema_migrations (version_id, is_applied) VALUES (9999, true)"); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"keys", "list"}, {"migrate"}, {"serve", "--listen=127.0.0.1:0"}, {"serve", "--no-migrate", "--listen=127.0.0.1:0"}, {"work"}} {

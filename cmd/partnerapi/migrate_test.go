@@ -12,37 +12,33 @@ func TestMigrateSaysWhatIsToCome(t *testing.T) {
 	t.Parallel()
 	flag := "--database-url=" + dbtest.URL(t, emptySchema)
 	for range 2 {
-		says(t, must(t, "migrate", "--dry-run", flag),
-			"missing 00001_core.sql\n", "missing 00021_users.sql\n        locks users: ACCESS EXCLUSIVE, about 1s (0 rows)\n",
-			"missing 00030_keys.go\n        locks partners: SHARE ROW EXCLUSIVE, ", "locks clients: ACCESS EXCLUSIVE, a moment\n",
-			"        takes away: programs of before 00023 ", "missing 00068_recounts.sql\n")
+		says(t, must(t, "migrate", "--dry-run", flag), "missing 00001_schema.sql\n")
+		says(t, must(t, "migrate", "--dry-run", flag), "missing v1/0001_schema.sql\n        locks clients: SHARE ROW EXCLUSIVE, a moment\n") // v1-line
 	}
 	must(t, "migrate", flag)
 	if got := must(t, "migrate", "--dry-run", flag); got != "nothing to do: the tables are up to date\n" {
 		t.Errorf("afterwards: %s", got)
 	}
-	if got := must(t, "migrate", "--status", flag); strings.Contains(got, "missing") || !strings.HasPrefix(got, "applied 00001_core.sql\n") {
+	if got := must(t, "migrate", "--status", flag); strings.Contains(got, "missing") || !strings.HasPrefix(got, "applied 00001_schema.sql\n") {
 		t.Errorf("afterwards: %s", got)
 	}
 	if got := must(t, "migrate", "--dry-run", "--json", flag); got != `{"migrations":[]}`+"\n" {
 		t.Errorf("as JSON: %s", got)
 	}
+}
 
-	// Two rows with one name since an upgrade are listed as long as both have it.
-	tables := opened(t, flag).SQL()
-	change := func(statement string) {
-		t.Helper()
-		if _, err := tables.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+// TestDatabasesOfBefore: every command refuses a database of a version before 1.0, and
+// says the way.
+func TestDatabasesOfBefore(t *testing.T) {
+	t.Parallel()
+	flag := "--database-url=" + dbtest.URL(t, emptySchema)
+	if _, err := opened(t, flag).SQL().ExecContext(t.Context(), `CREATE TABLE migrations AS SELECT 98 AS version_id, true AS is_applied`); err != nil {
+		t.Fatal(err)
 	}
-	change(`INSERT INTO partners (id, name, name_key, created_at) SELECT id, name, key, now() FROM (VALUES
-		('01890000-0000-7000-8000-000000000001'::uuid, 'Straße', 'strasse'),
-		('01890000-0000-7000-8000-000000000002', 'STRASSE', 'strasse 01890000-0000-7000-8000-000000000002')) AS p (id, name, key)`)
-	says(t, must(t, "migrate", "--status", flag), "clash: partner ", `("STRASSE") has the name or address of partner `)
-	says(t, must(t, "migrate", "--status", "--json", flag), `"clashes":[{"kind":"partner",`)
-	change(`UPDATE partners SET name = 'Other', name_key = 'other' WHERE name_key = 'strasse'`)
-	if got := must(t, "migrate", "--status", flag); strings.Contains(got, "clash") {
-		t.Errorf("after one was renamed: %s", got)
+	for _, args := range [][]string{
+		{"migrate"}, {"migrate", "--status"}, {"migrate", "--dry-run"}, {"keys", "list"}, {"work"},
+		{"serve", "--listen=127.0.0.1:0"}, {"serve", "--no-migrate", "--listen=127.0.0.1:0"}, {"serve", "--demo", "--listen=127.0.0.1:0"},
+	} {
+		refused(t, 1, append(args, flag), "before 1.0", "export", "import", "no keys", "docs/versions.md")
 	}
 }

@@ -2,29 +2,42 @@ package migrate
 
 import (
 	"context"
-	"errors"
+	"database/sql"
+	"io/fs"
+	"testing/fstest"
+
+	"github.com/pressly/goose/v3"
 
 	"partnerapi/db"
 )
 
-// RemakeKeys runs the migration of keys again, and returns what clashes.
-func RemakeKeys(ctx context.Context, d *db.DB) ([]Clash, error) {
-	tx, err := d.SQL().BeginTx(ctx, nil)
-	if err != nil {
-		return nil, err
+// Next is the migrations of this version and of one after it.
+type Next struct{ chain }
+
+// NewNext adds migrations in SQL, by their names, to those of this version.
+func NewNext(sql map[string]string) (n Next, err error) {
+	all := fstest.MapFS{}
+	for name, text := range sql {
+		all[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	defer func() { _ = tx.Rollback() }() // a no-op after a commit
-	if err := errors.Join(remakeKeys(ctx, tx), tx.Commit()); err != nil {
-		return nil, err
+	names, err := fs.Glob(migrations.sql, "*.sql")
+	for _, name := range names {
+		text, failed := fs.ReadFile(migrations.sql, name)
+		if err = failed; err != nil {
+			break
+		}
+		all[name] = &fstest.MapFile{Data: text}
 	}
-	return Clashes(ctx, d)
+	return Next{chain{sql: all, inGo: migrations.inGo}}, err
 }
 
-// UpTo brings the database to the tables of a version.
-func UpTo(ctx context.Context, d *db.DB, version int64) error {
-	migrations, err := provider(d)
-	if err == nil {
-		_, err = migrations.UpTo(ctx, version)
-	}
-	return err
+// InGo adds a migration in Go.
+func (n *Next) InGo(version int64, step Step, run func(context.Context, *sql.DB) error) {
+	n.inGo = append(n.inGo, goStep{step, version, &goose.GoFunc{RunDB: run}})
 }
+
+// Up brings the tables to the next version.
+func (n Next) Up(ctx context.Context, d *db.DB) ([]string, error) { return n.up(ctx, d) }
+
+// Steps are those of the next version.
+func (n Next) Steps(ctx context.Context, d *db.DB) ([]Step, error) { return n.steps(ctx, d) }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"strconv"
 	"strings"
@@ -88,8 +89,13 @@ func ParseStep(name, text string) (Step, error) {
 }
 
 // Steps are the migrations in their order. It changes nothing.
-func Steps(ctx context.Context, d *db.DB) ([]Step, error) {
-	migrations, err := provider(d)
+func Steps(ctx context.Context, d *db.DB) ([]Step, error) { return migrations.steps(ctx, d) }
+
+func (c chain) steps(ctx context.Context, d *db.DB) ([]Step, error) {
+	if _, _, err := c.version(ctx, d); err != nil {
+		return nil, err
+	}
+	p, err := c.provider(d)
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +104,10 @@ func Steps(ctx context.Context, d *db.DB) ([]Step, error) {
 		return nil, err
 	}
 	var steps []Step
-	for _, source := range migrations.ListSources() {
-		step := goStep(source.Version)
+	for _, source := range p.ListSources() {
+		step := c.goStep(source.Version)
 		if source.Type == goose.TypeSQL {
-			text, err := migrationFiles.ReadFile("migrations/" + source.Path)
+			text, err := fs.ReadFile(c.sql, source.Path)
 			if err != nil {
 				return nil, err
 			}
@@ -115,21 +121,9 @@ func Steps(ctx context.Context, d *db.DB) ([]Step, error) {
 	return steps, Size(ctx, d, steps)
 }
 
-// goStep is the migration in Go of a version; none for those in SQL.
-func goStep(version int64) Step {
-	switch version {
-	case keysVersion:
-		return keysStep()
-	case supersededVersion:
-		return supersededStep()
-	}
-	return Step{}
-}
-
 func appliedVersions(ctx context.Context, d *db.DB) (map[int64]bool, error) {
 	applied := map[int64]bool{}
-	there, err := AppliedVersion(ctx, d, migrationsTable, "SELECT count(*) FROM "+migrationsTable)
-	if err != nil || there == 0 {
+	if have, err := appliedVersion(ctx, d, migrationsTable); err != nil || have == 0 {
 		return applied, err
 	}
 	versions, err := pg.All[int64](ctx, d, "read the state of the migrations", pg.SQL("SELECT version_id FROM "+migrationsTable))

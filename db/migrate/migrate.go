@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -26,70 +25,120 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrationsTable records the migrations that were applied.
-const migrationsTable = "migrations"
+const (
+	// migrationsTable records the migrations that were applied.
+	migrationsTable = "schema_migrations"
+	// earlierTable recorded those of the versions before 1.0, whose numbers mean other
+	// migrations.
+	earlierTable = "migrations"
+)
 
-// Migration is what Up did.
-type Migration struct {
-	// Applied are the names of the migrations that were applied.
-	Applied []string
-	// Clashes are rows that an operator should look at.
-	Clashes []Clash
+// goStep is a migration in Go, as one that changes rows in batches.
+type goStep struct {
+	// Step says what it does to others: SQL files say it in their heads.
+	Step
+	version int64
+	run     *goose.GoFunc
 }
 
-// Up brings the database to this version's tables. Any number of processes
-// may call it at once: they take turns under an advisory lock, which a crash
-// releases. A migration that others keep from a lock is tried again.
-func Up(ctx context.Context, d *db.DB) (done Migration, err error) {
-	migrations, err := provider(d)
+// chain is a list of migrations, in SQL and in Go.
+type chain struct {
+	sql  fs.FS
+	inGo []goStep
+}
+
+// migrations are those of this version.
+var migrations = chain{sql: files(migrationFiles)}
+
+// files is the folder of the migrations in SQL.
+func files(in fs.FS) fs.FS {
+	sub, err := fs.Sub(in, "migrations")
 	if err != nil {
-		return Migration{}, err
+		panic(err) // the name is valid
+	}
+	return sub
+}
+
+// Up brings the database to this version's tables, and returns the names of the
+// migrations that were applied. Any number of processes may call it at once: they take
+// turns under an advisory lock, which a crash releases. A migration that others keep from
+// a lock is tried again.
+func Up(ctx context.Context, d *db.DB) (applied []string, err error) {
+	if applied, err = migrations.up(ctx, d); err != nil {
+		return applied, err
+	}
+	return applied, d.EnsureSecrets(ctx)
+}
+
+func (c chain) up(ctx context.Context, d *db.DB) (applied []string, err error) {
+	if _, _, err := c.version(ctx, d); err != nil {
+		return nil, err
+	}
+	p, err := c.provider(d)
+	if err != nil {
+		return nil, err
 	}
 	for {
-		var applied *goose.MigrationResult
+		var one *goose.MigrationResult
 		err := pg.RetryLocked(ctx, func() (err error) {
-			applied, err = migrations.UpByOne(ctx)
+			one, err = p.UpByOne(ctx)
 			return err
 		})
 		if errors.Is(err, goose.ErrNoNextVersion) {
-			break
+			return applied, nil
 		}
 		if err != nil {
-			return done, d.TranslateError("migrate", err)
+			return applied, d.TranslateError("migrate", err)
 		}
-		done.Applied = append(done.Applied, cmp.Or(applied.Source.Path, goStep(applied.Source.Version).Name))
+		applied = append(applied, cmp.Or(one.Source.Path, c.goStep(one.Source.Version).Name))
 	}
-	if slices.Contains(done.Applied, keysName) {
-		if done.Clashes, err = Clashes(ctx, d); err != nil {
-			return done, err
+}
+
+// goStep is the migration in Go of a version; none for those in SQL.
+func (c chain) goStep(version int64) Step {
+	for _, s := range c.inGo {
+		if s.version == version {
+			return s.Step
 		}
 	}
-	return done, d.EnsureSecrets(ctx)
+	return Step{}
 }
 
 // SchemaVersion returns the version that the tables are at, 0 where there are
-// none, and the one that this program needs. It changes nothing.
+// none, and the one that this program needs. Tables of before 1.0 are ErrEarlier. It
+// changes nothing.
 func SchemaVersion(ctx context.Context, d *db.DB) (have, want int64, err error) {
-	migrations, err := provider(d)
+	return migrations.version(ctx, d)
+}
+
+func (c chain) version(ctx context.Context, d *db.DB) (have, want int64, err error) {
+	p, err := c.provider(d)
 	if err != nil {
 		return 0, 0, err
 	}
-	sources := migrations.ListSources()
+	sources := p.ListSources()
 	want = sources[len(sources)-1].Version
 
-	have, err = AppliedVersion(ctx, d, migrationsTable, "SELECT coalesce(max(version_id), 0) FROM "+migrationsTable)
-	return have, want, err
+	have, err = appliedVersion(ctx, d, migrationsTable)
+	if err != nil || have > 0 {
+		return have, want, err
+	}
+	// A program of before 1.0 that is run on tables of this one leaves its table, empty.
+	earlier, err := appliedVersion(ctx, d, earlierTable)
+	if err == nil && earlier > 0 {
+		err = ErrEarlier
+	}
+	return 0, want, err
 }
 
-// AppliedVersion is the number that a query of a table of migrations returns; 0
-// where the table is not there.
-func AppliedVersion(ctx context.Context, d *db.DB, table, query string) (version int64, err error) {
+// appliedVersion is the version that a table of migrations says; 0 where it is not there.
+func appliedVersion(ctx context.Context, d *db.DB, table string) (version int64, err error) {
 	const doing = "read the state of the migrations"
 	there, err := pg.One[bool](ctx, d, doing, pg.SQL("SELECT to_regclass(?) IS NOT NULL", table))
 	if err != nil || !there {
 		return 0, err
 	}
-	return pg.One[int64](ctx, d, doing, pg.SQL(query))
+	return pg.One[int64](ctx, d, doing, pg.SQL("SELECT coalesce(max(version_id), 0) FROM "+table))
 }
 
 // Migrated reports an error unless the tables are those of this version.
@@ -103,6 +152,12 @@ func Migrated(ctx context.Context, d *db.DB) error {
 
 // ErrNewer is the error of tables that a newer program has changed.
 var ErrNewer = errors.New("a newer version of this program has changed them: use that one")
+
+// ErrEarlier is the error of a database of a version before 1.0.
+var ErrEarlier = errors.New("the database is of a version before 1.0, which this program does not upgrade: " +
+	"run the command export of that version, and import what it writes into a new database by this one. An export has no " +
+	"keys, webhooks, directory connections, invites, reports, events, audit trail, risk history or settings of mail; " +
+	"docs/versions.md says step by step what comes along and how")
 
 // CheckVersion reports an error, in words for an operator, unless what is named
 // is at the version that this program needs.
@@ -118,26 +173,26 @@ func CheckVersion(what string, have, want int64) error {
 	return nil
 }
 
-// provider are those of migrations/ and those in Go.
-func provider(d *db.DB) (*goose.Provider, error) {
-	files, err := fs.Sub(migrationFiles, "migrations")
-	if err != nil {
-		return nil, err
-	}
+func (c chain) provider(d *db.DB) (*goose.Provider, error) {
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider(goose.DialectPostgres, d.SQL(), files,
-		goose.WithSessionLocker(patientLocker{locker}), goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true),
-		goose.WithGoMigrations(keysMigration(), supersededMigration()))
+	var inGo []*goose.Migration
+	for _, s := range c.inGo {
+		inGo = append(inGo, goose.NewGoMigration(s.version, s.run, nil))
+	}
+	return goose.NewProvider(goose.DialectPostgres, d.SQL(), c.sql, goose.WithGoMigrations(inGo...),
+		goose.WithSessionLocker(patientLocker{locker}), goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true))
 }
 
 // SchemaKey identifies this version's migrations by their contents, and those in
 // Go by their names.
 func SchemaKey() string {
 	hash := sha256.New()
-	hash.Write([]byte(keysName + supersededName))
+	for _, s := range migrations.inGo {
+		hash.Write([]byte(s.Name))
+	}
 	err := fs.WalkDir(migrationFiles, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

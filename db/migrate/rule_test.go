@@ -9,11 +9,8 @@ import (
 	"partnerapi/db/migrate"
 )
 
-// lastUnruled is the last migration that was made before there was the rule.
-const lastUnruled = "00051_import.sql"
-
-// TestMigrationsLockNothingForLong holds the migrations that are new to the rule of
-// decisions 9, and all of them to a head that says what they lock.
+// TestMigrationsLockNothingForLong holds the migrations to the rule of decisions 9, with a
+// head that says what they lock.
 func TestMigrationsLockNothingForLong(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("migrations/*.sql")
@@ -25,24 +22,22 @@ func TestMigrationsLockNothingForLong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := filepath.Base(file)
-		step, err := migrate.ParseStep(name, string(text))
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		faults := dbtest.MigrationFaults(string(text), step.Contracts != "", lockedBy(step))
-		if name > lastUnruled {
-			for _, fault := range faults {
-				t.Errorf("%s: %s", name, fault)
-			}
-		}
+		checkMigration(t, filepath.Base(file), string(text))
 	}
 }
 
-func lockedBy(step migrate.Step) (tables []string) {
-	for _, l := range step.Locks {
-		tables = append(tables, l.Table)
+func checkMigration(t *testing.T, name, text string) {
+	t.Helper()
+	step, err := migrate.ParseStep(name, text)
+	if err != nil {
+		t.Error(err)
+		return
 	}
-	return tables
+	var locked []string
+	for _, l := range step.Locks {
+		locked = append(locked, l.Table)
+	}
+	for _, fault := range dbtest.MigrationFaults(text, step.Contracts != "", locked) {
+		t.Errorf("%s: %s", name, fault)
+	}
 }

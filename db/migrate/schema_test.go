@@ -1,12 +1,16 @@
 package migrate_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"partnerapi/db"
 	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/db/pg"
 	"partnerapi/v2/v2test"
@@ -16,62 +20,46 @@ var update = flag.Bool("update", false, "write docs/schema.md instead of compari
 
 const schemaFile = "../../docs/schema.md"
 
-// subjects are the headings of docs/schema.md with their tables.
-var subjects = []struct {
+// subject is a heading of docs/schema.md with its tables.
+type subject struct {
 	name   string
 	tables []string
-}{
-	{"Partners, keys and the audit trail", []string{
-		"partners", "admins", "admin_invites", "api_keys", "api_key_clients", "idempotency_records", "audit_entries",
-	}},
-	{"Clients", []string{
-		"clients", "client_risks", "risk_history",
-	}},
-	{"Users", []string{
-		"users", "user_blocks", "user_risks", "groups", "collections", "collection_members",
-	}},
-	{"Training", []string{
-		"courses", "default_program", "program_courses", "assignments", "waiting_assignments",
-	}},
-	{"Frameworks", []string{
-		"framework_assignments", "framework_courses",
-	}},
-	{"Policies", []string{
-		"policies", "policy_signatures",
-	}},
-	{"Simulated phishing and reported mails", []string{
-		"phishing_templates", "template_uses", "phishing_results", "phishing_days", "reported_emails", "email_classifications",
-	}},
-	{"Exposures", []string{
-		"breaches", "exposures",
-	}},
-	{"Mails", []string{
-		"outbox", "mail_requests", "partner_mails", "sent_emails", "mail_switches", "monthly_mailings",
-	}},
-	{"Reports", []string{
-		"reports",
-	}},
-	{"Directories", []string{
-		"directory_connections", "directory_accounts", "sync_runs", "sync_accounts",
-	}},
-	{"Signals and imports", []string{
-		"signals", "import_lines",
-	}},
-	{"Events and webhooks", []string{
-		"events", "event_head", "published_events", "webhooks", "deleted_webhooks", "webhook_deliveries",
-	}},
-	{"Cells and moves", []string{
-		"cell", "moves", "moved_keys", "resting_clients",
-	}},
-	{"Of earlier releases", []string{"river_job", "river_leader", "river_migration", "river_notification", "river_queue"}},
-	{"The service itself", []string{
-		"periodic_jobs", "daily_refreshes", "recounts", "secrets", "migrations",
-	}},
+}
+
+var subjectOrTable = regexp.MustCompile(`(?m)^-- subject: (.*)$|^CREATE (?:UNLOGGED )?TABLE (\w+)`)
+
+// subjects reads the subjects of tables from the migrations.
+func subjects(t *testing.T) (list []subject) {
+	files, err := filepath.Glob("migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := map[string]int{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := ""
+		for _, line := range subjectOrTable.FindAllStringSubmatch(string(text), -1) {
+			if name = cmp.Or(line[1], name); line[1] != "" {
+				continue
+			}
+			if _, known := place[name]; !known {
+				place[name] = len(list)
+				list = append(list, subject{name: name})
+			}
+			of := &list[place[name]]
+			of.tables = append(of.tables, line[2])
+		}
+	}
+	return list
 }
 
 const tablesSQL = `
-	SELECT c.relname AS name, array_to_string(ARRAY(
-		SELECT quote_ident(a.attname) || ' ' || format_type(a.atttypid, a.atttypmod) ||
+	SELECT c.relname AS name, coalesce(obj_description(c.oid, 'pg_class'), '') AS comment, array_to_string(ARRAY(
+		SELECT coalesce('-- ' || col_description(c.oid, a.attnum) || E'\n\t', '') ||
+			quote_ident(a.attname) || ' ' || format_type(a.atttypid, a.atttypmod) ||
 			CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END ||
 			CASE WHEN a.attidentity <> '' THEN ' GENERATED AS IDENTITY' ELSE '' END ||
 			coalesce(CASE WHEN a.attgenerated <> '' THEN ' GENERATED ALWAYS AS (' ELSE ' DEFAULT ' END ||
@@ -83,20 +71,26 @@ const tablesSQL = `
 		WHERE n.conrelid = c.oid AND n.contype IN ('p', 'u', 'f', 'c', 'x')
 		ORDER BY array_position(ARRAY['p', 'u', 'x', 'f', 'c'], n.contype::text), n.conname COLLATE "C"
 	), E',\n\t') AS columns, array_to_string(ARRAY(
-		SELECT pg_get_indexdef(i.indexrelid) || E';\n' FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
+		SELECT '-- ' || coalesce(obj_description(x.oid, 'pg_class'), '` + uncommented + `') || E'\n' ||
+			pg_get_indexdef(i.indexrelid) || E';\n' FROM pg_index AS i JOIN pg_class AS x ON x.oid = i.indexrelid
 		WHERE i.indrelid = c.oid AND NOT EXISTS (SELECT FROM pg_constraint AS n WHERE n.conindid = i.indexrelid AND n.conrelid = c.oid)
 		ORDER BY x.relname COLLATE "C"
 	) || ARRAY(
 		SELECT pg_get_triggerdef(t.oid) || E';\n' FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal
 		ORDER BY t.tgname COLLATE "C"
 	), '') AS others
-	FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND c.relname <> 'goose_db_version'`
+	FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND c.relname <> 'schema_migrations'`
 
-// TestSchemaDocument holds docs/schema.md to a database that was migrated.
-func TestSchemaDocument(t *testing.T) {
-	t.Parallel()
-	type table struct{ Name, Columns, Others string }
-	all, err := pg.All[table](t.Context(), worldtest.New(t).DB, "read the schema", pg.SQL(tablesSQL))
+// uncommented stands for the comment that an index has not.
+const uncommented = "COMMENT ON INDEX is missing"
+
+// table is a table of the database: its columns and constraints, and its indexes and
+// triggers, each as a text with comments.
+type table struct{ Name, Comment, Columns, Others string }
+
+func readTables(t *testing.T, d *db.DB) map[string]table {
+	t.Helper()
+	all, err := pg.All[table](t.Context(), d, "read the schema", pg.SQL(tablesSQL))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,23 +98,30 @@ func TestSchemaDocument(t *testing.T) {
 	for _, found := range all {
 		tables[found.Name] = found
 	}
+	return tables
+}
+
+// TestSchemaDocument holds docs/schema.md to a database that was migrated.
+func TestSchemaDocument(t *testing.T) {
+	t.Parallel()
+	tables := readTables(t, worldtest.New(t).DB)
 
 	var text strings.Builder
-	text.WriteString("# Schema\n\nThe tables as the migrations leave them, by subject. Written by `make schema` from a migrated " +
-		"database; a test compares it.\n")
-	for _, s := range subjects {
+	text.WriteString("# Schema\n\nThe tables as the migrations leave them, by subject, with the comments that stand in the database " +
+		"(`\\d+` in psql). Of an index the comment says what reads it. Written by `make schema` from a migrated database; " +
+		"a test compares it.\n")
+	for _, s := range subjects(t) {
 		fmt.Fprintf(&text, "\n## %s\n", s.name)
 		for _, name := range s.tables {
 			found, ok := tables[name]
 			if !ok {
-				t.Errorf("there is no table %s: remove it from subjects in schema_test.go", name)
+				continue // it was dropped again
 			}
-			delete(tables, name)
-			fmt.Fprintf(&text, "\n```sql\nCREATE TABLE %s (\n\t%s\n);\n%s```\n", name, found.Columns, found.Others)
+			if s.name == "" || found.Comment == "" || strings.Contains(found.Others, uncommented) {
+				t.Errorf("%s needs a line -- subject: above it, COMMENT ON TABLE, and COMMENT ON INDEX of each index", name)
+			}
+			fmt.Fprintf(&text, "\n### %s\n\n%s\n\n```sql\nCREATE TABLE %[1]s (\n\t%[3]s\n);\n%s```\n", name, found.Comment, found.Columns, found.Others)
 		}
-	}
-	for name := range tables {
-		t.Errorf("add the table %s to subjects in schema_test.go", name)
 	}
 
 	got := strings.ReplaceAll(text.String(), "public.", "")

@@ -5,8 +5,13 @@ package migrate_test
 import (
 	"compress/gzip"
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 	"sync"
 	"testing"
 
@@ -17,15 +22,50 @@ import (
 	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/db/doctor"
 	"partnerapi/db/migrate"
+	"partnerapi/v2/v2test"
 )
 
-// releaseBefore is a dump (pg_dump --rows-per-insert=500) of a demonstration at
-// migration 51, with few of its mails.
-const releaseBefore = "testdata/release_51.sql.gz"
+// release is a dump (pg_dump --rows-per-insert=500) of the demonstration as 1.0.0 served
+// it, with few of its mails.
+const release = "testdata/release_1.0.0.sql.gz"
 
-// loadOfBefore is what the release before sends, each in a transaction: reads and writes
+// next are the migrations of a version after 1.0.0: it adds a column, which the version
+// before does not write, and an index.
+var next = map[string]string{
+	"99001_expand.sql": `-- +goose Up
+-- locks: users, ACCESS EXCLUSIVE, a moment
+ALTER TABLE users ADD COLUMN nickname text;
+INSERT INTO recounts SELECT 'users of clients', now() + interval '1 day' WHERE EXISTS (SELECT FROM partners);
+`,
+	"99003_index.sql": `-- +goose NO TRANSACTION
+-- +goose Up
+-- locks: users, SHARE UPDATE EXCLUSIVE, 2 s per million rows
+SET lock_timeout = 0;
+DROP INDEX CONCURRENTLY IF EXISTS users_by_nickname;
+CREATE INDEX CONCURRENTLY users_by_nickname ON users (client_id, nickname);
+`,
+}
+
+// nameUsers fills the new column, a batch in each transaction. It may be repeated.
+func nameUsers(ctx context.Context, of *sql.DB) error {
+	for {
+		done, err := of.ExecContext(ctx, `
+			WITH batch AS MATERIALIZED (
+				SELECT client_id, id FROM users WHERE nickname IS NULL LIMIT 100 FOR NO KEY UPDATE
+			)
+			UPDATE users AS u SET nickname = first_name FROM batch AS b WHERE u.client_id = b.client_id AND u.id = b.id`)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); n == 0 || err != nil {
+			return err
+		}
+	}
+}
+
+// loadOfRelease is what 1.0.0 sends, each in a transaction: reads and writes
 // with the counts that go with them.
-var loadOfBefore = [][]string{
+var loadOfRelease = [][]string{
 	{`SELECT id, name, industry, external_id, users_active, users_inactive, average_score, framework_ids, updated_at
 		FROM clients WHERE archived_at IS NULL ORDER BY created_at, id LIMIT 100`},
 	{`SELECT id, email, first_name, last_name, role, status, score, next_due_on FROM users
@@ -48,28 +88,28 @@ var loadOfBefore = [][]string{
 		`SELECT count(*) FROM assignments`},
 }
 
-// TestUpgradeUnderLoad: the migrations that are new run beside the release before, of
-// which nothing fails, and all counts are right afterwards.
+// TestUpgradeUnderLoad: the migrations of this version and of one after it run beside
+// 1.0.0, of which nothing fails, and all counts are right afterwards. 1.0.0, restarted, refuses.
 func TestUpgradeUnderLoad(t *testing.T) {
 	t.Parallel()
-	url := dbtest.URL(t, noTables)
-	restore(t, url, releaseBefore)
-	d, err := db.Open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
+	d := restored(t)
 	w := &worldtest.World{DB: d, T: t}
+	for name, text := range next {
+		checkMigration(t, name, text)
+	}
+	upgrade, err := migrate.NewNext(next)
+	w.Must(err)
+	upgrade.InGo(99002, migrate.Step{Name: "99002_names.go"}, nameUsers)
 
 	done := make(chan struct{})
 	var users sync.WaitGroup
 	for range 4 {
 		users.Go(func() {
 			for n := 0; ; n++ {
-				transaction(w, loadOfBefore[n%len(loadOfBefore)])
+				transaction(w, loadOfRelease[n%len(loadOfRelease)])
 				select {
 				case <-done:
-					if n >= 3*len(loadOfBefore) {
+					if n >= 3*len(loadOfRelease) {
 						return
 					}
 				default:
@@ -77,13 +117,23 @@ func TestUpgradeUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	applied, err := migrate.Up(t.Context(), d)
+	applied, err := upgrade.Up(t.Context(), d)
 	close(done)
 	users.Wait()
 	w.Must(err)
 
-	if have, want, err := migrate.SchemaVersion(t.Context(), d); err != nil || have != want || len(applied.Applied) == 0 {
-		t.Errorf("at %d of %d, applied %v: %v", have, want, applied.Applied, err)
+	steps, err := upgrade.Steps(t.Context(), d)
+	if n := len(applied); err != nil || n < 3 || !slices.Equal(applied[n-3:], []string{"99001_expand.sql", "99002_names.go", "99003_index.sql"}) ||
+		slices.ContainsFunc(steps, func(s migrate.Step) bool { return !s.Applied }) {
+		t.Errorf("applied %v, steps %v: %v", applied, steps, err)
+	}
+	if err := migrate.Migrated(t.Context(), d); !errors.Is(err, migrate.ErrNewer) {
+		t.Errorf("the version before: %v", err)
+	}
+	var named int
+	w.Get("SELECT count(*) FROM users WHERE nickname = first_name", nil, &named)
+	if named == 0 {
+		t.Error("no user has a nickname")
 	}
 	if wrong, err := doctor.Recount(t.Context(), d); err != nil || len(wrong) != 0 {
 		t.Errorf("wrong counts: %v, %v", wrong, err)
@@ -92,6 +142,26 @@ func TestUpgradeUnderLoad(t *testing.T) {
 		t.Errorf("what was due to be recounted: %v, %v", wrong, err)
 	}
 }
+
+// TestUpgradedTables: the tables of 1.0.0, upgraded, are those of a new database, but for
+// those of v1: no migration that was released has changed since.
+func TestUpgradedTables(t *testing.T) {
+	t.Parallel()
+	d := restored(t)
+	if _, err := migrate.Up(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	upgraded := readTables(t, d)
+	for name, want := range readTables(t, worldtest.New(t).DB) {
+		got := upgraded[name]
+		if got.Others = ofV1.ReplaceAllString(got.Others, ""); got != want {
+			t.Errorf("%s differs:\n%s", name, v2test.Diff(fmt.Sprint(want), fmt.Sprint(got)))
+		}
+	}
+}
+
+// ofV1 matches what v1 adds to the tables of objects.
+var ofV1 = regexp.MustCompile(`(?m)^CREATE TRIGGER (?:id_registry|v1)_.*\n|^-- .*\n^CREATE UNIQUE INDEX reports_id_unique .*\n`)
 
 // transaction runs statements in one transaction, none of which may fail.
 func transaction(w *worldtest.World, statements []string) {
@@ -112,10 +182,11 @@ func transaction(w *worldtest.World, statements []string) {
 	}
 }
 
-// restore runs the dump in a compressed file.
-func restore(t *testing.T, url, name string) {
+// restored opens a database of 1.0.0.
+func restored(t *testing.T) *db.DB {
 	t.Helper()
-	file, err := os.Open(name)
+	url := dbtest.URL(t, noTables)
+	file, err := os.Open(release)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,4 +207,10 @@ func restore(t *testing.T, url, name string) {
 	if err := conn.PgConn().Exec(t.Context(), string(script)).Close(); err != nil {
 		t.Fatal(err)
 	}
+	d, err := db.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
 }

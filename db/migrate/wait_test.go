@@ -4,32 +4,25 @@ import (
 	"context"
 	"testing"
 
-	"partnerapi/db"
-	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/db/migrate"
-	"partnerapi/domain"
 )
 
 // TestMigrateWaitsForLocksInTurns: a migration that a reader keeps from its lock gives
 // way to those who wait behind it, and is applied once the reader is gone.
 func TestMigrateWaitsForLocksInTurns(t *testing.T) {
 	t.Parallel()
-	d, err := db.Open(dbtest.URL(t, noTables), db.WithClock(domain.NewManualClock(worldtest.Noon)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	w := &worldtest.World{DB: d, T: t}
-	w.Must(migrate.UpTo(t.Context(), d, 21)) // the next one locks clients
-	tx, err := d.SQL().BeginTx(t.Context(), nil)
+	w := worldtest.New(t)
+	next, err := migrate.NewNext(map[string]string{"99001_nickname.sql": "-- +goose Up\nALTER TABLE clients ADD COLUMN nickname text;\n"})
+	w.Must(err)
+	tx, err := w.SQL().BeginTx(t.Context(), nil)
 	w.Must(err)
 	_, err = tx.Exec("SELECT count(*) FROM clients")
 	w.Must(err)
 
 	migrated := make(chan error, 1)
 	go func() {
-		_, err := migrate.Up(context.WithoutCancel(t.Context()), d)
+		_, err := next.Up(context.WithoutCancel(t.Context()), w.DB)
 		migrated <- err
 	}()
 	// Another reader passes while the first one holds the migration up: nothing else would

@@ -75,7 +75,7 @@ func value[T any](t testing.TB, d *db.DB, query string, args ...any) (v T) {
 func contents(t testing.TB, d *db.DB, leaveOut ...string) map[string]string {
 	t.Helper()
 	rows, err := d.SQL().QueryContext(t.Context(), `SELECT table_name FROM information_schema.tables
-		WHERE table_schema = 'public' AND table_name NOT IN ('secrets', 'migrations', 'idmap_migrations', 'river_migration')`)
+		WHERE table_schema = 'public' AND table_name NOT IN ('secrets', 'schema_migrations', 'idmap_migrations')`)
 	if err != nil {
 		t.Fatal(err)
 	}

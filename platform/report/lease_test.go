@@ -116,37 +116,6 @@ func TestDeaths(t *testing.T) {
 	w.wantJobs("")
 }
 
-// TestOfReleaseBefore: the reports that the release before has asked for are made,
-// each once, whatever became of their jobs in River's queue, which this release does
-// not read.
-func TestOfReleaseBefore(t *testing.T) {
-	t.Parallel()
-	w := newService(t)
-	for i, state := range []string{"", "available", "running", "retryable", "completed", "discarded"} {
-		id := db.NewID[domain.ReportKind]()
-		w.Exec(`INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at)
-			VALUES ($1, $2, 'risk_overview', 'pdf', 'pending', $3, $3)`, w.client.ID, id, w.Clock.Now().Add(time.Duration(i)*-time.Hour))
-		if state == "" {
-			continue
-		}
-		w.Exec(`INSERT INTO river_job (state, attempt, max_attempts, attempted_at, finalized_at, args, kind, queue)
-			VALUES ($1::river_job_state, 1, 3, now(), CASE WHEN $1 IN ('completed', 'discarded') THEN now() END,
-				jsonb_build_object('client', $2::text, 'report', $3::text), 'report', 'reports')`,
-			state, w.client.ID.String(), id.String())
-	}
-	w.wantJobs("report available 6")
-	worker := w.worker(sample)
-	for _, l := range w.claim() {
-		w.must(worker.Work(t.Context(), l))
-	}
-	if n := w.Number("SELECT count(*) FROM reports WHERE status = 'ready'"); n != 6 || len(w.files()) != 6 {
-		t.Errorf("%d reports are ready, with %d files", n, len(w.files()))
-	}
-	if n := w.Number("SELECT count(*) FROM events WHERE type = 'report.ready'"); n != 6 {
-		t.Errorf("%d events", n)
-	}
-}
-
 // TestRun: a process makes reports soon after they are asked for, each try in a span;
 // a stop puts back the one that takes too long.
 func TestRun(t *testing.T) {

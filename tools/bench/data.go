@@ -69,10 +69,10 @@ func (d *data) fill(ctx context.Context, size seed.Size) {
 // migrate makes the tables of a database, and the service's own templates.
 func (d *data) migrate(ctx context.Context, of *db.DB) {
 	must(migrate.Up(ctx, of))
-	check(of.LoadTemplates(ctx))
 	if older.migrate != nil {
 		check(older.migrate(ctx, of))
 	}
+	check(of.LoadTemplates(ctx))
 }
 
 // find finds the seeded clients, those with the most users first.

@@ -76,10 +76,7 @@ type ServeOptions struct {
 
 // prepare upgrades the tables.
 func (use ServeOptions) prepare(ctx context.Context, d *db.DB, more []cli.Tables) error {
-	done, err := MigrateAll(ctx, d, more)
-	for _, clash := range done.Clashes {
-		use.Log.WarnContext(ctx, "a row clashes with another one", "clash", clash.String())
-	}
+	_, err := MigrateAll(ctx, d, more)
 	return err
 }
 
@@ -271,7 +268,7 @@ func (f Flags) supervise(ctx context.Context, server *embedded.Server, log *slog
 }
 
 // MissingMigrations returns an error that names the tables to migrate, of the service and of more; nil for none.
-// Tables of a newer version are an error.
+// Tables of a newer version, and those of a version before 1.0, are an error.
 func MissingMigrations(ctx context.Context, d *db.DB, more []cli.Tables) (missing, err error) {
 	own := cli.Tables{Name: "tables", Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return migrate.SchemaVersion(ctx, d) }}
 	for _, s := range append([]cli.Tables{own}, more...) {
@@ -295,25 +292,25 @@ func checkAll(ctx context.Context, d *db.DB, more []cli.Tables) error {
 	return errors.Join(missing, err)
 }
 
-// MigrateAll upgrades the tables of the service and of more, and returns what it did to the service's. If nothing
-// is pending it needs no right to change tables.
-func MigrateAll(ctx context.Context, d *db.DB, more []cli.Tables) (done migrate.Migration, err error) {
+// MigrateAll upgrades the tables of the service and of more, and returns the names of the service's migrations that
+// were applied. If nothing is pending it needs no right to change tables.
+func MigrateAll(ctx context.Context, d *db.DB, more []cli.Tables) (applied []string, err error) {
 	missing, err := MissingMigrations(ctx, d, more)
 	if err != nil {
-		return done, err
+		return nil, err
 	}
 	if missing != nil {
-		if done, err = migrate.Up(ctx, d); err != nil {
-			return done, err
+		if applied, err = migrate.Up(ctx, d); err != nil {
+			return applied, err
 		}
 		for _, t := range more {
 			if err := t.Migrate(ctx, d); err != nil {
-				return done, err
+				return applied, err
 			}
 		}
 	}
 	// The service's own templates may change without a migration.
-	return done, d.LoadTemplates(ctx)
+	return applied, d.LoadTemplates(ctx)
 }
 
 // CloseInto calls shut, and keeps its error unless there is an earlier one.

@@ -186,14 +186,15 @@ func TestDatabases(t *testing.T) {
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("doctor made the data directory: %v", err)
 	}
-	for change, status := range map[string]verdict{
-		"INSERT INTO migrations (version_id, is_applied) VALUES (9999, true)":                failed,
-		"DELETE FROM migrations WHERE version_id = (SELECT max(version_id) FROM migrations)": warned,
+	for change, want := range map[string]expected{
+		"INSERT INTO schema_migrations (version_id, is_applied) VALUES (9999, true)": {"migrations", "", failed, "newer version"},
+		"DELETE FROM schema_migrations":                                              {"migrations", "", warned, "not there"},
+		"ALTER TABLE schema_migrations RENAME TO migrations":                         {"migrations", "", failed, "before 1.0|docs/versions.md"},
 	} {
 		w := worldtest.New(t)
 		w.Exec(change)
 		at := w.Pool().Config().ConnString()
-		expected{"migrations", "", status, "version"}.assert(t, at)
+		want.assert(t, at)
 		expected{"encryption key", "", "", ""}.assert(t, at) // nothing is said of other tables
 	}
 }

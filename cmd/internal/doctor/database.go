@@ -190,6 +190,8 @@ func (e *examination) checkMigrations(ctx context.Context) finding {
 	switch {
 	case errors.Is(err, migrate.ErrNewer):
 		return fail("start the newer version, or restore the backup of before its migration", err)
+	case errors.Is(err, migrate.ErrEarlier):
+		return fail("export by the version before 1.0, import by this one into a new database (docs/versions.md)", err)
 	case err != nil:
 		return fail("the role needs SELECT on all tables", err)
 	case missing == nil:

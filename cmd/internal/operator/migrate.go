@@ -19,7 +19,7 @@ import (
 type Migrate struct {
 	database.Flags
 	database.CellFlags
-	Status bool `env:"-" help:"Change nothing: list all migrations, with what each locks and for about how long, and the names and addresses that clash since an upgrade."`
+	Status bool `env:"-" help:"Change nothing: list all migrations, with what each locks and for about how long."`
 	DryRun bool `name:"dry-run" env:"-" help:"Change nothing: list the migrations that are missing, with what each locks and for about how long."`
 	JSON   bool `env:"-" help:"With --status or --dry-run: print one JSON object."`
 }
@@ -43,18 +43,17 @@ func (m Migrate) Run(ctx context.Context, s cli.Env) error {
 		return m.list(ctx, s)
 	}
 	return m.WithAny(ctx, s, func(d *db.DB) error {
-		done, err := database.MigrateAll(ctx, d, s.Tables)
-		for _, name := range done.Applied {
+		applied, err := database.MigrateAll(ctx, d, s.Tables)
+		for _, name := range applied {
 			fmt.Fprintln(s.Out, "applied", name)
 		}
-		printClashes(s.Out, done.Clashes)
 		if err == nil {
 			err = m.FixCell(ctx, d)
 		}
 		if err != nil {
 			return err
 		}
-		if len(done.Applied) == 0 {
+		if len(applied) == 0 {
 			fmt.Fprintln(s.Out, "nothing to do: the tables are up to date")
 		}
 		wrong, err := doctor.RecountDue(ctx, d)
@@ -83,22 +82,14 @@ func (m Migrate) list(ctx context.Context, s cli.Env) error {
 				missing++
 			}
 		}
-		var clashes []migrate.Clash
-		if m.Status && missing == 0 {
-			if clashes, err = migrate.Clashes(ctx, d); err != nil {
-				return err
-			}
-		}
 		if m.JSON {
 			return json.NewEncoder(output.ForJSON(s.Out)).Encode(struct {
-				Migrations []migrate.Step  `json:"migrations"`
-				Clashes    []migrate.Clash `json:"clashes,omitempty"`
-			}{shown, clashes})
+				Migrations []migrate.Step `json:"migrations"`
+			}{shown})
 		}
 		for _, step := range shown {
 			printStep(s.Out, step)
 		}
-		printClashes(s.Out, clashes)
 		if missing == 0 {
 			fmt.Fprintln(s.Out, "nothing to do: the tables are up to date")
 		}
@@ -118,13 +109,6 @@ func steps(ctx context.Context, d *db.DB, more []cli.Tables) ([]migrate.Step, er
 		all = append(all, own...)
 	}
 	return all, err
-}
-
-// printClashes prints each row that conflicts with another one.
-func printClashes(to io.Writer, clashes []migrate.Clash) {
-	for _, clash := range clashes {
-		fmt.Fprintln(to, "clash:", clash)
-	}
 }
 
 // printStep prints a migration and the tables that it locks.
