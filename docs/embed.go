@@ -13,7 +13,7 @@ import (
 //go:embed guide/*.md
 var files embed.FS
 
-//go:embed operate/*.md operating.md scale.md breaches.md flags.md metrics.md
+//go:embed operate/*.md operating.md versions.md scale.md breaches.md flags.md metrics.md
 var operate embed.FS
 
 // more are guides beside those of the folder.

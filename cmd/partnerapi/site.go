@@ -23,7 +23,7 @@ var guides = []site.Group{
 }
 
 // operate lists the operators' guides in reading order. Those of extensions follow.
-var operate = []string{"operating", "scale", "issuing-keys", "import", "breaches", "flags", "metrics"}
+var operate = []string{"operating", "versions", "scale", "issuing-keys", "import", "breaches", "flags", "metrics"}
 
 // allGuides returns the guides, with those of extensions.
 func allGuides() []site.Group {
