@@ -56,11 +56,11 @@ func (d *DB) auditSQL(entries ...domain.AuditEntry) pg.Query {
 			e.At = d.Now()
 		}
 		rows[i] = auditRow{
-			At: e.At, PartnerID: e.Partner, KeyID: e.Key, KeyPrefix: e.Prefix, Address: valueOrNil(e.Address),
+			At: e.At, PartnerID: e.Partner, KeyID: e.Key, KeyPrefix: e.Prefix, Address: domain.OrNil(e.Address),
 			Operation: e.Operation, Method: e.Method, Path: e.Path,
-			ClientID: valueOrNil(e.Client), UserID: valueOrNil(e.User), RequestID: e.RequestID,
-			SystemUser: valueOrNil(e.SystemUser), SudoUser: valueOrNil(e.SudoUser),
-			ObjectKind: valueOrNil(e.Object.Kind), ObjectID: valueOrNil(e.Object.ID), Fields: e.Fields,
+			ClientID: domain.OrNil(e.Client), UserID: domain.OrNil(e.User), RequestID: e.RequestID,
+			SystemUser: domain.OrNil(e.SystemUser), SudoUser: domain.OrNil(e.SudoUser),
+			ObjectKind: domain.OrNil(e.Object.Kind), ObjectID: domain.OrNil(e.Object.ID), Fields: e.Fields,
 		}
 	}
 	return pg.Insert(rows...)
@@ -98,15 +98,6 @@ func (p *pendingEntry) change(ctx context.Context, d *DB, fn func(context.Contex
 	})
 	p.written = err == nil
 	return err
-}
-
-// valueOrNil returns a pointer to the value; nil for the zero value.
-func valueOrNil[T comparable](value T) *T {
-	var zero T
-	if value == zero {
-		return nil
-	}
-	return &value
 }
 
 type auditRow struct {

@@ -25,5 +25,5 @@ func (d *DB) V1Recipients(ctx context.Context, only domain.PartnerID) ([]V1Recip
 		) AS a ON true
 		WHERE (?0::uuid IS NULL OR p.id = ?0::uuid) AND p.id NOT IN (`+SuspendedPartners+`)
 			AND (p.client_count > 0 OR p.id NOT IN (SELECT partner_id FROM clients))
-		ORDER BY p.name_key, p.id, a.email`, valueOrNil(only)))
+		ORDER BY p.name_key, p.id, a.email`, domain.OrNil(only)))
 }

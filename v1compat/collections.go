@@ -116,7 +116,7 @@ func fromListCollections(in *listCollections) (*api.ListCollectionsInput, *op.Pa
 
 func toCollection(c api.Collection) Collection {
 	return Collection{
-		ID: idmap.RefTo(c.ID), Name: c.Name, Description: valueOrEmpty(c.Description), MemberCount: c.MemberCount,
+		ID: idmap.RefTo(c.ID), Name: c.Name, Description: domain.OrZero(c.Description), MemberCount: c.MemberCount,
 		CreatedDate: at(c.CreatedAt),
 	}
 }

@@ -93,7 +93,7 @@ func fromListPolicies(in *listPolicies) (*api.ListPoliciesInput, *op.Paging) {
 
 func toPolicy(p api.Policy) Policy {
 	return Policy{
-		ID: idmap.RefTo(p.ID), Title: p.Title, Description: valueOrEmpty(p.Description), Version: p.Version,
+		ID: idmap.RefTo(p.ID), Title: p.Title, Description: domain.OrZero(p.Description), Version: p.Version,
 		ScopeType: p.ScopeType,
 		ScopeID: scopeRef{
 			Client: idmap.RefTo(p.ScopeID.Client), Group: idmap.RefTo(p.ScopeID.Group),

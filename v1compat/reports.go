@@ -73,6 +73,6 @@ func fromDownloadReport(in *downloadReport) *api.GetReportInput {
 
 func toDownload(r *api.ReportDetail) *Report {
 	out := toReport(r.Report)
-	out.DownloadLink = valueOrEmpty(r.DownloadURL)
+	out.DownloadLink = domain.OrZero(r.DownloadURL)
 	return &out
 }

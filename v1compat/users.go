@@ -105,7 +105,7 @@ func fromListUsers(in *listUsers) (*api.ListUsersInput, *op.Paging) {
 
 func toUser(u api.User) User {
 	out := User{
-		ID: uuidOf(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Department: valueOrEmpty(u.Department),
+		ID: uuidOf(u.ID), Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Department: domain.OrZero(u.Department),
 		Status: u.Status, PreferredLanguage: u.PreferredLanguage, Role: u.Role, CreatedDate: at(u.CreatedAt),
 		PhishingClickRateTotal: u.Phishing.ClickRate, PhishingClickRateLastYear: u.Phishing.ClickRate365d,
 		TrainingOnTrack: u.Training.OnTrack, CoursesBehind: u.Training.OverdueCount, RiskScore: u.Risk.Score,

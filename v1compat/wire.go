@@ -152,14 +152,6 @@ func text(s string) *string {
 	return &s
 }
 
-// valueOrEmpty is what v1 shows in the place of a text that is not there.
-func valueOrEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
 // optionalOf returns an Optional of the value, unset if the value is empty.
 func optionalOf[T ~string](value T) domain.Optional[T] {
 	return domain.Optional[T]{Given: value != "", Value: value}

@@ -71,7 +71,7 @@ func (s *Store) SetPhase(ctx context.Context, of Scope, phase Phase, until time.
 
 // replaceSetting adds a setting, and removes those that it hides for as long as they last.
 func (s *Store) replaceSetting(ctx context.Context, doing string, set Setting, now time.Time) error {
-	key, partner, until := ptrOrNil(set.Key), ptrOrNil(set.Partner), ptrOrNil(set.Until)
+	key, partner, until := domain.OrNil(set.Key), domain.OrNil(set.Partner), domain.OrNil(set.Until)
 	err := s.exec(ctx, doing, `DELETE FROM v1_phases AS p
 		WHERE p.until < ?3::timestamptz OR ((?2::timestamptz IS NULL OR p.until <= ?2::timestamptz)
 			AND CASE

@@ -71,23 +71,6 @@ func (s *Store) load(ctx context.Context, now time.Time) (*State, error) {
 // skew is how far the clocks of processes may be apart.
 const skew = time.Hour
 
-// valueOrZero is what a column holds; zero where it is NULL.
-func valueOrZero[T any](value *T) (v T) {
-	if value != nil {
-		v = *value
-	}
-	return v
-}
-
-// ptrOrNil is a value for a column that is NULL where it is zero.
-func ptrOrNil[T comparable](value T) *T {
-	var zero T
-	if value == zero {
-		return nil
-	}
-	return &value
-}
-
 func (s *Store) readSettings(ctx context.Context, since time.Time) (Settings, error) {
 	rows, err := pg.All[struct {
 		ID        int64
@@ -100,7 +83,7 @@ func (s *Store) readSettings(ctx context.Context, since time.Time) (Settings, er
 	var list []Setting
 	for _, r := range rows {
 		list = append(list, Setting{
-			ID: r.ID, Scope: Scope{Key: valueOrZero(r.KeyID), Partner: valueOrZero(r.PartnerID)}, Phase: r.Phase, Until: valueOrZero(r.Until),
+			ID: r.ID, Scope: Scope{Key: domain.OrZero(r.KeyID), Partner: domain.OrZero(r.PartnerID)}, Phase: r.Phase, Until: domain.OrZero(r.Until),
 		})
 	}
 	return NewSettings(list...), err

@@ -120,9 +120,9 @@ type auditObject struct {
 // auditLineOf converts an entry.
 func auditLineOf(e domain.AuditEntry) AuditLine {
 	line := AuditLine{
-		At: domain.At(e.At), SystemUser: output.Given(e.SystemUser), SudoUser: output.Given(e.SudoUser), Address: output.Given(e.Address),
-		Operation: e.Operation, Fields: append([]string{}, e.Fields...), PartnerID: output.Given(e.Partner),
-		ClientID: output.Given(e.Client), UserID: output.Given(e.User), Method: output.Given(e.Method), Path: output.Given(e.Path), RequestID: output.Given(e.RequestID),
+		At: domain.At(e.At), SystemUser: domain.OrNil(e.SystemUser), SudoUser: domain.OrNil(e.SudoUser), Address: domain.OrNil(e.Address),
+		Operation: e.Operation, Fields: append([]string{}, e.Fields...), PartnerID: domain.OrNil(e.Partner),
+		ClientID: domain.OrNil(e.Client), UserID: domain.OrNil(e.User), Method: domain.OrNil(e.Method), Path: domain.OrNil(e.Path), RequestID: domain.OrNil(e.RequestID),
 	}
 	if e.Prefix != domain.CommandActor {
 		line.KeyPrefix = &e.Prefix

@@ -32,14 +32,6 @@ func FormatTime(t *time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04Z")
 }
 
-// Given is a value, or nil for the zero one.
-func Given[T comparable](value T) *T {
-	if value == *new(T) {
-		return nil
-	}
-	return &value
-}
-
 // DidYouMean returns the end of an error about an unknown name: the most similar name, or empty if none is similar.
 func DidYouMean(name string, names []string) string {
 	key, byKey := domain.SortKey(name), make(map[string]string, len(names))

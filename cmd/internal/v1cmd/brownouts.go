@@ -147,7 +147,7 @@ func (c listBrownoutsCmd) Run(ctx context.Context, s cli.Env) error {
 			}
 			every := "-"
 			if w.Count > 1 {
-				line.EverySeconds, every = output.Given(int64(w.Every/time.Second)), w.Every.String()
+				line.EverySeconds, every = domain.OrNil(int64(w.Every/time.Second)), w.Every.String()
 			}
 			for _, key := range w.Keys {
 				line.Keys = append(line.Keys, cmp.Or(prefixes[key], key.String()))
