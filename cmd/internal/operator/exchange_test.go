@@ -29,19 +29,20 @@ func TestLines(t *testing.T) {
 		out, errs, fails string
 	}{
 		{"import", aClient + "\n" + aRobot + aPartner, false, `^3 lines in .*: 2 created, 0 updated, 0 unchanged, 1 refused\n$`,
-			"line 3: object: \"robot\" is unknown\n", "1 of 3 lines were refused"},
-		{"import", aClient + aPartner, true, `: 0 created, 0 updated, 2 unchanged, 0 refused\n$`, "", ""},
+			`^line 3: object must be one of partner, .*, exposure\n$`, "1 of 3 lines were refused"},
+		{"import", aClient + aPartner, true, `: 0 created, 0 updated, 2 unchanged, 0 refused\n$`, "^$", ""},
 		{"ingest", noSignal + "\n" + noSignal, false, `^2 lines in .*: 0 taken, 0 repeated, 2 refused\n$`,
-			"line 1: type: \"course_passed\" is unknown\nline 3: type: \"course_passed\" is unknown\n", "2 of 2 lines were refused"},
-		{"ingest", "", false, `^0 lines`, "", ""},
-		{"ingest", noSignal, true, `1 refused\n$`, "line 1: type: \"course_passed\" is unknown\n", "1 of 1 lines were refused"}, // and no bar
+			`^line 1: type must be one of .*\nline 3: type must be one of .*\n$`, "2 of 2 lines were refused"},
+		{"ingest", "", false, `^0 lines`, "^$", ""},
+		{"ingest", noSignal, true, `1 refused\n$`, `^line 1: type must be one of .*\n$`, "1 of 1 lines were refused"}, // and no bar
 	} {
 		from := "-"
 		if tt.file {
 			from = fileOf(t, tt.lines)
 		}
 		out, errs, err := c.run(t.Context(), strings.NewReader(tt.lines), tt.command, from)
-		if !regexp.MustCompile(tt.out).MatchString(out) || errs != tt.errs || (err == nil) != (tt.fails == "") || err != nil && err.Error() != tt.fails {
+		said := regexp.MustCompile(tt.out).MatchString(out) && regexp.MustCompile(tt.errs).MatchString(errs)
+		if !said || (err == nil) != (tt.fails == "") || err != nil && err.Error() != tt.fails {
 			t.Errorf("%s %q: %q, %q, %v", tt.command, tt.lines, out, errs, err)
 		}
 		c.refused(false, []string{tt.command, t.TempDir()})
