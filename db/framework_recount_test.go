@@ -15,7 +15,7 @@ import (
 )
 
 // The raw rows of a client that follows frameworks, as far as they decide on an
-// evaluation. Times are microseconds apart at the least, as PostgreSQL's are.
+// evaluation. Times are microseconds apart at least, as PostgreSQL's are.
 type (
 	followed struct {
 		users       []followedUser

@@ -180,7 +180,7 @@ func (w *world) report(ctx context.Context, client domain.ClientID, users ...dom
 }
 
 // TestRescoreWaits holds that a signal is not lost whose transaction began
-// while another's was under way for the same user.
+// while another's was in progress for the same user.
 func TestRescoreWaits(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -6,7 +6,7 @@ import "time"
 type Outcome struct {
 	Status int
 	Body   []byte
-	// Sealed is what is recorded in the place of a Body that holds a secret: the
+	// Sealed is what is recorded instead of a Body that holds a secret: the
 	// body, encrypted for the UUID SealedFor. Nil where the body is recorded. A
 	// recorded outcome has one of the two.
 	Sealed    []byte

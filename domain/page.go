@@ -4,7 +4,7 @@ import "strings"
 
 // Window is the part of a list that is wanted.
 type Window struct {
-	// Limit is how many rows at the most.
+	// Limit is how many rows at most.
 	Limit int
 	// After is the row after which to begin; nil begins at the first.
 	After *Position

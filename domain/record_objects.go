@@ -43,7 +43,7 @@ type ClientRecord struct {
 	CreatedAt         Optional[Time]             `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// MaxDueDays is how many days after the enrolment a course may be due at the most.
+// MaxDueDays is how many days after the enrolment a course may be due at most.
 const MaxDueDays = 3650
 
 // ProgramCourse is a course of a client's program, which is a list of them in their
@@ -112,7 +112,7 @@ type UserRecord struct {
 	Status           Optional[UserStatus]     `json:"status"`
 	Source           Optional[UserSource]     `json:"source"`
 	Group            Optional[Ref[GroupKind]] `json:"group"`
-	// Overrides are the fields that were set by hand, in the place of those that the
+	// Overrides are the fields that were set by hand, instead of those that the
 	// record otherwise makes so.
 	Overrides Optional[[]Override] `json:"overrides" validate:"omitnil,max=8"`
 	CreatedAt Optional[Time]       `json:"created_at" validate:"omitnil,epoch,past"`
@@ -211,7 +211,7 @@ type ResultRecord struct {
 	CreatedAt              Optional[Time]              `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// TemplateName is what names a template that was imported, in the place of its id,
+// TemplateName is what names a template that was imported, instead of its id,
 // which is another one in every database.
 type TemplateName struct {
 	Name     string   `json:"name"`

@@ -60,7 +60,7 @@ type ReportPeriod struct {
 	Start, End Date
 }
 
-// MaxReportDays is how many days a report's period has at the most.
+// MaxReportDays is how many days a report's period has at most.
 const MaxReportDays = 366
 
 // DefaultPeriod is the period of a report that asks for none, on a day: the 90 days

@@ -281,7 +281,7 @@ func textOf(text *string) string {
 	return *text
 }
 
-// HasMail reports whether the directory has something in the place of an address.
+// HasMail reports whether the directory has something instead of an address.
 func (r *AccountRecord) HasMail() bool { return textOf(r.Email) != "" }
 
 // GroupName is the group that the account's user is in.

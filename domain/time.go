@@ -39,7 +39,7 @@ func (t Time) IsZero() bool { return t.Time.IsZero() }
 func (t Time) AppendText(b []byte) ([]byte, error) {
 	utc := t.Time.UTC()
 	b = utc.AppendFormat(b, time.RFC3339) // the format that package time is quick at
-	b[len(b)-1] = '.'                     // in the place of the Z
+	b[len(b)-1] = '.'                     // instead of the Z
 	for unit := 100_000; unit > 0; unit /= 10 {
 		b = append(b, '0'+byte(utc.Nanosecond()/1000/unit%10))
 	}

@@ -107,7 +107,7 @@ type Audience struct {
 // is counted by the request, and given the course by the background work.
 const AssignAtOnce = 10_000
 
-// MaxAudience is how many users a course is assigned to at once at the most.
+// MaxAudience is how many users a course is assigned to at once at most.
 const MaxAudience = 200_000
 
 // DueDays is how many days users have for a course when nothing else is said.

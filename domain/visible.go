@@ -8,7 +8,7 @@ import (
 )
 
 // Visible returns a text from outside as it is shown to people and agents, on one
-// line: with an escape such as \u{202e}, \x{ff} or \n in the place of every control
+// line: with an escape such as \u{202e}, \x{ff} or \n instead of every control
 // and invisible character, and of every byte that is not UTF-8.
 func Visible(text string) string { return visible(text, Escaper{}) }
 

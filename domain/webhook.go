@@ -25,7 +25,7 @@ const (
 	DeliveryLife = 30 * 24 * time.Hour
 	// MaxTryResponse is how much of an answer is kept of a try, in bytes.
 	MaxTryResponse = 1 << 10
-	// MaxTriesUnderWay is how many tries of one subscription are under way at a time.
+	// MaxTriesUnderWay is how many tries of one subscription are in progress at a time.
 	MaxTriesUnderWay = 10
 )
 

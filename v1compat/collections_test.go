@@ -12,7 +12,7 @@ import (
 )
 
 // TestMovesAtOnce: however many move the same users between collections at a
-// time, a user is in one at the most, in every visible state, and
+// time, a user is in one at most, in every visible state, and
 // the counts of members are right.
 func TestMovesAtOnce(t *testing.T) {
 	t.Parallel()

@@ -123,7 +123,7 @@ func TestExchangeOfAdmins(t *testing.T) {
 	}
 }
 
-// TestExchangeStatements: three statements at the most, however many ids are
+// TestExchangeStatements: three statements at most, however many ids are
 // exchanged, beside the one that looks the key up; two with a warm registry.
 func TestExchangeStatements(t *testing.T) {
 	for _, warm := range []bool{false, true} {

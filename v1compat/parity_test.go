@@ -214,7 +214,7 @@ func (of table) compare(t *testing.T, name string, first, second *actor) {
 	}
 }
 
-// named puts the names of a table's objects in the place of their ids, which no
+// named puts the names of a table's objects instead of their ids, which no
 // two tenants share; other ids are left out.
 func (a *actor) named(got answer) answer {
 	out := got

@@ -116,7 +116,7 @@ func TestEndRehearsal(t *testing.T) {
 			t.Errorf("the body is %s", got.Body)
 		}
 	}
-	end(tenant.Key) // none is under way
+	end(tenant.Key) // none is in progress
 	s.rehearse(tenant.Key, 10).Want(http.StatusOK)
 	for _, other := range []string{colleague, stranger.Key} {
 		end(other)

@@ -38,7 +38,7 @@ func (v v2surface) answer(r v2test.Response, of shape) answer {
 	return a
 }
 
-// plain puts a UUID in the place of an id.
+// plain puts a UUID instead of an id.
 func plain(out fields) fields {
 	text, _ := out["id"].(string)
 	for _, read := range []func(string) (string, error){
@@ -226,7 +226,7 @@ func (v v2surface) download(client, report string) answer {
 	return v.linked(v.get(v.client(client)+"/reports/"+v2id[domain.ReportKind](v, report), reportShape))
 }
 
-// linked says in the place of links that there are some.
+// linked says instead of links that there are some.
 func (v v2surface) linked(a answer) answer {
 	for _, report := range a.objects {
 		link, _ := report["link"].(string)

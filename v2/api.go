@@ -21,7 +21,7 @@ type API struct {
 	endpoints   Endpoints
 	sealer      Sealer
 	release     op.Release
-	// testing holds the ids of subscriptions whose test is under way.
+	// testing holds the ids of subscriptions whose test is in progress.
 	testing sync.Map
 }
 

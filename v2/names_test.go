@@ -45,7 +45,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestMessageTypes: the filter takes 50 types at the most, and each counts once.
+// TestMessageTypes: the filter takes 50 types at most, and each counts once.
 func TestMessageTypes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})

@@ -241,7 +241,7 @@ func TestPing(t *testing.T) {
 }
 
 // TestPingOnce: a repetition under an Idempotency-Key sends no ping, whether the first
-// is under way or has ended; a failure frees the key.
+// is in progress or has ended; a failure frees the key.
 func TestPingOnce(t *testing.T) {
 	t.Parallel()
 	h := newHooks(t, v2test.Options{})

@@ -20,7 +20,7 @@ import (
 const (
 	failoverWriters = 6
 	// writesBefore and writesAfter are how many writes each of them makes before the
-	// primary is killed, and at the least after the other server was promoted.
+	// primary is killed, and at least after the other server was promoted.
 	writesBefore, writesAfter = 20, 20
 	// refusedBefore is how often each is refused before the promotion.
 	refusedBefore = 2
@@ -186,7 +186,7 @@ type failoverWriter struct {
 	// of 503.
 	before, since, refused int
 	goesOn                 time.Duration
-	// refusals is how often a write was refused at the most that began after a promotion.
+	// refusals is how often a write was refused at most that began after a promotion.
 	refusals int
 }
 
@@ -387,7 +387,7 @@ func (f *failover) checkReplica() {
 }
 
 // checkSent waits until all mails and events are marked. What was first sent after the
-// promotion was sent once; what was under way when the database went may be sent again
+// promotion was sent once; what was in progress when the database went may be sent again
 // with the same id.
 func (f *failover) checkSent(made map[string]string) {
 	f.t.Helper()

@@ -27,7 +27,7 @@ func namesFile(v *kong.Value) bool {
 }
 
 // TestWrittenFiles: only their owner can read the files that commands write, also those
-// in the place of files that others could read.
+// instead of files that others could read.
 func TestWrittenFiles(t *testing.T) {
 	t.Parallel()
 	flag, dir := demonstration(t), t.TempDir()

@@ -227,7 +227,7 @@ var (
 	anyID = regexp.MustCompile(`[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 )
 
-// abbreviated puts … in the place of what is another in each run: cursors, ids of
+// abbreviated puts … instead of what is another in each run: cursors, ids of
 // requests, and ids of objects that the examples make.
 func abbreviated(printed string) string {
 	printed = fresh.ReplaceAllStringFunc(printed, func(found string) string {

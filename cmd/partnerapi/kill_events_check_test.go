@@ -45,7 +45,7 @@ func (k *kills) check() {
 			k.t.Errorf("%s: %d, not %d", query, got, want)
 		}
 	}
-	// Only what was under way at a kill is repeated after it was taken.
+	// Only what was in progress at a kill is repeated after it was taken.
 	most := (k.killed + k.lost) * domain.MaxTriesUnderWay * len(k.receivers.of)
 	if sum.repeated > most {
 		k.t.Errorf("%d tries came after an answer of success: more than the %d that kills can have cut short", sum.repeated, most)

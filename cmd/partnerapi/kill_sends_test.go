@@ -108,7 +108,7 @@ func fateOf(email string) string {
 }
 
 // TestSendsOutliveCrash kills the service and its database at full speed, right
-// when a mail was accepted and while requests are under way. Whatever that
+// when a mail was accepted and while requests are in progress. Whatever that
 // finds, the next one sends what was not marked, once, and nothing else.
 func TestSendsOutliveCrash(t *testing.T) {
 	t.Parallel()

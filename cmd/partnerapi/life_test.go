@@ -127,7 +127,7 @@ func tryCommands(t *testing.T, said string) {
 	}
 }
 
-// TestFinishesRequests stops a service while a request is under way. Before that a second one
+// TestFinishesRequests stops a service while a request is in progress. Before that a second one
 // names its address.
 func TestFinishesRequests(t *testing.T) {
 	t.Parallel()

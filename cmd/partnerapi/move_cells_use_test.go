@@ -17,7 +17,7 @@ import (
 
 const (
 	// roundsBefore and roundsAfter are how many rounds of requests each integrator makes
-	// before a command and after the move, at the least.
+	// before a command and after the move, at least.
 	roundsBefore, roundsAfter = 2, 4
 	// pageOfWalk is how many objects a page has of the lists that are walked.
 	pageOfWalk = 10
@@ -38,7 +38,7 @@ type integrator struct {
 	collections map[string]int    // numbers by name
 	made        []idempotentWrite // by v2
 	events      *eventReader
-	walk        []string // what was listed of the walk under way
+	walk        []string // what was listed of the walk in progress
 	next        string   // its cursor, or its offset
 }
 

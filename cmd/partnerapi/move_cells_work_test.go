@@ -24,7 +24,7 @@ type workUnderWay struct {
 	first, later []string
 }
 
-// work gives the first cell a report that is under way, and mails that wait.
+// work gives the first cell a report that is in progress, and mails that wait.
 func (c *twoCells) work() {
 	c.t.Helper()
 	id := db.NewID[domain.ReportKind]()

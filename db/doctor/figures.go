@@ -190,7 +190,7 @@ func countWaiting(ctx context.Context, d *db.DB, f *Figures) error {
 	return err
 }
 
-// countMoves counts the moves that are under way. A hold begins that long before its end.
+// countMoves counts the moves that are in progress. A hold begins that long before its end.
 func countMoves(ctx context.Context, d *db.DB, f *Figures) (err error) {
 	f.Moves, err = pg.All[MoveFigure](ctx, d, "count moves", pg.SQL(
 		"SELECT step, count(*) AS n FROM moves WHERE step IN ('copying', 'holding', 'handing', 'arriving') GROUP BY 1"))

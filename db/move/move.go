@@ -171,7 +171,7 @@ func (m *Move) readCells(ctx context.Context) (c cellPair, err error) {
 }
 
 // activated reports whether the new cell serves the partner. It waits for the last
-// transaction of an earlier run, where that is still under way.
+// transaction of an earlier run, where that is still in progress.
 func (m *Move) activated(ctx context.Context) (bool, error) {
 	var steps []Step
 	err := m.To.Tx(ctx, func(ctx context.Context) (err error) {

@@ -162,7 +162,7 @@ func earlier(a, b time.Time) time.Time {
 
 // drop gives up to dropDeliveries waiting deliveries of subscriptions up, each for its
 // reason, without those that another transaction holds, and returns how many it was. A
-// try under way is its claimer's to mark.
+// try in progress is its claimer's to mark.
 func drop(ctx context.Context, d *db.DB, ids []domain.WebhookID, reasons []string) (int, error) {
 	return pg.Exec(ctx, d, "give deliveries up", pg.SQL(`
 		WITH chosen AS MATERIALIZED (

@@ -136,7 +136,7 @@ func TestClaimCost(t *testing.T) {
 }
 
 // BenchmarkClaimOutbox claims mails that are due, of one client or of many, beside clients
-// whose mails are due later; mails/s is how many one process can have at the most.
+// whose mails are due later; mails/s is how many one process can have at most.
 func BenchmarkClaimOutbox(b *testing.B) {
 	for _, of := range []struct{ due, later, claim int }{{1, 0, 20}, {1, 3000, 20}, {1, 15_000, 20}, {15_000, 0, 20}, {1, 0, 1}, {1, 15_000, 1}, {15_000, 0, 1}} {
 		b.Run(fmt.Sprintf("due=%d/later=%d/claim=%d", of.due, of.later, of.claim), func(b *testing.B) {

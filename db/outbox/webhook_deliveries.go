@@ -51,7 +51,7 @@ func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice
 }
 
 // Redeliver makes a delivery wait again, due now, for another 24 hours of tries. One
-// that waits already is due now, unless a try is under way, which is left to end.
+// that waits already is due now, unless a try is in progress, which is left to end.
 // Conflict where its subscription is not active, its key no longer valid, or its
 // event no longer kept or no longer of a client of the subscription.
 //

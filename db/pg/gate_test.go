@@ -75,7 +75,7 @@ func TestGateIsFair(t *testing.T) {
 	}
 }
 
-// TestGateShare: one partner holds three quarters of the connections at the most,
+// TestGateShare: one partner holds three quarters of the connections at most,
 // and the others get the rest at once.
 func TestGateShare(t *testing.T) {
 	g := newGate(8)

@@ -154,7 +154,7 @@ func TestReadiness(t *testing.T) {
 	d := open(t, pg.WithConns(2))
 	inside, leave := make(chan struct{}), make(chan struct{})
 	ended := make(chan error, 2)
-	for n := range 2 { // a partner holds one of two at the most
+	for n := range 2 { // a partner holds one of two at most
 		ctx := domain.WithCaller(t.Context(), &domain.Caller{Partner: domain.PartnerID{15: byte(n)}})
 		go func() {
 			ended <- d.Tx(ctx, func(ctx context.Context) error {

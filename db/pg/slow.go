@@ -41,7 +41,7 @@ type slowLine struct {
 
 type begunKey struct{}
 
-// begun is a statement under way.
+// begun is a statement in progress.
 type begun struct {
 	at   time.Time
 	name string

@@ -71,7 +71,7 @@ func splitName(name string) (first, last string) {
 const (
 	// batchSize is how many requests Graph takes in a batch.
 	batchSize = 20
-	// batchesAtOnce is how many batches are under way at a time.
+	// batchesAtOnce is how many batches are in progress at a time.
 	batchesAtOnce = 4
 )
 

@@ -214,7 +214,7 @@ func (h hanging) Read(ctx context.Context, _ string) iter.Seq2[directory.Page, e
 	}
 }
 
-// TestFailures: what a directory answers in the place of a page.
+// TestFailures: what a directory answers instead of a page.
 func TestFailures(t *testing.T) {
 	w := newWorld(t)
 	s := newScripted(false, crowd(3))
@@ -388,7 +388,7 @@ func TestDisconnect(t *testing.T) {
 	wantCounts(t, w.sync(), domain.SyncCounts{Merged: 1200})
 }
 
-// TestOtherSettings: a run that is under way while the settings are changed neither
+// TestOtherSettings: a run that is in progress while the settings are changed neither
 // goes on nor leaves its position to the next one.
 func TestOtherSettings(t *testing.T) {
 	w := newWorld(t)

@@ -41,9 +41,9 @@ type Config[T any] struct {
 	// Do works on a row, and marks it. It is called by several goroutines. Its context
 	// ends when the queue is stopped; what has begun may outlast it (see Outlast).
 	Do func(ctx context.Context, row T)
-	// Concurrency is how many rows are under way at a time.
+	// Concurrency is how many rows are in progress at a time.
 	Concurrency int
-	// StopWithin is how long rows under way may take after a stop.
+	// StopWithin is how long rows in progress may take after a stop.
 	StopWithin time.Duration
 	// Listen calls wake whenever there are new rows, until ctx ends or its connection
 	// fails. Nil where the queue is only polled.

@@ -127,7 +127,7 @@ func TestWakes(t *testing.T) {
 	})
 }
 
-// TestStop: a stop waits for rows under way, but not for ever; Outlast has them go on
+// TestStop: a stop waits for rows in progress, but not for ever; Outlast has them go on
 // for a while.
 func TestStop(t *testing.T) {
 	t.Parallel()

@@ -187,7 +187,7 @@ func TestKeptConnectionEnded(t *testing.T) {
 	}
 }
 
-// TestStop: a process that is stopped finishes the mail under way, marks
+// TestStop: a process that is stopped finishes the mail in progress, marks
 // it, and puts back the one that waits for the connection. That one goes out
 // later, and nothing twice.
 func TestStop(t *testing.T) {

@@ -22,7 +22,7 @@ const (
 	// leaseFor is how long a mail is its claimer's: longer than any try and its
 	// mark take. So long after a process died, others take its mails over.
 	leaseFor = tryWithin + markWithin + 5*time.Second
-	// StopWithin is how long the mails under way may take after a stop.
+	// StopWithin is how long the mails in progress may take after a stop.
 	StopWithin = sendWithin + markWithin + 10*time.Second
 	// restartAfter is when a mail that was not begun is tried again.
 	restartAfter = 3 * time.Second

@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// noValue stands in the place of a cell that is nil.
+// noValue stands for a cell that is nil.
 const noValue = "–"
 
 // check refuses a cell of another type than its column's kind names.

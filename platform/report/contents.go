@@ -270,7 +270,7 @@ func noUsers(users int) Block {
 	return Text("The client has no active users.")
 }
 
-// blocks are several blocks in the place of one.
+// blocks are several blocks instead of one.
 type blocks []Block
 
 func (blocks) block() {}

@@ -110,7 +110,7 @@ type Table struct {
 	// Rows are read once. A cell is nil, or of the type that its column's kind
 	// names. Reading them may fail.
 	Rows iter.Seq2[[]any, error]
-	// Empty is said in the place of a table without rows.
+	// Empty is said instead of a table without rows.
 	Empty string
 }
 

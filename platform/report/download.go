@@ -48,7 +48,7 @@ func (d *Downloads) Mount(engine *gin.Engine) {
 	}
 }
 
-// refusals are what is said in the place of a file.
+// refusals are what is said instead of a file.
 var refusals = map[int]string{
 	http.StatusForbidden:          "This link is not valid, or not any more: ask for a new one.",
 	http.StatusNotFound:           "This report is gone.",

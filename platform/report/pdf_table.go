@@ -10,11 +10,11 @@ import (
 const (
 	// maxPageRows is how many rows of a table are shown on pages (decisions 8.11).
 	maxPageRows = 1000
-	// maxCellLines is how many lines a cell has at the most; the rest is cut.
+	// maxCellLines is how many lines a cell has at most; the rest is cut.
 	maxCellLines = 3
 	// cellInset is left free at both sides of a cell, in millimetres.
 	cellInset = 1.5
-	// headLines is how many lines the title of a column has at the most.
+	// headLines is how many lines the title of a column has at most.
 	headLines = 3
 )
 

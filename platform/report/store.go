@@ -25,7 +25,7 @@ type Store struct{ objects objects }
 type objects interface {
 	// exists reports whether the folder or bucket is there.
 	exists(ctx context.Context) (bool, error)
-	// put stores an object whole, in the place of one of that key, or not at all.
+	// put stores an object whole, replacing one of that key, or not at all.
 	put(ctx context.Context, key, contentType string, file io.ReadSeeker) error
 	// open reads an object; ErrNoFile where there is none.
 	open(ctx context.Context, key string) (*File, error)
@@ -145,7 +145,7 @@ var contentTypes = map[domain.ReportFormat]string{
 	domain.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
 
-// Put keeps the file of a report, in the place of one that was there.
+// Put keeps the file of a report, and replaces one that was there.
 func (s *Store) Put(ctx context.Context, r domain.Report, file io.ReadSeeker) error {
 	if err := s.objects.put(ctx, keyOf(r), contentTypes[r.Format], file); err != nil {
 		return fmt.Errorf("store a report: %w", err)

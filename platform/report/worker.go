@@ -27,7 +27,7 @@ const (
 	leaseFor = 2 * time.Minute
 	// finishWithin is how long marking a report as failed, or putting it back, may take.
 	finishWithin = 10 * time.Second
-	// makeAfterStop is how long a report under way may go on after a stop; one that
+	// makeAfterStop is how long a report in progress may go on after a stop; one that
 	// takes longer begins again in another process.
 	makeAfterStop = 15 * time.Second
 	// makeAtOnce is how many reports a process makes at a time.
@@ -85,7 +85,7 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 	return w
 }
 
-// Run makes reports until ctx ends, and then finishes those under way, or puts them
+// Run makes reports until ctx ends, and then finishes those in progress, or puts them
 // back. The error says that this took too long: they are made when their leases end.
 func (w *Worker) Run(ctx context.Context) error { return w.queue.Run(ctx) }
 

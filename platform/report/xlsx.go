@@ -187,7 +187,7 @@ func (b *workbook) figures(list Figures) {
 	}
 }
 
-// maxSheetName is how many characters a sheet's name has at the most.
+// maxSheetName is how many characters a sheet's name has at most.
 const maxSheetName = 31
 
 // sheetName makes a title a sheet's name that is not taken, and takes it.

@@ -323,7 +323,7 @@ func unzip(t *testing.T, file []byte) map[string]string {
 	return parts
 }
 
-// reportPeak reports how much memory the process had at the most.
+// reportPeak reports how much memory the process had at most.
 func reportPeak(b *testing.B) {
 	b.Helper()
 	var usage syscall.Rusage

@@ -82,7 +82,7 @@ func importAs(ctx context.Context, d *db.DB, r io.Reader, in *run) (Report, erro
 	return in.report, nil
 }
 
-// run is an import under way.
+// run is an import in progress.
 type run struct {
 	db *db.DB
 	// outside is the context that is in no transaction of a dry run.

@@ -34,7 +34,7 @@ const (
 	// leaseFor is how long a delivery is its claimer's: longer than any try and its
 	// mark take.
 	leaseFor = beginWithin + domain.WebhookDeadline + closeWithin + markWithin + 5*time.Second
-	// StopWithin is how long the tries under way may take after a stop.
+	// StopWithin is how long the tries in progress may take after a stop.
 	StopWithin = domain.WebhookDeadline + closeWithin + markWithin
 	// pollEvery is how often deliveries are polled without a wake-up: other processes
 	// publish, too.
@@ -42,7 +42,7 @@ const (
 	// pollAgain is the pause between two polls while deliveries are due whose
 	// subscriptions have no place.
 	pollAgain = 250 * time.Millisecond
-	// minLookedAt is how many subscriptions a claim looks at at the least: those that it
+	// minLookedAt is how many subscriptions a claim looks at, at least: those that it
 	// comes to may need places of the pool that is full.
 	minLookedAt = 100
 	// readRetry is how long a delivery is put off whose event or target can't be read.

@@ -124,7 +124,7 @@ func TestFifty(t *testing.T) {
 }
 
 // TestTenEverywhere: several dispatchers together have no more than ten tries of a
-// subscription under way.
+// subscription in progress.
 func TestTenEverywhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// quickTries is how many tries a process has under way of subscriptions that
+	// quickTries is how many tries a process has in progress of subscriptions that
 	// answered at once the last time, or were not tried yet.
 	quickTries = 200
 	// slowTries is how many it begins of the others.
 	slowTries = 200
 	// slowAfter is how long a try may take until its subscription is a slow one.
 	slowAfter = time.Second
-	// firstPlaces is how many tries of a subscription are under way at a time until
+	// firstPlaces is how many tries of a subscription are in progress at a time until
 	// its first answer, and slowPlaces those of one that answers, but slowly. Each
 	// quick success doubles them, to domain.MaxTriesUnderWay; a failure leaves one.
 	firstPlaces, slowPlaces = 2, 2
-	// mostTries is how many tries are under way at the most (see places).
+	// mostTries is how many tries are in progress at most (see places).
 	mostTries = quickTries*(1+int(domain.WebhookDeadline/slowAfter)) + slowTries
 	// maxRemembered is how many subscriptions are remembered beyond those that choose
 	// was given last: many more than it is given at a time.
@@ -39,7 +39,7 @@ const (
 // domain.WebhookDeadline, so at most mostTries are in progress.
 type places struct {
 	mu          sync.Mutex
-	quick, slow int // tries under way
+	quick, slow int // tries in progress
 	turn        int64
 	of          map[domain.WebhookID]*webhookState
 	freed       func() // called when a place is free again

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// workers is how many requests are under way at a time where throughput is
+// workers is how many requests are in progress at a time where throughput is
 // measured.
 const workers = 8
 

@@ -25,7 +25,7 @@ import (
 const (
 	// soakWrites is how many writes a second are asked for.
 	soakWrites = 200
-	// soakWriters is the maximum number of them under way at a time.
+	// soakWriters is the maximum number of them in progress at a time.
 	soakWriters = 16
 	// soakRefresh is how often the background looks for summaries to refresh.
 	soakRefresh = 15 * time.Second

@@ -10,7 +10,7 @@ import (
 	"partnerapi/domain"
 )
 
-// trainingShown is how many rows a page of a client's training has at the most.
+// trainingShown is how many rows a page of a client's training has at most.
 const trainingShown = 500
 
 // training is pages of the training of all users of the largest client, each beside a page of

@@ -56,7 +56,7 @@ func (s *Store) tooSoon(ctx context.Context, key domain.KeyID, now time.Time) er
 	}
 }
 
-// EndRehearsal ends the rehearsal of a key. Where none is under way it changes nothing.
+// EndRehearsal ends the rehearsal of a key. Where none is in progress it changes nothing.
 func (s *Store) EndRehearsal(ctx context.Context, key domain.KeyID) error {
 	const doing = "end a rehearsal"
 	now := s.clock.Now()

@@ -87,7 +87,7 @@ func TestFailedFlush(t *testing.T) {
 }
 
 // TestRepetitionWaits: a flush that is sent again while its first attempt is still
-// under way is counted once.
+// in progress is counted once.
 func TestRepetitionWaits(t *testing.T) {
 	t.Parallel()
 	d := open(t)

@@ -55,7 +55,7 @@ type Param struct {
 }
 
 // Weigher is a body that holds more memory than its bytes: Weight is the factor by which each byte counts while the
-// request is under way, 1 for other bodies.
+// request is in progress, 1 for other bodies.
 type Weigher interface{ Weight() int64 }
 
 // Weight returns the factor by which each byte of the body counts (see Weigher).

@@ -18,7 +18,7 @@ const (
 	DiskFail = 100 << 20
 	// diskWithin is how long a disk may take to say what is free.
 	diskWithin = time.Second
-	// MaxPending bounds how many calls to a disk are under way.
+	// MaxPending bounds how many calls to a disk are in progress.
 	MaxPending = 8
 )
 
@@ -36,7 +36,7 @@ type Disk struct {
 	Name string // of the folder, as a label
 	Dir  string
 	Free func(dir string) (uint64, error)
-	// Pending is how many calls are under way; those to a disk that hangs stay.
+	// Pending is how many calls are in progress; those to a disk that hangs stay.
 	Pending atomic.Int32
 }
 

@@ -11,7 +11,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// The bytes of bodies that may be under way at a time: from their first byte until
+// The bytes of bodies that may be in progress at a time: from their first byte until
 // their request is answered (decisions 2.2). A partner has half of all, so that
 // none takes the room of all others.
 const (

@@ -68,7 +68,7 @@ func accepting(t *testing.T) *edge {
 	return posting(t, func(context.Context, *posted) (*answer, error) { return &answer{Text: "ok"}, nil })
 }
 
-// TestBodiesOfKey: 16 MiB of a key's bodies are under way at a time, whether their
+// TestBodiesOfKey: 16 MiB of a key's bodies are in progress at a time, whether their
 // length is declared or not; what is beyond waits up to a second. A body that has not
 // arrived holds no place, and none of other keys' bytes.
 func TestBodiesOfKey(t *testing.T) {
@@ -114,7 +114,7 @@ func TestBodiesOfKey(t *testing.T) {
 	}
 }
 
-// TestBodiesOfAll: 64 MiB of a partner's bodies and 128 MiB of all are under way at
+// TestBodiesOfAll: 64 MiB of a partner's bodies and 128 MiB of all are in progress at
 // a time, counted as they arrive: bytes that are only declared take no room.
 func TestBodiesOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
