@@ -113,11 +113,12 @@ var SealedColumns = []SealedColumn{
 	{Table: "idempotency_records", Column: "sealed_body", Key: "seal_id", Kind: "outcome"},
 }
 
-// AnySealed reports whether a secret is stored in one of the columns.
+// AnySealed reports whether a secret is stored in one of the columns. The demonstration's
+// subscription has an empty one until the first service with an encryption key starts.
 func (d *DB) AnySealed(ctx context.Context, columns []SealedColumn) (bool, error) {
 	var parts []string
 	for _, c := range columns {
-		parts = append(parts, "EXISTS (SELECT 1 FROM "+c.Table+" WHERE "+c.Column+" IS NOT NULL)")
+		parts = append(parts, "EXISTS (SELECT 1 FROM "+c.Table+" WHERE "+c.Column+" <> '')")
 	}
 	return pg.One[bool](ctx, d, "look for sealed secrets", pg.SQL("SELECT "+strings.Join(parts, " OR ")))
 }
@@ -205,7 +206,7 @@ func (r *resealing) pass(ctx context.Context) error {
 	for {
 		rows, err := pg.All[sealedRow](ctx, r, "read sealed secrets", pg.SQL(
 			"SELECT "+r.Key+"::text AS id, "+r.Column+" AS sealed FROM "+r.Table+" WHERE "+r.Key+" > ?0::uuid AND "+
-				"substring("+r.Column+" FOR length(?1::bytea)) <> ?1::bytea ORDER BY "+r.Key+" LIMIT ?2",
+				r.Column+" <> '' AND substring("+r.Column+" FOR length(?1::bytea)) <> ?1::bytea ORDER BY "+r.Key+" LIMIT ?2",
 			after, r.prefix, resealBatch))
 		if err != nil || len(rows) == 0 {
 			return err

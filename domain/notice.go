@@ -54,7 +54,7 @@ type WebhookFailure struct {
 // Mail returns the type and the content of the mail.
 func (f *WebhookFailure) Mail() (MessageType, Notice) {
 	n := Notice{Action: "Read how deliveries are retried", Path: "/docs/guide/webhooks"}
-	target, since := fmt.Sprintf("webhook %s (%s)", f.ID, withoutQuery(f.URL)), f.Since.UTC().Format("2 January 2006, 15:04 UTC")
+	target, since := fmt.Sprintf("webhook %s (%s)", f.ID, origin(f.URL)), f.Since.UTC().Format("2 January 2006, 15:04 UTC")
 	tries := fmt.Sprintf("GET /v2/webhooks/%s/deliveries lists each try and what the endpoint answered.", f.ID)
 	if !f.Disabled {
 		n.Subject = "Deliveries to your webhook fail"
@@ -78,12 +78,11 @@ func (f *WebhookFailure) Mail() (MessageType, Notice) {
 	return WebhookDisabledMail, n
 }
 
-// withoutQuery returns a URL without its query, which may be a secret.
-func withoutQuery(text string) string {
+// origin returns the scheme and the host of a URL, whose path and query may be secrets.
+func origin(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return ""
 	}
-	u.RawQuery, u.Fragment = "", ""
-	return u.String()
+	return u.Scheme + "://" + u.Host
 }

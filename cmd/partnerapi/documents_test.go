@@ -23,7 +23,9 @@ var (
 	spanned = regexp.MustCompile("`([^`\n]+)`")
 	// ofNumbers are the lines about commands of version 1.
 	ofNumbers = regexp.MustCompile(`(?m)^.*(idmap|partnerapi v1 |partnerapi parity).*\n`)
-	invoked   = regexp.MustCompile(`(?:^|[\s(/])partnerapi((?: [^\s;&<>()#]+)+)`)
+	// others are lines of programs that take the name as an argument.
+	others  = regexp.MustCompile(`(?m)^(install|kubectl create|helm) .*\n`)
+	invoked = regexp.MustCompile(`(?:^|[\s(/])partnerapi((?: [^\s;&<>()#]+)+)`)
 )
 
 // TestDocumentedCommands wants every command and every flag of this program that
@@ -50,8 +52,8 @@ func TestDocumentedCommands(t *testing.T) {
 			}
 		}
 		for _, block := range fenced.FindAllStringSubmatch(text, -1) {
-			for line := range strings.Lines(strings.ReplaceAll(block[1], "\\\n", " ")) {
-				for _, m := range invoked.FindAllStringSubmatch(quoteless(line), -1) {
+			for line := range strings.Lines(others.ReplaceAllString(strings.ReplaceAll(block[1], "\\\n", " "), "")) {
+				for _, m := range invoked.FindAllStringSubmatch(strings.ReplaceAll(quoteless(line), ` "$@"`, ""), -1) {
 					check(strings.TrimSpace(line), upToPipe(m[1]))
 				}
 			}

@@ -63,10 +63,16 @@ func greet(ctx context.Context, to io.Writer, s *service, address string, demo *
 // younger one.
 const demoAge = 48 * time.Hour
 
-// makeDemoReports makes the demonstration's older reports. A failure is left to the background work.
-func (c serveCmd) makeDemoReports(ctx context.Context, d *db.DB, r resources, log *slog.Logger) error {
+// completeDemo makes what of the demonstration needs the encryption key and the store: the secret of its subscription, and
+// its older reports. A report that fails is left to the background work.
+func (c serveCmd) completeDemo(ctx context.Context, d *db.DB, r resources, log *slog.Logger) error {
 	if !c.Demo {
 		return nil
+	}
+	if r.keys != nil {
+		if err := seed.SealSubscription(ctx, d, r.keys.Seal); err != nil {
+			return err
+		}
 	}
 	pending, err := reports.PendingReports(ctx, d, d.Now().Add(-demoAge), 100)
 	if err != nil {

@@ -100,6 +100,7 @@ func (c openapiCmd) document() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	markPlaceholders(document)
 	if c.JSON {
 		return openapi.JSON(document)
 	}

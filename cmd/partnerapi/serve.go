@@ -92,7 +92,7 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		return err
 	}
 	defer r.close()
-	if err := c.makeDemoReports(ctx, d, r, log); err != nil {
+	if err := c.completeDemo(ctx, d, r, log); err != nil {
 		return err
 	}
 	running, stop := context.WithCancel(ctx)

@@ -56,6 +56,11 @@ var releaseNotes = map[op.Release]struct {
 
 // additions are changes of all releases at once.
 var additions = []site.Change{{
+	ID: "members-of-2-4", Title: "More members of answers", On: day(2026, 11, 26),
+	Text: "In every release, a user has phishing, a client's phishing has click_rate_365d and click_rate_total, a day of a " +
+		"client's risk history has active_users, a report has updated_at, and a webhook has failing_since. Clients can be " +
+		"filtered by external_id, and training assignments, training reminders and phishing sends take dry_run.",
+}, {
 	ID: "doc-url", Title: "Errors link to their explanation", On: day(2026, 11, 26),
 	Text: "In every release, an error has doc_url, which leads to what its code means.",
 }}

@@ -37,7 +37,7 @@ func newOutsider(t *testing.T) outsider {
 func (i outsider) commands(document string) (lines []string) {
 	i.t.Helper()
 	for _, block := range fenced.FindAllStringSubmatch(fileText(i.t, document), -1) {
-		for line := range strings.Lines(block[1]) {
+		for line := range strings.Lines(strings.ReplaceAll(block[1], "\\\n", "")) {
 			if strings.Contains(line, "partnerapi parity") {
 				lines = append(lines, line)
 			}

@@ -82,9 +82,10 @@ func ReadNotice(ctx context.Context, d *db.DB, l Lease) (m NoticeMail, err error
 		Text string
 	}](ctx, d, l.ID.Noun(), pg.SQL(`
 		SELECT m.recipient, p.name AS partner_name, m.notice::text AS text, m.created_at, m.kind = ANY(p.mails_off) AS switched_off,
-			CASE WHEN a.id IS NULL THEN 'the admin was removed' ELSE '' END AS unwanted
+			CASE WHEN EXISTS (
+				SELECT FROM admins AS a WHERE a.partner_id = m.partner_id AND a.email = m.recipient AND `+partnerAdmins+`
+			) THEN '' ELSE 'the admin was removed' END AS unwanted
 		FROM partner_mails AS m JOIN partners AS p ON p.id = m.partner_id
-		LEFT JOIN admins AS a ON a.id = m.admin_id AND `+partnerAdmins+`
 		WHERE m.partner_id = ? AND m.id = ?`, l.Client, l.ID))
 	if err == nil {
 		err = json.Unmarshal([]byte(row.Text), &row.Notice)

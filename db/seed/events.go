@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -51,4 +52,21 @@ func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Dat
 			jsonb_build_array(jsonb_build_object('at', ?7::text, 'status_code', 204, 'duration_ms', 41, 'response', '')))`,
 		hook, newID[domain.DeliveryKind](ids, updated), c.PartnerID, c.ID, event, domain.UserUpdated, updated,
 		updated.Format(time.RFC3339))
+}
+
+// SealSubscription gives the demonstration's subscription a secret, which it lacks until there
+// is an encryption key: seal seals it for a context.
+func SealSubscription(ctx context.Context, d *db.DB, seal func(plain, context []byte) ([]byte, error)) error {
+	ids, err := pg.All[domain.WebhookID](ctx, d, "look for a subscription without a secret", pg.SQL("SELECT id FROM webhooks WHERE secret = ''"))
+	for _, id := range ids {
+		sealed, err := seal([]byte(domain.NewWebhookSecret()), domain.WebhookSecretContext(id))
+		if err != nil {
+			return err
+		}
+		_, err = pg.Exec(ctx, d, "give a subscription a secret", pg.SQL("UPDATE webhooks SET secret = ? WHERE id = ? AND secret = ''", sealed, id))
+		if err != nil {
+			return err
+		}
+	}
+	return err
 }

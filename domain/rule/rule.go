@@ -250,7 +250,8 @@ func faultMessage(fault validator.FieldError, blank string) string {
 	kind := fault.Kind()
 	switch fault.Tag() {
 	case "filled", "required", "required_if":
-		if text, _ := fault.Value().(string); blank == "" && text != "" {
+		text, _ := fault.Value().(string)
+		if ofMap := strings.HasSuffix(fault.Namespace(), "]"); blank == "" && (text != "" || ofMap) {
 			return notBlank
 		}
 		return cmp.Or(blank, Required)

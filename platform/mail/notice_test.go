@@ -58,7 +58,7 @@ func TestNotices(t *testing.T) {
 	ask("one", 0)
 	sent(mail.Sent)
 	got := parse(t, []byte(p.server.all()[0].data))
-	for _, text := range []string{"webhook " + failure.ID.String() + " (https://hook.example/)", "since 15 June 2026, 06:00 UTC", "/docs/guide/webhooks", "- see http"} {
+	for _, text := range []string{"webhook " + failure.ID.String() + " (https://hook.example)", "since 15 June 2026, 06:00 UTC", "/docs/guide/webhooks", "- see http"} {
 		if !strings.Contains(got.text, text) {
 			t.Errorf("no %q in\n%s", text, got.text)
 		}

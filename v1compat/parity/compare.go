@@ -148,7 +148,8 @@ func (q *query) add(ctx context.Context, s subject, f finding) {
 	switch {
 	case !f.differs(), s.nth < 0, s == subject{}:
 	case q.kind != "":
-		f.object = Object{Kind: q.kind, V1: s.id}
+		id, _, _ := strings.Cut(s.id, " ") // content may follow
+		f.object = Object{Kind: q.kind, V1: id}
 		if s.nth > 0 {
 			f.row = fmt.Sprintf("%d times", s.nth+1)
 		}
@@ -216,6 +217,8 @@ func (q *query) identify(rows []row, byContent bool) {
 		switch {
 		case !q.Paged:
 			continue
+		case q.Email != "" && byContent: // several rows of a user
+			id = memberOf(r.value, q.key) + " " + q.rules.content(r.value)
 		case q.key != "":
 			id = memberOf(r.value, q.key)
 		case byContent:

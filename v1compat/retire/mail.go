@@ -35,24 +35,34 @@ func (a Announcement) MailCause() string {
 // Notice is the mail of a kind about the announcement to a partner whose keys called v1 as
 // the report of the last 30 days says. guides are the paths of the migration guide by the
 // operations of v1.
-func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides map[string]string) domain.Notice {
-	day := a.Sunset.UTC().Format("2 January 2006")
+func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides map[string]string, now time.Time) domain.Notice {
+	layout := "2 January 2006"
+	if sunset := a.Sunset.UTC(); !domain.DateOf(sunset).Time().Equal(sunset) {
+		layout = "2 January 2006, 15:04"
+	}
+	day, until := a.Sunset.UTC().Format(layout), "before that day"
 	n := domain.Notice{
 		Subject: "Version 1 of the API ends on " + day, Action: "Read how to move to version 2", Path: "/docs/guide/moving-from-v1",
 		Paragraphs: []string{fmt.Sprintf("Version 1 of the API ends on %s (UTC). From then on its requests can be answered 410 Gone.", day)},
+	}
+	passed := !now.Before(a.Sunset)
+	if passed {
+		until = "now"
+		n.Subject = "Version 1 of the API was to end on " + day
+		n.Paragraphs[0] = n.Subject + " (UTC). From now on its requests can be answered 410 Gone at any time."
 	}
 	switch kind {
 	case PostponeMail:
 		n.Subject = "The end of version 1 of the API is postponed to " + day
 		n.Paragraphs[0] = "The end of version 1 of the API is postponed. " + n.Paragraphs[0]
 	case RemindMail:
-		n.Subject = "Reminder: version 1 of the API ends on " + day
+		n.Subject = "Reminder: v" + strings.TrimPrefix(n.Subject, "V")
 	}
 	keys = slices.DeleteFunc(slices.Clone(keys), func(k *usage.Key) bool { return !stillCalls(k) })
 	if len(keys) == 0 {
 		return n
 	}
-	n.Paragraphs = append(n.Paragraphs, "API keys of yours have called version 1 in the last 30 days. Please move what they are used for to version 2 before that day.")
+	n.Paragraphs = append(n.Paragraphs, "API keys of yours have called version 1 in the last 30 days. Please move what they are used for to version 2 "+until+".")
 	n.PointsHeading = "These keys called version 1, with what to call instead:"
 	for _, k := range keys[:min(len(keys), maxMailKeys)] {
 		n.Points = append(n.Points, keyPoints(k, guides)...)
@@ -111,7 +121,6 @@ func (s *Store) Remind(ctx context.Context, a Announcement) error {
 // Mail is a mail about the end of v1, and what became of it.
 type Mail struct {
 	Kind      domain.MessageType
-	Partner   domain.PartnerID
 	Name      string // of the partner
 	Recipient string
 	CreatedAt time.Time
@@ -119,10 +128,12 @@ type Mail struct {
 	SentAt, FailedAt *time.Time
 }
 
-// Mails returns the mails about the end of v1, the newest first.
-func (s *Store) Mails(ctx context.Context) ([]Mail, error) {
+// Mails returns the mails about the end of v1 to a partner, or to all if it is zero, the newest first.
+func (s *Store) Mails(ctx context.Context, to domain.PartnerID) ([]Mail, error) {
 	return pg.All[Mail](ctx, s.db, "list mails about the end of v1", pg.SQL(`
-		SELECT m.kind, m.partner_id AS partner, p.name, m.recipient, m.created_at, m.sent_at, m.failed_at
-		FROM partner_mails AS m JOIN partners AS p ON p.id = m.partner_id WHERE m.kind IN (?, ?, ?)
-		ORDER BY m.created_at DESC, p.name_key, m.recipient`, AnnounceMail, PostponeMail, RemindMail))
+		SELECT m.kind, p.name, m.recipient, m.created_at, m.sent_at, m.failed_at
+		FROM partner_mails AS m JOIN partners AS p ON p.id = m.partner_id
+		WHERE m.kind IN (@announce, @postpone, @remind) AND (@partner::uuid IS NULL OR m.partner_id = @partner)
+		ORDER BY m.created_at DESC, p.name_key, m.recipient`,
+		pg.Named{"announce": AnnounceMail, "postpone": PostponeMail, "remind": RemindMail, "partner": domain.OrNil(to)}))
 }

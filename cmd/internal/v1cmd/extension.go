@@ -66,6 +66,7 @@ var examplesV1 = map[string][]string{
 	"v1 status":          {"v1 status --days 7", "v1 status --html status.html"},
 	"v1 announce":        {"v1 announce --sunset 2028-06-30"},
 	"v1 postpone":        {"v1 postpone --sunset 2028-12-31"},
+	"v1 remind":          {"v1 remind --dry-run", "v1 remind --partner 'Northlight MSP'"},
 	"v1 cancel":          {"v1 cancel"},
 	"v1 phase":           {"v1 phase pk_1cY4nTq8Zb read_only", "v1 phase --partner 'Northlight MSP' on"},
 	"v1 brownout add":    {"v1 brownout add --start 2028-01-31T09:00:00Z --for 10m --every 168h --count 4"},

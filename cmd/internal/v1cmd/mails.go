@@ -25,7 +25,7 @@ import (
 type mailFlags struct {
 	DryRun    bool   `env:"-" xor:"mails" help:"Print the mails that would be sent, and send and change nothing."`
 	Again     bool   `env:"-" help:"Mail also those who were sent this mail for this announcement before."`
-	PublicURL string `name:"public-url" placeholder:"URL" help:"The address of the service in what --dry-run prints; the mails have that of the process that sends them."`
+	PublicURL string `name:"public-url" env:"-" placeholder:"URL" help:"The address of the service in what --dry-run prints; the mails have that of the process that sends them."`
 }
 
 // Validate checks the address.
@@ -62,6 +62,9 @@ func (f mailFlags) plan(
 	if err != nil {
 		return nil, err
 	}
+	if len(people) == 0 && !only.IsZero() {
+		return nil, errors.New("the partner has moved to another cell, or all of its clients are archived: it gets no mail")
+	}
 	used, err := usage.Read(ctx, r.db, usage.ReportQuery{
 		Successors: v1compat.Declare(v1compat.Config{}).Successors(), Now: r.db.Now(), Days: 30,
 	})
@@ -86,7 +89,7 @@ func (f mailFlags) plan(
 		if _, there := t.names[p.Partner]; !there {
 			t.names[p.Partner] = p.Name
 			t.mails = append(t.mails, domain.PartnerMail{
-				Partner: p.Partner, Kind: kind, Cause: cause, Notice: a.Notice(kind, keys[p.Partner], guides),
+				Partner: p.Partner, Kind: kind, Cause: cause, Notice: a.Notice(kind, keys[p.Partner], guides, r.db.Now()),
 			})
 		}
 	}

@@ -163,14 +163,12 @@ func (m mailStatus) State() string {
 
 // readMails reads the mails about the end of v1, of the partner that is given or of all.
 func readMails(ctx context.Context, store *retire.Store, only domain.PartnerID) ([]mailStatus, error) {
-	all, err := store.Mails(ctx)
+	all, err := store.Mails(ctx, only)
 	list := []mailStatus{}
 	for _, m := range all {
-		if only.IsZero() || m.Partner == only {
-			list = append(list, mailStatus{
-				m.Kind, m.Name, m.Recipient, domain.At(m.CreatedAt), domain.MaybeAt(m.SentAt), domain.MaybeAt(m.FailedAt),
-			})
-		}
+		list = append(list, mailStatus{
+			m.Kind, m.Name, m.Recipient, domain.At(m.CreatedAt), domain.MaybeAt(m.SentAt), domain.MaybeAt(m.FailedAt),
+		})
 	}
 	return list, err
 }
@@ -365,17 +363,24 @@ func (st *Status) WriteTable(out io.Writer) error {
 	return errors.Join(st.writeRehearsals(out), st.writeMails(out))
 }
 
-// writeMails prints the mails about the end of v1, if there are any.
+// maxMailRows is how many mails the table has.
+const maxMailRows = 50
+
+// writeMails prints the latest mails about the end of v1, if there are any.
 func (st *Status) writeMails(out io.Writer) error {
 	if len(st.Mails) == 0 {
 		return nil
 	}
 	fmt.Fprintln(out)
 	table := output.NewTable(out, "MAIL", "PARTNER", "TO", "ASKED FOR", "SENT")
-	for _, m := range st.Mails {
+	for _, m := range st.Mails[:min(len(st.Mails), maxMailRows)] {
 		table.Row(m.Kind, m.PartnerName, m.To, output.FormatTime(&m.CreatedAt.Time), m.State())
 	}
-	return table.Flush()
+	err := table.Flush()
+	if more := len(st.Mails) - maxMailRows; more > 0 && err == nil {
+		_, err = fmt.Fprintf(out, "%d older mails: --json lists all.\n", more)
+	}
+	return err
 }
 
 // writeRehearsals prints the rehearsals, if there were any.
