@@ -101,6 +101,7 @@ lint: ## check formatting, vet, staticcheck, and the workflows of .github
 	$(GO) tool -modfile=tools/go.mod staticcheck -tags $(TAGS),slow,scale ./...
 	cd tools/bench && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 	cd tools/release && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
+	cd tools/chart && $(GO) vet .
 	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
 
 lint-more: ## run golangci-lint (.golangci.yml); it takes minutes to compile

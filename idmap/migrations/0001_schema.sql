@@ -23,7 +23,7 @@ COMMENT ON TABLE id_registry IS 'Which number v1 shows for which object, one spa
 COMMENT ON COLUMN id_registry.retired_at IS
     'Set once the number is a tombstone: its object was deleted, or moved to an imported number. The clock''s time and not the transaction''s, so that the last of an object''s tombstones is known. The epoch where v1 never showed the number for anything: an imported number may take its place.';
 COMMENT ON COLUMN id_registry.partner_id IS
-    'Of a tombstone, whose object it was: a partner that moves to another cell takes these numbers along. Null for numbers that are held, and for templates.';
+    'Of a tombstone, whose object it was: a partner that moves to another cell takes these numbers along. Null for numbers that are held, for templates, and for tombstones whose policy was not deleted yet.';
 CREATE UNIQUE INDEX id_registry_live ON id_registry (kind, id) WHERE retired_at IS NULL;
 COMMENT ON INDEX id_registry_live IS 'The number of an object.';
 CREATE INDEX id_registry_retired ON id_registry (kind, id, retired_at) WHERE retired_at IS NOT NULL;

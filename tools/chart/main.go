@@ -35,13 +35,14 @@ var options = [][]string{
 	{`{data: {claim: reports}, reportStore: '', certificates: authorities, trustedProxies: [10.0.0.0/8, 192.0.2.1],
 	  image: {repository: registry.example.com/partnerapi, tag: v9, pullSecrets: [registry]}, migrate: {secret: owner},
 	  env: {PARTNERAPI_MAIL_FROM: no-reply@example.com}, serviceAccount: {annotations: {example.com/role: reports}},
-	  nodeSelector: {disk: ssd}, tolerations: [{key: busy, operator: Exists}], affinity: {podAntiAffinity: {}}}`},
+	  podLabels: {example.com/identity: use}, nodeSelector: {disk: ssd}, tolerations: [{key: busy, operator: Exists}], affinity: {podAntiAffinity: {}}}`},
 }
 
 // refused are values that the chart must not be installed with.
 var refused = []string{
 	"{publicURL: ''}",
 	"{publicURL: api.example.com}",
+	"{publicURL: https://api.example.com/partner, ingress: {enabled: true}}",
 	"{reportStore: ''}",
 	"{reportStore: 'file:///reports'}",
 	"{secret: ''}",

@@ -88,7 +88,7 @@ const licensesFile = "THIRD-PARTY-LICENSES.txt"
 func (r *release) documents() ([]entry, error) {
 	files, err := r.entries(func(name string) string {
 		switch {
-		case slices.Contains([]string{"README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md", "CONTRIBUTING.md"}, name),
+		case slices.Contains([]string{"README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md", "CONTRIBUTING.md", ".env.example", "compose.yaml", "Dockerfile"}, name),
 			strings.HasPrefix(name, "deploy/"), strings.HasPrefix(name, "docs/") && path.Ext(name) != ".go":
 			return name
 		}

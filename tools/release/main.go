@@ -91,11 +91,26 @@ func (r *release) prepare(ctx context.Context, root string, dirty bool) (err err
 		tagged != r.commit && !dirty {
 		return fmt.Errorf("the tag %s is of the commit %.12s, and the sources are of %.12s: check the tag out", r.version, tagged, r.commit)
 	}
+	if err := r.named(root); err != nil && semver.Prerelease(r.version) == "" {
+		return err
+	}
 	old, err := os.ReadDir(r.out)
 	if err == nil && len(old) > 0 {
 		return fmt.Errorf("%s has files already: remove it, or name another folder by -out", r.out)
 	}
 	return os.MkdirAll(r.out, 0o755)
+}
+
+// named returns an error unless the chart and the changelog name the version.
+func (r *release) named(root string) error {
+	for file, text := range map[string]string{
+		"deploy/helm/Chart.yaml": "\nappVersion: " + r.version + "\n", "CHANGELOG.md": "\n## [" + strings.TrimPrefix(r.version, "v") + "]",
+	} {
+		if read, err := os.ReadFile(filepath.Join(root, file)); err != nil || !strings.Contains(string(read), text) {
+			return errors.Join(err, fmt.Errorf("%s does not have %q", file, strings.TrimSpace(text)))
+		}
+	}
+	return nil
 }
 
 // make makes all artefacts.

@@ -48,7 +48,7 @@ func (c ServeFlags) Check() error {
 		return fmt.Errorf("--scanner-networks: %w", err)
 	}
 	if u, err := url.Parse(c.SupportURL); c.SupportURL != "" &&
-		(err != nil || (u.Scheme != "mailto" || u.Opaque == "") && (u.Scheme != "https" && u.Scheme != "http" || u.Host == "")) {
+		(err != nil || (u.Scheme != "mailto" || u.Opaque == "") && (u.Scheme != "https" || u.Host == "")) {
 		return fmt.Errorf("--support-url: %q is no https address and no mailto:name@example.com", c.SupportURL)
 	}
 	if _, err := c.Wanted(); err != nil {

@@ -177,7 +177,7 @@ CREATE TABLE risk_history (
     PRIMARY KEY (client_id, day)
 );
 COMMENT ON TABLE risk_history IS 'A client''s average score by day.';
-COMMENT ON COLUMN risk_history.active_users IS 'How many active users there were; null for days that were imported without it.';
+COMMENT ON COLUMN risk_history.active_users IS 'How many active users there were; null for days before they were counted.';
 
 CREATE TABLE admins (
     id            uuid PRIMARY KEY,
@@ -433,7 +433,7 @@ COMMENT ON COLUMN assignments.from_program IS 'Why the course is assigned: from_
 COMMENT ON COLUMN assignments.frameworks IS 'The framework assignments that ask for the course.';
 COMMENT ON COLUMN assignments.assigned_at IS 'As shown. It may lie before given_at, which is when the row was made by the service''s clock.';
 COMMENT ON COLUMN assignments.overdue_noted IS 'Whether the event that it is overdue was written.';
-COMMENT ON COLUMN assignments.updated_at IS 'When it, or its place in the list, changed last; null for not since it was given.';
+COMMENT ON COLUMN assignments.updated_at IS 'When it, or its place in the list, changed last; null if it has not changed since it was given.';
 CREATE INDEX assignments_open ON assignments (client_id, user_id, due_on, position) INCLUDE (course_id)
     WHERE completed_at IS NULL;
 COMMENT ON INDEX assignments_open IS 'The next due course of a user.';
@@ -601,7 +601,7 @@ CREATE TABLE policy_signatures (
 COMMENT ON TABLE policy_signatures IS 'Who signed which version of a policy. Whether a user signed is found on the key''s index alone.';
 COMMENT ON COLUMN policy_signatures.recorded_at IS 'When the signature came to be known, which may be long after signed_at; null for as it was signed.';
 CREATE INDEX policy_signatures_by_time ON policy_signatures (client_id, policy_id, version, signed_at);
-COMMENT ON INDEX policy_signatures_by_time IS 'Whose signature lapses first, and whose lapsed last.';
+COMMENT ON INDEX policy_signatures_by_time IS 'The signatures that lapse next, and those that lapsed last.';
 CREATE INDEX policy_signatures_by_user ON policy_signatures (client_id, user_id, signed_at);
 COMMENT ON INDEX policy_signatures_by_user IS 'Reports, which read user by user.';
 
@@ -665,7 +665,7 @@ CREATE TABLE phishing_results (
     CONSTRAINT phishing_results_outcome_check CHECK ((failed_at IS NULL) = (failure IS NULL)
         AND (failed_at IS NOT NULL) = (status = 'failed') AND (failed_at IS NULL OR sent_at IS NULL))
 );
-COMMENT ON TABLE phishing_results IS 'Simulated mails, and how far each got. A status only moves forward.';
+COMMENT ON TABLE phishing_results IS 'Simulated mails, and how far each got. A status only moves forward, but for a failed mail that is tried again.';
 COMMENT ON COLUMN phishing_results.automated IS
     'A mail scanner followed a link, for automated_reason. It moves no status and no time, and counts nowhere.';
 COMMENT ON COLUMN phishing_results.send_at IS 'When it is to be sent.';
@@ -785,7 +785,7 @@ COMMENT ON INDEX exposures_by_seen IS 'The list.';
 CREATE INDEX exposures_by_updated ON exposures (client_id, updated_at);
 COMMENT ON INDEX exposures_by_updated IS 'The list''s filter updated_since.';
 CREATE INDEX exposures_by_breach ON exposures (breach_name);
-COMMENT ON INDEX exposures_by_breach IS 'Whom a change of a breach concerns.';
+COMMENT ON INDEX exposures_by_breach IS 'The users whom a change of a breach concerns.';
 CREATE INDEX exposures_for_summary ON exposures (client_id, user_id) INCLUDE (severity, first_seen_at, resolved_at);
 COMMENT ON INDEX exposures_for_summary IS 'A client''s summary and a user''s counts, on the index alone.';
 
@@ -1122,7 +1122,7 @@ COMMENT ON TABLE events IS
     'The outbox of events: written in the transaction of their change, deleted when they are published. One index, whose new entries all go to its end, is what an event adds to a write.';
 COMMENT ON COLUMN events.object_id IS 'What it is about beside the client and the user, such as the course that was completed.';
 COMMENT ON COLUMN events.recorded_at IS 'When it was written, by the server''s clock; see webhooks.active_since.';
-COMMENT ON COLUMN events.postponed_until IS 'Until when it waits after it could not be published; null for not.';
+COMMENT ON COLUMN events.postponed_until IS 'Until when it waits after it could not be published; null if it does not wait.';
 
 CREATE TABLE event_head (
     single   boolean PRIMARY KEY DEFAULT true CHECK (single),
@@ -1179,7 +1179,7 @@ COMMENT ON COLUMN webhooks.client_ids IS 'Narrows the access; empty for all that
 COMMENT ON COLUMN webhooks.active_since IS 'By the server''s clock: it gets the events that were recorded after that.';
 COMMENT ON COLUMN webhooks.secret IS 'What deliveries are signed with, sealed. The one before, replaced_secret, signs too until replaced_until.';
 COMMENT ON COLUMN webhooks.last_delivery_at IS 'When a delivery succeeded last.';
-COMMENT ON COLUMN webhooks.failing_since IS 'Since when deliveries failed and none succeeded; null for not.';
+COMMENT ON COLUMN webhooks.failing_since IS 'Since when deliveries failed and none succeeded; null if the last one succeeded.';
 CREATE INDEX webhooks_by_created ON webhooks (partner_id, created_at, id);
 COMMENT ON INDEX webhooks_by_created IS 'The list.';
 
