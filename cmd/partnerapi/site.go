@@ -19,6 +19,7 @@ var guides = []site.Group{
 	{Title: "Do the work", Guides: []string{"onboard", "simulation", "risk-score", "report"}},
 	{Title: "Build it well", Guides: []string{"paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases"}},
 	{Title: "Events", Guides: []string{"webhooks", "events", "listen"}},
+	{Title: "Examples", Guides: []string{"nightly-sync", "click-tickets", "monthly-reports"}},
 	{Title: "Agents", Guides: []string{"mcp"}},
 }
 

@@ -1,0 +1,473 @@
+//go:build slow
+
+package main
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/dbtest"
+	"partnerapi/docs"
+	"partnerapi/domain"
+	"partnerapi/platform/webhook"
+	v2 "partnerapi/v2"
+)
+
+// wholeProgram is a whole program of a guide, ready to run.
+type wholeProgram struct {
+	command []string
+	dir     string // for what it writes
+}
+
+// start starts the program, and ends it with the test. What it prints on standard error is an error of the test's log.
+func (p wholeProgram) start(t *testing.T, args ...string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), p.command[0], append(p.command[1:len(p.command):len(p.command)], args...)...)
+	cmd.Dir, cmd.Stderr = p.dir, t.Output()
+	cmd.Env = append(os.Environ(), "WEBHOOK_SECRET="+exampleSecret)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd, bufio.NewScanner(out)
+}
+
+// run runs the program to its end and returns what it printed.
+func (p wholeProgram) run(t *testing.T, args ...string) (printed string) {
+	t.Helper()
+	cmd, lines := p.start(t, args...)
+	for lines.Scan() {
+		printed += lines.Text() + "\n"
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %v\n%s", p.command, err, printed)
+	}
+	return printed
+}
+
+const exampleSecret = "whsec_of_the_example"
+
+// eachProgram makes the programs of a guide, in Python and Go, each of a demonstration of its own, and has them tested.
+// Before is called with the text of each and the address of its service, and returns the address that it calls.
+func eachProgram(t *testing.T, guide string, replace *strings.Replacer, test func(t *testing.T, d *db.DB, front *front, p wholeProgram)) {
+	source, err := fs.ReadFile(docs.Guides(), guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := programsOf(guide, string(source))
+	if len(programs) != 2 {
+		t.Errorf("the guide has %d programs", len(programs))
+	}
+	for _, e := range programs {
+		t.Run(e.interpreter, func(t *testing.T) {
+			t.Parallel()
+			interpreter, err := exec.LookPath(e.interpreter)
+			if err != nil {
+				t.Logf("%s %v", e.interpreter, errMissing)
+				return
+			}
+			url := dbtest.URL(t, guideSchema)
+			d, err := db.Open(url, db.WithClock(domain.NewManualClock(guideTime)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = d.Close() })
+			f := newFront(t, guideService(t, url, ""))
+			s := shell{base: guideBase, address: f.address, dir: t.TempDir()}
+			file, err := s.save(e.interpreter, replace.Replace(e.script))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := wholeProgram{command: []string{interpreter, filepath.Join(s.dir, file)}, dir: t.TempDir()}
+			if e.interpreter == "go" {
+				p.command = []string{built(t, interpreter, s.dir)}
+			}
+			test(t, d, f, p)
+		})
+	}
+}
+
+// built compiles the program of a folder with the module of tools/examples, and returns its file.
+func built(t *testing.T, compiler, dir string) string {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(root, "tools", "examples", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = bytes.Replace(text, []byte("=> ../.."), []byte("=> "+root), 1)
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), compiler, "build", "-o", "program", ".")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return filepath.Join(dir, "program")
+}
+
+// front stands between a program and its service.
+type front struct {
+	address string
+	// service is the address of the service.
+	service string
+	// before, where set, sees each request, and reports whether it has answered.
+	before func(w http.ResponseWriter, r *http.Request) bool
+	// after, where set, changes the body of an answer.
+	after func(r *http.Request, body []byte) []byte
+}
+
+func newFront(t *testing.T, service string) *front {
+	f := &front{service: service}
+	at, err := url.Parse(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(at)
+			r.Out.Header.Set("Accept-Encoding", "identity")
+		},
+		ModifyResponse: func(a *http.Response) error {
+			if f.after == nil {
+				return nil
+			}
+			body, err := io.ReadAll(a.Body)
+			body = f.after(a.Request, body)
+			a.Body, a.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			a.Header.Set("Content-Length", fmt.Sprint(len(body)))
+			return err
+		},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f.before == nil || !f.before(w, r) {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	f.address = server.URL
+	return f
+}
+
+// call sends a request to the service and returns the answer.
+func (f *front) call(t *testing.T, method, path, body string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, f.service+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-API-Key", "pk_demo_all")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode/100 != 2 {
+		t.Fatalf("%s %s: %s %s %v", method, path, answer.Status, text, err)
+	}
+	return string(text)
+}
+
+// TestSyncExample: a run that is killed between two pages loses nothing, the run after it goes on at the second page,
+// and later runs store what changed.
+func TestSyncExample(t *testing.T) {
+	t.Parallel()
+	eachProgram(t, "nightly-sync.md", strings.NewReplacer(), func(t *testing.T, d *db.DB, f *front, p wholeProgram) {
+		whole := wholeProgram{command: p.command, dir: t.TempDir()}
+		all := whole.run(t)
+
+		var victim *exec.Cmd
+		started, stopped, resumed := make(chan struct{}), "", ""
+		var killed atomic.Bool
+		f.before = func(_ http.ResponseWriter, r *http.Request) bool {
+			<-started
+			if r.URL.Query().Has("cursor") && !killed.Swap(true) {
+				stopped = r.URL.String()
+				_ = victim.Process.Kill()
+				<-r.Context().Done()
+				return true
+			}
+			return false
+		}
+		cmd, lines := p.start(t)
+		victim = cmd
+		close(started)
+		if lines.Scan() || cmd.Wait() == nil {
+			t.Fatalf("the program was not killed: %s", lines.Text())
+		}
+		f.before = func(_ http.ResponseWriter, r *http.Request) bool {
+			if resumed == "" && strings.Contains(stopped, r.URL.Path) && r.URL.Path != "/v2/clients" {
+				resumed = r.URL.String()
+			}
+			return false
+		}
+		p.run(t)
+		if resumed != stopped || stopped == "" {
+			t.Errorf("stopped at %s, and went on at %s", stopped, resumed)
+		}
+		f.before = nil
+		if got, want := copied(t, p), copied(t, whole); got != want || got == "" {
+			t.Errorf("after the kill the copy is\n%.400s\nand without\n%.400s", got, want)
+		}
+		if got := p.run(t); got != "stored 0 clients, 0 users, 0 assignments\n" {
+			t.Errorf("a run without changes prints %s after %s", got, all)
+		}
+
+		id := func(list string) string {
+			var page struct{ Data []struct{ ID string } }
+			if err := json.Unmarshal([]byte(list), &page); err != nil || len(page.Data) == 0 {
+				t.Fatalf("%s: %v", list, err)
+			}
+			return page.Data[0].ID
+		}
+		client := id(f.call(t, "GET", "/v2/clients?limit=1&sort=created_at", ""))
+		user := id(f.call(t, "GET", "/v2/clients/"+client+"/users?limit=1", ""))
+		f.call(t, "PATCH", "/v2/clients/"+client, `{"industry":"Aerospace"}`)
+		f.call(t, "PATCH", "/v2/users/"+user, `{"job_title":"Pilot"}`)
+		if got := p.run(t); got != "stored 1 clients, 1 users, 0 assignments\n" {
+			t.Errorf("a run after two changes prints %s", got)
+		}
+		if got := copied(t, p); !strings.Contains(got, "Aerospace") || !strings.Contains(got, "Pilot") {
+			t.Errorf("the changes are missing in %.400s", got)
+		}
+
+		archived, err := domain.ParseID[domain.ClientKind](client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.SQL().ExecContext(t.Context(), "UPDATE clients SET archived_at = $1 WHERE id = $2", guideTime, archived); err != nil {
+			t.Fatal(err)
+		}
+		p.run(t)
+		if got := copied(t, p); strings.Contains(got, "\nclients "+client) {
+			t.Error("the archived client stays")
+		}
+	})
+}
+
+// copied returns the rows of a copy, by Python, which has SQLite.
+func copied(t *testing.T, p wholeProgram) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "python3", "-c", `
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+for table in "clients", "users", "training":
+    for row in db.execute("SELECT id, body FROM " + table + " ORDER BY id"):
+        print("\n" + table, *row)
+`, filepath.Join(p.dir, "partner.db")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// TestTicketsExample: a click while the program is down, and one of a webhook, have a ticket each, however often their
+// events come.
+func TestTicketsExample(t *testing.T) {
+	t.Parallel()
+	free := strings.NewReplacer(`"127.0.0.1", 3000`, `"127.0.0.1", 0`, `"127.0.0.1:3000"`, `"127.0.0.1:0"`)
+	eachProgram(t, "click-tickets.md", free, func(t *testing.T, d *db.DB, f *front, p wholeProgram) {
+		rows, err := d.SQL().QueryContext(t.Context(), `SELECT id, user_id FROM phishing_results WHERE status = 'sent' ORDER BY sent_at DESC, id LIMIT 3`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		var results []domain.ResultID
+		var users []domain.UserID
+		for rows.Next() {
+			var result domain.ResultID
+			var user domain.UserID
+			if err := rows.Scan(&result, &user); err != nil {
+				t.Fatal(err)
+			}
+			results, users = append(results, result), append(users, user)
+		}
+		ticket := func(i int) string { return fmt.Sprintf("ticket %s %s", results[i], users[i]) }
+
+		// listening starts the program, expects lines, and returns where it listens.
+		listening := func(before ...string) (cmd *exec.Cmd, lines *bufio.Scanner, address string) {
+			t.Helper()
+			cmd, lines = p.start(t)
+			for _, want := range before {
+				if lines.Scan(); lines.Text() != want {
+					t.Fatalf("the program prints %q, not %q", lines.Text(), want)
+				}
+			}
+			lines.Scan()
+			address, ok := strings.CutPrefix(lines.Text(), "listening on ")
+			if !ok {
+				t.Fatalf("the program prints %q", lines.Text())
+			}
+			return cmd, lines, "http://" + address
+		}
+		stop := func(cmd *exec.Cmd) {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+		cmd, _, _ := listening()
+		stop(cmd)
+		step(t, d, f, results[0], domain.MailClicked)
+		cmd, lines, address := listening(ticket(0))
+
+		post := func(secret, event string, want int) {
+			t.Helper()
+			if got := deliver(t, address, secret, event); got != want {
+				t.Errorf("a delivery is answered with %d, not %d", got, want)
+			}
+		}
+		post(exampleSecret, step(t, d, f, results[0], domain.MailCredentialsSubmitted), http.StatusNoContent)
+		opened := step(t, d, f, results[1], domain.MailOpened)
+		post(exampleSecret, opened, http.StatusNoContent)
+		clicked := step(t, d, f, results[2], domain.MailClicked)
+		post("another", clicked, http.StatusUnauthorized)
+		for range 2 {
+			post(exampleSecret, clicked, http.StatusNoContent)
+		}
+		post(exampleSecret, `{"id":"evt_01kv5je8g0e00r000000000000","type":"ping","created_at":"2026-06-15T12:00:00Z","client_id":null,"data":{}}`, http.StatusNoContent)
+		post(exampleSecret, step(t, d, f, results[1], domain.MailAttachmentOpened), http.StatusNoContent)
+		for _, want := range []string{ticket(2), ticket(1)} {
+			if lines.Scan(); lines.Text() != want {
+				t.Errorf("the program prints %q, not %q", lines.Text(), want)
+			}
+		}
+		stop(cmd)
+		cmd, _, _ = listening() // the feed has all of them again
+		stop(cmd)
+	})
+}
+
+// step moves a result, publishes the event, and returns it as the service posts it.
+func step(t *testing.T, d *db.DB, f *front, result domain.ResultID, kind domain.ResultEventKind) string {
+	t.Helper()
+	err := d.AdvanceResults(t.Context(), []domain.ResultStep{{Result: result, Kind: kind, At: guideTime}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := d.CursorSecret(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	render := v2.New(d, secret).RenderEvents
+	if err := webhook.NewPublisher(d, render, slog.New(slog.DiscardHandler), func() {}).Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var feed struct{ Data []json.RawMessage }
+	text := f.call(t, "GET", "/v2/events?limit=500&types=phishing.result.updated", "")
+	if err := json.Unmarshal([]byte(text), &feed); err != nil || len(feed.Data) == 0 {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return string(feed.Data[len(feed.Data)-1])
+}
+
+// deliver posts an event as the service does, and returns the status.
+func deliver(t *testing.T, address, secret, event string) int {
+	t.Helper()
+	at := fmt.Sprint(time.Now().Unix())
+	mac := hmac.New(sha256.New, []byte(secret))
+	_, _ = io.WriteString(mac, at+"."+event)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(event))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Service-Signature", fmt.Sprintf("t=%s,v1=%x", at, mac.Sum(nil)))
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
+// TestReportsExample: every client's report is in the archive, after a 429 and a poll in which one was not made yet.
+// A second run gets the same reports.
+func TestReportsExample(t *testing.T) {
+	t.Parallel()
+	busy := strings.NewReplacer("PAUSE = 5", "PAUSE = 0", "pause = 5 *", "pause = 0 *")
+	eachProgram(t, "monthly-reports.md", busy, func(t *testing.T, d *db.DB, f *front, p wholeProgram) {
+		var limited, pending atomic.Bool
+		f.before = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodPost || limited.Swap(true) {
+				return false
+			}
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return true
+		}
+		f.after = func(r *http.Request, body []byte) []byte {
+			if !strings.Contains(r.URL.Path, "/reports/rep_") || pending.Swap(true) {
+				return body
+			}
+			return bytes.Replace(body, []byte(`"status":"ready"`), []byte(`"status":"pending"`), 1)
+		}
+		for range 2 {
+			if got := p.run(t, "2026-05"); got != "reports: 32\n" {
+				t.Errorf("the program prints %s", got)
+			}
+		}
+		if !limited.Load() || !pending.Load() {
+			t.Error("there was no 429, or no report that was pending")
+		}
+		holdsReports(t, filepath.Join(p.dir, "reports-2026-05.zip"))
+		var made int
+		err := d.SQL().QueryRowContext(context.WithoutCancel(t.Context()), "SELECT count(*) FROM reports WHERE created_at >= $1", guideTime).Scan(&made)
+		if err != nil || made != 32 {
+			t.Errorf("two runs made %d reports: %v", made, err)
+		}
+	})
+}
+
+// holdsReports checks that an archive has a PDF for each client of the demonstration.
+func holdsReports(t *testing.T, name string) {
+	t.Helper()
+	archive, err := zip.OpenReader(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	for _, file := range archive.File {
+		content, err := file.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := make([]byte, 5)
+		if _, err := io.ReadFull(content, head); err != nil || string(head) != "%PDF-" || !strings.HasSuffix(file.Name, ".pdf") {
+			t.Errorf("%s begins with %q: %v", file.Name, head, err)
+		}
+		_ = content.Close()
+	}
+	if len(archive.File) != 32 {
+		t.Errorf("the archive has %d files", len(archive.File))
+	}
+}
