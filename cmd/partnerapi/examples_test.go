@@ -40,7 +40,7 @@ type wholeProgram struct {
 	dir     string // for what it writes
 }
 
-// start starts the program, and ends it with the test. What it prints on standard error is an error of the test's log.
+// start starts the program, and ends it with the test. What it prints on standard error is logged.
 func (p wholeProgram) start(t *testing.T, args ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.command[0], append(p.command[1:len(p.command):len(p.command)], args...)...)
@@ -72,8 +72,8 @@ func (p wholeProgram) run(t *testing.T, args ...string) (printed string) {
 
 const exampleSecret = "whsec_of_the_example"
 
-// eachProgram makes the programs of a guide, in Python and Go, each of a demonstration of its own, and has them tested.
-// Before is called with the text of each and the address of its service, and returns the address that it calls.
+// eachProgram tests the programs of a guide, in Python and Go, each with a demonstration of its own and with text that
+// is replaced.
 func eachProgram(t *testing.T, guide string, replace *strings.Replacer, test func(t *testing.T, d *db.DB, front *front, p wholeProgram)) {
 	source, err := fs.ReadFile(docs.Guides(), guide)
 	if err != nil {
@@ -207,6 +207,9 @@ func TestSyncExample(t *testing.T) {
 	eachProgram(t, "nightly-sync.md", strings.NewReplacer(), func(t *testing.T, d *db.DB, f *front, p wholeProgram) {
 		whole := wholeProgram{command: p.command, dir: t.TempDir()}
 		all := whole.run(t)
+		if source, err := fs.ReadFile(docs.Guides(), "nightly-sync.md"); err != nil || !strings.Contains(string(source), "\n"+all) {
+			t.Errorf("the guide does not show that the program prints %s", all)
+		}
 
 		var victim *exec.Cmd
 		started, stopped, resumed := make(chan struct{}), "", ""
@@ -242,7 +245,7 @@ func TestSyncExample(t *testing.T) {
 			t.Errorf("after the kill the copy is\n%.400s\nand without\n%.400s", got, want)
 		}
 		if got := p.run(t); got != "stored 0 clients, 0 users, 0 assignments\n" {
-			t.Errorf("a run without changes prints %s after %s", got, all)
+			t.Errorf("a run without changes prints %s", got)
 		}
 
 		id := func(list string) string {

@@ -1,3 +1,5 @@
+// The programs of docs/guide that are written in Go (TestSyncExample and those after it) are compiled with this
+// module. What they import stands under tool, as no file here imports it.
 module example
 
 go 1.26.0
