@@ -7,6 +7,6 @@ cd "$(dirname "$0")/.."
 old=$(go list -m) new=$1
 
 git ls-files '*.go' | xargs sed -Ei "s#^(import |	)([A-Za-z0-9_]+ )?\"$old/#\1\2\"$new/#; s#const module = \"$old#const module = \"$new#"
-sed -Ei "s#^(module|require|replace) $old( |/|\$)#\1 $new\2#" go.mod tools/go.mod tools/*/go.mod
-sed -i "s#\"$old/#\"$new/#" docs/guide/generate-client.md tools/npm/programs/guide.mjs
+sed -Ei "s#^(module|require|replace) $old( |/|\$)#\1 $new\2#; s#^\t$old/#\t$new/#" go.mod tools/go.mod tools/*/go.mod
+sed -i "s#\"$old/#\"$new/#" docs/guide/*.md tools/npm/programs/guide.mjs
 gofmt -w $(git ls-files '*.go')
