@@ -24,7 +24,7 @@ var (
 	// ofNumbers are the lines about commands of version 1.
 	ofNumbers = regexp.MustCompile(`(?m)^.*(idmap|partnerapi v1 |partnerapi parity).*\n`)
 	// others are lines of programs that take the name as an argument.
-	others  = regexp.MustCompile(`(?m)^(install|kubectl create|helm) .*\n`)
+	others  = regexp.MustCompile(`(?m)^(install|kubectl create|helm|run\(\)) .*\n`)
 	invoked = regexp.MustCompile(`(?:^|[\s(/])partnerapi((?: [^\s;&<>()#]+)+)`)
 )
 
@@ -53,7 +53,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 		for _, block := range fenced.FindAllStringSubmatch(text, -1) {
 			for line := range strings.Lines(others.ReplaceAllString(strings.ReplaceAll(block[1], "\\\n", " "), "")) {
-				for _, m := range invoked.FindAllStringSubmatch(strings.ReplaceAll(quoteless(line), ` "$@"`, ""), -1) {
+				for _, m := range invoked.FindAllStringSubmatch(quoteless(line), -1) {
 					check(strings.TrimSpace(line), upToPipe(m[1]))
 				}
 			}

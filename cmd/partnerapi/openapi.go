@@ -48,7 +48,11 @@ func markPlaceholders(document *openapi3.T) {
 	for _, item := range document.Paths.Map() {
 		for _, operation := range item.Operations() {
 			for _, p := range operation.Parameters {
-				if p := p.Value; p.Example != nil && (p.In == openapi3.ParameterInPath || p.Name == "email" || strings.HasSuffix(p.Name, "_id")) {
+				switch p := p.Value; {
+				case p.Example == nil:
+				case p.Name == "email":
+					p.Example = "name@example.com"
+				case p.In == openapi3.ParameterInPath, strings.HasSuffix(p.Name, "_id"):
 					p.Example = "YOUR_" + strings.ToUpper(p.Name)
 				}
 			}

@@ -100,7 +100,7 @@ func TestPlaceholders(t *testing.T) {
 	s := builtService(t, opened(t, databaseFlag(t)), guideBase, resources{}, "serve", "--release=latest")
 	var marked int
 	for _, request := range exampleRequests(t, s) {
-		if strings.Contains(request, "_01") || strings.Contains(request, "%40") {
+		if strings.Contains(request, "_01") || strings.Contains(request, "%40") && !strings.Contains(request, "name%40example.com") {
 			t.Errorf("%s names an object of the demonstration", request)
 		}
 		if strings.Contains(request, "/YOUR_CLIENT_ID") {

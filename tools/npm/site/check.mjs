@@ -40,7 +40,7 @@ const words = {
   sandbox: "/docs/guide/start",
   "phishing.result.updated": ["/docs/guide/events", 1],
   "changed since yesterday": ["/docs/guide/delta-sync", 1],
-  "nightly job": ["/docs/guide/delta-sync", 1],
+  "nightly job": ["/docs/guide/nightly-sync", 1],
   "how many requests per minute": ["/docs/guide/rate-limits", 1],
   "loop over all pages": ["/docs/guide/paging", 1],
   "rotate key": ["/docs/guide/keys", 1],
@@ -269,7 +269,7 @@ async function checkSteady(page, paths) {
       observer.observe({ type: "layout-shift", buffered: true });
       requestAnimationFrame(() => requestAnimationFrame(() => resolve(sum)));
     }));
-    check(`${path}: nothing moves`, shifts === 0, shifts);
+    check(`${path}: nothing moves`, shifts < 0.001, shifts);
     check(`${path}: at most 60 kB`, received > 0 && received < 60_000, received);
   }
   await client.detach();
