@@ -52,7 +52,7 @@ func TestReport(t *testing.T) {
 	want := map[string]any{
 		"id": id, "client_id": w.client.ID.String(), "type": "phishing_performance", "format": "xlsx", "status": "pending",
 		"period":     map[string]any{"start_on": "2026-03-01", "end_on": "2026-03-31"},
-		"created_at": "2026-06-15T12:00:00.000000Z",
+		"created_at": "2026-06-15T12:00:00.000000Z", "updated_at": "2026-06-15T12:00:00.000000Z",
 	}
 	if got := r.JSON(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("answered\n%v, not\n%v", got, want)

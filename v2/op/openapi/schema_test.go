@@ -287,11 +287,11 @@ func TestParameters(t *testing.T) {
 	d := document(reflect.TypeFor[list](), reflect.TypeFor[sheet[inner]](), false)
 	d.Operations[0].Path, d.Operations[0].Idempotent = "/a/:id/b", true
 	same(t, "parameters", part(t, d, "paths", "/a/{id}/b", "post", "parameters"), `[
-		{"name":"id","in":"path","required":true,"description":"Opaque client id.","schema":{"type":"string","example":"cli_01jhz5q7rgec7t3vfd9w8x2k4m"}},
+		{"name":"id","in":"path","required":true,"description":"Opaque client id.","schema":{"type":"string"}},
 		{"name":"limit","in":"query","description":"How many items to return at the most.","schema":{"type":"integer","minimum":1,"maximum":500,"default":100}},
 		{"name":"cursor","in":"query","description":"The next_cursor of the page before. Its list must have the same filters and the same order.","schema":{"type":"string","maxLength":4096}},
 		{"name":"ids","in":"query","schema":{"type":"string"}},
-		{"name":"since","in":"query","description":"From when.","schema":{"type":"string","format":"date-time","example":"2026-01-31T08:00:00.000000Z"}},
+		{"name":"since","in":"query","description":"From when.","schema":{"type":"string","format":"date-time"}},
 		{"name":"sort","in":"query","schema":{"allOf":[{"$ref":"#/components/schemas/Colour"}],"default":"blue"}},
 		{"name":"only","in":"query","description":"Which.","schema":{"$ref":"#/components/schemas/Colour"}},
 		{"name":"needed","in":"query","required":true,"schema":{"type":"string","minLength":1,"pattern":"\\S"}},
