@@ -35,7 +35,8 @@ func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Dat
 		if i > 0 {
 			event = newID[domain.EventKind](ids, updated)
 		}
-		w.exec(ctx, "record an event", `INSERT INTO events (client_id, id, type, user_id, created_at) VALUES (?, ?, ?, ?, ?)`,
+		w.exec(ctx, "record an event", `INSERT INTO events (client_id, id, type, user_id, created_at, recorded_at)
+			VALUES (?0, ?1, ?2, ?3, ?4, ?4)`,
 			c.ID, event, domain.UserUpdated, u.ID, updated)
 	}
 
@@ -47,8 +48,8 @@ func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Dat
 		FROM api_keys AS k WHERE k.partner_id = ?0 AND k.prefix = ?6`,
 		c.PartnerID, hook, domain.UserUpdated, c.ID, at(40, 9), at(1, 10), demoKeys.All)
 	w.exec(ctx, "add a delivery", `INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type,
-			status, created_at, due_at, first_try_at, tries)
-		VALUES (?0, ?1, ?2, 0, ?3, ?4, ?5, 'succeeded', ?6, ?6, ?6,
+			status, created_at, queued_at, due_at, first_try_at, tries)
+		VALUES (?0, ?1, ?2, 0, ?3, ?4, ?5, 'succeeded', ?6, ?6, ?6, ?6,
 			jsonb_build_array(jsonb_build_object('at', ?7::text, 'status_code', 204, 'duration_ms', 41, 'response', '')))`,
 		hook, newID[domain.DeliveryKind](ids, updated), c.PartnerID, c.ID, event, domain.UserUpdated, updated,
 		updated.Format(time.RFC3339))
