@@ -78,23 +78,26 @@ func (t *Tenant) Assignments(
 	k.Where.Add("a.client_id = ? AND NOT a.superseded", t.ID)
 	pg.AddIf(&k.Where, "a.user_id = ?", f.User)
 	pg.AddIf(&k.Where, "a.course_id = ?", f.Course)
-	narrow := []anyOf{t.changedSince(f.UpdatedSince), completedWithin(f.Completed), t.withStatus(f.Statuses)}
-	for _, n := range narrow {
-		k.Where = append(k.Where, n.conditions()...)
-	}
 	if f.UserStatus != "" {
 		k.Where = append(k.Where, t.ofUsers(f.UserStatus))
 	}
-	if f.User == nil && w.Skip == 0 {
-		few, err := t.fewAssignments(ctx, narrow)
-		switch {
-		case err != nil:
+	narrow := []anyOf{t.changedSince(f.UpdatedSince), completedWithin(f.Completed), t.withStatus(f.Statuses)}
+	var few pg.Query
+	ordered := f.User == nil && w.Skip == 0
+	if ordered {
+		var err error
+		if few, err = t.fewAssignments(ctx, narrow); err != nil {
 			return domain.Slice[domain.ClientAssignment]{}, err
-		case few != nil:
-			k.Select = func(q *pg.Select) { selectAssignments(q.Rows(few)) }
-		case w.After == nil && slices.Equal(f.Statuses, []domain.AssignmentStatus{domain.TrainingAssigned}):
-			k.Where = append(k.Where, t.sinceFirstAssigned())
 		}
+	}
+	if few != nil {
+		k.Select = func(q *pg.Select) { selectAssignments(q.Rows(few)) }
+	}
+	for _, n := range narrow {
+		k.Where = append(k.Where, n.conditions(ordered && few == nil)...)
+	}
+	if ordered && few == nil && w.After == nil && slices.Equal(f.Statuses, []domain.AssignmentStatus{domain.TrainingAssigned}) {
+		k.Where = append(k.Where, t.sinceFirstAssigned())
 	}
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
 	return pg.Map(rows, (*assignmentRow).assignment), err
@@ -120,9 +123,9 @@ const (
 	byDue        = "a.due_on, a.assigned_at"
 )
 
-// conditions returns the one condition that any of them holds, or none. IS TRUE keeps the
-// planner from their indexes, where it would sort what was found to be too much.
-func (a anyOf) conditions() pg.Conditions {
+// conditions returns the one condition that any of them holds, or none. For what is read in the
+// order of the list, IS TRUE keeps the planner from their indexes, where it would sort too many.
+func (a anyOf) conditions(ordered bool) pg.Conditions {
 	if len(a) == 0 {
 		return nil
 	}
@@ -130,7 +133,10 @@ func (a anyOf) conditions() pg.Conditions {
 	for _, c := range a[1:] {
 		either = pg.SQL("? OR ?", either, c.holds)
 	}
-	return pg.Conditions{pg.SQL("(?) IS TRUE", either)}
+	if ordered {
+		either = pg.SQL("(?) IS TRUE", either)
+	}
+	return pg.Conditions{either}
 }
 
 // open is the condition that an assignment is open, and what its due day has to be.
