@@ -36,8 +36,8 @@ func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Dat
 			event = newID[domain.EventKind](ids, updated)
 		}
 		w.exec(ctx, "record an event", `INSERT INTO events (client_id, id, type, user_id, created_at, recorded_at)
-			VALUES (?0, ?1, ?2, ?3, ?4, ?4)`,
-			c.ID, event, domain.UserUpdated, u.ID, updated)
+			VALUES (?, ?, ?, ?, ?, ?)`, // which they are published in the order of
+			c.ID, event, domain.UserUpdated, u.ID, updated, updated.Add(time.Duration(i)*time.Microsecond))
 	}
 
 	hook := newID[domain.WebhookKind](ids, at(40, 9))
