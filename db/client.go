@@ -232,6 +232,9 @@ func (d *DB) ClientNamesLike(ctx context.Context, of domain.PartnerID, name stri
 	return pg.All[string](ctx, d, "look for names of clients", q)
 }
 
+// MailedAdmins is the condition that an admin, alias a, gets the mails of the partner.
+const MailedAdmins = "a.client_id IS NULL AND a.role IN ('owner', 'admin')"
+
 // AdminRow is a row of admins, of a partner or of a client.
 type AdminRow struct {
 	bun.BaseModel `bun:"table:admins,alias:a"`

@@ -105,6 +105,10 @@ type SealedColumn struct {
 	Kind          string // the purpose that secrets are sealed for, with the UUID of the row
 }
 
+// Held is the condition that a row, alias t, holds a secret. The demonstration's subscription
+// has an empty one until the first service with an encryption key starts.
+func (c SealedColumn) Held() string { return "t." + c.Column + " <> ''" }
+
 // SealedColumns are all columns of sealed secrets.
 var SealedColumns = []SealedColumn{
 	{Table: "directory_connections", Column: "credentials", Key: "client_id", Kind: "directory"},
@@ -113,12 +117,11 @@ var SealedColumns = []SealedColumn{
 	{Table: "idempotency_records", Column: "sealed_body", Key: "seal_id", Kind: "outcome"},
 }
 
-// AnySealed reports whether a secret is stored in one of the columns. The demonstration's
-// subscription has an empty one until the first service with an encryption key starts.
+// AnySealed reports whether a secret is stored in one of the columns.
 func (d *DB) AnySealed(ctx context.Context, columns []SealedColumn) (bool, error) {
 	var parts []string
 	for _, c := range columns {
-		parts = append(parts, "EXISTS (SELECT 1 FROM "+c.Table+" WHERE "+c.Column+" <> '')")
+		parts = append(parts, "EXISTS (SELECT 1 FROM "+c.Table+" AS t WHERE "+c.Held()+")")
 	}
 	return pg.One[bool](ctx, d, "look for sealed secrets", pg.SQL("SELECT "+strings.Join(parts, " OR ")))
 }
@@ -205,8 +208,8 @@ func (r *resealing) pass(ctx context.Context) error {
 	after := "00000000-0000-0000-0000-000000000000"
 	for {
 		rows, err := pg.All[sealedRow](ctx, r, "read sealed secrets", pg.SQL(
-			"SELECT "+r.Key+"::text AS id, "+r.Column+" AS sealed FROM "+r.Table+" WHERE "+r.Key+" > ?0::uuid AND "+
-				r.Column+" <> '' AND substring("+r.Column+" FOR length(?1::bytea)) <> ?1::bytea ORDER BY "+r.Key+" LIMIT ?2",
+			"SELECT "+r.Key+"::text AS id, "+r.Column+" AS sealed FROM "+r.Table+" AS t WHERE "+r.Key+" > ?0::uuid AND "+
+				r.Held()+" AND substring("+r.Column+" FOR length(?1::bytea)) <> ?1::bytea ORDER BY "+r.Key+" LIMIT ?2",
 			after, r.prefix, resealBatch))
 		if err != nil || len(rows) == 0 {
 			return err

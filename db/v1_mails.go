@@ -21,7 +21,7 @@ type V1Recipient struct {
 func (d *DB) V1Recipients(ctx context.Context, only domain.PartnerID) ([]V1Recipient, error) {
 	return pg.All[V1Recipient](ctx, d, "list whom to tell of the end of v1", pg.SQL(`
 		SELECT p.id AS partner, p.name, coalesce(a.email, '') AS email FROM partners AS p LEFT JOIN LATERAL (
-			SELECT DISTINCT email FROM admins WHERE partner_id = p.id AND client_id IS NULL AND role IN ('owner', 'admin')
+			SELECT DISTINCT a.email FROM admins AS a WHERE a.partner_id = p.id AND `+MailedAdmins+`
 		) AS a ON true
 		WHERE (?0::uuid IS NULL OR p.id = ?0::uuid) AND p.id NOT IN (`+SuspendedPartners+`)
 			AND (p.client_count > 0 OR p.id NOT IN (SELECT partner_id FROM clients))

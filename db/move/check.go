@@ -191,7 +191,7 @@ func (m *Move) checkKeys(old, now context.Context) error {
 	}
 	var parts []string
 	for _, c := range db.SealedColumns {
-		parts = append(parts, "EXISTS (SELECT FROM "+c.Table+" AS t WHERE t."+c.Column+" <> '' AND "+o.condition(tableCalled(c.Table))+")")
+		parts = append(parts, "EXISTS (SELECT FROM "+c.Table+" AS t WHERE "+c.Held()+" AND "+o.condition(tableCalled(c.Table))+")")
 	}
 	secrets, err := pg.One[bool](old, m.From, "look for the partner's secrets", pg.Raw("SELECT "+strings.Join(parts, " OR "), nil))
 	if err != nil {

@@ -172,8 +172,8 @@ func noteOutcomes(
 	failing, err := pg.All[failingWebhook](ctx, c, "note what became of deliveries", pg.SQL(`
 		WITH seen AS (
 			SELECT o.id, w.partner_id, w.url, w.status, o.succeeded_at, o.gone,
-				CASE WHEN w.failing_since > o.succeeded_at OR o.succeeded_at IS NULL AND w.failing_since IS NOT NULL THEN w.failing_since
-					WHEN o.failed_at > w.last_delivery_at OR w.last_delivery_at IS NULL THEN o.failed_at END AS failing_since
+				coalesce(CASE WHEN (w.failing_since <= o.succeeded_at) IS NOT TRUE THEN w.failing_since END,
+					CASE WHEN (o.failed_at <= w.last_delivery_at) IS NOT TRUE THEN o.failed_at END) AS failing_since
 			FROM unnest(@ids::uuid[], @succeeded::timestamptz[], @failed::timestamptz[], @gone::boolean[])
 				AS o (id, succeeded_at, failed_at, gone) JOIN webhooks AS w ON w.id = o.id
 		), judged AS (

@@ -10,9 +10,6 @@ import (
 	"partnerapi/domain"
 )
 
-// partnerAdmins is the condition that an admin, alias a, gets the mails of the partner.
-const partnerAdmins = "a.client_id IS NULL AND a.role IN ('owner', 'admin')"
-
 // MailedAdmin is an admin who is sent a mail of a partner.
 type MailedAdmin struct {
 	Partner   domain.PartnerID
@@ -44,7 +41,7 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 		WITH wanted AS (
 			SELECT DISTINCT ON (n.partner_id, n.kind, n.cause, a.email) n.*, a.id AS admin_id, a.email
 			FROM unnest(@partners::uuid[], @kinds::text[], @causes::text[], @notices::text[]) AS n (partner_id, kind, cause, notice)
-			JOIN admins AS a ON a.partner_id = n.partner_id AND `+partnerAdmins+`
+			JOIN admins AS a ON a.partner_id = n.partner_id AND `+db.MailedAdmins+`
 			ORDER BY n.partner_id, n.kind, n.cause, a.email, a.created_at, a.id
 		)
 		INSERT INTO partner_mails (partner_id, id, kind, cause, admin_id, recipient, notice, created_at)
@@ -83,7 +80,7 @@ func ReadNotice(ctx context.Context, d *db.DB, l Lease) (m NoticeMail, err error
 	}](ctx, d, l.ID.Noun(), pg.SQL(`
 		SELECT m.recipient, p.name AS partner_name, m.notice::text AS text, m.created_at, m.kind = ANY(p.mails_off) AS switched_off,
 			CASE WHEN EXISTS (
-				SELECT FROM admins AS a WHERE a.partner_id = m.partner_id AND a.email = m.recipient AND `+partnerAdmins+`
+				SELECT FROM admins AS a WHERE a.partner_id = m.partner_id AND a.email = m.recipient AND `+db.MailedAdmins+`
 			) THEN '' ELSE 'the admin was removed' END AS unwanted
 		FROM partner_mails AS m JOIN partners AS p ON p.id = m.partner_id
 		WHERE m.partner_id = ? AND m.id = ?`, l.Client, l.ID))

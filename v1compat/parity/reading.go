@@ -102,7 +102,7 @@ func (q *query) readList(ctx context.Context, first request) (reading, error) {
 func (q *query) readLists(ctx context.Context, first request) (reading, error) {
 	found := first
 	found.path = withQuery(withQuery("/v2/users", "email", q.Email), "limit", pageLimit)
-	users, err := q.readList(ctx, found)
+	users, err := q.readPages(ctx, q.service, found, http.StatusOK, q.addV2)
 	switch {
 	case err == nil && (len(users.rows) == 0 && !users.refused || users.status == http.StatusBadRequest):
 		return refusedWith(v1compat.Error{Status: http.StatusNotFound, Error: domain.NotFound}), nil

@@ -45,8 +45,7 @@ func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides 
 		Subject: "Version 1 of the API ends on " + day, Action: "Read how to move to version 2", Path: "/docs/guide/moving-from-v1",
 		Paragraphs: []string{fmt.Sprintf("Version 1 of the API ends on %s (UTC). From then on its requests can be answered 410 Gone.", day)},
 	}
-	passed := !now.Before(a.Sunset)
-	if passed {
+	if !now.Before(a.Sunset) {
 		until = "now"
 		n.Subject = "Version 1 of the API was to end on " + day
 		n.Paragraphs[0] = n.Subject + " (UTC). From now on its requests can be answered 410 Gone at any time."
