@@ -78,122 +78,169 @@ func (t *Tenant) Assignments(
 	k.Where.Add("a.client_id = ? AND NOT a.superseded", t.ID)
 	pg.AddIf(&k.Where, "a.user_id = ?", f.User)
 	pg.AddIf(&k.Where, "a.course_id = ?", f.Course)
-	if f.UserStatus != "" {
-		k.Where = append(k.Where, t.ofUsers(f.UserStatus))
+	periods := []eitherPeriod{t.changedSince(f.UpdatedSince), t.completedWithin(f.Completed)}
+	merged := -1
+	if f.User == nil && w.Skip == 0 {
+		merged = slices.IndexFunc(periods, eitherPeriod.fewWeeks)
 	}
-	narrow := []anyOf{t.changedSince(f.UpdatedSince), completedWithin(f.Completed), t.withStatus(f.Statuses)}
-	var few pg.Query
-	ordered := f.User == nil && w.Skip == 0
-	if ordered {
-		var err error
-		if few, err = t.fewAssignments(ctx, narrow); err != nil {
-			return domain.Slice[domain.ClientAssignment]{}, err
+	if merged >= 0 {
+		byWeek := t.byWeek(periods[merged])
+		k.OneIndex, k.Select = true, func(q *pg.Select) { selectAssignments(q.Rows(byWeek)) }
+	}
+	for i, p := range periods {
+		if len(p) > 0 && i != merged {
+			k.Where = append(k.Where, p.holds())
 		}
 	}
-	if few != nil {
-		k.Select = func(q *pg.Select) { selectAssignments(q.Rows(few)) }
-	}
-	for _, n := range narrow {
-		k.Where = append(k.Where, n.conditions(ordered && few == nil)...)
-	}
-	if ordered && few == nil && w.After == nil && slices.Equal(f.Statuses, []domain.AssignmentStatus{domain.TrainingAssigned}) {
+	t.withStatus(&k.Where, f.Statuses)
+	if merged < 0 && w.After == nil && slices.Equal(f.Statuses, []domain.AssignmentStatus{domain.TrainingAssigned}) {
 		k.Where = append(k.Where, t.sinceFirstAssigned())
+	}
+	switch {
+	case f.UserStatus == "":
+	case merged >= 0:
+		k.Where.Add("(SELECT u.status FROM users AS u WHERE u.client_id = a.client_id AND u.id = a.user_id) = ?", f.UserStatus)
+	default:
+		k.Where = append(k.Where, t.ofUsers(f.UserStatus))
 	}
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
 	return pg.Map(rows, (*assignmentRow).assignment), err
 }
 
-// anyOf are conditions on assignments, alias a, of which one has to hold. None at all is no
-// condition.
-type anyOf []someAssignments
+// eitherPeriod are conditions on assignments, alias a, of which one has to hold: that
+// something happened to them in a period. None at all is no condition.
+type eitherPeriod []period
 
-// someAssignments are the assignments for which a condition holds. An index has them, and
-// all that a page shows of them, in an order.
-type someAssignments struct {
-	holds pg.Query
-	order string
-	open  bool // the index has none that are completed, and no such time
+type period struct {
+	holds     pg.Query
+	week      string // of what happened, as an index of the assignments has it
+	from, end time.Time
+	ends      bool // end is not only the present: later weeks have none
+	open      bool // the index has none that are completed, and no such time
 }
 
-// The orders of the indexes assignments_by_change, assignments_by_completion and
-// assignments_by_due.
+// What happened, by week, as the indexes assignments_by_change_week,
+// assignments_by_completion_week and assignments_by_due_week have it.
 const (
-	byChange     = assignmentChanged
-	byCompletion = "a.completed_at"
-	byDue        = "a.due_on, a.assigned_at"
+	changeWeek     = "date_trunc('week', " + assignmentChanged + " AT TIME ZONE 'UTC')"
+	completionWeek = "date_trunc('week', a.completed_at AT TIME ZONE 'UTC')"
+	dueWeek        = "date_trunc('week', a.due_on::timestamp)"
 )
 
-// conditions returns the one condition that any of them holds, or none. For what is read in the
-// order of the list, IS TRUE keeps the planner from their indexes, where it would sort too many.
-func (a anyOf) conditions(ordered bool) pg.Conditions {
-	if len(a) == 0 {
-		return nil
+// holds is the condition that any of them holds. IS TRUE keeps the planner from their
+// indexes, which do not have the list's order.
+func (e eitherPeriod) holds() pg.Query {
+	either := e[0].holds
+	for _, p := range e[1:] {
+		either = pg.SQL("? OR ?", either, p.holds)
 	}
-	either := a[0].holds
-	for _, c := range a[1:] {
-		either = pg.SQL("? OR ?", either, c.holds)
-	}
-	if ordered {
-		either = pg.SQL("(?) IS TRUE", either)
-	}
-	return pg.Conditions{either}
+	return pg.SQL("(?) IS TRUE", either)
 }
 
-// open is the condition that an assignment is open, and what its due day has to be.
-func open(due string, args ...any) someAssignments {
-	return someAssignments{pg.SQL("a.completed_at IS NULL AND "+due, args...), byDue, true}
+// maxWeeks bounds the weeks that are merged for a page: a year's. What happened in a longer
+// time happened to most of the assignments, and is looked for in the order of the list.
+const maxWeeks = 54
+
+const week = 7 * 24 * time.Hour
+
+// fewWeeks reports whether there are conditions, and each is of at most maxWeeks.
+func (e eitherPeriod) fewWeeks() bool {
+	long := func(p period) bool { return p.from.IsZero() || p.end.Sub(p.from) > (maxWeeks-1)*week }
+	return len(e) > 0 && !slices.ContainsFunc(e, long)
+}
+
+// byWeek selects the client's assignments for which a condition holds, each once, as the
+// union of their weeks. An index has each week in the order of the list, so that they are
+// merged, and no more are read than a page shows.
+func (t *Tenant) byWeek(either eitherPeriod) (all pg.Query) {
+	others := pg.SQL("")
+	for _, p := range either {
+		const columns = "a.client_id, a.user_id, a.course_id, a.position, a.assigned_at, a.due_on, "
+		completed := "a.completed_at"
+		if p.open {
+			completed = "NULL::timestamptz AS completed_at"
+		}
+		add := func(of string, monday time.Time) {
+			rows := pg.SQL("(SELECT "+columns+completed+", a.given_at, a.updated_at, false AS superseded"+
+				" FROM assignments AS a WHERE a.client_id = ? AND NOT a.superseded AND "+p.week+of+"?::date AND ??"+
+				" ORDER BY a.assigned_at, a.user_id, a.course_id)", t.ID, domain.DateOf(monday), p.holds, others)
+			if all != nil {
+				rows = pg.SQL("? UNION ALL ?", all, rows)
+			}
+			all = rows
+		}
+		// Truncate counts from a Monday.
+		last := p.end.UTC().Truncate(week)
+		for monday := p.from.UTC().Truncate(week); !monday.After(last); monday = monday.Add(week) {
+			add(" = ", monday)
+		}
+		if !p.ends {
+			add(" > ", last)
+		}
+		others = pg.SQL("? AND NOT (?)", others, p.holds)
+	}
+	return all
 }
 
 // changedSince are the conditions that an assignment changed, or became overdue, at or after
 // a time.
-func (t *Tenant) changedSince(since *time.Time) anyOf {
+func (t *Tenant) changedSince(since *time.Time) eitherPeriod {
 	if since == nil {
 		return nil
 	}
 	// Overdue since 00:00 UTC of the day after.
-	from := domain.DateOf(*since).AddDays(-1)
+	now, from := t.db.Now(), domain.DateOf(*since).AddDays(-1)
 	if since.After(domain.DateOf(*since).Time()) {
 		from = from.AddDays(1)
 	}
-	return anyOf{
-		{pg.SQL(assignmentChanged+" >= ?", *since), byChange, false},
-		open("a.due_on < ?::date AND a.due_on >= ?::date", domain.DateOf(t.db.Now()), from),
+	return eitherPeriod{
+		{holds: pg.SQL(assignmentChanged+" >= ?", *since), week: changeWeek, from: *since, end: now},
+		{
+			holds: pg.SQL("a.completed_at IS NULL AND a.due_on < ?::date AND a.due_on >= ?::date", domain.DateOf(now), from),
+			week:  dueWeek, from: from.Time(), end: now, ends: true, open: true,
+		},
 	}
 }
 
 // completedWithin is the condition that an assignment was completed in a period.
-func completedWithin(p domain.Period) anyOf {
-	var holds pg.Query
-	switch {
-	case p.Since != nil && p.Until != nil:
-		holds = pg.SQL("a.completed_at >= ? AND a.completed_at < ?", *p.Since, *p.Until)
-	case p.Since != nil:
-		holds = pg.SQL("a.completed_at >= ?", *p.Since)
-	case p.Until != nil:
-		holds = pg.SQL("a.completed_at < ?", *p.Until)
-	default:
+func (t *Tenant) completedWithin(within domain.Period) eitherPeriod {
+	if within == (domain.Period{}) {
 		return nil
 	}
-	return anyOf{{holds, byCompletion, false}}
-}
-
-// withStatus are the conditions that an assignment has one of some states today.
-func (t *Tenant) withStatus(statuses []domain.AssignmentStatus) (any anyOf) {
-	if len(statuses) == len(domain.AssignmentStatus("").Values()) {
-		return nil
+	p := period{holds: pg.SQL("a.completed_at IS NOT NULL"), week: completionWeek, end: t.db.Now()}
+	if since := within.Since; since != nil {
+		p.holds, p.from = pg.SQL("? AND a.completed_at >= ?", p.holds, *since), *since
 	}
-	today := domain.DateOf(t.db.Now())
-	for _, s := range statuses {
-		switch s {
-		case domain.TrainingAssigned:
-			any = append(any, open("a.due_on >= ?::date", today))
-		case domain.TrainingOverdue:
-			any = append(any, open("a.due_on < ?::date", today))
-		case domain.TrainingCompleted:
-			any = append(any, someAssignments{pg.SQL("a.completed_at IS NOT NULL"), byCompletion, false})
+	if until := within.Until; until != nil {
+		p.holds = pg.SQL("? AND a.completed_at < ?", p.holds, *until)
+		if until.Before(p.end) {
+			p.end, p.ends = *until, true
 		}
 	}
-	return any
+	return eitherPeriod{p}
+}
+
+// withStatus adds the condition that an assignment has one of some states today. The index
+// assignments_open_by_assigned has the open ones in the order of the list; IS TRUE keeps the
+// planner from indexes of due days, which do not.
+func (t *Tenant) withStatus(where *pg.Conditions, statuses []domain.AssignmentStatus) {
+	assigned, overdue := slices.Contains(statuses, domain.TrainingAssigned), slices.Contains(statuses, domain.TrainingOverdue)
+	completed := slices.Contains(statuses, domain.TrainingCompleted)
+	due := pg.SQL("(a.due_on < ?::date) IS TRUE", domain.DateOf(t.db.Now()))
+	if assigned {
+		due = pg.SQL("(a.due_on >= ?::date) IS TRUE", domain.DateOf(t.db.Now()))
+	}
+	switch {
+	case len(statuses) == 0, assigned && overdue && completed:
+	case assigned && overdue:
+		where.Add("a.completed_at IS NULL")
+	case !assigned && !overdue:
+		where.Add("a.completed_at IS NOT NULL")
+	case completed:
+		where.Add("(a.completed_at IS NOT NULL OR ?)", due)
+	default:
+		where.Add("a.completed_at IS NULL AND ?", due)
+	}
 }
 
 // maxGatheredUsers bounds the users whose assignments are gathered and sorted for a page of a
@@ -218,70 +265,21 @@ func (t *Tenant) ofUsers(status domain.UserStatus) pg.Query {
 	return pg.SQL("(a.user_id IN ("+ids+")) IS NOT TRUE", t.ID, other)
 }
 
-// maxGathered bounds the assignments that are read on an index and sorted for a page: a few
-// milliseconds. Of more, the page is looked for in the order of the list.
-const maxGathered = 10_000
-
-// fewAssignments returns the rows of the assignments that match the first of narrow that at
-// most maxGathered match: in the order of the list they might come last. Nil if there is
-// none. It counts them first, because the planner's statistics are of all clients together.
-func (t *Tenant) fewAssignments(ctx context.Context, narrow []anyOf) (pg.Query, error) {
-	for _, any := range narrow {
-		if len(any) == 0 {
-			continue
-		}
-		counted, found := t.assignmentsOf(any, true), t.assignmentsOf(any, false)
-		n, err := pg.One[int](ctx, t.db, "count few assignments", pg.SQL("SELECT count(*) FROM (?) AS few", counted))
-		if err != nil || n <= maxGathered {
-			return found, err
-		}
-	}
-	return nil, nil
-}
-
-// assignmentsOf selects the client's assignments for which any of the conditions holds, each
-// once, on their indexes: with no columns to be counted, or with all that a page shows.
-func (t *Tenant) assignmentsOf(any anyOf, toCount bool) (all pg.Query) {
-	others := pg.SQL("")
-	for _, c := range any {
-		columns := ""
-		if !toCount {
-			completed := "a.completed_at"
-			if c.open {
-				completed = "NULL::timestamptz AS completed_at"
-			}
-			columns = "a.client_id, a.user_id, a.course_id, a.position, a.assigned_at, a.due_on, " + completed +
-				", a.given_at, a.updated_at, false AS superseded"
-		}
-		rows := pg.SQL("(SELECT "+columns+" FROM assignments AS a WHERE a.client_id = ? AND NOT a.superseded AND (?)? ORDER BY "+
-			c.order+" LIMIT ?)", t.ID, c.holds, others, maxGathered+1)
-		others = pg.SQL("? AND NOT (?)", others, c.holds)
-		if all == nil {
-			all = rows
-		} else {
-			all = pg.SQL("? UNION ALL ?", all, rows)
-		}
-	}
-	return all
-}
-
-// maxDueDays bounds the days that sinceFirstAssigned looks at.
-const maxDueDays = 400
-
 // sinceFirstAssigned is the condition that an assignment is no older than the first one with
 // the status assigned. Most of those are young: the page need not look for them from the
-// list's start. The first of each day that some are due on is found by assignments_by_due.
+// list's start. The first of each week that some are due in is found by assignments_by_due_week.
 func (t *Tenant) sinceFirstAssigned() pg.Query {
-	const first = `SELECT a.due_on, a.assigned_at FROM assignments AS a
-		WHERE a.client_id = @client AND NOT a.superseded AND a.completed_at IS NULL AND a.due_on `
+	const first = `SELECT ` + dueWeek + ` AS week, a.assigned_at FROM assignments AS a
+		WHERE a.client_id = @client AND NOT a.superseded AND a.completed_at IS NULL AND a.due_on >= @today::date
+		AND ` + dueWeek
 	return pg.SQL(`a.assigned_at >= (
-		WITH RECURSIVE days (due_on, assigned_at, n) AS (
-			SELECT first.*, 1 FROM (`+first+`>= @today::date ORDER BY `+byDue+` LIMIT 1) AS first
+		WITH RECURSIVE weeks (week, assigned_at, n) AS (
+			SELECT first.*, 1 FROM (`+first+` >= date_trunc('week', @today::timestamp) ORDER BY week, a.assigned_at LIMIT 1) AS first
 			UNION ALL
-			SELECT next.*, days.n + 1
-			FROM days CROSS JOIN LATERAL (`+first+`> days.due_on ORDER BY `+byDue+` LIMIT 1) AS next
-			WHERE days.n < @days
+			SELECT next.*, weeks.n + 1
+			FROM weeks CROSS JOIN LATERAL (`+first+` > weeks.week ORDER BY week, a.assigned_at LIMIT 1) AS next
+			WHERE weeks.n < @weeks
 		)
-		SELECT CASE WHEN count(*) < @days THEN min(assigned_at) ELSE '-infinity' END FROM days)`,
-		pg.Named{"client": t.ID, "today": domain.DateOf(t.db.Now()), "days": maxDueDays})
+		SELECT CASE WHEN count(*) < @weeks THEN min(assigned_at) ELSE '-infinity' END FROM weeks)`,
+		pg.Named{"client": t.ID, "today": domain.DateOf(t.db.Now()), "weeks": maxWeeks})
 }

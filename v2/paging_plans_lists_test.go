@@ -117,7 +117,8 @@ func checkTenant(t *testing.T, name string, plan queryPlan) {
 func checkOrdered(t *testing.T, name string, plan queryPlan, indexes []string, place bool) {
 	t.Helper()
 	read := slices.IndexFunc(plan.nodes(), func(n queryPlan) bool { return slices.Contains(indexes, n.Index) })
-	if read < 0 || plan.has("Sort") || plan.has("Incremental Sort") {
+	sorted := plan.has("Sort") && !plan.has("Merge Append") // of the weeks to come, which are empty
+	if read < 0 || sorted || plan.has("Incremental Sort") {
 		t.Errorf("%s is not read by %s in order:\n%s", name, indexes, plan)
 		return
 	}
@@ -147,6 +148,7 @@ func plannedLists(c plannedClient) []plannedList {
 	users, group := []string{"users_by_created", "users_by_status_created"}, []string{"users_by_group"}
 	seen, mails := []string{"exposures_by_seen"}, []string{"sent_emails_by_time"}
 	reported, assigned := []string{"reported_emails_by_report"}, []string{"assignments_by_assigned"}
+	open, completion := []string{"assignments_open_by_assigned", "assignments_by_assigned"}, []string{"assignments_by_completion_week"}
 	return []plannedList{
 		{api.ListCollections, client, "", []string{"collections_by_created"}},
 		{api.ListClientFrameworks, client, "", []string{"framework_assignments_by_created"}},
@@ -169,15 +171,17 @@ func plannedLists(c plannedClient) []plannedList {
 		{api.ListDarkWebUsers, client, period, users},
 		{api.ListTraining, user, "", nil},
 		{api.ListClientTraining, client, "", assigned},
-		{api.ListClientTraining, client, "status=assigned", nil},
-		{api.ListClientTraining, client, "status=overdue", nil},
-		{api.ListClientTraining, client, "status=completed", nil},
+		{api.ListClientTraining, client, "status=assigned", open},
+		{api.ListClientTraining, client, "status=overdue", open},
+		{api.ListClientTraining, client, "status=assigned,overdue", open},
+		{api.ListClientTraining, client, "status=completed", assigned},
 		{api.ListClientTraining, client, "user_status=active", assigned},
 		{api.ListClientTraining, client, "user_status=inactive", assigned},
-		{api.ListClientTraining, client, "completed_since=2026-05-10T00:00:00Z&completed_until=2026-05-20T00:00:00Z", nil},
+		{api.ListClientTraining, client, "completed_since=2026-05-10T00:00:00Z&completed_until=2026-05-20T00:00:00Z", completion},
 		{api.ListClientTraining, client, "course_id=crs_01kdvm0000e008000000000001", []string{"assignments_by_course"}},
 		{api.ListClientTraining, client, "user_id=" + c.user.String(), nil},
-		{api.ListClientTraining, client, changed, nil},
+		{api.ListClientTraining, client, "completed_since=2020-05-10T00:00:00Z", assigned},
+		{api.ListClientTraining, client, changed, []string{"assignments_by_change_week", "assignments_by_due_week"}},
 		{api.ListPhishingResults, client, "", []string{"phishing_results_by_created"}},
 		{api.ListPhishingResults, client, period, []string{"phishing_results_by_sent"}},
 		{api.ListPhishingResults, client, "user_id=" + c.user.String(), []string{"phishing_results_by_created"}},
@@ -226,14 +230,17 @@ func TestPagingPlansOfTenants(t *testing.T) {
 		name := list.op.Meta().ID + " " + list.query
 		first, page := queries.plan(t, table, l, op.Paging{Rows: 10})
 		next, _ := queries.plan(t, table, l, op.Paging{Rows: 10, Cursor: page.end})
-		jump, _ := queries.plan(t, table, l, op.Paging{Rows: 10, Skip: 300})
 		checkTenant(t, name, first)
 		checkTenant(t, name+", next,", next)
-		checkTenant(t, name+", after a jump,", jump)
 		if list.indexes != nil {
 			checkOrdered(t, name, first, list.indexes, false)
 			checkOrdered(t, name+", next,", next, list.indexes, true)
 		}
+		if list.op == api.ListClientTraining { // which v1 has not
+			continue
+		}
+		jump, _ := queries.plan(t, table, l, op.Paging{Rows: 10, Skip: 300})
+		checkTenant(t, name+", after a jump,", jump)
 		once := slices.ContainsFunc(jump.nodes(), func(n queryPlan) bool { return n.Parent == "InitPlan" })
 		if !once || len(page.Data) != 10 {
 			t.Errorf("%s: %d rows, and a jump by\n%s", name, len(page.Data), jump)

@@ -139,8 +139,8 @@ func (w *trainee) renewAll(t *testing.T) {
 	}
 }
 
-// TestClientTrainingOfMany: of more assignments than are gathered for a page, those with a
-// status, a completion or a change are found all the same, in the order of the list.
+// TestClientTrainingOfMany: of many assignments, those with a status, a completion or a change
+// in weeks or years are found, in the order of the list.
 func TestClientTrainingOfMany(t *testing.T) {
 	t.Parallel()
 	w := newTrainee(t, 1)
@@ -164,8 +164,11 @@ func TestClientTrainingOfMany(t *testing.T) {
 		"status=assigned,overdue":              "completed_at IS NULL",
 		"completed_since=2026-03-02T00:00:00Z": "completed_at >= '2026-03-02Z'",
 		"completed_until=2026-03-02T00:00:00Z": "completed_at < '2026-03-02Z'",
-		"updated_since=2026-03-01T00:00:00Z":   "completed_at IS NOT NULL",
-		"updated_since=2026-04-10T00:00:00Z":   "completed_at >= '2026-04-10Z'",
+		"completed_since=2020-01-01T00:00:00Z": "completed_at IS NOT NULL",
+		"completed_since=2026-03-20T00:00:00Z&status=completed&user_status=active&course_id=" + course(2).String(): "completed_at >= '2026-03-20Z' AND position = 2",
+		"updated_since=2020-01-01T00:00:00Z": "assigned_at IS NOT NULL",
+		"updated_since=2026-03-01T00:00:00Z": "completed_at IS NOT NULL",
+		"updated_since=2026-04-10T00:00:00Z": "completed_at >= '2026-04-10Z'",
 	} {
 		want, err := pg.One[string](t.Context(), w.DB, "list assignments", pg.SQL(
 			"SELECT string_agg(user_id || ' ' || position, E'\n' ORDER BY assigned_at, user_id, course_id) FROM assignments WHERE client_id = ? AND "+holds,

@@ -447,19 +447,28 @@ COMMENT ON INDEX assignments_by_assigned IS
     'The list of a client''s training. It includes what filters compare, so that rows that they leave out are not read.';
 CREATE INDEX assignments_by_course ON assignments (client_id, course_id, assigned_at, user_id) WHERE NOT superseded;
 COMMENT ON INDEX assignments_by_course IS 'The list''s filter course_id.';
-CREATE INDEX assignments_by_completion ON assignments (client_id, completed_at)
-    INCLUDE (user_id, course_id, position, assigned_at, due_on, given_at, updated_at)
-    WHERE NOT superseded AND completed_at IS NOT NULL;
-COMMENT ON INDEX assignments_by_completion IS 'The list''s filters of what was completed, and when. All that a page shows is included.';
-CREATE INDEX assignments_by_due ON assignments (client_id, due_on, assigned_at)
-    INCLUDE (user_id, course_id, position, given_at, updated_at)
+CREATE INDEX assignments_open_by_assigned ON assignments (client_id, assigned_at, user_id, course_id)
+    INCLUDE (position, due_on, given_at, updated_at)
     WHERE NOT superseded AND completed_at IS NULL;
-COMMENT ON INDEX assignments_by_due IS 'The list''s filters of what is assigned or overdue. All that a page shows is included.';
-CREATE INDEX assignments_by_change
-    ON assignments (client_id, greatest(assigned_at, given_at, completed_at, updated_at))
-    INCLUDE (user_id, course_id, position, assigned_at, due_on, completed_at, given_at, updated_at)
+COMMENT ON INDEX assignments_open_by_assigned IS 'The list''s filters of what is assigned or overdue.';
+CREATE INDEX assignments_by_completion_week
+    ON assignments (client_id, date_trunc('week', completed_at AT TIME ZONE 'UTC'), assigned_at, user_id, course_id)
+    INCLUDE (position, due_on, completed_at, given_at, updated_at)
+    WHERE NOT superseded AND completed_at IS NOT NULL;
+COMMENT ON INDEX assignments_by_completion_week IS
+    'The list''s filter of when a course was completed: each week in the order of the list. All that a page shows is included.';
+CREATE INDEX assignments_by_due_week
+    ON assignments (client_id, date_trunc('week', due_on::timestamp), assigned_at, user_id, course_id)
+    INCLUDE (position, due_on, given_at, updated_at)
+    WHERE NOT superseded AND completed_at IS NULL;
+COMMENT ON INDEX assignments_by_due_week IS 'What became overdue, for the list''s filter updated_since; the first that is assigned.';
+CREATE INDEX assignments_by_change_week
+    ON assignments (client_id, date_trunc('week', greatest(assigned_at, given_at, completed_at, updated_at) AT TIME ZONE 'UTC'),
+        assigned_at, user_id, course_id)
+    INCLUDE (position, due_on, completed_at, given_at, updated_at)
     WHERE NOT superseded;
-COMMENT ON INDEX assignments_by_change IS 'The list''s filter updated_since. All that a page shows is included.';
+COMMENT ON INDEX assignments_by_change_week IS
+    'The list''s filter updated_since: each week in the order of the list. All that a page shows is included.';
 
 CREATE VIEW user_training AS
     SELECT client_id, user_id, course_id, round, position, assigned_at, due_on, completed_at,
