@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 # The service alone: a static binary, certificates, and two folders to write in.
-# docker build --build-arg VERSION=v2.3.0 --build-arg COMMIT=$(git rev-parse HEAD) -t partnerapi:v2.3.0 .
+# docker build --build-arg VERSION=v1.0.0 --build-arg COMMIT=$(git rev-parse HEAD) -t partnerapi:v1.0.0 .
 
 FROM golang:1.26-bookworm AS build
 WORKDIR /src

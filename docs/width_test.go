@@ -9,13 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// TestSampleWidth: samples of guides for partners fit their column, of 80 characters, so that a reader need not
-// scroll them.
+// TestSampleWidth: samples of what the site shows, for partners and operators, fit their column, of 80 characters, so
+// that a reader need not scroll them.
 func TestSampleWidth(t *testing.T) {
 	t.Parallel()
 	const most = 80
 	var names []string
-	for _, pattern := range []string{"guide/*.md", "migrating.md", "migrating/*.md"} {
+	for _, pattern := range []string{
+		"*/*.md", "migrating.md", "operating.md", "versions.md", "scale.md", "breaches.md", "flags.md", "metrics.md",
+	} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

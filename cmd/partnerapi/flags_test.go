@@ -135,7 +135,12 @@ func (d *flagsDocument) list(commands iter.Seq2[string, *kong.Node], wanted func
 		if command.Type == kong.ArgumentNode {
 			help = cmp.Or(help, command.Parent.Help)
 		}
-		fmt.Fprintf(&d.text, "\n## %s\n\n```text\n%s\n```\n\n%s\n", command.name, "partnerapi "+command.Summary(), help)
+		usage := "partnerapi " + command.Summary()
+		if len(usage) > 80 { // docs/width_test.go
+			at := strings.LastIndex(usage[:80], " ")
+			usage = usage[:at] + "\n   " + usage[at:]
+		}
+		fmt.Fprintf(&d.text, "\n## %s\n\n```text\n%s\n```\n\n%s\n", command.name, usage, help)
 		head := "\n| flag | |\n|---|---|\n"
 		for _, f := range flagsOf(command.Node) {
 			if line := flagLine(f); d.common[line] == nil {

@@ -85,7 +85,7 @@ func TestImportDryRun(t *testing.T) {
 	}
 
 	_, recipe, _ := strings.Cut(importGuide(t), "$ sed ")
-	recipe, _, _ = strings.Cut(recipe, "\n")
+	recipe, _, _ = strings.Cut(recipe, "\n```")
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", "sed "+recipe+" && cat again.ndjson")
 	cmd.Dir = dir
 	if again, err := cmd.CombinedOutput(); err != nil || string(again) != text[strings.Index(text, "nonsense"):] {
