@@ -193,8 +193,6 @@ type assets struct {
 	Search, Library, Index string
 	// Reference shows a document with Scalar.
 	Reference, Scalar string
-	// Markdown copies the Markdown of a guide.
-	Markdown string
 }
 
 // addAssets adds the files under names with their hashes.
@@ -209,7 +207,6 @@ func (b *builder) addAssets() (a assets, err error) {
 		{"site.js", script, &a.Site},
 		{"search.js", script, &a.Search},
 		{"reference.js", script, &a.Reference},
-		{"markdown.js", script, &a.Markdown},
 		{"vendor/minisearch.js.gz", script, &a.Library},
 		{"vendor/scalar.js.gz", script, &a.Scalar},
 	} {

@@ -212,15 +212,16 @@ func (b blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(kindPanel, b.panel)
 }
 
+// heading puts the permalink beside the heading: within it, the link would be part of the heading's accessible name.
 func (blocks) heading(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	h := n.(*ast.Heading)
 	id, _ := h.AttributeString("id")
 	if entering {
-		_, err := fmt.Fprintf(w, `<h%d id="%s">`, h.Level, id)
+		_, err := fmt.Fprintf(w, `<div class="heading"><h%d id="%s">`, h.Level, id)
 		return ast.WalkContinue, err
 	}
-	_, err := fmt.Fprintf(w, ` <a class="permalink" href="#%s" aria-label="Link to: %s">#</a></h%d>`+"\n",
-		id, template.HTMLEscapeString(plain(h, source)), h.Level)
+	_, err := fmt.Fprintf(w, `</h%d> <a class="permalink" href="#%s" aria-label="Link to: %s">#</a></div>`+"\n",
+		h.Level, id, template.HTMLEscapeString(plain(h, source)))
 	return ast.WalkContinue, err
 }
 

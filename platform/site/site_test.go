@@ -93,7 +93,7 @@ func TestGuide(t *testing.T) {
 	s := site.New(config(t, twoGuides))
 	page := get(t, s, "/docs/guide/one").Body.String()
 	for _, part := range []string{
-		"<h1>One</h1>", `<h2 id="a-part">A part <a class="permalink" href="#a-part" aria-label="Link to: A part">#</a></h2>`, `<li><a href="#another">Another</a></li>`,
+		"<h1>One</h1>", `<h2 id="a-part">A part</h2> <a class="permalink" href="#a-part" aria-label="Link to: A part">#</a>`, `<li><a href="#another">Another</a></li>`,
 		`<a href="/docs/guide/two#more">two</a>`,
 		`<a href="/docs/reference/v9#tag/big_things/things-get-one"><code>GET /v9/things/{thing_id}</code></a>`,
 		`<div class="wide" tabindex="0" role="group" aria-label="Table"><table>`,
@@ -189,7 +189,7 @@ func TestTexts(t *testing.T) {
 			t.Errorf("/llms-full.txt lacks %s", g.Data)
 		}
 	}
-	if page := get(t, s, "/docs/guide/two").Body.String(); !strings.Contains(page, "This page as Markdown</a>\n<button type=\"button\" data-markdown") {
+	if page := get(t, s, "/docs/guide/two").Body.String(); !strings.Contains(page, "This page as Markdown</a>\n<button type=\"button\" class=\"markdown") {
 		t.Errorf("the page cannot be copied as Markdown:\n%s", page)
 	}
 	list := get(t, s, "/llms.txt").Body.String()

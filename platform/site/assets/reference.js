@@ -21,7 +21,7 @@ async function start() {
 
   const input = document.getElementById("your-key");
   const configuration = () => ({
-    authentication: { preferredSecurityScheme: "ApiKey", securitySchemes: { ApiKey: { value: input.value } } },
+    authentication: { preferredSecurityScheme: "ApiKey", securitySchemes: { ApiKey: { value: input.checkValidity() ? input.value : "" } } },
     url: place.dataset.document,
     generateTagSlug: (tag) => tag.name,
     generateOperationSlug: ({ operationId }) => anchorOf(operationId),
@@ -35,6 +35,13 @@ async function start() {
   });
   const reference = Scalar.createApiReference(place, configuration());
   input.addEventListener("change", () => reference.updateConfiguration(configuration()));
+
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the hash is Scalar's
+    const content = place.querySelector("main") ?? place;
+    content.tabIndex = -1;
+    content.focus();
+  });
 }
 
 document.addEventListener("DOMContentLoaded", start); // after site.js has the key

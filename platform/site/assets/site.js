@@ -39,22 +39,43 @@ function selectTab(tab) {
   tab.focus();
 }
 
-// copy copies a sample.
-async function copy(button) {
-  const code = button.parentElement.querySelector("code");
-  const typed = code.textContent.match(/^\$ (?:.*\\\n)*.*/gm); // in a session of a console
-  const text = typed ? typed.map((line) => line.slice(2)).join("\n") : code.textContent;
-  if (navigator.clipboard) {
-    await navigator.clipboard.writeText(text);
-  } else { // the page came without TLS
-    document.addEventListener("copy", (event) => {
-      event.clipboardData.setData("text/plain", text);
-      event.preventDefault();
-    }, { once: true });
-    document.execCommand("copy");
+// sampleOf is the text of a button's sample. Of a session of a console it is what was typed.
+function sampleOf(button) {
+  const text = button.parentElement.querySelector("code").textContent;
+  const typed = text.match(/^\$ (?:.*\\\n)*.*/gm);
+  return typed ? typed.map((line) => line.slice(2)).join("\n") : text;
+}
+
+// markdownOf is the Markdown that the link before a button leads to.
+async function markdownOf(button) {
+  const answer = await fetch(button.previousElementSibling.href);
+  if (!answer.ok) throw new Error(answer.statusText);
+  return answer.text();
+}
+
+async function toClipboard(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  document.addEventListener("copy", (event) => { // the page came without TLS
+    event.clipboardData.setData("text/plain", text);
+    event.preventDefault();
+  }, { once: true });
+  if (!document.execCommand("copy")) throw new Error("the browser does not copy");
+}
+
+// copy copies a text. The button says for two seconds whether it did, and so does the page to a screen reader.
+async function copy(button, textOf) {
+  const label = (button.dataset.label ??= button.textContent);
+  const said = document.getElementById("said");
+  try {
+    await toClipboard(await textOf(button));
+    said.textContent = button.textContent = "Copied";
+  } catch {
+    said.textContent = button.textContent = "Not copied";
   }
-  button.textContent = "Copied";
-  setTimeout(() => (button.textContent = "Copy"), 2000);
+  setTimeout(() => {
+    button.textContent = label;
+    said.textContent = "";
+  }, 2000);
 }
 
 // showKey shows a key in all samples, or what stands in its place.
@@ -67,7 +88,8 @@ function showKey(key) {
 }
 
 document.addEventListener("click", ({ target }) => {
-  if (target.matches(".copy")) copy(target);
+  if (target.matches(".copy")) copy(target, sampleOf);
+  else if (target.matches(".markdown")) copy(target, markdownOf);
   else if (target.matches(".languages button")) selectTab(target);
 });
 document.addEventListener("keydown", (event) => {
@@ -84,11 +106,15 @@ document.addEventListener("DOMContentLoaded", () => {
   choose(stored("localStorage", "language"));
   const box = document.querySelector(".key");
   const input = box.querySelector("input");
+  const fault = box.querySelector("[role=status]");
   input.value = stored("sessionStorage", "key");
   showKey(input.value);
   input.addEventListener("input", () => {
     input.value = input.value.trim();
-    if (input.checkValidity()) showKey(stored("sessionStorage", "key", input.value));
+    const valid = input.checkValidity();
+    input.setAttribute("aria-invalid", String(!valid));
+    fault.textContent = valid ? "" : "Not used: a key has only letters, digits and underscores (_).";
+    showKey(stored("sessionStorage", "key", valid ? input.value : ""));
   });
   box.querySelector("button").addEventListener("click", () => {
     input.value = "";

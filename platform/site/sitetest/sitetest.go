@@ -57,8 +57,10 @@ func (p Page) checkAttributes(t *testing.T, where string, n *html.Node) {
 		case a.Key == "style", strings.HasPrefix(a.Key, "on"):
 			t.Errorf("%s: <%s %s>", where, n.Data, a.Key)
 		case a.Key == "aria-labelledby", a.Key == "aria-describedby", a.Key == "for":
-			if !p.IDs[a.Val] {
-				t.Errorf("%s: %s=%s names nothing", where, a.Key, a.Val)
+			for id := range strings.FieldsSeq(a.Val) {
+				if !p.IDs[id] {
+					t.Errorf("%s: %s=%s names nothing", where, a.Key, id)
+				}
 			}
 		}
 	}

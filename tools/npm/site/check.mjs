@@ -133,10 +133,13 @@ async function accessible(page, part, except = []) {
 
 // checkGuides visits the guides and the other pages that need no script, light and dark.
 async function checkGuides(page) {
-  await visit(page, "/docs");
-  const list = await page.locator("main a[href^='/docs/'], nav.pages a").evaluateAll((links) => links.map((a) => a.getAttribute("href")));
-  const paths = new Set(["/", ...list.filter((path) => !path.startsWith("/docs/reference/"))]);
-  check("there are guides", paths.size > 10, [...paths]);
+  const paths = new Set(["/"]);
+  for (const list of ["/docs", "/docs/operate"]) {
+    await visit(page, list);
+    const links = await page.locator("main a[href^='/docs/'], nav.pages a").evaluateAll((all) => all.map((a) => a.pathname));
+    links.filter((path) => !path.startsWith("/docs/reference/") && !path.endsWith(".atom")).forEach((path) => paths.add(path));
+  }
+  check("there are guides", paths.size > 30, [...paths]);
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme });
     for (const path of paths) {
@@ -193,8 +196,15 @@ async function checkSamples(page, paths) {
   await page.keyboard.press("ArrowRight");
   await page.locator(".panel[data-language=python]").waitFor();
   await page.locator(".panel:visible .copy").click();
+  await page.locator("#said[role=status]", { hasText: "Copied" }).waitFor({ state: "attached" });
   const copied = await page.evaluate(() => navigator.clipboard.readText());
   check("a sample is copied", copied.startsWith("import hashlib\n"), copied);
+  await page.locator("button.markdown").click();
+  await page.locator("button.markdown", { hasText: "Copied" }).waitFor();
+  const text = await page.evaluate(() => navigator.clipboard.readText());
+  check("the page is copied as Markdown", text.startsWith("# Webhooks"), text);
+  const named = ["heading", "link"].map((role) => page.getByRole(role, { name: role === "link" ? "Link to: Receive" : "Receive", exact: true }));
+  check("a heading's name is its text alone", (await Promise.all(named.map((all) => all.count()))).join() === "1,1");
   await visit(page, "/docs/guide/paging");
   const languages = await page.locator(".panel:visible").evaluateAll((panels) => panels.map((panel) => panel.dataset.language));
   check("the language is remembered", languages.join() === "python", languages);
@@ -209,6 +219,13 @@ async function checkOwnKey(page) {
   await visit(page, "/docs/guide/paging");
   const shown = await page.locator(".your-key").allTextContents();
   check("samples show the key", shown.length > 0 && shown.every((text) => text === own), shown);
+  await page.locator(".key summary").click();
+  await page.locator("#your-key").fill(own + "-");
+  await page.locator("#your-key-fault[role=status]", { hasText: "Not used" }).waitFor();
+  const without = await page.locator(".your-key").allTextContents();
+  check("no sample shows what is no key", !without.some((text) => text.includes(own)), without);
+  await page.locator("#your-key").fill(own);
+  check("the message goes", (await page.locator("#your-key-fault").textContent()) === "");
   check("the key is stored for its tab alone", !(await page.evaluate(() => JSON.stringify({ ...localStorage }) + document.cookie)).includes(own));
   await visit(page, "/docs/reference/v2#tag/partner/partner-get");
   await page.locator("#reference .scalar-password-input").first().waitFor();
@@ -221,6 +238,16 @@ async function checkOwnKey(page) {
   await page.locator(".key summary").click();
   await page.getByRole("button", { name: "Forget it" }).click();
   check("the key is forgotten", (await page.evaluate(() => sessionStorage.length)) === 0);
+}
+
+// checkSkip leaves the lists of the reference out with the keyboard. Its address stays Scalar's.
+async function checkSkip(page) {
+  await visit(page, "/docs/reference/v2");
+  await page.locator("#reference main").waitFor();
+  await page.locator(".skip").focus();
+  await page.keyboard.press("Enter");
+  await page.locator("#reference main:focus").waitFor();
+  check("the address stays", new URL(page.url()).hash !== "#reference", page.url());
 }
 
 // checkPhone has the list of guides closed at the top on a phone, and nothing wider than it.
@@ -253,13 +280,15 @@ async function checkWithoutScript() {
   await alone.close();
 }
 
-// checkSteady holds pages to their weight, and to moving nothing once they are shown.
+// checkSteady holds pages to their weight, and to moving nothing once they are shown. It returns how many milliseconds
+// each took until it was painted, in order.
 async function checkSteady(page, paths) {
   const client = await browser.newCDPSession(page);
   await client.send("Network.enable");
   let received = 0;
   client.on("Network.loadingFinished", ({ encodedDataLength }) => (received += encodedDataLength));
   await client.send("Network.setCacheDisabled", { cacheDisabled: true });
+  const paints = [];
   for (const path of paths) {
     received = 0;
     await visit(page, path);
@@ -269,10 +298,13 @@ async function checkSteady(page, paths) {
       observer.observe({ type: "layout-shift", buffered: true });
       requestAnimationFrame(() => requestAnimationFrame(() => resolve(sum)));
     }));
+    paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime));
     check(`${path}: nothing moves`, shifts < 0.001, shifts);
     check(`${path}: at most 60 kB`, received > 0 && received < 60_000, received);
+    heaviest = Math.max(heaviest, received);
   }
   await client.detach();
+  return paints.sort((a, b) => a - b).map(Math.round);
 }
 
 // checkOperations goes to every operation as links do. Each resource is a new page load.
@@ -342,15 +374,17 @@ async function checkKey(page) {
   check("the key is gone with the page", !kept.includes(key), kept);
 }
 
-let operations = 0;
+let operations = 0, heaviest = 0;
 try {
   const page = await opened();
   const paths = await checkGuides(page);
-  await checkSteady(page, paths);
+  const paints = await checkSteady(page, paths);
+  console.log(`${paths.length} pages weigh up to ${heaviest} bytes, and are painted after ${paints[paints.length >> 1]} ms (median) to ${paints.at(-1)} ms`);
   await checkSamples(page, paths);
   await checkPhone(page, paths);
   await checkWithoutScript();
   await checkOwnKey(page);
+  await checkSkip(page);
   await checkSearch(page);
   await checkOldLinks(page);
   await checkKey(page);
