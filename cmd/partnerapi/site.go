@@ -19,8 +19,14 @@ var guides = []site.Group{
 	{Title: "Do the work", Guides: []string{"onboard", "simulation", "risk-score", "report"}},
 	{Title: "Build it well", Guides: []string{"paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases"}},
 	{Title: "Events", Guides: []string{"webhooks", "events", "listen"}},
-	{Title: "Examples", Guides: []string{"nightly-sync", "click-tickets", "monthly-reports"}},
+	{Title: "Examples", Guides: []string{"examples", "nightly-sync", "click-tickets", "monthly-reports"}},
 	{Title: "Agents", Guides: []string{"mcp"}},
+}
+
+// guidePaths are the paths of guides that are not at /docs/guide/NAME.
+var guidePaths = map[string]string{
+	"examples": "/docs/examples", "nightly-sync": "/docs/examples/nightly-sync",
+	"click-tickets": "/docs/examples/click-tickets", "monthly-reports": "/docs/examples/monthly-reports",
 }
 
 // operate lists the operators' guides in reading order. Those of extensions follow.
@@ -103,7 +109,7 @@ func pagesOf(release op.Release) (site.Config, error) {
 	config := site.Config{
 		Documents: &site.Documents{}, Version: version, Releases: releasesOf(release), Guides: docs.Guides(), Groups: allGuides(),
 		Operate: docs.Operate(), OperateOrder: slices.Clone(operate),
-		GuidePaths: map[string]string{}, Words: searchWords,
+		GuidePaths: maps.Clone(guidePaths), Words: searchWords,
 		References: []site.Reference{{
 			Name: "v2", Title: "API v2", Prefix: "/v2", Document: document,
 			Files: []string{"/v2/openapi.yaml", "/v2/openapi.json"},

@@ -24,7 +24,9 @@ type content struct {
 	cacheControl string
 	// policy is that of its page; empty is the usual one.
 	policy string
-	etag   string
+	// dated says that its dates are served as if they were of today.
+	dated bool
+	etag  string
 	// compressed is the body, by gzip; plain is for the rare callers who take none.
 	compressed []byte
 	plain      func() []byte

@@ -45,7 +45,7 @@ func (b *builder) guidePages() error {
 		return err
 	}
 	for _, g := range b.guides {
-		b.addText(g.Path+".md", "text/markdown; charset=utf-8", g.source)
+		b.addText(g.Path+".md", "text/markdown; charset=utf-8", g.source).dated = true
 	}
 	err := b.add("docs", page{
 		Path: "/docs", Title: "Documentation", Section: "guides",
@@ -98,13 +98,15 @@ func (b *builder) addLLMsText() {
 	for _, g := range b.guides {
 		fmt.Fprintf(&full, "<!-- %s%s -->\n\n%s\n\n", SampleBase, g.Path, bytes.TrimSpace(g.source))
 	}
-	b.addText(fullText, "text/plain; charset=utf-8", []byte(full.String()))
+	b.addText(fullText, "text/plain; charset=utf-8", []byte(full.String())).dated = true
 }
 
 // fullText is the path of all guides as one text.
 const fullText = "/llms-full.txt"
 
-// addText adds a text file.
-func (b *builder) addText(path, contentType string, text []byte) {
-	b.pages[path] = newContent(contentType, revalidated, text)
+// addText adds a text file, and returns it.
+func (b *builder) addText(path, contentType string, text []byte) *content {
+	made := newContent(contentType, revalidated, text)
+	b.pages[path] = made
+	return made
 }

@@ -90,6 +90,7 @@ func (b *builder) add(kind string, p page, data any) error {
 	}
 
 	made := newContent("text/html; charset=utf-8", revalidated, b.underRoot(whole.Bytes()))
+	made.dated = kind == "guide" && p.Section == "guides"
 	if p.Reference != nil {
 		made.policy = scalarPolicy
 	}

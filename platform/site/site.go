@@ -127,24 +127,38 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.config.Notice.Text != nil {
 		now.notice = template.HTML(s.config.underRoot([]byte(s.config.Notice.Text())))
 	}
-	if strings.HasPrefix(path, "/docs/guide/") || strings.HasPrefix(path, "/docs/migrating") || path == fullText {
-		now.days = daysAt(s.config.now())
-	}
 	if found, ok := pages[path]; ok && path != notFoundPage {
+		if found.dated {
+			now.days = daysAt(s.config.now())
+		}
 		found.serve(s.config.Documents, now, w, r, http.StatusOK)
 		return
 	}
-	if _, ok := pages[strings.TrimRight(path, "/")]; ok && path != "/" {
-		http.Redirect(w, r, s.config.Root()+strings.TrimRight(path, "/"), http.StatusMovedPermanently)
-		return
-	}
-	// A reference had a page for each of its tags.
-	name, _, _ := strings.Cut(strings.TrimPrefix(path, referencePath), "/")
-	if reference := referencePath + name; pages[reference] != nil {
-		http.Redirect(w, r, s.config.Root()+reference, http.StatusMovedPermanently)
+	if to := s.moved(path, pages); to != notFoundPage {
+		http.Redirect(w, r, s.config.Root()+to, http.StatusMovedPermanently)
 		return
 	}
 	pages[notFoundPage].serve(s.config.Documents, now, w, r, http.StatusNotFound)
+}
+
+// moved returns the path of what was at a path before, or has it with a slash at the end; else notFoundPage.
+func (s *Site) moved(path string, pages map[string]*content) string {
+	if trimmed := strings.TrimRight(path, "/"); pages[trimmed] != nil {
+		return trimmed
+	}
+	// All guides were below /docs/guide.
+	name, isText := strings.CutSuffix(strings.TrimPrefix(path, "/docs/guide/"), ".md")
+	if to := s.config.GuidePaths[name]; to != "" && isText {
+		return to + ".md"
+	} else if to != "" {
+		return to
+	}
+	// A reference had a page for each of its tags.
+	name, _, _ = strings.Cut(strings.TrimPrefix(path, referencePath), "/")
+	if reference := referencePath + name; pages[reference] != nil {
+		return reference
+	}
+	return notFoundPage
 }
 
 // policy lets a page load and call nothing but this service; scalarPolicy also lets Scalar

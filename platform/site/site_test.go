@@ -170,8 +170,10 @@ func TestGuidePaths(t *testing.T) {
 			t.Errorf("%s: status %d, or no link %s", path, w.Code, link)
 		}
 	}
-	if w := get(t, s, "/docs/guide/two"); w.Code != http.StatusNotFound {
-		t.Errorf("/docs/guide/two: status %d", w.Code)
+	for _, extension := range []string{"", ".md"} { // links of the time when it was there
+		if w := get(t, s, "/docs/guide/two"+extension); w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/docs/two"+extension {
+			t.Errorf("/docs/guide/two%s: status %d, to %s", extension, w.Code, w.Header().Get("Location"))
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ const words = {
   sandbox: "/docs/guide/start",
   "phishing.result.updated": ["/docs/guide/events", 1],
   "changed since yesterday": ["/docs/guide/delta-sync", 1],
-  "nightly job": ["/docs/guide/nightly-sync", 1],
+  "nightly job": ["/docs/examples/nightly-sync", 1],
   "how many requests per minute": ["/docs/guide/rate-limits", 1],
   "loop over all pages": ["/docs/guide/paging", 1],
   "rotate key": ["/docs/guide/keys", 1],
