@@ -85,16 +85,8 @@ func (s CursorSealer) Open(binding, cursor string) (p Position, err error) {
 	return p, nil
 }
 
-// open returns the position's JSON in a cursor of either form.
+// open returns the position's JSON in a cursor.
 func (s CursorSealer) open(binding string, raw []byte) ([]byte, error) {
-	body, err := s.decrypt(binding, raw)
-	if err != nil {
-		body, err = s.unencrypted(binding, raw) // whose first byte may be any
-	}
-	return body, err
-}
-
-func (s CursorSealer) decrypt(binding string, raw []byte) ([]byte, error) {
 	aead := s.aead(binding)
 	if raw[0] != encryptedCursor || len(raw) < 1+aead.NonceSize() {
 		return nil, errBadCursor
@@ -118,24 +110,4 @@ func (s CursorSealer) aead(binding string) cipher.AEAD {
 		panic(err) // AES has the block that GCM wants
 	}
 	return aead
-}
-
-// macSize is the size of what authenticates an unencrypted cursor, in bytes.
-const macSize = 16
-
-// unencrypted returns the position's JSON in a cursor of the form that was handed out
-// before cursors were encrypted: an authentication code, then the JSON. None is made
-// any more; a follower of the event feed may keep one for as long as events are kept.
-func (s CursorSealer) unencrypted(binding string, raw []byte) ([]byte, error) {
-	if len(raw) <= macSize {
-		return nil, errBadCursor
-	}
-	h := hmac.New(sha256.New, s.Secret)
-	h.Write([]byte(binding))
-	h.Write([]byte{0})
-	h.Write(raw[macSize:])
-	if !hmac.Equal(raw[:macSize], h.Sum(nil)[:macSize]) {
-		return nil, errBadCursor
-	}
-	return raw[macSize:], nil
 }

@@ -16,14 +16,14 @@ type Ref[K Kind] struct{ ID[K] }
 // RefTo is a reference to the object with an id.
 func RefTo[K Kind](id ID[K]) Ref[K] { return Ref[K]{id} }
 
-// UnmarshalText reads a UUID or a v2 id of this kind. The zero UUID is no id.
+// UnmarshalText reads a UUID or a v2 id of this kind. The zero UUID is no id. The error is a Fault that names both forms.
 func (r *Ref[K]) UnmarshalText(text []byte) error {
 	id, err := ParseUUID[K](strings.ToLower(string(text)))
 	if err != nil {
 		err = id.UnmarshalText(text)
 	}
 	if err != nil || id.IsZero() {
-		return errBadID
+		return Fault(fmt.Sprintf("must be a UUID, or %s_ and %d characters", r.Prefix(), digits))
 	}
 	r.ID = id
 	return nil

@@ -12,7 +12,6 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/domain/rule"
-	v2 "partnerapi/v2"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
@@ -67,44 +66,6 @@ func keepBindings(t *testing.T, file string, lines []string) {
 		}
 	default:
 		t.Errorf("%s lacks lines (make goldens)\n%s", file, v2test.Diff(strings.Join(kept, "\n"), strings.Join(lines, "\n")))
-	}
-}
-
-// TestCursorsOfBefore: cursors that releases before handed out open, for their own request
-// only. Those in the file were made by the code of then, at one position: unencrypted,
-// encrypted (before there was overdue), and bound to the whole input with a random nonce.
-func TestCursorsOfBefore(t *testing.T) {
-	t.Parallel()
-	h := v2test.New(t, v2test.Options{})
-	core := v2.New(h.DB, []byte("a secret of the releases before."))
-	ctx := domain.WithCaller(t.Context(), &domain.Caller{AllClients: true, Scopes: []domain.Scope{domain.Read}})
-	byID := map[string]op.Operation{}
-	for _, o := range core.Set.All() {
-		byID[o.Meta().ID] = o
-	}
-	refused := func(o op.Operation, request, cursor string) bool {
-		request += map[bool]string{true: "&", false: "?"}[strings.Contains(request, "?")] + "limit=7&cursor=" + cursor
-		_, err := o.Run(ctx, bindRequest(t, o, request))
-		var e *domain.Error
-		return errors.As(err, &e) && len(e.Fields) > 0 && e.Fields[0].Field == "cursor"
-	}
-
-	lines := linesOf(t, "testdata/cursors_before.txt")
-	for i, line := range lines {
-		fields := strings.Split(line, "\t")
-		made, o, request, cursor := fields[0], byID[fields[1]], fields[2], fields[3]
-		if refused(o, request, cursor) {
-			t.Errorf("%s: a cursor of %s is refused", made, request)
-		}
-		for _, other := range lines[max(i-1, 0):min(i+2, len(lines))] {
-			of := strings.Split(other, "\t")
-			if binding(t, byID[of[1]], of[2]) != binding(t, o, request) && !refused(byID[of[1]], of[2], cursor) {
-				t.Errorf("%s: a cursor of %s opens for %s", made, request, of[2])
-			}
-		}
-	}
-	if len(lines) < 190 {
-		t.Errorf("%d cursors", len(lines))
 	}
 }
 

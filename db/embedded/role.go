@@ -44,9 +44,8 @@ const foreign = `
 		AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = class AND objid = o.oid AND deptype = 'e')`
 
 // ensureDatabase makes the database and its role where they are not there, and
-// gives the role what is not its own: that of a server made before there was the
-// role, or restored by the superuser. Each step is committed by itself, and one
-// that was cut short goes on at the next start.
+// gives the role what is not its own: what the superuser restored. Each step is
+// committed by itself, and one that was cut short goes on at the next start.
 func (s *Server) ensureDatabase(ctx context.Context) error {
 	left, err := ask(ctx, s.url, foreign)
 	switch {

@@ -177,7 +177,7 @@ type sealedRow struct {
 // reseal seals the secrets of copied rows with the new cell's key.
 func (m *Move) reseal(now side, c db.SealedColumn, where string) error {
 	rows, err := pg.All[sealedRow](now.ctx, now.DB, "read sealed secrets", pg.Raw("SELECT t."+c.Key+"::text AS id, t."+c.Column+
-		" AS sealed FROM "+c.Table+" AS t WHERE t."+c.Column+" IS NOT NULL AND "+where, nil))
+		" AS sealed FROM "+c.Table+" AS t WHERE "+c.Held()+" AND "+where, nil))
 	if err != nil || len(rows) == 0 {
 		return err
 	}

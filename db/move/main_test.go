@@ -248,7 +248,7 @@ func (w *world) moved() {
 	}
 	w.same("the new cell", w.contents(w.To, w.Partner), w.before, resealed...)
 	for _, c := range db.SealedColumns {
-		bad := value[int](w, w.To, fmt.Sprintf("SELECT count(*) FROM %s WHERE %[2]s IS NOT NULL AND %[2]s NOT LIKE (%[3]s::text || ' of the new cell: %%')::bytea",
+		bad := value[int](w, w.To, fmt.Sprintf("SELECT count(*) FROM %s WHERE %[2]s <> '' AND %[2]s NOT LIKE (%[3]s::text || ' of the new cell: %%')::bytea",
 			c.Table, c.Column, c.Key))
 		if bad > 0 {
 			w.t.Errorf("%d of %s.%s are not sealed with the new key", bad, c.Table, c.Column)

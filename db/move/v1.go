@@ -12,10 +12,9 @@ import (
 
 var v1Tables = []table{
 	// Numbers of objects that are there, those that these had before, those of deleted
-	// ones, and those of the collections and groups that are gone and a policy still
-	// shows: of what was deleted before the registry kept whose it was. All of it is one
-	// list, so that PostgreSQL joins with it: a condition beside it would have it search
-	// the list for each number.
+	// ones, and those of the collections and groups that are gone and a policy shows. All
+	// of it is one list, so that PostgreSQL joins with it: a condition beside it would have
+	// it search the list for each number.
 	{name: "id_registry", kept: true, rows: `t.id IN (
 			SELECT id FROM id_registry WHERE partner_id = $partner UNION ALL
 			SELECT id FROM clients WHERE id = ANY($clients) UNION ALL
@@ -32,7 +31,7 @@ var v1Tables = []table{
 var v1Extension = extension{
 	table:       "id_registry",
 	checks:      []func(m *Move, old, now side, o owned) error{(*Move).checkNumbers, (*Move).checkRetirement},
-	notes:       []func(m *Move, old, now side, o owned) (string, error){(*Move).noteNumbers, (*Move).noteRetirement},
+	notes:       []func(m *Move, old, now side, o owned) (string, error){(*Move).noteRetirement},
 	activations: []func(m *Move, old, now side) error{(*Move).carryAnnouncement},
 }
 
@@ -105,19 +104,6 @@ func (m *Move) carryAnnouncement(old, now side) error {
 		_, err = pg.Exec(now.ctx, m.To, "notify of the announcement", pg.SQL("NOTIFY v1_retirement"))
 	}
 	return err
-}
-
-// noteNumbers notes how many numbers of deleted objects stay, as it is not known whose they
-// were: those from before the registry kept that, which no policy shows.
-func (m *Move) noteNumbers(old, _ side, o owned) (string, error) {
-	n, err := pg.One[int](old.ctx, m.From, "count numbers of deleted objects", pg.Raw(`
-		SELECT count(*) FROM id_registry AS t WHERE t.retired_at > 'epoch' AND t.kind <> 'template' AND t.partner_id IS NULL
-			AND NOT EXISTS (SELECT FROM id_registry AS held WHERE held.kind = t.kind AND held.id = t.id AND held.retired_at IS NULL)
-			AND (`+o.condition(tableCalled("id_registry"))+`) IS NOT TRUE`, nil))
-	if err != nil || n == 0 {
-		return "", err
-	}
-	return fmt.Sprintf("%d numbers of version 1 stay here whose objects were deleted before this cell kept whose they were", n), nil
 }
 
 // checkNumbers returns an error if the new cell has given the partner's numbers to other

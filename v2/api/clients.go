@@ -92,7 +92,7 @@ type ListClientsInput struct {
 		op.Paging
 		IDs          *op.IDList[domain.ClientKind] `query:"ids" doc:"Comma-separated client ids, 500 at most. Unknown ids, and ids out of reach, are left out; an empty list means none."`
 		Q            string                        `query:"q" validate:"max=500" doc:"Only clients whose name contains this text, in any case."`
-		ExternalID   string                        `query:"external_id" json:",omitzero" validate:"max=500" doc:"Only clients with exactly this external_id. Several may have the same."`
+		ExternalID   string                        `query:"external_id" validate:"max=500" doc:"Only clients with exactly this external_id. Several may have the same."`
 		UpdatedSince *domain.Time                  `query:"updated_since" doc:"Only clients that changed at or after this time."`
 		Sort         domain.ClientSort             `query:"sort" validate:"enum" default:"name" doc:"Order of the list; a leading minus sign reverses it. By risk_score the riskiest come first, for low scores are the risky ones."`
 	}

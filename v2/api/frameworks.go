@@ -127,7 +127,7 @@ type ListClientFrameworksInput struct {
 	Path  ClientPath
 	Query struct {
 		op.Paging
-		UpdatedSince *domain.Time `query:"updated_since" cursors:"late" doc:"Only assignments that were made, or of which more than evaluated_at changed, at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only assignments that were made, or of which more than evaluated_at changed, at or after this time."`
 	}
 }
 

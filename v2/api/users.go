@@ -135,7 +135,7 @@ type ListUsersInput struct {
 		Q            string                  `query:"q" validate:"max=500" doc:"Only users whose name or email contains this text, in any case."`
 		Role         domain.Role             `query:"role" validate:"omitempty,enum" doc:"Only users with this risk role."`
 		CollectionID string                  `query:"collection_id" validate:"max=500" doc:"Only members of this collection."`
-		Overdue      *bool                   `query:"overdue" cursors:"late" doc:"Only users with an overdue course (true), or only those without one (false)."`
+		Overdue      *bool                   `query:"overdue" doc:"Only users with an overdue course (true), or only those without one (false)."`
 		UpdatedSince *domain.Time            `query:"updated_since" doc:"Only users that changed at or after this time."`
 		Sort         domain.UserSort         `query:"sort" validate:"enum" default:"created_at" doc:"Order of the list; a leading minus sign reverses it. By risk_score the riskiest come first, for low scores are the risky ones."`
 	}

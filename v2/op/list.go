@@ -2,11 +2,9 @@ package op
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -74,7 +72,7 @@ func BindList[In, Row, Item any](
 		if err != nil {
 			return nil, err
 		}
-		window, err := list.window(*list.paging().(*Paging))
+		window, err := list.window(*list.paging.(*Paging))
 		if err != nil {
 			return nil, err
 		}
@@ -111,34 +109,15 @@ func pagingOf(in, part reflect.Type) ([]int, error) {
 
 // boundList is a requested list with the binding of its cursors.
 type boundList struct {
-	sealer      domain.CursorSealer
-	binding     string
-	operation   string
-	input       reflect.Value
-	pagingIndex []int // where the input has its paging
+	sealer  domain.CursorSealer
+	binding string
+	paging  any // a pointer to the input's Paging or FeedQuery
 }
 
 // newBoundList binds the cursors of a list to an input, a pointer, whose Paging or FeedQuery is at an index.
 func newBoundList(sealer domain.CursorSealer, o Declaration, in any, at []int) (boundList, error) {
 	binding, err := ListBinding(o, in)
-	return boundList{sealer, binding, o.Meta().ID, reflect.ValueOf(in).Elem(), at}, err
-}
-
-// paging returns a pointer to the Paging or FeedQuery.
-func (l boundList) paging() any { return l.input.FieldByIndex(l.pagingIndex).Addr().Interface() }
-
-// open returns the position in a cursor of this list.
-func (l boundList) open(cursor string) (domain.Position, error) {
-	p, err := l.sealer.Open(l.binding, cursor)
-	if err == nil {
-		return p, nil
-	}
-	for _, binding := range l.legacyBindings() {
-		if p, err = l.sealer.Open(binding, cursor); err == nil {
-			return p, nil
-		}
-	}
-	return p, err
+	return boundList{sealer, binding, reflect.ValueOf(in).Elem().FieldByIndex(at).Addr().Interface()}, err
 }
 
 // window returns the requested window; InvalidRequest for a cursor of another list.
@@ -150,7 +129,7 @@ func (l boundList) window(p Paging) (domain.Window, error) {
 	if p.Cursor == "" {
 		return w, nil
 	}
-	position, err := l.open(p.Cursor)
+	position, err := l.sealer.Open(l.binding, p.Cursor)
 	if err != nil {
 		return w, domain.ErrInvalid("cursor", "is not a cursor of this list with these filters and this sort")
 	}
@@ -213,7 +192,7 @@ func BindFeed[In, Row, Item any](
 		if err != nil {
 			return nil, err
 		}
-		query := list.paging().(*FeedQuery)
+		query := list.paging.(*FeedQuery)
 		window := domain.Window{Limit: query.Limit, Latest: query.Cursor == latestCursor}
 		if !window.Latest {
 			if window, err = list.window(Paging{Limit: query.Limit, Cursor: query.Cursor}); err != nil {
@@ -248,27 +227,4 @@ func ListBinding(o Declaration, input any) (string, error) {
 		return "", fmt.Errorf("operation %s: bind its cursors: %w", o.Meta().ID, err)
 	}
 	return string(b), nil
-}
-
-// legacyBindings returns the texts that earlier releases bound the list's cursors to: the JSON of the whole input but its
-// paging. Callers keep cursors of the event feed as long as events are kept, so these are accepted; none is made.
-//
-// A filter that is added to a list carries json:",omitzero", which keeps this text. Filters with the tag cursors:"late"
-// were added without it: older cursors exist with and without their null.
-func (l boundList) legacyBindings() []string {
-	in := reflect.New(l.input.Type()).Elem()
-	in.Set(l.input)
-	in.FieldByIndex(l.pagingIndex).SetZero()
-	text, err := json.Marshal([]any{l.operation, in.Interface()})
-	if err != nil {
-		panic(err) // an input without a JSON form is a programming error
-	}
-
-	bindings := []string{string(text)}
-	for _, f := range reflect.VisibleFields(in.FieldByName("Query").Type()) {
-		if f.Tag.Get("cursors") == "late" { // no text of a caller holds a quotation mark unescaped
-			bindings = append(bindings, strings.Replace(bindings[0], `,"`+f.Name+`":null`, "", 1))
-		}
-	}
-	return bindings
 }

@@ -119,9 +119,6 @@ func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 			return cmp.Or(unread, keys.check(old, now, m, secrets))
 		}
 		m.Reseal = func(col db.SealedColumn, uuid string, sealed []byte) ([]byte, error) {
-			if len(sealed) == 0 { // the demonstration's subscription, before there was a key
-				return sealed, nil
-			}
 			return keys.both.Reseal(sealed, seal.Context(col.Kind, uuid))
 		}
 		var stores error
