@@ -111,27 +111,27 @@ func withHelp(args []string) []string {
 // commands are those of the program. Those of version 1 come from its extension's package.
 type commands struct {
 	Serve     serveCmd           `cmd:"" help:"Serve the API."`
-	Work      workCmd            `cmd:"" help:"Do the background work alone, beside processes that serve with --no-work."`
-	Doctor    doctor.Command     `cmd:"" help:"Check configuration, database, mail and the rest that serve needs, and say what to mend."`
+	Work      workCmd            `cmd:"" help:"Run only the background work, for processes that serve with --no-work."`
+	Doctor    doctor.Command     `cmd:"" help:"Check configuration, database, mail and all else that serve needs, and say what to correct."`
 	Health    remote.Health      `cmd:"" help:"Ask a running process whether it is ready."`
-	Migrate   operator.Migrate   `cmd:"" help:"Bring the database's tables to this version."`
+	Migrate   operator.Migrate   `cmd:"" help:"Migrate the database's tables to this version."`
 	Partners  operator.Partners  `cmd:"" help:"Create and list partners."`
 	Keys      operator.Keys      `cmd:"" help:"Create, list and revoke API keys."`
 	Move      operator.Move      `cmd:"" help:"Move a partner to another cell."`
 	Audit     operator.Audit     `cmd:"" help:"List who changed what, through the API and by commands."`
 	Mail      operator.Mail      `cmd:"" help:"List mails that were given up, send them again, and choose what mail clients get."`
-	Seed      operator.Seed      `cmd:"" help:"Add large, made-up data, to try the service's speed on."`
+	Seed      operator.Seed      `cmd:"" help:"Add a large amount of generated data, for measuring speed."`
 	Breaches  operator.Breaches  `cmd:"" help:"Import breaches, which exposures refer to."`
 	Catalogue operator.Catalogue `cmd:"" help:"Bring courses, templates and breaches to another cell."`
-	Export    operator.Export    `cmd:"" help:"Write the objects of the service as import takes them: a line of JSON each."`
-	Import    operator.Import    `cmd:"" help:"Bring the objects of a platform into the service: a line of JSON each."`
-	Ingest    operator.Ingest    `cmd:"" help:"Take in what happened on the platform: signals, a line of JSON each."`
+	Export    operator.Export    `cmd:"" help:"Write the objects of the service in the format of import: a line of JSON each."`
+	Import    operator.Import    `cmd:"" help:"Import the objects of a platform: a line of JSON each."`
+	Ingest    operator.Ingest    `cmd:"" help:"Apply signals of what happened on the platform: a line of JSON each."`
 	Reports   operator.Reports   `cmd:"" help:"Make reports."`
 	Templates operator.Templates `cmd:"" help:"Import templates of simulated phishing mails, and choose which a client is sent."`
 	Directory operator.Directory `cmd:"" help:"Connect clients to their directories, and sync them."`
 	Webhooks  operator.Webhooks  `cmd:"" help:"List the webhooks of partners and their deliveries, pause them, activate them again, and follow events without one."`
 	OpenAPI   openapiCmd         `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
-	MCP       remote.MCP         `cmd:"" name:"mcp" help:"Lead an agent that speaks MCP over standard input and output to a service."`
+	MCP       remote.MCP         `cmd:"" name:"mcp" help:"Connect an agent that speaks MCP over standard input and output to a service."`
 	Version   versionCmd         `cmd:"" help:"Print the version."`
 
 	Completion completionCmd `cmd:"" help:"Print a script that completes this program's commands and flags in a shell."`

@@ -88,7 +88,7 @@ func (s *Store) replaceSetting(ctx context.Context, doing string, set Setting, n
 }
 
 // SetNewKeys says whether keys that are made from now on have no v1: they are created in the
-// phase Off. Keys that are there stay as they are.
+// phase Off. Existing keys stay as they are.
 func (s *Store) SetNewKeys(ctx context.Context, off bool) error {
 	const doing = "set the phase of new keys"
 	return s.change(ctx, doing, func(ctx context.Context, holds *State, _ time.Time) error {

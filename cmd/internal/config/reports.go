@@ -29,7 +29,7 @@ func (f FontFlag) Renderer() (*report.Renderer, error) {
 
 // StoreFlag selects the store of report files.
 type StoreFlag struct {
-	ReportStore string `name:"report-store" placeholder:"URL" help:"Where the files of reports are kept: file:///path, s3://bucket?region=…, gs://bucket or azblob://container. Default: the folder reports of --data-dir, which is of use to one machine only."`
+	ReportStore string `name:"report-store" placeholder:"URL" help:"Where the files of reports are kept: file:///path, s3://bucket?region=…, gs://bucket or azblob://container. Default: the folder reports of --data-dir, for a single machine."`
 }
 
 // Folder returns the local folder of the store; ofMachine is false if the store is remote.

@@ -21,7 +21,7 @@ type ServeFlags struct {
 	WorkFlags
 	Listen         string        `default:"${listen}" help:"The address to listen on."`
 	MetricsListen  string        `name:"metrics-listen" placeholder:"ADDRESS" help:"A separate address for /metrics. Without it, /metrics is served with the API if that listens on a loopback address only, else not at all."`
-	Drain          time.Duration `default:"0s" help:"How long requests are still taken after SIGTERM, while /readyz answers 503."`
+	Drain          time.Duration `default:"0s" help:"How long to accept requests after SIGTERM, while /readyz answers 503."`
 	Release        op.Release    `default:"2.0" help:"The release of v2 to serve: 2.0, 2.1, 2.2, 2.3, 2.4 or latest."`
 	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"A Redis in which replicas share budgets and checkpoints."`
 	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`

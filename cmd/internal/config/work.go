@@ -31,7 +31,7 @@ type WorkFlags struct {
 	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers reach the service at, with which links begin. It may have a path, which the proxy in front takes off. Default: the listen address."`
 	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without it, mail goes to files in the folder outbox of --data-dir."`
 	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The sender of mail. Default: no-reply at the host of --public-url."`
-	Workers   int    `default:"${workers}" help:"How many mails are under way at a time."`
+	Workers   int    `default:"${workers}" help:"How many mails are sent at a time."`
 
 	Connections int `default:"20" help:"How many connections to the database requests and background work may use. The process opens up to 9 more: for locks, readiness and metrics, and to be notified of mail, reports and changes of v1."`
 
@@ -134,7 +134,7 @@ func (f WorkFlags) StartupEnv(s cli.Env, log *slog.Logger) cli.Env {
 // webhookFlags restrict where events may be delivered.
 type webhookFlags struct {
 	WebhookAllowPrivate bool   `name:"webhook-allow-private" help:"Deliver events to private, local and special addresses too: for tests and closed networks."`
-	WebhookCA           string `name:"webhook-ca" type:"path" placeholder:"FILE" help:"Certificates in PEM of authorities that endpoints of webhooks may have theirs from, beside the machine's."`
+	WebhookCA           string `name:"webhook-ca" type:"path" placeholder:"FILE" help:"Certificate authorities, in PEM, to trust for endpoints of webhooks in addition to the system's."`
 }
 
 // Endpoints returns the client of webhook endpoints, for a version of the program.
@@ -150,9 +150,9 @@ func (f webhookFlags) Endpoints(version string, clock domain.Clock) (*webhook.En
 
 // DirectoryFlags set the addresses of directories.
 type DirectoryFlags struct {
-	GraphURL  string `name:"microsoft-graph-url" placeholder:"URL" help:"Where Microsoft Graph is, without a version: for national clouds. Default: https://graph.microsoft.com."`
-	LoginURL  string `name:"microsoft-login-url" placeholder:"URL" help:"Where Microsoft gives tokens: for national clouds. Default: https://login.microsoftonline.com."`
-	GoogleURL string `name:"google-url" placeholder:"URL" help:"Where Google's Admin SDK is. Default: https://admin.googleapis.com."`
+	GraphURL  string `name:"microsoft-graph-url" placeholder:"URL" help:"The address of Microsoft Graph, without a version, for national clouds. Default: https://graph.microsoft.com."`
+	LoginURL  string `name:"microsoft-login-url" placeholder:"URL" help:"The address where Microsoft issues tokens, for national clouds. Default: https://login.microsoftonline.com."`
+	GoogleURL string `name:"google-url" placeholder:"URL" help:"The address of Google's Admin SDK. Default: https://admin.googleapis.com."`
 }
 
 // Connector returns a function that connects to directories.

@@ -11,7 +11,7 @@ import (
 
 // CellFlags name the cell, one of several installations among which partners are divided.
 type CellFlags struct {
-	Cell      string `default:"00" help:"Which of several installations this is, among which partners are divided: two of 0-9, A-Z, a-z, counted from 00. Fixed in the database at the first start that names one."`
+	Cell      string `default:"00" help:"The code of this installation, where partners are divided among several: two of 0-9, A-Z, a-z, counted from 00. Fixed in the database at the first start that names one."`
 	CellCount int    `name:"cell-count" default:"1" help:"How many such installations there may ever be. Fixed with --cell."`
 }
 

@@ -20,9 +20,9 @@ import (
 // Audit is the command audit, which lists changes and who made them.
 type Audit struct {
 	database.Flags
-	Client string `env:"-" placeholder:"CLIENT" help:"Only what was done to this client: its id, UUID or name. One that is archived has to be named by its id."`
-	Key    string `env:"-" placeholder:"PREFIX" help:"Only what was done by this key, named by its prefix as keys list shows it; command for what was done by commands."`
-	Since  string `env:"-" placeholder:"TIME" help:"Only what was done from this time on: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+	Client string `env:"-" placeholder:"CLIENT" help:"Only changes to this client: its id, UUID or name. An archived one must be given by its id."`
+	Key    string `env:"-" placeholder:"PREFIX" help:"Only changes by this key, given by its prefix as keys list shows it; command for those by commands."`
+	Since  string `env:"-" placeholder:"TIME" help:"Only changes since this time: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
 	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of entries."`
 }
 

@@ -14,8 +14,8 @@ import (
 
 // Catalogue is the command catalogue, which copies catalogues to another cell.
 type Catalogue struct {
-	Export exportCatalogueCmd `cmd:"" help:"Write the courses, templates, breaches and frameworks with their ids, one a line, for another cell."`
-	Import importCatalogueCmd `cmd:"" help:"Bring what catalogue export wrote into this cell. It may be repeated."`
+	Export exportCatalogueCmd `cmd:"" help:"Write courses, templates, breaches and frameworks with their ids, one per line, for another cell."`
+	Import importCatalogueCmd `cmd:"" help:"Import what catalogue export wrote into this cell. It may be repeated."`
 }
 
 type exportCatalogueCmd struct{ database.Flags }

@@ -24,9 +24,9 @@ import (
 // Directory is the command directory, which connects clients to their directories and syncs them.
 type Directory struct {
 	Connect    connectDirectoryCmd    `cmd:"" help:"Connect a client to its directory, or store new settings or credentials."`
-	Disconnect disconnectDirectoryCmd `cmd:"" help:"Disconnect a client from its directory. Its users stay, and are kept by hand."`
+	Disconnect disconnectDirectoryCmd `cmd:"" help:"Disconnect a client from its directory. Its users stay, and are no longer synced."`
 	List       listDirectoriesCmd     `cmd:"" help:"List the clients that have a directory, and how they were synced last."`
-	Run        runDirectoryCmd        `cmd:"" help:"Sync a client with its directory here and now."`
+	Run        runDirectoryCmd        `cmd:"" help:"Sync a client with its directory now."`
 }
 
 // connectDirectoryCmd takes the client before the kind of directory.
@@ -226,7 +226,7 @@ type runDirectoryCmd struct {
 	config.DirectoryFlags
 	database.KeyFlags
 	Client string `arg:"" help:"The client: its id, UUID or name."`
-	Force  bool   `env:"-" help:"Deactivate users however many they are: else a run that would deactivate more than 20 % of the directory's, and more than 5, changes nothing."`
+	Force  bool   `env:"-" help:"Deactivate any number of users. Without it, a run that would deactivate more than 20 % of the directory's, and more than 5, changes nothing."`
 }
 
 func (runDirectoryCmd) Help() string {

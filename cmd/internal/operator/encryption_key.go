@@ -30,13 +30,13 @@ func (newKeyCmd) Run(s cli.Env) error {
 type rotateKeyCmd struct {
 	database.Flags
 	database.KeyFlags
-	Old string `env:"-" placeholder:"KEY" help:"The key before, where it does not follow the new one in --encryption-key: in base64, or file:PATH."`
+	Old string `env:"-" placeholder:"KEY" help:"The previous key, if it does not follow the new one in --encryption-key: in base64, or file:PATH."`
 }
 
 func (rotateKeyCmd) Help() string {
-	return `Make a key with partnerapi encryption-key. Restart every process with --encryption-key NEW,OLD (or put NEW before OLD in the file of a file:PATH, which needs no restart), then run this command with the same, then take OLD away. It may be cut short and run again.
+	return `Make a key with partnerapi encryption-key. Restart every process with --encryption-key NEW,OLD (or put NEW before OLD in the file of a file:PATH, which needs no restart), then run this command with the same keys, then remove OLD. It may be cut short and run again.
 
-In an embedded installation without --encryption-key, this command makes the new key and puts it before the others in encryption.key.`
+In an embedded installation without --encryption-key, this command makes the new key, as the first one in encryption.key.`
 }
 
 // Validate rejects invalid keys; kong calls it while parsing.

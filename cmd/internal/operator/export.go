@@ -19,14 +19,14 @@ type Export struct {
 	database.Flags
 	File    string `arg:"" optional:"" default:"-" help:"The file to write; - for the standard output."`
 	Partner string `env:"-" help:"Write the objects of one partner: its id, UUID or name. Default: of all."`
-	Signals string `env:"-" placeholder:"FILE" help:"Write what users did beside, such as courses completed and policies signed, to this file: signals as the command ingest takes them."`
+	Signals string `env:"-" placeholder:"FILE" help:"Also write what users did, such as completed courses and signed policies, to this file, in the format of ingest."`
 }
 
 func (Export) Help() string {
 	return "Writes all objects that the command import takes, a line of JSON each, so that an import of the lines into " +
 		"another database makes the same objects there. The templates and breaches of the catalogue are not among " +
 		"them: import those first, with the commands templates import and breaches import. Everything is of one " +
-		"moment: the command reads in one transaction, which changes nothing and blocks nobody, and lasts as long " +
+		"moment: the command reads in one transaction, which changes nothing and blocks no other, and lasts as long " +
 		"as the lines take to be written. A file has its name once it is complete. The guide under /docs/operate/import " +
 		"describes the lines."
 }

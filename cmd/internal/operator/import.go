@@ -21,8 +21,8 @@ import (
 type Import struct {
 	database.Flags
 	File   string `arg:"" help:"A file of objects, one JSON object on each line; - for the standard input."`
-	DryRun bool   `name:"dry-run" env:"-" help:"Check everything and report the same, and change nothing. Rows that the lines would change stay locked meanwhile."`
-	Errors string `env:"-" placeholder:"FILE" help:"Write the refused lines to this file, a JSON object of line and reason for each, and not to the standard error stream."`
+	DryRun bool   `name:"dry-run" env:"-" help:"Check everything and print the same report, but change nothing. Rows that the lines would change stay locked meanwhile."`
+	Errors string `env:"-" placeholder:"FILE" help:"Write refused lines to this file instead of standard error: a JSON object of line and reason for each."`
 }
 
 func (Import) Help() string {

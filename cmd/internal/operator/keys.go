@@ -110,20 +110,20 @@ func (c listPartnersCmd) Run(ctx context.Context, s cli.Env) error {
 
 // Keys is the command keys, which creates, lists and revokes API keys.
 type Keys struct {
-	Create createKeyCmd `cmd:"" help:"Create a key, and print it and nothing else. It cannot be read again."`
+	Create createKeyCmd `cmd:"" help:"Create a key and print only it. It cannot be shown again."`
 	List   listKeysCmd  `cmd:"" help:"List the keys, without their secrets."`
-	Revoke revokeKeyCmd `cmd:"" help:"End a key. Running services refuse it within 30 seconds."`
+	Revoke revokeKeyCmd `cmd:"" help:"Revoke a key. Running services refuse it within 30 seconds."`
 }
 
 type createKeyCmd struct {
 	database.Flags
 	Name    string         `required:"" env:"-" help:"What the key is for."`
 	Partner string         `env:"-" help:"The partner: its id, UUID or name; may be left out where there is only one."`
-	Clients string         `required:"" env:"-" placeholder:"all|CLIENT,…" help:"The clients that the key reaches: their ids, UUIDs or names. One that is archived, or whose name has a comma, has to be named by its id."`
+	Clients string         `required:"" env:"-" placeholder:"all|CLIENT,…" help:"The clients that the key reaches: their ids, UUIDs or names. An archived one, or one with a comma in its name, must be given by its id."`
 	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"What the key may do."`
 	From    []string       `env:"-" placeholder:"CIDR,…" help:"The networks or addresses that the key may be used from, up to 100. Default: all."`
 	Expires string         `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
-	V1      bool           `name:"v1" env:"-" help:"Give the key v1, though new keys have none (v1 phase --new off)."` // v1-line
+	V1      bool           `name:"v1" env:"-" help:"Allow the key v1 even if new keys are not (v1 phase --new off)."` // v1-line
 	JSON    bool           `name:"json" env:"-" help:"Print JSON: the key, its prefix, and what it is for."`
 }
 

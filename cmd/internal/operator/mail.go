@@ -19,17 +19,17 @@ import (
 
 // Mail is the command mail, for failed mails and for the mails that a client's users get.
 type Mail struct {
-	Failed   failedMailCmd   `cmd:"" help:"List the mails that were given up, and why."`
-	Retry    retryMailCmd    `cmd:"" help:"Send mails again that were given up."`
-	Enable   enableMailCmd   `cmd:"" help:"Switch a kind of mail that the service sends of itself on for a client or partner."`
-	Disable  disableMailCmd  `cmd:"" help:"Switch a kind of mail that the service sends of itself off for a client or partner."`
-	Switches mailSwitchesCmd `cmd:"" help:"Show which kinds of mail that the service sends of itself a client or partner gets."`
+	Failed   failedMailCmd   `cmd:"" help:"List the mails that failed for good, and why."`
+	Retry    retryMailCmd    `cmd:"" help:"Send mails again that failed for good."`
+	Enable   enableMailCmd   `cmd:"" help:"Switch on a kind of the service's own mail for a client or partner."`
+	Disable  disableMailCmd  `cmd:"" help:"Switch off a kind of the service's own mail for a client or partner."`
+	Switches mailSwitchesCmd `cmd:"" help:"Show which kinds of the service's own mail a client or partner gets."`
 }
 
 type failedMailCmd struct {
 	database.Flags
-	Since string `env:"-" placeholder:"TIME" help:"Only those that were given up from this time on: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
-	Limit int    `env:"-" default:"1000" help:"How many to list at the most, the oldest failure first."`
+	Since string `env:"-" placeholder:"TIME" help:"Only those that failed since this time: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+	Limit int    `env:"-" default:"1000" help:"How many to list at most, the oldest failure first."`
 	JSON  bool   `name:"json" env:"-" help:"Print JSON, an array of mails."`
 }
 
@@ -81,12 +81,12 @@ func (c failedMailCmd) Run(ctx context.Context, s cli.Env) error {
 type retryMailCmd struct {
 	database.Flags
 	IDs   []string `arg:"" optional:"" name:"id" help:"The ids of mails, as mail failed shows them."`
-	All   bool     `env:"-" help:"All mails that were given up."`
-	Since string   `env:"-" placeholder:"TIME" help:"With --all: only those that were given up from this time on: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+	All   bool     `env:"-" help:"All mails that failed for good."`
+	Since string   `env:"-" placeholder:"TIME" help:"With --all: only those that failed since this time: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
 }
 
 func (retryMailCmd) Help() string {
-	return `A mail that was asked for more than three days ago is tried once. One that is unwanted by now, such as a mail to an inactive user, is given up again.`
+	return `A mail that was asked for more than three days ago is tried once. One that is no longer wanted, such as a mail to an inactive user, fails again.`
 }
 
 // Validate requires exactly one selection of mails.

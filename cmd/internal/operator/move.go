@@ -23,9 +23,9 @@ import (
 
 // Move is the command move, which moves a partner to another cell.
 type Move struct {
-	Partner movePartnerCmd `cmd:"" default:"withargs" help:"Move a partner to another cell, or go on where that was cut short."`
-	Status  moveStatusCmd  `cmd:"" help:"List the partners that move from here, arrive here, or did."`
-	Cancel  moveCancelCmd  `cmd:"" help:"Take a move back, as long as the other cell does not serve the partner."`
+	Partner movePartnerCmd `cmd:"" default:"withargs" help:"Move a partner to another cell, or resume a move that was cut short."`
+	Status  moveStatusCmd  `cmd:"" help:"List the moves of partners from and to this cell."`
+	Cancel  moveCancelCmd  `cmd:"" help:"Cancel a move, unless the other cell serves the partner already."`
 }
 
 // moveFlags select the partner to move and the two databases. The database, key and store flags are the old cell's.
@@ -42,7 +42,7 @@ type movePartnerCmd struct {
 	ToKey         string        `name:"to-key" env:"-" type:"path" placeholder:"FILE" help:"The file of the other cell's encryption key. Default: both have the same."`
 	ToReportStore string        `name:"to-report-store" env:"-" placeholder:"URL" help:"Where the other cell keeps the files of reports. Default: both have the same --report-store."`
 	Keep          time.Duration `env:"-" default:"168h" help:"How long this cell keeps the rows afterwards."`
-	DryRun        bool          `name:"dry-run" env:"-" help:"Change nothing: say what would be moved, and what keeps it from being moved."`
+	DryRun        bool          `name:"dry-run" env:"-" help:"Change nothing: print what would be moved, and what prevents the move."`
 }
 
 func (movePartnerCmd) Help() string {
@@ -50,7 +50,7 @@ func (movePartnerCmd) Help() string {
 		"writes are answered with 503 and Retry-After for some seconds (30 at most, and up to three times), the last differences are copied, both " +
 		"sides are compared, and the other cell serves the partner: ids, numbers, keys, cursors and secrets stay what they " +
 		"are. This cell answers its keys with 421 and the other cell's code from then on.\n\n" +
-		"It may be ended at any moment: run again it goes on, and move cancel takes it back until the other cell serves. " +
+		"It may be interrupted at any moment: run again, it resumes. Until the other cell serves, move cancel takes it back. " +
 		"The role of the other database must be allowed to SET session_replication_role."
 }
 

@@ -32,7 +32,7 @@ type makeReportCmd struct {
 	Format string            `env:"-" enum:",pdf,xlsx" default:"" placeholder:"pdf|xlsx" help:"pdf or xlsx. Default: xlsx for a file whose name ends in .xlsx, else pdf."`
 	Start  string            `env:"-" placeholder:"DATE" help:"The first day of the period, as 2027-01-31 (UTC). Default: 90 days that end today; of monthly_report, the last calendar month."`
 	End    string            `env:"-" placeholder:"DATE" help:"The last day of the period."`
-	Out    string            `env:"-" required:"" type:"path" placeholder:"FILE" help:"The file to write, in the place of one that is there."`
+	Out    string            `env:"-" required:"" type:"path" placeholder:"FILE" help:"The file to write. An existing one is replaced."`
 }
 
 // Validate rejects an invalid type or day.

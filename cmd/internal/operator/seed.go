@@ -20,7 +20,7 @@ type Seed struct {
 	database.Flags
 	Clients int  `required:"" env:"-" help:"How many clients to add; a few are large and most are small."`
 	Users   int  `required:"" env:"-" help:"How many users they have together."`
-	Mails   bool `env:"-" help:"Record the mails that they were sent too, some 18 for each user."`
+	Mails   bool `env:"-" help:"Also add the mails that they were sent, about 18 for each user."`
 }
 
 // Validate rejects invalid sizes.

@@ -22,7 +22,7 @@ import (
 
 // Templates is the command templates, for templates of simulated phishing mails.
 type Templates struct {
-	Import importTemplatesCmd `cmd:"" help:"Import templates in the form that CISA publishes them in."`
+	Import importTemplatesCmd `cmd:"" help:"Import templates in the format that CISA publishes."`
 	Enable enableTemplatesCmd `cmd:"" help:"Choose the categories of templates that a client is sent."`
 }
 

@@ -21,8 +21,8 @@ import (
 // Webhooks is the command webhooks, for the webhooks of partners, their deliveries and events.
 type Webhooks struct {
 	List       listWebhooksCmd   `cmd:"" help:"List the webhooks, without their secrets."`
-	Pause      pauseWebhookCmd   `cmd:"" help:"Pause a webhook. Deliveries that wait are dropped, and what happens meanwhile is not delivered later."`
-	Resume     resumeWebhookCmd  `cmd:"" help:"Activate a webhook that was paused or disabled. It gets what happens from now on."`
+	Pause      pauseWebhookCmd   `cmd:"" help:"Pause a webhook. Waiting deliveries are dropped, and events until it is resumed are not delivered."`
+	Resume     resumeWebhookCmd  `cmd:"" help:"Activate a webhook that was paused or disabled. It gets events from now on."`
 	Deliveries listDeliveriesCmd `cmd:"" help:"List the deliveries to a webhook, the newest first."`
 	Listen     remote.Listen     `cmd:"" help:"Follow the events of a service, and post them to a local address as if they were delivered."`
 }
@@ -154,7 +154,7 @@ func (c resumeWebhookCmd) Run(ctx context.Context, s cli.Env) error {
 type listDeliveriesCmd struct {
 	webhookArg
 	Status string `env:"-" placeholder:"STATUS" help:"Only those that are waiting, succeeded, failed or dropped."`
-	Limit  int    `env:"-" default:"100" help:"How many to list at the most."`
+	Limit  int    `env:"-" default:"100" help:"How many to list at most."`
 	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of deliveries with their tries."`
 }
 

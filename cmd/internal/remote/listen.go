@@ -29,13 +29,13 @@ type Listen struct {
 	URL       string   `name:"url" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"The address of the service whose events are followed, without /v2."`
 	Types     []string `env:"-" placeholder:"TYPE,…" help:"Only events of these types. Default: all."`
 	Client    string   `env:"-" help:"Only events of this client: its id, UUID or name. Default: those of all that the key reaches."`
-	From      string   `env:"-" default:"latest" placeholder:"CURSOR" help:"Where to begin: latest for new events only, start for the oldest that are kept, or a cursor that was printed at the end."`
-	CA        string   `name:"forward-ca" env:"-" type:"path" placeholder:"FILE" help:"Certificates in PEM of authorities that the local address may have its own from, beside the machine's."`
-	Secret    string   `env:"PARTNERAPI_WEBHOOK_SECRET" placeholder:"SECRET" help:"The secret that signs, as a subscription has one: whsec_ and base64. Default: a new one, which is printed."`
+	From      string   `env:"-" default:"latest" placeholder:"CURSOR" help:"Where to begin: latest for new events only, start for the oldest that are kept, or the cursor that an earlier run printed at its end."`
+	CA        string   `name:"forward-ca" env:"-" type:"path" placeholder:"FILE" help:"Certificate authorities, in PEM, to trust for the local address in addition to the system's."`
+	Secret    string   `env:"PARTNERAPI_WEBHOOK_SECRET" placeholder:"SECRET" help:"The secret to sign with, as a webhook has one: whsec_ and base64. Default: a new one, which is printed."`
 }
 
 func (Listen) Help() string {
-	return `Needs no subscription and no public address: events are read from GET /v2/events, and posted with the headers and the body of a delivery. Each event is tried once; the answer stands in the line that is printed for it.`
+	return `Needs no subscription and no public address: events are read from GET /v2/events, and posted with the headers and the body of a delivery. Each event is posted once; the line that is printed for it shows the answer.`
 }
 
 // Validate rejects invalid addresses, certificates and secrets, and a missing key.

@@ -26,7 +26,7 @@ type MCP struct {
 	KeyFlag
 	URL      string `name:"url" env:"-" required:"" placeholder:"BASE" help:"The address of the service, such as https://partner.example."`
 	ReadOnly bool   `name:"read-only" env:"-" help:"Show only the tools that read."`
-	Toolsets string `env:"-" placeholder:"NAMES" help:"Show the tools of these toolsets, with commas between them; all for all. Default: clients,users,risk,training,phishing,reports."`
+	Toolsets string `env:"-" placeholder:"NAMES" help:"The toolsets to show, separated by commas, or all. Default: clients,users,risk,training,phishing,reports."`
 	Schemas  bool   `env:"-" help:"Show tools with output schemas, and results with structured content."`
 }
 

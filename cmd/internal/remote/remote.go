@@ -21,7 +21,7 @@ import (
 
 // KeyFlag is the API key of a command that calls a service.
 type KeyFlag struct {
-	Key string `env:"PARTNERAPI_KEY" name:"key" placeholder:"KEY" help:"The API key. Better in the variable: others can see a command line."`
+	Key string `env:"PARTNERAPI_KEY" name:"key" placeholder:"KEY" help:"The API key. Prefer the variable: other users can see command lines."`
 }
 
 // ValidateKey rejects a missing key.

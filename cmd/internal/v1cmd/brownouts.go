@@ -33,7 +33,7 @@ type addBrownoutCmd struct {
 	database.Flags
 	Start string        `required:"" env:"-" placeholder:"TIME" help:"When the first window begins, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
 	For   time.Duration `required:"" env:"-" placeholder:"10m" help:"How long each window is: 1s to 744h."`
-	Every time.Duration `env:"-" placeholder:"168h" help:"How long it is from the beginning of one window to that of the next."`
+	Every time.Duration `env:"-" placeholder:"168h" help:"The time from the start of one window to the start of the next."`
 	Count int           `default:"1" env:"-" help:"How many windows there are, at most 1000."`
 	Keys  []string      `env:"-" placeholder:"PREFIX,…" help:"Only these keys, at most 100, by their prefixes as keys list shows them. Default: all."`
 

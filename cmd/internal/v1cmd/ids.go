@@ -20,7 +20,7 @@ import (
 // This file is the commands of the id registry. It is deleted with version 1.
 
 type idmapCmd struct {
-	Import importCmd `cmd:"" help:"Make numbers from before the registry the objects' own."`
+	Import importCmd `cmd:"" help:"Give objects the numbers that callers of v1 know them by."`
 	Export exportCmd `cmd:"" help:"Write the number of every object, as import reads it."`
 	Lookup lookupCmd `cmd:"" help:"Show what the registry knows of a number or an id."`
 }
@@ -28,7 +28,7 @@ type idmapCmd struct {
 type importCmd struct {
 	database.Flags
 	File   string `arg:"" type:"existingfile" help:"Lines of kind,number,id; - for the standard input."`
-	DryRun bool   `name:"dry-run" env:"-" help:"Say what would be, and change nothing."`
+	DryRun bool   `name:"dry-run" env:"-" help:"Print what would change, and change nothing."`
 }
 
 // Run imports a file, or refuses it with every bad row.

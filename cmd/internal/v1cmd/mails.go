@@ -24,7 +24,7 @@ import (
 // mailFlags are how a command tells partners of the end of v1.
 type mailFlags struct {
 	DryRun    bool   `env:"-" xor:"mails" help:"Print the mails that would be sent, and send and change nothing."`
-	Again     bool   `env:"-" help:"Mail also those who were sent this mail for this announcement before."`
+	Again     bool   `env:"-" help:"Also mail those who already got this mail for this announcement."`
 	PublicURL string `name:"public-url" env:"-" placeholder:"URL" help:"The address of the service in what --dry-run prints; the mails have that of the process that sends them."`
 }
 

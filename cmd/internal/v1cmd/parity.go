@@ -16,14 +16,14 @@ import (
 
 type parityCmd struct {
 	Compare compareCmd `cmd:"" default:"withargs" help:"Compare what v1 and v2 say of everything that a key reaches. The default."`
-	Replay  replayCmd  `cmd:"" help:"Make requests of v1 that callers made and those of v2 that follow them, and compare the answers."`
+	Replay  replayCmd  `cmd:"" help:"Repeat requests of v1 that callers made, make the equivalent ones of v2, and compare the answers."`
 }
 
 // parityFlags are the services that are compared, and the form of the report.
 type parityFlags struct {
 	remote.KeyFlag
 	URL      string   `name:"url" env:"-" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"The address of the service, without /v1."`
-	V1URL    string   `name:"v1-url" env:"-" placeholder:"OLD" help:"The address of another service, whose v1 is compared with this one's in the place of v2. Its ids are the same (idmap import)."`
+	V1URL    string   `name:"v1-url" env:"-" placeholder:"OLD" help:"The address of another service, whose v1 is compared with this one's instead of v2. Its ids are the same (idmap import)."`
 	V1Key    string   `name:"v1-key" env:"PARTNERAPI_V1_KEY" placeholder:"KEY" help:"An API key of the other service. Default: the same key."`
 	Tolerate []string `env:"-" placeholder:"FIELD,…" help:"Fields of v1's items, or headers, in which the two services may differ."`
 	JSON     bool     `name:"json" env:"-" help:"Print the report as JSON."`

@@ -18,11 +18,11 @@ import (
 type phaseV1Cmd struct {
 	database.Flags
 	Words   []string `arg:"" name:"key-and-phase" help:"The key's prefix, as keys list shows it, unless --partner, --all or --new is given, and the phase: on (everything is answered), read_only (writes are refused), brownout (refused in the windows of brownouts) or off."`
-	Partner string   `env:"-" xor:"which" help:"All keys that this partner has now: its id, UUID or name."`
-	All     bool     `env:"-" xor:"which" help:"All keys that there are now."`
-	New     bool     `env:"-" xor:"which" help:"Keys that are made from now on: on or off. Keys that are there stay as they are."`
+	Partner string   `env:"-" xor:"which" help:"All existing keys of this partner: its id, UUID or name."`
+	All     bool     `env:"-" xor:"which" help:"All existing keys."`
+	New     bool     `env:"-" xor:"which" help:"Keys that are made from now on: on or off. Existing keys stay as they are."`
 	Force   bool     `env:"-" help:"Set --all off although no end is announced."`
-	Until   string   `env:"-" placeholder:"DATE" help:"When what was set before holds again, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. Default: never, and what was set before is forgotten."`
+	Until   string   `env:"-" placeholder:"DATE" help:"When the setting before applies again, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. Default: never."`
 
 	key   string // empty for --partner, --all and --new
 	phase retire.Phase
@@ -31,7 +31,7 @@ type phaseV1Cmd struct {
 
 // Help says how phases follow one another.
 func (phaseV1Cmd) Help() string {
-	return `The phase that was set last holds for a key, be it for the key, its partner or all. One with --until leaves, when it is over, what would hold without it: also one with a later --until. One for --partner or --all is for the keys that are there when it is set: a key that is made later begins with on, or with off after --new off, unless keys create has --v1. What is refused is answered 410, with what to call in v2.`
+	return `The phase that was set last applies to a key, whether it was set for the key, its partner or all. Once --until is over, the setting before it applies again, unless that is over too. --partner and --all are for the keys that exist then: a key that is made later begins with on, or with off after --new off, unless keys create has --v1. What is refused is answered 410, with what to call in v2.`
 }
 
 // Validate reads the key and the phase, or the phase for --partner, --all or --new.

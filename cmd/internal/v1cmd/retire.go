@@ -20,13 +20,13 @@ import (
 // v1Cmd is the commands by which an operator retires version 1 (decisions 11).
 type v1Cmd struct {
 	Status   StatusCmd     `cmd:"" help:"Show when v1 ends, who still calls it, and who has moved to v2."`
-	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1: every answer says from then on when it comes."`
+	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1: from then on every answer of v1 says when it is."`
 	Postpone postponeV1Cmd `cmd:"" help:"Move the announced end to a later day."`
-	Remind   remindV1Cmd   `cmd:"" help:"Mail partners' owners and admins the announced end, and what of theirs still calls v1."`
-	Cancel   cancelV1Cmd   `cmd:"" help:"Take the announcement back. Phases and brownouts stay."`
-	Phase    phaseV1Cmd    `cmd:"" help:"Set what v1 answers a key, a partner's keys, or all."`
+	Remind   remindV1Cmd   `cmd:"" help:"Mail the owners and admins of partners the announced end, and which of their keys still call v1."`
+	Cancel   cancelV1Cmd   `cmd:"" help:"Withdraw the announcement. Phases and brownouts stay."`
+	Phase    phaseV1Cmd    `cmd:"" help:"Set the phase of v1 for a key, a partner's keys, or all."`
 	Brownout brownoutCmd   `cmd:"" help:"Schedule windows in which v1 does not answer the keys in phase brownout."`
-	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, once its sunset has come and nobody calls it any more."`
+	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, after its sunset and once no key calls it."`
 }
 
 // retirement is what a command reads and changes: the retirement in its database, by
@@ -239,7 +239,7 @@ type endV1Cmd struct {
 
 // Help says what has to be so.
 func (endV1Cmd) Help() string {
-	return `Refused before the sunset, less than twelve months after the announcement, while an operation has no successor in the release of v2 that is served, and while keys still call v1: each is named. partnerapi v1 phase --all on takes the end back.`
+	return `Refused before the sunset, less than twelve months after the announcement, while an operation has no successor in the release of v2 that is served, and while keys still call v1: each is named. partnerapi v1 phase --all on reverts it.`
 }
 
 // Run ends v1.

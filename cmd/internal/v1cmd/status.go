@@ -25,9 +25,9 @@ import (
 type StatusCmd struct {
 	database.Flags
 	Key  string `env:"-" placeholder:"PREFIX" help:"Only this key, by the prefix that keys list shows."`
-	Days int    `env:"-" default:"30" help:"How many days calls and user agents are shown of, today (UTC) included: 1 to 400."`
+	Days int    `env:"-" default:"30" help:"How many days of calls and user agents to show, including today (UTC): 1 to 400."`
 	JSON bool   `name:"json" env:"-" xor:"form" help:"Print JSON: per key also the items of GET /v1/usage."`
-	HTML string `name:"html" env:"-" xor:"form" type:"path" placeholder:"FILE" help:"Write a page to look at, with curves by day, which needs no other file."`
+	HTML string `name:"html" env:"-" xor:"form" type:"path" placeholder:"FILE" help:"Write an HTML page with charts by day, in one file."`
 }
 
 // Help says what the verdicts mean.
