@@ -80,7 +80,7 @@ type FactorTotal struct {
 type AverageOn struct {
 	Date         Date `json:"date" doc:"The day (UTC)."`
 	AverageScore int  `json:"average_score" doc:"Average score of the active users on that day, rounded."`
-	ActiveUsers  *int `json:"active_users" doc:"Number of active users when the day was last counted. Null for days before the first that was counted."`
+	ActiveUsers  *int `json:"active_users" since:"2.4" doc:"Number of active users when the day was last counted. Null for days before the first that was counted."`
 }
 
 // FactorTotals lists the factors that touch users, by the size of their total

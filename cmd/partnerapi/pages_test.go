@@ -3,15 +3,19 @@ package main
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/net/html"
 
 	"partnerapi/domain"
@@ -19,6 +23,7 @@ import (
 	"partnerapi/platform/site/sitetest"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
+	"partnerapi/v2/op/openapi"
 )
 
 // elsewhere are the paths that pages link to and that the site does not serve.
@@ -291,6 +296,11 @@ func TestChangelog(t *testing.T) {
 		t.Fatalf("the feed is %+v: %v", feed, err)
 	}
 	page := read("/docs/changelog")
+	for _, member := range []string{"ClientPhishing.click_rate_total", "ErrorBody.doc_url", "GET /v2/clients?external_id"} {
+		if !strings.Contains(page, "<code>"+member+"</code>") || !strings.Contains(feed.Entries[0].Content, member) {
+			t.Errorf("the page or the feed has no %s", member)
+		}
+	}
 	for _, o := range api.Operations {
 		m := o.Meta()
 		name := m.Method + " /v2" + op.Braced(m.Path)
@@ -310,6 +320,72 @@ func TestChangelog(t *testing.T) {
 	}
 	if strings.Contains(page, "#tag/webhooks/") || !strings.Contains(page, "#tag/clients/clients-list") {
 		t.Error("the page links to operations that are not served, or not to those that are")
+	}
+}
+
+// TestMembersSince: a member of an object, or a parameter, that the kept document of a release does not have says since
+// when it is there, and is in the changelog.
+func TestMembersSince(t *testing.T) {
+	t.Parallel()
+	type member struct {
+		Name   string
+		Since  string `yaml:"x-since"`
+		Schema struct {
+			Since string `yaml:"x-since"`
+		}
+	}
+	type document struct {
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]member }
+		}
+		Paths map[string]map[string]struct{ Parameters []member }
+	}
+	read := func(text []byte, err error) (d document) {
+		if err == nil {
+			err = yaml.Unmarshal(text, &d)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	latest, err := documentV2(op.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := membersSince(latest)
+	check := func(release, name, since string) {
+		if !slices.Contains(listed[since], name) {
+			t.Errorf("%s is not in the kept document of release %s, and has no tag since", name, release)
+		}
+	}
+	for r := op.V2_0; r <= op.Latest; r++ {
+		kept, err := os.ReadFile("../../tools/openapi/baseline/v2-" + r.String() + ".yaml")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		before := read(kept, err)
+		of, err := documentV2(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := read(openapi.YAML(of))
+		for object, schema := range before.Components.Schemas {
+			for name, m := range now.Components.Schemas[object].Properties {
+				if _, ok := schema.Properties[name]; !ok {
+					check(r.String(), object+"."+name, m.Since)
+				}
+			}
+		}
+		for path, item := range before.Paths {
+			for method, operation := range item {
+				for _, p := range now.Paths[path][method].Parameters {
+					if !slices.ContainsFunc(operation.Parameters, func(m member) bool { return m.Name == p.Name }) {
+						check(r.String(), strings.ToUpper(method)+" /v2"+path+"?"+p.Name, p.Schema.Since)
+					}
+				}
+			}
+		}
 	}
 }
 

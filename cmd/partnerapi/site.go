@@ -5,12 +5,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 
 	"partnerapi/docs"
 	"partnerapi/platform/site"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
+	"partnerapi/v2/op/openapi"
 )
 
 // guides lists the guides in reading order. Those of extensions follow.
@@ -61,17 +63,6 @@ var releaseNotes = map[op.Release]struct {
 	op.V2_4: {day(2026, 11, 25), "The training of a whole client, users by email address, the calling key, and cancelled sends."},
 }
 
-// additions are changes of all releases at once.
-var additions = []site.Change{{
-	ID: "members-of-2-4", Title: "More members of answers", On: day(2026, 11, 26),
-	Text: "In every release, a user has phishing, a client's phishing has click_rate_365d and click_rate_total, a day of a " +
-		"client's risk history has active_users, a report has updated_at, and a webhook has failing_since. Clients can be " +
-		"filtered by external_id, and training assignments, training reminders and phishing sends take dry_run.",
-}, {
-	ID: "doc-url", Title: "Errors link to their explanation", On: day(2026, 11, 26),
-	Text: "In every release, an error has doc_url, which leads to what its code means.",
-}}
-
 func day(year int, month time.Month, day int) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
@@ -115,7 +106,7 @@ func pagesOf(release op.Release) (site.Config, error) {
 			Files: []string{"/v2/openapi.yaml", "/v2/openapi.json"},
 		}},
 	}
-	config.Changes = changesOf(config.Releases)
+	config.Changes = changesOf(config.Releases, document)
 	for _, e := range extensions {
 		more, err := e.Reference()
 		if err != nil {
@@ -128,17 +119,43 @@ func pagesOf(release op.Release) (site.Config, error) {
 	return config, nil
 }
 
-// changesOf lists what was added to the interface, the newest first.
-func changesOf(releases []site.Release) []site.Change {
-	list := slices.Clone(additions)
+// changesOf lists what each release added, the newest first. The document says which members came with one to all.
+func changesOf(releases []site.Release, document *openapi3.T) (list []site.Change) {
+	members := membersSince(document)
 	for i, r := range slices.Backward(releases) {
 		note := releaseNotes[op.V2_0+op.Release(i)]
 		list = append(list, site.Change{
 			ID: "release-" + r.Name, Title: "Release " + r.Name, On: note.on, Text: note.about, Operations: r.Operations,
+			Members: members[r.Name],
 		})
 	}
-	slices.SortStableFunc(list, func(a, b site.Change) int { return b.On.Compare(a.On) })
 	return list
+}
+
+// membersSince lists the members of objects and the parameters that say since which release they are there.
+func membersSince(document *openapi3.T) map[string][]string {
+	found := map[string][]string{}
+	note := func(name string, schema *openapi3.SchemaRef) {
+		if since, ok := schema.Value.Extensions[openapi.Since].(string); ok {
+			found[since] = append(found[since], name)
+		}
+	}
+	for object, schema := range document.Components.Schemas {
+		for name, member := range schema.Value.Properties {
+			note(object+"."+name, member)
+		}
+	}
+	for path, item := range document.Paths.Map() {
+		for method, operation := range item.Operations() {
+			for _, p := range operation.Parameters {
+				note(method+" /v2"+path+"?"+p.Value.Name, p.Value.Schema)
+			}
+		}
+	}
+	for _, names := range found {
+		slices.Sort(names)
+	}
+	return found
 }
 
 // releasesOf lists the releases with the operations that each adds.

@@ -12,8 +12,10 @@ type Change struct {
 	ID, Title, Text string
 	// On is its day.
 	On time.Time
-	// Operations are those that it added.
+	// Operations are those that it added. Members are those of objects that were added with it to all releases, as
+	// User.phishing, and parameters, as GET /v2/clients?external_id.
 	Operations []Operation
+	Members    []string
 }
 
 const changelogPath = "/docs/changelog"
@@ -45,6 +47,9 @@ func (b *builder) changelog() error {
 		for _, o := range c.Operations {
 			linked.Links = append(linked.Links, linkedOperation{o, b.operations[o.Method+" "+o.Path]})
 			text = append(text, o.Method+" "+o.Path+": "+o.Summary)
+		}
+		if len(c.Members) > 0 {
+			text = append(text, "In every release: "+strings.Join(c.Members, ", "))
 		}
 		list = append(list, linked)
 		link := SampleBase + changelogPath + "#" + c.ID

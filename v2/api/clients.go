@@ -44,8 +44,8 @@ type ClientTraining struct {
 type ClientPhishing struct {
 	ClickRate90d   float64 `json:"click_rate_90d" doc:"Percentage of the mails sent in the last 90 days that were clicked, 0 to 100. Submitted credentials and opened attachments count as clicks; mail scanners do not."`
 	ReportRate90d  float64 `json:"report_rate_90d" doc:"Percentage of the mails sent in the last 90 days that were reported, 0 to 100."`
-	ClickRate365d  float64 `json:"click_rate_365d" doc:"As click_rate_90d, of the last 365 days. Days that pass change it without moving updated_at."`
-	ClickRateTotal float64 `json:"click_rate_total" doc:"As click_rate_90d, of all mails that were sent."`
+	ClickRate365d  float64 `json:"click_rate_365d" since:"2.4" doc:"As click_rate_90d, of the last 365 days. Days that pass change it without moving updated_at."`
+	ClickRateTotal float64 `json:"click_rate_total" since:"2.4" doc:"As click_rate_90d, of all mails that were sent."`
 }
 
 // ClientFeatures says what a client has switched on.
@@ -92,7 +92,7 @@ type ListClientsInput struct {
 		op.Paging
 		IDs          *op.IDList[domain.ClientKind] `query:"ids" doc:"Comma-separated client ids, 500 at most. Unknown ids, and ids out of reach, are left out; an empty list means none."`
 		Q            string                        `query:"q" validate:"max=500" doc:"Only clients whose name contains this text, in any case."`
-		ExternalID   string                        `query:"external_id" validate:"max=500" doc:"Only clients with exactly this external_id. Several may have the same."`
+		ExternalID   string                        `query:"external_id" since:"2.4" validate:"max=500" doc:"Only clients with exactly this external_id. Several may have the same."`
 		UpdatedSince *domain.Time                  `query:"updated_since" doc:"Only clients that changed at or after this time."`
 		Sort         domain.ClientSort             `query:"sort" validate:"enum" default:"name" doc:"Order of the list; a leading minus sign reverses it. By risk_score the riskiest come first, for low scores are the risky ones."`
 	}

@@ -163,7 +163,7 @@ type SendPhishingInput struct {
 		UserIDs    []domain.UserID                    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A user who is named twice is sent one mail."`
 		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. Left out, each user is sent one that they have not seen, in their language and of the client's enabled categories."`
 		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send. Left out or past, at once."`
-		DryRun     bool                               `json:"dry_run,omitzero" default:"false" doc:"Answer as if the mails were scheduled, without their result_id, and change nothing."`
+		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Answer as if the mails were scheduled, without their result_id, and change nothing."`
 	}
 }
 

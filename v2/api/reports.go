@@ -14,7 +14,7 @@ type Report struct {
 	Status    domain.ReportStatus `json:"status" doc:"pending until the file is made; failed where making it failed three times."`
 	Period    *ReportPeriod       `json:"period" doc:"The days that the report covers. Null for a report about the moment at which it is made."`
 	CreatedAt domain.Time         `json:"created_at" doc:"When the report was asked for."`
-	UpdatedAt domain.Time         `json:"updated_at" doc:"When its status last changed."`
+	UpdatedAt domain.Time         `json:"updated_at" since:"2.4" doc:"When its status last changed."`
 }
 
 // ReportPeriod is a range of days (UTC), both ends counted.

@@ -116,7 +116,7 @@ type AssignTrainingInput struct {
 		Audience *Audience                    `json:"audience" validate:"required" doc:"Whom to give the course to."`
 		DueOn    domain.Optional[domain.Date] `json:"due_on,omitzero" doc:"The day (UTC) by whose end the course is to be completed. Left out, 30 days from today."`
 		Notify   domain.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to send each user who is given the course a mail now."`
-		DryRun   bool                         `json:"dry_run,omitzero" default:"false" doc:"Answer as if the course were given, and change nothing."`
+		DryRun   bool                         `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Answer as if the course were given, and change nothing."`
 	}
 }
 
@@ -124,8 +124,8 @@ type AssignTrainingInput struct {
 type TrainingAssigned struct {
 	CourseID         domain.CourseID `json:"course_id" doc:"Opaque id of the course."`
 	AssignedCount    int             `json:"assigned_count" doc:"Number of users who are given the course; beyond an audience of 10,000 users, shortly after the answer."`
-	NotifiedCount    int             `json:"notified_count" doc:"Number of users who are sent a mail about it: those who are given the course, or none where notify is false."`
-	AlreadyOpenCount int             `json:"already_open_count" doc:"Number of users who have the course open already. They keep it, with its due date, get no mail, and are not listed in skipped."`
+	NotifiedCount    int             `json:"notified_count" since:"2.4" doc:"Number of users who are sent a mail about it: those who are given the course, or none where notify is false."`
+	AlreadyOpenCount int             `json:"already_open_count" since:"2.4" doc:"Number of users who have the course open already. They keep it, with its due date, get no mail, and are not listed in skipped."`
 	Skipped          []SkippedUser   `json:"skipped" doc:"Users of the audience who are not given the course."`
 }
 
@@ -140,7 +140,7 @@ type RemindTrainingInput struct {
 	Path ClientPath
 	Body struct {
 		UserIDs []domain.UserID `json:"user_ids,omitzero" validate:"omitempty,min=1,max=500" doc:"Whom to remind. Left out, every active user of the client with overdue courses."`
-		DryRun  bool            `json:"dry_run,omitzero" default:"false" doc:"Answer as if the users were reminded, and send and count nothing."`
+		DryRun  bool            `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Answer as if the users were reminded, and send and count nothing."`
 	} `optional:"true"`
 }
 

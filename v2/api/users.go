@@ -21,7 +21,7 @@ type UserCore struct {
 	Source            domain.UserSource `json:"source" doc:"Where the record came from: a directory, by hand, or this interface."`
 	Group             *Group            `json:"group" doc:"The directory group or manual group that the user is in. Null for none."`
 	Training          UserTraining      `json:"training" doc:"Where the user stands with the courses."`
-	Phishing          UserPhishing      `json:"phishing" doc:"The simulated mails that the user was sent, and those clicked: submitted credentials and opened attachments count as clicks, what mail scanners do does not."`
+	Phishing          UserPhishing      `json:"phishing" since:"2.4" doc:"The simulated mails that the user was sent, and those clicked: submitted credentials and opened attachments count as clicks, what mail scanners do does not."`
 	CreatedAt         domain.Time       `json:"created_at" doc:"When the user was created."`
 	UpdatedAt         domain.Time       `json:"updated_at" doc:"When a field of the user last changed, the score included."`
 }

@@ -15,7 +15,7 @@ type Webhook struct {
 	Status         domain.WebhookStatus `json:"status" doc:"A paused subscription was paused by a caller, a disabled one by the service: for 24 hours no delivery succeeded and some failed, or the endpoint answered 410."`
 	CreatedAt      domain.Time          `json:"created_at" doc:"When the webhook was created."`
 	LastDeliveryAt *domain.Time         `json:"last_delivery_at" doc:"When a delivery last succeeded. Null for never."`
-	FailingSince   *domain.Time         `json:"failing_since" doc:"When the first of the deliveries failed that have failed one after another. Null where the last one succeeded, and after a new address or being made active."`
+	FailingSince   *domain.Time         `json:"failing_since" since:"2.4" doc:"When the first of the deliveries failed that have failed one after another. Null where the last one succeeded, and after a new address or being made active."`
 }
 
 // WebhookWithSecret is a subscription with the secret that its events are signed

@@ -301,7 +301,7 @@ func extensions(o Operation) map[string]any {
 		badge("Scope " + string(o.Scope))
 	}
 	if o.Since != "" {
-		out["x-since"] = o.Since
+		out[Since] = o.Since
 		badge("Since " + o.Since)
 	}
 	if o.PerClient > 0 {

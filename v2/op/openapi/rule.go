@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -9,6 +10,10 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
+
+// Since is the extension that names the release that an operation came with. On a member of an object or a parameter,
+// by its field's tag since, it names the one whose time it was added at, to all releases.
+const Since = "x-since"
 
 // annotate adds to a schema what its field's tags say. A reference, which can have no siblings, is wrapped if there
 // is something to add.
@@ -27,6 +32,11 @@ func annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.Sche
 	}
 	if documented {
 		schema.Value.Description = about
+	}
+	if since, ok := tag.Lookup("since"); ok {
+		extensions := map[string]any{Since: since}
+		maps.Copy(extensions, schema.Value.Extensions)
+		schema.Value.Extensions = extensions
 	}
 	if format, ok := tag.Lookup("format"); ok {
 		schema.Value.Format = format

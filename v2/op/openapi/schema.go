@@ -272,8 +272,10 @@ func (m *mapper) member(f field, u use) (property, error) {
 	if own := p.schema.Value; own.Default != nil && !m.of.OpenAPI30 {
 		// One level down, where openapi-typescript does not take it for the promise of a value.
 		within := *own
-		within.Description = ""
-		p.schema = (&openapi3.Schema{Description: own.Description, AllOf: openapi3.SchemaRefs{within.NewRef()}}).NewRef()
+		within.Description, within.Extensions = "", nil
+		p.schema = (&openapi3.Schema{
+			Description: own.Description, Extensions: own.Extensions, AllOf: openapi3.SchemaRefs{within.NewRef()},
+		}).NewRef()
 	}
 	return p, nil
 }
