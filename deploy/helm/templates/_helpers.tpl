@@ -1,5 +1,6 @@
+{{/* Names of Services have at most 63 characters: 55, and what is added. */}}
 {{- define "partnerapi.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end -}}
+{{- ternary .Release.Name (print .Release.Name "-" .Chart.Name) (contains .Chart.Name .Release.Name) | trunc 55 | trimSuffix "-" -}}
 {{- end }}
 
 {{/* What a service and a policy select pods by. */}}
@@ -19,6 +20,8 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- define "partnerapi.pod" -}}
 {{- $values := .root.Values }}
 automountServiceAccountToken: false
+# Else the Service partnerapi would set variables that begin with PARTNERAPI_.
+enableServiceLinks: false
 {{- with $values.image.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
