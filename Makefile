@@ -13,6 +13,9 @@ export GOFLAGS += -trimpath
 TAGS = nomsgpack
 export GOFLAGS += -tags=$(TAGS)
 
+# Nor on a compiler of C, as releases do not: they share the cache too. The race detector needs C.
+export CGO_ENABLED ?= 0
+
 # make lint runs vet. The timeout is of a package, on a loaded machine.
 GOTEST = $(GO) test -vet=off -timeout 30m
 
@@ -72,6 +75,7 @@ test-dates: postgres ## run the tests of PACKAGES at DATES, without a resolver, 
 	$(GO) -C tools build -o out/dates ./dates
 	tools/out/dates -busy=$(BUSY) $(DATES) $(GOTEST) $(PACKAGES)
 
+race: export CGO_ENABLED = 1
 race: $(TEST_SERVER) ## run the tests with the race detector, without those of test-slow
 	$(GOTEST) -race ./...
 
