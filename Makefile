@@ -96,8 +96,8 @@ fuzz: $(TEST_SERVER) ## run every fuzz target for FUZZTIME (10s), guided by cove
 
 NIGHTLY_FUZZTIME ?= 5m
 
-test-nightly: ## run race, test-scale and test-dates, and fuzz for NIGHTLY_FUZZTIME (5m) a target; all, though one fails (hours)
-	$(MAKE) -k -j1 race test-scale test-dates fuzz FUZZTIME=$(NIGHTLY_FUZZTIME)
+test-nightly: ## run race, test-scale, test-dates, all of without-v1, and fuzz for NIGHTLY_FUZZTIME (5m) a target; all, though one fails (hours)
+	$(MAKE) -k -j1 race test-scale test-dates $(if $(wildcard v1compat),without-v1) fuzz FUZZTIME=$(NIGHTLY_FUZZTIME) WITHOUT_V1=./...
 
 lint: ## check formatting, vet, staticcheck, and the workflows of .github
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (make format):"; echo "$$unformatted"; exit 1; }
@@ -130,8 +130,11 @@ remove-v1: ## delete version 1, and add the migration that takes it out of datab
 	@for file in *.md docs/*.md docs/*/*.md; do awk -f tools/without_v1.awk "$$file" >main.md.new && cat main.md.new >"$$file"; done; rm main.md.new
 	@for file in $$(grep -rl --include='*.go' '// v1-line$$' .); do grep -v '// v1-line$$' "$$file" >main.go.new; cat main.go.new >"$$file"; gofmt -w "$$file"; done; rm main.go.new
 
+# The packages that without-v1 tests, ./... for all: v2 and those that the removal changes.
+WITHOUT_V1 ?=
+
 without-v1: postgres ## prove that v2 serves a used database, and passes its tests, without version 1
-	@GO='$(GO)' tools/without_v1.sh
+	@GO='$(GO)' tools/without_v1.sh $(WITHOUT_V1)
 
 rules: ## check docs/alerts.yml as promtool does, and run its tests where promtool is installed; check deploy/grafana.json
 	cd tools/rules && $(GO) run . ../../docs/alerts.yml ../../deploy/grafana.json
