@@ -24,7 +24,7 @@ TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint lint-more format postgres remove-v1 without-v1 operations rules chart \
+.PHONY: help build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint lint-more format postgres remove-v1 without-v1 operations rules chart chart-changed \
 	vulnerabilities examples migrating contract baseline generate goldens schema release release-test licenses
 
 # The tests behind the build tag slow: their files, names and packages.
@@ -96,8 +96,8 @@ fuzz: $(TEST_SERVER) ## run every fuzz target for FUZZTIME (10s), guided by cove
 
 NIGHTLY_FUZZTIME ?= 5m
 
-test-nightly: ## run race, test-scale, test-dates, all of without-v1, and fuzz for NIGHTLY_FUZZTIME (5m) a target; all, though one fails (hours)
-	$(MAKE) -k -j1 race test-scale test-dates $(if $(wildcard v1compat),without-v1) fuzz FUZZTIME=$(NIGHTLY_FUZZTIME) WITHOUT_V1=./...
+test-nightly: ## run race, test-scale, test-dates, all of without-v1, chart, and fuzz for NIGHTLY_FUZZTIME (5m) a target; all, though one fails (hours)
+	$(MAKE) -k -j1 race test-scale test-dates $(if $(wildcard v1compat),without-v1) chart fuzz FUZZTIME=$(NIGHTLY_FUZZTIME) WITHOUT_V1=./...
 
 lint: ## check formatting, vet, staticcheck, and the workflows of .github
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (make format):"; echo "$$unformatted"; exit 1; }
@@ -105,7 +105,6 @@ lint: ## check formatting, vet, staticcheck, and the workflows of .github
 	$(GO) tool -modfile=tools/go.mod staticcheck -tags $(TAGS),slow,scale ./...
 	cd tools/bench && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 	cd tools/release && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
-	cd tools/chart && $(GO) vet .
 	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
 
 lint-more: ## run golangci-lint (.golangci.yml); it takes minutes to compile
@@ -152,8 +151,16 @@ licenses: ## check that the licences of all that the program is built from fit
 	$(GO) -C tools/release build -o ../out/release .
 	tools/out/release -licenses
 
+# What the result of make chart depends on.
+CHART_SUM = git ls-files -z deploy/helm tools/chart ':!tools/chart/passed' | xargs -0 sha256sum | sha256sum
+
 chart: ## check deploy/helm as helm lint and helm template do, in every combination of its main values
-	cd tools/chart && $(GO) run . ../../deploy/helm
+	cd tools/chart && $(GO) vet . && $(GO) run . ../../deploy/helm
+	@$(CHART_SUM) >tools/chart/passed
+
+# Kubernetes' types take minutes to compile.
+chart-changed: ## run make chart unless the chart is the one that passed last (tools/chart/passed)
+	@$(CHART_SUM) | cmp -s - tools/chart/passed || $(MAKE) chart
 
 operations: ## write docs/operations.md, docs/flags.md and the tables of guides from the declarations
 	$(GOTEST) ./cmd/partnerapi -run '^Test(Operations|Flags|Delta|Report)Table$$' -update
