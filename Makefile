@@ -25,7 +25,7 @@ RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_U
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint lint-more format postgres remove-v1 without-v1 operations rules chart chart-changed \
-	vulnerabilities examples migrating contract baseline generate goldens schema release release-test licenses
+	vulnerabilities examples migrating contract scripts baseline generate goldens schema release release-test licenses
 
 # The tests behind the build tag slow: their files, names and packages.
 SLOW_FILES    = $(shell grep -rl --include='*_test.go' '^//go:build slow$$' .)
@@ -180,6 +180,12 @@ schema: $(TEST_SERVER) ## write docs/schema.md from a migrated database
 migrating: $(TEST_SERVER) ## write docs/migrating.md and docs/migrating from the table of fields, its examples from the demonstration
 	$(GOTEST) ./v1compat -run '^TestMigrationGuide$$' -update
 	$(GOTEST) ./cmd/partnerapi -run '^TestGuides$$/^migrating$$' -update
+
+# They are as the lock file has them where npm's own note is newer than that.
+tools/npm/node_modules/.package-lock.json: tools/npm/package-lock.json
+	cd tools/npm && npm ci --prefer-offline
+
+scripts: tools/npm/node_modules/.package-lock.json ## install what make contract runs of npm's registry, where it is not there
 
 contract: postgres ## lint the OpenAPI documents, run programs with the clients made from them, and see the pages in Chromium
 	@GO='$(GO)' tools/contract.sh

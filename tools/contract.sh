@@ -52,8 +52,8 @@ if [ "${1:-}" = baseline ]; then
 	exit
 fi
 
+quietly make -C .. scripts
 cd npm
-quietly npm ci --prefer-offline
 quietly npx redocly lint --config redocly.yaml "$documents"/*.yaml
 quietly npx spectral lint --ruleset spectral.yaml --fail-severity=warn "$documents"/*.yaml
 echo "the linters of Redocly and Spectral have no warning"
