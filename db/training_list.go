@@ -169,9 +169,12 @@ func (t *Tenant) byWeek(either eitherPeriod) (all pg.Query) {
 			}
 			all = rows
 		}
-		// Truncate counts from a Monday.
-		last := p.end.UTC().Truncate(week)
-		for monday := p.from.UTC().Truncate(week); !monday.After(last); monday = monday.Add(week) {
+		last := p.end.Truncate(week) // which counts from a Monday, in UTC
+		first := p.from.Truncate(week)
+		if first.After(last) {
+			first = last
+		}
+		for monday := first; !monday.After(last); monday = monday.Add(week) {
 			add(" = ", monday)
 		}
 		if !p.ends {
