@@ -90,20 +90,18 @@ func unavailable(err error) bool {
 
 // Retryable reports whether PostgreSQL rolled a transaction back because of
 // another one, as in a deadlock: the same may succeed when it is tried again.
-func Retryable(err error) bool {
-	var answered *pgconn.PgError
-	return errors.As(err, &answered) && strings.HasPrefix(answered.Code, "40")
-}
+func Retryable(err error) bool { return refusedAs(err, "40") }
 
 // Denied reports whether PostgreSQL refused a statement for want of a privilege.
-func Denied(err error) bool {
-	var answered *pgconn.PgError
-	return errors.As(err, &answered) && answered.Code == "42501"
-}
+func Denied(err error) bool { return refusedAs(err, "42501") }
 
 // UniqueViolation reports whether a statement failed for a row that is there already, as
 // where another transaction added it after this one's read.
-func UniqueViolation(err error) bool {
+func UniqueViolation(err error) bool { return refusedAs(err, uniqueViolation) }
+
+// refusedAs reports whether PostgreSQL answered with one of the SQLSTATEs, or classes of them.
+func refusedAs(err error, codes ...string) bool {
 	var answered *pgconn.PgError
-	return errors.As(err, &answered) && answered.Code == uniqueViolation
+	return errors.As(err, &answered) &&
+		slices.ContainsFunc(codes, func(class string) bool { return strings.HasPrefix(answered.Code, class) })
 }

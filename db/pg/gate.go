@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,11 +75,6 @@ func (g *gate) inUse() (n int) {
 	return n
 }
 
-// stats is how often a connection was waited for, and how long in all.
-func (g *gate) stats() (times int64, took time.Duration) {
-	return g.waited.Load(), time.Duration(g.waitedFor.Load())
-}
-
 // acquire counts a connection as the partner's. The gate is locked.
 func (g *gate) acquire(partner domain.PartnerID) {
 	g.free--
@@ -106,7 +102,7 @@ func (g *gate) admit() {
 		g.acquire(partner)
 		queue := g.waiting[partner]
 		close(queue[0])
-		g.turns = append(g.turns[:i], g.turns[i+1:]...)
+		g.turns = slices.Delete(g.turns, i, i+1)
 		if len(queue) == 1 {
 			delete(g.waiting, partner)
 			continue
@@ -121,27 +117,17 @@ func (g *gate) admit() {
 func (g *gate) abandon(partner domain.PartnerID, turn chan struct{}) {
 	g.mu.Lock()
 	queue := g.waiting[partner]
-	for i, waiting := range queue {
-		if waiting != turn {
-			continue
-		}
-		g.waiting[partner] = append(queue[:i], queue[i+1:]...)
-		if len(queue) == 1 {
-			delete(g.waiting, partner)
-			g.dropTurn(partner)
-		}
+	i := slices.Index(queue, turn)
+	if i < 0 {
 		g.mu.Unlock()
+		g.leave(partner)
 		return
 	}
-	g.mu.Unlock()
-	g.leave(partner)
-}
 
-func (g *gate) dropTurn(partner domain.PartnerID) {
-	for i, p := range g.turns {
-		if p == partner {
-			g.turns = append(g.turns[:i], g.turns[i+1:]...)
-			return
-		}
+	defer g.mu.Unlock()
+	g.waiting[partner] = slices.Delete(queue, i, i+1)
+	if len(queue) == 1 {
+		delete(g.waiting, partner)
+		g.turns = slices.DeleteFunc(g.turns, func(p domain.PartnerID) bool { return p == partner })
 	}
 }

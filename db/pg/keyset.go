@@ -178,6 +178,16 @@ func Map[Row, T any](s domain.Slice[Row], of func(*Row) T) domain.Slice[T] {
 	return domain.Slice[T]{Rows: MapRows(s.Rows, of), More: s.More, End: s.End, Total: s.Total}
 }
 
+// Index returns what of makes of each row, by its key.
+func Index[Row any, K comparable, T any](rows []Row, of func(*Row) (K, T)) map[K]T {
+	all := make(map[K]T, len(rows))
+	for i := range rows {
+		key, value := of(&rows[i])
+		all[key] = value
+	}
+	return all
+}
+
 // MapRows returns the rows converted by of, such as to their ids. It is never nil.
 func MapRows[Row, T any](rows []Row, of func(*Row) T) []T {
 	out := make([]T, len(rows))

@@ -3,48 +3,43 @@ package pg
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5"
 )
 
 // WithAdvisoryLock runs fn while no other process holds the lock of that name.
 // It waits for the lock. The lock belongs to a connection of its own, and a crash
 // releases it.
 func (d *DB) WithAdvisoryLock(ctx context.Context, name string, fn func(context.Context) error) error {
-	conn, err := d.sessions.Acquire(ctx)
-	if err != nil {
-		return d.TranslateError("lock "+name, err)
-	}
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended($1::text, 0))", name); err != nil {
-		conn.Release()
-		return d.TranslateError("lock "+name, err)
-	}
-	defer unlock(ctx, conn, name)
-	return fn(ctx)
+	// The function returns no value.
+	_, err := d.locked(ctx, "SELECT pg_advisory_lock(hashtextextended($1::text, 0)) IS NOT NULL", name, fn)
+	return err
 }
 
 // TryAdvisoryLock is WithAdvisoryLock where the lock is free. It reports false,
 // and does nothing, where another holds it.
 func (d *DB) TryAdvisoryLock(ctx context.Context, name string, fn func(context.Context) error) (bool, error) {
+	return d.locked(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1::text, 0))", name, fn)
+}
+
+// locked runs fn if a statement locks the name.
+func (d *DB) locked(ctx context.Context, lock, name string, fn func(context.Context) error) (got bool, err error) {
 	conn, err := d.sessions.Acquire(ctx)
 	if err != nil {
 		return false, d.TranslateError("lock "+name, err)
 	}
-	var locked bool
-	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1::text, 0))", name).Scan(&locked)
-	if err != nil || !locked {
-		conn.Release()
+	defer conn.Release()
+	if err := conn.QueryRow(ctx, lock, name).Scan(&got); err != nil || !got {
 		return false, d.TranslateError("lock "+name, err)
 	}
-	defer unlock(ctx, conn, name)
+	defer unlock(ctx, conn.Conn(), name)
 	return true, fn(ctx)
 }
 
-// unlock releases a lock and returns its connection. A connection that cannot be
-// unlocked is closed, and the lock goes with it.
-func unlock(ctx context.Context, conn *pgxpool.Conn, name string) {
+// unlock releases a lock. A connection that cannot be unlocked is closed, and the lock goes with
+// it.
+func unlock(ctx context.Context, conn *pgx.Conn, name string) {
 	ctx = context.WithoutCancel(ctx)
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_unlock(hashtextextended($1::text, 0))", name); err != nil {
-		_ = conn.Conn().Close(ctx)
+		_ = conn.Close(ctx)
 	}
-	conn.Release()
 }

@@ -95,15 +95,11 @@ func Copy(ctx context.Context, r Runner, doing, table string, columns []string, 
 func Existing[K domain.Kind](
 	ctx context.Context, r Runner, what, from string, ids []domain.ID[K],
 ) (map[domain.ID[K]]bool, error) {
-	there := map[domain.ID[K]]bool{}
 	if len(ids) == 0 {
-		return there, nil
+		return nil, nil
 	}
 	found, err := All[domain.ID[K]](ctx, r, what, SQL("SELECT id FROM "+from+" id = ANY(?::uuid[])", IDs(ids)))
-	for _, id := range found {
-		there[id] = true
-	}
-	return there, err
+	return Index(found, func(id *domain.ID[K]) (domain.ID[K], bool) { return *id, true }), err
 }
 
 // PreferIndexes has the rest of the transaction find rows by indexes. A staging table

@@ -3,10 +3,7 @@ package pg
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"partnerapi/domain"
 )
@@ -29,9 +26,7 @@ func RetryLocked(ctx context.Context, do func() error) error {
 	pause := 250 * time.Millisecond
 	for try := 1; ; try++ {
 		err := do()
-		var refused *pgconn.PgError
-		busy := errors.As(err, &refused) &&
-			slices.Contains([]string{"55P03", "40P01"}, refused.Code) // lock_not_available, deadlock_detected
+		busy := refusedAs(err, "55P03", "40P01") // lock_not_available, deadlock_detected
 		if !busy || try == lockTries {
 			return err
 		}

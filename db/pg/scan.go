@@ -3,6 +3,7 @@ package pg
 import (
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -290,11 +291,7 @@ func decodeTexts(src []byte, to unsafe.Pointer) error {
 	return nil
 }
 
-const (
-	errLength   = decodeError("the value has an unexpected length")
-	errInfinity = decodeError("the value is infinite")
+var (
+	errLength   = errors.New("the value has an unexpected length")
+	errInfinity = errors.New("the value is infinite")
 )
-
-type decodeError string
-
-func (e decodeError) Error() string { return string(e) }

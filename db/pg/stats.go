@@ -15,9 +15,8 @@ type Stats struct {
 // Stats returns the present figures.
 func (d *DB) Stats() Stats {
 	s := d.pool.Stat()
-	waits, waited := d.gate.stats()
 	return Stats{
 		InUse: d.gate.inUse(), Idle: int(s.IdleConns()), Max: int(s.MaxConns()) - ReservedConns,
-		Waits: waits, Waited: waited,
+		Waits: d.gate.waited.Load(), Waited: time.Duration(d.gate.waitedFor.Load()),
 	}
 }
