@@ -2,15 +2,15 @@ package reports
 
 import "partnerapi/domain"
 
-// exposureTally counts the exposures e: those found and resolved from ?1 until ?2,
+// exposureTally counts the exposures e: those found and resolved from @since until @until,
 // and where all stand.
-const exposureTally = `count(*) FILTER (WHERE e.first_seen_at >= ?1 AND e.first_seen_at < ?2) AS found,
-			count(*) FILTER (WHERE e.resolved_at >= ?1 AND e.resolved_at < ?2) AS resolved_within,
+const exposureTally = `count(*) FILTER (WHERE e.first_seen_at >= @since AND e.first_seen_at < @until) AS found,
+			count(*) FILTER (WHERE e.resolved_at >= @since AND e.resolved_at < @until) AS resolved_within,
 			count(*) - count(e.resolved_at) AS unresolved, count(e.resolved_at) AS resolved`
 
-// activeExposures are the exposures e of the active users u of the client ?0.
+// activeExposures are the exposures e of the active users u of the client.
 const activeExposures = `exposures AS e JOIN users AS u
-		ON u.client_id = e.client_id AND u.id = e.user_id AND u.client_id = ?0 AND u.status = 'active'`
+		ON u.client_id = e.client_id AND u.id = e.user_id AND u.client_id = @client AND u.status = 'active'`
 
 // ExposuresBySeverity counts the exposures of active users by severity, of which
 // those without any are left out.
@@ -24,7 +24,7 @@ var ExposureMonths = Statement[domain.ExposureMonth]{"count exposures by month",
 		count(*) FILTER (WHERE w.done) AS resolved
 	FROM ` + activeExposures + `
 	CROSS JOIN LATERAL (VALUES (e.first_seen_at, false), (e.resolved_at, true)) AS w (at, done)
-	WHERE w.at >= ?1 AND w.at < ?2 GROUP BY 1 ORDER BY 1`}
+	WHERE w.at >= @since AND w.at < @until GROUP BY 1 ORDER BY 1`}
 
 // ExposuresByBreach counts the exposures of active users by breach: those with the
 // most unresolved ones first.
@@ -41,6 +41,6 @@ var ExposuresByUser = Statement[domain.UserExposures]{"count exposures by user",
 	CROSS JOIN LATERAL (
 		SELECT (array_agg(e.severity ORDER BY array_position(ARRAY['critical', 'high', 'medium', 'low'], e.severity))
 			FILTER (WHERE e.resolved_at IS NULL))[1] AS highest, ` + exposureTally + `
-		FROM exposures AS e WHERE e.client_id = ?0 AND e.user_id = u.id HAVING count(*) > 0
+		FROM exposures AS e WHERE e.client_id = @client AND e.user_id = u.id HAVING count(*) > 0
 	) AS n
 	ORDER BY u.name_key, u.email`}

@@ -2,35 +2,35 @@ package reports
 
 import "partnerapi/domain"
 
-// history is what every active user of the client ?0 did, and what happened to
-// them, from ?1 until ?2: users u with events e. ?7 says whether exposures count.
+// history is what every active user of the client did, and what happened to
+// them, from @since until @until: users u with events e. @darkWeb says whether exposures count.
 const history = reportedUsers + `
 	CROSS JOIN LATERAL (
 		SELECT w.at, w.kind, c.title AS subject, 0 AS version
 		FROM assignments AS a JOIN courses AS c ON c.id = a.course_id
 		CROSS JOIN LATERAL (VALUES (a.assigned_at, 'course_assigned'), (a.completed_at, 'course_completed')) AS w (at, kind)
-		WHERE a.client_id = ?0 AND a.user_id = u.id
+		WHERE a.client_id = @client AND a.user_id = u.id
 		UNION ALL
 		SELECT w.at, w.kind, m.name, 0
 		FROM phishing_results AS r JOIN phishing_templates AS m ON m.id = r.template_id
 		CROSS JOIN LATERAL (VALUES (r.sent_at, 'simulation_sent'), (r.opened_at, 'simulation_opened'),
 			(r.attachment_opened_at, 'attachment_opened'), (r.clicked_at, 'simulation_clicked'),
 			(r.credentials_submitted_at, 'credentials_submitted'), (r.reported_at, 'simulation_reported')) AS w (at, kind)
-		WHERE r.client_id = ?0 AND r.user_id = u.id AND r.sent_at < ?2
+		WHERE r.client_id = @client AND r.user_id = u.id AND r.sent_at < @until
 		UNION ALL
 		SELECT r.reported_at, 'email_reported', r.subject, 0
-		FROM reported_emails AS r WHERE r.client_id = ?0 AND r.user_id = u.id
+		FROM reported_emails AS r WHERE r.client_id = @client AND r.user_id = u.id
 		UNION ALL
 		SELECT s.signed_at, 'policy_signed', p.title, s.version
 		FROM policy_signatures AS s JOIN policies AS p ON p.client_id = s.client_id AND p.id = s.policy_id
-		WHERE s.client_id = ?0 AND s.user_id = u.id
+		WHERE s.client_id = @client AND s.user_id = u.id
 		UNION ALL
 		SELECT w.at, w.kind, b.title, 0
 		FROM exposures AS x JOIN breaches AS b ON b.name = x.breach_name
 		CROSS JOIN LATERAL (VALUES (x.first_seen_at, 'exposure_found'), (x.resolved_at, 'exposure_resolved')) AS w (at, kind)
-		WHERE x.client_id = ?0 AND x.user_id = u.id AND ?7::boolean
+		WHERE x.client_id = @client AND x.user_id = u.id AND @darkWeb::boolean
 	) AS e
-	WHERE e.at >= ?1 AND e.at < ?2`
+	WHERE e.at >= @since AND e.at < @until`
 
 // History is what every active user did, and what happened to them, in a period:
 // user by user, in the order of time. Exposures are left out where the client has no

@@ -74,9 +74,3 @@ func RequeueReport(ctx context.Context, d *db.DB, l ReportLease, at time.Time, f
 	}))
 	return db.CheckLease(n, err)
 }
-
-// ListenReports calls wake whenever reports were asked for, and once when it begins to
-// listen, until ctx ends or the connection fails (pg.DB.Listen).
-func ListenReports(ctx context.Context, d *db.DB, wake func()) error {
-	return d.ListenFor(ctx, db.ReportChannel, wake)
-}

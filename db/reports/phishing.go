@@ -3,11 +3,11 @@ package reports
 import "partnerapi/domain"
 
 // reportedUsers are the users of a report about every user (decisions 8.9), alias
-// u, in its order: the active ones of the client ?0 by their name and address. Rows
+// u, in its order: the active ones of the client by their name and address. Rows
 // that are looked up for each of them stay in that order without being sorted.
 const reportedUsers = `(
 		SELECT id, first_name, last_name, email, department, name_key, group_id, next_due_on, next_course_id FROM users
-		WHERE client_id = ?0 AND status = 'active' ORDER BY name_key, email
+		WHERE client_id = @client AND status = 'active' ORDER BY name_key, email
 	) AS u`
 
 // person are the columns of a domain.Person.
@@ -26,14 +26,14 @@ var PhishedMonths = Statement[domain.PhishedMonth]{"count simulated mails by mon
 	SELECT date_trunc('month', day::timestamp)::date AS month, sum(sent) AS sent, sum(opened) AS opened,
 		sum(clicked) AS clicked, sum(reported) AS reported, sum(credentials_submitted) AS credentials_submitted,
 		sum(attachments_opened) AS attachments_opened
-	FROM phishing_days WHERE client_id = ?0 AND day BETWEEN ?3 AND ?4 GROUP BY 1 ORDER BY 1`}
+	FROM phishing_days WHERE client_id = @client AND day BETWEEN @firstDay AND @lastDay GROUP BY 1 ORDER BY 1`}
 
 // PhishedCategories counts the simulated mails of a period by the category of
 // their template.
 var PhishedCategories = Statement[domain.PhishedCategory]{"count simulated mails by category", `
 	SELECT m.category, ` + phishingCounts + `
 	FROM phishing_results AS r JOIN phishing_templates AS m ON m.id = r.template_id
-	WHERE r.client_id = ?0 AND r.sent_at >= ?1 AND r.sent_at < ?2
+	WHERE r.client_id = @client AND r.sent_at >= @since AND r.sent_at < @until
 	GROUP BY m.category ORDER BY m.category COLLATE "C"`}
 
 // repeatClickers are the users who fell for two or more of the simulated mails of a
@@ -42,7 +42,7 @@ const repeatClickers = `
 	SELECT user_id, count(*) AS clicked,
 		max(greatest(clicked_at, credentials_submitted_at, attachment_opened_at)) AS last_clicked_at
 	FROM phishing_results
-	WHERE client_id = ?0 AND sent_at >= ?1 AND sent_at < ?2
+	WHERE client_id = @client AND sent_at >= @since AND sent_at < @until
 		AND (clicked_at IS NOT NULL OR credentials_submitted_at IS NOT NULL OR attachment_opened_at IS NOT NULL)
 	GROUP BY user_id HAVING count(*) > 1`
 
@@ -51,10 +51,10 @@ const repeatClickers = `
 var RepeatClickers = Statement[domain.RepeatClicker]{"read repeat clickers", `
 	WITH repeated AS (` + repeatClickers + `)
 	SELECT ` + person + `, u.status, n.sent, c.clicked, c.last_clicked_at
-	FROM repeated AS c JOIN users AS u ON u.client_id = ?0 AND u.id = c.user_id
+	FROM repeated AS c JOIN users AS u ON u.client_id = @client AND u.id = c.user_id
 	CROSS JOIN LATERAL (
 		SELECT count(*) AS sent FROM phishing_results AS r
-		WHERE r.client_id = ?0 AND r.user_id = c.user_id AND r.sent_at >= ?1 AND r.sent_at < ?2
+		WHERE r.client_id = @client AND r.user_id = c.user_id AND r.sent_at >= @since AND r.sent_at < @until
 	) AS n
 	ORDER BY c.clicked DESC, u.name_key, u.email`}
 
@@ -66,6 +66,6 @@ var PhishedUsers = Statement[domain.PhishedUser]{"count simulated mails by user"
 	SELECT ` + person + `, n.* FROM ` + reportedUsers + `
 	CROSS JOIN LATERAL (
 		SELECT ` + phishingCounts + ` FROM phishing_results AS r
-		WHERE r.client_id = ?0 AND r.user_id = u.id AND r.sent_at >= ?1 AND r.sent_at < ?2
+		WHERE r.client_id = @client AND r.user_id = u.id AND r.sent_at >= @since AND r.sent_at < @until
 	) AS n
 	ORDER BY u.name_key, u.email`}

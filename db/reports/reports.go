@@ -7,8 +7,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
-
 	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -21,10 +19,6 @@ import (
 func FinishReport(
 	ctx context.Context, d *db.DB, l ReportLease, as domain.ReportStatus,
 ) (status domain.ReportStatus, err error) {
-	var token *uuid.UUID
-	if l.Token != uuid.Nil {
-		token = &l.Token
-	}
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.ReportLocks)
 		status, err = pg.One[domain.ReportStatus](ctx, c, "mark a report", pg.SQL(`
@@ -34,7 +28,7 @@ func FinishReport(
 			WHERE r.client_id = @client AND r.id = @report AND r.status = @reportPending AND r.lease IS NOT DISTINCT FROM @token::uuid RETURNING r.status`,
 			pg.Named{
 				"client": l.Client, "report": l.Report, "as": as, "now": c.At,
-				"reportFailed": domain.ReportFailed, "reportPending": domain.ReportPending, "token": token,
+				"reportFailed": domain.ReportFailed, "reportPending": domain.ReportPending, "token": domain.OrNil(l.Token),
 			}))
 		if errors.Is(err, pg.ErrNoRow) {
 			return db.ErrLeaseLost
@@ -63,12 +57,9 @@ func PendingReports(ctx context.Context, d *db.DB, by time.Time, n int) ([]Repor
 
 // DeleteReports deletes the rows of reports, whose files are gone.
 func DeleteReports(ctx context.Context, d *db.DB, reports []domain.Report) error {
-	clients, ids := make([]domain.ClientID, len(reports)), make([]domain.ReportID, len(reports))
-	for i, r := range reports {
-		clients[i], ids[i] = r.Client, r.ID
-	}
 	_, err := pg.Exec(ctx, d, "delete reports", pg.SQL(
 		"DELETE FROM reports WHERE (client_id, id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))",
-		pg.IDs(clients), pg.IDs(ids)))
+		pg.MapRows(reports, func(r *domain.Report) [16]byte { return r.Client }),
+		pg.MapRows(reports, func(r *domain.Report) [16]byte { return r.ID })))
 	return err
 }

@@ -3,22 +3,27 @@ package reports
 import (
 	"context"
 	"iter"
+	"maps"
+	"strings"
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-// Statement reads rows of what reports say of a client in a period. Its text names the
-// client as ?0; when the period begins and ends as ?1 and ?2, and its first and last
-// day as ?3 and ?4; the time as ?5 and the day as ?6; and as ?7 whether the client has
-// Dark Web Monitoring. Statements are for Tenant.Snapshot.
+// Statement reads rows of what reports say of a client in a period, in Tenant.Snapshot. Its
+// text names the values of query that it needs.
 type Statement[Row any] struct{ doing, text string }
 
 func (s Statement[Row]) query(t *db.Tenant, p domain.ReportPeriod) pg.Query {
 	since, until := p.Within()
 	now := t.DB().Now()
-	return pg.SQL(s.text, t.ID, since, until, p.Start, p.End, now, domain.DateOf(now), t.DarkWebMonitoring)
+	values := pg.Named{
+		"client": t.ID, "darkWeb": t.DarkWebMonitoring, "now": now, "today": domain.DateOf(now),
+		"since": since, "until": until, "firstDay": p.Start, "lastDay": p.End, // of the period
+	}
+	maps.DeleteFunc(values, func(name string, _ any) bool { return !strings.Contains(s.text, "@"+name) })
+	return pg.SQL(s.text, values)
 }
 
 // All reads all rows.

@@ -11,13 +11,13 @@ import (
 // Scores are the client's average scores on the days of a period on which they
 // were computed, oldest first.
 var Scores = Statement[domain.AverageOn]{"read average scores", `
-	SELECT day AS date, average_score FROM risk_history WHERE client_id = ?0 AND day BETWEEN ?3 AND ?4 ORDER BY day`}
+	SELECT day AS date, average_score FROM risk_history WHERE client_id = @client AND day BETWEEN @firstDay AND @lastDay ORDER BY day`}
 
 // SignatureCount counts the signatures that active users gave in a period, be it
 // of policies or versions that are gone.
 var SignatureCount = Statement[int]{"count signatures", `
 	SELECT count(*) FROM policy_signatures AS s JOIN users AS u ON u.client_id = s.client_id AND u.id = s.user_id
-	WHERE s.client_id = ?0 AND u.status = 'active' AND s.signed_at >= ?1 AND s.signed_at < ?2`}
+	WHERE s.client_id = @client AND u.status = 'active' AND s.signed_at >= @since AND s.signed_at < @until`}
 
 // RefreshPeers makes what HealthOfPeers reads at most domain.SummaryAge old, and
 // evaluates the client's own frameworks. It reads clients that the caller may not

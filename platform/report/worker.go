@@ -80,7 +80,7 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 	w.queue = lease.NewQueue(lease.Config[reports.ReportLease]{
 		Name: "reports", Log: log, Claim: w.claim, Do: w.try, Concurrency: makeAtOnce,
 		StopWithin: makeAfterStop + finishWithin,
-		Listen:     func(ctx context.Context, wake func()) error { return reports.ListenReports(ctx, d, wake) },
+		Listen:     func(ctx context.Context, wake func()) error { return d.ListenFor(ctx, db.ReportChannel, wake) },
 	})
 	return w
 }
