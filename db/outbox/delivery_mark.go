@@ -54,7 +54,6 @@ type outcome struct {
 // claim.
 func MarkDeliveries(ctx context.Context, d *db.DB, marks []DeliveryMark) (done Marked, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		done = Marked{Held: make(map[domain.DeliveryID]bool, len(marks))}
 		if err := lockWebhooks(ctx, d, marks); err != nil {
 			return err
 		}
@@ -62,9 +61,7 @@ func MarkDeliveries(ctx context.Context, d *db.DB, marks []DeliveryMark) (done M
 		if err != nil {
 			return err
 		}
-		for _, id := range held {
-			done.Held[id] = true
-		}
+		done = Marked{Held: pg.Index(held, func(id *domain.DeliveryID) (domain.DeliveryID, bool) { return *id, true })}
 		outcomes := outcomesOf(marks, done.Held)
 		if len(outcomes) == 0 {
 			return nil
@@ -78,10 +75,7 @@ func MarkDeliveries(ctx context.Context, d *db.DB, marks []DeliveryMark) (done M
 // lockWebhooks locks the subscriptions of marks, in the order of their ids: whoever
 // changes one locks it before its deliveries.
 func lockWebhooks(ctx context.Context, d *db.DB, marks []DeliveryMark) error {
-	ids := make([]domain.WebhookID, 0, len(marks))
-	for i := range marks {
-		ids = append(ids, marks[i].Webhook)
-	}
+	ids := pg.MapRows(marks, func(m *DeliveryMark) domain.WebhookID { return m.Webhook })
 	_, err := pg.Exec(ctx, d, "lock subscriptions", pg.SQL(
 		"SELECT 1 FROM webhooks WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE", pg.IDs(ids)))
 	return err
@@ -93,7 +87,7 @@ func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.De
 	var statuses, tries []string
 	var reasons []*string
 	var dues []time.Time
-	var ats []*time.Time
+	var ats []*time.Time // nil without a try
 	for i := range marks {
 		m := &marks[i]
 		var at *time.Time
@@ -105,12 +99,8 @@ func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.De
 		if err != nil {
 			return nil, err
 		}
-		var reason *string
-		if m.Reason != "" {
-			reason = &m.Reason
-		}
 		webhooks, ids, tokens = append(webhooks, m.Webhook), append(ids, m.ID), append(tokens, m.Token)
-		statuses, tries, reasons = append(statuses, string(m.Status)), append(tries, string(text)), append(reasons, reason)
+		statuses, tries, reasons = append(statuses, string(m.Status)), append(tries, string(text)), append(reasons, domain.OrNil(m.Reason))
 		dues, ats = append(dues, m.Due), append(ats, at)
 	}
 	return pg.All[domain.DeliveryID](ctx, d, "mark deliveries", pg.SQL(`

@@ -30,21 +30,11 @@ func (l *DeliveryLease) Place() EventPlace { return EventPlace{l.Partner, l.Posi
 // DeliveryTargets reads where leased deliveries go. One of a subscription that was
 // deleted has no target.
 func DeliveryTargets(ctx context.Context, d *db.DB, leases []DeliveryLease) (map[domain.WebhookID]DeliveryTarget, error) {
-	seen := map[domain.WebhookID]bool{}
-	var ids []domain.WebhookID
-	for _, l := range leases {
-		if !seen[l.Webhook] {
-			seen[l.Webhook], ids = true, append(ids, l.Webhook)
-		}
-	}
+	ids := pg.MapRows(leases, func(l *DeliveryLease) domain.WebhookID { return l.Webhook })
 	rows, err := pg.All[DeliveryTarget](ctx, d, "read where deliveries go", pg.SQL(`
 		SELECT id, url, secret, CASE WHEN replaced_until > ?1 THEN replaced_secret END AS replaced
 		FROM webhooks WHERE id = ANY(?0::uuid[])`, pg.IDs(ids), d.Now()))
-	targets := make(map[domain.WebhookID]DeliveryTarget, len(rows))
-	for _, r := range rows {
-		targets[r.ID] = r
-	}
-	return targets, err
+	return pg.Index(rows, func(t *DeliveryTarget) (domain.WebhookID, DeliveryTarget) { return t.ID, *t }), err
 }
 
 // eventBody is the body of a published event.

@@ -58,9 +58,5 @@ func cancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.R
 		"client": t.ID, "ids": pg.IDs(ids), "simulatedMail": db.SimulatedMail, "failed": domain.ResultFailed,
 		"cancelled": domain.FailureCancelled, "now": c.At,
 	}))
-	set := make(map[domain.ResultID]bool, len(marked))
-	for _, id := range marked {
-		set[id] = true
-	}
-	return set, err
+	return pg.Index(marked, func(id *domain.ResultID) (domain.ResultID, bool) { return *id, true }), err
 }

@@ -59,11 +59,7 @@ func ClaimMails(ctx context.Context, d *db.DB, turns *MailTurns, n int, life tim
 		return nil, err
 	}
 	turns.advance(walked, claimed, n)
-	leases := make([]Lease, len(claimed))
-	for i, c := range claimed {
-		leases[i] = c.Lease
-	}
-	return leases, nil
+	return pg.MapRows(claimed, func(c *claimedMail) Lease { return c.Lease }), nil
 }
 
 // claimedMail is a mail that was leased.
@@ -156,10 +152,4 @@ func NoteScan(ctx context.Context, d *db.DB, result domain.ResultID, how domain.
 		WHERE client_id = (SELECT client_id FROM phishing_results WHERE id = ?0) AND id = ?0
 			AND lease IS NOT NULL AND due_at > ?1`, result, d.Now(), how))
 	return n > 0, err
-}
-
-// ListenMails calls wake whenever mails were put into the outbox, and once when
-// it begins to listen, until ctx ends or the connection fails (pg.DB.Listen).
-func ListenMails(ctx context.Context, d *db.DB, wake func()) error {
-	return d.ListenFor(ctx, db.OutboxChannel, wake)
 }

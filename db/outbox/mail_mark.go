@@ -131,32 +131,29 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow,
 // MarkFailed records that a mail will never be sent, and why. ErrLeaseLost where
 // the mail is another's.
 func MarkFailed(ctx context.Context, d *db.DB, l Lease, failure string) error {
+	set := "failed_at = @now, failure = @failure"
 	if l.Kind == db.SimulatedMail {
-		return markUnsent(ctx, d, l, db.ResultLocks, `
-			UPDATE phishing_results SET status = ?4, failed_at = ?2, failure = ?3, updated_at = greatest(updated_at, ?2)
-			WHERE client_id = ?0 AND id = ?1`, failure, domain.ResultFailed)
+		set += ", status = 'failed', updated_at = greatest(updated_at, @now)"
 	}
-	return markUnsent(ctx, d, l, db.OutboxLocks, updateRequest(l.Kind, "failed_at = ?2, failure = ?3"), failure)
-}
-
-// updateRequest is the statement that updates the request of a mail of client ?0 and id ?1.
-func updateRequest(kind db.OutboxKind, set string) string {
-	if kind == db.PartnerMail {
-		return "UPDATE partner_mails SET " + set + " WHERE partner_id = ?0 AND id = ?1"
-	}
-	return "UPDATE mail_requests SET " + set + " WHERE client_id = ?0 AND id = ?1"
+	return markUnsent(ctx, d, l, set, pg.Named{"failure": failure})
 }
 
 // MarkSuppressed records that a mail was due while its client or partner had mail of its
 // type switched off: it will never be sent, and is no failure. ErrLeaseLost where the
 // mail is another's.
 func MarkSuppressed(ctx context.Context, d *db.DB, l Lease) error {
-	return markUnsent(ctx, d, l, db.OutboxLocks, updateRequest(l.Kind, "suppressed_at = ?2"))
+	return markUnsent(ctx, d, l, "suppressed_at = @now", pg.Named{})
 }
 
-// markUnsent takes a leased mail out of the outbox, and runs a statement that locks rows
-// of a kind: of the mail's client ?0 and id ?1, at ?2.
-func markUnsent(ctx context.Context, d *db.DB, l Lease, locks db.LockRank, text string, args ...any) error {
+// ownTables are the tables of the mails of each kind, and the columns that hold Lease.Client.
+var ownTables = map[db.OutboxKind]struct{ name, client string }{
+	db.RequestedMail: {"mail_requests", "client_id"},
+	db.SimulatedMail: {"phishing_results", "client_id"},
+	db.PartnerMail:   {"partner_mails", "partner_id"},
+}
+
+// markUnsent takes a leased mail out of the outbox, and sets columns of its row to values.
+func markUnsent(ctx context.Context, d *db.DB, l Lease, set string, values pg.Named) error {
 	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.OutboxLocks)
 		n, err := pg.Exec(ctx, c, "take a mail out of the outbox", pg.SQL(
@@ -164,8 +161,13 @@ func markUnsent(ctx context.Context, d *db.DB, l Lease, locks db.LockRank, text 
 		if err := db.CheckLease(n, err); err != nil {
 			return err
 		}
-		c.Lock(locks)
-		_, err = pg.Exec(ctx, c, "mark a mail as unsent", pg.SQL(text, append([]any{l.Client, l.ID, c.At}, args...)...))
+		if l.Kind == db.SimulatedMail {
+			c.Lock(db.ResultLocks)
+		}
+		own := ownTables[l.Kind]
+		values["client"], values["id"], values["now"] = l.Client, l.ID, c.At
+		_, err = pg.Exec(ctx, c, "mark a mail as unsent", pg.SQL(
+			"UPDATE "+own.name+" SET "+set+" WHERE "+own.client+" = @client AND id = @id", values))
 		return err
 	})
 }

@@ -37,32 +37,19 @@ func SwitchPartnerMail(ctx context.Context, d *db.DB, partner domain.PartnerID, 
 func PartnerMailSwitches(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]domain.MailSwitch, error) {
 	off, err := pg.All[domain.MessageType](ctx, d, "read switches of mail", pg.SQL(
 		"SELECT unnest(mails_off) FROM partners WHERE id = ?", partner))
-	list := make([]domain.MailSwitch, len(domain.PartnerMails))
-	for i, kind := range domain.PartnerMails {
-		list[i] = domain.MailSwitch{Type: kind, On: !slices.Contains(off, kind)}
-	}
-	return list, err
-}
-
-type mailSwitchRow struct {
-	Kind    domain.MessageType
-	Enabled bool
+	return pg.MapRows(domain.PartnerMails, func(kind *domain.MessageType) domain.MailSwitch {
+		return domain.MailSwitch{Type: *kind, On: !slices.Contains(off, *kind)}
+	}), err
 }
 
 // MailSwitches reads which types of the service's own mail a client gets, in the
 // order of domain.ServiceMails.
 func MailSwitches(ctx context.Context, d *db.DB, client domain.ClientID) ([]domain.MailSwitch, error) {
-	rows, err := pg.All[mailSwitchRow](ctx, d, "read switches of mail", pg.SQL(
-		"SELECT kind, enabled FROM mail_switches WHERE client_id = ?", client))
-	set := map[domain.MessageType]bool{}
-	for _, r := range rows {
-		set[r.Kind] = r.Enabled
-	}
-
-	list := make([]domain.MailSwitch, len(domain.ServiceMails))
-	for i, kind := range domain.ServiceMails {
-		on, switched := set[kind]
-		list[i] = domain.MailSwitch{Type: kind, On: on || !switched && kind.OnByDefault()}
-	}
-	return list, err
+	rows, err := pg.All[domain.MailSwitch](ctx, d, "read switches of mail", pg.SQL(
+		`SELECT kind AS type, enabled AS "on" FROM mail_switches WHERE client_id = ?`, client))
+	set := pg.Index(rows, func(s *domain.MailSwitch) (domain.MessageType, bool) { return s.Type, s.On })
+	return pg.MapRows(domain.ServiceMails, func(kind *domain.MessageType) domain.MailSwitch {
+		on, switched := set[*kind]
+		return domain.MailSwitch{Type: *kind, On: on || !switched && kind.OnByDefault()}
+	}), err
 }

@@ -111,16 +111,14 @@ func takeEvents(ctx context.Context, d *db.DB, n int) ([]db.OutboxEvent, error) 
 		SELECT e.id, e.type, e.client_id, e.user_id, e.object_id, e.created_at, e.recorded_at,
 			(SELECT c.partner_id FROM clients AS c WHERE c.id = e.client_id AND c.archived_at IS NULL) AS partner_id
 		FROM events AS e WHERE `+waitingEvents+` ORDER BY e.recorded_at, e.id LIMIT ?2`, d.Now(), domain.EventTypes, n))
-	events := make([]db.OutboxEvent, len(rows))
-	for i, r := range rows {
-		events[i] = db.OutboxEvent{
+	return pg.MapRows(rows, func(r *outboxEventRow) db.OutboxEvent {
+		return db.OutboxEvent{
 			Event: domain.Event{
 				ID: r.ID, Type: r.Type, Client: r.ClientID, User: pg.Or(r.UserID, domain.UserID{}), At: r.CreatedAt.UTC(),
 			},
 			Object: uuid.UUID(pg.Or(r.ObjectID, domain.EventID{})), RecordedAt: r.RecordedAt, Partner: r.PartnerID,
 		}
-	}
-	return events, err
+	}), err
 }
 
 // publish publishes taken events behind the position head, and notes in p what

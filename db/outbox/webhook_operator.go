@@ -34,11 +34,9 @@ func AllWebhooks(ctx context.Context, d *db.DB, of domain.PartnerID) ([]ListedWe
 		q.Where("w.partner_id = ?", of)
 	}
 	rows, err := pg.All[listedWebhookRow](ctx, d, "list webhooks", q)
-	list := make([]ListedWebhook, len(rows))
-	for i := range rows {
-		list[i] = ListedWebhook{rows[i].webhook(), rows[i].PartnerName, rows[i].KeyPrefix}
-	}
-	return list, err
+	return pg.MapRows(rows, func(r *listedWebhookRow) ListedWebhook {
+		return ListedWebhook{r.webhook(), r.PartnerName, r.KeyPrefix}
+	}), err
 }
 
 // SetWebhookStatus pauses a subscription of any partner or makes it active, as
@@ -92,9 +90,5 @@ func DeliveriesTo(
 		q.Where("d.status = ?", status)
 	}
 	rows, err := pg.All[dueDeliveryRow](ctx, d, "list deliveries", q)
-	list := make([]DueDelivery, len(rows))
-	for i := range rows {
-		list[i] = DueDelivery{rows[i].delivery(), rows[i].DueAt}
-	}
-	return list, err
+	return pg.MapRows(rows, func(r *dueDeliveryRow) DueDelivery { return DueDelivery{r.delivery(), r.DueAt} }), err
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"partnerapi/db/outbox"
+	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
 	"partnerapi/v2/v2test"
@@ -233,7 +233,7 @@ func TestToldOfNewMail(t *testing.T) {
 	told := make(chan struct{}, 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- outbox.ListenMails(ctx, o.DB, func() { told <- struct{}{} }) }()
+	go func() { ended <- o.DB.ListenFor(ctx, db.OutboxChannel, func() { told <- struct{}{} }) }()
 	<-told // it listens
 	o.welcome("a@example.test", "en")
 	<-told

@@ -112,7 +112,7 @@ func NewDispatcher(
 	})
 	dispatcher.queue = lease.NewQueue(lease.Config[outbox.Lease]{
 		Name: "mails", Log: log, Claim: dispatcher.claim, Do: dispatcher.try, Concurrency: workers, StopWithin: StopWithin,
-		Listen: func(ctx context.Context, wake func()) error { return outbox.ListenMails(ctx, d, wake) },
+		Listen: func(ctx context.Context, wake func()) error { return d.ListenFor(ctx, db.OutboxChannel, wake) },
 	})
 	return dispatcher
 }
