@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"partnerapi/db"
@@ -158,10 +159,7 @@ func (s *batch) lockLinked(ctx context.Context) error {
 
 func (s *batch) lockWhere(ctx context.Context, which pg.Query) error {
 	rows, err := s.LockUserRows(ctx, which)
-	s.users = make(map[domain.UserID]domain.User, len(rows))
-	for i := range rows {
-		s.users[rows[i].ID] = rows[i].User()
-	}
+	s.users = pg.Index(rows, func(r *db.UserRow) (domain.UserID, domain.User) { return r.ID, r.User() })
 	return err
 }
 
@@ -230,11 +228,7 @@ func (s *batch) holders(ctx context.Context) (map[string]domain.UserID, error) {
 	}
 	rows, err := pg.All[holder](ctx, s, "look for addresses", pg.SQL(
 		"SELECT email, id FROM users WHERE client_id = ? AND email = ANY(?::text[])", s.client, s.addresses()))
-	held := make(map[string]domain.UserID, len(rows))
-	for _, h := range rows {
-		held[h.Email] = h.ID
-	}
-	return held, err
+	return pg.Index(rows, func(h *holder) (string, domain.UserID) { return h.Email, h.ID }), err
 }
 
 // addresses are the valid addresses of the accounts.
@@ -268,12 +262,6 @@ func (s *batch) follow(r *stagedAccount, id domain.UserID, email string) bool {
 	}
 	s.changed = append(s.changed, userChange{before, after})
 	return true
-}
-
-// ownerRow is the account that a user has.
-type ownerRow struct {
-	UserID domain.UserID
-	Exists bool
 }
 
 // join gives accounts without a user one: the user of their address, made by hand
@@ -328,18 +316,14 @@ func (s *batch) join(ctx context.Context) error {
 // owners are the users of the batch who have an account, and whether the directory
 // still has it.
 func (s *batch) owners(ctx context.Context) (map[domain.UserID]bool, error) {
-	ids := make([]domain.UserID, 0, len(s.users))
-	for id := range s.users {
-		ids = append(ids, id)
+	type account struct {
+		UserID domain.UserID
+		Exists bool
 	}
-	rows, err := pg.All[ownerRow](ctx, s, "look for the accounts of users", pg.SQL(`
+	rows, err := pg.All[account](ctx, s, "look for the accounts of users", pg.SQL(`
 		SELECT d.user_id, `+existsSQL("d.account")+` AS exists FROM directory_accounts AS d
-		WHERE d.client_id = ? AND d.user_id = ANY(?::uuid[])`, s.client, pg.IDs(ids)))
-	owned := make(map[domain.UserID]bool, len(rows))
-	for _, r := range rows {
-		owned[r.UserID] = r.Exists
-	}
-	return owned, err
+		WHERE d.client_id = ? AND d.user_id = ANY(?::uuid[])`, s.client, pg.IDs(slices.Collect(maps.Keys(s.users)))))
+	return pg.Index(rows, func(a *account) (domain.UserID, bool) { return a.UserID, a.Exists }), err
 }
 
 func (s *batch) create(r *stagedAccount, email string) domain.UserID {
@@ -354,19 +338,14 @@ func (s *batch) create(r *stagedAccount, email string) domain.UserID {
 }
 
 func (s *batch) skip(r *stagedAccount, reason string) {
-	address := ""
-	if r.Email != nil {
-		address = *r.Email
-	}
-	s.skipped = append(s.skipped, domain.SkippedAccount{Address: address, Reason: reason})
+	s.skipped = append(s.skipped, domain.SkippedAccount{Address: pg.Or(r.Email, ""), Reason: reason})
 }
 
 // link notes what is known of an account from now on.
 func (s *batch) link(r *stagedAccount, user *domain.UserID, unsettled bool) {
 	link := accountLink{ObjectID: r.ObjectID, Account: json.RawMessage(r.Account), Unsettled: unsettled}
 	if user != nil {
-		id := user.UUID()
-		link.UserID = &id
+		link.UserID = new(user.UUID())
 	}
 	s.links = append(s.links, link)
 }

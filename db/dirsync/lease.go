@@ -3,7 +3,6 @@ package dirsync
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,10 +49,6 @@ type Lease struct {
 	Token uuid.UUID     `bun:"lease"`
 	Life  time.Duration `bun:"-"`
 }
-
-// ErrLost says that a lease ended and the run is another's, or that the run was
-// ended.
-var ErrLost = errors.New("the lease of the sync run has ended")
 
 // Claim leases the run that has waited longest, for so long: one that is
 // queued, or whose lease has ended. It is nil where none waits. A client has one run at
@@ -122,8 +117,7 @@ func Start(
 	return lease, err
 }
 
-// Extend makes a lease last its life from now on. ErrLost where it has
-// ended.
+// Extend makes a lease last its life from now on. db.ErrLeaseLost where it has ended.
 func Extend(ctx context.Context, d *db.DB, l *Lease) error {
 	return leaseUntil(ctx, d, l, l.Token, d.Now().Add(l.Life))
 }
@@ -140,14 +134,7 @@ func leaseUntil(ctx context.Context, d *db.DB, l *Lease, lease any, until time.T
 		WHERE client_id = @client AND id = @run AND lease = @token AND status = 'running'`, pg.Named{
 		"client": l.Client, "run": l.Run, "token": l.Token, "until": until, "lease": lease,
 	}))
-	return l.held(n, err)
-}
-
-func (l *Lease) held(n int, err error) error {
-	if err == nil && n == 0 {
-		err = ErrLost
-	}
-	return err
+	return db.CheckLease(n, err)
 }
 
 // lockedRun is what a transaction of a run needs to know of it.
@@ -158,8 +145,8 @@ type lockedRun struct {
 	Whole     bool
 }
 
-// lockRun locks the run of a lease and extends the lease. ErrLost where it is
-// another's by now.
+// lockRun locks the run of a lease and extends the lease. db.ErrLeaseLost where it is another's by
+// now, or the run was ended.
 func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
 	c.Lock(db.SyncLocks)
 	rows, err := pg.All[lockedRun](ctx, c, "lock a sync run", pg.SQL(`
@@ -167,7 +154,7 @@ func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
 		WHERE client_id = ?0 AND id = ?1 AND lease = ?2 AND status = 'running'
 		RETURNING jsonb_array_length(skipped) AS skipped, force, from_start, whole`,
 		l.Client, l.Run, l.Token, c.At.Add(l.Life)))
-	if err := l.held(len(rows), err); err != nil {
+	if err := db.CheckLease(len(rows), err); err != nil {
 		return lockedRun{}, err
 	}
 	return rows[0], nil

@@ -11,10 +11,7 @@ import (
 
 // findGroups finds the groups of the accounts, and makes those that are missing.
 func (s *batch) findGroups(ctx context.Context, d domain.Directory) error {
-	names := []string{}
-	for i := range s.rows {
-		names = append(names, s.rows[i].GroupName(d))
-	}
+	names := pg.MapRows(s.rows, func(r *stagedAccount) string { return r.GroupName(d) })
 	slices.Sort(names)
 	rows, err := pg.All[domain.Group](ctx, s, "find groups", pg.SQL(`
 		WITH found AS MATERIALIZED (
@@ -27,20 +24,21 @@ func (s *batch) findGroups(ctx context.Context, d domain.Directory) error {
 		)
 		SELECT id, name FROM found UNION ALL SELECT id, name FROM made`,
 		s.client, slices.Compact(names), s.At))
-	s.groups = make(map[string]domain.GroupID, len(rows))
-	for _, g := range rows {
-		s.groups[g.Name] = g.ID
-	}
+	s.groups = pg.Index(rows, func(g *domain.Group) (string, domain.GroupID) { return g.Name, g.ID })
 	return err
 }
 
 // write writes the batch, and what follows from it. Of the skipped accounts the
 // first n are kept.
 func (s *batch) write(ctx context.Context, l *Lease, n int) error {
-	for _, step := range []func(context.Context) error{s.writeChanged, s.insertCreated, s.writeLinks} {
-		if err := step(ctx); err != nil {
-			return err
-		}
+	if err := s.writeChanged(ctx); err != nil {
+		return err
+	}
+	if err := s.InsertUsers(ctx, s.created); err != nil {
+		return err
+	}
+	if err := s.writeLinks(ctx); err != nil {
+		return err
 	}
 	skipped, err := json.Marshal(append([]domain.SkippedAccount{}, s.skipped[:n]...))
 	if err != nil {
@@ -87,9 +85,6 @@ func (s *batch) writeChanged(ctx context.Context) error {
 	}
 	return s.UpdateUsers(ctx, users)
 }
-
-// insertCreated inserts users, and gives them their client's courses.
-func (s *batch) insertCreated(ctx context.Context) error { return s.InsertUsers(ctx, s.created) }
 
 // writeLinks keeps what is known of the accounts, and takes them off the list.
 func (s *batch) writeLinks(ctx context.Context) error {

@@ -157,8 +157,8 @@ func (r *Runner) workOn(
 		r.log.InfoContext(ctx, "directory synced", "client", lease.Client.String(), "created", run.Created,
 			"updated", run.Updated, "deactivated", run.Deactivated, "merged", run.Merged, "unchanged", run.Unchanged)
 		return run, nil, nil
-	case errors.Is(err, dirsync.ErrLost), errors.Is(ended, dirsync.ErrLost):
-		return run, dirsync.ErrLost, dirsync.ErrLost
+	case errors.Is(err, db.ErrLeaseLost), errors.Is(ended, db.ErrLeaseLost):
+		return run, db.ErrLeaseLost, db.ErrLeaseLost
 	case ctx.Err() != nil:
 		return run, ctx.Err(), errors.Join(ctx.Err(), dirsync.Release(context.WithoutCancel(ctx), r.db, lease))
 	case errors.Is(ended, errStalled):
@@ -250,7 +250,7 @@ func (w *activeRun) extend(ctx context.Context, cancel context.CancelCauseFunc) 
 			return
 		}
 		switch err := dirsync.Extend(ctx, w.db, w.lease); {
-		case errors.Is(err, dirsync.ErrLost):
+		case errors.Is(err, db.ErrLeaseLost):
 			cancel(err)
 			return
 		case err != nil && ctx.Err() == nil:

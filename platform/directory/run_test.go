@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/db/dirsync"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
@@ -154,7 +155,7 @@ func TestLeaseLost(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := w.runner.Work(context.Background(), slow, nil); !errors.Is(err, dirsync.ErrLost) {
+	if _, err := w.runner.Work(context.Background(), slow, nil); !errors.Is(err, db.ErrLeaseLost) {
 		t.Errorf("the slow one: %v", err)
 	}
 	for name, step := range map[string]func() error{
@@ -165,7 +166,7 @@ func TestLeaseLost(t *testing.T) {
 		"finish": func() error { _, err := dirsync.Finish(context.Background(), w.DB, slow); return err },
 		"fail":   func() error { _, err := dirsync.Fail(context.Background(), w.DB, slow, ""); return err },
 	} {
-		if err := step(); !errors.Is(err, dirsync.ErrLost) {
+		if err := step(); !errors.Is(err, db.ErrLeaseLost) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -370,7 +371,7 @@ func TestDisconnect(t *testing.T) {
 	w.must(err)
 	w.must(dirsync.Disconnect(context.Background(), w.DB, w.client))
 	shows(nil)
-	if _, err := w.runner.Work(context.Background(), lease, nil); !errors.Is(err, dirsync.ErrLost) {
+	if _, err := w.runner.Work(context.Background(), lease, nil); !errors.Is(err, db.ErrLeaseLost) {
 		t.Errorf("the open run: %v", err)
 	}
 	if n := w.Number("SELECT count(*) FROM users WHERE source = 'manual' AND status = 'active'"); n != 1200 {
@@ -403,7 +404,7 @@ func TestOtherSettings(t *testing.T) {
 		w.must(err)
 		return dirsync.Connect(context.Background(), w.DB, w.client, domain.Microsoft, []byte(`{"domain": "other"}`), sealed)
 	}
-	if _, err := w.runner.Start(context.Background(), w.client, false, nil); !errors.Is(err, dirsync.ErrLost) {
+	if _, err := w.runner.Start(context.Background(), w.client, false, nil); !errors.Is(err, db.ErrLeaseLost) {
 		t.Fatalf("the run under way ends with %v", err)
 	}
 	w.wantUsers()
