@@ -198,13 +198,10 @@ type classifiedRow struct {
 }
 
 func classifiedRowOf(s *domain.Signal) classifiedRow {
-	row := classifiedRow{
-		MessageID: s.Message, ClientID: s.Client.UUID(), Classification: domain.EmailClass(s.Class), ClassifiedAt: s.At,
+	return classifiedRow{
+		MessageID: s.Message, ClientID: s.Client.UUID(), Classification: domain.EmailClass(s.Class),
+		MailboxAction: domain.OrNil(s.Action), ClassifiedAt: s.At,
 	}
-	if s.Action != "" {
-		row.MailboxAction = &s.Action
-	}
-	return row
 }
 
 // storeClassifiedSQL stores the classifications ?0: of those of one message and
@@ -264,13 +261,8 @@ func storeReported(ctx context.Context, c *db.Change, reports []reportedRow, cla
 	if len(reports)+len(classified) == 0 {
 		return nil
 	}
-	var messages []string
-	for i := range classified {
-		messages = append(messages, classified[i].MessageID)
-	}
-	for i := range reports {
-		messages = append(messages, reports[i].MessageID)
-	}
+	messages := append(pg.MapRows(classified, func(r *classifiedRow) string { return r.MessageID }),
+		pg.MapRows(reports, func(r *reportedRow) string { return r.MessageID })...)
 	known, err := json.Marshal(classified)
 	if err != nil {
 		return err

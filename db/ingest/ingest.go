@@ -164,15 +164,7 @@ func lockOwners(
 ) (map[domain.UserID]domain.ClientID, error) {
 	keys, err := c.LockUserKeys(ctx, pg.SQL(`u.id = ANY(?::uuid[])
 		AND EXISTS (SELECT 1 FROM clients AS c WHERE c.id = u.client_id AND c.archived_at IS NULL)`, pg.IDs(users)))
-	return ownersOf(keys), err
-}
-
-func ownersOf(keys []domain.UserKey) map[domain.UserID]domain.ClientID {
-	owners := make(map[domain.UserID]domain.ClientID, len(keys))
-	for _, k := range keys {
-		owners[k.User] = k.Client
-	}
-	return owners
+	return pg.Index(keys, func(k *domain.UserKey) (domain.UserID, domain.ClientID) { return k.User, k.Client }), err
 }
 
 // refusal is why a signal cannot be applied; empty where it can. To a user the

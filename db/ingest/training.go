@@ -115,20 +115,18 @@ func completeCourses(ctx context.Context, c *db.Change, list []courseEvent) erro
 	return err
 }
 
-// courseArrays are lessons as the values of four arrays.
+// courseArrays are the events as the values of four arrays.
 func courseArrays(list []courseEvent) (clients, users, courses [][16]byte, times []time.Time) {
-	keys := make([]domain.UserKey, len(list))
-	for i, l := range list {
-		keys[i] = l.user
+	clients, users = db.KeyArrays(pg.MapRows(list, func(l *courseEvent) domain.UserKey { return l.user }))
+	for _, l := range list {
 		courses, times = append(courses, l.course), append(times, l.at)
 	}
-	clients, users = db.KeyArrays(keys)
 	return clients, users, courses, times
 }
 
 // startCourses notes when locked users began courses that they have open: the earliest
-// time counts. A startCourses of a round that is over is a no-op, as completeSQL says it
-// for completions.
+// time counts. A start of a round that is over is a no-op, as completeSQL says it for
+// completions.
 func startCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
 	if len(list) == 0 {
 		return nil
@@ -180,11 +178,7 @@ func lockPolicies(
 		SELECT p.id, p.client_id FROM policies AS p JOIN clients AS c ON c.id = p.client_id AND c.archived_at IS NULL
 		WHERE p.id = ANY(?::uuid[]) AND p.archived_at IS NULL
 		ORDER BY p.client_id, p.id FOR NO KEY UPDATE OF p`, pg.IDs(ids)))
-	owners := make(map[domain.PolicyID]domain.ClientID, len(rows))
-	for _, r := range rows {
-		owners[r.ID] = r.ClientID
-	}
-	return owners, err
+	return pg.Index(rows, func(r *lockedPolicy) (domain.PolicyID, domain.ClientID) { return r.ID, r.ClientID }), err
 }
 
 type lockedPolicy struct {
@@ -227,17 +221,13 @@ func signPolicies(ctx context.Context, c *db.Change, list []signature) error {
 	if len(list) == 0 {
 		return nil
 	}
-	keys, policies := make([]domain.UserKey, len(list)), make([]domain.PolicyID, len(list))
-	versions, times := make([]int, len(list)), make([]time.Time, len(list))
-	for i, s := range list {
-		keys[i], policies[i], versions[i], times[i] = s.user, s.policy, s.version, s.at
-	}
-	clients, users := db.KeyArrays(keys)
-
-	shown, err := pg.All[shownSignature](ctx, c, "sign policies",
-		pg.SQL(signSQL, pg.Named{
-			"now": c.At, "clients": clients, "users": users, "policies": pg.IDs(policies), "versions": versions, "times": times,
-		}))
+	clients, users := db.KeyArrays(pg.MapRows(list, func(s *signature) domain.UserKey { return s.user }))
+	shown, err := pg.All[shownSignature](ctx, c, "sign policies", pg.SQL(signSQL, pg.Named{
+		"now": c.At, "clients": clients, "users": users,
+		"policies": pg.MapRows(list, func(s *signature) [16]byte { return s.policy }),
+		"versions": pg.MapRows(list, func(s *signature) int { return s.version }),
+		"times":    pg.MapRows(list, func(s *signature) time.Time { return s.at }),
+	}))
 	signatureEvents(c, shown)
 	return err
 }
@@ -255,17 +245,11 @@ func signatureEvents(c *db.Change, shown []shownSignature) {
 }
 
 // publishPolicies adds one to a locked policy's version for each of its publications:
-// signPolicies-off starts anew, with those who had signed the new version before.
+// sign-off starts anew, with those who had signed the new version before.
 func publishPolicies(ctx context.Context, c *db.Change, list []publication) error {
 	if len(list) == 0 {
 		return nil
 	}
-	clients, policies := make([]domain.ClientID, len(list)), make([]domain.PolicyID, len(list))
-	times := make([]time.Time, len(list))
-	for i, p := range list {
-		clients[i], policies[i], times[i] = p.client, p.policy, p.at
-	}
-
 	shown, err := pg.All[shownSignature](ctx, c, "publish policies", pg.SQL(`
 		WITH published AS (
 			UPDATE policies AS p SET version = p.version + t.versions, reviewed_at = greatest(p.reviewed_at, t.at),
@@ -278,7 +262,12 @@ func publishPolicies(ctx context.Context, c *db.Change, list []publication) erro
 		)
 		SELECT s.client_id, s.user_id, s.policy_id
 		FROM published AS p JOIN policy_signatures AS s ON `+showsSQL,
-		pg.Named{"now": c.At, "clients": pg.IDs(clients), "policies": pg.IDs(policies), "times": times}))
+		pg.Named{
+			"now":      c.At,
+			"clients":  pg.MapRows(list, func(p *publication) [16]byte { return p.client }),
+			"policies": pg.MapRows(list, func(p *publication) [16]byte { return p.policy }),
+			"times":    pg.MapRows(list, func(p *publication) time.Time { return p.at }),
+		}))
 	signatureEvents(c, shown)
 	return err
 }

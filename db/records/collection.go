@@ -238,10 +238,7 @@ func lockJoining(ctx context.Context, c *db.Change, list []membership) ([]member
 	if err != nil || len(joining) == 0 {
 		return nil, err
 	}
-	users := make([]domain.UserID, len(joining))
-	for i, m := range joining {
-		users[i] = m.UserID
-	}
+	users := pg.MapRows(joining, func(m *membership) domain.UserID { return m.UserID })
 	_, err = c.LockUserKeys(ctx, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(users)))
 	return joining, err
 }
@@ -257,12 +254,9 @@ func joinAll(ctx context.Context, c *db.Change, list []membership) error {
 		return err
 	}
 	c.TouchUsers(joined...)
-	clients, collections := make([][16]byte, len(list)), make([][16]byte, len(list))
-	for i, m := range list {
-		clients[i], collections[i] = m.ClientID, m.CollectionID
-	}
 	c.PoliciesChanged("p.client_id = ANY(?::uuid[]) AND p.scope_type = 'collection' AND p.scope_id = ANY(?::uuid[])",
-		clients, collections)
+		pg.MapRows(list, func(m *membership) [16]byte { return m.ClientID }),
+		pg.MapRows(list, func(m *membership) [16]byte { return m.CollectionID }))
 	return c.EnterAudiences(ctx, joined)
 }
 

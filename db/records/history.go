@@ -102,10 +102,7 @@ func finishExposure(a *appliedExposure, breach *db.BreachRow) error {
 // Web Monitoring nothing of them is shown.
 func followExposures(ctx context.Context, b *importingExposures) error {
 	moved := append(rowsAfter(b.made), rowsAfter(b.changed)...)
-	clients := make([]domain.ClientID, len(moved))
-	for i := range moved {
-		clients[i] = moved[i].ClientID
-	}
+	clients := pg.MapRows(moved, func(e *importedExposure) domain.ClientID { return e.ClientID })
 	shown, err := pg.Existing(ctx, b, "look for clients with Dark Web Monitoring",
 		"clients WHERE dark_web_monitoring AND", sortedUnique(clients))
 	for i := range moved {
@@ -123,10 +120,9 @@ var SentEmails Kind = &kind[domain.SentEmailRecord, db.SentEmailRow]{
 	object: "sent_email", partner: ofPartner("e"), order: "e.client_id, e.user_id, e.id",
 	key: func(r *domain.SentEmailRecord) any { return historyKey{r.User.Value.ID, r.ID.ID} },
 	begin: func(ctx context.Context, b *recordBatch[domain.SentEmailRecord, db.SentEmailRow]) error {
-		users := make([]domain.UserID, len(b.list))
-		for i, a := range b.list {
-			users[i] = a.record.User.Value.ID
-		}
+		users := pg.MapRows(b.list, func(a **recordChange[domain.SentEmailRecord, db.SentEmailRow]) domain.UserID {
+			return (*a).record.User.Value.ID
+		})
 		return lockHistory(ctx, b, users, "id", pg.SQL("?::uuid[]", b.ids()))
 	},
 }
@@ -137,10 +133,9 @@ var SentEmails Kind = &kind[domain.SentEmailRecord, db.SentEmailRow]{
 func lockHistory[Record, Row any](
 	ctx context.Context, b *recordBatch[Record, Row], users []domain.UserID, column string, values pg.Query,
 ) error {
-	clients := make([]domain.ClientID, len(users))
-	for i, user := range users {
-		clients[i] = pg.Or(b.found.find(user), foundObject{}).ClientID
-	}
+	clients := pg.MapRows(users, func(id *domain.UserID) domain.ClientID {
+		return pg.Or(b.found.find(*id), foundObject{}).ClientID
+	})
 	rows, err := pg.All[Row](ctx, b, "lock "+pg.Table[Row](), pg.SQL(`
 		SELECT `+pg.Columns[Row]()+` FROM (
 			SELECT DISTINCT * FROM unnest(?::uuid[], ?::uuid[], ?) AS k (client_id, user_id, key) ORDER BY 1, 2, 3

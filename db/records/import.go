@@ -216,21 +216,14 @@ func withTexts(ctx context.Context, d *db.DB, lines []StagedLine, fn func(Staged
 	if len(lines) == 0 {
 		return nil
 	}
-	numbers := make([]int, len(lines))
-	for i := range lines {
-		numbers[i] = lines[i].Line
-	}
 	if err := pg.PreferIndexes(ctx, d); err != nil { // the cursor has its plan by now
 		return err
 	}
 	rows, err := pg.All[StagedLine](ctx, d, "read the texts of lines", pg.SQL(`
 		SELECT n.line, l.text FROM unnest(?::bigint[]) AS n (line) CROSS JOIN LATERAL (
 			SELECT text FROM import_lines WHERE kind = ? AND round = ? AND line = n.line LIMIT 1
-		) AS l`, numbers, lines[0].Kind, lines[0].Round))
-	texts := make(map[int]string, len(rows))
-	for i := range rows {
-		texts[rows[i].Line] = rows[i].Text
-	}
+		) AS l`, pg.MapRows(lines, func(l *StagedLine) int { return l.Line }), lines[0].Kind, lines[0].Round))
+	texts := pg.Index(rows, func(l *StagedLine) (int, string) { return l.Line, l.Text })
 	for i := 0; i < len(lines) && err == nil; i++ {
 		lines[i].Text = texts[lines[i].Line]
 		err = fn(lines[i])

@@ -176,11 +176,7 @@ func (b *recordBatch[Record, Row]) apply(ctx context.Context) error {
 
 // rowsAfter are the rows as records leave them.
 func rowsAfter[Record, Row any](list []*recordChange[Record, Row]) []Row {
-	rows := make([]Row, len(list))
-	for i, a := range list {
-		rows[i] = *a.after
-	}
-	return rows
+	return pg.MapRows(list, func(a **recordChange[Record, Row]) Row { return *(*a).after })
 }
 
 // read finds what the records refer to, and locks the rows that are there.
@@ -224,11 +220,12 @@ func (b *recordBatch[Record, Row]) read(ctx context.Context) error {
 
 // ids are those of the records.
 func (b *recordBatch[Record, Row]) ids() [][16]byte {
-	ids := make([][16]byte, len(b.list))
-	for i, a := range b.list {
-		ids[i] = idOf(a.record)
-	}
-	return ids
+	return pg.MapRows(b.list, func(a **recordChange[Record, Row]) [16]byte { return idOf((*a).record) })
+}
+
+// idsOf are those of the rows that are stored.
+func idsOf[Record, Row any](list []*recordChange[Record, Row]) [][16]byte {
+	return pg.MapRows(list, func(a **recordChange[Record, Row]) [16]byte { return idOf((*a).after) })
 }
 
 // keep keeps rows that are there, by their keys.
@@ -370,8 +367,8 @@ func (b *recordBatch[Record, Row]) sort() {
 		if a.refused() {
 			continue
 		}
-		switch isNew := a.before == nil; {
-		case isNew:
+		switch {
+		case a.before == nil:
 			a.result.Outcome = domain.ImportCreated
 		case a.changed || a.beside:
 			a.result.Outcome = domain.ImportUpdated

@@ -51,12 +51,8 @@ var Policies Kind = &kind[domain.PolicyRecord, importedPolicy]{
 	},
 	finish: finishPolicy,
 	follow: func(_ context.Context, b *importingPolicies) error {
-		ids := make([]domain.PolicyID, len(b.changed))
-		for i, a := range b.changed {
-			ids[i] = a.after.ID
-		}
-		if len(ids) > 0 {
-			b.PoliciesChanged("p.id = ANY(?::uuid[])", pg.IDs(ids))
+		if len(b.changed) > 0 {
+			b.PoliciesChanged("p.id = ANY(?::uuid[])", idsOf(b.changed))
 		}
 		return nil
 	},
@@ -244,14 +240,13 @@ func setAudience(b *importingFrameworks, row *importedFramework, a domain.Audien
 
 // followFrameworks gives and withdraws what follows from assignments.
 func followFrameworks(ctx context.Context, b *importingFrameworks) error {
-	var on, changed []domain.FrameworkAssignmentID
+	var on []domain.FrameworkAssignmentID
 	off := map[domain.ClientID][]domain.FrameworkAssignmentID{}
 	for _, f := range b.made {
 		on = append(on, f.after.ID)
 		b.FrameworksChanged(f.after.ClientID)
 	}
 	for _, f := range b.changed {
-		changed = append(changed, f.after.ID)
 		switch {
 		case f.after.Training && !f.before.Training:
 			on = append(on, f.after.ID)
@@ -261,7 +256,7 @@ func followFrameworks(ctx context.Context, b *importingFrameworks) error {
 	}
 	_, err := pg.Exec(ctx, b, "have framework assignments evaluated", pg.SQL(`
 		UPDATE framework_assignments SET evaluated_at = 'epoch', changed_at = ?
-		WHERE id = ANY(?::uuid[])`, b.At, pg.IDs(changed)))
+		WHERE id = ANY(?::uuid[])`, b.At, idsOf(b.changed)))
 	if err != nil {
 		return err
 	}

@@ -193,11 +193,7 @@ func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	holders := make(map[name][16]byte, len(rows))
-	for _, r := range rows {
-		holders[r.name] = r.ID
-	}
-
+	holders := pg.Index(rows, func(r *holderRow) (name, [16]byte) { return r.name, r.ID })
 	giving := b.claim(claims, holders, moving)
 	if len(giving) == 0 {
 		return nil

@@ -130,11 +130,9 @@ func templatesCalled(
 	rows, err := pg.All[namedTemplate](ctx, c, "look for templates by name", pg.SQL(`
 		SELECT id, name, language FROM phishing_templates
 		WHERE NOT own AND (name, language) IN (SELECT * FROM unnest(?::text[], ?::text[]))`, names, languages))
-	found := make(map[domain.TemplateName]domain.TemplateID, len(rows))
-	for _, r := range rows {
-		found[domain.TemplateName{Name: r.Name, Language: r.Language}] = r.ID
-	}
-	return found, err
+	return pg.Index(rows, func(t *namedTemplate) (domain.TemplateName, domain.TemplateID) {
+		return domain.TemplateName{Name: t.Name, Language: t.Language}, t.ID
+	}), err
 }
 
 // finishTemplate sets the template that a record names.
@@ -287,10 +285,7 @@ func followResults(ctx context.Context, b *importingResults) error {
 		return nil
 	}
 	made, changed := resultChanges(b.made), resultChanges(b.changed)
-	clients := make([]domain.ClientID, len(changed))
-	for i := range changed {
-		clients[i] = changed[i].Client
-	}
+	clients := pg.MapRows(changed, func(r *db.ResultChange) domain.ClientID { return r.Client })
 	archived, err := archivedClients(ctx, b.Change, clients)
 	if err != nil {
 		return err
@@ -326,14 +321,10 @@ func followResults(ctx context.Context, b *importingResults) error {
 
 // resultChanges are the results of records, before and after them.
 func resultChanges(list []*appliedResult) []db.ResultChange {
-	changes := make([]db.ResultChange, len(list))
-	for i, a := range list {
-		changes[i] = db.ResultChange{Client: a.after.ClientID, After: a.after.Result()}
-		if a.before != nil {
-			changes[i].Before = a.before.Result()
-		}
-	}
-	return changes
+	return pg.MapRows(list, func(a **appliedResult) db.ResultChange {
+		before := pg.Or((*a).before, importedResult{})
+		return db.ResultChange{Client: (*a).after.ClientID, Before: before.Result(), After: (*a).after.Result()}
+	})
 }
 
 // awaitResults has mails sent when they are due, also those that are in the outbox
@@ -342,11 +333,9 @@ func awaitResults(ctx context.Context, c *db.Change, waiting []db.ResultChange) 
 	if len(waiting) == 0 {
 		return nil
 	}
-	clients, ids := make([]domain.ClientID, len(waiting)), make([]domain.ResultID, len(waiting))
-	due := make([]time.Time, len(waiting))
-	for i := range waiting {
-		clients[i], ids[i], due[i] = waiting[i].Client, waiting[i].After.ID, waiting[i].After.SendAt
-	}
+	clients := pg.MapRows(waiting, func(r *db.ResultChange) domain.ClientID { return r.Client })
+	ids := pg.MapRows(waiting, func(r *db.ResultChange) domain.ResultID { return r.After.ID })
+	due := pg.MapRows(waiting, func(r *db.ResultChange) time.Time { return r.After.SendAt })
 	return c.InsertOutbox(ctx, pg.SQL(""), pg.SQL(`
 		SELECT client_id, id, ?0, 2, due_at FROM unnest(?1::uuid[], ?2::uuid[], ?3::timestamptz[]) AS r (client_id, id, due_at)
 		ON CONFLICT (client_id, id) DO UPDATE SET due_at = excluded.due_at WHERE outbox.lease IS NULL`,

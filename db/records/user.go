@@ -80,11 +80,7 @@ func finishUser(b *importingUsers, a *appliedUser) error {
 
 // texts are texts as ones of another type.
 func texts[To, From ~string](list []From) []To {
-	out := make([]To, len(list))
-	for i, text := range list {
-		out[i] = To(text)
-	}
-	return out
+	return pg.MapRows(list, func(text *From) To { return To(*text) })
 }
 
 // sameRecord reports whether two states of a user's record are those of one.
@@ -103,10 +99,7 @@ func followUsers(ctx context.Context, b *importingUsers) error {
 	}
 	b.UsersInserted(created...)
 
-	clients := make([]domain.ClientID, len(b.changed))
-	for i, a := range b.changed {
-		clients[i] = a.after.ClientID
-	}
+	clients := pg.MapRows(b.changed, func(a **appliedUser) domain.ClientID { return (*a).after.ClientID })
 	archived, err := archivedClients(ctx, b.Change, clients)
 	if err != nil {
 		return err
