@@ -6,8 +6,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"partnerapi/db"
 	"partnerapi/db/outbox"
 	"partnerapi/db/pg"
@@ -20,9 +18,7 @@ type Figures struct {
 	// Jobs are the jobs that are not done, by kind and state: of the kind report each
 	// pending report, and the periodic ones.
 	Jobs []JobFigure
-	// Leader says that some process does the periodic jobs: one of them is not due, or
-	// not for longer than ledWithin.
-	Leader bool
+	Waiting
 	// Syncs are the open sync runs, by provider and status; OldestSync is when the
 	// oldest of them was queued, zero where there is none.
 	Syncs      []DirectoryFigure
@@ -32,19 +28,27 @@ type Figures struct {
 	Directories []DirectoryFigure
 	// Deliveries are those of events to subscriptions.
 	Deliveries outbox.DeliveryBacklog
-	// Reports and Events wait to be made and to be published, since the oldest of them
-	// was asked for and written; zero where none does. Events are counted up to
-	// MostEvents.
-	Reports, Events           int
-	OldestReport, OldestEvent time.Time
-	// Published is how many events were published since there are any.
-	Published int64
 	// Moves are the partners that move from or to this cell, by the step; HeldSince is since
 	// when writes of one are refused for that, zero where none are.
 	Moves     []MoveFigure
 	HeldSince time.Time
 	// EndingKeys are the keys that end soon.
 	EndingKeys []EndingKey
+}
+
+// Waiting is what waits for processes, and whether one leads.
+type Waiting struct {
+	// Reports and Events wait to be made and to be published, since the oldest of them
+	// was asked for and written; zero where none does. Events are counted up to
+	// MostEvents.
+	Reports, Events int
+	OldestReport    time.Time `bun:",nullzero"`
+	OldestEvent     time.Time `bun:",nullzero"`
+	// Published is how many events were published since there are any.
+	Published int64
+	// Leader says that some process does the periodic jobs: one of them is not due, or
+	// not for longer than ledWithin.
+	Leader bool
 }
 
 // MoveFigure is how many partners are at a step of a move.
@@ -77,24 +81,11 @@ type DirectoryFigure struct {
 }
 
 type directoryCount struct {
-	bun.BaseModel `bun:"alias:f"`
-
 	Open     bool
 	Provider domain.Directory
 	Status   domain.SyncStatus
 	N        int
 	Since    *time.Time
-}
-
-type waitingCount struct {
-	bun.BaseModel `bun:"alias:f"`
-
-	Reports      int
-	OldestReport *time.Time
-	Events       int
-	OldestEvent  *time.Time
-	Published    int64
-	Leader       bool
 }
 
 // CountFigures counts what waits, within a time limit, on the standby where there is one. It
@@ -128,7 +119,8 @@ func countFigures(ctx context.Context, d *db.DB) (f Figures, err error) {
 	if f.EndingKeys, err = EndingKeys(ctx, d); err != nil {
 		return f, err
 	}
-	return f, countWaiting(ctx, d, &f)
+	f.Waiting, err = countWaiting(ctx, d)
+	return f, err
 }
 
 func jobFigures(ctx context.Context, d *db.DB) ([]JobFigure, error) {
@@ -176,18 +168,14 @@ func countSyncs(ctx context.Context, d *db.DB, f *Figures) error {
 	return err
 }
 
-func countWaiting(ctx context.Context, d *db.DB, f *Figures) error {
-	w, err := pg.One[waitingCount](ctx, d, "count what waits", pg.SQL(`
+func countWaiting(ctx context.Context, d *db.DB) (Waiting, error) {
+	return pg.One[Waiting](ctx, d, "count what waits", pg.SQL(`
 		SELECT (SELECT count(*) FROM reports WHERE status = 'pending') AS reports,
 			(SELECT min(created_at) FROM reports WHERE status = 'pending') AS oldest_report,
 			(SELECT count(*) FROM (SELECT FROM events LIMIT ?) AS e) AS events,
 			(SELECT recorded_at FROM events ORDER BY recorded_at LIMIT 1) AS oldest_event,
 			coalesce((SELECT position FROM event_head), 0) AS published,
 			EXISTS (SELECT FROM periodic_jobs WHERE due_at > ?) AS leader`, MostEvents, d.Now().Add(-ledWithin)))
-	f.Reports, f.OldestReport = w.Reports, pg.Or(w.OldestReport, time.Time{})
-	f.Events, f.OldestEvent = w.Events, pg.Or(w.OldestEvent, time.Time{})
-	f.Published, f.Leader = w.Published, w.Leader
-	return err
 }
 
 // countMoves counts the moves that are in progress. A hold begins that long before its end.

@@ -216,7 +216,7 @@ func (c storedCount) compare() pg.Query {
 // correct locks the rows and counts then: who moves a count holds its row until the
 // commit, and who has not moved it yet does so after this one's.
 func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) error {
-	list, err := json.Marshal(keysOf(wrong))
+	list, err := json.Marshal(pg.MapRows(wrong, func(w *Miscount) json.RawMessage { return w.Key }))
 	if err != nil {
 		return err
 	}
@@ -254,13 +254,6 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 		}
 		return nil
 	})
-}
-
-func keysOf(wrong []Miscount) (keys []json.RawMessage) {
-	for _, w := range wrong {
-		keys = append(keys, w.Key)
-	}
-	return keys
 }
 
 // recountPolicies counts the sign-off of the policies whose stored counts hold, and

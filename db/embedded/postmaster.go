@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"partnerapi/domain"
 )
 
 const (
@@ -89,7 +91,7 @@ func (s *Server) join(ctx context.Context) (bool, error) {
 		if accepts {
 			return true, s.use(p, string(password))
 		}
-		if err := pause(ctx); err != nil {
+		if err := domain.Pause(ctx, tick); err != nil {
 			return false, fmt.Errorf("wait for the running server (process %d, log %s): %w", p.pid, s.dir.log(), err)
 		}
 	}
@@ -110,7 +112,7 @@ func (d folder) stop() error {
 			if reap(p.pid) || !serves(p.pid, d.data()) {
 				return nil
 			}
-			if err := pause(context.Background()); err != nil {
+			if err := domain.Pause(context.Background(), tick); err != nil {
 				return err
 			}
 		}
@@ -149,16 +151,4 @@ func probe(ctx context.Context, password string, port int) (bool, error) {
 		return true, nil
 	}
 	return false, fmt.Errorf("connect to port %d: %w", port, err)
-}
-
-// pause waits for the next look at the server.
-func pause(ctx context.Context) error {
-	timer := time.NewTimer(tick)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }

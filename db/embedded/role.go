@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"partnerapi/domain"
 )
 
 const (
@@ -105,7 +107,7 @@ func (s *Server) change(ctx context.Context, statement string) (err error) {
 		if !refusedAs(err, "55P03", "40P01") { // lock_not_available, deadlock_detected
 			return err
 		}
-		if err := pause(ctx); err != nil {
+		if err := domain.Pause(ctx, tick); err != nil {
 			return err
 		}
 	}

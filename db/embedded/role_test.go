@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"partnerapi/domain"
 )
 
 // run runs statements on a connection of their own.
@@ -119,7 +121,7 @@ func TestSurvivesAKillAmongTheChanges(t *testing.T) {
 	go func() { stopped <- s.ensureDatabase(ctx) }()
 	waits := "SELECT count(*)::text FROM pg_locks WHERE NOT granted AND relation = 'parted'::regclass"
 	for query(t, s.admin, waits) == "0" {
-		if err := pause(t.Context()); err != nil {
+		if err := domain.Pause(t.Context(), tick); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"partnerapi/domain"
 )
 
 const (
@@ -51,7 +53,7 @@ func (s start) run(ctx context.Context) (postmaster, error) {
 		if !errors.Is(err, errExited) || !again || try == attempts {
 			return postmaster{}, err
 		}
-		if err := pause(ctx); err != nil {
+		if err := domain.Pause(ctx, tick); err != nil {
 			return postmaster{}, err
 		}
 	}
@@ -111,7 +113,7 @@ func (s start) await(ctx context.Context, pid int) (postmaster, error) {
 				return p, err
 			}
 		}
-		if err := pause(ctx); err != nil {
+		if err := domain.Pause(ctx, tick); err != nil {
 			return p, err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"partnerapi/domain"
 )
 
 const (
@@ -32,13 +34,13 @@ func (s *Server) Supervise(ctx context.Context, cfg Config, log *slog.Logger) {
 
 	pause := firstPause
 	started := time.Now()
-	for wait(ctx, watchEvery) {
+	for domain.Pause(ctx, watchEvery) == nil {
 		if _, alive, err := s.dir.postmaster(); err != nil || alive {
 			continue
 		}
 		if time.Since(started) > lastPause {
 			pause = firstPause
-		} else if !wait(ctx, pause) {
+		} else if domain.Pause(ctx, pause) != nil {
 			return
 		}
 		pause = min(2*pause, lastPause)
@@ -63,16 +65,4 @@ func (s *Server) restart(ctx context.Context, cfg Config) error {
 	old := *s
 	*s = *next
 	return old.Stop()
-}
-
-// wait reports false where ctx ends before the time is over.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

@@ -117,7 +117,7 @@ func (m *Move) replace(old, now side, c compared) error {
 		return err
 	}
 	if c.there {
-		if err := drop(now, c); err != nil {
+		if err := drop(now, c.name, c.where); err != nil {
 			return err
 		}
 	}
@@ -132,10 +132,21 @@ func (m *Move) replace(old, now side, c compared) error {
 	return nil
 }
 
-// drop deletes the rows that differ.
-func drop(now side, c compared) error {
-	_, err := pg.Exec(now.ctx, now.DB, "drop rows of "+c.name, pg.Raw("DELETE FROM "+c.name+" AS t WHERE "+c.where, nil))
+// drop deletes the rows of a condition.
+func drop(now side, table, where string) error {
+	_, err := pg.Exec(now.ctx, now.DB, "drop rows of "+table, pg.Raw("DELETE FROM "+table+" AS t WHERE "+where, nil))
 	return err
+}
+
+// dropCopies deletes copied rows, without their triggers, in a transaction of its own.
+func (m *Move) dropCopies(ctx context.Context, table, where string) error {
+	return m.To.Tx(ctx, func(ctx context.Context) error {
+		now := side{ctx: ctx, DB: m.To}
+		if err := disableTriggers(now); err != nil {
+			return err
+		}
+		return drop(now, table, where)
+	})
 }
 
 // stream copies the rows of a condition.
@@ -222,10 +233,5 @@ func (m *Move) copySnapshot(ctx context.Context, old side, t shaped, o owned) (d
 	if !pg.UniqueViolation(err) {
 		return true, c.rows, err
 	}
-	return true, c.rows, m.To.Tx(ctx, func(now context.Context) error {
-		if err := disableTriggers(side{ctx: now, DB: m.To}); err != nil {
-			return err
-		}
-		return drop(side{ctx: now, DB: m.To}, c)
-	})
+	return true, c.rows, m.dropCopies(ctx, c.name, c.where)
 }

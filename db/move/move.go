@@ -399,14 +399,7 @@ func (m *Move) dropCopied(ctx context.Context, o owned) error {
 		if t.last {
 			continue
 		}
-		err := m.To.Tx(ctx, func(now context.Context) error {
-			if err := disableTriggers(side{ctx: now, DB: m.To}); err != nil {
-				return err
-			}
-			_, err := pg.Exec(now, m.To, "drop rows of "+t.name, pg.Raw("DELETE FROM "+t.name+" AS t WHERE "+o.condition(t.table), nil))
-			return err
-		})
-		if err != nil {
+		if err := m.dropCopies(ctx, t.name, o.condition(t.table)); err != nil {
 			return err
 		}
 	}

@@ -57,11 +57,12 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 					{Kind: "report", State: "available", N: 3, Since: now.Add(-time.Second)},
 					{Kind: "report", State: "discarded", N: 4},
 				},
-				Leader:      true,
 				Syncs:       []doctor.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncRunning, N: 5}, {Status: domain.SyncQueued, N: 1}},
 				OldestSync:  now.Add(-time.Hour),
 				Directories: []doctor.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncFailed, N: 6}, {Provider: domain.Microsoft, N: 7}},
-				Reports:     8, OldestReport: now.Add(-time.Second), Events: 9, Published: 10,
+				Waiting: doctor.Waiting{
+					Reports: 8, OldestReport: now.Add(-time.Second), Events: 9, Published: 10, Leader: true,
+				},
 				EndingKeys: []doctor.EndingKey{{Prefix: "papi_01abcdef", ExpiresAt: now.Add(time.Hour)}},
 				Deliveries: outbox.DeliveryBacklog{
 					Waiting: 7, Due: now.Add(-90 * time.Second), Active: 3, Paused: 2, Disabled: 1,
