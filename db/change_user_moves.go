@@ -76,16 +76,13 @@ func (m *userMoves) regroup(client domain.ClientID, groups ...*domain.Group) {
 	m.addClient(client, false)
 	for _, g := range groups {
 		if g != nil {
-			m.groups[g.ID] = true
+			made(&m.groups)[g.ID] = true
 		}
 	}
 }
 
 func (m *userMoves) addClient(client domain.ClientID, toggled bool) {
-	if m.clients == nil {
-		m.clients, m.groups = map[domain.ClientID]bool{}, map[domain.GroupID]bool{}
-	}
-	m.clients[client] = m.clients[client] || toggled
+	made(&m.clients)[client] = m.clients[client] || toggled
 }
 
 // flushUserMoves marks the counts of policies as stale whose audiences changed, and enrols

@@ -39,12 +39,18 @@ func (c *Change) TouchUsers(users ...domain.UserKey) { addUsers(&c.users.touched
 func (c *Change) UsersInserted(users ...domain.UserKey) { addUsers(&c.users.locked, users) }
 
 func addUsers(set *map[domain.UserKey]struct{}, users []domain.UserKey) {
-	if *set == nil {
-		*set = make(map[domain.UserKey]struct{}, len(users))
-	}
+	all := made(set)
 	for _, u := range users {
-		(*set)[u] = struct{}{}
+		all[u] = struct{}{}
 	}
+}
+
+// made returns a map, which it makes if it is nil.
+func made[K comparable, V any](m *map[K]V) map[K]V {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	return *m
 }
 
 // sortedKeys returns the users of a set in the order of locks.
@@ -213,11 +219,8 @@ func (c *Change) LockAudiencesWhere(ctx context.Context, kind AudienceLock, clie
 	}
 	rows, err := pg.All[lockedRow](ctx, c, "lock the audiences of clients", pg.SQL(
 		"SELECT l.id, "+lock+" AS lock FROM ? ORDER BY l.id", clients))
-	if c.audiences == nil {
-		c.audiences = map[domain.ClientID]bool{}
-	}
 	for _, r := range rows {
-		c.audiences[r.ID] = true
+		made(&c.audiences)[r.ID] = true
 	}
 	return err
 }
@@ -252,42 +255,30 @@ type userCounts struct{ active, inactive int }
 
 // CountMails adds to the counters of the mails sent to a client's users on a day.
 func (c *Change) CountMails(client domain.ClientID, day domain.Date, by domain.PhishingCounts) {
-	if c.counters.days == nil {
-		c.counters.days = map[dayKey]domain.PhishingCounts{}
-	}
 	key := dayKey{client, day}
-	c.counters.days[key] = c.counters.days[key].Plus(by)
+	made(&c.counters.days)[key] = c.counters.days[key].Plus(by)
 }
 
 // countUser adds to the counter of a client's users with the user's status.
 func (c *Change) countUser(u *domain.User, by int) {
-	if c.counters.clients == nil {
-		c.counters.clients = map[domain.ClientID]userCounts{}
-	}
 	n := c.counters.clients[u.Client]
 	if u.Status == domain.Active {
 		n.active += by
 	} else {
 		n.inactive += by
 	}
-	c.counters.clients[u.Client] = n
+	made(&c.counters.clients)[u.Client] = n
 }
 
 // FrameworksChanged stores a client's list of frameworks again, at the end of the change.
 // The audiences of the client are locked.
 func (c *Change) FrameworksChanged(client domain.ClientID) {
-	if c.counters.frameworks == nil {
-		c.counters.frameworks = map[domain.ClientID]struct{}{}
-	}
-	c.counters.frameworks[client] = struct{}{}
+	made(&c.counters.frameworks)[client] = struct{}{}
 }
 
 // CountClients adds to a partner's counter of clients.
 func (c *Change) CountClients(partner domain.PartnerID, by int) {
-	if c.counters.partners == nil {
-		c.counters.partners = map[domain.PartnerID]int{}
-	}
-	c.counters.partners[partner] += by
+	made(&c.counters.partners)[partner] += by
 }
 
 // flushCounters writes the counters. They come late, because all changes of a client or a

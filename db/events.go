@@ -42,28 +42,19 @@ func areObjects(alias string, events []OutboxEvent) pg.Query {
 	return pg.SQL("("+alias+".client_id, "+alias+".id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, ids)
 }
 
-// byID converts rows to values by their ids.
-func byID[Row any, ID comparable, T any](rows []Row, id func(*Row) ID, as func(*Row) T) map[ID]T {
-	all := make(map[ID]T, len(rows))
-	for i := range rows {
-		all[id(&rows[i])] = as(&rows[i])
-	}
-	return all
-}
-
 // EventClients reads the clients of events, with stored summaries.
 func (d *DB) EventClients(ctx context.Context, events []OutboxEvent) (map[domain.ClientID]domain.Client, error) {
 	ids, _, _ := eventKeys(events)
 	rows, err := pg.All[ClientRow](ctx, d, "read the clients of events",
 		pg.Rows[ClientRow]().Where("c.id = ANY(?::uuid[]) AND c.archived_at IS NULL", ids))
-	return byID(rows, func(r *ClientRow) domain.ClientID { return r.ID }, (*ClientRow).client), err
+	return pg.Index(rows, func(r *ClientRow) (domain.ClientID, domain.Client) { return r.ID, r.client() }), err
 }
 
 // EventResults reads the simulated mails of events.
 func (d *DB) EventResults(ctx context.Context, events []OutboxEvent) (map[domain.ResultID]domain.Result, error) {
 	rows, err := pg.All[ResultRow](ctx, d, "read the results of events",
 		pg.Rows[ResultRow]().Where("?", areObjects("r", events)))
-	return byID(rows, func(r *ResultRow) domain.ResultID { return r.ID }, (*ResultRow).Result), err
+	return pg.Index(rows, func(r *ResultRow) (domain.ResultID, domain.Result) { return r.ID, r.Result() }), err
 }
 
 // EventReportedEmails reads the reported emails of events.
@@ -72,7 +63,9 @@ func (d *DB) EventReportedEmails(
 ) (map[domain.ReportedEmailID]domain.ReportedEmail, error) {
 	rows, err := pg.All[reportedEmailRow](ctx, d, "read the reported emails of events",
 		pg.Rows[reportedEmailRow]().Where("?", areObjects("e", events)))
-	return byID(rows, func(r *reportedEmailRow) domain.ReportedEmailID { return r.ID }, (*reportedEmailRow).reported), err
+	return pg.Index(rows, func(r *reportedEmailRow) (domain.ReportedEmailID, domain.ReportedEmail) {
+		return r.ID, r.reported()
+	}), err
 }
 
 // EventExposures reads the exposures of events, of clients that have Dark Web Monitoring.
@@ -83,21 +76,21 @@ func (d *DB) EventExposures(ctx context.Context, events []OutboxEvent) (map[doma
 	clients, users, _ := eventKeys(events) // the key of the table begins with the user
 	q.Where("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users)
 	rows, err := pg.All[ExposureRow](ctx, d, "read the exposures of events", q)
-	return byID(rows, func(r *ExposureRow) domain.MessageID { return r.ID }, (*ExposureRow).exposure), err
+	return pg.Index(rows, func(r *ExposureRow) (domain.MessageID, domain.Exposure) { return r.ID, r.exposure() }), err
 }
 
 // EventSyncRuns reads the sync runs of events.
 func (d *DB) EventSyncRuns(ctx context.Context, events []OutboxEvent) (map[domain.SyncRunID]domain.SyncRun, error) {
 	rows, err := pg.All[SyncRunRow](ctx, d, "read the sync runs of events",
 		pg.Rows[SyncRunRow]().Where("?", areObjects("r", events)))
-	return byID(rows, func(r *SyncRunRow) domain.SyncRunID { return r.ID }, (*SyncRunRow).Run), err
+	return pg.Index(rows, func(r *SyncRunRow) (domain.SyncRunID, domain.SyncRun) { return r.ID, r.Run() }), err
 }
 
 // EventReports reads the reports of events.
 func (d *DB) EventReports(ctx context.Context, events []OutboxEvent) (map[domain.ReportID]domain.Report, error) {
 	rows, err := pg.All[ReportRow](ctx, d, "read the reports of events",
 		pg.Rows[ReportRow]().Where("?", areObjects("r", events)))
-	return byID(rows, func(r *ReportRow) domain.ReportID { return r.ID }, (*ReportRow).report), err
+	return pg.Index(rows, func(r *ReportRow) (domain.ReportID, domain.Report) { return r.ID, r.report() }), err
 }
 
 // UserObject is the key of a course or policy of a user.
@@ -121,8 +114,9 @@ func (d *DB) EventAssignments(ctx context.Context, events []OutboxEvent) (map[Us
 			SELECT * FROM user_training AS own WHERE own.client_id = n.client_id AND own.user_id = n.user_id OFFSET 0
 		) AS t
 		JOIN courses AS c ON c.id = t.course_id WHERE t.course_id = n.course_id`, clients, users, courses))
-	return byID(rows, func(r *row) UserObject { return UserObject{r.UserID, r.CourseID} },
-		func(r *row) domain.Assignment { return r.assignment() }), err
+	return pg.Index(rows, func(r *row) (UserObject, domain.Assignment) {
+		return UserObject{r.UserID, r.CourseID}, r.assignment()
+	}), err
 }
 
 // EventSignature is a user's latest sign-off of a policy.
@@ -144,8 +138,9 @@ func (d *DB) EventSignatures(ctx context.Context, events []OutboxEvent) (map[Use
 		JOIN policy_signatures AS s ON s.client_id = n.client_id AND s.user_id = n.user_id
 			AND s.policy_id = n.policy_id AND s.version <= p.version
 		ORDER BY s.client_id, s.user_id, s.policy_id, s.version DESC`, clients, users, policies))
-	return byID(rows, func(r *EventSignature) UserObject { return UserObject{r.UserID, r.PolicyID} },
-		func(r *EventSignature) EventSignature { return *r }), err
+	return pg.Index(rows, func(r *EventSignature) (UserObject, EventSignature) {
+		return UserObject{r.UserID, r.PolicyID}, *r
+	}), err
 }
 
 // EventUsers reads the users of events as User.Detail does, in four statements.
@@ -202,8 +197,8 @@ func (d *DB) risksOf(ctx context.Context, keys []domain.UserKey) (map[domain.Use
 	rows, err := pg.All[scored](ctx, d, "read the risks of users", pg.From("users AS u").
 		Columns("u.id, u.role, r.computed_at, "+pg.Columns[riskRow]()).
 		Join("JOIN user_risks AS r ON r.client_id = u.client_id AND r.user_id = u.id").Where("?", haveKeys(keys)))
-	return byID(rows, func(r *scored) domain.UserID { return r.ID }, func(r *scored) domain.UserRisk {
-		return domain.UserRisk{Assessment: r.assessment(r.Role), ComputedAt: r.ComputedAt}
+	return pg.Index(rows, func(r *scored) (domain.UserID, domain.UserRisk) {
+		return r.ID, domain.UserRisk{Assessment: r.assessment(r.Role), ComputedAt: r.ComputedAt}
 	}), err
 }
 
@@ -235,8 +230,7 @@ func (d *DB) darkWebOf(ctx context.Context, clients, users [][16]byte) (map[doma
 	rows, err := pg.All[sum](ctx, d, "read the exposures of users", pg.SQL(`
 		SELECT user_id, `+userDarkWebSQL+` FROM exposures
 		WHERE (client_id, user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[])) GROUP BY user_id`, clients, users))
-	return byID(rows, func(r *sum) domain.UserID { return r.UserID },
-		func(r *sum) domain.UserDarkWeb { return r.UserDarkWeb }), err
+	return pg.Index(rows, func(r *sum) (domain.UserID, domain.UserDarkWeb) { return r.UserID, r.UserDarkWeb }), err
 }
 
 // SyncRunRow is a row of sync_runs.

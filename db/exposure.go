@@ -246,5 +246,5 @@ func (c *Change) LockBreaches(ctx context.Context, names []string) (map[string]*
 	}
 	rows, err := pg.All[BreachRow](ctx, c, "lock breaches",
 		pg.Rows[BreachRow]().Where("b.name = ANY(?::text[])", names).OrderBy("b.name").For("SHARE"))
-	return byID(rows, func(b *BreachRow) string { return b.Name }, func(b *BreachRow) *BreachRow { return b }), err
+	return pg.Index(rows, func(b *BreachRow) (string, *BreachRow) { return b.Name, b }), err
 }

@@ -70,7 +70,7 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 	}
 
 	risks := make([]riskRecord, len(signals))
-	var moved []scoreRecord
+	moved := []scoreRecord{}
 	for i := range signals {
 		s := &signals[i]
 		a := domain.Assess(s.Role, s.domain(today), today)
@@ -139,11 +139,9 @@ func (c *Change) storeScores(ctx context.Context, risks []riskRecord, moved []sc
 	if err != nil {
 		return err
 	}
-	movedJSON := []byte("[]")
-	if len(moved) > 0 {
-		if movedJSON, err = json.Marshal(moved); err != nil {
-			return err
-		}
+	movedJSON, err := json.Marshal(moved)
+	if err != nil {
+		return err
 	}
 	_, err = pg.Exec(ctx, c, "store scores", pg.SQL(storeRisksSQL, string(risksJSON), string(movedJSON), c.At))
 	return err

@@ -13,9 +13,6 @@ import (
 // LockAudience locks the users of an audience and returns them, in the order of
 // their ids. Named users of other clients are left out.
 func (t *Tenant) LockAudience(ctx context.Context, c *Change, a domain.Audience) ([]domain.UserID, error) {
-	if a.Type == domain.NamedUsers {
-		return t.LockUsers(ctx, c, a.Users)
-	}
 	return t.lockUsers(ctx, c, t.audience(a))
 }
 
