@@ -39,35 +39,3 @@ func TestOnEvents(t *testing.T) {
 		t.Errorf("%d events wait, %v", f.Events, err)
 	}
 }
-
-// BenchmarkChange changes a user's name, with the event that this writes and without.
-func BenchmarkChange(b *testing.B) {
-	for _, c := range []struct {
-		name    string
-		options []db.Option
-	}{{"with an event", nil}, {"without", []db.Option{db.WithoutEvents()}}} {
-		b.Run(c.name, func(b *testing.B) {
-			w := newWorld(b, c.options...)
-			client := w.AddClient()
-			id := w.AddUser(client, domain.RoleStandard, 750)
-			w.Must(w.Rescore(b.Context(), client, []domain.UserID{id}))
-			ctx, names := w.As(b.Context()), []string{"Ada", "Grace"}
-			n := 0
-			for b.Loop() {
-				n++
-				w.Must(w.Change(ctx, func(ctx context.Context, c2 *db.Change) error {
-					if err := c2.ShareAudiencesOf(ctx, id); err != nil {
-						return err
-					}
-					u, err := c2.LockUser(ctx, id)
-					if err != nil {
-						return err
-					}
-					after := u.User
-					after.FirstName = names[n%2]
-					return u.Update(ctx, c2, after)
-				}))
-			}
-		})
-	}
-}

@@ -9,24 +9,25 @@ import (
 	"pgregory.net/rapid"
 
 	"partnerapi/db"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // requiredCourses are the courses of the frameworks.
 func (w *world) requiredCourses() map[string][]requiredCourse {
 	w.T.Helper()
-	rows, err := w.SQL().QueryContext(w.T.Context(),
-		"SELECT framework_id, course_id, coalesce(role, '') FROM framework_courses ORDER BY 1, 2")
-	w.Must(err)
-	defer func() { _ = rows.Close() }()
-	list := map[string][]requiredCourse{}
-	for rows.Next() {
-		var framework string
-		var c requiredCourse
-		w.Must(rows.Scan(&framework, &c.course, &c.role))
-		list[framework] = append(list[framework], c)
+	type row struct {
+		FrameworkID string
+		CourseID    domain.CourseID
+		Role        domain.Role
 	}
-	w.Must(rows.Err())
+	rows, err := pg.All[row](w.T.Context(), w.DB, "list required courses", pg.SQL(
+		"SELECT framework_id, course_id, coalesce(role, '') AS role FROM framework_courses ORDER BY 1, 2"))
+	w.Must(err)
+	list := map[string][]requiredCourse{}
+	for _, r := range rows {
+		list[r.FrameworkID] = append(list[r.FrameworkID], requiredCourse{r.CourseID, r.Role})
+	}
 	return list
 }
 

@@ -34,8 +34,8 @@ func (s *school) recount(rt *rapid.T) {
 	before := s.shownUsers(s.client)
 	s.Must(s.Rescore(s.T.Context(), s.client, s.users))
 	for id, anew := range s.shownUsers(s.client) {
-		if now := before[id]; !now.right || now.training != anew.training {
-			rt.Fatalf("user %s shows %s, and scored anew %s", id, now.training, anew.training)
+		if now := before[id]; !now.Right || now.Training != anew.Training {
+			rt.Fatalf("user %s shows %s, and scored anew %s", id, now.Training, anew.Training)
 		}
 	}
 }

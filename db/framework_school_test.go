@@ -13,6 +13,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/db/ingest"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -39,7 +40,7 @@ const heldSQL = `
 func newSchool(w *world, t testing.TB) *school {
 	s := &school{world: &world{&worldtest.World{DB: w.DB, T: t, Clock: w.Clock, Partner: w.Partner}}, client: db.NewID[domain.ClientKind]()}
 	s.model = &trainingModel{
-		now: w.Clock.Now, program: map[domain.CourseID]int{}, required: map[string]map[domain.CourseID]domain.Role{},
+		now: w.Clock.Now, required: map[string]map[domain.CourseID]domain.Role{},
 		users: map[domain.UserID]*learner{}, follows: map[domain.FrameworkAssignmentID]modelFramework{},
 	}
 	s.Must(s.Change(s.As(t.Context()), func(ctx context.Context, c *db.Change) error {
@@ -48,27 +49,16 @@ func newSchool(w *world, t testing.TB) *school {
 			CreatedAt: c.At, UpdatedAt: c.At,
 		})
 	}))
-	rows, err := s.SQL().Query(`SELECT '' AS framework, course_id, due_after_days, '' AS role FROM default_program
-		UNION ALL SELECT framework_id, course_id, due_after_days, coalesce(role, '') FROM framework_courses ORDER BY 1, 2`)
-	s.Must(err)
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var framework, course string
-		var role domain.Role
-		var days int
-		s.Must(rows.Scan(&framework, &course, &days, &role))
-		id, err := domain.ParseUUID[domain.CourseKind](course)
-		s.Must(err)
-		if framework == "" {
-			s.model.program[id] = days
-			continue
-		}
-		if s.model.required[framework] == nil {
-			s.model.required[framework] = map[domain.CourseID]domain.Role{}
-		}
-		s.model.required[framework][id] = role
+	type programmed struct {
+		CourseID     domain.CourseID
+		DueAfterDays int
 	}
-	s.Must(rows.Err())
+	program, err := pg.All[programmed](t.Context(), s.DB, "read the program", pg.SQL("SELECT course_id, due_after_days FROM default_program"))
+	s.Must(err)
+	s.model.program = pg.Index(program, func(p *programmed) (domain.CourseID, int) { return p.CourseID, p.DueAfterDays })
+	for framework, courses := range s.requiredCourses() {
+		s.model.required[framework] = pg.Index(courses, func(c *requiredCourse) (domain.CourseID, domain.Role) { return c.course, c.role })
+	}
 	return s
 }
 
@@ -135,20 +125,11 @@ func (s *school) update(id domain.UserID, set func(*learner)) {
 	u := s.model.users[id]
 	was := *u
 	set(u)
-	s.Must(s.Change(s.As(s.T.Context()), func(ctx context.Context, c *db.Change) error {
-		if err := c.ShareAudiencesOf(ctx, id); err != nil {
-			return err
-		}
-		found, err := c.LockUser(ctx, id)
-		if err != nil {
-			return err
-		}
-		after := found.User
+	s.Must(s.updateUser(s.T.Context(), id, func(after *domain.User) {
 		after.Status, after.Role = domain.Inactive, u.role
 		if u.active {
 			after.Status = domain.Active
 		}
-		return found.Update(ctx, c, after)
 	}))
 	if u.active && !was.active {
 		s.model.renew(u)
@@ -158,19 +139,7 @@ func (s *school) update(id domain.UserID, set func(*learner)) {
 
 // join makes a user a member of a collection.
 func (s *school) join(id domain.UserID, to domain.CollectionID) {
-	s.Must(s.ChangeOf(s.T.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
-		if err := c.ShareAudiences(ctx, t.ID); err != nil {
-			return err
-		}
-		if _, err := t.LockUsers(ctx, c, []domain.UserID{id}); err != nil {
-			return err
-		}
-		if _, err := t.LockCollection(ctx, c, to); err != nil {
-			return err
-		}
-		_, err := t.AddMembers(ctx, c, to, []domain.UserID{id})
-		return err
-	}))
+	s.Must(s.addMember(s.T.Context(), s.client, to, id))
 	s.model.users[id].in[to] = true
 	s.model.enter(s.model.users[id])
 }
@@ -180,12 +149,7 @@ func (s *school) leave(id domain.UserID, from domain.CollectionID) {
 	if !s.model.users[id].in[from] {
 		return
 	}
-	s.Must(s.ChangeOf(s.T.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
-		if _, err := t.LockUsers(ctx, c, []domain.UserID{id}); err != nil {
-			return err
-		}
-		return t.RemoveMember(ctx, c, from, id)
-	}))
+	s.Must(s.removeMember(s.T.Context(), s.client, from, id))
 	delete(s.model.users[id].in, from)
 }
 

@@ -67,27 +67,9 @@ func (o *office) step(ctx context.Context, r *rand.Rand) error {
 	case 1, 2:
 		return o.turn(ctx, user)
 	case 3, 4:
-		return o.ChangeOf(ctx, o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
-			if err := c.ShareAudiences(ctx, t.ID); err != nil {
-				return err
-			}
-			users := []domain.UserID{user}
-			if _, err := t.LockUsers(ctx, c, users); err != nil {
-				return err
-			}
-			if _, err := t.LockCollection(ctx, c, collection); err != nil {
-				return err
-			}
-			_, err := t.AddMembers(ctx, c, collection, users)
-			return err
-		})
+		return o.addMember(ctx, o.client, collection, user)
 	case 5:
-		err := o.ChangeOf(ctx, o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
-			if _, err := t.LockUsers(ctx, c, []domain.UserID{user}); err != nil {
-				return err
-			}
-			return t.RemoveMember(ctx, c, collection, user)
-		})
+		err := o.removeMember(ctx, o.client, collection, user)
 		if domain.IsCode(err, domain.NotFound) { // not a member
 			err = nil
 		}
@@ -113,19 +95,10 @@ func (o *office) signal(ctx context.Context, s domain.Signal) error {
 
 // turn makes an active user inactive, and the other way round.
 func (o *office) turn(ctx context.Context, user domain.UserID) error {
-	return o.Change(o.As(ctx), func(ctx context.Context, c *db.Change) error {
-		if err := c.ShareAudiencesOf(ctx, user); err != nil {
-			return err
-		}
-		u, err := c.LockUser(ctx, user)
-		if err != nil {
-			return err
-		}
-		after := u.User
-		after.Status = map[domain.UserStatus]domain.UserStatus{
+	return o.updateUser(ctx, user, func(u *domain.User) {
+		u.Status = map[domain.UserStatus]domain.UserStatus{
 			domain.Active: domain.Inactive, domain.Inactive: domain.Active,
 		}[u.Status]
-		return u.Update(ctx, c, after)
 	})
 }
 

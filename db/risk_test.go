@@ -195,14 +195,7 @@ func TestRescoreWaits(t *testing.T) {
 		go func() {
 			second <- w.Tx(ctx, func(ctx2 context.Context) error { return w.report(ctx2, client, user) })
 		}()
-		for waiting := false; !waiting; {
-			err := w.SQL().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
-				WHERE NOT l.granted AND a.datname = current_database())`).Scan(&waiting)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return w.waitForLock(ctx)
 	})
 	w.Must(err)
 	w.Must(<-second)

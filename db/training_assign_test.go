@@ -7,6 +7,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest/worldtest"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -30,32 +31,23 @@ func (w *world) assignCourse(client domain.ClientID, course byte, due domain.Dat
 // shownTraining is what is shown of the training and the score of a client's
 // users, when they were updated, and whether the next course is that of a recount.
 const shownTraining = `
-	SELECT u.id::text, concat_ws(' ', u.next_due_on, u.next_course_id, u.score), u.updated_at::text,
-		(u.next_due_on, u.next_course_id) IS NOT DISTINCT FROM (n.due_on, n.course_id)
+	SELECT u.id::text AS id, concat_ws(' ', u.next_due_on, u.next_course_id, u.score) AS training, u.updated_at::text AS updated,
+		(u.next_due_on, u.next_course_id) IS NOT DISTINCT FROM (n.due_on, n.course_id) AS right
 	FROM users AS u LEFT JOIN LATERAL (
 		SELECT due_on, course_id FROM assignments WHERE user_id = u.id AND completed_at IS NULL
 		ORDER BY due_on, position, course_id LIMIT 1
-	) AS n ON true WHERE u.client_id = $1`
+	) AS n ON true WHERE u.client_id = ?`
 
 type shownUser struct {
-	training, updated string
-	right             bool
+	ID, Training, Updated string
+	Right                 bool
 }
 
 func (w *world) shownUsers(client domain.ClientID) map[string]shownUser {
 	w.T.Helper()
-	rows, err := w.SQL().Query(shownTraining, client)
+	rows, err := pg.All[shownUser](w.T.Context(), w.DB, "read users", pg.SQL(shownTraining, client))
 	w.Must(err)
-	defer func() { _ = rows.Close() }()
-	all := map[string]shownUser{}
-	for rows.Next() {
-		var id string
-		var u shownUser
-		w.Must(rows.Scan(&id, &u.training, &u.updated, &u.right))
-		all[id] = u
-	}
-	w.Must(rows.Err())
-	return all
+	return pg.Index(rows, func(u *shownUser) (string, shownUser) { return u.ID, *u })
 }
 
 // TestAssignEqualsARecount: whatever users had, giving them a course stores the
@@ -93,11 +85,11 @@ func TestAssignEqualsARecount(t *testing.T) {
 		w.Must(w.Rescore(t.Context(), client, users))
 		for id, anew := range w.shownUsers(client) {
 			was, now := before[id], after[id]
-			if !now.right || now.training != anew.training {
-				t.Errorf("step %d: user %s shows %s, and scored anew %s", step, id, now.training, anew.training)
+			if !now.Right || now.Training != anew.Training {
+				t.Errorf("step %d: user %s shows %s, and scored anew %s", step, id, now.Training, anew.Training)
 			}
-			if was.training != now.training && was.updated == now.updated {
-				t.Errorf("step %d: user %s went from %s to %s without updated_at", step, id, was.training, now.training)
+			if was.Training != now.Training && was.Updated == now.Updated {
+				t.Errorf("step %d: user %s went from %s to %s without updated_at", step, id, was.Training, now.Training)
 			}
 		}
 	}

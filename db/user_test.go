@@ -70,6 +70,49 @@ func TestSearchReadsTheIndex(t *testing.T) {
 	}
 }
 
+// updateUser changes a user as a caller does.
+func (w *world) updateUser(ctx context.Context, id domain.UserID, change func(*domain.User)) error {
+	return w.Change(w.As(ctx), func(ctx context.Context, c *db.Change) error {
+		if err := c.ShareAudiencesOf(ctx, id); err != nil {
+			return err
+		}
+		u, err := c.LockUser(ctx, id)
+		if err != nil {
+			return err
+		}
+		after := u.User
+		change(&after)
+		return u.Update(ctx, c, after)
+	})
+}
+
+// addMember adds a user to a collection as a caller does.
+func (w *world) addMember(ctx context.Context, client domain.ClientID, to domain.CollectionID, user domain.UserID) error {
+	return w.ChangeOf(ctx, client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+		if err := c.ShareAudiences(ctx, t.ID); err != nil {
+			return err
+		}
+		if _, err := t.LockUsers(ctx, c, []domain.UserID{user}); err != nil {
+			return err
+		}
+		if _, err := t.LockCollection(ctx, c, to); err != nil {
+			return err
+		}
+		_, err := t.AddMembers(ctx, c, to, []domain.UserID{user})
+		return err
+	})
+}
+
+// removeMember removes a user from a collection as a caller does.
+func (w *world) removeMember(ctx context.Context, client domain.ClientID, from domain.CollectionID, user domain.UserID) error {
+	return w.ChangeOf(ctx, client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+		if _, err := t.LockUsers(ctx, c, []domain.UserID{user}); err != nil {
+			return err
+		}
+		return t.RemoveMember(ctx, c, from, user)
+	})
+}
+
 // TestUserNeverUpdatedBefore: where the clock was put back, updated_at stays, and
 // the change is made.
 func TestUserNeverUpdatedBefore(t *testing.T) {
@@ -78,18 +121,7 @@ func TestUserNeverUpdatedBefore(t *testing.T) {
 	user := w.AddUser(client, domain.RoleStandard, 750)
 	rename := func(name string) {
 		t.Helper()
-		w.Must(w.Change(w.As(t.Context()), func(ctx context.Context, c *db.Change) error {
-			if err := c.ShareAudiencesOf(ctx, user); err != nil {
-				return err
-			}
-			u, err := c.LockUser(ctx, user)
-			if err != nil {
-				return err
-			}
-			after := u.User
-			after.FirstName, after.Role = name, domain.RoleAdmin
-			return u.Update(ctx, c, after)
-		}))
+		w.Must(w.updateUser(t.Context(), user, func(u *domain.User) { u.FirstName, u.Role = name, domain.RoleAdmin }))
 	}
 	rename("Ada")
 	w.Clock.Advance(-day)

@@ -2,7 +2,6 @@ package outbox_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -132,27 +131,6 @@ func TestClaimCost(t *testing.T) {
 		if claimed != 10 || rows > 500 {
 			t.Errorf("beside clients with mails %s, %d rows were read for %d mails", name, rows, claimed)
 		}
-	}
-}
-
-// BenchmarkClaimOutbox claims mails that are due, of one client or of many, beside clients
-// whose mails are due later; mails/s is how many one process can have at most.
-func BenchmarkClaimOutbox(b *testing.B) {
-	for _, of := range []struct{ due, later, claim int }{{1, 0, 20}, {1, 3000, 20}, {1, 15_000, 20}, {15_000, 0, 20}, {1, 0, 1}, {1, 15_000, 1}, {15_000, 0, 1}} {
-		b.Run(fmt.Sprintf("due=%d/later=%d/claim=%d", of.due, of.later, of.claim), func(b *testing.B) {
-			w := newWorld(b)
-			w.each(of.later, 1, w.Clock.Now().AddDate(0, 0, 1))
-			w.each(of.due, 30_000/of.due, w.Clock.Now())
-			w.Exec("VACUUM ANALYZE outbox")
-			claimed := 0
-			for b.Loop() {
-				claimed += len(w.Claim(of.claim))
-				b.StopTimer()
-				w.Exec("DELETE FROM outbox WHERE lease IS NOT NULL AND due_at = $1", w.Clock.Now().Add(time.Minute))
-				b.StartTimer()
-			}
-			b.ReportMetric(float64(claimed)/b.Elapsed().Seconds(), "mails/s")
-		})
 	}
 }
 

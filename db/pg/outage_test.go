@@ -19,25 +19,23 @@ func TestOutages(t *testing.T) {
 	d := open(t)
 	exec(t, d, "CREATE TABLE rows (n integer)")
 	exec(t, d, "INSERT INTO rows VALUES (1)")
+	besides := func(ctx context.Context, statements ...string) error { // besides one who holds the rows
+		return d.Tx(ctx, func(locked context.Context) error {
+			if _, err := pg.Exec(locked, d, "lock", pg.SQL("SELECT * FROM rows FOR UPDATE")); err != nil {
+				return err
+			}
+			return inTx(ctx, d, statements...)
+		})
+	}
 	for name, fails := range map[string]func(ctx context.Context) error{
 		"statement timeout": func(ctx context.Context) error {
 			return inTx(ctx, d, "SET LOCAL statement_timeout = '1ms'", "SELECT pg_sleep(60)")
 		},
 		"lock timeout": func(ctx context.Context) error {
-			return d.Tx(ctx, func(locked context.Context) error {
-				if _, err := pg.Exec(locked, d, "lock", pg.SQL("SELECT * FROM rows FOR UPDATE")); err != nil {
-					return err
-				}
-				return inTx(ctx, d, "SET LOCAL lock_timeout = '1ms'", "SELECT * FROM rows FOR UPDATE")
-			})
+			return besides(ctx, "SET LOCAL lock_timeout = '1ms'", "SELECT * FROM rows FOR UPDATE")
 		},
 		"lock not available": func(ctx context.Context) error {
-			return d.Tx(ctx, func(locked context.Context) error {
-				if _, err := pg.Exec(locked, d, "lock", pg.SQL("SELECT * FROM rows FOR UPDATE")); err != nil {
-					return err
-				}
-				return inTx(ctx, d, "SELECT 1", "SELECT * FROM rows FOR UPDATE NOWAIT")
-			})
+			return besides(ctx, "SELECT 1", "SELECT * FROM rows FOR UPDATE NOWAIT")
 		},
 		"idle in a transaction": func(ctx context.Context) error {
 			return inTx(ctx, d, "SELECT 1", "DO $$ BEGIN RAISE EXCEPTION 'idle' USING ERRCODE = '25P03'; END $$")

@@ -72,9 +72,7 @@ const items = `CREATE TABLE items (id uuid PRIMARY KEY, key text COLLATE "C", n 
 // field is; and an Insert may stand before more.
 func TestInsert(t *testing.T) {
 	d := open(t)
-	if _, err := d.SQL().ExecContext(t.Context(), items); err != nil {
-		t.Fatal(err)
-	}
+	exec(t, d, items)
 	n := 7
 	rows := []item{{ID: domain.ClientID{15: 1}, Key: "a'?$1", N: &n, Day: domain.Date{}.AddDays(9)}, {ID: domain.ClientID{15: 2}}}
 	for _, added := range []int{2, 0} {
@@ -103,9 +101,7 @@ func TestInsert(t *testing.T) {
 // jump by offset; the total is exact.
 func TestKeyset(t *testing.T) {
 	d := open(t)
-	if _, err := d.SQL().ExecContext(t.Context(), items); err != nil {
-		t.Fatal(err)
-	}
+	exec(t, d, items)
 	rapid.Check(t, func(rt *rapid.T) {
 		keys := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "b", "B", "ä", "%"}), 0, 12).Draw(rt, "keys")
 		rows := make([]item, len(keys))

@@ -1,6 +1,7 @@
 package pg_test
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -137,71 +138,61 @@ func BenchmarkScan(b *testing.B) {
 	exec(b, d, things)
 	exec(b, d, `INSERT INTO things SELECT gen_random_uuid(), gen_random_uuid(), 'Name ' || n, 'standard', 'A note', 1, 2, 3, 4.5, true,
 		'{}', NULL, '2026-06-15', NULL, now(), NULL, 1, NULL, true FROM generate_series(1, 500) AS n`)
-	b.Run("pg", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := pg.All[thing](b.Context(), d, "read", pg.Prepared(pg.SQL(thingsOf))); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("pg, one row", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := pg.One[thing](b.Context(), d, "read", pg.Prepared(pg.SQL(thingsOf+" WHERE t.name = ?", "Name 7"))); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 	byBun := bun.NewDB(stdlib.OpenDBFromPool(d.Pool()), pgdialect.New())
 	b.Cleanup(func() {
 		if err := byBun.Close(); err != nil {
 			b.Error(err)
 		}
 	})
-	b.Run("Bun", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			var all []thing
-			if err := byBun.NewSelect().Model(&all).Scan(b.Context()); err != nil || len(all) == 0 {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("Bun, one row", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			var one thing
-			if err := byBun.NewSelect().Model(&one).Where("t.name = ?", "Name 7").Scan(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("by hand", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			rows, err := d.Pool().Query(b.Context(), thingsOf, pgx.QueryExecModeCacheStatement)
-			if err != nil {
-				b.Fatal(err)
-			}
-			var all []thing
-			for rows.Next() {
-				var t thing
-				var id, maker [16]byte
-				var due *time.Time
-				var day time.Time
-				err := rows.Scan(&id, &maker, &t.Name, (*string)(&t.Role), &t.Note, &t.Small, &t.Middle, &t.Large, &t.Rate, &t.On, &t.Tags, &t.Points,
-					&day, &due, &t.At, &t.Later, &t.Count, &t.Blob, &t.Shown)
-				if err != nil {
+	run := func(name string, read func() error) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := read(); err != nil {
 					b.Fatal(err)
 				}
-				t.ID, t.Maker = id, (*domain.UserID)(&maker)
-				all = append(all, t)
 			}
-			rows.Close()
-			if len(all) == 0 {
-				b.Fatal("no rows")
-			}
+		})
+	}
+	run("pg", func() error {
+		_, err := pg.All[thing](b.Context(), d, "read", pg.Prepared(pg.SQL(thingsOf)))
+		return err
+	})
+	run("pg, one row", func() error {
+		_, err := pg.One[thing](b.Context(), d, "read", pg.Prepared(pg.SQL(thingsOf+" WHERE t.name = ?", "Name 7")))
+		return err
+	})
+	run("Bun", func() error {
+		var all []thing
+		return byBun.NewSelect().Model(&all).Scan(b.Context())
+	})
+	run("Bun, one row", func() error {
+		var one thing
+		return byBun.NewSelect().Model(&one).Where("t.name = ?", "Name 7").Scan(b.Context())
+	})
+	run("by hand", func() error {
+		rows, err := d.Pool().Query(b.Context(), thingsOf, pgx.QueryExecModeCacheStatement)
+		if err != nil {
+			return err
 		}
+		defer rows.Close()
+		var all []thing
+		for rows.Next() {
+			var t thing
+			var id, maker [16]byte
+			var due *time.Time
+			var day time.Time
+			err := rows.Scan(&id, &maker, &t.Name, (*string)(&t.Role), &t.Note, &t.Small, &t.Middle, &t.Large, &t.Rate, &t.On, &t.Tags, &t.Points,
+				&day, &due, &t.At, &t.Later, &t.Count, &t.Blob, &t.Shown)
+			if err != nil {
+				return err
+			}
+			t.ID, t.Maker = id, (*domain.UserID)(&maker)
+			all = append(all, t)
+		}
+		if len(all) == 0 {
+			return errors.New("no rows")
+		}
+		return rows.Err()
 	})
 }
