@@ -42,7 +42,7 @@ func findingOf(b *db.BreachRow, user domain.UserKey, s *domain.Signal) finding {
 	return out
 }
 
-// findingSQL records the findings ?0 as of the time ?1. The worst finding by ?2
+// findingSQL records the @findings as of @now. The worst finding by @severities
 // describes the exposure, of two of one severity that with the lesser list of
 // data classes; while there is no finding, a resolving does, as the catalogue has
 // it. Of the times of all that was told, and of those of resolving, the earliest
@@ -55,26 +55,26 @@ const findingSQL = `
 		SELECT DISTINCT ON (client_id, user_id, breach_name) client_id, user_id, breach_name, severity, data_classes,
 			NOT resolved AS found, min(at) OVER w AS first_seen_at, min(at) FILTER (WHERE resolved) OVER w AS resolved_at,
 			min(at) FILTER (WHERE NOT resolved) OVER w AS found_at
-		FROM json_to_recordset(?0::json) AS t (client_id uuid, user_id uuid, breach_name text COLLATE "C",
+		FROM json_to_recordset(@findings::json) AS t (client_id uuid, user_id uuid, breach_name text COLLATE "C",
 			severity text, data_classes text[], at timestamptz, resolved boolean)
 		WINDOW w AS (PARTITION BY client_id, user_id, breach_name)
-		ORDER BY client_id, user_id, breach_name, resolved, array_position(?2::text[], severity), data_classes
+		ORDER BY client_id, user_id, breach_name, resolved, array_position(@severities::text[], severity), data_classes
 	), stored AS (
 		INSERT INTO exposures AS e
 			(client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, updated_at)
-		SELECT client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, ?1::timestamptz
+		SELECT client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, @now::timestamptz
 		FROM told
 		ON CONFLICT (client_id, user_id, breach_name) DO UPDATE SET
 			(severity, data_classes) = (
 				SELECT n.severity, n.data_classes
 				FROM (VALUES (excluded.found, excluded.severity, excluded.data_classes), (e.found, e.severity, e.data_classes))
 					AS n (found, severity, data_classes)
-				ORDER BY NOT n.found, array_position(?2::text[], n.severity), n.data_classes LIMIT 1),
+				ORDER BY NOT n.found, array_position(@severities::text[], n.severity), n.data_classes LIMIT 1),
 			found = e.found OR excluded.found, first_seen_at = least(e.first_seen_at, excluded.first_seen_at),
 			resolved_at = least(e.resolved_at, excluded.resolved_at),
 			updated_at = greatest(e.updated_at, excluded.updated_at)
-		WHERE (NOT excluded.found, array_position(?2::text[], excluded.severity), excluded.data_classes)
-			< (NOT e.found, array_position(?2::text[], e.severity), e.data_classes)
+		WHERE (NOT excluded.found, array_position(@severities::text[], excluded.severity), excluded.data_classes)
+			< (NOT e.found, array_position(@severities::text[], e.severity), e.data_classes)
 			OR excluded.first_seen_at < e.first_seen_at OR excluded.resolved_at < coalesce(e.resolved_at, 'infinity')
 		RETURNING client_id, user_id, breach_name, id, resolved_at
 	)
@@ -109,7 +109,7 @@ func storeFindings(ctx context.Context, c *db.Change, list []finding) error {
 	}
 	c.Lock(db.ExposureLocks)
 	rows, err := pg.All[exposureChange](ctx, c, "record exposures",
-		pg.SQL(findingSQL, string(text), c.At, domain.SeverityCritical.Values()))
+		pg.SQL(findingSQL, pg.Named{"findings": string(text), "now": c.At, "severities": domain.SeverityCritical.Values()}))
 	for _, row := range rows {
 		user := domain.UserKey{Client: row.ClientID, User: row.UserID}
 		c.Rescore(user)
@@ -204,7 +204,7 @@ func classifiedRowOf(s *domain.Signal) classifiedRow {
 	}
 }
 
-// storeClassifiedSQL stores the classifications ?0: of those of one message and
+// storeClassifiedSQL stores classifications: of those of one message and
 // client the latest, and of two of one moment the greater one.
 const storeClassifiedSQL = `
 	INSERT INTO email_classifications AS k (message_id, client_id, classification, mailbox_action, classified_at)
@@ -216,14 +216,14 @@ const storeClassifiedSQL = `
 	WHERE (excluded.classified_at, excluded.classification, coalesce(excluded.mailbox_action, ''))
 		> (k.classified_at, k.classification, coalesce(k.mailbox_action, ''))`
 
-// storeReportedSQL stores the reports ?0 as of the time ?1, each user's earliest of
+// storeReportedSQL stores the @reports as of @now, each user's earliest of
 // a message, and returns those that changed.
 const storeReportedSQL = `
 	INSERT INTO reported_emails AS e
 		(client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
 	SELECT DISTINCT ON (client_id, user_id, message_id)
-		client_id, id, user_id, message_id, subject, sender, 'pending', reported_at, ?1::timestamptz
-	FROM json_populate_recordset(NULL::reported_emails, ?0::json)
+		client_id, id, user_id, message_id, subject, sender, 'pending', reported_at, @now::timestamptz
+	FROM json_populate_recordset(NULL::reported_emails, @reports::json)
 	ORDER BY client_id, user_id, message_id, reported_at, subject, sender
 	ON CONFLICT (client_id, user_id, message_id) DO UPDATE SET
 		(subject, sender, reported_at) = (excluded.subject, excluded.sender, excluded.reported_at),
@@ -231,10 +231,10 @@ const storeReportedSQL = `
 	WHERE (excluded.reported_at, excluded.subject, excluded.sender) < (e.reported_at, e.subject, e.sender)
 	RETURNING client_id, user_id, id, xmax = 0 AS new`
 
-// classifySQL gives the reports of the messages ?0 the latest classification that
-// concerns them, as of the time ?1, and returns those that changed.
+// classifySQL gives the reports of the @messages the latest classification that
+// concerns them, as of @now, and returns those that changed.
 const classifySQL = `
-	UPDATE reported_emails AS e SET updated_at = greatest(e.updated_at, ?1::timestamptz),
+	UPDATE reported_emails AS e SET updated_at = greatest(e.updated_at, @now::timestamptz),
 		(classification, mailbox_action, classified_at) = (k.classification, k.mailbox_action, k.classified_at)
 	FROM reported_emails AS r JOIN clients AS c ON c.id = r.client_id AND c.archived_at IS NULL
 	CROSS JOIN LATERAL (
@@ -242,7 +242,7 @@ const classifySQL = `
 		WHERE message_id = r.message_id AND client_id IN (r.client_id, '00000000-0000-0000-0000-000000000000')
 		ORDER BY classified_at DESC, classification DESC, mailbox_action DESC NULLS LAST LIMIT 1
 	) AS k
-	WHERE r.message_id = ANY(?0::text[]) AND e.client_id = r.client_id AND e.id = r.id
+	WHERE r.message_id = ANY(@messages::text[]) AND e.client_id = r.client_id AND e.id = r.id
 		AND (k.classified_at, k.classification, coalesce(k.mailbox_action, '')) >
 			(coalesce(e.classified_at, '-infinity'), e.classification, coalesce(e.mailbox_action, ''))
 	RETURNING e.client_id, e.user_id, e.id, false AS new`
@@ -279,12 +279,12 @@ func storeReported(ctx context.Context, c *db.Change, reports []reportedRow, cla
 		}
 	}
 	if len(reports) > 0 {
-		err := noteReported(ctx, c, "store reported mails", pg.SQL(storeReportedSQL, string(given), c.At))
+		err := noteReported(ctx, c, "store reported mails", pg.SQL(storeReportedSQL, pg.Named{"reports": string(given), "now": c.At}))
 		if err != nil {
 			return err
 		}
 	}
-	return noteReported(ctx, c, "classify reported mails", pg.SQL(classifySQL, messages, c.At))
+	return noteReported(ctx, c, "classify reported mails", pg.SQL(classifySQL, pg.Named{"messages": messages, "now": c.At}))
 }
 
 // noteReported runs a statement that returns reports that changed, and notes what

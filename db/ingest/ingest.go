@@ -1,4 +1,4 @@
-// Package apply applies the signals of the platform: what users did with courses,
+// Package ingest applies the signals of the platform: what users did with courses,
 // policies and mails, and what was found of them. platform/transfer reads them.
 package ingest
 
@@ -18,8 +18,8 @@ import (
 // sake of other transactions.
 const maxTries = 5
 
-// Apply applies signals, of any clients, in one transaction. It is idempotent: a signal whose id was applied before changes
-// nothing. It returns what became of each, in their order.
+// Apply applies signals, of any clients, in one transaction. It is idempotent: a signal whose
+// id was applied before changes nothing. It returns what became of each, in their order.
 //
 // Signals may come in any order and be split among calls in any way: what is kept
 // of two completions, findings, resolvings or signatures does not depend on which

@@ -95,11 +95,9 @@ func completeCourses(ctx context.Context, c *db.Change, list []courseEvent) erro
 	if len(list) == 0 {
 		return nil
 	}
-	clients, users, courses, times := courseArrays(list)
-	rows, err := pg.All[completedRow](ctx, c, "complete courses", pg.SQL(completeSQL, pg.Named{
-		"clients": clients, "users": users, "courses": courses, "times": times,
-		"today": domain.DateOf(c.At), "unassignedPosition": unassignedPosition, "now": c.At,
-	}))
+	values := courseArrays(list)
+	values["today"], values["unassignedPosition"], values["now"] = domain.DateOf(c.At), unassignedPosition, c.At
+	rows, err := pg.All[completedRow](ctx, c, "complete courses", pg.SQL(completeSQL, values))
 	for _, row := range rows {
 		user := domain.UserKey{Client: row.ClientID, User: row.UserID}
 		c.NextDueChanged(user)
@@ -115,13 +113,13 @@ func completeCourses(ctx context.Context, c *db.Change, list []courseEvent) erro
 	return err
 }
 
-// courseArrays are the events as the values of four arrays.
-func courseArrays(list []courseEvent) (clients, users, courses [][16]byte, times []time.Time) {
-	clients, users = db.KeyArrays(pg.MapRows(list, func(l *courseEvent) domain.UserKey { return l.user }))
-	for _, l := range list {
-		courses, times = append(courses, l.course), append(times, l.at)
+// courseArrays are the events as four arrays.
+func courseArrays(list []courseEvent) pg.Named {
+	clients, users := db.KeyArrays(pg.MapRows(list, func(l *courseEvent) domain.UserKey { return l.user }))
+	return pg.Named{
+		"clients": clients, "users": users, "courses": pg.MapRows(list, func(l *courseEvent) [16]byte { return l.course }),
+		"times": pg.MapRows(list, func(l *courseEvent) time.Time { return l.at }),
 	}
-	return clients, users, courses, times
 }
 
 // startCourses notes when locked users began courses that they have open: the earliest
@@ -131,11 +129,10 @@ func startCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
 	if len(list) == 0 {
 		return nil
 	}
-	clients, users, courses, times := courseArrays(list)
 	_, err := pg.Exec(ctx, c, "start courses", pg.SQL(`
 		WITH begun AS (
 			SELECT a.client_id, a.user_id, a.course_id, a.round, min(t.at) AS at
-			FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[], ?3::timestamptz[]) AS t (client_id, user_id, course_id, at)
+			FROM unnest(@clients::uuid[], @users::uuid[], @courses::uuid[], @times::timestamptz[]) AS t (client_id, user_id, course_id, at)
 			JOIN assignments AS a USING (client_id, user_id, course_id)
 			JOIN courses AS c ON c.id = a.course_id
 			LEFT JOIN assignments AS before ON before.client_id = a.client_id AND before.user_id = a.user_id
@@ -146,7 +143,7 @@ func startCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
 		)
 		UPDATE assignments AS a SET started_at = least(a.started_at, b.at) FROM begun AS b
 		WHERE a.client_id = b.client_id AND a.user_id = b.user_id AND a.course_id = b.course_id AND a.round = b.round
-		AND (a.started_at IS NULL OR b.at < a.started_at)`, clients, users, courses, times))
+		AND (a.started_at IS NULL OR b.at < a.started_at)`, courseArrays(list)))
 	return err
 }
 

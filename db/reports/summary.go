@@ -41,9 +41,9 @@ func RefreshPeers(ctx context.Context, t *db.Tenant) error {
 	return nil
 }
 
-// healthSQL is the health of the clients, alias c, that the condition ?0 selects: the
-// figures that reads of clients show, with the mails that were sent from the day ?1 to
-// the day ?2, and the counts of policies that hold at ?3.
+// healthSQL is the health of the clients, alias c, that the condition @which selects: the
+// figures that reads of clients show, with the mails that were sent from the day @from to
+// the day @to, and the counts of policies that hold @now.
 const healthSQL = `
 	SELECT c.average_score::float8 AS average_score, 100.0 * c.high_risk_users / nullif(c.users_active, 0) AS high_risk,
 		c.on_track_rate AS on_track, coalesce(m.sent, 0)::float8 / nullif(c.users_active, 0) AS mails_per_user,
@@ -52,7 +52,7 @@ const healthSQL = `
 		100.0 * s.signed / nullif(s.asked, 0) AS signed, 100.0 * f.met / nullif(f.total, 0) AS frameworks_met
 	FROM clients AS c
 	CROSS JOIN LATERAL (
-		SELECT sum(sent) AS sent FROM phishing_days WHERE client_id = c.id AND day BETWEEN ?1 AND ?2
+		SELECT sum(sent) AS sent FROM phishing_days WHERE client_id = c.id AND day BETWEEN @from AND @to
 	) AS m
 	CROSS JOIN LATERAL (
 		SELECT count(*) AS unresolved FROM exposures AS x JOIN users AS u ON u.client_id = x.client_id AND u.id = x.user_id
@@ -60,12 +60,12 @@ const healthSQL = `
 	) AS e
 	CROSS JOIN LATERAL (
 		SELECT sum(audience_count) AS asked, sum(acknowledged_count) AS signed FROM policies
-		WHERE client_id = c.id AND archived_at IS NULL AND requires_acknowledgment AND counted_until > ?3
+		WHERE client_id = c.id AND archived_at IS NULL AND requires_acknowledgment AND counted_until > @now
 	) AS s
 	CROSS JOIN LATERAL (
 		SELECT sum(met) AS met, sum(total) AS total FROM framework_assignments WHERE client_id = c.id
 	) AS f
-	WHERE ?0`
+	WHERE @which`
 
 // PeerHealth is the average over other clients, and how many they are.
 type PeerHealth struct {
@@ -82,10 +82,12 @@ func HealthOfPeers(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (Pe
 		SELECT count(*) AS clients, avg(h.average_score)::float8 AS average_score, avg(h.high_risk)::float8 AS high_risk,
 			avg(h.on_track)::float8 AS on_track, avg(h.mails_per_user)::float8 AS mails_per_user,
 			avg(h.click_rate)::float8 AS click_rate, avg(h.report_rate)::float8 AS report_rate,
-			CASE WHEN count(h.exposures_per100) >= ?1 THEN avg(h.exposures_per100)::float8 END AS exposures_per100,
-			CASE WHEN count(h.signed) >= ?1 THEN avg(h.signed)::float8 END AS signed,
-			CASE WHEN count(h.frameworks_met) >= ?1 THEN avg(h.frameworks_met)::float8 END AS frameworks_met
-		FROM (?0) AS h`, pg.SQL(healthSQL, t.Peers(), p.Start, p.End, t.DB().Now()), domain.LeastPeers))
+			CASE WHEN count(h.exposures_per100) >= @least THEN avg(h.exposures_per100)::float8 END AS exposures_per100,
+			CASE WHEN count(h.signed) >= @least THEN avg(h.signed)::float8 END AS signed,
+			CASE WHEN count(h.frameworks_met) >= @least THEN avg(h.frameworks_met)::float8 END AS frameworks_met
+		FROM (`+healthSQL+`) AS h`, pg.Named{
+		"which": t.Peers(), "from": p.Start, "to": p.End, "now": t.DB().Now(), "least": domain.LeastPeers,
+	}))
 	if err != nil || row.Clients < domain.LeastPeers {
 		row.Health = domain.Health{}
 	}

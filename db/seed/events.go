@@ -36,23 +36,28 @@ func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Dat
 			event = newID[domain.EventKind](ids, updated)
 		}
 		w.exec(ctx, "record an event", `INSERT INTO events (client_id, id, type, user_id, created_at, recorded_at)
-			VALUES (?, ?, ?, ?, ?, ?)`, // which they are published in the order of
-			c.ID, event, domain.UserUpdated, u.ID, updated, updated.Add(time.Duration(i)*time.Microsecond))
+			VALUES (@client, @id, @type, @user, @at, @recorded)`, pg.Named{
+			"client": c.ID, "id": event, "type": domain.UserUpdated, "user": u.ID, "at": updated,
+			"recorded": updated.Add(time.Duration(i) * time.Microsecond), // which they are published in the order of
+		})
 	}
 
 	hook := newID[domain.WebhookKind](ids, at(40, 9))
 	w.exec(ctx, "add a subscription", `INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, description, status,
 			created_at, updated_at, active_since, last_delivery_at, secret)
-		SELECT ?0, ?1, k.id, 'https://hooks.example.com/training', ARRAY[?2]::text[], ARRAY[?3]::uuid[],
-			'Ticket for every change of a user', 'paused', ?4, ?5, ?4, ?5, ''
-		FROM api_keys AS k WHERE k.partner_id = ?0 AND k.prefix = ?6`,
-		c.PartnerID, hook, domain.UserUpdated, c.ID, at(40, 9), at(1, 10), demoKeys.All)
+		SELECT @partner, @id, k.id, 'https://hooks.example.com/training', ARRAY[@type]::text[], ARRAY[@client]::uuid[],
+			'Ticket for every change of a user', 'paused', @created, @last, @created, @last, ''
+		FROM api_keys AS k WHERE k.partner_id = @partner AND k.prefix = @prefix`, pg.Named{
+		"partner": c.PartnerID, "id": hook, "type": domain.UserUpdated, "client": c.ID,
+		"created": at(40, 9), "last": at(1, 10), "prefix": demoKeys.All,
+	})
 	w.exec(ctx, "add a delivery", `INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type,
 			status, created_at, queued_at, due_at, first_try_at, tries)
-		VALUES (?0, ?1, ?2, 0, ?3, ?4, ?5, 'succeeded', ?6, ?6, ?6, ?6,
-			jsonb_build_array(jsonb_build_object('at', ?7::text, 'status_code', 204, 'duration_ms', 41, 'response', '')))`,
-		hook, newID[domain.DeliveryKind](ids, updated), c.PartnerID, c.ID, event, domain.UserUpdated, updated,
-		updated.Format(time.RFC3339))
+		VALUES (@webhook, @id, @partner, 0, @client, @event, @type, 'succeeded', @at, @at, @at, @at,
+			jsonb_build_array(jsonb_build_object('at', @said::text, 'status_code', 204, 'duration_ms', 41, 'response', '')))`, pg.Named{
+		"webhook": hook, "id": newID[domain.DeliveryKind](ids, updated), "partner": c.PartnerID, "client": c.ID, "event": event,
+		"type": domain.UserUpdated, "at": updated, "said": updated.Format(time.RFC3339),
+	})
 }
 
 // SealSubscription gives the demonstration's subscription a secret, which it lacks until there
