@@ -56,9 +56,9 @@ func TestClientRisk(t *testing.T) {
 		Distribution: domain.GradeDistribution{B: 1, C: 2, D: 1},
 		ByRole:       []domain.RoleRisk{{Role: "admin", Users: 1, AverageScore: 680}, {Role: "finance", Users: 1, AverageScore: 537}, {Role: "standard", Users: 2, AverageScore: 733}},
 		TopFactors: []domain.FactorTotal{
-			{Factor: domain.Factor{Key: domain.FactorClicks, Label: "Simulated phishing links clicked", Delta: -135}, Users: 2},
-			{Factor: domain.Factor{Key: domain.FactorPasswordBreaches, Label: "Passwords exposed in breaches", Delta: -88}, Users: 1},
-			{Factor: domain.Factor{Key: domain.FactorRealPhish, Label: "Real phishing reported", Delta: 25}, Users: 1},
+			{Factor: domain.Factor{Key: "phishing_clicks", Label: "Simulated phishing links clicked", Delta: -135}, Users: 2},
+			{Factor: domain.Factor{Key: "password_breaches_active", Label: "Passwords exposed in breaches", Delta: -88}, Users: 1},
+			{Factor: domain.Factor{Key: "real_phish_reported", Label: "Real phishing reported", Delta: 25}, Users: 1},
 		},
 		History:    []domain.AverageOn{{Date: today.AddDays(-89), AverageScore: 701}, {Date: today, AverageScore: 671, ActiveUsers: new(4)}},
 		ComputedAt: w.Clock.Now(),

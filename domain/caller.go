@@ -19,7 +19,7 @@ const (
 )
 
 // Values lists the scopes of keys.
-func (Scope) Values() []string { return []string{string(Read), string(Write)} }
+func (Scope) Values() []string { return texts(Read, Write) }
 
 // Caller is who makes a request: one API key, and what it reaches.
 type Caller struct {

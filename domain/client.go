@@ -61,7 +61,7 @@ const (
 )
 
 // Values lists the directories.
-func (Directory) Values() []string { return []string{string(Microsoft), string(Google)} }
+func (Directory) Values() []string { return texts(Microsoft, Google) }
 
 // ClientSort is an order of a list of clients.
 type ClientSort string
@@ -107,15 +107,13 @@ const (
 )
 
 // Values lists the roles of admins.
-func (AdminRole) Values() []string {
-	return []string{string(OwnerRole), string(FullRole), string(ViewerRole)}
-}
+func (AdminRole) Values() []string { return texts(OwnerRole, FullRole, ViewerRole) }
 
 // InviteRole is a role that an admin can be invited to.
 type InviteRole string
 
 // Values lists the roles that an admin can be invited to.
-func (InviteRole) Values() []string { return []string{string(FullRole), string(ViewerRole)} }
+func (InviteRole) Values() []string { return texts(FullRole, ViewerRole) }
 
 // Invite asks a person to become an admin of a client.
 type Invite struct {

@@ -24,7 +24,7 @@ const (
 )
 
 // Values lists the ways.
-func (Creator) Values() []string { return []string{string(ByDashboard), string(ByAPI)} }
+func (Creator) Values() []string { return texts(ByDashboard, ByAPI) }
 
 // Member is a user in a collection.
 type Member struct {

@@ -45,20 +45,6 @@ func TestCursorShowsNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkCursor is what a page of a list pays: one cursor opened, one made.
-func BenchmarkCursor(b *testing.B) {
-	sealer := domain.CursorSealer{Secret: bytes.Repeat([]byte("s"), 32)}
-	p := domain.Position{Key: "anna@example.com", ID: "019b7740-0000-7000-8000-000000000001"}
-	cursor := sealer.Seal(usersByEmail, p)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := sealer.Open(usersByEmail, cursor); err != nil {
-			b.Fatal(err)
-		}
-		sealer.Seal(usersByEmail, p)
-	}
-}
-
 // TestCursorOfAnother: a cursor of another secret opens where that is one of the others,
 // and none is sealed with it.
 func TestCursorOfAnother(t *testing.T) {

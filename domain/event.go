@@ -32,13 +32,7 @@ var EventTypes = []EventType{
 }
 
 // Values lists the kinds of events.
-func (EventType) Values() []string {
-	values := make([]string, len(EventTypes))
-	for i, t := range EventTypes {
-		values[i] = string(t)
-	}
-	return values
-}
+func (EventType) Values() []string { return texts(EventTypes...) }
 
 // Event is a change that others may want to hear of. It is written in the
 // transaction of the change.

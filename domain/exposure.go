@@ -85,7 +85,7 @@ const (
 
 // Values lists the severities, worst first.
 func (Severity) Values() []string {
-	return []string{string(SeverityCritical), string(SeverityHigh), string(SeverityMedium), string(SeverityLow)}
+	return texts(SeverityCritical, SeverityHigh, SeverityMedium, SeverityLow)
 }
 
 // criticalClasses are names in full, in lower case: that a password's hint or

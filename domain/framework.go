@@ -37,7 +37,7 @@ const (
 
 // Values lists the modules.
 func (Module) Values() []string {
-	return []string{string(TrainingModule), string(PhishingModule), string(PoliciesModule), string(ReportingModule)}
+	return texts(TrainingModule, PhishingModule, PoliciesModule, ReportingModule)
 }
 
 // MeasureSpec is what a measure means: its target is a percentage, or for
@@ -101,7 +101,7 @@ const (
 
 // Values lists the types.
 func (FrameworkAudienceType) Values() []string {
-	return []string{string(FrameworkForAll), string(FrameworkForGroup), string(FrameworkForCollection)}
+	return texts(FrameworkForAll, FrameworkForGroup, FrameworkForCollection)
 }
 
 // FrameworkModules says which modules of a framework are on. A measure is

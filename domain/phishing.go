@@ -28,10 +28,10 @@ const (
 
 // Values lists the states in their order.
 func (ResultStatus) Values() []string {
-	return []string{
-		string(ResultScheduled), string(ResultSent), string(ResultOpened), string(ResultAttachmentOpened),
-		string(ResultClicked), string(ResultCredentialsSubmitted), string(ResultFailed),
-	}
+	return texts(
+		ResultScheduled, ResultSent, ResultOpened, ResultAttachmentOpened, ResultClicked,
+		ResultCredentialsSubmitted, ResultFailed,
+	)
 }
 
 // Beyond reports whether the state is a later one than other.

@@ -70,9 +70,7 @@ const (
 )
 
 // Values lists the kinds of audiences.
-func (ScopeType) Values() []string {
-	return []string{string(TenantScope), string(GroupScope), string(CollectionScope)}
-}
+func (ScopeType) Values() []string { return texts(TenantScope, GroupScope, CollectionScope) }
 
 // ScopeID identifies what a policy's audience is: one of a client, a group or
 // a collection, which may have been deleted since. The others are zero.
@@ -129,9 +127,7 @@ const (
 )
 
 // Values lists the selections.
-func (SignFilter) Values() []string {
-	return []string{string(Signed), string(Unsigned), string(SignAll)}
-}
+func (SignFilter) Values() []string { return texts(Signed, Unsigned, SignAll) }
 
 // PolicyUser is an active user of a policy's audience.
 type PolicyUser struct {

@@ -43,9 +43,6 @@ type ClientRecord struct {
 	CreatedAt         Optional[Time]             `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// MaxDueDays is how many days after the enrolment a course may be due at most.
-const MaxDueDays = 3650
-
 // ProgramCourse is a course of a client's program, which is a list of them in their
 // order: an object, or the id of the course alone.
 type ProgramCourse struct {

@@ -36,13 +36,7 @@ var ReportTypes = []ReportType{
 }
 
 // Values lists the types.
-func (ReportType) Values() []string {
-	list := make([]string, len(ReportTypes))
-	for i, t := range ReportTypes {
-		list[i] = string(t)
-	}
-	return list
-}
+func (ReportType) Values() []string { return texts(ReportTypes...) }
 
 // HasPeriod reports whether a report of the type is about a period (decisions
 // 8.9); one of another type is about the moment at which it is made.
@@ -83,7 +77,7 @@ const (
 )
 
 // Values lists the formats.
-func (ReportFormat) Values() []string { return []string{string(PDF), string(XLSX)} }
+func (ReportFormat) Values() []string { return texts(PDF, XLSX) }
 
 // ReportStatus says how far a report is.
 type ReportStatus string
@@ -96,9 +90,7 @@ const (
 )
 
 // Values lists the states.
-func (ReportStatus) Values() []string {
-	return []string{string(ReportPending), string(ReportReady), string(ReportFailed)}
-}
+func (ReportStatus) Values() []string { return texts(ReportPending, ReportReady, ReportFailed) }
 
 const (
 	// MaxReports is how many reports of a client are accepted within ReportWindow

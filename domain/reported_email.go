@@ -39,9 +39,7 @@ const (
 )
 
 // Values lists the classes.
-func (EmailClass) Values() []string {
-	return []string{string(ClassPhishing), string(ClassSpam), string(ClassSafe), string(ClassPending)}
-}
+func (EmailClass) Values() []string { return texts(ClassPhishing, ClassSpam, ClassSafe, ClassPending) }
 
 // MailboxAction says what the mailbox integration did with a mail.
 type MailboxAction string

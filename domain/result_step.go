@@ -27,9 +27,7 @@ const (
 )
 
 // Values lists the reasons.
-func (AutomatedReason) Values() []string {
-	return []string{string(ByHead), string(ByNetwork), string(ByHaste)}
-}
+func (AutomatedReason) Values() []string { return texts(ByHead, ByNetwork, ByHaste) }
 
 // scannersWithin is how soon after its delivery a mail is opened or clicked by
 // scanners only (decisions 7.3).

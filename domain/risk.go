@@ -26,9 +26,7 @@ const (
 )
 
 // Values lists the grades, best first.
-func (Grade) Values() []string {
-	return []string{string(GradeA), string(GradeB), string(GradeC), string(GradeD), string(GradeF)}
-}
+func (Grade) Values() []string { return texts(GradeA, GradeB, GradeC, GradeD, GradeF) }
 
 // GradesUpward lists the grades, worst first. GradeFloors are the least scores of
 // all but the worst of them.
@@ -46,23 +44,8 @@ func GradeOf(score int) Grade {
 	return GradesUpward[n]
 }
 
-// FactorKey names one part of a score.
+// FactorKey names one part of a score, such as phishing_clicks.
 type FactorKey string
-
-// The factors, in their canonical order.
-const (
-	FactorClicks           FactorKey = "phishing_clicks"
-	FactorAttachments      FactorKey = "attachments_opened"
-	FactorCredentials      FactorKey = "credential_submissions"
-	FactorReports          FactorKey = "phishing_reports"
-	FactorRealPhish        FactorKey = "real_phish_reported"
-	FactorCourses          FactorKey = "courses_completed"
-	FactorDormant          FactorKey = "dormant_on_training"
-	FactorPasswordBreaches FactorKey = "password_breaches_active"
-	FactorPIIBreaches      FactorKey = "pii_breaches"
-	FactorBasicBreaches    FactorKey = "basic_breaches"
-	FactorBounds           FactorKey = "bounds" // what the clamp to 0..1000 took or gave
-)
 
 // Where each factor stands in Deltas.
 const (
@@ -84,17 +67,17 @@ const (
 
 // factorTable gives each place in Deltas its key and label.
 var factorTable = [NumFactors]Factor{
-	clicksAt:           {Key: FactorClicks, Label: "Simulated phishing links clicked"},
-	attachmentsAt:      {Key: FactorAttachments, Label: "Simulated phishing attachments opened"},
-	credentialsAt:      {Key: FactorCredentials, Label: "Credentials entered on simulated phishing pages"},
-	reportsAt:          {Key: FactorReports, Label: "Simulated phishing reported"},
-	realPhishAt:        {Key: FactorRealPhish, Label: "Real phishing reported"},
-	coursesAt:          {Key: FactorCourses, Label: "Courses completed"},
-	dormantAt:          {Key: FactorDormant, Label: "Training left unfinished"},
-	passwordBreachesAt: {Key: FactorPasswordBreaches, Label: "Passwords exposed in breaches"},
-	piiBreachesAt:      {Key: FactorPIIBreaches, Label: "Personal data exposed in breaches"},
-	basicBreachesAt:    {Key: FactorBasicBreaches, Label: "Account data exposed in breaches"},
-	boundsAt:           {Key: FactorBounds, Label: "Limit of the scale"},
+	clicksAt:           {Key: "phishing_clicks", Label: "Simulated phishing links clicked"},
+	attachmentsAt:      {Key: "attachments_opened", Label: "Simulated phishing attachments opened"},
+	credentialsAt:      {Key: "credential_submissions", Label: "Credentials entered on simulated phishing pages"},
+	reportsAt:          {Key: "phishing_reports", Label: "Simulated phishing reported"},
+	realPhishAt:        {Key: "real_phish_reported", Label: "Real phishing reported"},
+	coursesAt:          {Key: "courses_completed", Label: "Courses completed"},
+	dormantAt:          {Key: "dormant_on_training", Label: "Training left unfinished"},
+	passwordBreachesAt: {Key: "password_breaches_active", Label: "Passwords exposed in breaches"},
+	piiBreachesAt:      {Key: "pii_breaches", Label: "Personal data exposed in breaches"},
+	basicBreachesAt:    {Key: "basic_breaches", Label: "Account data exposed in breaches"},
+	boundsAt:           {Key: "bounds", Label: "Limit of the scale"}, // what the clamp to 0..1000 took or gave
 }
 
 // Values lists the factors in their canonical order, which is that of Deltas.

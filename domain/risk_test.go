@@ -193,14 +193,3 @@ func TestDormantOnTraining(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkAssess(b *testing.B) {
-	signals := domain.RiskSignals{
-		Clicks: ago(3, 40, 200), Credentials: ago(40), Reports: ago(1, 20, 50, 80, 120), RealPhishing: ago(9), Completions: ago(5, 30, 60, 90, 120, 150),
-		UnresolvedCritical: 1, UnresolvedMedium: 3,
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		domain.Assess(domain.RoleFinance, signals, today)
-	}
-}

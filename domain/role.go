@@ -20,7 +20,7 @@ const (
 
 // Values lists the roles.
 func (Role) Values() []string {
-	return []string{string(RoleAdmin), string(RoleExecutive), string(RoleHR), string(RoleFinance), string(RoleStandard)}
+	return texts(RoleAdmin, RoleExecutive, RoleHR, RoleFinance, RoleStandard)
 }
 
 // place is the field of a user that a text comes from; some words count in some

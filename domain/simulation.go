@@ -47,11 +47,10 @@ const (
 
 // Values lists the indicators, in the order in which a page names them.
 func (Indicator) Values() []string {
-	return []string{
-		string(FromOutside), string(FromColleagues), string(FromAuthority), string(ForeignLink), string(BadGrammar),
-		string(BorrowedLogo),
-		string(Fear), string(Duty), string(Greed), string(Curiosity), string(OwnCompany), string(PublicNews),
-	}
+	return texts(
+		FromOutside, FromColleagues, FromAuthority, ForeignLink, BadGrammar, BorrowedLogo, Fear, Duty, Greed,
+		Curiosity, OwnCompany, PublicNews,
+	)
 }
 
 // Simulation is a simulated mail with all that sending it, and telling its

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -73,9 +74,7 @@ const (
 )
 
 // Values lists the states.
-func (SyncStatus) Values() []string {
-	return []string{string(SyncQueued), string(SyncRunning), string(SyncCompleted), string(SyncFailed)}
-}
+func (SyncStatus) Values() []string { return texts(SyncQueued, SyncRunning, SyncCompleted, SyncFailed) }
 
 // SyncTrigger is what asked for a run.
 type SyncTrigger string
@@ -88,9 +87,7 @@ const (
 )
 
 // Values lists the triggers.
-func (SyncTrigger) Values() []string {
-	return []string{string(SyncByAPI), string(SyncBySchedule), string(SyncByCommand)}
-}
+func (SyncTrigger) Values() []string { return texts(SyncByAPI, SyncBySchedule, SyncByCommand) }
 
 // The guard: a run that would deactivate more than guardShare percent of the
 // directory's users, and more than guardFew of them, changes nothing.
@@ -136,12 +133,8 @@ func (a *DirectoryAccount) Record() AccountRecord {
 		JobTitle:   cleaned(a.JobTitle, maxText),
 		Group:      cleaned(a.Group, maxName),
 		Email:      cleanedEmail(a.Email),
-	}
-	if a.Guest.Given {
-		r.Guest = new(a.Guest.Value)
-	}
-	if a.Enabled.Given {
-		r.Enabled = new(a.Enabled.Value)
+		Guest:      a.Guest.Pointer().(*bool),
+		Enabled:    a.Enabled.Pointer().(*bool),
 	}
 	if a.Language.Given {
 		r.Language = new(English)
@@ -164,7 +157,7 @@ const (
 
 // cleaned is a text of a directory as it may be kept: valid, without control
 // characters, and cut to a length in characters.
-func cleaned(p Property[string], length int) *string {
+func cleaned(p Optional[string], length int) *string {
 	if !p.Given {
 		return nil
 	}
@@ -189,7 +182,7 @@ func cleaned(p Property[string], length int) *string {
 
 // cleanedEmail is an address as CleanEmail makes it, or else a text that is no
 // address and says what the directory has in its place.
-func cleanedEmail(p Property[string]) *string {
+func cleanedEmail(p Optional[string]) *string {
 	if email, ok := CleanEmail(CleanName(p.Value)); ok && p.Given {
 		return &email
 	}
@@ -205,22 +198,11 @@ func cleanedEmail(p Property[string]) *string {
 
 // Merge adds what a later reading says.
 func (r *AccountRecord) Merge(later AccountRecord) {
-	replace(&r.Gone, later.Gone)
-	replace(&r.Guest, later.Guest)
-	replace(&r.Enabled, later.Enabled)
-	replace(&r.Email, later.Email)
-	replace(&r.First, later.First)
-	replace(&r.Last, later.Last)
-	replace(&r.Department, later.Department)
-	replace(&r.JobTitle, later.JobTitle)
-	replace(&r.ManagerEmail, later.ManagerEmail)
-	replace(&r.Language, later.Language)
-	replace(&r.Group, later.Group)
-}
-
-func replace[T any](old **T, by *T) {
-	if by != nil {
-		*old = by
+	into, from := reflect.ValueOf(r).Elem(), reflect.ValueOf(later)
+	for i := range from.NumField() {
+		if !from.Field(i).IsNil() {
+			into.Field(i).Set(from.Field(i))
+		}
 	}
 }
 
@@ -269,25 +251,18 @@ func (u User) Syncs(r *AccountRecord, source UserSource, email string) User {
 	moved := u.Role == "" || u.Email != before.Email || !Same(u.JobTitle, before.JobTitle) ||
 		!Same(u.Department, before.Department)
 	if moved && !slices.Contains(u.Overrides, "role") {
-		u.Role = ClassifyRole(textOf(u.JobTitle), textOf(u.Department), u.Email)
+		u.Role = ClassifyRole(OrZero(u.JobTitle), OrZero(u.Department), u.Email)
 	}
 	return u
 }
 
-func textOf(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
 // HasMail reports whether the directory has something instead of an address.
-func (r *AccountRecord) HasMail() bool { return textOf(r.Email) != "" }
+func (r *AccountRecord) HasMail() bool { return OrZero(r.Email) != "" }
 
 // GroupName is the group that the account's user is in.
 func (r *AccountRecord) GroupName(d Directory) string {
 	switch {
-	case textOf(r.Group) != "":
+	case OrZero(r.Group) != "":
 		return *r.Group
 	case d == Google:
 		return "Google"
@@ -309,4 +284,27 @@ func BlankAccount() AccountRecord {
 		Gone: new(false), Guest: new(false), Enabled: new(true), Email: new(""), First: new(""), Last: new(""),
 		Department: new(""), JobTitle: new(""), ManagerEmail: new(""), Language: new(English), Group: new(""),
 	}
+}
+
+// DirectoryAccount is an account of a client's directory, as far as a sync wants
+// to know it. In a delta a property may be absent, which leaves it as it is.
+type DirectoryAccount struct {
+	// ObjectID is the directory's own id of the account.
+	ObjectID string
+	// Removed says that the account was deleted, or left the group that is synced.
+	Removed bool
+	// Guest accounts are skipped.
+	Guest   Optional[bool]
+	Enabled Optional[bool]
+	Email   Optional[string] // in any case; empty where there is no mail
+	First   Optional[string]
+	Last    Optional[string]
+	// The empty text of the following stands for none.
+	Department   Optional[string]
+	JobTitle     Optional[string]
+	ManagerEmail Optional[string]
+	Language     Optional[Language]
+	// Group is the name of the directory's group or organizational unit; empty for
+	// the default one.
+	Group Optional[string]
 }

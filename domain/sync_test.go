@@ -16,8 +16,8 @@ func TestAccountRecord(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ü", 600)
 	a := domain.DirectoryAccount{
-		ObjectID: "1", Email: domain.Known(" Ada@EXAMPLE.com "), First: domain.Known(" A\x00d\xffa\n"), Last: domain.Known(long),
-		Department: domain.Known(long), JobTitle: domain.Known("\u200b"), ManagerEmail: domain.Known("nobody"), Language: domain.Known(domain.Language("xx")),
+		ObjectID: "1", Email: domain.Give(" Ada@EXAMPLE.com "), First: domain.Give(" A\x00d\xffa\n"), Last: domain.Give(long),
+		Department: domain.Give(long), JobTitle: domain.Give("\u200b"), ManagerEmail: domain.Give("nobody"), Language: domain.Give(domain.Language("xx")),
 	}
 	got, _ := json.Marshal(a.Record())
 	want := `{"gone":false,"email":"ada@example.com","first":"A da","last":"` + long[:400] + `","department":"` + long[:1000] +
@@ -29,13 +29,13 @@ func TestAccountRecord(t *testing.T) {
 		"a@b.example": true, "a@b.example" + strings.Repeat(" ", 300) + "x": false, "a\xff@b.example": false,
 		"a@" + strings.Repeat("b", 60) + strings.Repeat("."+strings.Repeat("c", 60), 4): false, "": false, "nobody": false,
 	} {
-		account := domain.DirectoryAccount{Email: domain.Known(text)}
+		account := domain.DirectoryAccount{Email: domain.Give(text)}
 		record := account.Record()
 		if _, ok := record.Address(); ok != valid {
 			t.Errorf("%.40q is kept as %q", text, *record.Email)
 		}
 	}
-	gone := domain.DirectoryAccount{Removed: true, Email: domain.Known("a@b.example")}
+	gone := domain.DirectoryAccount{Removed: true, Email: domain.Give("a@b.example")}
 	if record := gone.Record(); record.Email != nil || !*record.Gone {
 		t.Errorf("the record of a removed account is %+v", record)
 	}
@@ -44,7 +44,7 @@ func TestAccountRecord(t *testing.T) {
 func TestAccountRecordOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
-		a := domain.DirectoryAccount{Email: domain.Known(text), First: domain.Known(text), Group: domain.Known(text)}
+		a := domain.DirectoryAccount{Email: domain.Give(text), First: domain.Give(text), Group: domain.Give(text)}
 		r := a.Record()
 		for _, kept := range []string{*r.Email, *r.First, *r.Group} {
 			if !utf8.ValidString(kept) || strings.ContainsRune(kept, 0) || utf8.RuneCountInString(kept) > domain.MaxEmail+1 || domain.CheckName(kept) != "" {

@@ -11,6 +11,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// texts returns the values of an enumeration, as its method Values lists them.
+func texts[T ~string](values ...T) []string {
+	list := make([]string, len(values))
+	for i, value := range values {
+		list[i] = string(value)
+	}
+	return list
+}
+
 // SortKey is what names are compared and sorted by, in byte order: the text in
 // NFC, case-folded, with the white space around it removed and every white space
 // inside it as one space (decisions 2.8). It is made here and not in the

@@ -78,7 +78,7 @@ const (
 
 // Values lists the states.
 func (AssignmentStatus) Values() []string {
-	return []string{string(TrainingAssigned), string(TrainingCompleted), string(TrainingOverdue)}
+	return texts(TrainingAssigned, TrainingCompleted, TrainingOverdue)
 }
 
 // AudienceType says how an audience is chosen.
@@ -92,9 +92,7 @@ const (
 )
 
 // Values lists the ways.
-func (AudienceType) Values() []string {
-	return []string{string(AllUsers), string(OfCollection), string(NamedUsers)}
-}
+func (AudienceType) Values() []string { return texts(AllUsers, OfCollection, NamedUsers) }
 
 // Audience is some of a client's users.
 type Audience struct {
@@ -125,30 +123,15 @@ type CourseFor struct {
 // SkipReason says why a user of an audience was not given a course.
 type SkipReason string
 
-// The reasons.
-const (
-	AlreadyCompleted SkipReason = "already_completed" // within the course's renewal window
-	SkippedInactive  SkipReason = "inactive"
-)
-
-// Values lists the reasons.
-func (SkipReason) Values() []string {
-	return []string{string(AlreadyCompleted), string(SkippedInactive)}
-}
+// Values lists the reasons: a course counts as completed within its renewal window.
+func (SkipReason) Values() []string { return []string{"already_completed", "inactive"} }
 
 // ReminderSkip says why a user was not reminded of overdue courses.
 type ReminderSkip string
 
-// The reasons.
-const (
-	SkipNothingOverdue ReminderSkip = "nothing_overdue"
-	SkipInactive       ReminderSkip = "inactive"
-	SkipRemindedToday  ReminderSkip = "reminded_today" // on the same day (UTC)
-)
-
-// Values lists the reasons.
+// Values lists the reasons: a user is reminded once a day (UTC).
 func (ReminderSkip) Values() []string {
-	return []string{string(SkipNothingOverdue), string(SkipInactive), string(SkipRemindedToday)}
+	return []string{"nothing_overdue", "inactive", "reminded_today"}
 }
 
 // Reminded is what became of one user of those who were to be reminded.

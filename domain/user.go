@@ -95,7 +95,7 @@ const (
 )
 
 // Values lists the states.
-func (UserStatus) Values() []string { return []string{string(Active), string(Inactive)} }
+func (UserStatus) Values() []string { return texts(Active, Inactive) }
 
 // UserStatusFilter selects users by state.
 type UserStatusFilter string
@@ -119,7 +119,7 @@ const (
 )
 
 // Values lists the languages.
-func (Language) Values() []string { return []string{string(English), string(Spanish), string(French)} }
+func (Language) Values() []string { return texts(English, Spanish, French) }
 
 // Tag is the language as mail headers and HTML write it (BCP 47).
 func (l Language) Tag() string {
@@ -142,9 +142,7 @@ const (
 )
 
 // Values lists the sources.
-func (UserSource) Values() []string {
-	return []string{string(FromMicrosoft), string(FromGoogle), string(FromHand), string(FromAPI)}
-}
+func (UserSource) Values() []string { return texts(FromMicrosoft, FromGoogle, FromHand, FromAPI) }
 
 // Group is where a user is kept: the client's manual group, or one of its
 // directory.

@@ -47,9 +47,7 @@ const (
 )
 
 // Values lists the statuses.
-func (WebhookStatus) Values() []string {
-	return []string{string(WebhookActive), string(WebhookPaused), string(WebhookDisabled)}
-}
+func (WebhookStatus) Values() []string { return texts(WebhookActive, WebhookPaused, WebhookDisabled) }
 
 // Webhook is a subscription to events. Its access is that of the key that made it,
 // narrowed by Clients.
@@ -84,7 +82,7 @@ const (
 
 // Values lists the statuses.
 func (DeliveryStatus) Values() []string {
-	return []string{string(DeliveryWaiting), string(DeliverySucceeded), string(DeliveryFailed), string(DeliveryDropped)}
+	return texts(DeliveryWaiting, DeliverySucceeded, DeliveryFailed, DeliveryDropped)
 }
 
 // Delivery is what became of an event for a subscription.

@@ -54,20 +54,6 @@ func CheckEndpoint(address string) error {
 	return nil
 }
 
-// Option configures NewConnect.
-type Option func(*connector)
-
-// WithClock makes sources take the time from clock and wait with wait, for tests. wait returns the context's error
-// if that ends first, and is called by several goroutines at once.
-func WithClock(clock domain.Clock, wait func(ctx context.Context, d time.Duration) error) Option {
-	return func(c *connector) { c.clock, c.wait = clock, wait }
-}
-
-// WithTransport wraps the transport of the client.
-func WithTransport(wrap func(http.RoundTripper) http.RoundTripper) Option {
-	return func(c *connector) { c.wrap = wrap }
-}
-
 // connector creates sources.
 type connector struct {
 	endpoints Endpoints
@@ -76,33 +62,28 @@ type connector struct {
 	// they are public.
 	public *http.Client
 	clock  domain.Clock
-	wait   func(context.Context, time.Duration) error
-	wrap   func(http.RoundTripper) http.RoundTripper // nil for nothing
+	// wait waits between two requests; several goroutines call it at once.
+	wait func(context.Context, time.Duration) error
 }
 
-// NewConnect returns a Connect for the directories at these addresses, with an HTTP client; nil for the default
-// one. It refuses redirects to other hosts. Settings and credentials that cannot be right are an error that says
-// what to do.
-func NewConnect(e Endpoints, client *http.Client, options ...Option) Connect {
-	c := connector{endpoints: e, clock: domain.SystemClock{}, wait: domain.Pause}
-	for _, option := range options {
-		option(&c)
+// NewConnect returns a Connect for the directories at these addresses. wrap, if not nil, wraps the transports of
+// its HTTP clients, which refuse redirects to other hosts. Settings and credentials that cannot be right are an
+// error that says what to do.
+func NewConnect(e Endpoints, wrap func(http.RoundTripper) http.RoundTripper) Connect {
+	return newConnector(e, wrap).connect
+}
+
+func newConnector(e Endpoints, wrap func(http.RoundTripper) http.RoundTripper) connector {
+	if wrap == nil {
+		wrap = func(transport http.RoundTripper) http.RoundTripper { return transport }
 	}
-	own, public := http.Client{}, http.Client{}
-	if client != nil {
-		own, public = *client, *client
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = batchesAtOnce
+	return connector{
+		endpoints: e, clock: domain.SystemClock{}, wait: domain.Pause,
+		client: &http.Client{Transport: wrap(transport), CheckRedirect: sameHost},
+		public: &http.Client{Transport: wrap(onlyPublic(transport)), CheckRedirect: sameHost},
 	}
-	if transport, ok := http.DefaultTransport.(*http.Transport); ok && own.Transport == nil {
-		transport = transport.Clone()
-		transport.MaxIdleConnsPerHost = batchesAtOnce
-		own.Transport, public.Transport = transport, onlyPublic(transport)
-	}
-	if c.wrap != nil {
-		own.Transport, public.Transport = c.wrap(own.Transport), c.wrap(public.Transport)
-	}
-	own.CheckRedirect, public.CheckRedirect = sameHost, sameHost
-	c.client, c.public = &own, &public
-	return c.connect
 }
 
 // directly connects only to public addresses, except through a proxy of the environment, whose address is the

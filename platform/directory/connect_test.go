@@ -54,7 +54,7 @@ func (w *waits) wait(ctx context.Context, d time.Duration) error {
 func source(t *testing.T, provider domain.Directory, v vendor, part string) (directory.Source, *waits) {
 	t.Helper()
 	w := &waits{ManualClock: domain.NewManualClock(noon)}
-	connect := directory.NewConnect(v.Endpoints(), nil, directory.WithClock(w, w.wait))
+	connect := directory.ConnectAt(v.Endpoints(), w, w.wait)
 	s, err := connect(t.Context(), string(provider), v.Settings(part), v.Credentials())
 	if err != nil {
 		t.Fatal(err)
@@ -170,8 +170,8 @@ func vendors(t *testing.T, d *directorytest.Directory) map[domain.Directory]vend
 // list is the path of the first request for accounts.
 var list = map[domain.Directory]string{domain.Microsoft: "/users/delta", domain.Google: "/directory/v1/users"}
 
-// TestFaults injects what may happen to any request in the middle of a reading, and
-// wants it to go on from the same page.
+// TestFaults injects what may happen to any request in the middle of a reading, and to
+// those for a token, and wants it to go on from the same page.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	at := noon.Add(90 * time.Second).Format(http.TimeFormat)
@@ -200,6 +200,11 @@ func TestFaults(t *testing.T) {
 		{"half an object", directorytest.Fault{Body: `{"value": [`}, []time.Duration{time.Second}, nil, false},
 		{"a wrong type", directorytest.Fault{Body: `{"value": 1, "kind": "admin#directory#users", "users": {}}`, Times: 3}, []time.Duration{time.Second, 2 * time.Second}, []string{"can't be read"}, false},
 		{"too large", directorytest.Fault{Body: `{"x": "` + strings.Repeat("x", 32<<20) + `"}`}, nil, []string{"32 MiB"}, false},
+		{"token throttled", directorytest.Throttled("token", "7", 1), []time.Duration{7 * time.Second}, nil, false},
+		{"token failing", directorytest.Failing("token", 500, 1), []time.Duration{time.Second}, nil, false},
+		{"token cut", directorytest.Cut("token", 1), []time.Duration{time.Second}, nil, false},
+		{"token HTML", directorytest.HTML("token", 3), []time.Duration{time.Second, 2 * time.Second}, []string{"else than JSON"}, false},
+		{"no token", directorytest.Fault{Path: "token", Body: `{}`, Times: 3}, []time.Duration{time.Second, 2 * time.Second}, []string{"token"}, false},
 		{"redirected", directorytest.Fault{Status: 302, Header: map[string]string{"Location": "http://localhost:1/login"}}, nil, []string{"another host", "localhost"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -208,7 +213,9 @@ func TestFaults(t *testing.T) {
 				v.SetPageSize(4)
 				s, w := source(t, provider, v, "")
 				fault := tt.fault
-				fault.Path, fault.After = list[provider], 1 // the second page
+				if fault.Path == "" {
+					fault.Path, fault.After = list[provider], 1 // the second page
+				}
 				v.Inject(fault)
 				pages, err := decodeSettings(t.Context(), s, "")
 				if temporary := (*directory.Temporary)(nil); errors.As(err, &temporary) != tt.temporary {
@@ -220,40 +227,6 @@ func TestFaults(t *testing.T) {
 					t.Errorf("%s: %d accounts on %d pages: %v", provider, len(accounts(pages)), len(pages), err)
 				}
 				if (tt.waited != nil || tt.words == nil) && !slices.Equal(w.list, tt.waited) {
-					t.Errorf("%s: waited %v, want %v", provider, w.list, tt.waited)
-				}
-			}
-		})
-	}
-}
-
-// TestTokenFaults is TestFaults for the requests for a token.
-func TestTokenFaults(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name   string
-		fault  directorytest.Fault
-		waited []time.Duration
-		words  []string
-	}{
-		{"throttled", directorytest.Throttled("token", "7", 1), []time.Duration{7 * time.Second}, nil},
-		{"failing", directorytest.Failing("token", 500, 1), []time.Duration{time.Second}, nil},
-		{"cut", directorytest.Cut("token", 1), []time.Duration{time.Second}, nil},
-		{"HTML", directorytest.HTML("token", 3), []time.Duration{time.Second, 2 * time.Second}, []string{"else than JSON"}},
-		{"none", directorytest.Fault{Path: "token", Body: `{}`, Times: 3, Header: map[string]string{"Content-Type": "application/json"}}, []time.Duration{time.Second, 2 * time.Second}, []string{"token"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			for provider, v := range vendors(t, directorytest.New(people(3)...)) {
-				s, w := source(t, provider, v, "")
-				v.Inject(tt.fault)
-				pages, err := decodeSettings(t.Context(), s, "")
-				if tt.words != nil {
-					wantError(t, v, err, tt.words...)
-				} else if err != nil || len(accounts(pages)) != 3 {
-					t.Errorf("%s: %d accounts: %v", provider, len(accounts(pages)), err)
-				}
-				if !slices.Equal(w.list, tt.waited) {
 					t.Errorf("%s: waited %v, want %v", provider, w.list, tt.waited)
 				}
 			}
@@ -344,7 +317,7 @@ func TestHanging(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := &silent{}
-		connect := directory.NewConnect(directory.Endpoints{}, &http.Client{Transport: h})
+		connect := directory.NewConnect(directory.Endpoints{}, func(http.RoundTripper) http.RoundTripper { return h })
 		s, err := connect(t.Context(), "microsoft", json.RawMessage(`{"tenant": "t", "app_id": "a"}`), []byte("s3cr3t"))
 		if err != nil {
 			t.Fatal(err)

@@ -1,85 +1,13 @@
 package directory_test
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
-	"partnerapi/db/dirsync"
 	"partnerapi/domain"
-	"partnerapi/platform/directory"
 	"partnerapi/platform/directory/directorytest"
 )
-
-// TestSyncOverHTTP syncs with servers that behave as the vendors' do.
-func TestSyncOverHTTP(t *testing.T) {
-	staff := func() *directorytest.Directory {
-		d := directorytest.New()
-		for i := range 12 {
-			d.Put(directorytest.Account{
-				ID: fmt.Sprintf("id-%03d", i), Email: fmt.Sprintf("U%d@example.com", i), First: "U", Last: fmt.Sprint(i),
-				Department: "Finance", Language: "fr-CA"})
-		}
-		d.Put(directorytest.Account{ID: "id-100", Email: "boss@example.com", First: "B", Last: "Oss", Title: "Director"},
-			directorytest.Account{ID: "id-101", First: "No", Last: "Mail"},
-			directorytest.Account{ID: "id-102", Email: "off@example.com", Disabled: true})
-		return d
-	}
-	for _, vendor := range []domain.Directory{domain.Microsoft, domain.Google} {
-		t.Run(string(vendor), func(t *testing.T) {
-			w, d := newWorld(t), staff()
-			endpoints, settings, credentials, forget := serveDirectory(t, vendor, d)
-			w.runner = directory.NewRunner(w.DB, plain{}, directory.NewConnect(endpoints, nil), slog.New(slog.DiscardHandler), directory.Observer{})
-			sealed, _ := plain{}.Seal(credentials, directory.SealContext(w.client))
-			w.must(dirsync.Connect(context.Background(), w.DB, w.client, vendor, settings, sealed))
-
-			wantCounts(t, w.sync(), domain.SyncCounts{Created: 13})
-			wantCounts(t, w.sync(), domain.SyncCounts{Unchanged: 13})
-			line := w.users()[len(w.users())-1]
-			if !strings.HasPrefix(line, "u9@example.com|U|9|Finance|-|-|active|finance|fr-ca|"+string(vendor)) {
-				t.Errorf("a user is %s", line)
-			}
-
-			d.Put(directorytest.Account{ID: "id-000", Email: "u0@example.com", First: "New", Last: "Name", Manager: "id-100"})
-			d.Put(directorytest.Account{ID: "id-102", Email: "off@example.com"})
-			d.Remove("id-001", "id-002")
-			wantCounts(t, w.sync(), domain.SyncCounts{Created: 1, Updated: 1, Deactivated: 2, Unchanged: 10})
-			if line := w.users()[2]; !strings.Contains(line, "u0@example.com|New|Name|-|-|boss@example.com|active|standard|en|") {
-				t.Errorf("the changed user is %s", line)
-			}
-
-			d.Remove("id-003")
-			forget()
-			wantCounts(t, w.sync(), domain.SyncCounts{Deactivated: 1, Unchanged: 11})
-			for i := range 10 {
-				d.Remove(fmt.Sprintf("id-%03d", i))
-			}
-			if run := w.try(false); run.Status != domain.SyncFailed || !strings.Contains(*run.Error, "--force") {
-				t.Errorf("the run is %+v", run)
-			}
-			w.check()
-		})
-	}
-}
-
-func serveDirectory(t *testing.T, vendor domain.Directory, d *directorytest.Directory) (
-	at directory.Endpoints, settings json.RawMessage, credentials []byte, forget func(),
-) {
-	if vendor == domain.Google {
-		g := directorytest.NewGoogle(d)
-		t.Cleanup(g.Close)
-		g.SetPageSize(5)
-		return g.Endpoints(), g.Settings(""), g.Credentials(), func() {}
-	}
-	m := directorytest.NewMicrosoft(d)
-	t.Cleanup(m.Close)
-	m.SetPageSize(5)
-	return m.Endpoints(), m.Settings(""), m.Credentials(), m.ForgetPositions
-}
 
 // TestSyncOverFaults: faults of the servers are retried within a run, and what runs
 // have applied change by change is what a first run makes of the same directory.

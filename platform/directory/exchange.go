@@ -247,7 +247,7 @@ func (s *session) quote(parts ...string) string {
 }
 
 // jsonProperty is a property of a JSON object that distinguishes absent from null.
-type jsonProperty[T any] struct{ domain.Property[T] }
+type jsonProperty[T any] struct{ domain.Optional[T] }
 
 func (p *jsonProperty[T]) UnmarshalJSON(text []byte) error {
 	p.Given = true

@@ -14,9 +14,6 @@ import (
 	"golang.org/x/oauth2/jwt"
 )
 
-// googleGroup is the group of users in no organizational unit.
-const googleGroup = "Google"
-
 // googleScope is the scope that the service account is granted.
 const googleScope = "https://www.googleapis.com/auth/admin.directory.user.readonly"
 
@@ -76,19 +73,11 @@ func (c connector) google(settings GoogleSettings, credentials []byte) (Source, 
 
 // Read reads from a page token on.
 func (g *google) Read(ctx context.Context, position string) iter.Seq2[Page, error] {
-	return func(yield func(Page, error) bool) {
-		for {
-			page, err := g.page(ctx, position)
-			if err != nil {
-				yield(Page{}, err)
-				return
-			}
-			if !yield(page, nil) || page.Last {
-				return
-			}
-			position = page.Next
-		}
-	}
+	return pages(func() (Page, error) {
+		page, err := g.page(ctx, position)
+		position = page.Next
+		return page, err
+	})
 }
 
 // page reads one page.

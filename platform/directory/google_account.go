@@ -114,19 +114,19 @@ func (a googleAccount) account() domain.DirectoryAccount {
 		first, last = splitName(a.Name.Full)
 	}
 	d := domain.DirectoryAccount{
-		ObjectID: a.ID, Guest: domain.Known(false), Enabled: domain.Known(!a.Suspended && !a.Archived),
-		Email: domain.Known(strings.TrimSpace(a.PrimaryEmail)), First: domain.Known(first), Last: domain.Known(last),
-		Department: domain.Known(""), JobTitle: domain.Known(""), ManagerEmail: domain.Known(""),
-		Language: domain.Known(languageOf(a.language())), Group: domain.Known(a.group()),
+		ObjectID: a.ID, Guest: domain.Give(false), Enabled: domain.Give(!a.Suspended && !a.Archived),
+		Email: domain.Give(strings.TrimSpace(a.PrimaryEmail)), First: domain.Give(first), Last: domain.Give(last),
+		Department: domain.Give(""), JobTitle: domain.Give(""), ManagerEmail: domain.Give(""),
+		Language: domain.Give(languageOf(a.language())), Group: domain.Give(a.group()),
 	}
 	for i, o := range a.Organizations {
 		if o.Primary || i == 0 {
-			d.Department, d.JobTitle = domain.Known(strings.TrimSpace(o.Department)), domain.Known(strings.TrimSpace(o.Title))
+			d.Department, d.JobTitle = domain.Give(strings.TrimSpace(o.Department)), domain.Give(strings.TrimSpace(o.Title))
 		}
 	}
 	for _, r := range a.Relations {
 		if r.Type == "manager" && strings.Contains(r.Value, "@") {
-			d.ManagerEmail = domain.Known(strings.TrimSpace(r.Value))
+			d.ManagerEmail = domain.Give(strings.TrimSpace(r.Value))
 			break
 		}
 	}
@@ -148,11 +148,8 @@ func (a googleAccount) language() string {
 	return code
 }
 
-// group returns the name of the organizational unit, which is the user's group.
+// group returns the name of the organizational unit, which is the user's group; empty for the root.
 func (a googleAccount) group() string {
 	path := strings.TrimRight(a.OrgUnitPath, "/")
-	if name := path[strings.LastIndexByte(path, '/')+1:]; name != "" {
-		return name
-	}
-	return googleGroup
+	return path[strings.LastIndexByte(path, '/')+1:]
 }

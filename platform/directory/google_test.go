@@ -36,12 +36,12 @@ func TestGoogle(t *testing.T) {
 		t.Fatalf("%d accounts on %d pages; next %q", len(got), len(pages), next(pages))
 	}
 	second := bare("id-001", "user001@example.com", "User", "1", "Sales")
-	second.ManagerEmail = domain.Known("user000@example.com")
+	second.ManagerEmail = domain.Give("user000@example.com")
 	wantAccounts(t, got[:2], bare("id-000", "user000@example.com", "User", "0", "Sales"), second)
 
 	d.Remove("id-003")
 	d.Put(directorytest.Account{ID: "id-100", Email: "zoe@elsewhere.example"})
-	if got := accounts(mustRead(t, s, "")); len(got) != 7 || got[6].Group != domain.Known("Google") {
+	if got := accounts(mustRead(t, s, "")); len(got) != 7 || got[6].Group != domain.Give("") {
 		t.Errorf("%+v", got)
 	}
 	one, _ := source(t, domain.Google, g, "elsewhere.example")
@@ -62,12 +62,12 @@ func TestGoogleDocumented(t *testing.T) {
 	g.Inject(directorytest.Fault{Path: "/users", Body: fixture(t, "google_users.json", g.URL)})
 
 	liz := bare("114511147312345678901", "liz@example.com", "Liz", "Smith", "Engineering")
-	liz.Department, liz.JobTitle, liz.ManagerEmail = domain.Known("Sales"), domain.Known("Sales Engineer"), domain.Known("boss@example.com")
-	liz.Language = domain.Known(domain.French)
-	suspended := bare("114511147312345678902", "admin2@example.com", "Admin", "Two", "Google")
-	suspended.Enabled = domain.Known(false)
+	liz.Department, liz.JobTitle, liz.ManagerEmail = domain.Give("Sales"), domain.Give("Sales Engineer"), domain.Give("boss@example.com")
+	liz.Language = domain.Give(domain.French)
+	suspended := bare("114511147312345678902", "admin2@example.com", "Admin", "Two", "")
+	suspended.Enabled = domain.Give(false)
 	former := bare("114511147312345678903", "former@example.com", "Former", "Colleague", "Leavers")
-	former.Enabled, former.Language = domain.Known(false), domain.Known(domain.Spanish)
+	former.Enabled, former.Language = domain.Give(false), domain.Give(domain.Spanish)
 	wantAccounts(t, accounts(mustRead(t, s, "")), liz, suspended, former)
 }
 

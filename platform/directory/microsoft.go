@@ -16,9 +16,6 @@ import (
 	"partnerapi/domain"
 )
 
-// microsoftGroup is the group of users where no group is synced.
-const microsoftGroup = "Microsoft 365"
-
 // microsoftFields are the properties of an account that are read.
 const microsoftFields = "id,displayName,givenName,surname,mail,department,jobTitle,accountEnabled,userType," +
 	"preferredLanguage"
@@ -72,27 +69,22 @@ func (m *microsoft) roundMembers() string { return "members/" + m.group }
 
 // Read reads from a position on.
 func (m *microsoft) Read(ctx context.Context, position string) iter.Seq2[Page, error] {
-	return func(yield func(Page, error) bool) {
-		r := microsoftRead{microsoft: m, groupName: microsoftGroup}
-		err := r.begin(ctx, position)
-		for err == nil {
-			var page Page
-			if page, err = r.page(ctx); err != nil {
-				break
-			}
-			if !yield(page, nil) || page.Last {
-				return
+	r := microsoftRead{microsoft: m}
+	return pages(func() (Page, error) {
+		if r.link == "" {
+			if err := r.begin(ctx, position); err != nil {
+				return Page{}, err
 			}
 		}
-		yield(Page{}, err)
-	}
+		return r.page(ctx)
+	})
 }
 
 // microsoftRead is one reading.
 type microsoftRead struct {
 	*microsoft
 	round, link string
-	groupName   string
+	groupName   string // empty where no group is synced
 }
 
 func (r *microsoftRead) begin(ctx context.Context, position string) error {
@@ -144,9 +136,7 @@ func (r *microsoftRead) readGroup(ctx context.Context) error {
 		if err := json.Unmarshal(body, &group); err != nil {
 			return r.malformed("answers with a group that can't be read: %w", err)
 		}
-		if name := strings.TrimSpace(group.Name); name != "" {
-			r.groupName = name
-		}
+		r.groupName = strings.TrimSpace(group.Name)
 		return nil
 	})
 }

@@ -39,21 +39,21 @@ func (a microsoftAccount) account(group string, whole bool) domain.DirectoryAcco
 	if a.Removed != nil {
 		return domain.DirectoryAccount{ObjectID: a.ID, Removed: true}
 	}
-	text := func(p jsonProperty[string]) domain.Property[string] {
-		return domain.Property[string]{Given: p.Given || whole, Value: strings.TrimSpace(p.Value)}
+	text := func(p jsonProperty[string]) domain.Optional[string] {
+		return domain.Optional[string]{Given: p.Given || whole, Value: strings.TrimSpace(p.Value)}
 	}
 	d := domain.DirectoryAccount{
-		ObjectID: a.ID, Enabled: a.AccountEnabled.Property,
-		Guest: domain.Property[bool]{Given: a.UserType.Given, Value: strings.EqualFold(a.UserType.Value, "Guest")},
+		ObjectID: a.ID, Enabled: a.AccountEnabled.Optional,
+		Guest: domain.Optional[bool]{Given: a.UserType.Given, Value: strings.EqualFold(a.UserType.Value, "Guest")},
 		Email: text(a.Mail), First: text(a.GivenName), Last: text(a.Surname),
-		Department: text(a.Department), JobTitle: text(a.JobTitle), Group: domain.Known(group),
+		Department: text(a.Department), JobTitle: text(a.JobTitle), Group: domain.Give(group),
 	}
 	if language := text(a.PreferredLanguage); language.Given {
-		d.Language = domain.Known(languageOf(language.Value))
+		d.Language = domain.Give(languageOf(language.Value))
 	}
 	if d.First.Given && d.Last.Given && d.First.Value+d.Last.Value == "" {
 		first, last := splitName(a.DisplayName.Value)
-		d.First, d.Last = domain.Known(first), domain.Known(last)
+		d.First, d.Last = domain.Give(first), domain.Give(last)
 	}
 	return d
 }
@@ -121,7 +121,7 @@ func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.Directo
 				}
 				continue
 			}
-			accounts[i].ManagerEmail = domain.Known(manager)
+			accounts[i].ManagerEmail = domain.Give(manager)
 			left[i] = nil
 		}
 		accounts = slices.DeleteFunc(left, func(a *domain.DirectoryAccount) bool { return a == nil })

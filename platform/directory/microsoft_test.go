@@ -22,10 +22,10 @@ func microsoft(t *testing.T, d *directorytest.Directory) *directorytest.Microsof
 
 // bare is an account that a whole reading shows without anything but its name.
 func bare(id, email, first, last, group string) domain.DirectoryAccount {
-	none := domain.Known("")
+	none := domain.Give("")
 	return domain.DirectoryAccount{
-		ObjectID: id, Guest: domain.Known(false), Enabled: domain.Known(true), Email: domain.Known(email),
-		First: domain.Known(first), Last: domain.Known(last), Department: none, JobTitle: none, ManagerEmail: none, Language: domain.Known(domain.English), Group: domain.Known(group),
+		ObjectID: id, Guest: domain.Give(false), Enabled: domain.Give(true), Email: domain.Give(email),
+		First: domain.Give(first), Last: domain.Give(last), Department: none, JobTitle: none, ManagerEmail: none, Language: domain.Give(domain.English), Group: domain.Give(group),
 	}
 }
 
@@ -43,11 +43,11 @@ func TestMicrosoft(t *testing.T) {
 	if len(pages) != 2 || len(got) != 46 || !pages[0].Whole || !pages[1].Whole {
 		t.Fatalf("%d accounts on %d pages", len(got), len(pages))
 	}
-	second := bare("id-001", "user001@example.com", "User", "1", "Microsoft 365")
-	second.ManagerEmail = domain.Known("user000@example.com")
-	last := bare("id-045", "", "No", "Mail", "Microsoft 365")
-	last.Department, last.JobTitle, last.Language, last.Enabled = domain.Known("Sales"), domain.Known("Chief"), domain.Known(domain.Spanish), domain.Known(false)
-	wantAccounts(t, got[:2], bare("id-000", "user000@example.com", "User", "0", "Microsoft 365"), second)
+	second := bare("id-001", "user001@example.com", "User", "1", "")
+	second.ManagerEmail = domain.Give("user000@example.com")
+	last := bare("id-045", "", "No", "Mail", "")
+	last.Department, last.JobTitle, last.Language, last.Enabled = domain.Give("Sales"), domain.Give("Chief"), domain.Give(domain.Spanish), domain.Give(false)
+	wantAccounts(t, got[:2], bare("id-000", "user000@example.com", "User", "0", ""), second)
 	wantAccounts(t, got[45:], last)
 	if n := m.Requests("$batch"); n != 3 {
 		t.Errorf("%d batches of managers", n)
@@ -61,15 +61,15 @@ func TestMicrosoft(t *testing.T) {
 		t.Fatalf("%+v", changes)
 	}
 	got = changes[0].Accounts
-	if len(got) != 3 || got[0] != (domain.DirectoryAccount{ObjectID: "id-007", Removed: true}) || got[2].Guest != domain.Known(true) {
+	if len(got) != 3 || got[0] != (domain.DirectoryAccount{ObjectID: "id-007", Removed: true}) || got[2].Guest != domain.Give(true) {
 		t.Fatalf("%+v", got)
 	}
-	if a := got[1]; a.Department != domain.Known("") || a.JobTitle != domain.Known("Chief") || a.Email != domain.Known("mail@example.com") {
+	if a := got[1]; a.Department != domain.Give("") || a.JobTitle != domain.Give("Chief") || a.Email != domain.Give("mail@example.com") {
 		t.Errorf("%+v", a)
 	}
 	d.Put(directorytest.Account{ID: "id-046", Email: "guest@elsewhere.example"})
 	changes = mustRead(t, s, next(changes))
-	if got = accounts(changes); len(got) != 1 || got[0].Guest != domain.Known(false) {
+	if got = accounts(changes); len(got) != 1 || got[0].Guest != domain.Give(false) {
 		t.Errorf("a guest who was made a member: %+v", got)
 	}
 	if unchanged := mustRead(t, s, next(changes)); len(unchanged) != 1 || len(accounts(unchanged)) != 0 || unchanged[0].Next == "" {
@@ -88,22 +88,22 @@ func TestMicrosoftDocumented(t *testing.T) {
 		directorytest.Fault{Path: "$batch", Body: fixture(t, "graph_batch.json", m.URL)})
 
 	pages := mustRead(t, s, from)
-	group := domain.Known("Microsoft 365")
+	group := domain.Give("")
 	wantAccounts(t, accounts(pages),
 		domain.DirectoryAccount{
-			ObjectID: "ffff7b1a-13b6-477e-8c0c-380905cd99f7", Guest: domain.Known(false), Enabled: domain.Known(true),
-			Email: domain.Known("Elodie@Contoso.example"), First: domain.Known("Élodie"), Last: domain.Known("Tremblay Roy"), Department: domain.Known(""), JobTitle: domain.Known("Engineer"),
-			ManagerEmail: domain.Known("boss@contoso.example"), Language: domain.Known(domain.French), Group: group,
+			ObjectID: "ffff7b1a-13b6-477e-8c0c-380905cd99f7", Guest: domain.Give(false), Enabled: domain.Give(true),
+			Email: domain.Give("Elodie@Contoso.example"), First: domain.Give("Élodie"), Last: domain.Give("Tremblay Roy"), Department: domain.Give(""), JobTitle: domain.Give("Engineer"),
+			ManagerEmail: domain.Give("boss@contoso.example"), Language: domain.Give(domain.French), Group: group,
 		},
 		domain.DirectoryAccount{
-			ObjectID: "605d1257-ffff-40b6-8e6f-528c9f65dd55", JobTitle: domain.Known(""), ManagerEmail: domain.Known(""), Group: group,
+			ObjectID: "605d1257-ffff-40b6-8e6f-528c9f65dd55", JobTitle: domain.Give(""), ManagerEmail: domain.Give(""), Group: group,
 		},
 		domain.DirectoryAccount{
-			ObjectID: "87d349ed-44d7-43e1-9a83-5f2406dee5bd", Enabled: domain.Known(false), First: domain.Known("Anna Maria"),
-			Last: domain.Known("Lopez"), Language: domain.Known(domain.Spanish), ManagerEmail: domain.Known(""), Group: group,
+			ObjectID: "87d349ed-44d7-43e1-9a83-5f2406dee5bd", Enabled: domain.Give(false), First: domain.Give("Anna Maria"),
+			Last: domain.Give("Lopez"), Language: domain.Give(domain.Spanish), ManagerEmail: domain.Give(""), Group: group,
 		},
 		domain.DirectoryAccount{
-			ObjectID: "1a2b3c4d-0000-4000-8000-000000000001", Guest: domain.Known(true), Email: domain.Known("guest@fabrikam.example"), Group: group,
+			ObjectID: "1a2b3c4d-0000-4000-8000-000000000001", Guest: domain.Give(true), Email: domain.Give("guest@fabrikam.example"), Group: group,
 		},
 		domain.DirectoryAccount{ObjectID: "ffff5aa7-2ed0-4d1e-b1c4-2d5f1a2a4c11", Removed: true},
 		domain.DirectoryAccount{ObjectID: "ffff5aa7-2ed0-4d1e-b1c4-2d5f1a2a4c12", Removed: true},
@@ -120,7 +120,7 @@ func TestMicrosoftAccountTwice(t *testing.T) {
 	again := directorytest.Fault{Path: "/users/delta", Body: `{"value": [{"id": "a", "department": "Sales"}], "@odata.deltaLink": "` + m.URL + `/v1.0/users/delta?x=2"}`}
 	m.Inject(first, again)
 	got := accounts(mustRead(t, s, ""))
-	if got[0].Department != domain.Known("") || got[1].JobTitle.Given || got[1].Department != domain.Known("Sales") {
+	if got[0].Department != domain.Give("") || got[1].JobTitle.Given || got[1].Department != domain.Give("Sales") {
 		t.Errorf("%+v", got)
 	}
 
@@ -147,7 +147,7 @@ func TestMicrosoftGroup(t *testing.T) {
 	if got := objects(accounts(pages)); !slices.Equal(got, []string{"id-001", "id-002", "id-003", "id-004"}) || len(pages) != 2 || !pages[0].Whole {
 		t.Errorf("%v on %d pages", got, len(pages))
 	}
-	if a := pages[0].Accounts[0]; a.Group != domain.Known("Head office") || a.ManagerEmail != domain.Known("user000@example.com") || a.Department != domain.Known("") {
+	if a := pages[0].Accounts[0]; a.Group != domain.Give("Head office") || a.ManagerEmail != domain.Give("user000@example.com") || a.Department != domain.Give("") {
 		t.Errorf("%+v", a)
 	}
 	if next(pages) != "" {
@@ -207,7 +207,7 @@ func TestMicrosoftBatch(t *testing.T) {
 	s, w := source(t, domain.Microsoft, m, "")
 	m.Inject(directorytest.Throttled("/manager", "9", 3), directorytest.Failing("/manager", 500, 1))
 	for i, a := range accounts(mustRead(t, s, "")) {
-		if want := domain.Known([]string{"", "user000@example.com"}[min(i, 1)]); a.ManagerEmail != want {
+		if want := domain.Give([]string{"", "user000@example.com"}[min(i, 1)]); a.ManagerEmail != want {
 			t.Errorf("%s has the manager %v", a.ObjectID, a.ManagerEmail)
 		}
 	}

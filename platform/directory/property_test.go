@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"partnerapi/db/dirsync"
-
 	"partnerapi/domain"
 	"partnerapi/platform/directory/directorytest"
 )

@@ -32,6 +32,18 @@ type Page struct {
 	Whole bool
 }
 
+// pages yields the pages that next reads, up to the last one or an error.
+func pages(next func() (Page, error)) iter.Seq2[Page, error] {
+	return func(yield func(Page, error) bool) {
+		for {
+			page, err := next()
+			if !yield(page, err) || err != nil || page.Last {
+				return
+			}
+		}
+	}
+}
+
 // ErrStartOver means that a position has expired, so that the directory must be read from the start.
 var ErrStartOver = errors.New("the directory has forgotten what it told before")
 

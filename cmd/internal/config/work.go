@@ -157,8 +157,8 @@ type DirectoryFlags struct {
 
 // Connector returns a function that connects to directories.
 func (f DirectoryFlags) Connector(traces *telemetry.Telemetry) directory.Connect {
-	return directory.NewConnect(directory.Endpoints{Graph: f.GraphURL, Login: f.LoginURL, Google: f.GoogleURL}, nil,
-		directory.WithTransport(traces.Transport))
+	return directory.NewConnect(directory.Endpoints{Graph: f.GraphURL, Login: f.LoginURL, Google: f.GoogleURL},
+		traces.Transport)
 }
 
 // validateEndpoints rejects invalid addresses.

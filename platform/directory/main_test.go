@@ -1,9 +1,0 @@
-package directory_test
-
-import (
-	"testing"
-
-	"partnerapi/db/dbtest"
-)
-
-func TestMain(m *testing.M) { dbtest.Main(m) }
