@@ -117,10 +117,7 @@ func chartTexts(t *testing.T, c *Chart, width float64) map[string][]float64 {
 	texts := map[string][]float64{}
 	drawn, _, _ := strings.Cut(chartOperators(t, c, width), "endstream")
 	for _, found := range regexp.MustCompile(`(?s)BT \S+ (\S+) Td .*?\) Tj ET`).FindAllStringSubmatch(drawn, -1) {
-		height, err := strconv.ParseFloat(found[1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		height := must(strconv.ParseFloat(found[1], 64))
 		text := strings.TrimSpace(shownText([]byte(found[0])))
 		texts[text] = append(texts[text], height)
 	}
@@ -155,7 +152,7 @@ func TestSheetColumnsInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	described := regexp.MustCompile(`<col min="(\d)"`)
-	for name, part := range unzip(t, []byte(file.String())) {
+	for name, part := range unzip([]byte(file.String())) {
 		var at []string
 		for _, found := range described.FindAllStringSubmatch(part, -1) {
 			at = append(at, found[1])

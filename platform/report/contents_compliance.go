@@ -87,11 +87,10 @@ func requirementTable(title string, f *domain.FrameworkAssignment) Table {
 }
 
 func requirementCells(r *domain.Requirement) []any {
-	at := slices.IndexFunc(domain.Measures, func(m domain.MeasureSpec) bool { return m.Key == r.Key })
-	if at < 0 { // of a later release
+	m := r.Key.Spec()
+	if m.Key == "" { // of a later release
 		return []any{string(r.Key), r.Met, nil, nil, nil, r.Detail}
 	}
-	m := domain.Measures[at]
 	bound := "at least"
 	if m.AtMost {
 		bound = "at most"

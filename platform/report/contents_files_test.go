@@ -2,7 +2,6 @@ package report_test
 
 import (
 	"bytes"
-	"context"
 	"reflect"
 	"slices"
 	"strings"
@@ -80,18 +79,6 @@ func TestOrderOfRows(t *testing.T) {
 				t.Errorf("%s: the rows of %q come in another order", typ, title)
 			}
 		}
-	}
-}
-
-// with makes a document of the client about the default period.
-func (w *world) with(typ domain.ReportType, read func(d *report.Document) error) {
-	w.T.Helper()
-	t, err := w.DB.Tenant(w.tenant.Ctx, w.client)
-	if err == nil {
-		err = w.maker.With(context.Background(), t, typ, nil, read)
-	}
-	if err != nil {
-		w.T.Fatalf("%s: %v", typ, err)
 	}
 }
 
@@ -173,25 +160,7 @@ func checkSheets(t *testing.T, f *excelize.File, d *report.Document, tables map[
 		}
 	}
 	for title, rows := range tables {
-		shown, err := f.GetRows(sheets[title])
-		if err != nil {
-			t.Fatalf("%s: %v", title, err)
-		}
-		raw, err := f.GetRows(sheets[title], excelize.Options{RawCellValue: true})
-		if err != nil || len(shown) != len(rows)+1 {
-			t.Fatalf("%s has %d rows below its header, not %d: %v", title, len(shown)-1, len(rows), err)
-		}
-		for i, cells := range rows {
-			for c, cell := range cells {
-				var is, has string
-				if c < len(raw[i+1]) {
-					is, has = shown[i+1][c], raw[i+1][c]
-				}
-				if cell == nil && has != "" || cell != nil && !report.SameCell(t, cell, is, has) {
-					t.Fatalf("%s, row %d: %v is shown as %q, and is %q", title, i, cell, is, has)
-				}
-			}
-		}
+		report.CheckRows(t, f, sheets[title], 1, len(rows), func(i int) []any { return rows[i] })
 	}
 }
 

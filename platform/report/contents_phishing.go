@@ -82,12 +82,7 @@ func category(r *domain.PhishedCategory) string {
 
 func phishingTotal(months []domain.PhishedMonth) (total domain.PhishingCounts) {
 	for _, m := range months {
-		total.Sent += m.Sent
-		total.Opened += m.Opened
-		total.Clicked += m.Clicked
-		total.Reported += m.Reported
-		total.CredentialsSubmitted += m.CredentialsSubmitted
-		total.AttachmentsOpened += m.AttachmentsOpened
+		total = total.Plus(m.PhishingCounts)
 	}
 	return total
 }

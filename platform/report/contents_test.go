@@ -17,14 +17,6 @@ import (
 
 type row = map[string]any
 
-// contentTypes are the types that these tests are of.
-var contentTypes = []domain.ReportType{
-	domain.PhishingOverview, domain.PhishingPerformance, domain.TrainingOverview, domain.TrainingPerformance,
-	domain.TrainingStatus, domain.ManagerTraining, domain.CourseDetails, domain.EmployeeHistory,
-	domain.PolicyReport, domain.PolicyAcknowledgment, domain.DarkWebReport, domain.ExecutiveSummary, domain.RiskOverview,
-	domain.ComplianceReport, domain.MonthlyReport, domain.GlobalHealth,
-}
-
 // twoClients is a world with users in the client, and in others that are alike.
 func twoClients(t *testing.T) *world {
 	w := newWorld(t)
@@ -119,7 +111,7 @@ func TestEdges(t *testing.T) {
 		}
 		return d
 	}
-	for _, typ := range contentTypes {
+	for _, typ := range domain.ReportTypes {
 		d := check(typ)
 		for title, rows := range d.tables {
 			for _, r := range rows {
@@ -136,7 +128,7 @@ func TestEdges(t *testing.T) {
 	}
 
 	w.User(w.tenant, w.client, "only@example.com")
-	for _, typ := range contentTypes {
+	for _, typ := range domain.ReportTypes {
 		if d := check(typ); strings.Contains(d.texts, "no active users") {
 			t.Errorf("%s of one user: %s", typ, d.texts)
 		}
@@ -158,30 +150,16 @@ func TestEdges(t *testing.T) {
 func TestOneMoment(t *testing.T) {
 	w := newWorld(t)
 	w.User(w.tenant, w.client, "before@example.com")
-	tenant, err := w.DB.Tenant(w.tenant.Ctx, w.client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = w.maker.With(t.Context(), tenant, domain.TrainingPerformance, nil, func(d *report.Document) error {
+	w.with(domain.TrainingPerformance, func(d *report.Document) error {
 		w.User(w.tenant, w.client, "meanwhile@example.com")
 		w.Clock.Advance(100 * 24 * time.Hour)
-		r := read{Document: d, tables: map[string][]map[string]any{}, figures: map[string]string{}}
-		for _, s := range d.Sections {
-			for _, b := range s.Blocks {
-				if err := r.block(t, b); err != nil {
-					return err
-				}
-			}
-		}
+		r, err := readAll(t, d)
 		rows := r.tables["Training by user"]
 		if len(rows) != 1 || rows[0]["Email"] != "before@example.com" || rows[0]["Overdue"] != 0 {
 			t.Errorf("rows %v", rows)
 		}
-		return nil
+		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
 	d := w.document(domain.TrainingPerformance, nil)
 	if len(d.tables["Training by user"]) != 2 || d.figures["On track"] != "0.0%" {
 		t.Errorf("afterwards %v %v", d.tables, d.figures)
@@ -203,7 +181,7 @@ func TestMany(t *testing.T) {
 		FROM users AS u, (SELECT id FROM courses ORDER BY id LIMIT $3) AS c
 		WHERE u.client_id = $1 AND first_name = 'Many'`, w.client, period.Start.Time(), courses)
 
-	for _, typ := range contentTypes {
+	for _, typ := range domain.ReportTypes {
 		rows := 0
 		var d read
 		statements := w.Statements.During(func() { d = w.document(typ, &period) })

@@ -269,22 +269,41 @@ func (w *world) document(typ domain.ReportType, p *domain.ReportPeriod) read {
 }
 
 func (w *world) try(typ domain.ReportType, p *domain.ReportPeriod) (r read, err error) {
-	t, err := w.DB.Tenant(w.tenant.Ctx, w.client)
-	if err != nil {
-		return r, err
-	}
-	err = w.maker.With(context.Background(), t, typ, p, func(d *report.Document) error {
-		r = read{Document: d, tables: map[string][]map[string]any{}, figures: map[string]string{}}
-		for _, s := range d.Sections {
-			for _, b := range s.Blocks {
-				if err := r.block(w.T, b); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+	err = w.make(typ, p, func(d *report.Document) (err error) {
+		r, err = readAll(w.T, d)
+		return err
 	})
 	return r, err
+}
+
+// make makes a document of the client.
+func (w *world) make(typ domain.ReportType, p *domain.ReportPeriod, write func(d *report.Document) error) error {
+	t, err := w.DB.Tenant(w.tenant.Ctx, w.client)
+	if err != nil {
+		return err
+	}
+	return w.maker.With(context.Background(), t, typ, p, write)
+}
+
+// with makes a document of the client about the default period.
+func (w *world) with(typ domain.ReportType, write func(d *report.Document) error) {
+	w.T.Helper()
+	if err := w.make(typ, nil, write); err != nil {
+		w.T.Fatalf("%s: %v", typ, err)
+	}
+}
+
+// readAll reads a document whole.
+func readAll(t testing.TB, d *report.Document) (read, error) {
+	r := read{Document: d, tables: map[string][]map[string]any{}, figures: map[string]string{}}
+	for _, s := range d.Sections {
+		for _, b := range s.Blocks {
+			if err := r.block(t, b); err != nil {
+				return r, err
+			}
+		}
+	}
+	return r, nil
 }
 
 func (r *read) block(t testing.TB, b report.Block) error {
@@ -344,25 +363,9 @@ func cellsByColumn(t testing.TB, table *report.Table, cells []any) map[string]an
 	}
 	row := map[string]any{}
 	for i, c := range table.Columns {
-		fits := cells[i] == nil
-		switch cells[i].(type) {
-		case string:
-			fits = c.Kind == report.TextColumn
-		case int:
-			fits = c.Kind == report.IntegerColumn || c.Kind == report.MixedColumn
-		case report.Percent:
-			fits = c.Kind == report.MixedColumn
-		case float64:
-			fits = c.Kind == report.NumberColumn || c.Kind == report.PercentColumn
-		case domain.Date:
-			fits = c.Kind == report.DateColumn
-		case time.Time:
-			fits = c.Kind == report.TimeColumn
-		case bool:
-			fits = c.Kind == report.YesNoColumn
-		}
-		if _, twice := row[c.Title]; twice || !fits {
-			t.Fatalf("%s: %s is %T", table.Title, c.Title, cells[i])
+		_, twice := row[c.Title]
+		if _, err := c.PageText(cells[i]); twice || err != nil {
+			t.Fatalf("%s: %s is %T: %v", table.Title, c.Title, cells[i], err)
 		}
 		row[c.Title] = cells[i]
 	}

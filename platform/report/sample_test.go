@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"math"
@@ -8,6 +9,14 @@ import (
 
 	"partnerapi/domain"
 )
+
+// must returns a value, and panics with an error: of what does not fail here.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
 
 // rowsOf are the rows of a table.
 func rowsOf(list ...[]any) iter.Seq2[[]any, error] {
@@ -121,4 +130,28 @@ func sample() *Document {
 			{Heading: "Nothing", Blocks: nil},
 		},
 	}
+}
+
+// What tests of the contents read files with.
+var (
+	PagesOf   = pagesOf
+	Squeeze   = squeeze
+	CheckRows = checkRows
+	// FigureText is a figure as a page shows it.
+	FigureText = (*Figure).text
+)
+
+// PageText is a cell as a page shows it.
+func (c *Column) PageText(cell any) (string, error) { return c.text(cell) }
+
+// What tests of leases hold against each other.
+const (
+	LeaseFor      = leaseFor
+	MaintainEvery = maintainEvery
+)
+
+// Turn maintains reports if it is time.
+func (m *Maintainer) Turn(ctx context.Context) error {
+	_, err := m.turn(ctx)
+	return err
 }
