@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -26,17 +24,6 @@ func TestTimes(t *testing.T) {
 		mail.LeaseFor <= mail.TryWithin+mail.MarkWithin {
 		t.Errorf("a message takes %s with its mark: a try has %s, a stop waits for %s, a lease lasts %s",
 			ends, mail.TryWithin, mail.StopWithin, mail.LeaseFor)
-	}
-}
-
-// TestBackoff: they grow, each with a little chance.
-func TestBackoff(t *testing.T) {
-	t.Parallel()
-	for n := 1; n < 20; n++ {
-		usual := mail.Backoff[min(n, len(mail.Backoff))-1]
-		if pause := mail.PauseAfter(n); pause < usual*9/10 || pause > usual*11/10 {
-			t.Errorf("after %d tries %s, not about %s", n, pause, usual)
-		}
 	}
 }
 
@@ -268,29 +255,5 @@ func (o *office) until(want int, query string) {
 		if err := o.DB.SQL().QueryRowContext(o.t.Context(), query).Scan(&n); err != nil {
 			o.t.Fatal(err)
 		}
-	}
-}
-
-// TestUnreadyServer is what a server that answers no greeting, or another
-// protocol, does to mail: it is tried again.
-func TestUnreadyServer(t *testing.T) {
-	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
-			_ = conn.Close()
-		}
-	}()
-	if got := send(t, open(t, "smtp://"+listener.Addr().String()), "a@example.test"); got != "later" {
-		t.Error(got)
 	}
 }

@@ -20,6 +20,14 @@ import (
 	"partnerapi/v2/v2test"
 )
 
+// must returns a value, and panics with an error: of what does not fail here.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
 // parsed is a mail as its receiver reads it.
 type parsed struct {
 	netmail.Header
@@ -29,14 +37,8 @@ type parsed struct {
 
 func parse(t testing.TB, data []byte) parsed {
 	t.Helper()
-	m, err := netmail.ReadMessage(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := parsed{Header: m.Header}
-	if p.subject, err = new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil {
-		t.Fatal(err)
-	}
+	m := must(netmail.ReadMessage(bytes.NewReader(data)))
+	p := parsed{Header: m.Header, subject: must(new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")))}
 	p.read(t, m.Header.Get("Content-Type"), m.Body)
 	return p
 }
@@ -47,15 +49,9 @@ func (p *parsed) read(t testing.TB, contentType string, body io.Reader) {
 	kind, params, err := mime.ParseMediaType(contentType)
 	parts := multipart.NewReader(body, params["boundary"])
 	if kind == "multipart/mixed" {
-		message, err := parts.NextPart()
-		if err != nil {
-			t.Fatal(err)
-		}
+		message := must(parts.NextPart())
 		p.read(t, message.Header.Get("Content-Type"), message)
-		file, err := parts.NextPart()
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must(parts.NextPart())
 		data, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, file))
 		if err != nil || !strings.HasPrefix(file.Header.Get("Content-Type"), "application/pdf") {
 			t.Fatalf("%v: %v", file.Header, err)
@@ -75,10 +71,7 @@ func (p *parsed) read(t testing.TB, contentType string, body io.Reader) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := io.ReadAll(part)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(io.ReadAll(part))
 		kinds = append(kinds, part.Header.Get("Content-Type"))
 		if strings.HasPrefix(kinds[len(kinds)-1], "text/html") {
 			p.html = string(text)
@@ -93,11 +86,7 @@ func (p *parsed) read(t testing.TB, contentType string, body io.Reader) {
 
 func composer(t testing.TB, from string) *mail.Composer {
 	t.Helper()
-	c, err := mail.NewComposer("https://train.example.test/", from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must(mail.NewComposer("https://train.example.test/", from))
 }
 
 // TestWords: every mail is there in every language, complete, and leads to its
@@ -106,10 +95,7 @@ func TestWords(t *testing.T) {
 	t.Parallel()
 	c := composer(t, "Training <train@example.test>")
 	dir := t.TempDir()
-	outbox, err := mail.NewOutbox(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	outbox := must(mail.NewOutbox(dir))
 	days := map[domain.Language]string{domain.English: "1 August 2026", domain.Spanish: "1 de agosto de 2026", domain.French: "1er août 2026"}
 	tags := map[domain.Language]string{domain.English: "en", domain.Spanish: "es", domain.French: "fr-CA"}
 	day := time.Date(2026, 8, 1, 9, 0, 0, 0, time.UTC)
@@ -125,17 +111,11 @@ func TestWords(t *testing.T) {
 				domain.WelcomeMail: "/training", domain.AdminInviteMail: "/invites/" + m.Invite.String(),
 				domain.TrainingInvite: "/training/" + m.Course.String(), domain.PolicyReminder: "/policies/" + m.Policy.String(),
 			}[kind]
-			message, err := c.Compose(m, v2test.Noon)
-			if err != nil {
-				t.Fatal(err)
-			}
+			message := must(c.Compose(m, v2test.Noon))
 			if err := outbox.Send(t.Context(), message); err != nil {
 				t.Fatal(err)
 			}
-			data, err := os.ReadFile(filepath.Join(dir, m.ID.UUID()+".eml"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must(os.ReadFile(filepath.Join(dir, m.ID.UUID()+".eml")))
 			p := parse(t, data)
 			subjects[p.subject] = true
 			for _, ok := range []bool{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/dbtest"
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
@@ -434,3 +435,5 @@ func TestWhatMailsAreAbout(t *testing.T) {
 		t.Errorf("%s\n%s", reminder.text, course.text)
 	}
 }
+
+func TestMain(m *testing.M) { dbtest.Main(m) }

@@ -41,6 +41,7 @@ func TestRefusalKinds(t *testing.T) {
 		{".", "535 5.7.8 authentication has expired", "later"},
 		{".", "452 4.3.1 disk full", "later"},
 		{".", hangUp, "later"},
+		{"", "HTTP/1.1 400 Bad Request", "later"}, // instead of a greeting
 	} {
 		t.Run(c.at+" "+c.answer, func(t *testing.T) {
 			var refused atomic.Bool

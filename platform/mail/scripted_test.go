@@ -28,10 +28,7 @@ type scripted struct {
 // more than one line; the connections are counted from 1.
 func script(t testing.TB, answer func(connection int, command string) string) *scripted {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	s := &scripted{address: listener.Addr().String(), heard: make(chan string, 1000), ended: make(chan struct{}, 100)}
 	var all sync.WaitGroup
 	all.Go(func() {

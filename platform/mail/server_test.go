@@ -1,23 +1,17 @@
 package mail_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
@@ -35,12 +29,14 @@ type server struct {
 	t       testing.TB
 	address string
 	smtp    *smtp.Server
-	user    string // who must authenticate, with the password "secret"; empty for no authentication
+	// implicit has the server speak TLS from the first byte, where it is not nil.
+	implicit *tls.Config
+	user     string // who must authenticate, with the password "secret"; empty for no authentication
 
 	mu       sync.Mutex
 	mails    []received
 	sessions int
-	// refusals by the step: "mail", "data", or a recipient's address.
+	// refusals by the recipient's address.
 	refusals map[string]*smtp.SMTPError
 	taken    chan received // gets each mail too, where it is not nil
 	// gate, where it is not nil, holds every message back until it is closed;
@@ -62,11 +58,11 @@ func startServer(t testing.TB, address string, change func(*server)) *server {
 	if change != nil {
 		change(s)
 	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must(net.Listen("tcp", address))
 	s.address = listener.Addr().String()
+	if s.implicit != nil {
+		listener = tls.NewListener(listener, s.implicit)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -87,20 +83,11 @@ func (s *server) all() []received {
 	return append([]received(nil), s.mails...)
 }
 
-// refuse makes the server answer a step with a code.
-func (s *server) refuse(step string, code int) {
+// refuse makes the server answer a recipient's address with a code.
+func (s *server) refuse(to string, code int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refusals[step] = &smtp.SMTPError{Code: code, EnhancedCode: smtp.NoEnhancedCode, Message: "not for " + step}
-}
-
-func (s *server) refusal(step string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.refusals[step]; e != nil {
-		return e
-	}
-	return nil
+	s.refusals[to] = &smtp.SMTPError{Code: code, EnhancedCode: smtp.NoEnhancedCode, Message: "not for " + to}
 }
 
 // NewSession begins a connection's session.
@@ -143,20 +130,23 @@ func (s *session) Mail(from string, options *smtp.MailOptions) error {
 		return smtp.ErrAuthRequired
 	}
 	s.mail.from, s.mail.utf8 = from, options.UTF8
-	return s.server.refusal("mail")
+	return nil
 }
 
 func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	s.mail.to = to
-	return s.server.refusal(to)
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	if refusal := s.server.refusals[to]; refusal != nil {
+		return refusal
+	}
+	return nil
 }
 
 func (s *session) Data(r io.Reader) error {
 	data, err := io.ReadAll(r)
-	if err := errors.Join(err, s.server.refusal("data")); err != nil {
-		var refusal *smtp.SMTPError
-		errors.As(err, &refusal)
-		return refusal
+	if err != nil {
+		return err
 	}
 	if s.server.held != nil {
 		s.server.held <- struct{}{}
@@ -175,66 +165,23 @@ func (s *session) Data(r io.Reader) error {
 	return nil
 }
 
-// certificate makes a certificate for 127.0.0.1 that signs itself, and a file
-// with it.
+// certificate is package httptest's for 127.0.0.1, and a file with it.
 func certificate(t testing.TB) (*tls.Config, string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	https := httptest.NewTLSServer(nil)
+	https.Close()
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: https.Certificate().Raw})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, file
+	return &tls.Config{Certificates: https.TLS.Certificates}, file
 }
 
 // unused is an address on which nothing listens.
 func unused(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer listener.Close()
 	return fmt.Sprint(listener.Addr())
-}
-
-// startTLS listens with TLS from the first byte and passes all on to a server.
-func startTLS(t testing.TB, config *tls.Config, to string) string {
-	t.Helper()
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			in, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", to)
-			if err != nil {
-				_ = in.Close()
-				continue
-			}
-			pass := func(to, from net.Conn) {
-				_, _ = io.Copy(to, from)
-				_ = to.Close()
-			}
-			go pass(in, out)
-			go pass(out, in)
-		}
-	}()
-	return listener.Addr().String()
 }

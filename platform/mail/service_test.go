@@ -97,25 +97,16 @@ func (p *platform) sent() string {
 	return strings.Join(after, " ")
 }
 
-func (p *platform) recorded() (kinds []string) {
+// recorded are the types of the mails to users that are recorded, sorted.
+func (p *platform) recorded() []string {
 	p.t.Helper()
-	rows, err := p.DB.SQL().QueryContext(p.t.Context(),
-		"SELECT message_type FROM sent_emails WHERE message_type <> 'phishing' ORDER BY message_type")
+	var kinds string
+	err := p.DB.SQL().QueryRowContext(p.t.Context(), `SELECT coalesce(string_agg(message_type, ' ' ORDER BY message_type), '')
+		FROM sent_emails WHERE message_type <> 'phishing'`).Scan(&kinds)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var kind string
-		if err := rows.Scan(&kind); err != nil {
-			p.t.Fatal(err)
-		}
-		kinds = append(kinds, kind)
-	}
-	if err := rows.Err(); err != nil {
-		p.t.Fatal(err)
-	}
-	return kinds
+	return strings.Fields(kinds)
 }
 
 // TestServiceMail: completing a course, being exposed and falling for a simulation

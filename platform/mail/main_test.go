@@ -1,9 +1,0 @@
-package mail_test
-
-import (
-	"testing"
-
-	"partnerapi/db/dbtest"
-)
-
-func TestMain(m *testing.M) { dbtest.Main(m) }
