@@ -170,30 +170,6 @@ func TestManySubscriptions(t *testing.T) {
 	}
 }
 
-// BenchmarkClaimDeliveries claims deliveries of subscriptions of which all have some due.
-func BenchmarkClaimDeliveries(b *testing.B) {
-	for _, subscriptions := range []int{1, 1000, 15_000} {
-		b.Run(fmt.Sprintf("subscriptions=%d", subscriptions), func(b *testing.B) {
-			w := newWorld(b)
-			w.publish(30_000/subscriptions, w.webhooks(subscriptions)...)
-			w.exec("VACUUM ANALYZE webhook_deliveries")
-			w.exec("ANALYZE webhooks")
-			turns := outbox.NewDeliveryTurns()
-			for b.Loop() {
-				claim, err := outbox.ClaimDeliveries(b.Context(), w.DB, turns, 10, time.Minute, func(due []outbox.DueWebhook) []outbox.Places {
-					return []outbox.Places{{Webhook: due[0].ID, N: 10}}
-				})
-				if err != nil || len(claim.Leases) == 0 {
-					b.Fatalf("%+v: %v", claim, err)
-				}
-				b.StopTimer()
-				w.exec("UPDATE webhook_deliveries SET lease = NULL, due_at = $1 WHERE lease IS NOT NULL", noon)
-				b.StartTimer()
-			}
-		})
-	}
-}
-
 // TestHTTP2: endpoints that speak it are spoken to by it.
 func TestHTTP2(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -298,5 +299,46 @@ func TestLostLease(t *testing.T) {
 	}
 	if got := w.delivered(id); got != "succeeded 200" {
 		t.Error(got)
+	}
+}
+
+// locked opens the secrets of all subscriptions but one, for which it panics.
+type locked struct{ id domain.WebhookID }
+
+func (l locked) Open(sealed, context []byte) ([]byte, error) {
+	if string(context) == string(domain.WebhookSecretContext(l.id)) {
+		panic("planted in the keys")
+	}
+	return keys{}.Open(sealed, context)
+}
+
+// TestPanics: a try that panics is one that failed, on the schedule of all others; a
+// secret whose opening panics has its deliveries wait. Neither stops other deliveries.
+func TestPanics(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	fine, poison, sealed := w.webhook("https://fine.example/"), w.webhook("https://poison.example/"), w.webhook("https://sealed.example/")
+	w.publish(1, fine, poison, sealed)
+	d := webhook.NewDispatcher(w.DB, &script{w: w, answer: func(m webhook.Message) webhook.Answer {
+		if strings.Contains(m.URL, "poison") {
+			panic("planted in the endpoint")
+		}
+		return answered(200)
+	}}, locked{sealed}, slog.New(slog.DiscardHandler), webhook.Observer{})
+
+	w.once(d)
+	if got := w.delivered(fine); !strings.HasPrefix(got, "succeeded 200") {
+		t.Errorf("the fine one: %s", got)
+	}
+	if n := w.number("SELECT jsonb_array_length(tries) FROM webhook_deliveries WHERE webhook_id = $1 AND lease IS NULL", poison); n != 1 {
+		t.Errorf("%d tries of the one that panics: %s", n, w.delivered(poison))
+	}
+	if n := w.number("SELECT jsonb_array_length(tries) FROM webhook_deliveries WHERE webhook_id = $1 AND lease IS NULL", sealed); n != 0 {
+		t.Errorf("%d tries of the one whose secret cannot be opened", n)
+	}
+	w.clock.Advance(domain.WebhookRetryFor)
+	w.once(d)
+	if got := w.delivered(poison); !strings.HasPrefix(got, "failed 0") {
+		t.Errorf("after a day: %s", got)
 	}
 }

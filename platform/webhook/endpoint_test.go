@@ -1,7 +1,9 @@
 package webhook_test
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"encoding/pem"
 	"io"
@@ -15,11 +17,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-	"go.uber.org/goleak"
 	"golang.org/x/net/dns/dnsmessage"
 
 	"partnerapi/client"
@@ -331,35 +333,65 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// TestDeadline: an endpoint that never answers, or drips its answer, has no answer,
-// and leaves nothing running. The time is cut short by the caller's context.
-func TestDeadline(t *testing.T) {
-	ignore := goleak.IgnoreCurrent()
-	begun, over := make(chan struct{}, 2), make(chan struct{})
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/drip" {
-			_, _ = io.WriteString(w, "drop")
-			_ = http.NewResponseController(w).Flush()
-		}
-		begun <- struct{}{}
-		<-over
-	}))
-	s := &sink{Server: server}
-	e := s.endpoints(t)
-	for _, path := range []string{"/hang", "/drip"} {
-		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(time.Hour))
-		stop := make(chan webhook.Answer)
-		go func() {
-			stop <- e.Post(ctx, webhook.Message{URL: s.URL + path, ID: "evt_1", Secrets: []string{secret}})
-		}()
-		<-begun
-		cancel()
-		if a := <-stop; a.StatusCode != 0 || a.Response != "the try was cut short" {
-			t.Errorf("%s: %+v", path, a)
-		}
+// TestWithin: an endpoint that never answers, or drips its answer, has no answer
+// after ten seconds; one that ends in time has. The end of the context cuts a try short.
+func TestWithin(t *testing.T) {
+	t.Parallel()
+	s := newSink(t, func(http.ResponseWriter, *http.Request) {})
+	ca, certificates := s.ca(t), s.TLS.Certificates
+	for name, c := range map[string]struct {
+		answer func(io.Writer)
+		status int
+		took   time.Duration
+	}{
+		"silence":   {func(io.Writer) {}, 0, domain.WebhookDeadline},
+		"cut short": {func(io.Writer) {}, 0, 3 * time.Second},
+		"drip": {func(w io.Writer) {
+			_, _ = io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+			for range 100 {
+				time.Sleep(time.Second) // of the test's own clock
+				if _, err := io.WriteString(w, "."); err != nil {
+					return
+				}
+			}
+		}, 0, domain.WebhookDeadline},
+		"late": {func(w io.Writer) {
+			time.Sleep(9 * time.Second)
+			_, _ = io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		}, 200, 9 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e, err := webhook.NewEndpoints(webhook.Options{AllowPrivate: true, CAFile: ca})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var served sync.WaitGroup
+			e.UseDial(func(context.Context, string, string) (net.Conn, error) {
+				ours, theirs := net.Pipe()
+				served.Go(func() {
+					conn := tls.Server(theirs, &tls.Config{Certificates: certificates})
+					if r, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+						_, _ = io.Copy(io.Discard, r.Body)
+						served.Go(func() { _, _ = io.Copy(io.Discard, conn) }) // or closing it takes its time, too
+						c.answer(conn)
+					}
+				})
+				return ours, nil
+			})
+			ctx, cut := context.WithCancel(t.Context())
+			defer cut()
+			if name == "cut short" {
+				time.AfterFunc(c.took, cut)
+			}
+			began := time.Now()
+			try := e.Send(ctx, "https://example.com/", "evt_1", []string{secret}, []byte("{}"))
+			took := time.Since(began)
+			if try.StatusCode != c.status || took != c.took || try.DurationMS != took.Milliseconds() ||
+				(try.Response == "the try was cut short") != (name == "cut short") {
+				t.Errorf("%s: %+v after %v", name, try, took)
+			}
+			e.Close()
+			served.Wait()
+		})
 	}
-	close(over)
-	server.Close()
-	e.Close()
-	goleak.VerifyNone(t, ignore)
 }

@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"partnerapi/db/outbox"
-	"partnerapi/domain"
 )
 
 // What tests hold against each other.
 const (
 	LeaseFor   = leaseFor
 	QuickTries = quickTries
-	SlowAfter  = slowAfter
 )
 
 // Backoff is the pauses after failed tries.
@@ -40,24 +38,3 @@ func (d *Dispatcher) UseTimer(after func(time.Duration, func()) (stop func() boo
 func (e *Endpoints) UseDial(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
 	e.transport.DialContext = dial
 }
-
-// Places is what shares tries among subscriptions, and Try one of them.
-type (
-	Places struct{ *places }
-	Try    struct{ *try }
-)
-
-// NewPlaces returns places of which all are free.
-func NewPlaces() Places { return Places{newPlaces(func() {})} }
-
-// Choose says how many deliveries are to be claimed.
-func (p Places) Choose(due []outbox.DueWebhook) []outbox.Places { return p.choose(due) }
-
-// Begin takes a place.
-func (p Places) Begin(id domain.WebhookID) Try { return Try{p.startTry(id)} }
-
-// Lag says that a try is slow.
-func (t Try) Lag() { t.markSlow() }
-
-// End gives the place back.
-func (t Try) End(made, ok bool) { t.end(made, ok) }

@@ -10,7 +10,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
 )
@@ -160,63 +159,5 @@ func TestTenEverywhere(t *testing.T) {
 	}
 	if most > domain.MaxTriesUnderWay || all.count() != 400 {
 		t.Errorf("%d at a time, %d in all", most, all.count())
-	}
-}
-
-// TestShares: who gets how many places.
-func TestShares(t *testing.T) {
-	t.Parallel()
-	p := webhook.NewPlaces()
-	due := func(n int, failing bool) (all []outbox.DueWebhook) {
-		for i := range n {
-			all = append(all, outbox.DueWebhook{ID: domain.WebhookID{byte(i / 250), byte(i % 250), byte(len(all) % 2)}, Failing: failing})
-		}
-		return all
-	}
-	total := func(chosen []outbox.Places) (n int) {
-		for _, c := range chosen {
-			n += c.N
-		}
-		return n
-	}
-	if n := total(p.Choose(due(1, false))); n != 2 {
-		t.Errorf("%d for an unknown one", n)
-	}
-	if n := total(webhook.NewPlaces().Choose(due(1, true))); n != 1 {
-		t.Errorf("%d for a failing one", n)
-	}
-	one := due(1, false)
-	for _, want := range []int{4, 8, 10, 10} {
-		p.Begin(one[0].ID).End(true, true)
-		if n := total(p.Choose(one)); n != want {
-			t.Errorf("%d, not %d", n, want)
-		}
-	}
-	one[0].UnderWay = 7 // elsewhere
-	if n := total(p.Choose(one)); n != 3 {
-		t.Errorf("%d beside 7", n)
-	}
-	one[0].UnderWay = 0
-	p.Begin(one[0].ID).End(true, false)
-	if n := total(p.Choose(one)); n != 1 {
-		t.Errorf("%d after a failure", n)
-	}
-	try := p.Begin(one[0].ID)
-	try.Lag()
-	try.End(true, true)
-	if n := total(p.Choose(one)); n != 2 {
-		t.Errorf("%d for a slow one", n)
-	}
-
-	// More subscriptions than places: each has its turn.
-	p, many := webhook.NewPlaces(), due(450, false)
-	seen := map[domain.WebhookID]int{}
-	for range 3 {
-		for _, c := range p.Choose(many) {
-			seen[c.Webhook] += c.N
-		}
-	}
-	if len(seen) != 450 {
-		t.Errorf("%d of 450 had a turn", len(seen))
 	}
 }

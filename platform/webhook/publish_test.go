@@ -202,22 +202,25 @@ func TestPublishProperty(t *testing.T) {
 	race{writers: 4, changes: 12, publishers: 2}.run(t)
 }
 
-// TestPoison: an event that cannot be published delays no other, and is published once
-// it can be.
+// TestPoison: an event that cannot be published, or whose rendering panics, delays no
+// other, and is published once it can be.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
 	tenant := h.Tenant("Partner")
 	client := h.Client(tenant, "Client")
-	poison := h.User(tenant, client.ID, "poison@example.com")
+	poison, panics := h.User(tenant, client.ID, "poison@example.com"), h.User(tenant, client.ID, "panics@example.com")
 	for i := range 5 {
 		h.User(tenant, client.ID, v2test.Email(i))
 	}
 	bad := true
 	p := webhook.NewPublisher(h.DB, func(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
 		for _, e := range events {
-			if bad && e.User == poison.ID {
+			switch {
+			case bad && e.User == poison.ID:
 				return nil, errors.New("cannot be shown")
+			case bad && e.User == panics.ID:
+				panic("planted")
 			}
 		}
 		return h.API.RenderEvents(ctx, events)
@@ -239,7 +242,7 @@ func TestPoison(t *testing.T) {
 	bad = false
 	publish(7)
 	h.Clock.Advance(outbox.PostponeEvent)
-	publish(8)
+	publish(9)
 }
 
 // TestUnknownType: an event of a type of a later release waits for it, and delays no
@@ -310,32 +313,4 @@ func TestDeliveries(t *testing.T) {
 	if told != 1 {
 		t.Errorf("was told of deliveries %d times", told)
 	}
-}
-
-// BenchmarkPublish publishes events that are there, 500 at a time; the time is that of
-// one event.
-func BenchmarkPublish(b *testing.B) {
-	h := v2test.New(b, v2test.Options{Limits: v2test.Unlimited})
-	tenant := h.Tenant("Partner")
-	client := h.Client(tenant, "Client").ID
-	for i := range 50 {
-		h.User(tenant, client, v2test.Email(i))
-	}
-	h.Publish()
-	h.Exec("ANALYZE")
-	left := 0
-	for b.Loop() {
-		if left == 0 {
-			b.StopTimer()
-			h.Exec(`INSERT INTO events (client_id, id, type, user_id, created_at)
-				SELECT client_id, gen_random_uuid(), 'user.updated', id, now() FROM users, generate_series(1, 100)`)
-			left = 10
-			b.StartTimer()
-		}
-		if _, err := outbox.PublishEvents(b.Context(), h.DB, 500, h.API.RenderEvents); err != nil {
-			b.Fatal(err)
-		}
-		left--
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*500), "ns/event")
 }

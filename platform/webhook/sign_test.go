@@ -3,6 +3,7 @@ package webhook_test
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"partnerapi/client"
+	"partnerapi/domain"
 	"partnerapi/platform/webhook"
 )
 
@@ -115,4 +117,13 @@ func TestNoSecret(t *testing.T) {
 	if webhook.Sign(http.Header{}, "evt", time.Now(), nil, nil) == nil {
 		t.Error("no secret signs")
 	}
+}
+
+// While a secret is rotated, a delivery is signed with both.
+func ExampleSign() {
+	h := http.Header{}
+	secrets := []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"}
+	err := webhook.Sign(h, "evt_1", time.Unix(1767225600, 0), secrets, []byte(`{}`))
+	fmt.Println(err, h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"), len(h.Get(domain.SignatureHeader)) > 0)
+	// Output: <nil> evt_1 1767225600 true
 }

@@ -193,3 +193,5 @@ func answered(status int) (a webhook.Answer) {
 	a.StatusCode = status
 	return a
 }
+
+func TestMain(m *testing.M) { dbtest.Main(m) }

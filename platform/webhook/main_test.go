@@ -1,9 +1,0 @@
-package webhook_test
-
-import (
-	"testing"
-
-	"partnerapi/db/dbtest"
-)
-
-func TestMain(m *testing.M) { dbtest.Main(m) }
