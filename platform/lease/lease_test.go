@@ -159,20 +159,6 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// TestDrain does all rows and returns.
-func TestDrain(t *testing.T) {
-	t.Parallel()
-	var rows table
-	rows.add(1, 2, 3, 4, 5)
-	var done atomic.Int32
-	q := lease.NewQueue(lease.Config[int]{
-		Name: "rows", Log: quiet, Claim: rows.claim, Concurrency: 2, Do: func(context.Context, int) { done.Add(1) },
-	})
-	if n, err := q.Drain(t.Context()); n != 5 || done.Load() != 5 || err != nil {
-		t.Errorf("%d claimed, %d done, %v", n, done.Load(), err)
-	}
-}
-
 // TestLoop: a step that fails or panics is done again after the pause, which a wake-up
 // does not shorten. Of errors in a row the log warns once.
 func TestLoop(t *testing.T) {

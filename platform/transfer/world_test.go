@@ -1,7 +1,9 @@
 package transfer_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/fixture"
 	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 	"partnerapi/platform/transfer"
@@ -177,3 +180,163 @@ func (w *world) everything() string {
 func adm(n int) string { return prefixed[domain.AdminKind](n) }
 func grp(n int) string { return prefixed[domain.GroupKind](n) }
 func col(n int) string { return prefixed[domain.CollectionKind](n) }
+
+// signalWorld is a database that signals go to, with a catalogue of breaches.
+type signalWorld struct {
+	*db.DB
+	t       testing.TB
+	partner domain.PartnerID
+}
+
+func newSignalWorld(t testing.TB, url string, opts ...db.Option) *signalWorld {
+	t.Helper()
+	if url == "" {
+		url = dbtest.URL(t, worldtest.Schema)
+	}
+	d, err := db.Open(url, append([]db.Option{db.WithClock(domain.NewManualClock(noon)), db.WithStrictLocks()}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	p := &signalWorld{DB: d, t: t}
+	if p.partner, err = d.InsertPartner(t.Context(), "Partner"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = d.ImportBreaches(t.Context(), []domain.Breach{
+		{Name: "Forum", Title: "Forum", Severity: domain.SeverityCritical, DataClasses: []string{"Passwords"}},
+		{Name: "Клиника", Title: "Clinic", Severity: domain.SeverityHigh, DataClasses: []string{"Names"}, Sensitive: true},
+		{Name: "List", Title: "List", Severity: domain.SeverityLow, DataClasses: []string{"Email addresses"}, SpamList: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.add("phishing_templates", row{"id": domain.TemplateID{15: 1}})
+	return p
+}
+
+type row = fixture.Row
+
+// add adds rows to a table.
+func (p *signalWorld) add(table string, rows ...row) {
+	p.t.Helper()
+	fixture.Insert(p.t, p.SQL(), table, rows...)
+}
+
+func (p *signalWorld) exec(query string, args ...any) {
+	p.t.Helper()
+	if _, err := p.SQL().ExecContext(p.t.Context(), query, args...); err != nil {
+		p.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// text reads one value of one row.
+func (p *signalWorld) text(query string, args ...any) (out string) {
+	p.t.Helper()
+	if err := p.SQL().QueryRowContext(p.t.Context(), "SELECT coalesce(("+query+")::text, '')", args...).Scan(&out); err != nil {
+		p.t.Fatalf("%s: %v", query, err)
+	}
+	return out
+}
+
+// office is a client: what signals name, by number. Two offices of one size are
+// alike but for the ids.
+type office struct {
+	client   domain.ClientID
+	users    []domain.UserID
+	results  []domain.ResultID // two of each user
+	policies []domain.PolicyID
+}
+
+// course is one of the service's courses: 1 is open, 2 is open for the second
+// time, 3 was never given but is the program's, 7 and 8 were never given.
+func course(n byte) domain.CourseID {
+	return domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: n}
+}
+
+func (p *signalWorld) office(users int) *office {
+	p.t.Helper()
+	o := &office{client: db.NewID[domain.ClientKind]()}
+	long, then := noon.AddDate(-2, 0, 0), noon.AddDate(0, 0, -3)
+	p.add("clients", row{"id": o.client, "partner_id": p.partner, "name": o.client.String(), "name_key": o.client.String()})
+	p.add("program_courses", row{"client_id": o.client, "position": 3, "course_id": course(3), "due_after_days": 30})
+
+	var people, courses, results, policies []row
+	for i := range users {
+		user := db.NewID[domain.UserKind]()
+		o.users = append(o.users, user)
+		people = append(people, row{"client_id": o.client, "id": user, "email": fmt.Sprintf("%04d@example.com", i)})
+		given := func(n byte, round, position int, at time.Time, completed any) row {
+			return row{
+				"client_id": o.client, "user_id": user, "course_id": course(n), "round": round, "position": position,
+				"assigned_at": at, "due_on": at, "completed_at": completed,
+			}
+		}
+		open := noon.AddDate(0, 0, -20)
+		courses = append(courses, given(1, 1, 1, open, nil), given(2, 1, 2, long, long), given(2, 2, 2, open, nil))
+		for range 2 {
+			result := db.NewID[domain.ResultKind]()
+			o.results = append(o.results, result)
+			results = append(results, row{
+				"client_id": o.client, "id": result, "user_id": user, "template_id": domain.TemplateID{15: 1},
+				"status": domain.ResultSent, "sent_at": then, "created_at": then,
+			})
+		}
+	}
+	for range 2 {
+		policy := db.NewID[domain.PolicyKind]()
+		o.policies = append(o.policies, policy)
+		policies = append(policies, row{"client_id": o.client, "id": policy, "scope_id": o.client})
+	}
+	p.add("users", people...)
+	p.add("assignments", courses...)
+	p.add("phishing_results", results...)
+	p.add("policies", policies...)
+	if users > 0 {
+		p.add("phishing_days", row{"client_id": o.client, "day": then, "sent": 2 * users})
+	}
+	p.rescore(o)
+	return o
+}
+
+// rescore computes the scores of the office's users again.
+func (p *signalWorld) rescore(o *office) {
+	p.t.Helper()
+	err := p.Change(p.t.Context(), func(_ context.Context, c *db.Change) error {
+		for _, id := range o.users {
+			c.Rescore(domain.UserKey{Client: o.client, User: id})
+		}
+		return nil
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// signalLine is a signal with more fields, as names and values by turns.
+func signalLine(id string, kind domain.SignalType, at time.Time, more ...any) string {
+	fields := map[string]any{"id": id, "type": kind, "at": at}
+	for i := 0; i < len(more); i += 2 {
+		fields[more[i].(string)] = more[i+1]
+	}
+	text, _ := json.Marshal(fields)
+	return string(text)
+}
+
+// outcome is a report and the lines that were refused.
+type outcome struct {
+	transfer.Ingested
+	refused []string
+}
+
+func (p *signalWorld) ingest(lines ...string) (out outcome) {
+	p.t.Helper()
+	var err error
+	in := bytes.NewReader([]byte(strings.Join(lines, "\n")))
+	out.Ingested, err = transfer.Ingest(p.t.Context(), p.DB, in, transfer.Watcher{
+		Refused: func(line int, reason string) { out.refused = append(out.refused, fmt.Sprintf("%d %s", line, reason)) },
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return out
+}
