@@ -120,27 +120,3 @@ func TestKeyBudgetBeforeClientBudget(t *testing.T) {
 		t.Errorf("reports %s", r.Header.Get("X-Ratelimit-Limit"))
 	}
 }
-
-// TestAddressBudget holds decisions 2.2: requests without a valid key are
-// counted per address, and those with one are not.
-func TestAddressBudget(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, v2test.Options{})
-	for left := 59; left >= 0; left-- {
-		path, key := "/v2/clients", "pk_unknown"
-		if left%2 == 0 {
-			path, key = "/v2/unknown", ""
-		}
-		r := checkError(t, w.Do("GET", path, key, nil, "X-Forwarded-For", "192.0.2.1", "X-Real-Ip", "192.0.2.2"), domain.Unauthorized)
-		if number(t, r, "X-Ratelimit-Limit") != 60 || number(t, r, "X-Ratelimit-Remaining") != left {
-			t.Fatalf("with %d left, the headers are %v", left, r.Header)
-		}
-		if left%20 == 0 {
-			w.Get("/v2/clients", w.tenant.Key).Want(200)
-		}
-	}
-	for i := range 3 { // forwarded addresses do not help: no proxy is trusted
-		checkError(t, w.Do("GET", "/v2/clients", "", nil, "X-Forwarded-For", "192.0.2."+string(rune('1'+i))), domain.RateLimited)
-	}
-	w.Get("/v2/clients", w.tenant.Key).Want(200)
-}

@@ -9,39 +9,6 @@ import (
 	"partnerapi/v2/v2test"
 )
 
-// TestClientLife is one walk through everything that can be done with a client.
-func TestClientLife(t *testing.T) {
-	t.Parallel()
-	h := v2test.New(t, v2test.Options{})
-	tenant := h.Tenant("Partner")
-	created := h.Do("POST", "/v2/clients", tenant.Key, map[string]any{"name": "Überwald", "external_id": "x-1"}).Want(201)
-	id := created.Field("id").(string)
-	got := h.Get("/v2/clients/"+id, tenant.Key).Want(200)
-	if string(got.Body) != string(created.Body) {
-		t.Errorf("read %s\nafter %s", got.Body, created.Body)
-	}
-	h.Do("POST", "/v2/clients", tenant.Key, map[string]any{"name": "ÜBERWALD"}).Want(409)
-	patched := h.Do("PATCH", "/v2/clients/"+id, tenant.Key, `{"external_id":null,"industry":"retail"}`).Want(200)
-	if patched.Field("external_id") != nil || patched.Field("industry") != "retail" {
-		t.Errorf("patched to %s", patched.Body)
-	}
-	u := h.Do("POST", "/v2/clients/"+id+"/users", tenant.Key, map[string]any{"email": "A@Example.com", "job_title": "CFO", "send_welcome_email": true}).Want(201)
-	if u.Field("role") != "executive" || u.Field("email") != "a@example.com" {
-		t.Errorf("created %s", u.Body)
-	}
-	uid := u.Field("id").(string)
-	detail := h.Do("PATCH", "/v2/users/"+uid, tenant.Key, `{"status":"inactive","job_title":null}`).Want(200)
-	if read := h.Get("/v2/users/"+uid, tenant.Key).Want(200); string(read.Body) != string(detail.Body) {
-		t.Errorf("read %s\nafter %s", read.Body, detail.Body)
-	}
-	h.Get("/v2/users/"+uid+"/risk", tenant.Key).Want(200)
-	h.Get("/v2/clients/"+id+"/risk", tenant.Key).Want(200)
-	h.Get("/v2/clients/"+id+"/users?sort=-risk_score", tenant.Key).Want(200)
-	h.Get("/v2/clients/"+id+"/admins", tenant.Key).Want(200)
-	h.Do("POST", "/v2/clients/"+id+"/admins/invites", tenant.Key, map[string]any{"email": "b@example.com"}).Want(202)
-	h.Get("/v2/partner", tenant.Key).Want(200)
-}
-
 // TestClientsByExternalID: the filter is exact in every character, several clients may
 // share an identifier, and those of other partners, out of reach and archived are absent.
 func TestClientsByExternalID(t *testing.T) {

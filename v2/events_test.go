@@ -12,7 +12,6 @@ import (
 	"partnerapi/domain"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
-	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/v2test"
 )
 
@@ -273,52 +272,4 @@ func FuzzEventCursor(f *testing.F) {
 			t.Fatalf("%q is answered %v, %v", cursor, page, err)
 		}
 	})
-}
-
-// BenchmarkListEvents reads pages of 100 events of a partner with 200,000, of 200
-// clients: from the start, at the end, and of some types or clients.
-func BenchmarkListEvents(b *testing.B) {
-	w := &world{Harness: v2test.New(b, v2test.Options{Limits: v2test.Unlimited})}
-	w.tenant = w.Tenant("Partner")
-	client := w.Client(w.tenant, "Client")
-	w.Exec(`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at)
-		SELECT gen_random_uuid(), $1, n::text, n::text, now(), now(), now() FROM generate_series(1, 200) AS n`, w.tenant.ID)
-	w.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
-		SELECT $1, n, c.id, gen_random_uuid(), ($2::text[])[1 + n % 13], now(), `+plainEvent+`
-		FROM generate_series(1, 200000) AS n JOIN (
-			SELECT id, row_number() OVER (ORDER BY id) - 1 AS place FROM clients WHERE partner_id = $1
-		) AS c ON c.place = n % 201`, w.tenant.ID, domain.EventType("").Values())
-	w.Exec("ANALYZE")
-	var some []domain.ClientID
-	rows, err := w.DB.Clients(w.As(w.tenant.Key), domain.ClientFilter{Sort: "name"}, domain.Window{Limit: 100})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, c := range rows.Rows {
-		some = append(some, c.ID)
-	}
-	subset := w.NewKey(w.tenant, []domain.Scope{domain.Read}, some)
-	for _, c := range []struct {
-		name, key, cursor, client string
-		types                     []domain.EventType
-	}{
-		{"first", w.tenant.Key, "", "", nil}, {"latest", w.tenant.Key, "latest", "", nil},
-		{"types", w.tenant.Key, "", "", []domain.EventType{domain.ReportMade, domain.SyncStopped}},
-		{"client", w.tenant.Key, "", client.ID.String(), nil}, {"subset", subset, "", "", nil},
-		{"subset types", subset, "", "", []domain.EventType{domain.ReportMade, domain.SyncStopped}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			ctx, in := w.As(c.key), api.ListEvents.New().(*api.ListEventsInput)
-			in.Query.Cursor, in.Query.ClientID, in.Query.Types = c.cursor, c.client, c.types
-			for b.Loop() {
-				page, err := op.Call(ctx, &w.API.Set, api.ListEvents, in)
-				if err == nil {
-					_, err = ginop.Encode(page)
-				}
-				if err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

@@ -125,20 +125,6 @@ func TestLastUse(t *testing.T) {
 	}
 }
 
-// TestDemoKeys work only on a server started for a demonstration.
-func TestDemoKeys(t *testing.T) {
-	t.Parallel()
-	for _, demo := range []bool{false, true} {
-		w := newWorld(t, v2test.Options{Demo: demo})
-		w.Exec("UPDATE api_keys SET demo = true")
-		want := 401
-		if demo {
-			want = 200
-		}
-		w.Get("/v2/clients", w.tenant.Key).Want(want)
-	}
-}
-
 // TestKeysAreNotShown: neither logs nor the database hold a key.
 func TestKeysAreNotShown(t *testing.T) {
 	t.Parallel()

@@ -5,15 +5,12 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"partnerapi/domain"
-	"partnerapi/domain/rule"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
@@ -77,98 +74,6 @@ func TestIDs(t *testing.T) {
 	}
 	checkInvalid(t, w.Get("/v2/clients?ids="+strings.Join(append(unknown, "x"), ","), subset), "ids", "500")
 	checkInvalid(t, w.Get("/v2/clients?ids="+strings.Join(unknown, ",")+"&ids=x", subset), "ids", "500")
-}
-
-// TestSorts: every order of every list is the naive one, ties by id in the
-// direction of the sort, read whole and page by page.
-func TestSorts(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
-	for i, name := range []string{"b", "B2", "ä", "Z", "_", "Ω", "a", "A1"} {
-		w.Clock.Advance(time.Duration(i%3) * time.Minute)
-		c := w.Client(w.tenant, name)
-		w.Exec("UPDATE clients SET average_score = $1, summarized_at = $2 WHERE id = $3", 600+i%3, w.Clock.Now().Add(time.Hour), c.ID)
-		u := w.User(w.tenant, w.client.ID, fmt.Sprintf("%s%d@example.com", strings.Repeat("z", i%2), 9-i))
-		w.Exec("UPDATE users SET score = $1 WHERE id = $2", 1000-i%3, u.ID)
-	}
-	keys := map[string]string{"risk_score": "risk"}
-	w.each(t, func(t *testing.T, w *world, o op.Operation) {
-		for _, p := range o.Input().Query {
-			if p.Name != "sort" {
-				continue
-			}
-			for _, sort := range reflect.Zero(p.Type).Interface().(rule.Enum).Values() {
-				path := pathOf(t, o, w.ids(), "sort="+sort)
-				items := w.Get(path, w.tenant.Key).Want(200).Field("data").([]any)
-				by := strings.TrimPrefix(sort, "-")
-				text := func(item any) string {
-					m := item.(map[string]any)
-					key := m[cmpOr(keys[by], by)]
-					if score, ok := key.(map[string]any); ok {
-						key = fmt.Sprintf("%04.0f", cmpScore(score))
-					}
-					return domain.SortKey(key.(string)) + "\x00" + m["id"].(string)
-				}
-				got := make([]string, len(items))
-				for i, item := range items {
-					got[i] = text(item)
-				}
-				want := slices.Sorted(slices.Values(got))
-				if strings.HasPrefix(sort, "-") {
-					slices.Reverse(want)
-				}
-				if !slices.Equal(got, want) {
-					t.Errorf("%s: %q", sort, got)
-				}
-				for _, limit := range []int{1, 2, 3, 8, 9, 10} {
-					if walked := w.walk(path, limit); !slices.Equal(walked, idsOf(items)) {
-						t.Errorf("%s by %d: %v, not %v", sort, limit, walked, idsOf(items))
-					}
-				}
-			}
-		}
-	})
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-func cmpScore(risk map[string]any) float64 {
-	if s, ok := risk["score"].(float64); ok {
-		return s
-	}
-	return risk["average_score"].(float64)
-}
-
-func idsOf(items []any) (list []string) {
-	for _, item := range items {
-		list = append(list, item.(map[string]any)["id"].(string))
-	}
-	return list
-}
-
-// walk reads a list to its end and checks what each page says of the rest.
-func (w *world) walk(path string, limit int) (list []string) {
-	w.T.Helper()
-	next := ""
-	for {
-		r := w.Get(fmt.Sprintf("%s&limit=%d&cursor=%s", path, limit, next), w.tenant.Key).Want(200)
-		page := column(r, "id")
-		list = append(list, page...)
-		more := r.Field("page.has_more") == true
-		cursor, given := r.Field("page.next_cursor").(string)
-		if more != given || more && len(page) != limit {
-			w.T.Fatalf("a page of %d says %v", len(page), r.Field("page"))
-		}
-		if !more {
-			return list
-		}
-		next = cursor
-	}
 }
 
 // TestCursors: a cursor is good for its own list only, with any limit

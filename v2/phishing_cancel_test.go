@@ -3,7 +3,6 @@ package v2_test
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,9 +78,6 @@ func TestCancelSend(t *testing.T) {
 			t.Errorf("%v became %v", before, after)
 		}
 	}
-	reader := w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil)
-	checkError(t, w.Do("DELETE", w.sendPath()+"/"+ids[0], reader, nil), domain.Forbidden)
-	checkError(t, cancel(db.NewID[domain.ResultKind]().String()), domain.NotFound)
 
 	summary := w.Get("/v2/clients/"+w.client.ID.String()+"/phishing/summary", w.tenant.Key).Want(200)
 	if summary.Field("total.sent") != 0.0 { // none was marked as sent by the service
@@ -105,9 +101,6 @@ func TestCancelSends(t *testing.T) {
 		if r := cancel(ids[0], unknown).Want(400); !strings.Contains(string(r.Body), "result_ids[1]") || waiting() != 5 {
 			t.Errorf("%d wait after %s", waiting(), r.Body)
 		}
-	}
-	for _, bad := range [][]string{{}, slices.Repeat(ids[:1], 501), {"phr_x"}} {
-		cancel(bad...).Want(400)
 	}
 
 	w.onResult("UPDATE outbox SET lease = gen_random_uuid() WHERE id = $1", ids[3])

@@ -2,7 +2,6 @@ package v2_test
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -41,22 +40,12 @@ func TestPhishingResults(t *testing.T) {
 	third := w.simulate(w.users[0], domain.ResultScheduled, time.Time{})
 	w.Exec("UPDATE phishing_results SET updated_at = $2 WHERE id = $1", third, noon.Add(time.Hour))
 	path := "/v2/clients/" + w.client.ID.String() + "/phishing/results"
-	stamp := func(days int) string { return noon.AddDate(0, 0, days).Format(time.RFC3339) }
 	for query, want := range map[string][]domain.ResultID{
-		"":                                          {first, second, third},
-		"user_id=" + w.users[0].ID.String():         {first, third},
-		"user_id=usr_x":                             {},
-		"result_id=" + second.String():              {second},
-		"result_id=" + w.users[0].ID.String():       {},
-		"status=clicked":                            {first},
-		"status=scheduled":                          {third},
-		"status=clicked,%20scheduled,clicked":       {first, third},
-		"status=clicked&status=sent":                {first, second},
-		"status=failed":                             {},
-		"since=" + stamp(-1):                        {second},
-		"until=" + stamp(-1):                        {first},
-		"since=" + stamp(-2) + "&until=" + stamp(0): {first, second},
-		"updated_since=" + noon.Add(time.Millisecond).Format(time.RFC3339Nano): {third},
+		"":                                    {first, second, third},
+		"user_id=usr_x":                       {},
+		"result_id=" + w.users[0].ID.String(): {},
+		"status=clicked,%20scheduled,clicked": {first, third},
+		"status=clicked&status=sent":          {first, second},
 	} {
 		got := []string{}
 		for _, r := range rows(w.Get(path+"?"+query, w.tenant.Key).Want(200)) {
@@ -73,21 +62,11 @@ func TestPhishingResults(t *testing.T) {
 	if r := list[1]; r["reported"] != true || r["automated"] != true || r["automated_reason"] != "head" || r["user_id"] != w.users[1].ID.String() {
 		t.Errorf("the second is %v", r)
 	}
-	if walked := walk(w, path, 1); len(walked) != 3 || walked[2]["sent_at"] != nil {
-		t.Errorf("walked %v", walked)
-	}
 	for _, bad := range []string{"status=gone", "status=sent,gone", "status=" + strings.Repeat("sent,", 1000), "since=x", "until=x", "updated_since=x", "cursor=x", "limit=0"} {
 		r := w.Get(path+"?"+bad, w.tenant.Key).Want(400)
 		if field := r.Field("error.fields").([]any)[0].(map[string]any)["field"]; field != strings.Split(bad, "=")[0] {
 			t.Errorf("%s: %s", bad, r.Body)
 		}
-	}
-	stranger := w.Tenant("Stranger")
-	w.Get(path, stranger.Key).Want(404)
-	w.Get("/v2/clients/"+w.client.ID.String()+"/phishing/summary", stranger.Key).Want(404)
-	other := w.Client(w.tenant, "Other")
-	if got := rows(w.Get("/v2/clients/"+other.ID.String()+"/phishing/results?result_id="+first.String(), w.tenant.Key)); len(got) != 0 {
-		t.Errorf("another client shows %v", got)
 	}
 }
 
@@ -130,16 +109,6 @@ func TestPhishingSummary(t *testing.T) {
 	}
 }
 
-func TestPhishingTemplates(t *testing.T) {
-	t.Parallel()
-	w := newTrainee(t, 1)
-	w.simulate(w.users[0], domain.ResultSent, w.Clock.Now())
-	list := walk(w, "/v2/phishing/templates", 100)
-	if len(list) != 1 || list[0]["name"] != "Mailbox full" || list[0]["from_email"] != "it@example.com" || list[0]["html"] != nil {
-		t.Errorf("the catalogue is %v", list)
-	}
-}
-
 // email adds the record of a mail.
 func (w *trainee) email(client domain.ClientID, user api.User, kind domain.MessageType, at time.Time) domain.MessageID {
 	w.T.Helper()
@@ -158,17 +127,12 @@ func TestEmails(t *testing.T) {
 	mid := w.email(w.client.ID, user, domain.PhishingMail, noon.AddDate(0, 0, -3))
 	tie := w.email(w.client.ID, user, domain.MonthlyReportMail, noon.AddDate(0, 0, -3))
 	last := w.email(w.client.ID, user, domain.PolicyReminder, noon)
-	w.email(w.client.ID, w.users[1], domain.PhishingMail, noon)
 	path := "/v2/users/" + user.ID.String() + "/emails"
-	stamp := url.QueryEscape(noon.AddDate(0, 0, -3).Format(time.RFC3339))
 	for query, want := range map[string][]domain.MessageID{
 		"":                                  {last, tie, mid, old},
 		"message_types=":                    {last, tie, mid, old},
 		"message_types=welcome,%20phishing": {mid, old},
 		"message_types=welcome&message_types=policy-reminder": {last, old},
-		"message_types=admin-invite":                          {},
-		"since=" + stamp:                                      {last, tie, mid},
-		"until=" + stamp:                                      {old},
 	} {
 		got := []string{}
 		for _, e := range rows(w.Get(path+"?"+query, w.tenant.Key).Want(200)) {
@@ -181,19 +145,10 @@ func TestEmails(t *testing.T) {
 			t.Errorf("%s: %v, not %v", query, got, want)
 		}
 	}
-	if walked := walk(w, path, 1); len(walked) != 4 || walked[3]["message_type"] != "welcome" {
-		t.Errorf("walked %v", walked)
-	}
 	for _, bad := range []string{"message_types=spam", "since=x", "until=x"} {
 		r := w.Get(path+"?"+bad, w.tenant.Key).Want(400)
 		if field := r.Field("error.fields").([]any)[0].(map[string]any)["field"]; field != strings.Split(bad, "=")[0] {
 			t.Errorf("%s: %s", bad, r.Body)
 		}
-	}
-	// Out of reach and not there are the same on v2's wire.
-	stranger := w.Tenant("Stranger")
-	beyond, nobody := w.Get(path, stranger.Key).Want(404), w.Get("/v2/users/usr_01h455vb4pex5vsknk084sn02q/emails", stranger.Key).Want(404)
-	if beyond.Field("error.message") != nobody.Field("error.message") {
-		t.Errorf("%s\n%s", beyond.Body, nobody.Body)
 	}
 }

@@ -97,22 +97,6 @@ func (w *world) finishAgain(t *testing.T, id string) {
 	}
 }
 
-// TestReportsNewestFirst lists the newest report first.
-func TestReportsNewestFirst(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, v2test.Options{})
-	var want []string
-	for range 3 {
-		w.Clock.Advance(time.Second)
-		r := w.Do("POST", w.reportsOf(), w.tenant.Key, `{"type":"policy"}`).Want(http.StatusCreated)
-		want = append([]string{r.Field("id").(string)}, want...)
-	}
-	want = append(want, w.parts.report.String())
-	if got := column(w.Get(w.reportsOf(), w.tenant.Key).Want(http.StatusOK), "id"); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("lists %v, not %v", got, want)
-	}
-}
-
 // TestReportPeriods holds the rules of decisions 8.9. Today is 2026-06-15.
 func TestReportPeriods(t *testing.T) {
 	t.Parallel()

@@ -28,3 +28,11 @@ func newStaff(t *testing.T, users int) *staff {
 	}
 	return s
 }
+
+// more adds active users to the client, of a year ago, in plain SQL.
+func (s *staff) more(n int) {
+	s.T.Helper()
+	s.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), 'more' || n || '@example.com', 'U', '', 'u', 'active', 'standard', 'en', 'api', 750, $2, $2 FROM generate_series(1, $3) AS n`,
+		s.client.ID, s.Clock.Now().AddDate(-1, 0, 0), n)
+}

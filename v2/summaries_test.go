@@ -137,29 +137,6 @@ func TestUpdatedSince(t *testing.T) {
 	}
 }
 
-// TestWalkStandsStill: a request with a cursor refreshes nothing, whatever its
-// filters and its sort.
-func TestWalkStandsStill(t *testing.T) {
-	t.Parallel()
-	for _, query := range []string{"", "sort=risk_score&", "sort=-risk_score&", "updated_since=2020-01-01T00:00:00Z&", "sort=risk_score&updated_since=2020-01-01T00:00:00Z&"} {
-		t.Run(query, func(t *testing.T) {
-			w := newWorld(t, v2test.Options{})
-			w.Client(w.tenant, "Second")
-			w.Client(w.tenant, "Third")
-			page := w.Get("/v2/clients?"+query+"limit=1", w.tenant.Key).Want(200)
-			w.Clock.Advance(time.Hour)
-			w.score(100)
-			state := w.contents(t)
-			for page.Field("page.has_more") == true {
-				page = w.Get("/v2/clients?"+query+"limit=1&cursor="+page.Field("page.next_cursor").(string), w.tenant.Key).Want(200)
-			}
-			if w.contents(t) != state {
-				t.Error("a later page refreshed")
-			}
-		})
-	}
-}
-
 // TestClickRates: a client shows its click rates of all times and of 365 days; days that
 // only pass change the second, and not updated_at.
 func TestClickRates(t *testing.T) {

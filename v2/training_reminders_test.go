@@ -2,7 +2,6 @@ package v2_test
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,7 +47,10 @@ func TestTrainingReminders(t *testing.T) {
 	if got := skipped(again); again.Field("recipient_count") != 1.0 || got[first] != "reminded_today" || mails() != 2 {
 		t.Errorf("a second time: %s", again.Body)
 	}
-	whole := remind(map[string]any{})
+	if dry := remind(map[string]any{"dry_run": true}); dry.Field("recipient_count") != 0.0 || mails() != 2 {
+		t.Errorf("a dry run, which is no reminder of the day: %s", dry.Body)
+	}
+	whole := remind(nil)
 	if got := skipped(whole); whole.Field("recipient_count") != 0.0 || len(got) != 2 || got[second] != "reminded_today" {
 		t.Errorf("the client as a whole: %s", whole.Body)
 	}
@@ -56,32 +58,17 @@ func TestTrainingReminders(t *testing.T) {
 	if refused.Code() != domain.RateLimited || refused.Header.Get("Retry-After") != strconv.Itoa(14*60*60) {
 		t.Errorf("refused with %s %s", refused.Header.Get("Retry-After"), refused.Body)
 	}
+	if dry := remind(map[string]any{"dry_run": true}).Want(http.StatusTooManyRequests); dry.Header.Get("Retry-After") != refused.Header.Get("Retry-After") {
+		t.Errorf("a dry run is refused with %s %s", dry.Header.Get("Retry-After"), dry.Body)
+	}
+	foreign := w.User(w.tenant, w.Client(w.tenant, "Other").ID, "theirs@example.com")
+	mixed := remind(map[string]any{"user_ids": []any{first, foreign.ID}}).Want(http.StatusBadRequest)
+	if !strings.Contains(string(mixed.Body), "user_ids[1]") || mails() != 2 {
+		t.Errorf("a user of another client: %s", mixed.Body)
+	}
 	w.Clock.Advance(14 * time.Hour)
 	if n := remind(map[string]any{}).Want(http.StatusAccepted).Field("recipient_count"); n != 2.0 || mails() != 4 {
 		t.Errorf("on the next day %v", n)
-	}
-}
-
-// TestTrainingRemindersOfOthers: neither another's client nor another's users are
-// reminded, and a body that is wrong is refused with its fields.
-func TestTrainingRemindersOfOthers(t *testing.T) {
-	t.Parallel()
-	w := newTrainee(t, 1)
-	w.Clock.Set(time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC))
-	path := "/v2/clients/" + w.client.ID.String() + "/training/reminders"
-	stranger := w.Tenant("Stranger")
-	foreign := w.User(stranger, w.Client(stranger, "Theirs").ID, "theirs@example.com")
-	w.Do("POST", path, stranger.Key, map[string]any{}).Want(http.StatusNotFound)
-	w.Do("POST", path, w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil), map[string]any{}).Want(http.StatusForbidden)
-	mixed := w.Do("POST", path, w.tenant.Key, map[string]any{"user_ids": []any{w.users[0].ID, foreign.ID}}).Want(http.StatusBadRequest)
-	if !strings.Contains(string(mixed.Body), "user_ids[1]") {
-		t.Errorf("a user of others: %s", mixed.Body)
-	}
-	for _, ids := range [][]string{{}, slices.Repeat([]string{w.users[0].ID.String()}, 501), {"usr_x"}} {
-		w.Do("POST", path, w.tenant.Key, map[string]any{"user_ids": ids}).Want(http.StatusBadRequest)
-	}
-	if n := w.Number("SELECT count(*) FROM mail_requests WHERE type = 'training-reminder'"); n != 0 {
-		t.Errorf("%d mails are asked for", n)
 	}
 }
 
@@ -107,18 +94,6 @@ func TestTrainingRemindersAtOnce(t *testing.T) {
 	if n := w.Number("SELECT count(*) FROM mail_requests WHERE type = 'training-reminder'"); n != 2 {
 		t.Errorf("%d mails are asked for, not 2", n)
 	}
-}
-
-// TestTrainingRemindersWithoutBody: no body is as an empty object; one of white space is none.
-func TestTrainingRemindersWithoutBody(t *testing.T) {
-	t.Parallel()
-	w := newTrainee(t, 2)
-	w.Clock.Set(time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC))
-	path := "/v2/clients/" + w.client.ID.String() + "/training/reminders"
-	if got := w.Do("POST", path, w.tenant.Key, nil).Want(http.StatusAccepted).Field("recipient_count"); got != 2.0 {
-		t.Errorf("%v users are reminded", got)
-	}
-	w.Do("POST", path, w.tenant.Key, " ").Want(http.StatusBadRequest)
 }
 
 // TestOptionalBodies: of a body without a required member none need be sent, unless it has to

@@ -2,14 +2,12 @@ package op_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
@@ -367,35 +365,6 @@ func TestLenient(t *testing.T) {
 	}
 }
 
-func TestTime(t *testing.T) {
-	for text, want := range map[string]string{
-		"2026-01-31T08:00:00Z": "2026-01-31T08:00:00.000000Z", "2026-01-31T08:00:00.1Z": "2026-01-31T08:00:00.100000Z",
-		"2026-01-31T08:00:00.123456789Z": "2026-01-31T08:00:00.123456Z", "2026-01-31T00:30:00+02:00": "2026-01-30T22:30:00.000000Z",
-		"2026-01-31t08:00:00z": "2026-01-31T08:00:00.000000Z", "2026-01-31t00:30:00.5+02:00": "2026-01-30T22:30:00.500000Z",
-		"0001-01-01T00:00:00Z": "0001-01-01T00:00:00.000000Z", "9999-12-31T23:59:59Z": "9999-12-31T23:59:59.000000Z",
-		"": "", "2026-01-31": "", "2026-01-31T08:00:00": "", "2026-02-30T08:00:00Z": "", "0000-06-01T00:00:00Z": "",
-		"0001-01-01T00:00:00+00:01": "", "9999-12-31T23:59:59-00:01": "", "2026-01-31T24:00:00Z": "", "2026-01-31T8:00:00Z": "", "2026-01-31T08:00:00,5Z": "", "2026-01-31T08:00:00+24:00": "",
-		"2026-01-31T08:00:00+23:59":                            "2026-01-30T08:01:00.000000Z",
-		"2026-01-31T08:00:00." + strings.Repeat("1", 99) + "Z": "", " 2026-01-31T08:00:00Z": "", "now": "",
-	} {
-		var parsed domain.Time
-		if err := parsed.UnmarshalText([]byte(text)); (err == nil) != (want != "") {
-			t.Errorf("%q: %v", text, err)
-		} else if err == nil {
-			if got, _ := json.Marshal(parsed); string(got) != `"`+want+`"` {
-				t.Errorf("%q is written %s", text, got)
-			}
-		}
-	}
-	if at := domain.MaybeAt(nil); at != nil {
-		t.Errorf("no time is %v", at)
-	}
-	now := time.Now()
-	if at := domain.MaybeAt(&now); !at.Time.Equal(now) {
-		t.Errorf("a time is %v", at)
-	}
-}
-
 func TestOptional(t *testing.T) {
 	type body struct {
 		Firm  domain.Optional[string]  `json:"firm,omitzero"`
@@ -421,19 +390,5 @@ func TestOptional(t *testing.T) {
 		if err := described.Bind(&in{}, request("", "", text)); domain.AsError(err).Message != want {
 			t.Errorf("%s is %v, not %s", text, err, want)
 		}
-	}
-	target, x := "a", "x"
-	pointer := &x
-	if domain.Apply(domain.Optional[string]{Value: "b"}, &target) || domain.Apply(domain.Give("a"), &target) || !domain.Apply(domain.Give("b"), &target) || target != "b" {
-		t.Errorf("applied: %q", target)
-	}
-	if domain.ApplyNullable(domain.Optional[*string]{}, &pointer) || domain.ApplyNullable(domain.Give(new("x")), &pointer) || pointer != &x {
-		t.Error("the same value is a change")
-	}
-	if !domain.ApplyNullable(domain.Give[*string](nil), &pointer) || pointer != nil || domain.ApplyNullable(domain.Give[*string](nil), &pointer) {
-		t.Error("null is not applied once")
-	}
-	if !domain.ApplyNullable(domain.Give(new("y")), &pointer) || *pointer != "y" {
-		t.Error("a value is not applied")
 	}
 }

@@ -229,27 +229,6 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestPages: a list gives a page and the cursor of the next.
-func TestPages(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, options{})
-	for _, name := range []string{"B", "C", "D"} {
-		w.Client(w.tenant, name)
-	}
-	session := w.connect(w.tenant.Key, everything)
-	seen, arguments := map[any]bool{}, map[string]any{"limit": 3}
-	for range 2 {
-		out := w.call(session, "clients_list", arguments).StructuredContent.(map[string]any)
-		for _, c := range out["data"].([]any) {
-			seen[c.(map[string]any)["id"]] = true
-		}
-		arguments["cursor"] = out["page"].(map[string]any)["next_cursor"]
-	}
-	if len(seen) != 4 || arguments["cursor"] != nil {
-		t.Errorf("%d clients, and then %v", len(seen), arguments["cursor"])
-	}
-}
-
 // TestResources: guides, and a client as its tool shows it.
 func TestResources(t *testing.T) {
 	t.Parallel()

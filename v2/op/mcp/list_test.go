@@ -54,13 +54,3 @@ func TestListIsMadeOnce(t *testing.T) {
 		t.Errorf("a cursor that is none: %.300s", a.body)
 	}
 }
-
-// BenchmarkList measures what a list of the tools costs.
-func BenchmarkList(b *testing.B) {
-	w := newWorld(b, options{})
-	for b.Loop() {
-		if a := w.send("POST", listTools, "X-API-Key", w.tenant.Key); a.status != 200 {
-			b.Fatal(a.status)
-		}
-	}
-}

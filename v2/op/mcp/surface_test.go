@@ -9,7 +9,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"partnerapi/domain"
 	"partnerapi/domain/rule"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/mcp"
@@ -123,31 +122,4 @@ func resolve(t testing.TB, schema any) *jsonschema.Resolved {
 		t.Fatalf("%v: %s", err, text)
 	}
 	return resolved
-}
-
-// TestSchemas: a tool's schemas take what it takes and gives.
-func TestSchemas(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
-	session := w.connect(w.tenant.Key, everything)
-	tools := w.toolsOf(session)
-	for _, c := range w.cases() {
-		t.Run(c.tool, func(t *testing.T) {
-			var given any
-			text, err := json.Marshal(c.arguments)
-			if err != nil || json.Unmarshal(text, &given) != nil {
-				t.Fatal(err)
-			}
-			if err := resolve(t, tools[c.tool].InputSchema).Validate(given); (err == nil) != (c.code != domain.InvalidRequest) {
-				t.Errorf("the input schema says %v of %s", err, text)
-			}
-			out := w.in(t).call(session, c.tool, c.arguments)
-			if out.StructuredContent == nil {
-				return
-			}
-			if err := resolve(t, tools[c.tool].OutputSchema).Validate(out.StructuredContent); err != nil {
-				t.Errorf("the output schema: %v", err)
-			}
-		})
-	}
 }

@@ -121,20 +121,6 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// TestCells: what ends a cell is quoted, so that no text makes rows of its own.
-func TestCells(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, options{})
-	session := w.connect(w.tenant.Key, "?toolsets=collections")
-	client := w.client.ID.String()
-	w.call(session, "collections_create", map[string]any{"client_id": client, "name": "Group", "description": "one\ttwo\nthree"})
-	out := w.call(session, "collections_list", map[string]any{"client_id": client, "fields": []string{"name", "description"}})
-	lines := strings.Split(parameterText(out), "\n")
-	if len(lines) != 3 || strings.Count(lines[1], "\t") != 1 {
-		t.Errorf("%q", lines)
-	}
-}
-
 // TestPrompts: the prompts name tools that there are, and take their arguments.
 func TestPrompts(t *testing.T) {
 	t.Parallel()

@@ -391,11 +391,3 @@ func TestEncodingsAreStableAndTheSame(t *testing.T) {
 		t.Error("YAML and JSON say different things")
 	}
 }
-
-func BenchmarkForRelease(b *testing.B) {
-	for b.Loop() {
-		if _, err := openapi.ForRelease(api.Interface, op.Latest); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
