@@ -1,7 +1,6 @@
 package v2_test
 
 import (
-	"encoding/json"
 	"net/url"
 	"reflect"
 	"slices"
@@ -219,21 +218,12 @@ func both(a, b []string) (rows []string) {
 // rows reads a list to its end; each row is its JSON.
 func (m filterMatrix) rows(t *testing.T, path string) (rows []string) {
 	t.Helper()
-	separator := "?"
+	limit := "?limit=500"
 	if strings.Contains(path, "?") {
-		separator = "&"
+		limit = "&limit=500"
 	}
-	for cursor, more := "", true; more; {
-		r := m.Get(path+separator+"limit=500&cursor="+cursor, m.key).Want(200)
-		for _, item := range r.Field("data").([]any) {
-			text, err := json.Marshal(item)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rows = append(rows, string(text))
-		}
-		next, _ := r.Field("page.next_cursor").(string)
-		more, cursor = r.Field("page.has_more") == true && next != cursor, next
+	for _, item := range m.All(path+limit, m.key) {
+		rows = append(rows, text(t, item))
 	}
 	return rows
 }

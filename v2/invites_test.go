@@ -2,9 +2,9 @@ package v2_test
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -57,27 +57,11 @@ const atOnce = 16
 func TestConcurrentInvites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
-	var accepted, refused atomic.Int32
-	var all sync.WaitGroup
-	for i := range atOnce {
-		email := "one@example.com"
-		if i%2 == 0 {
-			email = strings.ToUpper(email)
-		}
-		all.Go(func() {
-			switch r := w.invite(email); r.Status {
-			case 202:
-				accepted.Add(1)
-			case 409:
-				refused.Add(1)
-			default:
-				t.Errorf("answers %d %s", r.Status, r.Body)
-			}
-		})
-	}
-	all.Wait()
-	if accepted.Load() != 1 || refused.Load() != atOnce-1 {
-		t.Errorf("%d accepted, %d refused", accepted.Load(), refused.Load())
+	statuses := v2test.AtOnce(atOnce, func(i int) int {
+		return w.invite([]string{"one@example.com", "ONE@EXAMPLE.COM"}[i%2]).Status
+	})
+	if statuses[http.StatusAccepted] != 1 || statuses[http.StatusConflict] != atOnce-1 {
+		t.Errorf("answers %v", statuses)
 	}
 	if n := w.Number("SELECT count(*) FROM admin_invites") * w.Number("SELECT count(*) FROM mail_requests"); n != 1 {
 		t.Error("not exactly one invite and one mail")

@@ -2,19 +2,14 @@ package v2_test
 
 import (
 	"encoding/json"
-	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"partnerapi/v2/api"
 	"partnerapi/v2/op"
-	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/mcp"
-	"partnerapi/v2/op/openapi"
 	"partnerapi/v2/v2test"
 )
 
@@ -22,9 +17,9 @@ import (
 // their tools: one call of each is taken, and answers what its schema says.
 func TestToolsTakeSamples(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited, Mount: mountMCP})
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited, MCP: &mcp.Config{}})
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
-	carrier := &sdk.StreamableClientTransport{Endpoint: w.URL + mcp.Path, HTTPClient: &http.Client{Transport: withKey(w.tenant.Key)}, MaxRetries: -1}
+	carrier := &sdk.StreamableClientTransport{Endpoint: w.URL + mcp.Path, HTTPClient: w.Caller(w.tenant.Key).HTTP(), MaxRetries: -1}
 	session, err := client.Connect(t.Context(), carrier, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -69,16 +64,6 @@ func TestToolsTakeSamples(t *testing.T) {
 	})
 }
 
-// withKey is a transport that sends a key.
-type withKey string
-
-// RoundTrip sends a request with the key.
-func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("X-API-Key", string(k))
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 // holds wants a value to be as a schema says.
 func holds(t *testing.T, schema, value any) {
 	t.Helper()
@@ -104,20 +89,4 @@ func holds(t *testing.T, schema, value any) {
 	if err := resolved.Validate(plain); err != nil {
 		t.Errorf("%s: %v", text, err)
 	}
-}
-
-func mountMCP(h *v2test.Harness) error {
-	document, err := openapi.ForRelease(api.Interface, op.Latest)
-	if err != nil {
-		return err
-	}
-	server, err := mcp.New(mcp.Config{
-		Operations: api.Operations, Release: op.Latest, Document: document, Prefix: "/v2", Handler: h.Engine,
-		Count: h.Edge.Count, CountMessage: h.Edge.CountMessage, Parse: h.Edge.Parse, Envelope: h.Edge.Envelope, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		return err
-	}
-	h.Edge.Protocol(h.Engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve, Fault: server.Fault})
-	return nil
 }

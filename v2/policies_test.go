@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -212,17 +211,7 @@ func TestRemindersGoOutOnceADay(t *testing.T) {
 	s.sign(p, 1, 1, s.Clock.Now())
 	s.Clock.Set(v2test.Noon)
 	path := s.path() + "/" + p.String() + "/reminders"
-	statuses := make(chan int, 8)
-	var calls sync.WaitGroup
-	for range cap(statuses) {
-		calls.Go(func() { statuses <- s.Do("POST", path, s.tenant.Key, nil).Status })
-	}
-	calls.Wait()
-	close(statuses)
-	seen := map[int]int{}
-	for status := range statuses {
-		seen[status]++
-	}
+	seen := v2test.AtOnce(8, func(int) int { return s.Do("POST", path, s.tenant.Key, nil).Status })
 	if seen[http.StatusAccepted] != 1 || seen[http.StatusTooManyRequests] != 7 {
 		t.Errorf("statuses %v", seen)
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -161,23 +160,9 @@ func TestReportsLimit(t *testing.T) {
 	w.finish(first.Field("id").(string), domain.ReportFailed)
 	w.Clock.Advance(10 * time.Minute)
 
-	statuses := make(chan int, 10)
-	var group sync.WaitGroup
-	for i := range 10 {
-		group.Go(func() {
-			key := w.tenant.Key
-			if i%2 == 0 {
-				key = other
-			}
-			statuses <- w.Do("POST", w.reportsOf(), key, `{"type":"policy"}`).Status
-		})
-	}
-	group.Wait()
-	close(statuses)
-	count := map[int]int{}
-	for status := range statuses {
-		count[status]++
-	}
+	count := v2test.AtOnce(10, func(i int) int {
+		return w.Do("POST", w.reportsOf(), []string{w.tenant.Key, other}[i%2], `{"type":"policy"}`).Status
+	})
 	if count[http.StatusCreated] != domain.MaxReports-1 || count[http.StatusTooManyRequests] != 10-domain.MaxReports+1 {
 		t.Fatalf("ten at once beside one are answered %v", count)
 	}

@@ -3,7 +3,6 @@ package v2_test
 import (
 	"encoding/json"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -105,16 +104,11 @@ func TestStartSync(t *testing.T) {
 func TestStartSyncAtOnce(t *testing.T) {
 	t.Parallel()
 	h, tenant, _, path := connected(t)
-	var group sync.WaitGroup
 	answers := make([]int, 12)
-	for i := range answers {
-		group.Go(func() { answers[i] = h.Do("POST", path, tenant.Key, nil, "Idempotency-Key", fmt.Sprint(i)).Status })
-	}
-	group.Wait()
-	accepted := map[int]int{}
-	for _, status := range answers {
-		accepted[status]++
-	}
+	accepted := v2test.AtOnce(len(answers), func(i int) int {
+		answers[i] = h.Do("POST", path, tenant.Key, nil, "Idempotency-Key", fmt.Sprint(i)).Status
+		return answers[i]
+	})
 	if accepted[202] != 1 || accepted[409] != 11 || h.Number("SELECT count(*) FROM sync_runs") != 1 {
 		t.Errorf("the answers are %v", accepted)
 	}

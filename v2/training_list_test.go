@@ -18,7 +18,7 @@ func checkClientTraining(t *testing.T, h *v2test.Harness, key, client, since str
 	t.Helper()
 	of := "/v2/clients/" + client
 	listed := map[string]map[string]bool{}
-	items := all(t, h, key, of+"/training/assignments?limit=500"+since)
+	items := h.All(of+"/training/assignments?limit=500"+since, key)
 	for _, item := range items {
 		user := item["user_id"].(string)
 		delete(item, "user_id")
@@ -28,9 +28,9 @@ func checkClientTraining(t *testing.T, h *v2test.Harness, key, client, since str
 		}
 		listed[user][text(t, item)] = true
 	}
-	for _, user := range all(t, h, key, of+"/users?limit=500") {
+	for _, user := range h.All(of+"/users?limit=500", key) {
 		id := user["id"].(string)
-		own := all(t, h, key, "/v2/users/"+id+"/training?limit=500"+since)
+		own := h.All("/v2/users/"+id+"/training?limit=500"+since, key)
 		for _, item := range own {
 			if !listed[id][text(t, item)] {
 				t.Errorf("%s of %s is not in the client's list", text(t, item), id)
@@ -43,19 +43,6 @@ func checkClientTraining(t *testing.T, h *v2test.Harness, key, client, since str
 	}
 	if len(listed) > 0 {
 		t.Errorf("the client's list has others' courses: %v", listed)
-	}
-}
-
-// all are the items of a list.
-func all(t *testing.T, h *v2test.Harness, key, path string) (items []map[string]any) {
-	t.Helper()
-	for cursor := ""; ; {
-		r := h.Get(path+"&cursor="+cursor, key).Want(200)
-		items = append(items, rows(r)...)
-		if r.Field("page.has_more") != true {
-			return items
-		}
-		cursor = r.Field("page.next_cursor").(string)
 	}
 }
 
@@ -177,7 +164,7 @@ func TestClientTrainingOfMany(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, item := range all(t, w.Harness, w.tenant.Key, "/v2/clients/"+w.client.ID.String()+"/training/assignments?limit=500&"+filter) {
+		for _, item := range w.All("/v2/clients/"+w.client.ID.String()+"/training/assignments?limit=500&"+filter, w.tenant.Key) {
 			id, err := domain.ParseID[domain.UserKind](item["user_id"].(string))
 			if err != nil {
 				t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -78,19 +77,16 @@ func TestTrainingRemindersAtOnce(t *testing.T) {
 	w := newTrainee(t, 2)
 	w.Clock.Set(time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC))
 	path := "/v2/clients/" + w.client.ID.String() + "/training/reminders"
-	var calls sync.WaitGroup
-	for n := range 6 {
-		calls.Go(func() {
-			body := map[string]any{}
-			if n%2 == 0 {
-				body["user_ids"] = []any{w.users[0].ID, w.users[1].ID}
-			}
-			if r := w.Do("POST", path, w.tenant.Key, body); r.Status != http.StatusAccepted && r.Status != http.StatusTooManyRequests {
-				t.Errorf("%d %s", r.Status, r.Body)
-			}
-		})
+	statuses := v2test.AtOnce(6, func(n int) int {
+		body := map[string]any{}
+		if n%2 == 0 {
+			body["user_ids"] = []any{w.users[0].ID, w.users[1].ID}
+		}
+		return w.Do("POST", path, w.tenant.Key, body).Status
+	})
+	if statuses[http.StatusAccepted]+statuses[http.StatusTooManyRequests] != 6 {
+		t.Errorf("answers %v", statuses)
 	}
-	calls.Wait()
 	if n := w.Number("SELECT count(*) FROM mail_requests WHERE type = 'training-reminder'"); n != 2 {
 		t.Errorf("%d mails are asked for, not 2", n)
 	}

@@ -97,7 +97,7 @@ func TestTrainingOfAUser(t *testing.T) {
 	if changed := rows(w.Get(path+"2026-06-30T00:00:01Z", w.tenant.Key)); len(changed) != 0 {
 		t.Errorf("changed since are %v", changed)
 	}
-	if walked := walk(w, "/v2/users/"+user.ID.String()+"/training", 4); len(walked) != 6 || walked[4]["order"] != 5.0 {
+	if walked := w.All("/v2/users/"+user.ID.String()+"/training?limit=4", w.tenant.Key); len(walked) != 6 || walked[4]["order"] != 5.0 {
 		t.Errorf("walked %v", walked)
 	}
 }
@@ -114,7 +114,7 @@ func TestOverdueUsers(t *testing.T) {
 		for overdue, condition := range map[string]string{"true": "next_due_on < '2026-06-15'", "false": "coalesce(next_due_on >= '2026-06-15', true)"} {
 			found := map[any]bool{}
 			for _, sort := range []string{"created_at", "-risk_score"} {
-				list := walk(w, "/v2/clients/"+w.client.ID.String()+"/users?sort="+sort+"&overdue="+overdue, 500)
+				list := w.All("/v2/clients/"+w.client.ID.String()+"/users?limit=500&sort="+sort+"&overdue="+overdue, w.tenant.Key)
 				for _, user := range list {
 					found[user["id"]] = true
 				}
@@ -124,23 +124,6 @@ func TestOverdueUsers(t *testing.T) {
 			}
 		}
 		w.Exec("UPDATE users SET next_due_on = CASE next_due_on WHEN '2026-06-14' THEN NULL ELSE '2026-06-14'::date END WHERE client_id = $1", w.client.ID)
-	}
-}
-
-// walk reads a list to its end.
-func walk(w *trainee, path string, limit int) (all []map[string]any) {
-	w.T.Helper()
-	if !strings.Contains(path, "?") {
-		path += "?"
-	}
-	for cursor := ""; ; {
-		r := w.Get(fmt.Sprintf("%s&limit=%d&cursor=%s", path, limit, cursor), w.tenant.Key).Want(200)
-		all = append(all, rows(r)...)
-		next, more := r.Field("page.next_cursor").(string)
-		if !more {
-			return all
-		}
-		cursor = next
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -218,18 +217,7 @@ func TestWebhookLimit(t *testing.T) {
 	t.Parallel()
 	h := newHooks(t, v2test.Options{})
 	keys := []string{h.tenant.Key, h.NewKey(h.tenant, bothScopes, h.clients[:1])}
-	var mu sync.Mutex
-	statuses := map[int]int{}
-	var all sync.WaitGroup
-	for i := range 26 {
-		all.Go(func() {
-			r := h.Do("POST", "/v2/webhooks", keys[i%2], h.body())
-			mu.Lock()
-			statuses[r.Status]++
-			mu.Unlock()
-		})
-	}
-	all.Wait()
+	statuses := v2test.AtOnce(26, func(i int) int { return h.Do("POST", "/v2/webhooks", keys[i%2], h.body()).Status })
 	if statuses[http.StatusCreated] != domain.MaxWebhooks || statuses[http.StatusConflict] != 6 {
 		t.Errorf("answers %v", statuses)
 	}

@@ -28,6 +28,7 @@ import (
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
+	"partnerapi/v2/op/mcp"
 	"partnerapi/v2/op/openapi"
 	"partnerapi/v2/op/openapi/openapitest"
 )
@@ -68,6 +69,8 @@ type Options struct {
 	Schema dbtest.Schema
 	// Mount adds an older version's routes.
 	Mount func(*Harness) error
+	// MCP adds an MCP server; what it takes from the service is filled in.
+	MCP *mcp.Config
 	// Wrap checks an older version's responses too.
 	Wrap func(*Harness, http.RoundTripper) http.RoundTripper
 	// Audit turns the audit trail on.
@@ -118,6 +121,9 @@ func New(t testing.TB, o Options) *Harness {
 	if o.Mount != nil {
 		h.must(o.Mount(h))
 	}
+	if o.MCP != nil && o.Release >= mcp.Since {
+		h.must(h.mountMCP(*o.MCP, o.Release))
+	}
 
 	server := httptest.NewServer(h.Engine)
 	t.Cleanup(server.Close)
@@ -130,6 +136,21 @@ func New(t testing.TB, o Options) *Harness {
 		h.transport = o.Wrap(h, h.transport)
 	}
 	return h
+}
+
+func (h *Harness) mountMCP(c mcp.Config, release op.Release) (err error) {
+	if c.Document, err = openapi.ForRelease(api.Interface, release); err != nil {
+		return err
+	}
+	c.Operations, c.Release, c.Prefix, c.Handler = api.Operations, release, "/v2", h.Engine
+	c.Count, c.CountMessage, c.Parse, c.Envelope = h.Edge.Count, h.Edge.CountMessage, h.Edge.Parse, h.Edge.Envelope
+	c.Log = h.logger(nil)
+	server, err := mcp.New(c)
+	if err != nil {
+		return err
+	}
+	h.Edge.Protocol(h.Engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve, Fault: server.Fault})
+	return nil
 }
 
 // webhooks gives the service endpoints, and a key to keep their secrets with.

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"partnerapi/client"
 	"partnerapi/domain"
+	"partnerapi/v2/op"
 )
 
 // Response is what a request was answered with.
@@ -96,4 +98,37 @@ func (r Response) Code() domain.Code {
 	r.t.Helper()
 	code, _ := r.Field("error.code").(string)
 	return domain.Code(code)
+}
+
+// All returns the items of a list, read to its end. The path may have a query, with the limit of a page.
+func (h *Harness) All(path, key string) (items []map[string]any) {
+	h.T.Helper()
+	separator := "?"
+	if strings.Contains(path, "?") {
+		separator = "&"
+	}
+	for cursor := ""; ; {
+		var page op.Page[map[string]any]
+		h.Get(path+separator+"cursor="+cursor, key).Want(http.StatusOK).Into(&page)
+		items = append(items, page.Data...)
+		if !page.Page.HasMore {
+			return items
+		}
+		cursor = *page.Page.NextCursor
+	}
+}
+
+// AtOnce makes n calls at the same time, and counts the statuses that they return.
+func AtOnce(n int, call func(i int) int) map[int]int {
+	statuses := make([]int, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { statuses[i] = call(i) })
+	}
+	all.Wait()
+	counts := map[int]int{}
+	for _, status := range statuses {
+		counts[status]++
+	}
+	return counts
 }

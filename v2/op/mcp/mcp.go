@@ -120,11 +120,11 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// addTools adds a tool for every operation of the release that is not in withoutTool.
+// addTools adds a tool for every operation of the release.
 func (s *Server) addTools() error {
 	described := operationsOf(s.Document)
 	for _, o := range s.Operations {
-		if _, without := withoutTool[o.Meta().ID]; without || o.Meta().Since > s.Release {
+		if o.Meta().Since > s.Release {
 			continue
 		}
 		t, err := newTool(o, described[o.Meta().ID])

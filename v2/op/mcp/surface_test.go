@@ -11,37 +11,26 @@ import (
 
 	"partnerapi/domain/rule"
 	"partnerapi/v2/op"
-	"partnerapi/v2/op/mcp"
 	"partnerapi/v2/v2test"
 )
 
-// TestSurface: every operation has a tool, or a reason to have none.
+// TestSurface: every operation has a tool.
 func TestSurface(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
 	tools := w.toolsOf(w.connect(w.tenant.Key, everything))
-	reasons := mcp.WithoutTool()
 	for _, o := range w.API.Set.All() {
 		name := strings.ReplaceAll(o.Meta().ID, ".", "_")
 		tool := tools[name]
 		delete(tools, name)
-		if reason, without := reasons[o.Meta().ID]; without {
-			if delete(reasons, o.Meta().ID); reason == "" || tool != nil {
-				t.Errorf("%s: it has the reason %q and the tool %v", o.Meta().ID, reason, tool)
-			}
-			continue
-		}
 		if tool == nil {
-			t.Errorf("%s has no tool and no reason", o.Meta().ID)
+			t.Errorf("%s has no tool", o.Meta().ID)
 			continue
 		}
 		t.Run(name, func(t *testing.T) { checkTool(t, tool, o) })
 	}
 	for name := range tools {
 		t.Errorf("the tool %s is of no operation", name)
-	}
-	for id := range reasons {
-		t.Errorf("there is a reason for %s, which is no operation", id)
 	}
 }
 

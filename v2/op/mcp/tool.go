@@ -20,9 +20,6 @@ import (
 	"partnerapi/v2/op/openapi"
 )
 
-// withoutTool maps operations without a tool to the reason.
-var withoutTool = map[string]string{}
-
 // overwrites are the operations other than PATCH that replace something.
 var overwrites = []string{"webhooks.secret"}
 

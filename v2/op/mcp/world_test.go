@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"testing"
 
@@ -15,9 +14,7 @@ import (
 	"partnerapi/domain"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
-	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/mcp"
-	"partnerapi/v2/op/openapi"
 	"partnerapi/v2/v2test"
 )
 
@@ -41,30 +38,10 @@ const page = "https://partner.example"
 
 func newWorld(t testing.TB, o options) *world {
 	t.Helper()
-	if o.Release == 0 {
-		o.Release = op.Latest
-	}
-	o.Mount = func(h *v2test.Harness) error {
-		if o.Release < mcp.Since {
-			return nil
-		}
-		document, err := openapi.ForRelease(api.Interface, o.Release)
-		if err != nil {
-			return err
-		}
-		server, err := mcp.New(mcp.Config{
-			Operations: api.Operations, Release: o.Release, Document: document, Prefix: "/v2", Handler: h.Engine,
-			Secret: []byte("secret"), ReadOnly: o.readOnly, Origins: mcp.Origins(page, "127.0.0.1:1"),
-			Guide:      func(string) ([]byte, error) { return []byte("# Begin here\n\nText.\n"), nil },
-			GuideNames: []string{"start"},
-			Count:      h.Edge.Count, CountMessage: h.Edge.CountMessage, Parse: h.Edge.Parse, Envelope: h.Edge.Envelope, Version: "test",
-			Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		})
-		if err != nil {
-			return err
-		}
-		h.Edge.Protocol(h.Engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve, Fault: server.Fault})
-		return nil
+	o.MCP = &mcp.Config{
+		Secret: []byte("secret"), ReadOnly: o.readOnly, Origins: mcp.Origins(page, "127.0.0.1:1"), Version: "test",
+		Guide:      func(string) ([]byte, error) { return []byte("# Begin here\n\nText.\n"), nil },
+		GuideNames: []string{"start"},
 	}
 	w := &world{Harness: v2test.New(t, o.Options)}
 	w.tenant = w.Tenant("Partner")
@@ -88,23 +65,13 @@ func (w *world) connect(key, query string) *sdk.ClientSession {
 	w.T.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	session, err := client.Connect(w.T.Context(), &sdk.StreamableClientTransport{
-		Endpoint: w.URL + mcp.Path + query, HTTPClient: &http.Client{Transport: withKey(key)}, MaxRetries: -1,
+		Endpoint: w.URL + mcp.Path + query, HTTPClient: w.Caller(key).HTTP(), MaxRetries: -1,
 	}, nil)
 	if err != nil {
 		w.T.Fatal(err)
 	}
 	w.T.Cleanup(func() { _ = session.Close() })
 	return session
-}
-
-// withKey is a transport that sends a key.
-type withKey string
-
-// RoundTrip sends a request with the key.
-func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("X-API-Key", string(k))
-	return http.DefaultTransport.RoundTrip(r)
 }
 
 // answer is what a message was answered with.
