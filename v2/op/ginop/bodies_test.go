@@ -45,23 +45,14 @@ func (e *edge) hold(key string, arrived int, declared bool, release chan struct{
 	text := `{"text":"` + strings.Repeat("x", mebibyte-11) + `"}`
 	body := &held{strings.NewReader(text[:arrived]), strings.NewReader(text[arrived:]), release}
 	r := httptest.NewRequest("POST", "/v2/post", body)
-	r.Header.Set("X-API-Key", key)
 	if r.ContentLength = -1; declared {
 		r.ContentLength = mebibyte
 	}
-	go func() {
-		w := httptest.NewRecorder()
-		e.engine.ServeHTTP(w, r)
-		answers <- w
-	}()
+	go func() { answers <- e.serve(r, key) }()
 }
 
 func short(e *edge, key string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest("POST", "/v2/post", strings.NewReader(`{"text":"short"}`))
-	r.Header.Set("X-API-Key", key)
-	w := httptest.NewRecorder()
-	e.engine.ServeHTTP(w, r)
-	return w
+	return e.serve(httptest.NewRequest("POST", "/v2/post", strings.NewReader(`{"text":"short"}`)), key)
 }
 
 func accepting(t *testing.T) *edge {
@@ -101,11 +92,7 @@ func TestBodiesOfKey(t *testing.T) {
 					t.Errorf("another key's answers %d %s", w.Code, w.Body)
 				}
 				close(release)
-				for range 16 {
-					if w := <-answers; w.Code != 200 {
-						t.Errorf("answers %d %s", w.Code, w.Body)
-					}
-				}
+				wantFine(t, answers, 16)
 				if w := short(e, "pk_demo_good"); w.Code != 200 {
 					t.Errorf("then answers %d", w.Code)
 				}
@@ -131,11 +118,7 @@ func TestBodiesOfAll(t *testing.T) {
 			t.Errorf("beside promises, answers %d %s", w.Code, w.Body)
 		}
 		close(release)
-		for range 9 * 16 {
-			if w := <-answers; w.Code != 200 {
-				t.Errorf("answers %d %s", w.Code, w.Body)
-			}
-		}
+		wantFine(t, answers, 9*16)
 
 		// A large one counts a quarter more: 51 of a partner's.
 		release = make(chan struct{})
@@ -161,11 +144,7 @@ func TestBodiesOfAll(t *testing.T) {
 			t.Errorf("beyond all, answers %d %s", w.Code, w.Body)
 		}
 		close(release)
-		for range 103 {
-			if w := <-answers; w.Code != 200 {
-				t.Errorf("answers %d %s", w.Code, w.Body)
-			}
-		}
+		wantFine(t, answers, 103)
 		if w := short(e, "pk_demo_good99"); w.Code != 200 {
 			t.Errorf("then answers %d", w.Code)
 		}
@@ -176,19 +155,15 @@ func TestBodiesOfAll(t *testing.T) {
 func TestTooLargeAtOnce(t *testing.T) {
 	e := accepting(t)
 	r := httptest.NewRequest("POST", "/v2/post", &held{arrived: strings.NewReader("")}) // which never ends
-	r.Header.Set("X-API-Key", "pk_demo_good")
 	r.ContentLength = mebibyte + 1
-	w := httptest.NewRecorder()
-	e.engine.ServeHTTP(w, r)
+	w := e.serve(r, "pk_demo_good")
 	if w.Code != 413 || code(t, w) != domain.PayloadTooLarge {
 		t.Errorf("answers %d %s", w.Code, w.Body)
 	}
 	for length, want := range map[int]int{mebibyte: 200, mebibyte + 1: 413} {
 		r := httptest.NewRequest("POST", "/v2/post", strings.NewReader(`{"text":"`+strings.Repeat("x", length-11)+`"}`))
-		r.Header.Set("X-API-Key", "pk_demo_good")
 		r.ContentLength = -1
-		w := httptest.NewRecorder()
-		if e.engine.ServeHTTP(w, r); w.Code != want {
+		if w := e.serve(r, "pk_demo_good"); w.Code != want {
 			t.Errorf("%d bytes of no told length answer %d", length, w.Code)
 		}
 	}
@@ -213,11 +188,7 @@ func TestPlacesAfterBodies(t *testing.T) {
 			}
 		}
 		close(release)
-		for range 256 {
-			if w := <-answers; w.Code != 200 {
-				t.Errorf("answers %d %s", w.Code, w.Body)
-			}
-		}
+		wantFine(t, answers, 256)
 	})
 }
 
@@ -296,11 +267,7 @@ func TestMessagesTakePlaces(t *testing.T) {
 			return nil
 		}})
 		send := func(key, body string) *httptest.ResponseRecorder {
-			r := httptest.NewRequest("POST", "/messages", strings.NewReader(body))
-			r.Header.Set("X-API-Key", key)
-			w := httptest.NewRecorder()
-			e.engine.ServeHTTP(w, r)
-			return w
+			return e.serve(httptest.NewRequest("POST", "/messages", strings.NewReader(body)), key)
 		}
 		answers := make(chan *httptest.ResponseRecorder, 20)
 		start := func(n int, key, body string) {
@@ -320,10 +287,6 @@ func TestMessagesTakePlaces(t *testing.T) {
 			}
 		}
 		close(release)
-		for range 20 {
-			if w := <-answers; w.Code != 200 {
-				t.Errorf("answers %d %s", w.Code, w.Body)
-			}
-		}
+		wantFine(t, answers, 20)
 	})
 }

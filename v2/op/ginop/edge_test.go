@@ -147,11 +147,16 @@ func operations() *op.Set {
 
 func (e *edge) do(method, path, key string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, nil)
-	if key != "" {
-		r.Header.Set("X-API-Key", key)
-	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
+	}
+	return e.serve(r, key)
+}
+
+// serve serves a request with a key, or none.
+func (e *edge) serve(r *http.Request, key string) *httptest.ResponseRecorder {
+	if key != "" {
+		r.Header.Set("X-API-Key", key)
 	}
 	w := httptest.NewRecorder()
 	e.engine.ServeHTTP(w, r)

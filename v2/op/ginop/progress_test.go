@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,16 @@ func blocking(t *testing.T) (e *edge, release chan struct{}) {
 func (e *edge) start(key string, n int, answers chan<- *httptest.ResponseRecorder) {
 	for range n {
 		go func() { answers <- e.do("GET", "/v2/blocks", key) }()
+	}
+}
+
+// wantFine wants n of the answers to be successes.
+func wantFine(t *testing.T, answers <-chan *httptest.ResponseRecorder, n int) {
+	t.Helper()
+	for range n {
+		if w := <-answers; w.Code != http.StatusOK {
+			t.Errorf("answers %d %s", w.Code, w.Body)
+		}
 	}
 }
 
@@ -85,11 +96,7 @@ func TestRequestsInProgress(t *testing.T) {
 		release <- struct{}{}
 		synctest.Wait()
 		close(release)
-		for range 18 {
-			if w := <-answers; w.Code != 200 {
-				t.Errorf("answers %d %s", w.Code, w.Body)
-			}
-		}
+		wantFine(t, answers, 18)
 		if w := e.do("GET", "/v2/blocks", "pk_demo_good"); w.Code != 200 {
 			t.Errorf("then answers %d", w.Code)
 		}
@@ -106,12 +113,9 @@ func TestCallerWhoStopsWaiting(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(t.Context())
 		r := httptest.NewRequestWithContext(ctx, "GET", "/v2/blocks", nil)
-		r.Header.Set("X-API-Key", "pk_demo_good")
 		ended := make(chan *httptest.ResponseRecorder)
 		go func() {
-			w := httptest.NewRecorder()
-			e.engine.ServeHTTP(w, r)
-			ended <- w
+			ended <- e.serve(r, "pk_demo_good")
 		}()
 		synctest.Wait()
 		cancel()
@@ -121,11 +125,7 @@ func TestCallerWhoStopsWaiting(t *testing.T) {
 
 		e.start("pk_demo_good", 1, answers)
 		close(release)
-		for range 17 {
-			if w := <-answers; w.Code != 200 {
-				t.Errorf("answers %d %s", w.Code, w.Body)
-			}
-		}
+		wantFine(t, answers, 17)
 	})
 }
 
@@ -144,11 +144,7 @@ func TestShedding(t *testing.T) {
 			t.Errorf("answers %d %v %s", w.Code, w.Header(), w.Body)
 		}
 		close(release)
-		for range 256 {
-			if w := <-answers; w.Code != 200 {
-				t.Errorf("answers %d %s", w.Code, w.Body)
-			}
-		}
+		wantFine(t, answers, 256)
 		if w := e.do("GET", "/v2/blocks", "pk_demo_good99"); w.Code != 200 {
 			t.Errorf("then answers %d", w.Code)
 		}
@@ -186,10 +182,6 @@ func TestPartnerInProgress(t *testing.T) {
 		e.start("pk_demo_good8", 1, answers)
 		synctest.Wait()
 		close(release)
-		for range 144 {
-			if w := <-answers; w.Code != 200 {
-				t.Errorf("answers %d %s", w.Code, w.Body)
-			}
-		}
+		wantFine(t, answers, 144)
 	})
 }

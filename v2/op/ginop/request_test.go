@@ -93,9 +93,7 @@ func TestTimeBeginsAfterBody(t *testing.T) {
 			return io.EOF
 		}}
 		r := httptest.NewRequest("POST", "/v2/post", body)
-		r.Header.Set("X-API-Key", "pk_demo_good")
-		w := httptest.NewRecorder()
-		e.engine.ServeHTTP(w, r)
+		w := e.serve(r, "pk_demo_good")
 		if w.Code != 503 {
 			t.Errorf("answers %d %s", w.Code, w.Body)
 		}
@@ -111,9 +109,7 @@ func TestBrokenUpload(t *testing.T) {
 	}{{io.ErrUnexpectedEOF, 400}, {os.ErrDeadlineExceeded, 408}} {
 		body := &slowBody{Reader: strings.NewReader(`{"te`), end: func() error { return test.err }}
 		r := httptest.NewRequest("POST", "/v2/post", body)
-		r.Header.Set("X-API-Key", "pk_demo_good")
-		w := httptest.NewRecorder()
-		e.engine.ServeHTTP(w, r)
+		w := e.serve(r, "pk_demo_good")
 		if w.Code != test.status {
 			t.Errorf("%v answers %d %s", test.err, w.Code, w.Body)
 		}

@@ -265,9 +265,9 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestInvalidUTF8 in an answer or an error is U+FFFD, on every surface: an error may
-// repeat what a caller sent.
-func TestInvalidUTF8(t *testing.T) {
+// TestEncode: invalid UTF-8 in an answer or an error is U+FFFD, on every surface: an error may
+// repeat what a caller sent. What cannot be encoded is a failure in the surface's own words.
+func TestEncode(t *testing.T) {
 	e := newEdge(t, nil, nil)
 	s := e.Surface(e.engine, "/v0", func(c *gin.Context, err *domain.Error) error {
 		return ginop.WriteJSON(c, op.StatusOf(err.Code), map[string]string{"oops": err.Message})
@@ -280,14 +280,6 @@ func TestInvalidUTF8(t *testing.T) {
 			t.Errorf("%s answers %s", path, got)
 		}
 	}
-}
-
-// TestAnswerThatCannotBeEncoded by a surface of its own words, as v1 is.
-func TestAnswerThatCannotBeEncoded(t *testing.T) {
-	e := newEdge(t, nil, nil)
-	s := e.Surface(e.engine, "/v0", func(c *gin.Context, err *domain.Error) error {
-		return ginop.WriteJSON(c, op.StatusOf(err.Code), map[string]string{"oops": err.Message})
-	})
 	s.Handle("GET", "/nan", "nan", func(c *gin.Context) error { return ginop.WriteJSON(c, 200, math.NaN()) })
 	w := e.do("GET", "/v0/nan", "pk_demo_good")
 	if w.Code != 500 || !strings.HasPrefix(w.Body.String(), `{"oops":`) || !strings.Contains(e.log.String(), "encode the answer") {
