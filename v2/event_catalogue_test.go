@@ -1,10 +1,13 @@
 package v2_test
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +45,11 @@ func TestEventCatalogue(t *testing.T) {
 
 	var text strings.Builder
 	_, forms := api.Event{}.Forms()
-	for i, p := range d.happenings(t, h, e) {
+	happenings := d.happenings(t, h, e)
+	if len(happenings) != len(domain.EventTypes) {
+		t.Errorf("%d events of %d types", len(happenings), len(domain.EventTypes))
+	}
+	for i, p := range happenings {
 		if string(p.kind) != forms[i].Value {
 			t.Fatalf("%s stands where %s does in the documents", p.kind, forms[i].Value)
 		}
@@ -59,6 +66,7 @@ func TestEventCatalogue(t *testing.T) {
 		if len(page.Data) == 0 {
 			t.Fatalf("there is no event %s", p.kind)
 		}
+		p.check(t, h, e.Key, page.Data[0])
 		fmt.Fprintf(&text, "\n### %s\n\n%s `data` is %s.\n\n```json\n%s\n```\n", p.kind, forms[i].About, p.data, e.Shown(page.Data[0]))
 	}
 	h.Do("POST", "/v2/webhooks/"+d.webhook+"/test", e.Key, nil).Want(http.StatusOK)
@@ -82,6 +90,41 @@ func TestEventCatalogue(t *testing.T) {
 		}
 	case want != string(read):
 		t.Errorf("%s is stale (make examples)\n%s", catalogueFile, v2test.Diff(string(read), want))
+	}
+}
+
+// namedRead is the read that the description of an event's data names.
+var namedRead = regexp.MustCompile("`GET (/v2/[^`]+)`")
+
+// check holds an event to its description: its data is to the byte what the read shows that is named there.
+func (p happening) check(t *testing.T, h *v2test.Harness, key string, event json.RawMessage) {
+	t.Helper()
+	named := namedRead.FindStringSubmatch(p.data)
+	if named == nil {
+		return
+	}
+	var e struct {
+		ClientID string `json:"client_id"`
+		Data     json.RawMessage
+	}
+	var data struct {
+		ID     string
+		UserID string `json:"user_id"`
+	}
+	if err := errors.Join(json.Unmarshal(event, &e), json.Unmarshal(e.Data, &data)); err != nil {
+		t.Fatal(err)
+	}
+	path := strings.NewReplacer("{client_id}", e.ClientID, "{user_id}", cmp.Or(data.UserID, data.ID)).Replace(named[1])
+	want, isItem := string(e.Data), strings.HasPrefix(p.data, "an item")
+	if isItem {
+		path += "?limit=500&updated_since=" + h.Clock.Now().AddDate(0, 0, -1).Format(time.RFC3339)
+	}
+	if strings.HasSuffix(p.data, "with the `user_id`") {
+		want = strings.Replace(want, fmt.Sprintf("%q:%q,", "user_id", data.UserID), "", 1)
+	}
+	shown := string(h.Get(path, key).Want(http.StatusOK).Body)
+	if !strings.Contains(shown, want) || !isItem && shown != want {
+		t.Errorf("%s: the data is\n%s\nand %s shows\n%s", p.kind, want, path, shown)
 	}
 }
 
