@@ -68,3 +68,16 @@ func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 func WithCursorSecrets(others func() [][]byte) Option {
 	return func(a *API) { a.Set.Cursors.Others = others }
 }
+
+// changeTenant runs work in a change of what belongs to a client.
+func (a *API) changeTenant(
+	ctx context.Context, id domain.ClientID, work func(context.Context, *db.Change, *db.Tenant) error,
+) error {
+	return a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		t, err := a.db.Tenant(ctx, id)
+		if err != nil {
+			return err
+		}
+		return work(ctx, c, t)
+	})
+}

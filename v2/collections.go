@@ -64,11 +64,7 @@ func (a *API) createCollection(ctx context.Context, req *api.CreateCollectionInp
 		ID: db.NewID[domain.CollectionKind](), Client: req.Path.ClientID, Name: req.Body.Name,
 		Description: req.Body.Description, CreatedBy: domain.ByAPI,
 	}
-	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, err := a.db.Tenant(ctx, req.Path.ClientID)
-		if err != nil {
-			return err
-		}
+	err := a.changeTenant(ctx, req.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		k.CreatedAt, k.UpdatedAt = c.At, c.At
 		return t.InsertCollection(ctx, c, k)
 	})
@@ -79,11 +75,7 @@ func (a *API) createCollection(ctx context.Context, req *api.CreateCollectionInp
 }
 
 func (a *API) deleteCollection(ctx context.Context, in *api.DeleteCollectionInput) (*op.NoContent, error) {
-	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, err := a.db.Tenant(ctx, in.Path.ClientID)
-		if err != nil {
-			return err
-		}
+	err := a.changeTenant(ctx, in.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		return t.DeleteCollection(ctx, c, in.Path.CollectionID)
 	})
 	return &op.NoContent{}, err

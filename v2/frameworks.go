@@ -128,11 +128,7 @@ func (a *API) assignFramework(ctx context.Context, req *api.AssignFrameworkInput
 		}
 	}
 
-	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, err := a.db.Tenant(ctx, req.Path.ClientID)
-		if err != nil {
-			return err
-		}
+	err = a.changeTenant(ctx, req.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		out, err = a.assignFrameworkTo(ctx, c, t, n)
 		return err
 	})
@@ -201,11 +197,7 @@ func collectAudience(
 }
 
 func (a *API) removeFramework(ctx context.Context, in *api.RemoveFrameworkInput) (*op.NoContent, error) {
-	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, err := a.db.Tenant(ctx, in.Path.ClientID)
-		if err != nil {
-			return err
-		}
+	err := a.changeTenant(ctx, in.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		return t.RemoveFramework(ctx, c, in.Path.AssignmentID)
 	})
 	return &op.NoContent{}, err

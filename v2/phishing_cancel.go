@@ -11,11 +11,7 @@ import (
 )
 
 func (a *API) cancelSend(ctx context.Context, in *api.CancelSendInput) (*op.NoContent, error) {
-	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, err := a.db.Tenant(ctx, in.Path.ClientID)
-		if err != nil {
-			return err
-		}
+	err := a.changeTenant(ctx, in.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		results, err := outbox.CancelSends(ctx, c, t, []domain.ResultID{in.Path.ResultID})
 		switch {
 		case err != nil:
@@ -44,11 +40,7 @@ func uncancellable(s domain.ResultStatus) string {
 func (a *API) cancelSends(ctx context.Context, in *api.CancelSendsInput) (*api.SendsCancelled, error) {
 	out := &api.SendsCancelled{NotCancelled: []api.UncancelledSend{}}
 	ids := distinct(in.Body.ResultIDs)
-	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, err := a.db.Tenant(ctx, in.Path.ClientID)
-		if err != nil {
-			return err
-		}
+	err := a.changeTenant(ctx, in.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		results, err := outbox.CancelSends(ctx, c, t, ids)
 		if err != nil {
 			return err

@@ -17,11 +17,7 @@ func (a *API) bindPhishingSends() {
 }
 
 func (a *API) sendPhishing(ctx context.Context, req *api.SendPhishingInput) (out *api.PhishingSent, err error) {
-	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, err := a.db.Tenant(ctx, req.Path.ClientID)
-		if err != nil {
-			return err
-		}
+	err = a.changeTenant(ctx, req.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		out, err = a.schedule(ctx, c, t, req)
 		return err
 	})

@@ -61,11 +61,7 @@ func (a *API) listPolicyUsers(
 
 func (a *API) remindPolicy(ctx context.Context, in *api.RemindPolicyInput) (*api.Reminded, error) {
 	var out api.Reminded
-	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, err := a.db.Tenant(ctx, in.Path.ClientID)
-		if err != nil {
-			return err
-		}
+	err := a.changeTenant(ctx, in.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		p, err := c.LockPolicy(ctx, t, in.Path.PolicyID)
 		if err != nil {
 			return err

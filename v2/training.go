@@ -122,11 +122,7 @@ func (a *API) assignTraining(ctx context.Context, req *api.AssignTrainingInput) 
 	}
 
 	var assigned domain.Assigned
-	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, err := a.db.Tenant(ctx, req.Path.ClientID)
-		if err != nil {
-			return err
-		}
+	err = a.changeTenant(ctx, req.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		if n.Course, err = a.db.Course(ctx, req.Body.CourseID); err != nil {
 			return asInvalidField(err, "course_id", "is not a course of the catalogue")
 		}
@@ -194,11 +190,7 @@ func audienceSize(ctx context.Context, t *db.Tenant, audience domain.Audience) (
 
 func (a *API) remindTraining(ctx context.Context, in *api.RemindTrainingInput) (*api.TrainingReminded, error) {
 	out := api.TrainingReminded{Skipped: []api.UnremindedUser{}}
-	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, err := a.db.Tenant(ctx, in.Path.ClientID)
-		if err != nil {
-			return err
-		}
+	err := a.changeTenant(ctx, in.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		reminded, err := t.RemindOverdue(ctx, c, in.Body.UserIDs)
 		if err != nil {
 			return err

@@ -12,11 +12,7 @@ import (
 )
 
 func (a *API) createUser(ctx context.Context, req *api.CreateUserInput) (out *api.User, err error) {
-	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, err := a.db.Tenant(ctx, req.Path.ClientID)
-		if err != nil {
-			return err
-		}
+	err = a.changeTenant(ctx, req.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		if err := c.ShareAudiences(ctx, t.ID); err != nil {
 			return err
 		}
