@@ -243,7 +243,7 @@ func (s *scene) contents() int {
 	return s.Number("SELECT sum(hash) FROM (" + strings.Join(rows, " UNION ALL ") + ") AS rows")
 }
 
-func (s *scene) route(id string) *route {
+func (s *service) route(id string) *route {
 	s.T.Helper()
 	i := slices.IndexFunc(s.facade.routes, func(r *route) bool { return r.ID == id })
 	if i < 0 {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	"partnerapi/idmap"
 	"partnerapi/v1compat/retire"
 	"partnerapi/v1compat/usage"
 	"partnerapi/v2/op"
@@ -153,21 +152,10 @@ type legacyYear struct {
 	round  int
 }
 
-// operate does what an operator does, and waits for the service to know.
-func (y *legacyYear) operate(err error) {
-	y.T.Helper()
-	if err == nil {
-		err = y.keeper.Refresh(y.T.Context())
-	}
-	if err != nil {
-		y.T.Fatal(err)
-	}
-}
-
 func (y *legacyYear) set(phase retire.Phase) {
 	y.T.Helper()
 	y.phase = phase
-	y.operate(y.retirement.SetPhase(y.T.Context(), retire.Scope{Key: y.key.ID}, phase, time.Time{}))
+	y.follow(y.retirement.SetPhase(y.T.Context(), retire.Scope{Key: y.key.ID}, phase, time.Time{}))
 }
 
 // works runs the integration once, and holds it against what the phase says: where
@@ -207,23 +195,23 @@ func (y *legacyYear) through(days, every int, when string) {
 func TestYearOfALegacyIntegrator(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	a := s.actor("Integrator", true)
+	c := s.caller("Integrator")
 	for _, step := range slices.Concat(office, phishingSteps, collectionSteps, policySteps, darkWebSteps, trainingSteps, mailSteps) {
 		s.Clock.Advance(time.Second)
-		step.do(a)
+		step.do(c)
 	}
 	y := &legacyYear{service: s, phase: retire.On}
-	y.client = &legacy{base: s.URL, key: a.tenant.Key, http: http.DefaultClient}
-	if _, err := fmt.Sscan(s.numberFor(idmap.Template, a.known["first"]), &y.client.template); err != nil {
+	y.client = &legacy{base: s.URL, key: c.tenant.Key, http: http.DefaultClient}
+	if _, err := fmt.Sscan(c.known["first"], &y.client.template); err != nil {
 		t.Fatal(err)
 	}
-	y.key = retire.KeyOf(domain.CallerFrom(s.As(a.tenant.Key)))
+	y.key = retire.KeyOf(domain.CallerFrom(s.As(c.tenant.Key)))
 	ctx := t.Context()
 	s.Clock.Advance(day) // so that its calls are counted apart
 	y.works("before the announcement")
 
 	began := s.Clock.Now()
-	y.operate(y.retirement.Announce(ctx, retire.Announcement{Announced: began, Sunset: began.AddDate(1, 0, 0)}))
+	y.follow(y.retirement.Announce(ctx, retire.Announcement{Announced: began, Sunset: began.AddDate(1, 0, 0)}))
 	y.through(60, 30, "announced")
 	y.brownout()
 	y.set(retire.ReadOnly)
@@ -242,7 +230,7 @@ func TestYearOfALegacyIntegrator(t *testing.T) {
 	}
 	s.Clock.Advance(31 * day)
 	y.phase = retire.Off
-	y.operate(y.retirement.End(ctx, y.ending()))
+	y.follow(y.retirement.End(ctx, y.ending()))
 	y.works("at the end")
 	y.checkUsage()
 	y.migrate() // exchange and v2 go on
@@ -267,7 +255,7 @@ func (y *legacyYear) brownout() {
 	y.works("in a brownout without windows")
 	first := y.Clock.Now().Add(time.Hour)
 	_, err := y.retirement.AddBrownout(y.T.Context(), retire.Window{Start: first, For: time.Hour, Every: 7 * day, Count: 2})
-	y.operate(err)
+	y.follow(err)
 	for week := range 2 {
 		start := first.AddDate(0, 0, 7*week)
 		for _, at := range []struct {

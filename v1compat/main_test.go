@@ -19,6 +19,9 @@ import (
 	"partnerapi/v2/v2test"
 )
 
+// noon is when tests begin.
+var noon = v2test.Noon
+
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // service is both versions of the interface; every response of either is held

@@ -165,23 +165,3 @@ func TestWindow(t *testing.T) {
 		}
 	}
 }
-
-// TestOrder: by creation, then UUID (decisions 5.6).
-func TestOrder(t *testing.T) {
-	t.Parallel()
-	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
-	client := s.Client(tenant, "Client").ID
-	var want []string
-	for i := range 9 {
-		id := domain.UserID{0: 1, 1: byte(i * 53), 15: byte(i)}
-		s.insertUser(client, id, domain.Active, v2test.Noon.AddDate(0, 0, -i/3))
-		want = append(want, fmt.Sprint(9-i/3, id.UUID()))
-	}
-	slices.Sort(want)
-	for i, id := range s.list("/v1/clients/"+s.number(client)+"/users", tenant.Key).texts("id") {
-		if want[i][1:] != id {
-			t.Fatalf("row %d is %s, not %s", i, id, want[i][1:])
-		}
-	}
-}

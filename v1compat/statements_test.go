@@ -10,6 +10,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/domain"
+	"partnerapi/idmap"
 	"partnerapi/v1compat/retire"
 	"partnerapi/v2/v2test"
 )
@@ -86,6 +87,43 @@ func statements(t *testing.T, warm bool) {
 				last = v1
 				t.Logf("%s, %d rows, stale %v: v1 %d, v2 %d", name, n, stale, v1, v2)
 			}
+		}
+	}
+}
+
+// TestStatementsOfLists: no more for a page of 50 rows than for one, and at most three
+// more than v2.
+func TestStatementsOfLists(t *testing.T) {
+	s := start(t, setup{})
+	tenant := s.Tenant("Partner")
+	client := s.Client(tenant, "Client").ID
+	user := s.User(tenant, client, v2test.Email(0)).ID
+	policy := s.addPolicy(client, domain.TenantScope, client.UUID(), true)
+	for i := range 60 {
+		s.insertUser(client, db.NewID[domain.UserKind](), domain.Active, noon)
+		s.insertPolicy(client, db.NewID[domain.PolicyKind](), fmt.Sprint("Policy ", i), noon)
+		s.mail(client, user, domain.PhishingMail, noon.Add(-time.Duration(i)*time.Minute))
+		s.simulated(client, user, domain.ResultSent, noon.Add(-time.Duration(i)*time.Minute))
+	}
+	its, itsV2 := "/v1/clients/"+s.number(client), "/v2/clients/"+client.String()
+	of, ofV2 := "/v1/users/"+user.UUID(), "/v2/users/"+user.String()
+	signed := "/policies/" + s.numberOf(idmap.Policy, idmap.UUID(policy)) + "/users"
+	for _, c := range []struct{ method, path, body, v2 string }{
+		{"GET", its + "/policies", "", itsV2 + "/policies"},
+		{"GET", its + signed, "", itsV2 + "/policies/" + policy.String() + "/users"},
+		{"GET", its + "/darkweb/exposures", "", itsV2 + "/dark-web/users"},
+		{"GET", of + "/training", "", ofV2 + "/training"},
+		{"GET", of + "/phishing", "", itsV2 + "/phishing/results"},
+		{"POST", "/v1/sentemails", `{"user_infima_id":"` + user.UUID() + `"}`, ofV2 + "/emails"},
+	} {
+		s.Get(c.v2, tenant.Key).Want(200)
+		count := func(method, path, body string, limit int) int {
+			s.Exec("UPDATE policies SET counted_until = '-infinity'") // so that its counts are made anew
+			return s.Statements.During(func() { s.Do(method, fmt.Sprintf("%s?limit=%d", path, limit), tenant.Key, body).Want(200) })
+		}
+		one, many, base := count(c.method, c.path, c.body, 1), count(c.method, c.path, c.body, 50), count("GET", c.v2, "", 50)
+		if many > one || one > base+3 {
+			t.Errorf("%s: %d statements for one row, %d for 50, %d in v2", c.path, one, many, base)
 		}
 	}
 }

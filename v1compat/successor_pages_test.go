@@ -11,27 +11,24 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	"partnerapi/v2/api"
 )
 
 // furnish gives the scene's client lists of more rows than a page holds.
 func (s *scene) furnish() {
 	s.T.Helper()
-	r := reader{service: s.service}
-	user := api.User{UserCore: api.UserCore{ClientID: s.client}}
-	var err error
-	if user.ID, err = domain.ParseUUID[domain.UserKind](s.user); err != nil {
+	user, err := domain.ParseUUID[domain.UserKind](s.user)
+	if err != nil {
 		s.T.Fatal(err)
 	}
 	types := []domain.MessageType{domain.PhishingMail, domain.TrainingInvite, domain.WelcomeMail}
 	states := []domain.ResultStatus{domain.ResultSent, domain.ResultScheduled, domain.ResultClicked}
 	for i := range 8 { // some at one time
-		r.mail(user, types[i%3], noon.AddDate(0, 0, -5*(i/2)))
+		s.mail(s.client, user, types[i%3], noon.AddDate(0, 0, -5*(i/2)))
 		state, sent := states[i%3], noon.Add(time.Duration(i/3)*time.Hour)
 		if state == domain.ResultScheduled {
 			sent = time.Time{}
 		}
-		r.simulated(user, state, sent)
+		s.simulated(s.client, user, state, sent)
 		s.addReport(s.client)
 	}
 	s.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
@@ -110,7 +107,7 @@ func (s *scene) leads(r *route, query url.Values, rnd *rand.Rand) bool {
 		s.T.Errorf("%s?%s %s: %d of %d items lead to %q", good.path, query.Encode(), good.body, len(p.Items), p.Total, target)
 	}
 	if target != "" {
-		v1{s.service, s.Key}.leadsTo(got, shapes[r.ID], target)
+		s.leadsTo(s.Key, r, got, target)
 	}
 	return target != ""
 }
