@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
@@ -124,38 +123,10 @@ func TestCheckpointsOfLaterFilters(t *testing.T) {
 	}
 }
 
-// TestTotalOfAWalk: no total stops a walker before the rows that follow, and
-// none keeps one going beyond the end.
+// TestTotalOfAWalk: no total stops a walker before the rows that follow, and none keeps one
+// going beyond the end. TestWalksOfAMovingList holds whole walks to it.
 func TestTotalOfAWalk(t *testing.T) {
 	t.Parallel()
-	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
-	path, ids, client := crowd(s, tenant, 12)
-	get := func(query, want string) {
-		t.Helper()
-		p := s.list(path+"?"+query, tenant.Key)
-		if got := fmt.Sprintf("%d+%d of %d", p.Offset, len(p.Items), p.Total); got != want {
-			t.Errorf("%s: %s, not %s", query, got, want)
-		}
-	}
-	get("limit=8", "0+8 of 12")
-	for _, id := range ids[:8] {
-		s.deleteUser(client, id)
-	}
-	get("limit=2&offset=8", "8+2 of 11")   // four rows in all, but two more to come
-	get("limit=2&offset=10", "10+2 of 12") // none more to come
-	get("limit=2&offset=12", "12+0 of 12")
-	get("limit=2&offset=11", "11+0 of 4") // by position: the exact number
-	s.deleteUser(client, ids[11])
-	get("limit=2&offset=10", "10+1 of 11")
-	get("limit=2", "0+2 of 3")
-	get("limit=1&offset=2", "2+1 of 3")
-	for range 5 {
-		s.insertUser(client, db.NewID[domain.UserKind](), domain.Active, v2test.Noon.AddDate(0, 0, -99))
-	}
-	get("limit=2&offset=3", "3+0 of 3") // the walk is at its end, whatever came in behind it
-	get("limit=2&offset=4", "4+2 of 8") // by position
-
 	for _, c := range []struct {
 		walk        walk
 		rows, shown int

@@ -23,38 +23,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// translation is a route's two functions with what stands around them.
-type translation struct {
-	input *op.Input
-	to    func(in any) any
-	// out is a pointer to v2's output, or to one row of a list; from makes v1's.
-	out  func() any
-	from func(out any) any
-}
-
-func translationOf[In, V2In, V2Out, Out any](to func(*In) *V2In, from func(*V2Out) *Out) translation {
-	return translation{
-		input: op.Describe(reflect.TypeFor[In]()), to: func(in any) any { return to(in.(*In)) },
-		out: func() any { return new(V2Out) }, from: func(out any) any { return from(out.(*V2Out)) },
-	}
-}
-
-// rowsOf is the translation of a list, whose input is as for its first page.
-func rowsOf[In, V2In, Row, Item any](t *testing.T, to func(*In) (*V2In, *op.Paging), item func(Row) Item) translation {
-	return translationOf(func(in *In) *V2In {
-		asked, err := pageOf(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, paging := to(in)
-		*paging = walk{pageRequest: asked}.paging()
-		return out
-	}, func(r *Row) *Item {
-		out := item(*r)
-		return &out
-	})
-}
-
 // TestGolden: for each case, v1's request, v2's input and output and v1's
 // response stand side by side in testdata/ROUTE/CASE.*.json. In an output,
 // members that begin with a capital are those that never leave the process, and a
@@ -62,36 +30,6 @@ func rowsOf[In, V2In, Row, Item any](t *testing.T, to func(*In) (*V2In, *op.Pagi
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	f := s.facade
-	translations := map[string]translation{}
-	for _, r := range f.routes {
-		if r.Additive { // it translates nothing
-			continue
-		}
-		translations[r.ID] = map[string]translation{
-			"partner":       translationOf(fromGetPartner, toPartner),
-			"clients":       rowsOf(t, fromListClients, toClient),
-			"create-client": translationOf(fromCreateClient, toCreatedClient),
-			"users":         rowsOf(t, fromListUsers, toUser),
-			"create-user":   translationOf(fromCreateUser, toCreatedUser),
-			"update-user":   translationOf(fromUpdateUser, toUpdated),
-
-			"collections":              rowsOf(t, fromListCollections, toCollection),
-			"create-collection":        translationOf(fromCreateCollection, toCreatedCollection),
-			"collection-members":       rowsOf(t, fromListMembers, toMember),
-			"add-collection-member":    translationOf(fromAddMember, toAdded),
-			"remove-collection-member": translationOf(fromRemoveMember, toRemoved),
-			"policies":                 rowsOf(t, fromListPolicies, toPolicy),
-			"policy-users":             rowsOf(t, fromListPolicyUsers, toPolicyUser),
-			"exposures":                rowsOf(t, fromListExposures, toExposureCount),
-			"training":                 rowsOf(t, fromListTraining, toTrainingResult),
-			"phishing":                 rowsOf(t, fromListPhishing, toPhishingResult),
-			"sendphishing":             translationOf(fromSendPhishing, toMessage),
-			"sentemails":               rowsOf(t, fromListSentEmails, toSentEmail),
-			"reports":                  rowsOf(t, fromListReports, toReport),
-			"download-report":          translationOf(fromDownloadReport, toDownload),
-		}[r.ID]
-	}
 	number1to3(s)
 	unused := map[string]bool{}
 	for _, pattern := range []string{"testdata/*", "testdata/*/*"} {
@@ -103,18 +41,21 @@ func TestGolden(t *testing.T) {
 			unused[file] = !strings.HasPrefix(file, "testdata/fuzz")
 		}
 	}
-	for id, tr := range translations {
-		delete(unused, filepath.Join("testdata", id))
-		requests, err := filepath.Glob(filepath.Join("testdata", id, "*.request.json"))
-		if err != nil || len(requests) == 0 || tr.to == nil {
-			t.Fatalf("route %s has no golden case", id)
+	for _, r := range s.facade.routes {
+		if r.Additive { // it translates nothing
+			continue
+		}
+		delete(unused, filepath.Join("testdata", r.ID))
+		requests, err := filepath.Glob(filepath.Join("testdata", r.ID, "*.request.json"))
+		if err != nil || len(requests) == 0 {
+			t.Fatalf("route %s has no golden case", r.ID)
 		}
 		for _, request := range requests {
 			base := strings.TrimSuffix(request, ".request.json")
 			for _, part := range []string{".request.json", ".v2-input.json", ".v2-output.json", ".response.json"} {
 				delete(unused, base+part)
 			}
-			t.Run(strings.TrimPrefix(base, "testdata/"), func(t *testing.T) { golden(t, s, tr, base) })
+			t.Run(strings.TrimPrefix(base, "testdata/"), func(t *testing.T) { golden(t, s, r, base) })
 		}
 	}
 	for file, yes := range unused {
@@ -125,7 +66,7 @@ func TestGolden(t *testing.T) {
 }
 
 // golden runs one case.
-func golden(t *testing.T, s *service, tr translation, base string) {
+func golden(t *testing.T, s *service, r *route, base string) {
 	var request struct {
 		Path  map[string]string `json:"path"`
 		Query string            `json:"query"`
@@ -136,17 +77,17 @@ func golden(t *testing.T, s *service, tr translation, base string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := tr.input.New()
-	err = tr.input.Bind(in, op.Request{Path: func(name string) string { return request.Path[name] }, Query: query, Body: request.Body, Lenient: true})
+	in := r.input.New()
+	err = r.input.Bind(in, op.Request{Path: func(name string) string { return request.Path[name] }, Query: query, Body: request.Body, Lenient: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := idmap.Resolve(t.Context(), s.registry, in); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, base+".v2-input.json", sent(t, tr.to(in)))
+	compare(t, base+".v2-input.json", sent(t, r.toV2(in)))
 
-	out := tr.out()
+	out := reflect.New(r.shown).Interface()
 	decode(t, base+".v2-output.json", out)
 	var inProcess map[string]any
 	decode(t, base+".v2-output.json", &inProcess)
@@ -160,11 +101,12 @@ func golden(t *testing.T, s *service, tr translation, base string) {
 			}
 		}
 	}
-	response := tr.from(out)
-	if err := idmap.Number(t.Context(), s.registry, response); err != nil {
+	response := reflect.New(reflect.TypeOf(r.fromV2(out)))
+	response.Elem().Set(reflect.ValueOf(r.fromV2(out)))
+	if err := idmap.Number(t.Context(), s.registry, response.Interface()); err != nil {
 		t.Fatal(err)
 	}
-	body, err := ginop.Encode(response)
+	body, err := ginop.Encode(response.Interface())
 	if err != nil {
 		t.Fatal(err)
 	}

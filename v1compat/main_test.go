@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -152,4 +153,13 @@ func (p page) texts(member string) []string {
 		list[i], _ = item[member].(string)
 	}
 	return list
+}
+
+func (s *service) route(id string) *route {
+	s.T.Helper()
+	i := slices.IndexFunc(s.facade.routes, func(r *route) bool { return r.ID == id })
+	if i < 0 {
+		s.T.Fatalf("%s is no route", id)
+	}
+	return s.facade.routes[i]
 }

@@ -3,13 +3,10 @@ package v1compat
 import (
 	"context"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
-	"partnerapi/db/dbtest"
 	"partnerapi/domain"
-	"partnerapi/idmap/idmaptest"
 	"partnerapi/v1compat/retire"
 	"partnerapi/v1compat/usage"
 	"partnerapi/v2/v2test"
@@ -132,33 +129,6 @@ func TestEndRehearsal(t *testing.T) {
 	envelope(t, "end without the scope", s.Do("DELETE", rehearsalPath, writer, nil), http.StatusForbidden, domain.Forbidden, "this key lacks the scope read")
 }
 
-// TestRehearsalAndPhases: a phase refuses what it refuses, and the rehearsal the rest; a key in
-// any phase may rehearse, and its phase is not changed.
-func TestRehearsalAndPhases(t *testing.T) {
-	t.Parallel()
-	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
-	s.set(s.of(tenant.Key), retire.ReadOnly)
-	s.rehearse(tenant.Key, 10).Want(http.StatusOK)
-	create := func() string {
-		t.Helper()
-		message, _ := s.Do("POST", "/v1/clients", tenant.Key, `{"company_name":"New"}`).Want(http.StatusGone).Field("message").(string)
-		return message
-	}
-	if text := create(); !strings.HasPrefix(text, "version 1 takes no more writes from this key:") {
-		t.Error(text)
-	}
-	s.Get("/v1/clients", tenant.Key).Want(http.StatusGone)
-	s.Clock.Advance(10 * time.Minute)
-	s.Get("/v1/clients", tenant.Key).Want(http.StatusOK)
-	create()
-	s.set(s.of(tenant.Key), retire.Off)
-	s.Clock.Advance(24 * time.Hour)
-	s.rehearse(tenant.Key, 10).Want(http.StatusOK)
-	s.Do("DELETE", rehearsalPath, tenant.Key, nil).Want(http.StatusNoContent)
-	s.Get("/v1/clients", tenant.Key).Want(http.StatusGone)
-}
-
 // TestRehearsalIsNoCall: neither start nor end is a call of v1, which GET /v1/usage lists, v1
 // status dates the last use by, and v1 end minds; what v1 refuses in it is one.
 func TestRehearsalIsNoCall(t *testing.T) {
@@ -183,25 +153,6 @@ func TestRehearsalIsNoCall(t *testing.T) {
 	s.rehearse(tenant.Key, 10).Want(http.StatusOK)
 	s.Get("/v1/clients", tenant.Key).Want(http.StatusGone)
 	calls(1)
-}
-
-// TestRehearsalOnReplicas: a rehearsal that one replica starts or ends is every replica's once
-// it has read the state, and is not lost with a restart.
-func TestRehearsalOnReplicas(t *testing.T) {
-	t.Parallel()
-	o := setup{Options: v2test.Options{URL: dbtest.URL(t, idmaptest.Schema)}}
-	first, second := start(t, o), start(t, o)
-	tenant := first.Tenant("Partner")
-	first.rehearse(tenant.Key, 10).Want(http.StatusOK)
-	second.rehearse(tenant.Key, 10).Want(http.StatusTooManyRequests)
-	first.Get("/v1/clients", tenant.Key).Want(http.StatusGone)
-	second.follow(nil)
-	second.Get("/v1/clients", tenant.Key).Want(http.StatusGone)
-	start(t, o).Get("/v1/clients", tenant.Key).Want(http.StatusGone)
-	second.Do("DELETE", rehearsalPath, tenant.Key, nil).Want(http.StatusNoContent)
-	second.Get("/v1/clients", tenant.Key).Want(http.StatusOK)
-	first.follow(nil)
-	first.Get("/v1/clients", tenant.Key).Want(http.StatusOK)
 }
 
 // TestRehearsalWithoutKeeper: a facade that keeps no retirement has no rehearsals.

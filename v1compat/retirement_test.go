@@ -1,20 +1,16 @@
 package v1compat
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"partnerapi/db/dbtest"
 	"partnerapi/domain"
-	"partnerapi/idmap/idmaptest"
 	"partnerapi/v1compat/retire"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -296,77 +292,4 @@ func TestBrownout(t *testing.T) {
 			t.Errorf("after %v, Retry-After is %q, not %s", c.after, retry, c.retry)
 		}
 	}
-}
-
-// TestReplicasFollow: a change acts on each replica once it has read the state, and
-// only then; a restart begins with it.
-func TestReplicasFollow(t *testing.T) {
-	t.Parallel()
-	o := setup{Options: v2test.Options{URL: dbtest.URL(t, idmaptest.Schema)}}
-	first, second := start(t, o), start(t, o)
-	tenant := first.Tenant("Partner")
-	want := func(status int, of ...*service) {
-		t.Helper()
-		for _, s := range of {
-			s.Get("/v1/clients", tenant.Key).Want(status)
-		}
-	}
-	want(http.StatusOK, first, second)
-	first.set(retire.Scope{}, retire.Off)
-	want(http.StatusGone, first)
-	want(http.StatusOK, second)
-	second.follow(nil)
-	want(http.StatusGone, second)
-	want(http.StatusGone, start(t, o))
-	second.set(retire.Scope{}, retire.On)
-	want(http.StatusOK, second)
-	want(http.StatusGone, first)
-	first.follow(nil)
-	want(http.StatusOK, first)
-}
-
-// TestGoneIsCounted: what is refused is counted, logged and reported to watchers as a
-// 410 of its operation, and is no failure of the service.
-func TestGoneIsCounted(t *testing.T) {
-	t.Parallel()
-	log := &syncBuffer{}
-	s := start(t, setup{Options: v2test.Options{Log: log}})
-	tenant := s.Tenant("Partner")
-	var mu sync.Mutex
-	var seen []ginop.Answered
-	s.Edge.Watch(func(a ginop.Answered) {
-		mu.Lock()
-		defer mu.Unlock()
-		seen = append(seen, a)
-	})
-	s.set(retire.Scope{}, retire.Off)
-	s.Get("/v1/clients", tenant.Key).Want(http.StatusGone)
-	mu.Lock()
-	defer mu.Unlock()
-	if len(seen) != 1 || seen[0].Operation != "clients" || seen[0].Status != http.StatusGone || seen[0].Caller == nil {
-		t.Errorf("watchers were told %+v", seen)
-	}
-	if text := log.String(); !strings.Contains(text, "status=410") || strings.Contains(text, "level=ERROR") {
-		t.Errorf("the log is\n%s", text)
-	}
-}
-
-// syncBuffer is a text that several goroutines write.
-type syncBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write appends.
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-// String is what was written.
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

@@ -10,7 +10,6 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v1compat/usage"
-	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/v2test"
 )
@@ -219,21 +218,5 @@ func TestStatementsOfUsage(t *testing.T) {
 	}
 	if n := s.Statements.During(func() { s.Get("/v1/usage", tenant.Key).Want(200) }); n != 1 || before > 2 { // with the key's
 		t.Errorf("%d statements, %d at first", n, before)
-	}
-}
-
-// TestEachOperationHasASuccessor: each operation of version 1 has one, which version 2 serves in some
-// release.
-func TestEachOperationHasASuccessor(t *testing.T) {
-	t.Parallel()
-	s := start(t, setup{})
-	served := map[string]bool{}
-	for _, o := range s.API.Set.All() {
-		served[methodAndPath(o.Meta().Method, "/v2", o.Meta().Path)] = o.Meta().Since <= op.Latest
-	}
-	for own, next := range s.facade.Successors() {
-		if !served[next] {
-			t.Errorf("%s is followed by %s, which nobody serves", own, next)
-		}
 	}
 }
