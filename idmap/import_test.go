@@ -217,25 +217,6 @@ func TestImportWhileCreatorsRun(t *testing.T) {
 	}
 }
 
-func TestImportHundredThousand(t *testing.T) {
-	t.Parallel()
-	db, r := registry(t)
-	const n = 100_000
-	exec(t, db, `INSERT INTO clients SELECT ('01000000-0000-0000-0000-' || lpad(to_hex(n), 12, '0'))::uuid, now()
-		FROM generate_series(1, $1::int) n`, n)
-	var file strings.Builder
-	for i := 1; i <= n; i++ {
-		fmt.Fprintf(&file, "client,%d,%s\n", n+1-i, cli(i)) // everyone swaps with another
-	}
-	report, err := Import(t.Context(), db, strings.NewReader(file.String()), false)
-	if err != nil || report.Moved != n || len(report.Refused) != 0 {
-		t.Fatalf("%d moved, %d refused, %v", report.Moved, len(report.Refused), err)
-	}
-	if got := number(t, r, Client, 1); got != n {
-		t.Errorf("the first client has number %d", got)
-	}
-}
-
 // Whatever a file holds, each of its rows is taken or refused, once, and what
 // is taken could be the registry's.
 func FuzzImportFile(f *testing.F) {

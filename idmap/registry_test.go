@@ -190,21 +190,6 @@ func churn(t *testing.T, db *sql.DB, first, n int) {
 	}
 }
 
-func TestHundredThousandInOneStatement(t *testing.T) {
-	t.Parallel()
-	db, r := registry(t)
-	exec(t, db, `INSERT INTO groups SELECT gen_random_uuid(), now() FROM generate_series(1, 100000)`)
-	var last anyID
-	if err := db.QueryRow(`SELECT id FROM groups ORDER BY id DESC LIMIT 1`).Scan(&last); err != nil {
-		t.Fatal(err)
-	}
-	key := NumberKey{Group, 100_000}
-	ids, _, err := r.IDs(t.Context(), []NumberKey{key})
-	if err != nil || ids[key] != UUID(last) {
-		t.Errorf("number 100000 is %v, %v; want the last of the same instant by id, %s", ids, err, last.UUID())
-	}
-}
-
 // TestMigrateRunsOnce: any number of processes may migrate at once.
 func TestMigrateRunsOnce(t *testing.T) {
 	t.Parallel()

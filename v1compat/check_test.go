@@ -45,19 +45,3 @@ func refusal(fn func()) (text string) {
 	fn()
 	return ""
 }
-
-// TestRoutesFit: the routes that are served pass the check, and what a path or a
-// query calls otherwise is found as well as what a body does.
-func TestRoutesFit(t *testing.T) {
-	t.Parallel()
-	f := Declare(Config{})
-	if len(f.routes) < 6 {
-		t.Fatalf("%d routes", len(f.routes))
-	}
-	o := api.ListUsers
-	for name, want := range map[string]bool{"client_id": true, "status": true, "limit": true, "email": false, "": false} {
-		if hasField(o.Input(), name) != want {
-			t.Errorf("field %q: not %v", name, want)
-		}
-	}
-}

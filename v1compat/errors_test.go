@@ -372,29 +372,6 @@ func TestErrorMatrix(t *testing.T) {
 	envelope(t, "unknown", s.Get("/v1/nothing", s.Key), 404, domain.NotFound, "no such operation")
 }
 
-// TestTranslatedCodes: each code that an operation can end in has one of the
-// statuses of its route, and keeps its name.
-func TestTranslatedCodes(t *testing.T) {
-	t.Parallel()
-	s := start(t, setup{})
-	for _, r := range s.facade.routes {
-		documented := append([]int{}, shared...)
-		documented = append(documented, r.Fails...)
-		for _, code := range append(r.operation.Meta().Fails, domain.Unauthorized, domain.Forbidden, domain.RateLimited, domain.Internal, domain.Unavailable) {
-			e := r.translateError(&domain.Error{Code: code, Message: "m"})
-			if e.Code != code || e.Message != "m" || !strings.Contains(fmt.Sprint(documented), fmt.Sprint(op.StatusOf(code))) {
-				t.Errorf("%s: %s becomes %v", r.ID, code, e)
-			}
-		}
-		if e := r.translateError(domain.ErrNotFound("client")); e.Code != domain.Forbidden {
-			t.Errorf("%s: an unknown client becomes %v", r.ID, e)
-		}
-		if e := r.translateError(domain.ErrNotFound("user")); e.Code != domain.NotFound {
-			t.Errorf("%s: an unknown user becomes %v", r.ID, e)
-		}
-	}
-}
-
 // TestNoProbing: a client that is unknown, archived, another partner's or beyond
 // the key's subset is one answer, byte for byte (decisions 5.2).
 func TestNoProbing(t *testing.T) {

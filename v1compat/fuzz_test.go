@@ -57,6 +57,15 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
+// exchangeAnswer is the body of an exchange's answer, ids as they are written.
+type exchangeAnswer struct {
+	Items []struct {
+		V1 jsontext.Value `json:"v1"`
+		V2 jsontext.Value `json:"v2"`
+	} `json:"items"`
+	Invalid []jsontext.Value `json:"invalid"`
+}
+
 // FuzzExchange: a body is refused, or all of what it gives is in the answer: an
 // object by one of its ids, once, or a value as it was given, once.
 func FuzzExchange(f *testing.F) {

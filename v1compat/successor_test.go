@@ -194,22 +194,6 @@ func TestSuccessorsOfWrites(t *testing.T) {
 	}
 }
 
-// TestPlain: the measurement's configuration has no links.
-func TestPlain(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, setup{})
-	s.facade.Plain = true
-	for _, r := range s.facade.routes {
-		if r.Additive {
-			continue
-		}
-		good := s.good(r)
-		if got := s.Do(r.Method, good.path, s.Key, good.body).Want(r.Status); got.Header["Link"] != nil {
-			t.Errorf("%s links to %q", r.ID, got.Header["Link"])
-		}
-	}
-}
-
 // TestSuccessorOfIDs: the link names the clients that the key reaches alone, and
 // does not distinguish another's number from an unused one.
 func TestSuccessorOfIDs(t *testing.T) {

@@ -1,7 +1,6 @@
 package parity_test
 
 import (
-	"fmt"
 	"github.com/go-json-experiment/json/jsontext"
 	"os"
 
@@ -25,10 +24,4 @@ func ExampleReport_WriteText() {
 	//   v1: "Acme"
 	//   v2: "Acme Ltd"
 	//   curl …
-}
-
-func ExampleReport_Different() {
-	r := &parity.Report{Operations: []*parity.Operation{{Compared: 12, Equal: 11, Different: 1}, {Compared: 3, Equal: 3}}}
-	fmt.Println(r.Different())
-	// Output: 1
 }

@@ -269,17 +269,3 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
-
-// BenchmarkCount counts calls of 200 keys from all processors.
-func BenchmarkCount(b *testing.B) {
-	c := counter(b, nil, domain.SystemClock{})
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for n := 0; pb.Next(); n++ {
-			c.Count(Call{
-				Key: key(byte(n % 200)), Surface: V1, Operation: "GET /v1/clients/{client_id}/users", Status: 200,
-				UserAgent: "python-requests/2.31.0",
-			})
-		}
-	})
-}
