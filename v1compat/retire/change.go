@@ -73,13 +73,13 @@ func (s *Store) SetPhase(ctx context.Context, of Scope, phase Phase, until time.
 func (s *Store) replaceSetting(ctx context.Context, doing string, set Setting, now time.Time) error {
 	key, partner, until := domain.OrNil(set.Key), domain.OrNil(set.Partner), domain.OrNil(set.Until)
 	err := s.exec(ctx, doing, `DELETE FROM v1_phases AS p
-		WHERE p.until < ?3::timestamptz OR ((?2::timestamptz IS NULL OR p.until <= ?2::timestamptz)
+		WHERE p.until < @past::timestamptz OR ((@until::timestamptz IS NULL OR p.until <= @until::timestamptz)
 			AND CASE
-				WHEN ?0::uuid IS NOT NULL THEN p.key_id = ?0::uuid
-				WHEN ?1::uuid IS NOT NULL THEN p.partner_id = ?1::uuid
-					OR p.key_id IN (SELECT id FROM api_keys WHERE partner_id = ?1::uuid)
+				WHEN @key::uuid IS NOT NULL THEN p.key_id = @key::uuid
+				WHEN @partner::uuid IS NOT NULL THEN p.partner_id = @partner::uuid
+					OR p.key_id IN (SELECT id FROM api_keys WHERE partner_id = @partner::uuid)
 				ELSE true
-			END)`, key, partner, until, now.Add(-skew))
+			END)`, pg.Named{"key": key, "partner": partner, "until": until, "past": now.Add(-skew)})
 	if err != nil {
 		return err
 	}

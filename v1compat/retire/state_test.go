@@ -25,58 +25,8 @@ func window(from, to int, keys ...domain.KeyID) Window {
 	return Window{Start: at(from), For: at(to).Sub(at(from)), Count: 1, Keys: keys}
 }
 
-// TestPhaseOf: the newest setting that lasts is a key's phase; a setting that is
-// over leaves what would hold without it.
-func TestPhaseOf(t *testing.T) {
-	t.Parallel()
-	key, partner, all := Scope{Key: mine.ID}, Scope{Partner: mine.Partner}, Scope{}
-	forGood := func(id int64, of Scope, phase Phase) Setting { return Setting{ID: id, Scope: of, Phase: phase} }
-	for name, c := range map[string]struct {
-		settings []Setting
-		now      int
-		want     Phase
-		until    int // 0 is for good
-	}{
-		"nothing set":            {nil, 0, On, 0},
-		"for good":               {[]Setting{forGood(1, key, Off)}, 0, Off, 0},
-		"another key":            {[]Setting{forGood(1, Scope{Key: domain.KeyID{2}}, Off)}, 0, On, 0},
-		"another partner":        {[]Setting{forGood(1, Scope{Partner: domain.PartnerID{2}}, Off)}, 0, On, 0},
-		"the partner":            {[]Setting{forGood(1, partner, Off)}, 0, Off, 0},
-		"all":                    {[]Setting{forGood(1, all, ReadOnly)}, 0, ReadOnly, 0},
-		"the newest":             {[]Setting{forGood(2, key, ReadOnly), forGood(1, key, Off)}, 0, ReadOnly, 0},
-		"all after the key":      {[]Setting{forGood(1, key, Off), forGood(2, all, On)}, 0, On, 0},
-		"the key after all":      {[]Setting{forGood(3, key, On), forGood(2, partner, ReadOnly), forGood(1, all, Off)}, 0, On, 0},
-		"until":                  {[]Setting{until(1, key, Off, 10)}, 9, Off, 10},
-		"returns to on":          {[]Setting{until(1, key, Off, 10)}, 10, On, 0},
-		"returns to before":      {[]Setting{forGood(1, key, ReadOnly), until(2, key, Off, 10)}, 10, ReadOnly, 0},
-		"a respite":              {[]Setting{forGood(1, key, Off), until(2, key, On, 10)}, 0, On, 10},
-		"after the respite":      {[]Setting{forGood(1, key, Off), until(2, key, On, 10)}, 10, Off, 0},
-		"the second is shorter":  {[]Setting{until(1, key, Off, 10), until(2, key, ReadOnly, 5)}, 4, ReadOnly, 5},
-		"then the first":         {[]Setting{until(1, key, Off, 10), until(2, key, ReadOnly, 5)}, 5, Off, 10},
-		"then neither":           {[]Setting{until(1, key, Off, 10), until(2, key, ReadOnly, 5)}, 10, On, 0},
-		"the second is longer":   {[]Setting{until(1, key, Off, 5), until(2, key, ReadOnly, 10)}, 5, ReadOnly, 10},
-		"and the first is over":  {[]Setting{until(1, key, Off, 5), until(2, key, ReadOnly, 10)}, 10, On, 0},
-		"for good over until":    {[]Setting{until(1, key, Off, 10), forGood(2, key, ReadOnly)}, 5, ReadOnly, 0},
-		"all until, over a key":  {[]Setting{forGood(1, key, ReadOnly), until(2, all, Off, 10)}, 5, Off, 10},
-		"then what the key had":  {[]Setting{forGood(1, key, ReadOnly), until(2, all, Off, 10)}, 10, ReadOnly, 0},
-		"a key until, over all":  {[]Setting{forGood(1, all, Off), until(2, key, On, 10)}, 5, On, 10},
-		"then what all have":     {[]Setting{forGood(1, all, Off), until(2, key, On, 10)}, 10, Off, 0},
-		"set for all in between": {[]Setting{until(1, key, On, 10), forGood(2, all, Off)}, 5, Off, 0},
-	} {
-		s := &State{Settings: NewSettings(c.settings...)}
-		phase, ends := s.PhaseOf(mine, at(c.now))
-		if want := at(c.until); phase != c.want || ends.IsZero() != (c.until == 0) || c.until != 0 && !ends.Equal(want) {
-			t.Errorf("%s: %s until %v", name, phase, ends)
-		}
-	}
-	ended := &State{EndedAt: &noon, Settings: NewSettings(forGood(1, key, On))}
-	if phase, ends := ended.PhaseOf(mine, noon); phase != Off || !ends.IsZero() {
-		t.Errorf("ended: %s until %v", phase, ends)
-	}
-}
-
 // TestRefused: what is refused, and until when the phase or the window that refuses it
-// lasts.
+// lasts. Which of many settings is a key's phase TestStateMachine holds to a model.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	key := Scope{Key: mine.ID}
