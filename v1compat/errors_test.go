@@ -23,8 +23,10 @@ type scene struct {
 	v2test.Tenant
 	client, sibling      domain.ClientID
 	clientNo, collection string
+	collectionID         domain.CollectionID
 	foreignCollection    string
 	user                 string
+	userID               domain.UserID
 	policy, template     string
 	foreignPolicy        string
 	report               string
@@ -40,9 +42,11 @@ func newScene(t *testing.T, o setup) *scene {
 	s.client = s.Client(s.Tenant, "Client").ID
 	s.sibling = s.Client(s.Tenant, "Sibling").ID
 	s.clientNo = s.number(s.client)
-	s.collection = s.numberOf(idmap.Collection, idmap.UUID(s.Collection(s.client, "Own")))
+	s.collectionID = s.Collection(s.client, "Own")
+	s.collection = s.numberOf(idmap.Collection, idmap.UUID(s.collectionID))
 	s.foreignCollection = s.numberOf(idmap.Collection, idmap.UUID(s.Collection(s.sibling, "Foreign")))
-	s.user = s.User(s.Tenant, s.client, "first@example.com").ID.UUID()
+	s.userID = s.User(s.Tenant, s.client, "first@example.com").ID
+	s.user = s.userID.UUID()
 	s.siblingUser = s.User(s.Tenant, s.sibling, "second@example.com").ID.UUID()
 	s.policy = s.numberOf(idmap.Policy, idmap.UUID(s.addPolicy(s.client, domain.TenantScope, s.client.UUID(), true)))
 	s.foreignPolicy = s.numberOf(idmap.Policy, idmap.UUID(s.addPolicy(s.sibling, domain.TenantScope, s.sibling.UUID(), true)))
@@ -71,12 +75,15 @@ func (s *scene) addReport(client domain.ClientID) string {
 	return s.numberOf(idmap.Report, idmap.UUID(id))
 }
 
+// leaver is the member whom the last good request removes: each leaves once.
+func (s *scene) leaver() domain.UserID { return s.members[s.fresh%len(s.members)] }
+
 // good is a request to the route that succeeds, also when it is made again.
 func (s *scene) good(r *route) ask {
 	s.fresh++
 	user := s.user
-	if r.ID == "remove-collection-member" { // each leaves once
-		user = s.members[s.fresh%len(s.members)].UUID()
+	if r.ID == "remove-collection-member" {
+		user = s.leaver().UUID()
 	}
 	path := "/v1" + strings.NewReplacer(":client_id", s.clientNo, ":user_id", user, ":collection_id", s.collection, ":policy_id", s.policy, ":report_id", s.report).Replace(r.Path)
 	body := map[string]string{

@@ -96,7 +96,7 @@ func (r *route) checkPhase(c *gin.Context) error {
 	if !refused {
 		return nil
 	}
-	r.linkWhenGone(c)
+	addLink(c, r.goneLink(c))
 	e := &domain.Error{Code: codeGone, Message: r.goneMessage(state, refusal)}
 	if !refusal.Until.IsZero() {
 		e.RetryAfter = refusal.Until.Sub(now)

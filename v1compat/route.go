@@ -254,7 +254,7 @@ func (r *route) serve(c *gin.Context) error {
 	if err != nil {
 		return r.translateError(domain.AsError(err))
 	}
-	r.addLink(c, a.next)
+	addLink(c, r.link(a.next))
 	if r.Status == http.StatusNoContent {
 		c.Status(r.Status)
 		c.Writer.WriteHeaderNow()

@@ -85,21 +85,14 @@ func (r *route) link(next any) string {
 	return string(b)
 }
 
-// addLink adds the Link header for the successor with the input.
-func (r *route) addLink(c *gin.Context, next any) {
-	if link := r.link(next); link != "" {
+// addLink adds a Link header, unless it is empty.
+func addLink(c *gin.Context, link string) {
+	if link != "" {
 		c.Writer.Header().Add("Link", link)
 	}
 }
 
-// linkWhenGone adds the Link header for the successor to a request that the key's phase refuses.
-func (r *route) linkWhenGone(c *gin.Context) {
-	if link := r.goneLink(c); link != "" {
-		c.Writer.Header().Add("Link", link)
-	}
-}
-
-// goneLink returns the value of that header. If the request can be parsed and the key has access to the objects of
+// goneLink returns the Link header value for the successor of a request that the key's phase refuses. If the request can be parsed and the key has access to the objects of
 // its path, it is that of a success, with the ids the key can access; a list that has no equivalent page links to a
 // page of the default size. If the request cannot be parsed, it is the bare successor, unless that needs ids.
 // Errors are dropped, as the request is refused in any case.

@@ -16,19 +16,15 @@ import (
 // furnish gives the scene's client lists of more rows than a page holds.
 func (s *scene) furnish() {
 	s.T.Helper()
-	user, err := domain.ParseUUID[domain.UserKind](s.user)
-	if err != nil {
-		s.T.Fatal(err)
-	}
 	types := []domain.MessageType{domain.PhishingMail, domain.TrainingInvite, domain.WelcomeMail}
 	states := []domain.ResultStatus{domain.ResultSent, domain.ResultScheduled, domain.ResultClicked}
 	for i := range 8 { // some at one time
-		s.mail(s.client, user, types[i%3], noon.AddDate(0, 0, -5*(i/2)))
+		s.mail(s.client, s.userID, types[i%3], noon.AddDate(0, 0, -5*(i/2)))
 		state, sent := states[i%3], noon.Add(time.Duration(i/3)*time.Hour)
 		if state == domain.ResultScheduled {
 			sent = time.Time{}
 		}
-		s.simulated(s.client, user, state, sent)
+		s.simulated(s.client, s.userID, state, sent)
 		s.addReport(s.client)
 	}
 	s.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
