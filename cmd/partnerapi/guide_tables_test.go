@@ -59,7 +59,7 @@ func TestDeltaTable(t *testing.T) {
 	}
 	left := maps.Clone(deltaOf)
 	var table strings.Builder
-	table.WriteString("| list | told apart by | `updated_at` | how to ask for what changed | what goes without a word |\n|---|---|---|---|---|\n")
+	table.WriteString("| list | told apart by | `updated_at` | how to ask for what changed | what it does not report |\n|---|---|---|---|---|\n")
 	for _, o := range api.Operations {
 		m := o.Meta()
 		if m.Method != http.MethodGet || param(o, "cursor") == nil {

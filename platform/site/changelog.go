@@ -1,14 +1,16 @@
 package site
 
 import (
+	"bytes"
 	"encoding/xml"
+	"html/template"
 	"strings"
 	"time"
 )
 
 // Change is an entry of the changelog of the interface.
 type Change struct {
-	// ID names it in links: release-2.4.
+	// ID names it in links: release-2.4. Text is Markdown.
 	ID, Title, Text string
 	// On is its day.
 	On time.Time
@@ -23,6 +25,7 @@ const changelogPath = "/docs/changelog"
 // linkedChange is a Change with the links of its operations, empty for those that are not served.
 type linkedChange struct {
 	Change
+	About template.HTML
 	Links []linkedOperation
 }
 
@@ -43,7 +46,11 @@ func (b *builder) changelog() error {
 		Links:   []atomLink{{Href: SampleBase + changelogPath}, {Rel: "self", Href: SampleBase + changelogPath + ".atom"}},
 	}
 	for _, c := range b.Changes {
-		linked, text := linkedChange{Change: c}, []string{c.Text}
+		var about bytes.Buffer
+		if err := b.markdown.goldmark.Convert([]byte(c.Text), &about); err != nil {
+			return err
+		}
+		linked, text := linkedChange{Change: c, About: template.HTML(about.String())}, []string{c.Text}
 		for _, o := range c.Operations {
 			linked.Links = append(linked.Links, linkedOperation{o, b.operations[o.Method+" "+o.Path]})
 			text = append(text, o.Method+" "+o.Path+": "+o.Summary)

@@ -65,6 +65,9 @@ type section struct{ ID, Title, Text, Words string }
 // searchWords matches that comment.
 var searchWords = regexp.MustCompile(`<!-- search: (.*) -->`)
 
+// linkedOperations matches operations in links, whose paths may break after a slash.
+var linkedOperations = regexp.MustCompile(`"><code>[A-Z]+ /[^<]*`)
+
 // add adds a block.
 func (s *section) add(n ast.Node, source []byte) {
 	s.Text += plain(n, source) + "\n"
@@ -116,7 +119,8 @@ func (m *markdown) page(source []byte) (p parsed, err error) {
 	if err := m.goldmark.Renderer().Render(&out, source, doc); err != nil {
 		return p, err
 	}
-	p.Body = template.HTML(out.String())
+	breakable := func(text string) string { return strings.ReplaceAll(text, "/", "/<wbr>") }
+	p.Body = template.HTML(linkedOperations.ReplaceAllStringFunc(out.String(), breakable))
 	return p, nil
 }
 

@@ -95,7 +95,7 @@ func TestGuide(t *testing.T) {
 	for _, part := range []string{
 		"<h1>One</h1>", `<h2 id="a-part">A part</h2> <a class="permalink" href="#a-part" aria-label="Link to: A part">#</a>`, `<li><a href="#another">Another</a></li>`,
 		`<a href="/docs/guide/two#more">two</a>`,
-		`<a href="/docs/reference/v9#tag/big_things/things-get-one"><code>GET /v9/things/{thing_id}</code></a>`,
+		`<a href="/docs/reference/v9#tag/big_things/things-get-one"><code>GET /<wbr>v9/<wbr>things/<wbr>{thing_id}</code></a>`,
 		`<div class="wide" tabindex="0" role="group" aria-label="Table"><table>`,
 		`<a rel="next" href="/docs/guide/two"><span>Next</span> Two</a>`, "&lt;so&gt;",
 	} {

@@ -77,7 +77,7 @@ func Attribute(n *html.Node, name string) string {
 }
 
 // void are the elements without an end.
-var void = []string{"meta", "link", "input", "br", "hr", "img"}
+var void = []string{"meta", "link", "input", "br", "hr", "img", "wbr"}
 
 // unbalanced says where tags do not match, which a parser would mend.
 func unbalanced(text string) string {
