@@ -20,6 +20,8 @@ import (
 //go:embed package
 var scripts embed.FS
 
+const summary = "Partner API of a security awareness training service"
+
 // packaged is a file or folder of a package.
 type packaged struct {
 	entry
@@ -55,11 +57,13 @@ func (r *release) packageInfo(folder, format string, t target) (*nfpm.Info, erro
 	info := &nfpm.Info{
 		Name: "partnerapi", Version: r.version, Platform: t.os, Arch: t.arch, MTime: r.time, License: "Apache-2.0", Section: "net",
 		Priority: "optional", Maintainer: "The maintainers of partnerapi <maintainers@partnerapi.example>",
-		Description: "Partner API of a security awareness training service", DisableGlobbing: true,
+		Description: summary + "\nManaged service providers read and manage by it what their clients are trained in, simulated\n" +
+			"phishing, and risk. It needs PostgreSQL 14 or later.",
+		DisableGlobbing: true,
 		Overridables: nfpm.Overridables{
 			Recommends: []string{"ca-certificates"}, Suggests: []string{"postgresql"},
 			Deb: nfpm.Deb{Predepends: []string{users["deb"]}},
-			RPM: nfpm.RPM{BuildHost: "release", Summary: "Partner API of a security awareness training service"},
+			RPM: nfpm.RPM{BuildHost: "release", Summary: summary},
 		},
 	}
 	if format == "rpm" {
