@@ -57,8 +57,8 @@ func (r *release) packageInfo(folder, format string, t target) (*nfpm.Info, erro
 	info := &nfpm.Info{
 		Name: "partnerapi", Version: r.version, Platform: t.os, Arch: t.arch, MTime: r.time, License: "Apache-2.0", Section: "net",
 		Priority: "optional", Maintainer: "The maintainers of partnerapi <maintainers@partnerapi.example>",
-		Description: summary + "\nManaged service providers read and manage by it what their clients are trained in, simulated\n" +
-			"phishing, and risk. It needs PostgreSQL 14 or later.",
+		Description: summary + "\nIntegrations of managed service providers manage the clients, users, training and simulated\n" +
+			"phishing of the service by it. It needs PostgreSQL 14 or later.",
 		DisableGlobbing: true,
 		Overridables: nfpm.Overridables{
 			Recommends: []string{"ca-certificates"}, Suggests: []string{"postgresql"},
