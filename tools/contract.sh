@@ -16,7 +16,8 @@ export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true SCARF_ANALYTICS
 
 # quietly runs a command and shows what it said only where it fails.
 quietly() {
-	"$@" >"$out/log" 2>&1 || { cat "$out/log" >&2; echo "failed: $*" >&2; exit 1; }
+	local said
+	said=$("$@" 2>&1) || { echo "$said" >&2; echo "failed: $*" >&2; exit 1; }
 }
 
 releases=(2.0 2.1 2.2 2.3 2.4)
@@ -54,9 +55,13 @@ fi
 
 quietly make -C .. scripts
 cd npm
-quietly npx redocly lint --config redocly.yaml "$documents"/*.yaml
-quietly npx spectral lint --ruleset spectral.yaml --fail-severity=warn "$documents"/*.yaml
-echo "the linters of Redocly and Spectral have no warning"
+lint() {
+	quietly npx redocly lint --config redocly.yaml "$documents"/*.yaml
+	quietly npx spectral lint --ruleset spectral.yaml --fail-severity=warn "$documents"/*.yaml
+	echo "the linters of Redocly and Spectral have no warning"
+}
+lint & # These take one core, as what follows does.
+linting=$!
 
 quietly node typescript/check.mjs "$documents/v2-$latest.yaml" ../../v2/api/examples "$out/ts/v2"
 quietly node typescript/check.mjs "$documents/v1.yaml" ../../v1compat/examples "$out/ts/v1"
@@ -91,4 +96,5 @@ for check in npm/*/check.mjs; do
 		programs+=("node $check $out/partnerapi")
 	fi
 done
+wait $linting
 NODE_PATH=$PWD/npm/node_modules "$out/bin/demonstration" "$out/partnerapi" "${programs[@]}"
