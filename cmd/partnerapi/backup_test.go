@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"partnerapi/cmd/internal/database"
@@ -74,19 +73,7 @@ func (p place) serves(script string, settings ...string) *running {
 	if last != "\n" {
 		p.t.Fatalf("the last command is not serve: %q", last)
 	}
-	r := &running{t: p.t, out: newTranscript(), logs: newTranscript(), ended: make(chan struct{})}
-	r.cmd = p.shell(script+"\nexec partnerapi serve", append([]string{"PARTNERAPI_DEMO=true", "PARTNERAPI_RELEASE=latest"}, settings...)...)
-	r.cmd.Stdout, r.cmd.Stderr = r.out, r.logs
-	if err := r.cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
-	r.stop = func() { _ = r.cmd.Process.Signal(syscall.SIGTERM) }
-	go func() {
-		defer close(r.ended)
-		_ = r.cmd.Wait()
-		r.code = r.cmd.ProcessState.ExitCode()
-	}()
-	p.t.Cleanup(r.kill)
+	r := launched(p.t, p.shell(script+"\nexec partnerapi serve", append([]string{"PARTNERAPI_DEMO=true", "PARTNERAPI_RELEASE=latest"}, settings...)...))
 	r.greeted()
 	return r
 }

@@ -3,6 +3,9 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"testing"
@@ -49,6 +52,12 @@ func (k *kills) check() {
 	most := (k.killed + k.lost) * domain.MaxTriesUnderWay * len(k.receivers.of)
 	if sum.repeated > most {
 		k.t.Errorf("%d tries came after an answer of success: more than the %d that kills can have cut short", sum.repeated, most)
+	}
+	for _, tenant := range k.tenants {
+		tenant.checkReplayed(r)
+		if older() {
+			tenant.checkNumbers(r)
+		}
 	}
 	service.finish()
 	k.t.Logf("%d kills; %d writes answered, %d not; %d events; %d deliveries in %d tries, %d of them after an answer "+
@@ -141,6 +150,49 @@ func (x *tenant) checkWritten(t *testing.T, list []told, sum *eventTally) {
 		if !slices.Equal(got[label], s.told) && !slices.Equal(got[label], possible) {
 			t.Errorf("%s: the events are %v, the answered writes %v, the one in doubt %q", label, got[label], s.told, s.doubt)
 		}
+	}
+}
+
+// checkReplayed sends each creation again with its Idempotency-Key: what was answered is
+// answered the same, and what was not is done once.
+func (x *tenant) checkReplayed(r *round) {
+	for _, a := range x.authors {
+		for _, s := range a.subjects {
+			if s.path == "" {
+				continue
+			}
+			again, ok := r.send(true, http.MethodPost, s.path, a.key, s.body, "Idempotency-Key", s.label)
+			if ok && s.answer != nil && !bytes.Equal(again.body, s.answer) {
+				r.client.t.Errorf("created\n%s\nthen again\n%s", s.answer, again.body)
+			}
+		}
+	}
+}
+
+// checkNumbers wants each client to have its number, and the next one a higher one.
+func (x *tenant) checkNumbers(r *round) {
+	highest, key := 0, x.authors[0].key
+	for _, a := range x.authors {
+		for _, s := range a.subjects {
+			if s.number == 0 {
+				continue
+			}
+			highest = max(highest, s.number)
+			answer, ok := r.send(true, http.MethodGet, fmt.Sprintf("/v1/clients?ids=%d", s.number), key, nil)
+			if !ok {
+				return
+			}
+			if items := into[struct{ Items []numbered }](answer).Items; len(items) != 1 || items[0].ClientName != s.label {
+				r.client.t.Errorf("client %d was %q and is %v", s.number, s.label, items)
+			}
+		}
+	}
+	answer, ok := r.send(true, http.MethodPost, "/v1/clients", key, fields{"company_name": x.name + " after all"})
+	if !ok {
+		return
+	}
+	if next := into[numbered](answer).ID; next <= highest {
+		r.client.t.Errorf("the client after %d got %d", highest, next)
 	}
 }
 

@@ -24,6 +24,10 @@ type subject struct {
 	// write that was not answered, after which there is none: it may be there or not.
 	told  []domain.EventType
 	doubt domain.EventType
+	// path and body are those of its creation by v2, and answer is what that was answered.
+	path   string
+	body   fields
+	answer []byte
 }
 
 // author writes for a tenant: clients, and users of these and of the tenant's own.
@@ -55,8 +59,8 @@ func (a *author) begin(label string) *subject {
 }
 
 // do sends a write of a subject, which an event is to tell of.
-func (a *author) do(r *round, s *subject, event domain.EventType, method, path string, body any) (response, bool) {
-	answer, ok := r.send(false, method, path, a.key, body)
+func (a *author) do(r *round, s *subject, event domain.EventType, method, path string, body any, headers ...string) (response, bool) {
+	answer, ok := r.send(false, method, path, a.key, body, headers...)
 	if !ok {
 		s.doubt = event
 		return answer, false
@@ -66,6 +70,19 @@ func (a *author) do(r *round, s *subject, event domain.EventType, method, path s
 	return answer, true
 }
 
+// create sends the creation of a subject.
+func (a *author) create(r *round, s *subject, event domain.EventType, path string, body fields) (response, bool) {
+	if a.old {
+		return a.do(r, s, event, "POST", path, body)
+	}
+	s.path, s.body = path, body
+	answer, ok := a.do(r, s, event, "POST", path, body, "Idempotency-Key", s.label)
+	if ok {
+		s.answer = answer.body
+	}
+	return answer, ok
+}
+
 // client makes a client; nil if that was not answered.
 func (a *author) client(r *round) *subject {
 	s := a.begin(fmt.Sprintf("%s client %d", a.name, len(a.subjects)))
@@ -73,7 +90,7 @@ func (a *author) client(r *round) *subject {
 	if a.old {
 		path, body = "/v1/clients", fields{"company_name": s.label}
 	}
-	answer, ok := a.do(r, s, domain.ClientCreated, "POST", path, body)
+	answer, ok := a.create(r, s, domain.ClientCreated, path, body)
 	if !ok {
 		return nil
 	}
@@ -94,7 +111,7 @@ func (a *author) user(r *round, client *subject) {
 		path = fmt.Sprintf("/v1/clients/%d/users", client.number)
 	}
 	body := fields{"email": s.label, "first_name": "Ada", "last_name": "Example"}
-	answer, ok := a.do(r, s, domain.UserCreated, "POST", path, body)
+	answer, ok := a.create(r, s, domain.UserCreated, path, body)
 	if !ok {
 		return
 	}

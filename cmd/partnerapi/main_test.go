@@ -235,18 +235,24 @@ func spawned(t *testing.T, args ...string) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &running{t: t, out: newTranscript(), logs: newTranscript(), ended: make(chan struct{})}
-	r.cmd = exec.Command(self, args...)
-	r.cmd.Env = append(os.Environ(), asCommand+"=1")
-	r.cmd.Stdout, r.cmd.Stderr = r.out, r.logs
-	if err := r.cmd.Start(); err != nil {
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	return launched(t, cmd)
+}
+
+// launched starts a process, which the test's end kills.
+func launched(t *testing.T, cmd *exec.Cmd) *running {
+	t.Helper()
+	r := &running{t: t, out: newTranscript(), logs: newTranscript(), ended: make(chan struct{}), cmd: cmd}
+	cmd.Stdout, cmd.Stderr = r.out, r.logs
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	r.stop = func() { _ = r.cmd.Process.Signal(syscall.SIGTERM) }
+	r.stop = func() { _ = cmd.Process.Signal(syscall.SIGTERM) }
 	go func() {
 		defer close(r.ended)
-		_ = r.cmd.Wait()
-		r.code = r.cmd.ProcessState.ExitCode()
+		_ = cmd.Wait()
+		r.code = cmd.ProcessState.ExitCode()
 	}()
 	t.Cleanup(r.kill)
 	return r

@@ -24,40 +24,10 @@ import (
 
 // TestMoveBehindRouter moves a partner from one cell to another while integrators of both
 // versions work and a webhook is delivered to. The cells are processes with a database, a
-// key and a store of reports each, behind nginx. Callers see some answers of 503 to their
-// writes and nothing else of it; those of another partner see nothing.
+// key and a store of reports each, behind nginx. The command move is killed at several steps,
+// as kill -9 does, is taken back once, and then brought to its end. Callers see some answers
+// of 503 to their writes and nothing else of it; those of another partner see nothing.
 func TestMoveBehindRouter(t *testing.T) {
-	t.Parallel()
-	c := newTwoCells(t)
-	c.begin()
-	c.await(roundsBefore)
-	// The first cell's process hears of the move late.
-	m, goOn := c.heldUp(0, "LOCK TABLE moved_keys IN SHARE MODE", waitsFor("moved_keys"))
-	c.exec(0, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN moves'")
-	goOn()
-	for asked := true; asked; asked = c.direct[0].do("GET", "/v2/clients", c.key, nil).status == http.StatusOK {
-		page := into[listPage[identified]](c.get("/v2/clients/"+c.quiet.id+"/users?limit=3", c.key))
-		if got := idsOf(page.Data); !slices.Equal(got, c.before.v2Users[:3]) {
-			t.Fatalf("the users of the client are %v, not %v", got, c.before.v2Users[:3])
-		}
-		<-time.After(retryPause)
-	}
-	c.await(roundsAfter)
-	<-m.ended
-	said := m.want(0, "cell 01 serves the partner")
-	for _, i := range c.integrators {
-		if i.moves && !strings.Contains(said, prefix(i.key)) {
-			t.Errorf("the router's table gets no line of %s: %s", prefix(i.key), said)
-		}
-	}
-	c.end()
-	c.check()
-}
-
-// TestMoveOutlivesKills kills the command move at several steps, as kill -9 does. The move
-// is taken back once, and then brought to its end; callers see no more of it than of a
-// move.
-func TestMoveOutlivesKills(t *testing.T) {
 	t.Parallel()
 	c := newTwoCells(t)
 	c.begin()
@@ -65,7 +35,7 @@ func TestMoveOutlivesKills(t *testing.T) {
 
 	c.killed(1, "LOCK TABLE users IN SHARE MODE", waitsFor("users"))
 	c.status(0, "is copied to cell 01")
-	c.run("move", "cancel").want(0, "the move is taken back")
+	c.run("move", "cancel").wantExit(0, "the move is taken back")
 	for i := range c.cells {
 		c.status(i, "PARTNER  STATE  BEGAN  MOVED  KEPT UNTIL  ID\n")
 	}
@@ -84,10 +54,23 @@ func TestMoveOutlivesKills(t *testing.T) {
 	c.killed(0, "LOCK TABLE moved_keys IN SHARE MODE", waitsFor("moved_keys"))
 	c.status(0, "writes are refused until move is run again")
 	c.status(1, "came from cell 00 and is served here")
-	c.run("move", "cancel").want(1, "the new cell serves the partner already")
+	c.run("move", "cancel").wantExit(1, "the new cell serves the partner already")
+	c.exec(0, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN moves'")
+	said := c.run("move").wantExit(0, "cell 01 serves the partner")
+	for asked := true; asked; asked = c.direct[0].do("GET", "/v2/clients", c.key, nil).status == http.StatusOK { // it hears of it late
+		page := into[listPage[identified]](c.get("/v2/clients/"+c.quiet.id+"/users?limit=3", c.key))
+		if got := idsOf(page.Data); !slices.Equal(got, c.before.v2Users[:3]) {
+			t.Fatalf("the users of the client are %v, not %v", got, c.before.v2Users[:3])
+		}
+		<-time.After(retryPause)
+	}
 
-	c.run("move").want(0, "cell 01 serves the partner")
 	c.await(roundsAfter)
+	for _, i := range c.integrators {
+		if i.moves && !strings.Contains(said, prefix(i.key)) {
+			t.Errorf("the router's table gets no line of %s: %s", prefix(i.key), said)
+		}
+	}
 	c.end()
 	c.check()
 }
@@ -268,66 +251,33 @@ func (c *twoCells) args(words ...string) []string {
 	return args
 }
 
-// moving is a command that runs as a process of its own.
-type moving struct {
-	t         *testing.T
-	cmd       *exec.Cmd
-	out, logs *transcript
-	ended     chan struct{}
-}
-
-func (c *twoCells) start(words ...string) *moving {
-	c.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	m := &moving{t: c.t, cmd: exec.Command(self, c.args(words...)...), out: newTranscript(), logs: newTranscript(), ended: make(chan struct{})}
-	m.cmd.Env = append(os.Environ(), asCommand+"=1")
-	m.cmd.Stdout, m.cmd.Stderr = m.out, m.logs
-	if err := m.cmd.Start(); err != nil {
-		c.t.Fatal(err)
-	}
-	go func() {
-		defer close(m.ended)
-		_ = m.cmd.Wait() // want looks at the status
-	}()
-	c.t.Cleanup(m.kill)
-	return m
-}
-
-func (m *moving) kill() {
-	_ = m.cmd.Process.Kill()
-	<-m.ended
-}
-
-// late reports whether the command ended for another one that moves the partner:
+// movedByAnother reports whether the command ended because another one moves the partner:
 // PostgreSQL keeps the lock of one that was killed for a moment more.
-func (m *moving) late() bool {
-	<-m.ended
-	return strings.Contains(m.logs.String(), "this partner is being moved by another command")
+func (r *running) movedByAnother() bool {
+	<-r.ended
+	return strings.Contains(r.logs.String(), "this partner is being moved by another command")
 }
 
 // run runs a command to its end.
-func (c *twoCells) run(words ...string) *moving {
+func (c *twoCells) run(words ...string) *running {
 	c.t.Helper()
-	m := c.start(words...)
-	for try := 1; m.late() && try < mostTries; try++ {
+	r := spawned(c.t, c.args(words...)...)
+	for try := 1; r.movedByAnother() && try < mostTries; try++ {
 		<-time.After(retryPause)
-		m = c.start(words...)
+		r = spawned(c.t, c.args(words...)...)
 	}
-	return m
+	return r
 }
 
-// want wants a command that has ended to have exited with a status and to have said the
+// wantExit wants a command that has ended to have exited with a status and to have said the
 // words. It returns what it said.
-func (m *moving) want(code int, words string) string {
-	m.t.Helper()
-	said := m.out.String() + m.logs.String()
-	if got := m.cmd.ProcessState.ExitCode(); got != code || !strings.Contains(said, words) {
-		m.t.Fatalf("exit %d, not %d with %q:\n%s", got, code, words, said)
+func (r *running) wantExit(code int, words string) string {
+	r.t.Helper()
+	said := r.out.String() + r.logs.String()
+	if r.code != code || !strings.Contains(said, words) {
+		r.t.Fatalf("exit %d, not %d with %q:\n%s", r.code, code, words, said)
 	}
-	m.t.Log(said)
+	r.t.Log(said)
 	return said
 }
 
@@ -337,47 +287,41 @@ func waitsFor(table string) string {
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`
 }
 
-// heldUp moves the partner until a query says true, while a transaction of a cell's
-// database holds that up until goOn.
-func (c *twoCells) heldUp(cell int, holdsUp, reached string) (m *moving, goOn func()) {
+// killed moves the partner until a query says true, while a transaction of a cell's database
+// holds that up, and kills the command there.
+func (c *twoCells) killed(cell int, holdsUp, reached string) {
 	c.t.Helper()
-	tx, err := c.dbs[cell].SQL().BeginTx(c.t.Context(), nil) // ends with the test's context
+	tx, err := c.dbs[cell].SQL().BeginTx(c.t.Context(), nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	defer func() { _ = tx.Rollback() }()
 	if _, err := tx.ExecContext(c.t.Context(), holdsUp); err != nil {
 		c.t.Fatalf("%s: %v", holdsUp, err)
 	}
-	m = c.start("move")
+	r := spawned(c.t, c.args("move")...)
 	for deadline := time.Now().Add(2 * patience); ; {
 		var is bool
 		if err := tx.QueryRowContext(c.t.Context(), reached).Scan(&is); err != nil {
 			c.t.Fatalf("%s: %v", reached, err)
 		}
 		if is {
-			return m, func() { _ = tx.Rollback() }
+			r.kill()
+			c.t.Logf("killed at %s:\n%s", reached, r.logs)
+			return
 		}
 		select {
-		case <-m.ended:
-			if !m.late() {
-				c.t.Fatalf("the move ends before %s:\n%s", reached, m.logs)
+		case <-r.ended:
+			if !r.movedByAnother() {
+				c.t.Fatalf("the move ends before %s:\n%s", reached, r.logs)
 			}
-			m = c.start("move")
+			r = spawned(c.t, c.args("move")...)
 		case <-time.After(retryPause):
 		}
 		if time.Now().After(deadline) {
-			c.t.Fatalf("%s: it does not come about:\n%s", reached, m.logs)
+			c.t.Fatalf("%s: it does not come about:\n%s", reached, r.logs)
 		}
 	}
-}
-
-// killed kills the move where it is held up.
-func (c *twoCells) killed(cell int, holdsUp, reached string) {
-	c.t.Helper()
-	m, goOn := c.heldUp(cell, holdsUp, reached)
-	m.kill()
-	goOn()
-	c.t.Logf("killed at %s:\n%s", reached, m.logs)
 }
 
 // status wants move status of a cell to have the words.
