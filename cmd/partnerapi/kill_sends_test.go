@@ -19,13 +19,18 @@ import (
 
 // fates are where a kill can find a mail: had the mail server accepted it, and
 // was it marked as sent? What was accepted and not marked arrives twice; that is
-// the one window for a repetition (docs/operating.md).
-var fates = map[string]struct{ accepted, marked bool }{
-	"settled":  {true, true},
-	"answered": {true, false},  // the service knows, and waits to mark it
-	"accepted": {true, false},  // the service does not know
-	"arriving": {false, false}, // the mail server has all of it, and did not say a word
-	"queued":   {false, false}, // it was not claimed
+// the one window for a repetition (docs/operating.md). status is why the simulated one
+// cannot be cancelled; empty where it can.
+var fates = map[string]struct {
+	accepted, marked bool
+	status           string
+}{
+	"settled":   {true, true, "sent"},
+	"answered":  {true, false, "scheduled"},  // the service knows, and waits to mark it
+	"accepted":  {true, false, "scheduled"},  // the service does not know
+	"arriving":  {false, false, "scheduled"}, // the mail server has all of it, and did not say a word
+	"queued":    {false, false, ""},          // it was not claimed
+	"cancelled": {false, false, ""},          // nor was this, and its simulation is cancelled
 }
 
 const (
@@ -37,7 +42,8 @@ const (
 )
 
 // TestSendsOutliveKill kills the service with mails of every fate. The next one
-// sends what was not marked, once, and nothing else.
+// sends what was not marked, once, and nothing else. Only simulations that were never
+// claimed are cancelled, before the kill and after it.
 func TestSendsOutliveKill(t *testing.T) {
 	t.Parallel()
 	s := newSends(t)
@@ -52,7 +58,16 @@ func TestSendsOutliveKill(t *testing.T) {
 	d.until(0, "SELECT count(*) FROM outbox")
 	s.askFor(first, "answered", "accepted", "arriving")
 	office.await(func() bool { return office.offered == mailsOfFate+underWay })
-	s.askFor(first, "queued")
+	s.askFor(first, "queued", "cancelled")
+	n, others, _ := s.cancel(first, s.results("settled", "accepted", "arriving", "cancelled")...)
+	for _, u := range s.users {
+		if fate := fateOf(u.email); fate != "queued" && fate != "answered" && others[u.result] != fates[fate].status {
+			t.Errorf("%s is not cancelled, but %q", u.email, others[u.result])
+		}
+	}
+	if n != usersOfFate {
+		t.Errorf("%d are cancelled", n)
+	}
 	d.exec("BEGIN")
 	d.exec("SELECT FROM users WHERE email LIKE 'answered%' FOR UPDATE") // no mail to these is recorded
 	close(release)
@@ -65,7 +80,7 @@ func TestSendsOutliveKill(t *testing.T) {
 	office.close()
 
 	d.until(underWay, "SELECT count(*) FROM outbox WHERE lease IS NOT NULL")
-	d.until(mailsOfFate, "SELECT count(*) FROM outbox WHERE lease IS NULL")
+	d.until(mailsOfFate+usersOfFate, "SELECT count(*) FROM outbox WHERE lease IS NULL")
 	rows := d.mails()
 	for _, row := range rows {
 		want := fates[fateOf(row.email)]
@@ -76,7 +91,7 @@ func TestSendsOutliveKill(t *testing.T) {
 	if len(rows) != len(fates)*mailsOfFate {
 		t.Errorf("%d mails", len(rows))
 	}
-	s.goOn(d, office)
+	s.goOn(d, office, s.results("answered", "accepted", "arriving")...)
 }
 
 // byFate handles each mail as its fate wants, until the service is gone.
@@ -108,8 +123,9 @@ func fateOf(email string) string {
 }
 
 // TestSendsOutliveCrash kills the service and its database at full speed, right
-// when a mail was accepted and while requests are in progress. Whatever that
-// finds, the next one sends what was not marked, once, and nothing else.
+// when a mail was accepted and while requests are in progress, of which some cancel
+// simulations. Whatever that finds, the next one sends what was not marked, once, and
+// nothing else: each simulation is sent or cancelled.
 func TestSendsOutliveCrash(t *testing.T) {
 	t.Parallel()
 	const accepted, users = 40, 150
@@ -131,6 +147,9 @@ func TestSendsOutliveCrash(t *testing.T) {
 	for i := range users {
 		if !s.ask(first, fmt.Sprintf("user%d@example.com", i)) {
 			break // it was killed
+		}
+		if _, _, alive := s.cancel(first, s.users[i-i%3].result); !alive {
+			break
 		}
 	}
 	select {
@@ -194,6 +213,38 @@ func (s *sends) ask(r *running, email string) bool {
 	return err == nil
 }
 
+// results are those of the simulations to users of fates.
+func (s *sends) results(fates ...string) (ids []string) {
+	for _, u := range s.users {
+		if slices.Contains(fates, fateOf(u.email)) {
+			ids = append(ids, u.result)
+		}
+	}
+	return ids
+}
+
+// cancel cancels simulations, and returns how many are cancelled, and the statuses of the
+// others. It is false where the service died.
+func (s *sends) cancel(r *running, results ...string) (cancelled int, others map[string]string, alive bool) {
+	s.t.Helper()
+	answer, err := r.client.try("POST", "/v2/clients/"+s.client+"/phishing/sends/cancel", s.key, fields{"result_ids": results})
+	if err != nil {
+		return 0, nil, false
+	}
+	out := into[struct {
+		CancelledCount int `json:"cancelled_count"`
+		NotCancelled   []struct {
+			ResultID string `json:"result_id"`
+			Status   string
+		} `json:"not_cancelled"`
+	}](answer.want(http.StatusOK))
+	others = map[string]string{}
+	for _, n := range out.NotCancelled {
+		others[n.ResultID] = n.Status
+	}
+	return out.CancelledCount, others, true
+}
+
 // askFor asks for the mails of fates.
 func (s *sends) askFor(r *running, fates ...string) {
 	s.t.Helper()
@@ -206,15 +257,15 @@ func (s *sends) askFor(r *running, fates ...string) {
 	}
 }
 
-// goOn lets two minutes pass after a kill and starts the service again. Each
-// mail that was not marked arrives then, and no other.
-func (s *sends) goOn(d *witness, before *postOffice) {
+// goOn starts the service again after a kill, wants it to cancel none of the claimed
+// simulations, and lets two minutes pass. Each mail that was neither marked nor cancelled
+// arrives then, and no other.
+func (s *sends) goOn(d *witness, before *postOffice, claimed ...string) {
 	s.t.Helper()
-	d.exec("UPDATE outbox SET due_at = due_at - interval '2 minutes' WHERE lease IS NOT NULL") // the leases of the dead
 	rows := d.mails()
 	unmarked := 0
 	for _, row := range rows {
-		if !row.marked {
+		if !row.marked && !row.cancelled {
 			unmarked++
 		}
 	}
@@ -222,14 +273,24 @@ func (s *sends) goOn(d *witness, before *postOffice) {
 		take()
 		return true
 	})
+	d.exec("CREATE TEMP TABLE dead AS SELECT lease FROM outbox WHERE lease IS NOT NULL")
 	r := s.serve(after)
+	if len(claimed) > 0 {
+		if n, _, _ := s.cancel(r, claimed...); n > 0 {
+			s.t.Errorf("%d of the claimed simulations are cancelled", n)
+		}
+	}
+	d.exec("UPDATE outbox SET due_at = due_at - interval '2 minutes' WHERE lease IN (SELECT lease FROM dead)")
 	after.await(func() bool { return len(after.taken) >= unmarked })
 	d.until(0, "SELECT count(*) FROM outbox")
 	repeated := 0
 	for _, row := range rows {
-		first, then := before.count(row.id), after.count(row.id)
-		if want := map[bool]int{true: 0, false: 1}[row.marked]; first > 1 || row.marked && first != 1 || then != want {
-			s.t.Errorf("mail to %s, marked %t, was accepted %d times and then %d times", row.email, row.marked, first, then)
+		first, then, want := before.count(row.id), after.count(row.id), 1
+		if row.marked || row.cancelled {
+			want = 0
+		}
+		if first > 1 || row.marked && first != 1 || row.cancelled && first != 0 || then != want {
+			s.t.Errorf("mail to %s, %+v, was accepted %d times and then %d times", row.email, row, first, then)
 		}
 		repeated += first * then
 	}
@@ -238,18 +299,20 @@ func (s *sends) goOn(d *witness, before *postOffice) {
 			s.t.Errorf("nobody asked for %+v", l)
 		}
 	}
-	s.t.Logf("%d mails, %d marked before the kill, %d repeated", len(rows), len(rows)-unmarked, repeated)
+	s.t.Logf("%d mails, %d to be sent after the kill, %d repeated", len(rows), unmarked, repeated)
 	s.check(r, d)
 	r.finish()
 }
 
-// check wants the service to show each mail that was asked for as sent once.
+// check wants the service to show each mail that was asked for as sent once, or as cancelled.
 func (s *sends) check(r *running, d *witness) {
 	s.t.Helper()
+	cancelled := map[string]bool{}
 	for _, row := range d.mails() {
-		if !row.marked {
-			s.t.Errorf("mail to %s is not marked", row.email)
+		if row.marked == row.cancelled {
+			s.t.Errorf("mail to %s is %+v", row.email, row)
 		}
+		cancelled[row.email] = cancelled[row.email] || row.cancelled
 	}
 	for _, u := range s.users {
 		emails := into[struct {
@@ -262,15 +325,15 @@ func (s *sends) check(r *running, d *witness) {
 			types = append(types, email.Type)
 		}
 		slices.Sort(types)
-		if u.result == "" { // the simulation was not answered: it may be there or not
-			types = slices.DeleteFunc(types, func(kind string) bool { return kind == "phishing" })
-			types = append([]string{"phishing"}, types...)
+		want := []string{"phishing", "welcome"}
+		if cancelled[u.email] {
+			want = want[1:]
 		}
-		if !slices.Equal(types, []string{"phishing", "welcome"}) {
+		if !slices.Equal(types, want) && (u.result != "" || !slices.Equal(types, want[1:])) { // what was not answered may be there or not
 			s.t.Errorf("%s was sent %v", u.email, types)
 		}
 		results := into[struct{ Data []fields }](r.get("/v2/clients/"+s.client+"/phishing/results?user_id="+u.id, s.key).want(http.StatusOK)).Data
-		if u.result != "" && (len(results) != 1 || results[0]["result_id"] != u.result || results[0]["status"] != "sent" || results[0]["sent_at"] == nil) {
+		if u.result != "" && (len(results) != 1 || results[0]["result_id"] != u.result || (results[0]["status"] == "sent") == cancelled[u.email]) {
 			s.t.Errorf("%s has the results %v", u.email, results)
 		}
 	}
@@ -360,15 +423,16 @@ func (d *witness) hangUp() {
 
 // mailRow is a mail that was asked for.
 type mailRow struct {
-	id, email string
-	marked    bool
+	id, email         string
+	marked, cancelled bool
 }
 
 func (d *witness) mails() (all []mailRow) {
 	d.t.Helper()
 	rows, err := d.conn.QueryContext(d.t.Context(), `
-		SELECT m.id::text, u.email, m.sent_at IS NOT NULL
-		FROM (SELECT client_id, user_id, id, sent_at FROM mail_requests UNION ALL SELECT client_id, user_id, id, sent_at FROM phishing_results) AS m
+		SELECT m.id::text, u.email, m.sent_at IS NOT NULL, m.cancelled
+		FROM (SELECT client_id, user_id, id, sent_at, false AS cancelled FROM mail_requests
+			UNION ALL SELECT client_id, user_id, id, sent_at, coalesce(status = 'failed' AND failure = 'cancelled', false) FROM phishing_results) AS m
 		JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id`)
 	if err != nil {
 		d.t.Fatal(err)
@@ -376,7 +440,7 @@ func (d *witness) mails() (all []mailRow) {
 	defer rows.Close()
 	for rows.Next() {
 		var row mailRow
-		if err := rows.Scan(&row.id, &row.email, &row.marked); err != nil {
+		if err := rows.Scan(&row.id, &row.email, &row.marked, &row.cancelled); err != nil {
 			d.t.Fatal(err)
 		}
 		all = append(all, row)
