@@ -4,17 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
 	"golang.org/x/net/html"
 
 	"partnerapi/platform/site"
 	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
 )
 
 // TestSamplesAddressed: what is served names the service as its callers know it, and
@@ -131,4 +134,27 @@ func TestInventedAddresses(t *testing.T) {
 			t.Errorf("%s was compressed for %d addresses", path, 25-plain)
 		}
 	}
+}
+
+// documentsOnly serves the documents and the pages, and nothing else: it needs no database.
+func documentsOnly(t *testing.T) http.Handler {
+	t.Helper()
+	edge := ginop.NewEdge(ginop.Config{Limits: ginop.DefaultLimits, Log: slog.New(slog.DiscardHandler)})
+	engine, err := edge.Engine(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	surface := edge.Mount(engine, &op.Set{}, op.Latest)
+	config, err := pagesOf(op.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := openDocuments(surface, op.Latest, config.Documents, false); err != nil {
+		t.Fatal(err)
+	}
+	pages := gin.WrapH(site.New(config))
+	for _, path := range []string{"/", "/llms.txt", "/llms-full.txt", "/docs", "/docs/*page"} {
+		engine.GET(path, pages)
+	}
+	return ginop.Compress(engine)
 }

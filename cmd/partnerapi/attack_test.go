@@ -17,7 +17,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -64,14 +63,12 @@ func (x *target) dial() net.Conn {
 }
 
 // get sends a read with one of the third partner's keys and wants it answered.
-func (x *target) get() time.Duration {
+func (x *target) get() {
 	x.gets++
-	begun := time.Now()
 	r, err := x.client.try("GET", "/v2/clients?limit=1", x.keys[2][x.gets%len(x.keys[2])], nil)
 	if err != nil || r.status != http.StatusOK {
 		x.t.Errorf("another partner's read answers %d %s (%v)", r.status, r.body, err)
 	}
-	return time.Since(begun)
 }
 
 // peak is the most memory that the process held, in MB.
@@ -86,27 +83,6 @@ func (x *target) peak() int {
 		x.t.Fatal(err)
 	}
 	return held >> 10
-}
-
-// TestPromisesTakeNoPlaces: 16 keys of two partners promise bodies that never come,
-// on all the connections that they may have, and a third partner is answered.
-func TestPromisesTakeNoPlaces(t *testing.T) {
-	t.Parallel()
-	x := newTarget(t, 8)
-	for _, request := range []string{"GET /v2/clients?limit=1", "POST /v2/clients", "POST /mcp"} {
-		for _, key := range slices.Concat(x.keys[0], x.keys[1]) {
-			for range 20 {
-				conn := x.dial()
-				defer conn.Close()
-				fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Length: 1\r\n\r\n", request, key)
-			}
-		}
-		var reads []time.Duration
-		for range 100 {
-			reads = append(reads, x.get())
-		}
-		t.Logf("%s: 320 promises; 100 reads of another partner answered, p99 %v; at most %d MB", request, p99(reads), x.peak())
-	}
 }
 
 // TestLargeBodies: 400 bodies of 1 MiB at a time, of one key and of many, leave the
@@ -132,24 +108,17 @@ func TestLargeBodies(t *testing.T) {
 				if many {
 					keys = slices.Concat(x.keys[0], x.keys[1])
 				}
-				var quiet, busy []time.Duration
-				for range 200 {
-					quiet = append(quiet, x.get())
-				}
-				before := x.peak()
 				ended, statuses := x.flood(request, keys, attacks[request])
 				for under := true; under; {
-					busy = append(busy, x.get())
+					x.get()
 					select {
 					case <-ended:
 						under = false
 					default:
 					}
 				}
-				t.Logf("answers %v; at most %d MB (%d before); p99 %v in %d reads, quiet %v: %.1f times", statuses(), x.peak(), before,
-					p99(busy), len(busy), p99(quiet), float64(p99(busy))/float64(p99(quiet)))
 				if held := x.peak(); held >= 300 {
-					t.Errorf("the process held %d MB", held)
+					t.Errorf("the process held %d MB, and answers %v", held, statuses())
 				}
 				if statuses()["200"]+statuses()["400"] == 0 {
 					t.Error("none of the bodies was taken")
@@ -157,11 +126,6 @@ func TestLargeBodies(t *testing.T) {
 			})
 		}
 	}
-}
-
-func p99(times []time.Duration) time.Duration {
-	slices.Sort(times)
-	return times[len(times)*99/100]
 }
 
 // flood sends a body on 400 connections at a time, 5 times on each.

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"iter"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -66,9 +63,7 @@ func TestCommandsAreAudited(t *testing.T) {
 	t.Cleanup(accounts.Close)
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, path, text)
 		return path
 	}
 	google := "--google-url=" + accounts.Endpoints().Google
@@ -105,7 +100,7 @@ func TestCommandsAreAudited(t *testing.T) {
 		"webhooks resume":          {[]string{hook.String()}, "webhook", []string{"status"}},
 		"encryption-key rotate":    {[]string{key}, "", nil},
 	}
-	for name := range leaves(commandsOf(t), "") {
+	for name := range leaves(newerModel(t), "") {
 		_, changes := changing[name]
 		if !slices.Contains(ofOtherTests, name) && changes == slices.Contains(changeNothing, name) {
 			t.Errorf("%q is to leave an entry: %t", name, changes)
@@ -166,14 +161,4 @@ func TestCommandsAreAudited(t *testing.T) {
 	if got := must(t, "audit", flag); got != all {
 		t.Errorf("refused commands leave entries:\n%s", got)
 	}
-}
-
-// commandsOf are the commands of this version, without those of an older one.
-func commandsOf(t *testing.T) *kong.Node {
-	t.Helper()
-	parser, err := newParser(context.Background(), &commands{}, environment(nil, io.Discard, io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parser.Model.Node
 }

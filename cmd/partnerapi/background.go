@@ -183,18 +183,10 @@ func (s *service) runInBackground(ctx context.Context, doing string, work func(c
 	})
 }
 
-// recordUses writes the last use of keys periodically, until ctx ends.
-func (s *service) recordUses(ctx context.Context) {
-	tick := time.NewTicker(useEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			s.recordUse(ctx)
-		}
-	}
+// recordUses is recordUse as a loop runs it.
+func (s *service) recordUses(ctx context.Context) (time.Duration, error) {
+	s.recordUse(ctx)
+	return useEvery, nil
 }
 
 // recordUse writes the last use of keys.

@@ -279,9 +279,7 @@ func routing(t *testing.T, listen string, replaced map[string]string) {
 	text = "daemon off; pid " + dir + "/pid; error_log stderr; events {}\nhttp { access_log off; client_body_temp_path " + dir +
 		"/body; proxy_temp_path " + dir + "/proxy; fastcgi_temp_path " + dir + "/f; uwsgi_temp_path " + dir + "/u; scgi_temp_path " + dir + "/s;\n" + text + "}\n"
 	file := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, text)
 	if said, err := exec.Command("nginx", "-t", "-p", dir, "-c", file).CombinedOutput(); err != nil {
 		t.Fatalf("nginx -t: %v: %s", err, said)
 	}

@@ -183,9 +183,7 @@ func TestServeWithoutRightsToTables(t *testing.T) {
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO " + role,
 		"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO " + role,
 	} {
-		if _, err := d.SQL().ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, d, statement)
 	}
 	t.Cleanup(func() {
 		for _, statement := range []string{"DROP OWNED BY " + role, "DROP ROLE " + role} {

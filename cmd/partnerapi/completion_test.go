@@ -97,9 +97,7 @@ func inShell(t *testing.T, script string, shell ...string) string {
 	cmd := exec.Command(shell[0], append(shell[1:], script)...)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "HOME="+cmd.Dir, "TERM=dumb")
-	if err := os.WriteFile(filepath.Join(cmd.Dir, "passages.json"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(cmd.Dir, "passages.json"), "")
 	got, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v: %s", shell[0], err, got)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"io"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -12,18 +10,13 @@ import (
 // reads it: one type, one default, one description.
 func TestEnvironmentNames(t *testing.T) {
 	t.Parallel()
-	line := commands{Plugins: pluginCommands()}
-	parser, err := newParser(context.Background(), &line, environment(nil, io.Discard, io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
 	type reader struct {
 		command string
 		flag    *kong.Flag
 	}
 	first := map[string]reader{}
 	flags := 0
-	err = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
+	err := kong.Visit(model(t), func(node kong.Visitable, next kong.Next) error {
 		command, ok := node.(*kong.Node)
 		if !ok {
 			return next(nil)

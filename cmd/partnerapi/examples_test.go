@@ -125,9 +125,7 @@ func built(t *testing.T, compiler, dir string) string {
 			t.Fatal(err)
 		}
 		text = bytes.Replace(text, []byte("=> ../.."), []byte("=> "+root), 1)
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, name), string(text))
 	}
 	cmd := exec.CommandContext(t.Context(), compiler, "build", "-o", "program", ".")
 	cmd.Dir = dir
@@ -270,9 +268,7 @@ func TestSyncExample(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.SQL().ExecContext(t.Context(), "UPDATE clients SET archived_at = $1 WHERE id = $2", guideTime, archived); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, d, "UPDATE clients SET archived_at = $1 WHERE id = $2", guideTime, archived)
 		p.run(t)
 		if got := copied(t, p); strings.Contains(got, "\nclients "+client) {
 			t.Error("the archived client stays")

@@ -2,58 +2,33 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"io"
 	"iter"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
-	"partnerapi/v2/v2test"
 )
-
-const flagsFile = "../../docs/flags.md"
 
 // commonTo is how many commands a flag has to be of to stand in the first table.
 const commonTo = 10
 
-// TestFlagsTable holds docs/flags.md to the commands. Where version 1 was deleted, its
-// part of the document is not looked at.
+// TestFlagsTable holds docs/flags.md to the commands.
 func TestFlagsTable(t *testing.T) {
 	t.Parallel()
-	parser, err := newParser(context.Background(), &commands{}, environment(nil, io.Discard, io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
-	newer := map[string]bool{}
-	for name := range leaves(parser.Model.Node, "") {
+	of, newer := newerModel(t), map[string]bool{}
+	for name := range leaves(of, "") {
 		newer[name] = true
 	}
-	d := flagsDocument{common: commonFlags(parser.Model.Node)}
+	d := flagsDocument{common: commonFlags(of)}
 	d.introduce()
-	d.list(leaves(parser.Model.Node, ""), func(name string) bool { return !strings.HasPrefix(name, "__") })
+	d.list(leaves(of, ""), func(name string) bool { return !strings.HasPrefix(name, "__") })
 	if older() {
 		d.text.WriteString(olderHeading)
 		d.list(leaves(model(t).Node, ""), func(name string) bool { return !newer[name] })
 	}
-	want := d.text.String()
-
-	if *update {
-		if err := os.WriteFile(flagsFile, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got := fileText(t, "docs/flags.md")
-	if !older() {
-		got, _, _ = strings.Cut(got, olderHeading)
-	}
-	if got != want {
-		t.Errorf("docs/flags.md is not what the commands have: run make operations\n%s", v2test.Diff(got, want))
-	}
+	holdDocument(t, "docs/flags.md", d.text.String())
 }
 
 // flagsDocument is docs/flags.md as it is written.

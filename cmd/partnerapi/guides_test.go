@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -257,23 +256,6 @@ func abbreviated(printed string) string {
 	})
 }
 
-func TestAbbreviated(t *testing.T) {
-	t.Parallel()
-	for printed, want := range map[string]string{
-		`"next_cursor": "abc"`:                 `"next_cursor": "…"`,
-		`"next_cursor": null`:                  `"next_cursor": null`,
-		`"request_id": "req_1"`:                `"request_id": "req_…"`,
-		`cli_01happrbtrefw90048ft35y9rf`:       `cli_01happrbtrefw90048ft35y9rf`,
-		`cli_01kv5je8g0e00r000000000000`:       `cli_…`,
-		`019ecb27-2200-7001-8000-000000000000`: `…`,
-		`018ab226-e0d8-7378-ac8f-ec8c42cfc23a`: `018ab226-e0d8-7378-ac8f-ec8c42cfc23a`,
-	} {
-		if got := abbreviated(printed); got != want {
-			t.Errorf("%s: %s", printed, got)
-		}
-	}
-}
-
 // shows reports whether an output is what a guide shows of it.
 func shows(shown, got string) bool {
 	pattern := regexp.QuoteMeta(shown)
@@ -406,14 +388,7 @@ func (willing) Send(_ context.Context, _, _ string, _ []string, _ []byte) domain
 // runs no background work.
 func builtService(t *testing.T, d *db.DB, address string, r resources, args ...string) *service {
 	t.Helper()
-	line := commands{Plugins: pluginCommands()}
-	parser, err := newParser(t.Context(), &line, environment(nil, io.Discard, io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	line := parses(t, args...)
 	keys, err := seal.ParseKeys(base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	if err != nil {
 		t.Fatal(err)

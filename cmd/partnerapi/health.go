@@ -64,14 +64,6 @@ func (s *service) openPath(path string, handler gin.HandlerFunc) {
 	s.engine.HEAD(path, handler)
 }
 
-// listenMetrics listens on the metrics' address; nil if they have none of their own.
-func (c serveCmd) listenMetrics() (net.Listener, error) {
-	if c.MetricsListen == "" {
-		return nil, nil
-	}
-	return config.Listen("--metrics-listen", c.MetricsListen)
-}
-
 // mountMetrics adds the metrics to the API if they have no address of their own and only this machine can reach the
 // API: they name keys and their use.
 func (s *service) mountMetrics() {
@@ -89,23 +81,28 @@ func (s *service) metricsHandler() http.Handler {
 	return promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{})
 }
 
-// serveMetrics serves the metrics at their own address until stop is called.
+// serveMetrics serves the metrics at an address of their own, if they have one, until stop is called.
 func (s *service) serveMetrics(listener net.Listener) (stop func() error) {
 	if listener == nil {
 		return func() error { return nil }
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.metricsHandler())
-	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: readWithin, ReadTimeout: readWithin, WriteTimeout: readWithin,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-	}
 	s.log.Info("metrics have an address of their own", "address", listener.Addr().String())
+	paths := http.NewServeMux()
+	paths.Handle("GET /metrics", s.metricsHandler())
+	return serveBeside(listener, paths, s.log)
+}
+
+// serveBeside serves paths for operators, beside those of the API, until stop is called.
+func serveBeside(listener net.Listener, paths http.Handler, log *slog.Logger) (stop func() error) {
+	server := &http.Server{
+		Handler: paths, ReadHeaderTimeout: readWithin, ReadTimeout: readWithin, WriteTimeout: readWithin,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Warn("the metrics cannot be served any more", "error", err)
+			log.Warn("health and metrics cannot be served any more", "error", err)
 		}
 	}()
 	return func() error {

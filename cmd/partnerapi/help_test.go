@@ -65,9 +65,7 @@ func newMachine(t *testing.T) *machine {
 		"requests.txt":   "GET /v1/clients?limit=5\n",
 		"account.json":   string(google.Credentials()), "secret.txt": string(microsoft.Credentials()), "encryption.key": secret,
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, name, text)
 	}
 	service := serving(t, "--release=latest", "--cell-count=16", database)
 	url := strings.TrimPrefix(database, "--database-url=")
@@ -138,9 +136,7 @@ func (m *machine) prepare(path string) {
 
 func (m *machine) exec(sql string, args ...any) {
 	m.t.Helper()
-	if _, err := m.d.SQL().ExecContext(m.t.Context(), sql, args...); err != nil {
-		m.t.Fatal(err)
-	}
+	execute(m.t, m.d, sql, args...)
 }
 
 // run runs an example, which is to succeed. One that lasts is stopped once it works.

@@ -8,18 +8,20 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/itchyny/gojq"
 )
 
-// runJQ runs a filter with gojq, at the guides' time. gojq sorts members by their names;
-// they are printed here in the order of jq: of the input, or of the filter that made them.
-func runJQ(args []string, in io.Reader, out io.Writer) error {
+// jq runs a filter with gojq, at the guides' time, on the values of a file or of in. gojq sorts
+// members by their names; they are printed here in the order of jq: of the input, or of the
+// filter that made them.
+func (s *shell) jq(args []string, in io.Reader, out io.Writer) error {
 	options := flag.NewFlagSet("jq", flag.ContinueOnError)
 	options.SetOutput(io.Discard)
 	text, lines := options.Bool("rR", false, ""), options.Bool("nr", false, "")
@@ -29,38 +31,48 @@ func runJQ(args []string, in io.Reader, out io.Writer) error {
 	}
 	filter := cmp.Or(options.Arg(0), ".")
 	query, err := gojq.Parse(fmt.Sprintf("def now: %d; %s", guideTime.Unix(), filter))
-	if err != nil || options.NArg() > 1 {
+	if err != nil || options.NArg() > 2 {
 		return errors.Join(err, fmt.Errorf("arguments %q", args))
 	}
-	var input any
-	order := newMemberOrder(filter)
-	if !*lines {
+	if name := options.Arg(1); name != "" {
+		file, err := os.Open(filepath.Join(s.dir, name))
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		in = file
+	}
+	order, inputs := newMemberOrder(filter), []any{nil}
+	switch {
+	case *text:
 		source, err := io.ReadAll(in)
 		if err != nil {
 			return err
 		}
-		if input = strings.TrimSpace(string(source)); !*text {
-			if input, err = order.read(jsontext.Value(source)); err != nil {
-				return err
-			}
-		}
-	}
-	values := query.Run(input)
-	for v, ok := values.Next(); ok; v, ok = values.Next() {
-		if err, failed := v.(error); failed {
+		inputs[0] = strings.TrimSpace(string(source))
+	case !*lines:
+		if inputs, err = order.readAll(in); err != nil {
 			return err
 		}
-		line, isText := v.(string)
-		if !isText || !(*raw || *text || *lines) {
-			value := order.print(v, true)
-			if !*compact {
-				if err := value.Indent(jsontext.WithIndent("  ")); err != nil {
-					return err
-				}
+	}
+	for _, input := range inputs {
+		values := query.Run(input)
+		for v, ok := values.Next(); ok; v, ok = values.Next() {
+			if err, failed := v.(error); failed {
+				return err
 			}
-			line = string(value)
+			line, isText := v.(string)
+			if !isText || !(*raw || *text || *lines) {
+				value := order.print(v, true)
+				if !*compact {
+					if err := value.Indent(jsontext.WithIndent("  ")); err != nil {
+						return err
+					}
+				}
+				line = string(value)
+			}
+			fmt.Fprintln(out, line)
 		}
-		fmt.Fprintln(out, line)
 	}
 	return nil
 }
@@ -87,11 +99,20 @@ func sortedNames(object map[string]any) string {
 	return strings.Join(slices.Sorted(maps.Keys(object)), ",")
 }
 
-// read decodes a value and keeps the order of the members of its objects.
-func (m memberOrder) read(source jsontext.Value) (any, error) {
-	decoder := json.NewDecoder(strings.NewReader(string(source)))
+// readAll decodes values and keeps the order of the members of their objects.
+func (m memberOrder) readAll(in io.Reader) (all []any, err error) {
+	decoder := json.NewDecoder(in)
 	decoder.UseNumber()
-	return m.next(decoder)
+	for {
+		v, err := m.next(decoder)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
 }
 
 func (m memberOrder) next(d *json.Decoder) (any, error) {
@@ -157,20 +178,4 @@ func (m memberOrder) print(v any, result bool) jsontext.Value {
 		panic(err)
 	}
 	return encoded
-}
-
-func TestJQ(t *testing.T) {
-	t.Parallel()
-	const input = `{"b":[{"id":"x","n":1.50},{"id":"y","n":null}],"a":{"z":true,"y":[]}}`
-	for filter, want := range map[string]string{
-		".b[].n, .a":     "1.50\nnull\n{\"z\":true,\"y\":[]}\n",
-		".b[] | {n, id}": "{\"n\":1.50,\"id\":\"x\"}\n{\"n\":null,\"id\":\"y\"}\n",
-		"{a}, .b[0]":     "{\"a\":{\"z\":true,\"y\":[]}}\n{\"id\":\"x\",\"n\":1.50}\n",
-		"now | todate":   "\"2026-06-15T12:00:00Z\"\n",
-	} {
-		var out strings.Builder
-		if err := runJQ([]string{"-c", filter}, strings.NewReader(input), &out); err != nil || out.String() != want {
-			t.Errorf("jq %s: %q, %v", filter, &out, err)
-		}
-	}
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,9 +25,7 @@ func TestImportOutlivesCrash(t *testing.T) {
 	fmt.Fprintf(&lines, `{"object":"client","id":%q,"partner":%q,"name":"C"}`+"\n", id(2), id(1))
 	fmt.Fprintf(&lines, `{"object":"partner","id":%q,"name":"P"}`+"\n", id(1))
 	file := filepath.Join(t.TempDir(), "objects.ndjson")
-	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, lines.String())
 
 	dir := dataDir(t)
 	must(t, "migrate", "--data-dir="+dir)

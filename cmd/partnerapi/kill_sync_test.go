@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -20,44 +19,38 @@ import (
 // of several batches: the next one completes it, and nothing is done twice.
 func TestSyncOutlivesCrash(t *testing.T) {
 	t.Parallel()
-	for provider, connect := range map[domain.Directory]func(*testing.T, *directorytest.Directory) (settings, endpoints []string){
-		domain.Microsoft: microsoftArgs, domain.Google: googleArgs,
-	} {
-		t.Run(string(provider), func(t *testing.T) {
-			const accounts = 2500
-			office := directorytest.New()
-			for i := range accounts {
-				office.Put(directorytest.Account{ID: fmt.Sprintf("id-%05d", i), Email: fmt.Sprintf("u%d@example.com", i), First: "U"})
-			}
-			settings, at := connect(t, office)
-			s := newSends(t)
-			serve := func() *running { return process(t, s.dir, append(at, "--release=latest")...) }
-			first := serve()
-			client := into[identified](first.do("POST", "/v2/clients", s.key, fields{"name": "Acme"}).want(http.StatusCreated)).ID
-			must(t, append(append([]string{"directory", "connect", "acme", string(provider), "--data-dir=" + s.dir}, settings...), at...)...)
-			path := "/v2/clients/" + client
-			first.do("POST", path+"/users", s.key, fields{"email": "u1500@example.com"}).want(http.StatusCreated)
-
-			d := s.look()
-			d.exec("BEGIN")
-			d.exec("SELECT FROM users FOR UPDATE") // the batch that merges this one waits
-			first.do("POST", path+"/sync/runs", s.key, nil).want(http.StatusAccepted)
-			d.until(1, "SELECT count(*) FROM sync_runs WHERE stage = 'applying' AND created > 0")
-			d.until(1, "SELECT count(*) FROM (SELECT FROM pg_locks WHERE locktype IN ('transactionid', 'tuple') AND NOT granted LIMIT 1) AS l")
-			first.kill()
-			if err := syscall.Kill(postmaster(t, s.dir), syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-
-			d = s.look()
-			d.until(1, "SELECT count(*) FROM sync_runs WHERE status = 'running' AND stage = 'applying' AND created BETWEEN 1 AND $1::integer", accounts-2)
-			d.exec("UPDATE sync_runs SET leased_until = now()") // as if a minute had passed
-			second := serve()
-			d.until(1, "SELECT count(*) FROM sync_runs WHERE status IN ('completed', 'failed')")
-			checkSynced(second, d, s.key, path+"/sync/runs", accounts)
-			second.finish()
-		})
+	const accounts = 2500
+	office := directorytest.New()
+	for i := range accounts {
+		office.Put(directorytest.Account{ID: fmt.Sprintf("id-%05d", i), Email: fmt.Sprintf("u%d@example.com", i), First: "U"})
 	}
+	settings, at := googleArgs(t, office)
+	s := newSends(t)
+	serve := func() *running { return process(t, s.dir, append(at, "--release=latest")...) }
+	first := serve()
+	client := into[identified](first.do("POST", "/v2/clients", s.key, fields{"name": "Acme"}).want(http.StatusCreated)).ID
+	must(t, append(append([]string{"directory", "connect", "acme", "google", "--data-dir=" + s.dir}, settings...), at...)...)
+	path := "/v2/clients/" + client
+	first.do("POST", path+"/users", s.key, fields{"email": "u1500@example.com"}).want(http.StatusCreated)
+
+	d := s.look()
+	d.exec("BEGIN")
+	d.exec("SELECT FROM users FOR UPDATE") // the batch that merges this one waits
+	first.do("POST", path+"/sync/runs", s.key, nil).want(http.StatusAccepted)
+	d.until(1, "SELECT count(*) FROM sync_runs WHERE stage = 'applying' AND created > 0")
+	d.until(1, "SELECT count(*) FROM (SELECT FROM pg_locks WHERE locktype IN ('transactionid', 'tuple') AND NOT granted LIMIT 1) AS l")
+	first.kill()
+	if err := syscall.Kill(postmaster(t, s.dir), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+
+	d = s.look()
+	d.until(1, "SELECT count(*) FROM sync_runs WHERE status = 'running' AND stage = 'applying' AND created BETWEEN 1 AND $1::integer", accounts-2)
+	d.exec("UPDATE sync_runs SET leased_until = now()") // as if a minute had passed
+	second := serve()
+	d.until(1, "SELECT count(*) FROM sync_runs WHERE status IN ('completed', 'failed')")
+	checkSynced(second, d, s.key, path+"/sync/runs", accounts)
+	second.finish()
 }
 
 // allEvents are the events of the outbox and those that were published.
@@ -97,27 +90,12 @@ func checkSynced(r *running, d *witness, key, path string, accounts int) {
 func secretFile(t *testing.T, credentials []byte) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(name, credentials, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, name, string(credentials))
 	return name
 }
 
-// microsoftArgs starts a server that shows a directory, and returns what connects a
-// client to it and where it is.
-func microsoftArgs(t *testing.T, office *directorytest.Directory) (settings, endpoints []string) {
-	vendor := directorytest.NewMicrosoft(office)
-	t.Cleanup(vendor.Close)
-	var s directory.MicrosoftSettings
-	if err := json.Unmarshal(vendor.Settings(""), &s); err != nil {
-		t.Fatal(err)
-	}
-	at := vendor.Endpoints()
-	return []string{"--tenant=" + s.Tenant, "--app-id=" + s.AppID, "--secret-file=" + secretFile(t, vendor.Credentials())},
-		[]string{"--microsoft-graph-url=" + at.Graph, "--microsoft-login-url=" + at.Login}
-}
-
-// googleArgs is microsoftArgs for Google.
+// googleArgs starts a server that shows a directory, and returns what connects a client to it
+// and where it is.
 func googleArgs(t *testing.T, office *directorytest.Directory) (settings, endpoints []string) {
 	vendor := directorytest.NewGoogle(office)
 	t.Cleanup(vendor.Close)

@@ -89,8 +89,6 @@ func TestNamedByIDOrName(t *testing.T) {
 	refused(t, 1, []string{"mail", "disable", flag, "Nobody", "certificate"}, "Nobody", "GET /v2/clients")
 	refused(t, 2, []string{"mail", "disable", flag, "Vale", "welcome"}, "phish-reminder")
 	refused(t, 2, []string{"mail", "disable", flag, "Vale"})
-	if _, err := d.SQL().ExecContext(t.Context(), "UPDATE clients SET archived_at = now() WHERE id = $1", vale); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, d, "UPDATE clients SET archived_at = now() WHERE id = $1", vale)
 	refused(t, 1, []string{"mail", "switches", flag, vale.String()}, "no client", "or it was archived")
 }

@@ -142,6 +142,22 @@ func opened(t *testing.T, flag string) *db.DB {
 	return d
 }
 
+// execute runs a statement in a database.
+func execute(t *testing.T, d *db.DB, statement string, args ...any) {
+	t.Helper()
+	if _, err := d.SQL().ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// writeFile writes a file that only its owner can read.
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // transcript is what a service writes, for tests that wait for it.
 type transcript struct {
 	mu      sync.Mutex

@@ -69,9 +69,7 @@ func allMetrics(t *testing.T) string {
 	for _, sql := range []string{ // nothing is posted: the delivery waits for tomorrow
 		"UPDATE webhooks SET failing_since = now()", "UPDATE webhook_deliveries SET due_at = now() + interval '1 day'",
 	} {
-		if _, err := d.SQL().ExecContext(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, d, sql)
 	}
 	r := serving(t, flag, "--replica-"+flag[len("--database-"):], "--demo", "--redis-url=redis://"+miniredis.RunT(t).Addr(), "--smtp-url="+quietOffice(t).url)
 	r.get("/v2/clients", "pk_demo_all").want(http.StatusOK)

@@ -32,9 +32,7 @@ func TestMigrateSaysWhatIsToCome(t *testing.T) {
 func TestDatabasesOfBefore(t *testing.T) {
 	t.Parallel()
 	flag := "--database-url=" + dbtest.URL(t, emptySchema)
-	if _, err := opened(t, flag).SQL().ExecContext(t.Context(), `CREATE TABLE migrations AS SELECT 98 AS version_id, true AS is_applied`); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, opened(t, flag), `CREATE TABLE migrations AS SELECT 98 AS version_id, true AS is_applied`)
 	for _, args := range [][]string{
 		{"migrate"}, {"migrate", "--status"}, {"migrate", "--dry-run"}, {"keys", "list"}, {"work"},
 		{"serve", "--listen=127.0.0.1:0"}, {"serve", "--no-migrate", "--listen=127.0.0.1:0"}, {"serve", "--demo", "--listen=127.0.0.1:0"},

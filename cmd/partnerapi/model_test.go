@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io"
 	"slices"
 	"strings"
@@ -12,15 +11,26 @@ import (
 	"partnerapi/cmd/internal/doctor"
 )
 
-// model is the model of all commands.
-func model(t *testing.T) *kong.Application {
+// parserOf returns a parser of command lines into line.
+func parserOf(t *testing.T, line *commands) *kong.Kong {
 	t.Helper()
-	line := commands{Plugins: pluginCommands()}
-	parser, err := newParser(context.Background(), &line, environment(nil, io.Discard, io.Discard))
+	parser, err := newParser(t.Context(), line, environment(nil, io.Discard, io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parser.Model
+	return parser
+}
+
+// model is the model of all commands.
+func model(t *testing.T) *kong.Application {
+	t.Helper()
+	return parserOf(t, &commands{Plugins: pluginCommands()}).Model
+}
+
+// newerModel is the model of the commands of this version, without those of an older one.
+func newerModel(t *testing.T) *kong.Node {
+	t.Helper()
+	return parserOf(t, &commands{}).Model.Node
 }
 
 // variables are the names of all environment variables that a command reads.
@@ -46,17 +56,14 @@ func eachFlag(t *testing.T, of *kong.Application, see func(*kong.Flag)) {
 	}
 }
 
-// parses wants a command line to be one of this program.
-func parses(t *testing.T, args ...string) {
+// parses wants a command line to be one of this program, and returns what it says.
+func parses(t *testing.T, args ...string) commands {
 	t.Helper()
 	line := commands{Plugins: pluginCommands()}
-	parser, err := newParser(t.Context(), &line, environment(nil, io.Discard, io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse(args); err != nil {
+	if _, err := parserOf(t, &line).Parse(args); err != nil {
 		t.Errorf("%v: %v", args, err)
 	}
+	return line
 }
 
 // mentioned says what is wrong with a command line as documents show it: with

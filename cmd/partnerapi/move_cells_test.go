@@ -154,9 +154,7 @@ func (c *twoCells) get(path, key string) response {
 
 func (c *twoCells) exec(cell int, statement string, args ...any) {
 	c.t.Helper()
-	if _, err := c.dbs[cell].SQL().ExecContext(c.t.Context(), statement, args...); err != nil {
-		c.t.Fatalf("%s: %v", statement, err)
-	}
+	execute(c.t, c.dbs[cell], statement, args...)
 }
 
 // text is what a query says in a cell's database, a line for each row.

@@ -69,9 +69,7 @@ func TestMoveCommand(t *testing.T) {
 		t.Errorf("the status is %q", out)
 	}
 
-	if _, err := old.SQL().Exec("INSERT INTO moves (partner_id, step, cell, held_until) VALUES ($1, 'handing', '01', now())", partnerNamed(t, old, "Third").UUID()); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, old, "INSERT INTO moves (partner_id, step, cell, held_until) VALUES ($1, 'handing', '01', now())", partnerNamed(t, old, "Third").UUID())
 	if found := examined(t, 1, "--cell-count=16", from)["moves"]; found.Status != "warn" || !strings.Contains(found.Found, "writes are refused") {
 		t.Errorf("doctor says %v", found)
 	}
@@ -103,10 +101,8 @@ func TestMoveSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := old.SQL().Exec(`INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
-		VALUES ($1, 'google', '{}', $2, now(), now(), now())`, client.UUID(), sealed); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, old, `INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
+		VALUES ($1, 'google', '{}', $2, now(), now(), now())`, client.UUID(), sealed)
 	own := "--encryption-key=file:" + oldFile
 	const wrong = "have another key than this one (--to-key)"
 
@@ -131,9 +127,7 @@ func TestMoveSecrets(t *testing.T) {
 	insertClients(t, old, "Twin", "Dale")
 	insertClients(t, now, "Twin", "Dale")
 	for _, d := range []*db.DB{old, now} {
-		if _, err := d.SQL().Exec("INSERT INTO moves (partner_id, step, cell) SELECT $1, 'here', '02'", partnerNamed(t, old, "Twin").UUID()); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, d, "INSERT INTO moves (partner_id, step, cell) SELECT $1, 'here', '02'", partnerNamed(t, old, "Twin").UUID())
 	}
 	refused(t, 1, []string{"move", "Twin", target, from, "--dry-run", own},
 		"serves the partner, or moves it on", "another partner of this name", "another key than this one")
@@ -175,12 +169,8 @@ func TestStuckMoves(t *testing.T) {
 		{"step = 'holding'", 1},
 		{"cell = '01'", 0},
 	} {
-		if _, err := d.SQL().Exec(`INSERT INTO moves (partner_id, step, cell) VALUES ($1, 'copying', '01') ON CONFLICT DO NOTHING`, acme); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.SQL().Exec("UPDATE moves SET " + step.set); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, d, `INSERT INTO moves (partner_id, step, cell) VALUES ($1, 'copying', '01') ON CONFLICT DO NOTHING`, acme)
+		execute(t, d, "UPDATE moves SET "+step.set)
 		said.Reset()
 		if err := m.logNew(t.Context(), d); err != nil {
 			t.Fatal(err)

@@ -41,9 +41,7 @@ func plant(t *testing.T, d *db.DB) (client domain.ClientID, hook domain.WebhookI
 		`INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, finished_at, updated_at, error)
 			SELECT id, gen_random_uuid(), 'failed', 'api', now(), now(), now(), $1 FROM clients`,
 	} {
-		if _, err := d.SQL().ExecContext(t.Context(), sql, hostile); err != nil {
-			t.Fatalf("%s: %v", sql, err)
-		}
+		execute(t, d, sql, hostile)
 	}
 	entry := domain.AuditEntry{
 		Prefix: "pk_aaaaaaaa", Operation: "users.update", Method: "PATCH", Path: "/v2/users/" + hostile, RequestID: hostile,
@@ -150,20 +148,6 @@ func remarshal(t *testing.T, value any) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// TestOneTable: tables are made in one file, whose cells cannot be forgotten.
-func TestOneTable(t *testing.T) {
-	t.Parallel()
-	var makes []string
-	for name, text := range sources(t) {
-		if strings.Contains(text, "\t\"text/tabwriter\"") {
-			makes = append(makes, name)
-		}
-	}
-	if want := []string{"../internal/output/output.go"}; !slices.Equal(makes, want) {
-		t.Errorf("%q use text/tabwriter, want %q", makes, want)
-	}
 }
 
 // listNothing are the commands without --json: they change something, run on, or print

@@ -205,6 +205,17 @@ func inside(n *html.Node, name string) bool {
 	return false
 }
 
+// readPage returns the body of a page.
+func readPage(t *testing.T, pages http.Handler, path string) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("%s: status %d", path, w.Code)
+	}
+	return w.Body.String()
+}
+
 // TestSearch: what readers look for is in the index of the search, with the page that says it.
 func TestSearch(t *testing.T) {
 	t.Parallel()
@@ -213,15 +224,10 @@ func TestSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := site.New(config)
-	page := func(path string) string {
-		w := httptest.NewRecorder()
-		pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		return w.Body.String()
-	}
-	_, rest, _ := strings.Cut(page("/docs/index"), `data-index="`)
+	_, rest, _ := strings.Cut(readPage(t, pages, "/docs/index"), `data-index="`)
 	path, _, _ := strings.Cut(rest, `"`)
 	var entries []struct{ Title, Place, Path, Text string }
-	if err := json.Unmarshal([]byte(page(path)), &entries); err != nil {
+	if err := json.Unmarshal([]byte(readPage(t, pages, path)), &entries); err != nil {
 		t.Fatal(err)
 	}
 	for words, path := range map[string]string{
@@ -250,9 +256,7 @@ func TestErrorGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := httptest.NewRecorder()
-	site.New(config).ServeHTTP(w, httptest.NewRequest(http.MethodGet, op.ErrorGuide, nil))
-	page := sitetest.Read(t, op.ErrorGuide, w.Body.String())
+	page := sitetest.Read(t, op.ErrorGuide, readPage(t, site.New(config), op.ErrorGuide))
 	for _, code := range op.ErrorCodes() {
 		link := op.EnvelopeOf(&domain.Error{Code: code}, "", "https://partner.example/api").Error.DocURL
 		at, ok := strings.CutPrefix(link, "https://partner.example/api"+op.ErrorGuide+"#")
@@ -279,11 +283,6 @@ func TestChangelog(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := site.New(config)
-	read := func(path string) string {
-		w := httptest.NewRecorder()
-		pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		return w.Body.String()
-	}
 	var feed struct {
 		ID      string `xml:"id"`
 		Entries []struct {
@@ -292,10 +291,10 @@ func TestChangelog(t *testing.T) {
 			Content string    `xml:"content"`
 		} `xml:"entry"`
 	}
-	if err := xml.Unmarshal([]byte(read("/docs/changelog.atom")), &feed); err != nil || feed.ID != "http://example.com/docs/changelog" {
+	if err := xml.Unmarshal([]byte(readPage(t, pages, "/docs/changelog.atom")), &feed); err != nil || feed.ID != "http://example.com/docs/changelog" {
 		t.Fatalf("the feed is %+v: %v", feed, err)
 	}
-	page := read("/docs/changelog")
+	page := readPage(t, pages, "/docs/changelog")
 	for _, member := range []string{"ClientPhishing.click_rate_total", "ErrorBody.doc_url", "GET /v2/clients?external_id"} {
 		if !strings.Contains(page, "<code>"+member+"</code>") || !strings.Contains(feed.Entries[0].Content, member) {
 			t.Errorf("the page or the feed has no %s", member)
@@ -405,9 +404,7 @@ func TestSupport(t *testing.T) {
 			parts["/v1/openapi.yaml"] = contact
 		}
 		for path, part := range parts {
-			w := httptest.NewRecorder()
-			s.engine.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-			if !strings.Contains(w.Body.String(), part) {
+			if !strings.Contains(readPage(t, s.engine, path), part) {
 				t.Errorf("%s has no %s", path, part)
 			}
 		}

@@ -43,15 +43,13 @@ func TestMakeReport(t *testing.T) {
 	refused(t, 2, make(name, "poem"), `there is no report "poem"`, "executive_summary", "global_health_report")
 	refused(t, 2, make(name, "dark_web", "--format=doc"), "pdf")
 	refused(t, 2, make(name, "dark_web", "--start=2026-01-01"), "--start and --end go together")
-	refused(t, 2, make(name, "dark_web", "--start=2026-01-01", "--end=today"), "--end must be a date, such as 2026-01-31")
+	refused(t, 2, make(name, "dark_web", "--start=2026-01-01", "--end=today"), "--end: must be a date, such as 2026-01-31")
 	refused(t, 1, make(name, "dark_web", "--start=2026-01-02", "--end=2026-01-01"), "--start must not be after --end")
 	refused(t, 1, make(name, "dark_web", "--start=2024-01-01", "--end=2026-01-01"), "at most 366 days")
 	refused(t, 1, make(name, "dark_web", "--start=2999-01-01", "--end=2999-01-01"), "must not be in the future")
 	refused(t, 1, make(name, "policy", "--start=2026-01-01", "--end=2026-01-01"), "the period is not taken by a report of this type")
 	refused(t, 1, []string{"reports", "make", flag, name, "policy", "--out=" + filepath.Join(dir, "no", "where")}, "no such file or directory")
-	if _, err := d.SQL().Exec("UPDATE clients SET dark_web_monitoring = false"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, d, "UPDATE clients SET dark_web_monitoring = false")
 	refused(t, 1, make(name, "dark_web"), "has no Dark Web Monitoring")
 	if left, _ := filepath.Glob(filepath.Join(dir, "refused*")); len(left) > 0 {
 		t.Errorf("refused commands left %v", left)
@@ -65,8 +63,6 @@ func TestBadReportStore(t *testing.T) {
 		refused(t, 2, []string{line, "--report-store=s3://"}, "--report-store", "names no bucket")
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, "")
 	refused(t, 1, []string{"serve", databaseFlag(t), "--listen=127.0.0.1:0", "--report-store=file://" + file}, "--report-store", "is not a directory")
 }

@@ -17,11 +17,11 @@ import (
 	"partnerapi/cmd/internal/config"
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/figures"
-	"partnerapi/cmd/internal/gc"
 	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
 	"partnerapi/db/cells"
 	"partnerapi/domain"
+	"partnerapi/platform/lease"
 	"partnerapi/platform/phishing"
 	"partnerapi/platform/report"
 	"partnerapi/platform/site"
@@ -50,7 +50,7 @@ var timeouts = connectionTimeouts{headers: 10 * time.Second, request: readWithin
 
 // Run serves until ctx ends, and then finishes the requests in progress.
 func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
-	gc.Relax()
+	cli.RelaxGC()
 	// The port is taken first: a second service on the same address says so at
 	// once, and does not touch the data.
 	listener, err := config.Listen("--listen", c.Listen)
@@ -59,7 +59,7 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	}
 	defer listener.Close()
 	c.Listen = listener.Addr().String() // with the port, where any was asked for
-	metrics, err := c.listenMetrics()
+	metrics, err := config.Listen("--metrics-listen", c.MetricsListen)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (c serveCmd) build(
 	if s.cells, err = otherCells(ctx, d, c.PublicURL); err != nil {
 		return nil, err
 	}
-	options := []v2.Option{v2.WithReportLinks(links.To), v2.WithRelease(c.Release), withWebhooks(r)}
+	options := []v2.Option{v2.WithReportLinks(links.To), v2.WithRelease(c.Release), v2.WithWebhooks(r.endpoints, sealerOf(r.keys))}
 	if s.cells != nil {
 		options = append(options, v2.WithCursorSecrets(s.cells.CursorSecrets))
 	}
@@ -250,7 +250,7 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 		WriteTimeout: 2 * timeouts.request, IdleTimeout: timeouts.idle,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	s.runInBackground(ctx, "record the use of keys", s.recordUses)
+	s.group.Go(func() { lease.NewLoop(s.log, "record the use of keys", useEvery, s.recordUses).Run(ctx) })
 	if s.cells != nil {
 		s.runInBackground(ctx, "follow the moves of partners", func(ctx context.Context) { s.cells.Watch(ctx, s.log) })
 	}

@@ -105,9 +105,7 @@ func TestDailyRefresh(t *testing.T) {
 	t.Parallel()
 	flag := demonstration(t)
 	d := opened(t, flag)
-	if _, err := d.SQL().ExecContext(t.Context(), "UPDATE daily_refreshes SET day = day - 1, finished_at = finished_at - interval '1 day'"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, d, "UPDATE daily_refreshes SET day = day - 1, finished_at = finished_at - interval '1 day'")
 	wantDue := func(want bool) {
 		t.Helper()
 		if due, err := d.RefreshDue(t.Context()); err != nil || due != want {

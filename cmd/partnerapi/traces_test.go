@@ -46,7 +46,7 @@ func newTraced(t *testing.T, flag string) *traced {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := traces.Log(output.NewLog(&s.logs, slog.LevelInfo, "json"))
+	log := output.NewLog(&s.logs, slog.LevelInfo, "json")
 	if s.s, err = c.build(t.Context(), d, "http://localhost", resources{store: store}, log, traces); err != nil {
 		t.Fatal(err)
 	}

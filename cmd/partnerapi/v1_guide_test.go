@@ -1,8 +1,6 @@
 package main
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -21,14 +19,7 @@ func TestAnchorsOfMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := site.New(config)
-	page := func(path string) string {
-		w := httptest.NewRecorder()
-		pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		if w.Code != http.StatusOK {
-			t.Fatalf("%s: status %d", path, w.Code)
-		}
-		return w.Body.String()
-	}
+	page := func(path string) string { return readPage(t, pages, path) }
 	index := page("/docs/migrating")
 	for meta := range v1compat.Declare(v1compat.Config{}).Routes() {
 		path, fragment, _ := strings.Cut(meta.Guide, "#")

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,9 +45,7 @@ func TestParity(t *testing.T) {
 
 	replay := func(content, at string) []string {
 		file := filepath.Join(t.TempDir(), "requests")
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, file, content)
 		return parity(at, "replay", file)
 	}
 	const good = "GET /v1/clients?limit=5\n/v1/partner\n\n"
@@ -75,9 +71,6 @@ func TestParity(t *testing.T) {
 // TestTrafficOfLogs: the commands of the guide make lines for replay of logs.
 func TestTrafficOfLogs(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("jq"); err != nil {
-		t.Skip("jq is not installed")
-	}
 	_, commands, _ := strings.Cut(fileText(t, "docs/operate/parity.md"), "of this service (`--log-format json`):\n\n```sh\n")
 	commands, _, _ = strings.Cut(commands, "```")
 	dir := t.TempDir()
@@ -95,15 +88,15 @@ func TestTrafficOfLogs(t *testing.T) {
 {"msg":"serving"}
 `,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(lines), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, name), lines)
 	}
-	sh := exec.CommandContext(t.Context(), "sh", "-ec", commands)
-	sh.Dir = dir
-	out, err := sh.CombinedOutput()
+	s, err := newShell(dir, guideBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.run(commands)
 	want := "/v1/clients?limit=5\n/v1/clients?limit=6\n/v1/clients?limit=7\n/v1/partner?\n"
-	if err != nil || string(out) != want {
+	if err != nil || out != want {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -61,9 +60,7 @@ func TestRetirementCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	numbers := filepath.Join(t.TempDir(), "numbers")
-	if err := os.WriteFile(numbers, []byte("client,77,"+client.String()+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, numbers, "client,77,"+client.String()+"\n")
 	in := func(days int) string { return d.Now().AddDate(1, 0, days).UTC().Format(time.DateOnly) }
 
 	var done, kinds, given []string // of the commands that are not refused
@@ -266,98 +263,25 @@ func TestRetirementIsFollowed(t *testing.T) {
 	s.get("/v1/clients", key).want(http.StatusOK)
 }
 
-// TestKeysWithoutV1: after v1 phase --new off a key that is made has no v1, and is told what
-// to call; one that is made with --v1 has it, and the keys of before have it still. The
-// status says so.
+// TestKeysWithoutV1: after v1 phase --new off a key that is made has no v1, unless it is made
+// with --v1, and the keys of before have it still. The status says so.
 func TestKeysWithoutV1(t *testing.T) {
 	t.Parallel()
 	flag := databaseFlag(t)
 	must(t, "partners", "create", flag, "Acme")
-	create := func(name string, more ...string) string {
-		return newKey(t, append([]string{flag, "--name=" + name, "--partner=Acme", "--clients=all", "--scopes=read"}, more...)...)
-	}
-	s := retiredService{serving(t, flag, "--release=latest"), flag}
-	before := create("before")
-	status := func() (newKeys string) {
+	wantPhase := func(phase, name string, more ...string) {
 		t.Helper()
-		var st struct {
-			NewKeys string `json:"new_keys"`
-		}
-		if err := json.Unmarshal([]byte(must(t, "v1", "status", flag, "--json")), &st); err != nil {
-			t.Fatal(err)
-		}
-		return st.NewKeys
+		key := newKey(t, append([]string{flag, "--name=" + name, "--partner=Acme", "--clients=all", "--scopes=read"}, more...)...)
+		says(t, must(t, "v1", "status", flag, "--key="+prefix(key)), "It is in phase "+phase+".")
 	}
-	says(t, must(t, "v1", "status", flag), "New keys have v1: the command v1 phase --new off changes that.")
-	if got := status(); got != "on" {
-		t.Errorf("the phase of new keys is %q", got)
-	}
-
-	s.after("phase --new off", "phases=0.*new_keys=off")
-	after := create("after")
-	says(t, must(t, "v1", "status", flag, "--key="+prefix(after)), "It is in phase off.")
-	s.follows("phases=1")
-	s.gone(after, "version 1 is switched off for this key")
-	s.get("/v2/clients", after).want(http.StatusOK)
-	allowed := create("allowed", "--v1")
-	s.follows("phases=2")
-	for _, key := range []string{before, allowed} {
-		s.get("/v1/clients", key).want(http.StatusOK)
-	}
+	wantPhase("on", "before")
+	must(t, "v1", "phase", flag, "--new", "off")
+	wantPhase("off", "after")
+	wantPhase("on", "allowed", "--v1")
 	says(t, must(t, "v1", "status", flag), "New keys have no v1, unless keys create has --v1")
-	if got := status(); got != "off" {
-		t.Errorf("the phase of new keys is %q", got)
-	}
-	s.after("phase "+prefix(after)+" on", "")
-	s.follows("phases=2")
-	s.after("phase --new on", "new_keys=on")
-	s.get("/v1/clients", create("late")).want(http.StatusOK)
+	must(t, "v1", "phase", flag, "--new", "on")
+	wantPhase("on", "late")
 	refused(t, 2, []string{"keys", "create", flag, "--v1=maybe", "--name=x", "--partner=Acme", "--clients=all", "--scopes=read"}, "--v1")
-}
-
-// TestRehearsalOfAKey: a caller switches v1 off for the own key on every process, and on again;
-// the status lists it, the audit trail has both, and only what was refused stands against the end.
-func TestRehearsalOfAKey(t *testing.T) {
-	t.Parallel()
-	flag := databaseFlag(t)
-	must(t, "partners", "create", flag, "Acme")
-	key := newKey(t, flag, "--name=sync", "--partner=Acme", "--clients=all", "--scopes=read")
-	must(t, "v1", "announce", flag, "--announced=2020-01-31", "--sunset=2021-01-31")
-	first, second := serving(t, flag, "--release=latest"), serving(t, flag, "--release=latest")
-	until, _ := into[fields](first.do("POST", "/v1/rehearsal", key, fields{"minutes": 60}).want(http.StatusOK))["until"].(string)
-	first.get("/v1/partner", key).want(http.StatusGone)
-	second.do("POST", "/v1/rehearsal", key, fields{"minutes": 1}).want(http.StatusTooManyRequests)
-	retiredService{second, flag}.follows("rehearsals=1")
-	second.get("/v2/partner", key).want(http.StatusOK)
-
-	var st struct {
-		Keys       []any
-		Rehearsals []struct {
-			Key     string
-			Running bool
-			EndedAt string `json:"ended_at"`
-		}
-	}
-	read := func() {
-		t.Helper()
-		if err := json.Unmarshal([]byte(must(t, "v1", "status", flag, "--json", "--key="+prefix(key))), &st); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if read(); len(st.Rehearsals) != 1 || st.Rehearsals[0].Key != prefix(key) || !st.Rehearsals[0].Running ||
-		!strings.HasPrefix(st.Rehearsals[0].EndedAt, strings.TrimSuffix(until, "Z")) {
-		t.Errorf("until %s the status has %+v", until, st.Rehearsals)
-	}
-	says(t, must(t, "v1", "status", flag), "LAST REHEARSAL", "running until ")
-	second.do("DELETE", "/v1/rehearsal", key, nil).want(http.StatusNoContent)
-	second.get("/v1/openapi.yaml", key).want(http.StatusOK)
-	if read(); st.Rehearsals[0].Running {
-		t.Errorf("at the end the status has %+v", st.Rehearsals)
-	}
-	says(t, must(t, "audit", flag, "--key="+prefix(key)), "v1.start-rehearsal", "v1.end-rehearsal")
-	first.finish()
-	second.finish()
-	refused(t, 1, []string{"v1", "end", flag}, "1 key called it in the last 30 days", ", GET /v1/partner, by ")
 }
 
 // TestUseIsRecorded: what was counted since the last flush is written when the service

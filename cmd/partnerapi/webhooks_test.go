@@ -23,9 +23,7 @@ func subscribed(t *testing.T, d *db.DB, partner string) domain.WebhookID {
 				'[{"at":"2026-06-14T12:00:00Z","status_code":500,"duration_ms":7,"response":"oh\u001b[31m\nno"}]'
 			FROM webhooks AS w, unnest('{waiting,failed}'::text[]) AS s WHERE w.id = $1 AND $2 <> ''`,
 	} {
-		if _, err := d.SQL().ExecContext(t.Context(), sql, id, partner); err != nil {
-			t.Fatal(err)
-		}
+		execute(t, d, sql, id, partner)
 	}
 	return id
 }
@@ -77,7 +75,7 @@ func TestWebhookCommands(t *testing.T) {
 	stranger := db.NewID[domain.WebhookKind]().String()
 	for _, command := range []string{"pause", "resume", "deliveries"} {
 		refused(t, 1, []string{"webhooks", command, stranger, flag}, "there is no webhook "+stranger)
-		refused(t, 2, []string{"webhooks", command, "whk_x", flag}, "not the id of a webhook")
+		refused(t, 2, []string{"webhooks", command, "whk_x", flag}, "<id>: not an id of this kind")
 	}
 	refused(t, 2, []string{"webhooks", "deliveries", stranger, "--limit=0", flag}, "--limit")
 	refused(t, 2, []string{"webhooks", "deliveries", stranger, "--status=lost", flag}, "--status")

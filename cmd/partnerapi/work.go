@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/config"
@@ -140,7 +137,7 @@ func (c workCmd) Validate() error {
 
 // Run works until ctx ends.
 func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
-	listener, err := c.listen()
+	listener, err := config.Listen("--listen", c.Listen)
 	if err != nil {
 		return err
 	}
@@ -179,35 +176,20 @@ func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	server := c.watch(w, sources, log)
-	go func() { _ = server.Serve(listener) }() // until it is closed
-	defer database.CloseInto(server.Close, &err)
+	defer database.CloseInto(serveBeside(listener, c.watch(w, sources, log), log), &err)
 	log.InfoContext(ctx, "health and metrics are served", "address", listener.Addr().String())
 	return w.run(ctx)
 }
 
-// listen listens on --listen; nil if it is not set.
-func (c workCmd) listen() (net.Listener, error) {
-	if c.Listen == "" {
-		return nil, nil
-	}
-	return config.Listen("--listen", c.Listen)
-}
-
-// watch serves health and metrics of a process that serves no API.
-func (c workCmd) watch(w *background, sources figures.Sources, log *slog.Logger) *http.Server {
+// watch returns health and metrics of a process that serves no API.
+func (c workCmd) watch(w *background, sources figures.Sources, log *slog.Logger) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	s := &service{db: w.db, engine: gin.New(), log: log, metrics: figures.NewRegistry(version, sources)}
 	s.registerDisks(c.Flags, c.StoreFlag)
 	w.register(s.metrics)
 	s.mountHealth()
-	paths := http.NewServeMux()
-	paths.Handle("/", s.engine)
-	paths.Handle("/metrics", promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}))
-	return &http.Server{
-		Handler: paths, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	s.openPath("/metrics", gin.WrapH(s.metricsHandler()))
+	return s.engine
 }
 
 // newDeliveries returns the dispatcher of events.
@@ -262,11 +244,6 @@ func openResources(
 
 // close closes idle connections to endpoints.
 func (r resources) close() { r.endpoints.Close() }
-
-// withWebhooks enables the API's operations on subscriptions.
-func withWebhooks(r resources) v2.Option {
-	return v2.WithWebhooks(r.endpoints, sealerOf(r.keys))
-}
 
 // sealerOf converts the keys, nil to a nil interface.
 func sealerOf(keys *seal.Keys) v2.Sealer {

@@ -71,14 +71,7 @@ func TestWorkIsWatched(t *testing.T) {
 // PostgreSQL's default, and one that never could to be told so.
 func TestConnections(t *testing.T) {
 	t.Parallel()
-	line := commands{Plugins: pluginCommands()}
-	parser, err := newParser(t.Context(), &line, environment(nil, io.Discard, io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse([]string{"serve"}); err != nil {
-		t.Fatal(err)
-	}
+	line := parses(t, "serve")
 	const byDefault, reserved = 100, 3
 	if n := 2 * line.Serve.ConnectionsNeeded(true, pg.NoPooler); n > byDefault-reserved {
 		t.Errorf("two processes need %d connections", n)

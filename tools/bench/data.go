@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"partnerapi/cmd/internal/bar"
+	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/db/embedded"
 	"partnerapi/db/migrate"
@@ -54,7 +54,7 @@ func (d *data) fill(ctx context.Context, size seed.Size) {
 		begin := time.Now()
 		for _, part := range []seed.Size{{Clients: 1, Users: d.users, Mails: size.Mails},
 			{Clients: size.Clients - 1, Users: size.Users - d.users, Mails: size.Mails}}[len(d.clients):] {
-			check(seed.Large(ctx, d.db, part, bar.New(d.progress, "seeding")))
+			check(seed.Large(ctx, d.db, part, output.NewBar(d.progress, "seeding")))
 		}
 		fmt.Fprintf(d.progress, "seeded %d clients and %d users in %s, with at most %.0f MB of memory\n", size.Clients,
 			size.Users, rounded(time.Since(begin)), peakMB(os.Getpid()))

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"partnerapi/cmd/internal/bar"
-	"partnerapi/cmd/internal/gc"
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
@@ -25,7 +25,7 @@ func ingestSignals(ctx context.Context, d *db.DB, p params) transfer.Ingested {
 	file := must(os.Open(p.File))
 	defer file.Close()
 	size := int(must(file.Stat()).Size())
-	show := bar.New(os.Stderr, "ingesting bytes")
+	show := output.NewBar(os.Stderr, "ingesting bytes")
 	return must(transfer.Ingest(ctx, d, file, transfer.Watcher{
 		Refused: func(line int, reason string) { fmt.Fprintf(os.Stderr, "line %d: %s\n", line, reason) },
 		Read:    func(_ int, bytes int64) { show(int(bytes), size) },
@@ -111,7 +111,7 @@ type made int64
 
 // makeReport is a child that makes one report, as the background work does.
 func makeReport(ctx context.Context, d *db.DB, p params) made {
-	gc.Relax()
+	cli.RelaxGC()
 	t := must(d.AnyTenant(ctx, p.Client))
 	file := must(os.CreateTemp("", "partnerapi-bench-report"))
 	defer file.Close()

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"partnerapi/cmd/internal/gc"
+	"partnerapi/cmd/internal/cli"
 	"partnerapi/db"
 	"partnerapi/db/seed"
 	"partnerapi/domain"
@@ -323,7 +323,7 @@ func (s *sizes) whole() []measure {
 // refreshDaily is a child that does the daily refresh of the day after the last one
 // that was refreshed, at the time that it is then.
 func refreshDaily(ctx context.Context, p params, say func(any)) {
-	gc.Relax()
+	cli.RelaxGC()
 	d := must(db.Open(p.URL, db.WithClock(domain.NewManualClock(p.Now))))
 	defer d.Close()
 	begin := time.Now()

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"partnerapi/cmd/internal/gc"
+	"partnerapi/cmd/internal/cli"
 	"partnerapi/db"
 	"partnerapi/domain"
 	v2 "partnerapi/v2"
@@ -42,7 +42,7 @@ func newSilentService(ctx context.Context, p params) http.Handler {
 }
 
 func openService(ctx context.Context, p params, options ...db.Option) http.Handler {
-	gc.Relax()
+	cli.RelaxGC()
 	d := must(db.Open(p.URL, options...))
 	secret := must(d.CursorSecret(ctx))
 	core := v2.New(d, secret)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"partnerapi/cmd/internal/gc"
+	"partnerapi/cmd/internal/cli"
 	"partnerapi/db"
 	"partnerapi/db/dirsync"
 	"partnerapi/domain"
@@ -67,7 +67,7 @@ func (unsealed) Open(sealed, _ []byte) ([]byte, error) { return sealed, nil }
 
 // syncClient is a child that syncs a client once, as the background work does.
 func syncClient(ctx context.Context, d *db.DB, p params) domain.SyncRun {
-	gc.Relax()
+	cli.RelaxGC()
 	runner := directory.NewRunner(d, unsealed{}, directory.NewConnect(p.Directory.Endpoints, nil), warnings(), directory.Observer{})
 	run := must(runner.Start(ctx, p.Client, false, nil))
 	if run.Error != nil {

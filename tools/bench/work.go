@@ -16,8 +16,8 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"partnerapi/cmd/internal/bar"
-	"partnerapi/cmd/internal/gc"
+	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
@@ -65,7 +65,7 @@ func sendMails(ctx context.Context, d *db.DB, p params, say func(any)) {
 // deliverEvents is a child that publishes and delivers events, as serve and work wire
 // it.
 func deliverEvents(ctx context.Context, d *db.DB, p params, say func(any)) {
-	gc.Relax()
+	cli.RelaxGC()
 	to := must(webhook.NewEndpoints(webhook.Options{AllowPrivate: true, CAFile: p.CA, Clock: d}))
 	defer to.Close()
 	hooks := webhook.NewDispatcher(d, to, unsealed{}, warnings(), webhook.Observer{})
@@ -148,7 +148,7 @@ func (b *bench) sends(users []domain.UserID, at time.Time) []byte {
 // done, and returns how quickly they came, from the first on.
 func (b *bench) drained(name string, p params, s *sink, n int, marked func() bool) (f figure) {
 	peak := b.while(name, p, func(*child) {
-		show := bar.New(b.progress, name)
+		show := output.NewBar(b.progress, name)
 		for last, at := int64(-1), time.Now(); last < int64(n) || !marked(); time.Sleep(50 * time.Millisecond) {
 			switch taken := s.taken.Load(); {
 			case taken != last:

@@ -57,8 +57,11 @@ func (c ServeFlags) Check() error {
 	return c.WorkFlags.Check()
 }
 
-// Listen listens on the address of a flag.
+// Listen listens on the address of a flag; nil without an address.
 func Listen(flag, address string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
+	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w (choose another with %s)", address, err, flag)

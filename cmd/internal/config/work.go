@@ -115,7 +115,7 @@ func (f WorkFlags) StartTelemetry(
 	if traces, err = telemetry.Start(ctx, s.Version, log); err != nil || traces == nil {
 		return log, nil, func() {}, err
 	}
-	return traces.Log(log), traces, func() {
+	return log, traces, func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), telemetry.FlushWithin)
 		defer cancel()
 		traces.Shutdown(last, log)

@@ -74,29 +74,26 @@ type ServeOptions struct {
 	Migrate bool
 }
 
-// prepare upgrades the tables.
-func (use ServeOptions) prepare(ctx context.Context, d *db.DB, more []cli.Tables) error {
-	_, err := MigrateAll(ctx, d, more)
-	return err
-}
-
 // slowStatement is the duration from which statements are logged.
 const slowStatement = time.Second
 
 // OpenForServe opens the database of a long-running process, and returns a function that closes it.
 func (f Flags) OpenForServe(ctx context.Context, s cli.Env, use ServeOptions) (*db.DB, func() error, error) {
-	prepare := use.prepare
 	if !use.Migrate {
 		if err := f.CheckExists(); err != nil {
 			return nil, nil, err
 		}
-		prepare = checkAll
 	}
 	d, shut, err := f.Connect(ctx, s.Err, &use)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := prepare(ctx, d, s.Tables); err != nil {
+	if use.Migrate {
+		_, err = MigrateAll(ctx, d, s.Tables)
+	} else {
+		err = checkAll(ctx, d, s.Tables)
+	}
+	if err != nil {
 		return nil, nil, errors.Join(err, shut())
 	}
 	return d, shut, nil

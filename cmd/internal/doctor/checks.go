@@ -28,7 +28,7 @@ import (
 // checkFlags parses the flags as serve does at its start.
 func (e *examination) checkFlags(ctx context.Context) finding {
 	const mend = "correct the flag, or the variable PARTNERAPI_ with its name"
-	if err := errors.Join(e.Check(), telemetry.Check(os.Getenv)); err != nil {
+	if err := errors.Join(e.Check(), telemetry.Check()); err != nil {
 		return fail(mend, err)
 	}
 	return withinContext(ctx, mend, func() finding {

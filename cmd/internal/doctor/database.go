@@ -154,11 +154,6 @@ func (e *examination) checkDurability(ctx context.Context) finding {
 	if err != nil {
 		return fail("the role must be able to read pg_settings", err)
 	}
-	return assessDurability(s)
-}
-
-// assessDurability checks the server's settings for durability.
-func assessDurability(s doctor.Settings) finding {
 	if s.Unsafe != "" {
 		return warn("set them on, in postgresql.conf and for the role: a crash can lose acknowledged writes, or with fsync the database",
 			"%s", s.Unsafe)
@@ -172,11 +167,6 @@ func (e *examination) checkTimeouts(ctx context.Context) finding {
 	if err != nil {
 		return fail("the role must be able to read pg_settings", err)
 	}
-	return assessTimeouts(s)
-}
-
-// assessTimeouts checks the server's timeouts.
-func assessTimeouts(s doctor.Settings) finding {
 	if s.Timeouts != "" {
 		return warn("ALTER ROLE … SET them to 0: the service bounds its own work, and imports, reports and recounts take longer",
 			"the database cuts work off: %s", s.Timeouts)

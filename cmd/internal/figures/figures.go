@@ -121,19 +121,8 @@ var (
 	publishedDesc = Describe("events_published_total", "Events that were published, by all processes.")
 )
 
-// figureDescs are the descriptions of all figures.
-var figureDescs = []*prometheus.Desc{
-	poolDesc, maxDesc, waitsDesc, waitedDesc, upDesc, mailDesc, oldestDesc, jobsDesc, oldestJobDesc, leaderDesc, syncsDesc,
-	oldestSyncDesc, directoriesDesc, reportsDesc, oldestReportDesc, eventsDesc, oldestEventDesc, publishedDesc,
-	deliveriesDesc, lateDesc, webhooksDesc, failingDesc, usedDesc, lagDesc, movesDesc, heldDesc, keyEndsDesc,
-}
-
-// Describe implements prometheus.Collector.
-func (f *figures) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range figureDescs {
-		to <- d
-	}
-}
+// Describe implements prometheus.Collector. It names no metric: which there are depends on the database.
+func (f *figures) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector. It counts again if the figures are older than Age; concurrent scrapes
 // share one count.

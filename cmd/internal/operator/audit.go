@@ -20,28 +20,19 @@ import (
 // Audit is the command audit, which lists changes and who made them.
 type Audit struct {
 	database.Flags
-	Client string `env:"-" placeholder:"CLIENT" help:"Only changes to this client: its id, UUID or name. An archived one must be given by its id."`
-	Key    string `env:"-" placeholder:"PREFIX" help:"Only changes by this key, given by its prefix as keys list shows it; command for those by commands."`
-	Since  string `env:"-" placeholder:"TIME" help:"Only changes since this time: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
-	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of entries."`
+	Client string    `env:"-" placeholder:"CLIENT" help:"Only changes to this client: its id, UUID or name. An archived one must be given by its id."`
+	Key    string    `env:"-" placeholder:"PREFIX" help:"Only changes by this key, given by its prefix as keys list shows it; command for those by commands."`
+	Since  cli.Since `env:"-" placeholder:"TIME" help:"Only changes since this time: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+	JSON   bool      `name:"json" env:"-" help:"Print JSON, an array of entries."`
 }
 
 func (Audit) Help() string {
 	return `Every write that succeeded through the API and every command that changed something is listed, the oldest first: who did it, to which object, and the names of the fields that were given, without their values. The actor is a key and the address it came from, or a command and the user of the operating system who ran it. Entries are kept for 400 days.`
 }
 
-// Validate rejects an invalid time.
-func (c Audit) Validate() error {
-	_, err := parseSince(c.Since)
-	return err
-}
-
 // Run prints the audit trail.
-func (c Audit) Run(ctx context.Context, s cli.Env) (err error) {
-	chosen := domain.AuditFilter{Prefix: c.Key}
-	if chosen.Since, err = parseSince(c.Since); err != nil {
-		return err
-	}
+func (c Audit) Run(ctx context.Context, s cli.Env) error {
+	chosen := domain.AuditFilter{Prefix: c.Key, Since: c.Since.Time}
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		if c.Client != "" {
 			if chosen.Client, err = database.ParseClientID(c.Client); err != nil { // also of a client that is archived
@@ -155,21 +146,4 @@ func printAuditJSON(ctx context.Context, d *db.DB, chosen domain.AuditFilter, ou
 	}
 	_, err = fmt.Fprint(out, "\n]\n")
 	return err
-}
-
-// parseSince parses a time: a day (UTC), a timestamp, or a duration before now. The empty text is the zero time.
-func parseSince(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if day, err := domain.ParseDate(text); err == nil {
-		return day.Time(), nil
-	}
-	if at, err := domain.ParseTime(text); err == nil {
-		return at, nil
-	}
-	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
-		return domain.SystemClock{}.Now().Add(-ago), nil
-	}
-	return time.Time{}, fmt.Errorf("--since: %q is not a time such as 2027-01-31, 2027-01-31T12:00:00Z or 36h", text)
 }

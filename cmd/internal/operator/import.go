@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"partnerapi/cmd/internal/bar"
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/output"
@@ -48,10 +47,7 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 			return err
 		}
 
-		applying := &lineProgress{output.Progress{To: s.Err}}
-		if output.IsTerminal(s.Err) {
-			applying.Bar = bar.New(output.Raw(s.Err), "applying lines")
-		}
+		applying := output.NewProgress(s.Err, "applying lines", "lines applied")
 		run := transfer.Try
 		if !c.DryRun {
 			run, ctx = transfer.Import, db.WithEntry(ctx, database.AsCommand(domain.AuditEntry{Operation: "import"}))
@@ -63,8 +59,11 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 				applying.EndLine()
 				tell(line, reason)
 			},
-			Read:    reading.Update,
-			Applied: applying.applied,
+			Read: reading.Update,
+			Applied: func(done, total int) {
+				applying.Size = int64(total)
+				applying.Update(done, int64(done))
+			},
 		})
 		reading.EndLine()
 		applying.EndLine()
@@ -105,22 +104,6 @@ func (c Import) refusals(s cli.Env) (tell func(line int, reason string), end fun
 			}
 			return file.Keep()
 		}, nil
-}
-
-// lineProgress shows how many lines of an import are applied.
-type lineProgress struct{ output.Progress }
-
-// applied shows that done of total lines are applied.
-func (p *lineProgress) applied(done, total int) {
-	p.Size = int64(total)
-	if p.Bar == nil && done >= p.LastPrinted+output.ProgressEvery {
-		p.LastPrinted = done
-		fmt.Fprintf(p.To, "%d of %d lines applied\n", done, total)
-		return
-	}
-	if p.Bar != nil {
-		p.Progress.Update(done, int64(done))
-	}
 }
 
 // Ingest is the command ingest, which records events of the platform.

@@ -122,12 +122,12 @@ type createKeyCmd struct {
 	Clients string         `required:"" env:"-" placeholder:"all|CLIENT,…" help:"The clients that the key reaches: their ids, UUIDs or names. An archived one, or one with a comma in its name, must be given by its id."`
 	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"What the key may do."`
 	From    []string       `env:"-" placeholder:"CIDR,…" help:"The networks or addresses that the key may be used from, up to 100. Default: all."`
-	Expires string         `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
+	Expires domain.Date    `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
 	V1      bool           `name:"v1" env:"-" help:"Allow the key v1 even if new keys are not (v1 phase --new off)."` // v1-line
 	JSON    bool           `name:"json" env:"-" help:"Print JSON: the key, its prefix, and what it is for."`
 }
 
-// Validate rejects an invalid name, scope, id or date.
+// Validate rejects an invalid name, scope or network, and an end that has passed.
 func (c createKeyCmd) Validate() error {
 	if err := validName("--name", c.Name); err != nil {
 		return err
@@ -215,16 +215,11 @@ func (c createKeyCmd) newKey() (db.NewKey, error) {
 		return wanted, fmt.Errorf("--from: %w", err)
 	}
 	wanted.Networks = networks
-	if c.Expires != "" {
-		day, err := domain.ParseDate(c.Expires)
-		if err != nil {
-			return wanted, fmt.Errorf("--expires: %q is not a date such as 2027-01-31", c.Expires)
+	if !c.Expires.IsZero() {
+		if !c.Expires.After(domain.DateOf(domain.SystemClock{}.Now())) {
+			return wanted, fmt.Errorf("--expires: %s is not after today (UTC): the key would never work", c.Expires)
 		}
-		if !day.After(domain.DateOf(domain.SystemClock{}.Now())) {
-			return wanted, fmt.Errorf("--expires: %s is not after today (UTC): the key would never work", day)
-		}
-		at := day.Time()
-		wanted.ExpiresAt = &at
+		wanted.ExpiresAt = new(c.Expires.Time())
 	}
 	return wanted, nil
 }

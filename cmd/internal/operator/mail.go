@@ -28,9 +28,9 @@ type Mail struct {
 
 type failedMailCmd struct {
 	database.Flags
-	Since string `env:"-" placeholder:"TIME" help:"Only those that failed since this time: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
-	Limit int    `env:"-" default:"1000" help:"How many to list at most, the oldest failure first."`
-	JSON  bool   `name:"json" env:"-" help:"Print JSON, an array of mails."`
+	Since cli.Since `env:"-" placeholder:"TIME" help:"Only those that failed since this time: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+	Limit int       `env:"-" default:"1000" help:"How many to list at most, the oldest failure first."`
+	JSON  bool      `name:"json" env:"-" help:"Print JSON, an array of mails."`
 }
 
 // mailLine is a failed mail as the command prints it in JSON.
@@ -43,23 +43,18 @@ type mailLine struct {
 	Failure  string             `json:"failure"`
 }
 
-// Validate rejects an invalid time or limit.
+// Validate rejects an invalid limit.
 func (c failedMailCmd) Validate() error {
 	if c.Limit < 1 || c.Limit > 1_000_000 {
 		return errors.New("--limit must be between 1 and 1000000")
 	}
-	_, err := parseSince(c.Since)
-	return err
+	return nil
 }
 
 // Run lists failed mails: those requested by operations, and simulations.
 func (c failedMailCmd) Run(ctx context.Context, s cli.Env) error {
-	from, err := parseSince(c.Since)
-	if err != nil {
-		return err
-	}
 	return c.With(ctx, s, func(d *db.DB) error {
-		mails, err := outbox.FailedMails(ctx, d, from, c.Limit)
+		mails, err := outbox.FailedMails(ctx, d, c.Since.Time, c.Limit)
 		if err != nil {
 			return err
 		}
@@ -80,9 +75,9 @@ func (c failedMailCmd) Run(ctx context.Context, s cli.Env) error {
 
 type retryMailCmd struct {
 	database.Flags
-	IDs   []string `arg:"" optional:"" name:"id" help:"The ids of mails, as mail failed shows them."`
-	All   bool     `env:"-" help:"All mails that failed for good."`
-	Since string   `env:"-" placeholder:"TIME" help:"With --all: only those that failed since this time: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+	IDs   []string  `arg:"" optional:"" name:"id" help:"The ids of mails, as mail failed shows them."`
+	All   bool      `env:"-" help:"All mails that failed for good."`
+	Since cli.Since `env:"-" placeholder:"TIME" help:"With --all: only those that failed since this time: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
 }
 
 func (retryMailCmd) Help() string {
@@ -94,7 +89,7 @@ func (c retryMailCmd) Validate() error {
 	switch {
 	case c.All == (len(c.IDs) > 0):
 		return errors.New("name the ids of mails, or --all of them")
-	case c.Since != "" && !c.All:
+	case !c.Since.IsZero() && !c.All:
 		return errors.New("--since goes with --all")
 	}
 	for _, id := range c.IDs {
@@ -102,8 +97,7 @@ func (c retryMailCmd) Validate() error {
 			return fmt.Errorf("%q is not the id of a mail: mail failed shows them", id)
 		}
 	}
-	_, err := parseSince(c.Since)
-	return err
+	return nil
 }
 
 // retryBatch is the number of mails requeued per transaction.
@@ -111,10 +105,6 @@ const retryBatch = 500
 
 // Run requeues failed mails, one batch per transaction.
 func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
-	from, err := parseSince(c.Since)
-	if err != nil {
-		return err
-	}
 	return c.With(ctx, s, func(d *db.DB) error {
 		entry := domain.AuditEntry{Operation: "mail retry"}
 		if len(c.IDs) == 1 {
@@ -123,7 +113,7 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 		ctx = db.WithEntry(ctx, database.AsCommand(entry))
 		total := 0
 		for {
-			mails, err := outbox.RetryMails(ctx, d, from, c.IDs, retryBatch)
+			mails, err := outbox.RetryMails(ctx, d, c.Since.Time, c.IDs, retryBatch)
 			if err != nil {
 				return err
 			}
@@ -140,18 +130,19 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// mailKind names a kind of mail that the service sends on its own.
+// mailKind is the command line of a switch: a kind of mail that the service sends on its own, and whose.
 type mailKind struct {
+	database.Flags
 	Client string             `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name. For webhook-failing and webhook-disabled the partner: its id, UUID or name."`
 	Kind   domain.MessageType `arg:"" enum:"certificate,phish-reminder,exposure-notice,monthly-report,webhook-failing,webhook-disabled" help:"The kind of mail: certificate, phish-reminder, exposure-notice or monthly-report for a client, webhook-failing or webhook-disabled for a partner."`
 }
 
 // switchMail switches a kind of mail on or off.
-func (k mailKind) switchMail(ctx context.Context, f database.Flags, s cli.Env, command string, on bool) error {
+func (k mailKind) switchMail(ctx context.Context, s cli.Env, command string, on bool) error {
 	if slices.Contains(domain.PartnerMails, k.Kind) {
-		return k.switchPartnerMail(ctx, f, s, command, on)
+		return k.switchPartnerMail(ctx, s, command, on)
 	}
-	return f.WithClient(ctx, s, k.Client, func(d *db.DB, client db.ClientName) error {
+	return k.WithClient(ctx, s, k.Client, func(d *db.DB, client db.ClientName) error {
 		err := database.Audited(ctx, d, database.ClientEntry(command, client.ID, string(k.Kind)), func(ctx context.Context) error {
 			return outbox.SwitchMail(ctx, d, client.ID, k.Kind, on)
 		})
@@ -164,17 +155,13 @@ func (k mailKind) switchMail(ctx context.Context, f database.Flags, s cli.Env, c
 }
 
 // switchPartnerMail switches a kind of mail on or off for a partner.
-func (k mailKind) switchPartnerMail(ctx context.Context, f database.Flags, s cli.Env, command string, on bool) error {
-	return f.With(ctx, s, func(d *db.DB) error {
+func (k mailKind) switchPartnerMail(ctx context.Context, s cli.Env, command string, on bool) error {
+	return k.With(ctx, s, func(d *db.DB) error {
 		partner, err := database.FindPartner(ctx, d, k.Client)
 		if err != nil {
 			return err
 		}
-		entry := &domain.AuditEntry{
-			Operation: command, Partner: partner, Object: domain.AuditObject{Kind: partner.Noun(), ID: partner.String()},
-			Fields: []string{string(k.Kind)},
-		}
-		err = database.Audited(ctx, d, entry, func(ctx context.Context) error {
+		err = database.Audited(ctx, d, database.PartnerEntry(command, partner, string(k.Kind)), func(ctx context.Context) error {
 			return outbox.SwitchPartnerMail(ctx, d, partner, k.Kind, on)
 		})
 		if err == nil {
@@ -192,10 +179,7 @@ func onOrOff(on bool) string {
 	return "off"
 }
 
-type enableMailCmd struct {
-	database.Flags
-	mailKind
-}
+type enableMailCmd struct{ mailKind }
 
 func (enableMailCmd) Help() string {
 	return `The switch counts at the moment of sending. What was due while a kind was off is not sent later. All kinds are on unless they were switched off, but for monthly-report.`
@@ -203,19 +187,16 @@ func (enableMailCmd) Help() string {
 
 // Run switches a kind of mail on.
 func (c enableMailCmd) Run(ctx context.Context, s cli.Env) error {
-	return c.switchMail(ctx, c.Flags, s, "mail enable", true)
+	return c.switchMail(ctx, s, "mail enable", true)
 }
 
-type disableMailCmd struct {
-	database.Flags
-	mailKind
-}
+type disableMailCmd struct{ mailKind }
 
 func (disableMailCmd) Help() string { return enableMailCmd{}.Help() }
 
 // Run switches a kind of mail off.
 func (c disableMailCmd) Run(ctx context.Context, s cli.Env) error {
-	return c.switchMail(ctx, c.Flags, s, "mail disable", false)
+	return c.switchMail(ctx, s, "mail disable", false)
 }
 
 // switchLine is a switch as the command prints it in JSON.

@@ -151,9 +151,7 @@ func auditMove(ctx context.Context, m *move.Move, command string) error {
 			return nil
 		}
 	}
-	return m.From.Audit(ctx, database.AsCommand(domain.AuditEntry{
-		Operation: command, Partner: m.Partner, Object: domain.AuditObject{Kind: m.Partner.Noun(), ID: m.Partner.String()},
-	}))
+	return m.From.Audit(ctx, database.AsCommand(*database.PartnerEntry(command, m.Partner)))
 }
 
 // moveKeys are the keys of the secrets that move: own opens those of this cell, to seals with the other cell's key,

@@ -30,24 +30,19 @@ type makeReportCmd struct {
 	Client string            `arg:"" help:"The client: its id, as v2 shows it or as a UUID, or its name."`
 	Type   domain.ReportType `arg:"" help:"What the report is about, such as executive_summary."`
 	Format string            `env:"-" enum:",pdf,xlsx" default:"" placeholder:"pdf|xlsx" help:"pdf or xlsx. Default: xlsx for a file whose name ends in .xlsx, else pdf."`
-	Start  string            `env:"-" placeholder:"DATE" help:"The first day of the period, as 2027-01-31 (UTC). Default: 90 days that end today; of monthly_report, the last calendar month."`
-	End    string            `env:"-" placeholder:"DATE" help:"The last day of the period."`
+	Start  domain.Date       `env:"-" placeholder:"DATE" help:"The first day of the period, as 2027-01-31 (UTC). Default: 90 days that end today; of monthly_report, the last calendar month."`
+	End    domain.Date       `env:"-" placeholder:"DATE" help:"The last day of the period."`
 	Out    string            `env:"-" required:"" type:"path" placeholder:"FILE" help:"The file to write. An existing one is replaced."`
 }
 
-// Validate rejects an invalid type or day.
+// Validate rejects an invalid type, and half a period.
 func (c makeReportCmd) Validate() error {
 	if types := c.Type.Values(); !slices.Contains(types, string(c.Type)) {
 		return fmt.Errorf("there is no report %q; there are %s%s", c.Type, strings.Join(types, ", "),
 			output.DidYouMean(string(c.Type), types))
 	}
-	if (c.Start == "") != (c.End == "") {
+	if c.Start.IsZero() != c.End.IsZero() {
 		return errors.New("--start and --end go together")
-	}
-	for flag, text := range map[string]string{"--start": c.Start, "--end": c.End} {
-		if _, err := domain.ParseDate(text); err != nil && text != "" {
-			return fmt.Errorf("%s %w", flag, err)
-		}
 	}
 	return nil
 }
@@ -99,15 +94,13 @@ func (c makeReportCmd) report(now time.Time) (domain.Report, error) {
 		Status: domain.ReportPending, CreatedAt: now, UpdatedAt: now,
 	}
 	today := domain.DateOf(now)
-	if c.Start == "" {
+	if c.Start.IsZero() {
 		if r.Type.HasPeriod() {
 			r.Period = new(r.Type.DefaultPeriod(today))
 		}
 		return r, nil
 	}
-	start, _ := domain.ParseDate(c.Start) // Validate has read them
-	end, _ := domain.ParseDate(c.End)
-	r.Period = &domain.ReportPeriod{Start: start, End: end}
+	r.Period = &domain.ReportPeriod{Start: c.Start, End: c.End}
 	for _, fault := range r.Type.CheckPeriod(*r.Period, today) {
 		flag := map[string]string{"period.start_on": "--start", "period.end_on": "--end"}[fault.Field]
 		return r, fmt.Errorf("%s %s", cmp.Or(flag, "the period"), strings.ReplaceAll(fault.Message, "end_on", "--end"))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"partnerapi/cmd/internal/bar"
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/output"
@@ -35,7 +34,7 @@ func (c Seed) Validate() error {
 func (c Seed) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		start := time.Now()
-		show := bar.New(output.Raw(s.Err), "seeding clients and users")
+		show := output.NewBar(s.Err, "seeding clients and users")
 		if show(0, c.Clients+c.Users); !output.IsTerminal(s.Err) {
 			fmt.Fprintf(s.Err, "seeding %d clients and %d users\n", c.Clients, c.Users)
 		}

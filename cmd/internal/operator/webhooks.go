@@ -88,43 +88,24 @@ func (h webhookLine) row() []any {
 // webhookArg is the subscription argument of a command.
 type webhookArg struct {
 	database.Flags
-	ID string `arg:"" help:"The webhook's id, as webhooks list shows it."`
-}
-
-// id parses the argument.
-func (c webhookArg) id() (domain.WebhookID, error) {
-	id, err := domain.ParseID[domain.WebhookKind](strings.TrimSpace(c.ID))
-	if err != nil {
-		return id, fmt.Errorf("%q is not the id of a webhook: webhooks list shows them", c.ID)
-	}
-	return id, nil
-}
-
-// Validate rejects an invalid id.
-func (c webhookArg) Validate() error {
-	_, err := c.id()
-	return err
+	ID domain.WebhookID `arg:"" help:"The webhook's id, as webhooks list shows it."`
 }
 
 // set sets the subscription's status, and prints the previous one.
 func (c webhookArg) set(ctx context.Context, s cli.Env, command string, status domain.WebhookStatus) error {
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
 	return c.With(ctx, s, func(d *db.DB) error {
 		entry := &domain.AuditEntry{
-			Operation: command, Object: domain.AuditObject{Kind: id.Noun(), ID: id.String()}, Fields: []string{"status"},
+			Operation: command, Object: domain.AuditObject{Kind: c.ID.Noun(), ID: c.ID.String()}, Fields: []string{"status"},
 		}
 		var before domain.WebhookStatus
-		err = database.Audited(ctx, d, entry, func(ctx context.Context) error {
-			before, err = outbox.SetWebhookStatus(ctx, d, id, status)
+		err := database.Audited(ctx, d, entry, func(ctx context.Context) (err error) {
+			before, err = outbox.SetWebhookStatus(ctx, d, c.ID, status)
 			return err
 		})
 		if err != nil {
-			return explainNotFound(err, id)
+			return explainNotFound(err, c.ID)
 		}
-		_, err = fmt.Fprintf(s.Out, "%s is %s; it was %s\n", id, status, before)
+		_, err = fmt.Fprintf(s.Out, "%s is %s; it was %s\n", c.ID, status, before)
 		return err
 	})
 }
@@ -158,7 +139,7 @@ type listDeliveriesCmd struct {
 	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of deliveries with their tries."`
 }
 
-// Validate rejects an invalid id, status or limit.
+// Validate rejects an invalid status or limit.
 func (c listDeliveriesCmd) Validate() error {
 	if c.Limit < 1 || c.Limit > 10_000 {
 		return errors.New("--limit must be between 1 and 10000")
@@ -166,7 +147,7 @@ func (c listDeliveriesCmd) Validate() error {
 	if c.Status != "" && !rule.EnumHas(domain.DeliveryStatus(""), c.Status) {
 		return fmt.Errorf("--status: %q is none of %s", c.Status, strings.Join(domain.DeliveryStatus("").Values(), ", "))
 	}
-	return c.webhookArg.Validate()
+	return nil
 }
 
 // deliveryLine is a delivery as the command prints it in JSON.
@@ -183,14 +164,10 @@ type deliveryLine struct {
 
 // Run lists deliveries.
 func (c listDeliveriesCmd) Run(ctx context.Context, s cli.Env) error {
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
 	return c.With(ctx, s, func(d *db.DB) error {
-		list, err := outbox.DeliveriesTo(ctx, d, id, domain.DeliveryStatus(c.Status), c.Limit)
+		list, err := outbox.DeliveriesTo(ctx, d, c.ID, domain.DeliveryStatus(c.Status), c.Limit)
 		if err != nil {
-			return explainNotFound(err, id)
+			return explainNotFound(err, c.ID)
 		}
 		lines := make([]deliveryLine, len(list))
 		for i, e := range list {

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"regexp"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"partnerapi/domain"
 )
 
@@ -14,18 +16,21 @@ import (
 func NewLog(to io.Writer, level slog.Level, format string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withoutSecrets}
 	if format == "json" {
-		return slog.New(requestHandler{slog.NewJSONHandler(ForJSON(to), options)})
+		return slog.New(contextHandler{slog.NewJSONHandler(ForJSON(to), options)})
 	}
-	return slog.New(requestHandler{slog.NewTextHandler(to, options)})
+	return slog.New(contextHandler{slog.NewTextHandler(to, options)})
 }
 
-// requestHandler adds the request id to the lines logged in a request's context.
-type requestHandler struct{ slog.Handler }
+// contextHandler adds what a line's context has: the request id, and the trace and span.
+type contextHandler struct{ slog.Handler }
 
-func (h requestHandler) Handle(ctx context.Context, line slog.Record) error {
+func (h contextHandler) Handle(ctx context.Context, line slog.Record) error {
+	line = line.Clone()
 	if id := domain.RequestFrom(ctx); id != "" && !hasAttr(line, "request_id") {
-		line = line.Clone()
 		line.AddAttrs(slog.String("request_id", id))
+	}
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		line.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
 	}
 	return h.Handler.Handle(ctx, line)
 }
@@ -39,12 +44,12 @@ func hasAttr(line slog.Record, key string) (found bool) {
 	return found
 }
 
-func (h requestHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return requestHandler{h.Handler.WithAttrs(attrs)}
+func (h contextHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return contextHandler{h.Handler.WithAttrs(attrs)}
 }
 
-func (h requestHandler) WithGroup(name string) slog.Handler {
-	return requestHandler{h.Handler.WithGroup(name)}
+func (h contextHandler) WithGroup(name string) slog.Handler {
+	return contextHandler{h.Handler.WithGroup(name)}
 }
 
 // keyText matches an API key, even if slightly truncated; its group is the clear prefix (decisions 1.7).

@@ -55,8 +55,8 @@ func (w *Visible) Finish() {
 	w.rest = nil
 }
 
-// Raw returns the writer below a Visible, for what the program itself draws.
-func Raw(to io.Writer) io.Writer {
+// raw returns the writer below a Visible, for what the program itself draws.
+func raw(to io.Writer) io.Writer {
 	if w, ok := to.(*Visible); ok {
 		return w.to
 	}

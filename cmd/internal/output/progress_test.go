@@ -3,6 +3,9 @@ package output
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -11,7 +14,7 @@ import (
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	p := &Progress{To: &out, Size: 200, Bar: func(done, total int) { fmt.Fprintf(&out, "\r%d/%d", done, total) }}
+	p := &Progress{To: &out, Unit: "lines", Size: 200, Bar: func(done, total int) { fmt.Fprintf(&out, "\r%d/%d", done, total) }}
 	p.EndLine()
 	p.Update(1, 100)
 	p.EndLine()
@@ -22,14 +25,24 @@ func TestProgress(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	out.Reset()
-	p = &Progress{To: &out, Size: 200}
+	p = NewProgress(&out, "reading", "lines")
 	for _, lines := range []int{1, ProgressEvery - 1, ProgressEvery + 5, 2*ProgressEvery + 4, 2*ProgressEvery + 5} {
 		p.Update(lines, 1)
 	}
 	if got := out.String(); got != "100005 lines\n200005 lines\n" {
 		t.Errorf("%q", got)
 	}
-	if IsTerminal(&out) {
-		t.Error("a buffer is a terminal")
+
+	out.Reset()
+	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, to := range []io.Writer{&out, file, NewVisible(file, false)} {
+		NewBar(to, "seeding")(1, 3)
+	}
+	if info, err := file.Stat(); err != nil || info.Size() > 0 || out.Len() > 0 {
+		t.Errorf("%d bytes of a bar in a file (%v), and %q", info.Size(), err, &out)
 	}
 }

@@ -62,7 +62,7 @@ func (c MCP) Run(ctx context.Context, s cli.Env) error {
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
-	b := &bridge{near: near, far: far, carrier: carrier, log: s.Err, waiting: map[jsonrpc.ID]bool{}, answered: make(chan struct{}, 1)}
+	b := &bridge{near: near, far: far, carrier: carrier, log: s.Err, waiting: map[jsonrpc.ID]bool{}}
 	return b.run(ctx)
 }
 
@@ -138,12 +138,11 @@ type bridge struct {
 	carrier   *versionTransport
 	log       io.Writer
 
-	sending sync.WaitGroup
+	pending sync.WaitGroup // calls without an answer
 	mu      sync.Mutex
-	// waiting are the calls without an answer; initial is the one that begins.
-	waiting  map[jsonrpc.ID]bool
-	initial  jsonrpc.ID
-	answered chan struct{} // says that one was answered
+	// waiting are the pending calls; initial is the one that begins.
+	waiting map[jsonrpc.ID]bool
+	initial jsonrpc.ID
 }
 
 // run relays until the near side ends. It fails if the far side ends first.
@@ -154,32 +153,18 @@ func (b *bridge) run(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		b.fromNear(ctx)
+		b.pending.Wait()
 	}()
-	near := done
-	for {
-		select {
-		case err := <-ended:
-			if b.carrier.refused.Load() {
-				return errors.New("the key in PARTNERAPI_KEY is refused: it is unknown, expired or revoked")
-			}
-			return fmt.Errorf("the connection to the service ended: %w", err)
-		case <-ctx.Done():
-			return b.far.Close()
-		case <-near:
-			near = nil
-		case <-b.answered:
+	select {
+	case err := <-ended:
+		if b.carrier.refused.Load() {
+			return errors.New("the key in PARTNERAPI_KEY is refused: it is unknown, expired or revoked")
 		}
-		if near == nil && b.idle() {
-			return b.far.Close()
-		}
+		return fmt.Errorf("the connection to the service ended: %w", err)
+	case <-ctx.Done():
+	case <-done:
 	}
-}
-
-// idle reports whether no call is in progress.
-func (b *bridge) idle() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.waiting) == 0
+	return b.far.Close()
 }
 
 // maxCalls is the number of concurrent calls: as many as the service accepts per key.
@@ -189,7 +174,6 @@ const maxCalls = 16
 // other messages, in order.
 func (b *bridge) fromNear(ctx context.Context) {
 	slots := make(chan struct{}, maxCalls)
-	defer b.sending.Wait()
 	for {
 		m, err := b.near.Read(ctx)
 		if err != nil {
@@ -203,21 +187,29 @@ func (b *bridge) fromNear(ctx context.Context) {
 			b.send(ctx, m, jsonrpc.ID{})
 			continue
 		}
-		b.mu.Lock()
-		b.waiting[request.ID] = true
-		if request.Method == "initialize" {
-			b.initial = request.ID
-		}
-		b.mu.Unlock()
+		b.expect(request)
 		if request.Method == "initialize" {
 			b.send(ctx, m, request.ID)
 			continue
 		}
 		slots <- struct{}{}
-		b.sending.Go(func() {
+		go func() {
 			defer func() { <-slots }()
 			b.send(ctx, m, request.ID)
-		})
+		}()
+	}
+}
+
+// expect notes a call, whose answer is pending.
+func (b *bridge) expect(call *jsonrpc.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.waiting[call.ID] {
+		b.waiting[call.ID] = true
+		b.pending.Add(1)
+	}
+	if call.Method == "initialize" {
+		b.initial = call.ID
 	}
 }
 
@@ -256,6 +248,7 @@ func (b *bridge) fromFar(ctx context.Context) error {
 func (b *bridge) answer(ctx context.Context, response *jsonrpc.Response) {
 	b.mu.Lock()
 	waited := b.waiting[response.ID]
+	delete(b.waiting, response.ID)
 	if response.ID == b.initial && response.Error == nil {
 		var begun struct {
 			ProtocolVersion string `json:"protocolVersion"`
@@ -268,14 +261,8 @@ func (b *bridge) answer(ctx context.Context, response *jsonrpc.Response) {
 	if !waited {
 		return
 	}
+	defer b.pending.Done()
 	if err := b.near.Write(ctx, response); err != nil {
 		fmt.Fprintln(b.log, "partnerapi: write standard output:", err)
-	}
-	b.mu.Lock()
-	delete(b.waiting, response.ID)
-	b.mu.Unlock()
-	select {
-	case b.answered <- struct{}{}:
-	default:
 	}
 }

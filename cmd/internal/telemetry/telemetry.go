@@ -45,24 +45,24 @@ type Telemetry struct {
 
 // Enabled reports whether the variables enable traces: they name an exporter other than none, or a collector's
 // address, and do not disable the SDK.
-func Enabled(getenv func(string) string) bool {
-	exporter := getenv("OTEL_TRACES_EXPORTER")
+func Enabled() bool {
+	exporter := os.Getenv("OTEL_TRACES_EXPORTER")
 	switch {
-	case strings.EqualFold(strings.TrimSpace(getenv("OTEL_SDK_DISABLED")), "true"), exporter == "none":
+	case strings.EqualFold(strings.TrimSpace(os.Getenv("OTEL_SDK_DISABLED")), "true"), exporter == "none":
 		return false
 	case exporter != "":
 		return true
 	}
-	return getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
 // Start starts exporting spans if the variables enable it; else it returns nil. It does not wait for a collector.
 // An unreachable one is logged, at most once a minute, and spans are dropped. Invalid variables are an error.
 func Start(ctx context.Context, version string, log *slog.Logger) (*Telemetry, error) {
-	if !Enabled(os.Getenv) {
+	if !Enabled() {
 		return nil, nil
 	}
-	if err := Check(os.Getenv); err != nil {
+	if err := Check(); err != nil {
 		return nil, err
 	}
 	// What the SDK complains of goes to standard error unless it has a handler.
@@ -84,22 +84,22 @@ func Start(ctx context.Context, version string, log *slog.Logger) (*Telemetry, e
 
 // Check returns an error for invalid variables, if they enable traces. It does not connect. The error shows no
 // address and no header, as those may contain secrets that the SDK would log.
-func Check(getenv func(string) string) error {
-	if !Enabled(getenv) {
+func Check() error {
+	if !Enabled() {
 		return nil
 	}
-	if name := getenv("OTEL_TRACES_EXPORTER"); !slices.Contains([]string{"", "otlp", "console"}, name) {
+	if name := os.Getenv("OTEL_TRACES_EXPORTER"); !slices.Contains([]string{"", "otlp", "console"}, name) {
 		return fmt.Errorf("OTEL_TRACES_EXPORTER=%s is not known: use otlp, console or none", name)
 	}
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"} {
-		if protocol := getenv(prefix + "PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
+		if protocol := os.Getenv(prefix + "PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
 			return fmt.Errorf("%sPROTOCOL=%s is not known: traces are sent by http/protobuf, which collectors take on port 4318",
 				prefix, protocol)
 		}
-		if _, err := url.Parse(getenv(prefix + "ENDPOINT")); err != nil {
+		if _, err := url.Parse(os.Getenv(prefix + "ENDPOINT")); err != nil {
 			return fmt.Errorf("%sENDPOINT is no URL: write it as http://host:4318", prefix)
 		}
-		for header := range strings.SplitSeq(getenv(prefix+"HEADERS"), ",") {
+		for header := range strings.SplitSeq(os.Getenv(prefix+"HEADERS"), ",") {
 			name, value, pair := strings.Cut(header, "=")
 			_, err := url.PathUnescape(value)
 			if strings.TrimSpace(header) != "" && (!pair || err != nil || !httpguts.ValidHeaderFieldName(strings.TrimSpace(name))) {
@@ -165,30 +165,4 @@ func (c *errorLogger) Handle(err error) {
 	if logged {
 		c.log.Warn("traces are not exported; it will be tried again", "error", err)
 	}
-}
-
-// Log adds trace_id and span_id to the lines logged within a span; it returns log if t is nil.
-func (t *Telemetry) Log(log *slog.Logger) *slog.Logger {
-	if t == nil {
-		return log
-	}
-	return slog.New(spanHandler{log.Handler()})
-}
-
-type spanHandler struct{ slog.Handler }
-
-func (h spanHandler) Handle(ctx context.Context, line slog.Record) error {
-	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
-		line = line.Clone()
-		line.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
-	}
-	return h.Handler.Handle(ctx, line)
-}
-
-func (h spanHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return spanHandler{h.Handler.WithAttrs(attrs)}
-}
-
-func (h spanHandler) WithGroup(name string) slog.Handler {
-	return spanHandler{h.Handler.WithGroup(name)}
 }

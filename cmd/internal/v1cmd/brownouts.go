@@ -31,13 +31,11 @@ func brownoutObject(id int64) domain.AuditObject {
 
 type addBrownoutCmd struct {
 	database.Flags
-	Start string        `required:"" env:"-" placeholder:"TIME" help:"When the first window begins, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
+	Start cli.Moment    `required:"" env:"-" placeholder:"TIME" help:"When the first window begins, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
 	For   time.Duration `required:"" env:"-" placeholder:"10m" help:"How long each window is: 1s to 744h."`
 	Every time.Duration `env:"-" placeholder:"168h" help:"The time from the start of one window to the start of the next."`
 	Count int           `default:"1" env:"-" help:"How many windows there are, at most 1000."`
 	Keys  []string      `env:"-" placeholder:"PREFIX,…" help:"Only these keys, at most 100, by their prefixes as keys list shows them. Default: all."`
-
-	start time.Time
 }
 
 // Help says whom a brownout is for.
@@ -45,24 +43,23 @@ func (addBrownoutCmd) Help() string {
 	return `A brownout is for keys in the phase brownout: for all of them, or for those of --keys that are in it. It moves no key into the phase (partnerapi v1 phase KEY brownout does). A window holds its first moment and not its last.`
 }
 
-// Validate reads the time.
-func (c *addBrownoutCmd) Validate() (err error) {
-	if c.Start == "" {
+// Validate rejects an absent time.
+func (c addBrownoutCmd) Validate() error {
+	if c.Start.IsZero() {
 		return errors.New("say with --start TIME when the first window begins, such as --start 2027-01-31T12:00:00Z, and with " +
 			"--for how long it is, such as --for 10m")
 	}
-	c.start, err = parseTimeFlag("--start", c.Start)
-	return err
+	return nil
 }
 
 // Run adds a brownout.
-func (c *addBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
+func (c addBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		all, err := r.db.Keys(ctx)
 		if err != nil {
 			return err
 		}
-		window := retire.Window{Start: c.start, For: c.For, Every: c.Every, Count: c.Count}
+		window := retire.Window{Start: c.Start.Time, For: c.For, Every: c.Every, Count: c.Count}
 		for _, prefix := range c.Keys {
 			key, err := findKey(all, strings.TrimSpace(prefix))
 			if err != nil {
@@ -87,7 +84,7 @@ func (c *addBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
 
 // hint names the keys that the brownout does not touch although it names them, and
 // says so where it touches none.
-func (c *addBrownoutCmd) hint(r retirement, window retire.Window, all []db.Key) {
+func (c addBrownoutCmd) hint(r retirement, window retire.Window, all []db.Key) {
 	touched := len(window.Keys) > 0
 	for _, k := range all {
 		phase, _ := r.state.PhaseOf(retire.Key{ID: k.ID, Partner: k.PartnerID}, r.db.Now())

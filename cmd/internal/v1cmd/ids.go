@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"partnerapi/cmd/internal/bar"
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/output"
@@ -70,7 +69,7 @@ type exportCmd struct {
 // Run writes the numbers. A file is there once it is whole.
 func (c exportCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
-		progress := bar.New(output.Raw(s.Err), "exporting numbers")
+		progress := output.NewBar(s.Err, "exporting numbers")
 		if c.File == "-" {
 			_, err = idmap.Export(ctx, d.SQL(), s.Out, progress)
 			return err
@@ -122,7 +121,7 @@ func (c lookupCmd) Run(ctx context.Context, s cli.Env) error {
 		if c.JSON {
 			lines := make([]numberLine, len(entries))
 			for i, e := range entries {
-				lines[i] = numberLine{e.Kind.String(), e.Number, e.Shown(), e.UUID(), timeOrNil(e.RetiredAt)}
+				lines[i] = numberLine{e.Kind.String(), e.Number, e.Shown(), e.UUID(), domain.MaybeAt(domain.OrNil(e.RetiredAt))}
 			}
 			return output.JSON(s.Out, lines)
 		}

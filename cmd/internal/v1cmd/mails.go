@@ -240,7 +240,7 @@ func (c *remindV1Cmd) Run(ctx context.Context, s cli.Env) error {
 			if err != nil {
 				return err
 			}
-			entry.Partner, entry.Object = partner, domain.AuditObject{Kind: partner.Noun(), ID: partner.String()}
+			entry = database.PartnerEntry("v1 remind", partner)
 		}
 		t, err := c.plan(ctx, r, retire.RemindMail, a, entry.Partner)
 		if err != nil {

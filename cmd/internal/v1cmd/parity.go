@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"partnerapi/cmd/internal/bar"
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/cmd/internal/remote"
@@ -45,7 +44,7 @@ func (f parityFlags) config(s cli.Env) parity.Config {
 	return parity.Config{
 		URL: f.URL, Key: f.Key, OldURL: f.V1URL, OldKey: f.V1Key, Tolerate: f.Tolerate,
 		Facade:   v1compat.Declare(v1compat.Config{}),
-		Progress: bar.New(output.Raw(s.Err), "comparing"),
+		Progress: output.NewBar(s.Err, "comparing"),
 		Waiting:  func(text string) { fmt.Fprintln(s.Err, before+text) },
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
@@ -17,16 +16,15 @@ import (
 
 type phaseV1Cmd struct {
 	database.Flags
-	Words   []string `arg:"" name:"key-and-phase" help:"The key's prefix, as keys list shows it, unless --partner, --all or --new is given, and the phase: on (everything is answered), read_only (writes are refused), brownout (refused in the windows of brownouts) or off."`
-	Partner string   `env:"-" xor:"which" help:"All existing keys of this partner: its id, UUID or name."`
-	All     bool     `env:"-" xor:"which" help:"All existing keys."`
-	New     bool     `env:"-" xor:"which" help:"Keys that are made from now on: on or off. Existing keys stay as they are."`
-	Force   bool     `env:"-" help:"Set --all off although no end is announced."`
-	Until   string   `env:"-" placeholder:"DATE" help:"When the setting before applies again, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. Default: never."`
+	Words   []string   `arg:"" name:"key-and-phase" help:"The key's prefix, as keys list shows it, unless --partner, --all or --new is given, and the phase: on (everything is answered), read_only (writes are refused), brownout (refused in the windows of brownouts) or off."`
+	Partner string     `env:"-" xor:"which" help:"All existing keys of this partner: its id, UUID or name."`
+	All     bool       `env:"-" xor:"which" help:"All existing keys."`
+	New     bool       `env:"-" xor:"which" help:"Keys that are made from now on: on or off. Existing keys stay as they are."`
+	Force   bool       `env:"-" help:"Set --all off although no end is announced."`
+	Until   cli.Moment `env:"-" placeholder:"DATE" help:"When the setting before applies again, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. Default: never."`
 
 	key   string // empty for --partner, --all and --new
 	phase retire.Phase
-	until time.Time
 }
 
 // Help says how phases follow one another.
@@ -46,14 +44,13 @@ func (c *phaseV1Cmd) Validate() (err error) {
 	if c.phase, err = retire.ParsePhase(words[0]); err != nil {
 		return err
 	}
-	if c.New && (c.phase != retire.On && c.phase != retire.Off || c.Until != "") {
+	if c.New && (c.phase != retire.On && c.phase != retire.Off || !c.Until.IsZero()) {
 		return errors.New("--new is on or off, without --until")
 	}
 	if c.Force && (!c.All || c.phase != retire.Off) {
 		return errors.New("--force goes with --all off")
 	}
-	c.until, err = parseTimeFlag("--until", c.Until)
-	return err
+	return nil
 }
 
 // errUnannounced keeps v1 from being switched off by a slip.
@@ -76,12 +73,12 @@ func (c *phaseV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		}
 
 		lasts := ""
-		if !c.until.IsZero() {
-			lasts = " until " + retire.FormatTime(c.until)
+		if !c.Until.IsZero() {
+			lasts = " until " + retire.FormatTime(c.Until.Time)
 			entry.Fields = append(entry.Fields, "until")
 		}
 		err = r.change(ctx, entry, func(ctx context.Context) (string, error) {
-			return fmt.Sprintf("%s: %s%s.", name, c.phase, lasts), r.SetPhase(ctx, scope, c.phase, c.until)
+			return fmt.Sprintf("%s: %s%s.", name, c.phase, lasts), r.SetPhase(ctx, scope, c.phase, c.Until.Time)
 		})
 		if err != nil {
 			return err
@@ -134,8 +131,8 @@ func (c *phaseV1Cmd) scope(ctx context.Context, r retirement, entry *domain.Audi
 func (c *phaseV1Cmd) hint(r retirement) {
 	if r.state.EndedAt != nil {
 		fmt.Fprint(r.Out, "The end of version 1 is taken back.")
-		if !c.until.IsZero() {
-			fmt.Fprintf(r.Out, " From %s on all keys are off again, and partnerapi v1 end ends it.", retire.FormatTime(c.until))
+		if !c.Until.IsZero() {
+			fmt.Fprintf(r.Out, " From %s on all keys are off again, and partnerapi v1 end ends it.", retire.FormatTime(c.Until.Time))
 		}
 		fmt.Fprintln(r.Out)
 	}

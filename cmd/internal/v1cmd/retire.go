@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
@@ -72,30 +71,13 @@ func (r retirement) change(
 // errNoSunset is said before the command line is found to lack the flag.
 var errNoSunset = errors.New("say with --sunset DATE when version 1 ends, such as --sunset 2028-01-31")
 
-// parseTimeFlag reads a time of a flag: a day, which begins at 00:00 UTC, or a moment. An
-// empty text is no time.
-func parseTimeFlag(flag, text string) (t time.Time, err error) {
-	if text == "" {
-		return t, nil
-	}
-	if day, err := domain.ParseDate(text); err == nil {
-		return day.Time(), nil
-	}
-	if t, err = domain.ParseTime(text); err != nil {
-		return t, fmt.Errorf("%s: %q is neither a day such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z", flag, text)
-	}
-	return t.Truncate(time.Microsecond), nil
-}
-
 type announceV1Cmd struct {
 	database.Flags
-	Sunset    string `required:"" env:"-" placeholder:"DATE" help:"When v1 ends, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z: at least twelve months after the announcement."`
-	Announced string `env:"-" placeholder:"DATE" help:"When the end was announced, in the same form; it may be in the past. Default: today (UTC)."`
+	Sunset    cli.Moment `required:"" env:"-" placeholder:"DATE" help:"When v1 ends, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z: at least twelve months after the announcement."`
+	Announced cli.Moment `env:"-" placeholder:"DATE" help:"When the end was announced, in the same form; it may be in the past. Default: today (UTC)."`
 
 	NoMail bool `env:"-" xor:"mails" help:"Send no mails to the owners and admins of partners."`
 	mailFlags
-
-	times retire.Announcement
 }
 
 // Help says who gets what.
@@ -103,30 +85,23 @@ func (announceV1Cmd) Help() string {
 	return `Mails the owners and admins of each partner, as v1 remind does. With --again an announcement that stands is mailed again.`
 }
 
-// Validate reads the times.
-func (c *announceV1Cmd) Validate() (err error) {
-	if c.Sunset == "" {
+// Validate rejects an absent sunset.
+func (c announceV1Cmd) Validate() error {
+	if c.Sunset.IsZero() {
 		return errNoSunset
 	}
-	if err = c.mailFlags.Validate(); err != nil {
-		return err
-	}
-	if c.times.Announced, err = parseTimeFlag("--announced", c.Announced); err != nil {
-		return err
-	}
-	c.times.Sunset, err = parseTimeFlag("--sunset", c.Sunset)
-	return err
+	return c.mailFlags.Validate()
 }
 
 // Run announces the end of v1, and names the operations that have no successor yet.
-func (c *announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
+func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
-		a, said := c.times, "announced on %s: version 1 ends on %s."
+		a, said := retire.Announcement{Announced: c.Announced.Time, Sunset: c.Sunset.Time}, "announced on %s: version 1 ends on %s."
 		if a.Announced.IsZero() {
 			a.Announced = domain.DateOf(r.db.Now()).Time()
 		}
 		announce := r.Announce
-		if old := r.state.Announcement; c.Again && old != nil && old.Sunset.Equal(a.Sunset) && (c.Announced == "" || old.Announced.Equal(a.Announced)) {
+		if old := r.state.Announcement; c.Again && old != nil && old.Sunset.Equal(a.Sunset) && (c.Announced.IsZero() || old.Announced.Equal(a.Announced)) {
 			a, announce, said = *old, r.Remind, "announced before, on %s: version 1 ends on %s."
 		}
 		entry := &domain.AuditEntry{Operation: "v1 announce", Fields: []string{"sunset"}}
@@ -172,12 +147,10 @@ func withoutSuccessor(state *retire.State) (missing []string, err error) {
 
 type postponeV1Cmd struct {
 	database.Flags
-	Sunset string `required:"" env:"-" placeholder:"LATER" help:"When v1 ends now, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
+	Sunset cli.Moment `required:"" env:"-" placeholder:"LATER" help:"When v1 ends now, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
 
 	NoMail bool `env:"-" xor:"mails" help:"Send no mails to the owners and admins of partners."`
 	mailFlags
-
-	sunset time.Time
 }
 
 // Help says who gets what.
@@ -185,31 +158,28 @@ func (postponeV1Cmd) Help() string {
 	return `Mails the owners and admins of each partner, as v1 remind does. With --again the day that stands is mailed again.`
 }
 
-// Validate reads the time.
-func (c *postponeV1Cmd) Validate() (err error) {
-	if c.Sunset == "" {
+// Validate rejects an absent sunset.
+func (c postponeV1Cmd) Validate() error {
+	if c.Sunset.IsZero() {
 		return errNoSunset
-	}
-	if c.sunset, err = parseTimeFlag("--sunset", c.Sunset); err != nil {
-		return err
 	}
 	return c.mailFlags.Validate()
 }
 
 // Run moves the sunset.
-func (c *postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
+func (c postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 postpone", Fields: []string{"sunset"}}
 		var a retire.Announcement // none where nothing is announced, which Postpone refuses
 		if old := r.state.Announcement; old != nil {
-			a = retire.Announcement{Announced: old.Announced, Sunset: c.sunset}
+			a = retire.Announcement{Announced: old.Announced, Sunset: c.Sunset.Time}
 		}
 		return c.tell(ctx, r, c.NoMail, retire.PostponeMail, a, entry, func(ctx context.Context) (string, error) {
-			if old := r.state.Announcement; c.Again && old != nil && old.Sunset.Equal(c.sunset) {
-				return fmt.Sprintf("version 1 ends on %s, as before.", retire.FormatTime(c.sunset)), r.Remind(ctx, a)
+			if old := r.state.Announcement; c.Again && old != nil && old.Sunset.Equal(c.Sunset.Time) {
+				return fmt.Sprintf("version 1 ends on %s, as before.", retire.FormatTime(c.Sunset.Time)), r.Remind(ctx, a)
 			}
-			before, err := r.Postpone(ctx, c.sunset)
-			return fmt.Sprintf("version 1 ends on %s, not on %s.", retire.FormatTime(c.sunset), retire.FormatTime(before)), err
+			before, err := r.Postpone(ctx, c.Sunset.Time)
+			return fmt.Sprintf("version 1 ends on %s, not on %s.", retire.FormatTime(c.Sunset.Time), retire.FormatTime(before)), err
 		})
 	})
 }

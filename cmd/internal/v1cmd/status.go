@@ -255,7 +255,7 @@ func (r rehearsalStatus) End() string {
 func statusOf(k *usage.Key, state *retire.State, now time.Time) keyStatus {
 	phase, until := state.PhaseOf(retire.Key{ID: k.ID, Partner: k.Partner}, now)
 	out := keyStatus{
-		Who: k.Who, Phase: phase, PhaseUntil: timeOrNil(until), Use: k.Use,
+		Who: k.Who, Phase: phase, PhaseUntil: domain.MaybeAt(domain.OrNil(until)), Use: k.Use,
 		Shown: cmp.Or(k.Prefix, k.ID.UUID()), Label: k.Name, InPhase: phaseText(phase, until), Days: k.Days,
 	}
 	if !k.Live {
@@ -343,7 +343,7 @@ func (st *Status) describeDeletion(ended, last time.Time) string {
 		ended = last
 	}
 	at := ended.Add(usage.Silent)
-	if st.DeletableAt = timeOrNil(at); st.Now.Time.Before(at) {
+	if st.DeletableAt = domain.MaybeAt(domain.OrNil(at)); st.Now.Time.Before(at) {
 		return fmt.Sprintf("It can be deleted from %s on, unless it is called before; %s.", FormatDay(at), since)
 	}
 	return "It can be deleted, as " + since + ": run make remove-v1 in the sources (it deletes what OF_V1 in the Makefile lists, takes " +
@@ -431,11 +431,3 @@ func (st *Status) WriteJSON(out io.Writer) error {
 
 // FormatDay is a time's day (UTC).
 func FormatDay(t time.Time) string { return domain.DateOf(t).String() }
-
-// timeOrNil is a time, or nil for the zero one.
-func timeOrNil(t time.Time) *domain.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &domain.Time{Time: t}
-}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"partnerapi/domain"
+)
+
+// Moment is a time of a flag: a day, which begins at 00:00 UTC, or a moment. The zero Moment is none.
+type Moment struct{ time.Time }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (m *Moment) UnmarshalText(text []byte) (err error) {
+	if day, err := domain.ParseDate(string(text)); err == nil {
+		m.Time = day.Time()
+		return nil
+	}
+	if m.Time, err = domain.ParseTime(string(text)); err != nil {
+		return fmt.Errorf("%q is neither a day such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z", text)
+	}
+	m.Time = m.Truncate(time.Microsecond)
+	return nil
+}
+
+// Since is a Moment of a flag, or how long ago it was.
+type Since struct{ Moment }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Since) UnmarshalText(text []byte) error {
+	if ago, err := time.ParseDuration(string(text)); err == nil && ago > 0 {
+		s.Time = domain.SystemClock{}.Now().Add(-ago)
+		return nil
+	}
+	if err := s.Moment.UnmarshalText(text); err != nil {
+		return fmt.Errorf("%w, nor how long ago, such as 36h", err)
+	}
+	return nil
+}
