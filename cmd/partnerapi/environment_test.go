@@ -60,7 +60,3 @@ func TestHelp(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

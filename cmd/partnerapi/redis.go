@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -26,9 +25,10 @@ import (
 )
 
 const (
-	// redisWait bounds each step of a call to Redis, unless its URL does:
-	// requests wait for it, and can do without.
+	// redisWait bounds each step of a call to Redis: requests wait for it, and can do without.
 	redisWait = 250 * time.Millisecond
+	// redisConnections is how many connections a process has for each processor.
+	redisConnections = 10
 	// redisIdle is how long a connection is kept that is not used.
 	redisIdle = 30 * time.Minute
 	// breakerFailures is after how many failures in a row Redis is left alone.
@@ -43,7 +43,6 @@ type redisClient struct {
 	address string
 	pool    *redis.Pool
 	breaker *gobreaker.CircuitBreaker[struct{}]
-	connect time.Duration // how long a call waits for a place in the pool
 	// rejectsWrites says that Redis took no writes when it was last asked to: a write comes before
 	// each call then, so that Redis is away for those too that only read.
 	rejectsWrites atomic.Bool
@@ -55,21 +54,22 @@ type redisClient struct {
 // openRedis opens the client of the shared Redis. While Redis fails or hangs, its calls fail at once (see
 // newBreaker).
 func openRedis(ctx context.Context, address string) (*redisClient, error) {
-	at, err := parseRedisURL(address)
+	at, err := redisAddress(address)
 	if err != nil {
 		return nil, fmt.Errorf("--redis-url: %w", err)
 	}
-	c := &redisClient{address: at.address, connect: at.connect, breaker: newBreaker(), observe: func(time.Duration, error) {}}
+	c := &redisClient{address: at, breaker: newBreaker(), observe: func(time.Duration, error) {}}
+	most := redisConnections * runtime.GOMAXPROCS(0)
 	c.pool = &redis.Pool{
-		MaxActive: at.connections, MaxIdle: at.connections, Wait: true, IdleTimeout: redisIdle,
+		MaxActive: most, MaxIdle: most, Wait: true, IdleTimeout: redisIdle,
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
 			if fresh, ok := ctx.Value(freshConnection{}).(*bool); ok {
 				*fresh = true
 			}
 			// Each step has a bound of its own.
-			conn, err := redis.DialURLContext(context.WithoutCancel(ctx), at.dial,
-				redis.DialConnectTimeout(at.connect), redis.DialTLSHandshakeTimeout(at.connect),
-				redis.DialReadTimeout(at.read), redis.DialWriteTimeout(at.write))
+			conn, err := redis.DialURLContext(context.WithoutCancel(ctx), address,
+				redis.DialConnectTimeout(redisWait), redis.DialTLSHandshakeTimeout(redisWait),
+				redis.DialReadTimeout(redisWait), redis.DialWriteTimeout(redisWait))
 			if err != nil {
 				return nil, err
 			}
@@ -104,58 +104,21 @@ func probeWrite(conn redis.Conn) error {
 // freshConnection is the context key of a *bool, which is set when a connection was dialled rather than reused.
 type freshConnection struct{}
 
-// redisURL is a parsed --redis-url.
-type redisURL struct {
-	dial, address        string        // for redis.DialURLContext, and for doctor
-	connect, read, write time.Duration // bounds of the steps of a call
-	connections          int           // the bound of the pool
-}
-
 // databasePath matches a URL path with the number of a database, or none.
 var databasePath = regexp.MustCompile(`^/?\d*$`)
 
-// parseRedisURL parses redis://user:password@host:port/database, or rediss:// for TLS. Its errors never contain the
-// password: it rejects what redis.DialURLContext would quote.
-func parseRedisURL(text string) (*redisURL, error) {
+// redisAddress returns the host and port of a --redis-url. Its errors never contain the password: it rejects what
+// redis.DialURLContext would quote.
+func redisAddress(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Opaque != "" || !databasePath.MatchString(u.Path) {
-		return nil, errors.New("it cannot be read: write it as redis://user:password@host:port/database, or with rediss:// " +
+	switch {
+	case err != nil, u.Scheme != "redis" && u.Scheme != "rediss", u.Opaque != "", !databasePath.MatchString(u.Path):
+		return "", errors.New("it cannot be read: write it as redis://user:password@host:port/database, or with rediss:// " +
 			"for TLS, with special characters escaped")
+	case u.RawQuery != "":
+		return "", errors.New("it takes no parameters: leave out what follows the ?")
 	}
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return nil, err
-	}
-	u.Host = net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
-	r := &redisURL{address: u.Host, connect: redisWait, read: redisWait, write: redisWait, connections: 10 * runtime.GOMAXPROCS(0)}
-	limits := map[string]*time.Duration{"dial_timeout": &r.connect, "read_timeout": &r.read, "write_timeout": &r.write}
-	for name, values := range query {
-		if limit := limits[name]; limit != nil {
-			*limit, err = timeLimit(values[0])
-		} else if name != "pool_size" {
-			err = errors.New("is no parameter: there are dial_timeout, read_timeout, write_timeout and pool_size")
-		} else if r.connections, err = strconv.Atoi(values[0]); err == nil && r.connections < 1 {
-			err = errors.New("must be 1 or more")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	u.RawQuery = ""
-	r.dial = u.String()
-	return r, nil
-}
-
-// timeLimit parses a positive duration such as 500ms, or a number of seconds.
-func timeLimit(text string) (time.Duration, error) {
-	if _, err := strconv.Atoi(text); err == nil {
-		text += "s"
-	}
-	limit, err := time.ParseDuration(text)
-	if err == nil && limit <= 0 {
-		err = errors.New("must be above 0")
-	}
-	return limit, err
+	return net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379")), nil
 }
 
 // Close closes the connections.
@@ -198,7 +161,7 @@ func (c *redisClient) lend(ctx context.Context, fn func(redis.Conn) error) error
 
 // lendOnce calls fn with a connection of the pool; fresh is set if it was dialled.
 func (c *redisClient) lendOnce(ctx context.Context, fresh *bool, fn func(redis.Conn) error) error {
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, freshConnection{}, fresh), c.connect)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, freshConnection{}, fresh), redisWait)
 	defer cancel()
 	conn, err := c.pool.GetContext(ctx)
 	if err != nil {

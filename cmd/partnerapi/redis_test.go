@@ -3,14 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
-	"net"
 	"net/http"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,36 +66,22 @@ func TestSharedBudgets(t *testing.T) {
 	two.finish()
 }
 
-// TestRedisURL reads addresses and parameters. What is refused shows no password.
+// TestRedisURL reads addresses. What is refused shows no password.
 func TestRedisURL(t *testing.T) {
 	t.Parallel()
-	for text, change := range map[string]func(*redisURL){
-		"redis://":                       func(r *redisURL) { r.address = "localhost:6379" },
-		"redis://cache":                  func(*redisURL) {},
-		"rediss://u:p@[::1]/2":           func(r *redisURL) { r.address = "[::1]:6379" },
-		"redis://cache?dial_timeout=2":   func(r *redisURL) { r.connect = 2 * time.Second },
-		"redis://cache?read_timeout=1ms": func(r *redisURL) { r.read = time.Millisecond },
-		"redis://cache?write_timeout=3s": func(r *redisURL) { r.write = 3 * time.Second },
-		"redis://cache?pool_size=4":      func(r *redisURL) { r.connections = 4 },
+	for text, want := range map[string]string{
+		"redis://": "localhost:6379", "redis://cache": "cache:6379", "rediss://u:s%20t@[::1]:7/2": "[::1]:7",
 	} {
-		want := &redisURL{address: "cache:6379", connect: redisWait, read: redisWait, write: redisWait,
-			connections: 10 * runtime.GOMAXPROCS(0)}
-		change(want)
-		got, err := parseRedisURL(text)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		if got.dial = ""; *got != *want {
-			t.Errorf("%s: %+v", text, got)
+		if got, err := redisAddress(text); err != nil || got != want {
+			t.Errorf("%s: %s (%v)", text, got, err)
 		}
 	}
 	for _, text := range []string{
-		"cache:6379", "http://:sesame@cache", "redis://cache/many", "redis://cache?pool_size=0", "redis://cache?read_timeout=-1",
-		"redis://cache?write_timeout=soon", "redis://cache?min_idle_conns=3", "redis:sesame@cache", "redis://:ses/ame@cache",
-		"redis://ses/ame@cache", "unix:///sesame", "redis://:ses%ame@127.0.0.1/0",
+		"cache:6379", "http://:sesame@cache", "redis://cache/many", "redis://:sesame@cache?pool_size=4", "redis:sesame@cache",
+		"redis://:ses/ame@cache", "redis://ses/ame@cache", "unix:///sesame", "redis://:ses%ame@127.0.0.1/0",
 	} {
-		if got, err := parseRedisURL(text); err == nil || strings.Contains(err.Error(), "ses") {
-			t.Errorf("%s: %+v (%v)", text, got, err)
+		if got, err := redisAddress(text); err == nil || strings.Contains(err.Error(), "ses") {
+			t.Errorf("%s: %s (%v)", text, got, err)
 		}
 	}
 	flag := databaseFlag(t)
@@ -108,17 +90,6 @@ func TestRedisURL(t *testing.T) {
 		if r.code != 1 || !strings.Contains(r.err, word) || strings.Contains(r.err, "sesame") {
 			t.Errorf("%s: exit %d: %s", address, r.code, r.err)
 		}
-	}
-}
-
-// TestRedisLogin opens a Redis that asks for a user and a password.
-func TestRedisLogin(t *testing.T) {
-	t.Parallel()
-	store := miniredis.RunT(t)
-	store.RequireUserAuth("ann", "s t")
-	client := openedRedis(t, "redis://ann:s%20t@"+store.Addr()+"/2?pool_size=1")
-	if err := client.do(t.Context(), "SET", "key", "value"); err != nil || !store.DB(2).Exists("key") {
-		t.Errorf("database 2 has no key (%v)", err)
 	}
 }
 
@@ -164,19 +135,6 @@ func wantUp(t *testing.T, client *redisClient, up, outcome string) (calls uint64
 	return calls
 }
 
-// TestRedisIsWatched: that Redis is away, and how long its calls take, are metrics.
-func TestRedisIsWatched(t *testing.T) {
-	t.Parallel()
-	store, client := startRedis(t)
-	if wantUp(t, client, "1", "answered") == 0 {
-		t.Error("no call was answered")
-	}
-	store.Close()
-	if wantUp(t, client, "0", "failed") == 0 {
-		t.Error("no call failed")
-	}
-}
-
 // refusing are the answers of a Redis that takes no writes: of scripts of version 7, and of
 // 6 and older.
 var refusing = []string{
@@ -195,8 +153,8 @@ func TestUnwritableRedis(t *testing.T) {
 	t.Parallel()
 	for _, answer := range refusing {
 		store, client := startRedis(t)
-		if err := client.checkWritable(t.Context()); err != nil {
-			t.Error(err)
+		if wantUp(t, client, "1", "answered") == 0 {
+			t.Error("no call was answered")
 		}
 		store.Server().SetPreHook(func(c *server.Peer, command string, _ ...string) bool {
 			if command != "EVALSHA" && command != "EVAL" {
@@ -233,7 +191,7 @@ func TestUnwritableRedis(t *testing.T) {
 }
 
 // TestRedisRestarts has Redis close all connections of the pool: the next call is made
-// over a new one.
+// over a new one. That it is away is a metric.
 func TestRedisRestarts(t *testing.T) {
 	t.Parallel()
 	store, client := startRedis(t)
@@ -254,49 +212,25 @@ func TestRedisRestarts(t *testing.T) {
 	if err := client.do(t.Context(), "PING"); err != nil {
 		t.Error(err)
 	}
+	store.Close()
+	if wantUp(t, client, "0", "failed") == 0 {
+		t.Error("no call failed")
+	}
 }
 
 // TestSilentRedis has a Redis that accepts and never answers cost the first
 // calls their wait, and the others nothing.
 func TestSilentRedis(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	var silent atomic.Bool
-	server := miniredis.RunT(t)
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			onward, err := net.Dial("tcp", server.Addr())
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			go func() { _, _ = io.Copy(conn, onward) }()
-			go func() {
-				defer conn.Close()
-				defer onward.Close()
-				_, _ = io.Copy(writerFunc(func(text []byte) (int, error) {
-					if silent.Load() { // it takes what it is sent
-						return len(text), nil
-					}
-					return onward.Write(text)
-				}), conn)
-			}()
-		}
-	}()
-	budgets := redisBudgets{openedRedis(t, "redis://"+listener.Addr().String()), domain.SystemClock{}}
+	store, client := startRedis(t)
+	budgets := redisBudgets{client, domain.SystemClock{}}
 	if n, _, err := budgets.Add(t.Context(), "x", 1, time.Minute); err != nil || n != 1 {
 		t.Fatalf("counts %d (%v)", n, err)
 	}
 
-	silent.Store(true)
+	ended := make(chan struct{})
+	defer close(ended)
+	store.Server().SetPreHook(func(*server.Peer, string, ...string) bool { <-ended; return true })
 	for range breakerFailures {
 		if _, _, err := budgets.Add(t.Context(), "x", 1, time.Minute); err == nil || errors.Is(err, gobreaker.ErrOpenState) {
 			t.Errorf("one of the first calls ends in %v", err)
