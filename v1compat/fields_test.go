@@ -35,6 +35,7 @@ func TestTable(t *testing.T) {
 		t.Run(r.ID+" request", func(t *testing.T) {
 			checkRows(t, rows.request, inputNames(r.input), inputNames(r.Successor.Input()))
 			checkInputs(t, r, rows.request)
+			checkRules(t, r, rows.request)
 		})
 		t.Run(r.ID+" answer", func(t *testing.T) {
 			checkRows(t, answerRows(r, rows.answer), jsonPaths(r.output),
@@ -114,6 +115,36 @@ func checkInputs(t *testing.T, r *route, rows []fieldRow) {
 	if want, ok := limitOf(r); ok && !slices.Contains(rows, want) {
 		t.Errorf("the table lacks %+v", want)
 	}
+}
+
+// checkRules wants the rules in the tags of v1's bodies, which are for the document alone,
+// to be those that v2 enforces.
+func checkRules(t *testing.T, r *route, rows []fieldRow) {
+	t.Helper()
+	enforced := rulesIn(r.operation.Input().Body)
+	for name, rules := range rulesIn(r.input.Body) {
+		row := rows[slices.IndexFunc(rows, func(row fieldRow) bool { return row.v1 == name })]
+		how, _, _ := strings.Cut(row.how, ":")
+		if want := enforced[row.v2]; (how == "same" || how == "renamed") && rules != want {
+			t.Errorf("%s has the rules %q in v1's document, and %q in v2", name, rules, want)
+		}
+	}
+}
+
+// rulesIn are the rules of a body's members: their length and form. Whether one may be left
+// out, and which words an enum has, are of its type.
+func rulesIn(body reflect.Type) map[string]string {
+	all := map[string]string{}
+	if body == nil {
+		return all
+	}
+	for _, f := range reflect.VisibleFields(body) {
+		rules := slices.DeleteFunc(strings.Split(f.Tag.Get("validate"), ","), func(name string) bool {
+			return slices.Contains([]string{"omitnil", "omitempty", "required", "enum"}, name)
+		})
+		all[rule.WireName(f)] = strings.Join(rules, ",")
+	}
+	return all
 }
 
 // limitOf is the row of a list's limit.

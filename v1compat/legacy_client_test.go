@@ -252,7 +252,7 @@ func legacyFits(t reflect.Type, value any) error {
 	switch v := value.(type) {
 	case []any:
 		if t.Kind() != reflect.Slice {
-			return fmt.Errorf("an array in the place of a %s", t)
+			return fmt.Errorf("an array, not a %s", t)
 		}
 		for i, item := range v {
 			if err := legacyFits(t.Elem(), item); err != nil {
@@ -261,7 +261,7 @@ func legacyFits(t reflect.Type, value any) error {
 		}
 	case map[string]any:
 		if t.Kind() != reflect.Struct {
-			return fmt.Errorf("an object in the place of a %s", t)
+			return fmt.Errorf("an object, not a %s", t)
 		}
 		return legacyObject(t, v)
 	case string:
@@ -269,18 +269,18 @@ func legacyFits(t reflect.Type, value any) error {
 			return fmt.Errorf("%q is not a time", v)
 		}
 		if t.Kind() != reflect.String {
-			return fmt.Errorf("a text in the place of a %s", t)
+			return fmt.Errorf("a text, not a %s", t)
 		}
 	case float64:
 		if t.Kind() != reflect.Float64 && (t.Kind() != reflect.Int || v != float64(int32(v))) {
-			return fmt.Errorf("%v in the place of a %s", v, t)
+			return fmt.Errorf("%v, not a %s", v, t)
 		}
 	case bool:
 		if t.Kind() != reflect.Bool {
-			return fmt.Errorf("%v in the place of a %s", v, t)
+			return fmt.Errorf("%v, not a %s", v, t)
 		}
 	default:
-		return fmt.Errorf("null in the place of a %s", t)
+		return fmt.Errorf("null, not a %s", t)
 	}
 	return nil
 }

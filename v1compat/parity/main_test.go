@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 func unhurried(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 
 // demoSchema is the tables with the demonstration in them. The key is of this process:
-// nobody else has this binary's demonstration.
+// no other process has this binary's demonstration.
 var demoSchema = dbtest.Schema{Name: "paritydemo", Key: rand.Text(), Apply: func(ctx context.Context, url string) (err error) {
 	if err := idmaptest.Schema.Apply(ctx, url); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 // Announcement says that v1 ends, and when.
 type Announcement struct {
 	// Announced is when its callers could read of it, Sunset when v1 ends: at least twelve
-	// months later. The sunset refuses nobody anything; ending v1 does.
+	// months later. The sunset refuses no request; ending v1 does.
 	Announced, Sunset time.Time
 }
 

@@ -57,7 +57,7 @@ func TestAnnouncement(t *testing.T) {
 }
 
 // TestEnding: every reason that stands against it is named at once, and only that
-// somebody still calls can be passed over (decisions 11.7).
+// keys still call it can be forced (decisions 11.7).
 func TestEnding(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), t.Context()

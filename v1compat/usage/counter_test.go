@@ -45,7 +45,7 @@ func (l ledger) check(t *testing.T, rows []Row) {
 	for _, got := range rows {
 		want := l[countKey{got.Key, got.Day, got.Surface, got.Operation}]
 		if want == nil {
-			t.Errorf("nobody called %+v", got)
+			t.Errorf("counted, but not called: %+v", got)
 			continue
 		}
 		got.UserAgents = nil
@@ -248,7 +248,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestIdlePlaces: what nobody calls any more is forgotten.
+// TestIdlePlaces: an operation that is no longer called is forgotten.
 func TestIdlePlaces(t *testing.T) {
 	t.Parallel()
 	c := counter(t, open(t), domain.NewManualClock(noon))
