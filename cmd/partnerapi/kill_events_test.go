@@ -75,8 +75,6 @@ type kills struct {
 	tenants   []*tenant
 	killed    int
 	lost      int // kills of the database alone
-	// What the kills found: deliveries with a lease, and events that were not published.
-	underWay, unpublished int
 }
 
 // tenant is a partner with its subscriptions, and who writes and follows.
@@ -255,8 +253,6 @@ func (k *kills) revive() (service *running, d *witness, leave func()) {
 	if leased == 0 && k.killed > 0 {
 		k.t.Error("the kill finds no delivery under way")
 	}
-	k.underWay += leased
-	k.unpublished += d.number("SELECT count(*) FROM events")
 	d.exec(leasesDue)
 	return k.start(), d, leave
 }

@@ -47,9 +47,8 @@ func ClientEntry(command string, client domain.ClientID, fields ...string) *doma
 
 // PartnerEntry returns the audit entry of a command that changes a partner.
 func PartnerEntry(command string, partner domain.PartnerID, fields ...string) *domain.AuditEntry {
-	return &domain.AuditEntry{
-		Operation: command, Partner: partner, Object: domain.AuditObject{Kind: partner.Noun(), ID: partner.String()}, Fields: fields,
-	}
+	object := domain.AuditObject{Kind: partner.Noun(), ID: partner.String()}
+	return &domain.AuditEntry{Operation: command, Partner: partner, Object: object, Fields: fields}
 }
 
 // KeyObject returns a key as an audit object, by its prefix.
