@@ -184,6 +184,10 @@ func TestThePagesOfAForm(t *testing.T) {
 	if d != 11111 {
 		t.Errorf("the day's counters are %d", d)
 	}
+	click := b.request("GET", "/t/"+b.tokens.Token(b.sent(2, domain.Spanish)), home, "") // of a template without a form
+	if !strings.Contains(click.Body.String(), "Esto era una simulación de phishing") {
+		t.Errorf("the lesson is %s", click.Body)
+	}
 }
 
 // TestScanners: what a mail scanner opens or clicks is kept with its reason and
