@@ -27,9 +27,9 @@ func TestAnchorsOfMigration(t *testing.T) {
 		switch {
 		case meta.Additive:
 			page(path)
-		case !strings.Contains(page(path), `<h2 id="`+fragment+`">`+heading+" <a "):
+		case !strings.Contains(page(path), `<h2 id="`+fragment+`">`+heading+"</h"):
 			t.Errorf("%s leads to no heading", meta.Guide)
-		case !strings.Contains(index, `<h3 id="`+fragment+`">`+heading+" <a "), !strings.Contains(index, `<a href="`+meta.Guide+`">`):
+		case !strings.Contains(index, `<h3 id="`+fragment+`">`+heading+"</h"), !strings.Contains(index, `<a href="`+meta.Guide+`">`):
 			t.Errorf("the index does not lead to %s", meta.Guide)
 		}
 	}

@@ -228,7 +228,7 @@ async function checkOwnKey(page) {
   check("the message goes", (await page.locator("#your-key-fault").textContent()) === "");
   check("the key is stored for its tab alone", !(await page.evaluate(() => JSON.stringify({ ...localStorage }) + document.cookie)).includes(own));
   await visit(page, "/docs/reference/v2#tag/partner/partner-get");
-  await page.locator("#reference .scalar-password-input").first().waitFor();
+  await page.locator("#reference .scalar-password-input").first().waitFor({ state: "attached" });
   const taken = await page.locator("#reference .scalar-password-input").first().inputValue();
   check("the reference takes the key", taken === own, taken);
   const other = await opened();
