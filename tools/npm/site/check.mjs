@@ -82,9 +82,11 @@ function check(what, holds, seen) {
   }
 }
 
+const desk = { width: 1280, height: 900 };
+const phone = { width: 390, height: 844 };
 const profile = await mkdtemp(join(tmpdir(), "partnerapi-chromium-"));
 const browser = await chromium.launchPersistentContext(profile, {
-  executablePath: browserPath, headless: true, viewport: { width: 1280, height: 900 },
+  executablePath: browserPath, headless: true, viewport: desk,
   args: [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -131,7 +133,16 @@ async function accessible(page, part, except = []) {
   }
 }
 
-// checkGuides visits the guides and the other pages that need no script, light and dark.
+// accessibleInBoth is accessible for the whole page, dark and light.
+async function accessibleInBoth(page, except) {
+  for (const colorScheme of ["dark", "light"]) {
+    await page.emulateMedia({ colorScheme });
+    await accessible(page, "body", except);
+  }
+}
+
+// checkGuides visits the guides and the other pages that need no script, each once: its weight and its steadiness
+// as it loads, then what axe finds in it, light and dark, and its width on a screen, on paper and on a phone.
 async function checkGuides(page) {
   const paths = new Set(["/"]);
   for (const list of ["/docs", "/docs/operate"]) {
@@ -140,14 +151,52 @@ async function checkGuides(page) {
     links.filter((path) => !path.startsWith("/docs/reference/") && !path.endsWith(".atom")).forEach((path) => paths.add(path));
   }
   check("there are guides", paths.size > 30, [...paths]);
-  for (const colorScheme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme });
-    for (const path of paths) {
-      await visit(page, path);
-      await accessible(page, "body");
-    }
+
+  const client = await browser.newCDPSession(page);
+  await client.send("Network.enable");
+  let received = 0;
+  client.on("Network.loadingFinished", ({ encodedDataLength }) => (received += encodedDataLength));
+  await client.send("Network.setCacheDisabled", { cacheDisabled: true });
+  const weights = [], paints = [];
+  for (const path of paths) {
+    received = 0;
+    await visit(page, path);
+    await checkSteady(page, path);
+    check(`${path}: at most 60 kB`, received > 0 && received < 60_000, received);
+    weights.push(received);
+    paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime));
+    await accessibleInBoth(page);
+    await checkWidths(page, path);
   }
-  return [...paths];
+  await client.detach();
+  paints.sort((a, b) => a - b);
+  console.log(`${paths.size} pages weigh up to ${Math.max(...weights)} bytes, and are painted after ${Math.round(paints[paints.length >> 1])} ms (median) to ${Math.round(paints.at(-1))} ms`);
+}
+
+// checkSteady holds a page to moving nothing once it is shown.
+async function checkSteady(page, path) {
+  const shifts = await page.evaluate(() => new Promise((resolve) => {
+    let sum = 0;
+    const observer = new PerformanceObserver((list) => list.getEntries().forEach(({ value }) => (sum += value)));
+    observer.observe({ type: "layout-shift", buffered: true });
+    requestAnimationFrame(() => requestAnimationFrame(() => resolve(sum)));
+  }));
+  check(`${path}: nothing moves`, shifts < 0.001, shifts);
+}
+
+// checkWidths holds the samples to their column, on the screen and on paper, and the page to a phone.
+async function checkWidths(page, path) {
+  const wide = () => [...document.querySelectorAll("pre.code")].filter((pre) => pre.scrollWidth > pre.clientWidth).map((pre) => pre.textContent.slice(0, 80));
+  for (const media of ["print", "screen"]) {
+    await page.emulateMedia({ media });
+    const found = await page.evaluate(wide);
+    check(`${path}: every sample fits its column, ${media}`, found.length === 0, found);
+  }
+  await page.emulateMedia({ media: null });
+  await page.setViewportSize(phone);
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  check(`${path} fits a phone`, width <= phone.width, width);
+  await page.setViewportSize(desk);
 }
 
 // checkSearch looks for words as a reader does, with the keyboard.
@@ -176,20 +225,8 @@ async function checkSearch(page) {
   await page.locator("[data-found] [role=status]").filter({ hasText: "Nothing found" }).waitFor();
 }
 
-// checkSamples holds all samples to the width of their column, on the screen and on paper, and tries what scripts
-// add to them.
-async function checkSamples(page, paths) {
-  const wide = () => [...document.querySelectorAll("pre.code")].filter((pre) => pre.scrollWidth > pre.clientWidth).map((pre) => pre.textContent.slice(0, 80));
-  for (const media of ["screen", "print"]) {
-    await page.emulateMedia({ media });
-    for (const path of paths) {
-      await visit(page, path);
-      const found = await page.evaluate(wide);
-      check(`${path}: every sample fits its column, ${media}`, found.length === 0, found);
-    }
-  }
-  await page.emulateMedia({ media: null });
-
+// checkSamples tries what scripts add to samples.
+async function checkSamples(page) {
   await browser.grantPermissions(["clipboard-read", "clipboard-write"]);
   await visit(page, "/docs/guide/webhooks");
   await page.locator(".languages [role=tab]").first().focus();
@@ -250,14 +287,9 @@ async function checkSkip(page) {
   check("the address stays", new URL(page.url()).hash !== "#reference", page.url());
 }
 
-// checkPhone has the list of guides closed at the top on a phone, and nothing wider than it.
-async function checkPhone(page, paths) {
-  await page.setViewportSize({ width: 390, height: 844 });
-  for (const path of paths) {
-    await visit(page, path);
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    check(`${path} fits a phone`, width <= 390, width);
-  }
+// checkPhone has the list of guides closed at the top on a phone.
+async function checkPhone(page) {
+  await page.setViewportSize(phone);
   await visit(page, "/docs/guide/paging");
   await accessible(page, "body");
   const list = page.locator(".pages-list");
@@ -266,7 +298,7 @@ async function checkPhone(page, paths) {
   await page.keyboard.press("Enter");
   await list.getByRole("link", { name: "Errors", exact: true }).click();
   await page.waitForURL((url) => url.pathname === "/docs/guide/errors");
-  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.setViewportSize(desk);
 }
 
 // checkWithoutScript reads a page where scripts are off: tabs show all languages.
@@ -280,70 +312,36 @@ async function checkWithoutScript() {
   await alone.close();
 }
 
-// checkSteady holds pages to their weight, and to moving nothing once they are shown. It returns how many milliseconds
-// each took until it was painted, in order.
-async function checkSteady(page, paths) {
-  const client = await browser.newCDPSession(page);
-  await client.send("Network.enable");
-  let received = 0;
-  client.on("Network.loadingFinished", ({ encodedDataLength }) => (received += encodedDataLength));
-  await client.send("Network.setCacheDisabled", { cacheDisabled: true });
-  const paints = [];
-  for (const path of paths) {
-    received = 0;
-    await visit(page, path);
-    const shifts = await page.evaluate(() => new Promise((resolve) => {
-      let sum = 0;
-      const observer = new PerformanceObserver((list) => list.getEntries().forEach(({ value }) => (sum += value)));
-      observer.observe({ type: "layout-shift", buffered: true });
-      requestAnimationFrame(() => requestAnimationFrame(() => resolve(sum)));
-    }));
-    paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime));
-    check(`${path}: nothing moves`, shifts < 0.001, shifts);
-    check(`${path}: at most 60 kB`, received > 0 && received < 60_000, received);
-    heaviest = Math.max(heaviest, received);
-  }
-  await client.detach();
-  return paints.sort((a, b) => a - b).map(Math.round);
-}
-
 // checkOperations goes to every operation as links do. Each resource is a new page load.
 async function checkOperations(page) {
   await visit(page, "/docs/index");
   const links = await page.locator("a[href*='#tag/']").evaluateAll((links) => links.map((a) => [a.getAttribute("href"), a.textContent]));
   const references = new Set(links.map(([path]) => path.split("#")[0]));
   check("operations are listed", links.length > 20 && references.has("/docs/reference/v2"), links);
-  let last = "";
-  for (const [path, summary] of links) {
-    const resource = path.slice(0, path.lastIndexOf("/"));
-    const fresh = resource !== last;
-    last = resource;
-    if (fresh) {
-      await visit(page, "about:blank");
-    }
-    await visit(page, path);
-    await checkOperation(page, path, summary, fresh);
+  const resources = new Map();
+  for (const link of links) {
+    const resource = link[0].slice(0, link[0].lastIndexOf("/"));
+    resources.set(resource, [...(resources.get(resource) ?? []), link]);
   }
-  for (const colorScheme of ["dark", "light"]) {
-    await page.emulateMedia({ colorScheme });
-    for (const reference of references) {
-      await visit(page, reference);
-      await page.locator("#reference h1").waitFor();
-      await accessible(page, "body", ofScalar);
+  for (const [resource, operations] of resources) {
+    await visit(page, "about:blank");
+    for (const [path, summary] of operations) {
+      await visit(page, path);
+      await page.locator(section(path)).getByText(summary, { exact: false }).first().waitFor();
     }
+    await accessible(page, { include: [resource, ...operations.map(([path]) => path)].map(section) }, ofScalar);
+  }
+  for (const reference of references) {
+    await visit(page, links.find(([path]) => path.startsWith(`${reference}#`))[0]);
+    await page.locator("#reference h1").waitFor();
+    await accessibleInBoth(page, ofScalar);
   }
   return links.length;
 }
 
-async function checkOperation(page, path, summary, whole) {
-  const section = `[id$="${path.slice(path.indexOf("#") + 1)}"]`;
-  try {
-    await page.locator(`section${section}`).getByText(summary, { exact: false }).first().waitFor();
-  } catch (error) {
-    check(`${path} is shown`, false, String(error));
-    return;
-  }
-  await accessible(page, whole ? "body" : `section${section}`, ofScalar);
+// section selects what the reference has at a path.
+function section(path) {
+  return `section[id$="${path.slice(path.indexOf("#") + 1)}"]`;
 }
 
 // checkOldLinks follows a link of the time when each resource had a page.
@@ -374,21 +372,24 @@ async function checkKey(page) {
   check("the key is gone with the page", !kept.includes(key), kept);
 }
 
-let operations = 0, heaviest = 0;
-try {
+// checkPages checks all but the operations.
+async function checkPages() {
   const page = await opened();
-  const paths = await checkGuides(page);
-  const paints = await checkSteady(page, paths);
-  console.log(`${paths.length} pages weigh up to ${heaviest} bytes, and are painted after ${paints[paints.length >> 1]} ms (median) to ${paints.at(-1)} ms`);
-  await checkSamples(page, paths);
-  await checkPhone(page, paths);
+  await checkGuides(page);
+  await checkSamples(page);
+  await checkPhone(page);
   await checkWithoutScript();
   await checkOwnKey(page);
   await checkSkip(page);
   await checkSearch(page);
   await checkOldLinks(page);
   await checkKey(page);
-  operations = await checkOperations(page);
+}
+
+let operations = 0;
+try {
+  // Each has a tab, and so a process, of its own.
+  [operations] = await Promise.all([checkOperations(await opened()), checkPages()]);
 } catch (error) {
   check("all was checked", false, String(error?.stack ?? error));
 } finally {
