@@ -2,8 +2,11 @@ package db
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -112,8 +115,9 @@ func (t *Tenant) Assignments(
 type eitherPeriod []period
 
 type period struct {
-	holds     pg.Query
-	week      string // of what happened, as an index of the assignments has it
+	holds     string
+	values    pg.Named // of holds
+	week      string   // of what happened, as an index of the assignments has it
 	from, end time.Time
 	ends      bool // end is not only the present: later weeks have none
 	open      bool // the index has none that are completed, and no such time
@@ -130,9 +134,9 @@ const (
 // holds is the condition that any of them holds. IS TRUE keeps the planner from their
 // indexes, which do not have the list's order.
 func (e eitherPeriod) holds() pg.Query {
-	either := e[0].holds
+	either := pg.SQL(e[0].holds, e[0].values)
 	for _, p := range e[1:] {
-		either = pg.SQL("? OR ?", either, p.holds)
+		either = pg.SQL("? OR ?", either, pg.SQL(p.holds, p.values))
 	}
 	return pg.SQL("(?) IS TRUE", either)
 }
@@ -140,6 +144,10 @@ func (e eitherPeriod) holds() pg.Query {
 // maxWeeks bounds the weeks that are merged for a page: a year's. What happened in a longer
 // time happened to most of the assignments, and is looked for in the order of the list.
 const maxWeeks = 54
+
+// maxDueWeeks bounds the weeks of due days that are merged: of those that are open, most
+// became overdue in a longer time. Those are looked for among the open ones.
+const maxDueWeeks = 8
 
 const week = 7 * 24 * time.Hour
 
@@ -153,34 +161,46 @@ func (e eitherPeriod) fewWeeks() bool {
 // union of their weeks. An index has each week in the order of the list, so that they are
 // merged, and no more are read than a page shows.
 func (t *Tenant) byWeek(either eitherPeriod) (all pg.Query) {
-	others := pg.SQL("")
+	const inOrder = " ORDER BY assigned_at, user_id, course_id"
 	for _, p := range either {
-		const columns = "a.client_id, a.user_id, a.course_id, a.position, a.assigned_at, a.due_on, "
 		completed := "a.completed_at"
 		if p.open {
 			completed = "NULL::timestamptz AS completed_at"
 		}
-		add := func(of string, monday time.Time) {
-			rows := pg.SQL("(SELECT "+columns+completed+", a.given_at, a.updated_at, false AS superseded"+
-				" FROM assignments AS a WHERE a.client_id = ? AND NOT a.superseded AND "+p.week+of+"?::date AND ??"+
-				" ORDER BY a.assigned_at, a.user_id, a.course_id)", t.ID, domain.DateOf(monday), p.holds, others)
-			if all != nil {
-				rows = pg.SQL("? UNION ALL ?", all, rows)
-			}
-			all = rows
+		values := maps.Clone(p.values)
+		values["client"] = t.ID
+		var weeks []string
+		add := func(of string) {
+			weeks = append(weeks, "(SELECT a.client_id, a.user_id, a.course_id, a.position, a.assigned_at, a.due_on, "+completed+
+				", a.given_at, a.updated_at, false AS superseded FROM assignments AS a WHERE a.client_id = @client AND NOT a.superseded AND "+
+				p.holds+of+inOrder+")")
+		}
+		addWeek := func(is string, monday time.Time) {
+			name := "week" + strconv.Itoa(len(weeks))
+			values[name] = domain.DateOf(monday)
+			add(" AND " + p.week + is + "@" + name + "::date")
 		}
 		last := p.end.Truncate(week) // which counts from a Monday, in UTC
 		first := p.from.Truncate(week)
 		if first.After(last) {
 			first = last
 		}
-		for monday := first; !monday.After(last); monday = monday.Add(week) {
-			add(" = ", monday)
+		if p.open && last.Sub(first) > maxDueWeeks*week {
+			add("")
+		} else {
+			for monday := first; !monday.After(last); monday = monday.Add(week) {
+				addWeek(" = ", monday)
+			}
 		}
 		if !p.ends {
-			add(" > ", last)
+			addWeek(" > ", last)
 		}
-		others = pg.SQL("? AND NOT (?)", others, p.holds)
+		rows := pg.SQL(strings.Join(weeks, " UNION ALL "), values)
+		if all == nil {
+			all = rows
+		} else {
+			all = pg.SQL("SELECT DISTINCT ON (assigned_at, user_id, course_id) * FROM (? UNION ALL ?) AS a"+inOrder, all, rows)
+		}
 	}
 	return all
 }
@@ -197,10 +217,11 @@ func (t *Tenant) changedSince(since *time.Time) eitherPeriod {
 		from = from.AddDays(1)
 	}
 	return eitherPeriod{
-		{holds: pg.SQL(assignmentChanged+" >= ?", *since), week: changeWeek, from: *since, end: now},
+		{holds: assignmentChanged + " >= @since", values: pg.Named{"since": *since}, week: changeWeek, from: *since, end: now},
 		{
-			holds: pg.SQL("a.completed_at IS NULL AND a.due_on < ?::date AND a.due_on >= ?::date", domain.DateOf(now), from),
-			week:  dueWeek, from: from.Time(), end: now, ends: true, open: true,
+			holds:  "a.completed_at IS NULL AND a.due_on < @today::date AND a.due_on >= @from::date",
+			values: pg.Named{"today": domain.DateOf(now), "from": from},
+			week:   dueWeek, from: from.Time(), end: now, ends: true, open: true,
 		},
 	}
 }
@@ -210,12 +231,14 @@ func (t *Tenant) completedWithin(within domain.Period) eitherPeriod {
 	if within == (domain.Period{}) {
 		return nil
 	}
-	p := period{holds: pg.SQL("a.completed_at IS NOT NULL"), week: completionWeek, end: t.db.Now()}
+	p := period{holds: "a.completed_at IS NOT NULL", values: pg.Named{}, week: completionWeek, end: t.db.Now()}
 	if since := within.Since; since != nil {
-		p.holds, p.from = pg.SQL("? AND a.completed_at >= ?", p.holds, *since), *since
+		p.holds += " AND a.completed_at >= @since"
+		p.values["since"], p.from = *since, *since
 	}
 	if until := within.Until; until != nil {
-		p.holds = pg.SQL("? AND a.completed_at < ?", p.holds, *until)
+		p.holds += " AND a.completed_at < @until"
+		p.values["until"] = *until
 		if until.Before(p.end) {
 			p.end, p.ends = *until, true
 		}
