@@ -31,6 +31,10 @@ func parseTargets(text string) (targets []target, err error) {
 // program is the package that is given out.
 const program = "./cmd/partnerapi"
 
+// profile is the CPU profile that the compiler optimizes for, in the sources: reads of a client
+// and of pages under make bench's load.
+const profile = "tools/release/cpu.pgo"
+
 // goTool returns a command of the Go tool for a target. Of the caller's environment, nothing
 // that changes what is compiled is kept. The tags are the Makefile's. The tool's own note
 // of the working copy is left out: it would differ where a copy has no tags.
@@ -55,7 +59,11 @@ func (r *release) compile(ctx context.Context, t target) ([]byte, error) {
 	}
 	file := filepath.Join(folder, "partnerapi")
 	flags := fmt.Sprintf("-s -w -X main.version=%s -X 'main.commit=%s'", r.version, commit)
-	if _, err := output(r.goTool(ctx, t, "build", "-ldflags", flags, "-o", file, program)); err != nil {
+	args := []string{"build", "-ldflags", flags, "-o", file}
+	if r.profiled {
+		args = append(args, "-pgo="+profile)
+	}
+	if _, err := output(r.goTool(ctx, t, append(args, program)...)); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(file)

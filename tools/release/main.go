@@ -40,6 +40,7 @@ type release struct {
 	source
 	version  string // as v1.0.0
 	targets  []target
+	profiled bool   // compiled with the profile
 	out      string // the folder that is written
 	progress io.Writer
 
@@ -55,6 +56,7 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 	root := flags.String("source", ".", "the `folder` of the sources")
 	flags.StringVar(&r.out, "out", "dist", "the `folder` that is written: a new or an empty one")
 	dirty := flags.Bool("dirty", false, "take the sources with changes that are not committed, to try this tool")
+	flags.BoolVar(&r.profiled, "pgo", true, "optimize for the CPU profile "+profile+"; all packages are compiled anew for it")
 	onlyLicenses := flags.Bool("licenses", false, "check the licences of what the program is built from, and write nothing")
 	flags.Func("targets", "make only these `targets`, as linux/amd64,darwin/arm64", func(text string) (err error) {
 		r.targets, err = parseTargets(text)
