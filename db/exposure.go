@@ -123,9 +123,10 @@ func (r *exposureCountRow) count() domain.ExposureCount {
 	}
 }
 
-// ExposureCounts reads a page of the client's active users, in the order of creation, with
-// the numbers of their exposures first seen in the period: with since, the users who changed
-// at or after it, as they do with their exposures. It counts only for the page's users.
+// ExposureCounts reads a page of the client's active users, oldest first. It counts each
+// user's resolved and unresolved exposures that were first seen in the period. since, if not
+// nil, selects users who changed at or after it; a change of an exposure changes its user.
+// Forbidden if the client has no Dark Web Monitoring.
 func (t *Tenant) ExposureCounts(
 	ctx context.Context, within domain.Period, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.ExposureCount], error) {

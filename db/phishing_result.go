@@ -117,8 +117,9 @@ func (t *Tenant) PhishingSummary(ctx context.Context) (domain.PhishingSummary, e
 	}, nil
 }
 
-// AdvanceResults applies steps to simulated mails in a transaction of its own.
-// It is for the tracked links, which have no caller.
+// AdvanceResults applies steps to simulated mails in its own transaction. It is for
+// the public tracking links, so it checks no caller's access. Unavailable while the
+// partner of a client is being moved.
 func (d *DB) AdvanceResults(ctx context.Context, steps []domain.ResultStep) error {
 	return d.Change(ctx, func(ctx context.Context, c *Change) error {
 		rows, err := c.LockResults(ctx, steps)

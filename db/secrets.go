@@ -78,8 +78,8 @@ func (d *DB) AcceptedSecrets(ctx context.Context) ([]NamedSecret, error) {
 		"SELECT name, value FROM secrets WHERE name LIKE ? ORDER BY name", "%"+OtherCellSep+"%"))
 }
 
-// AcceptSecrets stores secrets of other cells, to read cursors and links that partners bring
-// from there.
+// AcceptSecrets stores secrets of other cells, so that cursors and links that were made there
+// stay valid here. Secrets that are already stored are kept.
 func (d *DB) AcceptSecrets(ctx context.Context, secrets []NamedSecret) error {
 	names := pg.MapRows(secrets, func(s *NamedSecret) string { return s.Name })
 	values := pg.MapRows(secrets, func(s *NamedSecret) []byte { return s.Value })

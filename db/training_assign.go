@@ -13,11 +13,11 @@ import (
 // LockAudience locks the users of an audience and returns them, in the order of
 // their ids. Named users of other clients are left out.
 func (t *Tenant) LockAudience(ctx context.Context, c *Change, a domain.Audience) ([]domain.UserID, error) {
-	return t.lockUsers(ctx, c, t.audience(a))
+	return t.lockUsers(ctx, c, t.inAudience(a))
 }
 
-// audience is the condition that a user of the client, alias u, is in an audience.
-func (t *Tenant) audience(a domain.Audience) pg.Query {
+// inAudience returns the condition that a user of the client, alias u, is in an audience.
+func (t *Tenant) inAudience(a domain.Audience) pg.Query {
 	switch a.Type {
 	case domain.NamedUsers:
 		return pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(a.Users))
@@ -268,7 +268,7 @@ func (t *Tenant) AssignLater(
 	if err := c.LockAudiences(ctx, t.ID); err != nil {
 		return domain.Assigned{}, err
 	}
-	rows, err := c.enrolLater(ctx, t.directAssignments(n, t.audience(a)))
+	rows, err := c.enrolLater(ctx, t.directAssignments(n, t.inAudience(a)))
 	return assigned(rows), err
 }
 

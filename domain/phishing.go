@@ -104,8 +104,9 @@ const (
 	ByChange   ResultOrder = "updated_at"
 )
 
-// Order is the order of a filter's results: that of a bound, so that the index
-// that finds them gives their order too.
+// Order returns the order in which results that match the filter are listed: by the
+// time that the filter bounds, so that one index both finds and sorts them, else by
+// creation.
 func (f ResultFilter) Order() ResultOrder {
 	switch {
 	case f.Since != nil || f.Until != nil:

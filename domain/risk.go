@@ -276,9 +276,9 @@ func (w *ageWeights) count(events []Date, today Date) (n int, weight uint64) {
 	return n, weight
 }
 
-// DormantOnTraining reports whether a user leaves training lying: some course
-// is assigned and not completed, nothing was completed in the last 180 days,
-// and the user is older than 60 days.
+// DormantOnTraining reports whether a user neglects training: a course is assigned and
+// not completed, nothing was completed in the last 180 days, and the user was created
+// more than 60 days ago.
 func DormantOnTraining(incomplete bool, completions []Date, created, today Date) bool {
 	if !incomplete || created.DaysUntil(today) <= SettlingIn {
 		return false

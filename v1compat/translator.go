@@ -130,8 +130,8 @@ func (t *Translator) item(object jsontext.Value) (any, error) {
 	return settable.Interface(), nil
 }
 
-// translatorOf returns the translator of a route. Its objects are those in the JSON of the
-// operation that callers of v2 have.
+// translatorOf returns the translator of a route. It expects v2's objects as the public
+// operation (the route's Successor) sends them.
 func translatorOf(r *route) *Translator {
 	_, paged := r.output.FieldByName("Items")
 	wire := r.Successor.Output()

@@ -99,7 +99,7 @@ func TestDrain(t *testing.T) {
 	call := plainCaller(t, "http://"+listener.Addr().String())
 	call.do("GET", "/readyz", "", nil).want(http.StatusOK)
 	told()
-	if logs.await(regexp.MustCompile("requests are taken for a while"), nil) == nil {
+	if logs.await(regexp.MustCompile("still serving new requests"), nil) == nil {
 		t.Fatalf("it does not say that it stops:\n%s", logs)
 	}
 	call.do("GET", "/readyz", "", nil).want(http.StatusServiceUnavailable)

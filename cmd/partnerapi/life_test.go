@@ -177,4 +177,4 @@ func TestFinishesRequests(t *testing.T) {
 	r.finish()
 }
 
-var stopping = regexp.MustCompile("finishing the requests under way")
+var stopping = regexp.MustCompile("finishing the requests in progress")

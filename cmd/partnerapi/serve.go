@@ -266,7 +266,7 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 	case <-ctx.Done():
 		s.drain()
 	}
-	s.log.Info("stopping: finishing the requests under way")
+	s.log.Info("stopping: finishing the requests in progress")
 	stop()
 	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
@@ -287,12 +287,12 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 func (s *service) drain() {
 	s.stopping.Store(true)
 	if s.config.Drain > 0 {
-		s.log.Info("stopping: not ready any more, requests are taken for a while", "drain", s.config.Drain)
+		s.log.Info("stopping: no longer ready, still serving new requests", "drain", s.config.Drain)
 		<-s.after(s.config.Drain)
 	}
 }
 
-// runWork does the background work, if this process has any.
+// runWork does the background work until ctx ends. Without background work it only waits for ctx.
 func (s *service) runWork(ctx context.Context) error {
 	if s.work == nil {
 		<-ctx.Done()

@@ -129,8 +129,8 @@ type workCmd struct {
 // links need an address of their own.
 func (c workCmd) Validate() error {
 	if c.SMTPURL != "" && c.PublicURL == "" {
-		return errors.New("--smtp-url needs --public-url beside it: links in mail begin with it, and nobody but this " +
-			"machine could follow those to " + cli.DefaultListen)
+		return errors.New("--smtp-url requires --public-url: links in mail begin with it, and links to " + cli.DefaultListen +
+			" work only on this machine")
 	}
 	return c.Check()
 }
@@ -205,7 +205,7 @@ func newDeliveries(d *db.DB, r resources, log *slog.Logger, metrics *deliveryMet
 func newReportWorker(
 	d *db.DB, r resources, log *slog.Logger, metrics *reportMetrics, trace domain.Trace,
 ) *report.Worker {
-	return report.NewWorker(d, r.store, r.renderer, log, report.Observer{Tried: metrics.count, Trace: trace})
+	return report.NewWorker(d, r.store, r.renderer, log, report.Observer{Tried: metrics.observe, Trace: trace})
 }
 
 // resources are what a process uses besides the database: the encryption keys, which may be nil, the report store

@@ -52,8 +52,8 @@ func newReportMetrics() *reportMetrics {
 	return m
 }
 
-// count counts an attempt.
-func (m *reportMetrics) count(outcome report.Outcome, took time.Duration) {
+// observe adds an attempt to make a report: its outcome and how long it took.
+func (m *reportMetrics) observe(outcome report.Outcome, took time.Duration) {
 	m.tries.WithLabelValues(string(outcome)).Inc()
 	m.seconds.Observe(took.Seconds())
 }

@@ -133,10 +133,9 @@ type Connection struct {
 }
 
 // Connect connects a client to a directory, or replaces the settings and
-// the sealed credentials of its connection: where the settings are others, an open
-// run fails, for it reads by those of before, and the next one reads everything. It
-// starts no run. Conflict where the client is
-// connected to another provider.
+// the sealed credentials of its connection. If the settings change, an open run fails,
+// because it reads with the old ones, and the next run reads everything. It starts no
+// run. Conflict if the client is connected to another provider.
 func Connect(
 	ctx context.Context, d *db.DB, client domain.ClientID, provider domain.Directory, settings json.RawMessage, credentials []byte,
 ) error {
@@ -187,8 +186,8 @@ func showDirectory(ctx context.Context, c *db.Change, client domain.ClientID, pr
 }
 
 // Disconnect ends a client's connection, and an open run with it. Users
-// stay, and count as made by hand. NotFound where the client has none. It may be
-// repeated where it was cut short.
+// stay and become manual users. NotFound if the client has no connection. An
+// interrupted call may be repeated.
 func Disconnect(ctx context.Context, d *db.DB, client domain.ClientID) error {
 	err := d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		if err := failRuns(ctx, c, client, "the directory was disconnected"); err != nil {

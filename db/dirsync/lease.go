@@ -15,8 +15,8 @@ import (
 // A sync run is worked on under a lease, as mails of the outbox are. It reads the
 // directory into sync_accounts, a page in each transaction with the position after
 // it; checks what was read as a whole; and applies it, a batch in each
-// transaction. So a run that was cut short goes on where it was, once its lease
-// has ended.
+// transaction. So an interrupted run resumes from its position once its lease has
+// expired.
 
 // Stage is how far a run is.
 type Stage string
@@ -50,9 +50,9 @@ type Lease struct {
 	Life  time.Duration `bun:"-"`
 }
 
-// Claim leases the run that has waited longest, for so long: one that is
-// queued, or whose lease has ended. It is nil where none waits. A client has one run at
-// most, so clients take no turns.
+// Claim leases the oldest run that is queued or whose lease has expired, for the duration
+// life. It returns nil if there is none. A client has at most one open run, so clients
+// need no turns.
 func Claim(ctx context.Context, d *db.DB, life time.Duration) (lease *Lease, err error) {
 	err = d.Claim(ctx, func(ctx context.Context) error {
 		lease, err = claim(ctx, d, life, pg.SQL(
@@ -119,20 +119,22 @@ func Start(
 
 // Extend makes a lease last its life from now on. db.ErrLeaseLost where it has ended.
 func Extend(ctx context.Context, d *db.DB, l *Lease) error {
-	return leaseUntil(ctx, d, l, l.Token, d.Now().Add(l.Life))
+	return setLease(ctx, d, l, l.Token, d.Now().Add(l.Life))
 }
 
 // Release gives a lease back: the run waits for the next claim, which counts no
 // death.
 func Release(ctx context.Context, d *db.DB, l *Lease) error {
-	return leaseUntil(ctx, d, l, nil, d.Now())
+	return setLease(ctx, d, l, nil, d.Now())
 }
 
-func leaseUntil(ctx context.Context, d *db.DB, l *Lease, lease any, until time.Time) error {
-	n, err := pg.Exec(ctx, d, "extend the lease of a sync run", pg.SQL(`
+// setLease replaces the token of a lease (token nil: none, so that any process may claim the run) and its end.
+// db.ErrLeaseLost if the lease is another's, or the run was ended.
+func setLease(ctx context.Context, d *db.DB, l *Lease, token any, until time.Time) error {
+	n, err := pg.Exec(ctx, d, "change the lease of a sync run", pg.SQL(`
 		UPDATE sync_runs SET lease = @lease::uuid, leased_until = @until
 		WHERE client_id = @client AND id = @run AND lease = @token AND status = 'running'`, pg.Named{
-		"client": l.Client, "run": l.Run, "token": l.Token, "until": until, "lease": lease,
+		"client": l.Client, "run": l.Run, "token": l.Token, "until": until, "lease": token,
 	}))
 	return db.CheckLease(n, err)
 }

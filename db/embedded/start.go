@@ -39,18 +39,19 @@ type start struct {
 // errExited is a server that ended while it started.
 var errExited = errors.New("the server did not start")
 
-// passing are the words in the log of failures that another try may not meet.
-var passing = []string{"could not bind", "could not create any TCP/IP sockets", "shared memory block"}
+// transientFailures are the words that a failure worth another start leaves in the log.
+var transientFailures = []string{"could not bind", "could not create any TCP/IP sockets", "shared memory block"}
 
-// run starts the server and waits until it accepts connections.
+// run starts the server and waits until it accepts connections. It starts the server again, up to attempts times in
+// all, if it exits with a transient failure.
 func (s start) run(ctx context.Context) (postmaster, error) {
 	for try := 1; ; try++ {
-		p, said, err := s.once(ctx, try)
+		p, output, err := s.once(ctx, try)
 		if err == nil {
 			return p, nil
 		}
-		again := slices.ContainsFunc(passing, func(words string) bool { return strings.Contains(said, words) })
-		if !errors.Is(err, errExited) || !again || try == attempts {
+		transient := slices.ContainsFunc(transientFailures, func(words string) bool { return strings.Contains(output, words) })
+		if !errors.Is(err, errExited) || !transient || try == attempts {
 			return postmaster{}, err
 		}
 		if err := domain.Pause(ctx, tick); err != nil {

@@ -14,8 +14,8 @@ import (
 	"partnerapi/domain"
 )
 
-// maxTries is how often a batch is tried that PostgreSQL rolls back for the
-// sake of other transactions.
+// maxTries bounds the attempts at a batch that PostgreSQL rolls back because of a
+// conflict with another transaction, such as a deadlock.
 const maxTries = 5
 
 // Apply applies signals, of any clients, in one transaction. It is idempotent: a signal whose
@@ -142,7 +142,7 @@ func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (n *t
 	if err != nil {
 		return nil, err
 	}
-	if n.users, err = lockOwners(ctx, c, append(users, reporters...)); err != nil {
+	if n.users, err = lockUsers(ctx, c, append(users, reporters...)); err != nil {
 		return nil, err
 	}
 	if n.clients, err = pg.Existing(ctx, c, "look for clients", "clients WHERE archived_at IS NULL AND", clients); err != nil {
@@ -158,8 +158,8 @@ func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (n *t
 	return n, err
 }
 
-// lockOwners locks users and returns whose they are.
-func lockOwners(
+// lockUsers locks users and returns the client of each. Users of archived clients are left out.
+func lockUsers(
 	ctx context.Context, c *db.Change, users []domain.UserID,
 ) (map[domain.UserID]domain.ClientID, error) {
 	keys, err := c.LockUserKeys(ctx, pg.SQL(`u.id = ANY(?::uuid[])
@@ -206,9 +206,8 @@ func (n *targets) mailRefusal(s *domain.Signal, kind domain.ResultEventKind) str
 	return r.Refuses(domain.ResultStep{Result: s.Result, Kind: kind, At: s.At})
 }
 
-// enterSignals enters the ids of the signals that can be applied, and marks those
-// that were entered before: also where they are refused by now, for what they
-// name is gone since.
+// enterSignals stores the ids of the signals that can be applied, and marks those that were
+// stored before as repeated, even if they are refused now because their object was deleted.
 func enterSignals(ctx context.Context, c *db.Change, batch []domain.Signal, results []domain.IngestResult) error {
 	first, refused := map[string]int{}, map[string][]int{}
 	var order []int

@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -160,9 +159,9 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// drop gives up to dropDeliveries waiting deliveries of subscriptions up, each for its
-// reason, without those that another transaction holds, and returns how many it was. A
-// try in progress is its claimer's to mark.
+// drop gives up at most dropDeliveries waiting deliveries of subscriptions, each with its
+// subscription's reason, and returns how many. It skips rows locked by another transaction and
+// attempts in progress, which their claimer marks.
 func drop(ctx context.Context, d *db.DB, ids []domain.WebhookID, reasons []string) (int, error) {
 	return pg.Exec(ctx, d, "give deliveries up", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
@@ -183,13 +182,12 @@ type leasedDelivery struct {
 	Kept bool
 }
 
-// withinAccess is the condition that a client is within the access of a subscription,
-// alias w, whose key has the alias k.
-const withinAccess = `((w.client_ids = '{}' OR client = ANY(w.client_ids)) AND (k.all_clients OR EXISTS (
-	SELECT 1 FROM api_key_clients AS r WHERE r.key_id = w.key_id AND r.client_id = client)))`
-
-// accessTo is withinAccess for the client that an expression names.
-func accessTo(client string) string { return strings.ReplaceAll(withinAccess, " client", " "+client) }
+// withinAccess returns the SQL condition that a subscription, alias w, and its key, alias k, may read a client. The
+// client is an SQL expression such as d.client_id.
+func withinAccess(client string) string {
+	return `((w.client_ids = '{}' OR ` + client + ` = ANY(w.client_ids)) AND (k.all_clients OR EXISTS (
+	SELECT 1 FROM api_key_clients AS r WHERE r.key_id = w.key_id AND r.client_id = ` + client + `)))`
+}
 
 // lease claims deliveries. It gives up those that waited while their subscription
 // was not active, and those of clients that are no longer within its access, or that
@@ -213,7 +211,7 @@ func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, pla
 		WITH due AS MATERIALIZED (
 			SELECT d.webhook_id, d.id, p.n, row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.due_at) AS turn,
 				CASE WHEN d.queued_at < w.active_since THEN 'the subscription was not active meanwhile'
-					WHEN NOT `+accessTo("d.client_id")+` THEN 'the client is no longer within the access of the subscription'
+					WHEN NOT `+withinAccess("d.client_id")+` THEN 'the client is no longer within the access of the subscription'
 					WHEN NOT EXISTS (SELECT 1 FROM clients AS c WHERE c.id = d.client_id AND c.archived_at IS NULL)
 						THEN 'the client was archived'
 				END AS reason

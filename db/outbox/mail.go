@@ -51,8 +51,8 @@ type mailRow struct {
 	ReportID     *domain.ReportID
 }
 
-// Mail reads all that a mail request needs to be written. It is for those who
-// send it, and has no caller.
+// Mail reads the data that a mail request is rendered from, and why it is no longer wanted, if it is not. It is for
+// the mail worker: it checks no caller's access.
 func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.MessageID) (domain.Mail, error) {
 	now := d.Now()
 	row, err := pg.Find[mailRow](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`

@@ -60,7 +60,7 @@ func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice
 func (h *Webhook) Redeliver(ctx context.Context, c *db.Change, id domain.DeliveryID) (domain.Delivery, error) {
 	s, err := pg.Find[struct{ Kept, Wanted, Valid bool }](ctx, c, id.Noun(), pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM published_events AS p WHERE p.partner_id = d.partner_id AND p.position = d.position) AS kept,
-			`+accessTo("d.client_id")+` AS wanted,
+			`+withinAccess("d.client_id")+` AS wanted,
 			k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?2) AS valid
 		FROM webhook_deliveries AS d JOIN webhooks AS w ON w.id = d.webhook_id JOIN api_keys AS k ON k.id = w.key_id
 		WHERE d.webhook_id = ?0 AND d.id = ?1 AND ?3`, h.ID, id, c.At, deliveryReach(ctx)))

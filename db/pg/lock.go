@@ -15,8 +15,8 @@ func (d *DB) WithAdvisoryLock(ctx context.Context, name string, fn func(context.
 	return err
 }
 
-// TryAdvisoryLock is WithAdvisoryLock where the lock is free. It reports false,
-// and does nothing, where another holds it.
+// TryAdvisoryLock is WithAdvisoryLock without waiting. It returns false, and does not
+// call fn, if the lock is held.
 func (d *DB) TryAdvisoryLock(ctx context.Context, name string, fn func(context.Context) error) (bool, error) {
 	return d.locked(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1::text, 0))", name, fn)
 }

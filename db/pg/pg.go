@@ -81,9 +81,8 @@ func WithClashes(clashes map[string]*domain.Error) Option {
 	return func(o *options) { o.clashes = clashes }
 }
 
-// WithPooler says what FindPooler found at the URL of Open, and at which other URL the
-// server itself is, where that is not empty: for Listen, advisory locks of a session and
-// SQL.
+// WithPooler passes what FindPooler found at the URL of Open. direct, if not empty, is a URL
+// of the server behind the pooler: Listen, session advisory locks and SQL use it.
 func WithPooler(found Pooler, direct string) Option {
 	return func(o *options) { o.pooler, o.direct = found, direct }
 }
@@ -195,14 +194,14 @@ func StatementName(ctx context.Context) string {
 	return name
 }
 
-// Pool is the pool, for what copies rows into a database that is not in use yet, and
-// for what reads the address that it connects to. It passes the gate by: a test says
-// who may use it.
+// Pool returns the pool without the gate, which shares connections fairly between partners.
+// It is for copying rows into a database that is not in use yet, and for reading the
+// database's address. TestGate lists the files that may call it.
 func (d *DB) Pool() *pgxpool.Pool { return d.pool }
 
-// SQL is the pool for what speaks database/sql: migrations, and commands that have a
-// process of their own. Its connections keep their session. It passes the gate by: a
-// test says who may use it.
+// SQL returns a database/sql pool without the gate, whose connections keep their session. It
+// is for migrations, and for commands that run in a process of their own. TestGate lists the
+// files that may call it.
 func (d *DB) SQL() *sql.DB { return d.sql }
 
 // Pooler is what the connections lead to, as WithPooler said.

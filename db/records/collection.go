@@ -89,7 +89,7 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 			list = append(list, membership{client, r.ID.ID, u.ID, at})
 		}
 	}
-	joining, err := lockJoining(ctx, b.Change, list)
+	joining, err := lockNewMemberships(ctx, b.Change, list)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 	if err := lookUp(ctx, c, found); err != nil {
 		return err
 	}
-	joining, err := lockJoining(ctx, c, membershipsOf(c, batch, found, results))
+	joining, err := lockNewMemberships(ctx, c, membershipsOf(c, batch, found, results))
 	if err != nil || len(joining) == 0 {
 		return err
 	}
@@ -224,9 +224,9 @@ func rowsOf(list []membership) pg.Query {
 		AS w (client_id, collection_id, user_id, added_at)`, clients, collections, users, times)
 }
 
-// lockJoining drops the memberships that are there already, and locks the users of the
-// others.
-func lockJoining(ctx context.Context, c *db.Change, list []membership) ([]membership, error) {
+// lockNewMemberships returns the memberships that are not stored yet, with their users
+// locked.
+func lockNewMemberships(ctx context.Context, c *db.Change, list []membership) ([]membership, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -262,8 +262,8 @@ func joinAll(ctx context.Context, c *db.Change, list []membership) error {
 
 // Imports and exports of groups.
 
-// Groups are groups. One of users who are kept by hand takes the place of the one
-// that its client has, as long as that is empty: no user may come into it meanwhile.
+// Groups are groups. An imported Manual group replaces the client's own Manual group if
+// that is empty; the import locks it, so that no user can join it meanwhile.
 var Groups Kind = &kind[domain.GroupRecord, db.GroupRow]{
 	object: "group", partner: ofPartner("g"), order: "g.client_id, g.id", audiences: db.ExclusiveAudiences, begin: beginGroups,
 }

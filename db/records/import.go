@@ -152,8 +152,8 @@ func ClearStage(ctx context.Context, d *db.DB) error {
 	return err
 }
 
-// StageRepeated has the lines of objects that earlier lines are of, too, wait for the
-// second round of their kind, in their order: each object has one in the first then.
+// StageRepeated moves a line to the second round of its kind if an earlier line is of the same
+// object. So the first round has at most one line of each object.
 func StageRepeated(ctx context.Context, d *db.DB) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		// Without statistics the table seems to be empty, and worth to be read for each line.

@@ -163,7 +163,7 @@ func (b *recordBatch[Record, Row]) apply(ctx context.Context) error {
 		}
 	}
 
-	b.sort()
+	b.collectWrites()
 	what := pg.Table[Row]()
 	if err := pg.UpdateRows(ctx, b, "update imported "+what, rowsAfter(b.changed)); err != nil {
 		return err
@@ -359,9 +359,10 @@ func (b *recordBatch[Record, Row]) inherit(record, row reflect.Value) {
 	}
 }
 
-// sort sorts what the records made and changed, and says what became of each. Of the
-// records of one object the last says how it is stored.
-func (b *recordBatch[Record, Row]) sort() {
+// collectWrites sets the outcome of each record, and collects in made and changed the rows to
+// insert and to update. Of several records of one object, its only row is stored as the last
+// one leaves it.
+func (b *recordBatch[Record, Row]) collectWrites() {
 	stored := map[*Row]*recordChange[Record, Row]{}
 	for _, a := range b.list {
 		if a.refused() {

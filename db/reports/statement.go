@@ -31,7 +31,7 @@ func (s Statement[Row]) All(ctx context.Context, t *db.Tenant, p domain.ReportPe
 	return pg.All[Row](ctx, t.DB(), s.doing, s.query(t, p))
 }
 
-// One reads the one row that there is.
+// One reads the only row.
 func (s Statement[Row]) One(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (Row, error) {
 	return pg.One[Row](ctx, t.DB(), s.doing, s.query(t, p))
 }

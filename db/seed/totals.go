@@ -124,7 +124,7 @@ func (u *user) countSimulations(s *domain.RiskSignals, today domain.Date) {
 	}
 }
 
-// appendDay adds the day of what happened to a list.
+// appendDay appends the day of a time, if there is one.
 func appendDay(days *[]domain.Date, at *time.Time) {
 	if at != nil {
 		*days = append(*days, domain.DateOf(*at))

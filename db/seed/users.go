@@ -71,7 +71,7 @@ func (c *client) setSourceAndGroup(u *user, source domain.UserSource, group int)
 	u.Source, u.GroupID = source, &c.groups[group].ID
 }
 
-// active lists the users who take part and that match.
+// active returns the active users that match.
 func (c *client) active(match func(*user) bool) (found []*user) {
 	for _, u := range c.users {
 		if u.Status == domain.Active && match(u) {

@@ -66,9 +66,9 @@ type connector struct {
 	wait func(context.Context, time.Duration) error
 }
 
-// NewConnect returns a Connect for the directories at these addresses. wrap, if not nil, wraps the transports of
-// its HTTP clients, which refuse redirects to other hosts. Settings and credentials that cannot be right are an
-// error that says what to do.
+// NewConnect returns a Connect for directories at these addresses. wrap, if not nil, wraps the transports of its
+// HTTP clients, which refuse redirects to other hosts. Connect rejects invalid settings and credentials with an error
+// that says what to do.
 func NewConnect(e Endpoints, wrap func(http.RoundTripper) http.RoundTripper) Connect {
 	return newConnector(e, wrap).connect
 }

@@ -45,7 +45,7 @@ func pages(next func() (Page, error)) iter.Seq2[Page, error] {
 }
 
 // ErrStartOver means that a position has expired, so that the directory must be read from the start.
-var ErrStartOver = errors.New("the directory has forgotten what it told before")
+var ErrStartOver = errors.New("the position has expired")
 
 // Temporary is an error of a Source that may pass, such as an outage or a lost connection. A run retries the
 // position until it has made no progress for half an hour. Any other error ends the run as failed, and its text is

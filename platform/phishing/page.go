@@ -51,7 +51,8 @@ type page struct {
 	Clues         []string
 }
 
-// write writes a page in the language of the mail's reader.
+// write renders a page, named by its template or by its note in words.json, in the language of the mail's reader, or
+// in English. s may be zero if the page is not about a mail.
 func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulation) {
 	language := s.Language
 	if _, known := textsByLanguage[language]; !known {

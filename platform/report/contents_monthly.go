@@ -61,7 +61,7 @@ func (n *numbers) monthFigures(before *numbers) Figures {
 	}
 }
 
-// scoresCompared draws the scores of both periods, by how many days into it.
+// scoresCompared charts the average scores of two periods on one axis, the day of the period (1 is its first).
 func scoresCompared(p, previous domain.ReportPeriod, now, before []domain.AverageOn) Block {
 	days := max(p.Start.DaysUntil(p.End), previous.Start.DaysUntil(previous.End)) + 1
 	c := Chart{Kind: Line, Title: "Average risk score by day", By: "Day of the period"}

@@ -143,7 +143,7 @@ func (l *layout) bar(x, y, width, height float64, c color) mark {
 // rule is a thin line over the width of the page.
 func (l *layout) rule(y float64) mark { return l.bar(0, y, bodyWidth, 0.25, faint) }
 
-// write draws a clean text on one line, by the beginning of its baseline on the page.
+// write draws a clean text on one line. Its baseline begins at (x, y) on the page, in millimetres.
 func (l *layout) write(text string, x, y float64, s style) {
 	l.pdf.SetTextColor(s.color.rgb())
 	for _, r := range l.runs(visual(text), s.bold) {

@@ -113,7 +113,7 @@ const (
 	cardInset  = 4.0
 )
 
-// figures are cards, four in a row.
+// figures draws cards, four in a row.
 func (l *layout) figures(list Figures) {
 	for cards := range slices.Chunk(list, cardsInRow) {
 		var marks []mark

@@ -102,7 +102,7 @@ func (w *Worker) claim(ctx context.Context, free int) ([]reports.ReportLease, ti
 	return nil, min(pollEvery, max(due.Sub(w.db.Now()), pollAgain)), nil
 }
 
-// try makes one try of a leased report.
+// try makes a leased report in a span of its own. It goes on for up to makeAfterStop after ctx ends.
 func (w *Worker) try(ctx context.Context, l reports.ReportLease) {
 	ctx, cancel := lease.Outlast(ctx, makeAfterStop)
 	defer cancel()

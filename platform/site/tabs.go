@@ -41,7 +41,8 @@ func (t *tabs) Dump(source []byte, level int) { ast.DumpHelper(t, source, level,
 // Dump implements ast.Node.
 func (p *panel) Dump(source []byte, level int) { ast.DumpHelper(p, source, level, nil, nil) }
 
-// tabulate makes tabs of programs that follow one another, with nothing but what they print between them.
+// tabulate groups consecutive programs, one per language, into tabs. A code block that is neither a program nor sh,
+// such as output, goes into the tab of the program before it; anything else ends the group.
 func tabulate(doc ast.Node, source []byte) {
 	run := &tabs{number: 1}
 	for n := doc.FirstChild(); n != nil; {

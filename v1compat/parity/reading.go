@@ -160,7 +160,8 @@ func (q *query) readPages(
 	return got, nil
 }
 
-// addV1 adds a page of v1.
+// addV1 adds the rows of a page of v1, and a finding about its form (limit, offset and total). It returns the path of
+// the next page; empty after the last.
 func (q *query) addV1(got *reading, a answer) (next string) {
 	if !q.Paged {
 		got.rows = []row{{value: a.body, page: a}}

@@ -241,8 +241,8 @@ func assessClock(ahead, doubt time.Duration) finding {
 	return pass("%s", found)
 }
 
-// checkCell compares the database's cell with the flag's, and names the keys that a router must list one by one. It
-// reports nothing for a single cell.
+// checkCell checks that --cell and --cell-count match the cell stored in the database. It warns of keys whose text
+// names another cell, which the router must route here one by one. It reports nothing for a single cell.
 func (e *examination) checkCell(ctx context.Context) finding {
 	const mend = "give the --cell and --cell-count of the first start, or an empty database"
 	wanted, err := e.Wanted()
@@ -275,7 +275,7 @@ func (e *examination) checkCell(ctx context.Context) finding {
 		prefixes[i] = k.Prefix
 	}
 	if len(strays) > 0 {
-		return warn("let the router lead these prefixes here, ahead of the codes", "%s; these keys name others: %s", is,
+		return warn("route these key prefixes here, before the rules for cell codes", "%s; these keys name other cells: %s", is,
 			strings.Join(prefixes, ", "))
 	}
 	return pass("%s", is)

@@ -145,7 +145,7 @@ func (f *figures) Collect(to chan<- prometheus.Metric) {
 	f.replica(to)
 }
 
-// replica collects the state of the standby, as of the last count.
+// replica sends the metrics of the standby, as of the last read from it. The lag is +Inf while it is unknown.
 func (f *figures) replica(to chan<- prometheus.Metric) {
 	if f.Replica == nil {
 		return

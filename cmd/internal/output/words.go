@@ -55,9 +55,10 @@ func DidYouMean(name string, names []string) string {
 // MaxEdits returns the maximum distance of a suggestion from the typed text.
 func MaxEdits(typed string) int { return max(1, len(typed)/3) }
 
-// Nearest returns the first of the words with the smallest edit distance, if that is at most most; else empty.
-func Nearest(word string, words []string, most int) string {
-	best, least := "", most+1
+// Nearest returns the word with the smallest edit distance, the first of several; empty if all are farther than
+// maxEdits.
+func Nearest(word string, words []string, maxEdits int) string {
+	best, least := "", maxEdits+1
 	for _, w := range words {
 		if d := len(w) - len(word); d >= least || -d >= least {
 			continue

@@ -104,9 +104,9 @@ type share struct {
 	refs int // that hold a part of it, or wait for one
 }
 
-// newShares returns shares of each units per owner.
-func newShares[K comparable](each int64) *shares[K] {
-	return &shares[K]{each: each, owners: map[K]*share{}}
+// newShares returns shares under which each owner may hold n units.
+func newShares[K comparable](n int64) *shares[K] {
+	return &shares[K]{each: n, owners: map[K]*share{}}
 }
 
 // acquire waits for n units of an owner's share and returns a function that releases them, or refused after

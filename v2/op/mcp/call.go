@@ -124,8 +124,8 @@ func (p *callParts) fault(field, message string) {
 	p.faults = append(p.faults, domain.FieldError{Field: field, Message: message})
 }
 
-// request returns the HTTP request of a call. Faults of the arguments that HTTP would not show go along in its
-// context, for the operation to report with its own.
+// request returns the HTTP request of a call. Argument faults that cannot be expressed in HTTP travel in the
+// request's context (op.WithFaults); the operation reports them with its own.
 func (t *tool) request(ctx context.Context, prefix string, p *callParts) (*http.Request, error) {
 	target := prefix + t.path(p)
 	if query := p.query.Encode(); query != "" {
@@ -327,7 +327,7 @@ func listText(value jsontext.Value) (text, message string) {
 	return strings.Join(items, ","), ""
 }
 
-// checkFields adds a fault for each requested field that rows do not have.
+// checkFields adds a fault for the first requested field that rows do not have.
 func (t *tool) checkFields(p *callParts) {
 	for _, name := range p.fields {
 		if !t.fields[name] {
