@@ -50,7 +50,7 @@ func (r *assignmentRow) assignment() domain.ClientAssignment {
 }
 
 // assignmentChanged is when an assignment, alias a, last changed, as the index
-// assignments_by_change has it.
+// assignments_by_change_week has it by week.
 const assignmentChanged = "greatest(a.assigned_at, a.given_at, a.completed_at, a.updated_at)"
 
 // selectAssignments selects all that assignmentRow holds from assignments, alias a. Of the
@@ -84,7 +84,7 @@ func (t *Tenant) Assignments(
 	periods := []eitherPeriod{t.changedSince(f.UpdatedSince), t.completedWithin(f.Completed)}
 	merged := -1
 	if f.User == nil && w.Skip == 0 {
-		merged = slices.IndexFunc(periods, eitherPeriod.fewWeeks)
+		merged = slices.IndexFunc(periods, eitherPeriod.withinYear)
 	}
 	if merged >= 0 {
 		byWeek := t.byWeek(periods[merged])
@@ -119,8 +119,8 @@ type period struct {
 	values    pg.Named // of holds
 	week      string   // of what happened, as an index of the assignments has it
 	from, end time.Time
-	ends      bool // end is not only the present: later weeks have none
-	open      bool // the index has none that are completed, and no such time
+	ends      bool // nothing that holds happened after end
+	open      bool // the index is of open assignments, and lacks completed_at
 }
 
 // What happened, by week, as the indexes assignments_by_change_week,
@@ -149,10 +149,16 @@ const maxWeeks = 54
 // became overdue in a longer time. Those are looked for among the open ones.
 const maxDueWeeks = 8
 
+// The weeks that are merged are as many as one of two numbers, so that connections keep the
+// plans of few texts. Those that are added are noWeek, in which nothing happens.
+const fewWeeks = 9
+
+var noWeek = time.Date(9999, time.December, 27, 0, 0, 0, 0, time.UTC)
+
 const week = 7 * 24 * time.Hour
 
-// fewWeeks reports whether there are conditions, and each is of at most maxWeeks.
-func (e eitherPeriod) fewWeeks() bool {
+// withinYear reports whether there are conditions, and each is of at most maxWeeks.
+func (e eitherPeriod) withinYear() bool {
 	long := func(p period) bool { return p.from.IsZero() || p.end.Sub(p.from) > (maxWeeks-1)*week }
 	return len(e) > 0 && !slices.ContainsFunc(e, long)
 }
@@ -190,6 +196,9 @@ func (t *Tenant) byWeek(either eitherPeriod) (all pg.Query) {
 		} else {
 			for monday := first; !monday.After(last); monday = monday.Add(week) {
 				addWeek(" = ", monday)
+			}
+			for len(weeks) != fewWeeks && len(weeks) < maxWeeks {
+				addWeek(" = ", noWeek)
 			}
 		}
 		if !p.ends {

@@ -123,7 +123,7 @@ type CourseFor struct {
 // SkipReason says why a user of an audience was not given a course.
 type SkipReason string
 
-// Values lists the reasons: a course counts as completed within its renewal window.
+// Values lists the reasons. A user has already completed a course while its renewal window lasts.
 func (SkipReason) Values() []string { return []string{"already_completed", "inactive"} }
 
 // ReminderSkip says why a user was not reminded of overdue courses.

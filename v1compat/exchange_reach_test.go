@@ -3,6 +3,7 @@ package v1compat
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"partnerapi/db"
@@ -95,6 +96,30 @@ func (s *service) leaksNothing(key, kind string, id idmap.UUID, why string) {
 		if took[0] != took[1] || took[0] == 0 {
 			s.T.Errorf("%s %s %s takes %d statements, an unused one %d", why, kind, pair[0], took[0], took[1])
 		}
+	}
+}
+
+// TestExchangeOfAdmins: the partner's admins are within the reach of all of its
+// keys, as each may read them; a client's are with the client.
+func TestExchangeOfAdmins(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{})
+	tenant, other := s.Tenant("Partner"), s.Tenant("Other")
+	listed, unlisted := s.Client(tenant, "Listed").ID, s.Client(tenant, "Unlisted").ID
+	subset := s.NewKey(tenant, []domain.Scope{domain.Read}, []domain.ClientID{listed})
+	admins := map[string]domain.AdminID{}
+	for name, client := range map[string]*domain.ClientID{"partner": nil, "listed": &listed, "unlisted": &unlisted} {
+		admins[name] = db.NewID[domain.AdminKind]()
+		s.Exec(`INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at)
+			VALUES ($1, $2, $3, $4, 'An Admin', 'owner', now())`, admins[name], tenant.ID, client, name+"@example.com")
+	}
+	for name, id := range admins {
+		s.reachesOnly(tenant.Key, "admin", idmap.UUID(id), true)
+		s.reachesOnly(subset, "admin", idmap.UUID(id), name != "unlisted")
+		s.reachesOnly(other.Key, "admin", idmap.UUID(id), false)
+	}
+	if got := string(s.Get("/v1/partner", subset).Want(200).Body); !strings.Contains(got, admins["partner"].UUID()) {
+		t.Errorf("the key does not read the partner's admin: %s", got)
 	}
 }
 

@@ -31,8 +31,7 @@ func badExchange(id string) map[int][]bad {
 // objects are one object of each kind by the kinds' names.
 type objects map[string]idmap.UUID
 
-// objectsOf are a client and what is made for it. The admin, where there is no
-// client, is the partner's.
+// objectsOf makes a client's objects, one of each kind.
 func (s *service) objectsOf(partner domain.PartnerID, client domain.ClientID) objects {
 	s.T.Helper()
 	user, admin := db.NewID[domain.UserKind](), db.NewID[domain.AdminKind]()

@@ -92,8 +92,8 @@ func addLink(c *gin.Context, link string) {
 	}
 }
 
-// goneLink returns the Link header value for the successor of a request that the key's phase refuses. If the request can be parsed and the key has access to the objects of
-// its path, it is that of a success, with the ids the key can access; a list that has no equivalent page links to a
+// goneLink returns the Link header value for the successor of a request that the key's phase refuses. If the request
+// can be parsed and the key has access to the objects of its path, it is that of a success, with the ids the key can access; a list that has no equivalent page links to a
 // page of the default size. If the request cannot be parsed, it is the bare successor, unless that needs ids.
 // Errors are dropped, as the request is refused in any case.
 func (r *route) goneLink(c *gin.Context) string {

@@ -3,8 +3,10 @@ package v2_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
@@ -25,6 +27,9 @@ func checkClientTraining(t *testing.T, h *v2test.Harness, key, client, since str
 		delete(item, "updated_at")
 		if listed[user] == nil {
 			listed[user] = map[string]bool{}
+		}
+		if listed[user][text(t, item)] {
+			t.Errorf("%s of %s is there twice", text(t, item), user)
 		}
 		listed[user][text(t, item)] = true
 	}
@@ -65,6 +70,24 @@ func TestClientTrainingOfDemonstration(t *testing.T) {
 		t.Error("the demonstration has no second round")
 	}
 	checkClientTraining(t, h, e.Key, e.Client.String(), "")
+	// What changed, or became overdue, since midnight, in weeks that are merged, and in more than those.
+	path, today := "/v2/clients/"+e.Client.String()+"/training/assignments?limit=100", h.Clock.Now().Truncate(24*time.Hour)
+	items := h.All(path, e.Key)
+	var changed []int
+	for _, since := range []time.Time{
+		today, today.Add(time.Second), today.AddDate(0, 0, -21), today.AddDate(0, 0, -63), today.AddDate(0, 0, -370), today.AddDate(0, 0, -378),
+	} {
+		want := slices.DeleteFunc(slices.Clone(items), func(item map[string]any) bool {
+			return item["updated_at"].(string) < since.Format("2006-01-02T15:04:05.000000Z")
+		})
+		if got := h.All(path+"&updated_since="+since.Format(time.RFC3339), e.Key); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("since %s: %d changed, not %d", since, len(got), len(want))
+		}
+		changed = append(changed, len(want))
+	}
+	if changed = slices.Compact(changed); len(changed) < 4 {
+		t.Errorf("as many changed since different times: %v", changed)
+	}
 }
 
 // TestClientTrainingAfterChanges: courses that are renewed, completed without having been

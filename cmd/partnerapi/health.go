@@ -95,7 +95,7 @@ func (s *service) serveMetrics(listener net.Listener) (stop func() error) {
 // serveBeside serves paths for operators, beside those of the API, until stop is called.
 func serveBeside(listener net.Listener, paths http.Handler, log *slog.Logger) (stop func() error) {
 	server := &http.Server{
-		Handler: paths, ReadHeaderTimeout: readWithin, ReadTimeout: readWithin, WriteTimeout: readWithin,
+		Handler: paths, ReadHeaderTimeout: timeouts.headers, ReadTimeout: readWithin, WriteTimeout: readWithin,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan struct{})

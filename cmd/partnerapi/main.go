@@ -119,7 +119,7 @@ type commands struct {
 	Keys      operator.Keys      `cmd:"" help:"Create, list and revoke API keys."`
 	Move      operator.Move      `cmd:"" help:"Move a partner to another cell."`
 	Audit     operator.Audit     `cmd:"" help:"List who changed what, through the API and by commands."`
-	Mail      operator.Mail      `cmd:"" help:"List mails that were given up, send them again, and choose what mail clients get."`
+	Mail      operator.Mail      `cmd:"" help:"List mails that failed for good, send them again, and choose what mail clients get."`
 	Seed      operator.Seed      `cmd:"" help:"Add a large amount of generated data, for measuring speed."`
 	Breaches  operator.Breaches  `cmd:"" help:"Import breaches, which exposures refer to."`
 	Catalogue operator.Catalogue `cmd:"" help:"Bring courses, templates and breaches to another cell."`

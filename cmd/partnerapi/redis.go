@@ -58,7 +58,7 @@ func openRedis(ctx context.Context, address string) (*redisClient, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--redis-url: %w", err)
 	}
-	c := &redisClient{address: at, breaker: newBreaker(), observe: func(time.Duration, error) {}}
+	c := &redisClient{address: at.Host, breaker: newBreaker(), observe: func(time.Duration, error) {}}
 	most := redisConnections * runtime.GOMAXPROCS(0)
 	c.pool = &redis.Pool{
 		MaxActive: most, MaxIdle: most, Wait: true, IdleTimeout: redisIdle,
@@ -67,7 +67,7 @@ func openRedis(ctx context.Context, address string) (*redisClient, error) {
 				*fresh = true
 			}
 			// Each step has a bound of its own.
-			conn, err := redis.DialURLContext(context.WithoutCancel(ctx), address,
+			conn, err := redis.DialURLContext(context.WithoutCancel(ctx), at.String(),
 				redis.DialConnectTimeout(redisWait), redis.DialTLSHandshakeTimeout(redisWait),
 				redis.DialReadTimeout(redisWait), redis.DialWriteTimeout(redisWait))
 			if err != nil {
@@ -107,18 +107,19 @@ type freshConnection struct{}
 // databasePath matches a URL path with the number of a database, or none.
 var databasePath = regexp.MustCompile(`^/?\d*$`)
 
-// redisAddress returns the host and port of a --redis-url. Its errors never contain the password: it rejects what
-// redis.DialURLContext would quote.
-func redisAddress(text string) (string, error) {
+// redisAddress parses a --redis-url, and completes its host and port. Its errors never contain the password: it
+// rejects what redis.DialURLContext would quote.
+func redisAddress(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil, u.Scheme != "redis" && u.Scheme != "rediss", u.Opaque != "", !databasePath.MatchString(u.Path):
-		return "", errors.New("it cannot be read: write it as redis://user:password@host:port/database, or with rediss:// " +
+		return nil, errors.New("it cannot be read: write it as redis://user:password@host:port/database, or with rediss:// " +
 			"for TLS, with special characters escaped")
 	case u.RawQuery != "":
-		return "", errors.New("it takes no parameters: leave out what follows the ?")
+		return nil, errors.New("it takes no parameters: leave out what follows the ?")
 	}
-	return net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379")), nil
+	u.Host = net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
+	return u, nil
 }
 
 // Close closes the connections.

@@ -70,9 +70,9 @@ func TestSharedBudgets(t *testing.T) {
 func TestRedisURL(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"redis://": "localhost:6379", "redis://cache": "cache:6379", "rediss://u:s%20t@[::1]:7/2": "[::1]:7",
+		"redis://": "localhost:6379", "redis://cache": "cache:6379", "redis://[::1]": "[::1]:6379", "redis://cache:": "cache:6379", "rediss://u:s%20t@[::1]:7/2": "[::1]:7",
 	} {
-		if got, err := redisAddress(text); err != nil || got != want {
+		if got, err := redisAddress(text); err != nil || got.Host != want {
 			t.Errorf("%s: %s (%v)", text, got, err)
 		}
 	}
@@ -90,6 +90,17 @@ func TestRedisURL(t *testing.T) {
 		if r.code != 1 || !strings.Contains(r.err, word) || strings.Contains(r.err, "sesame") {
 			t.Errorf("%s: exit %d: %s", address, r.code, r.err)
 		}
+	}
+}
+
+// TestRedisLogin opens a Redis that asks for a user and a password.
+func TestRedisLogin(t *testing.T) {
+	t.Parallel()
+	store := miniredis.RunT(t)
+	store.RequireUserAuth("ann", "s t")
+	client := openedRedis(t, "redis://ann:s%20t@"+store.Addr()+"/2")
+	if err := client.do(t.Context(), "SET", "key", "value"); err != nil || !store.DB(2).Exists("key") {
+		t.Errorf("database 2 has no key (%v)", err)
 	}
 }
 

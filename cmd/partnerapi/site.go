@@ -119,7 +119,8 @@ func pagesOf(release op.Release) (site.Config, error) {
 	return config, nil
 }
 
-// changesOf lists what each release added, the newest first. The document says which members came with one to all.
+// changesOf lists what each release added, the newest first. The document says which members were added, to
+// all releases, with one.
 func changesOf(releases []site.Release, document *openapi3.T) (list []site.Change) {
 	members := membersSince(document)
 	for i, r := range slices.Backward(releases) {

@@ -75,6 +75,34 @@ func TestGateIsFair(t *testing.T) {
 	}
 }
 
+// TestGateShare: one partner holds three quarters of the connections at most,
+// and the others get the rest at once.
+func TestGateShare(t *testing.T) {
+	g := newGate(8)
+	var leaves []func()
+	for range 6 {
+		leave, err := g.enter(callerOf(t.Context(), 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves = append(leaves, leave)
+	}
+	turns := make(chan string, 1)
+	queue(t, g, 0, 1, "seventh", turns)
+	for range 2 {
+		leave, err := g.enter(callerOf(t.Context(), 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves = append(leaves, leave)
+	}
+	for _, leave := range leaves {
+		leave()
+	}
+	<-turns
+	g.wantIdle(t, 8)
+}
+
 // wantIdle checks that no request holds or waits for a connection.
 func (g *gate) wantIdle(t interface{ Errorf(string, ...any) }, conns int) {
 	g.mu.Lock()

@@ -10,7 +10,7 @@ import (
 // It waits for the lock. The lock belongs to a connection of its own, and a crash
 // releases it.
 func (d *DB) WithAdvisoryLock(ctx context.Context, name string, fn func(context.Context) error) error {
-	// The function returns no value.
+	// pg_advisory_lock returns void, which is not scanned.
 	_, err := d.locked(ctx, "SELECT pg_advisory_lock(hashtextextended($1::text, 0)) IS NOT NULL", name, fn)
 	return err
 }

@@ -38,7 +38,7 @@ func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Dat
 		w.exec(ctx, "record an event", `INSERT INTO events (client_id, id, type, user_id, created_at, recorded_at)
 			VALUES (@client, @id, @type, @user, @at, @recorded)`, pg.Named{
 			"client": c.ID, "id": event, "type": domain.UserUpdated, "user": u.ID, "at": updated,
-			"recorded": updated.Add(time.Duration(i) * time.Microsecond), // which they are published in the order of
+			"recorded": updated.Add(time.Duration(i) * time.Microsecond), // events are published in this order
 		})
 	}
 

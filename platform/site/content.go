@@ -24,7 +24,7 @@ type content struct {
 	cacheControl string
 	// policy is that of its page; empty is the usual one.
 	policy string
-	// dated says that its dates are served as if they were of today.
+	// dated says that the dates in it are shifted to the day on which it is served.
 	dated bool
 	etag  string
 	// compressed is the body, by gzip; plain is for the rare callers who take none.

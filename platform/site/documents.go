@@ -18,8 +18,8 @@ const (
 	// keptAddresses is for how many addresses of the service a document is kept compressed.
 	keptAddresses = 8
 	// compressedAMinute is how many documents are compressed in a minute, for addresses that
-	// they are not kept for. Whoever asks by ever new ones is sent the others as they are.
-	compressedAMinute = 20
+	// they are not kept for. It is more than the pages that there are: whoever asks by ever new addresses is sent the others as they are.
+	compressedAMinute = 60
 )
 
 // Documents are texts that contain the service's address as their callers know it. A document is compressed once

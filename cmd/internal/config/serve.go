@@ -2,6 +2,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -35,6 +36,9 @@ type ServeFlags struct {
 
 // Check rejects flags that no service could run with.
 func (c ServeFlags) Check() error {
+	if c.Listen == "" {
+		return errors.New("--listen: give an address, such as 127.0.0.1:8080")
+	}
 	if c.MetricsListen != "" && c.MetricsListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
 		return fmt.Errorf("--metrics-listen: %s is the address of --listen; give another one", c.MetricsListen)
 	}

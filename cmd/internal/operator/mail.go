@@ -124,7 +124,7 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		fmt.Fprintf(s.Out, "%s sent again\n", output.Plural(total, "mail is", "mails are"))
 		if total == 0 {
-			return errors.New("no such mail was given up: mail failed lists those that were")
+			return errors.New("no such mail failed for good: mail failed lists those that did")
 		}
 		return nil
 	})

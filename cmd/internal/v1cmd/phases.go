@@ -21,7 +21,7 @@ type phaseV1Cmd struct {
 	All     bool       `env:"-" xor:"which" help:"All existing keys."`
 	New     bool       `env:"-" xor:"which" help:"Keys that are made from now on: on or off. Existing keys stay as they are."`
 	Force   bool       `env:"-" help:"Set --all off although no end is announced."`
-	Until   cli.Moment `env:"-" placeholder:"DATE" help:"When the setting before applies again, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. Default: never."`
+	Until   cli.Moment `env:"-" placeholder:"DATE" help:"When the setting before applies again, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. Default: never, and the setting before is forgotten."`
 
 	key   string // empty for --partner, --all and --new
 	phase retire.Phase

@@ -164,7 +164,7 @@ async function checkGuides(page) {
     await checkSteady(page, path);
     check(`${path}: at most 60 kB`, received > 0 && received < 60_000, received);
     weights.push(received);
-    paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime));
+    paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0));
     await accessibleInBoth(page);
     await checkWidths(page, path);
   }

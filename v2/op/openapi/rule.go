@@ -12,7 +12,7 @@ import (
 )
 
 // Since is the extension that names the release that an operation came with. On a member of an object or a parameter,
-// by its field's tag since, it names the one whose time it was added at, to all releases.
+// by its field's tag since, it names the release with which it was added, to all releases.
 const Since = "x-since"
 
 // annotate adds to a schema what its field's tags say. A reference, which can have no siblings, is wrapped if there
