@@ -7,11 +7,11 @@
 //		…
 //	}
 //
-// What may succeed later is tried again, with growing pauses and not before Retry-After;
-// every POST has an Idempotency-Key, the same in each try. The key is sent to the given
-// address alone: a redirect is an error. An answer that is not one of success is an
-// *Error, in which errors.As finds the *domain.Error. Verify checks the signature of a
-// webhook's delivery.
+// A request that may succeed later is tried again, with growing pauses and not before
+// Retry-After. Every POST has an Idempotency-Key, the same in each try. The API key is
+// sent to the given address alone: a redirect is an error. A response that is no success
+// is an *Error, in which errors.As finds the *domain.Error. Verify checks the signature
+// of a webhook's delivery.
 package client
 
 import (
@@ -42,20 +42,19 @@ type Config struct {
 	// URL is the address of the service, without /v2.
 	URL string
 	Key string
-	// Timeout bounds a try, with the reading of its answer; 0 is 30 seconds.
+	// Timeout bounds an attempt, including the reading of its answer; 0 means 30 seconds.
 	Timeout time.Duration
 	// MaxBody bounds the body of an answer, in bytes; 0 is 64 MiB.
 	MaxBody int64
 	// Tries is the maximum number of attempts per request; 0 means 5.
 	Tries int
-	// MaxWait bounds what a service may ask to wait for by Retry-After: beyond it the error
-	// is returned at once. 0 is two minutes, in which every rate limit by the minute has
-	// room again.
+	// MaxWait is the longest Retry-After that is waited for; a longer one returns the error
+	// at once. 0 means two minutes, in which every per-minute rate limit has room again.
 	MaxWait time.Duration
-	// Wait pauses, and returns early with the context's error where that ends; nil is
-	// domain.Pause.
+	// Wait pauses; if the context ends first, it returns the context's error. nil
+	// means domain.Pause.
 	Wait func(context.Context, time.Duration) error
-	// Retrying, where set, is called before the pause that comes before the next try.
+	// Retrying, if set, is called before the pause between two attempts.
 	Retrying func(err error, pause time.Duration)
 	// Transport sends requests; nil is a copy of http.DefaultTransport.
 	Transport http.RoundTripper
@@ -73,7 +72,7 @@ func (c Config) String() string {
 // Format writes String for every verb.
 func (c Config) Format(to fmt.State, _ rune) { _, _ = io.WriteString(to, c.String()) }
 
-// LogValue is String, for logs.
+// LogValue returns String, for logs.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // redactAddress returns an address without a possible password.
@@ -91,7 +90,7 @@ var userAgent = "partnerapi-go/" + op.Latest.String()
 type Client struct {
 	config Config        // without the key
 	key    func() string // a function, so that fmt does not print what it returns
-	// base is the address, without a slash at its end, and at the same, parsed.
+	// base is the service's address without a trailing slash; address is the same, parsed.
 	base     string
 	address  *url.URL
 	http     *http.Client
@@ -177,7 +176,7 @@ type Request struct {
 	Method, Path string
 	// Body is JSON; empty for none.
 	Body []byte
-	// Header is more than what every request has, or stands for it.
+	// Header adds to the headers that every request has, or replaces them.
 	Header http.Header
 	// NoKey leaves the key out.
 	NoKey bool
@@ -190,8 +189,8 @@ type Answer struct {
 	Body   []byte
 }
 
-// Send sends a request once. An error means that the response is missing or incomplete; the Answer then has what
-// arrived.
+// Send sends a request once. An error means that the response is missing or incomplete; the Answer is then nil
+// or has what arrived.
 func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	out, err := c.request(ctx, r)
 	if err != nil {

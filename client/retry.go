@@ -32,8 +32,8 @@ type Error struct {
 	Status int
 	// RequestID is the id of the request, by which its operator finds it.
 	RequestID string
-	// Fault is what the service says. Its code is empty where the answer is none of the
-	// service, but of what stands before it.
+	// Fault is the service's error. Its code is empty if the answer is not the
+	// service's, but that of a proxy or the like in front of it.
 	Fault domain.Error
 }
 
@@ -87,7 +87,7 @@ func (c *Client) retryPause(err error, try int) (pause time.Duration, ok bool) {
 	}
 	after := refused.Fault.RetryAfter
 	switch refused.Status {
-	case http.StatusConflict: // another try with the same Idempotency-Key is under way
+	case http.StatusConflict: // another try with the same Idempotency-Key is running
 		ok = after > 0
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -17,10 +17,9 @@ import (
 // auditPage is how many entries are read at a time.
 const auditPage = 1000
 
-// Audit adds an entry to the audit trail, in the transaction of ctx. A zero At is
-// the present time. Every write of a caller or an operator ends its transaction with an
-// entry, so this is where a write of a partner that is being moved, or was, is rejected:
-// Unavailable.
+// Audit adds an entry to the audit trail, in the transaction of ctx. A zero At means the
+// present time. Every write of a caller or an operator ends its transaction with an entry, so
+// Audit rejects writes of a partner that is being moved or was moved: it returns Unavailable.
 func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
 	return d.AuditAll(ctx, []domain.AuditEntry{e})
 }
@@ -38,7 +37,7 @@ func (d *DB) AuditAll(ctx context.Context, entries []domain.AuditEntry) error {
 }
 
 // AuditTx is Audit in a transaction of database/sql, for imports of numbers. They may write
-// rows of any partner, so they are rejected while one is handed over.
+// rows of any partner, so it returns Unavailable while any partner is being handed over.
 func (d *DB) AuditTx(ctx context.Context, tx *sql.Tx, e domain.AuditEntry) error {
 	text, args := pg.Bound(pg.SQL("? RETURNING "+anyFrozen, d.auditSQL(e)))
 	var frozen bool
@@ -115,7 +114,7 @@ type auditRow struct {
 	UserID    *domain.UserID
 	RequestID string
 
-	// Null in the entries of the releases before.
+	// NULL in entries of earlier releases.
 	SystemUser           *string `bun:"os_user"` // system_user is a word of SQL
 	SudoUser             *string
 	ObjectKind, ObjectID *string
@@ -132,8 +131,8 @@ func (r *auditRow) entry() domain.AuditEntry {
 	}
 }
 
-// EachAuditEntry calls yield with the entries that match a filter, the oldest first, until
-// it returns an error.
+// EachAuditEntry calls yield with each entry that matches a filter, oldest first. It stops at
+// the first error of yield, and returns it.
 func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield func(domain.AuditEntry) error) error {
 	type entryWithID struct {
 		auditRow

@@ -13,10 +13,10 @@ import (
 // MovesChannel is notified when a partner was moved.
 const MovesChannel = "moves"
 
-// frozenMove is the condition that the writes of a partner in moves, alias m, are frozen: it
-// is being handed over, has left, or is coming back. A transaction's now() is never later
-// than its snapshot: one that saw the freeze before its end is rejected, however long the
-// statement took.
+// frozenMove is the condition that a row of moves, alias m, freezes its partner's writes: the
+// partner is being handed over, has left, or is coming back. A transaction's now() is never
+// later than its snapshot, so a transaction that saw the freeze before it ended is rejected,
+// however long the statement took.
 const frozenMove = "(m.step IN ('handing', 'gone', 'arriving') OR m.step = 'holding' AND m.held_until > now())"
 
 // SuspendedClients selects the clients whose mails, events and other work are suspended
@@ -40,8 +40,8 @@ func errMoving() error {
 	}
 }
 
-// RejectSuspended rejects a change of suspended clients. Call it after a lock or write: that
-// gives the transaction the number by which a freeze waits for it.
+// RejectSuspended returns Unavailable if one of the clients is suspended. Call it after a lock
+// or write, which assigns the transaction id that a freeze waits for.
 func (c *Change) RejectSuspended(ctx context.Context, clients []domain.ClientID) error {
 	if len(clients) == 0 {
 		return nil
@@ -57,8 +57,8 @@ func (c *Change) RejectSuspended(ctx context.Context, clients []domain.ClientID)
 // anyFrozen is the condition that some partner is being handed over.
 const anyFrozen = "EXISTS (SELECT 1 FROM moves AS m WHERE " + frozenMove + " AND m.step IN ('holding', 'handing'))"
 
-// RejectFrozen rejects a change while some partner is being handed over: for imports, which
-// may write rows of all. Call it after a write, as RejectSuspended.
+// RejectFrozen returns Unavailable while any partner is being handed over: for imports, which
+// may write rows of all partners. Call it after a write, like RejectSuspended.
 func (c *Change) RejectFrozen(ctx context.Context) error {
 	frozen, err := pg.One[bool](ctx, c, "look whether a partner is handed over", pg.Prepared(pg.SQL("SELECT "+anyFrozen)))
 	if err == nil && frozen {
@@ -67,7 +67,7 @@ func (c *Change) RejectFrozen(ctx context.Context) error {
 	return err
 }
 
-// Cell returns the cell that the database is of: the only one, until cells.Fix.
+// Cell returns the cell of the database: the only one until cells.Fix stores another.
 func (d *DB) Cell(ctx context.Context) (domain.Cell, error) {
 	fixed, err := pg.All[domain.Cell](ctx, d, "read the cell", pg.SQL("SELECT number, count FROM cell"))
 	if err != nil || len(fixed) == 0 {

@@ -209,7 +209,7 @@ func (c *Change) flushEvents(ctx context.Context) error {
 // that wrote events. Other processes poll (outbox.EventsWait).
 func (d *DB) OnEvents(wake func()) { d.onEvents.Store(&wake) }
 
-// mailRecord is a row of mail_requests, of a mail that no caller requests (decisions 7.11).
+// mailRecord is a row of mail_requests for a mail that no caller requests (decisions 7.11).
 type mailRecord struct {
 	ClientID   string             `json:"client_id"`
 	ID         string             `json:"id"`
@@ -290,18 +290,18 @@ func (c *Change) flushMails(ctx context.Context) error {
 		pg.SQL("SELECT client_id, id, ?, 2, due_at FROM requested", RequestedMail))
 }
 
-// OutboxKind says which table a mail of the outbox is a row of.
+// OutboxKind is the table that holds a mail of the outbox.
 type OutboxKind string
 
-// The kinds: mail_requests, phishing_results and partner_mails. A PartnerMail has the id of
-// its partner as that of its client.
+// The kinds are rows of mail_requests, phishing_results and partner_mails. The client_id of a
+// PartnerMail is the id of its partner.
 const (
 	RequestedMail OutboxKind = "mail"
 	SimulatedMail OutboxKind = "simulation"
 	PartnerMail   OutboxKind = "partner"
 )
 
-// OutboxChannel is what processes that send listen to.
+// OutboxChannel is the channel that sending processes listen to.
 const OutboxChannel = "outbox"
 
 // SendMails puts a client's mail requests of this transaction into the outbox, in one

@@ -10,7 +10,7 @@ import (
 
 // userMoves collects the users of a change who joined or left audiences.
 type userMoves struct {
-	// clients are the clients of these users; true for one with users of toggled.
+	// clients are the clients of these users; true if one of toggled is the client's.
 	clients map[domain.ClientID]bool
 	// toggled are users who are new or whose status changed: all of their audiences changed.
 	toggled []domain.UserID
@@ -85,8 +85,8 @@ func (m *userMoves) addClient(client domain.ClientID, toggled bool) {
 	made(&m.clients)[client] = m.clients[client] || toggled
 }
 
-// flushUserMoves marks the counts of policies as stale whose audiences changed, and enrols
-// users who joined audiences or missed a round.
+// flushUserMoves marks the counts of policies with changed audiences as stale. It enrols users
+// who joined audiences, and renews the courses of reactivated ones.
 func (c *Change) flushUserMoves(ctx context.Context) error {
 	m := &c.userMoves
 	if len(m.clients) > 0 {

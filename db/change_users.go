@@ -16,7 +16,7 @@ import (
 // userEffects are the users that a change writes when it ends.
 type userEffects struct {
 	rescored, due, touched map[domain.UserKey]struct{}
-	// day is the day as of which scores are computed; zero for that of the change.
+	// Scores are computed as of day; if zero, as of the day of the change.
 	day domain.Date
 	// locked are users whose rows the transaction inserted or locked: it may write them
 	// later than the lock order says.
@@ -27,11 +27,11 @@ type userEffects struct {
 // change.
 func (c *Change) Rescore(users ...domain.UserKey) { addUsers(&c.users.rescored, users) }
 
-// NextDueChanged stores the next due course of users again, at the end of the change.
+// NextDueChanged finds and stores the next due course of users at the end of the change.
 func (c *Change) NextDueChanged(users ...domain.UserKey) { addUsers(&c.users.due, users) }
 
-// TouchUsers moves updated_at of users, of whom something visible changed, at the end of the
-// change.
+// TouchUsers moves updated_at of users at the end of the change. Call it if something visible
+// of a user changed.
 func (c *Change) TouchUsers(users ...domain.UserKey) { addUsers(&c.users.touched, users) }
 
 // UsersInserted adds users whose rows the transaction inserted or locked: they may be written
@@ -45,7 +45,7 @@ func addUsers(set *map[domain.UserKey]struct{}, users []domain.UserKey) {
 	}
 }
 
-// made returns a map, which it makes if it is nil.
+// made returns the map at m; a nil map is made first.
 func made[K comparable, V any](m *map[K]V) map[K]V {
 	if *m == nil {
 		*m = map[K]V{}
@@ -103,7 +103,7 @@ func haveKeys(keys []domain.UserKey) pg.Query {
 }
 
 // probeUser joins the user, alias u, of each key, alias w, by an index. With a plain join the
-// planner would read all users for a batch of 1,000, up to some 100,000.
+// planner would read all users, up to some 100,000, for a batch of 1,000.
 const probeUser = `JOIN LATERAL (SELECT * FROM users WHERE client_id = w.client_id AND id = w.user_id LIMIT 1) AS u ON true`
 
 // LockUserKeys locks the users, alias u, that match a condition, in the order of their keys,
@@ -118,8 +118,8 @@ func (c *Change) LockUserKeys(ctx context.Context, condition pg.Query) ([]domain
 	return keys, err
 }
 
-// LockRescored locks the users of Rescore at once, for a change that then locks rows that
-// come after users in the lock order.
+// LockRescored locks the users passed to Rescore now, not at the end of the change: for a
+// change that next locks rows that follow users in the lock order.
 func (c *Change) LockRescored(ctx context.Context) error {
 	if len(c.users.rescored) == 0 {
 		return nil
@@ -172,10 +172,10 @@ func (c *Change) storeTouched(ctx context.Context, keys []domain.UserKey) error 
 	return err
 }
 
-// Assigning a framework enrols the users who are in its audience then. A user who enters an
-// audience later is enrolled by the frameworks that are assigned then. So that neither of two
-// transactions misses the other, each client has an advisory lock: shared by changes of
-// users, exclusive for a change of framework assignments.
+// Assigning a framework enrols the users who are in its audience. A user who enters an
+// audience is enrolled by the frameworks that are assigned to it. An advisory lock for each
+// client keeps two such transactions from missing each other: changes of users share it, a
+// change of framework assignments holds it alone.
 
 // ShareAudiences locks the framework assignments of clients against changes. A change that
 // may add users to an audience (a new user, or one who becomes active or changes role, group
@@ -206,7 +206,7 @@ const (
 	ExclusiveAudiences AudienceLock = "pg_advisory_xact_lock"
 )
 
-// LockAudiencesWhere locks the audiences of the clients l (id) of a FROM item.
+// LockAudiencesWhere locks the audiences of the clients in a FROM item with the alias l (id).
 func (c *Change) LockAudiencesWhere(ctx context.Context, kind AudienceLock, clients pg.Query) error {
 	type lockedRow struct {
 		ID   domain.ClientID
@@ -214,7 +214,7 @@ func (c *Change) LockAudiencesWhere(ctx context.Context, kind AudienceLock, clie
 	}
 	c.Lock(AudienceLocks)
 	lock := string(kind) + "(hashtextextended('audiences/' || l.id, 0))::text"
-	if ctx.Value(tryAllKey{}) != nil { // it is rolled back, and may be of any number of clients
+	if ctx.Value(tryAllKey{}) != nil { // TryAll rolls back, and may change any number of clients
 		lock = "''"
 	}
 	rows, err := pg.All[lockedRow](ctx, c, "lock the audiences of clients", pg.SQL(
@@ -270,8 +270,8 @@ func (c *Change) countUser(u *domain.User, by int) {
 	made(&c.counters.clients)[u.Client] = n
 }
 
-// FrameworksChanged stores a client's list of frameworks again, at the end of the change.
-// The audiences of the client are locked.
+// FrameworksChanged makes the change list and store a client's frameworks when it ends. The
+// audiences of the client must be locked.
 func (c *Change) FrameworksChanged(client domain.ClientID) {
 	made(&c.counters.frameworks)[client] = struct{}{}
 }
@@ -305,9 +305,9 @@ func (c *Change) flushCounters(ctx context.Context) error {
 	return nil
 }
 
-// lockClients locks clients, of which there are several, in the order of their ids. It takes
-// a statement of its own: one that also updates the rows follows their versions from the one
-// in its snapshot, and may wait there for a transaction that waits for it.
+// lockClients locks clients in the order of their ids, if there are several. It is a separate
+// statement: one that also updates the rows would follow their versions from the one in its
+// snapshot, and might wait there for a transaction that waits for it.
 func (c *Change) lockClients(ctx context.Context, ids []domain.ClientID) error {
 	c.Lock(ClientLocks)
 	if len(ids) < 2 {

@@ -57,7 +57,7 @@ func (r *ClientRow) client() domain.Client {
 	}
 }
 
-// clientOrders are the orders that clients are listed in, by the column and the value of a row.
+// clientOrders are the sort orders of clients: the column, its type and the value of a row.
 var clientOrders = map[string]struct {
 	key, cast string
 	of        func(*ClientRow) string
@@ -200,9 +200,9 @@ type ClientName struct {
 	Name, Partner string
 }
 
-// FindClients returns the client with an id that is not archived or, where there is none,
-// those with a name: of one partner, or of all where that is zero. It is for the command
-// line, which has no caller.
+// FindClients returns the client with an id or, if there is none, up to 10 with a name: of one
+// partner, or of any if that is zero. It leaves out archived clients. It is for the command
+// line, and checks no caller's access.
 func (d *DB) FindClients(
 	ctx context.Context, of domain.PartnerID, id domain.ClientID, name string,
 ) ([]ClientName, error) {
@@ -217,9 +217,9 @@ func (d *DB) FindClients(
 	return pg.All[ClientName](ctx, d, "look for a client", q)
 }
 
-// ClientNamesLike lists the names of clients that are not archived and contain a name, or
-// whose length differs from its by at most so many bytes: of one partner, or of all where
-// that is zero.
+// ClientNamesLike lists the names of clients, without archived ones, that contain name or
+// differ from its length by at most differ bytes, both by their sort keys: of one partner, or
+// of all if that is zero.
 func (d *DB) ClientNamesLike(ctx context.Context, of domain.PartnerID, name string, differ int) ([]string, error) {
 	key := domain.SortKey(name)
 	q := pg.From("clients AS c").Columns("DISTINCT c.name").
@@ -264,10 +264,10 @@ func (t *Tenant) Admins(ctx context.Context, w domain.Window) (domain.Slice[doma
 	return pg.Map(rows, (*AdminRow).admin), err
 }
 
-// Invite adds an invite to the client and requests its mail, whose id it returns.
-// Conflict where the email is that of an admin of the client or has an open invite,
-// RateLimited above the limits of the client or its partner. The client is locked
-// (LockTenant), so that of two at once one fails.
+// Invite adds an invite to the client, requests its mail and returns the mail's id. Conflict
+// if the email belongs to an admin of the client or has an open invite, RateLimited above the
+// limits of the client or its partner. The client must be locked (LockTenant), so that one of
+// two concurrent invites fails.
 func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domain.MessageID, error) {
 	has, err := pg.One[struct{ Admin, Invite bool }](ctx, c, "look for an admin or invite", pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM admins WHERE client_id = ?0 AND email = ?1) AS admin,

@@ -195,9 +195,9 @@ func (d *DB) RefreshReachable(ctx context.Context) error {
 	return err
 }
 
-// RefreshAhead refreshes, as background work, summaries shortly before they are stale: those
-// of clients that were read lately. It commits in batches, and returns how many it
-// refreshed: none while another process does.
+// RefreshAhead refreshes the summaries of recently read clients shortly before they are stale.
+// It is background work and commits in batches. It returns how many it refreshed: 0 while
+// another process runs it.
 func (d *DB) RefreshAhead(ctx context.Context) (refreshed int, err error) {
 	_, err = d.TryAdvisoryLock(ctx, "summaries", func(ctx context.Context) error {
 		now := d.Now()

@@ -35,8 +35,8 @@ func (r *CollectionRow) collection() domain.Collection {
 	}
 }
 
-// Collections reads a page of the client's collections, in the order of creation: with
-// since, those that changed at or after it.
+// Collections reads a page of the client's collections, in the order of creation. since, if
+// not nil, selects those that changed at or after it.
 func (t *Tenant) Collections(
 	ctx context.Context, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Collection], error) {
@@ -72,8 +72,8 @@ func (r *memberRow) member() domain.Member {
 	return domain.Member{User: r.UserID, Name: name, Email: r.Email, AddedAt: r.AddedAt}
 }
 
-// Members reads a page of a collection's members, in the order in which they joined: with
-// since, those who joined or changed at or after it.
+// Members reads a page of a collection's members, in the order in which they joined. since, if
+// not nil, selects those who joined or changed at or after it.
 func (t *Tenant) Members(
 	ctx context.Context, of domain.Collection, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Member], error) {
@@ -198,7 +198,7 @@ func (t *Tenant) AddMembers(
 	return len(joined), c.EnterAudiences(ctx, keys)
 }
 
-// join adds users to collections and returns those who were not in them.
+// join adds users to collections and returns those who were not yet in all of them.
 func (t *Tenant) join(
 	ctx context.Context, c *Change, ids []domain.CollectionID, users []domain.UserID,
 ) ([]domain.UserID, error) {
@@ -211,8 +211,8 @@ func (t *Tenant) join(
 	return pg.MapRows(joined, func(k *domain.UserKey) domain.UserID { return k.User }), err
 }
 
-// JoinCollections adds the memberships that a query selects. It returns the users of those
-// that are new.
+// JoinCollections adds the memberships that a query selects, and returns the users of the new
+// ones.
 func (c *Change) JoinCollections(ctx context.Context, memberships pg.Query) ([]domain.UserKey, error) {
 	return pg.All[domain.UserKey](ctx, c, "add members", pg.SQL(`
 		WITH joined AS (

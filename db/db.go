@@ -63,7 +63,7 @@ func WithReplica(url string, log *slog.Logger) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithReplica(url, log)) }
 }
 
-// WithStrictLocks makes a Change panic that locks rows out of the lock order: for tests.
+// WithStrictLocks makes a Change panic if it locks rows out of the lock order: for tests.
 func WithStrictLocks() Option { return func(o *options) { o.strict = true } }
 
 // WithoutEvents makes changes write no events: to measure what events add to a write.
@@ -98,9 +98,9 @@ var clashes = map[string]*domain.Error{
 	"sync_runs_open":             domain.ErrConflict("sync run", "a sync of this client is queued or running already"),
 }
 
-// Snapshot runs fn with the client in a read-only transaction: all reads through that
-// tenant are as of one moment, its Now. It refreshes the client's summary first, so that it
-// agrees with the rest. fn holds a connection. NotFound where the client was archived.
+// Snapshot runs fn with the client in a read-only transaction, which holds a connection. All
+// reads through fn's tenant are as of one moment, its Now; the client's summary is refreshed
+// first, so that it agrees with them. NotFound if the client was archived.
 func (t *Tenant) Snapshot(ctx context.Context, fn func(ctx context.Context, t *Tenant) error) error {
 	_, err := t.db.summarize(ctx, pg.SQL("c.id = ? AND c.archived_at IS NULL", t.ID), t.db.Now(), nil)
 	if err != nil {

@@ -23,7 +23,7 @@ type OutboxEvent struct {
 	// RecordedAt is when it was written, by the server's clock.
 	RecordedAt time.Time
 
-	// Partner is the client's; nil where the client was archived.
+	// Partner is the client's partner; nil if the client was archived.
 	Partner *domain.PartnerID
 }
 

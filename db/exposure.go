@@ -53,8 +53,8 @@ func firstSeen(within domain.Period) (all pg.Conditions) {
 }
 
 // Exposures reads a page of the exposures of the client's users, inactive ones too, in the
-// order in which they were first seen: with since, those that changed at or after it.
-// Forbidden where the client has no Dark Web Monitoring, as below.
+// order in which they were first seen. since, if not nil, selects those that changed at or
+// after it. Forbidden if the client has no Dark Web Monitoring.
 func (t *Tenant) Exposures(
 	ctx context.Context, within domain.Period, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Exposure], error) {
@@ -187,10 +187,10 @@ type BreachRow struct {
 	SpamList    bool            `json:"spam_list"`
 }
 
-// ImportBreaches adds breaches to the catalogue, and updates those that it has, by their
-// names, of which the list has each once. It returns how many were added and how many
-// changed. Exposures keep the severity and the data classes that they were found with; their
-// updated_at moves if their breach changed. It is for a command, which has no caller.
+// ImportBreaches adds breaches to the catalogue, and updates known ones by name. The list has
+// no name twice. It returns how many were added and how many changed. Exposures keep the
+// severity and the data classes that they were found with; their updated_at moves if their
+// breach changed. It is for a command, and checks no caller's access.
 func (d *DB) ImportBreaches(ctx context.Context, breaches []domain.Breach) (added, changed int, err error) {
 	text, err := json.Marshal(pg.MapRows(breaches, func(b *domain.Breach) BreachRow {
 		return BreachRow{

@@ -93,7 +93,7 @@ func (r *assignedFramework) assignment() domain.FrameworkAssignment {
 }
 
 // frameworkList returns the list of the client's framework assignments, in the order of
-// creation. One that was never evaluated is as of its creation.
+// creation. The evaluated_at of one that was never evaluated is its creation.
 func (t *Tenant) frameworkList() pg.Keyset[assignedFramework] {
 	k := pg.ByTime("f.created_at", "f.id", func(r *assignedFramework) (time.Time, domain.FrameworkAssignmentID) {
 		return r.CreatedAt, r.ID
@@ -113,8 +113,8 @@ func (t *Tenant) frameworkList() pg.Keyset[assignedFramework] {
 }
 
 // Frameworks reads a page of the client's framework assignments, in the order of creation,
-// with their last evaluations: with since, those of which more than the time of the
-// evaluation changed at or after it, or whose collection did.
+// with their last evaluations. since, if not nil, selects those that changed, or whose
+// collection did, at or after it; a later evaluated_at alone is no change.
 func (t *Tenant) Frameworks(
 	ctx context.Context, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.FrameworkAssignment], error) {
@@ -142,10 +142,10 @@ func (t *Tenant) Framework(ctx context.Context, id domain.FrameworkAssignmentID)
 	return page.Rows[0].assignment(), nil
 }
 
-// AssignFramework assigns a framework to an audience, of all users or a collection, and
-// enrols the audience in its courses; a large one later, by AssignWaiting. It returns how
-// many users are enrolled in each course, by title, without courses of none. Conflict when
-// the framework is assigned to this audience already. The audiences of the client are locked
+// AssignFramework assigns a framework to an audience, all users or a collection, and enrols
+// the audience in its courses. AssignWaiting enrols a large audience later. It returns how
+// many users each course enrols, by title, without courses that enrol none. Conflict if the
+// framework is assigned to this audience already. The audiences of the client must be locked
 // (LockAudiences).
 func (t *Tenant) AssignFramework(
 	ctx context.Context, c *Change, n domain.NewFrameworkAssignment,

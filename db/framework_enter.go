@@ -17,8 +17,8 @@ const requiresCourse = `f.training AND (r.role IS NULL OR r.role = u.role) AND (
 	OR f.audience_type = 'collection' AND EXISTS (SELECT 1 FROM collection_members AS m
 		WHERE m.client_id = f.client_id AND m.collection_id = f.audience_id AND m.user_id = u.id))`
 
-// standingSQL selects those framework assignments that the user u has the round last of a
-// course for and that still require it.
+// standingSQL selects the framework assignments that are reasons for the round last of a
+// course of the user u and still require that course.
 const standingSQL = `ARRAY(
 	SELECT f.id FROM framework_assignments AS f
 	JOIN framework_courses AS r ON r.framework_id = f.framework_id AND r.course_id = last.course_id
@@ -56,7 +56,7 @@ func (c *Change) EnterAudiences(ctx context.Context, users []domain.UserKey) err
 	return err
 }
 
-// EnrolUsers enrols new users in the programs of their clients, and as EnterAudiences does.
+// EnrolUsers enrols new users in their clients' programs, and in frameworks like EnterAudiences.
 func (c *Change) EnrolUsers(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
 		return nil
@@ -101,8 +101,8 @@ func (t *Tenant) withdrawForCollection(ctx context.Context, c *Change, id domain
 }
 
 // withdrawSQL removes the framework assignments @ids from the reasons of assignments, and
-// deletes those of withdrawnSQL. It returns the users with visible effects @today: the next
-// course changes, fewer are overdue, or the user may have been dormant.
+// deletes the assignments that match withdrawnSQL. It returns the users for whom this shows
+// @today: the next course changes, fewer are overdue, or the user may have been dormant.
 const withdrawSQL = `
 	WITH gone AS (
 		DELETE FROM assignments AS a
@@ -161,8 +161,8 @@ func (t *Tenant) withdrawWaiting(ctx context.Context, c *Change, ids []domain.Fr
 const withdrawnSQL = `a.frameworks && @ids::uuid[] AND a.frameworks <@ @ids::uuid[]
 	AND NOT a.from_program AND NOT a.direct AND a.completed_at IS NULL AND a.started_at IS NULL`
 
-// moveTraining moves updated_at of the courses of locked users from the first withdrawn one
-// on: those behind it move up, and an earlier round is visible again.
+// moveTraining moves updated_at of each locked user's first withdrawn course and of those
+// behind it, which move up. It makes the rounds before withdrawn ones visible again.
 func (t *Tenant) moveTraining(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
 	_, err := pg.Exec(ctx, c, "move courses up", pg.SQL(`
 		UPDATE assignments AS shown SET updated_at = greatest(shown.updated_at, @now),
@@ -214,9 +214,9 @@ func (t *Tenant) withdrawGiven(ctx context.Context, c *Change, ids []domain.Fram
 	return err
 }
 
-// enrolSinceSQL enrols new users in the required courses ?2, as of when they would have been
-// enrolled: in those of the program when they were created, and in those of a framework when
-// that was assigned, if that was later. It records no event for those overdue on the day ?0.
+// enrolSinceSQL enrols new users in the required courses ?2 as of a past time: the creation of
+// the user or, for a course of a framework, its assignment if that was later. Courses that are
+// overdue on the day ?0 are marked as noted, so that they make no event.
 const enrolSinceSQL = `
 	WITH required AS MATERIALIZED (
 		SELECT a.*, u.created_at FROM (?2) AS a JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
@@ -237,8 +237,8 @@ const enrolSinceSQL = `
 		min(since::date + due_after_days), min(since::date + due_after_days) < ?0::date, ?3::timestamptz
 	FROM wanted GROUP BY client_id, user_id, course_id`
 
-// EnrolSince enrols new users as of their creation: inactive ones too, in the program, since
-// they were active then. The audiences of their clients are shared.
+// EnrolSince enrols new users as of their creation; inactive ones in the program only, since
+// they were active at first. The audiences of their clients must be shared.
 func (c *Change) EnrolSince(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
 		return nil

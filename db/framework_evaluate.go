@@ -70,8 +70,8 @@ func (d *DB) evaluate(ctx context.Context, of pg.Query, before time.Time) error 
 	return err
 }
 
-// EvaluateStale evaluates those of the client's framework assignments whose evaluation is
-// older than domain.SummaryAge, in one statement. Whether there are any is a cheap one.
+// EvaluateStale evaluates the client's framework assignments whose evaluation is older than
+// domain.SummaryAge, in one statement. A cheap one first checks whether there are any.
 func (t *Tenant) EvaluateStale(ctx context.Context) error {
 	of, before := pg.SQL("f.client_id = ?", t.ID), t.db.Now().Add(-domain.SummaryAge)
 	stale, err := pg.One[bool](ctx, t.db, "look for stale evaluations", pg.Prepared(pg.SQL(
@@ -83,7 +83,7 @@ func (t *Tenant) EvaluateStale(ctx context.Context) error {
 }
 
 // Evaluate evaluates one of the client's framework assignments, which the change inserted or
-// locked, at any age. It sees the effects of the change only within Finally.
+// locked, even if it is fresh. It sees the effects of the change only within Finally.
 func (c *Change) Evaluate(ctx context.Context, t *Tenant, id domain.FrameworkAssignmentID) error {
 	anyAge := c.Now().AddDate(1000, 0, 0) // a clock that was put back left evaluations of the future
 	return c.evaluate(ctx, pg.SQL("f.client_id = ? AND f.id = ?", t.ID, id), anyAge)
@@ -305,8 +305,8 @@ var measuresOfFrameworks = sync.OnceValue(func() pg.Query {
 	})
 })
 
-// idleValue is the value of a measure whose denominator is 0 (decisions 7.7). Nil is not
-// met: the other measures count every user in the audience.
+// idleValue is the value of a measure whose denominator is 0 (decisions 7.7). Nil is not met:
+// no mails to report, or no policies to review. Other denominators are never 0.
 func idleValue(m domain.Measure) *float64 {
 	switch m {
 	case domain.NewUserTraining, domain.RoleTraining, domain.FailureFollowUp:

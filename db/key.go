@@ -58,7 +58,7 @@ func (d *DB) CallerByDigest(ctx context.Context, digest []byte) (*domain.Caller,
 	return caller, nil
 }
 
-// CallingKey is what a key's owner sees of it beside what domain.Caller has.
+// CallingKey has the fields of the caller's key that its owner sees and domain.Caller lacks.
 type CallingKey struct {
 	Name      string
 	Partner   string // its name

@@ -28,10 +28,10 @@ func CheckLease(changed int, err error) error {
 // claimIdle bounds the idle time within the transaction of a claim, which locks its rows.
 const claimIdle = "5s"
 
-// Claim runs fn in a transaction that claims rows of a queue: mails, deliveries, reports
-// or sync runs. fn leaves out the rows of SuspendedClients. The transaction has its number
-// before fn reads which are suspended: either a move waits for the claim to end, or fn sees
-// the suspension (db/move). The server rolls a claim back that is idle for claimIdle.
+// Claim runs fn in a transaction that claims rows of a queue: mails, deliveries, reports or
+// sync runs. fn leaves out the rows of SuspendedClients. The transaction has its id before fn
+// reads the suspended clients: either a move waits for the claim to end, or fn sees the
+// suspension (db/move). The server rolls back a claim that is idle for claimIdle.
 func (d *DB) Claim(ctx context.Context, fn func(ctx context.Context) error) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		if _, err := pg.Exec(ctx, d, "number a claim", pg.Prepared(pg.SQL(
@@ -81,8 +81,8 @@ func (d *DB) ClaimPeriodic(ctx context.Context, kind string, life time.Duration)
 	return l, nil
 }
 
-// FinishPeriodic releases a lease: the job is due again at a time. ErrLeaseLost where the
-// lease had ended.
+// FinishPeriodic releases a lease: the job is due again at a time. ErrLeaseLost if the lease
+// expired and another process claimed the job.
 func (d *DB) FinishPeriodic(ctx context.Context, l *PeriodicLease, due time.Time, failed bool) error {
 	now, failures := d.Now(), []time.Time{}
 	if failed {
@@ -153,7 +153,7 @@ func (d *DB) refresh(ctx context.Context, day domain.Date, progress func(done, t
 }
 
 // touchOverdue moves updated_at of the users with a course that became overdue since the
-// previous refresh, by the date alone.
+// previous refresh: no write moved it when the date passed.
 func (d *DB) touchOverdue(ctx context.Context, day domain.Date) error {
 	return d.Change(ctx, func(ctx context.Context, c *Change) error {
 		late, err := c.LockUserKeys(ctx, pg.SQL(`(u.client_id, u.id) IN (
@@ -189,7 +189,7 @@ func (d *DB) refreshUsers(ctx context.Context, day domain.Date, progress func(do
 	}
 }
 
-// refreshBatch refreshes the users next after one, as of a day, and returns them.
+// refreshBatch refreshes the next batch of users, by key, as of a day, and returns them.
 func (c *Change) refreshBatch(ctx context.Context, after domain.UserKey, day domain.Date) ([]domain.UserKey, error) {
 	batch, err := c.LockUserKeys(ctx, pg.SQL(`(u.client_id, u.id) IN (
 		SELECT n.client_id, n.id FROM users AS n JOIN clients AS c ON c.id = n.client_id
@@ -206,9 +206,9 @@ func (c *Change) refreshBatch(ctx context.Context, after domain.UserKey, day dom
 // renewalDays is the time until a renewed course is due.
 const renewalDays = 30
 
-// renew assigns courses again to the active ones of locked users, if the renewal window
-// after the last completion has ended. A course without a reason is not renewed; a framework
-// is one only while it requires the course of the user.
+// renew assigns courses again to those locked users who are active, if the renewal window
+// after the last completion has ended. A course without a reason is not renewed. A framework
+// is a reason only while it requires the course of the user.
 func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Date) error {
 	if len(keys) == 0 {
 		return nil

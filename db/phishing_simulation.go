@@ -81,8 +81,8 @@ func (r *simulationRow) simulation() domain.Simulation {
 	return s
 }
 
-// LockTargets locks users of the client, in the order of their ids, and returns
-// what the choice of a template for them depends on. Users of other clients are left out.
+// LockTargets locks users of the client, in the order of their ids, and returns what is needed
+// to choose a template for each. Users of other clients are left out.
 func (t *Tenant) LockTargets(
 	ctx context.Context, c *Change, ids []domain.UserID,
 ) (map[domain.UserID]domain.Target, error) {
@@ -273,9 +273,9 @@ func (d *DB) LoadTemplates(ctx context.Context) error {
 	return err
 }
 
-// ImportTemplates adds templates to the catalogue, and updates those that were
-// imported before, by name and language, of which the list has each once. It returns how
-// many were added and how many changed.
+// ImportTemplates adds templates to the catalogue, and updates those that were imported
+// before, by name and language. The list has no such pair twice. It returns how many were
+// added and how many changed.
 func (d *DB) ImportTemplates(ctx context.Context, list []domain.Template) (added, changed int, err error) {
 	now := d.Now()
 	for i := range list {
@@ -335,8 +335,8 @@ func (r *templateRow) template() domain.Template {
 	}
 }
 
-// Templates reads a page of the catalogue of simulated mails, in the order of creation: with
-// since, those that were added or changed at or after it.
+// Templates reads a page of the catalogue of simulated mails, in the order of creation. since,
+// if not nil, selects those that were added or changed at or after it.
 func (d *DB) Templates(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Template], error) {
 	k := pg.ByTime("t.created_at", "t.id", func(r *templateRow) (time.Time, domain.TemplateID) { return r.CreatedAt, r.ID })
 	pg.AddIf(&k.Where, "greatest(t.created_at, t.changed_at) >= ?", since)
@@ -350,8 +350,8 @@ func (d *DB) TemplateCategories(ctx context.Context) ([]string, error) {
 		`SELECT DISTINCT category COLLATE "C" AS category FROM phishing_templates ORDER BY category`))
 }
 
-// EnableCategories sets the categories of templates that a client may be sent; nil is all.
-// NotFound where there is no such client. It is for the command line, which has no caller.
+// EnableCategories sets the categories of templates for a client; nil means all. NotFound if
+// there is no such client. It is for the command line, and checks no caller's access.
 func (d *DB) EnableCategories(ctx context.Context, client domain.ClientID, categories []string) error {
 	n, err := pg.Exec(ctx, d, "enable categories", pg.SQL(
 		"UPDATE clients SET phishing_categories = ? WHERE id = ? AND archived_at IS NULL", categories, client))

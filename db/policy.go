@@ -54,8 +54,8 @@ func (r *PolicyRow) policy() domain.Policy {
 	return p
 }
 
-// changedAt is the time of the last change of a policy, alias p: of a write, or when a
-// sign-off of the current version lapsed, which no change writes.
+// changedAt is the time of the last change of a policy, alias p: of the last write, or when
+// the last sign-off of the current version lapsed, which no write records.
 func changedAt(now time.Time) pg.Query {
 	return pg.SQL(`greatest(p.updated_at, (
 		SELECT max(l.signed_at) + make_interval(days => p.renewal_period_days) FROM policy_signatures AS l
@@ -69,8 +69,8 @@ func (t *Tenant) selectPolicies(q *pg.Select) {
 		Columns("? AS changed_at", changedAt(now))
 }
 
-// Policies reads a page of the client's policies that are not archived, with their counts, in
-// the order of creation: with since, those that changed at or after it.
+// Policies reads a page of the client's policies, without archived ones, with their counts, in
+// the order of creation. since, if not nil, selects those that changed at or after it.
 func (t *Tenant) Policies(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Policy], error) {
 	k := pg.ByTime("p.created_at", "p.id", func(r *PolicyRow) (time.Time, domain.PolicyID) { return r.CreatedAt, r.ID })
 	k.Select = t.selectPolicies
@@ -164,8 +164,8 @@ func (r *policyUserRow) policyUser() domain.PolicyUser {
 	}
 }
 
-// Users reads a page of the active users of the policy's audience, in the order of creation:
-// with since, those who changed, or whose sign-off did, at or after it.
+// Users reads a page of the active users of the policy's audience, in the order of creation.
+// since, if not nil, selects those who changed, or whose sign-off did, at or after it.
 func (p *Policy) Users(
 	ctx context.Context, f domain.SignFilter, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.PolicyUser], error) {

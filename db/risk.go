@@ -230,8 +230,8 @@ func (r *signalRow) domain(today domain.Date) domain.RiskSignals {
 // day ?0, without events older than a year. Ages are in days of the session's zone, which is
 // UTC. Every subquery reads the rows of one user by an index.
 //
-// Simulated mails have no times of what scanners did. Clients without Dark Web Monitoring
-// have no exposures.
+// The times of simulated mails exclude the actions of mail scanners. Clients without Dark Web
+// Monitoring have no exposures.
 var signalsSQL = strings.ReplaceAll(`
 	SELECT w.client_id, w.user_id, u.role, u.created_at, u.score,
 		u.phished_sent AS stored_sent, u.phished_clicked AS stored_clicked,

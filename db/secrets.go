@@ -60,8 +60,8 @@ type NamedSecret struct {
 	Value []byte
 }
 
-// SharedSecrets returns the secrets that a cell needs to read cursors and links that were made
-// here, in cell, for a partner that moves to it: cell's own, and those of other cells.
+// SharedSecrets returns the secrets by which the cell that a partner moves to reads cursors
+// and links made here: the database's own, named as those of cell, and those of other cells.
 func (d *DB) SharedSecrets(ctx context.Context, cell domain.Cell) ([]NamedSecret, error) {
 	own, err := pg.All[NamedSecret](ctx, d, "read secrets to share", pg.SQL(
 		"SELECT name || ? AS name, value FROM secrets WHERE name IN (?, ?)", OtherCellSep+cell.Code(), CursorSecretName, TrackingSecretName))
@@ -139,8 +139,8 @@ func (d *DB) EncryptionCheck(ctx context.Context) ([]byte, error) {
 	return sealed, err
 }
 
-// SetEncryptionCheck replaces the value that detects a wrong key, nil for none. It returns
-// false where the stored value is not before.
+// SetEncryptionCheck stores sealed as the value that detects a wrong key. It returns false if
+// a value other than before is stored; before is nil if none is.
 func (d *DB) SetEncryptionCheck(ctx context.Context, before, sealed []byte) (bool, error) {
 	n, err := pg.Exec(ctx, d, "store the check of the encryption key", pg.SQL(`
 		INSERT INTO secrets AS s (name, value) VALUES (?0, ?1)
@@ -155,10 +155,10 @@ const (
 	resealPasses = 10
 )
 
-// Reseal replaces the secrets of the columns that do not begin with prefix by the result of
+// Reseal replaces each secret of the columns that does not begin with prefix by the result of
 // reseal. It returns how many it replaced, and the errors of reseal. It is idempotent, and
-// must not be called in a transaction: each batch is one. It keeps secrets that are written
-// meanwhile with the prefix.
+// must not be called in a transaction: each batch is one. Secrets that are written meanwhile
+// with the prefix are kept.
 func (d *DB) Reseal(
 	ctx context.Context, columns []SealedColumn, prefix []byte,
 	reseal func(c SealedColumn, id string, sealed []byte) ([]byte, error),

@@ -72,8 +72,8 @@ const trainingChanged = `greatest(t.assigned_at, t.given_at, t.completed_at, t.u
 		SELECT 1 FROM assignments AS a WHERE a.client_id = t.client_id AND a.user_id = t.user_id AND a.round = 1
 		AND greatest(a.assigned_at, a.given_at) >= ?0 AND (a.position, a.course_id) < (t.position, t.course_id))`
 
-// Training reads a page of the user's courses, in their order: with since, those that
-// changed at or after it.
+// Training reads a page of the user's courses, in their order. since, if not nil, selects
+// those that changed at or after it.
 func (u *User) Training(
 	ctx context.Context, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Assignment], error) {

@@ -95,10 +95,10 @@ const outcomesSQL = `
 const appendedFrom = 1000
 
 // enrolSQL enrols locked users in courses. A further round has the new reasons, and those of
-// the round before it that still hold. A user who has the course already gets the new
-// reasons only: the direct one only if the course is open. It returns, for each course, how
-// many users were enrolled and how many had it open; and a row for each user with a mail, who
-// may be dormant now, or who was skipped and whose reason was direct.
+// the round before it that still hold. A user who has the course already gets the new reasons
+// only: the direct one only if the course is open. It returns, for each course, how many users
+// were enrolled and how many had it open; and a row for each user who gets a mail, may be
+// dormant now, or was skipped for a direct reason.
 //
 // Of the courses due on one day the one with the lowest position, then the lowest id, is
 // next. Dormancy cannot change for a user who had an open course, or completed one in the
@@ -283,8 +283,8 @@ type waitingRow struct {
 }
 
 // claimWaiting deletes a batch of queued assignments of one client and returns them. The
-// client is drawn at random, so that one with a long queue delays no other. It skips rows
-// that another transaction has locked, or whose user it has.
+// client is drawn at random, so that one with a long queue delays no other. It skips rows if
+// another transaction has locked them or their users.
 const claimWaiting = `
 	WITH RECURSIVE clients (client_id) AS (
 		(SELECT client_id FROM waiting_assignments ORDER BY client_id LIMIT 1)

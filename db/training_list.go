@@ -53,9 +53,9 @@ func (r *assignmentRow) assignment() domain.ClientAssignment {
 // assignments_by_change_week has it by week.
 const assignmentChanged = "greatest(a.assigned_at, a.given_at, a.completed_at, a.updated_at)"
 
-// selectAssignments selects all that assignmentRow holds from assignments, alias a. Of the
-// client's rows the index assignments_by_assigned has all but the title and the place, which
-// are read for the rows of the page only.
+// selectAssignments selects the fields of assignmentRow from assignments, alias a. The index
+// assignments_by_assigned holds all but the title and the place, which are read for the rows
+// of the page only.
 func selectAssignments(q *pg.Select) {
 	q.Columns(pg.Columns[assignmentRow]()).
 		Columns("(SELECT title FROM courses AS c WHERE c.id = a.course_id) AS title").
@@ -66,8 +66,8 @@ func selectAssignments(q *pg.Select) {
 		) AS place`)
 }
 
-// Assignments reads a page of the assignments of the client's users, the latest round of each
-// course, by when they were assigned, the user and the course.
+// Assignments reads a page of the assignments of the client's users, with the latest round of
+// each course, in the order of assigned_at, the user and the course.
 func (t *Tenant) Assignments(
 	ctx context.Context, f domain.AssignmentFilter, w domain.Window,
 ) (domain.Slice[domain.ClientAssignment], error) {
@@ -110,8 +110,8 @@ func (t *Tenant) Assignments(
 	return pg.Map(rows, (*assignmentRow).assignment), err
 }
 
-// eitherPeriod are conditions on assignments, alias a, of which one has to hold: that
-// something happened to them in a period. None at all is no condition.
+// eitherPeriod lists conditions on assignments, alias a, of which one has to hold: that
+// something happened to them in a period. An empty list is no condition.
 type eitherPeriod []period
 
 type period struct {
@@ -119,20 +119,20 @@ type period struct {
 	values    pg.Named // of holds
 	week      string   // of what happened, as an index of the assignments has it
 	from, end time.Time
-	ends      bool // nothing that holds happened after end
+	ends      bool // holds matches nothing that happened after end
 	open      bool // the index is of open assignments, and lacks completed_at
 }
 
-// What happened, by week, as the indexes assignments_by_change_week,
-// assignments_by_completion_week and assignments_by_due_week have it.
+// The weeks of what happened, as the indexes assignments_by_change_week,
+// assignments_by_completion_week and assignments_by_due_week hold them.
 const (
 	changeWeek     = "date_trunc('week', " + assignmentChanged + " AT TIME ZONE 'UTC')"
 	completionWeek = "date_trunc('week', a.completed_at AT TIME ZONE 'UTC')"
 	dueWeek        = "date_trunc('week', a.due_on::timestamp)"
 )
 
-// holds is the condition that any of them holds. IS TRUE keeps the planner from their
-// indexes, which do not have the list's order.
+// holds is the condition that any of them holds. IS TRUE keeps the planner from using their
+// indexes, which are not in the list's order.
 func (e eitherPeriod) holds() pg.Query {
 	either := pg.SQL(e[0].holds, e[0].values)
 	for _, p := range e[1:] {
@@ -141,31 +141,31 @@ func (e eitherPeriod) holds() pg.Query {
 	return pg.SQL("(?) IS TRUE", either)
 }
 
-// maxWeeks bounds the weeks that are merged for a page: a year's. What happened in a longer
-// time happened to most of the assignments, and is looked for in the order of the list.
+// maxWeeks bounds the weeks that are merged for a page, to a year's. A longer period matches
+// most assignments, so they are searched in the order of the list.
 const maxWeeks = 54
 
-// maxDueWeeks bounds the weeks of due days that are merged: of those that are open, most
-// became overdue in a longer time. Those are looked for among the open ones.
+// maxDueWeeks bounds the weeks of due days that are merged. A longer period matches most open
+// assignments, so all open ones are searched.
 const maxDueWeeks = 8
 
-// The weeks that are merged are as many as one of two numbers, so that connections keep the
-// plans of few texts. Those that are added are noWeek, in which nothing happens.
+// byWeek merges either fewWeeks or maxWeeks, so that connections keep the plans of few texts.
+// It fills up with noWeek, in which nothing happens.
 const fewWeeks = 9
 
 var noWeek = time.Date(9999, time.December, 27, 0, 0, 0, 0, time.UTC)
 
 const week = 7 * 24 * time.Hour
 
-// withinYear reports whether there are conditions, and each is of at most maxWeeks.
+// withinYear reports whether there are conditions, and each spans at most maxWeeks.
 func (e eitherPeriod) withinYear() bool {
 	long := func(p period) bool { return p.from.IsZero() || p.end.Sub(p.from) > (maxWeeks-1)*week }
 	return len(e) > 0 && !slices.ContainsFunc(e, long)
 }
 
-// byWeek selects the client's assignments for which a condition holds, each once, as the
-// union of their weeks. An index has each week in the order of the list, so that they are
-// merged, and no more are read than a page shows.
+// byWeek selects the client's assignments for which a condition holds, each once, as the union
+// of their weeks. An index holds each week in the order of the list, so PostgreSQL merges the
+// weeks, and reads no more rows than a page shows.
 func (t *Tenant) byWeek(either eitherPeriod) (all pg.Query) {
 	const inOrder = " ORDER BY assigned_at, user_id, course_id"
 	for _, p := range either {
@@ -220,7 +220,7 @@ func (t *Tenant) changedSince(since *time.Time) eitherPeriod {
 	if since == nil {
 		return nil
 	}
-	// Overdue since 00:00 UTC of the day after.
+	// An assignment is overdue from 00:00 UTC of the day after due_on.
 	now, from := t.db.Now(), domain.DateOf(*since).AddDays(-1)
 	if since.After(domain.DateOf(*since).Time()) {
 		from = from.AddDays(1)
@@ -255,8 +255,8 @@ func (t *Tenant) completedWithin(within domain.Period) eitherPeriod {
 	return eitherPeriod{p}
 }
 
-// withStatus adds the condition that an assignment has one of some states today. The index
-// assignments_open_by_assigned has the open ones in the order of the list; IS TRUE keeps the
+// withStatus adds the condition that an assignment has one of the statuses today. The index
+// assignments_open_by_assigned holds the open ones in the order of the list; IS TRUE keeps the
 // planner from indexes of due days, which do not.
 func (t *Tenant) withStatus(where *pg.Conditions, statuses []domain.AssignmentStatus) {
 	assigned, overdue := slices.Contains(statuses, domain.TrainingAssigned), slices.Contains(statuses, domain.TrainingOverdue)
@@ -282,9 +282,9 @@ func (t *Tenant) withStatus(where *pg.Conditions, statuses []domain.AssignmentSt
 // status of users.
 const maxGatheredUsers = 400
 
-// ofUsers is the condition that an assignment is of users with a status. Those of few users
-// are gathered. Else the ids of the users with the rarer status are looked at, once for a
-// page; a condition without IS TRUE would be planned as a join.
+// ofUsers is the condition that an assignment belongs to a user with a status. The assignments
+// of few users are gathered. Otherwise the ids of the users with the rarer status are read
+// once for a page; a condition without IS TRUE would be planned as a join.
 func (t *Tenant) ofUsers(status domain.UserStatus) pg.Query {
 	users, others, other := t.ActiveUsers, t.InactiveUsers, domain.Inactive
 	if status == domain.Inactive {
@@ -301,8 +301,8 @@ func (t *Tenant) ofUsers(status domain.UserStatus) pg.Query {
 }
 
 // sinceFirstAssigned is the condition that an assignment is no older than the first one with
-// the status assigned. Most of those are young: the page need not look for them from the
-// list's start. The first of each week that some are due in is found by assignments_by_due_week.
+// the status assigned. Most of those are recent, so a page need not search from the list's
+// start. assignments_by_due_week finds the first one of each week in which some are due.
 func (t *Tenant) sinceFirstAssigned() pg.Query {
 	const first = `SELECT ` + dueWeek + ` AS week, a.assigned_at FROM assignments AS a
 		WHERE a.client_id = @client AND NOT a.superseded AND a.completed_at IS NULL AND a.due_on >= @today::date

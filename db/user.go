@@ -83,7 +83,7 @@ func selectUsers(q *pg.Select, today domain.Date) *pg.Select {
 		Join("LEFT JOIN courses AS course ON course.id = u.next_course_id")
 }
 
-// userOrders are the orders that users are listed in, by the column and the value of a row.
+// userOrders are the sort orders of users: the column, its type and the value of a row.
 var userOrders = map[string]struct {
 	key, cast string
 	of        func(*UserRow) string
@@ -117,8 +117,8 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 	return pg.Map(rows, (*UserRow).User), err
 }
 
-// UsersByEmail reads a page of the users with an address, in the form that it is stored in, of
-// the clients within the caller's reach: at most one of each, by the creation of the clients.
+// UsersByEmail reads a page of the users with an email, in its stored form, in the clients
+// within the caller's reach: at most one per client, in the order of the clients' creation.
 func (d *DB) UsersByEmail(ctx context.Context, email string, w domain.Window) (domain.Slice[domain.User], error) {
 	k := pg.Keyset[UserRow]{
 		Table: "users AS u JOIN clients AS c ON c.id = u.client_id", Key: "c.created_at", Cast: "timestamptz", ID: "c.id",
@@ -294,9 +294,9 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 	return nil
 }
 
-// Update stores the user's own fields as they are in after, with their effects
-// (UserChanged). No visible field changed: no event. The user is locked, and the audiences
-// of the client are shared (ShareAudiencesOf).
+// Update stores the user's own fields as they are in after. If a visible one changed, it adds
+// the effects (UserChanged) and an event. The user must be locked, and the audiences of the
+// client shared (ShareAudiencesOf).
 func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	visible := !u.SameShown(&after)
 	if visible {

@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// This file is what only version 1 reads and writes. It is deleted with it.
+// This file holds the reads and writes of version 1 alone, and is deleted with it.
 
 // TenantOfUser finds the client of a user. NotFound where the caller does not
 // reach the user.
@@ -105,9 +105,9 @@ func (t *Tenant) ReportsByCreation(ctx context.Context, w domain.Window) (domain
 // UUID is the id of an object of any kind.
 type UUID = [16]byte
 
-// objectsByID selects, by the noun of a kind, the object whose id is w.id, its client and the
-// columns that Reached compares: one probe of an index on the id alone. idmap's migrations
-// make those of collections, groups and reports.
+// objectsByID maps the noun of a kind to a query for the object with the id w.id, its client
+// and the columns that Reached compares. Each probes an index on the id alone; idmap's
+// migrations make those of collections, groups and reports.
 var objectsByID = map[string]string{
 	domain.ClientKind{}.Noun():     "SELECT w.id, w.id AS client_id",
 	domain.UserKind{}.Noun():       "SELECT id, client_id FROM users WHERE id = w.id LIMIT 1",
@@ -148,7 +148,7 @@ func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, erro
 	return pg.IDs(reached), err
 }
 
-// V1Recipient is a partner with an owner or admin who is told of the end of version 1.
+// V1Recipient is an owner or admin of a partner, to be notified of the end of version 1.
 type V1Recipient struct {
 	Partner domain.PartnerID
 	Name    string
@@ -156,9 +156,9 @@ type V1Recipient struct {
 	Email string
 }
 
-// V1Recipients returns the owners and admins of the partners that are not archived, or of one
-// partner, by the names of partners. A partner is archived that moved to another cell, or all
-// of whose clients are archived.
+// V1Recipients returns the owners and admins of all partners, or of one if only is not zero,
+// by the names of partners. It leaves out partners whose writes are frozen by a move, or that
+// left this cell, and those whose clients are all archived.
 func (d *DB) V1Recipients(ctx context.Context, only domain.PartnerID) ([]V1Recipient, error) {
 	return pg.All[V1Recipient](ctx, d, "list whom to tell of the end of v1", pg.SQL(`
 		SELECT p.id AS partner, p.name, coalesce(a.email, '') AS email FROM partners AS p LEFT JOIN LATERAL (

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Networks are networks of addresses.
+// Networks is a list of IP networks.
 type Networks []netip.Prefix
 
 // ParseNetworks reads networks, each an address or a CIDR.
@@ -34,10 +34,10 @@ func (n Networks) Contain(address netip.Addr) bool {
 	return slices.ContainsFunc(n, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// RemoteAddress is the address that a request comes from: its peer's, address and
-// port, or, where that is a trusted proxy, the nearest of X-Forwarded-For that is
-// none (decisions 2.2). Nothing to the left of an entry that is no address is
-// believed. It is the zero Addr where the peer has no address.
+// RemoteAddress returns the address that a request comes from: that of peer (address and
+// port) or, if peer is a trusted proxy, the rightmost address of X-Forwarded-For that is
+// not one (decisions 2.2). It ignores an entry that is not an address, and all to its
+// left. It returns the zero Addr if peer is not an address.
 func RemoteAddress(peer string, forwarded []string, trusted Networks) netip.Addr {
 	address, _ := parseEntry(peer)
 	rest := strings.Join(forwarded, ",")
@@ -81,8 +81,8 @@ func AddressFrom(ctx context.Context) netip.Addr {
 	return address
 }
 
-// CountedAddress names what an address is counted as: itself, or of IPv6 its /64, as a
-// caller has all addresses of one (decisions 2.2). It is empty for the zero Addr.
+// CountedAddress returns the name under which an address is counted: itself, or for IPv6
+// its /64, all of which one caller has (decisions 2.2). It is empty for the zero Addr.
 func CountedAddress(address netip.Addr) string {
 	address = address.Unmap().WithZone("")
 	if !address.Is6() {

@@ -8,8 +8,7 @@ import (
 // AuditLife is how long entries of the audit trail are kept.
 const AuditLife = 400 * 24 * time.Hour
 
-// CommandActor takes the place of a key's prefix in the entries of operators'
-// commands.
+// CommandActor stands for a key's prefix in the entries of operators' commands.
 const CommandActor = "command"
 
 // AuditEntry says who did which write, when, and to what. It holds names of fields,
@@ -49,11 +48,11 @@ type AuditEntry struct {
 	RequestID string
 }
 
-// AuditObject names an object: what it is called, such as webhook, and its id as v2
-// shows it, or its name where it has no id.
+// AuditObject identifies an object: its noun, such as webhook, and its id as v2 shows
+// it, or its name if it has no id.
 type AuditObject struct{ Kind, ID string }
 
-// AuditFilter chooses entries of the audit trail; what is zero chooses all.
+// AuditFilter selects entries of the audit trail. A zero field selects all.
 type AuditFilter struct {
 	Client ClientID
 	Prefix string

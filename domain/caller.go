@@ -14,7 +14,7 @@ type Scope string
 const (
 	Read  Scope = "read"
 	Write Scope = "write"
-	// AnyScope is no scope of a key: it is what an operation needs that every key may do.
+	// AnyScope is required by operations that every key may call. No key has it.
 	AnyScope Scope = "any"
 )
 
@@ -39,12 +39,12 @@ type Caller struct {
 	Demo bool
 }
 
-// Can reports whether the caller has the scope; AnyScope is either.
+// Can reports whether the caller has the scope; any scope satisfies AnyScope.
 func (c *Caller) Can(s Scope) bool {
 	return slices.Contains(c.Scopes, s) || s == AnyScope && len(c.Scopes) > 0
 }
 
-// KeyEndsSoon is how long before its end a key is said to end.
+// KeyEndsSoon is how long before its expiry a key is reported as ending.
 const KeyEndsSoon = 30 * 24 * time.Hour
 
 type callerKey struct{}

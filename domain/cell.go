@@ -12,7 +12,7 @@ type Cell struct{ Number, Count int }
 // maxCells is how many codes there are: two digits of base62.
 const maxCells = len(base62) * len(base62)
 
-// ParseCell reads the code of one of so many cells.
+// ParseCell parses the code of one of count cells.
 func ParseCell(code string, count int) (Cell, error) {
 	number, ok := cellNumber(code)
 	switch {
@@ -35,7 +35,7 @@ func cellNumber(text string) (number int, ok bool) {
 	return high*len(base62) + low, high >= 0 && low >= 0
 }
 
-// Code is what keys name the cell by: its number, as two digits of base62.
+// Code returns the cell's code in keys: its number as two digits of base62.
 func (c Cell) Code() string {
 	return string([]byte{base62[c.Number/len(base62)], base62[c.Number%len(base62)]})
 }
@@ -43,8 +43,8 @@ func (c Cell) Code() string {
 // String is the cell as an operator reads it, such as "01 of 4".
 func (c Cell) String() string { return fmt.Sprintf("%s of %d", c.Code(), c.Count) }
 
-// OfKey is the one of the cells that a key names, or the prefix of one. A key that names
-// none was made before there were cells, and is of the first.
+// OfKey returns the cell that a key, or a key's prefix, names. A key that names none was
+// made before there were cells, and belongs to the first.
 func (c Cell) OfKey(key string) Cell {
 	digits, ok := strings.CutPrefix(key, keyStart)
 	number, named := cellNumber(digits)

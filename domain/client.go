@@ -23,17 +23,16 @@ type Client struct {
 	UpdatedAt     time.Time
 }
 
-// ClientSummary is what is known of a client's users together. It may be
-// SummaryAge old.
+// ClientSummary aggregates a client's users. It may be SummaryAge old.
 type ClientSummary struct {
 	// AverageScore is that of the active users, rounded half up; 750 for none.
 	AverageScore int
-	// HighRiskUsers and OverdueUsers count active users graded D or F, and
-	// with a course past its due date.
+	// HighRiskUsers counts active users graded D or F, OverdueUsers those with a
+	// course past its due date.
 	HighRiskUsers int
 	OverdueUsers  int
-	// The rates are percentages with one decimal. A click rate is of the
-	// simulated mails sent in the last days, or ever.
+	// The rates are percentages with one decimal. Click and report rates are of
+	// the simulated mails sent in the last 90 or 365 days, or ever.
 	OnTrackRate    float64
 	ClickRate90d   float64
 	ReportRate90d  float64
@@ -128,14 +127,14 @@ type Invite struct {
 // InviteLife is how long an invite stays open (decisions 3.14).
 const InviteLife = 7 * 24 * time.Hour
 
-// How many invites are accepted within sliding times (decisions 3.14): each is a mail to
-// an address that a caller names.
+// The limits of invites within sliding windows (decisions 3.14): each invite is a mail
+// to an address that a caller names.
 const (
-	// MaxClientInvites is how many of a client are accepted within ClientInviteWindow.
+	// MaxClientInvites is how many invites of a client are accepted within ClientInviteWindow.
 	MaxClientInvites   = 20
 	ClientInviteWindow = time.Hour
-	// MaxPartnerInvites is how many of all clients of a partner are accepted within
-	// PartnerInviteWindow.
+	// MaxPartnerInvites is how many invites of all clients of a partner are accepted
+	// within PartnerInviteWindow.
 	MaxPartnerInvites   = 100
 	PartnerInviteWindow = 24 * time.Hour
 )

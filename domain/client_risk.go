@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// HighRiskBelow is the score from which on down a user is of high risk: graded
-// D or F.
+// HighRiskBelow is the score below which a user is of high risk: graded D or F.
 const HighRiskBelow = 600
 
 // AverageScore is the average of the scores of a number of users, given their sum:
@@ -28,11 +27,11 @@ type ClientRisk struct {
 	Distribution  GradeDistribution
 	// ByRole has the roles that users have, in the order of Role.Values.
 	ByRole []RoleRisk
-	// TopFactors has every factor that moves a user's score, what moves most
+	// TopFactors lists every factor that affects a user's score, the largest total
 	// first.
 	TopFactors []FactorTotal
-	// History has a day's last average for the days, within the last 90, on
-	// which it was computed, oldest first.
+	// History has the last average of each of the last 90 days on which one was
+	// computed, oldest first.
 	History    []AverageOn
 	ComputedAt time.Time
 }
@@ -76,15 +75,15 @@ type FactorTotal struct {
 	Users int `json:"users" doc:"Number of users whom the factor affects."`
 }
 
-// AverageOn is the average score on one day, and whom it is the average of.
+// AverageOn is the average score on one day, and how many users it covers.
 type AverageOn struct {
 	Date         Date `json:"date" doc:"The day (UTC)."`
 	AverageScore int  `json:"average_score" doc:"Average score of the active users on that day, rounded."`
 	ActiveUsers  *int `json:"active_users" since:"2.4" doc:"Number of active users when the day was last counted. Null for days before the first that was counted."`
 }
 
-// FactorTotals lists the factors that touch users, by the size of their total
-// and then in their canonical order. Both lists are in that order.
+// FactorTotals lists the factors that affect users, by the absolute value of their total,
+// largest first, then in canonical order. totals and users are in canonical order.
 func FactorTotals(totals Deltas, users [NumFactors]int) []FactorTotal {
 	out := make([]FactorTotal, 0, NumFactors)
 	for i, factor := range factorTable {

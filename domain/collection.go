@@ -14,7 +14,7 @@ type Collection struct {
 	UpdatedAt   time.Time
 }
 
-// Creator says by which way an object was made.
+// Creator says how an object was created.
 type Creator string
 
 // The ways.

@@ -19,8 +19,7 @@ import (
 // concurrent use.
 type CursorSealer struct {
 	Secret []byte
-	// Others, where set, returns secrets whose cursors are opened too, and with which
-	// none is sealed.
+	// Others, if set, returns further secrets that Open tries. Seal does not use them.
 	Others func() [][]byte
 }
 
@@ -28,7 +27,7 @@ const (
 	// encryptedCursor is the first byte of a cursor, and names its form: the
 	// nonce, the ciphertext and the tag of AES-256-GCM follow.
 	encryptedCursor = 1
-	// cursorBlock is what a position is filled up to a multiple of, in bytes, so
+	// cursorBlock is the block size, in bytes, to which positions are padded, so
 	// that the length of a cursor reveals next to nothing of that of an email.
 	cursorBlock = 64
 )
@@ -48,13 +47,13 @@ func (s CursorSealer) Seal(binding string, p Position) string {
 	return base64.RawURLEncoding.EncodeToString(aead.Seal(raw, raw[1:], body, raw[:1]))
 }
 
-// nonce returns the nonce for a body, made from what is encrypted, so that the same
-// page has the same bytes. GCM is safe as long as no nonce is used for two bodies
-// under one key. This one is the output of a pseudorandom function (HMAC-SHA256) of
-// the list and the body, as in AES-SIV: a nonce comes again with the same body, whose
-// cursor is then the same, or by a collision of 96 bits, as unlikely as of random
-// nonces. A caller learns from it only that two cursors of a list are of one position.
-// The labels keep the function apart from that which derives the keys.
+// nonce derives the nonce from the body that is encrypted, so that the same page has
+// the same bytes. GCM is safe as long as no nonce is used for two bodies under one key.
+// This nonce is the output of a pseudorandom function (HMAC-SHA256) of the list and the
+// body, as in AES-SIV: it repeats for the same body, whose cursor is then the same, or
+// by a collision of 96 bits, as unlikely as with random nonces. A caller learns from it
+// only that two cursors of a list are of one position. The labels separate the function
+// from the one that derives the keys.
 func (s CursorSealer) nonce(binding string, body []byte) []byte {
 	h := hmac.New(sha256.New, s.Secret)
 	h.Write([]byte("cursor nonce\x00"))
@@ -68,7 +67,7 @@ func (s CursorSealer) nonce(binding string, body []byte) []byte {
 // and an error for every other text.
 func (s CursorSealer) Open(binding, cursor string) (p Position, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(raw) == 0 || strings.ContainsAny(cursor, "\r\n") { // which decoding passes over
+	if err != nil || len(raw) == 0 || strings.ContainsAny(cursor, "\r\n") { // which decoding ignores
 		return Position{}, errBadCursor
 	}
 	body, err := s.open(binding, raw)
@@ -95,8 +94,8 @@ func (s CursorSealer) open(binding string, raw []byte) ([]byte, error) {
 	return aead.Open(nil, nonce, sealed, raw[:1])
 }
 
-// aead has a key for each list, made from the secret: it binds the cursors to the
-// list, and nonces of 96 bits last for 2^32 positions of each.
+// aead returns AES-256-GCM with the list's own key, derived from the secret: it binds
+// cursors to the list, and nonces of 96 bits last for 2^32 positions of each list.
 func (s CursorSealer) aead(binding string) cipher.AEAD {
 	h := hmac.New(sha256.New, s.Secret)
 	h.Write([]byte("encrypted cursor\x00"))

@@ -21,8 +21,8 @@ const (
 
 const errBadDate = Fault("must be a date, such as 2026-01-31")
 
-// dateAt keeps every Date inside the four-digit years, the ones that its text
-// form can hold: a day outside them becomes the nearest one inside.
+// dateAt returns the Date of a day number, clamped to the four-digit years that the
+// text form can hold.
 func dateAt(days int64) Date { return Date{days: int32(min(max(days, 0), lastDay))} }
 
 // DateOf returns the UTC day that holds the moment.
@@ -85,7 +85,7 @@ func (d Date) AppendText(b []byte) ([]byte, error) {
 // MarshalText returns the day as 2006-01-02. It never fails.
 func (d Date) MarshalText() ([]byte, error) { return d.AppendText(nil) }
 
-// UnmarshalText reads a day written as 2006-01-02. The zero Date is none.
+// UnmarshalText reads a day written as 2006-01-02. It rejects the zero Date.
 func (d *Date) UnmarshalText(text []byte) error {
 	parsed, err := ParseDate(string(text))
 	if err != nil {

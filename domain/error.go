@@ -36,7 +36,7 @@ type Error struct {
 	// Object is the noun of what was not found or clashed (Kind.Noun), so that
 	// a surface with other statuses than v2's can distinguish the cases.
 	Object string
-	// RetryAfter is when trying again may help; zero means not said.
+	// RetryAfter is how long to wait before trying again; zero means unknown.
 	RetryAfter time.Duration
 	// Cell is the code of the cell to ask instead; empty where that is this one.
 	Cell string

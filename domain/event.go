@@ -59,7 +59,7 @@ type PublishedEvent struct {
 
 // EventFilter says which events are wanted.
 type EventFilter struct {
-	// Types is empty for every type; none is in it twice.
+	// Types is empty for every type, and holds no type twice.
 	Types []EventType
 	// Client is nil for every client.
 	Client *ClientID

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Breach is a known theft of data, of the catalogue that exposures refer to.
+// Breach is a known theft of data: an entry of the catalogue that exposures refer to.
 type Breach struct {
 	Name     string // unique, in any language's letters; never changes
 	Title    string
@@ -33,11 +33,11 @@ type Exposure struct {
 	ResolvedAt  *time.Time
 }
 
-// Period is a stretch of time: from Since on, up to but without Until. Nil
-// bounds nothing.
+// Period is a range of time: Since is inclusive, Until exclusive. Nil means no
+// bound.
 type Period struct{ Since, Until *time.Time }
 
-// ExposureCount is how many exposures a user has, by where they stand today.
+// ExposureCount counts a user's exposures by their current state.
 type ExposureCount struct {
 	User       UserID
 	Email      string
@@ -88,8 +88,8 @@ func (Severity) Values() []string {
 	return texts(SeverityCritical, SeverityHigh, SeverityMedium, SeverityLow)
 }
 
-// criticalClasses are names in full, in lower case: that a password's hint or
-// its strength was lost is not the loss of the password.
+// criticalClasses holds full names in lower case: the loss of a password's hint or
+// strength is not that of the password.
 var criticalClasses = map[string]bool{
 	"passwords":                      true,
 	"historical passwords":           true,

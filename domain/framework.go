@@ -110,7 +110,7 @@ type FrameworkModules struct {
 	Training, Phishing, Policies, Reporting bool
 }
 
-// FrameworkAssignment is that a client follows a framework for some of its users.
+// FrameworkAssignment records that a client follows a framework for some of its users.
 type FrameworkAssignment struct {
 	ID        FrameworkAssignmentID
 	Client    ClientID
@@ -161,8 +161,8 @@ func FrameworkByID(id string) (Framework, bool) {
 	return Frameworks[i], true
 }
 
-// Spec is what the measure means; the zero MeasureSpec for one that no framework
-// has.
+// Spec returns the definition of the measure; the zero MeasureSpec for a key that is
+// not in Measures.
 func (m Measure) Spec() MeasureSpec {
 	for _, s := range Measures {
 		if s.Key == m {
@@ -172,12 +172,11 @@ func (m Measure) Spec() MeasureSpec {
 	return MeasureSpec{}
 }
 
-// RequiredCourse is a course that a framework asks of its audience.
+// RequiredCourse is a course that a framework requires of its audience.
 type RequiredCourse struct {
 	Course CourseID
 	Title  string
-	// Role is empty for a course of all users; else only users of the role are to
-	// complete it.
+	// Role is the role whose users must complete the course; empty for all users.
 	Role Role
 }
 
@@ -188,7 +187,7 @@ type CatalogueFramework struct {
 	Courses []RequiredCourse
 }
 
-// NewFrameworkAssignment is what is asked for of a framework assignment.
+// NewFrameworkAssignment is a requested framework assignment.
 type NewFrameworkAssignment struct {
 	ID        FrameworkAssignmentID
 	Framework Framework

@@ -53,7 +53,7 @@ func checksumOf(random []byte) string {
 }
 
 // MayBeAPIKey reports whether a text has the form of an API key, with the right
-// checksum: what has not is no key of any service.
+// checksum. A text without it is a key of no service.
 func MayBeAPIKey(text string) bool {
 	if digits, ok := strings.CutPrefix(text, keyStart); ok {
 		return len(digits) == keyRandom+keyChecksum && strings.Trim(digits, base62) == "" &&
@@ -70,8 +70,8 @@ func MayBeAPIKey(text string) bool {
 	return err == nil
 }
 
-// APIKeyPrefix is the part of a key that is stored in clear, by which it is listed;
-// empty for what is too short for a key.
+// APIKeyPrefix returns the part of a key that is stored in clear and shown in lists;
+// empty for a text too short for a key.
 func APIKeyPrefix(key string) string {
 	shown := len(oldKeyStart) + keyShown
 	if strings.HasPrefix(key, keyStart) {

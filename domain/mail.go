@@ -2,18 +2,18 @@ package domain
 
 import "time"
 
-// Mail is a mail that was asked for, with all that writing it needs.
+// Mail is a requested mail, with all data needed to write it.
 type Mail struct {
 	Client ClientID
 	ID     MessageID
 	// Type is any but PhishingMail.
 	Type MessageType
-	// DueAt is when it is to be sent first.
+	// DueAt is the time of the first attempt to send it.
 	DueAt time.Time
 
 	To string // an address
-	// User is the client's user with the address; of an invite and a report there
-	// may be none.
+	// User is the client's user with the address; it may be nil for an invite or a
+	// report.
 	User     *UserID
 	Name     string // the user's first name; may be empty
 	FullName string // likewise, with the last name
@@ -34,7 +34,7 @@ type Mail struct {
 	CourseTitle string
 	DueOn       Date
 	CompletedOn Date
-	// Of a reminder of overdue courses, the one due first first.
+	// Of a reminder of overdue courses, sorted by due date.
 	Overdue []OverdueCourse
 	// Of a reminder of a simulation that the user fell for.
 	Simulated SimulatedMail
@@ -44,7 +44,7 @@ type Mail struct {
 	Report  ReportID
 	MonthOf Date
 
-	// Unwanted says why it is not to be sent any more; empty where it is.
+	// Unwanted says why it must not be sent any more; empty if it may be.
 	Unwanted string
 	// SwitchedOff says that the client does not want mail of this type.
 	SwitchedOff bool
@@ -58,21 +58,20 @@ type SimulatedMail struct {
 	Clues         []Indicator
 }
 
-// MailLife is how long a mail that cannot be delivered is tried again.
+// MailLife is how long an undeliverable mail is retried.
 const MailLife = 3 * 24 * time.Hour
 
-// Mail that the service sends of itself (decisions 7.11).
+// Mail that the service sends without a request (decisions 7.11).
 const (
-	// MailCauseLife is how long after something happened a mail about it is still
-	// asked for.
+	// MailCauseLife is how long after an event a mail about it is still requested.
 	MailCauseLife = 7 * 24 * time.Hour
-	// ReminderAfter is how long after a simulation was fallen for its reminder is
+	// ReminderAfter is how long after a user fell for a simulation the reminder is
 	// due.
 	ReminderAfter = 2 * 24 * time.Hour
 )
 
-// ServiceMails are the types of mail that the service sends of itself. Each can be
-// switched on and off for a client.
+// ServiceMails are the types of mail that the service sends without a request. Each can
+// be switched on and off for a client.
 var ServiceMails = []MessageType{CertificateMail, PhishReminder, ExposureNotice, MonthlyReportMail}
 
 // OnByDefault reports whether clients get mail of the type unless they have it
@@ -110,7 +109,7 @@ func (MessageType) Values() []string {
 	)
 }
 
-// SendMethod is the way that a mail took.
+// SendMethod is how a mail was sent.
 type SendMethod string
 
 // The ways. A mail that was written to a file counts as sent by SMTP.

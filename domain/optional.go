@@ -1,9 +1,9 @@
 package domain
 
 // Optional is a member of a body or a field of a record that may be absent, null or a
-// value: all of a PATCH's, and those of others for which no value can stand for their
-// absence. Null is taken only by a nullable one, whose T is a pointer; it is then a
-// Value of nil.
+// value. Every member of a PATCH is Optional, and so is any other for which no value can
+// stand for its absence. Only a nullable member, whose T is a pointer, accepts null: its
+// Value is then nil.
 type Optional[T any] struct {
 	// Given says that the member is there.
 	Given bool
@@ -13,7 +13,7 @@ type Optional[T any] struct {
 // Give returns an Optional that gives the value.
 func Give[T any](value T) Optional[T] { return Optional[T]{Given: true, Value: value} }
 
-// Or is the value, or another one where none is given.
+// Or returns the value, or other if none is given.
 func (p Optional[T]) Or(other T) T {
 	if p.Given {
 		return p.Value
@@ -24,7 +24,7 @@ func (p Optional[T]) Or(other T) T {
 // IsZero reports whether the member is absent.
 func (p Optional[T]) IsZero() bool { return !p.Given }
 
-// Open says that the member is there, and returns a pointer to its value.
+// Open marks the member as given, and returns a pointer to its value.
 func (p *Optional[T]) Open() any {
 	p.Given = true
 	return &p.Value

@@ -8,7 +8,7 @@ type Window struct {
 	Limit int
 	// After is the row after which to begin; nil begins at the first.
 	After *Position
-	// Latest, in a list that grows at its end only, begins behind its last row.
+	// Latest begins after the last row. It is for lists that grow at their end only.
 	Latest bool
 	// Skip is how many further rows to pass over.
 	Skip int

@@ -41,8 +41,8 @@ func (s ResultStatus) Beyond(other ResultStatus) bool {
 }
 
 // Result is a simulated mail to one user and what became of it. Its status and
-// times are of what people did; what mail scanners did stands apart (decisions 7.2,
-// 7.3).
+// times record what people did; Automated records what mail scanners did (decisions
+// 7.2, 7.3).
 type Result struct {
 	ID       ResultID
 	User     UserID
@@ -117,15 +117,15 @@ func (f ResultFilter) Order() ResultOrder {
 	return ByCreation
 }
 
-// PhishingCounts are the simulated mails that were sent in a span of days, and
-// how many of them got how far since: opened or further, and clicked or fallen
-// for in another way. What a scanner did does not count.
+// PhishingCounts counts the simulated mails sent in a span of days, and what their
+// readers did since. Opened includes all further states, Clicked also opened
+// attachments and submitted credentials. What a scanner did does not count.
 type PhishingCounts struct {
 	Sent, Opened, Clicked, Reported, CredentialsSubmitted, AttachmentsOpened int
 }
 
 // PhishingSummary counts a client's simulated mails by when they were sent: in
-// the last days, of the given number, today included, and ever.
+// the last 30, 90 and 365 days, today included, and ever.
 type PhishingSummary struct {
 	Days30, Days90, Days365, Total PhishingCounts
 	// RepeatClickers are the users who fell for two or more mails of the last
@@ -145,8 +145,8 @@ type Template struct {
 	TemplateContent
 }
 
-// Sender is whom the template's mails come from. Placeholders of the name are
-// not filled yet; the address has none, for what they stand for can hold spaces.
+// Sender returns the sender of the template's mails. Placeholders in the name are not
+// filled yet. It fails if the address has one, whose value could hold spaces.
 func (t *Template) Sender() (mail.Address, error) {
 	a, err := mail.ParseAddress(t.From)
 	if err != nil {
@@ -158,8 +158,8 @@ func (t *Template) Sender() (mail.Address, error) {
 	return *a, nil
 }
 
-// FromEmail is the sender's address without the name; what cannot be taken apart
-// is returned as it is.
+// FromEmail returns the sender's address without the name, or all of From if Sender
+// fails.
 func (t *Template) FromEmail() string {
 	a, err := t.Sender()
 	if err != nil {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Policy is a text of a client that an audience of its users is to sign. What
-// is read is never archived.
+// Policy is a text of a client that an audience of its users is to sign. Reads
+// return no archived policies.
 type Policy struct {
 	ID          PolicyID
 	Client      ClientID
 	Title       string
 	Description *string
-	// Version counts from 1; sign-off of an earlier one is none.
+	// Version counts from 1. Sign-off of an earlier version does not count.
 	Version   int
 	ScopeType ScopeType
 	Scope     ScopeID
@@ -33,8 +33,8 @@ type Policy struct {
 	UpdatedAt time.Time
 }
 
-// SignedSince is the moment after which a signature of the current version was
-// made that is valid at now (decisions 7.6).
+// SignedSince returns the time after which a signature of the current version must
+// have been made to be valid at now (decisions 7.6).
 func (p Policy) SignedSince(now time.Time) time.Time { return now.AddDate(0, 0, -p.RenewalDays) }
 
 // SignOff counts a policy's audience, and those of it who signed.
@@ -72,8 +72,8 @@ const (
 // Values lists the kinds of audiences.
 func (ScopeType) Values() []string { return texts(TenantScope, GroupScope, CollectionScope) }
 
-// ScopeID identifies what a policy's audience is: one of a client, a group or
-// a collection, which may have been deleted since. The others are zero.
+// ScopeID identifies a policy's audience by one of its fields; the others are zero.
+// The object may have been deleted since.
 type ScopeID struct {
 	Client     ClientID
 	Group      GroupID

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// A record is what a platform says of one of its objects: a line of an import or
-// of an export (decisions 10). It names the object by its id, and holds the fields
-// that it says something of.
+// A record describes an object of a platform: it is a line of an import or of an
+// export (decisions 10). It has the object's id, and the fields that the line gives.
 
 // Ref is an id in a record. It is read from a UUID in any case, or from an id as v2
 // shows it.
@@ -29,8 +28,8 @@ func (r *Ref[K]) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText returns the id as v2 shows it, or the UUID of what v2 shows no ids of.
-// It never fails.
+// MarshalText returns the id as v2 shows it, or the UUID for a kind whose ids v2 does
+// not show. It never fails.
 func (r Ref[K]) MarshalText() ([]byte, error) {
 	if r.hidden() {
 		return []byte(r.UUID()), nil
@@ -53,8 +52,8 @@ func (r Ref[K]) hidden() bool {
 	return false
 }
 
-// AnyRef is an id in a record of an object of one of several kinds. Prefix is that
-// of the kind; empty where the record has a UUID.
+// AnyRef is an id in a record whose object may be of several kinds. Prefix is that
+// of the kind; empty if the record has a UUID.
 type AnyRef struct {
 	Prefix string
 	UUID   [16]byte
@@ -63,8 +62,8 @@ type AnyRef struct {
 // AnyRefTo is a reference to the object with an id.
 func AnyRefTo[K Kind](id ID[K]) AnyRef { return AnyRef{id.Prefix(), id} }
 
-// RefAs is the reference as one to an object of a kind; false where it is one of
-// another kind.
+// RefAs returns the reference as an id of kind K; false if it refers to another
+// kind.
 func RefAs[K Kind](r AnyRef) (ID[K], bool) {
 	id := ID[K](r.UUID)
 	return id, r.Prefix == "" || r.Prefix == id.Prefix()
@@ -127,8 +126,8 @@ type ImportResult struct {
 	Outcome ImportOutcome
 	// Refusal says, for the operator, why a record is refused.
 	Refusal string
-	// Clashes says that it is refused for a name or an address that another object
-	// has: another record may yet take that away.
+	// Clashes says that another object has the record's name or address. A later
+	// record may yet free it.
 	Clashes bool
 }
 

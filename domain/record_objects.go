@@ -1,17 +1,17 @@
 package domain
 
-// This file has a record for each kind of object that a platform brings (decisions
-// 10). The tags of a field are json, its name, where omitzero has an export leave a zero
-// out; validate, its rules (package rule); and rule:
+// This file has a record for each kind of object that a platform imports (decisions
+// 10). The tags of a field are json, its name, where omitzero makes an export omit a
+// zero; validate, its rules (package rule); and rule:
 //
-//	new      an object that is not there yet needs it, and a signal
-//	fixed    it says the same as before of an object that is there
+//	new      required for an object that does not exist yet, and in a signal
+//	fixed    must not change for an object that exists
 //
 // A field whose value is a pointer may be null, which clears it.
 //
-// The order of the fields is that in which an export writes them. A field has the name
-// of the column in the row of package db that it is, but for the ID behind a reference;
-// or the tag row has.
+// An export writes the fields in this order. A field has the name of its column in the
+// row of package db, but for the ID at the end of a reference's column; or the tag row
+// has that name.
 
 // PartnerRecord is a managed-service provider.
 type PartnerRecord struct {
@@ -52,14 +52,14 @@ type ProgramCourse struct {
 	DueAfterDays *int `json:"due_after_days,omitempty" validate:"omitnil,between=0 3650"`
 }
 
-// Noun returns what the id alone is of.
+// Noun returns the noun of the object that a lone id refers to.
 func (p ProgramCourse) Noun() string { return p.Course.Noun() }
 
 // UnmarshalText reads the id of the course.
 func (p *ProgramCourse) UnmarshalText(text []byte) error { return p.Course.UnmarshalText(text) }
 
-// Days is how many days after the enrolment the course is due at a place, from 0, of
-// a program.
+// Days returns how many days after the enrolment the course is due. place is its place
+// in the program, from 0.
 func (p ProgramCourse) Days(place int) int {
 	if p.DueAfterDays != nil {
 		return *p.DueAfterDays
@@ -80,8 +80,8 @@ type AdminRecord struct {
 	CreatedAt   Optional[Time]             `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// GroupRecord is a group that users are in. Each client has one for those who are
-// kept by hand: a record that says manual is that one.
+// GroupRecord is a group that users are in. Each client has one for users kept by
+// hand: its record says manual.
 type GroupRecord struct {
 	ID        Ref[GroupKind]            `json:"id" validate:"required"`
 	Client    Optional[Ref[ClientKind]] `json:"client" rule:"new,fixed"`
@@ -104,13 +104,13 @@ type UserRecord struct {
 	Role              Optional[Role]                  `json:"role"`
 	PreferredLanguage Optional[Language]              `json:"preferred_language"`
 	CollectionIDs     Optional[[]Ref[CollectionKind]] `json:"collection_ids" validate:"omitnil,max=500"`
-	// SendWelcomeEmail is taken where it is false only: an import sends no mail.
+	// SendWelcomeEmail must be false: an import sends no mail.
 	SendWelcomeEmail Optional[bool]           `json:"send_welcome_email"`
 	Status           Optional[UserStatus]     `json:"status"`
 	Source           Optional[UserSource]     `json:"source"`
 	Group            Optional[Ref[GroupKind]] `json:"group"`
-	// Overrides are the fields that were set by hand, instead of those that the
-	// record otherwise makes so.
+	// Overrides names the fields that were set by hand. It replaces those that the
+	// record would otherwise mark.
 	Overrides Optional[[]Override] `json:"overrides" validate:"omitnil,max=8"`
 	CreatedAt Optional[Time]       `json:"created_at" validate:"omitnil,epoch,past"`
 }
@@ -130,8 +130,8 @@ func (Override) Values() []string {
 // the collection may name more.
 const MaxMembers = 10_000
 
-// CollectionRecord is a named set of a client's users. Its members are added to those
-// that are in it.
+// CollectionRecord is a named set of a client's users. Its members are added to the
+// existing ones.
 type CollectionRecord struct {
 	ID          Ref[CollectionKind]       `json:"id" validate:"required"`
 	Client      Optional[Ref[ClientKind]] `json:"client" rule:"new,fixed"`
@@ -150,7 +150,7 @@ type PolicyRecord struct {
 	Version     Optional[int]             `json:"version" validate:"omitnil,between=1 2147483647"`
 	ScopeType   Optional[ScopeType]       `json:"scope_type"`
 	ScopeID     Optional[AnyRef]          `json:"scope_id"`
-	// ScopeDeleted says that the collection was deleted: no user is asked any more.
+	// ScopeDeleted says that the collection was deleted: no user has to sign any more.
 	ScopeDeleted           Optional[bool] `json:"scope_deleted,omitzero"`
 	RequiresAcknowledgment Optional[bool] `json:"requires_acknowledgment"`
 	RenewalPeriodDays      Optional[int]  `json:"renewal_period_days" validate:"omitnil,between=1 36500"`
@@ -159,8 +159,8 @@ type PolicyRecord struct {
 	CreatedAt              Optional[Time] `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// FrameworkAssignmentRecord is that a client follows a framework for an audience:
-// all of its users where it names none.
+// FrameworkAssignmentRecord records that a client follows a framework for an audience,
+// or for all of its users if it names none.
 type FrameworkAssignmentRecord struct {
 	ID        Ref[FrameworkAssignmentKind] `json:"id" validate:"required"`
 	Client    Optional[Ref[ClientKind]]    `json:"client" rule:"new,fixed"`
@@ -179,8 +179,8 @@ type AudienceRecord struct {
 	Deleted bool `json:"deleted,omitempty"`
 }
 
-// ModulesRecord says which modules of a framework are on. Those that it leaves out
-// are as they were, or as the API has them by default.
+// ModulesRecord says which modules of a framework are on. A module that is left out
+// keeps its state, or gets the API's default.
 type ModulesRecord struct {
 	Training  *bool `json:"training,omitempty"`
 	Phishing  *bool `json:"phishing,omitempty"`
@@ -208,8 +208,8 @@ type ResultRecord struct {
 	CreatedAt              Optional[Time]              `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// TemplateName is what names a template that was imported, instead of its id,
-// which is another one in every database.
+// TemplateName identifies an imported template instead of its id, which differs
+// between databases.
 type TemplateName struct {
 	Name     string   `json:"name"`
 	Language Language `json:"language"`
@@ -226,8 +226,8 @@ type SentEmailRecord struct {
 	MessageType Optional[MessageType]   `json:"message_type" rule:"new"`
 }
 
-// ExposureRecord is that a user's data was found in a breach. Its id is that of the
-// line; the service names an exposure by its user and breach.
+// ExposureRecord records that a user's data was found in a breach. Its id is that of
+// the line; the service identifies an exposure by its user and breach.
 type ExposureRecord struct {
 	ID          Ref[ExposureKind]       `json:"id" validate:"required"`
 	User        Optional[Ref[UserKind]] `json:"user" rule:"new,fixed"`

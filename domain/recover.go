@@ -13,9 +13,9 @@ import (
 var ErrPanicked = errors.New("something went wrong on our side; it is in the service's log")
 
 // Recover runs one piece of background work (a mail, a delivery, a sync run) and returns
-// its error. A panic of it is logged with its stack and with what was being done, and is
-// ErrPanicked: a failed try like any other, which ends neither the process nor other
-// work. Carry brings here the panics of goroutines that the work starts.
+// its error. It logs a panic with its stack and doing, and returns ErrPanicked: a failed
+// try like any other, which ends neither the process nor other work. Carry and Raise
+// pass on the panics of goroutines that the work starts.
 func Recover(ctx context.Context, log *slog.Logger, doing string, work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -47,8 +47,8 @@ type carried struct {
 // Error is the panic with the stack of its goroutine.
 func (c carried) Error() string { return fmt.Sprintf("%v\n%s", c.value, c.stack) }
 
-// Carry is for a goroutine of a group: a panic of work becomes its error, which Raise
-// makes a panic again in the goroutine that waits for the group.
+// Carry wraps the work of a goroutine of a group: a panic becomes its error, with which
+// Raise panics again in the goroutine that waits for the group.
 func Carry(work func() error) func() error {
 	return func() (err error) {
 		defer func() {
@@ -60,7 +60,7 @@ func Carry(work func() error) func() error {
 	}
 }
 
-// Raise panics with an error that is a carried panic, and returns any other.
+// Raise panics if err is a panic that Carry caught, and else returns err.
 func Raise(err error) error {
 	var p carried
 	if errors.As(err, &p) {

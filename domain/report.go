@@ -57,8 +57,8 @@ type ReportPeriod struct {
 // MaxReportDays is how many days a report's period has at most.
 const MaxReportDays = 366
 
-// DefaultPeriod is the period of a report that asks for none, on a day: the 90 days
-// that end with it, or the last calendar month for a monthly report.
+// DefaultPeriod returns the period of a report requested today without one: the 90 days
+// that end today, or the last calendar month for a monthly report.
 func (t ReportType) DefaultPeriod(today Date) ReportPeriod {
 	if t != MonthlyReport {
 		return ReportPeriod{Start: today.AddDays(-89), End: today}
@@ -102,12 +102,12 @@ const (
 	ReportLife = 90 * 24 * time.Hour
 	// ReportLinkLife is how long a link to a report's file is valid.
 	ReportLinkLife = 24 * time.Hour
-	// ReportTries is how often making a report may fail before the report has.
+	// ReportTries is the number of failed attempts after which a report has failed.
 	ReportTries = 3
 )
 
-// CheckPeriod reports what is wrong with the period that a report of the type is
-// asked for, each fault by the field below period; nil where nothing is.
+// CheckPeriod returns the faults of the period requested for a report of the type, by
+// the field's path (period or below); nil if there are none.
 func (t ReportType) CheckPeriod(p ReportPeriod, today Date) []FieldError {
 	var faults []FieldError
 	add := func(field, message string) { faults = append(faults, FieldError{Field: field, Message: message}) }
@@ -137,7 +137,7 @@ type ReportFilter struct {
 	UpdatedSince *time.Time
 }
 
-// Report is a report that a client's data is made into.
+// Report is a report made from a client's data.
 type Report struct {
 	ID     ReportID
 	Client ClientID
@@ -166,19 +166,19 @@ func (p ReportPeriod) Previous() ReportPeriod {
 // compare; rates are percentages.
 type Health struct {
 	AverageScore *float64
-	// HighRisk is how many of the active users are of high risk.
+	// HighRisk is the share of the active users who are of high risk.
 	HighRisk, OnTrack *float64
 	// The phishing rates are those of the client's summary, of the last 90 days;
 	// MailsPerUser is how many mails an active user was sent in a period.
 	MailsPerUser, ClickRate, ReportRate *float64
-	// ExposuresPer100 are the unresolved exposures of 100 active users, of clients
-	// with Dark Web Monitoring.
+	// ExposuresPer100 is the number of unresolved exposures per 100 active users, for
+	// clients with Dark Web Monitoring.
 	ExposuresPer100 *float64
-	// Signed is how many of the signatures that policies ask for are there.
+	// Signed is the share of the signatures asked for by policies that is given.
 	Signed *float64
-	// FrameworksMet is how many of the requirements of frameworks are met.
+	// FrameworksMet is the share of the requirements of frameworks that are met.
 	FrameworksMet *float64
 }
 
-// LeastPeers is how many other clients it takes to show their averages.
+// LeastPeers is the least number of other clients for which their averages are shown.
 const LeastPeers = 3

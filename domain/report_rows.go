@@ -19,8 +19,8 @@ func (p ReportPeriod) Months() (months []Date) {
 // monthOf is the first day of the month that a day is in.
 func monthOf(day Date) Date { return day.AddDays(1 - day.Time().Day()) }
 
-// YearTo is the period of the 365 days that end with a day: that of a report about
-// a moment, where it counts what happened (decisions 8.9).
+// YearTo returns the 365 days that end with a day: the period over which a report about
+// a moment counts events (decisions 8.9).
 func YearTo(day Date) ReportPeriod { return ReportPeriod{Start: day.AddDays(-364), End: day} }
 
 // Person is the user whom a row of a report is about.
@@ -94,14 +94,14 @@ type UserCourse struct {
 	Assignment
 }
 
-// TeamTraining is where active users stand who have a manager or a department in
-// common.
+// TeamTraining is the training status of the active users who share a manager or a
+// department.
 type TeamTraining struct {
 	// Name is the manager's address or the department's name; nil for the users
 	// who have none.
 	Name *string
-	// Manager is the manager's own user, if the client has one; its texts are
-	// empty else, as for a department.
+	// Manager is the full name of the manager's own user; empty if the client has
+	// none, and for a department.
 	Manager string
 	// OnTrack are the users with nothing overdue.
 	Users, OnTrack int

@@ -58,7 +58,7 @@ type ReportedEmailFilter struct {
 // its message later.
 const ClassificationLife = 400 * 24 * time.Hour
 
-// MessageKey is what a Message-ID is compared by: the text without angle brackets
+// MessageKey returns the text that a Message-ID is compared by: without angle brackets
 // and white space around it.
 func MessageKey(id string) string {
 	id = strings.TrimSpace(id)
@@ -68,8 +68,8 @@ func MessageKey(id string) string {
 	return strings.TrimSpace(id)
 }
 
-// SimulatedMessage is the simulated mail that a message key may be of; the zero id
-// for none. Whether there is such a mail is for the caller to see.
+// SimulatedMessage returns the id of the simulated mail in a message key; the zero id
+// if there is none. The caller checks that such a mail exists.
 func SimulatedMessage(key string) ResultID {
 	local, _, _ := strings.Cut(key, "@")
 	id, err := ParseUUID[ResultKind](strings.ToLower(local))

@@ -29,15 +29,14 @@ const (
 // Values lists the reasons.
 func (AutomatedReason) Values() []string { return texts(ByHead, ByNetwork, ByHaste) }
 
-// scannersWithin is how soon after its delivery a mail is opened or clicked by
-// scanners only (decisions 7.3).
+// scannersWithin is the time after its delivery within which only scanners open or
+// click a mail (decisions 7.3).
 const scannersWithin = 2 * time.Second
 
-// TooSoon reports whether at is so soon after a delivery that only a scanner acts
-// by then.
+// TooSoon reports whether at is less than scannersWithin after the delivery at sent.
 func TooSoon(sent, at time.Time) bool { return at.Sub(sent) < scannersWithin }
 
-// scanner is how the step shows that a mail scanner did it; empty for a person.
+// scanner returns the rule that detects a mail scanner in the step; empty for a person.
 func (s ResultStep) scanner(sent time.Time) AutomatedReason {
 	if s.Automated == "" && s.opens() && TooSoon(sent, s.At) {
 		return ByHaste
@@ -48,13 +47,12 @@ func (s ResultStep) scanner(sent time.Time) AutomatedReason {
 // opens reports whether the step is one that scanners take.
 func (s ResultStep) opens() bool { return s.Kind == MailOpened || s.Kind == MailClicked }
 
-// Unsent reports whether the mail is not marked as sent: no user can have done
-// anything with it, but for a copy that goes out once more (see
-// docs/operating.md).
+// Unsent reports whether the mail is not marked as sent: no user can have acted on it,
+// except on a copy that will be sent again (see docs/operating.md).
 func (r Result) Unsent() bool { return r.SentAt == nil }
 
-// Refuses says why a step cannot have been taken with the mail: it was not sent,
-// or only after that. It is empty where the step can (decisions 7.2).
+// Refuses says why a step is impossible: the mail was not sent, or was sent after
+// the step. It is empty for a possible step (decisions 7.2).
 func (r Result) Refuses(s ResultStep) string {
 	switch {
 	case r.Unsent():
@@ -70,9 +68,9 @@ func (r Result) Refuses(s ResultStep) string {
 // the result refuses changes nothing.
 //
 // The steps of a mail may come in any order and repeatedly: the status never goes
-// back, and what happened once is not taken a second time. An open or a click
-// that was gone beyond before changes nothing. An attachment that was opened is
-// another act than a click, and is kept beside it whichever is known first.
+// back, and a repeated step changes nothing. Nor does an open or a click of a result
+// that is already beyond it. The opening of an attachment is not a click, and is
+// recorded beside it whichever is known first.
 //
 // That a scanner opened or clicked the mail is noted once. It moves no status and
 // no time, and no person's step erases it. A scanner takes no other steps.
@@ -114,7 +112,7 @@ func (r Result) Advance(s ResultStep) (Result, bool) {
 	return r, true
 }
 
-// timeOf is the time of a status that a step moves the result to.
+// timeOf returns the field that holds the time of a step of the kind.
 func (r *Result) timeOf(kind ResultEventKind) **time.Time {
 	switch kind {
 	case MailOpened:
@@ -137,7 +135,7 @@ func (r *Result) FellAt() *time.Time {
 	return first
 }
 
-// Counts are what the result adds to the counters of the day of its sending.
+// Counts returns what the result adds to the counters of the day on which it was sent.
 func (r *Result) Counts() (c PhishingCounts) {
 	if r.SentAt == nil {
 		return c
@@ -165,7 +163,7 @@ func (c PhishingCounts) Plus(o PhishingCounts) PhishingCounts {
 	}
 }
 
-// Minus is what is left of c without o.
+// Minus returns c less o.
 func (c PhishingCounts) Minus(o PhishingCounts) PhishingCounts {
 	return PhishingCounts{
 		Sent: c.Sent - o.Sent, Opened: c.Opened - o.Opened, Clicked: c.Clicked - o.Clicked, Reported: c.Reported - o.Reported,

@@ -238,7 +238,7 @@ const (
 	oldestEvent      = 365 // an older event counts for nothing
 	conductHalfLife  = 90  // of clicks, submissions and reports
 	trainingHalfLife = 180 // of completed courses
-	// Dormancy is how long a user without a completed course is dormant after.
+	// Dormancy is after how many days without a completed course a user is dormant.
 	Dormancy = 180
 	// SettlingIn is how long a new user is not called dormant.
 	SettlingIn = 60
@@ -265,7 +265,7 @@ func halving(halfLife float64) (table ageWeights) {
 }
 
 // count adds up events: how many are at most a year old, and what they weigh
-// in units of 1/fullWeight. An event in the future is as if of today.
+// in units of 1/fullWeight. An event in the future counts as one of today.
 func (w *ageWeights) count(events []Date, today Date) (n int, weight uint64) {
 	for _, day := range events {
 		if age := max(day.DaysUntil(today), 0); age <= oldestEvent {
@@ -291,8 +291,8 @@ func DormantOnTraining(incomplete bool, completions []Date, created, today Date)
 	return true
 }
 
-// Assess scores a user by the model of decisions 6. It never fails; negative
-// counts are taken as 0.
+// Assess scores a user by the model of decisions 6. It never fails; negative numbers
+// of unresolved exposures count as 0.
 //
 // Every step from a signal to the score is monotonic, floating point included:
 // products and square roots are rounded correctly, which keeps order, and that

@@ -70,9 +70,9 @@ var roleRules = []roleRule{
 // chiefs are the short titles of the c-level.
 var chiefs = []string{"ceo", "cfo", "cto", "coo", "cio", "ciso"}
 
-// ClassifyRole finds the role that a user's job title, department and email
-// speak of, in that order: the first of them that speaks of one decides. Of the
-// email only the part before the @ counts. Without a match the role is standard.
+// ClassifyRole returns the role that the first of a user's job title, department and
+// email indicates, in that order. Of the email only the part before the @ counts.
+// Without a match the role is standard.
 func ClassifyRole(jobTitle, department, email string) Role {
 	local := email
 	if at := strings.LastIndexByte(email, '@'); at >= 0 {
@@ -90,7 +90,7 @@ func ClassifyRole(jobTitle, department, email string) Role {
 	return RoleStandard
 }
 
-// roleIn finds the role that one text speaks of.
+// roleIn returns the role that one text indicates.
 func roleIn(text words, where place) (role Role, found bool) {
 	if text.isChief() {
 		return RoleExecutive, true
@@ -119,8 +119,8 @@ func (r roleRule) applies(text words) bool {
 // so that a phrase is found as whole words by looking for it between spaces.
 type words string
 
-// wordsOf takes the words out of a text. Whatever is not a letter parts words;
-// an accent that is written as a character of its own belongs to its letter.
+// wordsOf returns the words of a text. Every character but letters separates words;
+// a combining accent belongs to its letter.
 func wordsOf(text string) words {
 	var b strings.Builder
 	b.Grow(len(text) + 2)

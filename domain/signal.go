@@ -82,8 +82,8 @@ type Signal struct {
 	// DataClasses is nil where the finding does not say them.
 	DataClasses []string `json:"data_classes" validate:"min=1,max=100,dive,filled,max=255"`
 
-	// Message is the MessageKey of a real mail. Client is whose rows of it a
-	// classification is for; zero for all.
+	// Message is the MessageKey of a real mail. Client is the client whose rows of it
+	// a classification applies to; zero for all.
 	Message string    `json:"message_id" rule:"new" validate:"message_id,max=500"`
 	Client  ClientID  `json:"client_id" validate:"required"`
 	Subject string    `json:"subject" rule:"new" validate:"max=500"`
@@ -116,8 +116,8 @@ type IngestResult struct {
 	// Repeated says that a signal of that id was applied before: this one is a
 	// no-op.
 	Repeated bool
-	// Refusal says, for the sender, why the signal cannot be applied; empty where
-	// it was, now or before. What is refused may be sent again.
+	// Refusal says, for the sender, why the signal cannot be applied; empty if it
+	// was, now or before. A refused signal may be sent again.
 	Refusal string
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TemplateContent is what a template holds beside what its list shows.
+// TemplateContent is the part of a template that lists do not show.
 type TemplateContent struct {
 	HTML, Text string
 	// Indicators are what gives the mail away.
@@ -53,8 +53,8 @@ func (Indicator) Values() []string {
 	)
 }
 
-// Simulation is a simulated mail with all that sending it, and telling its
-// reader of it, needs.
+// Simulation is a simulated mail with all data needed to send it and to explain it
+// to its reader.
 type Simulation struct {
 	Result   ResultID
 	Client   ClientID
@@ -67,12 +67,12 @@ type Simulation struct {
 	Language                   Language // the user's
 	ClientName                 string
 
-	// Unwanted says why it is not to be sent any more; empty where it is.
+	// Unwanted says why it must not be sent any more; empty if it may be.
 	Unwanted string
 }
 
-// Clues are the indicators of the template, in the order in which they are named.
-// Of a template without any they are what holds for every simulated mail.
+// Clues returns the indicators of the template, in the order in which pages name them.
+// For a template without any it returns those of every simulated mail.
 func (t *Template) Clues() (clues []Indicator) {
 	for _, name := range Indicator("").Values() {
 		if slices.Contains(t.Indicators, Indicator(name)) {
@@ -85,8 +85,8 @@ func (t *Template) Clues() (clues []Indicator) {
 	return clues
 }
 
-// TemplateOption is a template that a client's users may be sent, and how often
-// one was.
+// TemplateOption is a template that may be sent to a client's users, and how often
+// it was.
 type TemplateOption struct {
 	ID       TemplateID
 	Language Language
@@ -98,16 +98,15 @@ type Target struct {
 	User     UserID
 	Active   bool
 	Language Language
-	// Seen are the templates that the user was sent, or is about to be, and when
-	// last.
+	// Seen maps each template that was sent to the user, or is about to be, to the
+	// last time.
 	Seen map[TemplateID]time.Time
 }
 
-// ChooseTemplate picks a template for a user (decisions 7.5): of those in the
-// user's language the least used one that the user has not seen; where none is
-// left, the one that the user saw longest ago. The first of the options wins a
-// tie. It counts the use in the options, so that several users are spread over
-// the templates. False where there is none in the language.
+// ChooseTemplate picks a template in the user's language (decisions 7.5): the least
+// used one that the user has not seen, or, if the user has seen all, the one seen
+// longest ago. The first of the options wins a tie. It counts the use in the options,
+// which spreads users over the templates. It returns false if the language has none.
 func ChooseTemplate(options []TemplateOption, to Target) (TemplateID, bool) {
 	best := -1
 	for i, o := range options {

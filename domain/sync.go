@@ -49,8 +49,8 @@ type SyncCounts struct {
 	Unchanged   int
 }
 
-// SkippedAccount is an account of which no user was made, or whose address a user
-// could not be given.
+// SkippedAccount is an account that became no user, or whose address could not be
+// given to its user.
 type SkippedAccount struct {
 	Address string `json:"address" doc:"Address as the directory has it, which may be no valid one."`
 	Reason  string `json:"reason" doc:"Why the account was skipped."`
@@ -96,15 +96,15 @@ const (
 	guardFew   = 5
 )
 
-// SyncGuarded reports whether a run that would deactivate that many of a
-// directory's active users must not.
+// SyncGuarded reports whether the guard stops a run that would deactivate that many
+// of a directory's active users.
 func SyncGuarded(deactivated, users int) bool {
 	return deactivated > guardFew && 100*deactivated > guardShare*users
 }
 
 // AccountRecord is what is known of a directory's account, or what one reading
-// says of it: nil is what it does not say. Texts are bounded and cleaned; the
-// empty text stands for none.
+// returned; a field that it did not return is nil. Texts are bounded and cleaned;
+// the empty text stands for none.
 type AccountRecord struct {
 	Gone         *bool     `json:"gone,omitempty"`
 	Guest        *bool     `json:"guest,omitempty"`
@@ -119,8 +119,8 @@ type AccountRecord struct {
 	Group        *string   `json:"group,omitempty"`
 }
 
-// Record is the account as it is kept. Email is the address as CleanEmail makes
-// it, or else what the directory has in its place.
+// Record returns the account as it is stored. Email is the address as CleanEmail
+// returns it, or else what the directory has in its place.
 func (a *DirectoryAccount) Record() AccountRecord {
 	if a.Removed {
 		return AccountRecord{Gone: new(true)}
@@ -149,14 +149,14 @@ func (a *DirectoryAccount) Record() AccountRecord {
 	return r
 }
 
-// The greatest lengths of what is kept of an account, in characters.
+// The greatest lengths of the texts that are stored of an account, in characters.
 const (
 	maxName = 200
 	maxText = 500
 )
 
-// cleaned is a text of a directory as it may be kept: valid, without control
-// characters, and cut to a length in characters.
+// cleaned returns a directory's text as it can be stored: valid, without control
+// characters, and cut to a length in characters; nil if none is given.
 func cleaned(p Optional[string], length int) *string {
 	if !p.Given {
 		return nil
@@ -180,8 +180,8 @@ func cleaned(p Optional[string], length int) *string {
 	return &text
 }
 
-// cleanedEmail is an address as CleanEmail makes it, or else a text that is no
-// address and says what the directory has in its place.
+// cleanedEmail returns an address as CleanEmail does, or else what the directory
+// has in its place, as a text that is not an address; nil if none is given.
 func cleanedEmail(p Optional[string]) *string {
 	if email, ok := CleanEmail(CleanName(p.Value)); ok && p.Given {
 		return &email
@@ -190,13 +190,13 @@ func cleanedEmail(p Optional[string]) *string {
 	if text == nil {
 		return nil
 	}
-	if _, ok := CleanEmail(*text); ok { // only because of what cleaning took away
+	if _, ok := CleanEmail(*text); ok { // only since cleaning removed characters
 		*text += "…"
 	}
 	return text
 }
 
-// Merge adds what a later reading says.
+// Merge overwrites the fields that a later reading returned.
 func (r *AccountRecord) Merge(later AccountRecord) {
 	into, from := reflect.ValueOf(r).Elem(), reflect.ValueOf(later)
 	for i := range from.NumField() {
@@ -214,10 +214,10 @@ func (r *AccountRecord) Address() (string, bool) {
 	return CleanEmail(*r.Email)
 }
 
-// Syncs returns the user as the account has them, with an address that is free.
-// The user of a disabled account is inactive. What was set by hand stays. A role that
-// was not set by hand is classified again when what it is classified by has changed. It does
-// not move the user's group.
+// Syncs returns the user with the account's fields, and email, which no other user has.
+// The user of a disabled account is inactive. Fields that were set by hand stay. A role
+// that was not is classified again when a field that determines it has changed. Syncs
+// does not change the user's group.
 func (u User) Syncs(r *AccountRecord, source UserSource, email string) User {
 	before := u
 	follow := func(field string, old *string, now *string) {
@@ -256,7 +256,7 @@ func (u User) Syncs(r *AccountRecord, source UserSource, email string) User {
 	return u
 }
 
-// HasMail reports whether the directory has something instead of an address.
+// HasMail reports whether the directory has an address, or something in its place.
 func (r *AccountRecord) HasMail() bool { return OrZero(r.Email) != "" }
 
 // GroupName is the group that the account's user is in.
@@ -270,15 +270,15 @@ func (r *AccountRecord) GroupName(d Directory) string {
 	return "Microsoft 365"
 }
 
-// Wanted reports whether the account's owner is to be an active user. It is asked
-// of a record that says everything.
+// Wanted reports whether the account's owner is to be an active user. It needs a
+// complete record.
 func (r *AccountRecord) Wanted() bool {
 	is := func(flag *bool) bool { return flag != nil && *flag }
 	return !is(r.Gone) && !is(r.Guest) && (r.Enabled == nil || *r.Enabled) && r.HasMail()
 }
 
-// BlankAccount is the record of an account of which nothing is known: what a
-// reading of everything does not say is not there.
+// BlankAccount returns the record of an account without data: a property that a full
+// reading does not return does not exist.
 func BlankAccount() AccountRecord {
 	return AccountRecord{
 		Gone: new(false), Guest: new(false), Enabled: new(true), Email: new(""), First: new(""), Last: new(""),
@@ -286,8 +286,8 @@ func BlankAccount() AccountRecord {
 	}
 }
 
-// DirectoryAccount is an account of a client's directory, as far as a sync wants
-// to know it. In a delta a property may be absent, which leaves it as it is.
+// DirectoryAccount holds the properties of a directory's account that a sync uses.
+// A delta may omit a property, which is then unchanged.
 type DirectoryAccount struct {
 	// ObjectID is the directory's own id of the account.
 	ObjectID string

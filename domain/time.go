@@ -17,8 +17,8 @@ const (
 var errBadTime = errors.New("must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z")
 
 // Time is a point in time as v2, records and signals write it: RFC 3339, UTC, with Z
-// and six fractional digits (decisions 2.7). It does not embed time.Time, whose own form
-// in JSON has as many digits as it likes.
+// and six fractional digits (decisions 2.7). It does not embed time.Time, whose JSON
+// form has a varying number of digits.
 type Time struct{ Time time.Time }
 
 // At returns t as a Time.
@@ -80,8 +80,8 @@ func hasWideOffset(text string) bool {
 	return text[end+2] == ':' && (text[end-1] == '+' || text[end-1] == '-') && (text[end:end+2] > "23" || text[end+3:] > "59")
 }
 
-// RetryAfter reads a header Retry-After, of seconds or a date in one of HTTP's three
-// forms; below 0 where it is neither.
+// RetryAfter parses a Retry-After header: seconds, or a date in one of HTTP's three
+// forms. It returns a negative duration for any other text.
 func RetryAfter(header string, now time.Time) time.Duration {
 	header = strings.TrimSpace(header)
 	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {

@@ -6,24 +6,23 @@ import "time"
 type Course struct {
 	ID    CourseID
 	Title string
-	// RenewalMonths is how long having completed the course counts; 0 is for
-	// good.
+	// RenewalMonths is how many months a completion stays valid; 0 is for good.
 	RenewalMonths int
 	Languages     []Language
 	CreatedAt     time.Time
 }
 
-// Assignment is where a user stands with a course: its latest round.
+// Assignment is the state of a user's course: its latest round.
 type Assignment struct {
 	Course CourseID
 	Title  string
-	// Position is what the user's list is sorted by, then the course: the
-	// program's courses first. Place is the resulting place, from 1.
+	// Position and then the course sort the user's list: the program's courses come
+	// first. Place is the place in that order, from 1.
 	Position, Place int
 	AssignedAt      time.Time
 	DueOn           Date
-	// CompletedAt is nil while the round is open, so for a course that is due
-	// again too.
+	// CompletedAt is nil while the round is open, also for a course that is due
+	// again.
 	CompletedAt *time.Time
 }
 
@@ -35,7 +34,7 @@ type ClientAssignment struct {
 	ChangedAt time.Time
 }
 
-// UpdatedAt is when what is shown of the assignment on a day last changed.
+// UpdatedAt returns when the assignment, as it is shown on a day, last changed.
 func (a *ClientAssignment) UpdatedAt(today Date) time.Time {
 	if a.Status(today) == TrainingOverdue {
 		return Later(a.ChangedAt, a.DueOn.AddDays(1).Time())
@@ -49,7 +48,7 @@ type AssignmentFilter struct {
 	UserStatus UserStatus // empty for any
 	Course     *CourseID
 	Statuses   []AssignmentStatus // none for any
-	// Completed is when they were completed; a period without bounds, also not yet.
+	// Completed bounds the time of completion; without bounds, open ones match too.
 	Completed    Period
 	UpdatedSince *time.Time
 }
@@ -101,11 +100,11 @@ type Audience struct {
 	Users      []UserID     // of the type NamedUsers
 }
 
-// AssignAtOnce is how many users a request gives a course itself; a larger audience
-// is counted by the request, and given the course by the background work.
+// AssignAtOnce is how many users a request assigns a course to itself. It only counts
+// a larger audience, to which the background work assigns the course.
 const AssignAtOnce = 10_000
 
-// MaxAudience is how many users a course is assigned to at once at most.
+// MaxAudience is the largest number of users that a course is assigned to at once.
 const MaxAudience = 200_000
 
 // DueDays is how many days users have for a course when nothing else is said.
@@ -134,10 +133,10 @@ func (ReminderSkip) Values() []string {
 	return []string{"nothing_overdue", "inactive", "reminded_today"}
 }
 
-// Reminded is what became of one user of those who were to be reminded.
+// Reminded is the outcome for one of the users to be reminded.
 type Reminded struct {
 	User UserID
-	// Mail is that which was asked for; nil where Skip says why there is none.
+	// Mail is the requested mail; nil if Skip says why there is none.
 	Mail *MessageID
 	Skip ReminderSkip
 }
@@ -154,8 +153,8 @@ type Skipped struct {
 	Reason SkipReason
 }
 
-// Assigned is what became of a CourseFor: each user of the audience is in one of the
-// first three.
+// Assigned is the outcome of a CourseFor. Each user of the audience is in one of Count,
+// Open and Skipped.
 type Assigned struct {
 	Count   int
 	Open    int       // users who have the course open already, and keep it

@@ -31,7 +31,7 @@ type User struct {
 // Name is the user's full name.
 func (u *User) Name() string { return FullName(u.FirstName, u.LastName) }
 
-// Key names the user beside the client.
+// Key returns the ids of the client and the user.
 func (u *User) Key() UserKey { return UserKey{Client: u.Client, User: u.ID} }
 
 // SameShown reports whether two states of a user's own fields look the same to
@@ -108,7 +108,7 @@ func (UserStatusFilter) Values() []string {
 	return []string{string(Active), string(Inactive), string(AllStatuses)}
 }
 
-// Language is what a user is written to in.
+// Language is the language in which the service writes to a user.
 type Language string
 
 // The languages.
@@ -170,13 +170,13 @@ type UserFilter struct {
 	Query      string
 	Role       Role
 	Collection *CollectionID
-	// Overdue is whether a course of theirs is overdue; nil for either.
+	// Overdue selects users with or without an overdue course; nil selects both.
 	Overdue      *bool
 	UpdatedSince *time.Time
 	Sort         Sort
 }
 
-// UserDetail is a user with what only a read of one user shows.
+// UserDetail is a user with the fields that only a read of one user shows.
 type UserDetail struct {
 	User
 	Collections []CollectionRef

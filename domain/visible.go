@@ -20,14 +20,14 @@ func visible(text string, e Escaper) string {
 	return string(e.AppendRest(out, []byte(text)[len(text)-left:]))
 }
 
-// Escaper makes text from outside visible, and may be given it in pieces. Escaped are
-// the control characters C0 and C1, what changes the direction of text, joiners,
-// spaces of no width, tags, variation selectors, fillers, what is not assigned, and
+// Escaper makes text from outside visible, which may come in pieces. It escapes the
+// control characters C0 and C1, characters that change the direction of text, joiners,
+// zero-width spaces, tags, variation selectors, fillers, unassigned characters, and
 // the separators of lines and paragraphs. A variation selector that chooses between
 // the forms of an emoji (U+FE0E, U+FE0F) stays after a visible character. The joiner
 // of emoji (U+200D) is escaped everywhere: it is also what hides text.
 type Escaper struct {
-	// JSON has the text taken for JSON, and the escapes be those of its strings.
+	// JSON treats the text as JSON, and writes the escapes of JSON strings.
 	JSON bool
 	// Lines leaves newlines and tabs as they are.
 	Lines bool
@@ -35,9 +35,8 @@ type Escaper struct {
 	plain bool // the character before was a visible one
 }
 
-// Append appends a piece of text to b. left is how many bytes at its end are the
-// beginning of a character whose rest has to come with the next piece: they are not
-// appended.
+// Append appends a piece of text to b. left is the number of bytes at its end that are
+// not appended, because they begin a character whose rest is in the next piece.
 func (e *Escaper) Append(b, text []byte) (out []byte, left int) {
 	for len(text) > 0 {
 		if c := text[0]; ' ' <= c && c < 0x7f {
@@ -61,7 +60,7 @@ func (e *Escaper) Append(b, text []byte) (out []byte, left int) {
 	return b, 0
 }
 
-// AppendRest appends what Append left out of the last piece of a text.
+// AppendRest appends the bytes that Append left out of the last piece of a text.
 func (e *Escaper) AppendRest(b, rest []byte) []byte {
 	for _, c := range rest {
 		b = e.invalid(b, c)

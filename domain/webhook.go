@@ -64,7 +64,7 @@ type Webhook struct {
 	UpdatedAt   time.Time
 	// LastDeliveryAt is when a delivery last succeeded.
 	LastDeliveryAt *time.Time
-	// FailingSince is the time of the first of the failures that have followed each other.
+	// FailingSince is the time of the first of the consecutive failures; nil for none.
 	FailingSince *time.Time
 }
 
@@ -119,5 +119,5 @@ func NewWebhookSecret() string {
 	return WebhookSecretPrefix + base64.StdEncoding.EncodeToString(random)
 }
 
-// WebhookSecretContext is what the secrets of a subscription are sealed for.
+// WebhookSecretContext returns the context for which a subscription's secrets are sealed.
 func WebhookSecretContext(id WebhookID) []byte { return []byte("webhook:" + id.UUID()) }

@@ -67,7 +67,7 @@ func isUnsafeInURL(r rune) bool {
 	return unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || r == '\\' || r == utf8.RuneError
 }
 
-// checkURLPort reports a port that is not delivered to. None means 443.
+// checkURLPort returns an error for a port that is not delivered to. No port means 443.
 func checkURLPort(u *url.URL) error {
 	port := u.Port()
 	if port == "" {
@@ -86,8 +86,8 @@ func checkURLPort(u *url.URL) error {
 // maxHost is the greatest length of a domain name, in bytes of its ASCII form.
 const maxHost = 253
 
-// checkURLHost reports a host that is neither a domain name nor an IP address in
-// its usual form.
+// checkURLHost returns an error for a host that is neither a domain name nor an IP
+// address in its usual form.
 func checkURLHost(host string, bracketed bool) error {
 	if bracketed {
 		address, err := netip.ParseAddr(host)

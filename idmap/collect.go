@@ -16,8 +16,8 @@ import (
 // number are left alone. A number that no object holds leaves the ID zero,
 // which identifies nothing: the operation that gets it then finds nothing.
 //
-// An operation that succeeds has reached all of the objects but those in slices,
-// of which it may leave some out; the Lookup is of these all.
+// The Lookup has the objects that are not in slices: an operation that succeeds has reached
+// all of these, but may have left out some in slices.
 func Resolve(ctx context.Context, reg *Registry, inputs ...any) (Lookup, error) {
 	slots, err := collect(inputs)
 	if err != nil {
@@ -71,8 +71,8 @@ func resolve(slots []slot, find func([]NumberKey) (map[NumberKey]UUID, error)) e
 	return nil
 }
 
-// ResolvedIDs returns what the Refs in the values that have a number stand for; the zero
-// ID is of a number that was not resolved. The values are walked as in Resolve.
+// ResolvedIDs returns the ids of the Refs in the values that have a number; an id is zero if
+// its number was not resolved. The values are walked as in Resolve.
 func ResolvedIDs(values ...any) ([]IDKey, error) {
 	slots, err := collect(values)
 	if err != nil {

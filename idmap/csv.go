@@ -15,7 +15,7 @@ import (
 // such rows.
 const maxImported = 1 << 30
 
-// notImported says of a number that it is OutOfRange.
+// notImported is the format of an OutOfRange refusal's detail.
 const notImported = "%v is not from 1 to %d"
 
 // byteOrderMark is what spreadsheets put before the first line.

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrRefused is what Import answers to a file that it took nothing of, because
+// ErrRefused is the error of Import for a file of which it imported nothing, because
 // of the rows that its report names.
 var ErrRefused = errors.New("rows were refused; nothing was imported")
 
@@ -24,21 +24,19 @@ type ImportReport struct {
 	Refused   []Refusal // all of them, in the order of the file
 }
 
-// Import makes numbers from before the registry their objects' own (decisions
-// 1.5). The file has lines of kind,number,id, the id in v2's form or as a UUID;
-// a first line of these three words is a header, as in what Export writes. An
-// object's former number
-// becomes a tombstone, unless the file gives it to another object: a file may
-// swap numbers. A row may name a tombstone of its own object, but never one of
-// another object.
+// Import gives objects the numbers that they had before the registry (decisions 1.5). The
+// file has lines of kind,number,id, the id in v2's form or as a UUID; a first line of these
+// three words is a header, as in what Export writes. An object's former number becomes a
+// tombstone, unless the file gives it to another object: a file may swap numbers. A row may
+// name a tombstone of its own object, but never one of another object.
 //
-// It takes all rows or, with ErrRefused, none. A dry run says what would be and
+// It imports all rows or, with ErrRefused, none. A dry run returns the same report and
 // changes nothing. Numbers allocated afterwards are above the imported ones.
 //
-// Creators of objects wait while an import runs, and it waits for those under
-// way; it never keeps creators waiting for one another longer than lockWait.
+// Creators of objects wait while an import runs, and it waits for creators that have begun;
+// while it waits, it holds up further creators for at most lockWait at a time.
 //
-// What is given as also is done in the transaction of an import that moved something.
+// An import that moves numbers calls each of also in its transaction.
 func Import(
 	ctx context.Context, db *sql.DB, file io.Reader, dryRun bool, also ...func(context.Context, *sql.Tx) error,
 ) (ImportReport, error) {
@@ -112,8 +110,8 @@ func beginImport(ctx context.Context, db *sql.DB, dryRun bool) (*sql.Tx, error) 
 	}
 }
 
-// stage puts the rows into a table of the transaction's own, and takes those
-// out of it again whose object has the number already. It returns how many.
+// stage puts the rows into a temporary table, and deletes from it those whose
+// object already has the number. It returns how many it deleted.
 func stage(ctx context.Context, tx *sql.Tx, rows []row) (unchanged int, err error) {
 	n := len(rows)
 	places, numbers := make([]int32, n), make([]int32, n)
@@ -142,10 +140,10 @@ func stage(ctx context.Context, tx *sql.Tx, rows []row) (unchanged int, err erro
 	return int(same), err
 }
 
-// selectRefused finds staged rows whose object has no number, which is to say
-// does not exist, those whose number was ever another object's that the file does
-// not move, and those whose number is above what an import gives. A tombstone of the
-// epoch was never seen and blocks no number.
+// selectRefused finds staged rows whose object has no number, and so does not exist; whose
+// number is a tombstone of another object, or held by another object that the file does not
+// move; or whose number is above what an import gives. A tombstone of the epoch was never
+// seen and blocks no number.
 const selectRefused = `
 SELECT i.place,
 	mine.id IS NULL AND NOT EXISTS (
@@ -160,7 +158,7 @@ LEFT JOIN idmap_import AS moves ON moves.kind = held.kind AND moves.id = held.id
 WHERE mine.id IS NULL OR held.retired_at > 'epoch' OR i.number > $2
 	OR held.id IS NOT NULL AND held.retired_at IS NULL AND moves.id IS NULL`
 
-// check adds to the sheet's refusals what only the database knows.
+// check adds the refusals that need the database to the sheet's.
 func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
 	names := make([]string, 0, len(spaces)-1)
 	for _, space := range spaces[1:] {
@@ -203,7 +201,7 @@ func move(ctx context.Context, tx *sql.Tx) error {
 	for _, step := range []struct{ doing, statement string }{
 		{"retire former numbers", `UPDATE id_registry AS r SET retired_at = clock_timestamp()
 			FROM idmap_import AS i WHERE r.kind = i.kind AND r.id = i.id AND r.retired_at IS NULL`},
-		// To the highest number of the sequence's own that is not above them.
+		// Sets each sequence to the highest of its own numbers that is not above the imported ones.
 		{"allocate above imported numbers", `SELECT setval(sequence, own)
 			FROM (SELECT seqrelid::regclass AS sequence, seqstart, max(number) - (max(number) - seqstart) % seqincrement AS own
 				FROM idmap_import JOIN pg_sequence ON seqrelid = ('id_registry_' || kind)::regclass

@@ -1,10 +1,10 @@
-// Package idmap is the id registry: it knows which number v1 shows for which
-// object, and nothing else of the service knows of numbers.
+// Package idmap is the id registry: it maps objects to the numbers that v1 shows
+// for them. No other part of the service knows numbers.
 //
 // Numbers are given by the database, in the transaction that inserts an object
 // (see migrations). A Registry looks them up in bulk, both ways; Resolve and
-// Number do so for every Ref in a value; Import makes numbers from before the
-// registry the objects' own. The whole package, its tables included, can be
+// Number do so for every Ref in a value; Import gives objects the numbers that they
+// had before the registry. The whole package, its tables included, can be
 // deleted with v1: drop.sql leaves nothing of it in a database.
 package idmap
 

@@ -18,10 +18,10 @@ var migrations embed.FS
 const migrateLock = 0x69646d6170
 
 // Migrate brings the registry's own tables up to date. The tables of the six
-// kinds must be there, and empty the first time: objects get their numbers when they are
-// made. Each migration runs once and in one transaction with its record in
-// idmap_migrations, however many processes call Migrate at a time; one that others keep
-// from a lock is tried again.
+// kinds must exist, and be empty the first time: objects get their numbers when they are
+// created. Each migration runs once and in one transaction with its record in
+// idmap_migrations, however many processes call Migrate at a time; one that cannot get a
+// lock is tried again.
 func Migrate(ctx context.Context, db *sql.DB) error {
 	scripts, err := Scripts(ctx, db)
 	if err != nil {
@@ -61,7 +61,7 @@ func Scripts(ctx context.Context, db *sql.DB) (scripts []Script, err error) {
 	return scripts, nil
 }
 
-// migrateOne applies one migration unless it was before. The lock is the
+// migrateOne applies one migration unless it was applied before. The lock is the
 // transaction's, so a process that dies leaves neither it nor half a migration.
 func migrateOne(ctx context.Context, db *sql.DB, name, script string) error {
 	tx, err := db.BeginTx(ctx, nil)

@@ -7,7 +7,7 @@ import (
 	"partnerapi/domain"
 )
 
-// ErrNumber is what a Ref answers to text that is not an object's number.
+// ErrNumber is the error of decoding a Ref from text that cannot be an object's number.
 const ErrNumber = domain.Fault("must be an integer from 1 to 2147483647")
 
 // Ref is an object as v1's wire types name it: a number outside, an id inside.
@@ -33,8 +33,8 @@ type TextRef[K domain.Kind] struct {
 	ID     domain.ID[K]
 }
 
-// MarshalJSON gives the number, 0 for the zero Ref. That the number of an
-// object was not found before is an error: 0 names no object.
+// MarshalJSON returns the number, 0 for the zero Ref. A Ref with an ID but no number is an
+// error: 0 names no object.
 func (r Ref[K]) MarshalJSON() ([]byte, error) {
 	if r.Number == 0 && !r.ID.IsZero() {
 		return nil, fmt.Errorf("%s %s is written before its number is known", r.ID.Noun(), r.ID)
@@ -42,7 +42,7 @@ func (r Ref[K]) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, r.Number, 10), nil
 }
 
-// UnmarshalJSON reads a number that is a canonical integer, else ErrNumber.
+// UnmarshalJSON reads a canonical integer from 1 to MaxNumber, else returns ErrNumber.
 // Null leaves the Ref as it is.
 func (r *Ref[K]) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
@@ -101,7 +101,7 @@ func parseNumber(text string) (int64, bool) {
 	return number, err == nil
 }
 
-// A slot is where a Ref keeps its two sides.
+// A slot points to the number and the id of a Ref.
 type slot struct {
 	kind   Kind
 	number *int64
@@ -111,7 +111,7 @@ type slot struct {
 
 // A referrer is a pointer to a Ref or TextRef of whatever kind.
 type referrer interface {
-	// slot returns a slot without kind where the registry has none for K.
+	// slot returns a slot without a kind if the registry has no numbers for K.
 	slot() slot
 }
 

@@ -52,8 +52,8 @@ CROSS JOIN LATERAL (
 	ORDER BY retired_at DESC NULLS FIRST LIMIT 1) AS r`
 )
 
-// foundID is a row of selectIDs, and foundNumber one of selectNumbers; N counts what was
-// asked for from 1.
+// foundID is a row of selectIDs, and foundNumber one of selectNumbers; N is the place of the
+// key in the query's arrays, from 1.
 type (
 	foundID struct {
 		N  int
@@ -66,8 +66,8 @@ type (
 	}
 )
 
-// Lookup is what IDs read from the database and not from the cache. The zero
-// Lookup is nothing.
+// Lookup holds the pairs that IDs read from the database and not from the cache. The zero
+// Lookup holds none.
 type Lookup struct {
 	cache      *cache
 	generation uint64
@@ -130,8 +130,8 @@ func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]U
 // Numbers returns the numbers of the wanted objects, of any kinds, in at most
 // one statement. A deleted object has the number that it had last, for others
 // may still name it (a policy keeps its deleted collection's id, decisions
-// 7.6); objects without a number are left out. The numbers are for the
-// context's caller to see: it reaches the objects (Lookup).
+// 7.6); objects without a number are left out. The context's caller must
+// reach the objects, for it sees the numbers (Lookup).
 func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64, error) {
 	found := make(map[IDKey]int64, len(wanted))
 	caller := domain.CallerFrom(ctx).Key
@@ -162,7 +162,7 @@ func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64
 	return found, nil
 }
 
-// distinct returns the keys without repetitions, in the order of their first.
+// distinct returns the keys without repetitions, in the order in which they first occur.
 func distinct[K comparable](keys []K) []K {
 	seen := make(map[K]struct{}, len(keys))
 	once := make([]K, 0, len(keys))

@@ -80,7 +80,7 @@ func (c *checkpoints) walk(ctx context.Context, route string, o op.Declaration, 
 func (w walk) paging() op.Paging {
 	p := op.Paging{Limit: min(w.limit, 500), Rows: w.limit, Cursor: w.cursor, Total: true}
 	if w.cursor == "" {
-		p.Skip = min(w.offset, math.MaxInt32) // all that the query builder holds
+		p.Skip = min(w.offset, math.MaxInt32) // the largest that the query builder takes
 	}
 	return p
 }
@@ -132,9 +132,9 @@ type memory struct {
 
 // keyCheckpointsInMemory is the checkpoints of one key.
 type keyCheckpointsInMemory struct {
-	// marks are in the order in which they were put, and so expire.
+	// marks are in the order of their last Put, which is also the order of expiry.
 	marks *simplelru.LRU[mark, checkpoint]
-	// offsets are those of the marks by the names of their lists.
+	// offsets are the offsets of the marks, by list name.
 	offsets map[string]map[int]struct{}
 }
 

@@ -21,12 +21,12 @@ type Redis struct {
 	log         *slog.Logger
 	clock       domain.Clock
 	perKey      int         // keyCheckpoints, or less in tests
-	away        atomic.Bool // when it was last asked
+	away        atomic.Bool // whether the last use failed
 }
 
 // RedisConnections provides connections to Redis.
 type RedisConnections interface {
-	// Use calls fn with a connection, again where that was closed, and returns its error.
+	// Use calls fn with a connection, again if Redis had closed that, and returns its error.
 	Use(ctx context.Context, fn func(redis.Conn) error) error
 }
 

@@ -124,8 +124,8 @@ func fromListClients(in *listClients) (*api.ListClientsInput, *op.Paging) {
 }
 
 // nextListClients returns the successor's input with only the ids that the key can access: the response must not
-// disclose v2's id of another partner's client whose number the caller guessed. For a list with more pages it
-// narrows all ids or none.
+// disclose v2's id of another partner's client whose number the caller guessed. It returns nil if ids must be
+// dropped and more pages follow: the accessible ids are then unknown.
 func nextListClients(in *api.ListClientsInput, page *op.Page[api.Client]) (any, *op.Paging) {
 	next := *in
 	ids := in.Query.IDs

@@ -24,7 +24,7 @@ type exchangeIDs struct {
 	IDs  givenIDs                  `json:"ids" validate:"required" doc:"Ids of version 1, version 2 or both, at most 1,000."`
 }
 
-// Weight returns the memory of the body per byte: its values are kept as read, as texts, and in the answer.
+// Weight returns the bytes of memory per byte of the body: its values are kept as read, as texts, and in the answer.
 func (*exchangeIDs) Weight() int64 { return 4 }
 
 func (f *Facade) exchangeRoutes() {
@@ -80,7 +80,7 @@ func (l *givenIDs) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// JSONSchema says what the list looks like, for the document.
+// JSONSchema implements openapi.Described.
 func (givenIDs) JSONSchema() string {
 	return `{"type":"array","maxItems":` + strconv.Itoa(api.MaxReachable) + `,"items":` + v1ID{}.JSONSchema() + `}`
 }
@@ -91,8 +91,7 @@ type givenID string
 // MarshalJSONTo writes the value.
 func (g givenID) MarshalJSONTo(enc *jsontext.Encoder) error { return enc.WriteValue(jsontext.Value(g)) }
 
-// JSONSchema says what the value looks like, for the document: anything, which in
-// OpenAPI 3.0 null is only of some type.
+// JSONSchema implements openapi.Described: any value. In OpenAPI 3.0 null needs a type, here string.
 func (givenID) JSONSchema() string {
 	return `{"anyOf":[{"type":"string","nullable":true},{"type":"number"},{"type":"boolean"},{"type":"object"},` +
 		`{"type":"array","items":{}}]}`
@@ -112,7 +111,7 @@ func (id v1ID) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteValue(jsontext.Value(id.text))
 }
 
-// JSONSchema says what the id looks like, for the document.
+// JSONSchema implements openapi.Described.
 func (v1ID) JSONSchema() string { return `{"oneOf":[{"type":"integer"},{"type":"string"}]}` }
 
 // naming converts between the two versions' ids of one kind of object.
@@ -159,11 +158,11 @@ func newNaming[K domain.Kind]() naming {
 // candidate is a value of the request and the object it names.
 type candidate struct {
 	given givenID
-	// isID says that the value is an id of the kind, of an object or not.
+	// isID reports whether the value is an id of the kind, even if no object has it.
 	isID bool
-	// number is v1's; 0 where the value is none.
+	// number is v1's number; 0 if the value is not one.
 	number int64
-	// id is zero where the value is no id, or a number that no object has.
+	// id is the object's id; zero if the value is not an id, or a number that no object has.
 	id idmap.UUID
 }
 

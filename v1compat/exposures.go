@@ -40,7 +40,7 @@ func (m *moment) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// JSONSchema says what a moment looks like, for the document.
+// JSONSchema implements openapi.Described.
 func (moment) JSONSchema() string { return `{"type":"string"}` }
 
 // startTime returns the start of the moment.

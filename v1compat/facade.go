@@ -24,30 +24,29 @@ import (
 
 // Config holds the dependencies of a Facade. The zero Config is enough for Declare.
 type Config struct {
-	// Registry knows the numbers.
+	// Registry maps v1's numbers to ids and back.
 	Registry *idmap.Registry
-	// Store keeps the checkpoints of walks by offset, which replicas share; nil
-	// keeps them in this process.
+	// Store keeps the checkpoints of walks by offset, shared by replicas; nil keeps them in this process.
 	Store Store
-	// Clock is nil for the system's.
+	// Clock tells the time; nil means the system's clock.
 	Clock domain.Clock
-	// Release is the one that v2's public edge serves: which successors can be
-	// followed. What v1 itself calls does not depend on it.
+	// Release is the release that v2's public edge serves. It decides which successors are linked, not what v1
+	// itself calls.
 	Release op.Release
-	// SampleBase begins the server of the document that is served; DocumentHandler answers with
-	// it, and with what the caller knows the service by in that place. nil answers with it as it is.
+	// SampleBase is the prefix of the server URL in the served document. DocumentHandler serves the document with
+	// the address by which the caller knows the service in its place; nil serves it unchanged.
 	SampleBase      string
 	DocumentHandler func(contentType string, encode func() ([]byte, error)) http.Handler
-	// Root is the path with which links begin.
+	// Root is the path prefix of links.
 	Root string
 	// SupportURL is where partners get help, for the document; empty for nowhere.
 	SupportURL string
-	// Plain leaves the links to successors out, for the measurement of what they cost.
+	// Plain omits the links to successors, to measure their cost.
 	Plain bool
-	// Lifecycle returns how far the retirement of v1 is; nil is on for all, and
-	// nothing announced. It is asked several times in each request.
+	// Lifecycle returns the state of v1's retirement; nil means on for all keys and nothing announced. It is
+	// called several times per request.
 	Lifecycle func() *retire.State
-	// Keeper has the retirement for rehearsals of callers; nil has none.
+	// Keeper keeps callers' rehearsals; if nil, they fail with Unavailable.
 	Keeper *retire.Keeper
 	// Usage counts who calls what; nil counts nothing, and GET /v1/usage has no items.
 	Usage *usage.Counter
@@ -58,12 +57,12 @@ type Facade struct {
 	Config
 	checkpoints *checkpoints
 	routes      []*route
-	// v1 are the operations that v2 has for v1; nil in a facade that answers nothing.
+	// v1 holds the operations that v2 has only for v1; nil in a facade from Declare.
 	v1 *op.Set
-	// own are the operations that no operation of v2 stands behind.
+	// own holds the operations that v1 implements itself.
 	own *op.Set
-	// successors are the operations of v2 that follow v1's, and counted those of both
-	// that Usage counts; see countable.
+	// successors maps v1's operations to v2's, and counted holds those of both that Usage counts; see
+	// countedOperations.
 	successors map[string]string
 	counted    map[usage.Surface]map[string]string
 }

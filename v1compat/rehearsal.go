@@ -11,7 +11,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// startRehearsal says how long a rehearsal lasts.
+// startRehearsal is the input of POST /v1/rehearsal.
 type startRehearsal struct {
 	Body struct {
 		Minutes *int `json:"minutes" validate:"required,between=1 60" doc:"How many minutes the rehearsal lasts, from 1 to 60." example:"10"`
@@ -25,7 +25,7 @@ type StartedRehearsal struct {
 	Until Time `json:"until" doc:"Until when version 1 answers the key 410."`
 }
 
-// rehearsalRoutes adds the routes by which callers try with their own key whether they can do without v1.
+// rehearsalRoutes adds the routes by which callers test with their own key whether they still need v1.
 func (f *Facade) rehearsalRoutes() {
 	addOwn(f, Meta{
 		ID: "start-rehearsal", Method: "POST", Path: "/rehearsal", Status: http.StatusOK, Summary: "Start Rehearsal",
@@ -61,8 +61,8 @@ func (f *Facade) endRehearsal(ctx context.Context, in *endRehearsal) (*op.NoCont
 // errNoRehearsals is the answer of a facade without a Keeper.
 var errNoRehearsals = &domain.Error{Code: domain.Unavailable, Message: "there are no rehearsals"}
 
-// rehearse makes a change of the caller's rehearsal in a transaction with its entry in the audit trail, as other
-// writes have it, and has this process follow it at once. Where that fails, it follows as other processes do.
+// rehearse changes the caller's rehearsal in one transaction with its entry in the audit trail, like other writes, and
+// refreshes this process's Keeper. If the refresh fails, the change arrives by notification, as in other processes.
 func (f *Facade) rehearse(
 	ctx context.Context, route string, in any, change func(context.Context, *retire.Store, domain.KeyID) (any, error),
 ) error {

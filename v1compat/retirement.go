@@ -27,8 +27,8 @@ func (f *Facade) retirement() *retire.State {
 	return f.Lifecycle()
 }
 
-// guideLinks returns the Link header values that lead to the guide, by route name; that of "" is for all other
-// routes. Nothing appends to them in place.
+// guideLinks returns the Link header values that lead to the guide, by route name; the entry "" is for everything
+// else. Appending to a value copies it: its capacity is its length.
 func (f *Facade) guideLinks() map[string][]string {
 	link := func(place string) []string {
 		return []string{"<" + f.Root + place + `>; rel="deprecation"; type="text/html"`}

@@ -23,29 +23,26 @@ type Meta struct {
 	ID           string
 	Method, Path string
 	Summary      string
-	// Description says in Markdown what the summary leaves open.
+	// Description adds to the summary, in Markdown.
 	Description string
-	// Status is that of success.
+	// Status is the HTTP status of a success.
 	Status int
-	// Fails are the statuses of failure that v1 documents for the route,
-	// beyond those of all routes (shared).
+	// Fails are the error statuses that v1 documents for the route, besides those of all routes (shared).
 	Fails []int
-	// Fields gives the v1 name of each field of the v2 operation that v1 calls
-	// otherwise, without indexes.
+	// Fields maps fields of the v2 operation, without indexes, to their v1 names where these differ.
 	Fields map[string]string
-	// Successor is the operation of v2's public set that callers of the route are to
-	// call instead; nil where it is the one that the route itself calls.
+	// Successor is the public v2 operation to call instead of the route. In a declaration, nil means the operation
+	// that the route itself calls.
 	Successor op.Declaration
-	// GivenUp are the members of v1's items that the successor's JSON has no value for,
-	// sorted.
+	// GivenUp lists, sorted, the members of v1's items for which the successor's JSON has no value.
 	GivenUp []string
 	// Reordered says that the successor lists the objects in another order.
 	Reordered bool
 	// Additive says that the route is not in v1's own document: it has no phase and
 	// no successor.
 	Additive bool
-	// Guide is where the pages describe the route: a path with a fragment. It is not
-	// declared.
+	// Guide is the path of the migration guide, with the page and fragment of the route unless it is Additive. add
+	// sets it.
 	Guide string
 }
 
@@ -53,17 +50,17 @@ type Meta struct {
 type route struct {
 	Meta
 	operation op.Declaration
-	// set is where the operation is bound; nil in a facade that answers nothing.
+	// set is the set that binds the operation; nil in a facade from Declare.
 	set    *op.Set
 	input  *op.Input
 	output reflect.Type
-	// toV2 is v2's input for one of v1, some fields of which may be empty.
+	// toV2 converts v1's input to v2's. Some fields of v1's may be empty.
 	toV2   func(in any) any
 	answer func(ctx context.Context, in any) (reply, error)
-	// next is the successor's input for one of v1 that is not answered; nil for none.
+	// next converts v1's input to the successor's without calling the operation; it returns nil if there is none.
 	next func(in any, locate pathFiller) (any, error)
-	// shown is the type of v2 that fromV2 takes a pointer to: the operation's output,
-	// or a row of its list. What fromV2 returns is v1's output, or an item of it.
+	// shown is the operation's output, or a row of its list. fromV2 converts a pointer to it to v1's output, or to
+	// an item of that.
 	shown  reflect.Type
 	fromV2 func(out any) any
 	facade *Facade
@@ -280,8 +277,8 @@ func (r *route) run(c *gin.Context) (reply, error) {
 	}
 	ctx := c.Request.Context() // its time begins when the body was read
 
-	// An unused number stays unresolved: v2 then finds nothing, and answers as it
-	// does for what is out of reach.
+	// An unused number stays unresolved: v2 then finds nothing, and answers as for an object that the key has no
+	// access to.
 	lookup, err := idmap.Resolve(ctx, r.facade.Registry, in)
 	if err != nil {
 		return reply{}, err
@@ -329,9 +326,9 @@ func hasField(in *op.Input, name string) bool {
 	return false
 }
 
-// addOwn adds a route that is not in v1's own document, for callers who move to v2 (decisions 11.4, 11.5, 11.12). Its
-// operation, v1.ID, is one that only v1 has, of the scope read; tag is the resource that documents list it under. Otherwise it is
-// like any route.
+// addOwn adds a route that is not in v1's own document, for callers who move to v2 (decisions 11.4, 11.5, 11.12).
+// Its operation has the ID v1.ID and the scope read, and is not part of v2; documents list it under the resource
+// tag. Otherwise it is like any route.
 func addOwn[In, Out any](f *Facade, meta Meta, tag string, run func(context.Context, *In) (*Out, error)) {
 	meta.Additive = true
 	o := op.Add(f.own, op.Meta{

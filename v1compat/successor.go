@@ -16,11 +16,9 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
-// Every answer of success names the request of v2 that answers the same, in a
-// Link (RFC 8288) with the relation successor-version (RFC 5829): decisions 11.3.
-// The request is written from the very input that the route called v2 with, or,
-// where the route's operation is v1's own, from the public one that a function
-// beside its translators makes of it.
+// Success responses link to the v2 request with the same answer, if any, in a Link header (RFC 8288) with the relation
+// successor-version (RFC 5829): decisions 11.3. The link is built from the input with which the route called v2. If
+// the route's operation is not public, a function beside its translators converts that input to the Successor's.
 
 const (
 	// maxLink is the longest value of the header in bytes.
@@ -34,7 +32,7 @@ const (
 // reply is the answer of a route.
 type reply struct {
 	out any
-	// next is the input of the successor that answers the same; nil for none.
+	// next is the successor's input for the same answer; nil if there is none.
 	next any
 }
 
@@ -93,9 +91,9 @@ func addLink(c *gin.Context, link string) {
 }
 
 // goneLink returns the Link header value for the successor of a request that the key's phase refuses. If the request
-// can be parsed and the key has access to the objects of its path, it is that of a success, with the ids the key can access; a list that has no equivalent page links to a
-// page of the default size. If the request cannot be parsed, it is the bare successor, unless that needs ids.
-// Errors are dropped, as the request is refused in any case.
+// can be parsed and the key has access to the objects of its path, it is the link of a success, limited to ids the
+// key can access; a list without an equivalent page links to a page of the default size. If the request cannot be
+// parsed, it is the bare successor, unless that needs ids. Errors are dropped, as the request is refused in any case.
 func (r *route) goneLink(c *gin.Context) string {
 	if !r.hasServedSuccessor() {
 		return ""
@@ -121,7 +119,7 @@ func (r *route) successorInput(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	ctx := c.Request.Context() // its time begins when the body was read
-	// What the key reaches is read for the link also where it may only write.
+	// Access is looked up for the link even if the key has only the scope write.
 	reader := *domain.CallerFrom(ctx)
 	reader.Scopes = []domain.Scope{domain.Read}
 	ctx = domain.WithCaller(ctx, &reader)

@@ -18,8 +18,8 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Translator translates requests and answers of a route, for programs that have v2's
-// answers as JSON: it runs the route's own translators. It is safe for concurrent use.
+// Translator translates a route's requests and responses for programs that read v2's
+// responses as JSON. It runs the route's own translators. It is safe for concurrent use.
 type Translator struct {
 	Meta
 	// Paged says that v1 answers with a page of items; otherwise with one object.
@@ -34,11 +34,11 @@ type Translator struct {
 // Numbers finds the numbers of objects. It may leave some out.
 type Numbers func([]idmap.IDKey) (map[idmap.IDKey]int64, error)
 
-// NoNumber is in v1's items the number of an object that Numbers left out. No object has
-// it.
+// NoNumber stands in v1's items for the number of an object that Numbers left out. No
+// object has it.
 const NoNumber = -1
 
-// Readers are the translators of the routes of v1's own document that only read, in the
+// Readers returns the translators of the read-only routes of v1's own document, in the
 // order of the table.
 func (f *Facade) Readers() []*Translator {
 	var all []*Translator
@@ -50,12 +50,12 @@ func (f *Facade) Readers() []*Translator {
 	return all
 }
 
-// Expected is what v1 must show of an object of v2.
+// Expected is what v1 must return for an object of v2.
 type Expected struct {
 	// Item is v1's item; nil if the object could not be read.
 	Item jsontext.Value
-	// Faults are members of v2's object that are missing or of another type than
-	// v2 declares, by their names, with what is wrong.
+	// Faults says, by name, what is wrong with members of v2's object: they are missing,
+	// or of another type than v2 declares.
 	Faults map[string]string
 }
 
@@ -148,7 +148,7 @@ func translatorOf(r *route) *Translator {
 	return t
 }
 
-// wireNames are the members of a struct's JSON, and whether each is always there.
+// wireNames returns the members of a struct's JSON, and whether each is always present.
 func wireNames(t reflect.Type) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -162,16 +162,16 @@ func wireNames(t reflect.Type) map[string]bool {
 	return names
 }
 
-// Translated is a request of v1 as its route reads it, and the request of v2 that follows
+// Translated is a request of v1 as its route reads it, and the v2 request that succeeds
 // it.
 type Translated struct {
 	*Translator
-	// Kind and ID name the last object of the path, as v1 does; empty for none.
+	// Kind and ID are the kind and v1's id of the last object in the path; empty if it has none.
 	Kind, ID string
 	// Limit and Offset are those of the page, the limit within v1's bounds.
 	Limit, Offset int
-	// Next is the path and the query of v2's request. If Email is given, it stands for one
-	// request for each of the users with this address, whose id replaces AnyUser.
+	// Next is the path and the query of v2's request. If Email is set, send one request
+	// for each user with this address, with the user's id in place of AnyUser.
 	Next, Email string
 	// Refusal is what v1 must answer if the request cannot be read or names no object;
 	// otherwise nil.
@@ -181,13 +181,13 @@ type Translated struct {
 // AnyUser stands for each of several users in a request of v2.
 const AnyUser = "usr_7zzzzzzzzzzzzzzzzzzzzzzzzz"
 
-// Lookups find what translating a request needs.
+// Lookups provide the ids and the time that translating a request needs.
 type Lookups struct {
 	// IDs finds the ids of numbers. It may leave some out.
 	IDs func([]idmap.NumberKey) (map[idmap.NumberKey]idmap.UUID, error)
 	// Client finds the client of a user.
 	Client func(domain.UserID) (domain.ClientID, error)
-	// Now ends periods that have no end.
+	// Now is the end of a period that gives none.
 	Now time.Time
 }
 
@@ -220,7 +220,7 @@ func (t *Translator) Matches(path string) bool {
 	return ok
 }
 
-// match reads the parameters of a path, of which pattern is the route's.
+// match returns the parameters of a path, and sets Kind and ID; false if the path does not match the route's pattern.
 func (a *Translated) match(pattern, path string) (map[string]string, bool) {
 	named, given := strings.Split("/v1"+pattern, "/"), strings.Split(path, "/")
 	if len(named) != len(given) {
@@ -245,7 +245,7 @@ func (a *Translated) match(pattern, path string) (map[string]string, bool) {
 	return params, true
 }
 
-// translate finds the request of v2.
+// translate sets Limit, Offset, Email and Next.
 func (a *Translated) translate(r *route, params map[string]string, query, body string, l Lookups) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -284,7 +284,7 @@ func (a *Translated) translate(r *route, params map[string]string, query, body s
 	return nil
 }
 
-// locate is a locator that calls the lookups.
+// locate is a pathFiller that calls the lookups.
 func (l Lookups) locate(called any) (err error) {
 	switch in := called.(type) {
 	case *api.SentResultsInput:

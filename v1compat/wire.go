@@ -83,7 +83,7 @@ func (integer) JSONSchema() string { return `{"type":"integer"}` }
 // UnmarshalText parses a decimal.
 func (n *integer) UnmarshalText(text []byte) error {
 	parsed, err := strconv.Atoi(string(text))
-	// Where the range is exceeded, the rest of the text was not looked at.
+	// Atoi does not check the text after the digit that exceeds the range.
 	if err != nil && !(errors.Is(err, strconv.ErrRange) && strings.Trim(string(text[1:]), "0123456789") == "") {
 		return errors.New("must be an integer")
 	}
@@ -144,7 +144,7 @@ type userPath struct {
 	UserID UUID[domain.UserKind] `path:"user_id" doc:"UUID of the user, in any case."`
 }
 
-// text is an optional text of v1, where absent, null and empty are one.
+// text returns a pointer to a text; nil if it is empty, as v1 treats absent, null and empty alike.
 func text(s string) *string {
 	if s == "" {
 		return nil

@@ -64,12 +64,12 @@ func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 	return a
 }
 
-// WithCursorSecrets accepts cursors that were made with other secrets than New's.
+// WithCursorSecrets also accepts cursors that were sealed with other secrets than New's.
 func WithCursorSecrets(others func() [][]byte) Option {
 	return func(a *API) { a.Set.Cursors.Others = others }
 }
 
-// changeTenant runs work in a change of what belongs to a client.
+// changeTenant runs work in a Change, with a client that the caller reaches; NotFound for another.
 func (a *API) changeTenant(
 	ctx context.Context, id domain.ClientID, work func(context.Context, *db.Change, *db.Tenant) error,
 ) error {

@@ -37,8 +37,8 @@ func (a *API) listEmails(
 	return u.SentEmails(ctx, filter, w)
 }
 
-// period returns the time between two bounds, either of which may be nil. Their parameters are the prefix with since
-// and until.
+// period returns the period between two bounds, either of which may be nil; InvalidRequest unless since is before
+// until. The prefix begins the names of their parameters.
 func period(prefix string, since, until *domain.Time) (domain.Period, error) {
 	p := domain.Period{Since: bound(since), Until: bound(until)}
 	if p.Since != nil && p.Until != nil && !p.Since.Before(*p.Until) {

@@ -46,7 +46,7 @@ func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]stri
 	return bodies, nil
 }
 
-// eventRenderer makes the data of events of certain types, in their order: nil where the object is gone (decisions 8.1).
+// eventRenderer renders events of types: data returns a value per event, nil if its object is gone (decisions 8.1).
 type eventRenderer struct {
 	types []domain.EventType
 	data  func(*API, context.Context, []db.OutboxEvent) ([]any, error)
@@ -81,8 +81,8 @@ var eventRenderers = []*eventRenderer{
 
 func userObject(e db.OutboxEvent) db.UserObject { return db.UserObject{User: e.User, Object: e.Object} }
 
-// newRenderer returns the renderer of types: read reads the objects by key, key returns that of an event, and show
-// converts an object to v2's.
+// newRenderer returns the renderer of types: read reads the objects by key, key returns the key of an event's
+// object, and show converts an object to its v2 form.
 func newRenderer[K comparable, T, Data any](
 	read func(*db.DB, context.Context, []db.OutboxEvent) (map[K]T, error),
 	key func(db.OutboxEvent) K,

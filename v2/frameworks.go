@@ -105,7 +105,7 @@ func (a *API) getFramework(ctx context.Context, in *api.GetFrameworkInput) (*api
 	return new(frameworkAssignmentOf(found)), nil
 }
 
-// modulesOf returns the modules to switch on, with the defaults of those that the body leaves out.
+// modulesOf returns which modules are on: those of the body, or the default of one that it leaves out.
 func modulesOf(m api.AssignModules) domain.FrameworkModules {
 	out := domain.FrameworkModules{Training: true, Phishing: true, Reporting: true}
 	domain.Apply(m.Training, &out.Training)
@@ -177,8 +177,8 @@ func (a *API) assignFrameworkTo(
 	return out, nil
 }
 
-// collectAudience makes a collection of the named users, called as the framework, and returns it as the audience
-// (decisions 7.7).
+// collectAudience inserts a collection of the named users, named after the framework, and returns it as the
+// audience (decisions 7.7).
 func collectAudience(
 	ctx context.Context, c *db.Change, t *db.Tenant, n domain.NewFrameworkAssignment,
 ) (domain.Audience, error) {

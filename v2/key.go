@@ -8,7 +8,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// WithRelease says which release the public edge serves; without it that is the latest.
+// WithRelease sets the release that the public edge serves; the default is the latest.
 func WithRelease(served op.Release) Option { return func(a *API) { a.release = served } }
 
 func (a *API) bindKey() {

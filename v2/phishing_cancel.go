@@ -26,7 +26,7 @@ func (a *API) cancelSend(ctx context.Context, in *api.CancelSendInput) (*op.NoCo
 	return &op.NoContent{}, err
 }
 
-// uncancellable says why a mail with a result of a status cannot be cancelled.
+// uncancellable returns why a mail whose result has the status cannot be cancelled.
 func uncancellable(s domain.ResultStatus) string {
 	switch s {
 	case domain.ResultScheduled:

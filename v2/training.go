@@ -145,8 +145,8 @@ func (a *API) assignTraining(ctx context.Context, req *api.AssignTrainingInput) 
 	return out, nil
 }
 
-// assign assigns a course to an audience: at once, or in the background where that is large. It rejects one that is too
-// large before it locks anything.
+// assign assigns a course to an audience at once or, if the audience is large, in the background. It returns
+// InvalidRequest for one that is too large, before it locks anything.
 func (a *API) assign(
 	ctx context.Context, c *db.Change, t *db.Tenant, n domain.CourseFor, audience domain.Audience,
 ) (assigned domain.Assigned, err error) {

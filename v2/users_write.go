@@ -56,7 +56,7 @@ func lockCollections(ctx context.Context, c *db.Change, t *db.Tenant, ids []doma
 	return rejectUnknown("collection_ids", ids, found, "is not a collection of this client")
 }
 
-// newUser makes the requested user: active, in the role of the body, which overrides the directory, or a classified one.
+// newUser returns the user to insert: active, with the body's role as an override, or else a classified role.
 func newUser(req *api.CreateUserInput, now time.Time) domain.User {
 	b := req.Body
 	u := domain.User{

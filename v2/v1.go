@@ -28,7 +28,7 @@ func ForV1(a *API) *op.Set {
 	return s
 }
 
-// aroundWrite calls the Set's AroundWrite as of the write: the edge sets it after the operations were bound.
+// aroundWrite calls the Set's AroundWrite of the time of the call: the edge sets it after New.
 func (a *API) aroundWrite(
 	ctx context.Context, o op.Operation, in any, work func(context.Context) (any, error),
 ) error {
@@ -85,9 +85,9 @@ func addressedEmailOf(e domain.SentEmail) api.AddressedEmail {
 	return api.AddressedEmail{SentEmail: sentEmailOf(e), MessageID: e.ID, UserID: e.User}
 }
 
-// recipient is whose mails are listed: a user, or all users with an address.
+// recipient selects the mails to list: those of one user, or of all users with an address.
 type recipient interface {
-	// Only returns the one user; false for several.
+	// Only returns the only user; false for several.
 	Only() (domain.UserID, bool)
 	SentEmails(context.Context, domain.EmailFilter, domain.Window) (domain.Slice[domain.SentEmail], error)
 }
@@ -107,7 +107,7 @@ func (a *API) sentEmails(ctx context.Context, in *api.SentEmailsInput, w domain.
 	return to.SentEmails(ctx, domain.EmailFilter{Types: in.Body.MessageTypes, Period: within}, w)
 }
 
-// recipient returns whose mails are listed. A user who exists beyond the caller's reach is Forbidden, and not NotFound.
+// recipient returns whose mails to list. A user who exists but is out of the caller's reach is Forbidden, not NotFound.
 func (a *API) recipient(ctx context.Context, in *api.SentEmailsInput) (recipient, error) {
 	id := in.Body.UserID
 	switch {
@@ -152,7 +152,7 @@ func (a *API) oldReports(ctx context.Context, in *api.OldReportsInput, w domain.
 	return t.ReportsByCreation(ctx, w)
 }
 
-// reachable runs one statement, whatever it finds; none for no ids.
+// reachable returns which ids the caller reaches. It runs one statement, or none for no ids.
 func (a *API) reachable(ctx context.Context, in *api.ReachableInput) (*api.Reached, error) {
 	out := &api.Reached{IDs: make(map[db.UUID]bool, len(in.Body.IDs))}
 	if len(in.Body.IDs) == 0 {

@@ -30,8 +30,8 @@ type Sealer interface {
 	Open(sealed, context []byte) ([]byte, error)
 }
 
-// WithWebhooks enables creating, changing and testing subscriptions. keys encrypts their secrets. Operations that need
-// one of the two are a Conflict where it is nil.
+// WithWebhooks enables creating, changing and testing subscriptions. keys encrypts their secrets. Either may be nil:
+// the operations that need it then return Conflict.
 func WithWebhooks(endpoints Endpoints, keys Sealer) Option {
 	return func(a *API) { a.endpoints, a.sealer = endpoints, keys }
 }
@@ -89,8 +89,8 @@ func (a *API) requireKey() error {
 		"runs it makes one with partnerapi encryption-key, and gives it to serve and work by --encryption-key")
 }
 
-// secrets returns the secrets that sign the subscription's events, the newest first; Conflict where they can't be
-// decrypted.
+// secrets returns the secrets that sign the subscription's events, the newest first; Conflict if there is no key,
+// or it cannot decrypt them.
 func (a *API) secrets(ctx context.Context, h *outbox.Webhook) ([]string, error) {
 	if err := a.requireKey(); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (a *API) secrets(ctx context.Context, h *outbox.Webhook) ([]string, error) 
 	return texts, nil
 }
 
-// checkEndpoint returns InvalidRequest for an address that deliveries may not go to.
+// checkEndpoint returns InvalidRequest for an address that deliveries may not go to; Conflict if endpoints is nil.
 func (a *API) checkEndpoint(ctx context.Context, url string) error {
 	if a.endpoints == nil {
 		return domain.ErrConflict("", "this process of the service reaches no endpoints of webhooks")
@@ -121,7 +121,7 @@ func (a *API) checkEndpoint(ctx context.Context, url string) error {
 	return a.endpoints.Check(ctx, url)
 }
 
-// retryTest is the Retry-After of a test that another one of the webhook excludes.
+// retryTest is the Retry-After of a test that is refused while another one of the webhook is running.
 const retryTest = time.Second
 
 // ping sends a signed ping once (decisions 8.7), outside of a transaction. A process runs one test of a subscription at

@@ -11,7 +11,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// prepareCreateWebhook checks the input, the endpoint last, whose host it resolves.
+// prepareCreateWebhook checks the input. It checks the endpoint last, as that resolves its host.
 func (a *API) prepareCreateWebhook(ctx context.Context, in *api.CreateWebhookInput) error {
 	if err := a.checkWebhookClients(ctx, domain.CallerFrom(ctx).Key, in.Body.ClientIDs); err != nil {
 		return err
@@ -72,7 +72,7 @@ func emptyIfNil[T any](list []T) []T {
 	return list
 }
 
-// prepareUpdateWebhook checks the input, a new endpoint last.
+// prepareUpdateWebhook checks the input. It checks a new endpoint last.
 func (a *API) prepareUpdateWebhook(ctx context.Context, in *api.UpdateWebhookInput) error {
 	h, err := outbox.FindWebhook(ctx, a.db, in.Path.WebhookID)
 	if err != nil {

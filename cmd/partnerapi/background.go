@@ -16,11 +16,11 @@ import (
 	"partnerapi/platform/mail"
 )
 
-// This file is what a process does every so often, and is no queue.
+// This file has the periodic work of a process that is not a queue.
 
 const (
-	// aheadEvery is how often summaries are refreshed that are about to be stale:
-	// often enough that none is stale before its turn comes.
+	// aheadEvery is how often summaries that are about to be stale are refreshed: often enough that none becomes
+	// stale first.
 	aheadEvery = 30 * time.Second
 	// assignEvery is how often the background work polls for users who wait for a
 	// course.
@@ -76,7 +76,7 @@ func (w *background) refreshIfDue(ctx context.Context) (wait time.Duration, err 
 	if ran || err != nil {
 		w.traces.RecordSpan(ctx, "daily refresh", start, err)
 	}
-	if err != nil || !ran { // another process is at it
+	if err != nil || !ran { // another process runs it
 		return dailyRetry, err
 	}
 	w.log.InfoContext(ctx, "daily refresh done", "day", today.String(), "took", time.Since(start))
@@ -122,7 +122,7 @@ func (w *background) cleanUpMoved(ctx context.Context) {
 // stuckMoves logs stuck moves with the partner's name, which metrics and alerts lack.
 type stuckMoves struct {
 	log *slog.Logger
-	// logged has the step of each that was logged.
+	// logged maps partners to the last logged step.
 	logged map[domain.PartnerID]move.Step
 }
 
@@ -226,7 +226,7 @@ func newMailWatch(sender mail.Sender, log *slog.Logger) *mailWatch {
 		Name: "partnerapi_mail_server_up",
 		Help: "1 where the mail server let this process in when it was last asked, else 0.",
 	})
-	up.Set(1) // until it is asked
+	up.Set(1) // until the first probe
 	return &mailWatch{up: up, log: log, check: server.Check}
 }
 

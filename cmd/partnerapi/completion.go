@@ -16,8 +16,7 @@ import (
 )
 
 // completionScripts ask the program itself, by its hidden command __complete, what
-// a line may continue with. So they are as small as they are, and always agree with
-// the program that is installed.
+// a line may continue with. This keeps them small, and consistent with the installed program.
 //
 //go:embed completion
 var completionScripts embed.FS
@@ -67,7 +66,7 @@ type lineState struct {
 	node *kong.Node
 	// positional is how many arguments of the node there are already.
 	positional int
-	// pending is the flag whose value comes next; nil where none does.
+	// pending is the flag whose value comes next; nil if none does.
 	pending *kong.Flag
 	// plain says that no flags follow, after --.
 	plain bool

@@ -63,8 +63,8 @@ func greet(ctx context.Context, to io.Writer, s *service, address string, demo *
 // younger one.
 const demoAge = 48 * time.Hour
 
-// completeDemo makes what of the demonstration needs the encryption key and the store: the secret of its subscription, and
-// its older reports. A report that fails is left to the background work.
+// completeDemo makes the parts of the demonstration that need the encryption key and the store: the secret of
+// its subscription, and its older reports. A report that fails is left to the background work.
 func (c serveCmd) completeDemo(ctx context.Context, d *db.DB, r resources, log *slog.Logger) error {
 	if !c.Demo {
 		return nil

@@ -74,7 +74,7 @@ var groups = []kong.Group{
 	{Key: "all", Title: "Flags of all commands:"},
 }
 
-// shortened returns the help of a flag: of those in groups only what the tag brief says.
+// shortened returns the help of a flag: the text of its tag brief, if it has one.
 func shortened(of *kong.Value) string {
 	if brief := of.Tag.Get("brief"); brief != "" {
 		return brief

@@ -23,8 +23,8 @@ func documentV2(release op.Release) (*openapi3.T, error) {
 
 // openDocuments serves the document of a release, without a key. Its server is the address that the caller used.
 //
-// On the demonstration its examples of requests answer: their ids are the demonstration's, and their dates of today.
-// Elsewhere what they name does not exist, and is marked.
+// On the demonstration its example requests work: their ids exist there, and their dates follow today. Elsewhere
+// their ids do not exist, and are replaced by placeholders.
 func openDocuments(s *ginop.Surface, release op.Release, documents *site.Documents, demo bool) error {
 	document, err := documentV2(release)
 	if err != nil {

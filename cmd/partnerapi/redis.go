@@ -27,13 +27,13 @@ import (
 const (
 	// redisWait bounds each step of a call to Redis: requests wait for it, and can do without.
 	redisWait = 250 * time.Millisecond
-	// redisConnections is how many connections a process has for each processor.
+	// redisConnections is the maximum number of connections of a process per processor.
 	redisConnections = 10
-	// redisIdle is how long a connection is kept that is not used.
+	// redisIdle is how long an unused connection is kept.
 	redisIdle = 30 * time.Minute
-	// breakerFailures is after how many failures in a row Redis is left alone.
+	// breakerFailures is the number of failures in a row that opens the breaker.
 	breakerFailures = 3
-	// breakerOpen is how long it is left alone before one call tries it again.
+	// breakerOpen is how long the breaker stays open before one call tries Redis again.
 	breakerOpen = 5 * time.Second
 )
 
@@ -43,11 +43,11 @@ type redisClient struct {
 	address string
 	pool    *redis.Pool
 	breaker *gobreaker.CircuitBreaker[struct{}]
-	// rejectsWrites says that Redis took no writes when it was last asked to: a write comes before
-	// each call then, so that Redis is away for those too that only read.
+	// rejectsWrites reports whether Redis refused the last write. Each call then tries a write first, so that calls
+	// that only read fail too.
 	rejectsWrites atomic.Bool
-	// observe gets how long each call took that the breaker let through, and its
-	// error. It is set before the client is used by several.
+	// observe is called with the duration and error of each call that the breaker let through. It is set before the
+	// client is used concurrently.
 	observe func(time.Duration, error)
 }
 
@@ -227,7 +227,7 @@ func unwritable(answer redis.Error) bool {
 // the primary at the address.
 type primaryConn struct {
 	redis.Conn
-	replica error // what it answered; nil while it takes writes
+	replica error // its READONLY error; nil while it takes writes
 }
 
 func (c *primaryConn) Do(command string, args ...any) (any, error) {

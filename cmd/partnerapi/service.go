@@ -42,26 +42,26 @@ type service struct {
 	engine    *gin.Engine
 	clock     domain.Clock
 	redis     *redisClient
-	cells     *cells.Cells // nil where there is one only
+	cells     *cells.Cells // nil if there is only one
 	work      *background  // nil where other processes work
 	notice    site.Notice  // of an extension
 	documents *site.Documents
 	// group is what runs beside the requests; it ends with the service.
 	group sync.WaitGroup
-	// atEnd is what is left to do when the last request was answered and the group
-	// has ended, within recordWithin.
+	// atEnd are called after the last request was answered and the group has ended, each
+	// within recordWithin.
 	atEnd   []func(context.Context)
 	log     *slog.Logger
 	metrics *prometheus.Registry
-	// disks are those that the process writes to, that of the data directory first;
-	// embedded says that the database is there too.
+	// disks are the disks that the process writes to, the data directory's first;
+	// embedded reports whether the database is there too.
 	disks    []*figures.Disk
 	embedded bool
-	// stopping says that the service was told to stop; after waits, as
-	// time.After does.
+	// stopping reports whether the service is stopping; after is time.After, except in
+	// tests.
 	stopping atomic.Bool
 	after    func(time.Duration) <-chan time.Time
-	// migrated says that the tables were seen to be this version's: they do not go back.
+	// migrated reports whether the tables were found to be this version's, which is final.
 	migrated atomic.Bool
 }
 

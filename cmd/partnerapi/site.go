@@ -67,7 +67,7 @@ func day(year int, month time.Month, day int) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
-// searchWords are what readers call operations that have other names, by the operations' ids.
+// searchWords maps operation ids to other words by which readers search for the operation.
 var searchWords = map[string]string{
 	"clients.update":  "archive, offboard, deactivate, delete a client",
 	"users.create":    "add a user",
@@ -119,8 +119,8 @@ func pagesOf(release op.Release) (site.Config, error) {
 	return config, nil
 }
 
-// changesOf lists what each release added, the newest first. The document says which members were added, to
-// all releases, with one.
+// changesOf lists what each release added, the newest first. The document says with which release each
+// member was added.
 func changesOf(releases []site.Release, document *openapi3.T) (list []site.Change) {
 	members := membersSince(document)
 	for i, r := range slices.Backward(releases) {
@@ -133,7 +133,7 @@ func changesOf(releases []site.Release, document *openapi3.T) (list []site.Chang
 	return list
 }
 
-// membersSince lists the members of objects and the parameters that say since which release they are there.
+// membersSince maps releases to the members of objects, and the parameters, that the document marks as added then.
 func membersSince(document *openapi3.T) map[string][]string {
 	found := map[string][]string{}
 	note := func(name string, schema *openapi3.SchemaRef) {

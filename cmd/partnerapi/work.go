@@ -36,12 +36,12 @@ type background struct {
 	events *webhook.Publisher
 	tries  *prometheus.CounterVec // of mails, by kind and outcome
 	server *mailWatch             // nil where mails become files
-	// reports makes pending reports, counted by made; maintainer does what is periodic of them.
+	// reports makes pending reports, counted by made; maintainer does periodic work on them.
 	reports    *report.Worker
 	maintainer *report.Maintainer
 	made       *reportMetrics
 	synced     *syncMetrics
-	// hooks delivers events, told of what by delivered, to endpoints.
+	// hooks delivers events to endpoints; delivered counts the tries.
 	hooks     *webhook.Dispatcher
 	delivered *deliveryMetrics
 	log       *slog.Logger

@@ -8,9 +8,9 @@ import (
 	"partnerapi/domain"
 )
 
-// Fix makes the database that of a cell for good, unless it is of one already, or has
-// partners and is to be another than the first of several. It returns which it is of
-// then. Who creates objects waits meanwhile, for a moment.
+// Fix makes the database that of cell c for good, unless it is of a cell already, or
+// has partners and c is not the first of several. It returns the cell that the database
+// is of afterwards. Requests that create objects wait meanwhile, for a moment.
 func Fix(ctx context.Context, d *db.DB, c domain.Cell) (is domain.Cell, err error) {
 	if c.Count > 1 {
 		err = pg.RetryLocked(ctx, func() error {
@@ -35,7 +35,7 @@ func mayBecome(c domain.Cell) pg.Query {
 	return pg.SQL("(?::int = 0 OR NOT EXISTS (SELECT FROM partners))", c.Number)
 }
 
-// WouldFix returns which cell Fix would return for one, and changes nothing.
+// WouldFix returns the cell that Fix would return for c, and changes nothing.
 func WouldFix(ctx context.Context, d *db.DB, c domain.Cell) (domain.Cell, error) {
 	is, err := d.Cell(ctx)
 	if err != nil || is.Count > 1 || c.Count == 1 {
@@ -54,9 +54,9 @@ type StrayKey struct {
 	Digest []byte
 }
 
-// StrayKeys are the keys that live in a cell, the database's, and name another one: those
-// that were made before there were cells, as their digits happened to be, and those that
-// moved with their partner.
+// StrayKeys returns the keys that live in cell, the database's, and name another one,
+// without revoked ones: those made before there were cells, whose digits happen to name
+// one, and those that moved with their partner.
 func StrayKeys(ctx context.Context, d *db.DB, cell domain.Cell) ([]StrayKey, error) {
 	return strayKeys(ctx, d, cell, pg.SQL("revoked_at IS NULL"))
 }
@@ -72,7 +72,7 @@ func strayKeys(ctx context.Context, d *db.DB, cell domain.Cell, which pg.Query) 
 	return strays, err
 }
 
-// SetPublicURL keeps where the cell's links without a key begin, for the other cells.
+// SetPublicURL stores the URL of the cell's links without a key, for the other cells.
 func SetPublicURL(ctx context.Context, d *db.DB, publicURL string) error {
 	_, err := pg.Exec(ctx, d, "keep the cell's address", pg.SQL(
 		"UPDATE cell SET public_url = nullif(?, '') WHERE public_url IS DISTINCT FROM nullif(?0, '')", publicURL))

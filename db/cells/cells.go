@@ -66,7 +66,7 @@ func (c *Cells) read(ctx context.Context) error {
 	return c.db.ReservedSnapshot(ctx, readWithin, c.see)
 }
 
-// see is read in the snapshot of ctx.
+// see does what read does, in the snapshot of ctx.
 func (c *Cells) see(ctx context.Context) error {
 	seen := &seenCells{here: map[string]bool{}, gone: map[string]string{}, secrets: map[string][][]byte{}}
 	strays, err := strayKeys(ctx, c.db, c.cell, pg.SQL("true")) // a revoked one is unknown here, and nowhere else
@@ -149,8 +149,8 @@ func (c *Cells) CursorSecrets() [][]byte { return c.seen.Load().secrets[db.Curso
 // TrackingSecrets are those of links in simulated mails.
 func (c *Cells) TrackingSecrets() [][]byte { return c.seen.Load().secrets[db.TrackingSecretName] }
 
-// LinksOf returns where the links begin of the cell that the partner of a simulated mail
-// moved to; it is empty where that is this cell, or is not known.
+// LinksOf returns the public URL of the cell that the partner of a simulated mail moved
+// to; it is empty if the partner is in this cell, or the URL is not known.
 func (c *Cells) LinksOf(ctx context.Context, result domain.ResultID) (string, error) {
 	found, err := pg.All[string](ctx, c.db, "look where a simulated mail moved", pg.Prepared(pg.SQL(`
 		SELECT m.public_url FROM phishing_results AS r JOIN clients AS c ON c.id = r.client_id

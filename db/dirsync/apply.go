@@ -17,11 +17,11 @@ import (
 const (
 	// batchSize is how many accounts are applied in one transaction.
 	batchSize = 1000
-	// maxTries is how often a batch is tried that clashes with other writers.
+	// maxTries bounds the attempts at a batch that conflicts with other writers.
 	maxTries = 5
 )
 
-// stagedAccount is an account to be applied, with the user whom it has so far.
+// stagedAccount is an account to be applied, with its current user, if any.
 type stagedAccount struct {
 	ObjectID string
 	Account  string
@@ -37,22 +37,22 @@ type batch struct {
 	client domain.ClientID
 	source domain.UserSource
 	rows   []stagedAccount
-	// users are those whom the accounts may concern, locked.
+	// users are the locked users that the accounts may concern.
 	users map[domain.UserID]domain.User
 	// groups are the directory's groups by name.
 	groups map[string]domain.GroupID
 
 	created []domain.User
 	changed []userChange
-	// links are what is known of the accounts from now on, and unlinked the users
-	// whose accounts others take the place of.
+	// links are the rows to store in directory_accounts, and unlinked the users whose current
+	// accounts are replaced.
 	links    []accountLink
 	unlinked []domain.UserID
 	// later are accounts that wait for phaseRename.
 	later  []string
 	counts domain.SyncCounts
-	// updatedInactive are the updated users whose accounts are disabled or the like,
-	// which counts.Updated leaves out.
+	// updatedInactive counts the updated users whose accounts are not wanted, such as disabled
+	// ones. counts.Updated leaves them out.
 	updatedInactive int
 	skipped         []domain.SkippedAccount
 }
@@ -67,10 +67,10 @@ type accountLink struct {
 	Unsettled bool            `json:"unsettled"`
 }
 
-// Apply applies a batch of what a run has read, and reports false where nothing
-// was left. It takes the same number of statements for any number of accounts of
-// a phase. It must not be called in a transaction, for it tries again what clashed
-// with others' writes.
+// Apply applies a batch of what a run has read, and returns how many accounts it applied: 0 if
+// none were left. It takes the same number of statements for any number of accounts of a
+// phase. It must not be called in a transaction, for it retries a batch that conflicts with
+// other writers.
 func Apply(ctx context.Context, d *db.DB, l *Lease) (applied int, err error) {
 	for try := 1; ; try++ {
 		err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
@@ -122,8 +122,8 @@ func applyBatch(ctx context.Context, c *db.Change, l *Lease) (int, error) {
 	return len(s.rows), s.write(ctx, l, min(domain.MaxSkipped-run.Skipped, len(s.skipped)))
 }
 
-// read reads a batch of accounts of a phase: of those that wait for addresses all,
-// for they wait for each other.
+// read reads a batch of accounts of a phase: all of phaseRename, for they may wait for each
+// other.
 func (s *batch) read(ctx context.Context, phase int) error {
 	// Looked up account by account: a join would be planned for the few accounts that
 	// the client had when the table was analyzed.
@@ -146,7 +146,7 @@ func (s *batch) read(ctx context.Context, phase int) error {
 	return nil
 }
 
-// lockLinked locks and reads the users whom the accounts have.
+// lockLinked locks and reads the users of the accounts.
 func (s *batch) lockLinked(ctx context.Context) error {
 	var ids []domain.UserID
 	for i := range s.rows {
@@ -186,9 +186,9 @@ func (s *batch) leave(ctx context.Context) error {
 	return nil
 }
 
-// update has users follow their accounts, those of disabled ones too: who kept the
-// address of an account that has another one by now would be found by it. One whose
-// new address another user has waits: that user may be about to give it up.
+// update makes users follow their accounts, disabled ones too: a user who kept an address that
+// the account no longer has would be found by it. An account whose new address another user has
+// waits: that user may be about to give it up.
 func (s *batch) update(ctx context.Context) error {
 	if err := s.lockLinked(ctx); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (s *batch) update(ctx context.Context) error {
 	return nil
 }
 
-// holders are the users who have the addresses of the accounts.
+// holders returns the users who have the addresses of the accounts, by address.
 func (s *batch) holders(ctx context.Context) (map[string]domain.UserID, error) {
 	type holder struct {
 		Email string
@@ -242,8 +242,8 @@ func (s *batch) addresses() []string {
 	return emails
 }
 
-// follow has a user follow an account, with an address that is the user's or free.
-// It reports whether that changes anything.
+// follow updates a user from an account, with an address that is the user's or free. It
+// reports whether that changes anything.
 func (s *batch) follow(r *stagedAccount, id domain.UserID, email string) bool {
 	before := s.users[id]
 	after := before.Syncs(&r.AccountRecord, s.source, email)
@@ -313,8 +313,8 @@ func (s *batch) join(ctx context.Context) error {
 	return nil
 }
 
-// owners are the users of the batch who have an account, and whether the directory
-// still has it.
+// owners returns the users of the batch who have an account, and whether the directory still
+// has it.
 func (s *batch) owners(ctx context.Context) (map[domain.UserID]bool, error) {
 	type account struct {
 		UserID domain.UserID
@@ -341,7 +341,7 @@ func (s *batch) skip(r *stagedAccount, reason string) {
 	s.skipped = append(s.skipped, domain.SkippedAccount{Address: pg.Or(r.Email, ""), Reason: reason})
 }
 
-// link notes what is known of an account from now on.
+// link adds an account to links.
 func (s *batch) link(r *stagedAccount, user *domain.UserID, unsettled bool) {
 	link := accountLink{ObjectID: r.ObjectID, Account: json.RawMessage(r.Account), Unsettled: unsettled}
 	if user != nil {

@@ -19,8 +19,8 @@ func errNoDirectory() *domain.Error {
 	return domain.ErrConflict("directory", "directory sync is not configured for this client")
 }
 
-// Runs reads a page of the client's runs, the newest first. since, if not nil,
-// leaves those that changed at or after it.
+// Runs reads a page of the client's runs, the newest first. since, if not nil, selects those
+// that changed at or after it.
 func Runs(
 	ctx context.Context, t *db.Tenant, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.SyncRun], error) {
@@ -81,18 +81,17 @@ func insertRun(
 // scheduleBatch is how many runs are queued on schedule in one transaction.
 const scheduleBatch = 100
 
-// slotSQL is the client's next place in the schedule after @now, of which one comes @every
-// seconds: clients are spread over them by their ids.
+// slotSQL is the time of the client's next scheduled run after @now. Runs are @every seconds
+// apart, at an offset that spreads clients by their ids.
 const slotSQL = `to_timestamp((floor((extract(epoch FROM @now::timestamptz) - slot.at) / @every) + 1) * @every + slot.at)`
 
-// slotOf is a lateral item that has the client's offset in the schedule.
+// slotOf returns a LATERAL item with the client's offset in the schedule.
 func slotOf(client string) string {
 	return fmt.Sprintf("LATERAL (SELECT mod(mod(hashtextextended(%s::text, 0), @every) + @every, @every) AS at) AS slot", client)
 }
 
-// Schedule queues the runs that are due on schedule, up to a batch of them,
-// and returns how many clients' turns came. A client whose run is open gets no
-// second one.
+// Schedule queues the runs that are due on schedule, up to scheduleBatch of them, and returns
+// how many clients were due. A client with an open run gets no second one.
 func Schedule(ctx context.Context, d *db.DB) (n int, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.SyncLocks)
@@ -123,7 +122,7 @@ type Connection struct {
 	Name     string // the client's
 	Partner  string
 	Provider domain.Directory
-	// Settings are what is no secret, as JSON.
+	// Settings are the settings that are not secret, as JSON.
 	Settings string
 	SyncedAt *time.Time
 	NextAt   time.Time

@@ -18,7 +18,7 @@ import (
 // transaction. So an interrupted run resumes from its position once its lease has
 // expired.
 
-// Stage is how far a run is.
+// Stage is the stage that a run has reached.
 type Stage string
 
 // The stages, in their order.
@@ -33,7 +33,7 @@ type Lease struct {
 	Client domain.ClientID  `bun:"client_id"`
 	Run    domain.SyncRunID `bun:"id"`
 	// Provider, Settings and the sealed Credentials are the connection's; Provider
-	// is empty where it is gone.
+	// is empty if the connection is gone.
 	Provider    domain.Directory `bun:"provider,nullzero"`
 	Settings    json.RawMessage
 	Credentials []byte
@@ -42,10 +42,10 @@ type Lease struct {
 	Stage    Stage
 	// StartedOver says that the directory had forgotten a position before.
 	StartedOver bool
-	// Deaths is how many processes in a row lost the lease without progress, as those
-	// do that die.
+	// Deaths is how many consecutive processes lost the lease without progress, as a process
+	// that dies does.
 	Deaths int
-	// Token is that of the claim, and Life how long the lease lasts.
+	// Token is the token of the claim, and Life the duration of the lease.
 	Token uuid.UUID     `bun:"lease"`
 	Life  time.Duration `bun:"-"`
 }
@@ -85,9 +85,9 @@ func claim(ctx context.Context, d *db.DB, life time.Duration, which pg.Query) (*
 	return &rows[0], nil
 }
 
-// Start begins a run of a connected client at once, under a lease of the
-// caller's. force passes the guard. Conflict where a run is open, or the client
-// has no directory.
+// Start begins a run of a connected client at once, leased to the caller. force skips the
+// guard. It returns Conflict if a run is open or the client has no directory, and NotFound if
+// the client is archived.
 func Start(
 	ctx context.Context, d *db.DB, client domain.ClientID, force bool, life time.Duration,
 ) (lease *Lease, err error) {
@@ -117,7 +117,7 @@ func Start(
 	return lease, err
 }
 
-// Extend makes a lease last its life from now on. db.ErrLeaseLost where it has ended.
+// Extend extends a lease to its life from now on. It returns db.ErrLeaseLost if the lease is lost.
 func Extend(ctx context.Context, d *db.DB, l *Lease) error {
 	return setLease(ctx, d, l, l.Token, d.Now().Add(l.Life))
 }
@@ -129,7 +129,7 @@ func Release(ctx context.Context, d *db.DB, l *Lease) error {
 }
 
 // setLease replaces the token of a lease (token nil: none, so that any process may claim the run) and its end.
-// db.ErrLeaseLost if the lease is another's, or the run was ended.
+// It returns db.ErrLeaseLost if another process has the lease, or the run was ended.
 func setLease(ctx context.Context, d *db.DB, l *Lease, token any, until time.Time) error {
 	n, err := pg.Exec(ctx, d, "change the lease of a sync run", pg.SQL(`
 		UPDATE sync_runs SET lease = @lease::uuid, leased_until = @until
@@ -147,8 +147,8 @@ type lockedRun struct {
 	Whole     bool
 }
 
-// lockRun locks the run of a lease and extends the lease. db.ErrLeaseLost where it is another's by
-// now, or the run was ended.
+// lockRun locks the run of a lease and extends the lease. It returns db.ErrLeaseLost if another
+// process has the lease, or the run was ended.
 func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
 	c.Lock(db.SyncLocks)
 	rows, err := pg.All[lockedRun](ctx, c, "lock a sync run", pg.SQL(`
@@ -162,8 +162,8 @@ func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
 	return rows[0], nil
 }
 
-// Finish completes a run whose accounts are applied: the next one begins where
-// this one ended.
+// Finish completes a run whose accounts are applied: the next run continues from its
+// position.
 func Finish(ctx context.Context, d *db.DB, l *Lease) (run domain.SyncRun, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		if _, err := lockRun(ctx, c, l); err != nil {
@@ -192,11 +192,11 @@ func Finish(ctx context.Context, d *db.DB, l *Lease) (run domain.SyncRun, err er
 	return run, err
 }
 
-// maxFailure is how much is kept of why a run failed, in characters.
+// maxFailure bounds the stored reason of a failed run, in characters.
 const maxFailure = 500
 
-// Fail ends a run as failed, and says why. The next one begins where this one
-// did.
+// Fail ends a run as failed, for the reason failure. The next run begins where this one
+// began.
 func Fail(ctx context.Context, d *db.DB, l *Lease, failure string) (run domain.SyncRun, err error) {
 	if runes := []rune(failure); len(runes) > maxFailure {
 		failure = string(runes[:maxFailure-1]) + "…"

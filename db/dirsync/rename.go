@@ -10,7 +10,7 @@ import (
 type renameRequest struct {
 	user   domain.UserID
 	email  string
-	holder domain.UserID // zero where no user has it any more
+	holder domain.UserID // zero if no user has it now
 }
 
 // rename gives users addresses that others have to give up first. Those who wait
@@ -54,10 +54,10 @@ func (s *batch) rename(ctx context.Context) error {
 	return nil
 }
 
-// resolveRenames says which of the renames can be made, of those who want one
-// address the first, and which have to be made together: those that form a chain
-// or a circle. A rename waits for its holder's, and cannot be made where the
-// holder keeps the address.
+// resolveRenames returns which of the renames can be made, and which have to be made together:
+// those that form a chain or a circle. Of several users who want one address, the first gets
+// it. A rename waits for that of the address's holder, and cannot be made if the holder keeps
+// the address.
 func resolveRenames(list []renameRequest) (free []bool, together [][]int) {
 	of, wanted := map[domain.UserID]int{}, map[string]bool{}
 	free = make([]bool, len(list))

@@ -13,7 +13,7 @@ import (
 	"partnerapi/domain"
 )
 
-// A sync run until it is applied: its lease, and the table in which its pages wait.
+// A sync run until it is applied: the table in which its pages wait, and its check.
 
 // Page is a page of a client's directory, as platform/directory has it.
 type Page struct {
@@ -46,15 +46,15 @@ func wantedSQL(account string) string {
 // enabled or not.
 func existsSQL(account string) string { return "(NOT (" + account + "->>'gone')::boolean)" }
 
-// phaseSQL is the phase of an account with the user whom it has so far. A user
-// follows an account for as long as it exists, disabled too.
+// phaseSQL returns the SQL expression of an account's phase, given its current user. A user
+// follows an account as long as it exists, even disabled.
 func phaseSQL(account, user string) string {
 	return fmt.Sprintf("CASE WHEN %[1]s IS NOT NULL AND %[2]s THEN %[3]d WHEN %[1]s IS NULL AND %[4]s THEN %[5]d ELSE %[6]d END",
 		user, existsSQL(account), phaseUpdate, wantedSQL(account), phaseJoin, phaseLeave)
 }
 
-// StagePage keeps a page that a run read, and with it the position after the page,
-// to which it moves the lease.
+// StagePage stores a page that a run read and the position after it, and sets the lease's
+// position and stage to it.
 func StagePage(ctx context.Context, d *db.DB, l *Lease, page Page) error {
 	if len(page.Next) > maxPosition {
 		return fmt.Errorf("the directory's position has %d bytes", len(page.Next))
@@ -139,7 +139,7 @@ func marshalled(r domain.AccountRecord) string {
 }
 
 // StartOver makes a run read everything from the beginning, for the directory
-// has forgotten its position. It reports false where it did so before.
+// has forgotten its position. It returns false if the run started over before.
 func StartOver(ctx context.Context, d *db.DB, l *Lease) (bool, error) {
 	if l.StartedOver {
 		return false, nil
@@ -162,10 +162,10 @@ func StartOver(ctx context.Context, d *db.DB, l *Lease) (bool, error) {
 	return err == nil, err
 }
 
-// Check adds to what a run has read the accounts that a reading of everything
-// did not name, those that earlier runs could not settle, and disabled ones whose
-// users the release before left with an older address. It returns why the run must
-// not go on; empty where it may.
+// Check stages further accounts: those that a full read did not return, those that earlier
+// runs could not settle, and disabled ones whose users the release before left with an older
+// address. It returns why the run must not continue; empty if it may, and then moves it to
+// Applying.
 func Check(ctx context.Context, d *db.DB, l *Lease) (refusal string, err error) {
 	type judged struct{ Leaving, Users int }
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {

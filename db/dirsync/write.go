@@ -28,8 +28,8 @@ func (s *batch) findGroups(ctx context.Context, d domain.Directory) error {
 	return err
 }
 
-// write writes the batch, and what follows from it. Of the skipped accounts the
-// first n are kept.
+// write writes the batch, and notes its effects. The run keeps the first n skipped
+// accounts.
 func (s *batch) write(ctx context.Context, l *Lease, n int) error {
 	if err := s.writeChanged(ctx); err != nil {
 		return err
@@ -61,8 +61,8 @@ func (s *batch) write(ctx context.Context, l *Lease, n int) error {
 	return nil
 }
 
-// writeChanged updates users. Addresses are taken away first where they may go
-// from one user to another, for no two may have one even within a statement.
+// writeChanged updates users. It first clears changed addresses, which may go from one user to
+// another, for no two may have one even within a statement.
 func (s *batch) writeChanged(ctx context.Context) error {
 	if len(s.changed) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func (s *batch) writeChanged(ctx context.Context) error {
 	return s.UpdateUsers(ctx, users)
 }
 
-// writeLinks keeps what is known of the accounts, and takes them off the list.
+// writeLinks stores what is known of the accounts, and removes them from sync_accounts.
 func (s *batch) writeLinks(ctx context.Context) error {
 	if len(s.unlinked) > 0 {
 		_, err := pg.Exec(ctx, s, "part users from their accounts", pg.SQL(
@@ -118,7 +118,7 @@ func (s *batch) writeLinks(ctx context.Context) error {
 	return err
 }
 
-// effects notes what follows from the batch.
+// effects notes the changes of users and their events.
 func (s *batch) effects() {
 	for i := range s.created {
 		s.UserChanged(nil, &s.created[i])

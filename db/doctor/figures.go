@@ -12,11 +12,11 @@ import (
 	"partnerapi/domain"
 )
 
-// Figures are what an operator watches of the work that waits, of all clients.
+// Figures are what an operator watches: the waiting work of all clients.
 type Figures struct {
 	Mail, Simulated outbox.MailBacklog
-	// Jobs are the jobs that are not done, by kind and state: of the kind report each
-	// pending report, and the periodic ones.
+	// Jobs are the jobs that are not done, by kind and state: the pending reports, of the
+	// kind report, and the periodic jobs.
 	Jobs []JobFigure
 	Waiting
 	// Syncs are the open sync runs, by provider and status; OldestSync is when the
@@ -28,8 +28,8 @@ type Figures struct {
 	Directories []DirectoryFigure
 	// Deliveries are those of events to subscriptions.
 	Deliveries outbox.DeliveryBacklog
-	// Moves are the partners that move from or to this cell, by the step; HeldSince is since
-	// when writes of one are refused for that, zero where none are.
+	// Moves counts the partners that move from or to this cell, by step; HeldSince is the
+	// time since which a move refuses writes of one, zero if none does.
 	Moves     []MoveFigure
 	HeldSince time.Time
 	// EndingKeys are the keys that end soon.
@@ -38,13 +38,13 @@ type Figures struct {
 
 // Waiting is what waits for processes, and whether one leads.
 type Waiting struct {
-	// Reports and Events wait to be made and to be published, since the oldest of them
-	// was asked for and written; zero where none does. Events are counted up to
-	// MostEvents.
+	// Reports wait to be made, Events to be published; Events are counted up to MostEvents.
+	// OldestReport is when the oldest report was requested, OldestEvent when the oldest
+	// event was written; zero if none waits.
 	Reports, Events int
 	OldestReport    time.Time `bun:",nullzero"`
 	OldestEvent     time.Time `bun:",nullzero"`
-	// Published is how many events were published since there are any.
+	// Published is how many events were ever published.
 	Published int64
 	// Leader says that some process does the periodic jobs: one of them is not due, or
 	// not for longer than ledWithin.
@@ -57,10 +57,10 @@ type MoveFigure struct {
 	N    int
 }
 
-// MostEvents is how far events that wait are counted.
+// MostEvents bounds the count of waiting events.
 const MostEvents = 100_000
 
-// ledWithin is how late a periodic job may be until no process seems to do it.
+// ledWithin is how late a periodic job may be before no process seems to do it.
 const ledWithin = time.Minute
 
 // JobFigure counts jobs of one kind and state: available, running, retryable or
@@ -72,8 +72,8 @@ type JobFigure struct {
 	Since time.Time
 }
 
-// DirectoryFigure counts what has one provider and status. The provider is empty for
-// runs whose connection is gone.
+// DirectoryFigure counts runs or connections by provider and status. The provider is
+// empty for runs whose connection is gone.
 type DirectoryFigure struct {
 	Provider domain.Directory
 	Status   domain.SyncStatus
@@ -178,7 +178,7 @@ func countWaiting(ctx context.Context, d *db.DB) (Waiting, error) {
 			EXISTS (SELECT FROM periodic_jobs WHERE due_at > ?) AS leader`, MostEvents, d.Now().Add(-ledWithin)))
 }
 
-// countMoves counts the moves that are in progress. A hold begins that long before its end.
+// countMoves counts the moves in progress. A hold begins db.FreezeFor before its end.
 func countMoves(ctx context.Context, d *db.DB, f *Figures) (err error) {
 	f.Moves, err = pg.All[MoveFigure](ctx, d, "count moves", pg.SQL(
 		"SELECT step, count(*) AS n FROM moves WHERE step IN ('copying', 'holding', 'handing', 'arriving') GROUP BY 1"))

@@ -19,9 +19,9 @@ type EndingKey struct {
 	ExpiresAt    time.Time
 }
 
-// EndingKeys are the keys that end within domain.KeyEndsSoon, the first first, up to
-// MostEndingKeys. Those of a demonstration, which each start makes anew, and of
-// partners that are in another cell, are left out.
+// EndingKeys returns the keys that end within domain.KeyEndsSoon, soonest first, up to
+// MostEndingKeys. It leaves out those of a demonstration, which each start makes anew,
+// and of partners that are in another cell.
 func EndingKeys(ctx context.Context, d *db.DB) ([]EndingKey, error) {
 	now := d.Now()
 	return pg.All[EndingKey](ctx, d, "find keys that end soon", pg.SQL(`

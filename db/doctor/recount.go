@@ -30,15 +30,15 @@ type Miscount struct {
 	Counted string `json:"counted"`
 }
 
-// storedCount is counts that are stored in rows of their own or of their parent, and
-// that the transaction moves which changes what they count. So in one snapshot both
+// storedCount describes counts that are stored in rows of their own or of their parent.
+// The transaction that changes what they count moves them too, so in one snapshot both
 // are equal.
 type storedCount struct {
 	name, table string
 	// keys are the columns of the primary key, the first of them that of a client or
 	// partner; values those of the counts.
 	keys, values []string
-	// none is the value of a key of which nothing is there.
+	// none is the value of a key without counted rows.
 	none string
 	// counted is a query for keys and values, with %s for a condition on the first
 	// key, whose column is scope.
@@ -98,8 +98,8 @@ func Counters() (names []string) {
 	return append(names, signatures)
 }
 
-// RecountDue recounts what migrations said that a process of the release before may
-// have missed, for as long as one may still run, and once after that.
+// RecountDue recounts the counters that a process of the previous release may have
+// missed, as migrations list them: while such a process may run, and once after that.
 func RecountDue(ctx context.Context, d *db.DB) ([]Miscount, error) {
 	begun := d.Now()
 	names, err := pg.All[string](ctx, d, "read what is to be recounted", pg.SQL("SELECT counter FROM recounts ORDER BY counter"))
@@ -114,9 +114,9 @@ func RecountDue(ctx context.Context, d *db.DB) ([]Miscount, error) {
 	return wrong, err
 }
 
-// Recount compares stored counts with what they count, those of names or, without
-// names, all of them; and corrects those that differ, which it returns. Others may
-// write meanwhile.
+// Recount compares stored counts with what they count: those of names or, without
+// names, all. It corrects the counts that differ, and returns them. Others may write
+// meanwhile.
 func Recount(ctx context.Context, d *db.DB, names ...string) (wrong []Miscount, err error) {
 	asked := map[string]bool{}
 	for _, name := range names {
@@ -139,7 +139,7 @@ func Recount(ctx context.Context, d *db.DB, names ...string) (wrong []Miscount, 
 	return append(wrong, found...), err
 }
 
-// AddCounts counts what has no stored count yet, for rows that were copied without their
+// AddCounts inserts missing stored counts, for rows that were copied without their
 // counts.
 func AddCounts(ctx context.Context, d *db.DB, names ...string) error {
 	for _, c := range storedCounts {
@@ -194,8 +194,8 @@ func (c storedCount) here() string {
 	return here(c.keys[0])
 }
 
-// compare reads the stored counts that differ. It locks nothing: in its snapshot they
-// would be equal.
+// compare reads the stored counts that differ. It locks nothing: in one snapshot
+// correct counts are equal.
 func (c storedCount) compare() pg.Query {
 	var key, stored, counted []string
 	for _, k := range c.keys {
@@ -213,8 +213,8 @@ func (c storedCount) compare() pg.Query {
 		c.name, recountAtOnce)
 }
 
-// correct locks the rows and counts then: who moves a count holds its row until the
-// commit, and who has not moved it yet does so after this one's.
+// correct locks the rows and then counts: a transaction that moves a count holds its
+// row until its commit, and one that has not moved it yet waits for this one's.
 func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) error {
 	list, err := json.Marshal(pg.MapRows(wrong, func(w *Miscount) json.RawMessage { return w.Key }))
 	if err != nil {
@@ -256,8 +256,8 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 	})
 }
 
-// recountPolicies counts the sign-off of the policies whose stored counts hold, and
-// stores it, as a read does where they do not hold.
+// recountPolicies recounts the sign-off of the policies whose stored counts are not
+// stale, and stores it, as a read does for stale ones.
 func recountPolicies(ctx context.Context, d *db.DB) (wrong []Miscount, err error) {
 	type held struct {
 		Client   domain.ClientID

@@ -34,13 +34,13 @@ func ReadServer(ctx context.Context, d *db.DB) (Server, error) {
 // Role is what the database lets the service's role do.
 type Role struct {
 	Name string
-	// Superuser says that no right is ever asked for.
+	// Superuser says that the server checks no right of the role.
 	Superuser bool
-	// ReadOnly says that nothing can be written: the server is a standby, or
-	// transactions are read-only unless they ask for more.
+	// ReadOnly says that nothing can be written: the server is a standby, or transactions
+	// are read-only by default.
 	ReadOnly bool
-	// Denied are the tables and sequences that the role lacks a right on which serving
-	// needs, separated by commas; empty where there are none.
+	// Denied are the tables and sequences on which the role lacks a right that serving
+	// needs, separated by commas; empty if there are none.
 	Denied string
 }
 
@@ -94,7 +94,7 @@ func ClockAhead(ctx context.Context, d *db.DB) (ahead, doubt time.Duration, err 
 
 // Connections is how many connections the server leaves to this role and database.
 type Connections struct {
-	// Allowed is at most how many there may be, Used how many others are open.
+	// Allowed is the maximum number, Used the number of others that are open.
 	Allowed, Used int
 }
 
@@ -135,8 +135,8 @@ var late = []struct{ what, rows string }{
 		UNION ALL SELECT due_at FROM periodic_jobs`},
 }
 
-// Backlogs returns the work that was due before a moment and is not done, one for
-// each kind that there is any of. The tables must be those of this version.
+// Backlogs returns the work that was due before a moment and is not done, one Backlog
+// for each kind with any. The tables must be those of this version.
 func Backlogs(ctx context.Context, d *db.DB, before time.Time) ([]Backlog, error) {
 	var found []Backlog
 	for _, kind := range late {

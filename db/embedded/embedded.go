@@ -39,8 +39,8 @@ type Config struct {
 	// Port is the only port that the server may be started on; 0 for that of its
 	// last start or, where another program has it, any other.
 	Port int
-	// Disposable data that can't be started are thrown away and made anew. It
-	// is meant for tests, which run without fsync.
+	// Disposable makes Start delete data that can't be started, and make them anew. It is
+	// meant for tests, which run without fsync.
 	Disposable bool
 }
 
@@ -50,8 +50,8 @@ type Server struct {
 	dir   folder
 	lease *lastout.Lease
 	url   string
-	// admin and maintenance are the superuser's URLs of the database, and of the one
-	// that is there from the first.
+	// admin and maintenance are the superuser's URLs of the database, and of the database
+	// postgres, which initdb makes.
 	admin, maintenance string
 	// password is the role's.
 	password string
@@ -75,7 +75,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = io.Discard
 	}
-	// Started by root, it may run as another user, who must get to it.
+	// If root starts the server, it may run as another user, who must reach it.
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
@@ -102,8 +102,8 @@ func (s *Server) AdminURL() string { return s.admin }
 // PID is the process of the server as it was found or started by Start.
 func (s *Server) PID() int { return s.pid }
 
-// Stop gives the server up; the last one out stops it and waits for its end. To
-// stop twice does nothing the second time.
+// Stop ends this use of the server; the last one out stops it and waits for its end. A
+// second call does nothing.
 func (s *Server) Stop() error {
 	if err := s.lease.Leave(s.dir.stop); err != nil {
 		return fmt.Errorf("stop PostgreSQL in %s: %w", s.dir, err)
@@ -176,7 +176,7 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	return replace(s.dir.port(), strconv.Itoa(p.port))
 }
 
-// use gets the running server, and the superuser's password.
+// use sets the process and URLs of the running server p, with the superuser's password.
 func (s *Server) use(p postmaster, password string) (err error) {
 	if s.password, err = s.dir.ensurePassword(s.dir.rolePassword()); err != nil {
 		return err

@@ -41,8 +41,8 @@ func (d folder) major() (int, error) {
 	return major, nil
 }
 
-// ensurePassword returns the password in a file, made up before it is used first and
-// never changed.
+// ensurePassword returns the password in a file. It makes one up if there is no file,
+// and never changes it.
 func (d folder) ensurePassword(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err == nil {

@@ -73,7 +73,7 @@ func ordinary(name string, uid, gid int) identity {
 	}}
 }
 
-// lookup finds an ordinary user's numbers.
+// lookup returns the uid and gid of a user.
 func lookup(name string) (uid, gid int, err error) {
 	u, err := user.Lookup(name)
 	if err != nil {
@@ -96,7 +96,7 @@ func owner(path string) (uid, gid int, err error) {
 	return int(stat.Uid), int(stat.Gid), nil
 }
 
-// adopt gives the folder and all below it to the identity, where root runs.
+// adopt gives the folder and all below it to the identity, if this process runs as root.
 func (as identity) adopt(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil

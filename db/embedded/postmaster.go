@@ -53,10 +53,10 @@ func (d folder) postmaster() (p postmaster, alive bool, err error) {
 	return p, serves(p.pid, d.data()), nil
 }
 
-// forgetStale removes what a killed server left, where its number belongs to
-// another process by now: PostgreSQL would take that one for the server and
-// refuse to start. A number that is free is left to PostgreSQL, which also
-// looks for living children of the dead server.
+// forgetStale removes the postmaster.pid of a killed server if its process id now
+// belongs to another process: PostgreSQL would take that one for the server and refuse
+// to start. A free process id is left to PostgreSQL, which also looks for living
+// children of the dead server.
 func (d folder) forgetStale() error {
 	p, alive, err := d.postmaster()
 	if err != nil || alive || p.pid == 0 {
@@ -69,8 +69,8 @@ func (d folder) forgetStale() error {
 	return os.Remove(d.pidFile())
 }
 
-// join waits for the running server of the folder to accept connections. It is
-// false where none runs, or the one that ran has ended.
+// join waits for the running server of the folder to accept connections. It returns
+// false if none runs, or the one that ran has ended.
 func (s *Server) join(ctx context.Context) (bool, error) {
 	password, err := os.ReadFile(s.dir.password())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +123,7 @@ func (d folder) stop() error {
 	}
 }
 
-// reap takes the end of a child of this process, and says whether it has ended.
+// reap reports whether a child of this process has ended, and releases its process id.
 // It is false for a process that another one started.
 func reap(pid int) bool {
 	var status syscall.WaitStatus
@@ -131,8 +131,8 @@ func reap(pid int) bool {
 	return err == nil && got == pid
 }
 
-// probe asks whether the server accepts connections. One that starts, recovers
-// or shuts down does not yet; an error is for good.
+// probe reports whether the server accepts connections: false while it starts, recovers
+// or shuts down. An error is permanent.
 func probe(ctx context.Context, password string, port int) (bool, error) {
 	if port == 0 {
 		return false, nil

@@ -13,7 +13,7 @@ import (
 const (
 	// name is both the superuser and the database of an embedded server.
 	name = "partnerapi"
-	// role is whom the service connects as: no superuser, and the owner of the
+	// role is the role of the service's connections: no superuser, and the owner of the
 	// database and of all in it.
 	role = "partnerapi_app"
 	// rights of the role.
@@ -45,9 +45,9 @@ const foreign = `
 	WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' AND owner IS DISTINCT FROM to_regrole('` + role + `')
 		AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = class AND objid = o.oid AND deptype = 'e')`
 
-// ensureDatabase makes the database and its role where they are not there, and
-// gives the role what is not its own: what the superuser restored. Each step is
-// committed by itself, and one that was cut short goes on at the next start.
+// ensureDatabase makes the database and its role if they are missing, and gives the
+// role the objects that it does not own: those that the superuser restored. Each step
+// is committed by itself; the next start resumes after an interruption.
 func (s *Server) ensureDatabase(ctx context.Context) error {
 	left, err := ask(ctx, s.url, foreign)
 	switch {
@@ -71,8 +71,8 @@ func (s *Server) ensureDatabase(ctx context.Context) error {
 	return nil
 }
 
-// ensureRole makes the role and its database, or brings them to what they are to
-// be.
+// ensureRole makes the role and its database, or sets the rights, password and owner of
+// existing ones.
 func (s *Server) ensureRole(ctx context.Context) error {
 	there, err := ask(ctx, s.maintenance, "SELECT rolname FROM pg_roles WHERE rolname = '"+role+"'")
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Server) ensureRole(ctx context.Context) error {
 	return err
 }
 
-// change runs a statement that needs a table for itself for a moment, while other
+// change runs a statement that locks a table exclusively for a moment, while other
 // processes may be using it: it waits a second at a time, so that they do not wait
 // behind it for longer.
 func (s *Server) change(ctx context.Context, statement string) (err error) {

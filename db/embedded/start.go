@@ -120,8 +120,8 @@ func (s start) await(ctx context.Context, pid int) (postmaster, error) {
 	}
 }
 
-// arguments of postgres: on loopback with a password, and no socket, whose path
-// would be bound to 107 bytes.
+// arguments returns those of postgres: on loopback with a password, and no socket,
+// whose path would be limited to 107 bytes.
 func (s start) arguments(port int) []string {
 	settings := map[string]string{
 		"listen_addresses":        "127.0.0.1",

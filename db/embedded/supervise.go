@@ -55,8 +55,8 @@ func (s *Server) Supervise(ctx context.Context, cfg Config, log *slog.Logger) {
 	}
 }
 
-// restart enters the use of the server anew, which starts it, and leaves the
-// old one second: it must not be the last.
+// restart calls Start, which starts the server, and only then stops the old use: that
+// must not be the last one out.
 func (s *Server) restart(ctx context.Context, cfg Config) error {
 	next, err := Start(ctx, cfg)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 
 // Signals of what was found: breaches and exposures, reported mails and their classification.
 
-// finding is what a signal tells of an exposure, by the names that findingSQL
-// has for it. That an exposure was resolved tells too that it was there, as
-// the catalogue describes it until a finding does.
+// finding is a signal about an exposure, with the names that findingSQL uses. A resolution
+// implies that the exposure existed; the catalogue describes it until there is a signal that
+// found it.
 type finding struct {
 	ClientID    string          `json:"client_id"`
 	UserID      string          `json:"user_id"`
@@ -26,8 +26,8 @@ type finding struct {
 	Resolved    bool            `json:"resolved"`
 }
 
-// findingOf returns what a signal says of a user's exposure in a breach. What it does
-// not say is as the data classes or else the breach have it.
+// findingOf returns what a signal says of a user's exposure in a breach. What it leaves out is
+// taken from the data classes or else from the breach.
 func findingOf(b *db.BreachRow, user domain.UserKey, s *domain.Signal) finding {
 	out := finding{
 		ClientID: user.Client.UUID(), UserID: user.User.UUID(), BreachName: b.Name,
@@ -42,14 +42,14 @@ func findingOf(b *db.BreachRow, user domain.UserKey, s *domain.Signal) finding {
 	return out
 }
 
-// findingSQL records the @findings as of @now. The worst finding by @severities
-// describes the exposure, of two of one severity that with the lesser list of
-// data classes; while there is no finding, a resolving does, as the catalogue has
-// it. Of the times of all that was told, and of those of resolving, the earliest
-// is kept. So nothing depends on the order in which they come.
+// findingSQL records the @findings as of @now. The worst finding by @severities describes the
+// exposure; of two with the same severity, the one with the lesser list of data classes. Until
+// an exposure is found, its resolution describes it, as the catalogue does. The earliest time of
+// all signals is kept, and the earliest of the resolutions. So the result does not depend on
+// the order in which they come.
 //
-// It returns the exposures that changed of clients with Dark Web Monitoring; to
-// the others nothing of this is shown.
+// It returns the changed exposures of clients with Dark Web Monitoring; other clients do not
+// see exposures.
 const findingSQL = `
 	WITH told AS MATERIALIZED (
 		SELECT DISTINCT ON (client_id, user_id, breach_name) client_id, user_id, breach_name, severity, data_classes,
@@ -89,16 +89,16 @@ type exposureChange struct {
 	UserID     domain.UserID
 	BreachName string
 	ID         domain.MessageID
-	// Announced says that this is the first finding, also where the exposure's
-	// resolving was told of before; FoundAt is when it was.
+	// Announced says that this is the first finding, even if the exposure was known from its
+	// resolution; FoundAt is the time of the finding.
 	Announced bool
 	FoundAt   *time.Time
 	Open      bool
 }
 
-// storeFindings records findings of locked users. The first finding is an event, and has a
-// notice unless the exposure is resolved. How many exposures a user has is shown,
-// whether or not they move the score.
+// storeFindings records findings of locked users. The first finding is an event, and sends a
+// notice unless the exposure is resolved. It touches the users even if their scores stay: the
+// number of their exposures is visible.
 func storeFindings(ctx context.Context, c *db.Change, list []finding) error {
 	if len(list) == 0 {
 		return nil
@@ -124,9 +124,9 @@ func storeFindings(ctx context.Context, c *db.Change, list []finding) error {
 	return err
 }
 
-// lockMessages keeps reports and classifications of the same messages from passing
-// each other unseen: whoever comes second waits, and then sees what the first one
-// wrote. The locks are advisory ones, of at most 1,024 classes of messages.
+// lockMessages serializes reports and classifications of the same messages: the second
+// transaction waits, and then sees what the first one wrote. The locks are advisory ones, of
+// at most 1,024 classes of messages.
 func lockMessages(ctx context.Context, c *db.Change, batch []domain.Signal) error {
 	var messages []string
 	for i := range batch {
@@ -145,7 +145,7 @@ func lockMessages(ctx context.Context, c *db.Change, batch []domain.Signal) erro
 	return err
 }
 
-// reporters are the users who reported messages; those of archived clients too.
+// reporters returns the users who reported messages, also those of archived clients.
 func reporters(ctx context.Context, d *db.DB, messages []string) ([]domain.UserID, error) {
 	if len(messages) == 0 {
 		return nil, nil
@@ -154,8 +154,8 @@ func reporters(ctx context.Context, d *db.DB, messages []string) ([]domain.UserI
 		pg.SQL("SELECT DISTINCT user_id FROM reported_emails WHERE message_id = ANY(?::text[])", messages))
 }
 
-// simulated turns the reports of simulated mails that were sent to the reporter
-// into what they are (decisions 7.10).
+// simulated returns the batch with each report of a simulated mail that was sent to the
+// reporter as a PhishingReported signal (decisions 7.10).
 func (n *targets) simulated(batch []domain.Signal) []domain.Signal {
 	batch = slices.Clone(batch)
 	for i := range batch {
@@ -204,8 +204,8 @@ func classifiedRowOf(s *domain.Signal) classifiedRow {
 	}
 }
 
-// storeClassifiedSQL stores classifications: of those of one message and
-// client the latest, and of two of one moment the greater one.
+// storeClassifiedSQL stores the latest classification of each message and client; of two at
+// the same time, the greater one.
 const storeClassifiedSQL = `
 	INSERT INTO email_classifications AS k (message_id, client_id, classification, mailbox_action, classified_at)
 	SELECT DISTINCT ON (message_id, client_id) message_id, client_id, classification, mailbox_action, classified_at

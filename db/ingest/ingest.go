@@ -21,11 +21,11 @@ const maxTries = 5
 // Apply applies signals, of any clients, in one transaction. It is idempotent: a signal whose
 // id was applied before changes nothing. It returns what became of each, in their order.
 //
-// Signals may come in any order and be split among calls in any way: what is kept
-// of two completions, findings, resolvings or signatures does not depend on which
-// came first. Of what is done with mails (domain.Result.Take) the status, the
-// reports and the counts of all but opens do not, unless a scanner had a hand in
-// it; which opens, and which times, are kept may.
+// Signals may come in any order and be split among calls in any way: which of two completions,
+// findings, resolutions or signatures is kept does not depend on the order. Of what is done
+// with mails (domain.Result.Take), the status, the reports and all counts but that of opens do
+// not depend on it either, unless a scanner was involved; which opens and which times are kept
+// may depend on it.
 //
 // It must not be called in a transaction, for it tries again what PostgreSQL
 // rolled back. It takes the same number of statements for any number of signals.
@@ -85,7 +85,7 @@ type targets struct {
 	clients  map[domain.ClientID]bool
 }
 
-// owners are the clients of what was found.
+// owners returns the clients of the objects that were found.
 func (n *targets) owners() []domain.ClientID {
 	owners := slices.AppendSeq(slices.Collect(maps.Keys(n.clients)), maps.Values(n.users))
 	owners = slices.AppendSeq(owners, maps.Values(n.policies))
@@ -95,8 +95,8 @@ func (n *targets) owners() []domain.ClientID {
 	return owners
 }
 
-// lockTargets finds and locks what the signals name. Nothing of an archived client
-// is found.
+// lockTargets finds and locks the objects that the signals name. Objects of archived clients
+// count as not found.
 func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (n *targets, err error) {
 	var steps []domain.ResultStep
 	var users []domain.UserID
@@ -167,8 +167,8 @@ func lockUsers(
 	return pg.Index(keys, func(k *domain.UserKey) (domain.UserID, domain.ClientID) { return k.User, k.Client }), err
 }
 
-// refusal is why a signal cannot be applied; empty where it can. To a user the
-// policies of other clients do not exist.
+// refusal returns why a signal cannot be applied; empty if it can. For a user, policies of
+// other clients do not exist.
 func (n *targets) refusal(s *domain.Signal) string {
 	if kind, ok := s.AboutMail(); ok {
 		return n.mailRefusal(s, kind)

@@ -11,25 +11,24 @@ import (
 
 // Signals of what users did: courses begun and completed, policies signed.
 
-// courseEvent is that a user began or passed a course.
+// courseEvent is the start or the completion of a course by a user.
 type courseEvent struct {
 	user   domain.UserKey
 	course domain.CourseID
 	at     time.Time
 }
 
-// unassignedPosition is the position in a user's list of a course that was passed
-// without ever having been assigned: behind all that were.
+// unassignedPosition is the position in a user's list of a course that was completed without
+// having been assigned: after all assigned ones.
 const unassignedPosition = 1_000_000
 
 // completeSQL completes courses of locked users, the rows of the arrays @clients, @users,
 // @courses and @times.
 //
-// A completion whose renewal window has ended closes no open round (decisions
-// 7.1). A further round takes completions from the day on which the window of the
-// round before it ended, or else since it was assigned; an earlier one is of a
-// round that is over, and a no-op. Of several completions of a round the latest
-// is kept.
+// A completion whose renewal window has ended closes no open round (decisions 7.1). A further
+// round accepts completions from its assignment, or from the day on which the window of the
+// round before ended if that is earlier; a completion before that is of a round that is over,
+// and a no-op. Of several completions of a round the latest is kept.
 const completeSQL = `
 	WITH due AS MATERIALIZED (
 		SELECT DISTINCT ON (t.client_id, t.user_id, t.course_id) t.client_id, t.user_id, t.course_id, t.at, last.round,
@@ -122,9 +121,8 @@ func courseArrays(list []courseEvent) pg.Named {
 	}
 }
 
-// startCourses notes when locked users began courses that they have open: the earliest
-// time counts. A start of a round that is over is a no-op, as completeSQL says it for
-// completions.
+// startCourses records when locked users began their open courses: the earliest time counts.
+// A start of a round that is over is a no-op, as a completion is for completeSQL.
 func startCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
 	if len(list) == 0 {
 		return nil
@@ -155,15 +153,15 @@ type signature struct {
 	at      time.Time
 }
 
-// publication is that a policy got a new version.
+// publication is the publication of a new version of a policy.
 type publication struct {
 	client domain.ClientID
 	policy domain.PolicyID
 	at     time.Time
 }
 
-// lockPolicies locks policies that are not archived, of clients that are not
-// either, and returns whose they are.
+// lockPolicies locks policies and returns the client of each. Archived policies, and those of
+// archived clients, are left out.
 func lockPolicies(
 	ctx context.Context, c *db.Change, ids []domain.PolicyID,
 ) (map[domain.PolicyID]domain.ClientID, error) {
@@ -242,7 +240,7 @@ func signatureEvents(c *db.Change, shown []shownSignature) {
 }
 
 // publishPolicies adds one to a locked policy's version for each of its publications:
-// sign-off starts anew, with those who had signed the new version before.
+// sign-off starts over, with the signatures that the new version already has.
 func publishPolicies(ctx context.Context, c *db.Change, list []publication) error {
 	if len(list) == 0 {
 		return nil

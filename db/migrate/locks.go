@@ -23,7 +23,7 @@ type Step struct {
 	Name    string `json:"name"`
 	Applied bool   `json:"applied"`
 	Locks   []Lock `json:"locks"`
-	// Contracts says what of an earlier release goes with it; empty where nothing does.
+	// Contracts says what of an earlier release it removes; empty if nothing.
 	Contracts string `json:"contracts,omitempty"`
 }
 
@@ -32,14 +32,14 @@ type Lock struct {
 	Table string `json:"table"`
 	// Mode is PostgreSQL's name of it.
 	Mode string `json:"mode"`
-	// PerMillion is for how many seconds it is held for a million rows; 0 for a moment,
-	// however many there are.
+	// PerMillion is how many seconds it is held per million rows; 0 means a moment, for any
+	// number of rows.
 	PerMillion int `json:"seconds_per_million_rows"`
 	// Rows is about how many rows the table has.
 	Rows int64 `json:"rows"`
 }
 
-// moment is what is said of a lock that is held for well below a second.
+// moment describes a lock that is held for well below a second.
 const moment = "a moment"
 
 // String is the lock as an operator reads it, such as "users: SHARE, about 2s (200,000
@@ -61,8 +61,7 @@ var (
 	lockModes = " ACCESS EXCLUSIVE | EXCLUSIVE | SHARE ROW EXCLUSIVE | SHARE | SHARE UPDATE EXCLUSIVE | ROW EXCLUSIVE "
 )
 
-// ParseStep reads the head of a migration. It is an error where that says nothing of
-// locks.
+// ParseStep parses the head of a migration. A head without a line of locks is an error.
 func ParseStep(name, text string) (Step, error) {
 	s := Step{Name: name, Locks: []Lock{}}
 	said := false
@@ -88,7 +87,7 @@ func ParseStep(name, text string) (Step, error) {
 	return s, nil
 }
 
-// Steps are the migrations in their order. It changes nothing.
+// Steps returns the migrations in their order. It changes nothing.
 func Steps(ctx context.Context, d *db.DB) ([]Step, error) { return migrations.steps(ctx, d) }
 
 func (c chain) steps(ctx context.Context, d *db.DB) ([]Step, error) {
@@ -133,7 +132,7 @@ func appliedVersions(ctx context.Context, d *db.DB) (map[int64]bool, error) {
 	return applied, err
 }
 
-// Size sets about how many rows the locked tables have.
+// Size sets the Rows of locks, by PostgreSQL's estimates.
 func Size(ctx context.Context, d *db.DB, steps []Step) error {
 	type size struct {
 		Name string
@@ -168,7 +167,7 @@ func (l patientLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// SessionUnlock takes both back.
+// SessionUnlock resets the bound and releases the lock.
 func (l patientLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, "RESET lock_timeout")
 	return errors.Join(err, l.SessionLocker.SessionUnlock(ctx, conn))

@@ -94,7 +94,7 @@ func (c chain) up(ctx context.Context, d *db.DB) (applied []string, err error) {
 	}
 }
 
-// goStep is the migration in Go of a version; none for those in SQL.
+// goStep returns the Step of a migration in Go by its version; zero for one in SQL.
 func (c chain) goStep(version int64) Step {
 	for _, s := range c.inGo {
 		if s.version == version {
@@ -123,7 +123,7 @@ func (c chain) version(ctx context.Context, d *db.DB) (have, want int64, err err
 	if err != nil || have > 0 {
 		return have, want, err
 	}
-	// A program of before 1.0 that is run on tables of this one leaves its table, empty.
+	// A program from before 1.0 that ran on this one's tables left its own table, empty.
 	earlier, err := appliedVersion(ctx, d, earlierTable)
 	if err == nil && earlier > 0 {
 		err = ErrEarlier
@@ -131,7 +131,7 @@ func (c chain) version(ctx context.Context, d *db.DB) (have, want int64, err err
 	return 0, want, err
 }
 
-// appliedVersion is the version that a table of migrations says; 0 where it is not there.
+// appliedVersion returns the last version in a table of migrations; 0 without that table.
 func appliedVersion(ctx context.Context, d *db.DB, table string) (version int64, err error) {
 	const doing = "read the state of the migrations"
 	there, err := pg.One[bool](ctx, d, doing, pg.SQL("SELECT to_regclass(?) IS NOT NULL", table))

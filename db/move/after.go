@@ -12,9 +12,9 @@ import (
 
 // What becomes of the rows of a detached partner.
 
-// Suspend ends the work of partners that were detached at least so long ago, and returns how
-// many: by then all processes of the cell know of it (db.MovesKnown). Until then their
-// clients are in resting_clients.
+// Suspend ends the work of partners whose detachment is at least the duration after old, and
+// returns how many. All processes of the cell then know of the detachment (db.MovesKnown).
+// Until then their clients are in resting_clients.
 func Suspend(ctx context.Context, d *db.DB, after time.Duration) (partners int, err error) {
 	detached, err := pg.All[domain.PartnerID](ctx, d, "look for detached partners", pg.SQL(`
 		SELECT m.partner_id FROM moves AS m WHERE m.step = ? AND m.moved_at <= clock_timestamp() - ?::interval

@@ -14,8 +14,8 @@ import (
 	"partnerapi/db/pg"
 )
 
-// The catalogues of a cell go to another one as lines of JSON, each an object with its id,
-// so that a partner's objects find there what they name.
+// The catalogues of a cell are copied to another one as lines of JSON, each an object with its
+// id, so that the references of a partner's objects hold there.
 
 // catalogueKind is a kind of lines.
 type catalogueKind struct {
@@ -33,7 +33,7 @@ var moreCatalogue = []catalogueKind{
 	v1Templates, // v1-line
 }
 
-// catalogueKinds are all kinds, those that are referred to first.
+// catalogueKinds returns the kinds that the database has, referred kinds before referring ones.
 func catalogueKinds(ctx context.Context, d *db.DB) (kinds []catalogueKind, err error) {
 	for _, k := range []struct{ name, table, which string }{
 		{"course", "courses", "true"}, {"template", "phishing_templates", "NOT own"}, {"breach", "breaches", "true"},
@@ -57,7 +57,7 @@ func catalogueKinds(ctx context.Context, d *db.DB) (kinds []catalogueKind, err e
 	return kinds, nil
 }
 
-// catalogue is the kind of a table's rows.
+// catalogue returns the kind of a table's rows that match an SQL condition, which.
 func (s shaped) catalogue(name, which string) catalogueKind {
 	columns, key := strings.Join(s.columns, ", "), strings.Join(s.key, ", ")
 	var set []string

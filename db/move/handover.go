@@ -61,8 +61,8 @@ func (m *Move) freeze(ctx context.Context) error {
 	return err
 }
 
-// freezeKnown is freeze for the clients that exist. A transaction that saw no freeze has a
-// number by then, below the next one: when none of these is running, no accepted write is
+// freezeKnown is freeze for the clients that exist. Once it commits, transactions that saw no
+// freeze have numbers below the next one: when none of them runs, no accepted write is
 // outstanding.
 func (m *Move) freezeKnown(ctx context.Context) error {
 	err := m.From.Tx(ctx, func(ctx context.Context) error {
@@ -103,8 +103,8 @@ func (m *Move) waitUntil(ctx context.Context, text string, args ...any) error {
 }
 
 // copyDifferences copies what is left, as of the snapshot of the old side, and commits the
-// move. Background work that goes on there after the snapshot is done again by the new cell:
-// no caller was answered for it.
+// move. The new cell repeats the background work of the old one after the snapshot: no caller
+// was answered for it.
 func (m *Move) copyDifferences(ctx context.Context, old side, c cellPair) error {
 	if err := m.checkShapes(ctx); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // Status is the state of a move in one of its two cells.
 type Status struct {
 	Partner domain.PartnerID
-	// Name is empty where the partner is not there yet, or any more.
+	// Name is empty if the partner is not in this cell, or no longer.
 	Name string
 	Step Step
 	// Cell is the code of the other one.

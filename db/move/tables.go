@@ -24,7 +24,7 @@ type table struct {
 	last bool
 	// kept marks tables whose rows CleanUp leaves.
 	kept bool
-	// order is that in which rows are copied, where the new cell numbers them anew; empty for any.
+	// order is the ORDER BY of the copy, for rows that the new cell numbers anew; empty for any order.
 	order string
 }
 
@@ -122,7 +122,7 @@ func (o owned) condition(t table) string {
 
 // shape is the columns of a table.
 type shape struct {
-	// columns are those that are copied: no generated and identity columns.
+	// columns are the columns to copy: all but generated and identity columns.
 	columns []string
 	// key is the primary key; all columns, where that is an identity column.
 	key []string
@@ -192,8 +192,8 @@ func (s shape) keyHash() string {
 
 func (s shape) bucketOf() string { return fmt.Sprintf("(%s & %d)", s.keyHash(), buckets-1) }
 
-// digestSQL counts and hashes the rows of a condition by parts, an expression. Of sealed
-// secrets it sees only whether they are there: the two cells seal them with other keys.
+// digestSQL counts and hashes the rows that match condition, grouped by the expression part. Of
+// sealed secrets it sees only whether they exist: the two cells seal them with other keys.
 func (s shaped) digestSQL(part, condition string) string {
 	values := make([]string, len(s.columns))
 	secret := sealed(s.table)

@@ -11,10 +11,10 @@ import (
 // What version 1 keeps of a partner: numbers, how far its retirement is, and its use.
 
 var v1Tables = []table{
-	// Numbers of objects that are there, those that these had before, those of deleted
-	// ones, and those of the collections and groups that are gone and a policy shows. All
-	// of it is one list, so that PostgreSQL joins with it: a condition beside it would have
-	// it search the list for each number.
+	// The current and former numbers of existing objects, those of deleted objects, and those
+	// of deleted collections and groups that a policy shows. They are one list, with which
+	// PostgreSQL joins: with another condition beside the list it would search the list for
+	// each number.
 	{name: "id_registry", kept: true, rows: `t.id IN (
 			SELECT id FROM id_registry WHERE partner_id = $partner UNION ALL
 			SELECT id FROM clients WHERE id = ANY($clients) UNION ALL
@@ -85,8 +85,8 @@ func (m *Move) noteRetirement(old, now side, _ owned) (string, error) {
 	return fmt.Sprintf("the new cell has announced no end of version 1: it takes over this cell's (%s), for all of its partners", a.announcement()), nil
 }
 
-// carryAnnouncement announces the end of version 1 in the new cell as in the old one. The
-// row is locked as who changes it does.
+// carryAnnouncement announces the end of version 1 in the new cell as in the old one. It locks
+// the row, as all changes of it do.
 func (m *Move) carryAnnouncement(old, now side) error {
 	if _, err := pg.Exec(now.ctx, m.To, "lock the retirement of version 1", pg.SQL("SELECT FROM v1_state FOR UPDATE")); err != nil {
 		return err

@@ -16,8 +16,8 @@ var v1Templates = catalogueKind{
 		`DELETE FROM id_registry AS r USING ` + given + `
 				WHERE r.kind = 'template' AND r.id = n.id AND r.number = n.number AND r.retired_at IS NOT NULL
 				RETURNING 0 AS added, 0 AS changed`,
-		// As an import of numbers does: to the highest of the sequence's own that is not
-		// above them.
+		// Like an import of numbers: sets the sequence to the highest of its own numbers that is
+		// not above the imported ones.
 		`WITH moved AS (
 				SELECT setval(sequence, own) FROM (
 					SELECT seqrelid::regclass AS sequence, seqstart, max(number) - (max(number) - seqstart) % seqincrement AS own

@@ -23,9 +23,9 @@ import (
 // DueWebhook is a subscription with deliveries that are due.
 type DueWebhook struct {
 	ID domain.WebhookID
-	// Failing says that deliveries failed since one last succeeded.
+	// Failing says that deliveries have failed since the last success.
 	Failing bool
-	// UnderWay is how many tries have a lease, of all processes; it is counted up to
+	// UnderWay is the number of tries in progress (leased) in all processes, counted up to
 	// domain.MaxTriesUnderWay.
 	UnderWay int
 }
@@ -44,7 +44,7 @@ type DeliveryLease struct {
 	// Position is the event's; Event its id.
 	Position int64
 	Event    domain.EventID `bun:"event_id"`
-	// FirstTry is when it was tried first; zero where it was not.
+	// FirstTry is the time of the first try; zero if there was none.
 	FirstTry time.Time `bun:"first_try_at,nullzero"`
 	// Tries is how many tries were made since then.
 	Tries int
@@ -57,8 +57,8 @@ type Claim struct {
 	Leases []DeliveryLease
 	// Left says that deliveries are due that were not claimed.
 	Left bool
-	// Next is when the next delivery is due that is not due now, or the next lease
-	// ends; zero where there is none.
+	// Next is the earliest time after now at which a delivery is due or a lease ends; zero if
+	// there is none.
 	Next time.Time
 	// Dropped is how many deliveries were given up because of their subscriptions or
 	// keys.
@@ -68,25 +68,23 @@ type Claim struct {
 const (
 	// dropDeliveries is the maximum number of deliveries given up in one transaction.
 	dropDeliveries = 10_000
-	// maxParts is how often a claim goes on with the next subscriptions, each time in a
-	// transaction of its own.
+	// maxParts bounds the transactions of a claim, each of which looks at the next
+	// subscriptions.
 	maxParts = 8
 	// claimsLock is the advisory lock of claims.
 	claimsLock = "webhook deliveries"
 )
 
-// ClaimDeliveries leases deliveries that are due, for a duration: of each subscription
-// as many as choose says, which is given those that are active, whose key is neither
-// revoked nor expired, and that have deliveries due. choose must not use the
-// database.
+// ClaimDeliveries leases due deliveries for the duration life: of each subscription as many as
+// choose returns. choose gets the active subscriptions with due deliveries whose key is neither
+// revoked nor expired. It must not use the database.
 //
-// Subscriptions take turns, of which turns says who is next: choose is given up to n of
-// them, then the next ones, until it takes some, was given all, or took none of maxParts:
-// then Claim.Left says that there are more, with which the next claim goes on. The waiting
-// deliveries of subscriptions that are not active are given up, and say why. So the cost
-// follows n, not the number of subscriptions or of waiting deliveries. One process claims
-// at a time, so that DueWebhook.UnderWay counts the tries of all; others get their turn
-// after each n.
+// Subscriptions take turns, starting where turns points: choose gets up to n of them, then the
+// next ones, until it takes some, was given all, or took none of maxParts. Then Claim.Left says
+// that more are left for the next claim. Waiting deliveries of subscriptions that are not active
+// are given up, with a reason. So the cost depends on n, not on the number of subscriptions or
+// of waiting deliveries. One process claims at a time, so that DueWebhook.UnderWay counts the
+// tries of all; other processes get their turn after each n.
 func ClaimDeliveries(
 	ctx context.Context, d *db.DB, turns *DeliveryTurns, n int, life time.Duration, choose func([]DueWebhook) []Places,
 ) (claim Claim, err error) {
@@ -189,10 +187,10 @@ func withinAccess(client string) string {
 	SELECT 1 FROM api_key_clients AS r WHERE r.key_id = w.key_id AND r.client_id = ` + client + `)))`
 }
 
-// lease claims deliveries. It gives up those that waited while their subscription
-// was not active, and those of clients that are no longer within its access, or that
-// were archived: a retry must not show what a read would not. Its limits are known to the
-// planner, which else expects to read much of what waits.
+// lease claims deliveries. It gives up deliveries that waited while their subscription was not
+// active, and those of clients that are archived or no longer within its access: a retry must
+// not show what a read would not. The planner knows its limits; otherwise it would expect to
+// read much of what waits.
 func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, places []Places, claim *Claim) error {
 	var ids []domain.WebhookID
 	var counts []int
@@ -241,7 +239,7 @@ func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, pla
 			claim.Dropped++
 		}
 	}
-	// Whether more are due than were claimed, the next claim finds.
+	// The next claim finds out whether more are due than were claimed.
 	claim.Left = true
 	return err
 }

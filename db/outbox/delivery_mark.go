@@ -11,11 +11,11 @@ import (
 	"partnerapi/domain"
 )
 
-// keptTries is how many tries of a delivery are kept, the newest: more than a
+// keptTries bounds the tries that are kept of a delivery, the newest ones. It is more than a
 // schedule has, as a delivery may be made again.
 const keptTries = 50
 
-// DeliveryMark says what became of a leased delivery.
+// DeliveryMark is the outcome of a leased delivery.
 type DeliveryMark struct {
 	DeliveryLease
 	// Try is the try that was made; nil puts the delivery back without one.
@@ -25,14 +25,14 @@ type DeliveryMark struct {
 	Due    time.Time
 	// Reason says why it was dropped.
 	Reason string
-	// Gone says that the endpoint is to get nothing any more: the subscription is
+	// Gone says that the endpoint must get no more deliveries: the subscription is
 	// disabled.
 	Gone bool
 }
 
-// Marked is what marks led to.
+// Marked is the result of MarkDeliveries.
 type Marked struct {
-	// Held are the deliveries whose leases were still held: the others are another's.
+	// Held has the deliveries whose leases were still held; other processes have the rest.
 	Held map[domain.DeliveryID]bool
 	// Disabled are the subscriptions that were disabled.
 	Disabled []domain.WebhookID
@@ -45,13 +45,11 @@ type outcome struct {
 	gone              bool
 }
 
-// MarkDeliveries writes what became of tries, where the leases are still held, and
-// what follows for the subscriptions: the last delivery, since when they fail, and
-// whether they are disabled, for no delivery has succeeded for
-// domain.WebhookRetryFor in which some failed, or the endpoint is gone (decisions
-// 8.4). It asks for the mails about that. It takes the same number of statements for any
-// number of marks. What waits for a subscription that was disabled is given up by the next
-// claim.
+// MarkDeliveries writes the outcomes of tries whose leases are still held, and updates their
+// subscriptions: the last delivery, and since when they fail. It disables a subscription whose
+// endpoint is gone, or whose deliveries have failed for domain.WebhookRetryFor without a success
+// (decisions 8.4), and asks for the mails about failures. It takes the same number of statements
+// for any number of marks. The next claim gives up what waits for a disabled subscription.
 func MarkDeliveries(ctx context.Context, d *db.DB, marks []DeliveryMark) (done Marked, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		if err := lockWebhooks(ctx, d, marks); err != nil {
@@ -116,7 +114,7 @@ func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.De
 	}))
 }
 
-// outcomesOf puts the tries together by subscription, in the order of their times.
+// outcomesOf merges the tries of each subscription, in the order of their times.
 func outcomesOf(marks []DeliveryMark, held map[domain.DeliveryID]bool) map[domain.WebhookID]*outcome {
 	tried := slices.DeleteFunc(slices.Clone(marks), func(m DeliveryMark) bool { return m.Try == nil || !held[m.ID] })
 	slices.SortStableFunc(tried, func(a, b DeliveryMark) int { return a.Try.At.Compare(b.Try.At) })
@@ -139,11 +137,11 @@ func outcomesOf(marks []DeliveryMark, held map[domain.DeliveryID]bool) map[domai
 	return all
 }
 
-// failingWebhook is a subscription that was disabled, or whose failures are to be told.
+// failingWebhook is a subscription that was disabled, or that fails for long enough for a mail.
 type failingWebhook struct {
 	domain.WebhookFailure
 	Partner domain.PartnerID
-	// Cause tells the failures that followed each other from others of the subscription.
+	// Cause identifies one series of failures, without a success between, of the subscription.
 	Cause string
 }
 

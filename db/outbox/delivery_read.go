@@ -13,8 +13,8 @@ import (
 type DeliveryTarget struct {
 	ID  domain.WebhookID
 	URL string
-	// Secret is sealed, as is Replaced, the one before; that is nil where it does not
-	// sign any more.
+	// Secret and Replaced, the secret before it, are sealed. Replaced is nil if it no longer
+	// signs.
 	Secret, Replaced []byte
 }
 
@@ -24,11 +24,10 @@ type EventPlace struct {
 	Position int64
 }
 
-// Place is that of the event of a delivery.
+// Place returns the place of the delivery's event.
 func (l *DeliveryLease) Place() EventPlace { return EventPlace{l.Partner, l.Position} }
 
-// DeliveryTargets reads where leased deliveries go. One of a subscription that was
-// deleted has no target.
+// DeliveryTargets reads where leased deliveries go. A deleted subscription has no target.
 func DeliveryTargets(ctx context.Context, d *db.DB, leases []DeliveryLease) (map[domain.WebhookID]DeliveryTarget, error) {
 	ids := pg.MapRows(leases, func(l *DeliveryLease) domain.WebhookID { return l.Webhook })
 	rows, err := pg.All[DeliveryTarget](ctx, d, "read where deliveries go", pg.SQL(`
@@ -44,8 +43,8 @@ type eventBody struct {
 	Body      string
 }
 
-// EventBodies reads the bodies of the events of leased deliveries, each once. One
-// that is not kept any more has none.
+// EventBodies reads the bodies of the events of leased deliveries, each once. The body of an
+// event that is no longer kept is empty.
 func EventBodies(ctx context.Context, d *db.DB, leases []DeliveryLease) (map[EventPlace]string, error) {
 	bodies := make(map[EventPlace]string, len(leases))
 	var partners []domain.PartnerID
@@ -69,12 +68,12 @@ func EventBodies(ctx context.Context, d *db.DB, leases []DeliveryLease) (map[Eve
 // maxCounted bounds the counting of deliveries.
 const maxCounted = 100_000
 
-// DeliveryBacklog is what waits to be delivered, and how subscriptions stand.
+// DeliveryBacklog counts waiting deliveries, and subscriptions by status.
 type DeliveryBacklog struct {
 	// Waiting is how many deliveries wait for a try, up to 100,000.
 	Waiting int
-	// Due is since when the delivery waits that is due longest and that no process tries;
-	// zero where none does.
+	// Due is the earliest time at which a waiting delivery, which no process tries, was due;
+	// zero if none is.
 	Due time.Time `bun:",nullzero"`
 	// Active, Paused and Disabled count subscriptions.
 	Active, Paused, Disabled int
@@ -82,7 +81,7 @@ type DeliveryBacklog struct {
 	Failing []FailingWebhook `bun:"-"`
 }
 
-// FailingWebhook is a subscription whose deliveries fail, and none succeeded.
+// FailingWebhook is a subscription whose deliveries have failed without a success since.
 type FailingWebhook struct {
 	ID           domain.WebhookID
 	FailingSince time.Time

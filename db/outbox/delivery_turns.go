@@ -12,12 +12,12 @@ import (
 	"partnerapi/domain"
 )
 
-// DeliveryTurns is where the next claim of a process goes on: behind the subscription
-// that the last claim came to. The zero value begins with the first subscription. It is
-// not for concurrent use.
+// DeliveryTurns is the position from which the next claim of a process continues: after the
+// last subscription that it looked at. The zero value begins with the first subscription. It
+// is not for concurrent use.
 type DeliveryTurns struct{ at domain.WebhookID }
 
-// NewDeliveryTurns begins with any subscription: several processes then serve different
+// NewDeliveryTurns begins at a random subscription, so that several processes serve different
 // ones.
 func NewDeliveryTurns() *DeliveryTurns { return &DeliveryTurns{domain.WebhookID(uuid.New())} }
 
@@ -28,7 +28,7 @@ const deliverySteps = 500
 // round is one way round all subscriptions with waiting deliveries.
 type round struct {
 	began, at domain.WebhookID
-	// wrapped says that it went on with the first subscription.
+	// wrapped says that it has continued from the first subscription.
 	wrapped bool
 	// over says that there are no more.
 	over bool

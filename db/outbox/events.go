@@ -29,11 +29,10 @@ func (r *publishedRow) event() domain.PublishedEvent {
 	}
 }
 
-// Events reads a page of the events of the clients within the caller's reach, in the
-// order in which they were published. The end of the slice is where to go on: the last
-// event of the page or, where none follows, the last one that was published. Events and
-// reach are read by one statement, and are those of one moment: no event is ever
-// passed over, for they become visible in this order.
+// Events reads a page of the events of the clients within the caller's reach, in the order of
+// publication. The end of the slice is the position to continue from: the last event of the page
+// or, if no more follow, the last published one. One statement reads events and reach, as of
+// one moment. No event is ever skipped, for they become visible in this order.
 func Events(
 	ctx context.Context, d *db.DB, f domain.EventFilter, w domain.Window,
 ) (domain.Slice[domain.PublishedEvent], error) {
@@ -71,10 +70,10 @@ func Events(
 	return pg.Map(s, (*publishedRow).event), nil
 }
 
-// eventPositions selects the positions of the first n events after a position that the
-// filter and the caller's reach leave, in their order. Each stretch of an index is read
-// no further than for n events: of the partner where all of its clients are reached,
-// else of each client, and of each type where types are asked for.
+// eventPositions selects, in order, the positions of the first n events after a position that
+// match the filter and are within the caller's reach. It reads up to n events of each index
+// range: one range for the partner if all of its clients are reached, else one for each client,
+// and within these one for each type of the filter.
 func eventPositions(ctx context.Context, f domain.EventFilter, after int64, n int) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	every := caller.AllClients && f.Client == nil

@@ -13,7 +13,7 @@ import (
 type FailedMail struct {
 	// Client is nil of a mail to a partner.
 	Client *domain.ClientID `bun:"client_id"`
-	// ID is that of the mail's request, or of a simulation's result: as a UUID.
+	// ID is the UUID of the mail's request, of the mail to a partner, or of a simulation's result.
 	ID string
 	// Type is domain.PhishingMail of a simulation.
 	Type     domain.MessageType
@@ -41,17 +41,17 @@ const failedMails = `
 	FROM partner_mails
 	WHERE failed_at >= @since AND (@ids::uuid[] IS NULL OR id = ANY(@ids::uuid[]))`
 
-// FailedMails lists the mails that were given up from a time on, the oldest
-// failure first, at most limit of them.
+// FailedMails lists at most limit mails that were given up since a time, the oldest failure
+// first.
 func FailedMails(ctx context.Context, d *db.DB, since time.Time, limit int) ([]FailedMail, error) {
 	return pg.All[FailedMail](ctx, d, "list failed mails", pg.SQL(
 		"SELECT * FROM ("+failedMails+") AS m ORDER BY failed_at, id LIMIT @limit",
 		pg.Named{"since": since, "ids": []string(nil), "limit": limit}))
 }
 
-// RetryMails puts mails into the outbox again that were given up from a time on:
-// those with the ids, as UUIDs, or all where ids is nil. Their last try may have gone
-// out, so they can't be cancelled. It returns those that it changed, at most limit.
+// RetryMails puts mails that were given up since a time into the outbox again: those with the
+// ids, as UUIDs, or all if ids is nil. Their last try may have gone out, so they can't be
+// cancelled. It returns the mails that it changed, at most limit.
 func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, limit int) (mails []FailedMail, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.ResultLocks)
@@ -90,15 +90,15 @@ func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, li
 	return mails, err
 }
 
-// MailBacklog is how much mail waits to be sent, and how much was given up.
+// MailBacklog counts the mails that wait to be sent, and those that were given up.
 type MailBacklog struct {
 	// Waiting counts what is due: what is scheduled for later is not.
 	Waiting, Failed int
-	// Oldest is since when the oldest of them waits; zero where none does.
+	// Oldest is the time since which the oldest of them has waited; zero if none waits.
 	Oldest time.Time `bun:",nullzero"`
 }
 
-// MailBacklogs counts mail that was asked for, of partners too, and simulated mail.
+// MailBacklogs counts requested mail, to partners too, and simulated mail.
 func MailBacklogs(ctx context.Context, d *db.DB) (mail, simulated MailBacklog, err error) {
 	const due = `FROM mail_requests
 				WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL AND coalesce(due_at, created_at) <= ?0`

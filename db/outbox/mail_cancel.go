@@ -8,8 +8,8 @@ import (
 	"partnerapi/domain"
 )
 
-// CancelSends cancels the simulated mails of a client that wait in the outbox and cannot have gone out: nobody has a
-// lease on them, and no try of them ended without an answer. It takes them out of the outbox and marks their results as
+// CancelSends cancels the simulated mails of a client that wait in the outbox and cannot have gone out: they have no
+// lease, and no try of them ended without an answer. It deletes them from the outbox and marks their results as
 // failed, in one statement. It returns the client's results among ids, in the order of their ids, as they are then.
 func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.ResultID) ([]domain.Result, error) {
 	cancelled, err := cancelSends(ctx, c, t, ids)
@@ -34,8 +34,8 @@ func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.R
 	return results, c.CountTemplateUses(ctx, changes)
 }
 
-// cancelSends returns the results that it marked. Rows are locked in the order of their ids. A claim that has locked a
-// mail is waited for: the mail is its claimer's then.
+// cancelSends returns the results that it marked. Rows are locked in the order of their ids. It waits for a claim
+// that has locked a mail: the claimer then has the mail.
 func cancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.ResultID) (map[domain.ResultID]bool, error) {
 	c.Lock(db.OutboxLocks)
 	c.Lock(db.ResultLocks)

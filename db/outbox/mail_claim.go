@@ -1,6 +1,6 @@
-// Package outbox works on what changes have left to be done with the world outside:
-// mails, and events with their deliveries to webhooks. Rows are claimed under a lease and
-// marked when they are done; subscriptions and the events of callers are read here too.
+// Package outbox processes the outgoing work that changes have queued: mails, and events with
+// their deliveries to webhooks. Rows are claimed under a lease and marked when they are done.
+// The subscriptions of callers and the events that they read are here too.
 package outbox
 
 import (
@@ -14,21 +14,20 @@ import (
 	"partnerapi/domain"
 )
 
-// The outbox holds the mails that wait to be sent. A row is written in the
-// transaction that asks for the mail, and deleted in the one that marks the mail
-// as sent or failed. Nothing is locked between the two: who is to send a mail
-// claims a lease on its row, hands the mail over without a transaction, and marks
-// it if the lease is still theirs. A lease that ended is taken over by the next
-// claim. A mail that may have gone out before it was put back or taken over has the
-// mark maybe_sent: it is sent again, and can't be cancelled.
+// The outbox holds the mails that wait to be sent. A row is written in the transaction that
+// asks for the mail, and deleted in the one that marks the mail as sent or failed. Nothing is
+// locked between the two: a sender claims a lease on the row, hands the mail over without a
+// transaction, and marks it if it still has the lease. The next claim takes over a lease that
+// ended. A mail that may have gone out before it was put back or taken over is marked
+// maybe_sent: it is sent again, and can't be cancelled.
 
 // Lease is the right to send a mail of the outbox.
 type Lease struct {
 	Client domain.ClientID `bun:"client_id"`
-	// ID is that of the mail request or of the simulated mail.
+	// ID is the id of the mail request, the mail to a partner or the simulated mail.
 	ID   domain.MessageID
 	Kind db.OutboxKind
-	// Attempts is how many tries failed before.
+	// Attempts is the number of failed tries.
 	Attempts int
 	// Token is that of the claim.
 	Token uuid.UUID `bun:"lease"`
@@ -37,13 +36,13 @@ type Lease struct {
 // Result is the id of the simulated mail.
 func (l *Lease) Result() domain.ResultID { return domain.ResultID(l.ID) }
 
-// ClaimMails leases up to n mails that are due, for a duration. It returns fewer
-// where fewer are due, or others claim at the same time.
+// ClaimMails leases up to n due mails for the duration life. It returns fewer if fewer are due,
+// or if others claim at the same time.
 //
-// Urgent mails come first, of the clients that the claim comes to. Among the others, and
-// among the urgent ones, clients take turns: turns says who is next, and each client's first mail comes before any client's
-// second. A client with many mails due so delays another's by one claim for each client
-// before that one. The cost follows n, not the number of clients or mails.
+// Urgent mails come first, of the clients that the claim comes to. Within each urgency clients
+// take turns, starting where turns points: each client's first mail comes before any client's
+// second. A client with many due mails so delays another's by one claim for each client before
+// that one. The cost depends on n, not on the number of clients or mails.
 func ClaimMails(ctx context.Context, d *db.DB, turns *MailTurns, n int, life time.Duration) ([]Lease, error) {
 	var walked []mailTurn
 	var claimed []claimedMail
@@ -113,8 +112,8 @@ func leaseMails(
 		}))
 }
 
-// MailDue is when the next mail of the outbox is due, or the next lease ends;
-// false where the outbox is empty.
+// MailDue returns when the next mail of the outbox is due, or the next lease ends; false if
+// there is none, suspended senders aside.
 func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	due, err := pg.One[*time.Time](ctx, d, "look for the next mail", pg.SQL(
 		"SELECT min(due_at) FROM outbox WHERE client_id NOT IN ("+db.SuspendedSenders+")"))
@@ -131,7 +130,7 @@ type Requeue struct {
 	MaybeSent bool
 }
 
-// RequeueMail gives a lease back.
+// RequeueMail gives a lease back. It returns db.ErrLeaseLost if the lease is no longer held.
 func RequeueMail(ctx context.Context, d *db.DB, l Lease, q Requeue) error {
 	n, err := pg.Exec(ctx, d, "put a mail back", pg.SQL(`
 		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = @at, attempts = attempts + @failed::integer,
@@ -142,10 +141,9 @@ func RequeueMail(ctx context.Context, d *db.DB, l Lease, q Requeue) error {
 	return db.CheckLease(n, err)
 }
 
-// NoteScan notes that something was done with a simulated mail while it was
-// handed over, which only a mail scanner can have: if the mail is then marked as
-// sent, it has the mark of one. It reports false where the mail is not being
-// handed over.
+// NoteScan notes an action on a simulated mail while it was being handed over, which only a
+// mail scanner can have taken: if the mail is then marked as sent, it is marked as automated.
+// It returns false if the mail is not being handed over.
 func NoteScan(ctx context.Context, d *db.DB, result domain.ResultID, how domain.AutomatedReason) (bool, error) {
 	n, err := pg.Exec(ctx, d, "note a scan", pg.SQL(`
 		UPDATE outbox SET scanned = coalesce(scanned, ?2)

@@ -11,7 +11,7 @@ import (
 // SentMail is a mail that a mail server took.
 type SentMail struct {
 	Lease
-	// User is the client's user with the address; of an invite there may be none.
+	// User is the client's user with the address; nil if there is none, as for some invites.
 	User          *domain.UserID
 	From, Subject string
 }
@@ -22,14 +22,14 @@ type markedRow struct {
 	UserID   *domain.UserID
 	ID       domain.MessageID
 	Kind     db.OutboxKind
-	// BreachName is of the notice of an exposure.
+	// BreachName is the breach of an exposure's notice; nil for other mails.
 	BreachName *string
 }
 
-// MarkSent marks mails as sent, records them as those of their users, with the
-// ids that they had, and moves what depends on that. It returns those that it
-// marked: the leases of the others were lost. It takes the same number of
-// statements for any number of mails, of which there is at least one.
+// MarkSent marks mails as sent, records them for their users under the same ids, and updates
+// what depends on that. It returns the mails that it marked: the leases of the others were lost.
+// It takes the same number of statements for any number of mails, of which there is at least
+// one.
 func MarkSent(ctx context.Context, d *db.DB, mails []SentMail) (map[domain.MessageID]bool, error) {
 	done := make(map[domain.MessageID]bool, len(mails))
 	err := d.Change(ctx, func(ctx context.Context, c *db.Change) error {
@@ -128,8 +128,8 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow,
 		}))
 }
 
-// MarkFailed records that a mail will never be sent, and why. ErrLeaseLost where
-// the mail is another's.
+// MarkFailed records that a mail will never be sent, and why. It returns ErrLeaseLost if the
+// lease is no longer held.
 func MarkFailed(ctx context.Context, d *db.DB, l Lease, failure string) error {
 	set := "failed_at = @now, failure = @failure"
 	if l.Kind == db.SimulatedMail {
@@ -139,8 +139,8 @@ func MarkFailed(ctx context.Context, d *db.DB, l Lease, failure string) error {
 }
 
 // MarkSuppressed records that a mail was due while its client or partner had mail of its
-// type switched off: it will never be sent, and is no failure. ErrLeaseLost where the
-// mail is another's.
+// type switched off: it will never be sent, and is no failure. It returns ErrLeaseLost if the
+// lease is no longer held.
 func MarkSuppressed(ctx context.Context, d *db.DB, l Lease) error {
 	return markUnsent(ctx, d, l, "suppressed_at = @now", pg.Named{})
 }

@@ -61,7 +61,7 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 		db.PartnerMail, c.At, partners, pg.IDs(ids)))
 }
 
-// NoticeMail is a mail to a partner with all that writing it needs.
+// NoticeMail is a mail to a partner with the data that it is rendered from.
 type NoticeMail struct {
 	Recipient   string
 	PartnerName string

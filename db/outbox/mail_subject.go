@@ -9,8 +9,8 @@ import (
 	"partnerapi/domain"
 )
 
-// readSubject reads what a mail of the service's own is about, or says why it has
-// become pointless.
+// readSubject reads the subject matter of one of the service's own mails into m, or sets
+// m.Unwanted if it has become pointless.
 func readSubject(ctx context.Context, d *db.DB, r *mailRow, m *domain.Mail) (err error) {
 	switch r.Type {
 	case domain.CertificateMail:
@@ -65,9 +65,8 @@ type simulatedMailRow struct {
 	Indicators         []domain.Indicator
 }
 
-// simulatedMail reads a simulated mail as it went out. Of one that has no record
-// of that, only the template is known, whose placeholders are not filled: it has
-// neither a sender nor a subject then.
+// simulatedMail reads a simulated mail as it went out. Without a record of that it knows only
+// the template, whose placeholders are not filled: sender and subject are empty.
 func simulatedMail(
 	ctx context.Context, d *db.DB, client domain.ClientID, id domain.ResultID,
 ) (domain.SimulatedMail, error) {

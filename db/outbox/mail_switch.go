@@ -9,9 +9,9 @@ import (
 	"partnerapi/domain"
 )
 
-// SwitchMail switches a type of the service's own mail on or off for a client. It
-// counts for what is sent from then on. NotFound where there is no such client. It
-// is for the command line, which has no caller.
+// SwitchMail switches a type of the service's own mail on or off for a client, for all mail
+// sent from then on. It returns NotFound if the client does not exist or is archived. It is for
+// the command line and checks no caller's access.
 func SwitchMail(ctx context.Context, d *db.DB, client domain.ClientID, kind domain.MessageType, on bool) error {
 	n, err := pg.Exec(ctx, d, "switch mail", pg.SQL(`
 		INSERT INTO mail_switches (client_id, kind, enabled, changed_at)

@@ -11,12 +11,12 @@ import (
 	"partnerapi/domain"
 )
 
-// MailTurns is where the next claim of a process goes on, for urgent mails and for the
-// others: behind the client that was served last. The zero value begins with the first
-// client. It is not for concurrent use.
+// MailTurns is the position from which the next claim of a process continues, for urgent mails
+// and for the others: after the client that was served last. The zero value begins with the
+// first client. It is not for concurrent use.
 type MailTurns struct{ urgent, other domain.ClientID }
 
-// NewMailTurns begins with any client: several processes then serve different ones.
+// NewMailTurns begins at a random client, so that several processes serve different ones.
 func NewMailTurns() *MailTurns {
 	at := domain.ClientID(uuid.New())
 	return &MailTurns{at, at}
@@ -37,13 +37,13 @@ type mailTurn struct {
 	Step int
 }
 
-// key is what tells turns apart.
+// key returns the turn's urgency and client alone, to compare turns.
 func (t mailTurn) key() mailTurn { return mailTurn{Urgency: t.Urgency, Client: t.Client} }
 
-// nextTurns walks on from where turns stands, over an index that has an entry range for
-// each client, until n clients of an urgency have mails due, or all were looked at. Where
-// it looked at n+turnSteps first, for the mails of many are due later or leased, it adds
-// the clients of the n mails that wait longest.
+// nextTurns walks on from turns, over an index that has a range of entries for each client,
+// until n clients of an urgency have mails due, or all were looked at. If it reaches
+// n+turnSteps clients before that, because many mails are due later or leased, it adds the
+// clients of the n mails that wait longest.
 func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.Time) ([]mailTurn, error) {
 	return pg.All[mailTurn](ctx, d, "look for clients with mails", pg.SQL(`
 		WITH suspended AS MATERIALIZED (`+db.SuspendedSenders+`), walked AS MATERIALIZED (
@@ -72,8 +72,8 @@ func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.
 	}))
 }
 
-// advance moves turns on over the clients that were walked over: of those with mails due,
-// over the ones that a claim of n mails had room for.
+// advance moves turns past the clients that were walked over, up to the first one with mails
+// due that a claim of n mails had no room for.
 func (t *MailTurns) advance(walked []mailTurn, claimed []claimedMail, n int) {
 	served := map[mailTurn]bool{}
 	for _, c := range claimed {

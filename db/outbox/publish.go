@@ -14,24 +14,24 @@ import (
 // The table events is an outbox: a change writes its events in its own transaction,
 // and PublishEvents moves them on to published_events, where callers read them, and to
 // webhook_deliveries. One transaction at a time does so, for it locks event_head; it
-// numbers the events that are committed by then. Events so become visible in the order
-// of their positions, however long the transactions took that wrote them: what has a
-// position below another one was visible before, or at the same moment.
+// numbers the events that are committed. So events become visible in the order of their
+// positions, however long the transactions took that wrote them: an event becomes visible
+// before the events of higher positions, or at the same moment.
 
-// RenderEvents returns the bodies of events, each at its event's place: empty where
-// its object is not there any more. It is called in the transaction that publishes,
-// and reads the objects as they are at that moment.
+// RenderEvents returns the bodies of events, in their order; a body is empty if the event's
+// object no longer exists. It is called in the transaction that publishes, and reads the
+// objects as they are at that moment.
 type RenderEvents func(ctx context.Context, events []db.OutboxEvent) ([]string, error)
 
-// Publication is what became of a batch of events.
+// Publication is the outcome of a batch of events.
 type Publication struct {
 	// Busy says that another process publishes, and nothing was done.
 	Busy bool
 	// Published are the events that were published, Dropped those whose object or
 	// client was gone before: no caller could read them.
 	Published, Dropped []domain.Event
-	// Postponed is an event that cannot be published, for the reason that Reason says: it
-	// is tried again after PostponeEvent.
+	// Postponed is an event that cannot be published, and Reason why not. It is tried again
+	// after PostponeEvent.
 	Postponed *domain.Event
 	Reason    error
 	// Deliveries is how many deliveries to subscriptions were made ready.
@@ -47,15 +47,15 @@ func (p *Publication) Taken() int {
 	return n
 }
 
-// PostponeEvent is after how long an event is tried again that could not be published.
+// PostponeEvent is the delay after which an event that could not be published is tried again.
 const PostponeEvent = 10 * time.Minute
 
-// PublishEvents publishes up to n events in the order in which they were written, and
-// makes a delivery ready for every subscription that wants one of them. It takes the
-// same number of statements for any number of events of a type. An event that cannot
-// be published, for a reason other than the database, delays no other: with n events
-// it is an error, and nothing is published; alone it is postponed. Types that this
-// release does not know stay for one that does.
+// PublishEvents publishes up to n events in the order in which they were written, and makes a
+// delivery ready for every subscription that wants one of them. It takes the same number of
+// statements for any number of events of a type. An event that cannot be published, for a reason
+// other than the database, delays no other: in a batch of several it is an error, and nothing is
+// published; alone it is postponed. Events of types that this release does not know are left for
+// one that does.
 func PublishEvents(ctx context.Context, d *db.DB, n int, render RenderEvents) (Publication, error) {
 	var p Publication
 	var taken []db.OutboxEvent
@@ -104,7 +104,7 @@ type outboxEventRow struct {
 	PartnerID  *domain.PartnerID
 }
 
-// takeEvents reads the first n events that wait. Only who holds event_head deletes
+// takeEvents reads the first n events that wait. Only the holder of event_head's lock deletes
 // them.
 func takeEvents(ctx context.Context, d *db.DB, n int) ([]db.OutboxEvent, error) {
 	rows, err := pg.All[outboxEventRow](ctx, d, "take events", pg.SQL(`
@@ -216,7 +216,7 @@ func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *pu
 	}))
 }
 
-// postponeEvent has an event wait that could not be published.
+// postponeEvent postpones an event that could not be published.
 func postponeEvent(ctx context.Context, d *db.DB, e *db.OutboxEvent) error {
 	_, err := pg.Exec(ctx, d, "postpone an event", pg.SQL(
 		"UPDATE events SET postponed_until = ? WHERE recorded_at = ? AND id = ?",

@@ -2,9 +2,9 @@ package outbox
 
 import "strings"
 
-// nextInTurn selects the next row of a walk in turns, alias w, as f: the first by a key and
-// by due_at behind w's row, or, behind the last one, the first of all up to where the walk
-// began. The condition where is on the table's alias o.
+// nextInTurn returns a FROM item, alias f, with the row that follows row w of a walk in turns:
+// the first by key and due_at after w or, after the last row, the first of all up to where the
+// walk began. The condition where is on the table's alias o.
 func nextInTurn(table, key, where, began string) string {
 	return strings.NewReplacer("{table}", table, "{key}", key, "{where}", where, "{began}", began).Replace(`((
 		SELECT o.{key}, o.due_at, w.wrapped FROM {table} AS o WHERE {where} AND o.{key} > w.{key}

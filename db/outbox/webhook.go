@@ -93,15 +93,14 @@ func FindWebhook(ctx context.Context, d *db.DB, id domain.WebhookID) (*Webhook, 
 	return webhook(ctx, d, id, pg.Prepared(webhookQuery(ctx, id)))
 }
 
-// LockWebhook is Webhook for a change of the subscription.
+// LockWebhook is FindWebhook for a change of the subscription, which it locks.
 func LockWebhook(ctx context.Context, c *db.Change, id domain.WebhookID) (*Webhook, error) {
 	c.Lock(db.WebhookLocks)
 	return webhook(ctx, c.DB, id, webhookQuery(ctx, id).For("NO KEY UPDATE OF w"))
 }
 
-// SealedSecrets are what the subscription's events are signed with now: its secret
-// and, after that, the one that it replaced within domain.ReplacedSecretLife. Both
-// are sealed.
+// SealedSecrets returns the secrets that sign the subscription's events now: its secret and
+// then the one that it replaced within domain.ReplacedSecretLife. Both are sealed.
 func (h *Webhook) SealedSecrets(ctx context.Context) ([][]byte, error) {
 	return pg.All[[]byte](ctx, h.db, "read the secrets of a webhook", pg.SQL(`
 		SELECT s.sealed FROM webhooks AS w, LATERAL (VALUES (1, w.secret), (2,
@@ -133,9 +132,9 @@ func CoversKey(ctx context.Context, d *db.DB, key domain.KeyID) (bool, error) {
 		"SELECT ? FROM api_keys AS a WHERE a.id = ?", coveredKey("a.id", caller.Key), key))
 }
 
-// InsertWebhook adds a subscription of the caller's key, with its sealed secret.
-// Conflict where the partner has as many as it may. The partner is locked, so that
-// of several at once no more are accepted.
+// InsertWebhook adds a subscription of the caller's key, with its sealed secret. It returns
+// Conflict if the partner has domain.MaxWebhooks. It locks the partner, so that concurrent calls
+// cannot exceed that.
 func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret []byte) error {
 	if err := c.LockPartner(ctx, w.Partner); err != nil {
 		return err
@@ -154,10 +153,10 @@ func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret [
 	return err
 }
 
-// UpdateWebhook stores what of a locked subscription changed, and clears after.FailingSince where it no longer holds. One that becomes
-// active gets what is recorded from now on; one with another address, or that
-// becomes active, is not failing until a delivery fails again; of one that is
-// paused, waiting deliveries are dropped.
+// UpdateWebhook stores the changes of a locked subscription. One that becomes active gets what
+// is recorded from now on. If it becomes active or its address changes, it is not failing until
+// a delivery fails again: UpdateWebhook clears after.FailingSince. If it is paused, waiting
+// deliveries are dropped.
 func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, after *domain.Webhook) error {
 	revived := after.Status == domain.WebhookActive && before.Status != domain.WebhookActive
 	if revived || after.URL != before.URL {
@@ -179,8 +178,8 @@ func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, aft
 	return err
 }
 
-// ReplaceWebhookSecret gives a locked subscription a new sealed secret. The one
-// before signs beside it for domain.ReplacedSecretLife.
+// ReplaceWebhookSecret gives a locked subscription a new sealed secret. The previous secret
+// signs too for domain.ReplacedSecretLife.
 func ReplaceWebhookSecret(ctx context.Context, c *db.Change, id domain.WebhookID, secret []byte) error {
 	_, err := pg.Exec(ctx, c, "replace the secret of a webhook", pg.SQL(`
 		UPDATE webhooks SET secret = ?1, replaced_secret = secret, replaced_until = ?2, updated_at = greatest(updated_at, ?3)

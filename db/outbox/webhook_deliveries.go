@@ -55,8 +55,8 @@ func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice
 // Conflict where its subscription is not active, its key no longer valid, or its
 // event no longer kept or no longer of a client of the subscription.
 //
-// The subscription is not locked: a delivery that waits when its subscription is
-// paused at the same moment is dropped by the next look for such.
+// The subscription is not locked: if it is paused at the same moment, the next claim drops
+// the delivery.
 func (h *Webhook) Redeliver(ctx context.Context, c *db.Change, id domain.DeliveryID) (domain.Delivery, error) {
 	s, err := pg.Find[struct{ Kept, Wanted, Valid bool }](ctx, c, id.Noun(), pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM published_events AS p WHERE p.partner_id = d.partner_id AND p.position = d.position) AS kept,
@@ -91,7 +91,7 @@ func (h *Webhook) wait(ctx context.Context, c *db.Change, id domain.DeliveryID) 
 			first_try_at = CASE WHEN `+ended+` THEN NULL ELSE d.first_try_at END,
 			queued_at = CASE WHEN `+ended+` THEN clock_timestamp() ELSE d.queued_at END
 		WHERE d.webhook_id = ?0 AND d.id = ?1 RETURNING `+pg.Columns[deliveryRow](), h.ID, id, c.At))
-	if errors.Is(err, pg.ErrNoRow) { // it was kept for long enough meanwhile
+	if errors.Is(err, pg.ErrNoRow) { // it was deleted meanwhile, after its retention
 		err = domain.ErrNotFound(id.Noun())
 	}
 	return row.delivery(), err

@@ -13,14 +13,14 @@ import (
 // parameterName is the name of a session's parameter.
 var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.$]*$`)
 
-// parseAddress reads the address of a database: a URL, or a list of keyword=value. An error
-// shows nothing of it, for where the password of a malformed one ends cannot be known.
+// parseAddress parses the address of a database: a URL, or a list of keyword=value. Its errors
+// quote nothing of it: where the password in a malformed address ends is unknown.
 func parseAddress(address string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(address)
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", withoutAddress(err))
 	}
-	// Of a password with @ or / in it, the rest would be taken for the host or the database.
+	// The part of a password after an @ or / would be taken for the host or the database.
 	if strings.Contains(address, "://") && strings.Contains(config.ConnConfig.Host+config.ConnConfig.Database, "@") {
 		return nil, fmt.Errorf("read the database URL: %w", errAddress)
 	}
@@ -36,8 +36,8 @@ func parseAddress(address string) (*pgxpool.Config, error) {
 var errAddress = errors.New("write it as postgres://user:password@host:port/name, with special characters escaped, " +
 	"or as host=… user=… password=… dbname=…")
 
-// withoutAddress is an error of an address without what that holds. Reasons that quote are
-// left out too: they quote a part of it.
+// withoutAddress returns the error of parsing an address, without any part of the address. It
+// leaves out a reason with quotes, which quotes a part.
 func withoutAddress(err error) error {
 	var unread *pgconn.ParseConfigError
 	if !errors.As(err, &unread) || unread.Unwrap() == nil || strings.ContainsAny(unread.Unwrap().Error(), "\"`'") {

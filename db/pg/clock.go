@@ -14,11 +14,10 @@ import (
 // measureEvery is how long a measurement of the server's clock is good for.
 const measureEvery = time.Minute
 
-// serverClock is the time of the database's server, so that all processes
-// agree on it: the machine's clock, corrected by how far the server's is ahead.
-// That is measured on a connection about to be used, the first one included, and
-// again when a minute has passed. Until there is a connection it is the machine's
-// time. It is safe for concurrent use.
+// serverClock tells the time of the database's server, so that all processes agree on it: the
+// machine's clock, corrected by how far the server's is ahead. It measures that on a
+// connection about to be used, the first one included, and again after a minute. Before the
+// first connection it tells the machine's time. It is safe for concurrent use.
 type serverClock struct {
 	machine domain.Clock
 	// ahead is how far the server's clock is ahead of the machine's, in
@@ -35,8 +34,8 @@ func (c *serverClock) Now() time.Time {
 	return c.machine.Now().Add(time.Duration(c.ahead.Load())).Truncate(time.Microsecond)
 }
 
-// prepareConn is the pool's hook: it measures where that is due, and refuses a
-// connection that turned out to be dead.
+// prepareConn is the pool's PrepareConn hook: it measures if that is due, and returns false
+// for a connection that turned out to be dead.
 func (c *serverClock) prepareConn(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	if now := c.machine.Now().UnixNano(); now < c.due.Load() && now >= c.due.Load()-int64(measureEvery) {
 		return true, nil
@@ -49,9 +48,9 @@ func (c *serverClock) prepareConn(ctx context.Context, conn *pgx.Conn) (bool, er
 	return !conn.IsClosed(), nil
 }
 
-// measure asks the server for its time, which it is taken to read halfway between
-// the question and the answer. A correction within that uncertainty is left out,
-// so that time does not jump back and forth. A failure leaves all as it was.
+// measure asks the server for its time, and assumes that it was read halfway between query and
+// answer. It ignores a correction within that uncertainty, so that time does not jump back and
+// forth. On a failure it changes nothing.
 func (c *serverClock) measure(ctx context.Context, conn *pgx.Conn) {
 	var server time.Time
 	asked := c.machine.Now()

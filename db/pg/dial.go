@@ -15,20 +15,19 @@ import (
 )
 
 const (
-	// connectWithin is how long a connection to the only server may take, unless the URL
-	// gives connect_timeout, and hostWithin one to each of several: the next may be the one
-	// that takes writes.
+	// connectWithin bounds connecting to the only server, unless the URL gives connect_timeout.
+	// hostWithin bounds connecting to each of several: the next may be the one that takes writes.
 	connectWithin = 5 * time.Second
 	hostWithin    = 2 * time.Second
 	// pingWithin is how long a connection may take to show that it is alive.
 	pingWithin = 2 * time.Second
-	// silentFor is how long a server that did not answer is passed over for the others.
+	// silentFor is how long a server that did not answer is skipped for the others.
 	silentFor = 5 * time.Second
 )
 
 // findDead makes a pool notice within seconds that a server's machine or network is gone,
-// which closes no connection: those that are idle then fail, and new ones go to the
-// other servers of the URL.
+// which closes no connection. Idle connections then fail, and new ones go to the other servers
+// of the URL.
 func findDead(config *pgxpool.Config) {
 	c := config.ConnConfig
 	d := &dialer{Dialer: net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
@@ -48,10 +47,10 @@ func connectTimeout(given time.Duration) time.Duration { return cmp.Or(given, co
 // dialer connects to one of several servers. It is safe for concurrent use.
 type dialer struct {
 	net.Dialer
-	silent sync.Map // until when an address is passed over, by address
+	silent sync.Map // by address, the time until which it is skipped
 }
 
-// dial fails at once for an address that did not answer a moment ago.
+// dial connects. It fails at once if the address timed out less than silentFor ago.
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if until, ok := d.silent.Load(address); ok && time.Now().Before(until.(time.Time)) {
 		return nil, fmt.Errorf("%s did not answer a moment ago", address)

@@ -11,10 +11,9 @@ import (
 // EachBatch is how many rows Each reads, and holds in memory, at a time.
 const EachBatch = 2000
 
-// Each runs a query by a cursor in the transaction of ctx, without which it fails,
-// and yields its rows. Nothing is sent before the rows are ranged over; each time
-// they are, the query runs anew. Other statements may run between two rows. The
-// error, if any, comes last. The rows are those of All.
+// Each runs a query by a cursor in the transaction of ctx, and yields its rows as All returns
+// them. Without a transaction it fails. The query runs whenever the rows are ranged over, not
+// before. Other statements may run between two rows. The error, if any, comes last.
 func Each[Row any](ctx context.Context, r Runner, doing string, q Query) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		var none Row

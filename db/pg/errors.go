@@ -16,9 +16,9 @@ import (
 	"partnerapi/domain"
 )
 
-// TranslateError turns the driver's error into the domain's, once and in one
-// place: a clash by its constraint, Unavailable where the database cannot be used
-// now, and anything else as an internal error that says what was being done.
+// TranslateError turns the driver's error into the domain's, once and in one place: a unique
+// violation into the clash of its constraint, an outage into Unavailable, and any other into
+// an internal error that says what was being done.
 func (d *DB) TranslateError(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -39,9 +39,8 @@ func (d *DB) TranslateError(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// Unavailable returns the error as callers are to see it where it is one of the
-// connection or the server and not of a statement (decisions 2.6), and nil for
-// all others.
+// Unavailable returns the error for callers if err is of the connection or the server, not of
+// a statement (decisions 2.6), and nil for all others.
 func Unavailable(doing string, err error) *domain.Error {
 	if err == nil || !unavailable(err) {
 		return nil
@@ -55,8 +54,8 @@ func Unavailable(doing string, err error) *domain.Error {
 const (
 	uniqueViolation = "23505"
 
-	// retryUnavailable is what callers are asked to wait when the database cannot
-	// be used: after a standby was promoted, writes go on that soon.
+	// retryUnavailable is the Retry-After while the database cannot be used: that soon after a
+	// standby was promoted, writes succeed again.
 	retryUnavailable = 2 * time.Second
 )
 
@@ -88,15 +87,15 @@ func unavailable(err error) bool {
 		strings.Contains(err.Error(), "conn closed") // the driver has no error for it
 }
 
-// Retryable reports whether PostgreSQL rolled a transaction back because of
-// another one, as in a deadlock: the same may succeed when it is tried again.
+// Retryable reports whether PostgreSQL rolled a transaction back because of another one, as in
+// a deadlock: a retry may succeed.
 func Retryable(err error) bool { return refusedAs(err, "40") }
 
-// Denied reports whether PostgreSQL refused a statement for want of a privilege.
+// Denied reports whether PostgreSQL refused a statement for lack of a privilege.
 func Denied(err error) bool { return refusedAs(err, "42501") }
 
-// UniqueViolation reports whether a statement failed for a row that is there already, as
-// where another transaction added it after this one's read.
+// UniqueViolation reports whether a statement failed because a row exists already, such as one
+// that another transaction added after this one's read.
 func UniqueViolation(err error) bool { return refusedAs(err, uniqueViolation) }
 
 // refusedAs reports whether PostgreSQL answered with one of the SQLSTATEs, or classes of them.

@@ -34,8 +34,8 @@ func newGate(conns int) *gate {
 	}
 }
 
-// enter waits for a connection to be the caller's, and returns what gives it
-// back. The error is that of ctx, which ended first.
+// enter waits for a connection for the caller's partner, and returns the function that gives
+// it back. If ctx ends first, it returns the error of ctx.
 func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	partner := domain.CallerFrom(ctx).Partner
 	g.mu.Lock()
@@ -112,8 +112,8 @@ func (g *gate) admit() {
 	}
 }
 
-// abandon takes back a wait whose caller gave up. One whose turn came at the same
-// moment passes the connection on.
+// abandon removes a waiter whose caller gave up. If its turn came at the same moment, it
+// passes the connection on.
 func (g *gate) abandon(partner domain.PartnerID, turn chan struct{}) {
 	g.mu.Lock()
 	queue := g.waiting[partner]

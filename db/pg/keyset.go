@@ -9,8 +9,8 @@ import (
 	"partnerapi/domain"
 )
 
-// Keyset is a list in the order of a sort key and then the id, which a page
-// continues after a position instead of counting rows from the start.
+// Keyset is a list in the order of a sort key and then the id. A page continues after a
+// position, instead of counting rows from the start.
 type Keyset[Row any] struct {
 	// Table is the list's table with its alias, as in "users AS u".
 	Table string
@@ -36,7 +36,7 @@ type Keyset[Row any] struct {
 	Position func(*Row) domain.Position
 }
 
-// Conditions all have to hold.
+// Conditions must all hold.
 type Conditions []Query
 
 // Add adds a condition.
@@ -75,9 +75,9 @@ func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window
 	}
 	q.where = append(q.where, k.Where...)
 	if w.Skip > 0 || k.IDsFirst {
-		// An array is made once; IN (SELECT …) is made again for each row where
-		// the planner, for want of statistics, expects few. The conditions stand
-		// in both, for an id may be in other lists too: a course is many users'.
+		// ARRAY is evaluated once; IN (SELECT …) is evaluated for each row if the planner, for lack of
+		// statistics, expects few. Both have the conditions, because an id may be in other lists too:
+		// a course is many users'.
 		id := k.rowID()
 		ids := From(k.Table).Columns(id).Offset(w.Skip)
 		ids.where = append(ids.where, k.Where...)
@@ -105,8 +105,8 @@ func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window
 	return s, nil
 }
 
-// CountedPage is Page with the total of the list, where the window asks for it:
-// from a count of its rows, unless the page shows the list's end.
+// CountedPage is Page with the total of the list, if the window asks for it. It counts the
+// rows, unless the page shows the list's end.
 func CountedPage[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window) (domain.Slice[Row], error) {
 	slice, err := Page(ctx, r, k, w)
 	if err != nil || !w.Total {
@@ -157,8 +157,8 @@ func (k Keyset[Row]) order() string {
 	return order + ", " + k.ID + direction
 }
 
-// rowID is a column that tells the table's rows apart: the id, or where that needs the
-// owner too, the place of the row's version in the table.
+// rowID is a column that identifies a row of the table: the id or, if that needs the owner
+// too, the ctid of the row's version.
 func (k Keyset[Row]) rowID() string {
 	if k.Owner == "" {
 		return k.ID
@@ -178,7 +178,7 @@ func Map[Row, T any](s domain.Slice[Row], of func(*Row) T) domain.Slice[T] {
 	return domain.Slice[T]{Rows: MapRows(s.Rows, of), More: s.More, End: s.End, Total: s.Total}
 }
 
-// Index returns what of makes of each row, by its key.
+// Index returns a map of the keys and values that of returns for the rows.
 func Index[Row any, K comparable, T any](rows []Row, of func(*Row) (K, T)) map[K]T {
 	all := make(map[K]T, len(rows))
 	for i := range rows {

@@ -49,8 +49,8 @@ func (d *DB) Listen(ctx context.Context, channel string, silence time.Duration, 
 // Relisten is the pause before Follow makes a lost connection again.
 const Relisten = time.Second
 
-// Follow listens, as Listen does, until ctx ends. When that fails it tells lost why, and
-// begins again after Relisten.
+// Follow listens, as Listen does, until ctx ends. When Listen fails, it calls lost with the
+// error, and listens again after Relisten.
 func (d *DB) Follow(
 	ctx context.Context, channel string, silence time.Duration, on func(ListenEvent) error, lost func(error),
 ) {
@@ -63,8 +63,8 @@ func (d *DB) Follow(
 	}
 }
 
-// await waits for a notification, or for silence, after which the connection has to
-// answer within as long.
+// await waits for a notification. If none arrives for silence, it pings the connection, which
+// has to answer within the same time.
 func await(ctx context.Context, conn *pgx.Conn, silence time.Duration) (ListenEvent, error) {
 	within := func(fn func(ctx context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, silence)

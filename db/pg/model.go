@@ -26,8 +26,8 @@ func isModel(t reflect.Type) bool {
 
 var columnLists sync.Map // of reflect.Type to string
 
-// Columns are the columns of Row's table, with its alias: those that the fields
-// of Row name but for those marked scanonly, which a query computes.
+// Columns returns the columns of Row's table, with its alias: those of the fields of Row that
+// are not marked scanonly, which a query computes.
 func Columns[Row any]() string {
 	t := reflect.TypeFor[Row]()
 	if list, ok := columnLists.Load(t); ok {
@@ -43,7 +43,7 @@ func Columns[Row any]() string {
 	return list
 }
 
-// Rows is the selection of all columns of Row's table, which has its alias.
+// Rows selects all columns of Row's table, under its alias.
 func Rows[Row any]() *Select { return From(aliasedTable[Row]()).Columns(Columns[Row]()) }
 
 func aliasedTable[Row any]() string {

@@ -36,8 +36,8 @@ const Listeners = 4
 // DB is a pool of connections to one database. It is safe for concurrent use.
 type DB struct {
 	pool *pgxpool.Pool
-	// sessions is a pool of connections that keep their session; pool, but behind a
-	// pooler in transaction mode.
+	// sessions is a pool of connections that keep their session: pool itself, unless WithPooler
+	// named the server behind a pooler.
 	sessions *pgxpool.Pool
 	pooler   Pooler
 	sql      *sql.DB
@@ -76,7 +76,7 @@ func WithTracer(tracer pgx.QueryTracer) Option { return func(o *options) { o.tra
 // DefaultConns.
 func WithConns(n int) Option { return func(o *options) { o.conns = n } }
 
-// WithClashes says which error the violation of each unique constraint is.
+// WithClashes sets the error for a violation of each unique constraint.
 func WithClashes(clashes map[string]*domain.Error) Option {
 	return func(o *options) { o.clashes = clashes }
 }
@@ -128,7 +128,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 	return d, nil
 }
 
-// open opens a pool of connections to what is behind a pooler, or none.
+// open opens a pool of connections to a server, or to the pooler in front of it.
 func (o options) open(
 	url string, conns int, behind Pooler, prepare func(context.Context, *pgx.Conn) (bool, error),
 ) (*pgxpool.Pool, error) {
@@ -149,8 +149,8 @@ func (o options) open(
 	}
 	config.ConnConfig.Tracer = o.tracer
 	findDead(config)
-	// What is sent through database/sql, by migrations, the files of v1's ids and
-	// tests, is planned for its values; Query says itself how it is planned.
+	// Statements through database/sql, of migrations, the files of v1's ids and tests, are planned
+	// for their values; a Query sets its own mode.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	setSession(config.ConnConfig.RuntimeParams, behind)
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
@@ -160,8 +160,8 @@ func (o options) open(
 	return pool, nil
 }
 
-// setSession sets what every session begins with. A pooler takes the time zone alone:
-// jit is set after that in session mode, and by the role in transaction mode.
+// setSession sets the parameters of new sessions. A pooler accepts the time zone only: jit is
+// set after connecting in session mode, and by the role in transaction mode.
 func setSession(params map[string]string, behind Pooler) {
 	params["timezone"] = "UTC"
 	if behind != NoPooler {
@@ -187,8 +187,8 @@ func (d *DB) named(ctx context.Context, doing string) context.Context {
 	return context.WithValue(ctx, statementKey{}, doing)
 }
 
-// StatementName returns what the statement that a tracer is shown is for, as in
-// "claim a sync run"; empty for one that no Query made, such as a commit.
+// StatementName returns the purpose of the statement that a tracer sees, as in "claim a sync
+// run"; empty for one that no Query made, such as a commit.
 func StatementName(ctx context.Context) string {
 	name, _ := ctx.Value(statementKey{}).(string)
 	return name
@@ -204,7 +204,7 @@ func (d *DB) Pool() *pgxpool.Pool { return d.pool }
 // files that may call it.
 func (d *DB) SQL() *sql.DB { return d.sql }
 
-// Pooler is what the connections lead to, as WithPooler said.
+// Pooler returns the kind of pooler that WithPooler set.
 func (d *DB) Pooler() Pooler { return d.pooler }
 
 // Close closes the pools. It waits for connections in use.

@@ -11,13 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Pooler is what shares the server's connections among its clients, as PgBouncer does.
+// Pooler is how a pooler such as PgBouncer shares a server's connections among clients.
 type Pooler string
 
 const (
 	// NoPooler: connections lead to the server itself.
 	NoPooler Pooler = ""
-	// SessionPooler gives a client a server's connection for as long as it stays.
+	// SessionPooler gives a client a server's connection until the client disconnects.
 	SessionPooler Pooler = "session"
 	// TransactionPooler gives it one for each transaction. Prepared statements, advisory
 	// locks of a session and LISTEN do not survive that.
@@ -35,14 +35,14 @@ const (
 	// poolerWithin bounds the wait for a second connection, and for a transaction on it: a
 	// pooler in session mode gives none where the first client has the only one.
 	poolerWithin = 3 * time.Second
-	// poolerTries is how often the modes are told apart: a client may by chance be given
-	// the connection again that it had, where others use the pooler too.
+	// poolerTries bounds the tries to tell the modes apart: if others use the pooler too, a client
+	// may by chance get the connection again that it had.
 	poolerTries = 10
 )
 
-// FindPooler says what is at a postgres:// URL. It goes by the process that answers: a
-// pooler tells its clients of another one than the server's. It sets none of the
-// service's session parameters, which poolers refuse.
+// FindPooler returns the kind of pooler at a postgres:// URL, if any. It compares process ids:
+// the one that a pooler gives its clients is not that of the server's process. It sets none of
+// the service's session parameters, which poolers refuse.
 func FindPooler(ctx context.Context, url string) (Pooler, error) {
 	address, err := parseAddress(url)
 	if err != nil {
@@ -106,14 +106,14 @@ func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first
 	return false, nil
 }
 
-// beginWithin begins a transaction, which outlives the bound of the wait for it.
+// beginWithin begins a transaction within bound, which the transaction may outlast.
 func beginWithin(ctx context.Context, conn *pgx.Conn, bound time.Duration) (pgx.Tx, error) {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	return conn.Begin(ctx)
 }
 
-// backend is the process of the server that a connection leads to.
+// backend returns the id of the server's process that a connection leads to.
 func backend(ctx context.Context, conn interface {
 	QueryRow(context.Context, string, ...any) pgx.Row
 }) (pid uint32, err error) {
@@ -121,8 +121,8 @@ func backend(ctx context.Context, conn interface {
 	return pid, err
 }
 
-// prepares reports whether the pooler of a client knows prepared statements: it gives
-// them names of its own then, for clients may choose the same ones.
+// prepares reports whether the pooler of a client supports prepared statements: such a pooler
+// renames them, because clients may choose the same names.
 func prepares(ctx context.Context, client *pgx.Conn) bool {
 	tx, err := client.Begin(ctx)
 	if err != nil {

@@ -158,8 +158,8 @@ func (s *statement) bind(value any, number *int) {
 	s.text = strconv.AppendInt(append(s.text, '$'), int64(*number), 10)
 }
 
-// leadingName returns the letters, digits and underscores that a text begins with; none
-// where the first is no letter.
+// leadingName returns the letters, digits and underscores that a text begins with; none if the
+// first is a digit.
 func leadingName(text string) string {
 	end := strings.IndexFunc(text, func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
@@ -216,7 +216,7 @@ func (s *Select) Join(text string, args ...any) *Select {
 	return s
 }
 
-// Where adds a condition to those that all have to hold.
+// Where adds a condition; all of them must hold.
 func (s *Select) Where(text string, args ...any) *Select {
 	s.where = append(s.where, SQL(text, args...))
 	return s
@@ -228,13 +228,13 @@ func (s *Select) OrderBy(text string) *Select {
 	return s
 }
 
-// Limit bounds the rows; 0 does not.
+// Limit bounds the number of rows; 0 means no bound.
 func (s *Select) Limit(n int) *Select {
 	s.limit = n
 	return s
 }
 
-// Offset passes over rows.
+// Offset skips n rows.
 func (s *Select) Offset(n int) *Select {
 	s.offset = n
 	return s
@@ -288,17 +288,16 @@ func (s *statement) list(before, between string, queries []Query) {
 // prepared is a query that keeps one plan per connection.
 type prepared struct{ Query }
 
-// Prepared makes PostgreSQL keep one plan of a query for each connection, in
-// place of planning it for its values at each call: for reads by key, and
-// others whose best plan no value changes. A Query within another one is planned
-// with that.
+// Prepared makes PostgreSQL keep one plan of a query for each connection, instead of planning
+// it for its values at each call: for reads by key, and others whose best plan does not depend
+// on the values. A Query within another one is planned with that one.
 func Prepared(q Query) Query { return prepared{q} }
 
 // once is a query whose text will not be run again: nothing is kept of it.
 type once struct{ Query }
 
-// planOf is how a query is planned. Behind a pooler that does not know prepared
-// statements none is kept: each is sent whole, in one round trip.
+// planOf returns how a query is planned. Behind a pooler without prepared statements no plan
+// is kept: each query is sent whole, in one round trip.
 func (d *DB) planOf(q Query) pgx.QueryExecMode {
 	switch q.(type) {
 	case prepared:

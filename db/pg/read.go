@@ -25,7 +25,7 @@ func All[Row any](ctx context.Context, r Runner, doing string, q Query) ([]Row, 
 	return some[Row](ctx, r, doing, q, 0)
 }
 
-// some is All for about as many rows as are expected.
+// some is All with the expected number of rows.
 func some[Row any](ctx context.Context, r Runner, doing string, q Query, expected int) (rows []Row, err error) {
 	var s statement
 	q.write(&s)
@@ -41,8 +41,8 @@ func some[Row any](ctx context.Context, r Runner, doing string, q Query, expecte
 	return rows, r.TranslateError(doing, err)
 }
 
-// One runs a query that gives a single row. It returns an error that is
-// ErrNoRow where it gives none.
+// One runs a query and returns its single row. If there is none, the error is ErrNoRow,
+// wrapped.
 func One[Row any](ctx context.Context, r Runner, doing string, q Query) (row Row, err error) {
 	rows, err := some[Row](ctx, r, doing, q, 1)
 	if err == nil && len(rows) == 0 {
@@ -90,7 +90,7 @@ func Copy(ctx context.Context, r Runner, doing, table string, columns []string, 
 	return r.TranslateError(doing, err)
 }
 
-// Existing returns those of the ids that are rows of a table and hold its condition: from
+// Existing returns which ids are those of rows that meet a condition: from is the table and
 // ends in AND or WHERE, as in "clients WHERE archived_at IS NULL AND".
 func Existing[K domain.Kind](
 	ctx context.Context, r Runner, what, from string, ids []domain.ID[K],
@@ -102,9 +102,8 @@ func Existing[K domain.Kind](
 	return Index(found, func(id *domain.ID[K]) (domain.ID[K], bool) { return *id, true }), err
 }
 
-// PreferIndexes has the rest of the transaction find rows by indexes. A staging table
-// grows from nothing ahead of its statistics, by which PostgreSQL would read it whole each
-// time.
+// PreferIndexes makes the rest of the transaction find rows by indexes. The statistics of a
+// staging table lag behind its growth; by them PostgreSQL would read it whole each time.
 func PreferIndexes(ctx context.Context, r Runner) error {
 	_, err := Exec(ctx, r, "look rows up by their keys", SQL(`
 		SELECT set_config(name, 'off', true)

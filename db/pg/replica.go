@@ -22,9 +22,9 @@ const (
 	// replayWithin is how long a snapshot may wait for the standby to have replayed what
 	// the primary had written before.
 	replayWithin = 5 * time.Second
-	// replayPause is the pause between two looks at it.
+	// replayPause is the pause between two checks of it.
 	replayPause = 10 * time.Millisecond
-	// replicaRest is how long a standby is left alone that could not be used.
+	// replicaRest is how long a standby that could not be used is left alone.
 	replicaRest = 10 * time.Second
 )
 
@@ -41,16 +41,16 @@ type replica struct {
 
 // ReplicaState is what is known of the standby.
 type ReplicaState struct {
-	// Used says that it could be used when it was last asked, and Fault why it could not;
-	// neither, that it was not asked yet.
+	// Used says that it could be used at the last check; else Fault says why not. Before the first
+	// check neither is set.
 	Used  bool
 	Fault error
-	// AsOf is a time of whose changes it is known to have all; zero for none.
+	// AsOf is the time up to which it is known to have all changes; zero if unknown.
 	AsOf time.Time
 }
 
-// WithReplica names a postgres:// URL of a standby, which FromReplica may read. The log
-// has whenever it begins to be used, or is left alone.
+// WithReplica sets the postgres:// URL of a standby that FromReplica may read. It logs when
+// the standby begins to be used, and when it is left alone.
 func WithReplica(url string, log *slog.Logger) Option {
 	return func(o *options) { o.replica, o.replicaLog = url, log }
 }
@@ -90,9 +90,9 @@ func (d *DB) FromReplica(ctx context.Context, do func(ctx context.Context) error
 	return do(ctx)
 }
 
-// CheckReplica reports why the standby cannot be used now, which it waits for as a snapshot
-// does; and whether it tells the primary which rows it still reads (hot_standby_feedback),
-// so that these are not cleaned up under a long snapshot.
+// CheckReplica returns an error if the standby cannot be used now; it waits as a snapshot
+// does. feedback says whether the standby tells the primary which rows it still reads
+// (hot_standby_feedback), so that these are not cleaned up under a long snapshot.
 func (d *DB) CheckReplica(ctx context.Context) (feedback bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replayWithin)
 	defer cancel()
@@ -122,7 +122,7 @@ func (d *DB) standby(ctx context.Context, within time.Duration) *pgxpool.Conn {
 	defer cancel()
 	at, err := d.position(bounded)
 	if err != nil {
-		return nil // what is wrong with the primary, its own snapshot says
+		return nil // the snapshot on the primary reports what is wrong with it
 	}
 	conn, replayed, fault := d.replica.reach(bounded, at)
 	switch {
@@ -144,9 +144,9 @@ type position struct {
 	lsn      string
 }
 
-// position is that of the primary, behind everything that was committed before: also
-// what was committed without waiting for the disk, which the mark takes along to it. It
-// does not wait for a synchronous standby.
+// position returns that of the primary, behind everything that was committed before, even
+// without waiting for the disk: the mark flushes that too. It does not wait for a synchronous
+// standby.
 func (d *DB) position(ctx context.Context) (at position, err error) {
 	err = d.pool.QueryRow(d.named(ctx, "mark a position for the standby"), `
 		WITH session AS MATERIALIZED (SELECT set_config('synchronous_commit', 'local', true)),
@@ -158,15 +158,15 @@ func (d *DB) position(ctx context.Context) (at position, err error) {
 	return at, err
 }
 
-// standing is how a server stands to a position.
+// standing is the state of a server relative to a position.
 type standing struct {
 	position
 	recovers, replayed bool
-	// last is when the last transaction was committed that it has replayed; nil for none.
+	// last is the commit time of the last replayed transaction; nil for none.
 	last *time.Time
 }
 
-// errBehind says that a standby has not come so far yet.
+// errBehind says that a standby has not replayed up to a position yet.
 var errBehind = errors.New("the standby has not replayed in time what the primary had written")
 
 // fault is why a server in this state cannot be read instead of the primary; nil
@@ -185,9 +185,9 @@ func (s standing) fault(at position) error {
 	return nil
 }
 
-// reach returns a connection to a server that is fit and has come to a position, for
-// which it waits until ctx ends. last is when the last transaction was committed that it
-// had replayed, where that is known of a standby that is behind.
+// reach returns a connection to the standby once it has replayed up to a position, for which
+// it waits until ctx ends; fault is why it cannot be read. last is the commit time of its last
+// replayed transaction, if known.
 func (r *replica) reach(ctx context.Context, at position) (conn *pgxpool.Conn, last time.Time, fault error) {
 	conn, err := r.pool.Acquire(ctx)
 	if err != nil {
@@ -233,8 +233,8 @@ func (r *replica) atRest(now time.Time) bool {
 	return now.Before(r.rests)
 }
 
-// note keeps what was found, and logs it where it is new. A server that cannot be used
-// rests, and so do its connections: the URL may lead to another one after that.
+// note keeps the result of a check, and logs it if it is new. A server that cannot be used is
+// left alone, and its connections are closed: the URL may lead to another one after that.
 func (r *replica) note(ctx context.Context, now, replayed time.Time, fault error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -256,7 +256,7 @@ func (r *replica) note(ctx context.Context, now, replayed time.Time, fault error
 	}
 }
 
-// reason is what an error says that callers are told less of.
+// reason returns the cause that callers do not see, or err if it has none.
 func reason(err error) error {
 	if cause := domain.AsError(err).Cause; cause != nil {
 		return cause

@@ -8,8 +8,8 @@ import (
 	"partnerapi/domain"
 )
 
-// LockTimeout is how long a migration waits for a lock on a table, as PostgreSQL
-// writes it: who uses the table waits behind it for as long.
+// LockTimeout is how long a migration waits for a lock on a table, in PostgreSQL's notation:
+// other users of the table wait behind it for as long.
 const LockTimeout = "500ms"
 
 const (
@@ -19,9 +19,9 @@ const (
 	longestPause = 10 * time.Second
 )
 
-// RetryLocked runs do, which must leave nothing behind where it fails, and runs it again
-// after a pause (backoff) while it fails with a lock timeout or a deadlock: others use
-// what it has to lock, and go on meanwhile.
+// RetryLocked runs do, and runs it again after a pause (backoff) while it fails with a lock
+// timeout or a deadlock. Other users of what it locks proceed during the pause. do must leave
+// nothing behind if it fails.
 func RetryLocked(ctx context.Context, do func() error) error {
 	pause := 250 * time.Millisecond
 	for try := 1; ; try++ {

@@ -16,9 +16,9 @@ type insert struct {
 	rows  reflect.Value
 }
 
-// Insert is the statement that inserts rows, of which there is at least one, with
-// the columns of Row's table. A field marked nullzero is NULL where it is zero.
-// It may be put before more, as in SQL("? ON CONFLICT DO NOTHING", Insert(rows)).
+// Insert is the statement that inserts rows, at least one, with the columns of Row's table. A
+// field marked nullzero is NULL where it is zero. More may follow the statement, as in
+// SQL("? ON CONFLICT DO NOTHING", Insert(rows)).
 func Insert[Row any](rows ...Row) Query {
 	return insert{modelOf(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
 }
@@ -69,9 +69,9 @@ func CopyRows[Row any](ctx context.Context, r Runner, doing string, rows []Row) 
 	})
 }
 
-// UpdateRows sets columns of rows of Row's table, all of them where it names none. The
-// rows are found by the columns that are marked pk. They are locked, so that no column
-// has changed since they were read.
+// UpdateRows sets the named columns of rows of Row's table, or all but those marked pk if none
+// are named. It finds the rows by the columns marked pk. They must be locked, so that no
+// column has changed since they were read.
 func UpdateRows[Row any](ctx context.Context, r Runner, doing string, rows []Row, columns ...string) error {
 	if len(rows) == 0 {
 		return nil
@@ -114,8 +114,8 @@ func pointedTo(value any) any {
 	return v.Elem().Interface()
 }
 
-// jsonValue is a value as JSON of which PostgreSQL makes one of the column's type: an id
-// is a UUID there.
+// jsonValue returns a value whose JSON PostgreSQL reads as the column's type: an id becomes a
+// UUID.
 func jsonValue(value any) any {
 	if v := reflect.ValueOf(value); v.Kind() == reflect.Array && v.CanConvert(uuidType) {
 		return uuid.UUID(v.Convert(uuidType).Interface().([16]byte))

@@ -19,9 +19,9 @@ import (
 	"partnerapi/domain"
 )
 
-// scan appends the rows of an answer to those that are there. It reads the
-// common types from their binary form right into the fields, and leaves the
-// others to the driver: a page of 500 rows has 13,000 values.
+// scan appends the rows of an answer to rows. It decodes the common types from their binary
+// form right into the fields, and leaves the others to the driver: a page of 500 rows has
+// 13,000 values.
 func scan[Row any](answer pgx.Rows, types *pgtype.Map, rows []Row) ([]Row, error) {
 	l, err := layoutOf(reflect.TypeFor[Row](), answer.FieldDescriptions())
 	if err != nil {
@@ -233,8 +233,8 @@ func decodeFloat(src []byte, to unsafe.Pointer) error {
 }
 
 const (
-	// epochSeconds and epochDays are where PostgreSQL counts from, 2000-01-01:
-	// from 1970-01-01, and from 0001-01-01.
+	// epochSeconds and epochDays are PostgreSQL's epoch, 2000-01-01, counted from 1970-01-01 and
+	// from 0001-01-01.
 	epochSeconds = 946684800
 	epochDays    = 730119
 )

@@ -11,8 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// slowEvery is how often the statements of one name are logged: where the server is
-// slow, all are.
+// slowEvery bounds how often statements of one name are logged: on a slow server all are slow.
 const slowEvery = 10 * time.Second
 
 // WithSlowLog logs statements that take a duration or longer, with the reading of their

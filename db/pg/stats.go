@@ -2,7 +2,7 @@ package pg
 
 import "time"
 
-// Stats says how the connections that requests and the work beside them share are used.
+// Stats counts the connections that requests and background work share.
 type Stats struct {
 	// InUse and Idle are open connections, Max how many there may be.
 	InUse, Idle, Max int

@@ -82,9 +82,9 @@ func (d *DB) txBy(ctx context.Context, begin beginTx, options pgx.TxOptions, fn 
 
 type afterKey struct{}
 
-// AfterCommit has fn run once the outermost transaction of ctx is committed; it does
-// not run where that is rolled back, or where there is no transaction. It may run for
-// work that was undone by a DryRun within the transaction.
+// AfterCommit makes fn run after the outermost transaction of ctx has committed; fn does not
+// run if that is rolled back, or if there is no transaction. It may run for work that was
+// undone by a DryRun within the transaction.
 func (d *DB) AfterCommit(ctx context.Context, fn func()) {
 	if after, ok := ctx.Value(afterKey{}).(*[]func()); ok && d.InTx(ctx) {
 		*after = append(*after, fn)
@@ -92,9 +92,9 @@ func (d *DB) AfterCommit(ctx context.Context, fn func()) {
 }
 
 // ReservedSnapshot runs fn in a read-only transaction in which all statements see the same
-// state, on one of the reserved connections: for what must not wait for requests, such as
-// what an operator watches. within bounds the whole, and by the server each statement; to
-// wait for a standby (FromReplica) may take as long before.
+// state, on one of the reserved connections: for reads that must not wait for requests, such
+// as an operator's figures. within bounds the transaction and, by the server, each statement.
+// The wait for a standby (FromReplica) before it may take as long.
 func (d *DB) ReservedSnapshot(ctx context.Context, within time.Duration, fn func(ctx context.Context) error) error {
 	begin := d.begin
 	if conn := d.standby(ctx, min(within, replayWithin)); conn != nil {
@@ -163,8 +163,8 @@ func (d *DB) begin(ctx context.Context, options pgx.TxOptions) (tx pgx.Tx, err e
 	}
 }
 
-// maxTries is how many connections are tried for one statement, of which the
-// earlier ones turned out to be dead before anything was sent.
+// maxTries bounds the connections that are tried for one statement: another one is tried if
+// one was dead before anything was sent.
 const maxTries = 3
 
 // InTx reports whether ctx is in a transaction.

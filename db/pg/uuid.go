@@ -21,7 +21,7 @@ func IDs[K domain.Kind](ids []domain.ID[K]) [][16]byte {
 	return list
 }
 
-// plainUUID is the codec of UUIDs, but for scanners, which would get the text.
+// plainUUID is the codec of UUIDs, but gives scanners the bytes and not the text.
 type plainUUID struct{ pgtype.UUIDCodec }
 
 // DecodeDatabaseSQLValue returns the value for a scanner, which copies it.

@@ -9,9 +9,9 @@ import (
 	"partnerapi/domain"
 )
 
-// wireValue is a value as the driver is given it. Ids and dates say their binary
-// form, which spares the driver a failed try and an error for each; where a
-// parameter is of another type, they are text as before.
+// wireValue is a value as the driver gets it. Ids and dates give their binary form, which
+// spares the driver a failed try and an error for each; for a parameter of another type they
+// are still text.
 func wireValue(value any) any {
 	switch v := value.(type) {
 	case domain.Date:
@@ -24,7 +24,7 @@ func wireValue(value any) any {
 	return value
 }
 
-// idBytes is what a domain.ID of any kind is.
+// idBytes is implemented by a domain.ID of any kind.
 type idBytes interface {
 	driver.Valuer
 	Bytes() [16]byte

@@ -26,7 +26,7 @@ var Partners Kind = &kind[domain.PartnerRecord, db.PartnerRow]{
 	},
 }
 
-// importedClient is a client with what an import and an export have beside.
+// importedClient is a client with the additional columns of imports and exports.
 type importedClient struct {
 	bun.BaseModel `bun:"table:clients,alias:c"`
 	db.ClientRow
@@ -35,12 +35,12 @@ type importedClient struct {
 	Program string `bun:",scanonly"` // as JSON
 }
 
-// Clients are clients, archived ones too. A new one gets a group for users who are
-// kept by hand, and the foundational program where it has none. A program concerns users
-// who are enrolled later.
+// Clients are clients, archived ones too. A new one gets a group for users who are kept by
+// hand, and the foundational program if its record has none. A program applies to users who
+// are enrolled later.
 //
-// Scores are computed again where Dark Web Monitoring is switched, in transactions of
-// their own: where it comes to an end before that, the daily refresh does it.
+// Switching Dark Web Monitoring recomputes the scores, in later transactions of their own. If
+// the import ends before them, the daily refresh does it.
 var Clients Kind = &kind[domain.ClientRecord, importedClient]{
 	object: "client", partner: "c.partner_id = ?", order: "c.created_at, c.id", rank: db.ClientLocks, locked: "c.id",
 	columns: `(
@@ -65,7 +65,7 @@ var Clients Kind = &kind[domain.ClientRecord, importedClient]{
 	},
 	fresh: func(r *importedClient) {
 		r.DarkWebMonitoring, r.FrameworkIDs = true, []string{}
-		summary := domain.EmptySummary(r.CreatedAt.Add(-2 * domain.SummaryAge)) // it was never made
+		summary := domain.EmptySummary(r.CreatedAt.Add(-2 * domain.SummaryAge)) // stale: it was never computed
 		r.AverageScore, r.OnTrackRate, r.SummarizedAt = summary.AverageScore, summary.OnTrackRate, summary.At
 	},
 	finish: finishClient, follow: followClients, committed: rescoreSwitched,
@@ -89,7 +89,7 @@ func (r *importedClient) program() ([]domain.ProgramCourse, error) {
 	return program, nil
 }
 
-// isArchived says that an object is archived, where it is.
+// isArchived returns true for an archived object, and no value for others.
 func isArchived(at *time.Time) (archived domain.Optional[bool]) {
 	if at != nil {
 		archived = domain.Give(true)
@@ -97,7 +97,7 @@ func isArchived(at *time.Time) (archived domain.Optional[bool]) {
 	return archived
 }
 
-// archive sets when an object was archived: now, where it was not before.
+// archive sets or clears the time of archiving; it is now, unless the object was archived before.
 func archive(c *db.Change, archived domain.Optional[bool], at **time.Time) {
 	switch {
 	case !archived.Or(*at != nil):
@@ -107,7 +107,7 @@ func archive(c *db.Change, archived domain.Optional[bool], at **time.Time) {
 	}
 }
 
-// finishClient archives the client. Beside its row the program may be replaced.
+// finishClient archives or restores the client, and reports in beside if its program changes.
 func finishClient(b *importingClients, a *appliedClient) error {
 	archive(b.Change, a.record.Archived, &a.after.ArchivedAt)
 	if !a.record.Program.Given {
@@ -167,7 +167,7 @@ func followClients(ctx context.Context, b *importingClients) error {
 	return replacePrograms(ctx, b)
 }
 
-// replacePrograms writes the programs that records say.
+// replacePrograms replaces the programs of clients whose records give another one.
 func replacePrograms(ctx context.Context, b *importingClients) error {
 	var replaced []domain.ClientID
 	var program []db.ProgramRow
@@ -187,8 +187,7 @@ func replacePrograms(ctx context.Context, b *importingClients) error {
 	return pg.CopyRows(ctx, b, "insert imported programs", program)
 }
 
-// rescoreSwitched computes the scores of users again where Dark Web Monitoring is
-// switched.
+// rescoreSwitched recomputes the scores of clients whose Dark Web Monitoring was switched.
 func rescoreSwitched(ctx context.Context, b *importingClients) error {
 	for _, a := range b.changed {
 		if a.before.DarkWebMonitoring == a.after.DarkWebMonitoring {
@@ -201,8 +200,7 @@ func rescoreSwitched(ctx context.Context, b *importingClients) error {
 	return nil
 }
 
-// Admins are admins of partners and of their clients, of which each has an email
-// once.
+// Admins are admins of partners and of their clients. An email is unique within a client.
 var Admins Kind = &kind[domain.AdminRecord, db.AdminRow]{
 	object: "admin", partner: "a.partner_id = ?", order: "a.created_at, a.id", locked: "a.id",
 	exported: func(r *db.AdminRow, out *domain.AdminRecord) error {

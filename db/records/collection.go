@@ -25,8 +25,8 @@ type importedCollection struct {
 	Members []string `bun:",array,scanonly"`
 }
 
-// Collections are collections. The members of a record are added to those that are
-// in it. An export has several records of one with more members than a record may name.
+// Collections are collections. A record adds its members to the existing ones. An export
+// splits a collection with more members than a record may name into several records.
 var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
 	object: "collection", partner: ofPartner("k"), order: "k.client_id, k.id, m.part",
 	listed: func(q *pg.Select) {
@@ -83,7 +83,7 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 			if !user.isOf(client) {
 				continue // the record is refused
 			}
-			if collection == nil { // as long as the collection and the user have been there
+			if collection == nil { // since the collection and the user both exist
 				at = domain.Later(r.CreatedAt.Or(domain.Time{Time: b.At}).Time, user.CreatedAt)
 			}
 			list = append(list, membership{client, r.ID.ID, u.ID, at})
@@ -121,8 +121,8 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 
 // Users who join collections.
 
-// Memberships are records of users who are there: they put them into the
-// collections that they name. An export has the members with their collections.
+// Memberships are records of existing users, who join the collections that the records name.
+// Its export is empty: records of Collections have the members.
 var Memberships Kind = memberships{}
 
 type memberships struct{}
@@ -182,8 +182,8 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 	return joinAll(ctx, c, joining)
 }
 
-// membershipsOf are the memberships that records name. A record that names another
-// client's collection, or one that is not there, is refused.
+// membershipsOf returns the memberships that records name. It refuses a record that names
+// another client's collection, or one that does not exist.
 func membershipsOf(c *db.Change, batch []any, found objects, results []domain.ImportResult) (list []membership) {
 	for i, record := range batch {
 		r := record.(*domain.UserRecord)
@@ -205,7 +205,7 @@ func membershipsOf(c *db.Change, batch []any, found objects, results []domain.Im
 	return list
 }
 
-// membership is that a user is to be in a collection of the same client.
+// membership puts a user into a collection of the same client.
 type membership struct {
 	ClientID     domain.ClientID
 	CollectionID domain.CollectionID
@@ -213,7 +213,7 @@ type membership struct {
 	AddedAt      time.Time
 }
 
-// rowsOf are memberships as rows of a statement.
+// rowsOf returns memberships as a FROM item with the alias w.
 func rowsOf(list []membership) pg.Query {
 	clients, collections, users := make([][16]byte, len(list)), make([][16]byte, len(list)), make([][16]byte, len(list))
 	times := make([]time.Time, len(list))
@@ -243,8 +243,8 @@ func lockNewMemberships(ctx context.Context, c *db.Change, list []membership) ([
 	return joining, err
 }
 
-// joinAll adds locked users to locked collections, and does what follows from it. The
-// audiences of the clients are shared.
+// joinAll adds locked users to locked collections, and applies the consequences. The caller
+// holds the shared locks of the clients' audiences.
 func joinAll(ctx context.Context, c *db.Change, list []membership) error {
 	if len(list) == 0 {
 		return nil
@@ -273,8 +273,8 @@ type (
 	appliedGroup    = recordChange[domain.GroupRecord, db.GroupRow]
 )
 
-// beginGroups locks those of the groups that are there, and those that they may take the
-// place of.
+// beginGroups locks the existing groups, and the clients' Manual groups, which records may
+// replace.
 func beginGroups(ctx context.Context, b *importingGroups) error {
 	rows, err := pg.All[db.GroupRow](ctx, b, "lock groups", pg.Rows[db.GroupRow]().
 		Columns(`EXISTS (SELECT 1 FROM users AS u WHERE u.client_id = g.client_id AND u.group_id = g.id)

@@ -11,23 +11,23 @@ import (
 
 // Fields of records are columns of rows: for an import and, the other way, for an export.
 
-// mapping is how a type of records and one of rows are each other.
+// mapping maps a type of records to a type of rows, and back.
 type mapping struct {
 	pairs  []pair
 	fields []recordField // all of the record
-	// columns are those that an import fills for all kinds alike, where the row has them.
+	// columns are the row's columns that an import fills alike for all kinds, by their names in Go.
 	columns map[string][]int
 }
 
 // recordField is a field of a record.
 type recordField struct {
-	name   string // in lines
+	name   string // in JSON
 	index  int
-	needed bool // by a new object
+	needed bool // required of a new object
 }
 
-// pair is a field of a record that is a column of its object's row, by its name in Go:
-// the same, with ID behind it for a reference, or that of the tag row.
+// pair is a field of a record and its column in the row. The column's name in Go is that of
+// the field's tag row, the field's name, or, for a reference, the field's name and ID.
 type pair struct {
 	recordField
 	row   []int // the place in the row
@@ -82,7 +82,7 @@ func (m *mapping) addField(f reflect.StructField, index int, row reflect.Type) {
 	}
 }
 
-// column is a column of a row by its name in Go; not valid where it has none.
+// column returns a row's column by its name in Go; the zero Value if the row has none.
 func (m *mapping) column(row reflect.Value, name string) reflect.Value {
 	if index, ok := m.columns[name]; ok {
 		return row.FieldByIndex(index)
@@ -99,7 +99,7 @@ func plainType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// plain is a value of a field as rows have it.
+// plain returns a field's value as rows have it.
 func plain(value reflect.Value) reflect.Value {
 	if plainType(value.Type()) != value.Type() {
 		return value.Field(0)
@@ -118,8 +118,8 @@ func (f *recordField) optional(record reflect.Value) domain.AnyOptional {
 	return record.Field(f.index).Addr().Interface().(domain.AnyOptional)
 }
 
-// value is what a record, which is addressable, says in the field. It is not valid for
-// null, and given is false where the record says nothing.
+// value returns the field's value in an addressable record: the zero Value for null. given is
+// false if the record leaves the field out.
 func (f *recordField) value(record reflect.Value) (value reflect.Value, given bool) {
 	said := f.optional(record)
 	if said.IsZero() {
@@ -128,7 +128,7 @@ func (f *recordField) value(record reflect.Value) (value reflect.Value, given bo
 	return reflect.Indirect(reflect.ValueOf(said.Pointer()).Elem()), true
 }
 
-// reference is the reference in the field of a record; false where it has none.
+// reference returns the reference in the field of a record; false if there is none.
 func (f *recordField) reference(record reflect.Value) (to reference, is bool) {
 	if value, _ := f.value(record); value.IsValid() {
 		to, is = value.Interface().(reference)
@@ -136,7 +136,7 @@ func (f *recordField) reference(record reflect.Value) (to reference, is bool) {
 	return to, is
 }
 
-// column is what a record says of the column, as rows have it.
+// column returns the record's value for the column, as rows have it.
 func (p *pair) column(record reflect.Value) (value reflect.Value, given bool) {
 	if value, given = p.value(record); value.IsValid() {
 		value = plain(value)
@@ -158,8 +158,8 @@ func differs(column, value reflect.Value) bool {
 	return !reflect.DeepEqual(column.Interface(), value.Convert(column.Type()).Interface())
 }
 
-// apply sets what a record says of its row's columns. What is the same stays as it is,
-// so that rows can be compared.
+// apply sets the columns of a row to the values of its record. An equal column stays as it
+// is, so that rows can be compared.
 func (m *mapping) apply(record, row reflect.Value) {
 	for i := range m.pairs {
 		p := &m.pairs[i]
@@ -179,8 +179,8 @@ func (m *mapping) apply(record, row reflect.Value) {
 	}
 }
 
-// changedFixed is the fixed field of a record that says another thing than what is
-// there; empty for none.
+// changedFixed returns the first fixed field whose value in the record differs from the row;
+// empty for none.
 func (m *mapping) changedFixed(record, row reflect.Value) string {
 	for i := range m.pairs {
 		p := &m.pairs[i]
@@ -194,7 +194,7 @@ func (m *mapping) changedFixed(record, row reflect.Value) string {
 	return ""
 }
 
-// recordOf is a row as a record, without what its columns do not say.
+// recordOf returns the record of a row, with the fields that columns hold.
 func recordOf[Record, Row any](row *Row) *Record {
 	record := new(Record)
 	into, from := reflect.ValueOf(record).Elem(), reflect.ValueOf(row).Elem()

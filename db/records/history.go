@@ -16,7 +16,7 @@ import (
 // Imports and exports of what happened to users: exposures, and mails that they were
 // sent.
 
-// importedExposure is an exposure with what an import has beside.
+// importedExposure is an exposure with the additional columns of an import.
 type importedExposure struct {
 	bun.BaseModel `bun:"table:exposures,alias:e"`
 	db.ExposureRow
@@ -31,9 +31,9 @@ type historyKey struct {
 	of   any
 }
 
-// Exposures are exposures. A user has one in a breach, which each record names: it
-// has no id of its own. The users are scored again; there is no event and no notice
-// (decisions 7.11).
+// Exposures are exposures. A user has one per breach, so a record names user and breach
+// instead of an id. The users are scored again, without an event or a notice (decisions
+// 7.11).
 var Exposures Kind = &kind[domain.ExposureRecord, importedExposure]{
 	object: "exposure", partner: ofPartner("e"), order: "e.client_id, e.user_id, e.breach_name", columns: "e.id",
 	key:    func(r *domain.ExposureRecord) any { return historyKey{r.User.Value.ID, r.BreachName.Value} },
@@ -74,8 +74,8 @@ func beginExposures(ctx context.Context, b *importingExposures) error {
 	return nil
 }
 
-// finishExposure sets what the record of a new exposure does not say, as the data classes
-// or else the breach have it.
+// finishExposure sets what the record of a new exposure leaves out, from the data classes or
+// else from the breach. It returns an error for impossible times.
 func finishExposure(a *appliedExposure, breach *db.BreachRow) error {
 	r, e := a.record, a.after
 	if a.before == nil && !r.Severity.Given {
@@ -93,13 +93,13 @@ func finishExposure(a *appliedExposure, breach *db.BreachRow) error {
 	case e.ResolvedAt != nil && e.ResolvedAt.Before(e.FirstSeenAt):
 		return errors.New("resolved_at is before first_seen_at")
 	}
-	// One that is known by its resolving alone (sightSQL) shows by its times.
+	// An exposure known only from its resolution (findingSQL) has equal times.
 	e.Found = e.Found || e.ResolvedAt == nil || !e.ResolvedAt.Equal(e.FirstSeenAt)
 	return nil
 }
 
-// followExposures notes what follows from exposures that moved. To clients without Dark
-// Web Monitoring nothing of them is shown.
+// followExposures has users with new or changed exposures scored again, except for clients
+// without Dark Web Monitoring, which see no exposures.
 func followExposures(ctx context.Context, b *importingExposures) error {
 	moved := append(rowsAfter(b.made), rowsAfter(b.changed)...)
 	clients := pg.MapRows(moved, func(e *importedExposure) domain.ClientID { return e.ClientID })
@@ -114,8 +114,8 @@ func followExposures(ctx context.Context, b *importingExposures) error {
 	return err
 }
 
-// SentEmails are mails that were sent to users, from which nothing follows. Two
-// users may have been sent mails of one id, so that each record names the user.
+// SentEmails are mails that were sent to users. An import only stores them. Two users may
+// have mails with the same id, so each record names its user.
 var SentEmails Kind = &kind[domain.SentEmailRecord, db.SentEmailRow]{
 	object: "sent_email", partner: ofPartner("e"), order: "e.client_id, e.user_id, e.id",
 	key: func(r *domain.SentEmailRecord) any { return historyKey{r.User.Value.ID, r.ID.ID} },
@@ -127,9 +127,9 @@ var SentEmails Kind = &kind[domain.SentEmailRecord, db.SentEmailRow]{
 	},
 }
 
-// lockHistory locks rows that are there of what happened to users, by a column beside the
-// user. Each is looked up by its key: PostgreSQL would rather read all of a table that it
-// knows little of yet.
+// lockHistory locks the existing history rows of users, found by the user and another column.
+// It looks up each by its key: without statistics PostgreSQL would rather read the whole
+// table.
 func lockHistory[Record, Row any](
 	ctx context.Context, b *recordBatch[Record, Row], users []domain.UserID, column string, values pg.Query,
 ) error {

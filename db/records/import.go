@@ -1,6 +1,5 @@
-// Package records imports and exports a platform's objects: what it says of each is a
-// record, and each kind of objects is a Kind. platform/transfer reads and writes the
-// lines.
+// Package records imports and exports a platform's objects. A record describes an object, and
+// each kind of objects is a Kind. platform/transfer reads and writes the lines.
 package records
 
 import (
@@ -17,35 +16,35 @@ import (
 	"partnerapi/domain"
 )
 
-// A platform's records are applied in batches (decisions 10). A batch has records of one
-// kind, each of another object, and is applied in a transaction: what a record names of an object that is there is set, an
-// object that is not there is made, and a record that says nothing new writes
-// nothing. What is imported as new writes no events and sends no mail; what changes
-// does as it would through the API.
+// A platform's records are applied in batches (decisions 10). A batch has records of one kind,
+// each of another object, and is applied in a transaction: the fields that a record gives are
+// set in its object, an object that does not exist is created, and a record that changes
+// nothing writes nothing. A created object writes no events and sends no mail; a change has
+// the same effects as through the API.
 
-// Kind is a kind of objects of which an import applies records, and an export reads
-// them. They are pointers to values of one type of package domain.
+// Kind imports and exports records of one kind of objects. Records are pointers to values of
+// one type of package domain.
 type Kind interface {
-	// Object is what lines call the kind.
+	// Object returns the name of the kind in lines.
 	Object() string
-	// Type is that of the records.
+	// Type returns the type that the records point to.
 	Type() reflect.Type
 	// Import applies a batch of records of different objects in one transaction, and
-	// returns what became of each, in their order. It takes the same number of statements
-	// for any number of records, but where its kind says otherwise, and must not be called
-	// in a transaction.
+	// returns the outcome of each, in their order. It takes the same number of statements for
+	// any number of records, unless its kind says otherwise, and must not be called in a
+	// transaction.
 	Import(ctx context.Context, d *db.DB, batch []any) ([]domain.ImportResult, error)
-	// Export reads what an import can take, as records: all clients' objects or those of
-	// one partner's, archived ones too, in the order of their keys or their creation. What
-	// the service derives is not in them. It reads by a cursor, in the transaction of ctx,
-	// without which it fails (Snapshot).
+	// Export reads the records that an import accepts: of all clients or, if partner is not
+	// zero, of one partner's, archived objects too, in the order of their keys or their
+	// creation. Derived data is left out. It reads by a cursor in the transaction of ctx, and
+	// fails without one (Snapshot).
 	Export(ctx context.Context, d *db.DB, partner domain.PartnerID) iter.Seq2[any, error]
 }
 
 const (
 	// importLock is the advisory lock of the process that imports.
 	importLock = "import"
-	// maxTries is how often a batch is tried that clashes with other writers.
+	// maxTries bounds the attempts at a batch that conflicts with other writers.
 	maxTries = 5
 )
 
@@ -55,12 +54,11 @@ func WithLock(ctx context.Context, d *db.DB, fn func(context.Context) error) (bo
 	return d.TryAdvisoryLock(ctx, importLock, fn)
 }
 
-// staleBatch is of how many clients a transaction marks the summaries.
+// staleBatch bounds the clients whose summaries a transaction marks.
 const staleBatch = 500
 
-// StaleSummaries marks the summaries as stale of the clients with users who changed
-// since a moment: the next reads make them again. It must not be called in a
-// transaction.
+// StaleSummaries marks as stale the summaries of clients whose users changed since a time:
+// the next reads compute them again. It must not be called in a transaction.
 func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
 	for last := (domain.ClientID{}); ; {
 		var batch []domain.ClientID
@@ -85,9 +83,9 @@ func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
 	}
 }
 
-// importBatch applies a batch of records in a change, again where it clashes with
-// what others write meanwhile. The results are in the order of the batch, refused
-// where apply says nothing.
+// importBatch applies a batch of records in a change, and tries again on a conflict with
+// other writers. The results are in the order of the batch; those that apply does not set are
+// refusals.
 func importBatch(
 	ctx context.Context, d *db.DB, batch []any,
 	apply func(ctx context.Context, c *db.Change, results []domain.ImportResult) error,
@@ -114,7 +112,7 @@ func importBatch(
 	}
 }
 
-// sortedUnique sorts ids and drops those that are there twice.
+// sortedUnique sorts ids in place and drops duplicates.
 func sortedUnique[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
 	slices.SortFunc(ids, func(a, b domain.ID[K]) int { return slices.Compare(a[:], b[:]) })
 	return slices.Compact(ids)
@@ -126,18 +124,18 @@ func sortedUnique[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
 type StagedLine struct {
 	bun.BaseModel `bun:"table:import_lines,alias:l"`
 
-	Kind  int // the place of its kind among those that are applied
-	Round int // in which of its rounds it is tried
+	Kind  int // the place of its kind in the order of application
+	Round int // the round of its kind that tries it
 	Line  int // its number in the input
 
-	// Object is of which object it is, where the lines of a kind are applied by the
-	// places of their objects: with those of one client and, within them, of one user.
-	// Nil where they are applied in their order.
+	// Object is the id of the line's object, if the lines of its kind are applied by the places
+	// of their objects: those of one client together and, within them, those of one user. Nil
+	// if they are applied in their order.
 	Object   *[16]byte
 	ClientID *domain.ClientID
 	UserID   *domain.UserID
 
-	Outcome int // what became of it so far, a domain.ImportOutcome
+	Outcome int // its outcome so far, a domain.ImportOutcome
 	Text    string
 }
 
@@ -156,7 +154,7 @@ func ClearStage(ctx context.Context, d *db.DB) error {
 // object. So the first round has at most one line of each object.
 func StageRepeated(ctx context.Context, d *db.DB) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
-		// Without statistics the table seems to be empty, and worth to be read for each line.
+		// Without statistics the planner takes the table for empty, and would read it for each line.
 		_, err := pg.Exec(ctx, d, "join whole tables", pg.SQL("SELECT set_config('enable_nestloop', 'off', true)"))
 		if err != nil {
 			return err
@@ -178,9 +176,9 @@ const (
 	stageBytes = 4 << 20
 )
 
-// EachStaged calls fn with the lines of a round, by their places and those of one place
-// in their order, until it returns an error. A user's client is that of now. The lines
-// are read in a transaction of its own, as they are when it begins.
+// EachStaged calls fn with the lines of a round until fn returns an error: ordered by client,
+// user and line number. A user's client is the current one. The lines are read in a
+// transaction of its own, as of its beginning.
 func EachStaged(ctx context.Context, d *db.DB, kind, round int, fn func(StagedLine) error) error {
 	q := pg.SQL(`
 		SELECT l.kind, l.round, l.line, l.user_id, l.outcome, octet_length(l.text) AS size
@@ -211,7 +209,7 @@ type sizedLine struct {
 	Size int `bun:",scanonly"`
 }
 
-// withTexts calls fn with lines of one round, whose texts it reads.
+// withTexts reads the texts of lines of one round, and calls fn with each line.
 func withTexts(ctx context.Context, d *db.DB, lines []StagedLine, fn func(StagedLine) error) error {
 	if len(lines) == 0 {
 		return nil

@@ -11,49 +11,49 @@ import (
 	"partnerapi/domain"
 )
 
-// kind is a kind of objects whose records are rows of a table: what the fields of a
-// record say of the row's columns is set, and the other way for an export (mapping). The
-// kind says what else there is; what it leaves out there is not.
+// kind implements Kind for objects that are rows of a table. An import sets the columns of a
+// row from the fields of its record, and an export the fields from the columns (mapping). The
+// other members of kind add to that; a zero one adds nothing.
 type kind[Record, Row any] struct {
 	object string
 
-	// partner is the condition that a row is of a partner.
+	// partner is the SQL condition that a row belongs to a partner (?); empty if all share the rows.
 	partner string
-	// order is that of an export.
+	// order is the ORDER BY of an export.
 	order string
-	// columns are computed for rows, and listed adds to them what an export needs.
+	// columns are computed columns that every query of rows selects; listed extends an export's query.
 	columns string
 	listed  func(*pg.Select)
-	// exported says in a record what columns do not.
+	// exported sets or clears fields of an exported record that the columns alone do not give.
 	exported func(*Row, *Record) error
 
-	// audiences is how the audiences of the clients whose objects the records are are
-	// locked, before all else; empty for not.
+	// audiences is the lock that is taken first, on the audiences of the records' clients;
+	// empty for none.
 	audiences db.AudienceLock
-	// rank and locked are the place of the rows in the lock order, and their own order.
+	// rank is the rows' place in the lock order; locked is their own order, empty if begin locks them.
 	rank   db.LockRank
 	locked string
-	// key is that of a record; that of a row is that of its record. Nil for the id.
+	// key returns the key of a record; a row has the key of its record. Nil means the id.
 	key func(*Record) any
-	// begin locks and reads what the kind has beside what records refer to: rows too, where
-	// they are not found by their ids. It may set finish and follow of the batch.
+	// begin locks and reads what the kind needs beyond the objects that records refer to, and
+	// the rows if locked is empty. It may set finish, prepare and follow of the batch's kind.
 	begin func(context.Context, *recordBatch[Record, Row]) error
-	// lacks is a field, beside those of the rule new, that a record of a new object has to
-	// have and has not; empty for none.
+	// lacks returns a required field, beside those of the rule new, that a record of a new
+	// object lacks; empty for none.
 	lacks func(*Record) string
-	// fresh sets what a row has before its first record.
+	// fresh sets the defaults of a new row, before its record is applied.
 	fresh func(*Row)
-	// finish sets what follows from a record beside its columns. An error refuses it.
+	// finish sets what a record implies beyond its columns. An error refuses the record.
 	finish func(*recordBatch[Record, Row], *recordChange[Record, Row]) error
-	// names are what only one object may have.
+	// names describes the name that must be unique.
 	names *names[Row]
-	// shown reports whether callers are shown a change, which moves updated_at; nil for each.
+	// shown reports whether callers see a change, which then advances updated_at; nil if they always do.
 	shown func(before, after *Row) bool
-	// prepare does what rows have to have happened before they are stored.
+	// prepare runs before the rows are stored.
 	prepare func(context.Context, *recordBatch[Record, Row]) error
-	// follow does and notes what follows from the rows that are made and changed.
+	// follow runs after the rows are stored, and applies the consequences.
 	follow func(context.Context, *recordBatch[Record, Row]) error
-	// committed does what follows in transactions of its own.
+	// committed runs after the commit, in transactions of its own.
 	committed func(context.Context, *recordBatch[Record, Row]) error
 }
 
@@ -107,18 +107,18 @@ type recordBatch[Record, Row any] struct {
 	list []*recordChange[Record, Row]
 	// found are the objects that the records refer to.
 	found objects
-	// byKey are the rows that are there, which are locked, by their keys.
+	// byKey are the existing rows, locked, and those of earlier records, by their keys.
 	byKey map[any]*Row
-	// made and changed are what is stored.
+	// made are to be inserted, and changed to be updated.
 	made, changed []*recordChange[Record, Row]
 }
 
 // recordChange is a record being applied.
 type recordChange[Record, Row any] struct {
 	record        *Record
-	before, after *Row // before is nil for an object that is not there
-	changed       bool // the row was there, and is another one now
-	beside        bool // it changes something beside the row
+	before, after *Row // before is nil for a new object
+	changed       bool // the row existed, and its content changes
+	beside        bool // it changes something other than the row
 	result        *domain.ImportResult
 }
 
@@ -179,7 +179,7 @@ func rowsAfter[Record, Row any](list []*recordChange[Record, Row]) []Row {
 	return pg.MapRows(list, func(a **recordChange[Record, Row]) Row { return *(*a).after })
 }
 
-// read finds what the records refer to, and locks the rows that are there.
+// read looks up the objects that the records refer to, and locks the existing rows.
 func (b *recordBatch[Record, Row]) read(ctx context.Context) error {
 	for _, a := range b.list {
 		record := reflect.ValueOf(a.record).Elem()
@@ -218,17 +218,17 @@ func (b *recordBatch[Record, Row]) read(ctx context.Context) error {
 	return err
 }
 
-// ids are those of the records.
+// ids returns the ids of the records.
 func (b *recordBatch[Record, Row]) ids() [][16]byte {
 	return pg.MapRows(b.list, func(a **recordChange[Record, Row]) [16]byte { return idOf((*a).record) })
 }
 
-// idsOf are those of the rows that are stored.
+// idsOf returns the ids of the rows that are stored.
 func idsOf[Record, Row any](list []*recordChange[Record, Row]) [][16]byte {
 	return pg.MapRows(list, func(a **recordChange[Record, Row]) [16]byte { return idOf((*a).after) })
 }
 
-// keep keeps rows that are there, by their keys.
+// keep adds existing rows to byKey.
 func (b *recordBatch[Record, Row]) keep(rows []Row) {
 	for i := range rows {
 		b.byKey[b.kind.keyOf(recordOf[Record](&rows[i]))] = &rows[i]
@@ -246,7 +246,7 @@ func (b *recordBatch[Record, Row]) mapping() *mapping {
 	return mappingOf(reflect.TypeFor[Record](), reflect.TypeFor[Row]())
 }
 
-// resolve says what becomes of the row of a record, or why the record is refused.
+// resolve computes the row that a record leaves. It returns an error if the record is refused.
 func (b *recordBatch[Record, Row]) resolve(a *recordChange[Record, Row]) error {
 	key := b.kind.keyOf(a.record)
 	a.before = b.byKey[key]
@@ -269,12 +269,12 @@ func (b *recordBatch[Record, Row]) resolve(a *recordChange[Record, Row]) error {
 		at := updated.Addr().Interface().(*time.Time)
 		*at = domain.Later(*at, b.At)
 	}
-	b.byKey[key] = a.after // of which a later record may be, too
+	b.byKey[key] = a.after // for later records of the same object
 	return nil
 }
 
-// check refuses a record that lacks what it needs, changes what is fixed, or refers to
-// what is not there.
+// check returns an error if a record lacks a required field, changes a fixed one, or refers
+// to an object that does not exist.
 func (b *recordBatch[Record, Row]) check(a *recordChange[Record, Row]) error {
 	record := reflect.ValueOf(a.record).Elem()
 	if a.before == nil {
@@ -292,8 +292,7 @@ func (b *recordBatch[Record, Row]) check(a *recordChange[Record, Row]) error {
 	return nil
 }
 
-// lacks is the first field that a record of a new object has to have and has not; empty
-// for none.
+// lacks returns the first required field that a record of a new object lacks; empty for none.
 func (b *recordBatch[Record, Row]) lacks(record *Record) string {
 	if b.kind.lacks != nil {
 		if field := b.kind.lacks(record); field != "" {
@@ -308,8 +307,8 @@ func (b *recordBatch[Record, Row]) lacks(record *Record) string {
 	return ""
 }
 
-// fill sets the columns that a record says. A new row is of the client and the partner
-// of what the record refers to.
+// fill sets the columns that a record gives. A new row gets the client and the partner of the
+// objects that the record refers to.
 func (b *recordBatch[Record, Row]) fill(a *recordChange[Record, Row]) {
 	m, record, row := b.mapping(), reflect.ValueOf(a.record).Elem(), reflect.ValueOf(a.after).Elem()
 	if a.before == nil {
@@ -328,7 +327,7 @@ func (b *recordBatch[Record, Row]) fill(a *recordChange[Record, Row]) {
 	m.apply(record, row)
 
 	if key := m.column(row, "NameKey"); key.IsValid() && m.columns["Name"] != nil {
-		// One whose name stays keeps the key, which a migration may have made.
+		// An unchanged name keeps its key, which a migration may have computed.
 		name := m.column(row, "Name").String()
 		if a.before == nil || name != m.column(reflect.ValueOf(a.before).Elem(), "Name").String() {
 			key.SetString(domain.SortKey(name))
@@ -339,7 +338,7 @@ func (b *recordBatch[Record, Row]) fill(a *recordChange[Record, Row]) {
 	}
 }
 
-// inherit makes a new row one of the client and the partner of what its record refers to.
+// inherit gives a new row the client and the partner of the objects that its record refers to.
 func (b *recordBatch[Record, Row]) inherit(record, row reflect.Value) {
 	for _, f := range b.mapping().fields {
 		to, is := f.reference(record)
@@ -360,8 +359,8 @@ func (b *recordBatch[Record, Row]) inherit(record, row reflect.Value) {
 }
 
 // collectWrites sets the outcome of each record, and collects in made and changed the rows to
-// insert and to update. Of several records of one object, its only row is stored as the last
-// one leaves it.
+// insert and to update. Several records of one object store one row, as the last of them
+// leaves it.
 func (b *recordBatch[Record, Row]) collectWrites() {
 	stored := map[*Row]*recordChange[Record, Row]{}
 	for _, a := range b.list {

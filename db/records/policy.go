@@ -18,7 +18,7 @@ import (
 
 // Imports and exports of policies.
 
-// importedPolicy is a policy with what an import and an export have beside.
+// importedPolicy is a policy with the additional columns of imports and exports.
 type importedPolicy struct {
 	bun.BaseModel `bun:"table:policies,alias:p"`
 	db.PolicyRow
@@ -29,8 +29,8 @@ type importedPolicy struct {
 	ScopeDeleted bool `bun:",scanonly"`
 }
 
-// Policies are policies, archived ones too. What was signed of a version stays
-// signed of it.
+// Policies are policies, archived ones too. Signatures of a version remain signatures of that
+// version.
 var Policies Kind = &kind[domain.PolicyRecord, importedPolicy]{
 	object: "policy", partner: ofPartner("p"), order: "p.client_id, p.created_at, p.id",
 	rank: db.PolicyLocks, locked: "p.client_id, p.id",
@@ -63,8 +63,8 @@ type (
 	appliedPolicy     = recordChange[domain.PolicyRecord, importedPolicy]
 )
 
-// finishPolicy sets the scope, and when a policy was reviewed and, with a new version,
-// published.
+// finishPolicy sets the scope and the times of archiving, review and, for a new version,
+// publication.
 func finishPolicy(b *importingPolicies, a *appliedPolicy) error {
 	if err := checkScope(b, a); err != nil {
 		return err
@@ -94,8 +94,8 @@ func finishPolicy(b *importingPolicies, a *appliedPolicy) error {
 	return nil
 }
 
-// checkScope refuses a scope that is not the client's. One that a policy has may have been
-// deleted since.
+// checkScope returns an error for a scope that is not the client's. The scope that a policy
+// already has may have been deleted.
 func checkScope(b *importingPolicies, a *appliedPolicy) error {
 	r, p, to := a.record, a.after, a.record.ScopeID.Value
 	moved := a.before == nil || p.ScopeType != a.before.ScopeType
@@ -138,10 +138,10 @@ type importedFramework struct {
 	Deleted bool `bun:",scanonly"`
 }
 
-// Frameworks are framework assignments, of which a client has one for an audience.
-// Who is in the audience of a new one is given its courses, as of when both the user and
-// the assignment were there (decisions 7.7, 10); switching its training on gives them
-// too, and off withdraws them, in statements for each client.
+// Frameworks are framework assignments: a client has one for each framework and audience. A
+// new one assigns its courses to its audience, as of when both the user and the assignment
+// existed (decisions 7.7, 10). Switching training on does so too, and switching it off
+// withdraws the courses, in statements for each client.
 var Frameworks Kind = &kind[domain.FrameworkAssignmentRecord, importedFramework]{
 	object: "framework_assignment", partner: ofPartner("f"), order: "f.client_id, f.created_at, f.id",
 	columns: `f.audience_type = 'collection' AND NOT EXISTS (
@@ -209,8 +209,8 @@ func finishFramework(b *importingFrameworks, a *appliedFramework) error {
 	return nil
 }
 
-// setAudience sets whom an assignment is for. A collection that was deleted is no one's
-// (decisions 7.7), and has to be said to be that.
+// setAudience sets the audience of a new assignment. A record has to mark a deleted
+// collection, whose audience is empty (decisions 7.7), as deleted.
 func setAudience(b *importingFrameworks, row *importedFramework, a domain.AudienceRecord) error {
 	row.AudienceType = a.Type
 	switch {
@@ -238,7 +238,7 @@ func setAudience(b *importingFrameworks, row *importedFramework, a domain.Audien
 	return nil
 }
 
-// followFrameworks gives and withdraws what follows from assignments.
+// followFrameworks assigns and withdraws the courses of new and switched framework assignments.
 func followFrameworks(ctx context.Context, b *importingFrameworks) error {
 	var on []domain.FrameworkAssignmentID
 	off := map[domain.ClientID][]domain.FrameworkAssignmentID{}
@@ -279,8 +279,8 @@ func (r *importedCourse) titles() (titles map[domain.Language]string, err error)
 	return titles, err
 }
 
-// Courses are courses of the catalogue, which all partners share. What users were
-// given of one stays theirs.
+// Courses are courses of the catalogue, which all partners share. Existing assignments of a
+// changed course stay as they are.
 var Courses Kind = &kind[domain.CourseRecord, importedCourse]{
 	object: "course", order: "c.created_at, c.id", locked: "c.id",
 	exported: exportCourse,
@@ -291,8 +291,8 @@ var Courses Kind = &kind[domain.CourseRecord, importedCourse]{
 	finish: finishCourse,
 }
 
-// exportCourse says the titles. A course that is in fewer languages than all has its title
-// in each of them.
+// exportCourse sets the titles. A course that has none by language, and is not in all
+// languages, gets its title in each of its languages.
 func exportCourse(r *importedCourse, out *domain.CourseRecord) error {
 	titles, err := r.titles()
 	if len(titles) == 0 && len(r.Languages) < len(domain.English.Values()) {
@@ -306,8 +306,7 @@ func exportCourse(r *importedCourse, out *domain.CourseRecord) error {
 	return err
 }
 
-// finishCourse sets the titles: a course is available in the languages that they are
-// in.
+// finishCourse sets the titles, and the languages of the course to theirs.
 func finishCourse(
 	_ *recordBatch[domain.CourseRecord, importedCourse], a *recordChange[domain.CourseRecord, importedCourse],
 ) error {

@@ -31,7 +31,7 @@ type foundObject struct {
 	ManualGroup *domain.GroupID
 }
 
-// objects are those that records refer to; nil where they are not there.
+// objects are the objects that records refer to; nil for one that does not exist.
 type objects map[objectKey]*foundObject
 
 // objectQueries find the objects of each kind that records refer to.
@@ -46,7 +46,7 @@ var objectQueries = []struct{ prefix, query string }{
 	{domain.UserKind{}.Prefix(), "SELECT o.id, o.client_id, o.created_at FROM users AS o"},
 }
 
-// want has the objects looked up that a value refers to.
+// want adds the objects that a value refers to, for lookUp.
 func (o objects) want(value any) {
 	switch v := value.(type) {
 	case reference:
@@ -90,10 +90,10 @@ func (o objects) ids(prefix string) (ids [][16]byte) {
 	return ids
 }
 
-// find is the object that a reference is to; nil where it is not there.
+// find returns the object that a reference names; nil if it does not exist.
 func (o objects) find(r reference) *foundObject { return o[objectKey{r.Prefix(), r.Bytes()}] }
 
-// isOf reports whether an object is there and a client's.
+// isOf reports whether an object exists and belongs to a client.
 func (f *foundObject) isOf(client domain.ClientID) bool { return f != nil && f.ClientID == client }
 
 // lookUp finds the wanted objects, in one statement for each of their kinds.
@@ -115,10 +115,10 @@ func lookUp(ctx context.Context, c *db.Change, wanted objects) error {
 	return nil
 }
 
-// importFirst says how templates come that are not there.
+// importFirst tells how to add missing templates.
 const importFirst = "; import the templates first: partnerapi templates import"
 
-// noSuch refuses a record whose field refers to what is not there.
+// noSuch returns the refusal of a record whose field refers to an object that does not exist.
 func noSuch(field string, to reference) error {
 	reason := field + ": " + domain.NoSuchObject(to.Noun())
 	if to.Prefix() == (domain.TemplateKind{}).Prefix() {
@@ -127,23 +127,22 @@ func noSuch(field string, to reference) error {
 	return errors.New(reason)
 }
 
-// cannotChange refuses a record that says another thing than before of what stays as it
-// is.
+// cannotChange returns the refusal of a record that changes a fixed field.
 func cannotChange(field string) error { return errors.New(field + " cannot be changed") }
 
-// missing refuses a new object that lacks a field.
+// missing returns the refusal of a new object that lacks a field.
 func missing(field string) error { return errors.New(field + " " + rule.Required) }
 
-// archivedClients are those of the clients that are archived: their changes are no
-// events.
+// archivedClients returns which of the clients are archived: changes of their objects write
+// no events.
 func archivedClients(ctx context.Context, c *db.Change, ids []domain.ClientID) (map[domain.ClientID]bool, error) {
 	return pg.Existing(ctx, c, "look for archived clients", "clients WHERE archived_at IS NOT NULL AND", sortedUnique(ids))
 }
 
-// names are names or addresses of which only one object has each.
+// names describes a name or address that must be unique.
 type names[Row any] struct {
 	field, column string
-	// of is the name of a row, and within what; empty where it has none.
+	// of returns the name of a row and its scope; the key is empty if the row has none.
 	of func(*Row) name
 	// held is the condition that an object of the table, alias t, has the name k.
 	held string
@@ -158,10 +157,10 @@ type holderRow struct {
 	name
 }
 
-// settleNames refuses records that claim a name that another object has. A name that its
-// holder gives up in the batch is free; of those who want one name the first gets it. For
-// no two may have one even within a statement, names that go from one object to another
-// are given up first.
+// settleNames refuses records that claim another object's name. A name that its holder gives
+// up in the batch is free; of several claims of a name the first one wins. Names that move
+// from one object to another are given up first, for no two objects may have one even within
+// a statement.
 func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 	n := b.kind.names
 	if n == nil {
@@ -169,7 +168,7 @@ func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 	}
 	var claims []*recordChange[Record, Row]
 	var scopes, keys []string
-	moving := map[[16]byte]bool{} // who gives up the name that it has
+	moving := map[[16]byte]bool{} // objects that give up their names
 	for _, a := range b.list {
 		if a.refused() {
 			continue
@@ -203,8 +202,8 @@ func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 	return err
 }
 
-// claim refuses the claims that cannot be met, and returns the objects whose names others
-// get. Whose claim is refused keeps its name, by which others may be refused in turn.
+// claim refuses the claims that cannot be met, and returns the objects whose names go to
+// others. A refused object keeps its own name, which may refuse further claims.
 func (b *recordBatch[Record, Row]) claim(
 	claims []*recordChange[Record, Row], holders map[name][16]byte, moving map[[16]byte]bool,
 ) (giving [][16]byte) {
@@ -235,7 +234,7 @@ func (b *recordBatch[Record, Row]) claim(
 	return giving
 }
 
-// takenBy refuses a record that claims what another object of its kind has.
+// takenBy returns the refusal of a record that claims the name of another object of its kind.
 func takenBy[Record any](field string, other [16]byte) error {
 	id := reflect.New(reflect.TypeFor[Record]()).Elem().FieldByName("ID")
 	id.Field(0).Set(reflect.ValueOf(other).Convert(id.Field(0).Type()))

@@ -15,8 +15,8 @@ import (
 
 // Imports and exports of results of simulations.
 
-// lateSend is how long ago a mail that is still to be sent may have been due. One
-// that waited longer is history that lacks its end.
+// lateSend bounds how long ago an unsent mail may have been due. An older one is history
+// without its outcome.
 const lateSend = domain.MailCauseLife
 
 // importedResult is a result with its template's name, where that was imported.
@@ -29,11 +29,11 @@ type importedResult struct {
 	TemplateLanguage domain.Language `bun:",scanonly"`
 }
 
-// Results are simulated mails. Status and reports only move forward (decisions
-// 7.2). A new result has its user scored and its mail counted, and it writes no event;
-// one that is still to be sent goes out when it is due. A change of one that is there is
-// an event. No mails of the service's own follow from either (decisions 7.11). An export
-// has them user by user: an import scores each user once or twice then.
+// Results are simulated mails. Status and reports only move forward (decisions 7.2). A new
+// result scores its user and counts its mail, without an event; one that is still scheduled
+// is sent when it is due. A change of an existing result is an event. Neither causes mails of
+// the service's own (decisions 7.11). An export orders results by user, so that an import
+// scores each user once or twice.
 var Results Kind = &kind[domain.ResultRecord, importedResult]{
 	object: "phishing_result", partner: ofPartner("r"), order: "r.client_id, r.user_id, r.sent_at, r.id",
 	listed: func(q *pg.Select) {
@@ -56,8 +56,8 @@ type (
 	appliedResult    = recordChange[domain.ResultRecord, importedResult]
 )
 
-// beginResults locks what records of results name, archived clients' objects too: the
-// mails of the outbox, the results, and their users.
+// beginResults locks, for archived clients too, the existing results, their mails in the
+// outbox, and the users of all records.
 func beginResults(ctx context.Context, b *importingResults) error {
 	b.NoMail()
 	rows, err := lockResults(ctx, b)
@@ -89,8 +89,8 @@ func beginResults(ctx context.Context, b *importingResults) error {
 	return err
 }
 
-// LockResults locks the results that are there, and their mails in the outbox, and returns
-// them. Most are not there while a platform is first imported, which one look tells.
+// lockResults locks and returns the existing results, and locks their mails in the outbox. In
+// the first import of a platform one query finds that none exist.
 func lockResults(ctx context.Context, b *importingResults) ([]importedResult, error) {
 	ids, err := pg.All[domain.ResultID](ctx, b, "look for results", pg.SQL(
 		"SELECT id FROM phishing_results WHERE id = ANY(?::uuid[])", b.ids()))
@@ -154,7 +154,7 @@ func finishTemplate(a *appliedResult, called map[domain.TemplateName]domain.Temp
 	return nil
 }
 
-// finishResult sets what follows from the times of a record, and refuses what cannot be.
+// finishResult sets what follows from a record's times. It returns an error for an impossible result.
 func finishResult(b *importingResults, a *appliedResult) error {
 	in, r := a.record, a.after
 	if a.before != nil && a.before.SentAt != nil && in.SentAt.Given && !r.SentAt.Equal(*a.before.SentAt) {
@@ -186,8 +186,8 @@ func finishResult(b *importingResults, a *appliedResult) error {
 	return movesBack(&before, &now)
 }
 
-// beginResult sets when a new result was to be sent and was asked for, where its record
-// does not say it.
+// beginResult sets the send time and the creation time of a new result, if its record leaves
+// them out.
 func beginResult(in *domain.ResultRecord, r *importedResult, now time.Time) error {
 	switch {
 	case in.SendAt.Given:
@@ -207,7 +207,7 @@ func beginResult(in *domain.ResultRecord, r *importedResult, now time.Time) erro
 	return nil
 }
 
-// reached is how far people got with a mail, by its times.
+// reached returns the status that a result's times imply.
 func reached(r *domain.Result) domain.ResultStatus {
 	switch {
 	case r.FailedAt != nil:
@@ -226,7 +226,7 @@ func reached(r *domain.Result) domain.ResultStatus {
 	return domain.ResultSent
 }
 
-// consistent says what is wrong with a result as a record leaves it.
+// consistent returns an error if the result that a record leaves contradicts itself or lies in the future.
 func consistent(r *domain.Result, at time.Time) error {
 	switch {
 	case (r.FailedAt != nil) != (r.Failure != ""):
@@ -266,7 +266,7 @@ func consistent(r *domain.Result, at time.Time) error {
 	return nil
 }
 
-// movesBack says how a record would take back what happened (decisions 7.2).
+// movesBack returns an error if a record would undo what happened (decisions 7.2).
 func movesBack(before, after *domain.Result) error {
 	switch {
 	case before.Status.Beyond(after.Status), // failed is beyond all, and of unsent mails only
@@ -278,8 +278,8 @@ func movesBack(before, after *domain.Result) error {
 	return nil
 }
 
-// followResults does what follows from results of locked users: those that are to be sent
-// wait in the outbox, and those that no longer are leave it.
+// followResults notes changed results, whose users are locked. It adds scheduled results to
+// the outbox, and removes results that are no longer scheduled.
 func followResults(ctx context.Context, b *importingResults) error {
 	if len(b.made)+len(b.changed) == 0 {
 		return nil
@@ -319,7 +319,7 @@ func followResults(ctx context.Context, b *importingResults) error {
 	return b.CountTemplateUses(ctx, append(made, changed...))
 }
 
-// resultChanges are the results of records, before and after them.
+// resultChanges returns the results before and after their records.
 func resultChanges(list []*appliedResult) []db.ResultChange {
 	return pg.MapRows(list, func(a **appliedResult) db.ResultChange {
 		before := pg.Or((*a).before, importedResult{})
@@ -327,8 +327,8 @@ func resultChanges(list []*appliedResult) []db.ResultChange {
 	})
 }
 
-// awaitResults has mails sent when they are due, also those that are in the outbox
-// already. One that is being handed over goes out.
+// awaitResults adds mails to the outbox, and updates the due times of those already in it. A
+// leased mail, which is being sent, stays as it is.
 func awaitResults(ctx context.Context, c *db.Change, waiting []db.ResultChange) error {
 	if len(waiting) == 0 {
 		return nil

@@ -29,10 +29,10 @@ type SignalLine struct {
 	ClientID       *domain.ClientID      `json:"client_id,omitzero"`
 }
 
-// exportSignalsSQL are the signals that tell what users did and no record of an import
-// holds: courses begun and completed, policies signed, emails reported and classified.
-// Of archived clients and policies there are none, as none is taken of them. Their ids
-// follow from what they tell.
+// exportSignalsSQL selects, as signals, what users did that no record of an import holds:
+// courses begun and completed, policies signed, emails reported and classified. It omits
+// archived clients and policies, for which an ingestion accepts no signals. The ids are
+// derived from the content.
 const exportSignalsSQL = `
 	WITH reached AS (SELECT c.id FROM clients AS c WHERE c.archived_at IS NULL AND ?0)
 	(SELECT 'course_completed/' || a.user_id || '/' || a.course_id || '/' || a.round AS id, 'course_completed' AS type,

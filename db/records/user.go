@@ -11,10 +11,10 @@ import (
 
 // Imports and exports of users, and what follows from them.
 
-// Users are users, without the collections that they name (Memberships). New
-// ones are enrolled as of their creation: courses that are past their due date by now are
-// overdue, and no event says so. A role is an override where the source is not a
-// directory; an export's overrides say whether it was set by hand.
+// Users are users, without the collections that records name (Memberships). New users are
+// enrolled as of their creation: courses past their due date are overdue, without an event.
+// A record's role is an override unless the source is a directory, or the record gives the
+// overrides, as an export does.
 var Users Kind = &kind[domain.UserRecord, db.UserRow]{
 	object: "user", partner: ofPartner("u"), order: "u.client_id, u.created_at, u.id", audiences: db.SharedAudiences,
 	exported: func(r *db.UserRow, out *domain.UserRecord) error {
@@ -46,8 +46,8 @@ type (
 	appliedUser    = recordChange[domain.UserRecord, db.UserRow]
 )
 
-// finishUser sets what a record says beside columns: the overrides, and what follows from
-// the user's name, title, department and email.
+// finishUser checks the group, and sets the overrides and what follows from the user's name,
+// title, department and email.
 func finishUser(b *importingUsers, a *appliedUser) error {
 	r, u, old := a.record, a.after, pg.Or(a.before, db.UserRow{})
 	switch {
@@ -78,17 +78,17 @@ func finishUser(b *importingUsers, a *appliedUser) error {
 	return nil
 }
 
-// texts are texts as ones of another type.
+// texts converts texts to another type.
 func texts[To, From ~string](list []From) []To {
 	return pg.MapRows(list, func(text *From) To { return To(*text) })
 }
 
-// sameRecord reports whether two states of a user's record are those of one.
+// sameRecord reports whether two states of a user have the same record.
 func sameRecord(a, b *domain.User) bool {
 	return a.SameShown(b) && a.Email == b.Email && a.Source == b.Source && a.SameGroup(b)
 }
 
-// followUsers notes what follows from users who are new or changed. New ones, and those of
+// followUsers notes new and changed users, and enrols new ones. New users, and users of
 // archived clients, write no events.
 func followUsers(ctx context.Context, b *importingUsers) error {
 	created := make([]domain.UserKey, len(b.made))

@@ -2,8 +2,8 @@ package reports
 
 import "partnerapi/domain"
 
-// exposureTally counts the exposures e: those found and resolved from @since until @until,
-// and where all stand.
+// exposureTally counts the exposures e: those found, and those resolved, from @since
+// until @until, and all that are resolved or not.
 const exposureTally = `count(*) FILTER (WHERE e.first_seen_at >= @since AND e.first_seen_at < @until) AS found,
 			count(*) FILTER (WHERE e.resolved_at >= @since AND e.resolved_at < @until) AS resolved_within,
 			count(*) - count(e.resolved_at) AS unresolved, count(e.resolved_at) AS resolved`
@@ -12,8 +12,8 @@ const exposureTally = `count(*) FILTER (WHERE e.first_seen_at >= @since AND e.fi
 const activeExposures = `exposures AS e JOIN users AS u
 		ON u.client_id = e.client_id AND u.id = e.user_id AND u.client_id = @client AND u.status = 'active'`
 
-// ExposuresBySeverity counts the exposures of active users by severity, of which
-// those without any are left out.
+// ExposuresBySeverity counts the exposures of active users by severity. Severities
+// without any are left out.
 var ExposuresBySeverity = Statement[domain.SeverityExposures]{"count exposures by severity",
 	"SELECT e.severity, " + exposureTally + " FROM " + activeExposures + " GROUP BY e.severity"}
 

@@ -21,14 +21,14 @@ type ReportLease struct {
 	Token uuid.UUID `bun:"lease"`
 }
 
-// pendingReports are those that callers asked for, and the service's own.
+// pendingReports selects those that callers requested, and then the service's own.
 var pendingReports = []string{
 	"status = 'pending' AND mailed_for IS NULL", "status = 'pending' AND mailed_for IS NOT NULL",
 }
 
 // ClaimReports leases up to n pending reports that are due, for a duration: those that
-// callers asked for before the service's own, and then those first that wait longest. A
-// client has few of them (domain.MaxReports), so clients take no turns.
+// callers requested before the service's own, the longest waiting first. A client has
+// few of them (domain.MaxReports), so clients need not take turns.
 func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (leases []ReportLease, err error) {
 	now := d.Now()
 	err = d.Claim(ctx, func(ctx context.Context) error {
@@ -65,7 +65,7 @@ func ReportDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 }
 
 // RequeueReport gives a lease back: the report is due again at a time. failed says that
-// a try failed. ErrLeaseLost where the lease had ended.
+// a try failed. ErrLeaseLost if the report is no longer the lease's.
 func RequeueReport(ctx context.Context, d *db.DB, l ReportLease, at time.Time, failed bool) error {
 	n, err := pg.Exec(ctx, d, "put a report back", pg.SQL(`
 		UPDATE reports SET lease = NULL, due_at = @at, tries = tries + @failed::integer

@@ -8,8 +8,8 @@ import (
 	"partnerapi/domain"
 )
 
-// QueueMonthlyReports adds the reports of the last month for the clients that want
-// them by mail: once a month, on its first day or where no process did so then, up to
+// QueueMonthlyReports adds the reports of the last month for the clients that want them
+// by mail: once a month, on its first day or, if no process ran then, up to
 // domain.MailCauseLife later. It returns how many reports it added. They count towards
 // no limit.
 func QueueMonthlyReports(ctx context.Context, d *db.DB) (n int, err error) {
@@ -46,8 +46,8 @@ func QueueMonthlyReports(ctx context.Context, d *db.DB) (n int, err error) {
 	return n, err
 }
 
-// mailMonthly asks for the mails that bring a report to the client's admins, where
-// the report was made for them.
+// mailMonthly requests the mails of a report to the client's admins, if the report was
+// made to be mailed.
 func mailMonthly(ctx context.Context, c *db.Change, client domain.ClientID, report domain.ReportID) error {
 	admins, err := pg.All[domain.AdminID](ctx, c, "look whom a monthly report is for", pg.SQL(`
 		SELECT a.id FROM admins AS a JOIN reports AS r USING (client_id)

@@ -38,8 +38,8 @@ var ScopeNames = Statement[ScopeName]{"read the names of audiences", `
 	SELECT 'user_container' AS type, id, name FROM groups WHERE client_id = @client
 	UNION ALL SELECT 'collection', id, name FROM collections WHERE client_id = @client`}
 
-// AskedUsers are the users whom policies ask for a signature, by the policies that
-// ask them, with the conditions of Policy.Users.
+// AskedUsers reads the users whom policies ask for a signature, a row for each user and
+// policy, with the conditions of Policy.Users.
 var AskedUsers = Statement[domain.AskedUser]{"read who is asked to sign", `
 	SELECT ` + person + `, p.title, p.version, p.renewal_period_days AS renewal_days, s.signed_at
 	FROM ` + reportedUsers + `

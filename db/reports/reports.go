@@ -12,10 +12,10 @@ import (
 	"partnerapi/domain"
 )
 
-// FinishReport marks a pending report as ready or failed, and returns its status: failed
-// where its client was archived. To mark it as failed is a failed try. ErrLeaseLost where
-// the report is not the lease's any more: it is another's, is marked, or is gone. The
-// lease without a token is that of a report that is not claimed.
+// FinishReport marks a pending report as ready or failed, and returns its status:
+// failed if its client was archived. Marking it as failed counts as a failed try.
+// ErrLeaseLost if the report is no longer the lease's: it is another's, is marked, or
+// is gone. A lease without a token is for a report that is not claimed.
 func FinishReport(
 	ctx context.Context, d *db.DB, l ReportLease, as domain.ReportStatus,
 ) (status domain.ReportStatus, err error) {
@@ -49,7 +49,7 @@ type ReportKey struct {
 }
 
 // PendingReports returns up to n reports of any clients that wait to be made and were
-// asked for by a moment, the oldest first.
+// requested by a moment, oldest first.
 func PendingReports(ctx context.Context, d *db.DB, by time.Time, n int) ([]ReportKey, error) {
 	return pg.All[ReportKey](ctx, d, "look for pending reports", pg.SQL(
 		"SELECT client_id, id FROM reports WHERE status = 'pending' AND created_at <= ? ORDER BY created_at LIMIT ?", by, n))

@@ -13,8 +13,8 @@ import (
 var Scores = Statement[domain.AverageOn]{"read average scores", `
 	SELECT day AS date, average_score FROM risk_history WHERE client_id = @client AND day BETWEEN @firstDay AND @lastDay ORDER BY day`}
 
-// SignatureCount counts the signatures that active users gave in a period, be it
-// of policies or versions that are gone.
+// SignatureCount counts the signatures that active users gave in a period, also of
+// policies or versions that are gone.
 var SignatureCount = Statement[int]{"count signatures", `
 	SELECT count(*) FROM policy_signatures AS s JOIN users AS u ON u.client_id = s.client_id AND u.id = s.user_id
 	WHERE s.client_id = @client AND u.status = 'active' AND s.signed_at >= @since AND s.signed_at < @until`}
@@ -73,10 +73,10 @@ type PeerHealth struct {
 	domain.Health
 }
 
-// HealthOfPeers is the unweighted average over the partner's other clients with
-// active users, whatever the caller reaches. The averages are empty where there are too
-// few of them (decisions 8.10), or too few of those that have what an average is of:
-// monitoring, policies that ask for signatures, frameworks.
+// HealthOfPeers is the unweighted average over the partner's other clients with active
+// users, whatever the caller reaches. The averages are empty if there are too few such
+// clients (decisions 8.10); one is empty if too few have what it measures: monitoring,
+// policies that ask for signatures, frameworks.
 func HealthOfPeers(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (PeerHealth, error) {
 	row, err := pg.One[PeerHealth](ctx, t.DB(), "compare clients", pg.SQL(`
 		SELECT count(*) AS clients, avg(h.average_score)::float8 AS average_score, avg(h.high_risk)::float8 AS high_risk,

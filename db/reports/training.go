@@ -18,8 +18,8 @@ const standing = `(
 			FROM assignments AS a WHERE a.client_id = @client AND a.user_id = u.id
 		) AS n`
 
-// CourseProgress is where the active users stand with each course that any of them
-// was given, by its title.
+// CourseProgress counts the active users by their progress in each course that any of them was
+// given, by its title.
 var CourseProgress = Statement[domain.CourseProgress]{"count training by course", `
 	WITH rounds AS (
 		SELECT a.course_id, a.due_on, a.completed_at, a.completed_at >= @since AND a.completed_at < @until AS within,
@@ -45,7 +45,7 @@ var TrainingMonths = Statement[domain.TrainingMonth]{"count training by month", 
 	WHERE a.client_id = @client AND u.status = 'active' AND e.at >= @since AND e.at < @until
 	GROUP BY 1 ORDER BY 1`}
 
-// TrainedUsers is where every active user stands.
+// TrainedUsers counts the courses of every active user, and reads the next due one.
 var TrainedUsers = Statement[domain.TrainedUser]{"read users' training", `
 	SELECT ` + person + `, n.*, c.title AS next_title, u.next_due_on
 	FROM ` + reportedUsers + ` LEFT JOIN courses AS c ON c.id = u.next_course_id
@@ -57,9 +57,9 @@ const usersWithCourses = `
 	SELECT ` + person + `, c.title, t.assigned_at, t.due_on, t.completed_at
 	FROM ` + reportedUsers + ` CROSS JOIN LATERAL ` + coursesOf + ` JOIN courses AS c ON c.id = t.course_id`
 
-// UserCourses is where every active user stands with each course, in the order of
-// the user's list. CompletedCourses and OpenCourses are of those who completed a
-// course, and who did not, in the order of the courses.
+// UserCourses reads every active user's progress in each course, in the order of the user's
+// list. CompletedCourses reads only completed courses, and OpenCourses only the others, in the
+// order of the courses.
 var (
 	UserCourses = Statement[domain.UserCourse]{"read users' courses", usersWithCourses + `
 		ORDER BY u.name_key, u.email, t.position, t.course_id`}
@@ -69,15 +69,15 @@ var (
 		WHERE t.completed_at IS NULL ORDER BY c.title COLLATE "C", c.id, u.name_key, u.email`}
 )
 
-// TrainingByManager and TrainingByDepartment are where the active users stand, by
-// what they have in common; those who have none of it come last.
+// TrainingByManager and TrainingByDepartment sum up the active users' courses by manager and
+// by department; users without one come last.
 var (
 	TrainingByManager    = teams("manager_email")
 	TrainingByDepartment = teams("department")
 )
 
-// teams groups the active users by a column of users. A manager may be a user, and
-// no department is one: it has no @.
+// teams groups the active users by a column of users. A manager's email may be a
+// user's; a department never is one, as it has no @.
 func teams(column string) Statement[domain.TeamTraining] {
 	return Statement[domain.TeamTraining]{"count training by " + column, `
 		WITH team AS (

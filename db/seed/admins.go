@@ -25,7 +25,7 @@ func (g *generator) newAdmin(
 	return a
 }
 
-// addInvite invites somebody to be an admin of a client so many days ago.
+// addInvite adds an invite to become an admin of a client, made daysAgo days ago.
 func (g *generator) addInvite(c *client, local string, role domain.AdminRole, daysAgo int, accepted bool) {
 	at := g.at(g.today.AddDays(-daysAgo))
 	v := invite{

@@ -20,7 +20,7 @@ type courseSpec struct {
 	Months       int         // until it is to be repeated
 }
 
-// frameworkPosition is the place of the courses that frameworks ask for, after
+// frameworkPosition is the first position of the courses that frameworks require, after
 // those of any program.
 const frameworkPosition = 1000
 

@@ -12,8 +12,8 @@ import (
 	"partnerapi/domain"
 )
 
-// The demonstration's partners. That the first is there says that the
-// demonstration is.
+// The demonstration's partners. A database that has the first one has the
+// demonstration.
 const (
 	DemoPartner      = "Northlight Demo MSP"
 	OtherDemoPartner = "Tidewater Demo MSP"
@@ -22,7 +22,7 @@ const (
 // ExampleDay is the day of the demonstration whose ids the documents name.
 var ExampleDay = domain.DateOf(time.Date(2026, time.June, 15, 0, 0, 0, 0, time.UTC))
 
-// ErrNotEmpty says that a database holds something else than a demonstration.
+// ErrNotEmpty means that a database holds other data than the demonstration.
 var ErrNotEmpty = errors.New("the database holds other data: --demo needs an empty database, or one that it filled " +
 	"itself")
 
@@ -101,8 +101,8 @@ func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
 	return addCounts(ctx, d)
 }
 
-// markRefreshed records that today's daily refresh has nothing to do, where no
-// users are but those that are to be seeded now.
+// markRefreshed marks today's daily refresh as done, if the database has no users
+// before seeding.
 func markRefreshed(ctx context.Context, d *db.DB, today domain.Date) error {
 	_, err := pg.Exec(ctx, d, "mark the daily refresh as done", pg.SQL(`INSERT INTO daily_refreshes (day, finished_at)
 		SELECT ?0::date, ?1::timestamptz WHERE NOT EXISTS (SELECT FROM users)

@@ -42,7 +42,7 @@ func breaches() []db.BreachRow {
 	return all
 }
 
-// addExposures finds a user's data in breaches; that of most in none.
+// addExposures exposes a user's data in a few random breaches, often in none.
 func (g *generator) addExposures(u *user) {
 	for i := range g.catalogue.breaches {
 		if g.chance(0.04) {
@@ -51,7 +51,7 @@ func (g *generator) addExposures(u *user) {
 	}
 }
 
-// addExposure finds a user's data in a breach so many days ago.
+// addExposure adds a user's exposure in a breach, first seen daysAgo days ago.
 func (g *generator) addExposure(u *user, b *db.BreachRow, daysAgo int, resolved bool) {
 	seen := latestTime(g.at(g.today.AddDays(-daysAgo)), u.CreatedAt)
 	e := exposure{

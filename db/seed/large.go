@@ -220,8 +220,8 @@ type growing struct {
 	mails *generator // nil where no mails are recorded
 }
 
-// client makes one client of so many users. The i-th of a run is as old as its
-// place says, so that the first is the oldest.
+// client makes the i-th client of a run, with a number of users. Its age falls with i, so
+// that the first is the oldest.
 func (r *largeRun) client(i, users int) *growing {
 	number := r.existing + i + 1
 	g := &generator{random: newRandom(largeStream, number), today: r.today, catalogue: r.catalogue}
@@ -248,8 +248,8 @@ func (r *largeRun) client(i, users int) *growing {
 	return grown
 }
 
-// next gives the next users their history, n of them or as many as there are, and takes
-// them from the client.
+// next adds the history of the next n users, or of all that are left if fewer, removes them
+// from the client and returns them.
 func (c *growing) next(n int) []*user {
 	n = min(n, len(c.users))
 	some := slices.Clone(c.users[:n])

@@ -20,14 +20,14 @@ var (
 		"Lévesque", "Marchand", "Ouellet", "Paradis", "Séguin", "Thériault", "Vallée"}
 )
 
-// unaccented turns names into what email addresses are made of.
+// unaccented replaces accented letters, for the use of names in email addresses.
 var unaccented = strings.NewReplacer("á", "a", "é", "e", "í", "i", "ó", "o", "ú", "u", "ñ", "n", "ô", "o",
 	"î", "i", "è", "e", "ê", "e", "ë", "e", "ï", "i", "ç", "c")
 
 // job is what a user does; the role follows from it.
 type job struct{ department, title string }
 
-// jobs are those of everybody, specialJobs those that give each other role.
+// jobs are common jobs; specialJobs are the jobs that each role is classified from.
 var (
 	jobs = []job{
 		{"Operations", "Production planner"}, {"Operations", "Shift lead"}, {"Operations", "Warehouse clerk"},
@@ -46,7 +46,7 @@ var (
 	}
 )
 
-// name invents somebody who speaks a language.
+// name returns an invented name of a speaker of a language.
 func (d *random) name(language domain.Language) (first, last string) {
 	switch language {
 	case domain.Spanish:

@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// addSimulations sends a user simulated mails, about so many days apart.
+// addSimulations adds simulated mails sent to a user, about every days apart.
 func (g *generator) addSimulations(u *user, t behaviour, every int) {
 	end := g.today
 	if u.Status != domain.Active {
@@ -118,8 +118,8 @@ func (g *generator) addReportedEmails(u *user, t behaviour) {
 	}
 }
 
-// addReportedEmail lets a user report one of the suspicious mails so many days ago,
-// unless that was before their time.
+// addReportedEmail has a user report suspiciousEmails[which], daysAgo days ago, unless the
+// user did not exist then.
 func (g *generator) addReportedEmail(u *user, which, daysAgo int) {
 	at, mail := g.at(g.today.AddDays(-daysAgo)), suspiciousEmails[which]
 	if at.Before(u.CreatedAt) {

@@ -34,7 +34,7 @@ func (g *generator) addShowcaseReports(c *client) {
 		c.reports = append(c.reports, report)
 	}
 
-	// How much was drawn before depends on leap years, and documents name a report.
+	// A stream of its own, for documents name a report, and the earlier draws depend on leap years.
 	ids := newRandom(reportStream, 0)
 	ids.shift = g.shift
 	for i := range c.reports {

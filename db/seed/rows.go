@@ -41,7 +41,7 @@ type user struct {
 	risk        risk
 }
 
-// owner is whose a row is.
+// owner is the user that a row belongs to.
 type owner struct {
 	ClientID domain.ClientID
 	UserID   domain.UserID
@@ -92,7 +92,7 @@ type waitingMail struct {
 	DueAt    time.Time
 }
 
-// waiting returns the mail's row in the outbox; none of one that is settled.
+// waiting returns the mail's row in the outbox; none if the mail is no longer scheduled.
 func (s *simulation) waiting() []waitingMail {
 	if s.Status != domain.ResultScheduled {
 		return nil

@@ -39,7 +39,7 @@ func addCounts(ctx context.Context, d *db.DB) error {
 	return doctor.AddCounts(ctx, d, "phishing by day", "uses of templates")
 }
 
-// one is the value that a query of one column gives first; zero where it gives none.
+// one returns the first value of a query of one column; zero if it returns no row.
 func one[T any](ctx context.Context, d *db.DB, doing, query string, args ...any) (value T, err error) {
 	found, err := pg.All[T](ctx, d, doing, pg.SQL(query, args...))
 	if len(found) > 0 {
@@ -48,14 +48,14 @@ func one[T any](ctx context.Context, d *db.DB, doing, query string, args ...any)
 	return value, err
 }
 
-// partnerNamed finds a partner; there is none where the id is zero.
+// partnerNamed returns the id of a partner; zero if there is none.
 func partnerNamed(ctx context.Context, d *db.DB, name string) (domain.PartnerID, error) {
 	return one[domain.PartnerID](ctx, d, "look for the partner "+name,
 		"SELECT id FROM partners WHERE name_key = ?", domain.SortKey(name))
 }
 
-// vacuumAnalyze tells the planner of the new rows, and lets index-only scans
-// trust their pages. PostgreSQL would come to it by itself in a while.
+// vacuumAnalyze updates the planner's statistics of the new rows, and lets index-only
+// scans trust their pages. Autovacuum would do so later.
 func vacuumAnalyze(ctx context.Context, d *db.DB) error {
 	_, err := pg.Exec(ctx, d, "vacuum what was seeded", pg.SQL("VACUUM ANALYZE"))
 	return err

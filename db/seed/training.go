@@ -106,8 +106,8 @@ func (u *user) latest(course domain.CourseID) (last *assignment) {
 	return last
 }
 
-// inAudience reports whether a user is in a group or collection of the client;
-// in no particular one is everybody.
+// inAudience reports whether a user is in a group or collection of the client. A nil
+// audience has all users.
 func (c *client) inAudience(u *user, audience *[16]byte) bool {
 	if audience == nil || [16]byte(*u.GroupID) == *audience {
 		return true

@@ -29,7 +29,7 @@ func (g *generator) addUsers(c *client, language domain.Language, users int) {
 	}
 }
 
-// newUser invents who somebody is.
+// newUser invents a user's language, name, email, job and role.
 func (g *generator) newUser(language domain.Language, emails *emailAllocator) *user {
 	u := &user{}
 	u.PreferredLanguage, u.Overrides = language, []string{}
@@ -54,7 +54,7 @@ func (u *user) setJob(j job) {
 	u.Role = domain.ClassifyRole(j.title, j.department, u.Email)
 }
 
-// setSource says where the record of a user came from.
+// setSource picks the source of a user's record, and the group that goes with it.
 func (g *generator) setSource(u *user, c *client) {
 	switch {
 	case c.DirectorySync != nil && g.chance(0.88):
@@ -66,7 +66,7 @@ func (g *generator) setSource(u *user, c *client) {
 	}
 }
 
-// setSourceAndGroup puts a user in one of the client's groups.
+// setSourceAndGroup sets a user's source, and puts the user in one of the client's groups.
 func (c *client) setSourceAndGroup(u *user, source domain.UserSource, group int) {
 	u.Source, u.GroupID = source, &c.groups[group].ID
 }

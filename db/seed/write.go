@@ -15,10 +15,10 @@ type writer struct {
 	err error
 }
 
-// copyAtOnce is of how many parents the rows of a table are copied at once.
+// copyAtOnce is the number of parents whose rows copyRows copies in one statement.
 const copyAtOnce = 2000
 
-// copyRows adds to Row's table what each of the parents has.
+// copyRows copies of(parent), the rows of each parent, into Row's table.
 func copyRows[P, Row any](ctx context.Context, w *writer, parents []P, of func(P) []Row) {
 	for some := range slices.Chunk(parents, copyAtOnce) {
 		if w.err == nil {
@@ -27,7 +27,7 @@ func copyRows[P, Row any](ctx context.Context, w *writer, parents []P, of func(P
 	}
 }
 
-// flat are the parts of all of a list.
+// flat concatenates of(x) for each x of a list.
 func flat[P, T any](list []P, of func(P) []T) (all []T) {
 	for _, x := range list {
 		all = append(all, of(x)...)
@@ -35,10 +35,10 @@ func flat[P, T any](list []P, of func(P) []T) (all []T) {
 	return all
 }
 
-// just are rows that have no parent.
+// just returns a list of one row, for rows without a parent.
 func just[Row any](row Row) []Row { return []Row{row} }
 
-// exec executes a statement that does something to what was copied.
+// exec executes a statement on the rows that were copied.
 func (w *writer) exec(ctx context.Context, doing, query string, args ...any) {
 	if w.err == nil {
 		_, w.err = pg.Exec(ctx, w.db, doing, pg.SQL(query, args...))

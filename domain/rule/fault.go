@@ -19,9 +19,8 @@ const Whole = "body"
 type Faults struct {
 	list  []domain.FieldError
 	named map[string]bool
-	// blank says of members that are given, but as null or as the zero value of
-	// their type, what is wrong with them if they are required. A rule cannot
-	// distinguish them from absent ones.
+	// blank maps each member given as null or as the zero value of its type to its
+	// fault if it is required. A rule cannot distinguish it from an absent one.
 	blank map[string]string
 }
 

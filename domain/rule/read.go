@@ -28,8 +28,8 @@ type Reader struct {
 	Skip string
 }
 
-// Read reads text into the struct that dst points to, and adds what is wrong with it to f. It returns which members are
-// given, null where NullIsAbsent left out.
+// Read reads text into the struct that dst points to, and adds its faults to f. It returns which members are given;
+// with NullIsAbsent, a member that is null is not.
 func (r Reader) Read(text []byte, dst any, f *Faults) (given map[string]bool) {
 	if !checkObject(text, f) {
 		return nil

@@ -101,7 +101,7 @@ var registeredOptionals = struct {
 	types map[reflect.Type]bool
 }{types: map[reflect.Type]bool{}}
 
-// registerOptionals teaches the rules the Optional types of a body. Each type is
+// registerOptionals registers the Optional types of a body with checks. Each type is
 // registered once: operations may be declared again while others are called.
 func registerOptionals(body reflect.Type) {
 	if body.Kind() != reflect.Struct {
@@ -139,7 +139,7 @@ type Optional interface {
 	Pointer() any
 }
 
-// Rules are what is declared of the fields of a type.
+// Rules are the rules declared for the fields of a type.
 type Rules struct {
 	declared bool // of any field
 	cleaned  []cleaner
@@ -170,9 +170,9 @@ func (r *Rules) Clean(v any) {
 // latestKey is the context key of the latest time that the rule past allows.
 type latestKey struct{}
 
-// Check brings the texts of a value, a pointer to a struct, into the form that they are stored in, checks it as of now, and
-// adds what is wrong with it to f: nothing within what has a fault already. It checks the fields of the wire names in only,
-// or all without one.
+// Check brings the texts of a value, a pointer to a struct, into the form that they are stored in, checks it as of now,
+// and adds its faults to f, except those within a field that has a fault already. It checks only the fields with the
+// wire names in only; all if there are none.
 func (r *Rules) Check(v any, now time.Time, f *Faults, only ...string) error {
 	r.Clean(v)
 	ctx := context.WithValue(context.Background(), latestKey{}, now.Add(domain.SignalLead))
@@ -244,8 +244,8 @@ func faultPath(fault validator.FieldError) string {
 	return strings.Join(named, ".")
 }
 
-// faultMessage says what is wrong with a field. blank is the message for one
-// that is required and was given, but as nothing; empty for others.
+// faultMessage says what is wrong with a field. blank is the message for a required
+// field that was given as null or zero; empty for others.
 func faultMessage(fault validator.FieldError, blank string) string {
 	kind := fault.Kind()
 	switch fault.Tag() {
@@ -371,8 +371,8 @@ func cleanEmail(text string) string {
 	return text
 }
 
-// clean brings the member of the input into its form. A pointer is replaced and
-// not written through, as others may hold it too.
+// clean normalizes the member of the input. It replaces a pointer instead of writing
+// through it, as others may hold it too.
 func (c cleaner) clean(input reflect.Value) {
 	v := input.FieldByIndex(c.index)
 	if v.Kind() == reflect.Map {

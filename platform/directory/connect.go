@@ -24,8 +24,8 @@ type Endpoints struct {
 	Graph string
 	// Login is where Microsoft gives tokens.
 	Login string
-	// Google is the Admin SDK's. Where Google gives tokens stands in the credentials: it
-	// must be https and a public address where this is Google's own address.
+	// Google is the Admin SDK's. The address for tokens is in the credentials: it must be
+	// https and public if this is Google's own address.
 	Google string
 }
 
@@ -58,8 +58,8 @@ func CheckEndpoint(address string) error {
 type connector struct {
 	endpoints Endpoints
 	client    *http.Client
-	// public is the client for addresses that others name, which it connects to where
-	// they are public.
+	// public is the client for addresses that others name: it connects only to public
+	// ones.
 	public *http.Client
 	clock  domain.Clock
 	// wait waits between two requests; several goroutines call it at once.

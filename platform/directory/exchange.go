@@ -25,10 +25,10 @@ const (
 	maxAnswer = 32 << 20
 	// answerWithin bounds the time of a request and its answer.
 	answerWithin = 30 * time.Second
-	// maxFailures is how often a request is sent that fails each time.
+	// maxFailures is how often a failing request is sent.
 	maxFailures = 5
-	// maxMalformed is how often a request is sent that is answered with something
-	// else than was asked for, such as a page to log in at.
+	// maxMalformed is how often a request with malformed answers, such as a login
+	// page, is sent.
 	maxMalformed = 3
 	// longestBackoff bounds a pause that the vendor did not name.
 	longestBackoff = time.Minute
@@ -40,13 +40,12 @@ const (
 type session struct {
 	connector
 	vendor string
-	// tokens is the client for tokens, and fetch gets one with the HTTP client of the
-	// context.
+	// fetch gets a token with the HTTP client in its context, which sends with tokens.
 	tokens *http.Client
 	fetch  func(context.Context) (*oauth2.Token, error)
-	// denied is the error where no token is given.
+	// denied returns the error for a refused token.
 	denied func(code, description string) error
-	// refusal is the error of an answer that is neither a success nor temporary.
+	// refusal returns the error for an answer that is neither a success nor temporary.
 	refusal func(answer) error
 	// secret is never shown.
 	secret string
@@ -63,7 +62,7 @@ type answer struct {
 	body   []byte
 }
 
-// retryable is a failure that another attempt may not meet.
+// retryable is a failure that may not recur at the next attempt.
 type retryable struct {
 	kind failureKind
 	// after is how long the vendor asks to wait; below 0 where it does not say.

@@ -21,13 +21,13 @@ const microsoftFields = "id,displayName,givenName,surname,mail,department,jobTit
 	"preferredLanguage"
 
 // microsoft reads the accounts of an Entra ID tenant from Microsoft Graph. Without
-// a group it reads changes; the members of a group are read all, each time.
+// a group it reads changes; with one it reads all members each time.
 type microsoft struct {
 	*session
 	base  string // Graph's address with the version
 	group string // the id; empty for none
-	// seen are the accounts of the round so far. Graph may return one again, and
-	// then no more than what changed.
+	// seen holds the accounts of the round so far. Graph may return one again, with
+	// only the properties that changed.
 	seen map[string]bool
 }
 
@@ -58,7 +58,7 @@ func (c connector) microsoft(settings MicrosoftSettings, secret string) (Source,
 	return m, nil
 }
 
-// A position is a round, a space, and the link to go on at.
+// A position is a round, a space, and the link of the next page.
 const (
 	roundAll     = "all"     // every account, by users/delta
 	roundChanges = "changes" // since a delta link
@@ -152,7 +152,7 @@ type microsoftPage struct {
 func (r *microsoftRead) page(ctx context.Context) (Page, error) {
 	header := http.Header{"Prefer": {"odata.maxpagesize=500"}}
 	if r.group != "" {
-		header.Set("ConsistencyLevel", "eventual") // which a list of members of one type wants
+		header.Set("ConsistencyLevel", "eventual") // required for a list of members of one type
 	}
 	var answer microsoftPage
 	err := r.call(ctx, http.MethodGet, r.link, header, nil, func(body []byte) error {

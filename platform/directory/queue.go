@@ -14,7 +14,7 @@ const (
 	atOnce = 4
 	// pollEvery is how often waiting runs and the schedule are polled.
 	pollEvery = 5 * time.Second
-	// stopWithin is how long runs in progress may take to be given back after a stop.
+	// stopWithin is how long releasing the runs in progress may take after a stop.
 	stopWithin = 30 * time.Second
 )
 

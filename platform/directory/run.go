@@ -23,14 +23,14 @@ type Sealer interface {
 func SealContext(client domain.ClientID) []byte { return []byte("directory:" + client.UUID()) }
 
 const (
-	// leaseLife is how long a run waits for a process that has died.
+	// leaseLife is how long a lease lasts, unless its process extends it.
 	leaseLife = time.Minute
 	// leaseBeat is how often a lease is extended.
 	leaseBeat = leaseLife / 3
-	// stalledAfter is how long a run goes on without progress (decisions 8.14).
+	// stalledAfter is how long a run may make no progress before it fails (decisions 8.14).
 	stalledAfter = 30 * time.Minute
-	// maxDeaths is how many processes may die working on a run, without progress between
-	// them, until it has failed (decisions 8.14).
+	// maxDeaths is how many processes in a row may die working on a run, without progress,
+	// before it fails (decisions 8.14).
 	maxDeaths = 3
 	// longestWait bounds the time between two tries to read.
 	longestWait = time.Minute
@@ -72,9 +72,9 @@ const (
 	Completed Outcome = "completed"
 	Failed    Outcome = "failed"
 	// Stopped says that the guard against deactivations stopped the run, which
-	// failed by that (decisions 8.14).
+	// counts as failed (decisions 8.14).
 	Stopped Outcome = "stopped"
-	// Interrupted says that the run waits for the next claim, or is another's.
+	// Interrupted says that the run waits for the next claim, or another process has it.
 	Interrupted Outcome = "interrupted"
 )
 

@@ -1,4 +1,4 @@
-// Package directory keeps a client's users as the client's directory has them:
+// Package directory keeps a client's users in sync with the client's directory:
 // connectors read Microsoft Entra ID and Google Workspace, and runs write what
 // they read.
 package directory
@@ -13,10 +13,9 @@ import (
 
 // Source reads a client's directory.
 type Source interface {
-	// Read reads the accounts from a position on: all of them from the empty one.
-	// Pages follow each other until one is the last. It waits out throttling, and
-	// stops with the first error: ErrStartOver where the position is no longer
-	// known.
+	// Read reads the accounts after a position, or all of them if it is empty, in
+	// pages up to the last one. It waits out throttling, and stops at the first
+	// error, which is ErrStartOver if the position is no longer known.
 	Read(ctx context.Context, position string) iter.Seq2[Page, error]
 }
 
@@ -27,8 +26,8 @@ type Page struct {
 	// that of the next run.
 	Next string
 	Last bool
-	// Whole says that the pages since the empty position name every account: who is
-	// in none of them has been removed.
+	// Whole says that the pages since the empty position name every account: an
+	// account in none of them has been removed.
 	Whole bool
 }
 

@@ -1,11 +1,10 @@
 // Package lease does work that waits in a table of the database, such as mails,
 // deliveries of events, sync runs and reports.
 //
-// A Queue claims rows that are due, each under a lease, does them with no transaction
-// open, and leaves the marking to who does them: a row is marked only while its lease
-// is held. A process that dies leaves leases that end; then another process claims the
-// rows. How rows are claimed and marked is the table's own (package db), by the
-// database's clock.
+// A Queue claims due rows, each under a lease, and calls Do for each with no transaction
+// open. Do marks the row, which succeeds only while the lease is held. When a process
+// dies, its leases end, and another process claims the rows. How rows are claimed and
+// marked depends on the table (package db), and goes by the database's clock.
 //
 // Marks writes marks in groups. Loop is the poll by itself, for work that is not
 // leased.
@@ -26,7 +25,7 @@ import (
 const (
 	// retryClaim is the pause after a claim, or a listening connection, that failed.
 	retryClaim = time.Second
-	// recheck bounds the wait of a queue that is full, which the end of a row ends.
+	// recheck bounds the wait of a full queue, which ends when a row is finished.
 	recheck = 10 * time.Second
 )
 
@@ -57,7 +56,7 @@ type Queue[T any] struct {
 	loop     *Loop
 	underWay sync.WaitGroup
 	running  atomic.Int64
-	// full says that the end of a row is to wake the loop.
+	// full says that a finished row must wake the loop.
 	full atomic.Bool
 }
 
@@ -106,7 +105,7 @@ func (q *Queue[T]) Drain(ctx context.Context) (n int, err error) {
 
 // claim is a step of the loop.
 func (q *Queue[T]) claim(ctx context.Context) (wait time.Duration, err error) {
-	q.full.Store(true) // before it is counted, so that no end of a row is missed
+	q.full.Store(true) // before the count, so that no finished row is missed
 	free := q.Concurrency - int(q.running.Load())
 	if free <= 0 {
 		return recheck, nil

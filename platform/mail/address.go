@@ -26,7 +26,7 @@ type starttls int
 
 const (
 	offered  starttls = iota // where the server offers it
-	required                 // always, and nothing is given to a server that does not
+	required                 // always; a server without it gets nothing
 	never
 )
 

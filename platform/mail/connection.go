@@ -22,7 +22,7 @@ type connection struct {
 	smtp *smtp.Client
 	used time.Time   // when the last message was handed over; zero for none
 	drop *time.Timer // ends the connection when it was idle for too long
-	// ended says that nothing more can be handed over.
+	// ended says that the connection takes no more messages.
 	ended bool
 }
 
@@ -248,7 +248,7 @@ func (f *failure) permanent() bool {
 	switch {
 	case code < 500 || code > 599 || f.at == partSender:
 		return false
-	case code == 530 || code == 534 || code == 535 || code == 538: // authentication or encryption is wanted
+	case code == 530 || code == 534 || code == 535 || code == 538: // authentication or encryption is required
 		return false
 	case f.at == partAddress && subject == "7": // a rule, such as that this service may not send through the server
 		return false

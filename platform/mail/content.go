@@ -167,8 +167,8 @@ var lists = readLists()
 
 type listWords struct {
 	Clues map[domain.Language]map[domain.Indicator]string
-	// DataClasses are by their names in lower case. English names are those of
-	// the catalogue of breaches, and so are names that a language lacks.
+	// DataClasses are by their names in lower case. English, and classes that a
+	// language lacks, keep the names of the catalogue of breaches.
 	DataClasses map[domain.Language]map[string]string `json:"data_classes"`
 }
 

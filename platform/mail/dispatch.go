@@ -19,18 +19,18 @@ const (
 	// markWithin is what marking may take beyond that, so that a mail that was
 	// sent at the last moment is marked, too.
 	markWithin = 10 * time.Second
-	// leaseFor is how long a mail is its claimer's: longer than any try and its
-	// mark take. So long after a process died, others take its mails over.
+	// leaseFor is how long a claim lasts: longer than any try and its mark take.
+	// After that time, others take over the mails of a process that died.
 	leaseFor = tryWithin + markWithin + 5*time.Second
 	// StopWithin is how long the mails in progress may take after a stop.
 	StopWithin = sendWithin + markWithin + 10*time.Second
-	// restartAfter is when a mail that was not begun is tried again.
+	// restartAfter is the delay of a mail whose try did not begin.
 	restartAfter = 3 * time.Second
 	// pollEvery is how often the outbox is polled without a notification: one may be
 	// lost with its connection.
 	pollEvery = 10 * time.Second
-	// pollAgain is the least pause between two polls of an outbox whose due mails
-	// others have.
+	// pollAgain is the least pause between two polls while other processes have the
+	// due mails.
 	pollAgain = 50 * time.Millisecond
 	// marksAtOnce is how many mails are marked in one transaction.
 	marksAtOnce = 100
@@ -39,7 +39,7 @@ const (
 // DefaultWorkers is the default number of mails in progress per process.
 const DefaultWorkers = 20
 
-// Draft is a written mail, or the reason why it is not to be sent any more.
+// Draft is a written mail, or the reason why it must not be sent any more.
 type Draft struct {
 	Message  Message
 	Unwanted string // empty where it is wanted
@@ -169,7 +169,7 @@ func (d *Dispatcher) Send(begin, lasting context.Context, l outbox.Lease) (Outco
 	})
 	switch {
 	case err != nil:
-	case draft.SwitchedOff: // which is no failure, whatever else is the matter
+	case draft.SwitchedOff: // not a failure, even if the mail is unwanted too
 		return Suppressed, outbox.MarkSuppressed(lasting, d.db, l)
 	case draft.Unwanted != "":
 		return d.fail(lasting, l, draft.Unwanted)
@@ -225,7 +225,7 @@ func (d *Dispatcher) retryOrFail(
 		return d.fail(lasting, l, refused.Reason)
 	case domain.IsCode(err, domain.NotFound):
 		return d.fail(lasting, l, err.Error())
-	case errors.Is(err, ErrNotStarted), begin.Err() != nil: // which was no try
+	case errors.Is(err, ErrNotStarted), begin.Err() != nil: // which does not count as a try
 		if !errors.Is(begin.Err(), context.Canceled) {
 			q.At = q.At.Add(restartAfter)
 		}

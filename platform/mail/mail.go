@@ -1,5 +1,5 @@
-// Package mail sends the service's mail: it writes what was asked for in the
-// language of its reader, and hands it to a mail server, or to files where no
+// Package mail sends the service's mail: it writes each requested mail in the
+// language of its reader, and delivers it to a mail server, or to a file if no
 // server is configured. The worker does so in the background, once for each
 // request.
 package mail
@@ -15,9 +15,9 @@ import (
 
 // Message is a mail to send, in text and HTML.
 type Message struct {
-	// ID is the message's own, the same at each try: it becomes the Message-ID,
-	// by which receivers know a repetition, and names the file. Letters, digits
-	// and dashes.
+	// ID identifies the message and is the same at each try: it becomes the
+	// Message-ID, by which receivers recognise a repetition, and names the file.
+	// It consists of letters, digits and dashes.
 	ID   string
 	From netmail.Address
 	// To is the reader's address as callers write it: with the quotes of a
@@ -42,14 +42,13 @@ type File struct {
 
 // Sender delivers mail. It is safe for concurrent use.
 type Sender interface {
-	// Send hands over a message and returns once it was taken. The error is a
-	// *RefusedError where another try is of no use, and ErrNotStarted where ctx ended,
-	// or was about to, before anything was handed over; any other is temporary. It is a
-	// *MaybeSentError where the message may have been taken.
-	// A message that was begun is finished, whatever becomes of ctx, and before
-	// the deadline that ctx had.
+	// Send delivers a message and returns once it was accepted. The error is a
+	// *RefusedError if another try is of no use, ErrNotStarted if ctx ended, or was
+	// about to, before the delivery began, and a *MaybeSentError if the message may
+	// have been accepted; any other is temporary. A delivery that has begun ends
+	// before ctx's deadline, and does not stop when ctx is cancelled.
 	Send(ctx context.Context, m Message) error
-	// Close ends what is kept open for further messages.
+	// Close closes what is kept open for further messages.
 	Close() error
 }
 

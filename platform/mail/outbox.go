@@ -22,8 +22,8 @@ type Outbox struct{ dir string }
 const (
 	// temporaryPrefix begins the names of files that are being written.
 	temporaryPrefix = ".writing-"
-	// abandonedAfter is when such a file is that of a process that died: one that
-	// lives writes it within the minute of a job.
+	// abandonedAfter is the age at which such a file belongs to a process that died:
+	// a live one writes it within the minute of a job.
 	abandonedAfter = time.Hour
 )
 
@@ -52,7 +52,7 @@ func removeUnfinished(dir string) error {
 			if !strings.HasPrefix(file.Name(), temporaryPrefix) {
 				continue
 			}
-			// It may be finished at this moment, and have its own name then.
+			// It may have been finished and renamed meanwhile.
 			info, err := file.Info()
 			if err == nil && time.Since(info.ModTime()) > abandonedAfter {
 				err = os.Remove(filepath.Join(dir, file.Name()))

@@ -9,14 +9,14 @@ import (
 	"partnerapi/domain"
 )
 
-// Attachment reads the files of monthly reports.
+// Attachment reads the files of monthly reports, which mails attach.
 type Attachment interface {
 	// ReportPDF reads the file of a client's report. The error is NotFound or a
-	// *RefusedError where it will never be there, and any other is temporary.
+	// *RefusedError if the file will never exist; any other is temporary.
 	ReportPDF(ctx context.Context, client domain.ClientID, report domain.ReportID) ([]byte, error)
 }
 
-// Requests writes the mails that were asked for.
+// Requests writes the mails that operations request.
 type Requests struct {
 	db       *db.DB
 	composer *Composer

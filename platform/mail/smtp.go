@@ -15,15 +15,15 @@ const (
 	// connectWithin bounds all of connecting: with the greeting, STARTTLS and
 	// authentication.
 	connectWithin = 20 * time.Second
-	// sendWithin bounds handing over one message. It is long, because a server
-	// that took a message and was too slow to say so will get it again.
+	// sendWithin bounds the delivery of one message. It is long, because a server
+	// that accepts a message but answers too late gets it again.
 	sendWithin = 30 * time.Second
 	// idleFor is how long a connection is kept for the next message, and
-	// freshFor how long it is taken to be whole without asking.
+	// freshFor how long it is reused without a ping.
 	idleFor  = 30 * time.Second
 	freshFor = time.Second
-	// aliveWithin bounds the answer of an idle connection, goodbyeWithin the
-	// end of one.
+	// aliveWithin bounds the ping of an idle connection, goodbyeWithin its
+	// closing.
 	aliveWithin   = 10 * time.Second
 	goodbyeWithin = time.Second
 )

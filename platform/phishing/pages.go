@@ -34,8 +34,8 @@ type Pages struct {
 	log      *slog.Logger
 	slots    chan struct{}
 	timeout  time.Duration
-	// moved, where set, says where the links begin of the cell that a mail's partner moved
-	// to; see db.Cells.LinksOf.
+	// moved, if set, returns the address with which the links begin in the cell that a
+	// mail's partner moved to; see db.Cells.LinksOf.
 	moved func(context.Context, domain.ResultID) (string, error)
 }
 

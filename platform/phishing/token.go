@@ -1,6 +1,6 @@
 // Package phishing sends the simulated phishing mails and answers their
 // links: the worker writes each mail from its template and marks it as sent,
-// and the pages take note of what is done with it and say what it was.
+// and the pages record what its reader does with it and explain what it was.
 package phishing
 
 import (

@@ -19,11 +19,11 @@ type Attachments struct {
 // NewAttachments returns the reports of a database whose files a store has.
 func NewAttachments(d *db.DB, store *Store) *Attachments { return &Attachments{d, store} }
 
-// maxAttachment is how large a file is that a mail takes, in bytes.
+// maxAttachment is the size of the largest file that a mail takes, in bytes.
 const maxAttachment = 20 << 20
 
-// ReportPDF reads the file of a client's report. NotFound where it will never be
-// there: its client was archived, or it has expired.
+// ReportPDF reads the file of a client's report. The error is NotFound if it will never
+// exist: its client was archived, or it has expired.
 func (a *Attachments) ReportPDF(ctx context.Context, client domain.ClientID, id domain.ReportID) ([]byte, error) {
 	t, err := a.db.AnyTenant(ctx, client)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // noValue stands for a cell that is nil.
 const noValue = "–"
 
-// check refuses a cell of another type than its column's kind names.
+// check returns an error if a cell's type is not that of its column's kind.
 func (c *Column) check(cell any) error {
 	ok := cell == nil
 	switch cell.(type) {
@@ -89,7 +89,7 @@ func (c *Column) share() int {
 	return max(c.Width, 1)
 }
 
-// period is what a document is about, in words.
+// period returns the document's period in words; empty for none.
 func (d *Document) period() string {
 	if d.Period == nil {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// chartsSideBySide is how many charts at the beginning of the blocks stand in one
-// row: two, or one, as bars with long labels need the whole width.
+// chartsSideBySide returns how many of the charts that blocks begin with share a row:
+// two, or one, as bars with long labels need the whole width.
 func (l *layout) chartsSideBySide(blocks []Block) int {
 	const longLabel = 36
 	for _, b := range blocks[:min(len(blocks), 2)] {
@@ -19,7 +19,7 @@ func (l *layout) chartsSideBySide(blocks []Block) int {
 	return min(len(blocks), 2)
 }
 
-// charts are one or two charts in a row, each under its title.
+// charts draws one or two charts in a row, each under its title.
 func (l *layout) charts(blocks []Block) {
 	const gap = 6.0
 	width := (bodyWidth - gap*float64(len(blocks)-1)) / float64(len(blocks))
@@ -58,8 +58,8 @@ func (l *layout) widest(labels []string) (widest float64) {
 	return widest
 }
 
-// scale chooses round numbers for the ends of the axis of values, and in how many
-// steps it goes between them. It begins at 0, but for lines far above it.
+// scale returns round numbers for the ends of the value axis, and the number of steps
+// between them. The axis begins at 0, except for lines far above it.
 func (c *Chart) scale() (lowest, highest float64, steps int) {
 	lowest, highest = c.bounds()
 	if c.Kind == Line && lowest > highest/2 {
@@ -74,8 +74,8 @@ func (c *Chart) scale() (lowest, highest float64, steps int) {
 	return lowest, highest, int(math.Round((highest - lowest) / step))
 }
 
-// step is the least round number that is not less than the given one. Between
-// counts there are no fractions.
+// step returns the least round number that is not below least. Only percentages have
+// steps with fractions.
 func (c *Chart) step(least float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(least)))
 	for _, round := range []float64{1, 2, 2.5, 5} {

@@ -11,8 +11,8 @@ const (
 	keyWidth  = keySquare + 1
 	// labelHeight is what a line of labels takes below an axis.
 	labelHeight = 4.0
-	// labelGap is left free between an axis and what stands beside it, and labelDrop is
-	// how far the baseline of a label stands below its middle.
+	// labelGap is the space between an axis and its labels, and labelDrop is how far the
+	// baseline of a label is below its middle.
 	labelGap, labelDrop = 1.5, 0.9
 )
 
@@ -67,7 +67,7 @@ func (l *layout) donut(c *Chart, b box) {
 	room := b.width - 2*radius - gap - keyWidth // of a name
 
 	values := c.Series[0].Values[:min(len(c.Series[0].Values), len(c.Labels))]
-	names := make([]string, len(values)) // empty of what is no share
+	names := make([]string, len(values)) // empty for a value that is not above 0
 	sum, widest, shares := 0.0, 0.0, 0
 	for i, value := range values {
 		if value > 0 {
@@ -103,9 +103,9 @@ func (l *layout) donut(c *Chart, b box) {
 type plot struct {
 	*layout
 	chart *Chart
-	// area is that of the values, without what stands around it.
+	// area is the area of the values, without the labels around it.
 	area box
-	// lying says that bars lie, with their labels beside them.
+	// lying says that bars are horizontal, with their labels beside them.
 	lying  bool
 	labels []string
 	// lowest and highest are the ends of the axis of values, with steps between them.
@@ -113,7 +113,7 @@ type plot struct {
 	steps           int
 }
 
-// plot gives the labels of both axes their room, and the values the rest.
+// plot lays out a chart: it gives the labels of both axes their room, and the values the rest.
 func (l *layout) plot(c *Chart, b box) *plot {
 	p := &plot{layout: l, chart: c}
 	p.lowest, p.highest, p.steps = c.scale()
@@ -144,12 +144,12 @@ func (l *layout) plot(c *Chart, b box) *plot {
 	return p
 }
 
-// value is that at a step of the axis of values.
+// value returns the value at a step of the value axis.
 func (p *plot) value(step int) float64 {
 	return p.lowest + (p.highest-p.lowest)*float64(step)/float64(p.steps)
 }
 
-// at is where a value stands: from the left of bars that lie, else from the top.
+// at returns the position of a value on the page: its x for horizontal bars, else its y.
 func (p *plot) at(value float64) float64 {
 	part := (value - p.lowest) / (p.highest - p.lowest)
 	if p.lying {
@@ -158,8 +158,8 @@ func (p *plot) at(value float64) float64 {
 	return p.area.y + (1-part)*p.area.height
 }
 
-// slot is where the room of a label begins, and its size: from the top of bars that
-// lie, else from the left.
+// slot returns where the room of a label begins, and its size: along y for horizontal
+// bars, else along x.
 func (p *plot) slot(label int) (begin, size float64) {
 	begin, size = p.area.x, p.area.width
 	if p.lying {
@@ -169,7 +169,7 @@ func (p *plot) slot(label int) (begin, size float64) {
 	return begin + float64(label)*size, size
 }
 
-// rect fills what is between two places along the labels and two along the values.
+// rect fills a rectangle: begin to end along the labels, from to to along the values.
 func (p *plot) rect(begin, end, from, to float64, c color) {
 	if p.lying {
 		p.fill(min(from, to), begin, math.Abs(to-from), end-begin, c)
@@ -178,8 +178,8 @@ func (p *plot) rect(begin, end, from, to float64, c color) {
 	}
 }
 
-// aligned writes a text that has its middle at a height, and at x its left end, its
-// middle or its right end: 0, 0.5 or 1 of its width.
+// aligned writes a text with its vertical middle at y. part is the part of its width
+// that is left of x: 0, 0.5 or 1.
 func (p *plot) aligned(text string, x, y, part float64) {
 	p.write(text, x-part*p.width(text, labelStyle), y+labelDrop, labelStyle)
 }
@@ -241,8 +241,8 @@ func (p *plot) lines() {
 	}
 }
 
-// bars draws a bar for each value, those of one label side by side. Those of one
-// series have their numbers at the end.
+// bars draws a bar for each value, those of one label side by side. If there is one
+// series of few bars, their numbers are at the ends.
 func (p *plot) bars() {
 	const mostNumbers = 16
 	count := len(p.chart.Series)

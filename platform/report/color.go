@@ -29,8 +29,8 @@ var seriesColors = []color{
 // seriesColor is the color of a chart's series by its number, from 0.
 func seriesColor(i int) color { return seriesColors[i%len(seriesColors)] }
 
-// colors are the colors of a Donut's labels: those of their tones, where it has them,
-// darker each time that one comes again.
+// colors returns the colors of a Donut's labels: those of their tones, if it has tones,
+// darker at each repetition.
 func (c *Chart) colors() []color {
 	colors := make([]color, len(c.Labels))
 	for i := range colors {

@@ -17,8 +17,8 @@ import (
 	"partnerapi/domain"
 )
 
-// reading is what a report says while it is read: of a client in a period, in the
-// snapshot of ctx. The first error is kept, and nothing is read after it.
+// reading reads the contents of a report on a client and a period, in the snapshot of
+// ctx. It keeps the first error, and reads nothing after it.
 type reading struct {
 	ctx    context.Context
 	tenant *db.Tenant
@@ -36,7 +36,7 @@ func read[T any](
 	return found
 }
 
-// stand reads how something of the client stands now; the zero value after an error.
+// stand reads a current state of the client; the zero value after an error.
 func stand[T any](r *reading, of func(t *db.Tenant, ctx context.Context) (T, error)) (found T) {
 	if r.err == nil {
 		found, r.err = of(r.tenant, r.ctx)
@@ -44,7 +44,7 @@ func stand[T any](r *reading, of func(t *db.Tenant, ctx context.Context) (T, err
 	return found
 }
 
-// each are the rows of a table, made of those that a statement reads.
+// each returns the rows of a table, made from those of a statement.
 func each[Row any](r *reading, s reports.Statement[Row], cells func(*Row) []any) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		for row, err := range s.Each(r.ctx, r.tenant, r.period) {
@@ -59,7 +59,7 @@ func each[Row any](r *reading, s reports.Statement[Row], cells func(*Row) []any)
 	}
 }
 
-// listed are the rows of a table, made of those of a list.
+// listed returns the rows of a table, made from those of a list.
 func listed[Row any](list []Row, cells func(*Row) []any) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		for i := range list {
@@ -87,7 +87,7 @@ func personCells(p *domain.Person, more ...any) []any {
 	return append([]any{p.Name(), p.Email, optional(p.Department)}, more...)
 }
 
-// optional is a cell of what may be missing.
+// optional returns the cell of a value that may be missing; nil if it is.
 func optional[T any](value *T) any {
 	if value == nil {
 		return nil
@@ -113,7 +113,7 @@ func word[T ~string](value T) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// percentage is a part of a whole, nil of nothing.
+// percentage returns part of whole in percent; nil if whole is 0.
 func percentage(part, whole int) *float64 {
 	if whole == 0 {
 		return nil
@@ -125,7 +125,7 @@ func percentage(part, whole int) *float64 {
 // rateOf is a percentage as a cell.
 func rateOf(part, whole int) any { return optional(percentage(part, whole)) }
 
-// rateIn is a percentage in a chart, no value of nothing.
+// rateIn returns a percentage for a chart; NaN (no value) if whole is 0.
 func rateIn(part, whole int) float64 {
 	if rate := percentage(part, whole); rate != nil {
 		return *rate
@@ -144,9 +144,9 @@ func countFigure(label string, n int, note string, numbers ...any) Figure {
 	return Figure{Label: label, Value: n, Note: english.Sprintf(note, numbers...)}
 }
 
-// rateFigure is a percentage, toned by how it compares to what is good and what is
-// fair, of which the good is the higher where more is better. It is a part of things
-// that are named in the singular.
+// rateFigure returns part of whole as a percentage, whose tone depends on the limits for
+// good and for fair. More is better if good is the higher limit. of names the counted
+// things in the singular.
 func rateFigure(label string, part, whole int, good, fair float64, of string) Figure {
 	f := Figure{Label: label, Note: "no " + plurals(of)}
 	if whole == 0 {
@@ -180,7 +180,7 @@ func signedFigure(signed, asked int) Figure {
 	return rateFigure("Policies signed", signed, asked, 100, 90, "signature")
 }
 
-// badIfAny tones a figure of what there should be none of.
+// badIfAny sets the tone of a figure: Bad if n is above 0, else Good.
 func badIfAny(f Figure, n int) Figure {
 	if f.Tone = Good; n > 0 {
 		f.Tone = Bad
@@ -188,7 +188,7 @@ func badIfAny(f Figure, n int) Figure {
 	return f
 }
 
-// drawn is a chart, or nothing where it would be empty.
+// drawn returns the chart; nil if all its values are 0 or missing.
 func drawn(c Chart) Block {
 	for _, series := range c.Series {
 		for _, value := range series.Values {
@@ -209,7 +209,7 @@ func donut(title string, labels []string, tones []Tone, numbers ...int) Block {
 	return drawn(Chart{Kind: Donut, Title: title, Labels: labels, Series: []Series{{Values: values}}, Tones: tones})
 }
 
-// bars draws the first rows of a list, one bar each. One bar is no comparison.
+// bars draws the first rows of a list, one bar each; nil for fewer than two rows, which compare nothing.
 func bars[Row any](title, unit string, list []Row, label func(*Row) string, value func(*Row) float64) Block {
 	const most = 12
 	if len(list) < 2 {
@@ -243,7 +243,7 @@ func lines[Row any](
 	return drawn(c)
 }
 
-// monthly has a row for each month, the zero one where there is none.
+// monthly returns a row for each month; a zero one for a month without a row.
 func monthly[Row any](months []domain.Date, rows []Row, month func(*Row) *domain.Date) []Row {
 	full := make([]Row, len(months))
 	next := 0
@@ -262,7 +262,7 @@ const byMonth = "Month"
 
 func monthText(month domain.Date) string { return month.Time().Format("Jan 2006") }
 
-// noUsers says that there are no users, where that is so.
+// noUsers returns a note that there are no users; nil if there are some.
 func noUsers(users int) Block {
 	if users > 0 {
 		return nil
@@ -275,7 +275,7 @@ type blocks []Block
 
 func (blocks) block() {}
 
-// section is a part of a document. What is nil of its blocks is left out.
+// section returns a part of a document, without the nil blocks of list.
 func section(heading string, list ...Block) Section {
 	s := Section{Heading: heading}
 	for _, b := range list {

@@ -9,11 +9,11 @@ import (
 	"partnerapi/domain"
 )
 
-// breachSource credits the source of what is said of breaches, as its licence asks.
+// breachSource credits the source of the data on breaches, as its licence requires.
 const breachSource = "Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the licence " +
 	"CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)."
 
-// tallyColumns are the numbers of exposures behind other columns.
+// tallyColumns are the counts of exposures, which follow other columns.
 var tallyColumns = columns(IntegerColumn, "Found in period", "Resolved in period", "Unresolved", "Resolved")
 
 func tallyCells(n domain.ExposureTally, before ...any) []any {

@@ -38,7 +38,7 @@ func globalHealth(r *reading) []Section {
 	}
 }
 
-// health is what the client is compared by.
+// health returns the values by which the client is compared.
 func (n *numbers) health(t *db.Tenant) domain.Health {
 	h := domain.Health{
 		HighRisk: percentage(n.score.HighRiskUsers, n.users),

@@ -8,16 +8,16 @@ import (
 	"partnerapi/domain"
 )
 
-// refreshes are what has to be made anew for a type before its snapshot, beside the
-// client's summary.
+// refreshes recompute what a type needs before its snapshot, besides the client's
+// summary.
 var refreshes = map[domain.ReportType]func(t *db.Tenant, ctx context.Context) error{
 	domain.ExecutiveSummary: (*db.Tenant).EvaluateStale,
 	domain.ComplianceReport: (*db.Tenant).EvaluateStale,
 	domain.GlobalHealth:     func(t *db.Tenant, ctx context.Context) error { return reports.RefreshPeers(ctx, t) },
 }
 
-// numbers are a client's numbers that several reports sum up, of a period where
-// they are about one.
+// numbers are numbers of a client that several reports show; those about what
+// happened are of a period.
 type numbers struct {
 	score             domain.ClientSummary
 	users             int
@@ -47,7 +47,7 @@ func numbersIn(r *reading, p domain.ReportPeriod) (n numbers) {
 	return n
 }
 
-// standing adds where the client stands at the moment.
+// standing adds the client's current numbers.
 func (n *numbers) standing(r *reading) {
 	n.score, n.users = r.tenant.Summary, r.tenant.ActiveUsers
 	if r.tenant.DarkWebMonitoring {
@@ -122,8 +122,8 @@ func highRiskFigure(t *db.Tenant) Figure {
 		t.Summary.HighRiskUsers)
 }
 
-// scoreChart draws average scores by day. One day is no trend, and without users
-// there is no score but the one that every user begins with.
+// scoreChart draws average scores by day. It returns nil for one day, which is no trend,
+// and for no users, as the average is then the score that every user begins with.
 func scoreChart(t *db.Tenant, scores []domain.AverageOn) Block {
 	if len(scores) < 2 || t.ActiveUsers == 0 {
 		return nil

@@ -101,7 +101,7 @@ func phishingFigures(n domain.PhishingCounts) Block {
 	}
 }
 
-// phishingColumns are the columns of counts behind others.
+// phishingColumns are the columns of counts, which follow others.
 var phishingColumns = slices.Concat(
 	columns(IntegerColumn, "Sent", "Opened", "Clicked", "Reported", "Submitted", "Attachments"),
 	columns(PercentColumn, "Click rate", "Report rate"))

@@ -1,5 +1,5 @@
-// Package report makes reports: it reads what a report says, as a document, and
-// writes the document as a PDF or as an XLSX file.
+// Package report makes reports: it reads the contents of a report into a document,
+// and writes the document as a PDF or as an XLSX file.
 package report
 
 import (
@@ -9,7 +9,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Document is what a report says, whatever its format.
+// Document is the content of a report, independent of its format.
 type Document struct {
 	Type   domain.ReportType
 	Title  string // "Phishing performance"
@@ -79,9 +79,9 @@ type Chart struct {
 	// Unit follows a number: "%", or empty.
 	Unit   string
 	Labels []string
-	// By is what Labels name: "Day"; empty is "Name". Keys are the labels as the cells
-	// of a sheet, each a domain.Date or an int; nil where they are texts. The days of
-	// months are their first ones, where By is byMonth.
+	// By says what Labels are, such as "Day"; empty means "Name". Keys are the labels as
+	// cells of a sheet, each a domain.Date or an int; nil if the labels are texts. If By
+	// is byMonth, a key is the first day of the month.
 	By   string
 	Keys []any
 	// Series have a value for each label; a Donut has one series.
@@ -101,16 +101,16 @@ type Table struct {
 	// Title is unique in the document; the XLSX sheet is named after it.
 	Title   string
 	Columns []Column
-	// Once is how many columns at the beginning, whose cells a PDF says once of rows
-	// that follow each other and agree in all of them.
+	// Once is the number of first columns whose cells a PDF shows only once for
+	// consecutive rows that agree in all of these columns.
 	Once int
-	// Line is what a page says of a row, where it has no room for a table: the rows are
-	// a paragraph there. Nil for a table.
+	// Line formats a row as text, if pages have no room for the table and show its rows
+	// as a paragraph; nil for a table.
 	Line func(cells []any) string
 	// Rows are read once. A cell is nil, or of the type that its column's kind
 	// names. Reading them may fail.
 	Rows iter.Seq2[[]any, error]
-	// Empty is said instead of a table without rows.
+	// Empty is shown instead of a table without rows.
 	Empty string
 }
 
@@ -118,8 +118,8 @@ type Table struct {
 type Column struct {
 	Title string
 	Kind  ColumnKind
-	// Width is the share that a text column has of what all columns leave of the
-	// page's width; 0 is 1.
+	// Width is the share of a text column in the page's width that all columns leave
+	// over; 0 is 1.
 	Width int
 }
 

@@ -48,16 +48,16 @@ func (d *Downloads) Mount(engine *gin.Engine) {
 	}
 }
 
-// refusals are what is said instead of a file.
+// refusals are the texts that are sent instead of a file, by status.
 var refusals = map[int]string{
 	http.StatusForbidden:          "This link is not valid, or not any more: ask for a new one.",
 	http.StatusNotFound:           "This report is gone.",
 	http.StatusServiceUnavailable: "This report cannot be read now: try again in a minute.",
 }
 
-// serve writes the file, or the part of it that is asked for: 403 for a link that
-// was altered or has expired, 404 for a report that is gone, 503 where the database
-// or the store does not answer.
+// serve writes the file, or the requested range of it. It answers 403 for a link that
+// was altered or has expired, 404 for a report that is gone, and 503 if the database or
+// the store does not answer.
 func (d *Downloads) serve(c *gin.Context) {
 	c.Header("Cache-Control", "private, no-store")
 	c.Header("Referrer-Policy", "no-referrer")
@@ -91,8 +91,8 @@ func (d *Downloads) serve(c *gin.Context) {
 
 func refuse(c *gin.Context, status int) { c.String(status, refusals[status]+"\n") }
 
-// open finds the report and opens its file, whose name it returns. It lasts as long
-// as ctx.
+// open finds the report, opens its file and returns the file's name. The file can be
+// read as long as ctx lasts.
 func (d *Downloads) open(
 	ctx context.Context, client domain.ClientID, id domain.ReportID,
 ) (file *File, name string, err error) {

@@ -65,7 +65,7 @@ func parseFont(data []byte, family string) (*Font, error) {
 	return &Font{data: data, family: family, sfnt: parsed}, err
 }
 
-// try writes with the font: the PDF library panics on fonts that it cannot read.
+// try returns an error if the PDF library cannot read the font, on which it panics.
 func (f *Font) try() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -98,8 +98,8 @@ var builtIn = sync.OnceValue(func() [2]*Font {
 	return [2]*Font{regular, bold}
 })
 
-// typeface is a font in one document, with the widths of its characters that were
-// asked for. It is not safe for concurrent use.
+// typeface is a font in one document, with a cache of its characters' widths. It is not
+// safe for concurrent use.
 type typeface struct {
 	*Font
 	buffer   sfnt.Buffer
@@ -107,8 +107,8 @@ type typeface struct {
 	embedded bool
 }
 
-// embed adds the font to the document, of whose characters the file gets those that
-// are written.
+// embed adds the font to the document, once. The file gets only the characters that are
+// written.
 func (t *typeface) embed(pdf *fpdf.Fpdf) {
 	if t.embedded {
 		return
@@ -200,7 +200,7 @@ func (t *typefaces) has(r rune) bool {
 	return r <= maxRune && (t.regular.width(r) >= 0 || t.extra != nil && t.extra.width(r) >= 0)
 }
 
-// instead is what is written for a character that no font has: the letter without
+// instead returns the substitute for a character that no font has: the letter without
 // its marks, or the replacement character.
 func (t *typefaces) instead(r rune) rune {
 	base, _ := utf8.DecodeRuneInString(norm.NFKD.String(string(r)))
@@ -221,7 +221,7 @@ func (t *typefaces) face(r rune, bold bool) *typeface {
 	return t.regular
 }
 
-// runs parts a clean text by typeface.
+// runs splits a clean text by typeface.
 func (t *typefaces) runs(text string, bold bool) []run {
 	var list []run
 	for i, r := range text {
@@ -235,9 +235,8 @@ func (t *typefaces) runs(text string, bold bool) []run {
 	return list
 }
 
-// visual puts the characters of a clean line in the order from left to right in
-// which they are written: those of Hebrew and Arabic are turned around. Arabic
-// letters are not joined.
+// visual returns the characters of a clean line in visual order, from left to right:
+// it reverses those of Hebrew and Arabic. Arabic letters are not joined.
 func visual(text string) string {
 	rightToLeft := func(r rune) bool {
 		p, _ := bidi.LookupRune(r)
@@ -279,9 +278,9 @@ func (t *typefaces) width(text string, s style) (sum float64) {
 	return sum * s.size * millimetres
 }
 
-// lines breaks a text into lines of a width in millimetres, at spaces, or inside of
-// a word that is wider. What does not fit into the number of lines, if that is not
-// 0, is cut with an ellipsis.
+// lines breaks a text into lines of a width in millimetres: at spaces, or within a word
+// that is wider than a line. If most is not 0, it cuts the text after that many lines,
+// with an ellipsis.
 func (t *typefaces) lines(text string, width float64, s style, most int) []string {
 	var lines []string
 	line := ""
@@ -311,7 +310,7 @@ func (t *typefaces) lines(text string, width float64, s style, most int) []strin
 	return lines
 }
 
-// breakWord parts a word that is wider than a line: after a character at which an
+// breakWord splits a word that is wider than a line: after a character at which an
 // address may break, if there is one in the second half of what fits.
 func (t *typefaces) breakWord(word string, width float64, s style) (head, tail string) {
 	fits, nice := 0, 0

@@ -8,8 +8,8 @@ import (
 	"codeberg.org/go-pdf/fpdf"
 )
 
-// mark draws a part of a row, whose top is at y on the page. It stands where it says,
-// and does not make the row higher.
+// mark draws a part of a row whose top is at y on the page. It chooses its own place,
+// and does not change the row's height.
 type mark func(y float64)
 
 // strip is a row of the whole width, with its height in millimetres.
@@ -50,7 +50,7 @@ func (l *layout) add(height float64, marks ...mark) {
 	l.used += height
 }
 
-// hold keeps a row for the page of the next one.
+// hold keeps a row back, to be drawn on the same page as the next one.
 func (l *layout) hold(height float64, marks ...mark) { l.held = append(l.held, strip{height, marks}) }
 
 // begin begins a block whose first rows need a height on one page, and draws the rows
@@ -130,7 +130,7 @@ func (l *layout) footer(d *Document, pages string) {
 		l.words(pages, bodyWidth-width, 7.5, smallStyle))
 }
 
-// words are a clean text on one line, by the beginning of its baseline in the row.
+// words returns a clean text on one line, whose baseline begins at (x, y) in the row.
 func (l *layout) words(text string, x, y float64, s style) mark {
 	return func(top float64) { l.write(text, sideMargin+x, top+y, s) }
 }

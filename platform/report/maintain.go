@@ -25,8 +25,8 @@ const (
 )
 
 // Maintainer does the periodic maintenance of reports. It deletes reports that have
-// expired: first the file and then the row, so that no file is left that no row names.
-// And it queues the reports of the last month that clients get by mail.
+// expired: first the file and then the row, so that no file is left without a row. And it
+// queues the reports of the last month that clients get by mail.
 type Maintainer struct {
 	db    *db.DB
 	store *Store
@@ -34,7 +34,7 @@ type Maintainer struct {
 	trace domain.Trace
 }
 
-// NewMaintainer returns a Maintainer that makes a span of each time by trace.
+// NewMaintainer returns a Maintainer that makes a span of each maintenance with trace.
 func NewMaintainer(d *db.DB, store *Store, log *slog.Logger, trace domain.Trace) *Maintainer {
 	return &Maintainer{db: d, store: store, log: log, trace: trace}
 }
@@ -74,8 +74,8 @@ func (m *Maintainer) Maintain(ctx context.Context) error {
 	return errors.Join(err, m.expire(ctx))
 }
 
-// expire deletes the reports that are older than they are kept. A file that cannot
-// be deleted keeps its row, for the next time, and does not keep the others.
+// expire deletes expired reports. If a file cannot be deleted, its row stays for the
+// next time, and the other reports are deleted.
 func (m *Maintainer) expire(ctx context.Context) error {
 	old, err := m.db.ExpiredReports(ctx, maintainBatch)
 	if err != nil {

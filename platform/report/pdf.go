@@ -89,7 +89,7 @@ func (l *layout) section(ctx context.Context, s *Section) error {
 	return nil
 }
 
-// text is a paragraph. Its first two lines, and its last two, stay together.
+// text draws a paragraph. Its first two lines, and its last two, stay together.
 func (l *layout) text(t Text) {
 	const height = 4.7
 	lines := l.lines(string(t), bodyWidth, bodyStyle, 0)

@@ -18,8 +18,8 @@ const (
 	headLines = 3
 )
 
-// measuredRows is how many rows at a table's beginning say how wide its columns
-// should be.
+// measuredRows is how many of a table's first rows determine the widths of its
+// columns.
 const measuredRows = 100
 
 // pageTable is a table while it is laid out.
@@ -28,21 +28,21 @@ type pageTable struct {
 	*Table
 	cell, head style
 	lineHeight float64
-	// waiting are the first rows, until the columns are placed by them.
+	// waiting are the first rows, until they have determined the columns.
 	waiting [][]string
-	// places are where columns begin, and after them where the last one ends; nil
-	// until then.
+	// places are the left edges of the columns, and the right edge of the last one;
+	// nil until then.
 	places []float64
 	shown  int
-	// group are the cells of the last row that are said once, and striped whether that
-	// row is shaded.
+	// group holds the last row's cells of the columns that are shown once, and striped
+	// says whether that row is shaded.
 	group   []string
 	striped bool
 }
 
-// table lays a table out, row by row, and reads all of its rows: what is more than
-// maxPageRows is only counted. Its title is not repeated below a heading that says
-// the same.
+// table lays a table out, row by row, and reads all of its rows: those beyond
+// maxPageRows are only counted. It omits the title below a heading that says the
+// same.
 func (l *layout) table(ctx context.Context, t *Table, heading string) error {
 	if t.Title != "" && t.Title != heading {
 		l.hold(1)
@@ -102,7 +102,7 @@ func (l *layout) pageTable(t *Table) *pageTable {
 	}
 }
 
-// add takes a row, which is placed at once if the columns are.
+// add draws a row, or keeps it until the columns are placed.
 func (p *pageTable) add(cells []any) error {
 	if len(cells) != len(p.Columns) {
 		return fmt.Errorf("a row of %d cells under %d columns", len(cells), len(p.Columns))
@@ -139,10 +139,9 @@ func (p *pageTable) placeColumns() {
 	p.waiting = nil
 }
 
-// widths gives every column what its title's words need and, of its cells, those
-// that are numbers and times whole and texts a part. What is left of the page's
-// width goes to the columns that want more, those of texts first, and then to those
-// of texts by their share.
+// widths gives every column the width of its title's words and of its cells: numbers
+// and times in full, texts in part. The rest of the page's width goes to the columns
+// that want more, those of texts first, and then to those of texts by their share.
 func (p *pageTable) widths() []float64 {
 	widths, wants := make([]float64, len(p.Columns)), make([]float64, len(p.Columns))
 	sum, shares := 0.0, 0
@@ -179,8 +178,8 @@ func (p *pageTable) widths() []float64 {
 	return widths
 }
 
-// grant gives columns of texts, or the others, of a rest of the page's width what
-// they want, or all of them the same part of it, and returns how much it gave.
+// grant gives the columns of texts, or the others, what they want, or all of them the
+// same part of that if rest is too small. It returns how much it gave.
 func (p *pageTable) grant(widths, wants []float64, rest float64, texts bool) (given float64) {
 	wanted := 0.0
 	for i, c := range p.Columns {

@@ -25,9 +25,9 @@ func (m *Renderer) Write(ctx context.Context, w io.Writer, t *db.Tenant, r domai
 	})
 }
 
-// contents is what reports of a type say. sections reads it; tables are read later, as
-// their rows are ranged over. A type without a period is given the last 365 days
-// (decisions 8.9).
+// contents is the content of reports of a type. sections reads it, except tables, whose
+// rows are read when they are ranged over. A type without a period gets the last 365
+// days (decisions 8.9).
 type contents struct {
 	title    string
 	sections func(*reading) []Section
@@ -53,11 +53,11 @@ var types = map[domain.ReportType]contents{
 	domain.GlobalHealth:         {"Health compared with other clients", globalHealth},
 }
 
-// With makes a document about a client and hands it to write, all of it read in one
-// snapshot of the database. The rows of its tables are read as write ranges over
-// them, one table after another, and may not be read after it. write holds a
-// connection: it must not wait for the outside world. A nil period is the type's
-// default one; a type without a period ignores it. Forbidden for a dark_web report
+// With makes a document about a client and calls write with it. All of it is read in one
+// snapshot of the database. The rows of its tables are read when write ranges over them,
+// one table after another; they cannot be read after write returns. write holds a
+// connection: it must not wait for the outside world. A nil period is the type's default
+// one; a type without a period ignores it. The error is Forbidden for a dark_web report
 // of a client without Dark Web Monitoring, NotFound for a client that was archived.
 func (m *Renderer) With(
 	ctx context.Context, t *db.Tenant, typ domain.ReportType, period *domain.ReportPeriod, write func(*Document) error,

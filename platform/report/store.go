@@ -43,14 +43,14 @@ type File struct {
 var ErrNoFile = errors.New("the store has no file of the report")
 
 const (
-	// storeCheck bounds the look at a store when it is opened.
+	// storeCheck bounds the check of a store when it is opened.
 	storeCheck = 10 * time.Second
 	// chunk is how many bytes of a file are in memory while it is uploaded.
 	chunk = 16 << 20
 )
 
-// CheckStore reports what is wrong with the URL of a store, without a look at the
-// store. None is right.
+// CheckStore returns an error if the URL of a store is invalid; an empty one is valid.
+// It does not call the store.
 func CheckStore(address string) error {
 	_, err := parseStore(address)
 	return err
@@ -93,16 +93,16 @@ func parseStore(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// bare is the URL of a store without what may be a secret in it: a user, and what stands in
-// its parameters.
+// bare returns the URL of a store without what may be secret: its user and its
+// parameters.
 func bare(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // OpenStore opens the store at a URL: file:///path, s3://bucket, gs://bucket or
-// azblob://container. Without a URL it is the folder dir, which is made where it is
-// not there. It warns of a store that does not answer now; a bucket that is not there
-// is an error.
+// azblob://container. Without a URL it is the folder dir, which is created if it does
+// not exist. A store that does not answer is logged as a warning; a bucket that does not
+// exist is an error.
 func OpenStore(ctx context.Context, address, dir string, log *slog.Logger) (*Store, error) {
 	u, err := parseStore(address)
 	if err != nil {
@@ -134,8 +134,8 @@ func OpenStore(ctx context.Context, address, dir string, log *slog.Logger) (*Sto
 	return &Store{objects: o}, nil
 }
 
-// keyOf is where a report's file is: the same at every try, so that a try after a
-// crash writes the file of the one before. A report's id cannot be guessed.
+// keyOf returns the key of a report's file. It is the same at every try, so that a try
+// after a crash overwrites the file of the one before. A report's id cannot be guessed.
 func keyOf(r domain.Report) string {
 	return r.Client.UUID() + "/" + r.ID.UUID() + "." + string(r.Format)
 }
@@ -153,8 +153,8 @@ func (s *Store) Put(ctx context.Context, r domain.Report, file io.ReadSeeker) er
 	return nil
 }
 
-// Open reads the file of a report, for as long as ctx lasts. ErrNoFile where there is
-// none.
+// Open opens the file of a report, to be read as long as ctx lasts. The error is
+// ErrNoFile if there is none.
 func (s *Store) Open(ctx context.Context, r domain.Report) (*File, error) {
 	file, err := s.objects.open(ctx, keyOf(r))
 	if err != nil && !errors.Is(err, ErrNoFile) {
@@ -163,8 +163,8 @@ func (s *Store) Open(ctx context.Context, r domain.Report) (*File, error) {
 	return file, err
 }
 
-// Delete deletes the file of a report and what a crash left of it. That there is none
-// is no error.
+// Delete deletes the file of a report and what a crash left of it. A file that does not
+// exist is no error.
 func (s *Store) Delete(ctx context.Context, r domain.Report) error {
 	if err := s.objects.remove(ctx, keyOf(r)); err != nil {
 		return fmt.Errorf("delete the file of a report: %w", err)
@@ -205,7 +205,7 @@ func (s *Store) checkReads(ctx context.Context, key string) error {
 	return err
 }
 
-// scratch is a file of this machine that no other process sees and no crash leaves.
+// scratch creates a temporary file that is, if possible, invisible to other processes and gone after a crash.
 func scratch() (file *os.File, discard func(), err error) {
 	file, err = os.CreateTemp("", "report-*")
 	if err != nil {

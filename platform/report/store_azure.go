@@ -19,7 +19,7 @@ import (
 // azure keeps objects in a container of Azure Blob Storage.
 type azure struct{ container *container.Client }
 
-// openAzure opens azblob://container. It asks the service nothing yet.
+// openAzure opens azblob://container. It sends no request yet.
 func openAzure(u *url.URL) (*azure, error) {
 	client, err := azureClient(u.Query())
 	if err != nil {
@@ -28,9 +28,9 @@ func openAzure(u *url.URL) (*azure, error) {
 	return &azure{client.ServiceClient().NewContainerClient(u.Host)}, nil
 }
 
-// azureClient is of the account that the variables AZURE_STORAGE_… or the parameters
-// of the store's URL name. Without a connection string, a key or a SAS token the
-// identity of this machine or process is taken.
+// azureClient returns a client for the account named by the variables AZURE_STORAGE_… or
+// the parameters of the store's URL. Without a connection string, a key or a SAS token
+// it uses the identity of this machine or process.
 func azureClient(query url.Values) (*azblob.Client, error) {
 	if text := os.Getenv("AZURE_STORAGE_CONNECTION_STRING"); text != "" {
 		return azblob.NewClientFromConnectionString(text, nil)
@@ -97,8 +97,8 @@ func (a *azure) remove(ctx context.Context, key string) error {
 	return err
 }
 
-// azureFile reads a blob from where it was sought to. It asks for nothing before it
-// is read.
+// azureFile reads a blob from the offset of the last Seek. It sends no request before
+// the first Read.
 type azureFile struct {
 	ctx    context.Context // of the request that it is read for
 	client *blob.Client

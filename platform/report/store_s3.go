@@ -14,20 +14,20 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// googleEndpoint is where Google Cloud Storage speaks the interface of S3, to callers
-// with HMAC keys.
+// googleEndpoint is the S3-compatible endpoint of Google Cloud Storage, for callers with
+// HMAC keys.
 const googleEndpoint = "https://storage.googleapis.com"
 
 // storeTries is how often a request to a store is tried; a report is tried again.
 const storeTries = 3
 
-// s3 keeps objects in a bucket of a service that speaks the interface of S3.
+// s3 keeps objects in a bucket of an S3-compatible service.
 type s3 struct {
 	client *minio.Client
 	bucket string
 }
 
-// openS3 opens s3://bucket and gs://bucket. It asks the service nothing yet.
+// openS3 opens s3://bucket and gs://bucket. It sends no request yet.
 func openS3(u *url.URL) (*s3, error) {
 	query := u.Query()
 	endpoint := query.Get("endpoint")

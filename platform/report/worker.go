@@ -22,10 +22,10 @@ type Writer interface {
 const (
 	// MakeWithin is how long one try to make a report may take.
 	MakeWithin = 110 * time.Second
-	// leaseFor is how long a report is its claimer's. It is more than MakeWithin: no
-	// report is taken over that is still worked on.
+	// leaseFor is how long a claim of a report lasts. It is more than MakeWithin, so
+	// that no report is taken over while it is worked on.
 	leaseFor = 2 * time.Minute
-	// finishWithin is how long marking a report as failed, or putting it back, may take.
+	// finishWithin is how long marking a report as failed, or requeueing it, may take.
 	finishWithin = 10 * time.Second
 	// makeAfterStop is how long a report in progress may go on after a stop; one that
 	// takes longer begins again in another process.
@@ -34,7 +34,7 @@ const (
 	makeAtOnce = 2
 	// pollEvery is how often pending reports are polled without a notification.
 	pollEvery = 10 * time.Second
-	// pollAgain is the least pause between two polls while others have what is due.
+	// pollAgain is the least pause between two polls while others have the due reports.
 	pollAgain = 100 * time.Millisecond
 )
 
@@ -61,7 +61,7 @@ type Observer struct {
 
 // Worker makes pending reports, each once. A try makes the file on this machine, uploads
 // it and marks the report as ready; no transaction is open meanwhile. The file's key is
-// the report's, so that a try after a crash, at whichever step, ends in the same.
+// the report's, so that a try after a crash, at any step, has the same result.
 type Worker struct {
 	db      *db.DB
 	store   *Store
@@ -85,8 +85,8 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 	return w
 }
 
-// Run makes reports until ctx ends, and then finishes those in progress, or puts them
-// back. The error says that this took too long: they are made when their leases end.
+// Run makes reports until ctx ends, and then finishes those in progress, or requeues
+// them. The error says that this took too long: they are made when their leases end.
 func (w *Worker) Run(ctx context.Context) error { return w.queue.Run(ctx) }
 
 // claim claims reports, and finds out when the next one is due where none is now.
@@ -110,8 +110,8 @@ func (w *Worker) try(ctx context.Context, l reports.ReportLease) {
 	end(w.Work(ctx, l))
 }
 
-// Work makes a leased report, and marks what became of it. The error of the last try
-// marks the report as failed; a panic is an error, and the end of ctx is none.
+// Work makes a leased report, and marks the outcome. An error of the last try marks the
+// report as failed; a panic counts as an error, the end of ctx does not.
 func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	if l.Tries >= domain.ReportTries {
 		return w.giveUp(ctx, l, errors.New("the last try ended with its process"))
@@ -152,10 +152,10 @@ func (w *Worker) giveUp(ctx context.Context, l reports.ReportLease, err error) e
 	return errors.Join(err, w.fail(ctx, l))
 }
 
-// Process renders a report, and says how that ended: nothing is done for a report that
-// is made, has failed or has expired, and one whose client was archived fails. Its file is
-// deleted only by who held the lease until then: another may have made it since, also in
-// another cell with the same store. db.ErrLeaseLost where the report is another's.
+// Process renders a report and returns the outcome: empty for a report that is made, has
+// failed or has expired, Failed for one whose client was archived. Only the process that
+// held the lease deletes its file: another may have made it since, also in another cell
+// with the same store. The error is db.ErrLeaseLost if another process has the report.
 func (w *Worker) Process(ctx context.Context, l reports.ReportLease) (Outcome, error) {
 	t, err := w.db.AnyTenant(ctx, l.Client)
 	if domain.IsCode(err, domain.NotFound) {
@@ -216,7 +216,7 @@ func rewind(file io.Seeker) error {
 	return err
 }
 
-// fail marks a report as failed, unless it is another's by now.
+// fail marks a report as failed, unless another process has it by now.
 func (w *Worker) fail(ctx context.Context, l reports.ReportLease) error {
 	_, err := reports.FinishReport(ctx, w.db, l, domain.ReportFailed)
 	if errors.Is(err, db.ErrLeaseLost) {

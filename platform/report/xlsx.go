@@ -190,7 +190,7 @@ func (b *workbook) figures(list Figures) {
 // maxSheetName is how many characters a sheet's name has at most.
 const maxSheetName = 31
 
-// sheetName makes a title a sheet's name that is not taken, and takes it.
+// sheetName converts a title to a sheet's name that is not taken, and reserves it.
 func (b *workbook) sheetName(title string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -205,7 +205,7 @@ func (b *workbook) sheetName(title string) string {
 	switch {
 	case clean == "":
 		clean = "Table"
-	case strings.EqualFold(clean, "History"): // Excel keeps that name for itself
+	case strings.EqualFold(clean, "History"): // Excel reserves that name
 		clean += " list"
 	}
 
@@ -259,7 +259,7 @@ func (b *workbook) makeStyles() {
 	}
 }
 
-// exact is a number without what computing in binary adds to its decimals.
+// exact rounds a number to six decimals, which removes the errors of binary fractions.
 func exact(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
 // part is the percentage as Excel holds it, a part of 1.

@@ -9,16 +9,16 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// uses says that the first columns and rows of a sheet are those in use.
+// uses records how many of a sheet's first columns and rows are in use.
 func (b *workbook) uses(sheet string, columns, rows int) {
 	last, err := excelize.CoordinatesToCellName(columns, rows)
 	b.used[sheet] = "A1:" + last
 	b.check(err)
 }
 
-// parts are the files in a workbook's file. The library writes the dimension of a
-// sheet before its rows, as that of one cell: each sheet is given its own on the way
-// to the file, for readers that go by it.
+// parts returns the writer of the files in a workbook's file. The library writes the
+// dimension of a sheet before its rows, as that of one cell: the writer replaces it by
+// the sheet's own, for readers that rely on it.
 func (b *workbook) parts(w *zip.Writer) excelize.ZipWriter {
 	p := &parts{Writer: w, used: map[string]string{}}
 	for id, name := range b.GetSheetMap() {
@@ -41,7 +41,7 @@ func (p *parts) Create(name string) (io.Writer, error) {
 	return w, err
 }
 
-// sheetPart is the file of a sheet until its dimension was written, and after.
+// sheetPart writes the file of a sheet, and replaces its dimension.
 type sheetPart struct {
 	io.Writer
 	used string // empty when it was written
@@ -49,7 +49,7 @@ type sheetPart struct {
 
 var noDimension = []byte(`<dimension ref="A1"></dimension>`)
 
-// Write writes what the library does, whose first piece has the dimension.
+// Write writes a piece of the file; the library's first piece has the dimension.
 func (s *sheetPart) Write(text []byte) (int, error) {
 	if s.used == "" {
 		return s.Writer.Write(text)

@@ -19,7 +19,7 @@ type streamed struct {
 	rows int // that were written, the header included
 }
 
-// table streams a table into a sheet, and goes on in another one where a sheet is
+// table streams a table into a sheet, and continues in another one when the sheet is
 // full.
 func (b *workbook) table(ctx context.Context, t *Table) {
 	sheet, err := b.beginSheet(t)
@@ -93,7 +93,7 @@ func (b *workbook) beginSheet(t *Table) (*streamed, error) {
 	return &streamed{StreamWriter: w, rows: 1}, b.err
 }
 
-// newSheet adds a sheet for what has a title, and returns its name.
+// newSheet adds a sheet named after a title, and returns its name.
 func (b *workbook) newSheet(title string) string {
 	name := b.sheetName(title)
 	_, err := b.NewSheet(name)
@@ -118,7 +118,7 @@ func (b *workbook) filtered(sheet string, columns, rows int) {
 	}
 }
 
-// characters is how wide a column of a sheet is.
+// characters returns the width of a column of a sheet, in characters.
 func (c *Column) characters() float64 {
 	least := map[ColumnKind]int{
 		TextColumn: 18 + 4*max(c.Width-1, 0), IntegerColumn: 11, NumberColumn: 11, PercentColumn: 11, DateColumn: 12,
@@ -154,7 +154,7 @@ func (b *workbook) chart(c *Chart) {
 	}
 }
 
-// label is the cell of a chart's label: of a day as such.
+// label returns the cell of a chart's label; the cell of a day is a date.
 func (c *Chart) label(i int) cell {
 	if i >= len(c.Keys) {
 		return cell{plainFormat, c.Labels[i]}
@@ -213,7 +213,7 @@ func (b *workbook) drawNative(sheet string, c *Chart) error {
 	return b.AddChart(sheet, place, chart)
 }
 
-// shares are the colors of the parts of a Donut in a native chart; nil of others.
+// shares returns the colors of the parts of a Donut in a native chart; nil for other charts.
 func (c *Chart) shares() (points []excelize.ChartDataPoint) {
 	if c.Kind != Donut {
 		return nil

@@ -109,7 +109,7 @@ func parseKey(text string) (key, error) {
 func FileKeys(path string) (*Keys, error) {
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = write(path, NewKey()+"\n", os.Link) // which fails where the file is there by now
+		err = write(path, NewKey()+"\n", os.Link) // which fails if the file exists by now
 		if errors.Is(err, fs.ErrExist) {
 			err = nil
 		}

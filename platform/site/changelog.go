@@ -14,8 +14,8 @@ type Change struct {
 	ID, Title, Text string
 	// On is its day.
 	On time.Time
-	// Operations are those that it added. Members are those of objects that were added with it to all releases, as
-	// User.phishing, and parameters, as GET /v2/clients?external_id.
+	// Operations are those that it added. Members are the members of objects (User.phishing) and the parameters
+	// (GET /v2/clients?external_id) that it added to all releases.
 	Operations []Operation
 	Members    []string
 }
@@ -75,7 +75,7 @@ func (b *builder) changelog() error {
 	}, list)
 }
 
-// atomFeed is a feed as RFC 4287 has it.
+// atomFeed is an Atom feed (RFC 4287).
 type atomFeed struct {
 	XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
 	Title   string      `xml:"title"`

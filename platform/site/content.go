@@ -22,16 +22,16 @@ import (
 type content struct {
 	contentType  string
 	cacheControl string
-	// policy is that of its page; empty is the usual one.
+	// policy is the page's Content-Security-Policy; empty for the usual one.
 	policy string
 	// dated says that the dates in it are shifted to the day on which it is served.
 	dated bool
 	etag  string
-	// compressed is the body, by gzip; plain is for the rare callers who take none.
+	// compressed is the body in gzip; plain returns it for the rare callers without gzip.
 	compressed []byte
 	plain      func() []byte
-	// source, of a content that names the service, is what its editions are made of. It has
-	// no other body.
+	// source is set if the content names the service: its editions are made from source, and
+	// it has no other body.
 	source []byte
 	last   atomic.Pointer[edition]
 }
@@ -41,7 +41,7 @@ const (
 	revalidated = "no-cache"
 	// privateCache is for pages that name the service as one caller does.
 	privateCache = "private, no-cache"
-	// immutable is for files whose name has the hash of what is in them.
+	// immutable is for files whose name contains the hash of their content.
 	immutable = "public, max-age=31536000, immutable"
 )
 
@@ -143,7 +143,7 @@ func (c *content) serve(d *Documents, now servedState, w http.ResponseWriter, r 
 	if gzipped {
 		headers.Set("Content-Encoding", "gzip")
 	} else {
-		headers.Set(gzhttp.HeaderNoCompression, "1") // what is in front is not to do it anew each time
+		headers.Set(gzhttp.HeaderNoCompression, "1") // the middleware must not compress it each time
 	}
 	length := 0
 	for _, piece := range pieces {

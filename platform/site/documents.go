@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// keptAddresses is for how many addresses of the service a document is kept compressed.
+	// keptAddresses is the number of the service's addresses that a document is kept compressed for.
 	keptAddresses = 8
-	// compressedAMinute is how many documents are compressed in a minute, for addresses that
-	// they are not kept for. It is more than the pages that there are: whoever asks by ever new addresses is sent the others as they are.
+	// compressedAMinute limits the compressions in a minute, for addresses that documents are not kept for. It exceeds
+	// the number of pages. A caller who invents addresses is sent further documents uncompressed.
 	compressedAMinute = 60
 )
 
@@ -26,10 +26,10 @@ const (
 // per address; the number of addresses, and of compressions per minute, is bounded, as a caller may invent them.
 type Documents struct {
 	// PublicURL is the address that callers know the service by, without a slash at its
-	// end. Where it is empty, documents name the one that a request was made to, or
-	// Address where that is none.
+	// end. If it is empty, documents name the address that the request was made to, or
+	// Address if that is invalid.
 	PublicURL, Address string
-	// SupportURL is where partners get help, of the web or of mail; empty for nowhere.
+	// SupportURL is the web or mail address where partners get help; empty for none.
 	SupportURL string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -128,7 +128,7 @@ type edition struct {
 	served servedState
 	parts  [][]byte
 	hash   string
-	// compressed are the bodies by gzip, by the address.
+	// compressed holds the gzipped bodies by address.
 	compressed *lru.Cache[string, []byte]
 }
 
@@ -190,16 +190,16 @@ type servedState struct {
 	demo bool
 	// notice is what the Notice says; empty for nothing.
 	notice template.HTML
-	// days are how many days after SampleDay it is.
+	// days is the number of days since SampleDay.
 	days int
 }
 
 // Notice is shown at the top of the start page, of /docs, of a reference and of some guides.
 type Notice struct {
-	// Reference and Guides are their names.
+	// Reference and Guides are the names of the pages that show it.
 	Reference string
 	Guides    []string
-	// Text returns what is to be said at a request; empty for nothing.
+	// Text returns the notice for a request; empty for none.
 	Text func() template.HTML
 }
 
@@ -216,7 +216,7 @@ func (b *builder) hasNotice(p page) bool {
 // repository, on a demonstration.
 const SampleBase = "http://127.0.0.1:8080"
 
-// sampleKeys are the keys in the sources of pages and, in pairs, their replacements where they are not valid.
+// sampleKeys pairs the keys in the sources of pages with their replacements for services where they are not valid.
 var sampleKeys = []string{
 	"pk_demo_all", "YOUR_API_KEY", "pk_demo_readonly", "YOUR_READ_ONLY_KEY", "pk_demo_subset", "YOUR_LIMITED_KEY",
 	"pk_demo", "YOUR_KEY",

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// guide is a page that explains.
+// guide is a page of a Markdown text.
 type guide struct {
 	Name, Path string
 	source     []byte
 	parsed
 }
 
-// groupOfGuides is a Group that was read.
+// groupOfGuides is a Group with its parsed guides.
 type groupOfGuides struct {
 	Title  string
 	Guides []*guide

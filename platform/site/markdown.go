@@ -58,8 +58,8 @@ type parsed struct {
 	Sections []section
 }
 
-// section is the plain text below a heading. The first has the page's title, and no id. Words are what readers may
-// call it besides, as a comment says.
+// section is the plain text below a heading. The first has the page's title, and no id. Words are further search
+// words, from a comment in the text.
 type section struct{ ID, Title, Text, Words string }
 
 // searchWords matches that comment.

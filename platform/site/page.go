@@ -22,7 +22,7 @@ type page struct {
 	Section string
 	// Headings are the page's table of contents.
 	Headings []heading
-	// Reference is what Scalar shows on the page, where it does.
+	// Reference is the reference that Scalar shows on the page; nil for none.
 	Reference *reference
 }
 

@@ -17,9 +17,9 @@ type entry struct {
 	Place string `json:"place"`
 	Path  string `json:"path"`
 	Text  string `json:"text"`
-	// Words are what readers may call it besides.
+	// Words are further search words.
 	Words string `json:"words,omitempty"`
-	// Weight is how far up it comes among those that the words fit as well.
+	// Weight ranks it among entries that match equally well; the greatest is first.
 	Weight float64 `json:"weight"`
 	// more is how many other operations have the parameter or field.
 	more int
@@ -28,7 +28,7 @@ type entry struct {
 // searchIndex adds the index of the search, all entries as JSON.
 func (b *builder) searchIndex() error {
 	var list []*entry
-	inParts := map[string]bool{} // guides that have parts, and sections that those have too
+	inParts := map[string]bool{} // guides with parts, and sections that their parts have too
 	for _, g := range b.guides {
 		if whole, _, part := strings.Cut(g.Name, "/"); part {
 			inParts[whole] = true

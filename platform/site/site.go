@@ -38,7 +38,7 @@ type Config struct {
 	GuidePaths map[string]string
 	// References are the versions of the interface, the preferred one first.
 	References []Reference
-	// Words are what readers may call operations besides, by the operations' ids.
+	// Words are further search words for operations, by the operations' ids.
 	Words map[string]string
 	// Documents says how the service is named.
 	*Documents
@@ -141,7 +141,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pages[notFoundPage].serve(s.config.Documents, now, w, r, http.StatusNotFound)
 }
 
-// moved returns the path of what was at a path before, or has it with a slash at the end; else notFoundPage.
+// moved returns the new path of a moved page, or path without slashes at its end if that is a page; else notFoundPage.
 func (s *Site) moved(path string, pages map[string]*content) string {
 	if trimmed := strings.TrimRight(path, "/"); pages[trimmed] != nil {
 		return trimmed

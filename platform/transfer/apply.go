@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// batchLines, batchBytes and batchItems bound what is applied in one transaction,
-	// and with it what is held in memory: lines, bytes of them, and the items of their
-	// lists, as of members. A line that is beyond by itself is a batch.
+	// batchLines, batchBytes and batchItems bound a transaction, and with it the memory
+	// used: the lines, their bytes, and the items of their lists, such as members. A line
+	// that exceeds a bound by itself is a batch.
 	batchLines = 1000
 	batchBytes = 4 << 20
 	batchItems = 5000
@@ -27,9 +27,9 @@ type batch struct {
 	items   int
 }
 
-// ends reports whether a batch of at most the given lines ends before a line: it is full,
-// or has another one of the object; or it is nearly full, and the line is of another user.
-// Of two batches that hold lines of one user, the second would wait for the first to end.
+// ends reports whether the batch ends before the line l: the batch would exceed most lines
+// or another bound, has a line of the same object, or is nearly full and l is of another
+// user. Of two batches with lines of one user, the second would wait for the first to end.
 func (b *batch) ends(l *records.StagedLine, id [16]byte, items, most int) bool {
 	n := len(b.lines)
 	if n == 0 {
@@ -47,8 +47,8 @@ func (b *batch) add(l records.StagedLine, record any, id [16]byte, items int) {
 	b.bytes, b.items = b.bytes+len(l.Text), b.items+items
 }
 
-// apply applies the lines that are staged, in rounds. Those that clash with another
-// object's name wait for the next one, and are tried again as long as that helps.
+// apply applies the staged lines in rounds. A line that clashes with another object's name
+// waits for the next round. If a round after the first applies none, the next refuses clashes.
 func (k *kind) apply(ctx context.Context, r *run) error {
 	last := false
 	for round := 0; ; round++ {
@@ -68,15 +68,15 @@ type pass struct {
 	last  bool // clashes are refused
 	lines int
 
-	// waiting are the objects of which a line waits for another round: their later lines
-	// do too. staged are lines that are to be staged.
+	// waiting holds the objects with a line that waits for another round: their later
+	// lines wait too. staged holds the lines to stage.
 	waiting map[[16]byte]bool
 	staged  []records.StagedLine
 	applied int
 }
 
-// all applies the lines in batches. Those of the first round are of an object each, and
-// several batches are applied at a time.
+// all applies the lines in batches. In the first round each line is of another object, so
+// that several batches can be applied at a time.
 func (p *pass) all(ctx context.Context) error {
 	workers := 1
 	if p.round == 0 && !p.dry { // which is one transaction
@@ -101,7 +101,7 @@ func (p *pass) all(ctx context.Context) error {
 	return group.Wait()
 }
 
-// gather makes batches of lines to the end of them.
+// gather reads the round's lines, and sends them in batches.
 func (p *pass) gather(ctx context.Context, batches chan<- *batch) error {
 	most := p.batchLines * p.kind.times
 	b := &batch{ids: map[[16]byte]bool{}}
@@ -173,14 +173,14 @@ func (p *pass) ready(b *batch) (lines []records.StagedLine, list []any) {
 	return lines, list
 }
 
-// wait has a line wait for a round of a kind.
+// wait marks a line to be staged for a round of a kind.
 func (p *pass) wait(l records.StagedLine, k *kind, round int) {
 	p.staged = append(p.staged, records.StagedLine{
 		Kind: k.place(), Round: round, Line: l.Line, Outcome: l.Outcome, Text: l.Text,
 	})
 }
 
-// recordResult counts a line with its result, or has it wait for another round.
+// recordResult counts a line's result, or marks the line to be staged again.
 func (p *pass) recordResult(l records.StagedLine, record any, result domain.ImportResult) {
 	before := domain.ImportOutcome(l.Outcome) // of an earlier part of the line
 	switch {

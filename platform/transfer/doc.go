@@ -1,6 +1,6 @@
-// Package transfer brings the objects of a platform into the service and out of it, one
-// line of JSON each (decisions 10), and takes in what happens on it: signals, one line of
-// JSON each too (decisions 7.9). A line of an object has the kind of the object, its id, and fields:
+// Package transfer imports and exports the objects of a platform, one line of JSON each
+// (decisions 10), and ingests what happens on the platform: signals, also one line of JSON
+// each (decisions 7.9). A line of an object has the kind of the object, its id, and fields:
 //
 //	{"object":"user","id":"0198c1f0-…","client":"cli_…","email":"ana@example.com"}
 //

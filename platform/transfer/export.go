@@ -14,8 +14,8 @@ import (
 	"partnerapi/domain"
 )
 
-// Progress is called with how many lines of a kind of objects an export has written: now and then,
-// and, done, when they are all.
+// Progress is called with how many lines of a kind of objects an export has written: every
+// progressEvery lines, and with done after the last one.
 type Progress func(object string, lines int, done bool)
 
 // progressEvery is after how many lines of a kind an export reports its progress.
@@ -55,16 +55,15 @@ func addSignal(line []byte, s records.SignalLine) ([]byte, error) {
 type Output struct {
 	// Objects gets the lines that an import takes.
 	Objects io.Writer
-	// Signals gets what users did beside, as the signals that Ingest takes. It
-	// may be nil.
+	// Signals gets what users did besides, as signals that Ingest accepts. It may
+	// be nil.
 	Signals io.Writer
 }
 
-// Export writes all objects that an import can take, of one partner or, where it is
-// zero, of all: as lines, each after those that it refers to. The same objects are the
-// same bytes. It reads in one snapshot, which is a transaction that changes nothing and
-// lasts as long as the lines take to be written; it holds a few thousand objects in
-// memory. progress may be nil.
+// Export writes all objects that an import can take, of one partner or, if of is zero, of
+// all. Each line comes after those that it refers to, and the same objects give the same
+// bytes. It reads in one snapshot: a read-only transaction that lasts until all lines are
+// written. It holds a few thousand objects in memory. progress may be nil.
 func Export(ctx context.Context, d *db.DB, of domain.PartnerID, to Output, progress Progress) error {
 	if progress == nil {
 		progress = func(string, int, bool) {}

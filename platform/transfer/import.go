@@ -25,13 +25,13 @@ type Report struct {
 // Watcher is notified of how an import or an ingestion goes. Its fields may be nil; one call of them ends
 // before the next begins.
 type Watcher struct {
-	// Refused is called with each bad line, by its number from 1 on: first of those that
-	// are no good by themselves, and then of those that cannot be applied.
+	// Refused is called with the number, from 1, of each bad line: first those that are
+	// invalid by themselves, and then those that cannot be applied.
 	Refused func(line int, reason string)
 	// Read is called now and then with how many lines and bytes of the input are read.
 	Read func(lines int, bytes int64)
-	// Applied is called after each transaction with how many lines are done of those that
-	// are to be applied.
+	// Applied is called after each transaction with how many of the lines to be applied
+	// are done.
 	Applied func(done, total int)
 }
 
@@ -45,9 +45,9 @@ var ErrImporting = errors.New("another import into this database is running: wai
 // skipped. It stages what it reads in a table of the database, and holds a few batches
 // in memory.
 //
-// An error ends it, and so does the end of ctx, which leaves a read of r waiting; the
-// report then counts what is applied. The same input may be given again from its
-// beginning: what is applied changes nothing then.
+// It stops at an error or the end of ctx, which does not interrupt a read of r; the report
+// then counts what was applied. The same input may be imported again from its beginning:
+// lines that were applied change nothing.
 func Import(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
 	return importAs(ctx, d, r, &run{watcher: w, batchLines: batchLines})
 }
@@ -85,7 +85,7 @@ func importAs(ctx context.Context, d *db.DB, r io.Reader, in *run) (Report, erro
 // run is an import in progress.
 type run struct {
 	db *db.DB
-	// outside is the context that is in no transaction of a dry run.
+	// outside is the context outside the transaction of a dry run.
 	outside    context.Context
 	watcher    Watcher
 	batchLines int
@@ -99,7 +99,7 @@ type run struct {
 }
 
 func (r *run) all(ctx context.Context, in io.Reader) error {
-	if err := records.ClearStage(ctx, r.db); err != nil { // of what a run left that was killed
+	if err := records.ClearStage(ctx, r.db); err != nil { // left by a run that was killed
 		return err
 	}
 	if err := r.read(ctx, in); err != nil {
@@ -149,7 +149,7 @@ func (r *run) read(ctx context.Context, in io.Reader) error {
 	return lines.each(ctx, in)
 }
 
-// checkLine is a line as it is staged; a bad one is refused.
+// checkLine returns a line to be staged; false for a bad one, which it refuses.
 func (r *run) checkLine(in *inputLine) (l records.StagedLine, good bool) {
 	r.report.Lines++
 	k, err := kindOf(in)
@@ -165,7 +165,7 @@ func (r *run) checkLine(in *inputLine) (l records.StagedLine, good bool) {
 	return l, true
 }
 
-// count counts what became of a line.
+// count adds the outcome of a line to the report.
 func (r *run) count(number int, result domain.ImportResult) {
 	switch result.Outcome {
 	case domain.ImportCreated:

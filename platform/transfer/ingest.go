@@ -11,7 +11,7 @@ import (
 	"partnerapi/domain"
 )
 
-// patience is how long a signal waits for more to be applied with.
+// patience is how long a signal waits for others to be applied with it.
 const patience = time.Second
 
 // Ingested counts the lines of signals that were read, empty ones left out.
@@ -23,11 +23,11 @@ type Ingested struct {
 }
 
 // Ingest reads signals to the end of r, which are what happens on the platform
-// (decisions 7.9), and applies them in batches, each in a transaction. A line waits a
-// second at most for others to come, so that r may be a pipe that never ends. Bad lines
-// are skipped. It holds a batch in memory, however long the input is. An error ends it;
-// the report then counts what is applied, and the same input may be given again from
-// its beginning. So does the end of ctx, which leaves a read of r waiting.
+// (decisions 7.9), and applies them in batches, each in a transaction. A line waits at most
+// a second for others, so that r may be a pipe that never ends. Bad lines are skipped. It
+// holds a batch in memory, however long the input is. It stops at an error or the end of
+// ctx, which does not interrupt a read of r; the report then counts what was applied, and
+// the same input may be ingested again from its beginning.
 //
 // Of the watcher, Refused is called in the order of the lines, and Read after each
 // transaction with what is done.
@@ -35,8 +35,8 @@ func Ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Ingested, er
 	return ingestBatches(ctx, d, r, w, func() <-chan time.Time { return time.After(patience) })
 }
 
-// ingestBatches is Ingest, where impatient is called when a batch gets its first line
-// and says when it is to be applied even if no more come.
+// ingestBatches is Ingest, where impatient is called when a batch gets its first line; its
+// channel fires when the batch must be applied even if no more lines have come.
 func ingestBatches(
 	ctx context.Context, d *db.DB, r io.Reader, w Watcher, impatient func() <-chan time.Time,
 ) (Ingested, error) {

@@ -34,12 +34,12 @@ type batches struct {
 	take func(*inputLine)
 	// apply is called after each batch, also one without lines, with its last line.
 	apply func(last *inputLine) error
-	// impatient is called when a batch gets its first line, and says when the batch ends
-	// even if no more come. It may be nil.
+	// impatient is called when a batch gets its first line; its channel fires when the
+	// batch must end even if no more lines have come. It may be nil.
 	impatient func() <-chan time.Time
 }
 
-// each reads r to its end. It stops at the end of ctx; a read of r goes on waiting then.
+// each reads r to its end. It stops at the end of ctx, which does not interrupt a read of r.
 func (b *batches) each(ctx context.Context, r io.Reader) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -55,7 +55,7 @@ func (b *batches) each(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// gather takes the lines of the next batch; last is the last one that came.
+// gather calls take with the lines of the next batch, and sets last to the last line read.
 func (b *batches) gather(ctx context.Context, lines <-chan inputLine, last *inputLine) error {
 	began := last.bytes
 	var late <-chan time.Time // never, as long as there is nothing to apply
@@ -81,10 +81,10 @@ func (b *batches) gather(ctx context.Context, lines <-chan inputLine, last *inpu
 	return nil
 }
 
-// linesOf reads r in the background, and hands on its lines of at most MaxLine bytes,
-// their ends not counted, and then what ended it. Empty lines and a byte order mark
-// before the first are left out, and longer lines are passed over without holding them.
-// It stops at the end of ctx; a read of r goes on waiting then.
+// linesOf reads r in the background, and sends its lines, and then what ended it. It
+// leaves out empty lines and a byte order mark before the first. A line of more than
+// MaxLine bytes, its end not counted, is sent without its text, which is not held in
+// memory. It stops at the end of ctx, which does not interrupt a read of r.
 func linesOf(ctx context.Context, r io.Reader) <-chan inputLine {
 	lines := make(chan inputLine)
 	go func() {

@@ -14,19 +14,19 @@ import (
 type kind struct {
 	records.Kind
 	*plan
-	// then is a kind that applies, later, another part of the lines whose records want it;
-	// nil for none.
+	// then is the kind that later applies another part of the lines whose records meet
+	// wants; nil for none.
 	then  *kind
 	wants func(record any) bool
-	// times is how many times as many lines as of other kinds are applied in one
-	// transaction, and workers are how many transactions apply lines of different objects
-	// at a time: none of the lines claims what another has then.
+	// times multiplies the number of lines that are applied in one transaction. workers is
+	// how many transactions apply lines of different objects at a time: more than 1 only if
+	// no line claims what another object has.
 	times, workers int
 }
 
 // kinds are the kinds of objects in the order in which a run applies them: each
-// after those that it refers to. Collections and users refer to each other: whom a
-// record of a user puts into which collections comes after both.
+// after those that it refers to. Collections and users refer to each other: the
+// memberships in users' records come after both.
 var kinds = []*kind{
 	of(records.Partners), of(records.Courses), of(records.Clients), of(records.Admins), of(records.Groups),
 	users, of(records.Collections), users.then, of(records.Policies), of(records.Frameworks),
@@ -45,7 +45,7 @@ func of(r records.Kind) *kind { return &kind{Kind: r, plan: planOf(r), times: 1,
 // like.
 func history(r records.Kind) *kind { return &kind{Kind: r, plan: planOf(r), times: 5, workers: 2} }
 
-// kindCalled finds a kind by what lines call it; nil for none.
+// kindCalled returns the kind with a name in lines; nil if there is none.
 func kindCalled(object string) *kind {
 	for _, k := range kinds {
 		if k.object == object {
@@ -58,7 +58,7 @@ func kindCalled(object string) *kind {
 // place is the place of the kind among all.
 func (k *kind) place() int { return slices.Index(kinds, k) }
 
-// staged is a line as it is staged. The error says what is wrong with it as such.
+// staged returns a line as it is staged. The error says what is wrong with the line itself.
 func (k *kind) staged(text []byte, now time.Time) (records.StagedLine, error) {
 	record, err := k.read(text, now)
 	l := records.StagedLine{Text: string(text)}

@@ -26,7 +26,7 @@ func errorOf(f *rule.Faults) error {
 	return errors.New(strings.Join(texts[:min(len(texts), maxFaults)], "; "))
 }
 
-// kindOf finds of which kind of objects a line is.
+// kindOf returns the kind of object of a line. The error says what is wrong with the line.
 func kindOf(in *inputLine) (*kind, error) {
 	if in.tooLong {
 		return nil, errTooLong
@@ -53,7 +53,7 @@ func kindOf(in *inputLine) (*kind, error) {
 	return k, errorOf(f)
 }
 
-// objectName is what lines call a kind of objects.
+// objectName is the name of a kind of objects in lines.
 type objectName string
 
 // Values lists the names.

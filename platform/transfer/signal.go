@@ -10,7 +10,7 @@ import (
 	"partnerapi/domain/rule"
 )
 
-// signalRules are the rules of signals, and neededBySignals the fields that a signal which has them needs.
+// signalRules are the rules of signals; neededBySignals says which fields are required if a signal's type has them.
 var (
 	signalRules     = rule.Of(reflect.TypeFor[domain.Signal]())
 	neededBySignals = func() map[string]bool {

@@ -31,23 +31,22 @@ const (
 	// closeWithin is how long it may take to close a connection whose other end does
 	// not read, which crypto/tls bounds.
 	closeWithin = 5 * time.Second
-	// leaseFor is how long a delivery is its claimer's: longer than any try and its
-	// mark take.
+	// leaseFor is how long a claim lasts: longer than any try and its mark take.
 	leaseFor = beginWithin + domain.WebhookDeadline + closeWithin + markWithin + 5*time.Second
 	// StopWithin is how long the tries in progress may take after a stop.
 	StopWithin = domain.WebhookDeadline + closeWithin + markWithin
 	// pollEvery is how often deliveries are polled without a wake-up: other processes
 	// publish, too.
 	pollEvery = time.Second
-	// pollAgain is the pause between two polls while deliveries are due whose
-	// subscriptions have no place.
+	// pollAgain is the pause between two polls while the subscriptions of due
+	// deliveries have no free place.
 	pollAgain = 250 * time.Millisecond
-	// minLookedAt is how many subscriptions a claim looks at, at least: those that it
-	// comes to may need places of the pool that is full.
+	// minLookedAt is the least number of subscriptions that a claim looks at: the
+	// first ones may need places of the pool that is full.
 	minLookedAt = 100
-	// readRetry is how long a delivery is put off whose event or target can't be read.
+	// readRetry is the delay of a delivery whose event or target can't be read.
 	readRetry = time.Second
-	// keyRetry is how long a delivery is put off whose secret can't be opened.
+	// keyRetry is the delay of a delivery whose secret can't be opened.
 	keyRetry = time.Minute
 	// openedSecrets is how many opened secrets are kept.
 	openedSecrets = 4096
@@ -242,7 +241,7 @@ func (d *Dispatcher) markAll(ctx context.Context, list []outbox.DeliveryMark) (f
 		if d.observe.Disabled != nil {
 			d.observe.Disabled(len(done.Disabled))
 		}
-		d.Wake() // what waits for them is to be given up
+		d.Wake() // to drop their waiting deliveries
 	}
 	return func(m outbox.DeliveryMark) error {
 		if !done.Held[m.ID] {

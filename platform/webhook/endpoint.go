@@ -192,9 +192,8 @@ func (e *Endpoints) Send(ctx context.Context, to, eventID string, secrets []stri
 // Post is Send with the endpoint's Retry-After. A redirect is a response like any other that is not 2xx, and is not
 // followed.
 //
-// The whole response must arrive within domain.WebhookDeadline, counted from connecting, up to the 64 KiB of it
-// that are read: else the status is ignored. The status does count if the endpoint ends the connection within its
-// response.
+// The response, up to the 64 KiB that are read, must arrive within domain.WebhookDeadline, counted from connecting:
+// else its status is ignored. The status does count if the endpoint ends the connection within its response.
 func (e *Endpoints) Post(ctx context.Context, m Message) Answer {
 	at, began := e.clock.Now(), time.Now()
 	ctx, cancel := context.WithTimeout(ctx, domain.WebhookDeadline)
@@ -223,8 +222,8 @@ func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer
 	if err := Sign(request.Header, m.ID, at, m.Secrets, m.Body); err != nil {
 		return a, err
 	}
-	// An event with an id may be sent again on a new connection where a kept one turns
-	// out to be closed. Without a value the header is not sent.
+	// The header lets the transport retry on a new connection if a kept one turns out to
+	// be closed. Without a value it is not sent.
 	request.Header["Idempotency-Key"] = []string{}
 
 	response, err := e.transport.RoundTrip(request)

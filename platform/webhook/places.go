@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// quickTries is how many tries a process has in progress of subscriptions that
-	// answered at once the last time, or were not tried yet.
+	// quickTries is the size of the quick pool: a process's tries in progress for
+	// subscriptions that answered quickly the last time, or were not tried yet.
 	quickTries = 200
-	// slowTries is how many it begins of the others.
+	// slowTries is the size of the slow pool: tries that it begins for the others.
 	slowTries = 200
-	// slowAfter is how long a try may take until its subscription is a slow one.
+	// slowAfter is how long a try may take before its subscription counts as slow.
 	slowAfter = time.Second
 	// firstPlaces is how many tries of a subscription are in progress at a time until
 	// its first answer, and slowPlaces those of one that answers, but slowly. Each

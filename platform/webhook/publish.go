@@ -15,10 +15,10 @@ import (
 const (
 	// publishBatch is how many events are published in one transaction.
 	publishBatch = 500
-	// publishPoll is how often events are polled that another process wrote.
+	// publishPoll is how often events that other processes wrote are polled.
 	publishPoll = 500 * time.Millisecond
-	// gatherEvents is how long is waited for more events after one was written, so that
-	// a busy service publishes many at once.
+	// gatherEvents is the wait for more events after one was written, so that a busy
+	// service publishes many at once.
 	gatherEvents = 50 * time.Millisecond
 )
 

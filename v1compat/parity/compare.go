@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// maxReadings bounds how often what differs is read again. A difference counts once it
-	// was the same in confirmations readings, or after the last one.
+	// maxReadings bounds how often differing values are read again. A difference is
+	// reported once it was the same in confirmations readings, or after the last one.
 	maxReadings, confirmations = 8, 3
-	// firstPause is the pause before the second of these readings. Each is twice the last.
+	// firstPause is the pause before the second of these readings. Each later pause is twice as long.
 	firstPause = 100 * time.Millisecond
 )
 
@@ -41,9 +41,9 @@ type comparison struct {
 
 func (c comparison) refused() bool { return c.v1.refused || c.other.refused }
 
-// compare reads the query on both sides until each subject is equal, or its difference
-// counts, and reports the findings. It begins anew if a side begins to refuse the query, or
-// no longer does. It returns the rows that both sides have.
+// compare reads the query on both sides until each subject is equal, or its difference is
+// confirmed, and reports the findings. It starts over if the query becomes refused, or is
+// no longer refused. It returns the rows that both sides have.
 func (q *query) compare(ctx context.Context) (pairs [][2]row, err error) {
 	refused, open := false, map[subject]finding{}
 	for n := 0; n == 0 || len(open) > 0 && n <= maxReadings; n++ {
@@ -83,9 +83,9 @@ func (q *query) compare(ctx context.Context) (pairs [][2]row, err error) {
 	return pairs, nil
 }
 
-// read reads v1 and then the other side, and compares them: of a list a sample. If they
-// have been read before, it compares all, and reads v1 once more: a subject differs if it
-// does before and after the other side was read.
+// read reads v1 and then the other side, and compares a sample of the rows. If n > 0, it
+// compares all rows and reads v1 once more: a subject differs only if it does in both
+// readings of v1.
 func (q *query) read(ctx context.Context, n int) (comparison, error) {
 	v1, err := q.readV1(ctx, q.v1)
 	if err != nil {
@@ -323,7 +323,7 @@ func message(a answer) string {
 	return cmp.Or(textOf(errorOf(a)["message"]), fmt.Sprintf("%.100q", a.body))
 }
 
-// errorValue is what errors are compared by. A success has no code.
+// errorValue returns the JSON by which errors are compared: status and code. A success has no code.
 func errorValue(a answer) jsontext.Value {
 	code := ""
 	if a.status >= http.StatusBadRequest {

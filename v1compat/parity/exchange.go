@@ -18,7 +18,7 @@ import (
 // exchangeOperation is the exchange of ids in reports.
 const exchangeOperation = "POST /v1/ids/exchange"
 
-// unusedNumber and unusedID are of no object: the registry assigns the number last of all.
+// unusedNumber and unusedID belong to no object: the registry assigns that number last.
 const unusedNumber = "2147483647"
 
 var unusedID = idmap.UUID{6: 0x70, 8: 0x80}

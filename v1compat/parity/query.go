@@ -29,7 +29,7 @@ type query struct {
 // spec says how the items of a route are paired and ordered (decisions 5.6).
 type spec struct {
 	// key is the member that identifies an item, and kind the kind of objects whose id it
-	// is. Items without a key are paired by position; a key of no kind is no id.
+	// is. Items without a key are paired by position; a key without a kind is not an id.
 	key, kind string
 	// element is the kind of the objects in the arrays of an item; empty for none.
 	element string
@@ -38,7 +38,7 @@ type spec struct {
 	order string
 	// arrange sorts all of v2's rows as v1 does; nil if v2 has that order.
 	arrange func([]row)
-	// children are the lists that each object has: a route, and a query for some.
+	// children are the lists of each object: a route's ID, and for some a query.
 	children []string
 }
 

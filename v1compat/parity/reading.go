@@ -17,7 +17,7 @@ import (
 	"partnerapi/v1compat"
 )
 
-// reading is what one side answered a query with at one time, in v1's words.
+// reading is one side's answer to a query at one time, in v1's form.
 type reading struct {
 	answer  // the first page, or the one that was refused
 	refused bool
@@ -57,7 +57,7 @@ func (q *query) readOther(ctx context.Context) (reading, error) {
 	return q.readV2(ctx)
 }
 
-// refusedWith is what a side answered that refused the query.
+// refusedWith returns the reading of a side that refused the query with the error.
 func refusedWith(e v1compat.Error) reading {
 	return reading{refused: true, answer: answer{status: e.Status, body: valueOf(e)}}
 }
@@ -88,7 +88,7 @@ func (q *query) readV2(ctx context.Context) (reading, error) {
 	return got, err
 }
 
-// readList reads one list of v2, and notes whose it is.
+// readList reads one list of v2, and sets the owner of its rows (of).
 func (q *query) readList(ctx context.Context, first request) (reading, error) {
 	got, err := q.readPages(ctx, q.service, first, http.StatusOK, q.addV2)
 	for i := range got.rows {
@@ -134,8 +134,8 @@ func (q *query) readLists(ctx context.Context, first request) (reading, error) {
 }
 
 // readPages reads pages from the first request on. add adds a page to the reading, and
-// returns the path of the next one; empty after the last. It ends with a page that has
-// another status than the wanted one.
+// returns the path of the next one; empty after the last. It stops at the first page whose status is not the given
+// one.
 func (q *query) readPages(
 	ctx context.Context, s *service, page request, status int, add func(*reading, answer) (next string),
 ) (reading, error) {
@@ -225,7 +225,7 @@ func (q *query) addV2(got *reading, a answer) (next string) {
 	return withQuery(a.path, "cursor", body.Page.Next)
 }
 
-// translate makes v1's items of v2's objects. Those that cannot be read are left out.
+// translate replaces v2's objects by v1's items. It drops objects that cannot be read, with a finding.
 func (q *query) translate(ctx context.Context, got *reading) error {
 	objects := make([]jsontext.Value, len(got.rows))
 	for i, r := range got.rows {

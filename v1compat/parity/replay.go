@@ -23,7 +23,7 @@ import (
 // answers. The file is HAR, or has lines of [GET] /v1/path?query; all of it is read first.
 // unreadable is called with the number of each line, or entry of HAR, that cannot be read,
 // and of each line that is no request of v1 that only reads; HAR's other requests are
-// ignored. Replay returns an error if there was one, or if nothing but refusals was compared.
+// ignored. Replay returns an error if unreadable was called, or if no request succeeded.
 func Replay(ctx context.Context, c Config, file io.Reader, unreadable func(n int, reason string)) (*Report, error) {
 	return start(ctx, c, func(r *run) error {
 		lists, bad, err := r.readTraffic(file, unreadable)

@@ -22,8 +22,8 @@ const (
 
 // Report is the result of a comparison, by operation.
 type Report struct {
-	// Between, if two services' v1 were compared, has their addresses: of the one whose
-	// values are V1 in differences, and of the one whose values are V2.
+	// Between has the addresses of the two services whose v1 were compared, in the order
+	// of V1 and V2 in differences; empty if v1 and v2 of one service were compared.
 	Between    []string     `json:"between,omitzero"`
 	Operations []*Operation `json:"operations"`
 
@@ -56,8 +56,8 @@ type Difference struct {
 	// order, total, limit or offset of a list; status; the name of a header; or a member of
 	// v2's object that is missing or of a wrong type.
 	Field string `json:"field"`
-	// Object is whose value it is: the item, the admin in it, or whose list it is if items
-	// have no ids.
+	// Object is the object that has the value: the item, an admin in it, or the owner of
+	// the list if items have no ids.
 	Object Object `json:"object,omitzero"`
 	// Row names an item without an id in its list, such as order 3.
 	Row string `json:"row,omitzero"`
@@ -103,7 +103,7 @@ func (r *Report) add(operation string, f finding) {
 	}
 }
 
-// sort sorts the operations as the names are.
+// sort puts the operations in the order of names.
 func (r *Report) sort(names []string) {
 	slices.SortStableFunc(r.Operations, func(a, b *Operation) int {
 		return cmp.Compare(slices.Index(names, a.Operation), slices.Index(names, b.Operation))

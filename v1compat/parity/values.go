@@ -14,8 +14,8 @@ import (
 	"partnerapi/v1compat"
 )
 
-// finding is how the values of one subject compare: the number of equal ones, the number
-// of those that differ for a reason that the migration guide gives, and the mismatches.
+// finding is the result of comparing one subject: how many values are equal, how many
+// differ for a reason that the migration guide gives, and the mismatches.
 type finding struct {
 	equal, explained int
 	mismatches       []mismatch
@@ -40,7 +40,7 @@ func mismatched(field string, v1, v2 jsontext.Value, answers ...answer) finding 
 
 func (f finding) differs() bool { return len(f.mismatches) > 0 }
 
-// check adds a value that must equal another one, or be like it.
+// check counts a value as equal if ok, and else adds a mismatch.
 func (f *finding) check(field string, v1, v2 jsontext.Value, ok bool) {
 	if ok {
 		f.equal++
@@ -49,7 +49,7 @@ func (f *finding) check(field string, v1, v2 jsontext.Value, ok bool) {
 	}
 }
 
-// checkAnswer adds a value that an answer of either version has, and the one it must have.
+// checkAnswer is check for a value of an answer of either version, and the wanted value.
 func (f *finding) checkAnswer(a answer, field string, got, want jsontext.Value, ok bool) {
 	if strings.HasPrefix(a.path, "/v2/") {
 		got, want = want, got
@@ -130,7 +130,7 @@ func (r rules) compareLeaf(f *finding, m mismatch) {
 	}
 }
 
-// noNumber is the number of objects that the exchange has none for: deleted ones.
+// noNumber stands for the number of an object for which the exchange has none: a deleted one.
 var noNumber = fmt.Sprint(v1compat.NoNumber)
 
 // wholeBody is the field of a mismatch in an answer as a whole.

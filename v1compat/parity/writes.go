@@ -55,7 +55,7 @@ type trial struct {
 	v1, v2        parents
 }
 
-// write is a write of v1. v2's is the one that follows it. Bodies name objects as paths do.
+// write is a write of v1; v2's is its successor. Bodies name objects by parameters, as paths do.
 type write struct {
 	method, path string
 	body, bodyV2 string // bodyV2 is empty if v2 has the same
@@ -63,8 +63,8 @@ type write struct {
 	then         []expectation
 }
 
-// expectation is an object that a list must show with some members, as JSON; or that it
-// must not have, if they are empty.
+// expectation is an object that a list must show with the members in want, as JSON; if want is
+// empty, the list must not have it.
 type expectation struct{ list, kind, want string }
 
 // writeAll makes the writes, and compares after each. A write names objects that earlier
@@ -101,8 +101,8 @@ func (t *trial) writeAll(ctx context.Context) error {
 	return nil
 }
 
-// write makes a write through the trial's version, and notes the ids of what it made. A
-// failure is a difference.
+// write makes a write through the trial's version, and records the ids of the created object. A
+// wrong status is a difference, and an error.
 func (t *trial) write(ctx context.Context, w write) error {
 	sent := request{method: w.method, path: "/v1" + t.v1.fill(w.path), body: t.v1.fill(w.body)}
 	q, err := t.Facade.Translate(sent.method, sent.path, sent.body, v1compat.Lookups{IDs: t.ids(ctx)})
@@ -138,7 +138,7 @@ func (t *trial) write(ctx context.Context, w write) error {
 	return err
 }
 
-// expect compares all of a list, and what both sides show of the made object.
+// expect compares a whole list, and checks the created object on both sides against e.
 func (t *trial) expect(ctx context.Context, e expectation) error {
 	q, err := t.listOf(ctx, e.list, t.v1)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"partnerapi/domain"
 )
 
-// Announce records the announcement of v1's end. It is refused while another one
-// stands, where the sunset is less than twelve months after the announcement, and
-// for an announcement in the future (decisions 11.2).
+// Announce records the announcement of v1's end. It returns an error if another one stands,
+// if the sunset is less than twelve months after the announcement, or if the announcement is
+// in the future (decisions 11.2).
 func (s *Store) Announce(ctx context.Context, a Announcement) error {
 	const doing = "announce the end of v1"
 	a = Announcement{a.Announced.UTC(), a.Sunset.UTC()}
@@ -23,7 +23,7 @@ func (s *Store) Announce(ctx context.Context, a Announcement) error {
 	})
 }
 
-// Postpone moves the sunset to a later time, and returns the one that was.
+// Postpone moves the sunset to a later time, and returns the previous one.
 func (s *Store) Postpone(ctx context.Context, sunset time.Time) (before time.Time, err error) {
 	const doing = "postpone the end of v1"
 	err = s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
@@ -36,8 +36,8 @@ func (s *Store) Postpone(ctx context.Context, sunset time.Time) (before time.Tim
 	return before, err
 }
 
-// Cancel takes the announcement back, and returns it. Phases and brownouts stay.
-// When v1 has ended it is refused.
+// Cancel withdraws the announcement, and returns it. Phases and brownouts stay. It returns an error if
+// there is none, or v1 has ended.
 func (s *Store) Cancel(ctx context.Context) (a Announcement, err error) {
 	const doing = "take the announcement of v1's end back"
 	err = s.change(ctx, doing, func(ctx context.Context, holds *State, _ time.Time) error {
@@ -49,10 +49,10 @@ func (s *Store) Cancel(ctx context.Context) (a Announcement, err error) {
 	return a, err
 }
 
-// SetPhase sets a phase for the keys of a scope that there are, until a time or, where that
-// is zero, for good: then all that was set before for any of them is forgotten. With a
-// time, what was set before holds again from then on (Setting). When v1 has ended,
-// only all keys can be set on, which takes the end back.
+// SetPhase sets the phase of the existing keys of a scope until a time, after which earlier
+// settings apply again (Setting). If the time is zero, the phase has no end, and earlier
+// settings of the scope and of scopes within it are deleted. After v1 has ended, only setting
+// all keys to On is allowed, which reverses the end.
 func (s *Store) SetPhase(ctx context.Context, of Scope, phase Phase, until time.Time) error {
 	const doing = "set a phase of v1"
 	set := Setting{Scope: of, Phase: phase, Until: until}
@@ -69,7 +69,7 @@ func (s *Store) SetPhase(ctx context.Context, of Scope, phase Phase, until time.
 	})
 }
 
-// replaceSetting adds a setting, and removes those that it hides for as long as they last.
+// replaceSetting adds a setting, and deletes expired ones and those that it overrides until they expire.
 func (s *Store) replaceSetting(ctx context.Context, doing string, set Setting, now time.Time) error {
 	key, partner, until := domain.OrNil(set.Key), domain.OrNil(set.Partner), domain.OrNil(set.Until)
 	err := s.exec(ctx, doing, `DELETE FROM v1_phases AS p
@@ -87,8 +87,8 @@ func (s *Store) replaceSetting(ctx context.Context, doing string, set Setting, n
 		key, partner, set.Phase, until, now)
 }
 
-// SetNewKeys says whether keys that are made from now on have no v1: they are created in the
-// phase Off. Existing keys stay as they are.
+// SetNewKeys sets whether keys created from now on are in the phase Off. Existing keys keep
+// their phase.
 func (s *Store) SetNewKeys(ctx context.Context, off bool) error {
 	const doing = "set the phase of new keys"
 	return s.change(ctx, doing, func(ctx context.Context, holds *State, _ time.Time) error {
@@ -99,8 +99,8 @@ func (s *Store) SetNewKeys(ctx context.Context, off bool) error {
 	})
 }
 
-// AllowNewKey gives a key v1 that the transaction of ctx has created, whatever new keys have.
-// It is refused when v1 has ended.
+// AllowNewKey sets a key that the transaction of ctx created to On, whatever SetNewKeys says.
+// It returns an error if v1 has ended.
 func (s *Store) AllowNewKey(ctx context.Context, key domain.KeyID) error {
 	const doing = "give a new key v1"
 	return s.change(ctx, doing, func(ctx context.Context, holds *State, _ time.Time) error {
@@ -118,7 +118,7 @@ func (s *Store) AddBrownout(ctx context.Context, w Window) (id int64, err error)
 		if err := holds.checkBrownout(w, now); err != nil {
 			return err
 		}
-		// Of those that are over, as many are kept as may stand.
+		// Keep the last maxBrownouts of those that are over.
 		if err := s.exec(ctx, doing, `DELETE FROM v1_brownouts WHERE id IN (SELECT id FROM v1_brownouts
 			WHERE ends_at < ? ORDER BY ends_at DESC OFFSET ?)`, now.Add(-skew), maxBrownouts); err != nil {
 			return err
@@ -145,8 +145,8 @@ func (s *Store) CancelBrownout(ctx context.Context, id int64) error {
 	})
 }
 
-// End ends v1: from then on every key is off, those that are created later too. It
-// is refused for every reason of decisions 11.7 at once.
+// End ends v1: every key is Off from then on, also keys created later. Its error lists every
+// reason of decisions 11.7 that applies.
 func (s *Store) End(ctx context.Context, e EndRequest) error {
 	const doing = "end v1"
 	return s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
@@ -160,8 +160,8 @@ func (s *Store) End(ctx context.Context, e EndRequest) error {
 	})
 }
 
-// RecordRelease records which release of v2 a process that serves v1 has. It writes
-// nothing where that is what is recorded.
+// RecordRelease records the release of v2 that a process serves along with v1. It writes
+// nothing if that release is already recorded.
 func (s *Store) RecordRelease(ctx context.Context, release string) error {
 	return s.exec(ctx, "record the release that is served",
 		"UPDATE v1_state SET served_release = ?0 WHERE served_release IS DISTINCT FROM ?0", release)

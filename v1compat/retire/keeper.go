@@ -12,36 +12,33 @@ import (
 )
 
 const (
-	// pollEvery is how long a state is used that no change was heard of: the longest
-	// that a change is missed where its notification is lost.
+	// pollEvery is how often the state is read without a notification: the longest delay of a
+	// change whose notification is lost.
 	pollEvery = 10 * time.Second
-	// readTimeout bounds how long reading the state may take. With reread and
-	// pg.Relisten it is well below the 30 seconds in which changes act everywhere
-	// (decisions 11.6).
+	// readTimeout bounds how long reading the state may take. With pollEvery and pg.Relisten it
+	// is well below the 30 seconds in which changes act everywhere (decisions 11.6).
 	readTimeout = 5 * time.Second
 )
 
-// Keeper has the state of the retirement for the requests of a process.
+// Keeper holds the state of the retirement in memory, for the requests of a process.
 type Keeper struct {
 	store *Store
 	state atomic.Pointer[State]
-	// readings counts those that were begun; shown, guarded by mu, is that of the state.
+	// readings counts the readings that were begun; shown, guarded by mu, is the one that state is from.
 	readings atomic.Int64
 	mu       sync.Mutex
 	shown    int64
-	// observe is called after each time that Watch has read the state, or was not
-	// able to; for tests.
+	// observe is called after each reading of Watch, with its error or nil; for tests.
 	observe func(error)
 }
 
-// NewKeeper reads the state, and returns a Keeper that has it. Without Watch or Refresh
-// it has that one for good.
+// NewKeeper returns a Keeper with the current state. Only Watch and Refresh update it.
 func NewKeeper(ctx context.Context, s *Store) (*Keeper, error) {
 	k := &Keeper{store: s, observe: func(error) {}}
 	return k, k.Refresh(ctx)
 }
 
-// State is what was read last.
+// State returns the state that was read last.
 func (k *Keeper) State() *State { return k.state.Load() }
 
 // Store returns where the state is kept.
@@ -57,8 +54,8 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 	return err
 }
 
-// show makes what a reading found the state, unless one that began later came first. It returns
-// the state before.
+// show sets the state that a reading returned, and returns the one before. If a later reading was shown
+// already, it keeps that and returns state.
 func (k *Keeper) show(reading int64, state *State) (before *State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

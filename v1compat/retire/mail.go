@@ -27,14 +27,13 @@ const (
 	maxMailAgents     = 3  // of an operation
 )
 
-// MailCause is what a mail about an announcement tells of: one that was postponed is another.
+// MailCause returns the cause of a mail about the announcement; postponing changes it.
 func (a Announcement) MailCause() string {
 	return FormatTime(a.Announced) + " " + FormatTime(a.Sunset)
 }
 
-// Notice is the mail of a kind about the announcement to a partner whose keys called v1 as
-// the report of the last 30 days says. guides are the paths of the migration guide by the
-// operations of v1.
+// Notice returns a mail about the announcement to a partner. keys is the report of the partner's keys
+// for the last 30 days; guides maps v1's operations to paths of the migration guide.
 func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides map[string]string, now time.Time) domain.Notice {
 	layout := "2 January 2006"
 	if sunset := a.Sunset.UTC(); !domain.DateOf(sunset).Time().Equal(sunset) {
@@ -105,7 +104,7 @@ func keyPoints(k *usage.Key, guides map[string]string) (points []string) {
 	return points
 }
 
-// Remind checks that an announcement stands, and that it stands until the transaction of ctx
+// Remind returns an error unless the announcement stands, and locks it until the transaction of ctx
 // ends.
 func (s *Store) Remind(ctx context.Context, a Announcement) error {
 	return s.change(ctx, "remind of the end of v1", func(_ context.Context, holds *State, _ time.Time) error {
@@ -117,7 +116,7 @@ func (s *Store) Remind(ctx context.Context, a Announcement) error {
 	})
 }
 
-// Mail is a mail about the end of v1, and what became of it.
+// Mail is a mail about the end of v1, and its outcome.
 type Mail struct {
 	Kind      domain.MessageType
 	Name      string // of the partner

@@ -14,13 +14,12 @@ import (
 const (
 	// MaxRehearsal is the longest rehearsal.
 	MaxRehearsal = time.Hour
-	// RehearsalEvery is how long it is at least from the start of one rehearsal of a key to
-	// that of the next.
+	// RehearsalEvery is the minimum time between the starts of two rehearsals of a key.
 	RehearsalEvery = 24 * time.Hour
 )
 
-// StartRehearsal begins a rehearsal of a key, and returns when it ends, in whole seconds;
-// RateLimited where the key's last one began less than RehearsalEvery ago.
+// StartRehearsal begins a rehearsal of a key, and returns its end, in whole seconds. It
+// returns RateLimited if the key's last one began less than RehearsalEvery ago.
 func (s *Store) StartRehearsal(ctx context.Context, key domain.KeyID, lasts time.Duration) (until time.Time, err error) {
 	const doing = "start a rehearsal"
 	now := s.clock.Now()
@@ -41,8 +40,7 @@ func (s *Store) StartRehearsal(ctx context.Context, key domain.KeyID, lasts time
 	return until, err
 }
 
-// tooSoon returns the error of a rehearsal that is asked for less than RehearsalEvery after
-// the key's last one.
+// tooSoon returns RateLimited, with the time at which the key's next rehearsal may begin.
 func (s *Store) tooSoon(ctx context.Context, key domain.KeyID, now time.Time) error {
 	last, err := pg.One[time.Time](ctx, s.db, "read the last rehearsal", pg.SQL(
 		"SELECT started_at FROM v1_rehearsals WHERE key_id = ?", key))
@@ -73,8 +71,8 @@ func (s *Store) EndRehearsal(ctx context.Context, key domain.KeyID) error {
 // Rehearsal is the last rehearsal of a key.
 type Rehearsal struct {
 	Key domain.KeyID
-	// Prefix is what the key is listed by, Name what it is for, and Partner whose it is. They
-	// are empty where the key is no longer in the database.
+	// Prefix and Name are the key's, and Partner is the name of its partner. They are empty
+	// if the key is no longer in the database.
 	Prefix, Name, Partner string
 	// EndedAt is when it ended, or ends.
 	StartedAt, EndedAt time.Time
@@ -92,7 +90,7 @@ func (s *Store) Rehearsals(ctx context.Context) ([]Rehearsal, error) {
 		ORDER BY r.started_at DESC, r.key_id`))
 }
 
-// readRehearsals reads when the rehearsals end that end after a time.
+// readRehearsals returns the ends of rehearsals, by key, that are after since; nil for none.
 func (s *Store) readRehearsals(ctx context.Context, since time.Time) (map[domain.KeyID]time.Time, error) {
 	rows, err := pg.All[struct {
 		KeyID   domain.KeyID

@@ -10,7 +10,7 @@ import (
 	"partnerapi/v1compat/usage"
 )
 
-// Bounds of what may stand at a time.
+// Bounds on brownouts, and on times in the future.
 const (
 	maxBrownouts = 100
 	// maxWindows bounds the windows of all brownouts that are not over.
@@ -32,7 +32,7 @@ func (s *State) checkNotEnded() error {
 	return nil
 }
 
-// requireAnnouncement returns what is announced while v1 has not ended, and an error else.
+// requireAnnouncement returns the announcement; an error if there is none or v1 has ended.
 func (s *State) requireAnnouncement() (a Announcement, err error) {
 	if err := s.checkNotEnded(); err != nil {
 		return a, err
@@ -86,7 +86,7 @@ func checkAhead(flag string, t, now time.Time) error {
 	return nil
 }
 
-// checkSetting reports why a setting is refused. Its ID is not looked at.
+// checkSetting reports why a setting is refused. It ignores the ID.
 func (s *State) checkSetting(set Setting, now time.Time) error {
 	if set.Scope != (Scope{}) || set.Phase != On {
 		if err := s.checkNotEnded(); err != nil {
@@ -102,7 +102,7 @@ func (s *State) checkSetting(set Setting, now time.Time) error {
 	return checkAhead("--until", set.Until, now)
 }
 
-// checkBrownout reports why a brownout is refused. Its ID is not looked at.
+// checkBrownout reports why a brownout is refused. It ignores the ID.
 func (s *State) checkBrownout(w Window, now time.Time) error {
 	if err := s.checkNotEnded(); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *State) checkBrownout(w Window, now time.Time) error {
 	return nil
 }
 
-// check reports a schedule that makes no sense by itself.
+// check returns an error if the schedule is invalid by itself.
 func (w Window) check() error {
 	switch {
 	case w.For < time.Second || w.For > maxFor || w.For%time.Second != 0:
@@ -151,17 +151,16 @@ func (w Window) check() error {
 	return nil
 }
 
-// CallerWindow is how long a key that called v1 keeps it from being ended.
+// CallerWindow is how long after a key's last call v1 cannot be ended without Force.
 const CallerWindow = 30 * 24 * time.Hour
 
-// EndRequest is what is asked for, and known, when v1 is to end.
+// EndRequest is the input of ending v1: what is known of its use, and whether to force it.
 type EndRequest struct {
-	// Missing are the operations of v1 that have no successor in the release of v2
-	// that is served.
+	// Missing are the operations of v1 without a successor in the served release of v2.
 	Missing []string
-	// Calls are the last calls of the keys that called v1 within Callers.
+	// Calls are the last calls of the keys that called v1 within CallerWindow.
 	Calls []usage.LastCall
-	// Force ends v1 although there are Calls.
+	// Force ends v1 despite Calls.
 	Force bool
 }
 

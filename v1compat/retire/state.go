@@ -1,9 +1,8 @@
-// Package retire is how version 1 of the interface ends (decisions 11): the
-// announcement, which key is in which phase, the brownouts, and the end. A State
-// says what holds; it is a value that nothing changes, and its methods take the
-// time. A Store keeps it in the database, where commands change it, and a Keeper
-// follows it there, in each process that serves v1. The package can be deleted
-// with v1.
+// Package retire implements the end of version 1 of the interface (decisions 11): the
+// announcement, the phases of keys, the brownouts, and the end. A State is an immutable
+// snapshot, whose methods take the time. A Store keeps it in the database, where
+// commands change it. Each process that serves v1 follows it with a Keeper. The package
+// can be deleted with v1.
 package retire
 
 import (
@@ -18,12 +17,12 @@ import (
 
 // Announcement says that v1 ends, and when.
 type Announcement struct {
-	// Announced is when its callers could read of it, Sunset when v1 ends: at least twelve
-	// months later. The sunset refuses no request; ending v1 does.
+	// Announced is when callers could first read of the end, Sunset the planned end, at
+	// least twelve months later. The sunset refuses no request; ending v1 does.
 	Announced, Sunset time.Time
 }
 
-// FormatTime writes a time as short as it can be given: a day, where it begins one in UTC.
+// FormatTime formats a time in UTC: as a date if it is midnight, and else as RFC 3339.
 func FormatTime(t time.Time) string {
 	if t = t.UTC(); domain.DateOf(t).Time().Equal(t) {
 		return t.Format(time.DateOnly)
@@ -31,30 +30,30 @@ func FormatTime(t time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-// Deprecation is the value of the header that says since when v1 is deprecated
-// (RFC 9745).
+// Deprecation returns the value of the Deprecation header (RFC 9745): when the end was
+// announced.
 func (a Announcement) Deprecation() string { return "@" + strconv.FormatInt(a.Announced.Unix(), 10) }
 
-// SunsetHeader is the value of the header that says when v1 ends (RFC 8594).
+// SunsetHeader returns the value of the Sunset header (RFC 8594).
 func (a Announcement) SunsetHeader() string { return a.Sunset.UTC().Format(http.TimeFormat) }
 
-// State is how far the retirement of v1 is. Nothing changes it, so it may be used
-// by any number of requests. The zero State is v1 without any retirement.
+// State is the state of v1's retirement. It is immutable, and so safe for concurrent
+// use. The zero State is v1 without any retirement.
 type State struct {
 	// Announcement is nil while nothing is announced.
 	Announcement *Announcement
-	// EndedAt is when v1 was ended; nil while it was not.
+	// EndedAt is when v1 was ended; nil if it was not.
 	EndedAt *time.Time
-	// Release is the release of v2 that was served last, as text; empty where none
-	// was yet.
+	// Release is the release of v2 that was served last, as text; empty if none is
+	// recorded.
 	Release string
-	// NewKeysOff says that keys which are made from now on have no v1.
+	// NewKeysOff reports whether keys created from now on are in the phase Off.
 	NewKeysOff bool
-	// Windows are in the order in which they were added. What is over may be among them,
-	// and among the Settings.
+	// Windows are in the order in which they were added. Windows and Settings may
+	// include some that are over.
 	Settings Settings
 	Windows  []Window
-	// Rehearsals are when the rehearsals of keys end.
+	// Rehearsals maps keys to the end of their rehearsal.
 	Rehearsals map[domain.KeyID]time.Time
 }
 
@@ -63,8 +62,8 @@ func (s *State) Unrestricted() bool {
 	return s.Settings.Len() == 0 && len(s.Rehearsals) == 0 && s.EndedAt == nil
 }
 
-// PhaseOf returns the phase that a key is in, and until when; zero means for good.
-// When v1 has ended, each key is off.
+// PhaseOf returns a key's phase and its end; zero means that it has no end. When v1 has
+// ended, every key is Off.
 func (s *State) PhaseOf(key Key, now time.Time) (phase Phase, until time.Time) {
 	if s.EndedAt != nil {
 		return Off, time.Time{}
@@ -73,7 +72,7 @@ func (s *State) PhaseOf(key Key, now time.Time) (phase Phase, until time.Time) {
 	return newest.Phase, newest.Until
 }
 
-// PhaseOfNewKeys returns the phase of keys that are made from now on.
+// PhaseOfNewKeys returns the phase of keys created from now on.
 func (s *State) PhaseOfNewKeys() Phase {
 	if s.NewKeysOff || s.EndedAt != nil {
 		return Off
@@ -85,15 +84,15 @@ func (s *State) PhaseOfNewKeys() Phase {
 type Refusal struct {
 	// Phase is the phase of the key.
 	Phase Phase
-	// Until is when the phase ends, or the windows of brownouts before it, or the
-	// rehearsal; zero means never. What follows may refuse the request too.
+	// Until is the end of the phase, of the brownout windows if earlier, or of the
+	// rehearsal; zero means never. The next phase may refuse the request too.
 	Until time.Time
-	// Rehearsal says that the key is off by its own wish.
+	// Rehearsal reports whether a rehearsal of the caller refuses the request.
 	Rehearsal bool
 }
 
-// Refused reports whether v1 refuses what a key asks for, which write says is a
-// write: by its phase, or else as it rehearses.
+// Refused reports whether v1 refuses a request of the key, by its phase or else by a
+// rehearsal. write reports whether the request writes.
 func (s *State) Refused(key Key, write bool, now time.Time) (Refusal, bool) {
 	if refusal, refused := s.refusedByPhase(key, write, now); refused {
 		return refusal, true
@@ -122,7 +121,7 @@ func (s *State) refusedByPhase(key Key, write bool, now time.Time) (Refusal, boo
 	return Refusal{}, false
 }
 
-// windowsEnd is the first moment from t on that is in no window for a key.
+// windowsEnd returns the first time from t on at which no window covers the key.
 func (s *State) windowsEnd(key domain.KeyID, t time.Time) time.Time {
 	for {
 		start := t
@@ -168,33 +167,32 @@ type Key struct {
 // KeyOf is the key that makes a request.
 func KeyOf(c *domain.Caller) Key { return Key{c.Key, c.Partner} }
 
-// Scope is the keys that a phase is set for: one key, all keys of a partner, or all
-// keys, which is the zero Scope. A key that is created later has a setting of its own
-// from the moment on at which it is created, which is newer (decisions 11.11).
+// Scope selects the keys for which a phase is set: one key, all keys of a partner, or,
+// as the zero Scope, all keys. A key created later gets its own setting on creation,
+// which is newer and so decides (decisions 11.11).
 type Scope struct {
 	Key     domain.KeyID
 	Partner domain.PartnerID
 }
 
-// Setting is a phase that was set for a scope. The newest setting of a key that
-// still lasts is its phase. So a key returns, after a setting with an end, to what
-// holds for it by then without that setting: to an older one that lasts longer, or
-// to one that was for good. Where none lasts a key is on.
+// Setting is a phase that was set for a scope. A key's phase is that of its newest
+// active setting; On if it has none. So when a setting with an end expires, the key
+// returns to an older one that ends later or never.
 type Setting struct {
 	// ID is higher than those of all older settings.
 	ID int64
 	Scope
 	Phase Phase
-	// Until is the first moment at which the setting does not last any more; zero
-	// means that it is for good.
+	// Until is the first time at which the setting is not active; zero means that it
+	// does not expire.
 	Until time.Time
 }
 
-// isActive reports whether the setting is not over.
+// isActive reports whether the setting has not expired.
 func (s Setting) isActive(now time.Time) bool { return s.Until.IsZero() || now.Before(s.Until) }
 
-// Settings are settings by what they are for, so that a request looks only at those that
-// may be its key's. The zero Settings is none.
+// Settings are settings indexed by scope, so that a request looks only at those that
+// may apply to its key. The zero Settings is empty.
 type Settings struct {
 	all      []Setting
 	partners map[domain.PartnerID][]Setting
@@ -221,7 +219,7 @@ func NewSettings(list ...Setting) Settings {
 // Len returns how many settings there are.
 func (s Settings) Len() int { return s.count }
 
-// newest returns a key's newest setting that lasts; On for good where there is none.
+// newest returns a key's newest active setting; On without an end if there is none.
 func (s Settings) newest(key Key, now time.Time) Setting {
 	newest := Setting{Phase: On}
 	for _, list := range [...][]Setting{s.all, s.partners[key.Partner], s.keys[key.ID]} {
@@ -234,9 +232,9 @@ func (s Settings) newest(key Key, now time.Time) Setting {
 	return newest
 }
 
-// Window is the schedule of a brownout: Count windows, each as long as For, the
-// first from Start on, and each of the others Every after the one before. A window
-// holds its first moment and not its last.
+// Window is the schedule of a brownout: Count windows of length For, the first at
+// Start, each later one Every after the start of the one before. A window includes its
+// start and excludes its end.
 type Window struct {
 	ID    int64
 	Start time.Time
@@ -244,8 +242,8 @@ type Window struct {
 	// Every is at least For; 0 where Count is 1.
 	Every time.Duration
 	Count int
-	// Keys are those that the windows are for; none means all. Only keys that are
-	// in the phase Brownout are refused.
+	// Keys are the keys that the windows cover; none means all. Only keys in the phase
+	// Brownout are refused.
 	Keys []domain.KeyID
 }
 
@@ -266,7 +264,7 @@ func (w Window) Next(now time.Time) (from, to time.Time, ok bool) {
 	return from, to, n < w.Count && now.Before(to)
 }
 
-// covers reports whether the windows are for a key.
+// covers reports whether the windows cover a key.
 func (w Window) covers(key domain.KeyID) bool {
 	return len(w.Keys) == 0 || slices.Contains(w.Keys, key)
 }

@@ -11,16 +11,16 @@ import (
 // Store keeps the retirement of v1 in the database. Its tables are those of idmap's
 // migrations.
 //
-// Each method that changes something is one transaction, which locks the one row of
-// v1_state before it reads what holds: so whatever runs at a time, each change is
-// held against the rules as the one before it left things. An error that says what
-// rule a change breaks is for an operator to read.
+// Each change of the announcement, phases, brownouts or the end is one transaction,
+// which locks the only row of v1_state before it reads the state. So concurrent
+// changes are checked against the rules one after the other. An error about a broken
+// rule is written for operators.
 type Store struct {
 	db    *pg.DB
 	clock domain.Clock
 }
 
-// NewStore returns a store on the database, by the clock; nil is the system's.
+// NewStore returns a store on the database; a nil clock means the system's.
 func NewStore(d *pg.DB, clock domain.Clock) *Store {
 	if clock == nil {
 		clock = domain.SystemClock{}
@@ -28,10 +28,10 @@ func NewStore(d *pg.DB, clock domain.Clock) *Store {
 	return &Store{d, clock}
 }
 
-// channel is what a change notifies.
+// channel is the notification channel of changes.
 const channel = "v1_retirement"
 
-// Load reads how far the retirement is, as it is at one moment.
+// Load reads the state of the retirement in one snapshot.
 func (s *Store) Load(ctx context.Context) (state *State, err error) {
 	err = s.db.Snapshot(ctx, func(ctx context.Context) error {
 		state, err = s.load(ctx, s.clock.Now())
@@ -42,8 +42,8 @@ func (s *Store) Load(ctx context.Context) (state *State, err error) {
 
 const doingRead = "read the retirement of v1"
 
-// load is Load in the transaction of ctx. What is long over is left out, and what a
-// clock that is a little behind this one does not count as over is not.
+// load is Load in the transaction of ctx. It leaves out settings and rehearsals that
+// ended more than skew ago: a process whose clock is behind needs later ones.
 func (s *Store) load(ctx context.Context, now time.Time) (*State, error) {
 	row, err := pg.One[struct {
 		AnnouncedAt, SunsetAt, EndedAt *time.Time
@@ -119,8 +119,8 @@ func (s *Store) readWindows(ctx context.Context) ([]Window, error) {
 	return list, nil
 }
 
-// change runs fn, by the clock's time, in a transaction on what holds and no one else
-// changes meanwhile, and tells the processes that serve v1 when it is done.
+// change calls fn with the state and the clock's time, in a transaction that locks
+// the state, and notifies the processes that serve v1 when it commits.
 func (s *Store) change(
 	ctx context.Context, doing string, fn func(ctx context.Context, holds *State, now time.Time) error,
 ) error {

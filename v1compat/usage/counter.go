@@ -42,7 +42,7 @@ type Counter struct {
 
 	flushing sync.Mutex // held by a flush; guards what follows
 	sequence int64
-	pending  *batch // was sent, and is not known to be in the database
+	pending  *batch // was sent; unknown whether it was committed
 	pruned   domain.Date
 }
 
@@ -261,12 +261,11 @@ func (b *batch) append(at countKey, t *tally) {
 }
 
 const (
-	// pruneBatch is how many rows one statement removes, and pruneBatches how many
-	// statements follow one flush.
+	// pruneBatch is how many rows one statement deletes, and pruneBatches how many statements follow a flush.
 	pruneBatch   = 5_000
 	pruneBatches = 20
-	// replicaDays is how long the last flush of a process is remembered; it is sent
-	// again within seconds, if at all.
+	// replicaDays is how many days the last flush of a process is kept; it is sent again within seconds, if at
+	// all.
 	replicaDays = 30
 )
 

@@ -11,8 +11,7 @@ import (
 
 // Report lists the callers of version 1, and the progress of each towards version 2.
 type Report struct {
-	// Keys are those that called version 1 in the days that are kept, the latest call
-	// first.
+	// Keys are the keys that called version 1 within the retention, the latest call first.
 	Keys []*Key
 	// Days are all days of the report, the oldest first, with the calls of all keys,
 	// also of those that never called version 1.
@@ -28,13 +27,13 @@ type Key struct {
 	// Rows are its calls of version 1 in the days of the report, as GET /v1/usage
 	// shows them.
 	Rows []Row
-	// Days are all days of the report, the oldest first. As its successors' calls
-	// count those of the operations that follow what it called.
+	// Days are all days of the report, the oldest first. Their Successors count only calls of the successors of
+	// its Operations.
 	Days []Day
 }
 
-// Who describes a key: its name, purpose and owner, empty if it is no longer in the database. Live is false for a
-// key that is revoked, expired or deleted.
+// Who describes a key: its prefix, its name and its partner, empty if it is no longer in the database. Live is
+// false for a key that is revoked, expired or deleted.
 type Who struct {
 	Prefix      string `json:"key"`
 	Name        string `json:"name"`
@@ -50,7 +49,7 @@ type Use struct {
 	Calls    int64   `json:"calls"`
 	Failures int64   `json:"failures"`
 	Verdict  Verdict `json:"verdict"`
-	// Operations are those that it called, the latest call first.
+	// Operations are the operations that it called, the latest call first.
 	Operations []Operation `json:"operations"`
 }
 
@@ -61,19 +60,17 @@ type Operation struct {
 	Operation string  `json:"operation"`
 	Successor string  `json:"successor"`
 	Verdict   Verdict `json:"verdict"`
-	// Calls and Failures are those of the days of the report, and so are
-	// SuccessorCalls.
+	// Calls, Failures and SuccessorCalls cover the days of the report.
 	Calls    int64 `json:"calls"`
 	Failures int64 `json:"failures"`
-	// FirstAt and LastAt are of all that is kept.
+	// FirstAt and LastAt cover the retention.
 	FirstAt        domain.Time `json:"first_at"`
 	LastAt         domain.Time `json:"last_at"`
 	SuccessorCalls int64       `json:"successor_calls"`
-	// SuccessorAt is the successor's last call on a day on which not all failed; nil for
-	// none.
+	// SuccessorAt is the successor's last call on the last day with one that did not fail; nil for none.
 	SuccessorAt *domain.Time `json:"successor_last_at"`
-	// UserAgents are up to MaxAgents of the days of the report, the latest first, or of
-	// the last day that it was called on.
+	// UserAgents are up to MaxAgents of the days of the report, the latest first; without calls in them, of the
+	// last day with calls.
 	UserAgents []string `json:"user_agents"`
 }
 
@@ -86,12 +83,10 @@ type Day struct {
 
 // ReportQuery selects what a report covers.
 type ReportQuery struct {
-	// Successors gives the operation of version 2 that follows each of version 1, both
-	// as method and path.
+	// Successors maps each operation of version 1 to its successor in version 2, both as method and path.
 	Successors map[string]string
 	Now        time.Time
-	// Days is how many days are reported, today included: 1 to Days. Verdicts go by
-	// all that is kept.
+	// Days is how many days are reported, today included: 1 to Days. Verdicts cover the whole retention.
 	Days int
 	// Keys are the keys to report; empty means all.
 	Keys []domain.KeyID
@@ -198,7 +193,7 @@ func (k *Key) add(r Row, day int) {
 		switch {
 		case r.Surface == V1 && o.Operation == r.Operation:
 			if o.Calls == 0 {
-				o.UserAgents = nil // those of the report's days, if there are such
+				o.UserAgents = nil // replaced by those of the report's days
 			}
 			o.Calls, o.Failures = o.Calls+r.Calls, o.Failures+r.Failures
 			o.addAgents(r.UserAgents)
@@ -253,9 +248,9 @@ const (
 var Verdicts = []Verdict{NotBegun, HalfWay, Stopped, Moved}
 
 const (
-	// Quiet is how long version 1 must not have been called by who moved.
+	// Quiet is how long ago the last call of version 1 must be for Moved.
 	Quiet = 7 * 24 * time.Hour
-	// Silent is how long version 1 was not called by who stopped.
+	// Silent is how long ago the last call of version 1 must be for Stopped.
 	Silent = 30 * 24 * time.Hour
 )
 

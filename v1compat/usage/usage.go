@@ -1,7 +1,6 @@
-// Package usage counts which key calls which operation of version 1, and which of
-// the operations of version 2 that follow them, so that it is known who still
-// has to move (decisions 11.5). A Counter counts in memory and adds what it
-// counted to the database every ten seconds; the other functions read it.
+// Package usage counts the calls of each key to the operations of version 1 and to their successors in version
+// 2, which shows who still has to move (decisions 11.5). A Counter counts in memory and adds its counts to the
+// database every ten seconds; the other functions read them.
 package usage
 
 import (
@@ -15,13 +14,11 @@ import (
 )
 
 const (
-	// flushEvery is how often a Counter is flushed: the most that a process that is killed
-	// has counted in vain.
+	// flushEvery is how often a Counter is flushed: a killed process loses at most the calls of that time.
 	flushEvery = 10 * time.Second
 	// Days is how many days are kept, today included.
 	Days = 400
-	// MaxAgents is how many user agents are kept of a key, an operation and a day:
-	// those that came first.
+	// MaxAgents is how many user agents are kept per key, operation and day: the first ones.
 	MaxAgents = 5
 	// maxAgent is how many bytes are kept of a user agent.
 	maxAgent = 200
@@ -39,12 +36,12 @@ const (
 // Call is a request that was answered.
 type Call struct {
 	Key domain.KeyID
-	// Surface and Operation are what was called; the operation is its method and
-	// path, such as "GET /v1/clients/{client_id}/users".
+	// Surface and Operation name the called operation, by method and path, such as "GET
+	// /v1/clients/{client_id}/users".
 	Surface   Surface
 	Operation string
-	// Status is the HTTP status of the answer. From 400 on the call failed, and so
-	// did one whose caller did not wait for the answer (499).
+	// Status is the HTTP status of the answer. From 400 on the call failed, including 499: the caller did not
+	// wait for the answer.
 	Status    int
 	UserAgent string
 }
@@ -56,11 +53,11 @@ type Row struct {
 	Surface   Surface
 	Operation string
 	Calls     int64
-	// Failures are those of the calls that failed.
+	// Failures counts those of the Calls that failed.
 	Failures        int64
 	FirstAt, LastAt time.Time
-	// UserAgents are up to MaxAgents, the first first, each of up to 200 bytes of
-	// printable text; none where no call had one.
+	// UserAgents are up to MaxAgents, in order of arrival, each of up to 200 bytes of printable text; nil if no
+	// call had one.
 	UserAgents []string
 }
 
@@ -95,13 +92,13 @@ func rows(ctx context.Context, d pg.Runner, which pg.Query) ([]Row, error) {
 // LastCall is the last call of version 1 with a key.
 type LastCall struct {
 	Key domain.KeyID
-	// Prefix is what the key is listed by, Name what it is for, and Partner whose it
-	// is. They are empty where the key is no longer in the database.
+	// Prefix and Name are the key's, and Partner is the name of its partner. They are empty if the key is no
+	// longer in the database.
 	Prefix, Name, Partner string
 	At                    time.Time
 	// Operation is its method and path, such as "GET /v1/clients".
 	Operation string
-	// UserAgents are those that made calls of the operation on that day.
+	// UserAgents are the user agents of the operation's calls on that day.
 	UserAgents []string
 }
 

@@ -56,7 +56,7 @@ type InviteAdminInput struct {
 	}
 }
 
-// AdminInvite says that an invite is on its way.
+// AdminInvite is the answer to InviteAdmin.
 type AdminInvite struct {
 	// ID is for the audit trail.
 	ID        domain.InviteID `json:"-"`
@@ -65,7 +65,7 @@ type AdminInvite struct {
 	ExpiresAt domain.Time     `json:"expires_at" doc:"Until when the invite can be accepted, 7 days from now."`
 }
 
-// InviteStatus is what becomes of an invite's mail.
+// InviteStatus is the state of an invite's mail.
 type InviteStatus string
 
 // Values lists the states.

@@ -1,7 +1,7 @@
-// Package api declares the operations of version 2 of the interface: what each takes
-// and gives, its place, its scope, and what documents say of it. What they do is in
-// package v2, which needs a database; who calls a service over HTTP by its operations
-// (package client) needs this package alone.
+// Package api declares the operations of version 2 of the interface: their inputs,
+// outputs, paths, scopes and documentation. Package v2 implements them, and needs a
+// database; a program that calls the service over HTTP (package client) needs this
+// package alone.
 //
 // ListUsers is an operation, ListUsersInput is what it takes, and User an item of its
 // pages.

@@ -95,7 +95,7 @@ type CreateCollectionInput struct {
 	}
 }
 
-// DeleteCollectionInput asks for the end of a collection.
+// DeleteCollectionInput asks to delete a collection.
 type DeleteCollectionInput struct{ Path CollectionPath }
 
 // ListMembersInput asks for a page of a collection's members.
@@ -107,7 +107,7 @@ type ListMembersInput struct {
 	}
 }
 
-// AddMembersInput asks for users to become members of a collection.
+// AddMembersInput asks to add users to a collection.
 type AddMembersInput struct {
 	Path CollectionPath
 	Body struct {
@@ -121,7 +121,7 @@ type AddedMembers struct {
 	MemberCount int `json:"member_count" doc:"Number of members now."`
 }
 
-// RemoveMemberInput asks for a user to leave a collection.
+// RemoveMemberInput asks to remove a user from a collection.
 type RemoveMemberInput struct {
 	Path struct {
 		CollectionPath

@@ -30,7 +30,7 @@ var Tags = []op.Tag{
 	{Name: "events", Title: "Events", Description: "What changed, in the order in which it was committed. Kept for 30 days."},
 }
 
-// Objects say what the main bodies are, by the names of their schemas.
+// Objects describes the main bodies, by the names of their schemas.
 var Objects = map[string]string{
 	"Partner":                "The partner that the key belongs to, with the admins who see all of its clients.",
 	"Key":                    "The API key of the request, without its secret.",

@@ -30,8 +30,8 @@ var ListEmails = op.DeclareList[ListEmailsInput, SentEmail](op.Meta{
 // MessageTypes is a comma-separated list of types of mail.
 type MessageTypes = EnumList[domain.MessageType]
 
-// EnumList is a comma-separated list of values of an enum, each of which it holds
-// once. An empty list is as good as none.
+// EnumList is a comma-separated list of distinct values of an enum. An empty list
+// counts as absent.
 type EnumList[E enum] []E
 
 // enum is a string that has one of a number of values.
@@ -40,13 +40,13 @@ type enum interface {
 	Values() []string
 }
 
-// MaxItems is how many items the list may hold.
+// MaxItems returns the maximum number of items.
 func (*EnumList[E]) MaxItems() int { return 50 }
 
-// JSONSchema says what the list looks like, for the document.
+// JSONSchema returns the schema of the list, for the document.
 func (EnumList[E]) JSONSchema() string { return `{"type":"string"}` }
 
-// UnmarshalText reads the list.
+// UnmarshalText reads the list; it drops repeated values.
 func (l *EnumList[E]) UnmarshalText(text []byte) error {
 	*l = nil
 	for item := range strings.SplitSeq(string(text), ",") {

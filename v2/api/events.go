@@ -20,7 +20,7 @@ type EventWith[Data any] struct {
 	Data      Data             `json:"data" doc:"What the event is about, as the interface showed it soon after the change."`
 }
 
-// Event is an event as it was published: an EventWith[Data], whose type says which Data.
+// Event is an event as it was published: an EventWith[Data]. The event's type determines Data.
 type Event struct {
 	EventWith[EventData]
 	// published is the event in JSON.
@@ -30,10 +30,10 @@ type Event struct {
 // EventData is the data of an event that was read, in JSON.
 type EventData jsontext.Value
 
-// Into decodes the data into a pointer to what the event's type says, such as a UserDetail.
+// Into decodes the data into shown, a pointer to the Data of the event's type, such as a UserDetail.
 func (d EventData) Into(shown any) error { return json.Unmarshal(d, shown) }
 
-// UnmarshalJSONFrom reads the data as it is.
+// UnmarshalJSONFrom reads the data without decoding it.
 func (d *EventData) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	text, err := dec.ReadValue()
 	*d = EventData(text.Clone())
@@ -66,7 +66,7 @@ func (Event) Forms() (member string, forms []op.Form) {
 	})
 }
 
-// eventTexts say when there is an event of a type.
+// eventTexts say, by type, when an event is published.
 var eventTexts = map[domain.EventType]string{
 	domain.ClientCreated: "A client was created.",
 	domain.UserCreated:   "A user was added, by a request or a directory sync.",
@@ -86,7 +86,7 @@ var eventTexts = map[domain.EventType]string{
 	domain.ReportMade:    "A report can be downloaded. Its `download_url` is not in the event: read the report for it.",
 }
 
-// eventForms are the events of a type, with their data.
+// eventForms are the Go types of events by event type.
 var eventForms = map[domain.EventType]reflect.Type{
 	domain.ClientCreated:   reflect.TypeFor[EventWith[Client]](),
 	domain.UserCreated:     reflect.TypeFor[EventWith[UserDetail]](),
@@ -103,12 +103,12 @@ var eventForms = map[domain.EventType]reflect.Type{
 	domain.ReportMade:      reflect.TypeFor[EventWith[Report]](),
 }
 
-// EventOf shows an event as it was published.
+// EventOf returns an event as it was published; of its fields only ID is set.
 func EventOf(e domain.PublishedEvent) Event {
 	return Event{EventWith: EventWith[EventData]{ID: e.ID}, published: e.Body}
 }
 
-// ListEvents follows the events.
+// ListEvents is the feed of events.
 var ListEvents = op.DeclareFeed[ListEventsInput, Event](op.Meta{
 	ID: "events.list", Starred: true, Method: "GET", Path: "/events", Scope: domain.Read, Since: op.V2_3, Status: 200,
 	Summary: "Follow events",
@@ -128,7 +128,7 @@ type ListEventsInput struct {
 	}
 }
 
-// UserAssignment is where a user stands with a course, as events show it.
+// UserAssignment is a user's course with its status, as events show it.
 type UserAssignment struct {
 	UserID domain.UserID `json:"user_id" doc:"Opaque id of the user."`
 	Assignment

@@ -5,8 +5,8 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Exposure is an exposure as v2 shows it. What it says of a breach that was
-// imported is Have I Been Pwned's, and credited where the document explains it.
+// Exposure is an exposure as v2 shows it. The data on an imported breach is
+// Have I Been Pwned's, which the document credits.
 type Exposure struct {
 	UserID      domain.UserID   `json:"user_id" doc:"The user whose data was found."`
 	BreachName  string          `json:"breach_name" doc:"Stable name of the breach. Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the licence CC BY 4.0: credit it where you show it."`

@@ -29,7 +29,7 @@ type FrameworkCourse struct {
 	Role     *domain.Role    `json:"role" doc:"The risk role whose users need the course. Null for everybody in the audience."`
 }
 
-// FrameworkAssignment is that a client follows a framework, as v2 shows it.
+// FrameworkAssignment is the assignment of a framework to users of a client, as v2 shows it.
 type FrameworkAssignment struct {
 	ID         domain.FrameworkAssignmentID `json:"id" doc:"Opaque id of the assignment."`
 	Framework  FrameworkRef                 `json:"framework" doc:"The framework that is assigned."`
@@ -46,7 +46,7 @@ type FrameworkRef struct {
 	Category string `json:"category" doc:"What kind of framework it is."`
 }
 
-// FrameworkAudience is whom a framework is assigned to.
+// FrameworkAudience is the audience that a framework is assigned to.
 type FrameworkAudience struct {
 	Type domain.FrameworkAudienceType `json:"type" doc:"Whose users the audience is: all of the client's, a group's or a collection's."`
 	ID   *string                      `json:"id" doc:"Opaque id of the group or collection. Null for all users."`
@@ -61,7 +61,7 @@ type FrameworkModules struct {
 	Reporting bool `json:"reporting" doc:"Whether reports are measured."`
 }
 
-// FrameworkEvaluation is how far a framework is met.
+// FrameworkEvaluation says which requirements of a framework are met.
 type FrameworkEvaluation struct {
 	Met          int                    `json:"met" doc:"Number of requirements that are met."`
 	Total        int                    `json:"total" doc:"Number of requirements."`
@@ -185,5 +185,5 @@ type CourseToSchedule struct {
 	UserCount int             `json:"user_count" doc:"Number of active users of the audience who neither have the course open nor completed it within its renewal window."`
 }
 
-// RemoveFrameworkInput asks for the end of a framework assignment.
+// RemoveFrameworkInput asks to remove a framework assignment.
 type RemoveFrameworkInput struct{ Path FrameworkPath }

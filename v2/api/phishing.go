@@ -42,7 +42,7 @@ type PhishingSummary struct {
 // BudgetClient is the client that a call is charged to.
 func (s PhishingSummary) BudgetClient() domain.ClientID { return s.Client }
 
-// PhishingCounts are simulated mails by how far they got.
+// PhishingCounts counts simulated mails by outcome, with the click and report rates.
 type PhishingCounts struct {
 	Sent                 int     `json:"sent" doc:"Number of mails sent."`
 	Opened               int     `json:"opened" doc:"Number of mails opened or fallen for."`
@@ -88,9 +88,9 @@ var (
 	})
 )
 
-// ListPhishingResultsInput asks for a page of a client's results, by their creation;
-// by the time of sending where since or until is given, and else by their last
-// change where updated_since is.
+// ListPhishingResultsInput asks for a page of a client's results, in order of
+// creation. With since or until they are in order of sending, else with
+// updated_since in order of their last change.
 type ListPhishingResultsInput struct {
 	Path  ClientPath
 	Query struct {
@@ -173,10 +173,10 @@ type SendPath struct {
 	ResultID domain.ResultID `path:"result_id" doc:"Opaque id of the simulated mail, from the answer to its sending or the client's phishing results."`
 }
 
-// CancelSendInput asks for a simulated mail not to be sent.
+// CancelSendInput asks to cancel a simulated mail.
 type CancelSendInput struct{ Path SendPath }
 
-// CancelSendsInput asks for simulated mails not to be sent.
+// CancelSendsInput asks to cancel simulated mails.
 type CancelSendsInput struct {
 	Path ClientPath
 	Body struct {

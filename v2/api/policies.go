@@ -87,7 +87,7 @@ type ListPolicyUsersInput struct {
 // RemindPolicyInput asks for reminders to sign a policy.
 type RemindPolicyInput struct{ Path PolicyPath }
 
-// Reminded says to how many users a reminder goes.
+// Reminded says how many users are sent a reminder.
 type Reminded struct {
 	RecipientCount int `json:"recipient_count" doc:"Number of users who are sent the reminder."`
 }

@@ -5,7 +5,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// UserRisk is a user's score with what it is made of.
+// UserRisk is a user's risk score with its factors.
 type UserRisk struct {
 	Score      int             `json:"score" doc:"Risk score, 0 to 1000; higher is safer."`
 	Grade      domain.Grade    `json:"grade" doc:"Grade of the score: A from 800, B from 700, C from 600, D from 400, F below."`

@@ -5,7 +5,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Assignment is where a user stands with a course, as v2 shows it.
+// Assignment is a user's course with its status, as v2 shows it.
 type Assignment struct {
 	CourseID    domain.CourseID         `json:"course_id" doc:"Opaque id of the course."`
 	Title       string                  `json:"title" doc:"The course's title."`
@@ -16,7 +16,7 @@ type Assignment struct {
 	Status      domain.AssignmentStatus `json:"status" doc:"Whether the course is open, completed or overdue today (UTC)."`
 }
 
-// ClientAssignment is where a user of a client stands with a course.
+// ClientAssignment is a course of one of a client's users, with its status.
 type ClientAssignment struct {
 	UserID domain.UserID `json:"user_id" doc:"The user, active or inactive, who was given the course."`
 	Assignment
@@ -101,7 +101,7 @@ type ListCoursesInput struct {
 	Query struct{ op.Paging }
 }
 
-// Audience is some of a client's users, in exactly one of its shapes.
+// Audience selects users of a client in exactly one way: all, a collection's members, or named ones.
 type Audience struct {
 	Type         domain.AudienceType                  `json:"type" validate:"required,enum" doc:"Which users: all of the client's, the members of a collection, or those named."`
 	CollectionID domain.Optional[domain.CollectionID] `json:"collection_id,omitzero" doc:"The collection. Required when type is collection, and else left out."`
@@ -144,7 +144,7 @@ type RemindTrainingInput struct {
 	} `optional:"true"`
 }
 
-// TrainingReminded is what became of a RemindTraining.
+// TrainingReminded is the answer to RemindTraining.
 type TrainingReminded struct {
 	RecipientCount int              `json:"recipient_count" doc:"Number of users who are sent a reminder."`
 	Skipped        []UnremindedUser `json:"skipped" doc:"Users who are not sent one."`

@@ -26,13 +26,13 @@ type UserCore struct {
 	UpdatedAt         domain.Time       `json:"updated_at" doc:"When a field of the user last changed, the score included."`
 }
 
-// User is a user in a list, and one just created.
+// User is a user as lists and CreateUser show it.
 type User struct {
 	UserCore
 	Risk UserScore `json:"risk" doc:"The user's risk score."`
 }
 
-// UserDetail is a user read alone.
+// UserDetail is a single user, as GetUser, UpdateUser and events show it.
 type UserDetail struct {
 	UserCore
 	Risk        UserRisk        `json:"risk" doc:"The user's risk score and what it is made of."`
@@ -46,13 +46,13 @@ type UserScore struct {
 	Grade domain.Grade `json:"grade" doc:"Grade of the score: A from 800, B from 700, C from 600, D from 400, F below."`
 }
 
-// Group is where a user is kept.
+// Group is the group that a user belongs to.
 type Group struct {
 	ID   domain.GroupID `json:"id" doc:"Opaque id of the group."`
 	Name string         `json:"name" doc:"The group's name."`
 }
 
-// UserTraining is where a user stands with the courses.
+// UserTraining sums up a user's courses.
 type UserTraining struct {
 	OnTrack      bool        `json:"on_track" doc:"Whether no course is overdue."`
 	OverdueCount int         `json:"overdue_count" doc:"Number of overdue courses."`
@@ -66,7 +66,7 @@ type NextCourse struct {
 	DueOn    domain.Date     `json:"due_on" doc:"The day (UTC) by whose end the course is to be completed."`
 }
 
-// UserPhishing counts a user's simulated mails, ever and of the last 365 days.
+// UserPhishing counts a user's simulated mails, in total and in the last 365 days.
 type UserPhishing struct {
 	Sent          int     `json:"sent" doc:"Number of simulated mails that the user was sent."`
 	Clicked       int     `json:"clicked" doc:"Number of those that the user clicked."`

@@ -7,11 +7,11 @@ import (
 	"partnerapi/v2/op"
 )
 
-// V1Operations are those that only version 1 needs. They are not part of version 2's
-// interface, and are deleted with version 1.
+// V1Operations are the operations that only version 1 needs. They are not part of
+// version 2's interface, and are deleted with version 1.
 var V1Operations = []op.Declaration{SendToUser, MoveMember, SentEmails, SentResults, OldReports, Reachable}
 
-// What version 1 needs of all resources.
+// The operations that only version 1 needs.
 var (
 	SendToUser = op.Declare[SendToUserInput, SentToUser](op.Meta{
 		ID: "v1.send", Tag: "phishing", Method: "POST", Path: "/sendphishing", Scope: domain.Write, Since: op.V2_0, Status: 200,
@@ -49,7 +49,7 @@ type SendToUserInput struct {
 		SendAt     domain.Optional[domain.Time] `json:"send_at,omitzero"`
 	}
 
-	// Client is the user's, as it was found while sending.
+	// Client is the user's client; sending sets it.
 	Client domain.ClientID `json:"-"`
 }
 
@@ -78,14 +78,14 @@ type SentEmailsInput struct {
 		// several clients may have.
 		UserID *domain.UserID `json:"user_id"`
 		Email  string         `json:"email"`
-		// MessageTypes are all types where it is empty.
+		// MessageTypes selects types of mail; empty means all.
 		MessageTypes []domain.MessageType `json:"message_types"`
-		// Start begins the 30 days; nil is for the last 30.
+		// Start is the start of the 30 days; nil means the last 30.
 		Start *domain.Time `json:"start"`
 	}
 
-	// User is the one user whose mails they are, zero where there are several, and
-	// Since and Until are the ends of the days: as they were found while reading.
+	// User is the only user whose mails are listed, zero for several. Since and
+	// Until are the ends of the days. Reading sets all three.
 	User         domain.UserID `json:"-"`
 	Since, Until *domain.Time  `json:"-"`
 }
@@ -93,16 +93,16 @@ type SentEmailsInput struct {
 // emailDays is how many days of mails one look-up covers (decisions 5.13).
 const emailDays = 30
 
-// AddressedEmail is the record of a mail with the ids of the mail and of the user,
-// of whom there may be several in a list.
+// AddressedEmail is the record of a mail with the ids of the mail and of its user,
+// as a list may have mails of several.
 type AddressedEmail struct {
 	SentEmail
 	MessageID domain.MessageID `json:"message_id"`
 	UserID    domain.UserID    `json:"user_id"`
 }
 
-// Days are the ends of the days that are asked for; the second is nil where they
-// go on until now, or past what can be written.
+// Days returns the ends of the requested days. until is nil for the last 30
+// days, or if the end would be after the year 9999.
 func (in *SentEmailsInput) Days(now time.Time) (since, until *domain.Time) {
 	if in.Body.Start == nil {
 		return &domain.Time{Time: now.AddDate(0, 0, -emailDays)}, nil
@@ -120,7 +120,7 @@ type SentResultsInput struct {
 	Path  UserPath
 	Query struct{ op.Paging }
 
-	// Client is the user's, as it was found while reading.
+	// Client is the user's client; reading sets it.
 	Client domain.ClientID `json:"-"`
 }
 
@@ -133,11 +133,11 @@ type OldReportsInput struct {
 // MaxReachable is how many objects one call of Reachable takes.
 const MaxReachable = 1000
 
-// ReachableInput asks which objects of one kind are within the caller's reach.
+// ReachableInput asks which objects of one kind the caller reaches.
 type ReachableInput struct {
 	Body struct {
 		Kind ReachableKind `json:"kind" validate:"required,enum"`
-		// IDs are UUIDs, whether objects have them or not.
+		// IDs are UUIDs; objects with them need not exist.
 		IDs [][16]byte `json:"ids" validate:"max=1000"`
 	}
 }
@@ -155,7 +155,7 @@ func (ReachableKind) Values() []string {
 
 // Reached is the objects that the caller reaches.
 type Reached struct {
-	// IDs holds those that were asked for and are reached. An object that does not
-	// exist, was archived or is of another kind is missing like one out of reach.
+	// IDs holds the requested ids that the caller reaches. An object that does not exist,
+	// was archived or is of another kind is missing, as one out of reach is.
 	IDs map[[16]byte]bool `json:"-"`
 }

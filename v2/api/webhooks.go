@@ -113,7 +113,7 @@ type UpdateWebhookInput struct {
 	}
 }
 
-// DeleteWebhookInput asks for the end of a subscription.
+// DeleteWebhookInput asks to delete a subscription.
 type DeleteWebhookInput struct{ Path WebhookPath }
 
 // ReplaceWebhookSecretInput asks for a new secret of a subscription.
@@ -123,18 +123,18 @@ type ReplaceWebhookSecretInput struct{ Path WebhookPath }
 type TestWebhookInput struct {
 	Path WebhookPath
 
-	// Try is what came back.
+	// Try is the outcome of the ping; the preparation sets it.
 	Try domain.DeliveryTry `json:"-"`
 }
 
-// WebhookTest says what became of a ping.
+// WebhookTest is the outcome of a ping.
 type WebhookTest struct {
 	Delivered  bool `json:"delivered" doc:"Whether the endpoint answered with a 2xx status in time."`
 	StatusCode int  `json:"status_code" doc:"Status of the answer; 0 where there was none."`
 	DurationMS int  `json:"duration_ms" doc:"How long the endpoint took, in milliseconds."`
 }
 
-// PingType is the type of a ping, beside those of events.
+// PingType is the type of a ping. It is none of domain.EventTypes.
 const PingType = "ping"
 
 // PingEvent is the body of a ping.
@@ -146,10 +146,10 @@ type PingEvent struct {
 	Data      PingData       `json:"data" doc:"What is tested."`
 }
 
-// noClient is pointed to by nil alone: a ping is about no client.
+// noClient is the type of a ping's client, which is always nil: a ping is about no client.
 type noClient string
 
-// JSONSchema is the one of the client of an event, but for the example.
+// JSONSchema returns the schema of an event's client, except for the example.
 func (noClient) JSONSchema() string { return `{"type":"string","examples":[null]}` }
 
 // PingData is the data of a ping.

@@ -34,7 +34,7 @@ type Set struct {
 	bound map[Declaration]*bound
 }
 
-// All returns the operations in the order of binding, or that of Complete.
+// All returns the operations in the order of Complete or, before it is called, of binding.
 func (s *Set) All() []Operation { return s.ops }
 
 // Operation returns the operation that a declaration is bound to; nil for none.
@@ -45,8 +45,8 @@ func (s *Set) Operation(declared Declaration) Operation {
 	return nil
 }
 
-// Complete sorts the operations by the declarations. The error names a declaration that is not bound, or an operation
-// that is not declared.
+// Complete puts the operations into the order of the declarations. The error names a declaration that is not bound,
+// or an operation that is not declared.
 func (s *Set) Complete(declared []Declaration) error {
 	ops := make([]Operation, 0, len(declared))
 	for _, d := range declared {
@@ -89,7 +89,7 @@ func (s *Set) bind(b *bound, o Declaration) {
 	s.bound[o] = b
 }
 
-// Add declares an operation of one set alone, and binds it there.
+// Add declares an operation and binds it in one set.
 func Add[In, Out any](s *Set, meta Meta, run func(context.Context, *In) (*Out, error)) *Op[In, Out] {
 	o := Declare[In, Out](meta)
 	Bind(s, o, run)
@@ -146,8 +146,8 @@ func (b *bound) perform(ctx context.Context, in any) (any, error) {
 	return out, err
 }
 
-// Authorize returns Forbidden where the caller's key lacks the operation's scope, or the access to all clients that it
-// needs, and for writes in a context of WithReadOnly.
+// Authorize returns Forbidden if the caller's key lacks the operation's scope or the access to all clients that it
+// needs, or for a write in a context of WithReadOnly.
 func Authorize(ctx context.Context, m *Meta) error {
 	caller := domain.CallerFrom(ctx)
 	if !caller.Can(m.Scope) {
@@ -162,12 +162,12 @@ func Authorize(ctx context.Context, m *Meta) error {
 	return nil
 }
 
-// BindPrepare gives an operation of the set that writes work to do before its
-// transaction: what talks to the outside world, or takes long. It runs for every call,
-// after the scope and the input were checked, and leaves what it learned in fields of
-// the input that no surface binds. The reach of what the input names is for it to
-// check before it talks to anybody. What it learned may be out of date when the
-// transaction begins. Preparing is called after Bind.
+// BindPrepare binds a step that runs before the transaction of a writing operation of
+// the set: calls to the outside world, or slow work. The step runs for every call,
+// after the scope and the input are checked, and stores its results in fields of the
+// input that no surface binds. Before it calls the outside world, it must itself check
+// that the caller reaches what the input names. Its results may be out of date when
+// the transaction begins. BindPrepare must be called after Bind.
 func BindPrepare[In, Out any](s *Set, o *Op[In, Out], prepare func(context.Context, *In) error) {
 	s.bound[o].prepare = func(ctx context.Context, in any) error { return prepare(ctx, in.(*In)) }
 }
@@ -196,8 +196,8 @@ type (
 	readOnlyKey struct{}
 )
 
-// WithFaults returns the context of a request that this process made from a call in another form, with the fields that
-// are wrong in that: the request is rejected for them together with its own faults.
+// WithFaults returns a context for a request that this process made from a call in another form. fields are the faults
+// of that call: the request is rejected for them together with its own faults.
 func WithFaults(ctx context.Context, fields []domain.FieldError) context.Context {
 	return context.WithValue(ctx, faultsKey{}, fields)
 }

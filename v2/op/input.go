@@ -34,7 +34,7 @@ type Input struct {
 	filters []Param
 	body    []int
 	weight  int64
-	// dryRun is the member dry_run of the body; nil where there is none.
+	// dryRun is the index of the body's member dry_run; nil if there is none.
 	dryRun []int
 	rules  *rule.Rules
 }
@@ -87,7 +87,7 @@ func Describe(t reflect.Type) *Input {
 	return in
 }
 
-// dryRunOf returns the place of the member dry_run, a bool, of a body; nil where there is none.
+// dryRunOf returns the index of a body's member dry_run, a bool; nil if there is none.
 func dryRunOf(body reflect.StructField) []int {
 	if body.Type.Kind() != reflect.Struct {
 		return nil
@@ -130,7 +130,7 @@ func params(t reflect.Type, tag string, index []int) (list []Param) {
 	return list
 }
 
-// matchPath checks that the path's parameters and the Path part are the same.
+// matchPath returns an error unless path and the Path part have the same parameters.
 func (in *Input) matchPath(path string) error {
 	named := map[string]bool{}
 	for segment := range strings.SplitSeq(path, "/") {
@@ -171,16 +171,16 @@ type Request struct {
 	Query url.Values
 	// Body is the body; read only when the input has a Body.
 	Body []byte
-	// Lenient lets unknown members of the body pass, and takes empty parameters
-	// of the query as absent.
+	// Lenient accepts unknown members of the body, ignores a body that the
+	// operation does not take, and checks no rules of tags.
 	Lenient bool
-	// Faults are fields that were found wrong before the request is read.
+	// Faults are fields that were found wrong before; Bind reports them with its own.
 	Faults []domain.FieldError
 }
 
-// Bind fills dst, a pointer to an input, from the request. The id of an object in the path (its type has a Noun) that
-// cannot be read, or is longer than its rule max, is left zero: the operation then answers 404, after the checks that
-// come before that (decisions 1.2, 2.4). An empty query parameter is absent, but for a list of ids, where it means none.
+// Bind fills dst, a pointer to an input, from the request. A path parameter over its rule max, or an unreadable id of
+// an object (its type has a Noun), is left zero: the operation answers 404, after its earlier checks (decisions 1.2,
+// 2.4). An empty query parameter is absent, except that an empty list of ids selects nothing.
 //
 // All other faults are InvalidRequest and name every wrong parameter and member of the body, at most 100. They include
 // broken rules of tags where there is a body, unless the request is Lenient.
@@ -205,7 +205,7 @@ func (in *Input) Bind(dst any, r Request) error {
 			if err := setText(field, text); err != nil {
 				f.Add(p.Name, err.Error())
 			} else if field.Kind() == reflect.Pointer && field.Elem().IsZero() && p.isList {
-				field.SetZero() // an empty list that is as good as none
+				field.SetZero() // an empty list that counts as absent
 			}
 		}
 	}

@@ -35,7 +35,7 @@ type Page[T any] struct {
 	End string `json:"-"`
 }
 
-// PageInfo says where a list goes on.
+// PageInfo holds the cursor of the next page of a list.
 type PageInfo struct {
 	NextCursor *string `json:"next_cursor" doc:"Pass it as cursor for the next page. Null on the last page."`
 	HasMore    bool    `json:"has_more" doc:"Whether there is a next page."`
@@ -43,14 +43,14 @@ type PageInfo struct {
 
 // DeclareList declares an operation that answers with a page of a list.
 //
-// A cursor is bound to the request (ListBinding), so values derived from the clock while reading are no part of it.
-// DeclareList panics for an In whose Query does not embed Paging, or with fields that are in no request; json:"-" marks
-// those that reading sets.
+// A cursor is bound to the request (ListBinding), not to values that reading derives from the clock. DeclareList panics
+// if In's Query does not embed Paging, or if In has fields that no request sets; json:"-" marks those that reading
+// sets.
 func DeclareList[In, Item any](meta Meta) *Op[In, Page[Item]] {
 	return declarePaged[In, Page[Item]](meta, reflect.TypeFor[Paging]())
 }
 
-// declarePaged declares an operation whose query embeds a part.
+// declarePaged declares an operation whose query embeds part, which is Paging or FeedQuery.
 func declarePaged[In, Out any](meta Meta, part reflect.Type) *Op[In, Out] {
 	paging, err := pagingOf(reflect.TypeFor[In](), part)
 	if err != nil {
@@ -168,14 +168,14 @@ type FeedPage[T any] struct {
 	Page FeedInfo `json:"page" doc:"Where the feed goes on."`
 }
 
-// FeedInfo says where a feed goes on.
+// FeedInfo holds the cursor from which a feed continues.
 type FeedInfo struct {
 	NextCursor string `json:"next_cursor" doc:"Where to go on, now or later; never null. It stays good when nothing follows yet."`
 	HasMore    bool   `json:"has_more" doc:"More is there now; else ask again later."`
 }
 
-// DeclareFeed declares an operation that answers with a page of a feed: a list that only grows at its end and whose rows
-// never change, which callers follow. Cursors are bound as in DeclareList.
+// DeclareFeed declares an operation that answers with a page of a feed: a list that callers follow, as it only grows at
+// its end and its rows never change. Cursors are bound as in DeclareList.
 func DeclareFeed[In, Item any](meta Meta) *Op[In, FeedPage[Item]] {
 	return declarePaged[In, FeedPage[Item]](meta, reflect.TypeFor[FeedQuery]())
 }
@@ -208,9 +208,9 @@ func BindFeed[In, Row, Item any](
 	})
 }
 
-// ListBinding returns the text that a list's cursors are bound to: the operation's id and the request for the input, a
-// pointer, as Target writes it, with the body but without limit and cursor. Absent filters are no part of it, so that a
-// filter that is added later keeps older cursors valid. An id that names no object has a text here.
+// ListBinding returns the text that a list's cursors are bound to: the operation's id and the request that Target and
+// Body return for the input, a pointer, without limit and cursor. Absent filters are left out, so that adding a filter
+// keeps older cursors valid. Unlike Target, it accepts a path with a zero id.
 func ListBinding(o Declaration, input any) (string, error) {
 	described, v := o.Input(), reflect.ValueOf(input).Elem()
 	b := append(make([]byte, 0, 256), o.Meta().ID...)

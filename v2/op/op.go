@@ -1,9 +1,9 @@
-// Package op says what an operation of the service is. An operation is
-// declared once, with Declare; documents, clients and lists of tools are made
-// from that declaration. Bind joins it to the function that does the work, in a
-// Set, which routes are made from. Nothing can run that function but Call, Run
-// and RunPrepared, which check the caller's scope and validate the input first.
-// The package knows nothing of HTTP servers.
+// Package op defines what an operation of the service is. Declare declares an
+// operation once; documents, clients and lists of tools are made from that
+// declaration. Bind joins it, in a Set, to the function that does the work;
+// routes are made from the Set. Only Call, Run and RunPrepared run that
+// function, and they check the caller's scope and validate the input first. The
+// package knows nothing of HTTP servers.
 package op
 
 import (
@@ -17,25 +17,25 @@ import (
 	"partnerapi/domain"
 )
 
-// Meta is what is declared of an operation beside its types.
+// Meta is the declaration of an operation, without its types.
 type Meta struct {
 	// ID names the operation everywhere: metrics, documents, cursors, logs.
 	ID string
-	// Method and Path are its place below /v2; parameters of the path are
-	// written :name and bound to the input's Path part.
+	// Method and Path are the operation's method and its path below /v2. A path parameter
+	// is written :name and bound to the input's Path part.
 	Method, Path string
 	// Summary is one imperative phrase, such as "Read a client".
 	Summary string
 	// Description says in Markdown, in one or two sentences, what the summary
 	// leaves open.
 	Description string
-	// Tag is the resource that documents list the operation under; empty for the
-	// part of ID before its first point.
+	// Tag is the resource that documents list the operation under; empty means
+	// the part of ID before its first dot.
 	Tag string
 	// Starred says that the operation is not in the published document of the
 	// interface. Documents show a badge with it.
 	Starred bool
-	// Scope is what the key must be allowed to do.
+	// Scope is the scope that the key must have.
 	Scope domain.Scope
 	// AllClients says that the operation needs a key with access to all clients
 	// of its partner, beside the scope.
@@ -48,22 +48,22 @@ type Meta struct {
 	// zero means only the key's own budget counts. The output must then say
 	// which client it is about (OfClient).
 	PerClient int
-	// Fails lists the codes that the operation itself can end in, beyond those
-	// that every operation shares (see Codes).
+	// Fails lists the error codes that the operation itself can return, beyond
+	// those that every operation shares (see Codes).
 	Fails []domain.Code
 	// ReachesOut says that a call reaches beyond the service, at once or later: it
 	// sends mail, calls an address that callers choose, or reads a directory.
 	ReachesOut bool
-	// Secret says that the output holds a secret: what a surface keeps of it, it
-	// keeps encrypted.
+	// Secret says that the output holds a secret: a surface that stores the
+	// output encrypts it.
 	Secret bool
-	// Columns are, for a list, the fields of an item that its compact form shows, as
-	// paths such as risk.score: those by which a reader tells items apart, and judges
+	// Columns are the fields of a list's items that the compact form shows, as paths
+	// such as risk.score: those that a reader needs to tell items apart and to judge
 	// them.
 	Columns []string
 }
 
-// Resource is the operation's tag.
+// Resource returns the operation's tag, or else the part of its ID before the first dot.
 func (m *Meta) Resource() string {
 	if m.Tag != "" {
 		return m.Tag
@@ -72,8 +72,8 @@ func (m *Meta) Resource() string {
 	return prefix
 }
 
-// OfClient is an output or a path that knows which client it is about, so that
-// the call can be charged to that client's budget.
+// OfClient is an output or a path that names the client it is about; the call
+// is charged to that client's budget.
 type OfClient interface {
 	BudgetClient() domain.ClientID
 }
@@ -88,17 +88,17 @@ type Declaration interface {
 	Output() reflect.Type
 	// New returns a pointer to an input that holds the parameters' defaults.
 	New() any
-	// Validate is the check of the input that Run begins with, for surfaces
-	// that have something to do between the two.
+	// Validate checks an input as Run does. Surfaces that do something
+	// between the check and Run call it.
 	Validate(in any) error
 }
 
-// Operation is a declaration that is bound to what it does.
+// Operation is a declaration bound to its function.
 type Operation interface {
 	Declaration
-	// Run runs the operation on an input that New made: Forbidden where Authorize says
-	// so, InvalidRequest for an input that breaks a rule of its tags, and what the
-	// operation itself says.
+	// Run runs the operation on an input that New returned. It returns Forbidden as
+	// Authorize does, InvalidRequest for an input that breaks a rule of its tags, or
+	// the operation's own error.
 	Run(ctx context.Context, in any) (any, error)
 	// Prepares reports whether the operation has work before its transaction.
 	Prepares() bool
@@ -112,7 +112,7 @@ type Operation interface {
 type Op[In, Out any] struct {
 	meta  Meta
 	input *Input
-	// paging is where the input of a list or a feed has its paging; nil for others.
+	// paging is the index of the paging in the input of a list or a feed; nil for others.
 	paging []int
 }
 
@@ -129,16 +129,16 @@ type Tag struct {
 	Description string
 }
 
-// Interface is the declared operations with what else documents say of them.
+// Interface describes the declared operations for documents.
 type Interface struct {
 	// Operations are in the order in which documents list them.
 	Operations []Declaration
 	// Tags are the resources, in the order in which documents list them.
 	Tags []Tag
-	// Objects say in a sentence what bodies are, by the names of their schemas.
+	// Objects describes bodies, each in a sentence, by the name of its schema.
 	Objects map[string]string
 	// Examples holds an example of each operation, in a file ID.json; nil for none.
-	// openapi.Example says what is in one.
+	// The format of a file is openapi.Example.
 	Examples fs.FS
 }
 
@@ -172,7 +172,7 @@ func (o *Op[In, Out]) check() error {
 	return o.input.matchPath(m.Path)
 }
 
-// Meta returns what is declared beside the types.
+// Meta returns the declaration, without the types.
 func (o *Op[In, Out]) Meta() *Meta { return &o.meta }
 
 // Input describes the named parts of In.

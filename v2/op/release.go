@@ -2,8 +2,8 @@ package op
 
 import "fmt"
 
-// Release is a step of v2's ladder of releases; each serves all that those
-// below it serve, and answers the same (decisions 3.5).
+// Release is a release of v2. Each serves every operation of the lower
+// ones, with the same answers (decisions 3.5).
 type Release int
 
 // The releases, lowest first. The zero Release is none.

@@ -16,8 +16,8 @@ import (
 	"partnerapi/domain/rule"
 )
 
-// Braced is a declared path as documents write it, /clients/:client_id as
-// /clients/{client_id}.
+// Braced returns a declared path as documents write it:
+// /clients/{client_id} for /clients/:client_id.
 func Braced(path string) string {
 	segments := strings.Split(path, "/")
 	for i, segment := range segments {
@@ -28,21 +28,21 @@ func Braced(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// Target returns the path, without the prefix of its version, and the query of a
-// request that binds to the input, a pointer to one of the operation: the inverse
-// of Bind, but for the body. A parameter that holds its default, or nothing, is
-// left out; the false of one that has a default is something. What no surface binds,
-// and ids that could not be read, have no text.
+// Target returns the path, without the prefix of its version, and the query of the
+// request that binds to the input, a pointer to the operation's input. It is the
+// inverse of Bind, except for the body. A parameter that is empty or holds its
+// default is left out; a bool that is false is written if its default is true.
+// Fields that no surface binds, and ids that could not be parsed, are left out.
 //
-// The error is for an input that no request binds to: a path that names no
-// object, an empty text where absent means another, or a parameter whose type
-// has no text form.
+// Target fails for an input that no request binds to: a path with a zero
+// parameter, an empty text that Bind would take as absent, or a parameter
+// whose type has no text form.
 func Target(o Declaration, input any) (string, error) {
 	b, err := AppendTarget(nil, o, input)
 	return string(b), err
 }
 
-// AppendTarget is Target, appended to b. After an error, what it returns is b.
+// AppendTarget appends Target's result to b. On an error it returns b unchanged.
 func AppendTarget(b []byte, o Declaration, input any) ([]byte, error) {
 	described, v := o.Input(), reflect.ValueOf(input)
 	if v.Kind() != reflect.Pointer || v.Type().Elem() != described.Type {
@@ -63,8 +63,8 @@ func AppendTarget(b []byte, o Declaration, input any) ([]byte, error) {
 	return target, nil
 }
 
-// Body returns the body of a request that binds to the input, a pointer to one of the
-// operation; nil for an operation that takes none.
+// Body returns the body of the request that binds to the input, a pointer to the
+// operation's input; nil for an operation that takes none.
 func Body(o Declaration, input any) ([]byte, error) {
 	in := o.Input()
 	if in.Body == nil {
@@ -129,7 +129,7 @@ func appendQuery(b []byte, params []Param, v reflect.Value) ([]byte, error) {
 	return b, nil
 }
 
-// appendTo appends the parameter's text, and says whether it has to be given.
+// appendTo appends the parameter's text, and reports whether the query needs the parameter.
 func (p *Param) appendTo(b []byte, v reflect.Value) (_ []byte, given bool, err error) {
 	pointer := v.Kind() == reflect.Pointer
 	if pointer {
@@ -154,7 +154,7 @@ func (p *Param) appendTo(b []byte, v reflect.Value) (_ []byte, given bool, err e
 	return b, true, nil
 }
 
-// appendText appends the text of a parameter that setText sets to v.
+// appendText appends the text from which setText sets v.
 func appendText(b []byte, v reflect.Value) ([]byte, error) {
 	switch t := v.Addr().Interface().(type) {
 	case *domain.Time: // whose own form is cut to microseconds
@@ -176,8 +176,8 @@ func appendText(b []byte, v reflect.Value) ([]byte, error) {
 	return b, fmt.Errorf("a %s has no text form", v.Type())
 }
 
-// escape escapes what follows start, but for letters, digits and -._~ (RFC 3986's
-// unreserved characters) and those of others.
+// escape percent-encodes b from start on, except RFC 3986's unreserved characters
+// (letters, digits and -._~) and the characters of others.
 func escape(b []byte, start int, others string) []byte {
 	plain := func(c byte) bool {
 		switch {

@@ -10,8 +10,8 @@ import (
 // MaxBody is the largest body that is read, in bytes (decisions 2.5).
 const MaxBody = 1 << 20
 
-// Validate brings the names and emails of an input into the form that they are
-// stored in, and checks the input by its tags and that a PATCH changes
+// Validate brings the names and emails of an input into their stored form,
+// checks the input against its tags, and checks that a PATCH changes
 // something. The errors are InvalidRequest and name every field that is wrong.
 func (in *Input) Validate(input any) error {
 	f := &rule.Faults{}
@@ -21,8 +21,8 @@ func (in *Input) Validate(input any) error {
 	return f.Err()
 }
 
-// check is Validate, for an input of which some faults are known. It names no
-// field twice, and nothing inside what could not be read.
+// check is Validate for an input whose known faults are in f. It names no
+// field twice, and none inside a value that could not be read.
 func (in *Input) check(input any, f *rule.Faults) error {
 	if err := in.rules.Check(input, time.Time{}, f); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (in *Input) check(input any, f *rule.Faults) error {
 	return nil
 }
 
-// isEmptyPatch reports a body made of Optionals of which none is given.
+// isEmptyPatch reports whether the body consists of Optionals, none of which is given.
 func isEmptyPatch(input reflect.Value) bool {
 	body := input.FieldByName("Body")
 	if !body.IsValid() || body.Kind() != reflect.Struct {

@@ -8,7 +8,7 @@ import (
 )
 
 // IDList is a comma-separated list of ids. Texts that are no id of the kind
-// are remembered by their number only: such an object does not exist.
+// are only counted, in Given: no such object exists.
 type IDList[K domain.Kind] struct {
 	IDs   []domain.ID[K]
 	Given int // how many were given, readable or not
@@ -17,7 +17,7 @@ type IDList[K domain.Kind] struct {
 // MaxIDs is how many ids a list may hold (decisions 3.4).
 const MaxIDs = 500
 
-// MaxItems is how many ids the list may hold.
+// MaxItems returns the maximum number of ids.
 func (*IDList[K]) MaxItems() int { return MaxIDs }
 
 // UnmarshalText reads the list; an empty text is an empty list.
@@ -47,17 +47,17 @@ func (l *IDList[K]) AppendText(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// OneOf is a wire type that has one of several forms, and is posted to webhooks. A
-// member, which each form has, says which it is.
+// OneOf is a wire type with several forms, which is posted to webhooks. A member
+// that every form has tells the forms apart.
 type OneOf interface {
-	// Forms returns the name of that member, and the forms. The zero value must be
-	// able to.
+	// Forms returns the name of that member, and the forms. It is called on the
+	// zero value.
 	Forms() (member string, forms []Form)
 }
 
 // Form is one of the forms of a type.
 type Form struct {
-	// Value is that of the member which tells the forms apart, such as user.created.
+	// Value is the form's value of the member that tells the forms apart, such as user.created.
 	Value string
 	// About says when it is posted.
 	About string

@@ -11,9 +11,9 @@ import (
 	"partnerapi/domain/rule"
 )
 
-// AroundWrite runs the work of an operation that writes, whatever surface
-// called it: it may do so in a transaction, and note in it what was done. work
-// returns the operation's output. An error of work must be returned.
+// AroundWrite runs the work of an operation that writes, whichever surface
+// called it. It may run work in a transaction, and record there what was done.
+// work returns the operation's output. An error of work must be returned.
 type AroundWrite func(ctx context.Context, o Operation, in any, work func(context.Context) (any, error)) error
 
 // write runs the operation within AroundWrite.
@@ -29,7 +29,7 @@ func (b *bound) write(ctx context.Context, in any) (out any, err error) {
 	return out, nil
 }
 
-// undone returns do as a dry run: it answers as do does, and nothing that do writes is kept, its audit entry included.
+// undone returns do as a dry run: it answers as do does, but keeps nothing that do writes, not even its audit entry.
 func (b *bound) undone(do func(context.Context, any) (any, error)) func(context.Context, any) (any, error) {
 	return func(ctx context.Context, in any) (out any, err error) {
 		if b.set.DryRun == nil {
@@ -61,9 +61,9 @@ func (in *Input) Subject(input any) (client domain.ClientID, user domain.UserID)
 	return client, user
 }
 
-// Object returns what the path of an input names last: an object that is neither a
-// client nor a user where there is one, else the user, else the client. It is zero
-// where the path names none.
+// Object returns the object that the path of an input names: the last one that is
+// neither a client nor a user, else the user, else the client. It is zero if the
+// path names none.
 func (in *Input) Object(input any) (named domain.AuditObject) {
 	v := reflect.ValueOf(input).Elem()
 	rank := 0
@@ -89,8 +89,8 @@ func (in *Input) Object(input any) (named domain.AuditObject) {
 	return named
 }
 
-// ObjectOf returns the object that an id identifies; zero for what is no id of an
-// object, or the zero id.
+// ObjectOf returns the object that an id identifies; zero if id is not an
+// object's id, or is the zero id.
 func ObjectOf(id any) domain.AuditObject {
 	is, ok := id.(interface {
 		Noun() string
@@ -103,8 +103,8 @@ func ObjectOf(id any) domain.AuditObject {
 	return domain.AuditObject{Kind: is.Noun(), ID: is.String()}
 }
 
-// BodyMembers returns the names, as callers know them, of the members of its body that an
-// input gives, sorted: those of a PATCH, and of others those that are not empty.
+// BodyMembers returns the sorted JSON names of the body members that an input sets: of a
+// PATCH those that are given, of other bodies those that are not empty.
 func (in *Input) BodyMembers(input any) (names []string) {
 	if in.Body == nil || in.Body.Kind() != reflect.Struct {
 		return nil

@@ -25,12 +25,11 @@ type Env struct {
 // Tables are the tables of a part of the program.
 type Tables struct {
 	Name string
-	// Version returns the version that they are at, 0 where there are none, and the one
-	// that is needed.
+	// Version returns their version, 0 if there are none, and the version that is needed.
 	Version func(context.Context, *db.DB) (have, want int64, err error)
 	// Migrate brings them up to date.
 	Migrate func(context.Context, *db.DB) error
-	// Steps are their migrations.
+	// Steps returns their migrations.
 	Steps func(context.Context, *db.DB) ([]migrate.Step, error)
 }
 

@@ -1,6 +1,5 @@
-// Package database opens and closes the database for commands, and has what else they
-// share of it: its migrations, clients and partners by name, entries of the audit trail,
-// and the key of its secrets.
+// Package database opens and closes the database for commands, and has what else they share: its migrations,
+// clients and partners by name, entries of the audit trail, and the key of its secrets.
 package database
 
 import (
@@ -62,15 +61,13 @@ func (f Flags) WithAny(ctx context.Context, s cli.Env, work func(*db.DB) error) 
 
 // ServeOptions configure the database of a long-running process.
 type ServeOptions struct {
-	// Log has slow statements, and that an embedded server ended meanwhile: it is
-	// started again.
+	// Log gets slow statements, and restarts of an embedded server that ended.
 	Log *slog.Logger
-	// Connections bounds those of the pool.
+	// Connections is the maximum size of the pool.
 	Connections int
-	// Tracer is shown every statement; nil is off.
+	// Tracer is called for every statement; nil means off.
 	Tracer pgx.QueryTracer
-	// Migrate makes the database where there is none, and brings its tables up to
-	// date.
+	// Migrate creates the embedded database if it does not exist, and migrates the tables.
 	Migrate bool
 }
 

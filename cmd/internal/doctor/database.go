@@ -21,13 +21,11 @@ import (
 )
 
 const (
-	// clockWarn and clockFail are how far the clocks of this machine and of the
-	// database may be apart. Signatures and links bear times, and those who check
-	// them usually allow five minutes.
+	// clockWarn and clockFail are the differences between the clocks of this machine and of the database from
+	// which it warns and fails. Signatures and links bear times; verifiers usually allow five minutes.
 	clockWarn = 5 * time.Second
 	clockFail = time.Minute
-	// lateAfter is when work that was due and is not done is late: far later than
-	// background work that runs lets it be.
+	// lateAfter is how long after it was due undone work is late: far longer than running background work takes.
 	lateAfter = 10 * time.Minute
 )
 
@@ -49,7 +47,7 @@ func (e *examination) checkDatabase(ctx context.Context) finding {
 	}
 	d, shut, err := e.connect(ctx)
 	if err != nil {
-		text, _, _ := strings.Cut(err.Error(), "\n(is the server running") // which mend says
+		text, _, _ := strings.Cut(err.Error(), "\n(is the server running") // mend says the rest
 		return fail(mend, errors.New(text))
 	}
 	e.db, e.shut = d, shut

@@ -93,10 +93,10 @@ type examination struct {
 	db     *db.DB
 	shut   func() error
 	server doctor.Server
-	// pooler is what --database-url leads to, refused why serve does not begin with it.
+	// pooler is what --database-url leads to; poolerFault is why serve rejects it, or nil.
 	pooler      pg.Pooler
 	poolerFault error
-	// current says that the tables are those of this version.
+	// current reports whether the tables are those of this version.
 	current bool
 }
 
@@ -116,12 +116,11 @@ const (
 const (
 	// checkWithin bounds each check.
 	checkWithin = 10 * time.Second
-	// startWithin bounds that of the database, which may have to start an embedded
-	// server.
+	// startWithin bounds the check of the database, which may have to start an embedded server.
 	startWithin = time.Minute
 )
 
-// check is one check. look ends with its context; a finding without a status is not shown.
+// check is one check. run ends with its context; a finding without a status is not shown.
 type check struct {
 	name  string
 	needs requirement

@@ -30,7 +30,7 @@ func (e *examination) checkListen(ctx context.Context) finding {
 		listener, err := config.Listen(at.flag, at.address)
 		switch {
 		case err == nil:
-			defer listener.Close() // which serve holds while it takes the next
+			defer listener.Close() // held while the next is tried, as serve does
 			taken = append(taken, at.address)
 		case at.flag == "--listen" && errors.Is(err, syscall.EADDRINUSE) && isServing(ctx, e.Listen):
 			return pass("a service of this kind answers at %s", e.Listen)

@@ -1,5 +1,4 @@
-// Package extension says what a part of the program has that can be deleted with its
-// package.
+// Package extension describes a part of the program that can be deleted with its package.
 package extension
 
 import (
@@ -21,10 +20,9 @@ import (
 // Extension is a removable part of the program in its own package, such as an older version of the interface. Only
 // main's list refers to it.
 type Extension struct {
-	// Commands points to a struct of Kong commands, of which each command line has one
-	// of its own.
+	// Commands points to a struct of Kong commands; each command line gets a new struct of its type.
 	Commands any
-	// Examples are command lines of these, by the commands' paths.
+	// Examples are command lines of the Commands, by the commands' paths.
 	Examples map[string][]string
 	// Tables are the extension's own.
 	Tables cli.Tables
@@ -35,9 +33,8 @@ type Extension struct {
 	Document func() ([]byte, error)
 	// Routes lists the extension's routes in the order they are documented.
 	Routes func() []Route
-	// Reference is what the extension's reference is made of; Guides names the
-	// guides that are about it, and GuidePaths where those of them are served that are
-	// not below /docs/guide. Operate names those for operators.
+	// Reference returns the source of the extension's reference. Guides names its guides; GuidePaths maps those
+	// served outside /docs/guide to their paths. Operate names its guides for operators.
 	Reference  func() (site.Reference, error)
 	Guides     site.Group
 	GuidePaths map[string]string
@@ -56,26 +53,26 @@ type Host struct {
 	Release op.Release
 	// Documents names the service as its callers know it.
 	Documents *site.Documents
-	Redis     Redis // nil where there is none
+	Redis     Redis // nil if there is none
 	Log       *slog.Logger
-	// Notify has the pages for people show a notice.
+	// Notify sets the notice that the pages for people show.
 	Notify func(site.Notice)
 	// Beside runs work, which lasts until ctx ends, beside the requests.
 	Beside func(ctx context.Context, doing string, work func(context.Context))
-	// AtEnd notes what is left to do when the last request was answered, within a bound.
+	// AtEnd adds a function to call after the last request, with a bound on its time.
 	AtEnd func(func(context.Context))
 }
 
 // Route is a route of an extension.
 type Route struct {
 	ID, Method, Path string
-	Operation        *op.Meta // that it stands on
+	Operation        *op.Meta // that it calls
 	Fails            []int    // the statuses of failure, ascending
 }
 
 // Redis provides connections to the shared Redis.
 type Redis interface {
-	// Use calls fn with a connection, which is fn's until it returns. Where Redis had
-	// closed it, fn is called again, with another one.
+	// Use calls fn with a connection, which only fn uses until it returns. If Redis had closed it, Use calls fn
+	// again, with another one.
 	Use(ctx context.Context, fn func(redis.Conn) error) error
 }

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// DiskWarn and DiskFail are how much of a folder's disk should be free, in bytes.
+	// DiskWarn and DiskFail are the free space, in bytes, below which a disk is low and nearly full.
 	DiskWarn = 1 << 30
 	DiskFail = 100 << 20
-	// diskWithin is how long a disk may take to say what is free.
+	// diskWithin bounds how long reading the free space may take.
 	diskWithin = time.Second
 	// MaxPending bounds how many calls to a disk are in progress.
 	MaxPending = 8
@@ -36,7 +36,7 @@ type Disk struct {
 	Name string // of the folder, as a label
 	Dir  string
 	Free func(dir string) (uint64, error)
-	// Pending is how many calls are in progress; those to a disk that hangs stay.
+	// Pending is how many calls are in progress; calls to a hanging disk stay counted.
 	Pending atomic.Int32
 }
 

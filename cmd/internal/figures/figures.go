@@ -32,11 +32,11 @@ const (
 type Sources struct {
 	Clock     func() time.Time
 	PoolStats func() pg.Stats
-	// Figures counts what waits, within a time limit.
+	// Figures counts the backlogs, within a time limit.
 	Figures func(context.Context, time.Duration) (doctor.Figures, error)
-	// Replica is the state of the standby, false where there is none; nil is none.
+	// Replica returns the state of the standby, false if there is none. It may be nil.
 	Replica func() (pg.ReplicaState, bool)
-	// Cell is shown where it is one of several.
+	// Cell is a label of the metrics if it is one of several.
 	Cell domain.Cell
 }
 

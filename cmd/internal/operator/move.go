@@ -210,7 +210,7 @@ func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, secrets bool) error
 // checkTo checks the keys of the other cell.
 func (k moveKeys) checkTo(ctx context.Context, to *db.DB, secrets bool) error {
 	if k.to == nil {
-		return nil // secrets are the fault of checkOwn
+		return nil // checkOwn reports secrets without a key
 	}
 	check, err := to.EncryptionCheck(ctx)
 	switch {

@@ -207,8 +207,8 @@ func translatePlaceholders(text string, unknown map[string]bool) string {
 // entry is an entry of a file, with a unique name.
 type entry interface{ name() string }
 
-// eachEntry parses a JSON list and calls add for its entries, in order. It returns the faults of entries that are
-// malformed, have the name of an earlier one, or are refused by add. It fails only if the text is not a JSON list;
+// eachEntry parses a JSON list and calls take for its entries, in order. It returns the faults of entries that are
+// malformed, have the name of an earlier one, or are refused by take. It fails only if the text is not a JSON list;
 // what names the entries in that error.
 func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []error, err error) {
 	var entries []json.RawMessage

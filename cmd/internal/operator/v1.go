@@ -7,7 +7,7 @@ import (
 	"partnerapi/db"
 )
 
-// allowV1 gives the new key v1 where the command says so; err is that of its creation.
+// allowV1 allows the new key v1 if --v1 is given. It returns err, the error of creating the key, if that is not nil.
 func (c createKeyCmd) allowV1(ctx context.Context, d *db.DB, key string, err error) error {
 	if err != nil || !c.V1 {
 		return err

@@ -68,10 +68,10 @@ const ProgressEvery = 100_000
 type Progress struct {
 	To      io.Writer
 	Unit    string                // of the messages, such as lines
-	Size    int64                 // what the bar reaches in the end
-	Bar     func(done, total int) // nil where none is to be drawn
+	Size    int64                 // the bar's total
+	Bar     func(done, total int) // nil if there is none
 	open    bool                  // the bar's line has not ended
-	printed int                   // the number of lines that was written last
+	printed int                   // the number of lines in the last message
 }
 
 // NewProgress returns a Progress, with a bar on a terminal.

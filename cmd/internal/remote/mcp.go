@@ -140,7 +140,7 @@ type bridge struct {
 
 	pending sync.WaitGroup // calls without an answer
 	mu      sync.Mutex
-	// waiting are the pending calls; initial is the one that begins.
+	// waiting are the pending calls; initial is the id of the call initialize.
 	waiting map[jsonrpc.ID]bool
 	initial jsonrpc.ID
 }

@@ -1,7 +1,6 @@
-// Package telemetry shows what the service does to a collector of traces, where
-// the standard variables of OpenTelemetry (OTEL_…) ask for it. Where they do not,
-// there is no Telemetry: its methods on nil return nil hooks, and nothing is
-// installed anywhere.
+// Package telemetry exports traces of the service to a collector, if the standard variables of OpenTelemetry
+// (OTEL_…) enable that. If they do not, the Telemetry is nil: its methods return nil hooks, and nothing is
+// installed.
 //
 // Spans hold names, routes, statements without their values, statuses, prefixes of
 // keys and ids of requests: no secrets, no addresses, names or ids of people, and
@@ -65,7 +64,7 @@ func Start(ctx context.Context, version string, log *slog.Logger) (*Telemetry, e
 	if err := Check(); err != nil {
 		return nil, err
 	}
-	// What the SDK complains of goes to standard error unless it has a handler.
+	// The SDK writes its errors to standard error unless it has a handler.
 	otel.SetErrorHandler(&errorLogger{log: log, now: time.Now})
 	otel.SetLogger(logr.FromSlogHandler(log.Handler()))
 	exporter, err := newExporter(ctx)

@@ -30,9 +30,8 @@ func (t *Telemetry) Work() domain.Trace {
 	}
 }
 
-// RecordSpan makes the span of background work that began at a moment and is done now: for
-// loops, whose looks for work have no span unless there was some. It does nothing
-// where t is nil.
+// RecordSpan makes the span of background work that began at a time and has just ended. Loops use it, so that
+// polls that find no work have no span. It does nothing if t is nil.
 func (t *Telemetry) RecordSpan(ctx context.Context, name string, began time.Time, err error, attrs ...slog.Attr) {
 	if t == nil {
 		return

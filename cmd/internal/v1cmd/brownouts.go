@@ -24,7 +24,7 @@ type brownoutCmd struct {
 	Cancel cancelBrownoutCmd `cmd:"" help:"Remove a brownout, also one whose window is open."`
 }
 
-// brownoutObject is a brownout as the audit trail names it.
+// brownoutObject returns a brownout as an audit object.
 func brownoutObject(id int64) domain.AuditObject {
 	return domain.AuditObject{Kind: "brownout", ID: strconv.FormatInt(id, 10)}
 }
@@ -82,8 +82,8 @@ func (c addBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// hint names the keys that the brownout does not touch although it names them, and
-// says so where it touches none.
+// hint prints which of the named keys are not in phase brownout or, if none are
+// named, that no key is in it.
 func (c addBrownoutCmd) hint(r retirement, window retire.Window, all []db.Key) {
 	touched := len(window.Keys) > 0
 	for _, k := range all {
@@ -99,7 +99,7 @@ func (c addBrownoutCmd) hint(r retirement, window retire.Window, all []db.Key) {
 	}
 }
 
-// describeWindows is a schedule for people.
+// describeWindows formats a schedule for people.
 func describeWindows(w retire.Window) string {
 	text := fmt.Sprintf("%v from %s", w.For, retire.FormatTime(w.Start))
 	if w.Count > 1 {
@@ -160,7 +160,7 @@ func (c listBrownoutsCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// describeNext says which window of a brownout comes next.
+// describeNext returns when the next window begins, or that one is open or all are over.
 func describeNext(w retire.Window, now time.Time) string {
 	from, to, ok := w.Next(now)
 	switch {

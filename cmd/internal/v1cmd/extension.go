@@ -1,4 +1,4 @@
-// Package v1cmd is version 1 as the program has it: its extension, and the commands that
+// Package v1cmd adds version 1 to the program: its extension, and the commands that
 // compare and retire it. It is deleted with version 1.
 package v1cmd
 
@@ -21,16 +21,15 @@ import (
 	"partnerapi/v1compat/usage"
 )
 
-// This package, the two lines of main.go that name it, its import and its place in the
-// list of extensions, and the flag --v1 of keys create are all that the program knows of
-// version 1. Deleting them with the packages v1compat and idmap switches v1 off; nothing
-// else changes.
+// The program refers to version 1 only in this package, in two lines of main.go (its
+// import and its place in the list of extensions), and in the flag --v1 of keys create.
+// Deleting them with the packages v1compat and idmap removes v1; nothing else changes.
 
 // registrySize is how many objects the registry remembers, at some 200 bytes
 // each.
 const registrySize = 100_000
 
-// Extension is version 1 as main's list has it.
+// Extension returns version 1 as an extension, for main's list.
 func Extension() extension.Extension {
 	return extension.Extension{
 		Commands: &struct {
@@ -83,7 +82,7 @@ var guidesV1 = []string{
 	"migrating/policies", "migrating/dark-web", "migrating/training", "migrating/phishing", "migrating/mails", "migrating/reports",
 }
 
-// guidePathsV1 are the paths of the migration guide.
+// guidePathsV1 maps the pages of the migration guide to their paths.
 func guidePathsV1() map[string]string {
 	paths := map[string]string{}
 	for _, name := range guidesV1[1:] {
@@ -92,8 +91,8 @@ func guidePathsV1() map[string]string {
 	return paths
 }
 
-// noticeOf says to people that v1 ends, and where to read how to move; empty before that
-// is announced.
+// noticeOf returns a notice for people of v1's end, with links on how to move; empty
+// before the end is announced.
 func noticeOf(s *retire.State) template.HTML {
 	what, date := "Version 1 of the API ends on", time.Time{}
 	switch {
@@ -174,8 +173,8 @@ func routesV1() []extension.Route {
 	return routes
 }
 
-// greetV1 shows the commands of v1 for a client, and one that shows v1 and v2
-// saying the same of it.
+// greetV1 returns a command that calls v1 for a client, and one that reads the client
+// from both versions.
 func greetV1(ctx context.Context, d *db.DB, address, key string, client domain.ClientID) ([]string, error) {
 	entries, err := idmap.New(d.DB, 0).Describe(ctx, idmap.Client, client.String())
 	if err != nil || len(entries) == 0 {

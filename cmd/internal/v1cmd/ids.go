@@ -30,7 +30,7 @@ type importCmd struct {
 	DryRun bool   `name:"dry-run" env:"-" help:"Print what would change, and change nothing."`
 }
 
-// Run imports a file, or refuses it with every bad row.
+// Run imports a file, or rejects it and prints every bad row.
 func (c importCmd) Run(ctx context.Context, s cli.Env) error {
 	in := s.In
 	if c.File != "-" {
@@ -66,7 +66,7 @@ type exportCmd struct {
 	File string `arg:"" optional:"" default:"-" type:"path" help:"Where to write it; - for the standard output."`
 }
 
-// Run writes the numbers. A file is there once it is whole.
+// Run writes the numbers. A file appears under its name when complete.
 func (c exportCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		progress := output.NewBar(s.Err, "exporting numbers")

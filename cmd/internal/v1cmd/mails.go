@@ -21,7 +21,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// mailFlags are how a command tells partners of the end of v1.
+// mailFlags are the flags of commands that mail partners about the end of v1.
 type mailFlags struct {
 	DryRun    bool   `env:"-" xor:"mails" help:"Print the mails that would be sent, and send and change nothing."`
 	Again     bool   `env:"-" help:"Also mail those who already got this mail for this announcement."`
@@ -41,19 +41,19 @@ func (f mailFlags) Validate() (err error) {
 // mailPartners is how many partners are mailed by one statement.
 const mailPartners = 200
 
-// telling is the mails of a command.
+// telling holds the mails of a command, and their recipients.
 type telling struct {
 	retirement
 	mailFlags
 	names      map[domain.PartnerID]string
 	mails      []domain.PartnerMail // one for each partner
 	recipients map[domain.PartnerID][]string
-	// known counts the addresses that the partners have, and without are partners that have none.
+	// known counts the partners' addresses; without names the partners that have none.
 	known   int
 	without []string
 }
 
-// plan writes the mails about an announcement for one partner or, if that is zero, for all.
+// plan returns the mails about an announcement to one partner or, if only is zero, to all.
 func (f mailFlags) plan(
 	ctx context.Context, r retirement, kind domain.MessageType, a retire.Announcement, only domain.PartnerID,
 ) (*telling, error) {
@@ -96,7 +96,7 @@ func (f mailFlags) plan(
 	return t, nil
 }
 
-// tell makes a change of the announcement with its mails, unless there are to be none.
+// tell changes the announcement and requests its mails, unless noMail is set.
 func (f mailFlags) tell(
 	ctx context.Context, r retirement, noMail bool, kind domain.MessageType, a retire.Announcement, e *domain.AuditEntry,
 	make func(context.Context) (done string, err error),
@@ -111,7 +111,7 @@ func (f mailFlags) tell(
 	return t.change(ctx, e, make)
 }
 
-// guidesByOperation are the paths of the migration guide by the operations of v1.
+// guidesByOperation maps the operations of v1 to paths of the migration guide.
 func guidesByOperation() map[string]string {
 	guides := map[string]string{}
 	for meta := range v1compat.Declare(v1compat.Config{}).Routes() {
@@ -120,8 +120,8 @@ func guidesByOperation() map[string]string {
 	return guides
 }
 
-// change makes a change in one transaction with its mails, and with an entry in the audit
-// trail for it and for each recipient. It prints what was done.
+// change makes a change and requests its mails in one transaction, with audit entries for the change and
+// for each recipient, and prints what was done. With DryRun it changes nothing and prints the mails.
 func (t *telling) change(ctx context.Context, e *domain.AuditEntry, make func(context.Context) (done string, err error)) error {
 	var done string
 	work := func(ctx context.Context) (err error) {
@@ -145,7 +145,7 @@ func (t *telling) change(ctx context.Context, e *domain.AuditEntry, make func(co
 	return t.report("will be sent")
 }
 
-// ask asks for the mails.
+// ask requests the mails, and records each recipient in t and in the audit trail.
 func (t *telling) ask(ctx context.Context, operation string) error {
 	return t.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		for mails := range slices.Chunk(t.mails, mailPartners) {
@@ -167,7 +167,7 @@ func (t *telling) ask(ctx context.Context, operation string) error {
 				}
 			}
 		}
-		return c.RejectFrozen(ctx) // a partner that is handed over just now would get none
+		return c.RejectFrozen(ctx) // a partner being handed over would get none
 	})
 }
 
@@ -192,7 +192,7 @@ func (t *telling) print() error {
 	return nil
 }
 
-// address is where the links of printed mails begin.
+// address returns the base URL of links in printed mails.
 func (t *telling) address() string {
 	if t.PublicURL == "" {
 		return "http://" + cli.DefaultListen
@@ -200,7 +200,7 @@ func (t *telling) address() string {
 	return t.PublicURL
 }
 
-// report says how many mails there are, and who gets none.
+// report prints how many mails there are, and who gets none.
 func (t *telling) report(what string) error {
 	sent := 0
 	for _, to := range t.recipients {

@@ -9,7 +9,7 @@ import (
 	"partnerapi/v1compat/retire"
 )
 
-// AllowNewKey gives a key v1 that the transaction of ctx has created, whatever new keys have.
+// AllowNewKey sets a key that the transaction of ctx created to On, whatever the phase of new keys.
 func AllowNewKey(ctx context.Context, d *db.DB, key string) error {
 	id, err := pg.One[domain.KeyID](ctx, d, "find a new key", pg.SQL("SELECT id FROM api_keys WHERE digest = ?", db.KeyDigest(key)))
 	if err != nil {

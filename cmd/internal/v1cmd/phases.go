@@ -53,7 +53,7 @@ func (c *phaseV1Cmd) Validate() (err error) {
 	return nil
 }
 
-// errUnannounced keeps v1 from being switched off by a slip.
+// errUnannounced prevents switching v1 off for all keys by mistake.
 var errUnannounced = errors.New("no end of version 1 is announced, and --all off refuses every key everything: " +
 	"partnerapi v1 announce --sunset DATE announces it; --force sets the phase all the same")
 
@@ -88,7 +88,7 @@ func (c *phaseV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// setNewKeys says whether keys that are made from now on have v1.
+// setNewKeys sets the phase of keys created from now on.
 func (c *phaseV1Cmd) setNewKeys(ctx context.Context, r retirement) error {
 	said := "keys that are made from now on have v1."
 	if c.phase == retire.Off {
@@ -100,8 +100,8 @@ func (c *phaseV1Cmd) setNewKeys(ctx context.Context, r retirement) error {
 	})
 }
 
-// scope is the keys that the phase is for, and their name. The entry of the audit trail
-// gets them.
+// scope returns the keys for which the phase is set, and a name for them, and adds them to
+// the audit entry.
 func (c *phaseV1Cmd) scope(ctx context.Context, r retirement, entry *domain.AuditEntry) (of retire.Scope, name string, err error) {
 	switch {
 	case c.All:
@@ -126,8 +126,8 @@ func (c *phaseV1Cmd) scope(ctx context.Context, r retirement, entry *domain.Audi
 	return of, key.Prefix + " (" + key.Name + ")", nil
 }
 
-// hint says what becomes of v1 when its end was taken back, that a phase off is not for new
-// keys, and where no window of a brownout is to come.
+// hint prints, where it applies, that the end of v1 is reversed, that new keys still have
+// v1, and that no brownout is scheduled.
 func (c *phaseV1Cmd) hint(r retirement) {
 	if r.state.EndedAt != nil {
 		fmt.Fprint(r.Out, "The end of version 1 is taken back.")
@@ -145,7 +145,7 @@ func (c *phaseV1Cmd) hint(r retirement) {
 	}
 }
 
-// findKey finds a key by its prefix, whole.
+// findKey returns the key with the prefix; an error if there is none.
 func findKey(keys []db.Key, prefix string) (db.Key, error) {
 	for _, k := range keys {
 		if k.Prefix == prefix {
@@ -155,8 +155,8 @@ func findKey(keys []db.Key, prefix string) (db.Key, error) {
 	return db.Key{}, fmt.Errorf("there is no key with the prefix %q: give it whole, as the command keys list shows it", prefix)
 }
 
-// findKeyByPrefix finds a key by its prefix, or by the start of one that no other key has:
-// what is only shown may be named in short.
+// findKeyByPrefix finds a key by its prefix or an unambiguous start of it, for commands
+// that change nothing.
 func findKeyByPrefix(keys []db.Key, start string) (db.Key, error) {
 	var found []db.Key
 	for _, k := range keys {

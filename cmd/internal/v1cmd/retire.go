@@ -16,7 +16,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// v1Cmd is the commands by which an operator retires version 1 (decisions 11).
+// v1Cmd has the commands with which an operator retires version 1 (decisions 11).
 type v1Cmd struct {
 	Status   StatusCmd     `cmd:"" help:"Show when v1 ends, who still calls it, and who has moved to v2."`
 	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1: from then on every answer of v1 says when it is."`
@@ -28,8 +28,8 @@ type v1Cmd struct {
 	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, after its sunset and once no key calls it."`
 }
 
-// retirement is what a command reads and changes: the retirement in its database, by
-// the database's clock, as it was when the command began.
+// retirement is what commands work on: the database and the store of the retirement,
+// by the database's clock, and the state when the command began.
 type retirement struct {
 	cli.Env
 	*retire.Store
@@ -37,7 +37,7 @@ type retirement struct {
 	state *retire.State
 }
 
-// withRetirement runs fn on the retirement that the database of a command keeps.
+// withRetirement opens the database, loads the state of the retirement, and calls fn.
 func withRetirement(ctx context.Context, f database.Flags, s cli.Env, fn func(retirement) error) error {
 	return f.With(ctx, s, func(d *db.DB) (err error) {
 		r := retirement{Env: s, Store: retire.NewStore(d.DB, d), db: d}
@@ -48,7 +48,7 @@ func withRetirement(ctx context.Context, f database.Flags, s cli.Env, fn func(re
 	})
 }
 
-// followNote ends what commands say that change something.
+// followNote ends the output of commands that change something.
 const followNote = "Running services follow within 30 seconds."
 
 // change makes a change in one transaction with its entry in the audit trail, and
@@ -68,7 +68,7 @@ func (r retirement) change(
 	return err
 }
 
-// errNoSunset is said before the command line is found to lack the flag.
+// errNoSunset is returned by Validate, before kong reports the flag as missing.
 var errNoSunset = errors.New("say with --sunset DATE when version 1 ends, such as --sunset 2028-01-31")
 
 type announceV1Cmd struct {
@@ -125,9 +125,9 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// withoutSuccessor names the operations of v1 whose successor is not in the release
-// of v2 that was served last. None is named where none was served yet.
-// A release that this program does not know is an error.
+// withoutSuccessor returns the operations of v1 whose successor is not in the release
+// of v2 that was served last; nil if no release is recorded. A release that this
+// program does not know is an error.
 func withoutSuccessor(state *retire.State) (missing []string, err error) {
 	if state.Release == "" {
 		return nil, nil
@@ -170,7 +170,7 @@ func (c postponeV1Cmd) Validate() error {
 func (c postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 postpone", Fields: []string{"sunset"}}
-		var a retire.Announcement // none where nothing is announced, which Postpone refuses
+		var a retire.Announcement // zero if nothing is announced: Postpone then fails
 		if old := r.state.Announcement; old != nil {
 			a = retire.Announcement{Announced: old.Announced, Sunset: c.Sunset.Time}
 		}
@@ -186,7 +186,7 @@ func (c postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
 
 type cancelV1Cmd struct{ database.Flags }
 
-// Run takes the announcement back.
+// Run withdraws the announcement.
 func (c cancelV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 cancel", Fields: []string{"sunset"}}
@@ -207,7 +207,7 @@ type endV1Cmd struct {
 	Force bool `env:"-" help:"End it although keys called it in the last 30 days."`
 }
 
-// Help says what has to be so.
+// Help lists the preconditions.
 func (endV1Cmd) Help() string {
 	return `Refused before the sunset, less than twelve months after the announcement, while an operation has no successor in the release of v2 that is served, and while keys still call v1: each is named. partnerapi v1 phase --all on reverts it.`
 }

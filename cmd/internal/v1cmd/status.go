@@ -61,7 +61,7 @@ func (c StatusCmd) Validate() error {
 	return nil
 }
 
-// Run shows how far the retirement of v1 is.
+// Run prints the status.
 func (c StatusCmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		st, err := c.Read(ctx, r.db, r.Store, r.db.Now())
@@ -82,26 +82,26 @@ func (c StatusCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// Status is how far the retirement of v1 is, as programs read it, with what is said
-// to people beside it.
+// Status is the state of v1's retirement: the fields of the JSON output, and texts for
+// people.
 type Status struct {
 	Now  domain.Time `json:"now"`
 	Days int         `json:"days"`
 	// Announcement is null while nothing is announced.
 	Announcement *announcement `json:"announcement"`
-	// EndedAt is null while v1 was not ended; DeletableAt is when it can be deleted.
+	// EndedAt, and DeletableAt, from when v1 can be deleted, are null unless v1 was ended.
 	EndedAt     *domain.Time `json:"ended_at"`
 	DeletableAt *domain.Time `json:"deletable_at"`
-	// NewKeys is the phase of keys that are made from now on: on or off.
+	// NewKeys is the phase of keys created from now on: on or off.
 	NewKeys retire.Phase `json:"new_keys"`
-	// Rehearsals are the last one of each key that had one, the latest first.
+	// Rehearsals has the last rehearsal of each key, the latest first.
 	Rehearsals []rehearsalStatus `json:"rehearsals"`
-	// Mails are those about the end of v1, the newest first.
+	// Mails are the mails about the end of v1, the newest first.
 	Mails []mailStatus `json:"mails"`
 	Keys  []keyStatus  `json:"keys"`
 	ByDay []usage.Day  `json:"by_day"`
 
-	// Heading says when v1 ends, and who called how much; NoCalls that no key called it.
+	// Heading has lines on v1's end and its use; NoCalls is the line shown without Keys.
 	Heading []string `json:"-"`
 	NoCalls string   `json:"-"`
 }
@@ -120,8 +120,8 @@ type keyStatus struct {
 	usage.Use
 	Items []v1compat.UsageItem `json:"items"`
 
-	// Shown is what the key is listed by, Label what it is for, and InPhase its phase,
-	// and until when.
+	// Shown is the key's prefix, or its id if it is no longer in the database; Label is its
+	// name, and InPhase its phase and until when.
 	Shown   string      `json:"-"`
 	Label   string      `json:"-"`
 	InPhase string      `json:"-"`
@@ -134,7 +134,7 @@ type rehearsalStatus struct {
 	Name        string      `json:"name"`
 	PartnerName string      `json:"partner"`
 	StartedAt   domain.Time `json:"started_at"`
-	// EndedAt is when it ended, or ends where Running.
+	// EndedAt is when it ended, or will end if Running.
 	EndedAt domain.Time `json:"ended_at"`
 	Running bool        `json:"running"`
 }
@@ -145,12 +145,12 @@ type mailStatus struct {
 	PartnerName string             `json:"partner"`
 	To          string             `json:"to"`
 	CreatedAt   domain.Time        `json:"created_at"`
-	// SentAt is null while the mail waits, and FailedAt unless it was given up.
+	// SentAt is null unless the mail was sent, and FailedAt unless it was given up.
 	SentAt   *domain.Time `json:"sent_at"`
 	FailedAt *domain.Time `json:"failed_at"`
 }
 
-// State is when the mail was sent, or why it was not.
+// State returns when the mail was sent, or "failed" or "waiting".
 func (m mailStatus) State() string {
 	switch {
 	case m.SentAt != nil:
@@ -161,7 +161,7 @@ func (m mailStatus) State() string {
 	return "waiting"
 }
 
-// readMails reads the mails about the end of v1, of the partner that is given or of all.
+// readMails returns the mails about the end of v1 to one partner, or to all if only is zero.
 func readMails(ctx context.Context, store *retire.Store, only domain.PartnerID) ([]mailStatus, error) {
 	all, err := store.Mails(ctx, only)
 	list := []mailStatus{}
@@ -173,7 +173,7 @@ func readMails(ctx context.Context, store *retire.Store, only domain.PartnerID) 
 	return list, err
 }
 
-// Read reads how far the retirement is at a time.
+// Read returns the status at a time.
 func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now time.Time) (*Status, error) {
 	now = now.UTC()
 	asked := usage.ReportQuery{
@@ -229,7 +229,7 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	return st, nil
 }
 
-// readRehearsals reads the last rehearsal of each key, or of the one that is given.
+// readRehearsals returns the last rehearsal of each key, or of one key unless only is zero.
 func readRehearsals(ctx context.Context, store *retire.Store, only domain.KeyID, now time.Time) ([]rehearsalStatus, error) {
 	all, err := store.Rehearsals(ctx)
 	list := []rehearsalStatus{}
@@ -243,7 +243,7 @@ func readRehearsals(ctx context.Context, store *retire.Store, only domain.KeyID,
 	return list, err
 }
 
-// End says when the rehearsal ended, or that it runs, and until when.
+// End returns when the rehearsal ended, or that it is running and until when.
 func (r rehearsalStatus) End() string {
 	if r.Running {
 		return "running until " + output.FormatTime(&r.EndedAt.Time)
@@ -251,7 +251,7 @@ func (r rehearsalStatus) End() string {
 	return output.FormatTime(&r.EndedAt.Time)
 }
 
-// statusOf is a key with its phase.
+// statusOf returns the status of a key.
 func statusOf(k *usage.Key, state *retire.State, now time.Time) keyStatus {
 	phase, until := state.PhaseOf(retire.Key{ID: k.ID, Partner: k.Partner}, now)
 	out := keyStatus{
@@ -271,7 +271,7 @@ func statusOf(k *usage.Key, state *retire.State, now time.Time) keyStatus {
 	return out
 }
 
-// phaseText is a phase, and until when it lasts.
+// phaseText formats a phase and its end, if it has one.
 func phaseText(phase retire.Phase, until time.Time) string {
 	if until.IsZero() {
 		return string(phase)
@@ -279,8 +279,8 @@ func phaseText(phase retire.Phase, until time.Time) string {
 	return string(phase) + " until " + output.FormatTime(&until)
 }
 
-// addHeading says when v1 ends, what is to do when it was ended, and who called how much. last
-// is the last call of v1 that any key made in the last Silent; zero for none.
+// addHeading sets Heading: when v1 ends, what to do once it has ended, and its use. It also sets
+// Announcement, EndedAt and DeletableAt. last is the last call of v1 by any key within Silent; zero for none.
 func (st *Status) addHeading(state *retire.State, last time.Time) {
 	var a retire.Announcement
 	if state.Announcement != nil {
@@ -327,7 +327,7 @@ func (st *Status) addHeading(state *retire.State, last time.Time) {
 		output.Plural(st.Days, "day", "days"), grouped(calls)+noun, output.Plural(keys, "key", "keys"), grouped(failures)))
 }
 
-// describeNewKeys says whether keys that are made from now on have v1, and how to change it.
+// describeNewKeys says whether keys created from now on have v1, and how to change it.
 func describeNewKeys(phase retire.Phase) string {
 	if phase == retire.Off {
 		return "New keys have no v1, unless keys create has --v1: the command v1 phase --new on changes that."
@@ -335,7 +335,7 @@ func describeNewKeys(phase retire.Phase) string {
 	return "New keys have v1: the command v1 phase --new off changes that."
 }
 
-// describeDeletion says from when on v1 can be deleted, and how.
+// describeDeletion sets DeletableAt, and says from when on v1 can be deleted, and how.
 func (st *Status) describeDeletion(ended, last time.Time) string {
 	since := "nobody called it since then"
 	if last.After(ended) {
@@ -363,7 +363,7 @@ func (st *Status) WriteTable(out io.Writer) error {
 	return errors.Join(st.writeRehearsals(out), st.writeMails(out))
 }
 
-// maxMailRows is how many mails the table has.
+// maxMailRows is the maximum number of mails in the table.
 const maxMailRows = 50
 
 // writeMails prints the latest mails about the end of v1, if there are any.

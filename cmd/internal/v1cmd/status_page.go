@@ -46,7 +46,7 @@ var pageTemplate = template.Must(template.New("status").Funcs(template.FuncMap{
 	},
 }).Parse(statusPage))
 
-// Remaining is the days that are left, and what they are; empty where the words say all.
+// Remaining returns the days to or since the sunset, and their unit; nil if none is announced or v1 has ended.
 func (st *Status) Remaining() []string {
 	if st.Announcement == nil || st.EndedAt != nil {
 		return nil
@@ -90,8 +90,7 @@ func grouped(n int64) string {
 	return text
 }
 
-// box is where the curves of a chart are drawn, in the units of its view, which the page
-// has.
+// box is the area of a chart's curves, in the units of the view box that the page sets.
 type box struct{ left, right, top, bottom float64 }
 
 var (
@@ -104,7 +103,7 @@ const marks = 6
 
 // chart is two curves by day: the calls of v1, and those of its successors.
 type chart struct {
-	// Calls and Successors are points of lines; Area is the first with the space below.
+	// Calls and Successors are the points of the curves; Area is the outline of the space below Calls.
 	Calls, Successors, Area string
 	// Rows are the lines across, Marks the days at the bottom.
 	Rows, Marks []tick
@@ -112,11 +111,11 @@ type chart struct {
 	Words string
 }
 
-// tick is a line of a chart's axis with what stands at it.
+// tick is a position on a chart's axis, with its label.
 type tick struct {
 	At   float64
 	Text string
-	// Anchor is the part of the text that is there: its end or its middle.
+	// Anchor is the part of Text that stands at At: end or middle.
 	Anchor string
 }
 
@@ -167,7 +166,7 @@ func newChart(days []usage.Day, b box) (c chart) {
 	return c
 }
 
-// niceStep is a round number of which some four reach up to the most.
+// niceStep returns the least of 1, 2, 5, 10, 20, … that is at least a quarter of most.
 func niceStep(most int64) int64 {
 	for unit := int64(1); ; unit *= 10 {
 		for _, step := range []int64{unit, 2 * unit, 5 * unit} {

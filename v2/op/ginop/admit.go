@@ -53,7 +53,7 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, of budg
 			setBudgetHeaders(c, of)
 		}
 		return caller, of, nil
-	case errors.Is(err, errKeyMoved): // counts against nobody
+	case errors.Is(err, errKeyMoved): // counts against no budget
 	case domain.IsCode(err, domain.Unauthorized), domain.IsCode(err, domain.RateLimited), domain.IsCode(err, domain.Misdirected):
 		return nil, of, e.chargeUnauthenticated(c, counted, err)
 	}
@@ -64,7 +64,7 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, of budg
 	return nil, of, err
 }
 
-// setKeyExpires says when the caller's key stops working, where that is soon, in the header's documented spelling.
+// setKeyExpires sets X-API-Key-Expires, in its documented spelling, if the caller's key stops working soon.
 func setKeyExpires(c *gin.Context, caller *domain.Caller, now time.Time) {
 	if end := caller.ExpiresAt; !end.IsZero() && end.Sub(now) <= domain.KeyEndsSoon {
 		text, _ := domain.At(end).MarshalText() // never fails

@@ -79,8 +79,8 @@ func describeObject(entry *domain.AuditEntry, o op.Operation, out any) {
 	}
 }
 
-// shownID is the id that an output shows, or that its part shows which was created;
-// nil for none.
+// shownID returns the field ID of an output or, if created is true, of its first
+// struct field that has one; nil if there is none.
 func shownID(v reflect.Value, created bool) any {
 	if id := v.FieldByName("ID"); id.IsValid() {
 		return id.Interface()

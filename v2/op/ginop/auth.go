@@ -16,17 +16,17 @@ import (
 // Keys authenticates API keys. It caches a valid key for KeyMemory, so that most requests need no database query; a
 // revocation takes effect within that time. It is safe for concurrent use.
 type Keys struct {
-	// Elsewhere, where set, returns the code of the cell that a key lives in where that is
-	// another than this one; see db.Cells.
+	// ForeignCell, if set, returns the code of the cell that a key lives in, or "" for
+	// this cell; see cells.Cells.
 	ForeignCell func(key string, digest []byte) string
-	// Left, where set, reports whether a key was of this cell and moved to another one.
+	// MovedAway, if set, reports whether a key was of this cell and moved to another one.
 	MovedAway func(digest []byte) bool
 
 	find    func(ctx context.Context, digest []byte) (*domain.Caller, error)
 	clock   domain.Clock
 	demo    bool
 	known   *lru.Cache[digest, cachedKey]
-	unknown *lru.Cache[digest, time.Time] // until when it is not looked for
+	unknown *lru.Cache[digest, time.Time] // until when the key is not looked up
 	lookups singleflight.Group            // by digest
 
 	mu   sync.Mutex
@@ -35,8 +35,8 @@ type Keys struct {
 
 type digest = [sha256.Size]byte
 
-// cachedKey is the cached result of a look-up. It outlives its validity until it is evicted: a key that was valid
-// once is no guess.
+// cachedKey is the cached result of a look-up. It stays in the cache after until, as a key that was valid once is
+// no guess.
 type cachedKey struct {
 	caller *domain.Caller
 	until  time.Time
@@ -50,7 +50,7 @@ const (
 	// that was tried before it was created works within this time.
 	unknownMemory = 5 * time.Second
 
-	rememberedKeys = 10_000 // of each kind, at once
+	rememberedKeys = 10_000 // in each cache
 )
 
 var errUnknownKey = &domain.Error{Code: domain.Unauthorized, Message: "the API key is unknown, expired or revoked"}

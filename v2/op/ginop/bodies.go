@@ -11,9 +11,9 @@ import (
 	"partnerapi/v2/op"
 )
 
-// The bytes of bodies that may be in progress at a time: from their first byte until
-// their request is answered (decisions 2.2). A partner has half of all, so that
-// none takes the room of all others.
+// The maximum bytes of bodies in progress at a time, each from its first byte until
+// its request is answered (decisions 2.2). A partner may hold half of all, so that
+// none crowds out the others.
 const (
 	keyBodies     = 16 << 20
 	allBodies     = 128 << 20
@@ -30,8 +30,8 @@ type bodies struct {
 	keys     *shares[domain.KeyID]
 	partners *shares[domain.PartnerID]
 	all      *semaphore.Weighted
-	// parsing are the large bodies that are read into values: a processor is left
-	// to other requests where there are two.
+	// parsing bounds the large bodies that are parsed at a time to half the
+	// processors, so that other requests have the rest.
 	parsing *semaphore.Weighted
 }
 

@@ -56,7 +56,7 @@ type budgets struct {
 	local        Store
 	clock        domain.Clock
 	log          *slog.Logger
-	sharedIsDown atomic.Bool // the shared store, when it was last asked
+	sharedIsDown atomic.Bool // whether the last call to the shared store failed
 }
 
 // newBudgets returns budgets in a shared store, with a local fallback; without shared, only the local one.
@@ -121,7 +121,7 @@ type memory struct {
 
 	mu      sync.Mutex
 	windows map[string]*windowCount
-	sweep   time.Time // when those that have ended are forgotten next
+	sweep   time.Time // when ended windows are evicted next
 }
 
 type windowCount struct {

@@ -19,30 +19,30 @@ import (
 // Config holds the dependencies and settings of an Edge.
 type Config struct {
 	Keys *Keys
-	// Limits are the budgets; Shared is the store they are counted in, nil for
-	// this process's memory, which goes by Clock; nil is the system's.
+	// Limits are the budgets. Shared counts them; nil means that this process's memory
+	// does. Clock is the clock of that memory; nil means the system's.
 	Limits Limits
 	Shared Store
 	Clock  domain.Clock
 	// Once runs a request's work at most once per Idempotency-Key; see db.Once.
 	Once Once
-	// Reserve takes an Idempotency-Key for a request whose work is partly done
-	// before its transaction, and Finish is Once for what is left of that work; see
+	// Reserve reserves an Idempotency-Key for a request with a step before its
+	// transaction, and Finish is Once for the rest of that request's work; see
 	// db.Reserve and db.Finish.
 	Reserve func(ctx context.Context, key string, hash []byte) (recorded *domain.Outcome, release func(), err error)
 	Finish  Once
-	// Secrets encrypts recorded outcomes that hold secrets. Nil where there is no
-	// key: nothing has a secret then.
+	// Secrets encrypts recorded outcomes that hold secrets. Nil means no
+	// encryption key: then no outcome holds a secret.
 	Secrets Sealer
-	// Reach reports NotFound for a client or a user, where they are not zero,
-	// that the caller does not reach: a replay is held against it. Nil is off.
+	// Reach returns NotFound for a client or a user, unless zero, that the caller does not reach.
+	// It is called before a recorded answer is replayed; nil disables the check.
 	Reach func(ctx context.Context, client domain.ClientID, user domain.UserID) error
-	// Audit writes a line of the audit trail in the transaction of the write
-	// that it records, which InTx runs. A nil Audit is off; else both are set.
+	// Audit writes an audit entry in the transaction of the write that it records, which
+	// InTx runs. A nil Audit disables the trail; otherwise both are set.
 	Audit func(ctx context.Context, entry domain.AuditEntry) error
 	InTx  func(ctx context.Context, work func(context.Context) error) error
-	// Address returns the service's address as a caller knows it, which links in
-	// errors begin with. Nil is none: links are paths.
+	// Address returns the service's address as a caller knows it; links in
+	// errors start with it. Nil means none: links are paths.
 	Address func(*http.Request) string
 	Log     *slog.Logger
 	// Metrics may be nil.
@@ -77,7 +77,7 @@ type Edge struct {
 	lookUps  *memory
 	progress *progress
 	bodies   *bodies
-	// draining bounds the requests whose bodies are read on after a 413.
+	// draining bounds the requests whose bodies are drained after a 413.
 	draining *semaphore.Weighted
 	refusals *refusals
 	surfaces []*Surface
@@ -125,9 +125,9 @@ type Surface struct {
 	prefix string
 	render Renderer
 	group  *gin.RouterGroup
-	// headers, where set, adds to what every response has before its work.
+	// headers, if set, adds headers to every response, before the request's work.
 	headers func(c *gin.Context, operation string)
-	// before, where set, is asked before the key is looked at.
+	// before, if set, may reject a request before its key is checked.
 	before func(*http.Request) error
 	// uncounted says that requests count against no key's budget.
 	uncounted bool
@@ -151,7 +151,7 @@ func (e *Edge) Engine(proxies []string) (*gin.Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
 	}
-	// The service's own reading of addresses is the only one: Gin believes more
+	// Only domain.RemoteAddress determines the remote address: Gin trusts more
 	// headers.
 	engine.ForwardedByClientIP = false
 	engine.Use(func(c *gin.Context) {

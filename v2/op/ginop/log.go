@@ -67,8 +67,8 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 	if !e.Log.Enabled(ctx, level) {
 		return
 	}
-	// The record is made here, as nothing shows the place in the code that the logger
-	// would look for.
+	// The record is made here, without the logger's look-up of the place in the code:
+	// nothing shows that place.
 	line := slog.NewRecord(time.Now(), level, "request", 0)
 	line.AddAttrs(
 		slog.String("request_id", RequestID(c)), slog.String("method", c.Request.Method),

@@ -18,8 +18,8 @@ type Metrics struct {
 	keys     *prometheus.CounterVec
 	refused  *prometheus.CounterVec
 	partners *domain.Labels // of refused
-	// held are writes that were refused as their partner is handed over to another cell, and
-	// misdirected requests with keys of other cells.
+	// held counts writes refused while their partner is handed over to another cell;
+	// misdirected counts requests with keys of other cells.
 	held, misdirected prometheus.Counter
 }
 

@@ -15,14 +15,14 @@ const (
 	// (decisions 2.2).
 	keyInProgress = 16
 	// allInProgress is how many requests of all keys may be in progress at a
-	// time: 16 keys at their most. They share some 20 connections to the
-	// database, on which a usual read takes 2 ms, so 256 requests are done
-	// within 30 ms; where reads take 100 times as long, within 3 s, which
-	// callers still wait for. Each may hold a page of 500 rows; the bodies of all
-	// are bounded apart (see bodies).
+	// time: 16 keys with 16 each. They share some 20 connections to the database,
+	// on which a usual read takes 2 ms, so 256 requests are done within 30 ms; if
+	// reads take 100 times as long, within 3 s, which callers still wait for.
+	// Each may hold a page of 500 rows; their bodies are bounded separately (see
+	// bodies).
 	allInProgress = 256
 	// partnerInProgress is how many requests of one partner's keys may be in
-	// progress at a time, so that no partner takes the place of all others.
+	// progress at a time, so that no partner crowds out the others.
 	partnerInProgress = allInProgress / 2
 )
 
@@ -33,7 +33,7 @@ type progress struct {
 	keys *shares[domain.KeyID]
 
 	mu sync.Mutex
-	// partners are the numbers of their requests in progress; none is 0.
+	// partners counts the requests in progress by partner; no count is 0.
 	partners map[domain.PartnerID]int
 }
 
@@ -101,7 +101,7 @@ type shares[K comparable] struct {
 // share is the semaphore of one owner.
 type share struct {
 	*semaphore.Weighted
-	refs int // that hold a part of it, or wait for one
+	refs int // those who hold or await units
 }
 
 // newShares returns shares under which each owner may hold n units.

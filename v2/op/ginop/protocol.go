@@ -15,17 +15,17 @@ import (
 // Protocol is another protocol for the operations: its messages arrive at one path, and each call of an operation
 // in them becomes a request to the engine.
 type Protocol struct {
-	// Path is where the messages come to, such as /mcp.
+	// Path is the path that messages are sent to, such as /mcp.
 	Path string
-	// Before, where set, may refuse a request before its key is looked at.
+	// Before, if set, may reject a request before its key is checked.
 	Before func(*http.Request) error
-	// Serve answers a request with a valid key, whose context has the caller, and
-	// the body of a POST; other bodies are not read. It is in progress, and so is
-	// what it asks of operations with that context. An error, as long as nothing was
-	// written, is rendered as v2 does.
+	// Serve answers a request with a valid key; its context has the caller. body is
+	// that of a POST; other bodies are not read. The request is in progress, and
+	// requests to operations in its context share its place. An error is rendered,
+	// by Fault or as v2 does, unless something was written.
 	Serve func(w http.ResponseWriter, r *http.Request, body []byte) error
-	// Fault, where set, is the body of the answer to an error; nil to have it
-	// rendered as v2 does.
+	// Fault, if set, returns the body of the answer to an error; after nil
+	// the error is rendered as v2 does.
 	Fault func(r *http.Request, e *domain.Error, requestID string) []byte
 }
 

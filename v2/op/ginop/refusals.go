@@ -36,8 +36,8 @@ var summedStatuses = map[int]string{
 }
 
 const (
-	// refusedAtOnce bounds how many are summed up at a time; further addresses are
-	// summed up together. Keys are as many as were made.
+	// refusedAtOnce bounds the entries of a window: further addresses are summed
+	// up together. Keys are not bounded: there are as many as were created.
 	refusedAtOnce = 10_000
 	// refusedNamed is how many keys a line names, and how many addresses.
 	refusedNamed = 10

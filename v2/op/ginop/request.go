@@ -20,11 +20,10 @@ import (
 
 const (
 	// requestTime bounds how long a request may take once its body was read. A
-	// database that keeps silent for so long counts as one that cannot be
-	// reached.
+	// database that does not answer within this time counts as unreachable.
 	requestTime = 20 * time.Second
-	// uploadTime bounds how long a body may take, for handlers that do not read
-	// theirs; the server's own time to read ends before.
+	// uploadTime bounds how long a body may take to arrive if the handler does
+	// not read it; the server's own read timeout ends earlier.
 	uploadTime = 2 * time.Minute
 )
 
@@ -90,7 +89,7 @@ func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) err
 	}
 }
 
-// What is read of a body that is too large, after its answer, and of how many at a time.
+// Bounds on draining a body that is too large, after its answer, and on how many are drained at a time.
 const (
 	drainBytes  = 8 << 20
 	drainTime   = 5 * time.Second
@@ -98,8 +97,8 @@ const (
 )
 
 // drainBody sends the answer and discards the rest of a refused body for a while: many clients read the answer only
-// after they have written the body, and closing at once would reset their connection. Beyond readOnAtOnce such
-// requests, it closes at once.
+// after they have written the body, and closing at once would reset their connection. Beyond maxDraining such
+// requests, it returns at once.
 func (e *Edge) drainBody(c *gin.Context) {
 	if c.GetHeader("Expect") != "" { // a client that waits, and has not begun to send
 		return

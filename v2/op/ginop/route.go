@@ -47,7 +47,7 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects objectPlace) error
 		return err
 	}
 
-	ctx := c.Request.Context() // another one, since the body is there
+	ctx := c.Request.Context() // a new one: Decode has read the body
 	var outcome domain.Outcome
 	if key := c.GetHeader("Idempotency-Key"); key != "" && o.Meta().Method == http.MethodPost {
 		outcome, err = e.atMostOnce(c, o, in, key, body)

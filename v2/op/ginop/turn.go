@@ -64,7 +64,7 @@ func (t *turn) enter(c *gin.Context) (err error) {
 	if t.entered || t.nested {
 		return nil
 	}
-	ctx := c.Request.Context() // its time begins when the body was read
+	ctx := c.Request.Context() // its time began when the body was read
 	t.leave, err = t.edge.progress.enter(ctx, domain.CallerFrom(ctx))
 	t.entered = err == nil
 	return err

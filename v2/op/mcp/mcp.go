@@ -1,13 +1,12 @@
 // Package mcp serves the operations to agents by the Model Context Protocol: a
 // tool for each operation of a set, made from its declaration, and resources.
 //
-// A tool runs nothing by itself. Its call is made into the HTTP request that the
-// operation takes, which the service's own handler answers in process: so checks,
-// budgets, releases, the audit trail, idempotency and errors are those of the
-// operation by construction.
+// A tool call is converted to the HTTP request of its operation, which the
+// service's own handler answers in process. So its checks, budgets, releases,
+// audit trail, idempotency and errors are those of the operation by construction.
 //
 // The server holds no state. A session is an id that names its key, sealed with a
-// secret that replicas share: any of them serves any session, and none ends
+// secret that replicas share: any of them serves any session, and none expires
 // before its key does (decisions 12.1).
 package mcp
 
@@ -34,31 +33,31 @@ const Since = op.V2_3
 
 // Config holds the dependencies and settings of a Server.
 type Config struct {
-	// Operations are all that the service has, of which Release serves some.
+	// Operations are all operations of the service; Release serves some of them.
 	Operations []op.Declaration
 	Release    op.Release
 	// Document is the OpenAPI document of the release, which schemas are taken
 	// from.
 	Document *openapi3.T
-	// Prefix is the path that the operations lie below, and Handler answers them.
+	// Prefix is the path that the operations lie below. Handler answers them.
 	Prefix  string
 	Handler http.Handler
 	// Secret seals the ids of sessions; replicas share it.
 	Secret []byte
-	// ReadOnly shows tools that read, and refuses others, in every session.
+	// ReadOnly lists only tools that read, and refuses others, in every session.
 	ReadOnly bool
 	// Origins are the pages whose scripts may use the server, as Origins lists
 	// them.
 	Origins []string
-	// GuideNames are the guides in the order that they are shown in, and Guide reads one.
+	// GuideNames are the names of the guides in display order. Guide returns the text of one.
 	GuideNames []string
 	Guide      func(name string) ([]byte, error)
-	// Count counts a request of ctx's caller that runs no operation.
+	// Count counts a request of ctx's caller that runs no operation, against the key's budget.
 	Count func(ctx context.Context) error
-	// CountMessage counts a message of ctx's caller that asks nothing of an operation.
+	// CountMessage counts a message of ctx's caller that runs no operation, against a separate budget.
 	CountMessage func(ctx context.Context) error
-	// Parse runs work that reads a message of a size into values; of large ones few
-	// at a time.
+	// Parse runs work, which parses a message of the size. It bounds how many large
+	// ones are parsed at a time.
 	Parse func(ctx context.Context, size int, work func() error) error
 	// Envelope is the status and the body that the service answers an error of a request with.
 	Envelope func(r *http.Request, err error, requestID string) (status int, body []byte)
@@ -71,7 +70,7 @@ type Config struct {
 type Server struct {
 	Config
 	byName map[string]*tool
-	// tools are the same, by name.
+	// tools are the tools of byName, sorted by name.
 	tools         []*tool
 	guides        []guide
 	all, defaults toolsets

@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Compact results: a page of a list is text, a line for its columns, a line for each row
-// with tabs between its values, and a line that says how to go on. It costs an agent a
-// third of the same page in JSON.
+// Compact results: a page of a list as text. It has a line with the columns' names, a
+// line for each row with tabs between its values, and a line with the count and the next
+// cursor. It costs an agent a third of the same page in JSON.
 
 // fieldsArgument is the argument of lists that names the fields to return.
 const fieldsArgument = "fields"

@@ -32,7 +32,7 @@ type message struct {
 	request *http.Request
 	id      string // of the request
 	view    view
-	list    []byte // what stands in place of the answer's, which the SDK is given empty
+	list    []byte // the answer's list, put in place of the SDK's empty one
 }
 
 type messageKey struct{}
@@ -102,7 +102,7 @@ func (s *Server) chargeMessage(r *http.Request, body []byte) (method string, err
 }
 
 // answer answers a message. It bounds how many large messages are parsed at a time, except those that run an
-// operation, which waits for others.
+// operation: the operation's own request waits for the same bound.
 func (s *Server) answer(m *message, method string, body []byte) (answer *recorder, err error) {
 	switch {
 	case m.request.Method != http.MethodPost, runsOperation(method):

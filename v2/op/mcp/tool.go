@@ -30,8 +30,8 @@ type tool struct {
 	arguments map[string]argument
 	// fields are the paths that rows of a page have; nil where the answer is no page.
 	fields map[string]bool
-	// withSchemas is the tool in JSON as it is shown where schemas are asked for, and brief
-	// where they are not.
+	// withSchemas is the tool in JSON as shown to callers who ask for schemas, and
+	// withoutSchemas as shown to others.
 	withSchemas, withoutSchemas []byte
 }
 
@@ -49,7 +49,7 @@ const (
 	inQuery
 	inBody
 	inHeader
-	inResult // says what of the answer is shown
+	inResult // selects which fields are shown
 )
 
 // idempotencyKey is the argument for the header Idempotency-Key.
@@ -240,8 +240,8 @@ func pagingDoc(field string) string {
 	return f.Tag.Get("doc")
 }
 
-// Toolsets: the groups of operations, of which a caller may ask for some, so that an
-// agent pays for the descriptions of those tools only that it needs.
+// Toolsets are groups of operations. A caller may ask for some of them, so that an
+// agent pays only for the descriptions of the tools that it needs.
 
 // defaultToolsets are the toolsets of a caller who names none (decisions 12.1).
 var defaultToolsets = []string{"key", "clients", "users", "risk", "training", "phishing", "reports"}

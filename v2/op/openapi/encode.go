@@ -116,7 +116,7 @@ func orderObject(value jsontext.Value, first []string) (_ jsontext.Value, err er
 	if listed == nil {
 		listed = memberOrder
 	}
-	place := func(name string) int { // those that are not listed come first where a caller lists them all
+	place := func(name string) int { // other names: first if first is given, else last
 		if i := slices.Index(listed, name); i >= 0 || first != nil {
 			return i
 		}

@@ -18,7 +18,7 @@ type Example struct {
 	Query map[string]string `json:"query,omitzero"`
 	// Body is the request's; empty for none.
 	Body jsontext.Value `json:"body,omitzero"`
-	// Status is that of success.
+	// Status is the status of success.
 	Status int `json:"status"`
 	// Response is the body of success; empty for none.
 	Response jsontext.Value `json:"response,omitzero"`

@@ -65,10 +65,10 @@ func ClosedObject(members []Member) (*openapi3.Schema, error) {
 	return schema, nil
 }
 
-// JSONSchema converts a schema of a document to self-contained JSON Schema 2020-12: references are replaced with
-// their components, a type with several forms with an outline, and an example with a list. A recursive component is
-// an error. Properties are in the order of their declaration. Keywords in without, such as examples, are left out
-// everywhere.
+// JSONSchema converts a schema of a document to self-contained JSON Schema 2020-12. References are replaced with
+// their components, a type with several forms with what they have in common, and an example with a list. A
+// recursive component is an error. Properties are in the order of their declaration. Keywords in without, such as
+// examples, are left out everywhere.
 func JSONSchema(ref *openapi3.SchemaRef, without ...string) ([]byte, error) {
 	tree, err := (&standalone{without: without}).schema(ref)
 	if err != nil {

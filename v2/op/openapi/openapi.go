@@ -1,11 +1,11 @@
 // Package openapi writes the OpenAPI documents of the service from the Go
-// types of its operations and their tags, so that a document cannot say other
-// than the code does. ForRelease describes v2; Build describes any list of
+// types of its operations and their tags, so that a document cannot differ
+// from the code. ForRelease describes v2; Build describes any list of
 // operations, v1's routes among them.
 //
-// The mapper knows the tags json, validate, doc, default and format. What it
-// does not know, a rule or a type with a JSON form of its own, is an error and
-// never left out in silence.
+// The mapper knows the tags json, validate, doc, default and format. A rule
+// that it does not know, or a type with a JSON form of its own, is an error:
+// nothing is left out silently.
 package openapi
 
 import (
@@ -34,17 +34,17 @@ type Document struct {
 	// Lenient says that bodies may have unknown members, and that null stands
 	// for an optional member that is left out (decisions 2.5).
 	Lenient bool
-	// OpenAPI30 says that the document is one of OpenAPI 3.0, in which enums stand where they
-	// are used; others are of 3.1.
+	// OpenAPI30 selects OpenAPI 3.0, with each enum where it is used; other documents are of
+	// 3.1, with enums as components.
 	OpenAPI30 bool
 	// Tags describe the resources, in the order of the document.
 	Tags []op.Tag
 	// Objects describe schemas, by their names.
 	Objects map[string]string
-	// Failure is an example of the body of an error; nil for none.
+	// Failure returns an example of the body of an error; nil for no examples.
 	Failure func(Failure) any
-	// Failures say more of a status than Failure's own description. Added are
-	// failures with a status that no release of v2 has.
+	// Failures replace, by status, the descriptions of known failures. Added
+	// are failures with a status that no release of v2 has.
 	Failures map[int]string
 	Added    []Failure
 	// Examples holds those of the operations, in files ID.json; see Example. nil
@@ -69,7 +69,7 @@ type Operation struct {
 	Starred bool
 	// Deprecated says that callers are to stop using the operation.
 	Deprecated bool
-	// Scope is what the key must carry.
+	// Scope is the scope that the key must have.
 	Scope domain.Scope
 	// AllClients says that the key must have access to all clients.
 	AllClients bool
@@ -83,8 +83,8 @@ type Operation struct {
 	Idempotent bool
 	// HasLocation says that success names the path of what was created.
 	HasLocation bool
-	// Headers says what those headers mean that success may carry beside the ones of
-	// every response, by their names.
+	// Headers describes, by name, the headers that success may have besides those of
+	// every response.
 	Headers map[string]string
 	Input   *op.Input
 	// Status is that of success.
@@ -333,7 +333,7 @@ func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters
 				schema = of.AllOf[0]
 			}
 			if schema.Ref == "" {
-				schema.Value.Example = nil // which is of the type, and finds nothing
+				schema.Value.Example = nil // the example of the type finds nothing
 			}
 			list = append(list, &openapi3.ParameterRef{Value: &openapi3.Parameter{
 				Name: p.Name, In: in, Required: required || in == openapi3.ParameterInPath,

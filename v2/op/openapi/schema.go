@@ -38,7 +38,7 @@ type mapper struct {
 	schemas openapi3.Schemas
 	// components are the types in schemas.
 	components map[component]string
-	// unions are those in schemas.
+	// unions are the union types in schemas.
 	unions []op.OneOf
 }
 
@@ -251,8 +251,8 @@ func (m *mapper) member(f field, u use) (property, error) {
 	if element, null := rule.OptionalElement(t); element != nil {
 		t, nullable, p.optional, p.required = element, null, true, false
 	} else if t.Kind() == reflect.Pointer {
-		// What is left out instead is never null, and neither is what must be
-		// there.
+		// A member that is left out instead is never null, and neither is a
+		// required one.
 		t, nullable = t.Elem(), u == input && !p.required || u == output && !f.omits
 	}
 	if u == input && m.of.Lenient && !p.required {
@@ -270,7 +270,7 @@ func (m *mapper) member(f field, u use) (property, error) {
 		p.schema = m.orNull(p.schema)
 	}
 	if own := p.schema.Value; own.Default != nil && !m.of.OpenAPI30 {
-		// One level down, where openapi-typescript does not take it for the promise of a value.
+		// One level down, where openapi-typescript does not read it as a promise of a value.
 		within := *own
 		within.Description, within.Extensions = "", nil
 		p.schema = (&openapi3.Schema{
