@@ -17,9 +17,9 @@ import (
 const (
 	// keptAddresses is the number of the service's addresses that a document is kept compressed for.
 	keptAddresses = 8
-	// compressedAMinute limits the compressions in a minute, for addresses that documents are not kept for. It exceeds
-	// the number of pages. A caller who invents addresses is sent further documents uncompressed.
-	compressedAMinute = 60
+	// compressedAMinute limits the compressions in a minute, for addresses that documents are not kept for. A caller
+	// who invents addresses is sent further documents uncompressed.
+	compressedAMinute = 20
 )
 
 // Documents are texts that contain the service's address as their callers know it. A document is compressed once
