@@ -98,13 +98,14 @@ func (p *pooler) serve(conn net.Conn) {
 			p.put(server)
 			server = nil
 		}
+		_ = client.Flush() // the connection is free before the client knows
 	}
 	if server != nil {
 		p.put(server)
 	}
 }
 
-// forward has a statement answered, and says that no transaction is open after it.
+// forward has a statement answered, without flushing the answer, and says that no transaction is open after it.
 func (p *pooler) forward(client *pgproto3.Backend, server *pgconn.HijackedConn, m pgproto3.FrontendMessage) bool {
 	if p.mode == pg.PreparingPooler {
 		rename(m)
@@ -126,7 +127,6 @@ func (p *pooler) forward(client *pgproto3.Backend, server *pgconn.HijackedConn, 
 		}
 		client.Send(answer)
 		if ready, ok := answer.(*pgproto3.ReadyForQuery); ok {
-			_ = client.Flush()
 			return ready.TxStatus == 'I'
 		}
 	}
