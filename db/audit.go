@@ -123,11 +123,11 @@ type auditRow struct {
 
 func (r *auditRow) entry() domain.AuditEntry {
 	return domain.AuditEntry{
-		At: r.At, Partner: r.PartnerID, Key: r.KeyID, Prefix: r.KeyPrefix, Address: pg.Or(r.Address, netip.Addr{}),
+		At: r.At, Partner: r.PartnerID, Key: r.KeyID, Prefix: r.KeyPrefix, Address: domain.OrZero(r.Address),
 		Operation: r.Operation, Method: r.Method, Path: r.Path,
-		Client: pg.Or(r.ClientID, domain.ClientID{}), User: pg.Or(r.UserID, domain.UserID{}), RequestID: r.RequestID,
-		SystemUser: pg.Or(r.SystemUser, ""), SudoUser: pg.Or(r.SudoUser, ""),
-		Object: domain.AuditObject{Kind: pg.Or(r.ObjectKind, ""), ID: pg.Or(r.ObjectID, "")}, Fields: r.Fields,
+		Client: domain.OrZero(r.ClientID), User: domain.OrZero(r.UserID), RequestID: r.RequestID,
+		SystemUser: domain.OrZero(r.SystemUser), SudoUser: domain.OrZero(r.SudoUser),
+		Object: domain.AuditObject{Kind: domain.OrZero(r.ObjectKind), ID: domain.OrZero(r.ObjectID)}, Fields: r.Fields,
 	}
 }
 

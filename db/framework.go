@@ -33,7 +33,7 @@ func (d *DB) Frameworks(ctx context.Context, w domain.Window) (domain.Slice[doma
 	courses := map[string][]domain.RequiredCourse{}
 	for _, r := range rows {
 		courses[r.FrameworkID] = append(courses[r.FrameworkID],
-			domain.RequiredCourse{Course: r.CourseID, Title: r.Title, Role: pg.Or(r.Role, "")})
+			domain.RequiredCourse{Course: r.CourseID, Title: r.Title, Role: domain.OrZero(r.Role)})
 	}
 
 	return pg.Map(frameworkPage(w), func(f *domain.Framework) domain.CatalogueFramework {
@@ -84,7 +84,7 @@ func (r *assignedFramework) assignment() domain.FrameworkAssignment {
 	framework, _ := domain.FrameworkByID(r.FrameworkID)
 	return domain.FrameworkAssignment{
 		ID: r.ID, Client: r.ClientID, Framework: framework,
-		Audience: r.AudienceType, AudienceID: pg.Or(r.AudienceID, [16]byte{}), AudienceName: pg.Or(r.AudienceName, ""),
+		Audience: r.AudienceType, AudienceID: domain.OrZero(r.AudienceID), AudienceName: domain.OrZero(r.AudienceName),
 		Modules: domain.FrameworkModules{
 			Training: r.Training, Phishing: r.Phishing, Policies: r.Policies, Reporting: r.Reporting,
 		},

@@ -42,10 +42,10 @@ type ResultRow struct {
 func (r *ResultRow) Result() domain.Result {
 	return domain.Result{
 		ID: r.ID, User: r.UserID, Template: r.TemplateID, Status: r.Status, Reported: r.Reported,
-		Automated: r.Automated, AutomatedReason: pg.Or(r.AutomatedReason, ""),
+		Automated: r.Automated, AutomatedReason: domain.OrZero(r.AutomatedReason),
 		SendAt: r.SendAt, SentAt: r.SentAt, OpenedAt: r.OpenedAt, AttachmentOpenedAt: r.AttachmentOpenedAt,
 		ClickedAt: r.ClickedAt, CredentialsSubmittedAt: r.CredentialsSubmittedAt, ReportedAt: r.ReportedAt,
-		FailedAt: r.FailedAt, Failure: pg.Or(r.Failure, ""), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		FailedAt: r.FailedAt, Failure: domain.OrZero(r.Failure), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
 

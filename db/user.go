@@ -424,7 +424,7 @@ type reportedEmailRow struct {
 func (r *reportedEmailRow) reported() domain.ReportedEmail {
 	return domain.ReportedEmail{
 		ID: r.ID, Client: r.ClientID, User: r.UserID, ReportedAt: r.ReportedAt, Subject: r.Subject, Sender: r.Sender,
-		Classification: domain.Classification{Class: r.Classification, Action: pg.Or(r.MailboxAction, "")},
+		Classification: domain.Classification{Class: r.Classification, Action: domain.OrZero(r.MailboxAction)},
 		ClassifiedAt:   r.ClassifiedAt, UpdatedAt: r.UpdatedAt,
 	}
 }

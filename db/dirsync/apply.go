@@ -338,7 +338,7 @@ func (s *batch) create(r *stagedAccount, email string) domain.UserID {
 }
 
 func (s *batch) skip(r *stagedAccount, reason string) {
-	s.skipped = append(s.skipped, domain.SkippedAccount{Address: pg.Or(r.Email, ""), Reason: reason})
+	s.skipped = append(s.skipped, domain.SkippedAccount{Address: domain.OrZero(r.Email), Reason: reason})
 }
 
 // link adds an account to links.

@@ -161,7 +161,7 @@ func countSyncs(ctx context.Context, d *db.DB, f *Figures) error {
 			continue
 		}
 		f.Syncs = append(f.Syncs, figure)
-		if since := pg.Or(r.Since, time.Time{}); f.OldestSync.IsZero() || since.Before(f.OldestSync) {
+		if since := domain.OrZero(r.Since); f.OldestSync.IsZero() || since.Before(f.OldestSync) {
 			f.OldestSync = since
 		}
 	}
@@ -187,6 +187,6 @@ func countMoves(ctx context.Context, d *db.DB, f *Figures) (err error) {
 	}
 	since, err := pg.One[*time.Time](ctx, d, "look for refused writes", pg.SQL(`
 		SELECT min(held_until) - ?::interval FROM moves WHERE step = 'handing' OR step = 'holding' AND held_until > now()`, db.FreezeFor))
-	f.HeldSince = pg.Or(since, time.Time{})
+	f.HeldSince = domain.OrZero(since)
 	return err
 }

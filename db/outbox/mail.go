@@ -96,14 +96,14 @@ func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.Messa
 func (r *mailRow) mail(now time.Time) domain.Mail {
 	m := domain.Mail{
 		Type: r.Type, DueAt: r.DueAt, User: r.UserID,
-		To:       pg.Or(r.InviteEmail, pg.Or(r.AdminEmail, pg.Or(r.Email, ""))),
-		Name:     pg.Or(r.FirstName, pg.Or(r.AdminName, "")),
-		FullName: domain.FullName(pg.Or(r.FirstName, ""), pg.Or(r.LastName, "")),
+		To:       pg.Or(r.InviteEmail, pg.Or(r.AdminEmail, domain.OrZero(r.Email))),
+		Name:     pg.Or(r.FirstName, domain.OrZero(r.AdminName)),
+		FullName: domain.FullName(domain.OrZero(r.FirstName), domain.OrZero(r.LastName)),
 		Language: pg.Or(r.Language, domain.English), ClientName: r.ClientName, PartnerName: r.PartnerName,
-		Invite: pg.Or(r.InviteID, domain.InviteID{}), InviteRole: pg.Or(r.InviteRole, ""), ExpiresAt: pg.Or(r.ExpiresAt, time.Time{}),
-		Policy: pg.Or(r.PolicyID, domain.PolicyID{}), PolicyTitle: pg.Or(r.PolicyTitle, ""),
-		Course: pg.Or(r.CourseID, domain.CourseID{}), CourseTitle: pg.Or(r.CourseTitle, ""), DueOn: pg.Or(r.DueOn, domain.Date{}),
-		Report: pg.Or(r.ReportID, domain.ReportID{}),
+		Invite: domain.OrZero(r.InviteID), InviteRole: domain.OrZero(r.InviteRole), ExpiresAt: domain.OrZero(r.ExpiresAt),
+		Policy: domain.OrZero(r.PolicyID), PolicyTitle: domain.OrZero(r.PolicyTitle),
+		Course: domain.OrZero(r.CourseID), CourseTitle: domain.OrZero(r.CourseTitle), DueOn: domain.OrZero(r.DueOn),
+		Report: domain.OrZero(r.ReportID),
 
 		SwitchedOff: slices.Contains(domain.ServiceMails, r.Type) && !pg.Or(r.Enabled, r.Type.OnByDefault()),
 	}

@@ -117,7 +117,7 @@ func leaseMails(
 func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	due, err := pg.One[*time.Time](ctx, d, "look for the next mail", pg.SQL(
 		"SELECT min(due_at) FROM outbox WHERE client_id NOT IN ("+db.SuspendedSenders+")"))
-	return pg.Or(due, time.Time{}), due != nil, err
+	return domain.OrZero(due), due != nil, err
 }
 
 // Requeue says how a mail is put back into the outbox.

@@ -114,9 +114,9 @@ func takeEvents(ctx context.Context, d *db.DB, n int) ([]db.OutboxEvent, error) 
 	return pg.MapRows(rows, func(r *outboxEventRow) db.OutboxEvent {
 		return db.OutboxEvent{
 			Event: domain.Event{
-				ID: r.ID, Type: r.Type, Client: r.ClientID, User: pg.Or(r.UserID, domain.UserID{}), At: r.CreatedAt.UTC(),
+				ID: r.ID, Type: r.Type, Client: r.ClientID, User: domain.OrZero(r.UserID), At: r.CreatedAt.UTC(),
 			},
-			Object: uuid.UUID(pg.Or(r.ObjectID, domain.EventID{})), RecordedAt: r.RecordedAt, Partner: r.PartnerID,
+			Object: uuid.UUID(domain.OrZero(r.ObjectID)), RecordedAt: r.RecordedAt, Partner: r.PartnerID,
 		}
 	}), err
 }

@@ -187,7 +187,7 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 func membershipsOf(c *db.Change, batch []any, found objects, results []domain.ImportResult) (list []membership) {
 	for i, record := range batch {
 		r := record.(*domain.UserRecord)
-		client := pg.Or(found.find(r.ID), foundObject{}).ClientID
+		client := domain.OrZero(found.find(r.ID)).ClientID
 		for n, k := range r.CollectionIDs.Value {
 			if !found.find(k).isOf(client) {
 				results[i] = domain.RefuseImport("collection_ids[%d]: %s; the user is there without them", n,

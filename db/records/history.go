@@ -134,7 +134,7 @@ func lockHistory[Record, Row any](
 	ctx context.Context, b *recordBatch[Record, Row], users []domain.UserID, column string, values pg.Query,
 ) error {
 	clients := pg.MapRows(users, func(id *domain.UserID) domain.ClientID {
-		return pg.Or(b.found.find(*id), foundObject{}).ClientID
+		return domain.OrZero(b.found.find(*id)).ClientID
 	})
 	rows, err := pg.All[Row](ctx, b, "lock "+pg.Table[Row](), pg.SQL(`
 		SELECT `+pg.Columns[Row]()+` FROM (

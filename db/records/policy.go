@@ -174,7 +174,7 @@ type (
 
 func exportFramework(r *importedFramework, out *domain.FrameworkAssignmentRecord) error {
 	audience := domain.AudienceRecord{Type: r.AudienceType, Deleted: r.Deleted}
-	switch id := pg.Or(r.AudienceID, [16]byte{}); r.AudienceType {
+	switch id := domain.OrZero(r.AudienceID); r.AudienceType {
 	case domain.FrameworkForGroup:
 		audience.ID = new(domain.AnyRefTo(domain.GroupID(id)))
 	case domain.FrameworkForCollection:
@@ -193,13 +193,13 @@ func finishFramework(b *importingFrameworks, a *appliedFramework) error {
 	if _, found := domain.FrameworkByID(row.FrameworkID); a.before == nil && !found {
 		return errors.New("framework must be a framework of the catalogue, such as hipaa")
 	}
-	switch said := pg.Or(audience.Value.ID, domain.AnyRef{}).UUID; {
+	switch said := domain.OrZero(audience.Value.ID).UUID; {
 	case !audience.Given:
 	case a.before == nil:
 		if err := setAudience(b, row, audience.Value); err != nil {
 			return err
 		}
-	case audience.Value.Type != row.AudienceType || said != pg.Or(row.AudienceID, [16]byte{}):
+	case audience.Value.Type != row.AudienceType || said != domain.OrZero(row.AudienceID):
 		return cannotChange("audience")
 	}
 

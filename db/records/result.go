@@ -322,7 +322,7 @@ func followResults(ctx context.Context, b *importingResults) error {
 // resultChanges returns the results before and after their records.
 func resultChanges(list []*appliedResult) []db.ResultChange {
 	return pg.MapRows(list, func(a **appliedResult) db.ResultChange {
-		before := pg.Or((*a).before, importedResult{})
+		before := domain.OrZero((*a).before)
 		return db.ResultChange{Client: (*a).after.ClientID, Before: before.Result(), After: (*a).after.Result()}
 	})
 }

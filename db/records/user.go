@@ -49,7 +49,7 @@ type (
 // finishUser checks the group, and sets the overrides and what follows from the user's name,
 // title, department and email.
 func finishUser(b *importingUsers, a *appliedUser) error {
-	r, u, old := a.record, a.after, pg.Or(a.before, db.UserRow{})
+	r, u, old := a.record, a.after, domain.OrZero(a.before)
 	switch {
 	case r.Group.Given && !b.found.find(r.Group.Value).isOf(u.ClientID):
 		return noSuch("group", r.Group.Value)
@@ -69,8 +69,8 @@ func finishUser(b *importingUsers, a *appliedUser) error {
 	case r.Role.Given && byHand && !overridden:
 		u.Overrides = append(slices.Clone(u.Overrides), "role")
 	case u.Role == "", !r.Role.Given && !overridden && (old.Email != u.Email ||
-		pg.Or(old.JobTitle, "") != pg.Or(u.JobTitle, "") || pg.Or(old.Department, "") != pg.Or(u.Department, "")):
-		u.Role = domain.ClassifyRole(pg.Or(u.JobTitle, ""), pg.Or(u.Department, ""), u.Email)
+		domain.OrZero(old.JobTitle) != domain.OrZero(u.JobTitle) || domain.OrZero(old.Department) != domain.OrZero(u.Department)):
+		u.Role = domain.ClassifyRole(domain.OrZero(u.JobTitle), domain.OrZero(u.Department), u.Email)
 	}
 	if a.before == nil {
 		u.Score = u.Role.Baseline()

@@ -61,7 +61,7 @@ func ReportDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	const first = "(SELECT min(coalesce(due_at, created_at)) FROM reports WHERE client_id NOT IN (" + db.SuspendedClients + ") AND "
 	due, err := pg.One[*time.Time](ctx, d, "look for the next report", pg.SQL(
 		"SELECT least("+first+pendingReports[0]+"), "+first+pendingReports[1]+"))"))
-	return pg.Or(due, time.Time{}), due != nil, err
+	return domain.OrZero(due), due != nil, err
 }
 
 // RequeueReport gives a lease back: the report is due again at a time. failed says that

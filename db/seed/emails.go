@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"partnerapi/db"
-	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -84,7 +83,7 @@ var sendMethods = map[domain.Directory]domain.SendMethod{
 func (g *generator) recordEmail(c *client, u *user, kind domain.MessageType, at time.Time) {
 	u.sent = append(u.sent, db.SentEmailRow{
 		ClientID: u.ClientID, UserID: u.ID, ID: newID[domain.MessageKind](g.random, at), SentAt: at,
-		FromEmail: serviceSender, Subject: subjects[kind], SendMethod: sendMethods[pg.Or(c.DirectorySync, "")],
+		FromEmail: serviceSender, Subject: subjects[kind], SendMethod: sendMethods[domain.OrZero(c.DirectorySync)],
 		MessageType: kind,
 	})
 }
