@@ -145,12 +145,9 @@ func (e eitherPeriod) holds() pg.Query {
 // most assignments, so they are searched in the order of the list.
 const maxWeeks = 54
 
-// maxDueWeeks bounds the weeks of due days that are merged. A longer period matches most open
-// assignments, so all open ones are searched.
-const maxDueWeeks = 8
-
 // byWeek merges either fewWeeks or maxWeeks, so that connections keep the plans of few texts.
-// It fills up with noWeek, in which nothing happens.
+// It fills up with noWeek, in which nothing happens. Of due days it merges no more than
+// fewWeeks: a longer period matches most open assignments, so all open ones are searched.
 const fewWeeks = 9
 
 var noWeek = time.Date(9999, time.December, 27, 0, 0, 0, 0, time.UTC)
@@ -191,7 +188,7 @@ func (t *Tenant) byWeek(either eitherPeriod) (all pg.Query) {
 		if first.After(last) {
 			first = last
 		}
-		if p.open && last.Sub(first) > maxDueWeeks*week {
+		if p.open && last.Sub(first) >= fewWeeks*week {
 			add("")
 		} else {
 			for monday := first; !monday.After(last); monday = monday.Add(week) {
