@@ -2,9 +2,7 @@
 # Removes version 1 as docs/operating.md says, from a copy of the sources and from a
 # database that it was used on, and holds what is left to its tests:
 #
-#   without_v1.sh [PACKAGE…]
-#
-# Without packages, those of v2 and those whose files the removal changes are tested.
+#   without_v1.sh PACKAGE…
 set -euo pipefail
 cd "$(dirname "$0")/.."
 GO=${GO:-go}
@@ -58,18 +56,6 @@ clients() {
 	ask GET '/v2/clients?limit=500&sort=name' | grep -o '"id":"cli_[^"]*","name":"[^"]*"'
 }
 
-# changed prints the packages of v2, and those whose files the removal changed.
-changed() {
-	$GO -C "$copy" list ./v2/...
-	git --no-optional-locks --work-tree="$copy" status --porcelain -uall | cut -c 4- | while read -r file; do
-		folder=${file%/*}
-		while [ "$folder" != "${folder%/*}" ] && ! compgen -G "$copy/$folder/*.go" >/dev/null; do
-			folder=${folder%/*}
-		done
-		case $folder in tools/*) ;; *) ! compgen -G "$copy/$folder/*.go" >/dev/null || echo "./$folder" ;; esac
-	done | sort -u
-}
-
 git ls-files -z --cached --others --exclude-standard | tar -c --null --ignore-failed-read -T - | tar -x -C "$copy"
 mkdir "$copy/bin"
 if [ -d .postgres ]; then
@@ -105,8 +91,7 @@ status=$(curl -sS -o /dev/null -w '%{http_code}' -H 'X-API-Key: pk_demo_all' "$u
 stop
 echo "the rest serves the database, reads and writes it"
 
-packages=${*:-$(changed)}
 cd "$copy"
 $GO vet -tags 'nomsgpack slow' ./...
 $GO -C tools/bench vet .
-$GO test -vet=off $packages
+$GO test -vet=off "$@"
