@@ -108,7 +108,7 @@ func (l *refList[K]) UnmarshalText(text []byte) error {
 			continue
 		}
 		if len(l.Refs) == op.MaxIDs {
-			return errors.New("must hold at most 500 ids")
+			return fmt.Errorf("must hold at most %d ids", op.MaxIDs)
 		}
 
 		var ref idmap.Ref[K]

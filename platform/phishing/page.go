@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/json"
 	"html/template"
+	"net/http"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -76,6 +77,8 @@ func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulati
 	var text bytes.Buffer
 	if err := pageTemplates.ExecuteTemplate(&text, layout, shown); err != nil {
 		p.log.ErrorContext(c.Request.Context(), "a page was not written", "page", name, "error", err)
+		c.Status(http.StatusInternalServerError)
+		return
 	}
 	c.Data(status, "text/html; charset=utf-8", text.Bytes())
 }

@@ -120,6 +120,7 @@ func TestTabs(t *testing.T) {
 		python + output + js + output + shell:    {"tabs-1-python", "tabs-1-js"},
 		python + "And:\n\n" + js:                 nil,
 		python + output + shell + js:             nil,
+		python + js + js + python:                {"tabs-1-python", "tabs-1-js", "tabs-2-js", "tabs-2-python"},
 		python + js + "Or:\n\n" + js + python:    {"tabs-1-python", "tabs-1-js", "tabs-2-js", "tabs-2-python"},
 		"- " + strings.TrimSpace(shell) + "\n\n": nil,
 	} {

@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/util"
@@ -55,6 +56,9 @@ func tabulate(doc ast.Node, source []byte) {
 		last := len(run.panels) - 1
 		switch {
 		case programs[language] != "":
+			if slices.ContainsFunc(run.panels, func(p *panel) bool { return p.language == language }) {
+				run = run.replace(doc)
+			}
 			id := fmt.Sprintf("tabs-%d-%s", run.number, language)
 			run.panels = append(run.panels, &panel{id: id, language: language, blocks: []ast.Node{n}})
 		case isCode && language != "sh" && last >= 0:

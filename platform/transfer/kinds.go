@@ -65,7 +65,7 @@ func (k *kind) staged(text []byte, now time.Time) (records.StagedLine, error) {
 	if err != nil {
 		return l, err
 	}
-	// Lines of other kinds are applied as they come: several exposures may be of one line.
+	// Lines of other kinds are applied in their order, and need no object.
 	switch r := record.(type) {
 	case *domain.UserRecord:
 		l.Object, l.ClientID = new(k.idOf(record)), &r.Client.Value.ID
