@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -197,7 +198,9 @@ func (s *service) recordUse(ctx context.Context) {
 	}
 	if err := s.db.TouchKeys(ctx, used); err != nil {
 		s.edge.Keys.Requeue(used)
-		s.log.WarnContext(ctx, "the use of keys was not recorded; it will be tried again", "error", err)
+		if !errors.Is(err, context.Canceled) { // the service stops, which records them last
+			s.log.WarnContext(ctx, "the use of keys was not recorded; it will be tried again", "error", err)
+		}
 	}
 }
 
