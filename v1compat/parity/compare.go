@@ -29,7 +29,7 @@ type subject struct {
 	nth int
 }
 
-var ofOrder, ofTotal, ofStatus = subject{nth: -1}, subject{nth: -2}, subject{nth: -3}
+var ofOrder, ofTotal, ofStatus, ofPage = subject{nth: -1}, subject{nth: -2}, subject{nth: -3}, subject{nth: -4}
 
 // comparison is how two readings compare. If a side refused the query, the only finding is
 // about the status.
@@ -138,15 +138,16 @@ func (q *query) reportPages(ctx context.Context, c comparison) {
 		q.compareHeaders(c.v1.answer, c.other.answer)
 	}
 	for _, f := range slices.Concat(c.v1.checks, c.other.checks) {
-		q.add(ctx, subject{}, f)
+		q.add(ctx, ofPage, f)
 	}
 }
 
-// add reports a finding, with both ids of the object of each mismatch.
+// add reports a finding about s. If it differs, add names the row of a list: by its object if the list's key is an id,
+// and else by its key or offset. The object of each mismatch gets its ids of v1 and v2.
 func (q *query) add(ctx context.Context, s subject, f finding) {
 	f.object = q.object
 	switch {
-	case !f.differs(), s.nth < 0, s == subject{}:
+	case !f.differs(), s.nth < 0, !q.List: // equal, or not about a row of a list
 	case q.kind != "":
 		id, _, _ := strings.Cut(s.id, " ") // content may follow
 		f.object = Object{Kind: q.kind, V1: id}
