@@ -298,7 +298,7 @@ func (l Lookups) locate(called any) (err error) {
 		default:
 			in.User, err = domain.ParseID[domain.UserKind](AnyUser)
 		}
-		in.Since, in.Until = in.Days(l.Now)
+		in.Since, in.Until = in.Period(l.Now)
 	}
 	return err
 }

@@ -108,8 +108,8 @@ func (a *API) updateUser(ctx context.Context, req *api.UpdateUserInput) (out *ap
 	return out, err
 }
 
-// applyUserUpdate returns the user with the requested changes. A new title or department classifies the role again,
-// unless that was set by hand.
+// applyUserUpdate returns the user with the requested changes, whose fields are overrides from now on. A new title or
+// department classifies the role again, unless the role is an override.
 func applyUserUpdate(u domain.User, req *api.UpdateUserInput) domain.User {
 	b := req.Body
 	u.Overrides = slices.Clone(u.Overrides)
@@ -130,12 +130,12 @@ func applyUserUpdate(u domain.User, req *api.UpdateUserInput) domain.User {
 	domain.Apply(b.Status, &u.Status)
 	domain.Apply(b.FirstName, &u.FirstName)
 	domain.Apply(b.LastName, &u.LastName)
-	moved := domain.ApplyNullable(b.Department, &u.Department)
-	moved = domain.ApplyNullable(b.JobTitle, &u.JobTitle) || moved
+	reclassify := domain.ApplyNullable(b.Department, &u.Department)
+	reclassify = domain.ApplyNullable(b.JobTitle, &u.JobTitle) || reclassify
 	domain.ApplyNullable(domain.Optional[*string]{Given: b.ManagerEmail.Given, Value: lower(b.ManagerEmail.Value)}, &u.ManagerEmail)
 	domain.Apply(b.Role, &u.Role)
 	domain.Apply(b.PreferredLanguage, &u.Language)
-	if moved && !slices.Contains(u.Overrides, "role") {
+	if reclassify && !slices.Contains(u.Overrides, "role") {
 		u.Role = classifyRole(u)
 	}
 	return u

@@ -93,7 +93,7 @@ type recipient interface {
 }
 
 func (a *API) sentEmails(ctx context.Context, in *api.SentEmailsInput, w domain.Window) (domain.Slice[domain.SentEmail], error) {
-	in.Since, in.Until = in.Days(a.db.Now())
+	in.Since, in.Until = in.Period(a.db.Now())
 	within, err := period("", in.Since, in.Until)
 	if err != nil {
 		return domain.Slice[domain.SentEmail]{}, err

@@ -86,25 +86,26 @@ func newConnector(e Endpoints, wrap func(http.RoundTripper) http.RoundTripper) c
 	}
 }
 
-// directly connects only to public addresses, except through a proxy of the environment, whose address is the
+// publicTransport connects only to public addresses, except through a proxy of the environment, whose address is the
 // operator's choice.
-type directly struct{ public, proxied *http.Transport }
+type publicTransport struct{ public, proxied *http.Transport }
 
 // onlyPublic restricts a transport to public addresses.
-func onlyPublic(transport *http.Transport) directly {
+func onlyPublic(transport *http.Transport) publicTransport {
 	public := transport.Clone()
 	public.Proxy = nil
 	public.DialContext = (&net.Dialer{Timeout: answerWithin, Control: egress.Control}).DialContext
-	return directly{public, transport}
+	return publicTransport{public, transport}
 }
 
-func (d directly) RoundTrip(r *http.Request) (*http.Response, error) {
-	if d.proxied.Proxy != nil {
-		if proxy, err := d.proxied.Proxy(r); err != nil || proxy != nil {
-			return d.proxied.RoundTrip(r)
+// RoundTrip implements http.RoundTripper.
+func (t publicTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.proxied.Proxy != nil {
+		if proxy, err := t.proxied.Proxy(r); err != nil || proxy != nil { // proxied returns the error
+			return t.proxied.RoundTrip(r)
 		}
 	}
-	return d.public.RoundTrip(r)
+	return t.public.RoundTrip(r)
 }
 
 // connect implements Connect.

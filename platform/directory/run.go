@@ -222,7 +222,7 @@ type activeRun struct {
 	progressAt    atomic.Int64 // when there was progress, by the database's clock
 }
 
-// recordProgress records the time of progress.
+// recordProgress records the time of progress, and passes the counts on to the watcher, if there is one.
 func (w *activeRun) recordProgress() {
 	w.progressAt.Store(w.db.Now().UnixNano())
 	if w.progress != nil {

@@ -90,14 +90,14 @@ func (q *Queue[T]) Run(ctx context.Context) error {
 	}
 }
 
-// Drain claims and does rows until none is due, and returns how many it did.
+// Drain claims rows and works on them until none is due. It returns how many it claimed.
 func (q *Queue[T]) Drain(ctx context.Context) (n int, err error) {
 	for {
 		rows, wait, err := q.Claim(ctx, q.Concurrency)
 		q.start(ctx, rows)
 		q.underWay.Wait()
 		n += len(rows)
-		if err != nil || len(rows) == 0 && wait > 0 {
+		if err != nil || len(rows) == 0 && wait > 0 { // a wait of 0 asks to claim again
 			return n, err
 		}
 	}

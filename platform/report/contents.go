@@ -188,8 +188,8 @@ func badIfAny(f Figure, n int) Figure {
 	return f
 }
 
-// drawn returns the chart; nil if all its values are 0 or missing.
-func drawn(c Chart) Block {
+// unlessEmpty returns the chart, or nil if all its values are 0 or missing.
+func unlessEmpty(c Chart) Block {
 	for _, series := range c.Series {
 		for _, value := range series.Values {
 			if value != 0 && !math.IsNaN(value) {
@@ -206,10 +206,11 @@ func donut(title string, labels []string, tones []Tone, numbers ...int) Block {
 	for i, n := range numbers {
 		values[i] = float64(max(n, 0))
 	}
-	return drawn(Chart{Kind: Donut, Title: title, Labels: labels, Series: []Series{{Values: values}}, Tones: tones})
+	return unlessEmpty(Chart{Kind: Donut, Title: title, Labels: labels, Series: []Series{{Values: values}}, Tones: tones})
 }
 
-// bars draws the first rows of a list, one bar each; nil for fewer than two rows, which compare nothing.
+// bars draws the first rows of a list, at most 12, one bar each. It returns nil for fewer than two rows, which leave
+// nothing to compare, or if all values are 0 or missing.
 func bars[Row any](title, unit string, list []Row, label func(*Row) string, value func(*Row) float64) Block {
 	const most = 12
 	if len(list) < 2 {
@@ -223,7 +224,7 @@ func bars[Row any](title, unit string, list []Row, label func(*Row) string, valu
 		c.Labels = append(c.Labels, label(&list[i]))
 		c.Series[0].Values = append(c.Series[0].Values, value(&list[i]))
 	}
-	return drawn(c)
+	return unlessEmpty(c)
 }
 
 // lines draws rows by month, a line for each of the names.
@@ -240,7 +241,7 @@ func lines[Row any](
 			c.Series[j].Values = append(c.Series[j].Values, value)
 		}
 	}
-	return drawn(c)
+	return unlessEmpty(c)
 }
 
 // monthly returns a row for each month; a zero one for a month without a row.

@@ -123,5 +123,5 @@ func healthChart(own, others *domain.Health) Block {
 	if len(c.Labels) < 2 {
 		return nil
 	}
-	return drawn(c)
+	return unlessEmpty(c)
 }

@@ -78,7 +78,7 @@ func scoresCompared(p, previous domain.ReportPeriod, now, before []domain.Averag
 	add(p, now)
 	add(previous, before)
 
-	if chart := drawn(c); chart != nil {
+	if chart := unlessEmpty(c); chart != nil {
 		return chart
 	}
 	return Text("No score was computed in either period.")

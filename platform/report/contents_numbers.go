@@ -133,5 +133,5 @@ func scoreChart(t *db.Tenant, scores []domain.AverageOn) Block {
 		c.Labels, c.Keys = append(c.Labels, s.Date.Time().Format("2 Jan")), append(c.Keys, s.Date)
 		c.Series[0].Values = append(c.Series[0].Values, float64(s.AverageScore))
 	}
-	return drawn(c)
+	return unlessEmpty(c)
 }

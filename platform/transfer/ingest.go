@@ -35,16 +35,16 @@ func Ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Ingested, er
 	return ingestBatches(ctx, d, r, w, func() <-chan time.Time { return time.After(patience) })
 }
 
-// ingestBatches is Ingest, where impatient is called when a batch gets its first line; its
+// ingestBatches is Ingest, where startTimer is called when a batch gets its first line; its
 // channel fires when the batch must be applied even if no more lines have come.
 func ingestBatches(
-	ctx context.Context, d *db.DB, r io.Reader, w Watcher, impatient func() <-chan time.Time,
+	ctx context.Context, d *db.DB, r io.Reader, w Watcher, startTimer func() <-chan time.Time,
 ) (Ingested, error) {
 	in := &ingestion{db: d, watcher: w}
 	lines := batches{
-		take:      in.checkLine,
-		apply:     func(last *inputLine) error { return in.apply(ctx, last) },
-		impatient: impatient,
+		take:       in.checkLine,
+		apply:      func(last *inputLine) error { return in.apply(ctx, last) },
+		startTimer: startTimer,
 	}
 	err := lines.each(ctx, r)
 	return in.report, err

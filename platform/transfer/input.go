@@ -34,9 +34,9 @@ type batches struct {
 	take func(*inputLine)
 	// apply is called after each batch, also one without lines, with its last line.
 	apply func(last *inputLine) error
-	// impatient is called when a batch gets its first line; its channel fires when the
+	// startTimer is called when a batch gets its first line; its channel fires when the
 	// batch must end even if no more lines have come. It may be nil.
-	impatient func() <-chan time.Time
+	startTimer func() <-chan time.Time
 }
 
 // each reads r to its end. It stops at the end of ctx, which does not interrupt a read of r.
@@ -55,10 +55,11 @@ func (b *batches) each(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// gather calls take with the lines of the next batch, and sets last to the last line read.
+// gather calls take with the lines of the next batch, and sets last to the last line read or the end of the input. The
+// batch ends at batchLines or batchBytes, at the end of the input, or when the timer of its first line fires.
 func (b *batches) gather(ctx context.Context, lines <-chan inputLine, last *inputLine) error {
 	began := last.bytes
-	var late <-chan time.Time // never, as long as there is nothing to apply
+	var late <-chan time.Time // nil, which never fires, until the batch has a line
 	for n := 0; n < batchLines && last.bytes-began < batchBytes; n++ {
 		select {
 		case *last = <-lines:
@@ -74,8 +75,8 @@ func (b *batches) gather(ctx context.Context, lines <-chan inputLine, last *inpu
 			return fmt.Errorf("read line %d: %w", last.number+1, last.err)
 		}
 		b.take(last)
-		if n == 0 && b.impatient != nil {
-			late = b.impatient()
+		if n == 0 && b.startTimer != nil {
+			late = b.startTimer()
 		}
 	}
 	return nil

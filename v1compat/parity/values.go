@@ -70,14 +70,14 @@ type rules struct {
 	twoServices bool
 }
 
-// compare compares an item of v1 with what it must equal.
-func (r rules) compare(v1, v2 jsontext.Value, answers ...answer) finding {
+// compare compares an item of v1 with the value that it must equal. answers are the answers that hold the two.
+func (r rules) compare(v1, want jsontext.Value, answers ...answer) finding {
 	f := finding{answers: answers}
-	r.walk(&f, mismatch{v1: v1, v2: v2})
+	r.walk(&f, mismatch{v1: v1, v2: want})
 	return f
 }
 
-// walk compares two values, and those below them.
+// walk compares the two values of m, which may be equal, and the values below them.
 func (r rules) walk(f *finding, m mismatch) {
 	v1, v2 := parts(m.field, m.v1), parts(m.field, m.v2)
 	if v1 == nil || v2 == nil || m.v1.Kind() != m.v2.Kind() {

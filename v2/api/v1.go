@@ -85,7 +85,7 @@ type SentEmailsInput struct {
 	}
 
 	// User is the only user whose mails are listed, zero for several. Since and
-	// Until are the ends of the days. Reading sets all three.
+	// Until are as Period returns them. Reading sets all three.
 	User         domain.UserID `json:"-"`
 	Since, Until *domain.Time  `json:"-"`
 }
@@ -101,9 +101,9 @@ type AddressedEmail struct {
 	UserID    domain.UserID    `json:"user_id"`
 }
 
-// Days returns the ends of the requested days. until is nil for the last 30
-// days, or if the end would be after the year 9999.
-func (in *SentEmailsInput) Days(now time.Time) (since, until *domain.Time) {
+// Period returns the start and the end of the requested 30 days. until is nil for
+// the last 30 days, or if the end would be after the year 9999.
+func (in *SentEmailsInput) Period(now time.Time) (since, until *domain.Time) {
 	if in.Body.Start == nil {
 		return &domain.Time{Time: now.AddDate(0, 0, -emailDays)}, nil
 	}

@@ -32,8 +32,8 @@ type StoreFlag struct {
 	ReportStore string `name:"report-store" placeholder:"URL" help:"Where the files of reports are kept: file:///path, s3://bucket?region=…, gs://bucket or azblob://container. Default: the folder reports of --data-dir, for a single machine."`
 }
 
-// Folder returns the local folder of the store; ofMachine is false if the store is remote.
-func (f StoreFlag) Folder(dataDir string) (dir string, ofMachine bool) {
+// Folder returns the local folder of the store; isLocal is false if the store is remote.
+func (f StoreFlag) Folder(dataDir string) (dir string, isLocal bool) {
 	if f.ReportStore == "" {
 		return filepath.Join(dataDir, "reports"), true
 	}

@@ -27,13 +27,13 @@ import (
 
 // checkFlags parses the flags as serve does at its start.
 func (e *examination) checkFlags(ctx context.Context) finding {
-	const mend = "correct the flag, or the variable PARTNERAPI_ with its name"
+	const remedy = "correct the flag, or the variable PARTNERAPI_ with its name"
 	if err := errors.Join(e.Check(), telemetry.Check()); err != nil {
-		return fail(mend, err)
+		return fail(remedy, err)
 	}
-	return withinContext(ctx, mend, func() finding {
+	return withinContext(ctx, remedy, func() finding {
 		if _, err := e.Renderer(); err != nil {
-			return fail(mend, err)
+			return fail(remedy, err)
 		}
 		return pass("they can be used")
 	})
@@ -86,23 +86,23 @@ func (e *examination) checkMail(ctx context.Context) finding {
 
 // checkPublicURL checks that readers of mail can reach the public address safely.
 func (e *examination) checkPublicURL(context.Context) finding {
-	const mend = "set --public-url to the https address that callers and readers of mail use"
+	const remedy = "set --public-url to the https address that callers and readers of mail use"
 	address := cmp.Or(e.PublicURL, cli.ReachedAt(e.Listen))
 	u, err := url.Parse(address)
 	if err != nil {
-		return fail(mend, errors.New("it is no URL"))
+		return fail(remedy, errors.New("it is no URL"))
 	}
 	here := cli.OnLoopback(net.JoinHostPort(u.Hostname(), "80"))
 	switch {
 	case here && e.PublicURL == "" && !cli.OnLoopback(e.Listen) && e.SMTPURL == "":
-		return warn(mend, "none, and other machines can reach %s: links lead to %s, which they cannot",
+		return warn(remedy, "none, and other machines can reach %s: links lead to %s, which they cannot",
 			e.Listen, u.Redacted())
 	case here && e.SMTPURL != "":
-		return fail(mend, fmt.Errorf("links in mail lead to %s, which only this machine can reach", u.Redacted()))
+		return fail(remedy, fmt.Errorf("links in mail lead to %s, which only this machine can reach", u.Redacted()))
 	case here:
 		return pass("%s, for this machine only", u.Redacted())
 	case u.Scheme != "https":
-		return warn(mend, "%s is not encrypted: keys and links can be read on their way", u.Redacted())
+		return warn(remedy, "%s is not encrypted: keys and links can be read on their way", u.Redacted())
 	}
 	return pass("%s", u.Redacted())
 }
@@ -133,14 +133,14 @@ func (e *examination) checkProxies(context.Context) finding {
 
 // checkDataDir checks that the directory is writable for this user, private, and has free space.
 func (e *examination) checkDataDir(ctx context.Context) finding {
-	const mend = "let this user write to it, or name another by --data-dir"
-	return withinContext(ctx, mend, func() finding {
+	const remedy = "let this user write to it, or name another by --data-dir"
+	return withinContext(ctx, remedy, func() finding {
 		if _, err := os.Stat(e.DataDir); errors.Is(err, fs.ErrNotExist) {
 			return warn("see that this user may make it, or name another by --data-dir",
 				"%s is not there: serve makes it", e.DataDir)
 		}
 		if err := writable(e.DataDir); err != nil {
-			return fail(mend, err)
+			return fail(remedy, err)
 		}
 		open, _ := assessModes("chmod go-w the data directory, and chmod 700 the folders of mails and reports in it",
 			fileRule{e.DataDir, "write to", 0o022}, fileRule{filepath.Join(e.DataDir, "outbox"), "use", 0o077},
@@ -150,7 +150,7 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 		}
 		free, err := figures.FreeBytes(e.DataDir)
 		if err != nil {
-			return fail(mend, err)
+			return fail(remedy, err)
 		}
 		return assessDisk(e.DataDir, free)
 	})
@@ -158,23 +158,23 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 
 // assessDisk warns of little free space.
 func assessDisk(dir string, free uint64) finding {
-	const mend = "make space: the embedded database, mails in files and reports are kept there"
+	const remedy = "make space: the embedded database, mails in files and reports are kept there"
 	found := fmt.Sprintf("%s has %d MiB left", dir, free>>20)
 	switch {
 	case free < figures.DiskFail:
-		return fail(mend, errors.New(found))
+		return fail(remedy, errors.New(found))
 	case free < figures.DiskWarn:
-		return warn(mend, "%s", found)
+		return warn(remedy, "%s", found)
 	}
 	return pass("%s", found)
 }
 
 // checkTemporary checks that reports can write temporary files.
 func (e *examination) checkTemporary(ctx context.Context) finding {
-	const mend = "let this user write there, or name another place by TMPDIR: reports need it"
-	return withinContext(ctx, mend, func() finding {
+	const remedy = "let this user write there, or name another place by TMPDIR: reports need it"
+	return withinContext(ctx, remedy, func() finding {
 		if err := writable(os.TempDir()); err != nil {
-			return fail(mend, err)
+			return fail(remedy, err)
 		}
 		return pass("%s can be written", os.TempDir())
 	})

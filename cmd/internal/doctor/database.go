@@ -31,7 +31,7 @@ const (
 
 // checkDatabase connects to the database, for the later checks too. It creates none.
 func (e *examination) checkDatabase(ctx context.Context) finding {
-	const mend = "start the server, or correct --database-url, its user and its password"
+	const remedy = "start the server, or correct --database-url, its user and its password"
 	if e.DatabaseURL == "" {
 		there, err := embedded.Exists(e.EmbeddedDir())
 		switch {
@@ -47,12 +47,12 @@ func (e *examination) checkDatabase(ctx context.Context) finding {
 	}
 	d, shut, err := e.connect(ctx)
 	if err != nil {
-		text, _, _ := strings.Cut(err.Error(), "\n(is the server running") // mend says the rest
-		return fail(mend, errors.New(text))
+		text, _, _ := strings.Cut(err.Error(), "\n(is the server running") // remedy says the rest
+		return fail(remedy, errors.New(text))
 	}
 	e.db, e.shut = d, shut
 	if e.server, err = doctor.ReadServer(ctx, d); err != nil {
-		return fail(mend, database.Unreachable(err))
+		return fail(remedy, database.Unreachable(err))
 	}
 	at := d.Pool().Config().ConnConfig
 	return assessServer(e.server, fmt.Sprintf("%s:%d/%s", at.Host, at.Port, at.Database))
@@ -201,12 +201,12 @@ func (e *examination) checkPool(ctx context.Context) finding {
 	}
 	need := e.ConnectionsNeeded(!e.NoWork, e.pooler)
 	found := fmt.Sprintf("serve may open %d, the database allows %d, and %d are in use", need, has.Allowed, has.Used)
-	const mend = "lower --connections, or raise the database's max_connections"
+	const remedy = "lower --connections, or raise the database's max_connections"
 	switch {
 	case need > has.Allowed:
-		return fail(mend, errors.New(found))
+		return fail(remedy, errors.New(found))
 	case has.Used+need > has.Allowed:
-		return warn(mend, "%s", found)
+		return warn(remedy, "%s", found)
 	}
 	return pass("%s", found)
 }
@@ -220,10 +220,11 @@ func (e *examination) checkClock(ctx context.Context) finding {
 	return assessClock(ahead, doubt)
 }
 
-// assessClock warns of a clock that is ahead of the database's, or behind, by more than doubt explains.
+// assessClock warns, or fails, if the database's clock differs too much from this machine's. ahead is how far the
+// database's is ahead, negative if it is behind; doubt is the error of that measurement, and is subtracted.
 func assessClock(ahead, doubt time.Duration) finding {
-	const mend = "let NTP set the clocks of both machines"
-	apart := max(ahead.Abs()-doubt, 0)
+	const remedy = "let NTP set the clocks of both machines"
+	difference := max(ahead.Abs()-doubt, 0)
 	side := "ahead of"
 	if ahead < 0 {
 		side = "behind"
@@ -231,10 +232,10 @@ func assessClock(ahead, doubt time.Duration) finding {
 	found := fmt.Sprintf("the database's is %v %s this machine's (± %v)",
 		ahead.Abs().Round(time.Millisecond), side, doubt.Round(time.Millisecond))
 	switch {
-	case apart > clockFail:
-		return fail(mend, errors.New(found))
-	case apart > clockWarn:
-		return warn(mend, "%s", found)
+	case difference > clockFail:
+		return fail(remedy, errors.New(found))
+	case difference > clockWarn:
+		return warn(remedy, "%s", found)
 	}
 	return pass("%s", found)
 }
@@ -242,10 +243,10 @@ func assessClock(ahead, doubt time.Duration) finding {
 // checkCell checks that --cell and --cell-count match the cell stored in the database. It warns of keys whose text
 // names another cell, which the router must route here one by one. It reports nothing for a single cell.
 func (e *examination) checkCell(ctx context.Context) finding {
-	const mend = "give the --cell and --cell-count of the first start, or an empty database"
+	const remedy = "give the --cell and --cell-count of the first start, or an empty database"
 	wanted, err := e.Wanted()
 	if err != nil {
-		return fail(mend, err)
+		return fail(remedy, err)
 	}
 	is, err := e.db.Cell(ctx)
 	switch {
@@ -259,7 +260,7 @@ func (e *examination) checkCell(ctx context.Context) finding {
 		return fail("the role needs SELECT on all tables", err)
 	}
 	if err := database.CheckCell(becomes, wanted); err != nil {
-		return fail(mend, err)
+		return fail(remedy, err)
 	}
 	if is.Count == 1 {
 		return pass("serve makes this database cell %s, for good", wanted)
@@ -304,7 +305,7 @@ func (e *examination) checkMoves(ctx context.Context) finding {
 // checkEncryption checks that the key opens the stored secrets. Unlike a start, it creates neither a key nor a
 // check value.
 func (e *examination) checkEncryption(ctx context.Context) finding {
-	const mend = "give the key of the stored secrets by --encryption-key; of a rotation, NEW,OLD"
+	const remedy = "give the key of the stored secrets by --encryption-key; of a rotation, NEW,OLD"
 	used, err := e.db.AnySealed(ctx, db.SealedColumns)
 	if err != nil {
 		return fail("the role needs SELECT on all tables", err)
@@ -322,7 +323,7 @@ func (e *examination) checkEncryption(ctx context.Context) finding {
 	}
 	switch {
 	case list == "" && used:
-		return fail(mend, errors.New("the database holds secrets, and there is no key"))
+		return fail(remedy, errors.New("the database holds secrets, and there is no key"))
 	case list == "":
 		return warn("partnerapi encryption-key prints one, for --encryption-key",
 			"none: what keeps secrets of others, such as webhooks and directories, is refused")
@@ -331,11 +332,11 @@ func (e *examination) checkEncryption(ctx context.Context) finding {
 	if err != nil {
 		return fail("correct --encryption-key", err)
 	}
-	return e.checkKeys(ctx, keys, used, mend)
+	return e.checkKeys(ctx, keys, used, remedy)
 }
 
 // checkKeys opens the check value.
-func (e *examination) checkKeys(ctx context.Context, keys *seal.Keys, used bool, mend string) finding {
+func (e *examination) checkKeys(ctx context.Context, keys *seal.Keys, used bool, remedy string) finding {
 	check, err := e.db.EncryptionCheck(ctx)
 	if err != nil {
 		return fail("the role needs SELECT on all tables", err)
@@ -344,12 +345,12 @@ func (e *examination) checkKeys(ctx context.Context, keys *seal.Keys, used bool,
 		return pass("no secret is stored yet: any key will do")
 	}
 	if _, err := keys.Open(check, database.CheckContext); err != nil {
-		return fail(mend, fmt.Errorf("the stored secrets are %w", err))
+		return fail(remedy, fmt.Errorf("the stored secrets are %w", err))
 	}
 	current, err := database.IsCurrent(keys, check)
 	switch {
 	case err != nil:
-		return fail(mend, err)
+		return fail(remedy, err)
 	case !current:
 		return warn("run partnerapi encryption-key rotate", "a rotation was begun and is not finished")
 	}

@@ -1,4 +1,4 @@
-// Package doctor has the command that checks what serve needs, and says what to mend.
+// Package doctor has the command that checks what serve needs, and suggests remedies.
 package doctor
 
 import (
@@ -54,13 +54,13 @@ func pass(format string, args ...any) finding {
 }
 
 // warn returns a warning with its remedy.
-func warn(mend, format string, args ...any) finding {
-	return finding{Status: warned, Mend: mend, Found: fmt.Sprintf(format, args...)}
+func warn(remedy, format string, args ...any) finding {
+	return finding{Status: warned, Mend: remedy, Found: fmt.Sprintf(format, args...)}
 }
 
 // fail returns a failure with its remedy.
-func fail(mend string, err error) finding {
-	return finding{Status: failed, Mend: mend, Found: output.WithoutSecrets(err.Error())}
+func fail(remedy string, err error) finding {
+	return finding{Status: failed, Mend: remedy, Found: output.WithoutSecrets(err.Error())}
 }
 
 // String formats the finding as one line.
@@ -219,14 +219,14 @@ func (e *examination) runCheck(ctx context.Context, c check) finding {
 
 // withinContext runs look, which may hang on a disk or a network, and returns its finding, or a failure once ctx
 // ends.
-func withinContext(ctx context.Context, mend string, look func() finding) finding {
+func withinContext(ctx context.Context, remedy string, look func() finding) finding {
 	found := make(chan finding, 1)
 	go func() { found <- look() }()
 	select {
 	case f := <-found:
 		return f
 	case <-ctx.Done():
-		return fail(mend, errors.New("no answer in time"))
+		return fail(remedy, errors.New("no answer in time"))
 	}
 }
 

@@ -67,7 +67,7 @@ func (e *examination) checkMetrics(context.Context) finding {
 
 // assessMetrics checks who can read metrics at a separate address.
 func assessMetrics(listen string) finding {
-	const mend = "let --metrics-listen be a loopback or private address, or close its port to others"
+	const remedy = "let --metrics-listen be a loopback or private address, or close its port to others"
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
 		return fail("give --metrics-listen as host:port", err)
@@ -76,10 +76,10 @@ func assessMetrics(listen string) finding {
 	address = address.Unmap()
 	switch {
 	case host == "" || err == nil && address.IsUnspecified():
-		return warn(mend,
+		return warn(remedy,
 			"/metrics is at %s, on every address of this machine: who reaches one reads what each key does", listen)
 	case err == nil && !address.IsLoopback() && !address.IsPrivate() && !address.IsLinkLocalUnicast():
-		return fail(mend, fmt.Errorf("/metrics is at %s, a public address: everybody reads what each key does", listen))
+		return fail(remedy, fmt.Errorf("/metrics is at %s, a public address: everybody reads what each key does", listen))
 	}
 	return pass("/metrics is at %s", listen)
 }
@@ -104,7 +104,7 @@ type fileRule struct {
 }
 
 // assessModes reports the places that others can access, and how many exist. It skips those that do not exist.
-func assessModes(mend string, places ...fileRule) (found finding, looked int) {
+func assessModes(remedy string, places ...fileRule) (found finding, looked int) {
 	var open []string
 	status := passed
 	for _, p := range places {
@@ -129,15 +129,15 @@ func assessModes(mend string, places ...fileRule) (found finding, looked int) {
 	if status == passed {
 		return pass("closed to others"), looked
 	}
-	return finding{Status: status, Found: strings.Join(open, "; "), Mend: mend}, looked
+	return finding{Status: status, Found: strings.Join(open, "; "), Mend: remedy}, looked
 }
 
 // checkStore writes, reads and deletes a small object in the store of reports. It creates no folder.
 func (e *examination) checkStore(ctx context.Context) finding {
-	const mend = "correct --report-store and the credentials of this machine: reports need to write, read, list and delete"
-	return withinContext(ctx, mend, func() finding {
-		dir, ofMachine := e.Folder(e.DataDir)
-		if _, err := os.Stat(dir); ofMachine && errors.Is(err, fs.ErrNotExist) {
+	const remedy = "correct --report-store and the credentials of this machine: reports need to write, read, list and delete"
+	return withinContext(ctx, remedy, func() finding {
+		dir, isLocal := e.Folder(e.DataDir)
+		if _, err := os.Stat(dir); isLocal && errors.Is(err, fs.ErrNotExist) {
 			if e.ReportStore == "" {
 				return pass("serve makes %s", dir)
 			}
@@ -146,10 +146,10 @@ func (e *examination) checkStore(ctx context.Context) finding {
 		}
 		store, err := e.OpenStore(ctx, e.DataDir, slog.New(slog.DiscardHandler))
 		if err != nil {
-			return fail(mend, err)
+			return fail(remedy, err)
 		}
 		if err := store.Check(ctx); err != nil {
-			return fail(mend, err)
+			return fail(remedy, err)
 		}
 		if e.ReportStore == "" {
 			return pass("%s can be written, read and deleted in (several machines need a shared --report-store)", dir)

@@ -40,10 +40,11 @@ type Disk struct {
 	Pending atomic.Int32
 }
 
-// Disks returns the disks that a process writes to.
+// Disks returns the disks that a process writes to: of the data directory, of the temporary directory and of the
+// report store, if it is a local folder.
 func Disks(dataDir string, reports config.StoreFlag) []*Disk {
 	list := []*Disk{{Name: "data", Dir: dataDir, Free: FreeBytes}, {Name: "temporary", Dir: os.TempDir(), Free: FreeBytes}}
-	if dir, ofMachine := reports.Folder(dataDir); ofMachine {
+	if dir, isLocal := reports.Folder(dataDir); isLocal {
 		list = append(list, &Disk{Name: "reports", Dir: dir, Free: FreeBytes})
 	}
 	return list

@@ -110,7 +110,7 @@ const (
 	maxDataClasses = 100
 )
 
-// checkBounds checks the lengths of the entry's texts and of its list.
+// checkBounds rejects texts that are too long or hold a NUL character, and too many data classes.
 func (e breachEntry) checkBounds() error {
 	if len(e.DataClasses) > maxDataClasses {
 		return fmt.Errorf("has more than %d DataClasses", maxDataClasses)

@@ -212,7 +212,7 @@ type mailSwitchesCmd struct {
 	Partner string `env:"-" help:"Show the switches of this partner instead: its id, UUID or name."`
 }
 
-// Validate requires a client or a partner.
+// Validate requires either a client or a partner.
 func (c mailSwitchesCmd) Validate() error {
 	if (c.Client == "") == (c.Partner == "") {
 		return errors.New("name a client, or a partner with --partner")

@@ -55,7 +55,7 @@ func (t *Telemetry) Calls() domain.Trace {
 	}
 }
 
-// endSpan ends a span, with the kind of an error.
+// endSpan ends a span. With an error, the span fails and its attribute error.type is the kind of the error.
 func endSpan(span trace.Span, err error) {
 	if err != nil {
 		span.SetStatus(codes.Error, "")

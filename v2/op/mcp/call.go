@@ -51,7 +51,7 @@ func (s *Server) call(ctx context.Context, t *tool, r *sdk.CallToolRequest) (*sd
 	}
 	m.list = list
 	out := new(sdk.CallToolResult)
-	if isNewest(r.Session) {
+	if usesNewest(r.Session) {
 		*out = completed
 	}
 	out.Content, out.IsError = []sdk.Content{}, failed

@@ -125,7 +125,7 @@ func resourceCode(r *sdk.ReadResourceRequest, err error) error {
 		return err
 	}
 	code := int64(codeResourceNotFound)
-	if isNewest(r.Session) {
+	if usesNewest(r.Session) {
 		code = jsonrpc.CodeInvalidParams
 	}
 	return &jsonrpc.Error{Code: code, Message: e.Message, Data: e.Data}

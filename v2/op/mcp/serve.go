@@ -255,8 +255,8 @@ const newestVersion = "2026-07-28"
 
 const versionHeader = "Mcp-Protocol-Version"
 
-// isNewest reports whether a message, which has its own SDK session, is of the newest version.
-func isNewest(session *sdk.ServerSession) bool {
+// usesNewest reports whether a message uses newestVersion, or one after it. Each message has an SDK session of its own.
+func usesNewest(session *sdk.ServerSession) bool {
 	begun := session.InitializeParams()
 	return begun != nil && begun.ProtocolVersion >= newestVersion
 }
