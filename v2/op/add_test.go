@@ -3,7 +3,6 @@ package op_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +27,17 @@ type (
 			Limit int `query:"limit" default:"many"`
 		}
 	}
+	unexported struct {
+		Query struct{ op.Paging }
+		days  int
+	}
+	unpaged struct{ Query struct{ Q string } }
+	hidden  struct {
+		Query struct {
+			op.Paging
+			Days int
+		}
+	}
 	withBody struct {
 		Body struct {
 			Name string `json:"name"`
@@ -42,6 +52,28 @@ func (charged) BudgetClient() domain.ClientID { return domain.ClientID{} }
 
 func does[In, Out any](context.Context, *In) (*Out, error) { return new(Out), nil }
 
+// metaOf is the declaration of an operation that answers 200: of scope read for GET, else of
+// scope write.
+func metaOf(method, path string) op.Meta {
+	scope := domain.Write
+	if method == "GET" {
+		scope = domain.Read
+	}
+	return op.Meta{ID: "a.b", Method: method, Path: path, Scope: scope, Since: op.V2_0, Status: 200, Summary: "s"}
+}
+
+// declared is an operation that returns its input.
+func declared[In any](method, path string) op.Operation {
+	set := &op.Set{}
+	o := op.Add(set, metaOf(method, path), func(_ context.Context, in *In) (*In, error) { return in, nil })
+	return set.Operation(o)
+}
+
+// scoped is a context whose caller has the scopes.
+func scoped(t *testing.T, scopes ...domain.Scope) context.Context {
+	return domain.WithCaller(t.Context(), &domain.Caller{Scopes: scopes})
+}
+
 // panicOf is what fn panics with; empty where it does not.
 func panicOf(fn func()) (text string) {
 	defer func() {
@@ -53,20 +85,19 @@ func panicOf(fn func()) (text string) {
 	return ""
 }
 
-// TestAddRefuses: a declaration that contradicts itself stops the start-up.
+// TestAddRefuses: a declaration that contradicts itself stops the start-up, and so does a list whose
+// input has what a cursor cannot be bound to.
 func TestAddRefuses(t *testing.T) {
-	good := func() op.Meta {
-		return op.Meta{ID: "a.b", Method: "GET", Path: "/a", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s"}
-	}
+	good := metaOf("GET", "/a")
 	with := func(change func(*op.Meta)) op.Meta {
-		m := good()
+		m := good
 		change(&m)
 		return m
 	}
 	for want, add := range map[string]func(*op.Set){
-		"": func(s *op.Set) { op.Add(s, good(), does[nothing, nothing]) },
+		"": func(s *op.Set) { op.Add(s, good, does[nothing, nothing]) },
 		"its id is taken": func(s *op.Set) {
-			op.Add(s, good(), does[nothing, nothing])
+			op.Add(s, good, does[nothing, nothing])
 			op.Add(s, with(func(m *op.Meta) { m.Path = "/b" }), does[nothing, nothing])
 		},
 		"its id is empty":       func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.ID = "" }), does[nothing, nothing]) },
@@ -78,98 +109,25 @@ func TestAddRefuses(t *testing.T) {
 		"no summary":            func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Summary = "" }), does[nothing, nothing]) },
 		"names no client":       func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.PerClient = 1 }), does[nothing, nothing]) },
 		"no path parameter id":  func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Path = "/a/:id" }), does[nothing, nothing]) },
-		"path does not name id": func(s *op.Set) { op.Add(s, good(), does[onPath, nothing]) },
+		"path does not name id": func(s *op.Set) { op.Add(s, good, does[onPath, nothing]) },
 		"path parameter other":  func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Path = "/:id/:other" }), does[onPath, nothing]) },
-		"[]int cannot be bound": func(s *op.Set) { op.Add(s, good(), does[unbindable, nothing]) },
-		"default of limit":      func(s *op.Set) { op.Add(s, good(), does[badDefault, nothing]); s.All()[0].New() },
+		"[]int cannot be bound": func(s *op.Set) { op.Add(s, good, does[unbindable, nothing]) },
+		"the field days":        func(*op.Set) { op.DeclareList[unexported, string](good) },
+		"the field Days":        func(*op.Set) { op.DeclareList[hidden, string](good) },
+		"no query":              func(*op.Set) { op.DeclareList[nothing, string](good) },
+		"not embed Paging":      func(*op.Set) { op.DeclareList[unpaged, string](good) },
+		"default of limit":      func(s *op.Set) { op.Add(s, good, does[badDefault, nothing]); s.All()[0].New() },
 	} {
 		if got := panicOf(func() { add(&op.Set{}) }); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("panics with %q, not of %q", got, want)
 		}
 	}
+	_ = unexported{}.days
 	s := &op.Set{}
 	op.Add(s, with(func(m *op.Meta) { m.PerClient = 1 }), does[nothing, charged])
 	op.Add(s, with(func(m *op.Meta) { m.ID, m.Path = "b", "/a/:id" }), does[onPath, nothing])
 	if all := s.All(); len(all) != 2 || all[0].Meta().ID != "a.b" || all[1].Meta().ID != "b" {
 		t.Errorf("the set is %v", all)
-	}
-}
-
-// TestCodes: what an operation can fail with follows from its declaration.
-func TestCodes(t *testing.T) {
-	common := []domain.Code{
-		domain.InvalidRequest, domain.Unauthorized, domain.Forbidden, domain.RateLimited, domain.Internal, domain.Unavailable,
-	}
-	s := &op.Set{}
-	meta := func(method string, fails ...domain.Code) op.Meta {
-		return op.Meta{ID: fmt.Sprint(len(s.All())), Method: method, Path: "/a", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s", Fails: fails}
-	}
-	op.Add(s, meta("GET"), does[nothing, nothing])
-	op.Add(s, meta("GET", domain.Conflict, domain.NotFound), does[withQuery, nothing])
-	op.Add(s, meta("PATCH"), does[withBody, nothing])
-	op.Add(s, meta("POST"), does[nothing, nothing])
-	object := meta("GET")
-	object.Path = "/a/:id"
-	op.Add(s, object, does[onPath, nothing])
-	for i, more := range [][]domain.Code{
-		nil, {domain.NotFound, domain.Conflict}, {domain.RequestTimeout, domain.PayloadTooLarge}, {domain.Conflict}, {domain.NotFound},
-	} {
-		got, want := op.Codes(s.All()[i]), slices.Concat(common, more)
-		slices.Sort(got)
-		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("operation %d can fail with %v, not %v", i, got, want)
-		}
-	}
-}
-
-// TestCallChecks: nothing runs an operation without its scope or with an input
-// that breaks its rules.
-func TestCallChecks(t *testing.T) {
-	s, runs := &op.Set{}, 0
-	o := op.Add(s, op.Meta{ID: "o", Method: "GET", Path: "/o", Scope: domain.Write, Since: op.V2_0, Status: 200, Summary: "s"},
-		func(context.Context, *withQuery) (*nothing, error) { runs++; return &nothing{}, nil })
-	as := func(scopes ...domain.Scope) context.Context {
-		return domain.WithCaller(t.Context(), &domain.Caller{Scopes: scopes})
-	}
-	for _, ctx := range []context.Context{t.Context(), as(), as(domain.Read)} {
-		if _, err := op.Call(ctx, s, o, o.New().(*withQuery)); !domain.IsCode(err, domain.Forbidden) {
-			t.Errorf("without the scope: %v", err)
-		}
-		if _, err := s.Operation(o).Run(ctx, &withQuery{}); !domain.IsCode(err, domain.Forbidden) {
-			t.Errorf("the scope comes second: %v", err)
-		}
-	}
-	if _, err := s.Operation(o).Run(as(domain.Write), &withQuery{}); !domain.IsCode(err, domain.InvalidRequest) {
-		t.Errorf("a limit of 0: %v", err)
-	}
-	if _, err := s.Operation(o).Run(as(domain.Write), &nothing{}); err == nil || domain.IsCode(err, domain.InvalidRequest) {
-		t.Errorf("an input of another type: %v", err)
-	}
-	if runs != 0 {
-		t.Errorf("ran %d times", runs)
-	}
-	if out, err := s.Operation(o).Run(as(domain.Read, domain.Write), o.New()); err != nil || runs != 1 || out == nil {
-		t.Errorf("ran %d times: %v, %v", runs, out, err)
-	}
-}
-
-// TestAllClients: an operation that needs a key with access to all clients is
-// refused to others.
-func TestAllClients(t *testing.T) {
-	s := &op.Set{}
-	o := op.Add(s, op.Meta{
-		ID: "o", Method: "POST", Path: "/o", Scope: domain.Write, AllClients: true, Since: op.V2_0, Status: 200, Summary: "s",
-	}, does[withQuery, nothing])
-	for want, caller := range map[string]*domain.Caller{
-		"this key lacks the scope write":                        {Scopes: []domain.Scope{domain.Read}},
-		"this operation needs a key with access to all clients": {Scopes: []domain.Scope{domain.Write}},
-		"limit must be between 1 and 500":                       {Scopes: []domain.Scope{domain.Write}, AllClients: true},
-	} {
-		_, err := op.Call(domain.WithCaller(t.Context(), caller), s, o, &withQuery{})
-		if got := domain.AsError(err).Message; got != want {
-			t.Errorf("%+v: %s, not %s", caller, got, want)
-		}
 	}
 }
 

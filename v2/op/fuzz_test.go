@@ -25,9 +25,7 @@ func FuzzDecodeBody(f *testing.F) {
 		f.Add([]byte(seed), false)
 		f.Add([]byte(seed), true)
 	}
-	set := &op.Set{}
-	op.Add(set, op.Meta{ID: "o", Method: "POST", Path: "/:id", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s"}, does[sample, sample])
-	o := set.All()[0]
+	o := newOp()
 	f.Fuzz(func(t *testing.T, body []byte, lenient bool) {
 		in := o.New()
 		err := o.Input().Bind(in, op.Request{Path: func(string) string { return "" }, Body: body, Lenient: lenient})
@@ -73,9 +71,7 @@ func FuzzBindQuery(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	set := &op.Set{}
-	op.Add(set, op.Meta{ID: "o", Method: "POST", Path: "/:id", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s"}, does[sample, sample])
-	o := set.All()[0]
+	o := newOp()
 	f.Fuzz(func(t *testing.T, query string) {
 		values, _ := url.ParseQuery(query)
 		in := o.New()
