@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,18 +29,14 @@ func clocked(t *testing.T) (*edge, *domain.ManualClock) {
 // keys a second looked up, and texts that are no keys never are.
 func TestUnknownKeysStayOutside(t *testing.T) {
 	e, clock := clocked(t)
-	if w := e.do("GET", "/v2/fine", "pk_demo_good"); w.Code != 200 || w.Header().Get("X-RateLimit-Remaining") != "599" {
-		t.Fatalf("answers %d %v", w.Code, w.Header())
-	}
+	wantRemaining(t, e.do("GET", "/v2/fine", "pk_demo_good"), 200, 599)
 	for n := range 100 {
 		w := e.do("GET", "/v2/fine", fmt.Sprint("pk_demo_guess", n))
 		want := 401
 		if n >= 60 {
 			want = 429
 		}
-		if w.Code != want || w.Header().Get("X-RateLimit-Remaining") != strconv.Itoa(max(59-n, 0)) {
-			t.Fatalf("guess %d answers %d %v", n, w.Code, w.Header())
-		}
+		wantRemaining(t, w, want, max(59-n, 0))
 		if after := w.Header().Get("Retry-After"); n >= 70 && after != "1" {
 			t.Errorf("guess %d may come again after %s", n, after)
 		}
@@ -60,12 +54,8 @@ func TestUnknownKeysStayOutside(t *testing.T) {
 		}
 	}
 	clock.Advance(time.Minute)
-	if w := e.do("GET", "/v2/fine", "pk_demo_good2"); w.Code != 200 {
-		t.Errorf("a minute later, another key answers %d", w.Code)
-	}
-	if w := e.do("GET", "/v2/fine", ""); w.Header().Get("X-RateLimit-Remaining") != "59" {
-		t.Errorf("valid keys are charged to the address: %v", w.Header())
-	}
+	wantStatus(t, e.do("GET", "/v2/fine", "pk_demo_good2"), 200)
+	wantRemaining(t, e.do("GET", "/v2/fine", ""), 401, 59) // valid keys are not charged to the address
 }
 
 // TestNoKeys: what has not the form of a key, or a wrong checksum, is refused without
@@ -81,17 +71,13 @@ func TestNoKeys(t *testing.T) {
 		if n >= 60 {
 			want = 429
 		}
-		if w := e.do("GET", "/v2/fine", text); w.Code != want {
-			t.Fatalf("%s answers %d", text, w.Code)
-		}
+		wantStatus(t, e.do("GET", "/v2/fine", text), want)
 	}
 	if got := e.finds.Load(); got != 0 {
 		t.Errorf("%d are looked up", got)
 	}
 	for n := range 10 {
-		if w := e.do("GET", "/v2/fine", fmt.Sprint("pk_demo_good", n)); w.Code != 200 {
-			t.Errorf("a valid key answers %d", w.Code)
-		}
+		wantStatus(t, e.do("GET", "/v2/fine", fmt.Sprint("pk_demo_good", n)), 200)
 	}
 }
 
@@ -112,31 +98,26 @@ func TestOtherCells(t *testing.T) {
 	}
 	for i, path := range []string{"/v2/fine", "/v2/unknown", "/protocol", "/v2/fine", "/protocol"} {
 		w := e.do("GET", path, other)
-		if w.Code != 421 || w.Header().Get("X-Cell") != "02" || w.Header().Get("X-RateLimit-Remaining") != strconv.Itoa(6-i) ||
-			!strings.Contains(w.Body.String(), `{"error":{"code":"misdirected","message":"`) {
-			t.Errorf("%s answers %d %v %s", path, w.Code, w.Header(), w.Body)
+		wantError(t, w, domain.Misdirected)
+		if wantRemaining(t, w, 421, 6-i); w.Header().Get("X-Cell") != "02" {
+			t.Errorf("%s answers %v", path, w.Header())
 		}
 	}
 	if got := e.finds.Load(); got != 0 {
 		t.Errorf("%d are looked up", got)
 	}
 	e.Keys.MovedAway = func([]byte) bool { return true }
-	if w := e.do("GET", "/v2/fine", other); w.Code != 421 || w.Header().Get("X-RateLimit-Remaining") != "2" {
-		t.Errorf("a key that moved counts against the address: %d %v", w.Code, w.Header())
-	}
+	wantRemaining(t, e.do("GET", "/v2/fine", other), 421, 2) // it does not count against the address
 	e.Keys.MovedAway = nil
 	wrong := other[:len(other)-1] + "_"
 	for _, key := range []string{wrong, "pk_demo_guess"} {
-		if w := e.do("GET", "/v2/fine", key); w.Code != 401 || w.Header()["X-Cell"] != nil {
-			t.Errorf("%s answers %d %v", key, w.Code, w.Header())
+		w := e.do("GET", "/v2/fine", key)
+		if wantStatus(t, w, 401); w.Header()["X-Cell"] != nil {
+			t.Errorf("%s answers %v", key, w.Header())
 		}
 	}
-	if w := e.do("GET", "/v2/fine", other); w.Code != 429 || w.Header().Get("Retry-After") == "" {
-		t.Errorf("beyond the address's budget, another cell's key answers %d", w.Code)
-	}
-	if w := e.do("GET", "/v2/fine", "pk_demo_good"); w.Code != 200 {
-		t.Errorf("a key of this cell answers %d", w.Code)
-	}
+	wantError(t, e.do("GET", "/v2/fine", other), domain.RateLimited) // beyond the address's budget
+	wantStatus(t, e.do("GET", "/v2/fine", "pk_demo_good"), 200)
 }
 
 // TestUnknownKeysAreRemembered: the same unknown key is looked up every 5 s.
@@ -144,18 +125,14 @@ func TestUnknownKeysAreRemembered(t *testing.T) {
 	e, clock := clocked(t)
 	for want := 1; want <= 3; want++ {
 		for range 5 {
-			if w := e.do("GET", "/v2/fine", "pk_demo_guess"); w.Code != 401 {
-				t.Errorf("answers %d", w.Code)
-			}
+			wantStatus(t, e.do("GET", "/v2/fine", "pk_demo_guess"), 401)
 		}
 		if got := e.finds.Load(); got != int64(want) {
 			t.Errorf("looked up %d times, not %d", got, want)
 		}
 		clock.Advance(5 * time.Second)
 	}
-	if w := e.do("GET", "/v2/fine", ""); w.Header().Get("X-RateLimit-Remaining") != "44" {
-		t.Errorf("remembered keys are not counted: %v", w.Header())
-	}
+	wantRemaining(t, e.do("GET", "/v2/fine", ""), 401, 44) // remembered keys are counted
 }
 
 // TestLookUpsAreShared: requests that come with the same new key at once are
@@ -190,9 +167,7 @@ func TestOutageIsNotCharged(t *testing.T) {
 	find := func(context.Context, []byte) (*domain.Caller, error) { return nil, away }
 	e := newEdgeOf(t, func(c *ginop.Config) { c.Keys = ginop.NewKeys(find, domain.SystemClock{}, false) }, operations())
 	for range 100 {
-		if w := e.do("GET", "/v2/fine", "pk_demo_good"); w.Code != 503 || w.Header().Get("X-RateLimit-Remaining") != "60" {
-			t.Fatalf("answers %d %v", w.Code, w.Header())
-		}
+		wantRemaining(t, e.do("GET", "/v2/fine", "pk_demo_good"), 503, 60)
 	}
 }
 
@@ -213,14 +188,9 @@ func TestRefusalsAreSummedUp(t *testing.T) {
 				t.Errorf("%d lines of %s", n, status)
 			}
 		}
-		if got := e.counted(t, "fine", "429"); got != 30 {
-			t.Errorf("counts %v", got)
-		}
-		for partner, want := range map[string]float64{domain.PartnerID{}.String(): 20, "none": 10} {
-			if got := e.sum(t, "partnerapi_refusals_total", map[string]string{"partner": partner}); got != want {
-				t.Errorf("counts %v of %s", got, partner)
-			}
-		}
+		e.wantMetric(t, `partnerapi_requests_total{operation="fine",status="429",version="v2"} 30`)
+		e.wantMetric(t, `partnerapi_refusals_total{partner="`+domain.PartnerID{}.String()+`"} 20`)
+		e.wantMetric(t, `partnerapi_refusals_total{partner="none"} 10`)
 		before := len(e.log.String())
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -245,15 +215,10 @@ func TestRefusalsAreSummedUp(t *testing.T) {
 func TestAddressesOfIPv6(t *testing.T) {
 	e := newEdgeOf(t, func(c *ginop.Config) { c.Limits.PerAddress = 3 }, operations(), "192.0.2.1")
 	for i, from := range []string{"2001:db8::1", "2001:db8::2", "2001:db8::ffff:0:0:1"} {
-		w := e.do("GET", "/v2/fine", "", "X-Forwarded-For", from)
-		if w.Code != 401 || w.Header().Get("X-RateLimit-Remaining") != strconv.Itoa(2-i) {
-			t.Errorf("%s: %d %v", from, w.Code, w.Header())
-		}
+		wantRemaining(t, e.do("GET", "/v2/fine", "", "X-Forwarded-For", from), 401, 2-i)
 	}
 	for from, want := range map[string]int{"2001:db8::9": 429, "2001:db8:0:1::1": 401, "203.0.113.9": 401} {
-		if w := e.do("GET", "/v2/fine", "", "X-Forwarded-For", from); w.Code != want {
-			t.Errorf("%s: %d", from, w.Code)
-		}
+		wantStatus(t, e.do("GET", "/v2/fine", "", "X-Forwarded-For", from), want)
 	}
 }
 
@@ -286,9 +251,7 @@ func TestReset(t *testing.T) {
 		}
 	}
 	clock.Set(end)
-	if w := e.do("GET", "/v2/fine", "pk_demo_good"); w.Code != 200 || w.Header().Get("X-RateLimit-Remaining") != "599" {
-		t.Errorf("at the end, answers %d %v", w.Code, w.Header())
-	}
+	wantRemaining(t, e.do("GET", "/v2/fine", "pk_demo_good"), 200, 599)
 }
 
 // TestNetworks: a key with networks works from those only, and is used from those
@@ -304,9 +267,7 @@ func TestNetworks(t *testing.T) {
 		"198.51.100.7": 200, "::ffff:198.51.100.7": 200, "2001:db8::1": 200, "198.51.101.7": 401, "2001:db9::1": 401,
 	} {
 		w := e.do("GET", "/v2/fine", "pk_demo_net", "X-Forwarded-For", from)
-		if w.Code != want {
-			t.Errorf("from %s, answers %d %s", from, w.Code, w.Body)
-		}
+		wantStatus(t, w, want)
 		if want == 401 && (!strings.Contains(w.Body.String(), from) || w.Header().Get("X-RateLimit-Limit") != "60") {
 			t.Errorf("from %s, answers %s %v", from, w.Body, w.Header())
 		}
@@ -321,21 +282,15 @@ func TestNetworks(t *testing.T) {
 func TestHeldWritesAreCounted(t *testing.T) {
 	t.Parallel()
 	set := operations()
-	op.Add(set, op.Meta{
-		ID: "held", Method: "DELETE", Path: "/held", Scope: domain.Write, Since: op.V2_0, Status: 204, Summary: "s",
-	}, func(context.Context, *empty) (*op.NoContent, error) {
+	add(set, "held", "DELETE", "/held", 204, func(context.Context, *empty) (*op.NoContent, error) {
 		return nil, fmt.Errorf("write: %w", &domain.Error{Code: domain.Unavailable, Message: "shown", Cause: domain.ErrMoving})
 	})
 	e := newEdgeOf(t, func(*ginop.Config) {}, set)
-	for path, method := range map[string]string{"/v2/held": "DELETE", "/v2/waits": "GET"} {
-		if a := e.do(method, path, "pk_demo_good"); a.Code != http.StatusServiceUnavailable || strings.Contains(a.Body.String(), domain.ErrMoving.Error()) {
-			t.Errorf("%s answers %d %s", path, a.Code, a.Body)
-		}
-	}
-	if got := e.sum(t, "partnerapi_move_refused_writes_total", nil); got != 1 {
-		t.Errorf("counts %v", got)
-	}
-	if !strings.Contains(e.log.String(), domain.ErrMoving.Error()) {
-		t.Errorf("logs %s", e.log)
+	wantError(t, e.do("GET", "/v2/waits", "pk_demo_good"), domain.Unavailable)
+	w := e.do("DELETE", "/v2/held", "pk_demo_good")
+	wantError(t, w, domain.Unavailable)
+	e.wantMetric(t, "partnerapi_move_refused_writes_total 1")
+	if why := domain.ErrMoving.Error(); strings.Contains(w.Body.String(), why) || !strings.Contains(e.log.String(), why) {
+		t.Errorf("answers %s, logs %s", w.Body, e.log)
 	}
 }

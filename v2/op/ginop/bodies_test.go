@@ -21,21 +21,12 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
-// held is a body of which a part has arrived, and whose rest comes when it is let go.
-type held struct {
-	arrived io.Reader
-	rest    io.Reader
-	release chan struct{}
-}
+// pause is the part of a body that is empty, and comes after what the function waits for; an error
+// of it other than io.EOF ends the body.
+type pause func() error
 
-// Read reads what has arrived, then waits.
-func (b *held) Read(p []byte) (int, error) {
-	if n, err := b.arrived.Read(p); err == nil {
-		return n, nil
-	}
-	<-b.release
-	return b.rest.Read(p)
-}
+// Read waits.
+func (p pause) Read([]byte) (int, error) { return 0, p() }
 
 const mebibyte = 1 << 20
 
@@ -43,7 +34,8 @@ const mebibyte = 1 << 20
 // that its length is declared.
 func (e *edge) hold(key string, arrived int, declared bool, release chan struct{}, answers chan<- *httptest.ResponseRecorder) {
 	text := `{"text":"` + strings.Repeat("x", mebibyte-11) + `"}`
-	body := &held{strings.NewReader(text[:arrived]), strings.NewReader(text[arrived:]), release}
+	rest := pause(func() error { <-release; return io.EOF })
+	body := io.MultiReader(strings.NewReader(text[:arrived]), rest, strings.NewReader(text[arrived:]))
 	r := httptest.NewRequest("POST", "/v2/post", body)
 	if r.ContentLength = -1; declared {
 		r.ContentLength = mebibyte
@@ -72,30 +64,18 @@ func TestBodiesOfKey(t *testing.T) {
 				for range 16 {
 					e.hold("pk_demo_good", mebibyte-1, declared, release, answers)
 				}
-				synctest.Wait()
-				if len(answers) > 0 {
-					t.Fatalf("one of the first answers %d", (<-answers).Code)
-				}
-				if w := e.do("GET", "/v2/post", "pk_demo_good"); w.Code != 404 {
-					t.Errorf("a request without a body answers %d", w.Code)
-				}
-				begun, limit := time.Now(), "X-RateLimit-Limit" // as it is written, which Get is not
+				wantWaiting(t, answers)
+				wantStatus(t, e.do("GET", "/v2/post", "pk_demo_good"), 404) // without a body
+				begun, limit := time.Now(), "X-RateLimit-Limit"             // as it is written, which Get is not
 				w := short(e, "pk_demo_good")
-				if w.Code != 429 || w.Header().Get("Retry-After") != "1" || code(t, w) != domain.RateLimited ||
-					w.Header()[limit][0] != "600" {
-					t.Errorf("beyond, answers %d %v %s", w.Code, w.Header(), w.Body)
+				if waited := time.Since(begun); waited != time.Second || w.Header()[limit][0] != "600" {
+					t.Errorf("waits %v, answers %v", waited, w.Header())
 				}
-				if waited := time.Since(begun); waited != time.Second {
-					t.Errorf("waits %v", waited)
-				}
-				if w := short(e, "pk_demo_good1"); w.Code != 200 {
-					t.Errorf("another key's answers %d %s", w.Code, w.Body)
-				}
+				wantBusy(t, w, domain.RateLimited)
+				wantStatus(t, short(e, "pk_demo_good1"), 200)
 				close(release)
 				wantFine(t, answers, 16)
-				if w := short(e, "pk_demo_good"); w.Code != 200 {
-					t.Errorf("then answers %d", w.Code)
-				}
+				wantStatus(t, short(e, "pk_demo_good"), 200)
 			})
 		})
 	}
@@ -114,9 +94,7 @@ func TestBodiesOfAll(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if w := short(e, "pk_demo_good99"); w.Code != 200 {
-			t.Errorf("beside promises, answers %d %s", w.Code, w.Body)
-		}
+		wantStatus(t, short(e, "pk_demo_good99"), 200) // beside promises
 		close(release)
 		wantFine(t, answers, 9*16)
 
@@ -130,42 +108,29 @@ func TestBodiesOfAll(t *testing.T) {
 		}
 		fill(0)
 		e.hold("pk_demo_good9", mebibyte-1, true, release, answers)
-		if w := <-answers; w.Code != 429 || w.Header().Get("Retry-After") != "1" || code(t, w) != domain.RateLimited {
-			t.Errorf("a further key of the partner answers %d %s", w.Code, w.Body)
-		}
-		if w := short(e, "pk_demo_good99"); w.Code != 200 {
-			t.Errorf("another partner's answers %d %s", w.Code, w.Body)
-		}
+		wantBusy(t, <-answers, domain.RateLimited)
+		wantStatus(t, short(e, "pk_demo_good99"), 200) // another partner's
 		fill(1)
 		e.hold("pk_demo_good98", mebibyte-1, true, release, answers) // the last that has room
 		synctest.Wait()
 		e.hold("pk_demo_good99", mebibyte-1, true, release, answers)
-		if w := <-answers; w.Code != 503 || w.Header().Get("Retry-After") != "1" || code(t, w) != domain.Unavailable {
-			t.Errorf("beyond all, answers %d %s", w.Code, w.Body)
-		}
+		wantBusy(t, <-answers, domain.Unavailable)
 		close(release)
 		wantFine(t, answers, 103)
-		if w := short(e, "pk_demo_good99"); w.Code != 200 {
-			t.Errorf("then answers %d", w.Code)
-		}
+		wantStatus(t, short(e, "pk_demo_good99"), 200)
 	})
 }
 
 // TestTooLargeAtOnce: a body that says that it is too large is not waited for.
 func TestTooLargeAtOnce(t *testing.T) {
 	e := accepting(t)
-	r := httptest.NewRequest("POST", "/v2/post", &held{arrived: strings.NewReader("")}) // which never ends
+	r := httptest.NewRequest("POST", "/v2/post", pause(func() error { select {} }))
 	r.ContentLength = mebibyte + 1
-	w := e.serve(r, "pk_demo_good")
-	if w.Code != 413 || code(t, w) != domain.PayloadTooLarge {
-		t.Errorf("answers %d %s", w.Code, w.Body)
-	}
+	wantError(t, e.serve(r, "pk_demo_good"), domain.PayloadTooLarge)
 	for length, want := range map[int]int{mebibyte: 200, mebibyte + 1: 413} {
 		r := httptest.NewRequest("POST", "/v2/post", strings.NewReader(`{"text":"`+strings.Repeat("x", length-11)+`"}`))
 		r.ContentLength = -1
-		if w := e.serve(r, "pk_demo_good"); w.Code != want {
-			t.Errorf("%d bytes of no told length answer %d", length, w.Code)
-		}
+		wantStatus(t, e.serve(r, "pk_demo_good"), want)
 	}
 }
 
@@ -183,9 +148,7 @@ func TestPlacesAfterBodies(t *testing.T) {
 		}
 		synctest.Wait()
 		for _, key := range []string{"pk_demo_good", "pk_demo_good0", "pk_demo_good99"} {
-			if w := short(e, key); w.Code != 200 {
-				t.Errorf("the key %s answers %d %s", key, w.Code, w.Body)
-			}
+			wantStatus(t, short(e, key), 200)
 		}
 		close(release)
 		wantFine(t, answers, 256)
@@ -217,39 +180,82 @@ func TestPromisedBodies(t *testing.T) {
 	}
 	group.Wait()
 	// One that is sent with the request does not cut the answer off.
-	r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/old/fine", strings.NewReader(strings.Repeat("x", 100_000)))
-	if err != nil {
-		t.Fatal(err)
+	if _, text := fetch(t, server, "GET", "/old/fine", strings.Repeat("x", 100_000)); len(text) < 40_000 {
+		t.Errorf("%d bytes", len(text))
 	}
-	r.Header.Set("X-API-Key", "pk_demo_good")
-	got, err := server.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer got.Body.Close()
-	if text, err := io.ReadAll(got.Body); err != nil || len(text) < 40_000 {
-		t.Errorf("%d bytes, %v", len(text), err)
+}
+
+// TestTooLargeIsRead: a client that writes all of a body that is too large, and reads
+// then, reads 413, with a length or without one.
+func TestTooLargeIsRead(t *testing.T) {
+	e := newEdge(t, nil, nil)
+	e.Protocol(e.engine, ginop.Protocol{Path: "/protocol"})
+	server := httptest.NewServer(e.engine)
+	t.Cleanup(server.Close)
+	body := strings.Repeat("x", 6<<20)
+	for name, message := range map[string]string{
+		"length": fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body),
+		"chunks": fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
+	} {
+		text := exchange(t, server, "POST /protocol HTTP/1.1\r\nHost: x\r\nX-API-Key: pk_demo_good\r\n"+message)
+		if !strings.HasPrefix(text, "HTTP/1.1 413 ") || !strings.Contains(text, "\r\nConnection: close\r\n") {
+			t.Errorf("%s: %.300s", name, text)
+		}
 	}
 }
 
 // promised sends a request that promises a body, and wants the answer before it
 // comes.
 func promised(t *testing.T, server *httptest.Server, request, promise string, want int) {
+	text := exchange(t, server, request+" HTTP/1.1\r\nHost: x\r\nX-API-Key: pk_demo_good\r\n"+promise+"\r\n\r\n")
+	if !strings.HasPrefix(text, fmt.Sprintf("HTTP/1.1 %d ", want)) || !strings.Contains(text, "\r\nConnection: close\r\n") {
+		t.Errorf("%s with %s: %.300s", request, promise, text)
+	}
+	if want == 400 && strings.HasPrefix(request, "GET") && !strings.Contains(text, `"field":"body"`) {
+		t.Errorf("%s with %s: %s", request, promise, text)
+	}
+}
+
+// exchange sends the bytes of a request, and returns those of the answer, after which the
+// connection is closed.
+func exchange(t *testing.T, server *httptest.Server, request string) string {
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {
 		t.Error(err)
-		return
+		return ""
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nX-API-Key: pk_demo_good\r\n%s\r\n\r\n", request, promise)
-	text, err := io.ReadAll(conn) // to its end: the connection is closed
-	if err != nil || !strings.HasPrefix(string(text), fmt.Sprintf("HTTP/1.1 %d ", want)) ||
-		!strings.Contains(string(text), "\r\nConnection: close\r\n") {
-		t.Errorf("%s with %s: %.300s (%v)", request, promise, text, err)
+	_, failed := io.WriteString(conn, request)
+	text, err := io.ReadAll(conn)
+	if failed != nil || err != nil {
+		t.Errorf("write: %v, read: %v", failed, err)
 	}
-	if want == 400 && strings.HasPrefix(request, "GET") && !strings.Contains(string(text), `"field":"body"`) {
-		t.Errorf("%s with %s: %s", request, promise, text)
+	return string(text)
+}
+
+// fetch sends a request with a good key, and returns the answer with its body.
+func fetch(
+	t *testing.T, server *httptest.Server, method, path, body string, headers ...string,
+) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
 	}
+	r.Header.Set("X-API-Key", "pk_demo_good")
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(text)
 }
 
 // TestMessagesTakePlaces: a message of a protocol is in progress before it is read,
@@ -278,13 +284,9 @@ func TestMessagesTakePlaces(t *testing.T) {
 		}
 		start(16, "pk_demo_good", `{"text":"x"}`)
 		start(4, "pk_demo_good1", `{"text":"`+strings.Repeat("x", mebibyte-11)+`"}`)
-		if len(answers) > 0 {
-			t.Fatalf("one of the first answers %d", (<-answers).Code)
-		}
+		wantWaiting(t, answers)
 		for _, key := range []string{"pk_demo_good", "pk_demo_good1"} {
-			if w := send(key, `{"text":"x"}`); w.Code != 429 || w.Header().Get("Retry-After") != "1" {
-				t.Errorf("one more of the key %s answers %d %s", key, w.Code, w.Body)
-			}
+			wantBusy(t, send(key, `{"text":"x"}`), domain.RateLimited)
 		}
 		close(release)
 		wantFine(t, answers, 20)

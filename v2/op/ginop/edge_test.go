@@ -19,13 +19,14 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 )
 
-// edge is an edge of made-up operations, whose one key is "pk_demo_good".
+// edge is an edge of made-up operations, which the good keys may call.
 type edge struct {
 	*ginop.Edge
 	engine *gin.Engine
@@ -86,35 +87,27 @@ func newEdgeOf(t *testing.T, set func(*ginop.Config), operations *op.Set, proxie
 	return e
 }
 
-// find knows the keys good, and good0 to good99. Ten keys are one partner's.
+// find knows the good keys.
 func (e *edge) find(_ context.Context, digest []byte) (*domain.Caller, error) {
 	e.finds.Add(1)
-	number, ok := goodKeys[[sha256.Size]byte(digest)]
-	if !ok {
-		return nil, &domain.Error{Code: domain.Unauthorized, Message: "unknown"}
+	if caller := goodKeys[[sha256.Size]byte(digest)]; caller != nil {
+		return caller, nil
 	}
-	both := []domain.Scope{domain.Read, domain.Write}
-	return &domain.Caller{
-		Key: domain.KeyID{byte(number)}, Partner: domain.PartnerID{byte((number + 9) / 10)},
-		Prefix: "pk_good" + number.String(), Scopes: both,
-	}, nil
+	return nil, &domain.Error{Code: domain.Unauthorized, Message: "unknown"}
 }
 
-// keyNumber is the number of a good key; 0 is the one without.
-type keyNumber int
-
-// String returns what follows good in the key.
-func (n keyNumber) String() string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(int(n) - 1)
-}
-
-var goodKeys = func() map[[sha256.Size]byte]keyNumber {
-	keys := map[[sha256.Size]byte]keyNumber{}
-	for n := range keyNumber(101) {
-		keys[sha256.Sum256([]byte("pk_demo_good"+n.String()))] = n
+// goodKeys are pk_demo_good, and pk_demo_good0 to pk_demo_good99. Ten keys are one partner's.
+var goodKeys = func() map[[sha256.Size]byte]*domain.Caller {
+	keys := map[[sha256.Size]byte]*domain.Caller{}
+	for n := range 101 {
+		name := "good"
+		if n > 0 {
+			name += strconv.Itoa(n - 1)
+		}
+		keys[sha256.Sum256([]byte("pk_demo_"+name))] = &domain.Caller{
+			Key: domain.KeyID{byte(n)}, Partner: domain.PartnerID{byte((n + 9) / 10)}, Prefix: "pk_" + name,
+			Scopes: []domain.Scope{domain.Read, domain.Write},
+		}
 	}
 	return keys
 }()
@@ -123,9 +116,7 @@ var goodKeys = func() map[[sha256.Size]byte]keyNumber {
 func operations() *op.Set {
 	set := &op.Set{}
 	get := func(id string, run func(context.Context, *empty) (*answer, error)) {
-		op.Add(set, op.Meta{
-			ID: id, Method: "GET", Path: "/" + id, Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s",
-		}, run)
+		add(set, id, "GET", "/"+id, 200, run)
 	}
 	get("fine", func(context.Context, *empty) (*answer, error) { return &answer{Text: "ok"}, nil })
 	get("panics", func(context.Context, *empty) (*answer, error) { panic("the secret of the house") })
@@ -139,10 +130,19 @@ func operations() *op.Set {
 	get("waits", func(context.Context, *empty) (*answer, error) {
 		return nil, &domain.Error{Code: domain.Unavailable, Message: "shown", RetryAfter: 1500 * time.Millisecond}
 	})
-	op.Add(set, op.Meta{
-		ID: "gone", Method: "DELETE", Path: "/gone", Scope: domain.Write, Since: op.V2_0, Status: 204, Summary: "s",
-	}, func(context.Context, *empty) (*op.NoContent, error) { return &op.NoContent{}, nil })
+	add(set, "gone", "DELETE", "/gone", 204, func(context.Context, *empty) (*op.NoContent, error) {
+		return &op.NoContent{}, nil
+	})
 	return set
+}
+
+// add adds an operation, of scope read for GET, else of scope write.
+func add[In, Out any](set *op.Set, id, method, path string, status int, run func(context.Context, *In) (*Out, error)) {
+	scope := domain.Write
+	if method == "GET" {
+		scope = domain.Read
+	}
+	op.Add(set, op.Meta{ID: id, Method: method, Path: path, Scope: scope, Since: op.V2_0, Status: status, Summary: "s"}, run)
 }
 
 func (e *edge) do(method, path, key string, headers ...string) *httptest.ResponseRecorder {
@@ -166,145 +166,125 @@ func (e *edge) serve(r *http.Request, key string) *httptest.ResponseRecorder {
 	return w
 }
 
+// wantStatus wants an answer to have a status.
+func wantStatus(t *testing.T, w *httptest.ResponseRecorder, status int) {
+	t.Helper()
+	if w.Code != status {
+		t.Errorf("answers %d, not %d: %v %s", w.Code, status, w.Header(), w.Body)
+	}
+}
+
+// wantError wants an answer to be the error of a code.
+func wantError(t *testing.T, w *httptest.ResponseRecorder, code domain.Code) {
+	t.Helper()
+	var body op.ErrorEnvelope
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Error.Code != code {
+		t.Errorf("is not %s: %s", code, w.Body)
+	}
+	wantStatus(t, w, op.StatusOf(code))
+}
+
+// wantRemaining wants an answer to have a status, and to show what is left of a budget.
+func wantRemaining(t *testing.T, w *httptest.ResponseRecorder, status, remaining int) {
+	t.Helper()
+	wantStatus(t, w, status)
+	if left := w.Header().Get("X-RateLimit-Remaining"); left != strconv.Itoa(remaining) {
+		t.Errorf("%s requests are left, not %d", left, remaining)
+	}
+}
+
 // TestInternal: whatever goes wrong in an operation is a 500 that shows
 // nothing, with all headers, and is logged with its cause.
 func TestInternal(t *testing.T) {
-	for _, id := range []string{"panics", "nil", "fails"} {
+	const secret = "the secret of the house"
+	for id, logged := range map[string][]string{"panics": {secret, "goroutine"}, "nil": {"goroutine"}, "fails": {secret}} {
 		t.Run(id, func(t *testing.T) {
 			e := newEdge(t, nil, nil)
 			w := e.do("GET", "/v2/"+id, "pk_demo_good", "X-Request-Id", "mine")
-			var body op.ErrorEnvelope
-			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
-				t.Fatalf("%v: %s", err, w.Body)
-			}
-			if w.Code != 500 || body.Error.Code != domain.Internal || body.Error.RequestID != "mine" ||
-				w.Header().Get("X-Request-Id") != "mine" {
-				t.Errorf("answers %d %s", w.Code, w.Body)
+			wantError(t, w, domain.Internal)
+			wantRemaining(t, w, 500, 599)
+			if !strings.Contains(w.Body.String(), `"request_id":"mine"`) || w.Header().Get("X-Request-Id") != "mine" {
+				t.Errorf("answers %v %s", w.Header(), w.Body)
 			}
 			if strings.Contains(w.Body.String(), "secret") || strings.Contains(w.Body.String(), "goroutine") {
 				t.Errorf("shows internals: %s", w.Body)
 			}
-			if w.Header().Get("X-RateLimit-Remaining") != "599" {
-				t.Errorf("the headers are %v", w.Header())
+			for _, part := range append(logged, "level=ERROR", "mine") {
+				if !strings.Contains(e.log.String(), part) {
+					t.Errorf("no %s is logged: %s", part, e.log)
+				}
 			}
-			if !strings.Contains(e.log.String(), "level=ERROR") || !strings.Contains(e.log.String(), "mine") {
-				t.Errorf("logs %s", e.log)
-			}
-			logs := e.log.String()
-			if id == "panics" && (!strings.Contains(logs, "secret of the house") || !strings.Contains(logs, "goroutine")) {
-				t.Errorf("the log lacks the panic: %s", e.log)
-			}
-			if again := e.do("GET", "/v2/fine", "pk_demo_good"); again.Code != 200 {
-				t.Errorf("then answers %d", again.Code)
-			}
+			wantStatus(t, e.do("GET", "/v2/fine", "pk_demo_good"), 200)
 		})
 	}
 }
 
 func TestOutcomes(t *testing.T) {
 	e := newEdge(t, nil, nil)
-	if w := e.do("GET", "/v2/wrapped", "pk_demo_good"); w.Code != 409 || strings.Contains(w.Body.String(), "secret") ||
-		!strings.Contains(e.log.String(), "secret") {
-		t.Errorf("a wrapped error answers %d %s", w.Code, w.Body)
+	w := e.do("GET", "/v2/wrapped", "pk_demo_good")
+	if wantStatus(t, w, 409); strings.Contains(w.Body.String(), "secret") || !strings.Contains(e.log.String(), "secret") {
+		t.Errorf("a wrapped error answers %s, logs %s", w.Body, e.log)
 	}
-	if w := e.do("GET", "/v2/waits", "pk_demo_good"); w.Code != 503 || w.Header().Get("Retry-After") != "2" {
-		t.Errorf("a wait of 1.5 s answers %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+	w = e.do("GET", "/v2/waits", "pk_demo_good")
+	if wantStatus(t, w, 503); w.Header().Get("Retry-After") != "2" {
+		t.Errorf("a wait of 1.5 s answers %v", w.Header())
 	}
-	if w := e.do("DELETE", "/v2/gone", "pk_demo_good"); w.Code != 204 || w.Body.Len() != 0 ||
-		w.Header().Get("X-Request-Id") == "" || w.Header().Get("Content-Type") != "" {
-		t.Errorf("no content answers %d %q %v", w.Code, w.Body, w.Header())
+	w = e.do("DELETE", "/v2/gone", "pk_demo_good")
+	wantStatus(t, w, 204)
+	if w.Body.Len() != 0 || w.Header().Get("X-Request-Id") == "" || w.Header().Get("Content-Type") != "" {
+		t.Errorf("no content answers %q %v", w.Body, w.Header())
 	}
 	for range 2 { // needs no key and is not counted
 		w := e.do("GET", "/v2/document", "")
-		if w.Code != 200 || w.Body.String() != "text" ||
-			w.Header().Get("X-RateLimit-Remaining") != "60" || w.Header().Get("X-Request-Id") == "" {
-			t.Errorf("a document answers %d %q %v", w.Code, w.Body, w.Header())
+		wantRemaining(t, w, 200, 60)
+		if w.Body.String() != "text" || w.Header().Get("X-Request-Id") == "" {
+			t.Errorf("a document answers %q %v", w.Body, w.Header())
 		}
 	}
-	if got := e.counted(t, "wrapped", "409"); got != 1 {
-		t.Errorf("counts %v requests", got)
-	}
+	e.wantMetric(t, `partnerapi_requests_total{operation="wrapped",status="409",version="v2"} 1`)
 }
 
-// counted is how many requests of an operation had a status.
-func (e *edge) counted(t *testing.T, operation, status string) float64 {
+// wantMetric wants a line among the metrics.
+func (e *edge) wantMetric(t *testing.T, line string) {
 	t.Helper()
-	return e.sum(t, "partnerapi_requests_total",
-		map[string]string{"operation": operation, "status": status, "version": "v2"})
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(e.prom, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if !strings.Contains(w.Body.String(), line+"\n") {
+		t.Errorf("the metrics have no %s:\n%s", line, w.Body)
+	}
 }
 
-// sum is what the counters of a name that have the labels have counted.
-func (e *edge) sum(t *testing.T, name string, labels map[string]string) (n float64) {
-	t.Helper()
-	families, err := e.prom.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			has := 0
-			for _, l := range m.GetLabel() {
-				if want, asked := labels[l.GetName()]; asked && l.GetValue() == want {
-					has++
-				}
-			}
-			if has == len(labels) {
-				n += m.GetCounter().GetValue()
-			}
-		}
-	}
-	return n
-}
-
-// TestAddresses: who asks is the peer, unless a trusted proxy says otherwise
-// (decisions 2.2).
+// TestAddresses: who asks is the peer, unless a trusted proxy says otherwise, by X-Forwarded-For
+// alone (decisions 2.2).
 func TestAddresses(t *testing.T) {
 	const peer = "192.0.2.1" // of httptest's requests
-	for _, test := range []struct {
-		name    string
+	for name, test := range map[string]struct {
 		proxies []string
-		forward func(i int) string
-		refused bool // the 61st
+		headers []string
+		last    int // the status of the 61st
 	}{
-		{"none trusted", nil, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) }, true},
-		{"another trusted", []string{"10.0.0.0/8"}, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) }, true},
-		{"trusted", []string{peer + "/32"}, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) }, false},
-		{"trusted, one caller", []string{peer}, func(int) string { return "198.51.100.7" }, true},
-		{"trusted, forged start", []string{peer}, func(i int) string {
-			return fmt.Sprintf("203.0.113.%d, 198.51.100.7", i)
-		}, true},
-		{"trusted, with ports", []string{peer}, func(i int) string { return fmt.Sprintf("198.51.100.7:%d", 1000+i) }, true},
-		{"trusted, no address", []string{peer}, func(i int) string { return fmt.Sprintf("198.51.100.%d, unknown", i) }, true},
+		"none trusted":    {nil, []string{"X-Forwarded-For"}, 429},
+		"another trusted": {[]string{"10.0.0.0/8"}, []string{"X-Forwarded-For"}, 429},
+		"trusted":         {[]string{peer + "/32"}, []string{"X-Forwarded-For"}, 401},
+		"other headers": {[]string{peer}, []string{
+			"X-Real-IP", "Forwarded", "CF-Connecting-IP", "X-Appengine-Remote-Addr", "X-Client-IP",
+		}, 429},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			e := newEdge(t, test.proxies, nil)
-			for i := range 60 {
-				if w := e.do("GET", "/v2/fine", "bad", "X-Forwarded-For", test.forward(i)); w.Code != 401 {
-					t.Fatalf("request %d answers %d", i, w.Code)
+			for i := range 61 {
+				var headers []string
+				for _, name := range test.headers {
+					headers = append(headers, name, fmt.Sprintf("198.51.100.%d", i))
 				}
+				want := 401
+				if i == 60 {
+					want = test.last
+				}
+				wantStatus(t, e.do("GET", "/v2/fine", "bad", headers...), want)
 			}
-			w := e.do("GET", "/v2/fine", "bad", "X-Forwarded-For", test.forward(61))
-			if (w.Code == 429) != test.refused {
-				t.Errorf("then answers %d %s", w.Code, w.Body)
-			}
-			if w := e.do("GET", "/v2/document", "", "X-Forwarded-For", test.forward(61)); w.Code != 200 {
-				t.Errorf("the document is counted: %d", w.Code)
-			}
+			wantStatus(t, e.do("GET", "/v2/document", ""), 200) // which is not counted
 		})
-	}
-	for _, proxies := range [][]string{nil, {peer}} { // no other header is read
-		e := newEdge(t, proxies, nil)
-		for i := range 61 {
-			forged := fmt.Sprintf("198.51.100.%d", i)
-			w := e.do("GET", "/v2/fine", "bad", "X-Real-IP", forged, "Forwarded", "for="+forged, "CF-Connecting-IP", forged,
-				"X-Appengine-Remote-Addr", forged, "X-Client-IP", forged)
-			if want := min(401+i/60*28, 429); w.Code != want {
-				t.Fatalf("forged request %d answers %d", i, w.Code)
-			}
-		}
 	}
 	e := newEdge(t, nil, nil)
 	if _, err := e.Engine([]string{"not a network"}); err == nil {
@@ -324,10 +304,7 @@ func (unreachable) Add(context.Context, string, int64, time.Duration) (int64, ti
 func TestSharedBudgetsUnreachable(t *testing.T) {
 	e := newEdge(t, nil, unreachable{})
 	for left := 599; left > 590; left-- {
-		w := e.do("GET", "/v2/fine", "pk_demo_good")
-		if w.Code != 200 || w.Header().Get("X-RateLimit-Remaining") != fmt.Sprint(left) {
-			t.Fatalf("answers %d, remaining %q", w.Code, w.Header().Get("X-RateLimit-Remaining"))
-		}
+		wantRemaining(t, e.do("GET", "/v2/fine", "pk_demo_good"), 200, left)
 	}
 	if !strings.Contains(e.log.String(), "connection refused") {
 		t.Error("does not say so in the log")

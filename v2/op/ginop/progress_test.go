@@ -2,9 +2,7 @@ package ginop_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
@@ -19,9 +17,7 @@ import (
 func blocking(t *testing.T) (e *edge, release chan struct{}) {
 	release = make(chan struct{})
 	operations := &op.Set{}
-	op.Add(operations, op.Meta{
-		ID: "blocks", Method: "GET", Path: "/blocks", Scope: domain.Read, Since: op.V2_0, Status: 200, Summary: "s",
-	}, func(context.Context, *empty) (*answer, error) {
+	add(operations, "blocks", "GET", "/blocks", 200, func(context.Context, *empty) (*answer, error) {
 		<-release
 		return &answer{Text: "ok"}, nil
 	})
@@ -39,19 +35,24 @@ func (e *edge) start(key string, n int, answers chan<- *httptest.ResponseRecorde
 func wantFine(t *testing.T, answers <-chan *httptest.ResponseRecorder, n int) {
 	t.Helper()
 	for range n {
-		if w := <-answers; w.Code != http.StatusOK {
-			t.Errorf("answers %d %s", w.Code, w.Body)
-		}
+		wantStatus(t, <-answers, 200)
 	}
 }
 
-func code(t *testing.T, w *httptest.ResponseRecorder) domain.Code {
+// wantWaiting lets all go on as far as they can, and wants none to be answered.
+func wantWaiting(t *testing.T, answers <-chan *httptest.ResponseRecorder) {
 	t.Helper()
-	var body op.ErrorEnvelope
-	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
-		t.Fatalf("%v: %s", err, w.Body)
+	if synctest.Wait(); len(answers) > 0 {
+		t.Fatalf("one that waits answers %d", (<-answers).Code)
 	}
-	return body.Error.Code
+}
+
+// wantBusy wants an answer to be the error of a code, to be tried again a second later.
+func wantBusy(t *testing.T, w *httptest.ResponseRecorder, code domain.Code) {
+	t.Helper()
+	if wantError(t, w, code); w.Header().Get("Retry-After") != "1" {
+		t.Errorf("answers %v", w.Header())
+	}
 }
 
 // TestRequestsInProgress: 16 requests of a key at a time, the others wait up to
@@ -61,19 +62,13 @@ func TestRequestsInProgress(t *testing.T) {
 		e, release := blocking(t)
 		answers := make(chan *httptest.ResponseRecorder, 30)
 		e.start("pk_demo_good", 20, answers)
-		synctest.Wait()
-		if len(answers) > 0 {
-			t.Fatalf("one of the first answers %d", (<-answers).Code)
-		}
+		wantWaiting(t, answers)
 
 		// Another key's are not held up by those that wait.
 		e.start("pk_demo_good1", 1, answers)
 		synctest.Wait()
 		time.Sleep(time.Second - time.Nanosecond)
-		synctest.Wait()
-		if len(answers) > 0 {
-			t.Fatalf("one that may wait answers %d", (<-answers).Code)
-		}
+		wantWaiting(t, answers)
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if len(answers) != 4 {
@@ -81,11 +76,8 @@ func TestRequestsInProgress(t *testing.T) {
 		}
 		for range 4 {
 			w := <-answers
-			if w.Code != 429 || w.Header().Get("Retry-After") != "1" || w.Header().Get("X-RateLimit-Limit") != "600" {
-				t.Errorf("answers %d %v", w.Code, w.Header())
-			}
-			if code(t, w) != domain.RateLimited {
-				t.Errorf("answers %s", w.Body)
+			if wantBusy(t, w, domain.RateLimited); w.Header().Get("X-RateLimit-Limit") != "600" {
+				t.Errorf("answers %v", w.Header())
 			}
 		}
 
@@ -97,9 +89,7 @@ func TestRequestsInProgress(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		wantFine(t, answers, 18)
-		if w := e.do("GET", "/v2/blocks", "pk_demo_good"); w.Code != 200 {
-			t.Errorf("then answers %d", w.Code)
-		}
+		wantStatus(t, e.do("GET", "/v2/blocks", "pk_demo_good"), 200)
 	})
 }
 
@@ -114,9 +104,7 @@ func TestCallerWhoStopsWaiting(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := httptest.NewRequestWithContext(ctx, "GET", "/v2/blocks", nil)
 		ended := make(chan *httptest.ResponseRecorder)
-		go func() {
-			ended <- e.serve(r, "pk_demo_good")
-		}()
+		go func() { ended <- e.serve(r, "pk_demo_good") }()
 		synctest.Wait()
 		cancel()
 		if w := <-ended; w.Body.Len() > 0 {
@@ -129,59 +117,30 @@ func TestCallerWhoStopsWaiting(t *testing.T) {
 	})
 }
 
-// TestShedding: when the process has as much as it can do, further requests are
-// refused at once.
+// TestShedding: a partner has half of what the process can do, with however many keys, and others
+// are not held up. When the process has as much as it can do, further requests are refused at once.
 func TestShedding(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e, release := blocking(t)
-		answers := make(chan *httptest.ResponseRecorder, 300)
-		for n := range 16 {
-			e.start(fmt.Sprint("pk_demo_good", n/8*10+n%8), 16, answers) // eight keys of each of two partners
-		}
-		synctest.Wait()
-		w := e.do("GET", "/v2/blocks", "pk_demo_good99")
-		if w.Code != 503 || w.Header().Get("Retry-After") != "1" || code(t, w) != domain.Unavailable {
-			t.Errorf("answers %d %v %s", w.Code, w.Header(), w.Body)
-		}
-		close(release)
-		wantFine(t, answers, 256)
-		if w := e.do("GET", "/v2/blocks", "pk_demo_good99"); w.Code != 200 {
-			t.Errorf("then answers %d", w.Code)
-		}
-	})
-}
-
-// TestPartnerInProgress: a partner has half of what the process can do at the
-// most, with however many keys. Further requests of its keys are refused at once,
-// and others are not held up.
-func TestPartnerInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, release := blocking(t)
 		answers := make(chan *httptest.ResponseRecorder, 300)
 		for n := range 8 {
 			e.start(fmt.Sprint("pk_demo_good", n), 16, answers)
 		}
-		synctest.Wait()
-		if len(answers) > 0 {
-			t.Fatalf("one of the first answers %d", (<-answers).Code)
+		wantWaiting(t, answers)
+		wantBusy(t, e.do("GET", "/v2/blocks", "pk_demo_good8"), domain.RateLimited) // a ninth key of the partner's
+		for n := range 8 {
+			e.start(fmt.Sprint("pk_demo_good", 10+n), 16, answers) // another partner's
 		}
-		w := e.do("GET", "/v2/blocks", "pk_demo_good8") // a ninth key of the partner's
-		if w.Code != 429 || w.Header().Get("Retry-After") != "1" || code(t, w) != domain.RateLimited {
-			t.Errorf("answers %d %v %s", w.Code, w.Header(), w.Body)
-		}
-
-		e.start("pk_demo_good10", 16, answers) // another partner's
-		synctest.Wait()
-		if len(answers) > 0 {
-			t.Fatalf("another partner's request answers %d", (<-answers).Code)
-		}
+		wantWaiting(t, answers)
+		wantBusy(t, e.do("GET", "/v2/blocks", "pk_demo_good99"), domain.Unavailable)
 
 		// One that ends makes place for one more.
 		release <- struct{}{}
-		<-answers
-		e.start("pk_demo_good8", 1, answers)
-		synctest.Wait()
+		wantFine(t, answers, 1)
+		e.start("pk_demo_good99", 1, answers)
+		wantWaiting(t, answers)
 		close(release)
-		wantFine(t, answers, 144)
+		wantFine(t, answers, 256)
+		wantStatus(t, e.do("GET", "/v2/blocks", "pk_demo_good8"), 200)
 	})
 }

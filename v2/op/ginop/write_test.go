@@ -16,6 +16,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"partnerapi/domain"
+	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
 )
@@ -23,41 +24,17 @@ import (
 var (
 	someClient = domain.ClientID{1}
 	someUser   = domain.UserID{2}
-	someGroup  = domain.GroupID{3}
+	someGroup  = domain.CollectionID{3}
 )
 
-type (
-	clientInput struct {
-		Path struct {
-			ClientID domain.ClientID `path:"client_id"`
-		}
-	}
-	userInput struct {
-		Path struct {
-			UserID domain.UserID `path:"user_id"`
-		}
-	}
-	groupInput struct {
-		Path struct {
-			ClientID domain.ClientID `path:"client_id"`
-			GroupID  domain.GroupID  `path:"group_id"`
-		}
-	}
-	clientOutput struct {
-		ID domain.ClientID `json:"id"`
-	}
-	userOutput struct {
-		ID       domain.UserID   `json:"id"`
-		ClientID domain.ClientID `json:"client_id"`
-	}
-	groupOutput struct {
-		ID domain.GroupID `json:"id"`
-	}
-	sendOutput   struct{ client domain.ClientID }
-	courseOutput struct {
-		ID domain.CourseID `json:"id"`
-	}
-)
+// shown is the answer of an operation that shows an object.
+type shown[ID any] struct {
+	ID       ID              `json:"id"`
+	ClientID domain.ClientID `json:"client_id,omitzero"`
+}
+
+// sendOutput is that of an operation that shows none.
+type sendOutput struct{ client domain.ClientID }
 
 // BudgetClient is the client whose users were sent something.
 func (s sendOutput) BudgetClient() domain.ClientID { return s.client }
@@ -75,28 +52,22 @@ type platform struct {
 
 func newPlatform(t *testing.T) *platform {
 	p := &platform{set: &op.Set{}}
-	declare(p, "clients.create", "POST", "/clients", 201, func(*empty) *clientOutput {
-		return &clientOutput{ID: someClient}
-	})
-	declare(p, "clients.get", "GET", "/clients/:client_id", 200, func(*clientInput) *clientOutput {
-		return &clientOutput{}
-	})
-	declare(p, "users.create", "POST", "/clients/:client_id/users", 201, func(in *clientInput) *userOutput {
-		return &userOutput{ID: someUser, ClientID: in.Path.ClientID}
-	})
-	declare(p, "users.risk", "GET", "/users/:user_id/risk", 200, func(*userInput) *answer { return &answer{} })
-	declare(p, "users.get", "GET", "/users/:user_id", 200, func(*userInput) *userOutput { return &userOutput{} })
-	declare(p, "users.update", "PATCH", "/users/:user_id", 200, func(in *userInput) *userOutput {
-		return &userOutput{ID: in.Path.UserID, ClientID: someClient}
-	})
-	declare(p, "groups.create", "POST", "/clients/:client_id/groups", 201, func(*clientInput) *groupOutput {
-		return &groupOutput{ID: someGroup}
-	})
-	declare(p, "groups.delete", "DELETE", "/clients/:client_id/groups/:group_id", 204, func(*groupInput) *op.NoContent {
-		return &op.NoContent{}
-	})
-	declare(p, "send", "POST", "/send", 202, func(*empty) *sendOutput { return &sendOutput{someClient} })
-	declare(p, "courses.create", "POST", "/courses", 201, func(*empty) *courseOutput { return &courseOutput{} })
+	someone := func(in *api.GetClientInput) *shown[domain.UserID] {
+		return &shown[domain.UserID]{someUser, in.Path.ClientID}
+	}
+	declare(p, "clients.create", "POST", "/clients", 201, give[empty](shown[domain.ClientID]{ID: someClient}))
+	declare(p, "clients.get", "GET", "/clients/:client_id", 200, give[api.GetClientInput](shown[domain.ClientID]{}))
+	declare(p, "users.create", "POST", "/clients/:client_id/users", 201, someone)
+	declare(p, "users.risk", "GET", "/users/:user_id/risk", 200, give[api.GetUserInput](answer{}))
+	declare(p, "users.get", "GET", "/users/:user_id", 200, give[api.GetUserInput](shown[domain.UserID]{}))
+	declare(p, "users.update", "PATCH", "/users/:user_id", 200,
+		give[api.GetUserInput](shown[domain.UserID]{someUser, someClient}))
+	declare(p, "groups.create", "POST", "/clients/:client_id/groups", 201,
+		give[api.GetClientInput](shown[domain.CollectionID]{ID: someGroup}))
+	declare(p, "groups.delete", "DELETE", "/clients/:client_id/groups/:collection_id", 204,
+		give[api.GetCollectionInput](op.NoContent{}))
+	declare(p, "send", "POST", "/send", 202, give[empty](sendOutput{someClient}))
+	declare(p, "courses.create", "POST", "/courses", 201, give[empty](shown[domain.CourseID]{}))
 
 	records := map[string][]byte{}
 	outcomes := map[string]domain.Outcome{}
@@ -142,16 +113,13 @@ func newPlatform(t *testing.T) *platform {
 
 type inTx struct{}
 
-// declare adds an operation, of scope write where it is no GET.
+// give is an operation whose output does not depend on its input.
+func give[In, Out any](out Out) func(*In) *Out { return func(*In) *Out { return &out } }
+
+// declare adds an operation to the platform.
 func declare[In, Out any](p *platform, id, method, path string, status int, run func(*In) *Out) {
-	scope := domain.Write
-	if method == "GET" {
-		scope = domain.Read
-	}
-	op.Add(p.set, op.Meta{
-		ID: id, Method: method, Path: path, Scope: scope, Since: op.V2_0, Status: status, Summary: "s",
-	}, func(ctx context.Context, in *In) (*Out, error) {
-		if scope == domain.Write && p.edge != nil && ctx.Value(inTx{}) == nil {
+	add(p.set, id, method, path, status, func(ctx context.Context, in *In) (*Out, error) {
+		if method != "GET" && p.edge != nil && ctx.Value(inTx{}) == nil {
 			return nil, errors.New("a write outside the transaction")
 		}
 		return run(in), p.fails
@@ -191,76 +159,60 @@ func TestLocation(t *testing.T) {
 func TestReplayNeedsReach(t *testing.T) {
 	p := newPlatform(t)
 	path, other := "/v2/clients/"+someClient.String()+"/users", "/v2/clients/"+someClient.String()+"/groups"
-	if w := p.do("POST", path, "pk_demo_good", "Idempotency-Key", "k"); w.Code != 201 {
-		t.Fatalf("answers %d %s", w.Code, w.Body)
-	}
+	wantStatus(t, p.do("POST", path, "pk_demo_good", "Idempotency-Key", "k"), 201)
 	p.lost = domain.ErrNotFound("client")
 	for _, at := range []string{path, other} { // the other would be a conflict
 		w := p.do("POST", at, "pk_demo_good", "Idempotency-Key", "k")
-		if w.Code != 404 || strings.Contains(w.Body.String(), someUser.String()) ||
-			w.Header().Get("Location")+w.Header().Get("Idempotent-Replayed") != "" {
-			t.Errorf("%s answers %d %v %s", at, w.Code, w.Header(), w.Body)
+		wantError(t, w, domain.NotFound)
+		if h := w.Header(); strings.Contains(w.Body.String(), someUser.String()) || h.Get("Location")+h.Get("Idempotent-Replayed") != "" {
+			t.Errorf("%s answers %v %s", at, h, w.Body)
 		}
 	}
 	p.lost = nil
-	if w := p.do("POST", other, "pk_demo_good", "Idempotency-Key", "k"); w.Code != 409 {
-		t.Errorf("a key that was used answers %d", w.Code)
-	}
+	wantStatus(t, p.do("POST", other, "pk_demo_good", "Idempotency-Key", "k"), 409)
 }
 
 // TestAudit: every write leaves a line, with it or not at all.
 func TestAudit(t *testing.T) {
 	p := newPlatform(t)
 	client, user := "/v2/clients/"+someClient.String(), "/v2/users/"+someUser.String()
+	group := client + "/groups/" + someGroup.String()
 	p.do("POST", "/v2/clients", "pk_demo_good7", "X-Request-Id", "r1")
 	p.do("POST", client+"/users", "pk_demo_good", "Idempotency-Key", "k")
 	p.do("POST", client+"/users", "pk_demo_good", "Idempotency-Key", "k") // a replay
 	p.do("PATCH", user, "pk_demo_good")
-	p.do("DELETE", client+"/groups/"+someGroup.String(), "pk_demo_good")
+	p.do("DELETE", group, "pk_demo_good")
 	p.do("POST", "/v2/send", "pk_demo_good")
 	p.do("GET", user, "pk_demo_good")
 	p.do("PATCH", user, "bad")
 	p.fails = domain.ErrConflict("user", "m")
 	p.do("PATCH", user, "pk_demo_good")
 	p.fails, p.refusing = nil, errors.New("no such table")
-	if w := p.do("PATCH", user, "pk_demo_good"); w.Code != 500 {
-		t.Errorf("a write without its line answers %d", w.Code)
-	}
+	wantStatus(t, p.do("PATCH", user, "pk_demo_good"), 500) // without its line there is no write
 
 	want := []domain.AuditEntry{
-		{
-			Operation: "clients.create", Method: "POST", Path: "/v2/clients",
-			Partner: domain.PartnerID{1}, Client: someClient,
-			Object: domain.AuditObject{Kind: "client", ID: someClient.String()},
-		},
-		{
-			Operation: "users.create", Method: "POST", Path: client + "/users",
-			Client: someClient, User: someUser, Object: domain.AuditObject{Kind: "user", ID: someUser.String()},
-		},
-		{
-			Operation: "users.update", Method: "PATCH", Path: user,
-			Client: someClient, User: someUser, Object: domain.AuditObject{Kind: "user", ID: someUser.String()},
-		},
-		{
-			Operation: "groups.delete", Method: "DELETE", Path: client + "/groups/" + someGroup.String(),
-			Client: someClient, Object: domain.AuditObject{Kind: "group", ID: someGroup.String()},
-		},
-		{Operation: "send", Method: "POST", Path: "/v2/send", Client: someClient},
+		{Operation: "clients.create", Method: "POST", Path: "/v2/clients", Object: op.ObjectOf(someClient)},
+		{Operation: "users.create", Method: "POST", Path: client + "/users", User: someUser, Object: op.ObjectOf(someUser)},
+		{Operation: "users.update", Method: "PATCH", Path: user, User: someUser, Object: op.ObjectOf(someUser)},
+		{Operation: "groups.delete", Method: "DELETE", Path: group, Object: op.ObjectOf(someGroup)},
+		{Operation: "send", Method: "POST", Path: "/v2/send"},
 	}
 	if len(p.trail) != len(want) {
 		t.Fatalf("the trail is %+v", p.trail)
 	}
-	if first := p.trail[0]; first.Prefix != "pk_good7" || first.Key != (domain.KeyID{8}) ||
-		first.Address != netip.MustParseAddr("192.0.2.1") || first.RequestID != "r1" {
+	if first := p.trail[0]; first.Prefix != "pk_good7" || first.Key != (domain.KeyID{8}) || first.RequestID != "r1" ||
+		first.Partner != (domain.PartnerID{1}) || first.Address != netip.MustParseAddr("192.0.2.1") {
 		t.Errorf("the first was %+v", first)
 	}
 	for i, got := range p.trail {
 		if got.RequestID == "" {
 			t.Errorf("line %d is %+v", i, got)
 		}
-		got.Key, got.Prefix, got.Address, got.RequestID = domain.KeyID{}, "", netip.Addr{}, ""
-		if !reflect.DeepEqual(got, want[i]) {
-			t.Errorf("line %d is\n%+v, not\n%+v", i, got, want[i])
+		want := want[i]
+		want.Client, want.Partner, want.Key = someClient, got.Partner, got.Key
+		want.Prefix, want.Address, want.RequestID = got.Prefix, got.Address, got.RequestID
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("line %d is\n%+v, not\n%+v", i, got, want)
 		}
 	}
 }
