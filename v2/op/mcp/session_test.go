@@ -20,26 +20,26 @@ import (
 // token, which is a key.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{Options: v2test.Options{Limits: ginop.Limits{PerKey: 10, PerAddress: 4, PerClientFactor: 1}}})
-	if a := w.send("POST", hello, "Authorization", "bearer "+w.tenant.Key); a.status != http.StatusOK {
-		t.Errorf("a bearer token: %d %s", a.status, a.body)
+	w := newWorld(t, v2test.Options{Limits: ginop.Limits{PerKey: 10, PerAddress: 4, PerClientFactor: 1}})
+	if a := w.send("POST", hello, "Authorization", "bearer "+w.tenant.Key); a.Status != http.StatusOK {
+		t.Errorf("a bearer token: %d %s", a.Status, a.Body)
 	}
 	for _, headers := range [][]string{{}, {"X-API-Key", "wrong"}, {"Authorization", "Bearer wrong"}, {"Authorization", "Basic " + w.tenant.Key}} {
 		a := w.send("POST", hello, headers...)
-		scheme := a.header.Get("WWW-Authenticate")
-		if a.status != http.StatusUnauthorized || a.code() != domain.Unauthorized || a.header.Get("X-Request-Id") == "" || scheme != `Bearer realm="partnerapi"` {
-			t.Errorf("%v: %d %q %s", headers, a.status, scheme, a.body)
+		scheme := a.Header.Get("WWW-Authenticate")
+		if a.Status != http.StatusUnauthorized || a.Code() != domain.Unauthorized || a.Header.Get("X-Request-Id") == "" || scheme != `Bearer realm="partnerapi"` {
+			t.Errorf("%v: %d %q %s", headers, a.Status, scheme, a.Body)
 		}
 	}
-	if a := w.send("POST", hello); a.status != http.StatusTooManyRequests || a.code() != domain.RateLimited {
-		t.Errorf("the address is over its budget: %d %s", a.status, a.body)
+	if a := w.send("POST", hello); a.Status != http.StatusTooManyRequests || a.Code() != domain.RateLimited {
+		t.Errorf("the address is over its budget: %d %s", a.Status, a.Body)
 	}
 }
 
 // TestBudgets: only calls of tools and reads of resources count against the key's budget.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{Options: v2test.Options{Limits: ginop.Limits{PerKey: 20, PerAddress: 100, PerClientFactor: 1}}})
+	w := newWorld(t, v2test.Options{Limits: ginop.Limits{PerKey: 20, PerAddress: 100, PerClientFactor: 1}})
 	session := w.connect(w.tenant.Key, everything)
 	for range 2 {
 		w.toolsOf(session)
@@ -79,22 +79,22 @@ func TestBudgets(t *testing.T) {
 // TestMessageBudget: messages that run no operation have a budget of their own.
 func TestMessageBudget(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{Options: v2test.Options{Limits: ginop.Limits{PerKey: 5, PerAddress: 100, PerClientFactor: 1}}})
+	w := newWorld(t, v2test.Options{Limits: ginop.Limits{PerKey: 5, PerAddress: 100, PerClientFactor: 1}})
 	tooLarge := `{"jsonrpc":"2.0","method":"` + strings.Repeat("x", 1<<20) + `"}`
 	for i, body := range []string{hello, listTools, "{", tooLarge, listTools} {
-		if a := w.send("POST", body, "X-API-Key", w.tenant.Key); a.status == http.StatusTooManyRequests {
-			t.Errorf("message %d: %d %s", i, a.status, a.body)
+		if a := w.send("POST", body, "X-API-Key", w.tenant.Key); a.Status == http.StatusTooManyRequests {
+			t.Errorf("message %d: %d %s", i, a.Status, a.Body)
 		}
 	}
 	for _, method := range []string{"POST", "GET", "DELETE"} {
 		a := w.send(method, listTools, "X-API-Key", w.tenant.Key, "Mcp-Session-Id", "none")
-		if a.status != http.StatusTooManyRequests || a.code() != domain.RateLimited || a.header.Get("Retry-After") != "60" {
-			t.Errorf("%s beyond the budget: %d %s", method, a.status, a.body)
+		if a.Status != http.StatusTooManyRequests || a.Code() != domain.RateLimited || a.Header.Get("Retry-After") != "60" {
+			t.Errorf("%s beyond the budget: %d %s", method, a.Status, a.Body)
 		}
 	}
 	for range 5 {
-		if a := w.send("POST", callOf("clients_list", nil), "X-API-Key", w.tenant.Key); a.status != http.StatusOK || strings.Contains(string(a.body), "rate_limited") {
-			t.Errorf("a call: %d %s", a.status, a.body)
+		if a := w.send("POST", callOf("clients_list", nil), "X-API-Key", w.tenant.Key); a.Status != http.StatusOK || strings.Contains(string(a.Body), "rate_limited") {
+			t.Errorf("a call: %d %s", a.Status, a.Body)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestMessageBudget(t *testing.T) {
 // TestScopes: a key is shown what it may call; calling others is refused with the reason.
 func TestScopes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newWorld(t, v2test.Options{})
 	some := []domain.ClientID{w.client.ID}
 	for name, c := range map[string]struct {
 		key          string
@@ -114,35 +114,33 @@ func TestScopes(t *testing.T) {
 		"all":              {w.tenant.Key, true, true, true},
 		"all, some client": {w.NewKey(w.tenant, []domain.Scope{domain.Read, domain.Write}, some), true, true, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := w.in(t)
-			session := w.connect(c.key, everything)
-			tools := w.toolsOf(session)
-			for _, o := range w.API.Set.All() {
-				m := o.Meta()
-				_, shown := tools[strings.ReplaceAll(m.ID, ".", "_")]
-				may := (m.Scope == domain.Read && c.reads || m.Scope == domain.Write && c.write || m.Scope == domain.AnyScope) && (c.all || !m.AllClients)
-				if shown != may {
-					t.Errorf("%s is shown: %v", m.ID, shown)
-				}
-				if !may {
-					if out := w.call(session, strings.ReplaceAll(m.ID, ".", "_"), nil); codeOf(out) != domain.Forbidden {
-						t.Errorf("%s: %s", m.ID, parameterText(out))
-					}
-				}
+		session := w.connect(c.key, everything)
+		tools := w.toolsOf(session)
+		for _, o := range w.API.Set.All() {
+			m, tool := o.Meta(), strings.ReplaceAll(o.Meta().ID, ".", "_")
+			may := m.Scope == domain.Read && c.reads || m.Scope == domain.Write && c.write || m.Scope == domain.AnyScope
+			may = may && (c.all || !m.AllClients)
+			if shown := tools[tool] != nil; shown != may {
+				t.Errorf("%s: %s is shown: %v", name, m.ID, shown)
 			}
-			templates, err := session.ListResourceTemplates(t.Context(), nil)
-			if err != nil || (len(templates.ResourceTemplates) == 1) != c.reads {
-				t.Errorf("%v: %+v", err, templates)
+			if may {
+				continue
 			}
-		})
+			if out := w.call(session, tool, nil); codeOf(out) != domain.Forbidden {
+				t.Errorf("%s: %s: %s", name, m.ID, parameterText(out))
+			}
+		}
+		templates, err := session.ListResourceTemplates(t.Context(), nil)
+		if err != nil || (len(templates.ResourceTemplates) == 1) != c.reads {
+			t.Errorf("%s: %v: %+v", name, err, templates)
+		}
 	}
 }
 
 // TestOtherTenant: what others own is not found, as by HTTP.
 func TestOtherTenant(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	other := w.Tenant("Other")
 	session := w.connect(other.Key, everything)
 	for _, o := range w.API.Set.All() {
@@ -168,10 +166,12 @@ func TestOtherTenant(t *testing.T) {
 // TestReadOnly: a read-only session, or server, shows what reads and refuses the rest.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
-	only := newWorld(t, options{readOnly: true})
-	started := w.send("POST", hello, "X-API-Key", w.tenant.Key).header.Get("Mcp-Session-Id")
-	sealed := w.sendTo(mcp.Path+"?read_only=1", "POST", hello, "X-API-Key", w.tenant.Key).header.Get("Mcp-Session-Id")
+	w := newWorld(t, v2test.Options{})
+	config := config()
+	config.ReadOnly = true
+	only := newWorld(t, v2test.Options{MCP: config})
+	started := w.send("POST", hello, "X-API-Key", w.tenant.Key).Header.Get("Mcp-Session-Id")
+	sealed := w.sendTo(mcp.Path+"?read_only=1", "POST", hello, "X-API-Key", w.tenant.Key).Header.Get("Mcp-Session-Id")
 	if started == "" || sealed == "" || started == sealed {
 		t.Fatalf("sessions %q and %q", started, sealed)
 	}
@@ -180,69 +180,57 @@ func TestReadOnly(t *testing.T) {
 		query   string
 		session string
 	}{"query": {w, "?read_only=1", started}, "session": {w, "", sealed}, "server": {only, "", ""}} {
-		t.Run(name, func(t *testing.T) {
-			w := c.w.in(t)
-			headers := []string{"X-API-Key", w.tenant.Key, "Mcp-Session-Id", c.session}
-			list := w.sendTo(mcp.Path+c.query, "POST", listTools, headers...)
-			if bytes := string(list.body); !strings.Contains(bytes, `"clients_list"`) || strings.Contains(bytes, `"clients_create"`) {
-				t.Errorf("the tools: %.300s", bytes)
-			}
-			out := w.sendTo(mcp.Path+c.query, "POST", callOf("clients_create", map[string]any{"name": "New"}), headers...)
-			if !strings.Contains(string(out.body), "forbidden") || w.Number("SELECT count(*) FROM clients") != 1 {
-				t.Errorf("a write: %s", out.body)
-			}
-		})
+		headers := []string{"X-API-Key", c.w.tenant.Key, "Mcp-Session-Id", c.session}
+		list := c.w.sendTo(mcp.Path+c.query, "POST", listTools, headers...)
+		if bytes := string(list.Body); !strings.Contains(bytes, `"clients_list"`) || strings.Contains(bytes, `"clients_create"`) {
+			t.Errorf("%s: the tools are %.300s", name, bytes)
+		}
+		out := c.w.sendTo(mcp.Path+c.query, "POST", callOf("clients_create", map[string]any{"name": "New"}), headers...)
+		if !strings.Contains(string(out.Body), "forbidden") || c.w.Number("SELECT count(*) FROM clients") != 1 {
+			t.Errorf("%s: a write: %s", name, out.Body)
+		}
 	}
-	if list := w.send("POST", listTools, "X-API-Key", w.tenant.Key, "Mcp-Session-Id", started); !strings.Contains(string(list.body), `"clients_create"`) {
+	if list := w.send("POST", listTools, "X-API-Key", w.tenant.Key, "Mcp-Session-Id", started); !strings.Contains(string(list.Body), `"clients_create"`) {
 		t.Error("the other session is read-only too")
 	}
 }
 
-// TestSessions: a session belongs to its key, until it is ended.
+// TestSessions: a session belongs to its key, until it is ended or the key is revoked.
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
-	session := w.send("POST", hello, "X-API-Key", w.tenant.Key).header.Get("Mcp-Session-Id")
+	w := newWorld(t, v2test.Options{})
 	second := w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil)
-	use := func(key, session string) answer {
-		return w.send("POST", listTools, "X-API-Key", key, "Mcp-Session-Id", session)
+	begin := func() string { return w.send("POST", hello, "X-API-Key", w.tenant.Key).Header.Get("Mcp-Session-Id") }
+	use := func(method, key, session string, status int) answer {
+		t.Helper()
+		a := w.send(method, listTools, "X-API-Key", key, "Mcp-Session-Id", session)
+		if a.Status != status {
+			t.Errorf("%d, not %d: %s", a.Status, status, a.Body)
+		}
+		return a
 	}
-	if a := use(w.tenant.Key, session); a.status != http.StatusOK {
-		t.Errorf("its own key: %d %s", a.status, a.body)
-	}
+	session, other := begin(), begin()
+	use("POST", w.tenant.Key, session, http.StatusOK)
 	for _, id := range []string{session, "x", session + "AA", strings.Repeat("A", 66)} {
-		if a := use(second, id); a.status != http.StatusNotFound || a.code() != domain.NotFound {
-			t.Errorf("another key, %s: %d %s", id, a.status, a.body)
+		if a := use("POST", second, id, http.StatusNotFound); a.Code() != domain.NotFound {
+			t.Errorf("another key, %s: %s", id, a.Body)
 		}
 	}
-	if a := w.send("DELETE", "", "X-API-Key", second, "Mcp-Session-Id", session); a.status != http.StatusNotFound {
-		t.Errorf("another key ends it: %d", a.status)
-	}
-	if a := w.send("DELETE", "", "X-API-Key", w.tenant.Key, "Mcp-Session-Id", session); a.status != http.StatusNoContent {
-		t.Errorf("its own key ends it: %d", a.status)
-	}
-	if a := use(w.tenant.Key, session); a.status != http.StatusNotFound {
-		t.Errorf("it has ended: %d %s", a.status, a.body)
-	}
-}
+	use("DELETE", second, session, http.StatusNotFound)
+	use("DELETE", w.tenant.Key, session, http.StatusNoContent)
+	use("POST", w.tenant.Key, session, http.StatusNotFound)
 
-// TestRevoked: a revoked key ends its sessions.
-func TestRevoked(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, options{})
-	session := w.send("POST", hello, "X-API-Key", w.tenant.Key).header.Get("Mcp-Session-Id")
 	w.Exec("UPDATE api_keys SET revoked_at = $1", w.Clock.Now())
 	w.Clock.Advance(ginop.KeyMemory)
-	a := w.send("POST", callOf("clients_list", nil), "X-API-Key", w.tenant.Key, "Mcp-Session-Id", session)
-	if a.status != http.StatusUnauthorized || a.code() != domain.Unauthorized {
-		t.Errorf("%d %s", a.status, a.body)
+	if a := use("POST", w.tenant.Key, other, http.StatusUnauthorized); a.Code() != domain.Unauthorized {
+		t.Errorf("a revoked key: %s", a.Body)
 	}
 }
 
 // TestOrigins: pages of other origins may not use the server, whatever key they have.
 func TestOrigins(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newWorld(t, v2test.Options{})
 	for origin, status := range map[string]int{
 		page: 200, page + ":443": 200, "http://localhost:1": 200, "http://127.0.0.1:1": 200, "http://[::1]:1": 200,
 		"https://evil.example": 403, "null": 403, "http://partner.example": 403, page + ":444": 403,
@@ -254,8 +242,8 @@ func TestOrigins(t *testing.T) {
 				want = 401
 			}
 			a := w.send("POST", hello, "X-API-Key", key, "Origin", origin)
-			if a.status != want || want == 403 && a.code() != domain.Forbidden {
-				t.Errorf("%s with the key %q: %d %s", origin, key, a.status, a.body)
+			if a.Status != want || want == 403 && a.Code() != domain.Forbidden {
+				t.Errorf("%s with the key %q: %d %s", origin, key, a.Status, a.Body)
 			}
 		}
 	}
@@ -280,10 +268,10 @@ func TestOriginsOf(t *testing.T) {
 // TestReleases: below its release the path is unknown.
 func TestReleases(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{Options: v2test.Options{Release: op.V2_2}})
+	w := newWorld(t, v2test.Options{Release: op.V2_2})
 	unknown, a := w.sendTo("/nothing", "POST", hello, "X-API-Key", w.tenant.Key), w.send("POST", hello, "X-API-Key", w.tenant.Key)
-	if a.status != http.StatusNotFound || string(a.body) != string(unknown.body) {
-		t.Errorf("%d %s", a.status, a.body)
+	if a.Status != http.StatusNotFound || string(a.Body) != string(unknown.Body) {
+		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }
 
@@ -291,7 +279,7 @@ func TestReleases(t *testing.T) {
 // stream is offered.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newWorld(t, v2test.Options{})
 	for name, c := range map[string]struct {
 		method, body string
 		status       int
@@ -308,49 +296,28 @@ func TestRefusals(t *testing.T) {
 		"no request":  {"POST", `{"jsonrpc":"1.0","id":{},"method":5}`, http.StatusBadRequest},
 		"a foreigner": {"POST", `{"jsonrpc":"2.0","id":1,"method":"no/such"}`, http.StatusBadRequest},
 	} {
-		t.Run(name, func(t *testing.T) {
-			a := w.in(t).send(c.method, c.body, "X-API-Key", w.tenant.Key)
-			if a.status != c.status {
-				t.Errorf("%d, not %d: %s", a.status, c.status, a.body)
-			}
-			if c.status != http.StatusMethodNotAllowed {
-				wantFault(t, a)
-			}
-		})
+		a := w.send(c.method, c.body, "X-API-Key", w.tenant.Key)
+		if a.Status != c.status {
+			t.Errorf("%s: %d, not %d: %s", name, a.Status, c.status, a.Body)
+		}
+		if c.status != http.StatusMethodNotAllowed {
+			wantFault(t, a)
+		}
 	}
 	a := w.send("POST", callOf("no_such_tool", nil), "X-API-Key", w.tenant.Key)
-	var m struct{ Error struct{ Code int } }
-	if err := json.Unmarshal(a.body, &m); err != nil || m.Error.Code != -32602 {
-		t.Errorf("an unknown tool: %v %s", err, a.body)
-	}
-	listen := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{},"_meta":{` +
-		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
-		`"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"}}}}`
-	for _, headers := range [][]string{{}, {"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen"}} {
-		a := w.send("POST", listen, append(headers, "X-API-Key", w.tenant.Key)...)
-		if !strings.Contains(string(a.body), `"error"`) {
-			t.Errorf("a subscription with %v: %d %q", headers, a.status, a.body)
-		}
+	if a.reply(t).Error.Code != -32602 {
+		t.Errorf("an unknown tool: %s", a.Body)
 	}
 }
 
 // wantFault wants an error of JSON-RPC in the service's words, with v2's envelope.
 func wantFault(t *testing.T, a answer) {
 	t.Helper()
-	var m struct {
-		JSONRPC string
-		ID      any
-		Error   struct {
-			Code    int
-			Message string
-			Data    json.RawMessage
-		}
-	}
-	err := json.Unmarshal(a.body, &m)
-	code := answer{body: m.Error.Data}.code()
-	if err != nil || m.JSONRPC != "2.0" || m.ID != nil || m.Error.Code != -32600 && m.Error.Code != -32700 ||
+	r := a.reply(t)
+	code := codeIn(r.Error.Data)
+	if r.JSONRPC != "2.0" || string(r.ID) != "null" || r.Error.Code != -32600 && r.Error.Code != -32700 ||
 		code != domain.InvalidRequest && code != domain.PayloadTooLarge {
-		t.Errorf("no error of JSON-RPC (%v): %s", err, a.body)
+		t.Errorf("no error of JSON-RPC: %s", a.Body)
 	}
 	wantNoTypes(t, a)
 }
@@ -359,29 +326,34 @@ func wantFault(t *testing.T, a answer) {
 func wantNoTypes(t *testing.T, a answer) {
 	t.Helper()
 	for _, word := range []string{"mcp.", "jsonrpc2", "Go ", "json:", "unmarshal", "struct"} {
-		if strings.Contains(string(a.body), word) {
-			t.Errorf("says %q: %s", word, a.body)
+		if strings.Contains(string(a.Body), word) {
+			t.Errorf("says %q: %s", word, a.Body)
 		}
 	}
 }
 
 // TestWrongParameters: parameters of another form than the protocol's are refused in
-// the service's words, whatever the version and the headers.
+// the service's words, whatever the version and the headers, and begin no session.
 func TestWrongParameters(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newWorld(t, v2test.Options{})
 	for _, message := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":"x"}`,
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":{}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":5}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":[]}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":null}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":7}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","clientInfo":[]}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":[]}}`,
 		`{"jsonrpc":"2.0","id":1.5,"method":"ping","params":7}`,
 	} {
 		for _, headers := range [][]string{{}, {"Accept", "text/html"}, {"Mcp-Protocol-Version", "2026-07-28"}, {"Mcp-Protocol-Version", "1"}} {
 			a := w.send("POST", message, append(headers, "X-API-Key", w.tenant.Key)...)
-			if !strings.Contains(string(a.body), `"error"`) || !json.Valid(a.body) {
-				t.Errorf("%s with %v: %d %s", message, headers, a.status, a.body)
+			if !strings.Contains(string(a.Body), `"error"`) || !json.Valid(a.Body) || a.Header.Get("Mcp-Session-Id") != "" {
+				t.Errorf("%s with %v: %d %s", message, headers, a.Status, a.Body)
 			}
 			wantNoTypes(t, a)
 		}

@@ -17,7 +17,7 @@ import (
 // TestSurface: every operation has a tool.
 func TestSurface(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	tools := w.toolsOf(w.connect(w.tenant.Key, everything))
 	for _, o := range w.API.Set.All() {
 		name := strings.ReplaceAll(o.Meta().ID, ".", "_")

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,10 +18,10 @@ import (
 )
 
 // TestToolsets: a caller is shown the tools of the toolsets that it names, by address or
-// by header, and the usual ones without a name.
+// by header, and the usual ones without a name, however the parameters are written.
 func TestToolsets(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	resources := map[string]string{}
 	for _, o := range w.API.Set.All() {
 		resources[strings.ReplaceAll(o.Meta().ID, ".", "_")] = o.Meta().Resource()
@@ -29,22 +30,16 @@ func TestToolsets(t *testing.T) {
 		t.Helper()
 		var found []string
 		for cursor := ""; ; {
-			params, _ := json.Marshal(map[string]string{"cursor": cursor})
-			a := w.sendTo(mcp.Path+query, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":`+string(params)+`}`,
-				append(headers, "X-API-Key", w.tenant.Key)...)
-			var m struct {
-				Result struct {
-					Tools      []struct{ Name string }
-					NextCursor string
-				}
+			message := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":%q}}`, cursor)
+			a := w.sendTo(mcp.Path+query, "POST", message, append(headers, "X-API-Key", w.tenant.Key)...)
+			page := a.reply(t).Result
+			if len(page.Tools) == 0 || len(page.Tools) > 30 {
+				t.Fatalf("%d %.300s", a.Status, a.Body)
 			}
-			if err := json.Unmarshal(a.body, &m); err != nil || len(m.Result.Tools) == 0 || len(m.Result.Tools) > 30 {
-				t.Fatalf("%d %v %.300s", a.status, err, a.body)
-			}
-			for _, tool := range m.Result.Tools {
+			for _, tool := range page.Tools {
 				found = append(found, resources[tool.Name])
 			}
-			if cursor = m.Result.NextCursor; cursor == "" {
+			if cursor = page.NextCursor; cursor == "" {
 				break
 			}
 		}
@@ -70,9 +65,21 @@ func TestToolsets(t *testing.T) {
 	if all := shown("?toolsets=all"); len(all) <= len(usual) {
 		t.Errorf("all are %v", all)
 	}
+	list := func(params string) string {
+		return string(w.send("POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"`+params+`}`, "X-API-Key", w.tenant.Key).Body)
+	}
+	whole, pad := list(""), strings.Repeat("x", 100_000)
+	for _, params := range []string{`{}`, `null`, `{"cursor":"","_meta":{"x":1},"pad":"` + pad + `"}`} {
+		if got := list(`,"params":` + params); got != whole {
+			t.Errorf("with %.50s: %.300s", params, got)
+		}
+	}
+	if got := list(`,"params":{"cursor":"none"}`); !strings.Contains(got, `"error"`) {
+		t.Errorf("a cursor that is none: %.300s", got)
+	}
 	a := w.sendTo(mcp.Path+"?toolsets=clients,none", "POST", listTools, "X-API-Key", w.tenant.Key)
-	if wantFault(t, a); !strings.Contains(string(a.body), "webhooks") {
-		t.Errorf("an unknown toolset: %s", a.body)
+	if wantFault(t, a); !strings.Contains(string(a.Body), "webhooks") {
+		t.Errorf("an unknown toolset: %s", a.Body)
 	}
 }
 
@@ -80,7 +87,7 @@ func TestToolsets(t *testing.T) {
 // leads to the next.
 func TestCompact(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newWorld(t, v2test.Options{})
 	client := w.client.ID.String()
 	for n := range 3 {
 		w.User(w.tenant, w.client.ID, v2test.Email(n))
@@ -121,67 +128,42 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// TestPrompts: the prompts name tools that there are, and take their arguments.
-func TestPrompts(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, options{})
-	session := w.connect(w.tenant.Key, "")
-	list, err := session.ListPrompts(t.Context(), nil)
-	if err != nil || len(list.Prompts) != 3 {
-		t.Fatal(err, list)
+// prompted is the text of a prompt with arguments.
+func prompted(session *sdk.ClientSession, name string, arguments map[string]string) (string, error) {
+	out, err := session.GetPrompt(context.Background(), &sdk.GetPromptParams{Name: name, Arguments: arguments})
+	if err != nil {
+		return "", err
 	}
-	tools := w.toolsOf(session)
-	for _, p := range list.Prompts {
-		given := map[string]string{}
-		for _, argument := range p.Arguments {
-			given[argument.Name] = "GIVEN"
-		}
-		out, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: p.Name, Arguments: given})
-		if err != nil {
-			t.Fatal(p.Name, err)
-		}
-		text := out.Messages[0].Content.(*sdk.TextContent).Text
-		if strings.Contains(text, "{") || len(given) > 0 && !strings.Contains(text, "GIVEN") {
-			t.Errorf("%s: its arguments are not in %q", p.Name, text)
-		}
-		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
-			if group, _, named := strings.Cut(word, "_"); named && slices.Contains([]string{"clients", "users", "training", "phishing", "courses", "reports"}, group) && tools[word] == nil {
-				t.Errorf("%s names the tool %s, which is not there", p.Name, word)
-			}
-		}
-	}
+	return out.Messages[0].Content.(*sdk.TextContent).Text, nil
 }
 
-// TestPromptsOfAnID: a prompt that is given an id reads the client by it, and one that is
-// given a name searches for it.
-func TestPromptsOfAnID(t *testing.T) {
+// TestPrompts: the prompts name tools that there are, and need their arguments. A client that is
+// given by its id is read by it, and one that is given by its name is searched for.
+func TestPrompts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newWorld(t, v2test.Options{})
 	session := w.connect(w.tenant.Key, "")
-	for _, name := range []string{"review_phishing", "explain_risk"} {
+	tools := w.toolsOf(session)
+	groups := []string{"clients", "users", "training", "phishing", "courses", "reports"}
+	for name, argument := range map[string]string{"remind_overdue": "clients", "review_phishing": "client", "explain_risk": "client"} {
 		for given, words := range map[string][2]string{
 			w.client.ID.String(): {"(clients_get)", "clients_list"}, "Client": {"(clients_list with q)", "clients_get"},
 		} {
-			out, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name, Arguments: map[string]string{"client": given}})
-			if err != nil {
-				t.Fatal(err)
+			text, err := prompted(session, name, map[string]string{argument: given})
+			if err != nil || strings.Contains(text, "{") || !strings.Contains(text, given) {
+				t.Errorf("%s of %s: %v %q", name, given, err, text)
 			}
-			text := out.Messages[0].Content.(*sdk.TextContent).Text
-			if !strings.Contains(text, given) || !strings.Contains(text, words[0]) || strings.Contains(text, words[1]) {
+			if argument == "client" && (!strings.Contains(text, words[0]) || strings.Contains(text, words[1])) {
 				t.Errorf("%s of %s: %s", name, given, text)
 			}
+			for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
+				if group, _, named := strings.Cut(word, "_"); named && slices.Contains(groups, group) && tools[word] == nil {
+					t.Errorf("%s names the tool %s, which is not there", name, word)
+				}
+			}
 		}
-	}
-}
-
-// TestPromptArguments: a prompt without an argument that it requires is an error.
-func TestPromptArguments(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, options{})
-	session := w.connect(w.tenant.Key, "")
-	for name, argument := range map[string]string{"remind_overdue": "clients", "review_phishing": "client", "explain_risk": "client"} {
 		for _, given := range []map[string]string{nil, {"other": "3"}, {argument: ""}} {
-			_, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name, Arguments: given})
+			_, err := prompted(session, name, given)
 			refused, ok := errors.AsType[*jsonrpc.Error](err)
 			if !ok || refused.Code != -32602 || !strings.Contains(refused.Message, "argument "+argument) {
 				t.Errorf("%s of %v: %v", name, given, err)
@@ -193,7 +175,7 @@ func TestPromptArguments(t *testing.T) {
 // TestPromptsOfRights: a prompt is shown only to callers who may call all of its tools.
 func TestPromptsOfRights(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newWorld(t, v2test.Options{})
 	read, write := w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil), w.NewKey(w.tenant, []domain.Scope{domain.Write}, nil)
 	for name, c := range map[string]struct {
 		key, query string
@@ -204,22 +186,20 @@ func TestPromptsOfRights(t *testing.T) {
 		"read":      {read, "", []string{"explain_risk", "review_phishing"}},
 		"write":     {write, "", nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			session := w.in(t).connect(c.key, c.query)
-			var names []string
-			for p, err := range session.Prompts(t.Context(), nil) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				names = append(names, p.Name)
+		session := w.connect(c.key, c.query)
+		var names []string
+		for p, err := range session.Prompts(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
 			}
-			if slices.Sort(names); !slices.Equal(names, c.want) {
-				t.Errorf("the prompts %q", names)
-			}
-			_, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "remind_overdue", Arguments: map[string]string{"clients": "3"}})
-			if shown := slices.Contains(c.want, "remind_overdue"); shown != (err == nil) {
-				t.Errorf("a prompt that leads to a write: %v", err)
-			}
-		})
+			names = append(names, p.Name)
+		}
+		if slices.Sort(names); !slices.Equal(names, c.want) {
+			t.Errorf("%s: the prompts %q", name, names)
+		}
+		_, err := prompted(session, "remind_overdue", map[string]string{"clients": "3"})
+		if shown := slices.Contains(c.want, "remind_overdue"); shown != (err == nil) {
+			t.Errorf("%s: a prompt that leads to a write: %v", name, err)
+		}
 	}
 }

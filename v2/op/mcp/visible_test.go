@@ -16,7 +16,7 @@ import (
 // answered.
 func TestResultsHideNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{Options: v2test.Options{Limits: v2test.Unlimited}})
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	const hostile = "In\u202evoice \U000e0041\x1b[2J\u200b \"\\ é\r\nnext"
 	const shown = `In\u{202e}voice \u{e0041}\u{1b}[2J\u{200b} "\ é\r` + "\nnext"
 	if _, err := w.DB.SQL().ExecContext(t.Context(), "UPDATE clients SET name = $1", hostile); err != nil {
@@ -47,17 +47,8 @@ func TestResultsHideNothing(t *testing.T) {
 	}
 	check("the resource", resource.Contents[0].Text)
 
-	var plain struct {
-		Result struct {
-			Content           []struct{ Text string }
-			StructuredContent json.RawMessage
-		}
-	}
-	a := w.sendTo(mcp.Path+everything, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"clients_get","arguments":{"client_id":"`+
-		w.client.ID.String()+`"}}}`, "X-API-Key", w.tenant.Key)
-	if err := json.Unmarshal(a.body, &plain); err != nil || len(plain.Result.Content) != 1 {
-		t.Fatalf("%s: %v", a.body, err)
-	}
-	check("the text of a plain call", plain.Result.Content[0].Text)
+	message := callOf("clients_get", map[string]any{"client_id": w.client.ID})
+	plain := w.sendTo(mcp.Path+everything, "POST", message, "X-API-Key", w.tenant.Key).reply(t)
+	check("the text of a plain call", plain.text(t))
 	check("the structured content of a plain call", string(plain.Result.StructuredContent))
 }

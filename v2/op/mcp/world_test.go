@@ -1,11 +1,7 @@
 package mcp_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"io"
-	"net/http"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,33 +24,27 @@ type world struct {
 	user   api.User
 }
 
-type options struct {
-	v2test.Options
-	readOnly bool
-}
-
 // page is the one origin that may use the server.
 const page = "https://partner.example"
 
-func newWorld(t testing.TB, o options) *world {
-	t.Helper()
-	o.MCP = &mcp.Config{
-		Secret: []byte("secret"), ReadOnly: o.readOnly, Origins: mcp.Origins(page, "127.0.0.1:1"), Version: "test",
+func config() *mcp.Config {
+	return &mcp.Config{
+		Secret: []byte("secret"), Origins: mcp.Origins(page, "127.0.0.1:1"), Version: "test",
 		Guide:      func(string) ([]byte, error) { return []byte("# Begin here\n\nText.\n"), nil },
 		GuideNames: []string{"start"},
 	}
-	w := &world{Harness: v2test.New(t, o.Options)}
+}
+
+func newWorld(t testing.TB, o v2test.Options) *world {
+	t.Helper()
+	if o.MCP == nil {
+		o.MCP = config()
+	}
+	w := &world{Harness: v2test.New(t, o)}
 	w.tenant = w.Tenant("Partner")
 	w.client = w.Client(w.tenant, "Client")
 	w.user = w.User(w.tenant, w.client.ID, "first@example.com")
 	return w
-}
-
-// in is the world for a subtest.
-func (w *world) in(t testing.TB) *world {
-	h := *w.Harness
-	h.T = t
-	return &world{Harness: &h, tenant: w.tenant, client: w.client, user: w.user}
 }
 
 // everything asks for all tools, with schemas and structured content.
@@ -75,17 +65,42 @@ func (w *world) connect(key, query string) *sdk.ClientSession {
 }
 
 // answer is what a message was answered with.
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
+type answer struct{ v2test.Response }
+
+// reply is an answer of JSON-RPC.
+type reply struct {
+	JSONRPC string
+	ID      json.RawMessage
+	Result  struct {
+		Content                []struct{ Text string }
+		StructuredContent      json.RawMessage
+		IsError                bool
+		Tools                  []struct{ Name string }
+		NextCursor, ResultType string
+	}
+	Error struct {
+		Code    int
+		Message string
+		Data    json.RawMessage
+	}
 }
 
-// code is the code of an envelope.
-func (a answer) code() domain.Code {
-	var e op.ErrorEnvelope
-	_ = json.Unmarshal(a.body, &e)
-	return e.Error.Code
+// reply decodes the answer.
+func (a answer) reply(t testing.TB) (r reply) {
+	t.Helper()
+	if err := json.Unmarshal(a.Body, &r); err != nil {
+		t.Fatalf("%d %v: %.300s", a.Status, err, a.Body)
+	}
+	return r
+}
+
+// text is that of a result, which is not split.
+func (r reply) text(t testing.TB) string {
+	t.Helper()
+	if len(r.Result.Content) != 1 {
+		t.Fatalf("no text is in %+v", r)
+	}
+	return r.Result.Content[0].Text
 }
 
 // send sends a message; headers are pairs of name and value.
@@ -96,25 +111,8 @@ func (w *world) send(method, body string, headers ...string) answer {
 
 func (w *world) sendTo(path, method, body string, headers ...string) answer {
 	w.T.Helper()
-	r, err := http.NewRequestWithContext(context.Background(), method, w.URL+path, bytes.NewBufferString(body))
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	return answer{resp.StatusCode, resp.Header, text}
+	common := []string{"Content-Type", "application/json", "Accept", "application/json, text/event-stream"}
+	return answer{w.Do(method, path, "", body, append(common, headers...)...)}
 }
 
 const (
@@ -165,5 +163,12 @@ func codeOf(r *sdk.CallToolResult) domain.Code {
 	if !r.IsError {
 		return ""
 	}
-	return answer{body: []byte(parameterText(r))}.code()
+	return codeIn([]byte(parameterText(r)))
+}
+
+// codeIn is the code of an envelope.
+func codeIn(envelope []byte) domain.Code {
+	var e op.ErrorEnvelope
+	_ = json.Unmarshal(envelope, &e)
+	return e.Error.Code
 }
