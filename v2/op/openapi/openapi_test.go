@@ -1,7 +1,6 @@
 package openapi_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,6 +15,7 @@ import (
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi"
+	"partnerapi/v2/op/openapi/openapitest"
 )
 
 func TestComponentNames(t *testing.T) {
@@ -27,8 +27,8 @@ func TestComponentNames(t *testing.T) {
 		One sheet[inner]                       `json:"one"`
 		Two pair[sheet[inner], op.Page[inner]] `json:"two"`
 	}
-	schemas := part(t, document(reflect.TypeFor[emptyInput](), reflect.TypeFor[whole](), false), "components", "schemas").(map[string]any)
-	got := slices.Sorted(maps.Keys(schemas))
+	d := document(reflect.TypeFor[emptyInput](), reflect.TypeFor[whole](), false)
+	got := slices.Sorted(maps.Keys(part(t, d, "components", "schemas").(map[string]any)))
 	want := []string{"Failure", "Inner", "InnerPage", "InnerSheet", "InnerSheetInnerPagePair", "PageInfo", "Whole"}
 	if !slices.Equal(got, want) {
 		t.Errorf("components are %v, want %v", got, want)
@@ -53,14 +53,8 @@ func TestOperation(t *testing.T) {
 		"description":"Each key may make 20 of these requests a minute for one client.","x-scope":"write","x-since":"2.1","x-badges":[{"name":"Scope write"},{"name":"Since 2.1"}],"x-per-client-per-minute":20,
 		"responses":{"204":{"description":"No Content","headers":{`+always+`}},"404":{"$ref":"#/components/responses/NotFound"},
 			"409":{"$ref":"#/components/responses/Conflict"},"429":{"$ref":"#/components/responses/TooManyRequests"}}}`)
-	responses := part(t, d, "components", "responses")
-	body := `"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Failure"}}}`
-	wait := `"description":"After how many seconds to try again."`
-	same(t, "responses", responses, `{
-		"NotFound":{"description":"Not Found",`+body+`,"headers":{`+always+`}},
-		"Conflict":{"description":"Conflict",`+body+`,"headers":{`+always+`,"Retry-After":{`+wait+`,"schema":{"type":"integer","minimum":1}}}},
-		"TooManyRequests":{"description":"Too Many Requests",`+body+`,"headers":{`+always+`,"Retry-After":{"$ref":"#/components/headers/Retry-After"}}}}`)
-	same(t, "Retry-After", part(t, d, "components", "headers", "Retry-After"), `{`+wait+`,"required":true,"schema":{"type":"integer","minimum":1}}`)
+	same(t, "a response", part(t, d, "components", "responses", "NotFound"), `{"description":"Not Found","headers":{`+always+`},
+		"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Failure"}}}}`)
 	key := part(t, d, "components", "securitySchemes", "ApiKey").(map[string]any)
 	if key["type"] != "apiKey" || key["in"] != "header" || key["name"] != "X-API-Key" || key["description"] == "" {
 		t.Errorf("the key is %v", key)
@@ -148,30 +142,25 @@ func operations(doc *openapi3.T) (list []string) {
 	return list
 }
 
+// TestReleases: the document of a release has the operations of the release.
 func TestReleases(t *testing.T) {
-	live := []string{"GET /clients", "GET /clients/{client_id}", "GET /clients/{client_id}/admins"}
-	if got := operations(v2Document(t, op.V2_0)); !slices.Equal(got, live) {
-		t.Errorf("2.0 has %v, want %v", got, live)
-	}
-	var below []string
 	for release := op.V2_0; release <= op.Latest; release++ {
-		doc := v2Document(t, release)
-		got := operations(doc)
-		for _, o := range below {
-			if !slices.Contains(got, o) {
-				t.Errorf("%s lacks %s", release, o)
+		var want []string
+		for _, o := range api.Operations {
+			if o.Meta().Since <= release {
+				want = append(want, o.Meta().Method+" "+op.Braced(o.Meta().Path))
 			}
 		}
-		if doc.OpenAPI != "3.1.0" || doc.Info.Version != release.String() {
-			t.Errorf("%s is an OpenAPI %s document of %s", release, doc.OpenAPI, doc.Info.Version)
+		slices.Sort(want)
+		doc := v2Document(t, release)
+		if got := operations(doc); !slices.Equal(got, want) || doc.OpenAPI != "3.1.0" || doc.Info.Version != release.String() {
+			t.Errorf("%s is an OpenAPI %s document of %s with %v, want %v", release, doc.OpenAPI, doc.Info.Version, got, want)
 		}
-		below = got
-	}
-	if all := api.Operations; len(below) != len(all) {
-		t.Errorf("the latest release has %d operations of %d", len(below), len(all))
 	}
 }
 
+// TestEveryOperationSaysWhatItNeeds: which errors and headers are documented follows from what the
+// operation is.
 func TestEveryOperationSaysWhatItNeeds(t *testing.T) {
 	doc := v2Document(t, op.Latest)
 	for path, item := range doc.Paths.Map() {
@@ -179,29 +168,24 @@ func TestEveryOperationSaysWhatItNeeds(t *testing.T) {
 			if o.Extensions["x-scope"] == nil || o.Extensions["x-since"] == nil || len(o.Tags) != 1 || o.Summary == "" {
 				t.Errorf("%s %s lacks scope, release, tag or summary", method, path)
 			}
-			for _, status := range []int{400, 401, 429, 500, 503} {
-				if o.Responses.Status(status) == nil {
-					t.Errorf("%s %s does not document %d", method, path, status)
+			scoped, body, post := o.Extensions["x-scope"] != "any", o.RequestBody != nil, method == "POST"
+			for status, want := range map[int]bool{
+				400: true, 401: true, 403: scoped, 404: strings.Contains(path, "{"), 408: body,
+				409: post || o.Responses.Status(409) != nil, 413: body, 429: true, 500: true, 503: true,
+			} {
+				if (o.Responses.Status(status) != nil) != want {
+					t.Errorf("%s %s documents %d: %t", method, path, status, !want)
 				}
 			}
-			if may := o.Responses.Status(403) == nil; may != (o.Extensions["x-scope"] == "any") {
-				t.Errorf("%s %s leaves 403 out: %t", method, path, may)
-			}
-			if lost := o.Responses.Status(404) != nil; lost != strings.Contains(path, "{") {
-				t.Errorf("%s %s documents 404: %t", method, path, lost)
-			}
-			if body := o.Responses.Status(408) != nil; body != (o.RequestBody != nil) {
-				t.Errorf("%s %s documents 408: %t", method, path, body)
-			}
-			success := successOf(o)
-			if located := success.Headers["Location"] != nil; located != (o.Responses.Status(201) != nil) {
-				t.Errorf("%s %s documents Location: %t", method, path, located)
-			}
-			if replayed := success.Headers["Idempotent-Replayed"] != nil; replayed != (method == "POST") {
-				t.Errorf("%s %s documents Idempotent-Replayed: %t", method, path, replayed)
-			}
-			if keyed := o.Parameters.GetByInAndName("header", "Idempotency-Key") != nil; keyed != (method == "POST") {
-				t.Errorf("%s %s takes an Idempotency-Key: %t", method, path, keyed)
+			headers := successOf(o).Headers
+			for name, is := range map[string][2]bool{
+				"Location":            {headers["Location"] != nil, o.Responses.Status(201) != nil},
+				"Idempotent-Replayed": {headers["Idempotent-Replayed"] != nil, post},
+				"Idempotency-Key":     {o.Parameters.GetByInAndName("header", "Idempotency-Key") != nil, post},
+			} {
+				if is[0] != is[1] {
+					t.Errorf("%s %s documents %s: %t", method, path, name, is[0])
+				}
 			}
 		}
 	}
@@ -217,6 +201,19 @@ func successOf(o *openapi3.Operation) *openapi3.Response {
 	return &openapi3.Response{}
 }
 
+// TestDescribed holds every release to its descriptions and examples.
+func TestDescribed(t *testing.T) {
+	for release := op.V2_0; release <= op.Latest; release++ {
+		openapitest.CheckDescribed(t, v2Document(t, release))
+	}
+	schemas := v2Document(t, op.Latest).Components.Schemas
+	for name, about := range api.Objects {
+		if schemas[name] == nil || schemas[name].Value.Description != about {
+			t.Errorf("the document does not say what %s is", name)
+		}
+	}
+}
+
 // TestOrder: properties are written as they are declared, in both forms.
 func TestOrder(t *testing.T) {
 	type outer struct {
@@ -228,19 +225,8 @@ func TestOrder(t *testing.T) {
 			First  bool `json:"first"`
 		} `json:"child"`
 	}
-	doc, err := openapi.Build(document(reflect.TypeFor[emptyInput](), reflect.TypeFor[outer](), false))
-	if err != nil {
-		t.Fatal(err)
-	}
-	asJSON, err := openapi.JSON(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	asYAML, err := openapi.YAML(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for form, text := range map[string]string{"JSON": string(asJSON), "YAML": string(asYAML)} {
+	asJSON, asYAML := texts(t, built(t, document(reflect.TypeFor[emptyInput](), reflect.TypeFor[outer](), false)))
+	for form, text := range map[string]string{"JSON": asJSON, "YAML": asYAML} {
 		_, text, _ = strings.Cut(text, "Outer")
 		from := 0
 		for _, name := range []string{"properties", "zeta", "alpha", "mid", "child", "second", "first"} {
@@ -271,19 +257,16 @@ func TestNames(t *testing.T) {
 			named[values] = name
 		}
 	}
-	text, err := openapi.JSON(v2Document(t, op.Latest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text, _ := texts(t, v2Document(t, op.Latest))
 	var document map[string]any
-	if err := json.Unmarshal(text, &document); err != nil {
+	if err := json.Unmarshal([]byte(text), &document); err != nil {
 		t.Fatal(err)
 	}
 	delete(document["components"].(map[string]any), "schemas")
 	if at := enumIn(document, ""); at != "" {
 		t.Errorf("there are values without a name at %s", at)
 	}
-	if strings.Contains(string(text), `"nullable"`) {
+	if strings.Contains(text, `"nullable"`) {
 		t.Error("the document has a keyword of OpenAPI 3.0")
 	}
 }
@@ -355,27 +338,18 @@ func TestEvents(t *testing.T) {
 }
 
 func TestEncodingsAreStableAndTheSame(t *testing.T) {
-	asJSON, err := openapi.JSON(v2Document(t, op.Latest))
-	if err != nil {
-		t.Fatal(err)
-	}
-	asYAML, err := openapi.YAML(v2Document(t, op.Latest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	asJSON, asYAML := texts(t, v2Document(t, op.Latest))
 	for range 5 {
-		again, _ := openapi.JSON(v2Document(t, op.Latest))
-		yamlAgain, _ := openapi.YAML(v2Document(t, op.Latest))
-		if !bytes.Equal(again, asJSON) || !bytes.Equal(yamlAgain, asYAML) {
+		if again, yamlAgain := texts(t, v2Document(t, op.Latest)); again != asJSON || yamlAgain != asYAML {
 			t.Fatal("the same document has other bytes")
 		}
 	}
-	if !bytes.HasPrefix(asYAML, []byte("openapi: 3.1.0\n")) {
+	if !strings.HasPrefix(asYAML, "openapi: 3.1.0\n") {
 		t.Errorf("the YAML begins with %.40s", asYAML)
 	}
 	var loaded [2]any
-	for i, text := range [][]byte{asJSON, asYAML} {
-		doc, err := openapi3.NewLoader().LoadFromData(text)
+	for i, text := range []string{asJSON, asYAML} {
+		doc, err := openapi3.NewLoader().LoadFromData([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

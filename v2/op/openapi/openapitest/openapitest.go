@@ -224,3 +224,17 @@ type transport func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls the function.
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) { return t(req) }
+
+// Witness is a test that notes its errors and does not fail.
+type Witness struct {
+	testing.TB
+	Errors []string
+}
+
+// Helper does nothing.
+func (w *Witness) Helper() {}
+
+// Errorf notes an error.
+func (w *Witness) Errorf(format string, args ...any) {
+	w.Errors = append(w.Errors, fmt.Sprintf(format, args...))
+}

@@ -1,7 +1,6 @@
 package openapitest_test
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -133,18 +132,6 @@ func TestViolation(t *testing.T) {
 	}
 }
 
-// witness is a test that is notified of failures and does not fail.
-type witness struct {
-	testing.TB
-	errors []string
-}
-
-func (w *witness) Helper() {}
-
-func (w *witness) Errorf(format string, args ...any) {
-	w.errors = append(w.errors, fmt.Sprintf(format, args...))
-}
-
 func TestWrap(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, values := range headers() {
@@ -153,7 +140,7 @@ func TestWrap(t *testing.T) {
 		io.WriteString(w, swap("A", r.URL.Query().Get("grade")))
 	}))
 	defer server.Close()
-	told := &witness{TB: t}
+	told := &openapitest.Witness{TB: t}
 	client := &http.Client{Transport: validator(t).Wrap(told, server.Client().Transport)}
 	for _, grade := range []string{"B", "E"} {
 		resp, err := client.Get(server.URL + "/v0/things/1?grade=" + grade)
@@ -166,7 +153,7 @@ func TestWrap(t *testing.T) {
 			t.Errorf("the test reads %s, %v", body, err)
 		}
 	}
-	if len(told.errors) != 1 || !strings.Contains(told.errors[0], "GET /v0/things/1 answers 200") {
-		t.Errorf("the test is told %q", told.errors)
+	if len(told.Errors) != 1 || !strings.Contains(told.Errors[0], "GET /v0/things/1 answers 200") {
+		t.Errorf("the test is told %q", told.Errors)
 	}
 }
