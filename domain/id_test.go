@@ -58,49 +58,6 @@ func TestIDRoundTrips(t *testing.T) {
 	})
 }
 
-func TestParseIDRefuses(t *testing.T) {
-	const good = "01h455vb4pex5vsknk084sn02q"
-	if _, err := domain.ParseID[domain.UserKind]("usr_" + good); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		"empty":               "",
-		"another kind":        "cli_" + good,
-		"no prefix":           good,
-		"upper-case prefix":   "USR_" + good,
-		"upper-case digits":   "usr_" + strings.ToUpper(good),
-		"no underscore":       "usr-" + good,
-		"beyond 128 bits":     "usr_8" + good[1:],
-		"far beyond":          "usr_zzzzzzzzzzzzzzzzzzzzzzzzzz",
-		"short":               "usr_" + good[1:],
-		"long":                "usr_" + good + "0",
-		"i is no digit":       "usr_" + good[:25] + "i",
-		"l is no digit":       "usr_" + good[:25] + "l",
-		"o is no digit":       "usr_" + good[:25] + "o",
-		"u is no digit":       "usr_" + good[:25] + "u",
-		"not ASCII":           "usr_" + good[:24] + "é",
-		"space":               " usr_" + good[1:],
-		"a UUID":              "01890a5d-ac96-774b-bcce-b302099a8057",
-		"a prefix and a UUID": "usr_01890a5d-ac96-774b-bcce-b302099a8057",
-	} {
-		if id, err := domain.ParseID[domain.UserKind](text); err == nil || !id.IsZero() {
-			t.Errorf("%s: ParseID(%q) = %v, %v", name, text, id, err)
-		}
-	}
-}
-
-func TestParseUUIDRefuses(t *testing.T) {
-	for _, text := range []string{
-		"", "01890A5D-AC96-774B-BCCE-B302099A8057", "01890a5dac96774bbcceb302099a8057", "{01890a5d-ac96-774b-bcce-b302099a8057}",
-		"01890a5d-ac96-774b-bcce-b302099a805", "01890a5d-ac96-774b-bcce-b302099a80577", "01890a5d_ac96-774b-bcce-b302099a8057",
-		"01890a5d-ac96-774b-bcce-b302099a805g", "usr_01h455vb4pex5vsknk084sn02q",
-	} {
-		if id, err := domain.ParseUUID[domain.UserKind](text); err == nil || !id.IsZero() {
-			t.Errorf("ParseUUID(%q) = %v, %v", text, id, err)
-		}
-	}
-}
-
 func TestIDInTheDatabase(t *testing.T) {
 	const uuid = "01890a5d-ac96-774b-bcce-b302099a8057"
 	want, err := domain.ParseUUID[domain.ReportKind](uuid)

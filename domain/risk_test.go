@@ -85,11 +85,6 @@ func TestAssess(t *testing.T) {
 		{"nine meet the cap", standard, domain.RiskSignals{UnresolvedCritical: 9}, 550, domain.GradeD, deltas{"password_breaches_active": -200}},
 		{"counts below 0", standard, domain.RiskSignals{UnresolvedCritical: -1, UnresolvedHigh: -1, UnresolvedMedium: -1}, 750, domain.GradeB, deltas{}},
 
-		// The edges of the grades.
-		{"800", standard, domain.RiskSignals{RealPhishing: ago(0, 0)}, 800, domain.GradeA, deltas{"real_phish_reported": 50}},
-		{"799", standard, domain.RiskSignals{RealPhishing: ago(0), Completions: ago(0, 0)}, 799, domain.GradeB, deltas{"real_phish_reported": 25, "courses_completed": 24}},
-		{"700", standard, domain.RiskSignals{UnresolvedHigh: 2, UnresolvedMedium: 2}, 700, domain.GradeB, deltas{"pii_breaches": -40, "basic_breaches": -10}},
-
 		{"the worst admin", admin, domain.RiskSignals{
 			Clicks: many, Attachments: many, Credentials: many, Dormant: true,
 			UnresolvedCritical: 100, UnresolvedHigh: 100, UnresolvedMedium: 100,
