@@ -20,8 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"partnerapi/client"
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
@@ -72,9 +70,9 @@ func (w *waits) wait(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// TestAnswerIsLost: a POST whose answer is lost after the service did it is sent again with
-// the same Idempotency-Key, and done once.
-func TestAnswerIsLost(t *testing.T) {
+// TestService: of a running service, a POST whose answer is lost after the service did it is sent
+// again with the same Idempotency-Key, and done once; a list and the feed are read page by page.
+func TestService(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{})
 	tenant := h.Tenant("Acme")
@@ -116,47 +114,30 @@ func TestAnswerIsLost(t *testing.T) {
 	if _, err := client.Call(client.WithIdempotencyKey(t.Context(), "order-1"), c, api.CreateClient, in); !domain.IsCode(err, domain.Conflict) {
 		t.Error(err)
 	}
-}
 
-// TestService: lists and the feed of a running service, page by page.
-func TestService(t *testing.T) {
-	t.Parallel()
-	h := v2test.New(t, v2test.Options{})
-	tenant := h.Tenant("Acme")
-	names := []string{"Able & Co", "Baker <1>", "Charlie"}
-	for _, name := range names {
-		h.Client(tenant, name)
-	}
 	h.Publish()
-	c := h.Caller(tenant.Key)
-
-	list := &api.ListClientsInput{}
-	list.Query.Limit = 2
-	var listed []string
+	list, feed := &api.ListClientsInput{}, &api.ListEventsInput{}
+	list.Query.Limit, feed.Query.Limit, feed.Query.Types = 1, 1, api.EnumList[domain.EventType]{domain.ClientCreated}
+	var listed, followed []string
 	for of, err := range client.Items(t.Context(), c, api.ListClients, list) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		listed = append(listed, of.Name)
 	}
-	feed := &api.ListEventsInput{}
-	feed.Query.Limit, feed.Query.Types = 2, api.EnumList[domain.EventType]{domain.ClientCreated}
-	shown := string(h.Get("/v2/events?types=client.created", tenant.Key).Want(http.StatusOK).Body)
-	var followed []string
 	for page, err := range client.Feed(t.Context(), c, api.ListEvents, feed, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, event := range page.Data {
 			var of api.Client
-			text, err := json.Marshal(event)
-			if err != nil || event.Data.Into(&of) != nil || !strings.Contains(shown, string(text)) {
-				t.Errorf("%s, %v is not in %s", text, err, shown)
+			if err := event.Data.Into(&of); err != nil {
+				t.Error(err)
 			}
 			followed = append(followed, of.Name)
 		}
 	}
-	if !slices.Equal(listed, names) || !slices.Equal(followed, names) {
+	if want := []string{"Northwind", "Southwind"}; !slices.Equal(listed, want) || !slices.Equal(followed, want) {
 		t.Errorf("listed %q, followed %q", listed, followed)
 	}
 }
