@@ -111,7 +111,7 @@ func (d *flagsDocument) list(commands iter.Seq2[string, *kong.Node], wanted func
 			help = cmp.Or(help, command.Parent.Help)
 		}
 		usage := "partnerapi " + command.Summary()
-		if len(usage) > 80 { // docs/width_test.go
+		if len(usage) > 80 { // as TestSampleWidth of docs
 			at := strings.LastIndex(usage[:80], " ")
 			usage = usage[:at] + "\n   " + usage[at:]
 		}
