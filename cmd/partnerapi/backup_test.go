@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"partnerapi/cmd/internal/database"
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/platform/seal"
@@ -28,14 +27,8 @@ func handbook(t *testing.T) (keys, own, create, restoreOwn, embedded, restoreEmb
 			t.Skipf("there is no %s", program)
 		}
 	}
-	text := fileText(t, "docs/operating.md")
-	_, text, _ = strings.Cut(text, "\n## Backup and restore\n")
-	text, _, _ = strings.Cut(text, "\n## ")
-	blocks := regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(text, -1)
-	if len(blocks) != 7 {
-		t.Fatalf("%d blocks of commands", len(blocks))
-	}
-	return blocks[0][1], blocks[1][1], blocks[2][1], blocks[3][1], blocks[4][1], blocks[5][1], blocks[6][1]
+	b := chapter(t, "Backup and restore", 7)
+	return b[0], b[1], b[2], b[3], b[4], b[5], b[6]
 }
 
 // place is a directory in which an operator types commands.
@@ -174,14 +167,9 @@ func TestBackupOfEmbeddedDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := parsed(t, strings.TrimSpace(string(text)))
-	func() {
-		d, shut, err := database.Flags{DataDir: p.at("data")}.Connect(t.Context(), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer database.CloseInto(shut, &err)
-		connected(t, d, strings.TrimSpace(string(text)), oldestClient(first))
-	}()
+	d, shut := joined(t, p.at("data"))
+	connected(t, d, strings.TrimSpace(string(text)), oldestClient(first))
+	shut()
 	before := said(first)
 	p.types(dump)
 	p.keptApart("files.tgz")
@@ -190,14 +178,9 @@ func TestBackupOfEmbeddedDatabase(t *testing.T) {
 	p.keptApart("data.tgz")
 
 	second := p.serves(restore)
-	d, shut, err := database.Flags{DataDir: p.at("restored")}.Connect(t.Context(), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, shut = joined(t, p.at("restored"))
 	p.checkRestored(second, before, d, kept)
-	if err := shut(); err != nil {
-		t.Error(err)
-	}
+	shut()
 	second.finish()
 
 	if err := os.RemoveAll(p.at("restored")); err != nil {

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,15 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"partnerapi/domain"
 )
-
-// unchecked sends requests without a look at the documents, which do not have 421.
-func (r *running) unchecked() caller { return caller{r.t, r.address, http.DefaultTransport} }
 
 // cellOf makes the database of a flag that of a cell of four, with a partner and a key.
 func cellOf(t *testing.T, flag, cell string) (key string) {
@@ -50,18 +41,14 @@ func TestCell(t *testing.T) {
 	}
 	for path, begins := range paths {
 		for of, code := range map[string]string{other: "02", "pk_demo_all": "00"} {
-			answer := r.unchecked().do("POST", path, of, fields{"name": "x"}).want(http.StatusMisdirectedRequest)
+			answer := plainCaller(t, r.address).do("POST", path, of, fields{"name": "x"}).want(http.StatusMisdirectedRequest)
 			if answer.header.Get("X-Cell") != code || !strings.HasPrefix(string(answer.body), begins) {
 				t.Errorf("%s answers %s of %s: %s", path, of, answer.header.Get("X-Cell"), answer.body)
 			}
 		}
 	}
-	metrics := string(r.get("/metrics", "").want(http.StatusOK).body)
-	for _, want := range []string{`partnerapi_build_info{cell="01",`, fmt.Sprintf("\npartnerapi_misdirected_total %d\n", 2*len(paths))} {
-		if !strings.Contains(metrics, want) {
-			t.Errorf("the metrics do not say %q", want)
-		}
-	}
+	says(t, string(r.get("/metrics", "").want(http.StatusOK).body),
+		`partnerapi_build_info{cell="01",`, fmt.Sprintf("\npartnerapi_misdirected_total %d\n", 2*len(paths)))
 	r.finish()
 
 	for _, wrong := range [][]string{nil, {"--cell=02", "--cell-count=4"}, {"--cell=01", "--cell-count=8"}} {
@@ -106,33 +93,6 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestPublicURLWithPath serves behind a router that takes the first segment off: links
-// begin with it, and lead back.
-func TestPublicURLWithPath(t *testing.T) {
-	t.Parallel()
-	listen := freeAddress(t)
-	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: listen})
-	router := httptest.NewServer(http.StripPrefix("/c01", proxy))
-	t.Cleanup(router.Close)
-	flag := demonstration(t)
-	r := serving(t, flag, "--demo", "--release=latest", "--listen="+listen, "--public-url="+router.URL+"/c01/")
-	var client domain.ClientID
-	var report domain.ReportID
-	if err := opened(t, flag).SQL().QueryRow(`SELECT client_id, id FROM reports WHERE status = 'ready' LIMIT 1`).Scan(&client, &report); err != nil {
-		t.Fatal(err)
-	}
-	link := into[struct {
-		DownloadURL string `json:"download_url"`
-	}](r.get("/v2/clients/"+client.String()+"/reports/"+report.String(), "pk_demo_all").want(http.StatusOK)).DownloadURL
-	path, ok := strings.CutPrefix(link, router.URL+"/c01/reports/")
-	if !ok {
-		t.Fatalf("the link is %s", link)
-	}
-	r.unchecked().do("GET", "/reports/"+path, "", nil).want(http.StatusOK)
-	r.do("POST", "/mcp", "pk_demo_all", fields{"jsonrpc": "2.0", "id": 1, "method": "ping"}, "Origin", router.URL,
-		"Content-Type", "application/json", "Accept", "application/json, text/event-stream").want(http.StatusOK)
-}
-
 // routes are a table of a router, in its order: what a key or a path begins with, and the
 // cell that it leads to.
 type routes [][2]string
@@ -140,37 +100,25 @@ type routes [][2]string
 var (
 	inNginx   = regexp.MustCompile(`(?m)^\s*~\^(papi_\w+|/c\w+/)\s+(cell_\d+);`)
 	inHAProxy = regexp.MustCompile(`(?m)^\s*(?:use_backend|http-request set-var\(txn.cell\)) (?:str\()?(cell_\d+)\)? if \{ (?:var\(txn.key\) -m beg|path_beg) (\S+) \}`)
-	inBearer  = regexp.MustCompile(`^\(\?i:bearer\) \+(papi_\w+)\.\*$`)
+	inEnvoy   = regexp.MustCompile(`prefix: (?:/, headers: .*x-api-key, string_match: \{ prefix: )?(/\w+/|papi_\w+) .*cluster: (cell_\d+)`)
+	inBearer  = regexp.MustCompile(`name: authorization, .*bearer\) \+(papi_\w+)\.\*.*cluster: (cell_\d+)`)
 )
 
 // TestRouters: the three configurations lead the same keys and links to the same cells.
 func TestRouters(t *testing.T) {
 	t.Parallel()
 	want := routes{{"/c01/", "cell_1"}, {"/c02/", "cell_2"}, {"papi_01Zk4T8q", "cell_2"}, {"papi_01", "cell_1"}, {"papi_02", "cell_2"}}
-	var nginx, haproxy, envoy, bearer routes
-	for _, m := range inNginx.FindAllStringSubmatch(fileText(t, "deploy/cells/nginx.conf"), -1) {
-		nginx = append(nginx, [2]string{m[1], m[2]})
-	}
-	nginx = append(nginx[3:], nginx[:3]...) // links last
-	for _, m := range inHAProxy.FindAllStringSubmatch(fileText(t, "deploy/cells/haproxy.cfg"), -1) {
-		haproxy = append(haproxy, [2]string{m[2], m[1]})
-	}
-	var file any
-	if err := yaml.Unmarshal([]byte(fileText(t, "deploy/cells/envoy.yaml")), &file); err != nil {
-		t.Fatal(err)
-	}
-	for _, route := range found(file, "routes").([]any) {
-		cluster, _ := found(route, "cluster").(string)
-		prefix, _ := found(route, "headers").([]any)
-		switch path, _ := found(found(route, "match"), "prefix").(string); {
-		case cluster == "":
-		case prefix == nil && path != "/":
-			envoy = append(envoy, [2]string{path, cluster})
-		case prefix != nil && found(prefix, "regex") != nil:
-			bearer = append(bearer, [2]string{inBearer.FindStringSubmatch(found(prefix, "regex").(string))[1], cluster})
-		case prefix != nil && found(prefix, "string_match") != nil:
-			envoy = append(envoy, [2]string{found(prefix, "prefix").(string), cluster})
+	read := func(file string, route *regexp.Regexp) (table routes) {
+		for _, m := range route.FindAllStringSubmatch(fileText(t, "deploy/cells/"+file), -1) {
+			table = append(table, [2]string{m[1], m[2]})
 		}
+		return table
+	}
+	nginx := read("nginx.conf", inNginx)
+	nginx = append(nginx[3:], nginx[:3]...) // links last
+	haproxy, envoy, bearer := read("haproxy.cfg", inHAProxy), read("envoy.yaml", inEnvoy), read("envoy.yaml", inBearer)
+	for i := range haproxy { // the cell comes first
+		slices.Reverse(haproxy[i][:])
 	}
 	for name, table := range map[string]routes{"nginx": nginx, "HAProxy": haproxy, "Envoy": envoy, "Envoy, bearer": append(want[:2:2], bearer...)} {
 		if !slices.Equal(table, want) {
@@ -179,61 +127,29 @@ func TestRouters(t *testing.T) {
 	}
 }
 
-// found is the value of the first member of a name, at any depth.
-func found(in any, name string) any {
-	switch in := in.(type) {
-	case map[string]any:
-		if v, ok := in[name]; ok {
-			return v
-		}
-		for _, v := range in {
-			if f := found(v, name); f != nil {
-				return f
-			}
-		}
-	case []any:
-		for _, v := range in {
-			if f := found(v, name); f != nil {
-				return f
-			}
-		}
-	}
-	return nil
-}
-
 // TestNginxRoutes has nginx lead two cells' keys and links to them, also where its table
 // is behind.
 func TestNginxRoutes(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("nginx"); err != nil {
-		t.Skip("nginx is not installed: its configuration is not tried")
-	}
-	flags, keys, at := [2]string{}, [2]string{}, [3]string{}
+	flags, keys := [2]string{}, [2]string{}
 	for i := range flags {
 		flags[i] = databaseFlag(t)
 		keys[i] = cellOf(t, flags[i], fmt.Sprintf("0%d", i))
 	}
 	behind := newKey(t, flags[1], "--name=behind", "--clients=all", "--scopes=read,write")
-	for i := range at {
-		at[i] = freeAddress(t)
-	}
-	router := "http://" + at[2]
-	routing(t, at[2], map[string]string{
-		"10.0.0.10:8080": at[0], "10.0.1.10:8080": at[1], "papi_01Zk4T8q cell_2": prefix(behind) + " cell_0",
-	})
-	var cells [2]*running
+	at, router := behindNginx(t, map[string]string{"papi_01Zk4T8q cell_2": prefix(behind) + " cell_0"})
 	for i, path := range []string{"", "/c01"} {
-		cells[i] = serving(t, flags[i], "--release=latest", "--listen="+at[i], "--public-url="+router+path,
+		serving(t, flags[i], "--release=latest", "--listen="+at[i], "--public-url="+router+path,
 			fmt.Sprintf("--cell=0%d", i), "--cell-count=4", "--trusted-proxies=127.0.0.1")
 	}
-	asked := cells[0].unchecked()
+	asked := plainCaller(t, router)
 	type partner struct{ Name string }
 	for key, name := range map[string]string{keys[0]: "Partner of 00", keys[1]: "Partner of 01", behind: "Partner of 01"} {
 		if got := into[partner](asked.do("GET", "/v2/partner", key, nil).want(http.StatusOK)); got.Name != name {
 			t.Errorf("%s leads to %s", prefix(key), got.Name)
 		}
 		answer := asked.do("POST", "/mcp", "", fields{"jsonrpc": "2.0", "id": 1, "method": "ping"}, "Authorization", "bearer "+key,
-			"Content-Type", "application/json", "Accept", "application/json, text/event-stream").want(http.StatusOK)
+			"Origin", router, "Content-Type", "application/json", "Accept", "application/json, text/event-stream").want(http.StatusOK)
 		if !strings.Contains(string(answer.body), `"result"`) {
 			t.Errorf("MCP answers %s", answer.body)
 		}
@@ -263,10 +179,16 @@ func TestNginxRoutes(t *testing.T) {
 	}
 }
 
-// routing runs nginx with the configuration of deploy/cells, without TLS, and with these
-// texts replaced, until the test ends.
-func routing(t *testing.T, listen string, replaced map[string]string) {
+// behindNginx runs nginx with the configuration of deploy/cells, without TLS, and with some texts replaced, until the
+// test ends. It returns the addresses that it leads to for two cells, and its own.
+func behindNginx(t *testing.T, replaced map[string]string) (cells [2]string, router string) {
 	t.Helper()
+	if _, err := exec.LookPath("nginx"); err != nil {
+		t.Skip("nginx is not installed: its configuration is not tried")
+	}
+	listen := freeAddress(t)
+	cells = [2]string{freeAddress(t), freeAddress(t)}
+	replaced["10.0.0.10:8080"], replaced["10.0.1.10:8080"] = cells[0], cells[1]
 	dir := t.TempDir()
 	text := regexp.MustCompile(`(?m)^\s*(ssl_\w+ .*|listen \[::\].*)$`).ReplaceAllString(fileText(t, "deploy/cells/nginx.conf"), "")
 	for old, now := range replaced {
@@ -292,13 +214,12 @@ func routing(t *testing.T, listen string, replaced map[string]string) {
 		_ = program.Process.Signal(os.Interrupt) // nginx ends at once
 		_ = program.Wait()
 	})
-	for deadline := time.Now().Add(patience); ; {
-		if c, err := net.Dial("tcp", listen); err == nil {
+	await(t, "nginx listens", func() bool {
+		c, err := net.Dial("tcp", listen)
+		if err == nil {
 			_ = c.Close()
-			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("nginx does not listen")
-		}
-	}
+		return err == nil
+	})
+	return cells, "http://" + listen
 }

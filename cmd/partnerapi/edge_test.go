@@ -11,9 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"partnerapi/cmd/internal/config"
 	"partnerapi/cmd/internal/output"
-	"partnerapi/v2/op"
 )
 
 // plainCaller sends requests whose answers nothing checks.
@@ -72,14 +70,10 @@ func TestDrain(t *testing.T) {
 	t.Parallel()
 	flag := databaseFlag(t)
 	logs, over := newTranscript(), make(chan time.Time)
-	c := serveCmd{config.ServeFlags{Listen: "127.0.0.1:0", Drain: time.Hour, Release: op.V2_0}}
 	ctx, told := context.WithCancel(t.Context())
 	defer told()
-	store, err := c.OpenStore(ctx, t.TempDir(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.build(ctx, opened(t, flag), "http://localhost", resources{store: store}, output.NewLog(logs, slog.LevelInfo, "text"), nil)
+	line := parses(t, "serve", "--drain=1h", "--no-work")
+	s, err := line.Serve.build(ctx, opened(t, flag), guideBase, resources{}, output.NewLog(logs, slog.LevelInfo, "text"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +83,7 @@ func TestDrain(t *testing.T) {
 		}
 		return over
 	}
-	listener, err := net.Listen("tcp", c.Listen)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,8 +68,8 @@ func (k *kills) check() {
 // have got the same list as who reads it now. It returns the whole list.
 func (k *kills) listed(r *round, tenant *tenant) []told {
 	k.t.Helper()
-	late := newEventReader(tenant.followers[0].key, 500, nil)
-	late.read(r)
+	late := &eventReader{key: tenant.followers[0].key, limit: 500}
+	late.read(r.reads(late.key))
 	seen := map[string]bool{}
 	for _, e := range late.events {
 		if seen[e.ID] {
@@ -78,20 +78,10 @@ func (k *kills) listed(r *round, tenant *tenant) []told {
 		seen[e.ID] = true
 	}
 	for i, f := range tenant.followers {
-		if !f.read(r) {
+		if !f.read(r.reads(f.key)) {
 			k.t.Fatalf("%s's follower %d does not get to the end", tenant.name, i)
 		}
-		var want []string
-		for _, e := range late.events {
-			if f.reach == nil || slices.Contains(f.reach, e.ClientID) {
-				want = append(want, e.text)
-			}
-		}
-		var got []string
-		for _, e := range f.events {
-			got = append(got, e.text)
-		}
-		if !slices.Equal(got, want) {
+		if got, want := textsOf(f.events, nil), textsOf(late.events, f.reach); !slices.Equal(got, want) {
 			k.t.Errorf("%s's follower %d was shown %d events, which are not the %d that are listed now", tenant.name, i, len(got), len(want))
 		}
 	}

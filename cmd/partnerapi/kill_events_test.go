@@ -26,8 +26,6 @@ const (
 	// eventSeed is the seed of what happens by chance: which writes are made, how
 	// receivers answer, and after how many writes there is a kill.
 	eventSeed = 9
-	// retryPause is the pause of a caller who was told that the service is not there.
-	retryPause = 100 * time.Millisecond
 )
 
 // Retries come seconds to hours after a failed try, and the lease of a process that
@@ -88,7 +86,7 @@ type tenant struct {
 
 func newKills(t *testing.T) *kills {
 	k := &kills{t: t, dir: dataDir(t), chance: rand.New(rand.NewPCG(eventSeed, 0))}
-	k.receivers = openReceivers(t, k.chance.Uint64())
+	k.receivers = openReceivers(t, rand.New(rand.NewPCG(k.chance.Uint64(), 0)))
 	return k
 }
 
@@ -130,8 +128,8 @@ func (k *kills) settle() {
 		}
 		some := tenant.clients[1].id + "," + tenant.clients[2].id
 		tenant.followers = []*eventReader{
-			newEventReader(k.key(name, "all"), 100, nil), newEventReader(k.key(name, "all"), 7, nil),
-			newEventReader(k.key(name, some), 13, []string{tenant.clients[1].id, tenant.clients[2].id}),
+			{key: k.key(name, "all"), limit: 100}, {key: k.key(name, "all"), limit: 7},
+			{key: k.key(name, some), limit: 13, reach: []string{tenant.clients[1].id, tenant.clients[2].id}},
 		}
 		k.subscribe(service, tenant, all, k.key(name, some))
 	}
@@ -158,13 +156,8 @@ func (k *kills) subscribe(service *running, of *tenant, all, some string) {
 		{name: "narrow", key: some, types: []domain.EventType{domain.UserUpdated}, reach: ids[1:], clients: ids[1:2]},
 	}
 	for _, s := range of.subscriptions {
-		s.tenant, s.gotten = of, map[string]*reception{}
-		body := fields{"url": k.receivers.open(s), "events": s.types}
-		if s.clients != nil {
-			body["client_ids"] = s.clients
-		}
-		made := into[struct{ Secret string }](service.do("POST", "/v2/webhooks", s.key, body).want(http.StatusCreated))
-		k.receivers.secret(s, made.Secret)
+		s.tenant = of
+		k.receivers.subscribe(service.client, "/"+of.name+"/"+s.name, s)
 	}
 }
 
@@ -179,7 +172,6 @@ type round struct {
 	answered int
 	steps    []func() // what happens with the next delivery once enough was answered
 	over     chan struct{}
-	pokes    []chan struct{} // of the followers
 }
 
 // round starts the service, and has it used until it is dead, and its database.
@@ -212,11 +204,6 @@ func (k *kills) round(n int) {
 	k.receivers.round.Store(r)
 	var group sync.WaitGroup
 	for _, tenant := range k.tenants {
-		for _, f := range tenant.followers {
-			r.pokes = append(r.pokes, f.poke)
-		}
-	}
-	for _, tenant := range k.tenants {
 		for _, a := range tenant.authors {
 			group.Go(func() { a.write(r) })
 		}
@@ -239,9 +226,7 @@ func (k *kills) bury(r *round) {
 	}
 	k.killed++
 	if pid := postmaster(k.t, k.dir); pid != 0 && runs(pid) {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			k.t.Fatal(err)
-		}
+		killServer(k.t, k.dir)
 	}
 }
 
@@ -257,19 +242,11 @@ func (k *kills) revive() (service *running, d *witness, leave func()) {
 	return k.start(), d, leave
 }
 
-// wrote counts an answered write, and has the followers look now and then.
+// wrote counts an answered write.
 func (r *round) wrote() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.answered++; r.answered%5 != 0 {
-		return
-	}
-	for _, poke := range r.pokes {
-		select {
-		case poke <- struct{}{}:
-		default:
-		}
-	}
+	r.answered++
 }
 
 // received does the next step, if enough was written.
@@ -309,6 +286,11 @@ func (r *round) send(again bool, method, path, key string, body any, headers ...
 	return response{}, false
 }
 
+// reads is how a key reads a path, again while the service is not there.
+func (r *round) reads(key string) func(path string) (response, bool) {
+	return func(path string) (response, bool) { return r.send(true, http.MethodGet, path, key, nil) }
+}
+
 // pause waits as a caller does who is told to try again later.
 func (r *round) pause() {
 	select {
@@ -332,16 +314,10 @@ func (k *kills) drain() (*running, *witness) {
 	k.t.Helper()
 	service, d, leave := k.revive()
 	k.t.Cleanup(leave)
-	for deadline := time.Now().Add(patience); ; {
+	await(k.t, "no event and no delivery waits", func() bool {
 		d.exec(retriesDue)
-		waiting := d.number(`SELECT (SELECT count(*) FROM events)
-			+ (SELECT count(*) FROM webhook_deliveries WHERE status = 'waiting')`)
-		if waiting == 0 {
-			return service, d
-		}
-		if time.Now().After(deadline) {
-			k.t.Fatalf("%d events and deliveries still wait:\n%s", waiting, service.logs)
-		}
-		<-time.After(retryPause)
-	}
+		return d.number(`SELECT (SELECT count(*) FROM events)
+			+ (SELECT count(*) FROM webhook_deliveries WHERE status = 'waiting')`) == 0
+	}, service.logs)
+	return service, d
 }

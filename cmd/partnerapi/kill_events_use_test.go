@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"time"
 
 	"partnerapi/domain"
 )
@@ -146,6 +147,16 @@ type told struct {
 	}
 }
 
+// textsOf are the events of some clients, or of all, as they are listed.
+func textsOf(events []told, clients []string) (texts []string) {
+	for _, e := range events {
+		if clients == nil || slices.Contains(clients, e.ClientID) {
+			texts = append(texts, e.text)
+		}
+	}
+	return texts
+}
+
 // label is that of the subject that it tells of.
 func (e *told) label() string {
 	if e.Type == domain.ClientCreated {
@@ -162,50 +173,62 @@ type eventReader struct {
 	reach  []string // the key's clients; nil for all
 	cursor string
 	events []told
-	poke   chan struct{} // there may be new ones
 }
 
-func newEventReader(key string, limit int, reach []string) *eventReader {
-	return &eventReader{key: key, limit: limit, reach: reach, poke: make(chan struct{}, 1)}
-}
-
-// follow reads whenever there may be something, until the service is dead.
+// follow reads now and then, until the service is dead.
 func (f *eventReader) follow(r *round) {
-	for f.read(r) {
+	for f.read(r.reads(f.key)) {
 		select {
-		case <-f.poke:
 		case <-r.over:
 			return
+		case <-time.After(3 * retryPause):
 		}
 	}
 }
 
-// read reads to the end of what is there; false if the service died before.
-func (f *eventReader) read(r *round) bool {
+// read reads to the end of what is there; false if get was not answered.
+func (f *eventReader) read(get func(path string) (response, bool)) bool {
 	for more := true; more; {
-		query := url.Values{"limit": {strconv.Itoa(f.limit)}}
-		if f.cursor != "" {
-			query.Set("cursor", f.cursor)
-		}
-		answer, ok := r.send(true, http.MethodGet, "/v2/events?"+query.Encode(), f.key, nil)
-		if !ok {
+		var ok bool
+		if more, ok = f.page(get); !ok {
 			return false
 		}
-		page := into[struct {
-			Data []json.RawMessage
-			Page struct {
-				Next string `json:"next_cursor"`
-				More bool   `json:"has_more"`
-			}
-		}](answer)
-		for _, item := range page.Data {
-			e := told{text: string(item)}
-			if err := json.Unmarshal(item, &e); err != nil {
-				r.client.t.Error(err)
-			}
-			f.events = append(f.events, e)
-		}
-		f.cursor, more = page.Page.Next, page.Page.More
 	}
 	return true
+}
+
+// page reads the next page, and reports whether there are more.
+func (f *eventReader) page(get func(path string) (response, bool)) (more, ok bool) {
+	answer, ok := get(pagePathOf("/v2/events", f.limit, f.cursor))
+	if !ok {
+		return false, false
+	}
+	page := into[listPage[json.RawMessage]](answer)
+	for _, item := range page.Data {
+		e := told{text: string(item)}
+		if err := json.Unmarshal(item, &e); err != nil {
+			answer.t.Error(err)
+		}
+		f.events = append(f.events, e)
+	}
+	f.cursor = page.Page.Next
+	return page.Page.More, true
+}
+
+// listPage is a page of a list of version 2.
+type listPage[T any] struct {
+	Data []T
+	Page struct {
+		Next string `json:"next_cursor"`
+		More bool   `json:"has_more"`
+	}
+}
+
+// pagePathOf is the path of the page of a list behind a cursor; "" is for the first.
+func pagePathOf(list string, limit int, cursor string) string {
+	query := url.Values{"limit": {strconv.Itoa(limit)}}
+	if cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	return list + "?" + query.Encode()
 }

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"partnerapi/cmd/internal/database"
+	"partnerapi/db"
 )
 
 // fates are where a kill can find a mail: had the mail server accepted it, and
@@ -157,9 +157,7 @@ func TestSendsOutliveCrash(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatalf("%d mails were accepted", len(office.all()))
 	}
-	if err := syscall.Kill(postmaster(t, s.dir), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	killServer(t, s.dir)
 	office.close()
 	s.goOn(s.look(), office)
 }
@@ -171,8 +169,8 @@ type sends struct {
 	users            []recipient
 }
 
-// recipient is a user as the service answered; empty is what it did not answer.
-type recipient struct{ id, email, result string }
+// recipient is a user, and the result of a simulation as the service answered; empty where it did not.
+type recipient struct{ email, result string }
 
 func newSends(t *testing.T) *sends {
 	s := &sends{t: t, dir: dataDir(t)}
@@ -180,6 +178,12 @@ func newSends(t *testing.T) *sends {
 	must(t, "partners", "create", "Acme", "--data-dir="+s.dir)
 	s.key = strings.TrimSpace(must(t, "keys", "create", "--data-dir="+s.dir, "--name=sends", "--clients=all", "--scopes=read,write"))
 	return s
+}
+
+// newClient makes the client Acme, and returns its id.
+func (s *sends) newClient(r *running) string {
+	s.t.Helper()
+	return into[identified](r.do("POST", "/v2/clients", s.key, fields{"name": "Acme"}).want(http.StatusCreated)).ID
 }
 
 // serve starts a service that sends to a mail server.
@@ -194,14 +198,14 @@ func (s *sends) serve(office *postOffice, args ...string) *running {
 func (s *sends) ask(r *running, email string) bool {
 	s.t.Helper()
 	if s.client == "" {
-		s.client = into[identified](r.do("POST", "/v2/clients", s.key, fields{"name": "Acme"}).want(http.StatusCreated)).ID
+		s.client = s.newClient(r)
 	}
 	answer, err := r.client.try("POST", "/v2/clients/"+s.client+"/users", s.key, fields{"email": email, "send_welcome_email": true})
 	if err != nil {
 		return false
 	}
-	u := recipient{id: into[identified](answer.want(http.StatusCreated)).ID, email: email}
-	answer, err = r.client.try("POST", "/v2/clients/"+s.client+"/phishing/sends", s.key, fields{"user_ids": []string{u.id}})
+	u, id := recipient{email: email}, into[identified](answer.want(http.StatusCreated)).ID
+	answer, err = r.client.try("POST", "/v2/clients/"+s.client+"/phishing/sends", s.key, fields{"user_ids": []string{id}})
 	if err == nil {
 		u.result = into[struct {
 			Sends []struct {
@@ -269,10 +273,7 @@ func (s *sends) goOn(d *witness, before *postOffice, claimed ...string) {
 			unmarked++
 		}
 	}
-	after := openPostOffice(s.t, func(_ letter, take func()) bool {
-		take()
-		return true
-	})
+	after := openPostOffice(s.t, takeAll)
 	d.exec("CREATE TEMP TABLE dead AS SELECT lease FROM outbox WHERE lease IS NOT NULL")
 	r := s.serve(after)
 	if len(claimed) > 0 {
@@ -300,43 +301,12 @@ func (s *sends) goOn(d *witness, before *postOffice, claimed ...string) {
 		}
 	}
 	s.t.Logf("%d mails, %d to be sent after the kill, %d repeated", len(rows), unmarked, repeated)
-	s.check(r, d)
-	r.finish()
-}
-
-// check wants the service to show each mail that was asked for as sent once, or as cancelled.
-func (s *sends) check(r *running, d *witness) {
-	s.t.Helper()
-	cancelled := map[string]bool{}
 	for _, row := range d.mails() {
 		if row.marked == row.cancelled {
 			s.t.Errorf("mail to %s is %+v", row.email, row)
 		}
-		cancelled[row.email] = cancelled[row.email] || row.cancelled
 	}
-	for _, u := range s.users {
-		emails := into[struct {
-			Data []struct {
-				Type string `json:"message_type"`
-			}
-		}](r.get("/v2/users/"+u.id+"/emails", s.key).want(http.StatusOK)).Data
-		var types []string
-		for _, email := range emails {
-			types = append(types, email.Type)
-		}
-		slices.Sort(types)
-		want := []string{"phishing", "welcome"}
-		if cancelled[u.email] {
-			want = want[1:]
-		}
-		if !slices.Equal(types, want) && (u.result != "" || !slices.Equal(types, want[1:])) { // what was not answered may be there or not
-			s.t.Errorf("%s was sent %v", u.email, types)
-		}
-		results := into[struct{ Data []fields }](r.get("/v2/clients/"+s.client+"/phishing/results?user_id="+u.id, s.key).want(http.StatusOK)).Data
-		if u.result != "" && (len(results) != 1 || results[0]["result_id"] != u.result || (results[0]["status"] == "sent") == cancelled[u.email]) {
-			s.t.Errorf("%s has the results %v", u.email, results)
-		}
-	}
+	r.finish()
 }
 
 // witness looks into the database of a service that may be dead, on a
@@ -354,28 +324,32 @@ func (s *sends) look() *witness {
 	return d
 }
 
-// lookInto joins the database of a data directory, or starts it, until leave is
-// called.
+// lookInto looks into the database of a data directory until leave is called.
 func lookInto(t *testing.T, dir string) (w *witness, leave func()) {
+	t.Helper()
+	d, shut := joined(t, dir)
+	conn, err := d.SQL().Conn(t.Context()) // the one that the pool has
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &witness{t, conn}, func() {
+		_ = conn.Close()
+		shut()
+	}
+}
+
+// joined joins the database of a data directory, or starts it, until leave is called.
+func joined(t *testing.T, dir string) (d *db.DB, leave func()) {
 	t.Helper()
 	d, shut, err := database.Flags{DataDir: dir}.Connect(t.Context(), io.Discard, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := d.SQL().Conn(t.Context()) // the one that the pool has
-	leave = func() {
-		if conn != nil {
-			_ = conn.Close()
-		}
+	return d, func() {
 		if err := shut(); err != nil {
 			t.Error(err)
 		}
 	}
-	if err != nil {
-		leave()
-		t.Fatal(err)
-	}
-	return &witness{t, conn}, leave
 }
 
 func (d *witness) exec(statement string) {
@@ -388,24 +362,13 @@ func (d *witness) exec(statement string) {
 // until waits for a query to give a number.
 func (d *witness) until(want int, query string, args ...any) {
 	d.t.Helper()
-	for deadline := time.Now().Add(patience); ; {
-		var n int
-		if err := d.conn.QueryRowContext(d.t.Context(), query, args...).Scan(&n); err != nil {
-			d.t.Fatalf("%s: %v", query, err)
-		}
-		if n == want {
-			return
-		}
-		if time.Now().After(deadline) {
-			d.t.Fatalf("%s %v: %d, not %d", query, args, n, want)
-		}
-	}
+	await(d.t, fmt.Sprint(want, " is ", query, args), func() bool { return d.number(query, args...) == want })
 }
 
 // number is what a query gives.
-func (d *witness) number(query string) (n int) {
+func (d *witness) number(query string, args ...any) (n int) {
 	d.t.Helper()
-	if err := d.conn.QueryRowContext(d.t.Context(), query).Scan(&n); err != nil {
+	if err := d.conn.QueryRowContext(d.t.Context(), query, args...).Scan(&n); err != nil {
 		d.t.Fatalf("%s: %v", query, err)
 	}
 	return n

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -24,7 +23,7 @@ func TestLifeOfADemonstration(t *testing.T) {
 		says(t, said, "\n  "+key+" ")
 		first.get("/v2/clients?limit=1", key).want(http.StatusOK)
 	}
-	tryCommands(t, said)
+	tryCommands(t, first)
 	client := "/v2/clients/" + oldestClient(first)
 	before := first.get(client, "pk_demo_all").want(http.StatusOK).body
 	pid := postmaster(t, dir)
@@ -34,9 +33,7 @@ func TestLifeOfADemonstration(t *testing.T) {
 		t.Fatal("a command that joined stopped the server")
 	}
 
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	killServer(t, dir)
 	if first.logs.await(regexp.MustCompile("PostgreSQL was started again"), first.ended) == nil {
 		t.Fatalf("it was not started again:\n%s", first.logs)
 	}
@@ -45,15 +42,13 @@ func TestLifeOfADemonstration(t *testing.T) {
 	}
 	pid = postmaster(t, dir)
 	// Each connection that broke may be noticed by a request.
-	for tries := 0; ; tries++ {
+	await(t, "a request succeeds", func() bool {
 		got := first.get(client, "pk_demo_all")
-		if got.status == http.StatusOK {
-			break
+		if got.status != http.StatusOK {
+			got.want(http.StatusServiceUnavailable)
 		}
-		if got.want(http.StatusServiceUnavailable); tries == 40 {
-			t.Fatal("no request succeeds")
-		}
-	}
+		return got.status == http.StatusOK
+	})
 
 	second := process(t, dir) // without --demo
 	if strings.Contains(second.logs.String(), "creating a database") {
@@ -100,29 +95,26 @@ func oldestClient(r *running) string {
 }
 
 // tryCommands does what a greeting suggests.
-func tryCommands(t *testing.T, said string) {
-	_, list, _ := strings.Cut(said, "\nTry:\n")
+func tryCommands(t *testing.T, r *running) {
+	t.Helper()
+	_, list, _ := strings.Cut(r.out.String(), "\nTry:\n")
 	commands := strings.Split(strings.TrimSpace(list), "\n")
 	wanted := []string{`"data":[{"id":"cli_`}
 	if older() {
 		wanted = append(wanted, `"items":[{"id":"`, `"client_name":"Hollowbrook Manufacturing"`)
 	}
 	if len(commands) != len(wanted) {
-		t.Fatalf("%d commands:\n%s", len(commands), said)
+		t.Fatalf("%d commands:\n%s", len(commands), r.out)
 	}
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Log("there is no curl: the commands are not tried")
-		return
+	s, err := newShell(t.TempDir(), r.address)
+	if err != nil {
+		t.Fatal(err)
 	}
+	s.address = r.address
 	for i, line := range commands {
-		cmd := exec.Command("/bin/sh", "-ec", line)
-		cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1", "NO_PROXY=127.0.0.1")
-		got, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(got), wanted[i]) {
+		got, err := s.run(line)
+		if err != nil || !strings.Contains(got, wanted[i]) || i == 2 && strings.Count(got, "Hollowbrook Manufacturing") != 2 {
 			t.Errorf("%s\nprints %s (%v), without %s", line, got, err, wanted[i])
-		}
-		if i == 2 && strings.Count(string(got), "Hollowbrook Manufacturing") != 2 {
-			t.Errorf("%s\ndoes not show the client in both versions: %s", line, got)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,6 +29,19 @@ const asCommand = "TEST_AS_PARTNERAPI"
 
 // patience bounds every wait; on a machine with much else to do, nothing takes near as long.
 const patience = 5 * time.Minute
+
+// retryPause is the pause between two looks, and that of a caller who is told to try again later.
+const retryPause = 100 * time.Millisecond
+
+// await polls until is returns true. After patience it fails the test, and prints about.
+func await(t *testing.T, what string, is func() bool, about ...any) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !is(); <-time.After(retryPause) {
+		if time.Now().After(deadline) {
+			t.Fatal(append([]any{what, ": it does not come about\n"}, about...)...)
+		}
+	}
+}
 
 // shortWaits makes serve wait a shorter time for those who call, in a process of its own.
 const shortWaits = "TEST_SHORT_WAITS"
@@ -221,18 +233,24 @@ type running struct {
 // serving runs serve in this process, on a free port, until the test's end.
 func serving(t *testing.T, args ...string) *running {
 	t.Helper()
+	r := inProcess(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data-dir=" + t.TempDir()}, args...)...) // for the outbox
+	r.greeted()
+	return r
+}
+
+// inProcess runs a command in this process until the test's end.
+func inProcess(t *testing.T, args ...string) *running {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{t: t, out: newTranscript(), logs: newTranscript(), ended: make(chan struct{}), stop: cancel}
-	own := []string{"serve", "--listen=127.0.0.1:0", "--data-dir=" + t.TempDir()} // for the outbox
 	go func() {
 		defer close(r.ended)
-		r.code = run(ctx, append(own, args...), nil, r.out, r.logs)
+		r.code = run(ctx, args, strings.NewReader(""), r.out, r.logs)
 	}()
 	t.Cleanup(func() {
 		cancel()
 		<-r.ended
 	})
-	r.greeted()
 	return r
 }
 
@@ -339,12 +357,19 @@ func postmaster(t *testing.T, dir string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	pid, err := strconv.Atoi(first)
-	if err != nil {
-		t.Fatal(fmt.Errorf("postmaster.pid: %w", err))
+	var pid int
+	if _, err := fmt.Sscan(string(text), &pid); err != nil {
+		t.Fatalf("postmaster.pid: %v", err)
 	}
 	return pid
+}
+
+// killServer ends the server of a data directory as kill -9 does.
+func killServer(t *testing.T, dir string) {
+	t.Helper()
+	if err := syscall.Kill(postmaster(t, dir), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // older reports whether version 1 is a part of the program.

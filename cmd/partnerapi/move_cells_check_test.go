@@ -3,14 +3,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/db/seed"
 	"partnerapi/domain"
 )
@@ -18,11 +19,15 @@ import (
 // replayedOf is of how many writes one is sent again with its Idempotency-Key.
 const replayedOf = 4
 
+// mailsUnderWay become due one after another while the partner moves, and mailsLater when it has moved.
+const mailsUnderWay, mailsLater = 300, 20
+
 // before is what was there before the partner moved.
 type before struct {
 	// result and link are those of a simulated mail to a user, report and file those of a
-	// report.
+	// report. mails wait.
 	user, result, link, report, file string
+	mails                            []string
 	webhook                          string
 	early                            map[string]bool // the events of before the webhook
 	// v1Users and v2Users are those of the client that nobody writes to, as the versions
@@ -43,43 +48,57 @@ func (c *twoCells) prepare() {
 	for _, e := range c.feed(c.key) {
 		b.early[e.ID] = true
 	}
-	hook := into[struct{ ID, Secret string }](c.router.do("POST", "/v2/webhooks", c.key,
-		fields{"url": c.events.server.URL, "events": domain.EventTypes}).want(http.StatusCreated))
-	c.events.mu.Lock()
-	c.events.secret, b.webhook = hook.Secret, "/v2/webhooks/"+hook.ID
-	c.events.mu.Unlock()
+	c.hook = subscription{key: c.key, types: domain.EventTypes}
+	b.webhook = "/v2/webhooks/" + c.events.subscribe(c.router, "/", &c.hook)
+	b.v1Users, b.v2Users = c.v1Users(), idsOf(listed[identified](c, c.key, "/v2/clients/"+c.quiet.id+"/users"))
+	c.wait()
+}
 
-	b.v1Users, b.v2Users = c.v1List("users", c.quiet), idsOf(listed[identified](c, c.key, "/v2/clients/"+c.quiet.id+"/users"))
+// wait has mails to a client wait in the first cell.
+func (c *twoCells) wait() {
+	c.t.Helper()
+	client, err := domain.ParseID[domain.ClientKind](c.worked.id)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for range mailsUnderWay + mailsLater {
+		c.before.mails = append(c.before.mails, db.NewID[domain.MessageKind]().UUID())
+	}
+	c.exec(0, `INSERT INTO mail_requests (client_id, id, type, user_id, created_at)
+		SELECT client_id, m.id, 'welcome', u.id, now()
+		FROM (SELECT client_id, id FROM users WHERE client_id = $1 AND status = 'active' LIMIT 1) AS u, unnest($2::uuid[]) AS m (id)`,
+		client, c.before.mails)
+	c.exec(0, `INSERT INTO outbox (client_id, id, kind, urgency, due_at)
+		SELECT $1::uuid, id, 'mail', 2, now() + CASE WHEN n <= $3 THEN n * interval '100 ms' ELSE interval '1 day' END
+		FROM unnest($2::uuid[]) WITH ORDINALITY AS m (id, n)`, client, c.before.mails, mailsUnderWay)
+	c.exec(0, "SELECT pg_notify($1, '')", db.OutboxChannel)
 }
 
 // download waits for a report's file, and fetches it. Its link begins with a path.
 func (c *twoCells) download(report, begins string) string {
 	c.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(retryPause) {
-		link := into[struct {
+	var link *string
+	await(c.t, "the report is made", func() bool {
+		link = into[struct {
 			URL *string `json:"download_url"`
 		}](c.get(report, c.key)).URL
-		if link == nil {
-			continue
-		}
-		if !strings.HasPrefix(*link, c.router.address+begins) {
-			c.t.Errorf("the report is at %s", *link)
-		}
-		status, file := read(c.t, *link)
-		if status != http.StatusOK {
-			c.t.Fatalf("the report's file: %d %s", status, file)
-		}
-		return file
+		return link != nil
+	})
+	if !strings.HasPrefix(*link, c.router.address+begins) {
+		c.t.Errorf("the report is at %s", *link)
 	}
-	c.t.Fatal("the report is not made")
-	return ""
+	status, file := read(c.t, *link)
+	if status != http.StatusOK {
+		c.t.Fatalf("the report's file: %d %s", status, file)
+	}
+	return file
 }
 
 // listed reads all of a list of version 2.
 func listed[T any](c *twoCells, key, path string) (all []T) {
 	c.t.Helper()
 	for cursor := ""; ; {
-		page := into[listPage[T]](c.get(path+"?limit=100&cursor="+url.QueryEscape(cursor), key))
+		page := into[listPage[T]](c.get(pagePathOf(path, 100, cursor), key))
 		all, cursor = append(all, page.Data...), page.Page.Next
 		if !page.Page.More {
 			return all
@@ -95,29 +114,22 @@ func idsOf(list []identified) (ids []string) {
 }
 
 // feed reads all events.
-func (c *twoCells) feed(key string) (events []told) {
+func (c *twoCells) feed(key string) []told {
 	c.t.Helper()
-	for _, item := range listed[json.RawMessage](c, key, "/v2/events") {
-		e := told{text: string(item)}
-		if err := json.Unmarshal(item, &e); err != nil {
-			c.t.Error(err)
-		}
-		events = append(events, e)
-	}
-	return events
+	all := eventReader{limit: 100}
+	all.read(func(path string) (response, bool) { return c.get(path, key), true })
+	return all.events
 }
 
-// v1List is each object of a client's list in version 1, as its bytes say.
-func (c *twoCells) v1List(list string, client tenantOf) (ids []string) {
+// v1Users are the users of the client that nobody writes to, as version 1 lists them.
+func (c *twoCells) v1Users() (ids []string) {
 	c.t.Helper()
 	for {
 		page := into[struct {
-			Items []struct{ ID json.RawMessage }
+			Items []identified
 			Total int
-		}](c.get(fmt.Sprintf("/v1/clients/%d/%s?limit=50&offset=%d", client.number, list, len(ids)), c.key))
-		for _, item := range page.Items {
-			ids = append(ids, strings.Trim(string(item.ID), `"`))
-		}
+		}](c.get(fmt.Sprintf("/v1/clients/%d/users?limit=50&offset=%d", c.quiet.number, len(ids)), c.key))
+		ids = append(ids, idsOf(page.Items)...)
 		if len(ids) >= page.Total || len(page.Items) == 0 {
 			return ids
 		}
@@ -134,7 +146,7 @@ func (c *twoCells) check() {
 	c.checkReplayed()
 	c.checkEvents()
 	c.checkLinks()
-	c.checkWork()
+	c.checkMails()
 	c.checkLeft()
 	for _, i := range c.integrators {
 		c.t.Logf("%s: %d rounds, %d answers of 503", i.name, i.rounds.Load(), i.refused)
@@ -173,27 +185,6 @@ func (c *twoCells) checkWritten() {
 				c.t.Errorf("nobody was told of %s", email)
 			}
 		}
-		c.checkCollections(i)
-	}
-}
-
-// checkCollections wants an integrator's collections to have their numbers, and a member
-// each.
-func (c *twoCells) checkCollections(i *integrator) {
-	c.t.Helper()
-	if len(i.collections) == 0 {
-		return
-	}
-	got := c.v1List("collections", i.client)
-	for name, number := range i.collections {
-		if n := len(slices.DeleteFunc(slices.Clone(got), func(id string) bool { return id != fmt.Sprint(number) })); n != 1 {
-			c.t.Errorf("collection %d (%s) is there %d times", number, name, n)
-		}
-	}
-	wrong := c.text(1, `SELECT name FROM collections AS c WHERE name LIKE $1 AND 1 <> (SELECT count(*) FROM collection_members AS m WHERE m.collection_id = c.id)
-		UNION ALL SELECT name FROM collections WHERE name LIKE $1 GROUP BY name HAVING count(*) > 1`, i.name+"%")
-	if wrong != "" {
-		c.t.Errorf("collections without a member, or made twice: %s", wrong)
 	}
 }
 
@@ -201,11 +192,13 @@ func (c *twoCells) checkCollections(i *integrator) {
 func (c *twoCells) checkReplayed() {
 	c.t.Helper()
 	for _, i := range c.integrators {
-		for n := 0; n < len(i.made); n += replayedOf {
-			made := i.made[n]
-			again := c.router.do("POST", "/v2/clients/"+i.client.id+"/users", i.key, bodyOf(made.email), "Idempotency-Key", made.email).want(http.StatusCreated)
-			if string(again.body) != made.answer {
-				c.t.Errorf("created\n%s\nthen again\n%s", made.answer, again.body)
+		for n, u := range i.users {
+			if u.answer == "" || n%replayedOf > 0 {
+				continue
+			}
+			again := c.router.do("POST", "/v2/clients/"+i.client.id+"/users", i.key, bodyOf(u.email), "Idempotency-Key", u.email)
+			if string(again.want(http.StatusCreated).body) != u.answer {
+				c.t.Errorf("created\n%s\nthen again\n%s", u.answer, again.body)
 			}
 			<-time.After(thinking)
 		}
@@ -223,21 +216,16 @@ func (c *twoCells) checkEvents() {
 	delivered := 0
 	for _, i := range c.integrators {
 		list := c.feed(i.key)
-		for range 2 + len(list)/pageOfWalk {
-			if i.events.cursor == "" || !i.follow() {
-				break
-			}
+		if i.events.cursor != "" {
+			i.events.read(i.get)
 		}
-		var got, want []string
 		ids := map[string]bool{}
 		types := map[string][]domain.EventType{}
 		for _, e := range list {
-			want, ids[e.ID] = append(want, e.text), true
+			ids[e.ID] = true
 			types[e.label()] = append(types[e.label()], e.Type)
 		}
-		for _, e := range i.events.events {
-			got = append(got, e.text)
-		}
+		got, want := textsOf(i.events.events, nil), textsOf(list, nil)
 		if i.events.cursor != "" && !slices.Equal(got, want) || len(ids) != len(list) {
 			c.t.Errorf("%s was shown %d events, and %d are listed, of which %d differ", i.name, len(got), len(list), len(ids))
 		}
@@ -274,15 +262,15 @@ func (c *twoCells) checkDelivered(list []told) (delivered int) {
 		if texts[e.ID] = e.text; c.before.early[e.ID] {
 			continue
 		}
-		if delivered++; len(c.events.got[e.ID]) == 0 {
+		if delivered++; c.hook.gotten[e.ID] == nil {
 			c.t.Errorf("%s was not delivered", e.text)
 		}
 	}
-	for id, got := range c.events.got {
-		repeated += len(got) - 1
-		for _, arrived := range got {
-			if arrived.body != texts[id] {
-				c.t.Errorf("delivered\n%s\nwhich is listed as\n%s", arrived.body, texts[id])
+	for id, got := range c.hook.gotten {
+		repeated += len(got.bodies) - 1
+		for _, body := range got.bodies {
+			if body != texts[id] {
+				c.t.Errorf("delivered\n%s\nwhich is listed as\n%s", body, texts[id])
 			}
 		}
 	}
@@ -329,6 +317,32 @@ func (c *twoCells) checkLeft() {
 	for _, i := range c.integrators {
 		if !i.moves {
 			left.do("GET", "/v2/clients", i.key, nil).want(http.StatusOK)
+		}
+	}
+}
+
+// checkMails wants each mail to be sent by one cell: those that were due later by the second, though the first has their
+// rows at rest.
+func (c *twoCells) checkMails() {
+	c.t.Helper()
+	mails := c.before.mails
+	for _, cell := range []int{0, 1} {
+		c.exec(cell, "UPDATE outbox SET due_at = now() WHERE due_at > now() + interval '1 hour' AND id::text = ANY($1)", mails)
+		c.exec(cell, "SELECT pg_notify($1, '')", db.OutboxChannel)
+	}
+	c.is(1, "SELECT NOT EXISTS (SELECT FROM outbox WHERE due_at < now() + interval '1 hour')")
+	sent := c.text(1, "SELECT count(*)::text FROM mail_requests WHERE sent_at IS NOT NULL AND id::text = ANY($1)", mails)
+	if sent != fmt.Sprint(len(mails)) {
+		c.t.Errorf("%s of %d mails are sent", sent, len(mails))
+	}
+	for n, id := range mails {
+		by := [2]bool{}
+		for cell, dir := range c.dirs {
+			_, err := os.Stat(filepath.Join(dir, "outbox", id+".eml"))
+			by[cell] = err == nil
+		}
+		if by[0] == by[1] || n >= mailsUnderWay && by[0] {
+			c.t.Errorf("mail %d of %d: sent by the cells %v", n, len(mails), by)
 		}
 	}
 }

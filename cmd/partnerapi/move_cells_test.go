@@ -9,7 +9,6 @@ import (
 	"mime/quotedprintable"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -85,7 +84,8 @@ type twoCells struct {
 	cells       [2]*running
 	direct      [2]caller // past the router
 	router      caller
-	events      *inbox
+	events      *receivers
+	hook        subscription
 
 	key string // of the partner
 	// Nobody writes to the client quiet, and the integrators to the others, the last of
@@ -93,7 +93,6 @@ type twoCells struct {
 	quiet, worked, other tenantOf
 	integrators          []*integrator
 	before               before
-	underWay             workUnderWay
 }
 
 // tenantOf is a client in both versions.
@@ -104,15 +103,11 @@ type tenantOf struct {
 
 func newTwoCells(t *testing.T) *twoCells {
 	t.Helper()
-	if _, err := exec.LookPath("nginx"); err != nil {
-		t.Skip("nginx is not installed: two cells behind it are not tried")
-	}
-	c := &twoCells{t: t, events: newInbox(t)}
+	at, router := behindNginx(t, map[string]string{})
+	c := &twoCells{t: t, events: openReceivers(t, nil)}
 	c.flags = [2]string{demonstration(t), databaseFlag(t)}
-	at := [3]string{freeAddress(t), freeAddress(t), freeAddress(t)}
-	c.router = caller{t, "http://" + at[2], &http.Transport{}}
+	c.router = caller{t, router, &http.Transport{}}
 	t.Cleanup(c.router.transport.(*http.Transport).CloseIdleConnections)
-	routing(t, at[2], map[string]string{"10.0.0.10:8080": at[0], "10.0.1.10:8080": at[1]})
 	for i, path := range []string{"", "/c01"} {
 		c.keys[i], c.dirs[i], c.dbs[i] = freshKey(t), t.TempDir(), opened(t, c.flags[i])
 		c.direct[i] = caller{t, "http://" + at[i], c.router.transport}
@@ -170,11 +165,7 @@ func (c *twoCells) text(cell int, query string, args ...any) (text string) {
 // is waits until a query says true in a cell's database.
 func (c *twoCells) is(cell int, query string) {
 	c.t.Helper()
-	for deadline := time.Now().Add(2 * patience); c.text(cell, "SELECT ("+query+")::text") != "true"; <-time.After(retryPause) {
-		if time.Now().After(deadline) {
-			c.t.Fatalf("%s: it does not come about", query)
-		}
-	}
+	await(c.t, query, func() bool { return c.text(cell, "SELECT ("+query+")::text") == "true" })
 }
 
 // simulated is a template of the operator's own, in the form that the command takes.
@@ -298,28 +289,25 @@ func (c *twoCells) killed(cell int, holdsUp, reached string) {
 		c.t.Fatalf("%s: %v", holdsUp, err)
 	}
 	r := spawned(c.t, c.args("move")...)
-	for deadline := time.Now().Add(2 * patience); ; {
-		var is bool
+	await(c.t, reached, func() (is bool) {
 		if err := tx.QueryRowContext(c.t.Context(), reached).Scan(&is); err != nil {
 			c.t.Fatalf("%s: %v", reached, err)
 		}
-		if is {
-			r.kill()
-			c.t.Logf("killed at %s:\n%s", reached, r.logs)
-			return
-		}
 		select {
 		case <-r.ended:
+			if is {
+				break
+			}
 			if !r.movedByAnother() {
 				c.t.Fatalf("the move ends before %s:\n%s", reached, r.logs)
 			}
 			r = spawned(c.t, c.args("move")...)
-		case <-time.After(retryPause):
+		default:
 		}
-		if time.Now().After(deadline) {
-			c.t.Fatalf("%s: it does not come about:\n%s", reached, r.logs)
-		}
-	}
+		return is
+	})
+	r.kill()
+	c.t.Logf("killed at %s:\n%s", reached, r.logs)
 }
 
 // status wants move status of a cell to have the words.

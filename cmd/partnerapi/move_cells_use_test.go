@@ -3,13 +3,9 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strconv"
 	"sync/atomic"
-	"time"
 
 	"partnerapi/db/seed"
 	"partnerapi/domain"
@@ -33,32 +29,24 @@ type integrator struct {
 	stopped   atomic.Bool
 	ended     chan struct{}
 
-	refused     int // answers of 503
-	users       []*integratedUser
-	collections map[string]int    // numbers by name
-	made        []idempotentWrite // by v2
-	events      *eventReader
-	walk        []string // what was listed of the walk in progress
-	next        string   // its cursor, or its offset
+	refused int // answers of 503
+	users   []*integratedUser
+	events  *eventReader
+	walk    []string // what was listed of the walk in progress
+	next    string   // its cursor, or its offset
 }
 
-// integratedUser is a user whom an integrator made, as far as it was told.
+// integratedUser is a user whom an integrator made, as far as it was told. answer is that of the creation by v2, with
+// the address as its Idempotency-Key.
 type integratedUser struct {
-	id, email, department string
-	told                  []domain.EventType
-}
-
-// idempotentWrite is a write with an Idempotency-Key that is the user's address.
-type idempotentWrite struct {
-	email  string
-	answer string
+	id, email, department, answer string
+	told                          []domain.EventType
 }
 
 // begin has the integrators work until end.
 func (c *twoCells) begin() {
 	c.t.Helper()
 	c.prepare()
-	c.work()
 	other := c.newKey(seed.OtherDemoPartner)
 	c.integrators = []*integrator{
 		{name: "older", key: c.newKey(seed.DemoPartner), moves: true, client: c.worked},
@@ -67,8 +55,7 @@ func (c *twoCells) begin() {
 	}
 	turns := []func(*integrator, string) bool{(*integrator).older, (*integrator).newer, (*integrator).both}
 	for n, i := range c.integrators {
-		i.twoCells, i.ended, i.collections = c, make(chan struct{}), map[string]int{}
-		i.events = newEventReader(i.key, pageOfWalk, nil)
+		i.twoCells, i.ended, i.events = c, make(chan struct{}), &eventReader{limit: pageOfWalk}
 		go func() {
 			defer close(i.ended)
 			for !i.stopped.Load() && turns[n](i, fmt.Sprintf("%s%d", i.name, i.rounds.Load())) {
@@ -94,59 +81,31 @@ func (c *twoCells) await(more int64) {
 	c.t.Helper()
 	for _, i := range c.integrators {
 		want := i.rounds.Load() + more
-		for deadline := time.Now().Add(2 * patience); i.rounds.Load() < want; <-time.After(retryPause) {
-			if c.t.Failed() || time.Now().After(deadline) {
-				c.t.Fatalf("%s has made %d rounds of requests, not %d", i.name, i.rounds.Load(), want)
+		await(c.t, i.name+" makes its requests", func() bool {
+			if c.t.Failed() {
+				c.t.FailNow()
 			}
-		}
+			return i.rounds.Load() >= want
+		})
 	}
 }
 
 // ask sends a request, and a write again that is refused while the partner is moved.
 // Nothing else but success is an answer.
 func (i *integrator) ask(method, path string, body any, headers ...string) (response, bool) {
-	for range mostTries {
-		answer, err := i.router.try(method, path, i.key, body, headers...)
-		if err != nil {
-			i.t.Errorf("%s: %s %s is not answered: %v", i.name, method, path, err)
-			return answer, false
-		}
-		<-time.After(thinking)
-		if answer.status >= 200 && answer.status <= 299 {
-			return answer, true
-		}
-		wait, err := strconv.Atoi(answer.header.Get("Retry-After"))
-		if !i.moves || method == http.MethodGet || err != nil || answer.status != http.StatusServiceUnavailable {
-			i.t.Errorf("%s: %s %s answers %d %v: %s", i.name, method, path, answer.status, answer.header, answer.body)
-			return answer, false
-		}
+	return i.router.insist(i.key, func(a response) bool {
 		i.refused++
-		<-time.After(time.Duration(wait) * time.Second)
-	}
-	i.t.Errorf("%s: %s %s was refused %d times", i.name, method, path, mostTries)
-	return response{}, false
+		return i.moves && method != http.MethodGet && a.status == http.StatusServiceUnavailable
+	}, method, path, body, headers...)
 }
 
-// older is a round of requests of version 1: a user is made and changed, a collection is
-// made, the user moves there, and a page by offset is read of a list that nobody changes.
+// older is a round of requests of version 1: a user is made and changed, and a page by offset is read of a list that
+// nobody changes.
 func (i *integrator) older(name string) bool {
 	client := fmt.Sprintf("/v1/clients/%d", i.client.number)
 	u := &integratedUser{email: name + "@example.com"}
-	answer, ok := i.ask("POST", client+"/users", fields{"email": u.email, "first_name": "Ada", "last_name": "Example"})
-	if !ok {
-		return false
-	}
-	u.id, u.told = into[identified](answer).ID, []domain.EventType{domain.UserCreated}
-	i.users = append(i.users, u)
-	if _, ok = i.ask("POST", "/v1/users/"+u.id, fields{"preferred_language": "es"}); !ok {
-		return false
-	}
-	u.told = append(u.told, domain.UserUpdated)
-	if answer, ok = i.ask("POST", client+"/collections", fields{"name": name}); !ok {
-		return false
-	}
-	i.collections[name] = into[numbered](answer).ID
-	if _, ok = i.ask("POST", fmt.Sprintf("%s/collections/%d/members", client, i.collections[name]), fields{"user_infima_id": u.id}); !ok {
+	answer, ok := i.ask("POST", client+"/users", bodyOf(u.email))
+	if !ok || !i.change(u, answer, "POST", "/v1/users/", fields{"preferred_language": "es"}) {
 		return false
 	}
 	answer, ok = i.ask("GET", fmt.Sprintf("/v1/clients/%d/users?limit=%d&offset=%d", i.quiet.number, pageOfWalk, len(i.walk)), nil)
@@ -167,7 +126,7 @@ func (i *integrator) newer(name string) bool {
 	if !i.writeUser(name) || !i.follow() {
 		return false
 	}
-	answer, ok := i.ask("GET", i.pageOf("/v2/clients/"+i.quiet.id+"/users", i.next), nil)
+	answer, ok := i.get(pagePathOf("/v2/clients/"+i.quiet.id+"/users", pageOfWalk, i.next))
 	if !ok {
 		return false
 	}
@@ -190,13 +149,16 @@ func (i *integrator) both(name string) bool {
 func (i *integrator) writeUser(name string) bool {
 	u := &integratedUser{email: name + "@example.com", department: name}
 	answer, ok := i.ask("POST", "/v2/clients/"+i.client.id+"/users", bodyOf(u.email), "Idempotency-Key", u.email)
-	if !ok {
-		return false
-	}
-	i.made = append(i.made, idempotentWrite{u.email, string(answer.body)})
-	u.id, u.told = into[identified](answer).ID, []domain.EventType{domain.UserCreated}
+	u.answer = string(answer.body)
+	return ok && i.change(u, answer, "PATCH", "/v2/users/", fields{"department": u.department})
+}
+
+// change changes a user whose creation was answered.
+func (i *integrator) change(u *integratedUser, made response, method, path string, body fields) bool {
+	u.id, u.told = into[identified](made).ID, []domain.EventType{domain.UserCreated}
 	i.users = append(i.users, u)
-	if _, ok = i.ask("PATCH", "/v2/users/"+u.id, fields{"department": u.department}); ok {
+	_, ok := i.ask(method, path+u.id, body)
+	if ok {
 		u.told = append(u.told, domain.UserUpdated)
 	}
 	return ok
@@ -206,39 +168,13 @@ func bodyOf(email string) fields {
 	return fields{"email": email, "first_name": "Ada", "last_name": "Example"}
 }
 
-// listPage is a page of a list of version 2.
-type listPage[T any] struct {
-	Data []T
-	Page struct {
-		Next string `json:"next_cursor"`
-		More bool   `json:"has_more"`
-	}
-}
-
-func (i *integrator) pageOf(list, cursor string) string {
-	query := url.Values{"limit": {strconv.Itoa(pageOfWalk)}}
-	if cursor != "" {
-		query.Set("cursor", cursor)
-	}
-	return list + "?" + query.Encode()
-}
+// get reads a path.
+func (i *integrator) get(path string) (response, bool) { return i.ask("GET", path, nil) }
 
 // follow reads the next page of the events.
 func (i *integrator) follow() bool {
-	answer, ok := i.ask("GET", i.pageOf("/v2/events", i.events.cursor), nil)
-	if !ok {
-		return false
-	}
-	page := into[listPage[json.RawMessage]](answer)
-	for _, item := range page.Data {
-		e := told{text: string(item)}
-		if err := json.Unmarshal(item, &e); err != nil {
-			i.t.Error(err)
-		}
-		i.events.events = append(i.events.events, e)
-	}
-	i.events.cursor = page.Page.Next
-	return true
+	_, ok := i.events.page(i.get)
+	return ok
 }
 
 // walked takes the next page of a walk, and holds a whole one against the list.

@@ -3,14 +3,10 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"partnerapi/db/dbtest"
 	"partnerapi/db/reports"
@@ -42,7 +38,8 @@ func TestPoolers(t *testing.T) {
 	})
 }
 
-// commandsBehind uses the demonstration by way of a pooler.
+// commandsBehind uses the demonstration by way of a pooler. That 16 clients share its connections is TestBehindPoolers
+// of v2.
 func commandsBehind(t *testing.T, server string, flags ...string) {
 	t.Helper()
 	with := func(args ...string) []string { return append(args, flags...) }
@@ -57,70 +54,24 @@ func commandsBehind(t *testing.T, server string, flags ...string) {
 		t.Errorf("import: exit %d, %s%s", r.code, r.out, r.err)
 	}
 
-	var work sync.WaitGroup
-	ctx, stop := context.WithCancel(t.Context())
-	work.Go(func() {
-		logs := newTranscript()
-		if code := run(ctx, with("work", "--data-dir="+t.TempDir(), "--connections=5"), nil, logs, logs); code != 0 {
-			t.Errorf("work: exit %d: %s", code, logs)
-		}
-	})
-	defer work.Wait()
-	defer stop()
+	work := inProcess(t, with("work", "--data-dir="+t.TempDir(), "--connections=5")...)
 	r := serving(t, with("--demo", "--no-work", "--release=latest", "--connections=16")...)
-	useAtOnce(r)
-	d := opened(t, server)
-	for deadline := time.Now().Add(patience); ; {
-		pending, err := reports.PendingReports(t.Context(), d, d.Now(), 1)
-		if err != nil || time.Now().After(deadline) {
-			t.Fatal("reports are pending ", err)
-		}
-		if len(pending) == 0 {
-			break
-		}
+	list := "/v2/clients/" + oldestClient(r) + "/reports"
+	r.do("POST", list, "pk_demo_all", fields{"type": "executive_summary", "format": "pdf"}).want(http.StatusCreated)
+	if older() {
+		r.get("/v1/clients?limit=5", "pk_demo_all").want(http.StatusOK)
 	}
+	d := opened(t, server)
+	await(t, "all reports are made", func() bool {
+		pending, err := reports.PendingReports(t.Context(), d, d.Now(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(pending) == 0
+	})
 	r.finish()
+	work.finish()
 	if strings.Contains(r.logs.String(), "level=ERROR") {
 		t.Error(r.logs)
-	}
-}
-
-// useAtOnce asks for a report, and has 16 clients read and write.
-func useAtOnce(r *running) {
-	r.t.Helper()
-	const key = "pk_demo_all"
-	client := fmt.Sprint(into[struct{ Data []map[string]any }](r.get("/v2/clients?limit=1", key).want(http.StatusOK)).Data[0]["id"])
-	list := "/v2/clients/" + client + "/reports"
-	r.do("POST", list, key, map[string]any{"type": "executive_summary", "format": "pdf"}).want(http.StatusCreated)
-	reads := []string{"/v2/clients?limit=5", "/v2/clients/" + client + "/users?limit=5", "/v2/clients/" + client + "/risk", list, "/v2/events?limit=5"}
-	if older() {
-		reads = append(reads, "/v1/clients?limit=5")
-	}
-	var clients sync.WaitGroup
-	for n := range 16 {
-		clients.Go(func() {
-			for i := range 6 {
-				r.expect(http.StatusCreated, "POST", "/v2/clients", key, func(try int) any {
-					return map[string]any{"name": fmt.Sprintf("Client %d of %d, try %d", i, n, try)}
-				})
-				r.expect(http.StatusOK, "GET", reads[(i+n)%len(reads)], key, func(int) any { return nil })
-			}
-		})
-	}
-	clients.Wait()
-}
-
-// expect sends a request of one of several clients, and wants it answered with a status. It
-// is sent again while a busy machine makes the service answer 503.
-func (r *running) expect(status int, method, path, key string, body func(try int) any) {
-	for try, deadline := 0, time.Now().Add(patience); ; try++ {
-		answer, err := r.client.try(method, path, key, body(try))
-		if err == nil && answer.status == http.StatusServiceUnavailable && time.Now().Before(deadline) {
-			continue
-		}
-		if err != nil || answer.status != status && answer.status != http.StatusTooManyRequests {
-			r.t.Errorf("%s %s: %d %s, %v", method, path, answer.status, answer.body, err)
-		}
-		return
 	}
 }

@@ -190,22 +190,19 @@ func (n *node) start() {
 	cmd, ended := n.cmd, make(chan struct{})
 	n.ended = ended
 	go func() { defer close(ended); _ = cmd.Wait() }()
-	for deadline := time.Now().Add(patience); ; {
+	await(n.t, n.name+" answers", func() bool {
 		conn, err := pgx.Connect(n.t.Context(), n.admin())
 		if err == nil {
 			_ = conn.Close(n.t.Context())
-			return
+			return true
 		}
 		select {
 		case <-ended:
 			n.t.Fatalf("%s has ended:\n%s", n.name, &said)
-		case <-time.After(retryPause):
+		default:
 		}
-		if time.Now().After(deadline) {
-			n.kill()
-			n.t.Fatalf("%s does not answer: %v\n%s", n.name, err, &said)
-		}
-	}
+		return false
+	})
 }
 
 // kill ends the server as kill -9 does; its other processes notice by themselves.
@@ -222,10 +219,17 @@ func (n *node) exec(statement string) {
 	n.with(n.admin(), func(conn *pgx.Conn) error { _, err := conn.Exec(n.t.Context(), statement); return err })
 }
 
-// until waits for a query to be true.
-func (n *node) until(query string, args ...any) {
+// until waits for a query to be true at an address.
+func (n *node) until(address, query string, args ...any) {
 	n.t.Helper()
-	n.with(n.admin(), func(conn *pgx.Conn) error { return awaitTrue(n.t, conn, patience, query, args...) })
+	n.with(address, func(conn *pgx.Conn) error {
+		var err error
+		await(n.t, query, func() (is bool) {
+			err = conn.QueryRow(n.t.Context(), query, args...).Scan(&is)
+			return is || err != nil
+		})
+		return err
+	})
 }
 
 // with connects to an address.
@@ -241,25 +245,13 @@ func (n *node) with(address string, do func(*pgx.Conn) error) {
 	}
 }
 
-func awaitTrue(t *testing.T, conn *pgx.Conn, within time.Duration, query string, args ...any) error {
-	for deadline := time.Now().Add(within); ; {
-		var is bool
-		if err := conn.QueryRow(t.Context(), query, args...).Scan(&is); err != nil || is {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%s: it does not come about", query)
-		}
-		<-time.After(retryPause)
-	}
-}
-
 // awaits makes each commit of a primary wait for a standby.
 func (n *node) awaits(standby *node) {
 	n.t.Helper()
 	n.exec("ALTER SYSTEM SET synchronous_standby_names = '" + standby.name + "'")
 	n.exec("SELECT pg_reload_conf()")
-	n.until("SELECT EXISTS (SELECT FROM pg_stat_replication WHERE application_name = $1 AND sync_state = 'sync')", standby.name)
+	n.until(n.admin(), "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE application_name = $1 AND sync_state = 'sync')",
+		standby.name)
 }
 
 // promote makes a standby the primary, with the commands of the handbook, and returns
@@ -283,5 +275,6 @@ func (n *node) rejoin(primary *node, commands string) {
 	}
 	n.types(rewind, "OLD_DATA="+n.data(), "STANDBY_URL="+primary.admin())
 	n.start()
-	primary.until("SELECT EXISTS (SELECT FROM pg_stat_replication WHERE application_name = $1 AND state = 'streaming')", n.name)
+	primary.until(primary.admin(), "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE application_name = $1 AND state = 'streaming')",
+		n.name)
 }

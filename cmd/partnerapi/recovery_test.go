@@ -84,13 +84,13 @@ func TestPointInTimeRestore(t *testing.T) {
 	lost.with(lost.admin(), func(conn *pgx.Conn) error {
 		return conn.QueryRow(t.Context(), "SELECT pg_walfile_name(pg_switch_wal())").Scan(&segment)
 	})
-	lost.until("SELECT coalesce(last_archived_wal >= $1, false) FROM pg_stat_archiver", segment)
+	lost.until(lost.admin(), "SELECT coalesce(last_archived_wal >= $1, false) FROM pg_stat_archiver", segment)
 	first.finish()
 	lost.kill()
 
 	t.Cleanup(func() { _ = p.command("pg_ctl", "stop", "--pgdata="+restored.data(), "--mode=immediate").Run() })
 	p.types(restore, "MOMENT="+moment.UTC().Format("2006-01-02 15:04:05.999999+00"))
-	restored.until("SELECT NOT pg_is_in_recovery()")
+	restored.until(restored.admin(), "SELECT NOT pg_is_in_recovery()")
 	second := newPlace(t).serves(strings.Replace(look, " --no-work", "", 1), "PASSWORD="+p.owner, "PARTNERAPI_ENCRYPTION_KEY="+key,
 		"PARTNERAPI_DATA_DIR="+t.TempDir())
 	second.get(undone, "pk_demo_all").want(http.StatusNotFound)

@@ -1,50 +1,19 @@
 package main
 
 import (
+	"context"
+	"io"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"partnerapi/db/dbtest"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
-
-// TestHealth kills the database under a service, and brings it back.
-func TestHealth(t *testing.T) {
-	t.Parallel()
-	server := dbtest.Private(t)
-	flag := "--database-url=" + server.URL()
-	must(t, "migrate", flag)
-	must(t, "partners", "create", flag, "Acme")
-	key := newKey(t, flag, "--name=x", "--clients=all", "--scopes=read")
-	r := serving(t, flag)
-	r.get("/readyz", "").want(http.StatusOK)
-	r.get("/v2/clients", key).want(http.StatusOK) // the key is remembered from here on
-
-	server.Kill()
-	// The server's processes see one after the other that it is gone.
-	for deadline := time.Now().Add(patience); r.get("/readyz", "").status != http.StatusServiceUnavailable; {
-		if time.Now().After(deadline) {
-			t.Fatal("still ready, without a database")
-		}
-	}
-	r.get("/healthz", "").want(http.StatusOK)
-	if away := r.get("/v2/clients", key).want(http.StatusServiceUnavailable); away.header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
-	}
-
-	server.Start()
-	// Each connection that broke is noticed by a request, and new ones are made.
-	for deadline := time.Now().Add(patience); r.get("/readyz", "").status != http.StatusOK; {
-		if time.Now().After(deadline) {
-			t.Fatal("not ready again, with a database")
-		}
-	}
-	r.get("/v2/clients", key).want(http.StatusOK)
-	r.finish()
-}
 
 // TestKeysStaySecret sends a key in every place that a caller could confuse
 // with its header.
@@ -71,17 +40,11 @@ func TestKeysStaySecret(t *testing.T) {
 	}
 
 	metrics := string(r.get("/metrics", "").want(http.StatusOK).body)
-	for _, line := range []string{
-		`partnerapi_requests_total{operation="clients.list",status="200",version="v2"} 3`,
-		`partnerapi_requests_total{operation="clients.list",status="401",version="v2"} 2`,
-		`partnerapi_request_seconds_count{operation="clients.create",version="v2"} 2`,
-		`partnerapi_key_requests_total{key="` + prefix(key) + `",version="v2"} `,
-		"process_resident_memory_bytes ",
-	} {
-		if !strings.Contains(metrics, "\n"+line) {
-			t.Errorf("the metrics have no %s:\n%s", line, metrics)
-		}
-	}
+	says(t, metrics, `
+partnerapi_requests_total{operation="clients.list",status="200",version="v2"} 3`, `
+partnerapi_requests_total{operation="clients.list",status="401",version="v2"} 2`, `
+partnerapi_request_seconds_count{operation="clients.create",version="v2"} 2`, `
+partnerapi_key_requests_total{key="`+prefix(key)+`",version="v2"} `, "\nprocess_resident_memory_bytes ")
 	r.finish()
 	logs := r.logs.String()
 	if n := strings.Count(logs, "msg=request "); n < 9 { // the two without a valid key are summed up
@@ -127,4 +90,105 @@ func TestDailyRefresh(t *testing.T) {
 	}
 	wantDue(false)
 	r.finish()
+}
+
+var watchedAt = regexp.MustCompile(`msg="health and metrics are served" address=(\S+)`)
+
+// read returns the status and the body of a page.
+func read(t *testing.T, url string) (int, string) {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+// watched waits until a process that only works serves its health and figures, and notes where.
+func (r *running) watched() {
+	r.t.Helper()
+	found := r.logs.await(watchedAt, r.ended)
+	if found == nil {
+		r.t.Fatalf("nothing is served:\n%s", r.logs)
+	}
+	r.address = "http://" + found[1]
+}
+
+// TestWorkIsWatched asks a process that only works for its health and figures.
+func TestWorkIsWatched(t *testing.T) {
+	t.Parallel()
+	r := inProcess(t, "work", demonstration(t), "--listen=127.0.0.1:0", "--workers=1", "--connections=6", "--data-dir="+t.TempDir())
+	r.watched()
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if status, body := read(t, r.address+path); status != http.StatusOK {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	_, metrics := read(t, r.address+"/metrics")
+	says(t, metrics, "\npartnerapi_build_info{go_version=\"go1", "\npartnerapi_database_connections_max 6\n", "\npartnerapi_database_up 1\n",
+		"\npartnerapi_mails{kind=\"mail\",state=\"waiting\"} ", "\nprocess_resident_memory_bytes ")
+	r.finish()
+}
+
+// TestConnections wants two processes with default flags to stay below
+// PostgreSQL's default, and one that never could to be told so.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	line := parses(t, "serve")
+	const byDefault, reserved = 100, 3
+	if n := 2 * line.Serve.ConnectionsNeeded(true, pg.NoPooler); n > byDefault-reserved {
+		t.Errorf("two processes need %d connections", n)
+	}
+	if n := line.Serve.ConnectionsNeeded(true, pg.TransactionPooler); n != 9 {
+		t.Errorf("beside a pooler in transaction mode a process needs %d connections", n)
+	}
+
+	flag := databaseFlag(t)
+	refused(t, 1, []string{"serve", flag, "--listen=127.0.0.1:0", "--workers=1000", "--connections=1000"}, "1009 connections", "max_connections")
+	refused(t, 1, []string{"work", flag, "--workers=1000", "--connections=1000"}, "1009 connections", "max_connections")
+	refused(t, 2, []string{"serve", flag, "--connections=1"}, "--connections")
+}
+
+// TestBackgroundPanics: a panic in what is done again and again ends neither the
+// process nor the loop, and the log has its stack.
+func TestBackgroundPanics(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, loop := range map[string]func(*background, context.Context){
+		"refresh daily": (*background).refreshDaily, "assign courses": (*background).assignWaiting,
+		"note overdue assignments": (*background).recordOverdue, "care for partners that moved": (*background).cleanUpMoved,
+	} {
+		var lines strings.Builder
+		w := &background{log: slog.New(slog.NewTextHandler(&lines, nil))} // without a database
+		loop(w, ctx)
+		if !strings.Contains(lines.String(), name) || !strings.Contains(lines.String(), "stack=") {
+			t.Errorf("%s: %s", name, &lines)
+		}
+	}
+}
+
+// TestBesidePanics: what runs beside the requests begins again after a panic.
+func TestBesidePanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines strings.Builder
+		s := &service{log: slog.New(slog.NewTextHandler(&lines, nil))}
+		ctx, cancel := context.WithCancel(t.Context())
+		runs := 0
+		s.runInBackground(ctx, "count", func(ctx context.Context) {
+			if runs++; runs == 1 {
+				panic("planted")
+			}
+			cancel()
+			<-ctx.Done()
+		})
+		s.group.Wait()
+		if runs != 2 || !strings.Contains(lines.String(), "planted") {
+			t.Errorf("%d runs, %s", runs, &lines)
+		}
+	})
 }

@@ -17,15 +17,17 @@ import (
 
 // A connection stalls in the body or in the headers of a request, or is left alone after
 // a whole one.
-const (
-	inBody = iota
-	inHeaders
-	whole
-	ways
-)
+const inBody, inHeaders, whole = "in the body", "in the headers", "after a request"
 
-// waitsOf are how long the server waits, by a connection's way.
-var waitsOf = [ways]time.Duration{inBody: short.request, inHeaders: short.headers, whole: short.idle}
+// ways are what a connection sends, with a key, and how long the server waits then.
+var ways = map[string]struct {
+	sends string
+	wait  time.Duration
+}{
+	inBody:    {"POST /v2/clients HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Length: 20\r\n\r\n{", short.request},
+	inHeaders: {"GET /v2/clients?limit=1 HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n", short.headers},
+	whole:     {"GET /v2/clients?limit=1 HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n", short.idle},
+}
 
 // connections are how many are open at once.
 const connections = 2000
@@ -40,7 +42,7 @@ func TestStalledConnections(t *testing.T) {
 	for range 16 { // at a time: as many requests as a key may have in progress
 		opening.Go(func() {
 			for n := range next {
-				c := &slowConnection{key: x.keys[n%2][n/2%len(x.keys[0])], way: []int{inBody, whole, inHeaders, whole}[n/2%4]}
+				c := &slowConnection{key: x.keys[n%2][n/2%len(x.keys[0])], way: []string{inBody, whole, inHeaders, whole}[n/2%4]}
 				if err := c.open(x.address); err != nil {
 					t.Errorf("connection %d: %v", n, err)
 					continue
@@ -73,9 +75,8 @@ func TestStalledConnections(t *testing.T) {
 // slowConnection is one that stalls, or is left alone after a request.
 type slowConnection struct {
 	net.Conn
-	key   string
-	way   int
-	begun time.Time
+	key, way string
+	begun    time.Time
 }
 
 // open connects, sends what the connection's way has, and wants a whole request answered.
@@ -88,16 +89,8 @@ func (c *slowConnection) open(address string) (err error) {
 		return err
 	}
 
-	switch c.way {
-	case inBody:
-		_, err = fmt.Fprintf(c, "POST /v2/clients HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Length: 20\r\n\r\n{", c.key)
-	case inHeaders:
-		_, err = fmt.Fprintf(c, "GET /v2/clients?limit=1 HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n", c.key)
-	default:
-		_, err = fmt.Fprintf(c, "GET /v2/clients?limit=1 HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n", c.key)
-		if err == nil {
-			err = c.answered(http.StatusOK)
-		}
+	if _, err = fmt.Fprintf(c, ways[c.way].sends, c.key); err == nil && c.way == whole {
+		err = c.answered(http.StatusOK)
 	}
 	return err
 }
@@ -130,8 +123,8 @@ func (c *slowConnection) end() error {
 	if n, err := c.Read(more[:]); n > 0 || !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%d bytes and %w in place of the end", n, err)
 	}
-	if after := time.Since(c.begun); after < waitsOf[c.way] {
-		return fmt.Errorf("ended after %v, before %v had passed", after, waitsOf[c.way])
+	if after := time.Since(c.begun); after < ways[c.way].wait {
+		return fmt.Errorf("%s, ended after %v, before %v had passed", c.way, after, ways[c.way].wait)
 	}
 	return nil
 }

@@ -3,16 +3,10 @@
 package main
 
 import (
-	"context"
-	"io"
 	"net/http"
 	"testing"
-	"time"
 
-	"partnerapi/cmd/internal/database"
 	"partnerapi/db/seed"
-	"partnerapi/domain"
-	"partnerapi/v1compat/usage"
 )
 
 // TestV1SurvivesKill kills a service, its database server with it. All calls are there that
@@ -23,7 +17,7 @@ func TestV1SurvivesKill(t *testing.T) {
 	dir := dataDir(t)
 	flag := "--data-dir=" + dir
 	first := process(t, dir, "--demo")
-	answered := int64(0)
+	answered := 0
 	call := func(r *running, n, status int) (last response) {
 		for range n {
 			last = r.get("/v1/clients?limit=1", "pk_demo_all").want(status)
@@ -32,7 +26,8 @@ func TestV1SurvivesKill(t *testing.T) {
 		return last
 	}
 	call(first, 20, http.StatusOK)
-	written := awaitUse(t, dir)
+	written := 0
+	await(t, "a flush", func() bool { written = recordedUse(t, dir); return written > 0 })
 	if written > answered {
 		t.Errorf("%d calls are written of %d", written, answered)
 	}
@@ -61,38 +56,10 @@ func TestV1SurvivesKill(t *testing.T) {
 	third.finish()
 }
 
-// awaitUse waits for a flush, and returns how many calls it wrote.
-func awaitUse(t *testing.T, dir string) int64 {
-	t.Helper()
-	late := time.After(patience)
-	look := time.NewTicker(100 * time.Millisecond)
-	defer look.Stop()
-	for {
-		if n := recordedUse(t, dir); n > 0 {
-			return n
-		}
-		select {
-		case <-look.C:
-		case <-late:
-			t.Fatal("no flush was seen")
-		}
-	}
-}
-
 // recordedUse is how many calls of v1, and of what follows them in v2, the database of a data directory has.
-func recordedUse(t *testing.T, dir string) (calls int64) {
+func recordedUse(t *testing.T, dir string) int {
 	t.Helper()
-	d, shut, err := database.Flags{DataDir: dir}.Connect(context.Background(), io.Discard, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := usage.ReadRows(t.Context(), d, domain.DateOf(time.Now()).AddDays(-1))
-	database.CloseInto(shut, &err)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range rows {
-		calls += r.Calls
-	}
-	return calls
+	d, leave := lookInto(t, dir)
+	defer leave()
+	return d.number("SELECT coalesce(sum(calls), 0)::bigint FROM v1_usage WHERE day >= current_date - 1")
 }
