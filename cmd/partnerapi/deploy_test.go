@@ -37,18 +37,42 @@ type composeFile struct {
 		Healthcheck struct{ Test []string }
 		DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
 	}
-	Volumes map[string]any
+	Volumes  map[string]any
+	Configs  map[string]struct{ File string }
+	Networks map[string]struct {
+		IPAM struct{ Config []struct{ Subnet string } }
+	}
+}
+
+func readYAML(t *testing.T, name string, into any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(fileText(t, name)), into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDeployVariables: commands read every variable that the files of deployments set.
+func TestDeployVariables(t *testing.T) {
+	t.Parallel()
+	known := variables(t)
+	for _, name := range []string{
+		"compose.yaml", ".env.example", "Dockerfile", "deploy/partnerapi.service", "deploy/partnerapi-work.service",
+		"deploy/helm/values.yaml", "deploy/helm/values.schema.json", "deploy/helm/templates/_helpers.tpl",
+	} {
+		for _, variable := range regexp.MustCompile(`PARTNERAPI_\w+`).FindAllString(fileText(t, name), -1) {
+			if !known[variable] {
+				t.Errorf("%s: no command reads %s", name, variable)
+			}
+		}
+	}
 }
 
 // TestComposeFile wants compose.yaml to call this program as it is, and to take
 // every secret from the environment.
 func TestComposeFile(t *testing.T) {
-	text := fileText(t, "compose.yaml")
 	var compose composeFile
-	if err := yaml.Unmarshal([]byte(text), &compose); err != nil {
-		t.Fatal(err)
-	}
-	known, own := variables(t), 0
+	readYAML(t, "compose.yaml", &compose)
+	own := 0
 	for name, s := range compose.Services {
 		for of, on := range s.DependsOn {
 			there, ok := compose.Services[of]
@@ -75,45 +99,29 @@ func TestComposeFile(t *testing.T) {
 		if !s.ReadOnly {
 			t.Errorf("%s may write everywhere", name)
 		}
-		for variable := range s.Environment {
-			if !known[variable] {
-				t.Errorf("%s: no command reads %s", name, variable)
-			}
-		}
 	}
 	if own != 3 {
 		t.Errorf("%d services are this program", own)
 	}
 
 	example := fileText(t, ".env.example")
-	for _, m := range regexp.MustCompile(`\$\{(\w+)(:[-?])?`).FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`\$\{(\w+)(:[-?])?`).FindAllStringSubmatch(fileText(t, "compose.yaml"), -1) {
 		if m[1] != "VERSION" && !regexp.MustCompile(`(?m)^`+m[1]+`=`).MatchString(example) {
 			t.Errorf(".env.example has no %s", m[1])
 		}
 	}
 	for _, m := range regexp.MustCompile(`(?m)^(\w+)=(.*)$`).FindAllStringSubmatch(example, -1) {
-		if strings.HasPrefix(m[1], "PARTNERAPI_") && !known[m[1]] {
-			t.Errorf(".env.example: no command reads %s", m[1])
-		}
 		if secret := strings.HasSuffix(m[1], "_PASSWORD") || strings.HasSuffix(m[1], "_KEY"); secret && m[2] != "" {
 			t.Errorf(".env.example has a secret: %s", m[0])
 		}
 	}
+	checkComposeRole(t, compose)
 }
 
-// TestComposeRole wants the service to have a role that is no superuser, and to believe one
+// checkComposeRole wants the service to have a role that is no superuser, and to believe one
 // network: that of compose.yaml.
-func TestComposeRole(t *testing.T) {
-	var compose struct {
-		Services map[string]struct{ Environment map[string]string }
-		Configs  map[string]struct{ File string }
-		Networks map[string]struct {
-			IPAM struct{ Config []struct{ Subnet string } }
-		}
-	}
-	if err := yaml.Unmarshal([]byte(fileText(t, "compose.yaml")), &compose); err != nil {
-		t.Fatal(err)
-	}
+func checkComposeRole(t *testing.T, compose composeFile) {
+	t.Helper()
 	superuser := cmp.Or(compose.Services["postgres"].Environment["POSTGRES_USER"], "postgres") // as the image has it
 	role := regexp.MustCompile(`^postgres://(\w+):\$\{(\w+)`).FindStringSubmatch(compose.Services["serve"].Environment["PARTNERAPI_DATABASE_URL"])
 	if role == nil || role[1] == superuser || role[2] == "POSTGRES_PASSWORD" {
@@ -132,14 +140,6 @@ func TestComposeRole(t *testing.T) {
 
 // TestChart wants the chart for Kubernetes to call this program as it is. What else it says is checked by make chart.
 func TestChart(t *testing.T) {
-	known := variables(t)
-	for _, name := range []string{"values.yaml", "values.schema.json", "templates/_helpers.tpl"} {
-		for _, m := range regexp.MustCompile(`PARTNERAPI_\w+`).FindAllString(fileText(t, "deploy/helm/"+name), -1) {
-			if !known[m] {
-				t.Errorf("%s: no command reads %s", name, m)
-			}
-		}
-	}
 	parses(t, "serve", "--no-migrate", "--no-work", "--listen=:8080", "--metrics-listen=:8081", "--data-dir=/data/partnerapi")
 	parses(t, "work", "--listen=:8081")
 	parses(t, "migrate")
@@ -148,11 +148,9 @@ func TestChart(t *testing.T) {
 // TestUnits wants the units of systemd to call this program as it is, and to give it
 // time to stop.
 func TestUnits(t *testing.T) {
-	known := variables(t)
 	for _, name := range []string{"deploy/partnerapi.service", "deploy/partnerapi-work.service"} {
-		text := fileText(t, name)
 		settings := map[string]string{}
-		for _, m := range regexp.MustCompile(`(?m)^(\w+)=(.*)$`).FindAllStringSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(`(?m)^(\w+)=(.*)$`).FindAllStringSubmatch(fileText(t, name), -1) {
 			settings[m[1]] = m[2]
 		}
 		program, args, _ := strings.Cut(settings["ExecStart"], " ")
@@ -160,11 +158,6 @@ func TestUnits(t *testing.T) {
 			t.Errorf("%s starts %s", name, program)
 		}
 		parses(t, strings.Fields(args)...)
-		for _, m := range regexp.MustCompile(`PARTNERAPI_\w+`).FindAllString(text, -1) {
-			if !known[m] {
-				t.Errorf("%s: no command reads %s", name, m)
-			}
-		}
 		stop, err := time.ParseDuration(settings["TimeoutStopSec"] + "s")
 		if err != nil || stop < 2*stopWithin+30*time.Second {
 			t.Errorf("%s gives %v to stop: %v", name, stop, err)
@@ -203,11 +196,8 @@ type patroniFile struct {
 // secrets, and to name the same machines; and the URLs of a pair, there and in the
 // handbook, to lead to the server that takes writes.
 func TestPair(t *testing.T) {
-	text := fileText(t, "deploy/ha/patroni.yml")
 	var patroni patroniFile
-	if err := yaml.Unmarshal([]byte(text), &patroni); err != nil {
-		t.Fatal(err)
-	}
+	readYAML(t, "deploy/ha/patroni.yml", &patroni)
 	dcs := patroni.Bootstrap.DCS
 	if !dcs.Sync || !dcs.PostgreSQL.Rewind || dcs.PostgreSQL.Parameters["synchronous_commit"] != "on" ||
 		!slices.Contains(patroni.Bootstrap.Initdb, any("data-checksums")) {
@@ -256,12 +246,6 @@ func TestDockerfile(t *testing.T) {
 	_, last, ok := strings.Cut(text, "\nFROM scratch\n")
 	if !ok || strings.Contains(last, "\nRUN ") || !regexp.MustCompile(`\nUSER [1-9]\d*:[1-9]\d*\n`).MatchString(last) {
 		t.Errorf("the last stage is %s", last)
-	}
-	known := variables(t)
-	for _, m := range regexp.MustCompile(`PARTNERAPI_\w+`).FindAllString(text, -1) {
-		if !known[m] {
-			t.Errorf("no command reads %s", m)
-		}
 	}
 	command := regexp.MustCompile(`\nCMD \["(\w+)"\]`).FindStringSubmatch(last)
 	if command == nil {

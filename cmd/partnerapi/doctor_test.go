@@ -2,20 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
-	"log"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/alicebob/miniredis/v2/server"
-	"github.com/emersion/go-smtp"
 
 	"partnerapi/platform/seal"
 )
@@ -48,50 +41,16 @@ func examined(t *testing.T, code int, args ...string) map[string]doctorFinding {
 	return found
 }
 
-// mailServer is a real mail server that counts the mails that are begun.
-type mailServer struct {
-	url   string
-	mails atomic.Int64
-}
-
-// NewSession begins what a client has to say.
-func (m *mailServer) NewSession(*smtp.Conn) (smtp.Session, error) { return &mailSession{m}, nil }
-
-type mailSession struct{ server *mailServer }
-
-func (*mailSession) Reset()                               {}
-func (*mailSession) Logout() error                        { return nil }
-func (*mailSession) Rcpt(string, *smtp.RcptOptions) error { return nil }
-func (*mailSession) Data(r io.Reader) error               { return nil }
-func (s *mailSession) Mail(string, *smtp.MailOptions) error {
-	s.server.mails.Add(1)
-	return nil
-}
-
-func quietOffice(t *testing.T) *mailServer {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &mailServer{url: "smtp://" + listener.Addr().String()}
-	server := smtp.NewServer(m)
-	server.ErrorLog = log.New(io.Discard, "", 0)
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
-	return m
-}
-
 // TestDoctorIsContent: all checks pass of what is as it should be, and leave nothing behind.
 // The findings and their lines are the same.
 func TestDoctorIsContent(t *testing.T) {
 	t.Parallel()
-	office, dir := quietOffice(t), t.TempDir()
+	office, dir := openPostOffice(t, takeAll), t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "files"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{
-		databaseFlag(t), "--listen=127.0.0.1:0", "--data-dir=" + dir, "--smtp-url=" + office.url, "--public-url=https://api.example.com",
+		databaseFlag(t), "--listen=127.0.0.1:0", "--data-dir=" + dir, "--smtp-url=smtp://" + office.address, "--public-url=https://api.example.com",
 		"--trusted-proxies=10.0.0.0/8", "--metrics-listen=127.0.0.1:0", "--redis-url=redis://" + miniredis.RunT(t).Addr(),
 		"--encryption-key=" + seal.NewKey(), "--report-store=file://" + filepath.Join(dir, "files"),
 	}
@@ -107,8 +66,8 @@ func TestDoctorIsContent(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Join(dir, "files")); err != nil || len(left) != 0 {
 		t.Errorf("the store keeps %v (%v)", left, err)
 	}
-	if n := office.mails.Load(); n != 0 {
-		t.Errorf("%d mails were begun", n)
+	if got := office.all(); len(got) > 0 {
+		t.Errorf("mails were sent: %v", got)
 	}
 }
 
@@ -118,30 +77,5 @@ func TestDoctorReadsTheEnvironment(t *testing.T) {
 	f := examined(t, 0, "--data-dir="+t.TempDir())["environment"]
 	if f.Status != "warn" || !strings.Contains(f.Found, "PARTNERAPI_WORKRES (PARTNERAPI_WORKERS?)") {
 		t.Errorf("%+v", f)
-	}
-}
-
-// TestProbeRedis: what doctor is told of a Redis that cannot be used.
-func TestProbeRedis(t *testing.T) {
-	t.Parallel()
-	replica, locked := miniredis.RunT(t), miniredis.RunT(t)
-	locked.RequireAuth("open")
-	replica.Server().SetPreHook(func(c *server.Peer, command string, _ ...string) bool {
-		if strings.HasPrefix(command, "EVAL") {
-			c.WriteError(refusing[0])
-		}
-		return strings.HasPrefix(command, "EVAL")
-	})
-	for url, want := range map[string]string{
-		"redis://:sesame@127.0.0.1:1":      "refused",
-		"redis://" + replica.Addr():        "READONLY",
-		"redis://:ses%61me@127.0.0.1/many": "cannot be read",
-		"redis://:sesame@" + locked.Addr(): "WRONGPASS",
-	} {
-		_, written, err := probeRedis(t.Context(), url)
-		said := fmt.Sprint(written, err)
-		if (written == nil) == (err == nil) || !strings.Contains(said, want) || strings.Contains(said, "sesame") {
-			t.Errorf("%s: %s", url, said)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"maps"
 	"net/http"
 	"regexp"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"go.yaml.in/yaml/v3"
 )
 
 // described is a metric, as a process or docs/metrics.md tells of it.
@@ -71,7 +69,8 @@ func allMetrics(t *testing.T) string {
 	} {
 		execute(t, d, sql)
 	}
-	r := serving(t, flag, "--replica-"+flag[len("--database-"):], "--demo", "--redis-url=redis://"+miniredis.RunT(t).Addr(), "--smtp-url="+quietOffice(t).url)
+	r := serving(t, flag, "--replica-"+flag[len("--database-"):], "--demo", "--redis-url=redis://"+miniredis.RunT(t).Addr(),
+		"--smtp-url=smtp://"+openPostOffice(t, takeAll).address)
 	r.get("/v2/clients", "pk_demo_all").want(http.StatusOK)
 	return string(r.get("/metrics", "").want(http.StatusOK).body)
 }
@@ -126,9 +125,7 @@ func alertQueries(t *testing.T) (list []promQuery) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal([]byte(fileText(t, "docs/alerts.yml")), &rules); err != nil {
-		t.Fatal(err)
-	}
+	readYAML(t, "docs/alerts.yml", &rules)
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {
 			shown := strings.Join(slices.Collect(maps.Values(r.Annotations)), " ")
@@ -146,15 +143,16 @@ func dashboardQueries(t *testing.T) (list []promQuery) {
 	var dashboard struct {
 		Panels []struct {
 			Title   string
-			Targets []struct{ Expr, LegendFormat string }
+			Targets []struct {
+				Expr   string
+				Legend string `yaml:"legendFormat"`
+			}
 		}
 	}
-	if err := json.Unmarshal([]byte(fileText(t, "deploy/grafana.json")), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	readYAML(t, "deploy/grafana.json", &dashboard) // JSON is YAML
 	for _, p := range dashboard.Panels {
 		for _, target := range p.Targets {
-			list = append(list, promQuery{"the panel " + p.Title, target.Expr, target.LegendFormat})
+			list = append(list, promQuery{"the panel " + p.Title, target.Expr, target.Legend})
 		}
 	}
 	if len(list) < 30 {

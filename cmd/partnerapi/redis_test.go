@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -84,11 +85,18 @@ func TestRedisURL(t *testing.T) {
 			t.Errorf("%s: %s (%v)", text, got, err)
 		}
 	}
-	flag := databaseFlag(t)
-	for address, word := range map[string]string{"redis://:sesame@127.0.0.1:1": "Redis", "redis://:sesame@127.0.0.1/many": "--redis-url"} {
+	flag, locked := databaseFlag(t), miniredis.RunT(t)
+	locked.RequireAuth("open")
+	for address, words := range map[string][2]string{ // what serve says, and what doctor finds
+		"redis://:sesame@127.0.0.1:1": {"Redis", "refused"}, "redis://:sesame@127.0.0.1/many": {"--redis-url", "cannot be read"},
+		"redis://:sesame@" + locked.Addr(): {"Redis", "WRONGPASS"},
+	} {
 		r := command(t, "serve", "--listen=127.0.0.1:0", "--data-dir="+t.TempDir(), "--redis-url="+address, flag)
-		if r.code != 1 || !strings.Contains(r.err, word) || strings.Contains(r.err, "sesame") {
-			t.Errorf("%s: exit %d: %s", address, r.code, r.err)
+		_, written, err := probeRedis(t.Context(), address)
+		found := fmt.Sprint(written, err)
+		says(t, found, words[1])
+		if r.code != 1 || !strings.Contains(r.err, words[0]) || strings.Contains(r.err+found, "sesame") {
+			t.Errorf("%s: exit %d: %s, found %s", address, r.code, r.err, found)
 		}
 	}
 }
@@ -188,12 +196,6 @@ func TestUnwritableRedis(t *testing.T) {
 		if err := errors.Join(reader.checkWritable(t.Context()), reader.do(t.Context(), "GET", "nothing")); err == nil || !reader.rejectsWrites.Load() {
 			t.Errorf("%s: what only reads goes on", answer)
 		}
-		for range breakerFailures {
-			_ = client.checkWritable(t.Context())
-		}
-		if err := client.checkWritable(t.Context()); !errors.Is(err, gobreaker.ErrOpenState) {
-			t.Errorf("%s: a further call ends in %v", answer, err)
-		}
 		store.Server().SetPreHook(nil)
 		if err := reader.do(t.Context(), "GET", "nothing"); err != nil || reader.rejectsWrites.Load() {
 			t.Errorf("a read ends in %v, and Redis refuses: %t", err, reader.rejectsWrites.Load())
@@ -253,18 +255,23 @@ func TestSilentRedis(t *testing.T) {
 }
 
 // TestBreaker opens after failures in a row, and closes when one call in a
-// while succeeds. An answer, and a caller who hung up, are no failures.
+// while succeeds. An answer, and a caller who hung up, are no failures; one that takes no writes is.
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		silent := errors.New("i/o timeout")
-		b := newBreaker()
-		for i, step := range []struct {
+		type step struct {
 			result error
 			times  int
 			open   bool // from then on
-		}{
+		}
+		silent := errors.New("i/o timeout")
+		steps := []step{
 			{redis.ErrNil, 5, false}, {context.Canceled, 5, false}, {silent, breakerFailures, true}, {silent, 1, true}, {nil, 2, false},
-		} {
+		}
+		for _, answer := range refusing {
+			steps = append(steps, step{redis.Error(answer), breakerFailures, true}, step{nil, 1, false})
+		}
+		b := newBreaker()
+		for i, step := range steps {
 			for range step.times {
 				if _, err := b.Execute(func() (struct{}, error) { return struct{}{}, step.result }); !errors.Is(err, step.result) {
 					t.Fatalf("a call of step %d ends in %v", i, err)

@@ -146,6 +146,9 @@ func TestChecks(t *testing.T) {
 		{"mail", "", warned, "files|--smtp-url"},
 		{"public url", "--smtp-url=" + office, failed, "only this machine|--public-url"},
 		{"public url", "--public-url=http://api.example.com", warned, "not encrypted|https"},
+		{"public url", "--listen=0.0.0.0:8080", warned, "0.0.0.0:8080|other machines|--public-url"},
+		{"public url", "--listen=[::]:8080|--smtp-url=" + office, failed, "links in mail|--public-url"},
+		{"public url", "", passed, "this machine only"},
 		{"trusted proxies", "--trusted-proxies=0.0.0.0/0", warned, "everybody"},
 		{"trusted proxies", public, warned, "proxy"},
 		{"demonstration", "--demo", warned, "keys that everybody knows"},
@@ -176,6 +179,8 @@ func TestDatabases(t *testing.T) {
 		{"migrations", "--database-url=postgres://someone:sesame@" + nobody + "/x", "", ""},
 		{"database", "--data-dir=" + dir, warned, "serve makes an embedded one|" + dir},
 		{"data directory", "--data-dir=" + dir, warned, dir + " is not there"},
+		{"report store", "", passed, "serve makes"},
+		{"report store", "--report-store=file://" + dir, warned, dir + " does not exist|--report-store"},
 		// No embedded database is promised where none can start.
 		{"database", "--postgres-bin=" + t.TempDir(), failed, "--postgres-bin|--database-url"},
 		{"migrations", "--database-url=" + empty, warned, "not there|serve brings them up to date"},
@@ -184,7 +189,7 @@ func TestDatabases(t *testing.T) {
 		want.assert(t, "")
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("doctor made the data directory: %v", err)
+		t.Errorf("doctor made the data directory, or the store: %v", err)
 	}
 	for change, want := range map[string]expected{
 		"INSERT INTO schema_migrations (version_id, is_applied) VALUES (9999, true)": {"migrations", "", failed, "newer version"},
