@@ -41,6 +41,9 @@ func TestUsage(t *testing.T) {
 		{[]string{"work", "--mail-from=nobody"}, "--mail-from"},
 		{[]string{"work", "--public-url=https://example.com", "--smtp-url=smtp://someone:ses%ame@mail.example.com"}, "--smtp-url"},
 		{[]string{"serve", "--encryption-key=sesame"}, "--encryption-key"},
+		{[]string{"serve", "--webhook-ca=main_test.go"}, "no certificate"},
+		{[]string{"serve", "--report-store=s3://"}, "names no bucket"},
+		{[]string{"work", "--report-store=s3://"}, "--report-store"},
 		{[]string{"work", "--encryption-key=file:/nowhere/key"}, "/nowhere/key"},
 		{[]string{"encryption-key", "rotate", "--old=file:/nowhere/key"}, "--old goes with --encryption-key"},
 		{[]string{"encryption-key", "rotate", "--encryption-key=c2VzYW1l"}, "6 bytes instead of 32"},
@@ -71,12 +74,8 @@ func TestUsage(t *testing.T) {
 	if strings.Contains(help, "idmap") != older() {
 		t.Errorf("--help, with version 1 %t:\n%s", older(), help)
 	}
-	got := must(t, "version")
-	for _, part := range []string{"partnerapi " + version + "\n", "\ncommit: ", runtime.Version(), "\nserves: v2, releases 2.0, 2.1, 2.2, 2.3, 2.4"} {
-		if !strings.Contains(got, part) {
-			t.Errorf("the version is %q, without %q", got, part)
-		}
-	}
+	says(t, must(t, "version"),
+		"partnerapi "+version+"\n", "\ncommit: ", runtime.Version(), "\nserves: v2, releases 2.0, 2.1, 2.2, 2.3, 2.4")
 	var program struct {
 		Version, Commit string
 		BuiltWith       string `json:"built_with"`
@@ -116,9 +115,10 @@ func TestUnreachableDatabase(t *testing.T) {
 	} {
 		for _, args := range [][]string{{"partners", "list"}, {"serve", "--listen=127.0.0.1:0"}} {
 			args = append(args, "--database-url="+address)
-			refused(t, 1, args, words...)
-			if r := command(t, args...); r.out != "" || strings.Contains(r.err, "sesame") || strings.Contains(r.err, "ses%ame") {
-				t.Errorf("%v prints %q and %q", args, r.out, r.err)
+			r := command(t, args...)
+			says(t, r.err, words...)
+			if r.code != 1 || r.out != "" || strings.Contains(r.err, "sesame") || strings.Contains(r.err, "ses%ame") {
+				t.Errorf("%v: exit %d, prints %q and %q", args, r.code, r.out, r.err)
 			}
 		}
 	}
@@ -198,4 +198,38 @@ func TestServeWithoutRightsToTables(t *testing.T) {
 	r.get("/v2/clients", "pk_demo_all").want(http.StatusOK)
 	r.get("/readyz", "").want(http.StatusOK)
 	r.finish()
+}
+
+// TestMigrateSaysWhatIsToCome: without changing anything, and with what is locked.
+func TestMigrateSaysWhatIsToCome(t *testing.T) {
+	t.Parallel()
+	flag := "--database-url=" + dbtest.URL(t, emptySchema)
+	for range 2 {
+		says(t, must(t, "migrate", "--dry-run", flag), "missing 00001_schema.sql\n")
+		says(t, must(t, "migrate", "--dry-run", flag), "missing v1/0001_schema.sql\n        locks clients: SHARE ROW EXCLUSIVE, a moment\n") // v1-line
+	}
+	must(t, "migrate", flag)
+	if got := must(t, "migrate", "--dry-run", flag); got != "nothing to do: the tables are up to date\n" {
+		t.Errorf("afterwards: %s", got)
+	}
+	if got := must(t, "migrate", "--status", flag); strings.Contains(got, "missing") || !strings.HasPrefix(got, "applied 00001_schema.sql\n") {
+		t.Errorf("afterwards: %s", got)
+	}
+	if got := must(t, "migrate", "--dry-run", "--json", flag); got != `{"migrations":[]}`+"\n" {
+		t.Errorf("as JSON: %s", got)
+	}
+}
+
+// TestDatabasesOfBefore: every command refuses a database of a version before 1.0, and
+// says the way.
+func TestDatabasesOfBefore(t *testing.T) {
+	t.Parallel()
+	flag := "--database-url=" + dbtest.URL(t, emptySchema)
+	execute(t, opened(t, flag), `CREATE TABLE migrations AS SELECT 98 AS version_id, true AS is_applied`)
+	for _, args := range [][]string{
+		{"migrate"}, {"migrate", "--status"}, {"migrate", "--dry-run"}, {"keys", "list"}, {"work"},
+		{"serve", "--listen=127.0.0.1:0"}, {"serve", "--no-migrate", "--listen=127.0.0.1:0"}, {"serve", "--demo", "--listen=127.0.0.1:0"},
+	} {
+		refused(t, 1, append(args, flag), "before 1.0", "export", "import", "no keys", "docs/versions.md")
+	}
 }

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/klauspost/compress/gzhttp"
 
 	"partnerapi/platform/site"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
 )
 
 // TestDocuments wants what the command prints to be what services serve, but for their
@@ -52,4 +58,92 @@ func TestDocuments(t *testing.T) {
 		t.Error("the command prints another document of v1")
 	}
 	refused(t, 2, []string{"openapi", "v1", "--json"}, "--json")
+}
+
+// TestSamplesAddressed: what is served names the service as its callers know it, and
+// no key of the demonstration where there is none.
+func TestSamplesAddressed(t *testing.T) {
+	t.Parallel()
+	config, err := pagesOf(op.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.PublicURL = "https://partner.example"
+	pages := site.New(config)
+	paths, err := pages.Paths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		body := w.Body.String()
+		if strings.Contains(w.Header().Get("Content-Type"), "html") {
+			body += regexp.MustCompile(`<[^>]*>`).ReplaceAllString(body, "") // a sample may be cut into coloured pieces
+		}
+		for _, part := range []string{"pk_demo", "http://127.0.0.1:8080", "http://example.com"} {
+			if i := strings.Index(body, part); i >= 0 {
+				t.Errorf("%s shows %q", path, body[max(0, i-40):min(len(body), i+80)])
+			}
+		}
+	}
+}
+
+// TestDocumentsAddressed: the documents' servers are the public URL's, else those of the
+// address that was called, or of the service's own where that is none.
+func TestDocumentsAddressed(t *testing.T) {
+	t.Parallel()
+	paths := []string{"/v2/openapi.yaml", "/v2/openapi.json"}
+	if older() {
+		paths = append(paths, "/v1/openapi.yaml")
+	}
+	d := opened(t, databaseFlag(t))
+	const own = "http://127.0.0.1:4711"
+	called := builtService(t, d, own, resources{}, "serve", "--no-work")
+	public := builtService(t, d, guideBase, resources{}, "serve", "--public-url=https://partner.example/")
+	for _, tt := range []struct {
+		service    *service
+		host, base string
+	}{
+		{called, "a.example", "http://a.example"}, {called, "[2001:db8::1]:80", "http://[2001:db8::1]:80"},
+		{called, "a.example", "http://a.example"}, {called, `a"b`, own}, {public, "a.example", "https://partner.example"},
+	} {
+		for _, path := range paths {
+			r, w := httptest.NewRequest(http.MethodGet, path, nil), httptest.NewRecorder()
+			r.Host = tt.host
+			tt.service.engine.ServeHTTP(w, r)
+			document, err := openapi3.NewLoader().LoadFromData(w.Body.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := document.Servers[0].URL; got != tt.base+path[:3] || w.Header().Get("Cache-Control") != "private, no-cache" {
+				t.Errorf("%s of %s: the server is %s, %v", path, tt.host, got, w.Header())
+			}
+		}
+	}
+}
+
+// TestInventedAddresses: whoever asks for a document by ever new Hosts is sent it as it is after a while, and by nobody
+// compressed. That it stays compressed for who asks often is TestKeptAddresses of platform/site.
+func TestInventedAddresses(t *testing.T) {
+	t.Parallel()
+	h := ginop.Compress(builtService(t, opened(t, databaseFlag(t)), guideBase, resources{}, "serve").engine)
+	for _, path := range []string{"/v2/openapi.json", "/v2/openapi.yaml", "/llms.txt", "/docs/guide/errors"} {
+		plain := 0
+		for i := range 25 {
+			r, w := httptest.NewRequest(http.MethodGet, path, nil), httptest.NewRecorder()
+			r.Host = fmt.Sprintf("h%d.example", i)
+			r.Header.Set("Accept-Encoding", "gzip")
+			h.ServeHTTP(w, r)
+			if w.Header().Get("Content-Encoding") == "" {
+				plain++
+			}
+			if leaked := w.Header().Get(gzhttp.HeaderNoCompression); leaked != "" {
+				t.Errorf("%s: the header for the compression is sent: %s", path, leaked)
+			}
+		}
+		if plain < 5 {
+			t.Errorf("%s was compressed for %d addresses", path, 25-plain)
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"io/fs"
@@ -9,13 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/getkin/kin-openapi/openapi3"
 	"golang.org/x/net/html"
 
 	"partnerapi/domain"
@@ -23,7 +21,6 @@ import (
 	"partnerapi/platform/site/sitetest"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
-	"partnerapi/v2/op/openapi"
 )
 
 // elsewhere are the paths that pages link to and that the site does not serve.
@@ -216,38 +213,6 @@ func readPage(t *testing.T, pages http.Handler, path string) string {
 	return w.Body.String()
 }
 
-// TestSearch: what readers look for is in the index of the search, with the page that says it.
-func TestSearch(t *testing.T) {
-	t.Parallel()
-	config, err := pagesOf(op.Latest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages := site.New(config)
-	_, rest, _ := strings.Cut(readPage(t, pages, "/docs/index"), `data-index="`)
-	path, _, _ := strings.Cut(rest, `"`)
-	var entries []struct{ Title, Place, Path, Text string }
-	if err := json.Unmarshal([]byte(readPage(t, pages, path)), &entries); err != nil {
-		t.Fatal(err)
-	}
-	for words, path := range map[string]string{
-		"rate limit": "/docs/guide/rate-limits", "429": "/docs/guide/rate-limits", "paging": "/docs/guide/paging",
-		"updated_since": "/docs/guide/delta-sync", "Only clients that changed": "/docs/reference/v2#tag/clients/clients-list",
-		"click_rate_90d": "/docs/reference/v2#tag/clients/clients-list", "request_timeout": "/docs/guide/errors",
-		"signature": "/docs/guide/webhooks", "rate_limited": "/docs/guide/errors",
-		"Create a webhook": "/docs/reference/v2#tag/webhooks/webhooks-create",
-	} {
-		found := false
-		for _, e := range entries {
-			text := strings.ToLower(e.Title + " " + e.Text)
-			found = found || strings.HasPrefix(e.Path, path) && strings.Contains(text, strings.ToLower(words))
-		}
-		if !found {
-			t.Errorf("no entry of %s has %q", path, words)
-		}
-	}
-}
-
 // TestErrorGuide: what an error's doc_url names is a heading of the guide, for every code, and lies below the public
 // address where there is one.
 func TestErrorGuide(t *testing.T) {
@@ -326,61 +291,37 @@ func TestChangelog(t *testing.T) {
 // when it is there, and is in the changelog.
 func TestMembersSince(t *testing.T) {
 	t.Parallel()
-	type member struct {
-		Name   string
-		Since  string `yaml:"x-since"`
-		Schema struct {
-			Since string `yaml:"x-since"`
-		}
-	}
-	type document struct {
-		Components struct {
-			Schemas map[string]struct{ Properties map[string]member }
-		}
-		Paths map[string]map[string]struct{ Parameters []member }
-	}
-	read := func(text []byte, err error) (d document) {
-		if err == nil {
-			err = yaml.Unmarshal(text, &d)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
 	latest, err := documentV2(op.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := membersSince(latest)
-	check := func(release, name, since string) {
-		if !slices.Contains(listed[since], name) {
-			t.Errorf("%s is not in the kept document of release %s, and has no tag since", name, release)
-		}
-	}
+	listed := slices.Concat(slices.Collect(maps.Values(membersSince(latest)))...)
 	for r := op.V2_0; r <= op.Latest; r++ {
-		kept, err := os.ReadFile("../../tools/openapi/baseline/v2-" + r.String() + ".yaml")
+		kept, err := openapi3.NewLoader().LoadFromFile("../../tools/openapi/baseline/v2-" + r.String() + ".yaml")
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		before := read(kept, err)
-		of, err := documentV2(r)
-		if err != nil {
+		now, err2 := documentV2(r)
+		if err := errors.Join(err, err2); err != nil {
 			t.Fatal(err)
 		}
-		now := read(openapi.YAML(of))
-		for object, schema := range before.Components.Schemas {
-			for name, m := range now.Components.Schemas[object].Properties {
-				if _, ok := schema.Properties[name]; !ok {
-					check(r.String(), object+"."+name, m.Since)
+		check := func(name string) {
+			if !slices.Contains(listed, name) {
+				t.Errorf("%s is not in the kept document of release %s, and has no tag since", name, r)
+			}
+		}
+		for object, schema := range kept.Components.Schemas {
+			for name := range now.Components.Schemas[object].Value.Properties {
+				if schema.Value.Properties[name] == nil {
+					check(object + "." + name)
 				}
 			}
 		}
-		for path, item := range before.Paths {
-			for method, operation := range item {
-				for _, p := range now.Paths[path][method].Parameters {
-					if !slices.ContainsFunc(operation.Parameters, func(m member) bool { return m.Name == p.Name }) {
-						check(r.String(), strings.ToUpper(method)+" /v2"+path+"?"+p.Name, p.Schema.Since)
+		for path, item := range kept.Paths.Map() {
+			for method, operation := range item.Operations() {
+				for _, p := range now.Paths.Value(path).GetOperation(method).Parameters {
+					if operation.Parameters.GetByInAndName(p.Value.In, p.Value.Name) == nil {
+						check(method + " /v2" + path + "?" + p.Value.Name)
 					}
 				}
 			}

@@ -55,14 +55,3 @@ func TestMakeReport(t *testing.T) {
 		t.Errorf("refused commands left %v", left)
 	}
 }
-
-// TestBadReportStore: an address of no store is told before anything is opened.
-func TestBadReportStore(t *testing.T) {
-	t.Parallel()
-	for _, line := range []string{"serve", "work"} {
-		refused(t, 2, []string{line, "--report-store=s3://"}, "--report-store", "names no bucket")
-	}
-	file := filepath.Join(t.TempDir(), "file")
-	writeFile(t, file, "")
-	refused(t, 1, []string{"serve", databaseFlag(t), "--listen=127.0.0.1:0", "--report-store=file://" + file}, "--report-store", "is not a directory")
-}

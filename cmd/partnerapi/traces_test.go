@@ -15,11 +15,9 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
-	"partnerapi/v2/op"
 )
 
 // traced is a service whose spans and log are kept. Its answers are waited for, so
@@ -40,14 +38,9 @@ func newTraced(t *testing.T, flag string) *traced {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	c := serveCmd{}
-	c.Demo, c.Release, c.Listen, c.TrustedProxies = true, op.Latest, cli.DefaultListen, []string{"192.0.2.1"} // the peer's, of httptest
-	store, err := c.OpenStore(t.Context(), t.TempDir(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := parses(t, "serve", "--demo", "--release=latest", "--trusted-proxies=192.0.2.1") // the peer's, of httptest
 	log := output.NewLog(&s.logs, slog.LevelInfo, "json")
-	if s.s, err = c.build(t.Context(), d, "http://localhost", resources{store: store}, log, traces); err != nil {
+	if s.s, err = line.Serve.build(t.Context(), d, "http://localhost", resources{}, log, traces); err != nil {
 		t.Fatal(err)
 	}
 	return s

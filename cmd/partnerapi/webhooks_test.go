@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -47,10 +46,6 @@ func TestWebhookCommands(t *testing.T) {
 	if got := must(t, "webhooks", "list", "--partner=brick", flag); strings.Count(got, "\n") != 2 || !strings.Contains(got, theirs.String()) {
 		t.Errorf("lists %s", got)
 	}
-	var listed []map[string]any
-	if err := json.Unmarshal([]byte(must(t, "webhooks", "list", "--json", flag)), &listed); err != nil || len(listed) != 2 || listed[0]["status"] != "active" {
-		t.Errorf("lists %v: %v", listed, err)
-	}
 	deliveries := func(of domain.WebhookID, rows int, words string, flags ...string) {
 		t.Helper()
 		got := must(t, append([]string{"webhooks", "deliveries", of.String(), flag}, flags...)...)
@@ -60,9 +55,6 @@ func TestWebhookCommands(t *testing.T) {
 	}
 	deliveries(ours, 2, `500 oh\u{1b}[31m no`)
 	deliveries(ours, 1, "failed", "--status=failed", "--limit=1")
-	if err := json.Unmarshal([]byte(must(t, "webhooks", "deliveries", ours.String(), "--json", flag)), &listed); err != nil || len(listed) != 2 || len(listed[0]["tries"].([]any)) != 1 {
-		t.Errorf("lists %v: %v", listed, err)
-	}
 	if got := must(t, "webhooks", "pause", ours.String(), flag); got != ours.String()+" is paused; it was active\n" {
 		t.Errorf("pausing prints %s", got)
 	}

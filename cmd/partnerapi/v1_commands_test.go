@@ -1,10 +1,32 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
+
+// TestExportNumbers: what is exported, to the standard output as to a file, is
+// imported without moving anything, from a file as from the standard input.
+func TestExportNumbers(t *testing.T) {
+	t.Parallel()
+	flag, dir := demonstration(t), t.TempDir()
+	printed := must(t, "idmap", "export", flag)
+	says(t, printed, "kind,number,id\nclient,1,cli_", "\ncollection,", "\ngroup,", "\npolicy,", "\nreport,", "\ntemplate,")
+	path := filepath.Join(dir, "numbers.csv")
+	says(t, must(t, "idmap", "export", flag, path), path+": ")
+	written, err := os.ReadFile(path)
+	if left, err2 := os.ReadDir(dir); err != nil || string(written) != printed || err2 != nil || len(left) != 1 {
+		t.Errorf("the file has %.300s, %v; the folder has %v, %v", written, err, left, err2)
+	}
+	says(t, must(t, "idmap", "import", flag, path), ": moved 0 objects to their numbers, ")
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"idmap", "import", flag, "-"}, strings.NewReader(printed), &out, &errs); code != 0 || !strings.Contains(out.String(), ": moved 0 objects") {
+		t.Errorf("exit %d, %s%s", code, &out, &errs)
+	}
+}
 
 // TestStatusCommand: what shows who still calls version 1 takes each of its flags.
 func TestStatusCommand(t *testing.T) {

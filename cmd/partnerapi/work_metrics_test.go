@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"partnerapi/cmd/internal/config"
+	"partnerapi/cmd/internal/database"
+	"partnerapi/db"
+	"partnerapi/domain"
+	"partnerapi/platform/webhook"
+)
+
+// TestReadyWithFullDisk: a process whose disk is nearly full stays ready, and says so.
+func TestReadyWithFullDisk(t *testing.T) {
+	t.Parallel()
+	d := opened(t, databaseFlag(t))
+	s := &service{db: d, log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry()}
+	s.registerDisks(database.Flags{DataDir: t.TempDir()}, config.StoreFlag{})
+	s.disks[0].Free = func(string) (uint64, error) { return 1 << 20, nil }
+	code, said := s.ready(t.Context())
+	if code != http.StatusOK || !strings.HasPrefix(said, "ready\nthe disk of ") ||
+		!strings.Contains(said, ": reads are served") {
+		t.Errorf("%d %q", code, said)
+	}
+	_ = d.Close()
+	code, said = s.ready(t.Context())
+	if code != http.StatusServiceUnavailable ||
+		!strings.HasPrefix(said, "not ready: the database cannot be used\nthe disk of ") {
+		t.Errorf("without the database %d %q", code, said)
+	}
+}
+
+// TestMailServerIsWatched: a mail server that is away is a metric and one line, also
+// while no mail is due; files are no server.
+func TestMailServerIsWatched(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	var refusal error
+	m := &mailWatch{
+		up: prometheus.NewGauge(prometheus.GaugeOpts{Name: "x"}), log: slog.New(slog.NewTextHandler(&said, nil)),
+		check: func(context.Context) (string, error) { return "", refusal },
+	}
+	for _, step := range []struct {
+		err error
+		up  float64
+	}{{nil, 1}, {errors.New("refused"), 0}, {errors.New("refused"), 0}, {nil, 1}, {nil, 1}} {
+		refusal = step.err
+		m.probe(t.Context())
+		if got := testutil.ToFloat64(m.up); got != step.up {
+			t.Errorf("after %v it is %v", step.err, got)
+		}
+	}
+	if strings.Count(said.String(), "cannot be used") != 1 || strings.Count(said.String(), "can be used again") != 1 {
+		t.Errorf("logs %s", &said)
+	}
+	if newMailWatch(nil, nil) != nil {
+		t.Error("a sender without a server has one")
+	}
+}
+
+// TestDeliveryMetrics: what the dispatcher tells is counted, by subscription.
+func TestDeliveryMetrics(t *testing.T) {
+	t.Parallel()
+	id := db.NewID[domain.WebhookKind]()
+	m := newDeliveryMetrics()
+	m.register(prometheus.NewPedanticRegistry())
+	m.tried(id, webhook.Succeeded, time.Second)
+	m.tried(id, webhook.Retried, 2*time.Second)
+	for label, want := range map[[2]string]float64{
+		{id.String(), string(webhook.Succeeded)}: 1, {id.String(), string(webhook.Retried)}: 1, {domain.OtherLabel, string(webhook.Lost)}: 0,
+	} {
+		if got := testutil.ToFloat64(m.tries.WithLabelValues(label[:]...)); got != want {
+			t.Errorf("%v: %v, not %v", label, got, want)
+		}
+	}
+	if n := testutil.CollectAndCount(m.tries); n != 2+len(webhook.Outcomes) { // 0 is shown too
+		t.Errorf("%d series", n)
+	}
+}
