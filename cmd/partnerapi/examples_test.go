@@ -7,9 +7,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -21,13 +20,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"partnerapi/client"
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/pg"
 	"partnerapi/docs"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
@@ -38,6 +40,7 @@ import (
 type wholeProgram struct {
 	command []string
 	dir     string // for what it writes
+	secret  string // of its webhook
 }
 
 // start starts the program, and ends it with the test. What it prints on standard error is logged.
@@ -45,7 +48,7 @@ func (p wholeProgram) start(t *testing.T, args ...string) (*exec.Cmd, *bufio.Sca
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.command[0], append(p.command[1:len(p.command):len(p.command)], args...)...)
 	cmd.Dir, cmd.Stderr = p.dir, t.Output()
-	cmd.Env = append(os.Environ(), "WEBHOOK_SECRET="+exampleSecret)
+	cmd.Env = append(os.Environ(), "WEBHOOK_SECRET="+p.secret)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +56,7 @@ func (p wholeProgram) start(t *testing.T, args ...string) (*exec.Cmd, *bufio.Sca
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd, bufio.NewScanner(out)
 }
 
@@ -70,16 +73,13 @@ func (p wholeProgram) run(t *testing.T, args ...string) (printed string) {
 	return printed
 }
 
-const exampleSecret = "whsec_of_the_example"
-
-// eachProgram tests the programs of a guide, in Python and Go, each with a demonstration of its own and with text that
-// is replaced.
+// eachProgram tests the two programs of a guide, each with a demonstration of its own and with text that is replaced.
 func eachProgram(t *testing.T, guide string, replace *strings.Replacer, test func(t *testing.T, d *db.DB, front *front, p wholeProgram)) {
 	source, err := fs.ReadFile(docs.Guides(), guide)
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := programsOf(guide, string(source))
+	programs := slices.DeleteFunc(examplesOf(t, guide, string(source)), func(e example) bool { return e.interpreter == "" })
 	if len(programs) != 2 {
 		t.Errorf("the guide has %d programs", len(programs))
 	}
@@ -98,12 +98,12 @@ func eachProgram(t *testing.T, guide string, replace *strings.Replacer, test fun
 			}
 			t.Cleanup(func() { _ = d.Close() })
 			f := newFront(t, guideService(t, url, ""))
-			s := shell{base: guideBase, address: f.address, dir: t.TempDir()}
+			s := shell{base: guideBase, address: f.URL, dir: t.TempDir()}
 			file, err := s.save(e.interpreter, replace.Replace(e.script))
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := wholeProgram{command: []string{interpreter, filepath.Join(s.dir, file)}, dir: t.TempDir()}
+			p := wholeProgram{[]string{interpreter, filepath.Join(s.dir, file)}, t.TempDir(), domain.NewWebhookSecret()}
 			if e.interpreter == "go" {
 				p.command = []string{built(t, interpreter, s.dir)}
 			}
@@ -135,11 +135,10 @@ func built(t *testing.T, compiler, dir string) string {
 	return filepath.Join(dir, "program")
 }
 
-// front stands between a program and its service.
+// front stands between a program and its service, whom the caller asks past it.
 type front struct {
-	address string
-	// service is the address of the service.
-	service string
+	*httptest.Server
+	caller
 	// before, where set, sees each request, and reports whether it has answered.
 	before func(w http.ResponseWriter, r *http.Request) bool
 	// after, where set, changes the body of an answer.
@@ -147,7 +146,7 @@ type front struct {
 }
 
 func newFront(t *testing.T, service string) *front {
-	f := &front{service: service}
+	f := &front{caller: caller{t, service, http.DefaultTransport}}
 	at, err := url.Parse(service)
 	if err != nil {
 		t.Fatal(err)
@@ -168,34 +167,13 @@ func newFront(t *testing.T, service string) *front {
 			return err
 		},
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f.before == nil || !f.before(w, r) {
 			proxy.ServeHTTP(w, r)
 		}
 	}))
-	t.Cleanup(server.Close)
-	f.address = server.URL
+	t.Cleanup(f.Close)
 	return f
-}
-
-// call sends a request to the service and returns the answer.
-func (f *front) call(t *testing.T, method, path, body string) string {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, f.service+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("X-API-Key", "pk_demo_all")
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode/100 != 2 {
-		t.Fatalf("%s %s: %s %s %v", method, path, answer.Status, text, err)
-	}
-	return string(text)
 }
 
 // TestSyncExample: a run that is killed between two pages loses nothing, the run after it goes on at the second page,
@@ -246,17 +224,13 @@ func TestSyncExample(t *testing.T) {
 			t.Errorf("a run without changes prints %s", got)
 		}
 
-		id := func(list string) string {
-			var page struct{ Data []struct{ ID string } }
-			if err := json.Unmarshal([]byte(list), &page); err != nil || len(page.Data) == 0 {
-				t.Fatalf("%s: %v", list, err)
-			}
-			return page.Data[0].ID
+		call := func(method, path string, body any) response {
+			return f.do(method, path, "pk_demo_all", body).want(http.StatusOK)
 		}
-		client := id(f.call(t, "GET", "/v2/clients?limit=1&sort=created_at", ""))
-		user := id(f.call(t, "GET", "/v2/clients/"+client+"/users?limit=1", ""))
-		f.call(t, "PATCH", "/v2/clients/"+client, `{"industry":"Aerospace"}`)
-		f.call(t, "PATCH", "/v2/users/"+user, `{"job_title":"Pilot"}`)
+		first := func(list string) string { return into[struct{ Data []identified }](call("GET", list, nil)).Data[0].ID }
+		client := first("/v2/clients?limit=1&sort=created_at")
+		call("PATCH", "/v2/clients/"+client, fields{"industry": "Aerospace"})
+		call("PATCH", "/v2/users/"+first("/v2/clients/"+client+"/users?limit=1"), fields{"job_title": "Pilot"})
 		if got := p.run(t); got != "stored 1 clients, 1 users, 0 assignments\n" {
 			t.Errorf("a run after two changes prints %s", got)
 		}
@@ -298,20 +272,11 @@ func TestTicketsExample(t *testing.T) {
 	t.Parallel()
 	free := strings.NewReplacer(`"127.0.0.1", 3000`, `"127.0.0.1", 0`, `"127.0.0.1:3000"`, `"127.0.0.1:0"`)
 	eachProgram(t, "click-tickets.md", free, func(t *testing.T, d *db.DB, f *front, p wholeProgram) {
-		rows, err := d.SQL().QueryContext(t.Context(), `SELECT id, user_id FROM phishing_results WHERE status = 'sent' ORDER BY sent_at DESC, id LIMIT 3`)
-		if err != nil {
+		const latest = " FROM phishing_results WHERE status = 'sent' ORDER BY sent_at DESC, id LIMIT 3"
+		results, err := pg.All[domain.ResultID](t.Context(), d, "find results", pg.SQL("SELECT id"+latest))
+		users, err2 := pg.All[domain.UserID](t.Context(), d, "find users", pg.SQL("SELECT user_id"+latest))
+		if err := errors.Join(err, err2); err != nil {
 			t.Fatal(err)
-		}
-		defer rows.Close()
-		var results []domain.ResultID
-		var users []domain.UserID
-		for rows.Next() {
-			var result domain.ResultID
-			var user domain.UserID
-			if err := rows.Scan(&result, &user); err != nil {
-				t.Fatal(err)
-			}
-			results, users = append(results, result), append(users, user)
 		}
 		ticket := func(i int) string { return fmt.Sprintf("ticket %s %s", results[i], users[i]) }
 
@@ -340,22 +305,27 @@ func TestTicketsExample(t *testing.T) {
 		step(t, d, f, results[0], domain.MailClicked)
 		cmd, lines, address := listening(ticket(0))
 
+		endpoints, err := webhook.NewEndpoints(webhook.Options{Forward: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(endpoints.Close)
 		post := func(secret, event string, want int) {
 			t.Helper()
-			if got := deliver(t, address, secret, event); got != want {
-				t.Errorf("a delivery is answered with %d, not %d", got, want)
+			if try := endpoints.Send(t.Context(), address, "evt_1", []string{secret}, []byte(event)); try.StatusCode != want {
+				t.Errorf("a delivery is answered with %+v, not %d", try, want)
 			}
 		}
-		post(exampleSecret, step(t, d, f, results[0], domain.MailCredentialsSubmitted), http.StatusNoContent)
+		post(p.secret, step(t, d, f, results[0], domain.MailCredentialsSubmitted), http.StatusNoContent)
 		opened := step(t, d, f, results[1], domain.MailOpened)
-		post(exampleSecret, opened, http.StatusNoContent)
+		post(p.secret, opened, http.StatusNoContent)
 		clicked := step(t, d, f, results[2], domain.MailClicked)
-		post("another", clicked, http.StatusUnauthorized)
+		post(domain.NewWebhookSecret(), clicked, http.StatusUnauthorized)
 		for range 2 {
-			post(exampleSecret, clicked, http.StatusNoContent)
+			post(p.secret, clicked, http.StatusNoContent)
 		}
-		post(exampleSecret, `{"id":"evt_01kv5je8g0e00r000000000000","type":"ping","created_at":"2026-06-15T12:00:00Z","client_id":null,"data":{}}`, http.StatusNoContent)
-		post(exampleSecret, step(t, d, f, results[1], domain.MailAttachmentOpened), http.StatusNoContent)
+		post(p.secret, `{"id":"evt_01kv5je8g0e00r000000000000","type":"ping","created_at":"2026-06-15T12:00:00Z","client_id":null,"data":{}}`, http.StatusNoContent)
+		post(p.secret, step(t, d, f, results[1], domain.MailAttachmentOpened), http.StatusNoContent)
 		for _, want := range []string{ticket(2), ticket(1)} {
 			if lines.Scan(); lines.Text() != want {
 				t.Errorf("the program prints %q, not %q", lines.Text(), want)
@@ -382,31 +352,9 @@ func step(t *testing.T, d *db.DB, f *front, result domain.ResultID, kind domain.
 	if err := webhook.NewPublisher(d, render, slog.New(slog.DiscardHandler), func() {}).Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var feed struct{ Data []json.RawMessage }
-	text := f.call(t, "GET", "/v2/events?limit=500&types=phishing.result.updated", "")
-	if err := json.Unmarshal([]byte(text), &feed); err != nil || len(feed.Data) == 0 {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return string(feed.Data[len(feed.Data)-1])
-}
-
-// deliver posts an event as the service does, and returns the status.
-func deliver(t *testing.T, address, secret, event string) int {
-	t.Helper()
-	at := fmt.Sprint(time.Now().Unix())
-	mac := hmac.New(sha256.New, []byte(secret))
-	_, _ = io.WriteString(mac, at+"."+event)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(event))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("X-Service-Signature", fmt.Sprintf("t=%s,v1=%x", at, mac.Sum(nil)))
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = answer.Body.Close()
-	return answer.StatusCode
+	feed := f.do("GET", "/v2/events?limit=500&types=phishing.result.updated", "pk_demo_all", nil).want(http.StatusOK)
+	events := into[struct{ Data []json.RawMessage }](feed).Data
+	return string(events[len(events)-1])
 }
 
 // TestReportsExample: every client's report is in the archive, after a 429 and a poll in which one was not made yet.
@@ -456,17 +404,51 @@ func holdsReports(t *testing.T, name string) {
 	}
 	defer archive.Close()
 	for _, file := range archive.File {
-		content, err := file.Open()
-		if err != nil {
-			t.Fatal(err)
+		text, err := fs.ReadFile(archive, file.Name)
+		if err != nil || !bytes.HasPrefix(text, []byte("%PDF-")) || !strings.HasSuffix(file.Name, ".pdf") {
+			t.Errorf("%s begins with %.5q: %v", file.Name, text, err)
 		}
-		head := make([]byte, 5)
-		if _, err := io.ReadFull(content, head); err != nil || string(head) != "%PDF-" || !strings.HasSuffix(file.Name, ".pdf") {
-			t.Errorf("%s begins with %q: %v", file.Name, head, err)
-		}
-		_ = content.Close()
 	}
 	if len(archive.File) != 32 {
 		t.Errorf("the archive has %d files", len(archive.File))
 	}
+}
+
+// TestListenPrograms: the programs of the guide to events on one's own machine post an event with a valid signature.
+// They have 50 lines.
+func TestListenPrograms(t *testing.T) {
+	t.Parallel()
+	toFront := strings.NewReplacer("http://127.0.0.1:3000", guideBase)
+	eachProgram(t, "listen.md", toFront, func(t *testing.T, _ *db.DB, f *front, p wholeProgram) {
+		text, err := os.ReadFile(p.command[1])
+		if lines := strings.Count(string(text), "\n"); err != nil || lines > 50 {
+			t.Errorf("the program has %d lines: %v", lines, err)
+		}
+		type post struct {
+			header http.Header
+			body   []byte
+		}
+		posts := make(chan post, 1)
+		f.before = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path != "/hooks" {
+				return false
+			}
+			body, _ := io.ReadAll(r.Body)
+			posts <- post{r.Header, body}
+			w.WriteHeader(http.StatusNoContent)
+			return true
+		}
+		_, printed := p.start(t)
+		printed.Scan() // the cursor was read
+		secret, _ := strings.CutPrefix(printed.Text(), "secret ")
+		f.do("POST", "/v2/clients", "pk_demo_all", fields{"name": "New"}).want(http.StatusCreated)
+		got := <-posts
+		err = client.Verify(secret, got.header, got.body, time.Now())
+		if err != nil || !bytes.Contains(got.body, []byte("client.created")) {
+			t.Errorf("the receiver has %s: %v", got.body, err)
+		}
+		if printed.Scan(); printed.Text() != "client.created "+got.header.Get("Webhook-Id")+" 204" {
+			t.Errorf("the program prints %s", printed.Text())
+		}
+	})
 }

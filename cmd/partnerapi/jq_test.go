@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -90,65 +91,46 @@ func newMemberOrder(filter string) memberOrder {
 	m := memberOrder{input: map[string][]string{}, made: map[string][]string{}}
 	for _, found := range madeObject.FindAllStringSubmatch(filter, -1) {
 		names := strings.Split(strings.Join(strings.Fields(found[1]), ""), ",")
-		m.made[strings.Join(slices.Sorted(slices.Values(names)), ",")] = names
+		m.made[sortedNames(names)] = names
 	}
 	return m
 }
 
-func sortedNames(object map[string]any) string {
-	return strings.Join(slices.Sorted(maps.Keys(object)), ",")
+func sortedNames(names []string) string {
+	return strings.Join(slices.Sorted(slices.Values(names)), ",")
 }
 
 // readAll decodes values and keeps the order of the members of their objects.
 func (m memberOrder) readAll(in io.Reader) (all []any, err error) {
-	decoder := json.NewDecoder(in)
-	decoder.UseNumber()
-	for {
-		v, err := m.next(decoder)
-		if errors.Is(err, io.EOF) {
-			return all, nil
+	var text bytes.Buffer
+	values := json.NewDecoder(io.TeeReader(in, &text))
+	values.UseNumber()
+	for err == nil {
+		var v any
+		if err = values.Decode(&v); err == nil {
+			all = append(all, v)
 		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, v)
 	}
-}
-
-func (m memberOrder) next(d *json.Decoder) (any, error) {
-	token, err := d.Token()
-	if err != nil {
+	if !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	switch token {
-	case json.Delim('['):
-		list := []any{}
-		for d.More() {
-			v, err := m.next(d)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
+	var names [][]string // of the objects that a token is in
+	for tokens := jsontext.NewDecoder(&text); ; {
+		token, err := tokens.ReadToken()
+		if err != nil {
+			return all, nil
 		}
-		_, err = d.Token()
-		return list, err
-	case json.Delim('{'):
-		object, names := map[string]any{}, []string{}
-		for d.More() {
-			name, err := d.Token()
-			if err != nil {
-				return nil, err
-			}
-			names = append(names, name.(string))
-			if object[name.(string)], err = m.next(d); err != nil {
-				return nil, err
-			}
+		within, n := tokens.StackIndex(tokens.StackDepth())
+		switch last := len(names) - 1; {
+		case token.Kind() == '{':
+			names = append(names, nil)
+		case token.Kind() == '}':
+			m.input[sortedNames(names[last])] = names[last]
+			names = names[:last]
+		case within == '{' && n%2 == 1:
+			names[last] = append(names[last], token.String())
 		}
-		m.input[sortedNames(object)] = names
-		_, err = d.Token()
-		return object, err
 	}
-	return token, nil
 }
 
 // print encodes a value. Only the objects that a filter returns itself can be its own.
@@ -161,9 +143,10 @@ func (m memberOrder) print(v any, result bool) jsontext.Value {
 		}
 		return jsontext.Value("[" + strings.Join(parts, ",") + "]")
 	case map[string]any:
-		names, made := m.made[sortedNames(v)]
+		all := sortedNames(slices.Collect(maps.Keys(v)))
+		names, made := m.made[all]
 		if !made || !result {
-			names = m.input[sortedNames(v)]
+			names = m.input[all]
 		}
 		if len(names) != len(v) {
 			panic(fmt.Sprintf("the order of %v is not known", v))

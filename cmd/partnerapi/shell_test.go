@@ -104,30 +104,22 @@ func (s *shell) commands(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 	}
 }
 
-// headers are the values of -H.
-type headers struct{ http.Header }
-
-func (headers) String() string { return "" }
-
-func (h headers) Set(line string) error {
-	name, value, ok := strings.Cut(line, ": ")
-	if !ok {
-		return fmt.Errorf("%q is no header", line)
-	}
-	h.Add(name, value)
-	return nil
-}
-
 // curl sends a request. Options may follow the address.
 func (s *shell) curl(args []string, out io.Writer) error {
-	header := headers{http.Header{"Accept": {"*/*"}, "Accept-Encoding": {"identity"}}}
+	header := http.Header{"Accept": {"*/*"}, "Accept-Encoding": {"identity"}}
 	options := flag.NewFlagSet("curl", flag.ContinueOnError)
 	options.SetOutput(io.Discard)
 	options.Bool("s", false, "")
 	fail, include := options.Bool("sf", false, ""), options.Bool("i", false, "")
 	method, body := options.String("X", "", ""), options.String("d", "", "")
 	file, dump := options.String("o", "", ""), options.String("D", "", "")
-	options.Var(header, "H", "")
+	options.Func("H", "", func(line string) error {
+		name, value, ok := strings.Cut(line, ": ")
+		if header.Add(name, value); !ok {
+			return fmt.Errorf("%q is no header", line)
+		}
+		return nil
+	})
 	address := ""
 	for len(args) > 0 {
 		if err := options.Parse(args); err != nil {
@@ -151,7 +143,7 @@ func (s *shell) curl(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	req.Header = header.Header
+	req.Header = header
 	head, text, err := s.send(req, *fail)
 	if err != nil {
 		return err
