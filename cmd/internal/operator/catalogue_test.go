@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,4 +107,123 @@ func (c cancelling) Write(p []byte) (int, error) {
 		c.cancel()
 	}
 	return len(p), nil
+}
+
+func TestReadBreaches(t *testing.T) {
+	t.Parallel()
+	file, err := readBreaches([]byte(`[
+		{"Name": "Forum", "Title": "A forum", "Domain": "forum.example", "BreachDate": "2024-05-06", "DataClasses": ["Names", "Passwords"], "PwnCount": 3},
+		{"Name": "Made", "Title": "Made up", "DataClasses": ["Names"], "IsFabricated": true},
+		{"Name": "Gone", "Title": "Gone", "DataClasses": ["Names"], "IsRetired": true},
+		{"Name": "Spam", "Title": "Spam", "Domain": "", "BreachDate": "", "DataClasses": ["Physical addresses"], "IsSpamList": true},
+		{"Name": "Clinic", "Title": "Clinic", "DataClasses": ["Names"], "IsSensitive": true},
+		{"Name": "Forum", "Title": "Again", "DataClasses": ["Names"]},
+		{"Name": "Late", "Title": "Late", "BreachDate": "2024-02-30", "DataClasses": ["Names"]},
+		{"Name": "Empty", "Title": "Empty"},
+		{"Name": "", "Title": "Nameless", "DataClasses": ["Names"]},
+		{"Name": "Zero", "Title": "a\u0000b", "DataClasses": ["Names"]},
+		{"Name": 7},
+		"text"
+	]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file.fabricated != 1 || file.retired != 1 || len(file.breaches) != 3 {
+		t.Fatalf("read %+v", file)
+	}
+	forum, spam, clinic := file.breaches[0], file.breaches[1], file.breaches[2]
+	if forum.Severity != domain.SeverityCritical || *forum.Domain != "forum.example" || forum.On.String() != "2024-05-06" {
+		t.Errorf("read %+v", forum)
+	}
+	if spam.Severity != domain.SeverityLow || spam.Domain != nil || spam.On != nil || !spam.SpamList {
+		t.Errorf("read %+v", spam)
+	}
+	if clinic.Severity != domain.SeverityHigh || !clinic.Sensitive {
+		t.Errorf("read %+v", clinic)
+	}
+	want := []string{"entry 6 (\"Forum\"): has the name of entry 1", "entry 7 (\"Late\"): BreachDate", "entry 8 (\"Empty\"): needs DataClasses",
+		"entry 9 (\"\"): needs a Name", "entry 10 (\"Zero\"): holds a NUL", "entry 11", "entry 12"}
+	if len(file.faults) != len(want) {
+		t.Fatalf("%d faults: %v", len(file.faults), file.faults)
+	}
+	for i, fault := range file.faults {
+		if !strings.HasPrefix(fault.Error(), want[i]) {
+			t.Errorf("%s, want %s", fault, want[i])
+		}
+	}
+	if _, err := readBreaches([]byte(`{"Name": "Forum"}`)); err == nil {
+		t.Error("an object was read as a list")
+	}
+}
+
+// TestBreachBounds: what is longer than a signal may name is refused before it is
+// rated.
+func TestBreachBounds(t *testing.T) {
+	long := strings.Repeat("я", 256)
+	file, err := readBreaches([]byte(`[
+		{"Name": "` + long + `", "Title": "Long", "DataClasses": ["Names"]},
+		{"Name": "Class", "Title": "Class", "DataClasses": ["` + long + `"]},
+		{"Name": "Many", "Title": "Many", "DataClasses": ["Names"` + strings.Repeat(`, "Names"`, 100) + `]},
+		{"Name": "` + long[2:] + `", "Title": "Fits", "DataClasses": ["Names"` + strings.Repeat(`, "Names"`, 99) + `]}
+	]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(file.breaches) != 1 || file.breaches[0].Title != "Fits" || len(file.faults) != 3 {
+		t.Errorf("read %d breaches: %v", len(file.breaches), file.faults)
+	}
+}
+
+func TestReadTemplates(t *testing.T) {
+	t.Parallel()
+	templates, faults, err := readTemplates([]byte(`[
+		{"name": "Reset", "subject": "Reset  now,\n{{target['first_name']}}", "from_address": "{{customer['name']}} <it@domain.com>",
+			"html": "<a href=\"{{url}}\">{{\n fake.first_name\n}}</a> {{time.current_year_long()}}", "text": "{{\nurl\n}} {{\tcompany }}", "deception_score": 3,
+			"indicators": {"behavior": {"fear": 1, "greed": 0}, "sender": {"internal": 2}}},
+		{"name": "Season", "subject": "s", "from_address": "a@b.c", "html": "<a href=\"{{url}}\">{{time.current_season()}} {{x y}}</a>", "text": "t", "deception_score": 1},
+		{"name": "Reset", "subject": "s", "from_address": "a@b.c", "html": "<a href=\"{{url}}\"></a>", "text": "t", "deception_score": 1, "indicators": {"x": {"fear": 1}}},
+		{"name": "No link", "subject": "s", "from_address": "a@b.c", "html": "<p>x</p>", "text": "t", "deception_score": 1},
+		{"name": "Score", "subject": "s", "from_address": "a@b.c", "html": "<a href=\"{{url}}\"></a>", "text": "t", "deception_score": 7},
+		{"name": "Sender", "subject": "s", "from_address": "nobody", "html": "<a href=\"{{url}}\"></a>", "text": "t", "deception_score": 1},
+		{"name": "", "subject": "s", "from_address": "a@b.c", "html": "<a href=\"{{url}}\"></a>", "text": "t", "deception_score": 1},
+		{"name": "Empty", "subject": " ", "from_address": "a@b.c", "html": "<a href=\"{{url}}\"></a>", "text": "t", "deception_score": 1},
+		{"name": "Sign", "subject": "s", "from_address": "a@b.c", "html": "<a href=\"{{url}}\"></a>", "text": "t", "deception_score": 1, "indicators": {"x": {"luck": 1}}},
+		{"name": "Silent", "subject": "s", "from_address": "a@b.c", "html": "<a href=\"{{url}}\"></a>", "text": "t", "deception_score": 1, "indicators": {"x": {"fear": 0}}},
+		{"name": "Two words", "subject": "s", "from_address": "{{target['first_name']}}@b.c", "html": "<a href=\"{{url}}\"></a>", "text": "t", "deception_score": 1, "indicators": {"x": {"fear": 1}}},
+		{"name": "Hidden", "subject": "s", "from_address": "a@b.c", "html": "<!--[if mso]><a href=\"{{url}}\"></a><![endif]-->", "text": "t", "deception_score": 1, "indicators": {"x": {"fear": 1}}},
+		{"name": "Open", "subject": "s", "from_address": "a@b.c", "html": "<a href={{url}}></a> {{ url", "text": "t", "deception_score": 1, "indicators": {"x": {"fear": 1}}},
+		{"name": "Swallowed", "subject": "s", "from_address": "a@b.c", "html": "<a href={{url}}></a>", "text": "{{ url, {{url}}", "deception_score": 1, "indicators": {"x": {"fear": 1}}},
+		{"name": "`+strings.Repeat("é", 201)+`", "subject": "s", "from_address": "a@b.c", "html": "<a href={{url}}></a>", "text": "t", "deception_score": 1},
+		{"name": "Wordy", "subject": "`+strings.Repeat("é", 501)+`", "from_address": "a@b.c", "html": "<a href={{url}}></a>", "text": "t", "deception_score": 1},
+		7
+	]`), domain.Spanish, "general")
+	if err != nil || len(templates) != 1 {
+		t.Fatalf("%d templates: %v", len(templates), err)
+	}
+	m := templates[0]
+	if m.Subject != "Reset now, {{first_name}}" || m.From != "{{company}} <it@domain.com>" || m.Language != domain.Spanish || m.Category != "general" || m.Difficulty != 3 {
+		t.Errorf("read %+v", m)
+	}
+	if m.HTML != `<a href="{{link}}">Jordan</a> {{year}}` || m.Text != "{{link}} {{company}}" || !slices.Equal(m.Indicators, []domain.Indicator{domain.Fear, domain.FromColleagues}) {
+		t.Errorf("read %+v", m)
+	}
+	want := []string{
+		`entry 2 ("Season"): holds placeholders that are not known: time.current_season(), x y`, `entry 3 ("Reset"): has the name of entry 1`,
+		`entry 4 ("No link"): has no link`, `entry 5 ("Score"): deception_score 7`, `entry 6 ("Sender"): the sender is not an address`, `entry 7 (""): needs a name`,
+		`entry 8 ("Empty"): needs a subject`, `entry 9 ("Sign"): the indicator "luck"`, `entry 10 ("Silent"): has no indicators`,
+		`entry 11 ("Two words"): the sender's address holds a placeholder`, `entry 12 ("Hidden"): has no link`,
+		`entry 13 ("Open"): holds placeholders that are not known: {{ without its }}`, `entry 14 ("Swallowed"): holds placeholders that are not known: url, {{url`,
+		`entry 15 ("éé`, `entry 16 ("Wordy"): has a subject of more than 500 characters`, `entry 17`,
+	}
+	if len(faults) != len(want) {
+		t.Fatalf("%d faults: %v", len(faults), faults)
+	}
+	for i, fault := range faults {
+		if !strings.HasPrefix(fault.Error(), want[i]) {
+			t.Errorf("%s, want %s", fault, want[i])
+		}
+	}
+	if _, _, err := readTemplates([]byte(`{}`), domain.English, "general"); err == nil {
+		t.Error("an object was read as a list")
+	}
 }

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"encoding/base64"
 	"fmt"
 	"io"
 	"log/slog"
@@ -68,15 +67,6 @@ func (v *vault) open(list string) error {
 		v.t.Errorf("%q are the keys %v", list, keys)
 	}
 	return err
-}
-
-func TestNewEncryptionKey(t *testing.T) {
-	t.Parallel()
-	c := &console{t: t, flag: "new"}
-	key := c.must("encryption-key")
-	if bytes, err := base64.StdEncoding.DecodeString(strings.TrimSpace(key)); err != nil || len(bytes) != 32 || key == c.must("encryption-key") {
-		t.Errorf("%q: %v", key, err)
-	}
 }
 
 // TestRotate: a rotation seals all secrets with the new key, and one that cannot be opened

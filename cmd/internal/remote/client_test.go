@@ -1,11 +1,13 @@
 package remote
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"partnerapi/cmd/internal/cli"
@@ -51,6 +53,57 @@ func TestClientAt(t *testing.T) {
 		err := c.Run(t.Context(), cli.Env{Out: io.Discard, Err: io.Discard})
 		if err == nil || !strings.HasPrefix(err.Error(), "--client: ") || !strings.Contains(err.Error(), says) {
 			t.Error(err)
+		}
+	}
+}
+
+// TestMCPIsNotRedirected: the SDK's requests, which the client does not send itself, go to the service alone.
+func TestMCPIsNotRedirected(t *testing.T) {
+	t.Parallel()
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n"
+	var came atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came.Add(1) }))
+	t.Cleanup(other.Close)
+	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet { // before the session
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(first.Close)
+	var out, errs bytes.Buffer
+	command := MCP{KeyFlag: KeyFlag{Key: "pk_secret"}, URL: first.URL}
+	err := command.Run(t.Context(), cli.Env{In: strings.NewReader(hello), Out: &out, Err: &errs})
+	if said := fmt.Sprint(&out, &errs, err); came.Load() != 0 || !strings.Contains(said, "not followed") {
+		t.Errorf("%d requests to the other host: %s", came.Load(), said)
+	}
+}
+
+// TestHealth: the command says what a service says, by its URL or the address it listens on.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	ready := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "ready") }))
+	t.Cleanup(ready.Close)
+	stopping := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintln(w, "not ready: the service stops")
+	}))
+	t.Cleanup(stopping.Close)
+	for _, tt := range []struct {
+		command Health
+		says    []string
+	}{
+		{Health{URL: ready.URL}, []string{"ready\n"}}, {Health{Listen: strings.TrimPrefix(ready.URL, "http://")}, []string{"ready\n"}},
+		{Health{URL: "http://127.0.0.1:1"}, []string{"refused"}}, {Health{URL: "somewhere"}, []string{"no address of a service"}},
+		{Health{URL: stopping.URL}, []string{"503", "the service stops"}},
+	} {
+		var out bytes.Buffer
+		err := tt.command.Run(t.Context(), cli.Env{Out: &out})
+		for _, word := range tt.says {
+			if said := out.String() + fmt.Sprint(err); !strings.Contains(said, word) || (err == nil) != (word == "ready\n") {
+				t.Errorf("%+v: %s", tt.command, said)
+			}
 		}
 	}
 }

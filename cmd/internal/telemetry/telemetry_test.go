@@ -41,6 +41,18 @@ func attribute(span tracetest.SpanStub, key string) string {
 	return ""
 }
 
+// shown is all that a span shows.
+func shown(span tracetest.SpanStub) string {
+	text := span.Name + " " + span.Status.Description
+	for _, event := range span.Events {
+		span.Attributes = append(span.Attributes, event.Attributes...)
+	}
+	for _, a := range span.Attributes {
+		text += " " + a.Value.String()
+	}
+	return text
+}
+
 // withVariables runs a test with variables NAME=value.
 func withVariables(t *testing.T, text string, test func(t *testing.T)) {
 	t.Run(text, func(t *testing.T) {
@@ -147,17 +159,8 @@ func TestStatementErrors(t *testing.T) {
 	if span.Name != "INSERT" || attribute(span, "db.query.text") != "INSERT INTO users VALUES ($1)" || span.Status.Code != codes.Error {
 		t.Errorf("the span is %+v", span)
 	}
-	shown := span.Status.Description
-	for _, event := range span.Events {
-		for _, a := range event.Attributes {
-			shown += " " + a.Value.String()
-		}
-	}
-	for _, a := range span.Attributes {
-		shown += " " + a.Value.String()
-	}
-	if strings.Contains(shown, "ann@") || !strings.Contains(shown, "22P02") {
-		t.Errorf("the span shows %s", shown)
+	if text := shown(span); strings.Contains(text, "ann@") || !strings.Contains(text, "22P02") {
+		t.Errorf("the span shows %s", text)
 	}
 }
 
@@ -189,10 +192,8 @@ func TestTransport(t *testing.T) {
 		attribute(span, "http.response.status_code") != "429" || span.Status.Code != codes.Error {
 		t.Errorf("the span is %+v", span)
 	}
-	for _, a := range span.Attributes {
-		if text := a.Value.String(); strings.Contains(text, "ann") || strings.Contains(text, "secret") {
-			t.Errorf("%s is %s", a.Key, text)
-		}
+	if text := shown(span); strings.Contains(text, "ann") || strings.Contains(text, "secret") {
+		t.Errorf("the span shows %s", text)
 	}
 	if sent.Get("Traceparent") != "" {
 		t.Errorf("the trace is told to others: %v", sent)
@@ -239,12 +240,8 @@ func TestJobs(t *testing.T) {
 	if within.Parent.SpanID() != job.SpanContext.SpanID() || attribute(within, "partnerapi.outcome") != "made" {
 		t.Errorf("the span within is %+v", within)
 	}
-	for _, span := range spans {
-		for _, a := range span.Attributes {
-			if strings.Contains(a.Value.String(), "Acme") {
-				t.Errorf("%s shows %s", span.Name, a.Value.String())
-			}
-		}
+	if text := shown(within) + shown(job); strings.Contains(text, "Acme") {
+		t.Errorf("the spans show %s", text)
 	}
 }
 
@@ -304,3 +301,27 @@ func TestRequests(t *testing.T) {
 		}
 	}
 }
+
+// TestOffAllocatesNothing: what packages do for tracing costs nothing where it is off,
+// and the id of a request comes with its caller.
+func TestOffAllocatesNothing(t *testing.T) {
+	var off *telemetry.Telemetry
+	work, tracer, ctx := off.Work(), off.Statements(), t.Context()
+	caller, id := &domain.Caller{}, "request"
+	for name, one := range map[string]struct {
+		want float64
+		do   func()
+	}{
+		"a span":    {0, func() { _, end := work.Begin(ctx, "work"); end(nil) }},
+		"a tracer":  {0, func() { _ = tracer == nil }},
+		"a request": {1, func() { kept = domain.WithRequest(ctx, caller, id) }},
+		"a caller":  {1, func() { kept = domain.WithCaller(ctx, caller) }}, // as it was without ids
+	} {
+		if got := testing.AllocsPerRun(100, one.do); got != one.want {
+			t.Errorf("%s allocates %v times, not %v", name, got, one.want)
+		}
+	}
+}
+
+// kept keeps a result from being optimized away.
+var kept context.Context

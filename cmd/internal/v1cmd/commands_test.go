@@ -2,18 +2,13 @@ package v1cmd
 
 import (
 	"context"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
-	"partnerapi/cmd/internal/remote"
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/seed"
@@ -83,26 +78,4 @@ func TestNumbers(t *testing.T) {
 	run(lookup("client", "7002"), "no client 7002")
 	run(lookup("dog", "1"), "dog")
 	run(lookup("client", "usr_1"), "usr_1")
-}
-
-// TestParityIsNotRedirected: no comparison follows a service with a key to another host.
-func TestParityIsNotRedirected(t *testing.T) {
-	t.Parallel()
-	var came atomic.Int64
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came.Add(1) }))
-	t.Cleanup(other.Close)
-	first := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
-	t.Cleanup(first.Close)
-	lines := filepath.Join(t.TempDir(), "lines")
-	if err := os.WriteFile(lines, []byte("/v1/clients\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	flags := parityFlags{KeyFlag: remote.KeyFlag{Key: "pk_secret"}, URL: first.URL}
-	s := cli.Env{Out: io.Discard, Err: io.Discard}
-	if err := (compareCmd{parityFlags: flags}).Run(t.Context(), s); err == nil {
-		t.Error("a comparison that was redirected is none")
-	}
-	if err := (replayCmd{parityFlags: flags, File: lines}).Run(t.Context(), s); err == nil || came.Load() != 0 {
-		t.Errorf("%d requests to the other host: %v", came.Load(), err)
-	}
 }

@@ -17,7 +17,7 @@ import (
 // admin adds an admin of a partner.
 func (w *world) admin(partner, email, role string) {
 	w.t.Helper()
-	w.exec(`INSERT INTO admins (id, partner_id, email, name, role, created_at)
+	w.Exec(`INSERT INTO admins (id, partner_id, email, name, role, created_at)
 		SELECT gen_random_uuid(), id, $2, $2, $3, $4 FROM partners WHERE name = $1`, partner, email, role, noon)
 }
 
@@ -25,24 +25,19 @@ func (w *world) admin(partner, email, role string) {
 func (w *world) tell(f mailFlags, kind domain.MessageType, work func(context.Context) error) string {
 	w.t.Helper()
 	out, err := w.tryTell(f, kind, work)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	w.Must(err)
 	return out
 }
 
 func (w *world) tryTell(f mailFlags, kind domain.MessageType, work func(context.Context) error) (string, error) {
 	w.t.Helper()
 	var out strings.Builder
-	d, err := db.Open(w.url, db.WithClock(w.clock), db.WithStrictLocks())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	d, err := db.Open(w.url, db.WithClock(w.Clock), db.WithStrictLocks())
+	w.Must(err)
 	defer d.Close()
-	r := retirement{Env: cli.Env{Out: &out}, Store: retire.NewStore(d.DB, w.clock), db: d}
-	if r.state, err = r.Load(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
+	r := retirement{Env: cli.Env{Out: &out}, Store: retire.NewStore(d.DB, w.Clock), db: d}
+	r.state, err = r.Load(w.t.Context())
+	w.Must(err)
 	a := *r.state.Announcement
 	err = f.tell(w.t.Context(), r, false, kind, a, &domain.AuditEntry{Operation: "v1 remind"}, func(ctx context.Context) (string, error) {
 		return "", errors.Join(r.Remind(ctx, a), work(ctx))
@@ -52,9 +47,7 @@ func (w *world) tryTell(f mailFlags, kind domain.MessageType, work func(context.
 
 func (w *world) number(query string, args ...any) (n int) {
 	w.t.Helper()
-	if err := w.db.SQL().QueryRowContext(w.t.Context(), query, args...).Scan(&n); err != nil {
-		w.t.Fatal(err)
-	}
+	w.Get(query, args, &n)
 	return n
 }
 
@@ -70,13 +63,13 @@ func TestMails(t *testing.T) {
 	w.admin("Tidewater", "owner@tidewater.example", "owner") // its key stopped
 	for _, name := range []string{"Without", "Archived", "Moved away"} {
 		id := db.NewID[domain.PartnerKind]()
-		fixture.Insert(t, w.db.SQL(), "partners", fixture.Row{"id": id, "name": name, "name_key": name})
+		w.Add("partners", fixture.Row{"id": id, "name": name, "name_key": name})
 		switch name {
 		case "Archived":
-			fixture.Insert(t, w.db.SQL(), "clients", fixture.Row{
+			w.Add("clients", fixture.Row{
 				"id": db.NewID[domain.ClientKind](), "partner_id": id, "name": name, "name_key": name, "archived_at": noon})
 		case "Moved away":
-			w.exec("INSERT INTO moves (partner_id, step, cell) VALUES ($1, 'gone', '01')", id)
+			w.Exec("INSERT INTO moves (partner_id, step, cell) VALUES ($1, 'gone', '01')", id)
 		}
 	}
 	w.admin("Archived", "owner@archived.example", "owner")
@@ -131,7 +124,7 @@ func TestMails(t *testing.T) {
 		t.Errorf("%d mails are as they should be", n)
 	}
 
-	w.exec("UPDATE partner_mails SET sent_at = $1 WHERE recipient = 'owner@tidewater.example'", noon)
+	w.Exec("UPDATE partner_mails SET sent_at = $1 WHERE recipient = 'owner@tidewater.example'", noon)
 	st := w.read(StatusCmd{})
 	var text strings.Builder
 	if err := st.WriteTable(&text); err != nil || len(st.Mails) != 9 || !strings.Contains(text.String(), "owner@tidewater.example") || !strings.Contains(text.String(), "waiting") {
@@ -147,10 +140,10 @@ func TestMailsAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.admin("Northlight", "owner@northlight.example", "owner")
-	w.exec(`INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, networks, demo, created_at)
+	w.Exec(`INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, networks, demo, created_at)
 		SELECT gen_random_uuid(), p.id, E'key\n' || n, 'many' || n, n::text::bytea, true, '{read}', '{}', false, $1 FROM partners AS p, generate_series(1, 25) AS n
 		WHERE p.name = 'Northlight'`, noon)
-	w.exec(`INSERT INTO v1_usage (key_id, day, surface, operation, calls, failures, first_at, last_at, user_agents)
+	w.Exec(`INSERT INTO v1_usage (key_id, day, surface, operation, calls, failures, first_at, last_at, user_agents)
 		SELECT id, $1::date, 'v1', 'GET /v1/operation' || n, n, 0, $1::timestamptz, $1::timestamptz, '{}' FROM api_keys, generate_series(1, 20) AS n WHERE prefix LIKE 'many%'`, noon)
 	w.announce()
 	printed := w.tell(mailFlags{DryRun: true}, retire.AnnounceMail, func(context.Context) error { return nil })

@@ -18,6 +18,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/fixture"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 	"partnerapi/idmap/idmaptest"
 	"partnerapi/platform/site/sitetest"
@@ -28,14 +29,13 @@ import (
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // noon is when the tests take place.
-var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+var noon = worldtest.Noon
 
 // world is a service whose keys call version 1.
 type world struct {
-	t     *testing.T
-	db    *db.DB
-	url   string
-	clock *domain.ManualClock
+	*worldtest.World
+	t   *testing.T
+	url string
 }
 
 func newWorld(t *testing.T) *world {
@@ -46,23 +46,16 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	w := &world{t: t, db: d, url: url, clock: domain.NewManualClock(noon)}
+	w := &world{&worldtest.World{DB: d, T: t, Clock: domain.NewManualClock(noon)}, t, url}
 	for partner, keys := range map[string][]string{"Northlight": {"pk_all", "pk_readonly", "pk_subset"}, "Tidewater": {"pk_other"}} {
 		id := db.NewID[domain.PartnerKind]()
-		fixture.Insert(t, d.SQL(), "partners", fixture.Row{"id": id, "name": partner, "name_key": partner})
+		w.Add("partners", fixture.Row{"id": id, "name": partner, "name_key": partner})
 		for _, key := range keys {
-			w.exec(`INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, networks, demo, created_at)
+			w.Exec(`INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, networks, demo, created_at)
 				VALUES (gen_random_uuid(), $1, $2, $2, $3, true, '{read}', '{}', false, $4)`, id, key, []byte(key), noon)
 		}
 	}
 	return w
-}
-
-func (w *world) exec(statement string, args ...any) {
-	w.t.Helper()
-	if _, err := w.db.SQL().ExecContext(w.t.Context(), statement, args...); err != nil {
-		w.t.Fatalf("%s: %v", statement, err)
-	}
 }
 
 // called records calls of a key, of which failed ones are the first, on some days
@@ -73,7 +66,7 @@ func (w *world) called(prefix, operation string, from, through, calls, failures 
 	if strings.Contains(operation, "/v2/") {
 		surface = usage.V2
 	}
-	w.exec(`INSERT INTO v1_usage (key_id, day, surface, operation, calls, failures, first_at, last_at, user_agents)
+	w.Exec(`INSERT INTO v1_usage (key_id, day, surface, operation, calls, failures, first_at, last_at, user_agents)
 		SELECT k.id, d::date, $2::text, $3::text, $6::int, $7::int, d + interval '1 hour', d + interval '9 hours', string_to_array($8::text, '|')
 		FROM api_keys AS k, generate_series($1::timestamptz - $4::int * interval '1 day', $1::timestamptz - $5::int * interval '1 day', interval '1 day') AS d
 		WHERE k.prefix = $9::text`,
@@ -98,9 +91,7 @@ func (w *world) scene() {
 func (w *world) announce() {
 	w.t.Helper()
 	a := retire.Announcement{Announced: domain.DateOf(noon).AddDays(-10).Time(), Sunset: domain.DateOf(noon).AddDays(374).Time()}
-	if err := retire.NewStore(w.db.DB, w.clock).Announce(w.t.Context(), a); err != nil {
-		w.t.Fatal(err)
-	}
+	w.Must(retire.NewStore(w.DB.DB, w.Clock).Announce(w.t.Context(), a))
 }
 
 func (w *world) read(c StatusCmd) *Status {
@@ -108,19 +99,15 @@ func (w *world) read(c StatusCmd) *Status {
 	if c.Days == 0 {
 		c.Days = 30
 	}
-	st, err := c.Read(w.t.Context(), w.db, retire.NewStore(w.db.DB, w.clock), w.clock.Now())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	st, err := c.Read(w.t.Context(), w.DB, retire.NewStore(w.DB.DB, w.Clock), w.Clock.Now())
+	w.Must(err)
 	return st
 }
 
 func (w *world) table(c StatusCmd) string {
 	w.t.Helper()
 	var out bytes.Buffer
-	if err := w.read(c).WriteTable(&out); err != nil {
-		w.t.Fatal(err)
-	}
+	w.Must(w.read(c).WriteTable(&out))
 	return out.String()
 }
 
@@ -128,19 +115,13 @@ func (w *world) table(c StatusCmd) string {
 func (w *world) page(c StatusCmd) string {
 	w.t.Helper()
 	file := filepath.Join(w.t.TempDir(), "status.html")
-	if err := os.WriteFile(file, []byte("the page before"), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := w.read(c).WritePage(file); err != nil {
-		w.t.Fatal(err)
-	}
+	w.Must(os.WriteFile(file, []byte("the page before"), 0o600))
+	w.Must(w.read(c).WritePage(file))
 	if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
 		w.t.Errorf("files %v (%v)", left, err)
 	}
 	text, err := os.ReadFile(file)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	w.Must(err)
 	page := string(text)
 	policy, style := "", ""
 	for _, n := range sitetest.Read(w.t, file, page).Nodes {
@@ -169,6 +150,15 @@ func (w *world) page(c StatusCmd) string {
 		w.t.Error("the style refers to something")
 	}
 	return page
+}
+
+// json is a status as JSON, on one line.
+func (w *world) json(c StatusCmd) string {
+	w.t.Helper()
+	var out, compact bytes.Buffer
+	w.Must(w.read(c).WriteJSON(&out))
+	w.Must(json.Compact(&compact, out.Bytes()))
+	return compact.String()
 }
 
 // holds wants a text to hold all of the parts.
@@ -220,14 +210,7 @@ func TestStatus(t *testing.T) {
 	}
 	holds(t, one, "night-job", "21 calls of v1 by 1 key")
 
-	var out, compact bytes.Buffer
-	if err := w.read(StatusCmd{Days: 3}).WriteJSON(&out); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Compact(&compact, out.Bytes()); err != nil {
-		t.Fatal(err)
-	}
-	holds(t, compact.String(),
+	holds(t, w.json(StatusCmd{Days: 3}),
 		`"days":3,"announcement":{"announced_at":"2026-06-05T00:00:00.000000Z","sunset_at":"2027-06-24T00:00:00.000000Z","days_left":374},"ended_at":null,"deletable_at":null,"new_keys":"on","rehearsals":[],"mails":[],"keys":[{"key":"pk_all",`,
 		`"live":true,"phase":"on","phase_until":null,"last_at":"2026-06-15T09:00:00.000000Z","calls":3600,"failures":6,"verdict":"half-way","operations":[{"operation":"GET /v1/clients",`,
 		`"successor_calls":1800,"successor_last_at":"2026-06-14T09:00:00.000000Z","user_agents":["acme-sync/2.4","curl/8.5.0"]}`)
@@ -249,24 +232,19 @@ func TestStatus(t *testing.T) {
 func TestStatusOfRehearsals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	store := retire.NewStore(w.db.DB, w.clock)
+	store := retire.NewStore(w.DB.DB, w.Clock)
 	start := func(prefix string, minutes time.Duration) {
 		t.Helper()
-		keys, err := w.db.Keys(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		keys, err := w.Keys(t.Context())
+		w.Must(err)
 		key, err := findKey(keys, prefix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := store.StartRehearsal(t.Context(), key.ID, minutes*time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		w.Must(err)
+		_, err = store.StartRehearsal(t.Context(), key.ID, minutes*time.Minute)
+		w.Must(err)
 	}
-	w.clock.Set(noon)
+	w.Clock.Set(noon)
 	start("pk_all", 10)
-	w.clock.Advance(time.Hour)
+	w.Clock.Advance(time.Hour)
 	start("pk_other", 30)
 
 	const table = `No key called v1 in the last 400 days.
@@ -281,14 +259,7 @@ pk_all    pk_all    Northlight  2026-06-15 12:00Z  2026-06-15 12:10Z
 	if got := w.table(StatusCmd{Key: "pk_all"}); strings.Contains(got, "running") || !strings.Contains(got, "2026-06-15 12:10Z") {
 		t.Errorf("of one key\n%s", got)
 	}
-	var out, compact bytes.Buffer
-	if err := w.read(StatusCmd{}).WriteJSON(&out); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Compact(&compact, out.Bytes()); err != nil {
-		t.Fatal(err)
-	}
-	holds(t, compact.String(), `"rehearsals":[{"key":"pk_other","name":"pk_other","partner":"Tidewater","started_at":"2026-06-15T13:00:00.000000Z",`+
+	holds(t, w.json(StatusCmd{}), `"rehearsals":[{"key":"pk_other","name":"pk_other","partner":"Tidewater","started_at":"2026-06-15T13:00:00.000000Z",`+
 		`"ended_at":"2026-06-15T13:30:00.000000Z","running":true},{"key":"pk_all",`, `"running":false}]`)
 	holds(t, w.page(StatusCmd{}), "<h2 id=\"rehearsals\">Rehearsals</h2>", "running until 2026-06-15 13:30Z")
 }
@@ -307,14 +278,14 @@ func TestStatusUntilTheEnd(t *testing.T) {
 		{1, "is on 2027-06-24, in 0 days.", "<strong>0</strong> days left"},
 		{3, "The sunset of v1 was on 2027-06-24, 3 days ago: the command v1 end", "<strong>3</strong> days past its sunset"},
 	} {
-		w.clock.Advance(time.Duration(step.days) * 24 * time.Hour)
+		w.Clock.Advance(time.Duration(step.days) * 24 * time.Hour)
 		holds(t, w.table(StatusCmd{}), step.table)
 		holds(t, w.page(StatusCmd{}), step.page)
 	}
 
-	w.clock.Set(noon)
+	w.Clock.Set(noon)
 	w.called("pk_all", "GET /v1/clients", 60, 40, 10, 0)
-	w.exec(`UPDATE v1_state SET announced_at = $1, sunset_at = $2, ended_at = $3`,
+	w.Exec(`UPDATE v1_state SET announced_at = $1, sunset_at = $2, ended_at = $3`,
 		noon.AddDate(-2, 0, 0), noon.AddDate(-1, 0, 0), noon.AddDate(0, 0, -20))
 	if text := w.table(StatusCmd{}); strings.Contains(text, "New keys") {
 		t.Errorf("after the end:\n%s", text)
@@ -326,7 +297,7 @@ func TestStatusUntilTheEnd(t *testing.T) {
 	if at := w.read(StatusCmd{Key: "pk_other"}).DeletableAt; at == nil || FormatDay(at.Time) != "2026-07-10" {
 		t.Errorf("can be deleted at %v", at)
 	}
-	w.clock.Advance(40 * 24 * time.Hour)
+	w.Clock.Advance(40 * 24 * time.Hour)
 	holds(t, w.table(StatusCmd{}), "It can be deleted, as nobody called it since then: run make remove-v1", "OF_V1", "idmap/drop.sql", "partnerapi migrate")
 	w.page(StatusCmd{})
 }
@@ -337,7 +308,7 @@ func TestStatusOfOneDay(t *testing.T) {
 	w := newWorld(t)
 	w.called("pk_all", "GET /v1/clients", 0, 0, 1_234_567, 0)
 	w.called("pk_all", "GET /v1/removed", 0, 0, 1, 0)
-	w.exec("UPDATE api_keys SET revoked_at = now() WHERE prefix = 'pk_all'")
+	w.Exec("UPDATE api_keys SET revoked_at = now() WHERE prefix = 'pk_all'")
 	holds(t, w.page(StatusCmd{Days: 1}), "1,234,567", "(ended)")
 	if v := w.read(StatusCmd{Days: 1}).Keys[0].Verdict; v != usage.NotBegun {
 		t.Errorf("verdict %s", v)

@@ -1,6 +1,7 @@
 package output_test
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"strings"
@@ -28,5 +29,21 @@ func TestLogHoldsNoSecrets(t *testing.T) {
 	}
 	if got := output.WithoutSecrets("http://127.0.0.1 and a@example.com"); got != "http://127.0.0.1 and a@example.com" {
 		t.Error(got)
+	}
+}
+
+// TestVisibleWriter: characters may come in pieces.
+func TestVisibleWriter(t *testing.T) {
+	t.Parallel()
+	var to bytes.Buffer
+	w := output.NewVisible(&to, false)
+	for _, b := range []byte("é\u202e\tx\n\xe2\x80") {
+		if n, err := w.Write([]byte{b}); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	w.Finish()
+	if got, want := to.String(), "é\\u{202e}\tx\n\\x{e2}\\x{80}"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
