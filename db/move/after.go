@@ -10,11 +10,11 @@ import (
 	"partnerapi/domain"
 )
 
-// What becomes of the rows of a detached partner.
+// The old cell's rows of a detached partner.
 
-// Suspend ends the work of partners whose detachment is at least the duration after old, and
-// returns how many. All processes of the cell then know of the detachment (db.MovesKnown).
-// Until then their clients are in resting_clients.
+// Suspend ends the work of partners that were detached at least the duration after ago, and returns how many.
+// The duration is such that all processes of the cell know of the detachment (db.MovesKnown). Until Suspend, the
+// clients of a detached partner are in resting_clients.
 func Suspend(ctx context.Context, d *db.DB, after time.Duration) (partners int, err error) {
 	detached, err := pg.All[domain.PartnerID](ctx, d, "look for detached partners", pg.SQL(`
 		SELECT m.partner_id FROM moves AS m WHERE m.step = ? AND m.moved_at <= clock_timestamp() - ?::interval
@@ -30,15 +30,15 @@ func Suspend(ctx context.Context, d *db.DB, after time.Duration) (partners int, 
 	return partners, err
 }
 
-// suspend deletes the outstanding work of a detached partner, and archives its clients. A
-// process that does not know of the move would show that.
+// suspend deletes the outstanding work of a detached partner, archives its clients, and deletes them from
+// resting_clients. It does nothing if the partner is no longer detached.
 func suspend(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
-		gone, err := pg.All[bool](ctx, d, "look at the move", pg.SQL("SELECT true FROM moves WHERE partner_id = ? AND step = ? FOR UPDATE", partner, Detached))
-		if err != nil || len(gone) == 0 {
+		detached, err := pg.All[bool](ctx, d, "look at the move", pg.SQL("SELECT true FROM moves WHERE partner_id = ? AND step = ? FOR UPDATE", partner, Detached))
+		if err != nil || len(detached) == 0 {
 			return err
 		}
-		for _, text := range []string{
+		for _, statement := range []string{
 			"DELETE FROM outbox WHERE client_id = ?0 OR client_id IN (SELECT id FROM clients WHERE partner_id = ?0)",
 			"DELETE FROM partner_mails WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL AND partner_id = ?0",
 			`DELETE FROM mail_requests WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL
@@ -54,7 +54,7 @@ func suspend(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 			"DELETE FROM webhooks WHERE partner_id = ?0",
 			"UPDATE clients SET archived_at = clock_timestamp() WHERE partner_id = ?0 AND archived_at IS NULL",
 		} {
-			if _, err := pg.Exec(ctx, d, "delete outstanding work", pg.SQL(text, partner)); err != nil {
+			if _, err := pg.Exec(ctx, d, "delete outstanding work", pg.SQL(statement, partner)); err != nil {
 				return err
 			}
 		}
@@ -65,9 +65,8 @@ func suspend(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 // dropBatch bounds the rows that are deleted in one transaction.
 const dropBatch = 10_000
 
-// CleanUp deletes the rows of detached partners whose keep_until has passed, and returns how
-// many partners. Numbers of version 1 stay, as those of deleted objects do. It may be cut
-// short and repeated.
+// CleanUp deletes the rows of detached partners whose keep_until has passed, and returns the number of partners.
+// Numbers of version 1 stay, as the numbers of deleted objects do. It may be interrupted and repeated.
 func CleanUp(ctx context.Context, d *db.DB) (partners int, err error) {
 	due, err := pg.All[domain.PartnerID](ctx, d, "look for detached partners", pg.SQL(
 		"SELECT partner_id FROM moves WHERE step = ? AND keep_until < ? ORDER BY partner_id", Detached, d.Now()))
@@ -75,7 +74,7 @@ func CleanUp(ctx context.Context, d *db.DB) (partners int, err error) {
 		return 0, err
 	}
 	for _, partner := range due {
-		// A move back has the lock, or waits for it.
+		// A partner whose lock a move back has is skipped.
 		free, err := d.TryAdvisoryLock(ctx, lockName(partner), func(ctx context.Context) error { return cleanUp(ctx, d, partner) })
 		if err != nil {
 			return partners, err
@@ -85,10 +84,11 @@ func CleanUp(ctx context.Context, d *db.DB) (partners int, err error) {
 	return partners, nil
 }
 
-// cleanUp deletes the rows of a partner that has not moved back, referring rows first.
+// cleanUp deletes the rows of a partner, referring rows first, and sets the step Cleaned. It does nothing if the
+// partner has moved back.
 func cleanUp(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
-	gone, err := pg.One[bool](ctx, d, "look at the move", pg.SQL("SELECT step = ?1 FROM moves WHERE partner_id = ?0", partner, Detached))
-	if err != nil || !gone {
+	detached, err := pg.One[bool](ctx, d, "look at the move", pg.SQL("SELECT step = ?1 FROM moves WHERE partner_id = ?0", partner, Detached))
+	if err != nil || !detached {
 		return err
 	}
 	if err := resume(ctx, d, partner); err != nil {
@@ -98,16 +98,16 @@ func cleanUp(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 	if err != nil {
 		return err
 	}
-	there, err := shapes(ctx, d, tables)
+	existing, err := shapes(ctx, d, tables)
 	if err != nil {
 		return err
 	}
-	for _, t := range slices.Backward(there) {
+	for _, t := range slices.Backward(existing) {
 		if t.kept {
 			continue
 		}
 		if t.name == "webhook_deliveries" {
-			t.rows = ofPartner // their webhooks are gone
+			t.rows = ofPartner // suspend deleted the webhooks
 		}
 		drop := pg.Raw("DELETE FROM "+t.name+" WHERE ctid = ANY (ARRAY(SELECT t.ctid FROM "+t.name+" AS t WHERE "+
 			o.condition(t.table)+" LIMIT $1))", []any{dropBatch})

@@ -14,28 +14,28 @@ import (
 	"partnerapi/db/pg"
 )
 
-// The catalogues of a cell are copied to another one as lines of JSON, each an object with its
-// id, so that the references of a partner's objects hold there.
+// The catalogues of a cell are copied to another cell as lines of JSON. Each line is an object with its id, so that
+// the references of a partner's objects are valid in the other cell.
 
-// catalogueKind is a kind of lines.
+// catalogueKind is the kind of a line.
 type catalogueKind struct {
 	name string
-	// table may be missing from a database, which then has no such lines.
+	// table is the table of an optional kind. A database without it has no lines of the kind.
 	table string
-	// export reads the rows as JSON. apply are statements that import a JSON array of them:
-	// the last returns how many were added and changed.
+	// export reads the rows as JSON. apply are statements that import a JSON array of rows:
+	// the last returns how many rows were added and changed.
 	export string
 	apply  []string
 }
 
-// moreCatalogue are the kinds of parts of the program that can be deleted.
+// moreCatalogue are the optional kinds: their parts of the program can be deleted.
 var moreCatalogue = []catalogueKind{
 	v1Templates, // v1-line
 }
 
-// catalogueKinds returns the kinds that the database has, referred kinds before referring ones.
+// catalogueKinds returns the kinds that the database has. A kind comes after the kinds that it refers to.
 func catalogueKinds(ctx context.Context, d *db.DB) (kinds []catalogueKind, err error) {
-	for _, k := range []struct{ name, table, which string }{
+	for _, k := range []struct{ name, table, condition string }{
 		{"course", "courses", "true"}, {"template", "phishing_templates", "NOT own"}, {"breach", "breaches", "true"},
 		{"framework_course", "framework_courses", "true"},
 	} {
@@ -43,22 +43,22 @@ func catalogueKinds(ctx context.Context, d *db.DB) (kinds []catalogueKind, err e
 		if err != nil {
 			return nil, err
 		}
-		kinds = append(kinds, s[0].catalogue(k.name, k.which))
+		kinds = append(kinds, s[0].catalogue(k.name, k.condition))
 	}
 	for _, k := range moreCatalogue {
-		there, err := shapes(ctx, d, []table{{name: k.table}})
+		existing, err := shapes(ctx, d, []table{{name: k.table}})
 		if err != nil {
 			return nil, err
 		}
-		if len(there) > 0 {
+		if len(existing) > 0 {
 			kinds = append(kinds, k)
 		}
 	}
 	return kinds, nil
 }
 
-// catalogue returns the kind of a table's rows that match an SQL condition, which.
-func (s shaped) catalogue(name, which string) catalogueKind {
+// catalogue returns the kind, called name, whose lines are the rows of the table that match an SQL condition.
+func (s shaped) catalogue(name, condition string) catalogueKind {
 	columns, key := strings.Join(s.columns, ", "), strings.Join(s.key, ", ")
 	var set []string
 	for _, c := range s.columns {
@@ -66,7 +66,7 @@ func (s shaped) catalogue(name, which string) catalogueKind {
 	}
 	return catalogueKind{
 		name:   name,
-		export: "SELECT row_to_json(t)::text FROM " + s.name + " AS t WHERE " + which + " ORDER BY " + key,
+		export: "SELECT row_to_json(t)::text FROM " + s.name + " AS t WHERE " + condition + " ORDER BY " + key,
 		apply: []string{`WITH done AS (
 			INSERT INTO ` + s.name + " AS t (" + columns + ") SELECT " + columns + " FROM json_populate_recordset(NULL::" + s.name + `, $1::json)
 			ON CONFLICT (` + key + ") DO UPDATE SET " + strings.Join(set, ", ") + " WHERE (t." + strings.Join(s.columns, ", t.") +
@@ -76,14 +76,13 @@ func (s shaped) catalogue(name, which string) catalogueKind {
 	}
 }
 
-// catalogueLine is a line.
+// catalogueLine is the JSON of a line.
 type catalogueLine struct {
 	Kind string          `json:"kind"`
 	Row  json.RawMessage `json:"row"`
 }
 
-// ExportCatalogue writes the catalogues as of one moment, and returns how many lines it
-// wrote.
+// ExportCatalogue writes the catalogues of one snapshot to to, and returns the number of lines.
 func ExportCatalogue(ctx context.Context, d *db.DB, to io.Writer) (lines int, err error) {
 	w := bufio.NewWriter(to)
 	err = d.Snapshot(ctx, func(ctx context.Context) error {
@@ -113,25 +112,24 @@ func ExportCatalogue(ctx context.Context, d *db.DB, to io.Writer) (lines int, er
 }
 
 const (
-	// catalogueBatch is how many lines one transaction imports, and catalogueLineBytes
-	// bounds a line.
+	// catalogueBatch bounds the lines that one transaction imports, and catalogueLineBytes the length of a line.
 	catalogueBatch     = 200
 	catalogueLineBytes = 8 << 20
 )
 
-// Imported counts the outcomes of a catalogue's lines.
+// Imported counts the outcomes of a catalogue's lines. Faults are the errors of wrong lines.
 type Imported struct {
 	Lines, Added, Changed int
 	Faults                []error
 }
 
-// maxCatalogueFaults is how many wrong lines end an import.
+// maxCatalogueFaults is the number of wrong lines that ends an import.
 const maxCatalogueFaults = 1000
 
-// ImportCatalogue imports lines that ExportCatalogue wrote. An object that exists is changed
-// where it differs, so an import may be repeated. A wrong line is reported, and the others
-// are imported all the same. It calls step after each batch.
-func ImportCatalogue(ctx context.Context, d *db.DB, from io.Reader, step func(Imported)) (b Imported, err error) {
+// ImportCatalogue imports lines that ExportCatalogue wrote. It updates an existing object that differs, so an import
+// may be repeated. A wrong line adds to Faults, and the other lines are still imported, up to maxCatalogueFaults. A
+// line over catalogueLineBytes ends the import with an error. ImportCatalogue calls progress after each batch.
+func ImportCatalogue(ctx context.Context, d *db.DB, from io.Reader, progress func(Imported)) (b Imported, err error) {
 	kinds, err := catalogueKinds(ctx, d)
 	if err != nil {
 		return b, err
@@ -147,8 +145,8 @@ func ImportCatalogue(ctx context.Context, d *db.DB, from io.Reader, step func(Im
 		if err := i.add(ctx, scanner.Bytes()); err != nil {
 			return b, err
 		}
-		if len(i.rows) == 0 {
-			step(b)
+		if len(i.rows) == 0 { // add has imported the batch
+			progress(b)
 		}
 		if len(b.Faults) >= maxCatalogueFaults {
 			return b, fmt.Errorf("more than %d lines are wrong", maxCatalogueFaults)
@@ -160,7 +158,7 @@ func ImportCatalogue(ctx context.Context, d *db.DB, from io.Reader, step func(Im
 	return b, i.flush(ctx)
 }
 
-// catalogueImport collects lines of one kind.
+// catalogueImport collects lines of one kind. rows[n] is the row of line numbers[n].
 type catalogueImport struct {
 	*db.DB
 	*Imported
@@ -170,6 +168,8 @@ type catalogueImport struct {
 	numbers []int
 }
 
+// add adds a line to the batch. It imports the batch when it is full, or before a line of another kind. A wrong line
+// is added to Faults: it is no error.
 func (i *catalogueImport) add(ctx context.Context, text []byte) error {
 	var line catalogueLine
 	switch err := json.Unmarshal(text, &line); {
@@ -200,7 +200,8 @@ func (i *catalogueImport) fault(line int, err error) {
 	i.Faults = append(i.Faults, fmt.Errorf("line %d: %w", line, err))
 }
 
-// flush imports the collected lines; line by line where that fails.
+// flush imports the batch. If that fails it imports line by line, and adds the lines that fail to Faults. It returns
+// an error only if ctx is done.
 func (i *catalogueImport) flush(ctx context.Context) error {
 	rows, numbers := i.rows, i.numbers
 	i.rows, i.numbers = nil, nil
@@ -218,6 +219,8 @@ func (i *catalogueImport) flush(ctx context.Context) error {
 	return nil
 }
 
+// apply imports rows of the current kind in one transaction, and adds to Added and Changed what the last of the
+// kind's statements counted.
 func (i *catalogueImport) apply(ctx context.Context, rows []json.RawMessage) error {
 	list, err := json.Marshal(rows)
 	if err != nil {
@@ -226,13 +229,13 @@ func (i *catalogueImport) apply(ctx context.Context, rows []json.RawMessage) err
 	type counts struct{ Added, Changed int }
 	var n counts
 	err = i.Tx(ctx, func(ctx context.Context) error {
-		for _, text := range i.kinds[i.kind].apply {
-			found, err := pg.All[counts](ctx, i, "import "+i.kind+" lines", pg.Raw(text, []any{string(list)}))
+		for _, statement := range i.kinds[i.kind].apply {
+			result, err := pg.All[counts](ctx, i, "import "+i.kind+" lines", pg.Raw(statement, []any{string(list)}))
 			if err != nil {
 				return err
 			}
-			if len(found) > 0 {
-				n = found[0]
+			if len(result) > 0 {
+				n = result[0]
 			}
 		}
 		return nil

@@ -11,8 +11,8 @@ import (
 	"partnerapi/db/pg"
 )
 
-// catalogues are the tables that the operator imports into each cell, with the columns of
-// partners' rows that refer to them.
+// catalogues are the tables that the operator imports into each cell, with the columns of partners' rows that refer to
+// their keys.
 var catalogues = []struct {
 	noun, table, key string
 	referred         []reference
@@ -27,10 +27,11 @@ var catalogues = []struct {
 // reference is a column that refers to a row of a catalogue.
 type reference struct{ table, column string }
 
-// maxListed bounds the missing objects that an error lists.
+// maxListed bounds the missing objects that an error names.
 const maxListed = 10
 
-// checkCatalogues returns an error with the rows of catalogues that the new cell lacks.
+// checkCatalogues returns an error that lists the rows of catalogues to which the partner's rows refer and which the
+// new cell lacks.
 func (m *Move) checkCatalogues(old, now side, o owned) error {
 	var faults []error
 	for _, c := range catalogues {
@@ -38,14 +39,13 @@ func (m *Move) checkCatalogues(old, now side, o owned) error {
 		for _, n := range c.referred {
 			parts = append(parts, fmt.Sprintf("SELECT DISTINCT t.%s::text AS id FROM %s AS t WHERE %s", n.column, n.table, o.condition(tableCalled(n.table))))
 		}
-		text := strings.Join(parts, " UNION ")
-		named, err := pg.All[string](old.ctx, m.From, "list what is named of catalogues", pg.Raw(
-			"SELECT n.id FROM ("+text+") AS n WHERE EXISTS (SELECT FROM "+c.table+" AS c WHERE c."+c.key+"::text = n.id) ORDER BY n.id", nil))
+		used, err := pg.All[string](old.ctx, m.From, "list the catalogue rows in use", pg.Raw(
+			"SELECT n.id FROM ("+strings.Join(parts, " UNION ")+") AS n WHERE EXISTS (SELECT FROM "+c.table+" AS c WHERE c."+c.key+"::text = n.id) ORDER BY n.id", nil))
 		if err != nil {
 			return err
 		}
-		missing, err := pg.All[string](now.ctx, m.To, "look for what is named of catalogues", pg.SQL(
-			"SELECT n.id FROM unnest(?::text[]) AS n (id) WHERE NOT EXISTS (SELECT FROM "+c.table+" AS c WHERE c."+c.key+"::text = n.id)", named))
+		missing, err := pg.All[string](now.ctx, m.To, "look for the catalogue rows in use", pg.SQL(
+			"SELECT n.id FROM unnest(?::text[]) AS n (id) WHERE NOT EXISTS (SELECT FROM "+c.table+" AS c WHERE c."+c.key+"::text = n.id)", used))
 		if err != nil {
 			return err
 		}
@@ -57,13 +57,13 @@ func (m *Move) checkCatalogues(old, now side, o owned) error {
 	return errors.Join(faults...)
 }
 
+// tableCalled returns the entry of tables with a name. It panics if there is none.
 func tableCalled(name string) table {
 	return tables[slices.IndexFunc(tables, func(t table) bool { return t.name == name })]
 }
 
-// extension is what a part of the program that can be deleted adds to a move between cells
-// that have its table. Notes are shown to the operator, and activations are part of the last
-// transaction.
+// extension holds the additions of an optional part of the program to a move. They apply if both cells have table.
+// The notes are shown to the operator, and the activations run in the last transaction.
 type extension struct {
 	table       string
 	checks      []func(m *Move, old, now side, o owned) error
@@ -75,7 +75,7 @@ var extensions = []extension{
 	v1Extension, // v1-line
 }
 
-// extended merges the extensions whose tables the cells have.
+// extended merges the extensions whose tables the cells have into one.
 func (m *Move) extended() (all extension) {
 	for _, x := range extensions {
 		if slices.ContainsFunc(m.tables, func(s shaped) bool { return s.name == x.table }) {
@@ -86,29 +86,30 @@ func (m *Move) extended() (all extension) {
 	return all
 }
 
-// Check returns all reasons why the partner cannot be moved. It changes nothing.
+// Check returns all reasons why the partner cannot be moved, joined, or nil. It changes nothing in the databases.
 func (m *Move) Check(ctx context.Context) error {
-	_, cells := m.readCells(ctx)
-	role := m.To.DryRun(ctx, func(ctx context.Context) error { return disableTriggers(side{ctx: ctx, DB: m.To}) })
-	return errors.Join(cells, m.checkSteps(ctx), role, m.checkName(ctx), m.checkKeys(ctx, ctx), m.checkRows(ctx))
+	_, cellsErr := m.readCells(ctx)
+	roleErr := m.To.DryRun(ctx, func(ctx context.Context) error { return disableTriggers(side{ctx: ctx, DB: m.To}) })
+	return errors.Join(cellsErr, m.checkSteps(ctx), roleErr, m.checkName(ctx), m.checkKeys(ctx, ctx), m.checkRows(ctx))
 }
 
-// DryRun is Check for an operator: it also checks that no other command moves the partner,
-// and returns notes on the move.
+// DryRun calls Check, checks that no other command moves the partner, and returns the notes of extensions. If the
+// cells have different tables there are no notes.
 func (m *Move) DryRun(ctx context.Context) (notes []string, err error) {
 	err = m.Check(ctx)
-	if busy := m.exclusively(ctx, func(context.Context) error { return nil }); m.From != m.To && busy != nil {
-		err = errors.Join(err, busy)
+	// In one and the same database the second lock always fails; Check reports that case.
+	if lockErr := m.exclusively(ctx, func(context.Context) error { return nil }); m.From != m.To && lockErr != nil {
+		err = errors.Join(err, lockErr)
 	}
 	if m.tables != nil {
-		var failed error
-		notes, failed = m.notes(ctx)
-		err = errors.Join(err, failed)
+		var notesErr error
+		notes, notesErr = m.notes(ctx)
+		err = errors.Join(err, notesErr)
 	}
 	return notes, err
 }
 
-// notes returns the notes of extensions. Check has to be called before.
+// notes returns the notes of extensions. Check must have set m.tables.
 func (m *Move) notes(ctx context.Context) (texts []string, err error) {
 	o, err := ownedBy(ctx, m.From, m.Partner)
 	if err != nil {
@@ -126,8 +127,8 @@ func (m *Move) notes(ctx context.Context) (texts []string, err error) {
 	return texts, nil
 }
 
-// checkRows returns what keeps the partner's rows from being copied. It sets m.tables if both
-// cells have the same tables.
+// checkRows returns the reasons why the partner's rows cannot be copied, joined. It sets m.tables if both cells have
+// the same tables, and to nil otherwise.
 func (m *Move) checkRows(ctx context.Context) (err error) {
 	if m.tables, err = shapes(ctx, m.From, tables); err != nil {
 		return err
@@ -153,10 +154,10 @@ var (
 	errThere   = errors.New("the new cell serves the partner, or moves it on: run the move from there")
 )
 
-// checkSteps returns errNotHere or errThere if a cell's step does not allow the move; see
-// start.
+// checkSteps returns errNotHere, errThere or both if a cell's step does not allow the move; see start. A move that only
+// has to be detached is allowed.
 func (m *Move) checkSteps(ctx context.Context) error {
-	var steps [2]Step
+	var steps [2]Step // of the old and the new cell; empty without a row
 	for i, d := range []*db.DB{m.From, m.To} {
 		found, err := pg.All[Step](ctx, d, "look at the move", pg.SQL("SELECT step FROM moves WHERE partner_id = ?", m.Partner))
 		if err != nil {
@@ -167,7 +168,7 @@ func (m *Move) checkSteps(ctx context.Context) error {
 		}
 	}
 	if steps[1] == Active && slices.Contains([]Step{Frozen, HandingOver, Detached, Cleaned}, steps[0]) {
-		return nil // detach is all that is left
+		return nil // only detach remains to be done
 	}
 	var faults []error
 	if slices.Contains([]Step{Detached, Cleaned, Arriving}, steps[0]) {
@@ -179,8 +180,8 @@ func (m *Move) checkSteps(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// checkKeys returns an error if the partner's secrets cannot be sealed for the new cell. The
-// contexts are of the two cells, and may have transactions of theirs.
+// checkKeys returns an error if the partner's secrets cannot be sealed for the new cell. The contexts are for the
+// databases of the old and the new cell, and may hold their transactions.
 func (m *Move) checkKeys(old, now context.Context) error {
 	if m.CheckKeys == nil {
 		return nil
@@ -200,15 +201,15 @@ func (m *Move) checkKeys(old, now context.Context) error {
 	return m.CheckKeys(old, now, secrets)
 }
 
-// checkShapes returns errOtherTables if a cell's tables are not those of m.tables: a
-// migration may have run since Check.
+// checkShapes returns errOtherTables if the tables or columns of a cell are not those of m.tables. handOver calls it
+// again, because a migration may have run since Check.
 func (m *Move) checkShapes(ctx context.Context) error {
 	for _, d := range []*db.DB{m.From, m.To} {
-		there, err := shapes(ctx, d, tables)
+		existing, err := shapes(ctx, d, tables)
 		if err != nil {
 			return err
 		}
-		if !slices.EqualFunc(m.tables, there, func(a, b shaped) bool { return a.name == b.name && slices.Equal(a.columns, b.columns) }) {
+		if !slices.EqualFunc(m.tables, existing, func(a, b shaped) bool { return a.name == b.name && slices.Equal(a.columns, b.columns) }) {
 			return errOtherTables
 		}
 	}
@@ -229,23 +230,23 @@ func (m *Move) checkName(ctx context.Context) error {
 	return err
 }
 
-// Size is the number of a table's rows that a move copies.
+// Size is the number of rows of a table that a move copies.
 type Size struct {
 	Table string
 	Rows  int64
 }
 
-// Sizes counts the partner's rows, for a dry run.
+// Sizes counts the partner's rows in each table of the old cell, for a dry run.
 func (m *Move) Sizes(ctx context.Context) (sizes []Size, err error) {
 	o, err := ownedBy(ctx, m.From, m.Partner)
 	if err != nil {
 		return nil, err
 	}
-	there, err := shapes(ctx, m.From, tables)
+	existing, err := shapes(ctx, m.From, tables)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range there {
+	for _, t := range existing {
 		n, err := pg.One[int64](ctx, m.From, "count "+t.name, pg.Raw("SELECT count(*) FROM "+t.name+" AS t WHERE "+o.condition(t.table), nil))
 		if err != nil {
 			return nil, err

@@ -13,20 +13,19 @@ import (
 	"partnerapi/db/pg"
 )
 
-// A table is copied by comparison: both sides digest the partner's rows by buckets, and the
-// rows of differing buckets by their keys; rows that differ are replaced. So the first copy,
-// the passes after it, the resumption of a move and the final check are one function, and
-// nothing is copied twice.
+// A table is copied by comparison: both sides digest the partner's rows by buckets, and the rows of differing buckets
+// by key. Rows that differ are replaced. So the first copy, later passes, the resumption of a move and the final check
+// use the same function, and no row is copied twice.
 
-// side is one of the two databases, in the transaction of its context, where it has one.
+// side is one of the two databases, with its context, which may hold a transaction.
 type side struct {
 	ctx context.Context
 	*db.DB
-	// cache has the digests of tables that were read in the side's snapshot. Nil caches none.
+	// cache holds the digests of tables by bucket, as read in the side's snapshot. Nil disables it.
 	cache map[string][]digest
 }
 
-// digests counts and hashes the partner's rows of a table by buckets.
+// digests counts and hashes the partner's rows of a table by bucket, or returns them from the cache.
 func (s side) digests(t shaped, o owned) ([]digest, error) {
 	if d, ok := s.cache[t.name]; ok {
 		return d, nil
@@ -38,29 +37,31 @@ func (s side) digests(t shaped, o owned) ([]digest, error) {
 	return d, err
 }
 
+// digestBy counts and hashes the rows that match condition, grouped by the expression part.
 func (s side) digestBy(t shaped, part, condition string) ([]digest, error) {
 	return pg.All[digest](s.ctx, s.DB, "digest "+t.name, pg.Raw(t.digestSQL(part, condition), nil))
 }
 
-// compared is a table with the rows that differ between the two sides.
+// compared is the comparison of a table between the two sides.
 type compared struct {
 	shaped
-	// where is the condition of the rows that differ, on both sides. It is empty where
-	// none do.
+	// where is the condition of the differing rows, on both sides. It is empty if no row differs.
 	where string
-	// rows is how many of them the old side has. there reports whether the new one has any
-	// rows of the table.
+	// rows is the number of differing rows of the source. there reports whether the target has any of the owner's rows
+	// in the table.
 	rows  int64
 	there bool
 }
 
 func (c compared) differs() bool { return c.where != "" }
 
-// maxByKey bounds the rows that are compared by key, which takes some 100 bytes for each.
-// Larger differing buckets are replaced as a whole.
+// maxByKey bounds the rows that are compared by key, which takes some 100 bytes of memory for each. If the differing
+// buckets hold more rows, they are replaced as a whole.
 const maxByKey = 1_000_000
 
-// compare compares a table on both sides by buckets, and differing buckets by keys.
+// compare returns the rows of a table that differ between the two sides, as a condition on both. It compares the
+// table by buckets, then the differing buckets by key. It stops at the buckets if they hold more than maxByKey rows,
+// and selects all of the owner's rows if the target has no such row.
 func compare(old, now side, t shaped, o owned) (c compared, err error) {
 	c.shaped = t
 	condition := o.condition(t.table)
@@ -73,11 +74,11 @@ func compare(old, now side, t shaped, o owned) (c compared, err error) {
 	if len(differ) == 0 {
 		return c, nil
 	}
-	c.where = condition
-	if !c.there {
+	if !c.there { // nothing to compare by key: copy all rows
+		c.where = condition
 		return c, nil
 	}
-	c.where += " AND " + among(t.bucketOf(), differ)
+	c.where = condition + " AND " + among(t.bucketOf(), differ)
 	if rows > maxByKey {
 		return c, nil
 	}
@@ -90,7 +91,7 @@ func compare(old, now side, t shaped, o owned) (c compared, err error) {
 	return c, nil
 }
 
-// digestBoth digests both sides at once.
+// digestBoth calls digests for both sides concurrently.
 func digestBoth(old, now side, digests func(side) ([]digest, error)) (a, b []digest, err error) {
 	var both errgroup.Group
 	both.Go(func() (err error) { a, err = digests(old); return err })
@@ -98,9 +99,9 @@ func digestBoth(old, now side, digests func(side) ([]digest, error)) (a, b []dig
 	return a, b, both.Wait()
 }
 
-// disableTriggers has the transaction of now neither check references nor run triggers: rows
-// may be copied before those that they refer to, and numbers of v1 are copied too. checkEqual
-// proves that all are there.
+// disableTriggers turns off foreign keys and triggers for the target's transaction: rows may be copied before the rows
+// that they refer to, and the numbers of version 1 are copied, not assigned by a trigger. checkEqual checks that all
+// rows are in the target.
 func disableTriggers(now side) error {
 	_, err := pg.Exec(now.ctx, now.DB, "copy rows as they are", pg.SQL("SET LOCAL session_replication_role = replica"))
 	if pg.Denied(err) {
@@ -110,8 +111,8 @@ func disableTriggers(now side) error {
 	return err
 }
 
-// replace replaces the rows that differ with those of the old side, in the transaction of
-// now.
+// replace replaces the differing rows of the target with those of the source, in the target's transaction, and seals
+// their secrets again.
 func (m *Move) replace(old, now side, c compared) error {
 	if err := disableTriggers(now); err != nil {
 		return err
@@ -132,13 +133,13 @@ func (m *Move) replace(old, now side, c compared) error {
 	return nil
 }
 
-// drop deletes the rows of a condition.
+// drop deletes the rows of table, alias t, that match where.
 func drop(now side, table, where string) error {
 	_, err := pg.Exec(now.ctx, now.DB, "drop rows of "+table, pg.Raw("DELETE FROM "+table+" AS t WHERE "+where, nil))
 	return err
 }
 
-// dropCopies deletes copied rows, without their triggers, in a transaction of its own.
+// dropCopies deletes rows of the new cell in a transaction of its own, with triggers turned off.
 func (m *Move) dropCopies(ctx context.Context, table, where string) error {
 	return m.To.Tx(ctx, func(ctx context.Context) error {
 		now := side{ctx: ctx, DB: m.To}
@@ -149,7 +150,7 @@ func (m *Move) dropCopies(ctx context.Context, table, where string) error {
 	})
 }
 
-// stream copies the rows of a condition.
+// stream copies the rows of c's table that match where from the source to the target, with COPY.
 func stream(old, now side, c compared, where string) error {
 	columns := strings.Join(c.columns, ", ")
 	if c.order != "" {
@@ -163,7 +164,7 @@ func stream(old, now side, c compared, where string) error {
 				"COPY (SELECT "+columns+" FROM "+c.name+" AS t WHERE "+where+") TO STDOUT (FORMAT binary)")
 			return err
 		})
-		_ = w.CloseWithError(err) // it returns nil
+		_ = w.CloseWithError(err) // always returns nil
 		return old.TranslateError("read rows of "+c.name, err)
 	})
 	both.Go(func() error {
@@ -177,15 +178,16 @@ func stream(old, now side, c compared, where string) error {
 	return both.Wait()
 }
 
+// onTx calls fn with the transaction of s.
 func onTx(s side, fn func(pgx.Tx) error) error { return fn(s.Transaction(s.ctx)) }
 
-// sealedRow is a secret with the UUID that it is sealed for.
+// sealedRow is a sealed secret, with the UUID of the object that it is sealed for.
 type sealedRow struct {
 	ID     string
 	Sealed []byte
 }
 
-// reseal seals the secrets of copied rows with the new cell's key.
+// reseal seals the secrets of column c again, with the new cell's key, in copied rows that match where.
 func (m *Move) reseal(now side, c db.SealedColumn, where string) error {
 	rows, err := pg.All[sealedRow](now.ctx, now.DB, "read sealed secrets", pg.Raw("SELECT t."+c.Key+"::text AS id, t."+c.Column+
 		" AS sealed FROM "+c.Table+" AS t WHERE "+c.Held()+" AND "+where, nil))
@@ -204,13 +206,12 @@ func (m *Move) reseal(now side, c db.SealedColumn, where string) error {
 	return err
 }
 
-// analyzeFrom is the number of copied rows from which a table is analyzed at once, for the
-// new cell's plans.
+// analyzeFrom is the number of copied rows above which a table is analyzed at once, for the query plans of the new
+// cell.
 const analyzeFrom = 10_000
 
-// copyTable copies the rows of a table that differ, in a transaction of its own on each side,
-// and returns how many. On a unique violation it deletes the differing rows, and the next pass
-// copies them.
+// copyTable copies the differing rows of a table, in a transaction of its own on each side, and returns their number.
+// On a unique violation it deletes the differing rows from the new cell instead, and the next pass copies them.
 func (m *Move) copyTable(ctx context.Context, t shaped, o owned) (rows int64, err error) {
 	err = m.From.Snapshot(ctx, func(old context.Context) error {
 		_, rows, err = m.copySnapshot(ctx, side{ctx: old, DB: m.From}, t, o)
@@ -219,8 +220,7 @@ func (m *Move) copyTable(ctx context.Context, t shaped, o owned) (rows int64, er
 	return rows, err
 }
 
-// copySnapshot is copyTable of a snapshot of the old side. It reports whether the two sides
-// differed.
+// copySnapshot is copyTable within a snapshot of the source. It also reports whether the two sides differed.
 func (m *Move) copySnapshot(ctx context.Context, old side, t shaped, o owned) (differed bool, rows int64, err error) {
 	c, err := compare(old, side{ctx: ctx, DB: m.To}, t, o)
 	if err != nil || !c.differs() {
@@ -230,7 +230,7 @@ func (m *Move) copySnapshot(ctx context.Context, old side, t shaped, o owned) (d
 	if err == nil && c.rows > analyzeFrom {
 		_, err = pg.Exec(ctx, m.To, "analyze "+t.name, pg.Raw("ANALYZE "+t.name, nil))
 	}
-	if !pg.UniqueViolation(err) {
+	if !pg.UniqueViolation(err) { // err may be nil
 		return true, c.rows, err
 	}
 	return true, c.rows, m.dropCopies(ctx, c.name, c.where)

@@ -12,12 +12,12 @@ import (
 	"partnerapi/domain"
 )
 
-// errFreezeEnded reports that a freeze had to end before everything was copied.
+// errFreezeEnded reports that a freeze reached its time limit before all rows were copied.
 var errFreezeEnded = errors.New("what was left took longer than writes may be refused")
 
-// handOver freezes the partner's writes, copies the last differences, checks them, and has
-// the new cell serve the partner. Where it fails, the writes may still be frozen: see
-// unfreeze.
+// handOver freezes the partner's writes, copies and checks the last differences, and makes the new cell serve the
+// partner, all within db.FreezeFor. The error is errFreezeEnded if the time was too short. After an error the writes
+// may still be frozen: see unfreeze.
 func (m *Move) handOver(ctx context.Context, c cellPair) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, db.FreezeFor, errFreezeEnded)
@@ -38,9 +38,9 @@ func (m *Move) handOver(ctx context.Context, c cellPair) error {
 	return err
 }
 
-// freeze refuses the partner's writes, suspends its clients, and waits for transactions and
-// sends that had begun. It does so twice: the second freeze includes clients that were being
-// created at the first.
+// freeze refuses the partner's writes, suspends its clients, and waits for running transactions and, up to drainFor,
+// for mails and deliveries that are being sent. It freezes twice, to include clients that a transaction was creating at
+// the first freeze.
 func (m *Move) freeze(ctx context.Context) error {
 	for range 2 {
 		if err := m.freezeKnown(ctx); err != nil {
@@ -61,9 +61,9 @@ func (m *Move) freeze(ctx context.Context) error {
 	return err
 }
 
-// freezeKnown is freeze for the clients that exist. Once it commits, transactions that saw no
-// freeze have numbers below the next one: when none of them runs, no accepted write is
-// outstanding.
+// freezeKnown refuses the partner's writes, suspends the clients that exist, and waits for running transactions. A
+// transaction that did not see the freeze has a number below next, so no accepted write is outstanding when the oldest
+// running transaction is next or later.
 func (m *Move) freezeKnown(ctx context.Context) error {
 	err := m.From.Tx(ctx, func(ctx context.Context) error {
 		_, err := pg.Exec(ctx, m.From, "freeze the partner's writes", pg.SQL(`
@@ -79,7 +79,7 @@ func (m *Move) freezeKnown(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := pg.One[int64](ctx, m.From, "number the transactions of before", pg.SQL("SELECT pg_current_xact_id()::text::bigint"))
+	next, err := pg.One[int64](ctx, m.From, "read the next transaction number", pg.SQL("SELECT pg_current_xact_id()::text::bigint"))
 	if err != nil {
 		return err
 	}
@@ -89,10 +89,10 @@ func (m *Move) freezeKnown(ctx context.Context) error {
 	return nil
 }
 
-// waitUntil polls the old cell until a statement returns true.
-func (m *Move) waitUntil(ctx context.Context, text string, args ...any) error {
+// waitUntil runs a statement in the old cell every pollEvery until it returns true.
+func (m *Move) waitUntil(ctx context.Context, statement string, args ...any) error {
 	for {
-		done, err := pg.One[bool](ctx, m.From, "wait for transactions that had begun", pg.SQL(text, args...))
+		done, err := pg.One[bool](ctx, m.From, "wait for transactions that had begun", pg.SQL(statement, args...))
 		if err != nil || done {
 			return err
 		}
@@ -102,9 +102,8 @@ func (m *Move) waitUntil(ctx context.Context, text string, args ...any) error {
 	}
 }
 
-// copyDifferences copies what is left, as of the snapshot of the old side, and commits the
-// move. The new cell repeats the background work of the old one after the snapshot: no caller
-// was answered for it.
+// copyDifferences copies the rows that still differ from the source's snapshot, and commits the move. Background work
+// that the old cell does after the snapshot is lost, and the new cell repeats it: no caller got a response for it.
 func (m *Move) copyDifferences(ctx context.Context, old side, c cellPair) error {
 	if err := m.checkShapes(ctx); err != nil {
 		return err
@@ -139,7 +138,9 @@ func (m *Move) copyDifferences(ctx context.Context, old side, c cellPair) error 
 	return m.To.Tx(ctx, func(now context.Context) error { return m.commit(ctx, old, side{ctx: now, DB: m.To}, o, c) })
 }
 
-// commit is the transaction that makes the partner appear in the new cell.
+// commit is the last transaction, target's: it copies the tables marked last, checks that the cells are equal, and
+// makes the new cell serve the partner. ctx has no transaction: freezeWithoutEnd commits in the old cell before target
+// does.
 func (m *Move) commit(ctx context.Context, old, now side, o owned, c cellPair) error {
 	if _, err := pg.One[Step](now.ctx, m.To, "lock the move", pg.SQL("SELECT step FROM moves WHERE partner_id = ? FOR UPDATE", m.Partner)); err != nil {
 		return err
@@ -148,9 +149,9 @@ func (m *Move) commit(ctx context.Context, old, now side, o owned, c cellPair) e
 		if !t.last {
 			continue
 		}
-		found, err := compare(old, now, t, o)
-		if err == nil && found.differs() {
-			err = m.replace(old, now, found)
+		result, err := compare(old, now, t, o)
+		if err == nil && result.differs() {
+			err = m.replace(old, now, result)
 		}
 		if err != nil {
 			return err
@@ -178,8 +179,8 @@ func (m *Move) commit(ctx context.Context, old, now side, o owned, c cellPair) e
 	return nil
 }
 
-// checkEqual compares all tables as the last transaction has them, and checks that the new
-// cell has the objects of catalogues: references were not checked.
+// checkEqual returns an error if a table differs between the two sides, or if the target lacks objects of catalogues:
+// foreign keys were turned off.
 func (m *Move) checkEqual(old, now side, o owned) error {
 	for _, t := range m.tables {
 		c, err := compare(old, now, t, o)
@@ -193,9 +194,9 @@ func (m *Move) checkEqual(old, now side, o owned) error {
 	return m.checkCatalogues(old, now, o)
 }
 
-// activate writes what the new cell needs beside the rows to serve the partner: positions of
-// events continue behind those of the old cell, cursors and links that the old one made are
-// accepted, and the keys are no longer another cell's.
+// activate makes the new cell serve the partner: positions of events continue behind those of the old cell, cursors and
+// links of the old cell are accepted, the partner's keys no longer count as moved, leases of the old cell's processes
+// end, and the processes of the new cell are notified.
 func (m *Move) activate(old, now side, c cellPair) error {
 	head, err := pg.One[int64](old.ctx, m.From, "read the head of the events", pg.SQL("SELECT position FROM event_head"))
 	if err != nil {
@@ -208,14 +209,14 @@ func (m *Move) activate(old, now side, c cellPair) error {
 	if err := m.To.AcceptSecrets(now.ctx, secrets); err != nil {
 		return err
 	}
-	if err := resume(now.ctx, m.To, m.Partner); err != nil { // from an earlier move from there that was cut short
+	if err := resume(now.ctx, m.To, m.Partner); err != nil { // an interrupted move from the new cell left it suspended
 		return err
 	}
 	for _, q := range []pg.Query{
 		pg.SQL("UPDATE event_head SET position = ? WHERE position < ?0", head),
 		pg.SQL("DELETE FROM moved_keys WHERE partner_id = ?", m.Partner),
 		pg.SQL("UPDATE moves SET step = ?1, moved_at = clock_timestamp() WHERE partner_id = ?0", m.Partner, Active),
-		// The leases are of the old cell's processes, which mark nothing here.
+		// The leases are held by processes of the old cell, which cannot end them in this database.
 		pg.SQL(`UPDATE reports SET lease = NULL, due_at = NULL WHERE status = 'pending' AND lease IS NOT NULL
 			AND client_id IN (SELECT id FROM clients WHERE partner_id = ?)`, m.Partner),
 		pg.SQL(`UPDATE sync_runs SET lease = NULL, leased_until = NULL WHERE status IN ('queued', 'running') AND lease IS NOT NULL
@@ -230,32 +231,33 @@ func (m *Move) activate(old, now side, c cellPair) error {
 	return nil
 }
 
-// freezeWithoutEnd has the old cell refuse writes until the move is resolved, unless its
-// freeze has ended: a write after that was accepted. It checks the end again in a second
-// transaction, for writers saw the old end until the first committed.
+// freezeWithoutEnd makes the old cell refuse writes until detach or unfreeze. If the freeze has already ended, so that
+// writes were accepted again, it returns errFreezeEnded. A second transaction checks the end again, because writers saw
+// the old end until the first transaction committed.
 func (m *Move) freezeWithoutEnd(ctx context.Context) error {
-	const ended = "AND held_until > clock_timestamp()"
-	if err := m.updateFrozen(ctx, "UPDATE moves SET step = ?1 WHERE partner_id = ?0 AND step = ?2 "+ended, HandingOver, Frozen); err != nil {
+	const notEnded = "AND held_until > clock_timestamp()"
+	if err := m.updateFrozen(ctx, "UPDATE moves SET step = ?1 WHERE partner_id = ?0 AND step = ?2 "+notEnded, HandingOver, Frozen); err != nil {
 		return err
 	}
 	if _, err := pg.Exec(ctx, m.From, "suspend the clients without an end", pg.SQL(
 		"UPDATE resting_clients AS r SET until = 'infinity' FROM clients AS c WHERE c.id = r.client_id AND c.partner_id = ?", m.Partner)); err != nil {
 		return err
 	}
-	return m.updateFrozen(ctx, "UPDATE moves SET step = step WHERE partner_id = ?0 AND step = ?1 "+ended, HandingOver)
+	return m.updateFrozen(ctx, "UPDATE moves SET step = step WHERE partner_id = ?0 AND step = ?1 "+notEnded, HandingOver)
 }
 
-// updateFrozen runs a statement that updates the move if its freeze has not ended. Otherwise
-// it returns errFreezeEnded.
-func (m *Move) updateFrozen(ctx context.Context, text string, steps ...any) error {
-	n, err := pg.Exec(ctx, m.From, "hand the partner over", pg.SQL(text, append([]any{m.Partner}, steps...)...))
+// updateFrozen runs a statement that updates the move of the partner, its first argument, if the freeze has not ended.
+// If it updates no row, the error is errFreezeEnded.
+func (m *Move) updateFrozen(ctx context.Context, statement string, steps ...any) error {
+	n, err := pg.Exec(ctx, m.From, "hand the partner over", pg.SQL(statement, append([]any{m.Partner}, steps...)...))
 	if err == nil && n == 0 {
 		err = errFreezeEnded
 	}
 	return err
 }
 
-// unfreeze ends the freeze of a partner that the new cell does not serve.
+// unfreeze ends the freeze, if there is one: the old cell accepts writes again, and its clients resume. Call it only if
+// the new cell does not serve the partner.
 func (m *Move) unfreeze(ctx context.Context) error {
 	return m.From.Tx(ctx, func(ctx context.Context) error {
 		if err := resume(ctx, m.From, m.Partner); err != nil {
@@ -268,13 +270,14 @@ func (m *Move) unfreeze(ctx context.Context) error {
 }
 
 // resume ends the suspension of a partner's clients in a cell.
-func resume(ctx context.Context, in *db.DB, partner domain.PartnerID) error {
-	_, err := pg.Exec(ctx, in, "resume the clients", pg.SQL(
+func resume(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
+	_, err := pg.Exec(ctx, d, "resume the clients", pg.SQL(
 		"DELETE FROM resting_clients WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?)", partner))
 	return err
 }
 
-// detach has the old cell answer the partner's keys with the new cell's code.
+// detach makes the old cell answer the partner's keys with the code of the new cell, and sets the time until which it
+// keeps the rows. It does nothing if the partner is already detached.
 func (m *Move) detach(ctx context.Context) error {
 	err := m.From.Tx(ctx, func(ctx context.Context) error {
 		n, err := pg.Exec(ctx, m.From, "detach the partner", pg.SQL(`

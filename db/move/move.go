@@ -1,5 +1,4 @@
-// Package move moves a partner from the database of one cell to that of another
-// (decisions 13.5 to 13.7).
+// Package move moves a partner from the database of one cell to that of another cell (decisions 13.5 to 13.7).
 //
 // Both databases keep a row of the table moves, whose step is the state of the move:
 //
@@ -7,20 +6,18 @@
 //	old   copying   Copying      rows are copied while in use           holding, freeze
 //	old   holding   Frozen       writes are refused, for 30 s at most   handing, freezeWithoutEnd; copying, unfreeze
 //	old   handing   HandingOver  writes are refused without an end      gone, detach; copying, unfreeze
-//	old   gone      Detached     keys are answered with the new cell    cleaned, CleanUp
+//	old   gone      Detached     the partner's keys name the new cell   cleaned, CleanUp
 //	old   cleaned   Cleaned      the rows are deleted
-//	new   arriving  Arriving     rows are written, and not served       here, activate; no row, Cancel
+//	new   arriving  Arriving     rows are written, but not served       here, activate; no row, Cancel
 //	new   here      Active       the partner is served
 //
-// Which of the two cells serves the partner is decided by one commit, that of the new
-// cell's last transaction (commit): it makes the partner, its clients and its keys appear,
-// and sets here. Before it the old cell is handing, and refuses writes until the outcome of
-// that transaction is known: detach, or unfreeze. A partner that moves back goes from gone,
-// cleaned or here to the first step of its part.
+// One commit decides which of the two cells serves the partner: that of the new cell's last transaction (commit). It
+// adds the partner, its clients and its keys, and sets the step here. Before, the old cell has the step handing, and
+// refuses writes until the outcome of that transaction is known (detach or unfreeze). When a partner moves back, the
+// step of its old cell goes from here to copying, and that of its new cell from gone or cleaned to arriving.
 //
-// While a partner is frozen its clients are suspended: their mails, events and other work
-// wait (db.SuspendedClients). Suspend ends the work that a detached partner left. db.Audit
-// refuses writes of a partner that is frozen.
+// While a partner is frozen its clients are suspended: their mails, events and other work wait (db.SuspendedClients).
+// db.Audit refuses the writes of a frozen partner. Suspend ends the work of a detached partner in the old cell.
 package move
 
 import (
@@ -36,31 +33,28 @@ import (
 )
 
 const (
-	// drainFor is how long freeze waits for mails and deliveries that are being sent. One
-	// that takes longer may be sent twice, as where a process is killed.
+	// drainFor is how long freeze waits for mails and deliveries that are being sent. A mail or delivery that takes
+	// longer may be sent twice, as when a process is killed.
 	drainFor = 5 * time.Second
 	// pollEvery is the interval of waitUntil.
 	pollEvery = 20 * time.Millisecond
-	// shortPass is the duration of a pass after which writes are frozen: the last pass copies
-	// what was written meanwhile, and compares everything a second time. Where a pass copied
-	// no more than littleLeft rows, the comparison took the time, and both comparisons only
-	// have to fit into the freeze.
+	// shortPass is the duration of a pass after which writes are frozen. Within the freeze, the last pass copies the
+	// rows written meanwhile, and compares all tables a second time. If a pass copied at most littleLeft rows,
+	// comparing took most of its time; then it is enough that two comparisons fit into the freeze.
 	shortPass  = 10 * time.Second
 	littleLeft = 2000
-	// maxPasses bounds the passes before the freeze: a partner who writes as much as a pass
-	// copies is moved at another time.
+	// maxPasses bounds the passes before the freeze: a partner who writes as much as a pass copies cannot be moved now.
 	maxPasses = 10
-	// lastPasses bounds those within a freeze: a second one is needed where a unique key was
-	// in the way.
+	// lastPasses bounds the passes within a freeze. A second pass is needed after a unique violation.
 	lastPasses = 4
-	// maxFreezes bounds the freezes that end before everything is copied.
+	// maxFreezes bounds the freezes that end before all rows are copied.
 	maxFreezes = 3
 )
 
 // Step is the state of a move in one of its cells.
 type Step string
 
-// The steps of the old cell, and of the new one.
+// The steps of a move, in the order of the table above: five of the old cell, two of the new cell.
 const (
 	Copying     Step = "copying"
 	Frozen      Step = "holding"
@@ -73,45 +67,46 @@ const (
 
 // Move is a move of a partner.
 type Move struct {
-	// From and To are the databases of the two cells. Both keep their sessions: no pooler
-	// in transaction mode is between.
+	// From and To are the databases of the two cells. The connections must not go through a pooler in transaction mode:
+	// the locks of a move belong to sessions.
 	From, To *db.DB
 	Partner  domain.PartnerID
 	// Keep is how long the old cell keeps the rows.
 	Keep time.Duration
-	// Reseal seals a secret with the new cell's key. UUID is what it is sealed for.
+	// Reseal opens a secret of the old cell and seals it with the new cell's key. uuid is the object it is sealed for.
 	Reseal func(c db.SealedColumn, uuid string, sealed []byte) ([]byte, error)
-	// CheckKeys returns an error if secrets of this cell cannot be opened, where the partner
-	// has some, or if Reseal's key is not the new cell's. The contexts are of the two cells,
-	// and may have transactions of theirs. Nil checks nothing.
+	// CheckKeys returns an error if Reseal's key is not the new cell's or, if the partner has secrets, if those of the
+	// old cell cannot be opened. The contexts are for the two databases, and may hold their transactions. Nil checks
+	// nothing.
 	CheckKeys func(old, now context.Context, secrets bool) error
-	// File copies the file of a report, unless the new cell has it. It is called before the
-	// freeze, and within it for reports that were made meanwhile.
+	// File copies the file of a report, unless the new cell has it. It is called before the freeze, and during the
+	// freeze for reports made meanwhile.
 	File func(context.Context, domain.Report) error
-	// Logf tells the operator what is done.
+	// Logf logs progress for the operator.
 	Logf func(format string, args ...any)
-	// tables are those that both cells have, as Check found them.
+	// tables are the tables that both cells have, as Check found them.
 	tables []shaped
 	// copied are the reports whose files were copied.
 	copied map[domain.ReportID]bool
-	// reached, if not nil, is called at each point where a test ends the move.
+	// reached is called at each point at which a test may interrupt the move. It may be nil.
 	reached func(point string)
 }
 
+// at calls reached, if it is not nil.
 func (m *Move) at(point string) {
 	if m.reached != nil {
 		m.reached(point)
 	}
 }
 
-// lockName is the advisory lock under which a partner is moved, and its kept rows deleted.
+// lockName returns the name of the advisory lock that is held to move a partner, or to delete its kept rows.
 func lockName(partner domain.PartnerID) string { return "move of partner " + partner.UUID() }
 
 // errMoving reports that another command has the lock.
 var errMoving = errors.New("this partner is being moved by another command, or its rows are being deleted: wait for that, or end it")
 
-// exclusively runs fn under the partner's lock in both cells. It returns errMoving where
-// another command has it.
+// exclusively runs fn while holding the partner's lock in both cells. If another command has a lock, it does not run fn
+// and returns errMoving.
 func (m *Move) exclusively(ctx context.Context, fn func(context.Context) error) error {
 	both := false
 	_, err := m.From.TryAdvisoryLock(ctx, lockName(m.Partner), func(ctx context.Context) (err error) {
@@ -124,7 +119,7 @@ func (m *Move) exclusively(ctx context.Context, fn func(context.Context) error) 
 	return err
 }
 
-// Run moves the partner, or resumes a move that was cut short.
+// Run moves the partner, or resumes a move that was interrupted.
 func (m *Move) Run(ctx context.Context) error {
 	cells, err := m.readCells(ctx)
 	if err != nil {
@@ -150,7 +145,7 @@ type cellPair struct {
 	publicURL *string
 }
 
-// readCells checks that the two databases are of two cells of one installation.
+// readCells returns the cells of the two databases. It returns an error unless they are two cells of one installation.
 func (m *Move) readCells(ctx context.Context) (c cellPair, err error) {
 	if c.from, err = m.From.Cell(ctx); err != nil {
 		return c, err
@@ -170,8 +165,8 @@ func (m *Move) readCells(ctx context.Context) (c cellPair, err error) {
 	return c, err
 }
 
-// activated reports whether the new cell serves the partner. It waits for the last
-// transaction of an earlier run, where that is still in progress.
+// activated reports whether the new cell serves the partner. If the last transaction of an earlier run is still in
+// progress, it waits for it, up to 30 seconds.
 func (m *Move) activated(ctx context.Context) (bool, error) {
 	var steps []Step
 	err := m.To.Tx(ctx, func(ctx context.Context) (err error) {
@@ -184,8 +179,8 @@ func (m *Move) activated(ctx context.Context) (bool, error) {
 	return slices.Contains(steps, Active), err
 }
 
-// transfer copies everything and hands the partner over. It reports whether the new cell
-// serves the partner.
+// transfer copies the partner's rows and files and hands the partner over, in up to maxFreezes freezes. It reports
+// whether the new cell serves the partner. After an error writes are unfrozen, if the cells can be reached.
 func (m *Move) transfer(ctx context.Context, c cellPair) (active bool, err error) {
 	if err := m.Check(ctx); err != nil {
 		return false, err
@@ -197,7 +192,7 @@ func (m *Move) transfer(ctx context.Context, c cellPair) (active bool, err error
 	for _, note := range notes {
 		m.Logf("%s", note)
 	}
-	if err := m.unfreeze(ctx); err != nil { // a freeze of an earlier run
+	if err := m.unfreeze(ctx); err != nil { // an earlier run may have left a freeze
 		return false, err
 	}
 	if err := m.start(ctx, c); err != nil {
@@ -215,15 +210,15 @@ func (m *Move) transfer(ctx context.Context, c cellPair) (active bool, err error
 		if err == nil {
 			return true, nil
 		}
-		// Where the commit's answer was lost, the new cell may have the partner.
-		switch active, looked := m.activated(context.WithoutCancel(ctx)); {
-		case looked != nil:
-			return false, errors.Join(err, looked)
+		// If only the response to the commit was lost, the new cell serves the partner.
+		switch active, activeErr := m.activated(context.WithoutCancel(ctx)); {
+		case activeErr != nil:
+			return false, errors.Join(err, activeErr)
 		case active:
 			return true, nil
 		}
-		if released := m.unfreeze(context.WithoutCancel(ctx)); released != nil {
-			return false, errors.Join(err, released)
+		if unfreezeErr := m.unfreeze(context.WithoutCancel(ctx)); unfreezeErr != nil {
+			return false, errors.Join(err, unfreezeErr)
 		}
 		if !errors.Is(err, errFreezeEnded) || freeze == maxFreezes {
 			return false, err
@@ -232,8 +227,8 @@ func (m *Move) transfer(ctx context.Context, c cellPair) (active bool, err error
 	}
 }
 
-// start records the move in both cells. It returns errNotHere or errThere where the old cell
-// does not serve the partner, or the new one does.
+// start records the move in both cells, and notifies the processes of the new cell. It returns errNotHere if the old
+// cell does not serve the partner, and errThere if the new cell serves it or moves it to a third cell.
 func (m *Move) start(ctx context.Context, c cellPair) error {
 	n, err := pg.Exec(ctx, m.From, "note that the partner moves", pg.SQL(`
 		INSERT INTO moves AS m (partner_id, step, cell, public_url) VALUES (@partner, @copying, @cell, @publicURL)
@@ -268,8 +263,8 @@ func (m *Move) start(ctx context.Context, c cellPair) error {
 	return err
 }
 
-// copyPasses copies the tables that may be copied before the freeze, pass after pass, until
-// one is short.
+// copyPasses copies the tables that are not marked last, pass after pass, until a pass is short enough for a freeze. It
+// returns an error after maxPasses.
 func (m *Move) copyPasses(ctx context.Context) error {
 	for pass := 1; ; pass++ {
 		began := time.Now()
@@ -279,7 +274,8 @@ func (m *Move) copyPasses(ctx context.Context) error {
 		}
 		took := time.Since(began).Round(10 * time.Millisecond)
 		m.Logf("pass %d: %d rows in %s", pass, total, took)
-		if took <= shortPass || total <= littleLeft && 2*took <= db.FreezeFor {
+		comparedOnly := total <= littleLeft && 2*took <= db.FreezeFor // see shortPass
+		if took <= shortPass || comparedOnly {
 			return nil
 		}
 		if pass == maxPasses {
@@ -289,7 +285,7 @@ func (m *Move) copyPasses(ctx context.Context) error {
 	}
 }
 
-// copyPass copies what differs of all tables. It returns how many rows it copied.
+// copyPass copies the differing rows of all tables that are not marked last, and returns their number.
 func (m *Move) copyPass(ctx context.Context) (total int64, err error) {
 	o, err := ownedBy(ctx, m.From, m.Partner)
 	if err != nil {
@@ -318,7 +314,7 @@ type reportRow struct {
 	Format domain.ReportFormat
 }
 
-// copyFiles copies the files of the partner's reports, each once.
+// copyFiles copies the files of the partner's reports that were not yet copied.
 func (m *Move) copyFiles(ctx context.Context) error {
 	rows, err := pg.All[reportRow](ctx, m.From, "list reports", pg.SQL(`
 		SELECT r.client_id AS client, r.id, r.format FROM reports AS r JOIN clients AS c ON c.id = r.client_id
@@ -341,8 +337,8 @@ func (m *Move) copyFiles(ctx context.Context) error {
 	return nil
 }
 
-// Cancel undoes a move that is not committed: the old cell accepts writes again, and the
-// copies are deleted.
+// Cancel undoes a move that is not committed: the old cell accepts writes again, and the copies in the new cell are
+// deleted. It returns an error if the new cell serves the partner, or if no move from the old cell is recorded.
 func (m *Move) Cancel(ctx context.Context) error {
 	return m.exclusively(ctx, func(ctx context.Context) error {
 		active, err := m.activated(ctx)
@@ -377,8 +373,8 @@ func (m *Move) Cancel(ctx context.Context) error {
 	})
 }
 
-// cancelArrival ends the move in the new cell. Rows that it keeps of an earlier stay of the
-// partner are deleted by CleanUp.
+// cancelArrival deletes the record of the move in the new cell. If the new cell still has the partner's own row, from a
+// time when it served the partner, cancelArrival sets the step Detached instead, so that CleanUp deletes the rows.
 func (m *Move) cancelArrival(ctx context.Context) error {
 	_, err := pg.Exec(ctx, m.To, "forget the move", pg.SQL(`
 		WITH kept AS (
@@ -389,13 +385,14 @@ func (m *Move) cancelArrival(ctx context.Context) error {
 	return err
 }
 
-// dropCopied deletes the copies, table by table.
+// dropCopied deletes the partner's rows from the new cell, except for tables marked last: no copy of those is
+// committed.
 func (m *Move) dropCopied(ctx context.Context, o owned) error {
-	there, err := shapes(ctx, m.To, tables)
+	existing, err := shapes(ctx, m.To, tables)
 	if err != nil {
 		return err
 	}
-	for _, t := range there {
+	for _, t := range existing {
 		if t.last {
 			continue
 		}

@@ -12,38 +12,39 @@ import (
 // Status is the state of a move in one of its two cells.
 type Status struct {
 	Partner domain.PartnerID
-	// Name is empty if the partner is not in this cell, or no longer.
+	// Name is empty if this cell has no row of the partner.
 	Name string
 	Step Step
-	// Cell is the code of the other one.
+	// Cell is the code of the other cell.
 	Cell                          string
 	BeganAt                       time.Time
 	HeldUntil, MovedAt, KeepUntil *time.Time
 }
 
 const (
-	// stuckFreeze is for how long writes of a partner may be refused before the move counts
-	// as stuck, and stuckMove for how long a move may last: as the alerts in docs/alerts.yml.
+	// stuckFreeze is how long writes of a partner may be refused, and stuckMove how long a move may last, before the
+	// move counts as stuck. The alerts in docs/alerts.yml have the same limits.
 	stuckFreeze = 2 * time.Minute
 	stuckMove   = 24 * time.Hour
 )
 
-// Stuck reports whether the move waits for an operator: writes have been refused for
-// stuckFreeze, or it has lasted for stuckMove.
+// Stuck reports whether the move needs an operator: it has not ended, and writes have been refused for more than
+// stuckFreeze, or it has lasted more than stuckMove.
 func (s Status) Stuck(now time.Time) bool {
 	switch s.Step {
 	case HandingOver:
+		// The freeze began db.FreezeFor before HeldUntil.
 		if s.HeldUntil != nil && now.Sub(*s.HeldUntil) > stuckFreeze-db.FreezeFor {
 			return true
 		}
-	case Copying, Frozen, Arriving:
+	case Copying, Frozen, Arriving: // limited by stuckMove only
 	default:
 		return false
 	}
 	return now.Sub(s.BeganAt) > stuckMove
 }
 
-// List reads the moves that a cell has a part in, the latest first.
+// List returns the moves in which a cell takes part, the latest first.
 func List(ctx context.Context, d *db.DB) ([]Status, error) {
 	return pg.All[Status](ctx, d, "list moves", pg.SQL(`
 		SELECT m.partner_id AS partner, coalesce(p.name, '') AS name, m.step, m.cell, m.began_at, m.held_until, m.moved_at, m.keep_until

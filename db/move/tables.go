@@ -15,16 +15,14 @@ import (
 // table is a table that holds rows of partners.
 type table struct {
 	name string
-	// rows is the condition that a row, alias t, is the partner's, with the placeholders of
-	// owned.condition.
+	// rows is the SQL condition that selects the partner's rows, alias t, with the placeholders of owned.condition.
 	rows string
-	// last marks tables that are copied in the last transaction: the service finds its work
-	// and its callers by them, so that the new cell has none before. The others are copied
-	// while they are in use.
+	// last marks tables that are copied in the last transaction only: the service finds its work and its callers in
+	// them, so the new cell must not have them before. The other tables are copied while they are in use.
 	last bool
-	// kept marks tables whose rows CleanUp leaves.
+	// kept marks tables whose rows CleanUp does not delete.
 	kept bool
-	// order is the ORDER BY of the copy, for rows that the new cell numbers anew; empty for any order.
+	// order is the ORDER BY of the copy, for rows that get new identities in the new cell. Empty is any order.
 	order string
 }
 
@@ -34,7 +32,7 @@ const (
 	ofKeys    = "t.key_id = ANY($keys)"
 )
 
-// tables are all tables with rows of partners, referred tables before referring ones.
+// tables are all tables with rows of partners. A table comes after the tables that it refers to.
 var tables = slices.Concat([]table{
 	{name: "partners", rows: "t.id = $partner", last: true},
 	{name: "api_keys", rows: ofPartner, last: true},
@@ -81,14 +79,14 @@ var tables = slices.Concat([]table{
 	v1Tables, // v1-line
 )
 
-// owned are the ids of a partner's objects by which other rows are found.
+// owned holds the ids of a partner's objects by which its rows are found, and the prefixes of its keys.
 type owned struct {
 	partner                 domain.PartnerID
 	clients, keys, webhooks []string
 	prefixes                []string
 }
 
-// ownedBy reads the ids of a partner's objects.
+// ownedBy reads the ids of a partner's objects. The prefixes include the actor of operators' commands.
 func ownedBy(ctx context.Context, d *db.DB, partner domain.PartnerID) (o owned, err error) {
 	o.partner = partner
 	for _, list := range []struct {
@@ -108,8 +106,8 @@ func ownedBy(ctx context.Context, d *db.DB, partner domain.PartnerID) (o owned, 
 	return o, nil
 }
 
-// condition returns table.rows with constants, for COPY takes no parameters. They are UUIDs
-// and prefixes of keys, which need no quoting.
+// condition returns table.rows with constants for its placeholders: COPY takes no parameters. The constants are UUIDs
+// and prefixes of keys, which need no escaping.
 func (o owned) condition(t table) string {
 	array := func(values []string, kind string) string {
 		return "'{" + strings.Join(values, ",") + "}'::" + kind + "[]"
@@ -124,29 +122,29 @@ func (o owned) condition(t table) string {
 type shape struct {
 	// columns are the columns to copy: all but generated and identity columns.
 	columns []string
-	// key is the primary key; all columns, where that is an identity column.
+	// key is the primary key, or all columns if the primary key is an identity column.
 	key []string
 }
 
-// shaped is a table that exists in a database.
+// shaped is a table that exists in a database, with its columns.
 type shaped struct {
 	table
 	shape
 }
 
-// shapes returns those of the tables that exist in a database: version 1 may be removed.
+// shapes returns the tables of the list of that exist in a database. Those of version 1 may have been removed.
 func shapes(ctx context.Context, d *db.DB, of []table) (list []shaped, err error) {
 	names := make([]string, len(of))
 	for i, t := range of {
 		names[i] = t.name
 	}
 	type column struct {
-		Place        int
-		Name         string
-		Counted, Key bool
+		Place         int // the index in of
+		Name          string
+		Identity, Key bool
 	}
 	found, err := pg.All[column](ctx, d, "read the columns of tables", pg.SQL(`
-		SELECT n.place - 1 AS place, a.attname::text AS name, a.attidentity <> '' AS counted, EXISTS (
+		SELECT n.place - 1 AS place, a.attname::text AS name, a.attidentity <> '' AS identity, EXISTS (
 			SELECT FROM pg_index AS i WHERE i.indrelid = a.attrelid AND i.indisprimary AND a.attnum = ANY(i.indkey)) AS key
 		FROM unnest(?::text[]) WITH ORDINALITY AS n (name, place) JOIN pg_attribute AS a ON a.attrelid = to_regclass(n.name)
 		WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
@@ -156,7 +154,7 @@ func shapes(ctx context.Context, d *db.DB, of []table) (list []shaped, err error
 			list = append(list, shaped{table: of[c.Place]})
 		}
 		s := &list[len(list)-1]
-		if c.Counted {
+		if c.Identity {
 			continue
 		}
 		s.columns = append(s.columns, `"`+c.Name+`"`)
@@ -172,7 +170,7 @@ func shapes(ctx context.Context, d *db.DB, of []table) (list []shaped, err error
 	return list, err
 }
 
-// sealed are the columns of a table that hold sealed secrets.
+// sealed returns the columns of a table that hold sealed secrets.
 func sealed(t table) (columns []db.SealedColumn) {
 	for _, c := range db.SealedColumns {
 		if c.Table == t.name {
@@ -182,18 +180,19 @@ func sealed(t table) (columns []db.SealedColumn) {
 	return columns
 }
 
-// buckets is the number of parts in which a table is compared: a power of two.
+// buckets is the number of buckets of rows by which a table is compared. It is a power of two: bucketOf masks the hash.
 const buckets = 4096
 
-// keyHash is a hash of a row's key, and bucketOf the bucket that it puts the row into.
+// keyHash returns the SQL expression of the hash of a row's key.
 func (s shape) keyHash() string {
 	return fmt.Sprintf("hash_record_extended(ROW(t.%s), 0)", strings.Join(s.key, ", t."))
 }
 
+// bucketOf returns the SQL expression of the bucket of a row.
 func (s shape) bucketOf() string { return fmt.Sprintf("(%s & %d)", s.keyHash(), buckets-1) }
 
-// digestSQL counts and hashes the rows that match condition, grouped by the expression part. Of
-// sealed secrets it sees only whether they exist: the two cells seal them with other keys.
+// digestSQL returns the statement that counts and hashes the rows that match condition, grouped by the expression part.
+// For sealed secrets it hashes only whether they are NULL, because the two cells seal them with different keys.
 func (s shaped) digestSQL(part, condition string) string {
 	values := make([]string, len(s.columns))
 	secret := sealed(s.table)
@@ -207,38 +206,37 @@ func (s shaped) digestSQL(part, condition string) string {
 		strings.Join(values, ", ") + "), 0)) AS hash FROM " + s.name + " AS t WHERE " + condition + " GROUP BY 1 ORDER BY 1"
 }
 
-// digest is the count and hash of the rows of a part: of a bucket, or of a hash of keys.
+// digest is the count and the hash of the rows of a part. A part is a bucket or the hash of a key.
 type digest struct {
 	Part int64
 	Rows int64
 	Hash int64
 }
 
-// differing returns the parts in which two sides differ, and how many rows the first has in
-// them.
+// differing returns the parts in which a and b differ, in ascending order, and the number of rows that a has in them.
 func differing(a, b []digest) (differ []int64, rows int64) {
-	there := make(map[int64]digest, len(b))
+	unmatched := make(map[int64]digest, len(b))
 	for _, d := range b {
-		there[d.Part] = d
+		unmatched[d.Part] = d
 	}
 	for _, d := range a {
-		if there[d.Part] != d {
+		if unmatched[d.Part] != d {
 			differ = append(differ, d.Part)
 			rows += d.Rows
 		}
-		delete(there, d.Part)
+		delete(unmatched, d.Part)
 	}
-	for part := range there {
+	for part := range unmatched { // parts of b only
 		differ = append(differ, part)
 	}
 	slices.Sort(differ)
 	return differ, rows
 }
 
-// among is the condition that an expression is one of the numbers.
+// among returns the SQL condition that an expression is one of the numbers.
 func among(expression string, numbers []int64) string {
 	return expression + " = ANY('{" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(numbers)), ","), "[]") + "}')"
 }
 
-// errOtherTables reports that the two cells run different versions.
+// errOtherTables reports that the two cells have different tables, so that they run different versions.
 var errOtherTables = errors.New("the two cells have different tables, or were migrated meanwhile: bring both to the same version first")

@@ -8,13 +8,12 @@ import (
 	"partnerapi/db/pg"
 )
 
-// What version 1 keeps of a partner: numbers, how far its retirement is, and its use.
+// The rows of version 1: the numbers of a partner's objects, the phases of its retirement, and its use.
 
 var v1Tables = []table{
-	// The current and former numbers of existing objects, those of deleted objects, and those
-	// of deleted collections and groups that a policy shows. They are one list, with which
-	// PostgreSQL joins: with another condition beside the list it would search the list for
-	// each number.
+	// The current and former numbers of existing objects, of deleted objects, and of deleted collections and groups
+	// that a policy shows. All ids are in one list, which PostgreSQL joins with id_registry. If the condition had a
+	// second part, PostgreSQL would search the list for each number.
 	{name: "id_registry", kept: true, rows: `t.id IN (
 			SELECT id FROM id_registry WHERE partner_id = $partner UNION ALL
 			SELECT id FROM clients WHERE id = ANY($clients) UNION ALL
@@ -35,22 +34,23 @@ var v1Extension = extension{
 	activations: []func(m *Move, old, now side) error{(*Move).carryAnnouncement},
 }
 
-// retirement is how far the retirement of version 1 is in a cell.
+// retirement is the state of the retirement of version 1 in a cell.
 type retirement struct{ AnnouncedAt, SunsetAt, EndedAt *time.Time }
 
 func (r retirement) announced() bool { return r.AnnouncedAt != nil }
 
-// announcement shows what was announced.
+// announcement formats the dates of an announced retirement.
 func (r retirement) announcement() string {
 	return fmt.Sprintf("announced on %s, sunset on %s", r.AnnouncedAt.UTC().Format(time.RFC3339), r.SunsetAt.UTC().Format(time.RFC3339))
 }
 
+// retirement reads the state of the retirement of version 1.
 func (s side) retirement() (retirement, error) {
 	return pg.One[retirement](s.ctx, s.DB, "read the retirement of version 1", pg.SQL("SELECT announced_at, sunset_at, ended_at FROM v1_state"))
 }
 
-// checkRetirement returns an error if the new cell announced another end of version 1, or
-// ended it.
+// checkRetirement returns an error if the new cell has ended version 1 and the old cell has not, or if the new cell has
+// announced an end of version 1 that the old cell has not announced, or has announced for another time.
 func (m *Move) checkRetirement(old, now side, _ owned) error {
 	a, err := old.retirement()
 	if err != nil {
@@ -72,7 +72,8 @@ func (m *Move) checkRetirement(old, now side, _ owned) error {
 	return nil
 }
 
-// noteRetirement notes that the new cell takes over the announcement.
+// noteRetirement returns a note that the new cell will take over the old cell's announcement of the end of version 1.
+// It is empty if the old cell has none, or the new cell has one already.
 func (m *Move) noteRetirement(old, now side, _ owned) (string, error) {
 	a, err := old.retirement()
 	if err != nil || !a.announced() {
@@ -85,8 +86,8 @@ func (m *Move) noteRetirement(old, now side, _ owned) (string, error) {
 	return fmt.Sprintf("the new cell has announced no end of version 1: it takes over this cell's (%s), for all of its partners", a.announcement()), nil
 }
 
-// carryAnnouncement announces the end of version 1 in the new cell as in the old one. It locks
-// the row, as all changes of it do.
+// carryAnnouncement announces the end of version 1 in the new cell, if only the old cell has announced it. It first
+// locks the row of v1_state, as all changes of it do, and repeats checkRetirement.
 func (m *Move) carryAnnouncement(old, now side) error {
 	if _, err := pg.Exec(now.ctx, m.To, "lock the retirement of version 1", pg.SQL("SELECT FROM v1_state FOR UPDATE")); err != nil {
 		return err
@@ -106,8 +107,8 @@ func (m *Move) carryAnnouncement(old, now side) error {
 	return err
 }
 
-// checkNumbers returns an error if the new cell has given the partner's numbers to other
-// objects, or other numbers to templates.
+// checkNumbers returns an error if the new cell has given numbers of the partner's objects to other objects, or has
+// other numbers for templates that the partner uses.
 func (m *Move) checkNumbers(old, now side, o owned) error {
 	t := tableCalled("id_registry")
 	type entry struct {
@@ -121,14 +122,14 @@ func (m *Move) checkNumbers(old, now side, o owned) error {
 		}
 		return kinds, ids, numbers, err
 	}
-	const there = " FROM unnest(?0::text[], ?1::uuid[], ?2::integer[]) AS w (kind, id, number) JOIN id_registry AS r ON "
+	const join = " FROM unnest(?0::text[], ?1::uuid[], ?2::integer[]) AS w (kind, id, number) JOIN id_registry AS r ON "
 
 	kinds, ids, numbers, err := list(o.condition(t))
 	if err != nil {
 		return err
 	}
 	taken, err := pg.One[int](now.ctx, m.To, "look for numbers that are taken", pg.SQL(
-		"SELECT count(*)"+there+"r.kind = w.kind AND r.number = w.number AND r.id <> w.id", kinds, ids, numbers))
+		"SELECT count(*)"+join+"r.kind = w.kind AND r.number = w.number AND r.id <> w.id", kinds, ids, numbers))
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func (m *Move) checkNumbers(old, now side, o owned) error {
 		return err
 	}
 	other, err := pg.One[int](now.ctx, m.To, "compare the numbers of templates", pg.SQL(
-		"SELECT count(*)"+there+"r.kind = w.kind AND r.id = w.id AND r.retired_at IS NULL AND r.number <> w.number", kinds, ids, numbers))
+		"SELECT count(*)"+join+"r.kind = w.kind AND r.id = w.id AND r.retired_at IS NULL AND r.number <> w.number", kinds, ids, numbers))
 	if err == nil && other > 0 {
 		err = fmt.Errorf("%d templates that the partner uses have other numbers in version 1 of the new cell: give them those of this one, "+
 			"with the commands idmap export and idmap import", other)

@@ -1,8 +1,9 @@
 package move
 
-// The numbers of templates in version 1 are lines of a kind of their own, also those of the
-// service's own templates, which each cell numbers for itself.
+// The numbers of templates in version 1 are lines of a kind of their own. They include those of the service's own
+// templates, which each cell numbers for itself.
 
+// given is the SQL of the imported rows, alias n.
 const given = `json_to_recordset($1::json) AS n (id uuid, number integer)`
 
 var v1Templates = catalogueKind{
@@ -16,8 +17,8 @@ var v1Templates = catalogueKind{
 		`DELETE FROM id_registry AS r USING ` + given + `
 				WHERE r.kind = 'template' AND r.id = n.id AND r.number = n.number AND r.retired_at IS NOT NULL
 				RETURNING 0 AS added, 0 AS changed`,
-		// Like an import of numbers: sets the sequence to the highest of its own numbers that is
-		// not above the imported ones.
+		// As idmap import does: if an imported number is above the sequence, sets the sequence to the highest number
+		// that it can generate and that is not above the imported numbers.
 		`WITH moved AS (
 				SELECT setval(sequence, own) FROM (
 					SELECT seqrelid::regclass AS sequence, seqstart, max(number) - (max(number) - seqstart) % seqincrement AS own
@@ -25,7 +26,7 @@ var v1Templates = catalogueKind{
 					GROUP BY seqrelid, seqstart, seqincrement HAVING max(number) >= seqstart) AS imported
 				WHERE own > coalesce(pg_sequence_last_value(sequence), 0))
 			SELECT 0 AS added, 0 * count(*) AS changed FROM moved`,
-		// A number that another template has is refused by the key.
+		// The primary key refuses a number that another template has.
 		`WITH done AS (
 				INSERT INTO id_registry (kind, number, id) SELECT 'template', n.number, n.id FROM ` + given + `
 				WHERE NOT EXISTS (SELECT FROM id_registry AS r WHERE r.kind = 'template' AND r.id = n.id AND r.number = n.number)
