@@ -12,25 +12,23 @@ import (
 	"partnerapi/domain"
 )
 
-// Deliveries of events to subscriptions are worked on as mails of the outbox are:
-// whoever makes a try claims a lease on the row, talks to the endpoint without a
-// transaction, and marks the row if the lease is still theirs. A lease that ended is
-// taken over by the next claim.
+// Deliveries of events to subscriptions are processed like mails of the outbox: a worker claims a lease on the row,
+// sends the request without a transaction, and marks the row if it still holds the lease. The next claim takes over an
+// expired lease.
 //
-// A delivery that is to be made again (first_try_at NULL, due now) has a new
-// queued_at.
+// A delivery that a caller makes again gets a new queued_at, first_try_at NULL, and is due at once.
 
 // DueWebhook is a subscription with deliveries that are due.
 type DueWebhook struct {
 	ID domain.WebhookID
-	// Failing says that deliveries have failed since the last success.
+	// Failing is true if a delivery has failed since the last success.
 	Failing bool
 	// UnderWay is the number of tries in progress (leased) in all processes, counted up to
 	// domain.MaxTriesUnderWay.
 	UnderWay int
 }
 
-// Places is how many deliveries of a subscription are to be claimed.
+// Places is a request to claim up to N due deliveries of a subscription.
 type Places struct {
 	Webhook domain.WebhookID
 	N       int
@@ -41,66 +39,61 @@ type DeliveryLease struct {
 	Webhook domain.WebhookID `bun:"webhook_id"`
 	ID      domain.DeliveryID
 	Partner domain.PartnerID `bun:"partner_id"`
-	// Position is the event's; Event its id.
+	// Position is the position of the event, and Event its id.
 	Position int64
 	Event    domain.EventID `bun:"event_id"`
 	// FirstTry is the time of the first try; zero if there was none.
 	FirstTry time.Time `bun:"first_try_at,nullzero"`
-	// Tries is how many tries were made since then.
+	// Tries is the number of tries since FirstTry, including it.
 	Tries int
-	// Token is that of the claim.
+	// Token identifies the claim.
 	Token uuid.UUID `bun:"lease,nullzero"`
 }
 
-// Claim is what a claim of deliveries found.
+// Claim is the result of ClaimDeliveries.
 type Claim struct {
 	Leases []DeliveryLease
-	// Left says that deliveries are due that were not claimed.
+	// Left is true if deliveries that were not claimed may be due.
 	Left bool
-	// Next is the earliest time after now at which a delivery is due or a lease ends; zero if
-	// there is none.
+	// Next is the earliest time, of the subscriptions read, at which a delivery is due or a lease ends; zero if none.
 	Next time.Time
-	// Dropped is how many deliveries were given up because of their subscriptions or
-	// keys.
+	// Dropped is the number of deliveries given up because of their subscription, its key, or their client.
 	Dropped int
 }
 
 const (
 	// dropDeliveries is the maximum number of deliveries given up in one transaction.
 	dropDeliveries = 10_000
-	// maxParts bounds the transactions of a claim, each of which looks at the next
-	// subscriptions.
+	// maxParts bounds the transactions of a claim. Each reads the next subscriptions.
 	maxParts = 8
-	// claimsLock is the advisory lock of claims.
+	// claimsLock is the name of the advisory lock of claims.
 	claimsLock = "webhook deliveries"
 )
 
-// ClaimDeliveries leases due deliveries for the duration life: of each subscription as many as
-// choose returns. choose gets the active subscriptions with due deliveries whose key is neither
-// revoked nor expired. It must not use the database.
+// ClaimDeliveries leases due deliveries for the duration life: of each subscription as many as choose returns. choose
+// gets the active subscriptions with due deliveries whose key is neither revoked nor expired. It must not use the
+// database. Waiting deliveries of other subscriptions are dropped, with a reason.
 //
-// Subscriptions take turns, starting where turns points: choose gets up to n of them, then the
-// next ones, until it takes some, was given all, or took none of maxParts. Then Claim.Left says
-// that more are left for the next claim. Waiting deliveries of subscriptions that are not active
-// are given up, with a reason. So the cost depends on n, not on the number of subscriptions or
-// of waiting deliveries. One process claims at a time, so that DueWebhook.UnderWay counts the
-// tries of all; other processes get their turn after each n.
+// Subscriptions take turns, starting at the position of turns. Each transaction passes choose up to n subscriptions.
+// The claim ends when deliveries were leased or dropped, after all subscriptions, or after maxParts transactions. So
+// the cost depends on n, not on the number of subscriptions or of waiting deliveries. Only one process at a time runs
+// such a transaction, so that DueWebhook.UnderWay counts the tries of all processes.
 func ClaimDeliveries(
 	ctx context.Context, d *db.DB, turns *DeliveryTurns, n int, life time.Duration, choose func([]DueWebhook) []Places,
 ) (claim Claim, err error) {
 	r := round{began: turns.at, at: turns.at}
 	for parts := 0; !r.over && parts < maxParts && len(claim.Leases) == 0 && claim.Dropped == 0; parts++ {
 		var part Claim
-		var on round
+		var advanced round
 		err := d.Claim(ctx, func(ctx context.Context) (err error) {
-			on = r // also where the transaction is tried again
-			part, err = on.claim(ctx, d, n, life, choose)
+			advanced = r // each retry of the transaction starts from r
+			part, err = advanced.claim(ctx, d, n, life, choose)
 			return err
 		})
 		if err != nil {
 			return Claim{}, err
 		}
-		r, turns.at = on, on.at
+		r, turns.at = advanced, advanced.at
 		claim.Leases, claim.Dropped, claim.Left = part.Leases, part.Dropped, claim.Left || part.Left
 		if !part.Next.IsZero() {
 			claim.Next = earlier(claim.Next, part.Next)
@@ -110,7 +103,7 @@ func ClaimDeliveries(
 	return claim, nil
 }
 
-// claim claims deliveries of the next subscriptions of the round.
+// claim leases or drops deliveries of the next subscriptions of the round, and advances the round.
 func (r *round) claim(
 	ctx context.Context, d *db.DB, n int, life time.Duration, choose func([]DueWebhook) []Places,
 ) (claim Claim, err error) {
@@ -150,6 +143,7 @@ func (r *round) claim(
 	return claim, err
 }
 
+// earlier returns the earlier of two times. A zero a means no time.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b
@@ -157,9 +151,9 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// drop gives up at most dropDeliveries waiting deliveries of subscriptions, each with its
-// subscription's reason, and returns how many. It skips rows locked by another transaction and
-// attempts in progress, which their claimer marks.
+// drop gives up at most dropDeliveries waiting deliveries of subscriptions, and returns their number. reasons[i] is the
+// reason for ids[i]. It skips rows that another transaction has locked, and tries in progress, which their worker
+// marks.
 func drop(ctx context.Context, d *db.DB, ids []domain.WebhookID, reasons []string) (int, error) {
 	return pg.Exec(ctx, d, "give deliveries up", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
@@ -174,7 +168,7 @@ func drop(ctx context.Context, d *db.DB, ids []domain.WebhookID, reasons []strin
 		WHERE d.webhook_id = c.webhook_id AND d.id = c.id`, pg.IDs(ids), reasons, dropDeliveries, d.Now()))
 }
 
-// leasedDelivery is a delivery that was claimed, or given up.
+// leasedDelivery is a delivery that lease has leased or, if Kept is false, dropped.
 type leasedDelivery struct {
 	DeliveryLease
 	Kept bool
@@ -187,10 +181,10 @@ func withinAccess(client string) string {
 	SELECT 1 FROM api_key_clients AS r WHERE r.key_id = w.key_id AND r.client_id = ` + client + `)))`
 }
 
-// lease claims deliveries. It gives up deliveries that waited while their subscription was not
-// active, and those of clients that are archived or no longer within its access: a retry must
-// not show what a read would not. The planner knows its limits; otherwise it would expect to
-// read much of what waits.
+// lease leases the due deliveries of places and adds them to claim. It drops deliveries that waited while their
+// subscription was not active, and those of clients that are archived or no longer within its access: a retry must
+// not show data that the key cannot read. The limits are parameters because the planner would otherwise expect to read
+// most of the waiting deliveries.
 func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, places []Places, claim *Claim) error {
 	var ids []domain.WebhookID
 	var counts []int
@@ -201,7 +195,7 @@ func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, pla
 			total += p.N
 		}
 	}
-	if len(ids) == 0 {
+	if len(ids) == 0 { // choose wanted none of the due deliveries
 		claim.Left = true
 		return nil
 	}
@@ -239,7 +233,6 @@ func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, pla
 			claim.Dropped++
 		}
 	}
-	// The next claim finds out whether more are due than were claimed.
-	claim.Left = true
+	claim.Left = true // more may be due: the next claim finds out
 	return err
 }

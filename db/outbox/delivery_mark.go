@@ -11,45 +11,43 @@ import (
 	"partnerapi/domain"
 )
 
-// keptTries bounds the tries that are kept of a delivery, the newest ones. It is more than a
-// schedule has, as a delivery may be made again.
+// keptTries bounds the number of tries stored with a delivery; the oldest are removed first. It is more than the retry
+// schedule has, because a delivery may be made again.
 const keptTries = 50
 
 // DeliveryMark is the outcome of a leased delivery.
 type DeliveryMark struct {
 	DeliveryLease
-	// Try is the try that was made; nil puts the delivery back without one.
+	// Try is the try that was made. Nil puts the delivery back without a try.
 	Try *domain.DeliveryTry
-	// Status is DeliveryWaiting where it is to be tried again, at Due.
+	// Status is DeliveryWaiting if the delivery is to be tried again at Due.
 	Status domain.DeliveryStatus
 	Due    time.Time
-	// Reason says why it was dropped.
+	// Reason is the reason why the delivery was dropped; empty for another status.
 	Reason string
-	// Gone says that the endpoint must get no more deliveries: the subscription is
-	// disabled.
+	// Gone is true if the endpoint must get no more deliveries. It disables the subscription.
 	Gone bool
 }
 
 // Marked is the result of MarkDeliveries.
 type Marked struct {
-	// Held has the deliveries whose leases were still held; other processes have the rest.
+	// Held are the deliveries that were marked. The leases of the others were lost to other processes.
 	Held map[domain.DeliveryID]bool
 	// Disabled are the subscriptions that were disabled.
 	Disabled []domain.WebhookID
 }
 
-// outcome is what happened to a subscription in a batch of marks.
+// outcome merges the tries of a subscription in a batch of marks.
 type outcome struct {
-	// succeeded is the last success, and failed the first failure after that.
+	// succeeded is the time of the last success, and failed that of the first failure after it; nil without one.
 	succeeded, failed *time.Time
-	gone              bool
+	gone              bool // as DeliveryMark.Gone, of any try
 }
 
-// MarkDeliveries writes the outcomes of tries whose leases are still held, and updates their
-// subscriptions: the last delivery, and since when they fail. It disables a subscription whose
-// endpoint is gone, or whose deliveries have failed for domain.WebhookRetryFor without a success
-// (decisions 8.4), and asks for the mails about failures. It takes the same number of statements
-// for any number of marks. The next claim gives up what waits for a disabled subscription.
+// MarkDeliveries writes the outcomes of tries whose leases are still held, and sets last_delivery_at and failing_since
+// of their subscriptions. It disables a subscription whose endpoint is gone, or whose deliveries have failed for
+// domain.WebhookRetryFor without a success (decisions 8.4), and requests the mails about failures. It takes the same
+// number of statements for any number of marks. The next claim drops the waiting deliveries of a disabled subscription.
 func MarkDeliveries(ctx context.Context, d *db.DB, marks []DeliveryMark) (done Marked, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		if err := lockWebhooks(ctx, d, marks); err != nil {
@@ -70,8 +68,8 @@ func MarkDeliveries(ctx context.Context, d *db.DB, marks []DeliveryMark) (done M
 	return done, err
 }
 
-// lockWebhooks locks the subscriptions of marks, in the order of their ids: whoever
-// changes one locks it before its deliveries.
+// lockWebhooks locks the subscriptions of marks, in the order of their ids. In the lock order a subscription comes
+// before its deliveries.
 func lockWebhooks(ctx context.Context, d *db.DB, marks []DeliveryMark) error {
 	ids := pg.MapRows(marks, func(m *DeliveryMark) domain.WebhookID { return m.Webhook })
 	_, err := pg.Exec(ctx, d, "lock subscriptions", pg.SQL(
@@ -79,7 +77,7 @@ func lockWebhooks(ctx context.Context, d *db.DB, marks []DeliveryMark) error {
 	return err
 }
 
-// markTries marks the deliveries whose leases are held, and returns them.
+// markTries updates the deliveries whose leases are still held, and returns their ids.
 func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.DeliveryID, error) {
 	var webhooks, ids, tokens [][16]byte
 	var statuses, tries []string
@@ -114,7 +112,8 @@ func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.De
 	}))
 }
 
-// outcomesOf merges the tries of each subscription, in the order of their times.
+// outcomesOf merges the tries of held deliveries by subscription, in the order of their times. Marks without a try do
+// not count.
 func outcomesOf(marks []DeliveryMark, held map[domain.DeliveryID]bool) map[domain.WebhookID]*outcome {
 	tried := slices.DeleteFunc(slices.Clone(marks), func(m DeliveryMark) bool { return m.Try == nil || !held[m.ID] })
 	slices.SortStableFunc(tried, func(a, b DeliveryMark) int { return a.Try.At.Compare(b.Try.At) })
@@ -137,16 +136,16 @@ func outcomesOf(marks []DeliveryMark, held map[domain.DeliveryID]bool) map[domai
 	return all
 }
 
-// failingWebhook is a subscription that was disabled, or that fails for long enough for a mail.
+// failingWebhook is a subscription that was disabled, or that has failed for domain.WebhookMailAfter.
 type failingWebhook struct {
 	domain.WebhookFailure
 	Partner domain.PartnerID
-	// Cause identifies one series of failures, without a success between, of the subscription.
+	// Cause identifies a series of failures of the subscription without a success between them.
 	Cause string
 }
 
-// noteOutcomes writes what the tries mean for their subscriptions, asks for mails about those
-// that fail, and returns those that it disabled.
+// noteOutcomes updates the subscriptions as MarkDeliveries says, requests the mails about failing and disabled ones,
+// and returns the subscriptions that it disabled. A series of failures gets one mail while it lasts.
 func noteOutcomes(
 	ctx context.Context, c *db.Change, outcomes map[domain.WebhookID]*outcome,
 ) (disabled []domain.WebhookID, err error) {
@@ -157,7 +156,7 @@ func noteOutcomes(
 		ids, gone = append(ids, id), append(gone, o.gone)
 		succeeded, failed = append(succeeded, o.succeeded), append(failed, o.failed)
 	}
-	failing, err := pg.All[failingWebhook](ctx, c, "note what became of deliveries", pg.SQL(`
+	failing, err := pg.All[failingWebhook](ctx, c, "note outcomes of deliveries", pg.SQL(`
 		WITH seen AS (
 			SELECT o.id, w.partner_id, w.url, w.status, o.succeeded_at, o.gone,
 				coalesce(CASE WHEN (w.failing_since <= o.succeeded_at) IS NOT TRUE THEN w.failing_since END,

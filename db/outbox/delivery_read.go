@@ -9,16 +9,15 @@ import (
 	"partnerapi/domain"
 )
 
-// DeliveryTarget is where deliveries of a subscription go, and what signs them.
+// DeliveryTarget is the endpoint of a subscription, with the secrets that sign its deliveries.
 type DeliveryTarget struct {
 	ID  domain.WebhookID
 	URL string
-	// Secret and Replaced, the secret before it, are sealed. Replaced is nil if it no longer
-	// signs.
+	// Secret and Replaced are sealed. Replaced is the secret before Secret; it is nil once it no longer signs.
 	Secret, Replaced []byte
 }
 
-// EventPlace is the place of an event among those of its partner.
+// EventPlace identifies a published event by its partner and position.
 type EventPlace struct {
 	Partner  domain.PartnerID
 	Position int64
@@ -27,7 +26,7 @@ type EventPlace struct {
 // Place returns the place of the delivery's event.
 func (l *DeliveryLease) Place() EventPlace { return EventPlace{l.Partner, l.Position} }
 
-// DeliveryTargets reads where leased deliveries go. A deleted subscription has no target.
+// DeliveryTargets reads the targets of leased deliveries, by subscription. A deleted subscription has no target.
 func DeliveryTargets(ctx context.Context, d *db.DB, leases []DeliveryLease) (map[domain.WebhookID]DeliveryTarget, error) {
 	ids := pg.MapRows(leases, func(l *DeliveryLease) domain.WebhookID { return l.Webhook })
 	rows, err := pg.All[DeliveryTarget](ctx, d, "read where deliveries go", pg.SQL(`
@@ -43,8 +42,8 @@ type eventBody struct {
 	Body      string
 }
 
-// EventBodies reads the bodies of the events of leased deliveries, each once. The body of an
-// event that is no longer kept is empty.
+// EventBodies reads the bodies of the events of leased deliveries, each event once. The body of an event that was
+// deleted is empty.
 func EventBodies(ctx context.Context, d *db.DB, leases []DeliveryLease) (map[EventPlace]string, error) {
 	bodies := make(map[EventPlace]string, len(leases))
 	var partners []domain.PartnerID
@@ -70,25 +69,23 @@ const maxCounted = 100_000
 
 // DeliveryBacklog counts waiting deliveries, and subscriptions by status.
 type DeliveryBacklog struct {
-	// Waiting is how many deliveries wait for a try, up to 100,000.
+	// Waiting is the number of deliveries that wait for a try, up to 100,000.
 	Waiting int
-	// Due is the earliest time at which a waiting delivery, which no process tries, was due;
-	// zero if none is.
+	// Due is the earliest past due time of a waiting delivery that no process is trying; zero if none is due.
 	Due time.Time `bun:",nullzero"`
 	// Active, Paused and Disabled count subscriptions.
 	Active, Paused, Disabled int
-	// Failing are the active subscriptions that fail longest, up to 20.
+	// Failing are the active subscriptions that have failed longest, up to 20.
 	Failing []FailingWebhook `bun:"-"`
 }
 
-// FailingWebhook is a subscription whose deliveries have failed without a success since.
+// FailingWebhook is a subscription whose deliveries have failed since FailingSince without a success.
 type FailingWebhook struct {
 	ID           domain.WebhookID
 	FailingSince time.Time
 }
 
-// DeliveryBacklogs counts deliveries and subscriptions. Its cost is bounded but for
-// the number of subscriptions.
+// DeliveryBacklogs counts deliveries and subscriptions. Its cost depends only on the number of subscriptions.
 func DeliveryBacklogs(ctx context.Context, d *db.DB) (DeliveryBacklog, error) {
 	backlog, err := pg.One[DeliveryBacklog](ctx, d, "count deliveries", pg.SQL(`
 		SELECT (SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE status = 'waiting' LIMIT ?0) AS w) AS waiting,

@@ -12,25 +12,23 @@ import (
 	"partnerapi/domain"
 )
 
-// DeliveryTurns is the position from which the next claim of a process continues: after the
-// last subscription that it looked at. The zero value begins with the first subscription. It
-// is not for concurrent use.
+// DeliveryTurns is the position from which the next claim of a process continues: after the last subscription that it
+// read. The zero value begins with the first subscription. It is not safe for concurrent use.
 type DeliveryTurns struct{ at domain.WebhookID }
 
-// NewDeliveryTurns begins at a random subscription, so that several processes serve different
-// ones.
+// NewDeliveryTurns returns a position at a random id, so that processes begin with different subscriptions.
 func NewDeliveryTurns() *DeliveryTurns { return &DeliveryTurns{domain.WebhookID(uuid.New())} }
 
-// deliverySteps is how many subscriptions a transaction of a claim looks at, beyond the
-// number of deliveries that it wants.
+// deliverySteps is the number of subscriptions that a transaction of a claim may read in addition to n.
 const deliverySteps = 500
 
-// round is one way round all subscriptions with waiting deliveries.
+// round is one pass over all subscriptions with waiting deliveries, in the order of their ids.
 type round struct {
+	// began is the id after which the pass began, and at that of the last subscription read.
 	began, at domain.WebhookID
-	// wrapped says that it has continued from the first subscription.
+	// wrapped is true once the pass has continued from the first subscription.
 	wrapped bool
-	// over says that there are no more.
+	// over is true once no subscription is left.
 	over bool
 }
 
@@ -40,19 +38,17 @@ type waitingWebhook struct {
 	Failing  bool
 	DueAt    time.Time
 	UnderWay int
-	// Reason says why its deliveries are given up; NULL where they are not.
+	// Reason is why its deliveries are dropped; nil if they are not.
 	Reason *string
-	// Suspended says that its partner is suspended.
+	// Suspended reports whether its partner is suspended (db.SuspendedPartners).
 	Suspended bool
 	Wrapped   bool
-	// Step counts the subscriptions that were looked at, and Found those with deliveries
-	// due.
+	// Step is the number of subscriptions read up to this one, and Found the number of those with due deliveries.
 	Step, Found int
 }
 
-// next walks on, each subscription by one step on the index of waiting deliveries, until
-// n have deliveries due, n+deliverySteps were looked at, or the round is over. It returns
-// those whose partners are not suspended.
+// next reads the next subscriptions of the round, each with one search of the index of waiting deliveries, until n have
+// due deliveries, n+deliverySteps were read, or the round is over. It returns those whose partners are not suspended.
 func (r *round) next(ctx context.Context, d *db.DB, n int, now time.Time) ([]waitingWebhook, error) {
 	steps := n + deliverySteps
 	walked, err := pg.All[waitingWebhook](ctx, d, "look for deliveries", pg.SQL(`

@@ -11,8 +11,8 @@ import (
 	"partnerapi/domain"
 )
 
-// publishedRow is a row of published_events, with the partner's last position. A page
-// without events is one row without an event.
+// publishedRow is a row of published_events. Head is the partner's last position. A page without events is one row
+// whose other fields are nil.
 type publishedRow struct {
 	Head      int64
 	Position  *int64
@@ -29,10 +29,10 @@ func (r *publishedRow) event() domain.PublishedEvent {
 	}
 }
 
-// Events reads a page of the events of the clients within the caller's reach, in the order of
-// publication. The end of the slice is the position to continue from: the last event of the page
-// or, if no more follow, the last published one. One statement reads events and reach, as of
-// one moment. No event is ever skipped, for they become visible in this order.
+// Events reads a page of the events of the clients within the caller's reach, in the order of publication. If
+// w.Latest is set the page is empty. The End of the slice is the position to continue from: that of the page's last
+// event or, on the last page, that of the partner's last published event. One statement reads events and reach, so that
+// they fit together. A reader who continues from End misses no event, because events become visible in this order.
 func Events(
 	ctx context.Context, d *db.DB, f domain.EventFilter, w domain.Window,
 ) (domain.Slice[domain.PublishedEvent], error) {
@@ -70,35 +70,33 @@ func Events(
 	return pg.Map(s, (*publishedRow).event), nil
 }
 
-// eventPositions selects, in order, the positions of the first n events after a position that
-// match the filter and are within the caller's reach. It reads up to n events of each index
-// range: one range for the partner if all of its clients are reached, else one for each client,
-// and within these one for each type of the filter.
+// eventPositions selects, in order, the positions of the first n events after a position that match the filter and are
+// within the caller's reach. It reads up to n events of each index range. There is one range for the partner if the
+// caller reaches all clients and the filter names none, else one for each client; times the types of the filter, if
+// any.
 func eventPositions(ctx context.Context, f domain.EventFilter, after int64, n int) pg.Query {
 	caller := domain.CallerFrom(ctx)
-	every := caller.AllClients && f.Client == nil
-	var from, of pg.Query
-	if every {
-		// As a value, the IN is no join: the clients are read once for all events, and not
-		// looked for at each.
-		from = pg.SQL("(VALUES (1)) AS every (client)")
-		of = pg.SQL("e.partner_id = ?0 AND (e.client_id IN (SELECT c.id FROM clients AS c WHERE ?1)) IS TRUE",
+	var ranges, inRange pg.Query
+	if caller.AllClients && f.Client == nil {
+		// IS TRUE keeps the planner from turning IN into a join: it reads the clients once, not for each event.
+		ranges = pg.SQL("(VALUES (1)) AS every (client)")
+		inRange = pg.SQL("e.partner_id = ?0 AND (e.client_id IN (SELECT c.id FROM clients AS c WHERE ?1)) IS TRUE",
 			caller.Partner, db.WithinReach(ctx))
 	} else {
-		one := pg.SQL("true")
+		matches := pg.SQL("true")
 		if f.Client != nil {
-			one = pg.SQL("c.id = ?", *f.Client)
+			matches = pg.SQL("c.id = ?", *f.Client)
 		}
-		from = pg.SQL("(SELECT c.id FROM clients AS c WHERE ? AND ?) AS r", one, db.WithinReach(ctx))
-		of = pg.SQL("e.client_id = r.id")
+		ranges = pg.SQL("(SELECT c.id FROM clients AS c WHERE ? AND ?) AS r", matches, db.WithinReach(ctx))
+		inRange = pg.SQL("e.client_id = r.id")
 	}
 	if len(f.Types) > 0 {
-		from = pg.SQL("? CROSS JOIN unnest(?::text[]) AS t (type)", from, f.Types)
-		of = pg.SQL("? AND e.type = t.type", of)
+		ranges = pg.SQL("? CROSS JOIN unnest(?::text[]) AS t (type)", ranges, f.Types)
+		inRange = pg.SQL("? AND e.type = t.type", inRange)
 	}
 	return pg.SQL(`
 		SELECT e.position FROM ?0 CROSS JOIN LATERAL (
 			SELECT e.position FROM published_events AS e WHERE ?1 AND e.position > ?2 ORDER BY e.position LIMIT ?3
 		) AS e
-		ORDER BY e.position LIMIT ?3`, from, of, after, n)
+		ORDER BY e.position LIMIT ?3`, ranges, inRange, after, n)
 }

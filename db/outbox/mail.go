@@ -12,7 +12,7 @@ import (
 	"partnerapi/domain"
 )
 
-// mailRow is what Mail reads; what does not belong to the mail's type is null.
+// mailRow is the row that Mail reads. Fields that do not apply to the mail's type are null.
 type mailRow struct {
 	bun.BaseModel `bun:"table:mail_requests,alias:r"`
 
@@ -21,8 +21,8 @@ type mailRow struct {
 	ClientName  string
 	ArchivedAt  *time.Time
 	PartnerName string
-	Watched     bool  // by Dark Web Monitoring
-	Enabled     *bool // null where the client has not switched the type
+	Watched     bool  // the client has Dark Web Monitoring
+	Enabled     *bool // null if the client has not switched the type on or off
 
 	UserID       *domain.UserID
 	Email        *string
@@ -51,8 +51,9 @@ type mailRow struct {
 	ReportID     *domain.ReportID
 }
 
-// Mail reads the data that a mail request is rendered from, and why it is no longer wanted, if it is not. It is for
-// the mail worker: it checks no caller's access.
+// Mail reads the data that a mail request is rendered from. If the mail is no longer wanted, Unwanted is the reason. If
+// it is unwanted or switched off, the data of its subject is not read. It is for the mail worker: it checks no caller's
+// access.
 func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.MessageID) (domain.Mail, error) {
 	now := d.Now()
 	row, err := pg.Find[mailRow](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`
@@ -93,6 +94,7 @@ func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.Messa
 	return m, err
 }
 
+// mail converts the row. The addressee is the invite's, the admin's or the user's address, in this order.
 func (r *mailRow) mail(now time.Time) domain.Mail {
 	m := domain.Mail{
 		Type: r.Type, DueAt: r.DueAt, User: r.UserID,
@@ -111,7 +113,7 @@ func (r *mailRow) mail(now time.Time) domain.Mail {
 	return m
 }
 
-// unwanted says why a mail has become pointless since it was asked for.
+// unwanted returns the reason why a mail has become pointless since it was requested, or "".
 func (r *mailRow) unwanted(now time.Time) string {
 	switch {
 	case r.ArchivedAt != nil:

@@ -11,19 +11,19 @@ import (
 
 // FailedMail is a mail that was given up, for an operator.
 type FailedMail struct {
-	// Client is nil of a mail to a partner.
+	// Client is nil for a mail to a partner.
 	Client *domain.ClientID `bun:"client_id"`
 	// ID is the UUID of the mail's request, of the mail to a partner, or of a simulation's result.
 	ID string
-	// Type is domain.PhishingMail of a simulation.
+	// Type is domain.PhishingMail for a simulation.
 	Type     domain.MessageType
 	To       string `bun:"recipient"`
 	FailedAt time.Time
 	Failure  string
 }
 
-// failedMails selects the mails that were given up since @since and, where @ids is not
-// null, have one of these ids. One that was cancelled was not given up.
+// failedMails selects the mails that were given up since @since and, unless @ids is NULL, have one of these ids. It
+// leaves out cancelled mails.
 const failedMails = `
 	SELECT r.client_id, r.id::text AS id, r.type, coalesce(i.email, a.email, u.email, '') AS recipient, r.failed_at, r.failure
 	FROM mail_requests AS r
@@ -49,9 +49,9 @@ func FailedMails(ctx context.Context, d *db.DB, since time.Time, limit int) ([]F
 		pg.Named{"since": since, "ids": []string(nil), "limit": limit}))
 }
 
-// RetryMails puts mails that were given up since a time into the outbox again: those with the
-// ids, as UUIDs, or all if ids is nil. Their last try may have gone out, so they can't be
-// cancelled. It returns the mails that it changed, at most limit.
+// RetryMails puts mails that were given up since a time into the outbox again, at most limit, the oldest failure first:
+// those with the ids, as UUIDs, or all if ids is nil. Their last try may have been delivered, so they cannot be
+// cancelled. It returns the mails that it changed.
 func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, limit int) (mails []FailedMail, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.ResultLocks)
@@ -92,13 +92,13 @@ func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, li
 
 // MailBacklog counts the mails that wait to be sent, and those that were given up.
 type MailBacklog struct {
-	// Waiting counts what is due: what is scheduled for later is not.
+	// Waiting counts mails that are due: it leaves out mails scheduled for later.
 	Waiting, Failed int
-	// Oldest is the time since which the oldest of them has waited; zero if none waits.
+	// Oldest is the time since which the oldest waiting mail has been due; zero if none waits.
 	Oldest time.Time `bun:",nullzero"`
 }
 
-// MailBacklogs counts requested mail, to partners too, and simulated mail.
+// MailBacklogs counts requested mail, which includes mail to partners, and simulated mail.
 func MailBacklogs(ctx context.Context, d *db.DB) (mail, simulated MailBacklog, err error) {
 	const due = `FROM mail_requests
 				WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL AND coalesce(due_at, created_at) <= ?0`

@@ -8,15 +8,15 @@ import (
 	"partnerapi/domain"
 )
 
-// CancelSends cancels the simulated mails of a client that wait in the outbox and cannot have gone out: they have no
-// lease, and no try of them ended without an answer. It deletes them from the outbox and marks their results as
-// failed, in one statement. It returns the client's results among ids, in the order of their ids, as they are then.
+// CancelSends cancels those of a client's simulated mails that wait in the outbox and cannot have been sent: they have
+// no lease, and no try of them ended without a response. It deletes them from the outbox and marks their results as
+// failed, in one statement. It returns the client's results among ids in their new state, in the order of their ids.
 func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.ResultID) ([]domain.Result, error) {
 	cancelled, err := cancelSends(ctx, c, t, ids)
 	if err != nil {
 		return nil, err
 	}
-	// Another statement sees what was committed while the first one waited for locks.
+	// A second statement, to see rows that were committed while the first one waited for locks.
 	rows, err := pg.All[db.ResultRow](ctx, c, "read results", pg.Rows[db.ResultRow]().
 		Where("r.client_id = ? AND r.id = ANY(?::uuid[])", t.ID, pg.IDs(ids)).OrderBy("r.id"))
 	if err != nil {
@@ -34,8 +34,9 @@ func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.R
 	return results, c.CountTemplateUses(ctx, changes)
 }
 
-// cancelSends returns the results that it marked. Rows are locked in the order of their ids. It waits for a claim
-// that has locked a mail: the claimer then has the mail.
+// cancelSends deletes the mails from the outbox, marks their results as failed, and returns the results that it marked.
+// It locks rows in the order of their ids. If a claim has locked a mail, it waits, and then leaves the leased mail
+// alone.
 func cancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.ResultID) (map[domain.ResultID]bool, error) {
 	c.Lock(db.OutboxLocks)
 	c.Lock(db.ResultLocks)

@@ -1,6 +1,6 @@
-// Package outbox processes the outgoing work that changes have queued: mails, and events with
-// their deliveries to webhooks. Rows are claimed under a lease and marked when they are done.
-// The subscriptions of callers and the events that they read are here too.
+// Package outbox processes the outgoing work that changes have queued: mails, and events with their deliveries to
+// webhooks. Rows are claimed under a lease and marked when they are done. The package also reads and writes the webhook
+// subscriptions of callers, and reads events for them.
 package outbox
 
 import (
@@ -14,12 +14,11 @@ import (
 	"partnerapi/domain"
 )
 
-// The outbox holds the mails that wait to be sent. A row is written in the transaction that
-// asks for the mail, and deleted in the one that marks the mail as sent or failed. Nothing is
-// locked between the two: a sender claims a lease on the row, hands the mail over without a
-// transaction, and marks it if it still has the lease. The next claim takes over a lease that
-// ended. A mail that may have gone out before it was put back or taken over is marked
-// maybe_sent: it is sent again, and can't be cancelled.
+// The table outbox holds the mails that wait to be sent. The transaction that requests a mail inserts the row, and the
+// transaction that marks the mail as sent or failed deletes it. No row is locked between the two: a sender claims a
+// lease on the row, passes the mail to the mail server without a transaction, and marks it if it still holds the lease.
+// The next claim takes over an expired lease. A mail that may have been sent before it was put back or taken over is
+// marked maybe_sent: it is sent again, and cannot be cancelled.
 
 // Lease is the right to send a mail of the outbox.
 type Lease struct {
@@ -29,20 +28,19 @@ type Lease struct {
 	Kind db.OutboxKind
 	// Attempts is the number of failed tries.
 	Attempts int
-	// Token is that of the claim.
+	// Token identifies the claim.
 	Token uuid.UUID `bun:"lease"`
 }
 
-// Result is the id of the simulated mail.
+// Result returns ID as the id of a simulated mail. It is meaningful only if Kind is db.SimulatedMail.
 func (l *Lease) Result() domain.ResultID { return domain.ResultID(l.ID) }
 
-// ClaimMails leases up to n due mails for the duration life. It returns fewer if fewer are due,
-// or if others claim at the same time.
+// ClaimMails leases up to n due mails for the duration life. It returns fewer if fewer are due, or if another process
+// claims at the same time.
 //
-// Urgent mails come first, of the clients that the claim comes to. Within each urgency clients
-// take turns, starting where turns points: each client's first mail comes before any client's
-// second. A client with many due mails so delays another's by one claim for each client before
-// that one. The cost depends on n, not on the number of clients or mails.
+// Of the clients that a claim reads, urgent mails come first. Within each urgency clients take turns, starting at the
+// position of turns: each client's first mail comes before any client's second mail. So a client with many due mails
+// delays others little. The cost depends on n, not on the number of clients or mails.
 func ClaimMails(ctx context.Context, d *db.DB, turns *MailTurns, n int, life time.Duration) ([]Lease, error) {
 	var walked []mailTurn
 	var claimed []claimedMail
@@ -67,8 +65,8 @@ type claimedMail struct {
 	Urgency int
 }
 
-// leaseMails leases up to n mails of the clients that are due, first those of the first
-// turn. Of each it locks no more than twice its share.
+// leaseMails leases up to n due mails of the clients walked, in turns. Of each client it locks at most twice its share
+// of n, and at least one.
 func leaseMails(
 	ctx context.Context, d *db.DB, walked []mailTurn, n int, now time.Time, life time.Duration,
 ) ([]claimedMail, error) {
@@ -102,7 +100,7 @@ func leaseMails(
 			SELECT client_id, id FROM due ORDER BY urgency, turn, place LIMIT @n::integer
 		)
 		UPDATE outbox AS o SET lease = @lease::uuid, due_at = @until::timestamptz,
-			maybe_sent = o.maybe_sent OR o.lease IS NOT NULL -- by who lost the lease
+			maybe_sent = o.maybe_sent OR o.lease IS NOT NULL -- the former holder of an expired lease may have sent it
 		FROM chosen
 		WHERE o.client_id = chosen.client_id AND o.id = chosen.id
 		RETURNING o.client_id, o.id, o.kind, o.attempts, o.lease, o.urgency`,
@@ -112,8 +110,8 @@ func leaseMails(
 		}))
 }
 
-// MailDue returns when the next mail of the outbox is due, or the next lease ends; false if
-// there is none, suspended senders aside.
+// MailDue returns the earliest time at which a mail of the outbox is due or a lease ends, except for suspended senders.
+// It returns false if there is none.
 func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	due, err := pg.One[*time.Time](ctx, d, "look for the next mail", pg.SQL(
 		"SELECT min(due_at) FROM outbox WHERE client_id NOT IN ("+db.SuspendedSenders+")"))
@@ -124,9 +122,9 @@ func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 type Requeue struct {
 	// At is when the mail is due again.
 	At time.Time
-	// Failed says that a try failed.
+	// Failed reports whether a try failed.
 	Failed bool
-	// MaybeSent says that the mail may have gone out all the same.
+	// MaybeSent reports whether the mail may have been sent nevertheless.
 	MaybeSent bool
 }
 
@@ -141,9 +139,9 @@ func RequeueMail(ctx context.Context, d *db.DB, l Lease, q Requeue) error {
 	return db.CheckLease(n, err)
 }
 
-// NoteScan notes an action on a simulated mail while it was being handed over, which only a
-// mail scanner can have taken: if the mail is then marked as sent, it is marked as automated.
-// It returns false if the mail is not being handed over.
+// NoteScan records an action on a simulated mail that is being sent, so that MarkSent marks its result as automated:
+// only a mail scanner can act before the mail arrives. The first reason is kept. It returns false if the mail is not
+// being sent.
 func NoteScan(ctx context.Context, d *db.DB, result domain.ResultID, how domain.AutomatedReason) (bool, error) {
 	n, err := pg.Exec(ctx, d, "note a scan", pg.SQL(`
 		UPDATE outbox SET scanned = coalesce(scanned, ?2)

@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// SentMail is a mail that a mail server took.
+// SentMail is a mail that a mail server accepted.
 type SentMail struct {
 	Lease
 	// User is the client's user with the address; nil if there is none, as for some invites.
@@ -22,14 +22,14 @@ type markedRow struct {
 	UserID   *domain.UserID
 	ID       domain.MessageID
 	Kind     db.OutboxKind
-	// BreachName is the breach of an exposure's notice; nil for other mails.
+	// BreachName is the breach of a domain.ExposureNotice; nil for other mails.
 	BreachName *string
 }
 
-// MarkSent marks mails as sent, records them for their users under the same ids, and updates
-// what depends on that. It returns the mails that it marked: the leases of the others were lost.
-// It takes the same number of statements for any number of mails, of which there is at least
-// one.
+// MarkSent marks mails as sent and records them in sent_emails for their users, under the same ids. For simulated mails
+// it counts the mail and recomputes the user's risk, and for exposure notices it sets notified_at. It returns the mails
+// that it marked: the leases of the others were lost. There must be at least one mail. It takes the same number of
+// statements for any number.
 func MarkSent(ctx context.Context, d *db.DB, mails []SentMail) (map[domain.MessageID]bool, error) {
 	done := make(map[domain.MessageID]bool, len(mails))
 	err := d.Change(ctx, func(ctx context.Context, c *db.Change) error {
@@ -54,12 +54,12 @@ func MarkSent(ctx context.Context, d *db.DB, mails []SentMail) (map[domain.Messa
 	return done, err
 }
 
-// noteNotified notes that users were told of exposures.
+// noteNotified sets notified_at of the exposures of which the notices have told users.
 func noteNotified(ctx context.Context, c *db.Change, notices []markedRow) error {
 	if len(notices) == 0 {
 		return nil
 	}
-	if err := c.LockRescored(ctx); err != nil { // whose rows come first in the lock order
+	if err := c.LockRescored(ctx); err != nil { // these rows come before exposures in the lock order
 		return err
 	}
 
@@ -83,6 +83,8 @@ func noteNotified(ctx context.Context, c *db.Change, notices []markedRow) error 
 	return err
 }
 
+// markSent deletes the mails whose leases are still held from the outbox, marks them as sent in the tables of their
+// kinds, inserts into sent_emails, and returns them.
 func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow, error) {
 	var clients, ids, tokens [][16]byte
 	var users []*domain.UserID
@@ -128,8 +130,8 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow,
 		}))
 }
 
-// MarkFailed records that a mail will never be sent, and why. It returns ErrLeaseLost if the
-// lease is no longer held.
+// MarkFailed marks a mail as failed for good, with the reason. It returns db.ErrLeaseLost if the lease is no longer
+// held.
 func MarkFailed(ctx context.Context, d *db.DB, l Lease, failure string) error {
 	set := "failed_at = @now, failure = @failure"
 	if l.Kind == db.SimulatedMail {
@@ -138,9 +140,8 @@ func MarkFailed(ctx context.Context, d *db.DB, l Lease, failure string) error {
 	return markUnsent(ctx, d, l, set, pg.Named{"failure": failure})
 }
 
-// MarkSuppressed records that a mail was due while its client or partner had mail of its
-// type switched off: it will never be sent, and is no failure. It returns ErrLeaseLost if the
-// lease is no longer held.
+// MarkSuppressed records that a mail was due while its client or partner had its type switched off: it will not be
+// sent, and does not count as failed. It returns db.ErrLeaseLost if the lease is no longer held.
 func MarkSuppressed(ctx context.Context, d *db.DB, l Lease) error {
 	return markUnsent(ctx, d, l, "suppressed_at = @now", pg.Named{})
 }
@@ -152,7 +153,8 @@ var ownTables = map[db.OutboxKind]struct{ name, client string }{
 	db.PartnerMail:   {"partner_mails", "partner_id"},
 }
 
-// markUnsent takes a leased mail out of the outbox, and sets columns of its row to values.
+// markUnsent deletes a leased mail from the outbox and updates its own row with set, an SQL SET clause that uses values
+// and @now. It returns db.ErrLeaseLost if the lease is no longer held.
 func markUnsent(ctx context.Context, d *db.DB, l Lease, set string, values pg.Named) error {
 	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.OutboxLocks)

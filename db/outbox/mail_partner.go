@@ -10,16 +10,16 @@ import (
 	"partnerapi/domain"
 )
 
-// MailedAdmin is an admin who is sent a mail of a partner.
+// MailedAdmin is an admin who gets a mail to a partner.
 type MailedAdmin struct {
 	Partner   domain.PartnerID
 	Admin     domain.AdminID
 	Recipient string // an address
 }
 
-// MailPartners asks for mails to the owners and admins of partners, and returns who is sent
-// one: an address that was sent one of the same kind and cause is left out. It takes the
-// same number of statements for any number of mails.
+// MailPartners requests mails to the owners and admins of partners, and returns those who get one. An address that
+// already got a mail of the same kind and cause gets none. It takes the same number of statements for any number of
+// mails.
 func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail) ([]MailedAdmin, error) {
 	if len(mails) == 0 {
 		return nil, nil
@@ -61,7 +61,7 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 		db.PartnerMail, c.At, partners, pg.IDs(ids)))
 }
 
-// NoticeMail is a mail to a partner with the data that it is rendered from.
+// NoticeMail is the data that a mail to a partner is rendered from.
 type NoticeMail struct {
 	Recipient   string
 	PartnerName string

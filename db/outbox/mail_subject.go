@@ -9,8 +9,8 @@ import (
 	"partnerapi/domain"
 )
 
-// readSubject reads the subject matter of one of the service's own mails into m, or sets
-// m.Unwanted if it has become pointless.
+// readSubject reads into m what one of the service's own mails is about, if Mail has not read it yet. It sets
+// m.Unwanted if the mail has become pointless.
 func readSubject(ctx context.Context, d *db.DB, r *mailRow, m *domain.Mail) (err error) {
 	switch r.Type {
 	case domain.CertificateMail:
@@ -31,6 +31,7 @@ func readSubject(ctx context.Context, d *db.DB, r *mailRow, m *domain.Mail) (err
 	return err
 }
 
+// readCompletion reads the date on which the user completed the round of the course. unwanted is "" if there is one.
 func readCompletion(ctx context.Context, d *db.DB, round int, m *domain.Mail) (unwanted string, err error) {
 	rows, err := pg.All[time.Time](ctx, d, "look for a completion", pg.SQL(`
 		SELECT completed_at FROM assignments
@@ -43,6 +44,7 @@ func readCompletion(ctx context.Context, d *db.DB, round int, m *domain.Mail) (u
 	return "", nil
 }
 
+// readExposure reads the user's exposure. unwanted is "" if the user is still to be notified of it.
 func readExposure(ctx context.Context, d *db.DB, breach string, m *domain.Mail) (unwanted string, err error) {
 	m.Exposure, err = d.Exposure(ctx, domain.UserKey{Client: m.Client, User: *m.User}, breach)
 	switch {
@@ -58,15 +60,15 @@ func readExposure(ctx context.Context, d *db.DB, breach string, m *domain.Mail) 
 	return "", nil
 }
 
-// simulatedMailRow is a simulated mail as it is read for its reminder.
+// simulatedMailRow is the row of a simulated mail for the reminder about it.
 type simulatedMailRow struct {
 	FromEmail, Subject string
 	SentAt             time.Time
 	Indicators         []domain.Indicator
 }
 
-// simulatedMail reads a simulated mail as it went out. Without a record of that it knows only
-// the template, whose placeholders are not filled: sender and subject are empty.
+// simulatedMail reads a simulated mail as it was sent. Without its record in sent_emails, sender and subject are empty:
+// the template has only placeholders for them.
 func simulatedMail(
 	ctx context.Context, d *db.DB, client domain.ClientID, id domain.ResultID,
 ) (domain.SimulatedMail, error) {

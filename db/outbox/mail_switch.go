@@ -9,9 +9,9 @@ import (
 	"partnerapi/domain"
 )
 
-// SwitchMail switches a type of the service's own mail on or off for a client, for all mail
-// sent from then on. It returns NotFound if the client does not exist or is archived. It is for
-// the command line and checks no caller's access.
+// SwitchMail switches a type of the service's own mail on or off for a client. It affects all mail that is not yet
+// sent. It returns NotFound if the client does not exist or is archived. It is for the command line and checks no
+// caller's access.
 func SwitchMail(ctx context.Context, d *db.DB, client domain.ClientID, kind domain.MessageType, on bool) error {
 	n, err := pg.Exec(ctx, d, "switch mail", pg.SQL(`
 		INSERT INTO mail_switches (client_id, kind, enabled, changed_at)
@@ -24,8 +24,8 @@ func SwitchMail(ctx context.Context, d *db.DB, client domain.ClientID, kind doma
 	return err
 }
 
-// SwitchPartnerMail switches one of domain.PartnerMails on or off for a partner, as SwitchMail
-// does for a client.
+// SwitchPartnerMail switches one of domain.PartnerMails on or off for a partner. It does nothing if the partner does
+// not exist.
 func SwitchPartnerMail(ctx context.Context, d *db.DB, partner domain.PartnerID, kind domain.MessageType, on bool) error {
 	_, err := pg.Exec(ctx, d, "switch mail", pg.SQL(`
 		UPDATE partners SET mails_off = array_remove(mails_off, ?1::text) || CASE WHEN ?2::boolean THEN '{}' ELSE ARRAY[?1::text] END
@@ -33,7 +33,7 @@ func SwitchPartnerMail(ctx context.Context, d *db.DB, partner domain.PartnerID, 
 	return err
 }
 
-// PartnerMailSwitches reads which of domain.PartnerMails a partner gets, in their order.
+// PartnerMailSwitches reads for each of domain.PartnerMails, in order, whether it is on for a partner.
 func PartnerMailSwitches(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]domain.MailSwitch, error) {
 	off, err := pg.All[domain.MessageType](ctx, d, "read switches of mail", pg.SQL(
 		"SELECT unnest(mails_off) FROM partners WHERE id = ?", partner))
@@ -42,8 +42,7 @@ func PartnerMailSwitches(ctx context.Context, d *db.DB, partner domain.PartnerID
 	}), err
 }
 
-// MailSwitches reads which types of the service's own mail a client gets, in the
-// order of domain.ServiceMails.
+// MailSwitches reads for each of domain.ServiceMails, in order, whether it is on for a client.
 func MailSwitches(ctx context.Context, d *db.DB, client domain.ClientID) ([]domain.MailSwitch, error) {
 	rows, err := pg.All[domain.MailSwitch](ctx, d, "read switches of mail", pg.SQL(
 		`SELECT kind AS type, enabled AS "on" FROM mail_switches WHERE client_id = ?`, client))

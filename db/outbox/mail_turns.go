@@ -11,39 +11,37 @@ import (
 	"partnerapi/domain"
 )
 
-// MailTurns is the position from which the next claim of a process continues, for urgent mails
-// and for the others: after the client that was served last. The zero value begins with the
-// first client. It is not for concurrent use.
+// MailTurns is the position from which the next claim of a process continues: after the client that was served last,
+// for urgent mails and for the others. The zero value begins with the first client. It is not safe for concurrent use.
 type MailTurns struct{ urgent, other domain.ClientID }
 
-// NewMailTurns begins at a random client, so that several processes serve different ones.
+// NewMailTurns returns a position at a random id, so that processes begin with different clients.
 func NewMailTurns() *MailTurns {
 	at := domain.ClientID(uuid.New())
 	return &MailTurns{at, at}
 }
 
-// turnSteps is how many clients a claim looks at, beyond the number of mails that it
-// wants, before it looks for the mails that wait longest.
+// turnSteps is the number of clients that a claim of n mails may read in addition to n, before it searches for the
+// mails that have waited longest.
 const turnSteps = 32
 
-// mailTurn is a client that a claim came to, for mails of an urgency.
+// mailTurn is a client that a claim read, for mails of an urgency.
 type mailTurn struct {
 	Urgency int
 	Client  domain.ClientID `bun:"client_id"`
-	// Due says that mails are due.
+	// Due reports whether mails of the client are due.
 	Due bool
-	// Step counts the clients that were looked at; 0 where the client was found by the
-	// age of its mails.
+	// Step is the number of clients read up to this one, or 0 if the client was found by the age of its mails.
 	Step int
 }
 
-// key returns the turn's urgency and client alone, to compare turns.
+// key returns the urgency and the client only, to compare turns.
 func (t mailTurn) key() mailTurn { return mailTurn{Urgency: t.Urgency, Client: t.Client} }
 
-// nextTurns walks on from turns, over an index that has a range of entries for each client,
-// until n clients of an urgency have mails due, or all were looked at. If it reaches
-// n+turnSteps clients before that, because many mails are due later or leased, it adds the
-// clients of the n mails that wait longest.
+// nextTurns reads, for each urgency, the next clients after turns, each with one search of an index, until n clients
+// have due mails or all were read. If it reads n+turnSteps clients before that, because many mails are due later or
+// leased, it adds the clients of the n mails that have waited longest. It returns the clients with due mails, and the
+// last one read.
 func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.Time) ([]mailTurn, error) {
 	return pg.All[mailTurn](ctx, d, "look for clients with mails", pg.SQL(`
 		WITH suspended AS MATERIALIZED (`+db.SuspendedSenders+`), walked AS MATERIALIZED (
@@ -72,8 +70,8 @@ func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.
 	}))
 }
 
-// advance moves turns past the clients that were walked over, up to the first one with mails
-// due that a claim of n mails had no room for.
+// advance moves the position past the clients walked. If the claim was full (n mails), it stops for each urgency before
+// the first client with due mails that got none.
 func (t *MailTurns) advance(walked []mailTurn, claimed []claimedMail, n int) {
 	served := map[mailTurn]bool{}
 	for _, c := range claimed {
@@ -83,7 +81,7 @@ func (t *MailTurns) advance(walked []mailTurn, claimed []claimedMail, n int) {
 	for _, w := range walked {
 		stopped[w.Urgency] = stopped[w.Urgency] || w.Due && len(claimed) == n && !served[w.key()]
 		switch {
-		case w.Step == 0 || stopped[w.Urgency]:
+		case w.Step == 0 || stopped[w.Urgency]: // found by age, or after the stop: not part of the position
 		case w.Urgency == 1:
 			t.urgent = w.Client
 		default:

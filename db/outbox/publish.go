@@ -11,34 +11,31 @@ import (
 	"partnerapi/domain"
 )
 
-// The table events is an outbox: a change writes its events in its own transaction,
-// and PublishEvents moves them on to published_events, where callers read them, and to
-// webhook_deliveries. One transaction at a time does so, for it locks event_head; it
-// numbers the events that are committed. So events become visible in the order of their
-// positions, however long the transactions took that wrote them: an event becomes visible
-// before the events of higher positions, or at the same moment.
+// The table events is an outbox: a change writes its events in its own transaction, and PublishEvents moves the
+// committed events to published_events, where callers read them, and to webhook_deliveries. It locks event_head, so one
+// transaction at a time assigns positions. So events become visible in the order of their positions, however long the
+// transactions took that wrote them: no event becomes visible after an event of a higher position.
 
-// RenderEvents returns the bodies of events, in their order; a body is empty if the event's
-// object no longer exists. It is called in the transaction that publishes, and reads the
-// objects as they are at that moment.
+// RenderEvents returns the bodies of events, in their order. A body is empty if the event's object no longer exists. It
+// is called in the transaction that publishes, and reads the current state of the objects.
 type RenderEvents func(ctx context.Context, events []db.OutboxEvent) ([]string, error)
 
 // Publication is the outcome of a batch of events.
 type Publication struct {
-	// Busy says that another process publishes, and nothing was done.
+	// Busy is true if another process is publishing, so that this call did nothing.
 	Busy bool
-	// Published are the events that were published, Dropped those whose object or
-	// client was gone before: no caller could read them.
+	// Published are the events that were published. Dropped are the events whose object no longer exists, or whose
+	// client is archived or does not exist: no caller could read them.
 	Published, Dropped []domain.Event
-	// Postponed is an event that cannot be published, and Reason why not. It is tried again
-	// after PostponeEvent.
+	// Postponed is an event that could not be published because of Reason, or nil. It is tried again after
+	// PostponeEvent.
 	Postponed *domain.Event
 	Reason    error
-	// Deliveries is how many deliveries to subscriptions were made ready.
+	// Deliveries is the number of deliveries to subscriptions that were inserted.
 	Deliveries int
 }
 
-// Taken is how many events left the outbox, or were postponed.
+// Taken returns how many events of the batch were handled: published, dropped or postponed.
 func (p *Publication) Taken() int {
 	n := len(p.Published) + len(p.Dropped)
 	if p.Postponed != nil {
@@ -50,12 +47,11 @@ func (p *Publication) Taken() int {
 // PostponeEvent is the delay after which an event that could not be published is tried again.
 const PostponeEvent = 10 * time.Minute
 
-// PublishEvents publishes up to n events in the order in which they were written, and makes a
-// delivery ready for every subscription that wants one of them. It takes the same number of
-// statements for any number of events of a type. An event that cannot be published, for a reason
-// other than the database, delays no other: in a batch of several it is an error, and nothing is
-// published; alone it is postponed. Events of types that this release does not know are left for
-// one that does.
+// PublishEvents publishes up to n events in the order in which they were written, and inserts a delivery for every
+// subscription to one of them. It takes the same number of statements for any number of events of a type. If an event
+// cannot be published, for a reason other than the database, a batch of several events is an error and publishes none.
+// The caller then passes 1 for n, and a batch of that event alone is postponed, so that it delays no other. Events of
+// types that this release does not know are left for a release that does.
 func PublishEvents(ctx context.Context, d *db.DB, n int, render RenderEvents) (Publication, error) {
 	var p Publication
 	var taken []db.OutboxEvent
@@ -73,19 +69,19 @@ func PublishEvents(ctx context.Context, d *db.DB, n int, render RenderEvents) (P
 		}
 		return publish(ctx, d, head[0], taken, render, &p)
 	})
-	if err == nil || len(taken) != 1 || ctx.Err() != nil || domain.IsCode(err, domain.Unavailable) {
+	eventFailed := err != nil && ctx.Err() == nil && !domain.IsCode(err, domain.Unavailable)
+	if !eventFailed || len(taken) != 1 {
 		return p, err
 	}
 	return Publication{Postponed: &taken[0].Event, Reason: err}, postponeEvent(ctx, d, &taken[0])
 }
 
-// waitingEvents is the condition that an event waits to be published at ?0, and is of
-// one of the types ?1.
+// waitingEvents is the condition that an event is to be published at the time ?0: it is not postponed, it is of one of
+// the types ?1, and its client is not suspended.
 const waitingEvents = "(e.postponed_until IS NULL OR e.postponed_until <= ?0) AND e.type = ANY(?1::text[])" +
 	" AND e.client_id NOT IN (" + db.SuspendedClients + ")"
 
-// EventsWait reports whether events wait to be published. It reads one entry of an
-// index, and those of events that are postponed.
+// EventsWait reports whether events wait to be published. It reads index entries up to the first such event.
 func EventsWait(ctx context.Context, d *db.DB) (bool, error) {
 	return pg.One[bool](ctx, d, "look for events", pg.Prepared(pg.SQL(
 		"SELECT EXISTS (SELECT 1 FROM (SELECT * FROM events ORDER BY recorded_at, id) AS e WHERE "+waitingEvents+")",
@@ -104,8 +100,8 @@ type outboxEventRow struct {
 	PartnerID  *domain.PartnerID
 }
 
-// takeEvents reads the first n events that wait. Only the holder of event_head's lock deletes
-// them.
+// takeEvents reads the first n waiting events. It needs no row locks: only the holder of the lock on event_head, its
+// caller, deletes events.
 func takeEvents(ctx context.Context, d *db.DB, n int) ([]db.OutboxEvent, error) {
 	rows, err := pg.All[outboxEventRow](ctx, d, "take events", pg.SQL(`
 		SELECT e.id, e.type, e.client_id, e.user_id, e.object_id, e.created_at, e.recorded_at,
@@ -121,24 +117,23 @@ func takeEvents(ctx context.Context, d *db.DB, n int) ([]db.OutboxEvent, error) 
 	}), err
 }
 
-// publish publishes taken events behind the position head, and notes in p what
-// became of them.
+// publish publishes taken events at the positions after head, and adds their outcomes to p.
 func publish(ctx context.Context, d *db.DB, head int64, taken []db.OutboxEvent, render RenderEvents, p *Publication) error {
-	var shown []db.OutboxEvent
+	var readable []db.OutboxEvent // the others have no partner: their client is archived or does not exist
 	for _, e := range taken {
 		if e.Partner != nil {
-			shown = append(shown, e)
+			readable = append(readable, e)
 		} else {
 			p.Dropped = append(p.Dropped, e.Event)
 		}
 	}
-	bodies, err := render(ctx, shown)
+	bodies, err := render(ctx, readable)
 	if err != nil {
 		return err
 	}
 
 	batch := publishing{head: head}
-	for i, e := range shown {
+	for i, e := range readable {
 		if bodies[i] == "" {
 			p.Dropped = append(p.Dropped, e.Event)
 			continue
@@ -150,8 +145,7 @@ func publish(ctx context.Context, d *db.DB, head int64, taken []db.OutboxEvent, 
 	return err
 }
 
-// publishing are the columns of rows of published_events, and head the position of the
-// last of them.
+// publishing holds new rows of published_events by column. head is the position of the last row.
 type publishing struct {
 	head                   int64
 	positions              []int64
@@ -169,10 +163,9 @@ func (b *publishing) add(e db.OutboxEvent, body string) {
 	b.createdAt, b.recordedAt = append(b.createdAt, e.At), append(b.recordedAt, e.RecordedAt)
 }
 
-// publishSQL publishes the rows of the arrays, deletes the events @takenAt and @takenIDs
-// from the outbox, moves the head to @head, and makes deliveries ready. A
-// subscription is locked against being deleted meanwhile, and has the access that its
-// key has now (decisions 8.2).
+// publishSQL inserts the rows of the arrays into published_events, deletes the events with @takenAt and @takenIDs from
+// events, sets the head to @head, inserts deliveries, and returns their number. Subscriptions are locked against
+// deletion until the commit, and have the current access of their keys (decisions 8.2).
 const publishSQL = `
 	WITH batch AS MATERIALIZED (
 		SELECT * FROM unnest(@positions::bigint[], @partners::uuid[], @clients::uuid[], @ids::uuid[], @types::text[], @createdAt::timestamptz[],
@@ -204,6 +197,7 @@ const publishSQL = `
 	)
 	SELECT count(*) FROM delivered`
 
+// storePublished runs publishSQL for the rows of b, and deletes all taken events, including dropped ones.
 func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *publishing) (deliveries int, err error) {
 	at, ids := make([]time.Time, len(taken)), make([][16]byte, len(taken))
 	for i, e := range taken {
@@ -216,7 +210,7 @@ func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *pu
 	}))
 }
 
-// postponeEvent postpones an event that could not be published.
+// postponeEvent postpones an event by PostponeEvent.
 func postponeEvent(ctx context.Context, d *db.DB, e *db.OutboxEvent) error {
 	_, err := pg.Exec(ctx, d, "postpone an event", pg.SQL(
 		"UPDATE events SET postponed_until = ? WHERE recorded_at = ? AND id = ?",

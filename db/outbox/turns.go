@@ -2,9 +2,10 @@ package outbox
 
 import "strings"
 
-// nextInTurn returns a FROM item, alias f, with the row that follows row w of a walk in turns:
-// the first by key and due_at after w or, after the last row, the first of all up to where the
-// walk began. The condition where is on the table's alias o.
+// nextInTurn returns an SQL FROM item, alias f, with the row after row w of a cyclic walk over the keys of a table: the
+// row with the next greater key and its earliest due_at or, after the greatest key, that with the smallest key. The
+// walk ends at the key began. Only rows of table, alias o, that match where count. f.wrapped is true after the greatest
+// key.
 func nextInTurn(table, key, where, began string) string {
 	return strings.NewReplacer("{table}", table, "{key}", key, "{where}", where, "{began}", began).Replace(`((
 		SELECT o.{key}, o.due_at, w.wrapped FROM {table} AS o WHERE {where} AND o.{key} > w.{key}
