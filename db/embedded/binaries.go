@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// errNoBinaries says what to do on a machine without PostgreSQL.
+// errNoBinaries tells the user what to do on a machine without PostgreSQL.
 var errNoBinaries = errors.New("no PostgreSQL server binaries found: run `make postgres` to fetch them, " +
 	"or install PostgreSQL " + strconv.Itoa(MinMajor) + " or newer, " +
 	"or name the folder of its binaries in PARTNERAPI_POSTGRES_BIN, " +
@@ -27,31 +27,31 @@ type binaries struct {
 
 func (b binaries) path(program string) string { return filepath.Join(b.dir, program) }
 
-// find returns binaries of the major version want, or of any where want is 0:
-// those of binDir where it is given, else the first of the folders.
+// find returns the binaries of binDir or, if it is empty, of the first folder with suitable ones. The major version
+// must be want or, if want is 0, at least MinMajor. If none is suitable the error says why, and what to do.
 func find(binDir string, folders []string, want int) (binaries, error) {
 	if binDir != "" {
 		folders = []string{binDir}
 	}
-	var others, broken []string
+	var otherVersions, broken []string
 	for _, dir := range folders {
 		b, err := inspect(dir)
 		switch {
 		case err != nil:
 			broken = append(broken, err.Error())
 		case b.major < MinMajor, want != 0 && b.major != want:
-			others = append(others, fmt.Sprintf("%d (%s)", b.major, b.dir))
+			otherVersions = append(otherVersions, fmt.Sprintf("%d (%s)", b.major, b.dir))
 		default:
 			return b, nil
 		}
 	}
 
-	found := strings.Join(others, ", ")
+	found := strings.Join(otherVersions, ", ")
 	switch {
-	case len(others) > 0 && want != 0:
+	case len(otherVersions) > 0 && want != 0:
 		return binaries{}, fmt.Errorf("the data were made by PostgreSQL %d, and the binaries found are of version %s: "+
 			"install PostgreSQL %[1]d, or move the data with pg_upgrade", want, found)
-	case len(others) > 0:
+	case len(otherVersions) > 0:
 		return binaries{}, fmt.Errorf("PostgreSQL %d or newer is needed, and the binaries found are of version %s",
 			MinMajor, found)
 	case len(broken) > 0:
@@ -60,18 +60,18 @@ func find(binDir string, folders []string, want int) (binaries, error) {
 	return binaries{}, errNoBinaries
 }
 
-// Programs returns the folder of the server's binaries: binDir or, where that is empty,
-// one of the usual places. The error says what to do where there are none.
+// Programs returns the folder of the server's binaries: binDir or, if it is empty, the first of places with suitable
+// binaries. If there is none, the error says what to do.
 func Programs(binDir string) (dir string, err error) {
 	b, err := find(binDir, places(), 0)
 	return b.dir, err
 }
 
-// versionLine is what postgres -V prints: "postgres (PostgreSQL) 15.4 (…)".
+// versionLine matches the output of postgres -V: "postgres (PostgreSQL) 15.4 (…)".
 var versionLine = regexp.MustCompile(`PostgreSQL\) (\d+)`)
 
-// inspect asks the binaries of a folder for their version; binaries that can't
-// run here (of another libc, say) fail.
+// inspect runs the binaries of a folder to get their version. It returns an error if one cannot run here, for example
+// because of another libc.
 func inspect(dir string) (binaries, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -94,9 +94,9 @@ func inspect(dir string) (binaries, error) {
 	return b, nil
 }
 
-// usual are the places where systems put server binaries, a folder for each
-// version: Debian, Red Hat, Homebrew on both kinds of Mac, Postgres.app.
-var usual = []string{
+// systemFolders are the patterns of the folders in which systems install server binaries, one folder for each version:
+// Debian, Red Hat, Homebrew on ARM and Intel, Postgres.app.
+var systemFolders = []string{
 	"/usr/lib/postgresql/*/bin",
 	"/usr/pgsql-*/bin",
 	"/opt/homebrew/opt/postgresql@*/bin",
@@ -104,17 +104,18 @@ var usual = []string{
 	"/Applications/Postgres.app/Contents/Versions/*/bin",
 }
 
-// places lists the folders that hold a postgres, in the order of preference.
+// places returns the folders that hold a program postgres, the preferred first: that in PATH, those of systemFolders by
+// descending version, and those of `make postgres`.
 func places() []string {
 	var dirs []string
 	if path, err := exec.LookPath("postgres"); err == nil {
-		// A link in PATH may stand alone: its target has initdb beside it.
+		// The folder of a symbolic link may lack initdb; that of its target has it.
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			path = real
 		}
 		dirs = append(dirs, filepath.Dir(path))
 	}
-	for _, pattern := range usual {
+	for _, pattern := range systemFolders {
 		found, _ := filepath.Glob(pattern) // the patterns are well-formed
 		slices.SortFunc(found, func(a, b string) int { return cmp.Compare(versionIn(b), versionIn(a)) })
 		dirs = append(dirs, found...)
@@ -128,17 +129,16 @@ func places() []string {
 	})
 }
 
-// number finds the version in a path such as /usr/lib/postgresql/15/bin.
 var number = regexp.MustCompile(`\d+`)
 
+// versionIn returns the version in a path such as /usr/lib/postgresql/15/bin, or 0 if there is none.
 func versionIn(path string) int {
-	n, _ := strconv.Atoi(number.FindString(path)) // none counts as 0: last
+	n, _ := strconv.Atoi(number.FindString(path))
 	return n
 }
 
-// roots are the folders that may hold what `make postgres` fetched: the working
-// directory up to the project's root, and the executable's folder and the one
-// above it.
+// roots returns the folders in which `make postgres` may have created .postgres: the first folder with a go.mod from
+// the working directory upwards, the executable's folder, and the folder above it.
 func roots() []string {
 	var dirs []string
 	if wd, err := os.Getwd(); err == nil {

@@ -1,7 +1,6 @@
-// Package embedded runs a private PostgreSQL server in a folder of its own. The
-// processes that name the same folder share one server: the first one starts
-// it, the others join it, and the last one out stops it. The server outlives a
-// killed process, and the next one joins it.
+// Package embedded runs a private PostgreSQL server in a folder of its own. Processes that use the same folder share
+// one server: the first process starts it, the others join it, and the last one to leave stops it. The server outlives
+// a killed process, and the next process joins it.
 package embedded
 
 import (
@@ -17,43 +16,39 @@ import (
 	"partnerapi/db/internal/lastout"
 )
 
-// MinMajor is the oldest major version of PostgreSQL that is run.
+// MinMajor is the oldest supported major version of PostgreSQL.
 const MinMajor = 14
 
-// Config says where the server's data are and how it is run.
+// Config is the configuration of Start.
 type Config struct {
-	// Dir is the folder of the server: data, password, log and locks. It is
-	// made where it does not exist.
+	// Dir is the folder of the server: data, passwords, log and locks. Start creates it if it does not exist.
 	Dir string
-	// BinDir is the folder of the server binaries. Where it is empty they are
-	// looked for: PATH, the usual places of Debian, Red Hat and Homebrew, then
-	// what `make postgres` fetched (.postgres beside go.mod, or beside the
-	// executable or its folder).
+	// BinDir is the folder of the server binaries. If it is empty Start searches PATH, the folders of Debian, Red Hat,
+	// Homebrew and Postgres.app, then those of `make postgres` (.postgres beside go.mod, or beside the executable or
+	// its folder).
 	BinDir string
-	// Settings are given to the server as -c name=value, over the defaults. A
-	// process that joins a running server takes its settings as they are.
+	// Settings are passed to the server as -c name=value. They override the defaults. They have no effect on a server
+	// that is already running.
 	Settings map[string]string
-	// Log gets a line of progress when a first start makes the database; nil
-	// for none.
+	// Log gets a line when Start creates the data. It may be nil.
 	Log io.Writer
-	// Port is the only port that the server may be started on; 0 for that of its
-	// last start or, where another program has it, any other.
+	// Port is the port that the server must use. 0 means that of its last start or, if another program uses that, any
+	// free port.
 	Port int
-	// Disposable makes Start delete data that can't be started, and make them anew. It is
-	// meant for tests, which run without fsync.
+	// Disposable makes Start delete data with which the server does not start, and create them again. It is meant for
+	// tests, which run without fsync.
 	Disposable bool
 }
 
-// Server is one use of a running server. Its methods are not safe for
-// concurrent use.
+// Server is one use of a running server. Its methods are not safe for concurrent use.
 type Server struct {
 	dir   folder
 	lease *lastout.Lease
 	url   string
-	// admin and maintenance are the superuser's URLs of the database, and of the database
-	// postgres, which initdb makes.
+	// admin and maintenance are the superuser's URLs of the service's database, and of the database postgres, which
+	// initdb creates.
 	admin, maintenance string
-	// password is the role's.
+	// password is the password of the service's role.
 	password string
 	pid      int
 }
@@ -64,9 +59,8 @@ func Exists(dir string) (bool, error) {
 	return major != 0, err
 }
 
-// Start starts the server of cfg.Dir, or joins it where it is running already,
-// and returns once it accepts connections, crash recovery included, or ctx
-// ends. The caller must call Stop.
+// Start starts the server of cfg.Dir, or joins it if it is already running. It returns when the server accepts
+// connections, after crash recovery, or when ctx ends. The caller must call Stop.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	dir, err := filepath.Abs(cfg.Dir)
 	if err != nil {
@@ -75,7 +69,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = io.Discard
 	}
-	// If root starts the server, it may run as another user, who must reach it.
+	// 0755: the server of root may run as another user, who must be able to reach the folder.
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
@@ -90,20 +84,19 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// URL is the postgres:// address of the database "partnerapi", password
-// included, for a role that owns it and is no superuser. It stays the same while the server runs, and from one start to the
-// next as long as no other program takes its port.
+// URL returns the postgres:// URL of the database "partnerapi" with the password of a role that owns it and is no
+// superuser. It does not change while the server runs, nor from one start to the next unless another program takes its
+// port.
 func (s *Server) URL() string { return s.url }
 
-// AdminURL is URL for the superuser, who makes databases and roles. No service needs
-// it.
+// AdminURL returns the URL of the same database for the superuser. The service itself does not need it.
 func (s *Server) AdminURL() string { return s.admin }
 
-// PID is the process of the server as it was found or started by Start.
+// PID returns the process id of the server that Start found or started.
 func (s *Server) PID() int { return s.pid }
 
-// Stop ends this use of the server; the last one out stops it and waits for its end. A
-// second call does nothing.
+// Stop ends this use of the server. The last use stops the server and waits until it has exited. A second call does
+// nothing.
 func (s *Server) Stop() error {
 	if err := s.lease.Leave(s.dir.stop); err != nil {
 		return fmt.Errorf("stop PostgreSQL in %s: %w", s.dir, err)
@@ -111,8 +104,8 @@ func (s *Server) Stop() error {
 	return nil
 }
 
-// open joins the server or launches it; no other process starts or stops it
-// meanwhile.
+// open joins the server or launches it, then makes sure that the database exists. The caller holds the lock that keeps
+// other processes from starting or stopping the server.
 func (s *Server) open(ctx context.Context, cfg Config) error {
 	joined, err := s.join(ctx)
 	if err != nil {
@@ -120,7 +113,8 @@ func (s *Server) open(ctx context.Context, cfg Config) error {
 	}
 	if !joined {
 		err = s.launch(ctx, cfg)
-		if err != nil && cfg.Disposable && !errors.Is(err, errNoBinaries) && ctx.Err() == nil {
+		dataMayBeBroken := err != nil && !errors.Is(err, errNoBinaries) && ctx.Err() == nil
+		if dataMayBeBroken && cfg.Disposable {
 			if err := os.RemoveAll(s.dir.data()); err != nil {
 				return err
 			}
@@ -133,7 +127,7 @@ func (s *Server) open(ctx context.Context, cfg Config) error {
 	return s.ensureDatabase(ctx)
 }
 
-// launch makes the data where there are none, and starts the server.
+// launch creates the data if there are none, starts the server, and stores its port for the next start.
 func (s *Server) launch(ctx context.Context, cfg Config) error {
 	major, err := s.dir.major()
 	if err != nil {
@@ -176,7 +170,7 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	return replace(s.dir.port(), strconv.Itoa(p.port))
 }
 
-// use sets the process and URLs of the running server p, with the superuser's password.
+// use sets the process id, password and URLs of s to those of the running server p. password is the superuser's.
 func (s *Server) use(p postmaster, password string) (err error) {
 	if s.password, err = s.dir.ensurePassword(s.dir.rolePassword()); err != nil {
 		return err

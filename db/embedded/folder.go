@@ -24,7 +24,7 @@ func (d folder) password() string     { return filepath.Join(string(d), "passwor
 func (d folder) rolePassword() string { return filepath.Join(string(d), "password-app") }
 func (d folder) port() string         { return filepath.Join(string(d), "port") }
 
-// major is the version that made the data, 0 where there are none.
+// major returns the major version of PostgreSQL that created the data, or 0 if there are none.
 func (d folder) major() (int, error) {
 	path := filepath.Join(d.data(), "PG_VERSION")
 	text, err := os.ReadFile(path)
@@ -41,8 +41,7 @@ func (d folder) major() (int, error) {
 	return major, nil
 }
 
-// ensurePassword returns the password in a file. It makes one up if there is no file,
-// and never changes it.
+// ensurePassword returns the password in a file. If there is no file, it creates one with a random password.
 func (d folder) ensurePassword(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err == nil {
@@ -55,13 +54,13 @@ func (d folder) ensurePassword(path string) (string, error) {
 	return password, replace(path, password)
 }
 
-// replace writes a file that is either whole or not there, also after a crash.
+// replace writes a file atomically: after a crash the file has either its old or its new content.
 func replace(path, text string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // gone where the rename was done
+	defer os.Remove(f.Name()) // fails after the rename
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -69,28 +68,27 @@ func replace(path, text string) error {
 	return os.Rename(f.Name(), path)
 }
 
-// initdb makes the data in a folder aside and moves them into place when they
-// are whole, so that one killed meanwhile leaves nothing half-made. sync waits
-// until they are on the disk.
+// initdb creates the data in a temporary folder and renames it when they are complete, so that a killed process leaves
+// no incomplete data. If sync is true, the data are on the disk when it returns.
 func (d folder) initdb(ctx context.Context, bin binaries, as identity, sync bool) error {
-	// What a killed one left. Should its initdb still run, it fails by this.
-	leavings, _ := filepath.Glob(filepath.Join(string(d), "initdb-*")) // the pattern is well-formed
-	for _, dir := range leavings {
+	// Delete the temporary folders of killed processes. An initdb that still runs in one fails.
+	leftovers, _ := filepath.Glob(filepath.Join(string(d), "initdb-*")) // the pattern is well-formed
+	for _, dir := range leftovers {
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
 	}
 
-	aside, err := os.MkdirTemp(string(d), "initdb-*")
+	temp, err := os.MkdirTemp(string(d), "initdb-*")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(aside) // gone where the rename was done
-	if err := as.adopt(aside); err != nil {
+	defer os.RemoveAll(temp) // does nothing after the rename
+	if err := as.adopt(temp); err != nil {
 		return err
 	}
 
-	cmd := exec.CommandContext(ctx, bin.path("initdb"), "-D", aside, "-U", name, "--pwfile="+d.password(),
+	cmd := exec.CommandContext(ctx, bin.path("initdb"), "-D", temp, "-U", name, "--pwfile="+d.password(),
 		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--data-checksums")
 	if !sync {
 		cmd.Args = append(cmd.Args, "--no-sync")
@@ -102,13 +100,13 @@ func (d folder) initdb(ctx context.Context, bin binaries, as identity, sync bool
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
 
-	if err := os.Rename(aside, d.data()); err != nil {
+	if err := os.Rename(temp, d.data()); err != nil {
 		return err
 	}
 	return syncDir(string(d))
 }
 
-// syncDir makes a rename within the folder last through a loss of power.
+// syncDir flushes a folder to the disk, so that a rename within it survives a power failure.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -117,11 +115,11 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// connectTimeout is in seconds. A server of this machine that does not run refuses a
-// connection at once, so one that is slow has too much to do, and is waited for.
+// connectTimeout is in seconds. It is long because only an overloaded server is slow to accept: a local server that
+// does not run refuses connections at once.
 const connectTimeout = "60"
 
-// address is the URL of a database of the server on loopback.
+// address returns the URL of a database of the server, on loopback.
 func address(user, password string, port int, database string) string {
 	u := url.URL{
 		Scheme:   "postgres",

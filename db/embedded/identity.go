@@ -13,18 +13,18 @@ import (
 	"syscall"
 )
 
-// identity is whom the server runs as. PostgreSQL refuses to run as root.
+// identity is the operating system user that runs the server. PostgreSQL refuses to run as root.
 type identity struct {
 	name string
 	// uid and gid own the server's files.
 	uid, gid int
-	// attr starts a child as the identity, and in a session of its own: neither
-	// Ctrl-C nor the end of this process is to reach the server.
+	// attr starts a child process as the user, in a session of its own, so that neither Ctrl-C nor the end of this
+	// process ends the server.
 	attr *syscall.SysProcAttr
 }
 
-// chooseIdentity takes the caller's own identity, unless that is root: then the
-// first of rootIdentities that can run the binaries and reach the folder.
+// chooseIdentity returns the user of this process or, if that is root, the first of rootIdentities that can run the
+// binaries and reach the folder dir.
 func chooseIdentity(bin binaries, dir string) (identity, error) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	if uid != 0 {
@@ -33,7 +33,7 @@ func chooseIdentity(bin binaries, dir string) (identity, error) {
 	var failed []string
 	for _, as := range rootIdentities(dir) {
 		cmd := exec.Command(bin.path("postgres"), "-V")
-		cmd.Dir = filepath.Dir(dir) // the folder itself is given to it
+		cmd.Dir = filepath.Dir(dir) // not dir, which adopt gives to the user later
 		cmd.SysProcAttr = as.attr
 		err := cmd.Run()
 		if err == nil {
@@ -46,9 +46,9 @@ func chooseIdentity(bin binaries, dir string) (identity, error) {
 		bin.path("postgres"), dir, strings.Join(failed, "; "))
 }
 
-// rootIdentities are whom root can start the server as: the owner of the data,
-// where they are an ordinary user's; root under another name; the system's
-// user for PostgreSQL; the owner of the folder above; nobody.
+// rootIdentities returns the users as which root can start the server, the preferred first: the owner of the data,
+// unless it is root; root in a user namespace (namespaced); the users postgres and nobody; the owner of the folder
+// above, unless it is root.
 func rootIdentities(dir string) []identity {
 	var all []identity
 	if uid, gid, err := owner(filepath.Join(dir, "pgdata")); err == nil && uid != 0 {
@@ -66,6 +66,7 @@ func rootIdentities(dir string) []identity {
 	return all
 }
 
+// ordinary returns the identity of a user other than root.
 func ordinary(name string, uid, gid int) identity {
 	return identity{name: name, uid: uid, gid: gid, attr: &syscall.SysProcAttr{
 		Setsid:     true,
@@ -84,6 +85,7 @@ func lookup(name string) (uid, gid int, err error) {
 	return uid, gid, errors.Join(err, err2)
 }
 
+// owner returns the uid and gid of a file's owner.
 func owner(path string) (uid, gid int, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -96,7 +98,8 @@ func owner(path string) (uid, gid int, err error) {
 	return int(stat.Uid), int(stat.Gid), nil
 }
 
-// adopt gives the folder and all below it to the identity, if this process runs as root.
+// adopt makes the identity the owner of the folder and all files below. It does nothing unless this process runs as
+// root.
 func (as identity) adopt(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil

@@ -10,12 +10,11 @@ import (
 	"syscall"
 )
 
-// insideID is root's number within the namespace of namespaced: any but 0.
+// insideID is the uid of root in the user namespace of namespaced: any but 0.
 const insideID = 1000
 
-// namespaced is root in a user namespace that gives it an ordinary number. To
-// the files it stays root, but without the right to pass over their modes; so
-// it reaches a folder under /root, which no other user can.
+// namespaced returns the identity of root in a user namespace in which its uid is not 0. It still owns root's files, so
+// it reaches a folder under /root, which no other user can. But it cannot bypass file modes.
 func namespaced() []identity {
 	ids := []syscall.SysProcIDMap{{ContainerID: insideID, HostID: 0, Size: 1}}
 	return []identity{{name: "root in a user namespace", attr: &syscall.SysProcAttr{
@@ -26,25 +25,23 @@ func namespaced() []identity {
 	}}}
 }
 
-// serves says whether the process is a live server of the data directory: a
-// server's working directory is its data. A dead one that was not waited for
-// has none.
+// serves reports whether the process is a running server of the data directory, which is then its working directory. A
+// zombie process has no working directory.
 func serves(pid int, data string) bool {
-	works, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))
+	workDir, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))
 	if errors.Is(err, fs.ErrPermission) {
 		return startedFor(pid, data)
 	}
 	if err != nil {
 		return false
 	}
-	own, err := os.Stat(data)
-	return err == nil && os.SameFile(works, own)
+	dataDir, err := os.Stat(data)
+	return err == nil && os.SameFile(workDir, dataDir)
 }
 
-// startedFor goes by the arguments of the process, which every user may read:
-// root without the right to trace can't see the folder of another user's. A
-// folder that is gone may have been moved to where data is, under a live
-// server: that one counts.
+// startedFor reports whether the arguments of the process are those of a server of the data directory. Every user may
+// read arguments, but root without CAP_SYS_PTRACE cannot read the working directory of another user's process. A server
+// whose folder no longer exists counts too: the folder may have been renamed to data while the server ran.
 func startedFor(pid int, data string) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// tick is how often the state of a server that starts or stops is looked at.
+	// tick is the polling interval while a server starts or stops.
 	tick = 20 * time.Millisecond
-	// fastStop is how long a fast shutdown may take before the server is made
-	// to drop everything at once and to recover at its next start.
+	// fastStop is the time limit of a fast shutdown. Then follows an immediate shutdown, after which the next start has
+	// to recover.
 	fastStop = 30 * time.Second
 )
 
-// postmaster is a server's main process, as its postmaster.pid says.
+// postmaster is the main process of a server, as read from postmaster.pid.
 type postmaster struct {
 	pid  int
 	port int // 0 until the server has written it
@@ -33,8 +33,8 @@ type postmaster struct {
 
 func (d folder) pidFile() string { return filepath.Join(d.data(), "postmaster.pid") }
 
-// postmaster reads what the folder says of its server, and whether that one
-// lives. A file that is not there, or half-written, says pid 0.
+// postmaster reads postmaster.pid, and reports whether its process is a running server of the folder. Without the file,
+// or if it is incomplete, pid is 0.
 func (d folder) postmaster() (p postmaster, alive bool, err error) {
 	text, err := os.ReadFile(d.pidFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,29 +48,28 @@ func (d folder) postmaster() (p postmaster, alive bool, err error) {
 		return postmaster{}, false, nil
 	}
 	if len(lines) > 3 {
-		p.port, _ = strconv.Atoi(strings.TrimSpace(lines[3])) // 0 while it is half-written
+		p.port, _ = strconv.Atoi(strings.TrimSpace(lines[3])) // 0 while the line is incomplete
 	}
 	return p, serves(p.pid, d.data()), nil
 }
 
-// forgetStale removes the postmaster.pid of a killed server if its process id now
-// belongs to another process: PostgreSQL would take that one for the server and refuse
-// to start. A free process id is left to PostgreSQL, which also looks for living
-// children of the dead server.
+// forgetStale removes the postmaster.pid of a killed server if its process id now belongs to another process:
+// PostgreSQL would take that process for the server and refuse to start. If no process has the id, the file stays:
+// PostgreSQL handles it, and then also checks for running children of the killed server.
 func (d folder) forgetStale() error {
 	p, alive, err := d.postmaster()
 	if err != nil || alive || p.pid == 0 {
 		return err
 	}
-	reap(p.pid) // a killed child of this process keeps its number until then
+	reap(p.pid) // a killed child of this process keeps its process id until it is reaped
 	if errors.Is(syscall.Kill(p.pid, 0), syscall.ESRCH) {
 		return nil
 	}
 	return os.Remove(d.pidFile())
 }
 
-// join waits for the running server of the folder to accept connections. It returns
-// false if none runs, or the one that ran has ended.
+// join waits until the running server of the folder accepts connections, sets s to it, and returns true. It returns
+// false if no server runs, or if it exits meanwhile.
 func (s *Server) join(ctx context.Context) (bool, error) {
 	password, err := os.ReadFile(s.dir.password())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,18 +96,19 @@ func (s *Server) join(ctx context.Context) (bool, error) {
 	}
 }
 
-// stop ends the server of the folder, if one runs, and waits for its end.
+// stop ends the server of the folder, if one runs, and waits until it has exited. It tries a fast shutdown (SIGINT),
+// then an immediate one (SIGQUIT), each for fastStop.
 func (d folder) stop() error {
 	p, alive, err := d.postmaster()
 	if err != nil || !alive {
 		return err
 	}
-	how, patience := syscall.SIGINT, time.Now().Add(fastStop)
+	signal, deadline := syscall.SIGINT, time.Now().Add(fastStop)
 	for {
-		if err := syscall.Kill(p.pid, how); err != nil && !errors.Is(err, syscall.ESRCH) {
+		if err := syscall.Kill(p.pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("end process %d: %w", p.pid, err)
 		}
-		for time.Now().Before(patience) {
+		for time.Now().Before(deadline) {
 			if reap(p.pid) || !serves(p.pid, d.data()) {
 				return nil
 			}
@@ -116,23 +116,22 @@ func (d folder) stop() error {
 				return err
 			}
 		}
-		if how == syscall.SIGQUIT {
+		if signal == syscall.SIGQUIT {
 			return fmt.Errorf("process %d does not end", p.pid)
 		}
-		how, patience = syscall.SIGQUIT, time.Now().Add(fastStop)
+		signal, deadline = syscall.SIGQUIT, time.Now().Add(fastStop)
 	}
 }
 
-// reap reports whether a child of this process has ended, and releases its process id.
-// It is false for a process that another one started.
+// reap reports whether the process is a child of this process and has exited. If so, it releases the process id.
 func reap(pid int) bool {
 	var status syscall.WaitStatus
 	got, err := syscall.Wait4(pid, &status, syscall.WNOHANG, nil)
 	return err == nil && got == pid
 }
 
-// probe reports whether the server accepts connections: false while it starts, recovers
-// or shuts down. An error is permanent.
+// probe reports whether the server accepts connections. It returns false while the server starts, recovers or shuts
+// down, and true if all connections are in use. Trying again does not help after an error.
 func probe(ctx context.Context, password string, port int) (bool, error) {
 	if port == 0 {
 		return false, nil
@@ -143,11 +142,11 @@ func probe(ctx context.Context, password string, port int) (bool, error) {
 	if err == nil {
 		return true, conn.Close(ctx)
 	}
-	var refused *pgconn.PgError
-	if !errors.As(err, &refused) || refused.Code == "57P03" { // cannot_connect_now
+	var refusal *pgconn.PgError
+	if !errors.As(err, &refusal) || refusal.Code == "57P03" { // no answer from PostgreSQL, or cannot_connect_now
 		return false, nil
 	}
-	if refused.Code == "53300" { // too_many_connections
+	if refusal.Code == "53300" { // too_many_connections
 		return true, nil
 	}
 	return false, fmt.Errorf("connect to port %d: %w", port, err)

@@ -11,19 +11,18 @@ import (
 )
 
 const (
-	// name is both the superuser and the database of an embedded server.
+	// name is the name of both the superuser and the service's database.
 	name = "partnerapi"
-	// role is the role of the service's connections: no superuser, and the owner of the
-	// database and of all in it.
+	// role is the role of the service's connections. It is no superuser, and owns the database and all objects in it.
 	role = "partnerapi_app"
-	// rights of the role.
+	// rights are the attributes of role.
 	rights = " LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"
-	// ownerTries bounds the tries to change one object's owner, of a second each.
+	// ownerTries bounds the tries to change the owner of an object. Each waits up to a second for its lock.
 	ownerTries = 60
 )
 
-// foreign is a query for statements, one for each object of the database that is
-// not the role's: none where all are. Objects of extensions stay as they are.
+// foreign selects a statement for each object of the database that role does not own, to make role its owner. It leaves
+// out objects of extensions.
 const foreign = `
 	WITH objects AS (
 		SELECT 'pg_namespace'::regclass AS class, oid, oid AS namespace, nspowner AS owner,
@@ -33,7 +32,7 @@ const foreign = `
 		SELECT 'pg_class'::regclass, oid, relnamespace, relowner, CASE relkind WHEN 'S' THEN 'SEQUENCE ' WHEN 'v' THEN 'VIEW '
 			WHEN 'm' THEN 'MATERIALIZED VIEW ' WHEN 'c' THEN 'TYPE ' ELSE 'TABLE ' END || oid::regclass
 		FROM pg_class AS c
-		WHERE relkind IN ('r', 'p', 'v', 'm', 'c') OR relkind = 'S' AND NOT EXISTS ( -- one of a column follows its table
+		WHERE relkind IN ('r', 'p', 'v', 'm', 'c') OR relkind = 'S' AND NOT EXISTS ( -- the owner of a column's sequence follows that of the table
 			SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype IN ('a', 'i'))
 		UNION ALL
 		SELECT 'pg_proc'::regclass, oid, pronamespace, proowner, 'ROUTINE ' || oid::regprocedure FROM pg_proc
@@ -45,13 +44,15 @@ const foreign = `
 	WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' AND owner IS DISTINCT FROM to_regrole('` + role + `')
 		AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = class AND objid = o.oid AND deptype = 'e')`
 
-// ensureDatabase makes the database and its role if they are missing, and gives the
-// role the objects that it does not own: those that the superuser restored. Each step
-// is committed by itself; the next start resumes after an interruption.
+// ensureDatabase creates the database and its role if they are missing, and makes the role the owner of objects that it
+// does not own, such as those that the superuser restored. Each step is committed separately: the next start resumes
+// after an interruption.
 func (s *Server) ensureDatabase(ctx context.Context) error {
-	left, err := ask(ctx, s.url, foreign)
+	statements, err := ask(ctx, s.url, foreign)
 	switch {
-	case err == nil && len(left) == 0, refusedAs(err, "53300"): // too_many_connections: opening one fails with it too
+	case err == nil && len(statements) == 0: // all is as it should be
+		return nil
+	case refusedAs(err, "53300"): // too_many_connections; the caller gets the same error from its own connection
 		return nil
 	case err != nil && !refusedAs(err, "3D000", "28P01", "28000"): // no database, no role or another password
 		return err
@@ -60,10 +61,10 @@ func (s *Server) ensureDatabase(ctx context.Context) error {
 	if err := s.ensureRole(ctx); err != nil {
 		return err
 	}
-	if left, err = ask(ctx, s.admin, foreign); err != nil {
+	if statements, err = ask(ctx, s.admin, foreign); err != nil {
 		return err
 	}
-	for _, statement := range left {
+	for _, statement := range statements {
 		if err := s.change(ctx, statement); err != nil {
 			return err
 		}
@@ -71,36 +72,35 @@ func (s *Server) ensureDatabase(ctx context.Context) error {
 	return nil
 }
 
-// ensureRole makes the role and its database, or sets the rights, password and owner of
-// existing ones.
+// ensureRole creates the role and its database. If they exist, it sets the rights and password of the role, and the
+// owner of the database.
 func (s *Server) ensureRole(ctx context.Context) error {
-	there, err := ask(ctx, s.maintenance, "SELECT rolname FROM pg_roles WHERE rolname = '"+role+"'")
+	existing, err := ask(ctx, s.maintenance, "SELECT rolname FROM pg_roles WHERE rolname = '"+role+"'")
 	if err != nil {
 		return err
 	}
-	how := "CREATE"
-	if len(there) > 0 {
-		how = "ALTER"
+	verb := "CREATE"
+	if len(existing) > 0 {
+		verb = "ALTER"
 	}
-	if _, err := ask(ctx, s.maintenance, how+" ROLE "+role+rights+" PASSWORD '"+s.password+"'"); err != nil {
+	if _, err := ask(ctx, s.maintenance, verb+" ROLE "+role+rights+" PASSWORD '"+s.password+"'"); err != nil {
 		return err
 	}
 
-	there, err = ask(ctx, s.maintenance, "SELECT datname FROM pg_database WHERE datname = '"+name+"'")
+	existing, err = ask(ctx, s.maintenance, "SELECT datname FROM pg_database WHERE datname = '"+name+"'")
 	if err != nil {
 		return err
 	}
 	statement := "CREATE DATABASE " + name + " OWNER " + role
-	if len(there) > 0 {
+	if len(existing) > 0 {
 		statement = "ALTER DATABASE " + name + " OWNER TO " + role
 	}
 	_, err = ask(ctx, s.maintenance, statement)
 	return err
 }
 
-// change runs a statement that locks a table exclusively for a moment, while other
-// processes may be using it: it waits a second at a time, so that they do not wait
-// behind it for longer.
+// change runs a statement that locks a table exclusively for a moment. Other processes may be using the table, and wait
+// behind a waiting exclusive lock. So each of up to ownerTries tries waits at most a second for the lock.
 func (s *Server) change(ctx context.Context, statement string) (err error) {
 	for range ownerTries {
 		_, err = ask(ctx, s.admin, "SET lock_timeout = '1s'", statement)
@@ -114,8 +114,7 @@ func (s *Server) change(ctx context.Context, statement string) (err error) {
 	return err
 }
 
-// ask runs statements on a connection of their own, and returns the first column of
-// the last one.
+// ask runs statements on a new connection, and returns the first column of the last one's rows.
 func ask(ctx context.Context, url string, statements ...string) (texts []string, err error) {
 	conn, err := pgconn.Connect(ctx, url)
 	if err != nil {
@@ -137,8 +136,8 @@ func ask(ctx context.Context, url string, statements ...string) (texts []string,
 	return texts, nil
 }
 
-// refusedAs reports whether the server refused with one of the codes.
+// refusedAs reports whether err is an error of the server with one of the SQLSTATE codes.
 func refusedAs(err error, codes ...string) bool {
-	var refused *pgconn.PgError
-	return errors.As(err, &refused) && slices.Contains(codes, refused.Code)
+	var refusal *pgconn.PgError
+	return errors.As(err, &refusal) && slices.Contains(codes, refusal.Code)
 }

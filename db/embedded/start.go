@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// maxLog is the size, in bytes, from which a start sets the log aside.
+	// maxLog is the size in bytes above which a start renames the log and begins a new one.
 	maxLog = 8 << 20
-	// attempts bounds the starts when a port is snatched or the processes of a
-	// killed server still hold its memory.
+	// attempts bounds the attempts of a start that fails because another program took the port, or because processes of
+	// a killed server still use its shared memory.
 	attempts = 100
 )
 
-// start is one start of a server whose data are there.
+// start is a start of a server whose data exist.
 type start struct {
 	dir      folder
 	bin      binaries
@@ -36,10 +36,10 @@ type start struct {
 	port     int // 0 for any
 }
 
-// errExited is a server that ended while it started.
+// errExited reports that the server exited before it accepted connections.
 var errExited = errors.New("the server did not start")
 
-// transientFailures are the words that a failure worth another start leaves in the log.
+// transientFailures are texts in the log by which a failure is known to be worth another attempt.
 var transientFailures = []string{"could not bind", "could not create any TCP/IP sockets", "shared memory block"}
 
 // run starts the server and waits until it accepts connections. It starts the server again, up to attempts times in
@@ -60,14 +60,15 @@ func (s start) run(ctx context.Context) (postmaster, error) {
 	}
 }
 
-// once starts the server one time. said is what a failing one wrote to its log.
-func (s start) once(ctx context.Context, try int) (p postmaster, said string, err error) {
+// once makes one attempt to start the server, and waits until it accepts connections. If the server exits instead, the
+// error is errExited and output is what it wrote to the log. try counts the attempts from 1.
+func (s start) once(ctx context.Context, try int) (p postmaster, output string, err error) {
 	port, err := s.pickPort(try)
 	if err != nil {
 		return p, "", err
 	}
 
-	log, from, err := s.openLog()
+	log, offset, err := s.openLog()
 	if err != nil {
 		return p, "", err
 	}
@@ -81,24 +82,24 @@ func (s start) once(ctx context.Context, try int) (p postmaster, said string, er
 	}
 
 	pid := cmd.Process.Pid
-	// It is to outlive this process: nothing waits for it but reap.
+	// The server outlives this process. Only reap waits for it.
 	if err := cmd.Process.Release(); err != nil {
 		return p, "", err
 	}
 	p, err = s.await(ctx, pid)
 	switch {
 	case errors.Is(err, errExited):
-		written, _ := io.ReadAll(io.NewSectionReader(log, from, maxLog)) // what can't be read isn't shown
-		said = string(bytes.TrimSpace(written))
-		return p, said, fmt.Errorf("%w (log: %s):\n%s", errExited, s.dir.log(), said)
+		written, _ := io.ReadAll(io.NewSectionReader(log, offset, maxLog)) // after an error, output is what could be read
+		output = string(bytes.TrimSpace(written))
+		return p, output, fmt.Errorf("%w (log: %s):\n%s", errExited, s.dir.log(), output)
 	case err != nil:
-		// This start does not wait for its end: the next one does.
+		// SIGINT stops the server. The next start waits until it has stopped.
 		return p, "", errors.Join(err, syscall.Kill(pid, syscall.SIGINT))
 	}
 	return p, "", nil
 }
 
-// await waits until the started process accepts connections, or has exited.
+// await waits until the started process accepts connections. If it exits before, the error is errExited.
 func (s start) await(ctx context.Context, pid int) (postmaster, error) {
 	for {
 		if reap(pid) {
@@ -120,8 +121,8 @@ func (s start) await(ctx context.Context, pid int) (postmaster, error) {
 	}
 }
 
-// arguments returns those of postgres: on loopback with a password, and no socket,
-// whose path would be limited to 107 bytes.
+// arguments returns the command line arguments of postgres. The server listens on loopback only. It has no Unix socket,
+// whose path could have at most 107 bytes.
 func (s start) arguments(port int) []string {
 	settings := map[string]string{
 		"listen_addresses":        "127.0.0.1",
@@ -138,7 +139,8 @@ func (s start) arguments(port int) []string {
 	return args
 }
 
-// pickPort prefers the port of the last start, so that the URL stays the same.
+// pickPort returns the configured port or, on the first try, the port of the last start if it is free, so that the URL
+// stays the same. Otherwise it returns any free port.
 func (s start) pickPort(try int) (int, error) {
 	if s.port != 0 {
 		return s.port, nil
@@ -155,8 +157,8 @@ func (s start) pickPort(try int) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// openLog opens the log for appending, and says where it ends now. It is given
-// to the server as an open file, whichever user that runs as.
+// openLog opens the log for appending, and returns its current size. If it is larger than maxLog, it first renames it.
+// The server gets the open file, so its user needs no right to open it.
 func (s start) openLog() (*os.File, int64, error) {
 	if info, err := os.Stat(s.dir.log()); err == nil && info.Size() > maxLog {
 		if err := os.Rename(s.dir.log(), s.dir.log()+".old"); err != nil {

@@ -12,17 +12,16 @@ import (
 )
 
 const (
-	// watchEvery is how often a supervised server is looked at.
+	// watchEvery is the interval at which a supervised server is checked.
 	watchEvery = time.Second
-	// firstPause and lastPause bound the pause after a start that failed, or
-	// whose server died within lastPause: each is twice the one before.
+	// firstPause and lastPause bound the pause before a restart if the last start was less than lastPause ago. Each
+	// pause is twice the one before.
 	firstPause = time.Second
 	lastPause  = time.Minute
 )
 
-// Supervise starts the server again, at the same address, whenever it has ended,
-// until ctx ends. cfg is what Start was given. No other method may be called
-// meanwhile. Other processes may supervise the server too.
+// Supervise restarts the server on the same port whenever it has exited, until ctx ends. cfg is the configuration that
+// Start got. No other method may be called meanwhile. Other processes may supervise the same server.
 func (s *Server) Supervise(ctx context.Context, cfg Config, log *slog.Logger) {
 	config, err := pgconn.ParseConfig(s.url)
 	if err != nil {
@@ -55,8 +54,8 @@ func (s *Server) Supervise(ctx context.Context, cfg Config, log *slog.Logger) {
 	}
 }
 
-// restart calls Start, which starts the server, and only then stops the old use: that
-// must not be the last one out.
+// restart calls Start, which starts or joins the server, and only then stops the old use: if that were the last use, it
+// would stop the server.
 func (s *Server) restart(ctx context.Context, cfg Config) error {
 	next, err := Start(ctx, cfg)
 	if err != nil {
