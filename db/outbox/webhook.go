@@ -11,8 +11,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Webhook is a subscription that was found within the caller's reach. Its
-// deliveries are read and written through it.
+// Webhook is a subscription, with the database for its methods, which read and write its secrets and deliveries.
 type Webhook struct {
 	domain.Webhook
 	db *db.DB
@@ -43,9 +42,9 @@ func (r *webhookRow) webhook() domain.Webhook {
 	}
 }
 
-// webhookReach is the condition that the caller sees and manages a subscription,
-// alias w: its access, which is that of its key narrowed by its clients, is within
-// the caller's (decisions 8.6). A client that was archived still counts.
+// webhookReach returns the condition that the caller may read and change a subscription, alias w: the access of the
+// subscription, that of its key narrowed to client_ids, is within the caller's (decisions 8.6). Archived clients count
+// too.
 func webhookReach(ctx context.Context) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	if caller.AllClients {
@@ -58,8 +57,8 @@ func webhookReach(ctx context.Context) pg.Query {
 		ELSE ?2 END)`, caller.Partner, caller.Key, coveredKey("w.key_id", caller.Key))
 }
 
-// coveredKey is the condition that a key has listed clients, and that all of them
-// are listed for another one too.
+// coveredKey returns the condition that the key in a column is limited to listed clients, and that all of them are
+// listed for the key by too.
 func coveredKey(column string, by domain.KeyID) pg.Query {
 	return pg.SQL(`(EXISTS (SELECT 1 FROM api_keys AS o JOIN api_key_clients AS l ON l.key_id = o.id
 			WHERE o.id = `+column+` AND NOT o.all_clients)
@@ -67,7 +66,7 @@ func coveredKey(column string, by domain.KeyID) pg.Query {
 			SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?0 AND k.client_id = l.client_id)))`, by)
 }
 
-// Webhooks reads a page of the subscriptions that the caller sees, the oldest first.
+// Webhooks reads a page of the subscriptions within the caller's reach, the oldest first.
 func Webhooks(ctx context.Context, d *db.DB, w domain.Window) (domain.Slice[domain.Webhook], error) {
 	k := pg.ByTime("w.created_at", "w.id", func(r *webhookRow) (time.Time, domain.WebhookID) { return r.CreatedAt, r.ID })
 	k.OneIndex = true
@@ -76,10 +75,12 @@ func Webhooks(ctx context.Context, d *db.DB, w domain.Window) (domain.Slice[doma
 	return pg.Map(rows, (*webhookRow).webhook), err
 }
 
+// webhookQuery selects a subscription within the caller's reach.
 func webhookQuery(ctx context.Context, id domain.WebhookID) *pg.Select {
 	return pg.From("webhooks AS w").Columns(pg.Columns[webhookRow]()).Where("w.id = ?", id).Where("?", webhookReach(ctx))
 }
 
+// webhook returns the subscription that q selects. It returns NotFound if there is no row.
 func webhook(ctx context.Context, d *db.DB, id domain.WebhookID, q pg.Query) (*Webhook, error) {
 	row, err := pg.Find[webhookRow](ctx, d, id.Noun(), q)
 	if err != nil {
@@ -88,19 +89,19 @@ func webhook(ctx context.Context, d *db.DB, id domain.WebhookID, q pg.Query) (*W
 	return &Webhook{Webhook: row.webhook(), db: d}, nil
 }
 
-// FindWebhook finds a subscription. NotFound where the caller does not see it.
+// FindWebhook returns a subscription. It returns NotFound if it is not within the caller's reach.
 func FindWebhook(ctx context.Context, d *db.DB, id domain.WebhookID) (*Webhook, error) {
 	return webhook(ctx, d, id, pg.Prepared(webhookQuery(ctx, id)))
 }
 
-// LockWebhook is FindWebhook for a change of the subscription, which it locks.
+// LockWebhook is FindWebhook for a change: it locks the row.
 func LockWebhook(ctx context.Context, c *db.Change, id domain.WebhookID) (*Webhook, error) {
 	c.Lock(db.WebhookLocks)
 	return webhook(ctx, c.DB, id, webhookQuery(ctx, id).For("NO KEY UPDATE OF w"))
 }
 
-// SealedSecrets returns the secrets that sign the subscription's events now: its secret and
-// then the one that it replaced within domain.ReplacedSecretLife. Both are sealed.
+// SealedSecrets returns the sealed secrets that currently sign the subscription's events: its secret and, for
+// domain.ReplacedSecretLife after a replacement, the previous secret.
 func (h *Webhook) SealedSecrets(ctx context.Context) ([][]byte, error) {
 	return pg.All[[]byte](ctx, h.db, "read the secrets of a webhook", pg.SQL(`
 		SELECT s.sealed FROM webhooks AS w, LATERAL (VALUES (1, w.secret), (2,
@@ -108,8 +109,7 @@ func (h *Webhook) SealedSecrets(ctx context.Context) ([][]byte, error) {
 		WHERE w.id = ?0 AND s.sealed IS NOT NULL ORDER BY s.place`, h.ID, h.db.Now()))
 }
 
-// WebhookClients returns those of the clients that are within both the caller's
-// reach and that of a key.
+// WebhookClients returns the clients among ids that are within both the caller's reach and that of key.
 func WebhookClients(ctx context.Context, d *db.DB, key domain.KeyID, ids []domain.ClientID) ([]domain.ClientID, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -121,8 +121,7 @@ func WebhookClients(ctx context.Context, d *db.DB, key domain.KeyID, ids []domai
 		pg.IDs(ids), db.WithinReach(ctx), key))
 }
 
-// CoversKey reports whether the caller reaches all clients that a key of the same
-// partner does.
+// CoversKey reports whether the caller reaches all clients that a key of the same partner reaches.
 func CoversKey(ctx context.Context, d *db.DB, key domain.KeyID) (bool, error) {
 	caller := domain.CallerFrom(ctx)
 	if caller.AllClients || caller.Key == key {
@@ -132,9 +131,8 @@ func CoversKey(ctx context.Context, d *db.DB, key domain.KeyID) (bool, error) {
 		"SELECT ? FROM api_keys AS a WHERE a.id = ?", coveredKey("a.id", caller.Key), key))
 }
 
-// InsertWebhook adds a subscription of the caller's key, with its sealed secret. It returns
-// Conflict if the partner has domain.MaxWebhooks. It locks the partner, so that concurrent calls
-// cannot exceed that.
+// InsertWebhook inserts a subscription with its sealed secret. It returns Conflict if the partner has
+// domain.MaxWebhooks. It locks the partner, so that concurrent calls cannot exceed the limit.
 func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret []byte) error {
 	if err := c.LockPartner(ctx, w.Partner); err != nil {
 		return err
@@ -153,33 +151,32 @@ func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret [
 	return err
 }
 
-// UpdateWebhook stores the changes of a locked subscription. One that becomes active gets what
-// is recorded from now on. If it becomes active or its address changes, it is not failing until
-// a delivery fails again: UpdateWebhook clears after.FailingSince. If it is paused, waiting
-// deliveries are dropped.
+// UpdateWebhook stores the changes of a locked subscription. A subscription that becomes active gets the events
+// recorded from now on. If it becomes active or its URL changes, UpdateWebhook clears after.FailingSince. If it becomes
+// paused, its waiting deliveries are dropped.
 func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, after *domain.Webhook) error {
-	revived := after.Status == domain.WebhookActive && before.Status != domain.WebhookActive
-	if revived || after.URL != before.URL {
+	activated := after.Status == domain.WebhookActive && before.Status != domain.WebhookActive
+	if activated || after.URL != before.URL {
 		after.FailingSince = nil
 	}
 	_, err := pg.Exec(ctx, c, "update a webhook", pg.SQL(`
 		UPDATE webhooks SET url = @url, events = @events::text[], client_ids = @clients::uuid[], description = @description, status = @status,
 			updated_at = greatest(updated_at, @now),
-			active_since = CASE WHEN @revived::boolean THEN clock_timestamp() ELSE active_since END,
+			active_since = CASE WHEN @activated::boolean THEN clock_timestamp() ELSE active_since END,
 			failing_since = @failingSince
 		WHERE id = @id`, pg.Named{
 		"id": after.ID, "url": after.URL, "events": after.Events, "clients": pg.IDs(after.Clients),
-		"description": after.Description, "status": after.Status, "now": c.At, "revived": revived,
+		"description": after.Description, "status": after.Status, "now": c.At, "activated": activated,
 		"failingSince": after.FailingSince,
 	}))
 	if err == nil && after.Status == domain.WebhookPaused && before.Status != domain.WebhookPaused {
-		_, err = drop(ctx, c.DB, []domain.WebhookID{after.ID}, []string{"the subscription was paused"}) // the rest by claims
+		_, err = drop(ctx, c.DB, []domain.WebhookID{after.ID}, []string{"the subscription was paused"}) // claims drop the rest
 	}
 	return err
 }
 
-// ReplaceWebhookSecret gives a locked subscription a new sealed secret. The previous secret
-// signs too for domain.ReplacedSecretLife.
+// ReplaceWebhookSecret sets a new sealed secret of a locked subscription. For domain.ReplacedSecretLife the previous
+// secret signs too.
 func ReplaceWebhookSecret(ctx context.Context, c *db.Change, id domain.WebhookID, secret []byte) error {
 	_, err := pg.Exec(ctx, c, "replace the secret of a webhook", pg.SQL(`
 		UPDATE webhooks SET secret = ?1, replaced_secret = secret, replaced_until = ?2, updated_at = greatest(updated_at, ?3)
@@ -187,8 +184,8 @@ func ReplaceWebhookSecret(ctx context.Context, c *db.Change, id domain.WebhookID
 	return err
 }
 
-// DeleteWebhook deletes a locked subscription. Its deliveries are deleted later, by
-// DropDeletedWebhooks: there may be very many.
+// DeleteWebhook deletes a locked subscription. DropDeletedWebhooks deletes its deliveries later: there may be very
+// many.
 func DeleteWebhook(ctx context.Context, c *db.Change, id domain.WebhookID) error {
 	_, err := pg.Exec(ctx, c, "delete a webhook", pg.SQL(`
 		WITH deleted AS (DELETE FROM webhooks WHERE id = ?0)

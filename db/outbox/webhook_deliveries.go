@@ -32,14 +32,13 @@ func (r *deliveryRow) delivery() domain.Delivery {
 	}
 }
 
-// deliveryReach is the condition that a delivery, alias d, tells of a client within the
-// caller's reach: the subscription may have had a wider access before, and the client
-// may have been archived since.
+// deliveryReach returns the condition that the client of a delivery, alias d, is within the caller's reach. The
+// subscription may have had a wider access when the delivery was made, and the client may have been archived since.
 func deliveryReach(ctx context.Context) pg.Query {
 	return pg.SQL("EXISTS (SELECT 1 FROM clients AS c WHERE c.id = d.client_id AND ?)", db.WithinReach(ctx))
 }
 
-// Deliveries reads a page of the subscription's deliveries, the newest first.
+// Deliveries reads a page of the subscription's deliveries for clients within the caller's reach, the newest first.
 func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice[domain.Delivery], error) {
 	k := pg.ByTime("d.created_at", "d.id", func(r *deliveryRow) (time.Time, domain.DeliveryID) { return r.CreatedAt, r.ID })
 	k.Desc = true
@@ -50,13 +49,12 @@ func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice
 	return pg.Map(rows, (*deliveryRow).delivery), err
 }
 
-// Redeliver makes a delivery wait again, due now, for another 24 hours of tries. One
-// that waits already is due now, unless a try is in progress, which is left to end.
-// Conflict where its subscription is not active, its key no longer valid, or its
-// event no longer kept or no longer of a client of the subscription.
+// Redeliver makes a finished delivery wait again, due now, with a new retry schedule. A waiting delivery becomes due
+// now, unless a try is in progress. Redeliver returns NotFound if the delivery is not one of the subscription or not
+// within the caller's reach, and Conflict if the subscription is not active, its key is no longer valid, the event was
+// deleted, or its client is no longer within the access of the subscription.
 //
-// The subscription is not locked: if it is paused at the same moment, the next claim drops
-// the delivery.
+// It does not lock the subscription: if that is paused at the same moment, the next claim drops the delivery.
 func (h *Webhook) Redeliver(ctx context.Context, c *db.Change, id domain.DeliveryID) (domain.Delivery, error) {
 	s, err := pg.Find[struct{ Kept, Wanted, Valid bool }](ctx, c, id.Noun(), pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM published_events AS p WHERE p.partner_id = d.partner_id AND p.position = d.position) AS kept,
@@ -81,7 +79,7 @@ func (h *Webhook) Redeliver(ctx context.Context, c *db.Change, id domain.Deliver
 	return h.wait(ctx, c, id)
 }
 
-// wait makes a delivery wait, due now.
+// wait makes a delivery wait and due now, as Redeliver says.
 func (h *Webhook) wait(ctx context.Context, c *db.Change, id domain.DeliveryID) (domain.Delivery, error) {
 	const ended = "d.status <> 'waiting'"
 	row, err := pg.One[deliveryRow](ctx, c, "make a delivery wait again", pg.SQL(`
@@ -91,7 +89,7 @@ func (h *Webhook) wait(ctx context.Context, c *db.Change, id domain.DeliveryID) 
 			first_try_at = CASE WHEN `+ended+` THEN NULL ELSE d.first_try_at END,
 			queued_at = CASE WHEN `+ended+` THEN clock_timestamp() ELSE d.queued_at END
 		WHERE d.webhook_id = ?0 AND d.id = ?1 RETURNING `+pg.Columns[deliveryRow](), h.ID, id, c.At))
-	if errors.Is(err, pg.ErrNoRow) { // it was deleted meanwhile, after its retention
+	if errors.Is(err, pg.ErrNoRow) { // its retention ended after Redeliver read it
 		err = domain.ErrNotFound(id.Noun())
 	}
 	return row.delivery(), err

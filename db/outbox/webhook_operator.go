@@ -9,11 +9,11 @@ import (
 	"partnerapi/domain"
 )
 
-// ListedWebhook is a subscription as an operator sees it.
+// ListedWebhook is a subscription in a list for an operator.
 type ListedWebhook struct {
 	domain.Webhook
 	PartnerName string
-	// KeyPrefix is that of the key whose access the subscription has.
+	// KeyPrefix is the prefix of the key whose access the subscription has.
 	KeyPrefix string
 }
 
@@ -23,15 +23,15 @@ type listedWebhookRow struct {
 	KeyPrefix   string
 }
 
-// AllWebhooks lists the subscriptions of a partner, or of all partners for the zero
-// one, by the partners' names and their creation: for an operator.
-func AllWebhooks(ctx context.Context, d *db.DB, of domain.PartnerID) ([]ListedWebhook, error) {
+// AllWebhooks lists for an operator the subscriptions of a partner or, for the zero id, of all partners. They are
+// ordered by the name of the partner and the time of creation.
+func AllWebhooks(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]ListedWebhook, error) {
 	q := pg.From("webhooks AS w").Columns(pg.Columns[webhookRow]()).
 		Columns("p.name AS partner_name, k.prefix AS key_prefix").
 		Join("JOIN partners AS p ON p.id = w.partner_id").Join("JOIN api_keys AS k ON k.id = w.key_id").
 		OrderBy("p.name_key, w.created_at, w.id")
-	if !of.IsZero() {
-		q.Where("w.partner_id = ?", of)
+	if !partner.IsZero() {
+		q.Where("w.partner_id = ?", partner)
 	}
 	rows, err := pg.All[listedWebhookRow](ctx, d, "list webhooks", q)
 	return pg.MapRows(rows, func(r *listedWebhookRow) ListedWebhook {
@@ -39,8 +39,8 @@ func AllWebhooks(ctx context.Context, d *db.DB, of domain.PartnerID) ([]ListedWe
 	}), err
 }
 
-// SetWebhookStatus pauses a subscription of any partner or makes it active, as
-// UpdateWebhook does, and returns the status before. NotFound where there is none.
+// SetWebhookStatus sets the status of a subscription of any partner, as UpdateWebhook does, and returns the previous
+// status. If that is the same it does nothing. It returns NotFound if there is no such subscription.
 func SetWebhookStatus(
 	ctx context.Context, d *db.DB, id domain.WebhookID, status domain.WebhookStatus,
 ) (before domain.WebhookStatus, err error) {
@@ -62,10 +62,10 @@ func SetWebhookStatus(
 	return before, err
 }
 
-// DueDelivery is a delivery as an operator sees it.
+// DueDelivery is a delivery in a list for an operator.
 type DueDelivery struct {
 	domain.Delivery
-	// DueAt is when the next try is due; nil where none is.
+	// DueAt is the time of the next try; nil if the delivery does not wait for one.
 	DueAt *time.Time
 }
 
@@ -74,9 +74,8 @@ type dueDeliveryRow struct {
 	DueAt *time.Time
 }
 
-// DeliveriesTo lists up to n deliveries to a subscription of any partner, the newest
-// first, of one status or, for an empty one, of all. NotFound where there is no such
-// subscription.
+// DeliveriesTo lists up to n deliveries of a subscription of any partner, the newest first. They have the status or, if
+// it is empty, any status. It returns NotFound if there is no such subscription.
 func DeliveriesTo(
 	ctx context.Context, d *db.DB, id domain.WebhookID, status domain.DeliveryStatus, n int,
 ) ([]DueDelivery, error) {
