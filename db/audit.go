@@ -14,17 +14,18 @@ import (
 	"partnerapi/domain"
 )
 
-// auditPage is how many entries are read at a time.
+// auditPage is the number of entries that one statement reads.
 const auditPage = 1000
 
-// Audit adds an entry to the audit trail, in the transaction of ctx. A zero At means the
-// present time. Every write of a caller or an operator ends its transaction with an entry, so
-// Audit rejects writes of a partner that is being moved or was moved: it returns Unavailable.
+// Audit inserts an entry into the audit trail, in the transaction of ctx. A zero At means the current time. Audit
+// returns Unavailable if the partner of the entry's key or client is frozen (frozenMove). Every write of a caller or an
+// operator ends its transaction with an entry, so this rejects the writes of a partner that is being moved or was
+// moved.
 func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
 	return d.AuditAll(ctx, []domain.AuditEntry{e})
 }
 
-// AuditAll is Audit for several entries, at least one and at most a thousand.
+// AuditAll is Audit for several entries: at least one, at most a thousand.
 func (d *DB) AuditAll(ctx context.Context, entries []domain.AuditEntry) error {
 	frozen, err := pg.All[bool](ctx, d, "write the audit trail", pg.Prepared(pg.SQL(`
 		? RETURNING EXISTS (
@@ -36,8 +37,8 @@ func (d *DB) AuditAll(ctx context.Context, entries []domain.AuditEntry) error {
 	return err
 }
 
-// AuditTx is Audit in a transaction of database/sql, for imports of numbers. They may write
-// rows of any partner, so it returns Unavailable while any partner is being handed over.
+// AuditTx is Audit in a transaction of database/sql, for imports of numbers of version 1. An import may write rows of
+// any partner, so AuditTx returns Unavailable while any partner is being handed over.
 func (d *DB) AuditTx(ctx context.Context, tx *sql.Tx, e domain.AuditEntry) error {
 	text, args := pg.Bound(pg.SQL("? RETURNING "+anyFrozen, d.auditSQL(e)))
 	var frozen bool
@@ -48,6 +49,7 @@ func (d *DB) AuditTx(ctx context.Context, tx *sql.Tx, e domain.AuditEntry) error
 	return err
 }
 
+// auditSQL returns the INSERT of entries. A zero At becomes the current time.
 func (d *DB) auditSQL(entries ...domain.AuditEntry) pg.Query {
 	rows := make([]auditRow, len(entries))
 	for i, e := range entries {
@@ -65,22 +67,23 @@ func (d *DB) auditSQL(entries ...domain.AuditEntry) pg.Query {
 	return pg.Insert(rows...)
 }
 
-// WithEntry returns a context whose first committed change writes an entry to the audit
-// trail: for work that takes several changes.
+// WithEntry returns a context for work of several changes that is to have one entry in the audit trail: the first
+// change that commits writes it.
 func WithEntry(ctx context.Context, e domain.AuditEntry) context.Context {
 	return context.WithValue(ctx, entryKey{}, &pendingEntry{entry: e})
 }
 
 type entryKey struct{}
 
-// pendingEntry is an entry that the next change writes.
+// pendingEntry is the entry of WithEntry. The first change that commits writes it.
 type pendingEntry struct {
-	mu      sync.Mutex // held by the change that tries to write it
+	mu      sync.Mutex // held by a change while the entry is not written
 	entry   domain.AuditEntry
 	written bool
 }
 
-// change runs a change and writes the entry in its transaction, unless an earlier one did.
+// change runs a change. Unless the entry is already written, it writes it in the same transaction, with mu held.
+// Changes within fn do not write it.
 func (p *pendingEntry) change(ctx context.Context, d *DB, fn func(context.Context, *Change) error) error {
 	ctx = context.WithValue(ctx, entryKey{}, (*pendingEntry)(nil))
 	p.mu.Lock()
@@ -115,7 +118,7 @@ type auditRow struct {
 	RequestID string
 
 	// NULL in entries of earlier releases.
-	SystemUser           *string `bun:"os_user"` // system_user is a word of SQL
+	SystemUser           *string `bun:"os_user"` // system_user is an SQL keyword
 	SudoUser             *string
 	ObjectKind, ObjectID *string
 	Fields               []string `bun:"fields,array"`
@@ -131,8 +134,8 @@ func (r *auditRow) entry() domain.AuditEntry {
 	}
 }
 
-// EachAuditEntry calls yield with each entry that matches a filter, oldest first. It stops at
-// the first error of yield, and returns it.
+// EachAuditEntry calls yield with each entry that matches a filter, the oldest first. It returns the first error of
+// yield.
 func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield func(domain.AuditEntry) error) error {
 	type entryWithID struct {
 		auditRow

@@ -8,31 +8,30 @@ import (
 	"partnerapi/domain"
 )
 
-// The cell of the database, and what is rejected while a partner moves to another one.
+// The cell of the database, and the writes that are rejected while a partner moves to another cell.
 
 // MovesChannel is notified when a partner was moved.
 const MovesChannel = "moves"
 
-// frozenMove is the condition that a row of moves, alias m, freezes its partner's writes: the
-// partner is being handed over, has left, or is coming back. A transaction's now() is never
-// later than its snapshot, so a transaction that saw the freeze before it ended is rejected,
-// however long the statement took.
+// frozenMove is the condition that a row of moves, alias m, freezes its partner's writes: the partner is being handed
+// over, has left, or is arriving. It uses now(), the start of the transaction: a transaction that began during the
+// freeze is rejected, even if a statement takes until after its end.
 const frozenMove = "(m.step IN ('handing', 'gone', 'arriving') OR m.step = 'holding' AND m.held_until > now())"
 
-// SuspendedClients selects the clients whose mails, events and other work are suspended
-// while their partner is handed over to another cell, and SuspendedPartners the partners
-// whose deliveries are. SuspendedSenders selects both, as the outbox names them.
+// SuspendedClients selects the clients whose mails, events and other work are suspended while their partner is handed
+// over to another cell. SuspendedPartners selects the partners whose webhook deliveries are suspended. SuspendedSenders
+// selects both: outbox.client_id is the id of a client or, for a PartnerMail, of a partner.
 const (
 	SuspendedClients  = "SELECT client_id FROM resting_clients WHERE until > now()"
 	SuspendedPartners = "SELECT m.partner_id FROM moves AS m WHERE " + frozenMove
 	SuspendedSenders  = SuspendedClients + " UNION ALL " + SuspendedPartners
 )
 
-// FreezeFor bounds how long writes of a partner are frozen before the hand-over: if the
-// command that moves it dies, they are accepted again.
+// FreezeFor bounds how long writes of a partner are frozen before the hand-over. After it they are accepted again, for
+// example if the command that moves the partner was killed.
 const FreezeFor = 30 * time.Second
 
-// errMoving is the error of a frozen write.
+// errMoving returns the error of a write to a frozen partner.
 func errMoving() error {
 	return &domain.Error{
 		Code: domain.Unavailable, RetryAfter: 3 * time.Second, Cause: domain.ErrMoving,
@@ -40,8 +39,8 @@ func errMoving() error {
 	}
 }
 
-// RejectSuspended returns Unavailable if one of the clients is suspended. Call it after a lock
-// or write, which assigns the transaction id that a freeze waits for.
+// RejectSuspended returns Unavailable if one of the clients is suspended. Call it after a lock or write of the
+// transaction: these assign the transaction id, and a freeze waits only for transactions that have one.
 func (c *Change) RejectSuspended(ctx context.Context, clients []domain.ClientID) error {
 	if len(clients) == 0 {
 		return nil
@@ -54,11 +53,11 @@ func (c *Change) RejectSuspended(ctx context.Context, clients []domain.ClientID)
 	return err
 }
 
-// anyFrozen is the condition that some partner is being handed over.
+// anyFrozen is the condition that any partner is being handed over.
 const anyFrozen = "EXISTS (SELECT 1 FROM moves AS m WHERE " + frozenMove + " AND m.step IN ('holding', 'handing'))"
 
-// RejectFrozen returns Unavailable while any partner is being handed over: for imports, which
-// may write rows of all partners. Call it after a write, like RejectSuspended.
+// RejectFrozen returns Unavailable while any partner is being handed over. It is for imports, which may write rows of
+// all partners. Call it after a lock or write, like RejectSuspended.
 func (c *Change) RejectFrozen(ctx context.Context) error {
 	frozen, err := pg.One[bool](ctx, c, "look whether a partner is handed over", pg.Prepared(pg.SQL("SELECT "+anyFrozen)))
 	if err == nil && frozen {
@@ -67,7 +66,7 @@ func (c *Change) RejectFrozen(ctx context.Context) error {
 	return err
 }
 
-// Cell returns the cell of the database: the only one until cells.Fix stores another.
+// Cell returns the cell of the database. Until cells.Fix stores one, it is the only cell.
 func (d *DB) Cell(ctx context.Context) (domain.Cell, error) {
 	fixed, err := pg.All[domain.Cell](ctx, d, "read the cell", pg.SQL("SELECT number, count FROM cell"))
 	if err != nil || len(fixed) == 0 {

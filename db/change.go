@@ -12,21 +12,17 @@ import (
 	"partnerapi/domain"
 )
 
-// Change, its events and its mails.
-
-// Change is the unit of work of a transaction. A function that gets one writes its own rows
-// with the methods that take it, and adds their effects with the methods below: users to
-// score again, counters to move, policies whose audience changed, events, mails. When the
-// function returns, the change writes the effects, set-based, in one fixed order. All
+// Change is the unit of work of a transaction. A function that gets a Change writes its own rows, and registers their
+// effects with the methods below: users whose risk is recomputed, counters to adjust, policies whose audience changed,
+// events, mails. When the function returns, the change writes the effects, set-based, in one fixed order. All
 // transactions lock rows in that order, so that they cannot deadlock.
 type Change struct {
 	*DB
-	// At is when the change takes place: the time of its events, and of
-	// updated_at where it touches a row.
+	// At is the time of the change: of its events, and of updated_at in the rows that it changes.
 	At time.Time
 
-	locked LockRank
-	// audiences are the clients whose audiences are locked or shared.
+	locked LockRank // the highest rank locked
+	// audiences are the clients whose audiences the change has locked, exclusively or shared.
 	audiences map[domain.ClientID]bool
 	users     userEffects
 	userMoves userMoves
@@ -35,17 +31,16 @@ type Change struct {
 	events    []eventRow
 	mails     []mailRecord
 	noMail    bool
-	last      []func(context.Context) error
+	last      []func(context.Context) error // see Finally
 }
 
-// LockRank is the place of a kind of rows in the lock order.
+// LockRank is the rank of a kind of rows in the lock order.
 type LockRank int
 
-// The lock order: rows of a kind are locked in the order of their keys, and never
-// after rows of a kind that stands below. Rows that the transaction itself made
-// need no lock, and weak locks (KEY SHARE, SHARE) have no place in the order.
+// The lock order: rows of a kind are locked in the order of their keys, and never after rows of a kind that is listed
+// below. It does not apply to rows that the transaction inserted, nor to weak locks (KEY SHARE, SHARE).
 const (
-	MessageLocks  LockRank = iota + 1 // advisory, of the Message-IDs of real mails
+	MessageLocks  LockRank = iota + 1 // advisory, on the Message-IDs of real mails
 	AudienceLocks                     // advisory; see ShareAudiences
 	SyncLocks                         // of sync_runs and directory_connections
 	WaitingLocks                      // of waiting_assignments
@@ -65,8 +60,8 @@ const (
 	WebhookLocks
 )
 
-// Lock checks the lock order before rows of a kind are locked. A violation is a programming
-// error, which panics with WithStrictLocks.
+// Lock declares that rows of a kind are about to be locked; it locks nothing. With WithStrictLocks it panics if the
+// change has locked rows of a higher rank, which is a programming error.
 func (c *Change) Lock(rank LockRank) {
 	if c.strict && rank < c.locked {
 		panic(fmt.Sprintf("rows of rank %d are locked after rows of rank %d", rank, c.locked))
@@ -74,8 +69,8 @@ func (c *Change) Lock(rank LockRank) {
 	c.locked = max(c.locked, rank)
 }
 
-// Change runs fn in a transaction and then writes the effects of the change. Within an
-// outer transaction it joins that one. See WithEntry for the audit trail.
+// Change runs fn in a transaction and then writes the effects of the change. If ctx has a transaction, it uses that
+// one. See WithEntry for the audit trail.
 func (d *DB) Change(ctx context.Context, fn func(context.Context, *Change) error) error {
 	if pending, _ := ctx.Value(entryKey{}).(*pendingEntry); pending != nil {
 		return pending.change(ctx, d, fn)
@@ -93,8 +88,8 @@ func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error
 	})
 }
 
-// TryAll runs fn in one transaction and rolls it back. Changes within fn lock no audiences:
-// they would be those of any number of clients.
+// TryAll runs fn in one transaction and rolls it back. Changes within fn lock no audiences: one transaction would hold
+// the locks of too many clients.
 func (d *DB) TryAll(ctx context.Context, fn func(context.Context) error) error {
 	return d.DryRun(ctx, func(ctx context.Context) error { return fn(context.WithValue(ctx, tryAllKey{}, true)) })
 }
@@ -118,17 +113,18 @@ func (c *Change) flush(ctx context.Context) error {
 	return nil
 }
 
-// Finally runs fn last in the transaction, after the effects of the change: to read them, or
-// to send mails.
+// Finally registers fn to run after the effects of the change are written, in the same transaction. fn may read them,
+// or send mails.
 func (c *Change) Finally(fn func(context.Context) error) { c.last = append(c.last, fn) }
 
-// PoliciesChanged marks the counts of the policies, alias p, that match a condition as
-// stale: their audiences changed.
+// PoliciesChanged registers that the audiences of the policies, alias p, that match an SQL condition changed. Their
+// counts become stale.
 func (c *Change) PoliciesChanged(text string, args ...any) {
 	c.policies = append(c.policies, pg.SQL(text, args...))
 }
 
-// flushPolicies marks counts of policies as stale. The next read counts them again.
+// flushPolicies marks the counts of the registered policies as stale, so that the next read counts them again. Archived
+// policies, and those without acknowledgment, have no counts.
 func (c *Change) flushPolicies(ctx context.Context) error {
 	if len(c.policies) == 0 {
 		return nil
@@ -186,7 +182,8 @@ func (c *Change) ObjectEvent(kind domain.EventType, user domain.UserKey, object 
 	c.events = append(c.events, row)
 }
 
-// flushEvents writes the events of the change.
+// flushEvents inserts the events of the change, unless the database is silent, and calls the function of OnEvents after
+// the commit.
 func (c *Change) flushEvents(ctx context.Context) error {
 	if len(c.events) == 0 || c.silent {
 		return nil
@@ -199,17 +196,17 @@ func (c *Change) flushEvents(ctx context.Context) error {
 		INSERT INTO events (client_id, id, type, user_id, object_id, created_at)
 		SELECT client_id, id, type, user_id, object_id, created_at
 		FROM json_populate_recordset(NULL::events, ?::json)`, string(text))))
-	if wake := c.onEvents.Load(); wake != nil && err == nil {
+	if wake := c.onEvents.Load(); err == nil && wake != nil {
 		c.AfterCommit(ctx, *wake)
 	}
 	return err
 }
 
-// OnEvents sets wake, which must not block. It is called after each commit of this process
-// that wrote events. Other processes poll (outbox.EventsWait).
+// OnEvents sets the function that is called after each commit of this process that wrote events. wake must not block.
+// Other processes find the events by polling (outbox.EventsWait).
 func (d *DB) OnEvents(wake func()) { d.onEvents.Store(&wake) }
 
-// mailRecord is a row of mail_requests for a mail that no caller requests (decisions 7.11).
+// mailRecord is a row of mail_requests for one of the service's own mails, which no caller requests (decisions 7.11).
 type mailRecord struct {
 	ClientID   string             `json:"client_id"`
 	ID         string             `json:"id"`
@@ -249,8 +246,8 @@ func (c *Change) mailUser(user domain.UserKey, at time.Time, m mailRecord) {
 	c.mail(m)
 }
 
-// MailReport requests mails of a monthly report to admins of a client. They are sent if the
-// client has such mails switched on. It is idempotent.
+// MailReport requests a mail about a monthly report to each of the admins of a client. It is sent only if the client
+// has such mails switched on. Requesting it again has no effect.
 func (c *Change) MailReport(client domain.ClientID, report domain.ReportID, admins ...domain.AdminID) {
 	for _, admin := range admins {
 		c.mail(mailRecord{
@@ -260,17 +257,19 @@ func (c *Change) MailReport(client domain.ClientID, report domain.ReportID, admi
 	}
 }
 
+// mail requests a mail. It sets its id and CreatedAt.
 func (c *Change) mail(m mailRecord) {
 	m.ID, m.CreatedAt = NewID[domain.MessageKind]().UUID(), c.At
 	c.mails = append(c.mails, m)
 }
 
-// flushMails puts the mails of the change into the outbox, unless they were requested before.
+// flushMails inserts the requested mails and puts them into the outbox, except for those that an earlier change
+// requested.
 func (c *Change) flushMails(ctx context.Context) error {
 	if len(c.mails) == 0 || c.noMail {
 		return nil
 	}
-	// Two changes can request one report's mails: unique keys are inserted in one order.
+	// Two changes can request the mails of the same report. Inserting unique keys in one order avoids a deadlock.
 	slices.SortStableFunc(c.mails, func(a, b mailRecord) int {
 		return cmp.Or(cmp.Compare(a.ReportID, b.ReportID), cmp.Compare(a.AdminID, b.AdminID))
 	})
@@ -290,11 +289,11 @@ func (c *Change) flushMails(ctx context.Context) error {
 		pg.SQL("SELECT client_id, id, ?, 2, due_at FROM requested", RequestedMail))
 }
 
-// OutboxKind is the table that holds a mail of the outbox.
+// OutboxKind is the kind of a mail of the outbox. It determines the table that holds the mail.
 type OutboxKind string
 
-// The kinds are rows of mail_requests, phishing_results and partner_mails. The client_id of a
-// PartnerMail is the id of its partner.
+// The tables of the kinds are mail_requests, phishing_results and partner_mails. The client_id of a PartnerMail is the
+// id of its partner.
 const (
 	RequestedMail OutboxKind = "mail"
 	SimulatedMail OutboxKind = "simulation"
@@ -304,8 +303,7 @@ const (
 // OutboxChannel is the channel that sending processes listen to.
 const OutboxChannel = "outbox"
 
-// SendMails puts a client's mail requests of this transaction into the outbox, in one
-// statement.
+// SendMails puts a client's mail requests, which this transaction has inserted, into the outbox, in one statement.
 func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...domain.MessageID) error {
 	if len(ids) == 0 {
 		return nil
@@ -319,8 +317,8 @@ func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...d
 		}))
 }
 
-// InsertOutbox inserts rows into the outbox, and notifies senders at the commit. with is
-// empty, or WITH queries that rows reads, each followed by a comma.
+// InsertOutbox inserts the rows of a query into the outbox, and notifies senders at the commit. with is empty, or holds
+// WITH queries for rows, each followed by a comma.
 func (c *Change) InsertOutbox(ctx context.Context, with, rows pg.Query) error {
 	_, err := pg.Exec(ctx, c, "put mails into the outbox", pg.SQL(`
 		WITH ? added AS (INSERT INTO outbox (client_id, id, kind, urgency, due_at) ? RETURNING id)

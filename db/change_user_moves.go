@@ -10,20 +10,20 @@ import (
 
 // userMoves collects the users of a change who joined or left audiences.
 type userMoves struct {
-	// clients are the clients of these users; true if one of toggled is the client's.
+	// clients are the clients of these users. The value is true if the client has a user in toggled.
 	clients map[domain.ClientID]bool
 	// toggled are users who are new or whose status changed: all of their audiences changed.
 	toggled []domain.UserID
-	// groups are those that users joined or left.
+	// groups are the groups that users joined or left.
 	groups map[domain.GroupID]bool
-	// entered are users who may have joined the audience of a framework, and
-	// reactivated those whom renewals skipped while they were inactive.
+	// entered are users who may have joined the audience of a framework. reactivated are users who became active, and
+	// whom renewals of courses may have skipped before.
 	entered, reactivated []domain.UserKey
 }
 
-// UserChanged adds the effects of a change of a user's own fields, by a caller, a directory
-// sync or an import. before is nil for a new user, whom EnrolUsers or EnrolSince enrols. It
-// records no event: see UserUpdated. The audiences of the client are shared.
+// UserChanged adds the effects of a change of a user's own fields, by a caller, a directory sync or an import. before
+// is nil for a new user; EnrolUsers or EnrolSince enrols such users. UserChanged records no event: see UserUpdated. The
+// caller must have shared the audiences of the client (ShareAudiences).
 func (c *Change) UserChanged(before, after *domain.User) {
 	key := after.Key()
 	if before == nil {
@@ -49,14 +49,15 @@ func (c *Change) UserChanged(before, after *domain.User) {
 		c.userMoves.reactivated = append(c.userMoves.reactivated, key)
 	}
 	if before.Role != after.Role || !before.CreatedAt.Equal(after.CreatedAt) {
-		c.Rescore(key) // whether a user is dormant depends on the age, too
+		c.Rescore(key) // the risk depends on the role, and on dormancy, which depends on CreatedAt
 	}
 	if after.Status == domain.Active && (toggled || regrouped || before.Role != after.Role) {
 		c.userMoves.entered = append(c.userMoves.entered, key)
 	}
 }
 
-// UserUpdated records the event of a change of a user's visible fields.
+// UserUpdated records the event of a change of a user's visible fields: UserDeactivated if the user became inactive,
+// and domain.UserUpdated otherwise.
 func (c *Change) UserUpdated(before, after *domain.User) {
 	kind := domain.UserUpdated
 	if before.Status == domain.Active && after.Status == domain.Inactive {
@@ -81,22 +82,24 @@ func (m *userMoves) regroup(client domain.ClientID, groups ...*domain.Group) {
 	}
 }
 
+// addClient adds a client. toggled reports whether one of its users is in m.toggled.
 func (m *userMoves) addClient(client domain.ClientID, toggled bool) {
 	made(&m.clients)[client] = m.clients[client] || toggled
 }
 
-// flushUserMoves marks the counts of policies with changed audiences as stale. It enrols users
-// who joined audiences, and renews the courses of reactivated ones.
+// flushUserMoves marks as stale the counts of the policies whose audience changed: those of groups that users joined or
+// left and, for toggled users, those of their client and of their collections. It renews the courses of reactivated
+// users, and enrols users who may have joined an audience.
 func (c *Change) flushUserMoves(ctx context.Context) error {
 	m := &c.userMoves
 	if len(m.clients) > 0 {
 		clients := sortedIDs(m.clients)
-		toggled := slices.DeleteFunc(slices.Clone(clients), func(id domain.ClientID) bool { return !m.clients[id] })
+		toggledClients := slices.DeleteFunc(slices.Clone(clients), func(id domain.ClientID) bool { return !m.clients[id] })
 		c.PoliciesChanged(`p.client_id = ANY(?0::uuid[]) AND (p.scope_id = ANY(?1::uuid[])
 			OR p.scope_type = 'tenant' AND p.client_id = ANY(?2::uuid[])
 			OR p.scope_id IN (SELECT collection_id FROM collection_members
 				WHERE client_id = ANY(?2::uuid[]) AND user_id = ANY(?3::uuid[])))`,
-			pg.IDs(clients), pg.IDs(sortedIDs(m.groups)), pg.IDs(toggled), pg.IDs(m.toggled))
+			pg.IDs(clients), pg.IDs(sortedIDs(m.groups)), pg.IDs(toggledClients), pg.IDs(m.toggled))
 	}
 	if err := c.renew(ctx, m.reactivated, domain.DateOf(c.At)); err != nil {
 		return err

@@ -13,31 +13,31 @@ import (
 
 // The effects of a change on users, audiences and stored counts.
 
-// userEffects are the users that a change writes when it ends.
+// userEffects are the users that a change updates at its end. See Rescore, NextDueChanged and TouchUsers.
 type userEffects struct {
 	rescored, due, touched map[domain.UserKey]struct{}
-	// Scores are computed as of day; if zero, as of the day of the change.
+	// day is the day as of which scores are computed; if zero, the day of the change.
 	day domain.Date
-	// locked are users whose rows the transaction inserted or locked: it may write them
-	// later than the lock order says.
+	// locked are users whose rows the transaction has inserted or locked. It may update them without regard to the lock
+	// order.
 	locked map[domain.UserKey]struct{}
 }
 
-// Rescore computes the scores of users again from the stored signals, at the end of the
-// change.
+// Rescore registers users whose risk is to be recomputed from the stored signals, at the end of the change.
 func (c *Change) Rescore(users ...domain.UserKey) { addUsers(&c.users.rescored, users) }
 
-// NextDueChanged finds and stores the next due course of users at the end of the change.
+// NextDueChanged registers users whose next due course is to be determined and stored, at the end of the change.
 func (c *Change) NextDueChanged(users ...domain.UserKey) { addUsers(&c.users.due, users) }
 
-// TouchUsers moves updated_at of users at the end of the change. Call it if something visible
-// of a user changed.
+// TouchUsers registers users whose updated_at is to be set, at the end of the change. Call it if a visible field
+// changed.
 func (c *Change) TouchUsers(users ...domain.UserKey) { addUsers(&c.users.touched, users) }
 
-// UsersInserted adds users whose rows the transaction inserted or locked: they may be written
-// again without a lock.
+// UsersInserted registers users whose rows the transaction has inserted or locked, so that the change need not lock
+// them.
 func (c *Change) UsersInserted(users ...domain.UserKey) { addUsers(&c.users.locked, users) }
 
+// addUsers adds users to a set, which may be nil.
 func addUsers(set *map[domain.UserKey]struct{}, users []domain.UserKey) {
 	all := made(set)
 	for _, u := range users {
@@ -45,7 +45,7 @@ func addUsers(set *map[domain.UserKey]struct{}, users []domain.UserKey) {
 	}
 }
 
-// made returns the map at m; a nil map is made first.
+// made returns the map at m. If it is nil, made sets it to an empty map first.
 func made[K comparable, V any](m *map[K]V) map[K]V {
 	if *m == nil {
 		*m = map[K]V{}
@@ -53,20 +53,21 @@ func made[K comparable, V any](m *map[K]V) map[K]V {
 	return *m
 }
 
-// sortedKeys returns the users of a set in the order of locks.
+// sortedKeys returns the users of a set in the lock order.
 func sortedKeys(set map[domain.UserKey]struct{}) []domain.UserKey {
 	return slices.SortedFunc(maps.Keys(set), func(a, b domain.UserKey) int {
 		return cmp.Or(slices.Compare(a.Client[:], b.Client[:]), slices.Compare(a.User[:], b.User[:]))
 	})
 }
 
-// KeyArrays returns the keys of users as the values of two uuid[].
+// KeyArrays returns the client and user ids of keys as two parameters of type uuid[].
 func KeyArrays(keys []domain.UserKey) (clients, users [][16]byte) {
 	clients = pg.MapRows(keys, func(k *domain.UserKey) [16]byte { return k.Client })
 	return clients, pg.MapRows(keys, func(k *domain.UserKey) [16]byte { return k.User })
 }
 
-// flushUsers locks the users of userEffects, in the order of their keys, and writes them.
+// flushUsers updates the users of userEffects. It first locks them all, in the lock order, unless all are locked
+// already.
 func (c *Change) flushUsers(ctx context.Context) error {
 	all := map[domain.UserKey]struct{}{}
 	for _, set := range []map[domain.UserKey]struct{}{c.users.rescored, c.users.due, c.users.touched} {
@@ -85,10 +86,10 @@ func (c *Change) flushUsers(ctx context.Context) error {
 	if err := c.storeTouched(ctx, sortedKeys(c.users.touched)); err != nil {
 		return err
 	}
-	return c.score(ctx, sortedKeys(c.users.rescored)) // stores the next due course, too
+	return c.score(ctx, sortedKeys(c.users.rescored)) // also stores the next due course
 }
 
-// without returns the users of a set that are not in another one, in order.
+// without returns the users of set that are not in other, in the lock order.
 func without(set, other map[domain.UserKey]struct{}) []domain.UserKey {
 	return slices.DeleteFunc(sortedKeys(set), func(u domain.UserKey) bool {
 		_, in := other[u]
@@ -96,19 +97,18 @@ func without(set, other map[domain.UserKey]struct{}) []domain.UserKey {
 	})
 }
 
-// haveKeys is the condition that users, alias u, have one of the keys.
+// haveKeys returns the condition that a user, alias u, has one of the keys.
 func haveKeys(keys []domain.UserKey) pg.Query {
 	clients, users := KeyArrays(keys)
 	return pg.SQL("(u.client_id, u.id) IN (SELECT * FROM unnest(?0::uuid[], ?1::uuid[]))", clients, users)
 }
 
-// probeUser joins the user, alias u, of each key, alias w, by an index. With a plain join the
-// planner would read all users, up to some 100,000, for a batch of 1,000.
+// probeUser joins the user, alias u, of each key, alias w, with an index search for each. With a plain join the planner
+// would read up to some 100,000 users for a batch of 1,000 keys.
 const probeUser = `JOIN LATERAL (SELECT * FROM users WHERE client_id = w.client_id AND id = w.user_id LIMIT 1) AS u ON true`
 
-// LockUserKeys locks the users, alias u, that match a condition, in the order of their keys,
-// and returns them. Read their rows in other tables by a later statement: the snapshot of
-// this one is older than the locks that it waited for.
+// LockUserKeys locks the users, alias u, that match a condition, in the order of their keys, and returns their keys.
+// Read their rows in other tables with a later statement: the snapshot of this statement is older than the locks.
 func (c *Change) LockUserKeys(ctx context.Context, condition pg.Query) ([]domain.UserKey, error) {
 	c.Lock(UserLocks)
 	keys, err := pg.All[domain.UserKey](ctx, c, "lock users", pg.SQL(`
@@ -118,8 +118,8 @@ func (c *Change) LockUserKeys(ctx context.Context, condition pg.Query) ([]domain
 	return keys, err
 }
 
-// LockRescored locks the users passed to Rescore now, not at the end of the change: for a
-// change that next locks rows that follow users in the lock order.
+// LockRescored locks the users passed to Rescore at once, not at the end of the change. It is for a change that next
+// locks rows that come after users in the lock order.
 func (c *Change) LockRescored(ctx context.Context) error {
 	if len(c.users.rescored) == 0 {
 		return nil
@@ -128,22 +128,22 @@ func (c *Change) LockRescored(ctx context.Context) error {
 	return err
 }
 
-// LockUserRows is LockUserKeys, and reads the users.
-func (c *Change) LockUserRows(ctx context.Context, which pg.Query) ([]UserRow, error) {
-	keys, err := c.LockUserKeys(ctx, which)
+// LockUserRows locks users like LockUserKeys, and returns their rows.
+func (c *Change) LockUserRows(ctx context.Context, condition pg.Query) ([]UserRow, error) {
+	keys, err := c.LockUserKeys(ctx, condition)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
 	return pg.All[UserRow](ctx, c, "read users", pg.Rows[UserRow]().Where("?", haveKeys(keys)))
 }
 
-// nextDueSQL selects the incomplete course of the user n that is due first.
+// nextDueSQL selects, of the incomplete courses of the user n, the one with the earliest due date.
 const nextDueSQL = `
 	SELECT a.due_on, a.course_id FROM assignments AS a
 	WHERE a.client_id = n.client_id AND a.user_id = n.id AND a.completed_at IS NULL
 	ORDER BY a.due_on, a.position, a.course_id LIMIT 1`
 
-// storeNextDue stores the next due course of locked users. updated_at moves with it: it is
+// storeNextDue stores the next due course of locked users. If it changed it also sets updated_at, because it is
 // visible.
 func (c *Change) storeNextDue(ctx context.Context, keys []domain.UserKey) error {
 	if len(keys) == 0 {
@@ -159,7 +159,7 @@ func (c *Change) storeNextDue(ctx context.Context, keys []domain.UserKey) error 
 	return err
 }
 
-// storeTouched moves updated_at of locked users.
+// storeTouched sets updated_at of locked users.
 func (c *Change) storeTouched(ctx context.Context, keys []domain.UserKey) error {
 	if len(keys) == 0 {
 		return nil
@@ -172,14 +172,13 @@ func (c *Change) storeTouched(ctx context.Context, keys []domain.UserKey) error 
 	return err
 }
 
-// Assigning a framework enrols the users who are in its audience. A user who enters an
-// audience is enrolled by the frameworks that are assigned to it. An advisory lock for each
-// client keeps two such transactions from missing each other: changes of users share it, a
-// change of framework assignments holds it alone.
+// An assignment of a framework enrols the users of its audience. A user who enters an audience is enrolled by the
+// assignments of that audience. Two concurrent transactions of these kinds must see each other. So there is an advisory
+// lock for each client: changes of users hold it shared, changes of framework assignments hold it exclusively.
 
-// ShareAudiences locks the framework assignments of clients against changes. A change that
-// may add users to an audience (a new user, or one who becomes active or changes role, group
-// or collections) calls it before any other lock, and EnrolUsers or EnterAudiences later.
+// ShareAudiences locks the framework assignments of clients against changes. A change that may add users to an audience
+// (a new user, or one who becomes active or changes role, group or collections) calls it before any other lock, and
+// later calls EnrolUsers or EnterAudiences.
 func (c *Change) ShareAudiences(ctx context.Context, clients ...domain.ClientID) error {
 	return c.LockAudiencesWhere(ctx, SharedAudiences, pg.SQL("unnest(?::uuid[]) AS l (id)", pg.IDs(clients)))
 }
@@ -190,8 +189,7 @@ func (c *Change) ShareAudiencesOf(ctx context.Context, user domain.UserID) error
 		pg.SQL("(SELECT client_id AS id FROM users WHERE id = ?) AS l", user))
 }
 
-// LockAudiences locks the framework assignments and the audiences of a client against
-// changes.
+// LockAudiences locks both the framework assignments and the audiences of a client against changes.
 func (c *Change) LockAudiences(ctx context.Context, client domain.ClientID) error {
 	return c.LockAudiencesWhere(ctx, ExclusiveAudiences, pg.SQL("(SELECT ?::uuid AS id) AS l", client))
 }
@@ -199,14 +197,14 @@ func (c *Change) LockAudiences(ctx context.Context, client domain.ClientID) erro
 // AudienceLock is the mode of a lock of audiences.
 type AudienceLock string
 
-// The locks of audiences, by PostgreSQL's functions: a shared one keeps the framework
-// assignments as they are, an exclusive one also keeps users from entering audiences.
+// The modes are names of PostgreSQL's functions. A shared lock prevents changes of the framework assignments. An
+// exclusive lock also prevents users from entering audiences.
 const (
 	SharedAudiences    AudienceLock = "pg_advisory_xact_lock_shared"
 	ExclusiveAudiences AudienceLock = "pg_advisory_xact_lock"
 )
 
-// LockAudiencesWhere locks the audiences of the clients in a FROM item with the alias l (id).
+// LockAudiencesWhere locks the audiences of the clients that an SQL FROM item with the alias l (id) selects.
 func (c *Change) LockAudiencesWhere(ctx context.Context, kind AudienceLock, clients pg.Query) error {
 	type lockedRow struct {
 		ID   domain.ClientID
@@ -214,7 +212,7 @@ func (c *Change) LockAudiencesWhere(ctx context.Context, kind AudienceLock, clie
 	}
 	c.Lock(AudienceLocks)
 	lock := string(kind) + "(hashtextextended('audiences/' || l.id, 0))::text"
-	if ctx.Value(tryAllKey{}) != nil { // TryAll rolls back, and may change any number of clients
+	if ctx.Value(tryAllKey{}) != nil { // see TryAll: it rolls back, and may hold too many locks
 		lock = "''"
 	}
 	rows, err := pg.All[lockedRow](ctx, c, "lock the audiences of clients", pg.SQL(
@@ -225,8 +223,8 @@ func (c *Change) LockAudiencesWhere(ctx context.Context, kind AudienceLock, clie
 	return err
 }
 
-// requireAudienceLock panics, with WithStrictLocks, if the audiences of the users' clients
-// are neither locked nor shared.
+// requireAudienceLock panics, with WithStrictLocks, if the change holds no lock, shared or exclusive, of the audiences
+// of a user's client.
 func (c *Change) requireAudienceLock(users []domain.UserKey) {
 	for _, u := range users {
 		if c.strict && !c.audiences[u.Client] {
@@ -235,7 +233,7 @@ func (c *Change) requireAudienceLock(users []domain.UserKey) {
 	}
 }
 
-// counters are the differences that a change adds to stored counters.
+// counters are the differences that a change adds to stored counters at its end.
 type counters struct {
 	days     map[dayKey]domain.PhishingCounts
 	clients  map[domain.ClientID]userCounts
@@ -253,13 +251,13 @@ type dayKey struct {
 // userCounts counts users by status.
 type userCounts struct{ active, inactive int }
 
-// CountMails adds to the counters of the mails sent to a client's users on a day.
+// CountMails adds by to the counters of the mails sent to a client's users on a day.
 func (c *Change) CountMails(client domain.ClientID, day domain.Date, by domain.PhishingCounts) {
 	key := dayKey{client, day}
 	made(&c.counters.days)[key] = c.counters.days[key].Plus(by)
 }
 
-// countUser adds to the counter of a client's users with the user's status.
+// countUser adds by to the counter of the client's active or inactive users, according to the user's status.
 func (c *Change) countUser(u *domain.User, by int) {
 	n := c.counters.clients[u.Client]
 	if u.Status == domain.Active {
@@ -270,19 +268,19 @@ func (c *Change) countUser(u *domain.User, by int) {
 	made(&c.counters.clients)[u.Client] = n
 }
 
-// FrameworksChanged makes the change list and store a client's frameworks when it ends. The
-// audiences of the client must be locked.
+// FrameworksChanged registers that a client's list of assigned frameworks is to be determined and stored at the end of
+// the change. The audiences of the client must be locked.
 func (c *Change) FrameworksChanged(client domain.ClientID) {
 	made(&c.counters.frameworks)[client] = struct{}{}
 }
 
-// CountClients adds to a partner's counter of clients.
+// CountClients adds by to a partner's counter of clients.
 func (c *Change) CountClients(partner domain.PartnerID, by int) {
 	made(&c.counters.partners)[partner] += by
 }
 
-// flushCounters writes the counters. They come late, because all changes of a client or a
-// partner wait for each other at these rows.
+// flushCounters writes the counters. They are written late in a change, because all changes of a client or a partner
+// wait for each other's locks on these rows.
 func (c *Change) flushCounters(ctx context.Context) error {
 	if err := c.flushDays(ctx); err != nil {
 		return err
@@ -293,7 +291,7 @@ func (c *Change) flushCounters(ctx context.Context) error {
 	if err := c.flushFrameworks(ctx); err != nil {
 		return err
 	}
-	for _, partner := range sortedIDs(c.counters.partners) { // at most one
+	for _, partner := range sortedIDs(c.counters.partners) { // a change has at most one partner
 		c.Lock(PartnerLocks)
 		_, err := pg.Exec(ctx, c, "count a partner's clients", pg.SQL(
 			"UPDATE partners SET client_count = client_count + ?1::integer WHERE id = ?0",
@@ -305,9 +303,9 @@ func (c *Change) flushCounters(ctx context.Context) error {
 	return nil
 }
 
-// lockClients locks clients in the order of their ids, if there are several. It is a separate
-// statement: one that also updates the rows would follow their versions from the one in its
-// snapshot, and might wait there for a transaction that waits for it.
+// lockClients locks clients in the order of their ids, if there are several. This needs a statement of its own: an
+// UPDATE that locked the rows in a subquery would then wait again, for later versions of rows, and could deadlock
+// there.
 func (c *Change) lockClients(ctx context.Context, ids []domain.ClientID) error {
 	c.Lock(ClientLocks)
 	if len(ids) < 2 {
@@ -318,7 +316,7 @@ func (c *Change) lockClients(ctx context.Context, ids []domain.ClientID) error {
 	return err
 }
 
-// flushUserCounts writes the clients' counters of users.
+// flushUserCounts writes the clients' counters of users, and updated_at of clients whose counters change.
 func (c *Change) flushUserCounts(ctx context.Context) error {
 	counts := c.counters.clients
 	maps.DeleteFunc(counts, func(_ domain.ClientID, n userCounts) bool { return n == userCounts{} })
@@ -339,7 +337,7 @@ func (c *Change) flushUserCounts(ctx context.Context) error {
 	return err
 }
 
-// flushFrameworks stores the assigned frameworks of clients, sorted, each once.
+// flushFrameworks stores the lists of assigned frameworks of clients, sorted and without duplicates.
 func (c *Change) flushFrameworks(ctx context.Context) error {
 	ids := sortedIDs(c.counters.frameworks)
 	if len(ids) == 0 {
@@ -360,16 +358,17 @@ func (c *Change) flushFrameworks(ctx context.Context) error {
 	return err
 }
 
-func sortedIDs[K domain.Kind, V any](of map[domain.ID[K]]V) []domain.ID[K] {
-	ids := make([]domain.ID[K], 0, len(of))
-	for id := range of {
+// sortedIDs returns the keys of m in the lock order.
+func sortedIDs[K domain.Kind, V any](m map[domain.ID[K]]V) []domain.ID[K] {
+	ids := make([]domain.ID[K], 0, len(m))
+	for id := range m {
 		ids = append(ids, id)
 	}
 	slices.SortFunc(ids, func(a, b domain.ID[K]) int { return slices.Compare(a[:], b[:]) })
 	return ids
 }
 
-// dayRecord is a row of phishing_days, with the differences of a change.
+// dayRecord is a row of phishing_days whose counters are the differences of a change.
 type dayRecord struct {
 	ClientID             string      `json:"client_id"`
 	Day                  domain.Date `json:"day"`
@@ -381,7 +380,7 @@ type dayRecord struct {
 	AttachmentsOpened    int         `json:"attachments_opened"`
 }
 
-// flushDays writes the counters of simulated mails.
+// flushDays adds the counters of simulated mails to phishing_days, in the order of its keys.
 func (c *Change) flushDays(ctx context.Context) error {
 	var records []dayRecord
 	for key, n := range c.counters.days {
@@ -395,7 +394,7 @@ func (c *Change) flushDays(ctx context.Context) error {
 		return nil
 	}
 	slices.SortFunc(records, func(a, b dayRecord) int {
-		return cmp.Or(cmp.Compare(a.ClientID, b.ClientID), b.Day.DaysUntil(a.Day))
+		return cmp.Or(cmp.Compare(a.ClientID, b.ClientID), b.Day.DaysUntil(a.Day)) // negative if a.Day is earlier
 	})
 	text, err := json.Marshal(records)
 	if err != nil {

@@ -40,7 +40,7 @@ type ClientRow struct {
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
 
-	PartnersClients int `bun:"partners_clients,scanonly"`
+	PartnersClients int `bun:"partners_clients,scanonly"` // the partner's counter of clients, in lists only
 }
 
 func (r *ClientRow) client() domain.Client {
@@ -57,21 +57,20 @@ func (r *ClientRow) client() domain.Client {
 	}
 }
 
-// clientOrders are the sort orders of clients: the column, its type and the value of a row.
+// clientOrders are the sort orders of clients: the column, its type and the function that returns its value in a row.
 var clientOrders = map[string]struct {
 	key, cast string
-	of        func(*ClientRow) string
+	value     func(*ClientRow) string
 }{
 	"name":       {"c.name_key", "text", func(r *ClientRow) string { return r.NameKey }},
 	"created_at": {"c.created_at", "timestamptz", func(r *ClientRow) string { return pg.TimeKey(r.CreatedAt) }},
 	"risk_score": {"c.average_score", "integer", func(r *ClientRow) string { return pg.NumberKey(r.AverageScore) }},
 }
 
-// Clients reads a page of the clients within the caller's reach, with summaries
-// that are at most domain.SummaryAge old. If the order or a filter depends on summaries, it
-// refreshes those of all clients in reach first, else those of the page. A page after a
-// position refreshes none, so that the order by risk_score is stable during a walk
-// (decisions 3.7).
+// Clients reads a page of the clients within the caller's reach. On the first page it refreshes summaries that are
+// older than domain.SummaryAge: those of all clients in reach if the order or a filter depends on summaries, else those
+// of the page. It refreshes none on later pages, so that the order by risk_score does not change while a caller reads
+// the pages (decisions 3.7).
 func (d *DB) Clients(ctx context.Context, f domain.ClientFilter, w domain.Window) (domain.Slice[domain.Client], error) {
 	if w.After != nil {
 		return d.clients(ctx, f, w)
@@ -96,7 +95,7 @@ func (d *DB) clients(ctx context.Context, f domain.ClientFilter, w domain.Window
 		Table: "clients AS c", Key: order.key, Cast: order.cast, ID: "c.id", Desc: f.Sort.Descending(), OneIndex: all,
 		Where: pg.Conditions{WithinReach(ctx)},
 		Position: func(r *ClientRow) domain.Position {
-			return domain.Position{Key: order.of(r), ID: r.ID.UUID()}
+			return domain.Position{Key: order.value(r), ID: r.ID.UUID()}
 		},
 	}
 	if f.Query != "" {
@@ -109,7 +108,7 @@ func (d *DB) clients(ctx context.Context, f domain.ClientFilter, w domain.Window
 		k.Where.Add("c.id = ANY(?::uuid[])", pg.IDs(f.IDs))
 	}
 	pg.AddIf(&k.Where, "c.updated_at >= ?", f.UpdatedSince)
-	if w.Total && all { // the partner's counter comes with the rows: no statement of its own
+	if w.Total && all { // the partner's counter is the total, and is read in the same statement
 		k.Select = func(q *pg.Select) {
 			q.Columns(pg.Columns[ClientRow]()).Columns(
 				"(SELECT client_count FROM partners WHERE id = ?) AS partners_clients", domain.CallerFrom(ctx).Partner)
@@ -118,7 +117,7 @@ func (d *DB) clients(ctx context.Context, f domain.ClientFilter, w domain.Window
 
 	rows, err := pg.Page(ctx, d, k, w)
 	switch {
-	case err != nil || !w.Total:
+	case err != nil || !w.Total: // no total
 	case all && len(rows.Rows) > 0:
 		rows.Total = rows.Rows[0].PartnersClients
 	default:
@@ -127,15 +126,15 @@ func (d *DB) clients(ctx context.Context, f domain.ClientFilter, w domain.Window
 	return pg.Map(rows, (*ClientRow).client), err
 }
 
-// listsAllClients reports whether a list holds all of the partner's clients: no field of
-// domain.ClientFilter is set, not even one that is added later.
+// listsAllClients reports whether a list holds all of the partner's clients: the caller reaches all, and no field of
+// the filter but Sort is set. reflect also checks fields that are added to domain.ClientFilter later.
 func listsAllClients(ctx context.Context, f domain.ClientFilter) bool {
 	f.Sort = ""
 	return domain.CallerFrom(ctx).AllClients && reflect.ValueOf(f).IsZero()
 }
 
-// InsertClient adds a client, its manual group and the default program.
-// Conflict when the partner has one of that name.
+// InsertClient inserts a client, its manual group and the default program. It returns Conflict if the partner has a
+// client of that name.
 func (c *Change) InsertClient(ctx context.Context, client domain.Client) error {
 	row := ClientRow{
 		ID: client.ID, PartnerID: client.Partner, Name: client.Name, NameKey: domain.SortKey(client.Name),
@@ -151,8 +150,8 @@ func (c *Change) InsertClient(ctx context.Context, client domain.Client) error {
 	return c.SetUpClients(ctx, []ClientRow{row}, []domain.ClientID{row.ID})
 }
 
-// SetUpClients adds the manual groups of new clients and the first day of their histories,
-// and the default program to those of withProgram.
+// SetUpClients inserts the manual groups of new clients and the first day of their risk histories, and the default
+// program of the clients in withProgram.
 func (c *Change) SetUpClients(ctx context.Context, clients []ClientRow, withProgram []domain.ClientID) error {
 	if len(clients) == 0 {
 		return nil
@@ -179,9 +178,9 @@ func (c *Change) SetUpClients(ctx context.Context, clients []ClientRow, withProg
 	return err
 }
 
-// Update stores the client's own fields, and the time of the update. Conflict when
-// the partner has another client of that name. The client is locked (LockTenant).
-// An unchanged name keeps its key, which a migration may have made unique.
+// Update stores the client's own fields, and sets UpdatedAt. It returns Conflict if the partner has another client of
+// that name. The client must be locked (LockTenant). An unchanged name keeps its key, because a migration may have
+// changed the key to make it unique.
 func (t *Tenant) Update(ctx context.Context, c *Change) error {
 	at, err := pg.One[time.Time](ctx, c, "update a client", pg.SQL(`
 		UPDATE clients SET name = @name, name_key = CASE WHEN name = @name THEN name_key ELSE @nameKey END,
@@ -194,45 +193,45 @@ func (t *Tenant) Update(ctx context.Context, c *Change) error {
 	return err
 }
 
-// ClientName is a client as commands name it.
+// ClientName identifies a client in the output of commands.
 type ClientName struct {
 	ID            domain.ClientID
 	Name, Partner string
 }
 
-// FindClients returns the client with an id or, if there is none, up to 10 with a name: of one
-// partner, or of any if that is zero. It leaves out archived clients. It is for the command
-// line, and checks no caller's access.
+// FindClients returns the client with an id or, if there is none, up to 10 clients with a name. They are of the partner
+// or, if it is zero, of any partner. It leaves out archived clients. It is for the command line, and checks no caller's
+// access.
 func (d *DB) FindClients(
-	ctx context.Context, of domain.PartnerID, id domain.ClientID, name string,
+	ctx context.Context, partner domain.PartnerID, id domain.ClientID, name string,
 ) ([]ClientName, error) {
 	q := pg.From("clients AS c").Columns("c.id, c.name, p.name AS partner").
 		Join("JOIN partners AS p ON p.id = c.partner_id").
 		Where(`c.archived_at IS NULL AND (c.id = ?0 OR c.name_key = ?1 AND NOT EXISTS
 			(SELECT 1 FROM clients AS i WHERE i.id = ?0 AND i.archived_at IS NULL))`, id, domain.SortKey(name)).
 		OrderBy("p.name_key, c.id").Limit(10)
-	if !of.IsZero() {
-		q.Where("c.partner_id = ?", of)
+	if !partner.IsZero() {
+		q.Where("c.partner_id = ?", partner)
 	}
 	return pg.All[ClientName](ctx, d, "look for a client", q)
 }
 
-// ClientNamesLike lists the names of clients, without archived ones, that contain name or
-// differ from its length by at most differ bytes, both by their sort keys: of one partner, or
-// of all if that is zero.
-func (d *DB) ClientNamesLike(ctx context.Context, of domain.PartnerID, name string, differ int) ([]string, error) {
+// ClientNamesLike lists candidates for a misspelt name: the names of clients that contain name, or whose length differs
+// from that of name by at most differ bytes. Both are compared by their sort keys. The clients are of the partner or,
+// if it is zero, of any partner; archived ones are left out.
+func (d *DB) ClientNamesLike(ctx context.Context, partner domain.PartnerID, name string, differ int) ([]string, error) {
 	key := domain.SortKey(name)
 	q := pg.From("clients AS c").Columns("DISTINCT c.name").
 		Where(`c.archived_at IS NULL AND (strpos(c.name_key, ?0) > 0
 			OR octet_length(c.name_key) BETWEEN ?1::int AND ?2::int)`, key, len(key)-differ, len(key)+differ).
 		OrderBy("c.name")
-	if !of.IsZero() {
-		q.Where("c.partner_id = ?", of)
+	if !partner.IsZero() {
+		q.Where("c.partner_id = ?", partner)
 	}
 	return pg.All[string](ctx, d, "look for names of clients", q)
 }
 
-// MailedAdmins is the condition that an admin, alias a, gets the mails of the partner.
+// MailedAdmins is the condition that an admin, alias a, gets the mails to the partner.
 const MailedAdmins = "a.client_id IS NULL AND a.role IN ('owner', 'admin')"
 
 // AdminRow is a row of admins, of a partner or of a client.
@@ -256,7 +255,7 @@ func (r *AdminRow) admin() domain.Admin {
 	}
 }
 
-// Admins reads a page of the admins of this client only, in the order of creation.
+// Admins reads a page of the client's own admins, without the partner's, in the order of creation.
 func (t *Tenant) Admins(ctx context.Context, w domain.Window) (domain.Slice[domain.Admin], error) {
 	k := pg.ByTime("a.created_at", "a.id", func(r *AdminRow) (time.Time, domain.AdminID) { return r.CreatedAt, r.ID })
 	k.OneIndex, k.Where = true, pg.Conditions{pg.SQL("a.client_id = ?", t.ID)}
@@ -264,10 +263,9 @@ func (t *Tenant) Admins(ctx context.Context, w domain.Window) (domain.Slice[doma
 	return pg.Map(rows, (*AdminRow).admin), err
 }
 
-// Invite adds an invite to the client, requests its mail and returns the mail's id. Conflict
-// if the email belongs to an admin of the client or has an open invite, RateLimited above the
-// limits of the client or its partner. The client must be locked (LockTenant), so that one of
-// two concurrent invites fails.
+// Invite inserts an invite to the client and the request of its mail, and returns the mail's id. It returns Conflict if
+// the email belongs to an admin of the client or has an open invite, and RateLimited at the limit of invites of the
+// client or its partner. The client must be locked (LockTenant), so that one of two concurrent invites fails.
 func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domain.MessageID, error) {
 	has, err := pg.One[struct{ Admin, Invite bool }](ctx, c, "look for an admin or invite", pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM admins WHERE client_id = ?0 AND email = ?1) AS admin,
@@ -303,14 +301,14 @@ func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domai
 	return mail, err
 }
 
-// limitInvites returns RateLimited where a client or its partner has reached its limit of
-// invites within a sliding window. It locks the partner, so that concurrent invites count.
+// limitInvites returns RateLimited if a client or its partner has reached its limit of invites within a sliding window.
+// It locks the partner, so that concurrent invites are counted too.
 func (c *Change) limitInvites(ctx context.Context, partner domain.PartnerID, client domain.ClientID) error {
 	if err := c.LockPartner(ctx, partner); err != nil {
 		return err
 	}
-	// The oldest invite that counts toward a limit that is reached; NULL below the limit.
-	last, err := pg.One[struct{ Client, Partner *time.Time }](ctx, c, "count invites", pg.SQL(`
+	// The time of the oldest invite that counts, if as many as the limit count; NULL below the limit.
+	oldest, err := pg.One[struct{ Client, Partner *time.Time }](ctx, c, "count invites", pg.SQL(`
 		SELECT (
 			SELECT created_at FROM admin_invites WHERE client_id = @client AND created_at > @clientSince
 			ORDER BY created_at DESC OFFSET @clientMost LIMIT 1
@@ -327,16 +325,16 @@ func (c *Change) limitInvites(ctx context.Context, partner domain.PartnerID, cli
 	switch {
 	case err != nil:
 		return err
-	case last.Partner != nil:
+	case oldest.Partner != nil:
 		refusal.Message = "the partner has sent 100 invites within the last 24 hours, which is as many as it may"
-		refusal.RetryAfter = last.Partner.Add(domain.PartnerInviteWindow).Sub(c.At)
-	case last.Client != nil:
+		refusal.RetryAfter = oldest.Partner.Add(domain.PartnerInviteWindow).Sub(c.At)
+	case oldest.Client != nil:
 		refusal.Message = "20 invites to this client were sent within the last hour, which is as many as it may have"
 	default:
 		return nil
 	}
-	if last.Client != nil {
-		refusal.RetryAfter = max(refusal.RetryAfter, last.Client.Add(domain.ClientInviteWindow).Sub(c.At))
+	if oldest.Client != nil {
+		refusal.RetryAfter = max(refusal.RetryAfter, oldest.Client.Add(domain.ClientInviteWindow).Sub(c.At))
 	}
 	return &refusal
 }

@@ -11,19 +11,17 @@ import (
 	"partnerapi/domain"
 )
 
-// summarySQL refreshes the summaries and risks of the clients, alias c, that match the
-// condition @of and whose summary is older than @before, and returns the clients. Scores
-// have the @grades between @gradeFloors. A client without users has the average @noUsers and
-// no rates (decisions 3.7). RefreshAhead keeps the summary fresh until @ahead; NULL changes
-// nothing. With @async the commit does not wait for the disk: the next read makes again what
-// a crash loses.
+// summarySQL refreshes the summaries and risks of the clients, alias c, that match the condition @of and whose summary
+// is older than @before, and returns the clients. @gradeFloors are the lowest scores of all @grades but the first. A
+// client without users has the average @noUsers and no rates (decisions 3.7). RefreshAhead keeps the summary fresh
+// until @ahead; NULL leaves that time unchanged. With @async the commit does not wait for the disk: if a crash loses
+// the summary, the next read refreshes it again.
 //
-// It locks only clients, in the order of their ids: two refreshers wait for each other and
-// cannot deadlock. The second one finds the summary fresh and leaves it. SKIP LOCKED would be
-// quicker, but show a summary of any age.
+// It locks only clients, in the order of their ids, so that two refreshes cannot deadlock. The second refresh waits,
+// then skips the clients that are fresh. SKIP LOCKED would not wait, but could return a summary of any age.
 //
-// Days are those of UTC; the last n days include today. A day's clicked mails include those
-// whose credentials were submitted or whose attachment was opened (decisions 3.10).
+// Days are in UTC. The last n days include today. The clicked mails of a day include those whose credentials were
+// submitted or whose attachment was opened (decisions 3.10).
 const summarySQL = `
 	WITH session AS MATERIALIZED (
 		SELECT set_config('synchronous_commit',
@@ -90,17 +88,18 @@ const summarySQL = `
 			 c.click_rate_90d, c.report_rate_90d, c.click_rate_total) <>
 			(f.average_score, f.high_risk_users, f.overdue_users, f.on_track_rate,
 			 f.click_rate_90d, f.report_rate_90d, f.click_rate_total)
-			OR c.click_rate_365d <> f.click_rate_365d AND c.summarized_at >= @today::date -- not by days that passed
+			OR c.click_rate_365d <> f.click_rate_365d AND c.summarized_at >= @today::date -- not if it changes with the date only
 			THEN greatest(c.updated_at, @now) ELSE c.updated_at END
 	FROM fresh AS f WHERE c.id = f.id RETURNING `
 
-// factorTotals and factorUsers are, for each factor, the sum of its deltas in rows r of
-// user_risks, and how many of them are not 0.
+// factorTotals and factorUsers are SQL arrays with an element for each factor: the sum of its deltas in the rows r of
+// user_risks, and the number of deltas that are not 0.
 var (
 	factorTotals = pg.SQL(eachFactor("coalesce(sum(r.deltas[#]), 0)"))
 	factorUsers  = pg.SQL(eachFactor("count(nullif(r.deltas[#], 0))"))
 )
 
+// eachFactor returns an SQL array with the expression for each factor. # in it stands for the factor's number, from 1.
 func eachFactor(text string) string {
 	list := make([]string, domain.NumFactors)
 	for i := range list {
@@ -110,42 +109,42 @@ func eachFactor(text string) string {
 }
 
 const (
-	// refreshAheadFor is how long RefreshAhead keeps a client's summary fresh after a read
-	// found it stale: a caller that polls once a day waits for at most one refresh.
+	// refreshAheadFor is how long RefreshAhead keeps a client's summary fresh after a read that found it stale. It is
+	// more than a day, so that for a caller that polls once a day only the first read waits for a refresh.
 	refreshAheadFor = 25 * time.Hour
 	// refreshAheadAge is the age at which RefreshAhead refreshes a summary.
 	refreshAheadAge = domain.SummaryAge - 90*time.Second
-	// refreshAheadBatch is how many clients are refreshed, and locked, at a time.
+	// refreshAheadBatch is the number of clients that one transaction refreshes, and locks.
 	refreshAheadBatch = 20
 )
 
-// summarize refreshes the summaries of the clients, alias c, that match a condition and
-// whose summary is older than before, in one statement. It returns those clients.
-// RefreshAhead keeps them fresh until ahead; nil changes nothing.
-func (d *DB) summarize(ctx context.Context, of pg.Query, before time.Time, ahead *time.Time) ([]ClientRow, error) {
+// summarize refreshes in one statement the summaries of the clients, alias c, that match a condition and whose summary
+// is older than before, and returns these clients. RefreshAhead keeps them fresh until ahead; nil leaves that time
+// unchanged. Outside of a transaction the commit does not wait for the disk.
+func (d *DB) summarize(ctx context.Context, condition pg.Query, before time.Time, ahead *time.Time) ([]ClientRow, error) {
 	now := d.Now()
 	return pg.All[ClientRow](ctx, d, "refresh summaries", pg.Prepared(pg.SQL(summarySQL+pg.Columns[ClientRow](),
 		pg.Named{
-			"of": of, "before": before, "now": now, "today": domain.DateOf(now),
+			"of": condition, "before": before, "now": now, "today": domain.DateOf(now),
 			"gradeFloors": domain.GradeFloors, "grades": domain.GradesUpward, "noUsers": domain.AverageScore(0, 0),
 			"ahead": ahead, "async": !d.InTx(ctx), "factorTotals": factorTotals, "factorUsers": factorUsers,
 		})))
 }
 
-// refreshRead is summarize for a read: of the clients within the caller's reach
-// that match a condition and whose summary is older than domain.SummaryAge.
+// refreshRead is summarize for a read: it refreshes the clients within the caller's reach that match a condition and
+// whose summary is older than domain.SummaryAge. RefreshAhead then keeps them fresh for refreshAheadFor.
 func (d *DB) refreshRead(ctx context.Context, condition pg.Query) ([]ClientRow, error) {
 	now := d.Now()
 	return d.summarize(ctx, pg.SQL("? AND ?", condition, WithinReach(ctx)), now.Add(-domain.SummaryAge),
 		new(now.Add(refreshAheadFor)))
 }
 
+// stale reports whether a client's summary is older than domain.SummaryAge.
 func (d *DB) stale(c *domain.Client) bool {
 	return c.Summary.At.Before(d.Now().Add(-domain.SummaryAge))
 }
 
-// FreshTenant is Tenant with a summary that is at most domain.SummaryAge old
-// (decisions 3.7): it refreshes one that is older.
+// FreshTenant is Tenant, but refreshes the client's summary if it is older than domain.SummaryAge (decisions 3.7).
 func (d *DB) FreshTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
 	t, err := d.Tenant(ctx, id)
 	if err != nil || !d.stale(&t.Client) {
@@ -161,13 +160,14 @@ func (d *DB) FreshTenant(ctx context.Context, id domain.ClientID) (*Tenant, erro
 	return d.tenantOf(&rows[0]), nil
 }
 
-// refreshPage refreshes the clients of a page that are stale, in one statement.
+// refreshPage refreshes the stale summaries of the clients of a page in one statement, and replaces these clients in
+// page.
 func (d *DB) refreshPage(ctx context.Context, page []domain.Client) error {
-	place := map[domain.ClientID]int{}
+	indexes := map[domain.ClientID]int{} // of stale clients in page
 	var stale []domain.ClientID
 	for i := range page {
 		if d.stale(&page[i]) {
-			place[page[i].ID] = i
+			indexes[page[i].ID] = i
 			stale = append(stale, page[i].ID)
 		}
 	}
@@ -183,21 +183,20 @@ func (d *DB) refreshPage(ctx context.Context, page []domain.Client) error {
 			Where("c.id = ANY(?::uuid[])", pg.IDs(stale)).Where("?", WithinReach(ctx)))
 	}
 	for i := range rows {
-		page[place[rows[i].ID]] = rows[i].client()
+		page[indexes[rows[i].ID]] = rows[i].client()
 	}
 	return err
 }
 
-// RefreshReachable refreshes the stale summaries of all clients that the caller
-// reaches, in one statement.
+// RefreshReachable refreshes the stale summaries of all clients that the caller reaches, in one statement.
 func (d *DB) RefreshReachable(ctx context.Context) error {
 	_, err := d.refreshRead(ctx, pg.SQL("true"))
 	return err
 }
 
-// RefreshAhead refreshes the summaries of recently read clients shortly before they are stale.
-// It is background work and commits in batches. It returns how many it refreshed: 0 while
-// another process runs it.
+// RefreshAhead refreshes the summaries of recently read clients shortly before they become stale. It is background work
+// and commits in batches. It returns the number of refreshed summaries, and refreshes none while another process runs
+// it.
 func (d *DB) RefreshAhead(ctx context.Context) (refreshed int, err error) {
 	_, err = d.TryAdvisoryLock(ctx, "summaries", func(ctx context.Context) error {
 		now := d.Now()
@@ -214,19 +213,21 @@ func (d *DB) RefreshAhead(ctx context.Context) (refreshed int, err error) {
 	return refreshed, err
 }
 
-// ForceSummaries refreshes, as background work, the summaries of all clients that are
-// not archived, of any age. Outside of a transaction it commits in batches.
+// ForceSummaries refreshes the summaries of all clients that are not archived, whatever their age. Outside of a
+// transaction it commits in batches, and does not wait for the disk.
 func (d *DB) ForceSummaries(ctx context.Context) error {
 	clients, err := pg.All[domain.ClientID](ctx, d, "list clients",
 		pg.SQL("SELECT id FROM clients WHERE archived_at IS NULL ORDER BY id"))
 	if err != nil {
 		return err
 	}
-	anyAge := d.Now().AddDate(1000, 0, 0) // a clock that was put back left summaries of the future
-	_, err = d.summarizeAll(ctx, clients, 200, anyAge)
+	// If the clock was set back, summarized_at may be in the future. This bound is later than any.
+	farFuture := d.Now().AddDate(1000, 0, 0)
+	_, err = d.summarizeAll(ctx, clients, 200, farFuture)
 	return err
 }
 
+// summarizeAll calls summarize for batches of clients, and returns the number of refreshed summaries.
 func (d *DB) summarizeAll(
 	ctx context.Context, clients []domain.ClientID, batch int, before time.Time,
 ) (refreshed int, err error) {
@@ -240,15 +241,14 @@ func (d *DB) summarizeAll(
 	return refreshed, nil
 }
 
-// Peers is the condition that a client, alias c, is another one of the same partner
-// with active users (decisions 8.10).
+// Peers returns the condition that a client, alias c, is another client of the same partner and has active users
+// (decisions 8.10). It does not depend on the caller's reach.
 func (t *Tenant) Peers() pg.Query {
 	return pg.SQL(`c.partner_id = (SELECT partner_id FROM clients WHERE id = ?0) AND c.id <> ?0
 		AND c.archived_at IS NULL AND c.users_active > 0`, t.ID)
 }
 
-// FreshPeers returns the clients that Peers selects, within the caller's reach or
-// not, with summaries that are at most domain.SummaryAge old.
+// FreshPeers returns the clients that Peers selects, with summaries that are at most domain.SummaryAge old.
 func (t *Tenant) FreshPeers(ctx context.Context) ([]*Tenant, error) {
 	if _, err := t.db.summarize(ctx, t.Peers(), t.db.Now().Add(-domain.SummaryAge), nil); err != nil {
 		return nil, err

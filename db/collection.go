@@ -35,8 +35,8 @@ func (r *CollectionRow) collection() domain.Collection {
 	}
 }
 
-// Collections reads a page of the client's collections, in the order of creation. since, if
-// not nil, selects those that changed at or after it.
+// Collections reads a page of the client's collections, in the order of creation. If since is not nil, it selects only
+// collections that changed at or after since.
 func (t *Tenant) Collections(
 	ctx context.Context, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Collection], error) {
@@ -72,8 +72,8 @@ func (r *memberRow) member() domain.Member {
 	return domain.Member{User: r.UserID, Name: name, Email: r.Email, AddedAt: r.AddedAt}
 }
 
-// Members reads a page of a collection's members, in the order in which they joined. since, if
-// not nil, selects those who joined or changed at or after it.
+// Members reads a page of a collection's members, in the order in which they joined. If since is not nil, it selects
+// only members who joined or changed at or after since.
 func (t *Tenant) Members(
 	ctx context.Context, of domain.Collection, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Member], error) {
@@ -85,22 +85,23 @@ func (t *Tenant) Members(
 			Join("JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id")
 	}
 	k.Where.Add("m.client_id = ? AND m.collection_id = ?", t.ID, of.ID)
-	if since != nil { // joining changes a user too
+	if since != nil { // joining sets updated_at of the user too
 		k.Where.Add(`EXISTS (SELECT 1 FROM users AS u
 			WHERE u.client_id = m.client_id AND u.id = m.user_id AND u.updated_at >= ?)`, *since)
 	}
 	rows, err := pg.Page(ctx, t.db, k, w)
-	rows.Total = of.Members // callers want a total only without since
+	rows.Total = of.Members // wrong with since: then callers ask for no total
 	return pg.Map(rows, (*memberRow).member), err
 }
 
-// InsertCollection adds a collection without members. Conflict when the client
-// has one of that name.
+// InsertCollection inserts a collection without members. It returns Conflict if the client has a collection of that
+// name.
 func (t *Tenant) InsertCollection(ctx context.Context, c *Change, k domain.Collection) error {
 	_, err := pg.Exec(ctx, c, "insert a collection", insertedCollection(t.ID, k))
 	return err
 }
 
+// insertedCollection returns the INSERT of a collection.
 func insertedCollection(client domain.ClientID, k domain.Collection) pg.Query {
 	return pg.Insert(CollectionRow{
 		ClientID: client, ID: k.ID, Name: k.Name, NameKey: domain.SortKey(k.Name), Description: k.Description,
@@ -108,9 +109,8 @@ func insertedCollection(client domain.ClientID, k domain.Collection) pg.Query {
 	})
 }
 
-// DeleteCollection removes a collection and its memberships, and withdraws the courses of
-// frameworks that were assigned to it (decisions 7.7). NotFound where the client has no such
-// collection.
+// DeleteCollection deletes a collection and its memberships, and withdraws the courses of frameworks that were assigned
+// to it (decisions 7.7). It returns NotFound if the client has no such collection.
 func (t *Tenant) DeleteCollection(ctx context.Context, c *Change, id domain.CollectionID) error {
 	if err := c.LockAudiences(ctx, t.ID); err != nil {
 		return err
@@ -137,11 +137,12 @@ func (t *Tenant) DeleteCollection(ctx context.Context, c *Change, id domain.Coll
 	return nil
 }
 
-// LockUsers locks users and returns them. Those of other clients are left out.
+// LockUsers locks the client's users among ids, and returns them.
 func (t *Tenant) LockUsers(ctx context.Context, c *Change, ids []domain.UserID) ([]domain.UserID, error) {
 	return t.lockUsers(ctx, c, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(ids)))
 }
 
+// lockUsers locks the client's users, alias u, that match a condition, and returns them.
 func (t *Tenant) lockUsers(ctx context.Context, c *Change, condition pg.Query) ([]domain.UserID, error) {
 	keys, err := c.LockUserKeys(ctx, pg.SQL("u.client_id = ? AND ?", t.ID, condition))
 	return pg.MapRows(keys, func(k *domain.UserKey) domain.UserID { return k.User }), err
@@ -152,7 +153,7 @@ func (t *Tenant) keysOf(users []domain.UserID) []domain.UserKey {
 	return pg.MapRows(users, func(id *domain.UserID) domain.UserKey { return domain.UserKey{Client: t.ID, User: *id} })
 }
 
-// LockCollections locks collections and returns them. Those of other clients are left out.
+// LockCollections locks the client's collections among ids, and returns them.
 func (t *Tenant) LockCollections(
 	ctx context.Context, c *Change, ids ...domain.CollectionID,
 ) ([]domain.CollectionID, error) {
@@ -160,19 +161,20 @@ func (t *Tenant) LockCollections(
 	return pg.MapRows(rows, func(r *CollectionRow) domain.CollectionID { return r.ID }), err
 }
 
-// LockCollection is Collection for a change of the collection.
+// LockCollection is Collection for a change: it locks the row.
 func (t *Tenant) LockCollection(ctx context.Context, c *Change, id domain.CollectionID) (domain.Collection, error) {
 	rows, err := t.lockCollections(ctx, c, pg.SQL("k.id = ?", id))
 	return findCollection(rows, id, err)
 }
 
+// lockCollections locks the client's collections, alias k, that match a condition, and returns their rows.
 func (t *Tenant) lockCollections(ctx context.Context, c *Change, condition pg.Query) ([]CollectionRow, error) {
 	c.Lock(CollectionLocks)
 	return pg.All[CollectionRow](ctx, c, "lock collections", pg.Rows[CollectionRow]().Where("k.client_id = ?", t.ID).
 		Where("?", condition).OrderBy("k.id").For("NO KEY UPDATE"))
 }
 
-// findCollection returns the collection with an id in rows; NotFound where it is missing.
+// findCollection returns the collection with an id in rows, or NotFound. If err is not nil, it returns err.
 func findCollection(rows []CollectionRow, id domain.CollectionID, err error) (domain.Collection, error) {
 	i := slices.IndexFunc(rows, func(r CollectionRow) bool { return r.ID == id })
 	if err == nil && i < 0 {
@@ -184,8 +186,8 @@ func findCollection(rows []CollectionRow, id domain.CollectionID, err error) (do
 	return rows[i].collection(), nil
 }
 
-// AddMembers adds locked users to a locked collection, and returns how many were not in it
-// before. The audiences of the client are shared (ShareAudiences).
+// AddMembers adds locked users to a locked collection, and returns the number of users who were not yet members. The
+// caller must have shared the audiences of the client (ShareAudiences).
 func (t *Tenant) AddMembers(
 	ctx context.Context, c *Change, id domain.CollectionID, users []domain.UserID,
 ) (added int, err error) {
@@ -198,7 +200,7 @@ func (t *Tenant) AddMembers(
 	return len(joined), c.EnterAudiences(ctx, keys)
 }
 
-// join adds users to collections and returns those who were not yet in all of them.
+// join adds users to collections, and returns the users who were not yet in all of them.
 func (t *Tenant) join(
 	ctx context.Context, c *Change, ids []domain.CollectionID, users []domain.UserID,
 ) ([]domain.UserID, error) {
@@ -211,8 +213,7 @@ func (t *Tenant) join(
 	return pg.MapRows(joined, func(k *domain.UserKey) domain.UserID { return k.User }), err
 }
 
-// JoinCollections adds the memberships that a query selects, and returns the users of the new
-// ones.
+// JoinCollections inserts the memberships that a query selects, and returns the users with a new membership.
 func (c *Change) JoinCollections(ctx context.Context, memberships pg.Query) ([]domain.UserKey, error) {
 	return pg.All[domain.UserKey](ctx, c, "add members", pg.SQL(`
 		WITH joined AS (
@@ -227,7 +228,8 @@ func (c *Change) JoinCollections(ctx context.Context, memberships pg.Query) ([]d
 		SELECT DISTINCT client_id AS client, user_id AS "user" FROM joined`, memberships, c.At))
 }
 
-// RemoveMember removes a locked user from a collection. NotFound where the user is not in it.
+// RemoveMember removes a user, whom the caller has locked (LockUsers), from a collection. It returns NotFound if the
+// user is not a member.
 func (t *Tenant) RemoveMember(ctx context.Context, c *Change, id domain.CollectionID, user domain.UserID) error {
 	c.Lock(CollectionLocks)
 	removed, err := t.removeMembers(ctx, c, "m.collection_id = ? AND m.user_id = ?", id, user)
@@ -239,22 +241,22 @@ func (t *Tenant) RemoveMember(ctx context.Context, c *Change, id domain.Collecti
 	return err
 }
 
-// removeMembers deletes the memberships, alias m, that match a condition and returns how many
-// there were. Their users are locked, and so are their collections if there are several.
+// removeMembers deletes the client's memberships, alias m, that match a condition, and returns their number. The caller
+// must have locked the users and, if there are several, the collections.
 func (t *Tenant) removeMembers(ctx context.Context, c *Change, condition string, args ...any) (int, error) {
 	type membership struct {
 		CollectionID domain.CollectionID
 		UserID       domain.UserID
 	}
 	removed, err := pg.All[membership](ctx, c, "remove members", pg.SQL(`
-		WITH gone AS (
+		WITH deleted AS (
 			DELETE FROM collection_members AS m WHERE m.client_id = ?0 AND ?1 RETURNING m.collection_id, m.user_id
 		), counted AS (
 			UPDATE collections AS k SET member_count = k.member_count - g.n, updated_at = greatest(k.updated_at, ?2)
-			FROM (SELECT collection_id, count(*) AS n FROM gone GROUP BY collection_id) AS g
+			FROM (SELECT collection_id, count(*) AS n FROM deleted GROUP BY collection_id) AS g
 			WHERE k.client_id = ?0 AND k.id = g.collection_id
 		)
-		SELECT collection_id, user_id FROM gone`, t.ID, pg.SQL(condition, args...), c.At))
+		SELECT collection_id, user_id FROM deleted`, t.ID, pg.SQL(condition, args...), c.At))
 	if err != nil || len(removed) == 0 {
 		return 0, err
 	}
@@ -263,7 +265,7 @@ func (t *Tenant) removeMembers(ctx context.Context, c *Change, condition string,
 	return len(removed), nil
 }
 
-// membersChanged marks the counts of the policies of collections as stale.
+// membersChanged registers that the audiences of the policies of collections changed.
 func (t *Tenant) membersChanged(c *Change, ids ...domain.CollectionID) {
 	c.PoliciesChanged("p.client_id = ? AND p.scope_type = 'collection' AND p.scope_id = ANY(?::uuid[])", t.ID, pg.IDs(ids))
 }

@@ -1,9 +1,8 @@
-// Package db keeps the service's objects in PostgreSQL. Its methods take and return
-// types of domain; rows and SQL stay in here. A client's objects are read and
-// written through a Tenant or a User, which are found only within the caller's reach.
+// Package db stores the service's objects in PostgreSQL. Its methods take and return types of package domain. A
+// client's objects are read and written through a Tenant or a User, which are found only within the caller's reach.
 // Transactions that write use a Change.
 //
-// A method works in the transaction of its context, if that was made by Tx.
+// A method runs in the transaction of its context, if the context has one from Tx.
 package db
 
 import (
@@ -26,7 +25,7 @@ type DB struct {
 	onEvents atomic.Pointer[func()]
 }
 
-// Option changes how Open opens a database.
+// Option is an option of Open.
 type Option func(*options)
 
 type options struct {
@@ -44,7 +43,7 @@ func WithTracer(tracer pgx.QueryTracer) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithTracer(tracer)) }
 }
 
-// WithSlowLog logs statements that take at least a duration: by name, without values.
+// WithSlowLog logs statements that take at least the duration after. It logs their names, without values.
 func WithSlowLog(log *slog.Logger, after time.Duration) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithSlowLog(log, after)) }
 }
@@ -52,13 +51,12 @@ func WithSlowLog(log *slog.Logger, after time.Duration) Option {
 // WithConns bounds the number of connections; the default is pg.DefaultConns.
 func WithConns(n int) Option { return func(o *options) { o.pool = append(o.pool, pg.WithConns(n)) } }
 
-// WithPooler sets the kind of pooler at the URL, and the URL of the server; see
-// pg.WithPooler.
+// WithPooler sets the kind of pooler at the URL, and the direct URL of the server; see pg.WithPooler.
 func WithPooler(found pg.Pooler, direct string) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithPooler(found, direct)) }
 }
 
-// WithReplica sets the standby that snapshots may be read from; see pg.WithReplica.
+// WithReplica sets the standby from which snapshots may be read; see pg.WithReplica.
 func WithReplica(url string, log *slog.Logger) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithReplica(url, log)) }
 }
@@ -66,7 +64,7 @@ func WithReplica(url string, log *slog.Logger) Option {
 // WithStrictLocks makes a Change panic if it locks rows out of the lock order: for tests.
 func WithStrictLocks() Option { return func(o *options) { o.strict = true } }
 
-// WithoutEvents makes changes write no events: to measure what events add to a write.
+// WithoutEvents makes changes write no events. It is for benchmarks of the cost of events.
 func WithoutEvents() Option { return func(o *options) { o.silent = true } }
 
 // Open opens the database at a postgres:// URL. It does not connect yet.
@@ -85,7 +83,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 // NewID returns the id of a new object: a UUID of version 7.
 func NewID[K domain.Kind]() domain.ID[K] { return pg.NewID[K]() }
 
-// clashes are the errors for callers of violated unique constraints.
+// clashes are the errors that callers get for violated unique constraints, by the name of the constraint.
 var clashes = map[string]*domain.Error{
 	"partners_name_unique": domain.ErrConflict("partner", "a partner with this name already exists"),
 	"clients_name_unique":  domain.ErrConflict("client", "a client with this name already exists"),
@@ -98,26 +96,26 @@ var clashes = map[string]*domain.Error{
 	"sync_runs_open":             domain.ErrConflict("sync run", "a sync of this client is queued or running already"),
 }
 
-// Snapshot runs fn with the client in a read-only transaction, which holds a connection. All
-// reads through fn's tenant are as of one moment, its Now; the client's summary is refreshed
-// first, so that it agrees with them. NotFound if the client was archived.
+// Snapshot runs fn with the client in a read-only transaction, which holds a connection. All reads through fn's tenant
+// see one snapshot, and its Now is constant. The client's summary is refreshed first, so that it agrees with the other
+// reads. Snapshot returns NotFound if the client was archived.
 func (t *Tenant) Snapshot(ctx context.Context, fn func(ctx context.Context, t *Tenant) error) error {
 	_, err := t.db.summarize(ctx, pg.SQL("c.id = ? AND c.archived_at IS NULL", t.ID), t.db.Now(), nil)
 	if err != nil {
 		return err
 	}
 	return t.db.Snapshot(ctx, func(ctx context.Context) error {
-		frozen, err := t.db.AnyTenant(ctx, t.ID)
+		tenant, err := t.db.AnyTenant(ctx, t.ID)
 		if err != nil {
 			return err
 		}
-		frozen.db = &DB{DB: t.db.At(t.db.Now()), strict: t.db.strict}
-		return fn(ctx, frozen)
+		tenant.db = &DB{DB: t.db.At(t.db.Now()), strict: t.db.strict}
+		return fn(ctx, tenant)
 	})
 }
 
-// Now returns the time by the database's clock; in a snapshot, the time of the snapshot.
+// Now returns the time by the clock of the database's methods or, within Snapshot, the time of the snapshot.
 func (t *Tenant) Now() time.Time { return t.db.Now() }
 
-// Clash returns the error for callers of a violated unique constraint.
+// Clash returns the error that callers get for a violated unique constraint, or nil if it has none.
 func Clash(constraint string) *domain.Error { return clashes[constraint] }

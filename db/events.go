@@ -11,23 +11,23 @@ import (
 	"partnerapi/domain"
 )
 
-// This file reads the objects of events, for the service's own work: of any clients, by
-// their ids. Missing objects are left out. Each read takes the same number of statements for
-// any number of objects.
+// This file reads the objects of events, for the service's own work: the clients may be any, and no caller's access is
+// checked. Objects that no longer exist are left out. A method takes the same number of statements for any number of
+// events.
 
 // OutboxEvent is an event that waits to be published.
 type OutboxEvent struct {
 	domain.Event
-	// Object is the UUID of the event's object; zero where that is the client or the user.
+	// Object is the UUID of the event's object; zero if that is the client or the user.
 	Object uuid.UUID
-	// RecordedAt is when it was written, by the server's clock.
+	// RecordedAt is the time at which it was inserted, by the clock of the database server.
 	RecordedAt time.Time
 
 	// Partner is the client's partner; nil if the client was archived.
 	Partner *domain.PartnerID
 }
 
-// eventKeys returns the keys of events as the values of three uuid[].
+// eventKeys returns the ids of the clients, users and objects of events as three parameters of type uuid[].
 func eventKeys(events []OutboxEvent) (clients, users, objects [][16]byte) {
 	for _, e := range events {
 		clients, users, objects = append(clients, e.Client), append(users, e.User), append(objects, e.Object)
@@ -35,8 +35,8 @@ func eventKeys(events []OutboxEvent) (clients, users, objects [][16]byte) {
 	return clients, users, objects
 }
 
-// areObjects is the condition that rows with an alias are objects of events. The columns
-// are those of an index.
+// areObjects returns the condition that a row with an alias is an object of one of the events. Its columns, client_id
+// and id, are indexed.
 func areObjects(alias string, events []OutboxEvent) pg.Query {
 	clients, _, ids := eventKeys(events)
 	return pg.SQL("("+alias+".client_id, "+alias+".id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, ids)
@@ -73,7 +73,7 @@ func (d *DB) EventExposures(ctx context.Context, events []OutboxEvent) (map[doma
 	q := pg.From("exposures AS e").Where("?", areObjects("e", events)).
 		Where("(SELECT c.dark_web_monitoring FROM clients AS c WHERE c.id = e.client_id)")
 	selectExposures(q)
-	clients, users, _ := eventKeys(events) // the key of the table begins with the user
+	clients, users, _ := eventKeys(events) // to use the primary key, which has the user before the breach
 	q.Where("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users)
 	rows, err := pg.All[ExposureRow](ctx, d, "read the exposures of events", q)
 	return pg.Index(rows, func(r *ExposureRow) (domain.MessageID, domain.Exposure) { return r.ID, r.exposure() }), err
@@ -106,7 +106,7 @@ func (d *DB) EventAssignments(ctx context.Context, events []OutboxEvent) (map[Us
 		trainingRow
 	}
 	clients, users, courses := eventKeys(events)
-	// OFFSET keeps the view from counting places for all users.
+	// OFFSET 0 makes the planner evaluate the view for each user, not for all users at once.
 	rows, err := pg.All[row](ctx, d, "read the courses of events", pg.SQL(`
 		SELECT DISTINCT n.user_id, `+pg.Columns[trainingRow]()+`, c.title
 		FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS n (client_id, user_id, course_id)
@@ -127,8 +127,8 @@ type EventSignature struct {
 	SignedAt time.Time
 }
 
-// EventSignatures reads the users' latest signatures of the policies of events, without
-// those of versions that are not published yet.
+// EventSignatures reads the users' latest signatures of the policies of events, without signatures of versions later
+// than the current one. Archived policies have none.
 func (d *DB) EventSignatures(ctx context.Context, events []OutboxEvent) (map[UserObject]EventSignature, error) {
 	clients, users, policies := eventKeys(events)
 	rows, err := pg.All[EventSignature](ctx, d, "read the signatures of events", pg.SQL(`
@@ -143,7 +143,7 @@ func (d *DB) EventSignatures(ctx context.Context, events []OutboxEvent) (map[Use
 	}), err
 }
 
-// EventUsers reads the users of events as User.Detail does, in four statements.
+// EventUsers reads the users of events with the details of User.Detail, in four statements.
 func (d *DB) EventUsers(ctx context.Context, events []OutboxEvent) (map[domain.UserID]domain.UserDetail, error) {
 	set := map[domain.UserKey]struct{}{}
 	for _, e := range events {
@@ -175,7 +175,7 @@ func (d *DB) EventUsers(ctx context.Context, events []OutboxEvent) (map[domain.U
 		r := &rows[i]
 		risk, scored := risks[r.ID]
 		if !scored {
-			continue // User.Detail finds no user without a score, either
+			continue // as User.Detail does, which returns NotFound for a user without a score
 		}
 		detail := domain.UserDetail{User: r.User(), Collections: collections[r.ID], Risk: risk}
 		if r.DarkWeb {
@@ -187,6 +187,7 @@ func (d *DB) EventUsers(ctx context.Context, events []OutboxEvent) (map[domain.U
 	return details, nil
 }
 
+// risksOf reads the stored risks of users. Users without one are left out.
 func (d *DB) risksOf(ctx context.Context, keys []domain.UserKey) (map[domain.UserID]domain.UserRisk, error) {
 	type scored struct {
 		ID   domain.UserID
@@ -202,6 +203,7 @@ func (d *DB) risksOf(ctx context.Context, keys []domain.UserKey) (map[domain.Use
 	}), err
 }
 
+// collectionsOf reads the collections of users, ordered by name.
 func (d *DB) collectionsOf(
 	ctx context.Context, clients, users [][16]byte,
 ) (map[domain.UserID][]domain.CollectionRef, error) {
@@ -222,6 +224,7 @@ func (d *DB) collectionsOf(
 	return all, err
 }
 
+// darkWebOf sums up the exposures of users. Users without exposures are left out.
 func (d *DB) darkWebOf(ctx context.Context, clients, users [][16]byte) (map[domain.UserID]domain.UserDarkWeb, error) {
 	type sum struct {
 		UserID domain.UserID

@@ -25,7 +25,7 @@ type ExposureRow struct {
 	NotifiedAt  *time.Time
 	ResolvedAt  *time.Time
 
-	ID       domain.MessageID `bun:",scanonly"` // follows from the key: breaks ties, and is shown nowhere
+	ID       domain.MessageID `bun:",scanonly"` // derived from the key; it only breaks ties in the order
 	Title    string           `bun:",scanonly"`
 	Domain   *string          `bun:",scanonly"`
 	BreachOn *domain.Date     `bun:",scanonly"`
@@ -39,7 +39,7 @@ func (r *ExposureRow) exposure() domain.Exposure {
 	}
 }
 
-// selectExposures selects exposures, alias e, with the catalogue's data of their breaches.
+// selectExposures adds to q the columns of exposures, alias e, and of their breaches.
 func selectExposures(q *pg.Select) {
 	q.Columns(pg.Columns[ExposureRow]() + ", e.id, b.title, b.domain, b.breach_on").
 		Join("JOIN breaches AS b ON b.name = e.breach_name")
@@ -52,9 +52,9 @@ func firstSeen(within domain.Period) (all pg.Conditions) {
 	return all
 }
 
-// Exposures reads a page of the exposures of the client's users, inactive ones too, in the
-// order in which they were first seen. since, if not nil, selects those that changed at or
-// after it. Forbidden if the client has no Dark Web Monitoring.
+// Exposures reads a page of the exposures of the client's active and inactive users that were first seen within a
+// period, in the order of that time. If since is not nil, it selects only exposures that changed at or after since. It
+// returns Forbidden if the client has no Dark Web Monitoring.
 func (t *Tenant) Exposures(
 	ctx context.Context, within domain.Period, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Exposure], error) {
@@ -72,8 +72,8 @@ func (t *Tenant) Exposures(
 	return pg.Map(rows, (*ExposureRow).exposure), err
 }
 
-// Exposure reads the exposure of a user in a breach, for the service's own work.
-// NotFound where the user has none, or the breach is not in the catalogue.
+// Exposure reads the exposure of a user in a breach, for the service's own work. It returns NotFound if the user has
+// none, or if the breach is not in the catalogue.
 func (d *DB) Exposure(ctx context.Context, user domain.UserKey, breach string) (domain.Exposure, error) {
 	q := pg.From("exposures AS e").Where("e.client_id = ? AND e.user_id = ? AND e.breach_name = ?", user.Client, user.User, breach)
 	selectExposures(q)
@@ -81,8 +81,8 @@ func (d *DB) Exposure(ctx context.Context, user domain.UserKey, breach string) (
 	return row.exposure(), err
 }
 
-// ResolveExposure resolves the exposure of the locked user in a breach, which raises the
-// user's score. It is idempotent. NotFound where the user has none; Forbidden where the
+// ResolveExposure marks the exposure of the locked user in a breach as resolved, and recomputes the user's risk. If it
+// is already resolved, nothing changes. It returns NotFound if the user has no such exposure, and Forbidden if the
 // client has no Dark Web Monitoring.
 func (u *User) ResolveExposure(ctx context.Context, c *Change, breach string) (domain.Exposure, error) {
 	if !u.darkWebOn {
@@ -98,7 +98,7 @@ func (u *User) ResolveExposure(ctx context.Context, c *Change, breach string) (d
 	}
 	if resolved > 0 {
 		c.Rescore(u.Key())
-		c.TouchUsers(u.Key()) // the counts are visible, whether or not the score moves
+		c.TouchUsers(u.Key()) // the counts of exposures are visible, even if the score does not change
 	}
 	return u.db.Exposure(ctx, u.Key(), breach)
 }
@@ -123,10 +123,10 @@ func (r *exposureCountRow) count() domain.ExposureCount {
 	}
 }
 
-// ExposureCounts reads a page of the client's active users, oldest first. It counts each
-// user's resolved and unresolved exposures that were first seen in the period. since, if not
-// nil, selects users who changed at or after it; a change of an exposure changes its user.
-// Forbidden if the client has no Dark Web Monitoring.
+// ExposureCounts reads a page of the client's active users, in the order of creation, and counts each user's resolved
+// and unresolved exposures that were first seen in the period. If since is not nil, it selects only users who changed
+// at or after since; a change of an exposure changes its user. It returns Forbidden if the client has no Dark Web
+// Monitoring.
 func (t *Tenant) ExposureCounts(
 	ctx context.Context, within domain.Period, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.ExposureCount], error) {
@@ -148,7 +148,7 @@ func (t *Tenant) ExposureCounts(
 	k.Where.Add("u.client_id = ? AND u.status = 'active'", t.ID)
 	pg.AddIf(&k.Where, "u.updated_at >= ?", since)
 	rows, err := pg.Page(ctx, t.db, k, w)
-	rows.Total = t.ActiveUsers // callers want a total only without since
+	rows.Total = t.ActiveUsers // wrong with since: then callers ask for no total
 	return pg.Map(rows, (*exposureCountRow).count), err
 }
 
@@ -157,7 +157,7 @@ type darkWebRow struct {
 	domain.BySeverity
 }
 
-// DarkWeb sums up the exposures of the client's active users.
+// DarkWeb counts the exposures of the client's active users, in all and by severity.
 func (t *Tenant) DarkWeb(ctx context.Context) (domain.DarkWeb, error) {
 	row, err := pg.One[darkWebRow](ctx, t.db, "sum up exposures", pg.SQL(`
 		SELECT count(*) FILTER (WHERE e.resolved_at IS NULL) AS unresolved, count(e.resolved_at) AS resolved,
@@ -187,10 +187,10 @@ type BreachRow struct {
 	SpamList    bool            `json:"spam_list"`
 }
 
-// ImportBreaches adds breaches to the catalogue, and updates known ones by name. The list has
-// no name twice. It returns how many were added and how many changed. Exposures keep the
-// severity and the data classes that they were found with; their updated_at moves if their
-// breach changed. It is for a command, and checks no caller's access.
+// ImportBreaches inserts breaches into the catalogue, and updates those whose name exists. No name may be in the list
+// twice. It returns how many were added and how many changed. Exposures keep the severity and the data classes with
+// which they were found, but get a new updated_at if their breach changed. It is for a command, and checks no caller's
+// access.
 func (d *DB) ImportBreaches(ctx context.Context, breaches []domain.Breach) (added, changed int, err error) {
 	text, err := json.Marshal(pg.MapRows(breaches, func(b *domain.Breach) BreachRow {
 		return BreachRow{
@@ -240,7 +240,7 @@ const importBreachesSQL = `
 // BreachNoun names a breach in errors: it has no id.
 const BreachNoun = "breach"
 
-// LockBreaches reads breaches by their names, and locks them against an import.
+// LockBreaches reads breaches by their names, and locks them against changes. Names that do not exist are left out.
 func (c *Change) LockBreaches(ctx context.Context, names []string) (map[string]*BreachRow, error) {
 	if len(names) == 0 {
 		return nil, nil
