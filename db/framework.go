@@ -41,10 +41,11 @@ func (d *DB) Frameworks(ctx context.Context, w domain.Window) (domain.Slice[doma
 	}), nil
 }
 
-// frameworkPage returns a window of the catalogue.
+// frameworkPage returns a page of domain.Frameworks, which are sorted by id. w.After.Key is the last id of the page
+// before.
 func frameworkPage(w domain.Window) domain.Slice[domain.Framework] {
 	rest := domain.Frameworks
-	if w.After != nil { // sorted by id
+	if w.After != nil {
 		rest = rest[sort.Search(len(rest), func(i int) bool { return rest[i].ID > w.After.Key }):]
 	}
 	rest = rest[min(w.Skip, len(rest)):]
@@ -92,8 +93,8 @@ func (r *assignedFramework) assignment() domain.FrameworkAssignment {
 	}
 }
 
-// frameworkList returns the list of the client's framework assignments, in the order of
-// creation. The evaluated_at of one that was never evaluated is its creation.
+// frameworkList returns the list of the client's framework assignments, in the order of creation. If an assignment was
+// never evaluated, its evaluated_at is the time of its creation.
 func (t *Tenant) frameworkList() pg.Keyset[assignedFramework] {
 	k := pg.ByTime("f.created_at", "f.id", func(r *assignedFramework) (time.Time, domain.FrameworkAssignmentID) {
 		return r.CreatedAt, r.ID
@@ -112,9 +113,9 @@ func (t *Tenant) frameworkList() pg.Keyset[assignedFramework] {
 	return k
 }
 
-// Frameworks reads a page of the client's framework assignments, in the order of creation,
-// with their last evaluations. since, if not nil, selects those that changed, or whose
-// collection did, at or after it; a later evaluated_at alone is no change.
+// Frameworks reads a page of the client's framework assignments, in the order of creation, with their last evaluations.
+// If since is not nil, it selects only assignments that changed, or whose collection changed, at or after since. An
+// evaluation with the same result is no change.
 func (t *Tenant) Frameworks(
 	ctx context.Context, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.FrameworkAssignment], error) {
@@ -142,10 +143,10 @@ func (t *Tenant) Framework(ctx context.Context, id domain.FrameworkAssignmentID)
 	return page.Rows[0].assignment(), nil
 }
 
-// AssignFramework assigns a framework to an audience, all users or a collection, and enrols
-// the audience in its courses. AssignWaiting enrols a large audience later. It returns how
-// many users each course enrols, by title, without courses that enrol none. Conflict if the
-// framework is assigned to this audience already. The audiences of the client must be locked
+// AssignFramework assigns a framework to an audience, all users or a collection, and enrols the audience in its
+// courses. If the audience is larger than domain.AssignAtOnce, it queues the enrolments, which AssignWaiting makes
+// later. It returns the number of users enrolled in each course, ordered by title, without courses that enrol no user.
+// It returns Conflict if the framework is already assigned to the audience. The audiences of the client must be locked
 // (LockAudiences).
 func (t *Tenant) AssignFramework(
 	ctx context.Context, c *Change, n domain.NewFrameworkAssignment,
@@ -160,7 +161,7 @@ func (t *Tenant) AssignFramework(
 	}
 
 	later := n.Size > domain.AssignAtOnce
-	if !later { // enrolLater needs no lock of users, which would come after WaitingLocks
+	if !later { // enrolLater locks no users: they come after WaitingLocks in the lock order
 		if _, err := t.LockAudience(ctx, c, n.Audience); err != nil {
 			return nil, err
 		}
@@ -181,7 +182,8 @@ func (t *Tenant) AssignFramework(
 	return t.scheduled(ctx, c, rows)
 }
 
-// scheduled returns how many users are enrolled in each course.
+// scheduled converts rows to the number of users enrolled in each course, ordered by title. It leaves out courses that
+// enrol no user.
 func (t *Tenant) scheduled(ctx context.Context, c *Change, rows []enrolledRow) ([]domain.Scheduled, error) {
 	given := map[domain.CourseID]int{}
 	var ids []domain.CourseID
@@ -202,7 +204,7 @@ func (t *Tenant) scheduled(ctx context.Context, c *Change, rows []enrolledRow) (
 	}), err
 }
 
-// ReadFramework evaluates and reads an assignment that the change made.
+// ReadFramework evaluates and reads a framework assignment that the change has inserted.
 func (t *Tenant) ReadFramework(
 	ctx context.Context, c *Change, id domain.FrameworkAssignmentID,
 ) (domain.FrameworkAssignment, error) {
@@ -212,8 +214,8 @@ func (t *Tenant) ReadFramework(
 	return t.Framework(ctx, id)
 }
 
-// InsertFreeCollection adds a collection of locked users and returns it. If its name is
-// taken, a number is appended.
+// InsertFreeCollection inserts a collection with locked users as its members, and returns it. If its name is taken, it
+// appends a number to the name.
 func (t *Tenant) InsertFreeCollection(
 	ctx context.Context, c *Change, k domain.Collection, users []domain.UserID,
 ) (domain.Collection, error) {
@@ -222,7 +224,7 @@ func (t *Tenant) InsertFreeCollection(
 	if err != nil {
 		return k, err
 	}
-	plain := k.Name
+	base := k.Name
 	for n := 2; ; n++ {
 		if !slices.Contains(taken, domain.SortKey(k.Name)) {
 			inserted, err := pg.Exec(ctx, c, "insert a collection",
@@ -230,11 +232,11 @@ func (t *Tenant) InsertFreeCollection(
 			if err != nil {
 				return k, err
 			}
-			if inserted == 1 { // else another request took the name meanwhile
+			if inserted == 1 { // 0 if a concurrent request took the name
 				break
 			}
 		}
-		k.Name = fmt.Sprintf("%s (%d)", plain, n)
+		k.Name = fmt.Sprintf("%s (%d)", base, n)
 	}
 	joined, err := t.join(ctx, c, []domain.CollectionID{k.ID}, users)
 	c.TouchUsers(t.keysOf(joined)...)

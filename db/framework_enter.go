@@ -7,25 +7,24 @@ import (
 	"partnerapi/domain"
 )
 
-// The courses of users who enter an audience, and the withdrawal of a framework's courses.
+// Enrolment of users who enter an audience, and withdrawal of a framework's courses.
 
-// requiresCourse is the condition that the framework assignment f requires its course r of
-// the user u now: training is on, the user is in the audience, and has the role of the
-// course, if it has one.
+// requiresCourse is the condition that the framework assignment f currently requires the framework's course r of the
+// user u: training is on, the user is in the audience, and the course is for all roles or for the user's role.
 const requiresCourse = `f.training AND (r.role IS NULL OR r.role = u.role) AND (f.audience_type = 'all'
 	OR f.audience_type = 'group' AND f.audience_id = u.group_id
 	OR f.audience_type = 'collection' AND EXISTS (SELECT 1 FROM collection_members AS m
 		WHERE m.client_id = f.client_id AND m.collection_id = f.audience_id AND m.user_id = u.id))`
 
-// standingSQL selects the framework assignments that are reasons for the round last of a
-// course of the user u and still require that course.
+// standingSQL is an array of the framework assignments that are reasons for an assignment, alias last, of the user u,
+// and that still require its course.
 const standingSQL = `ARRAY(
 	SELECT f.id FROM framework_assignments AS f
 	JOIN framework_courses AS r ON r.framework_id = f.framework_id AND r.course_id = last.course_id
 	WHERE f.client_id = u.client_id AND f.id = ANY (last.frameworks) AND ` + requiresCourse + `)`
 
-// requiredCourses selects the courses that framework assignments, alias f, require of the
-// active users, alias u, that match a condition.
+// requiredCourses selects the courses that framework assignments (f) require of active users (u), for the pairs of both
+// that match a condition.
 func requiredCourses(condition pg.Query) pg.Query {
 	return pg.SQL(`
 		SELECT u.client_id, u.id AS user_id, r.course_id, f.id AS framework, r.due_after_days
@@ -34,8 +33,8 @@ func requiredCourses(condition pg.Query) pg.Query {
 		WHERE u.status = 'active' AND ? AND `+requiresCourse, condition)
 }
 
-// wantedAssignments turns required courses into one row per user and course, with the
-// earliest due date. A NULL framework means the client's program.
+// wantedAssignments turns required courses into one row per user and course, with the earliest due date and all
+// frameworks. A NULL framework means the client's program.
 func (c *Change) wantedAssignments(required pg.Query) pg.Query {
 	return pg.SQL(`
 		SELECT client_id, user_id, course_id, bool_or(framework IS NULL) AS from_program, false AS direct,
@@ -43,10 +42,10 @@ func (c *Change) wantedAssignments(required pg.Query) pg.Query {
 		FROM (?) AS required GROUP BY client_id, user_id, course_id`, domain.DateOf(c.At), required)
 }
 
-// EnterAudiences enrols users in the courses of the frameworks that are assigned to their
-// audiences. Call it after users become active, or change their role, group or collections.
-// The users are locked or new, and the audiences of their clients are shared
-// (ShareAudiences). It takes one statement for any number of users of any clients.
+// EnterAudiences enrols users in the courses of the frameworks that are assigned to their audiences. Call it after
+// users become active, or change their role, group or collections. The users must be locked or new, and the caller must
+// have shared the audiences of their clients (ShareAudiences). It takes one statement for any number of users and
+// clients.
 func (c *Change) EnterAudiences(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
 		return nil
@@ -56,7 +55,7 @@ func (c *Change) EnterAudiences(ctx context.Context, users []domain.UserKey) err
 	return err
 }
 
-// EnrolUsers enrols new users in their clients' programs, and in frameworks like EnterAudiences.
+// EnrolUsers enrols new users in their clients' programs and, like EnterAudiences, in the courses of frameworks.
 func (c *Change) EnrolUsers(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
 		return nil
@@ -69,8 +68,8 @@ func (c *Change) EnrolUsers(ctx context.Context, users []domain.UserKey) error {
 	return err
 }
 
-// RemoveFramework deletes a framework assignment and withdraws its courses. NotFound where
-// the client has no such assignment.
+// RemoveFramework deletes a framework assignment and withdraws its courses. It returns NotFound if the client has no
+// such assignment.
 func (t *Tenant) RemoveFramework(ctx context.Context, c *Change, id domain.FrameworkAssignmentID) error {
 	if err := c.LockAudiences(ctx, t.ID); err != nil {
 		return err
@@ -87,9 +86,8 @@ func (t *Tenant) RemoveFramework(ctx context.Context, c *Change, id domain.Frame
 	return t.withdraw(ctx, c, []domain.FrameworkAssignmentID{id})
 }
 
-// withdrawForCollection withdraws the courses of framework assignments whose audience is the
-// deleted collection. The assignments stay, and their evaluations become stale. The audiences
-// of the client are locked.
+// withdrawForCollection withdraws the courses of framework assignments whose audience is the deleted collection. The
+// framework assignments remain, and their evaluations become stale. The audiences of the client must be locked.
 func (t *Tenant) withdrawForCollection(ctx context.Context, c *Change, id domain.CollectionID) error {
 	emptied, err := pg.All[domain.FrameworkAssignmentID](ctx, c, "empty the audiences of frameworks", pg.SQL(`
 		UPDATE framework_assignments SET evaluated_at = '-infinity', changed_at = ?2
@@ -100,11 +98,12 @@ func (t *Tenant) withdrawForCollection(ctx context.Context, c *Change, id domain
 	return t.withdraw(ctx, c, emptied)
 }
 
-// withdrawSQL removes the framework assignments @ids from the reasons of assignments, and
-// deletes the assignments that match withdrawnSQL. It returns the users for whom this shows
-// @today: the next course changes, fewer are overdue, or the user may have been dormant.
+// withdrawSQL deletes the assignments that match withdrawnSQL, and removes the framework assignments @ids from the
+// reasons of the others. It returns the users for whom this changes a visible value @today: next if their next course
+// was deleted, late if an overdue course was, and dormant if their last incomplete courses were, and no course was
+// completed within @dormancy days.
 const withdrawSQL = `
-	WITH gone AS (
+	WITH deleted AS (
 		DELETE FROM assignments AS a
 		WHERE a.client_id = @client AND ` + withdrawnSQL + `
 		RETURNING a.user_id, a.course_id, a.due_on
@@ -120,13 +119,13 @@ const withdrawSQL = `
 					WHERE a.client_id = @client AND a.user_id = u.id AND a.completed_at >= @today::date - @dormancy::integer) AS dormant
 		FROM (
 			SELECT user_id, array_agg(course_id) AS courses, bool_or(due_on < @today::date) AS late, count(*) AS n
-			FROM gone GROUP BY user_id
+			FROM deleted GROUP BY user_id
 		) AS g JOIN users AS u ON u.client_id = @client AND u.id = g.user_id
 	)
 	SELECT id, next, late, dormant FROM lost WHERE next OR late OR dormant ORDER BY id`
 
-// withdrawWaitingSQL removes the framework assignments ?1 of the client ?0 from the reasons of
-// queued assignments, and deletes those without another reason.
+// withdrawWaitingSQL removes the framework assignments ?1 of the client ?0 from the reasons of queued assignments, and
+// deletes the queued assignments that have no other reason.
 const withdrawWaitingSQL = `
 	WITH fewer AS MATERIALIZED (
 		SELECT w.user_id, w.course_id FROM waiting_assignments AS w
@@ -141,7 +140,7 @@ const withdrawWaitingSQL = `
 	WHERE w.client_id = ?0 AND w.user_id = f.user_id AND w.course_id = f.course_id
 	AND (w.direct OR NOT w.frameworks <@ ?1::uuid[])`
 
-// withdraw withdraws the courses of framework assignments of the client, with the same number
+// withdraw withdraws the courses of framework assignments of the client, queued and made ones. It takes the same number
 // of statements for any number of users.
 func (t *Tenant) withdraw(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
 	if err := t.withdrawWaiting(ctx, c, ids); err != nil {
@@ -150,19 +149,21 @@ func (t *Tenant) withdraw(ctx context.Context, c *Change, ids []domain.Framework
 	return t.withdrawGiven(ctx, c, ids)
 }
 
+// withdrawWaiting runs withdrawWaitingSQL.
 func (t *Tenant) withdrawWaiting(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
 	c.Lock(WaitingLocks)
 	_, err := pg.Exec(ctx, c, "withdraw queued assignments", pg.SQL(withdrawWaitingSQL, t.ID, pg.IDs(ids)))
 	return err
 }
 
-// withdrawnSQL is the condition that an assignment, alias a, is withdrawn with the
-// framework assignments @ids: it has no other reason, and was not started or completed.
+// withdrawnSQL is the condition that an assignment, alias a, is withdrawn with the framework assignments @ids: they are
+// its only reasons, and it was neither started nor completed.
 const withdrawnSQL = `a.frameworks && @ids::uuid[] AND a.frameworks <@ @ids::uuid[]
 	AND NOT a.from_program AND NOT a.direct AND a.completed_at IS NULL AND a.started_at IS NULL`
 
-// moveTraining moves updated_at of each locked user's first withdrawn course and of those
-// behind it, which move up. It makes the rounds before withdrawn ones visible again.
+// moveTraining prepares the withdrawal of the courses of locked users. It sets updated_at of each user's first
+// withdrawn course and of the courses after it, whose position in the list changes. A round of a course that a
+// withdrawn round has superseded becomes visible again.
 func (t *Tenant) moveTraining(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
 	_, err := pg.Exec(ctx, c, "move courses up", pg.SQL(`
 		UPDATE assignments AS shown SET updated_at = greatest(shown.updated_at, @now),
@@ -179,6 +180,7 @@ func (t *Tenant) moveTraining(ctx context.Context, c *Change, ids []domain.Frame
 	return err
 }
 
+// withdrawGiven runs withdrawSQL after locking its users, and registers its effects on them with the change.
 func (t *Tenant) withdrawGiven(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
 	_, err := t.lockUsers(ctx, c, pg.SQL(`EXISTS (SELECT 1 FROM assignments AS a
 		WHERE a.client_id = u.client_id AND a.user_id = u.id AND a.frameworks && ?::uuid[])`, pg.IDs(ids)))
@@ -214,9 +216,10 @@ func (t *Tenant) withdrawGiven(ctx context.Context, c *Change, ids []domain.Fram
 	return err
 }
 
-// enrolSinceSQL enrols new users in the required courses ?2 as of a past time: the creation of
-// the user or, for a course of a framework, its assignment if that was later. Courses that are
-// overdue on the day ?0 are marked as noted, so that they make no event.
+// enrolSinceSQL enrols new users in the required courses ?2 as of a past time: the creation of the user or, for a
+// framework, of the framework assignment, if that was later. Courses of the program keep their place, others are
+// appended from the position ?1. Courses that are overdue on the day ?0 are marked as noted, so that they cause no
+// event.
 const enrolSinceSQL = `
 	WITH required AS MATERIALIZED (
 		SELECT a.*, u.created_at FROM (?2) AS a JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
@@ -237,8 +240,9 @@ const enrolSinceSQL = `
 		min(since::date + due_after_days), min(since::date + due_after_days) < ?0::date, ?3::timestamptz
 	FROM wanted GROUP BY client_id, user_id, course_id`
 
-// EnrolSince enrols new users as of their creation; inactive ones in the program only, since
-// they were active at first. The audiences of their clients must be shared.
+// EnrolSince enrols imported users, as of their creation, in the programs of their clients and, if they are active, in
+// the courses of frameworks. Inactive users are in the program because they were active at first. The caller must have
+// shared the audiences of their clients (ShareAudiences).
 func (c *Change) EnrolSince(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
 		return nil
@@ -253,8 +257,8 @@ func (c *Change) EnrolSince(ctx context.Context, users []domain.UserKey) error {
 	return err
 }
 
-// AssignFrameworksSince enrols the audiences of framework assignments in their courses, as of
-// the creation of the user or the assignment, whichever is later.
+// AssignFrameworksSince enrols the audiences of imported framework assignments in their courses, as of the creation of
+// the user or of the framework assignment, whichever is later.
 func (c *Change) AssignFrameworksSince(ctx context.Context, ids []domain.FrameworkAssignmentID) error {
 	if len(ids) == 0 {
 		return nil
@@ -277,8 +281,8 @@ func (c *Change) AssignFrameworksSince(ctx context.Context, ids []domain.Framewo
 	if err != nil {
 		return err
 	}
-	// The new assignments are as old as their reasons, and overdue ones are history: no
-	// event (decisions 8.2).
+	// The new assignments get the date of their earliest reason. Overdue ones are marked as noted: they cause no event
+	// (decisions 8.2).
 	clients, keys := KeyArrays(users)
 	_, err = pg.Exec(ctx, c, "backdate assignments", pg.SQL(`
 		UPDATE assignments AS a SET overdue_noted = a.due_on < @today::date, assigned_at = (
@@ -293,12 +297,13 @@ func (c *Change) AssignFrameworksSince(ctx context.Context, ids []domain.Framewo
 	return err
 }
 
-// WithdrawFrameworks withdraws the courses of framework assignments of clients.
+// WithdrawFrameworks withdraws the courses of framework assignments of several clients, in the lock order: first the
+// queued assignments of all clients, then the made ones.
 func (c *Change) WithdrawFrameworks(
 	ctx context.Context, assignments map[domain.ClientID][]domain.FrameworkAssignmentID,
 ) error {
 	for _, withdraw := range []func(*Tenant, context.Context, *Change, []domain.FrameworkAssignmentID) error{
-		(*Tenant).withdrawWaiting, (*Tenant).withdrawGiven, // of all clients, in the lock order
+		(*Tenant).withdrawWaiting, (*Tenant).withdrawGiven,
 	} {
 		for _, client := range sortedIDs(assignments) {
 			t := &Tenant{Client: domain.Client{ID: client}, db: c.DB}

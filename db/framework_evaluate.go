@@ -14,12 +14,12 @@ import (
 
 // The evaluation of frameworks, and its measures.
 
-// evaluateSQL evaluates the framework assignments, alias f, that match the condition @of and
-// were evaluated before @before. @measures are those of all frameworks. A target is compared
-// with the exact value, not with the rounded one.
+// evaluateSQL evaluates the framework assignments, alias f, that match the condition @of and were evaluated before
+// @before. @measures are the measures of all frameworks. A target is compared with the exact value, not with the
+// rounded one.
 //
-// It locks only assignments, in the order of their keys: two evaluators wait for each other
-// and cannot deadlock. The second one finds the evaluation fresh and leaves it.
+// It locks only framework assignments, in the order of their keys, so that two evaluations cannot deadlock. The second
+// one waits, then skips the assignments that are fresh.
 const evaluateSQL = `
 	WITH stale AS MATERIALIZED (
 		SELECT f.client_id, f.id, f.framework_id, f.audience_type, coalesce(f.audience_id, f.client_id) AS audience,
@@ -59,37 +59,38 @@ const evaluateSQL = `
 	FROM stale AS s LEFT JOIN evaluated AS e ON e.client_id = s.client_id AND e.id = s.id
 	WHERE f.client_id = s.client_id AND f.id = s.id`
 
-// evaluate evaluates the framework assignments, alias f, that match a condition and were
-// evaluated before a time, in one statement.
-func (d *DB) evaluate(ctx context.Context, of pg.Query, before time.Time) error {
+// evaluate evaluates the framework assignments, alias f, that match a condition and were evaluated before a time, in
+// one statement.
+func (d *DB) evaluate(ctx context.Context, condition pg.Query, before time.Time) error {
 	now := d.Now()
 	_, err := pg.Exec(ctx, d, "evaluate frameworks", pg.SQL(evaluateSQL, pg.Named{
-		"of": of, "before": before, "now": now, "today": domain.DateOf(now), "measures": measuresOfFrameworks(),
+		"of": condition, "before": before, "now": now, "today": domain.DateOf(now), "measures": measuresOfFrameworks(),
 		"roles": domain.Role("").Values(),
 	}))
 	return err
 }
 
-// EvaluateStale evaluates the client's framework assignments whose evaluation is older than
-// domain.SummaryAge, in one statement. A cheap one first checks whether there are any.
+// EvaluateStale evaluates the client's framework assignments whose evaluation is older than domain.SummaryAge, in one
+// statement. A cheap statement first checks whether there are any.
 func (t *Tenant) EvaluateStale(ctx context.Context) error {
-	of, before := pg.SQL("f.client_id = ?", t.ID), t.db.Now().Add(-domain.SummaryAge)
+	ofClient, before := pg.SQL("f.client_id = ?", t.ID), t.db.Now().Add(-domain.SummaryAge)
 	stale, err := pg.One[bool](ctx, t.db, "look for stale evaluations", pg.Prepared(pg.SQL(
-		"SELECT EXISTS (SELECT 1 FROM framework_assignments AS f WHERE ? AND f.evaluated_at < ?)", of, before)))
+		"SELECT EXISTS (SELECT 1 FROM framework_assignments AS f WHERE ? AND f.evaluated_at < ?)", ofClient, before)))
 	if err != nil || !stale {
 		return err
 	}
-	return t.db.evaluate(ctx, of, before)
+	return t.db.evaluate(ctx, ofClient, before)
 }
 
-// Evaluate evaluates one of the client's framework assignments, which the change inserted or
-// locked, even if it is fresh. It sees the effects of the change only within Finally.
+// Evaluate evaluates one of the client's framework assignments, which the change has inserted or locked, even if it is
+// fresh. To see the effects of the change, call it within Finally.
 func (c *Change) Evaluate(ctx context.Context, t *Tenant, id domain.FrameworkAssignmentID) error {
-	anyAge := c.Now().AddDate(1000, 0, 0) // a clock that was put back left evaluations of the future
-	return c.evaluate(ctx, pg.SQL("f.client_id = ? AND f.id = ?", t.ID, id), anyAge)
+	// If the clock was set back, evaluated_at may be in the future. This bound is later than any.
+	farFuture := c.Now().AddDate(1000, 0, 0)
+	return c.evaluate(ctx, pg.SQL("f.client_id = ? AND f.id = ?", t.ID, id), farFuture)
 }
 
-// evaluationRow has the columns of framework_assignments that hold an evaluation.
+// evaluationRow holds the columns of framework_assignments with its evaluation.
 type evaluationRow struct {
 	Requirements []requirement
 	Met          int
@@ -97,8 +98,8 @@ type evaluationRow struct {
 	EvaluatedAt  time.Time
 }
 
-// requirement is a requirement of a stored evaluation. Part and Whole are the numerator and
-// the denominator, nil where measuresSQL has NULL.
+// requirement is a requirement of a stored evaluation. Part and Whole are the numerator and denominator of measuresSQL,
+// nil for NULL.
 type requirement struct {
 	Key   domain.Measure `json:"key"`
 	Met   bool           `json:"met"`
@@ -116,20 +117,18 @@ func evaluationOf(r evaluationRow) domain.Evaluation {
 	}
 }
 
-// factsSQL has a row for each active user of the clients in needs (alias n), for all
-// assignments of the client. A role is its place in @roles. A fact that no assignment of the
-// client needs is not read, and is 0.
+// factsSQL has one row for each active user of the clients in needs (alias n), to be used for all framework assignments
+// of the client. role is the role's index in @roles. A fact that no framework assignment of the client needs is not
+// read, and is 0.
 //
-// Sets of courses are bit sets, of the courses in bits. done has the required courses that
-// were completed within 365 days, prompt those completed within 30 days of the user's
-// creation. simulated is of mails within 90 days; sent, clicked and reported count mails of
-// the last 90 days (UTC), as a client's summary does, without what mail scanners did. failed
-// means that the first failed simulation within 365 days is at least 30 days old, followed
-// that a course was completed within 30 days of it. unsigned means that the user has not
-// signed the current version of a required policy.
+// Sets of courses are bit sets, with the bits of the courses in bits. done has the framework courses completed within
+// 365 days, and prompt those of them completed within 30 days of the user's creation. simulated is 1 if a mail was sent
+// to the user within 90 days. sent, clicked and reported count mails of the last 90 days (UTC), like a client's
+// summary, without actions of mail scanners. failed is 1 if the user's first failed simulation within 365 days is at
+// least 30 days old, and followed is 1 if a course was completed within 30 days of it. unsigned is 1 if the user has
+// not signed the current version of a required policy.
 //
-// All facts of a user meet in one aggregation, since PostgreSQL cannot estimate the sizes of
-// joins between them.
+// One aggregation merges all facts of a user, because PostgreSQL cannot estimate the sizes of joins between them.
 const factsSQL = `
 	bits AS MATERIALIZED (
 		SELECT course_id, 1::bigint << (row_number() OVER (ORDER BY course_id) - 1)::integer AS bit
@@ -203,12 +202,11 @@ const factsSQL = `
 			UNION ALL
 			SELECT client_id, user_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 FROM unsigned
 		) AS f
-		GROUP BY client_id, user_id HAVING max(role) > 0 -- active ones
+		GROUP BY client_id, user_id HAVING max(role) > 0 -- active users only
 	)`
 
-// cohortsSQL counts the users of each audience by the facts that the measures of courses
-// depend on. An audience with several frameworks is counted once. A deleted collection has
-// no members.
+// cohortsSQL groups the users of each audience by role, new, done and prompt, and sums the other facts. An audience
+// with several frameworks is counted once. A deleted collection has no members.
 const cohortsSQL = `
 	audiences AS MATERIALIZED (
 		SELECT DISTINCT client_id, audience_type, audience FROM stale
@@ -233,11 +231,10 @@ const cohortsSQL = `
 		GROUP BY client_id, audience, role, new, done, prompt
 	)`
 
-// measuresSQL computes the numerator (part) and denominator (whole) of each of the
-// required_measures. Both are NULL for an empty audience; the whole is NULL for a measure
-// that is a number.
+// measuresSQL computes the numerator (part) and denominator (whole) of each of the required_measures. Both are NULL for
+// an empty audience. The whole is NULL for a measure that is a number, not a ratio.
 const measuresSQL = `
-	required AS MATERIALIZED ( -- the courses of all and, as special, of the role alone
+	required AS MATERIALIZED ( -- by role: own are the courses for all roles and for the role, special those for the role
 		SELECT s.client_id, s.id, s.audience, r.role, r.name <> 'standard' AS named, coalesce(bit_or(b.bit), 0) AS own,
 			coalesce(bit_or(b.bit) FILTER (WHERE c.role IS NOT NULL), 0) AS special
 		FROM stale AS s CROSS JOIN unnest(@roles::text[]) WITH ORDINALITY AS r (name, role)
@@ -283,8 +280,8 @@ const measuresSQL = `
 		LEFT JOIN counted AS c ON c.client_id = a.client_id AND c.id = a.id
 	)`
 
-// measuresOfFrameworks returns the measures of all frameworks as rows m, in the order in
-// which an evaluation shows them.
+// measuresOfFrameworks returns the measures of all frameworks as an SQL FROM item, alias m, in the order in which an
+// evaluation shows them.
 var measuresOfFrameworks = sync.OnceValue(func() pg.Query {
 	var frameworks, keys, modules []string
 	var targets []float64
@@ -305,8 +302,8 @@ var measuresOfFrameworks = sync.OnceValue(func() pg.Query {
 	})
 })
 
-// idleValue is the value of a measure whose denominator is 0 (decisions 7.7). Nil is not met:
-// no mails to report, or no policies to review. Other denominators are never 0.
+// idleValue returns the value of a measure whose denominator is 0 (decisions 7.7). Nil means that the measure is not
+// met: there were no mails to report, or no policies to review. The denominators of other measures are never 0.
 func idleValue(m domain.Measure) *float64 {
 	switch m {
 	case domain.NewUserTraining, domain.RoleTraining, domain.FailureFollowUp:
@@ -317,7 +314,7 @@ func idleValue(m domain.Measure) *float64 {
 	return nil
 }
 
-// measureWords are the texts of measures, with the numerator and the denominator.
+// measureWords are the formats of the texts of measures. Their arguments are the numerator and the denominator.
 var measureWords = map[domain.Measure]string{
 	domain.RequiredTraining: "%d of %d users completed all required courses within a year",
 	domain.NewUserTraining:  "%d of %d new users completed a required course within 30 days",
@@ -331,11 +328,10 @@ var measureWords = map[domain.Measure]string{
 	domain.PoliciesReviewed: "%d of %d policies had a review within a year",
 }
 
-// singular changes measureWords to the singular.
+// singular changes the text of a measure to the singular.
 var singular = strings.NewReplacer(" users", " user", " mails", " mail", " policies", " policy")
 
-// detail returns the text of a measure with its numerator and denominator, nil where
-// measuresSQL has NULL.
+// detail returns the text of a measure with its numerator and denominator, which are nil if measuresSQL has NULL.
 func detail(m domain.Measure, part, whole *int) string {
 	switch {
 	case part == nil:
@@ -346,7 +342,7 @@ func detail(m domain.Measure, part, whole *int) string {
 		return fmt.Sprintf("%d compliance reports made within 90 days", *part)
 	}
 	words, ok := measureWords[m]
-	if !ok { // of a later release
+	if !ok { // a later release evaluated the measure
 		words = "%d of %d"
 	}
 	text := fmt.Sprintf(words, *part, *whole)

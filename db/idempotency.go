@@ -34,7 +34,7 @@ func (r *outcomeRow) outcome() domain.Outcome {
 	return out
 }
 
-// setOutcome sets the answer of the request in the row.
+// setOutcome sets the row's response to out. It returns an error if out is sealed for something other than a UUID.
 func (r *outcomeRow) setOutcome(out domain.Outcome) error {
 	r.Status, r.Body = out.Status, out.Body
 	if out.Sealed == nil {
@@ -48,27 +48,27 @@ func (r *outcomeRow) setOutcome(out domain.Outcome) error {
 	return nil
 }
 
-// reserved is the status of a row whose request is in progress.
+// reserved is the status of a row that Reserve inserted: its request is in progress.
 const reserved = 0
 
-// Once makes a request idempotent: its work runs at most once per caller and
-// Idempotency-Key, and records its outcome in the same transaction. A retry gets that
-// outcome (decisions 3.11). hash identifies the request; Conflict when the key was used with
-// another request, or while the first is in progress.
+// Once makes a request idempotent: it runs work at most once per caller and Idempotency-Key, and records the outcome in
+// the same transaction. A retry gets the recorded outcome (decisions 3.11). hash identifies the request. Once returns
+// Conflict if the key was used with another request, or while the first request is in progress.
 func (d *DB) Once(
 	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error) {
 	return d.once(ctx, tryKey, key, hash, work)
 }
 
-// Finish is Once for the request that reserved the key. It waits where a duplicate has
-// locked the key to read its record, so that the holder never gets a Conflict.
+// Finish is Once for the request that has reserved the key. If a duplicate request has locked the key to read its
+// record, Finish waits, so that the holder of the reservation never gets a Conflict.
 func (d *DB) Finish(
 	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error) {
 	return d.once(ctx, waitForKey, key, hash, work)
 }
 
+// once is Once and Finish, which differ in the statement that locks the key.
 func (d *DB) once(
 	ctx context.Context, lock keyLock, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (outcome domain.Outcome, err error) {
@@ -78,7 +78,7 @@ func (d *DB) once(
 		if err != nil {
 			return err
 		}
-		if recorded != nil && recorded.Status != reserved { // else by Reserve, for this request
+		if recorded != nil && recorded.Status != reserved { // a reserved row is of Reserve, for this request
 			outcome = recorded.outcome()
 			return nil
 		}
@@ -98,6 +98,7 @@ func (d *DB) once(
 	return outcome, nil
 }
 
+// storeOutcome inserts the record of a key, or replaces it.
 func (d *DB) storeOutcome(ctx context.Context, row outcomeRow) error {
 	_, err := pg.Exec(ctx, d, "record an outcome", pg.SQL(`
 		? ON CONFLICT (key_id, idempotency_key) DO UPDATE SET
@@ -106,10 +107,10 @@ func (d *DB) storeOutcome(ctx context.Context, row outcomeRow) error {
 	return err
 }
 
-// Reserve begins a request that works outside of a transaction first. It returns the
-// recorded outcome, or else reserves the Idempotency-Key until Finish records the outcome of
-// the same request. release frees the key if none was recorded. If the process dies, the key
-// is free after ReservedFor. The errors are those of Once.
+// Reserve begins an idempotent request that has to work outside of a transaction before Finish. It returns the recorded
+// outcome, if there is one. Otherwise it reserves the Idempotency-Key until Finish records the outcome of the same
+// request; release frees the key if Finish has not recorded one. If the process dies, the key is free after
+// domain.ReservedFor. The errors are those of Once.
 func (d *DB) Reserve(ctx context.Context, key string, hash []byte) (recorded *domain.Outcome, release func(), err error) {
 	caller := domain.CallerFrom(ctx).Key
 	err = d.Tx(ctx, func(ctx context.Context) error {
@@ -130,32 +131,33 @@ func (d *DB) Reserve(ctx context.Context, key string, hash []byte) (recorded *do
 	if err != nil {
 		return nil, nil, err
 	}
-	return recorded, func() { // on an error the key is free after ReservedFor
+	return recorded, func() { // after an error the key is free after domain.ReservedFor
 		_, _ = pg.Exec(context.WithoutCancel(ctx), d, "free an idempotency key", pg.SQL(`
 			DELETE FROM idempotency_records WHERE key_id = ? AND idempotency_key = ? AND request_hash = ? AND status = ?`,
 			caller, key, hash, reserved))
 	}, nil
 }
 
+// errStillRunning returns the Conflict of a request while another one with its key is in progress.
 func errStillRunning() error {
 	return &domain.Error{
 		Code: domain.Conflict, Message: "a request with this Idempotency-Key is still running", RetryAfter: time.Second,
 	}
 }
 
-// keyLock is a statement that locks an Idempotency-Key for a transaction, and returns
-// whether it succeeded.
+// keyLock is a statement that locks an Idempotency-Key until the end of the transaction, and returns whether it
+// succeeded.
 type keyLock string
 
 const (
 	tryKey keyLock = "SELECT pg_try_advisory_xact_lock(hashtextextended(?::text, 0))"
-	// The function returns no value.
+	// IS NOT NULL: the function returns void, not a boolean.
 	waitForKey keyLock = "SELECT pg_advisory_xact_lock(hashtextextended(?::text, 0)) IS NOT NULL"
 )
 
-// lockOutcome locks the key for this transaction and returns the record of the request, or
-// its reservation; nil for neither. It takes two statements: the second one sees what was
-// committed before the lock was free.
+// lockOutcome locks the key until the end of the transaction, and returns the record or the reservation of the request.
+// It returns nil if there is none, or it has expired, and Conflict if the key is locked or was used with another
+// request. The row is read by a second statement, which sees rows committed before the lock was free.
 func (d *DB) lockOutcome(
 	ctx context.Context, lock keyLock, caller domain.KeyID, key string, hash []byte,
 ) (*outcomeRow, error) {
@@ -173,7 +175,7 @@ func (d *DB) lockOutcome(
 	case err != nil || len(rows) == 0:
 		return nil, err
 	case rows[0].Status == reserved && !rows[0].CreatedAt.After(d.Now().Add(-domain.ReservedFor)):
-		return nil, nil // its process died
+		return nil, nil // the process that reserved the key died
 	case !bytes.Equal(rows[0].RequestHash, hash):
 		return nil, domain.ErrConflict("", "this Idempotency-Key was used with another request")
 	default:

@@ -33,8 +33,8 @@ type KeyRow struct {
 	CreatedAt  time.Time
 }
 
-// CallerByDigest returns the caller of the key with a digest; Unauthorized where it is
-// unknown, revoked or expired. The key's listed clients are read by WithinReach.
+// CallerByDigest returns the caller of the key with a digest. It returns Unauthorized if the key is unknown, revoked or
+// expired. It does not read the key's listed clients; WithinReach does.
 func (d *DB) CallerByDigest(ctx context.Context, digest []byte) (*domain.Caller, error) {
 	row, err := pg.Find[KeyRow](ctx, d, "key", pg.Prepared(pg.Rows[KeyRow]().
 		Where("k.digest = ? AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)", digest, d.Now())))
@@ -58,18 +58,18 @@ func (d *DB) CallerByDigest(ctx context.Context, digest []byte) (*domain.Caller,
 	return caller, nil
 }
 
-// CallingKey has the fields of the caller's key that its owner sees and domain.Caller lacks.
+// CallingKey holds the fields of the caller's key that its owner may see and that domain.Caller lacks.
 type CallingKey struct {
 	Name      string
-	Partner   string // its name
+	Partner   string // the partner's name
 	CreatedAt time.Time
 	ExpiresAt *time.Time
-	// ClientIDs are the clients that the key lists and that are not archived, by creation;
-	// none where it reaches all.
+	// ClientIDs are the clients to which the key is limited, without archived ones, in the order of creation. It is
+	// empty if the key reaches all clients.
 	ClientIDs []domain.ClientID `bun:"client_ids,array"`
 }
 
-// CallingKey reads the caller's key; NotFound where it was deleted a moment ago.
+// CallingKey reads the caller's key. It returns NotFound if the key was just deleted.
 func (d *DB) CallingKey(ctx context.Context) (CallingKey, error) {
 	caller := domain.CallerFrom(ctx)
 	return pg.Find[CallingKey](ctx, d, caller.Key.Noun(), pg.SQL(`
@@ -79,7 +79,7 @@ func (d *DB) CallingKey(ctx context.Context) (CallingKey, error) {
 		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id WHERE k.id = ?`, caller.Key))
 }
 
-// TouchKeys records when keys were last used.
+// TouchKeys records the last use of keys. A recorded later use stays.
 func (d *DB) TouchKeys(ctx context.Context, used map[domain.KeyID]time.Time) error {
 	ids, times := make([]domain.KeyID, 0, len(used)), make([]time.Time, 0, len(used))
 	for id, at := range used {
@@ -91,23 +91,23 @@ func (d *DB) TouchKeys(ctx context.Context, used map[domain.KeyID]time.Time) err
 	return err
 }
 
-// KeyDigest returns the digest by which a key is stored (decisions 1.7).
+// KeyDigest returns the digest that is stored for a key (decisions 1.7).
 func KeyDigest(key string) []byte {
 	digest := sha256.Sum256([]byte(key))
 	return digest[:]
 }
 
-// Key is an API key as it is listed: without its secret.
+// Key is an API key in a list, without its secret.
 type Key struct {
 	ID         domain.KeyID
 	PartnerID  domain.PartnerID
-	Partner    string // its name
+	Partner    string // the partner's name
 	Name       string
 	Prefix     string
 	AllClients bool
 	Clients    int // the number of listed clients, unless AllClients
 	Scopes     []string
-	Networks   []string // CIDRs that it may be used from; none is everywhere
+	Networks   []string // CIDRs from which it may be used; empty means any
 	CreatedAt  time.Time
 	ExpiresAt  *time.Time
 	RevokedAt  *time.Time
@@ -119,16 +119,15 @@ type NewKey struct {
 	Partner domain.PartnerID
 	Name    string
 	Scopes  []domain.Scope
-	// Clients restricts the key to these clients; nil gives it access to all.
+	// Clients are the clients to which the key is limited. Nil gives it access to all.
 	Clients []domain.ClientID
-	// Networks restricts where the key may be used from; none is everywhere.
-	// Their host bits are zero.
+	// Networks are the networks from which the key may be used, with host bits zero. Empty means any.
 	Networks  []netip.Prefix
 	ExpiresAt *time.Time
 }
 
-// CreateKey makes a key and returns its text, which is not stored. InvalidRequest when one
-// of the clients is not the partner's.
+// CreateKey creates a key and returns its text, which is not stored. It returns InvalidRequest if one of the clients is
+// not a client of the partner, is archived, or is given twice.
 func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 	cell, err := d.Cell(ctx)
 	if err != nil {
@@ -170,8 +169,7 @@ func (d *DB) Keys(ctx context.Context) ([]Key, error) {
 		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id ORDER BY k.created_at, k.id`))
 }
 
-// RevokeKey revokes the key with a prefix; NotFound where there is none, or it was revoked
-// before.
+// RevokeKey revokes the key with a prefix. It returns NotFound if there is none, or if it is already revoked.
 func (d *DB) RevokeKey(ctx context.Context, prefix string) error {
 	revoked, err := pg.Exec(ctx, d, "revoke a key",
 		pg.SQL("UPDATE api_keys SET revoked_at = ? WHERE prefix = ? AND revoked_at IS NULL", d.Now(), prefix))

@@ -20,14 +20,14 @@ type PartnerRow struct {
 	CreatedAt time.Time
 }
 
-// InsertPartner adds a partner, for the operator. Conflict when the name is taken.
+// InsertPartner inserts a partner, for the operator. It returns Conflict if the name is taken.
 func (d *DB) InsertPartner(ctx context.Context, name string) (domain.PartnerID, error) {
 	row := PartnerRow{ID: NewID[domain.PartnerKind](), Name: name, NameKey: domain.SortKey(name), CreatedAt: d.Now()}
 	_, err := pg.Exec(ctx, d, "insert a partner", pg.Insert(row))
 	return row.ID, err
 }
 
-// LockPartner locks a partner, so that concurrent requests count toward its limits.
+// LockPartner locks a partner, so that concurrent requests cannot exceed the partner's limits.
 func (c *Change) LockPartner(ctx context.Context, id domain.PartnerID) error {
 	c.Lock(PartnerLocks)
 	_, err := pg.One[domain.PartnerID](ctx, c, "lock a partner", pg.SQL(
@@ -35,7 +35,7 @@ func (c *Change) LockPartner(ctx context.Context, id domain.PartnerID) error {
 	return err
 }
 
-// PartnerSummary is a partner as the operator lists it.
+// PartnerSummary is a partner in the operator's list.
 type PartnerSummary struct {
 	ID        domain.PartnerID
 	Name      string
@@ -49,7 +49,7 @@ func (d *DB) Partners(ctx context.Context) ([]PartnerSummary, error) {
 		"SELECT id, name, created_at, client_count AS clients FROM partners ORDER BY name_key"))
 }
 
-// Partner reads the caller's partner, with the admins of all its clients.
+// Partner reads the caller's partner, with its own admins: those who are not an admin of one client only.
 func (d *DB) Partner(ctx context.Context) (domain.Partner, error) {
 	id := domain.CallerFrom(ctx).Partner
 	row, err := pg.Find[PartnerRow](ctx, d, id.Noun(), pg.Prepared(pg.Rows[PartnerRow]().Where("p.id = ?", id)))

@@ -13,11 +13,10 @@ import (
 
 // Leases of periodic jobs, the daily refresh, and the deletion of old rows.
 
-// ErrLeaseLost means that a lease ended, and another process has taken the work over.
+// ErrLeaseLost reports that a lease has expired, and another process has taken over the work.
 var ErrLeaseLost = errors.New("the lease has ended, and another process has taken the work over")
 
-// CheckLease returns the error of a statement under a lease: ErrLeaseLost if it changed no
-// row.
+// CheckLease returns the error of a statement that needs a lease: err, or ErrLeaseLost if the statement changed no row.
 func CheckLease(changed int, err error) error {
 	if err == nil && changed == 0 {
 		err = ErrLeaseLost
@@ -25,16 +24,16 @@ func CheckLease(changed int, err error) error {
 	return err
 }
 
-// claimIdle bounds the idle time within the transaction of a claim, which locks its rows.
+// claimIdle bounds the idle time of the transaction of a claim, which holds row locks.
 const claimIdle = "5s"
 
-// Claim runs fn in a transaction that claims rows of a queue: mails, deliveries, reports or
-// sync runs. fn leaves out the rows of SuspendedClients. The transaction has its id before fn
-// reads the suspended clients: either a move waits for the claim to end, or fn sees the
-// suspension (db/move). The server rolls back a claim that is idle for claimIdle.
+// Claim runs fn in a transaction that claims rows of a queue: mails, deliveries, reports or sync runs. fn must leave
+// out the rows of SuspendedClients. The transaction gets its id before fn reads the suspended clients: either a move of
+// a partner (db/move) waits for the end of the claim, or fn sees the suspension. The server rolls back a claim that is
+// idle for claimIdle.
 func (d *DB) Claim(ctx context.Context, fn func(ctx context.Context) error) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
-		if _, err := pg.Exec(ctx, d, "number a claim", pg.Prepared(pg.SQL(
+		if _, err := pg.Exec(ctx, d, "assign a transaction id to a claim", pg.Prepared(pg.SQL(
 			"SELECT pg_current_xact_id(), set_config('idle_in_transaction_session_timeout', ?, true)", claimIdle))); err != nil {
 			return err
 		}
@@ -42,32 +41,31 @@ func (d *DB) Claim(ctx context.Context, fn func(ctx context.Context) error) erro
 	})
 }
 
-// ListenFor calls wake at each notification of a channel, and once when it begins to
-// listen, until ctx ends or the connection fails (pg.DB.Listen). It checks the connection
-// after 10 s of silence.
+// ListenFor calls wake at each notification of a channel, and once when it begins to listen, until ctx ends or the
+// connection fails (pg.DB.Listen). It checks the connection after 10 seconds without a notification.
 func (d *DB) ListenFor(ctx context.Context, channel string, wake func()) error {
-	return d.Listen(ctx, channel, 10*time.Second, func(why pg.ListenEvent) error {
-		if why != pg.Silent {
+	return d.Listen(ctx, channel, 10*time.Second, func(event pg.ListenEvent) error {
+		if event != pg.Silent {
 			wake()
 		}
 		return nil
 	})
 }
 
-// DiscardedFor is how long failed reports and periodic jobs are counted.
+// DiscardedFor is how long failures of reports and periodic jobs are counted.
 const DiscardedFor = 7 * 24 * time.Hour
 
-// ReportCare is the periodic job of report.Maintainer.
+// ReportCare is the kind of the periodic job of report.Maintainer.
 const ReportCare = "report_care"
 
-// PeriodicLease is the right to do a periodic job.
+// PeriodicLease is the right to run a periodic job.
 type PeriodicLease struct {
 	kind  string
 	token uuid.UUID
 }
 
-// ClaimPeriodic leases a periodic job for a duration. It returns nil where the job is not
-// due, or another process has the lease. A lease that expires counts as a failure.
+// ClaimPeriodic leases a periodic job for the duration life. It returns nil if the job is not due, or if another
+// process holds its lease. If the last lease has expired, it records a failure of that run.
 func (d *DB) ClaimPeriodic(ctx context.Context, kind string, life time.Duration) (*PeriodicLease, error) {
 	now, l := d.Now(), &PeriodicLease{kind: kind, token: uuid.New()}
 	n, err := pg.Exec(ctx, d, "claim a periodic job", pg.SQL(`
@@ -81,8 +79,8 @@ func (d *DB) ClaimPeriodic(ctx context.Context, kind string, life time.Duration)
 	return l, nil
 }
 
-// FinishPeriodic releases a lease: the job is due again at a time. ErrLeaseLost if the lease
-// expired and another process claimed the job.
+// FinishPeriodic releases a lease, records a failure if failed is true, and makes the job due again at due. It returns
+// ErrLeaseLost if the lease has expired and another process has claimed the job.
 func (d *DB) FinishPeriodic(ctx context.Context, l *PeriodicLease, due time.Time, failed bool) error {
 	now, failures := d.Now(), []time.Time{}
 	if failed {
@@ -98,29 +96,29 @@ func (d *DB) FinishPeriodic(ctx context.Context, l *PeriodicLease, due time.Time
 	return CheckLease(n, err)
 }
 
-// refreshBatch is how many users are refreshed in one transaction.
+// refreshBatch is the number of users that one transaction refreshes.
 const refreshBatch = 1000
 
-// RefreshDue reports whether today's refresh is not done.
+// RefreshDue reports whether today's DailyRefresh has still to run.
 func (d *DB) RefreshDue(ctx context.Context) (bool, error) {
 	done, err := d.refreshed(ctx, domain.DateOf(d.Now()))
 	return err == nil && !done, err
 }
 
+// refreshed reports whether the DailyRefresh of a day is done.
 func (d *DB) refreshed(ctx context.Context, day domain.Date) (bool, error) {
 	return pg.One[bool](ctx, d, "look for a daily refresh",
 		pg.SQL("SELECT EXISTS (SELECT 1 FROM daily_refreshes WHERE day = ?)", day))
 }
 
-// DailyRefresh makes the changes that depend on the date, once for a day, today or an
-// earlier one (decisions 3.9, 7.1): it assigns courses again whose renewal window has ended,
-// touches users whose courses became overdue, decays scores, deletes old rows, and
-// refreshes every client's summary. It returns false where the day is done or another process
-// does it. progress, if not nil, gets the number of users done. It is background work, for
-// all clients that are not archived.
+// DailyRefresh makes the changes that depend on the date, once for each day, which is today or earlier (decisions 3.9,
+// 7.1): it sets updated_at of users whose courses became overdue, assigns courses again whose renewal window has ended,
+// recomputes scores, which decay, deletes old rows, and refreshes every client's summary. It returns false if the day
+// is already done, or if another process is doing it. progress, if not nil, gets the number of users done and in total.
+// It is background work, for all clients that are not archived.
 //
-// Every step is idempotent, and the day is marked as done after the last: run it again after
-// an error. It needs two connections of the pool, and no transaction around it.
+// All steps are idempotent, and the day is marked as done after the last one: after an error run it again. It needs two
+// connections of the pool, and must not be called in a transaction.
 func (d *DB) DailyRefresh(ctx context.Context, day domain.Date, progress func(done, total int)) (ran bool, err error) {
 	if progress == nil {
 		progress = func(int, int) {}
@@ -135,6 +133,7 @@ func (d *DB) DailyRefresh(ctx context.Context, day domain.Date, progress func(do
 	return ran && err == nil, err
 }
 
+// refresh runs the steps of DailyRefresh, and marks the day as done.
 func (d *DB) refresh(ctx context.Context, day domain.Date, progress func(done, total int)) error {
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return d.touchOverdue(ctx, day) },
@@ -152,8 +151,8 @@ func (d *DB) refresh(ctx context.Context, day domain.Date, progress func(done, t
 	return err
 }
 
-// touchOverdue moves updated_at of the users with a course that became overdue since the
-// previous refresh: no write moved it when the date passed.
+// touchOverdue sets updated_at of the users with a course that has become overdue since the previous refresh. That
+// happened by the passing of time, not by a write.
 func (d *DB) touchOverdue(ctx context.Context, day domain.Date) error {
 	return d.Change(ctx, func(ctx context.Context, c *Change) error {
 		late, err := c.LockUserKeys(ctx, pg.SQL(`(u.client_id, u.id) IN (
@@ -165,15 +164,15 @@ func (d *DB) touchOverdue(ctx context.Context, day domain.Date) error {
 	})
 }
 
-// refreshUsers renews courses and decays scores of the users of all clients that are not
-// archived, a batch in each transaction.
+// refreshUsers renews the courses and recomputes the scores of the users of all clients that are not archived, one
+// batch per transaction.
 func (d *DB) refreshUsers(ctx context.Context, day domain.Date, progress func(done, total int)) error {
 	total, err := pg.One[int](ctx, d, "count users", pg.SQL(
 		"SELECT count(*) FROM users AS u JOIN clients AS c ON c.id = u.client_id WHERE c.archived_at IS NULL"))
 	if err != nil {
 		return err
 	}
-	var last domain.UserKey // zero is before all others
+	var last domain.UserKey // the zero key is less than all others
 	for done := 0; ; {
 		var batch []domain.UserKey
 		err := d.Change(ctx, func(ctx context.Context, c *Change) (err error) {
@@ -189,7 +188,8 @@ func (d *DB) refreshUsers(ctx context.Context, day domain.Date, progress func(do
 	}
 }
 
-// refreshBatch refreshes the next batch of users, by key, as of a day, and returns them.
+// refreshBatch refreshes the next batch of users after a key, in the order of their keys, as of a day, and returns
+// them.
 func (c *Change) refreshBatch(ctx context.Context, after domain.UserKey, day domain.Date) ([]domain.UserKey, error) {
 	batch, err := c.LockUserKeys(ctx, pg.SQL(`(u.client_id, u.id) IN (
 		SELECT n.client_id, n.id FROM users AS n JOIN clients AS c ON c.id = n.client_id
@@ -203,12 +203,12 @@ func (c *Change) refreshBatch(ctx context.Context, after domain.UserKey, day dom
 	return batch, c.renew(ctx, batch, day)
 }
 
-// renewalDays is the time until a renewed course is due.
+// renewalDays is the number of days until a renewed course is due.
 const renewalDays = 30
 
-// renew assigns courses again to those locked users who are active, if the renewal window
-// after the last completion has ended. A course without a reason is not renewed. A framework
-// is a reason only while it requires the course of the user.
+// renew assigns courses again to the active ones of locked users, if the renewal time after the last completion has
+// passed on day. A renewed course needs a reason: the program, a direct assignment, or a framework assignment that
+// still requires the course of the user.
 func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Date) error {
 	if len(keys) == 0 {
 		return nil
@@ -246,24 +246,24 @@ func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Da
 	return err
 }
 
-// dropBatch is how many old rows are deleted in one transaction.
+// dropBatch is the number of old rows that one transaction deletes.
 const dropBatch = 10_000
 
-// retained are the tables whose rows are kept for a time, by the column at.
+// retained are the tables with a retention: rows are deleted when the time in the column at is longer ago than life.
 var retained = []struct {
 	table, at string
 	life      time.Duration
 }{
 	{"idempotency_records", "created_at", domain.OutcomeLife},
 	{"audit_entries", "at", domain.AuditLife},
-	{"published_events", "created_at", domain.EventLife}, // events itself is an outbox, and loses nothing
+	{"published_events", "created_at", domain.EventLife}, // unpublished rows, in the table events, have no retention
 	{"email_classifications", "classified_at", domain.ClassificationLife},
 	{"sync_runs", "queued_at", domain.SyncRunLife},
 	{"webhook_deliveries", "created_at", domain.DeliveryLife},
 }
 
-// DropOld deletes the expired rows of retained tables, a batch in each transaction. It is
-// idempotent, and must not be called in a transaction.
+// DropOld deletes the expired rows of the retained tables, one batch per transaction. It is idempotent, and must not be
+// called in a transaction.
 func (d *DB) DropOld(ctx context.Context) error {
 	for _, t := range retained {
 		err := d.drop(ctx, "drop old rows of "+t.table, pg.SQL("DELETE FROM "+t.table+
@@ -276,21 +276,22 @@ func (d *DB) DropOld(ctx context.Context) error {
 	return nil
 }
 
-// drop repeats a statement that deletes up to dropBatch rows until fewer are left.
-func (d *DB) drop(ctx context.Context, doing string, statement pg.Query) error {
+// drop repeats a statement that deletes up to dropBatch rows until it deletes fewer. name is the statement's name in
+// errors.
+func (d *DB) drop(ctx context.Context, name string, statement pg.Query) error {
 	for {
-		if n, err := pg.Exec(ctx, d, doing, statement); err != nil || n < dropBatch {
+		if n, err := pg.Exec(ctx, d, name, statement); err != nil || n < dropBatch {
 			return err
 		}
 	}
 }
 
-// deletedFor is how long after its deletion a subscription may still get deliveries, from a
-// transaction that saw it before.
+// deletedFor bounds the time after the deletion of a subscription in which it may still get deliveries, inserted by a
+// transaction with an older snapshot.
 const deletedFor = time.Hour
 
-// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, a batch in
-// each transaction. It is idempotent, and must not be called in a transaction.
+// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, one batch per transaction. It is idempotent, and
+// must not be called in a transaction.
 func (d *DB) DropDeletedWebhooks(ctx context.Context) error {
 	ids, err := pg.All[domain.WebhookID](ctx, d, "look for deleted webhooks", pg.SQL("SELECT id FROM deleted_webhooks"))
 	if err != nil {
@@ -310,8 +311,7 @@ func (d *DB) DropDeletedWebhooks(ctx context.Context) error {
 	return err
 }
 
-// RescoreClient computes the scores of a client's users again, a batch in each
-// transaction.
+// RescoreClient recomputes the scores of a client's users, one batch per transaction.
 func (d *DB) RescoreClient(ctx context.Context, client domain.ClientID) error {
 	for last := (domain.UserID{}); ; {
 		var batch []domain.UserKey

@@ -38,7 +38,7 @@ type ResultRow struct {
 	UpdatedAt              time.Time
 }
 
-// Result returns the row as the domain has it.
+// Result converts the row.
 func (r *ResultRow) Result() domain.Result {
 	return domain.Result{
 		ID: r.ID, User: r.UserID, Template: r.TemplateID, Status: r.Status, Reported: r.Reported,
@@ -57,8 +57,8 @@ func (t *Tenant) Results(
 	pg.AddIf(&k.Where, "r.user_id = ?", f.User)
 	pg.AddIf(&k.Where, "r.id = ?", f.Result)
 	switch len(f.Statuses) {
-	case 0:
-	case 1: // keeps the order of an index
+	case 0: // any status
+	case 1: // an equality, so that PostgreSQL can use the order of an index
 		k.Where.Add("r.status = ?", f.Statuses[0])
 	default:
 		k.Where.Add("r.status = ANY(?::text[])", f.Statuses)
@@ -70,8 +70,8 @@ func (t *Tenant) Results(
 	return pg.Map(rows, (*ResultRow).Result), err
 }
 
-// resultList returns the list of a client's results in an order. BySending needs a condition
-// that they were sent.
+// resultList returns the list of a client's results in an order. With BySending the caller must add a condition that
+// excludes results that were not sent.
 func resultList(client domain.ClientID, order domain.ResultOrder) pg.Keyset[ResultRow] {
 	k := pg.ByTime("r."+string(order), "r.id", func(r *ResultRow) (time.Time, domain.ResultID) {
 		switch order {
@@ -86,7 +86,7 @@ func resultList(client domain.ClientID, order domain.ResultOrder) pg.Keyset[Resu
 	return k
 }
 
-// phishingSpan are the counts of simulated mails in a span of days.
+// phishingSpan holds the counts of simulated mails in a span of days.
 type phishingSpan struct {
 	domain.PhishingCounts
 	RepeatClickers int
@@ -94,7 +94,7 @@ type phishingSpan struct {
 
 // PhishingSummary counts the client's simulated mails, in one statement.
 func (t *Tenant) PhishingSummary(ctx context.Context) (domain.PhishingSummary, error) {
-	// One row for each span of days; NULL is all time.
+	// One row for each span of days; NULL means all time.
 	spans, err := pg.All[phishingSpan](ctx, t.db, "count simulated mails", pg.SQL(`
 		SELECT coalesce(sum(p.sent), 0) AS sent, coalesce(sum(p.opened), 0) AS opened, coalesce(sum(p.clicked), 0) AS clicked,
 			coalesce(sum(p.reported), 0) AS reported, coalesce(sum(p.credentials_submitted), 0) AS credentials_submitted,
@@ -117,9 +117,8 @@ func (t *Tenant) PhishingSummary(ctx context.Context) (domain.PhishingSummary, e
 	}, nil
 }
 
-// AdvanceResults applies steps to simulated mails in its own transaction. It is for
-// the public tracking links, so it checks no caller's access. Unavailable while the
-// partner of a client is being moved.
+// AdvanceResults applies steps to simulated mails in a transaction. It is for the public tracking links, so it checks
+// no caller's access. It returns Unavailable if a client is suspended because its partner is being moved.
 func (d *DB) AdvanceResults(ctx context.Context, steps []domain.ResultStep) error {
 	return d.Change(ctx, func(ctx context.Context, c *Change) error {
 		rows, err := c.LockResults(ctx, steps)
@@ -134,8 +133,8 @@ func (d *DB) AdvanceResults(ctx context.Context, steps []domain.ResultStep) erro
 	})
 }
 
-// LockResults locks the results of steps in the order of their ids. Those of
-// archived clients are left out.
+// LockResults locks the results of steps in the order of their ids, and returns them. It leaves out results of archived
+// clients.
 func (c *Change) LockResults(ctx context.Context, steps []domain.ResultStep) ([]ResultRow, error) {
 	if len(steps) == 0 {
 		return nil, nil
@@ -147,10 +146,9 @@ func (c *Change) LockResults(ctx context.Context, steps []domain.ResultStep) ([]
 		OrderBy("r.id").For("NO KEY UPDATE OF r"))
 }
 
-// AdvanceResults applies steps to locked results in the order of their times
-// (domain.Result.Advance), and adds the effects to the change: counters by day of sending,
-// scores, events, and reminders to users who fell for a mail. Steps of other results are
-// left out. It takes one statement for any number of steps.
+// AdvanceResults applies steps to locked results in the order of their times (domain.Result.Advance), stores the
+// results, and adds the effects to the change: counters by day of sending, scores, events, and reminders to users who
+// fell for a mail. It ignores steps of other results. It takes one statement for any number of steps.
 func (c *Change) AdvanceResults(ctx context.Context, rows []ResultRow, steps []domain.ResultStep) error {
 	changes := applySteps(steps, rows)
 	if len(changes) == 0 {
@@ -168,8 +166,8 @@ func (c *Change) AdvanceResults(ctx context.Context, rows []ResultRow, steps []d
 	return c.storeResults(ctx, changes)
 }
 
-// ResultChanged adds the effects of a new or changed result to the change: the counters of
-// the day of sending, the score of its user and, unless silent, the event.
+// ResultChanged adds the effects of a new or changed result to the change: the counters of the day of sending, the
+// score of its user and, unless silent, an event if a person's actions changed.
 func (c *Change) ResultChanged(r *ResultChange, silent bool) {
 	user := domain.UserKey{Client: r.Client, User: r.After.User}
 	if r.byPerson() && !silent {
@@ -190,28 +188,28 @@ type ResultChange struct {
 	Before, After domain.Result
 }
 
-// Cancelled returns the change of a client's result that was cancelled just now.
+// Cancelled returns the change of a client's result from scheduled to r, the cancelled result.
 func Cancelled(client domain.ClientID, r domain.Result) ResultChange {
 	before := r
 	before.Status, before.FailedAt, before.Failure = domain.ResultScheduled, nil, ""
 	return ResultChange{Client: client, Before: before, After: r}
 }
 
-// uses returns the difference in uses of the result's template.
+// uses returns the change in the number of uses of the result's template: 1, 0 or -1. A cancelled result is no use.
 func (r *ResultChange) uses() int {
 	used := func(r *domain.Result) int { return pg.Number(!r.ID.IsZero() && !r.Cancelled()) }
 	return used(&r.After) - used(&r.Before)
 }
 
-// byPerson reports whether a person's actions changed, which is an event. Sending, a failure
-// and the mark of a scanner are none (decisions 8.1, 8.2).
+// byPerson reports whether the recorded actions of a person changed, which makes an event. Sending, failing and being
+// marked as automated make none (decisions 8.1, 8.2).
 func (r *ResultChange) byPerson() bool {
 	b, a := &r.Before, &r.After
 	return b.OpenedAt != a.OpenedAt || b.AttachmentOpenedAt != a.AttachmentOpenedAt || b.ClickedAt != a.ClickedAt ||
 		b.CredentialsSubmittedAt != a.CredentialsSubmittedAt || b.Reported != a.Reported || b.ReportedAt != a.ReportedAt
 }
 
-// scored reports whether the change affects a score: opening and scanners do not.
+// scored reports whether the change affects a score. Opening a mail and actions of mail scanners do not.
 func (r *ResultChange) scored() bool {
 	before := r.Before
 	before.Status, before.OpenedAt = r.After.Status, r.After.OpenedAt
@@ -219,7 +217,7 @@ func (r *ResultChange) scored() bool {
 	return before != r.After
 }
 
-// applySteps returns the results that the steps change.
+// applySteps applies steps to the results in rows, in the order of their times, and returns the results that changed.
 func applySteps(steps []domain.ResultStep, rows []ResultRow) []ResultChange {
 	results := make(map[domain.ResultID]*ResultChange, len(rows))
 	for i := range rows {
@@ -230,12 +228,12 @@ func applySteps(steps []domain.ResultStep, rows []ResultRow) []ResultChange {
 	slices.SortStableFunc(ordered, func(a, b domain.ResultStep) int { return a.At.Compare(b.At) })
 	for _, s := range ordered {
 		if r := results[s.Result]; r != nil {
-			s.At = s.At.UTC().Truncate(time.Microsecond) // as it is stored
+			s.At = s.At.UTC().Truncate(time.Microsecond) // the precision of PostgreSQL
 			r.After, _ = r.After.Advance(s)
 		}
 	}
 	var changes []ResultChange
-	for i := range rows { // in the order of the lock
+	for i := range rows { // in the lock order
 		if r := results[rows[i].ID]; r.After != r.Before {
 			changes = append(changes, *r)
 		}
@@ -249,7 +247,7 @@ var stepColumns = []string{
 	"credentials_submitted_at", "reported_at", "updated_at",
 }
 
-// storeResults stores locked results.
+// storeResults stores the stepColumns of locked results.
 func (c *Change) storeResults(ctx context.Context, changes []ResultChange) error {
 	rows := make([]ResultRow, len(changes))
 	for i := range changes {
