@@ -15,7 +15,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Simulated mails as they are sent, and their templates.
+// The content of simulated mails, and their templates.
 
 type simulationRow struct {
 	bun.BaseModel `bun:"table:phishing_results,alias:r"`
@@ -45,8 +45,8 @@ type simulationRow struct {
 	Landing     domain.Landing
 }
 
-// Simulation reads a simulated mail of any client: for its sending, and for the page of its
-// reader.
+// Simulation reads a simulated mail of any client, to send it or to show the landing page to its reader. It checks no
+// caller's access.
 func (d *DB) Simulation(ctx context.Context, id domain.ResultID) (domain.Simulation, error) {
 	row, err := pg.Find[simulationRow](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`
 		SELECT r.send_at, r.sent_at, c.archived_at, c.name AS client_name, u.email, u.first_name, u.last_name,
@@ -81,8 +81,8 @@ func (r *simulationRow) simulation() domain.Simulation {
 	return s
 }
 
-// LockTargets locks users of the client, in the order of their ids, and returns what is needed
-// to choose a template for each. Users of other clients are left out.
+// LockTargets locks the client's users among ids, in the order of their ids, and returns the data needed to choose a
+// template for each.
 func (t *Tenant) LockTargets(
 	ctx context.Context, c *Change, ids []domain.UserID,
 ) (map[domain.UserID]domain.Target, error) {
@@ -103,7 +103,7 @@ func (t *Tenant) LockTargets(
 		TemplateID domain.TemplateID
 		At         time.Time
 	}
-	// A mail that could not be delivered was not seen.
+	// Failed mails do not count: the user did not see them.
 	seen, err := pg.All[lastSent](ctx, c, "look for templates that were seen", pg.SQL(`
 		SELECT user_id, template_id, max(coalesce(sent_at, send_at)) AS at FROM phishing_results
 		WHERE client_id = ? AND user_id = ANY(?::uuid[]) AND failed_at IS NULL
@@ -125,8 +125,8 @@ func (t *Tenant) LockTargets(
 	return targets, nil
 }
 
-// TemplateOptions reads the templates of the categories that the client has
-// enabled, by creation, and how often the client used each.
+// TemplateOptions reads the templates of the categories that are enabled for the client, in the order of creation, with
+// the number of times that the client has used each.
 func (t *Tenant) TemplateOptions(ctx context.Context) ([]domain.TemplateOption, error) {
 	return pg.All[domain.TemplateOption](ctx, t.db, "read templates", pg.SQL(`
 		SELECT t.id, t.language, coalesce(u.used, 0) AS used
@@ -142,8 +142,8 @@ func (d *DB) TemplateExists(ctx context.Context, id domain.TemplateID) (bool, er
 		pg.SQL("SELECT EXISTS (SELECT 1 FROM phishing_templates WHERE id = ?)", id))
 }
 
-// ScheduleResults adds simulated mails that are to be sent, at least one, and
-// counts the uses of their templates.
+// ScheduleResults inserts the results of simulated mails that are to be sent, at least one, puts the mails into the
+// outbox, and counts the uses of their templates.
 func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domain.Result) error {
 	changes := pg.MapRows(results, func(r *domain.Result) ResultChange { return ResultChange{Client: t.ID, After: *r} })
 	rows := pg.MapRows(results, func(r *domain.Result) ResultRow {
@@ -195,7 +195,7 @@ var ownTemplates []byte
 
 // ownTemplate is one of the service's own templates, in all languages.
 type ownTemplate struct {
-	Number          byte // never changes: the ids are made of it
+	Number          byte // part of the ids, so it must never change
 	Category        string
 	Difficulty      int
 	Landing         domain.Landing
@@ -208,8 +208,8 @@ type ownTemplate struct {
 	}
 }
 
-// OwnTemplates returns the templates that come with the service, by language: each
-// in all languages, with ids that never change.
+// OwnTemplates returns the templates that are part of the service, each in all languages, ordered by language. Their
+// ids never change.
 func OwnTemplates() ([]domain.Template, error) {
 	var all []ownTemplate
 	if err := json.Unmarshal(ownTemplates, &all); err != nil {
@@ -227,6 +227,7 @@ func OwnTemplates() ([]domain.Template, error) {
 // templateEpoch is the creation time of the service's own template number 0.
 var templateEpoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// in returns the template in a language. n is the number of the language, a part of the id.
 func (o *ownTemplate) in(language domain.Language, n byte) domain.Template {
 	w := o.Words[language]
 	var body strings.Builder
@@ -245,7 +246,7 @@ func (o *ownTemplate) in(language domain.Language, n byte) domain.Template {
 	}
 }
 
-// templateRecord is a row of phishing_templates, by the names of the columns.
+// templateRecord is a row of phishing_templates as JSON, with the names of the columns.
 type templateRecord struct {
 	ID          string             `json:"id"`
 	Name        string             `json:"name"`
@@ -262,8 +263,8 @@ type templateRecord struct {
 	Own         bool               `json:"own"`
 }
 
-// LoadTemplates stores the service's own templates of this release. It is called after
-// migrate.Up, by any number of processes at once.
+// LoadTemplates stores the service's own templates of this release. Every process calls it after migrate.Up; concurrent
+// calls are safe.
 func (d *DB) LoadTemplates(ctx context.Context) error {
 	list, err := OwnTemplates()
 	if err != nil {
@@ -273,9 +274,8 @@ func (d *DB) LoadTemplates(ctx context.Context) error {
 	return err
 }
 
-// ImportTemplates adds templates to the catalogue, and updates those that were imported
-// before, by name and language. The list has no such pair twice. It returns how many were
-// added and how many changed.
+// ImportTemplates inserts templates into the catalogue, and updates imported templates with the same name and language.
+// No such pair may be in the list twice. It returns how many were added and how many changed.
 func (d *DB) ImportTemplates(ctx context.Context, list []domain.Template) (added, changed int, err error) {
 	now := d.Now()
 	for i := range list {
@@ -284,6 +284,8 @@ func (d *DB) ImportTemplates(ctx context.Context, list []domain.Template) (added
 	return d.storeTemplates(ctx, list, false, "(name, language) WHERE NOT own")
 }
 
+// storeTemplates inserts templates, or updates those with which they are in conflict (an SQL conflict target). It
+// returns how many were added and how many changed.
 func (d *DB) storeTemplates(
 	ctx context.Context, list []domain.Template, own bool, conflict string,
 ) (added, changed int, err error) {
@@ -335,8 +337,8 @@ func (r *templateRow) template() domain.Template {
 	}
 }
 
-// Templates reads a page of the catalogue of simulated mails, in the order of creation. since,
-// if not nil, selects those that were added or changed at or after it.
+// Templates reads a page of the catalogue of simulated mails, in the order of creation. If since is not nil, it selects
+// only templates that were added or changed at or after since.
 func (d *DB) Templates(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Template], error) {
 	k := pg.ByTime("t.created_at", "t.id", func(r *templateRow) (time.Time, domain.TemplateID) { return r.CreatedAt, r.ID })
 	pg.AddIf(&k.Where, "greatest(t.created_at, t.changed_at) >= ?", since)
@@ -350,8 +352,8 @@ func (d *DB) TemplateCategories(ctx context.Context) ([]string, error) {
 		`SELECT DISTINCT category COLLATE "C" AS category FROM phishing_templates ORDER BY category`))
 }
 
-// EnableCategories sets the categories of templates for a client; nil means all. NotFound if
-// there is no such client. It is for the command line, and checks no caller's access.
+// EnableCategories sets the enabled categories of templates of a client; nil enables all. It returns NotFound if the
+// client does not exist or is archived. It is for the command line, and checks no caller's access.
 func (d *DB) EnableCategories(ctx context.Context, client domain.ClientID, categories []string) error {
 	n, err := pg.Exec(ctx, d, "enable categories", pg.SQL(
 		"UPDATE clients SET phishing_categories = ? WHERE id = ? AND archived_at IS NULL", categories, client))

@@ -54,8 +54,8 @@ func (r *PolicyRow) policy() domain.Policy {
 	return p
 }
 
-// changedAt is the time of the last change of a policy, alias p: of the last write, or when
-// the last sign-off of the current version lapsed, which no write records.
+// changedAt returns the SQL expression of the time of the last change of a policy, alias p: the last write or, if it
+// was later, the last expiry of a sign-off of the current version, which happens without a write.
 func changedAt(now time.Time) pg.Query {
 	return pg.SQL(`greatest(p.updated_at, (
 		SELECT max(l.signed_at) + make_interval(days => p.renewal_period_days) FROM policy_signatures AS l
@@ -63,14 +63,15 @@ func changedAt(now time.Time) pg.Query {
 			AND l.signed_at <= ?::timestamptz - make_interval(days => p.renewal_period_days)))`, now)
 }
 
+// selectPolicies adds to q the columns of PolicyRow, alias p.
 func (t *Tenant) selectPolicies(q *pg.Select) {
 	now := t.db.Now()
 	q.Columns(pg.Columns[PolicyRow]()).Columns("p.counted_until > ? AS counted", now).
 		Columns("? AS changed_at", changedAt(now))
 }
 
-// Policies reads a page of the client's policies, without archived ones, with their counts, in
-// the order of creation. since, if not nil, selects those that changed at or after it.
+// Policies reads a page of the client's policies with their counts, without archived ones, in the order of creation. It
+// recounts stale counts. If since is not nil, it selects only policies that changed at or after since.
 func (t *Tenant) Policies(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Policy], error) {
 	k := pg.ByTime("p.created_at", "p.id", func(r *PolicyRow) (time.Time, domain.PolicyID) { return r.CreatedAt, r.ID })
 	k.Select = t.selectPolicies
@@ -87,24 +88,26 @@ func (t *Tenant) Policies(ctx context.Context, since *time.Time, w domain.Window
 	return slice, recount(ctx, t.db, t.ID, slice.Rows)
 }
 
-// Policy reads one of the client's policies, without stale counts. NotFound where the client
-// has no such policy, or it is archived.
+// Policy reads one of the client's policies. Its SignOff is nil if the stored counts are stale. It returns NotFound if
+// the client has no such policy, or if it is archived.
 func (t *Tenant) Policy(ctx context.Context, id domain.PolicyID) (*Policy, error) {
 	return t.policy(ctx, id, pg.Prepared(t.policyByID(id)))
 }
 
-// LockPolicy is Tenant.Policy for a change of the policy.
+// LockPolicy is Tenant.Policy for a change: it locks the row.
 func (c *Change) LockPolicy(ctx context.Context, t *Tenant, id domain.PolicyID) (*Policy, error) {
 	c.Lock(PolicyLocks)
 	return t.policy(ctx, id, t.policyByID(id).For("NO KEY UPDATE OF p"))
 }
 
+// policyByID selects one of the client's policies that are not archived.
 func (t *Tenant) policyByID(id domain.PolicyID) *pg.Select {
 	q := pg.From("policies AS p").Where("p.client_id = ? AND p.id = ? AND p.archived_at IS NULL", t.ID, id)
 	t.selectPolicies(q)
 	return q
 }
 
+// policy returns the policy that q selects, or NotFound.
 func (t *Tenant) policy(ctx context.Context, id domain.PolicyID, q pg.Query) (*Policy, error) {
 	row, err := pg.Find[PolicyRow](ctx, t.db, id.Noun(), q)
 	if err != nil {
@@ -113,7 +116,7 @@ func (t *Tenant) policy(ctx context.Context, id domain.PolicyID, q pg.Query) (*P
 	return &Policy{row.policy(), t.db}, nil
 }
 
-// audience is the condition that a user, alias u, is in the policy's audience.
+// audience returns the condition that a user, alias u, is active and in the policy's audience.
 func (p *Policy) audience() pg.Query {
 	const active = "u.client_id = ? AND u.status = 'active'"
 	switch p.ScopeType {
@@ -126,15 +129,16 @@ func (p *Policy) audience() pg.Query {
 	return pg.SQL(active, p.Client)
 }
 
-// signature is the condition that a signature, alias s, of a user, alias u, is valid.
+// signature returns the condition that a signature, alias s, is the valid one of a user, alias u: of the current
+// version, and not expired.
 func (p *Policy) signature() pg.Query {
 	return pg.SQL(`s.client_id = u.client_id AND s.policy_id = ? AND s.version = ? AND s.user_id = u.id
 		AND s.signed_at > ?`,
 		p.ID, p.Version, p.SignedSince(p.db.Now()))
 }
 
-// signOffChanged is the condition that a user, alias u, or the user's sign-off changed at or
-// after a time: it was recorded, it lapsed, or a new version was published.
+// signOffChanged returns the condition that a user, alias u, or the user's sign-off changed at or after a time. A
+// sign-off changes when it is recorded, when it expires, and when a new version is published.
 func (p *Policy) signOffChanged(since time.Time) pg.Query {
 	return pg.SQL(`u.updated_at >= @since OR @publishedAt::timestamptz >= @since OR EXISTS (
 		SELECT 1 FROM policy_signatures AS s
@@ -164,8 +168,8 @@ func (r *policyUserRow) policyUser() domain.PolicyUser {
 	}
 }
 
-// Users reads a page of the active users of the policy's audience, in the order of creation.
-// since, if not nil, selects those who changed, or whose sign-off did, at or after it.
+// Users reads a page of the active users of the policy's audience that match the filter, in the order of creation. If
+// since is not nil, it selects only users who changed, or whose sign-off changed, at or after since.
 func (p *Policy) Users(
 	ctx context.Context, f domain.SignFilter, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.PolicyUser], error) {
@@ -184,7 +188,7 @@ func (p *Policy) Users(
 	if since != nil {
 		k.Where.Add("?", p.signOffChanged(*since))
 	}
-	if since != nil || !p.MustSign { // no counts are stored
+	if since != nil || !p.MustSign { // the stored counts do not apply
 		rows, err := pg.CountedPage(ctx, p.db, k, w)
 		return pg.Map(rows, (*policyUserRow).policyUser), err
 	}
@@ -196,12 +200,13 @@ func (p *Policy) Users(
 	return pg.Map(rows, (*policyUserRow).policyUser), err
 }
 
-// Remind requests a mail to every active user of the locked policy's audience who has to
-// sign it and has not, and returns the ids of the mails. RateLimited, until the next day
-// (UTC), where the policy's reminders were sent today.
+// Remind requests a reminder mail to every active user of the locked policy's audience without a valid signature, and
+// returns the ids of the mails. It requests none if the policy need not be signed. It returns RateLimited, until the
+// next day (UTC), if it was called for the policy today.
 func (p *Policy) Remind(ctx context.Context, c *Change) ([]domain.MessageID, error) {
 	today := domain.DateOf(c.At)
-	if p.RemindedOn != nil && p.RemindedOn.DaysUntil(today) <= 0 {
+	remindedToday := p.RemindedOn != nil && p.RemindedOn.DaysUntil(today) <= 0
+	if remindedToday {
 		return nil, &domain.Error{
 			Code: domain.RateLimited, Object: p.ID.Noun(), RetryAfter: domain.UntilTomorrow(c.At),
 			Message: "the reminders of this policy were sent today already; the next can be sent tomorrow (UTC)",
@@ -221,11 +226,10 @@ func (p *Policy) Remind(ctx context.Context, c *Change) ([]domain.MessageID, err
 	}))
 }
 
-// PolicyCountsSQL counts, as of ?2, the audiences of the policies ?1 of the client ?0 and
-// their signatures. Each policy runs only the branch of its scope: the conditions on p are
-// constants to the others, which read no row. The client's active users are read once for
-// all policies of the whole client or a large collection, whose members PostgreSQL expects
-// to be few.
+// PolicyCountsSQL counts, as of ?2, the audiences of the policies ?1 of the client ?0 and their valid signatures. For
+// each policy, only the branch of its scope reads rows: the conditions on p.scope_type are constant in the others. The
+// client's active users are read once (active) for all policies for the whole client or a large collection. Large
+// collections have a branch of their own because PostgreSQL underestimates the number of their members.
 const PolicyCountsSQL = `
 	WITH active AS MATERIALIZED (
 		SELECT id FROM users WHERE client_id = ?0 AND status = 'active'
@@ -253,9 +257,9 @@ const PolicyCountsSQL = `
 		WHERE p.client_id = ?0 AND p.id = ANY(?1::uuid[])
 	)`
 
-// StorePolicyCountsSQL follows PolicyCountsSQL and stores the counts, unless another
-// transaction has locked the policy, or written it since (its xmin differs): the counts may
-// lack that change. SKIP LOCKED never waits, so the lock order does not matter.
+// StorePolicyCountsSQL is appended to PolicyCountsSQL and stores the counts. It skips a policy that another transaction
+// has locked, or has written after the count (its xmin differs), because the counts may lack that change. SKIP LOCKED
+// never waits, so the lock order does not matter.
 const StorePolicyCountsSQL = `, free AS (
 		SELECT p.id FROM policies AS p JOIN counted AS c ON c.id = p.id
 		WHERE p.client_id = ?0 AND p.xmin = c.seen FOR NO KEY UPDATE OF p SKIP LOCKED
@@ -265,8 +269,8 @@ const StorePolicyCountsSQL = `, free AS (
 		FROM counted AS c WHERE p.client_id = ?0 AND p.id = c.id AND p.id IN (SELECT id FROM free)
 	)`
 
-// recount sets the counts of a client's policies whose stored counts are stale, in one
-// statement, and stores them, except in a snapshot.
+// recount counts, in one statement, the sign-off of those of a client's policies whose counts are stale (MustSign
+// without SignOff), and sets their SignOff. Outside of a snapshot it also stores the counts.
 func recount(ctx context.Context, d *DB, client domain.ClientID, policies []domain.Policy) error {
 	stale := map[domain.PolicyID]*domain.Policy{}
 	var ids []domain.PolicyID
@@ -280,23 +284,23 @@ func recount(ctx context.Context, d *DB, client domain.ClientID, policies []doma
 		return nil
 	}
 
-	text := PolicyCountsSQL
+	statement := PolicyCountsSQL
 	if !d.InSnapshot(ctx) {
-		text += StorePolicyCountsSQL
+		statement += StorePolicyCountsSQL
 	}
 	type count struct {
 		ID domain.PolicyID
 		domain.SignOff
 	}
 	counts, err := pg.All[count](ctx, d, "count sign-off",
-		pg.SQL(text+" SELECT id, audience, acknowledged FROM counted", client, pg.IDs(ids), d.Now()))
+		pg.SQL(statement+" SELECT id, audience, acknowledged FROM counted", client, pg.IDs(ids), d.Now()))
 	for i := range counts {
 		stale[counts[i].ID].SignOff = &counts[i].SignOff
 	}
 	return err
 }
 
-// count counts the users of the audience that match a filter.
+// count returns the number of users of the audience that match a filter, from the counts, which it renews if stale.
 func (p *Policy) count(ctx context.Context, f domain.SignFilter) (int, error) {
 	counted := []domain.Policy{p.Policy}
 	if err := recount(ctx, p.db, p.Client, counted); err != nil {

@@ -36,6 +36,7 @@ func (r *ReportRow) report() domain.Report {
 	return out
 }
 
+// reportRowOf converts a report to its row. Without a period, the dates are zero.
 func reportRowOf(r domain.Report) ReportRow {
 	row := ReportRow{
 		ID: r.ID, ClientID: r.Client, Type: r.Type, Format: r.Format, Status: r.Status,
@@ -54,7 +55,7 @@ func reportList(client domain.ClientID) pg.Keyset[ReportRow] {
 	return k
 }
 
-// Reports reads a page of the client's reports, newest first.
+// Reports reads a page of the client's reports that match the filter, the newest first.
 func (t *Tenant) Reports(
 	ctx context.Context, f domain.ReportFilter, w domain.Window,
 ) (domain.Slice[domain.Report], error) {
@@ -78,9 +79,9 @@ func (t *Tenant) Report(ctx context.Context, id domain.ReportID) (domain.Report,
 	return row.report(), err
 }
 
-// InsertReport adds a pending report. RateLimited where the client has reached the limit of
-// reports within the window, failed ones included. The client is locked (LockTenant), so
-// that concurrent requests count.
+// InsertReport inserts a report, and notifies the processes that make reports. It returns RateLimited if the client has
+// reached the limit of requested reports within the window; failed reports count, monthly ones do not. The client must
+// be locked (LockTenant), so that concurrent requests count.
 func (t *Tenant) InsertReport(ctx context.Context, c *Change, r domain.Report) error {
 	recent, err := pg.One[struct {
 		Count int
@@ -108,14 +109,13 @@ func (t *Tenant) InsertReport(ctx context.Context, c *Change, r domain.Report) e
 // ReportChannel is the channel of processes that make reports.
 const ReportChannel = "reports"
 
-// NotifyReports notifies the processes that make reports when the transaction commits.
+// NotifyReports notifies, at the commit, the processes that make reports.
 func (c *Change) NotifyReports(ctx context.Context) error {
 	_, err := pg.Exec(ctx, c, "notify of reports", pg.SQL("SELECT pg_notify(?, '')", ReportChannel))
 	return err
 }
 
-// ExpiredReports returns up to n expired reports of any clients, archived ones too, the
-// oldest first.
+// ExpiredReports returns up to n expired reports of all clients, archived ones included, the oldest first.
 func (d *DB) ExpiredReports(ctx context.Context, n int) ([]domain.Report, error) {
 	rows, err := pg.All[ReportRow](ctx, d, "look for expired reports", pg.Rows[ReportRow]().
 		Where("r.created_at < ?", d.Now().Add(-domain.ReportLife)).OrderBy("r.created_at").Limit(n))

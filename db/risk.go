@@ -13,10 +13,10 @@ import (
 	"partnerapi/domain"
 )
 
-// Scores, and the signals that they are computed from.
+// Scores, and the signals from which they are computed.
 
-// phishedCounts are the columns of a user that count the simulated mails that the user was
-// sent, and fell for.
+// phishedCounts are the columns of users that count the simulated mails that the user was sent and those that the user
+// fell for, in all and within a year.
 type phishedCounts struct {
 	PhishedSent        int `json:"phished_sent"`
 	PhishedClicked     int `json:"phished_clicked"`
@@ -24,14 +24,13 @@ type phishedCounts struct {
 	PhishedClickedYear int `json:"phished_clicked_year"`
 }
 
-// sameTotals reports whether both count the same mails. The counts of a year alone also
-// change as days pass, which moves no updated_at.
+// sameTotals reports whether the counts of all time are equal. The counts of a year also change as days pass, and such
+// a change is not to set updated_at.
 func (c phishedCounts) sameTotals(o phishedCounts) bool {
 	return c.PhishedSent == o.PhishedSent && c.PhishedClicked == o.PhishedClicked
 }
 
-// storedRisk is a row of user_risks without its keys and times. The names are
-// those of the columns, in JSON as in the table.
+// storedRisk is a row of user_risks without its keys and times. The JSON names are the names of the columns.
 type storedRisk struct {
 	Model    int   `json:"model"`
 	Baseline int   `json:"baseline"`
@@ -39,13 +38,13 @@ type storedRisk struct {
 	domain.Tallies
 }
 
-// riskRow gives storedRisk its table.
+// riskRow is storedRisk with the name of its table.
 type riskRow struct {
 	bun.BaseModel `bun:"table:user_risks,alias:r"`
 	storedRisk
 }
 
-// riskColumns are the columns of storedRisk without an alias.
+// riskColumns is the list of the columns of storedRisk, without an alias.
 var riskColumns = strings.ReplaceAll(pg.Columns[riskRow](), "r.", "")
 
 func (r *storedRisk) assessment(role domain.Role) domain.Assessment {
@@ -56,9 +55,8 @@ func (r *storedRisk) assessment(role domain.Role) domain.Assessment {
 	return a
 }
 
-// score computes the scores of locked users from the stored signals and stores them, with the
-// next due course. The lock comes first: of two transactions that each add a signal, the
-// second sees both.
+// score computes the risks of locked users from the stored signals and stores them, with the next due course. Because
+// the users are locked first, of two transactions that each add a signal the second one reads both signals.
 func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 	if len(keys) == 0 {
 		return nil
@@ -70,7 +68,7 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 	}
 
 	risks := make([]riskRecord, len(signals))
-	moved := []scoreRecord{}
+	updates := []scoreRecord{}
 	for i := range signals {
 		s := &signals[i]
 		a := domain.Assess(s.Role, s.domain(today), today)
@@ -82,6 +80,7 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 			},
 		}
 
+		// A caller can see the score, the counts and the factors. Without stored Deltas there was no risk yet.
 		visible := a.Score != s.Score || !s.sameTotals(s.storedCounts()) ||
 			len(s.Deltas) > 0 && a != s.assessment(s.Role)
 		_, due := c.users.due[domain.UserKey{Client: s.ClientID, User: s.UserID}]
@@ -92,13 +91,13 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 		if visible {
 			record.UpdatedAt = c.At
 		}
-		moved = append(moved, record)
+		updates = append(updates, record)
 	}
-	return c.storeScores(ctx, risks, moved)
+	return c.storeScores(ctx, risks, updates)
 }
 
-// riskRecord is a row of user_risks, and scoreRecord the changed columns of a row of users;
-// both are sent as JSON with the names of the columns.
+// riskRecord is a row of user_risks, and scoreRecord the changed columns of a row of users. Both are passed to
+// PostgreSQL as JSON with the names of the columns.
 type (
 	riskRecord struct {
 		ClientID string `json:"client_id"`
@@ -116,7 +115,8 @@ type (
 	}
 )
 
-// storeRisksSQL stores the risks ?0 and the changes of users ?1 as of the time ?2.
+// storeRisksSQL stores the risks ?0 and the changes of users ?1, and updates the next due courses of these users. ?2 is
+// the time of the change.
 var storeRisksSQL = strings.NewReplacer(
 	"{columns}", riskColumns, "{excluded}", strings.ReplaceAll(pg.Columns[riskRow](), "r.", "excluded."),
 ).Replace(`
@@ -134,20 +134,21 @@ var storeRisksSQL = strings.NewReplacer(
 	FROM json_populate_recordset(NULL::users, ?1::json) AS n LEFT JOIN LATERAL (` + nextDueSQL + `) AS due ON true
 	WHERE u.client_id = n.client_id AND u.id = n.id`)
 
-func (c *Change) storeScores(ctx context.Context, risks []riskRecord, moved []scoreRecord) error {
+// storeScores runs storeRisksSQL.
+func (c *Change) storeScores(ctx context.Context, risks []riskRecord, updates []scoreRecord) error {
 	risksJSON, err := json.Marshal(risks)
 	if err != nil {
 		return err
 	}
-	movedJSON, err := json.Marshal(moved)
+	updatesJSON, err := json.Marshal(updates)
 	if err != nil {
 		return err
 	}
-	_, err = pg.Exec(ctx, c, "store scores", pg.SQL(storeRisksSQL, string(risksJSON), string(movedJSON), c.At))
+	_, err = pg.Exec(ctx, c, "store scores", pg.SQL(storeRisksSQL, string(risksJSON), string(updatesJSON), c.At))
 	return err
 }
 
-// Risk reads the user's score and its factors.
+// Risk reads the user's score and its factors. It returns NotFound if the user has no score.
 func (u *User) Risk(ctx context.Context) (domain.UserRisk, error) {
 	type scored struct {
 		Role domain.Role
@@ -164,22 +165,22 @@ func (u *User) Risk(ctx context.Context) (domain.UserRisk, error) {
 	return domain.UserRisk{Assessment: row.assessment(row.Role), ComputedAt: row.ComputedAt}, nil
 }
 
-// ages are the ages of events in days.
+// ages are the ages of events, in days.
 type ages []int
 
+// days returns the dates of the events.
 func (a ages) days(today domain.Date) []domain.Date {
 	return pg.MapRows(a, func(age *int) domain.Date { return today.AddDays(-*age) })
 }
 
-// signalRow is a user with the stored signals and the stored risk, whose Deltas are empty
-// where there is none.
+// signalRow is a user with the stored signals and the stored risk. Without a stored risk, Deltas are empty.
 type signalRow struct {
 	ClientID  domain.ClientID
 	UserID    domain.UserID
 	Role      domain.Role
 	CreatedAt time.Time
 
-	// The stored score and counts, and phishedCounts as counted now.
+	// The stored score and counts. The embedded phishedCounts are the current counts.
 	Score             int
 	StoredSent        int
 	StoredClicked     int
@@ -212,6 +213,7 @@ func (r *signalRow) storedCounts() phishedCounts {
 	return phishedCounts{r.StoredSent, r.StoredClicked, r.StoredSentYear, r.StoredClickedYear}
 }
 
+// domain converts the row to the signals as of a day.
 func (r *signalRow) domain(today domain.Date) domain.RiskSignals {
 	completions := r.Completions.days(today)
 	return domain.RiskSignals{
@@ -226,12 +228,12 @@ func (r *signalRow) domain(today domain.Date) domain.RiskSignals {
 	}
 }
 
-// signalsSQL reads the signals of the users with the keys ?1 and ?2 as of the
-// day ?0, without events older than a year. Ages are in days of the session's zone, which is
-// UTC. Every subquery reads the rows of one user by an index.
+// signalsSQL reads the signals of the users with the client ids ?1 and ids ?2 as of the day ?0, without events older
+// than a year. Ages are in days of the session's time zone, which is UTC. Every subquery reads the rows of one user by
+// an index.
 //
-// The times of simulated mails exclude the actions of mail scanners. Clients without Dark Web
-// Monitoring have no exposures.
+// The times of simulated mails do not include actions of mail scanners. Exposures count only if the client has Dark Web
+// Monitoring.
 var signalsSQL = strings.ReplaceAll(`
 	SELECT w.client_id, w.user_id, u.role, u.created_at, u.score,
 		u.phished_sent AS stored_sent, u.phished_clicked AS stored_clicked,
@@ -282,18 +284,19 @@ var signalsSQL = strings.ReplaceAll(`
 				AND EXISTS (SELECT 1 FROM clients WHERE id = w.client_id AND dark_web_monitoring)
 		) AS e
 	) AS exposed
-	CROSS JOIN LATERAL ( -- the second row, where none is stored
+	CROSS JOIN LATERAL ( -- the constant row, if no risk is stored
 		SELECT {columns} FROM user_risks WHERE client_id = w.client_id AND user_id = w.user_id
 		UNION ALL SELECT 0, 0, '{}', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false
 		LIMIT 1
 	) AS stored`, "{columns}", riskColumns)
 
+// signals runs signalsSQL.
 func (c *Change) signals(ctx context.Context, keys []domain.UserKey, today domain.Date) ([]signalRow, error) {
 	clients, users := KeyArrays(keys)
 	return pg.All[signalRow](ctx, c, "read signals", pg.SQL(signalsSQL, today, clients, users))
 }
 
-// historyDays is the length of a client's risk history, today included.
+// historyDays is the number of days of a client's risk history, including today.
 const historyDays = 90
 
 // clientRiskRow is a client's risk, as of the client's summary.
@@ -307,8 +310,7 @@ type clientRiskRow struct {
 	History       []domain.AverageOn
 }
 
-// gradeCount has the number of the active users with a role and a grade, and the sum of
-// their scores.
+// gradeCount is the number of active users with a role and a grade, and the sum of their scores.
 type gradeCount struct {
 	Role   domain.Role  `json:"role"`
 	Grade  domain.Grade `json:"grade"`
@@ -316,8 +318,8 @@ type gradeCount struct {
 	Scores int          `json:"scores"`
 }
 
-// Risk reads the risk of the client's active users together, as of the client's summary
-// (decisions 4). One that was never summarized has the risk of a client without users.
+// Risk reads the risk of all of the client's active users, as of the client's summary (decisions 4). A client that was
+// never summarized has the risk of a client without users.
 func (t *Tenant) Risk(ctx context.Context) (domain.ClientRisk, error) {
 	row, err := pg.One[clientRiskRow](ctx, t.db, "read a client's risk", pg.Prepared(pg.SQL(`
 		SELECT c.summarized_at, c.average_score, c.high_risk_users, coalesce(r.grades, '[]') AS grades,
@@ -338,7 +340,7 @@ func (r *clientRiskRow) risk() domain.ClientRisk {
 	}
 	var totals domain.Deltas
 	var users [domain.NumFactors]int
-	copy(totals[:], r.FactorTotals) // a newer model may know more
+	copy(totals[:], r.FactorTotals) // the stored arrays of a newer model may be longer
 	copy(users[:], r.FactorUsers)
 	risk.TopFactors = domain.FactorTotals(totals, users)
 

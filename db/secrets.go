@@ -11,7 +11,7 @@ import (
 	"partnerapi/domain"
 )
 
-// The table secrets holds the secrets that all processes on a database share.
+// The table secrets holds the secrets that all processes of a database share.
 
 const (
 	// CursorSecretName is the name of the secret that encrypts list cursors.
@@ -22,7 +22,7 @@ const (
 	reportSecret = "report"
 )
 
-// EnsureSecrets makes the service's secrets that the database does not hold yet.
+// EnsureSecrets creates those of the service's secrets that the database does not have yet.
 func (d *DB) EnsureSecrets(ctx context.Context) error {
 	for _, name := range []string{CursorSecretName, TrackingSecretName, reportSecret} {
 		secret := make([]byte, 32)
@@ -60,8 +60,8 @@ type NamedSecret struct {
 	Value []byte
 }
 
-// SharedSecrets returns the secrets by which the cell that a partner moves to reads cursors
-// and links made here: the database's own, named as those of cell, and those of other cells.
+// SharedSecrets returns the secrets that the new cell of a partner needs to accept cursors and links of this cell: the
+// database's own secrets, under names that include the code of cell, and the secrets of other cells that it accepts.
 func (d *DB) SharedSecrets(ctx context.Context, cell domain.Cell) ([]NamedSecret, error) {
 	own, err := pg.All[NamedSecret](ctx, d, "read secrets to share", pg.SQL(
 		"SELECT name || ? AS name, value FROM secrets WHERE name IN (?, ?)", OtherCellSep+cell.Code(), CursorSecretName, TrackingSecretName))
@@ -72,14 +72,14 @@ func (d *DB) SharedSecrets(ctx context.Context, cell domain.Cell) ([]NamedSecret
 	return append(own, accepted...), err
 }
 
-// AcceptedSecrets returns the secrets of other cells.
+// AcceptedSecrets returns the secrets of other cells whose cursors and links are accepted.
 func (d *DB) AcceptedSecrets(ctx context.Context) ([]NamedSecret, error) {
 	return pg.All[NamedSecret](ctx, d, "read the secrets of other cells", pg.SQL(
 		"SELECT name, value FROM secrets WHERE name LIKE ? ORDER BY name", "%"+OtherCellSep+"%"))
 }
 
-// AcceptSecrets stores secrets of other cells, so that cursors and links that were made there
-// stay valid here. Secrets that are already stored are kept.
+// AcceptSecrets stores secrets of other cells, so that cursors and links that those cells made are valid here. It does
+// not change secrets that are already stored.
 func (d *DB) AcceptSecrets(ctx context.Context, secrets []NamedSecret) error {
 	names := pg.MapRows(secrets, func(s *NamedSecret) string { return s.Name })
 	values := pg.MapRows(secrets, func(s *NamedSecret) []byte { return s.Value })
@@ -89,11 +89,12 @@ func (d *DB) AcceptSecrets(ctx context.Context, secrets []NamedSecret) error {
 	return err
 }
 
+// secret reads a secret. It returns pg.ErrNoRow if there is none, and an error if it is empty.
 func (d *DB) secret(ctx context.Context, name string) ([]byte, error) {
-	doing := "read the " + name + " secret"
-	secret, err := pg.One[[]byte](ctx, d, doing, pg.SQL("SELECT value FROM secrets WHERE name = ?", name))
+	action := "read the " + name + " secret"
+	secret, err := pg.One[[]byte](ctx, d, action, pg.SQL("SELECT value FROM secrets WHERE name = ?", name))
 	if err == nil && len(secret) == 0 {
-		err = errors.New(doing + ": it is empty")
+		err = errors.New(action + ": it is empty")
 	}
 	return secret, err
 }
@@ -105,8 +106,8 @@ type SealedColumn struct {
 	Kind          string // the purpose that secrets are sealed for, with the UUID of the row
 }
 
-// Held is the condition that a row, alias t, holds a secret. The demonstration's subscription
-// has an empty one until the first service with an encryption key starts.
+// Held returns the condition that a row, alias t, holds a secret: the column is neither NULL nor empty. The secret of
+// the demonstration's subscription is empty until the first start of a service with an encryption key.
 func (c SealedColumn) Held() string { return "t." + c.Column + " <> ''" }
 
 // SealedColumns are all columns of sealed secrets.
@@ -126,11 +127,11 @@ func (d *DB) AnySealed(ctx context.Context, columns []SealedColumn) (bool, error
 	return pg.One[bool](ctx, d, "look for sealed secrets", pg.SQL("SELECT "+strings.Join(parts, " OR ")))
 }
 
-// encryptionCheck is the name of the value that was sealed with the encryption key, by which
-// the start of a process detects a wrong key.
+// encryptionCheck is the name of a value that is sealed with the encryption key. A starting process opens it to detect
+// a wrong key.
 const encryptionCheck = "encryption"
 
-// EncryptionCheck returns the sealed value that detects a wrong key; nil where there is none.
+// EncryptionCheck returns the sealed value by which a wrong key is detected, or nil if there is none.
 func (d *DB) EncryptionCheck(ctx context.Context) ([]byte, error) {
 	sealed, err := d.secret(ctx, encryptionCheck)
 	if errors.Is(err, pg.ErrNoRow) {
@@ -139,8 +140,8 @@ func (d *DB) EncryptionCheck(ctx context.Context) ([]byte, error) {
 	return sealed, err
 }
 
-// SetEncryptionCheck stores sealed as the value that detects a wrong key. It returns false if
-// a value other than before is stored; before is nil if none is.
+// SetEncryptionCheck replaces the value of EncryptionCheck, before, by sealed. before is nil if there is no value yet.
+// It returns false, and does nothing, if the stored value is not before.
 func (d *DB) SetEncryptionCheck(ctx context.Context, before, sealed []byte) (bool, error) {
 	n, err := pg.Exec(ctx, d, "store the check of the encryption key", pg.SQL(`
 		INSERT INTO secrets AS s (name, value) VALUES (?0, ?1)
@@ -149,16 +150,16 @@ func (d *DB) SetEncryptionCheck(ctx context.Context, before, sealed []byte) (boo
 }
 
 const (
-	// resealBatch is how many secrets are sealed again in one transaction.
+	// resealBatch is the number of secrets that one transaction seals again.
 	resealBatch = 200
-	// resealPasses bounds the passes over a column whose secrets change meanwhile.
+	// resealPasses bounds the passes over a column whose secrets other transactions change.
 	resealPasses = 10
 )
 
-// Reseal replaces each secret of the columns that does not begin with prefix by the result of
-// reseal. It returns how many it replaced, and the errors of reseal. It is idempotent, and
-// must not be called in a transaction: each batch is one. Secrets that are written meanwhile
-// with the prefix are kept.
+// Reseal replaces each secret of the columns that does not begin with prefix by the result of reseal. It returns the
+// number of replaced secrets, and the errors of reseal. It repeats its pass over a column, up to resealPasses times,
+// until no secret was changed concurrently. It is idempotent, and must not be called in a transaction: each batch has
+// its own.
 func (d *DB) Reseal(
 	ctx context.Context, columns []SealedColumn, prefix []byte,
 	reseal func(c SealedColumn, id string, sealed []byte) ([]byte, error),
@@ -191,18 +192,18 @@ type resealing struct {
 	reseal func(c SealedColumn, id string, sealed []byte) ([]byte, error)
 
 	replaced int
-	// missed and failed are those of the last pass.
+	// missed is the number of secrets of the last pass that changed concurrently, and failed its errors of reseal.
 	missed int
 	failed []error
 }
 
-// sealedRow is a secret with the UUID of its row.
+// sealedRow is a sealed secret with the UUID of its row.
 type sealedRow struct {
 	ID     string
 	Sealed []byte
 }
 
-// pass goes once through the column, in the order of its keys.
+// pass replaces the secrets without the prefix once, in the order of their keys.
 func (r *resealing) pass(ctx context.Context) error {
 	r.missed, r.failed = 0, nil
 	after := "00000000-0000-0000-0000-000000000000"
@@ -221,21 +222,21 @@ func (r *resealing) pass(ctx context.Context) error {
 	}
 }
 
-// batch replaces secrets that were not written meanwhile.
+// batch replaces the secrets of rows, except for those that changed after they were read.
 func (r *resealing) batch(ctx context.Context, rows []sealedRow) error {
 	var ids []string
-	var before, now [][]byte
+	var before, after [][]byte
 	for _, row := range rows {
 		sealed, err := r.reseal(r.SealedColumn, row.ID, row.Sealed)
 		if err != nil {
 			r.failed = append(r.failed, fmt.Errorf("%s %s: %w", r.Table, row.ID, err))
 			continue
 		}
-		ids, before, now = append(ids, row.ID), append(before, row.Sealed), append(now, sealed)
+		ids, before, after = append(ids, row.ID), append(before, row.Sealed), append(after, sealed)
 	}
 	n, err := pg.Exec(ctx, r, "seal secrets again", pg.SQL(
-		"UPDATE "+r.Table+" AS t SET "+r.Column+" = n.now "+
-			"FROM unnest(?0::uuid[], ?1::bytea[], ?2::bytea[]) AS n (id, before, now) WHERE t."+r.Key+" = n.id AND t."+r.Column+" = n.before", ids, before, now))
+		"UPDATE "+r.Table+" AS t SET "+r.Column+" = n.after "+
+			"FROM unnest(?0::uuid[], ?1::bytea[], ?2::bytea[]) AS n (id, before, after) WHERE t."+r.Key+" = n.id AND t."+r.Column+" = n.before", ids, before, after))
 	r.replaced += n
 	r.missed += len(ids) - n
 	return err

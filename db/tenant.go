@@ -8,29 +8,29 @@ import (
 	"partnerapi/domain"
 )
 
-// Tenant is a client within the caller's reach. The client's objects are read and written
-// through it, so that no code can forget that check.
+// Tenant is a client within the caller's reach. The client's objects are read and written through it, so that no code
+// can forget to check the reach.
 type Tenant struct {
 	domain.Client
 	db *DB
 }
 
-// User is a user within the caller's reach, as Tenant is for clients.
+// User is a user within the caller's reach. The user's objects are read and written through it.
 type User struct {
 	domain.User
 	db        *DB
 	darkWebOn bool // the user's client has Dark Web Monitoring
 }
 
-// DB is the database that the client is read from.
+// DB returns the database from which the client was read.
 func (t *Tenant) DB() *DB { return t.db }
 
-// DB is the database that the user is read from.
+// DB returns the database from which the user was read.
 func (u *User) DB() *DB { return u.db }
 
-// WithinReach is the condition that a client, alias c, is within the caller's reach:
-// of the key's partner, not archived and, unless the key reaches all, listed for it. Every
-// read and write of tenants uses it.
+// WithinReach returns the condition that a client, alias c, is within the caller's reach: it belongs to the key's
+// partner, is not archived and, unless the key reaches all clients, is listed for the key. Every read and write of a
+// Tenant uses it.
 func WithinReach(ctx context.Context) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	const ofPartner = "c.partner_id = ? AND c.archived_at IS NULL"
@@ -41,7 +41,7 @@ func WithinReach(ctx context.Context) pg.Query {
 		caller.Partner, caller.Key)
 }
 
-// Tenant finds a client. NotFound where the caller does not reach it.
+// Tenant returns a client. It returns NotFound if the client is not within the caller's reach.
 func (d *DB) Tenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
 	caller := domain.CallerFrom(ctx)
 	if caller.AllClients {
@@ -50,38 +50,39 @@ func (d *DB) Tenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
 	return d.tenant(ctx, id, pg.Prepared(pg.Raw(tenantOfKey(), []any{id, caller.Partner, caller.Key})))
 }
 
-// tenantOfPartner and tenantOfKey are the texts of tenantQuery for the two kinds
-// of callers: nearly every request runs one of them.
+// tenantOfPartner and tenantOfKey return the text of tenantQuery for callers who reach all clients, and for those
+// limited to listed clients. They are built only once because nearly every request runs one of them.
 var (
 	tenantOfPartner = tenantText(&domain.Caller{AllClients: true})
 	tenantOfKey     = tenantText(&domain.Caller{})
 )
 
+// tenantText returns a function that builds the text of tenantQuery for a caller at its first call.
 func tenantText(caller *domain.Caller) func() string {
 	return sync.OnceValue(func() string {
 		return pg.Text(tenantQuery(domain.WithCaller(context.Background(), caller), domain.ClientID{}))
 	})
 }
 
-// tenantQuery binds the client, the partner and, for a key with listed clients, the key.
+// tenantQuery selects a client within the caller's reach. Its parameters are the client, the partner and, for a key
+// with listed clients, the key.
 func tenantQuery(ctx context.Context, id domain.ClientID) *pg.Select {
 	return pg.Rows[ClientRow]().Where("c.id = ?", id).Where("?", WithinReach(ctx))
 }
 
-// AnyTenant finds a client of any partner, for the service's own work. NotFound where it was
-// archived.
+// AnyTenant returns a client of any partner, for the service's own work. It returns NotFound if the client does not
+// exist or is archived.
 func (d *DB) AnyTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
 	return d.tenant(ctx, id, pg.Prepared(pg.Rows[ClientRow]().Where("c.id = ? AND c.archived_at IS NULL", id)))
 }
 
-// LockTenant is Tenant for a change of the client itself. It locks the client until the
-// transaction ends.
+// LockTenant is Tenant for a change of the client itself: it locks the row.
 func (c *Change) LockTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
 	c.Lock(ClientLocks)
 	return c.tenant(ctx, id, tenantQuery(ctx, id).For("NO KEY UPDATE OF c"))
 }
 
-// Reach returns NotFound if the caller does not reach a client or user that is not zero.
+// Reach returns NotFound if the client or the user is not within the caller's reach. A zero id is not checked.
 func (d *DB) Reach(ctx context.Context, client domain.ClientID, user domain.UserID) error {
 	if !client.IsZero() {
 		if _, err := d.Tenant(ctx, client); err != nil {
@@ -95,6 +96,7 @@ func (d *DB) Reach(ctx context.Context, client domain.ClientID, user domain.User
 	return err
 }
 
+// tenant returns the client that q selects, or NotFound.
 func (d *DB) tenant(ctx context.Context, id domain.ClientID, q pg.Query) (*Tenant, error) {
 	row, err := pg.Find[ClientRow](ctx, d, id.Noun(), q)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Reads of courses and assignments, reminders, and events of overdue courses.
+// Courses, the training of a user, reminders, and events of overdue courses.
 
 // CourseRow is a row of courses.
 type CourseRow struct {
@@ -29,7 +29,7 @@ func (r *CourseRow) course() domain.Course {
 	}
 }
 
-// Courses reads a page of the catalogue, in the order of creation. All clients share it.
+// Courses reads a page of the catalogue, which is the same for all clients, in the order of creation.
 func (d *DB) Courses(ctx context.Context, w domain.Window) (domain.Slice[domain.Course], error) {
 	k := pg.ByTime("c.created_at", "c.id", func(r *CourseRow) (time.Time, domain.CourseID) { return r.CreatedAt, r.ID })
 	rows, err := pg.CountedPage(ctx, d, k, w)
@@ -63,17 +63,16 @@ func (r *trainingRow) assignment() domain.Assignment {
 	}
 }
 
-// trainingChanged is the condition that a course of a user's list, alias t, changed at or
-// after ?0, as of the day ?1: it was assigned, completed or withdrawn to an earlier round,
-// became overdue, or its place in the list moved.
+// trainingChanged is the condition that a course of a user's list, alias t, changed at or after ?0, as of the day ?1:
+// it was assigned or completed, its latest round was withdrawn, it became overdue, or its place in the list changed.
 const trainingChanged = `greatest(t.assigned_at, t.given_at, t.completed_at, t.updated_at) >= ?0
 	OR t.completed_at IS NULL AND t.due_on < ?1::date AND (t.due_on + 1)::timestamptz >= ?0
 	OR EXISTS (
 		SELECT 1 FROM assignments AS a WHERE a.client_id = t.client_id AND a.user_id = t.user_id AND a.round = 1
 		AND greatest(a.assigned_at, a.given_at) >= ?0 AND (a.position, a.course_id) < (t.position, t.course_id))`
 
-// Training reads a page of the user's courses, in their order. since, if not nil, selects
-// those that changed at or after it.
+// Training reads a page of the user's courses, in the order of their positions. If since is not nil, it selects only
+// courses that changed at or after since.
 func (u *User) Training(
 	ctx context.Context, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Assignment], error) {
@@ -94,10 +93,9 @@ func (u *User) Training(
 	return pg.Map(rows, (*trainingRow).assignment), err
 }
 
-// RemindOverdue requests a reminder mail for each of the users who is active, has an
-// overdue course and was not reminded on the same day (UTC). It returns the outcome of each
-// user of the client. Without ids it reminds all such users of the client, once a day: the
-// second call of a day is RateLimited until the next.
+// RemindOverdue requests a reminder mail to each of the client's users among ids who is active, has an overdue course
+// and was not reminded on the same day (UTC). It returns the outcome for each of the client's users among ids. If ids
+// is nil, it reminds all such users of the client, and returns RateLimited if it has already done so on the same day.
 func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.UserID) ([]domain.Reminded, error) {
 	today := domain.DateOf(c.At)
 	recipients := pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(ids))
@@ -135,25 +133,24 @@ func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.User
 		FROM recipients AS r LEFT JOIN mailed AS m ON m.user_id = r.id ORDER BY r.id`, t.ID, c.At, today, recipients))
 }
 
-// OverdueCourses reads the overdue courses of a user by their due dates, with titles in a
-// language.
+// OverdueCourses reads the overdue courses of a user, ordered by due date. The titles are in the language if it has
+// one.
 func (d *DB) OverdueCourses(
-	ctx context.Context, of domain.UserKey, l domain.Language,
+	ctx context.Context, user domain.UserKey, l domain.Language,
 ) ([]domain.OverdueCourse, error) {
-	return pg.All[domain.OverdueCourse](ctx, d, "read what is overdue", pg.SQL(`
+	return pg.All[domain.OverdueCourse](ctx, d, "read overdue courses", pg.SQL(`
 		SELECT coalesce(k.titles->>?2, k.title) AS title, a.due_on
 		FROM assignments AS a JOIN courses AS k ON k.id = a.course_id
 		WHERE a.client_id = ?0 AND a.user_id = ?1 AND a.completed_at IS NULL AND a.due_on < ?3::date
-		ORDER BY a.due_on, a.position, a.course_id`, of.Client, of.User, l, domain.DateOf(d.Now())))
+		ORDER BY a.due_on, a.position, a.course_id`, user.Client, user.User, l, domain.DateOf(d.Now())))
 }
 
-// overdueBatch is how many assignments NoteOverdue marks in one transaction.
+// overdueBatch bounds the assignments that one call of NoteOverdue marks.
 const overdueBatch = 1000
 
-// NoteOverdue marks a batch of overdue assignments and records an event for each, once. It
-// returns the size of the batch, and whether more may be left. Assignments that another
-// transaction has locked are left for the next call. Those of archived clients get no
-// event. Any number of processes may call it at once.
+// NoteOverdue marks a batch of overdue assignments as noted, and records an event for each, except for archived
+// clients. It returns the size of the batch, and whether more assignments may be left. It skips assignments that
+// another transaction has locked; the next call marks them. Any number of processes may call it concurrently.
 func (d *DB) NoteOverdue(ctx context.Context) (n int, more bool, err error) {
 	type row struct {
 		ClientID domain.ClientID
