@@ -17,7 +17,7 @@ import (
 
 // Imports and exports of partners, clients and admins.
 
-// Partners are partners. Their names are unique.
+// Partners is the kind of partners. Their names are unique.
 var Partners Kind = &kind[domain.PartnerRecord, db.PartnerRow]{
 	object: "partner", partner: "p.id = ?", order: "p.created_at, p.id", rank: db.PartnerLocks, locked: "p.id",
 	names: &names[db.PartnerRow]{
@@ -26,7 +26,7 @@ var Partners Kind = &kind[domain.PartnerRecord, db.PartnerRow]{
 	},
 }
 
-// importedClient is a client with the additional columns of imports and exports.
+// importedClient is a row of clients with the additional columns of imports and exports.
 type importedClient struct {
 	bun.BaseModel `bun:"table:clients,alias:c"`
 	db.ClientRow
@@ -35,12 +35,11 @@ type importedClient struct {
 	Program string `bun:",scanonly"` // as JSON
 }
 
-// Clients are clients, archived ones too. A new one gets a group for users who are kept by
-// hand, and the foundational program if its record has none. A program applies to users who
-// are enrolled later.
+// Clients is the kind of clients, including archived ones. A new client gets a Manual group, for users who belong to no
+// directory and, if its record has no program, the default program. A program applies to users who are enrolled later.
 //
-// Switching Dark Web Monitoring recomputes the scores, in later transactions of their own. If
-// the import ends before them, the daily refresh does it.
+// If Dark Web Monitoring is switched, later transactions recompute the client's scores. If the import is interrupted
+// before them, the daily refresh recomputes them.
 var Clients Kind = &kind[domain.ClientRecord, importedClient]{
 	object: "client", partner: "c.partner_id = ?", order: "c.created_at, c.id", rank: db.ClientLocks, locked: "c.id",
 	columns: `(
@@ -65,7 +64,7 @@ var Clients Kind = &kind[domain.ClientRecord, importedClient]{
 	},
 	fresh: func(r *importedClient) {
 		r.DarkWebMonitoring, r.FrameworkIDs = true, []string{}
-		summary := domain.EmptySummary(r.CreatedAt.Add(-2 * domain.SummaryAge)) // stale: it was never computed
+		summary := domain.EmptySummary(r.CreatedAt.Add(-2 * domain.SummaryAge)) // stale, so that the first read computes it
 		r.AverageScore, r.OnTrackRate, r.SummarizedAt = summary.AverageScore, summary.OnTrackRate, summary.At
 	},
 	finish: finishClient, follow: followClients, committed: rescoreSwitched,
@@ -76,8 +75,9 @@ type (
 	appliedClient    = recordChange[domain.ClientRecord, importedClient]
 )
 
+// program parses the client's program.
 func (r *importedClient) program() ([]domain.ProgramCourse, error) {
-	type object domain.ProgramCourse // which is not read as an id alone
+	type object domain.ProgramCourse // without its UnmarshalJSON, which also accepts an id
 	var list []object
 	if err := json.Unmarshal([]byte(r.Program), &list); err != nil {
 		return nil, fmt.Errorf("read the program of a client: %w", err)
@@ -89,7 +89,7 @@ func (r *importedClient) program() ([]domain.ProgramCourse, error) {
 	return program, nil
 }
 
-// isArchived returns true for an archived object, and no value for others.
+// isArchived returns true for an archived object, and no value if at is nil.
 func isArchived(at *time.Time) (archived domain.Optional[bool]) {
 	if at != nil {
 		archived = domain.Give(true)
@@ -97,7 +97,8 @@ func isArchived(at *time.Time) (archived domain.Optional[bool]) {
 	return archived
 }
 
-// archive sets or clears the time of archiving; it is now, unless the object was archived before.
+// archive applies the field archived of a record to the time of archiving: it clears it for false, and sets it to the
+// present for true, unless the object is already archived. Without a value, at stays as it is.
 func archive(c *db.Change, archived domain.Optional[bool], at **time.Time) {
 	switch {
 	case !archived.Or(*at != nil):
@@ -107,7 +108,8 @@ func archive(c *db.Change, archived domain.Optional[bool], at **time.Time) {
 	}
 }
 
-// finishClient archives or restores the client, and reports in beside if its program changes.
+// finishClient archives or restores the client, and sets a.beside if its program changes. It refuses a program with a
+// course that does not exist, or twice the same course.
 func finishClient(b *importingClients, a *appliedClient) error {
 	archive(b.Change, a.record.Archived, &a.after.ArchivedAt)
 	if !a.record.Program.Given {
@@ -132,6 +134,7 @@ func finishClient(b *importingClients, a *appliedClient) error {
 	return err
 }
 
+// programOf returns the rows of a client's program.
 func programOf(client domain.ClientID, courses []domain.ProgramCourse) []db.ProgramRow {
 	program := make([]db.ProgramRow, len(courses))
 	for n, p := range courses {
@@ -140,34 +143,34 @@ func programOf(client domain.ClientID, courses []domain.ProgramCourse) []db.Prog
 	return program
 }
 
-// followClients writes what belongs to clients, and counts them.
+// followClients adjusts the partners' counters of clients, sets up new clients, and replaces programs.
 func followClients(ctx context.Context, b *importingClients) error {
 	for _, a := range b.changed {
-		switch was, is := a.before.ArchivedAt != nil, a.after.ArchivedAt != nil; {
-		case is && !was:
+		switch before, after := a.before.ArchivedAt != nil, a.after.ArchivedAt != nil; {
+		case after && !before:
 			b.CountClients(a.after.PartnerID, -1)
-		case was && !is:
+		case before && !after:
 			b.CountClients(a.after.PartnerID, 1)
 		}
 	}
-	var made []db.ClientRow
-	var usual []domain.ClientID
+	var inserted []db.ClientRow
+	var withDefaultProgram []domain.ClientID
 	for _, a := range b.made {
-		made = append(made, a.after.ClientRow)
+		inserted = append(inserted, a.after.ClientRow)
 		if a.after.ArchivedAt == nil {
 			b.CountClients(a.after.PartnerID, 1)
 		}
 		if !a.beside {
-			usual = append(usual, a.after.ID)
+			withDefaultProgram = append(withDefaultProgram, a.after.ID)
 		}
 	}
-	if err := b.SetUpClients(ctx, made, usual); err != nil {
+	if err := b.SetUpClients(ctx, inserted, withDefaultProgram); err != nil {
 		return err
 	}
 	return replacePrograms(ctx, b)
 }
 
-// replacePrograms replaces the programs of clients whose records give another one.
+// replacePrograms replaces the programs of clients whose records have a different program.
 func replacePrograms(ctx context.Context, b *importingClients) error {
 	var replaced []domain.ClientID
 	var program []db.ProgramRow
@@ -200,12 +203,12 @@ func rescoreSwitched(ctx context.Context, b *importingClients) error {
 	return nil
 }
 
-// Admins are admins of partners and of their clients. An email is unique within a client.
+// Admins is the kind of admins of partners and of their clients. An email is unique within a client.
 var Admins Kind = &kind[domain.AdminRecord, db.AdminRow]{
 	object: "admin", partner: "a.partner_id = ?", order: "a.created_at, a.id", locked: "a.id",
 	exported: func(r *db.AdminRow, out *domain.AdminRecord) error {
 		if r.ClientID != nil {
-			out.Partner = domain.Optional[domain.Ref[domain.PartnerKind]]{} // it is the client's
+			out.Partner = domain.Optional[domain.Ref[domain.PartnerKind]]{} // follows from the client
 		}
 		return nil
 	},

@@ -16,7 +16,7 @@ import (
 
 // Imports and exports of collections.
 
-// importedCollection is a collection with a part of its members.
+// importedCollection is a row of collections with a part of the members. Part numbers the parts from 0.
 type importedCollection struct {
 	bun.BaseModel `bun:"table:collections,alias:k"`
 	db.CollectionRow
@@ -25,8 +25,8 @@ type importedCollection struct {
 	Members []string `bun:",array,scanonly"`
 }
 
-// Collections are collections. A record adds its members to the existing ones. An export
-// splits a collection with more members than a record may name into several records.
+// Collections is the kind of collections. The members of a record are added to the existing members. An export splits a
+// collection with more than domain.MaxMembers into several records.
 var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
 	object: "collection", partner: ofPartner("k"), order: "k.client_id, k.id, m.part",
 	listed: func(q *pg.Select) {
@@ -62,18 +62,19 @@ type (
 	appliedCollection    = recordChange[domain.CollectionRecord, importedCollection]
 )
 
-// beginCollections locks the users who join.
+// beginCollections determines the new memberships and locks their users. It sets finish and follow of the kind, which
+// refuse members of other clients, and insert the memberships.
 func beginCollections(ctx context.Context, b *importingCollections) error {
-	there := objects{}
+	existing := objects{}
 	for _, a := range b.list {
-		there.want(a.record.ID)
+		existing.want(a.record.ID)
 	}
-	if err := lookUp(ctx, b.Change, there); err != nil {
+	if err := lookUp(ctx, b.Change, existing); err != nil {
 		return err
 	}
 	var list []membership
 	for _, a := range b.list {
-		r, collection := a.record, there.find(a.record.ID)
+		r, collection := a.record, existing.find(a.record.ID)
 		client := r.Client.Value.ID
 		if collection != nil {
 			client = collection.ClientID
@@ -81,9 +82,9 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 		for _, u := range r.Members.Value {
 			user, at := b.found.find(u), b.At
 			if !user.isOf(client) {
-				continue // the record is refused
+				continue // finish refuses the record
 			}
-			if collection == nil { // since the collection and the user both exist
+			if collection == nil { // a member since both the collection and the user exist
 				at = domain.Later(r.CreatedAt.Or(domain.Time{Time: b.At}).Time, user.CreatedAt)
 			}
 			list = append(list, membership{client, r.ID.ID, u.ID, at})
@@ -121,8 +122,8 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 
 // Users who join collections.
 
-// Memberships are records of existing users, who join the collections that the records name.
-// Its export is empty: records of Collections have the members.
+// Memberships is the kind of records of existing users who join the collections that the records name. Its export is
+// empty: the records of Collections name the members.
 var Memberships Kind = memberships{}
 
 type memberships struct{}
@@ -141,6 +142,7 @@ func (memberships) Import(ctx context.Context, d *db.DB, batch []any) ([]domain.
 	})
 }
 
+// importMemberships imports a batch in one transaction, and sets the results.
 func importMemberships(ctx context.Context, c *db.Change, batch []any, results []domain.ImportResult) error {
 	users, found := make([]domain.UserID, len(batch)), objects{}
 	for i, record := range batch {
@@ -149,7 +151,7 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 		found.want(r.ID)
 		found.want(r.CollectionIDs.Value)
 	}
-	// From here on no collection of theirs is deleted.
+	// This lock also prevents the deletion of collections of these clients.
 	err := c.LockAudiencesWhere(ctx, db.SharedAudiences, pg.SQL(
 		"(SELECT DISTINCT client_id AS id FROM users WHERE id = ANY(?::uuid[])) AS l", pg.IDs(users)))
 	if err != nil {
@@ -182,8 +184,9 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 	return joinAll(ctx, c, joining)
 }
 
-// membershipsOf returns the memberships that records name. It refuses a record that names
-// another client's collection, or one that does not exist.
+// membershipsOf returns the memberships that records name, and sets their results to unchanged. It refuses a record
+// that names a collection that does not exist or belongs to another client, and leaves out records that are already
+// refused.
 func membershipsOf(c *db.Change, batch []any, found objects, results []domain.ImportResult) (list []membership) {
 	for i, record := range batch {
 		r := record.(*domain.UserRecord)
@@ -205,7 +208,7 @@ func membershipsOf(c *db.Change, batch []any, found objects, results []domain.Im
 	return list
 }
 
-// membership puts a user into a collection of the same client.
+// membership is a user's membership in a collection of the same client.
 type membership struct {
 	ClientID     domain.ClientID
 	CollectionID domain.CollectionID
@@ -213,7 +216,7 @@ type membership struct {
 	AddedAt      time.Time
 }
 
-// rowsOf returns memberships as a FROM item with the alias w.
+// rowsOf returns memberships as an SQL FROM item with the alias w.
 func rowsOf(list []membership) pg.Query {
 	clients, collections, users := make([][16]byte, len(list)), make([][16]byte, len(list)), make([][16]byte, len(list))
 	times := make([]time.Time, len(list))
@@ -224,8 +227,7 @@ func rowsOf(list []membership) pg.Query {
 		AS w (client_id, collection_id, user_id, added_at)`, clients, collections, users, times)
 }
 
-// lockNewMemberships returns the memberships that are not stored yet, with their users
-// locked.
+// lockNewMemberships returns those memberships of a list that are not stored yet, and locks their users.
 func lockNewMemberships(ctx context.Context, c *db.Change, list []membership) ([]membership, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -243,8 +245,8 @@ func lockNewMemberships(ctx context.Context, c *db.Change, list []membership) ([
 	return joining, err
 }
 
-// joinAll adds locked users to locked collections, and applies the consequences. The caller
-// holds the shared locks of the clients' audiences.
+// joinAll inserts the memberships of locked users in locked collections, and adds their effects to the change. The
+// caller must have shared the audiences of the clients.
 func joinAll(ctx context.Context, c *db.Change, list []membership) error {
 	if len(list) == 0 {
 		return nil
@@ -262,8 +264,8 @@ func joinAll(ctx context.Context, c *db.Change, list []membership) error {
 
 // Imports and exports of groups.
 
-// Groups are groups. An imported Manual group replaces the client's own Manual group if
-// that is empty; the import locks it, so that no user can join it meanwhile.
+// Groups is the kind of groups. An imported Manual group replaces the client's own Manual group while that is empty.
+// The import locks the own group, so that no user can join it meanwhile.
 var Groups Kind = &kind[domain.GroupRecord, db.GroupRow]{
 	object: "group", partner: ofPartner("g"), order: "g.client_id, g.id", audiences: db.ExclusiveAudiences, begin: beginGroups,
 }
@@ -273,8 +275,8 @@ type (
 	appliedGroup    = recordChange[domain.GroupRecord, db.GroupRow]
 )
 
-// beginGroups locks the existing groups, and the clients' Manual groups, which records may
-// replace.
+// beginGroups locks the existing groups and the clients' Manual groups. It sets finish and prepare of the kind, which
+// replace empty Manual groups and refuse to replace groups that are in use.
 func beginGroups(ctx context.Context, b *importingGroups) error {
 	rows, err := pg.All[db.GroupRow](ctx, b, "lock groups", pg.Rows[db.GroupRow]().
 		Columns(`EXISTS (SELECT 1 FROM users AS u WHERE u.client_id = g.client_id AND u.group_id = g.id)

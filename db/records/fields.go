@@ -9,13 +9,14 @@ import (
 	"partnerapi/domain"
 )
 
-// Fields of records are columns of rows: for an import and, the other way, for an export.
+// The mapping between fields of records and columns of rows, for imports and exports.
 
 // mapping maps a type of records to a type of rows, and back.
 type mapping struct {
 	pairs  []pair
-	fields []recordField // all of the record
-	// columns are the row's columns that an import fills alike for all kinds, by their names in Go.
+	fields []recordField // all fields of the record
+	// columns are the index sequences (reflect) of the row's columns that an import sets in the same way for all kinds,
+	// by their names in Go.
 	columns map[string][]int
 }
 
@@ -26,21 +27,21 @@ type recordField struct {
 	needed bool // required of a new object
 }
 
-// pair is a field of a record and its column in the row. The column's name in Go is that of
-// the field's tag row, the field's name, or, for a reference, the field's name and ID.
+// pair is a field of a record and its column in the row. The column's name in Go is the field's tag row, the field's
+// name or, for a reference, the field's name followed by ID.
 type pair struct {
 	recordField
-	row   []int // the place in the row
-	fixed bool
-	// computed says that a query fills the column, for an export alone.
+	row   []int // the index sequence of the column in the row
+	fixed bool  // an import cannot change it
+	// computed is true if a query computes the column. Only an export uses it.
 	computed bool
-	// omitZero says that an export leaves a zero out.
+	// omitZero is true if an export leaves out the field if the column is zero.
 	omitZero bool
 }
 
 var mappings sync.Map // of the types of record and row to *mapping
 
-// mappingOf is the mapping of a record and a row.
+// mappingOf returns the mapping between the types of a record and a row.
 func mappingOf(record, row reflect.Type) *mapping {
 	types := [2]reflect.Type{record, row}
 	if known, ok := mappings.Load(types); ok {
@@ -59,6 +60,8 @@ func mappingOf(record, row reflect.Type) *mapping {
 	return m
 }
 
+// addField adds a field of the record, and its pair if the row has a column for it. It ignores fields that are not
+// domain.Optional, or not in JSON.
 func (m *mapping) addField(f reflect.StructField, index int, row reflect.Type) {
 	name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 	value, isField := f.Type.FieldByName("Value")
@@ -82,7 +85,7 @@ func (m *mapping) addField(f reflect.StructField, index int, row reflect.Type) {
 	}
 }
 
-// column returns a row's column by its name in Go; the zero Value if the row has none.
+// column returns a row's column by its name in Go, or the zero Value if the row has none.
 func (m *mapping) column(row reflect.Value, name string) reflect.Value {
 	if index, ok := m.columns[name]; ok {
 		return row.FieldByIndex(index)
@@ -90,8 +93,8 @@ func (m *mapping) column(row reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// plainType is what rows have for the type of a field: the time of a domain.Time, the
-// id of a domain.Ref.
+// plainType returns the type in a row for the type t of a field: that of the only field of a struct like domain.Time
+// and domain.Ref, and otherwise t.
 func plainType(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Struct && t.NumField() == 1 {
 		return t.Field(0).Type
@@ -99,7 +102,7 @@ func plainType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// plain returns a field's value as rows have it.
+// plain converts a field's value to plainType.
 func plain(value reflect.Value) reflect.Value {
 	if plainType(value.Type()) != value.Type() {
 		return value.Field(0)
@@ -114,29 +117,30 @@ func pointee(t reflect.Type) reflect.Type {
 	return t
 }
 
+// optional returns the field in an addressable record.
 func (f *recordField) optional(record reflect.Value) domain.AnyOptional {
 	return record.Field(f.index).Addr().Interface().(domain.AnyOptional)
 }
 
-// value returns the field's value in an addressable record: the zero Value for null. given is
-// false if the record leaves the field out.
+// value returns the field's value in an addressable record. It is the zero Value if the field is null. given is false
+// if the record leaves out the field.
 func (f *recordField) value(record reflect.Value) (value reflect.Value, given bool) {
-	said := f.optional(record)
-	if said.IsZero() {
+	optional := f.optional(record)
+	if optional.IsZero() {
 		return reflect.Value{}, false
 	}
-	return reflect.Indirect(reflect.ValueOf(said.Pointer()).Elem()), true
+	return reflect.Indirect(reflect.ValueOf(optional.Pointer()).Elem()), true
 }
 
-// reference returns the reference in the field of a record; false if there is none.
-func (f *recordField) reference(record reflect.Value) (to reference, is bool) {
+// reference returns the field's value in a record if it is a reference. ok is false if it is not, or has no value.
+func (f *recordField) reference(record reflect.Value) (ref reference, ok bool) {
 	if value, _ := f.value(record); value.IsValid() {
-		to, is = value.Interface().(reference)
+		ref, ok = value.Interface().(reference)
 	}
-	return to, is
+	return ref, ok
 }
 
-// column returns the record's value for the column, as rows have it.
+// column returns the record's value for the column, converted to plainType, like value.
 func (p *pair) column(record reflect.Value) (value reflect.Value, given bool) {
 	if value, given = p.value(record); value.IsValid() {
 		value = plain(value)
@@ -144,7 +148,7 @@ func (p *pair) column(record reflect.Value) (value reflect.Value, given bool) {
 	return value, given
 }
 
-// differs reports whether a column, which may be a pointer, has another value.
+// differs reports whether a column, which may be a pointer, differs from value. A nil pointer equals the zero Value.
 func differs(column, value reflect.Value) bool {
 	if column.Kind() == reflect.Pointer {
 		if column.IsNil() || !value.IsValid() {
@@ -158,29 +162,29 @@ func differs(column, value reflect.Value) bool {
 	return !reflect.DeepEqual(column.Interface(), value.Convert(column.Type()).Interface())
 }
 
-// apply sets the columns of a row to the values of its record. An equal column stays as it
-// is, so that rows can be compared.
+// apply sets the columns of a row to the given values of its record. It does not touch a column that is already equal:
+// a new pointer would make the rows differ.
 func (m *mapping) apply(record, row reflect.Value) {
 	for i := range m.pairs {
 		p := &m.pairs[i]
 		value, given := p.column(record)
 		column := row.FieldByIndex(p.row)
 		switch {
-		case p.computed || !given || !differs(column, value):
+		case p.computed || !given || !differs(column, value): // keep the column
 		case !value.IsValid():
 			column.SetZero()
 		case column.Kind() == reflect.Pointer:
-			made := reflect.New(column.Type().Elem())
-			made.Elem().Set(value.Convert(made.Type().Elem()))
-			column.Set(made)
+			pointer := reflect.New(column.Type().Elem())
+			pointer.Elem().Set(value.Convert(pointer.Type().Elem()))
+			column.Set(pointer)
 		default:
 			column.Set(value.Convert(column.Type()))
 		}
 	}
 }
 
-// changedFixed returns the first fixed field whose value in the record differs from the row;
-// empty for none.
+// changedFixed returns the name of the first fixed field whose value in the record differs from the row, or "". Fields
+// that are null or left out do not count.
 func (m *mapping) changedFixed(record, row reflect.Value) string {
 	for i := range m.pairs {
 		p := &m.pairs[i]
@@ -194,21 +198,22 @@ func (m *mapping) changedFixed(record, row reflect.Value) string {
 	return ""
 }
 
-// recordOf returns the record of a row, with the fields that columns hold.
+// recordOf returns the record of a row, with its id and the fields that have a column. NULL columns, and zero ones if
+// the field is omitzero, are left out.
 func recordOf[Record, Row any](row *Row) *Record {
 	record := new(Record)
-	into, from := reflect.ValueOf(record).Elem(), reflect.ValueOf(row).Elem()
-	m := mappingOf(into.Type(), from.Type())
-	id := into.FieldByName("ID").Field(0) // of a domain.Ref
-	id.Set(m.column(from, "ID").Convert(id.Type()))
+	target, source := reflect.ValueOf(record).Elem(), reflect.ValueOf(row).Elem()
+	m := mappingOf(target.Type(), source.Type())
+	id := target.FieldByName("ID").Field(0) // of a domain.Ref
+	id.Set(m.column(source, "ID").Convert(id.Type()))
 
 	for i := range m.pairs {
 		p := &m.pairs[i]
-		column := from.FieldByIndex(p.row)
+		column := source.FieldByIndex(p.row)
 		if p.omitZero && column.IsZero() || column.Kind() == reflect.Pointer && column.IsNil() {
 			continue
 		}
-		value := reflect.ValueOf(p.optional(into).Open()).Elem()
+		value := reflect.ValueOf(p.optional(target).Open()).Elem()
 		if value.Kind() == reflect.Pointer {
 			value.Set(reflect.New(value.Type().Elem()))
 			value = value.Elem()
@@ -219,7 +224,7 @@ func recordOf[Record, Row any](row *Row) *Record {
 	return record
 }
 
-// idOf is the id of a record or of a row.
-func idOf[T any](of *T) [16]byte {
-	return reflect.ValueOf(of).Elem().FieldByName("ID").Interface().(interface{ Bytes() [16]byte }).Bytes()
+// idOf returns the id of a record or a row.
+func idOf[T any](object *T) [16]byte {
+	return reflect.ValueOf(object).Elem().FieldByName("ID").Interface().(interface{ Bytes() [16]byte }).Bytes()
 }
