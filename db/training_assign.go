@@ -8,10 +8,9 @@ import (
 	"partnerapi/domain"
 )
 
-// The assignment of courses: at once, or later for a large audience.
+// The assignment of courses: immediate, or queued for a large audience.
 
-// LockAudience locks the users of an audience and returns them, in the order of
-// their ids. Named users of other clients are left out.
+// LockAudience locks the client's users who are in an audience and returns them, in the order of their ids.
 func (t *Tenant) LockAudience(ctx context.Context, c *Change, a domain.Audience) ([]domain.UserID, error) {
 	return t.lockUsers(ctx, c, t.inAudience(a))
 }
@@ -28,8 +27,8 @@ func (t *Tenant) inAudience(a domain.Audience) pg.Query {
 	return pg.SQL("true")
 }
 
-// directAssignments selects the assignments (outcomesSQL) of a course to the users, alias u,
-// that match a condition. Their reason is a request of the client.
+// directAssignments selects the wanted assignments (outcomesSQL) of a course to the users, alias u, that match a
+// condition. Their reason is a request (direct).
 func (t *Tenant) directAssignments(n domain.CourseFor, users pg.Query) pg.Query {
 	return pg.SQL(`
 		SELECT u.client_id, u.id AS user_id, @course::uuid AS course_id, false AS from_program, true AS direct,
@@ -39,16 +38,15 @@ func (t *Tenant) directAssignments(n domain.CourseFor, users pg.Query) pg.Query 
 	})
 }
 
-// Assign assigns a course to users that LockAudience locked: a further round to
-// those whose completion has lapsed. A user with an open round keeps it, with one more
-// reason. The caller enqueues the mails that it returns. It takes the same number of
-// statements for any number of users.
+// Assign assigns a course to users that LockAudience has locked. A user whose completion has expired gets a new round.
+// A user who has the course open keeps the round, with an additional reason. The caller must put the returned mails
+// into the outbox. Assign takes the same number of statements for any number of users.
 func (t *Tenant) Assign(ctx context.Context, c *Change, n domain.CourseFor) (domain.Assigned, error) {
 	rows, err := c.enrol(ctx, t.directAssignments(n, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(n.Users))))
 	return assigned(rows), err
 }
 
-// assigned sums up the outcomes of the direct assignments of a course.
+// assigned summarizes the outcomes of the direct assignments of a course.
 func assigned(rows []enrolledRow) domain.Assigned {
 	out := domain.Assigned{Skipped: []domain.Skipped{}, Mails: mailsOf(rows)}
 	for _, r := range rows {
@@ -60,13 +58,12 @@ func assigned(rows []enrolledRow) domain.Assigned {
 	return out
 }
 
-// All assignments go through enrol, whatever their reason: a request, a framework or the
-// program of a client. Each reason has a query of the wanted assignments, with the columns
-// client_id, user_id, course_id, from_program, direct, frameworks, due_on and notify, and
-// at most one row for each user and course.
+// All assignments are made by enrol, whatever their reason: a request, a framework or the program of a client. Each
+// reason has a query of the wanted assignments, with the columns client_id, user_id, course_id, from_program, direct,
+// frameworks, due_on and notify, and at most one row for each user and course.
 
-// outcomesSQL decides the outcome of the assignments @wanted, as of @today. A user who has
-// the course open, or has completed it within its renewal window, does not get it again.
+// outcomesSQL determines the outcome of the wanted assignments, @wanted, as of @today. A user who has the course open,
+// or has completed it within its renewal time, does not get it again.
 const outcomesSQL = `
 	wanted AS MATERIALIZED (@wanted), outcomes AS MATERIALIZED (
 		SELECT w.*, u.created_at, u.next_due_on, u.next_course_id, last.round, last.position,
@@ -90,20 +87,19 @@ const outcomesSQL = `
 		) AS last ON true
 	)`
 
-// appendedFrom is the last position of courses of the program. Other courses follow it, at
-// the end of a user's list.
+// appendedFrom is the highest position of courses of the program. Other courses get higher positions, at the end of a
+// user's list.
 const appendedFrom = 1000
 
-// enrolSQL enrols locked users in courses. A further round has the new reasons, and those of
-// the round before it that still hold. A user who has the course already gets the new reasons
-// only: the direct one only if the course is open. It returns, for each course, how many users
-// were enrolled and how many had it open; and a row for each user who gets a mail, may be
-// dormant now, or was skipped for a direct reason.
+// enrolSQL enrols locked users in courses. A further round has the new reasons, and the reasons of the previous round
+// that still hold. If a user already has the course, its assignment only gets the new reasons; the direct reason only
+// if the course is open. It returns two kinds of rows: for each course, the numbers of users who were enrolled and who
+// had the course open; and for each user and course, whether the user gets a mail, may have become dormant, or was
+// skipped although the assignment is direct.
 //
-// Of the courses due on one day the one with the lowest position, then the lowest id, is
-// next. Dormancy cannot change for a user who had an open course, or completed one in the
-// last @dormancy days. The scores of all others are computed again, which stores the next
-// course, too.
+// Of the courses due on the same day, the one with the lowest position, then the lowest id, is next. A user may become
+// dormant only if no course was open, and none was completed within @dormancy days. enrol recomputes the scores of
+// these users, which also stores their next course; stored does so for all others.
 const enrolSQL = `
 	WITH ` + outcomesSQL + `, chosen AS MATERIALIZED (
 		SELECT j.client_id, j.user_id, j.course_id, j.due_on, j.notify, j.next_due_on, j.next_course_id,
@@ -131,10 +127,10 @@ const enrolSQL = `
 		UPDATE assignments AS a SET superseded = true FROM chosen AS c
 		WHERE c.round > 1 AND a.client_id = c.client_id AND a.user_id = c.user_id AND a.course_id = c.course_id
 		AND a.round = c.round - 1
-	), foremost AS MATERIALIZED ( -- the first new course of each user that others may follow
+	), foremost AS MATERIALIZED ( -- each user's first new course that is inserted before others
 		SELECT DISTINCT ON (client_id, user_id) client_id, user_id, position, course_id FROM chosen
 		WHERE round = 1 AND position < @appendedFrom::integer ORDER BY client_id, user_id, position, course_id
-	), behind AS ( -- their places move; those that were wanted, too, are below
+	), behind AS ( -- the courses after it, whose places change; justified updates those that are wanted too
 		UPDATE assignments AS a SET updated_at = greatest(a.updated_at, @now::timestamptz) FROM foremost AS f
 		WHERE a.client_id = f.client_id AND a.user_id = f.user_id AND (a.position, a.course_id) > (f.position, f.course_id)
 		AND NOT EXISTS (SELECT 1 FROM outcomes AS j
@@ -165,7 +161,7 @@ const enrolSQL = `
 				SELECT a.position, a.course_id FROM assignments AS a WHERE a.client_id = f.client_id AND a.user_id = f.user_id
 				AND a.course_id = f.next_course_id AND a.completed_at IS NULL LIMIT 1) END AS next
 		FROM first AS f
-	), stored AS ( -- the count of overdue courses is visible, too
+	), stored AS ( -- a late course changes the visible count of overdue courses
 		UPDATE users AS u SET updated_at = greatest(u.updated_at, @now::timestamptz),
 			next_due_on = CASE WHEN m.next THEN m.due_on ELSE u.next_due_on END,
 			next_course_id = CASE WHEN m.next THEN m.course_id ELSE u.next_course_id END
@@ -178,7 +174,7 @@ const enrolSQL = `
 	UNION ALL
 	SELECT client_id, course_id, 0, 0, user_id, max(outcome), (array_agg(mail) FILTER (WHERE mail IS NOT NULL))[1],
 		bool_or(dormant)
-	FROM ( -- not joined: the sizes of these sets cannot be estimated, and loops within loops be chosen
+	FROM ( -- not joined: PostgreSQL cannot estimate the sizes of these sets, and might choose nested loops
 		SELECT client_id, user_id, course_id, outcome, NULL::uuid AS mail, false AS dormant
 		FROM outcomes WHERE direct AND outcome IN ('inactive', 'already_completed')
 		UNION ALL
@@ -192,8 +188,8 @@ const enrolSQL = `
 type enrolledRow struct {
 	ClientID domain.ClientID
 	CourseID domain.CourseID
-	// Given counts the users who were enrolled, and Open those who had the course open, in
-	// rows without a user.
+	// Given is the number of users who were enrolled, and Open of those who had the course open. Both are 0 in rows
+	// with a UserID. The other fields are set in these rows only.
 	Given, Open int
 	UserID      *domain.UserID
 	Outcome     string
@@ -201,8 +197,8 @@ type enrolledRow struct {
 	Dormant     bool
 }
 
-// enrol makes the wanted assignments of locked users (outcomesSQL). It takes one statement
-// for any number of users and courses. The caller sends the mails.
+// enrol makes the wanted assignments (outcomesSQL) of locked users, and registers its effects on the users. It takes
+// one statement for any number of users and courses. The caller must put the mails into the outbox.
 func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
 	rows, err := pg.All[enrolledRow](ctx, c, "enrol users", pg.SQL(enrolSQL, pg.Named{
 		"wanted": wanted, "today": domain.DateOf(c.At), "now": c.At,
@@ -218,7 +214,7 @@ func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, err
 	return rows, err
 }
 
-// mailsOf returns the mails that enrol requested.
+// mailsOf returns the mails in rows of enrol.
 func mailsOf(rows []enrolledRow) (mails []domain.MessageID) {
 	for _, r := range rows {
 		if r.Mail != nil {
@@ -228,8 +224,8 @@ func mailsOf(rows []enrolledRow) (mails []domain.MessageID) {
 	return mails
 }
 
-// enrolLaterSQL queues the wanted assignments (outcomesSQL), and reasons to add. A queued
-// assignment counts as an open one. It returns what enrolSQL does, without mails.
+// enrolLaterSQL queues the wanted assignments (outcomesSQL), and the reasons to add to assignments. A course that is
+// already queued for a user counts as open. It returns the rows of enrolSQL, without mails and dormancy.
 const enrolLaterSQL = `
 	WITH ` + outcomesSQL + `, counted AS MATERIALIZED (
 		SELECT j.*, j.outcome = 'assigned' AND w.user_id IS NULL AS given
@@ -251,17 +247,16 @@ const enrolLaterSQL = `
 	WHERE direct AND outcome IN ('inactive', 'already_completed')
 	ORDER BY user_id, course_id`
 
-// enrolLater queues the wanted assignments for AssignWaiting. It returns what enrol does,
-// without mails. The audiences of the client are locked (LockAudiences), so that two calls
-// count no assignment twice.
+// enrolLater queues the wanted assignments for AssignWaiting. It returns the rows of enrol, without mails. The
+// audiences of the client must be locked (LockAudiences), so that no assignment is counted by two calls.
 func (c *Change) enrolLater(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
 	c.Lock(WaitingLocks)
 	return pg.All[enrolledRow](ctx, c, "queue assignments",
 		pg.SQL(enrolLaterSQL, pg.Named{"wanted": wanted, "today": domain.DateOf(c.At), "now": c.At}))
 }
 
-// AssignLater queues the assignment of a course to the users of a large audience, for
-// AssignWaiting. It returns what Assign does, without mails.
+// AssignLater queues the assignment of a course to the users of a large audience, for AssignWaiting. It returns the
+// result of Assign, without mails.
 func (t *Tenant) AssignLater(
 	ctx context.Context, c *Change, n domain.CourseFor, a domain.Audience,
 ) (domain.Assigned, error) {
@@ -275,16 +270,16 @@ func (t *Tenant) AssignLater(
 // waitingBatch bounds the assignments that AssignWaiting makes in one transaction.
 const waitingBatch = 1000
 
-// waitingRow is a row of waiting_assignments, whole as JSON.
+// waitingRow is a row of waiting_assignments. Whole is the whole row as JSON.
 type waitingRow struct {
 	ClientID domain.ClientID
 	UserID   domain.UserID
 	Whole    string
 }
 
-// claimWaiting deletes a batch of queued assignments of one client and returns them. The
-// client is drawn at random, so that one with a long queue delays no other. It skips rows if
-// another transaction has locked them or their users.
+// claimWaiting deletes a batch of queued assignments of one client and returns them. The client is chosen at random, so
+// that a client with a long queue does not delay others. It skips rows if another transaction has locked them or their
+// users.
 const claimWaiting = `
 	WITH RECURSIVE clients (client_id) AS (
 		(SELECT client_id FROM waiting_assignments ORDER BY client_id LIMIT 1)
@@ -293,10 +288,10 @@ const claimWaiting = `
 		FROM clients AS c WHERE c.client_id IS NOT NULL
 	), chosen AS MATERIALIZED (
 		SELECT free.client_id
-		FROM (SELECT client_id FROM clients WHERE client_id IS NOT NULL ORDER BY random()) AS drawn CROSS JOIN LATERAL (
+		FROM (SELECT client_id FROM clients WHERE client_id IS NOT NULL ORDER BY random()) AS candidate CROSS JOIN LATERAL (
 			SELECT w.client_id
 			FROM waiting_assignments AS w JOIN users AS u ON u.client_id = w.client_id AND u.id = w.user_id
-			WHERE w.client_id = drawn.client_id
+			WHERE w.client_id = candidate.client_id
 			LIMIT 1 FOR UPDATE OF w SKIP LOCKED FOR NO KEY UPDATE OF u SKIP LOCKED
 		) AS free LIMIT 1
 	), batch AS MATERIALIZED (
@@ -309,10 +304,10 @@ const claimWaiting = `
 	WHERE w.client_id = b.client_id AND w.user_id = b.user_id AND w.course_id = b.course_id
 	RETURNING w.client_id, w.user_id, to_json(w)::text AS whole`
 
-// AssignWaiting makes a batch of queued assignments, as background work, and returns how
-// many: 0 where the queue is empty, or where other transactions have locked all of it. It
-// decides their outcomes anew: a user who got the course meanwhile, or was deactivated, is
-// skipped. Any number of processes may call it at once.
+// AssignWaiting makes a batch of queued assignments, as background work, and returns the size of the batch. It is 0 if
+// the queue is empty, or if other transactions have locked all of it. It determines the outcomes again: a user who got
+// the course or was deactivated meanwhile is skipped. The assignments of an archived client are deleted. Any number of
+// processes may call it concurrently.
 func (d *DB) AssignWaiting(ctx context.Context) (n int, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
 		c.Lock(WaitingLocks)
@@ -334,6 +329,7 @@ func (d *DB) AssignWaiting(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
+// assignBatch makes queued assignments of a client, and puts their mails into the outbox at the end of the change.
 func (c *Change) assignBatch(ctx context.Context, client domain.ClientID, rows []waitingRow) error {
 	t := &Tenant{Client: domain.Client{ID: client}, db: c.DB}
 	ids := pg.MapRows(rows, func(r *waitingRow) domain.UserID { return r.UserID })

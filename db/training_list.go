@@ -49,13 +49,13 @@ func (r *assignmentRow) assignment() domain.ClientAssignment {
 	}
 }
 
-// assignmentChanged is when an assignment, alias a, last changed, as the index
-// assignments_by_change_week has it by week.
+// assignmentChanged is the time of the last change of an assignment, alias a. The index assignments_by_change_week is
+// on its week.
 const assignmentChanged = "greatest(a.assigned_at, a.given_at, a.completed_at, a.updated_at)"
 
-// selectAssignments selects the fields of assignmentRow from assignments, alias a. The index
-// assignments_by_assigned holds all but the title and the place, which are read for the rows
-// of the page only.
+// selectAssignments adds to q the columns of assignmentRow, from assignments, alias a. The index
+// assignments_by_assigned has all of them except for the title and the place, which are read for the rows of the page
+// only.
 func selectAssignments(q *pg.Select) {
 	q.Columns(pg.Columns[assignmentRow]()).
 		Columns("(SELECT title FROM courses AS c WHERE c.id = a.course_id) AS title").
@@ -66,8 +66,9 @@ func selectAssignments(q *pg.Select) {
 		) AS place`)
 }
 
-// Assignments reads a page of the assignments of the client's users, with the latest round of
-// each course, in the order of assigned_at, the user and the course.
+// Assignments reads a page of the assignments of the client's users that match the filter: the latest round of each
+// course. They are in the order of assigned_at, user and course. If the filter has a period of at most a year, the page
+// is merged from the weeks of that period (byWeek).
 func (t *Tenant) Assignments(
 	ctx context.Context, f domain.AssignmentFilter, w domain.Window,
 ) (domain.Slice[domain.ClientAssignment], error) {
@@ -110,29 +111,30 @@ func (t *Tenant) Assignments(
 	return pg.Map(rows, (*assignmentRow).assignment), err
 }
 
-// eitherPeriod lists conditions on assignments, alias a, of which one has to hold: that
-// something happened to them in a period. An empty list is no condition.
+// eitherPeriod is a list of conditions on assignments, alias a, of which at least one has to hold. An empty list is no
+// condition.
 type eitherPeriod []period
 
+// period is the condition that something happened to an assignment between from and end.
 type period struct {
-	holds     string
+	holds     string   // the SQL condition
 	values    pg.Named // of holds
-	week      string   // of what happened, as an index of the assignments has it
+	week      string   // the SQL expression of the week in which it happened, which is indexed
 	from, end time.Time
-	ends      bool // holds matches nothing that happened after end
-	open      bool // the index is of open assignments, and lacks completed_at
+	ends      bool // whether holds excludes all times after end
+	open      bool // whether the index is of open assignments only, and lacks completed_at
 }
 
-// The weeks of what happened, as the indexes assignments_by_change_week,
-// assignments_by_completion_week and assignments_by_due_week hold them.
+// The weeks of a change, a completion and a due date. They are the expressions of the indexes
+// assignments_by_change_week, assignments_by_completion_week and assignments_by_due_week.
 const (
 	changeWeek     = "date_trunc('week', " + assignmentChanged + " AT TIME ZONE 'UTC')"
 	completionWeek = "date_trunc('week', a.completed_at AT TIME ZONE 'UTC')"
 	dueWeek        = "date_trunc('week', a.due_on::timestamp)"
 )
 
-// holds is the condition that any of them holds. IS TRUE keeps the planner from using their
-// indexes, which are not in the list's order.
+// holds returns the condition that any of the conditions holds. IS TRUE keeps the planner from using their indexes,
+// whose order is not that of the list.
 func (e eitherPeriod) holds() pg.Query {
 	either := pg.SQL(e[0].holds, e[0].values)
 	for _, p := range e[1:] {
@@ -141,13 +143,14 @@ func (e eitherPeriod) holds() pg.Query {
 	return pg.SQL("(?) IS TRUE", either)
 }
 
-// maxWeeks bounds the weeks that are merged for a page, to a year's. A longer period matches
-// most assignments, so they are searched in the order of the list.
+// maxWeeks bounds the weeks that are merged for a page, to those of a year. A longer period matches most assignments,
+// so all assignments are searched in the order of the list.
 const maxWeeks = 54
 
-// byWeek merges either fewWeeks or maxWeeks, so that connections keep the plans of few texts.
-// It fills up with noWeek, in which nothing happens. Of due days it merges no more than
-// fewWeeks: a longer period matches most open assignments, so all open ones are searched.
+// fewWeeks is the smaller number of weeks that byWeek merges; the other is maxWeeks. There are only two so that
+// connections keep the plans of few statements. byWeek adds noWeek, in which nothing happens, until it has one of these
+// numbers. Of due dates it merges at most fewWeeks: a longer period matches most open assignments, so all open
+// assignments are searched.
 const fewWeeks = 9
 
 var noWeek = time.Date(9999, time.December, 27, 0, 0, 0, 0, time.UTC)
@@ -160,9 +163,9 @@ func (e eitherPeriod) withinYear() bool {
 	return len(e) > 0 && !slices.ContainsFunc(e, long)
 }
 
-// byWeek selects the client's assignments for which a condition holds, each once, as the union
-// of their weeks. An index holds each week in the order of the list, so PostgreSQL merges the
-// weeks, and reads no more rows than a page shows.
+// byWeek selects the client's assignments for which a condition of either holds, each once, as the union of the weeks
+// of the periods. The index of a period holds each week in the order of the list. So PostgreSQL merges the weeks, and
+// reads only the rows of the page.
 func (t *Tenant) byWeek(either eitherPeriod) (all pg.Query) {
 	const inOrder = " ORDER BY assigned_at, user_id, course_id"
 	for _, p := range either {
@@ -173,22 +176,22 @@ func (t *Tenant) byWeek(either eitherPeriod) (all pg.Query) {
 		values := maps.Clone(p.values)
 		values["client"] = t.ID
 		var weeks []string
-		add := func(of string) {
+		add := func(inWeek string) {
 			weeks = append(weeks, "(SELECT a.client_id, a.user_id, a.course_id, a.position, a.assigned_at, a.due_on, "+completed+
 				", a.given_at, a.updated_at, false AS superseded FROM assignments AS a WHERE a.client_id = @client AND NOT a.superseded AND "+
-				p.holds+of+inOrder+")")
+				p.holds+inWeek+inOrder+")")
 		}
-		addWeek := func(is string, monday time.Time) {
+		addWeek := func(operator string, monday time.Time) {
 			name := "week" + strconv.Itoa(len(weeks))
 			values[name] = domain.DateOf(monday)
-			add(" AND " + p.week + is + "@" + name + "::date")
+			add(" AND " + p.week + operator + "@" + name + "::date")
 		}
-		last := p.end.Truncate(week) // which counts from a Monday, in UTC
+		last := p.end.Truncate(week) // the Monday, in UTC: the zero time is a Monday
 		first := p.from.Truncate(week)
 		if first.After(last) {
 			first = last
 		}
-		if p.open && last.Sub(first) >= fewWeeks*week {
+		if p.open && last.Sub(first) >= fewWeeks*week { // all open assignments; see fewWeeks
 			add("")
 		} else {
 			for monday := first; !monday.After(last); monday = monday.Add(week) {
@@ -198,7 +201,7 @@ func (t *Tenant) byWeek(either eitherPeriod) (all pg.Query) {
 				addWeek(" = ", noWeek)
 			}
 		}
-		if !p.ends {
+		if !p.ends { // something may have happened after end, which is now
 			addWeek(" > ", last)
 		}
 		rows := pg.SQL(strings.Join(weeks, " UNION ALL "), values)
@@ -211,8 +214,8 @@ func (t *Tenant) byWeek(either eitherPeriod) (all pg.Query) {
 	return all
 }
 
-// changedSince are the conditions that an assignment changed, or became overdue, at or after
-// a time.
+// changedSince returns the conditions that an assignment changed, or became overdue, at or after a time; none if since
+// is nil.
 func (t *Tenant) changedSince(since *time.Time) eitherPeriod {
 	if since == nil {
 		return nil
@@ -232,7 +235,7 @@ func (t *Tenant) changedSince(since *time.Time) eitherPeriod {
 	}
 }
 
-// completedWithin is the condition that an assignment was completed in a period.
+// completedWithin returns the condition that an assignment was completed in a period; none if the period is zero.
 func (t *Tenant) completedWithin(within domain.Period) eitherPeriod {
 	if within == (domain.Period{}) {
 		return nil
@@ -252,9 +255,9 @@ func (t *Tenant) completedWithin(within domain.Period) eitherPeriod {
 	return eitherPeriod{p}
 }
 
-// withStatus adds the condition that an assignment has one of the statuses today. The index
-// assignments_open_by_assigned holds the open ones in the order of the list; IS TRUE keeps the
-// planner from indexes of due days, which do not.
+// withStatus adds the condition that an assignment has one of the statuses today; none if there are no statuses. The
+// index assignments_open_by_assigned holds the open assignments in the order of the list. IS TRUE keeps the planner
+// from using the indexes of due dates, whose order is another.
 func (t *Tenant) withStatus(where *pg.Conditions, statuses []domain.AssignmentStatus) {
 	assigned, overdue := slices.Contains(statuses, domain.TrainingAssigned), slices.Contains(statuses, domain.TrainingOverdue)
 	completed := slices.Contains(statuses, domain.TrainingCompleted)
@@ -263,7 +266,7 @@ func (t *Tenant) withStatus(where *pg.Conditions, statuses []domain.AssignmentSt
 		due = pg.SQL("(a.due_on >= ?::date) IS TRUE", domain.DateOf(t.db.Now()))
 	}
 	switch {
-	case len(statuses) == 0, assigned && overdue && completed:
+	case len(statuses) == 0, assigned && overdue && completed: // any status
 	case assigned && overdue:
 		where.Add("a.completed_at IS NULL")
 	case !assigned && !overdue:
@@ -275,13 +278,12 @@ func (t *Tenant) withStatus(where *pg.Conditions, statuses []domain.AssignmentSt
 	}
 }
 
-// maxGatheredUsers bounds the users whose assignments are gathered and sorted for a page of a
-// status of users.
+// maxGatheredUsers bounds the number of users with a status whose assignments are all read, and sorted, for a page.
 const maxGatheredUsers = 400
 
-// ofUsers is the condition that an assignment belongs to a user with a status. The assignments
-// of few users are gathered. Otherwise the ids of the users with the rarer status are read
-// once for a page; a condition without IS TRUE would be planned as a join.
+// ofUsers returns the condition that an assignment belongs to a user with a status. For up to maxGatheredUsers such
+// users, PostgreSQL reads all of their assignments. Otherwise it reads the ids of the users with the rarer status once
+// for a page; without IS TRUE it would plan a join.
 func (t *Tenant) ofUsers(status domain.UserStatus) pg.Query {
 	users, others, other := t.ActiveUsers, t.InactiveUsers, domain.Inactive
 	if status == domain.Inactive {
@@ -297,9 +299,10 @@ func (t *Tenant) ofUsers(status domain.UserStatus) pg.Query {
 	return pg.SQL("(a.user_id IN ("+ids+")) IS NOT TRUE", t.ID, other)
 }
 
-// sinceFirstAssigned is the condition that an assignment is no older than the first one with
-// the status assigned. Most of those are recent, so a page need not search from the list's
-// start. assignments_by_due_week finds the first one of each week in which some are due.
+// sinceFirstAssigned returns the condition that an assignment is no older than the oldest one with the status assigned.
+// Most of these are recent, so a page need not search from the start of the list. The index assignments_by_due_week
+// yields the oldest one of each week with due dates. For maxWeeks weeks or more, the condition is true for all
+// assignments.
 func (t *Tenant) sinceFirstAssigned() pg.Query {
 	const first = `SELECT ` + dueWeek + ` AS week, a.assigned_at FROM assignments AS a
 		WHERE a.client_id = @client AND NOT a.superseded AND a.completed_at IS NULL AND a.due_on >= @today::date

@@ -10,7 +10,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Users, the mails that they were sent, and those that they reported.
+// Users, the mails sent to them, and the mails that they reported.
 
 // UserRow is a row of users.
 type UserRow struct {
@@ -49,7 +49,7 @@ type UserRow struct {
 	ClientCreatedAt time.Time `bun:"client_created_at,scanonly"`
 }
 
-// User returns the row as the domain has it.
+// User converts the row.
 func (r *UserRow) User() domain.User {
 	u := domain.User{
 		ID: r.ID, Client: r.ClientID, Email: r.Email, FirstName: r.FirstName, LastName: r.LastName,
@@ -70,8 +70,8 @@ func (r *UserRow) User() domain.User {
 	return u
 }
 
-// selectUsers selects all that UserRow holds from users, alias u. It counts the overdue
-// courses only of users who have any.
+// selectUsers adds to q the columns of UserRow, from users, alias u. It counts overdue courses only for users who have
+// any.
 func selectUsers(q *pg.Select, today domain.Date) *pg.Select {
 	return q.Columns(pg.Columns[UserRow]()).
 		Columns("coalesce(g.name, '') AS group_name, coalesce(course.title, '') AS next_title").
@@ -83,17 +83,17 @@ func selectUsers(q *pg.Select, today domain.Date) *pg.Select {
 		Join("LEFT JOIN courses AS course ON course.id = u.next_course_id")
 }
 
-// userOrders are the sort orders of users: the column, its type and the value of a row.
+// userOrders are the sort orders of users: the column, its type and the function that returns its value in a row.
 var userOrders = map[string]struct {
 	key, cast string
-	of        func(*UserRow) string
+	value     func(*UserRow) string
 }{
 	"created_at": {"u.created_at", "timestamptz", func(r *UserRow) string { return pg.TimeKey(r.CreatedAt) }},
 	"email":      {"u.email", "text", func(r *UserRow) string { return r.Email }},
 	"risk_score": {"u.score", "integer", func(r *UserRow) string { return pg.NumberKey(r.Score) }},
 }
 
-// Users reads a page of the client's users.
+// Users reads a page of the client's users that match the filter, in its order.
 func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window) (domain.Slice[domain.User], error) {
 	where := t.usersWhere(f)
 	if f.Overdue != nil {
@@ -108,7 +108,7 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 		Table: "users AS u", Key: order.key, Cast: order.cast, ID: "u.id", Desc: f.Sort.Descending(),
 		Where: where, IDsFirst: f.Query != "", OneIndex: onOneIndex(f),
 		Select:   func(q *pg.Select) { selectUsers(q, domain.DateOf(t.db.Now())) },
-		Position: func(r *UserRow) domain.Position { return domain.Position{Key: order.of(r), ID: r.ID.UUID()} },
+		Position: func(r *UserRow) domain.Position { return domain.Position{Key: order.value(r), ID: r.ID.UUID()} },
 	}
 	rows, err := pg.Page(ctx, t.db, k, w)
 	if err == nil && w.Total {
@@ -117,8 +117,8 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 	return pg.Map(rows, (*UserRow).User), err
 }
 
-// UsersByEmail reads a page of the users with an email, in its stored form, in the clients
-// within the caller's reach: at most one per client, in the order of the clients' creation.
+// UsersByEmail reads a page of the users with an email, in its stored form, in the clients within the caller's reach.
+// There is at most one per client, and they are in the order of the clients' creation.
 func (d *DB) UsersByEmail(ctx context.Context, email string, w domain.Window) (domain.Slice[domain.User], error) {
 	k := pg.Keyset[UserRow]{
 		Table: "users AS u JOIN clients AS c ON c.id = u.client_id", Key: "c.created_at", Cast: "timestamptz", ID: "c.id",
@@ -134,18 +134,19 @@ func (d *DB) UsersByEmail(ctx context.Context, email string, w domain.Window) (d
 	return pg.Map(rows, (*UserRow).User), err
 }
 
-// onOneIndex reports whether one index holds the list in its order: all users in
-// any order, or those of a status by creation.
+// onOneIndex reports whether one index holds the list in its order. That is so for all users in any order, and for the
+// users with a status in the order of creation.
 func onOneIndex(f domain.UserFilter) bool {
 	return statusOnly(f) && (f.Status == "" || f.Sort.By() == "created_at")
 }
 
-// statusOnly reports whether no field of domain.UserFilter narrows the list but the status,
-// not even one that is added later.
+// statusOnly reports whether no field of the filter but Status narrows the list. The comparison includes fields that
+// are added to domain.UserFilter later.
 func statusOnly(f domain.UserFilter) bool {
 	return f == domain.UserFilter{Status: f.Status, Sort: f.Sort}
 }
 
+// usersWhere returns the conditions of a filter, except for Overdue.
 func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
 	where.Add("u.client_id = ?", t.ID)
 	if f.Query != "" {
@@ -165,19 +166,19 @@ func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
 	return where
 }
 
-// maxSorted bounds the users that the overdue filter reads and sorts for a page. If more
-// match, a page is read in the order of the list and skips the others.
+// maxSorted bounds the users that the overdue filter reads and sorts for a page. If more users match, the list is read
+// in its order, and users who do not match are skipped.
 const maxSorted = 2000
 
-// overdue is the condition that a user, alias u, has an overdue course, or has none. Few
-// matches are read by their index: in the order of the list they might come last. It
-// counts them first, because the planner's statistics are of all clients together.
+// overdue returns the condition that a user, alias u, has an overdue course or, if want is false, has none. Up to
+// maxSorted matches are read by an index on next_due_on: in the order of the list they might come last. overdue counts
+// them first, because the statistics of the planner do not distinguish clients.
 func (t *Tenant) overdue(ctx context.Context, want bool) (pg.Query, error) {
-	than := "<"
+	operator := "<"
 	if !want {
-		than = ">="
+		operator = ">="
 	}
-	matches := pg.SQL("u.client_id = ? AND coalesce(u.next_due_on, 'infinity') "+than+" ?::date",
+	matches := pg.SQL("u.client_id = ? AND coalesce(u.next_due_on, 'infinity') "+operator+" ?::date",
 		t.ID, domain.DateOf(t.db.Now()))
 	n, err := pg.One[int](ctx, t.db, "count few users", pg.SQL(`
 		SELECT count(*) FROM (
@@ -189,8 +190,7 @@ func (t *Tenant) overdue(ctx context.Context, want bool) (pg.Query, error) {
 	return pg.SQL("u.ctid = ANY(ARRAY(SELECT u.ctid FROM users AS u WHERE ?))", matches), nil
 }
 
-// totalUsers returns the length of a list: from the client's counters, if only the status
-// narrows it.
+// totalUsers returns the length of a list. If only the status narrows it, the length is that of the client's counters.
 func (t *Tenant) totalUsers(ctx context.Context, f domain.UserFilter, k pg.Keyset[UserRow]) (int, error) {
 	if !statusOnly(f) {
 		return k.Count(ctx, t.db)
@@ -204,7 +204,7 @@ func (t *Tenant) totalUsers(ctx context.Context, f domain.UserFilter, k pg.Keyse
 	return t.ActiveUsers + t.InactiveUsers, nil
 }
 
-// User finds a user. NotFound where the caller does not reach the user's client.
+// User returns a user. It returns NotFound if the user's client is not within the caller's reach.
 func (d *DB) User(ctx context.Context, id domain.UserID) (*User, error) {
 	q := selectUsers(pg.From("users AS u"), domain.DateOf(d.Now())).Columns("c.dark_web_monitoring AS dark_web").
 		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.id = ?", id).Where("?", WithinReach(ctx))
@@ -215,7 +215,7 @@ func (d *DB) User(ctx context.Context, id domain.UserID) (*User, error) {
 	return &User{User: row.User(), db: d, darkWebOn: row.DarkWeb}, nil
 }
 
-// LockUser is User for a change of the user. It locks the user until the transaction ends.
+// LockUser is User for a change: it locks the row.
 func (c *Change) LockUser(ctx context.Context, id domain.UserID) (*User, error) {
 	locked, err := c.LockUserKeys(ctx, pg.SQL(
 		"u.id = ? AND EXISTS (SELECT 1 FROM clients AS c WHERE c.id = u.client_id AND ?)", id, WithinReach(ctx)))
@@ -228,7 +228,8 @@ func (c *Change) LockUser(ctx context.Context, id domain.UserID) (*User, error) 
 	return c.User(ctx, id)
 }
 
-// Detail reads the user's collections, exposures and risk.
+// Detail reads the user's collections, risk and, if the client has Dark Web Monitoring, exposures. It returns NotFound
+// if the user has no score.
 func (u *User) Detail(ctx context.Context) (detail domain.UserDetail, err error) {
 	detail.User = u.User
 	if detail.Collections, err = u.collections(ctx); err != nil {
@@ -243,7 +244,7 @@ func (u *User) Detail(ctx context.Context) (detail domain.UserDetail, err error)
 	return detail, err
 }
 
-// collections reads the user's collections, by name.
+// collections reads the user's collections, ordered by name.
 func (u *User) collections(ctx context.Context) ([]domain.CollectionRef, error) {
 	return pg.All[domain.CollectionRef](ctx, u.db, "read a user's collections", pg.Prepared(pg.SQL(`
 		SELECT k.id, k.name FROM collection_members AS m
@@ -251,7 +252,7 @@ func (u *User) collections(ctx context.Context) ([]domain.CollectionRef, error) 
 		WHERE m.client_id = ? AND m.user_id = ? ORDER BY k.name_key, k.id`, u.Client, u.ID)))
 }
 
-// userDarkWebSQL sums up the exposures of one user.
+// userDarkWebSQL is the columns of domain.UserDarkWeb, as aggregates of a user's exposures.
 const userDarkWebSQL = `count(*) FILTER (WHERE resolved_at IS NULL) AS unresolved,
 	count(*) FILTER (WHERE resolved_at IS NOT NULL) AS resolved,
 	(array_agg(severity ORDER BY array_position(ARRAY['critical', 'high', 'medium', 'low'], severity))
@@ -264,9 +265,9 @@ func (u *User) darkWeb(ctx context.Context) (*domain.UserDarkWeb, error) {
 	return &sum, err
 }
 
-// InsertUser adds a user to the client's manual group and to locked collections, and enrols
-// the user in the client's courses. Conflict when the client has a user of that email. The
-// audiences of the client are shared (ShareAudiences).
+// InsertUser inserts a user in the client's manual group, adds the user to locked collections, and enrols the user in
+// the client's courses. It returns Conflict if the client has a user with the email. The caller must have shared the
+// audiences of the client (ShareAudiences).
 func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, collections []domain.CollectionID) error {
 	group, err := pg.One[domain.GroupID](ctx, c, "find the manual group",
 		pg.SQL("SELECT id FROM groups WHERE client_id = ? AND manual", t.ID))
@@ -294,9 +295,8 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 	return nil
 }
 
-// Update stores the user's own fields as they are in after. If a visible one changed, it adds
-// the effects (UserChanged) and an event. The user must be locked, and the audiences of the
-// client shared (ShareAudiencesOf).
+// Update stores the own fields of after. If a visible field changed, it also adds the effects (UserChanged) and an
+// event. The user must be locked, and the caller must have shared the audiences of the client (ShareAudiencesOf).
 func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	visible := !u.SameShown(&after)
 	if visible {
@@ -312,14 +312,13 @@ func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	return nil
 }
 
-// UpdateUsers stores the own fields of locked users (ownColumns). Their effects are added by
-// UserChanged.
+// UpdateUsers stores the own fields (ownColumns) of locked users. It adds no effects: see UserChanged.
 func (c *Change) UpdateUsers(ctx context.Context, users []domain.User) error {
 	return pg.UpdateRows(ctx, c, "update users", pg.MapRows(users, userRowOf), ownColumns...)
 }
 
-// InsertUsers inserts users, each with a group, and enrols them in their clients' courses.
-// The audiences of the clients are shared (ShareAudiences).
+// InsertUsers inserts users, who must have a group, and enrols them in their clients' courses. The caller must have
+// shared the audiences of the clients (ShareAudiences).
 func (c *Change) InsertUsers(ctx context.Context, users []domain.User) error {
 	if len(users) == 0 {
 		return nil
@@ -338,7 +337,7 @@ var ownColumns = []string{
 	"preferred_language", "source", "group_id", "overrides", "updated_at",
 }
 
-// userRowOf returns the row of a user: ownColumns, and the columns that never change.
+// userRowOf converts a user to a row, with ownColumns and the columns that only an INSERT writes.
 func userRowOf(u *domain.User) UserRow {
 	row := UserRow{
 		ClientID: u.Client, ID: u.ID, Email: u.Email, FirstName: u.FirstName, LastName: u.LastName,
@@ -385,13 +384,14 @@ func (r *SentEmailRow) email() domain.SentEmail {
 	}
 }
 
-// SentEmails reads a page of the mails that were sent to the user, newest first.
+// SentEmails reads a page of the mails sent to the user that match the filter, the newest first.
 func (u *User) SentEmails(
 	ctx context.Context, f domain.EmailFilter, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {
 	return sentEmails(ctx, u.db, pg.SQL("e.client_id = ? AND e.user_id = ?", u.Client, u.ID), f, w)
 }
 
+// sentEmails reads a page of the sent mails, alias e, that match the condition to and the filter, the newest first.
 func sentEmails(
 	ctx context.Context, d *DB, to pg.Query, f domain.EmailFilter, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {
@@ -429,8 +429,8 @@ func (r *reportedEmailRow) reported() domain.ReportedEmail {
 	}
 }
 
-// ReportedEmails reads a page of the real mails that the client's users reported,
-// in the order of the reports.
+// ReportedEmails reads a page of the real mails that the client's users reported and that match the filter, in the
+// order in which they were reported.
 func (t *Tenant) ReportedEmails(
 	ctx context.Context, f domain.ReportedEmailFilter, w domain.Window,
 ) (domain.Slice[domain.ReportedEmail], error) {

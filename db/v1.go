@@ -8,10 +8,9 @@ import (
 	"partnerapi/domain"
 )
 
-// This file holds the reads and writes of version 1 alone, and is deleted with it.
+// This file holds the reads and writes that only version 1 needs. It is to be deleted with version 1.
 
-// TenantOfUser finds the client of a user. NotFound where the caller does not
-// reach the user.
+// TenantOfUser returns the client of a user. It returns NotFound if the user is not within the caller's reach.
 func (d *DB) TenantOfUser(ctx context.Context, id domain.UserID) (*Tenant, error) {
 	row, err := pg.Find[ClientRow](ctx, d, id.Noun(), pg.Rows[ClientRow]().
 		Join("JOIN users AS u ON u.client_id = c.id").Where("u.id = ?", id).Where("?", WithinReach(ctx)))
@@ -21,8 +20,8 @@ func (d *DB) TenantOfUser(ctx context.Context, id domain.UserID) (*Tenant, error
 	return d.tenantOf(&row), nil
 }
 
-// MoveMember removes a locked user from all collections of the client and adds the user to
-// one. NotFound where the client has no such collection.
+// MoveMember removes a locked user from all other collections of the client, and adds the user to the collection to. It
+// returns NotFound if the client has no such collection.
 func (t *Tenant) MoveMember(ctx context.Context, c *Change, to domain.CollectionID, user domain.UserID) error {
 	rows, err := t.lockCollections(ctx, c, pg.SQL(`k.id = ?1 OR k.id IN (
 		SELECT collection_id FROM collection_members WHERE client_id = ?0 AND user_id = ?2)`, t.ID, to, user))
@@ -37,8 +36,7 @@ func (t *Tenant) MoveMember(ctx context.Context, c *Change, to domain.Collection
 	return err
 }
 
-// SentResults reads a page of the simulated mails that were sent to the user,
-// newest first.
+// SentResults reads a page of the simulated mails sent to the user, the newest first.
 func (u *User) SentResults(ctx context.Context, w domain.Window) (domain.Slice[domain.Result], error) {
 	k := resultList(u.Client, domain.BySending)
 	k.Desc = true
@@ -47,14 +45,14 @@ func (u *User) SentResults(ctx context.Context, w domain.Window) (domain.Slice[d
 	return pg.Map(rows, (*ResultRow).Result), err
 }
 
-// Addressees are the users with one email address within the caller's reach, at most one in
-// each client.
+// Addressees are the users within the caller's reach who have the same email address, at most one in each client.
 type Addressees struct {
 	users []domain.UserKey
 	db    *DB
 }
 
-// Addressees finds the users with an email, in lower case. NotFound where there is none.
+// Addressees returns the users within the caller's reach with an email, in lower case. It returns NotFound if there is
+// none.
 func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) {
 	users, err := pg.All[domain.UserKey](ctx, d, "find users by email", pg.From("users AS u").
 		Columns(`u.client_id AS client, u.id AS "user"`).Join("JOIN clients AS c ON c.id = u.client_id").
@@ -65,11 +63,11 @@ func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) 
 	return &Addressees{users: users, db: d}, err
 }
 
-// SentEmails reads a page of the mails that were sent to the users, newest first.
+// SentEmails reads a page of the mails sent to the users that match the filter, the newest first.
 func (a *Addressees) SentEmails(
 	ctx context.Context, f domain.EmailFilter, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {
-	to := pg.SQL("e.client_id = ? AND e.user_id = ?", a.users[0].Client, a.users[0].User) // keeps the order of an index
+	to := pg.SQL("e.client_id = ? AND e.user_id = ?", a.users[0].Client, a.users[0].User) // an equality, so that PostgreSQL can use the order of an index
 	if len(a.users) > 1 {
 		clients, users := KeyArrays(a.users)
 		to = pg.SQL("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users)
@@ -77,7 +75,7 @@ func (a *Addressees) SentEmails(
 	return sentEmails(ctx, a.db, to, f, w)
 }
 
-// Only returns the single user; false where there are several.
+// Only returns the user and true if there is only one, and false if there are several.
 func (a *Addressees) Only() (domain.UserID, bool) {
 	if len(a.users) != 1 {
 		return domain.UserID{}, false
@@ -88,8 +86,7 @@ func (a *Addressees) Only() (domain.UserID, bool) {
 // Only returns the user's id, and true.
 func (u *User) Only() (domain.UserID, bool) { return u.ID, true }
 
-// UserExists reports whether a client that is not archived has the user, within the
-// caller's reach or not.
+// UserExists reports whether the user exists in a client that is not archived. It does not check the caller's reach.
 func (d *DB) UserExists(ctx context.Context, id domain.UserID) (bool, error) {
 	return pg.One[bool](ctx, d, "look for a user", pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM users AS u JOIN clients AS c ON c.id = u.client_id
@@ -105,9 +102,9 @@ func (t *Tenant) ReportsByCreation(ctx context.Context, w domain.Window) (domain
 // UUID is the id of an object of any kind.
 type UUID = [16]byte
 
-// objectsByID maps the noun of a kind to a query for the object with the id w.id, its client
-// and the columns that Reached compares. Each probes an index on the id alone; idmap's
-// migrations make those of collections, groups and reports.
+// objectsByID maps the noun of a kind to a query of the object with the id w.id, its client and the columns that
+// Reached compares. Each query searches an index on the id. The migrations of idmap create the indexes of collections,
+// groups and reports.
 var objectsByID = map[string]string{
 	domain.ClientKind{}.Noun():     "SELECT w.id, w.id AS client_id",
 	domain.UserKind{}.Noun():       "SELECT id, client_id FROM users WHERE id = w.id LIMIT 1",
@@ -119,16 +116,16 @@ var objectsByID = map[string]string{
 	domain.TemplateKind{}.Noun():   "SELECT id, NULL::uuid AS client_id FROM phishing_templates WHERE id = w.id LIMIT 1",
 }
 
-// Reached returns which of the objects of one kind, by its noun, are within the caller's
-// reach, in any order. It takes one statement. Archived clients, their objects and archived
-// policies are not. The admins of the partner are within the reach of all its keys, and
-// templates within everyone's, as in Partner and Templates.
+// Reached returns those of ids, of objects of the kind with a noun, that are within the caller's reach, in any order.
+// It takes one statement. Archived clients, their objects and archived policies are not within reach. The partner's own
+// admins are within the reach of all of its keys, and templates within the reach of all callers, as in Partner and
+// Templates.
 func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, error) {
 	object, ok := objectsByID[noun]
 	if !ok {
 		return nil, fmt.Errorf("find objects within reach: no kind is called %q", noun)
 	}
-	within := WithinReach(ctx) // the object o, of the client c
+	within := WithinReach(ctx) // the condition on the object o, of the client c
 	switch noun {
 	case domain.AdminKind{}.Noun():
 		within = pg.SQL("(?) OR o.client_id IS NULL AND o.partner_id = ?", within, domain.CallerFrom(ctx).Partner)
@@ -138,9 +135,9 @@ func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, erro
 		within = pg.SQL("true")
 	}
 
-	// The LIMITs keep the planner at one index probe per id and table: by stale
-	// statistics of a table that was just filled it would read the whole table, or all
-	// clients of the partner. Further conditions on a row come after its probe.
+	// The LIMITs make the planner search an index for each id. With outdated statistics, of a table that was just
+	// filled, it would read the whole table, or all clients of the partner. So conditions on a row are outside of its
+	// LIMIT.
 	reached, err := pg.All[domain.ClientID](ctx, d, "find which "+noun+"s are within reach", pg.SQL(`
 		SELECT o.id FROM unnest(?::uuid[]) AS w (id) CROSS JOIN LATERAL (`+object+`) AS o
 		LEFT JOIN LATERAL (SELECT id, partner_id, archived_at FROM clients WHERE id = o.client_id LIMIT 1) AS c ON true
@@ -148,17 +145,17 @@ func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, erro
 	return pg.IDs(reached), err
 }
 
-// V1Recipient is an owner or admin of a partner, to be notified of the end of version 1.
+// V1Recipient is an owner or admin of a partner who is to be notified of the end of version 1.
 type V1Recipient struct {
 	Partner domain.PartnerID
-	Name    string
-	// Email is empty where the partner has no owner or admin.
+	Name    string // of the partner
+	// Email is empty if the partner has no owner or admin.
 	Email string
 }
 
-// V1Recipients returns the owners and admins of all partners, or of one if only is not zero,
-// by the names of partners. It leaves out partners whose writes are frozen by a move, or that
-// left this cell, and those whose clients are all archived.
+// V1Recipients returns the owners and admins of all partners or, if only is not zero, of that partner, ordered by the
+// name of the partner. It leaves out partners that are being moved or were moved to another cell (SuspendedPartners),
+// and partners whose clients are all archived.
 func (d *DB) V1Recipients(ctx context.Context, only domain.PartnerID) ([]V1Recipient, error) {
 	return pg.All[V1Recipient](ctx, d, "list whom to tell of the end of v1", pg.SQL(`
 		SELECT p.id AS partner, p.name, coalesce(a.email, '') AS email FROM partners AS p LEFT JOIN LATERAL (
