@@ -13,10 +13,9 @@ import (
 	"partnerapi/domain"
 )
 
-// Imports and exports of what happened to users: exposures, and mails that they were
-// sent.
+// Imports and exports of exposures of users, and of the mails sent to them.
 
-// importedExposure is an exposure with the additional columns of an import.
+// importedExposure is a row of exposures with the additional columns of an import.
 type importedExposure struct {
 	bun.BaseModel `bun:"table:exposures,alias:e"`
 	db.ExposureRow
@@ -25,15 +24,14 @@ type importedExposure struct {
 	UpdatedAt time.Time
 }
 
-// historyKey names what happened to a user: an exposure by its breach, a mail by its id.
+// historyKey identifies an exposure by its user and breach, or a sent mail by its user and id.
 type historyKey struct {
 	user domain.UserID
-	of   any
+	of   any // the name of the breach, or the id of the mail
 }
 
-// Exposures are exposures. A user has one per breach, so a record names user and breach
-// instead of an id. The users are scored again, without an event or a notice (decisions
-// 7.11).
+// Exposures is the kind of exposures. A user has at most one per breach, so a record names the user and the breach
+// instead of an id. An import recomputes the scores of the users, without events or notices (decisions 7.11).
 var Exposures Kind = &kind[domain.ExposureRecord, importedExposure]{
 	object: "exposure", partner: ofPartner("e"), order: "e.client_id, e.user_id, e.breach_name", columns: "e.id",
 	key:    func(r *domain.ExposureRecord) any { return historyKey{r.User.Value.ID, r.BreachName.Value} },
@@ -46,6 +44,7 @@ type (
 	appliedExposure    = recordChange[domain.ExposureRecord, importedExposure]
 )
 
+// beginExposures locks the users, the breaches and the existing exposures, and sets finish of the kind.
 func beginExposures(ctx context.Context, b *importingExposures) error {
 	if _, err := b.LockUserKeys(ctx, pg.SQL("u.id = ANY(?::uuid[])", b.found.ids(domain.UserKind{}.Prefix()))); err != nil {
 		return err
@@ -74,8 +73,8 @@ func beginExposures(ctx context.Context, b *importingExposures) error {
 	return nil
 }
 
-// finishExposure sets what the record of a new exposure leaves out, from the data classes or
-// else from the breach. It returns an error for impossible times.
+// finishExposure sets the severity and the data classes of a new exposure if the record leaves them out: the severity
+// follows from the record's data classes or, without these, from the breach. It returns an error for impossible times.
 func finishExposure(a *appliedExposure, breach *db.BreachRow) error {
 	r, e := a.record, a.after
 	if a.before == nil && !r.Severity.Given {
@@ -93,20 +92,20 @@ func finishExposure(a *appliedExposure, breach *db.BreachRow) error {
 	case e.ResolvedAt != nil && e.ResolvedAt.Before(e.FirstSeenAt):
 		return errors.New("resolved_at is before first_seen_at")
 	}
-	// An exposure known only from its resolution (findingSQL) has equal times.
+	// An exposure is not found if only its resolution is known (findingSQL): its times are then equal.
 	e.Found = e.Found || e.ResolvedAt == nil || !e.ResolvedAt.Equal(e.FirstSeenAt)
 	return nil
 }
 
-// followExposures has users with new or changed exposures scored again, except for clients
-// without Dark Web Monitoring, which see no exposures.
+// followExposures recomputes the scores of the users with new or changed exposures, except in clients without Dark Web
+// Monitoring, for which exposures do not count.
 func followExposures(ctx context.Context, b *importingExposures) error {
-	moved := append(rowsAfter(b.made), rowsAfter(b.changed)...)
-	clients := pg.MapRows(moved, func(e *importedExposure) domain.ClientID { return e.ClientID })
-	shown, err := pg.Existing(ctx, b, "look for clients with Dark Web Monitoring",
+	exposures := append(rowsAfter(b.made), rowsAfter(b.changed)...)
+	clients := pg.MapRows(exposures, func(e *importedExposure) domain.ClientID { return e.ClientID })
+	monitored, err := pg.Existing(ctx, b, "look for clients with Dark Web Monitoring",
 		"clients WHERE dark_web_monitoring AND", sortedUnique(clients))
-	for i := range moved {
-		if user := (domain.UserKey{Client: moved[i].ClientID, User: moved[i].UserID}); shown[user.Client] {
+	for i := range exposures {
+		if user := (domain.UserKey{Client: exposures[i].ClientID, User: exposures[i].UserID}); monitored[user.Client] {
 			b.Rescore(user)
 			b.TouchUsers(user)
 		}
@@ -114,8 +113,8 @@ func followExposures(ctx context.Context, b *importingExposures) error {
 	return err
 }
 
-// SentEmails are mails that were sent to users. An import only stores them. Two users may
-// have mails with the same id, so each record names its user.
+// SentEmails is the kind of mails sent to users. An import only stores them. Mails of two users may have the same id,
+// so each record names its user.
 var SentEmails Kind = &kind[domain.SentEmailRecord, db.SentEmailRow]{
 	object: "sent_email", partner: ofPartner("e"), order: "e.client_id, e.user_id, e.id",
 	key: func(r *domain.SentEmailRecord) any { return historyKey{r.User.Value.ID, r.ID.ID} },
@@ -127,9 +126,9 @@ var SentEmails Kind = &kind[domain.SentEmailRecord, db.SentEmailRow]{
 	},
 }
 
-// lockHistory locks the existing history rows of users, found by the user and another column.
-// It looks up each by its key: without statistics PostgreSQL would rather read the whole
-// table.
+// lockHistory locks the existing rows whose user and another column have the values of a record, and keeps them in
+// b.byKey. users and values are parallel. The LATERAL join makes PostgreSQL search the key for each record; without
+// statistics it would otherwise read the whole table.
 func lockHistory[Record, Row any](
 	ctx context.Context, b *recordBatch[Record, Row], users []domain.UserID, column string, values pg.Query,
 ) error {

@@ -1,4 +1,4 @@
-// Package records imports and exports a platform's objects. A record describes an object, and
+// Package records imports and exports the objects of another platform or service. A record describes an object, and
 // each kind of objects is a Kind. platform/transfer reads and writes the lines.
 package records
 
@@ -16,11 +16,10 @@ import (
 	"partnerapi/domain"
 )
 
-// A platform's records are applied in batches (decisions 10). A batch has records of one kind,
-// each of another object, and is applied in a transaction: the fields that a record gives are
-// set in its object, an object that does not exist is created, and a record that changes
-// nothing writes nothing. A created object writes no events and sends no mail; a change has
-// the same effects as through the API.
+// Records are applied in batches (decisions 10). A batch has records of one kind, no two of the same object, and is
+// applied in a transaction. A record creates its object if that does not exist, and otherwise sets the fields that it
+// gives. A record that changes nothing writes nothing. Creating an object writes no events and sends no mail. Changing
+// an object has the same effects as through the API.
 
 // Kind imports and exports records of one kind of objects. Records are pointers to values of
 // one type of package domain.
@@ -29,36 +28,34 @@ type Kind interface {
 	Object() string
 	// Type returns the type that the records point to.
 	Type() reflect.Type
-	// Import applies a batch of records of different objects in one transaction, and
-	// returns the outcome of each, in their order. It takes the same number of statements for
-	// any number of records, unless its kind says otherwise, and must not be called in a
-	// transaction.
+	// Import applies a batch of records of different objects in one transaction, and returns the outcome of each, in
+	// their order. It takes the same number of statements for any number of records, unless the kind says otherwise. It
+	// must not be called in a transaction.
 	Import(ctx context.Context, d *db.DB, batch []any) ([]domain.ImportResult, error)
-	// Export reads the records that an import accepts: of all clients or, if partner is not
-	// zero, of one partner's, archived objects too, in the order of their keys or their
-	// creation. Derived data is left out. It reads by a cursor in the transaction of ctx, and
-	// fails without one (Snapshot).
+	// Export reads the records of all objects or, if partner is not zero, of that partner's, including archived ones,
+	// in the order of their keys or their creation. An import accepts them. Derived data is left out. Export reads by a
+	// cursor in the transaction of ctx, and fails without a transaction (Snapshot).
 	Export(ctx context.Context, d *db.DB, partner domain.PartnerID) iter.Seq2[any, error]
 }
 
 const (
-	// importLock is the advisory lock of the process that imports.
+	// importLock is the name of the advisory lock of the process that imports.
 	importLock = "import"
-	// maxTries bounds the attempts at a batch that conflicts with other writers.
+	// maxTries bounds the attempts to apply a batch that conflicts with concurrent writes.
 	maxTries = 5
 )
 
-// WithLock runs fn unless another process is importing, and reports whether it ran.
-// It needs four connections of the pool, and no transaction around it.
+// WithLock runs fn unless another process is importing, and reports whether it ran. It needs four connections of the
+// pool, and must not be called in a transaction.
 func WithLock(ctx context.Context, d *db.DB, fn func(context.Context) error) (bool, error) {
 	return d.TryAdvisoryLock(ctx, importLock, fn)
 }
 
-// staleBatch bounds the clients whose summaries a transaction marks.
+// staleBatch bounds the clients whose summaries one transaction marks as stale.
 const staleBatch = 500
 
-// StaleSummaries marks as stale the summaries of clients whose users changed since a time:
-// the next reads compute them again. It must not be called in a transaction.
+// StaleSummaries marks as stale the summaries of clients with users who changed since a time, so that the next reads
+// refresh them. It must not be called in a transaction.
 func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
 	for last := (domain.ClientID{}); ; {
 		var batch []domain.ClientID
@@ -83,9 +80,8 @@ func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
 	}
 }
 
-// importBatch applies a batch of records in a change, and tries again on a conflict with
-// other writers. The results are in the order of the batch; those that apply does not set are
-// refusals.
+// importBatch applies a batch of records in a change, and retries it, up to maxTries, if it conflicts with concurrent
+// writes. The results are in the order of the batch. A result that apply does not set is a refusal.
 func importBatch(
 	ctx context.Context, d *db.DB, batch []any,
 	apply func(ctx context.Context, c *db.Change, results []domain.ImportResult) error,
@@ -106,56 +102,56 @@ func importBatch(
 		if err == nil {
 			return results, nil
 		}
-		if try == maxTries || !pg.Retryable(err) && !pg.UniqueViolation(err) && !domain.IsCode(err, domain.Conflict) {
+		conflict := pg.Retryable(err) || pg.UniqueViolation(err) || domain.IsCode(err, domain.Conflict)
+		if try == maxTries || !conflict {
 			return nil, err
 		}
 	}
 }
 
-// sortedUnique sorts ids in place and drops duplicates.
+// sortedUnique sorts ids in place, and returns them without duplicates.
 func sortedUnique[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
 	slices.SortFunc(ids, func(a, b domain.ID[K]) int { return slices.Compare(a[:], b[:]) })
 	return slices.Compact(ids)
 }
 
-// The table in which the lines of an import wait.
+// The table import_lines, in which the lines of an import are staged.
 
-// StagedLine is a line of an import that waits until it is its turn.
+// StagedLine is a line of an import that is staged until its kind is applied.
 type StagedLine struct {
 	bun.BaseModel `bun:"table:import_lines,alias:l"`
 
-	Kind  int // the place of its kind in the order of application
-	Round int // the round of its kind that tries it
-	Line  int // its number in the input
+	Kind  int // the position of the kind in the order in which kinds are applied
+	Round int // the round of its kind in which the line is applied, from 0
+	Line  int // the number of the line in the input
 
-	// Object is the id of the line's object, if the lines of its kind are applied by the places
-	// of their objects: those of one client together and, within them, those of one user. Nil
-	// if they are applied in their order.
+	// Object is the id of the line's object, if the lines of its kind are applied grouped by client and, within a
+	// client, by user. It is nil if they are applied in the order of the input.
 	Object   *[16]byte
 	ClientID *domain.ClientID
 	UserID   *domain.UserID
 
-	Outcome int // its outcome so far, a domain.ImportOutcome
+	Outcome int // the outcome of earlier rounds, a domain.ImportOutcome
 	Text    string
 }
 
-// StageLines stages lines.
+// StageLines inserts lines into the table.
 func StageLines(ctx context.Context, d *db.DB, lines []StagedLine) error {
 	return pg.CopyRows(ctx, d, "stage lines", lines)
 }
 
-// ClearStage drops all lines that are staged.
+// ClearStage deletes all staged lines.
 func ClearStage(ctx context.Context, d *db.DB) error {
 	_, err := pg.Exec(ctx, d, "drop staged lines", pg.SQL("DELETE FROM import_lines"))
 	return err
 }
 
-// StageRepeated moves a line to the second round of its kind if an earlier line is of the same
-// object. So the first round has at most one line of each object.
+// StageRepeated moves lines whose object an earlier line has to the second round of their kind, without grouping. So
+// the first round has at most one line of each object.
 func StageRepeated(ctx context.Context, d *db.DB) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
-		// Without statistics the planner takes the table for empty, and would read it for each line.
-		_, err := pg.Exec(ctx, d, "join whole tables", pg.SQL("SELECT set_config('enable_nestloop', 'off', true)"))
+		// The new table has no statistics: the planner would take it for empty, and read it once for each line.
+		_, err := pg.Exec(ctx, d, "disable nested loops", pg.SQL("SELECT set_config('enable_nestloop', 'off', true)"))
 		if err != nil {
 			return err
 		}
@@ -171,14 +167,14 @@ func StageRepeated(ctx context.Context, d *db.DB) error {
 }
 
 const (
-	// stageLines and stageBytes bound what EachStaged holds of the texts of lines.
+	// stageLines and stageBytes bound the lines and bytes of text that EachStaged holds in memory.
 	stageLines = 1000
 	stageBytes = 4 << 20
 )
 
-// EachStaged calls fn with the lines of a round until fn returns an error: ordered by client,
-// user and line number. A user's client is the current one. The lines are read in a
-// transaction of its own, as of its beginning.
+// EachStaged calls fn with the lines of a round of a kind, ordered by client, user and line number. It returns the
+// first error of fn. The client of a line with a user is that of the stored user. EachStaged reads the lines in a
+// snapshot of its own.
 func EachStaged(ctx context.Context, d *db.DB, kind, round int, fn func(StagedLine) error) error {
 	q := pg.SQL(`
 		SELECT l.kind, l.round, l.line, l.user_id, l.outcome, octet_length(l.text) AS size
@@ -214,7 +210,7 @@ func withTexts(ctx context.Context, d *db.DB, lines []StagedLine, fn func(Staged
 	if len(lines) == 0 {
 		return nil
 	}
-	if err := pg.PreferIndexes(ctx, d); err != nil { // the cursor has its plan by now
+	if err := pg.PreferIndexes(ctx, d); err != nil { // does not affect the open cursor, which is planned already
 		return err
 	}
 	rows, err := pg.All[StagedLine](ctx, d, "read the texts of lines", pg.SQL(`

@@ -11,49 +11,49 @@ import (
 	"partnerapi/domain"
 )
 
-// kind implements Kind for objects that are rows of a table. An import sets the columns of a
-// row from the fields of its record, and an export the fields from the columns (mapping). The
-// other members of kind add to that; a zero one adds nothing.
+// kind implements Kind for objects that are rows of a table. An import sets the columns of a row from the fields of its
+// record, and an export the fields from the columns (mapping). The other fields of kind extend that; all may be zero.
 type kind[Record, Row any] struct {
-	object string
+	object string // see Kind.Object
 
-	// partner is the SQL condition that a row belongs to a partner (?); empty if all share the rows.
+	// partner is the SQL condition that a row belongs to a partner (?). It is empty if all partners share the rows.
 	partner string
 	// order is the ORDER BY of an export.
 	order string
-	// columns are computed columns that every query of rows selects; listed extends an export's query.
+	// columns are computed columns that every query of rows selects. listed extends the query of an export.
 	columns string
 	listed  func(*pg.Select)
-	// exported sets or clears fields of an exported record that the columns alone do not give.
+	// exported sets or clears fields of an exported record that the mapping does not set, or sets wrong.
 	exported func(*Row, *Record) error
 
-	// audiences is the lock that is taken first, on the audiences of the records' clients;
-	// empty for none.
+	// audiences is the mode in which the audiences of the records' clients are locked, before all other rows. Empty
+	// means that they are not locked.
 	audiences db.AudienceLock
-	// rank is the rows' place in the lock order; locked is their own order, empty if begin locks them.
+	// rank is the rank of the rows in the lock order. locked is the ORDER BY in which they are locked; empty means that
+	// begin locks them.
 	rank   db.LockRank
 	locked string
-	// key returns the key of a record; a row has the key of its record. Nil means the id.
+	// key returns the key of a record. The key of a row is that of its record. Nil means the id.
 	key func(*Record) any
-	// begin locks and reads what the kind needs beyond the objects that records refer to, and
-	// the rows if locked is empty. It may set finish, prepare and follow of the batch's kind.
+	// begin locks and reads what the kind needs in addition to the objects that records refer to; also the rows, if
+	// locked is empty. It may set finish, prepare and follow of the batch's kind.
 	begin func(context.Context, *recordBatch[Record, Row]) error
-	// lacks returns a required field, beside those of the rule new, that a record of a new
-	// object lacks; empty for none.
+	// lacks returns the name of a required field that the record of a new object lacks, or "". It need not check the
+	// fields with the rule new.
 	lacks func(*Record) string
 	// fresh sets the defaults of a new row, before its record is applied.
 	fresh func(*Row)
-	// finish sets what a record implies beyond its columns. An error refuses the record.
+	// finish sets columns that follow from a record but have no field. An error refuses the record.
 	finish func(*recordBatch[Record, Row], *recordChange[Record, Row]) error
 	// names describes the name that must be unique.
 	names *names[Row]
-	// shown reports whether callers see a change, which then advances updated_at; nil if they always do.
+	// shown reports whether callers can see a change, which then advances updated_at. Nil means that they always can.
 	shown func(before, after *Row) bool
 	// prepare runs before the rows are stored.
 	prepare func(context.Context, *recordBatch[Record, Row]) error
-	// follow runs after the rows are stored, and applies the consequences.
+	// follow runs after the rows are stored, and writes the effects of the records.
 	follow func(context.Context, *recordBatch[Record, Row]) error
-	// committed runs after the commit, in transactions of its own.
+	// committed runs after the commit, and uses transactions of its own.
 	committed func(context.Context, *recordBatch[Record, Row]) error
 }
 
@@ -61,7 +61,7 @@ func (k *kind[Record, Row]) Object() string { return k.object }
 
 func (k *kind[Record, Row]) Type() reflect.Type { return reflect.TypeFor[Record]() }
 
-// Export reads the rows as records.
+// Export implements Kind.
 func (k *kind[Record, Row]) Export(ctx context.Context, d *db.DB, partner domain.PartnerID) iter.Seq2[any, error] {
 	q := k.rows().OrderBy(k.order)
 	if k.listed != nil {
@@ -86,12 +86,12 @@ func (k *kind[Record, Row]) Export(ctx context.Context, d *db.DB, partner domain
 	}
 }
 
-// ofPartner is the condition that rows of a table, by its alias, are of a partner's clients.
+// ofPartner returns the condition that a row with an alias belongs to a client of the partner (?).
 func ofPartner(alias string) string {
 	return alias + ".client_id IN (SELECT id FROM clients WHERE partner_id = ?)"
 }
 
-// rows selects rows of the table.
+// rows selects the rows of the table, with the computed columns.
 func (k *kind[Record, Row]) rows() *pg.Select {
 	q := pg.Rows[Row]()
 	if k.columns != "" {
@@ -100,25 +100,25 @@ func (k *kind[Record, Row]) rows() *pg.Select {
 	return q
 }
 
-// recordBatch is a batch of records of one kind being applied in a change.
+// recordBatch is a batch of records of one kind that is applied in a change.
 type recordBatch[Record, Row any] struct {
 	*db.Change
 	kind *kind[Record, Row]
 	list []*recordChange[Record, Row]
 	// found are the objects that the records refer to.
 	found objects
-	// byKey are the existing rows, locked, and those of earlier records, by their keys.
+	// byKey holds rows by their keys: the existing ones, which are locked, and then those that earlier records leave.
 	byKey map[any]*Row
-	// made are to be inserted, and changed to be updated.
+	// made are the records whose rows are to be inserted, and changed those whose rows are to be updated.
 	made, changed []*recordChange[Record, Row]
 }
 
-// recordChange is a record being applied.
+// recordChange is a record that is applied.
 type recordChange[Record, Row any] struct {
 	record        *Record
 	before, after *Row // before is nil for a new object
-	changed       bool // the row existed, and its content changes
-	beside        bool // it changes something other than the row
+	changed       bool // the row exists and changes
+	beside        bool // something other than the row changes
 	result        *domain.ImportResult
 }
 
@@ -128,12 +128,12 @@ func (a *recordChange[Record, Row]) refuse(err error) { *a.result = domain.Refus
 // refused reports whether the record is refused.
 func (a *recordChange[Record, Row]) refused() bool { return a.result.Refusal != "" }
 
-// Import applies records.
+// Import implements Kind.
 func (k *kind[Record, Row]) Import(ctx context.Context, d *db.DB, batch []any) ([]domain.ImportResult, error) {
 	var b *recordBatch[Record, Row]
 	results, err := importBatch(ctx, d, batch, func(ctx context.Context, c *db.Change, results []domain.ImportResult) error {
-		of := *k
-		b = &recordBatch[Record, Row]{Change: c, kind: &of, found: objects{}, byKey: map[any]*Row{}}
+		own := *k // begin may change it
+		b = &recordBatch[Record, Row]{Change: c, kind: &own, found: objects{}, byKey: map[any]*Row{}}
 		for i, record := range batch {
 			b.list = append(b.list, &recordChange[Record, Row]{record: record.(*Record), result: &results[i]})
 		}
@@ -145,6 +145,7 @@ func (k *kind[Record, Row]) Import(ctx context.Context, d *db.DB, batch []any) (
 	return results, err
 }
 
+// apply applies the records: it reads and locks, computes the rows, refuses records, stores the rows, and runs follow.
 func (b *recordBatch[Record, Row]) apply(ctx context.Context) error {
 	if err := b.read(ctx); err != nil {
 		return err
@@ -164,22 +165,22 @@ func (b *recordBatch[Record, Row]) apply(ctx context.Context) error {
 	}
 
 	b.collectWrites()
-	what := pg.Table[Row]()
-	if err := pg.UpdateRows(ctx, b, "update imported "+what, rowsAfter(b.changed)); err != nil {
+	table := pg.Table[Row]()
+	if err := pg.UpdateRows(ctx, b, "update imported "+table, rowsAfter(b.changed)); err != nil {
 		return err
 	}
-	if err := pg.CopyRows(ctx, b, "insert imported "+what, rowsAfter(b.made)); err != nil || b.kind.follow == nil {
+	if err := pg.CopyRows(ctx, b, "insert imported "+table, rowsAfter(b.made)); err != nil || b.kind.follow == nil {
 		return err
 	}
 	return b.kind.follow(ctx, b)
 }
 
-// rowsAfter are the rows as records leave them.
+// rowsAfter returns the rows to store.
 func rowsAfter[Record, Row any](list []*recordChange[Record, Row]) []Row {
 	return pg.MapRows(list, func(a **recordChange[Record, Row]) Row { return *(*a).after })
 }
 
-// read looks up the objects that the records refer to, and locks the existing rows.
+// read locks audiences, looks up the objects that the records refer to, runs begin, and locks the existing rows.
 func (b *recordBatch[Record, Row]) read(ctx context.Context) error {
 	for _, a := range b.list {
 		record := reflect.ValueOf(a.record).Elem()
@@ -223,7 +224,7 @@ func (b *recordBatch[Record, Row]) ids() [][16]byte {
 	return pg.MapRows(b.list, func(a **recordChange[Record, Row]) [16]byte { return idOf((*a).record) })
 }
 
-// idsOf returns the ids of the rows that are stored.
+// idsOf returns the ids of the rows to store.
 func idsOf[Record, Row any](list []*recordChange[Record, Row]) [][16]byte {
 	return pg.MapRows(list, func(a **recordChange[Record, Row]) [16]byte { return idOf((*a).after) })
 }
@@ -235,6 +236,7 @@ func (b *recordBatch[Record, Row]) keep(rows []Row) {
 	}
 }
 
+// keyOf returns the key of a record.
 func (k *kind[Record, Row]) keyOf(r *Record) any {
 	if k.key == nil {
 		return idOf(r)
@@ -246,7 +248,7 @@ func (b *recordBatch[Record, Row]) mapping() *mapping {
 	return mappingOf(reflect.TypeFor[Record](), reflect.TypeFor[Row]())
 }
 
-// resolve computes the row that a record leaves. It returns an error if the record is refused.
+// resolve computes a.after, the row that a record leaves. An error refuses the record.
 func (b *recordBatch[Record, Row]) resolve(a *recordChange[Record, Row]) error {
 	key := b.kind.keyOf(a.record)
 	a.before = b.byKey[key]
@@ -273,8 +275,8 @@ func (b *recordBatch[Record, Row]) resolve(a *recordChange[Record, Row]) error {
 	return nil
 }
 
-// check returns an error if a record lacks a required field, changes a fixed one, or refers
-// to an object that does not exist.
+// check returns an error if a record lacks a field that a new object requires, changes a fixed field of an existing
+// object, or refers to an object that does not exist.
 func (b *recordBatch[Record, Row]) check(a *recordChange[Record, Row]) error {
 	record := reflect.ValueOf(a.record).Elem()
 	if a.before == nil {
@@ -285,14 +287,14 @@ func (b *recordBatch[Record, Row]) check(a *recordChange[Record, Row]) error {
 		return cannotChange(field)
 	}
 	for _, f := range b.mapping().fields {
-		if to, is := f.reference(record); is && b.found.find(to) == nil {
-			return noSuch(f.name, to)
+		if ref, ok := f.reference(record); ok && b.found.find(ref) == nil {
+			return noSuch(f.name, ref)
 		}
 	}
 	return nil
 }
 
-// lacks returns the first required field that a record of a new object lacks; empty for none.
+// lacks returns the name of the first required field that the record of a new object lacks, or "".
 func (b *recordBatch[Record, Row]) lacks(record *Record) string {
 	if b.kind.lacks != nil {
 		if field := b.kind.lacks(record); field != "" {
@@ -307,8 +309,8 @@ func (b *recordBatch[Record, Row]) lacks(record *Record) string {
 	return ""
 }
 
-// fill sets the columns that a record gives. A new row gets the client and the partner of the
-// objects that the record refers to.
+// fill sets the columns of a.after from the record. A new row first gets its id, times and defaults, and last the
+// client and the partner of the objects that the record refers to.
 func (b *recordBatch[Record, Row]) fill(a *recordChange[Record, Row]) {
 	m, record, row := b.mapping(), reflect.ValueOf(a.record).Elem(), reflect.ValueOf(a.after).Elem()
 	if a.before == nil {
@@ -327,7 +329,7 @@ func (b *recordBatch[Record, Row]) fill(a *recordChange[Record, Row]) {
 	m.apply(record, row)
 
 	if key := m.column(row, "NameKey"); key.IsValid() && m.columns["Name"] != nil {
-		// An unchanged name keeps its key, which a migration may have computed.
+		// An unchanged name keeps its key, because a migration may have changed the key to make it unique.
 		name := m.column(row, "Name").String()
 		if a.before == nil || name != m.column(reflect.ValueOf(a.before).Elem(), "Name").String() {
 			key.SetString(domain.SortKey(name))
@@ -338,18 +340,19 @@ func (b *recordBatch[Record, Row]) fill(a *recordChange[Record, Row]) {
 	}
 }
 
-// inherit gives a new row the client and the partner of the objects that its record refers to.
+// inherit sets the client and the partner of a new row, if they are zero, to those of the objects that its record
+// refers to.
 func (b *recordBatch[Record, Row]) inherit(record, row reflect.Value) {
 	for _, f := range b.mapping().fields {
-		to, is := f.reference(record)
-		if !is {
+		ref, ok := f.reference(record)
+		if !ok {
 			continue
 		}
-		of := b.found.find(to)
+		object := b.found.find(ref)
 		for _, c := range []struct {
 			name string
 			id   reflect.Value
-		}{{"ClientID", reflect.ValueOf(of.ClientID)}, {"PartnerID", reflect.ValueOf(of.PartnerID)}} {
+		}{{"ClientID", reflect.ValueOf(object.ClientID)}, {"PartnerID", reflect.ValueOf(object.PartnerID)}} {
 			column := b.mapping().column(row, c.name)
 			if column.IsValid() && column.Type() == c.id.Type() && column.IsZero() {
 				column.Set(c.id)
@@ -358,9 +361,8 @@ func (b *recordBatch[Record, Row]) inherit(record, row reflect.Value) {
 	}
 }
 
-// collectWrites sets the outcome of each record, and collects in made and changed the rows to
-// insert and to update. Several records of one object store one row, as the last of them
-// leaves it.
+// collectWrites sets the outcome of each record that is not refused, and collects in made and changed the rows to
+// insert and to update. If several records have the same object, only the row that the last one leaves is stored.
 func (b *recordBatch[Record, Row]) collectWrites() {
 	stored := map[*Row]*recordChange[Record, Row]{}
 	for _, a := range b.list {
@@ -376,7 +378,7 @@ func (b *recordBatch[Record, Row]) collectWrites() {
 			a.result.Outcome = domain.ImportUnchanged
 		}
 		switch earlier := stored[a.before]; {
-		case earlier != nil:
+		case earlier != nil: // a.before is the row of an earlier record
 			*earlier.after = *a.after
 			stored[a.after] = earlier
 			continue

@@ -18,7 +18,7 @@ import (
 
 // Imports and exports of policies.
 
-// importedPolicy is a policy with the additional columns of imports and exports.
+// importedPolicy is a row of policies with the additional columns of imports and exports.
 type importedPolicy struct {
 	bun.BaseModel `bun:"table:policies,alias:p"`
 	db.PolicyRow
@@ -29,8 +29,8 @@ type importedPolicy struct {
 	ScopeDeleted bool `bun:",scanonly"`
 }
 
-// Policies are policies, archived ones too. Signatures of a version remain signatures of that
-// version.
+// Policies is the kind of policies, including archived ones. If a record changes the version, the signatures of the old
+// version remain signatures of that version.
 var Policies Kind = &kind[domain.PolicyRecord, importedPolicy]{
 	object: "policy", partner: ofPartner("p"), order: "p.client_id, p.created_at, p.id",
 	rank: db.PolicyLocks, locked: "p.client_id, p.id",
@@ -63,7 +63,7 @@ type (
 	appliedPolicy     = recordChange[domain.PolicyRecord, importedPolicy]
 )
 
-// finishPolicy sets the scope and the times of archiving, review and, for a new version,
+// finishPolicy checks and sets the scope, and sets the times of archiving, of review and, for a new version, of
 // publication.
 func finishPolicy(b *importingPolicies, a *appliedPolicy) error {
 	if err := checkScope(b, a); err != nil {
@@ -94,32 +94,33 @@ func finishPolicy(b *importingPolicies, a *appliedPolicy) error {
 	return nil
 }
 
-// checkScope returns an error for a scope that is not the client's. The scope that a policy
-// already has may have been deleted.
+// checkScope returns an error if the record's scope is not the client or one of its groups or collections, or is
+// missing. An unchanged scope of an existing policy may have been deleted. A record can name a deleted collection by
+// scope_deleted.
 func checkScope(b *importingPolicies, a *appliedPolicy) error {
-	r, p, to := a.record, a.after, a.record.ScopeID.Value
-	moved := a.before == nil || p.ScopeType != a.before.ScopeType
+	r, p, scope := a.record, a.after, a.record.ScopeID.Value
+	typeChanged := a.before == nil || p.ScopeType != a.before.ScopeType
 	switch {
 	case p.ScopeType == domain.TenantScope:
-		if id, ok := domain.RefAs[domain.ClientKind](to); r.ScopeID.Given && (!ok || id != p.ClientID) {
+		if id, ok := domain.RefAs[domain.ClientKind](scope); r.ScopeID.Given && (!ok || id != p.ClientID) {
 			return errors.New("scope_id: must be the policy's client, or be left out")
 		}
 		return nil
-	case !r.ScopeID.Given && r.ScopeType.Given && moved:
+	case !r.ScopeID.Given && r.ScopeType.Given && typeChanged:
 		return missing("scope_id")
-	case !r.ScopeID.Given, !moved && to.UUID == a.before.ScopeID:
-		return nil
+	case !r.ScopeID.Given, !typeChanged && scope.UUID == a.before.ScopeID:
+		return nil // unchanged
 	case p.ScopeType == domain.GroupScope:
-		if id, ok := domain.RefAs[domain.GroupKind](to); !ok || !b.found.find(id).isOf(p.ClientID) {
+		if id, ok := domain.RefAs[domain.GroupKind](scope); !ok || !b.found.find(id).isOf(p.ClientID) {
 			return noSuch("scope_id", id)
 		}
 		return nil
 	}
 
-	id, ok := domain.RefAs[domain.CollectionKind](to)
+	id, ok := domain.RefAs[domain.CollectionKind](scope)
 	collection := b.found.find(id)
 	switch deleted := r.ScopeDeleted.Value; {
-	case ok && collection == nil && deleted:
+	case ok && collection == nil && deleted: // as the record says
 	case !ok || !collection.isOf(p.ClientID):
 		return noSuch("scope_id", id)
 	case deleted:
@@ -130,7 +131,7 @@ func checkScope(b *importingPolicies, a *appliedPolicy) error {
 
 // Imports and exports of framework assignments and courses.
 
-// importedFramework is a framework assignment, and whether its audience is gone.
+// importedFramework is a row of framework_assignments. Deleted reports whether its audience, a collection, was deleted.
 type importedFramework struct {
 	bun.BaseModel `bun:"table:framework_assignments,alias:f"`
 	db.FrameworkRow
@@ -138,17 +139,17 @@ type importedFramework struct {
 	Deleted bool `bun:",scanonly"`
 }
 
-// Frameworks are framework assignments: a client has one for each framework and audience. A
-// new one assigns its courses to its audience, as of when both the user and the assignment
-// existed (decisions 7.7, 10). Switching training on does so too, and switching it off
-// withdraws the courses, in statements for each client.
+// Frameworks is the kind of framework assignments. A client has at most one for each framework and audience. A new one
+// assigns its courses to its audience, as of the creation of the user or the framework assignment, whichever is later
+// (decisions 7.7, 10). Switching training on does the same. Switching it off withdraws the courses, with statements for
+// each client.
 var Frameworks Kind = &kind[domain.FrameworkAssignmentRecord, importedFramework]{
 	object: "framework_assignment", partner: ofPartner("f"), order: "f.client_id, f.created_at, f.id",
 	columns: `f.audience_type = 'collection' AND NOT EXISTS (
 		SELECT 1 FROM collections AS k WHERE k.client_id = f.client_id AND k.id = f.audience_id) AS deleted`,
 	exported:  exportFramework,
 	audiences: db.ExclusiveAudiences, locked: "f.client_id, f.id",
-	fresh: func(r *importedFramework) { // as the API has them by default
+	fresh: func(r *importedFramework) { // the defaults of the API
 		r.AudienceType, r.Training, r.Phishing, r.Reporting = domain.FrameworkForAll, true, true, true
 	},
 	finish: finishFramework,
@@ -172,6 +173,7 @@ type (
 	appliedFramework    = recordChange[domain.FrameworkAssignmentRecord, importedFramework]
 )
 
+// exportFramework sets the audience and the modules.
 func exportFramework(r *importedFramework, out *domain.FrameworkAssignmentRecord) error {
 	audience := domain.AudienceRecord{Type: r.AudienceType, Deleted: r.Deleted}
 	switch id := domain.OrZero(r.AudienceID); r.AudienceType {
@@ -187,19 +189,20 @@ func exportFramework(r *importedFramework, out *domain.FrameworkAssignmentRecord
 	return nil
 }
 
-// finishFramework sets the audience of a new assignment, and switches the modules.
+// finishFramework sets the audience of a new framework assignment, and the modules. It returns an error for an unknown
+// framework, and for a changed audience.
 func finishFramework(b *importingFrameworks, a *appliedFramework) error {
 	audience, row := a.record.Audience, a.after
 	if _, found := domain.FrameworkByID(row.FrameworkID); a.before == nil && !found {
 		return errors.New("framework must be a framework of the catalogue, such as hipaa")
 	}
-	switch said := domain.OrZero(audience.Value.ID).UUID; {
-	case !audience.Given:
+	switch id := domain.OrZero(audience.Value.ID).UUID; {
+	case !audience.Given: // a new one keeps the default, all users
 	case a.before == nil:
 		if err := setAudience(b, row, audience.Value); err != nil {
 			return err
 		}
-	case audience.Value.Type != row.AudienceType || said != domain.OrZero(row.AudienceID):
+	case audience.Value.Type != row.AudienceType || id != domain.OrZero(row.AudienceID):
 		return cannotChange("audience")
 	}
 
@@ -209,8 +212,8 @@ func finishFramework(b *importingFrameworks, a *appliedFramework) error {
 	return nil
 }
 
-// setAudience sets the audience of a new assignment. A record has to mark a deleted
-// collection, whose audience is empty (decisions 7.7), as deleted.
+// setAudience sets the audience of a new framework assignment. It returns an error if the client has no such group or
+// collection, unless the record marks a collection as deleted; its audience is empty (decisions 7.7).
 func setAudience(b *importingFrameworks, row *importedFramework, a domain.AudienceRecord) error {
 	row.AudienceType = a.Type
 	switch {
@@ -225,20 +228,21 @@ func setAudience(b *importingFrameworks, row *importedFramework, a domain.Audien
 	}
 
 	row.AudienceID = &a.ID.UUID
-	found := b.found.find(domain.GroupID(a.ID.UUID))
+	object := b.found.find(domain.GroupID(a.ID.UUID))
 	if a.Type == domain.FrameworkForCollection {
-		found = b.found.find(domain.CollectionID(a.ID.UUID))
+		object = b.found.find(domain.CollectionID(a.ID.UUID))
 	}
-	switch there := found.isOf(row.ClientID); {
-	case there && a.Deleted:
+	switch exists := object.isOf(row.ClientID); {
+	case exists && a.Deleted:
 		return errors.New("audience: the collection is there, and not deleted")
-	case !there && !a.Deleted:
+	case !exists && !a.Deleted:
 		return fmt.Errorf("audience: there is no such %s of the client", a.Type)
 	}
 	return nil
 }
 
-// followFrameworks assigns and withdraws the courses of new and switched framework assignments.
+// followFrameworks assigns the courses of new framework assignments and of those whose training was switched on, and
+// withdraws the courses of those whose training was switched off. It marks the evaluations of changed ones as stale.
 func followFrameworks(ctx context.Context, b *importingFrameworks) error {
 	var on []domain.FrameworkAssignmentID
 	off := map[domain.ClientID][]domain.FrameworkAssignmentID{}
@@ -254,7 +258,7 @@ func followFrameworks(ctx context.Context, b *importingFrameworks) error {
 			off[f.after.ClientID] = append(off[f.after.ClientID], f.after.ID)
 		}
 	}
-	_, err := pg.Exec(ctx, b, "have framework assignments evaluated", pg.SQL(`
+	_, err := pg.Exec(ctx, b, "mark evaluations as stale", pg.SQL(`
 		UPDATE framework_assignments SET evaluated_at = 'epoch', changed_at = ?
 		WHERE id = ANY(?::uuid[])`, b.At, idsOf(b.changed)))
 	if err != nil {
@@ -266,21 +270,21 @@ func followFrameworks(ctx context.Context, b *importingFrameworks) error {
 	return b.AssignFrameworksSince(ctx, on)
 }
 
-// importedCourse is a course with its titles by language, as JSON.
+// importedCourse is a row of courses with its titles by language, as JSON.
 type importedCourse struct {
 	bun.BaseModel `bun:"table:courses,alias:c"`
 	db.CourseRow
 	Titles json.RawMessage `bun:"type:jsonb"`
 }
 
-// titles are the titles by language.
+// titles parses the titles by language.
 func (r *importedCourse) titles() (titles map[domain.Language]string, err error) {
 	err = json.Unmarshal(r.Titles, &titles)
 	return titles, err
 }
 
-// Courses are courses of the catalogue, which all partners share. Existing assignments of a
-// changed course stay as they are.
+// Courses is the kind of the courses of the catalogue, which all partners share. Changing a course does not change
+// existing assignments of it.
 var Courses Kind = &kind[domain.CourseRecord, importedCourse]{
 	object: "course", order: "c.created_at, c.id", locked: "c.id",
 	exported: exportCourse,
@@ -291,8 +295,8 @@ var Courses Kind = &kind[domain.CourseRecord, importedCourse]{
 	finish: finishCourse,
 }
 
-// exportCourse sets the titles. A course that has none by language, and is not in all
-// languages, gets its title in each of its languages.
+// exportCourse sets the titles by language. If a course has none, and is not in all languages, each of its languages
+// gets the course's title, so that an import restores the languages.
 func exportCourse(r *importedCourse, out *domain.CourseRecord) error {
 	titles, err := r.titles()
 	if len(titles) == 0 && len(r.Languages) < len(domain.English.Values()) {
@@ -306,7 +310,7 @@ func exportCourse(r *importedCourse, out *domain.CourseRecord) error {
 	return err
 }
 
-// finishCourse sets the titles, and the languages of the course to theirs.
+// finishCourse sets the titles by language, if they are given, and the languages of the course to theirs.
 func finishCourse(
 	_ *recordBatch[domain.CourseRecord, importedCourse], a *recordChange[domain.CourseRecord, importedCourse],
 ) error {

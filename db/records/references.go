@@ -13,9 +13,9 @@ import (
 	"partnerapi/domain/rule"
 )
 
-// What records refer to.
+// The objects that records refer to, and unique names.
 
-// objectKey names an object: the prefix of its kind, and its id.
+// objectKey identifies an object by the prefix of its kind and its id.
 type objectKey struct {
 	prefix string
 	id     [16]byte
@@ -23,18 +23,19 @@ type objectKey struct {
 
 // foundObject is an object that records refer to.
 type foundObject struct {
-	ID        domain.ClientID // of whichever kind
-	ClientID  domain.ClientID // whose it is; a client's own
+	ID        domain.ClientID // the id of any kind, not only of clients
+	ClientID  domain.ClientID // the client that it belongs to; of a client, its own id
 	PartnerID domain.PartnerID
 	CreatedAt time.Time
-	// ManualGroup is a client's group of users who are kept by hand.
+	// ManualGroup is the Manual group of a client.
 	ManualGroup *domain.GroupID
 }
 
-// objects are the objects that records refer to; nil for one that does not exist.
+// objects are the objects that records refer to. The value is nil if the object does not exist.
 type objects map[objectKey]*foundObject
 
-// objectQueries find the objects of each kind that records refer to.
+// objectQueries are the queries of the kinds of objects that records may refer to. The columns are those of
+// foundObject.
 var objectQueries = []struct{ prefix, query string }{
 	{domain.PartnerKind{}.Prefix(), "SELECT o.id FROM partners AS o"},
 	{domain.CourseKind{}.Prefix(), "SELECT o.id FROM courses AS o"},
@@ -46,7 +47,8 @@ var objectQueries = []struct{ prefix, query string }{
 	{domain.UserKind{}.Prefix(), "SELECT o.id, o.client_id, o.created_at FROM users AS o"},
 }
 
-// want adds the objects that a value refers to, for lookUp.
+// want adds the objects that the value of a field refers to, for lookUp. An AnyRef may refer to a group or a
+// collection.
 func (o objects) want(value any) {
 	switch v := value.(type) {
 	case reference:
@@ -80,7 +82,7 @@ type reference interface {
 	Bytes() [16]byte
 }
 
-// ids are those of the wanted objects of a kind.
+// ids returns the ids of the objects of a kind, by its prefix.
 func (o objects) ids(prefix string) (ids [][16]byte) {
 	for key := range o {
 		if key.prefix == prefix {
@@ -90,20 +92,20 @@ func (o objects) ids(prefix string) (ids [][16]byte) {
 	return ids
 }
 
-// find returns the object that a reference names; nil if it does not exist.
+// find returns the object that a reference names, or nil if it does not exist.
 func (o objects) find(r reference) *foundObject { return o[objectKey{r.Prefix(), r.Bytes()}] }
 
 // isOf reports whether an object exists and belongs to a client.
 func (f *foundObject) isOf(client domain.ClientID) bool { return f != nil && f.ClientID == client }
 
-// lookUp finds the wanted objects, in one statement for each of their kinds.
+// lookUp reads the wanted objects, with one statement for each kind.
 func lookUp(ctx context.Context, c *db.Change, wanted objects) error {
 	for _, q := range objectQueries {
 		ids := wanted.ids(q.prefix)
 		if len(ids) == 0 {
 			continue
 		}
-		rows, err := pg.All[foundObject](ctx, c, "look for what records refer to",
+		rows, err := pg.All[foundObject](ctx, c, "look up the objects of references",
 			pg.SQL(q.query+" WHERE o.id = ANY(?::uuid[])", ids))
 		if err != nil {
 			return err
@@ -133,18 +135,17 @@ func cannotChange(field string) error { return errors.New(field + " cannot be ch
 // missing returns the refusal of a new object that lacks a field.
 func missing(field string) error { return errors.New(field + " " + rule.Required) }
 
-// archivedClients returns which of the clients are archived: changes of their objects write
-// no events.
+// archivedClients returns those of the clients that are archived. Changes of their objects write no events.
 func archivedClients(ctx context.Context, c *db.Change, ids []domain.ClientID) (map[domain.ClientID]bool, error) {
 	return pg.Existing(ctx, c, "look for archived clients", "clients WHERE archived_at IS NOT NULL AND", sortedUnique(ids))
 }
 
 // names describes a name or address that must be unique.
 type names[Row any] struct {
-	field, column string
-	// of returns the name of a row and its scope; the key is empty if the row has none.
+	field, column string // the field of the record, for errors, and the column of the row
+	// of returns the name of a row and its scope. The key is empty if the row needs no unique name.
 	of func(*Row) name
-	// held is the condition that an object of the table, alias t, has the name k.
+	// held is the SQL condition that a row, alias t, has the name k (scope, key).
 	held string
 }
 
@@ -153,14 +154,13 @@ type name struct{ Scope, Key string }
 
 // holderRow is an object that has a name.
 type holderRow struct {
-	ID domain.ClientID // of whichever kind
+	ID domain.ClientID // the id of any kind, not only of clients
 	name
 }
 
-// settleNames refuses records that claim another object's name. A name that its holder gives
-// up in the batch is free; of several claims of a name the first one wins. Names that move
-// from one object to another are given up first, for no two objects may have one even within
-// a statement.
+// settleNames refuses records that claim a name that another object has. A name is free if another record of the batch
+// makes its holder give it up. Of several claims of a name the first one wins. The unique index is checked for each row
+// even within a statement, so names that pass from one object to another are first replaced by unique placeholders.
 func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 	n := b.kind.names
 	if n == nil {
@@ -168,17 +168,17 @@ func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 	}
 	var claims []*recordChange[Record, Row]
 	var scopes, keys []string
-	moving := map[[16]byte]bool{} // objects that give up their names
+	moving := map[[16]byte]bool{} // the objects that change their names
 	for _, a := range b.list {
 		if a.refused() {
 			continue
 		}
-		had, wanted := name{}, n.of(a.after)
+		before, wanted := name{}, n.of(a.after)
 		if a.before != nil {
-			had = n.of(a.before)
+			before = n.of(a.before)
 		}
-		if wanted == had || wanted.Key == "" && a.before == nil {
-			continue
+		if wanted == before || wanted.Key == "" && a.before == nil {
+			continue // keeps its name, or needs none
 		}
 		claims, moving[idOf(a.after)] = append(claims, a), true
 		scopes, keys = append(scopes, wanted.Scope), append(keys, wanted.Key)
@@ -197,13 +197,13 @@ func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 	if len(giving) == 0 {
 		return nil
 	}
-	_, err = pg.Exec(ctx, b, "take names away", pg.SQL(
+	_, err = pg.Exec(ctx, b, "replace names by placeholders", pg.SQL(
 		"UPDATE "+pg.Table[Row]()+" SET "+n.column+" = '~' || id WHERE id = ANY(?::uuid[])", giving))
 	return err
 }
 
-// claim refuses the claims that cannot be met, and returns the objects whose names go to
-// others. A refused object keeps its own name, which may refuse further claims.
+// claim refuses the records whose names are taken, and returns the objects whose names pass to others. An object whose
+// record is refused keeps its name, so that claims of that name are refused too: claim repeats until nothing changes.
 func (b *recordBatch[Record, Row]) claim(
 	claims []*recordChange[Record, Row], holders map[name][16]byte, moving map[[16]byte]bool,
 ) (giving [][16]byte) {
@@ -216,12 +216,12 @@ func (b *recordBatch[Record, Row]) claim(
 				continue
 			}
 			holder, held := holders[wanted]
-			other, lost := taken[wanted]
+			other, refuse := taken[wanted] // an earlier record claims the name
 			if held && !moving[holder] {
-				other, lost = holder, true
+				other, refuse = holder, true
 			}
 			switch {
-			case lost:
+			case refuse:
 				a.refuse(takenBy[Record](b.kind.names.field, other))
 				a.result.Clashes, moving[id], settled = true, false, false
 				continue

@@ -15,11 +15,11 @@ import (
 
 // Imports and exports of results of simulations.
 
-// lateSend bounds how long ago an unsent mail may have been due. An older one is history
-// without its outcome.
+// lateSend bounds how long ago a new mail that was not sent may have been due. A record of an older mail needs an
+// outcome.
 const lateSend = domain.MailCauseLife
 
-// importedResult is a result with its template's name, where that was imported.
+// importedResult is a row of phishing_results. For an export it has the name of its template.
 type importedResult struct {
 	bun.BaseModel `bun:"table:phishing_results,alias:r"`
 	db.ResultRow
@@ -29,11 +29,11 @@ type importedResult struct {
 	TemplateLanguage domain.Language `bun:",scanonly"`
 }
 
-// Results are simulated mails. Status and reports only move forward (decisions 7.2). A new
-// result scores its user and counts its mail, without an event; one that is still scheduled
-// is sent when it is due. A change of an existing result is an event. Neither causes mails of
-// the service's own (decisions 7.11). An export orders results by user, so that an import
-// scores each user once or twice.
+// Results is the kind of the results of simulated mails. Their status never goes back, and a report is never undone
+// (decisions 7.2). A new result counts its mail and recomputes its user's score, without an event; if it is scheduled,
+// the mail is sent when it is due. A change of an existing result causes an event. Neither causes one of the service's
+// own mails (decisions 7.11). An export orders results by user, so that an import computes the score of each user once
+// or twice.
 var Results Kind = &kind[domain.ResultRecord, importedResult]{
 	object: "phishing_result", partner: ofPartner("r"), order: "r.client_id, r.user_id, r.sent_at, r.id",
 	listed: func(q *pg.Select) {
@@ -56,8 +56,8 @@ type (
 	appliedResult    = recordChange[domain.ResultRecord, importedResult]
 )
 
-// beginResults locks, for archived clients too, the existing results, their mails in the
-// outbox, and the users of all records.
+// beginResults locks the mails of existing results in the outbox, the results, and the users of all records; those of
+// archived clients too. It sets finish of the kind.
 func beginResults(ctx context.Context, b *importingResults) error {
 	b.NoMail()
 	rows, err := lockResults(ctx, b)
@@ -89,8 +89,8 @@ func beginResults(ctx context.Context, b *importingResults) error {
 	return err
 }
 
-// lockResults locks and returns the existing results, and locks their mails in the outbox. In
-// the first import of a platform one query finds that none exist.
+// lockResults locks the mails of existing results in the outbox and the results, and returns the results. A first query
+// looks whether any exist, because in a first import none do.
 func lockResults(ctx context.Context, b *importingResults) ([]importedResult, error) {
 	ids, err := pg.All[domain.ResultID](ctx, b, "look for results", pg.SQL(
 		"SELECT id FROM phishing_results WHERE id = ANY(?::uuid[])", b.ids()))
@@ -109,14 +109,14 @@ func lockResults(ctx context.Context, b *importingResults) ([]importedResult, er
 		Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).OrderBy("r.id").For("NO KEY UPDATE"))
 }
 
-// namedTemplate is a template with its name.
+// namedTemplate is an imported template with its name and language.
 type namedTemplate struct {
 	ID       domain.TemplateID
 	Name     string
 	Language domain.Language
 }
 
-// templatesCalled finds imported templates by their names and languages.
+// templatesCalled returns the imported templates with names and languages. Those that do not exist are left out.
 func templatesCalled(
 	ctx context.Context, c *db.Change, list []domain.TemplateName,
 ) (map[domain.TemplateName]domain.TemplateID, error) {
@@ -135,7 +135,8 @@ func templatesCalled(
 	}), err
 }
 
-// finishTemplate sets the template that a record names.
+// finishTemplate sets the template that a record names. It returns an error if there is no such template, if the record
+// changes the template of an existing result, or if a new result has none.
 func finishTemplate(a *appliedResult, called map[domain.TemplateName]domain.TemplateID) error {
 	if in := a.record.TemplateName; in.Given {
 		template, found := called[in.Value]
@@ -154,7 +155,8 @@ func finishTemplate(a *appliedResult, called map[domain.TemplateName]domain.Temp
 	return nil
 }
 
-// finishResult sets what follows from a record's times. It returns an error for an impossible result.
+// finishResult sets the columns that follow from the record's times, such as the status. It returns an error for an
+// impossible result, and for a record that would undo a step.
 func finishResult(b *importingResults, a *appliedResult) error {
 	in, r := a.record, a.after
 	if a.before != nil && a.before.SentAt != nil && in.SentAt.Given && !r.SentAt.Equal(*a.before.SentAt) {
@@ -168,7 +170,7 @@ func finishResult(b *importingResults, a *appliedResult) error {
 		r.Reported = true
 	}
 	if r.Reported && r.ReportedAt == nil {
-		r.ReportedAt = r.SentAt // scores count reports by their times
+		r.ReportedAt = r.SentAt // scores need the time of a report
 	}
 	if a.before == nil {
 		if err := beginResult(in, r, b.At); err != nil {
@@ -176,21 +178,22 @@ func finishResult(b *importingResults, a *appliedResult) error {
 		}
 	}
 
-	now := r.Result()
-	r.Status = reached(&now)
-	now.Status = r.Status
-	if err := consistent(&now, b.At); err != nil || a.before == nil {
+	after := r.Result()
+	r.Status = reached(&after)
+	after.Status = r.Status
+	if err := consistent(&after, b.At); err != nil || a.before == nil {
 		return err
 	}
 	before := a.before.Result()
-	return movesBack(&before, &now)
+	return movesBack(&before, &after)
 }
 
-// beginResult sets the send time and the creation time of a new result, if its record leaves
-// them out.
+// beginResult sets the send time and the creation time of a new result, if its record leaves them out. The send time is
+// that of sending or failing, and the creation time is the send time, if that is not in the future. Without any of
+// these times it returns an error.
 func beginResult(in *domain.ResultRecord, r *importedResult, now time.Time) error {
 	switch {
-	case in.SendAt.Given:
+	case in.SendAt.Given: // set already
 	case r.SentAt != nil:
 		r.SendAt = *r.SentAt
 	case r.FailedAt != nil:
@@ -207,7 +210,7 @@ func beginResult(in *domain.ResultRecord, r *importedResult, now time.Time) erro
 	return nil
 }
 
-// reached returns the status that a result's times imply.
+// reached returns the status that follows from the times of a result.
 func reached(r *domain.Result) domain.ResultStatus {
 	switch {
 	case r.FailedAt != nil:
@@ -226,7 +229,8 @@ func reached(r *domain.Result) domain.ResultStatus {
 	return domain.ResultSent
 }
 
-// consistent returns an error if the result that a record leaves contradicts itself or lies in the future.
+// consistent returns an error if a result contradicts itself, if one of its times is in the future, or if it is
+// scheduled for a time more than lateSend before at.
 func consistent(r *domain.Result, at time.Time) error {
 	switch {
 	case (r.FailedAt != nil) != (r.Failure != ""):
@@ -253,7 +257,7 @@ func consistent(r *domain.Result, at time.Time) error {
 		case f.at == nil:
 		case f.at.After(latest):
 			return fmt.Errorf("%s is in the future", f.name)
-		case f.at == r.FailedAt:
+		case f.at == r.FailedAt: // a failed mail was not sent
 		case r.SentAt == nil:
 			return fmt.Errorf("%s: the mail was not sent", f.name)
 		case f.at.Before(*r.SentAt):
@@ -266,10 +270,10 @@ func consistent(r *domain.Result, at time.Time) error {
 	return nil
 }
 
-// movesBack returns an error if a record would undo what happened (decisions 7.2).
+// movesBack returns an error if a record would move the status back or undo a report (decisions 7.2).
 func movesBack(before, after *domain.Result) error {
 	switch {
-	case before.Status.Beyond(after.Status), // failed is beyond all, and of unsent mails only
+	case before.Status.Beyond(after.Status), // ResultFailed is beyond all others, but only a scheduled mail can fail
 		before.Status != after.Status && before.Status != domain.ResultScheduled && after.Status == domain.ResultFailed:
 		return fmt.Errorf("would move the result from %s back to %s", before.Status, after.Status)
 	case before.Reported && !after.Reported:
@@ -278,8 +282,8 @@ func movesBack(before, after *domain.Result) error {
 	return nil
 }
 
-// followResults notes changed results, whose users are locked. It adds scheduled results to
-// the outbox, and removes results that are no longer scheduled.
+// followResults adds the effects of new and changed results to the change, and counts the uses of templates. It puts
+// the mails of scheduled results into the outbox, and deletes those of results that are no longer scheduled.
 func followResults(ctx context.Context, b *importingResults) error {
 	if len(b.made)+len(b.changed) == 0 {
 		return nil
@@ -292,7 +296,7 @@ func followResults(ctx context.Context, b *importingResults) error {
 	}
 
 	var waiting []db.ResultChange
-	var settled []domain.ResultID
+	var unscheduled []domain.ResultID
 	for _, r := range made {
 		b.ResultChanged(&r, true)
 		if r.After.Status == domain.ResultScheduled {
@@ -305,11 +309,11 @@ func followResults(ctx context.Context, b *importingResults) error {
 		case r.After.Status == domain.ResultScheduled && r.After.SendAt != r.Before.SendAt:
 			waiting = append(waiting, r)
 		case r.Before.Status == domain.ResultScheduled && r.After.Status != domain.ResultScheduled:
-			settled = append(settled, r.After.ID)
+			unscheduled = append(unscheduled, r.After.ID)
 		}
 	}
 	_, err = pg.Exec(ctx, b, "take mails out of the outbox", pg.SQL(
-		"DELETE FROM outbox WHERE client_id = ANY(?::uuid[]) AND id = ANY(?::uuid[])", pg.IDs(clients), pg.IDs(settled)))
+		"DELETE FROM outbox WHERE client_id = ANY(?::uuid[]) AND id = ANY(?::uuid[])", pg.IDs(clients), pg.IDs(unscheduled)))
 	if err != nil {
 		return err
 	}
@@ -327,8 +331,8 @@ func resultChanges(list []*appliedResult) []db.ResultChange {
 	})
 }
 
-// awaitResults adds mails to the outbox, and updates the due times of those already in it. A
-// leased mail, which is being sent, stays as it is.
+// awaitResults puts the mails of results into the outbox, or updates the due times of those that are in it already,
+// unless they are leased and so being sent.
 func awaitResults(ctx context.Context, c *db.Change, waiting []db.ResultChange) error {
 	if len(waiting) == 0 {
 		return nil

@@ -9,10 +9,9 @@ import (
 	"partnerapi/domain"
 )
 
-// What users did, as an export writes it beside the records.
+// The export of signals: actions of users that no record holds.
 
-// SignalLine is a signal as a line of an ingestion has it; what its type does not have
-// is nil.
+// SignalLine is a signal in the form of a line of an ingestion. Fields that the type does not have are nil.
 type SignalLine struct {
 	ID             string                `json:"id"`
 	Type           domain.SignalType     `json:"type"`
@@ -29,10 +28,9 @@ type SignalLine struct {
 	ClientID       *domain.ClientID      `json:"client_id,omitzero"`
 }
 
-// exportSignalsSQL selects, as signals, what users did that no record of an import holds:
-// courses begun and completed, policies signed, emails reported and classified. It omits
-// archived clients and policies, for which an ingestion accepts no signals. The ids are
-// derived from the content.
+// exportSignalsSQL selects as signals the actions of users that no record holds: courses started and completed,
+// policies signed, emails reported and classified. It leaves out archived clients and policies, for which an ingestion
+// accepts no signals. The ids are derived from the content. ?0 is a condition on clients, alias c.
 const exportSignalsSQL = `
 	WITH reached AS (SELECT c.id FROM clients AS c WHERE c.archived_at IS NULL AND ?0)
 	(SELECT 'course_completed/' || a.user_id || '/' || a.course_id || '/' || a.round AS id, 'course_completed' AS type,
@@ -65,8 +63,8 @@ const exportSignalsSQL = `
 	FROM reported_emails AS e WHERE e.client_id IN (SELECT id FROM reached) AND e.classified_at IS NOT NULL
 	ORDER BY e.client_id, e.message_id, e.classified_at DESC, e.id)`
 
-// ExportSignals reads what users did, beside what records hold, as signals with their
-// own dates.
+// ExportSignals reads the signals of exportSignalsSQL, of all clients or, if partner is not zero, of the partner's. It
+// fails without a transaction (pg.Each).
 func ExportSignals(ctx context.Context, d *db.DB, partner domain.PartnerID) iter.Seq2[SignalLine, error] {
 	reached := pg.SQL("true")
 	if !partner.IsZero() {

@@ -9,12 +9,11 @@ import (
 	"partnerapi/domain"
 )
 
-// Imports and exports of users, and what follows from them.
+// Imports and exports of users.
 
-// Users are users, without the collections that records name (Memberships). New users are
-// enrolled as of their creation: courses past their due date are overdue, without an event.
-// A record's role is an override unless the source is a directory, or the record gives the
-// overrides, as an export does.
+// Users is the kind of users. It ignores the collections that records name: Memberships imports these. New users are
+// enrolled as of their creation; courses past their due date are overdue, without an event. The role of a record
+// becomes an override unless the source is a directory, or the record gives the overrides, as that of an export does.
 var Users Kind = &kind[domain.UserRecord, db.UserRow]{
 	object: "user", partner: ofPartner("u"), order: "u.client_id, u.created_at, u.id", audiences: db.SharedAudiences,
 	exported: func(r *db.UserRow, out *domain.UserRecord) error {
@@ -35,8 +34,8 @@ var Users Kind = &kind[domain.UserRecord, db.UserRow]{
 		of: func(r *db.UserRow) name { return name{r.ClientID.UUID(), r.Email} },
 	},
 	shown: func(before, after *db.UserRow) bool {
-		old, now := before.User(), after.User()
-		return !sameRecord(&old, &now) || !before.CreatedAt.Equal(after.CreatedAt)
+		a, b := before.User(), after.User()
+		return !sameRecord(&a, &b) || !before.CreatedAt.Equal(after.CreatedAt)
 	},
 	follow: followUsers,
 }
@@ -46,8 +45,9 @@ type (
 	appliedUser    = recordChange[domain.UserRecord, db.UserRow]
 )
 
-// finishUser checks the group, and sets the overrides and what follows from the user's name,
-// title, department and email.
+// finishUser checks the group, and sets the overrides, the name key, the role, and a new user's score. A new user
+// without a group is in the Manual group. The role is classified again if the title, department or email changes,
+// unless the record gives it or it is an override.
 func finishUser(b *importingUsers, a *appliedUser) error {
 	r, u, old := a.record, a.after, domain.OrZero(a.before)
 	switch {
@@ -78,18 +78,19 @@ func finishUser(b *importingUsers, a *appliedUser) error {
 	return nil
 }
 
-// texts converts texts to another type.
+// texts converts strings to another string type.
 func texts[To, From ~string](list []From) []To {
 	return pg.MapRows(list, func(text *From) To { return To(*text) })
 }
 
-// sameRecord reports whether two states of a user have the same record.
+// sameRecord reports whether two states of a user are equal in the fields that callers can see (SameShown, the email,
+// the source and the group).
 func sameRecord(a, b *domain.User) bool {
 	return a.SameShown(b) && a.Email == b.Email && a.Source == b.Source && a.SameGroup(b)
 }
 
-// followUsers notes new and changed users, and enrols new ones. New users, and users of
-// archived clients, write no events.
+// followUsers adds the effects of new and changed users to the change, and enrols the new users. Events are written
+// only for changed users of clients that are not archived.
 func followUsers(ctx context.Context, b *importingUsers) error {
 	created := make([]domain.UserKey, len(b.made))
 	for i, a := range b.made {
