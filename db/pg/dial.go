@@ -15,19 +15,18 @@ import (
 )
 
 const (
-	// connectWithin bounds connecting to the only server, unless the URL gives connect_timeout.
-	// hostWithin bounds connecting to each of several: the next may be the one that takes writes.
+	// connectWithin is the timeout of connecting to a single server, unless the URL has a connect_timeout. hostWithin
+	// is the timeout of connecting to each of several servers; it is shorter because the next one may be the primary.
 	connectWithin = 5 * time.Second
 	hostWithin    = 2 * time.Second
-	// pingWithin is how long a connection may take to show that it is alive.
+	// pingWithin is the timeout of the ping of an idle connection.
 	pingWithin = 2 * time.Second
-	// silentFor is how long a server that did not answer is skipped for the others.
+	// silentFor is how long a server is skipped after a connection to it timed out.
 	silentFor = 5 * time.Second
 )
 
-// findDead makes a pool notice within seconds that a server's machine or network is gone,
-// which closes no connection. Idle connections then fail, and new ones go to the other servers
-// of the URL.
+// findDead configures a pool to detect within seconds that a server's machine or network has failed, which does not
+// close connections. Idle connections then fail, and new ones go to the other servers of the URL.
 func findDead(config *pgxpool.Config) {
 	c := config.ConnConfig
 	d := &dialer{Dialer: net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
@@ -41,16 +40,16 @@ func findDead(config *pgxpool.Config) {
 	}
 }
 
-// connectTimeout is the connect_timeout of a URL, or connectWithin where that gives none.
+// connectTimeout returns the connect_timeout of a URL or, if it is zero, connectWithin.
 func connectTimeout(given time.Duration) time.Duration { return cmp.Or(given, connectWithin) }
 
 // dialer connects to one of several servers. It is safe for concurrent use.
 type dialer struct {
 	net.Dialer
-	silent sync.Map // by address, the time until which it is skipped
+	silent sync.Map // the time until which an address is skipped, by address
 }
 
-// dial connects. It fails at once if the address timed out less than silentFor ago.
+// dial connects to an address. It fails at once if the address timed out less than silentFor ago.
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if until, ok := d.silent.Load(address); ok && time.Now().Before(until.(time.Time)) {
 		return nil, fmt.Errorf("%s did not answer a moment ago", address)

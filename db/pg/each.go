@@ -8,12 +8,12 @@ import (
 	"partnerapi/domain"
 )
 
-// EachBatch is how many rows Each reads, and holds in memory, at a time.
+// EachBatch is the number of rows that Each fetches, and holds in memory, at a time.
 const EachBatch = 2000
 
-// Each runs a query by a cursor in the transaction of ctx, and yields its rows as All returns
-// them. Without a transaction it fails. The query runs whenever the rows are ranged over, not
-// before. Other statements may run between two rows. The error, if any, comes last.
+// Each runs a query by a cursor in the transaction of ctx, and yields its rows, converted as by All. It fails without a
+// transaction. The query runs each time that the sequence is ranged over. Other statements may run between two rows. An
+// error is yielded last, with a zero row.
 func Each[Row any](ctx context.Context, r Runner, doing string, q Query) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		var none Row
@@ -22,7 +22,7 @@ func Each[Row any](ctx context.Context, r Runner, doing string, q Query) iter.Se
 			yield(none, err)
 			return
 		}
-		// The end of the transaction closes it too.
+		// An error is ignored: the end of the transaction closes the cursor too.
 		defer func() { _, _ = Exec(ctx, r, doing, once{SQL("CLOSE " + cursor)}) }()
 
 		fetch := once{SQL(fmt.Sprintf("FETCH %d FROM %s", EachBatch, cursor))}

@@ -16,9 +16,9 @@ import (
 	"partnerapi/domain"
 )
 
-// TranslateError turns the driver's error into the domain's, once and in one place: a unique
-// violation into the clash of its constraint, an outage into Unavailable, and any other into
-// an internal error that says what was being done.
+// TranslateError converts an error of the driver: a unique violation to the error of its constraint (WithClashes), if
+// it has one, and an outage to Unavailable. It wraps any other error with the action during which it occurred. It does
+// not change nil or a *domain.Error.
 func (d *DB) TranslateError(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -27,9 +27,9 @@ func (d *DB) TranslateError(doing string, err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	var answered *pgconn.PgError
-	if errors.As(err, &answered) && answered.Code == uniqueViolation {
-		if clash, ok := d.clashes[answered.ConstraintName]; ok {
+	var refusal *pgconn.PgError
+	if errors.As(err, &refusal) && refusal.Code == uniqueViolation {
+		if clash, ok := d.clashes[refusal.ConstraintName]; ok {
 			return clash
 		}
 	}
@@ -39,8 +39,8 @@ func (d *DB) TranslateError(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// Unavailable returns the error for callers if err is of the connection or the server, not of
-// a statement (decisions 2.6), and nil for all others.
+// Unavailable returns the error for callers if err is an error of the connection or the server, not of a statement
+// (decisions 2.6), and nil otherwise.
 func Unavailable(doing string, err error) *domain.Error {
 	if err == nil || !unavailable(err) {
 		return nil
@@ -54,53 +54,51 @@ func Unavailable(doing string, err error) *domain.Error {
 const (
 	uniqueViolation = "23505"
 
-	// retryUnavailable is the Retry-After while the database cannot be used: that soon after a
-	// standby was promoted, writes succeed again.
+	// retryUnavailable is the Retry-After while the database cannot be used. It is about the time in which writes
+	// succeed again after a standby was promoted.
 	retryUnavailable = 2 * time.Second
 )
 
-// outages are the SQLSTATEs, or classes of them, that are about the server rather
-// than of the statement (decisions 2.6). 08: connection; 40: rolled back for the
-// sake of another transaction; 53: out of connections, memory or disk; 57P: shutting
-// down, starting up, or the database dropped; 25006: a standby, which takes no
-// writes; 57014: cancelled for taking too long; 55P03: a lock not available in
-// time; 25P03: idle in a transaction for too long.
+// outages are the SQLSTATEs, or prefixes of SQLSTATEs, of errors of the server, not of a statement (decisions 2.6). 08:
+// connection; 40: rolled back because of another transaction; 53: out of connections, memory or disk; 57P: shutting
+// down, starting up, or the database was dropped; 25006: a standby, which accepts no writes; 57014: cancelled by a
+// timeout; 55P03: a lock not available in time; 25P03: idle in a transaction for too long.
 var outages = []string{"08", "40", "53", "57P", "25006", "57014", "55P03", "25P03"}
 
-// unavailable reports whether an error is one of the connection or the server.
-// A connection that is refused is an outage whatever the reason is.
+// unavailable reports whether err is an error of the connection or the server. A failure to connect is one whatever its
+// reason. A canceled context is none.
 func unavailable(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false
 	}
-	var refused *pgconn.ConnectError
-	if errors.As(err, &refused) {
+	var connectErr *pgconn.ConnectError
+	if errors.As(err, &connectErr) {
 		return true
 	}
-	var answered interface{ SQLState() string }
-	if errors.As(err, &answered) {
-		return slices.ContainsFunc(outages, func(class string) bool { return strings.HasPrefix(answered.SQLState(), class) })
+	var refusal interface{ SQLState() string }
+	if errors.As(err, &refusal) {
+		return slices.ContainsFunc(outages, func(class string) bool { return strings.HasPrefix(refusal.SQLState(), class) })
 	}
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		strings.Contains(err.Error(), "conn closed") // the driver has no error for it
+		strings.Contains(err.Error(), "conn closed") // the driver has no error value for it
 }
 
-// Retryable reports whether PostgreSQL rolled a transaction back because of another one, as in
-// a deadlock: a retry may succeed.
+// Retryable reports whether PostgreSQL rolled a transaction back because of another transaction, for example in a
+// deadlock, so that a retry may succeed.
 func Retryable(err error) bool { return refusedAs(err, "40") }
 
 // Denied reports whether PostgreSQL refused a statement for lack of a privilege.
 func Denied(err error) bool { return refusedAs(err, "42501") }
 
-// UniqueViolation reports whether a statement failed because a row exists already, such as one
-// that another transaction added after this one's read.
+// UniqueViolation reports whether a statement failed because of a unique constraint. The other row may be one that
+// another transaction inserted after this transaction read.
 func UniqueViolation(err error) bool { return refusedAs(err, uniqueViolation) }
 
-// refusedAs reports whether PostgreSQL answered with one of the SQLSTATEs, or classes of them.
+// refusedAs reports whether err is an error of PostgreSQL with one of the SQLSTATEs, or prefixes of SQLSTATEs.
 func refusedAs(err error, codes ...string) bool {
-	var answered *pgconn.PgError
-	return errors.As(err, &answered) &&
-		slices.ContainsFunc(codes, func(class string) bool { return strings.HasPrefix(answered.Code, class) })
+	var refusal *pgconn.PgError
+	return errors.As(err, &refusal) &&
+		slices.ContainsFunc(codes, func(class string) bool { return strings.HasPrefix(refusal.Code, class) })
 }

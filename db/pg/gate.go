@@ -10,21 +10,20 @@ import (
 	"partnerapi/domain"
 )
 
-// gate shares the connections of a pool fairly between partners: when all are in
-// use, the partners that wait get the next ones in turn, however many requests
-// each of them has waiting, and no partner holds more than three quarters of
-// them. Background work waits as one more partner. It is safe for concurrent use.
+// gate shares the connections of a pool fairly between partners. When all connections are in use, the waiting partners
+// get the next free ones in turn, however many requests of each are waiting. No partner holds more than three quarters
+// of the connections. Background work counts as one more partner. A gate is safe for concurrent use.
 type gate struct {
 	mu   sync.Mutex
 	free int
-	// share is how many connections one partner may hold.
+	// share is the maximum number of connections of one partner.
 	share   int
-	holding map[domain.PartnerID]int
-	waiting map[domain.PartnerID][]chan struct{}
-	// turns are the partners that wait, the next one first.
+	holding map[domain.PartnerID]int             // the connections of each partner
+	waiting map[domain.PartnerID][]chan struct{} // a channel for each waiter, which is closed to admit it
+	// turns are the waiting partners, the next one first.
 	turns []domain.PartnerID
 
-	waited, waitedFor atomic.Int64 // how often, and nanoseconds in all
+	waited, waitedFor atomic.Int64 // the number of waits, and their sum in nanoseconds
 }
 
 func newGate(conns int) *gate {
@@ -34,8 +33,8 @@ func newGate(conns int) *gate {
 	}
 }
 
-// enter waits for a connection for the caller's partner, and returns the function that gives
-// it back. If ctx ends first, it returns the error of ctx.
+// enter waits for a connection for the caller's partner, and returns the function that releases it. If ctx ends first,
+// it returns the error of ctx.
 func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	partner := domain.CallerFrom(ctx).Partner
 	g.mu.Lock()
@@ -65,22 +64,23 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// inUse is how many connections are taken.
+// inUse returns the number of connections in use.
 func (g *gate) inUse() (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, held := range g.holding {
-		n += held
+	for _, count := range g.holding {
+		n += count
 	}
 	return n
 }
 
-// acquire counts a connection as the partner's. The gate is locked.
+// acquire counts a free connection as the partner's. g.mu must be locked.
 func (g *gate) acquire(partner domain.PartnerID) {
 	g.free--
 	g.holding[partner]++
 }
 
+// leave releases a connection of a partner, and admits waiters.
 func (g *gate) leave(partner domain.PartnerID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,7 +91,8 @@ func (g *gate) leave(partner domain.PartnerID) {
 	g.admit()
 }
 
-// admit gives free connections to those whose turn it is. The gate is locked.
+// admit gives the free connections to waiting partners, in turn. It skips partners that hold their share. g.mu must be
+// locked.
 func (g *gate) admit() {
 	for i := 0; i < len(g.turns) && g.free > 0; {
 		partner := g.turns[i]
@@ -108,12 +109,11 @@ func (g *gate) admit() {
 			continue
 		}
 		g.waiting[partner] = queue[1:]
-		g.turns = append(g.turns, partner) // behind the others
+		g.turns = append(g.turns, partner) // the next turn of the partner comes after all others
 	}
 }
 
-// abandon removes a waiter whose caller gave up. If its turn came at the same moment, it
-// passes the connection on.
+// abandon removes a waiter whose context ended. If it was admitted at the same moment, abandon releases its connection.
 func (g *gate) abandon(partner domain.PartnerID, turn chan struct{}) {
 	g.mu.Lock()
 	queue := g.waiting[partner]

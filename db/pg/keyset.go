@@ -9,48 +9,48 @@ import (
 	"partnerapi/domain"
 )
 
-// Keyset is a list in the order of a sort key and then the id. A page continues after a
-// position, instead of counting rows from the start.
+// Keyset is a list in the order of a sort key and then the id. A page begins after a position (keyset pagination), and
+// does not count rows from the start.
 type Keyset[Row any] struct {
 	// Table is the list's table with its alias, as in "users AS u".
 	Table string
-	// Key is the column of the sort key, ID that of the id, which breaks ties.
+	// Key is the column of the sort key. ID is the column of the id, which breaks ties.
 	Key, ID string
 	// Owner is a column of ids that breaks ties of the key before ID does; empty for none.
 	Owner string
-	// Cast is the type that a position's key has in the database.
+	// Cast is the PostgreSQL type of the key of a position.
 	Cast string
 	Desc bool
-	// OneIndex says that one index holds the list in its order whatever the
-	// values are, so that its plan can be kept.
+	// OneIndex declares that one index holds the list in its order, whatever the values of the conditions are. The
+	// query of a page is then prepared, so that PostgreSQL keeps its plan.
 	OneIndex bool
-	// IDsFirst says that most rows may fail the conditions, which an index holds:
-	// the ids of a page are found on the index alone, before its rows are read.
+	// IDsFirst declares that an index holds the columns of the conditions, and that few rows may match. The ids of a
+	// page are then found with an index-only scan before its rows are read.
 	IDsFirst bool
 	// Where are the conditions of the list.
 	Where Conditions
-	// Select adds the columns, and the joins that they need, to a query on
-	// Table. Nil selects the columns of Row's table.
+	// Select adds the columns, and the joins that they need, to a query on Table. Nil selects the columns of Row's
+	// table.
 	Select func(*Select)
-	// Position is the key and the id of a row.
+	// Position returns the position of a row: its key, owner and id.
 	Position func(*Row) domain.Position
 }
 
-// Conditions must all hold.
+// Conditions are conditions that must all hold.
 type Conditions []Query
 
 // Add adds a condition.
 func (c *Conditions) Add(text string, args ...any) { *c = append(*c, SQL(text, args...)) }
 
-// AddIf adds a condition on what value points to, unless value is nil.
+// AddIf adds a condition whose argument is *value, unless value is nil.
 func AddIf[T any](c *Conditions, text string, value *T) {
 	if value != nil {
 		c.Add(text, *value)
 	}
 }
 
-// ByTime returns the list of Row's table in the order of a column of times. position returns
-// the values of that column and of the column of ids.
+// ByTime returns the list of Row's table in the order of a timestamptz column and the column id. position returns the
+// values of these columns in a row.
 func ByTime[Row any, K domain.Kind](
 	column, id string, position func(*Row) (time.Time, domain.ID[K]),
 ) Keyset[Row] {
@@ -63,9 +63,9 @@ func ByTime[Row any, K domain.Kind](
 	}
 }
 
-// Page reads the rows of a window, and one more to know whether rows follow. The
-// slice has no total. A window that skips rows finds ids on an index alone and reads
-// the columns of those that it shows.
+// Page reads the rows of a window. It reads one row more, to set More if rows follow. It does not set Total. If the
+// window skips rows, or with IDsFirst, it first finds the ids of the page by an index, and then reads only the rows of
+// the page.
 func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window) (domain.Slice[Row], error) {
 	q := From(k.Table)
 	if k.Select != nil {
@@ -75,9 +75,9 @@ func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window
 	}
 	q.where = append(q.where, k.Where...)
 	if w.Skip > 0 || k.IDsFirst {
-		// ARRAY is evaluated once; IN (SELECT …) is evaluated for each row if the planner, for lack of
-		// statistics, expects few. Both have the conditions, because an id may be in other lists too:
-		// a course is many users'.
+		// ARRAY is evaluated once. IN (SELECT …) would be evaluated for each row if the planner, without statistics,
+		// expects few rows. The outer query repeats the conditions because an id may be in other lists too: many users
+		// have the same course.
 		id := k.rowID()
 		ids := From(k.Table).Columns(id).Offset(w.Skip)
 		ids.where = append(ids.where, k.Where...)
@@ -105,14 +105,14 @@ func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window
 	return s, nil
 }
 
-// CountedPage is Page with the total of the list, if the window asks for it. It counts the
-// rows, unless the page shows the list's end.
+// CountedPage is Page, and sets Total if the window has Total set. It runs Count only if the total does not follow from
+// the page: that is so if the page is the last one, its position is known (no After), and it is not past the end.
 func CountedPage[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window) (domain.Slice[Row], error) {
 	slice, err := Page(ctx, r, k, w)
 	if err != nil || !w.Total {
 		return slice, err
 	}
-	if ended := !slice.More && w.After == nil; ended && (len(slice.Rows) > 0 || w.Skip == 0) {
+	if last := !slice.More && w.After == nil; last && (len(slice.Rows) > 0 || w.Skip == 0) {
 		slice.Total = w.Skip + len(slice.Rows)
 		return slice, nil
 	}
@@ -120,31 +120,32 @@ func CountedPage[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain
 	return slice, err
 }
 
-// Count counts the rows of the whole list.
+// Count returns the number of rows of the whole list.
 func (k Keyset[Row]) Count(ctx context.Context, r Runner) (int, error) {
 	q := From(k.Table).Columns("count(*)")
 	q.where = append(q.where, k.Where...)
 	return One[int](ctx, r, "count "+k.Table, q)
 }
 
-// window restricts a query to the rows after the window's position, and one more
-// than its limit.
+// window restricts a query to the rows after the window's position, sets the order, and limits it to one row more than
+// the window's limit.
 func (k Keyset[Row]) window(q *Select, w domain.Window) *Select {
 	if w.After != nil {
-		than := " > "
+		operator := " > "
 		if k.Desc {
-			than = " < "
+			operator = " < "
 		}
 		if k.Owner == "" {
-			q.Where("("+k.Key+", "+k.ID+")"+than+"(?::text::"+k.Cast+", ?::text::uuid)", w.After.Key, w.After.ID)
+			q.Where("("+k.Key+", "+k.ID+")"+operator+"(?::text::"+k.Cast+", ?::text::uuid)", w.After.Key, w.After.ID)
 		} else {
-			q.Where("("+k.Key+", "+k.Owner+", "+k.ID+")"+than+"(?::text::"+k.Cast+", ?::text::uuid, ?::text::uuid)",
+			q.Where("("+k.Key+", "+k.Owner+", "+k.ID+")"+operator+"(?::text::"+k.Cast+", ?::text::uuid, ?::text::uuid)",
 				w.After.Key, w.After.Owner, w.After.ID)
 		}
 	}
 	return q.OrderBy(k.order()).Limit(w.Limit + 1)
 }
 
+// order returns the ORDER BY of the list.
 func (k Keyset[Row]) order() string {
 	direction := " ASC"
 	if k.Desc {
@@ -157,8 +158,7 @@ func (k Keyset[Row]) order() string {
 	return order + ", " + k.ID + direction
 }
 
-// rowID is a column that identifies a row of the table: the id or, if that needs the owner
-// too, the ctid of the row's version.
+// rowID returns a column that identifies a row of the table: the id or, if an id is unique only with its owner, ctid.
 func (k Keyset[Row]) rowID() string {
 	if k.Owner == "" {
 		return k.ID
@@ -167,32 +167,32 @@ func (k Keyset[Row]) rowID() string {
 	return alias + ".ctid"
 }
 
-// TimeKey is a time as the key of a position.
+// TimeKey formats a time as the key of a position.
 func TimeKey(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// NumberKey is a number as the key of a position.
+// NumberKey formats a number as the key of a position.
 func NumberKey(n int) string { return strconv.Itoa(n) }
 
-// Map returns a slice with its rows converted by of, usually to a type of the domain.
-func Map[Row, T any](s domain.Slice[Row], of func(*Row) T) domain.Slice[T] {
-	return domain.Slice[T]{Rows: MapRows(s.Rows, of), More: s.More, End: s.End, Total: s.Total}
+// Map returns s with its rows converted by convert, usually to a type of the domain.
+func Map[Row, T any](s domain.Slice[Row], convert func(*Row) T) domain.Slice[T] {
+	return domain.Slice[T]{Rows: MapRows(s.Rows, convert), More: s.More, End: s.End, Total: s.Total}
 }
 
-// Index returns a map of the keys and values that of returns for the rows.
-func Index[Row any, K comparable, T any](rows []Row, of func(*Row) (K, T)) map[K]T {
+// Index returns a map with the keys and values that entry returns for the rows.
+func Index[Row any, K comparable, T any](rows []Row, entry func(*Row) (K, T)) map[K]T {
 	all := make(map[K]T, len(rows))
 	for i := range rows {
-		key, value := of(&rows[i])
+		key, value := entry(&rows[i])
 		all[key] = value
 	}
 	return all
 }
 
-// MapRows returns the rows converted by of, such as to their ids. It is never nil.
-func MapRows[Row, T any](rows []Row, of func(*Row) T) []T {
+// MapRows returns the results of convert for the rows. It never returns nil.
+func MapRows[Row, T any](rows []Row, convert func(*Row) T) []T {
 	out := make([]T, len(rows))
 	for i := range rows {
-		out[i] = of(&rows[i])
+		out[i] = convert(&rows[i])
 	}
 	return out
 }

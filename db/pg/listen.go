@@ -10,22 +10,21 @@ import (
 	"partnerapi/domain"
 )
 
-// ListenEvent is the reason of a call by Listen.
+// ListenEvent is the event for which Listen calls its function.
 type ListenEvent int
 
 const (
-	// Listening says that notifications arrive from now on.
+	// Listening means that notifications arrive from now on.
 	Listening ListenEvent = iota
-	// Notified says that there was a notification.
+	// Notified means that a notification arrived.
 	Notified
-	// Silent says that there was none for a while, and that the connection is alive.
+	// Silent means that no notification arrived for the duration silence, and that the connection works.
 	Silent
 )
 
-// Listen calls on when it begins to listen to a channel, at each notification, and
-// whenever none has arrived for silence. It has a connection of its own beside the
-// pool's, of which a process has up to Listeners. It returns an error when that
-// connection or on fails, or when ctx ends.
+// Listen calls on when it begins to listen to a channel, at each notification, and whenever no notification has arrived
+// for silence. It uses a connection outside of the pool; a process may have up to Listeners of these. It returns an
+// error when the connection or on fails, or when ctx ends.
 func (d *DB) Listen(ctx context.Context, channel string, silence time.Duration, on func(ListenEvent) error) error {
 	conn, err := pgx.ConnectConfig(ctx, d.sessions.Config().ConnConfig)
 	if err != nil {
@@ -36,21 +35,21 @@ func (d *DB) Listen(ctx context.Context, channel string, silence time.Duration, 
 		return d.TranslateError("listen to "+channel, err)
 	}
 
-	for why := Listening; ; {
-		if err := on(why); err != nil {
+	for event := Listening; ; {
+		if err := on(event); err != nil {
 			return err
 		}
-		if why, err = await(ctx, conn, silence); err != nil {
+		if event, err = await(ctx, conn, silence); err != nil {
 			return d.TranslateError("listen to "+channel, err)
 		}
 	}
 }
 
-// Relisten is the pause before Follow makes a lost connection again.
+// Relisten is the pause before Follow replaces a lost connection.
 const Relisten = time.Second
 
-// Follow listens, as Listen does, until ctx ends. When Listen fails, it calls lost with the
-// error, and listens again after Relisten.
+// Follow calls Listen until ctx ends. When Listen fails, it calls lost with the error, and calls Listen again after
+// Relisten.
 func (d *DB) Follow(
 	ctx context.Context, channel string, silence time.Duration, on func(ListenEvent) error, lost func(error),
 ) {
@@ -58,13 +57,12 @@ func (d *DB) Follow(
 		err := d.Listen(ctx, channel, silence, on)
 		if ctx.Err() == nil {
 			lost(err)
-			_ = domain.Pause(ctx, Relisten) // the loop looks at ctx
+			_ = domain.Pause(ctx, Relisten) // the loop checks ctx
 		}
 	}
 }
 
-// await waits for a notification. If none arrives for silence, it pings the connection, which
-// has to answer within the same time.
+// await waits for a notification. If none arrives within silence, it pings the connection, with the same timeout.
 func await(ctx context.Context, conn *pgx.Conn, silence time.Duration) (ListenEvent, error) {
 	within := func(fn func(ctx context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, silence)

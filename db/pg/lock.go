@@ -6,37 +6,35 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// WithAdvisoryLock runs fn while no other process holds the lock of that name.
-// It waits for the lock. The lock belongs to a connection of its own, and a crash
-// releases it.
+// WithAdvisoryLock waits for the advisory lock with a name, and runs fn while holding it. The lock belongs to the
+// session of a connection that is used for nothing else, and a crash releases it.
 func (d *DB) WithAdvisoryLock(ctx context.Context, name string, fn func(context.Context) error) error {
-	// pg_advisory_lock returns void, which is not scanned.
+	// IS NOT NULL: the function returns void, not a boolean.
 	_, err := d.locked(ctx, "SELECT pg_advisory_lock(hashtextextended($1::text, 0)) IS NOT NULL", name, fn)
 	return err
 }
 
-// TryAdvisoryLock is WithAdvisoryLock without waiting. It returns false, and does not
-// call fn, if the lock is held.
+// TryAdvisoryLock is WithAdvisoryLock without waiting. If the lock is held, it does not call fn and returns false.
 func (d *DB) TryAdvisoryLock(ctx context.Context, name string, fn func(context.Context) error) (bool, error) {
 	return d.locked(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1::text, 0))", name, fn)
 }
 
-// locked runs fn if a statement locks the name.
-func (d *DB) locked(ctx context.Context, lock, name string, fn func(context.Context) error) (got bool, err error) {
+// locked runs the statement lock, which locks a name and returns whether it succeeded. If so, it runs fn and then
+// unlocks.
+func (d *DB) locked(ctx context.Context, lock, name string, fn func(context.Context) error) (ok bool, err error) {
 	conn, err := d.sessions.Acquire(ctx)
 	if err != nil {
 		return false, d.TranslateError("lock "+name, err)
 	}
 	defer conn.Release()
-	if err := conn.QueryRow(ctx, lock, name).Scan(&got); err != nil || !got {
+	if err := conn.QueryRow(ctx, lock, name).Scan(&ok); err != nil || !ok {
 		return false, d.TranslateError("lock "+name, err)
 	}
 	defer unlock(ctx, conn.Conn(), name)
 	return true, fn(ctx)
 }
 
-// unlock releases a lock. A connection that cannot be unlocked is closed, and the lock goes with
-// it.
+// unlock releases a lock. If that fails it closes the connection, which also releases the lock.
 func unlock(ctx context.Context, conn *pgx.Conn, name string) {
 	ctx = context.WithoutCancel(ctx)
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_unlock(hashtextextended($1::text, 0))", name); err != nil {

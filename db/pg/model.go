@@ -11,14 +11,13 @@ import (
 	"github.com/uptrace/bun/schema"
 )
 
-// models are the Bun models of row types: which column each field is.
+// models caches the Bun models of row types, which map fields to columns.
 var models = schema.NewTables(pgdialect.New())
 
-// modelOf is the model of a row type.
+// modelOf returns the model of a row type.
 func modelOf(t reflect.Type) *schema.Table { return models.Get(t) }
 
-// isModel reports whether a value of the type is a row of columns and not the
-// value of a single one.
+// isModel reports whether a type is a struct of columns. Otherwise it is the type of a single column.
 func isModel(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]() &&
 		!reflect.PointerTo(t).Implements(reflect.TypeFor[sql.Scanner]())
@@ -26,8 +25,8 @@ func isModel(t reflect.Type) bool {
 
 var columnLists sync.Map // of reflect.Type to string
 
-// Columns returns the columns of Row's table, with its alias: those of the fields of Row that
-// are not marked scanonly, which a query computes.
+// Columns returns the list of the columns of Row's table, with its alias. It leaves out the fields of Row that are
+// marked scanonly, because a query computes them.
 func Columns[Row any]() string {
 	t := reflect.TypeFor[Row]()
 	if list, ok := columnLists.Load(t); ok {
@@ -46,10 +45,11 @@ func Columns[Row any]() string {
 // Rows selects all columns of Row's table, under its alias.
 func Rows[Row any]() *Select { return From(aliasedTable[Row]()).Columns(Columns[Row]()) }
 
+// aliasedTable returns the name of Row's table with its alias.
 func aliasedTable[Row any]() string {
 	table := modelOf(reflect.TypeFor[Row]())
 	return table.Name + " AS " + table.Alias
 }
 
-// Table is the name of Row's table.
+// Table returns the name of Row's table.
 func Table[Row any]() string { return modelOf(reflect.TypeFor[Row]()).Name }

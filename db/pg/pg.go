@@ -1,7 +1,6 @@
-// Package pg is the way to PostgreSQL: the pool of connections, transactions,
-// the one way to write a query and bind its values (Query), lists read page by
-// page on an index (Keyset), advisory locks, and the translation of the driver's
-// errors into the domain's. It knows no table.
+// Package pg accesses PostgreSQL. It has the pool of connections, transactions, queries with bound values (Query),
+// lists that are read page by page (Keyset), advisory locks, and the translation of the driver's errors to those of the
+// domain. It does not depend on the service's tables.
 package pg
 
 import (
@@ -19,25 +18,23 @@ import (
 	"partnerapi/domain"
 )
 
-// DefaultConns is the maximum number of connections a process opens by
-// default: two processes stay well below the 100 that PostgreSQL allows by
-// default.
+// DefaultConns is the default maximum number of connections of a process. Two processes stay well below 100, the
+// default max_connections of PostgreSQL.
 const DefaultConns = 20
 
-// ReservedConns are connections of a pool beyond those that requests and background
-// work share: for advisory locks, readiness and figures. Requests never take them.
+// ReservedConns is the number of connections that a pool has in addition to those that requests and background work
+// share. They are for advisory locks, readiness and figures.
 const ReservedConns = 5
 
-// Listeners is how many connections a process may have beside those of the pool, each
-// for a Listen: to mail, to reports, to the numbers of the registry, and to the
-// retirement of v1.
+// Listeners is the maximum number of connections of a process outside of the pool, each for a Listen: for mails,
+// reports, the numbers of the registry, and the retirement of version 1.
 const Listeners = 4
 
 // DB is a pool of connections to one database. It is safe for concurrent use.
 type DB struct {
 	pool *pgxpool.Pool
-	// sessions is a pool of connections that keep their session: pool itself, unless WithPooler
-	// named the server behind a pooler.
+	// sessions is a pool of connections that keep their session. It is pool itself, unless WithPooler set the URL of
+	// the server behind a pooler.
 	sessions *pgxpool.Pool
 	pooler   Pooler
 	sql      *sql.DB
@@ -45,11 +42,11 @@ type DB struct {
 	clashes  map[string]*domain.Error
 	gate     *gate
 	replica  *replica // nil without WithReplica
-	// traced says that statements are shown to a tracer, by their names.
+	// traced is true if there is a tracer, which needs the names of statements.
 	traced bool
 }
 
-// Option changes how Open opens a database.
+// Option is an option of Open.
 type Option func(*options)
 
 type options struct {
@@ -65,24 +62,22 @@ type options struct {
 	replicaLog *slog.Logger
 }
 
-// WithClock makes Now return the time of clock; the default is the server's.
+// WithClock makes Now return the time of clock. The default is the server's clock.
 func WithClock(clock domain.Clock) Option { return func(o *options) { o.clock = clock } }
 
-// WithTracer shows every statement to tracer; StatementName returns what a
-// statement is for.
+// WithTracer passes every statement to tracer, which may call StatementName.
 func WithTracer(tracer pgx.QueryTracer) Option { return func(o *options) { o.tracer = tracer } }
 
-// WithConns bounds the number of connections, from 2 up; the default is
-// DefaultConns.
+// WithConns sets the maximum number of connections, at least 2. The default is DefaultConns.
 func WithConns(n int) Option { return func(o *options) { o.conns = n } }
 
-// WithClashes sets the error for a violation of each unique constraint.
+// WithClashes sets the errors for violations of unique constraints, by the name of the constraint.
 func WithClashes(clashes map[string]*domain.Error) Option {
 	return func(o *options) { o.clashes = clashes }
 }
 
-// WithPooler passes what FindPooler found at the URL of Open. direct, if not empty, is a URL
-// of the server behind the pooler: Listen, session advisory locks and SQL use it.
+// WithPooler sets the kind of the pooler at the URL of Open, as found by FindPooler. direct, if not empty, is a URL of
+// the server behind the pooler. Listen, advisory locks of sessions and SQL use it.
 func WithPooler(found Pooler, direct string) Option {
 	return func(o *options) { o.pooler, o.direct = found, direct }
 }
@@ -128,9 +123,10 @@ func Open(url string, opts ...Option) (*DB, error) {
 	return d, nil
 }
 
-// open opens a pool of connections to a server, or to the pooler in front of it.
+// open opens a pool of connections to a server or, if pooler is not NoPooler, to a pooler. prepare is the PrepareConn
+// hook of the pool; it may be nil.
 func (o options) open(
-	url string, conns int, behind Pooler, prepare func(context.Context, *pgx.Conn) (bool, error),
+	url string, conns int, pooler Pooler, prepare func(context.Context, *pgx.Conn) (bool, error),
 ) (*pgxpool.Pool, error) {
 	config, err := parseAddress(url)
 	if err != nil {
@@ -141,18 +137,18 @@ func (o options) open(
 	config.PrepareConn = prepare
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		prepareTypes(conn)
-		if behind != SessionPooler {
+		if pooler != SessionPooler {
 			return nil
 		}
-		_, err := conn.Exec(ctx, "SET jit = off")
+		_, err := conn.Exec(ctx, "SET jit = off") // see setSession
 		return err
 	}
 	config.ConnConfig.Tracer = o.tracer
 	findDead(config)
-	// Statements through database/sql, of migrations, the files of v1's ids and tests, are planned
-	// for their values; a Query sets its own mode.
+	// The mode of statements through database/sql: of migrations, imports and exports of numbers of version 1, and
+	// tests. They are planned at each execution. A Query sets its own mode.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
-	setSession(config.ConnConfig.RuntimeParams, behind)
+	setSession(config.ConnConfig.RuntimeParams, pooler)
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, fmt.Errorf("open the pool: %w", err)
@@ -160,18 +156,16 @@ func (o options) open(
 	return pool, nil
 }
 
-// setSession sets the parameters of new sessions. A pooler accepts the time zone only: jit is
-// set after connecting in session mode, and by the role in transaction mode.
-func setSession(params map[string]string, behind Pooler) {
+// setSession sets the parameters of new sessions. A pooler accepts only the time zone. Behind a pooler in session mode,
+// jit is set after connecting; in transaction mode it has to be set for the role.
+func setSession(params map[string]string, pooler Pooler) {
 	params["timezone"] = "UTC"
-	if behind != NoPooler {
+	if pooler != NoPooler {
 		return
 	}
-	// Requests find rows by keys; compiling a plan to machine code costs more
-	// than it saves there.
+	// Requests find rows by keys: compiling their plans costs more than it saves.
 	params["jit"] = "off"
-	// The server learns within a minute that the machine of a connection is
-	// gone, and releases what its transaction locked.
+	// The server detects within a minute that the machine of a client has failed, and releases its locks.
 	params["tcp_keepalives_idle"] = "30"
 	params["tcp_keepalives_interval"] = "10"
 	params["tcp_keepalives_count"] = "3"
@@ -179,7 +173,7 @@ func setSession(params map[string]string, behind Pooler) {
 
 type statementKey struct{}
 
-// named returns a context from which a tracer reads what a statement is for.
+// named returns a context from which a tracer reads the name of a statement (StatementName).
 func (d *DB) named(ctx context.Context, doing string) context.Context {
 	if !d.traced {
 		return ctx
@@ -187,21 +181,20 @@ func (d *DB) named(ctx context.Context, doing string) context.Context {
 	return context.WithValue(ctx, statementKey{}, doing)
 }
 
-// StatementName returns the purpose of the statement that a tracer sees, as in "claim a sync
-// run"; empty for one that no Query made, such as a commit.
+// StatementName returns the name of a traced statement, which is its purpose, as in "claim a sync run". It returns ""
+// for a statement that is not of a Query, such as a commit.
 func StatementName(ctx context.Context) string {
 	name, _ := ctx.Value(statementKey{}).(string)
 	return name
 }
 
-// Pool returns the pool without the gate, which shares connections fairly between partners.
-// It is for copying rows into a database that is not in use yet, and for reading the
-// database's address. TestGate lists the files that may call it.
+// Pool returns the pool, which bypasses the gate that shares connections fairly between partners. It is for copying
+// rows into a database that is not in use yet, and for reading the database's address. TestGate lists the files that
+// may call it.
 func (d *DB) Pool() *pgxpool.Pool { return d.pool }
 
-// SQL returns a database/sql pool without the gate, whose connections keep their session. It
-// is for migrations, and for commands that run in a process of their own. TestGate lists the
-// files that may call it.
+// SQL returns a database/sql pool that bypasses the gate, and whose connections keep their session. It is for
+// migrations, and for commands that run in a process of their own. TestGate lists the files that may call it.
 func (d *DB) SQL() *sql.DB { return d.sql }
 
 // Pooler returns the kind of pooler that WithPooler set.
@@ -218,24 +211,24 @@ func (d *DB) Close() error {
 	return err
 }
 
-// Ping reports Unavailable when the database cannot be reached.
+// Ping returns Unavailable if the database cannot be reached.
 func (d *DB) Ping(ctx context.Context) error {
 	return d.TranslateError("reach the database", d.pool.Ping(ctx))
 }
 
-// Now is the time by the server's clock, or by the one of WithClock. Before the
-// first connection it is the machine's.
+// Now returns the time by the server's clock or, with WithClock, by that clock. Before the first connection it returns
+// the machine's time.
 func (d *DB) Now() time.Time { return d.clock.Now() }
 
-// At is the same database with a clock that stands still.
+// At returns the same database with a clock that always returns now.
 func (d *DB) At(now time.Time) *DB {
-	still := *d
-	still.clock = domain.NewManualClock(now)
-	return &still
+	fixed := *d
+	fixed.clock = domain.NewManualClock(now)
+	return &fixed
 }
 
-// prepareTypes makes a connection read times in UTC, whatever the machine's
-// zone, and hand UUIDs to scanners as the 16 bytes that they came in.
+// prepareTypes makes a connection return times in UTC, not in the machine's time zone, and pass UUIDs to scanners as 16
+// bytes.
 func prepareTypes(conn *pgx.Conn) {
 	types := conn.TypeMap()
 	types.RegisterType(&pgtype.Type{

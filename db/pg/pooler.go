@@ -11,38 +11,37 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Pooler is how a pooler such as PgBouncer shares a server's connections among clients.
+// Pooler is the mode in which a pooler such as PgBouncer shares the connections of a server among clients.
 type Pooler string
 
 const (
-	// NoPooler: connections lead to the server itself.
+	// NoPooler means that connections are to the server itself.
 	NoPooler Pooler = ""
-	// SessionPooler gives a client a server's connection until the client disconnects.
+	// SessionPooler assigns a connection of the server to a client until the client disconnects.
 	SessionPooler Pooler = "session"
-	// TransactionPooler gives it one for each transaction. Prepared statements, advisory
-	// locks of a session and LISTEN do not survive that.
+	// TransactionPooler assigns a connection to a client for each transaction. Prepared statements, advisory locks of
+	// sessions and LISTEN do not survive that.
 	TransactionPooler Pooler = "transaction"
-	// PreparingPooler is a TransactionPooler that prepares the statements of a client
-	// again where it needs them.
+	// PreparingPooler is a TransactionPooler that supports prepared statements: it prepares a client's statements on
+	// each connection that needs them.
 	PreparingPooler Pooler = "transaction, with prepared statements"
 )
 
-// Shared reports whether transactions share connections, so that nothing of a session
-// outlasts one.
+// Shared reports whether transactions share connections, so that the state of a session does not outlast a transaction.
 func (p Pooler) Shared() bool { return p == TransactionPooler || p == PreparingPooler }
 
 const (
-	// poolerWithin bounds the wait for a second connection, and for a transaction on it: a
-	// pooler in session mode gives none where the first client has the only one.
+	// poolerWithin bounds the wait for a second connection, and for a transaction on it: a pooler in session mode
+	// grants none if the first client has the only connection of the server.
 	poolerWithin = 3 * time.Second
-	// poolerTries bounds the tries to tell the modes apart: if others use the pooler too, a client
-	// may by chance get the connection again that it had.
+	// poolerTries bounds the tries to distinguish the modes. If others use the pooler too, a client in transaction mode
+	// may by chance get the same connection again.
 	poolerTries = 10
 )
 
-// FindPooler returns the kind of pooler at a postgres:// URL, if any. It compares process ids:
-// the one that a pooler gives its clients is not that of the server's process. It sets none of
-// the service's session parameters, which poolers refuse.
+// FindPooler returns the kind of pooler at a postgres:// URL, or NoPooler. It compares process ids: a pooler tells its
+// clients a process id that is not that of the server's process. It sets none of the service's session parameters,
+// because poolers refuse them.
 func FindPooler(ctx context.Context, url string) (Pooler, error) {
 	address, err := parseAddress(url)
 	if err != nil {
@@ -73,8 +72,9 @@ func FindPooler(ctx context.Context, url string) (Pooler, error) {
 	return TransactionPooler, nil
 }
 
-// shares reports whether a second client within a transaction has, or has taken, the
-// first one's connection.
+// shares reports whether client, whose server process was first, shares connections: whether a second client gets that
+// process in a transaction, or client gets another process meanwhile. It returns false if the second client gets no
+// connection, and an error if the pooler refuses transactions.
 func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first uint32) (bool, error) {
 	connect := config.Copy()
 	connect.ConnectTimeout = poolerWithin
@@ -86,8 +86,8 @@ func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first
 	for range poolerTries {
 		tx, err := beginWithin(ctx, other, poolerWithin)
 		if err != nil {
-			var refused *pgconn.PgError
-			if errors.As(err, &refused) {
+			var refusal *pgconn.PgError
+			if errors.As(err, &refusal) {
 				return false, fmt.Errorf("begin a transaction: %w", err) // pool_mode = statement
 			}
 			return false, nil
@@ -106,14 +106,14 @@ func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first
 	return false, nil
 }
 
-// beginWithin begins a transaction within bound, which the transaction may outlast.
+// beginWithin begins a transaction. The timeout bound is only for the beginning.
 func beginWithin(ctx context.Context, conn *pgx.Conn, bound time.Duration) (pgx.Tx, error) {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	return conn.Begin(ctx)
 }
 
-// backend returns the id of the server's process that a connection leads to.
+// backend returns the process id of the server process of a connection.
 func backend(ctx context.Context, conn interface {
 	QueryRow(context.Context, string, ...any) pgx.Row
 }) (pid uint32, err error) {
@@ -121,8 +121,8 @@ func backend(ctx context.Context, conn interface {
 	return pid, err
 }
 
-// prepares reports whether the pooler of a client supports prepared statements: such a pooler
-// renames them, because clients may choose the same names.
+// prepares reports whether the pooler of a client supports prepared statements. Such a pooler renames them, because
+// clients may choose the same names: the server does not know the statement under its name.
 func prepares(ctx context.Context, client *pgx.Conn) bool {
 	tx, err := client.Begin(ctx)
 	if err != nil {

@@ -7,36 +7,33 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Query is a statement, or a part of one, with the values that it binds. It is
-// made by SQL, From or Insert; a Query may be the value of a placeholder of
-// another one, and stands there as it is. Queries are not changed once they run.
+// Query is a statement, or a part of a statement, with its bound values. SQL, Raw, From and Insert return one. A Query
+// may also be the value of a placeholder of another Query: its text then replaces the placeholder. A Query must not be
+// changed after it has run.
 type Query interface {
 	// write appends the statement's text and its values.
 	write(*statement)
 }
 
-// Named are the values of a statement by name: @name in its text stands for one, as often
-// as it is named. It is the only argument of SQL then. A name without a value, or a value
-// that is not used, is a programming error, and panics.
+// Named are the values of a statement by name, as the only argument of SQL. @name in the text stands for a value, any
+// number of times. A name without a value, or a value that is not used, is a programming error and panics.
 type Named map[string]any
 
-// fragment is SQL written by hand. A ? stands for the next value, ?0 ?1 … for
-// the values by their places, @name for one of Named; each value is sent apart from the text.
+// fragment is the Query of SQL.
 type fragment struct {
 	text string
 	args []any
 }
 
-// SQL is a statement written by hand. A ? in the text stands for the next of the
-// values, ?0 and so on for the value at that place, as often as it is named. A
-// statement of more than four values takes them as Named. A value is sent apart from the
-// text: where PostgreSQL cannot infer its type, the text says it, as in ?::date.
+// SQL returns a handwritten statement. In the text, ? stands for the next value, and ?0, ?1 and so on for the value
+// with that index, any number of times. A statement with more than four values takes them as Named. Values are passed
+// as parameters: if PostgreSQL cannot infer the type of one, the text has to cast it, as in ?::date.
 func SQL(text string, args ...any) Query { return fragment{text, args} }
 
 func (f fragment) write(s *statement) { s.add(f.text, f.args) }
 
-// Text is the text of a query, which Raw takes with other values: for hot reads,
-// whose text is worth writing once.
+// Text returns the text of a query, to be used with Raw and other values. It is for frequent reads, so that their text
+// is built only once.
 func Text(q Query) string {
 	var s statement
 	q.write(&s)
@@ -50,11 +47,11 @@ func Bound(q Query) (text string, args []any) {
 	return s.sql(), s.args
 }
 
-// Raw is a statement whose placeholders are written already ($1 and so on), for
-// these values. It stands alone: within another query it is a programming error, and
-// panics.
+// Raw returns a statement with PostgreSQL's placeholders, $1 and so on, and their values. It must not be a part of
+// another query: that is a programming error and panics.
 func Raw(text string, args []any) Query { return numbered{text, args} }
 
+// numbered is the Query of Raw.
 type numbered struct {
 	text string
 	args []any
@@ -67,14 +64,14 @@ func (n numbered) write(s *statement) {
 	}
 }
 
-// statement is a query being written.
+// statement is the text and the values of a query while it is written.
 type statement struct {
-	whole string // its text, where that was written before (Raw); else it is in text
+	whole string // the text of Raw; other queries append to text
 	text  []byte
 	args  []any
 }
 
-// sql is the text.
+// sql returns the text.
 func (s *statement) sql() string {
 	switch {
 	case s.whole == "":
@@ -85,8 +82,8 @@ func (s *statement) sql() string {
 	return s.whole
 }
 
-// add appends a fragment. A placeholder without a value is a programming error,
-// and panics.
+// add appends a fragment, with PostgreSQL's placeholders for its own. A placeholder without a value is a programming
+// error and panics. Without values, the text is appended as it is.
 func (s *statement) add(text string, args []any) {
 	if len(args) == 0 {
 		s.text = append(s.text, text...)
@@ -96,7 +93,7 @@ func (s *statement) add(text string, args []any) {
 		s.addNamed(text, values)
 		return
 	}
-	numbers := make([]int, len(args)) // of the placeholders that the values have; 0 for none yet
+	numbers := make([]int, len(args)) // the number of each value's placeholder; 0 if it has none yet
 	next := 0
 	for {
 		i := strings.IndexByte(text, '?')
@@ -117,7 +114,7 @@ func (s *statement) add(text string, args []any) {
 	}
 }
 
-// addNamed appends a fragment with named values.
+// addNamed is add for named values.
 func (s *statement) addNamed(text string, values Named) {
 	numbers := make(map[string]int, len(values))
 	for {
@@ -128,7 +125,7 @@ func (s *statement) addNamed(text string, values Named) {
 		}
 		name := leadingName(after)
 		text = after[len(name):]
-		if name == "" { // an operator
+		if name == "" { // a PostgreSQL operator such as @>
 			s.text = append(s.text, '@')
 			continue
 		}
@@ -145,7 +142,8 @@ func (s *statement) addNamed(text string, values Named) {
 	}
 }
 
-// bind appends the placeholder of a value, or the query that stands in its place.
+// bind appends the placeholder of a value or, if the value is a Query, that query. number is the number of the value's
+// placeholder; bind sets it if it is 0.
 func (s *statement) bind(value any, number *int) {
 	if q, ok := value.(Query); ok {
 		q.write(s)
@@ -158,8 +156,7 @@ func (s *statement) bind(value any, number *int) {
 	s.text = strconv.AppendInt(append(s.text, '$'), int64(*number), 10)
 }
 
-// leadingName returns the letters, digits and underscores that a text begins with; none if the
-// first is a digit.
+// leadingName returns the letters, digits and underscores at the beginning of a text, or "" if the first is a digit.
 func leadingName(text string) string {
 	end := strings.IndexFunc(text, func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
@@ -173,6 +170,7 @@ func leadingName(text string) string {
 	return text[:end]
 }
 
+// leadingDigits returns the number of digits at the beginning of a text.
 func leadingDigits(text string) int {
 	n := 0
 	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
@@ -181,11 +179,11 @@ func leadingDigits(text string) int {
 	return n
 }
 
-// Select is a SELECT put together from its clauses. Its methods change it and
-// return it. The zero Select is of no use: begin with From.
+// Select is a SELECT that is built from its clauses. Its methods change it and return it. From creates one; the zero
+// Select is not usable.
 type Select struct {
 	from    string
-	rows    Query // nil for those of the table
+	rows    Query // see Rows; nil for the rows of the table
 	columns []Query
 	joins   []Query
 	where   []Query
@@ -198,7 +196,7 @@ type Select struct {
 // From begins a SELECT on a table with its alias, as in "users AS u".
 func From(table string) *Select { return &Select{from: table} }
 
-// Rows selects from the rows of a query, under the alias of the table.
+// Rows makes s select from the rows of a query, under the alias of the table, instead of from the table.
 func (s *Select) Rows(q Query) *Select {
 	s.rows = q
 	return s
@@ -210,13 +208,13 @@ func (s *Select) Columns(text string, args ...any) *Select {
 	return s
 }
 
-// Join adds a join, spelled with its kind: "LEFT JOIN groups AS g ON …".
+// Join adds a join, written with its kind, as in "LEFT JOIN groups AS g ON …".
 func (s *Select) Join(text string, args ...any) *Select {
 	s.joins = append(s.joins, SQL(text, args...))
 	return s
 }
 
-// Where adds a condition; all of them must hold.
+// Where adds a condition. All conditions must hold.
 func (s *Select) Where(text string, args ...any) *Select {
 	s.where = append(s.where, SQL(text, args...))
 	return s
@@ -240,7 +238,7 @@ func (s *Select) Offset(n int) *Select {
 	return s
 }
 
-// For locks the rows, as in "NO KEY UPDATE OF u".
+// For adds a locking clause, as in "NO KEY UPDATE OF u".
 func (s *Select) For(lock string) *Select {
 	s.suffix = " FOR " + lock
 	return s
@@ -273,7 +271,7 @@ func (s *Select) write(st *statement) {
 	st.add(s.suffix, nil)
 }
 
-// list appends queries with a text before the first and between them.
+// list appends queries, with the text before in front of the first one and the text between in front of the others.
 func (s *statement) list(before, between string, queries []Query) {
 	for i, q := range queries {
 		if i == 0 {
@@ -285,19 +283,19 @@ func (s *statement) list(before, between string, queries []Query) {
 	}
 }
 
-// prepared is a query that keeps one plan per connection.
+// prepared is the Query of Prepared.
 type prepared struct{ Query }
 
-// Prepared makes PostgreSQL keep one plan of a query for each connection, instead of planning
-// it for its values at each call: for reads by key, and others whose best plan does not depend
-// on the values. A Query within another one is planned with that one.
+// Prepared returns q as a prepared statement: PostgreSQL keeps a plan for each connection, instead of planning the
+// query for its values at each call. It is for reads by key, and for other queries whose best plan does not depend on
+// the values. It has no effect on a part of another query.
 func Prepared(q Query) Query { return prepared{q} }
 
-// once is a query whose text will not be run again: nothing is kept of it.
+// once is a query that will not run again with the same text, so that the driver need not cache its description.
 type once struct{ Query }
 
-// planOf returns how a query is planned. Behind a pooler without prepared statements no plan
-// is kept: each query is sent whole, in one round trip.
+// planOf returns the mode in which the driver runs a query. Behind a pooler without prepared statements PostgreSQL
+// keeps no plans, and the driver only caches the types of parameters and columns.
 func (d *DB) planOf(q Query) pgx.QueryExecMode {
 	switch q.(type) {
 	case prepared:
@@ -311,8 +309,8 @@ func (d *DB) planOf(q Query) pgx.QueryExecMode {
 	return pgx.QueryExecModeCacheDescribe
 }
 
-// Contains is the condition that one of the columns, which hold sort keys,
-// contains the key. % and _ in it stand for themselves.
+// Contains returns the condition that one of the columns, which hold sort keys, contains key. In key, % and _ are not
+// wildcards.
 func Contains(key string, columns ...string) Query {
 	pattern := "%" + likeLiteral.Replace(key) + "%"
 	conditions := make([]string, len(columns))
@@ -322,5 +320,5 @@ func Contains(key string, columns ...string) Query {
 	return SQL(strings.Join(conditions, " OR "), pattern)
 }
 
-// likeLiteral escapes what LIKE takes for a pattern.
+// likeLiteral escapes the special characters of LIKE.
 var likeLiteral = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)

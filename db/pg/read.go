@@ -10,7 +10,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Runner is a DB, or what embeds one.
+// Runner is a DB, or a type that embeds one.
 type Runner interface {
 	run(ctx context.Context, fn func(*pgx.Conn) error) error
 	named(ctx context.Context, doing string) context.Context
@@ -18,31 +18,30 @@ type Runner interface {
 	TranslateError(doing string, err error) error
 }
 
-// All runs a query in the transaction of ctx, if there is one, and returns its
-// rows. Row is a struct whose fields name the columns as a Bun model does, or
-// the type of the one column. doing says in errors what was being done.
+// All runs a query, in the transaction of ctx if there is one, and returns its rows. Row is a struct whose fields
+// correspond to the columns as in a Bun model, or the type of a single column. doing is the statement's name, for
+// errors and tracers.
 func All[Row any](ctx context.Context, r Runner, doing string, q Query) ([]Row, error) {
 	return some[Row](ctx, r, doing, q, 0)
 }
 
-// some is All with the expected number of rows.
+// some is All with the expected number of rows, for which it allocates memory.
 func some[Row any](ctx context.Context, r Runner, doing string, q Query, expected int) (rows []Row, err error) {
 	var s statement
 	q.write(&s)
 	err = r.run(ctx, func(conn *pgx.Conn) error {
-		answer, err := conn.Query(r.named(ctx, doing), s.sql(), append([]any{r.planOf(q)}, s.args...)...)
+		result, err := conn.Query(r.named(ctx, doing), s.sql(), append([]any{r.planOf(q)}, s.args...)...)
 		if err != nil {
 			return err
 		}
-		defer answer.Close()
-		rows, err = scan(answer, conn.TypeMap(), make([]Row, 0, expected))
+		defer result.Close()
+		rows, err = scan(result, conn.TypeMap(), make([]Row, 0, expected))
 		return err
 	})
 	return rows, r.TranslateError(doing, err)
 }
 
-// One runs a query and returns its single row. If there is none, the error is ErrNoRow,
-// wrapped.
+// One runs a query like All and returns its first row. If there is none, the error wraps ErrNoRow.
 func One[Row any](ctx context.Context, r Runner, doing string, q Query) (row Row, err error) {
 	rows, err := some[Row](ctx, r, doing, q, 1)
 	if err == nil && len(rows) == 0 {
@@ -54,10 +53,10 @@ func One[Row any](ctx context.Context, r Runner, doing string, q Query) (row Row
 	return rows[0], nil
 }
 
-// ErrNoRow says that a query gave no row.
+// ErrNoRow reports that a query returned no row.
 var ErrNoRow = errors.New("there is no such row")
 
-// Find is One for the object of a noun: NotFound where there is none.
+// Find is One for an object with a noun. If there is no row, it returns NotFound.
 func Find[Row any](ctx context.Context, r Runner, noun string, q Query) (Row, error) {
 	row, err := One[Row](ctx, r, "read a "+noun, q)
 	if errors.Is(err, ErrNoRow) {
@@ -66,7 +65,7 @@ func Find[Row any](ctx context.Context, r Runner, noun string, q Query) (Row, er
 	return row, err
 }
 
-// Exec runs a statement and returns how many rows it changed.
+// Exec runs a statement, in the transaction of ctx if there is one, and returns the number of rows that it changed.
 func Exec(ctx context.Context, r Runner, doing string, q Query) (changed int, err error) {
 	var s statement
 	q.write(&s)
@@ -78,9 +77,8 @@ func Exec(ctx context.Context, r Runner, doing string, q Query) (changed int, er
 	return changed, r.TranslateError(doing, err)
 }
 
-// Copy adds n rows to a table in the transaction of ctx: row returns the values of
-// row i, from 0, in the order of the columns. It costs the server half of what an INSERT
-// of many rows does.
+// Copy inserts n rows into a table with COPY, in the transaction of ctx if there is one. row returns the values of the
+// row with an index, from 0, in the order of the columns. It costs the server half as much as an INSERT of many rows.
 func Copy(ctx context.Context, r Runner, doing, table string, columns []string, n int, row func(int) []any) error {
 	err := r.run(ctx, func(conn *pgx.Conn) error {
 		_, err := conn.CopyFrom(r.named(ctx, doing), pgx.Identifier{table}, columns,
@@ -90,20 +88,20 @@ func Copy(ctx context.Context, r Runner, doing, table string, columns []string, 
 	return r.TranslateError(doing, err)
 }
 
-// Existing returns which ids are those of rows that meet a condition: from is the table and
-// ends in AND or WHERE, as in "clients WHERE archived_at IS NULL AND".
+// Existing returns those ids for which a table has a row. from is the name of the table with WHERE, or with WHERE, a
+// condition and AND, as in "clients WHERE archived_at IS NULL AND". doing is the statement's name.
 func Existing[K domain.Kind](
-	ctx context.Context, r Runner, what, from string, ids []domain.ID[K],
+	ctx context.Context, r Runner, doing, from string, ids []domain.ID[K],
 ) (map[domain.ID[K]]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := All[domain.ID[K]](ctx, r, what, SQL("SELECT id FROM "+from+" id = ANY(?::uuid[])", IDs(ids)))
+	found, err := All[domain.ID[K]](ctx, r, doing, SQL("SELECT id FROM "+from+" id = ANY(?::uuid[])", IDs(ids)))
 	return Index(found, func(id *domain.ID[K]) (domain.ID[K], bool) { return *id, true }), err
 }
 
-// PreferIndexes makes the rest of the transaction find rows by indexes. The statistics of a
-// staging table lag behind its growth; by them PostgreSQL would read it whole each time.
+// PreferIndexes makes the later statements of the transaction find rows by indexes. It is for staging tables, whose
+// statistics are out of date while they grow: PostgreSQL would otherwise read the whole table each time.
 func PreferIndexes(ctx context.Context, r Runner) error {
 	_, err := Exec(ctx, r, "look rows up by their keys", SQL(`
 		SELECT set_config(name, 'off', true)

@@ -14,17 +14,16 @@ import (
 	"partnerapi/domain"
 )
 
-// ReplicaConns is how many connections a process may have to the standby of WithReplica:
-// for two reports, the figures of metrics, and an export.
+// ReplicaConns is the maximum number of connections of a process to the standby of WithReplica: for two reports, the
+// figures of metrics, and an export.
 const ReplicaConns = 4
 
 const (
-	// replayWithin is how long a snapshot may wait for the standby to have replayed what
-	// the primary had written before.
+	// replayWithin is how long a snapshot may wait until the standby has replayed what the primary wrote before.
 	replayWithin = 5 * time.Second
-	// replayPause is the pause between two checks of it.
+	// replayPause is the pause between two checks of the replay.
 	replayPause = 10 * time.Millisecond
-	// replicaRest is how long a standby that could not be used is left alone.
+	// replicaRest is how long a standby that could not be used is not tried again.
 	replicaRest = 10 * time.Second
 )
 
@@ -35,27 +34,27 @@ type replica struct {
 
 	mu    sync.Mutex
 	state ReplicaState
-	// rests is until when it is left alone.
+	// rests is the time until which it is not tried again.
 	rests time.Time
 }
 
-// ReplicaState is what is known of the standby.
+// ReplicaState is the known state of the standby.
 type ReplicaState struct {
-	// Used says that it could be used at the last check; else Fault says why not. Before the first
+	// Used is true if the standby could be used at the last check. Otherwise Fault is the reason. Before the first
 	// check neither is set.
 	Used  bool
 	Fault error
-	// AsOf is the time up to which it is known to have all changes; zero if unknown.
+	// AsOf is the time up to which the standby is known to have all changes; zero if unknown.
 	AsOf time.Time
 }
 
-// WithReplica sets the postgres:// URL of a standby that FromReplica may read. It logs when
-// the standby begins to be used, and when it is left alone.
+// WithReplica sets the postgres:// URL of a standby from which FromReplica may read. The log gets a line when the
+// standby becomes usable or unusable.
 func WithReplica(url string, log *slog.Logger) Option {
 	return func(o *options) { o.replica, o.replicaLog = url, log }
 }
 
-// Replica is the state of the standby; false without one.
+// Replica returns the state of the standby, and false if there is none.
 func (d *DB) Replica() (ReplicaState, bool) {
 	if d.replica == nil {
 		return ReplicaState{}, false
@@ -67,32 +66,32 @@ func (d *DB) Replica() (ReplicaState, bool) {
 
 type replicaKey struct{}
 
-// FromReplica runs do, whose snapshots (Snapshot, ReservedSnapshot) are read from the
-// standby of WithReplica if it can be used: if it is a standby of this database, and has
-// replayed within 5 seconds, or within the bound of the snapshot, what the primary had
-// written when the snapshot was asked for. So they miss nothing that was committed before.
-// A standby that cannot be used is left alone for 10 seconds. Everything but snapshots
-// goes to the primary, as do they without a standby.
+// FromReplica runs do. The snapshots of do (Snapshot, ReservedSnapshot) read from the standby of WithReplica if it can
+// be used: it must be a standby of this database, and within 5 seconds, or the bound of the snapshot if that is
+// shorter, replay everything that the primary had written when the snapshot began. So a snapshot has all changes that
+// were committed before. A standby that cannot be used is not tried again for 10 seconds. All other statements use the
+// primary, and so do snapshots if the standby cannot be used.
 //
-// Where the standby fails in the middle, as by a conflict with what it replays, do runs
-// again on the primary: it must begin anew then.
+// If the standby fails while do runs, for example because of a conflict with replay, do runs again on the primary. It
+// must then start from the beginning.
 func (d *DB) FromReplica(ctx context.Context, do func(ctx context.Context) error) error {
 	if d.replica == nil {
 		return do(ctx)
 	}
 	var used bool
 	err := do(context.WithValue(ctx, replicaKey{}, &used))
-	var refused *pgconn.PgError
-	if !used || ctx.Err() != nil || !domain.IsCode(err, domain.Unavailable) && !errors.As(err, &refused) {
+	var refusal *pgconn.PgError
+	standbyFailed := used && (domain.IsCode(err, domain.Unavailable) || errors.As(err, &refusal))
+	if !standbyFailed || ctx.Err() != nil {
 		return err
 	}
 	d.replica.note(ctx, d.Now(), time.Time{}, fmt.Errorf("read the standby: %w", reason(err)))
 	return do(ctx)
 }
 
-// CheckReplica returns an error if the standby cannot be used now; it waits as a snapshot
-// does. feedback says whether the standby tells the primary which rows it still reads
-// (hot_standby_feedback), so that these are not cleaned up under a long snapshot.
+// CheckReplica returns an error if the standby cannot be used. Like a snapshot, it waits for the replay. feedback
+// reports whether hot_standby_feedback is on: then the primary does not remove rows that a long snapshot on the standby
+// needs.
 func (d *DB) CheckReplica(ctx context.Context) (feedback bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replayWithin)
 	defer cancel()
@@ -109,9 +108,8 @@ func (d *DB) CheckReplica(ctx context.Context) (feedback bool, err error) {
 	return feedback, err
 }
 
-// standby returns a connection to the standby, which has replayed what the primary had
-// written before the call; nil where ctx does not ask for the standby, or it cannot be
-// used within that time.
+// standby returns a connection to the standby, once it has replayed everything that the primary had written before the
+// call. It returns nil if ctx is not of FromReplica, or if the standby cannot be used within the given time.
 func (d *DB) standby(ctx context.Context, within time.Duration) *pgxpool.Conn {
 	used, ok := ctx.Value(replicaKey{}).(*bool)
 	began := d.Now()
@@ -122,7 +120,7 @@ func (d *DB) standby(ctx context.Context, within time.Duration) *pgxpool.Conn {
 	defer cancel()
 	at, err := d.position(bounded)
 	if err != nil {
-		return nil // the snapshot on the primary reports what is wrong with it
+		return nil // the primary failed: the snapshot on it will return the error
 	}
 	conn, replayed, fault := d.replica.reach(bounded, at)
 	switch {
@@ -136,17 +134,16 @@ func (d *DB) standby(ctx context.Context, within time.Duration) *pgxpool.Conn {
 	return conn
 }
 
-// position is a place in the log of changes of a server's database.
+// position is a position in the write-ahead log of a database.
 type position struct {
-	system   int64 // made with the server's data, and copied to its standbys
+	system   int64 // the system identifier: initdb creates it, and standbys copy it
 	database uint32
-	timeline int // counts promotions
+	timeline int // increases with each promotion
 	lsn      string
 }
 
-// position returns that of the primary, behind everything that was committed before, even
-// without waiting for the disk: the mark flushes that too. It does not wait for a synchronous
-// standby.
+// position returns a position of the primary after all earlier commits, including asynchronous ones, which the commit
+// of its message flushes too. It does not wait for a synchronous standby.
 func (d *DB) position(ctx context.Context) (at position, err error) {
 	err = d.pool.QueryRow(d.named(ctx, "mark a position for the standby"), `
 		WITH session AS MATERIALIZED (SELECT set_config('synchronous_commit', 'local', true)),
@@ -158,19 +155,19 @@ func (d *DB) position(ctx context.Context) (at position, err error) {
 	return at, err
 }
 
-// standing is the state of a server relative to a position.
+// standing is the state of a server relative to a position of the primary.
 type standing struct {
 	position
-	recovers, replayed bool
+	recovers bool // it is in recovery, so a standby
+	replayed bool // it has replayed up to the position
 	// last is the commit time of the last replayed transaction; nil for none.
 	last *time.Time
 }
 
-// errBehind says that a standby has not replayed up to a position yet.
+// errBehind reports that a standby has not replayed up to a position.
 var errBehind = errors.New("the standby has not replayed in time what the primary had written")
 
-// fault is why a server in this state cannot be read instead of the primary; nil
-// where it can.
+// fault returns the reason why a server in this state cannot be read instead of the primary, or nil.
 func (s standing) fault(at position) error {
 	switch {
 	case !s.recovers:
@@ -185,9 +182,9 @@ func (s standing) fault(at position) error {
 	return nil
 }
 
-// reach returns a connection to the standby once it has replayed up to a position, for which
-// it waits until ctx ends; fault is why it cannot be read. last is the commit time of its last
-// replayed transaction, if known.
+// reach waits until the standby has replayed up to a position, or until ctx ends, and returns a connection to it.
+// Otherwise fault is the reason why it cannot be read. last is the commit time of its last replayed transaction, or
+// zero if unknown.
 func (r *replica) reach(ctx context.Context, at position) (conn *pgxpool.Conn, last time.Time, fault error) {
 	conn, err := r.pool.Acquire(ctx)
 	if err != nil {
@@ -198,7 +195,7 @@ func (r *replica) reach(ctx context.Context, at position) (conn *pgxpool.Conn, l
 		switch {
 		case err == nil:
 			fault, last = s.fault(at), Or(s.last, last)
-		case fault == nil: // else the wait has ended, and fault says what was waited for
+		case fault == nil: // if fault is set, err is only the end of ctx during the wait
 			fault = err
 		}
 		if fault == nil {
@@ -211,8 +208,7 @@ func (r *replica) reach(ctx context.Context, at position) (conn *pgxpool.Conn, l
 	}
 }
 
-// standingOf asks the server of a connection. Its timeline is the newest that it has
-// noted on its disk.
+// standingOf returns the state of the server of a connection. Its timeline is the newest one in its control file.
 func standingOf(ctx context.Context, conn *pgxpool.Conn, at position) (s standing, err error) {
 	err = conn.QueryRow(ctx, `
 		SELECT pg_is_in_recovery(), (SELECT system_identifier FROM pg_control_system()),
@@ -227,14 +223,16 @@ func standingOf(ctx context.Context, conn *pgxpool.Conn, at position) (s standin
 	return s, err
 }
 
+// atRest reports whether the standby is not to be tried yet.
 func (r *replica) atRest(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return now.Before(r.rests)
 }
 
-// note keeps the result of a check, and logs it if it is new. A server that cannot be used is
-// left alone, and its connections are closed: the URL may lead to another one after that.
+// note stores the result of a check, and logs it if the state changed. replayed is the time up to which the standby has
+// all changes. After a fault the standby is not tried for replicaRest, and its connections are closed, because the URL
+// may later lead to another server.
 func (r *replica) note(ctx context.Context, now, replayed time.Time, fault error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -256,7 +254,7 @@ func (r *replica) note(ctx context.Context, now, replayed time.Time, fault error
 	}
 }
 
-// reason returns the cause that callers do not see, or err if it has none.
+// reason returns the internal cause of err or, if it has none, err.
 func reason(err error) error {
 	if cause := domain.AsError(err).Cause; cause != nil {
 		return cause

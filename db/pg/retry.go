@@ -8,20 +8,19 @@ import (
 	"partnerapi/domain"
 )
 
-// LockTimeout is how long a migration waits for a lock on a table, in PostgreSQL's notation:
-// other users of the table wait behind it for as long.
+// LockTimeout is the lock_timeout of a migration. It is short because other users of a table wait behind a waiting
+// exclusive lock.
 const LockTimeout = "500ms"
 
 const (
-	// lockTries bounds the tries of RetryLocked, which take about ten minutes.
+	// lockTries bounds the tries of RetryLocked. All of them take about ten minutes.
 	lockTries = 70
-	// longestPause is its pause before the later ones.
+	// longestPause bounds the pause between tries.
 	longestPause = 10 * time.Second
 )
 
-// RetryLocked runs do, and runs it again after a pause (backoff) while it fails with a lock
-// timeout or a deadlock. Other users of what it locks proceed during the pause. do must leave
-// nothing behind if it fails.
+// RetryLocked runs do. If do fails with a lock timeout or a deadlock, it runs do again after a pause, with exponential
+// backoff. During the pause other users of the locked tables proceed. do must have no effects if it fails.
 func RetryLocked(ctx context.Context, do func() error) error {
 	pause := 250 * time.Millisecond
 	for try := 1; ; try++ {

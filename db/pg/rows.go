@@ -10,15 +10,14 @@ import (
 	"github.com/uptrace/bun/schema"
 )
 
-// insert is the insertion of rows of one type.
+// insert is the Query of Insert.
 type insert struct {
 	table *schema.Table
 	rows  reflect.Value
 }
 
-// Insert is the statement that inserts rows, at least one, with the columns of Row's table. A
-// field marked nullzero is NULL where it is zero. More may follow the statement, as in
-// SQL("? ON CONFLICT DO NOTHING", Insert(rows)).
+// Insert returns the statement that inserts rows, at least one, with the columns of Row's table. A zero field that is
+// marked nullzero becomes NULL. Text may follow the statement, as in SQL("? ON CONFLICT DO NOTHING", Insert(rows...)).
 func Insert[Row any](rows ...Row) Query {
 	return insert{modelOf(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
 }
@@ -35,7 +34,7 @@ func (i insert) write(s *statement) {
 	}
 }
 
-// values are those of a row's columns.
+// values returns the values of a row's columns.
 func (i insert) values(row reflect.Value) []any {
 	values := make([]any, len(i.table.Fields))
 	for n, field := range i.table.Fields {
@@ -54,7 +53,7 @@ func columnNames(fields []*schema.Field) []string {
 	return names
 }
 
-// CopyRows adds rows to Row's table, as Copy does, with its columns.
+// CopyRows inserts rows into Row's table with Copy.
 func CopyRows[Row any](ctx context.Context, r Runner, doing string, rows []Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -69,9 +68,9 @@ func CopyRows[Row any](ctx context.Context, r Runner, doing string, rows []Row) 
 	})
 }
 
-// UpdateRows sets the named columns of rows of Row's table, or all but those marked pk if none
-// are named. It finds the rows by the columns marked pk. They must be locked, so that no
-// column has changed since they were read.
+// UpdateRows sets the named columns of rows of Row's table or, if none are named, all columns but those marked pk. It
+// finds the rows by the columns marked pk. The rows must be locked since they were read, so that no change is
+// overwritten.
 func UpdateRows[Row any](ctx context.Context, r Runner, doing string, rows []Row, columns ...string) error {
 	if len(rows) == 0 {
 		return nil
@@ -102,7 +101,7 @@ func UpdateRows[Row any](ctx context.Context, r Runner, doing string, rows []Row
 	return err
 }
 
-// pointedTo is what a value points to: nil for a nil pointer, or the value itself.
+// pointedTo dereferences a pointer. It returns nil for a nil pointer, and other values as they are.
 func pointedTo(value any) any {
 	v := reflect.ValueOf(value)
 	switch {
@@ -114,8 +113,7 @@ func pointedTo(value any) any {
 	return v.Elem().Interface()
 }
 
-// jsonValue returns a value whose JSON PostgreSQL reads as the column's type: an id becomes a
-// UUID.
+// jsonValue returns a value whose JSON is valid for the column's type: an id becomes a UUID.
 func jsonValue(value any) any {
 	if v := reflect.ValueOf(value); v.Kind() == reflect.Array && v.CanConvert(uuidType) {
 		return uuid.UUID(v.Convert(uuidType).Interface().([16]byte))

@@ -19,51 +19,50 @@ import (
 	"partnerapi/domain"
 )
 
-// scan appends the rows of an answer to rows. It decodes the common types from their binary
-// form right into the fields, and leaves the others to the driver: a page of 500 rows has
-// 13,000 values.
-func scan[Row any](answer pgx.Rows, types *pgtype.Map, rows []Row) ([]Row, error) {
-	l, err := layoutOf(reflect.TypeFor[Row](), answer.FieldDescriptions())
+// scan appends the rows of a result to rows. For speed, it decodes the common types from the binary format directly
+// into the fields, and leaves other types to the driver: a page of 500 rows has 13,000 values.
+func scan[Row any](result pgx.Rows, types *pgtype.Map, rows []Row) ([]Row, error) {
+	l, err := layoutOf(reflect.TypeFor[Row](), result.FieldDescriptions())
 	if err != nil {
 		return nil, err
 	}
-	for answer.Next() {
+	for result.Next() {
 		var empty Row
 		rows = append(rows, empty)
-		if err := l.read(types, answer.RawValues(), unsafe.Pointer(&rows[len(rows)-1])); err != nil {
+		if err := l.read(types, result.RawValues(), unsafe.Pointer(&rows[len(rows)-1])); err != nil {
 			return nil, err
 		}
 	}
-	return rows, answer.Err()
+	return rows, result.Err()
 }
 
-// layout says where in a row of some type the columns of an answer go.
+// layout maps the columns of a result to the fields of a row type: fields[i] is the field of columns[i].
 type layout struct {
 	columns []pgconn.FieldDescription
 	fields  []field
 }
 
-// field is the place of one column in a row.
+// field is the field of a column in a row.
 type field struct {
-	offset uintptr
+	offset uintptr // in the row
 	is     reflect.Type
-	// decode reads a value that is not NULL. Nil leaves the column to the driver.
+	// decode reads a value that is not NULL. Nil leaves all values to the driver.
 	decode decoder
-	// nullable fields are zero where the column is NULL: those that are marked nullzero,
-	// beside pointers, slices and dates.
+	// nullable is true if the field stays zero for NULL: pointers, slices, dates, and fields marked nullzero.
 	nullable bool
 }
 
-// decoder reads a value in PostgreSQL's binary form into the field at an address.
+// decoder decodes a value in PostgreSQL's binary format into the field at an address.
 type decoder func(src []byte, to unsafe.Pointer) error
 
+// read decodes the values of a row into the zero row at an address.
 func (l *layout) read(types *pgtype.Map, values [][]byte, row unsafe.Pointer) error {
 	for i := range l.fields {
 		f := &l.fields[i]
 		to := unsafe.Add(row, f.offset)
 		var err error
 		switch {
-		case values[i] == nil && f.nullable:
+		case values[i] == nil && f.nullable: // stays zero
 		case values[i] == nil || f.decode == nil:
 			err = types.Scan(l.columns[i].DataTypeOID, l.columns[i].Format, values[i], reflect.NewAt(f.is, to).Interface())
 		default:
@@ -76,13 +75,13 @@ func (l *layout) read(types *pgtype.Map, values [][]byte, row unsafe.Pointer) er
 	return nil
 }
 
-// layouts caches the layouts of each row type: a list of them per type, for the
-// queries that fill it.
+// layouts caches the layouts of each row type: one for each list of columns that queries return for it.
 var layouts = struct {
 	sync.RWMutex
 	of map[reflect.Type][]*layout
 }{of: map[reflect.Type][]*layout{}}
 
+// layoutOf returns the layout of a row type for columns, from the cache if it is there.
 func layoutOf(row reflect.Type, columns []pgconn.FieldDescription) (*layout, error) {
 	same := func(l *layout) bool {
 		return slices.EqualFunc(l.columns, columns, func(a, b pgconn.FieldDescription) bool {
@@ -96,7 +95,7 @@ func layoutOf(row reflect.Type, columns []pgconn.FieldDescription) (*layout, err
 		return known[i], nil
 	}
 
-	l, err := newLayout(row, slices.Clone(columns)) // the driver uses its list again
+	l, err := newLayout(row, slices.Clone(columns)) // the driver reuses its slice
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +105,7 @@ func layoutOf(row reflect.Type, columns []pgconn.FieldDescription) (*layout, err
 	return l, nil
 }
 
+// newLayout creates the layout of a row type for columns. It returns an error if the type has no field for a column.
 func newLayout(row reflect.Type, columns []pgconn.FieldDescription) (*layout, error) {
 	l := &layout{columns: columns, fields: make([]field, len(columns))}
 	if !isModel(row) {
@@ -124,7 +124,7 @@ func newLayout(row reflect.Type, columns []pgconn.FieldDescription) (*layout, er
 			return nil, fmt.Errorf("%s has no column %s", table.TypeName, column.Name)
 		}
 		is, offset := row, uintptr(0)
-		for _, n := range f.Index { // through structs that are embedded
+		for _, n := range f.Index { // the path through embedded structs
 			part := is.Field(n)
 			is, offset = part.Type, offset+part.Offset
 		}
@@ -134,19 +134,20 @@ func newLayout(row reflect.Type, columns []pgconn.FieldDescription) (*layout, er
 	return l, nil
 }
 
+// fieldOf returns the field, of a type and at an offset, of a column.
 func fieldOf(is reflect.Type, offset uintptr, column pgconn.FieldDescription) field {
 	f := field{offset: offset, is: is}
 	f.nullable = is.Kind() == reflect.Pointer || is.Kind() == reflect.Slice || is == dateType
-	// A text is the same bytes in both formats, and pgx asks for the one called text.
+	// Texts are the same bytes in both formats, and pgx requests the text format for them.
 	if column.Format != pgtype.BinaryFormatCode && column.DataTypeOID != pgtype.TextOID {
 		return f
 	}
 	if is.Kind() == reflect.Pointer {
 		if value := decoderOf(is.Elem(), column.DataTypeOID); value != nil {
 			f.decode = func(src []byte, to unsafe.Pointer) error {
-				made := reflect.New(is.Elem()).UnsafePointer()
-				*(*unsafe.Pointer)(to) = made
-				return value(src, made)
+				target := reflect.New(is.Elem()).UnsafePointer()
+				*(*unsafe.Pointer)(to) = target
+				return value(src, target)
 			}
 		}
 		return f
@@ -162,8 +163,7 @@ var (
 	scannerType = reflect.TypeFor[sql.Scanner]()
 )
 
-// decoderOf is the decoder of a PostgreSQL type into a Go type; nil leaves it to
-// the driver.
+// decoderOf returns the decoder of a PostgreSQL type into a Go type, or nil to leave it to the driver.
 func decoderOf(is reflect.Type, oid uint32) decoder {
 	switch {
 	case oid == pgtype.UUIDOID && is.Kind() == reflect.Array && is.Len() == 16 && is.Elem().Kind() == reflect.Uint8:
@@ -233,8 +233,7 @@ func decodeFloat(src []byte, to unsafe.Pointer) error {
 }
 
 const (
-	// epochSeconds and epochDays are PostgreSQL's epoch, 2000-01-01, counted from 1970-01-01 and
-	// from 0001-01-01.
+	// PostgreSQL's epoch is 2000-01-01. epochSeconds is its Unix time, and epochDays the days since 0001-01-01.
 	epochSeconds = 946684800
 	epochDays    = 730119
 )
@@ -263,7 +262,7 @@ func decodeDate(src []byte, to unsafe.Pointer) error {
 	return nil
 }
 
-// decodeTexts reads a text[] of one dimension. NULL within it is an error.
+// decodeTexts decodes a text[] of at most one dimension. A NULL element is an error.
 func decodeTexts(src []byte, to unsafe.Pointer) error {
 	if len(src) < 12 {
 		return errLength

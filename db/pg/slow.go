@@ -11,17 +11,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// slowEvery bounds how often statements of one name are logged: on a slow server all are slow.
+// slowEvery is the minimum interval between two lines for statements with the same name: on a slow server all are slow.
 const slowEvery = 10 * time.Second
 
-// WithSlowLog logs statements that take a duration or longer, with the reading of their
-// rows: by name, without values.
+// WithSlowLog logs statements that take at least the duration after, including the reading of their rows. It logs their
+// names, without values.
 func WithSlowLog(log *slog.Logger, after time.Duration) Option {
 	return func(o *options) { o.slow = &slowLog{log: log, after: after, lines: map[string]slowLine{}} }
 }
 
-// slowLog is a tracer that logs statements that are slow, and hands all on to another
-// tracer, if there is one. It is safe for concurrent use.
+// slowLog is a tracer that logs slow statements, and passes all queries on to the tracer next, if there is one. It is
+// safe for concurrent use.
 type slowLog struct {
 	log   *slog.Logger
 	after time.Duration
@@ -31,8 +31,7 @@ type slowLog struct {
 	lines map[string]slowLine
 }
 
-// slowLine is when the statements of a name were last logged, and how many more there
-// were since.
+// slowLine is the time of the last line for a name, and the number of slow statements since that were not logged.
 type slowLine struct {
 	at   time.Time
 	more int
@@ -40,13 +39,13 @@ type slowLine struct {
 
 type begunKey struct{}
 
-// begun is a statement in progress.
+// begun is a statement in progress: its start and its name.
 type begun struct {
 	at   time.Time
 	name string
 }
 
-// TraceQueryStart notes when a statement begins.
+// TraceQueryStart implements pgx.QueryTracer.
 func (s *slowLog) TraceQueryStart(ctx context.Context, c *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	ctx = context.WithValue(ctx, begunKey{}, begun{time.Now(), cmp.Or(StatementName(ctx), nameIn(data.SQL))})
 	if s.next != nil {
@@ -55,7 +54,7 @@ func (s *slowLog) TraceQueryStart(ctx context.Context, c *pgx.Conn, data pgx.Tra
 	return ctx
 }
 
-// TraceQueryEnd logs a statement that was slow.
+// TraceQueryEnd implements pgx.QueryTracer.
 func (s *slowLog) TraceQueryEnd(ctx context.Context, c *pgx.Conn, data pgx.TraceQueryEndData) {
 	if s.next != nil {
 		s.next.TraceQueryEnd(ctx, c, data)
@@ -63,7 +62,7 @@ func (s *slowLog) TraceQueryEnd(ctx context.Context, c *pgx.Conn, data pgx.Trace
 	s.end(ctx, data.Err)
 }
 
-// TraceCopyFromStart notes when rows begin to be copied.
+// TraceCopyFromStart implements pgx.CopyFromTracer.
 func (s *slowLog) TraceCopyFromStart(
 	ctx context.Context, _ *pgx.Conn, data pgx.TraceCopyFromStartData,
 ) context.Context {
@@ -71,28 +70,30 @@ func (s *slowLog) TraceCopyFromStart(
 	return context.WithValue(ctx, begunKey{}, begun{time.Now(), name})
 }
 
-// TraceCopyFromEnd logs copying that was slow.
+// TraceCopyFromEnd implements pgx.CopyFromTracer.
 func (s *slowLog) TraceCopyFromEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceCopyFromEndData) {
 	s.end(ctx, data.Err)
 }
 
+// end logs the statement of ctx if it was slow and a line for its name is due.
 func (s *slowLog) end(ctx context.Context, err error) {
-	one, _ := ctx.Value(begunKey{}).(begun)
+	start, _ := ctx.Value(begunKey{}).(begun)
 	now := time.Now()
-	took := now.Sub(one.at)
-	if one.at.IsZero() || took < s.after {
+	took := now.Sub(start.at)
+	if start.at.IsZero() || took < s.after {
 		return
 	}
-	more, logged := s.due(one.name, now)
-	if !logged {
+	more, due := s.due(start.name, now)
+	if !due {
 		return
 	}
-	s.log.LogAttrs(ctx, slog.LevelWarn, "a statement was slow", slog.String("statement", one.name),
+	s.log.LogAttrs(ctx, slog.LevelWarn, "a statement was slow", slog.String("statement", start.name),
 		slog.Duration("took", took), slog.Bool("failed", err != nil), slog.Int("more", more))
 }
 
-// due says whether a line of a name is due, and how many were left out since the last.
-func (s *slowLog) due(name string, now time.Time) (more int, logged bool) {
+// due reports whether a line for a name is due, and counts the statement otherwise. more is the number of statements
+// that were not logged since the last line.
+func (s *slowLog) due(name string, now time.Time) (more int, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := s.lines[name]
@@ -105,8 +106,7 @@ func (s *slowLog) due(name string, now time.Time) (more int, logged bool) {
 	return last.more, true
 }
 
-// nameIn is the name of a statement that no Query made: its first word. The rest may
-// hold values.
+// nameIn returns a name for a statement that is not of a Query: its first word. The rest may contain values.
 func nameIn(sql string) string {
 	word, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
 	return strings.ToLower(word[:min(len(word), 20)])

@@ -2,17 +2,16 @@ package pg
 
 import "time"
 
-// Stats counts the connections that requests and background work share.
+// Stats are figures of the connections that requests and background work share.
 type Stats struct {
-	// InUse and Idle are open connections, Max how many there may be.
+	// InUse and Idle are the numbers of open connections, and Max is their maximum.
 	InUse, Idle, Max int
-	// Waits is how often a connection had to be waited for since Open, and Waited
-	// how long in all.
+	// Waits is the number of waits for a connection since Open, and Waited their total duration.
 	Waits  int64
 	Waited time.Duration
 }
 
-// Stats returns the present figures.
+// Stats returns the current figures.
 func (d *DB) Stats() Stats {
 	s := d.pool.Stat()
 	return Stats{

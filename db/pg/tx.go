@@ -13,8 +13,8 @@ import (
 
 type txKey struct{}
 
-// Tx runs fn in a transaction, which is committed when fn returns nil and else
-// rolled back. Within a transaction of an outer Tx, fn joins it.
+// Tx runs fn in a transaction, which it commits if fn returns nil and otherwise rolls back. If ctx already has a
+// transaction, fn runs in that one.
 func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context) error) error {
 	if d.InTx(ctx) {
 		return fn(ctx)
@@ -22,9 +22,8 @@ func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context) error) error {
 	return d.tx(ctx, pgx.TxOptions{}, fn)
 }
 
-// Snapshot runs fn in a transaction that can change nothing, and in which all
-// statements see the database as the first of them did. It is not for use within
-// another transaction, and reports an error there.
+// Snapshot runs fn in a read-only transaction in which all statements see the state of the first one. Within another
+// transaction it returns an error.
 func (d *DB) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
 	if d.InTx(ctx) {
 		return errors.New("begin a snapshot within a transaction")
@@ -48,6 +47,7 @@ func (d *DB) InSnapshot(ctx context.Context) bool {
 	return in
 }
 
+// tx runs fn in a transaction on a connection of the pool, for which it waits.
 func (d *DB) tx(ctx context.Context, options pgx.TxOptions, fn func(ctx context.Context) error) error {
 	leave, err := d.gate.enter(ctx)
 	if err != nil {
@@ -60,12 +60,13 @@ func (d *DB) tx(ctx context.Context, options pgx.TxOptions, fn func(ctx context.
 // beginTx begins a transaction.
 type beginTx func(context.Context, pgx.TxOptions) (pgx.Tx, error)
 
+// txBy runs fn in a transaction that begin begins, and after the commit the functions of AfterCommit.
 func (d *DB) txBy(ctx context.Context, begin beginTx, options pgx.TxOptions, fn func(ctx context.Context) error) error {
 	tx, err := begin(ctx, options)
 	if err != nil {
 		return d.TranslateError("begin a transaction", err)
 	}
-	// A rollback is a no-op after a commit. It is done although ctx may have ended.
+	// The rollback does nothing after a commit. It must work even if ctx has ended.
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 	var after []func()
 	if err := fn(context.WithValue(context.WithValue(ctx, txKey{}, tx), afterKey{}, &after)); err != nil {
@@ -82,19 +83,19 @@ func (d *DB) txBy(ctx context.Context, begin beginTx, options pgx.TxOptions, fn 
 
 type afterKey struct{}
 
-// AfterCommit makes fn run after the outermost transaction of ctx has committed; fn does not
-// run if that is rolled back, or if there is no transaction. It may run for work that was
-// undone by a DryRun within the transaction.
+// AfterCommit registers fn to run after the commit of the outermost transaction of ctx. fn does not run if that is
+// rolled back, or if there is no transaction. It runs even if a DryRun or Savepoint within the transaction rolls the
+// caller's work back.
 func (d *DB) AfterCommit(ctx context.Context, fn func()) {
 	if after, ok := ctx.Value(afterKey{}).(*[]func()); ok && d.InTx(ctx) {
 		*after = append(*after, fn)
 	}
 }
 
-// ReservedSnapshot runs fn in a read-only transaction in which all statements see the same
-// state, on one of the reserved connections: for reads that must not wait for requests, such
-// as an operator's figures. within bounds the transaction and, by the server, each statement.
-// The wait for a standby (FromReplica) before it may take as long.
+// ReservedSnapshot runs fn in a read-only transaction in which all statements see the same state, on one of the
+// reserved connections. It is for reads that must not wait for requests, such as an operator's figures. within bounds
+// the transaction and, on the server, each statement. A preceding wait for a standby (FromReplica) may take as long
+// again.
 func (d *DB) ReservedSnapshot(ctx context.Context, within time.Duration, fn func(ctx context.Context) error) error {
 	begin := d.begin
 	if conn := d.standby(ctx, min(within, replayWithin)); conn != nil {
@@ -115,8 +116,7 @@ func (d *DB) ReservedSnapshot(ctx context.Context, within time.Duration, fn func
 	return fn(context.WithValue(ctx, txKey{}, tx))
 }
 
-// DryRun runs fn in a transaction that is rolled back, or at a savepoint of the outer
-// one that is rolled back to, whatever fn returns.
+// DryRun runs fn and rolls its work back, whatever fn returns. Within a transaction it rolls back to a savepoint.
 func (d *DB) DryRun(ctx context.Context, fn func(ctx context.Context) error) error {
 	return d.Tx(ctx, func(ctx context.Context) (err error) {
 		savepoint, err := ctx.Value(txKey{}).(pgx.Tx).Begin(ctx)
@@ -124,17 +124,17 @@ func (d *DB) DryRun(ctx context.Context, fn func(ctx context.Context) error) err
 			return d.TranslateError("begin a trial", err)
 		}
 		defer func() {
-			undone := savepoint.Rollback(context.WithoutCancel(ctx))
+			rollbackErr := savepoint.Rollback(context.WithoutCancel(ctx))
 			if err == nil {
-				err = d.TranslateError("roll a trial back", undone)
+				err = d.TranslateError("roll a trial back", rollbackErr)
 			}
 		}()
 		return fn(context.WithValue(ctx, txKey{}, savepoint))
 	})
 }
 
-// Savepoint runs fn at a savepoint of the transaction of ctx, so that an error of fn
-// undoes only what fn did. Without a transaction it just runs fn.
+// Savepoint runs fn after a savepoint of the transaction of ctx, so that an error of fn rolls back only the work of fn.
+// Without a transaction it only runs fn.
 func (d *DB) Savepoint(ctx context.Context, fn func(ctx context.Context) error) error {
 	tx, ok := ctx.Value(txKey{}).(pgx.Tx)
 	if !ok {
@@ -144,7 +144,7 @@ func (d *DB) Savepoint(ctx context.Context, fn func(ctx context.Context) error) 
 	if err != nil {
 		return d.TranslateError("set a savepoint", err)
 	}
-	// A rollback is a no-op after a commit.
+	// The rollback does nothing after the savepoint is released.
 	defer func() { _ = savepoint.Rollback(context.WithoutCancel(ctx)) }()
 	if err := fn(context.WithValue(ctx, txKey{}, savepoint)); err != nil {
 		return err
@@ -152,8 +152,8 @@ func (d *DB) Savepoint(ctx context.Context, fn func(ctx context.Context) error) 
 	return d.TranslateError("release a savepoint", savepoint.Commit(ctx))
 }
 
-// begin begins a transaction on a connection of the pool, or on another where that
-// one turned out to be dead.
+// begin begins a transaction on a connection of the pool. If the connection was dead, it tries another one, up to
+// maxTries.
 func (d *DB) begin(ctx context.Context, options pgx.TxOptions) (tx pgx.Tx, err error) {
 	for try := 1; ; try++ {
 		tx, err = d.pool.BeginTx(ctx, options)
@@ -163,8 +163,8 @@ func (d *DB) begin(ctx context.Context, options pgx.TxOptions) (tx pgx.Tx, err e
 	}
 }
 
-// maxTries bounds the connections that are tried for one statement: another one is tried if
-// one was dead before anything was sent.
+// maxTries bounds the connections that are tried for one statement. Another connection is tried if one failed before
+// anything was sent.
 const maxTries = 3
 
 // InTx reports whether ctx is in a transaction.
@@ -173,21 +173,21 @@ func (d *DB) InTx(ctx context.Context) bool {
 	return ok
 }
 
-// Transaction is the transaction of ctx, for packages that bring their own
-// statements; nil where there is none.
+// Transaction returns the transaction of ctx, or nil. It is for packages that use the driver directly.
 func (d *DB) Transaction(ctx context.Context) pgx.Tx {
 	tx, _ := ctx.Value(txKey{}).(pgx.Tx)
 	return tx
 }
 
-// onConn runs fn on a connection and releases it, also where fn panics: the pool closes
-// one that is in the middle of a statement.
+// onConn runs fn on a connection and releases it, even if fn panics. The pool closes a released connection that is
+// still busy.
 func onConn(conn *pgxpool.Conn, fn func(*pgx.Conn) error) error {
 	defer conn.Release()
 	return fn(conn.Conn())
 }
 
-// run runs fn on the connection of the transaction of ctx, or on one of the pool.
+// run runs fn on the connection of the transaction of ctx or, without a transaction, on a connection of the pool, for
+// which it waits.
 func (d *DB) run(ctx context.Context, fn func(*pgx.Conn) error) error {
 	if tx, ok := ctx.Value(txKey{}).(pgx.Tx); ok {
 		return fn(tx.Conn())

@@ -12,7 +12,7 @@ import (
 // NewID returns the id of a new object: a UUID of version 7.
 func NewID[K domain.Kind]() domain.ID[K] { return domain.ID[K](uuid.Must(uuid.NewV7())) }
 
-// IDs are ids as the value of a uuid[].
+// IDs converts ids to a parameter of type uuid[].
 func IDs[K domain.Kind](ids []domain.ID[K]) [][16]byte {
 	list := make([][16]byte, len(ids))
 	for i, id := range ids {
@@ -21,10 +21,10 @@ func IDs[K domain.Kind](ids []domain.ID[K]) [][16]byte {
 	return list
 }
 
-// plainUUID is the codec of UUIDs, but gives scanners the bytes and not the text.
+// plainUUID is pgtype.UUIDCodec, but passes the bytes of a UUID to scanners, not its text.
 type plainUUID struct{ pgtype.UUIDCodec }
 
-// DecodeDatabaseSQLValue returns the value for a scanner, which copies it.
+// DecodeDatabaseSQLValue returns the value for a scanner. The scanner must copy it.
 func (u plainUUID) DecodeDatabaseSQLValue(
 	types *pgtype.Map, oid uint32, format int16, src []byte,
 ) (driver.Value, error) {

@@ -9,15 +9,15 @@ import (
 	"partnerapi/domain"
 )
 
-// wireValue is a value as the driver gets it. Ids and dates give their binary form, which
-// spares the driver a failed try and an error for each; for a parameter of another type they
-// are still text.
+// wireValue returns a value as it is passed to the driver. Ids and dates are wrapped so that the driver encodes them in
+// binary; otherwise it would first try, and fail, to encode them as other types. For a parameter of another type they
+// are still encoded as text.
 func wireValue(value any) any {
 	switch v := value.(type) {
 	case domain.Date:
 		return dateValue{v}
 	case idBytes:
-		if reflect.TypeOf(value).Kind() == reflect.Array { // and no pointer to one
+		if reflect.TypeOf(value).Kind() == reflect.Array { // not a pointer, which may be nil
 			return idValue{v}
 		}
 	}
@@ -32,19 +32,19 @@ type idBytes interface {
 
 type idValue struct{ idBytes }
 
-// UUIDValue is the value for a uuid.
+// UUIDValue implements pgtype.UUIDValuer.
 func (v idValue) UUIDValue() (pgtype.UUID, error) {
 	return pgtype.UUID{Bytes: v.Bytes(), Valid: true}, nil
 }
 
 type dateValue struct{ domain.Date }
 
-// DateValue is the value for a date.
+// DateValue implements pgtype.DateValuer. A zero date is NULL.
 func (v dateValue) DateValue() (pgtype.Date, error) {
 	return pgtype.Date{Time: v.Time(), Valid: !v.IsZero()}, nil
 }
 
-// Or is what p points to, or instead where that is nil: of a column that may be null.
+// Or returns *p or, if p is nil, instead. It is for nullable columns.
 func Or[T any](p *T, instead T) T {
 	if p == nil {
 		return instead
@@ -52,7 +52,7 @@ func Or[T any](p *T, instead T) T {
 	return *p
 }
 
-// Number is 1 of true and 0 of false, for a statement that counts.
+// Number returns 1 for true and 0 for false.
 func Number(b bool) int {
 	if b {
 		return 1
