@@ -2,8 +2,8 @@ package reports
 
 import "partnerapi/domain"
 
-// history is what every active user of the client did, and what happened to
-// them, from @since until @until: users u with events e. @darkWeb says whether exposures count.
+// history is an SQL FROM item and condition with the active users u of the client and their events e from @since until
+// @until. Exposures are events only if @darkWeb is true.
 const history = reportedUsers + `
 	CROSS JOIN LATERAL (
 		SELECT w.at, w.kind, c.title AS subject, 0 AS version
@@ -32,14 +32,13 @@ const history = reportedUsers + `
 	) AS e
 	WHERE e.at >= @since AND e.at < @until`
 
-// History is what every active user did, and what happened to them, in a period:
-// user by user, in the order of time. Exposures are left out where the client has no
-// Dark Web Monitoring.
+// History reads the events of every active user in a period, ordered by user and then by time. Exposures are left out
+// if the client has no Dark Web Monitoring.
 var History = Statement[domain.HistoryEvent]{"read users' history",
 	"SELECT " + person + ", e.at, e.kind, e.subject, e.version FROM " + history +
 		" ORDER BY u.name_key, u.email, e.at, e.kind, e.subject, e.version"}
 
-// HistoryCount is how many events of a kind there were.
+// HistoryCount is the number of events of a kind.
 type HistoryCount struct {
 	Kind   domain.HistoryKind
 	Events int

@@ -15,20 +15,20 @@ import (
 type ReportLease struct {
 	Client domain.ClientID `bun:"client_id"`
 	Report domain.ReportID `bun:"id"`
-	// Tries is how many tries failed before. A process that dies fails its try.
+	// Tries is the number of failed tries. If a process dies, its try counts as failed.
 	Tries int
-	// Token is that of the claim.
+	// Token identifies the claim.
 	Token uuid.UUID `bun:"lease"`
 }
 
-// pendingReports selects those that callers requested, and then the service's own.
+// pendingReports are the conditions of pending reports: first those that callers requested, then the service's own.
 var pendingReports = []string{
 	"status = 'pending' AND mailed_for IS NULL", "status = 'pending' AND mailed_for IS NOT NULL",
 }
 
-// ClaimReports leases up to n pending reports that are due, for a duration: those that
-// callers requested before the service's own, the longest waiting first. A client has
-// few of them (domain.MaxReports), so clients need not take turns.
+// ClaimReports leases up to n pending reports that are due for the duration life. Reports that callers requested come
+// before the service's own, and reports that have waited longest come first. A client has few pending reports
+// (domain.MaxReports), so clients need not take turns.
 func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (leases []ReportLease, err error) {
 	now := d.Now()
 	err = d.Claim(ctx, func(ctx context.Context) error {
@@ -55,8 +55,8 @@ func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (lea
 	return leases, err
 }
 
-// ReportDue is when the next pending report is due, or the next lease ends; false where
-// no report is pending.
+// ReportDue returns the earliest time at which a pending report is due or a lease ends. It returns false if no report
+// is pending.
 func ReportDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	const first = "(SELECT min(coalesce(due_at, created_at)) FROM reports WHERE client_id NOT IN (" + db.SuspendedClients + ") AND "
 	due, err := pg.One[*time.Time](ctx, d, "look for the next report", pg.SQL(
@@ -64,8 +64,8 @@ func ReportDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	return domain.OrZero(due), due != nil, err
 }
 
-// RequeueReport gives a lease back: the report is due again at a time. failed says that
-// a try failed. ErrLeaseLost if the report is no longer the lease's.
+// RequeueReport releases a lease and makes the report due again at a time. failed reports whether the try failed. It
+// returns db.ErrLeaseLost if the lease is no longer held.
 func RequeueReport(ctx context.Context, d *db.DB, l ReportLease, at time.Time, failed bool) error {
 	n, err := pg.Exec(ctx, d, "put a report back", pg.SQL(`
 		UPDATE reports SET lease = NULL, due_at = @at, tries = tries + @failed::integer

@@ -8,10 +8,9 @@ import (
 	"partnerapi/domain"
 )
 
-// QueueMonthlyReports adds the reports of the last month for the clients that want them
-// by mail: once a month, on its first day or, if no process ran then, up to
-// domain.MailCauseLife later. It returns how many reports it added. They count towards
-// no limit.
+// QueueMonthlyReports inserts the reports of the last month for the clients that have them mailed, and returns their
+// number. It does so once a month: on the first day or, if no process ran then, up to domain.MailCauseLife later. At
+// other times it inserts none. The reports do not count towards the limit of a client.
 func QueueMonthlyReports(ctx context.Context, d *db.DB) (n int, err error) {
 	today := domain.DateOf(d.Now())
 	period := domain.MonthlyReport.DefaultPeriod(today)
@@ -32,7 +31,7 @@ func QueueMonthlyReports(ctx context.Context, d *db.DB) (n int, err error) {
 			SELECT s.client_id, uuid_v7(@now::timestamptz), @monthlyReport, @pdf, @reportPending, @start::date, @end::date, @start::date, @now, @now
 			FROM mail_switches AS s JOIN clients AS c ON c.id = s.client_id AND c.archived_at IS NULL
 			WHERE s.kind = @monthlyReportMail AND s.enabled ORDER BY s.client_id
-			ON CONFLICT (client_id, mailed_for) WHERE mailed_for IS NOT NULL DO NOTHING`, // one came with its partner from another cell
+			ON CONFLICT (client_id, mailed_for) WHERE mailed_for IS NOT NULL DO NOTHING`, // another cell may have made one before the partner moved
 			pg.Named{
 				"now": c.At, "monthlyReport": domain.MonthlyReport, "pdf": domain.PDF,
 				"reportPending": domain.ReportPending, "start": period.Start, "end": period.End,
@@ -46,10 +45,9 @@ func QueueMonthlyReports(ctx context.Context, d *db.DB) (n int, err error) {
 	return n, err
 }
 
-// mailMonthly requests the mails of a report to the client's admins, if the report was
-// made to be mailed.
+// mailMonthly requests the mails about a report to the client's admins, if it is one of QueueMonthlyReports.
 func mailMonthly(ctx context.Context, c *db.Change, client domain.ClientID, report domain.ReportID) error {
-	admins, err := pg.All[domain.AdminID](ctx, c, "look whom a monthly report is for", pg.SQL(`
+	admins, err := pg.All[domain.AdminID](ctx, c, "list the admins for a monthly report", pg.SQL(`
 		SELECT a.id FROM admins AS a JOIN reports AS r USING (client_id)
 		WHERE r.client_id = ? AND r.id = ? AND r.mailed_for IS NOT NULL ORDER BY a.id`, client, report))
 	c.MailReport(client, report, admins...)

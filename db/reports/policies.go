@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// EveryPolicy reads all policies that Policies lists, page by page.
+// EveryPolicy reads all pages of Tenant.Policies, without the descriptions.
 func EveryPolicy(ctx context.Context, t *db.Tenant) (all []domain.Policy, err error) {
 	for w := (domain.Window{Limit: pg.EachBatch}); ; {
 		page, err := t.Policies(ctx, nil, w)
@@ -16,7 +16,7 @@ func EveryPolicy(ctx context.Context, t *db.Tenant) (all []domain.Policy, err er
 			return nil, err
 		}
 		for _, p := range page.Rows {
-			p.Description = nil // may be long, and no report shows it
+			p.Description = nil // it may be long, and reports do not need it
 			all = append(all, p)
 		}
 		if !page.More {
@@ -33,13 +33,13 @@ type ScopeName struct {
 	Name string
 }
 
-// ScopeNames are those of the client's groups and collections.
+// ScopeNames reads the names of the client's groups and collections.
 var ScopeNames = Statement[ScopeName]{"read the names of audiences", `
 	SELECT 'user_container' AS type, id, name FROM groups WHERE client_id = @client
 	UNION ALL SELECT 'collection', id, name FROM collections WHERE client_id = @client`}
 
-// AskedUsers reads the users whom policies ask for a signature, a row for each user and
-// policy, with the conditions of Policy.Users.
+// AskedUsers reads the active users from whom policies require a signature, one row for each user and policy. The
+// conditions are those of db.Policy.Users.
 var AskedUsers = Statement[domain.AskedUser]{"read who is asked to sign", `
 	SELECT ` + person + `, p.title, p.version, p.renewal_period_days AS renewal_days, s.signed_at
 	FROM ` + reportedUsers + `

@@ -1,5 +1,5 @@
-// Package reports has what reports are made from, of a client in a period, and works on
-// the reports that wait to be made: they are claimed under a lease, made, and marked.
+// Package reports reads the data of reports, of a client in a period, and the queue of pending reports, which are
+// claimed under a lease, made, and marked as ready or failed.
 package reports
 
 import (
@@ -12,10 +12,10 @@ import (
 	"partnerapi/domain"
 )
 
-// FinishReport marks a pending report as ready or failed, and returns its status:
-// failed if its client was archived. Marking it as failed counts as a failed try.
-// ErrLeaseLost if the report is no longer the lease's: it is another's, is marked, or
-// is gone. A lease without a token is for a report that is not claimed.
+// FinishReport marks a pending report as ready or failed, and returns the new status, which is failed if the client was
+// archived. If as is failed, it counts as a failed try. If the report is ready, FinishReport records the event and
+// requests the mails of a monthly report. It returns db.ErrLeaseLost if the lease is no longer held, or if the report
+// is marked already or was deleted. A lease without a token is for a report that is not claimed.
 func FinishReport(
 	ctx context.Context, d *db.DB, l ReportLease, as domain.ReportStatus,
 ) (status domain.ReportStatus, err error) {
@@ -42,20 +42,20 @@ func FinishReport(
 	return status, err
 }
 
-// ReportKey names a report beside its client.
+// ReportKey identifies a report and its client.
 type ReportKey struct {
 	ClientID domain.ClientID
 	ID       domain.ReportID
 }
 
-// PendingReports returns up to n reports of any clients that wait to be made and were
-// requested by a moment, oldest first.
+// PendingReports returns up to n pending reports of all clients that were requested at or before a time, the oldest
+// first.
 func PendingReports(ctx context.Context, d *db.DB, by time.Time, n int) ([]ReportKey, error) {
 	return pg.All[ReportKey](ctx, d, "look for pending reports", pg.SQL(
 		"SELECT client_id, id FROM reports WHERE status = 'pending' AND created_at <= ? ORDER BY created_at LIMIT ?", by, n))
 }
 
-// DeleteReports deletes the rows of reports, whose files are gone.
+// DeleteReports deletes the rows of reports. Their files must have been deleted before.
 func DeleteReports(ctx context.Context, d *db.DB, reports []domain.Report) error {
 	_, err := pg.Exec(ctx, d, "delete reports", pg.SQL(
 		"DELETE FROM reports WHERE (client_id, id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))",

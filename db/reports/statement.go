@@ -11,10 +11,11 @@ import (
 	"partnerapi/domain"
 )
 
-// Statement reads rows of what reports say of a client in a period, in Tenant.Snapshot. Its
-// text names the values of query that it needs.
+// Statement is a statement that reads data of reports, of a client in a period. It is to be run in Tenant.Snapshot.
+// doing is its name. Its text may use the named values of query.
 type Statement[Row any] struct{ doing, text string }
 
+// query returns the statement with the named values that its text uses.
 func (s Statement[Row]) query(t *db.Tenant, p domain.ReportPeriod) pg.Query {
 	since, until := p.Within()
 	now := t.DB().Now()
@@ -26,17 +27,17 @@ func (s Statement[Row]) query(t *db.Tenant, p domain.ReportPeriod) pg.Query {
 	return pg.SQL(s.text, values)
 }
 
-// All reads all rows.
+// All returns all rows.
 func (s Statement[Row]) All(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Row, error) {
 	return pg.All[Row](ctx, t.DB(), s.doing, s.query(t, p))
 }
 
-// One reads the only row.
+// One returns the single row.
 func (s Statement[Row]) One(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (Row, error) {
 	return pg.One[Row](ctx, t.DB(), s.doing, s.query(t, p))
 }
 
-// Each reads rows as they are ranged over, in the transaction of ctx.
+// Each reads the rows as the sequence is ranged over, in the transaction of ctx (pg.Each).
 func (s Statement[Row]) Each(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) iter.Seq2[Row, error] {
 	return pg.Each[Row](ctx, t.DB(), s.doing, s.query(t, p))
 }

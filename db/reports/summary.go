@@ -8,20 +8,20 @@ import (
 	"partnerapi/domain"
 )
 
-// Scores are the client's average scores on the days of a period on which they
-// were computed, oldest first.
+// Scores reads the client's average scores by day, the oldest first. Days of the period on which none was computed are
+// left out.
 var Scores = Statement[domain.AverageOn]{"read average scores", `
 	SELECT day AS date, average_score FROM risk_history WHERE client_id = @client AND day BETWEEN @firstDay AND @lastDay ORDER BY day`}
 
-// SignatureCount counts the signatures that active users gave in a period, also of
-// policies or versions that are gone.
+// SignatureCount counts the signatures of active users in a period, including those of archived policies and old
+// versions.
 var SignatureCount = Statement[int]{"count signatures", `
 	SELECT count(*) FROM policy_signatures AS s JOIN users AS u ON u.client_id = s.client_id AND u.id = s.user_id
 	WHERE s.client_id = @client AND u.status = 'active' AND s.signed_at >= @since AND s.signed_at < @until`}
 
-// RefreshPeers makes what HealthOfPeers reads at most domain.SummaryAge old, and
-// evaluates the client's own frameworks. It reads clients that the caller may not
-// reach.
+// RefreshPeers refreshes the data that HealthOfPeers reads: summaries and evaluations that are older than
+// domain.SummaryAge, and stale counts of policies. It also evaluates the client's own frameworks. It does not check the
+// caller's reach.
 func RefreshPeers(ctx context.Context, t *db.Tenant) error {
 	if err := t.EvaluateStale(ctx); err != nil {
 		return err
@@ -34,16 +34,16 @@ func RefreshPeers(ctx context.Context, t *db.Tenant) error {
 		if err := peer.EvaluateStale(ctx); err != nil {
 			return err
 		}
-		if _, err := EveryPolicy(ctx, peer); err != nil { // counts what is stale
+		if _, err := EveryPolicy(ctx, peer); err != nil { // renews stale counts
 			return err
 		}
 	}
 	return nil
 }
 
-// healthSQL is the health of the clients, alias c, that the condition @which selects: the
-// figures that reads of clients show, with the mails that were sent from the day @from to
-// the day @to, and the counts of policies that hold @now.
+// healthSQL selects the health of the clients, alias c, that match the condition @which. The figures are the same as in
+// reads of these clients; mails are counted from the day @from to the day @to, and counts of policies must be valid
+// @now.
 const healthSQL = `
 	SELECT c.average_score::float8 AS average_score, 100.0 * c.high_risk_users / nullif(c.users_active, 0) AS high_risk,
 		c.on_track_rate AS on_track, coalesce(m.sent, 0)::float8 / nullif(c.users_active, 0) AS mails_per_user,
@@ -67,16 +67,16 @@ const healthSQL = `
 	) AS f
 	WHERE @which`
 
-// PeerHealth is the average over other clients, and how many they are.
+// PeerHealth is the average health of other clients, and their number.
 type PeerHealth struct {
 	Clients int
 	domain.Health
 }
 
-// HealthOfPeers is the unweighted average over the partner's other clients with active
-// users, whatever the caller reaches. The averages are empty if there are too few such
-// clients (decisions 8.10); one is empty if too few have what it measures: monitoring,
-// policies that ask for signatures, frameworks.
+// HealthOfPeers returns the unweighted average over the partner's other clients with active users (Tenant.Peers). It
+// does not check the caller's reach. All averages are empty if there are fewer than domain.LeastPeers such clients
+// (decisions 8.10). An average is also empty if too few of them have the data: monitoring, policies to sign, or
+// frameworks.
 func HealthOfPeers(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (PeerHealth, error) {
 	row, err := pg.One[PeerHealth](ctx, t.DB(), "compare clients", pg.SQL(`
 		SELECT count(*) AS clients, avg(h.average_score)::float8 AS average_score, avg(h.high_risk)::float8 AS high_risk,

@@ -2,15 +2,15 @@ package reports
 
 import "partnerapi/domain"
 
-// coursesOf is where the user u of the client stands with each course: its
-// latest round, as in the view user_training.
+// coursesOf is an SQL FROM item, alias t, with the latest round of each course of the user u, as in the view
+// user_training.
 const coursesOf = `(
 			SELECT DISTINCT ON (a.course_id) a.course_id, a.position, a.assigned_at, a.due_on, a.completed_at
 			FROM assignments AS a WHERE a.client_id = @client AND a.user_id = u.id ORDER BY a.course_id, a.round DESC
 		) AS t`
 
-// standing counts the courses of the user u of the client: those completed from
-// @since until @until, and those that are open, and overdue, on the day @today.
+// standing is an SQL FROM item, alias n, that counts the courses of the user u: those completed from @since until
+// @until, those open, and those overdue on the day @today.
 const standing = `(
 			SELECT count(*) FILTER (WHERE a.completed_at >= @since AND a.completed_at < @until) AS completed,
 				count(*) FILTER (WHERE a.completed_at IS NULL) AS open,
@@ -18,8 +18,8 @@ const standing = `(
 			FROM assignments AS a WHERE a.client_id = @client AND a.user_id = u.id
 		) AS n`
 
-// CourseProgress counts the active users by their progress in each course that any of them was
-// given, by its title.
+// CourseProgress counts, for each course that was assigned to an active user, the active users by their progress. It is
+// ordered by title.
 var CourseProgress = Statement[domain.CourseProgress]{"count training by course", `
 	WITH rounds AS (
 		SELECT a.course_id, a.due_on, a.completed_at, a.completed_at >= @since AND a.completed_at < @until AS within,
@@ -35,8 +35,8 @@ var CourseProgress = Statement[domain.CourseProgress]{"count training by course"
 	FROM rounds AS r JOIN courses AS c ON c.id = r.course_id
 	GROUP BY c.id ORDER BY c.title COLLATE "C", c.id`}
 
-// TrainingMonths counts the courses that active users were given, and completed,
-// by month. Months without any are left out.
+// TrainingMonths counts the courses that were assigned to active users, and those that they completed, by month. Months
+// without either are left out.
 var TrainingMonths = Statement[domain.TrainingMonth]{"count training by month", `
 	SELECT date_trunc('month', e.at)::date AS month, count(*) FILTER (WHERE NOT e.done) AS assigned,
 		count(*) FILTER (WHERE e.done) AS completed
@@ -45,21 +45,21 @@ var TrainingMonths = Statement[domain.TrainingMonth]{"count training by month", 
 	WHERE a.client_id = @client AND u.status = 'active' AND e.at >= @since AND e.at < @until
 	GROUP BY 1 ORDER BY 1`}
 
-// TrainedUsers counts the courses of every active user, and reads the next due one.
+// TrainedUsers counts the courses of every active user, and reads the next due course.
 var TrainedUsers = Statement[domain.TrainedUser]{"read users' training", `
 	SELECT ` + person + `, n.*, c.title AS next_title, u.next_due_on
 	FROM ` + reportedUsers + ` LEFT JOIN courses AS c ON c.id = u.next_course_id
 	CROSS JOIN LATERAL ` + standing + `
 	ORDER BY u.name_key, u.email`}
 
-// usersWithCourses selects where every active user u stands with each course c.
+// usersWithCourses selects the active users u with the latest round t of each of their courses c.
 const usersWithCourses = `
 	SELECT ` + person + `, c.title, t.assigned_at, t.due_on, t.completed_at
 	FROM ` + reportedUsers + ` CROSS JOIN LATERAL ` + coursesOf + ` JOIN courses AS c ON c.id = t.course_id`
 
-// UserCourses reads every active user's progress in each course, in the order of the user's
-// list. CompletedCourses reads only completed courses, and OpenCourses only the others, in the
-// order of the courses.
+// UserCourses reads every active user's progress in each course, ordered by user and by the position in the user's
+// list. CompletedCourses reads only completed courses, and OpenCourses only the others; both are ordered by course,
+// then by user.
 var (
 	UserCourses = Statement[domain.UserCourse]{"read users' courses", usersWithCourses + `
 		ORDER BY u.name_key, u.email, t.position, t.course_id`}
@@ -69,15 +69,15 @@ var (
 		WHERE t.completed_at IS NULL ORDER BY c.title COLLATE "C", c.id, u.name_key, u.email`}
 )
 
-// TrainingByManager and TrainingByDepartment sum up the active users' courses by manager and
-// by department; users without one come last.
+// TrainingByManager and TrainingByDepartment sum up the active users' courses by manager and by department. Users
+// without a manager or department come last, as one row.
 var (
 	TrainingByManager    = teams("manager_email")
 	TrainingByDepartment = teams("department")
 )
 
-// teams groups the active users by a column of users. A manager's email may be a
-// user's; a department never is one, as it has no @.
+// teams sums up the active users' courses by a column of users, the name of a team. If the name is the email of a user,
+// the row has the user's name as manager. A department is no email, because it has no @.
 func teams(column string) Statement[domain.TeamTraining] {
 	return Statement[domain.TeamTraining]{"count training by " + column, `
 		WITH team AS (
