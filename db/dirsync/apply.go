@@ -12,16 +12,16 @@ import (
 	"partnerapi/domain"
 )
 
-// How a run is applied, in batches.
+// Applying the staged accounts of a run, in batches.
 
 const (
-	// batchSize is how many accounts are applied in one transaction.
+	// batchSize bounds the accounts that one transaction applies.
 	batchSize = 1000
-	// maxTries bounds the attempts at a batch that conflicts with other writers.
+	// maxTries bounds the attempts to apply a batch that conflicts with concurrent writes.
 	maxTries = 5
 )
 
-// stagedAccount is an account to be applied, with its current user, if any.
+// stagedAccount is an account to be applied, with its current user, or nil.
 type stagedAccount struct {
 	ObjectID string
 	Account  string
@@ -30,36 +30,34 @@ type stagedAccount struct {
 	domain.AccountRecord
 }
 
-// batch is a set of accounts that are applied to the users of a client in one
-// transaction.
+// batch is a set of accounts that one transaction applies to the users of a client.
 type batch struct {
 	*db.Change
 	client domain.ClientID
 	source domain.UserSource
 	rows   []stagedAccount
-	// users are the locked users that the accounts may concern.
+	// users are the locked users that the accounts may change.
 	users map[domain.UserID]domain.User
-	// groups are the directory's groups by name.
+	// groups are the groups of the accounts, by name.
 	groups map[string]domain.GroupID
 
 	created []domain.User
 	changed []userChange
-	// links are the rows to store in directory_accounts, and unlinked the users whose current
-	// accounts are replaced.
+	// links are the rows to store in directory_accounts. unlinked are users whose accounts lose them to other accounts.
 	links    []accountLink
 	unlinked []domain.UserID
-	// later are accounts that wait for phaseRename.
+	// later are the object ids of accounts that are moved to phaseRename.
 	later  []string
 	counts domain.SyncCounts
-	// updatedInactive counts the updated users whose accounts are not wanted, such as disabled
-	// ones. counts.Updated leaves them out.
+	// updatedInactive is the number of updated users whose accounts are not wanted, such as disabled ones. They are not
+	// in counts.Updated.
 	updatedInactive int
 	skipped         []domain.SkippedAccount
 }
 
 type userChange struct{ before, after domain.User }
 
-// accountLink is a row of directory_accounts, by its columns.
+// accountLink is a row of directory_accounts as JSON.
 type accountLink struct {
 	ObjectID  string          `json:"object_id"`
 	Account   json.RawMessage `json:"account"`
@@ -67,22 +65,23 @@ type accountLink struct {
 	Unsettled bool            `json:"unsettled"`
 }
 
-// Apply applies a batch of what a run has read, and returns how many accounts it applied: 0 if
-// none were left. It takes the same number of statements for any number of accounts of a
-// phase. It must not be called in a transaction, for it retries a batch that conflicts with
-// other writers.
+// Apply applies a batch of the staged accounts of a run, and returns their number, which is 0 if none are left. It
+// retries the batch, up to maxTries, if it conflicts with concurrent writes, so it must not be called in a transaction.
+// It takes the same number of statements for any number of accounts of a phase.
 func Apply(ctx context.Context, d *db.DB, l *Lease) (applied int, err error) {
 	for try := 1; ; try++ {
 		err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 			applied, err = applyBatch(ctx, c, l)
 			return err
 		})
-		if err == nil || try == maxTries || !pg.Retryable(err) && !domain.IsCode(err, domain.Conflict) {
+		conflict := pg.Retryable(err) || domain.IsCode(err, domain.Conflict)
+		if err == nil || try == maxTries || !conflict {
 			return applied, err
 		}
 	}
 }
 
+// applyBatch applies a batch of the lowest phase that has staged accounts.
 func applyBatch(ctx context.Context, c *db.Change, l *Lease) (int, error) {
 	if err := c.ShareAudiences(ctx, l.Client); err != nil {
 		return 0, err
@@ -122,11 +121,10 @@ func applyBatch(ctx context.Context, c *db.Change, l *Lease) (int, error) {
 	return len(s.rows), s.write(ctx, l, min(domain.MaxSkipped-run.Skipped, len(s.skipped)))
 }
 
-// read reads a batch of accounts of a phase: all of phaseRename, for they may wait for each
-// other.
+// read reads a batch of accounts of a phase. Of phaseRename it reads all, because accounts may wait for each other.
 func (s *batch) read(ctx context.Context, phase int) error {
-	// Looked up account by account: a join would be planned for the few accounts that
-	// the client had when the table was analyzed.
+	// A subquery for each account: a join would be planned for the few accounts that the client had when the table was
+	// last analyzed.
 	q := pg.From("sync_accounts AS s").Columns(`s.object_id, s.account::text AS account, (SELECT d.user_id
 		FROM directory_accounts AS d WHERE d.client_id = s.client_id AND d.object_id = s.object_id) AS user_id`).
 		Where("s.client_id = ? AND s.phase = ?", s.client, phase).OrderBy("s.object_id")
@@ -146,7 +144,7 @@ func (s *batch) read(ctx context.Context, phase int) error {
 	return nil
 }
 
-// lockLinked locks and reads the users of the accounts.
+// lockLinked locks and reads the current users of the accounts.
 func (s *batch) lockLinked(ctx context.Context) error {
 	var ids []domain.UserID
 	for i := range s.rows {
@@ -157,13 +155,14 @@ func (s *batch) lockLinked(ctx context.Context) error {
 	return s.lockWhere(ctx, pg.SQL("u.client_id = ? AND u.id = ANY(?::uuid[])", s.client, pg.IDs(ids)))
 }
 
-func (s *batch) lockWhere(ctx context.Context, which pg.Query) error {
-	rows, err := s.LockUserRows(ctx, which)
+// lockWhere locks the users, alias u, that match a condition, and sets s.users to them.
+func (s *batch) lockWhere(ctx context.Context, condition pg.Query) error {
+	rows, err := s.LockUserRows(ctx, condition)
 	s.users = pg.Index(rows, func(r *db.UserRow) (domain.UserID, domain.User) { return r.ID, r.User() })
 	return err
 }
 
-// leave deactivates the users of accounts that are gone.
+// leave deactivates the active users of accounts that no longer exist, unless their status is an override.
 func (s *batch) leave(ctx context.Context) error {
 	if err := s.lockLinked(ctx); err != nil {
 		return err
@@ -186,9 +185,10 @@ func (s *batch) leave(ctx context.Context) error {
 	return nil
 }
 
-// update makes users follow their accounts, disabled ones too: a user who kept an address that
-// the account no longer has would be found by it. An account whose new address another user has
-// waits: that user may be about to give it up.
+// update updates the users of accounts, including disabled accounts: otherwise another account could be joined to the
+// user by an address that the user's account no longer has. If another user has the new address of an account, the
+// account waits for phaseRename, because that user may give up the address. An account with an invalid address is
+// skipped, and its user keeps the current one.
 func (s *batch) update(ctx context.Context) error {
 	if err := s.lockLinked(ctx); err != nil {
 		return err
@@ -231,7 +231,7 @@ func (s *batch) holders(ctx context.Context) (map[string]domain.UserID, error) {
 	return pg.Index(rows, func(h *holder) (string, domain.UserID) { return h.Email, h.ID }), err
 }
 
-// addresses are the valid addresses of the accounts.
+// addresses returns the valid addresses of the accounts.
 func (s *batch) addresses() []string {
 	emails := []string{}
 	for i := range s.rows {
@@ -242,8 +242,8 @@ func (s *batch) addresses() []string {
 	return emails
 }
 
-// follow updates a user from an account, with an address that is the user's or free. It
-// reports whether that changes anything.
+// follow updates a user from an account, and counts the change. The address must be the user's or free. It returns
+// false if nothing changes.
 func (s *batch) follow(r *stagedAccount, id domain.UserID, email string) bool {
 	before := s.users[id]
 	after := before.Syncs(&r.AccountRecord, s.source, email)
@@ -264,9 +264,9 @@ func (s *batch) follow(r *stagedAccount, id domain.UserID, email string) bool {
 	return true
 }
 
-// join gives accounts without a user one: the user of their address, made by hand
-// or left by an account that is gone, or else a new one. Whoever has an account that
-// still exists, enabled or not, is another person.
+// join links accounts without a user to the user with their address or, if there is none, to a new user. The user may
+// have no account, or one that no longer exists. If the user has another account that still exists, enabled or not, it
+// is another person: the account is skipped. So is an account with an invalid address.
 func (s *batch) join(ctx context.Context) error {
 	err := s.lockWhere(ctx, pg.SQL("u.client_id = ? AND u.email = ANY(?::text[])", s.client, s.addresses()))
 	if err != nil {
@@ -276,7 +276,7 @@ func (s *batch) join(ctx context.Context) error {
 	for id, u := range s.users {
 		byEmail[u.Email] = id
 	}
-	owned, err := s.owners(ctx)
+	owners, err := s.owners(ctx)
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (s *batch) join(ctx context.Context) error {
 		r := &s.rows[i]
 		email, valid := r.Address()
 		id, known := byEmail[email]
-		exists, linked := owned[id]
+		exists, linked := owners[id]
 		switch {
 		case !valid:
 			s.skip(r, domain.SkippedInvalid)
@@ -303,7 +303,7 @@ func (s *batch) join(ctx context.Context) error {
 			s.follow(r, id, email)
 		default:
 			if s.follow(r, id, email) {
-				s.counts.Updated--
+				s.counts.Updated-- // counted as merged instead
 			}
 			s.counts.Merged++
 		}
@@ -313,8 +313,7 @@ func (s *batch) join(ctx context.Context) error {
 	return nil
 }
 
-// owners returns the users of the batch who have an account, and whether the directory still
-// has it.
+// owners returns the users of the batch who have an account. The value reports whether the account still exists.
 func (s *batch) owners(ctx context.Context) (map[domain.UserID]bool, error) {
 	type account struct {
 		UserID domain.UserID
@@ -326,6 +325,7 @@ func (s *batch) owners(ctx context.Context) (map[domain.UserID]bool, error) {
 	return pg.Index(rows, func(a *account) (domain.UserID, bool) { return a.UserID, a.Exists }), err
 }
 
+// create adds a new user for an account.
 func (s *batch) create(r *stagedAccount, email string) domain.UserID {
 	u := domain.User{
 		ID: db.NewID[domain.UserKind](), Client: s.client, Language: domain.English, CreatedAt: s.At, UpdatedAt: s.At,
@@ -337,11 +337,12 @@ func (s *batch) create(r *stagedAccount, email string) domain.UserID {
 	return u.ID
 }
 
+// skip adds an account to skipped.
 func (s *batch) skip(r *stagedAccount, reason string) {
 	s.skipped = append(s.skipped, domain.SkippedAccount{Address: domain.OrZero(r.Email), Reason: reason})
 }
 
-// link adds an account to links.
+// link adds an account to links. An unsettled account is staged again by the next run, even if it did not change.
 func (s *batch) link(r *stagedAccount, user *domain.UserID, unsettled bool) {
 	link := accountLink{ObjectID: r.ObjectID, Account: json.RawMessage(r.Account), Unsettled: unsettled}
 	if user != nil {

@@ -1,6 +1,6 @@
-// Package dirsync keeps clients' connections to directories, and the runs that sync their
-// users with them. platform/directory works on the runs: it claims one under a lease,
-// stages what it reads of the directory, checks it as a whole, and applies it in batches.
+// Package dirsync stores the connections of clients to directories, and the runs that sync users from them.
+// platform/directory executes a run: it claims the run under a lease, stages the accounts that it reads from the
+// directory, checks the result as a whole, and applies it in batches.
 package dirsync
 
 import (
@@ -14,13 +14,13 @@ import (
 	"partnerapi/domain"
 )
 
-// errNoDirectory says that the client has no directory to sync with.
+// errNoDirectory returns the Conflict of a client without a connection to a directory.
 func errNoDirectory() *domain.Error {
 	return domain.ErrConflict("directory", "directory sync is not configured for this client")
 }
 
-// Runs reads a page of the client's runs, the newest first. since, if not nil, selects those
-// that changed at or after it.
+// Runs reads a page of the client's runs, the newest first. If since is not nil, it selects only runs that changed at
+// or after since.
 func Runs(
 	ctx context.Context, t *db.Tenant, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.SyncRun], error) {
@@ -33,9 +33,8 @@ func Runs(
 	return pg.Map(rows, (*db.SyncRunRow).Run), err
 }
 
-// Request queues a run for a caller. The client is locked (LockTenant).
-// Conflict where the client has no directory or a run is open, RateLimited within
-// an hour of the last request.
+// Request queues a run for a caller. It returns Conflict if the client has no directory or a run is open, and
+// RateLimited within an hour of the last request. The client must be locked (LockTenant).
 func Request(ctx context.Context, t *db.Tenant, c *db.Change) (domain.SyncRun, error) {
 	type state struct {
 		Connected, Open bool
@@ -63,6 +62,7 @@ func Request(ctx context.Context, t *db.Tenant, c *db.Change) (domain.SyncRun, e
 	return insertRun(ctx, c, t.ID, domain.SyncByAPI, false)
 }
 
+// insertRun inserts a queued run. force skips the check of Check.
 func insertRun(
 	ctx context.Context, c *db.Change, client domain.ClientID, trigger domain.SyncTrigger, force bool,
 ) (domain.SyncRun, error) {
@@ -78,20 +78,20 @@ func insertRun(
 	return run, err
 }
 
-// scheduleBatch is how many runs are queued on schedule in one transaction.
+// scheduleBatch bounds the runs that one call of Schedule queues.
 const scheduleBatch = 100
 
-// slotSQL is the time of the client's next scheduled run after @now. Runs are @every seconds
-// apart, at an offset that spreads clients by their ids.
+// slotSQL is the SQL expression of the client's next scheduled time after @now. The times are @every seconds apart.
+// Their offset, slot.at, is derived from the client's id, to spread the clients.
 const slotSQL = `to_timestamp((floor((extract(epoch FROM @now::timestamptz) - slot.at) / @every) + 1) * @every + slot.at)`
 
-// slotOf returns a LATERAL item with the client's offset in the schedule.
+// slotOf returns an SQL LATERAL item, alias slot, with the client's offset in the schedule.
 func slotOf(client string) string {
 	return fmt.Sprintf("LATERAL (SELECT mod(mod(hashtextextended(%s::text, 0), @every) + @every, @every) AS at) AS slot", client)
 }
 
-// Schedule queues the runs that are due on schedule, up to scheduleBatch of them, and returns
-// how many clients were due. A client with an open run gets no second one.
+// Schedule queues the scheduled runs that are due, up to scheduleBatch, and returns the number of clients that were
+// due. A client with an open run gets no second run, but its next scheduled time is set.
 func Schedule(ctx context.Context, d *db.DB) (n int, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.SyncLocks)
@@ -119,22 +119,21 @@ func Schedule(ctx context.Context, d *db.DB) (n int, err error) {
 // Connection is a client's connection to its directory.
 type Connection struct {
 	Client   domain.ClientID
-	Name     string // the client's
-	Partner  string
+	Name     string // the client's name
+	Partner  string // the partner's name
 	Provider domain.Directory
 	// Settings are the settings that are not secret, as JSON.
 	Settings string
 	SyncedAt *time.Time
 	NextAt   time.Time
-	// Last is the status of the latest run; nil where there was none.
+	// Last is the status of the latest run, and Error its error; nil if there is none.
 	Last  *domain.SyncStatus
 	Error *string
 }
 
-// Connect connects a client to a directory, or replaces the settings and
-// the sealed credentials of its connection. If the settings change, an open run fails,
-// because it reads with the old ones, and the next run reads everything. It starts no
-// run. Conflict if the client is connected to another provider.
+// Connect connects a client to a directory, or replaces the settings and the sealed credentials of its connection. If
+// the settings change, an open run fails, because it reads with the old settings, and the next run reads the whole
+// directory. Connect starts no run. It returns Conflict if the client is connected to another provider.
 func Connect(
 	ctx context.Context, d *db.DB, client domain.ClientID, provider domain.Directory, settings json.RawMessage, credentials []byte,
 ) error {
@@ -175,7 +174,7 @@ func Connect(
 	})
 }
 
-// showDirectory stores which directory a client is shown to have.
+// showDirectory stores the provider in the client's visible field; nil for none.
 func showDirectory(ctx context.Context, c *db.Change, client domain.ClientID, provider *domain.Directory) error {
 	c.Lock(db.ClientLocks)
 	_, err := pg.Exec(ctx, c, "show the directory of a client", pg.SQL(`
@@ -184,9 +183,8 @@ func showDirectory(ctx context.Context, c *db.Change, client domain.ClientID, pr
 	return err
 }
 
-// Disconnect ends a client's connection, and an open run with it. Users
-// stay and become manual users. NotFound if the client has no connection. An
-// interrupted call may be repeated.
+// Disconnect deletes a client's connection. An open run fails. The users remain, with the source domain.FromHand. It
+// returns NotFound if the client has neither a connection nor accounts of one, so an interrupted call may be repeated.
 func Disconnect(ctx context.Context, d *db.DB, client domain.ClientID) error {
 	err := d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		if err := failRuns(ctx, c, client, "the directory was disconnected"); err != nil {
@@ -197,9 +195,9 @@ func Disconnect(ctx context.Context, d *db.DB, client domain.ClientID) error {
 		if err != nil {
 			return err
 		}
-		left, err := pg.One[bool](ctx, c, "look for accounts", pg.SQL(
+		hasAccounts, err := pg.One[bool](ctx, c, "look for accounts", pg.SQL(
 			"SELECT EXISTS (SELECT 1 FROM directory_accounts WHERE client_id = ?)", client))
-		if err == nil && n == 0 && !left {
+		if err == nil && n == 0 && !hasAccounts {
 			err = domain.ErrNotFound("directory of this client")
 		}
 		if err != nil {
@@ -213,8 +211,8 @@ func Disconnect(ctx context.Context, d *db.DB, client domain.ClientID) error {
 	return unlinkUsers(ctx, d, client)
 }
 
-// unlinkUsers forgets the accounts of a client that has no connection, a
-// batch in each transaction: their users are kept by hand from then on.
+// unlinkUsers deletes the accounts of a client, one batch per transaction, and sets the source of their users to
+// domain.FromHand. It does nothing if the client has a connection.
 func unlinkUsers(ctx context.Context, d *db.DB, client domain.ClientID) error {
 	for more := true; more; {
 		err := d.Change(ctx, func(ctx context.Context, c *db.Change) (err error) {
@@ -228,6 +226,7 @@ func unlinkUsers(ctx context.Context, d *db.DB, client domain.ClientID) error {
 	return nil
 }
 
+// unlinkBatch is unlinkUsers for a batch. more is false once no account has a user; it then deletes the other accounts.
 func unlinkBatch(ctx context.Context, c *db.Change, client domain.ClientID) (more bool, err error) {
 	keys, err := c.LockUserKeys(ctx, pg.SQL(`u.client_id = ?0 AND u.id IN (
 		SELECT user_id FROM directory_accounts AS d
@@ -245,21 +244,20 @@ func unlinkBatch(ctx context.Context, c *db.Change, client domain.ClientID) (mor
 	}
 
 	_, users := db.KeyArrays(keys)
-	moved, err := pg.All[domain.UserID](ctx, c, "keep users by hand", pg.SQL(`
-		WITH forgotten AS (
+	changed, err := pg.All[domain.UserID](ctx, c, "set the source of users", pg.SQL(`
+		WITH deleted AS (
 			DELETE FROM directory_accounts WHERE client_id = ?0 AND user_id = ANY(?1::uuid[])
 		)
 		UPDATE users SET source = ?2, updated_at = greatest(updated_at, ?3)
 		WHERE client_id = ?0 AND id = ANY(?1::uuid[]) AND source <> ?2 RETURNING id`,
 		client, users, domain.FromHand, c.At))
-	for _, id := range moved {
+	for _, id := range changed {
 		c.UserEvent(domain.UserUpdated, domain.UserKey{Client: client, User: id})
 	}
 	return true, err
 }
 
-// Connections lists the connections of all clients, by partner and name,
-// for an operator.
+// Connections lists the connections of all clients that are not archived, ordered by partner and name, for an operator.
 func Connections(ctx context.Context, d *db.DB) ([]Connection, error) {
 	return pg.All[Connection](ctx, d, "list directories", pg.SQL(`
 		SELECT c.id AS client, c.name, p.name AS partner, k.provider, k.settings::text AS settings, k.synced_at,

@@ -12,13 +12,12 @@ import (
 	"partnerapi/domain"
 )
 
-// A sync run is worked on under a lease, as mails of the outbox are. It reads the
-// directory into sync_accounts, a page in each transaction with the position after
-// it; checks what was read as a whole; and applies it, a batch in each
-// transaction. So an interrupted run resumes from its position once its lease has
+// A sync run is executed under a lease, like the mails of the outbox. It reads the directory into sync_accounts, one
+// page per transaction, together with the position after the page. Then it checks the staged accounts as a whole, and
+// applies them, one batch per transaction. So an interrupted run continues from its position once its lease has
 // expired.
 
-// Stage is the stage that a run has reached.
+// Stage is the current stage of a run.
 type Stage string
 
 // The stages, in their order.
@@ -32,27 +31,26 @@ const (
 type Lease struct {
 	Client domain.ClientID  `bun:"client_id"`
 	Run    domain.SyncRunID `bun:"id"`
-	// Provider, Settings and the sealed Credentials are the connection's; Provider
-	// is empty if the connection is gone.
+	// Provider, Settings and the sealed Credentials are those of the connection. Provider is empty if the connection
+	// was deleted.
 	Provider    domain.Directory `bun:"provider,nullzero"`
 	Settings    json.RawMessage
 	Credentials []byte
-	// Position is where reading continues.
+	// Position is the directory's position from which reading continues.
 	Position string
 	Stage    Stage
-	// StartedOver says that the directory had forgotten a position before.
+	// StartedOver is true if the run has started over (StartOver).
 	StartedOver bool
-	// Deaths is how many consecutive processes lost the lease without progress, as a process
-	// that dies does.
+	// Deaths is the number of consecutive leases of the run that expired without progress, for example because the
+	// process died.
 	Deaths int
 	// Token is the token of the claim, and Life the duration of the lease.
 	Token uuid.UUID     `bun:"lease"`
 	Life  time.Duration `bun:"-"`
 }
 
-// Claim leases the oldest run that is queued or whose lease has expired, for the duration
-// life. It returns nil if there is none. A client has at most one open run, so clients
-// need no turns.
+// Claim leases the oldest run that is queued or whose lease has expired, for the duration life. It returns nil if there
+// is none. A client has at most one open run, so clients need not take turns.
 func Claim(ctx context.Context, d *db.DB, life time.Duration) (lease *Lease, err error) {
 	err = d.Claim(ctx, func(ctx context.Context) error {
 		lease, err = claim(ctx, d, life, pg.SQL(
@@ -62,7 +60,9 @@ func Claim(ctx context.Context, d *db.DB, life time.Duration) (lease *Lease, err
 	return lease, err
 }
 
-func claim(ctx context.Context, d *db.DB, life time.Duration, which pg.Query) (*Lease, error) {
+// claim leases the oldest open run, alias r, that matches a condition. It returns nil if there is none. A queued run
+// begins at the position of the connection.
+func claim(ctx context.Context, d *db.DB, life time.Duration, condition pg.Query) (*Lease, error) {
 	now := d.Now()
 	rows, err := pg.All[Lease](ctx, d, "claim a sync run", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
@@ -77,7 +77,7 @@ func claim(ctx context.Context, d *db.DB, life time.Duration, which pg.Query) (*
 		FROM chosen LEFT JOIN directory_connections AS k ON k.client_id = chosen.client_id
 		WHERE r.client_id = chosen.client_id AND r.id = chosen.id
 		RETURNING r.client_id, r.id, k.provider, k.settings, k.credentials, r.position, r.stage,
-			r.started_over, r.deaths, r.lease`, which, uuid.New(), now.Add(life), now))
+			r.started_over, r.deaths, r.lease`, condition, uuid.New(), now.Add(life), now))
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -85,9 +85,8 @@ func claim(ctx context.Context, d *db.DB, life time.Duration, which pg.Query) (*
 	return &rows[0], nil
 }
 
-// Start begins a run of a connected client at once, leased to the caller. force skips the
-// guard. It returns Conflict if a run is open or the client has no directory, and NotFound if
-// the client is archived.
+// Start inserts a run of a client and leases it to the caller. force skips the check of Check. It returns Conflict if a
+// run is open or the client has no directory, NotFound if the client is archived, and Unavailable if it is suspended.
 func Start(
 	ctx context.Context, d *db.DB, client domain.ClientID, force bool, life time.Duration,
 ) (lease *Lease, err error) {
@@ -110,26 +109,26 @@ func Start(
 		}
 		lease, err = claim(ctx, d, life, pg.SQL("r.client_id = ? AND r.id = ?", client, run.ID))
 		if err == nil && lease == nil {
-			err = domain.ErrNotFound(client.Noun()) // it is archived
+			err = domain.ErrNotFound(client.Noun()) // the client is archived
 		}
 		return err
 	})
 	return lease, err
 }
 
-// Extend extends a lease to its life from now on. It returns db.ErrLeaseLost if the lease is lost.
+// Extend makes a lease end after its life from now. It returns db.ErrLeaseLost if the lease is lost.
 func Extend(ctx context.Context, d *db.DB, l *Lease) error {
 	return setLease(ctx, d, l, l.Token, d.Now().Add(l.Life))
 }
 
-// Release gives a lease back: the run waits for the next claim, which counts no
-// death.
+// Release gives up a lease, so that any process may claim the run at once. It does not count as a death. It returns
+// db.ErrLeaseLost if the lease is lost.
 func Release(ctx context.Context, d *db.DB, l *Lease) error {
 	return setLease(ctx, d, l, nil, d.Now())
 }
 
-// setLease replaces the token of a lease (token nil: none, so that any process may claim the run) and its end.
-// It returns db.ErrLeaseLost if another process has the lease, or the run was ended.
+// setLease replaces the token and the end of a lease. If token is nil, no process holds the run. It returns
+// db.ErrLeaseLost if another process has the lease, or the run has ended.
 func setLease(ctx context.Context, d *db.DB, l *Lease, token any, until time.Time) error {
 	n, err := pg.Exec(ctx, d, "change the lease of a sync run", pg.SQL(`
 		UPDATE sync_runs SET lease = @lease::uuid, leased_until = @until
@@ -139,16 +138,16 @@ func setLease(ctx context.Context, d *db.DB, l *Lease, token any, until time.Tim
 	return db.CheckLease(n, err)
 }
 
-// lockedRun is what a transaction of a run needs to know of it.
+// lockedRun holds the columns of a run that its transactions need.
 type lockedRun struct {
-	Skipped   int
-	Force     bool
-	FromStart bool
-	Whole     bool
+	Skipped   int  // the number of stored skipped accounts
+	Force     bool // Check is skipped
+	FromStart bool // reading began at the start, not at the position of an earlier run
+	Whole     bool // the whole directory was read
 }
 
-// lockRun locks the run of a lease and extends the lease. It returns db.ErrLeaseLost if another
-// process has the lease, or the run was ended.
+// lockRun locks the run of a lease and extends the lease. It returns db.ErrLeaseLost if another process has the lease,
+// or the run has ended.
 func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
 	c.Lock(db.SyncLocks)
 	rows, err := pg.All[lockedRun](ctx, c, "lock a sync run", pg.SQL(`
@@ -162,8 +161,8 @@ func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
 	return rows[0], nil
 }
 
-// Finish completes a run whose accounts are applied: the next run continues from its
-// position.
+// Finish completes a run whose accounts are applied, and returns it. The next run continues from its position. It
+// returns db.ErrLeaseLost if the lease is lost.
 func Finish(ctx context.Context, d *db.DB, l *Lease) (run domain.SyncRun, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		if _, err := lockRun(ctx, c, l); err != nil {
@@ -195,8 +194,8 @@ func Finish(ctx context.Context, d *db.DB, l *Lease) (run domain.SyncRun, err er
 // maxFailure bounds the stored reason of a failed run, in characters.
 const maxFailure = 500
 
-// Fail ends a run as failed, for the reason failure. The next run begins where this one
-// began.
+// Fail ends a run as failed, and returns it. failure is the reason, which is cut to maxFailure. The next run begins at
+// the same position as this one. Fail returns db.ErrLeaseLost if the lease is lost.
 func Fail(ctx context.Context, d *db.DB, l *Lease, failure string) (run domain.SyncRun, err error) {
 	if runes := []rune(failure); len(runes) > maxFailure {
 		failure = string(runes[:maxFailure-1]) + "…"
@@ -214,7 +213,7 @@ func Fail(ctx context.Context, d *db.DB, l *Lease, failure string) (run domain.S
 	return run, err
 }
 
-// failRuns ends the open run of a client, if there is one, as failed.
+// failRuns ends the open run of a client, if there is one, as failed, and deletes its staged accounts.
 func failRuns(ctx context.Context, c *db.Change, client domain.ClientID, failure string) error {
 	c.Lock(db.SyncLocks)
 	ids, err := pg.All[domain.SyncRunID](ctx, c, "fail a sync run", pg.SQL(`
@@ -230,6 +229,7 @@ func failRuns(ctx context.Context, c *db.Change, client domain.ClientID, failure
 	return err
 }
 
+// readRun reads the run of a lease.
 func readRun(ctx context.Context, d *db.DB, l *Lease) (domain.SyncRun, error) {
 	row, err := pg.Find[db.SyncRunRow](ctx, d, l.Run.Noun(),
 		pg.Rows[db.SyncRunRow]().Where("r.client_id = ? AND r.id = ?", l.Client, l.Run))

@@ -6,15 +6,15 @@ import (
 	"partnerapi/domain"
 )
 
-// renameRequest is a user who is to have an address that another user has.
+// renameRequest is a request to give a user an address.
 type renameRequest struct {
 	user   domain.UserID
 	email  string
-	holder domain.UserID // zero if no user has it now
+	holder domain.UserID // the user who has the address; zero if it is free
 }
 
-// rename gives users addresses that others have to give up first. Those who wait
-// for each other are renamed in one transaction.
+// rename updates users whose new addresses other users have to give up. Users who wait for each other are updated in
+// one transaction. If an address does not become free, the account is skipped, and its user keeps the current address.
 func (s *batch) rename(ctx context.Context) error {
 	holders, err := s.holders(ctx)
 	if err != nil {
@@ -22,19 +22,19 @@ func (s *batch) rename(ctx context.Context) error {
 	}
 	list := make([]renameRequest, len(s.rows))
 	for i := range s.rows {
-		email, _ := s.rows[i].Address() // which update found to be valid
+		email, _ := s.rows[i].Address() // valid: update has checked it
 		list[i] = renameRequest{user: *s.rows[i].UserID, email: email, holder: holders[email]}
 	}
-	free, order := resolveRenames(list)
+	possible, groups := resolveRenames(list)
 
 	var rows []stagedAccount
 	var renamed []bool
-	for _, together := range order {
-		if len(rows) > 0 && len(rows)+len(together) > batchSize {
+	for _, group := range groups {
+		if len(rows) > 0 && len(rows)+len(group) > batchSize {
 			break
 		}
-		for _, i := range together {
-			rows, renamed = append(rows, s.rows[i]), append(renamed, free[i])
+		for _, i := range group {
+			rows, renamed = append(rows, s.rows[i]), append(renamed, possible[i])
 		}
 	}
 	s.rows = rows
@@ -54,56 +54,57 @@ func (s *batch) rename(ctx context.Context) error {
 	return nil
 }
 
-// resolveRenames returns which of the renames can be made, and which have to be made together:
-// those that form a chain or a circle. Of several users who want one address, the first gets
-// it. A rename waits for that of the address's holder, and cannot be made if the holder keeps
-// the address.
-func resolveRenames(list []renameRequest) (free []bool, together [][]int) {
-	of, wanted := map[domain.UserID]int{}, map[string]bool{}
-	free = make([]bool, len(list))
+// resolveRenames returns which renames are possible, by index in list, and groups the indexes of renames that have to
+// be made in one transaction: those that form a chain or a cycle. A rename depends on that of the holder of its
+// address, and is impossible if the holder keeps the address. Of several users who want the same address, only the
+// first may get it.
+func resolveRenames(list []renameRequest) (possible []bool, groups [][]int) {
+	requestOf, wanted := map[domain.UserID]int{}, map[string]bool{}
+	possible = make([]bool, len(list))
 	for i, r := range list {
-		free[i] = !wanted[r.email]
-		of[r.user], wanted[r.email] = i, true
+		possible[i] = !wanted[r.email]
+		requestOf[r.user], wanted[r.email] = i, true
 	}
 
 	const unseen, following, settled = 0, 1, 2
 	state := make([]int, len(list))
-	group := make([]int, len(list)) // the place in together
+	groupOf := make([]int, len(list)) // the index in groups
 	for i := range list {
+		// Follow the holders from i until the outcome of the path is known.
 		var path []int
-		ok, into := true, -1
+		ok, group := true, -1
 		for at := i; ; {
 			if state[at] == settled {
-				ok, into = free[at], group[at]
+				ok, group = possible[at], groupOf[at]
 				break
 			}
-			if state[at] == following { // a circle, which this path is all of
+			if state[at] == following { // the whole path is a cycle: two users do not wait for the same holder
 				break
 			}
 			state[at], path = following, append(path, at)
-			if !free[at] || list[at].holder.IsZero() {
-				ok = free[at]
+			if !possible[at] || list[at].holder.IsZero() {
+				ok = possible[at]
 				break
 			}
-			next, moves := of[list[at].holder]
-			if !moves {
+			next, renamed := requestOf[list[at].holder]
+			if !renamed { // the holder keeps the address
 				ok = false
 				break
 			}
 			at = next
 		}
 
-		if into < 0 || !ok { // one that keeps the address keeps no other user waiting
-			into = len(together)
-			together = append(together, nil)
+		if group < 0 || !ok { // an impossible rename need not be made with others
+			group = len(groups)
+			groups = append(groups, nil)
 		}
 		for _, at := range path {
-			state[at], free[at], group[at] = settled, free[at] && ok, into
+			state[at], possible[at], groupOf[at] = settled, possible[at] && ok, group
 		}
-		together[into] = append(together[into], path...)
-		if len(together[into]) == 0 {
-			together = together[:into]
+		groups[group] = append(groups[group], path...)
+		if len(groups[group]) == 0 { // i was settled already, as impossible
+			groups = groups[:group]
 		}
 	}
-	return free, together
+	return possible, groups
 }

@@ -13,48 +13,47 @@ import (
 	"partnerapi/domain"
 )
 
-// A sync run until it is applied: the table in which its pages wait, and its check.
+// Staging the pages of a run in sync_accounts, and checking them.
 
-// Page is a page of a client's directory, as platform/directory has it.
+// Page is a page of a client's directory.
 type Page struct {
 	Accounts []domain.DirectoryAccount
-	Next     string
+	Next     string // the position after the page
 	Last     bool
-	Whole    bool
+	Whole    bool // with this page, the whole directory was read
 }
 
 // maxPosition bounds a directory's position, in bytes.
 const maxPosition = 64 << 10
 
-// The phases of applying, which are also their order.
+// The phases of applying accounts, in their order.
 const (
 	phaseUnchanged = iota // nothing to do
-	phaseLeave            // accounts that are gone, or neither have a user nor are to have one
-	phaseUpdate
-	phaseRename
-	phaseJoin
+	phaseLeave            // accounts that no longer exist, or that have no user and are not wanted
+	phaseUpdate           // existing accounts with a user
+	phaseRename           // accounts of phaseUpdate whose address another user has
+	phaseJoin             // wanted accounts without a user
 )
 
-// wantedSQL is the condition that the owner of a complete account is to be an
-// active user (domain.AccountRecord.Wanted).
+// wantedSQL returns the condition that the owner of a complete account is to be an active user
+// (domain.AccountRecord.Wanted).
 func wantedSQL(account string) string {
 	return strings.ReplaceAll(`(NOT (a->>'gone')::boolean AND NOT (a->>'guest')::boolean
 		AND (a->>'enabled')::boolean AND a->>'email' <> '')`, "a->", account+"->")
 }
 
-// existsSQL is the condition that the directory still has a complete account,
-// enabled or not.
+// existsSQL returns the condition that the directory still has a complete account, enabled or not.
 func existsSQL(account string) string { return "(NOT (" + account + "->>'gone')::boolean)" }
 
-// phaseSQL returns the SQL expression of an account's phase, given its current user. A user
-// follows an account as long as it exists, even disabled.
+// phaseSQL returns the SQL expression of an account's phase: phaseUpdate, phaseJoin or phaseLeave. user is the
+// expression of its current user. The user of an account is updated while the account exists, even if it is disabled.
 func phaseSQL(account, user string) string {
 	return fmt.Sprintf("CASE WHEN %[1]s IS NOT NULL AND %[2]s THEN %[3]d WHEN %[1]s IS NULL AND %[4]s THEN %[5]d ELSE %[6]d END",
 		user, existsSQL(account), phaseUpdate, wantedSQL(account), phaseJoin, phaseLeave)
 }
 
-// StagePage stores a page that a run read and the position after it, and sets the lease's
-// position and stage to it.
+// StagePage stores a page that a run has read and the position after it. It sets l.Position to that, and l.Stage to
+// Checking after the last page. It returns db.ErrLeaseLost if the lease is lost.
 func StagePage(ctx context.Context, d *db.DB, l *Lease, page Page) error {
 	if len(page.Next) > maxPosition {
 		return fmt.Errorf("the directory's position has %d bytes", len(page.Next))
@@ -85,8 +84,8 @@ func StagePage(ctx context.Context, d *db.DB, l *Lease, page Page) error {
 	return err
 }
 
-// stageAccounts stages accounts, each merged with what was known of it: what the
-// run read before, or else, in a delta, what earlier runs applied.
+// stageAccounts stages accounts. Each is merged with its staged record, if the run has read it before, or else, unless
+// fromStart, with the record that earlier runs applied. An account that did not change gets phaseUnchanged.
 func stageAccounts(
 	ctx context.Context, c *db.Change, client domain.ClientID, list []domain.DirectoryAccount, fromStart bool,
 ) error {
@@ -97,7 +96,7 @@ func stageAccounts(
 	for i := range list {
 		id := list[i].ObjectID
 		if id == "" || len(id) > domain.MaxObjectID || strings.ContainsRune(id, 0) {
-			continue // no directory has such ids
+			continue // not a valid id of any directory
 		}
 		record := merged[id]
 		record.Merge(list[i].Record())
@@ -133,13 +132,14 @@ func stageAccounts(
 	return err
 }
 
+// marshalled returns a record as JSON.
 func marshalled(r domain.AccountRecord) string {
-	text, _ := json.Marshal(r) // texts and flags: cannot fail
+	text, _ := json.Marshal(r) // cannot fail: the fields are strings and booleans
 	return string(text)
 }
 
-// StartOver makes a run read everything from the beginning, for the directory
-// has forgotten its position. It returns false if the run started over before.
+// StartOver makes a run read the directory from the start again, because the directory no longer accepts its position.
+// It returns false, and does nothing, if the run has already started over.
 func StartOver(ctx context.Context, d *db.DB, l *Lease) (bool, error) {
 	if l.StartedOver {
 		return false, nil
@@ -162,12 +162,12 @@ func StartOver(ctx context.Context, d *db.DB, l *Lease) (bool, error) {
 	return err == nil, err
 }
 
-// Check stages further accounts: those that a full read did not return, those that earlier
-// runs could not settle, and disabled ones whose users the release before left with an older
-// address. It returns why the run must not continue; empty if it may, and then moves it to
-// Applying.
+// Check stages further accounts: as gone, those that a full read did not return; those that earlier runs left
+// unsettled; and disabled accounts whose users have another address, as an earlier release left them. It then sets
+// l.Stage to Applying, unless the run would deactivate too many users (domain.SyncGuarded): then it returns the reason.
+// A forced run may.
 func Check(ctx context.Context, d *db.DB, l *Lease) (refusal string, err error) {
-	type judged struct{ Leaving, Users int }
+	type counts struct{ Leaving, Users int }
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		run, err := lockRun(ctx, c, l)
 		if err != nil {
@@ -192,7 +192,7 @@ func Check(ctx context.Context, d *db.DB, l *Lease) (refusal string, err error) 
 			return err
 		}
 
-		n, err := pg.One[judged](ctx, c, "count who would be deactivated", pg.SQL(`
+		n, err := pg.One[counts](ctx, c, "count who would be deactivated", pg.SQL(`
 			SELECT count(*) AS users, count(*) FILTER (
 				WHERE s.phase > ?1 AND NOT `+wantedSQL("s.account")+` AND NOT 'status' = ANY(u.overrides)) AS leaving
 			FROM directory_accounts AS d JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id

@@ -9,7 +9,8 @@ import (
 	"partnerapi/domain"
 )
 
-// findGroups finds the groups of the accounts, and makes those that are missing.
+// findGroups sets s.groups to the groups of the accounts, and inserts those that are missing. Manual groups do not
+// count.
 func (s *batch) findGroups(ctx context.Context, d domain.Directory) error {
 	names := pg.MapRows(s.rows, func(r *stagedAccount) string { return r.GroupName(d) })
 	slices.Sort(names)
@@ -28,8 +29,8 @@ func (s *batch) findGroups(ctx context.Context, d domain.Directory) error {
 	return err
 }
 
-// write writes the batch, and notes its effects. The run keeps the first n skipped
-// accounts.
+// write writes the batch and the counts of the run, and adds the effects to the change. The run stores the first n
+// skipped accounts.
 func (s *batch) write(ctx context.Context, l *Lease, n int) error {
 	if err := s.writeChanged(ctx); err != nil {
 		return err
@@ -44,7 +45,7 @@ func (s *batch) write(ctx context.Context, l *Lease, n int) error {
 	if err != nil {
 		return err
 	}
-	_, err = pg.Exec(ctx, s, "count what a sync run did", pg.SQL(`
+	_, err = pg.Exec(ctx, s, "count the accounts of a sync run", pg.SQL(`
 		UPDATE sync_runs SET created = created + @created, updated = updated + @updated, deactivated = deactivated + @deactivated,
 			merged = merged + @merged, skipped = skipped || @skipped::jsonb, updated_at = @now, updated_inactive = updated_inactive + @updatedInactive,
 			deaths = 0
@@ -61,8 +62,8 @@ func (s *batch) write(ctx context.Context, l *Lease, n int) error {
 	return nil
 }
 
-// writeChanged updates users. It first clears changed addresses, which may go from one user to
-// another, for no two may have one even within a statement.
+// writeChanged updates users. The unique index on addresses is checked for each row even within a statement, so it
+// first replaces changed addresses, which may pass from one user to another, by unique placeholders.
 func (s *batch) writeChanged(ctx context.Context) error {
 	if len(s.changed) == 0 {
 		return nil
@@ -77,7 +78,7 @@ func (s *batch) writeChanged(ctx context.Context) error {
 		}
 	}
 	if len(renamed) > 0 {
-		_, err := pg.Exec(ctx, s, "take addresses away", pg.SQL(
+		_, err := pg.Exec(ctx, s, "replace addresses by placeholders", pg.SQL(
 			"UPDATE users SET email = '~' || id WHERE client_id = ? AND id = ANY(?::uuid[])", s.client, pg.IDs(renamed)))
 		if err != nil {
 			return err
@@ -86,10 +87,11 @@ func (s *batch) writeChanged(ctx context.Context) error {
 	return s.UpdateUsers(ctx, users)
 }
 
-// writeLinks stores what is known of the accounts, and removes them from sync_accounts.
+// writeLinks stores the accounts in directory_accounts and deletes them from sync_accounts. It moves the accounts in
+// later to phaseRename.
 func (s *batch) writeLinks(ctx context.Context) error {
 	if len(s.unlinked) > 0 {
-		_, err := pg.Exec(ctx, s, "part users from their accounts", pg.SQL(
+		_, err := pg.Exec(ctx, s, "unlink users from their accounts", pg.SQL(
 			"UPDATE directory_accounts SET user_id = NULL WHERE client_id = ? AND user_id = ANY(?::uuid[])",
 			s.client, pg.IDs(s.unlinked)))
 		if err != nil {
@@ -103,7 +105,7 @@ func (s *batch) writeLinks(ctx context.Context) error {
 	if s.links == nil {
 		text = []byte("[]")
 	}
-	_, err = pg.Exec(ctx, s, "keep what is known of accounts", pg.SQL(`
+	_, err = pg.Exec(ctx, s, "store accounts", pg.SQL(`
 		WITH kept AS (
 			INSERT INTO directory_accounts (client_id, object_id, account, user_id, unsettled)
 			SELECT ?0, object_id, account, user_id, unsettled FROM json_populate_recordset(NULL::directory_accounts, ?1::json)
@@ -118,7 +120,7 @@ func (s *batch) writeLinks(ctx context.Context) error {
 	return err
 }
 
-// effects notes the changes of users and their events.
+// effects adds the effects and events of created and changed users to the change.
 func (s *batch) effects() {
 	for i := range s.created {
 		s.UserChanged(nil, &s.created[i])
