@@ -11,11 +11,10 @@ import (
 	"partnerapi/domain"
 )
 
-// Signals of what was found: breaches and exposures, reported mails and their classification.
+// Signals of exposures, and of reported mails and their classifications.
 
-// finding is a signal about an exposure, with the names that findingSQL uses. A resolution
-// implies that the exposure existed; the catalogue describes it until there is a signal that
-// found it.
+// finding is a signal about an exposure as JSON, with the names that findingSQL uses. A resolution implies that the
+// exposure existed. Until there is a signal of the exposure itself, the catalogue describes it.
 type finding struct {
 	ClientID    string          `json:"client_id"`
 	UserID      string          `json:"user_id"`
@@ -26,8 +25,9 @@ type finding struct {
 	Resolved    bool            `json:"resolved"`
 }
 
-// findingOf returns what a signal says of a user's exposure in a breach. What it leaves out is
-// taken from the data classes or else from the breach.
+// findingOf converts a signal about a user's exposure in a breach. If the signal leaves out the severity, it follows
+// from the signal's data classes or, without these, from the breach. If it leaves out the data classes, they are the
+// breach's.
 func findingOf(b *db.BreachRow, user domain.UserKey, s *domain.Signal) finding {
 	out := finding{
 		ClientID: user.Client.UUID(), UserID: user.User.UUID(), BreachName: b.Name,
@@ -42,14 +42,13 @@ func findingOf(b *db.BreachRow, user domain.UserKey, s *domain.Signal) finding {
 	return out
 }
 
-// findingSQL records the @findings as of @now. The worst finding by @severities describes the
-// exposure; of two with the same severity, the one with the lesser list of data classes. Until
-// an exposure is found, its resolution describes it, as the catalogue does. The earliest time of
-// all signals is kept, and the earliest of the resolutions. So the result does not depend on
-// the order in which they come.
+// findingSQL stores the @findings, with @now as updated_at. The severity and data classes of an exposure are those of
+// the worst finding by @severities or, of two with the same severity, of that with the lesser list of data classes.
+// Until an exposure is found, they are those of its resolution, which are the catalogue's. first_seen_at is the
+// earliest time of all signals, and resolved_at that of the resolutions. So the result does not depend on the order of
+// the signals.
 //
-// It returns the changed exposures of clients with Dark Web Monitoring; other clients do not
-// see exposures.
+// It returns the changed exposures of clients with Dark Web Monitoring. Other clients do not see exposures.
 const findingSQL = `
 	WITH told AS MATERIALIZED (
 		SELECT DISTINCT ON (client_id, user_id, breach_name) client_id, user_id, breach_name, severity, data_classes,
@@ -82,23 +81,23 @@ const findingSQL = `
 		s.resolved_at IS NULL AS open
 	FROM stored AS s JOIN clients AS c ON c.id = s.client_id AND c.dark_web_monitoring
 	JOIN told AS t USING (client_id, user_id, breach_name)
-	LEFT JOIN exposures AS e USING (client_id, user_id, breach_name) -- as it was before`
+	LEFT JOIN exposures AS e USING (client_id, user_id, breach_name) -- the row before this statement`
 
 type exposureChange struct {
 	ClientID   domain.ClientID
 	UserID     domain.UserID
 	BreachName string
 	ID         domain.MessageID
-	// Announced says that this is the first finding, even if the exposure was known from its
-	// resolution; FoundAt is the time of the finding.
+	// Announced is true if this is the first finding of the exposure. Its resolution may have been known before.
+	// FoundAt is the earliest time of the new findings.
 	Announced bool
 	FoundAt   *time.Time
-	Open      bool
+	Open      bool // not resolved
 }
 
-// storeFindings records findings of locked users. The first finding is an event, and sends a
-// notice unless the exposure is resolved. It touches the users even if their scores stay: the
-// number of their exposures is visible.
+// storeFindings stores findings for locked users. The first finding of an exposure causes an event and, unless the
+// exposure is resolved, a notice. updated_at of the users is set even if their scores do not change, because the number
+// of their exposures is visible.
 func storeFindings(ctx context.Context, c *db.Change, list []finding) error {
 	if len(list) == 0 {
 		return nil
@@ -124,9 +123,9 @@ func storeFindings(ctx context.Context, c *db.Change, list []finding) error {
 	return err
 }
 
-// lockMessages serializes reports and classifications of the same messages: the second
-// transaction waits, and then sees what the first one wrote. The locks are advisory ones, of
-// at most 1,024 classes of messages.
+// lockMessages serializes transactions with reports or classifications of the same messages: the second transaction
+// waits, and then sees the rows of the first. It takes an advisory lock for each hash of a message, of which there are
+// 1,024.
 func lockMessages(ctx context.Context, c *db.Change, batch []domain.Signal) error {
 	var messages []string
 	for i := range batch {
@@ -145,7 +144,7 @@ func lockMessages(ctx context.Context, c *db.Change, batch []domain.Signal) erro
 	return err
 }
 
-// reporters returns the users who reported messages, also those of archived clients.
+// reporters returns the users who reported messages, including those of archived clients.
 func reporters(ctx context.Context, d *db.DB, messages []string) ([]domain.UserID, error) {
 	if len(messages) == 0 {
 		return nil, nil
@@ -154,8 +153,8 @@ func reporters(ctx context.Context, d *db.DB, messages []string) ([]domain.UserI
 		pg.SQL("SELECT DISTINCT user_id FROM reported_emails WHERE message_id = ANY(?::text[])", messages))
 }
 
-// simulated returns the batch with each report of a simulated mail that was sent to the
-// reporter as a PhishingReported signal (decisions 7.10).
+// simulated returns the batch, in which reports of a simulated mail by its recipient are replaced by signals of the
+// type PhishingReported (decisions 7.10).
 func (n *targets) simulated(batch []domain.Signal) []domain.Signal {
 	batch = slices.Clone(batch)
 	for i := range batch {
@@ -170,7 +169,7 @@ func (n *targets) simulated(batch []domain.Signal) []domain.Signal {
 	return batch
 }
 
-// reportedRow is a report of a real mail, by the columns of reported_emails.
+// reportedRow is a report of a real mail, as JSON with the columns of reported_emails.
 type reportedRow struct {
 	ClientID   string    `json:"client_id"`
 	ID         string    `json:"id"`
@@ -181,6 +180,7 @@ type reportedRow struct {
 	ReportedAt time.Time `json:"reported_at"`
 }
 
+// reportedRowOf converts the signal of a report by a user.
 func reportedRowOf(user domain.UserKey, s *domain.Signal) reportedRow {
 	return reportedRow{
 		ClientID: user.Client.UUID(), ID: db.NewID[domain.ReportedEmailKind]().UUID(), UserID: user.User.UUID(),
@@ -188,7 +188,8 @@ func reportedRowOf(user domain.UserKey, s *domain.Signal) reportedRow {
 	}
 }
 
-// classifiedRow is a classification, by the columns of email_classifications.
+// classifiedRow is a classification, as JSON with the columns of email_classifications. A zero client means all
+// clients.
 type classifiedRow struct {
 	MessageID      string                `json:"message_id"`
 	ClientID       string                `json:"client_id"`
@@ -197,6 +198,7 @@ type classifiedRow struct {
 	ClassifiedAt   time.Time             `json:"classified_at"`
 }
 
+// classifiedRowOf converts the signal of a classification.
 func classifiedRowOf(s *domain.Signal) classifiedRow {
 	return classifiedRow{
 		MessageID: s.Message, ClientID: s.Client.UUID(), Classification: domain.EmailClass(s.Class),
@@ -204,8 +206,8 @@ func classifiedRowOf(s *domain.Signal) classifiedRow {
 	}
 }
 
-// storeClassifiedSQL stores the latest classification of each message and client; of two at
-// the same time, the greater one.
+// storeClassifiedSQL stores the latest classification of each message and client. Of two at the same time, it stores
+// the one that sorts last.
 const storeClassifiedSQL = `
 	INSERT INTO email_classifications AS k (message_id, client_id, classification, mailbox_action, classified_at)
 	SELECT DISTINCT ON (message_id, client_id) message_id, client_id, classification, mailbox_action, classified_at
@@ -216,8 +218,8 @@ const storeClassifiedSQL = `
 	WHERE (excluded.classified_at, excluded.classification, coalesce(excluded.mailbox_action, ''))
 		> (k.classified_at, k.classification, coalesce(k.mailbox_action, ''))`
 
-// storeReportedSQL stores the @reports as of @now, each user's earliest of
-// a message, and returns those that changed.
+// storeReportedSQL stores, of the @reports, each user's earliest report of a message, with @now as updated_at. It
+// returns the rows that changed.
 const storeReportedSQL = `
 	INSERT INTO reported_emails AS e
 		(client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
@@ -231,8 +233,8 @@ const storeReportedSQL = `
 	WHERE (excluded.reported_at, excluded.subject, excluded.sender) < (e.reported_at, e.subject, e.sender)
 	RETURNING client_id, user_id, id, xmax = 0 AS new`
 
-// classifySQL gives the reports of the @messages the latest classification that
-// concerns them, as of @now, and returns those that changed.
+// classifySQL sets the classification of the reports of the @messages to the latest one for their client or for all
+// clients, with @now as updated_at. It returns the reports that changed, without those of archived clients.
 const classifySQL = `
 	UPDATE reported_emails AS e SET updated_at = greatest(e.updated_at, @now::timestamptz),
 		(classification, mailbox_action, classified_at) = (k.classification, k.mailbox_action, k.classified_at)
@@ -254,32 +256,31 @@ type storedReport struct {
 	New      bool
 }
 
-// storeReported stores reports of real mails by locked users, and classifications.
-// What is stored in the end does not depend on the order in which they come. It
-// takes three statements for any number of them.
+// storeReported stores reports of real mails by locked users, and classifications, and classifies the reports of their
+// messages. The result does not depend on the order of the signals. It takes at most three statements for any number.
 func storeReported(ctx context.Context, c *db.Change, reports []reportedRow, classified []classifiedRow) error {
 	if len(reports)+len(classified) == 0 {
 		return nil
 	}
 	messages := append(pg.MapRows(classified, func(r *classifiedRow) string { return r.MessageID }),
 		pg.MapRows(reports, func(r *reportedRow) string { return r.MessageID })...)
-	known, err := json.Marshal(classified)
+	classifiedJSON, err := json.Marshal(classified)
 	if err != nil {
 		return err
 	}
-	given, err := json.Marshal(reports)
+	reportsJSON, err := json.Marshal(reports)
 	if err != nil {
 		return err
 	}
 
 	c.Lock(db.ReportedLocks)
 	if len(classified) > 0 {
-		if _, err := pg.Exec(ctx, c, "store classifications", pg.SQL(storeClassifiedSQL, string(known))); err != nil {
+		if _, err := pg.Exec(ctx, c, "store classifications", pg.SQL(storeClassifiedSQL, string(classifiedJSON))); err != nil {
 			return err
 		}
 	}
 	if len(reports) > 0 {
-		err := noteReported(ctx, c, "store reported mails", pg.SQL(storeReportedSQL, pg.Named{"reports": string(given), "now": c.At}))
+		err := noteReported(ctx, c, "store reported mails", pg.SQL(storeReportedSQL, pg.Named{"reports": string(reportsJSON), "now": c.At}))
 		if err != nil {
 			return err
 		}
@@ -287,10 +288,10 @@ func storeReported(ctx context.Context, c *db.Change, reports []reportedRow, cla
 	return noteReported(ctx, c, "classify reported mails", pg.SQL(classifySQL, pg.Named{"messages": messages, "now": c.At}))
 }
 
-// noteReported runs a statement that returns reports that changed, and notes what
-// follows: the users' scores, and an event for each new report.
-func noteReported(ctx context.Context, c *db.Change, what string, q pg.Query) error {
-	rows, err := pg.All[storedReport](ctx, c, what, q)
+// noteReported runs a statement, with a name, that returns changed reports. It registers the users for a recomputation
+// of their scores, and records an event for each new report.
+func noteReported(ctx context.Context, c *db.Change, name string, q pg.Query) error {
+	rows, err := pg.All[storedReport](ctx, c, name, q)
 	for _, r := range rows {
 		user := domain.UserKey{Client: r.ClientID, User: r.UserID}
 		c.Rescore(user)

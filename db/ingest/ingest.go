@@ -1,5 +1,5 @@
-// Package ingest applies the signals of the platform: what users did with courses,
-// policies and mails, and what was found of them. platform/transfer reads them.
+// Package ingest applies the signals of the platform: actions of users on courses, policies and mails, and exposures of
+// their data. platform/transfer reads the signals.
 package ingest
 
 import (
@@ -14,21 +14,20 @@ import (
 	"partnerapi/domain"
 )
 
-// maxTries bounds the attempts at a batch that PostgreSQL rolls back because of a
-// conflict with another transaction, such as a deadlock.
+// maxTries bounds the attempts to apply a batch that PostgreSQL rolls back because of another transaction, for example
+// in a deadlock.
 const maxTries = 5
 
-// Apply applies signals, of any clients, in one transaction. It is idempotent: a signal whose
-// id was applied before changes nothing. It returns what became of each, in their order.
+// Apply applies signals, of any clients, in one transaction, and returns their outcomes, in their order. It is
+// idempotent: a signal whose id was applied before changes nothing.
 //
-// Signals may come in any order and be split among calls in any way: which of two completions,
-// findings, resolutions or signatures is kept does not depend on the order. Of what is done
-// with mails (domain.Result.Take), the status, the reports and all counts but that of opens do
-// not depend on it either, unless a scanner was involved; which opens and which times are kept
-// may depend on it.
+// Signals may come in any order, and be split among calls in any way: which of two completions, findings, resolutions
+// or signatures is kept does not depend on the order. For simulated mails (domain.Result.Advance), neither the status,
+// the reports nor the counts depend on the order, unless a mail scanner acted. But the count of opens, and the stored
+// times, may depend on it.
 //
-// It must not be called in a transaction, for it tries again what PostgreSQL
-// rolled back. It takes the same number of statements for any number of signals.
+// Apply retries a transaction that PostgreSQL rolled back, so it must not be called in a transaction. It takes the same
+// number of statements for any number of signals.
 func Apply(ctx context.Context, d *db.DB, batch []domain.Signal) (results []domain.IngestResult, err error) {
 	if len(batch) == 0 {
 		return nil, nil
@@ -44,37 +43,40 @@ func Apply(ctx context.Context, d *db.DB, batch []domain.Signal) (results []doma
 	}
 }
 
+// apply applies signals in a change: it locks their objects, refuses some signals, stores the ids of the others, and
+// applies those that are new.
 func apply(ctx context.Context, c *db.Change, batch []domain.Signal) ([]domain.IngestResult, error) {
 	if err := lockMessages(ctx, c, batch); err != nil {
 		return nil, err
 	}
-	known, err := lockTargets(ctx, c, batch)
+	objects, err := lockTargets(ctx, c, batch)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.RejectSuspended(ctx, known.owners()); err != nil {
+	if err := c.RejectSuspended(ctx, objects.owners()); err != nil {
 		return nil, err
 	}
-	batch = known.simulated(batch)
+	batch = objects.simulated(batch)
 
 	results := make([]domain.IngestResult, len(batch))
 	for i := range batch {
-		results[i].Refusal = known.refusal(&batch[i])
+		results[i].Refusal = objects.refusal(&batch[i])
 	}
 	if err := enterSignals(ctx, c, batch, results); err != nil {
 		return nil, err
 	}
 
-	var fresh []*domain.Signal
+	var accepted []*domain.Signal // neither refused nor repeated
 	for i := range batch {
 		if results[i] == (domain.IngestResult{}) {
-			fresh = append(fresh, &batch[i])
+			accepted = append(accepted, &batch[i])
 		}
 	}
-	return results, applySignals(ctx, c, known, fresh)
+	return results, applySignals(ctx, c, objects, accepted)
 }
 
-// targets are the objects that signals name, by what names them.
+// targets are the existing objects that signals name, by their ids or names. The values of users and policies are their
+// clients.
 type targets struct {
 	rows     []db.ResultRow
 	results  map[domain.ResultID]domain.Result
@@ -85,7 +87,7 @@ type targets struct {
 	clients  map[domain.ClientID]bool
 }
 
-// owners returns the clients of the objects that were found.
+// owners returns the clients of the objects, with duplicates.
 func (n *targets) owners() []domain.ClientID {
 	owners := slices.AppendSeq(slices.Collect(maps.Keys(n.clients)), maps.Values(n.users))
 	owners = slices.AppendSeq(owners, maps.Values(n.policies))
@@ -95,8 +97,8 @@ func (n *targets) owners() []domain.ClientID {
 	return owners
 }
 
-// lockTargets finds and locks the objects that the signals name. Objects of archived clients
-// count as not found.
+// lockTargets locks the objects that the signals name, and returns those that exist. Objects of archived clients do not
+// count. It also locks the users whose scores may change: the recipients of mails and the reporters of messages.
 func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (n *targets, err error) {
 	var steps []domain.ResultStep
 	var users []domain.UserID
@@ -136,7 +138,7 @@ func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (n *t
 	for i := range n.rows {
 		r := n.rows[i].Result()
 		n.results[r.ID] = r
-		users = append(users, r.User) // who will be scored again
+		users = append(users, r.User)
 	}
 	reporters, err := reporters(ctx, c.DB, messages)
 	if err != nil {
@@ -158,7 +160,7 @@ func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (n *t
 	return n, err
 }
 
-// lockUsers locks users and returns the client of each. Users of archived clients are left out.
+// lockUsers locks users and returns the client of each. It leaves out users of archived clients.
 func lockUsers(
 	ctx context.Context, c *db.Change, users []domain.UserID,
 ) (map[domain.UserID]domain.ClientID, error) {
@@ -167,16 +169,16 @@ func lockUsers(
 	return pg.Index(keys, func(k *domain.UserKey) (domain.UserID, domain.ClientID) { return k.User, k.Client }), err
 }
 
-// refusal returns why a signal cannot be applied; empty if it can. For a user, policies of
-// other clients do not exist.
+// refusal returns the reason why a signal cannot be applied, or "". It refuses signals that name an object that does
+// not exist. Policies of other clients than the user's do not exist for a signature.
 func (n *targets) refusal(s *domain.Signal) string {
 	if kind, ok := s.AboutMail(); ok {
 		return n.mailRefusal(s, kind)
 	}
 	client, found := n.users[s.User]
 	owner, foundPolicy := n.policies[s.Policy]
-	trains := s.Type == domain.CourseStarted || s.Type == domain.CourseCompleted
-	exposes := s.Type == domain.ExposureFound || s.Type == domain.ExposureResolved
+	ofCourse := s.Type == domain.CourseStarted || s.Type == domain.CourseCompleted
+	ofExposure := s.Type == domain.ExposureFound || s.Type == domain.ExposureResolved
 	switch {
 	case s.Type == domain.PolicyPublished:
 		if !foundPolicy {
@@ -188,16 +190,17 @@ func (n *targets) refusal(s *domain.Signal) string {
 		}
 	case !found:
 		return domain.NoSuchObject(s.User.Noun())
-	case trains && !n.courses[s.Course]:
+	case ofCourse && !n.courses[s.Course]:
 		return domain.NoSuchObject(s.Course.Noun())
 	case s.Type == domain.PolicySigned && (!foundPolicy || owner != client):
 		return domain.NoSuchObject(s.Policy.Noun())
-	case exposes && n.breaches[s.Breach] == nil:
+	case ofExposure && n.breaches[s.Breach] == nil:
 		return domain.NoSuchObject(db.BreachNoun)
 	}
 	return ""
 }
 
+// mailRefusal is refusal for a signal about a simulated mail. It also refuses steps that the mail's result refuses.
 func (n *targets) mailRefusal(s *domain.Signal, kind domain.ResultEventKind) string {
 	r, found := n.results[s.Result]
 	if !found {
@@ -206,8 +209,9 @@ func (n *targets) mailRefusal(s *domain.Signal, kind domain.ResultEventKind) str
 	return r.Refuses(domain.ResultStep{Result: s.Result, Kind: kind, At: s.At})
 }
 
-// enterSignals stores the ids of the signals that can be applied, and marks those that were
-// stored before as repeated, even if they are refused now because their object was deleted.
+// enterSignals stores the ids of the signals that are not refused. It marks as repeated those whose ids were stored
+// before, or occur earlier in the batch. A refused signal whose id was stored before is repeated, not refused: its
+// object may have been deleted after it was applied.
 func enterSignals(ctx context.Context, c *db.Change, batch []domain.Signal, results []domain.IngestResult) error {
 	first, refused := map[string]int{}, map[string][]int{}
 	var order []int
@@ -217,8 +221,8 @@ func enterSignals(ctx context.Context, c *db.Change, batch []domain.Signal, resu
 			refused[id] = append(refused[id], i)
 			continue
 		}
-		results[i].Repeated = true // until its id turns out to be new
-		if _, again := first[id]; !again {
+		results[i].Repeated = true // set to false below if the id is new
+		if _, repeated := first[id]; !repeated {
 			first[id] = i
 			order = append(order, i)
 		}
@@ -259,13 +263,13 @@ type enteredRow struct {
 	New bool
 }
 
-// applySignals applies signals whose objects are locked.
+// applySignals applies signals whose objects exist and are locked.
 func applySignals(ctx context.Context, c *db.Change, n *targets, signals []*domain.Signal) error {
 	var steps []domain.ResultStep
 	var starts, completions []courseEvent
 	var signatures []signature
-	var published []publication
-	var sightings []finding
+	var publications []publication
+	var findings []finding
 	var reports []reportedRow
 	var classified []classifiedRow
 	for _, s := range signals {
@@ -282,9 +286,9 @@ func applySignals(ctx context.Context, c *db.Change, n *targets, signals []*doma
 		case domain.PolicySigned:
 			signatures = append(signatures, signature{user, s.Policy, s.Version, s.At})
 		case domain.PolicyPublished:
-			published = append(published, publication{n.policies[s.Policy], s.Policy, s.At})
+			publications = append(publications, publication{n.policies[s.Policy], s.Policy, s.At})
 		case domain.ExposureFound, domain.ExposureResolved:
-			sightings = append(sightings, findingOf(n.breaches[s.Breach], user, s))
+			findings = append(findings, findingOf(n.breaches[s.Breach], user, s))
 		case domain.EmailReported:
 			reports = append(reports, reportedRowOf(user, s))
 		case domain.EmailClassified:
@@ -301,14 +305,14 @@ func applySignals(ctx context.Context, c *db.Change, n *targets, signals []*doma
 	if err := storeReported(ctx, c, reports, classified); err != nil {
 		return err
 	}
-	if err := storeFindings(ctx, c, sightings); err != nil {
+	if err := storeFindings(ctx, c, findings); err != nil {
 		return err
 	}
-	// Publishing comes second: who signed the new version is then known.
+	// Publishing comes after signing, so that it finds the signatures of the new version.
 	if err := signPolicies(ctx, c, signatures); err != nil {
 		return err
 	}
-	if err := publishPolicies(ctx, c, published); err != nil {
+	if err := publishPolicies(ctx, c, publications); err != nil {
 		return err
 	}
 	return c.AdvanceResults(ctx, n.rows, steps)

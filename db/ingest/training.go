@@ -9,7 +9,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Signals of what users did: courses begun and completed, policies signed.
+// Signals of courses started and completed, and of policies signed and published.
 
 // courseEvent is the start or the completion of a course by a user.
 type courseEvent struct {
@@ -18,17 +18,17 @@ type courseEvent struct {
 	at     time.Time
 }
 
-// unassignedPosition is the position in a user's list of a course that was completed without
-// having been assigned: after all assigned ones.
+// unassignedPosition is the position, in a user's list, of a course that was completed without having been assigned. It
+// is after all assigned courses.
 const unassignedPosition = 1_000_000
 
-// completeSQL completes courses of locked users, the rows of the arrays @clients, @users,
-// @courses and @times.
+// completeSQL completes courses of locked users. The completions are the rows of the arrays @clients, @users, @courses
+// and @times. A course that was not assigned is assigned and completed at once.
 //
-// A completion whose renewal window has ended closes no open round (decisions 7.1). A further
-// round accepts completions from its assignment, or from the day on which the window of the
-// round before ended if that is earlier; a completion before that is of a round that is over,
-// and a no-op. Of several completions of a round the latest is kept.
+// A completion after which the renewal time has already passed does not complete an open round (decisions 7.1). A round
+// after the first accepts completions from its assignment on or, if that is earlier, from the day on which the renewal
+// time of the previous round ended. Earlier completions belong to a finished round, and have no effect. Of several
+// completions of a round the latest is kept. It returns the completions that had an effect.
 const completeSQL = `
 	WITH due AS MATERIALIZED (
 		SELECT DISTINCT ON (t.client_id, t.user_id, t.course_id) t.client_id, t.user_id, t.course_id, t.at, last.round,
@@ -64,7 +64,7 @@ const completeSQL = `
 			due.at, due.at::date, due.at, @now::timestamptz
 		FROM due WHERE due.round IS NULL
 		RETURNING client_id, user_id, course_id, position
-	), behind AS ( -- their places move
+	), behind AS ( -- the courses after a new one, whose places change
 		UPDATE assignments AS a SET updated_at = greatest(a.updated_at, @now::timestamptz)
 		FROM (
 			SELECT DISTINCT ON (client_id, user_id) client_id, user_id, position, course_id FROM given
@@ -84,12 +84,11 @@ type completedRow struct {
 	At       time.Time
 	// First is false for a later completion of the same round.
 	First bool
-	// Overdue says that the course was overdue, which a user's read counts.
+	// Overdue is true if the course was overdue, so that the user's visible count of overdue courses changes.
 	Overdue bool
 }
 
-// completeCourses completes courses of locked users. The first completion of a round is
-// an event, and has a certificate.
+// completeCourses completes courses of locked users. The first completion of a round causes an event and a certificate.
 func completeCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
 	if len(list) == 0 {
 		return nil
@@ -112,7 +111,7 @@ func completeCourses(ctx context.Context, c *db.Change, list []courseEvent) erro
 	return err
 }
 
-// courseArrays are the events as four arrays.
+// courseArrays returns events as the parameters @clients, @users, @courses and @times.
 func courseArrays(list []courseEvent) pg.Named {
 	clients, users := db.KeyArrays(pg.MapRows(list, func(l *courseEvent) domain.UserKey { return l.user }))
 	return pg.Named{
@@ -121,8 +120,8 @@ func courseArrays(list []courseEvent) pg.Named {
 	}
 }
 
-// startCourses records when locked users began their open courses: the earliest time counts.
-// A start of a round that is over is a no-op, as a completion is for completeSQL.
+// startCourses records the times at which locked users started their open courses. The earliest time of a round is
+// kept. A start that belongs to a finished round, by the rule of completeSQL, has no effect.
 func startCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
 	if len(list) == 0 {
 		return nil
@@ -145,7 +144,7 @@ func startCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
 	return err
 }
 
-// signature is that a user signed a version of a policy of the same client.
+// signature is the signature of a version of a policy by a user of the same client.
 type signature struct {
 	user    domain.UserKey
 	policy  domain.PolicyID
@@ -160,8 +159,8 @@ type publication struct {
 	at     time.Time
 }
 
-// lockPolicies locks policies and returns the client of each. Archived policies, and those of
-// archived clients, are left out.
+// lockPolicies locks policies and returns the client of each. It leaves out archived policies, and those of archived
+// clients.
 func lockPolicies(
 	ctx context.Context, c *db.Change, ids []domain.PolicyID,
 ) (map[domain.PolicyID]domain.ClientID, error) {
@@ -181,14 +180,14 @@ type lockedPolicy struct {
 	ClientID domain.ClientID
 }
 
-// showsSQL is the condition that a signature, alias s, is one of the current
-// version of a policy, alias p, that has to be signed, and is valid @now.
+// showsSQL is the condition that a signature, alias s, is visible: it is of the current version of a policy, alias p,
+// that requires signatures, and has not expired @now.
 const showsSQL = `p.client_id = s.client_id AND p.id = s.policy_id AND p.version = s.version
 	AND p.requires_acknowledgment AND p.archived_at IS NULL
 	AND s.signed_at > @now::timestamptz - make_interval(days => p.renewal_period_days)`
 
-// signSQL records the signatures of the arrays @clients, @users, @policies, @versions and
-// @times, and returns those that show.
+// signSQL stores the signatures in the arrays @clients, @users, @policies, @versions and @times, and returns the new
+// ones that are visible (showsSQL). The counts of their policies become stale.
 const signSQL = `
 	WITH signed AS (
 		INSERT INTO policy_signatures AS s (client_id, policy_id, version, user_id, signed_at, recorded_at)
@@ -209,9 +208,9 @@ const signSQL = `
 	)
 	SELECT client_id, user_id, policy_id FROM shown`
 
-// signPolicies records signatures, the latest of each user and version. One that shows is
-// an event; that of an earlier version is kept and shows nowhere; that of a later
-// one waits for publishPolicies. Users and policies are locked.
+// signPolicies stores signatures; the latest of each user and version is kept. A visible signature causes an event. A
+// signature of an earlier version is never visible. A signature of a later version becomes visible when publishPolicies
+// publishes that version. The users and policies must be locked.
 func signPolicies(ctx context.Context, c *db.Change, list []signature) error {
 	if len(list) == 0 {
 		return nil
@@ -233,14 +232,15 @@ type shownSignature struct {
 	PolicyID domain.PolicyID
 }
 
+// signatureEvents records the events of visible signatures.
 func signatureEvents(c *db.Change, shown []shownSignature) {
 	for _, s := range shown {
 		c.ObjectEvent(domain.PolicyAgreed, domain.UserKey{Client: s.ClientID, User: s.UserID}, s.PolicyID.UUID())
 	}
 }
 
-// publishPolicies adds one to a locked policy's version for each of its publications:
-// sign-off starts over, with the signatures that the new version already has.
+// publishPolicies adds one to the version of a locked policy for each of its publications. Its sign-off then consists
+// of the signatures that the new version already has, which cause events.
 func publishPolicies(ctx context.Context, c *db.Change, list []publication) error {
 	if len(list) == 0 {
 		return nil
