@@ -7,8 +7,7 @@ import (
 	"partnerapi/domain"
 )
 
-// newAdmin makes a dashboard admin of a client, or of a whole partner where the
-// client is nil.
+// newAdmin creates a dashboard admin of a client or, if client is nil, of the partner.
 func (g *generator) newAdmin(
 	partner domain.PartnerID, client *domain.ClientID, domainName string, role domain.AdminRole, at time.Time,
 ) db.AdminRow {
@@ -25,7 +24,8 @@ func (g *generator) newAdmin(
 	return a
 }
 
-// addInvite adds an invite to become an admin of a client, made daysAgo days ago.
+// addInvite adds an invite, made daysAgo days ago, to become an admin of a client. local is the local part of its
+// address.
 func (g *generator) addInvite(c *client, local string, role domain.AdminRole, daysAgo int, accepted bool) {
 	at := g.at(g.today.AddDays(-daysAgo))
 	v := invite{

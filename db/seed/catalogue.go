@@ -10,21 +10,20 @@ import (
 	"partnerapi/domain"
 )
 
-// courseSpec is a course at its place in a program, or asked for by a framework.
+// courseSpec is a course of the default program, or a course that a framework requires.
 type courseSpec struct {
-	Framework    string // empty in a program
+	Framework    string // empty in the program
 	CourseID     domain.CourseID
 	Position     int
 	DueAfterDays int
-	Role         domain.Role // whose users a framework asks for it; empty for everybody's
-	Months       int         // until it is to be repeated
+	Role         domain.Role // the role for which a framework requires it; empty for all
+	Months       int         // its renewal time; 0 for none
 }
 
-// frameworkPosition is the first position of the courses that frameworks require, after
-// those of any program.
+// frameworkPosition is the first position of the courses that frameworks require, after those of the program.
 const frameworkPosition = 1000
 
-// catalogue is what all clients share.
+// catalogue is the data that all clients share.
 type catalogue struct {
 	program   []courseSpec
 	required  map[string][]courseSpec // by framework
@@ -32,15 +31,13 @@ type catalogue struct {
 	breaches  []db.BreachRow
 }
 
-// template is one of the service's own templates of simulated mails, as far as
-// results and sent mails show it.
+// template is one of the service's own templates, with the fields that results and sent mails need.
 type template struct {
 	id            domain.TemplateID
 	from, subject string
 }
 
-// readCatalogue reads the courses of the database, and adds this package's
-// breaches where they are missing.
+// readCatalogue reads the courses of the database, and inserts this package's breaches if they are missing.
 func readCatalogue(ctx context.Context, d *db.DB) (c *catalogue, err error) {
 	c = &catalogue{required: map[string][]courseSpec{}, breaches: breaches()}
 	c.program, err = pg.All[courseSpec](ctx, d, "read the program", pg.SQL(`
@@ -49,7 +46,7 @@ func readCatalogue(ctx context.Context, d *db.DB) (c *catalogue, err error) {
 	if err != nil {
 		return nil, err
 	}
-	required, err := pg.All[courseSpec](ctx, d, "read what frameworks ask for", pg.SQL(`
+	required, err := pg.All[courseSpec](ctx, d, "read the courses of frameworks", pg.SQL(`
 		SELECT f.framework_id AS framework, f.course_id, ?::integer AS position, f.due_after_days,
 			coalesce(f.role, '') AS role, c.renewal_months AS months
 		FROM framework_courses AS f JOIN courses AS c ON c.id = f.course_id ORDER BY f.framework_id, f.course_id`,
@@ -58,7 +55,7 @@ func readCatalogue(ctx context.Context, d *db.DB) (c *catalogue, err error) {
 		return nil, err
 	}
 	for _, l := range required {
-		l.Position += len(c.required[l.Framework]) // no two due on one day at one place
+		l.Position += len(c.required[l.Framework]) // unique positions, so that the order by due date is too
 		c.required[l.Framework] = append(c.required[l.Framework], l)
 	}
 	if c.templates, err = ownTemplates(); err != nil {
@@ -73,8 +70,7 @@ func readCatalogue(ctx context.Context, d *db.DB) (c *catalogue, err error) {
 	return c, err
 }
 
-// ownTemplates are the service's own templates, which inTx brought up to date in the
-// database.
+// ownTemplates returns the service's own templates by language. inTx has loaded them into the database.
 func ownTemplates() (map[domain.Language][]*template, error) {
 	own, err := db.OwnTemplates()
 	templates := map[domain.Language][]*template{}

@@ -5,7 +5,7 @@ import (
 	"partnerapi/domain"
 )
 
-// addCollection makes a collection of some users.
+// addCollection adds a collection of some users to a client. An empty description is none.
 func (g *generator) addCollection(c *client, name, description string, createdBy domain.Creator, users []*user) {
 	at := g.at(laterDate(domain.DateOf(c.CreatedAt).AddDays(1), g.today.AddDays(-g.between(30, 300))))
 	k := collection{CollectionRow: db.CollectionRow{

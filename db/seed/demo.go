@@ -12,39 +12,37 @@ import (
 	"partnerapi/domain"
 )
 
-// The demonstration's partners. A database that has the first one has the
-// demonstration.
+// The demonstration's partners. A database that has the first partner has the demonstration.
 const (
 	DemoPartner      = "Northlight Demo MSP"
 	OtherDemoPartner = "Tidewater Demo MSP"
 )
 
-// ExampleDay is the day of the demonstration whose ids the documents name.
+// ExampleDay is the day on which the demonstration has the ids in the examples of the documentation.
 var ExampleDay = domain.DateOf(time.Date(2026, time.June, 15, 0, 0, 0, 0, time.UTC))
 
-// ErrNotEmpty means that a database holds other data than the demonstration.
+// ErrNotEmpty reports that a database holds other data than the demonstration.
 var ErrNotEmpty = errors.New("the database holds other data: --demo needs an empty database, or one that it filled " +
 	"itself")
 
-// DemoKeys are the API keys of the demonstration (decisions 9). They are no
-// secrets: a server refuses them unless it runs a demonstration.
+// DemoKeys are the API keys of the demonstration (decisions 9). They are not secret: a server refuses them unless it
+// runs a demonstration.
 type DemoKeys struct {
-	All      string // every client of the first partner; read, write
-	ReadOnly string // the same; read
-	Subset   string // two clients of the first partner; read, write
-	Other    string // the second partner; read, write
-	// Client is the first partner's oldest and largest client, which has some
-	// of everything; Subset reaches it too.
+	All      string // all clients of the first partner; read and write
+	ReadOnly string // all clients of the first partner; read
+	Subset   string // two clients of the first partner; read and write
+	Other    string // all clients of the second partner; read and write
+	// Client is the first partner's oldest and largest client. It has all kinds of data, and Subset reaches it. It is
+	// zero if the partner has no client any more.
 	Client domain.ClientID
 }
 
-// demoKeys are the keys' texts.
+// demoKeys are the texts of the keys.
 var demoKeys = DemoKeys{All: "pk_demo_all", ReadOnly: "pk_demo_readonly", Subset: "pk_demo_subset",
 	Other: "pk_demo_other"}
 
-// Demo fills an empty, migrated database with the demonstration, as of today by
-// the database's clock. On a database that has it, it changes nothing. It
-// returns ErrNotEmpty for a database with other partners only.
+// Demo fills an empty, migrated database with the demonstration, as of today by the database's clock. If the database
+// has the demonstration already, it changes nothing. If it only has other partners, the error is ErrNotEmpty.
 func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
 	keys, filled := demoKeys, false
 	err := inTx(ctx, d, func(ctx context.Context) error {
@@ -55,7 +53,7 @@ func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
 		if err != nil {
 			return err
 		}
-		// The oldest client: there may be none left.
+		// The oldest client; zero if all are archived.
 		keys.Client, err = one[domain.ClientID](ctx, d, "look for the demonstration's first client", `
 			SELECT c.id FROM clients AS c JOIN partners AS p ON p.id = c.partner_id
 			WHERE p.name_key = ? AND c.archived_at IS NULL ORDER BY c.created_at, c.id LIMIT 1`, domain.SortKey(DemoPartner))
@@ -67,6 +65,7 @@ func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
 	return keys, vacuumAnalyze(ctx, d)
 }
 
+// fillDemo fills an empty database, as of today.
 func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
 	filled, err := one[bool](ctx, d, "look for partners", "SELECT EXISTS (SELECT FROM partners)")
 	if err != nil {
@@ -101,8 +100,7 @@ func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
 	return addCounts(ctx, d)
 }
 
-// markRefreshed marks today's daily refresh as done, if the database has no users
-// before seeding.
+// markRefreshed marks today's daily refresh as done if the database has no users: the seeded data need no refresh.
 func markRefreshed(ctx context.Context, d *db.DB, today domain.Date) error {
 	_, err := pg.Exec(ctx, d, "mark the daily refresh as done", pg.SQL(`INSERT INTO daily_refreshes (day, finished_at)
 		SELECT ?0::date, ?1::timestamptz WHERE NOT EXISTS (SELECT FROM users)
@@ -110,7 +108,7 @@ func markRefreshed(ctx context.Context, d *db.DB, today domain.Date) error {
 	return err
 }
 
-// newPartner makes a partner with admins in some roles, and writes it.
+// newPartner creates a partner with an admin for each of roles, and writes them.
 func (g *generator) newPartner(
 	ctx context.Context, w *writer, name, domainName string, daysOld int, roles ...domain.AdminRole,
 ) db.PartnerRow {
@@ -125,6 +123,7 @@ func (g *generator) newPartner(
 	return p
 }
 
+// newDemoClients creates the clients of a list, with their users and history.
 func (g *generator) newDemoClients(partner domain.PartnerID, list []demoClient) []*client {
 	clients := make([]*client, len(list))
 	for i, d := range list {
@@ -150,7 +149,8 @@ func (g *generator) newDemoClients(partner domain.PartnerID, list []demoClient) 
 	return clients
 }
 
-// addStandardData gives a client what most clients have.
+// addStandardData adds the data of an ordinary client: a collection, a policy, an admin, sometimes a framework, and the
+// history of its users.
 func (g *generator) addStandardData(c *client) {
 	everybody := c.active(anyUser)
 	if len(everybody) > 10 {
@@ -169,7 +169,7 @@ func (g *generator) addStandardData(c *client) {
 	g.recordEmails(c, c.users)
 }
 
-// demoKeys adds the demonstration's API keys.
+// demoKeys writes the demonstration's API keys.
 func (w *writer) demoKeys(ctx context.Context, g *generator, first, second db.PartnerRow, subset []*client) {
 	read, both := []string{string(domain.Read)}, []string{string(domain.Read), string(domain.Write)}
 	for i, k := range []struct {
@@ -185,7 +185,7 @@ func (w *writer) demoKeys(ctx context.Context, g *generator, first, second db.Pa
 	} {
 		at := k.partner.CreatedAt.Add(time.Duration(i+1) * time.Minute)
 		id := newID[domain.KeyKind](g.random, at)
-		// The whole text is the prefix: there is nothing to hide, and no two begin alike.
+		// The whole text is the prefix, because the key is not secret and short prefixes of the keys would be equal.
 		copyRows(ctx, w, just(db.KeyRow{
 			ID: id, PartnerID: k.partner.ID, Name: k.text, Prefix: k.text, Digest: db.KeyDigest(k.text),
 			AllClients: k.clients == nil, Scopes: k.scopes, Networks: []netip.Prefix{}, Demo: true, CreatedAt: at,

@@ -8,11 +8,11 @@ type demoClient struct {
 	directory      domain.Directory
 	language       domain.Language
 	daysOld, users int
-	showcase       bool // has some of everything
+	showcase       bool // has all kinds of data; see addShowcase
 	noDarkWeb      bool
 }
 
-// demoClients are those of the first partner, oldest first.
+// demoClients are the clients of the first partner, the oldest first.
 var demoClients = []demoClient{
 	{"Hollowbrook Manufacturing", "Manufacturing", domain.Microsoft, domain.English, 1000, 120, true, false},
 	{"Fernhill Community Hospital", "Healthcare", domain.Microsoft, domain.English, 970, 96, false, false},
@@ -48,7 +48,7 @@ var demoClients = []demoClient{
 	{"Sugar Gate Bakery", "Retail", "", domain.English, 10, 0, false, false},
 }
 
-// otherDemoClients are those of the second partner.
+// otherDemoClients are the clients of the second partner.
 var otherDemoClients = []demoClient{
 	{"Saltmarsh Studio", "Design", domain.Google, domain.English, 380, 14, false, false},
 	{"Driftwood Outfitters", "Retail", domain.Microsoft, domain.English, 200, 6, false, false},

@@ -7,11 +7,10 @@ import (
 	"partnerapi/domain"
 )
 
-// serviceSender is the address of all mail that is not simulated.
+// serviceSender is the sender of all mails that are not simulated.
 const serviceSender = "training@awareness.example"
 
-// subjects are those of the mails that the service sends, by message type; a
-// simulated mail has its template's.
+// subjects are the subjects of the service's mails, by message type. A simulated mail has the subject of its template.
 var subjects = map[domain.MessageType]string{
 	"training-invite": "New training for you",
 	"phish-reminder":  "What to look for next time",
@@ -22,14 +21,14 @@ var subjects = map[domain.MessageType]string{
 	"admin-invite":    "You are invited to the dashboard",
 }
 
-// recordEmails records the mails that the service sent to some users of a client
-// because of what happened to them.
+// recordEmails adds the mails that the service sent to users of a client because of their training, simulations,
+// creation and role.
 func (g *generator) recordEmails(c *client, users []*user) {
 	for _, u := range users {
 		var invited time.Time
 		for i := range u.training {
 			a := &u.training[i]
-			if !a.AssignedAt.Equal(invited) { // one mail for the courses given at once
+			if !a.AssignedAt.Equal(invited) { // one mail for courses assigned at the same time
 				g.recordEmail(c, u, "training-invite", a.AssignedAt)
 				invited = a.AssignedAt
 			}
@@ -49,7 +48,8 @@ func (g *generator) recordEmails(c *client, users []*user) {
 	}
 }
 
-// recordSimulation records a simulated mail, and the reminder to who fell for it.
+// recordSimulation adds a simulated mail that was sent and, if the user fell for it at least two days ago, the
+// reminder.
 func (g *generator) recordSimulation(c *client, u *user, m *simulation) {
 	if m.SentAt == nil {
 		return
@@ -62,24 +62,23 @@ func (g *generator) recordSimulation(c *client, u *user, m *simulation) {
 	}
 }
 
-// recordMonthlyReports records a user's reports of the last half year, one on the first day
-// of each month.
+// recordMonthlyReports adds the mails of monthly reports to a user, on the first day of each of the last six months.
 func (g *generator) recordMonthlyReports(c *client, u *user) {
 	today := g.today.Time()
 	first := time.Date(today.Year(), today.Month(), 1, 6, 0, 0, 0, time.UTC)
-	for back := range 6 {
-		if at := first.AddDate(0, -back, 0); at.Before(today) && at.After(u.CreatedAt) {
+	for months := range 6 {
+		if at := first.AddDate(0, -months, 0); at.Before(today) && at.After(u.CreatedAt) {
 			g.recordEmail(c, u, "monthly-report", at)
 		}
 	}
 }
 
-// sendMethods are how mails reach the users of a directory.
+// sendMethods are the methods by which mails reach the users of a client, by its directory.
 var sendMethods = map[domain.Directory]domain.SendMethod{
 	domain.Microsoft: domain.ByMicrosoft, domain.Google: domain.ByGmail, "": domain.BySMTP,
 }
 
-// recordEmail records that a mail was sent to a user.
+// recordEmail adds a mail that was sent to a user at a time.
 func (g *generator) recordEmail(c *client, u *user, kind domain.MessageType, at time.Time) {
 	u.sent = append(u.sent, db.SentEmailRow{
 		ClientID: u.ClientID, UserID: u.ID, ID: newID[domain.MessageKind](g.random, at), SentAt: at,

@@ -9,9 +9,9 @@ import (
 	"partnerapi/domain"
 )
 
-// showcaseEvents gives the first client runs of its directory, events that wait to be published, and a
-// subscription, which is paused so that the demonstration sends nothing, with a delivery of before. Its ids are
-// of a stream of its own, and leave those of the other objects as they are.
+// showcaseEvents writes, for the first client, sync runs, events that wait to be published, and a subscription with a
+// past delivery. The subscription is paused so that the demonstration sends nothing. The ids are of a random stream of
+// their own, so that adding these objects did not change the ids of others.
 func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Date, shift time.Duration) {
 	ids := newRandom(eventStream, 0)
 	ids.shift = shift
@@ -54,14 +54,14 @@ func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Dat
 	w.exec(ctx, "add a delivery", `INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type,
 			status, created_at, queued_at, due_at, first_try_at, tries)
 		VALUES (@webhook, @id, @partner, 0, @client, @event, @type, 'succeeded', @at, @at, @at, @at,
-			jsonb_build_array(jsonb_build_object('at', @said::text, 'status_code', 204, 'duration_ms', 41, 'response', '')))`, pg.Named{
+			jsonb_build_array(jsonb_build_object('at', @atText::text, 'status_code', 204, 'duration_ms', 41, 'response', '')))`, pg.Named{
 		"webhook": hook, "id": newID[domain.DeliveryKind](ids, updated), "partner": c.PartnerID, "client": c.ID, "event": event,
-		"type": domain.UserUpdated, "at": updated, "said": updated.Format(time.RFC3339),
+		"type": domain.UserUpdated, "at": updated, "atText": updated.Format(time.RFC3339),
 	})
 }
 
-// SealSubscription gives the demonstration's subscription a secret, which it lacks until there
-// is an encryption key: seal seals it for a context.
+// SealSubscription sets the secret of the demonstration's subscription, if it has none: it cannot have one before there
+// is an encryption key. seal seals a secret for a context.
 func SealSubscription(ctx context.Context, d *db.DB, seal func(plain, context []byte) ([]byte, error)) error {
 	ids, err := pg.All[domain.WebhookID](ctx, d, "look for a subscription without a secret", pg.SQL("SELECT id FROM webhooks WHERE secret = ''"))
 	for _, id := range ids {

@@ -7,7 +7,7 @@ import (
 	"partnerapi/domain"
 )
 
-// breaches lists the invented breaches, of every severity.
+// breaches returns invented breaches, of every severity.
 func breaches() []db.BreachRow {
 	list := []struct {
 		name, title, domain, on string
@@ -32,7 +32,7 @@ func breaches() []db.BreachRow {
 	}
 	all := make([]db.BreachRow, len(list))
 	for i, b := range list {
-		on, _ := domain.ParseDate(b.on) // the dates are those above
+		on, _ := domain.ParseDate(b.on) // the dates above are valid
 		all[i] = db.BreachRow{Name: b.name, Title: b.title, BreachOn: &on, DataClasses: b.classes, SpamList: b.spam,
 			Severity: domain.SeverityOf(b.classes, false, b.spam)}
 		if b.domain != "" {
@@ -42,7 +42,7 @@ func breaches() []db.BreachRow {
 	return all
 }
 
-// addExposures exposes a user's data in a few random breaches, often in none.
+// addExposures adds exposures of a user in a few random breaches, often in none.
 func (g *generator) addExposures(u *user) {
 	for i := range g.catalogue.breaches {
 		if g.chance(0.04) {
@@ -51,7 +51,7 @@ func (g *generator) addExposures(u *user) {
 	}
 }
 
-// addExposure adds a user's exposure in a breach, first seen daysAgo days ago.
+// addExposure adds a user's exposure in a breach, first seen daysAgo days ago but not before the user's creation.
 func (g *generator) addExposure(u *user, b *db.BreachRow, daysAgo int, resolved bool) {
 	seen := latestTime(g.at(g.today.AddDays(-daysAgo)), u.CreatedAt)
 	e := exposure{

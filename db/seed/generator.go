@@ -5,14 +5,14 @@ import (
 	"partnerapi/domain"
 )
 
-// generator makes up clients with their history before today.
+// generator generates clients with their history up to today.
 type generator struct {
 	*random
 	today     domain.Date
 	catalogue *catalogue
 }
 
-// clientSpec is what a client is made from.
+// clientSpec is the specification of a generated client.
 type clientSpec struct {
 	partner   domain.PartnerID
 	name      string
@@ -20,13 +20,13 @@ type clientSpec struct {
 	created   domain.Date
 	directory domain.Directory // empty for none
 	noDarkWeb bool
-	language  domain.Language // what most users speak
+	language  domain.Language // of most users
 }
 
-// directoryGroups are the groups of users that a directory has.
+// directoryGroups are the names of the groups of a directory.
 var directoryGroups = []string{"Head office", "Field staff", "Contractors"}
 
-// newClient makes a client with its groups, the manual one first, and no users.
+// newClient creates a client with its groups, the Manual group first, and no users.
 func (g *generator) newClient(spec clientSpec) *client {
 	at := g.at(spec.created)
 	c := &client{
@@ -57,17 +57,18 @@ func (g *generator) newClient(spec clientSpec) *client {
 // simulations and reports emails.
 type behaviour struct{ diligent, gullible, alert float64 }
 
+// behaviour returns random probabilities. Most users are diligent and not gullible.
 func (g *generator) behaviour() behaviour {
 	x := g.Float64()
-	diligent := 0.985 + 0.015*g.Float64() // of each course, and there are many
+	diligent := 0.985 + 0.015*g.Float64() // high, because it is the probability for each of many courses
 	if g.chance(0.15) {
 		diligent = 0.3 + 0.6*g.Float64()
 	}
 	return behaviour{diligent: diligent, gullible: 0.02 + 0.45*x*x*x, alert: 0.5 * g.Float64()}
 }
 
-// addHistory adds training, simulations, reported emails and exposures to each
-// of some users of a client. Simulations are about every days apart.
+// addHistory adds training, simulations, reported emails and exposures to users of a client. every is the average
+// number of days between a user's simulations.
 func (g *generator) addHistory(c *client, users []*user, every int) {
 	for _, u := range users {
 		t := g.behaviour()
@@ -83,13 +84,11 @@ func (g *generator) addHistory(c *client, users []*user, every int) {
 	}
 }
 
-// historyDays is how many days of a client's average score are kept, today's
-// included.
+// historyDays is the number of days of a client's score history, including today.
 const historyDays = 90
 
-// addScoreHistory makes up the average scores of the last days. They end with
-// the client's own, which computeTotals must have set. The active users of a day are those
-// of today that were there already.
+// addScoreHistory adds random average scores of the last days. The last one is the client's current score, which
+// computeTotals must have set. The active users of a day are those of today who had been created by that day.
 func (g *generator) addScoreHistory(c *client) {
 	days := min(historyDays, domain.DateOf(c.CreatedAt).DaysUntil(g.today)+1)
 	c.history = make([]dayScore, days)

@@ -13,27 +13,24 @@ import (
 	"partnerapi/domain"
 )
 
-// LargePartner is the partner that seeded clients belong to.
+// LargePartner is the name of the partner of the clients that Large adds.
 const LargePartner = "Seed Partner"
 
-// Size says how much is to be seeded. Users are those of all clients together. With
-// Mails, the mails that they were sent are recorded too, some 18 for each user; all
-// else is the same without them.
+// Size is the amount of data that Large adds. Users is the number of users of all clients together. With Mails it also
+// adds the mails sent to the users, some 18 for each; the other data do not depend on it.
 type Size struct {
 	Clients, Users int
 	Mails          bool
 }
 
-// batchUsers is how many users the clients of a batch have, but for the last client,
-// which may have any number.
+// batchUsers is the number of users from which a batch of clients is complete. The last client of a batch may have any
+// number.
 const batchUsers = 4000
 
-// Large adds clients with users, their training and phishing results, and some
-// collections, policies and exposures, as of today by the database's clock. Few
-// clients have most of the users, the first the most. The clients belong to
-// LargePartner, which is made when missing, and are numbered on from those that
-// it has. It is one transaction: all is added or nothing. progress, unless nil,
-// is called with how many of the clients and users together are written.
+// Large adds clients with users, their training and phishing results, and some collections, policies and exposures, as
+// of today by the database's clock. A few clients have most of the users. The clients belong to LargePartner, which is
+// created if it is missing, and their numbers continue after its existing clients. All is written in one transaction.
+// progress, unless nil, is called with the number of clients and users written, and their total.
 func Large(ctx context.Context, d *db.DB, size Size, progress func(done, total int)) error {
 	if size.Clients < 0 || size.Users < 0 || size.Clients == 0 && size.Users > 0 {
 		return errors.New("seed: the numbers of clients and users must not be negative, and users need a client")
@@ -65,17 +62,17 @@ func Large(ctx context.Context, d *db.DB, size Size, progress func(done, total i
 	return vacuumAnalyze(ctx, d)
 }
 
-// largeRun is one run of Large.
+// largeRun is the state of a call of Large.
 type largeRun struct {
 	writer    *writer
 	size      Size
 	today     domain.Date
 	catalogue *catalogue
 	partner   domain.PartnerID
-	existing  int // clients of the partner before
+	existing  int // the number of clients that the partner had before
 }
 
-// openPartner finds the partner, or makes it, and counts its clients.
+// openPartner finds the partner and counts its clients, or creates it.
 func (r *largeRun) openPartner(ctx context.Context) (err error) {
 	if r.partner, err = partnerNamed(ctx, r.writer.db, LargePartner); err != nil {
 		return err
@@ -90,16 +87,16 @@ func (r *largeRun) openPartner(ctx context.Context) (err error) {
 	return err
 }
 
-// part is what is written at once, in this order: clients with what they have before
-// their users, users with all that happened to them, and what clients have when all
-// their users are written.
+// part is data that is written at once, in the order of the fields: begun are clients whose rows come before those of
+// their users (writer.begin), users are users with their history, and ended are clients all of whose users are written
+// (writer.end).
 type part struct {
 	begun []*client
 	users []*user
 	ended []*client
 }
 
-// write makes the clients and writes each part while the next is made.
+// write generates the clients, and writes each part while the next one is generated.
 func (r *largeRun) write(ctx context.Context, progress func(done, total int)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	parts := make(chan part)
@@ -133,7 +130,7 @@ func (r *largeRun) write(ctx context.Context, progress func(done, total int)) er
 	return group.Wait()
 }
 
-// batches makes the clients, those of some users together in a batch.
+// batches generates the clients, in batches of about batchUsers users, and passes their parts to send.
 func (r *largeRun) batches(send func(part) error) error {
 	sizes := usersByClient(r.size)
 	var batch []*growing
@@ -152,8 +149,8 @@ func (r *largeRun) batches(send func(part) error) error {
 	return nil
 }
 
-// batch gives the users of some clients their history, some users at a time: no more
-// of it is in memory.
+// batch generates the history of the users of a batch of clients, and passes the parts to send. Only copyAtOnce users
+// with their history are in memory at a time.
 func (r *largeRun) batch(batch []*growing, send func(part) error) error {
 	clients := make([]*client, len(batch))
 	for i, c := range batch {
@@ -162,25 +159,25 @@ func (r *largeRun) batch(batch []*growing, send func(part) error) error {
 	if err := send(part{begun: clients}); err != nil {
 		return err
 	}
-	var some []*user
+	var users []*user
 	for _, c := range batch {
 		for len(c.users) > 0 {
-			some = append(some, c.next(copyAtOnce-len(some))...)
-			if len(some) == copyAtOnce {
-				if err := send(part{users: some}); err != nil {
+			users = append(users, c.next(copyAtOnce-len(users))...)
+			if len(users) == copyAtOnce {
+				if err := send(part{users: users}); err != nil {
 					return err
 				}
-				some = nil
+				users = nil
 			}
 		}
 		c.computeTotals(r.today)
 		c.g.addScoreHistory(c.client)
 	}
-	return send(part{users: some, ended: clients})
+	return send(part{users: users, ended: clients})
 }
 
-// usersByClient deals users out to clients as in life: the client of rank r has a
-// share in proportion to r^-1.1.
+// usersByClient returns the number of users of each client. It follows a Zipf distribution: the share of the client of
+// rank r is proportional to r^-1.1.
 func usersByClient(size Size) []int {
 	weights := make([]float64, size.Clients)
 	sum := 0.0
@@ -189,12 +186,12 @@ func usersByClient(size Size) []int {
 		sum += weights[i]
 	}
 	sizes := make([]int, size.Clients)
-	dealt, weight := 0, 0.0
+	assigned, weight := 0, 0.0
 	for i := range sizes {
 		weight += weights[i]
 		upTo := int(math.Round(float64(size.Users) * weight / sum))
-		sizes[i] = upTo - dealt
-		dealt = upTo
+		sizes[i] = upTo - assigned
+		assigned = upTo
 	}
 	return sizes
 }
@@ -205,7 +202,7 @@ const (
 	youngestClient = 20
 )
 
-// The words that the names of seeded clients are made of.
+// The words of which the names of seeded clients consist.
 var (
 	firstWords = []string{"Amber", "Birch", "Cedar", "Delta", "Ember", "Falcon", "Granite", "Harbor", "Indigo",
 		"Juniper", "Keystone", "Lakeside", "Maple", "Northern"}
@@ -213,15 +210,14 @@ var (
 		"Insurance", "Legal", "Logistics", "Media", "Pharmacy", "Textiles"}
 )
 
-// growing is a client whose users have no history yet.
+// growing is a client whose remaining users have no history yet.
 type growing struct {
 	*client
 	g     *generator
-	mails *generator // nil where no mails are recorded
+	mails *generator // nil if no mails are added
 }
 
-// client makes the i-th client of a run, with a number of users. Its age falls with i, so
-// that the first is the oldest.
+// client generates the i-th client of a run, with a number of users. The first client is the oldest.
 func (r *largeRun) client(i, users int) *growing {
 	number := r.existing + i + 1
 	g := &generator{random: newRandom(largeStream, number), today: r.today, catalogue: r.catalogue}
@@ -241,24 +237,24 @@ func (r *largeRun) client(i, users int) *growing {
 		g.addCollection(c, "New starters", "", domain.ByDashboard, everybody[len(everybody)*9/10:])
 		g.addPolicy(c, "Acceptable use", domain.TenantScope, c.ID, 2, everybody[:len(everybody)/4])
 	}
-	grown := &growing{client: c, g: g}
+	result := &growing{client: c, g: g}
 	if r.size.Mails {
-		grown.mails = &generator{random: newRandom(mailStream, number), today: r.today, catalogue: r.catalogue}
+		result.mails = &generator{random: newRandom(mailStream, number), today: r.today, catalogue: r.catalogue}
 	}
-	return grown
+	return result
 }
 
-// next adds the history of the next n users, or of all that are left if fewer, removes them
-// from the client and returns them.
+// next adds the history of the next n users, or of all remaining users if they are fewer, removes them from the client
+// and returns them.
 func (c *growing) next(n int) []*user {
 	n = min(n, len(c.users))
-	some := slices.Clone(c.users[:n])
+	users := slices.Clone(c.users[:n])
 	clear(c.users[:n])
 	c.users = c.users[n:]
-	c.g.addHistory(c.client, some, 60)
+	c.g.addHistory(c.client, users, 60)
 	if c.mails != nil {
-		c.mails.recordEmails(c.client, some)
+		c.mails.recordEmails(c.client, users)
 	}
-	c.count(some, c.g.today)
-	return some
+	c.count(users, c.g.today)
+	return users
 }

@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// The names of people who speak something else than English.
+// The names of Spanish and French speakers.
 var (
 	spanishFirst = []string{"Alba", "Álvaro", "Belén", "Camila", "Diego", "Elena", "Íñigo", "Javier", "Lucía",
 		"Mateo", "Núria", "Óscar", "Pilar", "Rocío", "Sofía", "Tomás"}
@@ -20,14 +20,15 @@ var (
 		"Lévesque", "Marchand", "Ouellet", "Paradis", "Séguin", "Thériault", "Vallée"}
 )
 
-// unaccented replaces accented letters, for the use of names in email addresses.
+// unaccented replaces accented letters, for names in email addresses.
 var unaccented = strings.NewReplacer("á", "a", "é", "e", "í", "i", "ó", "o", "ú", "u", "ñ", "n", "ô", "o",
 	"î", "i", "è", "e", "ê", "e", "ë", "e", "ï", "i", "ç", "c")
 
-// job is what a user does; the role follows from it.
+// job is a user's department and title, from which the role is classified.
 type job struct{ department, title string }
 
-// jobs are common jobs; specialJobs are the jobs that each role is classified from.
+// jobs are common jobs, which are classified as RoleStandard. specialJobs are jobs by the role as which they are
+// classified.
 var (
 	jobs = []job{
 		{"Operations", "Production planner"}, {"Operations", "Shift lead"}, {"Operations", "Warehouse clerk"},
@@ -46,7 +47,7 @@ var (
 	}
 )
 
-// name returns an invented name of a speaker of a language.
+// name returns a random name of a speaker of a language.
 func (d *random) name(language domain.Language) (first, last string) {
 	switch language {
 	case domain.Spanish:
@@ -58,7 +59,7 @@ func (d *random) name(language domain.Language) (first, last string) {
 	}
 }
 
-// job picks a job; one of eight people has one of a special role.
+// job returns a random job. One of eight is a job of a special role.
 func (d *random) job() job {
 	if !d.chance(0.125) {
 		return oneOf(d, jobs)
@@ -67,7 +68,7 @@ func (d *random) job() job {
 	return oneOf(d, specialJobs[oneOf(d, roles)])
 }
 
-// slug is a name as a part of an address: lower-case letters, digits, hyphens.
+// slug converts a name to a part of an address: lower-case letters, digits and hyphens.
 func slug(name string) string {
 	var b strings.Builder
 	for _, r := range unaccented.Replace(strings.ToLower(name)) {
@@ -81,12 +82,13 @@ func slug(name string) string {
 	return strings.TrimSuffix(b.String(), "-")
 }
 
-// emailAllocator gives out the email addresses of one client, each once.
+// emailAllocator creates unique email addresses for the users of a client.
 type emailAllocator struct {
 	domain string
-	taken  map[string]int
+	taken  map[string]int // the number of addresses with a local part, before numbers were appended
 }
 
+// newEmail returns the next address for a name.
 func (a *emailAllocator) newEmail(first, last string) string {
 	local := slug(first) + "." + slug(last)
 	a.taken[local]++

@@ -8,7 +8,8 @@ import (
 	"partnerapi/domain"
 )
 
-// addSimulations adds simulated mails sent to a user, about every days apart.
+// addSimulations adds simulated mails sent to a user. every is the average number of days between two mails. An
+// inactive user got none in the last 60 days.
 func (g *generator) addSimulations(u *user, t behaviour, every int) {
 	end := g.today
 	if u.Status != domain.Active {
@@ -20,15 +21,16 @@ func (g *generator) addSimulations(u *user, t behaviour, every int) {
 	}
 }
 
-// outcome is how far a mail gets, and what else happens to it.
+// outcome is the actions of a user on a simulated mail. automated is the reason if a mail scanner acted, or empty.
 type outcome struct {
 	opened, attachment, clicked, credentials, reported bool
 	automated                                          domain.AutomatedReason
 }
 
-// scannerReasons are the signs of a mail scanner.
+// scannerReasons are the reasons by which a mail scanner is detected.
 var scannerReasons = []domain.AutomatedReason{domain.ByHead, domain.ByNetwork, domain.ByHaste}
 
+// outcome returns a random outcome of a mail to a user with a behaviour.
 func (g *generator) outcome(t behaviour) (r outcome) {
 	if g.chance(0.02) {
 		return outcome{automated: oneOf(g.random, scannerReasons)}
@@ -43,7 +45,8 @@ func (g *generator) outcome(t behaviour) (r outcome) {
 	return r
 }
 
-// sentSimulation makes a mail to a user with what happened to it, all within hours.
+// sentSimulation creates a mail that was sent to a user at a time, with the times of its outcome, which are within
+// hours.
 func (g *generator) sentSimulation(u *user, at time.Time, r outcome) simulation {
 	m := g.scheduledSimulation(u, at)
 	m.SentAt = &at
@@ -51,7 +54,7 @@ func (g *generator) sentSimulation(u *user, at time.Time, r outcome) simulation 
 		m.AutomatedReason = &r.automated
 	}
 	last := at
-	mark := func(happened bool, minutes int) *time.Time {
+	mark := func(happened bool, minutes int) *time.Time { // a time up to minutes after the last one
 		if !happened {
 			return nil
 		}
@@ -68,7 +71,7 @@ func (g *generator) sentSimulation(u *user, at time.Time, r outcome) simulation 
 	return m
 }
 
-// status is how far the mail got.
+// status returns the status of a mail with the outcome.
 func (r outcome) status() domain.ResultStatus {
 	switch {
 	case r.credentials:
@@ -84,21 +87,22 @@ func (r outcome) status() domain.ResultStatus {
 	}
 }
 
-// scheduledSimulation makes a mail to a user that is to be sent at a time.
+// scheduledSimulation creates a mail to a user that is to be sent at a time. It was created an hour before or, if the
+// time is after today, an hour before today.
 func (g *generator) scheduledSimulation(u *user, at time.Time) simulation {
 	created := at
 	if start := g.today.Time(); created.After(start) {
 		created = start
 	}
 	created = created.Add(-time.Hour)
-	id, of := newID[domain.ResultKind](g.random, created), oneOf(g.random, g.catalogue.templates[u.PreferredLanguage])
-	return simulation{template: of, ResultRow: db.ResultRow{
-		ClientID: u.ClientID, ID: id, UserID: u.ID, TemplateID: of.id, Status: domain.ResultScheduled, SendAt: at,
+	id, template := newID[domain.ResultKind](g.random, created), oneOf(g.random, g.catalogue.templates[u.PreferredLanguage])
+	return simulation{template: template, ResultRow: db.ResultRow{
+		ClientID: u.ClientID, ID: id, UserID: u.ID, TemplateID: template.id, Status: domain.ResultScheduled, SendAt: at,
 		CreatedAt: created, UpdatedAt: created,
 	}}
 }
 
-// suspiciousEmails are real mails that users report, by what they turn out to be.
+// suspiciousEmails are real mails that users report, with their classifications.
 var suspiciousEmails = []struct {
 	subject, sender string
 	class           domain.EmailClass
@@ -111,17 +115,17 @@ var suspiciousEmails = []struct {
 	{"Voicemail from unknown number", "voice@call-notice.example", domain.ClassPending, ""},
 }
 
-// addReportedEmails lets a user report real mails.
+// addReportedEmails adds random reports of real mails by a user.
 func (g *generator) addReportedEmails(u *user, t behaviour) {
 	for g.chance(t.alert * 0.3) {
 		g.addReportedEmail(u, g.between(0, len(suspiciousEmails)-1), g.between(1, 500))
 	}
 }
 
-// addReportedEmail has a user report suspiciousEmails[which], daysAgo days ago, unless the
-// user did not exist then.
-func (g *generator) addReportedEmail(u *user, which, daysAgo int) {
-	at, mail := g.at(g.today.AddDays(-daysAgo)), suspiciousEmails[which]
+// addReportedEmail adds the report of suspiciousEmails[index] by a user, daysAgo days ago. It adds none if the user did
+// not exist then.
+func (g *generator) addReportedEmail(u *user, index, daysAgo int) {
+	at, mail := g.at(g.today.AddDays(-daysAgo)), suspiciousEmails[index]
 	if at.Before(u.CreatedAt) {
 		return
 	}

@@ -6,8 +6,8 @@ import (
 	"partnerapi/domain"
 )
 
-// addPolicy makes a policy of a version, to be signed by its audience: most sign
-// it, some signatures have lapsed or are of an older version.
+// addPolicy adds a policy that its audience has to sign, and returns it. Most users have signed it; some signatures
+// have expired, or are of the previous version.
 func (g *generator) addPolicy(
 	c *client, title string, scope domain.ScopeType, scopeID [16]byte, version int, audience []*user,
 ) *policy {
@@ -28,12 +28,12 @@ func (g *generator) addPolicy(
 	return &c.policies[len(c.policies)-1]
 }
 
-// addSignature lets a user sign a policy, or not.
+// addSignature adds a user's signature of a policy, at random valid, expired or of the previous version, or none.
 func (g *generator) addSignature(p *policy, u *user) {
 	version, daysAgo := p.Version, g.between(1, min(p.RenewalPeriodDays-5, 360))
 	switch roll := g.Float64(); {
-	case roll < 0.6:
-	case roll < 0.75: // lapsed
+	case roll < 0.6: // valid
+	case roll < 0.75: // expired
 		daysAgo = p.RenewalPeriodDays + g.between(5, 250)
 	case roll < 0.85 && p.Version > 1:
 		version = p.Version - 1
@@ -46,6 +46,7 @@ func (g *generator) addSignature(p *policy, u *user) {
 	}
 }
 
+// sign adds a user's signature of a version at a time.
 func (p *policy) sign(u *user, version int, at time.Time) {
 	p.signatures = append(p.signatures, signature{owner: u.owner(), PolicyID: p.ID, Version: version, SignedAt: at})
 }

@@ -10,16 +10,15 @@ import (
 	"partnerapi/domain"
 )
 
-// random is the source of all random values. The same stream and number give
-// the same values.
+// random is a source of random values. The same stream and number give the same values.
 type random struct {
 	*rand.Rand
 	fake *gofakeit.Faker
-	// shift is how much later objects are made than their ids say.
+	// shift is subtracted from the times of objects in their ids; see newID.
 	shift time.Duration
 }
 
-// The streams are independent: a change of one leaves the values of the other.
+// The streams are independent: drawing more values of one stream does not change the values of the others.
 const (
 	demoStream uint64 = 1 + iota
 	largeStream
@@ -34,11 +33,10 @@ func newRandom(stream uint64, number int) *random {
 	return &random{Rand: rand.New(source), fake: gofakeit.NewFaker(source, false)}
 }
 
-// chance is true with probability p.
+// chance returns true with probability p.
 func (d *random) chance(p float64) bool { return d.Float64() < p }
 
-// between returns a number from low to high, both included; low where high is
-// below it.
+// between returns a random number from low to high, both included. If high is less than low, it returns low.
 func (d *random) between(low, high int) int {
 	if high <= low {
 		return low
@@ -46,17 +44,17 @@ func (d *random) between(low, high int) int {
 	return low + d.IntN(high-low+1)
 }
 
-// oneOf picks one of some values.
+// oneOf returns a random element of values.
 func oneOf[T any](d *random, values []T) T { return values[d.IntN(len(values))] }
 
-// at returns a moment of a day, within the hours of work.
+// at returns a random time of a day, from 8:00 to 17:00 UTC.
 func (d *random) at(day domain.Date) time.Time {
 	return day.Time().Add(8*time.Hour + time.Duration(d.IntN(9*3600))*time.Second)
 }
 
-// newID returns the id of an object that was made at a time: a UUID of version
-// 7, so that ids sort as their objects' times do. The ids of a demonstration are those of one that
-// was made on ExampleDay, whenever it is made, so that documents can name them.
+// newID returns the id of an object that was created at a time. It is a UUID of version 7, so that ids sort like the
+// times of their objects. The demonstration has the same ids on every day, because shift makes its times relative to
+// ExampleDay: so the documentation can name them.
 func newID[K domain.Kind](d *random, at time.Time) (id domain.ID[K]) {
 	binary.BigEndian.PutUint64(id[:8], uint64(at.Add(-d.shift).UnixMilli())<<16|7<<12|d.Uint64N(1<<12))
 	binary.BigEndian.PutUint64(id[8:], 2<<62|d.Uint64N(1<<62))

@@ -5,9 +5,8 @@ import (
 	"partnerapi/domain"
 )
 
-// addShowcaseReports adds a report that failed, and some that wait to be made.
-// Whoever serves the demonstration makes those of earlier days before it begins, so
-// that they are ready, and the one of yesterday in the background.
+// addShowcaseReports adds a failed report and several pending ones. The process that serves the demonstration makes
+// those older than a day before it starts to serve, so that they are ready, and the one of yesterday in the background.
 func (g *generator) addShowcaseReports(c *client) {
 	for _, r := range []struct {
 		kind    domain.ReportType
@@ -34,7 +33,8 @@ func (g *generator) addShowcaseReports(c *client) {
 		c.reports = append(c.reports, report)
 	}
 
-	// A stream of its own, for documents name a report, and the earlier draws depend on leap years.
+	// The documentation names a report. The values of g depend on leap years, so the ids and times have their own
+	// stream.
 	ids := newRandom(reportStream, 0)
 	ids.shift = g.shift
 	for i := range c.reports {

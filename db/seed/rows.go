@@ -9,28 +9,26 @@ import (
 	"partnerapi/domain"
 )
 
-// client is a client with all that belongs to it. What its own row sums up is
-// filled in by computeTotals.
+// client is a client with all of its rows. computeTotals sets the totals in its own row.
 type client struct {
 	db.ClientRow
 	figures
-	domain      string // of its users' emails
+	domain      string // the domain of its users' emails
 	groups      []db.GroupRow
 	users       []*user
 	collections []collection
-	// deletedCollections are deleted again: rows may still name them, and what watches
-	// the table knows of them.
+	// deletedCollections are inserted and deleted again: other rows refer to them, and the triggers of the table must
+	// run.
 	deletedCollections []collection
 	policies           []policy
 	frameworks         []db.FrameworkRow
 	admins             []db.AdminRow
 	invites            []invite
 	reports            []db.ReportRow
-	history            []dayScore // the average scores of the last days, today's last
+	history            []dayScore // the average scores of the last days, the oldest first
 }
 
-// user is a user with all signals about them. What its own row sums up, and the risk,
-// are filled in by computeTotals.
+// user is a user with all of the user's rows. computeTotals sets the totals in the user's own row, and the risk.
 type user struct {
 	db.UserRow
 	training    []assignment
@@ -67,7 +65,7 @@ type assignment struct {
 	Round        int
 	Position     int
 	FromProgram  bool
-	Frameworks   [][16]byte // the assignments that ask for it
+	Frameworks   [][16]byte // the framework assignments that require it
 	AssignedAt   time.Time
 	DueOn        domain.Date
 	CompletedAt  time.Time `bun:",nullzero"`
@@ -75,7 +73,7 @@ type assignment struct {
 	Superseded   bool
 }
 
-// simulation is one simulated mail of a template.
+// simulation is a simulated mail with its template.
 type simulation struct {
 	db.ResultRow
 	template *template
@@ -92,7 +90,7 @@ type waitingMail struct {
 	DueAt    time.Time
 }
 
-// waiting returns the mail's row in the outbox; none if the mail is no longer scheduled.
+// waiting returns the mail's row in the outbox. It returns none if the mail is not scheduled.
 func (s *simulation) waiting() []waitingMail {
 	if s.Status != domain.ResultScheduled {
 		return nil
@@ -100,8 +98,8 @@ func (s *simulation) waiting() []waitingMail {
 	return just(waitingMail{ClientID: s.ClientID, ID: s.ID, Kind: db.SimulatedMail, Urgency: 2, DueAt: s.SendAt})
 }
 
-// countsAsClick reports whether a human fell for the mail, in any way (decisions
-// 3.10).
+// countsAsClick reports whether a person fell for the mail: clicked, opened the attachment or submitted credentials
+// (decisions 3.10).
 func (s *simulation) countsAsClick() bool {
 	return s.ClickedAt != nil || s.AttachmentOpenedAt != nil || s.CredentialsSubmittedAt != nil
 }
@@ -200,6 +198,7 @@ type keyClient struct {
 	ClientID      domain.ClientID
 }
 
+// latestTime returns the latest of times.
 func latestTime(times ...time.Time) (last time.Time) {
 	for _, t := range times {
 		if t.After(last) {
@@ -209,6 +208,7 @@ func latestTime(times ...time.Time) (last time.Time) {
 	return last
 }
 
+// laterDate returns the later of two dates.
 func laterDate(a, b domain.Date) domain.Date {
 	if a.After(b) {
 		return a

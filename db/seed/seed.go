@@ -1,9 +1,7 @@
-// Package seed fills a database with invented data: a demonstration that shows
-// some of everything, or any number of clients and users to measure with. Both
-// are deterministic: on the same day the same call writes the same rows, and
-// all dates are relative to that day. Scores, counters and summaries are derived
-// here from the rows that they sum up, and so equal a recount; mails by day and
-// uses of templates are counted at the end, as doctor counts them.
+// Package seed fills a database with generated data: a demonstration with all kinds of data, or any number of clients
+// and users for benchmarks. Both are deterministic: on the same day the same call writes the same rows, and all dates
+// are relative to that day. The package computes scores, counters and summaries from the generated rows, so that they
+// equal a recount. Mails by day and uses of templates are counted at the end, by package doctor.
 package seed
 
 import (
@@ -15,12 +13,11 @@ import (
 	"partnerapi/domain"
 )
 
-// seedLock is the advisory lock under which rows are seeded, so that two
-// processes that start at once do not both find the database empty: "seed" in
-// ASCII.
+// seedLock is the advisory lock that is held while rows are seeded, so that two processes that start at the same time
+// do not both find the database empty. Its value is "seed" in ASCII.
 const seedLock = 0x73656564
 
-// inTx runs fill in one transaction, alone among all that seed the database.
+// inTx loads the service's own templates, and runs fill in one transaction that holds seedLock.
 func inTx(ctx context.Context, d *db.DB, fill func(context.Context) error) error {
 	if err := d.LoadTemplates(ctx); err != nil {
 		return err
@@ -34,12 +31,12 @@ func inTx(ctx context.Context, d *db.DB, fill func(context.Context) error) error
 	})
 }
 
-// addCounts counts the mails that were seeded.
+// addCounts counts the seeded mails by day and by template.
 func addCounts(ctx context.Context, d *db.DB) error {
 	return doctor.AddCounts(ctx, d, "phishing by day", "uses of templates")
 }
 
-// one returns the first value of a query of one column; zero if it returns no row.
+// one returns the first value of a query with one column, or the zero value if it returns no row.
 func one[T any](ctx context.Context, d *db.DB, doing, query string, args ...any) (value T, err error) {
 	found, err := pg.All[T](ctx, d, doing, pg.SQL(query, args...))
 	if len(found) > 0 {
@@ -48,15 +45,15 @@ func one[T any](ctx context.Context, d *db.DB, doing, query string, args ...any)
 	return value, err
 }
 
-// partnerNamed returns the id of a partner; zero if there is none.
+// partnerNamed returns the id of the partner with a name, or zero if there is none.
 func partnerNamed(ctx context.Context, d *db.DB, name string) (domain.PartnerID, error) {
 	return one[domain.PartnerID](ctx, d, "look for the partner "+name,
 		"SELECT id FROM partners WHERE name_key = ?", domain.SortKey(name))
 }
 
-// vacuumAnalyze updates the planner's statistics of the new rows, and lets index-only
-// scans trust their pages. Autovacuum would do so later.
+// vacuumAnalyze updates the planner's statistics and the visibility map, which index-only scans need. Autovacuum would
+// do so only later.
 func vacuumAnalyze(ctx context.Context, d *db.DB) error {
-	_, err := pg.Exec(ctx, d, "vacuum what was seeded", pg.SQL("VACUUM ANALYZE"))
+	_, err := pg.Exec(ctx, d, "vacuum seeded tables", pg.SQL("VACUUM ANALYZE"))
 	return err
 }

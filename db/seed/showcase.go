@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// addShowcase gives a large client some of everything, at whatever probability.
+// addShowcase adds all kinds of data to a large client, even rare ones.
 func (g *generator) addShowcase(c *client) {
 	g.varyUsers(c)
 	g.addShowcaseCollections(c)
@@ -24,9 +24,8 @@ func (g *generator) addShowcase(c *client) {
 	g.addShowcaseReports(c)
 }
 
-// varyUsers makes users of every role in both states, and of every source,
-// language and kind of override. They are as old as the client, so that
-// anything may have happened to them.
+// varyUsers changes the first 20 users so that there are users of every role in both states, and of every source,
+// language and kind of override. They are about as old as the client, so that they can have a long history.
 func (g *generator) varyUsers(c *client) {
 	for _, u := range c.users[:20] {
 		u.CreatedAt = g.at(domain.DateOf(c.CreatedAt).AddDays(2))
@@ -61,8 +60,10 @@ func (g *generator) varyUsers(c *client) {
 	c.users[19].Status, c.users[19].Overrides = domain.Inactive, []string{"status"}
 }
 
+// hasRole returns a function that reports whether a user has a role.
 func hasRole(role domain.Role) func(*user) bool { return func(u *user) bool { return u.Role == role } }
 
+// addShowcaseCollections adds collections by both creators, the first one of the finance team and the last one empty.
 func (g *generator) addShowcaseCollections(c *client) {
 	everybody := c.active(anyUser)
 	for _, k := range []struct {
@@ -81,6 +82,7 @@ func (g *generator) addShowcaseCollections(c *client) {
 	}
 }
 
+// addShowcaseFrameworks adds a framework for each type of audience.
 func (g *generator) addShowcaseFrameworks(c *client) {
 	finance, office := [16]byte(c.collections[0].ID), [16]byte(c.groups[1].ID)
 	g.addFramework(c, "iso_27001", domain.FrameworkForAll, nil, true, 200)
@@ -88,24 +90,24 @@ func (g *generator) addShowcaseFrameworks(c *client) {
 	g.addFramework(c, "hipaa", domain.FrameworkForGroup, &office, false, 20)
 }
 
-// addShowcaseTraining makes sure of one user without anything left to do, one who is
-// behind and one whose second round has begun.
+// addShowcaseTraining replaces the training of the first three users: one has completed all courses, one has only
+// overdue courses of the program, and one has courses in their second round.
 func (g *generator) addShowcaseTraining(c *client) {
-	done, behind, renewed := c.users[0], c.users[1], c.users[2]
-	for _, u := range []*user{done, behind, renewed} {
+	finished, overdue, renewed := c.users[0], c.users[1], c.users[2]
+	for _, u := range []*user{finished, overdue, renewed} {
 		u.training = nil
 	}
 	yesterday := g.today.AddDays(-1)
 	for i, l := range g.catalogue.program {
-		a := behind.newAssignment(l, g.at(g.today.AddDays(-120)))
+		a := overdue.newAssignment(l, g.at(g.today.AddDays(-120)))
 		a.FromProgram = true
-		behind.training = append(behind.training, a)
+		overdue.training = append(overdue.training, a)
 
-		a.owner, a.CompletedAt = done.owner(), g.at(yesterday.AddDays(-3*i))
-		done.training = append(done.training, a)
+		a.owner, a.CompletedAt = finished.owner(), g.at(yesterday.AddDays(-3*i))
+		finished.training = append(finished.training, a)
 
 		a = renewed.newAssignment(l, renewed.CreatedAt)
-		// Their windows have ended in the last weeks, and end in the next.
+		// The renewal times of the courses end in the last and in the next weeks.
 		a.FromProgram, a.CompletedAt = true, g.at(addMonths(g.today, -l.Months).AddDays(7*i-20))
 		renewed.training = append(renewed.training, a)
 		if again := addMonths(domain.DateOf(a.CompletedAt), l.Months); !again.After(g.today) {
@@ -115,17 +117,17 @@ func (g *generator) addShowcaseTraining(c *client) {
 		}
 	}
 
-	for _, u := range []*user{done, behind, renewed} {
-		held := len(u.training)
+	for _, u := range []*user{finished, overdue, renewed} {
+		first := len(u.training) // of the courses of frameworks, which are all completed
 		g.addFrameworkTraining(u, c, behaviour{})
-		for i := held; i < len(u.training); i++ {
+		for i := first; i < len(u.training); i++ {
 			u.training[i].CompletedAt = g.at(yesterday)
 		}
 	}
 }
 
-// addShowcasePhishing makes sure of mails in every status, reported ones and
-// automated ones, all of the last weeks; and of real mails of every kind.
+// addShowcasePhishing adds simulated mails of the last weeks in every status, including reported, automated, scheduled
+// and failed ones, and reports of real mails with every classification.
 func (g *generator) addShowcasePhishing(c *client) {
 	users := c.active(anyUser)
 	for i, r := range []outcome{
@@ -141,17 +143,18 @@ func (g *generator) addShowcasePhishing(c *client) {
 	for i, u := range users[:3] {
 		u.simulations = append(u.simulations, g.scheduledSimulation(u, g.at(g.today.AddDays(2+i))))
 	}
-	refused := g.scheduledSimulation(users[3], g.at(g.today.AddDays(-3)))
-	refused.Status, refused.FailedAt = domain.ResultFailed, &refused.SendAt
-	refused.Failure = new("the mail server refuses the address: 550 5.1.1 unknown")
-	users[3].simulations = append(users[3].simulations, refused)
+	failed := g.scheduledSimulation(users[3], g.at(g.today.AddDays(-3)))
+	failed.Status, failed.FailedAt = domain.ResultFailed, &failed.SendAt
+	failed.Failure = new("the mail server refuses the address: 550 5.1.1 unknown")
+	users[3].simulations = append(users[3].simulations, failed)
 	for i := range suspiciousEmails {
 		g.addReportedEmail(users[0], i, 3+4*i)
 		g.addReportedEmail(users[1], i, 200+4*i)
 	}
 }
 
-// addShowcaseExposures makes sure of exposures of every severity, resolved and not.
+// addShowcaseExposures adds an exposure in every breach for four users, so that there are resolved and unresolved
+// exposures of every severity.
 func (g *generator) addShowcaseExposures(c *client) {
 	users := c.active(anyUser)[:4]
 	for i := range g.catalogue.breaches {
@@ -164,14 +167,14 @@ func (g *generator) addShowcaseExposures(c *client) {
 	}
 }
 
-// addShowcasePolicies publishes policies of every scope, some of which nobody needs to
-// sign, are archived, or whose collection is gone.
+// addShowcasePolicies adds policies of every scope: also one that need not be signed, one that is archived, and one
+// whose collection was deleted.
 func (g *generator) addShowcasePolicies(c *client) {
 	everybody := c.active(anyUser)
 	office, finance := c.groups[1].ID, c.collections[0].ID
 	use := g.addPolicy(c, "Acceptable use", domain.TenantScope, c.ID, 3, everybody)
 	use.Description = "What company devices and accounts may be used for"
-	for i, version := range []int{3, 3, 2} { // one signature stands, one has lapsed, one is of an old version
+	for i, version := range []int{3, 3, 2} { // a valid signature, an expired one, and one of an old version
 		daysAgo := []int{30, use.RenewalPeriodDays + 40, 60}[i]
 		use.signatures = slices.DeleteFunc(use.signatures, func(s signature) bool { return s.UserID == everybody[i].ID })
 		use.sign(everybody[i], version, g.at(g.today.AddDays(-daysAgo)))
@@ -191,6 +194,7 @@ func (g *generator) addShowcasePolicies(c *client) {
 	old.UpdatedAt = latestTime(old.ReviewedAt, old.ArchivedAt)
 }
 
+// addShowcaseAdmins adds admins of every role, and an open, an expired and an accepted invite.
 func (g *generator) addShowcaseAdmins(c *client) {
 	for i, role := range []domain.AdminRole{domain.OwnerRole, domain.FullRole, domain.ViewerRole, domain.ViewerRole} {
 		c.admins = append(c.admins, g.newAdmin(c.PartnerID, &c.ID, c.domain, role, c.CreatedAt.AddDate(0, 0, 60*i)))
@@ -200,8 +204,7 @@ func (g *generator) addShowcaseAdmins(c *client) {
 	g.addInvite(c, "former.helpdesk", domain.FullRole, 300, true)
 }
 
-// recordShowcaseEmails makes sure that one user was sent mail of every type, lately and
-// long ago.
+// recordShowcaseEmails adds mails of every type to the first user, recent and old ones.
 func (g *generator) recordShowcaseEmails(c *client) {
 	u := c.users[0]
 	for i, kind := range []domain.MessageType{"training-invite", "phishing", "phish-reminder", "certificate",

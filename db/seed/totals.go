@@ -8,20 +8,19 @@ import (
 	"partnerapi/domain"
 )
 
-// figures are what the summary of a client is computed from, beside its own counters.
+// figures are the sums from which the summary of a client is computed, in addition to the counters of its own row.
 type figures struct {
-	scores               int
-	days90, days365, all mails // by when they were sent
-	// joined counts the active users by how many days ago they were created, historyDays - 1
-	// for all before.
+	scores               int   // the sum of the scores of active users
+	days90, days365, all mails // the mails sent in the last 90 and 365 days, and all
+	// joined[n] is the number of active users who were created n days ago; the last element includes all older ones.
 	joined [historyDays]int
 }
 
 // mails are numbers of simulated mails.
 type mails struct{ sent, clicked, reported int }
 
-// count derives what is stored of some users beside their rows: scores, counters and
-// next courses. It adds them to the figures of their client; each must be counted once.
+// count computes the totals of users, and adds them to the figures and counters of the client. Each user must be
+// counted once.
 func (c *client) count(users []*user, today domain.Date) {
 	for _, u := range users {
 		u.computeTotals(today)
@@ -39,6 +38,7 @@ func (c *client) count(users []*user, today domain.Date) {
 	}
 }
 
+// countMails adds simulated mails to the figures.
 func (c *client) countMails(simulations []simulation, today domain.Date) {
 	for i := range simulations {
 		s := &simulations[i]
@@ -48,7 +48,7 @@ func (c *client) countMails(simulations []simulation, today domain.Date) {
 	}
 }
 
-// count adds a mail that was sent within the last days, today included.
+// count adds a mail if it was sent within the last days, including today.
 func (m *mails) count(s *simulation, days int, today domain.Date) {
 	if s.sentWithin(days, today) {
 		m.sent++
@@ -57,8 +57,8 @@ func (m *mails) count(s *simulation, days int, today domain.Date) {
 	}
 }
 
-// computeTotals derives what is stored of a client, all of whose users were counted. The
-// rules are those by which db keeps the same values.
+// computeTotals computes the totals in the client's row, after all of its users were counted. The rules are those of
+// package db.
 func (c *client) computeTotals(today domain.Date) {
 	for _, f := range c.frameworks {
 		c.FrameworkIDs = append(c.FrameworkIDs, f.FrameworkID)
@@ -66,7 +66,7 @@ func (c *client) computeTotals(today domain.Date) {
 	slices.Sort(c.FrameworkIDs)
 	c.FrameworkIDs = slices.Compact(c.FrameworkIDs)
 
-	empty := domain.EmptySummary(today.AddDays(-1).Time()) // stale: the first read stores what the risk is made of
+	empty := domain.EmptySummary(today.AddDays(-1).Time()) // stale, so that the first read stores the client's risk
 	c.SummarizedAt, c.OnTrackRate = empty.At, empty.OnTrackRate
 	c.AverageScore = domain.AverageScore(c.scores, c.UsersActive)
 	if c.UsersActive > 0 {
@@ -78,16 +78,19 @@ func (c *client) computeTotals(today domain.Date) {
 	}
 }
 
-func countIf(n *int, happened bool) {
-	if happened {
+// countIf increments n if condition is true.
+func countIf(n *int, condition bool) {
+	if condition {
 		*n++
 	}
 }
 
+// sentWithin reports whether the mail was sent within the last days, including today.
 func (s *simulation) sentWithin(days int, today domain.Date) bool {
 	return s.SentAt != nil && domain.DateOf(*s.SentAt).DaysUntil(today) < days
 }
 
+// computeTotals computes the totals in the user's row, and the risk, from the user's other rows.
 func (u *user) computeTotals(today domain.Date) {
 	u.NameKey, u.UpdatedAt = domain.SortKey(domain.FullName(u.FirstName, u.LastName)), u.CreatedAt
 	var s domain.RiskSignals
@@ -105,6 +108,7 @@ func (u *user) computeTotals(today domain.Date) {
 	}
 }
 
+// countSimulations counts the user's simulated mails, and adds the signals.
 func (u *user) countSimulations(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.simulations {
 		mail := &u.simulations[i]
@@ -131,18 +135,19 @@ func appendDay(days *[]domain.Date, at *time.Time) {
 	}
 }
 
+// countTraining determines the user's next course, marks overdue courses as noted, and adds the signals.
 func (u *user) countTraining(s *domain.RiskSignals, today domain.Date) {
 	var next *assignment
 	for i := range u.training {
 		a := &u.training[i]
-		a.OverdueNoted = a.DueOn.Before(today) // what is overdue by now is history, and no event
+		a.OverdueNoted = a.DueOn.Before(today) // so that courses that are overdue already cause no event
 		u.UpdatedAt = latestTime(u.UpdatedAt, a.AssignedAt, a.CompletedAt)
 		if !a.CompletedAt.IsZero() {
 			appendDay(&s.Completions, &a.CompletedAt)
 			continue
 		}
 		if a.OverdueNoted {
-			u.UpdatedAt = latestTime(u.UpdatedAt, a.DueOn.AddDays(1).Time()) // when it became overdue
+			u.UpdatedAt = latestTime(u.UpdatedAt, a.DueOn.AddDays(1).Time()) // the time at which it became overdue
 		}
 		if next == nil || a.compareDue(next) < 0 {
 			next = a
@@ -154,12 +159,13 @@ func (u *user) countTraining(s *domain.RiskSignals, today domain.Date) {
 	s.Dormant = domain.DormantOnTraining(next != nil, s.Completions, domain.DateOf(u.CreatedAt), today)
 }
 
-// compareDue orders incomplete assignments: the first is the user's next.
+// compareDue orders incomplete assignments by due date, position and course. The first one is the user's next course.
 func (a *assignment) compareDue(b *assignment) int {
-	return cmp.Or(b.DueOn.DaysUntil(a.DueOn), cmp.Compare(a.Position, b.Position),
+	return cmp.Or(b.DueOn.DaysUntil(a.DueOn), cmp.Compare(a.Position, b.Position), // negative if a is due earlier
 		slices.Compare(a.CourseID[:], b.CourseID[:]))
 }
 
+// countReports adds the signals of the user's reports of real mails.
 func (u *user) countReports(s *domain.RiskSignals) {
 	for i := range u.reported {
 		mail := &u.reported[i]
@@ -175,6 +181,7 @@ func (u *user) countReports(s *domain.RiskSignals) {
 	}
 }
 
+// countExposures adds the signals of the user's exposures.
 func (u *user) countExposures(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.exposures {
 		e := &u.exposures[i]

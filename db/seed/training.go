@@ -8,7 +8,8 @@ import (
 	"partnerapi/domain"
 )
 
-// addFramework assigns a framework to an audience; audienceID is nil for all users.
+// addFramework assigns a framework to an audience, daysAgo days ago but after the client's creation. audienceID is nil
+// for all users.
 func (g *generator) addFramework(
 	c *client, framework string, audience domain.FrameworkAudienceType, audienceID *[16]byte, policies bool, daysAgo int,
 ) {
@@ -20,7 +21,7 @@ func (g *generator) addFramework(
 	})
 }
 
-// newAssignment gives a user a course for the first time.
+// newAssignment returns the first round of a course of a user, assigned at a time.
 func (u *user) newAssignment(l courseSpec, at time.Time) assignment {
 	return assignment{
 		owner: u.owner(), CourseID: l.CourseID, Round: 1, Position: l.Position, Frameworks: [][16]byte{}, AssignedAt: at,
@@ -28,8 +29,8 @@ func (u *user) newAssignment(l courseSpec, at time.Time) assignment {
 	}
 }
 
-// addAssignments gives a user a course for a framework, nil for the program, and
-// again whenever its renewal window ended.
+// addAssignments adds all rounds of a course of a user: the first one at a time, and one whenever the renewal time
+// after a completion has passed. The reason is the framework assignment f or, if it is nil, the program.
 func (g *generator) addAssignments(u *user, l courseSpec, t behaviour, at time.Time, f *db.FrameworkRow) {
 	a := u.newAssignment(l, at)
 	if a.FromProgram = f == nil; f != nil {
@@ -51,11 +52,11 @@ func (g *generator) addAssignments(u *user, l courseSpec, t behaviour, at time.T
 	}
 }
 
-// completionTime is when a user completes a course, mostly in time; zero for not
-// yet.
+// completionTime returns a random time at which a user completes a course, mostly before it is due. It returns zero if
+// the user has not completed it yet.
 func (g *generator) completionTime(a *assignment, t behaviour) time.Time {
-	given := domain.DateOf(a.AssignedAt)
-	on := given.AddDays(g.between(1, given.DaysUntil(a.DueOn)))
+	assigned := domain.DateOf(a.AssignedAt)
+	on := assigned.AddDays(g.between(1, assigned.DaysUntil(a.DueOn)))
 	if g.chance(0.15) {
 		on = a.DueOn.AddDays(g.between(1, 40))
 	}
@@ -65,8 +66,8 @@ func (g *generator) completionTime(a *assignment, t behaviour) time.Time {
 	return g.at(on)
 }
 
-// addMonths is the same day of a later month, or its last day where it is
-// shorter: what PostgreSQL makes of an interval.
+// addMonths returns the same day of a later month or, if that month is shorter, its last day, like PostgreSQL's
+// interval arithmetic.
 func addMonths(d domain.Date, months int) domain.Date {
 	t := d.Time().AddDate(0, months, 0)
 	if t.Day() != d.Time().Day() {
@@ -75,8 +76,8 @@ func addMonths(d domain.Date, months int) domain.Date {
 	return domain.DateOf(t)
 }
 
-// addFrameworkTraining gives a user the courses of the client's frameworks whose audience
-// they are in; those that they have get the framework as one more reason.
+// addFrameworkTraining adds the courses that the client's frameworks require of an active user. If the user already has
+// the course, the framework assignment is added to its reasons.
 func (g *generator) addFrameworkTraining(u *user, c *client, t behaviour) {
 	for i := range c.frameworks {
 		f := &c.frameworks[i]
@@ -87,8 +88,8 @@ func (g *generator) addFrameworkTraining(u *user, c *client, t behaviour) {
 			if l.Role != "" && l.Role != u.Role {
 				continue
 			}
-			if held := u.latest(l.CourseID); held != nil {
-				held.Frameworks = append(held.Frameworks, f.ID)
+			if existing := u.latest(l.CourseID); existing != nil {
+				existing.Frameworks = append(existing.Frameworks, f.ID)
 				continue
 			}
 			g.addAssignments(u, l, t, latestTime(f.CreatedAt, u.CreatedAt), f)
@@ -96,7 +97,7 @@ func (g *generator) addFrameworkTraining(u *user, c *client, t behaviour) {
 	}
 }
 
-// latest is the last round of a course that the user has; nil for none.
+// latest returns the user's last round of a course, or nil.
 func (u *user) latest(course domain.CourseID) (last *assignment) {
 	for i := range u.training {
 		if u.training[i].CourseID == course {
@@ -106,8 +107,7 @@ func (u *user) latest(course domain.CourseID) (last *assignment) {
 	return last
 }
 
-// inAudience reports whether a user is in a group or collection of the client. A nil
-// audience has all users.
+// inAudience reports whether a user is in the group or collection with an id. A nil audience contains all users.
 func (c *client) inAudience(u *user, audience *[16]byte) bool {
 	if audience == nil || [16]byte(*u.GroupID) == *audience {
 		return true

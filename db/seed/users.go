@@ -4,8 +4,8 @@ import (
 	"partnerapi/domain"
 )
 
-// addUsers makes a number of users of a client, without anything that happened to
-// them. The first is active; most are as old as the client.
+// addUsers adds a number of users, without history, to a client. The first user is active. More than half are about as
+// old as the client.
 func (g *generator) addUsers(c *client, language domain.Language, users int) {
 	emails := &emailAllocator{domain: c.domain, taken: make(map[string]int, users)}
 	founded := domain.DateOf(c.CreatedAt)
@@ -29,7 +29,7 @@ func (g *generator) addUsers(c *client, language domain.Language, users int) {
 	}
 }
 
-// newUser invents a user's language, name, email, job and role.
+// newUser returns a user with a random language, name, email, job and role.
 func (g *generator) newUser(language domain.Language, emails *emailAllocator) *user {
 	u := &user{}
 	u.PreferredLanguage, u.Overrides = language, []string{}
@@ -48,13 +48,14 @@ func (g *generator) newUser(language domain.Language, emails *emailAllocator) *u
 	return u
 }
 
-// setJob gives a user a job and the role that follows from it.
+// setJob sets a user's job, and the role as which it is classified.
 func (u *user) setJob(j job) {
 	u.Department, u.JobTitle = &j.department, &j.title
 	u.Role = domain.ClassifyRole(j.title, j.department, u.Email)
 }
 
-// setSource picks the source of a user's record, and the group that goes with it.
+// setSource sets a random source of a user, and a group of that source: one of the directory's groups, or the Manual
+// group.
 func (g *generator) setSource(u *user, c *client) {
 	switch {
 	case c.DirectorySync != nil && g.chance(0.88):
@@ -66,12 +67,12 @@ func (g *generator) setSource(u *user, c *client) {
 	}
 }
 
-// setSourceAndGroup sets a user's source, and puts the user in one of the client's groups.
+// setSourceAndGroup sets a user's source, and the group to the client's group with an index.
 func (c *client) setSourceAndGroup(u *user, source domain.UserSource, group int) {
 	u.Source, u.GroupID = source, &c.groups[group].ID
 }
 
-// active returns the active users that match.
+// active returns the active users for whom match returns true.
 func (c *client) active(match func(*user) bool) (found []*user) {
 	for _, u := range c.users {
 		if u.Status == domain.Active && match(u) {
@@ -81,4 +82,5 @@ func (c *client) active(match func(*user) bool) (found []*user) {
 	return found
 }
 
+// anyUser matches all users; see active.
 func anyUser(*user) bool { return true }

@@ -8,8 +8,7 @@ import (
 	"partnerapi/db/pg"
 )
 
-// writer copies rows into tables. After an error it does nothing more; the
-// error is the first one.
+// writer copies rows into tables. After the first error, err, it does nothing.
 type writer struct {
 	db  *db.DB
 	err error
@@ -18,19 +17,19 @@ type writer struct {
 // copyAtOnce is the number of parents whose rows copyRows copies in one statement.
 const copyAtOnce = 2000
 
-// copyRows copies of(parent), the rows of each parent, into Row's table.
-func copyRows[P, Row any](ctx context.Context, w *writer, parents []P, of func(P) []Row) {
-	for some := range slices.Chunk(parents, copyAtOnce) {
+// copyRows copies rowsOf(parent) for each of parents into Row's table.
+func copyRows[P, Row any](ctx context.Context, w *writer, parents []P, rowsOf func(P) []Row) {
+	for chunk := range slices.Chunk(parents, copyAtOnce) {
 		if w.err == nil {
-			w.err = pg.CopyRows(ctx, w.db, "seed "+pg.Table[Row](), flat(some, of))
+			w.err = pg.CopyRows(ctx, w.db, "seed "+pg.Table[Row](), flat(chunk, rowsOf))
 		}
 	}
 }
 
-// flat concatenates of(x) for each x of a list.
-func flat[P, T any](list []P, of func(P) []T) (all []T) {
+// flat concatenates rowsOf(x) for each x of a list.
+func flat[P, T any](list []P, rowsOf func(P) []T) (all []T) {
 	for _, x := range list {
-		all = append(all, of(x)...)
+		all = append(all, rowsOf(x)...)
 	}
 	return all
 }
@@ -38,7 +37,7 @@ func flat[P, T any](list []P, of func(P) []T) (all []T) {
 // just returns a list of one row, for rows without a parent.
 func just[Row any](row Row) []Row { return []Row{row} }
 
-// exec executes a statement on the rows that were copied.
+// exec executes a statement. doing is its name.
 func (w *writer) exec(ctx context.Context, doing, query string, args ...any) {
 	if w.err == nil {
 		_, w.err = pg.Exec(ctx, w.db, doing, pg.SQL(query, args...))
@@ -53,8 +52,8 @@ func (w *writer) clients(ctx context.Context, clients []*client, program []cours
 	return w.err
 }
 
-// begin writes clients with what they have before their users, a table at a time in the
-// order of the foreign keys.
+// begin writes clients with their rows that come before those of users, one table after the other in the order of the
+// foreign keys.
 func (w *writer) begin(ctx context.Context, clients []*client, program []courseSpec) {
 	copyRows(ctx, w, clients, func(c *client) []db.ClientRow { return just(c.ClientRow) })
 	w.exec(ctx, "count the clients of partners", `UPDATE partners AS p SET client_count =
@@ -72,8 +71,8 @@ func (w *writer) begin(ctx context.Context, clients []*client, program []courseS
 	copyRows(ctx, w, clients, func(c *client) []invite { return c.invites })
 }
 
-// end writes what clients have when all their users are written. computeTotals must have
-// been called.
+// end updates the totals of clients, and writes their rows that refer to users. All users must have been written, and
+// computeTotals called.
 func (w *writer) end(ctx context.Context, clients []*client) {
 	if w.err == nil {
 		w.err = pg.UpdateRows(ctx, w.db, "sum up clients", flat(clients, func(c *client) []db.ClientRow { return just(c.ClientRow) }))
@@ -86,7 +85,7 @@ func (w *writer) end(ctx context.Context, clients []*client) {
 	copyRows(ctx, w, clients, func(c *client) []db.ReportRow { return c.reports })
 }
 
-// users writes users with all that happened to them.
+// users writes users with all of their rows.
 func (w *writer) users(ctx context.Context, users []*user) {
 	copyRows(ctx, w, users, func(u *user) []db.UserRow { return just(u.UserRow) })
 	copyRows(ctx, w, users, func(u *user) []risk { return just(u.risk) })
@@ -102,8 +101,8 @@ func (w *writer) users(ctx context.Context, users []*user) {
 	copyRows(ctx, w, users, func(u *user) []db.SentEmailRow { return u.sent })
 }
 
-// collections writes those that were deleted too, and deletes them again, so that the
-// triggers of the table see them.
+// collections writes the collections of clients. It also writes deletedCollections, and deletes them again, so that the
+// triggers of the table run for them.
 func (w *writer) collections(ctx context.Context, clients []*client) {
 	all := flat(clients, func(c *client) []collection { return slices.Concat(c.collections, c.deletedCollections) })
 	copyRows(ctx, w, all, func(k collection) []db.CollectionRow { return just(k.CollectionRow) })
