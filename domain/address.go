@@ -11,7 +11,7 @@ import (
 // Networks is a list of IP networks.
 type Networks []netip.Prefix
 
-// ParseNetworks reads networks, each an address or a CIDR.
+// ParseNetworks parses networks, each an address or a CIDR. It sets host bits to zero.
 func ParseNetworks(list []string) (Networks, error) {
 	var all Networks
 	for _, text := range list {
@@ -34,10 +34,10 @@ func (n Networks) Contain(address netip.Addr) bool {
 	return slices.ContainsFunc(n, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// RemoteAddress returns the address that a request comes from: that of peer (address and
-// port) or, if peer is a trusted proxy, the rightmost address of X-Forwarded-For that is
-// not one (decisions 2.2). It ignores an entry that is not an address, and all to its
-// left. It returns the zero Addr if peer is not an address.
+// RemoteAddress returns the address from which a request comes. That is peer (address and port) or, if peer is a
+// trusted proxy, the rightmost address of X-Forwarded-For that is not a trusted proxy or, if all are, the leftmost
+// (decisions 2.2). It ignores an entry that is not an address, and all entries to its left. If peer is not an address,
+// it returns the zero Addr.
 func RemoteAddress(peer string, forwarded []string, trusted Networks) netip.Addr {
 	address, _ := parseEntry(peer)
 	rest := strings.Join(forwarded, ",")
@@ -52,16 +52,16 @@ func RemoteAddress(peer string, forwarded []string, trusted Networks) netip.Addr
 	return address
 }
 
-// parseEntry reads an address with or without a port: 192.0.2.1, 192.0.2.1:80,
-// 2001:db8::1, [2001:db8::1] or [2001:db8::1]:80.
+// parseEntry parses an address with or without a port: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1] or
+// [2001:db8::1]:80.
 func parseEntry(text string) (netip.Addr, bool) {
-	if at, err := netip.ParseAddrPort(text); err == nil { // as the peer's is
+	if at, err := netip.ParseAddrPort(text); err == nil { // the form of peer
 		return at.Addr().Unmap().WithZone(""), true
 	}
 	address, err := netip.ParseAddr(text)
 	if inner, bracketed := strings.CutPrefix(text, "["); err != nil && bracketed && strings.HasSuffix(inner, "]") {
 		if address, err = netip.ParseAddr(strings.TrimSuffix(inner, "]")); err == nil && address.Is4() {
-			return netip.Addr{}, false
+			return netip.Addr{}, false // only IPv6 has brackets
 		}
 	}
 	return address.Unmap().WithZone(""), err == nil
@@ -74,15 +74,14 @@ func WithAddress(ctx context.Context, address netip.Addr) context.Context {
 	return context.WithValue(ctx, addressKey{}, address)
 }
 
-// AddressFrom is the address that the request of ctx comes from; the zero Addr where
-// it is not known.
+// AddressFrom returns the address from which the request of ctx comes, or the zero Addr if it is unknown.
 func AddressFrom(ctx context.Context) netip.Addr {
 	address, _ := ctx.Value(addressKey{}).(netip.Addr)
 	return address
 }
 
-// CountedAddress returns the name under which an address is counted: itself, or for IPv6
-// its /64, all of which one caller has (decisions 2.2). It is empty for the zero Addr.
+// CountedAddress returns the name under which the requests of an address are counted: the address or, for IPv6, its /64
+// network, which usually belongs to one caller (decisions 2.2). For the zero Addr it returns "".
 func CountedAddress(address netip.Addr) string {
 	address = address.Unmap().WithZone("")
 	if !address.Is6() {
@@ -91,6 +90,6 @@ func CountedAddress(address netip.Addr) string {
 		}
 		return address.String()
 	}
-	network, _ := address.Prefix(64) // which every address of IPv6 has
+	network, _ := address.Prefix(64) // cannot fail for IPv6
 	return network.String()
 }

@@ -7,44 +7,44 @@ import (
 	"time"
 )
 
-// Scope is what a key may do.
+// Scope is a permission of a key.
 type Scope string
 
 // The scopes of decisions 1.7.
 const (
 	Read  Scope = "read"
 	Write Scope = "write"
-	// AnyScope is required by operations that every key may call. No key has it.
+	// AnyScope is the scope of operations that every key with a scope may call. No key has it.
 	AnyScope Scope = "any"
 )
 
 // Values lists the scopes of keys.
 func (Scope) Values() []string { return texts(Read, Write) }
 
-// Caller is who makes a request: one API key, and what it reaches.
+// Caller is the API key that makes a request, with its access.
 type Caller struct {
 	Key     KeyID
 	Partner PartnerID
-	// Prefix is the clear start of the key, for logs and metrics.
+	// Prefix is the beginning of the key that is not secret, for logs and metrics.
 	Prefix string
-	// AllClients says that the key reaches every client of its partner;
-	// otherwise it reaches those listed for it in the database.
+	// AllClients is true if the key reaches all clients of its partner. Otherwise it reaches the clients that are
+	// listed for it in the database.
 	AllClients bool
 	Scopes     []Scope
-	// Networks are those that the key may be used from; empty means everywhere.
+	// Networks are the networks from which the key may be used; empty means any.
 	Networks []netip.Prefix
-	// ExpiresAt is when the key stops working; zero means never.
+	// ExpiresAt is the time at which the key expires; zero means never.
 	ExpiresAt time.Time
 	// Demo marks a key that works only on a server started for a demonstration.
 	Demo bool
 }
 
-// Can reports whether the caller has the scope; any scope satisfies AnyScope.
+// Can reports whether the caller has the scope. AnyScope is satisfied by any scope.
 func (c *Caller) Can(s Scope) bool {
 	return slices.Contains(c.Scopes, s) || s == AnyScope && len(c.Scopes) > 0
 }
 
-// KeyEndsSoon is how long before its expiry a key is reported as ending.
+// KeyEndsSoon is how long before its expiry a key is reported as expiring soon.
 const KeyEndsSoon = 30 * 24 * time.Hour
 
 type callerKey struct{}
@@ -68,7 +68,7 @@ type request struct {
 
 type requestKey struct{}
 
-// Value returns the caller and the request under their keys.
+// Value returns the caller for callerKey, the request for requestKey, and the values of the parent context.
 func (r *request) Value(key any) any {
 	switch key.(type) {
 	case callerKey:
@@ -79,8 +79,7 @@ func (r *request) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// RequestFrom returns the id of the request that ctx belongs to, as its response
-// shows it; empty where there is none.
+// RequestFrom returns the id of the request of ctx, as in its response, or "" if there is none.
 func RequestFrom(ctx context.Context) string {
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
 		return r.id
@@ -88,8 +87,7 @@ func RequestFrom(ctx context.Context) string {
 	return ""
 }
 
-// CallerFrom returns who makes the request. A context without a caller has
-// one that reaches nothing and may do nothing.
+// CallerFrom returns the caller of ctx. If there is none, it returns a caller without access.
 func CallerFrom(ctx context.Context) *Caller {
 	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {
 		return c

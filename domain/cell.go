@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// Cell is one of the installations that partners are divided among (decisions 13): the
-// one with the Number, from 0, of Count.
+// Cell is one of the Count installations among which partners are divided (decisions 13). Numbers begin at 0.
 type Cell struct{ Number, Count int }
 
-// maxCells is how many codes there are: two digits of base62.
+// maxCells is the number of codes, which are two digits of base62.
 const maxCells = len(base62) * len(base62)
 
 // ParseCell parses the code of one of count cells.
@@ -26,7 +25,7 @@ func ParseCell(code string, count int) (Cell, error) {
 	return Cell{number, count}, nil
 }
 
-// cellNumber reads the code that a text begins with.
+// cellNumber returns the number of the code at the beginning of a text. ok is false if it does not begin with a code.
 func cellNumber(text string) (number int, ok bool) {
 	if len(text) < 2 {
 		return 0, false
@@ -40,11 +39,11 @@ func (c Cell) Code() string {
 	return string([]byte{base62[c.Number/len(base62)], base62[c.Number%len(base62)]})
 }
 
-// String is the cell as an operator reads it, such as "01 of 4".
+// String returns the cell in the form for operators, such as "01 of 4".
 func (c Cell) String() string { return fmt.Sprintf("%s of %d", c.Code(), c.Count) }
 
-// OfKey returns the cell that a key, or a key's prefix, names. A key that names none was
-// made before there were cells, and belongs to the first.
+// OfKey returns the cell whose code is in a key, or in a key's prefix. A key without a valid code was created before
+// there were cells, and belongs to the first cell.
 func (c Cell) OfKey(key string) Cell {
 	digits, ok := strings.CutPrefix(key, keyStart)
 	number, named := cellNumber(digits)

@@ -9,13 +9,13 @@ type Client struct {
 	Name       string
 	Industry   *string
 	ExternalID *string
-	// DarkWebMonitoring says that the client's users are watched for exposures.
+	// DarkWebMonitoring reports whether the client's users are monitored for exposures.
 	DarkWebMonitoring bool
-	// DirectorySync names the directory that users come from; nil for none.
+	// DirectorySync is the directory from which users are synced; nil for none.
 	DirectorySync *Directory
-	// Frameworks are the ids of the frameworks assigned, in alphabetical order.
+	// Frameworks are the ids of the assigned frameworks, sorted and without duplicates.
 	Frameworks []string
-	// ActiveUsers and InactiveUsers are always current.
+	// ActiveUsers and InactiveUsers are always current, unlike Summary.
 	ActiveUsers   int
 	InactiveUsers int
 	Summary       ClientSummary
@@ -23,16 +23,16 @@ type Client struct {
 	UpdatedAt     time.Time
 }
 
-// ClientSummary aggregates a client's users. It may be SummaryAge old.
+// ClientSummary aggregates the data of a client's active users. It may be SummaryAge old.
 type ClientSummary struct {
-	// AverageScore is that of the active users, rounded half up; 750 for none.
+	// AverageScore is the average score of the active users, rounded half up; 750 without users.
 	AverageScore int
-	// HighRiskUsers counts active users graded D or F, OverdueUsers those with a
-	// course past its due date.
+	// HighRiskUsers is the number of active users graded D or F. OverdueUsers is the number of those with an overdue
+	// course.
 	HighRiskUsers int
 	OverdueUsers  int
-	// The rates are percentages with one decimal. Click and report rates are of
-	// the simulated mails sent in the last 90 or 365 days, or ever.
+	// The rates are percentages with one decimal. Click and report rates are of the simulated mails sent in the last 90
+	// or 365 days, or of all.
 	OnTrackRate    float64
 	ClickRate90d   float64
 	ReportRate90d  float64
@@ -41,19 +41,18 @@ type ClientSummary struct {
 	At             time.Time
 }
 
-// SummaryAge is how old a client's summary may be before a read refreshes it
-// (decisions 3.7).
+// SummaryAge is the age at which a read refreshes a client's summary (decisions 3.7).
 const SummaryAge = 5 * time.Minute
 
-// EmptySummary is the summary of a client without active users.
+// EmptySummary returns the summary of a client without active users, as of a time.
 func EmptySummary(at time.Time) ClientSummary {
 	return ClientSummary{AverageScore: 750, OnTrackRate: 100, At: at}
 }
 
-// Directory is a service that a client's users are kept in.
+// Directory is a provider of directories of users.
 type Directory string
 
-// The directories that a client's users can be synced from.
+// The directories from which a client's users can be synced.
 const (
 	Microsoft Directory = "microsoft"
 	Google    Directory = "google"
@@ -70,13 +69,13 @@ func (ClientSort) Values() []string {
 	return []string{"name", "-name", "created_at", "-created_at", "risk_score", "-risk_score"}
 }
 
-// ClientFilter says which clients are wanted, and in which order.
+// ClientFilter selects clients, and their order. A zero field but Sort does not restrict them.
 type ClientFilter struct {
-	// IDs restricts the list to these clients; nil does not.
+	// IDs selects the clients with these ids.
 	IDs []ClientID
-	// Query is what the name contains, in any case.
+	// Query selects clients whose names contain it, by their SortKey.
 	Query string
-	// ExternalID is the partner's own identifier, exactly; empty for any.
+	// ExternalID selects the clients with exactly this identifier, which the partner has given.
 	ExternalID   string
 	UpdatedSince *time.Time
 	Sort         Sort
@@ -88,14 +87,13 @@ type Admin struct {
 	Email string
 	Name  string
 	Role  AdminRole
-	// Client is the one client that the admin sees; nil for a partner's admin,
-	// who sees all.
+	// Client is the only client that the admin can see. It is nil for an admin of the partner, who can see all clients.
 	Client      *ClientID
 	LastLoginAt *time.Time
 	CreatedAt   time.Time
 }
 
-// AdminRole is what an admin may do in the dashboard.
+// AdminRole is the role of an admin in the dashboard.
 type AdminRole string
 
 // The roles of admins.
@@ -108,13 +106,13 @@ const (
 // Values lists the roles of admins.
 func (AdminRole) Values() []string { return texts(OwnerRole, FullRole, ViewerRole) }
 
-// InviteRole is a role that an admin can be invited to.
+// InviteRole is a role for which an admin can be invited.
 type InviteRole string
 
-// Values lists the roles that an admin can be invited to.
+// Values lists the roles for which an admin can be invited.
 func (InviteRole) Values() []string { return texts(FullRole, ViewerRole) }
 
-// Invite asks a person to become an admin of a client.
+// Invite is an invitation of a person to become an admin of a client.
 type Invite struct {
 	ID        InviteID
 	Client    ClientID
@@ -127,14 +125,13 @@ type Invite struct {
 // InviteLife is how long an invite stays open (decisions 3.14).
 const InviteLife = 7 * 24 * time.Hour
 
-// The limits of invites within sliding windows (decisions 3.14): each invite is a mail
-// to an address that a caller names.
+// The limits of invites within sliding windows (decisions 3.14). They exist because each invite sends a mail to an
+// address of the caller's choice.
 const (
-	// MaxClientInvites is how many invites of a client are accepted within ClientInviteWindow.
+	// MaxClientInvites bounds the invites to a client within ClientInviteWindow.
 	MaxClientInvites   = 20
 	ClientInviteWindow = time.Hour
-	// MaxPartnerInvites is how many invites of all clients of a partner are accepted
-	// within PartnerInviteWindow.
+	// MaxPartnerInvites bounds the invites to all clients of a partner within PartnerInviteWindow.
 	MaxPartnerInvites   = 100
 	PartnerInviteWindow = 24 * time.Hour
 )

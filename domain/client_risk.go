@@ -9,9 +9,8 @@ import (
 // HighRiskBelow is the score below which a user is of high risk: graded D or F.
 const HighRiskBelow = 600
 
-// AverageScore is the average of the scores of a number of users, given their sum:
-// rounded half up, and the baseline of a standard user where there are none
-// (decisions 3.7, 6).
+// AverageScore returns the average score of a number of users, given the sum of their scores, rounded half up. Without
+// users it returns the baseline of a standard user (decisions 3.7, 6).
 func AverageScore(sum, users int) int {
 	if users == 0 {
 		return RoleStandard.Baseline()
@@ -19,19 +18,17 @@ func AverageScore(sum, users int) int {
 	return (2*sum + users) / (2 * users)
 }
 
-// ClientRisk is the risk of a client's active users together.
+// ClientRisk is the risk of all active users of a client.
 type ClientRisk struct {
 	AverageScore  int
 	Grade         Grade
 	HighRiskUsers int
 	Distribution  GradeDistribution
-	// ByRole has the roles that users have, in the order of Role.Values.
+	// ByRole has an element for each role of a user, in the order of Role.Values.
 	ByRole []RoleRisk
-	// TopFactors lists every factor that affects a user's score, the largest total
-	// first.
+	// TopFactors has an element for each factor that affects a user's score, the largest total first.
 	TopFactors []FactorTotal
-	// History has the last average of each of the last 90 days on which one was
-	// computed, oldest first.
+	// History has the last average of each day of the last 90 days, the oldest first. Days without one are left out.
 	History    []AverageOn
 	ComputedAt time.Time
 }
@@ -45,7 +42,7 @@ type GradeDistribution struct {
 	F int `json:"F" doc:"Number of users with a score below 400."`
 }
 
-// Add counts users of this grade.
+// Add adds a number of users to the count of a grade.
 func (d *GradeDistribution) Add(grade Grade, users int) {
 	switch grade {
 	case GradeA:
@@ -68,22 +65,21 @@ type RoleRisk struct {
 	AverageScore int  `json:"average_score" doc:"Their average score, rounded."`
 }
 
-// FactorTotal is what one factor adds to the scores of all users, and how many
-// users it touches.
+// FactorTotal is the sum of a factor over the scores of all users, and the number of users whom it affects.
 type FactorTotal struct {
 	Factor
 	Users int `json:"users" doc:"Number of users whom the factor affects."`
 }
 
-// AverageOn is the average score on one day, and how many users it covers.
+// AverageOn is the average score on a day, and the number of users.
 type AverageOn struct {
 	Date         Date `json:"date" doc:"The day (UTC)."`
 	AverageScore int  `json:"average_score" doc:"Average score of the active users on that day, rounded."`
 	ActiveUsers  *int `json:"active_users" since:"2.4" doc:"Number of active users when the day was last counted. Null for days before the first that was counted."`
 }
 
-// FactorTotals lists the factors that affect users, by the absolute value of their total,
-// largest first, then in canonical order. totals and users are in canonical order.
+// FactorTotals returns the factors that affect users, ordered by descending absolute value of their total and then in
+// the order of factorTable. totals and users are in the order of factorTable.
 func FactorTotals(totals Deltas, users [NumFactors]int) []FactorTotal {
 	out := make([]FactorTotal, 0, NumFactors)
 	for i, factor := range factorTable {
@@ -96,4 +92,5 @@ func FactorTotals(totals Deltas, users [NumFactors]int) []FactorTotal {
 	return out
 }
 
+// magnitude returns the absolute value of n.
 func magnitude(n int) int { return max(n, -n) }

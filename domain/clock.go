@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Clock returns the time, in UTC and whole microseconds: what the database can
-// hold, so that a time that was stored reads back equal.
+// Clock returns the time, in UTC and whole microseconds. That is the precision of the database, so that a stored time
+// equals the original.
 type Clock interface {
 	Now() time.Time
 }
@@ -18,7 +18,7 @@ type SystemClock struct{}
 // Now returns the current time.
 func (SystemClock) Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// Pause waits for d. Where ctx ends before, it returns at once, with the context's error.
+// Pause waits for the duration d and returns nil. If ctx ends before, it returns the error of ctx.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -30,33 +30,33 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ManualClock stands still until it is set. Its zero value is not usable; make
-// one with NewManualClock. It is safe for concurrent use.
+// ManualClock always returns the time to which it was set. NewManualClock creates one; the zero value is not usable. It
+// is safe for concurrent use.
 type ManualClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// NewManualClock returns a clock that stands at now.
+// NewManualClock returns a clock that is set to now.
 func NewManualClock(now time.Time) *ManualClock {
 	c := &ManualClock{}
 	c.Set(now)
 	return c
 }
 
-// Now returns where the clock stands.
+// Now returns the time to which the clock is set.
 func (c *ManualClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Set moves the clock to t.
+// Set sets the clock to t, in UTC and whole microseconds.
 func (c *ManualClock) Set(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = t.UTC().Truncate(time.Microsecond)
 }
 
-// Advance moves the clock by d.
+// Advance sets the clock forward by d.
 func (c *ManualClock) Advance(d time.Duration) { c.Set(c.Now().Add(d)) }

@@ -14,16 +14,16 @@ type Collection struct {
 	UpdatedAt   time.Time
 }
 
-// Creator says how an object was created.
+// Creator is the way in which an object was created.
 type Creator string
 
-// The ways.
+// The creators.
 const (
 	ByDashboard Creator = "dashboard"
 	ByAPI       Creator = "api"
 )
 
-// Values lists the ways.
+// Values lists the creators.
 func (Creator) Values() []string { return texts(ByDashboard, ByAPI) }
 
 // Member is a user in a collection.

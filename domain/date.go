@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Date is a civil day of the UTC calendar, from 0001-01-01 to 9999-12-31. Dates
-// compare with ==. The zero Date is 0001-01-01 and stands for "no date": the
-// database holds it as NULL.
+// Date is a calendar day in UTC, from 0001-01-01 to 9999-12-31. Dates can be compared with ==. The zero Date,
+// 0001-01-01, means "no date", and is NULL in the database.
 type Date struct {
 	days int32 // since 0001-01-01
 }
@@ -21,26 +20,25 @@ const (
 
 const errBadDate = Fault("must be a date, such as 2026-01-31")
 
-// dateAt returns the Date of a day number, clamped to the four-digit years that the
-// text form can hold.
+// dateAt returns the Date of a day number, clamped to the range of Date.
 func dateAt(days int64) Date { return Date{days: int32(min(max(days, 0), lastDay))} }
 
-// DateOf returns the UTC day that holds the moment.
+// DateOf returns the UTC day of a time.
 func DateOf(t time.Time) Date {
 	seconds := t.Unix()
 	days := seconds / secondsPerDay
 	if seconds%secondsPerDay < 0 {
-		days-- // division rounds towards zero, days before 1970 need the floor
+		days-- // division rounds towards zero, but before 1970 the day is the floor
 	}
 	return dateAt(days + daysToUnix)
 }
 
-// UntilTomorrow is how long the day (UTC) of now still lasts.
+// UntilTomorrow returns the time from now to the start of the next day (UTC).
 func UntilTomorrow(now time.Time) time.Duration {
 	return DateOf(now).AddDays(1).Time().Sub(now)
 }
 
-// ParseDate reads a day written as 2006-01-02.
+// ParseDate parses a day in the form 2006-01-02.
 func ParseDate(text string) (Date, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil || t.Year() == 0 {
@@ -57,15 +55,14 @@ func (d Date) Time() time.Time {
 	return time.Unix((int64(d.days)-daysToUnix)*secondsPerDay, 0).UTC()
 }
 
-// AddDays returns the day that is n days later, or earlier where n is negative.
-// It stops at the first and the last day that a Date can be.
+// AddDays returns the day that is n days later or, if n is negative, earlier. The result is clamped to the range of
+// Date.
 func (d Date) AddDays(n int) Date {
 	n = min(max(n, -lastDay), lastDay) // so that the sum cannot overflow
 	return dateAt(int64(d.days) + int64(n))
 }
 
-// DaysUntil returns how many days after d the other day is, negative where it
-// is before d.
+// DaysUntil returns the number of days from d to other. It is negative if other is before d.
 func (d Date) DaysUntil(other Date) int { return int(other.days) - int(d.days) }
 
 // Before reports whether d is an earlier day than other.
@@ -85,7 +82,7 @@ func (d Date) AppendText(b []byte) ([]byte, error) {
 // MarshalText returns the day as 2006-01-02. It never fails.
 func (d Date) MarshalText() ([]byte, error) { return d.AppendText(nil) }
 
-// UnmarshalText reads a day written as 2006-01-02. It rejects the zero Date.
+// UnmarshalText parses a day in the form 2006-01-02. It rejects the zero Date.
 func (d *Date) UnmarshalText(text []byte) error {
 	parsed, err := ParseDate(string(text))
 	if err != nil {
@@ -98,7 +95,7 @@ func (d *Date) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Scan reads a PostgreSQL date; NULL is the zero Date.
+// Scan implements sql.Scanner for a PostgreSQL date. NULL becomes the zero Date.
 func (d *Date) Scan(src any) error {
 	switch src := src.(type) {
 	case nil:
@@ -116,7 +113,7 @@ func (d *Date) Scan(src any) error {
 	}
 }
 
-// Value gives PostgreSQL the day as date text, and NULL for the zero Date.
+// Value implements driver.Valuer. The zero Date becomes NULL.
 func (d Date) Value() (driver.Value, error) {
 	if d.IsZero() {
 		return nil, nil

@@ -1,4 +1,4 @@
-// Package domain is the language of the service: the types, rules and states
-// of partners, clients, users and what happens to them. It does no I/O and
-// imports the standard library only, so that every other package can speak it.
+// Package domain has the types and rules of the service: of partners, clients, users, their training and phishing
+// simulations, and the other objects. It does no I/O and imports only the standard library, so that every other package
+// can use it.
 package domain

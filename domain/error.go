@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// Code classifies an error for the caller. Its text is what both versions of
-// the interface show (decisions 3.2).
+// Code is the class of an error for callers. Both versions of the API show its text (decisions 3.2).
 type Code string
 
-// Every code that an operation may fail with.
+// All codes of errors of operations.
 const (
 	InvalidRequest  Code = "invalid_request"
 	Unauthorized    Code = "unauthorized"
@@ -22,23 +21,22 @@ const (
 	RateLimited     Code = "rate_limited"
 	Internal        Code = "internal"
 	Unavailable     Code = "unavailable"
-	// Misdirected says that the key lives in another cell (decisions 13).
+	// Misdirected means that the key belongs to another cell (decisions 13).
 	Misdirected Code = "misdirected"
 )
 
-// Error is a failure with a text that is safe to show. Its cause, if any, is
-// for the log only.
+// Error is an error with a message that may be shown to callers. Its cause, if any, is only for the log.
 type Error struct {
 	Code    Code
 	Message string
-	// Fields names the parts of the request that are wrong, if any.
+	// Fields are the errors of the wrong parts of the request, if any.
 	Fields []FieldError
-	// Object is the noun of what was not found or clashed (Kind.Noun), so that
-	// a surface with other statuses than v2's can distinguish the cases.
+	// Object is the noun (Kind.Noun) of the object that was not found or has a conflict. A version of the API with
+	// other statuses than v2 uses it to distinguish the cases.
 	Object string
-	// RetryAfter is how long to wait before trying again; zero means unknown.
+	// RetryAfter is how long the caller should wait before a retry; zero means unknown.
 	RetryAfter time.Duration
-	// Cell is the code of the cell to ask instead; empty where that is this one.
+	// Cell is the code of the cell to call instead; empty if that is this cell.
 	Cell string
 	// Cause is never shown to callers.
 	Cause error
@@ -48,10 +46,9 @@ type Error struct {
 // handed over to another cell.
 var ErrMoving = errors.New("its partner is being handed over to another cell")
 
-// FieldError says what is wrong with one part of a request.
+// FieldError is the error of one part of a request.
 type FieldError struct {
-	// Field is a parameter's name, or the path of a body's member, as in
-	// user_ids[3].
+	// Field is the name of a parameter, or the path of a member of the body, as in user_ids[3].
 	Field   string `json:"field" doc:"Name of a parameter, or path of a member of the body, such as user_ids[3]."`
 	Message string `json:"message" doc:"What is wrong with it."`
 }
@@ -67,8 +64,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// AsError returns err as an Error. What is not one is Internal, with err as
-// its cause and a text that gives nothing away.
+// AsError returns the Error in the chain of err. If there is none, it returns an Internal error with err as its cause
+// and a message that reveals nothing about it.
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -78,33 +75,33 @@ func AsError(err error) *Error {
 		"if it persists", Cause: err}
 }
 
-// IsCode reports whether err is an Error with this code.
+// IsCode reports whether there is an Error with the code in the chain of err.
 func IsCode(err error, code Code) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == code
 }
 
-// ErrNotFound says that no such object is within the caller's reach. The text
-// is the same for what does not exist and for what others own.
+// ErrNotFound returns the error for an object, by its noun, that is not within the caller's reach. The message does not
+// reveal whether the object exists.
 func ErrNotFound(noun string) *Error {
 	return &Error{Code: NotFound, Object: noun, Message: "no such " + noun + ", or this key has no access to it"}
 }
 
-// ErrForbidden says that the key may not do this.
+// ErrForbidden returns the error for a request that the key is not allowed to make.
 func ErrForbidden(message string) *Error { return &Error{Code: Forbidden, Message: message} }
 
-// ErrConflict says that the request clashes with an existing object.
+// ErrConflict returns the error for a request that is in conflict with the state of an object, by its noun.
 func ErrConflict(noun, message string) *Error {
 	return &Error{Code: Conflict, Object: noun, Message: message}
 }
 
-// ErrInvalid says that one part of the request is wrong.
+// ErrInvalid returns the error for a request in which one part is wrong.
 func ErrInvalid(field, message string) *Error {
 	return ErrInvalidFields([]FieldError{{Field: field, Message: message}})
 }
 
-// ErrInvalidFields says which parts of the request are wrong. The message
-// repeats the first, for people who read only that.
+// ErrInvalidFields returns the error for a request with wrong parts. Its message is that of the first field, for
+// callers who read only the message.
 func ErrInvalidFields(fields []FieldError) *Error {
 	e := &Error{Code: InvalidRequest, Message: "the request is invalid", Fields: fields}
 	if len(fields) > 0 {
@@ -113,7 +110,7 @@ func ErrInvalidFields(fields []FieldError) *Error {
 	return e
 }
 
-// Fault is an error whose text says to callers what a value must be.
+// Fault is an error whose text tells callers what a value must be.
 type Fault string
 
 func (f Fault) Error() string { return string(f) }
