@@ -77,7 +77,7 @@ type (
 
 // program parses the client's program.
 func (r *importedClient) program() ([]domain.ProgramCourse, error) {
-	type object domain.ProgramCourse // without its UnmarshalJSON, which also accepts an id
+	type object domain.ProgramCourse // without its UnmarshalText, which makes JSON expect an id only
 	var list []object
 	if err := json.Unmarshal([]byte(r.Program), &list); err != nil {
 		return nil, fmt.Errorf("read the program of a client: %w", err)
