@@ -5,10 +5,10 @@ import "time"
 // EventLife is how long events are kept (decisions 8.8).
 const EventLife = 30 * 24 * time.Hour
 
-// EventType says what happened.
+// EventType is the type of an event.
 type EventType string
 
-// The kinds of events, each with what its data is as v2 shows it (decisions 8.1).
+// The types of events. The comments name the object of v2 that is the data of the event (decisions 8.1).
 const (
 	ClientCreated   EventType = "client.created"                // the client
 	UserCreated     EventType = "user.created"                  // the user
@@ -25,42 +25,41 @@ const (
 	ReportMade      EventType = "report.ready"                  // the report
 )
 
-// EventTypes lists the kinds of events in the order of the documents.
+// EventTypes lists the types of events in the order of the documentation.
 var EventTypes = []EventType{
 	ClientCreated, UserCreated, UserUpdated, UserDeactivated, ResultUpdated, RealReported, CoursePassed, CourseOverdue,
 	PolicyAgreed, DataExposed, SyncDone, SyncStopped, ReportMade,
 }
 
-// Values lists the kinds of events.
+// Values lists the types of events.
 func (EventType) Values() []string { return texts(EventTypes...) }
 
-// Event is a change that others may want to hear of. It is written in the
-// transaction of the change.
+// Event is the event of a change. It is written in the transaction of the change, and published later.
 type Event struct {
 	ID     EventID
 	Type   EventType
 	Client ClientID
-	// User is whom it concerns; zero where it concerns the client.
+	// User is the user that the event is about; zero if it is about the client.
 	User UserID
 	At   time.Time
 }
 
-// PublishedEvent is an event as callers get it.
+// PublishedEvent is a published event.
 type PublishedEvent struct {
-	// Position is its place in the order in which a partner's events were published.
+	// Position increases in the order in which a partner's events were published.
 	Position int64
 	ID       EventID
 	Type     EventType
 	Client   ClientID
 	At       time.Time
-	// Body is the whole event in JSON: the same bytes for every reader and try.
+	// Body is the whole event in JSON. All readers and deliveries get the same bytes.
 	Body string
 }
 
-// EventFilter says which events are wanted.
+// EventFilter selects events.
 type EventFilter struct {
-	// Types is empty for every type, and holds no type twice.
+	// Types are the types, without duplicates; empty for all.
 	Types []EventType
-	// Client is nil for every client.
+	// Client is the client; nil for all.
 	Client *ClientID
 }

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Breach is a known theft of data: an entry of the catalogue that exposures refer to.
+// Breach is a known theft of data, an entry of the catalogue. Exposures refer to it.
 type Breach struct {
-	Name     string // unique, in any language's letters; never changes
+	Name     string // the key: unique, in letters of any language, and never changed
 	Title    string
 	Domain   *string
 	On       *Date
 	Severity Severity
-	// DataClasses are the kinds of data that it holds.
+	// DataClasses are the classes of the stolen data.
 	DataClasses []string
-	// Sensitive and SpamList are marks of the breach as a whole; see SeverityOf.
+	// Sensitive and SpamList are properties of the whole breach; see SeverityOf.
 	Sensitive bool
 	SpamList  bool
 }
 
-// Exposure is that a user's data was found in a breach.
+// Exposure records that data of a user was found in a breach.
 type Exposure struct {
 	User        UserID
-	Breach      string // its name
+	Breach      string // the name of the breach
 	Title       string
 	Domain      *string
 	BreachOn    *Date
@@ -37,7 +37,7 @@ type Exposure struct {
 // bound.
 type Period struct{ Since, Until *time.Time }
 
-// ExposureCount counts a user's exposures by their current state.
+// ExposureCount is the number of a user's resolved and unresolved exposures.
 type ExposureCount struct {
 	User       UserID
 	Email      string
@@ -47,15 +47,15 @@ type ExposureCount struct {
 	Unresolved int
 }
 
-// DarkWeb sums up the exposures of a client's active users.
+// DarkWeb is the numbers of exposures of a client's active users.
 type DarkWeb struct {
 	Unresolved int
 	Resolved   int
-	// Affected counts the users with at least one unresolved exposure.
+	// Affected is the number of users with at least one unresolved exposure.
 	Affected int
-	// By counts the unresolved exposures per severity.
+	// By is the number of unresolved exposures by severity.
 	By BySeverity
-	// LastFoundAt is when the latest was first seen; nil for none.
+	// LastFoundAt is the latest time at which an exposure was first seen; nil if there is none.
 	LastFoundAt *time.Time
 }
 
@@ -67,17 +67,17 @@ type BySeverity struct {
 	Low      int `json:"low" doc:"Number of entries in spam lists."`
 }
 
-// ErrNoDarkWeb says that the client is not watched for exposures.
+// ErrNoDarkWeb returns the error for a client without Dark Web Monitoring.
 func ErrNoDarkWeb() *Error {
 	return ErrForbidden("Dark Web Monitoring is not enabled for this client")
 }
 
-// Severity says how bad it is that a user's data was in a breach.
+// Severity is the severity of an exposure.
 type Severity string
 
 // The severities, worst first.
 const (
-	SeverityCritical Severity = "critical" // passwords, and what serves as one
+	SeverityCritical Severity = "critical" // passwords and other secrets that give access
 	SeverityHigh     Severity = "high"     // sensitive personal data
 	SeverityMedium   Severity = "medium"   // basic account data
 	SeverityLow      Severity = "low"      // only an address on a spam list
@@ -88,8 +88,8 @@ func (Severity) Values() []string {
 	return texts(SeverityCritical, SeverityHigh, SeverityMedium, SeverityLow)
 }
 
-// criticalClasses holds full names in lower case: the loss of a password's hint or
-// strength is not that of the password.
+// criticalClasses are the critical classes of data, in lower case. They are compared as a whole, because for example
+// "password hints" is not critical.
 var criticalClasses = map[string]bool{
 	"passwords":                      true,
 	"historical passwords":           true,
@@ -100,8 +100,8 @@ var criticalClasses = map[string]bool{
 	"mnemonic phrases":               true,
 }
 
-// highStems are the beginnings of words that make a class sensitive wherever
-// they stand in its name. A stem that ends in a space is a word in full.
+// highStems are the beginnings of words, anywhere in the name of a class of data, that make it highly sensitive. A stem
+// with a space at its end must match a whole word.
 var highStems = []string{
 	// Payment and bank data.
 	"payment", "bank", "credit card", "debit card", "card number", "cvv ", "iban ", "financial transaction",
@@ -118,9 +118,9 @@ var highStems = []string{
 	"ethnic", "race ", "races ", "racial",
 }
 
-// SeverityOf rates a breach by the classes of data it holds and by its marks
-// (decisions 7.8): whether it is sensitive as a whole, and whether it is only a
-// spam list. The case of class names does not count.
+// SeverityOf returns the severity of a breach with classes of data, which may be marked as sensitive or as only a spam
+// list (decisions 7.8). In this order: a critical class makes it critical, spamList low, sensitive or a highly
+// sensitive class high; otherwise it is medium. The case of class names does not matter.
 func SeverityOf(dataClasses []string, sensitive, spamList bool) Severity {
 	for _, class := range dataClasses {
 		if criticalClasses[strings.ToLower(strings.TrimSpace(class))] {
@@ -141,6 +141,7 @@ func SeverityOf(dataClasses []string, sensitive, spamList bool) Severity {
 	return SeverityMedium
 }
 
+// isHighClass reports whether a word in the name of a class begins with one of highStems.
 func isHighClass(class string) bool {
 	name := string(wordsOf(class))
 	for _, stem := range highStems {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Measure is what a framework asks to be measured (decisions 7.7).
+// Measure is the key of a measure by which a framework is evaluated (decisions 7.7).
 type Measure string
 
 // The measures: of training, phishing, policies and reporting.
@@ -40,14 +40,13 @@ func (Module) Values() []string {
 	return texts(TrainingModule, PhishingModule, PoliciesModule, ReportingModule)
 }
 
-// MeasureSpec is what a measure means: its target is a percentage, or for
-// ComplianceReports a number of reports.
+// MeasureSpec is the definition of a measure. Target is a percentage or, for ComplianceReports, a number of reports.
 type MeasureSpec struct {
 	Key    Measure
 	Name   string
 	Module Module
 	Target float64
-	// AtMost says that the value must not exceed the target, rather than reach it.
+	// AtMost is true if the value must be at most the target. Otherwise it must be at least the target.
 	AtMost bool
 }
 
@@ -66,15 +65,14 @@ var Measures = []MeasureSpec{
 	{ComplianceReports, "Compliance reports made within 90 days", ReportingModule, 1, false},
 }
 
-// Framework is a framework of the catalogue, which all clients share. Its courses
-// are in the database.
+// Framework is a framework of the catalogue, which all clients share. Its courses are in the database.
 type Framework struct {
 	ID, Name, Category string
 	// Measures are in the order of the list Measures.
 	Measures []Measure
 }
 
-// Frameworks is the catalogue, by id. Ids are keys that callers may rely on.
+// Frameworks is the catalogue, sorted by id. The ids must never change: callers store them.
 var Frameworks = []Framework{
 	{"cis_v8", "CIS Critical Security Controls v8", "Security controls", []Measure{"T1", "T2", "T3", "P3", "A2"}},
 	{"cmmc_l2", "CMMC Level 2", "Government", []Measure{"T1", "T3", "T4"}},
@@ -89,7 +87,7 @@ var Frameworks = []Framework{
 	{"soc2", "SOC 2", "Information security", []Measure{"T1", "T2", "A1", "R1"}},
 }
 
-// FrameworkAudienceType says whom a framework is assigned to.
+// FrameworkAudienceType is the type of the audience to which a framework is assigned.
 type FrameworkAudienceType string
 
 // The types of audiences of frameworks.
@@ -104,13 +102,13 @@ func (FrameworkAudienceType) Values() []string {
 	return texts(FrameworkForAll, FrameworkForGroup, FrameworkForCollection)
 }
 
-// FrameworkModules says which modules of a framework are on. A measure is
-// evaluated only where its module is.
+// FrameworkModules reports which modules of a framework assignment are on. Only measures of these modules are
+// evaluated.
 type FrameworkModules struct {
 	Training, Phishing, Policies, Reporting bool
 }
 
-// FrameworkAssignment records that a client follows a framework for some of its users.
+// FrameworkAssignment is the assignment of a framework to an audience of a client's users.
 type FrameworkAssignment struct {
 	ID        FrameworkAssignmentID
 	Client    ClientID
@@ -118,21 +116,21 @@ type FrameworkAssignment struct {
 	Audience  FrameworkAudienceType
 	// AudienceID is the UUID of the group or collection; zero for all users.
 	AudienceID [16]byte
-	// AudienceName is empty for all users, and where the collection was deleted.
+	// AudienceName is empty for all users, and for a deleted collection.
 	AudienceName string
 	Modules      FrameworkModules
 	Evaluation   Evaluation
 	CreatedAt    time.Time
 }
 
-// Evaluation is how far a framework assignment was met at a moment.
+// Evaluation is the evaluation of a framework assignment at a time.
 type Evaluation struct {
 	Requirements []Requirement
 	Met, Total   int
 	At           time.Time
 }
 
-// Percentage is met of total, rounded half up; 0 without requirements.
+// Percentage returns Met as a percentage of Total, rounded half up. Without requirements it returns 0.
 func (e *Evaluation) Percentage() int {
 	if e.Total == 0 {
 		return 0
@@ -144,13 +142,13 @@ func (e *Evaluation) Percentage() int {
 type Requirement struct {
 	Key Measure
 	Met bool
-	// Value is nil where there is nothing to measure.
+	// Value is nil if there is nothing to measure.
 	Value *float64
-	// Detail says the numerator and the denominator in words.
+	// Detail is a text with the numerator and the denominator.
 	Detail string
 }
 
-// FrameworkByID finds a framework of the catalogue.
+// FrameworkByID returns a framework of the catalogue, and false if there is none with the id.
 func FrameworkByID(id string) (Framework, bool) {
 	i, found := slices.BinarySearchFunc(Frameworks, id, func(f Framework, id string) int {
 		return strings.Compare(f.ID, id)
@@ -161,8 +159,7 @@ func FrameworkByID(id string) (Framework, bool) {
 	return Frameworks[i], true
 }
 
-// Spec returns the definition of the measure; the zero MeasureSpec for a key that is
-// not in Measures.
+// Spec returns the definition of the measure. For a key that is not in Measures it returns the zero MeasureSpec.
 func (m Measure) Spec() MeasureSpec {
 	for _, s := range Measures {
 		if s.Key == m {
@@ -180,8 +177,8 @@ type RequiredCourse struct {
 	Role Role
 }
 
-// CatalogueFramework is a framework with the courses that it asks for, those of
-// all users first, then by title.
+// CatalogueFramework is a framework with the courses that it requires: first those for all users, then those for roles,
+// both by title.
 type CatalogueFramework struct {
 	Framework
 	Courses []RequiredCourse
@@ -193,11 +190,11 @@ type NewFrameworkAssignment struct {
 	Framework Framework
 	Audience  Audience
 	Modules   FrameworkModules
-	// Size is how many users the audience has, inactive ones included.
+	// Size is the number of users of the audience, including inactive ones.
 	Size int
 }
 
-// Scheduled says how many users are given a course.
+// Scheduled is the number of users who are enrolled in a course.
 type Scheduled struct {
 	Course CourseID
 	Title  string

@@ -7,12 +7,12 @@ import (
 	"fmt"
 )
 
-// Kind says what an ID identifies. The kinds are empty types, so that the ids
-// of two kinds are two types and the compiler keeps them apart.
+// Kind is the kind of the object that an ID identifies. The kinds are empty types, which make the ids of different
+// kinds different types for the compiler.
 type Kind interface {
-	// Prefix is what the kind's v2 ids start with, without the underscore.
+	// Prefix returns the prefix of the kind's ids in v2, without the underscore.
 	Prefix() string
-	// Noun is what errors and commands call such an object.
+	// Noun returns the name of an object of the kind in errors and commands.
 	Noun() string
 }
 
@@ -41,8 +41,8 @@ type (
 	ExposureKind            struct{}
 )
 
-// The prefixes that callers see are in decisions 1.2; those of partners, keys,
-// invites, messages, sync runs and exposures never leave the service.
+// The prefixes that callers see are in decisions 1.2. Those of partners, keys, invites, messages, sync runs and
+// exposures are internal.
 func (PartnerKind) Prefix() string             { return "par" }
 func (KeyKind) Prefix() string                 { return "key" }
 func (ClientKind) Prefix() string              { return "cli" }
@@ -87,10 +87,9 @@ func (SyncRunKind) Noun() string             { return "sync run" }
 func (DeliveryKind) Noun() string            { return "delivery" }
 func (ExposureKind) Noun() string            { return "exposure" }
 
-// ID is the identity of one object of kind K: a UUID, of version 7 for objects
-// made by this service. Its text form is the kind's prefix, an underscore and
-// the UUID in 26 characters of lower-case Crockford base32; callers treat it as
-// opaque. The zero ID identifies nothing: no object ever has it.
+// ID is the id of an object of kind K. It is a UUID, of version 7 for objects that this service created. Its text form,
+// which callers treat as opaque, is the kind's prefix, an underscore, and the UUID in 26 digits of lower-case Crockford
+// base32. No object has the zero ID.
 type ID[K Kind] [16]byte
 
 // The ids of each kind.
@@ -120,7 +119,7 @@ type (
 
 const (
 	crockford = "0123456789abcdefghjkmnpqrstvwxyz"
-	digits    = 26 // base32 digits of 128 bits; the first holds only three
+	digits    = 26 // the base32 digits of 128 bits; the first one has only three bits
 )
 
 // crockfordValue maps a digit to its value, and every other byte to 0xFF.
@@ -139,26 +138,26 @@ var errBadID = errors.New("not an id of this kind")
 // Prefix returns the prefix of the ids of this kind.
 func (id ID[K]) Prefix() string { var k K; return k.Prefix() }
 
-// Noun returns what an object of this kind is called.
+// Noun returns the name of an object of this kind.
 func (id ID[K]) Noun() string { var k K; return k.Noun() }
 
 // Bytes returns the 16 bytes of the id's UUID.
 func (id ID[K]) Bytes() [16]byte { return id }
 
-// IsZero reports whether the id identifies nothing.
+// IsZero reports whether the id is the zero ID.
 func (id ID[K]) IsZero() bool { return id == ID[K]{} }
 
-// String returns the id as v2 shows it.
+// String returns the id in the form of v2.
 func (id ID[K]) String() string {
-	text, _ := id.AppendText(make([]byte, 0, 32)) // which holds any
+	text, _ := id.AppendText(make([]byte, 0, 32)) // long enough for all ids
 	return string(text)
 }
 
-// AppendText appends the id as v2 shows it. It never fails.
+// AppendText appends the id in the form of v2. It never fails.
 func (id ID[K]) AppendText(b []byte) ([]byte, error) {
 	b = append(b, id.Prefix()...)
 	b = append(b, '_')
-	var acc uint32 // the bits not yet written, two zero bits ahead of the first byte
+	var acc uint32 // the bits that are not yet written; two zero bits come before the first byte
 	bits := 2
 	for _, octet := range id {
 		acc, bits = acc<<8|uint32(octet), bits+8
@@ -169,17 +168,17 @@ func (id ID[K]) AppendText(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// MarshalText returns the id as v2 shows it. It never fails.
+// MarshalText returns the id in the form of v2. It never fails.
 func (id ID[K]) MarshalText() ([]byte, error) { return id.AppendText(nil) }
 
-// UnmarshalText reads an id as v2 shows it: canonical, and of this kind.
+// UnmarshalText parses an id of this kind in the form of v2. Only the canonical form is valid.
 func (id *ID[K]) UnmarshalText(text []byte) error {
 	prefix := id.Prefix()
 	if len(text) != len(prefix)+1+digits || string(text[:len(prefix)]) != prefix || text[len(prefix)] != '_' {
 		return errBadID
 	}
 	text = text[len(prefix)+1:]
-	if text[0] > '7' { // would overflow 128 bits
+	if text[0] > '7' { // more than 128 bits
 		return errBadID
 	}
 	var out ID[K]
@@ -200,14 +199,14 @@ func (id *ID[K]) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseID reads an id as v2 shows it.
+// ParseID parses an id in the form of v2.
 func ParseID[K Kind](text string) (id ID[K], err error) {
 	err = id.UnmarshalText([]byte(text))
 	return id, err
 }
 
-// UUID returns the id as canonical lower-case UUID text, as v1 shows the ids
-// of users, admins and messages.
+// UUID returns the id as UUID text in the canonical form, in lower case. v1 shows the ids of users, admins and messages
+// so.
 func (id ID[K]) UUID() string {
 	var b [36]byte
 	hex.Encode(b[0:8], id[0:4])
@@ -219,19 +218,19 @@ func (id ID[K]) UUID() string {
 	return string(b[:])
 }
 
-// ParseUUID reads canonical lower-case UUID text.
+// ParseUUID parses UUID text in the canonical form, in lower case.
 func ParseUUID[K Kind](text string) (id ID[K], err error) {
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return id, errBadID
 	}
-	plain := text[0:8] + text[9:13] + text[14:18] + text[19:23] + text[24:36]
-	if _, err := hex.Decode(id[:], []byte(plain)); err != nil || id.UUID() != text {
+	hexDigits := text[0:8] + text[9:13] + text[14:18] + text[19:23] + text[24:36]
+	if _, err := hex.Decode(id[:], []byte(hexDigits)); err != nil || id.UUID() != text {
 		return ID[K]{}, errBadID
 	}
 	return id, nil
 }
 
-// Scan reads a PostgreSQL uuid.
+// Scan implements sql.Scanner for a PostgreSQL uuid, as bytes or text.
 func (id *ID[K]) Scan(src any) error {
 	switch src := src.(type) {
 	case string:
@@ -251,5 +250,5 @@ func (id *ID[K]) Scan(src any) error {
 	}
 }
 
-// Value gives PostgreSQL the id as uuid text.
+// Value implements driver.Valuer: it returns the UUID text.
 func (id ID[K]) Value() (driver.Value, error) { return id.UUID(), nil }

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// The parts of an API key (decisions 1.7): papi_, random digits of base62, the first two
-// of which are its cell's code, and their checksum.
+// The parts of an API key (decisions 1.7): papi_, keyRandom digits of base62, and keyChecksum digits of their checksum.
+// The first two digits are the code of the cell, the others are random.
 const (
 	keyStart    = "papi_"
 	keyRandom   = 34
 	keyChecksum = 6
 )
 
-// keyShown is how many characters of a key behind its start are stored in clear.
+// keyShown is the number of characters after the start of a key that are stored in clear.
 const keyShown = 8
 
-// oldKeyStart begins the keys that were made before there was a checksum, 32 random
-// bytes in base64url, and demoKeyStart those of the demonstration.
+// oldKeyStart is the start of keys from before there was a checksum: 32 random bytes in base64url follow it.
+// demoKeyStart is the start of the keys of the demonstration.
 const (
 	oldKeyStart  = "pk_"
 	demoKeyStart = "pk_demo_"
@@ -28,10 +28,10 @@ const (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewAPIKey makes an API key of a cell.
-func NewAPIKey(of Cell) (string, error) {
+// NewAPIKey returns a new API key of a cell.
+func NewAPIKey(cell Cell) (string, error) {
 	random := make([]byte, keyRandom)
-	for i := copy(random, of.Code()); i < keyRandom; i++ {
+	for i := copy(random, cell.Code()); i < keyRandom; i++ {
 		digit, err := rand.Int(rand.Reader, big.NewInt(int64(len(base62))))
 		if err != nil {
 			return "", err
@@ -41,7 +41,7 @@ func NewAPIKey(of Cell) (string, error) {
 	return keyStart + string(random) + checksumOf(random), nil
 }
 
-// checksumOf is the CRC-32 (IEEE) of a key's random digits, in base62.
+// checksumOf returns the CRC-32 (IEEE) of a key's random digits, in base62.
 func checksumOf(random []byte) string {
 	var digits [keyChecksum]byte
 	sum := crc32.ChecksumIEEE(random)
@@ -52,8 +52,8 @@ func checksumOf(random []byte) string {
 	return string(digits[:])
 }
 
-// MayBeAPIKey reports whether a text has the form of an API key, with the right
-// checksum. A text without it is a key of no service.
+// MayBeAPIKey reports whether a text has the form of an API key, with a correct checksum. Old keys and those of the
+// demonstration have no checksum.
 func MayBeAPIKey(text string) bool {
 	if digits, ok := strings.CutPrefix(text, keyStart); ok {
 		return len(digits) == keyRandom+keyChecksum && strings.Trim(digits, base62) == "" &&
@@ -70,8 +70,8 @@ func MayBeAPIKey(text string) bool {
 	return err == nil
 }
 
-// APIKeyPrefix returns the part of a key that is stored in clear and shown in lists;
-// empty for a text too short for a key.
+// APIKeyPrefix returns the part of a key that is stored in clear and shown in lists. If the text is too short, it
+// returns "".
 func APIKeyPrefix(key string) string {
 	shown := len(oldKeyStart) + keyShown
 	if strings.HasPrefix(key, keyStart) {

@@ -2,7 +2,7 @@ package domain
 
 import "time"
 
-// Mail is a requested mail, with all data needed to write it.
+// Mail is a requested mail with the data from which it is rendered.
 type Mail struct {
 	Client ClientID
 	ID     MessageID
@@ -12,11 +12,10 @@ type Mail struct {
 	DueAt time.Time
 
 	To string // an address
-	// User is the client's user with the address; it may be nil for an invite or a
-	// report.
+	// User is the client's user with the address. It may be nil for an invite or a report.
 	User     *UserID
-	Name     string // the user's first name; may be empty
-	FullName string // likewise, with the last name
+	Name     string // the user's first name, or the admin's name; may be empty
+	FullName string // the user's first and last name; may be empty
 	Language Language
 
 	ClientName  string
@@ -29,7 +28,7 @@ type Mail struct {
 	// Of a reminder of a policy.
 	Policy      PolicyID
 	PolicyTitle string
-	// Of an assignment, and of a certificate.
+	// Of an invite to a course, and of a certificate.
 	Course      CourseID
 	CourseTitle string
 	DueOn       Date
@@ -40,51 +39,48 @@ type Mail struct {
 	Simulated SimulatedMail
 	// Of a notice.
 	Exposure Exposure
-	// Of a report, and a day of the month that it is about.
+	// Of a report. MonthOf is a day of the month that it is about.
 	Report  ReportID
 	MonthOf Date
 
-	// Unwanted says why it must not be sent any more; empty if it may be.
+	// Unwanted is the reason why the mail must not be sent any more; empty if it may be sent.
 	Unwanted string
-	// SwitchedOff says that the client does not want mail of this type.
+	// SwitchedOff is true if the client has switched off mail of the type.
 	SwitchedOff bool
 }
 
-// SimulatedMail is a simulated mail as its reader saw it, and what gave it away.
-// The sender and the subject may be unknown.
+// SimulatedMail is a simulated mail as the user saw it, with the clues in it. The sender and the subject may be empty.
 type SimulatedMail struct {
 	From, Subject string
 	SentOn        Date
 	Clues         []Indicator
 }
 
-// MailLife is how long an undeliverable mail is retried.
+// MailLife is how long a mail that cannot be delivered is retried.
 const MailLife = 3 * 24 * time.Hour
 
 // Mail that the service sends without a request (decisions 7.11).
 const (
-	// MailCauseLife is how long after an event a mail about it is still requested.
+	// MailCauseLife is the maximum age of the cause of a mail: no mail is requested about an older one.
 	MailCauseLife = 7 * 24 * time.Hour
-	// ReminderAfter is how long after a user fell for a simulation the reminder is
-	// due.
+	// ReminderAfter is the time from when a user fell for a simulation until the reminder is due.
 	ReminderAfter = 2 * 24 * time.Hour
 )
 
-// ServiceMails are the types of mail that the service sends without a request. Each can
-// be switched on and off for a client.
+// ServiceMails are the types of mail that the service sends without a request. Each can be switched on and off for a
+// client.
 var ServiceMails = []MessageType{CertificateMail, PhishReminder, ExposureNotice, MonthlyReportMail}
 
-// OnByDefault reports whether clients get mail of the type unless they have it
-// switched off.
+// OnByDefault reports whether mail of the type is on for clients that have not switched it.
 func (t MessageType) OnByDefault() bool { return t != MonthlyReportMail }
 
-// MailSwitch says whether a client gets mail of a type.
+// MailSwitch reports whether mail of a type is on for a client or partner.
 type MailSwitch struct {
 	Type MessageType
 	On   bool
 }
 
-// MessageType says what a mail to a user is for.
+// MessageType is the type of a mail.
 type MessageType string
 
 // The types of mail.
@@ -109,17 +105,17 @@ func (MessageType) Values() []string {
 	)
 }
 
-// SendMethod is how a mail was sent.
+// SendMethod is the method by which a mail was sent.
 type SendMethod string
 
-// The ways. A mail that was written to a file counts as sent by SMTP.
+// The methods. A mail that was written to a file counts as sent by SMTP.
 const (
 	ByMicrosoft SendMethod = "microsoft-api"
 	BySMTP      SendMethod = "smtp"
 	ByGmail     SendMethod = "gmail-api"
 )
 
-// Values lists the ways.
+// Values lists the methods.
 func (SendMethod) Values() []string { return texts(ByMicrosoft, BySMTP, ByGmail) }
 
 // SentEmail is the record of a mail that was sent to a user.
@@ -133,14 +129,14 @@ type SentEmail struct {
 	Type    MessageType
 }
 
-// UserKey is a user with the client that the user belongs to.
+// UserKey is the key of a user: the ids of the client and the user.
 type UserKey struct {
 	Client ClientID
 	User   UserID
 }
 
-// EmailFilter says which sent mails are wanted.
+// EmailFilter selects sent mails.
 type EmailFilter struct {
-	Types  []MessageType // none for every type
-	Period               // of sending
+	Types  []MessageType // empty for all types
+	Period               // the period of sending
 }

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// Notice is the content of a mail to the owners and admins of a partner, in English.
-// PublicURL stands in its texts for the address of the service. Empty parts are left out.
+// Notice is the content of a mail to the owners and admins of a partner, in English. In its texts, PublicURL is
+// replaced by the URL of the service. Empty parts are left out.
 type Notice struct {
 	Subject       string   `json:"subject"`
 	Paragraphs    []string `json:"paragraphs"`
 	PointsHeading string   `json:"points_heading,omitempty"`
 	Points        []string `json:"points,omitempty"`
 	After         []string `json:"after,omitempty"` // paragraphs
-	// Action names the link to Path, which starts with a slash.
+	// Action is the text of the link to Path, which begins with a slash.
 	Action string `json:"action"`
 	Path   string `json:"path"`
 }
 
-// PublicURL stands for the public address of the service, without a slash at its end.
+// PublicURL is the placeholder of the public URL of the service, without a slash at its end.
 const PublicURL = "{public-url}"
 
-// PartnerMail is a mail to the owners and admins of a partner. Each address gets one mail of
-// a kind and cause.
+// PartnerMail is a mail to the owners and admins of a partner. Each address gets only one mail with the same kind and
+// cause.
 type PartnerMail struct {
 	Partner PartnerID
 	Kind    MessageType
@@ -31,23 +31,22 @@ type PartnerMail struct {
 	Notice  Notice
 }
 
-// The mails about webhooks (decisions 8.4). They are not sent to users, so that no
-// operation lists them.
+// The types of mails about webhooks (decisions 8.4). They are not in MessageType.Values, because they are not sent to
+// users, and no operation lists them.
 const (
 	WebhookFailingMail  MessageType = "webhook-failing"
 	WebhookDisabledMail MessageType = "webhook-disabled"
 )
 
-// PartnerMails are the types of mail to partners that can be switched off for a partner.
+// PartnerMails are the types of mail to partners. Each can be switched off for a partner.
 var PartnerMails = []MessageType{WebhookFailingMail, WebhookDisabledMail}
 
-// WebhookFailure is what a mail says about a subscription whose deliveries fail.
+// WebhookFailure is the data of a mail about a subscription whose deliveries fail.
 type WebhookFailure struct {
 	ID    WebhookID
 	URL   string
 	Since time.Time
-	// Disabled says that the subscription was disabled, and Gone that its endpoint
-	// answered 410.
+	// Disabled is true if the subscription was disabled. Gone is true if its endpoint responded with 410.
 	Disabled, Gone bool
 }
 
@@ -65,20 +64,21 @@ func (f *WebhookFailure) Mail() (MessageType, Notice) {
 		}
 		return WebhookFailingMail, n
 	}
-	why := fmt.Sprintf("Deliveries have failed since %s, and none has succeeded.", since)
+	reason := fmt.Sprintf("Deliveries have failed since %s, and none has succeeded.", since)
 	if f.Gone {
-		why = "Its endpoint answered 410 Gone."
+		reason = "Its endpoint answered 410 Gone."
 	}
 	n.Subject = "Your webhook is disabled"
 	n.Paragraphs = []string{
-		fmt.Sprintf("The %s is disabled and gets no more events. %s", target, why),
+		fmt.Sprintf("The %s is disabled and gets no more events. %s", target, reason),
 		tries + " GET /v2/events has the events of the last 30 days, also those that were not delivered.",
 		fmt.Sprintf(`PATCH /v2/webhooks/%s with {"status": "active"} enables it again. It then gets the events from that moment on.`, f.ID),
 	}
 	return WebhookDisabledMail, n
 }
 
-// origin returns the scheme and the host of a URL, whose path and query may be secrets.
+// origin returns the scheme and the host of a URL. Its path and query may contain secrets. It returns "" for an invalid
+// URL.
 func origin(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -1,11 +1,10 @@
 package domain
 
-// Optional is a member of a body or a field of a record that may be absent, null or a
-// value. Every member of a PATCH is Optional, and so is any other for which no value can
-// stand for its absence. Only a nullable member, whose T is a pointer, accepts null: its
-// Value is then nil.
+// Optional is a member of a body, or a field of a record, that may be absent, null or a value. All members of a PATCH
+// are Optional, and so are other members whose zero value does not mean that they are absent. Only a nullable member,
+// whose T is a pointer, accepts null; its Value is then nil.
 type Optional[T any] struct {
-	// Given says that the member is there.
+	// Given is true if the member is not absent.
 	Given bool
 	Value T
 }
@@ -30,7 +29,7 @@ func (p *Optional[T]) Open() any {
 	return &p.Value
 }
 
-// Pointer returns a pointer to the value; nil where none is given.
+// Pointer returns a *T: a pointer to the value, or nil if the member is absent.
 func (p Optional[T]) Pointer() any {
 	if !p.Given {
 		return (*T)(nil)
@@ -38,8 +37,7 @@ func (p Optional[T]) Pointer() any {
 	return &p.Value
 }
 
-// Apply sets target where the member was given, and reports whether that
-// changed it.
+// Apply sets target to the value if the member is given, and reports whether that changed target.
 func Apply[T comparable](p Optional[T], target *T) bool {
 	if !p.Given || p.Value == *target {
 		return false
@@ -48,8 +46,7 @@ func Apply[T comparable](p Optional[T], target *T) bool {
 	return true
 }
 
-// ApplyNullable is Apply for a nullable member: it compares what the pointers
-// point to.
+// ApplyNullable is Apply for a nullable member. It compares the values of the pointers (Same).
 func ApplyNullable[T comparable](p Optional[*T], target **T) bool {
 	if !p.Given || Same(p.Value, *target) {
 		return false
@@ -65,7 +62,7 @@ type AnyOptional interface {
 	Pointer() any
 }
 
-// OrNil returns a pointer to a value; nil for the zero value, as nullable columns and members of JSON have it.
+// OrNil returns a pointer to a value, or nil for the zero value. It is for nullable columns and members of JSON.
 func OrNil[T comparable](value T) *T {
 	if value == *new(T) {
 		return nil
@@ -73,7 +70,7 @@ func OrNil[T comparable](value T) *T {
 	return &value
 }
 
-// OrZero returns what a pointer points to; the zero value for nil.
+// OrZero returns *pointer, or the zero value if pointer is nil.
 func OrZero[T any](pointer *T) (value T) {
 	if pointer != nil {
 		value = *pointer

@@ -2,21 +2,19 @@ package domain
 
 import "time"
 
-// Outcome is what a request was answered with.
+// Outcome is the response to a request.
 type Outcome struct {
 	Status int
 	Body   []byte
-	// Sealed is what is recorded instead of a Body that holds a secret: the
-	// body, encrypted for the UUID SealedFor. Nil where the body is recorded. A
-	// recorded outcome has one of the two.
+	// Sealed is recorded instead of Body if that contains a secret. It is the body, encrypted for the UUID SealedFor.
+	// Nil means that Body is recorded. An outcome that was read from its record has only one of the two.
 	Sealed    []byte
 	SealedFor string
 }
 
-// OutcomeLife is how long the outcome of a request is kept for its
-// Idempotency-Key (decisions 3.11).
+// OutcomeLife is how long the outcome of a request with an Idempotency-Key is kept (decisions 3.11).
 const OutcomeLife = 24 * time.Hour
 
-// ReservedFor is how long an Idempotency-Key stays taken by a request that works
-// outside of a transaction and whose process died: longer than any request takes.
+// ReservedFor is how long an Idempotency-Key stays reserved if the process of the request died. It is longer than any
+// request takes.
 const ReservedFor = 30 * time.Second

@@ -2,46 +2,45 @@ package domain
 
 import "strings"
 
-// Window is the part of a list that is wanted.
+// Window is a requested part of a list.
 type Window struct {
-	// Limit is how many rows at most.
+	// Limit is the maximum number of rows.
 	Limit int
-	// After is the row after which to begin; nil begins at the first.
+	// After is the position after which the part begins; nil means at the first row.
 	After *Position
-	// Latest begins after the last row. It is for lists that grow at their end only.
+	// Latest makes the part begin after the last row. It is for lists that grow only at their end.
 	Latest bool
-	// Skip is how many further rows to pass over.
+	// Skip is the number of rows to skip after that.
 	Skip int
-	// Total asks for the number of rows of the whole list.
+	// Total requests the number of rows of the whole list.
 	Total bool
 }
 
-// Position is a place in a sorted list: the sort key and the id of a row.
+// Position is a position in a sorted list: the sort key and the id of a row.
 type Position struct {
 	Key string `json:"k"`
-	ID  string `json:"i"` // UUID text; ties of the key are broken by it
-	// Owner is the UUID text of what a row belongs to, in lists that break ties of the key
-	// by it before ID; else empty.
+	ID  string `json:"i"` // UUID text; it breaks ties of the key
+	// Owner is the UUID text of the owner of a row, in lists in which the owner breaks ties of the key before ID does.
+	// It is empty in other lists.
 	Owner string `json:"o,omitempty"`
 }
 
-// Slice is what a Window shows of a list.
+// Slice is the part of a list that a Window requests.
 type Slice[T any] struct {
 	Rows []T
-	// More says that rows follow.
+	// More is true if rows follow.
 	More bool
-	// End is the position of the last row; nil when there are no rows.
+	// End is the position of the last row; nil if there are no rows.
 	End *Position
-	// Total is the number of rows of the whole list, if it was asked for.
+	// Total is the number of rows of the whole list, if it was requested.
 	Total int
 }
 
-// Sort is an order of a list: a name, and a minus sign before it for the
-// descending one.
+// Sort is an order of a list: a name, with a minus sign before it for the descending order.
 type Sort string
 
 // Descending reports whether the order runs from the largest key down.
 func (s Sort) Descending() bool { return strings.HasPrefix(string(s), "-") }
 
-// By is the name without its direction.
+// By returns the name without the minus sign.
 func (s Sort) By() string { return strings.TrimPrefix(string(s), "-") }

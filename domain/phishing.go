@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// ResultStatus says how far people got with a simulated mail. It only moves
-// forward.
+// ResultStatus is the status of a simulated mail: the furthest step that its user took. It never goes back.
 type ResultStatus string
 
 // The states of a result, in their order.
@@ -22,7 +21,7 @@ const (
 	ResultAttachmentOpened     ResultStatus = "attachment_opened"
 	ResultClicked              ResultStatus = "clicked"
 	ResultCredentialsSubmitted ResultStatus = "credentials_submitted"
-	// ResultFailed is that of a mail that will never be sent.
+	// ResultFailed is the status of a mail that will never be sent.
 	ResultFailed ResultStatus = "failed"
 )
 
@@ -40,42 +39,39 @@ func (s ResultStatus) Beyond(other ResultStatus) bool {
 	return slices.Index(order, string(s)) > slices.Index(order, string(other))
 }
 
-// Result is a simulated mail to one user and what became of it. Its status and
-// times record what people did; Automated records what mail scanners did (decisions
-// 7.2, 7.3).
+// Result is a simulated mail to a user, with its result. Its status and times record actions of people. Automated
+// records actions of mail scanners (decisions 7.2, 7.3).
 type Result struct {
 	ID       ResultID
 	User     UserID
 	Template TemplateID
 	Status   ResultStatus
 	Reported bool
-	// Automated says that a mail scanner opened or clicked the mail, and
-	// AutomatedReason the rule that detected it first.
+	// Automated is true if a mail scanner opened or clicked the mail. AutomatedReason is the rule that detected it
+	// first.
 	Automated       bool
 	AutomatedReason AutomatedReason
 
 	SendAt time.Time
-	// The times are nil for what did not happen.
+	// The times are nil for steps that did not happen.
 	SentAt, OpenedAt, AttachmentOpenedAt, ClickedAt, CredentialsSubmittedAt, ReportedAt *time.Time
-	// FailedAt is when it became certain that the mail will never be sent, and
-	// Failure says why.
+	// FailedAt is the time at which sending failed for good, and Failure is the reason.
 	FailedAt *time.Time
 	Failure  string
 
 	CreatedAt, UpdatedAt time.Time
 }
 
-// FailureCancelled is the failure of a mail that a caller cancelled before it was sent.
+// FailureCancelled is the Failure of a mail that a caller cancelled before it was sent.
 const FailureCancelled = "cancelled"
 
 // Cancelled reports whether the mail was cancelled.
 func (r *Result) Cancelled() bool { return r.Status == ResultFailed && r.Failure == FailureCancelled }
 
-// ResultEventKind says what happened: a mail that was sent reached a further
-// state, or was reported.
+// ResultEventKind is the kind of a step of a sent mail: the status that it reached, or a report.
 type ResultEventKind string
 
-// What can happen to a simulated mail that was sent.
+// The kinds of steps.
 const (
 	MailOpened               = ResultEventKind(ResultOpened)
 	MailAttachmentOpened     = ResultEventKind(ResultAttachmentOpened)
@@ -85,16 +81,16 @@ const (
 	MailReported ResultEventKind = "reported"
 )
 
-// ResultFilter says which results are wanted.
+// ResultFilter selects results. A zero field does not restrict them.
 type ResultFilter struct {
 	User         *UserID
 	Result       *ResultID
-	Statuses     []ResultStatus // none for every state
-	Period                      // of sending
+	Statuses     []ResultStatus
+	Period       // the period of sending
 	UpdatedSince *time.Time
 }
 
-// ResultOrder is what a list of results is sorted by: the name of a column.
+// ResultOrder is the order of a list of results: the name of the column by which it is sorted.
 type ResultOrder string
 
 // The orders.
@@ -104,9 +100,8 @@ const (
 	ByChange   ResultOrder = "updated_at"
 )
 
-// Order returns the order in which results that match the filter are listed: by the
-// time that the filter bounds, so that one index both finds and sorts them, else by
-// creation.
+// Order returns the order in which the results that match the filter are listed. If the filter bounds a time, they are
+// ordered by that time, so that one index both finds and sorts them; otherwise by creation.
 func (f ResultFilter) Order() ResultOrder {
 	switch {
 	case f.Since != nil || f.Until != nil:
@@ -117,19 +112,18 @@ func (f ResultFilter) Order() ResultOrder {
 	return ByCreation
 }
 
-// PhishingCounts counts the simulated mails sent in a span of days, and what their
-// readers did since. Opened includes all further states, Clicked also opened
-// attachments and submitted credentials. What a scanner did does not count.
+// PhishingCounts are the numbers of simulated mails sent in a span of days, by the steps that their users have taken.
+// Opened includes all later states. Clicked includes opened attachments and submitted credentials. Actions of mail
+// scanners do not count.
 type PhishingCounts struct {
 	Sent, Opened, Clicked, Reported, CredentialsSubmitted, AttachmentsOpened int
 }
 
-// PhishingSummary counts a client's simulated mails by when they were sent: in
-// the last 30, 90 and 365 days, today included, and ever.
+// PhishingSummary counts a client's simulated mails: those sent in the last 30, 90 and 365 days, including today, and
+// all.
 type PhishingSummary struct {
 	Days30, Days90, Days365, Total PhishingCounts
-	// RepeatClickers are the users who fell for two or more mails of the last
-	// 365 days.
+	// RepeatClickers is the number of users who fell for two or more mails of the last 365 days.
 	RepeatClickers int
 }
 
@@ -140,13 +134,13 @@ type Template struct {
 	Language  Language
 	Category  string
 	Subject   string
-	From      string // an address, which may have a name before it
+	From      string // an address, with or without a name before it
 	CreatedAt time.Time
 	TemplateContent
 }
 
-// Sender returns the sender of the template's mails. Placeholders in the name are not
-// filled yet. It fails if the address has one, whose value could hold spaces.
+// Sender returns the sender of the template's mails. Placeholders in the name are not replaced yet. It returns an error
+// if the address has a placeholder, because its value could contain spaces.
 func (t *Template) Sender() (mail.Address, error) {
 	a, err := mail.ParseAddress(t.From)
 	if err != nil {
@@ -158,8 +152,7 @@ func (t *Template) Sender() (mail.Address, error) {
 	return *a, nil
 }
 
-// FromEmail returns the sender's address without the name, or all of From if Sender
-// fails.
+// FromEmail returns the sender's address without the name. If Sender returns an error, it returns From.
 func (t *Template) FromEmail() string {
 	a, err := t.Sender()
 	if err != nil {
@@ -168,8 +161,8 @@ func (t *Template) FromEmail() string {
 	return a.Address
 }
 
-// Percent is part of whole as a percentage with one decimal, half away from
-// zero (decisions 2.7); 0 of nothing.
+// Percent returns part as a percentage of whole, rounded to one decimal, half away from zero (decisions 2.7). If whole
+// is 0, it returns 0.
 func Percent(part, whole int) float64 {
 	if whole == 0 {
 		return 0

@@ -5,45 +5,42 @@ import (
 	"time"
 )
 
-// Policy is a text of a client that an audience of its users is to sign. Reads
-// return no archived policies.
+// Policy is a text of a client that an audience of its users has to sign. Archived policies are never read as a Policy.
 type Policy struct {
 	ID          PolicyID
 	Client      ClientID
 	Title       string
 	Description *string
-	// Version counts from 1. Sign-off of an earlier version does not count.
+	// Version begins at 1. Signatures of earlier versions do not count.
 	Version   int
 	ScopeType ScopeType
 	Scope     ScopeID
-	// MustSign says that the audience is asked to sign.
+	// MustSign reports whether the audience has to sign.
 	MustSign bool
-	// RenewalDays is how long a sign-off stays valid.
+	// RenewalDays is the number of days for which a signature is valid.
 	RenewalDays int
-	// SignOff is nil where no user has to sign, and where the counts are stale.
+	// SignOff is nil if MustSign is false, or if the counts are stale.
 	SignOff *SignOff
-	// PublishedAt is when the version became the current one; nil for a first
-	// version.
+	// PublishedAt is the time at which the version became the current one; nil for the first version.
 	PublishedAt *time.Time
 	// RemindedOn is the day (UTC) of the last reminders; nil for none.
 	RemindedOn *Date
 	CreatedAt  time.Time
-	// UpdatedAt is when a shown field changed last; the lapse of a sign-off
-	// counts.
+	// UpdatedAt is the time of the last change of a visible field. The expiry of a signature is a change.
 	UpdatedAt time.Time
 }
 
-// SignedSince returns the time after which a signature of the current version must
-// have been made to be valid at now (decisions 7.6).
+// SignedSince returns the time after which a signature of the current version must have been made to be valid at now
+// (decisions 7.6).
 func (p Policy) SignedSince(now time.Time) time.Time { return now.AddDate(0, 0, -p.RenewalDays) }
 
-// SignOff counts a policy's audience, and those of it who signed.
+// SignOff is the number of users of a policy's audience, and the number of those with a valid signature.
 type SignOff struct {
 	Audience     int
 	Acknowledged int
 }
 
-// Of is how many of the audience a filter selects.
+// Of returns the number of users of the audience that a filter selects.
 func (s SignOff) Of(f SignFilter) int {
 	switch f {
 	case Signed:
@@ -54,33 +51,32 @@ func (s SignOff) Of(f SignFilter) int {
 	return s.Audience
 }
 
-// Percentage is how much of the audience signed, with one decimal; 0 for
-// an empty audience.
+// Percentage returns the percentage of the audience with a valid signature, with one decimal. For an empty audience it
+// returns 0.
 func (s SignOff) Percentage() float64 { return Percent(s.Acknowledged, s.Audience) }
 
-// ScopeType says what kind of audience a policy has.
+// ScopeType is the type of a policy's audience.
 type ScopeType string
 
-// The kinds of audiences: all users of the client, those of a group, the
-// members of a collection. Only the active ones count.
+// The types of audiences: all users of the client, the users of a group, and the members of a collection. Only active
+// users count.
 const (
 	TenantScope     ScopeType = "tenant"
 	GroupScope      ScopeType = "user_container"
 	CollectionScope ScopeType = "collection"
 )
 
-// Values lists the kinds of audiences.
+// Values lists the types of audiences.
 func (ScopeType) Values() []string { return texts(TenantScope, GroupScope, CollectionScope) }
 
-// ScopeID identifies a policy's audience by one of its fields; the others are zero.
-// The object may have been deleted since.
+// ScopeID identifies a policy's audience. Only one field is not zero. Its object may have been deleted.
 type ScopeID struct {
 	Client     ClientID
 	Group      GroupID
 	Collection CollectionID
 }
 
-// ScopeOf is the scope of a type with the UUID of its object.
+// ScopeOf returns the scope with a type and the UUID of its object.
 func ScopeOf(t ScopeType, id [16]byte) ScopeID {
 	switch t {
 	case GroupScope:
@@ -91,7 +87,7 @@ func ScopeOf(t ScopeType, id [16]byte) ScopeID {
 	return ScopeID{Client: id}
 }
 
-// String returns the id as v2 shows it.
+// String returns the id in the form of v2.
 func (s ScopeID) String() string {
 	switch {
 	case !s.Group.IsZero():
@@ -102,10 +98,10 @@ func (s ScopeID) String() string {
 	return s.Client.String()
 }
 
-// MarshalText returns the id as v2 shows it. It never fails.
+// MarshalText returns the id in the form of v2. It never fails.
 func (s ScopeID) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads an id as v2 shows it.
+// UnmarshalText parses the id of a client, group or collection in the form of v2.
 func (s *ScopeID) UnmarshalText(text []byte) error {
 	switch prefix, _, _ := strings.Cut(string(text), "_"); prefix {
 	case GroupKind{}.Prefix():
@@ -116,17 +112,17 @@ func (s *ScopeID) UnmarshalText(text []byte) error {
 	return s.Client.UnmarshalText(text)
 }
 
-// SignFilter selects users of an audience by whether they signed.
+// SignFilter selects users of an audience by whether they have a valid signature.
 type SignFilter string
 
-// The selections.
+// The filters.
 const (
 	Signed   SignFilter = "signed"
 	Unsigned SignFilter = "unsigned"
 	SignAll  SignFilter = "all"
 )
 
-// Values lists the selections.
+// Values lists the filters.
 func (SignFilter) Values() []string { return texts(Signed, Unsigned, SignAll) }
 
 // PolicyUser is an active user of a policy's audience.
@@ -134,7 +130,6 @@ type PolicyUser struct {
 	User  UserID
 	Email string
 	Name  string // the full name
-	// AcknowledgedAt is when the current version was signed; nil where it was
-	// not, or where that has lapsed.
+	// AcknowledgedAt is the time of the signature of the current version; nil if there is none or it has expired.
 	AcknowledgedAt *time.Time
 }

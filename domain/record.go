@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// A record describes an object of a platform: it is a line of an import or of an
-// export (decisions 10). It has the object's id, and the fields that the line gives.
+// A record describes an object in a line of an import or an export (decisions 10). It has the object's id, and the
+// fields that the line gives.
 
-// Ref is an id in a record. It is read from a UUID in any case, or from an id as v2
-// shows it.
+// Ref is an id in a record: a UUID in upper or lower case, or an id in the form of v2.
 type Ref[K Kind] struct{ ID[K] }
 
-// RefTo is a reference to the object with an id.
+// RefTo returns a reference to the object with an id.
 func RefTo[K Kind](id ID[K]) Ref[K] { return Ref[K]{id} }
 
-// UnmarshalText reads a UUID or a v2 id of this kind. The zero UUID is no id. The error is a Fault that names both forms.
+// UnmarshalText parses a UUID, or an id of this kind in the form of v2. The zero UUID is not valid. The error is a
+// Fault that names both forms.
 func (r *Ref[K]) UnmarshalText(text []byte) error {
 	id, err := ParseUUID[K](strings.ToLower(string(text)))
 	if err != nil {
@@ -28,8 +28,7 @@ func (r *Ref[K]) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText returns the id as v2 shows it, or the UUID for a kind whose ids v2 does
-// not show. It never fails.
+// MarshalText returns the id in the form of v2, or the UUID for a kind whose ids v2 does not show. It never fails.
 func (r Ref[K]) MarshalText() ([]byte, error) {
 	if r.hidden() {
 		return []byte(r.UUID()), nil
@@ -37,7 +36,7 @@ func (r Ref[K]) MarshalText() ([]byte, error) {
 	return r.ID.MarshalText()
 }
 
-// String is the id as MarshalText returns it.
+// String returns the id like MarshalText.
 func (r Ref[K]) String() string {
 	text, _ := r.MarshalText()
 	return string(text)
@@ -52,27 +51,27 @@ func (r Ref[K]) hidden() bool {
 	return false
 }
 
-// AnyRef is an id in a record whose object may be of several kinds. Prefix is that
-// of the kind; empty if the record has a UUID.
+// AnyRef is an id in a record whose object may be of several kinds. Prefix is the prefix of the kind; it is empty if
+// the record has a UUID, so that the kind is unknown.
 type AnyRef struct {
 	Prefix string
 	UUID   [16]byte
 }
 
-// AnyRefTo is a reference to the object with an id.
+// AnyRefTo returns a reference to the object with an id.
 func AnyRefTo[K Kind](id ID[K]) AnyRef { return AnyRef{id.Prefix(), id} }
 
-// RefAs returns the reference as an id of kind K; false if it refers to another
-// kind.
+// RefAs returns the reference as an id of kind K, and false if it refers to an object of another kind.
 func RefAs[K Kind](r AnyRef) (ID[K], bool) {
 	id := ID[K](r.UUID)
 	return id, r.Prefix == "" || r.Prefix == id.Prefix()
 }
 
-// UnmarshalText reads a UUID, or a v2 id of a client, a group or a collection.
+// UnmarshalText parses a UUID, or an id of a client, a group or a collection in the form of v2. The zero UUID is not
+// valid.
 func (r *AnyRef) UnmarshalText(text []byte) error {
-	plain, err := ParseUUID[GroupKind](strings.ToLower(string(text)))
-	*r = AnyRef{UUID: plain}
+	uuid, err := ParseUUID[GroupKind](strings.ToLower(string(text))) // of any kind
+	*r = AnyRef{UUID: uuid}
 	if err != nil {
 		prefix, _, _ := strings.Cut(string(text), "_")
 		var client Ref[ClientKind]
@@ -96,8 +95,7 @@ func (r *AnyRef) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText returns the id as v2 shows it, or as a UUID where its kind is not
-// known. It never fails.
+// MarshalText returns the id in the form of v2, or as a UUID if its kind is unknown. It never fails.
 func (r AnyRef) MarshalText() ([]byte, error) {
 	switch r.Prefix {
 	case ClientKind{}.Prefix():
@@ -110,10 +108,10 @@ func (r AnyRef) MarshalText() ([]byte, error) {
 	return []byte(GroupID(r.UUID).UUID()), nil
 }
 
-// ImportOutcome says what became of a record.
+// ImportOutcome is the outcome of a record.
 type ImportOutcome uint8
 
-// The outcomes. A record that changes nothing writes nothing.
+// The outcomes. A record that changes nothing is unchanged, and writes nothing.
 const (
 	ImportRefused ImportOutcome = iota
 	ImportCreated
@@ -121,17 +119,17 @@ const (
 	ImportUnchanged
 )
 
-// ImportResult is what became of a record.
+// ImportResult is the result of a record.
 type ImportResult struct {
 	Outcome ImportOutcome
-	// Refusal says, for the operator, why a record is refused.
+	// Refusal is the reason, for the operator, why a record is refused.
 	Refusal string
-	// Clashes says that another object has the record's name or address. A later
-	// record may yet free it.
+	// Clashes is true if a record is refused because another object has its name or address. A later record may free
+	// the name, so the record may be tried again.
 	Clashes bool
 }
 
-// RefuseImport is the result of a record that is refused.
+// RefuseImport returns the result of a refused record.
 func RefuseImport(format string, args ...any) ImportResult {
 	return ImportResult{Refusal: fmt.Sprintf(format, args...)}
 }

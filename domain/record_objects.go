@@ -1,19 +1,17 @@
 package domain
 
-// This file has a record for each kind of object that a platform imports (decisions
-// 10). The tags of a field are json, its name, where omitzero makes an export omit a
-// zero; validate, its rules (package rule); and rule:
+// This file has a record for each kind of object that can be imported (decisions 10). The tags of a field are json, its
+// name (omitzero makes an export leave out a zero column); validate, its rules (package rule); and rule:
 //
 //	new      required for an object that does not exist yet, and in a signal
-//	fixed    must not change for an object that exists
+//	fixed    must not be changed for an existing object
 //
 // A field whose value is a pointer may be null, which clears it.
 //
-// An export writes the fields in this order. A field has the name of its column in the
-// row of package db, but for the ID at the end of a reference's column; or the tag row
-// has that name.
+// An export writes the fields in this order. The column of a field, in the row type of package db, has the name in the
+// tag row, the name of the field or, for a reference, that name followed by ID.
 
-// PartnerRecord is a managed-service provider.
+// PartnerRecord is a partner, a managed-service provider.
 type PartnerRecord struct {
 	ID        Ref[PartnerKind] `json:"id" validate:"required"`
 	Name      Optional[string] `json:"name" rule:"new" validate:"omitnil,filled,name,max=200"`
@@ -25,12 +23,12 @@ type CourseRecord struct {
 	ID            Ref[CourseKind]  `json:"id" validate:"required"`
 	Title         Optional[string] `json:"title" rule:"new" validate:"omitnil,filled,name,max=200"`
 	RenewalMonths Optional[int]    `json:"renewal_months" validate:"omitnil,between=0 1200"`
-	// Titles are the title in the languages that the course is available in.
+	// Titles are the titles by language. The course is available in these languages.
 	Titles    Optional[map[Language]string] `json:"titles" validate:"omitnil,min=1,dive,keys,enum,endkeys,filled,name,max=200"`
 	CreatedAt Optional[Time]                `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// ClientRecord is a client. A new one without a program gets the foundational one.
+// ClientRecord is a client. A new client without a program gets the default program.
 type ClientRecord struct {
 	ID                Ref[ClientKind]            `json:"id" validate:"required"`
 	Partner           Optional[Ref[PartnerKind]] `json:"partner" rule:"new,fixed"`
@@ -43,23 +41,22 @@ type ClientRecord struct {
 	CreatedAt         Optional[Time]             `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// ProgramCourse is a course of a client's program, which is a list of them in their
-// order: an object, or the id of the course alone.
+// ProgramCourse is a course of a client's program, which is an ordered list of courses. In JSON it is an object, or
+// only the id of the course.
 type ProgramCourse struct {
 	Course Ref[CourseKind] `json:"course" validate:"required"`
-	// DueAfterDays is how many days after the enrolment it is due; nil for the days
-	// of the foundational program: 14, and 30 more for each course before it.
+	// DueAfterDays is the number of days from the enrolment until the course is due; nil means the default of Days.
 	DueAfterDays *int `json:"due_after_days,omitempty" validate:"omitnil,between=0 3650"`
 }
 
-// Noun returns the noun of the object that a lone id refers to.
+// Noun returns the noun of the object to which an id refers.
 func (p ProgramCourse) Noun() string { return p.Course.Noun() }
 
-// UnmarshalText reads the id of the course.
+// UnmarshalText parses the id of the course.
 func (p *ProgramCourse) UnmarshalText(text []byte) error { return p.Course.UnmarshalText(text) }
 
-// Days returns how many days after the enrolment the course is due. place is its place
-// in the program, from 0.
+// Days returns the number of days from the enrolment until the course is due. place is its index in the program. The
+// default is 14 days, and 30 more for each course before it.
 func (p ProgramCourse) Days(place int) int {
 	if p.DueAfterDays != nil {
 		return *p.DueAfterDays
@@ -67,8 +64,7 @@ func (p ProgramCourse) Days(place int) int {
 	return 14 + 30*place
 }
 
-// AdminRecord is a person who uses the dashboard: an admin of a client or, where it
-// names none, of a whole partner.
+// AdminRecord is an admin in the dashboard: of a client or, if the record names none, of a partner.
 type AdminRecord struct {
 	ID          Ref[AdminKind]             `json:"id" validate:"required"`
 	Partner     Optional[Ref[PartnerKind]] `json:"partner" rule:"fixed"`
@@ -80,8 +76,8 @@ type AdminRecord struct {
 	CreatedAt   Optional[Time]             `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// GroupRecord is a group that users are in. Each client has one for users kept by
-// hand: its record says manual.
+// GroupRecord is a group of users. Each client has one Manual group, for users who belong to no directory; its record
+// has manual set.
 type GroupRecord struct {
 	ID        Ref[GroupKind]            `json:"id" validate:"required"`
 	Client    Optional[Ref[ClientKind]] `json:"client" rule:"new,fixed"`
@@ -90,8 +86,8 @@ type GroupRecord struct {
 	CreatedAt Optional[Time]            `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// UserRecord is a person that a client trains. Without a role it is classified,
-// without a group it is in the client's manual one.
+// UserRecord is a user of a client. Without a role, a new user's role is classified. Without a group, a new user is in
+// the client's Manual group.
 type UserRecord struct {
 	ID                Ref[UserKind]                   `json:"id" validate:"required"`
 	Client            Optional[Ref[ClientKind]]       `json:"client" rule:"new,fixed"`
@@ -109,14 +105,12 @@ type UserRecord struct {
 	Status           Optional[UserStatus]     `json:"status"`
 	Source           Optional[UserSource]     `json:"source"`
 	Group            Optional[Ref[GroupKind]] `json:"group"`
-	// Overrides names the fields that were set by hand. It replaces those that the
-	// record would otherwise mark.
+	// Overrides are the fields that were set by hand. If it is given, the record marks no others.
 	Overrides Optional[[]Override] `json:"overrides" validate:"omitnil,max=8"`
 	CreatedAt Optional[Time]       `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// Override is a field of a user that was set by hand, by its v2 name: a directory sync
-// leaves it alone.
+// Override is the v2 name of a field of a user that was set by hand. A directory sync does not change it.
 type Override string
 
 // Values lists the fields that may be set by hand.
@@ -126,12 +120,11 @@ func (Override) Values() []string {
 	}
 }
 
-// MaxMembers is how many users a record of a collection may name. Further records of
-// the collection may name more.
+// MaxMembers is the maximum number of members in a record of a collection. Further records of the same collection may
+// add more.
 const MaxMembers = 10_000
 
-// CollectionRecord is a named set of a client's users. Its members are added to the
-// existing ones.
+// CollectionRecord is a named set of a client's users. Its members are added to the existing members.
 type CollectionRecord struct {
 	ID          Ref[CollectionKind]       `json:"id" validate:"required"`
 	Client      Optional[Ref[ClientKind]] `json:"client" rule:"new,fixed"`
@@ -141,7 +134,7 @@ type CollectionRecord struct {
 	CreatedAt   Optional[Time]            `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// PolicyRecord is a text of a client that an audience of its users is to sign.
+// PolicyRecord is a text of a client that an audience of its users has to sign.
 type PolicyRecord struct {
 	ID          Ref[PolicyKind]           `json:"id" validate:"required"`
 	Client      Optional[Ref[ClientKind]] `json:"client" rule:"new,fixed"`
@@ -150,7 +143,7 @@ type PolicyRecord struct {
 	Version     Optional[int]             `json:"version" validate:"omitnil,between=1 2147483647"`
 	ScopeType   Optional[ScopeType]       `json:"scope_type"`
 	ScopeID     Optional[AnyRef]          `json:"scope_id"`
-	// ScopeDeleted says that the collection was deleted: no user has to sign any more.
+	// ScopeDeleted is true if the collection was deleted, so that no user has to sign.
 	ScopeDeleted           Optional[bool] `json:"scope_deleted,omitzero"`
 	RequiresAcknowledgment Optional[bool] `json:"requires_acknowledgment"`
 	RenewalPeriodDays      Optional[int]  `json:"renewal_period_days" validate:"omitnil,between=1 36500"`
@@ -159,8 +152,8 @@ type PolicyRecord struct {
 	CreatedAt              Optional[Time] `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// FrameworkAssignmentRecord records that a client follows a framework for an audience,
-// or for all of its users if it names none.
+// FrameworkAssignmentRecord is the assignment of a framework to an audience of a client or, if it names none, to all
+// users.
 type FrameworkAssignmentRecord struct {
 	ID        Ref[FrameworkAssignmentKind] `json:"id" validate:"required"`
 	Client    Optional[Ref[ClientKind]]    `json:"client" rule:"new,fixed"`
@@ -170,17 +163,17 @@ type FrameworkAssignmentRecord struct {
 	CreatedAt Optional[Time]               `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// AudienceRecord is whom a framework is assigned to. ID is that of the group or the
-// collection; nil for all users.
+// AudienceRecord is the audience to which a framework is assigned. ID is the id of the group or collection; nil for all
+// users.
 type AudienceRecord struct {
 	Type FrameworkAudienceType `json:"type" validate:"required"`
 	ID   *AnyRef               `json:"id,omitempty"`
-	// Deleted says that the collection was deleted: no user is in the audience any more.
+	// Deleted is true if the collection was deleted, so that the audience is empty.
 	Deleted bool `json:"deleted,omitempty"`
 }
 
-// ModulesRecord says which modules of a framework are on. A module that is left out
-// keeps its state, or gets the API's default.
+// ModulesRecord reports which modules of a framework assignment are on. A module that is left out keeps its state or,
+// in a new assignment, gets the default of the API.
 type ModulesRecord struct {
 	Training  *bool `json:"training,omitempty"`
 	Phishing  *bool `json:"phishing,omitempty"`
@@ -188,7 +181,7 @@ type ModulesRecord struct {
 	Reporting *bool `json:"reporting,omitempty"`
 }
 
-// ResultRecord is a simulated mail to a user, and what became of it.
+// ResultRecord is a simulated mail to a user, with its result.
 type ResultRecord struct {
 	ID                     Ref[ResultKind]             `json:"id" validate:"required"`
 	User                   Optional[Ref[UserKind]]     `json:"user" rule:"new,fixed"`
@@ -208,8 +201,7 @@ type ResultRecord struct {
 	CreatedAt              Optional[Time]              `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
-// TemplateName identifies an imported template instead of its id, which differs
-// between databases.
+// TemplateName identifies an imported template. Its id cannot, because it differs between databases.
 type TemplateName struct {
 	Name     string   `json:"name"`
 	Language Language `json:"language"`
@@ -226,8 +218,8 @@ type SentEmailRecord struct {
 	MessageType Optional[MessageType]   `json:"message_type" rule:"new"`
 }
 
-// ExposureRecord records that a user's data was found in a breach. Its id is that of
-// the line; the service identifies an exposure by its user and breach.
+// ExposureRecord is an exposure of a user's data in a breach. Its id only identifies the line: the service identifies
+// an exposure by its user and breach.
 type ExposureRecord struct {
 	ID          Ref[ExposureKind]       `json:"id" validate:"required"`
 	User        Optional[Ref[UserKind]] `json:"user" rule:"new,fixed"`

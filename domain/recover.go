@@ -8,14 +8,13 @@ import (
 	"runtime/debug"
 )
 
-// ErrPanicked says that a piece of background work panicked. Its text may be shown to
-// callers: what the panic was is in the log.
+// ErrPanicked reports that background work panicked. Its text may be shown to callers. The log has the panic.
 var ErrPanicked = errors.New("something went wrong on our side; it is in the service's log")
 
-// Recover runs one piece of background work (a mail, a delivery, a sync run) and returns
-// its error. It logs a panic with its stack and doing, and returns ErrPanicked: a failed
-// try like any other, which ends neither the process nor other work. Carry and Raise
-// pass on the panics of goroutines that the work starts.
+// Recover runs one unit of background work (a mail, a delivery, a sync run) and returns its error. If work panics,
+// Recover logs the panic with its stack and the name of the work, doing, and returns ErrPanicked. So a panic is a
+// failed try, which ends neither the process nor other work. Carry and Raise do this for panics of goroutines that the
+// work starts.
 func Recover(ctx context.Context, log *slog.Logger, doing string, work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -38,17 +37,17 @@ func RecoverValue[T any](
 	return value, err
 }
 
-// carried is a panic of a goroutine, on its way to the one that waits for it.
+// carried is a panic of a goroutine, as an error for the goroutine that waits for it.
 type carried struct {
 	value any
 	stack []byte
 }
 
-// Error is the panic with the stack of its goroutine.
+// Error returns the panic with the stack of its goroutine.
 func (c carried) Error() string { return fmt.Sprintf("%v\n%s", c.value, c.stack) }
 
-// Carry wraps the work of a goroutine of a group: a panic becomes its error, with which
-// Raise panics again in the goroutine that waits for the group.
+// Carry wraps the work of a goroutine of an errgroup. It converts a panic to an error. The goroutine that waits for the
+// group passes the group's error to Raise, which panics again.
 func Carry(work func() error) func() error {
 	return func() (err error) {
 		defer func() {
@@ -60,7 +59,7 @@ func Carry(work func() error) func() error {
 	}
 }
 
-// Raise panics if err is a panic that Carry caught, and else returns err.
+// Raise panics if err is a panic that Carry converted. Otherwise it returns err.
 func Raise(err error) error {
 	var p carried
 	if errors.As(err, &p) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ReportType says what a report is about.
+// ReportType is the type of a report.
 type ReportType string
 
 // The types of reports (decisions 8.10).
@@ -28,7 +28,7 @@ const (
 	GlobalHealth         ReportType = "global_health_report"
 )
 
-// ReportTypes are all types, in the order of the interface.
+// ReportTypes are all types, in the order in which the API lists them.
 var ReportTypes = []ReportType{
 	ExecutiveSummary, RiskOverview, PhishingOverview, TrainingOverview, TrainingPerformance, EmployeeHistory,
 	CourseDetails, ComplianceReport, PolicyReport, PolicyAcknowledgment, DarkWebReport, MonthlyReport,
@@ -38,8 +38,8 @@ var ReportTypes = []ReportType{
 // Values lists the types.
 func (ReportType) Values() []string { return texts(ReportTypes...) }
 
-// HasPeriod reports whether a report of the type is about a period (decisions
-// 8.9); one of another type is about the moment at which it is made.
+// HasPeriod reports whether a report of the type is about a period (decisions 8.9). Reports of other types are about
+// the time at which they are made.
 func (t ReportType) HasPeriod() bool {
 	switch t {
 	case PhishingOverview, PhishingPerformance, TrainingOverview, TrainingPerformance, EmployeeHistory,
@@ -49,16 +49,16 @@ func (t ReportType) HasPeriod() bool {
 	return false
 }
 
-// ReportPeriod is a range of days (UTC), both ends counted.
+// ReportPeriod is a range of days (UTC), including both ends.
 type ReportPeriod struct {
 	Start, End Date
 }
 
-// MaxReportDays is how many days a report's period has at most.
+// MaxReportDays is the maximum number of days of a report's period.
 const MaxReportDays = 366
 
-// DefaultPeriod returns the period of a report requested today without one: the 90 days
-// that end today, or the last calendar month for a monthly report.
+// DefaultPeriod returns the period of a report that is requested today without a period: the 90 days that end today or,
+// for a monthly report, the last calendar month.
 func (t ReportType) DefaultPeriod(today Date) ReportPeriod {
 	if t != MonthlyReport {
 		return ReportPeriod{Start: today.AddDays(-89), End: today}
@@ -67,7 +67,7 @@ func (t ReportType) DefaultPeriod(today Date) ReportPeriod {
 	return ReportPeriod{Start: end.AddDays(1 - end.Time().Day()), End: end}
 }
 
-// ReportFormat is the form of a report's file.
+// ReportFormat is the format of a report's file.
 type ReportFormat string
 
 // The formats.
@@ -79,7 +79,7 @@ const (
 // Values lists the formats.
 func (ReportFormat) Values() []string { return texts(PDF, XLSX) }
 
-// ReportStatus says how far a report is.
+// ReportStatus is the status of a report.
 type ReportStatus string
 
 // The states of a report.
@@ -93,10 +93,9 @@ const (
 func (ReportStatus) Values() []string { return texts(ReportPending, ReportReady, ReportFailed) }
 
 const (
-	// MaxReports is how many reports of a client are accepted within ReportWindow
-	// (decisions 8.9).
+	// MaxReports bounds the reports of a client that are accepted within ReportWindow (decisions 8.9).
 	MaxReports = 5
-	// ReportWindow is the sliding time in which reports are counted.
+	// ReportWindow is the sliding window in which reports are counted.
 	ReportWindow = time.Hour
 	// ReportLife is how long a report is kept.
 	ReportLife = 90 * 24 * time.Hour
@@ -106,8 +105,8 @@ const (
 	ReportTries = 3
 )
 
-// CheckPeriod returns the faults of the period requested for a report of the type, by
-// the field's path (period or below); nil if there are none.
+// CheckPeriod returns the faults of a period that is requested for a report of the type, or nil. Their fields are
+// period, or paths of its members.
 func (t ReportType) CheckPeriod(p ReportPeriod, today Date) []FieldError {
 	var faults []FieldError
 	add := func(field, message string) { faults = append(faults, FieldError{Field: field, Message: message}) }
@@ -130,14 +129,14 @@ func (t ReportType) CheckPeriod(p ReportPeriod, today Date) []FieldError {
 	return faults
 }
 
-// ReportFilter says which reports a list shows. A zero field filters nothing.
+// ReportFilter selects reports. A zero field does not restrict them.
 type ReportFilter struct {
 	Type         ReportType
 	Status       ReportStatus
 	UpdatedSince *time.Time
 }
 
-// Report is a report made from a client's data.
+// Report is a report on a client's data.
 type Report struct {
 	ID     ReportID
 	Client ClientID
@@ -149,11 +148,10 @@ type Report struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
-// Expired reports whether the report is older than reports are kept.
+// Expired reports whether the report is older than ReportLife.
 func (r Report) Expired(now time.Time) bool { return now.Sub(r.CreatedAt) > ReportLife }
 
-// Previous is the period of the same length before p: the month before, where p is
-// a calendar month.
+// Previous returns the period of the same length before p or, if p is a calendar month, the previous month.
 func (p ReportPeriod) Previous() ReportPeriod {
 	end := p.Start.AddDays(-1)
 	if p.Start == monthOf(p.Start) && p.End.AddDays(1) == monthOf(p.Start.AddDays(31)) {
@@ -162,23 +160,22 @@ func (p ReportPeriod) Previous() ReportPeriod {
 	return ReportPeriod{Start: end.AddDays(-p.Start.DaysUntil(p.End)), End: end}
 }
 
-// Health is what clients are compared by. A field is nil where there is nothing to
-// compare; rates are percentages.
+// Health is the figures by which clients are compared. A field is nil if there are no data. Rates and shares are
+// percentages.
 type Health struct {
 	AverageScore *float64
-	// HighRisk is the share of the active users who are of high risk.
+	// HighRisk is the share of the active users who are of high risk, and OnTrack of those without an overdue course.
 	HighRisk, OnTrack *float64
-	// The phishing rates are those of the client's summary, of the last 90 days;
-	// MailsPerUser is how many mails an active user was sent in a period.
+	// MailsPerUser is the number of simulated mails per active user in a period. The rates are those of the client's
+	// summary, of the last 90 days.
 	MailsPerUser, ClickRate, ReportRate *float64
-	// ExposuresPer100 is the number of unresolved exposures per 100 active users, for
-	// clients with Dark Web Monitoring.
+	// ExposuresPer100 is the number of unresolved exposures per 100 active users, for clients with Dark Web Monitoring.
 	ExposuresPer100 *float64
-	// Signed is the share of the signatures asked for by policies that is given.
+	// Signed is the share of the signatures required by policies that are valid.
 	Signed *float64
 	// FrameworksMet is the share of the requirements of frameworks that are met.
 	FrameworksMet *float64
 }
 
-// LeastPeers is the least number of other clients for which their averages are shown.
+// LeastPeers is the minimum number of other clients for which their averages are shown.
 const LeastPeers = 3
