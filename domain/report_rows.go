@@ -2,13 +2,13 @@ package domain
 
 import "time"
 
-// Within is the period from the start of its first day (UTC) up to, and without,
-// the start of the day after its last.
+// Within returns the start of the period's first day (UTC), and the start of the day
+// after its last, which is outside the period.
 func (p ReportPeriod) Within() (since, until time.Time) {
 	return p.Start.Time(), p.End.AddDays(1).Time()
 }
 
-// Months are the first days of the months that the period touches.
+// Months returns the first day of each month that has a day in the period, oldest first.
 func (p ReportPeriod) Months() (months []Date) {
 	for m := monthOf(p.Start); !m.After(p.End); m = monthOf(m.AddDays(31)) {
 		months = append(months, m)
@@ -16,11 +16,11 @@ func (p ReportPeriod) Months() (months []Date) {
 	return months
 }
 
-// monthOf is the first day of the month that a day is in.
+// monthOf returns the first day of the month that contains a day.
 func monthOf(day Date) Date { return day.AddDays(1 - day.Time().Day()) }
 
-// YearTo returns the 365 days that end with a day: the period over which a report about
-// a moment counts events (decisions 8.9).
+// YearTo returns the 365 days that end with a day: the period in which a report without
+// a period of its own counts events (decisions 8.9).
 func YearTo(day Date) ReportPeriod { return ReportPeriod{Start: day.AddDays(-364), End: day} }
 
 // Person is the user whom a row of a report is about.
@@ -30,10 +30,10 @@ type Person struct {
 	Department          *string
 }
 
-// Name is the user's full name.
+// Name returns the user's full name.
 func (p *Person) Name() string { return FullName(p.FirstName, p.LastName) }
 
-// PhishedUser counts the simulated mails that a user was sent in a period.
+// PhishedUser counts the simulated mails that were sent to a user in a period.
 type PhishedUser struct {
 	Person
 	PhishingCounts
@@ -45,13 +45,13 @@ type PhishedMonth struct {
 	PhishingCounts
 }
 
-// PhishedCategory counts the simulated mails of a category of templates.
+// PhishedCategory counts the simulated mails of the templates of a category.
 type PhishedCategory struct {
 	Category string
 	PhishingCounts
 }
 
-// RepeatClicker is a user who fell for two or more simulated mails of a period.
+// RepeatClicker is a user who fell for two or more simulated mails sent in a period.
 type RepeatClicker struct {
 	Person
 	Status        UserStatus
@@ -59,36 +59,36 @@ type RepeatClicker struct {
 	LastClickedAt time.Time
 }
 
-// CourseProgress is where a client's active users stand with a course.
+// CourseProgress counts a client's active users by the state of a course.
 type CourseProgress struct {
 	Title string
-	// Users are those who were given it: its latest round is Completed, Open, or
-	// Overdue.
+	// Users is the number of users with an assignment of the course. The latest round
+	// of each is Completed, Open (and not overdue) or Overdue.
 	Users, Completed, Open, Overdue int
-	// CompletedWithin are the rounds that were completed within a period.
+	// CompletedWithin is the number of rounds that were completed within a period.
 	CompletedWithin int
 }
 
-// TrainingMonth counts the courses that active users were given, and completed, in
-// a month.
+// TrainingMonth counts the courses that were assigned to active users, and that they
+// completed, in a month.
 type TrainingMonth struct {
 	Month               Date // its first day
 	Assigned, Completed int
 }
 
-// TrainedUser is where a user stands with the training.
+// TrainedUser counts a user's courses by state.
 type TrainedUser struct {
 	Person
-	// Completed are the courses that were completed within a period. Open ones
-	// include those that are Overdue.
+	// Completed counts the courses that were completed within a period. Open counts
+	// the Overdue courses too.
 	Completed, Open, Overdue int
-	// NextTitle and NextDueOn are of the open course that is due first; nil and
-	// zero for none.
+	// NextTitle and NextDueOn describe the open course that is due first; they are nil
+	// and zero if no course is open.
 	NextTitle *string
 	NextDueOn Date
 }
 
-// UserCourse is where a user stands with a course.
+// UserCourse is a user with the state of one of the user's courses.
 type UserCourse struct {
 	Person
 	Assignment
@@ -98,22 +98,22 @@ type UserCourse struct {
 // department.
 type TeamTraining struct {
 	// Name is the manager's address or the department's name; nil for the users
-	// who have none.
+	// without a manager or a department.
 	Name *string
-	// Manager is the full name of the manager's own user; empty if the client has
-	// none, and for a department.
+	// Manager is the full name of the client's user who has the manager's address; empty
+	// without such a user, and for a department.
 	Manager string
-	// OnTrack are the users with nothing overdue.
+	// OnTrack is the number of users without an overdue course.
 	Users, OnTrack int
-	// Completed are the courses completed within a period; Open ones include those
-	// that are Overdue.
+	// Completed counts the courses completed within a period; Open counts the Overdue
+	// courses too.
 	Completed, Open, Overdue int
 }
 
-// HistoryKind says what a HistoryEvent is.
+// HistoryKind is the kind of a HistoryEvent.
 type HistoryKind string
 
-// What a user's history consists of.
+// The kinds of events of a user's history.
 const (
 	HistoryAssigned    HistoryKind = "course_assigned"
 	HistoryCompleted   HistoryKind = "course_completed"
@@ -137,23 +137,23 @@ type HistoryEvent struct {
 	// Subject is the title of the course, the template, the policy or the breach,
 	// or the subject of the mail.
 	Subject string
-	// Version is that of a policy; 0 for the rest.
+	// Version is the version of the policy; 0 for events without a policy.
 	Version int
 }
 
-// AskedUser is an active user whom a policy asks for a signature.
+// AskedUser is an active user who is asked to sign a policy.
 type AskedUser struct {
 	Person
 	Title       string // of the policy
 	Version     int
 	RenewalDays int
-	// SignedAt is when the current version was signed; nil where it was not, or
-	// where that has lapsed.
+	// SignedAt is when the user signed the current version; nil if the user did not, or
+	// if the signature has lapsed.
 	SignedAt *time.Time
 }
 
-// ExposureTally counts exposures of active users: those found and resolved within
-// a period, and where all of them stand.
+// ExposureTally counts exposures of active users: Found and ResolvedWithin a period,
+// and all of them by state.
 type ExposureTally struct {
 	Found, ResolvedWithin int
 	Unresolved, Resolved  int
@@ -178,7 +178,7 @@ type BreachExposures struct {
 // UserExposures counts the exposures of a user.
 type UserExposures struct {
 	Person
-	// Highest is the highest severity of the unresolved ones; nil for none.
+	// Highest is the highest severity of the unresolved exposures; nil for none.
 	Highest *Severity
 	ExposureTally
 }

@@ -20,17 +20,17 @@ type ReportedEmail struct {
 	UpdatedAt    time.Time
 }
 
-// Classification is what triage made of a mail, and what was done with it.
+// Classification is the outcome of the triage of a mail, and the action of the mailbox.
 type Classification struct {
 	Class EmailClass
-	// Action is empty where it is not known.
+	// Action is empty if it is not known.
 	Action MailboxAction
 }
 
-// EmailClass says what a reported mail turned out to be.
+// EmailClass is the class that triage gives a reported mail.
 type EmailClass string
 
-// The classes. Pending is the one before triage, and is accepted from no caller.
+// The classes. ClassPending is the class before triage; no caller may send it.
 const (
 	ClassPhishing EmailClass = "phishing"
 	ClassSpam     EmailClass = "spam"
@@ -41,25 +41,25 @@ const (
 // Values lists the classes.
 func (EmailClass) Values() []string { return texts(ClassPhishing, ClassSpam, ClassSafe, ClassPending) }
 
-// MailboxAction says what the mailbox integration did with a mail.
+// MailboxAction is the action that the mailbox integration took with a mail.
 type MailboxAction string
 
 // Values lists the actions.
 func (MailboxAction) Values() []string { return []string{"none", "moved_to_junk", "deleted"} }
 
-// ReportedEmailFilter says which reported mails are wanted.
+// ReportedEmailFilter selects reported mails. The zero value selects all.
 type ReportedEmailFilter struct {
 	Period       // of reporting
 	Class        *EmailClass
 	UpdatedSince *time.Time
 }
 
-// ClassificationLife is how long a classification is kept for those who report
-// its message later.
+// ClassificationLife is how long a classification is kept for users who report the
+// same message later.
 const ClassificationLife = 400 * 24 * time.Hour
 
-// MessageKey returns the text that a Message-ID is compared by: without angle brackets
-// and white space around it.
+// MessageKey returns a Message-ID in the form in which ids are compared: without the
+// white space around it, a leading < with its closing >, and the white space in these.
 func MessageKey(id string) string {
 	id = strings.TrimSpace(id)
 	if inner, ok := strings.CutPrefix(id, "<"); ok {
@@ -68,8 +68,8 @@ func MessageKey(id string) string {
 	return strings.TrimSpace(id)
 }
 
-// SimulatedMessage returns the id of the simulated mail in a message key; the zero id
-// if there is none. The caller checks that such a mail exists.
+// SimulatedMessage returns the result id before the @ of a message key, in upper or lower
+// case; the zero id if the key has none. The caller checks that the result exists.
 func SimulatedMessage(key string) ResultID {
 	local, _, _ := strings.Cut(key, "@")
 	id, err := ParseUUID[ResultKind](strings.ToLower(local))
@@ -82,7 +82,7 @@ func SimulatedMessage(key string) ResultID {
 // SentClass is a class that a signal may name.
 type SentClass EmailClass
 
-// Values lists the classes but for ClassPending.
+// Values lists the classes without ClassPending.
 func (SentClass) Values() []string {
 	return slices.DeleteFunc(ClassPending.Values(), func(c string) bool { return c == string(ClassPending) })
 }

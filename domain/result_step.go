@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// ResultStep is something that a simulated mail's reader, or a scanner, did
-// with it: anything but the sending.
+// ResultStep is an event of a simulated mail after its sending, caused by its reader
+// or by a scanner.
 type ResultStep struct {
 	Result ResultID
 	Kind   ResultEventKind
 	At     time.Time
-	// Automated is the rule that detected a scanner; empty for a person.
+	// Automated is the rule by which the sender of the step detected a scanner; empty for
+	// a person.
 	Automated AutomatedReason
 }
 
 // AutomatedReason is the rule that detected a mail scanner (decisions 7.3).
 type AutomatedReason string
 
-// The reasons: a scanner asked for the head of a page only, sits in a listed
-// network, or was too fast.
+// The reasons: the scanner sent a HEAD request, its address is in a listed network, or
+// it was too fast.
 const (
 	ByHead    AutomatedReason = "head"
 	ByNetwork AutomatedReason = "network"
@@ -29,14 +30,15 @@ const (
 // Values lists the reasons.
 func (AutomatedReason) Values() []string { return texts(ByHead, ByNetwork, ByHaste) }
 
-// scannersWithin is the time after its delivery within which only scanners open or
-// click a mail (decisions 7.3).
+// scannersWithin is the time after the sending of a mail in which every open and click
+// counts as a scanner's (decisions 7.3).
 const scannersWithin = 2 * time.Second
 
-// TooSoon reports whether at is less than scannersWithin after the delivery at sent.
+// TooSoon reports whether at is before sent, or less than scannersWithin after it.
 func TooSoon(sent, at time.Time) bool { return at.Sub(sent) < scannersWithin }
 
-// scanner returns the rule that detects a mail scanner in the step; empty for a person.
+// scanner returns the rule by which the step is a scanner's: s.Automated, or ByHaste for
+// an open or click that is TooSoon after the sending; empty for a person.
 func (s ResultStep) scanner(sent time.Time) AutomatedReason {
 	if s.Automated == "" && s.opens() && TooSoon(sent, s.At) {
 		return ByHaste
@@ -44,15 +46,16 @@ func (s ResultStep) scanner(sent time.Time) AutomatedReason {
 	return s.Automated
 }
 
-// opens reports whether the step is one that scanners take.
+// opens reports whether the step is an open or a click, the only steps of scanners.
 func (s ResultStep) opens() bool { return s.Kind == MailOpened || s.Kind == MailClicked }
 
-// Unsent reports whether the mail is not marked as sent: no user can have acted on it,
-// except on a copy that will be sent again (see docs/operating.md).
+// Unsent reports whether the mail is not marked as sent. No user can have acted on such a
+// mail, unless the process stopped between sending and marking it: it is then sent again
+// (see docs/operating.md).
 func (r Result) Unsent() bool { return r.SentAt == nil }
 
-// Refuses says why a step is impossible: the mail was not sent, or was sent after
-// the step. It is empty for a possible step (decisions 7.2).
+// Refuses returns the reason why a step is impossible: the mail was not sent, or was sent
+// after the step. It returns "" for a possible step (decisions 7.2).
 func (r Result) Refuses(s ResultStep) string {
 	switch {
 	case r.Unsent():
@@ -64,16 +67,16 @@ func (r Result) Refuses(s ResultStep) string {
 	return ""
 }
 
-// Advance returns the result after a step, and whether that changed it. A step that
-// the result refuses changes nothing.
+// Advance returns the result after a step, and whether the step changed it. A step that
+// the result Refuses changes nothing.
 //
-// The steps of a mail may come in any order and repeatedly: the status never goes
-// back, and a repeated step changes nothing. Nor does an open or a click of a result
-// that is already beyond it. The opening of an attachment is not a click, and is
-// recorded beside it whichever is known first.
+// The steps of a mail may arrive in any order and repeatedly. A person's first report is
+// recorded without a change of the status. The first opening of an attachment sets its
+// time, and raises the status unless the result is already beyond it. Any other step sets
+// its time and raises the status, but only if the result is not already beyond it.
 //
-// That a scanner opened or clicked the mail is noted once. It moves no status and
-// no time, and no person's step erases it. A scanner takes no other steps.
+// The first open or click of a scanner is recorded as Automated, without a change of
+// status or times; no later step erases it. Other steps of a scanner change nothing.
 func (r Result) Advance(s ResultStep) (Result, bool) {
 	if r.Refuses(s) != "" {
 		return r, false
@@ -112,7 +115,8 @@ func (r Result) Advance(s ResultStep) (Result, bool) {
 	return r, true
 }
 
-// timeOf returns the field that holds the time of a step of the kind.
+// timeOf returns the field with the time of an open, a click or a submission of
+// credentials.
 func (r *Result) timeOf(kind ResultEventKind) **time.Time {
 	switch kind {
 	case MailOpened:
@@ -123,8 +127,8 @@ func (r *Result) timeOf(kind ResultEventKind) **time.Time {
 	return &r.CredentialsSubmittedAt
 }
 
-// FellAt is when a person first fell for the mail: followed its link, opened its
-// attachment or submitted credentials. Nil where no person did.
+// FellAt returns the time at which a person first fell for the mail: clicked its link,
+// opened its attachment or submitted credentials; nil if no person did.
 func (r *Result) FellAt() *time.Time {
 	var first *time.Time
 	for _, at := range []*time.Time{r.ClickedAt, r.AttachmentOpenedAt, r.CredentialsSubmittedAt} {
@@ -135,26 +139,28 @@ func (r *Result) FellAt() *time.Time {
 	return first
 }
 
-// Counts returns what the result adds to the counters of the day on which it was sent.
+// Counts returns the counts, each 0 or 1, that the result adds to the counters of the day
+// on which it was sent; all are 0 if it was not sent.
 func (r *Result) Counts() (c PhishingCounts) {
 	if r.SentAt == nil {
 		return c
 	}
-	c.Sent, c.Reported = 1, one(r.Reported)
-	c.Opened, c.Clicked = one(r.Status.Beyond(ResultSent)), one(r.Status.Beyond(ResultOpened))
-	c.AttachmentsOpened = one(r.AttachmentOpenedAt != nil)
-	c.CredentialsSubmitted = one(r.CredentialsSubmittedAt != nil)
+	c.Sent, c.Reported = 1, oneIf(r.Reported)
+	c.Opened, c.Clicked = oneIf(r.Status.Beyond(ResultSent)), oneIf(r.Status.Beyond(ResultOpened))
+	c.AttachmentsOpened = oneIf(r.AttachmentOpenedAt != nil)
+	c.CredentialsSubmitted = oneIf(r.CredentialsSubmittedAt != nil)
 	return c
 }
 
-func one(b bool) int {
+// oneIf returns 1 if b is true, and 0 otherwise.
+func oneIf(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// Plus is the sum of both.
+// Plus returns c plus o, field by field.
 func (c PhishingCounts) Plus(o PhishingCounts) PhishingCounts {
 	return PhishingCounts{
 		Sent: c.Sent + o.Sent, Opened: c.Opened + o.Opened, Clicked: c.Clicked + o.Clicked, Reported: c.Reported + o.Reported,
@@ -163,7 +169,7 @@ func (c PhishingCounts) Plus(o PhishingCounts) PhishingCounts {
 	}
 }
 
-// Minus returns c less o.
+// Minus returns c minus o, field by field.
 func (c PhishingCounts) Minus(o PhishingCounts) PhishingCounts {
 	return PhishingCounts{
 		Sent: c.Sent - o.Sent, Opened: c.Opened - o.Opened, Clicked: c.Clicked - o.Clicked, Reported: c.Reported - o.Reported,

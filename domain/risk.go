@@ -2,18 +2,18 @@ package domain
 
 import "math"
 
-// RiskModelVersion names the model of this file. It changes with any change
-// that can give another score for the same signals, so that stored scores of an
-// older model are recognised.
+// RiskModelVersion is the version of the model in this file. It must change with every
+// change that can give another score for the same signals: stored scores of another
+// version are computed again.
 const RiskModelVersion = 2
 
-// Risk scores lie between these, and more is better.
+// The least and the greatest risk score; a greater score is better.
 const (
 	minScore = 0
 	maxScore = 1000
 )
 
-// Grade is a risk score in a letter, A the best.
+// Grade is a risk score as a letter; A is the best.
 type Grade string
 
 // The grades, best first.
@@ -28,14 +28,14 @@ const (
 // Values lists the grades, best first.
 func (Grade) Values() []string { return texts(GradeA, GradeB, GradeC, GradeD, GradeF) }
 
-// GradesUpward lists the grades, worst first. GradeFloors are the least scores of
-// all but the worst of them.
+// GradesUpward lists the grades, worst first. GradeFloors lists the least scores of all
+// grades but the worst, in the same order.
 var (
 	GradesUpward = []Grade{GradeF, GradeD, GradeC, GradeB, GradeA}
 	GradeFloors  = []int{400, 600, 700, 800}
 )
 
-// GradeOf returns the grade of a score, of a user or an average.
+// GradeOf returns the grade of the score of a user, or of an average score.
 func GradeOf(score int) Grade {
 	n := 0
 	for n < len(GradeFloors) && score >= GradeFloors[n] {
@@ -44,10 +44,10 @@ func GradeOf(score int) Grade {
 	return GradesUpward[n]
 }
 
-// FactorKey names one part of a score, such as phishing_clicks.
+// FactorKey is the key of a Factor, such as phishing_clicks.
 type FactorKey string
 
-// Where each factor stands in Deltas.
+// The index of each factor in Deltas.
 const (
 	clicksAt = iota
 	attachmentsAt
@@ -61,11 +61,11 @@ const (
 	basicBreachesAt
 	boundsAt
 
-	// NumFactors is how many factors there are.
+	// NumFactors is the number of factors.
 	NumFactors
 )
 
-// factorTable gives each place in Deltas its key and label.
+// factorTable holds the key and the label of each factor, by its index in Deltas.
 var factorTable = [NumFactors]Factor{
 	clicksAt:           {Key: "phishing_clicks", Label: "Simulated phishing links clicked"},
 	attachmentsAt:      {Key: "attachments_opened", Label: "Simulated phishing attachments opened"},
@@ -77,10 +77,10 @@ var factorTable = [NumFactors]Factor{
 	passwordBreachesAt: {Key: "password_breaches_active", Label: "Passwords exposed in breaches"},
 	piiBreachesAt:      {Key: "pii_breaches", Label: "Personal data exposed in breaches"},
 	basicBreachesAt:    {Key: "basic_breaches", Label: "Account data exposed in breaches"},
-	boundsAt:           {Key: "bounds", Label: "Limit of the scale"}, // what the clamp to 0..1000 took or gave
+	boundsAt:           {Key: "bounds", Label: "Limit of the scale"}, // the change by the clamp to 0..1000
 }
 
-// Values lists the factors in their canonical order, which is that of Deltas.
+// Values lists the keys of the factors in the order of Deltas.
 func (FactorKey) Values() []string {
 	keys := make([]string, NumFactors)
 	for i, factor := range factorTable {
@@ -89,20 +89,20 @@ func (FactorKey) Values() []string {
 	return keys
 }
 
-// Factor is what one kind of signal adds to a score, the weight of the role
-// applied.
+// Factor is the number of points that one kind of signal adds to a score, with the
+// weight of the user's role applied.
 type Factor struct {
 	Key   FactorKey `json:"key" doc:"Key of the factor, such as phishing_clicks."`
 	Label string    `json:"label" doc:"The factor, for people."`
 	Delta int       `json:"delta" doc:"What the factor adds to the score; negative where it lowers it."`
 }
 
-// Deltas holds what every factor adds to a score, in the order of
-// FactorKey.Values. A user's are between -420 and 818; totals over users are in
-// the same order.
+// Deltas holds the points that each factor adds to a score, in the order of
+// FactorKey.Values. A user's are between -420 and 818. Sums over several users are
+// Deltas too.
 type Deltas [NumFactors]int
 
-// Factors lists the factors that are not 0, in their canonical order.
+// Factors lists the factors with a delta other than 0, in the order of Deltas.
 func (d Deltas) Factors() []Factor {
 	factors := make([]Factor, 0, NumFactors)
 	for i, delta := range d {
@@ -115,7 +115,7 @@ func (d Deltas) Factors() []Factor {
 	return factors
 }
 
-// Sum returns what all factors together add to the baseline.
+// Sum returns the sum of all deltas.
 func (d Deltas) Sum() (sum int) {
 	for _, delta := range d {
 		sum += delta
@@ -123,47 +123,49 @@ func (d Deltas) Sum() (sum int) {
 	return sum
 }
 
-// RiskSignals is all that a user's score is made from. Lists hold the UTC day of
-// each event, in any order; events that are too old to count may be left in.
+// RiskSignals is everything that a user's score is computed from, but for the role. Lists
+// hold the UTC day of each event, in any order; they may contain events that are too old
+// to count.
 //
-// A simulated email counts in every list that it reached: one whose credentials
-// were submitted is in Credentials and in Clicks, and in Reports as well if it
-// was reported. Automated opens and clicks (decisions 7.3) are in none.
+// A simulated email is in several lists if several events happened to it: after a
+// submission of credentials it is in Credentials and in Clicks, and, if it was reported,
+// in Reports as well. Automated opens and clicks (decisions 7.3) are in no list.
 type RiskSignals struct {
 	Clicks      []Date
 	Attachments []Date
 	Credentials []Date
 	Reports     []Date
 
-	// Real emails that the user reported, by what they turned out to be.
+	// Real emails that the user reported, by their classification.
 	RealPhishing []Date
 	RealPending  []Date // not classified yet
-	RealHarmless []Date // spam or safe: tallied, but without weight
+	RealHarmless []Date // spam or safe: counted in the tallies, but without weight
 
 	Completions []Date // of courses
 	Dormant     bool   // see DormantOnTraining
 
-	// Exposures without a resolved_at, however old, by severity.
+	// Numbers of exposures without a resolved_at, of any age, by severity.
 	UnresolvedCritical int
 	UnresolvedHigh     int
 	UnresolvedMedium   int
 
-	// Exposures first seen within 12 months. They are shown and not weighed.
+	// Numbers of exposures first seen within 12 months. They are in the tallies, and do
+	// not affect the score.
 	SeenPasswordActive   int // critical, unresolved
 	SeenPasswordResolved int // critical, resolved
 	SeenPII              int // high, unresolved
 	SeenBasic            int // medium, unresolved
 }
 
-// Tallies are the raw counts behind a score over the trailing 12 months, as a
-// user's risk shows them.
+// Tallies are the numbers of events of the last 12 months that a user's risk shows
+// beside the score.
 type Tallies struct {
 	CoursesCompleted         int  `json:"courses_completed" doc:"Number of courses completed."`
 	PhishingClicks           int  `json:"phishing_clicks" doc:"Number of simulated mails clicked."`
 	PhishingReports          int  `json:"phishing_reports" doc:"Number of simulated mails reported."`
 	CredentialSubmissions    int  `json:"credential_submissions" doc:"Number of simulated mails that led to submitted credentials."`
 	AttachmentsOpened        int  `json:"attachments_opened" doc:"Number of simulated mails whose attachment was opened."`
-	RealPhishReported        int  `json:"real_phish_reported" doc:"Number of real mails reported, whatever they turned out to be."` // whatever they turned out to be
+	RealPhishReported        int  `json:"real_phish_reported" doc:"Number of real mails reported, whatever they turned out to be."`
 	PasswordBreachesActive   int  `json:"password_breaches_active" doc:"Number of unresolved exposures of passwords."`
 	PasswordBreachesResolved int  `json:"password_breaches_resolved" doc:"Number of resolved exposures of passwords."`
 	PIIBreaches              int  `json:"pii_breaches" doc:"Number of unresolved exposures of sensitive personal data."`
@@ -171,19 +173,18 @@ type Tallies struct {
 	DormantOnTraining        bool `json:"dormant_on_training" doc:"Whether a course is incomplete and none was completed for 180 days."`
 }
 
-// Assessment is a user's risk on one day. Baseline plus the sum of the deltas
-// is the score, exactly.
+// Assessment is a user's risk on one day. Score is exactly Baseline + Deltas.Sum().
 type Assessment struct {
 	Score    int // 0..1000
 	Grade    Grade
-	Baseline int // where users of this role start
+	Baseline int // the score of the role without any signals
 	Role     Role
 	Tallies  Tallies
 	Deltas   Deltas
 }
 
-// Baseline returns the score of a user of this role of whom nothing is known. A
-// role that is none of the five counts as standard.
+// Baseline returns the score of a user of this role without any signals. An unknown role
+// counts as standard.
 func (r Role) Baseline() int {
 	switch r {
 	case RoleHR:
@@ -197,9 +198,9 @@ func (r Role) Baseline() int {
 	}
 }
 
-// riskPercent returns how heavily bad signals weigh for the role. Percent in
-// integers and not 1.15: 50 times the float64 nearest to 1.15 is below 57.5 and
-// would be rounded the wrong way.
+// riskPercent returns the weight of bad signals for the role, in percent. It is not a
+// factor such as 1.15, because 50 times the float64 nearest to 1.15 is below 57.5 and
+// would be rounded to 57. An unknown role counts as standard.
 func (r Role) riskPercent() float64 {
 	switch r {
 	case RoleHR:
@@ -215,8 +216,8 @@ func (r Role) riskPercent() float64 {
 	}
 }
 
-// delta turns points, the cap applied, into what they add to the score of a
-// user of this role.
+// delta returns the rounded delta of a factor for a user of this role. points is within
+// the factor's bounds; negative points are multiplied by the weight of the role.
 func (r Role) delta(points float64) int {
 	if points < 0 {
 		points = points * r.riskPercent() / 100
@@ -224,29 +225,30 @@ func (r Role) delta(points float64) int {
 	return roundHalfAway(points)
 }
 
-// roundHalfAway rounds to the nearest integer, halves away from zero. A value
-// that misses a half by no more than the weights' rounding can explain counts as
-// that half: 60 n^1.25 of one click 216 days ago is 7.5, but n is irrational and
-// comes out a little low. It is monotonic.
+// roundHalfAway rounds to the nearest integer, halves away from zero. A magnitude up to
+// 1e-9 below a half counts as that half, because float64 weights can be slightly too low:
+// a click of 216 days ago has the weight n = 2^(-216/90), and 60·n^1.25 is exactly 7.5,
+// but the float64 result is slightly less. roundHalfAway is monotonic.
 func roundHalfAway(points float64) int {
 	const slack = 1e-9
 	return int(math.Copysign(math.Floor(math.Abs(points)+0.5+slack), points))
 }
 
-// The ages in days that the model knows.
+// The periods of the model, in days.
 const (
-	oldestEvent      = 365 // an older event counts for nothing
+	oldestEvent      = 365 // older events do not count
 	conductHalfLife  = 90  // of clicks, submissions and reports
 	trainingHalfLife = 180 // of completed courses
-	// Dormancy is after how many days without a completed course a user is dormant.
+	// Dormancy is the number of days without a completed course after which a user is
+	// dormant.
 	Dormancy = 180
-	// SettlingIn is how long a new user is not called dormant.
+	// SettlingIn is the number of days for which a new user is never dormant.
 	SettlingIn = 60
 )
 
-// ageWeights holds what an event of each age counts, in units of 1/fullWeight.
-// Sums of integers are exact, so a score depends on nothing but the signals: not
-// on their order, and not on the machine.
+// ageWeights holds the weight of an event of each age in days, in units of 1/fullWeight.
+// Sums of integers are exact, so a score depends neither on the order of the signals nor
+// on the machine.
 type ageWeights [oldestEvent + 1]uint64
 
 // fullWeight leaves room for a million events of today in a uint64.
@@ -257,6 +259,7 @@ var (
 	trainingWeights = halving(trainingHalfLife)
 )
 
+// halving returns weights that start with fullWeight and halve every halfLife days.
 func halving(halfLife float64) (table ageWeights) {
 	for age := range table {
 		table[age] = uint64(math.Round(fullWeight * math.Exp2(-float64(age)/halfLife)))
@@ -264,8 +267,8 @@ func halving(halfLife float64) (table ageWeights) {
 	return table
 }
 
-// count adds up events: how many are at most a year old, and what they weigh
-// in units of 1/fullWeight. An event in the future counts as one of today.
+// count returns the number of events that are at most oldestEvent days old, and the sum of
+// their weights in units of 1/fullWeight. Events in the future count as events of today.
 func (w *ageWeights) count(events []Date, today Date) (n int, weight uint64) {
 	for _, day := range events {
 		if age := max(day.DaysUntil(today), 0); age <= oldestEvent {
@@ -276,9 +279,8 @@ func (w *ageWeights) count(events []Date, today Date) (n int, weight uint64) {
 	return n, weight
 }
 
-// DormantOnTraining reports whether a user neglects training: a course is assigned and
-// not completed, nothing was completed in the last 180 days, and the user was created
-// more than 60 days ago.
+// DormantOnTraining reports whether a user neglects training: the user has an incomplete
+// course, completed none in the last 180 days, and was created more than 60 days ago.
 func DormantOnTraining(incomplete bool, completions []Date, created, today Date) bool {
 	if !incomplete || created.DaysUntil(today) <= SettlingIn {
 		return false
@@ -294,9 +296,9 @@ func DormantOnTraining(incomplete bool, completions []Date, created, today Date)
 // Assess scores a user by the model of decisions 6. It never fails; negative numbers
 // of unresolved exposures count as 0.
 //
-// Every step from a signal to the score is monotonic, floating point included:
-// products and square roots are rounded correctly, which keeps order, and that
-// is why n^1.25 is n times a fourth root and not math.Pow.
+// Every step from a signal to the score is monotonic, in floating point as well, because
+// products and square roots are correctly rounded. math.Pow is not: n^1.25 is therefore
+// computed as n times the square root of the square root of n.
 func Assess(role Role, s RiskSignals, today Date) Assessment {
 	a := Assessment{Baseline: role.Baseline(), Role: role}
 	a.addConduct(s, today)
@@ -310,8 +312,11 @@ func Assess(role Role, s RiskSignals, today Date) Assessment {
 	return a
 }
 
-// addConduct weighs what the user did with emails, simulated and real.
+// addConduct sets the deltas and tallies of the user's clicks, opened attachments,
+// submitted credentials and reports, of simulated and real emails.
 func (a *Assessment) addConduct(s RiskSignals, today Date) {
+	// count adds the number of recent events to tally, and returns their weight, 1 for
+	// an event of today.
 	count := func(events []Date, tally *int) float64 {
 		n, weight := conductWeights.count(events, today)
 		*tally += n
@@ -332,7 +337,7 @@ func (a *Assessment) addConduct(s RiskSignals, today Date) {
 	a.Deltas[realPhishAt] = a.Role.delta(min(25*realPhish, 100))
 }
 
-// addTraining weighs the courses that the user completed, or did not.
+// addTraining sets the deltas and tallies of completed courses and of dormancy.
 func (a *Assessment) addTraining(s RiskSignals, today Date) {
 	completed, weight := trainingWeights.count(s.Completions, today)
 	a.Tallies.CoursesCompleted = completed
@@ -344,7 +349,7 @@ func (a *Assessment) addTraining(s RiskSignals, today Date) {
 	}
 }
 
-// addExposures weighs the user's data that is known to be in breaches.
+// addExposures sets the deltas and tallies of the user's exposures in breaches.
 func (a *Assessment) addExposures(s RiskSignals) {
 	critical, high, medium := max(s.UnresolvedCritical, 0), max(s.UnresolvedHigh, 0), max(s.UnresolvedMedium, 0)
 	a.Deltas[passwordBreachesAt] = a.Role.delta(max(-70*math.Sqrt(float64(critical)), -200))

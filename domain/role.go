@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Role says how exposed a user's work is. It sets where the user's risk score
-// starts and how heavily bad signals weigh (decisions 6).
+// Role is the kind of a user's work. It determines the baseline of the user's risk score,
+// and the weight of bad signals (decisions 6).
 type Role string
 
 // The roles of users.
@@ -23,8 +23,7 @@ func (Role) Values() []string {
 	return texts(RoleAdmin, RoleExecutive, RoleHR, RoleFinance, RoleStandard)
 }
 
-// place is the field of a user that a text comes from; some words count in some
-// places only.
+// place is a set of fields of a user: some words count in some fields only.
 type place uint8
 
 const (
@@ -35,18 +34,18 @@ const (
 	anywhere = inTitle | inDepartment | inEmail
 )
 
-// roleRule gives a role to a text that has one of the phrases, or that has the
-// word beside one of the phrases, or that is nothing but one of the phrases.
+// roleRule gives a role to a text that contains one of the phrases and, if word is not
+// empty, the word too. If whole is true, the phrase must be the whole text.
 type roleRule struct {
 	role    Role
 	where   place
-	whole   bool   // the phrase must be all of the text
-	word    string // what must be there too, unless empty
+	whole   bool
+	word    string
 	phrases []string
 }
 
-// roleRules holds the words of decisions 6. The first rule that applies wins,
-// so the order of the rules is the order of the roles.
+// roleRules holds the rules of decisions 6. The first rule that applies to a text
+// determines its role.
 var roleRules = []roleRule{
 	{role: RoleFinance, where: anywhere, phrases: []string{
 		"finance", "financial", "accounting", "accountant", "accounts payable", "accounts receivable",
@@ -67,12 +66,11 @@ var roleRules = []roleRule{
 	{role: RoleAdmin, where: inTitle | inDepartment, phrases: []string{"it"}},
 }
 
-// chiefs are the short titles of the c-level.
+// chiefs are the abbreviated titles of chief officers.
 var chiefs = []string{"ceo", "cfo", "cto", "coo", "cio", "ciso"}
 
-// ClassifyRole returns the role that the first of a user's job title, department and
-// email indicates, in that order. Of the email only the part before the @ counts.
-// Without a match the role is standard.
+// ClassifyRole returns the role that a user's job title indicates, or else the
+// department, or else the part of the email before the last @; RoleStandard if none does.
 func ClassifyRole(jobTitle, department, email string) Role {
 	local := email
 	if at := strings.LastIndexByte(email, '@'); at >= 0 {
@@ -90,7 +88,8 @@ func ClassifyRole(jobTitle, department, email string) Role {
 	return RoleStandard
 }
 
-// roleIn returns the role that one text indicates.
+// roleIn returns the role that the text of one field indicates: RoleExecutive for a chief
+// officer, or else the role of the first rule that applies. found is false without any.
 func roleIn(text words, where place) (role Role, found bool) {
 	if text.isChief() {
 		return RoleExecutive, true
@@ -103,6 +102,8 @@ func roleIn(text words, where place) (role Role, found bool) {
 	return "", false
 }
 
+// applies reports whether the rule gives its role to the text. A whole text is two
+// spaces longer than its phrase.
 func (r roleRule) applies(text words) bool {
 	if r.word != "" && !text.has(r.word) {
 		return false
@@ -115,12 +116,12 @@ func (r roleRule) applies(text words) bool {
 	return false
 }
 
-// words is a text as lower-case words, each with a space before and after it,
-// so that a phrase is found as whole words by looking for it between spaces.
+// words is a text as lower-case words with single spaces before, between and after
+// them, so that a phrase between two spaces matches whole words only.
 type words string
 
-// wordsOf returns the words of a text. Every character but letters separates words;
-// a combining accent belongs to its letter.
+// wordsOf returns the words of a text: runs of letters, with the combining marks that
+// follow them. Every other character separates words.
 func wordsOf(text string) words {
 	var b strings.Builder
 	b.Grow(len(text) + 2)
@@ -142,13 +143,14 @@ func wordsOf(text string) words {
 	return words(b.String())
 }
 
-// has reports whether the phrase, lower-case words with single spaces between
-// them, is part of the text.
+// has reports whether the text contains the phrase: lower-case words with single spaces
+// between them.
 func (w words) has(phrase string) bool {
 	return strings.Contains(string(w), " "+phrase+" ")
 }
 
-// isChief reports whether the text names a c-level title.
+// isChief reports whether the text contains one of chiefs, or "chief" with a later
+// "officer".
 func (w words) isChief() bool {
 	for _, chief := range chiefs {
 		if w.has(chief) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// SignalType says what happened on the platform (decisions 7.9).
+// SignalType is the type of a Signal (decisions 7.9).
 type SignalType string
 
 // The types of signals.
@@ -25,11 +25,11 @@ const (
 	EmailClassified      SignalType = "email_classified"
 )
 
-// SignalLead is how far ahead of the service's clock a signal may be dated.
+// SignalLead is how far the time of a signal may be ahead of the service's clock.
 const SignalLead = 5 * time.Minute
 
-// signalFields are the fields of each type of signals, beside those of all: type, id and
-// at (decisions 7.9).
+// signalFields lists the fields of each type of signals, without the fields of all
+// signals: type, id and at (decisions 7.9).
 var signalFields = map[SignalType][]string{
 	PhishingOpened:       {"result_id"},
 	PhishingClicked:      {"result_id"},
@@ -46,6 +46,7 @@ var signalFields = map[SignalType][]string{
 	EmailClassified:      {"message_id", "classification", "mailbox_action", "client_id"},
 }
 
+// signalTypes lists the types in alphabetical order.
 var signalTypes = func() (all []string) {
 	for t := range signalFields {
 		all = append(all, string(t))
@@ -54,7 +55,7 @@ var signalTypes = func() (all []string) {
 	return all
 }()
 
-// Values lists the types. It must not be changed.
+// Values lists the types. Callers must not change the list.
 func (SignalType) Values() []string { return signalTypes }
 
 // Fields returns the fields of signals of the type.
@@ -62,39 +63,39 @@ func (t SignalType) Fields() []string {
 	return append([]string{"type", "id", "at"}, signalFields[t]...)
 }
 
-// Signal is something that happened on the platform. Which of the fields below
-// At it has depends on its type. The tags are those of records (PartnerRecord and the
-// others); a field that is not new may be left out.
+// Signal is an event on the platform. The type determines which of the fields after At
+// it has. The tags are those of records (see PartnerRecord); a field without rule:"new"
+// may be omitted.
 type Signal struct {
-	// ID is the sender's own; a signal is applied once.
+	// ID is chosen by the sender; a signal is applied once.
 	ID   string     `json:"id" rule:"new" validate:"filled,max=255"`
 	Type SignalType `json:"type" rule:"new"`
 	At   time.Time  `json:"at" rule:"new" validate:"epoch,past"` // whole microseconds
 
-	Result  ResultID `json:"result_id" rule:"new"` // of what happened to a simulated mail
+	Result  ResultID `json:"result_id" rule:"new"` // of an event of a simulated mail
 	User    UserID   `json:"user_id" rule:"new"`
 	Course  CourseID `json:"course_id" rule:"new"`
 	Policy  PolicyID `json:"policy_id" rule:"new"`
 	Version int      `json:"version" rule:"new" validate:"between=1 2147483647"` // of the policy that was signed
 	Breach  string   `json:"breach_name" rule:"new" validate:"filled,max=255"`
-	// Severity is empty where the finding does not say it.
+	// Severity is empty if it is not known.
 	Severity Severity `json:"severity"`
-	// DataClasses is nil where the finding does not say them.
+	// DataClasses is nil if they are not known.
 	DataClasses []string `json:"data_classes" validate:"min=1,max=100,dive,filled,max=255"`
 
-	// Message is the MessageKey of a real mail. Client is the client whose rows of it
-	// a classification applies to; zero for all.
+	// Message is the MessageKey of a real mail. A classification applies to the reports
+	// of this mail by users of Client, or by all users if Client is zero.
 	Message string    `json:"message_id" rule:"new" validate:"message_id,max=500"`
 	Client  ClientID  `json:"client_id" validate:"required"`
 	Subject string    `json:"subject" rule:"new" validate:"max=500"`
 	Sender  string    `json:"sender" rule:"new" validate:"max=500"`
 	Class   SentClass `json:"classification" rule:"new"`
-	// Action is empty where it is not known.
+	// Action is empty if it is not known.
 	Action MailboxAction `json:"mailbox_action"`
 }
 
-// AboutMail says what happened to a simulated mail; false for a signal of
-// another kind.
+// AboutMail returns the kind of the event of a simulated mail; false for a signal about
+// something else.
 func (s *Signal) AboutMail() (ResultEventKind, bool) {
 	switch s.Type {
 	case PhishingOpened:
@@ -111,16 +112,15 @@ func (s *Signal) AboutMail() (ResultEventKind, bool) {
 	return "", false
 }
 
-// IngestResult is what became of a signal.
+// IngestResult is the outcome of a signal.
 type IngestResult struct {
-	// Repeated says that a signal of that id was applied before: this one is a
-	// no-op.
+	// Repeated is true if a signal with the same id was applied before: this one has no
+	// effect.
 	Repeated bool
-	// Refusal says, for the sender, why the signal cannot be applied; empty if it
-	// was, now or before. A refused signal may be sent again.
+	// Refusal is the reason, for the sender, why the signal cannot be applied; empty if
+	// it was applied, now or before. A refused signal may be sent again.
 	Refusal string
 }
 
-// NoSuchObject is the refusal of a signal that names an object that does not
-// exist.
+// NoSuchObject returns the refusal of a signal about an object that does not exist.
 func NoSuchObject(noun string) string { return "there is no such " + noun }

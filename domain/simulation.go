@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// TemplateContent is the part of a template that lists do not show.
+// TemplateContent is the part of a template that lists of templates do not show.
 type TemplateContent struct {
 	HTML, Text string
-	// Indicators are what gives the mail away.
+	// Indicators are the signs by which a reader can recognize the mail as phishing.
 	Indicators []Indicator
-	// Difficulty is how hard the mail is to see through, from 1 to 6.
+	// Difficulty is the difficulty of recognizing the mail, from 1 to 6.
 	Difficulty int
 	Landing    Landing
 }
 
-// Landing is where a template's link leads.
+// Landing is the kind of page that a template's link opens.
 type Landing string
 
-// The landings: straight to the lesson, or first to a form that asks to sign in.
+// The landings: the lesson, or a sign-in form before the lesson.
 const (
 	LandingLesson Landing = "lesson"
 	LandingForm   Landing = "form"
 )
 
-// Indicator is something that gives a simulated mail away. The words for it are
-// those of the landing page.
+// Indicator is a sign by which a reader can recognize a simulated mail as phishing. The
+// landing page has a text for each.
 type Indicator string
 
-// The indicators: what the mail looks like, whom it comes from, what it speaks
-// of, and the feeling that it plays on.
+// The indicators: the form of the mail, its sender, its subject matter, and the feeling
+// that it appeals to.
 const (
 	BadGrammar     Indicator = "grammar"
 	ForeignLink    Indicator = "link_domain"
@@ -45,7 +45,7 @@ const (
 	Greed          Indicator = "greed"
 )
 
-// Values lists the indicators, in the order in which a page names them.
+// Values lists the indicators in the order in which pages name them.
 func (Indicator) Values() []string {
 	return texts(
 		FromOutside, FromColleagues, FromAuthority, ForeignLink, BadGrammar, BorrowedLogo, Fear, Duty, Greed,
@@ -53,8 +53,8 @@ func (Indicator) Values() []string {
 	)
 }
 
-// Simulation is a simulated mail with all data needed to send it and to explain it
-// to its reader.
+// Simulation is a simulated mail with the data needed to send it and to explain it to
+// its reader.
 type Simulation struct {
 	Result   ResultID
 	Client   ClientID
@@ -67,12 +67,14 @@ type Simulation struct {
 	Language                   Language // the user's
 	ClientName                 string
 
-	// Unwanted says why it must not be sent any more; empty if it may be.
+	// Unwanted is the reason why the mail must not be sent any more; empty if it may be
+	// sent.
 	Unwanted string
 }
 
 // Clues returns the indicators of the template, in the order in which pages name them.
-// For a template without any it returns those of every simulated mail.
+// A template without known indicators gets the two that every simulated mail has:
+// FromOutside and ForeignLink.
 func (t *Template) Clues() (clues []Indicator) {
 	for _, name := range Indicator("").Values() {
 		if slices.Contains(t.Indicators, Indicator(name)) {
@@ -85,32 +87,32 @@ func (t *Template) Clues() (clues []Indicator) {
 	return clues
 }
 
-// TemplateOption is a template that may be sent to a client's users, and how often
-// it was.
+// TemplateOption is a template that may be sent to a client's users.
 type TemplateOption struct {
 	ID       TemplateID
 	Language Language
-	Used     int
+	Used     int // how often it was sent to them, or chosen
 }
 
-// Target is a user whom a simulated mail is to be sent to.
+// Target is a user who is to get a simulated mail.
 type Target struct {
 	User     UserID
 	Active   bool
 	Language Language
-	// Seen maps each template that was sent to the user, or is about to be, to the
-	// last time.
+	// Seen maps each template that was sent to the user, or will be, to the time of the
+	// last sending.
 	Seen map[TemplateID]time.Time
 }
 
-// ChooseTemplate picks a template in the user's language (decisions 7.5): the least
-// used one that the user has not seen, or, if the user has seen all, the one seen
-// longest ago. The first of the options wins a tie. It counts the use in the options,
-// which spreads users over the templates. It returns false if the language has none.
+// ChooseTemplate returns a template in the user's language (decisions 7.5): the least
+// used of the templates that the user has not seen, or, if the user has seen all, the
+// template seen longest ago. Of equal options it returns the first. It increments Used of
+// the option, so that several users get different templates. It returns false if no
+// option has the language.
 func ChooseTemplate(options []TemplateOption, to Target) (TemplateID, bool) {
 	best := -1
 	for i, o := range options {
-		if o.Language == to.Language && (best < 0 || to.rather(o, options[best])) {
+		if o.Language == to.Language && (best < 0 || to.prefers(o, options[best])) {
 			best = i
 		}
 	}
@@ -121,8 +123,10 @@ func ChooseTemplate(options []TemplateOption, to Target) (TemplateID, bool) {
 	return options[best].ID, true
 }
 
-// rather reports whether the user should be sent a rather than b.
-func (t Target) rather(a, b TemplateOption) bool {
+// prefers reports whether template a suits the user better than b: a template that the
+// user has not seen, or else the one seen longer ago; of two unseen templates, the one
+// used less.
+func (t Target) prefers(a, b TemplateOption) bool {
 	seenA, hasA := t.Seen[a.ID]
 	seenB, hasB := t.Seen[b.ID]
 	switch {
@@ -134,5 +138,5 @@ func (t Target) rather(a, b TemplateOption) bool {
 	return a.Used < b.Used
 }
 
-// Known reports whether the indicator is one of the list.
+// Known reports whether the indicator is in the list of Values.
 func (i Indicator) Known() bool { return slices.Contains(i.Values(), string(i)) }

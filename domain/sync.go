@@ -12,14 +12,14 @@ import (
 const (
 	// SyncEvery is how often a client's directory is synced on schedule.
 	SyncEvery = 6 * time.Hour
-	// SyncRequestEvery is how often a caller may ask for a run of a client.
+	// SyncRequestEvery is how often callers may request a run for a client.
 	SyncRequestEvery = time.Hour
 	// SyncRunLife is how long runs are kept.
 	SyncRunLife = 90 * 24 * time.Hour
-	// MaxSkipped is how many skipped accounts a run names.
+	// MaxSkipped is the greatest number of skipped accounts that a run lists.
 	MaxSkipped = 100
-	// MaxObjectID is the greatest length of a directory's id of an account, in
-	// bytes.
+	// MaxObjectID is the greatest length of the id that a directory has for an account,
+	// in bytes.
 	MaxObjectID = 200
 )
 
@@ -35,12 +35,12 @@ type SyncRun struct {
 	SyncCounts
 	// Skipped are the first MaxSkipped accounts that were skipped.
 	Skipped []SkippedAccount
-	// Error says why the run failed, and what to do; nil where it did not.
+	// Error is the reason why the run failed, with a remedy; nil if it did not fail.
 	Error *string
 }
 
-// SyncCounts says what a run did to users. A merge and a deactivation are no
-// update. Unchanged are the directory's users that the run left as they were.
+// SyncCounts counts users by what a run did with them. A merge or a deactivation does not
+// count as an update. Unchanged counts the directory's other users.
 type SyncCounts struct {
 	Created     int
 	Updated     int
@@ -49,20 +49,20 @@ type SyncCounts struct {
 	Unchanged   int
 }
 
-// SkippedAccount is an account that became no user, or whose address could not be
-// given to its user.
+// SkippedAccount is an account without a user, or whose address could not be stored in
+// its user.
 type SkippedAccount struct {
 	Address string `json:"address" doc:"Address as the directory has it, which may be no valid one."`
 	Reason  string `json:"reason" doc:"Why the account was skipped."`
 }
 
-// Why an account is skipped.
+// The reasons why an account is skipped.
 const (
 	SkippedTaken   = "another user has this address"
 	SkippedInvalid = "not a valid email address"
 )
 
-// SyncStatus says where a run is.
+// SyncStatus is the state of a run.
 type SyncStatus string
 
 // The states of a run.
@@ -76,7 +76,7 @@ const (
 // Values lists the states.
 func (SyncStatus) Values() []string { return texts(SyncQueued, SyncRunning, SyncCompleted, SyncFailed) }
 
-// SyncTrigger is what asked for a run.
+// SyncTrigger is what started a run.
 type SyncTrigger string
 
 // The triggers of runs.
@@ -89,22 +89,22 @@ const (
 // Values lists the triggers.
 func (SyncTrigger) Values() []string { return texts(SyncByAPI, SyncBySchedule, SyncByCommand) }
 
-// The guard: a run that would deactivate more than guardShare percent of the
-// directory's users, and more than guardFew of them, changes nothing.
+// The guard stops a run, which then changes nothing, if it would deactivate more than
+// guardShare percent of the directory's active users, and more than guardFew users.
 const (
 	guardShare = 20
 	guardFew   = 5
 )
 
-// SyncGuarded reports whether the guard stops a run that would deactivate that many
-// of a directory's active users.
+// SyncGuarded reports whether the guard stops a run that would deactivate a number of
+// the directory's active users, whose number is users.
 func SyncGuarded(deactivated, users int) bool {
 	return deactivated > guardFew && 100*deactivated > guardShare*users
 }
 
-// AccountRecord is what is known of a directory's account, or what one reading
-// returned; a field that it did not return is nil. Texts are bounded and cleaned;
-// the empty text stands for none.
+// AccountRecord is an account of a directory, merged from all reads, or as one read
+// returned it; a field that no read returned is nil. Texts are cleaned and cut to their
+// greatest length; the empty text means that the account has none.
 type AccountRecord struct {
 	Gone         *bool     `json:"gone,omitempty"`
 	Guest        *bool     `json:"guest,omitempty"`
@@ -119,8 +119,9 @@ type AccountRecord struct {
 	Group        *string   `json:"group,omitempty"`
 }
 
-// Record returns the account as it is stored. Email is the address as CleanEmail
-// returns it, or else what the directory has in its place.
+// Record returns the account as it is stored. Email is the address as CleanEmail returns
+// it, or else the directory's text as cleanedEmail returns it. A language that is not one
+// of the service's becomes English, and an invalid address of the manager "".
 func (a *DirectoryAccount) Record() AccountRecord {
 	if a.Removed {
 		return AccountRecord{Gone: new(true)}
@@ -149,14 +150,15 @@ func (a *DirectoryAccount) Record() AccountRecord {
 	return r
 }
 
-// The greatest lengths of the texts that are stored of an account, in characters.
+// The greatest lengths of an account's texts as they are stored, in characters.
 const (
 	maxName = 200
 	maxText = 500
 )
 
-// cleaned returns a directory's text as it can be stored: valid, without control
-// characters, and cut to a length in characters; nil if none is given.
+// cleaned returns a directory's text as it can be stored: without invalid UTF-8, with
+// spaces instead of control characters and separators of lines, cut to length characters;
+// "" if the rest is no valid name. It returns nil if no text is given.
 func cleaned(p Optional[string], length int) *string {
 	if !p.Given {
 		return nil
@@ -180,8 +182,8 @@ func cleaned(p Optional[string], length int) *string {
 	return &text
 }
 
-// cleanedEmail returns an address as CleanEmail does, or else what the directory
-// has in its place, as a text that is not an address; nil if none is given.
+// cleanedEmail returns an address as CleanEmail returns it. A text that is not an address
+// is cleaned, and still not an address afterwards; nil if no text is given.
 func cleanedEmail(p Optional[string]) *string {
 	if email, ok := CleanEmail(CleanName(p.Value)); ok && p.Given {
 		return &email
@@ -190,13 +192,13 @@ func cleanedEmail(p Optional[string]) *string {
 	if text == nil {
 		return nil
 	}
-	if _, ok := CleanEmail(*text); ok { // only since cleaning removed characters
+	if _, ok := CleanEmail(*text); ok { // became valid because cleaned removed characters
 		*text += "…"
 	}
 	return text
 }
 
-// Merge overwrites the fields that a later reading returned.
+// Merge overwrites the fields of r with the fields of a later read that are not nil.
 func (r *AccountRecord) Merge(later AccountRecord) {
 	into, from := reflect.ValueOf(r).Elem(), reflect.ValueOf(later)
 	for i := range from.NumField() {
@@ -206,7 +208,7 @@ func (r *AccountRecord) Merge(later AccountRecord) {
 	}
 }
 
-// Address is the account's valid address; false where it has none.
+// Address returns the account's email address; false if it has no valid one.
 func (r *AccountRecord) Address() (string, bool) {
 	if r.Email == nil {
 		return "", false
@@ -214,25 +216,26 @@ func (r *AccountRecord) Address() (string, bool) {
 	return CleanEmail(*r.Email)
 }
 
-// Syncs returns the user with the account's fields, and email, which no other user has.
-// The user of a disabled account is inactive. Fields that were set by hand stay. A role
-// that was not is classified again when a field that determines it has changed. Syncs
-// does not change the user's group.
+// Syncs returns the user with the account's fields, the source, and email, which no other
+// user has. Nil fields, and fields that were set by hand (u.Overrides), stay. The status
+// is Active if the account is Wanted, and Inactive otherwise. The role is classified again
+// if the user has none, or if the email, the job title or the department has changed.
+// Syncs does not change the user's group.
 func (u User) Syncs(r *AccountRecord, source UserSource, email string) User {
 	before := u
-	follow := func(field string, old *string, now *string) {
-		if now != nil && !slices.Contains(u.Overrides, field) {
-			*old = *now
+	follow := func(field string, target, value *string) {
+		if value != nil && !slices.Contains(u.Overrides, field) {
+			*target = *value
 		}
 	}
 	follow("first_name", &u.FirstName, r.First)
 	follow("last_name", &u.LastName, r.Last)
-	followOptional := func(field string, old **string, now *string) {
-		if now == nil || slices.Contains(u.Overrides, field) {
+	followOptional := func(field string, target **string, value *string) {
+		if value == nil || slices.Contains(u.Overrides, field) {
 			return
 		}
-		if *old = now; *now == "" {
-			*old = nil
+		if *target = value; *value == "" {
+			*target = nil
 		}
 	}
 	followOptional("department", &u.Department, r.Department)
@@ -248,18 +251,19 @@ func (u User) Syncs(r *AccountRecord, source UserSource, email string) User {
 	}
 	u.Email, u.Source = email, source
 
-	moved := u.Role == "" || u.Email != before.Email || !Same(u.JobTitle, before.JobTitle) ||
+	reclassify := u.Role == "" || u.Email != before.Email || !Same(u.JobTitle, before.JobTitle) ||
 		!Same(u.Department, before.Department)
-	if moved && !slices.Contains(u.Overrides, "role") {
+	if reclassify && !slices.Contains(u.Overrides, "role") {
 		u.Role = ClassifyRole(OrZero(u.JobTitle), OrZero(u.Department), u.Email)
 	}
 	return u
 }
 
-// HasMail reports whether the directory has an address, or something in its place.
+// HasMail reports whether the directory has a text as the account's address, valid or not.
 func (r *AccountRecord) HasMail() bool { return OrZero(r.Email) != "" }
 
-// GroupName is the group that the account's user is in.
+// GroupName returns the name of the user's group: the account's group, or the default
+// group of the directory.
 func (r *AccountRecord) GroupName(d Directory) string {
 	switch {
 	case OrZero(r.Group) != "":
@@ -270,15 +274,15 @@ func (r *AccountRecord) GroupName(d Directory) string {
 	return "Microsoft 365"
 }
 
-// Wanted reports whether the account's owner is to be an active user. It needs a
-// complete record.
+// Wanted reports whether the account's user is to be active: the account exists, is no
+// guest, is not disabled, and HasMail. The record must be merged from all reads.
 func (r *AccountRecord) Wanted() bool {
 	is := func(flag *bool) bool { return flag != nil && *flag }
 	return !is(r.Gone) && !is(r.Guest) && (r.Enabled == nil || *r.Enabled) && r.HasMail()
 }
 
-// BlankAccount returns the record of an account without data: a property that a full
-// reading does not return does not exist.
+// BlankAccount returns the record that a full read of an account is merged into: a
+// property that a full read does not return does not exist.
 func BlankAccount() AccountRecord {
 	return AccountRecord{
 		Gone: new(false), Guest: new(false), Enabled: new(true), Email: new(""), First: new(""), Last: new(""),
@@ -286,20 +290,20 @@ func BlankAccount() AccountRecord {
 	}
 }
 
-// DirectoryAccount holds the properties of a directory's account that a sync uses.
-// A delta may omit a property, which is then unchanged.
+// DirectoryAccount is an account of a directory, with the properties that a sync uses.
+// A delta may omit a property that has not changed.
 type DirectoryAccount struct {
-	// ObjectID is the directory's own id of the account.
+	// ObjectID is the id that the directory has for the account.
 	ObjectID string
-	// Removed says that the account was deleted, or left the group that is synced.
+	// Removed is true if the account was deleted, or left the group that is synced.
 	Removed bool
 	// Guest accounts are skipped.
 	Guest   Optional[bool]
 	Enabled Optional[bool]
-	Email   Optional[string] // in any case; empty where there is no mail
+	Email   Optional[string] // in upper or lower case; empty without an address
 	First   Optional[string]
 	Last    Optional[string]
-	// The empty text of the following stands for none.
+	// The following are empty if the account has none.
 	Department   Optional[string]
 	JobTitle     Optional[string]
 	ManagerEmail Optional[string]

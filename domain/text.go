@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// texts returns the values of an enumeration, as its method Values lists them.
+// texts returns the values of an enumeration as strings, for its method Values.
 func texts[T ~string](values ...T) []string {
 	list := make([]string, len(values))
 	for i, value := range values {
@@ -20,10 +20,10 @@ func texts[T ~string](values ...T) []string {
 	return list
 }
 
-// SortKey is what names are compared and sorted by, in byte order: the text in
-// NFC, case-folded, with the white space around it removed and every white space
-// inside it as one space (decisions 2.8). It is made here and not in the
-// database, whose lower() depends on its locale.
+// SortKey returns the key by which names are compared and sorted, in byte order: the text
+// case-folded, in NFC, without the white space around it, and with one space for every run
+// of white space in it (decisions 2.8). The database does not compute it, because its
+// lower() depends on its locale.
 func SortKey(text string) string {
 	if isASCII(text) {
 		text = strings.ToLower(text)
@@ -33,11 +33,12 @@ func SortKey(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// CleanName is a name as it is stored: without the white space around it.
+// CleanName returns a name as it is stored: without the white space around it.
 func CleanName(text string) string { return strings.TrimSpace(text) }
 
-// CheckName says what is wrong with a name that CleanName made, in words for
-// callers; empty for a good name. The empty text is one.
+// CheckName returns, in words for callers, why a result of CleanName is not a valid name:
+// it has control characters or separators of lines, or no visible character. It returns
+// "" for a valid name, and for the empty text.
 func CheckName(name string) string {
 	visible := name == ""
 	for _, r := range name {
@@ -55,21 +56,20 @@ func CheckName(name string) string {
 // MaxEmail is the greatest length of an email address, in characters.
 const MaxEmail = 254
 
-// maxLocal is the greatest length of what stands before the @, in bytes (RFC
-// 5321).
+// maxLocal is the greatest length of the part before the @, in bytes (RFC 5321).
 const maxLocal = 64
 
-// hosts turns domains into their IDNA form as a resolver does, and refuses what
-// no host can be called.
+// hosts converts domains to their IDNA form as resolvers do, and returns an error for
+// invalid names of hosts.
 var hosts = idna.New(
 	idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(),
 	idna.StrictDomainName(true), idna.VerifyDNSLength(true),
 )
 
-// CleanEmail returns an email address as it is stored and compared: in lower
-// case, the domain in its IDNA form (decisions 2.8). It is false for a text that
-// is no plain address of a named host, or that holds white space or invisible
-// characters.
+// CleanEmail returns an email address as it is stored and compared: in lower case, with
+// the domain in its IDNA form and without a final dot (decisions 2.8). It returns false
+// for a text that is not a plain address, whose domain is invalid or has no dot, that has
+// white space or invisible characters, or that is too long.
 func CleanEmail(text string) (string, bool) {
 	if len(text) > MaxEmail*utf8.UTFMax {
 		return "", false
@@ -95,13 +95,15 @@ func CleanEmail(text string) (string, bool) {
 	return email, utf8.RuneCountInString(email) <= MaxEmail
 }
 
-// isVisible reports whether a reader sees the character.
+// isVisible reports whether a reader sees the character; not so a space, and not
+// utf8.RuneError.
 func isVisible(r rune) bool {
 	const brailleBlank = '\u2800'
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != brailleBlank && r != utf8.RuneError &&
 		!unicode.In(r, unicode.Zs, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
+// isASCII reports whether all bytes of the text are ASCII characters.
 func isASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {

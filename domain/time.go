@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The least and the greatest length of a time's text, in bytes: RFC 3339 does not bound
-// the digits of a fraction.
+// The least and the greatest length of a time's text, in bytes. The latter is the
+// service's: RFC 3339 does not limit the number of digits of a fraction.
 const (
 	minTimeText = len("2006-01-02T15:04:05Z")
 	maxTimeText = 64
@@ -16,15 +16,15 @@ const (
 
 var errBadTime = errors.New("must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z")
 
-// Time is a point in time as v2, records and signals write it: RFC 3339, UTC, with Z
-// and six fractional digits (decisions 2.7). It does not embed time.Time, whose JSON
-// form has a varying number of digits.
+// Time is a point in time in the format of v2, records and signals: RFC 3339, UTC, with Z
+// and six fractional digits (decisions 2.7). It does not embed time.Time, whose methods
+// write a varying number of digits.
 type Time struct{ Time time.Time }
 
 // At returns t as a Time.
 func At(t time.Time) Time { return Time{t} }
 
-// MaybeAt returns t as a Time, or nil.
+// MaybeAt returns *t as a Time, or nil if t is nil.
 func MaybeAt(t *time.Time) *Time {
 	if t == nil {
 		return nil
@@ -32,13 +32,13 @@ func MaybeAt(t *time.Time) *Time {
 	return &Time{*t}
 }
 
-// IsZero reports whether t is the zero Time, which stands for none.
+// IsZero reports whether t is the zero Time, which means that there is no time.
 func (t Time) IsZero() bool { return t.Time.IsZero() }
 
-// AppendText appends the time. It never fails.
+// AppendText appends the text of the time. It never returns an error.
 func (t Time) AppendText(b []byte) ([]byte, error) {
 	utc := t.Time.UTC()
-	b = utc.AppendFormat(b, time.RFC3339) // the format that package time is quick at
+	b = utc.AppendFormat(b, time.RFC3339) // package time has a fast path for it
 	b[len(b)-1] = '.'                     // instead of the Z
 	for unit := 100_000; unit > 0; unit /= 10 {
 		b = append(b, '0'+byte(utc.Nanosecond()/1000/unit%10))
@@ -46,24 +46,25 @@ func (t Time) AppendText(b []byte) ([]byte, error) {
 	return append(b, 'Z'), nil
 }
 
-// MarshalText returns the time. It never fails.
+// MarshalText returns the text of the time. It never returns an error.
 func (t Time) MarshalText() ([]byte, error) { return t.AppendText(nil) }
 
-// UnmarshalText reads a time as ParseTime does.
+// UnmarshalText parses a time as ParseTime does.
 func (t *Time) UnmarshalText(text []byte) (err error) {
 	t.Time, err = ParseTime(string(text))
 	return err
 }
 
-// ParseTime reads a time of RFC 3339, its letters in either case, and returns it in
-// UTC, where its year is from 1 to 9999: neither PostgreSQL nor a JSON date-time has a
-// year 0. What package time takes beyond RFC 3339 is refused: hours of one digit,
+// ParseTime parses a time of RFC 3339, with T and Z in upper or lower case, and returns it
+// in UTC. The error is errBadTime if the year in UTC is not from 1 to 9999 (year 0 exists
+// neither in PostgreSQL nor in a JSON date-time), if the text is longer than maxTimeText,
+// and for forms that package time accepts but RFC 3339 does not: hours of one digit,
 // fractions after a comma, and offsets of 24 hours or 60 minutes.
 func ParseTime(text string) (time.Time, error) {
 	if len(text) < minTimeText || len(text) > maxTimeText || text[13] != ':' || strings.Contains(text, ",") {
 		return time.Time{}, errBadTime
 	}
-	at, err := time.Parse(time.RFC3339, strings.ToUpper(text)) // whose letters are T and Z
+	at, err := time.Parse(time.RFC3339, strings.ToUpper(text))
 	if err != nil || hasWideOffset(text) {
 		return time.Time{}, errBadTime
 	}
@@ -73,15 +74,16 @@ func ParseTime(text string) (time.Time, error) {
 	return at, nil
 }
 
-// hasWideOffset reports an offset of 24 hours or 60 minutes in a text that package time
-// took: it ends with Z, or with hh:mm.
+// hasWideOffset reports whether a text that time.Parse accepted, which ends with Z or
+// with hh:mm, has an offset with more than 23 hours or 59 minutes.
 func hasWideOffset(text string) bool {
 	end := len(text) - len("hh:mm")
 	return text[end+2] == ':' && (text[end-1] == '+' || text[end-1] == '-') && (text[end:end+2] > "23" || text[end+3:] > "59")
 }
 
-// RetryAfter parses a Retry-After header: seconds, or a date in one of HTTP's three
-// forms. It returns a negative duration for any other text.
+// RetryAfter returns the delay that a Retry-After header demands: a number of seconds, or
+// the time until a date in one of HTTP's three formats, 0 if it is past. It returns -1
+// for any other text.
 func RetryAfter(header string, now time.Time) time.Duration {
 	header = strings.TrimSpace(header)
 	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
@@ -95,7 +97,7 @@ func RetryAfter(header string, now time.Time) time.Duration {
 	return -1
 }
 
-// Later returns the later one of two times.
+// Later returns the later of two times.
 func Later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

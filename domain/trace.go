@@ -5,18 +5,18 @@ import (
 	"log/slog"
 )
 
-// Trace begins a span of a piece of work: a child of the span of ctx, or the root of a
-// new trace if ctx has none. The work runs in the returned context; end ends the span
-// with the work's error and further attributes. Names and attributes are few and small;
-// they hold no secrets, and no names, addresses or ids of people. Errors show as their
-// kind, without their texts. A nil Trace is off.
+// Trace begins a span for an operation: a child of the span in ctx, or the root of a new
+// trace if ctx has none. The operation runs with the returned context; end ends the span,
+// with the operation's error and further attributes. Names and attributes are few and
+// small; they contain no secrets, and no names, addresses or ids of people. Of an error
+// the span has the kind, and not the text. A nil Trace does nothing.
 //
-// It is what packages know of tracing: see cmd/internal/telemetry.
+// Packages depend on this type only; cmd/internal/telemetry implements it.
 type Trace func(ctx context.Context, name string, attrs ...slog.Attr) (
 	within context.Context, end func(err error, attrs ...slog.Attr),
 )
 
-// Begin calls the Trace; if it is nil, Begin does nothing.
+// Begin calls the Trace. If t is nil, it returns ctx and a function that does nothing.
 func (t Trace) Begin(ctx context.Context, name string, attrs ...slog.Attr) (
 	within context.Context, end func(err error, attrs ...slog.Attr),
 ) {

@@ -6,35 +6,36 @@ import "time"
 type Course struct {
 	ID    CourseID
 	Title string
-	// RenewalMonths is how many months a completion stays valid; 0 is for good.
+	// RenewalMonths is how many months a completion stays valid; 0 means forever.
 	RenewalMonths int
 	Languages     []Language
 	CreatedAt     time.Time
 }
 
-// Assignment is the state of a user's course: its latest round.
+// Assignment is the latest round of a user's course. A renewal begins another round.
 type Assignment struct {
 	Course CourseID
 	Title  string
-	// Position and then the course sort the user's list: the program's courses come
-	// first. Place is the place in that order, from 1.
+	// The user's list is sorted by Position and Course: the program's courses come
+	// first. Place is the place in this list, from 1.
 	Position, Place int
 	AssignedAt      time.Time
 	DueOn           Date
-	// CompletedAt is nil while the round is open, also for a course that is due
-	// again.
+	// CompletedAt is nil while the round is open, even if the user completed an earlier
+	// round.
 	CompletedAt *time.Time
 }
 
-// ClientAssignment is an assignment in the list of all of a client's.
+// ClientAssignment is an assignment in the list of all assignments of a client.
 type ClientAssignment struct {
 	Assignment
 	User UserID
-	// ChangedAt is when the assignment last changed, but for becoming overdue.
+	// ChangedAt is when the assignment last changed; becoming overdue does not count.
 	ChangedAt time.Time
 }
 
-// UpdatedAt returns when the assignment, as it is shown on a day, last changed.
+// UpdatedAt returns when the assignment, as it is shown on a day, last changed: ChangedAt,
+// or, if it is later and the assignment is overdue, the start of its first overdue day.
 func (a *ClientAssignment) UpdatedAt(today Date) time.Time {
 	if a.Status(today) == TrainingOverdue {
 		return Later(a.ChangedAt, a.DueOn.AddDays(1).Time())
@@ -42,19 +43,19 @@ func (a *ClientAssignment) UpdatedAt(today Date) time.Time {
 	return a.ChangedAt
 }
 
-// AssignmentFilter says which of a client's assignments are wanted; the zero value, all.
+// AssignmentFilter selects assignments of a client. The zero value selects all.
 type AssignmentFilter struct {
 	User       *UserID
 	UserStatus UserStatus // empty for any
 	Course     *CourseID
 	Statuses   []AssignmentStatus // none for any
-	// Completed bounds the time of completion; without bounds, open ones match too.
+	// Completed limits the time of completion; only without limits open assignments match.
 	Completed    Period
 	UpdatedSince *time.Time
 }
 
-// Status says where the assignment stands on a day. It is overdue from the day
-// after the one on which it is due (decisions 7.1).
+// Status returns the state of the assignment on a day. It is overdue from the day after
+// DueOn (decisions 7.1).
 func (a *Assignment) Status(today Date) AssignmentStatus {
 	switch {
 	case a.CompletedAt != nil:
@@ -65,7 +66,7 @@ func (a *Assignment) Status(today Date) AssignmentStatus {
 	return TrainingAssigned
 }
 
-// AssignmentStatus says where an assignment stands.
+// AssignmentStatus is the state of an assignment.
 type AssignmentStatus string
 
 // The states of an assignment.
@@ -80,85 +81,85 @@ func (AssignmentStatus) Values() []string {
 	return texts(TrainingAssigned, TrainingCompleted, TrainingOverdue)
 }
 
-// AudienceType says how an audience is chosen.
+// AudienceType is the way in which an audience is chosen.
 type AudienceType string
 
-// The ways to choose an audience.
+// The types of audiences.
 const (
 	AllUsers     AudienceType = "all"
 	OfCollection AudienceType = "collection"
 	NamedUsers   AudienceType = "users"
 )
 
-// Values lists the ways.
+// Values lists the types.
 func (AudienceType) Values() []string { return texts(AllUsers, OfCollection, NamedUsers) }
 
-// Audience is some of a client's users.
+// Audience is a set of users of a client.
 type Audience struct {
 	Type       AudienceType
 	Collection CollectionID // of the type OfCollection
 	Users      []UserID     // of the type NamedUsers
 }
 
-// AssignAtOnce is how many users a request assigns a course to itself. It only counts
-// a larger audience, to which the background work assigns the course.
+// AssignAtOnce is the size of the largest audience to which a request itself assigns a
+// course. To a larger audience, which the request only counts, a background job assigns it.
 const AssignAtOnce = 10_000
 
-// MaxAudience is the largest number of users that a course is assigned to at once.
+// MaxAudience is the greatest size of an audience.
 const MaxAudience = 200_000
 
-// DueDays is how many days users have for a course when nothing else is said.
+// DueDays is the default number of days that users have for a course.
 const DueDays = 30
 
-// CourseFor asks for a course to be given to users of a client.
+// CourseFor is a request to assign a course to users of a client.
 type CourseFor struct {
 	Course Course
 	Users  []UserID
 	DueOn  Date
-	// Notify asks for a mail to each user who is given the course.
+	// Notify requests a mail to each user to whom the course is assigned.
 	Notify bool
 }
 
-// SkipReason says why a user of an audience was not given a course.
+// SkipReason is the reason why a course was not assigned to a user of an audience.
 type SkipReason string
 
-// Values lists the reasons. A user has already completed a course while its renewal window lasts.
+// Values lists the reasons. A completion counts as already_completed until its renewal.
 func (SkipReason) Values() []string { return []string{"already_completed", "inactive"} }
 
-// ReminderSkip says why a user was not reminded of overdue courses.
+// ReminderSkip is the reason why a user was not reminded of overdue courses.
 type ReminderSkip string
 
-// Values lists the reasons: a user is reminded once a day (UTC).
+// Values lists the reasons. A user is reminded at most once a day (UTC).
 func (ReminderSkip) Values() []string {
 	return []string{"nothing_overdue", "inactive", "reminded_today"}
 }
 
-// Reminded is the outcome for one of the users to be reminded.
+// Reminded is the outcome of a reminder for one user.
 type Reminded struct {
 	User UserID
-	// Mail is the requested mail; nil if Skip says why there is none.
+	// Mail is the id of the mail; nil if the user was skipped for the reason Skip.
 	Mail *MessageID
 	Skip ReminderSkip
 }
 
-// OverdueCourse is a course that a reminder names.
+// OverdueCourse is a course in the mail of a reminder.
 type OverdueCourse struct {
 	Title string
 	DueOn Date
 }
 
-// Skipped is a user who was not given a course.
+// Skipped is a user to whom a course was not assigned.
 type Skipped struct {
 	User   UserID
 	Reason SkipReason
 }
 
-// Assigned is the outcome of a CourseFor. Each user of the audience is in one of Count,
-// Open and Skipped.
+// Assigned is the outcome of a CourseFor. Each user of the audience is counted once, in
+// Count, Open or Skipped.
 type Assigned struct {
-	Count   int
-	Open    int       // users who have the course open already, and keep it
-	Skipped []Skipped // by the users' ids
-	// Mails are those to the users who were given the course.
+	Count   int       // users to whom the course was assigned
+	Open    int       // users who already had an open round of the course
+	Skipped []Skipped // sorted by user id
+	// Mails are the mails to the users to whom the course was assigned.
 	Mails []MessageID
 }

@@ -2,7 +2,7 @@ package domain
 
 import "time"
 
-// User is a person that a client trains.
+// User is a person whom a client trains.
 type User struct {
 	ID         UserID
 	Client     ClientID
@@ -18,8 +18,8 @@ type User struct {
 	Language     Language
 	Source       UserSource
 	Group        *Group
-	// Overrides names the fields that were set by hand, by their v2 names; a
-	// directory sync leaves them alone.
+	// Overrides lists the fields, by their v2 names, that were set by hand; a directory
+	// sync does not change them.
 	Overrides []string
 	Score     int
 	Training  UserTraining
@@ -28,21 +28,21 @@ type User struct {
 	UpdatedAt time.Time
 }
 
-// Name is the user's full name.
+// Name returns the user's full name.
 func (u *User) Name() string { return FullName(u.FirstName, u.LastName) }
 
 // Key returns the ids of the client and the user.
 func (u *User) Key() UserKey { return UserKey{Client: u.Client, User: u.ID} }
 
-// SameShown reports whether two states of a user's own fields look the same to
-// callers.
+// SameShown reports whether two states of a user have the same status, names, role,
+// language, department, job title and manager.
 func (u *User) SameShown(o *User) bool {
 	return u.Status == o.Status && u.FirstName == o.FirstName && u.LastName == o.LastName &&
 		u.Role == o.Role && u.Language == o.Language && Same(u.Department, o.Department) &&
 		Same(u.JobTitle, o.JobTitle) && Same(u.ManagerEmail, o.ManagerEmail)
 }
 
-// SameGroup reports whether two states of a user have one group, or both none.
+// SameGroup reports whether two states of a user have the same group, or both none.
 func (u *User) SameGroup(o *User) bool {
 	return u.Group == o.Group || u.Group != nil && o.Group != nil && u.Group.ID == o.Group.ID
 }
@@ -51,7 +51,8 @@ func (u *User) SameGroup(o *User) bool {
 // values.
 func Same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// FullName joins the parts of a name that are there.
+// FullName joins the first and the last name with a space; without a space if one of
+// them is empty.
 func FullName(first, last string) string {
 	if first == "" || last == "" {
 		return first + last
@@ -59,33 +60,33 @@ func FullName(first, last string) string {
 	return first + " " + last
 }
 
-// UserTraining is where a user stands with the courses.
+// UserTraining is the state of a user's courses.
 type UserTraining struct {
 	// Overdue counts the incomplete courses that are past their due date.
 	Overdue int
-	// Next is the incomplete course that is due first, overdue ones included;
-	// nil where nothing is left to do.
+	// Next is the incomplete course with the earliest due date, which may be overdue;
+	// nil if no course is incomplete.
 	Next *NextCourse
 }
 
-// OnTrack reports whether nothing is overdue.
+// OnTrack reports whether the user has no overdue course.
 func (t UserTraining) OnTrack() bool { return t.Overdue == 0 }
 
-// NextCourse is a course that a user is to complete.
+// NextCourse is the course that a user should complete next.
 type NextCourse struct {
 	Course CourseID
 	Title  string
 	DueOn  Date
 }
 
-// UserPhishing counts the simulated mails that a user was sent and fell for,
-// ever and within the last 365 days.
+// UserPhishing counts the simulated mails that were sent to a user, and that the user fell
+// for, in all and within the last 365 days.
 type UserPhishing struct {
 	Sent, Clicked         int
 	SentYear, ClickedYear int
 }
 
-// UserStatus says whether a user takes part.
+// UserStatus is the state of a user. Only active users get courses and mails.
 type UserStatus string
 
 // The states of a user.
@@ -121,7 +122,7 @@ const (
 // Values lists the languages.
 func (Language) Values() []string { return texts(English, Spanish, French) }
 
-// Tag is the language as mail headers and HTML write it (BCP 47).
+// Tag returns the language tag for mail headers and HTML (BCP 47).
 func (l Language) Tag() string {
 	if l == French {
 		return "fr-CA"
@@ -129,11 +130,10 @@ func (l Language) Tag() string {
 	return string(l)
 }
 
-// UserSource is where the record of a user came from.
+// UserSource is the source of a user's record.
 type UserSource string
 
-// The sources of users. API is that of users made through either version of
-// the interface.
+// The sources of users. FromAPI is the source of users created through v1 or v2.
 const (
 	FromMicrosoft UserSource = "microsoft"
 	FromGoogle    UserSource = "google"
@@ -144,14 +144,13 @@ const (
 // Values lists the sources.
 func (UserSource) Values() []string { return texts(FromMicrosoft, FromGoogle, FromHand, FromAPI) }
 
-// Group is where a user is kept: the client's manual group, or one of its
-// directory.
+// Group is the group of a user: the client's manual group, or a group of its directory.
 type Group struct {
 	ID   GroupID
 	Name string
 }
 
-// ManualGroup is the name of the group of users who are kept by hand.
+// ManualGroup is the name of the group of users who are in no directory.
 const ManualGroup = "Manual"
 
 // UserSort is an order of a list of users.
@@ -162,11 +161,11 @@ func (UserSort) Values() []string {
 	return []string{"created_at", "-created_at", "email", "-email", "risk_score", "-risk_score"}
 }
 
-// UserFilter says which users of a client are wanted, and in which order.
+// UserFilter selects and sorts users of a client.
 type UserFilter struct {
-	// Status is empty for every state.
+	// Status is empty for all states.
 	Status UserStatus
-	// Query is what the name or the email contains, in any case.
+	// Query is a text that the name or the email contains, in upper or lower case.
 	Query      string
 	Role       Role
 	Collection *CollectionID
@@ -176,30 +175,30 @@ type UserFilter struct {
 	Sort         Sort
 }
 
-// UserDetail is a user with the fields that only a read of one user shows.
+// UserDetail is a user with the fields that only a request for a single user returns.
 type UserDetail struct {
 	User
 	Collections []CollectionRef
-	// DarkWeb is nil where the client has no Dark Web Monitoring.
+	// DarkWeb is nil if the client has no Dark Web Monitoring.
 	DarkWeb *UserDarkWeb
 	Risk    UserRisk
 }
 
-// CollectionRef names a collection.
+// CollectionRef is the id and the name of a collection.
 type CollectionRef struct {
 	ID   CollectionID
 	Name string
 }
 
-// UserDarkWeb sums up a user's exposures.
+// UserDarkWeb counts a user's exposures.
 type UserDarkWeb struct {
 	Unresolved int
 	Resolved   int
-	// Highest is the highest severity of the unresolved ones; nil for none.
+	// Highest is the highest severity of the unresolved exposures; nil for none.
 	Highest *Severity
 }
 
-// UserRisk is a user's score with what it is made of.
+// UserRisk is a user's assessment, and when it was computed.
 type UserRisk struct {
 	Assessment
 	ComputedAt time.Time

@@ -7,40 +7,41 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns a text from outside as it is shown to people and agents, on one
-// line: with an escape such as \u{202e}, \x{ff} or \n instead of every control
-// and invisible character, and of every byte that is not UTF-8.
+// Visible returns an untrusted text on one line, for people and agents: every control
+// and invisible character, and every byte that is not UTF-8, is replaced with an escape
+// such as \u{202e}, \x{ff} or \n.
 func Visible(text string) string { return visible(text, Escaper{}) }
 
-// VisibleLines is Visible for a text of several lines: newlines and tabs stay.
+// VisibleLines is like Visible, but newlines and tabs stay.
 func VisibleLines(text string) string { return visible(text, Escaper{Lines: true}) }
 
+// visible returns the whole text as e escapes it.
 func visible(text string, e Escaper) string {
 	out, left := e.Append(nil, []byte(text))
 	return string(e.AppendRest(out, []byte(text)[len(text)-left:]))
 }
 
-// Escaper makes text from outside visible, which may come in pieces. It escapes the
+// Escaper makes an untrusted text visible, which may come in pieces. It escapes the
 // control characters C0 and C1, characters that change the direction of text, joiners,
 // zero-width spaces, tags, variation selectors, fillers, unassigned characters, and
-// the separators of lines and paragraphs. A variation selector that chooses between
-// the forms of an emoji (U+FE0E, U+FE0F) stays after a visible character. The joiner
-// of emoji (U+200D) is escaped everywhere: it is also what hides text.
+// the separators of lines and paragraphs. A variation selector for the form of an emoji
+// (U+FE0E, U+FE0F) stays after a visible character. The joiner of emoji (U+200D) is
+// always escaped, because it can hide text.
 type Escaper struct {
 	// JSON treats the text as JSON, and writes the escapes of JSON strings.
 	JSON bool
 	// Lines leaves newlines and tabs as they are.
 	Lines bool
 
-	plain bool // the character before was a visible one
+	afterVisible bool // whether the last character was visible
 }
 
-// Append appends a piece of text to b. left is the number of bytes at its end that are
-// not appended, because they begin a character whose rest is in the next piece.
+// Append appends a piece of text to b. left is the number of bytes at the end of the piece
+// that are not appended, because they begin a character whose rest is in the next piece.
 func (e *Escaper) Append(b, text []byte) (out []byte, left int) {
 	for len(text) > 0 {
 		if c := text[0]; ' ' <= c && c < 0x7f {
-			b, text, e.plain = append(b, c), text[1:], true
+			b, text, e.afterVisible = append(b, c), text[1:], true
 			continue
 		}
 		if !utf8.FullRune(text) {
@@ -49,38 +50,40 @@ func (e *Escaper) Append(b, text []byte) (out []byte, left int) {
 		r, n := utf8.DecodeRune(text)
 		switch {
 		case r == utf8.RuneError && n == 1:
-			b, e.plain = e.invalid(b, text[0]), false
-		case !e.visible(r):
-			b, e.plain = e.escape(b, r), false
+			b, e.afterVisible = e.escapeByte(b, text[0]), false
+		case !e.isVisible(r):
+			b, e.afterVisible = e.escape(b, r), false
 		default:
-			b, e.plain = append(b, text[:n]...), !unicode.Is(unicode.Variation_Selector, r) && r > ' '
+			b, e.afterVisible = append(b, text[:n]...), !unicode.Is(unicode.Variation_Selector, r) && r > ' '
 		}
 		text = text[n:]
 	}
 	return b, 0
 }
 
-// AppendRest appends the bytes that Append left out of the last piece of a text.
+// AppendRest appends escapes of the bytes that Append left at the end of a text.
 func (e *Escaper) AppendRest(b, rest []byte) []byte {
 	for _, c := range rest {
-		b = e.invalid(b, c)
+		b = e.escapeByte(b, c)
 	}
 	return b
 }
 
-// visible reports whether a character is shown as it is.
-func (e *Escaper) visible(r rune) bool {
+// isVisible reports whether a character is not escaped.
+func (e *Escaper) isVisible(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
 		return e.Lines
 	case r == '\ufe0e' || r == '\ufe0f':
-		return e.plain
+		return e.afterVisible
 	}
 	const brailleBlank = '\u2800'
 	return unicode.IsGraphic(r) && r != brailleBlank &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
+// escape appends the escape of a character: \n, \r, \t or \u{…}; in JSON \u with four
+// digits, twice for a character that is a surrogate pair in UTF-16.
 func (e *Escaper) escape(b []byte, r rune) []byte {
 	if e.JSON {
 		if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
@@ -99,7 +102,9 @@ func (e *Escaper) escape(b []byte, r rune) []byte {
 	return fmt.Appendf(b, `\u{%x}`, r)
 }
 
-func (e *Escaper) invalid(b []byte, c byte) []byte {
+// escapeByte appends the escape of a byte that is not UTF-8: \x{…}, or the replacement
+// character in JSON, which has no escape for bytes.
+func (e *Escaper) escapeByte(b []byte, c byte) []byte {
 	if e.JSON {
 		return append(b, `\ufffd`...)
 	}

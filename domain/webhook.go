@@ -9,37 +9,39 @@ import (
 const (
 	// MaxWebhooks is how many subscriptions a partner may have (decisions 8.6).
 	MaxWebhooks = 20
-	// MaxWebhookURL is the greatest length of the address of an endpoint, in
-	// characters.
+	// MaxWebhookURL is the greatest length of the URL of an endpoint, in characters.
 	MaxWebhookURL = 2000
-	// WebhookDeadline is how long an endpoint may take for its whole answer.
+	// WebhookDeadline is the greatest duration of a request to an endpoint, with its
+	// whole response.
 	WebhookDeadline = 10 * time.Second
-	// WebhookRetryFor is how long after its first try a delivery is tried again, and
-	// how long deliveries may fail until the subscription is disabled.
+	// WebhookRetryFor is how long after its first try a delivery is retried, and the
+	// duration of failures after which the subscription is disabled.
 	WebhookRetryFor = 24 * time.Hour
-	// WebhookMailAfter is how long deliveries fail until the partner's admins get a mail.
+	// WebhookMailAfter is the duration of failures after which the partner's admins get
+	// a mail.
 	WebhookMailAfter = 6 * time.Hour
-	// ReplacedSecretLife is how long a secret signs beside the one that replaced it.
+	// ReplacedSecretLife is how long deliveries are signed with a replaced secret too.
 	ReplacedSecretLife = 24 * time.Hour
 	// DeliveryLife is how long deliveries are kept.
 	DeliveryLife = 30 * 24 * time.Hour
-	// MaxTryResponse is how much of an answer is kept of a try, in bytes.
+	// MaxTryResponse is how much of the response to a try is kept, in bytes.
 	MaxTryResponse = 1 << 10
-	// MaxTriesUnderWay is how many tries of one subscription are in progress at a time.
+	// MaxTriesUnderWay is the greatest number of concurrent tries of one subscription.
 	MaxTriesUnderWay = 10
 )
 
-// SignatureHeader is the service's own signature: t=…,v1=…, where t is the time of
-// the try in Unix seconds, and v1 the HMAC-SHA256 of t, a dot and the body in
-// hexadecimal, keyed by the secret's whole text (decisions 8.3). While a secret is
-// being replaced there is a second v1.
+// SignatureHeader is the header with the service's own signature: t=…,v1=…, where t is
+// the time of the try in Unix seconds, and v1 the HMAC-SHA256 of t, a dot and the body in
+// hexadecimal, with the secret's whole text as its key (decisions 8.3). For
+// ReplacedSecretLife after a replacement, the replaced secret gives a second v1.
 const SignatureHeader = "X-Service-Signature"
 
-// WebhookStatus says whether a subscription is delivered to.
+// WebhookStatus is the status of a subscription. Only active subscriptions get
+// deliveries.
 type WebhookStatus string
 
-// The statuses: a paused one was paused by a caller, a disabled one by the service,
-// after deliveries failed for WebhookRetryFor or the endpoint answered 410.
+// The statuses. A caller pauses a subscription; the service disables it after deliveries
+// failed for WebhookRetryFor, or when the endpoint responds with 410.
 const (
 	WebhookActive   WebhookStatus = "active"
 	WebhookPaused   WebhookStatus = "paused"
@@ -49,15 +51,15 @@ const (
 // Values lists the statuses.
 func (WebhookStatus) Values() []string { return texts(WebhookActive, WebhookPaused, WebhookDisabled) }
 
-// Webhook is a subscription to events. Its access is that of the key that made it,
-// narrowed by Clients.
+// Webhook is a subscription to events. It has the access of the key that created it,
+// limited to Clients.
 type Webhook struct {
 	ID          WebhookID
 	Partner     PartnerID
 	Key         KeyID
 	URL         string
 	Events      []EventType
-	Clients     []ClientID // empty means all that the key reaches
+	Clients     []ClientID // empty means all clients that the key may access
 	Description *string
 	Status      WebhookStatus
 	CreatedAt   time.Time
@@ -68,11 +70,11 @@ type Webhook struct {
 	FailingSince *time.Time
 }
 
-// DeliveryStatus says how far the delivery of an event to a subscription is.
+// DeliveryStatus is the status of the delivery of an event to a subscription.
 type DeliveryStatus string
 
-// The statuses of deliveries: a dropped one was given up because of the subscription
-// or its key, a failed one because of the endpoint.
+// The statuses of deliveries. A delivery is dropped because of the subscription or its
+// key, and fails because of the endpoint.
 const (
 	DeliveryWaiting   DeliveryStatus = "waiting"
 	DeliverySucceeded DeliveryStatus = "succeeded"
@@ -85,7 +87,7 @@ func (DeliveryStatus) Values() []string {
 	return texts(DeliveryWaiting, DeliverySucceeded, DeliveryFailed, DeliveryDropped)
 }
 
-// Delivery is what became of an event for a subscription.
+// Delivery is the delivery of an event to a subscription.
 type Delivery struct {
 	ID        DeliveryID
 	Webhook   WebhookID
@@ -100,11 +102,11 @@ type Delivery struct {
 // DeliveryTry is one request to an endpoint.
 type DeliveryTry struct {
 	At time.Time `json:"at"`
-	// StatusCode is that of the answer; 0 where there was none.
+	// StatusCode is the status code of the response; 0 without a response.
 	StatusCode int   `json:"status_code"`
 	DurationMS int64 `json:"duration_ms"`
-	// Response is the start of the answer, at most MaxTryResponse bytes, or else why
-	// there was none.
+	// Response is the start of the response, at most MaxTryResponse bytes, or else the
+	// reason why there was none.
 	Response string `json:"response"`
 }
 
@@ -112,12 +114,13 @@ type DeliveryTry struct {
 // standard base64 follow (decisions 8.3).
 const WebhookSecretPrefix = "whsec_"
 
-// NewWebhookSecret makes a secret for a subscription.
+// NewWebhookSecret returns a new random secret for a subscription.
 func NewWebhookSecret() string {
 	random := make([]byte, 33)
-	_, _ = rand.Read(random) // never fails
+	_, _ = rand.Read(random) // never returns an error
 	return WebhookSecretPrefix + base64.StdEncoding.EncodeToString(random)
 }
 
-// WebhookSecretContext returns the context for which a subscription's secrets are sealed.
+// WebhookSecretContext returns the authenticated context with which a subscription's
+// secrets are encrypted.
 func WebhookSecretContext(id WebhookID) []byte { return []byte("webhook:" + id.UUID()) }
