@@ -19,8 +19,8 @@ func (p ReportPeriod) Months() (months []Date) {
 // monthOf returns the first day of the month that contains a day.
 func monthOf(day Date) Date { return day.AddDays(1 - day.Time().Day()) }
 
-// YearTo returns the 365 days that end with a day: the period in which a report without
-// a period of its own counts events (decisions 8.9).
+// YearTo returns the 365 days that end with a day. A report about the state at a moment
+// counts events in the year that ends with its day (decisions 8.9).
 func YearTo(day Date) ReportPeriod { return ReportPeriod{Start: day.AddDays(-364), End: day} }
 
 // Person is the user whom a row of a report is about.

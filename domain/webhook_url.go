@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// The faults of the address of an endpoint, as callers get them.
+// The errors of CheckWebhookURL, in words for callers.
 var (
 	errURLForm     = errors.New("must be an https URL with a host, such as https://example.com/hook")
 	errURLScheme   = errors.New("must begin with https://")
@@ -24,16 +24,15 @@ var (
 	errURLText     = errors.New("must not hold white space, control characters or backslashes")
 )
 
-// CheckWebhookURL reports what is wrong with the form of the address of an
-// endpoint; nil where it may be one (decisions 8.5, 8.6). The text of the error is
-// for callers. It does not say whether the address may be delivered to, which
-// depends on what its host resolves to.
+// CheckWebhookURL returns an error, in words for callers, if the text is not a valid URL
+// of an endpoint (decisions 8.5, 8.6). It does not check whether deliveries to the host
+// are allowed, which depends on the addresses that it resolves to.
 //
-// An address is an absolute https URL of at most MaxWebhookURL characters, without
-// user info and fragment, with the port 443 or one of 1024 and above. Its host is a
-// domain name, which may be written in Unicode, or an IP address in its usual form:
-// numbers that some resolvers read as an IPv4 address, such as 0x7f.1, are refused,
-// as is an IPv6 address with a zone.
+// A valid URL is an absolute https URL of at most MaxWebhookURL characters, without user
+// info and fragment, without white space, control characters and backslashes, with the
+// port 443 or a port from 1024 on. Its host is a domain name, which may be in Unicode, or
+// an IP address in its usual form: numbers that some resolvers take for an IPv4 address,
+// such as 0x7f.1, are invalid, and so is an IPv6 address with a zone.
 func CheckWebhookURL(text string) error {
 	if len(text) > utf8.UTFMax*MaxWebhookURL || utf8.RuneCountInString(text) > MaxWebhookURL {
 		return errURLLength
@@ -61,13 +60,14 @@ func CheckWebhookURL(text string) error {
 	return checkURLPort(u)
 }
 
-// isUnsafeInURL reports characters that programs read differently in a URL, or that
-// no URL may hold.
+// isUnsafeInURL reports whether a character is invalid in a URL, or is interpreted
+// differently by different programs.
 func isUnsafeInURL(r rune) bool {
 	return unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || r == '\\' || r == utf8.RuneError
 }
 
-// checkURLPort returns an error for a port that is not delivered to. No port means 443.
+// checkURLPort returns an error unless the port is 443, or from 1024 to 65535 without
+// leading zeros. A URL without a port and without a colon has the port 443.
 func checkURLPort(u *url.URL) error {
 	port := u.Port()
 	if port == "" {
@@ -87,7 +87,8 @@ func checkURLPort(u *url.URL) error {
 const maxHost = 253
 
 // checkURLHost returns an error for a host that is neither a domain name nor an IP
-// address in its usual form.
+// address in its usual form. bracketed is true if the host was in brackets: it must be
+// an IPv6 address without a zone.
 func checkURLHost(host string, bracketed bool) error {
 	if bracketed {
 		address, err := netip.ParseAddr(host)
@@ -116,8 +117,9 @@ func checkURLHost(host string, bracketed bool) error {
 	return nil
 }
 
-// isNumeric reports a last label that makes a host an IPv4 address to some readers
-// (the URL Standard's "ends in a number"): decimal, octal or hexadecimal.
+// isNumeric reports whether the last label of a host is a decimal, octal or hexadecimal
+// number: some programs take such a host for an IPv4 address (the URL Standard's "ends in
+// a number").
 func isNumeric(label string) bool {
 	if digits, ok := strings.CutPrefix(strings.ToLower(label), "0x"); ok {
 		return strings.Trim(digits, "0123456789abcdef") == ""

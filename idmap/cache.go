@@ -8,46 +8,46 @@ import (
 	"partnerapi/domain"
 )
 
-// NumberKey is a number of one kind, as callers of v1 send it.
+// NumberKey is a number of a kind, as callers of v1 send it.
 type NumberKey struct {
 	Kind   Kind
 	Number int64
 }
 
-// IDKey is an object's id.
+// IDKey is the id of an object of a kind.
 type IDKey struct {
 	Kind Kind
 	ID   UUID
 }
 
-// String is the id as v2 shows it.
+// String returns the id in the form of v2.
 func (k IDKey) String() string { return spaces[k.Kind].show(k.ID) }
 
-// A pair is an object and the number that it holds now.
+// A pair is an object and its current number.
 type pair struct {
 	kind   Kind
 	number int64
 	id     UUID
 }
 
-// reachedKey is the number of an object that an API key reached.
+// reachedKey is the number of an object that the API key caller has accessed.
 type reachedKey struct {
 	caller domain.KeyID
 	NumberKey
 }
 
-// A cache holds pairs, least recently used first out, while Watch listens for
-// changes of the registry; otherwise it is empty.
+// A cache is an LRU cache of pairs. It is empty unless Watch listens for changes of the
+// registry.
 //
-// A caller must not learn, by the time of an answer, whether a number beyond its
-// reach is used. So the cache answers for a number only to callers that reached
-// its object before. For every other number, used or not, each lookup is one
-// statement. There is no negative caching: an unused number that is allocated
-// works at once.
+// The time of a response must not reveal whether an object that the caller may not access
+// has a given number. So the cache returns the id of a number only to callers that
+// accessed the object before. For every other number, used or not, each lookup is one
+// statement. Unused numbers are not cached, so that a number can be looked up as soon as
+// it is allocated.
 //
-// A lookup notes the generation before it reads the database, and adds what it
-// read only to the same generation. A change of the registry invalidates the
-// cache and begins the next generation, so that nothing stale is added.
+// A lookup gets the generation before it reads the database, and adds the pairs that it
+// read only if the generation is still the same. A change of the registry empties the
+// cache and begins the next generation, so that no stale pair is added.
 type cache struct {
 	mu         sync.Mutex
 	generation uint64
@@ -56,7 +56,7 @@ type cache struct {
 	numbers    *simplelru.LRU[IDKey, int64]
 }
 
-// newCache returns a cache of at most size pairs; below 1 it holds none.
+// newCache returns a cache of at most size pairs; with a size below 1 it stays empty.
 func newCache(size int) *cache {
 	c := new(cache)
 	if size > 0 { // the constructor's only error is a size below 1
@@ -66,7 +66,8 @@ func newCache(size int) *cache {
 	return c
 }
 
-// getIDs adds to found what the caller reached before, and returns the rest.
+// getIDs adds to found the cached ids of the wanted numbers whose objects the caller
+// accessed before. It returns the other numbers and the current generation, for put.
 func (c *cache) getIDs(
 	caller domain.KeyID, wanted []NumberKey, found map[NumberKey]UUID,
 ) (missing []NumberKey, generation uint64) {
@@ -86,8 +87,9 @@ func (c *cache) getIDs(
 	return missing, c.generation
 }
 
-// getNumbers adds to found what is cached of wanted, and returns the rest. The
-// caller reaches the objects, for they are shown to it.
+// getNumbers adds to found the cached numbers of the wanted ids. It returns the other ids
+// and the current generation, for put. The caller may access the objects, because they
+// are in a response to it.
 func (c *cache) getNumbers(
 	caller domain.KeyID, wanted []IDKey, found map[IDKey]int64,
 ) (missing []IDKey, generation uint64) {
@@ -108,8 +110,8 @@ func (c *cache) getNumbers(
 	return missing, c.generation
 }
 
-// put adds pairs whose objects the caller reaches, unless the generation in which
-// they were read is over.
+// put adds pairs whose objects the caller may access. It does nothing if generation,
+// in which they were read, is not the current one, or if Watch is not listening.
 func (c *cache) put(generation uint64, caller domain.KeyID, pairs []pair) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,8 +125,8 @@ func (c *cache) put(generation uint64, caller domain.KeyID, pairs []pair) {
 	}
 }
 
-// reset invalidates all of the cache and begins the next generation, in which
-// pairs are added only while Watch is listening.
+// reset empties the cache and begins the next generation. Pairs can be added to it only
+// if listening is true.
 func (c *cache) reset(listening bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +138,7 @@ func (c *cache) reset(listening bool) {
 	}
 }
 
-// size returns how many pairs are cached.
+// size returns the number of cached pairs.
 func (c *cache) size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

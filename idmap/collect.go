@@ -10,14 +10,13 @@ import (
 	"partnerapi/domain"
 )
 
-// Resolve sets the ID of every Ref in the inputs from its Number, with at most
-// one statement for all. Inputs are pointers; the walk goes through structs,
-// pointers, slices and arrays, and not through interfaces. Refs without a
-// number are left alone. A number that no object holds leaves the ID zero,
-// which identifies nothing: the operation that gets it then finds nothing.
+// Resolve sets the ID of every Ref in the inputs from its Number, with at most one
+// statement for all. Inputs are pointers; Resolve walks structs, pointers, slices and
+// arrays, but no interfaces. It does not change Refs without a Number. The ID of an unused
+// number is zero: the operation that gets it does not find the object.
 //
-// The Lookup has the objects that are not in slices: an operation that succeeds has reached
-// all of these, but may have left out some in slices.
+// The Lookup holds the objects of Refs that are not in slices or arrays. An operation that
+// succeeds has accessed all of them, but may have skipped Refs in slices.
 func Resolve(ctx context.Context, reg *Registry, inputs ...any) (Lookup, error) {
 	slots, err := collect(inputs)
 	if err != nil {
@@ -39,8 +38,8 @@ func Resolve(ctx context.Context, reg *Registry, inputs ...any) (Lookup, error) 
 	return lookup, err
 }
 
-// ResolveBy is Resolve for a caller who has the ids from elsewhere than a Registry. find
-// is called at most once; the ID of a number that it leaves out is zero.
+// ResolveBy is like Resolve, but gets the ids from find and not from a Registry. It calls
+// find at most once; the ID of a number that is not in the result is zero.
 func ResolveBy(find func([]NumberKey) (map[NumberKey]UUID, error), inputs ...any) error {
 	slots, err := collect(inputs)
 	if err != nil {
@@ -49,6 +48,7 @@ func ResolveBy(find func([]NumberKey) (map[NumberKey]UUID, error), inputs ...any
 	return resolve(slots, find)
 }
 
+// resolve sets the ids of the slots that have a number. It does not call find if none has.
 func resolve(slots []slot, find func([]NumberKey) (map[NumberKey]UUID, error)) error {
 	var wanted []NumberKey
 	for _, s := range slots {
@@ -71,8 +71,8 @@ func resolve(slots []slot, find func([]NumberKey) (map[NumberKey]UUID, error)) e
 	return nil
 }
 
-// ResolvedIDs returns the ids of the Refs in the values that have a number; an id is zero if
-// its number was not resolved. The values are walked as in Resolve.
+// ResolvedIDs returns the ids of the Refs with a Number in the values, which it walks as
+// Resolve does. An id is zero if its number is unused.
 func ResolvedIDs(values ...any) ([]IDKey, error) {
 	slots, err := collect(values)
 	if err != nil {
@@ -87,17 +87,17 @@ func ResolvedIDs(values ...any) ([]IDKey, error) {
 	return ids, nil
 }
 
-// Number sets the Number of every Ref in the value from its ID, with at most
-// one statement; the value is walked as in Resolve. Refs without an ID are left
-// alone. An object that never had a number is an error: the registry's triggers
-// would have to be missing.
+// Number sets the Number of every Ref in the value from its ID, with at most one
+// statement. It walks the value as Resolve does, and does not change Refs without an ID.
+// An object that never had a number is an error: the registry's triggers give every
+// object a number.
 func Number(ctx context.Context, reg *Registry, out any) error {
 	return NumberBy(func(wanted []IDKey) (map[IDKey]int64, error) { return reg.Numbers(ctx, wanted) }, out)
 }
 
-// NumberBy is Number, of several values, for a caller who has the numbers from
-// elsewhere than a Registry. find is called at most once, and may return fewer numbers
-// than it was asked for: that is an error.
+// NumberBy is like Number, but for several values, and with the numbers from find and not
+// from a Registry. It calls find at most once. A wanted id that is not in the result is
+// an error.
 func NumberBy(find func([]IDKey) (map[IDKey]int64, error), values ...any) error {
 	slots, err := collect(values)
 	if err != nil {
@@ -150,14 +150,15 @@ func collect(values []any) ([]slot, error) {
 	return slots, nil
 }
 
-// A plan is the path to the Refs in the values of one type. A type that contains
-// none has a nil plan, and its values are not walked.
+// A plan describes where the values of a type contain Refs. The plan of a type without
+// Refs is nil, and its values are not walked.
 type plan struct {
-	elem   *plan  // of a pointer, slice or array
-	fields []step // of a struct, only those that contain Refs
+	elem   *plan       // of a pointer, slice or array
+	fields []fieldPlan // of a struct, only the fields that contain Refs
 }
 
-type step struct {
+// A fieldPlan is the plan of the field of a struct with an index.
+type fieldPlan struct {
 	index int
 	plan  *plan
 }
@@ -165,7 +166,7 @@ type step struct {
 // refPlan is the plan of a Ref.
 var refPlan = new(plan)
 
-// plans caches the *plan of every reflect.Type that was walked.
+// plans caches the result of planOf: the *plan of each reflect.Type.
 var plans sync.Map
 
 var (
@@ -173,6 +174,7 @@ var (
 	thisPackage  = reflect.TypeFor[Ref[domain.ClientKind]]().PkgPath()
 )
 
+// planOf returns the plan of t, from the cache if it is there.
 func planOf(t reflect.Type) (*plan, error) {
 	if p, ok := plans.Load(t); ok {
 		return p.(*plan), nil
@@ -185,8 +187,9 @@ func planOf(t reflect.Type) (*plan, error) {
 	return p, nil
 }
 
-// build makes the plan of t. Types whose plans are being made are in building, so
-// that a type which contains itself gets a plan that does so too.
+// build returns the plan of t; nil if values of t cannot contain Refs. It returns an error
+// if t contains a map with Refs, or Refs of a kind without numbers. building holds the
+// plans of the types that contain t: the plan of a recursive type is recursive.
 func build(t reflect.Type, building map[reflect.Type]*plan) (*plan, error) {
 	if p, ok := building[t]; ok {
 		return p, nil
@@ -218,13 +221,14 @@ func build(t reflect.Type, building map[reflect.Type]*plan) (*plan, error) {
 			return nil, err
 		}
 		if field != nil && settable(t.Field(i)) {
-			p.fields = append(p.fields, step{i, field})
+			p.fields = append(p.fields, fieldPlan{i, field})
 		}
 	}
 	return p, nil
 }
 
-// containsRef reports whether values of type t can hold Refs.
+// containsRef reports whether values of type t can contain Refs. seen holds the types that
+// were looked at before.
 func containsRef(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
@@ -246,16 +250,18 @@ func containsRef(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// isRef distinguishes Refs from structs that embed one and so have its methods.
+// isRef reports whether t is a Ref or a TextRef. A struct that embeds a Ref has its
+// methods too, but is of another package.
 func isRef(t reflect.Type) bool {
 	return t.PkgPath() == thisPackage && reflect.PointerTo(t).Implements(referrerType)
 }
 
-// settable reports whether a field can be set from outside of its package, as
-// decoders see it.
+// settable reports whether decoders of other packages can set a field, or fields of the
+// struct that it embeds.
 func settable(field reflect.StructField) bool { return field.IsExported() || field.Anonymous }
 
-// walk appends the slots of the Refs in v.
+// walk appends the slots of the Refs in v, whose plan is p. It returns an error for a Ref
+// that cannot be set, because v was not reached through a pointer.
 func (p *plan) walk(v reflect.Value, slots *[]slot) error {
 	if p == refPlan {
 		if !v.CanAddr() {

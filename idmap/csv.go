@@ -9,31 +9,30 @@ import (
 	"strings"
 )
 
-// maxImported is the highest number that an import gives: the upper half of the
-// space stays for allocation (decisions 1.5). A row of a number that was allocated
-// there and that its object still has changes nothing, and is taken: an export has
-// such rows.
+// maxImported is the highest number that an import gives to an object: the higher numbers
+// are for allocation (decisions 1.5). A row with a higher number is accepted if its object
+// has this number already, so that an import accepts every export.
 const maxImported = 1 << 30
 
 // notImported is the format of an OutOfRange refusal's detail.
 const notImported = "%v is not from 1 to %d"
 
-// byteOrderMark is what spreadsheets put before the first line.
+// byteOrderMark is the mark that spreadsheet programs write before the first line.
 const byteOrderMark = "\ufeff"
 
-// Reason is why a row of an import was refused (decisions 1.5).
+// Reason is the reason why a row of an import was refused (decisions 1.5).
 type Reason string
 
 // The reasons.
 const (
-	Duplicate  Reason = "duplicate"      // the number is another object's, or the file has number or object twice
-	Orphan     Reason = "orphan"         // no such object
-	OutOfRange Reason = "out of range"   // not from 1 to 2^30
-	WrongKind  Reason = "wrong kind"     // an unknown kind, or an object of another one
-	Malformed  Reason = "malformed line" // not a kind, a number and an id
+	Duplicate  Reason = "duplicate"      // another object has or had the number, or the file has the number or object twice
+	Orphan     Reason = "orphan"         // the object does not exist
+	OutOfRange Reason = "out of range"   // the number is not from 1 to 2^30
+	WrongKind  Reason = "wrong kind"     // the kind is unknown, or the object is of another kind
+	Malformed  Reason = "malformed line" // the line is not a kind, a number and an id
 )
 
-// Refusal is a row that an import does not take, and why.
+// Refusal is a row that an import refuses, with the reason.
 type Refusal struct {
 	Line   int // of the file, from 1
 	Reason Reason
@@ -45,29 +44,29 @@ func (r Refusal) String() string {
 	return fmt.Sprintf("line %d: %s: %s", r.Line, r.Reason, r.Detail)
 }
 
-// A row of an import says which number an object had.
+// A row of an import is an object with its number, and the line of the file.
 type row struct {
 	line int
 	pair
 }
 
-// A sheet is what was read of an import file, before the database is asked.
+// A sheet is the content of an import file.
 type sheet struct {
-	total   int // rows, refused ones too
+	total   int // the number of rows, with the refused
 	rows    []row
 	refused []Refusal
-	numbers map[NumberKey]int // the line of each
-	objects map[IDKey]int     // the line of each
+	numbers map[NumberKey]int // the line of each number
+	objects map[IDKey]int     // the line of each object
 }
 
-// readSheet reads lines of kind,number,id, the first of which may be these
-// three words. The error is the reader's alone: malformed lines are refused and the
-// next is read.
+// readSheet reads lines of kind,number,id; the first line may be a header of these three
+// words. It returns an error only if the file cannot be read: invalid lines are in
+// sheet.refused.
 func readSheet(file io.Reader) (*sheet, error) {
 	s := &sheet{numbers: make(map[NumberKey]int), objects: make(map[IDKey]int)}
 	text := bufio.NewReader(file)
 	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
-		_, _ = text.Discard(len(mark)) // it was just seen to be there
+		_, _ = text.Discard(len(mark)) // cannot fail: the mark is in the buffer
 	}
 
 	lines := csv.NewReader(text)
@@ -96,11 +95,12 @@ func readSheet(file io.Reader) (*sheet, error) {
 	}
 }
 
+// refuse adds a refusal of the row on a line.
 func (s *sheet) refuse(line int, reason Reason, format string, args ...any) {
 	s.refused = append(s.refused, Refusal{line, reason, fmt.Sprintf(format, args...)})
 }
 
-// parse adds the row of one line's fields, or refuses it.
+// parse adds the row with the fields of a line, or refuses it.
 func (s *sheet) parse(line int, fields []string) {
 	if len(fields) != 3 {
 		s.refuse(line, Malformed, "%d fields instead of kind,number,id", len(fields))
@@ -135,14 +135,14 @@ func (s *sheet) parse(line int, fields []string) {
 	s.add(row{line, pair{kind, number, id}})
 }
 
-// add keeps a row whose number and object the file does not have yet.
+// add adds a row, or refuses it if its number or its object is on an earlier line.
 func (s *sheet) add(r row) {
 	number, object := NumberKey{r.kind, r.number}, IDKey{r.kind, r.id}
-	if line, again := s.numbers[number]; again {
+	if line, found := s.numbers[number]; found {
 		s.refuse(r.line, Duplicate, "%s %d is also on line %d", r.kind, r.number, line)
 		return
 	}
-	if line, again := s.objects[object]; again {
+	if line, found := s.objects[object]; found {
 		s.refuse(r.line, Duplicate, "%s is also on line %d", spaces[r.kind].show(r.id), line)
 		return
 	}
@@ -150,8 +150,8 @@ func (s *sheet) add(r row) {
 	s.rows = append(s.rows, r)
 }
 
-// isInteger reports whether text is an integer, of whatever size, that is
-// written without superfluous signs or zeros.
+// isInteger reports whether text is a decimal integer of any size, without a plus sign
+// and leading zeros.
 func isInteger(text string) bool {
 	digits := strings.TrimPrefix(text, "-")
 	if digits == "" || digits[0] == '0' && text != "0" {

@@ -12,22 +12,22 @@ import (
 	"partnerapi/db/pg"
 )
 
-// selectLive reads the numbers that objects hold, in the order of an export.
+// selectLive selects the current numbers of objects, in the order of an export.
 const selectLive = `SELECT kind, number, id FROM id_registry WHERE retired_at IS NULL ORDER BY kind, number`
 
-// Export writes the number of every object, as Import reads it: a header, then
-// lines of kind,number,id, by kind and number, the id in v2's form. Tombstones are
-// left out, for no import takes them. It returns how many lines it wrote beside the
-// header, and calls progress, if not nil, with how many of them are done.
+// Export writes the number of every object in the format of Import: a header, then lines
+// of kind,number,id, by kind and number, with the id in the form of v2. It skips
+// tombstones, because an import would refuse them. It returns the number of lines without
+// the header. It calls progress, unless nil, with the number of lines written so far and
+// the number of all lines.
 //
-// All is read in one snapshot, and little of it is in memory at a time; a slow
-// writer keeps the snapshot open.
+// It reads everything in one snapshot, which stays open until the last line is written.
 func Export(ctx context.Context, db *sql.DB, to io.Writer, progress func(done, total int)) (lines int, err error) {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		return 0, fmt.Errorf("export numbers: %w", translateError(err))
 	}
-	defer tx.Rollback() // it changes nothing
+	defer tx.Rollback() // the transaction only reads
 	var total int
 	err = tx.QueryRowContext(ctx, `SELECT count(*) FROM id_registry WHERE retired_at IS NULL`).Scan(&total)
 	if err != nil {
@@ -48,9 +48,11 @@ func Export(ctx context.Context, db *sql.DB, to io.Writer, progress func(done, t
 	return lines, nil
 }
 
-// progressEvery is how many lines there are between two calls of a progress.
+// progressEvery is the number of lines between two calls of progress.
 const progressEvery = 1000
 
+// writeLive writes the header and the lines of an export, and returns the number of lines.
+// It calls done with the number of lines so far, every progressEvery lines and at the end.
 func writeLive(ctx context.Context, tx *sql.Tx, to *csv.Writer, done func(lines int)) (lines int, err error) {
 	rows, err := tx.QueryContext(ctx, selectLive)
 	if err != nil {
@@ -88,11 +90,11 @@ func writeLive(ctx context.Context, tx *sql.Tx, to *csv.Writer, done func(lines 
 	return lines, to.Error()
 }
 
-// translateError returns Unavailable for an error of a database that cannot be
-// reached, and every other error as it is.
+// translateError returns the error of pg.Unavailable if the database cannot be reached,
+// and any other error unchanged.
 func translateError(err error) error {
-	if away := pg.Unavailable("ask the id registry", err); away != nil {
-		return away
+	if unavailable := pg.Unavailable("ask the id registry", err); unavailable != nil {
+		return unavailable
 	}
 	return err
 }

@@ -12,33 +12,35 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrRefused is the error of Import for a file of which it imported nothing, because
-// of the rows that its report names.
+// ErrRefused is the error of Import if it imported nothing because of the refused rows in
+// its report.
 var ErrRefused = errors.New("rows were refused; nothing was imported")
 
 // ImportReport is the report of an import.
 type ImportReport struct {
-	Rows      int       // in the file
-	Moved     int       // objects that got the number of their row
-	Unchanged int       // objects that had it already
-	Refused   []Refusal // all of them, in the order of the file
+	Rows      int       // number of rows in the file
+	Moved     int       // number of objects that got the number of their row
+	Unchanged int       // number of objects that had the number already
+	Refused   []Refusal // all refused rows, in the order of the file
 }
 
-// Import gives objects the numbers that they had before the registry (decisions 1.5). The
-// file has lines of kind,number,id, the id in v2's form or as a UUID; a first line of these
-// three words is a header, as in what Export writes. An object's former number becomes a
-// tombstone, unless the file gives it to another object: a file may swap numbers. A row may
-// name a tombstone of its own object, but never one of another object.
+// Import gives objects the numbers that they had before the registry existed (decisions
+// 1.5). The file has lines of kind,number,id, with the id in the form of v2 or as a UUID;
+// the first line may be a header of these three words, as Export writes it. The previous
+// number of an object becomes a tombstone, unless the file gives it to another object: a
+// file may swap numbers. A row may have a number that is a tombstone of the same object,
+// but not a tombstone of another object, unless v1 never showed that number.
 //
 // It imports all rows or, with ErrRefused, none. A dry run returns the same report and
-// changes nothing. Numbers allocated afterwards are above the imported ones.
+// changes nothing. Numbers that are allocated later are above the imported numbers.
 //
-// Creators of objects wait while an import runs, and it waits for creators that have begun;
-// while it waits, it holds up further creators for at most lockWait at a time.
+// Transactions that create objects wait while an import runs, and the import waits for
+// those that began before it; while it waits, it delays further ones by at most lockWait
+// at a time.
 //
-// An import that moves numbers calls each of also in its transaction.
+// An import that changes numbers runs the hooks in its transaction, before the commit.
 func Import(
-	ctx context.Context, db *sql.DB, file io.Reader, dryRun bool, also ...func(context.Context, *sql.Tx) error,
+	ctx context.Context, db *sql.DB, file io.Reader, dryRun bool, hooks ...func(context.Context, *sql.Tx) error,
 ) (ImportReport, error) {
 	s, err := readSheet(file)
 	if err != nil {
@@ -50,7 +52,7 @@ func Import(
 	if err != nil {
 		return report, fmt.Errorf("import numbers: %w", err)
 	}
-	defer tx.Rollback() // after a commit without effect
+	defer tx.Rollback() // has no effect after a commit
 	report.Unchanged, err = stage(ctx, tx, s.rows)
 	if err != nil {
 		return report, fmt.Errorf("import numbers: stage the file: %w", err)
@@ -71,8 +73,8 @@ func Import(
 		return report, fmt.Errorf("import numbers: %w", err)
 	}
 
-	for _, work := range also {
-		if err := work(ctx, tx); err != nil {
+	for _, hook := range hooks {
+		if err := hook(ctx, tx); err != nil {
 			return report, fmt.Errorf("import numbers: %w", err)
 		}
 	}
@@ -82,15 +84,15 @@ func Import(
 	return report, nil
 }
 
-// lockWait bounds how long an import queues for the registry, with creators
-// behind it, before it lets them pass and queues again. It is longer than
-// PostgreSQL takes to send an autovacuum out of the way.
+// lockWait is how long an import waits for the lock of the registry before it gives up and
+// tries again: transactions that create objects queue behind its request. It is longer
+// than the time after which PostgreSQL cancels an autovacuum that holds up a lock.
 const lockWait = "1500ms"
 
-// beginImport opens a transaction. For a real import it locks the registry: the
-// lock conflicts with that of every insert and delete of an object, so that no
-// number is allocated or retired meanwhile and the sequences can be set. Lookups
-// are not blocked.
+// beginImport begins a transaction. Unless it is a dry run, it locks the registry, and
+// tries again until it gets the lock. The lock conflicts with every insert and delete of
+// an object, so that no number is allocated or retired before the end of the transaction,
+// and the sequences can be set. It does not conflict with lookups.
 func beginImport(ctx context.Context, db *sql.DB, dryRun bool) (*sql.Tx, error) {
 	for {
 		tx, err := db.BeginTx(ctx, nil)
@@ -110,8 +112,8 @@ func beginImport(ctx context.Context, db *sql.DB, dryRun bool) (*sql.Tx, error) 
 	}
 }
 
-// stage puts the rows into a temporary table, and deletes from it those whose
-// object already has the number. It returns how many it deleted.
+// stage inserts the rows into a temporary table, and deletes the rows whose object already
+// has the number. It returns the number of deleted rows.
 func stage(ctx context.Context, tx *sql.Tx, rows []row) (unchanged int, err error) {
 	n := len(rows)
 	places, numbers := make([]int32, n), make([]int32, n)
@@ -136,14 +138,14 @@ func stage(ctx context.Context, tx *sql.Tx, rows []row) (unchanged int, err erro
 	if err != nil {
 		return 0, err
 	}
-	same, err := result.RowsAffected()
-	return int(same), err
+	deleted, err := result.RowsAffected()
+	return int(deleted), err
 }
 
-// selectRefused finds staged rows whose object has no number, and so does not exist; whose
-// number is a tombstone of another object, or held by another object that the file does not
-// move; or whose number is above what an import gives. A tombstone of the epoch was never
-// seen and blocks no number.
+// selectRefused selects the staged rows whose object has no number of the kind, and so does
+// not exist or is of another kind; whose number is a tombstone of another object, or the
+// number of another object that is not staged; or whose number is above maxImported. A
+// tombstone with retired_at = 'epoch' does not count: v1 never showed its number.
 const selectRefused = `
 SELECT i.place,
 	mine.id IS NULL AND NOT EXISTS (
@@ -158,7 +160,7 @@ LEFT JOIN idmap_import AS moves ON moves.kind = held.kind AND moves.id = held.id
 WHERE mine.id IS NULL OR held.retired_at > 'epoch' OR i.number > $2
 	OR held.id IS NOT NULL AND held.retired_at IS NULL AND moves.id IS NULL`
 
-// check adds the refusals that need the database to the sheet's.
+// check adds the refusals of the staged rows that selectRefused selects to the sheet.
 func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
 	names := make([]string, 0, len(spaces)-1)
 	for _, space := range spaces[1:] {
@@ -195,13 +197,13 @@ func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
 	return refused.Err()
 }
 
-// move gives the staged objects their numbers. All former numbers are retired
-// before the first new one is given, so that a file can swap numbers.
+// move gives the staged objects their numbers. It retires all previous numbers before it
+// gives new ones, so that a file can swap numbers.
 func move(ctx context.Context, tx *sql.Tx) error {
-	for _, step := range []struct{ doing, statement string }{
+	for _, step := range []struct{ action, statement string }{
 		{"retire former numbers", `UPDATE id_registry AS r SET retired_at = clock_timestamp()
 			FROM idmap_import AS i WHERE r.kind = i.kind AND r.id = i.id AND r.retired_at IS NULL`},
-		// Sets each sequence to the highest of its own numbers that is not above the imported ones.
+		// Sets each sequence to the highest of its possible values that is not above the highest imported number.
 		{"allocate above imported numbers", `SELECT setval(sequence, own)
 			FROM (SELECT seqrelid::regclass AS sequence, seqstart, max(number) - (max(number) - seqstart) % seqincrement AS own
 				FROM idmap_import JOIN pg_sequence ON seqrelid = ('id_registry_' || kind)::regclass
@@ -217,7 +219,7 @@ func move(ctx context.Context, tx *sql.Tx) error {
 		{"notify of the change", `NOTIFY id_registry`},
 	} {
 		if _, err := tx.ExecContext(ctx, step.statement); err != nil {
-			return fmt.Errorf("%s: %w", step.doing, err)
+			return fmt.Errorf("%s: %w", step.action, err)
 		}
 	}
 	return nil

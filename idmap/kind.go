@@ -1,11 +1,11 @@
-// Package idmap is the id registry: it maps objects to the numbers that v1 shows
-// for them. No other part of the service knows numbers.
+// Package idmap is the id registry: it maps the ids of objects to the numbers that v1 has
+// for them. No other part of the service uses these numbers.
 //
-// Numbers are given by the database, in the transaction that inserts an object
-// (see migrations). A Registry looks them up in bulk, both ways; Resolve and
-// Number do so for every Ref in a value; Import gives objects the numbers that they
-// had before the registry. The whole package, its tables included, can be
-// deleted with v1: drop.sql leaves nothing of it in a database.
+// The database allocates a number in the transaction that inserts an object (see
+// migrations). A Registry looks up many numbers or ids at once; Resolve and Number do so
+// for every Ref in a value; Import gives objects the numbers that they had before the
+// registry existed. The whole package, with its tables, can be deleted with v1: drop.sql
+// removes everything of it from a database.
 package idmap
 
 import (
@@ -16,8 +16,8 @@ import (
 	"partnerapi/domain"
 )
 
-// Kind is a space of numbers: v1's integer 7 is one client, one policy, and so
-// on. The zero Kind is none.
+// Kind is a kind of objects with numbers of its own: v1's number 7 can be a client and a
+// policy. The zero Kind is invalid.
 type Kind uint8
 
 // The kinds of objects that have numbers (decisions 1.3).
@@ -30,21 +30,21 @@ const (
 	Report
 )
 
-// MaxNumber is the highest number that an object can have: v1's clients are
-// often of 32 bits (decisions 1.4). The lowest is 1.
+// MaxNumber is the highest number that an object can have: programs that use v1 often
+// have integers of 32 bits (decisions 1.4). The lowest is 1.
 const MaxNumber = 1<<31 - 1
 
-// UUID is the id of an object of whichever kind.
+// UUID is the id of an object of any kind.
 type UUID = [16]byte
 
-// anyID is a UUID with the text and SQL forms of domain's ids, which are the same
+// anyID is a UUID with the SQL form of domain.ID and its method UUID, which are the same
 // for all kinds.
 type anyID = domain.ID[domain.ClientKind]
 
-// A space is the space of numbers of a kind, and the form of its ids.
+// A space describes a kind and the form of its ids.
 type space struct {
-	name   string // in the registry's rows, commands and files
-	prefix string // of v2's ids
+	name   string // of the kind in the registry's rows, in commands and in files
+	prefix string // of ids in the form of v2
 	parse  func(text string) (UUID, error)
 	show   func(id UUID) string
 }
@@ -59,6 +59,7 @@ var spaces = [...]space{
 	Report:     spaceOf[domain.ReportKind](),
 }
 
+// spaceOf returns the space of a kind of ids.
 func spaceOf[K domain.Kind]() space {
 	var kind K
 	return space{
@@ -81,7 +82,7 @@ func (k Kind) String() string {
 	return spaces[k].name
 }
 
-// ParseKind returns the kind of that name.
+// ParseKind returns the kind with a name. The error lists the valid names.
 func ParseKind(name string) (Kind, error) {
 	if k, ok := kindNamed(name); ok {
 		return k, nil
@@ -93,6 +94,7 @@ func ParseKind(name string) (Kind, error) {
 	return 0, fmt.Errorf("unknown kind %q: one of %s", name, strings.Join(names, ", "))
 }
 
+// kindNamed returns the kind with a name; false if there is none.
 func kindNamed(name string) (Kind, bool) {
 	for k := Client; int(k) < len(spaces); k++ {
 		if spaces[k].name == name {
@@ -107,7 +109,8 @@ var (
 	errIDKind = errors.New("an id of another kind")
 )
 
-// ParseID reads an id of kind k as v2 shows it, or as UUID text in either case.
+// ParseID parses an id of kind k: in the form of v2, or as a UUID in upper or lower case.
+// The error is errIDKind if only the prefix is wrong, and errIDForm otherwise.
 func ParseID(k Kind, text string) (UUID, error) {
 	if id, err := domain.ParseUUID[domain.ClientKind](strings.ToLower(text)); err == nil {
 		return UUID(id), nil
@@ -117,6 +120,7 @@ func ParseID(k Kind, text string) (UUID, error) {
 	}
 	prefix, rest, found := strings.Cut(text, "_")
 	if found && prefix != spaces[k].prefix {
+		// If the text is valid with the prefix of k, it is an id of another kind.
 		if _, err := spaces[k].parse(spaces[k].prefix + "_" + rest); err == nil {
 			return UUID{}, errIDKind
 		}

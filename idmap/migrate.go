@@ -13,15 +13,15 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrateLock is the key of the advisory lock under which the registry's
-// migrations run: "idmap" in ASCII.
+// migrateLock is the key of the advisory lock that each of the registry's migrations
+// takes: "idmap" in ASCII.
 const migrateLock = 0x69646d6170
 
-// Migrate brings the registry's own tables up to date. The tables of the six
-// kinds must exist, and be empty the first time: objects get their numbers when they are
-// created. Each migration runs once and in one transaction with its record in
-// idmap_migrations, however many processes call Migrate at a time; one that cannot get a
-// lock is tried again.
+// Migrate brings the registry's own tables up to date. The tables of the six kinds must
+// exist, and be empty the first time: objects get their numbers when they are created.
+// Each migration runs once, in one transaction with its row in idmap_migrations, even if
+// several processes call Migrate concurrently. A migration that cannot get a lock is
+// retried.
 func Migrate(ctx context.Context, db *sql.DB) error {
 	scripts, err := Scripts(ctx, db)
 	if err != nil {
@@ -41,7 +41,8 @@ type Script struct {
 	Applied    bool
 }
 
-// Scripts are the registry's migrations in their order. It changes nothing.
+// Scripts returns the registry's migrations in their order. It does not change the
+// database.
 func Scripts(ctx context.Context, db *sql.DB) (scripts []Script, err error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
@@ -61,14 +62,14 @@ func Scripts(ctx context.Context, db *sql.DB) (scripts []Script, err error) {
 	return scripts, nil
 }
 
-// migrateOne applies one migration unless it was applied before. The lock is the
-// transaction's, so a process that dies leaves neither it nor half a migration.
+// migrateOne applies one migration unless it was applied before. It uses a lock of the
+// transaction, which the server releases, with a rollback, if the process dies.
 func migrateOne(ctx context.Context, db *sql.DB, name, script string) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // after a commit without effect
+	defer tx.Rollback() // has no effect after a commit
 	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1::bigint)`, int64(migrateLock)); err != nil {
 		return err
 	}
@@ -86,8 +87,8 @@ func migrateOne(ctx context.Context, db *sql.DB, name, script string) error {
 		return err
 	}
 
-	// Without arguments the driver sends the text as it is, so that a script of
-	// several statements is one round trip.
+	// Without arguments the driver sends the whole text at once, which may have several
+	// statements.
 	if _, err := tx.ExecContext(ctx, script); err != nil {
 		return err
 	}

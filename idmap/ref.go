@@ -7,34 +7,35 @@ import (
 	"partnerapi/domain"
 )
 
-// ErrNumber is the error of decoding a Ref from text that cannot be an object's number.
+// ErrNumber is the error of decoding a Ref from a text that is not a valid number.
 const ErrNumber = domain.Fault("must be an integer from 1 to 2147483647")
 
-// Ref is an object as v1's wire types name it: a number outside, an id inside.
-// Decoding sets Number, and Resolve then ID; a translator sets ID, and Number
-// then Number. The zero Ref names nothing.
+// Ref is a reference to an object in v1's wire types: requests and responses have its
+// Number, and the service its ID. Decoding a request sets Number, from which Resolve sets
+// ID; code that builds a response sets ID, from which the function Number sets Number. The
+// zero Ref refers to no object.
 //
-// A Ref is a JSON integer, and in paths and queries a canonical decimal
+// A Ref is an integer in JSON, and a canonical decimal number in paths and queries
 // (decisions 5.4).
 type Ref[K domain.Kind] struct {
 	Number int64
 	ID     domain.ID[K]
 }
 
-// RefTo returns a Ref to the object, its number still to be found.
+// RefTo returns a Ref to the object, without its number.
 func RefTo[K domain.Kind](id domain.ID[K]) Ref[K] { return Ref[K]{ID: id} }
 
-// JSONSchema says what a Ref looks like, for documents.
+// JSONSchema returns the JSON Schema of a Ref.
 func (Ref[K]) JSONSchema() string { return `{"type":"integer","minimum":1,"maximum":2147483647}` }
 
-// TextRef is a Ref that is a decimal string in JSON, as v1's reports are.
+// TextRef is a Ref that is a decimal string in JSON, as the ids of v1's reports are.
 type TextRef[K domain.Kind] struct {
 	Number int64
 	ID     domain.ID[K]
 }
 
-// MarshalJSON returns the number, 0 for the zero Ref. A Ref with an ID but no number is an
-// error: 0 names no object.
+// MarshalJSON returns the number; 0 for the zero Ref. It returns an error for a Ref with an
+// ID but without a number.
 func (r Ref[K]) MarshalJSON() ([]byte, error) {
 	if r.Number == 0 && !r.ID.IsZero() {
 		return nil, fmt.Errorf("%s %s is written before its number is known", r.ID.Noun(), r.ID)
@@ -42,8 +43,8 @@ func (r Ref[K]) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, r.Number, 10), nil
 }
 
-// UnmarshalJSON reads a canonical integer from 1 to MaxNumber, else returns ErrNumber.
-// Null leaves the Ref as it is.
+// UnmarshalJSON parses an integer as UnmarshalText does. It does not change the Ref for
+// null.
 func (r *Ref[K]) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -51,7 +52,8 @@ func (r *Ref[K]) UnmarshalJSON(data []byte) error {
 	return r.UnmarshalText(data)
 }
 
-// UnmarshalText reads a canonical decimal from 1 to MaxNumber, else ErrNumber.
+// UnmarshalText parses a canonical decimal number from 1 to MaxNumber, and sets the ID to
+// zero. It returns ErrNumber for any other text.
 func (r *Ref[K]) UnmarshalText(text []byte) error {
 	number, ok := parseNumber(string(text))
 	if !ok || number > MaxNumber {
@@ -61,7 +63,7 @@ func (r *Ref[K]) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON gives the number in a string; see Ref.
+// MarshalJSON returns the number in a string, or an error as Ref does.
 func (r TextRef[K]) MarshalJSON() ([]byte, error) {
 	number, err := Ref[K](r).MarshalJSON()
 	if err != nil {
@@ -70,8 +72,8 @@ func (r TextRef[K]) MarshalJSON() ([]byte, error) {
 	return append(append([]byte{'"'}, number...), '"'), nil
 }
 
-// UnmarshalJSON reads a string that holds a canonical decimal, else ErrNumber.
-// Null leaves the TextRef as it is.
+// UnmarshalJSON parses a string as UnmarshalText does; ErrNumber for any other value. It
+// does not change the TextRef for null.
 func (r *TextRef[K]) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -82,12 +84,12 @@ func (r *TextRef[K]) UnmarshalJSON(data []byte) error {
 	return r.UnmarshalText(data[1 : len(data)-1])
 }
 
-// UnmarshalText reads a canonical decimal from 1 to MaxNumber, else ErrNumber.
+// UnmarshalText parses a number as that of a Ref does.
 func (r *TextRef[K]) UnmarshalText(text []byte) error { return (*Ref[K])(r).UnmarshalText(text) }
 
-// parseNumber reads a positive integer that is written in the one canonical
-// way: no sign, no leading zero, no fraction, no exponent. It may be above
-// MaxNumber; above an int64 it is no number.
+// parseNumber parses a positive integer in canonical form: without sign, leading zeros,
+// fraction and exponent. It may be above MaxNumber. It returns false for any other text,
+// and for a number above the highest int64.
 func parseNumber(text string) (int64, bool) {
 	if text == "" || text[0] < '1' || text[0] > '9' {
 		return 0, false
@@ -106,10 +108,10 @@ type slot struct {
 	kind   Kind
 	number *int64
 	id     *UUID
-	listed bool // it is in a slice or an array
+	listed bool // whether the Ref is in a slice or an array
 }
 
-// A referrer is a pointer to a Ref or TextRef of whatever kind.
+// A referrer is a pointer to a Ref or TextRef of any kind.
 type referrer interface {
 	// slot returns a slot without a kind if the registry has no numbers for K.
 	slot() slot
@@ -123,5 +125,5 @@ func (r *Ref[K]) slot() slot {
 
 func (r *TextRef[K]) slot() slot { return (*Ref[K])(r).slot() }
 
-// JSONSchema says what a TextRef looks like, for documents.
+// JSONSchema returns the JSON Schema of a TextRef.
 func (TextRef[K]) JSONSchema() string { return `{"type":"string"}` }

@@ -12,8 +12,8 @@ import (
 	"partnerapi/domain"
 )
 
-// Registry looks numbers and ids up. It is safe for concurrent use, and one
-// serves a whole process.
+// Registry looks up ids by numbers, and numbers by ids. It is safe for concurrent use; a
+// process needs only one.
 type Registry struct {
 	db    *pg.DB
 	cache *cache
@@ -21,17 +21,17 @@ type Registry struct {
 	observe func(event)
 }
 
-// New returns a registry on the database that caches at most size objects; below
-// 1 it caches none. The cache is used only while Watch runs: without it, every
-// lookup is a statement.
+// New returns a registry on the database that caches at most size objects; none if size is
+// below 1. It uses the cache only while Watch runs: without Watch, every lookup is a
+// statement.
 func New(d *pg.DB, size int) *Registry {
 	return &Registry{db: d, cache: newCache(size), observe: func(event) {}}
 }
 
-// The LIMITs keep the planner at one index probe per key: by stale statistics of
-// a table that was just filled it would read the whole table. For the same reason
-// tombstones are left out after the probe: the index of live entries would do for
-// the kind, and all of it would be read.
+// The LIMITs make the planner use one index lookup per key: with stale statistics of a
+// table that was just filled it would read the whole table. For the same reason selectIDs
+// excludes tombstones after the lookup: with the condition inside, the planner could use
+// the index of live entries for the kind alone, and read all of it.
 const (
 	selectIDs = `SELECT w.n, r.id
 FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS w (kind, number, n)
@@ -52,8 +52,8 @@ CROSS JOIN LATERAL (
 	ORDER BY retired_at DESC NULLS FIRST LIMIT 1) AS r`
 )
 
-// foundID is a row of selectIDs, and foundNumber one of selectNumbers; N is the place of the
-// key in the query's arrays, from 1.
+// foundID is a row of selectIDs, and foundNumber a row of selectNumbers; N is the place of
+// the key in the query's arrays, from 1.
 type (
 	foundID struct {
 		N  int
@@ -66,8 +66,8 @@ type (
 	}
 )
 
-// Lookup holds the pairs that IDs read from the database and not from the cache. The zero
-// Lookup holds none.
+// Lookup holds the pairs that Registry.IDs read from the database and not from the cache.
+// The zero Lookup holds none.
 type Lookup struct {
 	cache      *cache
 	generation uint64
@@ -75,41 +75,40 @@ type Lookup struct {
 	pairs      []pair
 }
 
-// Reached lets the cache answer the same caller for these numbers from now on.
-// Call it once the caller is known to reach all of their objects.
+// Reached adds the pairs to the cache for the caller that looked them up. Call it only if
+// this caller may access all of their objects.
 func (l Lookup) Reached() {
 	if len(l.pairs) > 0 {
 		l.cache.put(l.generation, l.caller, l.pairs)
 	}
 }
 
-// Among returns the part of the Lookup that is of these objects.
+// Among returns the Lookup with the pairs of these objects only.
 func (l Lookup) Among(objects map[UUID]bool) Lookup {
 	l.pairs = slices.DeleteFunc(slices.Clone(l.pairs), func(p pair) bool { return !objects[p.id] })
 	return l
 }
 
-// IDs returns the ids of the objects that hold the wanted numbers, of any
-// kinds, in at most one statement. Unused numbers, tombstones among them, are
-// left out. The cache answers only for objects that the context's caller reached
-// before (Lookup).
+// IDs returns the ids of the objects that have the wanted numbers, of any kinds, with at
+// most one statement. Unused numbers and tombstones are not in the map. It uses the cache
+// only for objects that the context's caller accessed before (see Lookup.Reached).
 func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]UUID, Lookup, error) {
 	found := make(map[NumberKey]UUID, len(wanted))
 	caller := domain.CallerFrom(ctx).Key
 	missing, generation := r.cache.getIDs(caller, distinct(wanted), found)
 
-	var asked []NumberKey
+	var keys []NumberKey
 	var kinds []string
 	var numbers []int32
 	for _, key := range missing {
 		if key.Number < 1 || key.Number > MaxNumber {
 			continue
 		}
-		asked = append(asked, key)
+		keys = append(keys, key)
 		kinds = append(kinds, key.Kind.String())
 		numbers = append(numbers, int32(key.Number))
 	}
-	if len(asked) == 0 {
+	if len(keys) == 0 {
 		return found, Lookup{}, nil
 	}
 
@@ -120,18 +119,18 @@ func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]U
 	}
 	pairs := make([]pair, len(rows))
 	for i, row := range rows {
-		key := asked[row.N-1]
+		key := keys[row.N-1]
 		found[key] = UUID(row.ID)
 		pairs[i] = pair{key.Kind, key.Number, UUID(row.ID)}
 	}
 	return found, Lookup{r.cache, generation, caller, pairs}, nil
 }
 
-// Numbers returns the numbers of the wanted objects, of any kinds, in at most
-// one statement. A deleted object has the number that it had last, for others
-// may still name it (a policy keeps its deleted collection's id, decisions
-// 7.6); objects without a number are left out. The context's caller must
-// reach the objects, for it sees the numbers (Lookup).
+// Numbers returns the numbers of the wanted objects, of any kinds, with at most one
+// statement. It returns the last number of a deleted object, because other objects may
+// still refer to it (a policy keeps the id of its deleted collection, decisions 7.6).
+// Objects that never had a number are not in the map. The context's caller must be allowed
+// to access the objects: their numbers are cached for it (see Lookup.Reached).
 func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64, error) {
 	found := make(map[IDKey]int64, len(wanted))
 	caller := domain.CallerFrom(ctx).Key
@@ -165,14 +164,14 @@ func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64
 // distinct returns the keys without repetitions, in the order in which they first occur.
 func distinct[K comparable](keys []K) []K {
 	seen := make(map[K]struct{}, len(keys))
-	once := make([]K, 0, len(keys))
+	unique := make([]K, 0, len(keys))
 	for _, key := range keys {
-		if _, again := seen[key]; !again {
+		if _, repeated := seen[key]; !repeated {
 			seen[key] = struct{}{}
-			once = append(once, key)
+			unique = append(unique, key)
 		}
 	}
-	return once
+	return unique
 }
 
 // Entry is a row of the registry.
@@ -180,11 +179,11 @@ type Entry struct {
 	Kind      Kind
 	Number    int64
 	ID        UUID
-	RetiredAt time.Time // when the number became a tombstone; zero while it is held
+	RetiredAt time.Time // when the number became a tombstone; zero while an object has it
 }
 
-// String returns the entry as the lookup command prints it: kind, number, v2
-// id, UUID, and whether the number is live.
+// String returns the entry as the lookup command prints it: kind, number, id in the form
+// of v2, UUID, and whether the number is live or a tombstone.
 func (e Entry) String() string {
 	state := "live"
 	if !e.RetiredAt.IsZero() {
@@ -193,16 +192,15 @@ func (e Entry) String() string {
 	return fmt.Sprintf("%s %d %s %s %s", e.Kind, e.Number, e.Shown(), e.UUID(), state)
 }
 
-// Shown is the id as v2 shows it.
+// Shown returns the id in the form of v2.
 func (e Entry) Shown() string { return spaces[e.Kind].show(e.ID) }
 
-// UUID is the id as a UUID.
+// UUID returns the id as the text of a UUID.
 func (e Entry) UUID() string { return anyID(e.ID).UUID() }
 
-// Describe returns all that the registry knows of a number, or of an id in v2's
-// form or as a UUID: the live entry first, then tombstones from the latest to
-// the first; none when it knows nothing. Text that is neither number nor id of
-// the kind is an error.
+// Describe returns all entries of the registry with a number, or with an id in the form
+// of v2 or as a UUID: the live entry first, then the tombstones from the latest to the
+// earliest. It returns an error for a text that is neither a number nor an id of the kind.
 func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entry, error) {
 	condition, value := "number = ?1::int", any(nil)
 	if number, err := strconv.ParseInt(text, 10, 32); err == nil {

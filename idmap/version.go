@@ -10,8 +10,9 @@ import (
 	"io/fs"
 )
 
-// SchemaVersion returns how many of the registry's migrations were applied, and
-// how many this program needs. It changes nothing.
+// SchemaVersion returns the number of the registry's migrations that were applied, 0
+// without the table idmap_migrations, and the number that this program needs. It does not
+// change the database.
 func SchemaVersion(ctx context.Context, db *sql.DB) (have, want int64, err error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
@@ -19,9 +20,9 @@ func SchemaVersion(ctx context.Context, db *sql.DB) (have, want int64, err error
 	}
 	want = int64(len(names))
 
-	var there bool
-	err = db.QueryRowContext(ctx, "SELECT to_regclass('idmap_migrations') IS NOT NULL").Scan(&there)
-	if err == nil && there {
+	var exists bool
+	err = db.QueryRowContext(ctx, "SELECT to_regclass('idmap_migrations') IS NOT NULL").Scan(&exists)
+	if err == nil && exists {
 		err = db.QueryRowContext(ctx, "SELECT count(*) FROM idmap_migrations").Scan(&have)
 	}
 	if err != nil {
@@ -30,13 +31,14 @@ func SchemaVersion(ctx context.Context, db *sql.DB) (have, want int64, err error
 	return have, want, nil
 }
 
-// SchemaKey identifies this version's migrations by their contents.
+// SchemaKey returns a key that changes with the names and contents of the registry's
+// migrations.
 func SchemaKey() string {
 	hash := sha256.New()
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	for _, name := range names {
-		script, failed := migrations.ReadFile(name)
-		err = errors.Join(err, failed)
+		script, readErr := migrations.ReadFile(name)
+		err = errors.Join(err, readErr)
 		hash.Write(append([]byte(name), script...))
 	}
 	if err != nil {

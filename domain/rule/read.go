@@ -18,18 +18,18 @@ import (
 	"partnerapi/domain"
 )
 
-// Reader reads a JSON object into a struct. The zero value is the strict one.
+// Reader reads a JSON object into a struct. The zero value is strict.
 type Reader struct {
-	// Lenient accepts unknown and repeated members, and null for an absent member. It leaves the values of enums to Check.
+	// Lenient accepts unknown and repeated members, and null for every member. It leaves the check of enums to Check.
 	Lenient bool
-	// NullIsAbsent accepts null for an absent member.
+	// NullIsAbsent accepts null for every member, and treats a member that is null as absent.
 	NullIsAbsent bool
-	// Skip is a member that is not read; empty for none.
+	// Skip is the name of an unknown member of the object that is no fault, but is given; empty for none.
 	Skip string
 }
 
-// Read reads text into the struct that dst points to, and adds its faults to f. It returns which members are given;
-// with NullIsAbsent, a member that is null is not.
+// Read reads text into the struct that dst points to, and adds the text's faults to f. The given members are true in
+// the map that it returns, without null members if NullIsAbsent is true. The map is nil if text is not a JSON object.
 func (r Reader) Read(text []byte, dst any, f *Faults) (given map[string]bool) {
 	if !checkObject(text, f) {
 		return nil
@@ -43,16 +43,16 @@ func (r Reader) Read(text []byte, dst any, f *Faults) (given map[string]bool) {
 	return given
 }
 
-// valueReader reads values and collects their faults. The text was checked to be a well-formed JSON object.
+// valueReader reads values and collects their faults. checkObject has accepted the text.
 type valueReader struct {
 	Reader
 	dec    *jsontext.Decoder
 	faults *Faults
 }
 
-// value reads the next value into v. most is the maximum number of items of an array; 0 for no bound. Only malformed
-// JSON is an error.
-func (r *valueReader) value(v reflect.Value, most int) error {
+// value reads the next value into v, which may be an Optional or a pointer. maxItems is the maximum number of items of
+// an array; 0 for no limit. It returns an error for malformed JSON only; everything else is a fault.
+func (r *valueReader) value(v reflect.Value, maxItems int) error {
 	if r.dec.PeekKind() == 'n' {
 		return r.null(v)
 	}
@@ -70,18 +70,18 @@ func (r *valueReader) value(v reflect.Value, most int) error {
 		_, err := r.object(v)
 		return err
 	case v.Kind() == reflect.Slice && kind == '[' && !readsOwnJSON(v.Type()):
-		return r.array(v, most)
+		return r.array(v, maxItems)
 	}
 	return r.scalar(v)
 }
 
-// null reads a null: the value of a nullable member; for others a fault, or absent to a lenient reader. An item of an
-// array is never null.
+// null reads a null. For a nullable member it is a value; an Optional is then set. For another member it is a fault,
+// unless the reader is Lenient or NullIsAbsent. For an item of an array it is always a fault.
 func (r *valueReader) null(v reflect.Value) error {
 	if err := r.dec.SkipValue(); err != nil {
 		return err
 	}
-	within, _ := r.dec.StackIndex(r.dec.StackDepth())
+	parent, _ := r.dec.StackIndex(r.dec.StackDepth())
 	nullable := v.Kind() == reflect.Pointer
 	o, isOptional := v.Addr().Interface().(domain.AnyOptional)
 	lenient := r.Lenient || r.NullIsAbsent
@@ -89,7 +89,7 @@ func (r *valueReader) null(v reflect.Value) error {
 		_, nullable = OptionalElement(v.Type())
 	}
 	switch {
-	case within == '[', !nullable && !lenient:
+	case parent == '[', !nullable && !lenient:
 		r.fault(notNull)
 	case !lenient:
 		r.faults.markBlank(fieldPath(r.dec.StackPointer()), notNull)
@@ -100,12 +100,13 @@ func (r *valueReader) null(v reflect.Value) error {
 	return nil
 }
 
-// object reads the next value, an object, and returns which of its members are given.
+// object reads the next value, an object, into the struct v. It returns the given members as Read does.
 func (r *valueReader) object(v reflect.Value) (given map[string]bool, err error) {
 	if _, err := r.dec.ReadToken(); err != nil {
 		return nil, err
 	}
-	members, seen := membersOf(v.Type()), map[string]bool{}
+	members := membersOf(v.Type())
+	given = map[string]bool{}
 	for r.dec.PeekKind() != '}' {
 		token, err := r.dec.ReadToken()
 		if err != nil {
@@ -113,10 +114,10 @@ func (r *valueReader) object(v reflect.Value) (given map[string]bool, err error)
 		}
 		name := token.String()
 		m, declared := members[name]
-		_, again := seen[name]
-		if declared && (r.Lenient || !again) {
-			seen[name] = !r.NullIsAbsent || r.dec.PeekKind() != 'n'
-			if err := r.value(v.FieldByIndex(m.index), m.most); err != nil {
+		_, repeated := given[name]
+		if declared && (r.Lenient || !repeated) {
+			given[name] = !r.NullIsAbsent || r.dec.PeekKind() != 'n'
+			if err := r.value(v.FieldByIndex(m.index), m.maxItems); err != nil {
 				return nil, err
 			}
 			continue
@@ -125,33 +126,34 @@ func (r *valueReader) object(v reflect.Value) (given map[string]bool, err error)
 			return nil, err
 		}
 		switch {
-		case declared || again:
+		case declared || repeated:
 			r.fault("must be given once")
 		case name == r.Skip && name != "" && r.dec.StackDepth() == 1:
-			seen[name] = true
+			given[name] = true
 		case !r.Lenient:
 			r.fault("is unknown")
 		}
 	}
 	_, err = r.dec.ReadToken()
-	return seen, err
+	return given, err
 }
 
-// array reads the next value, an array. It skips the items after the maximum, so that a long list costs nothing.
-func (r *valueReader) array(v reflect.Value, most int) error {
+// array reads the next value, an array, into the slice v. It does not decode the items after the maximum, and replaces
+// the faults of the others with one fault of the array.
+func (r *valueReader) array(v reflect.Value, maxItems int) error {
 	if _, err := r.dec.ReadToken(); err != nil {
 		return err
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-	known := len(r.faults.list)
+	before := len(r.faults.list)
 	for n := 0; r.dec.PeekKind() != ']'; n++ {
-		if most > 0 && n >= most {
+		if maxItems > 0 && n >= maxItems {
 			if err := r.dec.SkipValue(); err != nil {
 				return err
 			}
-			if n == most { // this fault replaces those of the items
-				r.faults.truncate(known)
-				r.faults.Add(fieldPath(r.dec.StackPointer().Parent()), TooManyItems(most))
+			if n == maxItems {
+				r.faults.truncate(before)
+				r.faults.Add(fieldPath(r.dec.StackPointer().Parent()), TooManyItems(maxItems))
 			}
 			continue
 		}
@@ -165,7 +167,8 @@ func (r *valueReader) array(v reflect.Value, most int) error {
 	return err
 }
 
-// scalar reads the next value as a whole.
+// scalar reads the next value with unmarshal. A value that cannot be decoded is a fault, and so is a value of an enum
+// that is not in its list, unless the reader is Lenient.
 func (r *valueReader) scalar(v reflect.Value) error {
 	raw, err := r.dec.ReadValue()
 	if err != nil {
@@ -189,35 +192,37 @@ func (r *valueReader) scalar(v reflect.Value) error {
 	return nil
 }
 
-// unmarshal sets v to a JSON value. It reads texts without package json where it can, which takes a fifth of the time.
+// unmarshal sets v to a JSON value. It decodes strings itself, unless their type has an UnmarshalJSON, because that
+// takes a fifth of the time of package json. Times are those of domain.ParseTime, in whole microseconds.
 func unmarshal(raw jsontext.Value, v reflect.Value) error {
-	into := v.Addr().Interface()
-	_, readsItself := into.(json.Unmarshaler)
-	_, isTime := into.(*time.Time) // which package json reads its own way
-	if raw.Kind() != '"' || readsItself && !isTime {
-		return json.Unmarshal(raw, into, jsontext.AllowDuplicateNames(true))
+	target := v.Addr().Interface()
+	_, unmarshalsItself := target.(json.Unmarshaler)
+	_, isTime := target.(*time.Time) // has an UnmarshalJSON, whose format is not the service's
+	if raw.Kind() != '"' || unmarshalsItself && !isTime {
+		return json.Unmarshal(raw, target, jsontext.AllowDuplicateNames(true))
 	}
 	text, err := jsontext.AppendUnquote(nil, raw)
 	if err != nil {
 		return err
 	}
-	switch into := into.(type) {
+	switch target := target.(type) {
 	case *time.Time:
 		at, err := domain.ParseTime(string(text))
-		*into = at.Truncate(time.Microsecond) // which is what PostgreSQL keeps
+		*target = at.Truncate(time.Microsecond) // the precision of PostgreSQL
 		return err
 	case *domain.Time:
-		return unmarshal(raw, reflect.ValueOf(&into.Time).Elem())
+		return unmarshal(raw, reflect.ValueOf(&target.Time).Elem())
 	case encoding.TextUnmarshaler:
-		return into.UnmarshalText(text)
+		return target.UnmarshalText(text)
 	}
 	if v.Kind() == reflect.String {
 		v.SetString(string(text))
 		return nil
 	}
-	return json.Unmarshal(raw, into)
+	return json.Unmarshal(raw, target)
 }
 
+// isBlank reports whether a value is the zero value of its type, or a text of white space.
 func isBlank(v reflect.Value) bool {
 	return v.IsZero() || v.Kind() == reflect.String && strings.TrimSpace(v.String()) == ""
 }
@@ -227,7 +232,7 @@ func (r *valueReader) fault(message string) {
 	r.faults.Add(fieldPath(r.dec.StackPointer()), message)
 }
 
-// readsOwnJSON reports whether a type unmarshals itself.
+// readsOwnJSON reports whether a type has an UnmarshalText or an UnmarshalJSON.
 func readsOwnJSON(t reflect.Type) bool {
 	t = reflect.PointerTo(t)
 	return t.Implements(textType) || t.Implements(reflect.TypeFor[json.Unmarshaler]())
@@ -235,14 +240,15 @@ func readsOwnJSON(t reflect.Type) bool {
 
 // member is a member of an object.
 type member struct {
-	index []int
-	most  int // items of an array; 0 for no bound
+	index    []int // of the struct's field, for FieldByIndex
+	maxItems int   // of an array; 0 for no limit
 }
 
-// memberCache holds the members by type.
+// memberCache caches the result of membersOf for each type.
 var memberCache sync.Map
 
-// membersOf returns the members of a struct by their names.
+// membersOf returns the members of a struct type by their JSON names: its exported fields, and those of embedded
+// structs, that have a name in their tag json.
 func membersOf(t reflect.Type) map[string]member {
 	if cached, ok := memberCache.Load(t); ok {
 		return cached.(map[string]member)
@@ -253,28 +259,28 @@ func membersOf(t reflect.Type) map[string]member {
 		if name == "" || name == "-" || !f.IsExported() {
 			continue
 		}
-		members[name] = member{index: f.Index, most: MaxFromTag(f.Tag)}
+		members[name] = member{index: f.Index, maxItems: MaxFromTag(f.Tag)}
 	}
 	memberCache.Store(t, members)
 	return members
 }
 
-// MaxFromTag returns the parameter of a field's rule max; 0 for none.
+// MaxFromTag returns the parameter of a field's rule max; 0 if it has none, or only for its items, after dive.
 func MaxFromTag(tag reflect.StructTag) int {
 	for rule := range strings.SplitSeq(tag.Get("validate"), ",") {
 		if param, ok := strings.CutPrefix(rule, "max="); ok {
-			most, _ := strconv.Atoi(param)
-			return most
+			n, _ := strconv.Atoi(param)
+			return n
 		}
-		if rule == "dive" { // the rules after it are those of items
+		if rule == "dive" {
 			break
 		}
 	}
 	return 0
 }
 
-// TooManyItems says that a list exceeds its maximum number of items.
-func TooManyItems(most int) string { return fmt.Sprintf("must hold at most %d items", most) }
+// TooManyItems returns the message for an array with more than maxItems items.
+func TooManyItems(maxItems int) string { return fmt.Sprintf("must hold at most %d items", maxItems) }
 
 const (
 	notNull  = "must not be null"
@@ -282,8 +288,8 @@ const (
 	badJSON  = "must be valid JSON in UTF-8"
 )
 
-// checkObject reports whether a body is exactly one JSON object in UTF-8, and adds the fault if not. It adds a fault for
-// members with a NUL too, which PostgreSQL's texts cannot hold.
+// checkObject reports whether a body is exactly one JSON object in UTF-8; if not, it adds a fault. It also adds a fault
+// for each member with a NUL character, which texts in PostgreSQL cannot contain, but still returns true.
 func checkObject(body []byte, f *Faults) bool {
 	refuse := func(message string) bool {
 		f.Add(Whole, message)
@@ -300,7 +306,7 @@ func checkObject(body []byte, f *Faults) bool {
 		return refuse(badJSON)
 	}
 
-	mayHoldNUL := bytes.Contains(body, []byte(`\u0000`)) // as itself it is no JSON
+	mayHoldNUL := bytes.Contains(body, []byte(`\u0000`)) // an unescaped NUL is invalid JSON
 	for {
 		token, err := dec.ReadToken()
 		if errors.Is(err, io.EOF) {
@@ -318,7 +324,7 @@ func checkObject(body []byte, f *Faults) bool {
 	}
 }
 
-// fieldPath converts a JSON pointer to the path in errors: /user_ids/3 is user_ids[3].
+// fieldPath converts a JSON pointer to the path in errors: /user_ids/3 to user_ids[3], and the empty pointer to Whole.
 func fieldPath(p jsontext.Pointer) string {
 	var path strings.Builder
 	for token := range p.Tokens() {
@@ -337,14 +343,15 @@ func fieldPath(p jsontext.Pointer) string {
 	return path.String()
 }
 
-// OptionalElement returns the value's type of a domain.Optional, and whether it is nullable; nil for other types.
-func OptionalElement(t reflect.Type) (of reflect.Type, nullable bool) {
+// OptionalElement returns the type of the value of a domain.Optional, and whether the value is nullable; nil for other
+// types. For a nullable value, which is a pointer, it returns the type that it points to.
+func OptionalElement(t reflect.Type) (element reflect.Type, nullable bool) {
 	if _, ok := reflect.Zero(t).Interface().(Optional); !ok {
 		return nil, false
 	}
 	value, _ := t.FieldByName("Value")
-	if of = value.Type; of.Kind() == reflect.Pointer {
-		return of.Elem(), true
+	if element = value.Type; element.Kind() == reflect.Pointer {
+		return element.Elem(), true
 	}
-	return of, false
+	return element, false
 }

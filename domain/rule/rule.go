@@ -1,7 +1,7 @@
-// Package rule reads and checks what comes from outside by the rules that fields declare, with one text for each fault: the
-// inputs of operations, the records of an import, and signals.
+// Package rule reads and checks inputs by the rules in the tags of their fields, with the same message for the same
+// fault everywhere: the inputs of operations, the records of an import, and signals.
 //
-// A field's tag validate lists its rules, those of validator/v10 and these:
+// A field's tag validate lists its rules: rules of validator/v10, and these:
 //
 //	filled       the text is not blank
 //	name         it is a name: without control characters, stored without white space around it
@@ -34,17 +34,17 @@ import (
 // carries the rule enum.
 type Enum interface{ Values() []string }
 
-// checks checks inputs by their validate tags. It is built once; registering
-// the Optional types of an input happens while operations are declared, before
-// anything is validated.
+// checks validates inputs by their validate tags. The Optional types of inputs are
+// registered with it while operations are declared, before any input is validated.
 var checks = newChecks()
 
+// newChecks returns a validator with the rules of the package comment.
 func newChecks() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	v.RegisterTagNameFunc(WireName)
 	register := func(tag string, fn validator.Func) {
 		if err := v.RegisterValidation(tag, fn); err != nil {
-			panic(err) // a table of this package is wrong
+			panic(err) // a tag below is invalid
 		}
 	}
 	register("name", func(f validator.FieldLevel) bool { return domain.CheckName(f.Field().String()) == "" })
@@ -76,16 +76,16 @@ func newChecks() *validator.Validate {
 	return v
 }
 
-// Required is what is wrong with a field that is absent.
+// Required is the message for a required field that is absent.
 const Required = "is required"
 
 // EnumHas reports whether text is one of the enum's values.
 func EnumHas(enum Enum, text string) bool { return slices.Contains(enum.Values(), text) }
 
-// EnumMessage says that a text is none of the enum's values.
+// EnumMessage returns the message for a text that is not one of the enum's values.
 func EnumMessage(enum Enum) string { return "must be one of " + strings.Join(enum.Values(), ", ") }
 
-// WireName is the name that callers know a field by.
+// WireName returns the name of a field in its tag json, query or path; "" if it has none.
 func WireName(f reflect.StructField) string {
 	for _, tag := range []string{"json", "query", "path"} {
 		if name, _, _ := strings.Cut(f.Tag.Get(tag), ","); name != "" && name != "-" {
@@ -95,14 +95,15 @@ func WireName(f reflect.StructField) string {
 	return ""
 }
 
-// registeredOptionals are the Optional types that the rules know.
+// registeredOptionals holds the Optional types that are registered with checks.
 var registeredOptionals = struct {
 	sync.Mutex
 	types map[reflect.Type]bool
 }{types: map[reflect.Type]bool{}}
 
-// registerOptionals registers the Optional types of a body with checks. Each type is
-// registered once: operations may be declared again while others are called.
+// registerOptionals registers the Optional types of a body's fields with checks. It
+// registers each type once: registering is not safe while inputs are validated, and
+// operations may be declared again at that time.
 func registerOptionals(body reflect.Type) {
 	if body.Kind() != reflect.Struct {
 		return
@@ -120,7 +121,8 @@ func registerOptionals(body reflect.Type) {
 	}
 }
 
-// pointerOf returns what the rules of an Optional apply to, without a copy where it is addressable.
+// pointerOf returns the value to which the rules of an Optional apply, as Optional.Pointer does, but without copying
+// the value if v is addressable.
 func pointerOf(v reflect.Value) any {
 	if !v.CanAddr() {
 		return v.Interface().(Optional).Pointer()
@@ -135,20 +137,20 @@ func pointerOf(v reflect.Value) any {
 // Optional is any domain.Optional.
 type Optional interface {
 	IsZero() bool
-	// Pointer returns what the member's rules apply to: a pointer to the value, nil for an absent member.
+	// Pointer returns a pointer to the value, to which the member's rules apply; nil for an absent member.
 	Pointer() any
 }
 
 // Rules are the rules declared for the fields of a type.
 type Rules struct {
-	declared bool // of any field
-	cleaned  []cleaner
-	goNames  map[string]string // of fields, by their wire names
+	declared bool // whether any field has a rule
+	cleaners []cleaner
+	goNames  map[string]string // names of fields by their wire names
 }
 
-// Of returns the rules of a struct, and of the structs within it.
+// Of returns the rules of a struct type, with those of the structs in it.
 func Of(t reflect.Type) *Rules {
-	r := &Rules{declared: hasRules(t), cleaned: cleanersOf(t, nil), goNames: map[string]string{}}
+	r := &Rules{declared: hasRules(t), cleaners: cleanersOf(t, nil), goNames: map[string]string{}}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		r.goNames[WireName(f)] = f.Name
@@ -160,19 +162,19 @@ func Of(t reflect.Type) *Rules {
 	return r
 }
 
-// Clean brings the texts of a value, a pointer to a struct, into the form that they are stored in, as Check does.
+// Clean normalizes the texts of v, a pointer to a struct, to the form in which they are stored, as Check does.
 func (r *Rules) Clean(v any) {
-	for _, c := range r.cleaned {
+	for _, c := range r.cleaners {
 		c.clean(reflect.ValueOf(v).Elem())
 	}
 }
 
-// latestKey is the context key of the latest time that the rule past allows.
+// latestKey is the context key of the latest time that is valid by the rule past.
 type latestKey struct{}
 
-// Check brings the texts of a value, a pointer to a struct, into the form that they are stored in, checks it as of now,
-// and adds its faults to f, except those within a field that has a fault already. It checks only the fields with the
-// wire names in only; all if there are none.
+// Check normalizes the texts of v, a pointer to a struct, as Clean does, checks v with now as the current time, and
+// adds the faults to f, without those inside an object, array or body that has a fault already. It checks only the
+// fields with the wire names in only; all fields if only is nil. An error means that v could not be checked.
 func (r *Rules) Check(v any, now time.Time, f *Faults, only ...string) error {
 	r.Clean(v)
 	ctx := context.WithValue(context.Background(), latestKey{}, now.Add(domain.SignalLead))
@@ -191,12 +193,12 @@ func (r *Rules) Check(v any, now time.Time, f *Faults, only ...string) error {
 	if err == nil {
 		return nil
 	}
-	broken, ok := err.(validator.ValidationErrors)
+	failures, ok := err.(validator.ValidationErrors)
 	if !ok {
 		return fmt.Errorf("check a %T: %w", v, err)
 	}
-	for _, fault := range broken {
-		if f.named[Whole] && strings.Contains(fault.Namespace(), ".Body.") {
+	for _, fault := range failures {
+		if f.hasFault[Whole] && strings.Contains(fault.Namespace(), ".Body.") {
 			continue // the body could not be read
 		}
 		if path := faultPath(fault); !f.hasParentFault(path) {
@@ -206,7 +208,7 @@ func (r *Rules) Check(v any, now time.Time, f *Faults, only ...string) error {
 	return nil
 }
 
-// hasRules reports whether a type, or one within it, has a rule for a field.
+// hasRules reports whether a field of a struct type, or of a struct in it, has a rule.
 func hasRules(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -222,8 +224,8 @@ func hasRules(t reflect.Type) bool {
 	return false
 }
 
-// faultPath is the path of a faulty field inside its part: the namespace
-// without the input's type and the part's name.
+// faultPath returns the path of a faulty field, in wire names, within the body, the query
+// or the path of the input.
 func faultPath(fault validator.FieldError) string {
 	_, path, _ := strings.Cut(fault.Namespace(), ".")
 	path = "." + path
@@ -233,25 +235,25 @@ func faultPath(fault validator.FieldError) string {
 			break
 		}
 	}
-	// An embedded struct stands in the namespace by its Go name.
+	// The namespace has the Go names of embedded structs, which are no wire names.
 	parts := strings.Split(path, ".")
-	named := parts[:0]
+	wireNames := parts[:0]
 	for _, p := range parts {
 		if p != "" && (p[0] < 'A' || p[0] > 'Z') {
-			named = append(named, p)
+			wireNames = append(wireNames, p)
 		}
 	}
-	return strings.Join(named, ".")
+	return strings.Join(wireNames, ".")
 }
 
-// faultMessage says what is wrong with a field. blank is the message for a required
-// field that was given as null or zero; empty for others.
+// faultMessage returns the message for the fault of a field. blank is the message for a
+// required field that is null or blank; empty for an absent field.
 func faultMessage(fault validator.FieldError, blank string) string {
 	kind := fault.Kind()
 	switch fault.Tag() {
 	case "filled", "required", "required_if":
 		text, _ := fault.Value().(string)
-		if ofMap := strings.HasSuffix(fault.Namespace(), "]"); blank == "" && (text != "" || ofMap) {
+		if isItem := strings.HasSuffix(fault.Namespace(), "]"); blank == "" && (text != "" || isItem) {
 			return notBlank
 		}
 		return cmp.Or(blank, Required)
@@ -298,7 +300,7 @@ func faultMessage(fault validator.FieldError, blank string) string {
 
 var textType = reflect.TypeFor[encoding.TextUnmarshaler]()
 
-// jsonTypeName says in a caller's words what JSON a Go type is read from.
+// jsonTypeName returns a noun, in words for callers, for the JSON values of a Go type.
 func jsonTypeName(t reflect.Type) string {
 	if object, ok := reflect.Zero(t).Interface().(interface{ Noun() string }); ok {
 		return "the id of a " + object.Noun()
@@ -326,44 +328,46 @@ func jsonTypeName(t reflect.Type) string {
 	return "of another type"
 }
 
-// cleaner brings a text of a body or a query into the form that it is stored in.
+// cleaner normalizes a text of a body or a query to the form in which it is stored.
 type cleaner struct {
-	index     []int
+	index     []int // of the field, for FieldByIndex
 	normalize func(string) string
 }
 
-// cleanersOf returns the cleaners of a struct's fields, and of the fields of its parts: those with the rule name, email or
-// message_id.
-func cleanersOf(of reflect.Type, index []int) (list []cleaner) {
-	for _, f := range reflect.VisibleFields(of) {
+// cleanersOf returns the cleaners of the fields of a struct type with the rule name, email or message_id, and of the
+// fields of its parts: structs without a wire name, such as Body. index is the index of the struct in the input.
+func cleanersOf(t reflect.Type, index []int) (list []cleaner) {
+	for _, f := range reflect.VisibleFields(t) {
 		rules := strings.Split(f.Tag.Get("validate"), ",")
-		at := slices.Concat(index, f.Index)
-		if value, _ := OptionalElement(f.Type); value != nil {
-			of, _ := f.Type.FieldByName("Value")
-			at = append(at, of.Index...)
+		fieldIndex := slices.Concat(index, f.Index)
+		if element, _ := OptionalElement(f.Type); element != nil {
+			value, _ := f.Type.FieldByName("Value")
+			fieldIndex = append(fieldIndex, value.Index...)
 		}
 		switch {
 		case f.Type.Kind() == reflect.Struct && WireName(f) == "" && f.IsExported() && !f.Anonymous:
-			list = append(list, cleanersOf(f.Type, at)...)
+			list = append(list, cleanersOf(f.Type, fieldIndex)...)
 		case slices.Contains(rules, "message_id"):
-			list = append(list, cleaner{at, domain.MessageKey})
+			list = append(list, cleaner{fieldIndex, domain.MessageKey})
 		case slices.Contains(rules, "email"):
-			list = append(list, cleaner{at, cleanEmail})
+			list = append(list, cleaner{fieldIndex, cleanEmail})
 		case slices.Contains(rules, "name") && slices.Contains(rules, "filled"):
-			list = append(list, cleaner{at, cleanNameUnlessBlank})
+			list = append(list, cleaner{fieldIndex, cleanNameUnlessBlank})
 		case slices.Contains(rules, "name"):
-			list = append(list, cleaner{at, domain.CleanName})
+			list = append(list, cleaner{fieldIndex, domain.CleanName})
 		}
 	}
 	return list
 }
 
-// cleanNameUnlessBlank leaves a blank name as it is, for the rule filled to refuse.
+// cleanNameUnlessBlank returns a name as domain.CleanName does, but a blank name as it is: the rule filled needs it for
+// the right message.
 func cleanNameUnlessBlank(text string) string {
 	return cmp.Or(domain.CleanName(text), text)
 }
 
-// cleanEmail leaves what is no email address as it is, for the rule to refuse.
+// cleanEmail returns an email address as domain.CleanEmail does, and every other text as it is: the rule email refuses
+// it.
 func cleanEmail(text string) string {
 	if email, ok := domain.CleanEmail(text); ok {
 		return email
@@ -371,8 +375,8 @@ func cleanEmail(text string) string {
 	return text
 }
 
-// clean normalizes the member of the input. It replaces a pointer instead of writing
-// through it, as others may hold it too.
+// clean normalizes a text, a pointer to a text, or all texts of a map. It replaces a
+// pointer and does not change its text, which other values may point to as well.
 func (c cleaner) clean(input reflect.Value) {
 	v := input.FieldByIndex(c.index)
 	if v.Kind() == reflect.Map {
