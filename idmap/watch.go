@@ -8,33 +8,31 @@ import (
 	"partnerapi/db/pg"
 )
 
-// heartbeat is how long the listening connection may be silent before it is
-// pinged: the longest that numbers in the cache are stale after a connection
-// was lost without an error.
+// heartbeat is how long the listening connection may be silent before it is pinged. If
+// the connection is lost without an error, cached numbers may be stale for this time.
 const heartbeat = 10 * time.Second
 
-// An event is a change of what Watch knows.
+// An event is an event of Watch, for Registry.observe.
 type event int
 
 const (
-	listening event = iota // from now on the cache is used
-	changed                // numbers were moved or retired
-	lost                   // from now on the cache is bypassed
+	listening event = iota // the cache is used after this event
+	changed                // an import or a deletion changed numbers
+	lost                   // the cache is bypassed after this event
 )
 
-// Watch keeps the cache from becoming stale: it listens, on a connection of its
-// own, for numbers that an import moves or a deletion retires, in
-// any process, and invalidates the cache. While it is not listening the cache is
-// bypassed. It returns when the context is done; a lost connection is logged and
-// retried.
+// Watch keeps the cache from becoming stale: it listens, on a connection of its own, for
+// changes of numbers by imports and deletions of any process, and empties the cache after
+// each. While it is not listening, the cache is bypassed. After an error it logs a warning
+// and connects again. It returns when the context is done.
 func (r *Registry) Watch(ctx context.Context, log *slog.Logger) {
 	bypass := func() {
 		r.cache.reset(false)
 		r.observe(lost)
 	}
 	defer bypass()
-	r.db.Follow(ctx, "id_registry", heartbeat, func(why pg.ListenEvent) error {
-		switch why {
+	r.db.Follow(ctx, "id_registry", heartbeat, func(e pg.ListenEvent) error {
+		switch e {
 		case pg.Listening:
 			r.cache.reset(true)
 			r.observe(listening)

@@ -8,10 +8,11 @@ import (
 	"partnerapi/domain"
 )
 
-// Fix makes the database that of cell c for good, unless it is of a cell already, or
-// has partners and c is not the first of several. It returns the cell that the database
-// is of afterwards. Requests that create objects wait meanwhile, for a moment.
-func Fix(ctx context.Context, d *db.DB, c domain.Cell) (is domain.Cell, err error) {
+// Fix makes the database permanently a database of cell c, if c is one of several cells.
+// It does nothing if the database belongs to a cell already, or if it has partners and c
+// is not the first cell. It returns the cell to which the database belongs afterwards.
+// Requests that create objects wait for it, for a moment.
+func Fix(ctx context.Context, d *db.DB, c domain.Cell) (actual domain.Cell, err error) {
 	if c.Count > 1 {
 		err = pg.RetryLocked(ctx, func() error {
 			return d.Tx(ctx, func(ctx context.Context) error {
@@ -25,45 +26,47 @@ func Fix(ctx context.Context, d *db.DB, c domain.Cell) (is domain.Cell, err erro
 		})
 	}
 	if err != nil {
-		return is, err
+		return domain.Cell{}, err
 	}
 	return d.Cell(ctx)
 }
 
-// mayBecome is the condition that a database of no cell may become that of one.
+// mayBecome returns the condition that a database without a cell may become a database of
+// c: c is the first cell, or there are no partners.
 func mayBecome(c domain.Cell) pg.Query {
 	return pg.SQL("(?::int = 0 OR NOT EXISTS (SELECT FROM partners))", c.Number)
 }
 
 // WouldFix returns the cell that Fix would return for c, and changes nothing.
 func WouldFix(ctx context.Context, d *db.DB, c domain.Cell) (domain.Cell, error) {
-	is, err := d.Cell(ctx)
-	if err != nil || is.Count > 1 || c.Count == 1 {
-		return is, err
+	actual, err := d.Cell(ctx)
+	if err != nil || actual.Count > 1 || c.Count == 1 {
+		return actual, err
 	}
-	may, err := pg.One[bool](ctx, d, "ask whether the database may become the cell's", pg.SQL("SELECT ?", mayBecome(c)))
-	if may {
-		is = c
+	allowed, err := pg.One[bool](ctx, d, "ask whether the database may become the cell's", pg.SQL("SELECT ?", mayBecome(c)))
+	if allowed {
+		actual = c
 	}
-	return is, err
+	return actual, err
 }
 
-// StrayKey is a key that lives in this cell and names another one.
+// StrayKey is a key that is valid in this cell, but has the prefix of another cell.
 type StrayKey struct {
 	Prefix string
 	Digest []byte
 }
 
-// StrayKeys returns the keys that live in cell, the database's, and name another one,
-// without revoked ones: those made before there were cells, whose digits happen to name
-// one, and those that moved with their partner.
+// StrayKeys returns the keys of the database that have the prefix of another cell than
+// cell, the database's, without revoked keys: keys that moved with their partner, and keys
+// of the time before cells whose prefix happens to be that of another cell.
 func StrayKeys(ctx context.Context, d *db.DB, cell domain.Cell) ([]StrayKey, error) {
 	return strayKeys(ctx, d, cell, pg.SQL("revoked_at IS NULL"))
 }
 
-func strayKeys(ctx context.Context, d *db.DB, cell domain.Cell, which pg.Query) (strays []StrayKey, err error) {
+// strayKeys returns the stray keys that meet a condition.
+func strayKeys(ctx context.Context, d *db.DB, cell domain.Cell, condition pg.Query) (strays []StrayKey, err error) {
 	all, err := pg.All[StrayKey](ctx, d, "read the keys that name other cells", pg.SQL(
-		"SELECT prefix, digest FROM api_keys WHERE ? AND prefix NOT LIKE ? ORDER BY prefix", which, `papi\_`+cell.Code()+"%"))
+		"SELECT prefix, digest FROM api_keys WHERE ? AND prefix NOT LIKE ? ORDER BY prefix", condition, `papi\_`+cell.Code()+"%"))
 	for _, k := range all {
 		if cell.OfKey(k.Prefix) != cell {
 			strays = append(strays, k)
@@ -72,7 +75,8 @@ func strayKeys(ctx context.Context, d *db.DB, cell domain.Cell, which pg.Query) 
 	return strays, err
 }
 
-// SetPublicURL stores the URL of the cell's links without a key, for the other cells.
+// SetPublicURL stores the URL with which links without a key begin in this cell; a move
+// gives it to other cells. An empty URL is stored as null.
 func SetPublicURL(ctx context.Context, d *db.DB, publicURL string) error {
 	_, err := pg.Exec(ctx, d, "keep the cell's address", pg.SQL(
 		"UPDATE cell SET public_url = nullif(?, '') WHERE public_url IS DISTINCT FROM nullif(?0, '')", publicURL))

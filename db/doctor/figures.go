@@ -1,5 +1,5 @@
-// Package doctor asks a database how it is: what waits, whether stored counts are right,
-// and what stands between it and the service. It corrects the counts.
+// Package doctor examines a database: the waiting work, the stored counts, which it
+// corrects, and the server's version, rights and settings.
 package doctor
 
 import (
@@ -12,55 +12,55 @@ import (
 	"partnerapi/domain"
 )
 
-// Figures are what an operator watches: the waiting work of all clients.
+// Figures are the numbers that an operator monitors: the waiting work of all clients.
 type Figures struct {
 	Mail, Simulated outbox.MailBacklog
-	// Jobs are the jobs that are not done, by kind and state: the pending reports, of the
-	// kind report, and the periodic jobs.
+	// Jobs counts jobs that are due, are running or failed, by kind and state: periodic
+	// jobs, and reports with the kind report.
 	Jobs []JobFigure
 	Waiting
-	// Syncs are the open sync runs, by provider and status; OldestSync is when the
-	// oldest of them was queued, zero where there is none.
+	// Syncs counts the queued and running sync runs, by provider and status; OldestSync
+	// is when the oldest of them was queued, zero if there is none.
 	Syncs      []DirectoryFigure
 	OldestSync time.Time
-	// Directories are the connections of clients, by provider and the status of their
-	// last run that ended; empty before the first.
+	// Directories counts the connections of clients, by provider and the status of their
+	// last finished run, which is empty before the first.
 	Directories []DirectoryFigure
-	// Deliveries are those of events to subscriptions.
+	// Deliveries are the deliveries of events to subscriptions.
 	Deliveries outbox.DeliveryBacklog
-	// Moves counts the partners that move from or to this cell, by step; HeldSince is the
-	// time since which a move refuses writes of one, zero if none does.
+	// Moves counts the partners that are moving from or to this cell, by step; HeldSince
+	// is the earliest time since which a move refuses writes, zero if none does.
 	Moves     []MoveFigure
 	HeldSince time.Time
-	// EndingKeys are the keys that end soon.
+	// EndingKeys are the keys that will expire soon.
 	EndingKeys []EndingKey
 }
 
-// Waiting is what waits for processes, and whether one leads.
+// Waiting counts waiting reports and events, and reports whether a process is the leader.
 type Waiting struct {
-	// Reports wait to be made, Events to be published; Events are counted up to MostEvents.
-	// OldestReport is when the oldest report was requested, OldestEvent when the oldest
-	// event was written; zero if none waits.
+	// Reports is the number of pending reports, and Events the number of events to be
+	// published, at most MostEvents. OldestReport is when the oldest of the reports was
+	// requested, OldestEvent when the oldest of the events was written; zero for none.
 	Reports, Events int
 	OldestReport    time.Time `bun:",nullzero"`
 	OldestEvent     time.Time `bun:",nullzero"`
-	// Published is how many events were ever published.
+	// Published is the number of all events that were ever published.
 	Published int64
-	// Leader says that some process does the periodic jobs: one of them is not due, or
-	// not for longer than ledWithin.
+	// Leader is true if a process seems to run the periodic jobs: at least one of them is
+	// not due, or is due for less than ledWithin.
 	Leader bool
 }
 
-// MoveFigure is how many partners are at a step of a move.
+// MoveFigure is the number of partners at a step of a move.
 type MoveFigure struct {
 	Step string
 	N    int
 }
 
-// MostEvents bounds the count of waiting events.
+// MostEvents is the greatest number of waiting events that are counted.
 const MostEvents = 100_000
 
-// ledWithin is how late a periodic job may be before no process seems to do it.
+// ledWithin is how late periodic jobs may be until no process seems to run them.
 const ledWithin = time.Minute
 
 // JobFigure counts jobs of one kind and state: available, running, retryable or
@@ -68,18 +68,19 @@ const ledWithin = time.Minute
 type JobFigure struct {
 	Kind, State string
 	N           int
-	// Since is when the first of them was, or will be, due.
+	// Since is the earliest time at which one of them was due, will be due, or failed.
 	Since time.Time
 }
 
-// DirectoryFigure counts runs or connections by provider and status. The provider is
-// empty for runs whose connection is gone.
+// DirectoryFigure is the number of runs or connections with a provider and a status. The
+// provider is empty for runs whose connection was deleted.
 type DirectoryFigure struct {
 	Provider domain.Directory
 	Status   domain.SyncStatus
 	N        int
 }
 
+// directoryCount is a row of countSyncs: of open runs if Open is true, else of connections.
 type directoryCount struct {
 	Open     bool
 	Provider domain.Directory
@@ -88,8 +89,9 @@ type directoryCount struct {
 	Since    *time.Time
 }
 
-// CountFigures counts what waits, within a time limit, on the standby where there is one. It
-// takes no connection of requests, and the server ends what takes longer.
+// CountFigures reads the figures in one snapshot, from the standby if there is one. It
+// uses a reserved connection, so that requests do not wait for it; the server cancels it
+// after the time within.
 func CountFigures(ctx context.Context, d *db.DB, within time.Duration) (f Figures, err error) {
 	err = d.FromReplica(ctx, func(ctx context.Context) error {
 		return d.ReservedSnapshot(ctx, within, func(ctx context.Context) (err error) {
@@ -100,6 +102,7 @@ func CountFigures(ctx context.Context, d *db.DB, within time.Duration) (f Figure
 	return f, err
 }
 
+// countFigures reads the figures in the snapshot of ctx.
 func countFigures(ctx context.Context, d *db.DB) (f Figures, err error) {
 	if f.Mail, f.Simulated, err = outbox.MailBacklogs(ctx, d); err != nil {
 		return f, err
@@ -123,6 +126,9 @@ func countFigures(ctx context.Context, d *db.DB) (f Figures, err error) {
 	return f, err
 }
 
+// jobFigures counts reports and periodic jobs that are available (due), running (leased)
+// or retryable (a report that waits after a failed try), and their failures of the last
+// db.DiscardedFor, as discarded.
 func jobFigures(ctx context.Context, d *db.DB) ([]JobFigure, error) {
 	now := d.Now()
 	return pg.All[JobFigure](ctx, d, "count jobs", pg.SQL(`
@@ -141,6 +147,7 @@ func jobFigures(ctx context.Context, d *db.DB) ([]JobFigure, error) {
 		now, now.Add(-db.DiscardedFor), domain.ReportTries))
 }
 
+// countSyncs sets Syncs, OldestSync and Directories.
 func countSyncs(ctx context.Context, d *db.DB, f *Figures) error {
 	rows, err := pg.All[directoryCount](ctx, d, "count syncs", pg.SQL(`
 		SELECT true AS open, coalesce(k.provider, '') AS provider, r.status, count(*) AS n, min(r.queued_at) AS since
@@ -168,6 +175,7 @@ func countSyncs(ctx context.Context, d *db.DB, f *Figures) error {
 	return err
 }
 
+// countWaiting reads Waiting.
 func countWaiting(ctx context.Context, d *db.DB) (Waiting, error) {
 	return pg.One[Waiting](ctx, d, "count what waits", pg.SQL(`
 		SELECT (SELECT count(*) FROM reports WHERE status = 'pending') AS reports,
@@ -178,7 +186,7 @@ func countWaiting(ctx context.Context, d *db.DB) (Waiting, error) {
 			EXISTS (SELECT FROM periodic_jobs WHERE due_at > ?) AS leader`, MostEvents, d.Now().Add(-ledWithin)))
 }
 
-// countMoves counts the moves in progress. A hold begins db.FreezeFor before its end.
+// countMoves sets Moves and HeldSince. A hold began db.FreezeFor before held_until.
 func countMoves(ctx context.Context, d *db.DB, f *Figures) (err error) {
 	f.Moves, err = pg.All[MoveFigure](ctx, d, "count moves", pg.SQL(
 		"SELECT step, count(*) AS n FROM moves WHERE step IN ('copying', 'holding', 'handing', 'arriving') GROUP BY 1"))

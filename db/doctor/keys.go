@@ -9,19 +9,19 @@ import (
 	"partnerapi/domain"
 )
 
-// MostEndingKeys is how many keys that end soon are named.
+// MostEndingKeys is the greatest number of keys that EndingKeys returns.
 const MostEndingKeys = 20
 
-// EndingKey is an API key that stops working soon.
+// EndingKey is an API key that will expire soon.
 type EndingKey struct {
 	Prefix, Name string
-	Partner      string // its name
+	Partner      string // the partner's name
 	ExpiresAt    time.Time
 }
 
-// EndingKeys returns the keys that end within domain.KeyEndsSoon, soonest first, up to
-// MostEndingKeys. It leaves out those of a demonstration, which each start makes anew,
-// and of partners that are in another cell.
+// EndingKeys returns the first MostEndingKeys keys that expire within domain.KeyEndsSoon,
+// sorted by that time, without revoked and expired keys, keys of a demonstration, which
+// each start replaces, and keys of partners that another cell serves.
 func EndingKeys(ctx context.Context, d *db.DB) ([]EndingKey, error) {
 	now := d.Now()
 	return pg.All[EndingKey](ctx, d, "find keys that end soon", pg.SQL(`

@@ -13,40 +13,41 @@ import (
 )
 
 const (
-	// recountAtOnce bounds the wrong counts that one comparison finds, and
-	// recountBatch those that one transaction corrects.
+	// recountAtOnce is the greatest number of wrong counts that one comparison returns, and
+	// recountBatch the greatest number that one transaction corrects.
 	recountAtOnce = 50_000
 	recountBatch  = 500
 )
 
-// Miscount is a stored count that differed from what it counts.
+// Miscount is a stored count that was wrong.
 type Miscount struct {
-	// Counter names the counts, as in "users of clients".
+	// Counter is the name of the stored counts, such as "users of clients".
 	Counter string `json:"counter"`
-	// Key is the row's, a JSON object of columns.
+	// Key is the row's key, as a JSON object of columns.
 	Key json.RawMessage `json:"key"`
-	// Stored and Counted are the values as PostgreSQL writes a row: (4,1).
+	// Stored is the wrong value and Counted the right one, as texts of rows: (4,1).
 	Stored  string `json:"stored"`
 	Counted string `json:"counted"`
 }
 
-// storedCount describes counts that are stored in rows of their own or of their parent.
-// The transaction that changes what they count moves them too, so in one snapshot both
-// are equal.
+// storedCount describes counts that are stored in columns of a table. Each transaction
+// that changes the counted rows updates the counts too, so in a snapshot the stored counts
+// equal the counted ones.
 type storedCount struct {
 	name, table string
-	// keys are the columns of the primary key, the first of them that of a client or
-	// partner; values those of the counts.
+	// keys are the columns of the primary key, of which the first is the id of a client or
+	// partner; values are the columns of the counts.
 	keys, values []string
-	// none is the value of a key without counted rows.
+	// none is the value for a key without counted rows, in SQL.
 	none string
-	// counted is a query for keys and values, with %s for a condition on the first
-	// key, whose column is scope.
+	// counted is a query that selects keys and values, with %s for a condition on scope,
+	// the counted rows' column for the first key.
 	counted, scope string
-	// shown counts move updated_at.
+	// shown is true if a correction must set updated_at, because callers see the counts.
 	shown bool
 }
 
+// storedCounts describes all stored counts but those of policies.
 var storedCounts = []storedCount{
 	{
 		name: "clients of partners", table: "partners", keys: []string{"id"}, values: []string{"client_count"}, none: "0",
@@ -86,11 +87,11 @@ var storedCounts = []storedCount{
 	},
 }
 
-// signatures names the counts of policies, which are made when they are read, and
-// kept until a writer says that they are stale.
+// signatures is the name of the counts of policies. A read computes and stores them if
+// they are stale; writers mark them as stale.
 const signatures = "sign-off of policies"
 
-// Counters are the names of all stored counts.
+// Counters returns the names of all stored counts.
 func Counters() (names []string) {
 	for _, c := range storedCounts {
 		names = append(names, c.name)
@@ -98,10 +99,11 @@ func Counters() (names []string) {
 	return append(names, signatures)
 }
 
-// RecountDue recounts the counters that a process of the previous release may have
-// missed, as migrations list them: while such a process may run, and once after that.
+// RecountDue recounts the counters in the table recounts: migrations add counters that
+// processes of the previous release do not update. A counter stays there until such a
+// process can no longer be running, and one recount began after that.
 func RecountDue(ctx context.Context, d *db.DB) ([]Miscount, error) {
-	begun := d.Now()
+	startedAt := d.Now()
 	names, err := pg.All[string](ctx, d, "read what is to be recounted", pg.SQL("SELECT counter FROM recounts ORDER BY counter"))
 	if err != nil || len(names) == 0 {
 		return nil, err
@@ -110,20 +112,16 @@ func RecountDue(ctx context.Context, d *db.DB) ([]Miscount, error) {
 	if err != nil {
 		return wrong, err
 	}
-	_, err = pg.Exec(ctx, d, "note what was recounted", pg.SQL("DELETE FROM recounts WHERE until <= ?", begun))
+	_, err = pg.Exec(ctx, d, "note what was recounted", pg.SQL("DELETE FROM recounts WHERE until <= ?", startedAt))
 	return wrong, err
 }
 
-// Recount compares stored counts with what they count: those of names or, without
-// names, all. It corrects the counts that differ, and returns them. Others may write
-// meanwhile.
+// Recount compares the stored counts of the counters in names, or of all counters without
+// names, with counts of the rows. It corrects the wrong counts, and returns them, also
+// with an error. Other transactions may write at the same time.
 func Recount(ctx context.Context, d *db.DB, names ...string) (wrong []Miscount, err error) {
-	asked := map[string]bool{}
-	for _, name := range names {
-		asked[name] = true
-	}
 	for _, c := range storedCounts {
-		if len(names) > 0 && !asked[c.name] {
+		if len(names) > 0 && !slices.Contains(names, c.name) {
 			continue
 		}
 		found, err := c.recount(ctx, d)
@@ -132,15 +130,15 @@ func Recount(ctx context.Context, d *db.DB, names ...string) (wrong []Miscount, 
 			return wrong, fmt.Errorf("recount the %s: %w", c.name, err)
 		}
 	}
-	if len(names) > 0 && !asked[signatures] {
+	if len(names) > 0 && !slices.Contains(names, signatures) {
 		return wrong, nil
 	}
 	found, err := recountPolicies(ctx, d)
 	return append(wrong, found...), err
 }
 
-// AddCounts inserts missing stored counts, for rows that were copied without their
-// counts.
+// AddCounts inserts the missing rows of the named stored counts, after rows were copied
+// without their counts.
 func AddCounts(ctx context.Context, d *db.DB, names ...string) error {
 	for _, c := range storedCounts {
 		if !slices.Contains(names, c.name) {
@@ -156,7 +154,8 @@ func AddCounts(ctx context.Context, d *db.DB, names ...string) error {
 	return nil
 }
 
-// recount compares and corrects the counts of one kind.
+// recount compares and corrects the counts of c. It returns the wrong counts, also with
+// an error.
 func (c storedCount) recount(ctx context.Context, d *db.DB) (wrong []Miscount, err error) {
 	for {
 		found, err := pg.All[Miscount](ctx, d, "compare "+c.name, c.compare())
@@ -177,16 +176,17 @@ func (c storedCount) recount(ctx context.Context, d *db.DB) (wrong []Miscount, e
 	}
 }
 
-// here is the condition that the client of a column is served here. The rows of a partner
-// that arrives from another cell come table by table, and those of one that left are no
-// longer whole: their counts need not be equal.
+// here returns the condition that this cell serves the client whose id is in a column.
+// The rows of partners that are arriving or gone may be incomplete, so that their counts
+// need not match.
 func here(client string) string {
 	return client + " IN (SELECT id FROM clients WHERE partner_id NOT IN (" + away + "))"
 }
 
+// away selects the partners that have rows in this cell, but are not served by it.
 const away = "SELECT partner_id FROM moves WHERE step IN ('arriving', 'gone')"
 
-// here is the condition that a stored count is of a partner that is served here.
+// here returns the condition that this cell serves the partner of a stored count.
 func (c storedCount) here() string {
 	if c.table == "partners" {
 		return "id NOT IN (" + away + ")"
@@ -194,8 +194,8 @@ func (c storedCount) here() string {
 	return here(c.keys[0])
 }
 
-// compare reads the stored counts that differ. It locks nothing: in one snapshot
-// correct counts are equal.
+// compare returns a query for the wrong counts, at most recountAtOnce. It needs no locks,
+// because a statement has one snapshot.
 func (c storedCount) compare() pg.Query {
 	var key, stored, counted []string
 	for _, k := range c.keys {
@@ -205,47 +205,50 @@ func (c storedCount) compare() pg.Query {
 		stored = append(stored, fmt.Sprintf("coalesce(s.%s, %s)", v, c.none))
 		counted = append(counted, fmt.Sprintf("coalesce(n.%s, %s)", v, c.none))
 	}
-	was, is := "ROW("+strings.Join(stored, ", ")+")", "ROW("+strings.Join(counted, ", ")+")"
+	storedRow, countedRow := "ROW("+strings.Join(stored, ", ")+")", "ROW("+strings.Join(counted, ", ")+")"
 	return pg.SQL(fmt.Sprintf(`
 		SELECT ?0::text AS counter, json_build_object(%s)::text AS key, %s::text AS stored, %s::text AS counted
 		FROM %s AS s FULL JOIN (%s) AS n USING (%s) WHERE %[2]s <> %[3]s AND %[7]s ORDER BY %[6]s LIMIT ?1`,
-		strings.Join(key, ", "), was, is, c.table, fmt.Sprintf(c.counted, "true"), strings.Join(c.keys, ", "), c.here()),
+		strings.Join(key, ", "), storedRow, countedRow, c.table, fmt.Sprintf(c.counted, "true"), strings.Join(c.keys, ", "), c.here()),
 		c.name, recountAtOnce)
 }
 
-// correct locks the rows and then counts: a transaction that moves a count holds its
-// row until its commit, and one that has not moved it yet waits for this one's.
+// correct counts again for the keys of wrong, and stores the counts that differ. It locks
+// the stored rows before it counts: it thereby waits for transactions that have changed a
+// count, and transactions that are about to change one wait for its commit. It inserts
+// missing rows first.
 func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) error {
 	list, err := json.Marshal(pg.MapRows(wrong, func(w *Miscount) json.RawMessage { return w.Key }))
 	if err != nil {
 		return err
 	}
 	keys := strings.Join(c.keys, ", ")
-	var set, differ, none, same []string
+	var set, differ, none, sameKey []string
 	for _, v := range c.values {
 		set = append(set, fmt.Sprintf("%s = coalesce(n.%[1]s, %s)", v, c.none))
 		differ = append(differ, fmt.Sprintf("s.%s <> coalesce(n.%[1]s, %s)", v, c.none))
 		none = append(none, c.none)
 	}
 	for _, k := range c.keys {
-		same = append(same, fmt.Sprintf("s.%s = k.%[1]s", k))
+		sameKey = append(sameKey, fmt.Sprintf("s.%s = k.%[1]s", k))
 	}
 	if c.shown {
 		set = append(set, "updated_at = greatest(s.updated_at, ?1)")
 	}
-	asked := fmt.Sprintf("(SELECT %s FROM json_populate_recordset(NULL::%s, ?0::json)) AS k", keys, c.table)
+	wrongKeys := fmt.Sprintf("(SELECT %s FROM json_populate_recordset(NULL::%s, ?0::json)) AS k", keys, c.table)
 
 	return d.Tx(ctx, func(ctx context.Context) error {
 		steps := []string{
-			fmt.Sprintf("SELECT FROM %s AS s JOIN %s USING (%s) ORDER BY %[3]s FOR NO KEY UPDATE OF s", c.table, asked, keys),
+			fmt.Sprintf("SELECT FROM %s AS s JOIN %s USING (%s) ORDER BY %[3]s FOR NO KEY UPDATE OF s", c.table, wrongKeys, keys),
 			fmt.Sprintf("UPDATE %s AS s SET %s FROM %s LEFT JOIN (%s) AS n USING (%s) WHERE %s AND (%s)", c.table,
-				strings.Join(set, ", "), asked, fmt.Sprintf(c.counted, c.scope+" IN (SELECT "+c.keys[0]+
+				strings.Join(set, ", "), wrongKeys, fmt.Sprintf(c.counted, c.scope+" IN (SELECT "+c.keys[0]+
 					" FROM json_populate_recordset(NULL::"+c.table+", ?0::json))"), keys,
-				strings.Join(same, " AND "), strings.Join(differ, " OR ")),
+				strings.Join(sameKey, " AND "), strings.Join(differ, " OR ")),
 		}
-		if len(c.keys) > 1 && c.table != "collections" && c.table != "assignments" { // whose rows come with the first count
+		// These tables have rows for counts only, so that a row can be missing.
+		if len(c.keys) > 1 && c.table != "collections" && c.table != "assignments" {
 			steps = append([]string{fmt.Sprintf("INSERT INTO %s (%s, %s) SELECT %s, %s FROM %s ORDER BY %[2]s ON CONFLICT DO NOTHING",
-				c.table, keys, strings.Join(c.values, ", "), keys, strings.Join(none, ", "), asked)}, steps...)
+				c.table, keys, strings.Join(c.values, ", "), keys, strings.Join(none, ", "), wrongKeys)}, steps...)
 		}
 		for _, step := range steps {
 			if _, err := pg.Exec(ctx, d, "correct "+c.name, pg.SQL(step, string(list), d.Now())); err != nil {
@@ -256,14 +259,14 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 	})
 }
 
-// recountPolicies recounts the sign-off of the policies whose stored counts are not
-// stale, and stores it, as a read does for stale ones.
+// recountPolicies recounts the signatures of the policies whose stored counts are not
+// stale, and stores the counts. It returns the counts that were wrong.
 func recountPolicies(ctx context.Context, d *db.DB) (wrong []Miscount, err error) {
-	type held struct {
+	type clientPolicies struct {
 		Client   domain.ClientID
 		Policies []string
 	}
-	clients, err := pg.All[held](ctx, d, "find policies whose counts hold", pg.SQL(`
+	clients, err := pg.All[clientPolicies](ctx, d, "find policies whose counts are not stale", pg.SQL(`
 		SELECT client_id AS client, array_agg(id::text ORDER BY id) AS policies FROM policies
 		WHERE requires_acknowledgment AND counted_until > ? AND `+here("client_id")+` GROUP BY 1 ORDER BY 1`, d.Now()))
 	if err != nil {

@@ -8,22 +8,22 @@ import (
 	"partnerapi/db/pg"
 )
 
-// MinServer is the oldest PostgreSQL that the service runs on, as the server's
-// server_version_num says it.
+// MinServer is the server_version_num of the oldest supported version of PostgreSQL.
 const MinServer = 140_000
 
-// Server is what an operator may have to mend at the database's server.
+// Server describes the database's server.
 type Server struct {
-	// Version is as 140005 for 14.5; VersionText is the server's own text.
+	// Version is the server_version_num, such as 140005 for 14.5, and VersionText the
+	// server_version.
 	Version     int
 	VersionText string
 	Encoding    string
-	// CreatesTables says that the role may make tables in its schema.
+	// CreatesTables is true if the role may create tables in its schema.
 	CreatesTables bool
 }
 
-// ReadServer asks the server what it is. It reads no table of the service, so that it
-// works before the first migration.
+// ReadServer reads the description of the server. It reads no table of the service, so
+// that it works before the first migration.
 func ReadServer(ctx context.Context, d *db.DB) (Server, error) {
 	return pg.One[Server](ctx, d, "read the server's version", pg.SQL(`
 		SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS version_text,
@@ -31,21 +31,21 @@ func ReadServer(ctx context.Context, d *db.DB) (Server, error) {
 			coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS creates_tables`))
 }
 
-// Role is what the database lets the service's role do.
+// Role describes the rights of the service's role in the database.
 type Role struct {
 	Name string
-	// Superuser says that the server checks no right of the role.
+	// Superuser is true if the server does not check the role's rights.
 	Superuser bool
-	// ReadOnly says that nothing can be written: the server is a standby, or transactions
+	// ReadOnly is true if writes are impossible: the server is a standby, or transactions
 	// are read-only by default.
 	ReadOnly bool
-	// Denied are the tables and sequences on which the role lacks a right that serving
-	// needs, separated by commas; empty if there are none.
+	// Denied lists the tables and sequences, separated by commas, on which the role lacks
+	// a right that the service needs; empty for none.
 	Denied string
 }
 
-// ReadRole asks for the rights of the connected role on the tables of its schema. It reads
-// no table of the service.
+// ReadRole reads the rights of the connected role on the tables and sequences of its
+// schema. It reads no table of the service.
 func ReadRole(ctx context.Context, d *db.DB) (Role, error) {
 	return pg.One[Role](ctx, d, "read the role's rights", pg.SQL(`
 		SELECT current_user::text AS name, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
@@ -60,16 +60,16 @@ func ReadRole(ctx context.Context, d *db.DB) (Role, error) {
 			), '') AS denied`))
 }
 
-// Settings are those of the server and the role that lose data or work.
+// Settings lists settings that may lose data or work, as name = value, separated by
+// commas; empty for none.
 type Settings struct {
-	// Unsafe are the settings with which a commit may be lost, as name = value; empty for
-	// none.
+	// Unsafe lists the settings with which a commit may be lost.
 	Unsafe string
-	// Timeouts are those that end statements, transactions or sessions, in the same form.
+	// Timeouts lists the timeouts of statements, locks, transactions and sessions that are set.
 	Timeouts string
 }
 
-// ReadSettings reads the settings of the role's sessions.
+// ReadSettings reads the settings of the current session.
 func ReadSettings(ctx context.Context, d *db.DB) (Settings, error) {
 	return pg.One[Settings](ctx, d, "read the server's settings", pg.SQL(`
 		SELECT coalesce(string_agg(said, ', ' ORDER BY name) FILTER (WHERE
@@ -80,25 +80,26 @@ func ReadSettings(ctx context.Context, d *db.DB) (Settings, error) {
 		FROM (SELECT name, setting, name || ' = ' || current_setting(name) AS said FROM pg_settings) AS all_settings`))
 }
 
-// ClockAhead is how far the server's clock is ahead of this machine's, and how far
-// the real difference may be from that: half the time that the answer took.
-func ClockAhead(ctx context.Context, d *db.DB) (ahead, doubt time.Duration, err error) {
-	asked := time.Now()
+// ClockAhead returns how far the server's clock is ahead of this machine's, and the
+// greatest error of this result: half the duration of the query.
+func ClockAhead(ctx context.Context, d *db.DB) (ahead, maxError time.Duration, err error) {
+	start := time.Now()
 	server, err := pg.One[time.Time](ctx, d, "read the server's clock", pg.SQL("SELECT clock_timestamp()"))
 	if err != nil {
 		return 0, 0, err
 	}
-	doubt = time.Since(asked) / 2
-	return server.Sub(asked.Add(doubt)), doubt, nil
+	maxError = time.Since(start) / 2
+	return server.Sub(start.Add(maxError)), maxError, nil
 }
 
-// Connections is how many connections the server leaves to this role and database.
+// Connections are numbers of connections of the server.
 type Connections struct {
-	// Allowed is the maximum number, Used the number of others that are open.
+	// Allowed is the greatest number that server, role and database allow. Used is the
+	// number of open connections of all clients, without the current one.
 	Allowed, Used int
 }
 
-// ReadConnections reads the limits of server, role and database.
+// ReadConnections reads the number of allowed and used connections.
 func ReadConnections(ctx context.Context, d *db.DB) (Connections, error) {
 	return pg.One[Connections](ctx, d, "read how many connections the database allows", pg.SQL(`
 		SELECT least(
@@ -110,22 +111,22 @@ func ReadConnections(ctx context.Context, d *db.DB) (Connections, error) {
 				WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) AS used`))
 }
 
-// Backlog is work that should have been done.
+// Backlog is overdue work of one kind.
 type Backlog struct {
-	// What names the work, in the words of the documents.
+	// What is the kind of work, in the words of the documentation.
 	What string
-	// Count is how much there is, up to backlogCap.
+	// Count is the number of overdue rows, at most backlogCap.
 	Count int
-	// Since is when the oldest was due.
+	// Since is when the first of them was due.
 	Since time.Time
 }
 
-// backlogCap bounds how many rows of a backlog are counted.
+// backlogCap is the greatest number of rows of a backlog that are counted.
 const backlogCap = 10_000
 
-// late are the rows of each kind of work with the moment that it was due at. A row
-// that is leased is due when its lease ends.
-var late = []struct{ what, rows string }{
+// workKinds holds, for each kind of work, a query for the times at which its rows are
+// due. A leased row is due when its lease ends.
+var workKinds = []struct{ what, rows string }{
 	{"events to publish", "SELECT recorded_at AS due FROM events"},
 	{"mails to send", "SELECT due_at AS due FROM outbox"},
 	{"webhook deliveries", "SELECT due_at AS due FROM webhook_deliveries WHERE status = 'waiting'"},
@@ -135,20 +136,20 @@ var late = []struct{ what, rows string }{
 		UNION ALL SELECT due_at FROM periodic_jobs`},
 }
 
-// Backlogs returns the work that was due before a moment and is not done, one Backlog
-// for each kind with any. The tables must be those of this version.
+// Backlogs returns the Backlog of each kind of work that has rows which were due before a
+// time. The tables must be those of this version.
 func Backlogs(ctx context.Context, d *db.DB, before time.Time) ([]Backlog, error) {
-	var found []Backlog
-	for _, kind := range late {
-		one, err := pg.One[Backlog](ctx, d, "look for "+kind.what+" that are late", pg.SQL(
+	var backlogs []Backlog
+	for _, kind := range workKinds {
+		backlog, err := pg.One[Backlog](ctx, d, "look for "+kind.what+" that are late", pg.SQL(
 			"SELECT ?0::text AS what, count(*)::int AS count, coalesce(min(due), ?1::timestamptz) AS since FROM (SELECT due FROM ("+
 				kind.rows+") AS w WHERE due < ?1::timestamptz ORDER BY due LIMIT ?2) AS late", kind.what, before, backlogCap))
 		if err != nil {
 			return nil, err
 		}
-		if one.Count > 0 {
-			found = append(found, one)
+		if backlog.Count > 0 {
+			backlogs = append(backlogs, backlog)
 		}
 	}
-	return found, nil
+	return backlogs, nil
 }

@@ -18,32 +18,32 @@ import (
 	"partnerapi/db/pg"
 )
 
-// Step is a migration, and what it does to those who use the tables meanwhile.
+// Step is a migration, and its effects on programs that use the tables at the same time.
 type Step struct {
 	Name    string `json:"name"`
 	Applied bool   `json:"applied"`
 	Locks   []Lock `json:"locks"`
-	// Contracts says what of an earlier release it removes; empty if nothing.
+	// Contracts describes what it removes that an earlier release uses; empty for nothing.
 	Contracts string `json:"contracts,omitempty"`
 }
 
-// Lock is a lock that a migration holds on a table that was there before.
+// Lock is a lock that a migration holds on an existing table.
 type Lock struct {
 	Table string `json:"table"`
-	// Mode is PostgreSQL's name of it.
+	// Mode is PostgreSQL's name of the lock mode.
 	Mode string `json:"mode"`
-	// PerMillion is how many seconds it is held per million rows; 0 means a moment, for any
-	// number of rows.
+	// PerMillion is the number of seconds per million rows for which the lock is held; 0
+	// means well below a second, for any number of rows.
 	PerMillion int `json:"seconds_per_million_rows"`
-	// Rows is about how many rows the table has.
+	// Rows is the approximate number of rows of the table.
 	Rows int64 `json:"rows"`
 }
 
-// moment describes a lock that is held for well below a second.
+// moment describes the duration of a lock whose PerMillion is 0.
 const moment = "a moment"
 
-// String is the lock as an operator reads it, such as "users: SHARE, about 2s (200,000
-// rows)".
+// String returns the lock in words for an operator, such as "users: SHARE, about 2s
+// (200000 rows)".
 func (l Lock) String() string {
 	if l.PerMillion == 0 {
 		return fmt.Sprintf("%s: %s, %s", l.Table, l.Mode, moment)
@@ -52,25 +52,27 @@ func (l Lock) String() string {
 	return fmt.Sprintf("%s: %s, about %v (%d rows)", l.Table, l.Mode, max(held, time.Second).Round(time.Second), l.Rows)
 }
 
-// heading is a line of a migration's head: "-- locks: users, SHARE, 2 s per million
-// rows", "-- locks: users, ACCESS EXCLUSIVE, a moment", "-- locks: none", "-- contracts:
-// why".
+// heading matches the lines at the head of a migration that describe its effects: "--
+// locks: users, SHARE, 2 s per million rows", "-- locks: users, ACCESS EXCLUSIVE, a
+// moment", "-- locks: none", "-- contracts: what it removes". lockTime matches the last
+// part of a lock, and lockModes lists the valid modes.
 var (
 	heading   = regexp.MustCompile(`(?m)^-- (locks|contracts): (.*)$`)
 	lockTime  = regexp.MustCompile(`^(?:a moment|(\d+) s per million rows)$`)
 	lockModes = " ACCESS EXCLUSIVE | EXCLUSIVE | SHARE ROW EXCLUSIVE | SHARE | SHARE UPDATE EXCLUSIVE | ROW EXCLUSIVE "
 )
 
-// ParseStep parses the head of a migration. A head without a line of locks is an error.
+// ParseStep parses the head of a migration. It returns an error for an invalid line of
+// locks, and for a head without any.
 func ParseStep(name, text string) (Step, error) {
 	s := Step{Name: name, Locks: []Lock{}}
-	said := false
+	declaresLocks := false
 	for _, line := range heading.FindAllStringSubmatch(text, -1) {
 		if line[1] == "contracts" {
 			s.Contracts = line[2]
 			continue
 		}
-		said = true
+		declaresLocks = true
 		if line[2] == "none" {
 			continue
 		}
@@ -81,15 +83,16 @@ func ParseStep(name, text string) (Step, error) {
 		seconds, _ := strconv.Atoi(lockTime.FindStringSubmatch(parts[2])[1]) // 0 for a moment
 		s.Locks = append(s.Locks, Lock{Table: parts[0], Mode: parts[1], PerMillion: seconds})
 	}
-	if !said {
+	if !declaresLocks {
 		return s, fmt.Errorf("%s: no line begins with -- locks", name)
 	}
 	return s, nil
 }
 
-// Steps returns the migrations in their order. It changes nothing.
+// Steps returns the migrations in their order. It does not change the database.
 func Steps(ctx context.Context, d *db.DB) ([]Step, error) { return migrations.steps(ctx, d) }
 
+// steps returns the migrations of the chain in their order, with the sizes of their locks.
 func (c chain) steps(ctx context.Context, d *db.DB) ([]Step, error) {
 	if _, _, err := c.version(ctx, d); err != nil {
 		return nil, err
@@ -120,6 +123,8 @@ func (c chain) steps(ctx context.Context, d *db.DB) ([]Step, error) {
 	return steps, Size(ctx, d, steps)
 }
 
+// appliedVersions returns the versions of the applied migrations; none without a table of
+// migrations.
 func appliedVersions(ctx context.Context, d *db.DB) (map[int64]bool, error) {
 	applied := map[int64]bool{}
 	if have, err := appliedVersion(ctx, d, migrationsTable); err != nil || have == 0 {
@@ -132,7 +137,7 @@ func appliedVersions(ctx context.Context, d *db.DB) (map[int64]bool, error) {
 	return applied, err
 }
 
-// Size sets the Rows of locks, by PostgreSQL's estimates.
+// Size sets the Rows of all locks to PostgreSQL's estimates; 0 for unknown tables.
 func Size(ctx context.Context, d *db.DB, steps []Step) error {
 	type size struct {
 		Name string
@@ -153,11 +158,12 @@ func Size(ctx context.Context, d *db.DB, steps []Step) error {
 	return err
 }
 
-// patientLocker gives the session of a migration a bound on its waits for locks.
-type patientLocker struct{ lock.SessionLocker }
+// timeoutLocker is a SessionLocker that sets the lock_timeout of the session for as long
+// as it has the lock.
+type timeoutLocker struct{ lock.SessionLocker }
 
-// SessionLock takes the lock of migrations, and sets the bound.
-func (l patientLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
+// SessionLock takes the lock of migrations, and sets lock_timeout.
+func (l timeoutLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	if err := l.SessionLocker.SessionLock(ctx, conn); err != nil {
 		return err
 	}
@@ -167,8 +173,8 @@ func (l patientLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// SessionUnlock resets the bound and releases the lock.
-func (l patientLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+// SessionUnlock resets lock_timeout and releases the lock.
+func (l timeoutLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, "RESET lock_timeout")
 	return errors.Join(err, l.SessionLocker.SessionUnlock(ctx, conn))
 }

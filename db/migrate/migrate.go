@@ -1,5 +1,5 @@
-// Package migrate brings the tables of a database to this version, tells at which one
-// they are, and what a migration locks.
+// Package migrate migrates the tables of a database to this version, and reports their
+// version and the locks of migrations.
 package migrate
 
 import (
@@ -19,8 +19,8 @@ import (
 	"partnerapi/db/pg"
 )
 
-// Each migration runs in one transaction with the row that records it, so that
-// a crash leaves it whole or not begun.
+// Each migration runs in one transaction with the row that records it, so that after a
+// crash it is applied completely or not at all.
 //
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
@@ -28,14 +28,14 @@ var migrationFiles embed.FS
 const (
 	// migrationsTable records the migrations that were applied.
 	migrationsTable = "schema_migrations"
-	// earlierTable recorded those of the versions before 1.0, whose numbers mean other
-	// migrations.
+	// earlierTable recorded the migrations of versions before 1.0, whose numbers belong to
+	// other migrations.
 	earlierTable = "migrations"
 )
 
-// goStep is a migration in Go, as one that changes rows in batches.
+// goStep is a migration in Go, such as one that changes rows in batches.
 type goStep struct {
-	// Step says what it does to others: SQL files say it in their heads.
+	// Step describes the migration, as the head of an SQL file does.
 	Step
 	version int64
 	run     *goose.GoFunc
@@ -47,10 +47,10 @@ type chain struct {
 	inGo []goStep
 }
 
-// migrations are those of this version.
+// migrations is the chain of this version.
 var migrations = chain{sql: files(migrationFiles)}
 
-// files is the folder of the migrations in SQL.
+// files returns the folder migrations of a file system.
 func files(in fs.FS) fs.FS {
 	sub, err := fs.Sub(in, "migrations")
 	if err != nil {
@@ -59,10 +59,10 @@ func files(in fs.FS) fs.FS {
 	return sub
 }
 
-// Up brings the database to this version's tables, and returns the names of the
-// migrations that were applied. Any number of processes may call it at once: they take
-// turns under an advisory lock, which a crash releases. A migration that others keep from
-// a lock is tried again.
+// Up applies the migrations that were not applied yet, and creates missing secrets. It
+// returns the names of the migrations that it applied, also with an error. Any number of
+// processes may call it concurrently: they take turns with an advisory lock, which the
+// server releases after a crash. A migration that cannot get a lock is retried.
 func Up(ctx context.Context, d *db.DB) (applied []string, err error) {
 	if applied, err = migrations.up(ctx, d); err != nil {
 		return applied, err
@@ -70,6 +70,7 @@ func Up(ctx context.Context, d *db.DB) (applied []string, err error) {
 	return applied, d.EnsureSecrets(ctx)
 }
 
+// up applies the migrations of the chain that were not applied yet, and returns their names.
 func (c chain) up(ctx context.Context, d *db.DB) (applied []string, err error) {
 	if _, _, err := c.version(ctx, d); err != nil {
 		return nil, err
@@ -79,9 +80,9 @@ func (c chain) up(ctx context.Context, d *db.DB) (applied []string, err error) {
 		return nil, err
 	}
 	for {
-		var one *goose.MigrationResult
+		var result *goose.MigrationResult
 		err := pg.RetryLocked(ctx, func() (err error) {
-			one, err = p.UpByOne(ctx)
+			result, err = p.UpByOne(ctx)
 			return err
 		})
 		if errors.Is(err, goose.ErrNoNextVersion) {
@@ -90,11 +91,12 @@ func (c chain) up(ctx context.Context, d *db.DB) (applied []string, err error) {
 		if err != nil {
 			return applied, d.TranslateError("migrate", err)
 		}
-		applied = append(applied, cmp.Or(one.Source.Path, c.goStep(one.Source.Version).Name))
+		applied = append(applied, cmp.Or(result.Source.Path, c.goStep(result.Source.Version).Name))
 	}
 }
 
-// goStep returns the Step of a migration in Go by its version; zero for one in SQL.
+// goStep returns the Step of the migration in Go with a version; the zero Step if that
+// migration is in SQL.
 func (c chain) goStep(version int64) Step {
 	for _, s := range c.inGo {
 		if s.version == version {
@@ -104,13 +106,14 @@ func (c chain) goStep(version int64) Step {
 	return Step{}
 }
 
-// SchemaVersion returns the version that the tables are at, 0 where there are
-// none, and the one that this program needs. Tables of before 1.0 are ErrEarlier. It
-// changes nothing.
+// SchemaVersion returns the version of the tables, 0 without tables, and the version that
+// this program needs. The error is ErrEarlier for tables of a version before 1.0. It does
+// not change the database.
 func SchemaVersion(ctx context.Context, d *db.DB) (have, want int64, err error) {
 	return migrations.version(ctx, d)
 }
 
+// version does what SchemaVersion does, for the chain.
 func (c chain) version(ctx context.Context, d *db.DB) (have, want int64, err error) {
 	p, err := c.provider(d)
 	if err != nil {
@@ -123,7 +126,8 @@ func (c chain) version(ctx context.Context, d *db.DB) (have, want int64, err err
 	if err != nil || have > 0 {
 		return have, want, err
 	}
-	// A program from before 1.0 that ran on this one's tables left its own table, empty.
+	// An empty earlierTable does not count: a program of a version before 1.0 that was
+	// started with the tables of this version created it.
 	earlier, err := appliedVersion(ctx, d, earlierTable)
 	if err == nil && earlier > 0 {
 		err = ErrEarlier
@@ -133,15 +137,15 @@ func (c chain) version(ctx context.Context, d *db.DB) (have, want int64, err err
 
 // appliedVersion returns the last version in a table of migrations; 0 without that table.
 func appliedVersion(ctx context.Context, d *db.DB, table string) (version int64, err error) {
-	const doing = "read the state of the migrations"
-	there, err := pg.One[bool](ctx, d, doing, pg.SQL("SELECT to_regclass(?) IS NOT NULL", table))
-	if err != nil || !there {
+	const action = "read the state of the migrations"
+	exists, err := pg.One[bool](ctx, d, action, pg.SQL("SELECT to_regclass(?) IS NOT NULL", table))
+	if err != nil || !exists {
 		return 0, err
 	}
-	return pg.One[int64](ctx, d, doing, pg.SQL("SELECT coalesce(max(version_id), 0) FROM "+table))
+	return pg.One[int64](ctx, d, action, pg.SQL("SELECT coalesce(max(version_id), 0) FROM "+table))
 }
 
-// Migrated reports an error unless the tables are those of this version.
+// Migrated returns an error unless the tables are those of this version.
 func Migrated(ctx context.Context, d *db.DB) error {
 	have, want, err := SchemaVersion(ctx, d)
 	if err != nil {
@@ -150,17 +154,17 @@ func Migrated(ctx context.Context, d *db.DB) error {
 	return CheckVersion("tables", have, want)
 }
 
-// ErrNewer is the error of tables that a newer program has changed.
+// ErrNewer is the error of tables that a newer version of the program has migrated.
 var ErrNewer = errors.New("a newer version of this program has changed them: use that one")
 
-// ErrEarlier is the error of a database of a version before 1.0.
+// ErrEarlier is the error of a database with the tables of a version before 1.0.
 var ErrEarlier = errors.New("the database is of a version before 1.0, which this program does not upgrade: " +
 	"run the command export of that version, and import what it writes into a new database by this one. An export has no " +
 	"keys, webhooks, directory connections, invites, reports, events, audit trail, risk history or settings of mail; " +
 	"docs/versions.md says step by step what comes along and how")
 
-// CheckVersion reports an error, in words for an operator, unless what is named
-// is at the version that this program needs.
+// CheckVersion returns an error, in words for an operator, unless have is the version
+// want, which this program needs. what names the thing with the version, such as tables.
 func CheckVersion(what string, have, want int64) error {
 	switch {
 	case have > want:
@@ -173,6 +177,7 @@ func CheckVersion(what string, have, want int64) error {
 	return nil
 }
 
+// provider returns the migrations of the chain as a provider of goose.
 func (c chain) provider(d *db.DB) (*goose.Provider, error) {
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
 	if err != nil {
@@ -183,11 +188,11 @@ func (c chain) provider(d *db.DB) (*goose.Provider, error) {
 		inGo = append(inGo, goose.NewGoMigration(s.version, s.run, nil))
 	}
 	return goose.NewProvider(goose.DialectPostgres, d.SQL(), c.sql, goose.WithGoMigrations(inGo...),
-		goose.WithSessionLocker(patientLocker{locker}), goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true))
+		goose.WithSessionLocker(timeoutLocker{locker}), goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true))
 }
 
-// SchemaKey identifies this version's migrations by their contents, and those in
-// Go by their names.
+// SchemaKey returns a key that changes with the paths and contents of the migrations in
+// SQL, and with the names of those in Go.
 func SchemaKey() string {
 	hash := sha256.New()
 	for _, s := range migrations.inGo {

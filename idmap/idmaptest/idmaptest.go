@@ -11,8 +11,7 @@ import (
 	"partnerapi/idmap"
 )
 
-// Schema is that of the service's tables with the registry's. All packages share its
-// template.
+// Schema has the service's tables and the registry's. All packages share its template.
 var Schema = dbtest.Schema{Name: "v1", Key: migrate.SchemaKey() + idmap.SchemaKey(), Apply: func(ctx context.Context, url string) error {
 	return worldtest.Migrate(ctx, url, func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) })
 }}

@@ -1,6 +1,6 @@
-// Package lastout lets processes share something that the first one opens and
-// the last one closes. Their count is kept by file locks, which the kernel
-// drops with the process, so that a killed process never counts.
+// Package lastout lets processes share a resource, which the first process opens and the
+// last one closes. It counts processes with file locks, which the kernel releases when a
+// process ends, so that killed processes do not count.
 package lastout
 
 import (
@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// retry is how often a lock that another process holds is asked for again.
+// retry is the time between two tries to get a lock that another process holds.
 const retry = 10 * time.Millisecond
 
-// Lease is one use of the shared thing. It is not safe for concurrent use.
+// Lease is one use of the shared resource. It is not safe for concurrent use.
 type Lease struct {
-	door  string
-	users *os.File
+	door  string   // the path of the lock for entering and leaving
+	users *os.File // locked as shared by each user; nil after Leave
 }
 
-// Enter takes part in what is shared under dir, a folder that exists. open
-// runs while no other process can enter or leave, and whether or not others are in:
-// it opens the thing or finds it open. When open fails, so does Enter. It waits
-// for others entering or leaving until ctx ends.
+// Enter begins a use of the resource that is shared under dir, an existing folder. It
+// calls open while no other process can enter or leave; open must open the resource unless
+// another process has done so. If open returns an error, Enter returns it. Enter waits for
+// other processes that are entering or leaving until ctx ends.
 func Enter(ctx context.Context, dir string, open func() error) (*Lease, error) {
 	l := &Lease{door: filepath.Join(dir, "door.lock")}
 	door, err := lock(ctx, l.door, syscall.LOCK_EX)
@@ -33,7 +33,7 @@ func Enter(ctx context.Context, dir string, open func() error) (*Lease, error) {
 		return nil, err
 	}
 	defer door.Close()
-	// Only one who holds the door locks this exclusively: no wait here.
+	// This does not wait: only a process that holds the door locks the file exclusively.
 	if l.users, err = lock(ctx, filepath.Join(dir, "users.lock"), syscall.LOCK_SH); err != nil {
 		return nil, err
 	}
@@ -44,8 +44,8 @@ func Enter(ctx context.Context, dir string, open func() error) (*Lease, error) {
 	return l, nil
 }
 
-// Leave gives the use up. If it was the last one, shut runs before another process can
-// enter. To leave twice does nothing the second time.
+// Leave ends the use. If no other process uses the resource, it calls shut before another
+// one can enter. A second call does nothing.
 func (l *Lease) Leave(shut func() error) error {
 	if l.users == nil {
 		return nil
@@ -69,7 +69,8 @@ func (l *Lease) Leave(shut func() error) error {
 	return shut()
 }
 
-// lock opens the file and locks it as how says; closing it unlocks it.
+// lock opens the file and locks it, with how (LOCK_EX or LOCK_SH); it retries until it has
+// the lock or ctx ends. Closing the file releases the lock.
 func lock(ctx context.Context, path string, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
