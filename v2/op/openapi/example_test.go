@@ -75,7 +75,7 @@ func TestExamplesAreShown(t *testing.T) {
 
 // TestExampleKeepsItsOrder: members of examples are written in their own order.
 func TestExampleKeepsItsOrder(t *testing.T) {
-	text, _ := texts(t, built(t, described(painted)))
+	text := encoded(t, built(t, described(painted)), openapi.JSON)
 	if got := strings.Join(strings.Fields(text), ""); !strings.Contains(got, `"example":{"zone":"hall","done":null}`) {
 		t.Errorf("the document is\n%s", text)
 	}
