@@ -49,16 +49,3 @@ func TestServerClock(t *testing.T) {
 		}
 	}
 }
-
-// TestClockOfTests: with a clock of its own, a database asks for no time.
-func TestClockOfTests(t *testing.T) {
-	at := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
-	d, err := Open(dbtest.URL(t, empty), WithClock(domain.NewManualClock(at)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = d.Close() }()
-	if err := d.Ping(t.Context()); err != nil || !d.Now().Equal(at) {
-		t.Errorf("now is %v, %v", d.Now(), err)
-	}
-}

@@ -4,12 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"syscall"
 	"testing"
 	"time"
-
-	"partnerapi/db/dbtest"
 )
 
 // gone is an address that does not answer, as that of a machine that is off: the queue of
@@ -43,19 +40,11 @@ func gone(t *testing.T) string {
 func TestServerGone(t *testing.T) {
 	t.Parallel()
 	silent := gone(t)
-	there, err := url.Parse(dbtest.URL(t, empty))
-	if err != nil {
-		t.Fatal(err)
-	}
-	there.Host = silent + "," + there.Host
-	query := there.Query()
-	query.Set("target_session_attrs", "read-write")
-	there.RawQuery = query.Encode()
-	d := openAt(t, there.String())
+	d := openAt(t, behind(t, silent))
 	if err := d.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.Pool().Config().ConnConfig.DialFunc(t.Context(), "tcp", silent)
+	_, err := d.Pool().Config().ConnConfig.DialFunc(t.Context(), "tcp", silent)
 	var network net.Error
 	if err == nil || errors.As(err, &network) {
 		t.Errorf("it is waited for again: %v", err)

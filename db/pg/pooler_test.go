@@ -253,29 +253,35 @@ func listen(t *testing.T, d *pg.DB) {
 	}
 }
 
+// behind is the URL of a database at the second of two hosts.
+func behind(t *testing.T, first string) string {
+	t.Helper()
+	address, err := url.Parse(dbtest.URL(t, empty))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address.Host = first + "," + address.Host
+	query := address.Query()
+	query.Set("target_session_attrs", "read-write")
+	address.RawQuery = query.Encode()
+	return address.String()
+}
+
 // TestSeveralHosts: of several hosts the one that takes writes is found, and used for
 // statements, locks and notifications.
 func TestSeveralHosts(t *testing.T) {
 	t.Parallel()
-	server := dbtest.URL(t, empty)
-	address, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = closed.Close()
-	address.Host = closed.Addr().String() + "," + address.Host
-	query := address.Query()
-	query.Set("target_session_attrs", "read-write")
-	address.RawQuery = query.Encode()
-	found, err := pg.FindPooler(t.Context(), address.String())
+	address := behind(t, closed.Addr().String())
+	found, err := pg.FindPooler(t.Context(), address)
 	if err != nil || found != pg.NoPooler {
 		t.Fatalf("%q, %v", found, err)
 	}
-	d := openAt(t, address.String(), pg.WithPooler(found, address.String()))
+	d := openAt(t, address, pg.WithPooler(found, address))
 	lock(t, d)
 	listen(t, d)
 }

@@ -48,17 +48,6 @@ func look(t *testing.T, d *pg.DB) (runs int) {
 	return runs
 }
 
-// TestNoReplica: without a standby the primary is read.
-func TestNoReplica(t *testing.T) {
-	d := open(t)
-	if runs := look(t, d); runs != 2 {
-		t.Errorf("read %d times", runs)
-	}
-	if _, ok := d.Replica(); ok {
-		t.Error("there is a standby")
-	}
-}
-
 // TestReplicaIsPrimary: a server that takes writes is left alone, which is logged once.
 func TestReplicaIsPrimary(t *testing.T) {
 	url := dbtest.URL(t, empty)
