@@ -158,37 +158,50 @@ func (w *world) copyAll(old, now side, name, where string) {
 // something adds rows to the tables that the demonstration leaves empty, of both partners.
 func (w *world) something() {
 	w.t.Helper()
-	for _, p := range []domain.PartnerID{w.Partner, w.other} {
-		for _, text := range []string{
-			`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
-				SELECT partner_id, uuid_v7(now()), id, 'https://example.com/', '{user.created}', 'active', now(), now(), 'secret'
-				FROM api_keys WHERE partner_id = $1 LIMIT 1`,
-			`INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
-				SELECT w.id, uuid_v7(now()), w.partner_id, n, c.id, uuid_v7(now()), 'user.created', now(), now() + n * interval '1 hour'
-				FROM webhooks AS w, clients AS c, generate_series(1, 3) AS n WHERE w.partner_id = $1 AND c.partner_id = $1`,
-			`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
-				SELECT $1, row_number() OVER (ORDER BY c.id), c.id, uuid_v7(now()), 'user.created', now(), '{}' FROM clients AS c WHERE partner_id = $1
-				ON CONFLICT DO NOTHING`,
-			`INSERT INTO events (client_id, id, type, created_at)
-				SELECT id, uuid_v7(now()), 'client.created', now() FROM clients WHERE partner_id = $1`,
-			`INSERT INTO idempotency_records (key_id, idempotency_key, request_hash, status, body, created_at, seal_id, sealed_body)
-				SELECT id, 'once', 'hash', 201, '', now(), uuid_v7(now()), 'sealed' FROM api_keys WHERE partner_id = $1`,
-			`INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, request_id)
-				SELECT now(), partner_id, id, prefix, 'users.create', 'POST', '/v2/users', 'r' FROM api_keys, generate_series(1, 3)
-				WHERE partner_id = $1`,
-			`INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
-				SELECT id, 'microsoft', '{"tenant": "t"}', 'credentials', now() + interval '1 hour', now(), now() FROM clients WHERE partner_id = $1
-				ON CONFLICT DO NOTHING`,
-			`WITH asked AS (
-				INSERT INTO partner_mails (partner_id, id, kind, cause, admin_id, recipient, notice, created_at)
-				SELECT partner_id, uuid_v7(now()), 'webhook-failing', 'cause', id, email, '{}', now() FROM admins
-				WHERE partner_id = $1 AND client_id IS NULL RETURNING partner_id, id)
-				INSERT INTO outbox (client_id, id, kind, urgency, due_at) SELECT partner_id, id, 'partner', 2, now() + interval '1 hour' FROM asked`,
-			`INSERT INTO mail_switches (client_id, kind, enabled, changed_at)
-				SELECT id, 'certificate', false, now() FROM clients WHERE partner_id = $1 ON CONFLICT DO NOTHING`,
-		} {
-			w.exec(w.From, text, p.UUID())
-		}
+	for _, text := range []string{
+		`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
+			SELECT DISTINCT ON (partner_id) partner_id, uuid_v7(now()), id, 'https://example.com/', '{user.created}'::text[], 'active',
+				now(), now(), 'secret'::bytea FROM api_keys`,
+		`INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
+			SELECT w.id, uuid_v7(now()), w.partner_id, n, c.id, uuid_v7(now()), 'user.created', now(), now() + n * interval '1 hour'
+			FROM webhooks AS w JOIN clients AS c USING (partner_id), generate_series(1, 3) AS n`,
+		`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
+			SELECT partner_id, row_number() OVER (PARTITION BY partner_id ORDER BY id), id, uuid_v7(now()), 'user.created', now(), '{}'
+			FROM clients ON CONFLICT DO NOTHING`,
+		"INSERT INTO events (client_id, id, type, created_at) SELECT id, uuid_v7(now()), 'client.created', now() FROM clients",
+		`INSERT INTO idempotency_records (key_id, idempotency_key, request_hash, status, body, created_at, seal_id, sealed_body)
+			SELECT id, 'once', 'hash', 201, '', now(), uuid_v7(now()), 'sealed' FROM api_keys`,
+		`INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, request_id)
+			SELECT now(), partner_id, id, prefix, 'users.create', 'POST', '/v2/users', 'r' FROM api_keys, generate_series(1, 3)`,
+		`INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
+			SELECT id, 'microsoft', '{"tenant": "t"}', 'credentials', now() + interval '1 hour', now(), now() FROM clients
+			ON CONFLICT DO NOTHING`,
+		`WITH asked AS (
+			INSERT INTO partner_mails (partner_id, id, kind, cause, admin_id, recipient, notice, created_at)
+			SELECT partner_id, uuid_v7(now()), 'webhook-failing', 'cause', id, email, '{}', now() FROM admins
+			WHERE client_id IS NULL RETURNING partner_id, id)
+			INSERT INTO outbox (client_id, id, kind, urgency, due_at) SELECT partner_id, id, 'partner', 2, now() + interval '1 hour' FROM asked`,
+		`INSERT INTO mail_switches (client_id, kind, enabled, changed_at)
+			SELECT id, 'certificate', false, now() FROM clients ON CONFLICT DO NOTHING`,
+	} {
+		w.exec(w.From, text)
+	}
+}
+
+// queueWork adds a mail, a delivery, a report and a sync run that are due to each client of both
+// partners.
+func (w *world) queueWork() {
+	w.t.Helper()
+	for _, text := range []string{
+		"UPDATE webhook_deliveries SET due_at = now() - interval '1 minute'",
+		`INSERT INTO outbox (client_id, id, kind, urgency, due_at)
+			SELECT id, uuid_v7(now()), 'mail', 2, now() - interval '1 minute' FROM clients`,
+		`INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at)
+			SELECT id, uuid_v7(now()), 'risk_overview', 'pdf', 'pending', now() - interval '1 hour', now() FROM clients`,
+		`INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at)
+			SELECT id, uuid_v7(now()), 'queued', 'schedule', now() - interval '1 hour', now() FROM clients`,
+	} {
+		w.exec(w.From, text)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"partnerapi/db"
 	"partnerapi/db/cells"
@@ -41,10 +40,17 @@ func TestTables(t *testing.T) {
 }
 
 // TestMove: everything of a partner is in the new cell, and nothing of another; it can
-// move back, and what is kept is deleted in time.
+// move back, and what is kept is deleted in time. Two commands do not move it at a time.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.points["copied"] = func() {
+		second := *w.Move
+		second.reached = nil
+		if err := second.Run(t.Context()); !errors.Is(err, errMoving) {
+			t.Errorf("a second command: %v", err)
+		}
+	}
 	var before *cells.Cells // as a process has it that did not hear of the end
 	w.points["frozen"] = func() {
 		var err error
@@ -108,16 +114,12 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestFreeze: while a partner is handed over its writes are refused, and its mails, events
-// and deliveries rest, and no other's.
+// TestFreeze: while a partner is handed over its writes are refused, and its mails, events,
+// deliveries, reports and sync runs rest, and no other's.
 func TestFreeze(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for _, p := range []domain.PartnerID{w.Partner, w.other} {
-		w.exec(w.From, "UPDATE webhook_deliveries SET due_at = now() - interval '1 minute' WHERE partner_id = $1", p.UUID())
-		w.exec(w.From, `INSERT INTO outbox (client_id, id, kind, urgency, due_at)
-			SELECT id, uuid_v7(now()), 'mail', 2, now() - interval '1 minute' FROM clients WHERE partner_id = $1`, p.UUID())
-	}
+	w.queueWork()
 	result := value[string](w, w.From, `SELECT r.id::text FROM phishing_results AS r JOIN clients AS c ON c.id = r.client_id
 		WHERE c.partner_id = $1 AND r.sent_at IS NOT NULL AND r.clicked_at IS NULL ORDER BY r.id LIMIT 1`, w.Partner.UUID())
 	w.before = w.contents(w.From, w.Partner)
@@ -136,24 +138,14 @@ func TestFreeze(t *testing.T) {
 		theirs := domain.AuditEntry{Partner: w.other, Prefix: domain.CommandActor, Operation: "keys create"}
 		w.must(w.From.Audit(t.Context(), theirs))
 
-		mails, err := outbox.ClaimMails(t.Context(), w.From, new(outbox.MailTurns), 1000, time.Minute)
-		w.must(err)
-		var claimed []string
-		for _, m := range mails {
-			claimed = append(claimed, m.Client.UUID())
-		}
-		if n := value[int](w, w.From, "SELECT count(*) FROM clients WHERE partner_id = $1 AND id::text = ANY($2)", w.Partner.UUID(), claimed); n > 0 || len(claimed) == 0 {
-			t.Errorf("of %d mails that were claimed %d clients rest", len(claimed), n)
-		}
-		_, err = outbox.ClaimDeliveries(t.Context(), w.From, new(outbox.DeliveryTurns), 1000, time.Minute, func(due []outbox.DueWebhook) (places []outbox.Places) {
-			for _, d := range due {
-				if value[string](w, w.From, "SELECT partner_id::text FROM webhooks WHERE id = $1", d.ID.UUID()) == w.Partner.UUID() {
-					t.Errorf("deliveries of a frozen partner are claimed")
-				}
+		for _, queue := range queues {
+			owners, err := queue.claim(t.Context(), w.From)
+			w.must(err)
+			n := value[int](w, w.From, "SELECT count(*) FROM "+queue.owners+" WHERE partner_id = $1 AND id::text = ANY($2)", w.Partner.UUID(), owners)
+			if n > 0 || len(owners) == 0 {
+				t.Errorf("%d are claimed of %s, of %d of the frozen partner", len(owners), queue.table, n)
 			}
-			return nil
-		})
-		w.must(err)
+		}
 		published, err := outbox.PublishEvents(t.Context(), w.From, 1000, func(_ context.Context, events []db.OutboxEvent) ([]string, error) {
 			for _, e := range events {
 				if *e.Partner == w.Partner {
@@ -223,21 +215,6 @@ func TestCheck(t *testing.T) {
 		t.Errorf("cancel without a move: %v", err)
 	}
 	w.unmoved()
-}
-
-// TestMoveAlone: two commands do not move one partner at a time.
-func TestMoveAlone(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.points["copied"] = func() {
-		second := *w.Move
-		second.reached = nil
-		if err := second.Run(t.Context()); !errors.Is(err, errMoving) {
-			t.Errorf("a second command: %v", err)
-		}
-	}
-	w.must(w.Run(t.Context()))
-	w.moved()
 }
 
 // TestMoveFromWhereItWas: a cell that keeps the rows of a partner that left moves them
