@@ -6,13 +6,14 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/cells"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
 // TestFixCell: a database is of one cell, for good. What was there before is of the first.
 func TestFixCell(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := worldtest.New(t)
 	newKey := func(begins string) string {
 		key, err := w.CreateKey(t.Context(), db.NewKey{Partner: w.Partner, Name: "x", Scopes: []domain.Scope{domain.Read}})
 		w.Must(err)
@@ -65,7 +66,7 @@ func TestFixCell(t *testing.T) {
 		t.Errorf("strays: %v, %v", strays, err)
 	}
 
-	other := newWorld(t)
+	other := worldtest.New(t)
 	other.Exec("DELETE FROM partners")
 	third := domain.Cell{Number: 2, Count: 4}
 	if is, err := cells.Fix(t.Context(), other.DB, third); err != nil || is != third {

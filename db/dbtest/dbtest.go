@@ -29,8 +29,8 @@ const patience = 2 * time.Minute
 
 // Schema is what a test's database holds.
 type Schema struct {
-	// Name distinguishes schemas that are tested on one server; lower-case
-	// letters and digits, at most 20.
+	// Name distinguishes schemas that are tested on one server, in the names of databases;
+	// lower-case letters and digits, at most 20.
 	Name string
 	// Key changes whenever Apply would make something else: the migrations'
 	// text, or a hash of it.
@@ -54,16 +54,12 @@ var process struct {
 // to do.
 func Main(m *testing.M) {
 	// The clock of the regular expressions that mark code ends by itself.
-	goleak.VerifyTestMain(Wrap(m),
+	goleak.VerifyTestMain(runner{m},
 		goleak.IgnoreAnyFunction("github.com/dlclark/regexp2/v2.runClock"))
 }
 
-// Runner is a *testing.M, or what stands for one, that gives the server up
-// when it has run.
-type Runner struct{ tests interface{ Run() int } }
-
-// Wrap is for a TestMain that hands its tests on to something else.
-func Wrap(m interface{ Run() int }) Runner { return Runner{m} }
+// runner runs the tests of a package and gives the server up when they have run.
+type runner struct{ tests *testing.M }
 
 // garbage is how much the heap of tests, and of the processes that they start, grows
 // between two collections, in percent. They are short, and the machine's processors are
@@ -79,8 +75,8 @@ func collectSeldom() error {
 	return os.Setenv("GOGC", strconv.Itoa(garbage))
 }
 
-// Run runs the tests and gives the server up. It returns the exit code.
-func (r Runner) Run() int {
+// Run returns the exit code.
+func (r runner) Run() int {
 	if err := collectSeldom(); err != nil {
 		fmt.Fprintln(os.Stderr, "dbtest:", err)
 		return 1

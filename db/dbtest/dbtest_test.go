@@ -2,51 +2,24 @@ package dbtest
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 )
 
 func TestMain(m *testing.M) { Main(m) }
 
-// run executes a statement, and returns the one value of one that has rows.
-func run(t *testing.T, url, sql string) string {
-	t.Helper()
-	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	var got string
-	if err := conn.QueryRow(ctx, sql).Scan(&got); err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	return got
-}
-
-// schema has one table, and counts how often it is applied. Its key is of the
-// test and the run: no template of another run is found.
+// schema counts how often it is applied. Its key is of the test and the run: no template
+// of another run is found.
 func schema(t *testing.T, key string) (Schema, *atomic.Int32) {
 	applied := new(atomic.Int32)
 	return Schema{
-		Name: strings.ToLower(t.Name()[4:]),
-		Key:  t.TempDir() + key,
-		Apply: func(ctx context.Context, url string) error {
-			applied.Add(1)
-			conn, err := pgx.Connect(ctx, url)
-			if err != nil {
-				return err
-			}
-			_, err = conn.Exec(ctx, "CREATE TABLE notes (text text)")
-			return errors.Join(err, conn.Close(ctx))
-		},
+		Name:  strings.ToLower(t.Name()[4:]),
+		Key:   t.TempDir() + key,
+		Apply: func(context.Context, string) error { applied.Add(1); return nil },
 	}, applied
 }
 
@@ -69,26 +42,6 @@ func has(t *testing.T, s *server, database string) bool {
 		t.Fatal(err)
 	}
 	return len(names) > 0
-}
-
-func TestOwnDatabases(t *testing.T) {
-	notes, applied := schema(t, "")
-	var first string
-	t.Run("first", func(t *testing.T) {
-		first = URL(t, notes)
-		second := URL(t, notes)
-		run(t, first, "INSERT INTO notes VALUES ('first')")
-		if got := run(t, second, "SELECT count(*)::text FROM notes"); got != "0" {
-			t.Errorf("the second database has %s notes", got)
-		}
-	})
-	if applied.Load() != 1 {
-		t.Errorf("applied %d times", applied.Load())
-	}
-	if conn, err := pgx.Connect(t.Context(), first); err == nil {
-		conn.Close(t.Context())
-		t.Error("the database outlives its test")
-	}
 }
 
 func TestAppliedOnceForAllProcesses(t *testing.T) {
@@ -172,40 +125,6 @@ func TestTemplatesNobodyUses(t *testing.T) {
 	}
 }
 
-func TestFailedApply(t *testing.T) {
-	notes, _ := schema(t, "")
-	broken := errors.New("broken")
-	working := notes.Apply
-	notes.Apply = func(context.Context, string) error { return broken }
-	s := another(t)
-	if _, err := s.create(t.Context(), notes); !errors.Is(err, broken) {
-		t.Fatalf("error %v", err)
-	}
-	notes.Apply = working
-	if database, err := s.create(t.Context(), notes); err != nil {
-		t.Error(err)
-	} else if err := s.drop(t.Context(), database); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestSchemaName(t *testing.T) {
-	if _, err := another(t).create(t.Context(), Schema{Name: "a; drop"}); err == nil {
-		t.Error("took a name that is none")
-	}
-}
-
-func TestPrivateSurvivesKill(t *testing.T) {
-	s := Private(t)
-	run(t, s.URL(), "CREATE TABLE notes (text text)")
-	run(t, s.URL(), "INSERT INTO notes VALUES ('committed')")
-	s.Kill()
-	s.Start()
-	if got := run(t, s.URL(), "SELECT text FROM notes"); got != "committed" {
-		t.Errorf("read %q", got)
-	}
-}
-
 func TestSharedDirOfOthers(t *testing.T) {
 	base := t.TempDir()
 	dir, err := sharedDir(base)
@@ -220,12 +139,5 @@ func TestSharedDirOfOthers(t *testing.T) {
 	}
 	if _, err := sharedDir(base); err == nil {
 		t.Error("took a folder that all can write")
-	}
-}
-
-func BenchmarkURL(b *testing.B) {
-	empty := Schema{Name: "bench", Apply: func(context.Context, string) error { return nil }}
-	for b.Loop() {
-		URL(b, empty)
 	}
 }

@@ -47,26 +47,17 @@ var (
 	long         = regexp.MustCompile(`^(LOCK|TRUNCATE|CLUSTER|VACUUM FULL|REFRESH|REINDEX)\b`)
 	contracting  = regexp.MustCompile(`^DROP (TABLE|COLUMN|TRIGGER|FUNCTION|TYPE|VIEW)|\bDROP COLUMN|\bRENAME\b|DROP CONSTRAINT|DROP DEFAULT`)
 	volatile     = regexp.MustCompile(`DEFAULT [^,]*(clock_timestamp|gen_random_uuid|random|nextval|uuid_v7)\(|\bAS IDENTITY|\) STORED|\b(big|small)?serial\b`)
-	setTimeout   = regexp.MustCompile(`^(?:SET lock_timeout (?:=|TO) '?0'?$)`)
+	setTimeout   = regexp.MustCompile(`^SET lock_timeout (?:=|TO) 0$`)
 	resetTimeout = regexp.MustCompile(`^RESET lock_timeout$`)
 	comment      = regexp.MustCompile(`(?m)--.*$`)
 	space        = regexp.MustCompile(`\s+`)
 	quoted       = regexp.MustCompile(`(?s)\$\$.*?\$\$|'(?:[^']|'')*'`)
 )
 
-// statements splits a file at its semicolons, without comments. What stands in quotes
-// stays whole.
+// statements splits a file at its semicolons, without comments and what stands in quotes.
 func statements(text string) (list []string) {
-	text = comment.ReplaceAllString(text, "")
-	var literals []string
-	text = quoted.ReplaceAllStringFunc(text, func(s string) string {
-		literals = append(literals, s)
-		return fmt.Sprintf("\x00%d\x00", len(literals)-1)
-	})
+	text = quoted.ReplaceAllString(comment.ReplaceAllString(text, ""), "''")
 	for part := range strings.SplitSeq(text, ";") {
-		for i, s := range literals {
-			part = strings.Replace(part, fmt.Sprintf("\x00%d\x00", i), s, 1)
-		}
 		if part = strings.TrimSpace(space.ReplaceAllString(part, " ")); part != "" {
 			list = append(list, part)
 		}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,9 +34,6 @@ const (
 	testPrefix     = "partnerapi_test_" // then the process's number, _, and a count
 	templatePrefix = "partnerapi_tmpl_" // then the schema's name, _, and the template's number
 )
-
-// schemaName keeps the names of databases plain, and below 63 bytes.
-var schemaName = regexp.MustCompile(`^[a-z0-9]{1,20}$`)
 
 // server is this process's use of a server. It is safe for concurrent use, so that tests
 // that run side by side do not wait for each other's databases.
@@ -117,9 +113,6 @@ func (s *server) url(database string) string {
 
 // create makes a database for one test.
 func (s *server) create(ctx context.Context, schema Schema) (string, error) {
-	if !schemaName.MatchString(schema.Name) {
-		return "", fmt.Errorf("the schema's name %q is not of the form %s", schema.Name, schemaName)
-	}
 	template, err := s.template(ctx, schema)
 	if err != nil {
 		return "", fmt.Errorf("make the template of %q: %w", schema.Name, err)

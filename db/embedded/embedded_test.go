@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // fast are settings for tests that do not pull the plug of the machine.
@@ -57,23 +55,14 @@ func end(t *testing.T, s *Server) {
 	}
 }
 
-// query runs statements and returns the last one's one value as text.
+// query runs statements on a connection of their own, and returns the last one's first column.
 func query(t *testing.T, url string, statements ...string) string {
 	t.Helper()
-	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, url)
+	texts, err := ask(t.Context(), url, statements...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(ctx)
-	var got string
-	for _, sql := range statements {
-		err := conn.QueryRow(ctx, sql).Scan(&got)
-		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-			t.Fatalf("%s: %v", sql, err)
-		}
-	}
-	return got
+	return strings.Join(texts, " ")
 }
 
 func alive(t *testing.T, dir string) bool {
@@ -117,22 +106,6 @@ func TestKeepsItsDataAndItsAddress(t *testing.T) {
 	}
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the password's mode is %o", info.Mode().Perm())
-	}
-}
-
-func TestLastOneOutStops(t *testing.T) {
-	dir := t.TempDir()
-	first, second := begin(t, Config{Dir: dir}), begin(t, Config{Dir: dir})
-	if first.PID() != second.PID() || first.URL() != second.URL() {
-		t.Fatalf("two servers: %d and %d", first.PID(), second.PID())
-	}
-	end(t, first)
-	if got := query(t, second.URL(), "select 'still here'"); got != "still here" {
-		t.Fatalf("read %q", got)
-	}
-	end(t, second)
-	if alive(t, dir) {
-		t.Error("it runs on after the last one left")
 	}
 }
 

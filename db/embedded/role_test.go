@@ -11,21 +11,13 @@ import (
 	"partnerapi/domain"
 )
 
-// run runs statements on a connection of their own.
-func run(t *testing.T, url string, statements ...string) {
-	t.Helper()
-	if _, err := ask(t.Context(), url, statements...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // old makes a folder as it was before there was a role: everything belongs to the
 // superuser, who has all kinds of objects.
 func old(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	s := begin(t, Config{Dir: dir})
-	run(t, s.AdminURL(),
+	query(t, s.AdminURL(),
 		"CREATE TYPE state AS ENUM ('on', 'off')", "CREATE DOMAIN short AS text CHECK (length(value) < 9)",
 		"CREATE TABLE kept (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, n serial, v short, s state)",
 		"INSERT INTO kept (v, s) VALUES ('row', 'on')",
@@ -33,7 +25,7 @@ func old(t *testing.T) string {
 		"CREATE FUNCTION twice(integer) RETURNS integer LANGUAGE sql AS 'SELECT 2 * $1'",
 		"CREATE SCHEMA apart", `CREATE TABLE apart."Quoted" (v text)`, "CREATE TABLE parted (day date) PARTITION BY RANGE (day)",
 		"ALTER DATABASE partnerapi OWNER TO partnerapi")
-	run(t, s.maintenance, "DROP ROLE "+role)
+	query(t, s.maintenance, "DROP ROLE "+role)
 	end(t, s)
 	if err := os.Remove(folder(dir).rolePassword()); err != nil {
 		t.Fatal(err)
@@ -47,7 +39,7 @@ func owned(t *testing.T, s *Server) {
 	if left, err := ask(t.Context(), s.AdminURL(), foreign); err != nil || len(left) != 0 {
 		t.Errorf("left to the superuser: %v, %v", left, err)
 	}
-	run(t, s.URL(), "INSERT INTO kept (v, s) VALUES ('more', 'off')", "ALTER TABLE kept ADD COLUMN w text",
+	query(t, s.URL(), "INSERT INTO kept (v, s) VALUES ('more', 'off')", "ALTER TABLE kept ADD COLUMN w text",
 		"ALTER TABLE kept DROP COLUMN w", "CREATE TABLE new (v text)", "DROP TABLE new", `DROP TABLE IF EXISTS apart."Quoted"`,
 		"SELECT nextval('numbers')", "CREATE OR REPLACE FUNCTION twice(integer) RETURNS integer LANGUAGE sql AS 'SELECT $1 + $1'")
 	if got := query(t, s.URL(), "SELECT rolsuper::text FROM pg_roles WHERE rolname = current_user"); got != "false" {
@@ -86,7 +78,7 @@ func TestOldFolderIsGivenToTheRole(t *testing.T) {
 func TestForeignObjectsOfARunningServer(t *testing.T) {
 	dir := old(t)
 	first := begin(t, Config{Dir: dir})
-	run(t, first.AdminURL(), "ALTER TABLE kept OWNER TO partnerapi", "CREATE TABLE restored (v text)")
+	query(t, first.AdminURL(), "ALTER TABLE kept OWNER TO partnerapi", "CREATE TABLE restored (v text)")
 	if err := os.Remove(folder(dir).rolePassword()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,12 @@
 package seed
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
@@ -86,8 +86,7 @@ func TestDemoKeysWork(t *testing.T) {
 		{keys.Subset, "[read write]", 2, false},
 		{keys.Other, "[read write]", 2, true},
 	} {
-		digest := sha256.Sum256([]byte(want.text))
-		caller, err := d.CallerByDigest(t.Context(), digest[:])
+		caller, err := d.CallerByDigest(t.Context(), db.KeyDigest(want.text))
 		if err != nil {
 			t.Fatalf("%s: %v", want.text, err)
 		}

@@ -22,10 +22,6 @@ var recounts = map[string]string{
 			WHERE a.client_id = u.client_id AND a.user_id = u.id AND completed_at IS NULL ORDER BY due_on, position LIMIT 1
 		) AS n ON true
 		WHERE (u.next_due_on, u.next_course_id) IS DISTINCT FROM (n.due_on, n.course_id) OR $1::date IS NULL`,
-	"users without a risk": `SELECT count(*) FROM users AS u LEFT JOIN user_risks AS r ON r.client_id = u.client_id AND r.user_id = u.id
-		WHERE r.baseline + (SELECT sum(d) FROM unnest(r.deltas) AS d) IS DISTINCT FROM u.score OR r.computed_on <> $1::date`,
-	"today in risk_history": `SELECT count(*) FROM clients AS c LEFT JOIN risk_history AS h ON h.client_id = c.id AND h.day = $1
-		WHERE (h.average_score, h.active_users) IS DISTINCT FROM (c.average_score, c.users_active)`,
 	"courses whose renewal is due": `SELECT count(*) FROM (
 			SELECT DISTINCT ON (client_id, user_id, course_id) * FROM assignments ORDER BY client_id, user_id, course_id, round DESC
 		) AS a JOIN courses AS c ON c.id = a.course_id JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id

@@ -12,6 +12,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/worldtest"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -74,25 +75,14 @@ func value[T any](t testing.TB, d *db.DB, query string, args ...any) (v T) {
 // contents is a checksum of every table that seeding fills, by name.
 func contents(t testing.TB, d *db.DB, leaveOut ...string) map[string]string {
 	t.Helper()
-	rows, err := d.SQL().QueryContext(t.Context(), `SELECT table_name FROM information_schema.tables
-		WHERE table_schema = 'public' AND table_name NOT IN ('secrets', 'schema_migrations', 'idmap_migrations')`)
+	tables, err := pg.All[string](t.Context(), d, "list tables", pg.SQL(`SELECT table_name::text FROM information_schema.tables
+		WHERE table_schema = 'public' AND table_name NOT IN ('secrets', 'schema_migrations', 'idmap_migrations')`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rows.Close()
 	sums := map[string]string{}
-	for rows.Next() {
-		var table string
-		if err := rows.Scan(&table); err != nil {
-			t.Fatal(err)
-		}
-		sums[table] = ""
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
 	without := "'" + strings.Join(leaveOut, "', '") + "'"
-	for table := range sums {
+	for _, table := range tables {
 		sums[table] = value[string](t, d, fmt.Sprintf(
 			`SELECT count(*) || ' rows ' || md5(coalesce(string_agg(line, '' ORDER BY line), ''))
 			FROM (SELECT (to_jsonb(t) - ARRAY[%s])::text AS line FROM %s AS t) AS lines`, without, table))
