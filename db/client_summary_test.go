@@ -2,7 +2,6 @@ package db_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,8 +25,7 @@ func (w *world) summary(client domain.ClientID) domain.ClientSummary {
 }
 
 func TestRefreshSummaries(t *testing.T) {
-	counter := &worldtest.Statements{}
-	w := newWorld(t, db.WithTracer(counter))
+	w := newWorld(t)
 	full, empty, untouched := w.AddClient(), w.AddClient(), w.AddClient()
 	for i, score := range []int{0, 399, 599, 600, 1000, 904} { // 3502 / 6 = 583.67
 		user := w.AddUser(full, domain.RoleStandard, score)
@@ -40,12 +38,8 @@ func TestRefreshSummaries(t *testing.T) {
 	w.phished(full, 364, 1, 1, 0)
 	w.phished(full, 365, 100, 50, 0)
 
-	counter.Reset()
 	page, err := w.Clients(w.caller(), domain.ClientFilter{Sort: "name", IDs: []domain.ClientID{full, empty}}, domain.Window{Limit: 2})
 	w.Must(err)
-	if got := counter.Count(); got != 2 {
-		t.Errorf("%d statements, want two: a read, and a refresh that reads", got)
-	}
 	want := domain.ClientSummary{
 		AverageScore: 400, HighRiskUsers: 3, OverdueUsers: 2, OnTrackRate: 50,
 		ClickRate90d: 12.5, ReportRate90d: 25, ClickRate365d: 35.3, ClickRateTotal: 47.9, At: noon, // 6/17, 56/117
@@ -81,44 +75,29 @@ func TestRefreshSummaries(t *testing.T) {
 // that updated_at moves only with what is shown.
 func TestSummaryAge(t *testing.T) {
 	w := newWorld(t)
-	ctx := w.caller()
 	client := w.AddClient()
 	user := w.AddUser(client, domain.RoleStandard, 500)
-	refresh := func() {
-		_, err := w.FreshTenant(ctx, client)
+	read := func(wantScore int, made, updated time.Time) {
+		t.Helper()
+		got, err := w.FreshTenant(w.caller(), client)
 		w.Must(err)
+		history := w.Number("SELECT average_score FROM risk_history WHERE client_id = $1", client)
+		if got.Summary.AverageScore != wantScore || history != wantScore || !got.Summary.At.Equal(made) || !got.UpdatedAt.Equal(updated) {
+			t.Errorf("%+v, updated at %v; today's history says %d", got.Summary, got.UpdatedAt, history)
+		}
 	}
-	refresh()
-	first := w.Clock.Now()
-
+	read(500, noon, noon)
 	w.Exec("UPDATE users SET score = 900 WHERE id = $1", user)
 	w.Clock.Advance(domain.SummaryAge)
-	refresh()
-	if got := w.summary(client); got.AverageScore != 500 || !got.At.Equal(first) {
-		t.Errorf("refreshed too early: %+v", got)
-	}
+	read(500, noon, noon)
 	w.Clock.Advance(time.Second)
-	refresh()
 	changed := w.Clock.Now()
-	if got := w.summary(client); got.AverageScore != 900 || !got.At.Equal(changed) {
-		t.Errorf("not refreshed: %+v", got)
-	}
-	var score int
-	w.Get("SELECT average_score FROM risk_history WHERE client_id = $1", []any{client}, &score)
-	if score != 900 {
-		t.Errorf("today's history says %d", score)
-	}
-
+	read(900, changed, changed)
 	w.Clock.Advance(time.Hour)
-	refresh()
-	if got := w.summary(client); !got.At.Equal(w.Clock.Now()) || !w.UpdatedAt("clients", client).Equal(changed) {
-		t.Errorf("nothing changed: %+v, updated at %v", got, w.UpdatedAt("clients", client))
-	}
+	read(900, w.Clock.Now(), changed)
 	w.Exec("UPDATE users SET score = 100 WHERE id = $1", user)
-	w.Must(w.ForceSummaries(ctx))
-	if got := w.summary(client); got.AverageScore != 100 {
-		t.Errorf("forced: %+v", got)
-	}
+	w.Must(w.ForceSummaries(t.Context()))
+	read(100, w.Clock.Now(), w.Clock.Now())
 }
 
 func TestRefreshReachable(t *testing.T) {
@@ -145,9 +124,8 @@ func TestRefreshReachable(t *testing.T) {
 		{"a key for one client", domain.Caller{Partner: w.Partner, Key: key}, [3]bool{true, false, false}},
 		{"a key for all", domain.Caller{Partner: w.Partner, AllClients: true}, [3]bool{true, true, false}},
 	} {
-		counter.Reset()
-		w.Must(w.RefreshReachable(domain.WithCaller(context.Background(), &step.caller)))
-		if n := counter.Count(); n != 1 {
+		ctx := domain.WithCaller(context.Background(), &step.caller)
+		if n := counter.During(func() { w.Must(w.RefreshReachable(ctx)) }); n != 1 {
 			t.Errorf("%s: %d statements", step.name, n)
 		}
 		if got := [3]bool{made(listed), made(other), made(archived)}; got != step.want {
@@ -163,22 +141,19 @@ func TestRefreshersAtOnce(t *testing.T) {
 	for range 20 {
 		w.AddUser(w.AddClient(), domain.RoleStandard, 640)
 	}
-	var group sync.WaitGroup
-	for i := range 8 {
-		group.Go(func() {
-			sort := domain.Sort([]string{"name", "-name", "created_at", "-risk_score"}[i%4])
-			page, err := w.Clients(w.caller(), domain.ClientFilter{Sort: sort}, domain.Window{Limit: 20})
-			if err != nil || len(page.Rows) != 20 {
-				t.Errorf("%d clients, %v", len(page.Rows), err)
+	w.atOnce(8, func(i int) error {
+		sort := domain.Sort([]string{"name", "-name", "created_at", "-risk_score"}[i%4])
+		page, err := w.Clients(w.caller(), domain.ClientFilter{Sort: sort}, domain.Window{Limit: 20})
+		if len(page.Rows) != 20 {
+			t.Errorf("%d clients", len(page.Rows))
+		}
+		for _, c := range page.Rows {
+			if c.Summary.AverageScore != 640 || !c.Summary.At.Equal(noon) {
+				t.Errorf("a stale summary: %+v", c.Summary)
 			}
-			for _, c := range page.Rows {
-				if c.Summary.AverageScore != 640 || !c.Summary.At.Equal(noon) {
-					t.Errorf("a stale summary: %+v", c.Summary)
-				}
-			}
-		})
-	}
-	group.Wait()
+		}
+		return err
+	})
 }
 
 // TestNoUsersNoRates: a client whose users left has the summary of one without
@@ -228,10 +203,14 @@ func TestRefreshAhead(t *testing.T) {
 			w.Clock.Advance(4 * time.Minute)
 			ahead(1)
 		}
-		counter.Reset()
-		got, err := w.FreshTenant(ctx, polled)
-		if err != nil || got.Summary.AverageScore != 640 || counter.Count() != 1 {
-			t.Fatalf("%+v in %d statements, %v", got.Summary, counter.Count(), err)
+		n := counter.During(func() {
+			got, err := w.FreshTenant(ctx, polled)
+			if err != nil || got.Summary.AverageScore != 640 {
+				t.Fatalf("%+v, %v", got.Summary, err)
+			}
+		})
+		if n != 1 {
+			t.Fatalf("%d statements", n)
 		}
 	}
 	if at := w.summary(unread).At; !at.Before(noon) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -39,15 +38,7 @@ func TestClientCount(t *testing.T) {
 			}), then)
 		})
 	}
-	var group sync.WaitGroup
-	for i := range 8 {
-		group.Go(func() {
-			if err := add(w.caller(), fmt.Sprint(i), nil); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
+	w.atOnce(8, func(i int) error { return add(w.caller(), fmt.Sprint(i), nil) })
 	if err := add(w.caller(), "3", nil); !domain.IsCode(err, domain.Conflict) {
 		t.Errorf("a name that is taken: %v", err)
 	}
@@ -97,27 +88,6 @@ func TestReadInTx(t *testing.T) {
 	}
 }
 
-// TestClientUpdatedAt: a clock that was put back does not move updated_at back.
-func TestClientUpdatedAt(t *testing.T) {
-	w := newWorld(t)
-	id := w.AddClient()
-	later := noon.Add(time.Hour)
-	w.Exec("UPDATE clients SET updated_at = $2 WHERE id = $1", id, later)
-	w.Must(w.Change(w.caller(), func(ctx context.Context, c *db.Change) error {
-		tenant, err := c.LockTenant(ctx, id)
-		w.Must(err)
-		tenant.Name = "Renamed"
-		w.Must(tenant.Update(ctx, c))
-		if !tenant.UpdatedAt.Equal(later) {
-			t.Errorf("updated at %v", tenant.UpdatedAt)
-		}
-		return nil
-	}))
-	if at := w.UpdatedAt("clients", id); !at.Equal(later) {
-		t.Errorf("stored as updated at %v", at)
-	}
-}
-
 // TestUserCounts: changes at once that move the counters of many clients, in all
 // orders, lose no move and do not deadlock; each change takes one statement, and one
 // before it that locks several.
@@ -137,20 +107,10 @@ func TestUserCounts(t *testing.T) {
 			return nil
 		})
 	}
-	counter.Reset()
-	w.Must(move(0))
-	if n := counter.Count(); n > 4 { // with begin and commit
+	if n := counter.During(func() { w.Must(move(0)) }); n > 4 { // with begin and commit
 		t.Errorf("%d statements", n)
 	}
-	var group sync.WaitGroup
-	for i := range 9 {
-		group.Go(func() {
-			if err := move(i); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
+	w.atOnce(9, move)
 	for i, client := range clients {
 		tenant, err := w.Tenant(w.caller(), client)
 		w.Must(err)

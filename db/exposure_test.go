@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
 	"partnerapi/db"
@@ -40,35 +39,26 @@ func TestResolvingBesideImports(t *testing.T) {
 			w.Add("exposures", row{"client_id": client, "user_id": user, "breach_name": b.Name, "data_classes": []string{"Names"}, "first_seen_at": noon})
 		}
 	}
-	var all sync.WaitGroup
-	for _, user := range users {
-		all.Go(func() {
-			for range 50 {
-				err := w.Change(w.As(t.Context()), func(ctx context.Context, c *db.Change) error {
-					u, err := c.LockUser(ctx, user)
-					if err != nil {
-						return err
-					}
-					for _, b := range list {
-						if _, err := u.ResolveExposure(ctx, c, b.Name); err != nil {
-							return err
-						}
-					}
-					return nil
-				})
-				if err != nil {
-					t.Error(err)
+	w.atOnce(len(users)+1, func(n int) (err error) {
+		for i := 0; i < 50 && err == nil; i++ {
+			if n == len(users) {
+				var changed int
+				if _, changed, err = w.ImportBreaches(t.Context(), catalogue(fmt.Sprint(i+1))); changed != len(list) {
+					t.Errorf("%d breaches change", changed)
 				}
-				w.Exec("UPDATE exposures SET resolved_at = NULL WHERE user_id = $1 AND breach_name = $2", user, list[0].Name)
+				continue
 			}
-		})
-	}
-	all.Go(func() {
-		for i := range 50 {
-			if _, changed, err := w.ImportBreaches(t.Context(), catalogue(fmt.Sprint(i+1))); err != nil || changed != 20 {
-				t.Error(changed, err)
-			}
+			err = w.Change(w.As(t.Context()), func(ctx context.Context, c *db.Change) error {
+				u, err := c.LockUser(ctx, users[n])
+				for _, b := range list {
+					if err == nil {
+						_, err = u.ResolveExposure(ctx, c, b.Name)
+					}
+				}
+				return err
+			})
+			w.Exec("UPDATE exposures SET resolved_at = NULL WHERE user_id = $1 AND breach_name = $2", users[n], list[0].Name)
 		}
+		return err
 	})
-	all.Wait()
 }

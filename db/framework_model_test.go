@@ -56,12 +56,12 @@ func (m *trainingModel) asks(id domain.FrameworkAssignmentID, u *learner, course
 }
 
 // lapsed reports whether the renewal window of a completed round has ended.
-func (m *trainingModel) lapsed(r *heldRound) bool {
+func (m *trainingModel) lapsed(course domain.CourseID, r *heldRound) bool {
 	end := r.completed.AddDate(1, 0, 0)
 	if end.Day() != r.completed.Day() { // of a leap year
 		end = end.AddDate(0, 0, -1)
 	}
-	return !r.completed.IsZero() && !domain.DateOf(end).After(m.today())
+	return course != forGood && !r.completed.IsZero() && !domain.DateOf(end).After(m.today())
 }
 
 // carry are the reasons of a round that a further one has too.
@@ -85,7 +85,7 @@ func (m *trainingModel) give(u *learner, course domain.CourseID, days int, reaso
 	switch {
 	case len(held) == 0:
 		to = &heldRound{frameworks: map[domain.FrameworkAssignmentID]bool{}}
-	case m.lapsed(held[len(held)-1]):
+	case m.lapsed(course, held[len(held)-1]):
 		to = m.carry(u, course, held[len(held)-1])
 	default:
 		to = held[len(held)-1]
@@ -116,7 +116,8 @@ func (m *trainingModel) enter(u *learner) {
 func (m *trainingModel) renew(u *learner) {
 	for course, held := range u.rounds {
 		last := held[len(held)-1]
-		if next := m.carry(u, course, last); u.active && m.lapsed(last) && (next.program || next.direct || len(next.frameworks) > 0) {
+		next := m.carry(u, course, last)
+		if u.active && m.lapsed(course, last) && (next.program || next.direct || len(next.frameworks) > 0) {
 			next.due = m.today().AddDays(30)
 			u.rounds[course] = append(held, next)
 		}

@@ -4,14 +4,13 @@ package db_test
 
 import (
 	"context"
+	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"partnerapi/db"
-	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/db/ingest"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -23,8 +22,7 @@ type school struct {
 	client      domain.ClientID
 	model       *trainingModel
 	users       []domain.UserID
-	collections []domain.CollectionID // also those that were deleted
-	assigned    []domain.FrameworkAssignmentID
+	collections []domain.CollectionID
 }
 
 // heldSQL shows what every user of a client has as the model does.
@@ -37,44 +35,50 @@ const heldSQL = `
 		FROM assignments AS a WHERE client_id = $1
 	) AS lines`
 
-func newSchool(w *world, t testing.TB) *school {
-	s := &school{world: &world{&worldtest.World{DB: w.DB, T: t, Clock: w.Clock, Partner: w.Partner}}, client: db.NewID[domain.ClientKind]()}
-	s.model = &trainingModel{
-		now: w.Clock.Now, required: map[string]map[domain.CourseID]domain.Role{},
+func newSchool(w *world) *school {
+	s := &school{world: w, client: db.NewID[domain.ClientKind](), model: &trainingModel{
+		now: w.Clock.Now, program: map[domain.CourseID]int{}, required: map[string]map[domain.CourseID]domain.Role{},
 		users: map[domain.UserID]*learner{}, follows: map[domain.FrameworkAssignmentID]modelFramework{},
-	}
-	s.Must(s.Change(s.As(t.Context()), func(ctx context.Context, c *db.Change) error {
+	}}
+	w.Must(w.Change(w.caller(), func(ctx context.Context, c *db.Change) error {
 		return c.InsertClient(ctx, domain.Client{
 			ID: s.client, Partner: w.Partner, Name: s.client.String(), Summary: domain.EmptySummary(c.At),
 			CreatedAt: c.At, UpdatedAt: c.At,
 		})
 	}))
-	type programmed struct {
+	type course struct {
 		CourseID     domain.CourseID
 		DueAfterDays int
+		FrameworkID  string
+		Role         domain.Role
 	}
-	program, err := pg.All[programmed](t.Context(), s.DB, "read the program", pg.SQL("SELECT course_id, due_after_days FROM default_program"))
-	s.Must(err)
-	s.model.program = pg.Index(program, func(p *programmed) (domain.CourseID, int) { return p.CourseID, p.DueAfterDays })
-	for framework, courses := range s.requiredCourses() {
-		s.model.required[framework] = pg.Index(courses, func(c *requiredCourse) (domain.CourseID, domain.Role) { return c.course, c.role })
+	courses, err := pg.All[course](w.T.Context(), w.DB, "read the program and frameworks", pg.SQL(`
+		SELECT course_id, due_after_days, '' AS framework_id, '' AS role FROM default_program
+		UNION ALL SELECT course_id, 0, framework_id, coalesce(role, '') FROM framework_courses`))
+	w.Must(err)
+	for _, c := range courses {
+		if c.FrameworkID == "" {
+			s.model.program[c.CourseID] = c.DueAfterDays
+			continue
+		}
+		if s.model.required[c.FrameworkID] == nil {
+			s.model.required[c.FrameworkID] = map[domain.CourseID]domain.Role{}
+		}
+		s.model.required[c.FrameworkID][c.CourseID] = c.Role
 	}
 	return s
 }
 
 // What histories are about is little, so that they come back to it: the courses are
 // one of the program that frameworks ask for too, one that two frameworks ask
-// everybody for, one that one asks a role for and another everybody, and one of no
-// framework.
+// everybody for, one that one asks a role for and another everybody, and forGood, of
+// no framework, which is never renewed.
 var (
 	learnerRoles      = []domain.Role{domain.RoleStandard, domain.RoleFinance}
 	learnerFrameworks = []string{"nist_csf", "iso_27001", "soc2", "nydfs"}
-	learnerCourses    = []domain.CourseID{courseNumber(1), courseNumber(9), courseNumber(9), courseNumber(10), courseNumber(8)}
+	learnerCourses    = []domain.CourseID{courseNumber(1), courseNumber(9), courseNumber(9), courseNumber(10), forGood}
+	forGood           = courseNumber(8)
 )
-
-func courseNumber(n byte) domain.CourseID {
-	return domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: n}
-}
 
 // create adds a user, in a collection or in none.
 func (s *school) create(rt *rapid.T) {
@@ -83,8 +87,8 @@ func (s *school) create(rt *rapid.T) {
 		in: map[domain.CollectionID]bool{}, rounds: map[domain.CourseID][]*heldRound{},
 	}
 	var into []domain.CollectionID
-	if living := s.living(); len(living) > 0 && rapid.Bool().Draw(rt, "member") {
-		into = []domain.CollectionID{rapid.SampledFrom(living).Draw(rt, "collection")}
+	if len(s.collections) > 0 && rapid.Bool().Draw(rt, "member") {
+		into = []domain.CollectionID{rapid.SampledFrom(s.collections).Draw(rt, "collection")}
 		u.in[into[0]] = true
 	}
 	id := db.NewID[domain.UserKind]()
@@ -106,18 +110,6 @@ func (s *school) create(rt *rapid.T) {
 		s.model.give(u, course, days, heldRound{program: true})
 	}
 	s.model.enter(u)
-}
-
-// living are the collections that were not deleted.
-func (s *school) living() (list []domain.CollectionID) {
-	for _, id := range s.collections {
-		var exists bool
-		s.Get("SELECT EXISTS (SELECT 1 FROM collections WHERE id = $1)", []any{id}, &exists)
-		if exists {
-			list = append(list, id)
-		}
-	}
-	return list
 }
 
 // update changes the status or the role of a user.
@@ -162,8 +154,8 @@ func (s *school) assignFramework(rt *rapid.T) {
 		Modules: domain.FrameworkModules{Training: rapid.IntRange(0, 5).Draw(rt, "training") > 0},
 		Size:    rapid.SampledFrom([]int{1, domain.AssignAtOnce + 1}).Draw(rt, "size"),
 	}
-	if living := s.living(); len(living) > 0 && rapid.Bool().Draw(rt, "some") {
-		n.Audience = domain.Audience{Type: domain.OfCollection, Collection: rapid.SampledFrom(living).Draw(rt, "collection")}
+	if len(s.collections) > 0 && rapid.Bool().Draw(rt, "some") {
+		n.Audience = domain.Audience{Type: domain.OfCollection, Collection: rapid.SampledFrom(s.collections).Draw(rt, "collection")}
 	}
 	before := s.held()
 	var scheduled []domain.Scheduled
@@ -179,7 +171,6 @@ func (s *school) assignFramework(rt *rapid.T) {
 	}
 	s.Must(err)
 	s.model.follows[n.ID] = modelFramework{f.ID, n.Audience.Collection, !n.Modules.Training}
-	s.assigned = append(s.assigned, n.ID)
 	if n.Size > 1 && rapid.IntRange(0, 3).Draw(rt, "removed") == 0 { // before the batches
 		s.removeFramework(n.ID)
 	} else {
@@ -202,16 +193,6 @@ func (s *school) assignFramework(rt *rapid.T) {
 	}
 }
 
-// standing are the framework assignments that were not removed.
-func (s *school) standing() (list []domain.FrameworkAssignmentID) {
-	for _, id := range s.assigned {
-		if _, stands := s.model.follows[id]; stands {
-			list = append(list, id)
-		}
-	}
-	return list
-}
-
 func (s *school) removeFramework(id domain.FrameworkAssignmentID) {
 	s.Must(s.ChangeOf(s.T.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		return t.RemoveFramework(ctx, c, id)
@@ -224,6 +205,7 @@ func (s *school) deleteCollection(id domain.CollectionID) {
 	s.Must(s.ChangeOf(s.T.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		return t.DeleteCollection(ctx, c, id)
 	}))
+	s.collections = slices.DeleteFunc(s.collections, func(c domain.CollectionID) bool { return c == id })
 	for _, u := range s.model.users {
 		delete(u.in, id)
 	}
@@ -236,16 +218,7 @@ func (s *school) deleteCollection(id domain.CollectionID) {
 
 // train assigns a course directly.
 func (s *school) train(id domain.UserID, course domain.CourseID) {
-	s.Must(s.ChangeOf(s.T.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
-		users, err := t.LockUsers(ctx, c, []domain.UserID{id})
-		if err != nil {
-			return err
-		}
-		_, err = t.Assign(ctx, c, domain.CourseFor{
-			Course: domain.Course{ID: course}, Users: users, DueOn: domain.DateOf(c.At).AddDays(5),
-		})
-		return err
-	}))
+	s.assign(s.client, course, domain.DateOf(s.Clock.Now()).AddDays(5), id)
 	s.model.give(s.model.users[id], course, 5, heldRound{direct: true})
 }
 

@@ -1,22 +1,19 @@
 package db_test
 
 import (
-	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
-	"partnerapi/db"
-	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
 // TestAdvanceResultsProperty: in whatever order and however often steps come,
-// statuses never go back, a second delivery of all changes nothing, and every
-// counter equals a recount.
+// statuses never go back, a second delivery of all changes nothing, every counter
+// equals a recount, what mail scanners did is no event, and nothing is done with a mail
+// that is not sent, or before it was.
 func TestAdvanceResultsProperty(t *testing.T) {
 	w := newWorld(t)
 	kinds := []domain.ResultEventKind{domain.MailOpened, domain.MailClicked, domain.MailReported, domain.MailCredentialsSubmitted, domain.MailAttachmentOpened}
@@ -41,7 +38,7 @@ func TestAdvanceResultsProperty(t *testing.T) {
 					Automated: rapid.SampledFrom([]domain.AutomatedReason{"", "", domain.ByHead}).Draw(t, "by"),
 				})
 			}
-			before := w.ResultStatuses(ids)
+			before, updates := w.ResultStatuses(ids), w.ResultUpdates()
 			if err := w.AdvanceResults(w.T.Context(), steps); err != nil {
 				t.Fatal(err)
 			}
@@ -50,8 +47,17 @@ func TestAdvanceResultsProperty(t *testing.T) {
 					t.Fatalf("a result went from %s back to %s", before[i], after)
 				}
 			}
+			byPerson := slices.ContainsFunc(steps, func(s domain.ResultStep) bool { return s.Automated == "" })
+			if told := w.ResultUpdates() - updates; told > 0 && !byPerson {
+				t.Fatalf("%d events of what mail scanners did", told)
+			}
 			all = append(all, steps...)
 			w.WantPhishingCounts(t)
+			early := w.Number(`SELECT count(*) FROM phishing_results WHERE sent_at IS NULL AND (reported OR automated OR status <> 'scheduled') OR
+				least(opened_at, attachment_opened_at, clicked_at, credentials_submitted_at, reported_at) < sent_at`)
+			if early > 0 {
+				t.Fatalf("something was done with %d mails that were not sent", early)
+			}
 		}
 		for range 2 { // what a person did since may unlock nothing twice
 			if err := w.AdvanceResults(w.T.Context(), all); err != nil {
@@ -69,102 +75,26 @@ func TestAdvanceResultsProperty(t *testing.T) {
 	})
 }
 
-// TestScannersAreNoEvents: what a mail scanner does marks the result and is no event;
-// what a person does beside it is one.
-func TestScannersAreNoEvents(t *testing.T) {
-	w := newWorld(t)
-	client := w.AddClient()
-	id := w.AddUnsent(client, w.AddUser(client, domain.RoleStandard, 750), noon.AddDate(0, 0, -3))
-	before := w.ResultUpdates()
-	step := domain.ResultStep{Result: id, Kind: domain.MailClicked, At: noon, Automated: domain.ByHead}
-	w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{step}))
-	var automated bool
-	w.Get("SELECT automated FROM phishing_results WHERE id = $1", []any{id}, &automated)
-	if n := w.ResultUpdates() - before; n != 0 || !automated {
-		t.Errorf("a scanner's click makes %d events; automated: %v", n, automated)
-	}
-	step.Automated, step.At = "", noon.Add(time.Hour)
-	w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{step}))
-	if n := w.ResultUpdates() - before; n != 1 {
-		t.Errorf("a person's click makes %d events", n)
-	}
-}
-
 // TestAdvanceResults: a click moves the result, the day of its sending, the
-// user and the events; what is not there is left out; the number of statements is
-// that of one step.
+// user and the events, one for a batch; what is not there is left out.
 func TestAdvanceResults(t *testing.T) {
-	counter := &worldtest.Statements{}
-	w := newWorld(t, db.WithTracer(counter))
+	w := newWorld(t)
 	client := w.AddClient()
 	user := w.AddUser(client, domain.RoleStandard, 750)
 	id := w.AddUnsent(client, user, noon.AddDate(0, 0, -3))
-	steps := []domain.ResultStep{
+	w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{
 		{Result: domain.ResultID{1}, Kind: domain.MailClicked, At: noon},
 		{Result: id, Kind: domain.MailClicked, At: noon},
 		{Result: id, Kind: domain.MailOpened, At: noon.Add(-time.Minute)},
 		{Result: id, Kind: domain.MailClicked, At: noon},
-	}
-	w.Must(w.AdvanceResults(t.Context(), steps))
+	}))
 	var opened, clicked, phished, score, events int
 	w.Get(`SELECT d.opened, d.clicked, u.phished_clicked, u.score, (SELECT count(*) FROM events WHERE type = 'phishing.result.updated' AND object_id = $1)
 		FROM phishing_days AS d, users AS u WHERE d.client_id = $2 AND d.day = $3 AND u.id = $4`,
 		[]any{id, client, noon.AddDate(0, 0, -3), user}, &opened, &clicked, &phished, &score, &events)
-	if opened != 1 || clicked != 1 || phished != 1 || score >= 750 || events != 1 { // the sending is none, and both are one batch
+	if opened != 1 || clicked != 1 || phished != 1 || score >= 750 || events != 1 { // the sending is none
 		t.Errorf("opened %d, clicked %d and %d, score %d, %d events", opened, clicked, phished, score, events)
 	}
-	cost := func(n int) int {
-		var many []domain.ResultStep
-		for range n {
-			c := w.AddClient()
-			many = append(many, domain.ResultStep{Result: w.AddUnsent(c, w.AddUser(c, domain.RoleStandard, 750), noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon})
-		}
-		changes, before := w.ResultUpdates(), counter.Count()
-		w.Must(w.AdvanceResults(t.Context(), many))
-		cost := counter.Count() - before
-		if moved := w.ResultUpdates() - changes; moved != n {
-			t.Fatalf("%d steps changed %d results", n, moved)
-		}
-		return cost
-	}
-	if one, twenty := cost(1), cost(20); one != twenty {
-		t.Errorf("%d statements for one step, %d for twenty", one, twenty)
-	}
-}
-
-// TestUnsent: nothing is done with a mail that is not sent, or before it was.
-func TestUnsent(t *testing.T) {
-	w := newWorld(t)
-	client := w.AddClient()
-	id := w.AddUnsent(client, w.AddUser(client, domain.RoleStandard, 750), time.Time{})
-	sent := w.AddUnsent(client, w.AddUser(client, domain.RoleStandard, 750), noon)
-	before := w.ResultUpdates()
-	w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{
-		{Result: id, Kind: domain.MailReported, At: noon}, {Result: sent, Kind: domain.MailClicked, At: noon.Add(-time.Second)},
-	}))
-	if got := w.ResultUpdates() - before; got != 0 {
-		t.Errorf("%d steps count", got)
-	}
-	w.WantPhishingCounts(t)
-}
-
-// TestTooSoon: within two seconds of its delivery a mail is opened and clicked
-// by scanners only.
-func TestTooSoon(t *testing.T) {
-	w := newWorld(t)
-	client := w.AddClient()
-	for after, automated := range map[time.Duration]bool{0: true, 1999 * time.Millisecond: true, 2 * time.Second: false} {
-		id := w.AddUnsent(client, w.AddUser(client, domain.RoleStandard, 750), noon)
-		w.Must(w.AdvanceResults(t.Context(), []domain.ResultStep{{Result: id, Kind: domain.MailClicked, At: noon.Add(after)}}))
-		var got bool
-		var reason domain.AutomatedReason
-		var status domain.ResultStatus
-		w.Get("SELECT automated, coalesce(automated_reason, ''), status FROM phishing_results WHERE id = $1", []any{id}, &got, &reason, &status)
-		if got != automated || automated != (reason == domain.ByHaste) || automated != (status == domain.ResultSent) {
-			t.Errorf("after %v: automated %v, %q, %s", after, got, reason, status)
-		}
-	}
-	w.WantPhishingCounts(t)
 }
 
 // TestOneClickAtOnce: the same click told of many times at once counts once.
@@ -176,22 +106,17 @@ func TestOneClickAtOnce(t *testing.T) {
 		{Result: w.AddUnsent(client, a, noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon},
 		{Result: w.AddUnsent(client, b, noon.AddDate(0, 0, -1)), Kind: domain.MailClicked, At: noon},
 	}
-	var wait sync.WaitGroup
-	before, errs := w.ResultUpdates(), make([]error, 16)
-	for i := range errs {
-		wait.Go(func() {
-			mine := slices.Clone(steps)
-			if i%2 == 1 {
-				slices.Reverse(mine)
-			}
-			errs[i] = w.AdvanceResults(t.Context(), mine)
-		})
-	}
-	wait.Wait()
-	var clicked int
-	w.Get("SELECT clicked FROM phishing_days WHERE client_id = $1", []any{client}, &clicked)
-	if err := errors.Join(errs...); err != nil || w.ResultUpdates()-before != 2 || clicked != 2 {
-		t.Errorf("changed %d, counted %d: %v", w.ResultUpdates()-before, clicked, err)
+	before := w.ResultUpdates()
+	w.atOnce(16, func(i int) error {
+		mine := slices.Clone(steps)
+		if i%2 == 1 {
+			slices.Reverse(mine)
+		}
+		return w.AdvanceResults(t.Context(), mine)
+	})
+	clicked := w.Number("SELECT clicked FROM phishing_days WHERE client_id = $1", client)
+	if w.ResultUpdates()-before != 2 || clicked != 2 {
+		t.Errorf("changed %d, counted %d", w.ResultUpdates()-before, clicked)
 	}
 	w.WantPhishingCounts(t)
 }

@@ -2,12 +2,10 @@ package db_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
 	"partnerapi/db"
-	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
@@ -39,13 +37,13 @@ func ago(ages ...int) []domain.Date {
 // TestRescore compares what is stored with what the model says of the same
 // signals, and those of others with nothing.
 func TestRescore(t *testing.T) {
+	w, ctx := newWorld(t), context.Background()
 	for name, c := range map[string]struct {
 		role   domain.Role
 		happen func(w *world, client domain.ClientID, user domain.UserID)
 		want   domain.RiskSignals
 		counts [4]int // sent, clicked; of a year
 	}{
-		"nothing": {domain.RoleHR, func(*world, domain.ClientID, domain.UserID) {}, domain.RiskSignals{}, [4]int{}},
 		"mails": {
 			domain.RoleFinance,
 			func(w *world, c domain.ClientID, u domain.UserID) {
@@ -106,30 +104,26 @@ func TestRescore(t *testing.T) {
 			[4]int{},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			ctx := context.Background()
-			client := w.AddClient()
-			user := w.AddUser(client, c.role, c.role.Baseline())
-			bystander := w.AddUser(client, domain.RoleStandard, 750)
-			c.happen(w, client, user)
-			w.Must(w.Rescore(ctx, client, []domain.UserID{bystander, user}))
+		client := w.AddClient()
+		user := w.AddUser(client, c.role, c.role.Baseline())
+		bystander := w.AddUser(client, domain.RoleStandard, 750)
+		c.happen(w, client, user)
+		w.Must(w.Rescore(ctx, client, []domain.UserID{bystander, user}))
 
-			want := domain.UserRisk{Assessment: domain.Assess(c.role, c.want, today), ComputedAt: noon}
-			if got, err := w.UserRisk(ctx, user); err != nil || got != want {
-				t.Errorf("%+v, %v; want %+v", got, err, want)
-			}
-			var score int
-			var counts [4]int
-			w.Get("SELECT score, phished_sent, phished_clicked, phished_sent_year, phished_clicked_year FROM users WHERE id = $1", []any{user},
-				&score, &counts[0], &counts[1], &counts[2], &counts[3])
-			if score != want.Score || counts != c.counts {
-				t.Errorf("score %d, counts %v; want %d, %v", score, counts, want.Score, c.counts)
-			}
-			if other, err := w.UserRisk(ctx, bystander); err != nil || other.Score != 750 || !w.UpdatedAt("users", bystander).Before(noon) {
-				t.Errorf("the bystander: %+v, %v", other, err)
-			}
-		})
+		want := domain.UserRisk{Assessment: domain.Assess(c.role, c.want, today), ComputedAt: noon}
+		if got, err := w.UserRisk(ctx, user); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
+		}
+		var score int
+		var counts [4]int
+		w.Get("SELECT score, phished_sent, phished_clicked, phished_sent_year, phished_clicked_year FROM users WHERE id = $1", []any{user},
+			&score, &counts[0], &counts[1], &counts[2], &counts[3])
+		if score != want.Score || counts != c.counts {
+			t.Errorf("%s: score %d, counts %v; want %d, %v", name, score, counts, want.Score, c.counts)
+		}
+		if other, err := w.UserRisk(ctx, bystander); err != nil || other.Score != 750 || !w.UpdatedAt("users", bystander).Before(noon) {
+			t.Errorf("%s: the bystander: %+v, %v", name, other, err)
+		}
 	}
 }
 
@@ -171,7 +165,7 @@ func TestRescoreMovesUpdatedAt(t *testing.T) {
 
 // report adds a reported mail in the transaction of ctx and rescores.
 func (w *world) report(ctx context.Context, client domain.ClientID, users ...domain.UserID) error {
-	err := db.ExecIn(ctx, w.DB, `INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
+	err := w.ExecIn(ctx, `INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
 		VALUES (?0, ?1, ?2, ?1::uuid::text, '', '', 'phishing', ?3, ?3)`, client, db.NewID[domain.ReportedEmailKind](), users[0], noon)
 	if err != nil {
 		return err
@@ -211,50 +205,14 @@ func TestRescoreAtOnce(t *testing.T) {
 	client := w.AddClient()
 	users := []domain.UserID{w.AddUser(client, domain.RoleStandard, 750), w.AddUser(client, domain.RoleStandard, 750)}
 	const writers = 8
-	var group sync.WaitGroup
-	for i := range writers {
-		group.Go(func() {
-			err := w.Tx(context.Background(), func(ctx context.Context) error {
-				return w.report(ctx, client, users[i%2], users[1-i%2])
-			})
-			if err != nil {
-				t.Error(err)
-			}
+	w.atOnce(writers, func(i int) error {
+		return w.Tx(context.Background(), func(ctx context.Context) error {
+			return w.report(ctx, client, users[i%2], users[1-i%2])
 		})
-	}
-	group.Wait()
+	})
 	for _, user := range users {
 		if risk, err := w.UserRisk(context.Background(), user); err != nil || risk.Tallies.RealPhishReported != writers/2 {
 			t.Errorf("%+v, %v", risk, err)
 		}
-	}
-}
-
-func TestRescoreStatements(t *testing.T) {
-	counter := &worldtest.Statements{}
-	w := newWorld(t, db.WithTracer(counter))
-	client := w.AddClient()
-	var users []domain.UserID
-	for range 20 {
-		users = append(users, w.AddUser(client, domain.RoleStandard, 700))
-	}
-	w.Must(w.Rescore(context.Background(), client, nil))
-	for _, n := range []int{1, 20} {
-		counter.Reset()
-		w.Must(w.Rescore(context.Background(), client, users[:n]))
-		if got := counter.Count(); got != 5 {
-			t.Errorf("%d statements for %d users, want begin, three and commit", got, n)
-		}
-	}
-}
-
-// TestModelInTheDatabase holds what the tables and the statements take for
-// granted of the model.
-func TestModelInTheDatabase(t *testing.T) {
-	if domain.GradeOf(domain.HighRiskBelow) != domain.GradeC || domain.GradeOf(domain.HighRiskBelow-1) != domain.GradeD {
-		t.Error("D does not begin below HighRiskBelow")
-	}
-	if got := domain.AverageScore(0, 0); got != domain.EmptySummary(noon).AverageScore {
-		t.Errorf("nobody has the average %d", got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -139,48 +138,6 @@ func TestResealWhileWritten(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "every process") {
 		t.Errorf("%v", err)
 	}
-}
-
-// TestResealUnderLoad rotates while several processes write.
-func TestResealUnderLoad(t *testing.T) {
-	t.Parallel()
-	v := newVault(t)
-	older, newer := seal.NewKey(), seal.NewKey()
-	ids := v.fill(v.keys(older), 60)
-	all := v.keys(newer, older)
-	var writers sync.WaitGroup
-	for w := range 3 {
-		writers.Go(func() {
-			for i := w; i < len(ids); i += 3 {
-				v.put(all, ids[i], fmt.Sprint("changed ", i))
-			}
-		})
-	}
-	if _, failed, err := v.reseal(t.Context(), all, nil); failed != nil || err != nil {
-		t.Errorf("%v, %v", failed, err)
-	}
-	writers.Wait()
-	for i, id := range ids {
-		v.want(v.keys(newer), id, fmt.Sprint("changed ", i))
-	}
-}
-
-// TestResealFails names the secrets that the keys do not open, and goes on.
-func TestResealFails(t *testing.T) {
-	t.Parallel()
-	v := newVault(t)
-	older, newer := seal.NewKey(), seal.NewKey()
-	ids := v.fill(v.keys(older), 3)
-	v.put(v.keys(seal.NewKey()), ids[0], "of a lost key")
-	v.Exec("UPDATE vault SET secret = secret || '\\x00'::bytea WHERE id = $1", ids[1])
-	n, failed, err := v.reseal(t.Context(), v.keys(newer, older), nil)
-	if n != 1 || len(failed) != 2 || err != nil {
-		t.Fatalf("%d: %v, %v", n, failed, err)
-	}
-	if !errors.Is(failed[0], seal.ErrOtherKey) || !errors.Is(failed[1], seal.ErrAltered) || !strings.Contains(failed[1].Error(), "vault "+ids[1]) {
-		t.Errorf("%v", failed)
-	}
-	v.want(v.keys(newer), ids[2], "secret 2")
 }
 
 // TestEncryptionCheck replaces the value by which a wrong key is known.

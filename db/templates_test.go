@@ -13,14 +13,11 @@ func TestTemplates(t *testing.T) {
 	w := newWorld(t)
 	own, err := db.OwnTemplates()
 	w.Must(err)
-	count := func() (n int) {
-		w.Get("SELECT count(*) FROM phishing_templates", nil, &n)
-		return n
-	}
+	const count = "SELECT count(*) FROM phishing_templates"
 	for range 2 {
 		w.Must(w.LoadTemplates(t.Context()))
 	}
-	if n := count(); n != len(own) {
+	if n := w.Number(count); n != len(own) {
 		t.Fatalf("%d templates, not %d", n, len(own))
 	}
 	w.Exec("UPDATE phishing_templates SET subject = 'old' WHERE id = $1", own[0].ID)
@@ -47,7 +44,7 @@ func TestTemplates(t *testing.T) {
 		}
 	}
 	w.Must(w.LoadTemplates(t.Context()))
-	if n := count(); n != len(own)+2 {
+	if n := w.Number(count); n != len(own)+2 {
 		t.Errorf("%d templates", n)
 	}
 }

@@ -2,20 +2,56 @@ package db_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 
 	"partnerapi/db"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
 // overdue counts the events of overdue assignments of a user, all there are where the
 // user is zero.
-func (w *world) overdue(user domain.UserID) (n int) {
+func (w *world) overdue(user domain.UserID) int {
 	w.T.Helper()
-	w.Get("SELECT count(*) FROM events WHERE type = $1 AND (user_id = $2 OR $3)",
-		[]any{domain.CourseOverdue, user, user.IsZero()}, &n)
-	return n
+	return w.Number("SELECT count(*) FROM events WHERE type = $1 AND (user_id = $2 OR $3)", domain.CourseOverdue, user, user.IsZero())
+}
+
+// assign gives users a course and tells them, as a caller does.
+func (w *world) assign(client domain.ClientID, course domain.CourseID, due domain.Date, users ...domain.UserID) (out domain.Assigned) {
+	w.T.Helper()
+	w.Must(w.ChangeOf(w.T.Context(), client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
+		locked, err := t.LockUsers(ctx, c, users)
+		if err != nil {
+			return err
+		}
+		out, err = t.Assign(ctx, c, domain.CourseFor{Course: domain.Course{ID: course}, Users: locked, DueOn: due, Notify: true})
+		return err
+	}))
+	return out
+}
+
+// TestAssignStatements: giving a course takes the same number of statements for
+// one user and for many, and fewer where no score moves.
+func TestAssignStatements(t *testing.T) {
+	counter := &worldtest.Statements{}
+	w := newWorld(t, db.WithTracer(counter))
+	moved, still := map[int]int{}, map[int]int{}
+	for _, n := range []int{1, 50} {
+		client := w.AddClient()
+		users := make([]domain.UserID, n)
+		for i := range users {
+			users[i] = w.AddUser(client, domain.RoleStandard, 750)
+		}
+		moved[n] = counter.During(func() {
+			if out := w.assign(client, courseNumber(1), today.AddDays(30), users...); out.Count != n || len(out.Mails) != n {
+				t.Errorf("%d users of %d were given the course, and %d mails", out.Count, n, len(out.Mails))
+			}
+		})
+		still[n] = counter.During(func() { w.assign(client, courseNumber(2), today.AddDays(40), users...) })
+	}
+	if moved[1] != moved[50] || still[1] != still[50] || still[1] != moved[1]-2 {
+		t.Errorf("statements where scores move: %v, where none does: %v", moved, still)
+	}
 }
 
 // note notes what is overdue, as the background work does.
@@ -58,17 +94,7 @@ func TestNoteOverdue(t *testing.T) {
 	}
 
 	given := w.AddUser(client, domain.RoleStandard, 750)
-	w.Must(w.ChangeOf(t.Context(), client, func(ctx context.Context, c *db.Change, tenant *db.Tenant) error {
-		if _, err := tenant.LockUsers(ctx, c, []domain.UserID{given}); err != nil {
-			return err
-		}
-		course, err := w.Course(ctx, domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: 1})
-		if err != nil {
-			return err
-		}
-		_, err = tenant.Assign(ctx, c, domain.CourseFor{Course: course, Users: []domain.UserID{given}, DueOn: domain.DateOf(noon)})
-		return err
-	}))
+	w.assign(client, courseNumber(1), domain.DateOf(noon), given)
 	w.note()
 	if n := w.overdue(given); n != 1 {
 		t.Errorf("an assignment that is given overdue has %d events", n)
@@ -88,20 +114,17 @@ func TestNoteOverdueAtOnce(t *testing.T) {
 	locked := w.AddUser(client, domain.RoleStandard, 750)
 	w.AddRound(client, locked, 1, -1, -1)
 	w.Must(w.Tx(t.Context(), func(ctx context.Context) error {
-		if err := db.ExecIn(ctx, w.DB, "UPDATE assignments SET completed_at = now() WHERE user_id = ?", locked); err != nil {
+		if err := w.ExecIn(ctx, "UPDATE assignments SET completed_at = now() WHERE user_id = ?", locked); err != nil {
 			return err
 		}
-		var all sync.WaitGroup
-		for range 3 {
-			all.Go(func() {
-				for range 4 {
-					if _, _, err := w.NoteOverdue(t.Context()); err != nil {
-						t.Error(err)
-					}
+		w.atOnce(3, func(int) (err error) {
+			for range 4 {
+				if _, _, err = w.NoteOverdue(t.Context()); err != nil {
+					break
 				}
-			})
-		}
-		all.Wait()
+			}
+			return err
+		})
 		return nil
 	}))
 	w.note()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -13,7 +12,7 @@ import (
 // transaction delays no other, nor does a user who is held delay those beside.
 func TestAssignWaitingPassesOverLocks(t *testing.T) {
 	w := newWorld(t)
-	course := domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: 1}
+	course := courseNumber(1)
 	wait := func(users int) (client domain.ClientID, all []domain.UserID) {
 		client = w.AddClient()
 		for range users {
@@ -31,13 +30,9 @@ func TestAssignWaitingPassesOverLocks(t *testing.T) {
 
 	done := errors.New("done")
 	err := w.Tx(t.Context(), func(ctx context.Context) error {
-		lock := func(what string, args ...any) {
-			_, err := pg.Exec(ctx, w.DB, "lock", pg.SQL(what, args...))
-			w.Must(err)
-		}
-		lock("SELECT 1 FROM waiting_assignments WHERE client_id = ? FOR UPDATE", rows)
-		lock("SELECT 1 FROM users WHERE client_id NOT IN (?, ?) FOR NO KEY UPDATE", rows, free)
-		lock("SELECT 1 FROM users WHERE id = ? FOR NO KEY UPDATE", users[2])
+		w.Must(w.ExecIn(ctx, "SELECT 1 FROM waiting_assignments WHERE client_id = ? FOR UPDATE", rows))
+		w.Must(w.ExecIn(ctx, "SELECT 1 FROM users WHERE client_id NOT IN (?, ?) FOR NO KEY UPDATE", rows, free))
+		w.Must(w.ExecIn(ctx, "SELECT 1 FROM users WHERE id = ? FOR NO KEY UPDATE", users[2]))
 		for _, want := range []int{3, 0} {
 			if n, err := w.AssignWaiting(t.Context()); n != want || err != nil {
 				t.Errorf("a batch of %d, %v; want %d", n, err, want)
@@ -57,8 +52,7 @@ func TestAssignWaitingPassesOverLocks(t *testing.T) {
 	if total != 12 {
 		t.Errorf("%d are given the course afterwards", total)
 	}
-	var given int
-	if w.Get("SELECT count(*) FROM assignments WHERE course_id = $1", []any{course}, &given); given != 15 {
+	if given := w.Number("SELECT count(*) FROM assignments WHERE course_id = $1", course); given != 15 {
 		t.Errorf("%d have the course", given)
 	}
 }

@@ -2,8 +2,8 @@ package db_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
-	"sync"
 	"testing"
 
 	"partnerapi/db"
@@ -27,25 +27,10 @@ func (o *office) move(ctx context.Context, user domain.UserID, to domain.Collect
 // of the policies of both, also while others write.
 func TestPolicyCountsFollowMoves(t *testing.T) {
 	o := newOffice(t)
-	for round := range 10 {
-		var group sync.WaitGroup
-		for worker := range 3 {
-			r := rand.New(rand.NewPCG(uint64(round), uint64(worker)))
-			group.Go(func() {
-				for range 10 {
-					err := o.move(t.Context(), o.users[r.IntN(len(o.users))], o.collections[r.IntN(len(o.collections))])
-					if err == nil {
-						err = o.step(t.Context(), r)
-					}
-					if err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		group.Wait()
-		o.check(round)
-	}
+	o.rounds(3, func(r *rand.Rand) error {
+		err := o.move(t.Context(), o.users[r.IntN(len(o.users))], o.collections[r.IntN(len(o.collections))])
+		return errors.Join(err, o.step(t.Context(), r))
+	})
 
 	for _, user := range o.users {
 		o.Must(o.move(t.Context(), user, o.collections[0]))

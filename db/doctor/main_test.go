@@ -3,7 +3,6 @@ package doctor_test
 import (
 	"testing"
 
-	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/fixture"
 	"partnerapi/db/dbtest/worldtest"
@@ -14,8 +13,3 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 var noon = worldtest.Noon
 
 type row = fixture.Row
-
-// world is a database of a test's own, with what the tests of this package add to it.
-type world struct{ *worldtest.World }
-
-func newWorld(t testing.TB, opts ...db.Option) *world { return &world{worldtest.New(t, opts...)} }

@@ -1,20 +1,22 @@
 package doctor_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"partnerapi/db"
-	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/db/doctor"
 	"partnerapi/domain"
 )
 
 // newCounted is a world with a row of every stored count, all right.
-func newCounted(t *testing.T) (*world, domain.ClientID, domain.UserID) {
-	w := newWorld(t)
+func newCounted(t *testing.T) (*worldtest.World, domain.ClientID, domain.UserID) {
+	w := worldtest.New(t)
 	client := w.AddClient()
 	user := w.AddUser(client, domain.RoleStandard, 700)
 	collection := db.NewID[domain.CollectionKind]()
@@ -33,7 +35,7 @@ func newCounted(t *testing.T) (*world, domain.ClientID, domain.UserID) {
 
 // recounted wants these counts to be wrong, in the order of Counters, and right
 // afterwards.
-func (w *world) recounted(want ...string) {
+func recounted(w *worldtest.World, want ...string) {
 	w.T.Helper()
 	wrong, err := doctor.Recount(w.T.Context(), w.DB)
 	w.Must(err)
@@ -55,8 +57,8 @@ func TestRecountCorrectsEveryStoredCount(t *testing.T) {
 	t.Parallel()
 	w, client, _ := newCounted(t)
 	w.Exec("UPDATE policies SET counted_until = 'infinity'")
-	w.recounted(doctor.Counters()...)
-	w.recounted()
+	recounted(w, doctor.Counters()...)
+	recounted(w)
 
 	w.Exec(`UPDATE partners SET client_count = 9`)
 	w.Exec(`UPDATE clients SET users_active = 9, users_inactive = 2, framework_ids = '{gdpr}'`)
@@ -67,10 +69,9 @@ func TestRecountCorrectsEveryStoredCount(t *testing.T) {
 	w.Exec(`UPDATE policies SET acknowledged_count = 1`)
 	w.Exec(`UPDATE assignments SET superseded = false`)
 	names := doctor.Counters()
-	w.recounted(slices.Insert(names, slices.Index(names, "phishing by day"), "phishing by day")...)
+	recounted(w, slices.Insert(names, slices.Index(names, "phishing by day"), "phishing by day")...)
 
-	var wrong int
-	if w.Get(dbtest.WrongPhishingDays+" AND d.day > '2026-01-01'", nil, &wrong); wrong != 0 {
+	if wrong := w.Number(worldtest.WrongPhishingDays + " AND d.day > '2026-01-01'"); wrong != 0 {
 		t.Errorf("%d days are wrong", wrong)
 	}
 	var active, members int
@@ -88,22 +89,11 @@ func TestRecountBesideWriters(t *testing.T) {
 	for range 4 {
 		writers.Go(func() {
 			for range 10 {
-				id := db.NewID[domain.UserKind]()
-				tx, err := w.SQL().BeginTx(t.Context(), nil)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				for _, sql := range []string{
-					`INSERT INTO users (SELECT (json_populate_record(u, json_build_object('id', '` + id.UUID() +
-						`', 'email', '` + id.UUID() + `@example.com'))).* FROM users AS u LIMIT 1)`,
-					`UPDATE clients SET users_active = users_active + 1`,
-				} {
-					if _, err := tx.ExecContext(t.Context(), sql); err != nil {
-						t.Error(err)
-					}
-				}
-				if err := tx.Commit(); err != nil {
+				if err := w.Tx(t.Context(), func(ctx context.Context) error {
+					err := w.ExecIn(ctx, `INSERT INTO users (SELECT (json_populate_record(u, json_build_object('id', n, 'email', n))).*
+						FROM users AS u, gen_random_uuid() AS n LIMIT 1)`)
+					return errors.Join(err, w.ExecIn(ctx, "UPDATE clients SET users_active = users_active + 1"))
+				}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -119,8 +109,7 @@ func TestRecountBesideWriters(t *testing.T) {
 	if _, err := doctor.Recount(t.Context(), w.DB, "users of clients"); err != nil {
 		t.Error(err)
 	}
-	var active int
-	if w.Get("SELECT users_active FROM clients WHERE id = $1", []any{client.UUID()}, &active); active != 41 {
+	if active := w.Number("SELECT users_active FROM clients WHERE id = $1", client); active != 41 {
 		t.Errorf("%d active users", active)
 	}
 }
@@ -140,8 +129,7 @@ func TestRecountsThatAreDue(t *testing.T) {
 		w.Exec("UPDATE clients SET users_active = users_active + 1, users_inactive = 7")
 		wrong, err := doctor.RecountDue(t.Context(), w.DB)
 		w.Must(err)
-		var left int
-		w.Get("SELECT count(*) FROM recounts", nil, &left)
+		left := w.Number("SELECT count(*) FROM recounts")
 		if len(wrong) != step.wrong || left != step.left {
 			t.Errorf("at %v: wrong %v, %d left to do", step.at, wrong, left)
 		}

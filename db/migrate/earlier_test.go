@@ -42,9 +42,7 @@ func TestEarlierDatabases(t *testing.T) {
 				t.Errorf("%s of a database at version %d: %v", what, last, err)
 			}
 		}
-		var tables int
-		w.Get("SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace", nil, &tables)
-		if tables != 1 {
+		if tables := w.Number("SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"); tables != 1 {
 			t.Errorf("%d tables are there", tables)
 		}
 	}

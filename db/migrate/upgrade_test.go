@@ -92,8 +92,8 @@ var loadOfRelease = [][]string{
 // 1.0.0, of which nothing fails, and all counts are right afterwards. 1.0.0, restarted, refuses.
 func TestUpgradeUnderLoad(t *testing.T) {
 	t.Parallel()
-	d := restored(t)
-	w := &worldtest.World{DB: d, T: t}
+	w := restored(t)
+	d := w.DB
 	for name, text := range next {
 		checkMigration(t, name, text)
 	}
@@ -106,7 +106,17 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	for range 4 {
 		users.Go(func() {
 			for n := 0; ; n++ {
-				transaction(w, loadOfRelease[n%len(loadOfRelease)])
+				err := d.Tx(context.Background(), func(ctx context.Context) error {
+					for _, text := range loadOfRelease[n%len(loadOfRelease)] {
+						if err := w.ExecIn(ctx, text); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
 				select {
 				case <-done:
 					if n >= 3*len(loadOfRelease) {
@@ -130,9 +140,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	if err := migrate.Migrated(t.Context(), d); !errors.Is(err, migrate.ErrNewer) {
 		t.Errorf("the version before: %v", err)
 	}
-	var named int
-	w.Get("SELECT count(*) FROM users WHERE nickname = first_name", nil, &named)
-	if named == 0 {
+	if w.Number("SELECT count(*) FROM users WHERE nickname = first_name") == 0 {
 		t.Error("no user has a nickname")
 	}
 	if wrong, err := doctor.Recount(t.Context(), d); err != nil || len(wrong) != 0 {
@@ -147,7 +155,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 // those of v1: no migration that was released has changed since.
 func TestUpgradedTables(t *testing.T) {
 	t.Parallel()
-	d := restored(t)
+	d := restored(t).DB
 	if _, err := migrate.Up(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
@@ -163,54 +171,26 @@ func TestUpgradedTables(t *testing.T) {
 // ofV1 matches what v1 adds to the tables of objects.
 var ofV1 = regexp.MustCompile(`(?m)^CREATE TRIGGER (?:id_registry|v1)_.*\n|^-- .*\n^CREATE UNIQUE INDEX reports_id_unique .*\n`)
 
-// transaction runs statements in one transaction, none of which may fail.
-func transaction(w *worldtest.World, statements []string) {
-	tx, err := w.SQL().BeginTx(context.Background(), nil)
-	if err != nil {
-		w.T.Error(err)
-		return
-	}
-	defer tx.Rollback()
-	for _, sql := range statements {
-		if _, err := tx.Exec(sql); err != nil {
-			w.T.Errorf("%s: %v", sql, err)
-			return
-		}
-	}
-	if err := tx.Commit(); err != nil {
-		w.T.Error(err)
-	}
-}
-
 // restored opens a database of 1.0.0.
-func restored(t *testing.T) *db.DB {
+func restored(t *testing.T) *worldtest.World {
 	t.Helper()
 	url := dbtest.URL(t, noTables)
-	file, err := os.Open(release)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	script, err := io.ReadAll(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if err := conn.PgConn().Exec(t.Context(), string(script)).Close(); err != nil {
-		t.Fatal(err)
-	}
 	d, err := db.Open(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	return d
+	w := &worldtest.World{DB: d, T: t}
+	file, err := os.Open(release)
+	w.Must(err)
+	defer file.Close()
+	unpacked, err := gzip.NewReader(file)
+	w.Must(err)
+	script, err := io.ReadAll(unpacked)
+	w.Must(err)
+	conn, err := pgx.Connect(t.Context(), url) // of its own: the script changes its settings
+	w.Must(err)
+	defer conn.Close(context.Background())
+	w.Must(conn.PgConn().Exec(t.Context(), string(script)).Close())
+	return w
 }

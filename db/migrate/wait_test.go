@@ -28,11 +28,9 @@ func TestMigrateWaitsForLocksInTurns(t *testing.T) {
 	// Another reader passes while the first one holds the migration up: nothing else would
 	// let it.
 	waits := "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'clients'::regclass AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-	for n := 0; n == 0; {
-		w.Get(waits, nil, &n)
+	for w.Number(waits) == 0 {
 	}
-	var clients int
-	w.Get("SELECT count(*) FROM clients", nil, &clients)
+	w.Number("SELECT count(*) FROM clients")
 	w.Must(tx.Rollback())
 	w.Must(<-migrated)
 }

@@ -44,51 +44,6 @@ func (w *world) cancel(client domain.ClientID, ids ...domain.ResultID) (n int) {
 	return n
 }
 
-// count is what a query counts.
-func (w *world) count(query string, args ...any) (n int) {
-	w.T.Helper()
-	w.Get(query, args, &n)
-	return n
-}
-
-// TestCancelSends: what waits and cannot have gone out is cancelled, once; and nothing counts it.
-func TestCancelSends(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	client := w.AddClient()
-	user := w.AddUser(client, domain.RoleStandard, 500)
-	ids := w.schedule(client, user, 3)
-	used := "SELECT used FROM template_uses"
-	if n := w.count(used); n != 3 {
-		t.Fatalf("%d uses of the template", n)
-	}
-
-	w.Clock.Advance(time.Second)
-	for range 2 {
-		if n := w.cancel(client, ids[0], ids[1], db.NewID[domain.ResultKind]()); n != 2 {
-			t.Errorf("%d are cancelled", n)
-		}
-	}
-	if n, events := w.count(used), w.ResultUpdates(); n != 1 || events != 2 || !w.UpdatedAt("phishing_results", ids[0]).Equal(w.Clock.Now()) {
-		t.Errorf("%d uses, %d events", n, events)
-	}
-	if n := w.cancel(w.AddClient(), ids[2]); n != 0 {
-		t.Error("another client's mail is cancelled")
-	}
-	failed, err := outbox.FailedMails(t.Context(), w.DB, time.Time{}, 10)
-	w.Must(err)
-	again, err := outbox.RetryMails(t.Context(), w.DB, time.Time{}, nil, 10)
-	w.Must(err)
-	_, backlog, err := outbox.MailBacklogs(t.Context(), w.DB)
-	w.Must(err)
-	if len(failed)+len(again)+backlog.Failed != 0 || backlog.Waiting != 1 {
-		t.Errorf("%v were given up, %v are retried, the backlog is %+v", failed, again, backlog)
-	}
-	if sent := w.Send(w.Claim(10)...); sent != 1 || w.cancel(client, ids...) != 2 {
-		t.Errorf("%d mails are sent", sent)
-	}
-}
-
 // TestCancelSendsInDoubt: a mail is not cancelled while it is being handed over, nor after it may have been.
 func TestCancelSendsInDoubt(t *testing.T) {
 	t.Parallel()
@@ -189,7 +144,7 @@ func TestCancelRaces(t *testing.T) {
 	if counts["senttrue"]+counts["failedfalse"] != mails || counts["failedfalse"] == 0 || counts["senttrue"] == 0 {
 		t.Errorf("by status and whether they were handed over: %v", counts)
 	}
-	if n := w.count("SELECT used FROM template_uses"); n != counts["senttrue"] || w.count("SELECT count(*) FROM outbox") != 0 {
+	if n := w.Number("SELECT used FROM template_uses"); n != counts["senttrue"] || w.Number("SELECT count(*) FROM outbox") != 0 {
 		t.Errorf("the template was used %d times for %v", n, counts)
 	}
 	w.WantPhishingCounts(t)

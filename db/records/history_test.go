@@ -1,7 +1,6 @@
 package records_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -11,10 +10,9 @@ import (
 )
 
 // count counts rows of a query that have no arguments.
-func (w *world) count(from string) (n int) {
+func (w *world) count(from string) int {
 	w.T.Helper()
-	w.Get("SELECT count(*) FROM "+from, nil, &n)
-	return n
+	return w.Number("SELECT count(*) FROM " + from)
 }
 
 func emailOf(user domain.UserID, id domain.MessageID) domain.SentEmailRecord {
@@ -32,21 +30,14 @@ func TestImportSentEmails(t *testing.T) {
 	client := w.AddClient()
 	one, two := w.AddUser(client, domain.RoleStandard, 750), w.AddUser(client, domain.RoleStandard, 750)
 	id := db.NewID[domain.MessageKind]()
-	batch := []domain.SentEmailRecord{
-		emailOf(one, id), emailOf(two, id), emailOf(domain.UserID{1}, id),
-		{ID: domain.RefTo(id), User: domain.Give(domain.RefTo(one)), Subject: domain.Give("Hello")},
+	changed := func(id domain.MessageID) domain.SentEmailRecord { // needs no event_time if it is there
+		return domain.SentEmailRecord{ID: domain.RefTo(id), User: domain.Give(domain.RefTo(two)), Subject: domain.Give("Hello")}
 	}
-	batch[3].ID = domain.RefTo(db.NewID[domain.MessageKind]())
+	importAll(w, records.SentEmails, []domain.SentEmailRecord{
+		emailOf(one, id), emailOf(two, id), emailOf(domain.UserID{1}, id), changed(db.NewID[domain.MessageKind]()),
+	}, "created", "created", "refused: user: there is no such user", "refused: event_time is required")
 
-	results, err := records.ImportAll(t.Context(), w.DB, records.SentEmails, batch)
-	wantImport(t, results, err, "created", "created", "refused: user: there is no such user", "refused: event_time is required")
-	results, err = records.ImportAll(t.Context(), w.DB, records.SentEmails, batch[:2])
-	wantImport(t, results, err, "unchanged", "unchanged")
-
-	// One that is there needs no event_time.
-	changed := domain.SentEmailRecord{ID: domain.RefTo(id), User: domain.Give(domain.RefTo(two)), Subject: domain.Give("Hello")}
-	results, err = records.ImportAll(t.Context(), w.DB, records.SentEmails, []domain.SentEmailRecord{changed})
-	wantImport(t, results, err, "updated")
+	importAll(w, records.SentEmails, []domain.SentEmailRecord{emailOf(one, id), changed(id)}, "unchanged", "updated")
 	if n := w.count("sent_emails WHERE subject = 'Hello' AND message_type = 'welcome'"); n != 1 || w.count("sent_emails") != 2 {
 		t.Errorf("%d mails are changed", n)
 	}
@@ -74,8 +65,8 @@ func TestImportExposures(t *testing.T) {
 	unknown.BreachName = domain.Give("None")
 	early.ResolvedAt = maybe(51 * day)
 
-	results, err := records.ImportAll(t.Context(), w.DB, records.Exposures, []domain.ExposureRecord{exposure, unknown, early, exposure})
-	wantImport(t, results, err, "created", "refused: breach_name: there is no such breach; import the breaches first: partnerapi breaches import",
+	importAll(w, records.Exposures, []domain.ExposureRecord{exposure, unknown, early, exposure}, "created",
+		"refused: breach_name: there is no such breach; import the breaches first: partnerapi breaches import",
 		"refused: resolved_at is before first_seen_at", "unchanged")
 	if risk, err := w.UserRisk(t.Context(), user); err != nil || risk.Score != 680 {
 		t.Errorf("scored %+v, %v", risk, err)
@@ -83,8 +74,7 @@ func TestImportExposures(t *testing.T) {
 
 	resolved := exposure
 	resolved.ResolvedAt, resolved.DataClasses = maybe(day), domain.Give([]string{"Names"})
-	results, err = records.ImportAll(t.Context(), w.DB, records.Exposures, []domain.ExposureRecord{resolved})
-	wantImport(t, results, err, "updated")
+	importAll(w, records.Exposures, []domain.ExposureRecord{resolved}, "updated")
 	if risk, err := w.UserRisk(t.Context(), user); err != nil || risk.Score != 750 {
 		t.Errorf("scored %+v, %v", risk, err)
 	}
@@ -125,9 +115,8 @@ func TestImportFrameworkAssignments(t *testing.T) {
 		Type: domain.FrameworkForGroup, ID: new(domain.AnyRefTo(domain.GroupID{1})),
 	})
 	gdpr, none := of("gdpr"), of("none")
-	results, err := records.ImportAll(t.Context(), w.DB, records.Frameworks, []domain.FrameworkAssignmentRecord{gdpr, of("gdpr"), gone, nobody, none})
-	wantImport(t, results, err, "created", "refused: audience: the framework assignment", "created",
-		"refused: audience: there is no such group of the client", "refused: framework must be")
+	importAll(w, records.Frameworks, []domain.FrameworkAssignmentRecord{gdpr, of("gdpr"), gone, nobody, none},
+		"created", "refused: audience: the framework assignment", "created", "refused: audience: there is no such group of the client", "refused: framework must be")
 
 	type given struct {
 		due      domain.Date
@@ -164,22 +153,18 @@ func TestImportFrameworkAssignments(t *testing.T) {
 // program's one course stays.
 func (w *world) switchTraining(other domain.ClientID, assigned, gone domain.FrameworkAssignmentRecord) {
 	w.T.Helper()
-	take := func(want string, list ...domain.FrameworkAssignmentRecord) {
-		w.T.Helper()
-		results, err := records.ImportAll(w.T.Context(), w.DB, records.Frameworks, list)
-		wantImport(w.T, results, err, slices.Repeat([]string{want}, len(list))...)
-	}
-	take("unchanged", assigned, gone)
+	type list = []domain.FrameworkAssignmentRecord
+	importAll(w, records.Frameworks, list{assigned, gone}, "unchanged", "unchanged")
 	moved := assigned
 	moved.Client.Value = domain.RefTo(other)
-	take("refused: client cannot be changed", moved)
+	importAll(w, records.Frameworks, list{moved}, "refused: client cannot be changed")
 
 	off := assigned
 	off.Modules = domain.Give(domain.ModulesRecord{Training: new(false), Policies: new(true)})
-	take("updated", off)
+	importAll(w, records.Frameworks, list{off}, "updated")
 	if n := w.count("assignments"); n != 1 {
 		w.T.Errorf("%d courses are left", n)
 	}
 	off.Modules = domain.Give(domain.ModulesRecord{Training: new(true)})
-	take("updated", off)
+	importAll(w, records.Frameworks, list{off}, "updated")
 }

@@ -1,6 +1,7 @@
 package records_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,23 +35,24 @@ func resultOf(user domain.UserID) domain.ResultRecord {
 	}
 }
 
-// wantImport holds what became of records against what is wanted: a word for each.
-func wantImport(t interface {
-	Helper()
-	Errorf(string, ...any)
-}, results []domain.ImportResult, err error, want ...string) {
-	t.Helper()
-	if err != nil || len(results) != len(want) {
-		t.Errorf("%v, %v", results, err)
-		return
+// importAll applies records of a kind, and holds what became of them against what is wanted:
+// a word for each, or nothing.
+func importAll[T any](w *world, of records.Kind, batch []T, want ...string) []domain.ImportResult {
+	w.T.Helper()
+	all := make([]any, len(batch))
+	for i := range batch {
+		all[i] = &batch[i]
 	}
+	results, err := of.Import(w.T.Context(), w.DB, all)
+	w.Must(err)
 	words := []string{"refused", "created", "updated", "unchanged"}
-	for i, r := range results {
-		got := strings.TrimSuffix(words[r.Outcome]+": "+r.Refusal, ": ")
-		if !strings.HasPrefix(got, want[i]) {
-			t.Errorf("record %d is %q, not %q", i, got, want[i])
+	for i, prefix := range want {
+		got := strings.TrimSuffix(words[results[i].Outcome]+": "+results[i].Refusal, ": ")
+		if !strings.HasPrefix(got, prefix) {
+			w.T.Errorf("record %d is %q, not %q", i, got, prefix)
 		}
 	}
+	return results
 }
 
 // TestImportResults: what records say is stored and counted, and nobody is told; a
@@ -72,22 +74,22 @@ func TestImportResults(t *testing.T) {
 	failed.FailedAt, failed.Failure = maybe(2*day), domain.Give(new("550 unknown"))
 	all := []domain.ResultRecord{clicked, called, waiting, failed}
 
-	results, err := records.ImportAll(t.Context(), w.DB, records.Results, all)
-	wantImport(t, results, err, "created", "created", "created", "created")
+	importAll(w, records.Results, all, "created", "created", "created", "created")
 	w.WantPhishingCounts(t)
 	var events, mails, outbox, uses, score, statuses int
-	w.Get(`SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM mail_requests),
+	var reported bool // as of the sending, where nobody knows its time
+	w.Get(`SELECT (SELECT reported_at = sent_at FROM phishing_results WHERE id = $2), (SELECT count(*) FROM events), (SELECT count(*) FROM mail_requests),
 		(SELECT count(*) FROM outbox WHERE kind = 'simulation' AND due_at = $1), (SELECT sum(used) FROM template_uses),
 		(SELECT score FROM users), (SELECT count(DISTINCT status) FROM phishing_results)`,
-		[]any{noon.Add(day)}, &events, &mails, &outbox, &uses, &score, &statuses)
-	if events != 0 || mails != 0 || outbox != 1 || uses != 4 || score >= 750 || statuses != 4 {
-		t.Errorf("%d events, %d mails, %d wait, %d uses, score %d, %d statuses", events, mails, outbox, uses, score, statuses)
+		[]any{noon.Add(day), called.ID.ID}, &reported, &events, &mails, &outbox, &uses, &score, &statuses)
+	if events != 0 || mails != 0 || outbox != 1 || uses != 4 || score >= 750 || statuses != 4 || !reported {
+		t.Errorf("%d events, %d mails, %d wait, %d uses, score %d, %d statuses, reported when it was sent: %v",
+			events, mails, outbox, uses, score, statuses, reported)
 	}
 
 	before := w.UpdatedAt("phishing_results", clicked.ID.ID)
 	w.Clock.Advance(time.Hour)
-	results, err = records.ImportAll(t.Context(), w.DB, records.Results, all)
-	wantImport(t, results, err, "unchanged", "unchanged", "unchanged", "unchanged")
+	importAll(w, records.Results, all, "unchanged", "unchanged", "unchanged", "unchanged")
 	if !w.UpdatedAt("phishing_results", clicked.ID.ID).Equal(before) {
 		t.Error("what says nothing new writes")
 	}
@@ -95,33 +97,11 @@ func TestImportResults(t *testing.T) {
 	further := domain.ResultRecord{ID: clicked.ID, CredentialsSubmittedAt: maybe(27 * day)}
 	sent := domain.ResultRecord{ID: waiting.ID, SentAt: moment(0)}
 	back := domain.ResultRecord{ID: called.ID, Reported: domain.Give(false)}
-	results, err = records.ImportAll(t.Context(), w.DB, records.Results, []domain.ResultRecord{further, sent, back})
-	wantImport(t, results, err, "updated", "updated", "refused: reported")
+	importAll(w, records.Results, []domain.ResultRecord{further, sent, back}, "updated", "updated", "refused: reported")
 	w.WantPhishingCounts(t)
 	w.Get("SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM mail_requests)", nil, &outbox, &mails)
 	if n := w.ResultUpdates(); n != 1 || outbox != 0 || mails != 0 {
 		t.Errorf("%d events, %d mails wait, %d are asked for", n, outbox, mails)
-	}
-}
-
-// TestImportReportWithoutTime: a report whose time nobody knows counts as of the
-// sending, in the score as in the rates.
-func TestImportReportWithoutTime(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	user := w.AddUser(w.AddClient(), domain.RoleStandard, 750)
-	w.Add("phishing_templates", row{"id": aTemplate})
-	reported := resultOf(user)
-	reported.SentAt, reported.Reported = moment(day), domain.Give(true)
-	for _, want := range []string{"created", "unchanged"} {
-		results, err := records.ImportAll(t.Context(), w.DB, records.Results, []domain.ResultRecord{reported})
-		wantImport(t, results, err, want)
-	}
-	var score int
-	var same bool
-	w.Get("SELECT (SELECT score FROM users), (SELECT reported_at = sent_at FROM phishing_results)", nil, &score, &same)
-	if score <= 750 || !same {
-		t.Errorf("score %d; reported when it was sent: %v", score, same)
 	}
 }
 
@@ -134,8 +114,7 @@ func TestImportResultsRefuses(t *testing.T) {
 	w.Add("phishing_templates", row{"id": aTemplate}, row{"id": domain.TemplateID{15: 3}})
 	stored := resultOf(user)
 	stored.SentAt, stored.ClickedAt = moment(3*day), maybe(2*day)
-	results, err := records.ImportAll(t.Context(), w.DB, records.Results, []domain.ResultRecord{stored})
-	wantImport(t, results, err, "created")
+	importAll(w, records.Results, []domain.ResultRecord{stored}, "created")
 
 	of := func(change func(*domain.ResultRecord)) domain.ResultRecord {
 		r := resultOf(user)
@@ -169,8 +148,7 @@ func TestImportResultsRefuses(t *testing.T) {
 		{domain.ResultRecord{ID: stored.ID, ClickedAt: null}, "would move the result from clicked back to sent"},
 	}
 	for _, c := range cases {
-		results, err := records.ImportAll(t.Context(), w.DB, records.Results, []domain.ResultRecord{c.record})
-		wantImport(t, results, err, "refused: "+c.want)
+		importAll(w, records.Results, []domain.ResultRecord{c.record}, "refused: "+c.want)
 	}
 	w.WantPhishingCounts(t)
 }
@@ -225,19 +203,13 @@ func TestImportResultsProperty(t *testing.T) {
 		var ids []domain.ResultID
 		for range rapid.IntRange(1, 4).Draw(t, "batches") {
 			batch, before := drawResults(t, users, known), w.ResultStatuses(ids)
-			results, err := records.ImportAll(w.T.Context(), w.DB, records.Results, batch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			results := importAll(w, records.Results, batch)
 			for i, after := range w.ResultStatuses(ids) {
 				if before[i].Beyond(after) {
 					t.Fatalf("a result went from %s back to %s", before[i], after)
 				}
 			}
-			again, err := records.ImportAll(w.T.Context(), w.DB, records.Results, batch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := importAll(w, records.Results, batch)
 			for i, r := range results {
 				if again[i].Outcome != domain.ImportUnchanged && r.Outcome != domain.ImportRefused {
 					t.Fatalf("%+v is %+v, and then %+v", batch[i], r, again[i])
@@ -260,8 +232,7 @@ func (w *world) wantUses(t *rapid.T) {
 		"outbox": `SELECT count(*) FROM (SELECT client_id, id, send_at FROM phishing_results WHERE status = 'scheduled') AS r
 			FULL JOIN outbox AS o USING (client_id, id) WHERE r.send_at IS DISTINCT FROM o.due_at`,
 	} {
-		var n int
-		if w.Get(query, nil, &n); n != 0 {
+		if n := w.Number(query); n != 0 {
 			t.Fatalf("%s: %d differ", what, n)
 		}
 	}
@@ -280,12 +251,9 @@ func TestImportResultsCost(t *testing.T) {
 			r.SentAt = moment(day)
 			batch = append(batch, r)
 		}
-		before := counter.Count()
-		results, err := records.ImportAll(t.Context(), w.DB, records.Results, batch)
-		if err != nil || results[n-1].Outcome != domain.ImportCreated {
-			t.Error(results, err)
-		}
-		return counter.Count() - before
+		return counter.During(func() {
+			importAll(w, records.Results, batch, slices.Repeat([]string{"created"}, n)...)
+		})
 	}
 	if one, many := cost(1), cost(20); one != many {
 		t.Errorf("%d statements for a record, %d for twenty", one, many)

@@ -14,18 +14,28 @@ import (
 	"partnerapi/domain"
 )
 
-// staged are the lines of a round, in the order in which they are applied.
-func (w *world) staged(kind, round int) (lines []records.StagedLine) {
+// wantStaged holds the lines of a round, in the order in which they are applied.
+func (w *world) wantStaged(kind, round int, want []records.StagedLine) {
 	w.T.Helper()
+	var got []records.StagedLine
 	w.Must(records.EachStaged(w.T.Context(), w.DB, kind, round, func(l records.StagedLine) error {
-		lines = append(lines, l)
+		got = append(got, l)
 		return nil
 	}))
-	return lines
+	if len(got) != len(want) {
+		w.T.Fatalf("%d lines of kind %d in round %d, not %d", len(got), kind, round, len(want))
+	}
+	for i, l := range got {
+		if l.Line != want[i].Line || l.Text != want[i].Text || (l.UserID != nil && *l.UserID != *want[i].UserID) {
+			w.T.Fatalf("at %d of round %d is line %d, and not %d", i, round, l.Line, want[i].Line)
+		}
+	}
 }
 
-// TestStagedLines: lines come by their clients and users and, within one, in their
-// order, however long they are; a user's client is that of now.
+// TestStagedLines: lines come by their clients and users and, within one, in their order,
+// however long they are; a user's client is that of now. Of the lines of one object all but
+// the first wait for the second round, there in the order of the input; ids that differ in a
+// few bits only are of two objects, and kinds whose lines have no object stay as they are.
 func TestStagedLines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -39,82 +49,37 @@ func TestStagedLines(t *testing.T) {
 		}
 	}
 	r := rand.New(rand.NewPCG(7, 1))
-	var lines []records.StagedLine
-	for n := range 3000 {
-		user := users[r.IntN(len(users))]
-		text := fmt.Sprintf("line %d", n+1)
-		if n%100 == 0 {
-			text += strings.Repeat(" ", 1<<20)
-		}
-		lines = append(lines, records.StagedLine{Kind: 1, Line: n + 1, Object: &[16]byte{byte(n >> 8), byte(n)}, UserID: &user, Text: text})
-	}
-	w.Must(records.StageLines(t.Context(), w.DB, append(lines, records.StagedLine{Kind: 2, Line: 1, Text: "another kind"})))
-	w.Must(records.StageRepeated(t.Context(), w.DB))
-
-	slices.SortStableFunc(lines, func(a, b records.StagedLine) int {
-		one, two := clients[*a.UserID], clients[*b.UserID]
-		return cmp.Or(slices.Compare(one[:], two[:]), slices.Compare(a.UserID[:], b.UserID[:]))
-	})
-	got := w.staged(1, 0)
-	if len(got) != len(lines) {
-		t.Fatalf("%d lines", len(got))
-	}
-	for i, l := range got {
-		if l.Line != lines[i].Line || l.Text != lines[i].Text || *l.UserID != *lines[i].UserID {
-			t.Fatalf("at %d is line %d, and not %d", i, l.Line, lines[i].Line)
-		}
-	}
-	if again := w.staged(1, 1); len(again) != 0 {
-		t.Errorf("%d lines of objects of one line each wait for another round", len(again))
-	}
-
-	w.Must(records.ClearStage(t.Context(), w.DB))
-	if left := len(w.staged(1, 0)) + len(w.staged(2, 0)); left != 0 {
-		t.Errorf("%d lines are left", left)
-	}
-}
-
-// TestStageRepeated: of the lines of one object all but the first wait for the second
-// round, there in the order of the input; ids that differ in a few bits only are of two
-// objects, and kinds whose lines have no object stay as they are.
-func TestStageRepeated(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	r := rand.New(rand.NewPCG(7, 2))
 	seen := map[[16]byte]bool{}
-	var lines []records.StagedLine
-	var first, repeated []int
-	for n := range 2000 {
-		object := [16]byte{0: 1, 15: byte(r.IntN(250)), 14: byte(r.IntN(4))}
+	var lines, first, repeated, others []records.StagedLine
+	for n := range 3000 {
+		object, user := [16]byte{0: 1, 15: byte(r.IntN(250)), 14: byte(r.IntN(8))}, users[r.IntN(len(users))]
+		line := records.StagedLine{Kind: 1, Line: n + 1, Object: &object, UserID: &user, Text: fmt.Sprintf("line %d", n+1)}
+		if n%100 == 0 {
+			line.Text += strings.Repeat(" ", 1<<20)
+		}
 		if seen[object] {
-			repeated = append(repeated, n)
+			repeated = append(repeated, line)
 		} else {
-			first = append(first, n)
+			first = append(first, line)
 		}
 		seen[object] = true
-		lines = append(lines, records.StagedLine{Kind: 1, Line: n, Object: &object, ClientID: &domain.ClientID{byte(r.IntN(5))}},
-			records.StagedLine{Kind: 2, Line: n})
+		others = append(others, records.StagedLine{Kind: 2, Line: n + 1})
+		lines = append(lines, line, others[n])
 	}
 	w.Must(records.StageLines(t.Context(), w.DB, lines))
 	w.Must(records.StageRepeated(t.Context(), w.DB))
 
-	numbers := func(kind, round int) (all []int) {
-		for _, l := range w.staged(kind, round) {
-			all = append(all, l.Line)
-		}
-		return all
-	}
-	got := numbers(1, 0)
-	slices.Sort(got)
-	if !slices.Equal(got, first) {
-		t.Errorf("%d lines are the first of an object, and not %d", len(got), len(first))
-	}
-	if got := numbers(1, 1); !slices.Equal(got, repeated) {
-		t.Errorf("%d lines wait, and not %d in their order", len(got), len(repeated))
-	}
-	if got := numbers(2, 0); len(got) != 2000 {
-		t.Errorf("%d lines without objects", len(got))
-	}
+	slices.SortStableFunc(first, func(a, b records.StagedLine) int {
+		one, two := clients[*a.UserID], clients[*b.UserID]
+		return cmp.Or(slices.Compare(one[:], two[:]), slices.Compare(a.UserID[:], b.UserID[:]))
+	})
+	w.wantStaged(1, 0, first)
+	w.wantStaged(1, 1, repeated)
+	w.wantStaged(2, 0, others)
+
+	w.Must(records.ClearStage(t.Context(), w.DB))
+	w.wantStaged(1, 0, nil)
+	w.wantStaged(2, 0, nil)
 }
 
 // TestStageEnds: what a line led to ends the reading.

@@ -1,23 +1,32 @@
 package worldtest
 
-import (
-	"partnerapi/db/dbtest"
-	"partnerapi/domain"
-)
+import "partnerapi/domain"
+
+// WrongPhishingDays counts the rows of phishing_days that differ from a recount
+// of the results that they are kept of.
+const WrongPhishingDays = `SELECT count(*) FROM (
+		SELECT client_id, sent_at::date AS day, count(*) AS sent,
+			count(*) FILTER (WHERE status <> 'sent') AS opened,
+			count(*) FILTER (WHERE status IN ('attachment_opened', 'clicked', 'credentials_submitted')) AS clicked,
+			count(*) FILTER (WHERE reported) AS reported,
+			count(credentials_submitted_at) AS credentials,
+			count(attachment_opened_at) AS attachments
+		FROM phishing_results WHERE sent_at IS NOT NULL GROUP BY client_id, sent_at::date
+	) AS r FULL JOIN phishing_days AS d USING (client_id, day)
+	WHERE (r.sent, r.opened, r.clicked, r.reported, r.credentials, r.attachments)
+		IS DISTINCT FROM (d.sent, d.opened, d.clicked, d.reported, d.credentials_submitted, d.attachments_opened)`
 
 // WantPhishingCounts holds every stored count of simulated mails against a recount.
 func (w *World) WantPhishingCounts(t interface{ Fatalf(string, ...any) }) {
 	for what, query := range map[string]string{
-		"days": dbtest.WrongPhishingDays,
+		"days": WrongPhishingDays,
 		"users": `SELECT count(*) FROM users AS u WHERE (phished_sent, phished_clicked) <> (
 				SELECT count(sent_at), count(*) FILTER (WHERE status IN ('attachment_opened', 'clicked', 'credentials_submitted'))
 				FROM phishing_results WHERE client_id = u.client_id AND user_id = u.id)`,
 		"risks": `SELECT count(*) FROM users AS u JOIN user_risks AS r ON r.client_id = u.client_id AND r.user_id = u.id
 			WHERE r.baseline + (SELECT sum(d) FROM unnest(r.deltas) AS d) <> u.score`,
 	} {
-		var n int
-		w.Get(query, nil, &n)
-		if n != 0 {
+		if n := w.Number(query); n != 0 {
 			t.Fatalf("%s: %d differ from a recount", what, n)
 		}
 	}
@@ -33,8 +42,7 @@ func (w *World) ResultStatuses(ids []domain.ResultID) []domain.ResultStatus {
 }
 
 // ResultUpdates counts the changes of results that events tell of.
-func (w *World) ResultUpdates() (n int) {
+func (w *World) ResultUpdates() int {
 	w.T.Helper()
-	w.Get("SELECT count(*) FROM events WHERE type = $1", []any{domain.ResultUpdated}, &n)
-	return n
+	return w.Number("SELECT count(*) FROM events WHERE type = $1", domain.ResultUpdated)
 }

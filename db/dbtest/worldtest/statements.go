@@ -19,8 +19,9 @@ func (s *Statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.Tra
 // TraceQueryEnd does nothing.
 func (s *Statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// Reset begins to count anew.
-func (s *Statements) Reset() { s.n.Store(0) }
-
-// Count is how many statements were sent since.
-func (s *Statements) Count() int { return int(s.n.Load()) }
+// During counts the statements that do sends.
+func (s *Statements) During(do func()) int {
+	before := s.n.Load()
+	do()
+	return int(s.n.Load() - before)
+}

@@ -13,6 +13,7 @@ import (
 	"partnerapi/db/dbtest/fixture"
 	"partnerapi/db/migrate"
 	"partnerapi/db/outbox"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -82,6 +83,13 @@ func (w *World) Exec(query string, args ...any) {
 	}
 }
 
+// ExecIn runs a statement in the transaction of ctx, for tests of what transactions do to
+// each other.
+func (w *World) ExecIn(ctx context.Context, query string, args ...any) error {
+	_, err := pg.Exec(ctx, w.DB, "run a statement", pg.SQL(query, args...))
+	return err
+}
+
 // Add adds rows to a table.
 func (w *World) Add(table string, rows ...fixture.Row) {
 	w.T.Helper()
@@ -94,6 +102,13 @@ func (w *World) Get(query string, args []any, into ...any) {
 	if err := w.SQL().QueryRowContext(context.Background(), query, args...).Scan(into...); err != nil {
 		w.T.Fatalf("%s: %v", query, err)
 	}
+}
+
+// Number reads a number.
+func (w *World) Number(query string, args ...any) (n int) {
+	w.T.Helper()
+	w.Get(query, args, &n)
+	return n
 }
 
 // Must stops the test on an error.
