@@ -31,7 +31,7 @@ func TestBacklog(t *testing.T) {
 	want(outbox.DeliveryBacklog{})
 	one, two := w.webhook("https://one.example/"), w.webhook("https://two.example/")
 	w.publish(3, one)
-	w.clock.Advance(time.Minute)
+	w.Clock.Advance(time.Minute)
 	w.publish(2, two)
 	want(outbox.DeliveryBacklog{Waiting: 5, Due: noon, Active: 2})
 	w.once(w.dispatcher(&script{w: w, answer: func(m webhook.Message) webhook.Answer {
@@ -40,11 +40,11 @@ func TestBacklog(t *testing.T) {
 		}
 		return answered(500)
 	}}, webhook.Observer{}))
-	w.exec("UPDATE webhooks SET status = 'paused' WHERE id = $1", one)
+	w.Exec("UPDATE webhooks SET status = 'paused' WHERE id = $1", one)
 	want(outbox.DeliveryBacklog{
-		Waiting: 2, Active: 1, Paused: 1, Failing: []outbox.FailingWebhook{{ID: two, FailingSince: w.clock.Now()}},
+		Waiting: 2, Active: 1, Paused: 1, Failing: []outbox.FailingWebhook{{ID: two, FailingSince: w.Clock.Now()}},
 	})
-	w.exec("UPDATE webhooks SET status = 'disabled' WHERE id = $1", two)
+	w.Exec("UPDATE webhooks SET status = 'disabled' WHERE id = $1", two)
 	want(outbox.DeliveryBacklog{Waiting: 2, Paused: 1, Disabled: 1})
 }
 
@@ -60,7 +60,7 @@ func TestClaimCost(t *testing.T) {
 	for _, of := range []struct{ webhooks, each int }{{1, 5000}, {5000, 1}} {
 		w := newWorld(t)
 		w.publish(of.each, w.webhooks(of.webhooks)...)
-		w.exec("ANALYZE webhooks, webhook_deliveries")
+		w.Exec("ANALYZE webhooks, webhook_deliveries")
 		var rows, claimed int
 		err := w.Tx(t.Context(), func(ctx context.Context) error {
 			claim, err := outbox.ClaimDeliveries(ctx, w.DB, outbox.NewDeliveryTurns(), 10, time.Minute, func(due []outbox.DueWebhook) (p []outbox.Places) {
@@ -105,7 +105,7 @@ func TestClaimsGoRound(t *testing.T) {
 	w.publish(1, slices.Collect(maps.Keys(full))...)
 	for i, id := range all {
 		if i%(1+later/small) > 0 {
-			w.exec("UPDATE webhook_deliveries SET due_at = $2 WHERE webhook_id = $1", id, noon.Add(time.Hour))
+			w.Exec("UPDATE webhook_deliveries SET due_at = $2 WHERE webhook_id = $1", id, noon.Add(time.Hour))
 		}
 	}
 	turns, served := outbox.NewDeliveryTurns(), map[domain.WebhookID]int{}
@@ -121,9 +121,7 @@ func TestClaimsGoRound(t *testing.T) {
 			}
 			return p
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w.Must(err)
 		for _, l := range claim.Leases {
 			served[l.Webhook]++
 		}
@@ -157,7 +155,7 @@ func TestManySubscriptions(t *testing.T) {
 	w := newWorld(t)
 	all := w.webhooks(1500)
 	w.publish(2, all...)
-	w.exec("UPDATE webhooks SET status = 'paused' WHERE id = $1", all[700])
+	w.Exec("UPDATE webhooks SET status = 'paused' WHERE id = $1", all[700])
 	s := &script{w: w, answer: always(200)}
 	if n := w.once(w.dispatcher(s, webhook.Observer{})); n != 2*1499 || s.count() != n {
 		t.Errorf("%d were claimed, and %d sent", n, s.count())

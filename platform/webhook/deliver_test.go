@@ -12,6 +12,7 @@ import (
 	"partnerapi/client"
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
+	"partnerapi/platform/seal"
 	"partnerapi/platform/webhook"
 )
 
@@ -78,23 +79,23 @@ func TestSchedule(t *testing.T) {
 			break
 		}
 		var due time.Time
-		w.row("SELECT due_at FROM webhook_deliveries", nil, &due)
-		pause, want := due.Sub(w.clock.Now()), webhook.Backoff[min(try, len(webhook.Backoff))-1]
+		w.Get("SELECT due_at FROM webhook_deliveries", nil, &due)
+		pause, want := due.Sub(w.Clock.Now()), webhook.Backoff[min(try, len(webhook.Backoff))-1]
 		last := due.Equal(noon.Add(24 * time.Hour))
 		if pause > want+want/10 || pause < want-want/10 && !last {
 			t.Errorf("after try %d: %v", try, pause)
 		}
-		w.clock.Set(due.Add(-time.Microsecond))
+		w.Clock.Set(due.Add(-time.Microsecond))
 		if n := w.once(d); n != 0 {
 			t.Errorf("try %d came early", try+1)
 		}
-		w.clock.Set(due)
+		w.Clock.Set(due)
 		if last {
 			w.publish(1, id)
 		}
 	}
-	if !w.clock.Now().Equal(noon.Add(24*time.Hour)) || w.status(id) != domain.WebhookDisabled || disabled != 1 {
-		t.Errorf("given up at %v: %s, %d disabled", w.clock.Now(), w.status(id), disabled)
+	if !w.Clock.Now().Equal(noon.Add(24*time.Hour)) || w.status(id) != domain.WebhookDisabled || disabled != 1 {
+		t.Errorf("given up at %v: %s, %d disabled", w.Clock.Now(), w.status(id), disabled)
 	}
 	if n := to.count(); n < 17 || n > 20 {
 		t.Errorf("%d tries", n)
@@ -117,47 +118,22 @@ func TestRecovery(t *testing.T) {
 	id := w.webhook("https://shaky.example/")
 	w.publish(1, id)
 	w.once(d)
-	w.clock.Advance(23 * time.Hour)
+	w.Clock.Advance(23 * time.Hour)
 	w.publish(1, id)
 	to.answer = always(200)
 	w.once(d)
 	to.answer = always(503)
-	w.clock.Advance(2 * time.Hour)
+	w.Clock.Advance(2 * time.Hour)
 	w.publish(1, id)
 	w.once(d)
 	if got := w.delivered(id); got != "succeeded 503,200; succeeded 200; waiting 503" || w.status(id) != domain.WebhookActive {
 		t.Errorf("%s: %s", w.status(id), got)
 	}
-	w.clock.Advance(24 * time.Hour)
+	w.Clock.Advance(24 * time.Hour)
 	w.publish(1, id)
 	w.once(d)
 	if w.status(id) != domain.WebhookDisabled {
 		t.Error(w.status(id))
-	}
-}
-
-// TestGone: 410 disables at once.
-func TestGone(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	first := true
-	var mu sync.Mutex
-	to := &script{w: w, answer: func(webhook.Message) webhook.Answer {
-		mu.Lock()
-		defer mu.Unlock()
-		defer func() { first = false }()
-		if first {
-			return answered(410)
-		}
-		return answered(200)
-	}}
-	id := w.webhook("https://gone.example/")
-	w.publish(1, id)
-	w.once(w.dispatcher(to, webhook.Observer{}))
-	w.publish(5, id)
-	w.once(w.dispatcher(to, webhook.Observer{}))
-	if got := w.delivered(id); got != "failed 410"+strings.Repeat("; dropped the subscription was disabled", 5) || w.status(id) != domain.WebhookDisabled || to.count() != 1 {
-		t.Errorf("%s: %s", w.status(id), got)
 	}
 }
 
@@ -212,14 +188,14 @@ func TestEnds(t *testing.T) {
 	} {
 		id := w.webhook("https://ended.example/")
 		w.publish(1, id)
-		w.exec(c.end)
+		w.Exec(c.end)
 		w.once(d)
-		w.exec(c.undo)
+		w.Exec(c.undo)
 		w.once(d)
 		if got := w.delivered(id); got != c.want || to.count() != 0 {
 			t.Errorf("%s: %q", c.end, got)
 		}
-		w.exec("DELETE FROM webhooks")
+		w.Exec("DELETE FROM webhooks")
 		if n := w.once(d); n != 0 {
 			t.Errorf("%d deliveries of a deleted subscription", n)
 		}
@@ -242,22 +218,22 @@ func TestReplacedSecret(t *testing.T) {
 		}
 	}
 	step(secret)
-	w.exec("UPDATE webhooks SET replaced_secret = secret, secret = $1, replaced_until = $2", sealed(id, older), noon.Add(24*time.Hour))
+	w.Exec("UPDATE webhooks SET replaced_secret = secret, secret = $1, replaced_until = $2", w.sealed(id, older), noon.Add(24*time.Hour))
 	step(older, secret)
-	w.clock.Advance(24*time.Hour - time.Second)
+	w.Clock.Advance(24*time.Hour - time.Second)
 	step(older, secret)
-	w.clock.Advance(time.Second)
+	w.Clock.Advance(time.Second)
 	step(older)
 	// A secret that can't be opened signs nothing: the delivery waits.
-	w.exec("UPDATE webhooks SET secret = '{}'")
+	w.Exec("UPDATE webhooks SET secret = '{}'")
 	w.publish(1, id)
 	n := to.count()
 	w.once(d)
 	if got := w.delivered(id); !strings.HasSuffix(got, "; waiting") || to.count() != n {
 		t.Error(got)
 	}
-	w.exec("UPDATE webhooks SET secret = $1", sealed(id, secret))
-	w.clock.Advance(time.Minute)
+	w.Exec("UPDATE webhooks SET secret = $1", w.sealed(id, secret))
+	w.Clock.Advance(time.Minute)
 	step(secret)
 }
 
@@ -282,18 +258,16 @@ func TestLostLease(t *testing.T) {
 
 	other := &script{w: w, answer: always(200)}
 	second := w.dispatcher(other, webhook.Observer{})
-	w.clock.Advance(webhook.LeaseFor - time.Second)
+	w.Clock.Advance(webhook.LeaseFor - time.Second)
 	if n := w.once(second); n != 0 {
 		t.Errorf("%d claimed before the lease ended", n)
 	}
-	w.clock.Advance(time.Second)
+	w.Clock.Advance(time.Second)
 	if n := w.once(second); n != 1 {
 		t.Errorf("%d claimed", n)
 	}
 	close(over)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	w.Must(<-done)
 	if o := <-outcomes; o != webhook.Lost {
 		t.Error(o)
 	}
@@ -303,13 +277,16 @@ func TestLostLease(t *testing.T) {
 }
 
 // locked opens the secrets of all subscriptions but one, for which it panics.
-type locked struct{ id domain.WebhookID }
+type locked struct {
+	*seal.Keys
+	id domain.WebhookID
+}
 
 func (l locked) Open(sealed, context []byte) ([]byte, error) {
 	if string(context) == string(domain.WebhookSecretContext(l.id)) {
 		panic("planted in the keys")
 	}
-	return keys{}.Open(sealed, context)
+	return l.Keys.Open(sealed, context)
 }
 
 // TestPanics: a try that panics is one that failed, on the schedule of all others; a
@@ -324,7 +301,7 @@ func TestPanics(t *testing.T) {
 			panic("planted in the endpoint")
 		}
 		return answered(200)
-	}}, locked{sealed}, slog.New(slog.DiscardHandler), webhook.Observer{})
+	}}, locked{w.keys, sealed}, slog.New(slog.DiscardHandler), webhook.Observer{})
 
 	w.once(d)
 	if got := w.delivered(fine); !strings.HasPrefix(got, "succeeded 200") {
@@ -336,7 +313,7 @@ func TestPanics(t *testing.T) {
 	if n := w.number("SELECT jsonb_array_length(tries) FROM webhook_deliveries WHERE webhook_id = $1 AND lease IS NULL", sealed); n != 0 {
 		t.Errorf("%d tries of the one whose secret cannot be opened", n)
 	}
-	w.clock.Advance(domain.WebhookRetryFor)
+	w.Clock.Advance(domain.WebhookRetryFor)
 	w.once(d)
 	if got := w.delivered(poison); !strings.HasPrefix(got, "failed 0") {
 		t.Errorf("after a day: %s", got)

@@ -79,8 +79,9 @@ func (h *hanging) after(_ time.Duration, fn func()) func() bool {
 	}
 }
 
-// TestFifty: fifty hanging endpoints do not keep a healthy one from its events,
-// whether they hung from the first or after they had all their places.
+// TestFifty: fifty hanging endpoints do not keep a healthy one from its events, whether they
+// hung from the first or after they had all their places. Several dispatchers together have no
+// more than ten tries of a subscription in progress.
 func TestFifty(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		w := newWorld(t)
@@ -88,15 +89,20 @@ func TestFifty(t *testing.T) {
 		h := &hanging{
 			hang: !known, over: make(chan struct{}), running: map[string]int{}, enough: make(chan struct{}), want: 300, timers: map[int]func(){},
 		}
-		d := w.dispatcher(&script{w: w, answer: h.answer}, webhook.Observer{})
-		d.UseTimer(h.after)
+		var dispatchers [3]*webhook.Dispatcher
+		for i := range dispatchers {
+			dispatchers[i] = w.dispatcher(&script{w: w, answer: h.answer}, webhook.Observer{})
+			dispatchers[i].UseTimer(h.after)
+		}
 		var all []domain.WebhookID
 		for i := range 50 {
 			all = append(all, w.webhook(fmt.Sprintf("https://hang%d.example/", i)))
 		}
 		if known {
-			w.publish(16, all...)
-			w.once(d)
+			for _, d := range dispatchers {
+				w.publish(16, all...)
+				w.once(d)
+			}
 			h.hang = true
 		}
 		good := w.webhook("https://good.example/")
@@ -104,60 +110,24 @@ func TestFifty(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- d.Run(ctx) }()
+		for _, d := range dispatchers {
+			go func() { ended <- d.Run(ctx) }()
+		}
 		<-h.enough
 		if h.most > domain.MaxTriesUnderWay {
 			t.Errorf("%d tries of one subscription at a time", h.most)
 		}
 		cancel()
 		close(h.over)
-		if err := <-ended; err != nil {
-			t.Error(err)
+		for range dispatchers {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
 		}
 		if n := w.number("SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'succeeded'", good); n != h.want {
 			t.Errorf("%d were delivered", n)
 		}
 		goleak.VerifyNone(t, ignore, goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"),
 			goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).triggerHealthCheck.func1"))
-	}
-}
-
-// TestTenEverywhere: several dispatchers together have no more than ten tries of a
-// subscription in progress.
-func TestTenEverywhere(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	id := w.webhook("https://hook.example/")
-	var mu sync.Mutex
-	running, most := 0, 0
-	release := make(chan struct{})
-	all := &script{w: w, answer: func(webhook.Message) webhook.Answer {
-		mu.Lock()
-		running++
-		most = max(most, running)
-		mu.Unlock()
-		<-release
-		mu.Lock()
-		running--
-		mu.Unlock()
-		return answered(200)
-	}}
-	w.publish(400, id)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	for range 4 {
-		go func() { ended <- w.dispatcher(all, webhook.Observer{}).Run(ctx) }()
-	}
-	for range 400 {
-		release <- struct{}{}
-	}
-	cancel()
-	for range 4 {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}
-	if most > domain.MaxTriesUnderWay || all.count() != 400 {
-		t.Errorf("%d at a time, %d in all", most, all.count())
 	}
 }

@@ -13,22 +13,22 @@ import (
 
 // admin adds an admin of the world's partner, or of its client.
 func (w *world) admin(email, role string, client any) {
-	w.t.Helper()
-	fixture.Insert(w.t, w.SQL(), "admins", fixture.Row{
-		"id": db.NewID[domain.AdminKind](), "partner_id": w.partner, "client_id": client, "email": email, "name": email, "role": role, "created_at": noon,
+	w.T.Helper()
+	w.Add("admins", fixture.Row{
+		"id": db.NewID[domain.AdminKind](), "partner_id": w.Partner, "client_id": client, "email": email, "name": email, "role": role, "created_at": noon,
 	})
 }
 
 // mails describes the mails to the partner, in the order in which they were asked for.
 func (w *world) mails() (text string) {
-	w.t.Helper()
-	w.row("SELECT coalesce(string_agg(kind || ' ' || recipient, '; ' ORDER BY created_at, kind, recipient), '') FROM partner_mails", nil, &text)
+	w.T.Helper()
+	w.Get("SELECT coalesce(string_agg(kind || ' ' || recipient, '; ' ORDER BY created_at, kind, recipient), '') FROM partner_mails", nil, &text)
 	return text
 }
 
 // TestFailuresAreMailed: a subscription whose deliveries have failed for 6 hours, and one
 // that is disabled, are told once to the partner's owners and admins, and again when it
-// fails anew.
+// fails anew. 410 disables at once, and what waits is given up.
 func TestFailuresAreMailed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -51,7 +51,7 @@ func TestFailuresAreMailed(t *testing.T) {
 		for range hours {
 			w.publish(2, id)
 			w.once(d)
-			w.clock.Advance(time.Hour)
+			w.Clock.Advance(time.Hour)
 		}
 	}
 
@@ -81,9 +81,16 @@ func TestFailuresAreMailed(t *testing.T) {
 	}
 
 	status = 410 // at once, of another subscription
-	w.publish(1, w.webhook("https://gone.example/"))
+	gone := w.webhook("https://gone.example/")
+	w.publish(1, gone)
 	w.once(d)
 	want(failing + "; " + failing + disabled + disabled)
+	w.publish(2, gone)
+	w.once(d)
+	const dropped = "; dropped the subscription was disabled"
+	if got := w.delivered(gone); got != "failed 410"+dropped+dropped || w.status(gone) != domain.WebhookDisabled {
+		t.Errorf("%s: %s", w.status(gone), got)
+	}
 }
 
 // TestFailingSince: of tries that are marked together the first failure after the last
@@ -106,9 +113,9 @@ func TestFailingSince(t *testing.T) {
 	} {
 		id := w.webhook("https://hook.example/")
 		w.publish(len(c.tries), id)
-		w.exec("UPDATE webhook_deliveries SET lease = gen_random_uuid() WHERE webhook_id = $1", id)
+		w.Exec("UPDATE webhook_deliveries SET lease = gen_random_uuid() WHERE webhook_id = $1", id)
 		if c.before != 0 {
-			w.exec("UPDATE webhooks SET failing_since = $2 WHERE id = $1", id, noon.Add(c.before))
+			w.Exec("UPDATE webhooks SET failing_since = $2 WHERE id = $1", id, noon.Add(c.before))
 		}
 		marks := make([]outbox.DeliveryMark, len(c.tries))
 		for i, at := range c.tries {
@@ -118,13 +125,13 @@ func TestFailingSince(t *testing.T) {
 				at, m.Status = -at, domain.DeliverySucceeded
 			}
 			m.Try = &domain.DeliveryTry{At: noon.Add(time.Duration(at) * time.Second)}
-			w.row("SELECT id, lease FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY position OFFSET $2 LIMIT 1", []any{id, i}, &m.ID, &m.Token)
+			w.Get("SELECT id, lease FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY position OFFSET $2 LIMIT 1", []any{id, i}, &m.ID, &m.Token)
 		}
 		if _, err := outbox.MarkDeliveries(t.Context(), w.DB, marks); err != nil {
 			t.Fatal(err)
 		}
 		var got *time.Time
-		w.row("SELECT failing_since FROM webhooks WHERE id = $1", []any{id}, &got)
+		w.Get("SELECT failing_since FROM webhooks WHERE id = $1", []any{id}, &got)
 		if (got == nil) != (c.want == 0) || got != nil && !got.Equal(noon.Add(c.want)) {
 			t.Errorf("%+v: failing since %v", c, got)
 		}

@@ -7,99 +7,66 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
-	"partnerapi/db/dbtest/fixture"
 	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
+	"partnerapi/platform/seal"
 	"partnerapi/platform/webhook"
 )
 
 // noon is when tests take place.
-var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+var noon = worldtest.Noon
 
 // world is a partner with a client and a key, and subscriptions to events.
 type world struct {
-	*db.DB
-	t       testing.TB
-	clock   *domain.ManualClock
-	partner domain.PartnerID
-	client  domain.ClientID
-	key     domain.KeyID
-	events  int64
+	*worldtest.World
+	client domain.ClientID
+	key    domain.KeyID
+	events int64
+	keys   *seal.Keys
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	clock := domain.NewManualClock(noon)
-	d, err := db.Open(dbtest.URL(t, worldtest.Schema), db.WithClock(clock), db.WithStrictLocks())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	w := &world{DB: d, t: t, clock: clock, client: db.NewID[domain.ClientKind]()}
-	if w.partner, err = d.InsertPartner(t.Context(), "Partner"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.CreateKey(t.Context(), db.NewKey{Partner: w.partner, Name: "hooks", Scopes: []domain.Scope{domain.Write}}); err != nil {
-		t.Fatal(err)
-	}
-	w.row("SELECT id FROM api_keys", nil, &w.key)
-	fixture.Insert(t, d.SQL(), "clients", fixture.Row{"id": w.client, "partner_id": w.partner, "name": "Client", "name_key": "client"})
+	w := &world{World: worldtest.New(t)}
+	w.client = w.AddClient()
+	_, err := w.CreateKey(t.Context(), db.NewKey{Partner: w.Partner, Name: "hooks", Scopes: []domain.Scope{domain.Write}})
+	w.Must(err)
+	w.keys, err = seal.ParseKeys(seal.NewKey())
+	w.Must(err)
+	w.Get("SELECT id FROM api_keys", nil, &w.key)
 	return w
 }
 
-func (w *world) exec(query string, args ...any) {
-	w.t.Helper()
-	if _, err := w.SQL().ExecContext(w.t.Context(), query, args...); err != nil {
-		w.t.Fatalf("%s: %v", query, err)
-	}
-}
-
-func (w *world) row(query string, args []any, to ...any) {
-	w.t.Helper()
-	if err := w.SQL().QueryRowContext(w.t.Context(), query, args...).Scan(to...); err != nil {
-		w.t.Fatalf("%s: %v", query, err)
-	}
-}
-
 func (w *world) number(query string, args ...any) (n int) {
-	w.t.Helper()
-	w.row(query, args, &n)
+	w.T.Helper()
+	w.Get(query, args, &n)
 	return n
 }
 
-// keys opens what sealed made: the secret, with what it is bound to.
-type keys struct{}
-
-func (keys) Open(sealed, context []byte) ([]byte, error) {
-	var s struct{ Context, Secret string }
-	if err := json.Unmarshal(sealed, &s); err != nil || s.Context != string(context) {
-		return nil, fmt.Errorf("sealed for %q, not %q", s.Context, context)
-	}
-	return []byte(s.Secret), nil
-}
-
-func sealed(id domain.WebhookID, secret string) []byte {
-	text, _ := json.Marshal(map[string]string{"Context": string(domain.WebhookSecretContext(id)), "Secret": secret})
-	return text
+// sealed is the secret of a subscription as it is stored.
+func (w *world) sealed(id domain.WebhookID, secret string) []byte {
+	w.T.Helper()
+	value, err := w.keys.Seal([]byte(secret), domain.WebhookSecretContext(id))
+	w.Must(err)
+	return value
 }
 
 // webhook adds a subscription.
 func (w *world) webhook(url string) domain.WebhookID {
-	w.t.Helper()
+	w.T.Helper()
 	id := db.NewID[domain.WebhookKind]()
-	w.exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
+	w.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
 		VALUES ($1, $2, $3, $4, '{user.updated}', 'active', $5, $5, $6)`,
-		w.partner, id, w.key, url, w.clock.Now(), sealed(id, secret))
+		w.Partner, id, w.key, url, w.Clock.Now(), w.sealed(id, secret))
 	return id
 }
 
 // webhooks adds n subscriptions.
 func (w *world) webhooks(n int) (all []domain.WebhookID) {
-	w.t.Helper()
+	w.T.Helper()
 	for i := range n {
 		all = append(all, w.webhook(fmt.Sprintf("https://hook%d.example/", i)))
 	}
@@ -108,13 +75,13 @@ func (w *world) webhooks(n int) (all []domain.WebhookID) {
 
 // publish adds the given number of events, which wait to be delivered to subscriptions.
 func (w *world) publish(n int, to ...domain.WebhookID) {
-	w.t.Helper()
+	w.T.Helper()
 	uuids := make([]string, len(to))
 	for i, id := range to {
 		uuids[i] = id.UUID()
 	}
 	list, _ := json.Marshal(uuids)
-	w.exec(`WITH made AS (
+	w.Exec(`WITH made AS (
 			INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
 			SELECT $1::uuid, $2::bigint + n, $3::uuid, gen_random_uuid(), 'user.updated', $4::timestamptz, '{"n":' || ($2::bigint + n) || '}'
 			FROM generate_series(1, $5::int) AS n RETURNING position, id
@@ -122,15 +89,15 @@ func (w *world) publish(n int, to ...domain.WebhookID) {
 		INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
 		SELECT h.id::uuid, gen_random_uuid(), $1::uuid, m.position, $3::uuid, m.id, 'user.updated', $4::timestamptz, $4::timestamptz
 		FROM made AS m, json_array_elements_text($6::json) AS h (id)`,
-		w.partner, w.events, w.client, w.clock.Now(), n, string(list))
+		w.Partner, w.events, w.client, w.Clock.Now(), n, string(list))
 	w.events += int64(n)
 }
 
 // delivered describes the deliveries of a subscription, by position: status, reason,
 // and the status codes of the tries.
 func (w *world) delivered(id domain.WebhookID) (text string) {
-	w.t.Helper()
-	w.row(`SELECT coalesce(string_agg(concat_ws(' ', status, reason,
+	w.T.Helper()
+	w.Get(`SELECT coalesce(string_agg(concat_ws(' ', status, reason,
 			(SELECT string_agg(t ->> 'status_code', ',') FROM jsonb_array_elements(tries) AS t)), '; ' ORDER BY position), '')
 		FROM webhook_deliveries WHERE webhook_id = $1`, []any{id}, &text)
 	return text
@@ -138,23 +105,21 @@ func (w *world) delivered(id domain.WebhookID) (text string) {
 
 // status is that of a subscription.
 func (w *world) status(id domain.WebhookID) (status domain.WebhookStatus) {
-	w.t.Helper()
-	w.row("SELECT status FROM webhooks WHERE id = $1", []any{id}, &status)
+	w.T.Helper()
+	w.Get("SELECT status FROM webhooks WHERE id = $1", []any{id}, &status)
 	return status
 }
 
 // dispatcher makes tries by way of to.
 func (w *world) dispatcher(to webhook.Poster, observe webhook.Observer) *webhook.Dispatcher {
-	return webhook.NewDispatcher(w.DB, to, keys{}, slog.New(slog.DiscardHandler), observe)
+	return webhook.NewDispatcher(w.DB, to, w.keys, slog.New(slog.DiscardHandler), observe)
 }
 
 // once makes all tries that are due, and returns how many.
 func (w *world) once(d *webhook.Dispatcher) int {
-	w.t.Helper()
-	n, err := d.Once(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	w.T.Helper()
+	n, err := d.Once(w.T.Context())
+	w.Must(err)
 	return n
 }
 
@@ -173,7 +138,7 @@ func (s *script) Post(_ context.Context, m webhook.Message) webhook.Answer {
 	s.sent = append(s.sent, m)
 	s.mu.Unlock()
 	a := s.answer(m)
-	a.At = s.w.clock.Now()
+	a.At = s.w.Clock.Now()
 	return a
 }
 
