@@ -31,10 +31,10 @@ func TestTimes(t *testing.T) {
 // that is not is no failure: it is put back, even when it is to be given up.
 func TestNoTimeLeft(t *testing.T) {
 	t.Parallel()
-	o, s := newOffice(t), startServer(t, "", nil)
+	o := newOffice(t)
 	o.welcome("a@example.test", "en")
 	o.Clock.Advance(domain.MailLife + time.Hour)
-	d, id := o.dispatcher(open(t, s.url())), o.requests()[0]
+	d, id := o.dispatcher(o.sender), o.requests()[0]
 	ctx, cancel := context.WithTimeout(t.Context(), mail.SendWithin)
 	defer cancel()
 	if outcome, err := d.Send(ctx, t.Context(), o.claim()[0]); err != nil || outcome != "" || o.outcome(id) != "waiting" {
@@ -43,7 +43,7 @@ func TestNoTimeLeft(t *testing.T) {
 	if err := open(t, "").Send(ended(t), message("a@example.test")); !errors.Is(err, mail.ErrNotStarted) {
 		t.Errorf("into a file: %v", err)
 	}
-	if s.sessions != 0 || o.Number("SELECT attempts FROM outbox") != 0 {
+	if o.server.sessions != 0 || o.Number("SELECT attempts FROM outbox") != 0 {
 		t.Error("it was tried all the same")
 	}
 	o.Clock.Advance(time.Minute)
@@ -59,38 +59,6 @@ func ended(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	return ctx
-}
-
-// TestWaitsForConnection: what waits for one that another message has is not
-// begun once its context ended, and what was begun is finished.
-func TestWaitsForConnection(t *testing.T) {
-	t.Parallel()
-	gate := make(chan struct{})
-	s := script(t, func(_ int, command string) string {
-		if command == "." {
-			<-gate
-		}
-		return usual(command)
-	})
-	sender := open(t, s.url()+"?connections=1")
-	ctx, cancel := context.WithCancel(t.Context())
-	first, second := make(chan error), make(chan error)
-	go func() { first <- sender.Send(ctx, message("a@example.test")) }()
-	for command := ""; command != "."; {
-		command = <-s.heard
-	}
-	go func() { second <- sender.Send(ctx, message("b@example.test")) }()
-	cancel()
-	if err := <-second; !errors.Is(err, mail.ErrNotStarted) {
-		t.Errorf("without a connection: %v", err)
-	}
-	close(gate)
-	if err := <-first; err != nil {
-		t.Errorf("begun before: %v", err)
-	}
-	if more := s.commands(); len(more) != 0 {
-		t.Errorf("the server heard %v", more)
-	}
 }
 
 // TestConnectingEnds: connecting, and asking whether a connection is still
@@ -133,7 +101,7 @@ func TestConnectingEnds(t *testing.T) {
 // connection is asked first.
 func TestOneConversation(t *testing.T) {
 	t.Parallel()
-	s := script(t, func(_ int, command string) string { return usual(command) })
+	s := answering(t, "", usual(""))
 	sender, clock := open(t, s.url()), domain.NewManualClock(v2test.Noon)
 	mail.UseClock(sender, clock)
 	for _, pause := range []time.Duration{0, time.Second - time.Millisecond, time.Second} {
@@ -175,8 +143,8 @@ func TestKeptConnectionEnded(t *testing.T) {
 }
 
 // TestStop: a process that is stopped finishes the mail in progress, marks
-// it, and puts back the one that waits for the connection. That one goes out
-// later, and nothing twice.
+// it, and puts back the one that waits for the connection, which is no try. That one
+// goes out later, and nothing twice.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -193,9 +161,7 @@ func TestStop(t *testing.T) {
 	go func() { stopped <- stop() }()
 	o.until(1, leased) // the other is put back
 	close(gate)
-	if err := <-stopped; err != nil {
-		t.Fatal(err)
-	}
+	o.must(<-stopped)
 	if got := fmt.Sprint([]string{o.outcome(ids[0]), o.outcome(ids[1])}); got != "[sent and recorded waiting]" && got != "[waiting sent and recorded]" {
 		t.Error(got)
 	}
@@ -216,7 +182,7 @@ func TestStop(t *testing.T) {
 // the outbox.
 func TestToldOfNewMail(t *testing.T) {
 	t.Parallel()
-	o, s := newOffice(t), startServer(t, "", nil)
+	o := newOffice(t)
 	told := make(chan struct{}, 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -226,7 +192,7 @@ func TestToldOfNewMail(t *testing.T) {
 	<-told
 	cancel()
 	<-ended
-	if got := o.drain(open(t, s.url())); len(got) != 1 {
+	if got := o.drain(o.sender); len(got) != 1 {
 		t.Errorf("%v", got)
 	}
 }
@@ -252,8 +218,6 @@ func (o *office) process(sender mail.Sender) (stop func() error) {
 func (o *office) until(want int, query string) {
 	o.t.Helper()
 	for n := -1; n != want; {
-		if err := o.DB.SQL().QueryRowContext(o.t.Context(), query).Scan(&n); err != nil {
-			o.t.Fatal(err)
-		}
+		o.must(o.DB.SQL().QueryRowContext(o.t.Context(), query).Scan(&n))
 	}
 }

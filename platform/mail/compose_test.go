@@ -10,6 +10,7 @@ import (
 	netmail "net/mail"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,53 +36,39 @@ type parsed struct {
 	file                string // and its name before it, after a colon
 }
 
-func parse(t testing.TB, data []byte) parsed {
+func parse(t testing.TB, data []byte) (p parsed) {
 	t.Helper()
 	m := must(netmail.ReadMessage(bytes.NewReader(data)))
-	p := parsed{Header: m.Header, subject: must(new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")))}
-	p.read(t, m.Header.Get("Content-Type"), m.Body)
+	p.Header, p.subject = m.Header, must(new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")))
+	kinds := strings.ToLower(strings.Join(p.read(m.Header.Get("Content-Type"), "", m.Body), ", "))
+	if want := "text/plain; charset=utf-8, text/html; charset=utf-8"; kinds != want && (p.file == "" || kinds != want+", application/pdf") {
+		t.Fatalf("parts %s", kinds)
+	}
 	return p
 }
 
-// read reads a body of several parts.
-func (p *parsed) read(t testing.TB, contentType string, body io.Reader) {
-	t.Helper()
-	kind, params, err := mime.ParseMediaType(contentType)
-	parts := multipart.NewReader(body, params["boundary"])
-	if kind == "multipart/mixed" {
-		message := must(parts.NextPart())
-		p.read(t, message.Header.Get("Content-Type"), message)
-		file := must(parts.NextPart())
-		data, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, file))
-		if err != nil || !strings.HasPrefix(file.Header.Get("Content-Type"), "application/pdf") {
-			t.Fatalf("%v: %v", file.Header, err)
-		}
-		p.file = file.FileName() + ":" + string(data)
-		return
-	}
-	if err != nil || kind != "multipart/alternative" {
-		t.Fatalf("content type %q: %v", contentType, err)
-	}
-	var kinds []string
-	for {
-		part, err := parts.NextPart()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := must(io.ReadAll(part))
-		kinds = append(kinds, part.Header.Get("Content-Type"))
-		if strings.HasPrefix(kinds[len(kinds)-1], "text/html") {
-			p.html = string(text)
-		} else {
-			p.text = strings.ReplaceAll(string(text), "\r\n", "\n")
+// read reads a part, and the parts in it, and returns their types.
+func (p *parsed) read(contentType, file string, body io.Reader) (kinds []string) {
+	kind, params, _ := mime.ParseMediaType(contentType)
+	if strings.HasPrefix(kind, "multipart/") {
+		for parts := multipart.NewReader(body, params["boundary"]); ; {
+			part, err := parts.NextPart()
+			if errors.Is(err, io.EOF) {
+				return kinds
+			}
+			kinds = append(kinds, p.read(must(part, err).Header.Get("Content-Type"), part.FileName(), part)...)
 		}
 	}
-	if got := strings.ToLower(strings.Join(kinds, ", ")); got != "text/plain; charset=utf-8, text/html; charset=utf-8" {
-		t.Fatalf("parts %s", got)
+	switch kind {
+	case "text/html":
+		p.html = string(must(io.ReadAll(body)))
+	case "text/plain":
+		p.text = strings.ReplaceAll(string(must(io.ReadAll(body))), "\r\n", "\n")
+	default:
+		p.file = file + ":" + string(must(io.ReadAll(base64.NewDecoder(base64.StdEncoding, body))))
+		return []string{kind}
 	}
+	return []string{contentType}
 }
 
 func composer(t testing.TB, from string) *mail.Composer {
@@ -89,57 +76,66 @@ func composer(t testing.TB, from string) *mail.Composer {
 	return must(mail.NewComposer("https://train.example.test/", from))
 }
 
-// TestWords: every mail is there in every language, complete, and leads to its
-// own page; names in it are names and nothing else.
+// TestWords: every mail is there in every language, complete, and leads to its own page; what
+// names and catalogues hold is text and nothing else. What callers name as they like is in no
+// subject, which mail programs show before the mail is opened.
 func TestWords(t *testing.T) {
 	t.Parallel()
-	c := composer(t, "Training <train@example.test>")
-	dir := t.TempDir()
+	c, dir := composer(t, "Training <train@example.test>"), t.TempDir()
 	outbox := must(mail.NewOutbox(dir))
 	days := map[domain.Language]string{domain.English: "1 August 2026", domain.Spanish: "1 de agosto de 2026", domain.French: "1er août 2026"}
 	tags := map[domain.Language]string{domain.English: "en", domain.Spanish: "es", domain.French: "fr-CA"}
-	day := time.Date(2026, 8, 1, 9, 0, 0, 0, time.UTC)
+	classes := map[domain.Language]string{domain.English: "- email ADDRESSES", domain.Spanish: "- Direcciones de correo", domain.French: "- Adresses courriel"}
+	const name, odd = "<b>Your account is locked</b>\r\n\r\nBcc: all@example.test", "<b>x</b>\r\n\r\nBcc: all@example.test"
+	day, on, host := time.Date(2026, 8, 1, 9, 0, 0, 0, time.UTC), domain.DateOf(v2test.Noon), odd
 	subjects := map[string]bool{}
-	for _, kind := range []domain.MessageType{domain.WelcomeMail, domain.AdminInviteMail, domain.TrainingInvite, domain.PolicyReminder} {
+	for _, kind := range append([]domain.MessageType{
+		domain.WelcomeMail, domain.AdminInviteMail, domain.TrainingInvite, domain.TrainingReminder, domain.PolicyReminder,
+	}, domain.ServiceMails...) {
 		for language, date := range days {
 			m := domain.Mail{
-				ID: db.NewID[domain.MessageKind](), Type: kind, To: "ada@example.test", Name: "Ada <b>", Language: language,
-				ClientName: "Tom & Jerry\r\nBcc: all@example.test\n\nx", PartnerName: "Überwald", Invite: db.NewID[domain.InviteKind](), ExpiresAt: day,
-				Policy: db.NewID[domain.PolicyKind](), PolicyTitle: "Acceptable use", Course: db.NewID[domain.CourseKind](), CourseTitle: "Passwords", DueOn: domain.DateOf(day),
+				ID: db.NewID[domain.MessageKind](), Type: kind, To: "ada@example.test", Name: name, Language: language,
+				ClientName: name, PartnerName: "Überwald " + odd, Invite: db.NewID[domain.InviteKind](), ExpiresAt: day,
+				Policy: db.NewID[domain.PolicyKind](), PolicyTitle: odd, Course: db.NewID[domain.CourseKind](), CourseTitle: odd,
+				DueOn: domain.DateOf(day), CompletedOn: on, MonthOf: on, Overdue: []domain.OverdueCourse{{Title: odd, DueOn: on}},
+				Simulated: domain.SimulatedMail{From: odd, Subject: odd, SentOn: on, Clues: (&domain.Template{}).Clues()},
+				Exposure:  domain.Exposure{Title: odd, Domain: &host, DataClasses: []string{odd, "email ADDRESSES"}, Severity: domain.SeverityLow},
+			}
+			if err := outbox.Send(t.Context(), must(c.Compose(m, v2test.Noon))); err != nil {
+				t.Fatal(err)
+			}
+			data := must(os.ReadFile(filepath.Join(dir, m.ID.UUID()+".eml")))
+			p := parse(t, data)
+			want := []bool{
+				p.Get("To") == "<ada@example.test>", strings.Contains(p.Get("From"), "<train@example.test>"), p.Get("Bcc") == "",
+				p.Get("Content-Language") == tags[language], p.Get("Message-ID") == "<"+m.ID.UUID()+"@example.test>",
+				p.Get("Auto-Submitted") == "auto-generated", p.Get("Date") == "Mon, 15 Jun 2026 12:00:00 +0000",
+				strings.Contains(p.html, `<html lang="`+tags[language]+`">`), !strings.Contains(p.html, "<b>"), !strings.Contains(p.html, "%!"),
+				!strings.Contains(p.text+p.html, "<no value>"), !strings.Contains(p.html, "ZgotmplZ"), !strings.Contains(p.text, "\nBcc"),
+				p.subject != "", !strings.ContainsAny(p.subject, "\r\n"), !strings.Contains(p.subject, "locked"),
+				kind != domain.CertificateMail || strings.Contains(p.text, "\n    ada@example.test\n"), // of a user without a name
+				kind != domain.ExposureNotice || strings.Contains(p.text, classes[language]),
 			}
 			link := map[domain.MessageType]string{
 				domain.WelcomeMail: "/training", domain.AdminInviteMail: "/invites/" + m.Invite.String(),
 				domain.TrainingInvite: "/training/" + m.Course.String(), domain.PolicyReminder: "/policies/" + m.Policy.String(),
 			}[kind]
-			message := must(c.Compose(m, v2test.Noon))
-			if err := outbox.Send(t.Context(), message); err != nil {
-				t.Fatal(err)
+			if link != "" {
+				subjects[p.subject] = true
+				want = append(want, strings.Contains(p.text, "\nhttps://train.example.test"+link+"\n"), strings.Contains(p.html, `href="https://train.example.test`+link+`"`),
+					strings.Contains(p.text, "<b>Your account is locked</b>"), strings.Contains(p.html, "locked&lt;/b&gt; Bcc: all@example.test"),
+					strings.Contains(p.text, "Überwald"), len(strings.Split(p.html, "<p>")) == 4,
+					strings.Contains(p.text, date) == (kind == domain.AdminInviteMail || kind == domain.TrainingInvite))
 			}
-			data := must(os.ReadFile(filepath.Join(dir, m.ID.UUID()+".eml")))
-			p := parse(t, data)
-			subjects[p.subject] = true
-			for _, ok := range []bool{
-				p.Get("To") == "<ada@example.test>", strings.Contains(p.Get("From"), "<train@example.test>"), p.Get("Bcc") == "",
-				p.Get("Content-Language") == tags[language], p.Get("Message-ID") == "<"+m.ID.UUID()+"@example.test>",
-				p.Get("Auto-Submitted") == "auto-generated", p.Get("Date") == "Mon, 15 Jun 2026 12:00:00 +0000",
-				strings.Contains(p.text, "\nhttps://train.example.test"+link+"\n"), strings.Contains(p.html, `href="https://train.example.test`+link+`"`),
-				strings.Contains(p.html, `<html lang="`+tags[language]+`">`), strings.Contains(p.text, "Ada <b>"), strings.Contains(p.html, "Ada &lt;b&gt;"),
-				strings.Contains(p.text, "Überwald"), strings.Contains(p.html, "Tom &amp; Jerry Bcc: all@example.test x"), len(strings.Split(p.html, "<p>")) == 4,
-				strings.Contains(p.text, date) == (kind == domain.AdminInviteMail || kind == domain.TrainingInvite),
-				!strings.Contains(p.text, "<no value>") && !strings.Contains(p.html, "ZgotmplZ"),
-			} {
+			for i, ok := range want {
 				if !ok {
-					t.Fatalf("%s in %s:\n%s", kind, language, data)
+					t.Fatalf("%s in %s is not as wanted (%d): %s\n%s", kind, language, i, p.subject, data)
 				}
 			}
 		}
 	}
 	if len(subjects) != 12 {
 		t.Errorf("%d subjects: %v", len(subjects), subjects)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 12 {
-		t.Errorf("%d files, %v", len(entries), err)
 	}
 }
 
@@ -165,6 +161,69 @@ func TestSenders(t *testing.T) {
 	} {
 		if _, err := mail.NewComposer(c[0], c[1]); err == nil {
 			t.Errorf("%v is accepted", c)
+		}
+	}
+}
+
+// TestOutboxTidies: a start removes what a process that died left unfinished,
+// and nothing that another may be writing, or that was sent.
+func TestOutboxTidies(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, age := range map[string]time.Duration{
+		".writing-old": 2 * time.Hour, ".writing-new": time.Minute, "old.eml": 100 * time.Hour,
+	} {
+		file := filepath.Join(dir, name)
+		at := time.Now().Add(-age)
+		if err := errors.Join(os.WriteFile(file, []byte("x"), 0o600), os.Chtimes(file, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outbox := must(mail.NewOutbox(dir))
+	for range 2 { // the second replaces the first
+		if err := outbox.Send(t.Context(), message("ada@example.test")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var names []string
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	if want := []string{".writing-new", "0190-test.eml", "old.eml"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("%v, %v", names, err)
+	}
+	if send(t, outbox, "no address") != "refused" {
+		t.Error("an address that is none is not refused")
+	}
+}
+
+// TestHeaderLines: a header begins in its first line, whatever its text, and no line is
+// longer than RFC 2047 and RFC 5322 allow.
+func TestHeaderLines(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"Welcome", "Réinitialisez le mot de passe", strings.Repeat("é", 200), "安全培训：您有一门课程即将到期，请尽快完成", "a " + strings.Repeat("long ", 40) + "end",
+		strings.Repeat("unbroken", 12), "📬" + strings.Repeat("x", 60) + "📬 end", "=?not?=",
+	} {
+		dir := t.TempDir()
+		outbox := must(mail.NewOutbox(dir))
+		m := message("ada@example.test")
+		m.Subject, m.From = text, netmail.Address{Name: text, Address: "training@example.test"}
+		if err := outbox.Send(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		data := must(os.ReadFile(filepath.Join(dir, m.ID+".eml")))
+		head, _, _ := bytes.Cut(data, []byte("\r\n\r\n"))
+		for line := range strings.SplitSeq(string(head), "\r\n") {
+			if strings.HasSuffix(strings.TrimSpace(line), ":") || strings.TrimSpace(line) == "" || len(line) > 78 {
+				t.Errorf("%q has the line %q", text, line)
+			}
+		}
+		p := parse(t, data)
+		from, err := netmail.ParseAddress(p.Get("From"))
+		if err != nil || from.Name != text || from.Address != m.From.Address || p.subject != text {
+			t.Errorf("%q: the subject is %q, the sender %v, %v", text, p.subject, from, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package mail_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +20,7 @@ import (
 // round of a course its own.
 func TestServiceMailOnce(t *testing.T) {
 	t.Parallel()
-	p, now := newPlatform(t), v2test.Noon
+	p, now := newOffice(t), v2test.Noon
 	u := p.user(p.client, "ada@example.test", domain.English)
 	result := p.simulation(u, now.Add(-time.Hour))
 	var all sync.WaitGroup
@@ -54,23 +55,27 @@ func TestServiceMailOnce(t *testing.T) {
 	}
 }
 
-// TestCrashAfterNotice: a process that died between the hand-over and the mark of a
-// notice leaves it to the next, which sends the same message and notes it once.
+// TestCrashAfterNotice is the one window in which a mail goes out twice: the server has
+// taken it, and that could not be marked. The next process sends the same message, and
+// notes it once.
 func TestCrashAfterNotice(t *testing.T) {
 	t.Parallel()
-	p, now := newPlatform(t), v2test.Noon
+	p, now := newOffice(t), v2test.Noon
 	u := p.user(p.client, "ada@example.test", domain.English)
 	p.exposed(u, "Forum", now)
 	ctx, crash := context.WithCancel(t.Context())
-	if _, err := p.dispatcher(crashing{p.sender, crash}).Send(ctx, ctx, p.claim()[0]); err == nil {
+	if _, err := p.dispatcher(then(p.sender, crash)).Send(ctx, ctx, p.claim()[0]); err == nil {
 		t.Fatal("it is marked")
 	}
 	if p.Number("SELECT count(*) FROM exposures WHERE notified_at IS NOT NULL")+p.Number("SELECT count(*) FROM sent_emails") != 0 {
 		t.Error("it is noted without the mark")
 	}
+	if early := p.drain(p.sender); len(early) != 0 {
+		t.Errorf("%v while the lease lasts", early)
+	}
 	p.Clock.Advance(time.Minute)
-	if got := p.sent(); got != "exposure-notice" {
-		t.Fatalf("sent %q", got)
+	if got := p.sent(); got != "exposure-notice" || p.outcome(p.requests()[0]) != "sent and recorded" {
+		t.Fatalf("sent %q, %s", got, p.outcome(p.requests()[0]))
 	}
 	mails := p.server.all()
 	if len(mails) != 2 || parse(t, mails[0].data).Get("Message-ID") != parse(t, mails[1].data).Get("Message-ID") {
@@ -95,7 +100,7 @@ func TestCrashAfterNotice(t *testing.T) {
 // order.
 func TestMarkNoticesAndSimulations(t *testing.T) {
 	t.Parallel()
-	p, now := newPlatform(t), v2test.Noon
+	p, now := newOffice(t), v2test.Noon
 	var mails []outbox.SentMail
 	for _, email := range []string{"a@example.test", "b@example.test"} {
 		u := p.user(p.client, email, domain.English)
@@ -116,45 +121,39 @@ func TestMarkNoticesAndSimulations(t *testing.T) {
 	}
 }
 
-// panicking panics for the mails to one address.
-type panicking struct {
-	mail.Sender
-	to string
-}
-
-func (p panicking) Send(ctx context.Context, m mail.Message) error {
-	if m.To == p.to {
-		panic("planted in the sender")
-	}
-	return p.Sender.Send(ctx, m)
-}
-
-// unwritable is a writer that panics for one user.
+// unwritable is a writer that fails for one mail, and panics for another.
 type unwritable struct {
 	mail.Writer
-	db   *db.DB
-	user domain.UserID
+	fails, panics domain.MessageID
 }
 
 func (u unwritable) Write(ctx context.Context, l outbox.Lease) (mail.Draft, error) {
-	m, err := outbox.Mail(ctx, u.db, l.Client, l.ID)
-	if err == nil && m.User != nil && *m.User == u.user {
+	switch l.ID {
+	case u.fails:
+		return mail.Draft{}, errors.New("write a mail: no words")
+	case u.panics:
 		panic("planted in the writer")
 	}
 	return u.Writer.Write(ctx, l)
 }
 
-// TestPanics: a mail whose writing or handing over panics is a failed try, stops no
-// other mail, and is given up when its tries are over.
-func TestPanics(t *testing.T) {
+// TestFailedTries: a mail whose writing fails, or whose writing or handing over panics, is a failed
+// try, stops no other mail, and is given up when its tries are over.
+func TestFailedTries(t *testing.T) {
 	t.Parallel()
-	o, s := newOffice(t), startServer(t, "", nil)
-	unwritten := o.welcome("unwritten@example.test", "en")
-	o.welcome("unsent@example.test", "en")
-	o.welcome("fine@example.test", "en")
+	o := newOffice(t)
+	for _, name := range []string{"wordless", "unwritten", "unsent", "fine"} {
+		o.welcome(name+"@example.test", "en")
+	}
 	ids := o.requests()
-	d := mail.NewDispatcher(o.DB, panicking{open(t, s.url()), "unsent@example.test"}, 2, map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: unwritable{mail.NewRequests(o.DB, composer(t, ""), nil), o.DB, unwritten},
+	panics := sends(func(ctx context.Context, m mail.Message) error {
+		if m.To == "unsent@example.test" {
+			panic("planted in the sender")
+		}
+		return o.sender.Send(ctx, m)
+	})
+	d := mail.NewDispatcher(o.DB, panics, 2, map[db.OutboxKind]mail.Writer{
+		db.RequestedMail: unwritable{mail.NewRequests(o.DB, composer(t, ""), nil), ids[0], ids[1]},
 	}, quiet, nil, nil)
 	drain := func(want mail.Outcome, n int) {
 		t.Helper()
@@ -168,19 +167,19 @@ func TestPanics(t *testing.T) {
 		}
 	}
 
-	drain(mail.Retried, 2)
-	if o.outcome(ids[2]) != "sent and recorded" || o.Number("SELECT sum(attempts) FROM outbox WHERE lease IS NULL") != 2 {
-		t.Errorf("after a try: %s", o.outcome(ids[2]))
+	drain(mail.Retried, 3)
+	if o.outcome(ids[3]) != "sent and recorded" || o.Number("SELECT sum(attempts) FROM outbox WHERE lease IS NULL") != 3 {
+		t.Errorf("after a try: %s", o.outcome(ids[3]))
 	}
-	if n := o.Number("SELECT count(*) FROM outbox WHERE maybe_sent"); n != 1 { // the other one was not written
+	if n := o.Number("SELECT count(*) FROM outbox WHERE maybe_sent"); n != 1 { // the others were not written
 		t.Errorf("%d may have been sent", n)
 	}
 	o.Exec("UPDATE outbox SET attempts = 100")
 	o.Clock.Advance(domain.MailLife + time.Hour)
-	drain(mail.Failed, 2)
-	for _, id := range ids[:2] {
-		if !strings.Contains(o.outcome(id), "given up: "+domain.ErrPanicked.Error()) {
-			t.Error(o.outcome(id))
+	drain(mail.Failed, 3)
+	for i, want := range []string{"write a mail", domain.ErrPanicked.Error(), domain.ErrPanicked.Error()} {
+		if !strings.HasPrefix(o.outcome(ids[i]), "given up: "+want) {
+			t.Error(o.outcome(ids[i]))
 		}
 	}
 }

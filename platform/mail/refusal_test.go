@@ -5,15 +5,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"partnerapi/db"
-	"partnerapi/domain"
 	"partnerapi/platform/mail"
 )
 
 // TestRefusalKinds: what becomes of a message for each answer of a server. What
-// may be the fault of this service's configuration loses no mail.
+// may be the fault of this service's configuration loses no mail. Only a message that
+// the server had all of, and did not answer, may have been taken.
 func TestRefusalKinds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ at, answer, want string }{
@@ -40,7 +38,10 @@ func TestRefusalKinds(t *testing.T) {
 		{".", "550 5.7.1 content not wanted", "refused"},
 		{".", "535 5.7.8 authentication has expired", "later"},
 		{".", "452 4.3.1 disk full", "later"},
-		{".", hangUp, "later"},
+		{".", "421 4.7.0 enough for today", "later"},
+		{".", hangUp, "perhaps sent"},
+		{"DATA", hangUp, "later"},
+		{"RCPT", hangUp, "later"},
 		{"", "HTTP/1.1 400 Bad Request", "later"}, // instead of a greeting
 	} {
 		t.Run(c.at+" "+c.answer, func(t *testing.T) {
@@ -70,29 +71,6 @@ func TestRefusalKinds(t *testing.T) {
 	}
 }
 
-// TestUnanswered: only a message that the server had all of, and did not answer, may have been taken.
-func TestUnanswered(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		at, answer string
-		want       bool
-	}{
-		{".", hangUp, true}, {".", "452 4.3.1 disk full", false}, {".", "421 4.7.0 enough for today", false},
-		{"DATA", hangUp, false}, {"RCPT", hangUp, false},
-	} {
-		s := script(t, func(_ int, command string) string {
-			if command == c.at {
-				return c.answer
-			}
-			return usual(command)
-		})
-		var maybe *mail.MaybeSentError
-		if err := open(t, s.url()).Send(t.Context(), message("ada@example.test")); err == nil || errors.As(err, &maybe) != c.want {
-			t.Errorf("%s %s: %T %v", c.at, c.answer, err, err)
-		}
-	}
-}
-
 // TestErrorsNameNoReader: a temporary error, which is logged, shows what the
 // server said without the reader's address.
 func TestErrorsNameNoReader(t *testing.T) {
@@ -103,12 +81,7 @@ func TestErrorsNameNoReader(t *testing.T) {
 		"ada@bücher.test":                 "450 4.2.1 <ada@xn--bcher-kva.test>: ada@BÜCHER.test is busy",
 		"a.very.long.address@example.com": "450-4.2.1 a.very.long.address@example.com\r\n450 4.2.1 is busy",
 	} {
-		s := script(t, func(_ int, command string) string {
-			if command == "RCPT" {
-				return said
-			}
-			return usual(command)
-		})
+		s := answering(t, "RCPT", said)
 		err := open(t, s.url()).Send(t.Context(), message(to))
 		if err == nil {
 			t.Fatal("sent")
@@ -129,13 +102,7 @@ func TestErrorsNameNoReader(t *testing.T) {
 // is said in the configuration's words.
 func TestWordsForOperators(t *testing.T) {
 	t.Parallel()
-	login := script(t, func(_ int, command string) string {
-		if command == "EHLO" {
-			return "250-here\r\n250 AUTH GSSAPI"
-		}
-		return usual(command)
-	})
-	none := script(t, func(_ int, command string) string { return usual(command) })
+	login, none := answering(t, "EHLO", "250-here\r\n250 AUTH GSSAPI"), answering(t, "", usual(""))
 	for _, c := range []struct {
 		url  string
 		says []string
@@ -158,25 +125,6 @@ func TestWordsForOperators(t *testing.T) {
 		if command != "EHLO" {
 			t.Errorf("a server without STARTTLS heard %s", command)
 		}
-	}
-}
-
-// TestUnwritableMail: a mail that cannot be written is tried again, like one
-// that cannot be sent, and given up when its time is over.
-func TestUnwritableMail(t *testing.T) {
-	t.Parallel()
-	o := newOffice(t)
-	o.welcome("a@example.test", "en")
-	id := o.requests()[0]
-	d := mail.NewDispatcher(o.DB, open(t, ""), 1, map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: mail.NewRequests(o.DB, &mail.Composer{}, nil), // which has no words
-	}, quiet, nil, nil)
-	if outcome, err := d.Send(t.Context(), t.Context(), o.claim()[0]); err == nil || outcome != mail.Retried || o.outcome(id) != "waiting" {
-		t.Errorf("%s, %v, %s", outcome, err, o.outcome(id))
-	}
-	o.Clock.Advance(domain.MailLife + time.Minute)
-	if outcome, err := d.Send(t.Context(), t.Context(), o.claim()[0]); err != nil || !strings.HasPrefix(o.outcome(id), "given up: write a mail") {
-		t.Errorf("%s, %v, %s", outcome, err, o.outcome(id))
 	}
 }
 

@@ -1,6 +1,7 @@
 package mail_test
 
 import (
+	"bufio"
 	"crypto/tls"
 	"encoding/pem"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -26,7 +28,6 @@ type received struct {
 
 // server is a real SMTP server.
 type server struct {
-	t       testing.TB
 	address string
 	smtp    *smtp.Server
 	// implicit has the server speak TLS from the first byte, where it is not nil.
@@ -38,7 +39,6 @@ type server struct {
 	sessions int
 	// refusals by the recipient's address.
 	refusals map[string]*smtp.SMTPError
-	taken    chan received // gets each mail too, where it is not nil
 	// gate, where it is not nil, holds every message back until it is closed;
 	// held, where it is not nil, then gets one thing for each.
 	gate, held chan struct{}
@@ -51,7 +51,7 @@ func startServer(t testing.TB, address string, change func(*server)) *server {
 	if address == "" {
 		address = "127.0.0.1:0"
 	}
-	s := &server{t: t, refusals: map[string]*smtp.SMTPError{}}
+	s := &server{refusals: map[string]*smtp.SMTPError{}}
 	s.smtp = smtp.NewServer(s)
 	s.smtp.AllowInsecureAuth = true
 	s.smtp.ErrorLog = log.New(io.Discard, "", 0)
@@ -159,9 +159,6 @@ func (s *session) Data(r io.Reader) error {
 	s.server.mu.Lock()
 	s.server.mails = append(s.server.mails, s.mail)
 	s.server.mu.Unlock()
-	if s.server.taken != nil {
-		s.server.taken <- s.mail
-	}
 	return nil
 }
 
@@ -184,4 +181,107 @@ func unused(t testing.TB) string {
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer listener.Close()
 	return fmt.Sprint(listener.Addr())
+}
+
+// What a script does besides answering.
+const (
+	silence = ""
+	hangUp  = "hang up"
+)
+
+// scripted is a mail server that does what a test says.
+type scripted struct {
+	address string
+	// heard gets each command that arrives, by its first word; the end of a
+	// message is ".".
+	heard chan string
+	ended chan struct{} // gets one thing for each connection that ends
+}
+
+// script starts a server. The answer to a command ("" for the greeting) may be
+// more than one line; the connections are counted from 1.
+func script(t testing.TB, answer func(connection int, command string) string) *scripted {
+	t.Helper()
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	s := &scripted{address: listener.Addr().String(), heard: make(chan string, 1000), ended: make(chan struct{}, 100)}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for n := 1; ; n++ {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { s.serve(conn, func(command string) string { return answer(n, command) }) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		all.Wait() // for the sender to be closed, which was opened later
+	})
+	return s
+}
+
+// answering starts a server that answers one command with something, and takes everything else.
+func answering(t testing.TB, at, answer string) *scripted {
+	t.Helper()
+	return script(t, func(_ int, command string) string {
+		if command == at {
+			return answer
+		}
+		return usual(command)
+	})
+}
+
+func (s *scripted) url() string { return "smtp://" + s.address }
+
+func (s *scripted) serve(conn net.Conn, answer func(string) string) {
+	defer func() {
+		_ = conn.Close()
+		s.ended <- struct{}{}
+	}()
+	lines := bufio.NewScanner(conn)
+	content := false
+	for say := answer(""); ; {
+		if say == hangUp {
+			return
+		}
+		if say != silence {
+			fmt.Fprintf(conn, "%s\r\n", say)
+		}
+		content = strings.HasPrefix(say, "354")
+		var command string
+		for command = ""; command == "" || content && command != "."; {
+			if !lines.Scan() {
+				return
+			}
+			command, _, _ = strings.Cut(lines.Text(), " ")
+		}
+		s.heard <- command
+		say = answer(command)
+	}
+}
+
+// usual is what a server says that takes everything.
+func usual(command string) string {
+	switch command {
+	case "":
+		return "220 ready"
+	case "EHLO":
+		return "250-here\r\n250 8BITMIME"
+	case "DATA":
+		return "354 go on"
+	}
+	return "250 2.0.0 well"
+}
+
+// commands are those that were heard until now.
+func (s *scripted) commands() (all []string) {
+	for {
+		select {
+		case command := <-s.heard:
+			all = append(all, command)
+		default:
+			return all
+		}
+	}
 }

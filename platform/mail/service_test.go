@@ -1,7 +1,6 @@
 package mail_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"partnerapi/db/dbtest/fixture"
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
-	"partnerapi/platform/mail"
 	"partnerapi/v2/v2test"
 )
 
@@ -20,29 +18,8 @@ var foundations = domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 1
 
 const day = 24 * time.Hour
 
-// platform is an office whose users something happens to.
-type platform struct {
-	*office
-	server *server
-	sender mail.Sender
-}
-
-func newPlatform(t *testing.T) *platform {
-	p := &platform{office: newOffice(t), server: startServer(t, "", nil)}
-	p.sender = open(t, p.server.url())
-	domainName, on := "forum.example", domain.DateOf(v2test.Noon.AddDate(-1, 0, 0))
-	_, _, err := p.DB.ImportBreaches(t.Context(), []domain.Breach{
-		{Name: "Forum", Title: "Forum & Co", Domain: &domainName, On: &on, Severity: domain.SeverityCritical, DataClasses: []string{"Passwords", "Tea preferences"}},
-		{Name: "List", Title: "List", Severity: domain.SeverityLow, DataClasses: []string{"Email addresses"}, SpamList: true},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // user adds a user of a client.
-func (p *platform) user(client domain.ClientID, email string, language domain.Language) domain.UserKey {
+func (p *office) user(client domain.ClientID, email string, language domain.Language) domain.UserKey {
 	p.t.Helper()
 	u := p.User(p.tenant, client, email)
 	p.Exec("UPDATE users SET preferred_language = $1 WHERE id = $2", language, u.ID)
@@ -50,7 +27,7 @@ func (p *platform) user(client domain.ClientID, email string, language domain.La
 }
 
 // simulation adds a simulated mail that was sent to the user at a time.
-func (p *platform) simulation(to domain.UserKey, at time.Time, indicators ...string) domain.ResultID {
+func (p *office) simulation(to domain.UserKey, at time.Time, indicators ...string) domain.ResultID {
 	p.t.Helper()
 	id, template := db.NewID[domain.ResultKind](), db.NewID[domain.TemplateKind]()
 	fixture.Insert(p.t, p.DB.SQL(), "phishing_templates", fixture.Row{"id": template, "indicators": append([]string{}, indicators...)})
@@ -62,30 +39,30 @@ func (p *platform) simulation(to domain.UserKey, at time.Time, indicators ...str
 	return id
 }
 
-func (p *platform) completed(u domain.UserKey, at time.Time) {
+func (p *office) completed(u domain.UserKey, at time.Time) {
 	p.t.Helper()
 	p.Signal(domain.Signal{Type: domain.CourseCompleted, User: u.User, Course: foundations, At: at})
 }
 
-func (p *platform) exposed(u domain.UserKey, breach string, at time.Time) {
+func (p *office) exposed(u domain.UserKey, breach string, at time.Time) {
 	p.t.Helper()
 	p.Signal(domain.Signal{Type: domain.ExposureFound, User: u.User, Breach: breach, At: at})
 }
 
-func (p *platform) clicked(result domain.ResultID, at time.Time) {
+func (p *office) clicked(result domain.ResultID, at time.Time) {
 	p.t.Helper()
 	p.Signal(domain.Signal{Type: domain.PhishingClicked, Result: result, At: at})
 }
 
 // queued counts the mails of a type that were asked for.
-func (p *platform) queued(kind domain.MessageType) int {
+func (p *office) queued(kind domain.MessageType) int {
 	p.t.Helper()
 	return p.Number("SELECT count(*) FROM mail_requests AS r JOIN outbox AS o USING (client_id, id) WHERE r.type = $1", kind)
 }
 
 // sent sends all that is due and returns the types of the mails that were recorded
 // then, sorted.
-func (p *platform) sent() string {
+func (p *office) sent() string {
 	p.t.Helper()
 	before := p.recorded()
 	p.drain(p.sender)
@@ -98,22 +75,18 @@ func (p *platform) sent() string {
 }
 
 // recorded are the types of the mails to users that are recorded, sorted.
-func (p *platform) recorded() []string {
+func (p *office) recorded() []string {
 	p.t.Helper()
-	var kinds string
-	err := p.DB.SQL().QueryRowContext(p.t.Context(), `SELECT coalesce(string_agg(message_type, ' ' ORDER BY message_type), '')
-		FROM sent_emails WHERE message_type <> 'phishing'`).Scan(&kinds)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return strings.Fields(kinds)
+	return strings.Fields(p.text(`SELECT coalesce(string_agg(message_type, ' ' ORDER BY message_type), '')
+		FROM sent_emails WHERE message_type <> 'phishing'`))
 }
 
 // TestServiceMail: completing a course, being exposed and falling for a simulation
-// bring a mail each, in the user's language, the last one two days later.
+// bring a mail each, in the user's language, the last one two days later; it does not wait
+// before it is due.
 func TestServiceMail(t *testing.T) {
 	t.Parallel()
-	p, now := newPlatform(t), v2test.Noon
+	p, now := newOffice(t), v2test.Noon
 	languages := map[string]domain.Language{"en@example.test": domain.English, "es@example.test": domain.Spanish, "fr@example.test": domain.French}
 	for email, language := range languages {
 		u := p.user(p.client, email, language)
@@ -127,12 +100,20 @@ func TestServiceMail(t *testing.T) {
 	if n := len(p.server.all()); n != 6 || p.queued(domain.PhishReminder) != 3 {
 		t.Fatalf("%d mails at once, %d reminders wait", n, p.queued(domain.PhishReminder))
 	}
+	waiting := func() outbox.MailBacklog {
+		backlog, _, err := outbox.MailBacklogs(t.Context(), p.DB)
+		p.must(err)
+		return backlog
+	}
 	p.Clock.Advance(2*day - time.Second)
 	p.drain(p.sender)
-	if n := len(p.server.all()); n != 6 {
-		t.Fatalf("%d mails before the reminders are due", n)
+	if n, b := len(p.server.all()), waiting(); n != 6 || b.Waiting != 0 {
+		t.Fatalf("%d mails before the reminders are due, %+v", n, b)
 	}
 	p.Clock.Advance(time.Second)
+	if b := waiting(); b.Waiting != 3 || !b.Oldest.Equal(now.Add(2*day)) {
+		t.Errorf("%+v", b)
+	}
 	p.drain(p.sender)
 
 	want := map[string][]string{
@@ -172,11 +153,11 @@ func TestServiceMail(t *testing.T) {
 	}
 }
 
-// TestOldCauses: what happened more than seven days ago brings no mail, and a
-// reminder is due two days after the failing itself.
+// TestOldCauses: what happened more than seven days ago brings no mail, nor does an exposure that
+// was resolved before it was found, and a reminder is due two days after the failing itself.
 func TestOldCauses(t *testing.T) {
 	t.Parallel()
-	p, now := newPlatform(t), v2test.Noon
+	p, now := newOffice(t), v2test.Noon
 	for _, c := range []struct {
 		email string
 		ago   time.Duration
@@ -203,6 +184,9 @@ func TestOldCauses(t *testing.T) {
 		}
 	}
 	p.Clock.Advance(10 * day)
+	u := p.user(p.client, "ada@example.test", domain.English)
+	p.Signal(domain.Signal{Type: domain.ExposureResolved, User: u.User, Breach: "Forum", At: p.Clock.Now()})
+	p.exposed(u, "Forum", p.Clock.Now().Add(-time.Hour))
 	if got := p.sent(); got != "" {
 		t.Errorf("%q in the end", got)
 	}
@@ -212,15 +196,13 @@ func TestOldCauses(t *testing.T) {
 // each way of falling for a mail does, once.
 func TestWhoFails(t *testing.T) {
 	t.Parallel()
-	p, now := newPlatform(t), v2test.Noon
+	p, now := newOffice(t), v2test.Noon
 	u := p.user(p.client, "ada@example.test", domain.English)
 	sentAt := now.Add(-time.Hour)
 	step := func(result domain.ResultID, kind domain.ResultEventKind, at time.Time, by domain.AutomatedReason) {
 		t.Helper()
 		err := p.DB.AdvanceResults(t.Context(), []domain.ResultStep{{Result: result, Kind: kind, At: at, Automated: by}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p.must(err)
 	}
 	scanned := p.simulation(u, sentAt)
 	step(scanned, domain.MailClicked, now, domain.ByNetwork)
@@ -247,7 +229,7 @@ func TestWhoFails(t *testing.T) {
 // indicators, has a reminder all the same.
 func TestUnknownSimulation(t *testing.T) {
 	t.Parallel()
-	p, now := newPlatform(t), v2test.Noon
+	p, now := newOffice(t), v2test.Noon
 	result := p.simulation(p.user(p.client, "ada@example.test", domain.English), now.Add(-time.Hour))
 	p.Exec("DELETE FROM sent_emails")
 	p.clicked(result, now)
@@ -262,7 +244,7 @@ func TestUnknownSimulation(t *testing.T) {
 // is there, and the subject of the mail still stands.
 func TestServiceMailUnwanted(t *testing.T) {
 	t.Parallel()
-	p, now := newPlatform(t), v2test.Noon
+	p, now := newOffice(t), v2test.Noon
 	for name, change := range map[string]struct {
 		text, want string
 	}{
@@ -280,25 +262,11 @@ func TestServiceMailUnwanted(t *testing.T) {
 		p.clicked(p.simulation(u, now.Add(-3*day)), now.Add(-2*day))
 		p.Exec(change.text, client)
 		p.drain(p.sender)
-		var got string
-		err := p.DB.SQL().QueryRowContext(t.Context(), `SELECT string_agg(coalesce(failure, CASE WHEN sent_at IS NULL THEN 'waits' ELSE 'sent' END), '; ' ORDER BY type)
-			FROM mail_requests WHERE client_id = $1`, client).Scan(&got)
-		if err != nil || got != change.want {
-			t.Errorf("%s: %s, %v", name, got, err)
+		got := p.text(`SELECT string_agg(coalesce(failure, CASE WHEN sent_at IS NULL THEN 'waits' ELSE 'sent' END), '; ' ORDER BY type)
+			FROM mail_requests WHERE client_id = ?`, client)
+		if got != change.want {
+			t.Errorf("%s: %s", name, got)
 		}
-	}
-}
-
-// TestResolvedBefore: an exposure that was reported as resolved before, or along with, its
-// finding leads to no mail.
-func TestResolvedBefore(t *testing.T) {
-	t.Parallel()
-	p, now := newPlatform(t), v2test.Noon
-	u := p.user(p.client, "ada@example.test", domain.English)
-	p.Signal(domain.Signal{Type: domain.ExposureResolved, User: u.User, Breach: "Forum", At: now})
-	p.exposed(u, "Forum", now.Add(-time.Hour))
-	if n := p.queued(domain.ExposureNotice); n != 0 {
-		t.Errorf("%d notices", n)
 	}
 }
 
@@ -306,13 +274,11 @@ func TestResolvedBefore(t *testing.T) {
 // another who has the same address.
 func TestTenantsMail(t *testing.T) {
 	t.Parallel()
-	p, now := newPlatform(t), v2test.Noon
+	p, now := newOffice(t), v2test.Noon
 	stranger := p.Tenant("Stranger")
 	twin := p.User(stranger, p.Client(stranger, "Hopper & Sons").ID, "ada@example.test")
 	u := p.user(p.client, "ada@example.test", domain.English)
-	if err := outbox.SwitchMail(t.Context(), p.DB, twin.ClientID, domain.CertificateMail, false); err != nil {
-		t.Fatal(err)
-	}
+	p.must(outbox.SwitchMail(t.Context(), p.DB, twin.ClientID, domain.CertificateMail, false))
 	p.completed(u, now)
 	p.exposed(u, "Forum", now)
 	if got := p.sent(); got != "certificate exposure-notice" {
@@ -320,19 +286,5 @@ func TestTenantsMail(t *testing.T) {
 	}
 	if n := p.Number("SELECT count(*) FROM sent_emails WHERE user_id = $1 AND client_id = $2", u.User, u.Client); n != 2 {
 		t.Errorf("%d are the user's", n)
-	}
-}
-
-// TestHistory: a change that brings in history sends nothing.
-func TestHistory(t *testing.T) {
-	t.Parallel()
-	p := newPlatform(t)
-	err := p.DB.Change(t.Context(), func(_ context.Context, c *db.Change) error {
-		c.NoMail()
-		c.MailReport(p.client, domain.ReportID{15: 1}, domain.AdminID{15: 1})
-		return nil
-	})
-	if n := len(p.requests()); err != nil || n != 0 {
-		t.Errorf("%d mails: %v", n, err)
 	}
 }

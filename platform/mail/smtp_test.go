@@ -26,16 +26,19 @@ func open(t testing.TB, url string) mail.Sender {
 	return sender
 }
 
-// send sends a mail and says how that went: "sent", "refused" or "later".
+// send sends a mail and says how that went: "sent", "refused", "perhaps sent" or "later".
 func send(t testing.TB, sender mail.Sender, to string) string {
 	t.Helper()
 	err := sender.Send(t.Context(), message(to))
 	var refused *mail.RefusedError
+	var maybe *mail.MaybeSentError
 	switch {
 	case err == nil:
 		return "sent"
 	case errors.As(err, &refused):
 		return "refused"
+	case errors.As(err, &maybe):
+		return "perhaps sent"
 	}
 	t.Log(err)
 	return "later"
