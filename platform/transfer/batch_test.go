@@ -2,8 +2,10 @@ package transfer
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"partnerapi/db"
@@ -18,30 +20,20 @@ func ImportIn(ctx context.Context, d *db.DB, r io.Reader, w Watcher, lines int) 
 	return importAs(ctx, d, r, &run{watcher: w, batchLines: lines})
 }
 
-// Fields are the fields of each kind of objects, in their order.
+// Fields are the fields of each kind of objects, in their order, each with how a guide marks it.
 func Fields() map[string][]string {
 	all := map[string][]string{}
-	for _, k := range kinds {
-		var names []string
+	for _, k := range kinds { // users twice
+		all[k.object] = nil
 		for _, f := range k.fields {
-			names = append(names, f.name)
-		}
-		all[k.object] = names
-	}
-	return all
-}
-
-// Marks are how a guide marks a field.
-func Marks(object, name string) (marks []string) {
-	k := kindCalled(object)
-	for _, f := range k.fields {
-		if f.name == name {
 			of := k.Type().Field(f.index)
-			marks = strings.FieldsFunc(of.Tag.Get("rule"), func(r rune) bool { return r == ',' })
+			marks := strings.FieldsFunc(of.Tag.Get("rule"), func(r rune) bool { return r == ',' })
 			if value, _ := of.Type.FieldByName("Value"); value.Type.Kind() == reflect.Pointer {
 				marks = append(marks, "null")
 			}
+			slices.Sort(marks)
+			all[k.object] = append(all[k.object], fmt.Sprint(f.name, " ", marks))
 		}
 	}
-	return marks
+	return all
 }

@@ -146,7 +146,7 @@ const counted = `
 // counters are what they would be if they were made anew.
 func TestSignalsInAnyOrder(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
+	p := newSignalWorld(t)
 	for seed := range uint64(25) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		users := 1 + r.IntN(4)
@@ -195,7 +195,7 @@ func TestSignalsInAnyOrder(t *testing.T) {
 // not block each other for good, and leave sums that are right.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
+	p := newSignalWorld(t)
 	const users = 4
 	offices := []*office{p.office(users), p.office(users), p.office(users)}
 	var all sync.WaitGroup
@@ -219,7 +219,7 @@ func TestAtOnce(t *testing.T) {
 			o := offices[r.IntN(len(offices))]
 			user, result := o.users[r.IntN(users)], o.results[r.IntN(2*users)]
 			err := p.AdvanceResults(t.Context(), []domain.ResultStep{{Result: result, Kind: domain.MailClicked, At: noon}})
-			caller := &domain.Caller{Partner: p.partner, AllClients: true}
+			caller := &domain.Caller{Partner: p.Partner, AllClients: true}
 			resolved := p.Change(domain.WithCaller(t.Context(), caller), func(ctx context.Context, c *db.Change) error {
 				u, err := c.LockUser(ctx, user)
 				if err != nil {

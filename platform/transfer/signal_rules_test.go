@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"partnerapi/db"
 	"partnerapi/domain"
 )
 
@@ -29,7 +28,7 @@ func permutations(n int) [][]int {
 // several, resolved or not; the finding is announced once.
 func TestWorstFinding(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
+	p := newSignalWorld(t)
 	orders := permutations(4)
 	o := p.office(2 * len(orders))
 	for n, order := range orders {
@@ -64,7 +63,7 @@ func TestWorstFinding(t *testing.T) {
 // the catalogue has it, unannounced, until the finding comes.
 func TestResolvedFirst(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
+	p := newSignalWorld(t)
 	o := p.office(1)
 	about := []any{"user_id", o.users[0], "breach_name", "Forum"}
 	for i, c := range []struct{ line, want string }{
@@ -85,9 +84,9 @@ func TestResolvedFirst(t *testing.T) {
 // count and show nowhere.
 func TestUnwatched(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
+	p := newSignalWorld(t)
 	o := p.office(1)
-	p.exec("UPDATE clients SET dark_web_monitoring = false")
+	p.Exec("UPDATE clients SET dark_web_monitoring = false")
 	before := p.text("SELECT concat_ws(' ', u, r) FROM users AS u JOIN user_risks AS r ON r.user_id = u.id")
 	p.ingest(signalLine("1", domain.ExposureFound, noon, "user_id", o.users[0], "breach_name", "Forum"))
 	p.rescore(o)
@@ -97,7 +96,7 @@ func TestUnwatched(t *testing.T) {
 	if got := p.text("SELECT count(*) || ' ' || (SELECT count(*) FROM events) FROM exposures"); got != "1 0" {
 		t.Errorf("exposures and events: %s", got)
 	}
-	p.exec("UPDATE clients SET dark_web_monitoring = true")
+	p.Exec("UPDATE clients SET dark_web_monitoring = true")
 	p.rescore(o)
 	if got := p.text("SELECT password_breaches_active FROM user_risks"); got != "1" {
 		t.Errorf("%s breaches count once the client is watched", got)
@@ -108,7 +107,7 @@ func TestUnwatched(t *testing.T) {
 // further round takes what comes from the end of the window before it on.
 func TestLatestCompletion(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
+	p := newSignalWorld(t)
 	o := p.office(2)
 	passed := func(id string, user int, n byte, at time.Time) string {
 		return signalLine(id, domain.CourseCompleted, at, "user_id", o.users[user], "course_id", course(n))
@@ -130,7 +129,7 @@ func TestLatestCompletion(t *testing.T) {
 			t.Errorf("after day %d: %s, want %s", c.day, got, c.want)
 		}
 	}
-	p.exec("UPDATE assignments SET completed_at = '2024-07-15 12:00Z' WHERE user_id = $1 AND course_id = $2 AND round = 1",
+	p.Exec("UPDATE assignments SET completed_at = '2024-07-15 12:00Z' WHERE user_id = $1 AND course_id = $2 AND round = 1",
 		o.users[1], course(2))
 	windowEnd := time.Date(2025, 7, 15, 0, 0, 0, 0, time.UTC)
 	p.ingest(passed("b", 1, 2, windowEnd.Add(-time.Second)))
@@ -158,7 +157,7 @@ func TestLatestCompletion(t *testing.T) {
 // over, or of a course that was never assigned, is a no-op.
 func TestStarted(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
+	p := newSignalWorld(t)
 	o := p.office(1)
 	started := func(id string, n byte, at time.Time) string {
 		return signalLine(id, domain.CourseStarted, at, "user_id", o.users[0], "course_id", course(n))
@@ -183,7 +182,7 @@ func TestStarted(t *testing.T) {
 // that is open; one of a course that was never assigned is kept.
 func TestEndedCompletion(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
+	p := newSignalWorld(t)
 	o := p.office(1)
 	const state = `SELECT string_agg(concat_ws(' ', round, completed_at), ', ' ORDER BY round)
 		FROM assignments WHERE course_id = $1`
@@ -205,43 +204,19 @@ func TestEndedCompletion(t *testing.T) {
 	}
 }
 
-// TestBeforeTheSending: a signal that is dated before its mail was sent is
-// refused, and the line may be sent again with another time.
-func TestBeforeTheSending(t *testing.T) {
-	t.Parallel()
-	p := newSignalWorld(t, "")
-	o := p.office(1)
-	sent := noon.AddDate(0, 0, -3)
-	before := p.text(everything, o.client)
-	got := p.ingest(
-		signalLine("1", domain.PhishingClicked, sent.Add(-time.Microsecond), "result_id", o.results[0]),
-		signalLine("2", domain.PhishingReported, sent.Add(-time.Hour), "result_id", o.results[1]),
-	)
-	want := "1 at: 2026-06-12T11:59:59.999999Z is before the mail was sent, at 2026-06-12T12:00:00Z"
-	if len(got.refused) != 2 || got.refused[0] != want {
-		t.Errorf("refused %q", got.refused)
-	}
-	if after := p.text(everything, o.client); after != before {
-		t.Errorf("changed\n%s", differing(before, after))
-	}
-	if got := p.ingest(signalLine("2", domain.PhishingReported, sent, "result_id", o.results[1])); got.Taken != 1 {
-		t.Errorf("at the sending: %+v", got)
-	}
-}
-
 // TestOverdueShows: that a course is no longer overdue moves updated_at, also
 // when neither the next course nor a tally moves.
 func TestOverdueShows(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
+	p := newSignalWorld(t)
 	o := p.office(1)
-	p.exec(`INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on)
+	p.Exec(`INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on)
 		VALUES ($1, $2, $3, 9, $4, $4::timestamptz), ($1, $2, $5, 10, $4, $6::timestamptz)`,
 		o.client, o.users[0], course(7), noon.AddDate(0, 0, -1), course(8), noon)
 	old := noon.AddDate(0, 0, -400)
-	p.exec("UPDATE courses SET renewal_months = 0") // so that an old completion closes a round
+	p.Exec("UPDATE courses SET renewal_months = 0") // so that an old completion closes a round
 	p.ingest(signalLine("what is next is known", domain.CourseCompleted, old, "user_id", o.users[0], "course_id", course(3)))
-	p.exec("UPDATE users SET updated_at = created_at")
+	p.Exec("UPDATE users SET updated_at = created_at")
 	for i, c := range []struct {
 		course byte
 		want   string
@@ -257,7 +232,7 @@ func TestOverdueShows(t *testing.T) {
 // its version becomes the current one.
 func TestSignaturesThatShow(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
+	p := newSignalWorld(t)
 	o := p.office(3)
 	const state = "SELECT (SELECT count(*) FROM events WHERE type = 'policy.acknowledged') || ' ' || updated_at FROM policies WHERE id = $1"
 	signed := func(id string, user, version int, at time.Time) string {
@@ -279,7 +254,7 @@ func TestSignaturesThatShow(t *testing.T) {
 		{"", published("3"), "3 2026-06-15 12:00:00+00"},
 	} {
 		if c.before != "" {
-			p.exec(c.before)
+			p.Exec(c.before)
 		}
 		if got := p.ingest(c.line); got.Taken != 1 {
 			t.Fatalf("%s: %+v", c.line, got)
@@ -287,79 +262,5 @@ func TestSignaturesThatShow(t *testing.T) {
 		if got := p.text(state, o.policies[0]); got != c.want {
 			t.Errorf("after %s: %s, want %s", c.line, got, c.want)
 		}
-	}
-}
-
-// TestArchivedClient: signals of an archived client name what there is not.
-func TestArchivedClient(t *testing.T) {
-	t.Parallel()
-	p := newSignalWorld(t, "")
-	o, other := p.office(1), p.office(1)
-	p.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", o.client, noon)
-	before := p.text(everything, o.client)
-	user := o.users[0]
-	got := p.ingest(
-		signalLine("1", domain.PhishingReported, noon, "result_id", o.results[0]),
-		signalLine("2", domain.CourseCompleted, noon, "user_id", user, "course_id", course(1)),
-		signalLine("3", domain.PolicySigned, noon, "user_id", user, "policy_id", o.policies[0], "version", 1),
-		signalLine("4", domain.PolicySigned, noon, "user_id", other.users[0], "policy_id", o.policies[0], "version", 1),
-		signalLine("5", domain.PolicyPublished, noon, "policy_id", o.policies[0]),
-		signalLine("6", domain.ExposureFound, noon, "user_id", user, "breach_name", "Forum"),
-		signalLine("7", domain.ExposureResolved, noon, "user_id", user, "breach_name", "Forum"),
-		signalLine("8", domain.PhishingReported, noon, "result_id", other.results[0]),
-	)
-	want := ""
-	for i, noun := range []string{"phishing result", "user", "user", "policy", "policy", "user", "user"} {
-		want += fmt.Sprintf("%d there is no such %s\n", i+1, noun)
-	}
-	if all := strings.Join(got.refused, "\n") + "\n"; all != want || got.Taken != 1 {
-		t.Errorf("refused\n%s", all)
-	}
-	if after := p.text(everything, o.client); after != before {
-		t.Errorf("changed\n%s", differing(before, after))
-	}
-}
-
-// TestUnsentMail: no signal applies to a mail that is not sent, due or
-// not, and its sending goes on.
-func TestUnsentMail(t *testing.T) {
-	t.Parallel()
-	p := newSignalWorld(t, "")
-	o := p.office(1)
-	result := db.NewID[domain.ResultKind]()
-	p.add("phishing_results", row{
-		"client_id": o.client, "id": result, "user_id": o.users[0], "template_id": domain.TemplateID{15: 1},
-		"send_at": noon.Add(-time.Hour), "created_at": noon.AddDate(0, 0, -1),
-	})
-	reported := signalLine("x", domain.PhishingReported, noon, "result_id", result)
-	const state = "SELECT concat_ws(' ', status, sent_at, reported_at) FROM phishing_results WHERE id = $1"
-	got := p.ingest(reported)
-	if len(got.refused) != 1 || got.refused[0] != "1 the mail of this result was not sent yet" || p.text(state, result) != "scheduled" {
-		t.Errorf("%v, %s", got.refused, p.text(state, result))
-	}
-	p.exec("UPDATE phishing_results SET status = 'sent', sent_at = $2 WHERE id = $1", result, noon.Add(-time.Hour))
-	got = p.ingest(reported) // the same line, once it can be
-	if want := "sent 2026-06-15 11:00:00+00 2026-06-15 12:00:00+00"; got.Taken != 1 || p.text(state, result) != want {
-		t.Errorf("%+v, %s", got, p.text(state, result))
-	}
-}
-
-// TestTakenBeforeItsObjectWent: a file that was taken is taken again as such,
-// though what it names is gone since.
-func TestTakenBeforeItsObjectWent(t *testing.T) {
-	t.Parallel()
-	p := newSignalWorld(t, "")
-	o := p.office(1)
-	file := []string{
-		signalLine("1", domain.PolicySigned, noon, "user_id", o.users[0], "policy_id", o.policies[0], "version", 1),
-		signalLine("2", domain.PhishingClicked, noon, "result_id", o.results[0]),
-	}
-	if got := p.ingest(file...); got.Taken != 2 {
-		t.Fatalf("%+v", got)
-	}
-	p.exec("UPDATE clients SET archived_at = $2 WHERE id = $1", o.client, noon)
-	fresh := signalLine("3", domain.PhishingReported, noon, "result_id", o.results[0])
-	if got := p.ingest(append(file, fresh)...); got.Taken != 0 || got.Repeated != 2 || len(got.refused) != 1 {
-		t.Errorf("%+v", got)
 	}
 }

@@ -23,13 +23,14 @@ import (
 	"partnerapi/v2/v2test"
 )
 
-// TestEachType: what each type of signal does, and the events that it writes.
+// TestEachType: what each type of signal does, and the events that it writes. A file that was
+// taken is taken again as such, though what it names is gone since.
 func TestEachType(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
+	p := newSignalWorld(t)
 	o := p.office(1)
 	user, at := o.users[0], noon.Add(-time.Hour)
-	got := p.ingest(
+	file := []string{
 		signalLine("1", domain.PhishingOpened, at, "result_id", o.results[0]),
 		signalLine("2", domain.PhishingClicked, at, "result_id", o.results[0]),
 		signalLine("3", domain.CredentialsSubmitted, at, "result_id", o.results[0]),
@@ -45,7 +46,8 @@ func TestEachType(t *testing.T) {
 		signalLine("13", domain.PolicySigned, at, "user_id", user, "policy_id", o.policies[1], "version", 2),
 		signalLine("14", domain.PolicyPublished, at, "policy_id", o.policies[1]),
 		"", // nothing on a line is no signal
-	)
+	}
+	got := p.ingest(file...)
 	if got.Taken != 14 || got.Lines != 14 {
 		t.Fatalf("%+v", got)
 	}
@@ -68,23 +70,46 @@ func TestEachType(t *testing.T) {
 	if score := p.text("SELECT score FROM users"); score == "750" {
 		t.Error("the score did not move")
 	}
+	p.Exec("UPDATE clients SET archived_at = $2 WHERE id = $1", o.client, noon)
+	fresh := signalLine("15", domain.PhishingReported, noon, "result_id", o.results[0])
+	if got := p.ingest(append(file, fresh)...); got.Taken != 0 || got.Repeated != 14 || len(got.refused) != 1 {
+		t.Errorf("again: %+v", got)
+	}
 }
 
 // TestBadSignals: each is reported by its number with the reason, and the lines
-// around it are taken. An id of a refused line may be used again.
+// around it are taken. An id of a refused line may be used again. Of an archived
+// client there is nothing, and a mail that is not sent goes on being sent. The limit of
+// a line's bytes is exact, and a byte order mark is only at the very beginning none of it.
 func TestBadSignals(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
-	o, other := p.office(1), p.office(1)
-	user := o.users[0].String()
-	at := noon.Format(time.RFC3339)
+	p := newSignalWorld(t)
+	o, other, archived := p.office(1), p.office(1), p.office(1)
+	user, theirs, stranger := o.users[0].String(), archived.users[0], db.NewID[domain.UserKind]()
+	at, sent, unsent := noon.Format(time.RFC3339), noon.AddDate(0, 0, -3), db.NewID[domain.ResultKind]()
+	p.Add("phishing_results", row{
+		"client_id": other.client, "id": unsent, "user_id": other.users[0], "template_id": domain.TemplateID{15: 1}, "send_at": noon.Add(-time.Hour),
+	})
+	published := func(id string) string {
+		return signalLine(id, domain.PolicyPublished, noon, "policy_id", o.policies[0])
+	}
+	padded := func(text string, size int) string { return text + strings.Repeat(" ", size-len(text)) }
+	reported := func(more ...any) string {
+		return signalLine("x", domain.EmailReported, noon, append([]any{"message_id", "m", "sender", ""}, more...)...)
+	}
+	classified := func(more ...any) string {
+		return signalLine("x", domain.EmailClassified, noon, append([]any{"message_id", "m"}, more...)...)
+	}
 	signed := func(policy domain.PolicyID, version any) string {
 		return signalLine("x", domain.PolicySigned, noon, "user_id", user, "policy_id", policy, "version", version)
 	}
 	found := func(more ...any) string {
 		return signalLine("x", domain.ExposureFound, noon, append([]any{"user_id", user}, more...)...)
 	}
-	p.exec("UPDATE policies SET archived_at = $2 WHERE id = $1", o.policies[1], noon)
+	p.Exec("UPDATE policies SET archived_at = $2 WHERE id = $1", o.policies[1], noon)
+	p.Exec("UPDATE clients SET archived_at = $2 WHERE id = $1", archived.client, noon)
+	unchanged := func() string { return p.text(everything, archived.client) + p.text(everything, other.client) }
+	before := unchanged()
 	var lines, want []string
 	for _, c := range []struct{ line, want string }{
 		{`{"id":"x"`, "must be valid JSON in UTF-8"},
@@ -122,12 +147,34 @@ func TestBadSignals(t *testing.T) {
 		{found("breach_name", "Forum", "data_classes", "PINs"), "data_classes must be an array"},
 		{found("breach_name", "Forum", "data_classes", slices.Repeat([]string{"PINs"}, 101)), "data_classes must hold at most 100 items"},
 		{found("breach_name", "Forum", "data_classes", []string{"PINs", ""}), "data_classes[1] must not be blank"},
-		{found("breach_name", "Forum") + strings.Repeat(" ", transfer.MaxLine), "is longer than 1048576 bytes"},
+		{padded(published("x"), transfer.MaxLine+1), "is longer than 1048576 bytes"},
+		{padded(published("x"), transfer.MaxLine) + "\r", "is longer than 1048576 bytes"},
+		{"\uFEFF" + published("x"), "must be valid JSON in UTF-8"},
+		{signalLine("x", domain.PhishingClicked, sent.Add(-time.Microsecond), "result_id", o.results[0]), "at: 2026-06-12T11:59:59.999999Z is before the mail was sent, at 2026-06-12T12:00:00Z"},
+		{signalLine("x", domain.PhishingReported, sent.Add(-time.Hour), "result_id", o.results[1]), "at: 2026-06-12T11:00:00Z is before the mail was sent, at 2026-06-12T12:00:00Z"},
+		{signalLine("x", domain.PhishingReported, noon, "result_id", unsent), "the mail of this result was not sent yet"},
+		{signalLine("x", domain.PhishingReported, noon, "result_id", archived.results[0]), "there is no such phishing result"},
+		{signalLine("x", domain.CourseCompleted, noon, "user_id", theirs, "course_id", course(1)), "there is no such user"},
+		{signalLine("x", domain.PolicySigned, noon, "user_id", theirs, "policy_id", archived.policies[0], "version", 1), "there is no such user"},
+		{signed(archived.policies[0], 1), "there is no such policy"},
+		{signalLine("x", domain.PolicyPublished, noon, "policy_id", archived.policies[0]), "there is no such policy"},
+		{signalLine("x", domain.ExposureFound, noon, "user_id", theirs, "breach_name", "Forum"), "there is no such user"},
+		{signalLine("x", domain.ExposureResolved, noon, "user_id", theirs, "breach_name", "Forum"), "there is no such user"},
+		{reported("user_id", user, "subject", "", "message_id", " <> "), "message_id must not be blank"},
+		{reported("user_id", user, "subject", strings.Repeat("x", 501)), "subject must be at most 500 characters"},
+		{reported("user_id", user), "subject is required"},
+		{reported("user_id", stranger, "subject", ""), "there is no such user"},
+		{classified("classification", "pending"), "classification must be one of phishing, spam, safe"},
+		{classified("classification", "spam", "mailbox_action", "burnt"), "mailbox_action must be one of none, moved_to_junk, deleted"},
+		{classified("classification", "spam", "client_id", db.NewID[domain.ClientKind]()), "there is no such client"},
+		{classified("classification", "spam", "client_id", domain.ClientID{}), "client_id must not be blank"},
 	} {
 		want = append(want, fmt.Sprintf("%d %s", len(lines)+2, c.want))
-		lines = append(lines, signalLine(fmt.Sprint(len(lines)), domain.PolicyPublished, noon, "policy_id", o.policies[0]), c.line)
+		lines = append(lines, published(fmt.Sprint(len(lines))), c.line)
 	}
-	lines = append(lines, signalLine("x", domain.PolicyPublished, noon.Add(5*time.Minute), "policy_id", o.policies[0]))
+	last := signalLine("x", domain.PolicyPublished, noon.Add(5*time.Minute), "policy_id", o.policies[0])
+	lines = append(lines, padded(last, transfer.MaxLine))
+	lines[0] = "\uFEFF" + lines[0]
 	got := p.ingest(lines...)
 	for i := range max(len(got.refused), len(want)) {
 		if i >= len(got.refused) || i >= len(want) || got.refused[i] != want[i] {
@@ -140,20 +187,8 @@ func TestBadSignals(t *testing.T) {
 	if v := p.text("SELECT version FROM policies WHERE id = $1", o.policies[0]); v != fmt.Sprint(len(want)+2) {
 		t.Errorf("version %s", v)
 	}
-}
-
-// TestLongestLine: the limit of a line's bytes is exact.
-func TestLongestLine(t *testing.T) {
-	t.Parallel()
-	p := newSignalWorld(t, "")
-	o := p.office(0)
-	published := func(id string, size int) string {
-		text := signalLine(id, domain.PolicyPublished, noon, "policy_id", o.policies[0])
-		return text + strings.Repeat(" ", size-len(text))
-	}
-	got := p.ingest(published("1", transfer.MaxLine), published("2", transfer.MaxLine+1), published("3", transfer.MaxLine)+"\r")
-	if got.Taken != 1 || len(got.refused) != 2 {
-		t.Errorf("%+v", got)
+	if after := unchanged(); after != before {
+		t.Errorf("changed\n%s", differing(before, after))
 	}
 }
 
@@ -170,7 +205,7 @@ func publications(o *office, n int) []string {
 // in two runs at once is taken once.
 func TestAtMostOnce(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
+	p := newSignalWorld(t)
 	o := p.office(0)
 	lines := publications(o, 2500)
 	first := p.ingest(append(lines[:10:10], lines[:20]...)...)
@@ -225,7 +260,15 @@ func TestServerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := &killer{text: "UPDATE policies", kill: server.Kill}
-	p := newSignalWorld(t, server.URL(), db.WithTracer(k))
+	clock := domain.NewManualClock(noon)
+	d, err := db.Open(server.URL(), db.WithClock(clock), db.WithStrictLocks(), db.WithTracer(k))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	w := &worldtest.World{DB: d, T: t, Clock: clock, Partner: db.NewID[domain.PartnerKind]()}
+	w.Add("partners", row{"id": w.Partner})
+	p := withCatalogue(w)
 	o := p.office(0)
 	lines := publications(o, 2500)
 	k.left.Store(2)
@@ -261,7 +304,7 @@ func newStateReader(t *testing.T, url, query string, args ...any) (out string, e
 // came before the broken batch is applied.
 func TestBrokenInput(t *testing.T) {
 	t.Parallel()
-	p := newSignalWorld(t, "")
+	p := newSignalWorld(t)
 	o := p.office(0)
 	broken := errors.New("the pipe broke")
 	in := io.MultiReader(strings.NewReader(strings.Join(publications(o, 1500), "\n")), brokenReader{broken})
@@ -280,7 +323,7 @@ func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
 func TestStatements(t *testing.T) {
 	t.Parallel()
 	c := &v2test.Statements{}
-	p := newSignalWorld(t, "", db.WithTracer(c))
+	p := newSignalWorld(t, db.WithTracer(c))
 	batch := func(name string, offices int) int {
 		var lines []string
 		for n := range offices {
