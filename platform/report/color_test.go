@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -141,25 +140,6 @@ func TestColorsOfShares(t *testing.T) {
 	}
 	if points := c.shares(); len(points) != 3 || points[0].Fill.Color[0] != "1B7F4B" {
 		t.Errorf("a native chart has %v", points)
-	}
-}
-
-// TestSheetColumnsInOrder: some programs repair a sheet whose columns are described
-// in another order.
-func TestSheetColumnsInOrder(t *testing.T) {
-	var file strings.Builder
-	if err := WriteXLSX(t.Context(), &file, sample()); err != nil {
-		t.Fatal(err)
-	}
-	described := regexp.MustCompile(`<col min="(\d)"`)
-	for name, part := range unzip([]byte(file.String())) {
-		var at []string
-		for _, found := range described.FindAllStringSubmatch(part, -1) {
-			at = append(at, found[1])
-		}
-		if !slices.IsSorted(at) {
-			t.Errorf("%s describes the columns %v", name, at)
-		}
 	}
 }
 

@@ -1,7 +1,9 @@
 package report_test
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,44 +15,52 @@ import (
 
 // TestPolicies: counts are those of each policy's list, also where a snapshot finds stale counts.
 func TestPolicies(t *testing.T) {
-	w := twoClients(t)
+	w := newWorld(t)
+	w.Exec("UPDATE policies SET counted_until = '-infinity', audience_count = 0, acknowledged_count = 0")
+	w.Exec(`UPDATE policies SET scope_id = gen_random_uuid() WHERE id = (SELECT id FROM policies
+		WHERE client_id = $1 AND scope_type = 'collection' AND archived_at IS NULL ORDER BY id LIMIT 1)`, w.client)
 	d, asked := w.document(domain.PolicyReport, nil), w.document(domain.PolicyAcknowledgment, nil)
-	type policy struct {
-		ID                domain.PolicyID `json:"id"`
-		Title             string          `json:"title"`
-		MustSign          bool            `json:"requires_acknowledgment"`
-		AudienceUserCount *int            `json:"audience_user_count"`
-		AcknowledgedCount *int            `json:"acknowledged_count"`
-		Percentage        *float64        `json:"acknowledged_percentage"`
+	names := map[string]string{}
+	for _, u := range list[api.User](w, w.path("/users")) {
+		if u.Group != nil {
+			names[u.Group.ID.String()] = "Group " + u.Group.Name
+		}
 	}
-	audiences := map[string]string{"Policy 9": "All users", "Policy 8": "Group Warehouse",
-		"Policy 7": "Collection New starters", "Policy 6": "Nobody: what it was for is deleted", "Policy 5": "All users"}
+	for _, c := range list[api.Collection](w, w.path("/collections")) {
+		names[c.ID.String()] = "Collection " + c.Name
+	}
 	var want, users []row
 	missing := 0
-	for _, p := range list[policy](w, w.path("/policies")) {
-		r := row{"Title": p.Title, "Version": 2, "Audience": audiences[p.Title], "To be signed": p.MustSign,
-			"Renewal days": 100, "Users": nil, "Signed": nil, "Unsigned": nil, "Signed rate": nil}
+	for _, p := range list[api.Policy](w, w.path("/policies")) {
+		audience := cmp.Or(names[p.ScopeID.String()], "Nobody: what it was for is deleted")
+		if p.ScopeType == domain.TenantScope {
+			audience = "All users"
+		}
+		r := row{"Title": p.Title, "Version": p.Version, "Audience": audience, "To be signed": p.RequiresAcknowledgment,
+			"Renewal days": p.RenewalPeriodDays, "Users": nil, "Signed": nil, "Unsigned": nil, "Signed rate": nil}
 		want = append(want, r)
-		if !p.MustSign {
+		if !p.RequiresAcknowledgment {
 			continue
 		}
 		r["Users"], r["Signed"] = *p.AudienceUserCount, *p.AcknowledgedCount
 		if *p.AudienceUserCount > 0 { // an empty audience has no rate
-			r["Signed rate"] = *p.Percentage
+			r["Signed rate"] = *p.AcknowledgedPercentage
 		}
 		r["Unsigned"] = *p.AudienceUserCount - *p.AcknowledgedCount
 		missing += *p.AudienceUserCount - *p.AcknowledgedCount
 		for _, u := range list[api.PolicyUser](w, w.path("/policies/"+p.ID.String()+"/users")) {
-			cells := row{"Email": u.Email, "Name": u.Name, "Policy": p.Title, "Version": 2, "Signed": u.Acknowledged,
+			cells := row{"Email": u.Email, "Name": u.Name, "Policy": p.Title, "Version": p.Version, "Signed": u.Acknowledged,
 				"Signed on": nil, "Valid until": nil}
 			if u.AcknowledgedAt != nil {
 				day := domain.DateOf(u.AcknowledgedAt.Time)
-				cells["Signed on"], cells["Valid until"] = day, day.AddDays(100)
+				cells["Signed on"], cells["Valid until"] = day, day.AddDays(p.RenewalPeriodDays)
 			}
 			users = append(users, cells)
 		}
 	}
-	slices.Reverse(want)
+	slices.SortFunc(want, func(a, b row) int {
+		return strings.Compare(domain.SortKey(a["Title"].(string)), domain.SortKey(b["Title"].(string)))
+	})
 	same(t, "policies", d.tables["Policies"], want)
 	d.figure(t, "Signatures missing", missing)
 	asked.figure(t, "Signatures missing", missing)
@@ -70,7 +80,7 @@ func TestPolicies(t *testing.T) {
 // TestDarkWeb: figures are those of GET dark-web, users have the counts of their
 // list, and what was found in the period is what the list of a period has.
 func TestDarkWeb(t *testing.T) {
-	w := twoClients(t)
+	w := newWorld(t)
 	d := w.document(domain.DarkWebReport, &period)
 	var shown api.DarkWeb
 	w.Get(w.path("/dark-web"), w.tenant.Key).Want(200).Into(&shown)
@@ -145,21 +155,14 @@ type counts domain.PhishingCounts
 
 func (c *counts) add(r api.PhishingResult) {
 	c.Sent++
-	switch r.Status {
-	case domain.ResultCredentialsSubmitted:
-		c.CredentialsSubmitted++
-		c.Clicked++
-	case domain.ResultAttachmentOpened:
-		c.AttachmentsOpened++
-		c.Clicked++
-	case domain.ResultClicked:
-		c.Clicked++
-	}
-	if r.OpenedAt != nil {
-		c.Opened++
-	}
-	if r.Reported {
-		c.Reported++
+	for column, counts := range map[*int]bool{
+		&c.Opened:  r.Status != domain.ResultSent,
+		&c.Clicked: r.Status != domain.ResultSent && r.Status != domain.ResultOpened, &c.Reported: r.Reported,
+		&c.CredentialsSubmitted: r.CredentialsSubmittedAt != nil, &c.AttachmentsOpened: r.AttachmentOpenedAt != nil,
+	} {
+		if counts {
+			*column++
+		}
 	}
 }
 
@@ -175,7 +178,7 @@ func (c *counts) row(more row) row {
 // TestPhishing: figures are those of the summary, for the period that both know,
 // and rows are those of the results, counted one by one, for any period.
 func TestPhishing(t *testing.T) {
-	w := twoClients(t)
+	w := newWorld(t)
 	var summary api.PhishingSummary
 	w.Get(w.path("/phishing/summary"), w.tenant.Key).Want(200).Into(&summary)
 	year := domain.YearTo(today)
@@ -200,6 +203,9 @@ func TestPhishing(t *testing.T) {
 	total, byUser := counts{}, map[domain.UserID]*counts{}
 	byMonth, byCategory := map[string]*counts{}, map[string]*counts{}
 	for _, r := range results {
+		if r.SentAt == nil { // it is scheduled, or failed
+			continue
+		}
 		total.add(r)
 		for _, c := range []*counts{at(byUser, r.UserID), at(byMonth, r.SentAt.Time.UTC().Format("Jan 2006")),
 			at(byCategory, categories[r.TemplateID])} {
@@ -213,7 +219,7 @@ func TestPhishing(t *testing.T) {
 	for _, month := range []string{"Feb 2026", "Mar 2026", "Apr 2026", "May 2026"} {
 		months = append(months, at(byMonth, month).row(row{"Month": month}))
 	}
-	for _, category := range []string{"delivery", "finance"} {
+	for _, category := range slices.Sorted(maps.Keys(byCategory)) {
 		groups = append(groups, byCategory[category].row(row{"Category": capital(category)}))
 	}
 	same(t, "months", d.tables["Phishing by month"], months)

@@ -13,9 +13,9 @@ import (
 )
 
 // TestTraining: figures are those of the client that is read and of its list of courses,
-// and sums are those of these lists.
+// and sums are those of these lists. Months count what was assigned and completed in them.
 func TestTraining(t *testing.T) {
-	w := twoClients(t)
+	w := newWorld(t)
 	d := w.document(domain.TrainingPerformance, &period)
 	var c api.Client
 	w.Get(w.path(""), w.tenant.Key).Want(200).Into(&c)
@@ -71,6 +71,22 @@ func TestTraining(t *testing.T) {
 	w.sameCourses(t, details, byCourse, domain.YearTo(today), "Courses", "In 365 days")
 	d = w.document(domain.TrainingOverview, &period)
 	w.sameCourses(t, d, byCourse, period, "Training by course", "In this period")
+
+	var months []row
+	assigned, completed := 0, 0
+	for _, month := range []string{"Feb 2026", "Mar 2026", "Apr 2026", "May 2026"} {
+		in := func(column string) int {
+			return w.Number(`SELECT count(*) FROM assignments AS a JOIN users AS u ON u.id = a.user_id
+				WHERE u.client_id = $1 AND u.status = 'active' AND a.`+column+` >= $2 AND a.`+column+` < $3
+					AND to_char(a.`+column+`, 'Mon YYYY') = $4`,
+				w.client, period.Start.Time(), period.End.AddDays(1).Time(), month)
+		}
+		months = append(months, row{"Month": month, "Assigned": in("assigned_at"), "Completed": in("completed_at")})
+		assigned, completed = assigned+in("assigned_at"), completed+in("completed_at")
+	}
+	same(t, "months", d.tables["Training by month"], months)
+	d.figure(t, "Courses assigned", assigned)
+	d.figure(t, "Courses completed", completed)
 }
 
 // completed counts the rounds that a user completed in a period.
@@ -98,30 +114,9 @@ func (w *world) sameCourses(
 	same(t, title, d.tables[title], want)
 }
 
-// TestTrainingMonths: months count what was assigned and completed in them.
-func TestTrainingMonths(t *testing.T) {
-	w := twoClients(t)
-	var want []row
-	assigned, completed := 0, 0
-	for _, month := range []string{"Feb 2026", "Mar 2026", "Apr 2026", "May 2026"} {
-		in := func(column string) int {
-			return w.Number(`SELECT count(*) FROM assignments AS a JOIN users AS u ON u.id = a.user_id
-				WHERE u.client_id = $1 AND u.status = 'active' AND a.`+column+` >= $2 AND a.`+column+` < $3
-					AND to_char(a.`+column+`, 'Mon YYYY') = $4`,
-				w.client, period.Start.Time(), period.End.AddDays(1).Time(), month)
-		}
-		want = append(want, row{"Month": month, "Assigned": in("assigned_at"), "Completed": in("completed_at")})
-		assigned, completed = assigned+in("assigned_at"), completed+in("completed_at")
-	}
-	d := w.document(domain.TrainingOverview, &period)
-	same(t, "months", d.tables["Training by month"], want)
-	d.figure(t, "Courses assigned", assigned)
-	d.figure(t, "Courses completed", completed)
-}
-
 // TestTeams: users are counted by their manager and by their department.
 func TestTeams(t *testing.T) {
-	w := twoClients(t)
+	w := newWorld(t)
 	d := w.document(domain.ManagerTraining, nil)
 	names := map[string]string{}
 	for _, u := range list[api.User](w, w.path("/users")) {
@@ -178,7 +173,7 @@ func inOrder(rows map[string]*row) (list []row) {
 
 // TestHistory: every user's events in the period are there, in the order of time.
 func TestHistory(t *testing.T) {
-	w := twoClients(t)
+	w := newWorld(t)
 	d := w.document(domain.EmployeeHistory, &period)
 	want := map[string]int{}
 	add := func(u api.User, at *domain.Time, event, subject string) {

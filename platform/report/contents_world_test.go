@@ -2,30 +2,32 @@ package report_test
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"net/url"
+	"strings"
 	"testing"
-	"time"
 
 	"partnerapi/db"
-	"partnerapi/db/dbtest/fixture"
+	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/worldtest"
+	"partnerapi/db/doctor"
+	"partnerapi/db/seed"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
 	"partnerapi/v2/v2test"
 )
 
-// world is a partner with two clients that are much alike, so that what is one's
-// and shows in a report of the other is found.
+// world is the demonstration, seen by a key, with a client whose reports are made. Other
+// clients are much alike, so that what is theirs and shows in a report is found.
 type world struct {
 	*v2test.Harness
-	tenant  v2test.Tenant
-	maker   *report.Renderer
-	client  domain.ClientID
-	random  *rand.Rand
-	courses []domain.CourseID
+	keys   seed.DemoKeys
+	tenant v2test.Tenant
+	maker  *report.Renderer
+	client domain.ClientID
 }
 
 var (
@@ -33,195 +35,60 @@ var (
 	period = domain.ReportPeriod{Start: today.AddDays(-120), End: today.AddDays(-20)}
 )
 
-func newWorld(t testing.TB) *world {
-	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	w := &world{Harness: h, tenant: h.Tenant("Partner"), maker: report.NewRenderer(report.Options{}), random: rand.New(rand.NewPCG(1, 2))}
-	w.client = h.Client(w.tenant, "Ärzte & Söhne").ID
-	for n := range 5 {
-		w.courses = append(w.courses, domain.CourseID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 15: byte(n + 1)})
+// demoSchema is the tables with the demonstration in them. The key is of this process:
+// no other process has this binary's demonstration.
+var demoSchema = dbtest.Schema{Name: "reportdemo", Key: rand.Text(), Apply: func(ctx context.Context, url string) error {
+	if err := worldtest.Schema.Apply(ctx, url); err != nil {
+		return err
 	}
+	d, err := db.Open(url, db.WithClock(domain.NewManualClock(v2test.Noon)))
+	if err != nil {
+		return err
+	}
+	_, err = seed.Demo(ctx, d)
+	return errors.Join(err, moveToBorders(ctx, d), d.Close())
+}}
+
+// moveToBorders moves what happened within two days of the borders of periods to the last
+// moment before them and to the first one after.
+func moveToBorders(ctx context.Context, d *db.DB) error {
+	var errs []error
+	for _, column := range []string{"assignments.assigned_at", "assignments.completed_at", "phishing_results.sent_at",
+		"reported_emails.reported_at", "policy_signatures.signed_at", "exposures.first_seen_at", "exposures.resolved_at"} {
+		table, at, _ := strings.Cut(column, ".")
+		for _, border := range []domain.Date{period.Start, period.End.AddDays(1), domain.YearTo(today).Start} {
+			_, err := d.SQL().ExecContext(ctx, fmt.Sprintf(`
+				UPDATE %[1]s SET %[2]s = $1::timestamptz - CASE WHEN %[2]s < $1 THEN interval '1 microsecond' ELSE '0' END
+				WHERE %[2]s BETWEEN $1::timestamptz - interval '2 days' AND $1::timestamptz + interval '2 days'`, table, at), border.Time())
+			errs = append(errs, err)
+		}
+	}
+	_, err := doctor.Recount(ctx, d)
+	_, stale := d.SQL().ExecContext(ctx, "UPDATE clients SET summarized_at = summarized_at - interval '1 day'")
+	return errors.Join(append(errs, err, stale)...)
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{Harness: v2test.New(t, v2test.Options{Demo: true, Limits: v2test.Unlimited, Schema: demoSchema}),
+		maker: report.NewRenderer(report.Options{})}
+	var err error
+	if w.keys, err = seed.Demo(t.Context(), w.DB); err != nil { // which is there
+		t.Fatal(err)
+	}
+	w.client = w.keys.Client
+	w.use(w.keys.All)
 	return w
 }
 
-// fill gives a client users with everything that reports show, at times around
-// the borders of the period.
-func (w *world) fill(client domain.ClientID, users int) {
-	ids := w.users(client, users)
-	w.training(client, ids)
-	w.phishing(client, ids)
-	w.policies(client, ids)
-	w.exposures(client, ids)
-	w.Exec(`UPDATE clients SET (users_active, users_inactive) = (
-		SELECT count(*) FILTER (WHERE status = 'active'), count(*) FILTER (WHERE status <> 'active')
-		FROM users WHERE client_id = $1) WHERE id = $1`, client)
-	w.Exec("UPDATE clients SET summarized_at = summarized_at - interval '1 day'")
-}
-
-// at is a moment of the last 500 days, often at a border of the period or of a year.
-func (w *world) at() time.Time {
-	borders := []domain.Date{period.Start, period.End.AddDays(1), today.AddDays(-364)}
-	if w.random.IntN(2) == 0 {
-		border := borders[w.random.IntN(len(borders))].Time()
-		return border.Add(time.Duration(w.random.IntN(2)-1) * time.Microsecond)
+// use has a key of the demonstration see the world.
+func (w *world) use(key string) {
+	w.T.Helper()
+	caller, err := w.DB.CallerByDigest(w.T.Context(), db.KeyDigest(key))
+	if err != nil {
+		w.T.Fatal(err)
 	}
-	return v2test.Noon.Add(-time.Duration(1+w.random.IntN(500*24)) * time.Hour)
-}
-
-// maybe is a time that is nil as often as not.
-func (w *world) maybe(at time.Time) any {
-	if w.random.IntN(2) == 0 {
-		return nil
-	}
-	return at
-}
-
-func pick[T any](w *world, of ...T) T { return of[w.random.IntN(len(of))] }
-
-func (w *world) users(client domain.ClientID, users int) (ids []domain.UserID) {
-	var rows []fixture.Row
-	for n := range users {
-		id := db.NewID[domain.UserKind]()
-		ids = append(ids, id)
-		first, last := pick(w, "Ada", "Björn", "Łucja", "="), pick(w, "Lovelace", "Åkesson", "", "Żak")
-		rows = append(rows, fixture.Row{
-			"client_id": client, "id": id, "email": v2test.Email(n), "first_name": first, "last_name": last,
-			"name_key":      domain.SortKey(domain.FullName(first, last)),
-			"status":        pick(w, "active", "active", "active", "inactive"),
-			"department":    pick[any](w, nil, "Sales", "IT"),
-			"manager_email": pick[any](w, nil, v2test.Email(0), "boss@example.org"),
-		})
-	}
-	fixture.Insert(w.T, w.DB.SQL(), "users", rows...)
-	return ids
-}
-
-func (w *world) training(client domain.ClientID, users []domain.UserID) {
-	var rows []fixture.Row
-	for _, u := range users {
-		for n, course := range w.courses[:w.random.IntN(len(w.courses)+1)] {
-			rounds := 1 + w.random.IntN(2)
-			for round := 1; round <= rounds; round++ {
-				at := w.at()
-				done := w.maybe(at.Add(time.Hour))
-				if round < rounds {
-					done = at.Add(time.Minute)
-				}
-				rows = append(rows, fixture.Row{
-					"client_id": client, "user_id": u, "course_id": course, "round": round, "position": n, "assigned_at": at,
-					"from_program": true, "direct": false, "frameworks": []string{},
-					"due_on": today.AddDays(w.random.IntN(5) - 2), "completed_at": done,
-				})
-			}
-		}
-	}
-	fixture.Insert(w.T, w.DB.SQL(), "assignments", rows...)
-	w.Exec(`UPDATE users AS u SET next_due_on = n.due_on, next_course_id = n.course_id FROM (
-		SELECT DISTINCT ON (client_id, user_id) client_id, user_id, due_on, course_id FROM assignments
-		WHERE completed_at IS NULL ORDER BY client_id, user_id, due_on, position, course_id) AS n
-		WHERE n.client_id = u.client_id AND n.user_id = u.id`)
-}
-
-func (w *world) phishing(client domain.ClientID, users []domain.UserID) {
-	for n, category := range []string{"delivery", "finance"} {
-		fixture.Insert(w.T, w.DB.SQL(), "phishing_templates",
-			fixture.Row{"id": domain.TemplateID{14: 9, 15: byte(n)}, "name": "Template " + category, "category": category})
-	}
-	var rows []fixture.Row
-	for _, u := range users {
-		for range w.random.IntN(15) {
-			at := w.at()
-			row := fixture.Row{
-				"client_id": client, "id": db.NewID[domain.ResultKind](), "user_id": u,
-				"template_id": domain.TemplateID{14: 9, 15: byte(w.random.IntN(2))}, "sent_at": at, "created_at": at,
-				"automated": w.random.IntN(2) == 0, "reported_at": w.maybe(at.Add(time.Minute)),
-				"opened_at": nil, "attachment_opened_at": nil, "clicked_at": nil, "credentials_submitted_at": nil,
-			}
-			row["reported"] = row["reported_at"] != nil
-			row["status"] = pick(w, "sent", "opened", "attachment_opened", "clicked", "credentials_submitted")
-			if row["status"] != "sent" {
-				row["opened_at"] = at.Add(time.Hour)
-				row[row["status"].(string)+"_at"] = at.Add(time.Hour)
-			}
-			rows = append(rows, row)
-		}
-	}
-	fixture.Insert(w.T, w.DB.SQL(), "phishing_results", rows...)
-	w.Exec(`INSERT INTO phishing_days
-		(client_id, day, sent, opened, clicked, reported, credentials_submitted, attachments_opened)
-		SELECT client_id, sent_at::date, count(*), count(*) FILTER (WHERE status <> 'sent'),
-			count(*) FILTER (WHERE status IN ('attachment_opened', 'clicked', 'credentials_submitted')),
-			count(*) FILTER (WHERE reported), count(credentials_submitted_at), count(attachment_opened_at)
-		FROM phishing_results WHERE client_id = $1 GROUP BY 1, 2`, client)
-	for _, u := range users {
-		at := w.at()
-		mail, err := json.Marshal(fixture.Row{"client_id": client.UUID(), "id": db.NewID[domain.EventKind]().UUID(),
-			"user_id": u.UUID(), "message_id": at.String(), "subject": "", "sender": "x", "classification": "pending",
-			"reported_at": at, "updated_at": at})
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		w.Exec("INSERT INTO reported_emails SELECT * FROM json_populate_record(NULL::reported_emails, $1::json)",
-			string(mail))
-	}
-}
-
-func (w *world) policies(client domain.ClientID, users []domain.UserID) {
-	group := db.NewID[domain.GroupKind]()
-	w.Exec(`UPDATE users SET group_id = (SELECT id FROM groups WHERE client_id = $1 AND manual)
-		WHERE client_id = $1 AND email < $2`, client, v2test.Email(len(users)/2))
-	w.Exec(`INSERT INTO groups (client_id, id, name, manual, created_at)
-		VALUES ($1, $2, 'Warehouse', false, now())`, client, group)
-	w.Exec("UPDATE users SET group_id = $2 WHERE client_id = $1 AND group_id IS NULL", client, group)
-	collection := w.Collection(client, "New starters")
-	w.Exec(`INSERT INTO collection_members (client_id, collection_id, user_id, added_at)
-		SELECT client_id, $2, id, now() FROM users WHERE client_id = $1 AND department = 'IT'`, client, collection)
-
-	scopes := []struct {
-		kind domain.ScopeType
-		id   interface{ UUID() string }
-	}{{domain.TenantScope, client}, {domain.GroupScope, group}, {domain.CollectionScope, collection},
-		{domain.CollectionScope, db.NewID[domain.CollectionKind]()},
-		{domain.TenantScope, client}, {domain.TenantScope, client}}
-	for n, s := range scopes {
-		policy := db.NewID[domain.PolicyKind]()
-		row := fixture.Row{
-			"client_id": client, "id": policy, "title": fmt.Sprintf("Policy %d", 9-n), "version": 2, "scope_type": s.kind,
-			"scope_id": s.id, "renewal_period_days": 100, "requires_acknowledgment": n != 4, "counted_until": "-infinity",
-			"audience_count": 0, "acknowledged_count": 0,
-		}
-		if n == 5 {
-			row["archived_at"] = v2test.Noon
-		}
-		fixture.Insert(w.T, w.DB.SQL(), "policies", row)
-		var signatures []fixture.Row
-		for _, u := range users {
-			for version := 1; version <= 2; version++ {
-				if w.random.IntN(2) == 0 {
-					signatures = append(signatures, fixture.Row{"client_id": client, "policy_id": policy, "user_id": u,
-						"version": version, "signed_at": w.at()})
-				}
-			}
-		}
-		fixture.Insert(w.T, w.DB.SQL(), "policy_signatures", signatures...)
-	}
-}
-
-func (w *world) exposures(client domain.ClientID, users []domain.UserID) {
-	for _, name := range []string{"Acme", "Zebra"} {
-		w.Exec(`INSERT INTO breaches (name, title, domain, breach_on, severity, data_classes)
-			VALUES ($1, 'The ' || $1::text, NULL, '2020-01-02', 'high', '{Emails,Names}') ON CONFLICT DO NOTHING`, name)
-	}
-	var rows []fixture.Row
-	for _, u := range users {
-		for _, breach := range []string{"Acme", "Zebra"}[:w.random.IntN(3)] {
-			at := w.at()
-			rows = append(rows, fixture.Row{
-				"client_id": client, "user_id": u, "breach_name": breach, "severity": pick(w, "critical", "high", "medium", "low"),
-				"first_seen_at": at, "resolved_at": w.maybe(at.Add(time.Hour)), "updated_at": at, "found": true,
-			})
-		}
-	}
-	fixture.Insert(w.T, w.DB.SQL(), "exposures", rows...)
+	w.tenant = v2test.Tenant{ID: caller.Partner, Key: key, Ctx: domain.WithCaller(w.T.Context(), caller)}
 }
 
 // list reads all pages of one of v2's lists about the client or a user.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +17,8 @@ import (
 	"partnerapi/platform/report"
 )
 
-// jobs describes the jobs that metrics count, by kind and state.
-func (w *service) jobs() string {
+// wantJobs compares the jobs that metrics count, by kind and state.
+func (w *service) wantJobs(want string) {
 	w.T.Helper()
 	figures, err := doctor.CountFigures(w.T.Context(), w.DB, time.Minute)
 	w.must(err)
@@ -27,18 +26,14 @@ func (w *service) jobs() string {
 	for _, j := range figures.Jobs {
 		all = append(all, fmt.Sprint(j.Kind, " ", j.State, " ", j.N))
 	}
-	return strings.Join(all, ", ")
-}
-
-func (w *service) wantJobs(want string) {
-	w.T.Helper()
-	if got := w.jobs(); got != want {
+	if got := strings.Join(all, ", "); got != want {
 		w.T.Errorf("the jobs are %q, not %q", got, want)
 	}
 }
 
-// TestLeases: a report is one process's while its lease lasts, by the database's
-// clock; who has lost it puts nothing back.
+// TestLeases: a report is one process's while its lease lasts, by the database's clock; who has
+// lost it puts nothing back. One whose processes die fails after as many tries as any, and counts
+// as one that was given up.
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	w := newService(t)
@@ -65,6 +60,18 @@ func TestLeases(t *testing.T) {
 	if third := w.lease(r); third.Tries != 2 {
 		t.Errorf("%d tries", third.Tries)
 	}
+	w.Clock.Advance(report.LeaseFor)
+	w.wantStatus(r, domain.ReportPending, 0)
+	if err := w.worker(sample).Work(t.Context(), w.lease(r)); err == nil {
+		t.Error("it was made")
+	}
+	w.wantStatus(r, domain.ReportFailed, 0)
+	if n := strings.Count(w.log.String(), "a report failed"); n != 1 || len(w.claim()) > 0 {
+		t.Errorf("logged %s", w.log)
+	}
+	w.wantJobs("report discarded 1")
+	w.Clock.Advance(8 * 24 * time.Hour)
+	w.wantJobs("")
 }
 
 // TestFileOfLostLease: who lost a lease marks nothing, and deletes no file that another may
@@ -93,31 +100,8 @@ func TestFileOfLostLease(t *testing.T) {
 	}
 }
 
-// TestDeaths: a report whose processes die fails after as many tries as any, and
-// counts as one that was given up.
-func TestDeaths(t *testing.T) {
-	t.Parallel()
-	w := newService(t)
-	r := w.request(domain.RiskOverview)
-	for range domain.ReportTries {
-		w.lease(r)
-		w.Clock.Advance(report.LeaseFor)
-	}
-	w.wantStatus(r, domain.ReportPending, 0)
-	if err := w.worker(sample).Work(t.Context(), w.lease(r)); err == nil {
-		t.Error("it was made")
-	}
-	w.wantStatus(r, domain.ReportFailed, 0)
-	if n := strings.Count(w.log.String(), "a report failed"); n != 1 || len(w.claim()) > 0 {
-		t.Errorf("logged %s", w.log)
-	}
-	w.wantJobs("report discarded 1")
-	w.Clock.Advance(8 * 24 * time.Hour)
-	w.wantJobs("")
-}
-
-// TestRun: a process makes reports soon after they are asked for, each try in a span;
-// a stop puts back the one that takes too long.
+// TestRun: a process makes reports soon after they are asked for, each try in a span. One that
+// is stopped before its work begins ends well.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	w := newService(t)
@@ -144,15 +128,7 @@ func TestRun(t *testing.T) {
 	}
 	stop()
 	w.must(<-ended)
-}
-
-// TestStopped: a service that is stopped before its work begins ends well.
-func TestStopped(t *testing.T) {
-	t.Parallel()
-	w := newService(t)
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	w.must(w.worker(sample).Run(ctx))
+	w.must(worker.Run(ctx))
 	report.NewMaintainer(w.DB, w.store, w.logger(), nil).Run(ctx)
 }
 
@@ -218,25 +194,4 @@ func TestCareTurns(t *testing.T) {
 	w.Clock.Advance(8 * 24 * time.Hour)
 	turns(1)
 	w.wantJobs("")
-}
-
-// TestPutBack: a report that a stop cuts off is put back, which is no try.
-func TestPutBack(t *testing.T) {
-	t.Parallel()
-	w := newService(t)
-	r := w.request(domain.RiskOverview)
-	ctx, stop := context.WithCancel(t.Context())
-	err := w.worker(writes(func(ctx context.Context, _ io.Writer, _ *db.Tenant, _ domain.Report) error {
-		stop()
-		return ctx.Err()
-	})).Work(ctx, w.lease(r))
-	if !errors.Is(err, context.Canceled) || len(w.told) > 0 {
-		t.Errorf("%v, told of %v", err, w.told)
-	}
-	if l := w.lease(r); l.Tries != 0 {
-		t.Errorf("%d tries", l.Tries)
-	}
-	if left, _ := os.ReadDir(w.folder); len(left) > 0 {
-		t.Errorf("it left %v", left)
-	}
 }

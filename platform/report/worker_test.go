@@ -46,8 +46,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestInterrupted: whatever a process left behind that was killed in the middle of
-// a report, the next try ends in one file and one event.
+// TestInterrupted: whatever a process left behind that was killed in the middle of a report, or
+// whose store took no file, the next try ends in one file and one event.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	w := newService(t)
@@ -60,14 +60,22 @@ func TestInterrupted(t *testing.T) {
 				kill()
 				return errWriting
 			})).Work(ctx, w.lease(r))
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("ended with %v", err)
+			if !errors.Is(err, context.Canceled) || len(w.told) > 0 { // it is put back, which is no try
+				t.Errorf("ended with %v, told of %v", err, w.told)
 			}
 		},
 		"while it uploads": func(r domain.Report) {
 			part := filepath.Join(w.folder, r.Client.UUID(), r.ID.UUID()+"."+string(r.Format)+".18bd1f.tmp")
 			w.must(os.MkdirAll(filepath.Dir(part), 0o700))
 			w.must(os.WriteFile(part, []byte("half"), 0o600))
+		},
+		"while the store takes nothing": func(r domain.Report) {
+			breakFolder(t, w.folder, r)
+			if err := w.worker(sample).Work(t.Context(), w.lease(r)); err == nil {
+				t.Error("the report was made")
+			}
+			w.must(os.Remove(filepath.Join(w.folder, r.Client.UUID())))
+			w.Clock.Advance(2 * time.Second)
 		},
 		"before it marks": func(r domain.Report) {
 			w.must(w.store.Put(t.Context(), r, strings.NewReader("of the first try")))
@@ -82,6 +90,7 @@ func TestInterrupted(t *testing.T) {
 			w.wantStatus(r, domain.ReportReady, 1)
 			w.wantFiles(r)
 			w.must(w.store.Delete(t.Context(), r))
+			w.told = nil
 		})
 	}
 	if strings.Contains(w.log.String(), "failed") {
@@ -144,23 +153,6 @@ func TestArchived(t *testing.T) {
 	if fmt.Sprint(w.told) != "[failed failed]" {
 		t.Errorf("told of %v", w.told)
 	}
-}
-
-// TestStoreFails: a report waits for a store that does not take its file.
-func TestStoreFails(t *testing.T) {
-	t.Parallel()
-	w := newService(t)
-	r := w.request(domain.RiskOverview)
-	w.must(os.RemoveAll(w.folder))
-	w.must(os.WriteFile(w.folder, nil, 0o600)) // no folder
-	if err := w.worker(sample).Work(t.Context(), w.lease(r)); err == nil {
-		t.Error("the report was made")
-	}
-	w.wantStatus(r, domain.ReportPending, 0)
-	w.must(os.Remove(w.folder))
-	w.Clock.Advance(2 * time.Second)
-	w.must(w.worker(sample).Work(t.Context(), w.lease(r)))
-	w.wantStatus(r, domain.ReportReady, 1)
 }
 
 func (w *service) care() {
