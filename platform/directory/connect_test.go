@@ -62,8 +62,8 @@ func source(t *testing.T, provider domain.Directory, v vendor, part string) (dir
 	return s, w
 }
 
-// decodeSettings reads from a position on, until the last page or an error.
-func decodeSettings(ctx context.Context, s directory.Source, position string) (pages []directory.Page, err error) {
+// read reads from a position on, until the last page or an error.
+func read(ctx context.Context, s directory.Source, position string) (pages []directory.Page, err error) {
 	for page, err := range s.Read(ctx, position) {
 		if err != nil {
 			return pages, err
@@ -78,7 +78,7 @@ func decodeSettings(ctx context.Context, s directory.Source, position string) (p
 
 func mustRead(t *testing.T, s directory.Source, position string) []directory.Page {
 	t.Helper()
-	pages, err := decodeSettings(t.Context(), s, position)
+	pages, err := read(t.Context(), s, position)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,15 +105,8 @@ func objects(list []domain.DirectoryAccount) (ids []string) {
 
 func wantAccounts(t *testing.T, got []domain.DirectoryAccount, want ...domain.DirectoryAccount) {
 	t.Helper()
-	for i := range max(len(got), len(want)) {
-		switch {
-		case i >= len(got):
-			t.Errorf("missing: %+v", want[i])
-		case i >= len(want):
-			t.Errorf("too many: %+v", got[i])
-		case got[i] != want[i]:
-			t.Errorf("got  %+v\nwant %+v", got[i], want[i])
-		}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
 }
 
@@ -161,10 +154,7 @@ func people(n int) (list []directorytest.Account) {
 
 // vendors starts both servers on a directory.
 func vendors(t *testing.T, d *directorytest.Directory) map[domain.Directory]vendor {
-	m, g := directorytest.NewMicrosoft(d), directorytest.NewGoogle(d)
-	t.Cleanup(m.Close)
-	t.Cleanup(g.Close)
-	return map[domain.Directory]vendor{domain.Microsoft: m, domain.Google: g}
+	return map[domain.Directory]vendor{domain.Microsoft: microsoft(t, d), domain.Google: googleServer(t, d)}
 }
 
 // list is the path of the first request for accounts.
@@ -217,7 +207,7 @@ func TestFaults(t *testing.T) {
 					fault.Path, fault.After = list[provider], 1 // the second page
 				}
 				v.Inject(fault)
-				pages, err := decodeSettings(t.Context(), s, "")
+				pages, err := read(t.Context(), s, "")
 				if temporary := (*directory.Temporary)(nil); errors.As(err, &temporary) != tt.temporary {
 					t.Errorf("%s: temporary is %t: %v", provider, !tt.temporary, err)
 				}
@@ -256,7 +246,7 @@ func TestExpiredToken(t *testing.T) {
 			t.Errorf("%s: %d tokens", provider, n)
 		}
 		v.Inject(directorytest.Failing(list[provider], 401, 2))
-		pages, err := decodeSettings(t.Context(), s, "")
+		pages, err := read(t.Context(), s, "")
 		if len(pages) > 0 {
 			t.Errorf("%s: %d pages", provider, len(pages))
 		}
@@ -293,7 +283,7 @@ func TestCancelled(t *testing.T) {
 		v.Inject(directorytest.Throttled(list[provider], "600", 1))
 		done := make(chan error)
 		go func() {
-			_, err := decodeSettings(ctx, s, "")
+			_, err := read(ctx, s, "")
 			done <- err
 		}()
 		cancel()
@@ -323,7 +313,7 @@ func TestHanging(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		_, err = decodeSettings(t.Context(), s, "")
+		_, err = read(t.Context(), s, "")
 		if err == nil || !strings.Contains(err.Error(), "did not answer within 30s (tried 5 times)") {
 			t.Errorf("%v", err)
 		}
@@ -333,29 +323,119 @@ func TestHanging(t *testing.T) {
 	})
 }
 
+// with is the key file of a service account with one field changed.
+func with(t *testing.T, g *directorytest.Google, name, value string) string {
+	t.Helper()
+	var file map[string]string
+	if err := json.Unmarshal(g.Credentials(), &file); err != nil {
+		t.Fatal(err)
+	}
+	file[name] = value
+	text, _ := json.Marshal(file)
+	return string(text)
+}
+
 // TestConnect refuses what can't be right, without a request.
 func TestConnect(t *testing.T) {
 	t.Parallel()
+	const microsoft, google = `{"tenant": "t", "app_id": "a"}`, `{"admin": "a@example.com"}`
+	none, g := directory.Endpoints{}, googleServer(t, directorytest.New())
+	here := g.Endpoints()
+	broken := strings.Replace(string(g.Credentials()), `KEY-----\n`, `KEY-----\n???`, 1)
 	for _, tt := range []struct {
 		endpoints             directory.Endpoints
 		provider              string
 		settings, credentials string
 		words                 []string
 	}{
-		{directory.Endpoints{}, "okta", `{}`, "x", []string{"okta", "microsoft and google"}},
-		{directory.Endpoints{}, "microsoft", `{`, "x", []string{"settings"}},
-		{directory.Endpoints{}, "microsoft", `{"tenant": "t"}`, "x", []string{"tenant", "app"}},
-		{directory.Endpoints{}, "microsoft", `{"tenant": "t", "app_id": "a"}`, " \n", []string{"secret", "empty"}},
-		{directory.Endpoints{Graph: "http://graph.example"}, "microsoft", `{"tenant": "t", "app_id": "a"}`, "x", []string{"not https"}},
-		{directory.Endpoints{Login: "https://user@login.example"}, "microsoft", `{"tenant": "t", "app_id": "a"}`, "x", []string{"not a URL"}},
-		{directory.Endpoints{}, "google", `{"admin": "someone"}`, "{}", []string{"administrator"}},
-		{directory.Endpoints{Google: "ftp://admin.example"}, "google", `{"admin": "a@example.com"}`, "{}", []string{"not https"}},
+		{none, "okta", `{}`, "x", []string{"okta", "microsoft and google"}},
+		{none, "microsoft", `{`, "x", []string{"settings"}},
+		{none, "microsoft", `{"tenant": "t"}`, "x", []string{"tenant", "app"}},
+		{none, "microsoft", microsoft, " \n", []string{"secret", "empty"}},
+		{directory.Endpoints{Graph: "http://graph.example"}, "microsoft", microsoft, "x", []string{"not https"}},
+		{directory.Endpoints{Login: "https://user@login.example"}, "microsoft", microsoft, "x", []string{"not a URL"}},
+		{none, "google", `{"admin": "someone"}`, "{}", []string{"administrator"}},
+		{directory.Endpoints{Google: "ftp://admin.example"}, "google", google, "{}", []string{"not https"}},
+		{here, "google", google, "<html>", []string{"not JSON", "service account"}},
+		{here, "google", google, "", []string{"not JSON"}},
+		{here, "google", google, "[]", []string{"not JSON"}},
+		{here, "google", google, `{"installed": {}}`, []string{"service_account", "OAuth client"}},
+		{here, "google", google, with(t, g, "type", "authorized_user"), []string{"authorized_user"}},
+		{here, "google", google, with(t, g, "client_email", ""), []string{"client_email"}},
+		{here, "google", google, with(t, g, "token_uri", "http://tokens.example"), []string{"token_uri", "https"}},
+		{here, "google", google, with(t, g, "private_key", "none"), []string{"private_key"}},
+		{here, "google", google, broken, []string{"private_key"}},
+		{none, "google", google, with(t, g, "token_uri", "http://127.0.0.1:1/"), []string{"token_uri", "public https address"}},
+		{none, "google", google, with(t, g, "token_uri", "https://127.0.0.1/token"), []string{"token_uri", "public https address"}},
+		{none, "google", google, with(t, g, "token_uri", "https://[::1]/token"), []string{"token_uri", "public https address"}},
+		{none, "google", google, with(t, g, "token_uri", "https://10.1.2.3/token"), []string{"token_uri", "public https address"}},
+		{none, "google", google, with(t, g, "token_uri", ""), []string{"token_uri", "public https address"}},
 	} {
 		_, err := directory.NewConnect(tt.endpoints, nil)(t.Context(), tt.provider, json.RawMessage(tt.settings), []byte(tt.credentials))
-		for _, word := range tt.words {
-			if err == nil || !strings.Contains(err.Error(), word) {
-				t.Errorf("%s %s: the error does not say %q: %v", tt.provider, tt.settings, word, err)
-			}
+		wantError(t, g, err, tt.words...)
+	}
+}
+
+// TestRefusals: what a vendor refuses for good is said at once, in its words and with what to do.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	all := vendors(t, directorytest.New(people(5)...))
+	m, g := all[domain.Microsoft], all[domain.Google]
+	reason := func(reason string) directorytest.Fault {
+		return directorytest.Fault{
+			Path: "/users", Status: 403, Body: `{"error": {"code": 403, "message": "No.", "errors": [{"reason": "` + reason + `"}]}}`,
+		}
+	}
+	for _, tt := range []struct {
+		provider domain.Directory
+		fault    directorytest.Fault
+		words    []string
+	}{
+		{domain.Microsoft, directorytest.Failing("/users/delta", 403, 1), []string{"User.Read.All", "GroupMember.Read.All", "Directory.Read.All", "consent"}},
+		{domain.Microsoft, directorytest.Failing("/users/delta", 400, 1), []string{"refuses the request", "400", "It fails."}},
+		{domain.Microsoft, directorytest.Failing("/manager", 403, 1), []string{"User.Read.All", "403"}},
+		{domain.Google, reason("forbidden"), []string{"admin@example.com", "administrator", "admin.directory.user.readonly", "domain-wide delegation", "1234567890"}},
+		{domain.Google, reason("accessNotConfigured"), []string{"Admin SDK API"}},
+		{domain.Google, directorytest.Failing("/users", 400, 1), []string{"refuses the request", "400"}},
+		{domain.Google, directorytest.Failing("/users", 404, 1), []string{"no such domain"}},
+		{domain.Google, directorytest.Fault{Path: "token", Status: 401, Body: `{"error": "unauthorized_client", "error_description": "Client is unauthorized"}`},
+			[]string{"domain-wide delegation", "1234567890", "admin.directory.user.readonly"}},
+	} {
+		s, w := source(t, tt.provider, all[tt.provider], "")
+		all[tt.provider].Inject(tt.fault)
+		_, err := read(t.Context(), s, "")
+		if wantError(t, all[tt.provider], err, tt.words...); len(w.list) > 0 {
+			t.Errorf("%v: waited %v", tt.words, w.list)
+		}
+	}
+
+	theirs := string(googleServer(t, directorytest.New()).Credentials())
+	var other struct {
+		Key string `json:"private_key"`
+	}
+	if err := json.Unmarshal([]byte(theirs), &other); err != nil {
+		t.Fatal(err)
+	}
+	microsoft, secret := string(m.Settings("")), string(m.Credentials())
+	for _, tt := range []struct {
+		vendor                vendor
+		provider              string
+		settings, credentials string
+		words                 []string
+	}{
+		{m, "microsoft", microsoft, "a-wrong-secret", []string{"client secret", "expired", "AADSTS7000215", "…"}},
+		{m, "microsoft", strings.Replace(microsoft, "0c7b1f6e", "11111111", 1), secret, []string{"AADSTS700016", "app's id"}},
+		{m, "microsoft", strings.Replace(microsoft, "5f1a3c52", "22222222", 1), secret, []string{"AADSTS90002", "tenant"}},
+		{g, "google", string(g.Settings("")), with(t, g.(*directorytest.Google), "private_key", other.Key), []string{"invalid_grant", "deleted", "Signature"}},
+		{g, "google", `{"admin": "nobody@example.com"}`, string(g.Credentials()), []string{"nobody@example.com is a user", "Invalid email"}},
+	} {
+		s, err := directory.NewConnect(tt.vendor.Endpoints(), nil)(t.Context(), tt.provider, []byte(tt.settings), []byte(tt.credentials))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = read(t.Context(), s, "")
+		if wantError(t, tt.vendor, err, tt.words...); strings.Contains(err.Error(), tt.credentials) {
+			t.Errorf("the error shows the secret: %v", err)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"partnerapi/db/dirsync"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/platform/directory/directorytest"
 )
@@ -145,20 +146,17 @@ func (m *model) lines(ids map[string]string) (lines []string) {
 
 // people lists the client's users with their ids and accounts, and the ids by address.
 func (w *world) people() (lines []string, ids map[string]string) {
-	rows, err := w.DB.SQL().QueryContext(context.Background(), `
-		SELECT u.id, u.email, concat_ws('|', u.id, u.email, u.first_name, u.last_name, coalesce(u.department, ''), u.status,
-			coalesce(d.object_id, ''))
+	type row struct{ ID, Email, Line string }
+	rows, err := pg.All[row](context.Background(), w.DB, "list users", pg.SQL(`
+		SELECT u.id::text, u.email, concat_ws('|', u.id, u.email, u.first_name, u.last_name, coalesce(u.department, ''), u.status,
+			coalesce(d.object_id, '')) AS line
 		FROM users AS u LEFT JOIN directory_accounts AS d ON d.client_id = u.client_id AND d.user_id = u.id
-		WHERE u.client_id = $1`, w.client)
+		WHERE u.client_id = ?`, w.client))
 	w.must(err)
-	defer rows.Close()
 	ids = map[string]string{}
-	for rows.Next() {
-		var id, email, line string
-		w.must(rows.Scan(&id, &email, &line))
-		lines, ids[email] = append(lines, line), id
+	for _, r := range rows {
+		lines, ids[r.Email] = append(lines, r.Line), r.ID
 	}
-	w.must(rows.Err())
 	slices.Sort(lines)
 	return lines, ids
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,37 +15,20 @@ import (
 	"partnerapi/platform/directory"
 )
 
-// crowd is a directory of n accounts.
-func crowd(n int) state {
-	s := state{}
-	for i := range n {
-		s[fmt.Sprintf("%06d", i)] = account{
-			email: fmt.Sprintf("user%06d@example.com", i), first: "User", last: fmt.Sprint(i),
-			department: []string{"Sales", "Finance", "People"}[i%3], title: []string{"Clerk", "Director"}[i%2],
-			group: []string{"", "Office", "Plant"}[i%3],
-		}
-	}
-	return s
-}
-
 func TestGuard(t *testing.T) {
-	for _, whole := range []bool{true, false} {
-		w := newWorld(t)
-		s := newScripted(whole, crowd(25))
+	for provider := range list {
+		w, s := newWorld(t), serve(t, provider, people(25)...)
 		w.connect(w.client, s)
 		w.sync()
 		full := w.users()
 
-		few := crowd(25)
-		for i := range 6 { // 24 %, half of them disabled
-			id := fmt.Sprintf("%06d", i)
-			disabled := few[id]
-			if delete(few, id); i%2 == 0 {
-				disabled.disabled = true
-				few[id] = disabled
+		for i, a := range people(25)[1:7] { // 24 %, half of them disabled
+			if a.Disabled = i%2 == 0; a.Disabled {
+				s.Put(a)
+			} else {
+				s.Remove(a.ID)
 			}
 		}
-		s.now(few)
 		for range 2 {
 			run := w.try(false)
 			if run.Status != domain.SyncFailed || !strings.Contains(*run.Error, "deactivate 6 of the directory's 25") ||
@@ -64,24 +45,21 @@ func TestGuard(t *testing.T) {
 		wantCounts(t, run, domain.SyncCounts{Deactivated: 6, Unchanged: 19})
 		w.check()
 
-		for i := range 5 { // 26 %, but few
-			delete(few, fmt.Sprintf("%06d", 10+i))
-		}
-		s.now(few)
+		s.Remove("id-010", "id-011", "id-012", "id-013", "id-014") // 26 %, but few
 		wantCounts(t, w.sync(), domain.SyncCounts{Deactivated: 5, Unchanged: 14})
 	}
 }
 
-// TestKilledRun: a process that dies at any step of a run of several batches leaves
+// TestKilledRun: a process that dies at any step of a run of several pages and batches leaves
 // it to the next one, which does nothing twice.
 func TestKilledRun(t *testing.T) {
 	w := newWorld(t)
-	s := newScripted(true, crowd(2300))
-	s.page = 900
+	s := serve(t, domain.Google, people(2300)...)
+	s.SetPageSize(500)
 	w.connect(w.client, s)
 	lease, err := dirsync.Start(context.Background(), w.DB, w.client, false, time.Minute)
 	w.must(err)
-	for step := 1; step <= 5; step++ {
+	for step := 1; step <= 7; step++ {
 		dead, kill := context.WithCancel(context.Background())
 		_, err := w.runner.Work(dead, lease, func(int, int) { kill() })
 		if !errors.Is(err, context.Canceled) {
@@ -94,11 +72,11 @@ func TestKilledRun(t *testing.T) {
 	run, err := w.runner.Work(context.Background(), lease, nil)
 	w.must(err)
 	wantCounts(t, run, domain.SyncCounts{Created: 2300})
-	if got := strings.Join(slices.Compact(s.reads), " "); got != " -1:0:900 -1:0:1800" {
-		t.Errorf("pages were read from %q", got)
+	if n := s.Requests("/users"); n != 5 {
+		t.Errorf("%d pages were read", n)
 	}
 	w.check()
-	if n := w.Number("SELECT count(*) FROM groups WHERE NOT manual"); n != 3 {
+	if n := w.Number("SELECT count(*) FROM groups WHERE NOT manual"); n != 1 {
 		t.Errorf("%d groups", n)
 	}
 }
@@ -107,7 +85,7 @@ func TestKilledRun(t *testing.T) {
 // without progress between them; a process that stops gives the run back, which is none.
 func TestDeaths(t *testing.T) {
 	w := newWorld(t)
-	s := newScripted(true, crowd(5))
+	s := serve(t, domain.Google, people(5)...)
 	w.connect(w.client, s)
 	lease, err := dirsync.Start(context.Background(), w.DB, w.client, false, time.Minute)
 	w.must(err)
@@ -141,11 +119,11 @@ func TestDeaths(t *testing.T) {
 // TestLeaseLost: who has lost the lease changes nothing any more.
 func TestLeaseLost(t *testing.T) {
 	w := newWorld(t)
-	s := newScripted(false, crowd(3))
+	s := serve(t, domain.Microsoft, people(3)...)
 	w.connect(w.client, s)
 	slow, err := dirsync.Start(context.Background(), w.DB, w.client, false, time.Minute)
 	w.must(err)
-	s.before = func(position string) error {
+	s.before = func(_ context.Context, position string) error {
 		if position != "" {
 			s.before = nil
 			w.everyLeaseEnds()
@@ -177,12 +155,12 @@ func TestLeaseLost(t *testing.T) {
 // fails after half an hour.
 func TestLeaseIsExtended(t *testing.T) {
 	w := newWorld(t)
-	s := newScripted(false, crowd(3))
+	s := serve(t, domain.Microsoft, people(3)...)
 	w.connect(w.client, s)
 	ticks := make(chan time.Time)
 	w.runner.SetBeat(ticks)
 	var hung context.Context
-	w.sources[w.client.String()] = hanging{func(ctx context.Context) {
+	s.before = func(ctx context.Context, _ string) error {
 		hung = ctx
 		for range 35 {
 			w.Clock.Advance(50 * time.Second)
@@ -195,7 +173,8 @@ func TestLeaseIsExtended(t *testing.T) {
 		w.Clock.Advance(50 * time.Second)
 		ticks <- time.Time{}
 		<-ctx.Done()
-	}}
+		return ctx.Err()
+	}
 	run := w.try(false)
 	if run.Status != domain.SyncFailed || !strings.HasPrefix(*run.Error, "no progress for 30 minutes") {
 		t.Errorf("the run is %+v", run)
@@ -205,20 +184,10 @@ func TestLeaseIsExtended(t *testing.T) {
 	}
 }
 
-// hanging is a directory that does not answer.
-type hanging struct{ wait func(context.Context) }
-
-func (h hanging) Read(ctx context.Context, _ string) iter.Seq2[directory.Page, error] {
-	return func(yield func(directory.Page, error) bool) {
-		h.wait(ctx)
-		yield(directory.Page{}, ctx.Err())
-	}
-}
-
-// TestFailures: what a directory answers instead of a page.
+// TestFailures: what a directory answers instead of a page, or that reading it panics.
 func TestFailures(t *testing.T) {
 	w := newWorld(t)
-	s := newScripted(false, crowd(3))
+	s := serve(t, domain.Microsoft, people(3)...)
 	w.connect(w.client, s)
 	waits := 0
 	w.runner.SetWait(func(_ context.Context, pause time.Duration) error {
@@ -227,20 +196,21 @@ func TestFailures(t *testing.T) {
 		return nil
 	})
 
-	s.before = func(string) error { return errors.New("the app may not read users: grant it User.Read.All") }
+	fail := func(err error) { s.before = func(context.Context, string) error { return err } }
+	fail(errors.New("the app may not read users: grant it User.Read.All"))
 	run := w.try(false)
 	if run.Status != domain.SyncFailed || *run.Error != "the app may not read users: grant it User.Read.All" {
 		t.Errorf("a permanent error: %+v", run)
 	}
 
-	s.before = func(string) error { return &directory.Temporary{Cause: errors.New("connection reset")} }
+	fail(&directory.Temporary{Cause: errors.New("connection reset")})
 	run = w.try(false)
 	if run.Status != domain.SyncFailed || *run.Error != "no progress for 30 minutes: connection reset" || waits < 30 {
 		t.Errorf("an outage: %+v after %d tries", run, waits)
 	}
 
 	fails := 3
-	s.before = func(position string) error {
+	s.before = func(_ context.Context, position string) error {
 		if fails--; position != "" && fails > 0 {
 			return &directory.Temporary{Cause: errors.New("cut")}
 		}
@@ -248,18 +218,22 @@ func TestFailures(t *testing.T) {
 	}
 	wantCounts(t, w.sync(), domain.SyncCounts{Created: 3})
 
-	s.before = func(string) error { return directory.ErrStartOver }
+	s.before = func(context.Context, string) error { panic("planted") }
+	if run = w.try(false); run.Status != domain.SyncFailed || *run.Error != domain.ErrPanicked.Error() {
+		t.Errorf("a panic: %+v", run)
+	}
+	fail(directory.ErrStartOver)
 	if run = w.try(false); run.Status != domain.SyncFailed || *run.Error != directory.ErrStartOver.Error() {
 		t.Errorf("a directory that forgets all: %+v", run)
 	}
-	s.before = func(position string) error {
+	s.before = func(_ context.Context, position string) error {
 		if position != "" {
 			s.before = nil
 			return directory.ErrStartOver
 		}
 		return nil
 	}
-	s.now(crowd(2)) // without a deletion of the third
+	s.Remove("id-002") // which a reading of everything does not name
 	wantCounts(t, w.sync(), domain.SyncCounts{Deactivated: 1, Unchanged: 2})
 
 	w.Exec("UPDATE directory_connections SET credentials = 'x'")
@@ -271,10 +245,11 @@ func TestFailures(t *testing.T) {
 
 func TestSchedule(t *testing.T) {
 	w := newWorld(t)
+	s := serve(t, domain.Microsoft, people(1)...)
 	var clients []domain.ClientID
 	for i := range 40 {
 		id := w.Client(w.tenant, fmt.Sprint("Scheduled ", i)).ID
-		w.connect(id, newScripted(false, crowd(1)))
+		w.connect(id, s)
 		clients = append(clients, id)
 	}
 	schedule := func() int {
@@ -329,7 +304,8 @@ func TestRun(t *testing.T) {
 	w := newWorld(t)
 	const clients = 7
 	for i := range clients {
-		w.connect(w.Client(w.tenant, fmt.Sprint("Worked on ", i)).ID, newScripted(i%2 == 0, crowd(20)))
+		provider := []domain.Directory{domain.Microsoft, domain.Google}[i%2]
+		w.connect(w.Client(w.tenant, fmt.Sprint("Worked on ", i)).ID, serve(t, provider, people(20)...))
 	}
 	w.Clock.Advance(domain.SyncEvery)
 	ctx, stop := context.WithCancel(context.Background())
@@ -355,8 +331,8 @@ func TestRun(t *testing.T) {
 
 func TestDisconnect(t *testing.T) {
 	w := newWorld(t)
-	s := newScripted(true, crowd(1200))
-	s.page = 1000
+	s := serve(t, domain.Google, people(1200)...)
+	s.SetPageSize(500)
 	w.connect(w.client, s)
 	w.sync()
 	shows := func(want any) {
@@ -393,14 +369,14 @@ func TestDisconnect(t *testing.T) {
 // goes on nor leaves its position to the next one.
 func TestOtherSettings(t *testing.T) {
 	w := newWorld(t)
-	before, after := newScripted(false, office()), newScripted(false, state{"a": ada})
+	before, after := office(t, domain.Microsoft), serve(t, domain.Microsoft, ada)
 	w.connect(w.client, before)
 	w.sources["other"] = after
-	before.before = func(position string) error {
+	before.before = func(_ context.Context, position string) error {
 		if position == "" {
 			return nil
 		}
-		sealed, err := plain{}.Seal([]byte("secret"), directory.SealContext(w.client))
+		sealed, err := w.Keys.Seal([]byte("secret"), directory.SealContext(w.client))
 		w.must(err)
 		return dirsync.Connect(context.Background(), w.DB, w.client, domain.Microsoft, []byte(`{"domain": "other"}`), sealed)
 	}
@@ -409,25 +385,27 @@ func TestOtherSettings(t *testing.T) {
 	}
 	w.wantUsers()
 
-	wantCounts(t, w.sync(), domain.SyncCounts{Created: 1})
-	if after.reads[0] != "" {
-		t.Errorf("the run reads from %q on", after.reads[0])
+	after.before = func(_ context.Context, position string) error {
+		if position != "" {
+			t.Errorf("the run reads from %q on", position)
+		}
+		return nil
 	}
-	w.wantUsers(adaLine)
+	wantCounts(t, w.sync(), domain.SyncCounts{Created: 1})
+	w.wantUsers(adaLine(domain.Microsoft))
 	w.check()
 }
 
 // TestStatements: a batch takes the same number of statements whatever its size.
 func TestStatements(t *testing.T) {
 	counts := map[int]int{}
-	for _, n := range []int{3, 900} {
-		w := newWorld(t)
-		s := newScripted(false, crowd(n))
-		s.page = 1000
+	for _, n := range []int{3, 450} {
+		w, s := newWorld(t), serve(t, domain.Google, people(n)...)
+		s.SetPageSize(500)
 		w.connect(w.client, s)
 		counts[n] = w.Statements.During(func() { wantCounts(t, w.sync(), domain.SyncCounts{Created: n}) })
 	}
-	if counts[3] != counts[900] {
+	if counts[3] != counts[450] {
 		t.Errorf("statements by accounts: %v", counts)
 	}
 }

@@ -1,78 +1,80 @@
 package directory_test
 
 import (
-	"context"
+	"slices"
+	"strings"
 	"testing"
 
 	"partnerapi/db/dirsync"
 	"partnerapi/domain"
+	"partnerapi/platform/directory/directorytest"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
 
 var (
-	ada   = account{email: "Ada@Example.com", first: "Ada", last: "Lovelace", title: "Director", group: "Analysts", language: domain.Spanish}
-	bob   = account{email: "bob@example.com", first: "Bob", last: "Moss", manager: "ADA@example.com", department: "Finance"}
-	guest = account{email: "guest@elsewhere.com", guest: true}
-	silo  = account{first: "Room", last: "4"}
-	gone  = account{email: "gone@example.com", first: "G", last: "One", disabled: true}
+	ada = directorytest.Account{
+		ID: "a", Email: "Ada@Example.com", First: "Ada", Last: "Lovelace", Title: "Director", OrgUnit: "/Analysts", Language: "es",
+	}
+	bob   = directorytest.Account{ID: "b", Email: "bob@example.com", First: "Bob", Last: "Moss", Manager: "a", Department: "Finance"}
+	guest = directorytest.Account{ID: "g", Email: "guest@elsewhere.com", Guest: true}
+	silo  = directorytest.Account{ID: "r", First: "Room", Last: "4"}
+	gone  = directorytest.Account{ID: "x", Email: "gone@example.com", First: "G", Last: "One", Disabled: true}
 )
 
-const (
-	adaLine = "ada@example.com|Ada|Lovelace|-|Director|-|active|executive|es|microsoft|Analysts"
-	bobLine = "bob@example.com|Bob|Moss|Finance|-|ada@example.com|active|finance|en|microsoft|Microsoft 365"
-)
+const bobLine = "bob@example.com|Bob|Moss|Finance|-|ada@example.com|active|finance|en|microsoft|Microsoft 365"
 
-func office() state {
-	return state{"a": ada, "b": bob, "g": guest, "r": silo, "x": gone}
+// adaLine is the line of ada as a user: Google's directories have groups of their own.
+func adaLine(provider domain.Directory) string {
+	group := map[domain.Directory]string{domain.Google: "Analysts", domain.Microsoft: "Microsoft 365"}[provider]
+	return "ada@example.com|Ada|Lovelace|-|Director|-|active|executive|es|microsoft|" + group
 }
 
-func TestFirstSync(t *testing.T) {
-	for _, whole := range []bool{true, false} {
-		w := newWorld(t)
-		w.connect(w.client, newScripted(whole, office()))
+// office serves ada and bob, and accounts that get no user.
+func office(t *testing.T, provider domain.Directory) *served {
+	s := serve(t, provider, ada, bob, silo, gone)
+	if provider == domain.Microsoft { // Google's directories have no guests
+		s.Put(guest)
+	}
+	return s
+}
+
+func TestSync(t *testing.T) {
+	for provider := range list {
+		w, s := newWorld(t), office(t, provider)
+		w.connect(w.client, s)
 		run := w.sync()
 		wantCounts(t, run, domain.SyncCounts{Created: 2})
 		if run.Trigger != domain.SyncByCommand || run.StartedAt == nil || run.FinishedAt == nil || len(run.Skipped) != 0 {
 			t.Errorf("the run is %+v", run)
 		}
-		w.wantUsers(adaLine, bobLine)
 		w.check()
 		if n := w.Number("SELECT count(*) FROM events WHERE type = 'sync.completed' AND object_id IS NOT NULL AND user_id IS NULL"); n != 1 {
 			t.Errorf("%d events of the run", n)
 		}
-
-		before := w.Number("SELECT count(*) FROM events WHERE type LIKE 'user.%'")
-		wantCounts(t, w.sync(), domain.SyncCounts{Unchanged: 2})
-		w.wantUsers(adaLine, bobLine)
-		if after := w.Number("SELECT count(*) FROM events WHERE type LIKE 'user.%'"); after != before {
-			t.Errorf("an unchanged directory makes %d events", after-before)
+		for unchanged := range 2 { // the second makes no events
+			w.wantUsers(adaLine(provider), bobLine)
+			if n := w.Number("SELECT count(*) FROM events WHERE type LIKE 'user.%'"); n != 2 {
+				t.Errorf("%d events of users after %d more runs", n, unchanged)
+			}
+			wantCounts(t, w.sync(), domain.SyncCounts{Unchanged: 2})
 		}
-	}
-}
-
-func TestChanges(t *testing.T) {
-	for _, whole := range []bool{true, false} {
-		w := newWorld(t)
-		s := newScripted(whole, office())
-		w.connect(w.client, s)
-		w.sync()
 		w.Clock.Advance(1e9)
 
-		moved, named := ada, bob
-		moved.group, moved.title, moved.email, moved.language = "", "HR partner", "ada.l@example.com", domain.English
-		named.department, named.manager, named.disabled = "", "", true
-		enabled := gone
-		enabled.disabled = false
-		s.change(map[string]*account{"a": &moved, "b": &named, "x": &enabled})
+		moved, named, enabled := ada, bob, gone
+		moved.OrgUnit, moved.Title, moved.Email, moved.Language = "", "HR partner", "ada.l@example.com", ""
+		named.Department, named.Manager, named.Disabled = "", "", true
+		enabled.Disabled = false
+		s.Put(moved, named, enabled)
 		wantCounts(t, w.sync(), domain.SyncCounts{Created: 1, Updated: 1, Deactivated: 1})
 		w.wantUsers("ada.l@example.com|Ada|Lovelace|-|HR partner|-|active|hr|en|microsoft|Microsoft 365",
 			"bob@example.com|Bob|Moss|-|-|-|inactive|standard|en|microsoft|Microsoft 365",
 			"gone@example.com|G|One|-|-|-|active|standard|en|microsoft|Microsoft 365")
 		w.check()
 
-		named.disabled = false
-		s.change(map[string]*account{"a": nil, "b": &named})
+		named.Disabled = false
+		s.Remove("a")
+		s.Put(named)
 		wantCounts(t, w.sync(), domain.SyncCounts{Updated: 1, Deactivated: 1, Unchanged: 1})
 		w.wantUsers("ada.l@example.com|Ada|Lovelace|-|HR partner|-|inactive|hr|en|microsoft|Microsoft 365",
 			"bob@example.com|Bob|Moss|-|-|-|active|standard|en|microsoft|Microsoft 365",
@@ -80,7 +82,8 @@ func TestChanges(t *testing.T) {
 		w.check()
 
 		// a person who comes back with another account is the same user
-		s.change(map[string]*account{"a2": &moved})
+		moved.ID = "a2"
+		s.Put(moved)
 		wantCounts(t, w.sync(), domain.SyncCounts{Updated: 1, Unchanged: 2})
 		w.check()
 	}
@@ -91,7 +94,7 @@ func TestChanges(t *testing.T) {
 func TestUserEventsOfSyncs(t *testing.T) {
 	w := newWorld(t)
 	w.User(w.tenant, w.client, "bob@example.com")
-	s := newScripted(false, office())
+	s := serve(t, domain.Google, ada, directorytest.Account{ID: "b", Email: "bob@example.com"}) // which has groups
 	w.connect(w.client, s)
 	want := func(what string, do func(), updated, deactivated int) {
 		t.Helper()
@@ -104,21 +107,21 @@ func TestUserEventsOfSyncs(t *testing.T) {
 			}
 		}
 	}
-	follow := func(id string, a account) func() {
+	follow := func(a directorytest.Account) func() {
 		return func() {
-			s.change(map[string]*account{id: &a})
+			s.Put(a)
 			w.sync()
 		}
 	}
 	want("a merge", func() { w.sync() }, 1, 0)
 	grouped, renamed, off := ada, ada, ada
-	grouped.group = "Scientists"
-	want("a renamed group", follow("a", grouped), 1, 0)
-	renamed.email = "a.l@example.com"
-	want("an address", follow("a", renamed), 1, 0)
-	off.disabled = true
-	want("a disabled account", follow("a", off), 0, 1)
-	want("an enabled one", follow("a", ada), 1, 0)
+	grouped.OrgUnit = "/Scientists"
+	want("a renamed group", follow(grouped), 1, 0)
+	renamed.Email = "a.l@example.com"
+	want("an address", follow(renamed), 1, 0)
+	off.Disabled = true
+	want("a disabled account", follow(off), 0, 1)
+	want("an enabled one", follow(ada), 1, 0)
 	want("a disconnect", func() { w.must(dirsync.Disconnect(t.Context(), w.DB, w.client)) }, 2, 0)
 }
 
@@ -140,7 +143,7 @@ func TestMerge(t *testing.T) {
 	w.must(err)
 	w.User(w.tenant, w.client, "nobody@example.com")
 
-	s := newScripted(false, office())
+	s := office(t, domain.Google)
 	w.connect(w.client, s)
 	wantCounts(t, w.sync(), domain.SyncCounts{Merged: 2})
 	want := []string{"ada@example.com|Ada|Lovelace|-|Director|-|active|finance|es|microsoft|Analysts",
@@ -153,43 +156,22 @@ func TestMerge(t *testing.T) {
 	w.check()
 
 	// the account of a user whose status was set by hand
-	off, on := bob, bob
-	off.disabled = true
-	s.change(map[string]*account{"b": &off})
+	off := bob
+	off.Disabled = true
+	s.Put(off)
 	w.sync()
-	s.change(map[string]*account{"b": &on})
+	s.Put(bob)
 	wantCounts(t, w.sync(), domain.SyncCounts{Unchanged: 2})
 	w.wantUsers(want...)
-}
-
-// TestGuestBecomesMember: a guest who is made a member has a user from then on, and
-// a member who is made a guest is deactivated.
-func TestGuestBecomesMember(t *testing.T) {
-	for _, whole := range []bool{true, false} {
-		w := newWorld(t)
-		s := newScripted(whole, office())
-		w.connect(w.client, s)
-		w.sync()
-		member, former := guest, bob
-		member.guest, former.guest = false, true
-		s.change(map[string]*account{"g": &member, "b": &former})
-		wantCounts(t, w.sync(), domain.SyncCounts{Created: 1, Deactivated: 1, Unchanged: 1})
-		w.check()
-
-		s.change(map[string]*account{"b": &bob})
-		wantCounts(t, w.sync(), domain.SyncCounts{Updated: 1, Unchanged: 2})
-		w.check()
-	}
 }
 
 // TestSkipped: accounts that cannot be followed are named by every run until they
 // can be.
 func TestSkipped(t *testing.T) {
-	for _, whole := range []bool{true, false} {
+	for provider := range list {
 		w := newWorld(t)
-		bad := account{email: "no address", first: "Bad"}
-		twin := account{email: "ADA@example.com", first: "Twin"}
-		s := newScripted(whole, state{"a": ada, "bad": bad, "twin": twin})
+		s := serve(t, provider, ada, directorytest.Account{ID: "bad", Email: "no address", First: "Bad"},
+			directorytest.Account{ID: "twin", Email: "ADA@example.com", First: "Twin"})
 		w.connect(w.client, s)
 		for range 2 {
 			run := w.sync()
@@ -197,11 +179,11 @@ func TestSkipped(t *testing.T) {
 				run.Skipped[1] != (domain.SkippedAccount{Address: "ada@example.com", Reason: domain.SkippedTaken}) {
 				t.Fatalf("skipped are %+v", run.Skipped)
 			}
-			w.wantUsers(adaLine)
+			w.wantUsers(adaLine(provider))
 		}
 		moved := ada
-		moved.email = "lovelace@example.com"
-		s.change(map[string]*account{"a": &moved})
+		moved.Email = "lovelace@example.com"
+		s.Put(moved)
 		run := w.sync()
 		wantCounts(t, run, domain.SyncCounts{Created: 1, Updated: 1})
 		if len(run.Skipped) != 1 {
@@ -211,59 +193,11 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-// TestRenames: addresses go from user to user, in chains and circles.
-func TestRenames(t *testing.T) {
-	w := newWorld(t)
-	named := func(email string) *account { return &account{email: email + "@example.com", first: email} }
-	s := newScripted(false, state{})
-	w.connect(w.client, s)
-	byHand := w.User(w.tenant, w.client, "hand@example.com")
-	s.change(map[string]*account{
-		"1": named("a"), "2": named("b"), "3": named("c"), "4": named("d"), "5": named("e"), "6": named("f"), "7": named("g")})
-	w.sync()
-	s.change(map[string]*account{
-		"1": named("b"), "2": named("c"), "3": named("a"), // a circle
-		"4": named("e"), "5": named("new"), // a chain with a free end
-		"6": named("g"), "7": named("hand"), // one whose end is taken
-	})
-	run := w.sync()
-	wantCounts(t, run, domain.SyncCounts{Updated: 7})
-	if len(run.Skipped) != 2 {
-		t.Errorf("skipped are %+v", run.Skipped)
-	}
-	var got string
-	w.must(w.DB.SQL().QueryRowContext(context.Background(), `SELECT string_agg(d.object_id || '=' || split_part(u.email, '@', 1), ' ' ORDER BY d.object_id)
-		FROM directory_accounts AS d JOIN users AS u ON u.id = d.user_id`).Scan(&got))
-	if got != "1=b 2=c 3=a 4=e 5=new 6=f 7=g" {
-		t.Errorf("the addresses are %s", got)
-	}
-	w.Exec("UPDATE users SET email = 'elsewhere@example.com' WHERE id = $1", byHand.ID)
-	wantCounts(t, w.sync(), domain.SyncCounts{Updated: 2, Unchanged: 5})
-}
-
-// TestPanic: a run that panics has failed; the next one starts afresh.
-func TestPanic(t *testing.T) {
-	w := newWorld(t)
-	s := newScripted(false, crowd(3))
-	w.connect(w.client, s)
-	s.before = func(position string) error {
-		if position != "" {
-			panic("planted")
-		}
-		return nil
-	}
-	if run := w.try(false); run.Status != domain.SyncFailed || *run.Error != domain.ErrPanicked.Error() {
-		t.Errorf("the run is %+v", run)
-	}
-	s.before = nil
-	wantCounts(t, w.sync(), domain.SyncCounts{Created: 3})
-}
-
 // TestFrameworkCourses: whom a sync makes, activates or gives another role gets the
 // courses of the frameworks that ask for them then.
 func TestFrameworkCourses(t *testing.T) {
 	w := newWorld(t)
-	s := newScripted(false, state{"a": account{email: "a@example.com", title: "Clerk"}})
+	s := serve(t, domain.Microsoft, directorytest.Account{ID: "a", Email: "a@example.com", Title: "Clerk"})
 	w.connect(w.client, s)
 	w.Do("POST", "/v2/clients/"+w.client.String()+"/frameworks", w.tenant.Key, map[string]any{"framework_id": "cis_v8"}).Want(201)
 	given := func(email string) int {
@@ -273,10 +207,64 @@ func TestFrameworkCourses(t *testing.T) {
 	wantCounts(t, w.sync(), domain.SyncCounts{Created: 1})
 	before := given("a@example.com")
 
-	s.change(map[string]*account{"a": {email: "a@example.com", title: "Accountant"}, "b": {email: "b@example.com", title: "Accountant"}})
+	s.Put(directorytest.Account{ID: "a", Email: "a@example.com", Title: "Accountant"}, directorytest.Account{ID: "b", Email: "b@example.com", Title: "Accountant"})
 	wantCounts(t, w.sync(), domain.SyncCounts{Created: 1, Updated: 1})
 	if before == 0 || given("a@example.com") != before+1 || given("b@example.com") != before+1 {
 		t.Errorf("the clerk has %d courses of the framework, the accountant %d, and the new one %d",
 			before, given("a@example.com"), given("b@example.com"))
+	}
+}
+
+// TestSyncOfPart: a group of Microsoft's and a domain of Google's are synced alone,
+// and who leaves it is deactivated.
+func TestSyncOfPart(t *testing.T) {
+	for provider, part := range map[domain.Directory]string{domain.Microsoft: "grp", domain.Google: "part.example"} {
+		t.Run(string(provider), func(t *testing.T) {
+			d := directorytest.New(people(10)...)
+			// in puts exactly these in the group and in the domain
+			in := func(ids ...string) {
+				d.PutGroup("grp", "Head office", ids...)
+				for _, a := range d.Accounts() {
+					a.Manager, a.Email = "", a.ID+"@example.com"
+					if slices.Contains(ids, a.ID) {
+						a.Email = a.ID + "@part.example"
+					}
+					if provider == domain.Google {
+						d.Put(a)
+					}
+				}
+			}
+			in("id-001", "id-002", "id-003")
+			v := vendors(t, d)[provider]
+			w := newWorld(t)
+			s, _ := source(t, provider, v, part)
+			w.connect(w.client, s)
+			wantCounts(t, w.sync(), domain.SyncCounts{Created: 3})
+
+			in("id-001", "id-003", "id-004")
+			wantCounts(t, w.sync(), domain.SyncCounts{Created: 1, Deactivated: 1, Unchanged: 2})
+			w.check()
+		})
+	}
+}
+
+// TestLeaverOfReleaseBefore: that release did not apply the changes of disabled
+// accounts, and took them as applied.
+func TestLeaverOfReleaseBefore(t *testing.T) {
+	for provider := range list {
+		w, s := newWorld(t), serve(t, provider, ada)
+		w.connect(w.client, s)
+		w.sync()
+		left, again := ada, ada
+		left.Disabled, left.Email, again.ID = true, "old@example.com", "b"
+		s.Put(left)
+		w.sync()
+		w.Exec("UPDATE users SET email = 'ada@example.com'")
+
+		s.Put(again)
+		wantCounts(t, w.sync(), domain.SyncCounts{Created: 1, Updated: 1})
+		leaver := strings.NewReplacer("ada@", "old@", "|active|", "|inactive|").Replace(adaLine(provider))
+		w.wantUsers(adaLine(provider), leaver)
+		w.check()
 	}
 }

@@ -1,40 +1,26 @@
 package directory_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dirsync"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
+	"partnerapi/platform/directory/directorytest"
 	"partnerapi/v2/v2test"
 )
 
-// plain is a sealer that shows what it seals.
-type plain struct{}
-
-func (plain) Seal(text, context []byte) ([]byte, error) { return append(context, text...), nil }
-
-func (plain) Open(sealed, context []byte) ([]byte, error) {
-	if text, ok := bytes.CutPrefix(sealed, context); ok {
-		return text, nil
-	}
-	return nil, errors.New("sealed for another row")
-}
-
-// world is a service with a client whose directory is scripted.
+// world is a service with a client that has a directory.
 type world struct {
 	*v2test.Harness
 	t      testing.TB
@@ -54,7 +40,7 @@ func newWorld(t testing.TB) *world {
 }
 
 func (w *world) newRunner(observer directory.Observer) *directory.Runner {
-	return directory.NewRunner(w.DB, plain{}, func(
+	return directory.NewRunner(w.DB, w.Keys, func(
 		_ context.Context, _ string, settings json.RawMessage, credentials []byte,
 	) (directory.Source, error) {
 		var s directory.GoogleSettings
@@ -79,7 +65,7 @@ func (w *world) must(err error) {
 func (w *world) connect(client domain.ClientID, s directory.Source) {
 	w.t.Helper()
 	w.sources[client.String()] = s
-	sealed, err := plain{}.Seal([]byte("secret"), directory.SealContext(client))
+	sealed, err := w.Keys.Seal([]byte("secret"), directory.SealContext(client))
 	w.must(err)
 	settings, err := json.Marshal(directory.GoogleSettings{Domain: client.String()})
 	w.must(err)
@@ -107,19 +93,13 @@ func (w *world) try(force bool) domain.SyncRun {
 // users lists the client's users, a line each in the order of their addresses.
 func (w *world) users() []string {
 	w.t.Helper()
-	var lines string
-	w.must(w.DB.SQL().QueryRowContext(context.Background(), `
-		SELECT coalesce(string_agg(concat_ws('|', u.email, u.first_name, u.last_name, coalesce(u.department, '-'),
-			coalesce(u.job_title, '-'), coalesce(u.manager_email, '-'), u.status, u.role, u.preferred_language, u.source, g.name),
-			E'\n' ORDER BY u.email), '')
+	lines, err := pg.All[string](context.Background(), w.DB, "list users", pg.SQL(`
+		SELECT concat_ws('|', u.email, u.first_name, u.last_name, coalesce(u.department, '-'),
+			coalesce(u.job_title, '-'), coalesce(u.manager_email, '-'), u.status, u.role, u.preferred_language, u.source, g.name)
 		FROM users AS u LEFT JOIN groups AS g ON g.client_id = u.client_id AND g.id = u.group_id
-		WHERE u.client_id = $1`, w.client).Scan(&lines))
-	return strings.FieldsFunc(lines, func(r rune) bool { return r == '\n' })
-}
-
-// active leaves the lines of active users.
-func active(lines []string) []string {
-	return slices.DeleteFunc(lines, func(line string) bool { return !strings.Contains(line, "|active|") })
+		WHERE u.client_id = ? ORDER BY u.email`, w.client))
+	w.must(err)
+	return lines
 }
 
 func (w *world) wantUsers(want ...string) {
@@ -172,146 +152,41 @@ func (w *world) claim() *dirsync.Lease {
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// account is an account of a scripted directory.
-type account struct {
-	email, first, last, department, title, manager, group string
-	language                                              domain.Language
-	disabled, guest                                       bool
+// served is a directory that a vendor's server shows: Microsoft's by changes, Google's whole each time.
+type served struct {
+	*directorytest.Directory
+	vendor
+	source directory.Source
+	// before, if not nil, is called before each page is handed over; an error is the source's.
+	before func(ctx context.Context, position string) error
 }
 
-// state is what a directory holds, by object id.
-type state map[string]account
-
-// scripted is a directory in memory. It returns deltas from a position on, or, where
-// it is whole, everything each time.
-type scripted struct {
-	whole  bool
-	page   int     // accounts on a page
-	states []state // the history, the last being the current one
-	// before, if not nil, is called before each page; an error is the source's.
-	before func(position string) error
-	reads  []string // the positions that pages were read from
-	// told is what is returned between two states.
-	told map[[2]int][]domain.DirectoryAccount
-}
-
-func newScripted(whole bool, first state) *scripted {
-	return &scripted{whole: whole, page: 2, states: []state{first}, told: map[[2]int][]domain.DirectoryAccount{}}
-}
-
-// now makes the directory hold something else.
-func (s *scripted) now(next state) { s.states = append(s.states, maps.Clone(next)) }
-
-// change makes the directory hold what it does with some accounts changed; nil
-// removes one.
-func (s *scripted) change(changes map[string]*account) {
-	next := maps.Clone(s.states[len(s.states)-1])
-	for id, a := range changes {
-		if a == nil {
-			delete(next, id)
-		} else {
-			next[id] = *a
-		}
+func serve(t *testing.T, provider domain.Directory, accounts ...directorytest.Account) *served {
+	t.Helper()
+	d := directorytest.New(accounts...)
+	var v vendor = microsoft(t, d)
+	if provider == domain.Google {
+		v = googleServer(t, d)
 	}
-	s.now(next)
+	v.SetPageSize(2)
+	s, _ := source(t, provider, v, "")
+	return &served{Directory: d, vendor: v, source: s}
 }
 
-// Read reads from positions of the form from:to:offset; from is -1 for everything.
-func (s *scripted) Read(_ context.Context, position string) iter.Seq2[directory.Page, error] {
+// Read reads from a position on.
+func (s *served) Read(ctx context.Context, position string) iter.Seq2[directory.Page, error] {
 	return func(yield func(directory.Page, error) bool) {
-		for {
+		for page, err := range s.source.Read(ctx, position) {
 			if s.before != nil {
-				if err := s.before(position); err != nil {
-					yield(directory.Page{}, err)
+				if failed := s.before(ctx, position); failed != nil {
+					yield(directory.Page{}, failed)
 					return
 				}
 			}
-			s.reads = append(s.reads, position)
-			page := s.at(position)
-			if !yield(page, nil) || page.Last {
+			if !yield(page, err) {
 				return
 			}
 			position = page.Next
 		}
 	}
-}
-
-func (s *scripted) at(position string) directory.Page {
-	from, to, offset := -1, len(s.states)-1, 0
-	if position != "" {
-		parts := strings.Split(position, ":")
-		from, _ = strconv.Atoi(parts[0])
-		offset, _ = strconv.Atoi(parts[2])
-		if parts[1] != "" {
-			to, _ = strconv.Atoi(parts[1])
-		}
-	}
-	all, known := s.told[[2]int{from, to}]
-	if !known {
-		all = s.between(from, to)
-		s.told[[2]int{from, to}] = all
-	}
-	end := min(offset+s.page, len(all))
-	p := directory.Page{Accounts: all[offset:end], Last: end == len(all), Whole: from < 0}
-	switch {
-	case !p.Last:
-		p.Next = fmt.Sprintf("%d:%d:%d", from, to, end)
-	case !s.whole:
-		p.Next = fmt.Sprintf("%d::0", to)
-	}
-	return p
-}
-
-// between lists what changed between two states.
-func (s *scripted) between(from, to int) (list []domain.DirectoryAccount) {
-	now, before := s.states[to], state{}
-	if from >= 0 {
-		before = s.states[from]
-	}
-	ids := slices.Collect(maps.Keys(now))
-	for id := range before {
-		if _, stays := now[id]; !stays {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		a, here := now[id]
-		old, known := before[id]
-		switch {
-		case !here:
-			list = append(list, domain.DirectoryAccount{ObjectID: id, Removed: true})
-		case !known:
-			list = append(list, a.told(id, nil))
-		case a != old:
-			list = append(list, a.told(id, &old))
-		}
-	}
-	return list
-}
-
-// told is the account as the directory returns it: with all of its properties, or
-// with those that are not as before.
-func (a account) told(id string, before *account) domain.DirectoryAccount {
-	out := domain.DirectoryAccount{ObjectID: id}
-	tell := func(now string, old func(*account) string) domain.Optional[string] {
-		return domain.Optional[string]{Given: before == nil || old(before) != now, Value: now}
-	}
-	out.Email = tell(a.email, func(o *account) string { return o.email })
-	out.First = tell(a.first, func(o *account) string { return o.first })
-	out.Last = tell(a.last, func(o *account) string { return o.last })
-	out.Department = tell(a.department, func(o *account) string { return o.department })
-	out.JobTitle = tell(a.title, func(o *account) string { return o.title })
-	out.ManagerEmail = tell(a.manager, func(o *account) string { return o.manager })
-	out.Group = tell(a.group, func(o *account) string { return o.group })
-	if before == nil || before.guest != a.guest {
-		out.Guest = domain.Give(a.guest)
-	}
-	if before == nil || before.disabled != a.disabled {
-		out.Enabled = domain.Give(!a.disabled)
-	}
-	if before == nil || before.language != a.language {
-		out.Language = domain.Give(a.language)
-	}
-	return out
 }

@@ -42,8 +42,8 @@ type entry struct {
 	Account
 	seq     int64
 	removed bool
-	// ever holds the properties of Graph that were set at some time.
-	ever map[string]bool
+	// changed holds when the properties of Graph changed last that were set at some time.
+	changed map[string]int64
 }
 
 type group struct {
@@ -66,17 +66,20 @@ func (d *Directory) Put(accounts ...Account) {
 		e := d.accounts[a.ID]
 		switch {
 		case e == nil:
-			e = &entry{ever: map[string]bool{}}
+			e = &entry{changed: map[string]int64{}}
 			d.accounts[a.ID] = e
 			d.order = append(d.order, a.ID)
 		case e.Account == a && !e.removed:
 			continue
 		}
 		d.seq++
-		e.Account, e.seq, e.removed = a, d.seq, false
+		before := graphTexts(e.Account)
 		for name, value := range graphTexts(a) {
-			e.ever[name] = e.ever[name] || value != ""
+			if value != before[name] || e.removed {
+				e.changed[name] = d.seq
+			}
 		}
+		e.Account, e.seq, e.removed = a, d.seq, false
 	}
 }
 

@@ -95,6 +95,7 @@ type link struct {
 	Generation int
 	Select     string
 	All        bool  // every account, from the place At on
+	From       int64 // the change after which the round begins
 	Since      int64 // changes after this one
 	Until      int64 // and not after this one; with All, the last before the round
 	At         int
@@ -133,13 +134,13 @@ func (m *Microsoft) delta(w http.ResponseWriter, r *http.Request) {
 	}
 	value := []any{}
 	for _, e := range page {
-		value = append(value, e.delta(at.Select))
+		value = append(value, e.delta(at))
 	}
 	answer["value"] = value
 	if more {
 		answer["@odata.nextLink"] = m.URL + "/v1.0/users/delta?" + url.Values{"$skiptoken": {seal(next)}}.Encode()
 	} else {
-		done := link{Generation: at.Generation, Select: at.Select, Since: at.Until}
+		done := link{Generation: at.Generation, Select: at.Select, From: at.Until, Since: at.Until}
 		answer["@odata.deltaLink"] = m.URL + "/v1.0/users/delta?" + url.Values{"$deltatoken": {seal(done)}}.Encode()
 	}
 	reply(w, http.StatusOK, answer)
@@ -178,15 +179,15 @@ func graphTexts(a Account) map[string]string {
 	}
 }
 
-// delta returns an account as a delta query does: without properties that were never set, and null for those
-// removed.
-func (e *entry) delta(selected string) map[string]any {
+// delta returns an account as a delta query does: with the properties that changed since the round before, and null
+// for those removed.
+func (e *entry) delta(at link) map[string]any {
 	if e.removed {
 		return map[string]any{"id": e.ID, "@removed": map[string]any{"reason": "changed"}}
 	}
-	user := e.list(selected)
-	for name, value := range user {
-		if value == nil && !e.ever[name] {
+	user := e.list(at.Select)
+	for name := range graphTexts(e.Account) {
+		if e.changed[name] <= at.From {
 			delete(user, name)
 		}
 	}
