@@ -75,7 +75,8 @@ func TestScannedWhileHandedOver(t *testing.T) {
 }
 
 // TestScannedButNotTaken: what was done with a mail that the server then did not
-// take is not kept, nor is anything that is done while it is not handed over.
+// take is not kept, nor is anything that is done while it is not handed over. What is
+// refused for good, given up, or no longer wanted is recorded as failed, and shown.
 func TestScannedButNotTaken(t *testing.T) {
 	t.Parallel()
 	b := newBait(t)
@@ -104,20 +105,29 @@ func TestScannedButNotTaken(t *testing.T) {
 	}
 	follow()
 	unmoved("after a refusal", "failed")
-}
 
-// TestStepOnTheMark: a step by a clock that is behind that of the sending is a
-// scanner's, and is not lost.
-func TestStepOnTheMark(t *testing.T) {
-	t.Parallel()
-	b := newBait(t)
-	id := b.sentNow(5, domain.English)
-	b.Exec("UPDATE phishing_results SET sent_at = sent_at + interval '1 second'")
-	if page := b.request("GET", "/t/"+b.tokens.Token(id), home, ""); page.Code != 200 {
-		t.Errorf("%d", page.Code)
+	late := b.schedule(own(t, 1, domain.English).ID)
+	b.Clock.Advance(domain.MailLife + time.Minute)
+	if outcome, err := b.deliver(&slowServer{func() {}, errors.New("421 come back later")}); err != nil || outcome != mail.Failed {
+		t.Errorf("the last try: %s, %v", outcome, err)
 	}
-	if status, reason, _ := b.state(id); status != "sent" || reason != "fast" {
-		t.Errorf("the mail is %s, %q", status, reason)
+	unwanted := b.schedule(own(t, 1, domain.English).ID)
+	b.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", b.user.ID)
+	if outcome, err := b.deliver(b.sender); err != nil || outcome != mail.Failed {
+		t.Errorf("an inactive user: %s, %v", outcome, err)
+	}
+	for _, id := range []domain.ResultID{late, unwanted} {
+		if status, _, _ := b.state(id); status != "failed" {
+			t.Errorf("%s", status)
+		}
+	}
+	shown := b.Get("/v2/clients/"+b.client.String()+"/phishing/results?status=failed,sent", b.tenant.Key).Want(200).Field("data").([]any)
+	last := shown[len(shown)-1].(map[string]any)
+	if len(shown) != 3 || last["failure"] != "the user is inactive" || last["failed_at"] == nil {
+		t.Errorf("shown are %v", shown)
+	}
+	if n := b.Number("SELECT count(*) FROM events WHERE type = 'phishing.result.updated'"); n != 0 {
+		t.Errorf("%d events", n)
 	}
 }
 
@@ -148,18 +158,5 @@ func TestPagesLeaveRoom(t *testing.T) {
 		if page := b.request("GET", path, home, ""); page.Code != 200 {
 			t.Errorf("afterwards: %d", page.Code)
 		}
-	}
-}
-
-// TestPostWithoutAForm: where the page asks for nothing, nothing can be submitted.
-func TestPostWithoutAForm(t *testing.T) {
-	t.Parallel()
-	b := newBait(t)
-	id := b.sent(2, domain.English) // whose page is no form
-	if page := b.request("POST", "/t/"+b.tokens.Token(id), home, "password=x"); page.Code != 200 {
-		t.Errorf("%d", page.Code)
-	}
-	if status, _, _ := b.state(id); status != "clicked" {
-		t.Errorf("the mail is %s", status)
 	}
 }
