@@ -1,11 +1,15 @@
 package site_test
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"fmt"
 	"html/template"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -103,7 +107,8 @@ func TestAddressOfEach(t *testing.T) {
 	}
 }
 
-// TestKeysOfSamples: the keys of the demonstration are shown where they are valid.
+// TestKeysOfSamples: the keys of the demonstration are shown where they are valid; elsewhere the
+// place of the reader's key is marked. Each sample can be copied.
 func TestKeysOfSamples(t *testing.T) {
 	t.Parallel()
 	for demo, want := range map[bool]string{true: "pk_demo_all", false: "YOUR_API_KEY"} {
@@ -113,6 +118,10 @@ func TestKeysOfSamples(t *testing.T) {
 			body := get(t, site.New(c), path).Body.String()
 			if !strings.Contains(body, want) || strings.Contains(body, "pk_demo") != demo {
 				t.Errorf("%s, %v:\n%s", path, demo, body)
+			}
+			if path == "/docs/guide/one" && (!strings.Contains(body, `<button class="copy" type="button">Copy</button>`) ||
+				strings.Contains(body, `X-API-Key: <span class="your-key">YOUR_API_KEY</span>`) == demo) {
+				t.Errorf("%v:\n%s", demo, body)
 			}
 		}
 	}
@@ -186,5 +195,36 @@ func TestKeptAddresses(t *testing.T) {
 			t.Errorf("minute %d: %d pages were compressed", minute, made)
 		}
 		now = now.Add(time.Minute)
+	}
+}
+
+// TestVendored: the scripts of others, and their licences, are those that renew.sh wrote.
+func TestVendored(t *testing.T) {
+	t.Parallel()
+	const dir = "assets/vendor"
+	sums, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var are []string
+	for _, file := range files {
+		if slices.Contains([]string{"SHA256SUMS", "renew.sh"}, file.Name()) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, file.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		are = append(are, fmt.Sprintf("%x  %s", sha256.Sum256(text), file.Name()))
+	}
+	recorded := strings.Split(strings.TrimSpace(string(sums)), "\n")
+	slices.Sort(are)
+	slices.Sort(recorded)
+	if !slices.Equal(are, recorded) {
+		t.Errorf("the files are\n%s\nand SHA256SUMS says\n%s", strings.Join(are, "\n"), strings.Join(recorded, "\n"))
 	}
 }

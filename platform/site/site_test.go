@@ -19,47 +19,9 @@ import (
 	"partnerapi/platform/site/sitetest"
 )
 
-// document has what documents may have: references, nullable objects, lists.
-const document = `
-openapi: 3.1.0
-info: {title: Things, version: "1", description: "About *things*."}
-tags: [{name: small_things}, {name: big_things, description: Large ones.}]
-paths:
-  /things/{thing_id}:
-    parameters: [{name: thing_id, in: path, required: true, schema: {type: string}}]
-    get:
-      operationId: things.get_one
-      summary: Read a thing.
-      description: See the guide.
-      tags: [big_things]
-      parameters:
-        - {name: shape, in: query, description: Its shape., schema: {type: string, enum: [round, flat]}}
-      responses:
-        "200":
-          description: OK
-          content: {application/json: {schema: {$ref: "#/components/schemas/Thing"}}}
-        "404":
-          description: It is not there.
-          content: {application/json: {schema: {type: object, properties: {error_code: {type: string}}}}}
-    patch:
-      operationId: things.update
-      summary: Update a thing
-      tags: [small_things]
-      requestBody: {content: {application/json: {schema: {type: object, properties: {size_mm: {type: integer}}}}}}
-      responses: {"204": {description: No Content}}
-components:
-  schemas:
-    Thing:
-      type: object
-      properties:
-        parts: {type: array, items: {$ref: "#/components/schemas/Part"}}
-        owner: {anyOf: [{$ref: "#/components/schemas/Part"}, {type: "null"}], description: Whose it is.}
-    Part: {type: object, properties: {part_name: {type: string}, whole: {$ref: "#/components/schemas/Thing"}}}
-`
-
 func config(t *testing.T, guides fstest.MapFS) site.Config {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData([]byte(document))
+	doc, err := openapi3.NewLoader().LoadFromFile("testdata/things.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,13 +41,7 @@ var twoGuides = fstest.MapFS{
 
 func get(t *testing.T, s http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequest(http.MethodGet, path, nil)
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, r)
-	return w
+	return called(t, s, path, "example.com", false, headers...)
 }
 
 func TestGuide(t *testing.T) {
@@ -138,17 +94,6 @@ func TestTabs(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q: the tabs are %v, want %v", source, got, want)
-		}
-	}
-}
-
-// TestSamples: each sample can be copied, and the place of the reader's key is marked.
-func TestSamples(t *testing.T) {
-	t.Parallel()
-	page := get(t, site.New(config(t, sampled)), "/docs/guide/one").Body.String()
-	for _, part := range []string{`X-API-Key: <span class="your-key">YOUR_API_KEY</span>`, `<button class="copy" type="button">Copy</button>`} {
-		if !strings.Contains(page, part) {
-			t.Errorf("the page has no %s:\n%s", part, page)
 		}
 	}
 }
@@ -228,18 +173,29 @@ func TestReference(t *testing.T) {
 	}
 }
 
+// entry is an entry of the index that is searched.
+type entry struct {
+	Title, Place, Path, Text, Words string
+	Weight                          float64
+}
+
+// index reads the index that pages name.
+func index(t *testing.T, s http.Handler) (list []entry) {
+	t.Helper()
+	path := "/docs/search-" + between(get(t, s, "/docs").Body.String(), `data-index="/docs/search-`, `"`)
+	if err := json.Unmarshal(get(t, s, path).Body.Bytes(), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 // TestSearch: the index has the sections of guides, and the operations with their parameters
 // and fields, each once.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	s := site.New(config(t, twoGuides))
-	path := "/docs/search-" + between(get(t, s, "/docs").Body.String(), `data-index="/docs/search-`, `"`)
-	var list []struct{ Title, Place, Path, Text string }
-	if err := json.Unmarshal(get(t, s, path).Body.Bytes(), &list); err != nil {
-		t.Fatal(err)
-	}
 	var got []string
-	for _, e := range list {
+	for _, e := range index(t, s) {
 		got = append(got, strings.Join([]string{e.Title, e.Place, e.Path, e.Text}, "|"))
 	}
 	want := []string{
@@ -263,66 +219,31 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSearchWords: comments and the configuration say by which other words sections and operations are found. The
-// language of a program is one. Pages do not show them.
+// TestSearchWords: comments and the configuration say by which other words sections and operations are found, which
+// pages do not show. The language of a program is one, and so is the address of samples. A guide with parts weighs
+// less than others, and what its parts have too is listed there alone.
 func TestSearchWords(t *testing.T) {
 	t.Parallel()
 	c := config(t, fstest.MapFS{
-		"one.md": {Data: []byte("# One\n\n<!-- search: unity -->\n\nFirst.\n\n## A part\n\n<!-- search: piece, slice -->\n\n```php\necho 1;\n```\n")},
-		"two.md": twoGuides["two.md"],
-	})
-	c.Words = map[string]string{"things.update": "change"}
-	s := site.New(c)
-	page := get(t, s, "/docs/guide/one").Body.String()
-	if strings.Contains(page, "search:") {
-		t.Errorf("the page is\n%s", page)
-	}
-	var list []struct{ Path, Text, Words string }
-	path := "/docs/search-" + between(page, `data-index="/docs/search-`, `"`)
-	if err := json.Unmarshal(get(t, s, path).Body.Bytes(), &list); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, e := range list {
-		if e.Words != "" {
-			got = append(got, e.Path+"|"+e.Text+"|"+e.Words)
-		}
-	}
-	want := []string{
-		"/docs/guide/one|First.|unity", "/docs/guide/one#a-part|echo 1; PHP|piece, slice",
-		"/docs/reference/v9#tag/small_things/things-update||change",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("the index has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-// TestSearchParts: a guide with parts weighs less than others, and what its parts have too is
-// listed there alone. The address of samples is a word.
-func TestSearchParts(t *testing.T) {
-	t.Parallel()
-	c := config(t, fstest.MapFS{
-		"one.md":     {Data: []byte("# One\n\nAt `http://127.0.0.1:8080`, with `pk_demo_all`.\n")},
+		"one.md": {Data: []byte("# One\n\n<!-- search: unity -->\n\nAt `http://127.0.0.1:8080`, with `pk_demo_all`.\n\n## A part\n\n" +
+			"<!-- search: piece, slice -->\n\n```php\necho 1;\n```\n")},
 		"two.md":     {Data: []byte("# Two\n\nSecond.\n\n## GET /old\n\nSee [it](two/old.md).\n\n## All\n")},
 		"two/old.md": {Data: []byte("# Old\n\nParts.\n\n## GET /old\n\nGone.\n")},
 	})
+	c.Words = map[string]string{"things.update": "change"}
 	c.Groups = append(c.Groups, site.Group{Title: "Parts", Guides: []string{"two/old"}})
 	s := site.New(c)
-	path := "/docs/search-" + between(get(t, s, "/docs").Body.String(), `data-index="/docs/search-`, `"`)
-	var list []struct {
-		Path, Text string
-		Weight     float64
-	}
-	if err := json.Unmarshal(get(t, s, path).Body.Bytes(), &list); err != nil {
-		t.Fatal(err)
+	if page := get(t, s, "/docs/guide/one").Body.String(); strings.Contains(page, "search:") {
+		t.Errorf("the page is\n%s", page)
 	}
 	var got []string
-	for _, e := range list[:5] {
-		got = append(got, fmt.Sprint(e.Path, "|", e.Text, "|", e.Weight))
+	for _, e := range index(t, s)[:7] {
+		got = append(got, fmt.Sprint(e.Path, "|", e.Text, "|", e.Words, "|", e.Weight))
 	}
 	want := []string{
-		"/docs/guide/one|At BASE, with YOUR_API_KEY.|2", "/docs/guide/two|Second.|0.2", "/docs/guide/two#all||0.2",
-		"/docs/guide/two/old|Parts.|0.2", "/docs/guide/two/old#get-old|Gone.|0.2",
+		"/docs/guide/one|At BASE, with YOUR_API_KEY.|unity|2", "/docs/guide/one#a-part|echo 1; PHP|piece, slice|2",
+		"/docs/guide/two|Second.||0.2", "/docs/guide/two#all|||0.2", "/docs/guide/two/old|Parts.||0.2",
+		"/docs/guide/two/old#get-old|Gone.||0.2", "/docs/reference/v9#tag/small_things/things-update||change|2.5",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the index begins with\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -374,6 +295,11 @@ func TestAnswers(t *testing.T) {
 	if w := get(t, s, "/docs", "If-None-Match", `"x", `+etag); w.Code != http.StatusNotModified || w.Body.Len() > 0 {
 		t.Errorf("status %d for a page that the caller has", w.Code)
 	}
+	head := httptest.NewRecorder()
+	s.ServeHTTP(head, httptest.NewRequest(http.MethodHead, "/docs", nil))
+	if head.Code != http.StatusOK || head.Body.Len() > 0 || head.Header().Get("Content-Length") == "0" {
+		t.Errorf("HEAD: status %d, %d bytes, %v", head.Code, head.Body.Len(), head.Header())
+	}
 	w := get(t, s, "/docs/guide/one/")
 	if w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/docs/guide/one" {
 		t.Errorf("status %d with a slash at the end", w.Code)
@@ -415,16 +341,6 @@ func TestHeaders(t *testing.T) {
 		if got := strings.TrimPrefix(h.Get("Cache-Control"), "private, "); got != want {
 			t.Errorf("%s: Cache-Control %s", path, got)
 		}
-	}
-}
-
-func TestHead(t *testing.T) {
-	t.Parallel()
-	s := site.New(config(t, twoGuides))
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/docs", nil))
-	if w.Code != http.StatusOK || w.Body.Len() > 0 || w.Header().Get("Content-Length") == "0" {
-		t.Errorf("status %d, %d bytes, %v", w.Code, w.Body.Len(), w.Header())
 	}
 }
 
