@@ -1,10 +1,7 @@
 package v2_test
 
 import (
-	"math/rand/v2"
 	"strings"
-	"testing"
-	"time"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -12,190 +9,163 @@ import (
 	"partnerapi/v2/v2test"
 )
 
-// pagedTables are the lists that page, each with the given number of rows of a few sort
-// keys only.
-var pagedTables = map[string]func(t *testing.T, rows int) *pagedTable{
+// pagedTables are the lists that page, each of rows of a few sort keys only.
+var pagedTables = map[string]func(*pagedTable){
 	"clients": pagedClients, "users": pagedUsers, "users by email": pagedUsersByEmail, "admins": pagedAdmins,
 	"collections": pagedCollections, "members": pagedMembers, "policies": pagedPolicies, "policy users": pagedPolicyUsers,
-	"exposures": pagedExposures, "dark web users": pagedDarkWebUsers, "training": pagedTraining, "client training": pagedClientTraining, "phishing results": pagedResults,
-	"emails": pagedEmails, "reported emails": pagedReported, "courses": pagedCourses, "templates": pagedTemplates,
-	"sync runs": pagedSyncRuns, "frameworks": pagedFrameworks, "reports": pagedReports,
+	"exposures": pagedExposures, "dark web users": pagedDarkWebUsers, "training": pagedTraining,
+	"client training": pagedClientTraining, "phishing results": pagedResults, "emails": pagedEmails, "reported emails": pagedReported, "courses": pagedCourses,
+	"templates": pagedTemplates, "sync runs": pagedSyncRuns, "frameworks": pagedFrameworks, "reports": pagedReports,
 	"webhooks": pagedWebhooks, "deliveries": pagedDeliveries,
 }
 
-// pagedMany are how many rows a jump has to pass over: in some tables more than
-// a page may hold.
-func pagedMany(name string) int {
-	switch name {
-	case "clients", "users", "admins":
-		return 560
+// archive drops the client that a row is.
+func (p *pagedTable) archive(r pagedRow) {
+	p.h.Exec("UPDATE clients SET archived_at = $2 WHERE id = $1", domain.ClientID(r.uuid), v2test.Noon)
+}
+
+// reached are two of every three of the rows' clients, and reports whether a row is one of them.
+func (p *pagedTable) reached() (clients []domain.ClientID, holds func(pagedRow) bool) {
+	in := map[string]bool{}
+	for i, r := range p.rows {
+		if i%3 > 0 {
+			in[r.id], clients = true, append(clients, r.uuid)
+		}
 	}
-	return 90
+	return clients, func(r pagedRow) bool { return in[r.id] }
 }
 
-func newPagedTable(t *testing.T, seed uint64) *pagedTable {
-	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	return &pagedTable{h: h, tenant: h.Tenant("Paged"), order: "created_at", dice: rand.New(rand.NewPCG(3, seed))}
-}
-
-// storeUser makes a client have a user with what the row says, whatever id.
-func (p *pagedTable) storeUser(client domain.ClientID, id domain.UserID, r pagedRow) {
-	first, last, _ := strings.Cut(r.name, " ")
-	p.h.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'en', 'api', $9, $10, $11) ON CONFLICT (id) DO UPDATE SET
-		email = excluded.email, first_name = excluded.first_name, last_name = excluded.last_name, name_key = excluded.name_key,
-		status = excluded.status, role = excluded.role, score = excluded.score, created_at = excluded.created_at, updated_at = excluded.updated_at`,
-		client, id, r.email, first, last, domain.SortKey(r.name), r.status, r.role, r.score, r.created, r.updated)
-}
-
-// countUsers makes the client's counters right, as those who change its users
-// keep them.
-func (p *pagedTable) countUsers() {
-	p.h.Exec(`UPDATE clients SET users_active = count.active, users_inactive = count.inactive
-		FROM (SELECT count(*) FILTER (WHERE status = 'active') AS active, count(*) FILTER (WHERE status = 'inactive') AS inactive
-			FROM users WHERE client_id = $1) AS count WHERE id = $1`, p.client)
-}
-
-func pagedClients(t *testing.T, rows int) *pagedTable {
-	p := newPagedTable(t, 1)
-	p.of(api.ListClients, ids{}, "id")
-	p.show = func(uuid [16]byte) string { return domain.ClientID(uuid).String() }
-	p.store = func(r pagedRow) {
-		p.h.Exec(`INSERT INTO clients (id, partner_id, name, name_key, external_id, average_score, summarized_at, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, 'X' || $9::integer, $5, $6, $7, $8) ON CONFLICT (id) DO UPDATE SET
-			name = excluded.name, name_key = excluded.name_key, external_id = excluded.external_id, average_score = excluded.average_score,
-			created_at = excluded.created_at, updated_at = excluded.updated_at`,
-			domain.ClientID(r.uuid), p.tenant.ID, r.name, domain.SortKey(r.name), r.score, p.h.Clock.Now(), r.created, r.updated, r.kind)
-		p.h.CountClients()
-	}
-	p.drop = func(r pagedRow) {
-		p.h.Exec("UPDATE clients SET archived_at = $2 WHERE id = $1", domain.ClientID(r.uuid), p.h.Clock.Now())
-		p.h.CountClients()
-	}
+func pagedClients(p *pagedTable) {
+	p.of(api.ListClients, nil, shownAs[domain.ClientKind], "id")
+	p.drop, p.stored = p.archive, p.h.CountClients
 	stranger := p.h.Client(p.h.Tenant("Other"), "alpha of another partner")
-	p.fill(rows)
+	p.fill((*pagedRecords).putClient)
 
 	named := map[string]bool{}
-	given := []string{stranger.ID.String(), db.NewID[domain.ClientKind]().String(), "no id"}
-	var reached []domain.ClientID
+	given := "ids=" + stranger.ID.String() + "," + db.NewID[domain.ClientKind]().String() + ",no id"
 	for i, r := range p.rows {
 		if i%2 == 0 {
-			named[r.id], given = true, append(given, r.id)
-		}
-		if i%3 > 0 {
-			reached = append(reached, domain.ClientID(r.uuid))
+			named[r.id], given = true, given+","+r.id
 		}
 	}
-	subset := map[domain.ClientID]bool{}
-	for _, id := range reached {
-		subset[id] = true
-	}
-	p.add("all", "", func(pagedRow) bool { return true })
-	p.add("q", "q=ALPHA", func(r pagedRow) bool { return r.nameHas("alpha") })
-	p.add("q is literal", "q=0%25_", func(r pagedRow) bool { return r.nameHas("0%_") })
-	p.add("external_id", "external_id=X1", func(r pagedRow) bool { return r.kind == 1 })
-	p.add("ids", "ids="+strings.Join(given, ","), func(r pagedRow) bool { return named[r.id] })
-	p.add("updated_since", "updated_since="+pagedSince.Format(time.RFC3339), pagedRow.recent)
-	p.add("q, ids and updated_since", "q=%C3%9C&ids="+strings.Join(given, ",")+"&updated_since="+pagedSince.Format(time.RFC3339),
-		func(r pagedRow) bool { return r.nameHas("ü") && named[r.id] && r.recent() })
-	p.add("a subset's key", "", func(r pagedRow) bool { return subset[r.uuid] })
-	p.lists[len(p.lists)-1].key = p.h.NewKey(p.tenant, []domain.Scope{domain.Read}, reached)
+	p.add("", pagedAll)
+	p.add("q=ALPHA", func(r pagedRow) bool { return r.nameHas("alpha") })
+	p.add("q=0%25_", func(r pagedRow) bool { return r.nameHas("0%_") })
+	p.add("external_id=X1", func(r pagedRow) bool { return r.kind == 1 })
+	p.add(given, func(r pagedRow) bool { return named[r.id] })
+	p.add(updatedQuery, pagedRow.recent)
+	p.add("q=%C3%9C&"+given+"&"+updatedQuery, func(r pagedRow) bool { return r.nameHas("ü") && named[r.id] && r.recent() })
+	clients, holds := p.reached()
+	p.addSubset("", clients, holds)
 	p.sorted(domain.ClientSort("").Values())
-	return p
 }
 
-func pagedUsers(t *testing.T, rows int) *pagedTable {
-	p := newPagedTable(t, 2)
-	p.client = p.h.Client(p.tenant, "Client").ID
-	other := p.h.Client(p.tenant, "Other")
-	p.h.User(p.tenant, other.ID, "alpha0@example.com")
-	collection := p.h.Collection(p.client, "Collection")
-	p.of(api.ListUsers, ids{"client_id": p.client.String()}, "id")
-	p.show = func(uuid [16]byte) string { return domain.UserID(uuid).String() }
-	p.store = func(r pagedRow) {
-		p.storeUser(p.client, r.uuid, r)
-		p.h.Exec(`WITH gone AS (DELETE FROM collection_members WHERE client_id = $1 AND user_id = $3 AND NOT $4)
-			INSERT INTO collection_members (client_id, collection_id, user_id, added_at) SELECT $1, $2, $3, $5::timestamptz WHERE $4
-			ON CONFLICT DO NOTHING`, p.client, collection, domain.UserID(r.uuid), r.member, r.updated)
-	}
-	p.drop = func(r pagedRow) {
-		p.h.Exec("DELETE FROM collection_members WHERE client_id = $1 AND user_id = $2", p.client, domain.UserID(r.uuid))
-		p.h.Exec("DELETE FROM users WHERE client_id = $1 AND id = $2", p.client, domain.UserID(r.uuid))
-	}
-	p.fill(rows)
-	p.countUsers()
+// pagedUsers: another client has a user, too.
+func pagedUsers(p *pagedTable) {
+	client := p.h.Client(p.tenant, "Client").ID
+	p.h.User(p.tenant, p.h.Client(p.tenant, "Other").ID, "alpha0@example.com")
+	collection := p.h.Collection(client, "Collection")
+	p.homes = []pagedHome{{tenant: p.tenant, client: client}}
+	p.of(api.ListUsers, ids{"client_id": client.String()}, shownAs[domain.UserKind], "id")
+	p.fill(func(of *pagedRecords, r pagedRow) {
+		of.putUser(of.id, r.email, nil, r)
+		of.putMember(r.member, collection, r)
+	})
 
 	active := func(r pagedRow) bool { return r.status == domain.Active }
 	matches := func(r pagedRow, text string) bool { return r.nameHas(text) || strings.Contains(r.email, text) }
-	p.add("all", "", func(pagedRow) bool { return true })
-	p.add("status active", "status=active", active)
-	p.add("status inactive", "status=inactive", func(r pagedRow) bool { return !active(r) })
-	p.add("q of a name", "q=%C3%BCNAL", func(r pagedRow) bool { return matches(r, "ünal") })
-	p.add("q of an email", "q=7@EXAMPLE.com", func(r pagedRow) bool { return matches(r, "7@example.com") })
-	p.add("role", "role=finance", func(r pagedRow) bool { return r.role == domain.RoleFinance })
-	p.add("collection_id", "collection_id="+collection.String(), func(r pagedRow) bool { return r.member })
-	p.add("updated_since", "updated_since="+pagedSince.Format(time.RFC3339), pagedRow.recent)
-	p.add("all filters", "status=active&q=a&role=standard&collection_id="+collection.String()+"&updated_since="+pagedSince.Format(time.RFC3339),
-		func(r pagedRow) bool {
-			return active(r) && matches(r, "a") && r.role == domain.RoleStandard && r.member && r.recent()
-		})
+	in := "collection_id=" + collection.String()
+	p.add("", pagedAll)
+	p.add("status=active", active)
+	p.add("status=inactive", func(r pagedRow) bool { return !active(r) })
+	p.add("q=%C3%BCNAL", func(r pagedRow) bool { return matches(r, "ünal") })
+	p.add("q=7@EXAMPLE.com", func(r pagedRow) bool { return matches(r, "7@example.com") })
+	p.add("role=finance", func(r pagedRow) bool { return r.role == domain.RoleFinance })
+	p.add(in, pagedRow.isMember)
+	p.add(updatedQuery, pagedRow.recent)
+	p.add("status=active&q=a&role=standard&"+in+"&"+updatedQuery, func(r pagedRow) bool {
+		return active(r) && matches(r, "a") && r.role == domain.RoleStandard && r.member && r.recent()
+	})
 	p.sorted(domain.UserSort("").Values())
-	return p
 }
 
 // pagedUsersByEmail: the clients of the rows have a user of the address, and one of another;
 // so has another partner's client.
-func pagedUsersByEmail(t *testing.T, rows int) *pagedTable {
-	p := newPagedTable(t, 22)
-	p.of(api.FindUsers, nil, "client_id")
-	p.show = func(uuid [16]byte) string { return domain.ClientID(uuid).String() }
-	p.store = func(r pagedRow) {
-		client := domain.ClientID(r.uuid)
-		p.h.Exec(`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at`,
-			client, p.tenant.ID, r.name, domain.SortKey(r.name), p.h.Clock.Now(), r.created, r.updated)
-		p.h.CountClients()
-		other := r
-		other.email = "other@example.com"
-		r.email = everywhere
-		p.storeUser(client, r.uuid, r)
-		p.storeUser(client, pagedTwin(r.uuid, 1), other)
-	}
-	p.drop = func(r pagedRow) {
-		p.h.Exec("UPDATE clients SET archived_at = $2 WHERE id = $1", domain.ClientID(r.uuid), p.h.Clock.Now())
-		p.h.CountClients()
-	}
+func pagedUsersByEmail(p *pagedTable) {
+	p.of(api.FindUsers, nil, shownAs[domain.ClientKind], "client_id")
+	p.drop, p.stored = p.archive, p.h.CountClients
 	stranger := p.h.Tenant("Other")
 	p.h.User(stranger, p.h.Client(stranger, "Client").ID, everywhere)
-	p.fill(rows)
-	reached := map[string]bool{}
-	var subset []domain.ClientID
-	for i, r := range p.rows {
-		if i%3 > 0 {
-			reached[r.id], subset = true, append(subset, domain.ClientID(r.uuid))
-		}
-	}
-	p.add("all", "email="+everywhere, pagedAll)
-	p.add("in another case", "email=EveryWhere@Example.COM", pagedAll)
-	p.add("a subset's key", "email="+everywhere, func(r pagedRow) bool { return reached[r.id] })
-	p.lists[len(p.lists)-1].key = p.h.NewKey(p.tenant, []domain.Scope{domain.Read}, subset)
-	return p
+	p.fill(func(of *pagedRecords, r pagedRow) {
+		of.putClient(r)
+		of.client = r.uuid
+		of.putUser(r.uuid, everywhere, nil, r)
+		other := r.uuid
+		other[15] ^= 1
+		of.putUser(other, "other@example.com", nil, r)
+	})
+	p.add("email="+everywhere, pagedAll)
+	p.add("email=EveryWhere@Example.COM", pagedAll)
+	clients, holds := p.reached()
+	p.addSubset("email="+everywhere, clients, holds)
 }
 
-func pagedAdmins(t *testing.T, rows int) *pagedTable {
-	p := newPagedTable(t, 3)
-	p.client = p.h.Client(p.tenant, "Client").ID
-	p.of(api.ListClientAdmins, ids{"client_id": p.client.String()}, "id")
-	p.show = func(uuid [16]byte) string { return domain.AdminID(uuid).String() }
-	p.store = func(r pagedRow) {
-		p.h.Exec(`INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at) VALUES ($1, $2, $3, $4, $5, 'admin', $6)
-			ON CONFLICT (id) DO UPDATE SET email = excluded.email, name = excluded.name, created_at = excluded.created_at`,
-			domain.AdminID(r.uuid), p.tenant.ID, p.client, r.email, r.name, r.created)
-	}
-	p.drop = func(r pagedRow) { p.h.Exec("DELETE FROM admins WHERE id = $1", domain.AdminID(r.uuid)) }
+func pagedAdmins(p *pagedTable) {
 	p.h.Exec("INSERT INTO admins (id, partner_id, email, name, role, created_at) VALUES ($1, $2, 'p@example.com', 'Of the partner', 'owner', $3)",
 		db.NewID[domain.AdminKind](), p.tenant.ID, v2test.Noon)
-	p.fill(rows)
-	p.add("all", "", func(pagedRow) bool { return true })
-	return p
+	p.ofClient(api.ListClientAdmins, shownAs[domain.AdminKind], "id")
+	p.fill(func(of *pagedRecords, r pagedRow) {
+		of.putByID("admins", columns{
+			"id": of.id, "partner_id": of.tenant.ID, "client_id": of.client, "email": r.email, "name": r.name, "role": "admin",
+			"created_at": r.created,
+		})
+	})
+	p.add("", pagedAll)
+}
+
+// putWebhook puts a webhook that is limited to a client.
+func (of *pagedRecords) putWebhook(client domain.ClientID, r pagedRow) {
+	of.putByID("webhooks", columns{
+		"partner_id": of.tenant.ID, "id": of.id, "key_id": domain.CallerFrom(of.tenant.Ctx).Key, "url": "https://example.com",
+		"events": []string{"user.created"}, "client_ids": []string{client.UUID()}, "status": "active", "secret": "",
+		"created_at": r.created, "updated_at": r.updated,
+	})
+}
+
+// pagedWebhooks: another partner has webhooks that were made at the same moments, and
+// a key sees those of its client alone.
+func pagedWebhooks(p *pagedTable) {
+	p.ofClient(api.ListWebhooks, shownAs[domain.WebhookKind], "id")
+	beside := p.homes[1].client
+	p.homes = []pagedHome{p.homes[0], p.homes[2]}
+	p.fill(func(of *pagedRecords, r pagedRow) {
+		client := of.client
+		if r.score == 600 && client == p.homes[0].client { // which touching does not change
+			client = beside
+		}
+		of.putWebhook(client, r)
+	})
+	p.add("", pagedAll)
+	p.addSubset("", []domain.ClientID{p.homes[0].client}, func(r pagedRow) bool { return r.score != 600 })
+}
+
+// pagedDeliveries: another webhook has deliveries with the same ids.
+func pagedDeliveries(p *pagedTable) {
+	p.ofClient(api.ListDeliveries, shownAs[domain.DeliveryKind], "id")
+	p.order, p.homes = "-created_at", p.homes[:1]
+	webhooks := []domain.WebhookID{{15: 1}, {15: 2}}
+	p.at = ids{"webhook_id": webhooks[0].String()}
+	for _, id := range webhooks {
+		p.write(p.homes[0], id, func(of *pagedRecords) { of.putWebhook(of.client, pagedRow{}) })
+	}
+	p.fill(func(of *pagedRecords, r pagedRow) {
+		for _, webhook := range webhooks {
+			of.list = append(of.list, pagedRecord{"webhook_deliveries", "webhook_id, id", columns{
+				"webhook_id": webhook, "id": r.uuid, "partner_id": of.tenant.ID, "position": 1, "client_id": of.client,
+				"event_id": r.uuid, "type": "user.created", "status": "failed", "created_at": r.created, "due_at": r.created,
+			}, false})
+		}
+	})
+	p.add("", pagedAll)
+	p.addSubset("", []domain.ClientID{p.homes[0].client}, pagedAll)
 }

@@ -59,15 +59,14 @@ func (r pagedRow) compare(other pagedRow, inOrder string) int {
 	return order
 }
 
-// sameKey reports whether a row has kept its place in the order.
-func (r pagedRow) sameKey(other pagedRow, inOrder string) bool {
-	return r.uuid == other.uuid && r.compare(other, inOrder) == 0
-}
-
 // sendAt is another moment that a list may be sorted by: the score's.
 func (r pagedRow) sendAt() time.Time {
 	return v2test.Noon.Add(-time.Duration(r.score-600) * time.Hour / 50)
 }
+
+func (r pagedRow) isMember() bool { return r.member }
+
+func (r pagedRow) finance() bool { return r.role == domain.RoleFinance }
 
 func (r pagedRow) nameHas(text string) bool {
 	return strings.Contains(domain.SortKey(r.name), domain.SortKey(text))
@@ -81,17 +80,17 @@ type pagedList struct {
 	order string // the sort, or the one order of a list that takes none
 	holds func(pagedRow) bool
 	key   string
-	at    ids // what its path names, where that is not what the table's does
+	at    ids // what its path names; nil for what the table's does
 	// uncounted says that no version asks for the list's total, which v1 alone does:
 	// it has none of the list's filters.
 	uncounted bool
 }
 
-// pagedTable is a table beside its model: rows holds what the table does.
+// pagedTable is a list's rows in the database beside their model: rows holds what the
+// database does.
 type pagedTable struct {
 	h      *v2test.Harness
 	tenant v2test.Tenant
-	client domain.ClientID // whose rows are listed
 	op     op.Declaration
 	set    *op.Set  // where the operation is bound; nil for the service's own
 	at     ids      // what the path names
@@ -99,6 +98,7 @@ type pagedTable struct {
 	order  string   // of lists that take no sort
 	dice   *rand.Rand
 	rows   []pagedRow
+	first  int // how many rows there are at first
 	drawn  int
 
 	lists []pagedList
@@ -106,15 +106,55 @@ type pagedTable struct {
 	// next row.
 	show func([16]byte) string
 	name func() ([16]byte, string)
-	// store makes the table hold the row, and drop makes it miss it.
-	store, drop func(pagedRow)
+	// homes are whose records the tables hold, the listed ones' first; and other is
+	// another user of the client of the first.
+	homes []pagedHome
+	other pagedHome
+	// records adds the records of a home that stand for a row.
+	records func(of *pagedRecords, r pagedRow)
+	// drop makes the database miss a row, and stored does what follows a change; nil
+	// for the deletion of its records, and for nothing.
+	drop   func(pagedRow)
+	stored func()
 }
 
-// of says what is listed: by which operation, of which client or other object,
-// and what of an item identifies its row.
-func (p *pagedTable) of(o op.Declaration, at ids, shown ...string) {
-	p.op, p.at, p.shown = o, at, shown
+// newPagedTable makes one of the pagedTables, with a number of rows.
+func newPagedTable(t *testing.T, table func(*pagedTable), rows int) *pagedTable {
+	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
+	p := &pagedTable{h: h, tenant: h.Tenant("Paged"), order: "created_at", dice: rand.New(rand.NewPCG(3, 1)), first: rows}
+	p.drop = p.remove
+	table(p)
+	return p
 }
+
+// of says what is listed: by which operation, of which objects, and by which members of
+// an item, as show writes them, its row is known.
+func (p *pagedTable) of(o op.Declaration, at ids, show func([16]byte) string, shown ...string) {
+	p.op, p.at, p.show, p.shown = o, at, show, shown
+	if p.homes == nil {
+		p.homes = []pagedHome{{tenant: p.tenant}}
+	}
+}
+
+// ofClient is of for rows of a client, or of a user of it. The same tables hold rows of
+// a neighbour and of another partner's client, with the same sort keys and, where the
+// constraints let them, the same ids.
+func (p *pagedTable) ofClient(o op.Declaration, show func([16]byte) string, shown ...string) {
+	stranger, client := p.h.Tenant("Other"), p.h.Client(p.tenant, "Client").ID
+	for i, home := range []pagedHome{
+		{tenant: p.tenant, client: client}, {tenant: p.tenant, client: p.h.Client(p.tenant, "Neighbour").ID},
+		{tenant: stranger, client: p.h.Client(stranger, "Client").ID}, {tenant: p.tenant, client: client},
+	} {
+		user := p.h.User(home.tenant, home.client, v2test.Email(i))
+		home.user, home.group = user.ID, user.Group.ID
+		p.homes = append(p.homes, home)
+	}
+	p.homes, p.other = p.homes[:3], p.homes[3]
+	p.of(o, ids{"client_id": client.String(), "user_id": p.homes[0].user.String()}, show, shown...)
+}
+
+// shownAs is an id of a kind as v2 shows it.
+func shownAs[K domain.Kind](uuid [16]byte) string { return domain.ID[K](uuid).String() }
 
 func (p *pagedTable) path(l pagedList, query ...string) string {
 	return pathOf(p.h.T.(*testing.T), p.op, p.place(l), query...)
@@ -128,12 +168,21 @@ func (p *pagedTable) place(l pagedList) ids {
 }
 
 // add adds a list of the table.
-func (p *pagedTable) add(name, query string, holds func(pagedRow) bool) {
+func (p *pagedTable) add(query string, holds func(pagedRow) bool) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		p.h.T.Fatal(err)
 	}
-	p.lists = append(p.lists, pagedList{name: name, query: values, order: p.order, holds: holds, key: p.tenant.Key})
+	p.lists = append(p.lists, pagedList{
+		name: "with " + query, query: values, order: p.order, holds: holds, key: p.tenant.Key, at: p.at,
+	})
+}
+
+// addSubset adds a list as a key for some clients has it.
+func (p *pagedTable) addSubset(query string, clients []domain.ClientID, holds func(pagedRow) bool) {
+	p.add(query, holds)
+	l := &p.lists[len(p.lists)-1]
+	l.name, l.key = l.name+", of a subset's key", p.h.NewKey(p.tenant, bothScopes, clients)
 }
 
 // sorted makes of each list one in every sort.
@@ -149,19 +198,45 @@ func (p *pagedTable) sorted(sorts []string) {
 	p.lists = all
 }
 
-func (p *pagedTable) fill(rows int) {
-	for range rows {
+// fill makes the first rows of the records that stand for each.
+func (p *pagedTable) fill(records func(of *pagedRecords, r pagedRow)) {
+	p.records = records
+	for range p.first {
 		p.insert()
 	}
+	// As those who change what is counted keep them.
+	p.h.Exec(`UPDATE collections AS k SET member_count =
+		(SELECT count(*) FROM collection_members AS m WHERE m.client_id = k.client_id AND m.collection_id = k.id)`)
+	p.h.Exec(`UPDATE clients SET users_active = count.active, users_inactive = count.inactive
+		FROM (SELECT count(*) FILTER (WHERE status = 'active') AS active, count(*) FILTER (WHERE status = 'inactive') AS inactive
+			FROM users WHERE client_id = $1) AS count WHERE id = $1`, p.homes[0].client)
 	// A moment after that many new rows the server would do so by itself; until
 	// then its plans are those for empty tables.
-	p.h.Exec(`ANALYZE clients, users, admins, groups, collections, collection_members, policies, policy_signatures,
-		exposures, breaches, assignments, courses, phishing_results, phishing_templates, sent_emails, reported_emails`)
+	p.h.Exec("ANALYZE")
 }
 
 // pagedSince is what updated_since is given: about half of the rows changed at
-// that time or later.
-var pagedSince = v2test.Noon.Add(-3 * time.Hour)
+// that time or later. pagedFrom is what since is given, and pagedUntil until; some rows
+// are of these very moments.
+var (
+	pagedSince            = v2test.Noon.Add(-3 * time.Hour)
+	pagedFrom, pagedUntil = v2test.Noon.Add(-4 * time.Hour), v2test.Noon.Add(-time.Hour)
+)
+
+// The queries of these times.
+var (
+	updatedQuery = "updated_since=" + pagedSince.Format(time.RFC3339)
+	sinceQuery   = "since=" + pagedFrom.Format(time.RFC3339)
+	untilQuery   = "until=" + pagedUntil.Format(time.RFC3339)
+)
+
+func pagedAll(pagedRow) bool { return true }
+
+func fromSince(at time.Time) bool { return !at.Before(pagedFrom) }
+
+func beforeUntil(at time.Time) bool { return at.Before(pagedUntil) }
+
+func pagedWithin(at time.Time) bool { return fromSince(at) && beforeUntil(at) }
 
 func (r pagedRow) recent() bool { return !r.updated.Before(pagedSince) }
 
@@ -216,6 +291,7 @@ func (p *pagedTable) stir() {
 		p.insert()
 	case 1:
 		p.drop(p.rows[i])
+		p.settle()
 		p.rows = slices.Delete(p.rows, i, i+1)
 	case 2, 3:
 		p.rows[i] = p.draw(p.rows[i])

@@ -253,7 +253,7 @@ func TestPagingPlansOfTenants(t *testing.T) {
 // one of many is read in the order of the list.
 func TestPagingPlansOfOverdue(t *testing.T) {
 	pages := newPlannedPages(t)
-	h, client := pages.users.h, pages.users.client
+	h, client := pages.users.h, pages.client
 	h.Exec("UPDATE users SET next_due_on = '2026-06-01' WHERE client_id <> $1 OR last_name::integer % 1000 = 1", client)
 	for _, few := range []string{"true", "false"} {
 		h.Exec("VACUUM ANALYZE users")

@@ -93,6 +93,7 @@ func (p queryPlan) String() string {
 // clients of one partner and 20,000 users of one client, among others.
 type plannedPages struct {
 	clients, users *pagedTable
+	client         domain.ClientID // whose users are listed
 	queries        *pageQueries
 }
 
@@ -124,7 +125,8 @@ func newPlannedPages(t *testing.T) plannedPages {
 	h.Exec("VACUUM ANALYZE users")
 	return plannedPages{
 		clients: &pagedTable{h: h, tenant: tenant, op: api.ListClients, set: set, shown: []string{"id"}},
-		users:   &pagedTable{h: h, tenant: tenant, client: client, op: api.ListUsers, set: set, at: ids{"client_id": client.String()}, shown: []string{"id"}},
+		users:   &pagedTable{h: h, tenant: tenant, op: api.ListUsers, set: set, at: ids{"client_id": client.String()}, shown: []string{"id"}},
+		client:  client,
 		queries: queries,
 	}
 }
@@ -212,7 +214,7 @@ func TestPagingPlansOfExternalID(t *testing.T) {
 func TestPagingPlansOfEmails(t *testing.T) {
 	pages := newPlannedPages(t)
 	h := pages.users.h
-	h.Exec("UPDATE users SET email = $1 WHERE id = (SELECT min(id::text)::uuid FROM users WHERE client_id = $2)", everywhere, pages.users.client)
+	h.Exec("UPDATE users SET email = $1 WHERE id = (SELECT min(id::text)::uuid FROM users WHERE client_id = $2)", everywhere, pages.client)
 	h.Exec("VACUUM ANALYZE users")
 	table := &pagedTable{h: h, tenant: pages.users.tenant, op: api.FindUsers, set: pages.users.set, shown: []string{"id"}}
 	l := pagedList{key: table.tenant.Key, query: url.Values{"email": {everywhere}}}

@@ -104,7 +104,7 @@ func (w *pagedWalk) note() {
 		now[r.id] = r
 	}
 	for id, r := range w.steady {
-		if current, here := now[id]; !here || !w.list.holds(current) || !current.sameKey(r, w.list.order) {
+		if current, here := now[id]; !here || !w.list.holds(current) || current.compare(r, w.list.order) != 0 {
 			delete(w.steady, id)
 		}
 	}
@@ -125,7 +125,7 @@ func TestPagingStill(t *testing.T) {
 	t.Parallel()
 	for name, table := range pagedTables {
 		t.Run(name, func(t *testing.T) {
-			p := table(t, 60)
+			p := newPagedTable(t, table, 60)
 			for _, l := range p.lists {
 				w := p.walk(l)
 				for !w.done {
@@ -157,8 +157,8 @@ func TestPagingBesideWriters(t *testing.T) {
 
 // walkWhileRowsChange walks every list of a table, several walks at a time, while
 // rows come, go and move between their pages.
-func walkWhileRowsChange(t *testing.T, table func(*testing.T, int) *pagedTable) {
-	p := table(t, 50)
+func walkWhileRowsChange(t *testing.T, table func(*pagedTable)) {
+	p := newPagedTable(t, table, 50)
 	steady := 0
 	for lists := range slices.Chunk(append(p.lists, p.lists...), 6) {
 		var walks []*pagedWalk
@@ -188,8 +188,8 @@ func walkWhileRowsChange(t *testing.T, table func(*testing.T, int) *pagedTable) 
 
 // walkInParallel walks lists at once while others write: each walk sees once the
 // rows that no writer moves.
-func walkInParallel(t *testing.T, table func(*testing.T, int) *pagedTable) {
-	p := table(t, 40)
+func walkInParallel(t *testing.T, table func(*pagedTable)) {
+	p := newPagedTable(t, table, 40)
 	var walks []*pagedWalk
 	for range 6 {
 		walks = append(walks, p.walk(p.lists[p.dice.IntN(len(p.lists))]))
@@ -206,11 +206,11 @@ func walkInParallel(t *testing.T, table func(*testing.T, int) *pagedTable) {
 	all.Go(func() { // its rows are none of the walks' steady ones
 		restless := *p
 		restless.rows = nil
-		restless.fill(10)
 		for range 40 {
-			if restless.stir(); len(restless.rows) == 0 {
-				restless.fill(3)
+			for len(restless.rows) < 10 {
+				restless.insert()
 			}
+			restless.stir()
 		}
 	})
 	all.Wait()
@@ -225,7 +225,11 @@ func TestPagingJumps(t *testing.T) {
 	t.Parallel()
 	for name, table := range pagedTables {
 		t.Run(name, func(t *testing.T) {
-			p := table(t, pagedMany(name))
+			rows := 90
+			if slices.Contains([]string{"clients", "users", "admins"}, name) {
+				rows = 560 // more than a page may hold
+			}
+			p := newPagedTable(t, table, rows)
 			for i, l := range p.lists {
 				want := p.listed(l)
 				first := 1 + p.dice.IntN(min(len(want), 30))
@@ -262,32 +266,6 @@ func (p *pagedTable) jump(t *testing.T, l pagedList, rows []pagedRow, how string
 	}
 	if paging.Total && !l.uncounted && page.total != len(rows) {
 		t.Errorf("%s: the total is %d, not %d", name, page.total, len(rows))
-	}
-}
-
-// TestPagingSortsNamesByKey holds decisions 2.8: folded case, then byte order,
-// both ways.
-func TestPagingSortsNamesByKey(t *testing.T) {
-	t.Parallel()
-	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	p := &pagedTable{h: h, tenant: h.Tenant("Names"), op: api.ListClients, shown: []string{"id"}}
-	sorted := []string{"Apple", "apples", "STRASSE", "Straßen", "Zebra", "ÀB", "äpfel", "Éclair", "éclairs", "Žižek", "ωmega", "Ωmegas", "日本", "🙂 Co"}
-	names := map[string]string{}
-	for _, i := range rand.New(rand.NewPCG(5, 1)).Perm(len(sorted)) {
-		names[h.Client(p.tenant, sorted[i]).ID.String()] = sorted[i]
-	}
-	for _, sort := range []string{"name", "-name"} {
-		w := p.walk(pagedList{name: sort, sort: sort, order: sort, key: p.tenant.Key})
-		var read []string
-		for !w.done {
-			for _, id := range w.read(2).ids {
-				read = append(read, names[id])
-			}
-		}
-		if !slices.Equal(read, sorted) {
-			t.Errorf("by %s: %q", sort, read)
-		}
-		slices.Reverse(sorted)
 	}
 }
 

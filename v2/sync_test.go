@@ -8,33 +8,8 @@ import (
 
 	"partnerapi/db/dirsync"
 	"partnerapi/domain"
-	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
 )
-
-func pagedSyncRuns(t *testing.T, rows int) *pagedTable {
-	p := newPagedTable(t, 31)
-	p.client = p.h.Client(p.tenant, "Client").ID
-	other := p.h.Client(p.tenant, "Other").ID
-	p.order = "-created_at"
-	p.of(api.ListSyncRuns, ids{"client_id": p.client.String()}, "error") // which is the id, that v2 does not show
-	p.show = func(uuid [16]byte) string { return domain.SyncRunID(uuid).UUID() }
-	p.store = func(r pagedRow) {
-		for _, client := range []domain.ClientID{p.client, other} {
-			p.h.Exec(`INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at, error)
-				VALUES ($1, $2, 'failed', 'api', $3, $4, $5)
-				ON CONFLICT (client_id, id) DO UPDATE SET queued_at = excluded.queued_at, updated_at = excluded.updated_at`,
-				client, domain.SyncRunID(r.uuid), r.created, r.updated, r.id)
-		}
-	}
-	p.drop = func(r pagedRow) {
-		p.h.Exec("DELETE FROM sync_runs WHERE client_id = $1 AND id = $2", p.client, domain.SyncRunID(r.uuid))
-	}
-	p.fill(rows)
-	p.add("all", "", pagedAll)
-	p.add("updated_since", pagedUpdated, pagedRow.recent)
-	return p
-}
 
 // connected is a service with a client that has a directory, and the path of its
 // runs.
