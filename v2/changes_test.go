@@ -12,25 +12,16 @@ import (
 	"partnerapi/v2/v2test"
 )
 
-// changed are the emails of a list's rows that changed since a time.
-func (s *signer) changed(path string, since time.Time) (emails []string) {
-	s.T.Helper()
-	for _, row := range rows(s.Get(path+"?updated_since="+since.Format(time.RFC3339Nano), s.tenant.Key).Want(http.StatusOK)) {
-		emails = append(emails, row["email"].(string)[:2])
-	}
-	return emails
-}
-
 // TestUpdatedSinceOfUsersLists: the lists of a client's users, as members, as an
 // audience and by their exposures, have who changed and no other.
 func TestUpdatedSinceOfUsersLists(t *testing.T) {
 	t.Parallel()
-	s := newSigner(t, 3)
+	s := newStaff(t, 3)
 	first, second, third := s.users[0], s.users[1], s.users[2]
 	collection := s.Collection(s.client.ID, "Collection")
 	p := s.policy(domain.CollectionScope, collection.UUID(), true)
 	members := "/v2/clients/" + s.client.ID.String() + "/collections/" + collection.String() + "/members"
-	audience := s.path() + "/" + p.String() + "/users"
+	audience := s.policiesPath() + "/" + p.String() + "/users"
 	watched := "/v2/clients/" + s.client.ID.String() + "/dark-web/users"
 	join := func(users ...api.User) {
 		ids := make([]string, len(users))
@@ -39,8 +30,7 @@ func TestUpdatedSinceOfUsersLists(t *testing.T) {
 		}
 		s.Do("POST", members, s.tenant.Key, map[string]any{"user_ids": ids}).Want(http.StatusOK)
 	}
-	name := func(u api.User) string { return u.Email[:2] }
-	all := []string{name(first), name(second), name(third)}
+	all := []string{first.Email, second.Email, third.Email}
 	join(first, second, third)
 	signedAt := s.Clock.Now().Add(-time.Hour)
 	if _, _, err := s.DB.ImportBreaches(t.Context(), []domain.Breach{{Name: "List", Title: "A list", Severity: domain.SeverityLow, DataClasses: []string{"Names"}}}); err != nil {
@@ -71,7 +61,7 @@ func TestUpdatedSinceOfUsersLists(t *testing.T) {
 		since := s.Clock.Now()
 		c.do()
 		for path, want := range map[string][]string{members: c.members, audience: c.audience, watched: c.watched} {
-			got := s.changed(path, since)
+			got := column(s.Get(path+"?updated_since="+since.Format(time.RFC3339Nano), s.tenant.Key).Want(http.StatusOK), "email")
 			slices.Sort(got)
 			if !slices.Equal(got, want) {
 				t.Errorf("after %s, %s tells of %v, not %v", c.what, path, got, want)
@@ -83,7 +73,7 @@ func TestUpdatedSinceOfUsersLists(t *testing.T) {
 // TestUpdatedSinceOfTemplates: an import that changes a template is listed.
 func TestUpdatedSinceOfTemplates(t *testing.T) {
 	t.Parallel()
-	s := newSigner(t, 0)
+	s := newStaff(t, 0)
 	lesson := domain.TemplateContent{Indicators: []domain.Indicator{}, Difficulty: 3, Landing: domain.LandingLesson}
 	imported := []domain.Template{
 		{Name: "One", Language: domain.English, Category: "general", Subject: "S", From: "A <a@example.com>", TemplateContent: lesson},
@@ -109,29 +99,21 @@ func TestUpdatedSinceOfTemplates(t *testing.T) {
 	}
 }
 
-// TestReturnOfAUser: who is active again gets the courses that fell due. The
-// user's exposures were in their list all the time.
-func TestReturnOfAUser(t *testing.T) {
+// TestUpdatedSinceOfReportedEmails: a mail is listed that was reported or classified since.
+func TestUpdatedSinceOfReportedEmails(t *testing.T) {
 	t.Parallel()
-	w := newWatch(t, 1)
-	w.find(0, "Clinic", w.Clock.Now())
-	user := "/v2/users/" + w.users[0].ID.String()
-	set := func(status string) {
-		w.Do("PATCH", user, w.tenant.Key, map[string]string{"status": status}).Want(http.StatusOK)
-	}
-	w.Signal(domain.Signal{Type: domain.CourseCompleted, User: w.users[0].ID, Course: course(1), At: w.Clock.Now()})
-	set("inactive")
-	w.Clock.Advance(400 * 24 * time.Hour)
-	since := "?updated_since=" + w.Clock.Now().Format(time.RFC3339)
-	if n := len(w.list("/exposures")); n != 1 {
-		t.Errorf("%d exposures of an inactive user, not 1", n)
-	}
-	set("active")
-	if n := len(w.list("/exposures" + since)); n != 0 {
-		t.Errorf("%d exposures changed", n)
-	}
-	if got := rows(w.Get(user+"/training", w.tenant.Key))[0]; got["status"] != "assigned" || got["completed_at"] != nil || got["due_on"] != domain.DateOf(w.Clock.Now()).AddDays(30).String() {
-		t.Errorf("the course that lapsed is %v", got)
+	s := newStaff(t, 1)
+	for _, signal := range []domain.Signal{
+		{Type: domain.EmailReported, User: s.users[0].ID, Message: "a@x", Sender: "s"},
+		{Type: domain.EmailClassified, Message: "a@x", Class: domain.SentClass(domain.ClassPhishing)},
+	} {
+		s.Clock.Advance(time.Minute)
+		signal.At = s.Clock.Now()
+		s.Signal(signal)
+		since := "?updated_since=" + s.Clock.Now().Format(time.RFC3339)
+		if got := rows(s.Get("/v2/clients/"+s.client.ID.String()+"/phishing/reported"+since, s.tenant.Key)); len(got) != 1 {
+			t.Errorf("after %s, changed are %v", signal.Type, got)
+		}
 	}
 }
 
@@ -139,7 +121,7 @@ func TestReturnOfAUser(t *testing.T) {
 // those who have not signed that.
 func TestRemindersWaitForAPublication(t *testing.T) {
 	t.Parallel()
-	s := newSigner(t, 2)
+	s := newStaff(t, 2)
 	p := s.tenantPolicy()
 	s.sign(p, 0, 1, s.Clock.Now())
 	tx, err := s.DB.SQL().BeginTx(t.Context(), nil)
@@ -151,7 +133,7 @@ func TestRemindersWaitForAPublication(t *testing.T) {
 		t.Fatal(err)
 	}
 	reminded := make(chan v2test.Response)
-	go func() { reminded <- s.Do("POST", s.path()+"/"+p.String()+"/reminders", s.tenant.Key, nil) }()
+	go func() { reminded <- s.Do("POST", s.policiesPath()+"/"+p.String()+"/reminders", s.tenant.Key, nil) }()
 	for s.Number("SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) WHERE NOT l.granted AND a.datname = current_database()") == 0 {
 	}
 	if err := tx.Commit(); err != nil {
@@ -166,7 +148,7 @@ func TestRemindersWaitForAPublication(t *testing.T) {
 // if only by its place, whatever date the change has.
 func TestUpdatedSinceOfTraining(t *testing.T) {
 	t.Parallel()
-	w := newTrainee(t, 1)
+	w := newStaff(t, 1)
 	user := w.users[0]
 	path := "/v2/users/" + user.ID.String() + "/training"
 	shown := func() map[string]string {
@@ -230,7 +212,7 @@ func TestUpdatedSinceOfTraining(t *testing.T) {
 // collection was renamed or deleted, and new ones; not those that were evaluated again.
 func TestUpdatedSinceOfFrameworks(t *testing.T) {
 	t.Parallel()
-	w := newTrainee(t, 2)
+	w := newStaff(t, 2)
 	collection := w.Collection(w.client.ID, "Some")
 	w.Exec("INSERT INTO collection_members (client_id, collection_id, user_id, added_at) VALUES ($1, $2, $3, $4)",
 		w.client.ID, collection, w.users[0].ID, w.Clock.Now())

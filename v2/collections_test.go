@@ -3,6 +3,7 @@ package v2_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"partnerapi/domain"
 )
@@ -12,13 +13,10 @@ import (
 // were its members'.
 func TestCollectionLife(t *testing.T) {
 	t.Parallel()
-	s := newSigner(t, 3)
+	s := newStaff(t, 3)
 	path := "/v2/clients/" + s.client.ID.String() + "/collections"
 	made := s.Do("POST", path, s.tenant.Key, `{"name":"Sales","description":null}`).Want(http.StatusCreated)
-	id, err := domain.ParseID[domain.CollectionKind](made.Field("id").(string))
-	if err != nil || made.Field("created_by") != "api" || made.Field("member_count") != 0.0 || made.Field("description") != nil {
-		t.Fatalf("made %s: %v", made.Body, err)
-	}
+	id := idOf[domain.CollectionKind](t, made.Header.Get("Location"))
 	one := path + "/" + id.String()
 	p := s.policy(domain.CollectionScope, id.UUID(), true)
 	add := func(added, members float64, users ...int) {
@@ -32,7 +30,12 @@ func TestCollectionLife(t *testing.T) {
 			t.Errorf("adding %v: %s", users, got.Body)
 		}
 	}
+	s.Clock.Advance(1e9)
+	since := s.Clock.Now()
 	add(2, 2, 0, 1)
+	if got := s.policies("?updated_since=" + since.Format(time.RFC3339)); len(got) != 1 || got[0]["id"] != p.String() {
+		t.Errorf("updated since the members came: %v", got)
+	}
 	add(1, 3, 1, 2, 2) // one is in already, one is named twice
 	add(0, 3, 0)
 	if got := s.counts(p); got != "3 0 0" {
@@ -61,7 +64,7 @@ func TestCollectionLife(t *testing.T) {
 	if got := s.counts(p); got != "0 0 0" {
 		t.Errorf("the audience of what was deleted: %s", got)
 	}
-	if policy := s.list("").Data[0]; policy["scope_id"] != id.String() {
+	if policy := s.policies("")[0]; policy["scope_id"] != id.String() {
 		t.Errorf("the policy lost its scope: %v", policy)
 	}
 	s.Do("POST", path, s.tenant.Key, `{"name":"sales"}`).Want(http.StatusCreated)

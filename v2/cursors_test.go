@@ -108,8 +108,7 @@ func cursorRequests(t *testing.T, o op.Declaration) (requests []string) {
 }
 
 // filterTexts are texts of a filter.
-func filterTexts(t *testing.T, p op.Param) []string {
-	t.Helper()
+func filterTexts(t interface{ Fatalf(string, ...any) }, p op.Param) []string {
 	typ := p.Type
 	if typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()

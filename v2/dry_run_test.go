@@ -55,7 +55,7 @@ func TestDryRuns(t *testing.T) {
 			return w.Do("POST", path, w.tenant.Key, body, "Idempotency-Key", o.Meta().ID)
 		}
 
-		before := w.contents(t)
+		before := w.contents()
 		checkError(t, w.Do("POST", path, reader, body), domain.Forbidden)
 		for range 2 {
 			dry := post(body).Want(o.Meta().Status)
@@ -63,7 +63,7 @@ func TestDryRuns(t *testing.T) {
 				t.Errorf("a dry run has the headers %v", dry.Header)
 			}
 		}
-		if after := w.contents(t); after != before {
+		if after := w.contents(); after != before {
 			t.Errorf("a dry run left\n%s\nwas\n%s", after, before)
 		}
 

@@ -14,7 +14,6 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/dirsync"
-	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
 	"partnerapi/v2/v2test"
@@ -151,9 +150,7 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 		{domain.UserCreated, isUser,
 			func() {
 				made := h.Do("POST", of+"/users", e.Key, `{"email": "amara.okafor@example.com", "first_name": "Amara", "last_name": "Okafor"}`)
-				if user, err = domain.ParseID[domain.UserKind](made.Field("id").(string)); err != nil {
-					t.Fatal(err)
-				}
+				user = idOf[domain.UserKind](t, made.Field("id").(string))
 			}},
 		{domain.UserUpdated, isUser,
 			send("PATCH", "/v2/users/"+d.user, `{"job_title": "Head of Payroll"}`)},
@@ -165,11 +162,7 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 			signal(domain.Signal{Type: domain.EmailReported, Message: "overdue@mail.example", Subject: "Your invoice is overdue", Sender: "billing@parcels.example"})},
 		{domain.CoursePassed, isCourse, func() {
 			first := e.Items("/v2/users/" + user.String() + "/training")[0]
-			course, err := domain.ParseID[domain.CourseKind](fmt.Sprint(first["course_id"]))
-			if err != nil {
-				t.Fatal(err)
-			}
-			signal(domain.Signal{Type: domain.CourseCompleted, Course: course})()
+			signal(domain.Signal{Type: domain.CourseCompleted, Course: idOf[domain.CourseKind](t, fmt.Sprint(first["course_id"]))})()
 		}},
 		{domain.CourseOverdue, isCourse, func() {
 			h.Exec("UPDATE assignments SET due_on = '2026-06-14', overdue_noted = false WHERE user_id = $1 AND completed_at IS NULL", user)
@@ -180,10 +173,7 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 			}
 		}},
 		{domain.PolicyAgreed, "what is signed, by whom and when", func() {
-			policy, err := domain.ParseID[domain.PolicyKind](d.policy)
-			if err != nil {
-				t.Fatal(err)
-			}
+			policy := idOf[domain.PolicyKind](t, d.policy)
 			version := h.Number("SELECT version FROM policies WHERE id = $1", policy)
 			signal(domain.Signal{Type: domain.PolicySigned, Policy: policy, Version: version})()
 		}},
@@ -200,11 +190,8 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 			})
 		}},
 		{domain.ReportMade, "an item of `GET /v2/clients/{client_id}/reports`", func() {
-			made := h.Do("POST", of+"/reports", e.Key, `{"type": "executive_summary"}`).Want(http.StatusCreated).Field("id")
-			id, _ := domain.ParseID[domain.ReportKind](fmt.Sprint(made))
-			if _, err := reports.FinishReport(t.Context(), h.DB, reports.ReportLease{Client: e.Client, Report: id}, domain.ReportReady); err != nil {
-				t.Fatal(err)
-			}
+			made := h.Do("POST", of+"/reports", e.Key, `{"type": "executive_summary"}`).Want(http.StatusCreated)
+			finishReport(t, h, e.Client, made.Field("id").(string), domain.ReportReady)
 		}},
 	}
 }
@@ -212,13 +199,10 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 // click has a user click a simulated mail that was sent an hour before.
 func (d demo) click(t *testing.T, h *v2test.Harness, user domain.UserID) {
 	t.Helper()
-	template, err := domain.ParseID[domain.TemplateKind](d.template)
-	if err != nil {
-		t.Fatal(err)
-	}
 	id, now := db.NewID[domain.ResultKind](), h.Clock.Now()
 	h.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
-		SELECT client_id, $2, id, $3, 'sent', $4, $4, $4, $4 FROM users WHERE id = $1`, user, id, template, now.Add(-time.Hour))
+		SELECT client_id, $2, id, $3, 'sent', $4, $4, $4, $4 FROM users WHERE id = $1`,
+		user, id, idOf[domain.TemplateKind](t, d.template), now.Add(-time.Hour))
 	h.Signal(domain.Signal{Type: domain.PhishingClicked, Result: id, At: now})
 }
 

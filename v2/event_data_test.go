@@ -23,14 +23,9 @@ func rawItems(r v2test.Response) (items []string) {
 }
 
 // firstCourse is the user's first course.
-func (w *world) firstCourse() (id domain.CourseID) {
+func (w *world) firstCourse() domain.CourseID {
 	w.T.Helper()
-	text := rows(w.Get("/v2/users/"+w.user.ID.String()+"/training", w.tenant.Key))[0]["course_id"].(string)
-	id, err := domain.ParseID[domain.CourseKind](text)
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	return id
+	return idOf[domain.CourseKind](w.T, column(w.Get(w.userPath()+"/training", w.tenant.Key), "course_id")[0])
 }
 
 // TestEventsOfOneBatch: events of several clients and users, each of them more than

@@ -54,30 +54,18 @@ func (f *follower) rest(limit int) (all []string) {
 
 // stored are the bodies of the events of clients and types, in their order; none of
 // either stand for all.
-func (w *world) stored(clients []domain.ClientID, types ...domain.EventType) (bodies []string) {
+func (w *world) stored(clients []domain.ClientID, types ...domain.EventType) []string {
 	w.T.Helper()
-	ids := make([]string, len(clients))
-	for i, c := range clients {
-		ids[i] = c.UUID()
+	ids, kinds := []string{}, []string{}
+	for _, c := range clients {
+		ids = append(ids, c.UUID())
 	}
-	kinds := []string{}
 	for _, t := range types {
 		kinds = append(kinds, string(t))
 	}
-	rows, err := w.DB.SQL().QueryContext(w.T.Context(), `SELECT body FROM published_events
-		WHERE (client_id = ANY($1::text[]::uuid[]) OR $1 = '{}') AND (type = ANY($2::text[]) OR $2 = '{}') ORDER BY position`, ids, kinds)
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var body string
-		if err := rows.Scan(&body); err != nil {
-			w.T.Fatal(err)
-		}
-		bodies = append(bodies, body)
-	}
-	return bodies
+	bodies := w.Text(`SELECT coalesce(string_agg(body, E'\n' ORDER BY position), '') FROM published_events
+		WHERE (client_id = ANY($1::text[]::uuid[]) OR $1 = '{}') AND (type = ANY($2::text[]) OR $2 = '{}')`, ids, kinds)
+	return strings.FieldsFunc(bodies, func(r rune) bool { return r == '\n' })
 }
 
 // TestFollowEvents: whatever the key and the filters, and however large the pages, the
@@ -108,7 +96,7 @@ func TestFollowEvents(t *testing.T) {
 		{filter(""), reached, nil},
 		{filter("types=" + created), reached, []domain.EventType{domain.ClientCreated}},
 		{filter("types=" + users), reached, userTypes},
-		{filter("types=user.updated&types=user.created,user.updated"), reached, userTypes},
+		{filter("types=user.updated&types=user.created,%20user.updated"), reached, userTypes},
 		{filter("types=report.ready"), nil, []domain.EventType{domain.ReportMade}},
 		{filter("client_id=" + clients[1].String()), clients[1:2], nil},
 		{filter("client_id=" + clients[1].String() + "&types=" + users), clients[1:2], userTypes},
@@ -149,16 +137,14 @@ func TestFollowEvents(t *testing.T) {
 			}
 		}
 	}
-	for name, f := range map[string]*follower{
-		"out of the subset":    {w.Harness, key, "client_id=" + clients[0].String(), ""},
-		"another partner's":    filter("client_id=" + foreign.String()),
-		"archived":             filter("client_id=" + archived.String()),
-		"no id":                filter("client_id=none"),
-		"another partner key":  {w.Harness, theirs.Key, "client_id=" + clients[0].String(), ""},
-		"only an archived one": {w.Harness, archivedKey, "", ""},
+	for _, f := range []*follower{
+		{w.Harness, key, "client_id=" + clients[0].String(), ""}, // out of the subset
+		{w.Harness, theirs.Key, "client_id=" + clients[0].String(), ""},
+		{w.Harness, archivedKey, "", ""},
+		filter("client_id=" + archived.String()), filter("client_id=none"),
 	} {
 		if got := f.rest(100); len(got) > 0 {
-			t.Errorf("%s: shows %d events", name, len(got))
+			t.Errorf("%q shows %d events", f.filters, len(got))
 		}
 	}
 	if got := (&follower{w.Harness, theirs.Key, "", ""}).rest(7); !slices.Equal(got, w.stored([]domain.ClientID{foreign})) {
@@ -215,33 +201,6 @@ func TestEventsKept(t *testing.T) {
 	if items, _ := f.page(10); len(items) != 1 || !strings.Contains(items[0], waiting.ID.String()) {
 		t.Errorf("goes on with %v", items)
 	}
-}
-
-// TestBadEventsQueries: unknown types and cursors of other lists or filters are
-// refused, and name the parameter.
-func TestBadEventsQueries(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
-	w.Publish()
-	f := &follower{w.Harness, w.tenant.Key, "types=user.created", ""}
-	f.page(1)
-	w.Client(w.tenant, "Second")
-	clients := w.Get("/v2/clients?limit=1", w.tenant.Key)
-	for query, field := range map[string]string{
-		"types=nope": "types", "types=user.created,User.Created": "types", "types=user.created&types=x": "types",
-		"types=user.created%00": "types", "limit=0": "limit", "limit=501": "limit",
-		"cursor=Latest": "cursor", "cursor=latest%20": "cursor", "cursor=0": "cursor",
-		"cursor=" + f.cursor: "cursor",
-		"cursor=" + f.cursor + "&types=user.created,user.updated": "cursor",
-		"cursor=" + f.cursor + "&types=user.created&client_id=x":  "cursor",
-		"cursor=" + clients.Field("page.next_cursor").(string):    "cursor",
-		"types=user.created&cursor=" + f.cursor[:len(f.cursor)-1]: "cursor",
-		"types=user.created&cursor=" + strings.Repeat("a", 4097):  "cursor",
-		"types=" + strings.Repeat("user.created,", 51):            "types",
-	} {
-		checkInvalid(t, w.Get("/v2/events?"+query, w.tenant.Key), field)
-	}
-	w.Get("/v2/events?types=user.created&limit=500&cursor="+f.cursor, w.tenant.Key).Want(http.StatusOK)
 }
 
 // FuzzEventCursor: a cursor that the feed did not give is refused, or is the one that

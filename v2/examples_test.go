@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"partnerapi/db/dirsync"
-	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
@@ -95,13 +94,7 @@ func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
 	d.scheduled = list(of+"/phishing/results?status=scheduled", "result_id")
 	d.sent = list(of+"/phishing/results?status=sent", "result_id")
 	d.report = list(of+"/reports?status=pending", "id")[0]
-	report, err := domain.ParseID[domain.ReportKind](d.report)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := reports.FinishReport(t.Context(), h.DB, reports.ReportLease{Client: e.Client, Report: report}, domain.ReportReady); err != nil {
-		t.Fatal(err)
-	}
+	finishReport(t, h, e.Client, d.report, domain.ReportReady)
 	for _, p := range e.Items(of + "/policies") {
 		if p["title"] == "Acceptable use" { // which some have signed, and some not
 			d.policy = fmt.Sprint(p["id"])
@@ -207,11 +200,8 @@ func (d demo) events(h *v2test.Harness, e *v2test.Examples) []v2test.Call {
 	h.Publish()
 	hook := map[string]string{"webhook_id": d.webhook}
 	delivery := e.Items("/v2/webhooks/" + d.webhook + "/deliveries")[0]["id"].(string)
-	parsed, err := domain.ParseID[domain.DeliveryKind](delivery)
-	if err != nil {
-		h.T.Fatal(err)
-	}
-	h.Exec(`UPDATE webhook_deliveries SET status = 'failed', first_try_at = $2, tries = $3 WHERE id = $1`, parsed, h.Clock.Now(),
+	h.Exec(`UPDATE webhook_deliveries SET status = 'failed', first_try_at = $2, tries = $3 WHERE id = $1`,
+		idOf[domain.DeliveryKind](h.T, delivery), h.Clock.Now(),
 		`[{"at": "2026-06-15T12:01:00Z", "status_code": 503, "duration_ms": 41, "response": "try later"}]`)
 	return []v2test.Call{
 		{ID: "events.list", Query: "limit=2&types=user.created,user.updated&client_id=" + d.client},

@@ -57,8 +57,7 @@ const sums = "dark_web.users.list"
 // demoLists adds items to lists of which the demonstration has too few.
 func demoLists(h *v2test.Harness, d demo) {
 	now := h.Clock.Now()
-	client, _ := domain.ParseID[domain.ClientKind](d.client)
-	user, _ := domain.ParseID[domain.UserKind](d.user)
+	client, user := idOf[domain.ClientKind](h.T, d.client), idOf[domain.UserKind](h.T, d.user)
 	h.Exec(`INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
 		VALUES ($1, $2, gen_random_uuid(), $3, 'a@example.com', 'S', 'smtp', 'welcome')`, client, user, now)
 	h.Exec(`INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at)

@@ -1,7 +1,6 @@
 package v2_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -46,7 +45,7 @@ func TestIdempotency(t *testing.T) {
 		}
 		body := sample()
 		first := post(key, path, body).Want(o.Meta().Status)
-		after := w.contents(t)
+		after := w.contents()
 		for range 3 {
 			again := post(key, path, body)
 			if again.Status != first.Status || string(again.Body) != string(first.Body) || again.Header.Get("Content-Type") != first.Header.Get("Content-Type") {
@@ -66,7 +65,7 @@ func TestIdempotency(t *testing.T) {
 			at["client_id"] = twin.ID.String()
 			checkError(t, post(key, pathOf(t, o, at), body), domain.Conflict)
 		}
-		if w.contents(t) != after {
+		if w.contents() != after {
 			t.Error("replays and conflicts changed something")
 		}
 		// Another API key has its own; so has the same one a day later.
@@ -100,7 +99,7 @@ func TestFailuresAreNotKept(t *testing.T) {
 		headers := []string{"Idempotency-Key", o.Meta().ID}
 		body := w.body(o)
 		w.Do("POST", path, w.tenant.Key, body).Want(o.Meta().Status)
-		before := w.contents(t)
+		before := w.contents()
 		if slices.Contains(o.Meta().Fails, domain.Conflict) {
 			checkError(t, w.Do("POST", path, w.tenant.Key, body, headers...), domain.Conflict) // the object is there
 		}
@@ -122,7 +121,7 @@ func TestFailuresAreNotKept(t *testing.T) {
 		for _, table := range written {
 			w.Exec("ALTER TABLE " + table + " DROP CONSTRAINT never")
 		}
-		if after := w.contents(t); after != before {
+		if after := w.contents(); after != before {
 			t.Errorf("failures left\n%s\nwas\n%s", after, before)
 		}
 		w.send(o, w.tenant.Key, w.ids(), headers...).Want(o.Meta().Status)
@@ -212,25 +211,5 @@ func TestIdempotencyKeyElsewhere(t *testing.T) {
 	})
 	if n := w.Number("SELECT count(*) FROM idempotency_records"); n != 0 {
 		t.Errorf("%d outcomes are recorded", n)
-	}
-}
-
-// TestOnceWithoutCaller keeps outcomes apart by caller in process too.
-func TestOnceWithoutCaller(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, v2test.Options{})
-	runs := 0
-	work := func(context.Context) (domain.Outcome, error) {
-		runs++
-		return domain.Outcome{Status: 200, Body: fmt.Append(nil, runs)}, nil
-	}
-	other := w.Tenant("Other").Ctx
-	for _, ctx := range []context.Context{w.tenant.Ctx, other, w.tenant.Ctx, other} {
-		if _, err := w.DB.Once(ctx, "k", []byte("h"), work); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if runs != 2 {
-		t.Errorf("ran %d times for two callers", runs)
 	}
 }

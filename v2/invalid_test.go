@@ -13,7 +13,6 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/domain/rule"
-	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
@@ -21,7 +20,7 @@ import (
 // provokeInvalid sends what the tags of the operation's input forbid, one fault
 // at a time, and wants each to be named.
 func (w *world) provokeInvalid(t *testing.T, o op.Operation) {
-	before := w.contents(t)
+	before := w.contents()
 	for _, p := range o.Input().Query {
 		t.Run("query "+p.Name, func(t *testing.T) { w.in(t).badParameter(t, o, p) })
 	}
@@ -36,7 +35,7 @@ func (w *world) provokeInvalid(t *testing.T, o op.Operation) {
 			checkInvalid(t, w.in(t).send(o, w.tenant.Key, w.ids(), "Idempotency-Key", key), "Idempotency-Key", "255")
 		}
 	}
-	if after := w.contents(t); after != before {
+	if after := w.contents(); after != before {
 		t.Error("refused requests changed something")
 	}
 }
@@ -67,6 +66,7 @@ func (w *world) badParameter(t *testing.T, o op.Operation, p op.Param) {
 		elem = elem.Elem()
 	}
 	enum, isEnum := reflect.Zero(elem).Interface().(rule.Enum)
+	list, isList := reflect.New(elem).Interface().(op.ListParam)
 	switch {
 	case isEnum:
 		all := strings.Join(enum.Values(), ", ")
@@ -74,6 +74,12 @@ func (w *world) badParameter(t *testing.T, o op.Operation, p op.Param) {
 	case elem == reflect.TypeFor[domain.Time]():
 		for _, text := range []string{"yesterday", "2026-06-15", "2026-06-15T12:00:00", "2026-13-01T00:00:00Z", "1750000000", "2026-06-15 12:00:00Z"} {
 			bad[text] = "RFC 3339"
+		}
+		prefix, isFrom := strings.CutSuffix(p.Name, "since")
+		if isFrom && slices.ContainsFunc(o.Input().Query, func(other op.Param) bool { return other.Name == prefix+"until" }) {
+			const at = "=2026-01-01T00:00:00Z"
+			r := w.Get(pathOf(t, o, w.ids(), p.Name+at, prefix+"until"+at), w.tenant.Key)
+			checkInvalid(t, r, p.Name, "must be before "+prefix+"until")
 		}
 	case elem.Kind() == reflect.Int:
 		for _, text := range []string{"x", "1.5", "1e2", "99999999999999999999"} {
@@ -90,14 +96,22 @@ func (w *world) badParameter(t *testing.T, o op.Operation, p op.Param) {
 				}
 			}
 		}
-	case p.Name == "ids":
-		bad[strings.Repeat(",cli_x", op.MaxIDs+1)] = "500"
+	case isList:
+		bad[strings.Repeat(",x", list.MaxItems()+1)] = strconv.Itoa(list.MaxItems()) + " items"
+		if p.Name != "ids" { // of which unknown ones are not found
+			bad["nope"] = "must be a list of"
+		}
 	case p.Name == "cursor":
 		bad["bm90IGEgY3Vyc29y"] = "cursor"
 	}
 	for text, words := range bad {
 		r := w.Get(pathOf(t, o, w.ids(), p.Name+"="+url.QueryEscape(text)), w.tenant.Key)
 		checkInvalid(t, r, p.Name, words)
+	}
+	if strings.HasSuffix(p.Name, "_id") { // what identifies nothing finds nothing
+		if found := rows(w.Get(pathOf(t, o, w.ids(), p.Name+"=x"), w.tenant.Key).Want(o.Meta().Status)); len(found) > 0 {
+			t.Errorf("with a malformed %s there are %v", p.Name, found)
+		}
 	}
 	// An empty parameter is an absent one.
 	if empty := w.Get(pathOf(t, o, w.ids(), p.Name+"="), w.tenant.Key); isRequired(p) {
@@ -159,71 +173,72 @@ func (w *world) badBodies(t *testing.T, o op.Operation) {
 
 // badMember sends otherwise valid bodies with one member that is wrong.
 func (w *world) badMember(t *testing.T, o op.Operation, m member) {
-	type fault struct {
-		json  string
-		words string
+	bad := map[string]string{} // what the message must say, by the JSON of the member
+	add := func(words string, texts ...string) {
+		for _, text := range texts {
+			bad[text] = words
+		}
 	}
-	faults := []fault{{`{"a":1}`, "must be"}}
+	quoted := func(s string) string { b, _ := json.Marshal(s); return string(b) }
 	if !m.null {
-		faults = append(faults, fault{"null", ""})
+		add("", "null")
 	}
-	text := func(s string) string { b, _ := json.Marshal(s); return string(b) }
+	add("must be", `{"a":1}`)
 	switch {
 	case m.enum() != nil:
-		all := "must be one of " + strings.Join(m.enum(), ", ")
-		faults = append(faults, fault{`"nope"`, all}, fault{`""`, all}, fault{text(strings.ToUpper(m.enum()[0])), all}, fault{"1", "must be"})
+		add("must be one of "+strings.Join(m.enum(), ", "), `"nope"`, `""`, quoted(strings.ToUpper(m.enum()[0])))
+		add("must be", "1")
 	case m.typ.Kind() == reflect.String:
-		faults = append(faults, fault{"1", "must be a string"}, fault{"true", "must be a string"}, fault{`["a"]`, "must be a string"})
-		if m.max() == 0 {
-			t.Errorf("%s has no greatest length (decisions 2.5)", m.name)
-		}
-		long := strings.Repeat("é", m.max()+1)
-		if m.has("email") {
-			long = strings.Repeat("a", m.max()+1-len("@example.com")) + "@example.com"
-			faults = append(faults, fault{`"nobody"`, "email"}, fault{`"@example.com"`, "email"}, fault{`"a@b@c"`, "email"}, fault{`" a@example.com"`, "email"})
-			if m.has("filled") || m.null {
-				faults = append(faults, fault{`""`, ""})
-			}
-		}
-		if len([]rune(long)) <= 64 || !m.has("email") { // an address has further bounds of its own
-			faults = append(faults, fault{text(long), strconv.Itoa(m.max()) + " characters"})
+		add("must be a string", "1", "true", `["a"]`)
+		if m.has("email") { // which has further bounds of its own
+			add("", quoted(strings.Repeat("a", m.max()+1-len("@example.com"))+"@example.com"))
+			add("email", `"nobody"`, `"@example.com"`, `"a@b@c"`, `" a@example.com"`)
 		} else {
-			faults = append(faults, fault{text(long), ""})
+			add(strconv.Itoa(m.max())+" characters", quoted(strings.Repeat("é", m.max()+1)))
+		}
+		if m.has("email") && m.null {
+			add("", `""`)
 		}
 		if m.has("endpoint") {
-			long = "https://example.com/" + strings.Repeat("é", m.max()-len("https://example.com/")+1)
-			faults = append(faults, fault{text(long), "2000 characters"}, fault{`"http://example.com"`, "https"}, fault{`"https://u@example.com"`, "user name"}, fault{`"https://example.com:80"`, "port"})
+			const site = "https://example.com/"
+			add("2000 characters", quoted(site+strings.Repeat("é", m.max()-len(site)+1)))
+			add("https", `"http://example.com"`)
+			add("user name", `"https://u@example.com"`)
+			add("port", `"https://example.com:80"`)
+		}
+		if m.has("name") {
+			add("control", `"a\u0007b"`)
+			add("visible", `"\u200b\u3164"`)
 		}
 		if m.has("filled") {
-			faults = append(faults, fault{`""`, "blank"}, fault{`" \t\n\u00a0\u3000"`, "blank"})
+			add("blank", `""`, `" \t\n\u00a0\u3000"`)
 		}
 	case m.typ.Kind() == reflect.Bool:
-		faults = append(faults, fault{`"true"`, "true or false"}, fault{"1", "true or false"})
+		add("true or false", `"true"`, "1")
 	case m.typ.Kind() == reflect.Slice:
-		faults = append(faults, fault{`"a"`, "array"})
+		add("array", `"a"`)
 		if m.has("required") {
-			item := text(w.user.ID.String())
+			item := quoted(w.user.ID.String())
 			if m.typ == reflect.TypeFor[[]domain.EventType]() {
-				item = text(string(domain.UserCreated))
-				faults = append(faults, fault{"[" + item + "," + item + "]", "twice"})
+				item = quoted(string(domain.UserCreated))
+				add("twice", "["+item+","+item+"]")
 			}
-			faults = append(faults, fault{"[]", ""}, fault{"[" + strings.Repeat(item+",", m.max()) + item + "]", ""})
+			add("", "[]", "["+strings.Repeat(item+",", m.max())+item+"]")
 		}
 	case m.typ == reflect.TypeFor[domain.Time](), m.typ == reflect.TypeFor[domain.Date]():
-		faults = append(faults, fault{`"tomorrow"`, "must be"}, fault{"1", "must be"}, fault{`"2026-02-30"`, "must be"}, fault{`""`, "must be"})
-	case m.typ == reflect.TypeFor[api.Audience](), m.typ == reflect.TypeFor[api.AssignModules]():
-		faults = []fault{{`"all"`, "must be"}, {"null", "null"}, {"[]", "must be"}}
-	case m.typ == reflect.TypeFor[api.ReportPeriod]():
-		faults = []fault{{`"all"`, "must be"}, {"[]", "must be"}}
+		add("must be", `"tomorrow"`, "1", `"2026-02-30"`, `""`)
+	case m.typ.Kind() == reflect.Struct:
+		delete(bad, `{"a":1}`) // whose members are named
+		add("must be", `"all"`, "[]")
 	case m.typ.Kind() == reflect.Array: // an id
-		faults = append(faults, fault{`"x"`, ""}, fault{"1", ""}, fault{`"usr_01h455vb4pex5vsknk084sn02q"`, ""}, fault{`""`, ""})
+		add("", `"x"`, "1", `"usr_01h455vb4pex5vsknk084sn02q"`, `""`)
 	}
-	for _, f := range faults {
+	for text, words := range bad {
 		body := w.body(o)
-		body[m.name] = json.RawMessage(f.json)
+		body[m.name] = json.RawMessage(text)
 		r := w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, body)
-		t.Logf("%.80s", f.json)
-		checkInvalid(t, r, m.name, f.words)
+		t.Logf("%.80s", text)
+		checkInvalid(t, r, m.name, words)
 	}
 	if m.has("filled") && o.Meta().Method == "POST" {
 		body := w.body(o)
@@ -259,19 +274,8 @@ func TestLengths(t *testing.T) {
 			if m.has("endpoint") {
 				body[m.name] = "https://example.com/" + strings.Repeat("😀", want-len("https://example.com/"))
 			}
-			if m.has("email") { // 64 before the @, labels of 63
-				tail := ".com"
-				local := strings.Repeat("a", 64) + "@"
-				rest := want - len(local) - len(tail)
-				var labels []string
-				for ; rest > 0; rest -= 62 {
-					labels = append(labels, strings.Repeat("b", min(rest, 61)))
-				}
-				text := local + strings.Join(labels, ".") + tail
-				body[m.name] = text
-				if len(text) < 250 || len(text) > want {
-					t.Fatalf("the sample has %d characters", len(text))
-				}
+			if m.has("email") { // 64 before the @, and labels of 61
+				body[m.name] = strings.Repeat("a", 64) + "@" + strings.Repeat(strings.Repeat("b", 61)+".", 3) + "com"
 			}
 			w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, body).Want(o.Meta().Status)
 		}
@@ -293,33 +297,16 @@ func TestUnknownParametersAreIgnored(t *testing.T) {
 	})
 }
 
-// contents is a fingerprint of all that the service keeps, but for the keys'
-// own rows and the summaries.
-func (w *world) contents(t *testing.T) string {
-	t.Helper()
-	rows, err := w.DB.SQL().QueryContext(t.Context(), `SELECT table_name FROM information_schema.tables
-		WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name NOT IN ('api_keys', 'api_key_clients', 'goose_db_version') ORDER BY 1`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var tables []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			t.Fatal(err)
-		}
-		tables = append(tables, name)
-	}
-	var all strings.Builder
-	for _, table := range tables {
-		var sum string
-		q := `SELECT count(*) || coalesce(md5(string_agg(t.content, E'\n' ORDER BY t.content)), '') FROM (
-			SELECT (to_jsonb(r) - '{audience_count,acknowledged_count,counted_until}'::text[])::text AS content FROM "` + table + `" AS r) AS t` // what a read may store
-		if err := w.DB.SQL().QueryRowContext(t.Context(), q).Scan(&sum); err != nil {
-			t.Fatal(err)
-		}
-		all.WriteString(table + " " + sum + "\n")
-	}
-	return all.String()
+// tableContents selects all that the tables hold but for the keys' own rows, and what a
+// read may store: a line a table, of which a function makes something shorter.
+const tableContents = `SELECT string_agg(table_name || ' ' || %s(query_to_xml(format(
+		'SELECT (to_jsonb(r) - ''{audience_count,acknowledged_count,counted_until}''::text[])::text AS r FROM %%I AS r ORDER BY 1', table_name
+	), true, true, '')::text), E'\n' ORDER BY table_name)
+	FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'
+	AND table_name NOT IN ('api_keys', 'api_key_clients', 'goose_db_version')`
+
+// contents is a fingerprint of all that the service keeps.
+func (w *world) contents() string {
+	w.T.Helper()
+	return w.Text(fmt.Sprintf(tableContents, "md5"))
 }

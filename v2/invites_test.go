@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -129,35 +128,4 @@ func TestInviteLimits(t *testing.T) {
 	want("another partner", invite(other, 1, w.Client(other, "Client").ID), 1)
 	w.Clock.Advance(23 * time.Hour)
 	want("a day later", invite(w.tenant, 3, w.client.ID), 3)
-}
-
-// TestPartnerAndAdmins: the partner shows its own admins, a client's list those
-// of the client only, by their creation.
-func TestPartnerAndAdmins(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, v2test.Options{})
-	admin := func(client any, email, role, created string) {
-		w.Exec("INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at) VALUES (gen_random_uuid(), $1, $2, $3, 'N', $4, $5)",
-			w.tenant.ID, client, email, role, created)
-	}
-	admin(nil, "p@example.com", "owner", "2026-01-02T00:00:00Z")
-	admin(w.client.ID, "b@example.com", "viewer", "2026-01-03T00:00:00Z")
-	admin(w.client.ID, "a@example.com", "admin", "2026-01-01T00:00:00Z")
-	admin(w.Client(w.tenant, "Other").ID, "o@example.com", "admin", "2026-01-01T00:00:00Z")
-	r := w.Get("/v2/clients/"+w.client.ID.String()+"/admins", w.tenant.Key).Want(200)
-	if got := strings.Join(column(r, "email"), " ") + " " + strings.Join(column(r, "scope"), " "); got != "a@example.com b@example.com client client" {
-		t.Errorf("lists %s", got)
-	}
-	first := r.Field("data").([]any)[0].(map[string]any)
-	if first["client_id"] != w.client.ID.String() || first["last_login_at"] != nil || first["role"] != "admin" {
-		t.Errorf("shows %v", first)
-	}
-	p := w.Get("/v2/partner", w.tenant.Key).Want(200)
-	admins := p.Field("admins").([]any)
-	if p.Field("name") != "Partner" || len(admins) != 1 {
-		t.Fatalf("the partner is %s", p.Body)
-	}
-	if a := admins[0].(map[string]any); a["email"] != "p@example.com" || a["scope"] != "partner" || a["client_id"] != nil || a["role"] != "owner" {
-		t.Errorf("its admin is %v", a)
-	}
 }

@@ -92,7 +92,7 @@ func TestCrossTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	subset, out := tenants(t, w)
-	before := w.contents(t)
+	before := w.contents()
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
 		if len(o.Input().Path) == 0 {
 			return
@@ -116,13 +116,16 @@ func TestCrossTenant(t *testing.T) {
 			})
 		}
 	})
-	if after := w.contents(t); after != before {
+	if after := w.contents(); after != before {
 		t.Errorf("requests out of reach changed something:\n%s\nwas\n%s", after, before)
 	}
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
-		if o.Meta().ID != "clients.create" { // needs all clients
-			w.send(o, subset, w.ids()).Want(o.Meta().Status)
+		r := w.send(o, subset, w.ids())
+		if o.Meta().ID == "clients.create" { // needs all clients
+			checkError(t, r, domain.Forbidden)
+			return
 		}
+		r.Want(o.Meta().Status)
 	})
 }
 
@@ -133,7 +136,7 @@ func TestPartsOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	_, out := tenants(t, w)
-	before := w.contents(t)
+	before := w.contents()
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
 		for _, part := range []string{"collection_id", "policy_id", "breach_name", "assignment_id", "report_id", "delivery_id", "result_id"} {
 			if !strings.Contains(o.Meta().Path, ":"+part) {
@@ -153,26 +156,8 @@ func TestPartsOfOthers(t *testing.T) {
 			}
 		}
 	})
-	if w.contents(t) != before {
+	if w.contents() != before {
 		t.Error("requests for others' parts changed something")
-	}
-}
-
-// TestListsStayInReach: what a list without a path shows is what the key reaches.
-func TestListsStayInReach(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
-	subset, _ := tenants(t, w)
-	for key, want := range map[string]string{w.tenant.Key: "Beside, Client", subset: "Client"} {
-		for _, query := range []string{"", "?sort=-risk_score", "?updated_since=2020-01-01T00:00:00Z", "?q=e"} {
-			names := names(w.Get("/v2/clients"+query, key).Want(200))
-			if strings.HasPrefix(query, "?sort") {
-				continue // in the order of their ids
-			}
-			if got := strings.Join(names, ", "); got != want {
-				t.Errorf("%s lists %s, not %s", query, got, want)
-			}
-		}
 	}
 }
 

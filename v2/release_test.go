@@ -10,68 +10,6 @@ import (
 	"partnerapi/v2/v2test"
 )
 
-// ladder names every operation by the release that it is since (decisions 3.5).
-var ladder = map[op.Release][]string{
-	op.V2_0: {"GET /clients", "GET /clients/:client_id", "GET /clients/:client_id/admins"},
-	op.V2_1: {"GET /partner", "GET /clients/:client_id/risk", "GET /clients/:client_id/users", "GET /users/:user_id", "GET /users/:user_id/risk",
-		"GET /clients/:client_id/collections", "GET /clients/:client_id/collections/:collection_id", "GET /clients/:client_id/collections/:collection_id/members",
-		"GET /clients/:client_id/policies", "GET /clients/:client_id/policies/:policy_id/users",
-		"GET /clients/:client_id/dark-web", "GET /clients/:client_id/dark-web/exposures", "GET /clients/:client_id/dark-web/users",
-		"GET /users/:user_id/training", "GET /users/:user_id/emails", "GET /courses",
-		"GET /clients/:client_id/phishing/results", "GET /clients/:client_id/phishing/summary", "GET /phishing/templates",
-		"GET /frameworks", "GET /clients/:client_id/frameworks", "GET /clients/:client_id/frameworks/:assignment_id",
-		"GET /clients/:client_id/reports", "GET /clients/:client_id/reports/:report_id",
-	},
-	op.V2_2: {
-		"POST /clients", "PATCH /clients/:client_id", "POST /clients/:client_id/admins/invites",
-		"POST /clients/:client_id/users", "PATCH /users/:user_id",
-		"POST /clients/:client_id/collections", "DELETE /clients/:client_id/collections/:collection_id",
-		"POST /clients/:client_id/collections/:collection_id/members", "DELETE /clients/:client_id/collections/:collection_id/members/:user_id",
-		"POST /clients/:client_id/policies/:policy_id/reminders", "POST /users/:user_id/exposures/:breach_name/resolve",
-		"POST /clients/:client_id/training/assignments", "POST /clients/:client_id/training/reminders", "POST /clients/:client_id/phishing/sends",
-		"GET /clients/:client_id/phishing/reported",
-		"POST /clients/:client_id/frameworks", "DELETE /clients/:client_id/frameworks/:assignment_id",
-		"POST /clients/:client_id/reports",
-		"POST /clients/:client_id/sync/runs", "GET /clients/:client_id/sync/runs",
-	},
-	op.V2_3: {
-		"GET /webhooks", "POST /webhooks", "GET /webhooks/:webhook_id", "PATCH /webhooks/:webhook_id",
-		"DELETE /webhooks/:webhook_id", "POST /webhooks/:webhook_id/test", "POST /webhooks/:webhook_id/secret",
-		"GET /webhooks/:webhook_id/deliveries", "POST /webhooks/:webhook_id/deliveries/:delivery_id/redeliver",
-		"GET /events",
-	},
-	op.V2_4: {
-		"GET /key", "GET /users", "GET /clients/:client_id/training/assignments",
-		"DELETE /clients/:client_id/phishing/sends/:result_id", "POST /clients/:client_id/phishing/sends/cancel",
-	},
-}
-
-func TestLadder(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, v2test.Options{})
-	listed := map[string]op.Release{}
-	for release, names := range ladder {
-		for _, name := range names {
-			listed[name] = release
-		}
-	}
-	for _, o := range w.API.Set.All() {
-		name := o.Meta().Method + " " + o.Meta().Path
-		if release, ok := listed[name]; !ok {
-			t.Errorf("%s, of %s, is missing: add it to ladder in release_test.go", name, o.Meta().Since)
-		} else if release != o.Meta().Since {
-			t.Errorf("%s is of %s, not %s", name, o.Meta().Since, release)
-		}
-		delete(listed, name)
-		if (o.Meta().Method == "GET") == (o.Meta().Scope == domain.Write) {
-			t.Errorf("%s needs the scope %s", name, o.Meta().Scope)
-		}
-	}
-	for name, release := range listed {
-		t.Errorf("%s, of %s, is no operation", name, release)
-	}
-}
-
 // TestReleases serves one database in every release: what a release has not
 // answers as an unknown path does, and what it shares with others answers the
 // same bytes.

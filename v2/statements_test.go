@@ -2,6 +2,7 @@ package v2_test
 
 import (
 	"fmt"
+	"net/http"
 	"reflect"
 	"testing"
 	"time"
@@ -176,6 +177,52 @@ func TestStatementsOfReads(t *testing.T) {
 			t.Errorf("a client takes %d statements", many)
 		}
 	})
+}
+
+// TestStatementsOfWrites: what names many users or mails, or concerns all users of a
+// client, takes as many statements as for one.
+func TestStatementsOfWrites(t *testing.T) {
+	w := newSender(t, 31)
+	var users []string
+	for _, u := range w.users {
+		users = append(users, u.ID.String())
+	}
+	client, collection := "/v2/clients/"+w.client.ID.String(), w.Collection(w.client.ID, "Some")
+	for path, body := range map[string]struct {
+		member string
+		ids    []string
+	}{
+		w.sendPath():                   {"user_ids", users},
+		w.sendPath() + "/cancel":       {"result_ids", w.scheduled()},
+		client + "/training/reminders": {"user_ids", users},
+		client + "/collections/" + collection.String() + "/members": {"user_ids", users},
+	} {
+		count := func(ids []string) int {
+			return w.Statements.During(func() {
+				if r := w.Do("POST", path, w.tenant.Key, map[string]any{body.member: ids}); r.Status >= 300 {
+					t.Errorf("%s: %d %s", path, r.Status, r.Body)
+				}
+			})
+		}
+		count(body.ids[:1])
+		if one, many := count(body.ids[1:2]), count(body.ids[2:]); one != many {
+			t.Errorf("%s: %d statements for one, %d for 29", path, one, many)
+		}
+	}
+
+	policy := w.tenantPolicy()
+	remind := func() int {
+		w.policies("") // the key is known
+		return w.Statements.During(func() {
+			w.Do("POST", w.policiesPath()+"/"+policy.String()+"/reminders", w.tenant.Key, nil).Want(http.StatusAccepted)
+		})
+	}
+	few := remind()
+	w.more(100)
+	w.Clock.Advance(24 * time.Hour)
+	if many := remind(); few != many {
+		t.Errorf("%d statements for reminders of 31 users, %d for 131", few, many)
+	}
 }
 
 // TestKnownKeyTakesNoStatement: a key is looked up once in its memory's time.

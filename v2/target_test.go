@@ -107,51 +107,20 @@ func textOf(t *rapid.T, p op.Param) string {
 	if typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}
-	value := reflect.New(typ).Interface()
-	if _, ok := value.(op.ListParam); ok {
-		var items []string
-		for range rapid.IntRange(0, 3).Draw(t, "items") {
-			items = append(items, itemOf(t, typ))
-		}
-		return strings.Join(items, ",")
-	}
-	if enum, ok := value.(rule.Enum); ok {
-		return rapid.SampledFrom(enum.Values()).Draw(t, p.Name)
-	}
-	if object, ok := value.(interface{ Prefix() string }); ok {
-		return idText(t, object.Prefix())
-	}
+	_, isEnum := reflect.Zero(typ).Interface().(rule.Enum)
+	object, isID := reflect.Zero(typ).Interface().(interface{ Prefix() string })
 	switch {
+	case isID:
+		return idText(t, object.Prefix())
 	case typ == reflect.TypeFor[domain.Time]():
 		at := time.Unix(rapid.Int64Range(-62e9, 250e9).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "fraction"))
 		return at.In(time.FixedZone("", rapid.IntRange(-23, 23).Draw(t, "hours")*3600)).Format(time.RFC3339Nano)
 	case typ.Kind() == reflect.Int:
 		return fmt.Sprint(rapid.IntRange(1, 500).Draw(t, p.Name))
-	case typ.Kind() == reflect.Bool:
-		return fmt.Sprint(rapid.Bool().Draw(t, p.Name))
-	case typ.Kind() == reflect.String:
+	case typ.Kind() == reflect.String && !isEnum:
 		return rapid.StringMatching(`[^\x00]{1,20}`).Draw(t, p.Name)
 	}
-	t.Fatalf("the tests have no text of %s, a %s", p.Name, typ)
-	return ""
-}
-
-// itemOf draws an item of a list.
-func itemOf(t *rapid.T, list reflect.Type) string {
-	switch list {
-	case reflect.TypeFor[op.IDList[domain.ClientKind]]():
-		return idText(t, "cli")
-	case reflect.TypeFor[api.EnumList[domain.EventType]]():
-		return rapid.SampledFrom(domain.EventType("").Values()).Draw(t, "type")
-	case reflect.TypeFor[api.MessageTypes]():
-		return rapid.SampledFrom(domain.MessageType("").Values()).Draw(t, "type")
-	case reflect.TypeFor[api.AssignmentStatuses]():
-		return rapid.SampledFrom(domain.AssignmentStatus("").Values()).Draw(t, "status")
-	case reflect.TypeFor[api.ResultStatuses]():
-		return rapid.SampledFrom(domain.ResultStatus("").Values()).Draw(t, "status")
-	}
-	t.Fatalf("the tests have no item of a %s", list)
-	return ""
+	return rapid.SampledFrom(filterTexts(t, p)).Draw(t, p.Name)
 }
 
 func idText(t *rapid.T, prefix string) string {

@@ -1,8 +1,6 @@
 package v2_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -10,11 +8,10 @@ import (
 )
 
 // TestAssignTrainingLarge: for a large audience the answer counts at once, and the
-// background work gives the course once to each who is still to have it, also after
-// a crash.
+// background work gives the course once to each who is still to have it.
 func TestAssignTrainingLarge(t *testing.T) {
 	t.Parallel()
-	w := newTrainee(t, 5)
+	w := newStaff(t, 5)
 	w.Exec("UPDATE clients SET users_active = $2 WHERE id = $1", w.client.ID, domain.AssignAtOnce+1)
 	inactive, leaving := w.users[4], w.users[3]
 	w.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", inactive.ID)
@@ -33,17 +30,6 @@ func TestAssignTrainingLarge(t *testing.T) {
 	}
 	if n := w.Number("SELECT count(*) FROM assignments WHERE course_id = $1", course(7)); n != 0 {
 		t.Fatalf("%d are given the course by the request", n)
-	}
-
-	crash := errors.New("crash")
-	err := w.DB.Tx(t.Context(), func(ctx context.Context) error {
-		if n, err := w.DB.AssignWaiting(ctx); n != 4 || err != nil {
-			t.Errorf("a batch of %d, %v", n, err)
-		}
-		return crash
-	})
-	if !errors.Is(err, crash) || w.Number("SELECT count(*) FROM waiting_assignments") != 4 {
-		t.Fatalf("after a crash: %v", err)
 	}
 
 	w.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", leaving.ID)
@@ -71,7 +57,7 @@ func TestAssignTrainingLarge(t *testing.T) {
 // a course.
 func TestAssignWaitingArchived(t *testing.T) {
 	t.Parallel()
-	w := newTrainee(t, 2)
+	w := newStaff(t, 2)
 	w.Exec("UPDATE clients SET users_active = $2 WHERE id = $1", w.client.ID, domain.AssignAtOnce+1)
 	w.assign(fmt.Sprintf(`{"course_id":%q,"audience":{"type":"all"}}`, course(7))).Want(200)
 	w.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", w.client.ID)

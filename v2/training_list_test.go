@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"partnerapi/db"
-	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/v2/v2test"
 )
@@ -94,7 +93,7 @@ func TestClientTrainingOfDemonstration(t *testing.T) {
 // asked for, put before others, and withdrawn are in both lists alike, and so is what changed.
 func TestClientTrainingAfterChanges(t *testing.T) {
 	t.Parallel()
-	w := newTrainee(t, 3)
+	w := newStaff(t, 3)
 	client := w.client.ID.String()
 	check := func() {
 		t.Helper()
@@ -142,7 +141,7 @@ func TestClientTrainingAfterChanges(t *testing.T) {
 }
 
 // renewAll runs the daily refresh.
-func (w *trainee) renewAll(t *testing.T) {
+func (w *staff) renewAll(t *testing.T) {
 	t.Helper()
 	if _, err := w.DB.DailyRefresh(t.Context(), domain.DateOf(w.Clock.Now()), func(int, int) {}); err != nil {
 		t.Fatal(err)
@@ -153,7 +152,7 @@ func (w *trainee) renewAll(t *testing.T) {
 // in weeks or years are found, in the order of the list.
 func TestClientTrainingOfMany(t *testing.T) {
 	t.Parallel()
-	w := newTrainee(t, 1)
+	w := newStaff(t, 1)
 	w.Exec("DELETE FROM assignments WHERE client_id = $1", w.client.ID)
 	w.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language,
 			source, group_id, score, created_at, updated_at)
@@ -180,19 +179,11 @@ func TestClientTrainingOfMany(t *testing.T) {
 		"updated_since=2026-03-01T00:00:00Z": "completed_at IS NOT NULL",
 		"updated_since=2026-04-10T00:00:00Z": "completed_at >= '2026-04-10Z'",
 	} {
-		want, err := pg.One[string](t.Context(), w.DB, "list assignments", pg.SQL(
-			"SELECT string_agg(user_id || ' ' || position, E'\n' ORDER BY assigned_at, user_id, course_id) FROM assignments WHERE client_id = ? AND "+holds,
-			w.client.ID))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := w.Text(`SELECT string_agg(user_id || ' ' || position, E'\n' ORDER BY assigned_at, user_id, course_id)
+			FROM assignments WHERE client_id = $1 AND `+holds, w.client.ID)
 		var got []string
 		for _, item := range w.All("/v2/clients/"+w.client.ID.String()+"/training/assignments?limit=500&"+filter, w.tenant.Key) {
-			id, err := domain.ParseID[domain.UserKind](item["user_id"].(string))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, fmt.Sprintf("%s %v", id.UUID(), item["order"]))
+			got = append(got, fmt.Sprintf("%s %v", idOf[domain.UserKind](t, item["user_id"].(string)).UUID(), item["order"]))
 		}
 		if strings.Join(got, "\n") != want {
 			t.Errorf("%s: %d assignments, not %d, or in another order", filter, len(got), strings.Count(want, "\n")+1)

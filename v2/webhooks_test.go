@@ -50,56 +50,42 @@ func (h *hooks) create(key string, clients ...domain.ClientID) (path, secret str
 // deliver adds a delivery of an event of a client to a webhook.
 func (h *hooks) deliver(path string, client domain.ClientID, status domain.DeliveryStatus) string {
 	h.T.Helper()
-	webhook, err := domain.ParseID[domain.WebhookKind](path[strings.LastIndex(path, "/")+1:])
-	if err != nil {
-		h.T.Fatal(err)
-	}
 	id, position := db.NewID[domain.DeliveryKind](), h.Number("SELECT count(*) + 1 FROM published_events")
 	h.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
 		VALUES ($1, $2, $3, gen_random_uuid(), 'user.created', $4, '{}')`, h.tenant.ID, position, client, h.Clock.Now())
 	h.Exec(`INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, status, created_at, due_at, first_try_at, queued_at)
 		SELECT $1, $2, partner_id, position, client_id, id, type, $4, $5, $5::timestamptz + interval '1 hour', $5, '2026-01-01Z' FROM published_events WHERE position = $3`,
-		webhook, id, position, status, h.Clock.Now())
+		idOf[domain.WebhookKind](h.T, path), id, position, status, h.Clock.Now())
 	return path + "/deliveries/" + id.String()
 }
 
-// TestWebhookLife creates, reads, lists, changes and deletes a webhook.
+// TestWebhookLife: a webhook keeps its address as it was sent, shows a secret of 33 random
+// bytes once, and is gone once it is deleted.
 func TestWebhookLife(t *testing.T) {
 	t.Parallel()
-	h := newHooks(t, v2test.Options{Audit: true})
+	h := newHooks(t, v2test.Options{})
 	body := h.body()
-	body["url"], body["description"], body["events"] = "HTTPS://Example.com:8443/hook?a=b", "Ours", []string{"report.ready", "user.created"}
-	r := h.Do("POST", "/v2/webhooks", h.tenant.Key, body).Want(http.StatusCreated)
-	created := r.JSON()
-	path, secret := r.Header.Get("Location"), created["secret"].(string)
+	body["url"], body["description"] = "HTTPS://Example.com:8443/hook?a=b", "Ours"
+	created := h.Do("POST", "/v2/webhooks", h.tenant.Key, body).Want(http.StatusCreated)
+	path, secret := created.Header.Get("Location"), created.Field("secret").(string)
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-	if path != "/v2/webhooks/"+created["id"].(string) || err != nil || len(raw) != 33 || len(secret) != 6+44 {
-		t.Errorf("creates %s: %v", r.Body, err)
-	}
-	delete(created, "secret")
-	want := map[string]any{
-		"id": created["id"], "url": "HTTPS://Example.com:8443/hook?a=b", "events": []any{"report.ready", "user.created"}, "client_ids": []any{},
-		"description": "Ours", "status": "active", "created_at": "2026-06-15T12:00:00.000000Z", "last_delivery_at": nil, "failing_since": nil,
-	}
-	if fmt.Sprint(created) != fmt.Sprint(want) {
-		t.Errorf("creates %v", created)
-	}
-	if got := h.Get(path, h.tenant.Key).Want(http.StatusOK); fmt.Sprint(got.JSON()) != fmt.Sprint(want) {
-		t.Errorf("reads %s", got.Body)
-	}
-	if got := h.Get("/v2/webhooks", h.tenant.Key).Want(http.StatusOK).JSON()["data"].([]any); len(got) != 1 || fmt.Sprint(got[0]) != fmt.Sprint(want) {
-		t.Errorf("lists %v", got)
+	if path != "/v2/webhooks/"+created.Field("id").(string) || created.Field("url") != body["url"] ||
+		err != nil || len(raw) != 33 || len(secret) != 6+44 {
+		t.Errorf("creates %s: %v", created.Body, err)
 	}
 
 	patch := func(body string) v2test.Response { return h.Do("PATCH", path, h.tenant.Key, body) }
-	got := patch(`{"url":"https://other.example","events":["sync.failed"],"client_ids":["` + h.clients[1].String() + `"],"description":null}`).Want(http.StatusOK)
-	want["url"], want["events"], want["client_ids"], want["description"] = "https://other.example", []any{"sync.failed"}, []any{h.clients[1].String()}, nil
-	if fmt.Sprint(got.JSON()) != fmt.Sprint(want) || fmt.Sprint(h.Get(path, h.tenant.Key).JSON()) != fmt.Sprint(want) {
-		t.Errorf("changes to %s", got.Body)
+	client := h.clients[1].String()
+	changed := patch(`{"url":"https://other.example","events":["sync.failed"],"client_ids":["` + client + `"],"description":null}`)
+	want := created.JSON()
+	delete(want, "secret")
+	want["url"], want["events"], want["client_ids"], want["description"] = "https://other.example", []any{"sync.failed"}, []any{client}, nil
+	got := h.Get(path, h.tenant.Key).Want(http.StatusOK)
+	if fmt.Sprint(got.JSON()) != fmt.Sprint(want) || string(got.Body) != string(changed.Body) {
+		t.Errorf("changes to %s, and reads %s", changed.Body, got.Body)
 	}
 	for body, field := range map[string]string{
-		`{"status":"disabled"}`: "status", `{"events":[]}`: "events", `{"events":["nope"]}`: "events[0]", `{"url":"https://x.example#y"}`: "url", `{"status":null}`: "status",
-		`{"client_ids":["` + strangers()["client_id"] + `"]}`:                              "client_ids[0]",
+		`{"status":"disabled"}`: "status", `{"events":["nope"]}`: "events[0]", `{"url":"https://x.example#y"}`: "url",
 		`{"client_ids":["` + h.clients[0].String() + `","` + h.clients[0].String() + `"]}`: "client_ids",
 	} {
 		checkInvalid(t, patch(body), field)
@@ -110,9 +96,6 @@ func TestWebhookLife(t *testing.T) {
 		checkError(t, h.Do(method, path, h.tenant.Key, nil), domain.NotFound)
 	}
 	checkError(t, patch(`{"status":"paused"}`), domain.NotFound)
-	if n := h.Number("SELECT count(*) FROM audit_entries WHERE operation LIKE 'webhooks.%'"); n != 3 {
-		t.Errorf("%d lines of the audit trail", n)
-	}
 }
 
 // TestWebhookClientsAreReached: unknown clients, and those of others, are named by
@@ -131,11 +114,9 @@ func TestWebhookClientsAreReached(t *testing.T) {
 	if checked, _ := h.Receivers.Seen(); len(checked) != 0 {
 		t.Errorf("looked up %v", checked)
 	}
-	h.Receivers.Refuse = func(string) error { return domain.ErrInvalid("url", "resolves to a private address") }
-	checkInvalid(t, h.Do("POST", "/v2/webhooks", subset, h.body()), "url", "private")
-	h.Receivers.Refuse = nil
 	path, _ := h.create(subset)
 	h.Receivers.Refuse = func(string) error { return domain.ErrInvalid("url", "resolves to a private address") }
+	checkInvalid(t, h.Do("POST", "/v2/webhooks", subset, h.body()), "url", "private")
 	checkInvalid(t, h.Do("PATCH", path, subset, `{"url":"https://localhost"}`), "url", "private")
 	h.Do("PATCH", path, subset, `{"description":"x"}`).Want(http.StatusOK)
 	checked, _ := h.Receivers.Seen()
@@ -250,15 +231,9 @@ func TestWebhookStatus(t *testing.T) {
 	if r := set("paused"); r.Field("status") != "paused" {
 		t.Errorf("answers %s", r.Body)
 	}
-	list := h.Get(path+"/deliveries", h.tenant.Key).Want(http.StatusOK).JSON()["data"].([]any)
-	dropped := 0
-	for _, item := range list {
-		if d := item.(map[string]any); strings.HasSuffix(waiting, d["id"].(string)) && d["status"] == "dropped" && d["reason"] == "the subscription was paused" {
-			dropped++
-		}
-	}
-	if len(list) != 2 || dropped != 1 {
-		t.Errorf("the deliveries are %v", list)
+	dropped := "SELECT count(*) FROM webhook_deliveries WHERE status = 'dropped' AND reason = 'the subscription was paused' AND id = $1"
+	if n := h.Number(dropped, idOf[domain.DeliveryKind](t, waiting)); n != 1 || h.Number("SELECT count(*) FROM webhook_deliveries") != 2 {
+		t.Errorf("%d deliveries that waited are dropped", n)
 	}
 	for _, from := range []string{"paused", "disabled"} {
 		h.Exec("UPDATE webhooks SET status = $1, failing_since = now()", from)
@@ -278,13 +253,8 @@ func TestRedeliver(t *testing.T) {
 	h := newHooks(t, v2test.Options{})
 	path, _ := h.create(h.tenant.Key)
 	state := func(delivery string) string {
-		id, _ := domain.ParseID[domain.DeliveryKind](delivery[strings.LastIndex(delivery, "/")+1:])
-		var text string
-		if err := h.DB.SQL().QueryRowContext(t.Context(), `SELECT concat_ws(' ', status, reason, due_at <= $2, first_try_at IS NULL, lease IS NULL, queued_at > '2026-02-01')
-			FROM webhook_deliveries WHERE id = $1`, id, h.Clock.Now()).Scan(&text); err != nil {
-			t.Fatal(err)
-		}
-		return text
+		return h.Text(`SELECT concat_ws(' ', status, reason, due_at <= $2, first_try_at IS NULL, lease IS NULL, queued_at > '2026-02-01')
+			FROM webhook_deliveries WHERE id = $1`, idOf[domain.DeliveryKind](t, delivery), h.Clock.Now())
 	}
 	again := func(delivery string) v2test.Response { return h.Do("POST", delivery+"/redeliver", h.tenant.Key, nil) }
 	for _, status := range []domain.DeliveryStatus{domain.DeliverySucceeded, domain.DeliveryFailed, domain.DeliveryDropped} {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"partnerapi/domain"
 	"partnerapi/v2/api"
 )
 
@@ -67,7 +68,8 @@ func isDeclaration(call *ast.CallExpr) bool {
 	return ok && strings.HasPrefix(of.Sel.Name, "Declare")
 }
 
-// TestIDs: no two operations have one id, or one method and path.
+// TestIDs: no two operations have one id, or one method and path, and those that read need no
+// key that may write.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -78,6 +80,9 @@ func TestIDs(t *testing.T) {
 				t.Errorf("two operations are %s", text)
 			}
 			seen[text] = true
+		}
+		if (m.Method == "GET") == (m.Scope == domain.Write) {
+			t.Errorf("%s needs the scope %s", m.ID, m.Scope)
 		}
 	}
 }

@@ -116,10 +116,22 @@ func (h *Harness) Exec(query string, args ...any) {
 // Number reads one number by plain SQL.
 func (h *Harness) Number(query string, args ...any) (n int) {
 	h.T.Helper()
-	if err := h.DB.SQL().QueryRowContext(h.T.Context(), query, args...).Scan(&n); err != nil {
+	h.scan(&n, query, args)
+	return n
+}
+
+// Text reads one text by plain SQL.
+func (h *Harness) Text(query string, args ...any) (text string) {
+	h.T.Helper()
+	h.scan(&text, query, args)
+	return text
+}
+
+func (h *Harness) scan(into any, query string, args []any) {
+	h.T.Helper()
+	if err := h.DB.SQL().QueryRowContext(h.T.Context(), query, args...).Scan(into); err != nil {
 		h.T.Fatalf("%s: %v", query, err)
 	}
-	return n
 }
 
 // Email is a numbered address.
