@@ -178,7 +178,7 @@ goldens: $(TEST_SERVER) ## write what cursors are bound to, and what the transla
 schema: $(TEST_SERVER) ## write docs/schema.md from a migrated database
 	$(GO) test ./db/migrate -run '^TestSchemaDocument$$' -update
 
-migrating: $(TEST_SERVER) ## write docs/migrating.md and docs/migrating from the table of fields, its examples from the demonstration
+migrating: $(TEST_SERVER) ## renew docs/migrating.md and docs/migrating around their tables of fields and examples, which the demonstration runs
 	$(GOTEST) ./v1compat -run '^TestMigrationGuide$$' -update
 	$(GOTEST) ./cmd/partnerapi -run '^TestGuides$$/^migrating$$' -update
 

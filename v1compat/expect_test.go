@@ -23,11 +23,12 @@ func TestGivenUp(t *testing.T) {
 		"sentemails message_infima_id",
 	}
 	var got []string
+	table, _ := writtenPages(t)
 	for _, r := range Declare(Config{}).routes {
 		if r.Successor == nil && !r.Additive {
 			t.Errorf("%s has no successor", r.ID)
 		}
-		rows := fieldTable[r.ID]
+		rows := table[headingOf(r)]
 		for _, row := range slices.Concat(rows.request, rows.answer) {
 			if name := r.ID + " " + row.v1; strings.HasPrefix(row.how, "given up") && row != offset && !slices.Contains(got, name) {
 				got = append(got, name)

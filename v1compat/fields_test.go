@@ -3,7 +3,11 @@ package v1compat
 import (
 	"encoding"
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,18 +16,125 @@ import (
 	"partnerapi/v2/op"
 )
 
-// TestTable: the table of fields names each parameter and member of v1 once, and of v2
-// only what there is.
+// guideDir has the guide: migrating.md and, in a folder, a page for each resource.
+const guideDir = "../docs/"
+
+// written is what people write of a route in the page of its resource: a row for each of its
+// parameters, members of the body and members of the answer, a note where both versions answer
+// the same mistake with other errors, and a request in both. The rest of the page is generated
+// around it.
+type written struct {
+	// The rows of an answer are relative to its items, in both versions.
+	request, answer []fieldRow
+	note            string
+	examples        []string
+}
+
+// fieldRow is a field of v1, what it is made of in v2 or becomes there, separated by commas,
+// and how (decisions 11.8): same, renamed, converted, computed or given up, and after a
+// colon what that leaves open. v1 is empty for a parameter of v2 that v1 does without.
+type fieldRow struct{ v1, v2, how string }
+
+// writtenPages reads the pages: what is written of each route, by its heading, and the
+// commands that a page begins with, by its name.
+func writtenPages(t *testing.T) (routes map[string]written, setups map[string]string) {
+	t.Helper()
+	routes, setups = map[string]written{}, map[string]string{}
+	files, err := filepath.Glob(guideDir + "migrating/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sections := strings.Split(string(text), "\n## ")
+		setups[strings.TrimSuffix(filepath.Base(file), ".md")] = strings.Join(commandsIn(sections[0]), "")
+		for _, section := range sections[1:] {
+			heading, body, _ := strings.Cut(section, "\n")
+			routes[heading] = writtenIn(body)
+		}
+	}
+	return routes, setups
+}
+
+func writtenIn(section string) written {
+	w := written{examples: commandsIn(section)}
+	if note := errorNote.FindStringSubmatch(section); note != nil && !strings.HasPrefix(note[1], "Success ") {
+		w.note = note[1]
+	}
+	var rows *[]fieldRow
+	for line := range strings.Lines(section) {
+		cells := strings.Split(strings.Trim(line, "| \n"), " | ")
+		switch {
+		case !strings.HasPrefix(line, "| "), len(cells) != 3: // of no table of fields
+		case cells[0] == "request in v1":
+			rows = &w.request
+		case cells[0] == "answer of v1":
+			rows = &w.answer
+		default:
+			*rows = append(*rows, fieldRow{namesIn(cells[0]), namesIn(cells[1]), cells[2]})
+		}
+	}
+	return w
+}
+
+var (
+	commandBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	errorNote    = regexp.MustCompile(`\n\n([^|].*)\n\nIn v1:\n`)
+	quotedName   = regexp.MustCompile("`([^`]*)`")
+)
+
+func commandsIn(text string) (commands []string) {
+	for _, block := range commandBlock.FindAllStringSubmatch(text, -1) {
+		commands = append(commands, block[1])
+	}
+	return commands
+}
+
+// namesIn are the names in a cell, without what it says of their place.
+func namesIn(cell string) string {
+	var names []string
+	for _, name := range quotedName.FindAllStringSubmatch(cell, -1) {
+		names = append(names, name[1])
+	}
+	return strings.Join(names, ", ")
+}
+
+// headingOf is the heading of a route's section in the guide.
+func headingOf(r *route) string { return r.Method + " /v1" + op.Braced(r.Path) }
+
+// limitUpTo is the row of a list's limit.
+func limitUpTo(most int, usual string) fieldRow {
+	return fieldRow{"limit", "limit", fmt.Sprintf("same: v1: 1 to %d, %s where left out, others moved to the bound; "+
+		"v2: 1 to %d, %d where left out, others 400", most, usual, maxLimit, defaultLimit)}
+}
+
+// offset is the row of a list's offset.
+var offset = fieldRow{"offset", "", "given up: follow `page.next_cursor`: pass it as `cursor`"}
+
+// pageAnswer is the page that all lists are in.
+var pageAnswer = []fieldRow{
+	{"items", "data", "renamed"},
+	{"limit", "", "given up: the caller knows it"},
+	{"offset", "", "given up: a page of v2 has no number; `page.has_more` says whether another follows"},
+	{"total", "", "given up: v2 does not count lists; a client has the numbers of its users in `users`"},
+}
+
+// TestTable: the guide's tables of fields name each parameter and member of v1 once, and of
+// v2 only what there is.
 func TestTable(t *testing.T) {
 	t.Parallel()
+	table, _ := writtenPages(t)
 	seen := 0
 	for _, r := range Declare(Config{}).routes {
 		if r.Successor == nil {
 			continue
 		}
-		rows, ok := fieldTable[r.ID]
+		rows, ok := table[headingOf(r)]
 		if !ok {
-			t.Errorf("%s is not in the table", r.ID)
+			t.Errorf("the guide has no section %q", "## "+headingOf(r))
 			continue
 		}
 		seen++
@@ -45,15 +156,15 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: the route says that %v is given up, the table %v", r.ID, r.GivenUp, want)
 		}
 	}
-	if seen != len(fieldTable) {
-		t.Errorf("the table has %d routes, not %d", len(fieldTable), seen)
+	if seen != len(table) {
+		t.Errorf("the guide has %d routes, not %d", len(table), seen)
 	}
 	var sent []string
 	for _, status := range sentStatuses {
 		sent = append(sent, string(status))
 	}
 	row := fieldRow{"", "status", "computed: `" + strings.Join(sent, ",") + "`: v1 lists what was sent"}
-	if !slices.Contains(fieldTable["phishing"].request, row) {
+	if !slices.Contains(table["GET /v1/users/{user_id}/phishing"].request, row) {
 		t.Errorf("the table lacks %+v", row)
 	}
 }

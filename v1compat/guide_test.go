@@ -20,12 +20,9 @@ import (
 	"partnerapi/v2/v2test"
 )
 
-// guideDir has the guide: migrating.md and, in a folder, a page for each resource.
-const guideDir = "../docs/"
-
-// TestMigrationGuide holds docs/migrating.md and docs/migrating to the table of fields,
-// the routes and v2's operations. What their examples print is kept, and compared by the
-// test of the guides, which also fills it in: make migrating does both.
+// TestMigrationGuide holds docs/migrating.md and docs/migrating to the routes and v2's
+// operations. What is written of the routes is kept, and so is what examples print: the test
+// of the guides compares that, and fills it in: make migrating does both.
 func TestMigrationGuide(t *testing.T) {
 	t.Parallel()
 	text, err := template.ParseFiles("migrating.tmpl")
@@ -93,8 +90,6 @@ func withOutputs(guide string, outputs map[string]string) string {
 
 // guideText is what the guide's template shows.
 type guideText struct {
-	Setup, Exchange, PagingV1, PagingV2, ErrorsV1, ErrorsV2 string
-
 	Kinds     []guideKind
 	Shared    []guideError
 	Resources []*guideResource
@@ -143,9 +138,9 @@ type guideOperation struct {
 func newGuide(t *testing.T) guideText {
 	t.Helper()
 	f := Declare(Config{})
+	table, setups := writtenPages(t)
+	orders := writtenOrders(t)
 	g := guideText{
-		Setup: setupOf(guideExchange), Exchange: guideExchange, PagingV1: guidePagingV1, PagingV2: guidePagingV2,
-		ErrorsV1: guideErrorsV1, ErrorsV2: guideErrorsV2,
 		Kinds: []guideKind{
 			{"clients", "a number", domain.ClientKind{}.Prefix()}, {"collections", "a number", domain.CollectionKind{}.Prefix()},
 			{"policies", "a number", domain.PolicyKind{}.Prefix()}, {"templates", "a number", domain.TemplateKind{}.Prefix()},
@@ -153,40 +148,26 @@ func newGuide(t *testing.T) guideText {
 			{"reports", "a number, as a text in answers", domain.ReportKind{}.Prefix()},
 			{"users", "a UUID", domain.UserKind{}.Prefix()}, {"admins", "a UUID", domain.AdminKind{}.Prefix()},
 		},
-		GivenUp: givenUpOf(f),
+		GivenUp: givenUpOf(f, table),
 	}
 	for _, code := range api.ListClients.Meta().Fails {
 		t.Errorf("the errors of every operation are read off one that has %s of its own", code)
 	}
 	succeeded := map[string]bool{}
-	examples := guideExamples()
 	for _, r := range f.routes {
 		if r.Successor == nil {
 			continue
 		}
-		example, ok := examples[r.ID]
-		if !ok {
-			t.Errorf("the guide has no example of %s", r.ID)
-		}
-		delete(examples, r.ID)
 		succeeded[r.Successor.Meta().ID] = true
-		section := sectionOf(r, example)
-		g.add(r.guidePage(), section)
-		order, listed := orders[r.ID]
+		section := sectionOf(t, r, table[headingOf(r)])
+		g.add(r.guidePage(), setups, section)
+		order, listed := orders[section.Heading]
 		if listed != section.List || r.Reordered != (order.V2 != alike && r.ID != "clients" && listed) {
 			t.Errorf("the guide does not tell the order of %s", r.ID)
 		}
 		if order.Heading, order.Place = section.Heading, section.Place; listed {
 			g.Orders = append(g.Orders, order)
 		}
-	}
-	for id := range errorNotes {
-		if !slices.ContainsFunc(f.routes, func(r *route) bool { return r.ID == id }) {
-			t.Errorf("the guide has a note on the errors of %s, which is no route", id)
-		}
-	}
-	for id := range examples {
-		t.Errorf("the guide has an example of %s, which is no route", id)
 	}
 	for _, code := range op.Codes(api.ListClients) {
 		status := fmt.Sprint(op.StatusOf(code))
@@ -202,20 +183,14 @@ func newGuide(t *testing.T) guideText {
 }
 
 // add puts a section at the end of a page.
-func (g *guideText) add(page string, section guideOperation) {
+func (g *guideText) add(page string, setups map[string]string, section guideOperation) {
 	i := slices.IndexFunc(g.Resources, func(r *guideResource) bool { return r.Page == page })
 	if i < 0 {
 		i = len(g.Resources)
 		title := strings.ReplaceAll(strings.ToUpper(page[:1])+page[1:], "-", " ")
-		g.Resources = append(g.Resources, &guideResource{Page: page, Title: title})
+		g.Resources = append(g.Resources, &guideResource{Page: page, Title: title, Setup: setups[page]})
 	}
-	r := g.Resources[i]
-	r.Operations = append(r.Operations, section)
-	commands := ""
-	for _, o := range r.Operations {
-		commands += o.ExampleV1 + o.ExampleV2
-	}
-	r.Setup = setupOf(commands)
+	g.Resources[i].Operations = append(g.Resources[i].Operations, section)
 }
 
 // placeOf is the page of a route, as docs/migrating.md leads to it.
@@ -240,49 +215,40 @@ var codeTexts = map[domain.Code]string{
 // none is what the guide's tables show of what a version does not have.
 const none = "–"
 
-// errorNotes say, by the route's id, where v1 and v2 answer the same mistake with
-// other errors.
-var errorNotes = map[string]string{
-	"add-collection-member": "A user who does not exist is 404 in v1. In v2 it is 400, which names the place in `user_ids`.",
-	"sendphishing":          "A user who does not exist or is out of reach is 404 in v1. In v2 it is 400, which names the place in `user_ids`.",
-	"sentemails": "A user who exists and is out of reach is 403 in v1 and 404 in v2. An address that no user in reach has is 404 " +
-		"in v1; in v2 no user is found by it.",
-	"phishing": "A user who does not exist or is out of reach is 404 in v1. In v2 `user_id` is a filter: the list is empty, and 200. " +
-		"`GET /v2/users/{user_id}` tells the two apart.",
-	"exposures": "Where Dark Web Monitoring is not enabled for the client, both answer 403 `forbidden`. v1 answers that for a client " +
-		"out of reach too, v2 404. `features.dark_web_monitoring` of the client says whether it is enabled.",
-}
-
-// orders are those of v1's lists and of their successors, by the route's id. The
-// comparison of both versions on the demonstration goes by the same (parity's specs).
-var orders = map[string]guideOrder{
-	"clients":            {V1: "by creation", V2: "by name; `sort=created_at` is v1's"},
-	"users":              {V1: "by creation", V2: alike},
-	"training":           {V1: "by place in the user's list (`order`)", V2: alike},
-	"phishing":           {V1: "by sending, the newest first", V2: "by when each was asked for, the oldest first; with `since` or `until` by sending"},
-	"collections":        {V1: "by creation", V2: alike},
-	"collection-members": {V1: "by joining", V2: alike},
-	"policies":           {V1: "by creation", V2: alike},
-	"policy-users":       {V1: "by creation of the user", V2: alike},
-	"exposures":          {V1: "by creation of the user", V2: alike},
-	"reports":            {V1: "by creation, the oldest first", V2: "by creation, the newest first"},
-	"sentemails":         {V1: "by sending, the newest first", V2: alike},
-}
-
 // alike stands in the guide where v2 has v1's order.
 const alike = "the same"
 
-func sectionOf(r *route, example [2]string) guideOperation {
-	meta := r.Successor.Meta()
-	heading := r.Method + " /v1" + op.Braced(r.Path)
-	out := guideOperation{
-		Heading: heading, Place: placeOf(r), Summary: r.Summary,
-		Successor: meta.Method + " /v2" + op.Braced(meta.Path), Since: meta.Since, Reordered: r.Reordered,
-		StatusV1: r.Status, StatusV2: meta.Status, Errors: errorsOf(r), ErrorNote: errorNotes[r.ID],
-		ExampleV1: example[0], ExampleV2: example[1],
-		ShowsV1: strings.Contains(example[0], "jq"), ShowsV2: strings.Contains(example[1], "jq"),
+var orderRow = regexp.MustCompile(`(?m)^\| \[(.+)\]\(\S+\) \| (.+) \| (.+) \|$`)
+
+// writtenOrders are those of v1's lists and of their successors, by the headings, as people
+// write them in migrating.md. The comparison of both versions on the demonstration goes by the
+// same (parity's specs).
+func writtenOrders(t *testing.T) map[string]guideOrder {
+	t.Helper()
+	text, err := os.ReadFile(guideDir + "migrating.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, field := range fieldTable[r.ID].request {
+	orders := map[string]guideOrder{}
+	for _, row := range orderRow.FindAllStringSubmatch(string(text), -1) {
+		orders[row[1]] = guideOrder{V1: row[2], V2: row[3]}
+	}
+	return orders
+}
+
+func sectionOf(t *testing.T, r *route, w written) guideOperation {
+	meta := r.Successor.Meta()
+	if len(w.examples) != 2 || !calls(w.examples[0], r.Method, "/v1"+r.Path) || !calls(w.examples[1], meta.Method, "/v2"+meta.Path) {
+		t.Fatalf("the guide has no example of %s in both versions", headingOf(r))
+	}
+	v1, v2 := w.examples[0], w.examples[1]
+	out := guideOperation{
+		Heading: headingOf(r), Place: placeOf(r), Summary: r.Summary,
+		Successor: meta.Method + " /v2" + op.Braced(meta.Path), Since: meta.Since, Reordered: r.Reordered,
+		StatusV1: r.Status, StatusV2: meta.Status, Errors: errorsOf(r), ErrorNote: w.note,
+		ExampleV1: v1, ExampleV2: v2, ShowsV1: strings.Contains(v1, "jq"), ShowsV2: strings.Contains(v2, "jq"),
+	}
+	for _, field := range w.request {
 		var names []string
 		for _, name := range field.names() {
 			names = append(names, partOf(r.Successor.Input(), name))
@@ -294,7 +260,7 @@ func sectionOf(r *route, example [2]string) guideOperation {
 		out.Request = append(out.Request, row)
 	}
 	out.List = isList(r)
-	for _, field := range fieldTable[r.ID].answer {
+	for _, field := range w.answer {
 		var names []string
 		for _, name := range field.names() {
 			if out.List && slices.Contains(pathNames(r.Successor), name) { // no member of its items
@@ -307,6 +273,20 @@ func sectionOf(r *route, example [2]string) guideOperation {
 		out.Response = append(out.Response, guideRow{"`" + field.v1 + "`", v2, field.how})
 	}
 	return out
+}
+
+// calls reports whether a command sends a request of an operation.
+func calls(command, method, path string) bool {
+	command = strings.ReplaceAll(command, "\\\n", "") // in one line
+	sends := "GET"
+	if strings.Contains(command, " -d ") {
+		sends = "POST"
+	}
+	if _, named, ok := strings.Cut(command, " -X "); ok {
+		sends, _, _ = strings.Cut(named, " ")
+	}
+	address := regexp.MustCompile(`:\w+`).ReplaceAllString(path, `[^/?"]+`) + `["?]`
+	return sends == method && regexp.MustCompile(`"http://[^/]+`+address).MatchString(command)
 }
 
 // partOf names a parameter or a member of a body with the part of the request that it
@@ -350,11 +330,11 @@ func errorsOf(r *route) (list []guideError) {
 }
 
 // givenUpOf are the fields that v2 does not have, those of the same kind together.
-func givenUpOf(f *Facade) (list []givenUp) {
+func givenUpOf(f *Facade, table map[string]written) (list []givenUp) {
 	in := map[givenUp][]string{}
 	lists := 0
 	for _, r := range f.routes {
-		rows := fieldTable[r.ID]
+		rows := table[headingOf(r)]
 		if r.Successor != nil && isList(r) {
 			lists++
 			rows.answer = slices.Concat(pageAnswer, rows.answer)
