@@ -2,69 +2,13 @@ package v1compat
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
 	"partnerapi/v2/v2test"
 )
-
-// TestCheckpoints is decisions 5.7 by example: what a checkpoint belongs to, and
-// what ends it.
-func TestCheckpoints(t *testing.T) {
-	t.Parallel()
-	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
-	other := s.NewKey(tenant, []domain.Scope{domain.Read}, nil)
-	path, ids, client := crowd(s, tenant, 30)
-	at := func(key, query string) string {
-		t.Helper()
-		p := s.list(path+"?"+query, key)
-		for i, id := range ids {
-			if len(p.Items) > 0 && p.texts("id")[0] == id {
-				return fmt.Sprint(i, " of ", p.Total)
-			}
-		}
-		return fmt.Sprint("none of ", p.Total)
-	}
-	want := func(got, want string) {
-		t.Helper()
-		if got != want {
-			t.Errorf("%s, not %s", got, want)
-		}
-	}
-	want(at(tenant.Key, "limit=5"), "0 of 30")
-	want(at(tenant.Key, "limit=5&status=all"), "0 of 30")
-	want(at(other, "limit=4"), "0 of 30")
-	s.deleteUser(client, ids[0])
-	s.deleteUser(client, ids[1])
-
-	want(at(tenant.Key, "limit=7&offset=5"), "5 of 28")              // goes on, with another limit
-	want(at(tenant.Key, "limit=1&offset=5"), "5 of 28")              // not used up
-	want(at(tenant.Key, "limit=3&offset=12"), "12 of 28")            // and on
-	want(at(tenant.Key, "limit=3&offset=11"), "13 of 28")            // no page ended there: by position
-	want(at(other, "limit=3&offset=5"), "7 of 28")                   // nor one of this key
-	want(at(other, "limit=3&offset=4"), "4 of 28")                   // but here one did
-	want(at(tenant.Key, "limit=3&offset=5&status=all"), "5 of 28")   // another filter is another list,
-	want(at(tenant.Key, "limit=3&offset=12&status=all"), "14 of 28") // with checkpoints of its own
-	want(at(tenant.Key, "limit=3&offset=5&x=1"), "5 of 28")          // what is no filter is none
-
-	want(at(tenant.Key, "limit=2"), "2 of 28")          // a new walk
-	want(at(tenant.Key, "limit=2&offset=5"), "7 of 28") // drops what the old one left
-	want(at(tenant.Key, "limit=2&offset=2"), "4 of 28") // and goes on from its own
-	want(at(other, "limit=3&offset=4"), "4 of 28")      // not touching other keys'
-	want(at(tenant.Key, "limit=3&offset=12&status=all"), "14 of 28")
-
-	s.deleteUser(client, ids[2])
-	s.Clock.Advance(15 * time.Minute)
-	want(at(tenant.Key, "limit=2&offset=4"), "6 of 27")
-	s.deleteUser(client, ids[3])
-	s.Clock.Advance(16 * time.Minute)
-	want(at(tenant.Key, "limit=2&offset=4"), "8 of 26") // too old: by position
-}
 
 // listInput is the input of a list of v2, and laterInput that of a release which added a
 // filter to it.

@@ -2,6 +2,7 @@ package v1compat
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +33,7 @@ type scene struct {
 	report               string
 	foreignReport        string
 	siblingUser          string
+	inactive             string          // a user of the client
 	members              []domain.UserID // of the collection
 	fresh                int
 }
@@ -60,10 +62,10 @@ func newScene(t *testing.T, o setup) *scene {
 		SELECT c.client_id, c.id, u.id, c.created_at FROM collections AS c JOIN users AS u USING (client_id)
 		WHERE c.client_id = $1 AND u.id <> $2`, s.client, s.user)
 	s.Exec("UPDATE collections SET member_count = 100 WHERE client_id = $1", s.client)
-	template := domain.TemplateID{15: 9}
-	s.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
-		VALUES ($1, 'Sample', 'en', 'it', 'Sample', 'it@example.com', '', '', $2)`, template, s.Clock.Now())
-	s.template = s.numberOf(idmap.Template, idmap.UUID(template))
+	inactive := domain.UserID{0: 2}
+	s.insertUser(s.client, inactive, domain.Inactive, s.Clock.Now())
+	s.inactive = inactive.UUID()
+	s.template = s.numberOf(idmap.Template, idmap.UUID(s.insertTemplate(9)))
 	s.Exec("UPDATE clients SET dark_web_monitoring = false WHERE id = $1", s.sibling)
 	return s
 }
@@ -132,11 +134,12 @@ func badWindow(path string) []bad {
 	return []bad{{path + "?limit=x", "", "limit must be"}, {path + "?offset=-1", "", "offset must be"}, {path + "?offset=x", "", "offset must be"}}
 }
 
-// bads are the requests that a route refuses with each status that is its own.
-func (s *scene) bads(id string) map[int][]bad {
+// bads are the requests that each route refuses, with each status that is its own.
+func (s *scene) bads() map[string]map[int][]bad {
 	users, user := "/v1/clients/"+s.clientNo+"/users", "/v1/users/"+s.user
 	long, email := strings.Repeat("é", 501), strings.Repeat("e", 250)+"@example.com"
 	all := map[string]map[int][]bad{
+		"exchange-ids": badExchanges(), "start-rehearsal": badRehearsals(),
 		"partner": {400: {{"/v1/partner?a=%zz", "", "query is not well-formed"}, {"/v1/partner?a=1;b=2", "", "query is not well-formed"}}},
 		"clients": {400: append(badWindow("/v1/clients"), bad{"/v1/clients?ids=x", "", "ids must be"})},
 		"create-client": {
@@ -178,19 +181,9 @@ func (s *scene) bads(id string) map[int][]bad {
 			413: tooLarge(user),
 		},
 	}
-	if own, ok := all[id]; ok {
-		return own
-	}
-	if own := s.badMail(id); own != nil {
-		return own
-	}
-	if own := badExchange(id); own != nil {
-		return own
-	}
-	if own := badRehearsal(id); own != nil {
-		return own
-	}
-	return s.badParts(id)
+	maps.Copy(all, s.badMail())
+	maps.Copy(all, s.badParts())
+	return all
 }
 
 // nobodies are requests for users who do not exist.
@@ -201,8 +194,8 @@ func nobodies(path, body string) (list []bad) {
 	return list
 }
 
-// badParts is bads for the routes of what clients and users have.
-func (s *scene) badParts(id string) map[int][]bad {
+// badParts are the bads of the routes of what clients and users have.
+func (s *scene) badParts() map[string]map[int][]bad {
 	client, user := "/v1/clients/"+s.clientNo, "/v1/users/"+s.user
 	collections, policies, exposures := client+"/collections", client+"/policies", client+"/darkweb/exposures"
 	members, nowhere, foreign := collections+"/"+s.collection+"/members", collections+"/2147483647/members", collections+"/"+s.foreignCollection+"/members"
@@ -249,11 +242,11 @@ func (s *scene) badParts(id string) map[int][]bad {
 			{"/v1/usage?days=401", "", "days must be between 1 and 400"}}},
 		"training": {400: badWindow(user + "/training"), 404: nobodies("/training", "")},
 		"phishing": {400: badWindow(user + "/phishing"), 404: nobodies("/phishing", "")},
-	}[id]
+	}
 }
 
-// badMail is bads for the routes that send and list mail.
-func (s *scene) badMail(id string) map[int][]bad {
+// badMail are the bads of the routes that send and list mail.
+func (s *scene) badMail() map[string]map[int][]bad {
 	const emails, sends = "/v1/sentemails", "/v1/sendphishing"
 	user, template := `"user_id":"`+s.user+`"`, `"phishing_template":`+s.template
 	infima := `"user_infima_id":"` + s.user + `"`
@@ -274,11 +267,11 @@ func (s *scene) badMail(id string) map[int][]bad {
 			400: badJSON(sends, `{}`, "user_id is required", `{"user_id":null,`+template+`}`, "user_id is required", `{"user_id":"",`+template+`}`, "user_id must be a UUID", `{"user_id":""}`, "user_id must be a UUID; phishing_template is required", `{"user_id":"`+s.user+`","phishing_template":""}`, "phishing_template must be",
 				`{`+user+`,`+template+`,"send_time":""}`, "send_time must be",
 				`{`+user+`}`, "phishing_template is required", `{"user_id":"`+unusedID+`"}`, "phishing_template is required", `{`+user+`,"phishing_template":2147483647}`, "phishing_template is not a phishing template", `{`+user+`,"phishing_template":"x"}`, "phishing_template must be",
-				`{`+user+`,`+template+`,"send_time":"x"}`, "send_time must be"),
+				`{`+user+`,`+template+`,"send_time":"x"}`, "send_time must be", `{"user_id":"`+s.inactive+`",`+template+`}`, "user_id "),
 			404: bodies(sends, `{"user_id":"`+unusedID+`",`+template+`}`, "no such user"),
 			413: tooLarge(sends),
 		},
-	}[id]
+	}
 }
 
 // envelope fails the test unless the answer is an error as v1 writes it.
@@ -339,8 +332,9 @@ func TestErrorMatrix(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setup{})
 	readOnly, writeOnly := s.NewKey(s.Tenant, []domain.Scope{domain.Read}, nil), s.NewKey(s.Tenant, []domain.Scope{domain.Write}, nil)
+	bads := s.bads()
 	for _, r := range s.facade.routes {
-		own := s.bads(r.ID)
+		own := bads[r.ID]
 		for _, status := range r.Fails {
 			if len(own[status]) == 0 {
 				t.Errorf("%s: no request ends in %d", r.ID, status)

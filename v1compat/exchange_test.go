@@ -1,7 +1,6 @@
 package v1compat
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,11 +11,8 @@ import (
 	"partnerapi/v2/v2test"
 )
 
-// badExchange is bads for the exchange of ids.
-func badExchange(id string) map[int][]bad {
-	if id != "exchange-ids" {
-		return nil
-	}
+// badExchanges are the bads of the exchange of ids.
+func badExchanges() map[int][]bad {
 	const path = "/v1/ids/exchange"
 	return map[int][]bad{
 		400: badJSON(path, `{}`, "kind is required; ids is required", `{"kind":null,"ids":null}`, "kind is required; ids is required",
@@ -45,15 +41,6 @@ func (s *service) objectsOf(partner domain.PartnerID, client domain.ClientID) ob
 		"client": idmap.UUID(client), "user": idmap.UUID(user), "admin": idmap.UUID(admin), "group": idmap.UUID(group), "report": idmap.UUID(report),
 		"collection": idmap.UUID(s.Collection(client, "c")), "policy": idmap.UUID(s.addPolicy(client, domain.TenantScope, client.UUID(), true)),
 	}
-}
-
-// addTemplate adds a template to the catalogue.
-func (s *service) addTemplate(n byte) idmap.UUID {
-	s.T.Helper()
-	id := domain.TemplateID{0: 7, 15: n}
-	s.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
-		VALUES ($1, $2, 'en', 'it', 'Sample', 'it@example.com', '', '', now())`, id, fmt.Sprint("Sample ", n))
-	return idmap.UUID(id)
 }
 
 // delete takes the rows of what objectsOf made, and the client's own, out of the
@@ -112,7 +99,7 @@ func TestExchange(t *testing.T) {
 	s := start(t, setup{})
 	tenant := s.Tenant("Partner")
 	first, second := s.objectsOf(tenant.ID, s.Client(tenant, "A").ID), s.objectsOf(tenant.ID, s.Client(tenant, "B").ID)
-	first["template"], second["template"] = s.addTemplate(1), s.addTemplate(2)
+	first["template"], second["template"] = idmap.UUID(s.insertTemplate(1)), idmap.UUID(s.insertTemplate(2))
 	for kind := range namings {
 		t.Run(kind, func(t *testing.T) {
 			old1, new1 := s.tokens(kind, first[kind])

@@ -23,7 +23,7 @@ import (
 // FuzzRequests: whatever a path, a query and a body hold, no route panics or
 // answers 500, and an error is one of those that it documents.
 func FuzzRequests(f *testing.F) {
-	s := newFuzzed(f)
+	s, tenant := newFuzzed(f)
 	for _, path := range []string{"1", "007", "2147483648", "%00", "usr_x", "01980000-0000-7000-8000-000000000000", "..", "a%2Fb", ""} {
 		f.Add(path, "limit=5&offset=1&status=all&ids=1,2", `{"email":"a@example.com","collection_id":1}`)
 	}
@@ -44,7 +44,7 @@ func FuzzRequests(f *testing.F) {
 				target.Path, target.RawPath = unescaped, target.Path
 			}
 			req := &http.Request{Method: r.Method, URL: target, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), RemoteAddr: "127.0.0.1:1"}
-			req.Header.Set("X-API-Key", s.Key)
+			req.Header.Set("X-API-Key", tenant.Key)
 			recorder := httptest.NewRecorder()
 			s.Engine.ServeHTTP(recorder, req.WithContext(t.Context()))
 			if recorder.Code >= http.StatusInternalServerError || recorder.Code == 0 {
@@ -69,8 +69,8 @@ type exchangeAnswer struct {
 // FuzzExchange: a body is refused, or all of what it gives is in the answer: an
 // object by one of its ids, once, or a value as it was given, once.
 func FuzzExchange(f *testing.F) {
-	s := newFuzzed(f)
-	client := s.Client(s.Tenant, "Third").ID
+	s, tenant := newFuzzed(f)
+	client := s.Client(tenant, "Third").ID
 	for _, kind := range append(api.ReachableKind("").Values(), "webhook", "") {
 		f.Add(kind, strings.Join(noIDs, ","))
 		f.Add(kind, `1,"`+client.String()+`",2,3,3,`+strings.ToUpper(`"`+unusedID+`"`))
@@ -82,7 +82,7 @@ func FuzzExchange(f *testing.F) {
 		name, _ := json.Marshal(kind)
 		body := `{"kind":` + string(name) + `,"ids":[` + ids + `]}`
 		req := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/ids/exchange", strings.NewReader(body))
-		req.Header.Set("X-API-Key", s.Key)
+		req.Header.Set("X-API-Key", tenant.Key)
 		recorder := httptest.NewRecorder()
 		s.Engine.ServeHTTP(recorder, req)
 		if recorder.Code != http.StatusOK {
@@ -161,16 +161,11 @@ func FuzzIntegers(f *testing.F) {
 	})
 }
 
-// fuzzed is a service with a key, without the server around it.
-type fuzzed struct {
-	*service
-	v2test.Tenant
-}
-
-func newFuzzed(f *testing.F) fuzzed {
+// newFuzzed is a service with a tenant of two clients.
+func newFuzzed(f *testing.F) (*service, v2test.Tenant) {
 	s := start(f, setup{})
 	tenant := s.Tenant("Partner")
 	s.Client(tenant, "Client")
 	s.Client(tenant, "Second")
-	return fuzzed{s, tenant}
+	return s, tenant
 }

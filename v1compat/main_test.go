@@ -3,11 +3,14 @@ package v1compat
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
 
 	"partnerapi/db/dbtest"
 	"partnerapi/domain"
@@ -23,10 +26,16 @@ import (
 // noon is when tests begin.
 var noon = v2test.Noon
 
+// unusedID is the UUID of no object, and unnumbered the number of none.
+const (
+	unusedID   = "01980000-0000-7000-8000-000000000000"
+	unnumbered = "2147483647"
+)
+
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// service is both versions of the interface; every response of either is held
-// against its document.
+// service is both versions of the interface. Every response of either is held against its
+// document, and one of v1's own routes against the kept document too.
 type service struct {
 	*v2test.Harness
 	registry *idmap.Registry
@@ -43,8 +52,6 @@ type setup struct {
 	v2test.Options
 	cached int
 	store  Store
-	// mounted, where set, runs once the routes are mounted.
-	mounted func(*service)
 }
 
 func start(t testing.TB, o setup) *service {
@@ -68,20 +75,49 @@ func start(t testing.TB, o setup) *service {
 			Registry: s.registry, Store: o.store, Clock: h.Clock, Release: cmp.Or(o.Release, op.Latest), Usage: s.usage,
 			Lifecycle: s.keeper.State, Keeper: s.keeper,
 		})
-		err = s.facade.Mount(h.Edge, h.Engine)
-		if o.mounted != nil {
-			s.Harness = h
-			o.mounted(s)
-		}
-		return err
+		return s.facade.Mount(h.Edge, h.Engine)
 	}
 	o.Wrap = func(_ *v2test.Harness, base http.RoundTripper) http.RoundTripper {
 		release := cmp.Or(o.Release, op.Latest)
-		return openapitest.Shared(t, "v1 "+release.String(), s.facade.Document).Wrap(t, base)
+		served := openapitest.Shared(t, "v1 "+release.String(), s.facade.Document).Wrap(t, base)
+		kept := openapitest.Shared(t, "v1 kept", keptDocument).Wrap(t, served)
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if s.isAdditive(r.URL.Path) {
+				return served.RoundTrip(r)
+			}
+			return kept.RoundTrip(r)
+		})
 	}
 	s.Harness = v2test.New(t, o.Options)
 	return s
 }
+
+// keptDocument is v1's document as tools/openapi keeps it, from which integrators made their
+// programs: no answer may hold what it does not name. It allows 410 here, which it does not
+// have: tests of phases want that status, and all others another.
+func keptDocument() (*openapi3.T, error) {
+	document, err := openapi3.NewLoader().LoadFromFile("../tools/openapi/baseline/v1.yaml")
+	if err != nil {
+		return nil, err
+	}
+	body := openapi3.NewResponse().WithDescription("gone").WithJSONSchema(openapi3.NewSchema())
+	for _, item := range document.Paths.Map() {
+		for _, operation := range item.Operations() {
+			operation.Responses.Set("410", &openapi3.ResponseRef{Value: body})
+		}
+	}
+	return document, nil
+}
+
+// isAdditive reports whether a path is that of a route which v1's own document lacks.
+func (s *service) isAdditive(path string) bool {
+	return slices.ContainsFunc(s.facade.routes, func(r *route) bool { return r.Additive && path == "/v1"+r.Path })
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // number is the number that v1 knows a client by.
 func (s *service) number(id domain.ClientID) string { return s.numberOf(idmap.Client, idmap.UUID(id)) }
@@ -109,6 +145,15 @@ func (s *service) insertReport(client domain.ClientID, id domain.ReportID, creat
 	s.T.Helper()
 	s.Exec(`INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at)
 		VALUES ($1, $2, 'policy', 'pdf', 'ready', $3, $3)`, client, id, created)
+}
+
+// insertTemplate makes the catalogue have a template.
+func (s *service) insertTemplate(n byte) domain.TemplateID {
+	s.T.Helper()
+	id := domain.TemplateID{0: 7, 15: n}
+	s.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
+		VALUES ($1, $2, 'en', 'it', 'Sample', 'it@example.com', '', '', $3) ON CONFLICT DO NOTHING`, id, fmt.Sprint("Sample ", n), noon)
+	return id
 }
 
 // insertUser adds a user that has nothing but its row, and counts it.

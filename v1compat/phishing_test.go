@@ -36,12 +36,10 @@ func TestStatusDate(t *testing.T) {
 // simulated adds a simulated mail whose later times are that of its sending; zero for none.
 func (s *service) simulated(client domain.ClientID, user domain.UserID, status domain.ResultStatus, sent time.Time) {
 	s.T.Helper()
-	s.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
-		VALUES ($1, '', 'en', '', '', '', '', '', $2) ON CONFLICT DO NOTHING`, domain.TemplateID{15: 1}, noon)
 	var at *time.Time
 	if !sent.IsZero() {
 		at = &sent
 	}
 	s.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, opened_at, clicked_at, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $7, $6, $6)`, client, db.NewID[domain.ResultKind](), user, domain.TemplateID{15: 1}, status, noon, at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $7, $6, $6)`, client, db.NewID[domain.ResultKind](), user, s.insertTemplate(1), status, noon, at)
 }

@@ -181,18 +181,13 @@ func TestPhases(t *testing.T) {
 			s.Get("/v1/clients", key).Want(http.StatusOK)
 			s.Do("POST", "/v1/clients", key, `{"company_name":"`+string(phase)+`"}`).Want(http.StatusCreated)
 			s.follow(nil)
-			s.archiveNamed(string(phase))
+			s.Exec("UPDATE clients SET archived_at = now() WHERE name = $1", string(phase)) // which frees the name
+			s.CountClients()
 		}
 		if got := newer(); got != want {
 			t.Errorf("in phase %s v2 answers\n%s\nand not\n%s", phase, got, want)
 		}
 	}
-}
-
-// archiveNamed frees the name of a client.
-func (s *scene) archiveNamed(name string) {
-	s.Exec("UPDATE clients SET archived_at = now() WHERE name = $1", name)
-	s.CountClients()
 }
 
 // wantGone wants a response to be the 410 of a route, for good and unannounced.
@@ -249,6 +244,9 @@ func TestOrderOfGone(t *testing.T) {
 		where := c.method + " " + c.path
 		if got.Header.Get("Sunset") == "" {
 			t.Errorf("%s: the headers are %v", where, got.Header)
+		}
+		if c.status == 410 && c.method != "HEAD" && !strings.Contains(string(got.Body), "; the sunset of version 1 is 2027-06-16T12:00:00Z;") {
+			t.Errorf("%s: %s", where, got.Body)
 		}
 		if (c.status == 429) != (got.Header.Get("Retry-After") != "") {
 			t.Errorf("%s: Retry-After is %q", where, got.Header.Get("Retry-After"))

@@ -40,72 +40,77 @@ func redisAt(t testing.TB, address string, clock domain.Clock, log io.Writer) *R
 	return store
 }
 
-// stores are all that checkpoints can be kept in, each on a clock.
-func stores(t testing.TB, clock domain.Clock) map[string]Store {
-	return map[string]Store{
-		"memory": newMemory(clock),
-		"redis":  redisAt(t, miniredis.RunT(t).Addr(), clock, t.Output()),
+// marks are the checkpoints of a store.
+type marks struct {
+	*testing.T
+	Store
+}
+
+func (m marks) put(key, list string, offset int, cursor string) {
+	m.Helper()
+	if err := m.Put(m.Context(), List{key, list}, offset, cursor); err != nil {
+		m.Fatal(err)
 	}
 }
 
+func (m marks) drop(key, list string) {
+	m.Helper()
+	if err := m.Drop(m.Context(), List{key, list}); err != nil {
+		m.Fatal(err)
+	}
+}
+
+// want wants a checkpoint to have a cursor; "" for none.
+func (m marks) want(key, list string, offset int, cursor string) {
+	m.Helper()
+	if got, err := m.Cursor(m.Context(), List{key, list}, offset); err != nil || got != cursor {
+		m.Errorf("list %s of %s at %d: %q, %v, not %q", list, key, offset, got, err, cursor)
+	}
+}
+
+// TestStores: what decisions 5.7 asks of each store of checkpoints.
 func TestStores(t *testing.T) {
 	t.Parallel()
 	clock := domain.NewManualClock(v2test.Noon)
-	for name, store := range stores(t, clock) {
-		t.Run(name, func(t *testing.T) { storeContract(t, store, clock) })
+	for name, store := range map[string]Store{
+		"memory": newMemory(clock), "redis": redisAt(t, miniredis.RunT(t).Addr(), clock, t.Output()),
+	} {
+		t.Run(name, func(t *testing.T) { storeContract(marks{t, store}, clock) })
 	}
 }
 
-// storeContract is what decisions 5.7 asks of a store.
-func storeContract(t *testing.T, store Store, clock *domain.ManualClock) {
-	ctx := t.Context()
-	want := func(list string, offset int, cursor string) {
-		t.Helper()
-		if got, err := store.Cursor(ctx, List{"key", list}, offset); err != nil || got != cursor {
-			t.Errorf("%s at %d: %q, %v, not %q", list, offset, got, err, cursor)
-		}
-	}
-	put := func(list string, offset int, cursor string) {
-		t.Helper()
-		if err := store.Put(ctx, List{"key", list}, offset, cursor); err != nil {
-			t.Error(err)
-		}
-	}
-	drop := func(list string) {
-		t.Helper()
-		if err := store.Drop(ctx, List{"key", list}); err != nil {
-			t.Error(err)
-		}
-	}
-	want("a", 20, "")
-	put("a", 20, "early") // of a cold jump: nothing was begun
-	want("a", 20, "early")
-	drop("a")
-	want("a", 20, "")
-	put("a", 20, "x")
-	put("b", 20, "y")
-	want("a", 20, "x")
-	want("a", 20, "x") // not used up
-	want("a", 40, "")
-	want("b", 20, "y")
-	put("a", 20, "z")
-	want("a", 20, "z")
-	drop("b")
-	want("a", 20, "z")
-	want("b", 20, "")
+func storeContract(m marks, clock *domain.ManualClock) {
+	m.want("key", "a", 20, "")
+	m.put("key", "a", 20, "early") // of a cold jump: nothing was begun
+	m.want("key", "a", 20, "early")
+	m.drop("key", "a")
+	m.want("key", "a", 20, "")
+	m.put("key", "a", 20, "x")
+	m.put("key", "b", 20, "y")
+	m.put("another", "a", 20, "another's")
+	m.want("key", "a", 20, "x")
+	m.want("key", "a", 20, "x") // not used up
+	m.want("key", "a", 40, "")
+	m.want("key", "b", 20, "y")
+	m.put("key", "a", 20, "z")
+	m.want("key", "a", 20, "z")
+	m.drop("key", "b")
+	m.want("key", "a", 20, "z")
+	m.want("key", "b", 20, "")
+	m.want("another", "a", 20, "another's")
 
 	clock.Advance(10 * time.Minute)
-	put("a", 40, "w") // going on does not keep the checkpoints before alive
+	m.put("key", "a", 40, "w") // going on does not keep the checkpoints before alive
 	clock.Advance(5 * time.Minute)
-	want("a", 20, "z")
+	m.want("key", "a", 20, "z")
 	clock.Advance(time.Second)
-	want("a", 20, "")
-	want("a", 40, "w")
-	put("a", 20, "again")
-	want("a", 20, "again")
+	m.want("key", "a", 20, "")
+	m.want("key", "a", 40, "w")
+	m.put("key", "a", 20, "again")
+	m.want("key", "a", 20, "again")
 	clock.Advance(16 * time.Minute)
-	want("a", 20, "")
-	want("a", 40, "")
+	m.want("key", "a", 20, "")
+	m.want("key", "a", 40, "")
 }
 
 // TestKeyIsBounded: beyond its bound, a key loses its oldest checkpoints, and no
@@ -118,36 +123,25 @@ func TestKeyIsBounded(t *testing.T) {
 	memory.perKey, redis.perKey = most, most
 	for name, store := range map[string]Store{"memory": memory, "redis": redis} {
 		t.Run(name, func(t *testing.T) {
-			put := func(key string, list, offset int) {
-				t.Helper()
-				if err := store.Put(t.Context(), List{key, strconv.Itoa(list)}, offset, "c"); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want := func(key string, list, offset int, cursor string) {
-				t.Helper()
-				if got, err := store.Cursor(t.Context(), List{key, strconv.Itoa(list)}, offset); err != nil || got != cursor {
-					t.Errorf("list %d of %s: %q, %v, not %q", list, key, got, err, cursor)
-				}
-			}
-			put("quiet", 0, 50)
-			put("busy", 0, 50)
+			m := marks{t, store}
+			m.put("quiet", "0", 50, "c")
+			m.put("busy", "0", 50, "c")
 			for i := range most {
 				clock.Advance(time.Millisecond)
-				put("busy", 1+i%3, i)
+				m.put("busy", strconv.Itoa(1+i%3), i, "c")
 			}
-			want("quiet", 0, 50, "c")
-			want("busy", 0, 50, "")
-			want("busy", 1, 0, "c")
+			m.want("quiet", "0", 50, "c")
+			m.want("busy", "0", 50, "")
+			m.want("busy", "1", 0, "c")
 			clock.Advance(time.Millisecond)
-			put("busy", 2, 1) // the same again is not one more
-			want("busy", 1, 0, "c")
-			want("busy", 3, most-1, "c")
+			m.put("busy", "2", 1, "c") // the same again is not one more
+			m.want("busy", "1", 0, "c")
+			m.want("busy", "3", most-1, "c")
 
 			clock.Advance(CheckpointLife)
-			put("busy", 5, 1)
-			want("busy", 3, most-1, "")
-			want("busy", 5, 1, "c")
+			m.put("busy", "5", 1, "c")
+			m.want("busy", "3", most-1, "")
+			m.want("busy", "5", 1, "c")
 		})
 	}
 }
@@ -157,40 +151,30 @@ func TestKeyIsBounded(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	clock := domain.NewManualClock(v2test.Noon)
-	m, ctx := newMemory(clock), t.Context()
-	put := func(key, list string, offset int) {
-		t.Helper()
-		if err := m.Put(ctx, List{key, list}, offset, "c"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put("walker", "w", 50)
+	memory := newMemory(clock)
+	m := marks{t, memory}
+	m.put("walker", "w", 50, "c")
 	for key := range 2 * memoryCheckpoints / keyCheckpoints {
 		for i := range keyCheckpoints {
-			put(strconv.Itoa(key), "l", i)
+			m.put(strconv.Itoa(key), "l", i, "c")
 		}
 	}
-	if m.total != memoryCheckpoints {
-		t.Errorf("%d checkpoints", m.total)
+	if memory.total != memoryCheckpoints {
+		t.Errorf("%d checkpoints", memory.total)
 	}
-	if got, err := m.Cursor(ctx, List{"walker", "w"}, 50); err != nil || got != "c" {
-		t.Errorf("the walker's: %q, %v", got, err)
-	}
+	m.want("walker", "w", 50, "c")
 
 	clock.Advance(CheckpointLife + time.Second)
-	put("0", "l", 1)
-	if m.keys["0"].marks.Len() != 1 {
-		t.Errorf("%d are kept that are too old", m.keys["0"].marks.Len()-1)
+	m.put("0", "l", 1, "c")
+	if memory.keys["0"].marks.Len() != 1 {
+		t.Errorf("%d are kept that are too old", memory.keys["0"].marks.Len()-1)
 	}
-	for key := range m.keys {
-		for _, list := range []string{"l", "w"} {
-			if err := m.Drop(ctx, List{key, list}); err != nil {
-				t.Fatal(err)
-			}
-		}
+	for key := range memory.keys {
+		m.drop(key, "l")
+		m.drop(key, "w")
 	}
-	if m.total != 0 || len(m.keys) != 0 {
-		t.Errorf("%d checkpoints of %d keys are left", m.total, len(m.keys))
+	if memory.total != 0 || len(memory.keys) != 0 {
+		t.Errorf("%d checkpoints of %d keys are left", memory.total, len(memory.keys))
 	}
 }
 
@@ -198,14 +182,10 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestRedisForgets(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
-	store := redisAt(t, server.Addr(), domain.NewManualClock(v2test.Noon), t.Output())
-	if err := store.Put(t.Context(), List{"key", "a"}, 20, "x"); err != nil {
-		t.Fatal(err)
-	}
+	m := marks{t, redisAt(t, server.Addr(), domain.NewManualClock(v2test.Noon), t.Output())}
+	m.put("key", "a", 20, "x")
 	server.FastForward(CheckpointLife - time.Second)
-	if err := store.Put(t.Context(), List{"key", "a"}, 40, "y"); err != nil {
-		t.Fatal(err)
-	}
+	m.put("key", "a", 40, "y")
 	server.FastForward(CheckpointLife - time.Second)
 	if keys := server.Keys(); len(keys) != 2 { // the hash and the set
 		t.Errorf("kept: %q", keys)

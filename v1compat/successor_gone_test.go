@@ -6,48 +6,30 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gin-gonic/gin"
-
 	"partnerapi/domain"
-	"partnerapi/v2/v2test"
+	"partnerapi/v1compat/retire"
 )
 
-// newGone is a scene whose routes are also below /gone, where each request is
-// refused with the link that a phase's refusal has.
-func newGone(t *testing.T, o setup) *scene {
-	o.mounted = func(s *service) {
-		surface := s.Edge.Surface(s.Engine, "/gone", renderError)
-		for _, r := range s.facade.routes {
-			if r.Additive {
-				continue
-			}
-			surface.Handle(r.Method, r.Path, "gone-"+r.ID, func(c *gin.Context) error {
-				addLink(c, r.goneLink(c))
-				return domain.ErrForbidden("gone")
-			})
-		}
-	}
-	return newScene(t, o)
-}
-
-// gone is the successor that a request to a route is led to when it is refused.
+// gone is the successor that a request is led to which the phase of its key refuses.
 func (s *scene) gone(method, path, key, body string) string {
 	s.T.Helper()
-	return successorOf(s.T, s.Do(method, strings.Replace(path, "/v1", "/gone", 1), key, body).Want(http.StatusForbidden))
+	return successorOf(s.T, s.Do(method, path, key, body).Want(http.StatusGone))
 }
 
 // TestSuccessorsWhenGone: a request that is refused leads to what its answer would
 // have led to.
 func TestSuccessorsWhenGone(t *testing.T) {
 	t.Parallel()
-	s := newGone(t, setup{})
-	writer := s.NewKey(s.Tenant, []domain.Scope{domain.Write}, nil)
+	s := newScene(t, setup{})
+	off, writer := s.NewKey(s.Tenant, []domain.Scope{domain.Read, domain.Write}, nil), s.NewKey(s.Tenant, []domain.Scope{domain.Write}, nil)
+	s.set(s.of(off), retire.Off)
+	s.set(s.of(writer), retire.Off)
 	for _, r := range s.facade.routes {
 		if r.Additive {
 			continue
 		}
 		good := s.good(r)
-		got := s.gone(r.Method, good.path, s.Key, good.body)
+		got := s.gone(r.Method, good.path, off, good.body)
 		if r.operation.Meta().Scope == domain.Write {
 			if alike := s.gone(r.Method, good.path, writer, good.body); alike != got {
 				t.Errorf("%s: a key that only writes is led to %q, not to %q", r.ID, alike, got)
@@ -77,8 +59,9 @@ func without(target, name string) string {
 // does not exist; and nothing is in the way of the refusal.
 func TestGoneLeaksNothing(t *testing.T) {
 	t.Parallel()
-	s := newGone(t, setup{})
+	s := newScene(t, setup{})
 	stranger := s.service.Tenant("Stranger")
+	s.set(s.of(stranger.Key), retire.Off)
 	own := s.Client(stranger, "Own").ID
 	number := s.number(own)
 	for name, c := range map[string]struct{ method, path, body, want string }{
@@ -115,7 +98,8 @@ func TestGoneLeaksNothing(t *testing.T) {
 // TestGoneWithoutDatabase: a refusal does not wait for the link.
 func TestGoneWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	s := newGone(t, setup{Options: v2test.Options{}})
+	s := newScene(t, setup{})
+	s.set(s.of(s.Key), retire.Off)
 	s.Exec("ALTER TABLE clients RENAME TO clients_gone")
 	if got := s.gone("GET", "/v1/clients/"+s.clientNo+"/users", s.Key, ""); got != "" {
 		t.Errorf("leads to %s", got)

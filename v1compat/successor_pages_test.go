@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
@@ -26,6 +27,8 @@ func (s *scene) furnish() {
 		}
 		s.simulated(s.client, s.userID, state, sent)
 		s.addReport(s.client)
+		s.addPolicy(s.client, domain.TenantScope, s.client.UUID(), true)
+		s.insertClient(s.ID, db.NewID[domain.ClientKind](), fmt.Sprint("Client ", i), noon)
 	}
 	s.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
 		SELECT $1, gen_random_uuid(), 'x' || n || '@example.com', 'A', 'B', 'a b', CASE WHEN n % 3 = 0 THEN 'inactive' ELSE 'active' END,
@@ -63,7 +66,9 @@ func TestSuccessorsOfPages(t *testing.T) {
 			if i > 0 && rnd.IntN(5) > 0 {
 				query.Set("limit", of("-1", "1", "2", "7", "20", "50", "100", "499", "500", "501", "1000", "1001"))
 			}
-			if i == 1 || i > 1 && rnd.IntN(5) == 0 {
+			if i == 1 { // a list of nothing, which the documents want as []
+				query.Set("offset", "5000")
+			} else if i > 1 && rnd.IntN(5) == 0 {
 				query.Set("offset", of("1", "30", "5000"))
 			}
 			for _, name := range slices.Sorted(maps.Keys(filterTexts[r.ID])) {
@@ -121,24 +126,4 @@ func (s *scene) mailsAsked(rnd *rand.Rand) string {
 		body += `,"start_time":"2026-06-01T14:00:00.123456789+02:00"`
 	}
 	return body + "}"
-}
-
-// TestNoSuccessor: what v2 has no request for has no link.
-func TestNoSuccessor(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, setup{})
-	s.addReport(s.client)
-	s.User(s.Tenant, s.sibling, "first@example.com") // as the other client's has
-	for name, of := range map[string]struct{ method, path, body string }{
-		"mails of several users": {"POST", "/v1/sentemails", `{"email_address":"first@example.com"}`},
-		"a second page":          {"GET", "/v1/clients?offset=1", ""},
-		"past a report":          {"GET", "/v1/clients/" + s.clientNo + "/reports/" + s.report + "?offset=1", ""},
-		"the oldest report":      {"GET", "/v1/clients/" + s.clientNo + "/reports?limit=1", ""},
-		"the document":           {"GET", "/v1/openapi.yaml", ""},
-	} {
-		r := s.Do(of.method, of.path, s.Key, of.body).Want(200)
-		if target := successorOf(t, r); target != "" {
-			t.Errorf("%s leads to %s", name, target)
-		}
-	}
 }
