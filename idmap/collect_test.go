@@ -75,7 +75,7 @@ func TestResolveSetsEveryRef(t *testing.T) {
 	body := struct {
 		Groups []Ref[domain.GroupKind]
 		Report *TextRef[domain.ReportKind]
-	}{Groups: []Ref[domain.GroupKind]{{Number: 1}, {Number: 2, ID: domain.GroupID(object(9))}, {}}}
+	}{Groups: []Ref[domain.GroupKind]{{Number: 1}, {Number: 2, ID: domain.GroupID(object(9))}, {}, {Number: MaxNumber + 2}, {Number: 1}}}
 	var none *page
 	if _, err := Resolve(t.Context(), r, &path, nil, none, &body, &struct{ Limit int }{3}); err != nil {
 		t.Fatal(err)
@@ -83,8 +83,8 @@ func TestResolveSetsEveryRef(t *testing.T) {
 	if path.Client.ID != domain.ClientID(object(1)) || body.Groups[0].ID != domain.GroupID(object(2)) {
 		t.Errorf("resolved to %+v %+v", path, body)
 	}
-	if !body.Groups[1].ID.IsZero() || !body.Groups[2].ID.IsZero() {
-		t.Errorf("an unused number resolves to %+v", body.Groups)
+	if !body.Groups[1].ID.IsZero() || !body.Groups[2].ID.IsZero() || !body.Groups[3].ID.IsZero() || body.Groups[4] != body.Groups[0] {
+		t.Errorf("unused numbers, or one twice, resolve to %+v", body.Groups)
 	}
 }
 

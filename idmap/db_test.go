@@ -2,7 +2,6 @@ package idmap
 
 import (
 	"context"
-	"io/fs"
 	"testing"
 
 	"partnerapi/db/dbtest"
@@ -47,7 +46,7 @@ func databaseURL(t testing.TB, migrated bool) string {
 		return apply(ctx, address, false)
 	}}
 	if migrated {
-		schema = dbtest.Schema{Name: "idmap", Key: objects + scripts(t)}
+		schema = dbtest.Schema{Name: "idmap", Key: objects + SchemaKey()}
 		schema.Apply = func(ctx context.Context, address string) error { return apply(ctx, address, true) }
 	}
 	return dbtest.URL(t, schema)
@@ -64,21 +63,4 @@ func apply(ctx context.Context, address string, migrated bool) error {
 		return err
 	}
 	return Migrate(ctx, db)
-}
-
-// scripts is the text of all migrations.
-func scripts(t testing.TB) (text string) {
-	t.Helper()
-	names, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		script, err := migrations.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text += string(script)
-	}
-	return text
 }

@@ -77,19 +77,7 @@ func TestExportIsImportedUnchanged(t *testing.T) {
 	// The same objects, made anew in another order.
 	other, _ := registry(t)
 	for _, table := range []string{"clients", "reports"} {
-		rows, err := db.QueryContext(t.Context(), "SELECT id::text FROM "+table+" ORDER BY md5(id::text)")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer rows.Close()
-		var ids []string
-		for rows.Next() {
-			var id string
-			if err := rows.Scan(&id); err != nil {
-				t.Fatal(err)
-			}
-			ids = append(ids, id)
-		}
+		ids := list(t, db, "SELECT id::text FROM "+table+" ORDER BY md5(id::text)")
 		exec(t, other, "INSERT INTO "+table+" SELECT id::uuid, now() FROM unnest($1::text[]) AS id", ids)
 	}
 	old, _, _ := strings.Cut(before, "group,")

@@ -36,31 +36,6 @@ func TestNumbersFollowCreation(t *testing.T) {
 	}
 }
 
-func TestLookupsOfMixedKinds(t *testing.T) {
-	t.Parallel()
-	db, r := registry(t)
-	create(t, db, Client, 1, 2)
-	create(t, db, Group, 3)
-	ids, _, err := r.IDs(t.Context(), []NumberKey{
-		{Client, 2}, {Group, 1}, {Client, 2}, {Client, 7}, {Group, 2}, {Client, 0}, {Client, -1}, {Client, MaxNumber + 2},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(ids) != 2 || ids[NumberKey{Client, 2}] != object(2) || ids[NumberKey{Group, 1}] != object(3) {
-		t.Errorf("ids are %v", ids)
-	}
-	numbers, err := r.Numbers(t.Context(), []IDKey{
-		{Client, object(1)}, {Group, object(3)}, {Group, object(1)}, {Client, object(1)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(numbers) != 2 || numbers[IDKey{Client, object(1)}] != 1 || numbers[IDKey{Group, object(3)}] != 1 {
-		t.Errorf("numbers are %v", numbers)
-	}
-}
-
 func TestDeletedObjectsLeaveTombstones(t *testing.T) {
 	t.Parallel()
 	db, r := registry(t)
@@ -138,28 +113,6 @@ func lives(t *testing.T, db *sql.DB) {
 	}
 	if without != 0 || astray != 0 || total == 0 {
 		t.Errorf("of %d clients %d have not one number; %d numbers have no client", total, without, astray)
-	}
-}
-
-func TestBijectionUnderConcurrentCreators(t *testing.T) {
-	t.Parallel()
-	db, _ := registry(t)
-	db.SetMaxOpenConns(50)
-	var creators sync.WaitGroup
-	for creator := range 50 {
-		creators.Go(func() { churn(t, db, creator*100+1, 8) })
-	}
-	creators.Wait()
-	lives(t, db)
-	var numbers, reused int
-	// Of eight transactions of three clients each two are rolled back, and
-	// from the others one client each is deleted.
-	const query = `SELECT count(*), count(*) - count(DISTINCT id) FROM id_registry`
-	if err := db.QueryRow(query).Scan(&numbers, &reused); err != nil {
-		t.Fatal(err)
-	}
-	if want := 50 * 6 * 3; numbers != want || reused != 0 {
-		t.Errorf("%d numbers were given, %d of them again; want %d, none", numbers, reused, want)
 	}
 }
 

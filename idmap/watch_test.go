@@ -78,6 +78,8 @@ func expect(t *testing.T, events <-chan event, want event) {
 	}
 }
 
+// TestWatchSeesAnotherProcess: while it listens, the cache answers without the database, until
+// another process changes a number.
 func TestWatchSeesAnotherProcess(t *testing.T) {
 	t.Parallel()
 	address := databaseURL(t, true)
@@ -92,6 +94,22 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 	if number(t, r, Client, 1); r.cache.size() != 1 {
 		t.Fatalf("%d pairs are kept", r.cache.size())
 	}
+
+	// No lookup could get through this lock.
+	lock, err := other.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Rollback()
+	exec(t, lock, `LOCK TABLE id_registry IN ACCESS EXCLUSIVE MODE`)
+	ids, _, err := r.IDs(t.Context(), []NumberKey{{Client, 1}})
+	if got := number(t, r, Client, 1); got != 1 || err != nil || ids[NumberKey{Client, 1}] != object(1) {
+		t.Errorf("from memory: client 1 is number %d, and number 1 is %v, %v", got, ids, err)
+	}
+	if err := lock.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+
 	file := "client,77," + spaces[Client].show(object(1))
 	if _, err := Import(t.Context(), other, strings.NewReader(file), false); err != nil {
 		t.Fatal(err)
@@ -100,7 +118,7 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 	if got := number(t, r, Client, 1); got != 77 {
 		t.Errorf("after the import the client has number %d", got)
 	}
-	ids, _, err := r.IDs(t.Context(), []NumberKey{{Client, 1}, {Client, 77}})
+	ids, _, err = r.IDs(t.Context(), []NumberKey{{Client, 1}, {Client, 77}})
 	if err != nil || len(ids) != 1 || ids[NumberKey{Client, 77}] != object(1) {
 		t.Errorf("1 and 77 are %v, %v", ids, err)
 	}
@@ -109,32 +127,6 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 	ids, _, err = r.IDs(t.Context(), []NumberKey{{Client, 77}})
 	if err != nil || len(ids) != 0 {
 		t.Errorf("the number of a deleted client is %v, %v", ids, err)
-	}
-}
-
-func TestWatchAnswersFromMemory(t *testing.T) {
-	t.Parallel()
-	address := databaseURL(t, true)
-	other := openURL(t, address).SQL()
-	r := New(openURL(t, address), 100)
-	create(t, other, Client, 1)
-	expect(t, watch(t, r), listening)
-	if got := number(t, r, Client, 1); got != 1 {
-		t.Fatalf("the client has number %d", got)
-	}
-	// No lookup could get through this lock.
-	lock, err := other.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Rollback()
-	exec(t, lock, `LOCK TABLE id_registry IN ACCESS EXCLUSIVE MODE`)
-	if got := number(t, r, Client, 1); got != 1 {
-		t.Errorf("the client has number %d", got)
-	}
-	ids, _, err := r.IDs(t.Context(), []NumberKey{{Client, 1}})
-	if err != nil || ids[NumberKey{Client, 1}] != object(1) {
-		t.Errorf("number 1 is %v, %v", ids, err)
 	}
 }
 
