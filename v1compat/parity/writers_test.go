@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,12 +23,11 @@ type writers struct {
 	client domain.ClientID
 	number string
 	crews  []crew
-	writes atomic.Int64
-	ended  atomic.Bool
 	group  sync.WaitGroup
-	// moved is closed and made anew with each write.
-	mu    sync.Mutex
-	moved chan struct{}
+	// moved is signalled when writes or ended changes.
+	moved  sync.Cond
+	writes int
+	ended  bool
 }
 
 // crew is a collection in both versions.
@@ -38,36 +36,23 @@ type crew struct {
 	number int64
 }
 
-// wrote notes a write.
-func (w *writers) wrote() {
-	w.writes.Add(1)
-	w.wake()
-}
-
-func (w *writers) wake() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	close(w.moved)
-	w.moved = make(chan struct{})
+// change makes a change of writes or ended.
+func (w *writers) change(fn func()) {
+	w.moved.L.Lock()
+	defer w.moved.L.Unlock()
+	fn()
+	w.moved.Broadcast()
 }
 
 // wait is a Wait that lasts until as many more writes were made as the pause has tenths
 // of a second, or until the writers are done.
 func (w *writers) wait(ctx context.Context, d time.Duration) error {
-	until := w.writes.Load() + int64(d/(100*time.Millisecond))
-	for {
-		w.mu.Lock()
-		moved := w.moved
-		w.mu.Unlock()
-		if w.writes.Load() >= until || w.ended.Load() {
-			return ctx.Err()
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	w.moved.L.Lock()
+	defer w.moved.L.Unlock()
+	for until := w.writes + int(d/(100*time.Millisecond)); w.writes < until && !w.ended; {
+		w.moved.Wait()
 	}
+	return ctx.Err()
 }
 
 // do sends a write, which may be refused as others write too.
@@ -80,7 +65,7 @@ func (w *writers) do(method, path, body string) []byte {
 	if got.Status >= 500 || got.Status == 400 {
 		w.s.T.Errorf("%s %s: %d %s", method, path, got.Status, got.Body)
 	}
-	w.wrote()
+	w.change(func() { w.writes++ })
 	return got.Body
 }
 
@@ -118,7 +103,7 @@ func beside(t *testing.T, each int) {
 	s := v1test.Start(t, v2test.Options{})
 	tenant := s.Tenant("Northlight")
 	c := s.Client(tenant, "Hollowbrook")
-	w := &writers{s: s, tenant: tenant, client: c.ID, moved: make(chan struct{})}
+	w := &writers{s: s, tenant: tenant, client: c.ID, moved: sync.Cond{L: new(sync.Mutex)}}
 	w.number = fmt.Sprint(s.NumberIn(idmap.Client, idmap.UUID(c.ID)))
 	for _, name := range []string{"Crew", "Staff", "Board"} {
 		id := s.Collection(c.ID, name)
@@ -138,11 +123,10 @@ func beside(t *testing.T, each int) {
 	}
 	go func() {
 		w.group.Wait()
-		w.ended.Store(true)
-		w.wake()
+		w.change(func() { w.ended = true })
 	}()
 	for last := false; !last; {
-		last = w.ended.Load()
+		w.change(func() { last = w.ended })
 		for _, sample := range []int{0, 3} {
 			config := config(s.URL, tenant.Key, s.Clock.Now())
 			config.Wait, config.Sample = w.wait, sample

@@ -3,6 +3,8 @@ package retire
 import (
 	"testing"
 	"time"
+
+	"partnerapi/domain"
 )
 
 // follows waits for a reading after which the state is as wanted.
@@ -19,23 +21,42 @@ func (w *world) follows(k *Keeper, read <-chan error, want func(*State) bool) {
 
 func announced(s *State) bool { return s.Announcement != nil }
 
-// TestKeepers: every process follows what any of them, or a command, changes.
+// TestKeepers: every process follows what any of them, or a command, changes; the release that
+// is served is recorded.
 func TestKeepers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w, ctx := newWorld(t), t.Context()
 	first, read1 := w.watch()
 	second, read2 := w.watch()
 	for _, read := range []<-chan error{read1, read2} {
 		w.must(<-read) // both listen
 	}
-	w.must(w.Announce(t.Context(), Announcement{date("2027-06-15"), date("2028-06-15")}))
-	w.follows(first, read1, announced)
-	w.follows(second, read2, announced)
-	w.must(w.SetPhase(t.Context(), Scope{Partner: mine.Partner}, Off, time.Time{}))
-	off := func(s *State) bool { _, refused := s.Refused(mine, false, noon); return refused }
-	w.follows(first, read1, off)
-	w.follows(second, read2, off)
-	w.must(w.RecordRelease(t.Context(), "2.2"))
+	late := Key{domain.KeyID{7}, domain.PartnerID{7}}
+	is := func(k Key, want bool) func(*State) bool {
+		return func(s *State) bool { _, refused := s.Refused(k, false, noon); return refused == want }
+	}
+	for _, c := range []struct {
+		change func() error
+		shows  func(*State) bool
+	}{
+		{func() error { return w.Announce(ctx, Announcement{date("2027-06-15"), date("2028-06-15")}) }, announced},
+		{func() error { _, err := w.StartRehearsal(ctx, mine.ID, time.Minute); return err }, is(mine, true)},
+		{func() error { return w.EndRehearsal(ctx, mine.ID) }, is(mine, false)},
+		{func() error { return w.SetPhase(ctx, Scope{Partner: mine.Partner}, Off, time.Time{}) }, is(mine, true)},
+		{func() error { return w.SetNewKeys(ctx, true) }, func(s *State) bool { return s.NewKeysOff }},
+		{func() error { w.insertKey(7, 7); return nil }, is(late, true)},
+		{func() error { return w.AllowNewKey(ctx, late.ID) }, is(late, false)},
+	} {
+		w.must(c.change())
+		w.follows(first, read1, c.shows)
+		w.follows(second, read2, c.shows)
+	}
+	for _, release := range []string{"2.1", "2.1", "2.3"} {
+		w.must(w.RecordRelease(ctx, release))
+		if got := w.holds().Release; got != release {
+			t.Errorf("release %q is served, not %s", got, release)
+		}
+	}
 }
 
 // TestKeeperSurvivesALostConnection: the last state holds, and changes that were

@@ -104,6 +104,9 @@ func (m *model) check(t *rapid.T, s *State, now time.Time) {
 			}
 		}
 	}
+	if (s.PhaseOfNewKeys() == Off) != (m.newOff || m.ended) {
+		t.Fatalf("new keys are in phase %s", s.PhaseOfNewKeys())
+	}
 	if a := s.Announcement; (a == nil) != m.announced.IsZero() ||
 		a != nil && (!a.Announced.Equal(m.announced) || !a.Sunset.Equal(m.sunset)) {
 		t.Fatalf("announced: %v", a)

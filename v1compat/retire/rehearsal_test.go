@@ -58,20 +58,6 @@ func TestRehearsals(t *testing.T) {
 	}
 }
 
-// TestRehearsalsAreFollowed: every process hears of the start and of the end.
-func TestRehearsalsAreFollowed(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	k, read := w.watch()
-	w.must(<-read)
-	_, err := w.StartRehearsal(t.Context(), mine.ID, time.Minute)
-	w.must(err)
-	refused := func(s *State) bool { _, refused := s.Refused(mine, false, noon); return refused }
-	w.follows(k, read, refused)
-	w.must(w.EndRehearsal(t.Context(), mine.ID))
-	w.follows(k, read, func(s *State) bool { return !refused(s) })
-}
-
 // TestLaterReadingsHold: what a reading found that began before another one does not replace it.
 func TestLaterReadingsHold(t *testing.T) {
 	t.Parallel()

@@ -100,6 +100,8 @@ func TestEnding(t *testing.T) {
 	_, err = w.Cancel(ctx)
 	w.refused(err, back)
 	w.refused(w.SetPhase(ctx, Scope{Key: mine.ID}, On, time.Time{}), back)
+	w.refused(w.SetNewKeys(ctx, false), "ended")
+	w.refused(w.AllowNewKey(ctx, mine.ID), "ended")
 	w.refused(w.SetPhase(ctx, Scope{}, ReadOnly, time.Time{}), back)
 	_, err = w.AddBrownout(ctx, window(0, 1))
 	w.refused(err, back)
@@ -204,83 +206,6 @@ func TestSetPhaseForgets(t *testing.T) {
 	}
 }
 
-// TestNewKeys: a phase of a partner or of all is for the keys that there are. Keys that are
-// made later have v1, or none after SetNewKeys, but for those that are given it; a later phase
-// is for them too (decisions 11.11).
-func TestNewKeys(t *testing.T) {
-	t.Parallel()
-	w, ctx := newWorld(t), t.Context()
-	key := func(n, partner byte) Key { return Key{domain.KeyID{n}, domain.PartnerID{partner}} }
-	is := func(k Key, want Phase) {
-		t.Helper()
-		if got, _ := w.holds().PhaseOf(k, w.clock.Now()); got != want {
-			t.Errorf("key %d is %s, not %s", k.ID[0], got, want)
-		}
-	}
-	w.insertKey(1, 1)
-	if n := w.holds().Settings.Len(); n != 0 {
-		t.Errorf("a key that is made where nothing is set has %d settings", n)
-	}
-	w.must(w.SetPhase(ctx, Scope{}, Off, time.Time{}))
-	w.insertKey(2, 1)
-	w.must(w.SetPhase(ctx, Scope{Partner: domain.PartnerID{1}}, ReadOnly, at(60)))
-	w.insertKey(3, 1)
-	w.insertKey(4, 2)
-	is(key(1, 1), ReadOnly)
-	is(key(2, 1), ReadOnly)
-	is(key(3, 1), On)
-	is(key(4, 2), On)
-	w.clock.Set(at(60))
-	is(key(1, 1), Off)
-	is(key(2, 1), On)
-
-	w.must(w.SetNewKeys(ctx, true))
-	w.insertKey(5, 1)
-	w.insertKey(6, 2)
-	w.must(w.AllowNewKey(ctx, domain.KeyID{6}))
-	if s := w.holds(); s.PhaseOfNewKeys() != Off {
-		t.Error("new keys have v1")
-	}
-	is(key(4, 2), On)
-	is(key(5, 1), Off)
-	is(key(6, 2), On)
-	w.must(w.SetPhase(ctx, Scope{Partner: domain.PartnerID{1}}, On, time.Time{}))
-	is(key(5, 1), On)
-	w.must(w.SetPhase(ctx, Scope{}, ReadOnly, time.Time{}))
-	is(key(5, 1), ReadOnly)
-	is(key(6, 2), ReadOnly)
-	w.insertKey(7, 1)
-	is(key(7, 1), Off)
-
-	w.must(w.SetNewKeys(ctx, false))
-	w.insertKey(8, 1)
-	is(key(7, 1), Off)
-	is(key(8, 1), On)
-
-	// After the end each key is off, also one that is made then.
-	w.must(w.Announce(ctx, Announcement{date("2024-01-01"), date("2025-01-01")}))
-	w.must(w.End(ctx, EndRequest{}))
-	w.insertKey(9, 1)
-	is(key(9, 1), Off)
-	w.refused(w.AllowNewKey(ctx, domain.KeyID{9}), "ended")
-	w.refused(w.SetNewKeys(ctx, false), "ended")
-	w.must(w.SetPhase(ctx, Scope{}, On, at(100)))
-	is(key(9, 1), On)
-	w.clock.Set(at(100))
-	is(key(9, 1), Off)
-}
-
-// TestNewKeysAreFollowed: processes hear of a key that is made without v1.
-func TestNewKeysAreFollowed(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.must(w.SetNewKeys(t.Context(), true))
-	k, read := w.watch()
-	w.must(<-read)
-	w.insertKey(1, 1)
-	w.follows(k, read, func(s *State) bool { p, _ := s.PhaseOf(mine, noon); return p == Off })
-}
-
 // TestCommandsFollowOneAnother: commands that run at a time cannot break a rule
 // together.
 func TestCommandsFollowOneAnother(t *testing.T) {
@@ -301,20 +226,5 @@ func TestCommandsFollowOneAnother(t *testing.T) {
 	all.Wait()
 	if announced.Load() != 1 || added.Load() != 3 {
 		t.Errorf("%d announcements and %d brownouts were accepted", announced.Load(), added.Load())
-	}
-}
-
-// TestServes: the release that is served is recorded.
-func TestServes(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	if r := w.holds().Release; r != "" {
-		t.Errorf("release %q is served", r)
-	}
-	for _, release := range []string{"2.1", "2.1", "2.3"} {
-		w.must(w.RecordRelease(t.Context(), release))
-		if r := w.holds().Release; r != release {
-			t.Errorf("release %q is served, not %s", r, release)
-		}
 	}
 }

@@ -15,14 +15,19 @@ import (
 )
 
 // ledger is what callers know that they called.
-type ledger map[countKey]*Row
+type ledger struct {
+	mu   sync.Mutex
+	rows map[countKey]*Row
+}
 
-func (l ledger) note(c Call, at time.Time) {
+func (l *ledger) note(c Call, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	p := countKey{c.Key, domain.DateOf(at), c.Surface, c.Operation}
-	r := l[p]
+	r := l.rows[p]
 	if r == nil {
 		r = &Row{Key: c.Key, Day: p.day, Surface: c.Surface, Operation: c.Operation, FirstAt: at, LastAt: at}
-		l[p] = r
+		l.rows[p] = r
 	}
 	r.Calls++
 	if c.Status >= 400 {
@@ -37,13 +42,13 @@ func (l ledger) note(c Call, at time.Time) {
 }
 
 // check compares the table with what was called.
-func (l ledger) check(t *testing.T, rows []Row) {
+func (l *ledger) check(t *testing.T, rows []Row) {
 	t.Helper()
-	if len(rows) != len(l) {
-		t.Errorf("%d rows for %d places", len(rows), len(l))
+	if len(rows) != len(l.rows) {
+		t.Errorf("%d rows for %d places", len(rows), len(l.rows))
 	}
 	for _, got := range rows {
-		want := l[countKey{got.Key, got.Day, got.Surface, got.Operation}]
+		want := l.rows[countKey{got.Key, got.Day, got.Surface, got.Operation}]
 		if want == nil {
 			t.Errorf("counted, but not called: %+v", got)
 			continue
@@ -55,33 +60,16 @@ func (l ledger) check(t *testing.T, rows []Row) {
 	}
 }
 
-// add adds the calls of another ledger.
-func (l ledger) add(other ledger) {
-	for p, r := range other {
-		have := l[p]
-		if have == nil {
-			l[p] = r
-			continue
-		}
-		have.Calls, have.Failures = have.Calls+r.Calls, have.Failures+r.Failures
-		if r.FirstAt.Before(have.FirstAt) {
-			have.FirstAt = r.FirstAt
-		}
-		if r.LastAt.After(have.LastAt) {
-			have.LastAt = r.LastAt
-		}
-	}
-}
-
 // twoReplicas count into one database, each by a clock of its own.
 type twoReplicas struct {
 	t        *testing.T
 	counters [2]*Counter
 	clocks   [2]*domain.ManualClock
+	called   ledger
 }
 
 // work makes random calls of both, and has them flush at random moments.
-func (w *twoReplicas) work(random *rand.Rand, into ledger) {
+func (w *twoReplicas) work(random *rand.Rand) {
 	statuses := []int{200, 201, 204, 400, 403, 410, 429, 499, 500}
 	for range 400 {
 		c := Call{
@@ -91,7 +79,7 @@ func (w *twoReplicas) work(random *rand.Rand, into ledger) {
 		}
 		n := random.IntN(2)
 		w.counters[n].Count(c)
-		into.note(c, w.clocks[n].Now())
+		w.called.note(c, w.clocks[n].Now())
 		if random.IntN(40) == 0 {
 			if err := w.counters[random.IntN(2)].Flush(w.t.Context()); err != nil {
 				w.t.Error(err)
@@ -106,24 +94,18 @@ func (w *twoReplicas) work(random *rand.Rand, into ledger) {
 func TestCountsEqualTheLedger(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	w := &twoReplicas{t: t}
+	w := &twoReplicas{t: t, called: ledger{rows: map[countKey]*Row{}}}
 	for i := range w.counters {
 		w.clocks[i] = domain.NewManualClock(noon)
 		w.counters[i] = counter(t, d, w.clocks[i])
 	}
-	together := ledger{}
 	// Time stands still while calls are made, so that the callers know it.
 	for round, step := range []time.Duration{time.Minute, 12 * time.Hour, time.Second} {
 		var group sync.WaitGroup
-		var ledgers [6]ledger
-		for i := range ledgers {
-			ledgers[i] = ledger{}
-			group.Go(func() { w.work(rand.New(rand.NewPCG(uint64(round), uint64(i))), ledgers[i]) })
+		for i := range 6 {
+			group.Go(func() { w.work(rand.New(rand.NewPCG(uint64(round), uint64(i)))) })
 		}
 		group.Wait()
-		for _, l := range ledgers {
-			together.add(l)
-		}
 		w.clocks[0].Advance(step)
 		w.clocks[1].Advance(step + time.Second)
 	}
@@ -133,32 +115,11 @@ func TestCountsEqualTheLedger(t *testing.T) {
 	}
 
 	rows := all(t, d)
-	together.check(t, rows)
+	w.called.check(t, rows)
 	for _, r := range rows {
 		if n := len(r.UserAgents); n == 0 || n > MaxAgents || len(slices.Compact(slices.Sorted(slices.Values(r.UserAgents)))) != n {
 			t.Errorf("agents %q", r.UserAgents)
 		}
-	}
-}
-
-// TestKill: a replica that is gone takes along what it counted since its last
-// flush, and nothing else.
-func TestKill(t *testing.T) {
-	t.Parallel()
-	d := open(t)
-	clock := domain.NewManualClock(noon)
-	dies, lives := counter(t, d, clock), counter(t, d, clock)
-	c := Call{Key: key(1), Surface: V1, Operation: "GET /v1/clients", Status: 200}
-	for range 7 {
-		dies.Count(c)
-		lives.Count(c)
-	}
-	flush(t, dies)
-	dies.Count(c) // is lost
-	dies = nil
-	flush(t, lives)
-	if n := calls(all(t, d), key(1)); n != 14 {
-		t.Errorf("%d calls", n)
 	}
 }
 
