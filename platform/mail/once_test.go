@@ -2,7 +2,6 @@ package mail_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -121,16 +120,17 @@ func TestMarkNoticesAndSimulations(t *testing.T) {
 	}
 }
 
-// unwritable is a writer that fails for one mail, and panics for another.
+// unwritable is a writer that has no words for one mail, and panics for another.
 type unwritable struct {
 	mail.Writer
+	wordless      mail.Writer
 	fails, panics domain.MessageID
 }
 
 func (u unwritable) Write(ctx context.Context, l outbox.Lease) (mail.Draft, error) {
 	switch l.ID {
 	case u.fails:
-		return mail.Draft{}, errors.New("write a mail: no words")
+		return u.wordless.Write(ctx, l)
 	case u.panics:
 		panic("planted in the writer")
 	}
@@ -153,7 +153,9 @@ func TestFailedTries(t *testing.T) {
 		return o.sender.Send(ctx, m)
 	})
 	d := mail.NewDispatcher(o.DB, panics, 2, map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: unwritable{mail.NewRequests(o.DB, composer(t, ""), nil), ids[0], ids[1]},
+		db.RequestedMail: unwritable{
+			mail.NewRequests(o.DB, composer(t, ""), nil), mail.NewRequests(o.DB, &mail.Composer{}, nil), ids[0], ids[1],
+		},
 	}, quiet, nil, nil)
 	drain := func(want mail.Outcome, n int) {
 		t.Helper()
