@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,11 +24,12 @@ type writers struct {
 	client domain.ClientID
 	number string
 	crews  []crew
+	writes atomic.Int64
+	ended  atomic.Bool
 	group  sync.WaitGroup
-	// moved is signalled when writes or ended changes.
-	moved  sync.Cond
-	writes int
-	ended  bool
+	// moved is closed and made anew with each write.
+	mu    sync.Mutex
+	moved chan struct{}
 }
 
 // crew is a collection in both versions.
@@ -36,23 +38,36 @@ type crew struct {
 	number int64
 }
 
-// change makes a change of writes or ended.
-func (w *writers) change(fn func()) {
-	w.moved.L.Lock()
-	defer w.moved.L.Unlock()
-	fn()
-	w.moved.Broadcast()
+// wrote notes a write.
+func (w *writers) wrote() {
+	w.writes.Add(1)
+	w.wake()
+}
+
+func (w *writers) wake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.moved)
+	w.moved = make(chan struct{})
 }
 
 // wait is a Wait that lasts until as many more writes were made as the pause has tenths
 // of a second, or until the writers are done.
 func (w *writers) wait(ctx context.Context, d time.Duration) error {
-	w.moved.L.Lock()
-	defer w.moved.L.Unlock()
-	for until := w.writes + int(d/(100*time.Millisecond)); w.writes < until && !w.ended; {
-		w.moved.Wait()
+	until := w.writes.Load() + int64(d/(100*time.Millisecond))
+	for {
+		w.mu.Lock()
+		moved := w.moved
+		w.mu.Unlock()
+		if w.writes.Load() >= until || w.ended.Load() {
+			return ctx.Err()
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	return ctx.Err()
 }
 
 // do sends a write, which may be refused as others write too.
@@ -65,7 +80,7 @@ func (w *writers) do(method, path, body string) []byte {
 	if got.Status >= 500 || got.Status == 400 {
 		w.s.T.Errorf("%s %s: %d %s", method, path, got.Status, got.Body)
 	}
-	w.change(func() { w.writes++ })
+	w.wrote()
 	return got.Body
 }
 
@@ -103,7 +118,7 @@ func beside(t *testing.T, each int) {
 	s := v1test.Start(t, v2test.Options{})
 	tenant := s.Tenant("Northlight")
 	c := s.Client(tenant, "Hollowbrook")
-	w := &writers{s: s, tenant: tenant, client: c.ID, moved: sync.Cond{L: new(sync.Mutex)}}
+	w := &writers{s: s, tenant: tenant, client: c.ID, moved: make(chan struct{})}
 	w.number = fmt.Sprint(s.NumberIn(idmap.Client, idmap.UUID(c.ID)))
 	for _, name := range []string{"Crew", "Staff", "Board"} {
 		id := s.Collection(c.ID, name)
@@ -123,10 +138,11 @@ func beside(t *testing.T, each int) {
 	}
 	go func() {
 		w.group.Wait()
-		w.change(func() { w.ended = true })
+		w.ended.Store(true)
+		w.wake()
 	}()
 	for last := false; !last; {
-		w.change(func() { last = w.ended })
+		last = w.ended.Load()
 		for _, sample := range []int{0, 3} {
 			config := config(s.URL, tenant.Key, s.Clock.Now())
 			config.Wait, config.Sample = w.wait, sample
