@@ -57,26 +57,28 @@ func TestClientAt(t *testing.T) {
 	}
 }
 
-// TestMCPIsNotRedirected: the SDK's requests, which the client does not send itself, go to the service alone.
+// TestMCPIsNotRedirected: neither before nor in the middle of a session, whose requests the SDK sends and not the client.
 func TestMCPIsNotRedirected(t *testing.T) {
 	t.Parallel()
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n"
 	var came atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came.Add(1) }))
 	t.Cleanup(other.Close)
-	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet { // before the session
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
+	for _, before := range []bool{true, false} {
+		first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet && !before {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
+			http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+		}))
+		t.Cleanup(first.Close)
+		var out, errs bytes.Buffer
+		command := MCP{KeyFlag: KeyFlag{Key: "pk_secret"}, URL: first.URL}
+		err := command.Run(t.Context(), cli.Env{In: strings.NewReader(hello), Out: &out, Err: &errs})
+		if said := fmt.Sprint(&out, &errs, err); came.Load() != 0 || !strings.Contains(said, "not followed") {
+			t.Errorf("%d requests to the other host: %s", came.Load(), said)
 		}
-		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
-	}))
-	t.Cleanup(first.Close)
-	var out, errs bytes.Buffer
-	command := MCP{KeyFlag: KeyFlag{Key: "pk_secret"}, URL: first.URL}
-	err := command.Run(t.Context(), cli.Env{In: strings.NewReader(hello), Out: &out, Err: &errs})
-	if said := fmt.Sprint(&out, &errs, err); came.Load() != 0 || !strings.Contains(said, "not followed") {
-		t.Errorf("%d requests to the other host: %s", came.Load(), said)
 	}
 }
 
