@@ -94,7 +94,7 @@ func cleanUp(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 	if err := resume(ctx, d, partner); err != nil {
 		return err
 	}
-	o, err := ownedBy(ctx, d, partner)
+	o, err := readOwnedIDs(ctx, d, partner)
 	if err != nil {
 		return err
 	}
