@@ -26,8 +26,8 @@ const (
 	DeliveryLife = 30 * 24 * time.Hour
 	// MaxTryResponse is how much of the response to a try is kept, in bytes.
 	MaxTryResponse = 1 << 10
-	// MaxTriesUnderWay is the greatest number of concurrent tries of one subscription.
-	MaxTriesUnderWay = 10
+	// MaxConcurrentTries is the greatest number of concurrent tries of one subscription.
+	MaxConcurrentTries = 10
 )
 
 // SignatureHeader is the header with the service's own signature: t=…,v1=…, where t is

@@ -24,7 +24,7 @@ type DueWebhook struct {
 	// Failing is true if a delivery has failed since the last success.
 	Failing bool
 	// UnderWay is the number of tries in progress (leased) in all processes, counted up to
-	// domain.MaxTriesUnderWay.
+	// domain.MaxConcurrentTries.
 	UnderWay int
 }
 

@@ -70,12 +70,12 @@ func (r *round) next(ctx context.Context, d *db.DB, n int, now time.Time) ([]wai
 		CROSS JOIN LATERAL (
 			SELECT count(*) AS under_way FROM (
 				SELECT 1 FROM webhook_deliveries AS d WHERE walk.due_at <= @now
-					AND d.webhook_id = w.id AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > @now LIMIT @maxTriesUnderWay
+					AND d.webhook_id = w.id AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > @now LIMIT @maxConcurrentTries
 			) AS l
 		) AS leased
 		WHERE walk.step > 0 ORDER BY walk.step`, pg.Named{
 		"at": r.at, "wrapped": r.wrapped, "began": r.began, "now": now, "steps": steps, "n": n,
-		"maxTriesUnderWay": domain.MaxTriesUnderWay,
+		"maxConcurrentTries": domain.MaxConcurrentTries,
 	}))
 	if err != nil || len(walked) == 0 {
 		r.over = err == nil

@@ -32,8 +32,8 @@ type Lease struct {
 	Token uuid.UUID `bun:"lease"`
 }
 
-// Result returns ID as the id of a simulated mail. It is meaningful only if Kind is db.SimulatedMail.
-func (l *Lease) Result() domain.ResultID { return domain.ResultID(l.ID) }
+// ResultID returns ID as the id of a simulated mail. It is meaningful only if Kind is db.SimulatedMail.
+func (l *Lease) ResultID() domain.ResultID { return domain.ResultID(l.ID) }
 
 // ClaimMails leases up to n due mails for the duration life. It returns fewer if fewer are due, or if another process
 // claims at the same time.

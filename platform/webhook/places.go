@@ -20,7 +20,7 @@ const (
 	slowAfter = time.Second
 	// firstPlaces is how many tries of a subscription are in progress at a time until
 	// its first answer, and slowPlaces those of one that answers, but slowly. Each
-	// quick success doubles them, to domain.MaxTriesUnderWay; a failure leaves one.
+	// quick success doubles them, to domain.MaxConcurrentTries; a failure leaves one.
 	firstPlaces, slowPlaces = 2, 2
 	// mostTries is how many tries are in progress at most (see places).
 	mostTries = quickTries*(1+int(domain.WebhookDeadline/slowAfter)) + slowTries
@@ -81,7 +81,7 @@ func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {
 	var quick, slow []*claimant
 	for _, w := range due {
 		s := p.stateOf(w)
-		room := min(domain.MaxTriesUnderWay-w.UnderWay, s.places-s.running)
+		room := min(domain.MaxConcurrentTries-w.UnderWay, s.places-s.running)
 		switch wish := (&claimant{webhookState: s, Places: outbox.Places{Webhook: w.ID}, room: room}); {
 		case room <= 0:
 		case s.suspect:
@@ -206,7 +206,7 @@ func (t *try) end(made, ok bool) {
 	case t.late:
 		s.suspect, s.places = true, slowPlaces
 	default:
-		s.suspect, s.places = false, min(2*s.places, domain.MaxTriesUnderWay)
+		s.suspect, s.places = false, min(2*s.places, domain.MaxConcurrentTries)
 	}
 	p.freed()
 }
