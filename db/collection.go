@@ -97,12 +97,12 @@ func (t *Tenant) Members(
 // InsertCollection inserts a collection without members. It returns Conflict if the client has a collection of that
 // name.
 func (t *Tenant) InsertCollection(ctx context.Context, c *Change, k domain.Collection) error {
-	_, err := pg.Exec(ctx, c, "insert a collection", insertedCollection(t.ID, k))
+	_, err := pg.Exec(ctx, c, "insert a collection", collectionInsert(t.ID, k))
 	return err
 }
 
-// insertedCollection returns the INSERT of a collection.
-func insertedCollection(client domain.ClientID, k domain.Collection) pg.Query {
+// collectionInsert returns the INSERT of a collection.
+func collectionInsert(client domain.ClientID, k domain.Collection) pg.Query {
 	return pg.Insert(CollectionRow{
 		ClientID: client, ID: k.ID, Name: k.Name, NameKey: domain.SortKey(k.Name), Description: k.Description,
 		CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
