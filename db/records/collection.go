@@ -29,7 +29,7 @@ type importedCollection struct {
 // collection with more than domain.MaxMembers into several records.
 var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
 	object: "collection", partner: ofPartner("k"), order: "k.client_id, k.id, m.part",
-	listed: func(q *pg.Select) {
+	extendExport: func(q *pg.Select) {
 		q.Columns("m.part, m.members").Join(`CROSS JOIN LATERAL (
 			SELECT ((n - 1) / ?::integer)::integer AS part, array_agg(user_id::text ORDER BY user_id) AS members FROM (
 				SELECT user_id, row_number() OVER (ORDER BY user_id) AS n FROM collection_members
@@ -39,7 +39,7 @@ var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
 				SELECT FROM collection_members WHERE client_id = k.client_id AND collection_id = k.id)
 		) AS m`, domain.MaxMembers)
 	},
-	exported: func(r *importedCollection, out *domain.CollectionRecord) error {
+	adjustRecord: func(r *importedCollection, out *domain.CollectionRecord) error {
 		members := make([]domain.Ref[domain.UserKind], len(r.Members))
 		for i, text := range r.Members {
 			if err := members[i].UnmarshalText([]byte(text)); err != nil {
@@ -50,10 +50,10 @@ var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
 		return nil
 	},
 	audiences: db.SharedAudiences, begin: beginCollections, rank: db.CollectionLocks, locked: "k.client_id, k.id",
-	fresh: func(r *importedCollection) { r.CreatedBy = domain.ByDashboard },
+	setDefaults: func(r *importedCollection) { r.CreatedBy = domain.ByDashboard },
 	names: &names[importedCollection]{
 		field: "name", column: "name_key", held: "t.client_id = k.scope::uuid AND t.name_key = k.key",
-		of: func(r *importedCollection) name { return name{r.ClientID.UUID(), r.NameKey} },
+		nameOf: func(r *importedCollection) name { return name{r.ClientID.UUID(), r.NameKey} },
 	},
 }
 
@@ -105,10 +105,10 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 				return fmt.Errorf("members[%d]: %s of the client", n, domain.NoSuchObject(u.Noun()))
 			}
 		}
-		a.beside = len(joined[a.after.ID]) > 0
+		a.sideEffect = len(joined[a.after.ID]) > 0
 		return nil
 	}
-	b.kind.follow = func(ctx context.Context, b *importingCollections) error {
+	b.kind.afterStore = func(ctx context.Context, b *importingCollections) error {
 		var joining []membership
 		for _, a := range b.list {
 			if !a.refused() {

@@ -143,8 +143,8 @@ func archivedClients(ctx context.Context, c *db.Change, ids []domain.ClientID) (
 // names describes a name or address that must be unique.
 type names[Row any] struct {
 	field, column string // the field of the record, for errors, and the column of the row
-	// of returns the name of a row and its scope. The key is empty if the row needs no unique name.
-	of func(*Row) name
+	// nameOf returns the name of a row and its scope. The key is empty if the row needs no unique name.
+	nameOf func(*Row) name
 	// held is the SQL condition that a row, alias t, has the name k (scope, key).
 	held string
 }
@@ -173,9 +173,9 @@ func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 		if a.refused() {
 			continue
 		}
-		before, wanted := name{}, n.of(a.after)
+		before, wanted := name{}, n.nameOf(a.after)
 		if a.before != nil {
-			before = n.of(a.before)
+			before = n.nameOf(a.before)
 		}
 		if wanted == before || wanted.Key == "" && a.before == nil {
 			continue // keeps its name, or needs none
@@ -211,7 +211,7 @@ func (b *recordBatch[Record, Row]) claim(
 		settled, giving = true, nil
 		taken := map[name][16]byte{}
 		for _, a := range claims {
-			id, wanted := idOf(a.after), b.kind.names.of(a.after)
+			id, wanted := idOf(a.after), b.kind.names.nameOf(a.after)
 			if a.refused() || wanted.Key == "" {
 				continue
 			}
