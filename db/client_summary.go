@@ -200,14 +200,14 @@ func (d *DB) RefreshReachable(ctx context.Context) error {
 func (d *DB) RefreshAhead(ctx context.Context) (refreshed int, err error) {
 	_, err = d.TryAdvisoryLock(ctx, "summaries", func(ctx context.Context) error {
 		now := d.Now()
-		aged := now.Add(-refreshAheadAge)
+		refreshBefore := now.Add(-refreshAheadAge)
 		clients, err := pg.All[domain.ClientID](ctx, d, "list stale summaries", pg.SQL(`
 			SELECT id FROM clients WHERE archived_at IS NULL AND refresh_until > ? AND summarized_at < ?
-			ORDER BY id`, now, aged))
+			ORDER BY id`, now, refreshBefore))
 		if err != nil {
 			return err
 		}
-		refreshed, err = d.summarizeAll(ctx, clients, refreshAheadBatch, aged)
+		refreshed, err = d.summarizeAll(ctx, clients, refreshAheadBatch, refreshBefore)
 		return err
 	})
 	return refreshed, err

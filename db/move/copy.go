@@ -69,7 +69,7 @@ func compare(source, target side, t shapedTable, o ownedIDs) (c comparison, err 
 	if err != nil {
 		return c, err
 	}
-	differ, rows := differing(a, b)
+	differ, rows := differences(a, b)
 	c.rows, c.inTarget = rows, len(b) > 0
 	if len(differ) == 0 {
 		return c, nil
@@ -86,7 +86,7 @@ func compare(source, target side, t shapedTable, o ownedIDs) (c comparison, err 
 	if err != nil {
 		return c, err
 	}
-	differ, c.rows = differing(a, b)
+	differ, c.rows = differences(a, b)
 	c.where = condition + " AND " + anyOf(t.keyHash(), differ)
 	return c, nil
 }

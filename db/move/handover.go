@@ -47,14 +47,14 @@ func (m *Move) freeze(ctx context.Context) error {
 			return err
 		}
 	}
-	draining, cancel := context.WithTimeout(ctx, drainFor)
+	drainCtx, cancel := context.WithTimeout(ctx, drainFor)
 	defer cancel()
-	err := m.waitUntil(draining, `
+	err := m.waitUntil(drainCtx, `
 		SELECT NOT EXISTS (SELECT FROM outbox AS o LEFT JOIN clients AS c ON c.id = o.client_id
 				WHERE (c.partner_id = ?0 OR o.client_id = ?0) AND o.lease IS NOT NULL AND o.due_at > now())
 			AND NOT EXISTS (SELECT FROM webhooks AS w JOIN webhook_deliveries AS d ON d.webhook_id = w.id
 				WHERE w.partner_id = ?0 AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > now())`, m.Partner)
-	if err != nil && draining.Err() != nil && ctx.Err() == nil {
+	if err != nil && drainCtx.Err() != nil && ctx.Err() == nil {
 		m.Logf("a mail or a delivery is being sent for longer than %s: it may be sent twice", drainFor)
 		return nil
 	}

@@ -20,8 +20,8 @@ type table struct {
 	// last marks tables that are copied in the last transaction only: the service finds its work and its callers in
 	// them, so the new cell must not have them before. The other tables are copied while they are in use.
 	last bool
-	// kept marks tables whose rows CleanUp does not delete.
-	kept bool
+	// keep marks tables whose rows CleanUp does not delete.
+	keep bool
 	// order is the ORDER BY of the copy, for rows that get new identities in the new cell. Empty is any order.
 	order string
 }
@@ -213,8 +213,8 @@ type digest struct {
 	Hash int64
 }
 
-// differing returns the parts in which a and b differ, in ascending order, and the number of rows that a has in them.
-func differing(a, b []digest) (differ []int64, rows int64) {
+// differences returns the parts in which a and b differ, in ascending order, and the number of rows that a has in them.
+func differences(a, b []digest) (differ []int64, rows int64) {
 	unmatched := make(map[int64]digest, len(b))
 	for _, d := range b {
 		unmatched[d.Part] = d

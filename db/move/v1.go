@@ -14,7 +14,7 @@ var v1Tables = []table{
 	// The current and former numbers of existing objects, of deleted objects, and of deleted collections and groups
 	// that a policy shows. All ids are in one list, which PostgreSQL joins with id_registry. If the condition had a
 	// second part, PostgreSQL would search the list for each number.
-	{name: "id_registry", kept: true, rows: `t.id IN (
+	{name: "id_registry", keep: true, rows: `t.id IN (
 			SELECT id FROM id_registry WHERE partner_id = $partner UNION ALL
 			SELECT id FROM clients WHERE id = ANY($clients) UNION ALL
 			SELECT id FROM collections WHERE client_id = ANY($clients) UNION ALL

@@ -18,14 +18,14 @@ func Each[Row any](ctx context.Context, r Runner, action string, q Query) iter.S
 	return func(yield func(Row, error) bool) {
 		var none Row
 		cursor := fmt.Sprintf("rows_%x", [16]byte(NewID[domain.EventKind]()))
-		if _, err := Exec(ctx, r, action, once{SQL("DECLARE "+cursor+" NO SCROLL CURSOR FOR ?", q)}); err != nil {
+		if _, err := Exec(ctx, r, action, unrepeated{SQL("DECLARE "+cursor+" NO SCROLL CURSOR FOR ?", q)}); err != nil {
 			yield(none, err)
 			return
 		}
 		// An error is ignored: the end of the transaction closes the cursor too.
-		defer func() { _, _ = Exec(ctx, r, action, once{SQL("CLOSE " + cursor)}) }()
+		defer func() { _, _ = Exec(ctx, r, action, unrepeated{SQL("CLOSE " + cursor)}) }()
 
-		fetch := once{SQL(fmt.Sprintf("FETCH %d FROM %s", EachBatch, cursor))}
+		fetch := unrepeated{SQL(fmt.Sprintf("FETCH %d FROM %s", EachBatch, cursor))}
 		for {
 			rows, err := some[Row](ctx, r, action, fetch, EachBatch)
 			if err != nil {

@@ -96,7 +96,7 @@ func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first
 		if err != nil || second == first {
 			return true, err
 		}
-		if again, err := backend(ctx, client); err != nil || again != first {
+		if third, err := backend(ctx, client); err != nil || third != first {
 			return true, err
 		}
 		if err := tx.Rollback(ctx); err != nil {
@@ -133,7 +133,7 @@ func prepares(ctx context.Context, client *pgx.Conn) bool {
 	if _, err := tx.Prepare(ctx, name, "SELECT 1"); err != nil {
 		return false
 	}
-	var kept bool
-	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_prepared_statements WHERE name = $1)", name).Scan(&kept)
-	return errors.Join(err, client.Deallocate(ctx, name)) == nil && !kept
+	var exists bool
+	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_prepared_statements WHERE name = $1)", name).Scan(&exists)
+	return errors.Join(err, client.Deallocate(ctx, name)) == nil && !exists
 }

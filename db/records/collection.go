@@ -90,13 +90,13 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 			list = append(list, membership{client, r.ID.ID, u.ID, at})
 		}
 	}
-	joining, err := lockNewMemberships(ctx, b.Change, list)
+	newMembers, err := lockNewMemberships(ctx, b.Change, list)
 	if err != nil {
 		return err
 	}
 
 	joined := map[domain.CollectionID][]membership{}
-	for _, m := range joining {
+	for _, m := range newMembers {
 		joined[m.CollectionID] = append(joined[m.CollectionID], m)
 	}
 	b.kind.finish = func(b *importingCollections, a *appliedCollection) error {
@@ -109,13 +109,13 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 		return nil
 	}
 	b.kind.afterStore = func(ctx context.Context, b *importingCollections) error {
-		var joining []membership
+		var newMembers []membership
 		for _, a := range b.list {
 			if !a.refused() {
-				joining = append(joining, joined[a.after.ID]...)
+				newMembers = append(newMembers, joined[a.after.ID]...)
 			}
 		}
-		return joinAll(ctx, b.Change, joining)
+		return joinAll(ctx, b.Change, newMembers)
 	}
 	return nil
 }
@@ -160,8 +160,8 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 	if err := lookUp(ctx, c, found); err != nil {
 		return err
 	}
-	joining, err := lockNewMemberships(ctx, c, membershipsOf(c, batch, found, results))
-	if err != nil || len(joining) == 0 {
+	newMembers, err := lockNewMemberships(ctx, c, membershipsOf(c, batch, found, results))
+	if err != nil || len(newMembers) == 0 {
 		return err
 	}
 
@@ -173,7 +173,7 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 		return err
 	}
 	joined := map[domain.UserID]bool{}
-	for _, m := range joining {
+	for _, m := range newMembers {
 		joined[m.UserID] = true
 	}
 	for i, user := range users {
@@ -181,7 +181,7 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 			results[i].Outcome = domain.ImportUpdated
 		}
 	}
-	return joinAll(ctx, c, joining)
+	return joinAll(ctx, c, newMembers)
 }
 
 // membershipsOf returns the memberships that records name, and sets their results to unchanged. It refuses a record
@@ -232,17 +232,17 @@ func lockNewMemberships(ctx context.Context, c *db.Change, list []membership) ([
 	if len(list) == 0 {
 		return nil, nil
 	}
-	joining, err := pg.All[membership](ctx, c, "look for members", pg.SQL(`
+	newMembers, err := pg.All[membership](ctx, c, "look for members", pg.SQL(`
 		SELECT w.client_id, w.collection_id, w.user_id, w.added_at FROM ? WHERE NOT EXISTS (
 			SELECT FROM collection_members AS m
 			WHERE m.client_id = w.client_id AND m.collection_id = w.collection_id AND m.user_id = w.user_id)`,
 		rowsOf(list)))
-	if err != nil || len(joining) == 0 {
+	if err != nil || len(newMembers) == 0 {
 		return nil, err
 	}
-	users := pg.MapRows(joining, func(m *membership) domain.UserID { return m.UserID })
+	users := pg.MapRows(newMembers, func(m *membership) domain.UserID { return m.UserID })
 	_, err = c.LockUserKeys(ctx, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(users)))
-	return joining, err
+	return newMembers, err
 }
 
 // joinAll inserts the memberships of locked users in locked collections, and adds their effects to the change. The

@@ -79,9 +79,9 @@ func beginResults(ctx context.Context, b *importingResults) error {
 			names = append(names, a.record.TemplateName.Value)
 		}
 	}
-	called, err := templatesByName(ctx, b.Change, names)
+	templateIDs, err := templatesByName(ctx, b.Change, names)
 	b.kind.finish = func(b *importingResults, a *appliedResult) error {
-		if err := finishTemplate(a, called); err != nil {
+		if err := finishTemplate(a, templateIDs); err != nil {
 			return err
 		}
 		return finishResult(b, a)
@@ -137,9 +137,9 @@ func templatesByName(
 
 // finishTemplate sets the template that a record names. It returns an error if there is no such template, if the record
 // changes the template of an existing result, or if a new result has none.
-func finishTemplate(a *appliedResult, called map[domain.TemplateName]domain.TemplateID) error {
+func finishTemplate(a *appliedResult, templateIDs map[domain.TemplateName]domain.TemplateID) error {
 	if in := a.record.TemplateName; in.Given {
-		template, found := called[in.Value]
+		template, found := templateIDs[in.Value]
 		switch {
 		case !found:
 			return fmt.Errorf("template_name: there is no imported template %q in %s%s",
