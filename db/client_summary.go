@@ -154,7 +154,7 @@ func (d *DB) FreshTenant(ctx context.Context, id domain.ClientID) (*Tenant, erro
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) == 0 { // another request refreshed it meanwhile
+	if len(rows) == 0 { // another request has refreshed it
 		return d.Tenant(ctx, id)
 	}
 	return d.tenantOf(&rows[0]), nil
@@ -178,7 +178,7 @@ func (d *DB) refreshPage(ctx context.Context, page []domain.Client) error {
 	if err != nil {
 		return err
 	}
-	if len(rows) < len(stale) { // another request refreshed the others meanwhile
+	if len(rows) < len(stale) { // another request has refreshed the others
 		rows, err = pg.All[ClientRow](ctx, d, "read clients", pg.Rows[ClientRow]().
 			Where("c.id = ANY(?::uuid[])", pg.IDs(stale)).Where("?", WithinReach(ctx)))
 	}

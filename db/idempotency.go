@@ -110,7 +110,7 @@ func (d *DB) storeOutcome(ctx context.Context, row outcomeRow) error {
 // Reserve begins an idempotent request that has to work outside of a transaction before Finish. It returns the recorded
 // outcome, if there is one. Otherwise it reserves the Idempotency-Key until Finish records the outcome of the same
 // request; release frees the key if Finish has not recorded one. If the process dies, the key is free after
-// domain.ReservedFor. The errors are those of Once.
+// domain.ReservedFor. The errors are the same as of Once.
 func (d *DB) Reserve(ctx context.Context, key string, hash []byte) (recorded *domain.Outcome, release func(), err error) {
 	caller := domain.CallerFrom(ctx).Key
 	err = d.Tx(ctx, func(ctx context.Context) error {

@@ -22,7 +22,7 @@ const (
 	reportSecret = "report"
 )
 
-// EnsureSecrets creates those of the service's secrets that the database does not have yet.
+// EnsureSecrets creates the service's secrets that the database does not have.
 func (d *DB) EnsureSecrets(ctx context.Context) error {
 	for _, name := range []string{CursorSecretName, TrackingSecretName, reportSecret} {
 		secret := make([]byte, 32)

@@ -47,7 +47,7 @@ type storedCount struct {
 	shown bool
 }
 
-// storedCounts describes all stored counts but those of policies.
+// storedCounts describes all stored counts except the counts of policies.
 var storedCounts = []storedCount{
 	{
 		name: "clients of partners", table: "partners", keys: []string{"id"}, values: []string{"client_count"}, none: "0",

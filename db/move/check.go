@@ -201,7 +201,7 @@ func (m *Move) checkKeys(source, target context.Context) error {
 	return m.CheckKeys(source, target, secrets)
 }
 
-// checkShapes returns errOtherTables if the tables or columns of a cell are not those of m.tables. handOver calls it
+// checkShapes returns errOtherTables if the tables or columns of a cell differ from m.tables. handOver calls it
 // again, because a migration may have run since Check.
 func (m *Move) checkShapes(ctx context.Context) error {
 	for _, d := range []*db.DB{m.From, m.To} {

@@ -111,7 +111,7 @@ func disableTriggers(target side) error {
 	return err
 }
 
-// replace replaces the differing rows of the target with those of the source, in the target's transaction, and seals
+// replace replaces the differing rows of the target with the rows of the source, in the target's transaction, and seals
 // their secrets again.
 func (m *Move) replace(source, target side, c comparison) error {
 	if err := disableTriggers(target); err != nil {

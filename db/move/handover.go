@@ -194,9 +194,9 @@ func (m *Move) checkEqual(source, target side, o ownedIDs) error {
 	return m.checkCatalogues(source, target, o)
 }
 
-// activate makes the new cell serve the partner: positions of events continue behind those of the old cell, cursors and
-// links of the old cell are accepted, the partner's keys no longer count as moved, leases of the old cell's processes
-// end, and the processes of the new cell are notified.
+// activate makes the new cell serve the partner: positions of events continue after the positions of the old cell,
+// cursors and links of the old cell are accepted, the partner's keys no longer count as moved, leases of the old cell's
+// processes end, and the processes of the new cell are notified.
 func (m *Move) activate(source, target side, c cellPair) error {
 	head, err := pg.One[int64](source.ctx, m.From, "read the head of the events", pg.SQL("SELECT position FROM event_head"))
 	if err != nil {

@@ -39,7 +39,7 @@ const (
 	// pollEvery is the interval of waitUntil.
 	pollEvery = 20 * time.Millisecond
 	// shortPass is the duration of a pass after which writes are frozen. Within the freeze, the last pass copies the
-	// rows written meanwhile, and compares all tables a second time. If a pass copied at most littleLeft rows,
+	// rows written during the pass, and compares all tables a second time. If a pass copied at most littleLeft rows,
 	// comparing took most of its time; then it is enough that two comparisons fit into the freeze.
 	shortPass  = 10 * time.Second
 	littleLeft = 2000
@@ -80,7 +80,7 @@ type Move struct {
 	// nothing.
 	CheckKeys func(source, target context.Context, secrets bool) error
 	// CopyFile copies the file of a report, unless the new cell has it. It is called before the freeze, and during the
-	// freeze for reports made meanwhile.
+	// freeze for reports created since then.
 	CopyFile func(context.Context, domain.Report) error
 	// Logf logs progress for the operator.
 	Logf func(format string, args ...any)

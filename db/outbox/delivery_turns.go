@@ -24,7 +24,7 @@ const deliverySteps = 500
 
 // round is one pass over all subscriptions with waiting deliveries, in the order of their ids.
 type round struct {
-	// began is the id after which the pass began, and at that of the last subscription read.
+	// began is the id after which the pass began, and at the id of the last subscription read.
 	began, at domain.WebhookID
 	// wrapped is true once the pass has continued from the first subscription.
 	wrapped bool

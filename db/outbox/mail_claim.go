@@ -118,7 +118,7 @@ func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	return domain.OrZero(due), due != nil, err
 }
 
-// Requeue says how a mail is put back into the outbox.
+// Requeue describes how a mail is put back into the outbox.
 type Requeue struct {
 	// At is when the mail is due again.
 	At time.Time

@@ -65,8 +65,8 @@ const (
 // timeout; 55P03: a lock not available in time; 25P03: idle in a transaction for too long.
 var outages = []string{"08", "40", "53", "57P", "25006", "57014", "55P03", "25P03"}
 
-// unavailable reports whether err is an error of the connection or the server. A failure to connect is one whatever its
-// reason. A canceled context is none.
+// unavailable reports whether err is an error of the connection or the server. A failure to connect is such an error,
+// whatever its reason. A canceled context is none.
 func unavailable(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false

@@ -73,8 +73,8 @@ func FindPooler(ctx context.Context, url string) (Pooler, error) {
 }
 
 // shares reports whether client, whose server process was first, shares connections: whether a second client gets that
-// process in a transaction, or client gets another process meanwhile. It returns false if the second client gets no
-// connection, and an error if the pooler refuses transactions.
+// process in a transaction, or client gets another process at the same time. It returns false if the second client gets
+// no connection, and an error if the pooler refuses transactions.
 func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first uint32) (bool, error) {
 	connect := config.Copy()
 	connect.ConnectTimeout = poolerWithin

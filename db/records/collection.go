@@ -265,7 +265,7 @@ func joinAll(ctx context.Context, c *db.Change, list []membership) error {
 // Imports and exports of groups.
 
 // Groups is the kind of groups. An imported Manual group replaces the client's own Manual group while that is empty.
-// The import locks the own group, so that no user can join it meanwhile.
+// The import locks the own group, so that no user can join it concurrently.
 var Groups Kind = &kind[domain.GroupRecord, db.GroupRow]{
 	object: "group", partner: ofPartner("g"), order: "g.client_id, g.id", audiences: db.ExclusiveAudiences, begin: beginGroups,
 }

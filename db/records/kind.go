@@ -33,7 +33,7 @@ type kind[Record, Row any] struct {
 	// begin locks them.
 	rank   db.LockRank
 	locked string
-	// key returns the key of a record. The key of a row is that of its record. Nil means the id.
+	// key returns the key of a record. The key of a row is the key of its record. Nil means the id.
 	key func(*Record) any
 	// begin locks and reads what the kind needs in addition to the objects that records refer to; also the rows, if
 	// locked is empty. It may set finish, prepare and afterStore of the batch's kind.

@@ -120,7 +120,7 @@ func checkScope(b *importingPolicies, a *appliedPolicy) error {
 	id, ok := domain.RefAs[domain.CollectionKind](scope)
 	collection := b.found.find(id)
 	switch deleted := r.ScopeDeleted.Value; {
-	case ok && collection == nil && deleted: // as the record says
+	case ok && collection == nil && deleted: // the record is of a policy for a deleted collection
 	case !ok || !collection.isOf(p.ClientID):
 		return noSuch("scope_id", id)
 	case deleted:

@@ -135,7 +135,7 @@ func cannotChange(field string) error { return errors.New(field + " cannot be ch
 // missing returns the refusal of a new object that lacks a field.
 func missing(field string) error { return errors.New(field + " " + rule.Required) }
 
-// archivedClients returns those of the clients that are archived. Changes of their objects write no events.
+// archivedClients returns the archived ones among clients. Changes of their objects write no events.
 func archivedClients(ctx context.Context, c *db.Change, ids []domain.ClientID) (map[domain.ClientID]bool, error) {
 	return pg.Existing(ctx, c, "look for archived clients", "clients WHERE archived_at IS NOT NULL AND", sortedUnique(ids))
 }

@@ -283,7 +283,7 @@ func movesBack(before, after *domain.Result) error {
 }
 
 // followResults adds the effects of new and changed results to the change, and counts the uses of templates. It puts
-// the mails of scheduled results into the outbox, and deletes those of results that are no longer scheduled.
+// the mails of scheduled results into the outbox, and deletes the mails of results that are no longer scheduled.
 func followResults(ctx context.Context, b *importingResults) error {
 	if len(b.inserts)+len(b.updates) == 0 {
 		return nil
