@@ -108,8 +108,9 @@ func (d *DB) CheckReplica(ctx context.Context) (feedback bool, err error) {
 	return feedback, err
 }
 
-// standby returns a connection to the standby, once it has replayed everything that the primary had written before the
-// call. It returns nil if ctx is not of FromReplica, or if the standby cannot be used within the given time.
+// standby waits until the standby has replayed everything that the primary had written before the call, and returns a
+// connection to it. It returns nil if ctx is not of FromReplica, if the standby failed shortly before (atRest), or if
+// it cannot be used within the given time. It notes the result, unless ctx ended.
 func (d *DB) standby(ctx context.Context, within time.Duration) *pgxpool.Conn {
 	used, ok := ctx.Value(replicaKey{}).(*bool)
 	began := d.Now()

@@ -108,8 +108,8 @@ func archive(c *db.Change, archived domain.Optional[bool], at **time.Time) {
 	}
 }
 
-// finishClient archives or restores the client, and sets a.sideEffect if its program changes. It refuses a program with a
-// course that does not exist, or twice the same course.
+// finishClient archives or restores the client, and sets a.sideEffect if its program changes. It refuses a program with
+// a course that does not exist, or twice the same course.
 func finishClient(b *importingClients, a *appliedClient) error {
 	archive(b.Change, a.record.Archived, &a.after.ArchivedAt)
 	if !a.record.Program.Given {
@@ -143,7 +143,8 @@ func programOf(client domain.ClientID, courses []domain.ProgramCourse) []db.Prog
 	return program
 }
 
-// followClients adjusts the partners' counters of clients, sets up new clients, and replaces programs.
+// followClients adjusts the partners' counters of clients that are not archived, sets up new clients, with the default
+// program unless their record has a program, and replaces the programs of the records.
 func followClients(ctx context.Context, b *importingClients) error {
 	for _, a := range b.updates {
 		switch before, after := a.before.ArchivedAt != nil, a.after.ArchivedAt != nil; {

@@ -362,7 +362,7 @@ func (b *recordBatch[Record, Row]) inherit(record, row reflect.Value) {
 }
 
 // collectWrites sets the outcome of each record that is not refused, and collects in inserts and updates the rows to
-// insert and to update. If several records have the same object, only the row that the last one leaves is stored.
+// insert and to update. If several records have the same object, only the row after the last of them is stored.
 func (b *recordBatch[Record, Row]) collectWrites() {
 	stored := map[*Row]*recordChange[Record, Row]{}
 	for _, a := range b.list {
