@@ -74,7 +74,7 @@ type Move struct {
 	// Keep is how long the old cell keeps the rows.
 	Keep time.Duration
 	// Reseal opens a secret of the old cell and seals it with the new cell's key. uuid is the object it is sealed for.
-	Reseal func(c db.SealedColumn, uuid string, sealedColumns []byte) ([]byte, error)
+	Reseal func(c db.SealedColumn, uuid string, sealed []byte) ([]byte, error)
 	// CheckKeys returns an error if Reseal's key is not the new cell's or, if the partner has secrets, if those of the
 	// old cell cannot be opened. The contexts are for the two databases, and may hold their transactions. Nil checks
 	// nothing.
