@@ -299,6 +299,9 @@ var Courses Kind = &kind[domain.CourseRecord, importedCourse]{
 // gets the course's title, so that an import restores the languages.
 func exportCourse(r *importedCourse, out *domain.CourseRecord) error {
 	titles, err := r.titles()
+	if err != nil {
+		return err
+	}
 	if len(titles) == 0 && len(r.Languages) < len(domain.English.Values()) {
 		for _, language := range r.Languages {
 			titles[language] = r.Title
@@ -307,7 +310,7 @@ func exportCourse(r *importedCourse, out *domain.CourseRecord) error {
 	if len(titles) > 0 {
 		out.Titles = domain.Give(titles)
 	}
-	return err
+	return nil
 }
 
 // finishCourse sets the titles by language, if they are given, and the languages of the course to theirs.
