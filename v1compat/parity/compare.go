@@ -21,33 +21,34 @@ const (
 	firstPause = 100 * time.Millisecond
 )
 
-// subject is what a finding is about: a row, identified by the value of the list's key and
-// the number of rows before it with the same value, or by its offset alone; or a property
-// of the list.
+// subject is what a finding is about: a row, identified by the value of the list's key and the number of rows before it
+// with the same value, or by its offset alone; or a property of the list.
 type subject struct {
 	id  string
 	nth int
 }
 
+// The properties of a list, as subjects: its order, its total, the status of the answer, and the form of a page. nth is
+// negative, as it is for no row.
 var ofOrder, ofTotal, ofStatus, ofPage = subject{nth: -1}, subject{nth: -2}, subject{nth: -3}, subject{nth: -4}
 
-// comparison is how two readings compare. If a side refused the query, the only finding is
-// about the status.
+// comparison is how two readings compare. If a side refused the query, the only finding is about the status.
 type comparison struct {
 	v1, other reading
 	findings  map[subject]finding
-	pairs     [][2]row // the rows that both have
+	pairs     [][2]row // the rows that both have: v1's and the other
 }
 
 func (c comparison) refused() bool { return c.v1.refused || c.other.refused }
 
-// compare reads the query on both sides until each subject is equal, or its difference is
-// confirmed, and reports the findings. It starts over if the query becomes refused, or is
-// no longer refused. It returns the rows that both sides have.
+// compare reads the query on both sides, at first once and then up to maxReadings times, until each subject is equal or
+// its difference is confirmed, and reports the findings. Differences that are never confirmed are reported as
+// unsettled. It starts over if the query becomes refused, or is no longer refused. It returns the rows that both sides
+// have.
 func (q *query) compare(ctx context.Context) (pairs [][2]row, err error) {
-	refused, open := false, map[subject]finding{}
+	refused, open := false, map[subject]finding{} // open has the subjects to report, with their last findings
 	for n := 0; n == 0 || len(open) > 0 && n <= maxReadings; n++ {
-		if n > 1 {
+		if n > 1 { // the second reading follows the first at once
 			if err := q.Wait(ctx, firstPause<<(n-2)); err != nil {
 				return pairs, err
 			}
@@ -65,7 +66,7 @@ func (q *query) compare(ctx context.Context) (pairs [][2]row, err error) {
 			q.reportPages(ctx, c)
 		}
 		for s, last := range open {
-			f := c.findings[s]
+			f := c.findings[s] // zero, without differences, if the subject is gone
 			if reflect.DeepEqual(f.mismatches, last.mismatches) {
 				f.confirmed += last.confirmed
 			}
@@ -83,9 +84,9 @@ func (q *query) compare(ctx context.Context) (pairs [][2]row, err error) {
 	return pairs, nil
 }
 
-// read reads v1 and then the other side, and compares a sample of the rows. If n > 0, it
-// compares all rows and reads v1 once more: a subject differs only if it does in both
-// readings of v1.
+// read makes reading n of the query. The first reads v1 and then the other side, and compares a sample of the rows, or
+// all rows of a single page. Later ones compare all rows, and read v1 once more: a subject differs only if it does in
+// both readings of v1, and the difference is confirmed once if it is the same in both.
 func (q *query) read(ctx context.Context, n int) (comparison, error) {
 	v1, err := q.readV1(ctx, q.v1)
 	if err != nil {
@@ -107,7 +108,7 @@ func (q *query) read(ctx context.Context, n int) (comparison, error) {
 		return comparison{}, err
 	}
 	before, after := q.compareReadings(v1, other, 0), q.compareReadings(again, other, 0)
-	switch {
+	switch { // if v1 answered and refused, return the refusal, without confirming it
 	case before.refused() && !after.refused():
 		return before, nil
 	case after.refused() && !before.refused():
@@ -129,7 +130,8 @@ func (q *query) read(ctx context.Context, n int) (comparison, error) {
 	return after, nil
 }
 
-// reportPages reports the findings about single pages.
+// reportPages reports the findings about single pages and, between two services, about headers. It records in
+// run.succeeded that v1 did not refuse the query.
 func (q *query) reportPages(ctx context.Context, c comparison) {
 	if !c.v1.refused {
 		q.succeeded.Store(true)
@@ -166,15 +168,15 @@ func (q *query) add(ctx context.Context, s subject, f finding) {
 	q.report.add(q.operation(), f)
 }
 
-// compareReadings compares two readings: the rows that both have, or a sample of them, the
-// rows that one has, and the list as a whole.
+// compareReadings compares two readings: up to sample of the rows that both have, or all if sample is 0, the rows that
+// only one has, and the order and total of the list.
 func (q *query) compareReadings(v1, other reading, sample int) comparison {
 	c := comparison{v1: v1, other: other, findings: map[subject]finding{}}
 	if c.refused() {
 		c.findings[ofStatus] = q.compareStatus(v1.answer, other.answer)
 		return c
 	}
-	byContent := len(v1.rows) != len(other.rows)
+	byContent := len(v1.rows) != len(other.rows) // a row more or less shifts the offsets of all rows after it
 	q.identify(v1.rows, byContent)
 	q.identify(other.rows, byContent)
 
@@ -204,12 +206,13 @@ func (q *query) compareReadings(v1, other reading, sample int) comparison {
 	return c
 }
 
-// identify gives rows their subjects. Rows without an id are identified by their offset,
-// or by their content if the sides have different numbers of rows.
+// identify sets the index and the subject of rows. A row with a key is identified by its value, and a row without a key
+// by its offset or, if byContent, by its content. A row of several users' lists is identified by both if byContent. The
+// only row of a query that is not paged has the zero subject.
 func (q *query) identify(rows []row, byContent bool) {
-	times := map[string]int{}
+	counts := map[string]int{}
 	if q.onePage && !byContent {
-		times[""] = q.Offset
+		counts[""] = q.Offset
 	}
 	for i := range rows {
 		r := &rows[i]
@@ -225,12 +228,12 @@ func (q *query) identify(rows []row, byContent bool) {
 		case byContent:
 			id = q.rules.content(r.value)
 		}
-		r.subject = subject{id, times[id]}
-		times[id]++
+		r.subject = subject{id, counts[id]}
+		counts[id]++
 	}
 }
 
-// spread returns at most that many indexes below n, spread evenly; all if most is 0.
+// spread returns up to most indexes below n, spread evenly; all if most is 0.
 func spread(n, most int) (indexes []int) {
 	if most == 0 {
 		most = n
@@ -242,12 +245,12 @@ func spread(n, most int) (indexes []int) {
 	return indexes
 }
 
-// compareOrder compares the order of the paired rows, and that of v1's rows with the one
-// that v1 documents.
+// compareOrder compares the order of the paired rows, and checks that v1's rows are sorted by the member that v1
+// documents. It reports the first violation of each.
 func (q *query) compareOrder(c comparison) finding {
 	f := finding{answers: []answer{c.v1.answer, c.other.answer}}
 	for i := 1; i < len(c.pairs) && !f.differs(); i++ {
-		if a, b := c.pairs[i-1], c.pairs[i]; a[1].index > b[1].index && !q.together(a[0], b[0]) {
+		if a, b := c.pairs[i-1], c.pairs[i]; a[1].index > b[1].index && !q.isTie(a[0], b[0]) {
 			a, b := a[0].subject.id, b[0].subject.id
 			f.check("order", valueOf(a+" before "+b), valueOf(b+" before "+a), false)
 		}
@@ -256,11 +259,11 @@ func (q *query) compareOrder(c comparison) finding {
 	name, descending := strings.CutPrefix(q.order, "-")
 	for i := 1; i < len(c.v1.rows) && name != ""; i++ {
 		last, next := memberOf(c.v1.rows[i-1].value, name), memberOf(c.v1.rows[i].value, name)
-		sorted := cmp.Or(cmp.Compare(len(last), len(next)), strings.Compare(last, next))
+		order := cmp.Or(cmp.Compare(len(last), len(next)), strings.Compare(last, next)) // by length first, for numbers
 		if descending {
-			sorted = -sorted
+			order = -order
 		}
-		if sorted > 0 {
+		if order > 0 {
 			f.check("order", valueOf(name+" "+next+" after "+last), nil, false)
 			break
 		}
@@ -268,15 +271,14 @@ func (q *query) compareOrder(c comparison) finding {
 	return f
 }
 
-// together reports whether two rows of several users' lists have the same time, so that
-// v2 does not say which of them is first.
-func (q *query) together(a, b row) bool {
+// isTie reports whether two rows of several users' lists have the same time, so that v2 does not say which of them is
+// first.
+func (q *query) isTie(a, b row) bool {
 	name := strings.TrimPrefix(q.order, "-")
 	return q.Email != "" && memberOf(a.value, name) == memberOf(b.value, name)
 }
 
-// compareTotal compares v1's total with that of the other side, and with the numbers of
-// rows if all were read.
+// compareTotal compares v1's total with that of the other side, and with the numbers of rows if all were read.
 func (q *query) compareTotal(c comparison) finding {
 	counts := []int{c.other.total}
 	if !q.onePage {
@@ -290,8 +292,9 @@ func (q *query) compareTotal(c comparison) finding {
 	return finding{equal: 1}
 }
 
-// compareStatus compares two answers, of which at least one is an error. A client out of
-// reach is forbidden in v1, and not found in v2 (decisions 5.2).
+// compareStatus compares the status and the code of two answers, of which at least one is an error, and checks the form
+// of the service's own errors and, if equal, the status that the query must have. v1 may answer 403 where v2 answers
+// 404: for a client out of reach (decisions 5.2).
 func (q *query) compareStatus(v1, other answer) finding {
 	want := errorValue(other)
 	if !q.twoServices() && v1.status == http.StatusForbidden && other.status == http.StatusNotFound {
@@ -309,7 +312,8 @@ func (q *query) compareStatus(v1, other answer) finding {
 	return f
 }
 
-// errorOf returns the members of v1's error; of v2's error as v1 names them.
+// errorOf returns the members of an error as v1 names them: of v2's error those of its member error, with code as
+// error.
 func errorOf(a answer) map[string]jsontext.Value {
 	body := members(a.body)
 	if v2 := members(body["error"]); v2 != nil {
@@ -319,7 +323,7 @@ func errorOf(a answer) map[string]jsontext.Value {
 	return body
 }
 
-// message is the message of an error.
+// message returns the message of an error, or the start of the body, quoted, if it has none.
 func message(a answer) string {
 	return cmp.Or(textOf(errorOf(a)["message"]), fmt.Sprintf("%.100q", a.body))
 }
@@ -333,8 +337,7 @@ func errorValue(a answer) jsontext.Value {
 	return valueOf(map[string]any{"status": a.status, "error": code})
 }
 
-// checkError checks the form of an error: it has a message and the request's id, and in
-// v1 the status.
+// checkError checks the form of an error: it has a message and the request's id, and in v1 the status.
 func (f *finding) checkError(a answer) {
 	e, id := errorOf(a), a.header.Get("X-Request-Id")
 	f.checkAnswer(a, "request_id", e["request_id"], valueOf(id), textOf(e["request_id"]) == id)

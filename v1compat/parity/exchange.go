@@ -32,8 +32,7 @@ func (r *run) numbers(ctx context.Context) v1compat.Numbers {
 	}
 }
 
-// ids returns a function that finds the ids of numbers: unusedID if the key reaches no
-// object with the number.
+// ids returns a function that finds the ids of numbers: unusedID if the key reaches no object with the number.
 func (r *run) ids(ctx context.Context) func([]idmap.NumberKey) (map[idmap.NumberKey]idmap.UUID, error) {
 	return func(keys []idmap.NumberKey) (map[idmap.NumberKey]idmap.UUID, error) {
 		found, err := resolve[idmap.NumberKey, idmap.UUID](ctx, r, keys, func(k idmap.NumberKey) (idmap.Kind, string) {
@@ -48,7 +47,7 @@ func (r *run) ids(ctx context.Context) func([]idmap.NumberKey) (map[idmap.Number
 	}
 }
 
-// clientOf returns a function that finds the client of a user.
+// clientOf returns a function that finds the client of a user: unusedID if the key does not reach the user.
 func (r *run) clientOf(ctx context.Context) func(domain.UserID) (domain.ClientID, error) {
 	return func(user domain.UserID) (domain.ClientID, error) {
 		if client, ok := r.known.Load(user); ok {
@@ -67,8 +66,8 @@ func (r *run) clientOf(ctx context.Context) func(domain.UserID) (domain.ClientID
 	}
 }
 
-// resolve maps numbers to ids or ids to numbers, and exchanges those not yet known. idOf
-// returns a key's kind and its id in either version.
+// resolve maps numbers to ids or ids to numbers, and exchanges those not yet known. A key that the exchange does not
+// find is left out. idOf returns a key's kind and its id in either version.
 func resolve[K comparable, V any](
 	ctx context.Context, r *run, keys []K, idOf func(K) (idmap.Kind, string),
 ) (map[K]V, error) {
@@ -85,8 +84,8 @@ func resolve[K comparable, V any](
 			return nil, err
 		}
 		for _, o := range objects {
-			number, wrong := strconv.ParseInt(o.V1, 10, 64)
-			if id, err := idmap.ParseID(kind, o.V2); err == nil && wrong == nil {
+			number, errNumber := strconv.ParseInt(o.V1, 10, 64)
+			if id, err := idmap.ParseID(kind, o.V2); err == nil && errNumber == nil {
 				r.known.Store(idmap.IDKey{Kind: kind, ID: id}, number)
 				r.known.Store(idmap.NumberKey{Kind: kind, Number: number}, id)
 			}
@@ -101,7 +100,8 @@ func resolve[K comparable, V any](
 	return found, nil
 }
 
-// exchange returns the objects of a kind that have the ids, which are of either version.
+// exchange returns the objects of a kind that have the ids, which are of either version. An answer other than 200 is
+// reported as a mismatch, and its ids are left out.
 func (r *run) exchange(ctx context.Context, kind string, ids ...string) (objects []Object, err error) {
 	for some := range slices.Chunk(ids, api.MaxReachable) {
 		values := make([]jsontext.Value, len(some))

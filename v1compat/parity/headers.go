@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// ignoredHeaders may differ between two services: they change with each answer, or with
-// the proxy before a service.
+// ignoredHeaders may differ between two services: they change with each answer, or with the proxy before a service.
 var ignoredHeaders = []string{
 	"Connection", "Content-Encoding", "Content-Length", "Date", "Deprecation", "Keep-Alive", "Link", "Retry-After", "Server",
 	"Set-Cookie", "Strict-Transport-Security", "Sunset", "Transfer-Encoding", "Vary", "Via", "X-Ratelimit-Limit",
@@ -34,15 +33,14 @@ func checkHeaders(a answer) finding {
 	return f
 }
 
-// compareHeaders reports the headers that two services answer the query with differently,
-// each once per operation.
+// compareHeaders reports the headers that two services answer the query with differently, each once per operation.
 func (q *query) compareHeaders(v1, other answer) {
 	names := maps.Clone(v1.header)
 	maps.Copy(names, other.header)
 	for name := range names {
 		old, new := strings.Join(v1.header.Values(name), ", "), strings.Join(other.header.Values(name), ", ")
-		ignored := slices.ContainsFunc(slices.Concat(ignoredHeaders, q.Tolerate), func(ignored string) bool {
-			return strings.EqualFold(name, ignored)
+		ignored := slices.ContainsFunc(slices.Concat(ignoredHeaders, q.Tolerate), func(header string) bool {
+			return strings.EqualFold(name, header)
 		})
 		if ignored || old == new {
 			continue

@@ -1,12 +1,10 @@
-// Package parity compares what version 1 and version 2 of the API return for everything
-// that a key reaches, field by field, as a caller sees both: over HTTP, without a
-// database.
+// Package parity compares what version 1 and version 2 of the API return for everything that a key reaches, field by
+// field, as a caller sees both: over HTTP, without a database.
 //
-// Each query, a request of v1 or all pages of a list, is read on two sides. One side is
-// v1. The other is v2, in v1's words: the route's own translator makes v1's items of v2's
-// JSON, so the rules are those of the migration guide. Or it is the v1 of another service.
-// One comparison pairs the rows of two readings. What differs is read again before it
-// counts, so that concurrent writers raise no false alarm.
+// Each query, a request of v1 or all pages of a list, is read on two sides. One side is v1. The other is v2, whose JSON
+// the route's own translator turns into v1's items, so the rules are those of the migration guide; or it is the v1 of
+// another service. One comparison pairs the rows of two readings. What differs is read again before it is reported, so
+// that concurrent writers raise no false alarm.
 //
 // The package writes nothing but what Writes documents. It can be deleted with v1compat.
 package parity
@@ -29,15 +27,12 @@ const DefaultSample = 20
 
 // Config says what is compared. URL, Key and Facade are required.
 type Config struct {
-	// URL is the address of the service, without /v1, and Key a key of it with the
-	// scope read.
+	// URL is the address of the service, without /v1, and Key a key of it with the scope read.
 	URL, Key string
-	// OldURL, if set, is the address of another service, whose v1 is compared with this
-	// one's v1 instead of this one's v2. Both have the same ids. OldKey is a key of it;
-	// empty means Key.
+	// OldURL, if set, is the address of another service, whose v1 is compared with this one's v1 instead of this one's
+	// v2. Both have the same ids. OldKey is a key of it; empty means Key.
 	OldURL, OldKey string
-	// Tolerate names members of v1's items, and headers, that may differ between the two
-	// services.
+	// Tolerate names members of v1's items, and headers, that may differ between the two services.
 	Tolerate []string
 	// Sample is the maximum number of objects compared per kind and parent, spread evenly
 	// over their list; 0 means all. The lists themselves are read whole.
@@ -58,14 +53,12 @@ type Config struct {
 // run is one comparison of two services, or of one service's two versions.
 type run struct {
 	Config
-	// service is what URL names. v1 is the service whose v1 is compared: the old one, or
-	// service itself.
+	// service is what URL names. v1 is the service whose v1 is compared: the old one, or service itself.
 	service, v1 *service
 	report      *Report
 	routes      map[string]*v1compat.Translator // by their IDs
-	// known caches ids by idmap.NumberKey, numbers by idmap.IDKey, clients by user and v2's
-	// ids by Object, none of which change while a service runs. It also has the headers
-	// that were reported.
+	// known caches ids by idmap.NumberKey, numbers by idmap.IDKey, clients by user and v2's ids by Object, none of
+	// which change while a service runs. It also has the headers that were reported.
 	known     sync.Map
 	succeeded atomic.Bool // v1 has answered a request with success
 
@@ -73,8 +66,7 @@ type run struct {
 	done, total int
 }
 
-// Compare compares everything that the key reaches. If it returns an error, the report
-// has what was compared before.
+// Compare compares everything that the key reaches. If it returns an error, the report has what was compared before.
 func Compare(ctx context.Context, c Config) (*Report, error) {
 	return start(ctx, c, func(r *run) error { return r.compareAll(ctx) })
 }
@@ -121,8 +113,8 @@ func start(ctx context.Context, c Config, compare func(*run) error) (*Report, er
 // twoServices reports whether two services' v1 are compared, instead of v1 and v2.
 func (r *run) twoServices() bool { return r.v1 != r.service }
 
-// requireAnswer returns an error if the service does not answer the key. Other wrong
-// statuses are found where answers are compared.
+// requireAnswer returns an error if the service cannot be reached, or answers anything but a success, 400 or 500. Those
+// two are reported where answers are compared.
 func requireAnswer(ctx context.Context, s *service, path string) error {
 	a, err := s.do(ctx, get(path))
 	if err != nil || a.status/100 == 2 || a.status == http.StatusBadRequest || a.status == http.StatusInternalServerError {

@@ -66,7 +66,7 @@ var specs = map[string]spec{
 	"sentemails":      {order: "-event_time"},
 }
 
-// latestFirst sorts phishing results of v2.
+// latestFirst sorts phishing results of v2, the latest first, and those of one time by descending id.
 func latestFirst(rows []row) {
 	slices.SortFunc(rows, func(a, b row) int {
 		if c := strings.Compare(memberOf(b.value, "sent_at"), memberOf(a.value, "sent_at")); c != 0 {
@@ -79,7 +79,7 @@ func latestFirst(rows []row) {
 // userOfMails is the member of v1's mails that v2 has in the path only.
 const userOfMails = "user_infima_id"
 
-// query returns the query of a request of v1.
+// query returns the query of a request of v1. If the request is for the mails of one user, its object is that user.
 func (r *run) query(ctx context.Context, v1 request) (*query, error) {
 	a, err := r.Facade.Translate(v1.method, v1.path, v1.body, v1compat.Lookups{
 		IDs: r.ids(ctx), Client: r.clientOf(ctx), Now: r.Now(),
@@ -104,4 +104,5 @@ func (r *run) query(ctx context.Context, v1 request) (*query, error) {
 // operation is the query's name in reports.
 func (q *query) operation() string { return operationOf(q.Translator) }
 
+// operationOf returns the name of a route in reports, such as GET /v1/clients.
 func operationOf(r *v1compat.Translator) string { return r.Method + " /v1" + op.Braced(r.Path) }

@@ -45,8 +45,8 @@ func (q *query) readV1(ctx context.Context, s *service) (reading, error) {
 	return q.readPages(ctx, s, q.request, q.Status, q.addV1)
 }
 
-// readOther reads what v1 must equal: v2 or another service's v1. A request that the
-// translators refuse has no request of v2: their refusal is what v1 must answer.
+// readOther reads the other side: the new service's v1 if two services are compared, and else v2. If the translators
+// refuse the request, there is no request of v2 to make: the reading is their refusal.
 func (q *query) readOther(ctx context.Context) (reading, error) {
 	switch {
 	case q.twoServices():
@@ -62,7 +62,8 @@ func refusedWith(e v1compat.Error) reading {
 	return reading{refused: true, answer: answer{status: e.Status, body: valueOf(e)}}
 }
 
-// readV2 reads all of v2's list, and translates it.
+// readV2 reads the object or the whole list of v2, and translates it. If only the page of the request is compared, it
+// returns the rows of that page, and the total of the list.
 func (q *query) readV2(ctx context.Context) (reading, error) {
 	first := request{method: http.MethodGet, path: q.Next, noKey: q.request.noKey}
 	if q.List {
@@ -97,12 +98,12 @@ func (q *query) readList(ctx context.Context, first request) (reading, error) {
 	return got, err
 }
 
-// readLists reads the lists of v2 of all users with the query's address as one list, the
-// newest rows first. An address that no user has, or can have, is not found in v1.
+// readLists reads the lists of v2 of all users with the query's address as one list, the newest rows first. If no user
+// has the address, or the address is invalid, it returns a refusal, as v1 answers 404.
 func (q *query) readLists(ctx context.Context, first request) (reading, error) {
-	found := first
-	found.path = withQuery(withQuery("/v2/users", "email", q.Email), "limit", pageLimit)
-	users, err := q.readPages(ctx, q.service, found, http.StatusOK, q.addV2)
+	search := first
+	search.path = withQuery(withQuery("/v2/users", "email", q.Email), "limit", pageLimit)
+	users, err := q.readPages(ctx, q.service, search, http.StatusOK, q.addV2)
 	switch {
 	case err == nil && (len(users.rows) == 0 && !users.refused || users.status == http.StatusBadRequest):
 		return refusedWith(v1compat.Error{Status: http.StatusNotFound, Error: domain.NotFound}), nil
@@ -115,9 +116,9 @@ func (q *query) readLists(ctx context.Context, first request) (reading, error) {
 		if err != nil {
 			return all, fmt.Errorf("the id of a user: %w", err)
 		}
-		of := first
-		of.path = strings.ReplaceAll(first.path, v1compat.AnyUser, id.String())
-		got, err := q.readPages(ctx, q.service, of, http.StatusOK, q.addV2)
+		list := first
+		list.path = strings.ReplaceAll(first.path, v1compat.AnyUser, id.String())
+		got, err := q.readPages(ctx, q.service, list, http.StatusOK, q.addV2)
 		if err != nil || got.refused {
 			return got, err
 		}
@@ -133,9 +134,8 @@ func (q *query) readLists(ctx context.Context, first request) (reading, error) {
 	return all, nil
 }
 
-// readPages reads pages from the first request on. add adds a page to the reading, and
-// returns the path of the next one; empty after the last. It stops at the first page whose status is not the given
-// one.
+// readPages reads pages, the given one first. add adds a page to the reading, and returns the path of the next one;
+// empty after the last. A page whose status is not the given one ends the reading, as refused.
 func (q *query) readPages(
 	ctx context.Context, s *service, page request, status int, add func(*reading, answer) (next string),
 ) (reading, error) {
@@ -161,7 +161,7 @@ func (q *query) readPages(
 }
 
 // addV1 adds the rows of a page of v1, and a finding about its form (limit, offset and total). It returns the path of
-// the next page; empty after the last.
+// the next page; empty after the last and if only this page is compared.
 func (q *query) addV1(got *reading, a answer) (next string) {
 	if !q.Paged {
 		got.rows = []row{{value: a.body, page: a}}
@@ -184,11 +184,11 @@ func (q *query) addV1(got *reading, a answer) (next string) {
 	}
 	delete(body, "items")
 	want := map[string]int{"limit": q.Limit, "offset": offset, "total": total}
-	if end > offset {
+	if end > offset { // a page with rows has a total that includes them
 		want["total"] = max(total, end)
 	}
 	form := rules{}.compare(valueOf(body), valueOf(want), a)
-	form.equal = 0
+	form.equal = 0 // only mismatches of the form are reported
 	got.checks = append(got.checks, form)
 	if q.onePage || end == offset || end >= total {
 		return ""
@@ -196,7 +196,8 @@ func (q *query) addV1(got *reading, a answer) (next string) {
 	return withQuery(a.path, "offset", strconv.Itoa(end))
 }
 
-// addV2 adds a page of v2, whose rows are not translated.
+// addV2 adds the objects of a page of v2, which are not translated, and findings about its form. It returns the path of
+// the next page; empty after the last.
 func (q *query) addV2(got *reading, a answer) (next string) {
 	if !q.List {
 		got.rows = []row{{value: a.body, page: a}}
@@ -239,7 +240,7 @@ func (q *query) translate(ctx context.Context, got *reading) error {
 		r := &got.rows[i]
 		r.value = e.Item
 		if e.Item != nil && q.Translator.ID == "sentemails" {
-			all := members(e.Item)
+			all := members(e.Item) // without the user, whom v2 has in the path only
 			all[userOfMails] = valueOf(r.of)
 			r.value = valueOf(all)
 		}

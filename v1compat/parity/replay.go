@@ -19,11 +19,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Replay makes the requests of a file and those of v2 that follow them, and compares the
-// answers. The file is HAR, or has lines of [GET] /v1/path?query; all of it is read first.
-// unreadable is called with the number of each line, or entry of HAR, that cannot be read,
-// and of each line that is no request of v1 that only reads; HAR's other requests are
-// ignored. Replay returns an error if unreadable was called, or if no request succeeded.
+// Replay makes the requests of a file and those of v2 that follow them, and compares the answers. The file is HAR, or
+// has lines of [GET] /v1/path?query; all of it is read first. unreadable is called with the number of each line, or
+// entry of HAR, that cannot be read, and of each line that is no request of v1 that only reads; HAR's other requests
+// are ignored. Replay returns an error if unreadable was called, or if no request succeeded.
 func Replay(ctx context.Context, c Config, file io.Reader, unreadable func(n int, reason string)) (*Report, error) {
 	return start(ctx, c, func(r *run) error {
 		lists, bad, err := r.readTraffic(file, unreadable)
@@ -50,7 +49,7 @@ func Replay(ctx context.Context, c Config, file io.Reader, unreadable func(n int
 	})
 }
 
-// reads reports whether v1 has a route for the request that only reads.
+// reads reports whether v1 has a route for the request that only reads. path is the request's without its query.
 func (r *run) reads(v1 request, path string) bool {
 	for _, route := range r.routes {
 		if route.Method == v1.method && route.Matches(path) {
@@ -60,13 +59,14 @@ func (r *run) reads(v1 request, path string) bool {
 	return false
 }
 
-// readTraffic returns the requests of a file by their paths, each once: two requests for
-// pages of one list at a time would disturb each other (decisions 5.7). bad is the number
-// of calls of unreadable.
+// readTraffic returns the requests of a file by their paths without queries, each request once. Those of one path must
+// not be compared at the same time: two walks of one list would delete each other's checkpoints (decisions 5.7). bad is
+// the number of calls of unreadable.
 func (r *run) readTraffic(
 	file io.Reader, unreadable func(n int, reason string),
 ) (lists map[string][]request, bad int, err error) {
 	in := bufio.NewReader(file)
+	// A byte order mark is skipped.
 	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		_, _ = in.Discard(len(mark))
 	}
@@ -78,7 +78,7 @@ func (r *run) readTraffic(
 	add := func(n int, found request, reason string) {
 		path, _, _ := strings.Cut(found.path, "?")
 		switch {
-		case reason != "":
+		case reason != "": // reported below
 		case seen[found]:
 			return
 		case r.reads(found, path):
@@ -106,8 +106,7 @@ const maxLine = 64 << 10
 // line is a line of traffic.
 var line = regexp.MustCompile(`^(?:GET )?(/v1/[^ #\\]+)$`)
 
-// readLines calls add with the request of each line that is not empty, or the reason why
-// it has none.
+// readLines calls add with the request of each line that is not empty, or the reason why it has none.
 func readLines(from io.Reader, add func(n int, r request, reason string)) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine)
@@ -122,8 +121,7 @@ func readLines(from io.Reader, add func(n int, r request, reason string)) error 
 	return lines.Err()
 }
 
-// readHAR calls add with the request of each entry of a HAR file, or the reason why it has
-// none.
+// readHAR calls add with the request of each entry of a HAR file, or the reason why it has none.
 func readHAR(from io.Reader, add func(n int, r request, reason string)) error {
 	var file struct {
 		Log struct {

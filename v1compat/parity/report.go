@@ -30,17 +30,15 @@ type Report struct {
 	mu sync.Mutex
 }
 
-// Operation is the result for one of v1's operations. Each value of an item counts as
-// one, as do an item that only one side has, the total and the order of a list, and a
-// wrong status or header.
+// Operation is the result for one of v1's operations. Each value of an item counts as one, as do an item that only one
+// side has, the total and the order of a list, and a wrong status or header.
 type Operation struct {
 	// Operation is its method and path, such as GET /v1/clients.
 	Operation string `json:"operation"`
 	// Compared is the sum of the next three.
 	Compared int `json:"compared"`
 	Equal    int `json:"equal"`
-	// Explained counts values that differ, or that v2 lacks, for a reason that the
-	// migration guide gives.
+	// Explained counts values that differ, or that v2 lacks, for a reason that the migration guide gives.
 	Explained int `json:"explained"`
 	Different int `json:"different"`
 	// Differences are the first ten.
@@ -51,18 +49,15 @@ type Operation struct {
 
 // Difference is a value that differs between the sides.
 type Difference struct {
-	// Field is the value's path in v1's item, such as admins[0].role; "missing row" for
-	// an item that only the other side has, and "surplus row" for one that only v1 has;
-	// order, total, limit or offset of a list; status; the name of a header; or a member of
-	// v2's object that is missing or of a wrong type.
+	// Field is the value's path in v1's item, such as admins[0].role; "missing row" for an item that only the other
+	// side has, and "surplus row" for one that only v1 has; order, total, limit or offset of a list; status; the name
+	// of a header; or a member of v2's object that is missing or of a wrong type.
 	Field string `json:"field"`
-	// Object is the object that has the value: the item, an admin in it, or the owner of
-	// the list if items have no ids.
+	// Object is the object that has the value: the item, an admin in it, or the owner of the list if items have no ids.
 	Object Object `json:"object,omitzero"`
 	// Row names an item without an id in its list, such as order 3.
 	Row string `json:"row,omitzero"`
-	// V1 is v1's value, and V2 that of v2, translated. A side that lacks the value has
-	// nothing, which is not null.
+	// V1 is v1's value, and V2 that of v2, translated. A side that lacks the value has nothing, which is not null.
 	V1 jsontext.Value `json:"v1,omitzero"`
 	V2 jsontext.Value `json:"v2,omitzero"`
 	// Unsettled says that the value changed with each reading.
@@ -110,7 +105,7 @@ func (r *Report) sort(names []string) {
 	})
 }
 
-// Different is the number of differences.
+// Different returns the number of differences.
 func (r *Report) Different() (n int) {
 	for _, o := range r.Operations {
 		n += o.Different
@@ -118,7 +113,8 @@ func (r *Report) Different() (n int) {
 	return n
 }
 
-// commands are the commands that repeat the requests, one a line.
+// commands returns the commands that repeat the requests, one a line. Answers that were not requested, such as the
+// translators' refusals, have none.
 func commands(answers []answer) string {
 	var lines []string
 	for _, a := range answers {
@@ -129,7 +125,7 @@ func commands(answers []answer) string {
 	return strings.Join(lines, "\n")
 }
 
-// shorten is a value as it is reported: valid JSON of limited length; nil for none.
+// shorten returns a value as it is reported: valid JSON of limited length; nil for none.
 func shorten(v jsontext.Value) jsontext.Value {
 	switch {
 	case len(v) == 0:

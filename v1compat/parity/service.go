@@ -55,7 +55,7 @@ type service struct {
 	waiting   func(text string) // may be nil
 	idPrefix  string            // of the ids of requests
 	sent      atomic.Int64
-	reachable atomic.Bool // it has answered: lost requests are sent again
+	reachable atomic.Bool // it has answered once; only then are lost requests sent again
 
 	mu    sync.Mutex
 	until time.Time // when the key has a budget again, by this process's clock
@@ -70,8 +70,8 @@ func newService(base, key, variable string, c Config) (*service, error) {
 	}, err
 }
 
-// do sends a request, and again, up to maxTries times, if the answer is 429, 502, 503 or
-// 504, or is lost.
+// do sends a request, and again, up to maxTries times in all, if the answer is 429, 502, 503 or 504, or is lost. A 429
+// delays all requests to the service. If the service has never answered, a lost request is an error at once.
 func (s *service) do(ctx context.Context, r request) (answer, error) {
 	for try := 1; ; try++ {
 		if err := s.awaitBudget(ctx); err != nil {
@@ -116,17 +116,18 @@ func (s *service) send(ctx context.Context, r request) (answer, error) {
 	return a, err
 }
 
-// noteBudget reads the key's budget off an answer. If it may not last for the requests in
-// progress and one more, the next window is awaited.
+// noteBudget reads the key's budget off an answer. If it may not last for the requests in progress and one more,
+// requests wait for the next window. An answer without valid headers changes nothing.
 func (s *service) noteBudget(h http.Header) {
-	left, wrong := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
-	end, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64)
-	if wrong == nil && err == nil && left <= maxInFlight {
+	left, errLeft := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
+	end, errEnd := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64)
+	if errLeft == nil && errEnd == nil && left <= maxInFlight {
 		s.pauseUntil(time.Now().Add(time.Unix(end, 0).Sub(client.Answered(h))))
 	}
 }
 
-// pauseUntil lets no request begin before a time.
+// pauseUntil lets no request begin before a time, and reports the wait. A time less than a second after the last one
+// set is ignored.
 func (s *service) pauseUntil(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +151,7 @@ func (s *service) awaitBudget(ctx context.Context) error {
 	return s.wait(ctx, min(d, maxWait))
 }
 
-// curl is the command that repeats the request.
+// curl returns the command that repeats the request.
 func (a answer) curl() string {
 	quoted := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 	var b strings.Builder

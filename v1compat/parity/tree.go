@@ -30,7 +30,7 @@ func (p parents) fill(path string) string {
 // daysOfMails is the number of days whose mails v1 shows (decisions 5.13).
 const daysOfMails = 30
 
-// listOf returns the query of a list.
+// listOf returns the query of a list: a route's ID, and for some a query after it. of are the objects in its path.
 func (r *run) listOf(ctx context.Context, list string, of parents) (*query, error) {
 	route, query, _ := strings.Cut(list, "?")
 	t := r.routes[route]
@@ -45,8 +45,8 @@ func (r *run) listOf(ctx context.Context, list string, of parents) (*query, erro
 	return r.query(ctx, v1)
 }
 
-// compareAll compares everything that the key reaches: the partner, the clients, errors,
-// and then the lists of some clients at a time.
+// compareAll compares everything that the key reaches: the partner, the clients, errors, and then the lists of up to
+// maxInFlight clients at a time.
 func (r *run) compareAll(ctx context.Context) error {
 	if _, err := r.compareList(ctx, "partner", nil); err != nil {
 		return err
@@ -66,8 +66,8 @@ func (r *run) compareAll(ctx context.Context) error {
 	return group.Wait()
 }
 
-// compareList compares a list, and returns those of its objects whose children are to be
-// compared, each with its parents.
+// compareList compares a list, and returns the sample of its objects whose children are to be compared, each with its
+// parents; nil if they have no children. For the clients it sets the total of the progress.
 func (r *run) compareList(ctx context.Context, list string, of parents) (objects []parents, err error) {
 	q, err := r.listOf(ctx, list, of)
 	if err != nil {
@@ -94,8 +94,7 @@ func (r *run) compareList(ctx context.Context, list string, of parents) (objects
 	return objects, nil
 }
 
-// compareChildren compares the lists that an object of a route has, and the children of
-// their objects.
+// compareChildren compares the lists that an object of a route has, and the children of their objects.
 func (r *run) compareChildren(ctx context.Context, route string, object parents) error {
 	for _, list := range specs[route].children {
 		objects, err := r.compareList(ctx, list, object)
@@ -152,8 +151,8 @@ func (r *run) compareErrors(ctx context.Context, clients []parents) error {
 	return nil
 }
 
-// compareRequests compares the answers to requests of v1, one after the other. status is
-// what v1 must answer; 0 means what v2 does.
+// compareRequests compares the answers to requests of v1, one after the other, a single page each. status is what v1
+// must answer; 0 means the same as v2.
 func (r *run) compareRequests(ctx context.Context, requests []request, status int) error {
 	for _, v1 := range requests {
 		q, err := r.query(ctx, v1)

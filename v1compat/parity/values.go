@@ -18,7 +18,7 @@ import (
 // differ for a reason that the migration guide gives, and the mismatches.
 type finding struct {
 	equal, explained int
-	mismatches       []mismatch
+	mismatches       []pair
 	object           Object // whose values they are
 	row              string
 	answers          []answer // that show them
@@ -26,8 +26,8 @@ type finding struct {
 	confirmed        int // readings in a row that had the same mismatches
 }
 
-// mismatch is a value that differs. A side without the value has nil.
-type mismatch struct {
+// pair is a value of each side, which may be equal, and is a mismatch if it differs. A side without the value has nil.
+type pair struct {
 	field  string
 	v1, v2 jsontext.Value
 	object Object // whose value it is; zero means the finding's
@@ -35,7 +35,7 @@ type mismatch struct {
 
 // mismatched returns the finding that one value differs.
 func mismatched(field string, v1, v2 jsontext.Value, answers ...answer) finding {
-	return finding{mismatches: []mismatch{{field: field, v1: v1, v2: v2}}, answers: answers}
+	return finding{mismatches: []pair{{field: field, v1: v1, v2: v2}}, answers: answers}
 }
 
 func (f finding) differs() bool { return len(f.mismatches) > 0 }
@@ -45,11 +45,12 @@ func (f *finding) check(field string, v1, v2 jsontext.Value, ok bool) {
 	if ok {
 		f.equal++
 	} else {
-		f.mismatches = append(f.mismatches, mismatch{field: field, v1: v1, v2: v2})
+		f.mismatches = append(f.mismatches, pair{field: field, v1: v1, v2: v2})
 	}
 }
 
-// checkAnswer is check for a value of an answer of either version, and the wanted value.
+// checkAnswer is check for got, a value of an answer of either version, and want, the value that it must have. In the
+// mismatch, got is the value of the answer's version.
 func (f *finding) checkAnswer(a answer, field string, got, want jsontext.Value, ok bool) {
 	if strings.HasPrefix(a.path, "/v2/") {
 		got, want = want, got
@@ -59,8 +60,7 @@ func (f *finding) checkAnswer(a answer, field string, got, want jsontext.Value, 
 
 // rules say which values may differ.
 type rules struct {
-	// explained are members of items that may differ in value, but not in type: v2 has no
-	// value for them.
+	// explained are members of items that may differ in value, but not in type: v2 has no value for them.
 	explained []string
 	// tolerated are members, at any depth, that may differ.
 	tolerated []string
@@ -73,15 +73,15 @@ type rules struct {
 // compare compares an item of v1 with the value that it must equal. answers are the answers that hold the two.
 func (r rules) compare(v1, want jsontext.Value, answers ...answer) finding {
 	f := finding{answers: answers}
-	r.walk(&f, mismatch{v1: v1, v2: want})
+	r.walk(&f, pair{v1: v1, v2: want})
 	return f
 }
 
-// walk compares the two values of m, which may be equal, and the values below them.
-func (r rules) walk(f *finding, m mismatch) {
-	v1, v2 := parts(m.field, m.v1), parts(m.field, m.v2)
-	if v1 == nil || v2 == nil || m.v1.Kind() != m.v2.Kind() {
-		r.compareLeaf(f, m)
+// walk compares the two values of p, and the values below them.
+func (r rules) walk(f *finding, p pair) {
+	v1, v2 := parts(p.field, p.v1), parts(p.field, p.v2)
+	if v1 == nil || v2 == nil || p.v1.Kind() != p.v2.Kind() {
+		r.compareLeaf(f, p)
 		return
 	}
 	if len(v1) == 0 && len(v2) == 0 {
@@ -90,8 +90,8 @@ func (r rules) walk(f *finding, m mismatch) {
 	all := maps.Clone(v2)
 	maps.Copy(all, v1)
 	for _, field := range slices.Sorted(maps.Keys(all)) {
-		part := mismatch{field, v1[field], v2[field], m.object}
-		if m.v1.Kind() == '[' && r.element != "" {
+		part := pair{field, v1[field], v2[field], p.object}
+		if p.v1.Kind() == '[' && r.element != "" {
 			if id := cmp.Or(memberOf(part.v1, "id"), memberOf(part.v2, "id")); id != "" {
 				part.object = Object{Kind: r.element, V1: id}
 			}
@@ -107,26 +107,28 @@ func (r rules) walk(f *finding, m mismatch) {
 	}
 }
 
-// compareLeaf compares two values of which at least one is neither an object nor an array.
-func (r rules) compareLeaf(f *finding, m mismatch) {
-	name := lastName(m.field)
-	same := string(m.v1) == string(m.v2)
-	alike := string(m.v2) == noNumber
+// compareLeaf compares two values of which at least one is neither an object nor an array. A difference is explained if
+// the rules tolerate it. If both values have the same JSON type, it is also explained if the rules explain it, if v2's
+// object has no number, or if only the queries of links differ. A value that the rules explain never counts as equal.
+func (r rules) compareLeaf(f *finding, p pair) {
+	name := lastName(p.field)
+	same := string(p.v1) == string(p.v2)
+	alike := string(p.v2) == noNumber
 	if name == "download_link" {
-		v1, v1Query := r.splitLink(m.v1)
-		v2, v2Query := r.splitLink(m.v2)
+		v1, v1Query := r.splitLink(p.v1)
+		v2, v2Query := r.splitLink(p.v2)
 		alike = v1 == v2
 		same = same || alike && v1Query == v2Query
 	}
-	explained := slices.Contains(r.explained, m.field)
+	explained := slices.Contains(r.explained, p.field)
 	switch {
 	case same && !explained:
 		f.equal++
-	case same, slices.Contains(r.tolerated, name), kindOf(m.v1) == kindOf(m.v2) && (alike || explained):
+	case same, slices.Contains(r.tolerated, name), kindOf(p.v1) == kindOf(p.v2) && (alike || explained):
 		f.explained++
 	default:
-		m.field = cmp.Or(m.field, wholeBody)
-		f.mismatches = append(f.mismatches, m)
+		p.field = cmp.Or(p.field, wholeBody)
+		f.mismatches = append(f.mismatches, p)
 	}
 }
 
@@ -136,8 +138,9 @@ var noNumber = fmt.Sprint(v1compat.NoNumber)
 // wholeBody is the field of a mismatch in an answer as a whole.
 const wholeBody = "(body)"
 
-// splitLink splits the address of a file into what it names and its query, which has the
-// signature. If the service itself serves files, the query has the object's name too.
+// splitLink splits the address of a file into what identifies the file and its query, which has the signature. The file
+// is the address without its query, between two services without its host too, and the object in the query, which
+// addresses of the service's own store have. If the address is invalid, file is its JSON.
 func (r rules) splitLink(v jsontext.Value) (file, query string) {
 	link, err := url.Parse(textOf(v))
 	if err != nil {
@@ -152,7 +155,7 @@ func (r rules) splitLink(v jsontext.Value) (file, query string) {
 	return link.String() + " " + object, query
 }
 
-// content is an item without the members that may differ.
+// content returns the JSON of an item without the members that may differ.
 func (r rules) content(item jsontext.Value) string {
 	all := members(item)
 	if all == nil {
@@ -164,8 +167,7 @@ func (r rules) content(item jsontext.Value) string {
 	return string(valueOf(all))
 }
 
-// parts returns the members of an object or the elements of an array by their paths; nil
-// for other values.
+// parts returns the members of an object or the elements of an array by their paths; nil for other values.
 func parts(path string, v jsontext.Value) map[string]jsontext.Value {
 	all := map[string]jsontext.Value{}
 	switch object := members(v); {
@@ -187,10 +189,10 @@ func parts(path string, v jsontext.Value) map[string]jsontext.Value {
 	return all
 }
 
-// lastName is the last name of a path.
+// lastName returns the last name of a path.
 func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// kindOf is a value's kind; true and false have the same.
+// kindOf returns the kind of a value, which is the same for true and false.
 func kindOf(v jsontext.Value) jsontext.Kind {
 	if k := v.Kind(); k != 'f' {
 		return k
@@ -212,10 +214,10 @@ func members(v jsontext.Value) (all map[string]jsontext.Value) {
 	return all
 }
 
-// memberOf is the text of a member of an object; empty if there is none.
+// memberOf returns the text of a member of an object; empty if there is none.
 func memberOf(object jsontext.Value, name string) string { return textOf(members(object)[name]) }
 
-// textOf is the text of a string, or the JSON of another value.
+// textOf returns the text of a string, or the JSON of another value.
 func textOf(value jsontext.Value) string {
 	var s string
 	if json.Unmarshal(value, &s) == nil {
@@ -224,7 +226,7 @@ func textOf(value jsontext.Value) string {
 	return string(value)
 }
 
-// valueOf is the JSON of a value of this package.
+// valueOf returns the JSON of a value of this package.
 func valueOf(value any) jsontext.Value {
 	b, err := json.Marshal(value, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {

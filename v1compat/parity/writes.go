@@ -17,10 +17,9 @@ import (
 // cleanupTimeout bounds the time for removing what was made.
 const cleanupTimeout = time.Minute
 
-// Writes makes a collection, a user and a membership in a client, changes and removes
-// them, once through each version, and compares what both versions show after each write.
-// The client is a number of v1 or an id of v2; the key needs the scope write. Collections
-// are deleted at the end; users cannot be, and become inactive. made describes the objects.
+// Writes makes a collection, a user and a membership in a client, changes and removes them, once through each version,
+// and compares what both versions show after each write. The client is a number of v1 or an id of v2; the key needs the
+// scope write. Collections are deleted at the end; users cannot be, and become inactive. made describes the objects.
 func Writes(ctx context.Context, c Config, client string) (report *Report, made []string, err error) {
 	c.Sample, c.OldURL = 0, ""
 	report, err = start(ctx, c, func(r *run) error {
@@ -47,8 +46,7 @@ func Writes(ctx context.Context, c Config, client string) (report *Report, made 
 	return report, made, err
 }
 
-// trial is the writes through one version. v1 and v2 are the ids of the client and of what
-// was made, by kind.
+// trial is the writes through one version. v1 and v2 are the ids of the client and of what was made, by kind.
 type trial struct {
 	*run
 	version, name string
@@ -60,15 +58,14 @@ type write struct {
 	method, path string
 	body, bodyV2 string // bodyV2 is empty if v2 has the same
 	makes        string // the kind of the object made; empty for none
-	then         []expectation
+	effects      []expectation
 }
 
 // expectation is an object that a list must show with the members in want, as JSON; if want is
 // empty, the list must not have it.
 type expectation struct{ list, kind, want string }
 
-// writeAll makes the writes, and compares after each. A write names objects that earlier
-// ones made.
+// writeAll makes the writes, and compares after each. A write names objects that earlier ones made.
 func (t *trial) writeAll(ctx context.Context) error {
 	const collections = "/clients/:client_id/collections"
 	const members = collections + "/:collection_id/members"
@@ -92,7 +89,7 @@ func (t *trial) writeAll(ctx context.Context) error {
 		if err := t.write(ctx, w); err != nil {
 			return err
 		}
-		for _, e := range w.then {
+		for _, e := range w.effects {
 			if err := t.expect(ctx, e); err != nil {
 				return err
 			}
@@ -104,18 +101,18 @@ func (t *trial) writeAll(ctx context.Context) error {
 // write makes a write through the trial's version, and records the ids of the created object. A
 // wrong status is a difference, and an error.
 func (t *trial) write(ctx context.Context, w write) error {
-	sent := request{method: w.method, path: "/v1" + t.v1.fill(w.path), body: t.v1.fill(w.body)}
-	q, err := t.Facade.Translate(sent.method, sent.path, sent.body, v1compat.Lookups{IDs: t.ids(ctx)})
+	r := request{method: w.method, path: "/v1" + t.v1.fill(w.path), body: t.v1.fill(w.body)}
+	q, err := t.Facade.Translate(r.method, r.path, r.body, v1compat.Lookups{IDs: t.ids(ctx)})
 	if err != nil {
 		return err
 	}
 	status := q.Status
 	if t.version == "v2" {
 		successor := q.Successor.Meta()
-		sent = request{method: successor.Method, path: q.Next, body: t.v2.fill(cmp.Or(w.bodyV2, w.body))}
+		r = request{method: successor.Method, path: q.Next, body: t.v2.fill(cmp.Or(w.bodyV2, w.body))}
 		status = successor.Status
 	}
-	a, err := t.service.do(ctx, sent)
+	a, err := t.service.do(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -138,7 +135,8 @@ func (t *trial) write(ctx context.Context, w write) error {
 	return err
 }
 
-// expect compares a whole list, and checks the created object on both sides against e.
+// expect compares a whole list, and checks that it has the created object with the wanted members on both sides or, if
+// none are wanted, that it does not have it. It reports both.
 func (t *trial) expect(ctx context.Context, e expectation) error {
 	q, err := t.listOf(ctx, e.list, t.v1)
 	if err != nil {
@@ -167,16 +165,16 @@ func (t *trial) expect(ctx context.Context, e expectation) error {
 	return nil
 }
 
-// clean deletes the collection and makes the user inactive, even if ctx has ended, and
-// describes what was made.
+// clean deletes the collection and makes the user inactive, even if ctx has ended. It describes each of the two that
+// was created, and whether that failed.
 func (t *trial) clean(ctx context.Context) (made []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	undo := func(kind, name, done string, r request, status int) {
+	undo := func(kind, name, outcome string, r request, status int) {
 		if a, err := t.service.do(ctx, r); err != nil || a.status != status {
-			done = "which could not be made " + done
+			outcome = "which could not be made " + outcome
 		}
-		made = append(made, fmt.Sprintf("through %s: %s %s (%s), %s", t.version, kind, name, t.v2[kind], done))
+		made = append(made, fmt.Sprintf("through %s: %s %s (%s), %s", t.version, kind, name, t.v2[kind], outcome))
 	}
 	if id := t.v2["collection"]; id != "" {
 		undo("collection", t.name, "deleted", request{
