@@ -9,14 +9,13 @@ import (
 	"partnerapi/domain"
 )
 
-// Announce records the announcement of v1's end. It returns an error if another one stands,
-// if the sunset is less than twelve months after the announcement, or if the announcement is
-// in the future (decisions 11.2).
+// Announce records the announcement of v1's end. It returns an error if another one stands, if the sunset is less than
+// twelve months after the announcement, or if the announcement is in the future (decisions 11.2).
 func (s *Store) Announce(ctx context.Context, a Announcement) error {
 	const doing = "announce the end of v1"
 	a = Announcement{a.Announced.UTC(), a.Sunset.UTC()}
-	return s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
-		if err := holds.checkAnnounce(a, now); err != nil {
+	return s.change(ctx, doing, func(ctx context.Context, state *State, now time.Time) error {
+		if err := state.checkAnnounce(a, now); err != nil {
 			return err
 		}
 		return s.exec(ctx, doing, `UPDATE v1_state SET announced_at = ?, sunset_at = ?`, a.Announced, a.Sunset)
@@ -26,11 +25,11 @@ func (s *Store) Announce(ctx context.Context, a Announcement) error {
 // Postpone moves the sunset to a later time, and returns the previous one.
 func (s *Store) Postpone(ctx context.Context, sunset time.Time) (before time.Time, err error) {
 	const doing = "postpone the end of v1"
-	err = s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
-		if err := holds.checkPostpone(sunset, now); err != nil {
+	err = s.change(ctx, doing, func(ctx context.Context, state *State, now time.Time) error {
+		if err := state.checkPostpone(sunset, now); err != nil {
 			return err
 		}
-		before = holds.Announcement.Sunset
+		before = state.Announcement.Sunset
 		return s.exec(ctx, doing, `UPDATE v1_state SET sunset_at = ?`, sunset.UTC())
 	})
 	return before, err
@@ -40,8 +39,8 @@ func (s *Store) Postpone(ctx context.Context, sunset time.Time) (before time.Tim
 // there is none, or v1 has ended.
 func (s *Store) Cancel(ctx context.Context) (a Announcement, err error) {
 	const doing = "take the announcement of v1's end back"
-	err = s.change(ctx, doing, func(ctx context.Context, holds *State, _ time.Time) error {
-		if a, err = holds.requireAnnouncement(); err != nil {
+	err = s.change(ctx, doing, func(ctx context.Context, state *State, _ time.Time) error {
+		if a, err = state.requireAnnouncement(); err != nil {
 			return err
 		}
 		return s.exec(ctx, doing, `UPDATE v1_state SET announced_at = NULL, sunset_at = NULL`)
@@ -49,18 +48,17 @@ func (s *Store) Cancel(ctx context.Context) (a Announcement, err error) {
 	return a, err
 }
 
-// SetPhase sets the phase of the existing keys of a scope until a time, after which earlier
-// settings apply again (Setting). If the time is zero, the phase has no end, and earlier
-// settings of the scope and of scopes within it are deleted. After v1 has ended, only setting
-// all keys to On is allowed, which reverses the end.
+// SetPhase sets the phase of the existing keys of a scope until a time, after which earlier settings apply again
+// (Setting). If the time is zero, the phase has no end, and earlier settings of the scope and of scopes within it are
+// deleted. After v1 has ended, only setting all keys to On is allowed, which reverses the end.
 func (s *Store) SetPhase(ctx context.Context, of Scope, phase Phase, until time.Time) error {
 	const doing = "set a phase of v1"
 	set := Setting{Scope: of, Phase: phase, Until: until}
-	return s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
-		if err := holds.checkSetting(set, now); err != nil {
+	return s.change(ctx, doing, func(ctx context.Context, state *State, now time.Time) error {
+		if err := state.checkSetting(set, now); err != nil {
 			return err
 		}
-		if holds.EndedAt != nil {
+		if state.EndedAt != nil {
 			if err := s.exec(ctx, doing, `UPDATE v1_state SET ended_at = NULL`); err != nil {
 				return err
 			}
@@ -69,7 +67,8 @@ func (s *Store) SetPhase(ctx context.Context, of Scope, phase Phase, until time.
 	})
 }
 
-// replaceSetting adds a setting, and deletes expired ones and those that it overrides until they expire.
+// replaceSetting adds a setting, and deletes those that expired more than skew ago and, of the same scope and of scopes
+// within it, those that do not outlast it.
 func (s *Store) replaceSetting(ctx context.Context, doing string, set Setting, now time.Time) error {
 	key, partner, until := domain.OrNil(set.Key), domain.OrNil(set.Partner), domain.OrNil(set.Until)
 	err := s.exec(ctx, doing, `DELETE FROM v1_phases AS p
@@ -87,12 +86,11 @@ func (s *Store) replaceSetting(ctx context.Context, doing string, set Setting, n
 		key, partner, set.Phase, until, now)
 }
 
-// SetNewKeys sets whether keys created from now on are in the phase Off. Existing keys keep
-// their phase.
+// SetNewKeys sets whether keys created from now on are in the phase Off. Existing keys keep their phase.
 func (s *Store) SetNewKeys(ctx context.Context, off bool) error {
 	const doing = "set the phase of new keys"
-	return s.change(ctx, doing, func(ctx context.Context, holds *State, _ time.Time) error {
-		if err := holds.checkNotEnded(); err != nil {
+	return s.change(ctx, doing, func(ctx context.Context, state *State, _ time.Time) error {
+		if err := state.checkNotEnded(); err != nil {
 			return err
 		}
 		return s.exec(ctx, doing, `UPDATE v1_state SET new_keys_off = ?`, off)
@@ -103,8 +101,8 @@ func (s *Store) SetNewKeys(ctx context.Context, off bool) error {
 // It returns an error if v1 has ended.
 func (s *Store) AllowNewKey(ctx context.Context, key domain.KeyID) error {
 	const doing = "give a new key v1"
-	return s.change(ctx, doing, func(ctx context.Context, holds *State, _ time.Time) error {
-		if err := holds.checkNotEnded(); err != nil {
+	return s.change(ctx, doing, func(ctx context.Context, state *State, _ time.Time) error {
+		if err := state.checkNotEnded(); err != nil {
 			return err
 		}
 		return s.exec(ctx, doing, `UPDATE v1_phases SET phase = 'on' WHERE key_id = ?`, key)
@@ -114,11 +112,11 @@ func (s *Store) AllowNewKey(ctx context.Context, key domain.KeyID) error {
 // AddBrownout adds a brownout, and returns its id.
 func (s *Store) AddBrownout(ctx context.Context, w Window) (id int64, err error) {
 	const doing = "add a brownout of v1"
-	err = s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
-		if err := holds.checkBrownout(w, now); err != nil {
+	err = s.change(ctx, doing, func(ctx context.Context, state *State, now time.Time) error {
+		if err := state.checkBrownout(w, now); err != nil {
 			return err
 		}
-		// Keep the last maxBrownouts of those that are over.
+		// Keep the last maxBrownouts of the brownouts that ended more than skew ago.
 		if err := s.exec(ctx, doing, `DELETE FROM v1_brownouts WHERE id IN (SELECT id FROM v1_brownouts
 			WHERE ends_at < ? ORDER BY ends_at DESC OFFSET ?)`, now.Add(-skew), maxBrownouts); err != nil {
 			return err
@@ -149,8 +147,8 @@ func (s *Store) CancelBrownout(ctx context.Context, id int64) error {
 // reason of decisions 11.7 that applies.
 func (s *Store) End(ctx context.Context, e EndRequest) error {
 	const doing = "end v1"
-	return s.change(ctx, doing, func(ctx context.Context, holds *State, now time.Time) error {
-		if err := holds.checkEnd(e, now); err != nil {
+	return s.change(ctx, doing, func(ctx context.Context, state *State, now time.Time) error {
+		if err := state.checkEnd(e, now); err != nil {
 			return err
 		}
 		if err := s.exec(ctx, doing, `UPDATE v1_state SET ended_at = ?`, now); err != nil {

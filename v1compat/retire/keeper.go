@@ -44,7 +44,7 @@ func (k *Keeper) State() *State { return k.state.Load() }
 // Store returns where the state is kept.
 func (k *Keeper) Store() *Store { return k.store }
 
-// Refresh reads the state now. On an error the last one stays.
+// Refresh reads the state now. On an error the last state stays.
 func (k *Keeper) Refresh(ctx context.Context) error {
 	reading := k.readings.Add(1)
 	state, err := k.store.Load(ctx)
@@ -54,8 +54,8 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 	return err
 }
 
-// show sets the state that a reading returned, and returns the one before. If a later reading was shown
-// already, it keeps that and returns state.
+// show sets the state that a reading returned, and returns the previous state. If a later reading was shown already, it
+// keeps the later state and returns state, as if nothing had changed.
 func (k *Keeper) show(reading int64, state *State) (before *State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -66,10 +66,9 @@ func (k *Keeper) show(reading int64, state *State) (before *State) {
 	return k.state.Swap(state)
 }
 
-// Watch follows the state: it listens, on a connection of its own, for changes by any
-// process, and reads the state at each, and every ten seconds without one. While the
-// database cannot be reached the last state holds; a lost connection is logged and
-// retried. It returns when the context is done.
+// Watch follows the state: it listens, on a connection of its own, for changes by any process, and reads the state at
+// each change and every ten seconds. While the database cannot be reached the last state stays; a lost connection is
+// logged and retried. It returns when the context is done.
 func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
 	k.store.db.Follow(ctx, channel, pollEvery, func(pg.ListenEvent) error {
 		if err := k.read(ctx, log); err != nil {
@@ -83,7 +82,7 @@ func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
 	})
 }
 
-// read reads the state, without waiting for requests, and logs what changed.
+// read reads the state on a connection that requests do not use, and logs a change. On an error the last state stays.
 func (k *Keeper) read(ctx context.Context, log *slog.Logger) error {
 	var state *State
 	reading := k.readings.Add(1)
@@ -94,7 +93,7 @@ func (k *Keeper) read(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	if before := k.show(reading, state); !reflect.DeepEqual(before, state) {
+	if previous := k.show(reading, state); !reflect.DeepEqual(previous, state) {
 		sunset := "none"
 		if state.Announcement != nil {
 			sunset = FormatTime(state.Announcement.Sunset)

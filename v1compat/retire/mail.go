@@ -27,7 +27,8 @@ const (
 	maxMailAgents     = 3  // of an operation
 )
 
-// MailCause returns the cause of a mail about the announcement; postponing changes it.
+// MailCause returns the cause of a mail about the announcement. Each cause is mailed once to an address; postponing
+// changes it.
 func (a Announcement) MailCause() string {
 	return FormatTime(a.Announced) + " " + FormatTime(a.Sunset)
 }
@@ -39,13 +40,13 @@ func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides 
 	if sunset := a.Sunset.UTC(); !domain.DateOf(sunset).Time().Equal(sunset) {
 		layout = "2 January 2006, 15:04"
 	}
-	day, until := a.Sunset.UTC().Format(layout), "before that day"
+	day, deadline := a.Sunset.UTC().Format(layout), "before that day"
 	n := domain.Notice{
 		Subject: "Version 1 of the API ends on " + day, Action: "Read how to move to version 2", Path: "/docs/guide/moving-from-v1",
 		Paragraphs: []string{fmt.Sprintf("Version 1 of the API ends on %s (UTC). From then on its requests can be answered 410 Gone.", day)},
 	}
 	if !now.Before(a.Sunset) {
-		until = "now"
+		deadline = "now"
 		n.Subject = "Version 1 of the API was to end on " + day
 		n.Paragraphs[0] = n.Subject + " (UTC). From now on its requests can be answered 410 Gone at any time."
 	}
@@ -60,7 +61,7 @@ func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides 
 	if len(keys) == 0 {
 		return n
 	}
-	n.Paragraphs = append(n.Paragraphs, "API keys of yours have called version 1 in the last 30 days. Please move what they are used for to version 2 "+until+".")
+	n.Paragraphs = append(n.Paragraphs, "API keys of yours have called version 1 in the last 30 days. Please move what they are used for to version 2 "+deadline+".")
 	n.PointsHeading = "These keys called version 1, with what to call instead:"
 	for _, k := range keys[:min(len(keys), maxMailKeys)] {
 		n.Points = append(n.Points, keyPoints(k, guides)...)
@@ -74,12 +75,14 @@ func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides 
 	return n
 }
 
-// stillCalls reports whether a key has not moved to v2 (usage.Verdict), and can call v1.
+// stillCalls reports whether a key can call v1, did so in the days of the report, and has neither moved to v2 nor
+// stopped (usage.Verdict).
 func stillCalls(k *usage.Key) bool {
 	return k.Live && k.Calls > 0 && k.Verdict != usage.Moved && k.Verdict != usage.Stopped
 }
 
-// keyPoints lists the operations of a key, the most called first.
+// keyPoints lists the operations that a key called in the days of the report, the most called first, each with its user
+// agents and its successor. Beyond maxMailOperations it gives their number only.
 func keyPoints(k *usage.Key, guides map[string]string) (points []string) {
 	called := slices.DeleteFunc(slices.Clone(k.Operations), func(o usage.Operation) bool { return o.Calls == 0 })
 	slices.SortStableFunc(called, func(a, b usage.Operation) int { return cmp.Compare(b.Calls, a.Calls) })
@@ -104,13 +107,12 @@ func keyPoints(k *usage.Key, guides map[string]string) (points []string) {
 	return points
 }
 
-// Remind returns an error unless the announcement stands, and locks it until the transaction of ctx
-// ends.
+// Remind returns an error unless a is the current announcement, and locks the state until the transaction of ctx ends.
 func (s *Store) Remind(ctx context.Context, a Announcement) error {
-	return s.change(ctx, "remind of the end of v1", func(_ context.Context, holds *State, _ time.Time) error {
-		stands, err := holds.requireAnnouncement()
-		if err == nil && (!stands.Announced.Equal(a.Announced) || !stands.Sunset.Equal(a.Sunset)) {
-			err = fmt.Errorf("version 1 ends on %s, and not on %s", FormatTime(stands.Sunset), FormatTime(a.Sunset))
+	return s.change(ctx, "remind of the end of v1", func(_ context.Context, state *State, _ time.Time) error {
+		current, err := state.requireAnnouncement()
+		if err == nil && (!current.Announced.Equal(a.Announced) || !current.Sunset.Equal(a.Sunset)) {
+			err = fmt.Errorf("version 1 ends on %s, and not on %s", FormatTime(current.Sunset), FormatTime(a.Sunset))
 		}
 		return err
 	})

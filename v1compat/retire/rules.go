@@ -43,10 +43,10 @@ func (s *State) requireAnnouncement() (a Announcement, err error) {
 	return *s.Announcement, nil
 }
 
-// twelveMonthsAfter is twelve months later, by the calendar in UTC.
+// twelveMonthsAfter returns the time twelve months later, by the calendar in UTC.
 func twelveMonthsAfter(t time.Time) time.Time { return t.UTC().AddDate(1, 0, 0) }
 
-// checkAnnounce reports why an announcement is refused.
+// checkAnnounce returns the reason why an announcement is refused; nil if it is allowed. The other checks do the same.
 func (s *State) checkAnnounce(a Announcement, now time.Time) error {
 	if err := s.checkNotEnded(); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (s *State) checkAnnounce(a Announcement, now time.Time) error {
 	return checkAhead("--sunset", a.Sunset, now)
 }
 
-// checkPostpone reports why a sunset is refused.
+// checkPostpone returns the reason why a sunset is refused.
 func (s *State) checkPostpone(sunset, now time.Time) error {
 	a, err := s.requireAnnouncement()
 	if err != nil {
@@ -79,6 +79,7 @@ func (s *State) checkPostpone(sunset, now time.Time) error {
 	return checkAhead("--sunset", sunset, now)
 }
 
+// checkAhead returns an error if the time of a flag is more than maxAheadYears in the future.
 func checkAhead(flag string, t, now time.Time) error {
 	if last := now.AddDate(maxAheadYears, 0, 0); t.After(last) {
 		return fmt.Errorf("%s: %s is more than %d years away", flag, FormatTime(t), maxAheadYears)
@@ -86,9 +87,9 @@ func checkAhead(flag string, t, now time.Time) error {
 	return nil
 }
 
-// checkSetting reports why a setting is refused. It ignores the ID.
+// checkSetting returns the reason why a setting is refused. It ignores the ID.
 func (s *State) checkSetting(set Setting, now time.Time) error {
-	if set.Scope != (Scope{}) || set.Phase != On {
+	if set.Scope != (Scope{}) || set.Phase != On { // setting all keys to On reverses the end
 		if err := s.checkNotEnded(); err != nil {
 			return err
 		}
@@ -102,7 +103,7 @@ func (s *State) checkSetting(set Setting, now time.Time) error {
 	return checkAhead("--until", set.Until, now)
 }
 
-// checkBrownout reports why a brownout is refused. It ignores the ID.
+// checkBrownout returns the reason why a brownout is refused. It ignores the ID.
 func (s *State) checkBrownout(w Window, now time.Time) error {
 	if err := s.checkNotEnded(); err != nil {
 		return err
@@ -164,7 +165,7 @@ type EndRequest struct {
 	Force bool
 }
 
-// checkEnd reports every reason why v1 cannot end.
+// checkEnd returns an error with every reason why v1 cannot end.
 func (s *State) checkEnd(e EndRequest, now time.Time) error {
 	a, err := s.requireAnnouncement()
 	if err != nil {

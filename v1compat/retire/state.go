@@ -1,8 +1,7 @@
-// Package retire implements the end of version 1 of the interface (decisions 11): the
-// announcement, the phases of keys, the brownouts, and the end. A State is an immutable
-// snapshot, whose methods take the time. A Store keeps it in the database, where
-// commands change it. Each process that serves v1 follows it with a Keeper. The package
-// can be deleted with v1.
+// Package retire implements the end of version 1 of the interface (decisions 11): the announcement, the phases of keys,
+// the brownouts, and the end. A State is an immutable snapshot, whose methods take the time. A Store keeps it in the
+// database, where commands change it. Each process that serves v1 follows it with a Keeper. The package can be deleted
+// with v1.
 package retire
 
 import (
@@ -30,8 +29,7 @@ func FormatTime(t time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-// Deprecation returns the value of the Deprecation header (RFC 9745): when the end was
-// announced.
+// Deprecation returns the value of the Deprecation header (RFC 9745): when the end was announced.
 func (a Announcement) Deprecation() string { return "@" + strconv.FormatInt(a.Announced.Unix(), 10) }
 
 // SunsetHeader returns the value of the Sunset header (RFC 8594).
@@ -44,13 +42,11 @@ type State struct {
 	Announcement *Announcement
 	// EndedAt is when v1 was ended; nil if it was not.
 	EndedAt *time.Time
-	// Release is the release of v2 that was served last, as text; empty if none is
-	// recorded.
+	// Release is the release of v2 that was served last, as text; empty if none is recorded.
 	Release string
 	// NewKeysOff reports whether keys created from now on are in the phase Off.
 	NewKeysOff bool
-	// Windows are in the order in which they were added. Windows and Settings may
-	// include some that are over.
+	// Windows are in the order in which they were added. Windows and Settings may include some that are over.
 	Settings Settings
 	Windows  []Window
 	// Rehearsals maps keys to the end of their rehearsal.
@@ -62,8 +58,7 @@ func (s *State) Unrestricted() bool {
 	return s.Settings.Len() == 0 && len(s.Rehearsals) == 0 && s.EndedAt == nil
 }
 
-// PhaseOf returns a key's phase and its end; zero means that it has no end. When v1 has
-// ended, every key is Off.
+// PhaseOf returns a key's phase and its end; zero means that it has no end. When v1 has ended, every key is Off.
 func (s *State) PhaseOf(key Key, now time.Time) (phase Phase, until time.Time) {
 	if s.EndedAt != nil {
 		return Off, time.Time{}
@@ -116,21 +111,22 @@ func (s *State) refusedByPhase(key Key, write bool, now time.Time) (Refusal, boo
 		if until.IsZero() || end.Before(until) {
 			until = end
 		}
-		return Refusal{Phase: phase, Until: until}, end.After(now)
+		return Refusal{Phase: phase, Until: until}, end.After(now) // end is now if no window is open
 	}
 	return Refusal{}, false
 }
 
-// windowsEnd returns the first time from t on at which no window covers the key.
+// windowsEnd returns the first time from t on at which no window covers the key: t itself, or the end of a window and
+// of those that follow it without a gap.
 func (s *State) windowsEnd(key domain.KeyID, t time.Time) time.Time {
 	for {
-		start := t
+		before := t
 		for _, w := range s.Windows {
 			if from, to, ok := w.Next(t); ok && !from.After(t) && w.covers(key) {
 				t = to
 			}
 		}
-		if t.Equal(start) {
+		if t.Equal(before) {
 			return t
 		}
 	}
@@ -158,33 +154,30 @@ func ParsePhase(text string) (Phase, error) {
 	return "", fmt.Errorf("%q is no phase: use on, read_only, brownout or off", text)
 }
 
-// Key is an API key and the partner whose it is.
+// Key is an API key and the partner that it belongs to.
 type Key struct {
 	ID      domain.KeyID
 	Partner domain.PartnerID
 }
 
-// KeyOf is the key that makes a request.
+// KeyOf returns the key of a caller.
 func KeyOf(c *domain.Caller) Key { return Key{c.Key, c.Partner} }
 
-// Scope selects the keys for which a phase is set: one key, all keys of a partner, or,
-// as the zero Scope, all keys. A key created later gets its own setting on creation,
-// which is newer and so decides (decisions 11.11).
+// Scope selects the keys for which a phase is set: one key, all keys of a partner, or, as the zero Scope, all keys. A
+// key created later gets its own setting on creation, which is newer and so decides (decisions 11.11).
 type Scope struct {
 	Key     domain.KeyID
 	Partner domain.PartnerID
 }
 
-// Setting is a phase that was set for a scope. A key's phase is that of its newest
-// active setting; On if it has none. So when a setting with an end expires, the key
-// returns to an older one that ends later or never.
+// Setting is a phase that was set for a scope. A key's phase is that of its newest active setting; On if it has none.
+// So when a setting with an end expires, the key returns to an older one that ends later or never.
 type Setting struct {
 	// ID is higher than those of all older settings.
 	ID int64
 	Scope
 	Phase Phase
-	// Until is the first time at which the setting is not active; zero means that it
-	// does not expire.
+	// Until is the first time at which the setting is not active; zero means that it does not expire.
 	Until time.Time
 }
 
@@ -232,9 +225,8 @@ func (s Settings) newest(key Key, now time.Time) Setting {
 	return newest
 }
 
-// Window is the schedule of a brownout: Count windows of length For, the first at
-// Start, each later one Every after the start of the one before. A window includes its
-// start and excludes its end.
+// Window is the schedule of a brownout: Count windows of length For, the first at Start, each later one Every after the
+// start of the one before. A window includes its start and excludes its end.
 type Window struct {
 	ID    int64
 	Start time.Time
@@ -242,18 +234,16 @@ type Window struct {
 	// Every is at least For; 0 where Count is 1.
 	Every time.Duration
 	Count int
-	// Keys are the keys that the windows cover; none means all. Only keys in the phase
-	// Brownout are refused.
+	// Keys are the keys that the windows cover; none means all. Only keys in the phase Brownout are refused.
 	Keys []domain.KeyID
 }
 
-// Ends is the end of the last window.
+// Ends returns the end of the last window.
 func (w Window) Ends() time.Time {
 	return w.Start.Add(time.Duration(w.Count-1)*w.Every + w.For)
 }
 
-// Next returns the window that holds now or else the next one; ok is false when all
-// are over.
+// Next returns the window that contains now or else the next one; ok is false when all are over.
 func (w Window) Next(now time.Time) (from, to time.Time, ok bool) {
 	n := 0
 	if past := now.Sub(w.Start); past >= w.For && w.Every > 0 {

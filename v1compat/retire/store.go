@@ -8,13 +8,11 @@ import (
 	"partnerapi/domain"
 )
 
-// Store keeps the retirement of v1 in the database. Its tables are those of idmap's
-// migrations.
+// Store keeps the retirement of v1 in the database. Its tables are those of idmap's migrations.
 //
-// Each change of the announcement, phases, brownouts or the end is one transaction,
-// which locks the only row of v1_state before it reads the state. So concurrent
-// changes are checked against the rules one after the other. An error about a broken
-// rule is written for operators.
+// Each change of the announcement, phases, brownouts or the end is one transaction, which locks the only row of
+// v1_state before it reads the state. So concurrent changes are checked against the rules one after the other. An error
+// about a broken rule is written for operators.
 type Store struct {
 	db    *pg.DB
 	clock domain.Clock
@@ -71,6 +69,7 @@ func (s *Store) load(ctx context.Context, now time.Time) (*State, error) {
 // skew is how far the clocks of processes may be apart.
 const skew = time.Hour
 
+// readSettings returns the settings that end after since or never.
 func (s *Store) readSettings(ctx context.Context, since time.Time) (Settings, error) {
 	rows, err := pg.All[struct {
 		ID        int64
@@ -89,6 +88,7 @@ func (s *Store) readSettings(ctx context.Context, since time.Time) (Settings, er
 	return NewSettings(list...), err
 }
 
+// readWindows returns all brownouts, in the order in which they were added.
 func (s *Store) readWindows(ctx context.Context) ([]Window, error) {
 	rows, err := pg.All[struct {
 		ID                       int64
@@ -122,18 +122,18 @@ func (s *Store) readWindows(ctx context.Context) ([]Window, error) {
 // change calls fn with the state and the clock's time, in a transaction that locks
 // the state, and notifies the processes that serve v1 when it commits.
 func (s *Store) change(
-	ctx context.Context, doing string, fn func(ctx context.Context, holds *State, now time.Time) error,
+	ctx context.Context, doing string, fn func(ctx context.Context, state *State, now time.Time) error,
 ) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
 		if err := s.exec(ctx, doing, "SELECT FROM v1_state FOR UPDATE"); err != nil {
 			return err
 		}
 		now := s.clock.Now()
-		holds, err := s.load(ctx, now)
+		state, err := s.load(ctx, now)
 		if err != nil {
 			return err
 		}
-		if err := fn(ctx, holds, now); err != nil {
+		if err := fn(ctx, state, now); err != nil {
 			return err
 		}
 		return s.exec(ctx, doing, "NOTIFY "+channel)

@@ -31,10 +31,10 @@ type Counter struct {
 	db    *pg.DB
 	clock domain.Clock
 	log   *slog.Logger
-	// exec is pg.Exec, but for tests.
+	// exec is pg.Exec; tests replace it.
 	exec    func(ctx context.Context, on pg.Runner, doing string, q pg.Query) (int, error)
-	replica string
-	limit   int
+	replica string // the id of this process
+	limit   int    // maxPlaces; less in tests
 
 	mu        sync.Mutex
 	places    map[countKey]*tally
@@ -42,8 +42,8 @@ type Counter struct {
 
 	flushing sync.Mutex // held by a flush; guards what follows
 	sequence int64
-	pending  *batch // was sent; unknown whether it was committed
-	pruned   domain.Date
+	pending  *batch      // the last flush, if it is unknown whether it was committed
+	pruned   domain.Date // the day of the last complete prune
 }
 
 // countKey identifies what is counted: a key's calls of an operation on a day.
@@ -69,23 +69,24 @@ func New(d *pg.DB, clock domain.Clock, log *slog.Logger) *Counter {
 	}
 }
 
-// Count counts a call that was just answered. It does not block, and does not allocate for an operation that the
-// key called since the flush before last.
+// Count counts a call that was just answered. It does not block, and does not allocate for an operation that the key
+// called since the flush before last. Beyond the limit of entries, the call is not counted; the next flush logs how
+// many were not.
 func (c *Counter) Count(call Call) {
 	now := c.clock.Now()
 	agent := cleanAgent(call.UserAgent)
-	at := countKey{call.Key, domain.DateOf(now), call.Surface, call.Operation}
+	place := countKey{call.Key, domain.DateOf(now), call.Surface, call.Operation}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.places[at]
+	t := c.places[place]
 	if t == nil {
 		if len(c.places) >= c.limit {
 			c.uncounted++
 			return
 		}
 		t = &tally{}
-		c.places[at] = t
+		c.places[place] = t
 	}
 	t.count(now, call.Status, agent)
 }
@@ -114,19 +115,19 @@ func (c *Counter) Run(ctx context.Context) {
 	}
 }
 
-// Record flushes and, on a new day, deletes rows past their retention. It logs a failure; the next flush tries
-// again.
+// Record flushes and, on a new day, deletes rows past their retention. It logs a failure, unless ctx was cancelled; the
+// next flush tries again.
 func (c *Counter) Record(ctx context.Context) {
 	ctx, done := context.WithTimeout(ctx, recordWithin)
 	defer done()
-	failed := "the use of v1 was not recorded; it will be tried again"
+	message := "the use of v1 was not recorded; it will be tried again"
 	err := c.Flush(ctx)
 	if err == nil {
-		failed = "the use of v1 in days that are no longer kept was not removed; it will be tried again"
+		message = "the use of v1 in days that are no longer kept was not removed; it will be tried again"
 		err = c.prune(ctx)
 	}
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
-		c.log.WarnContext(ctx, failed, "error", err)
+		c.log.WarnContext(ctx, message, "error", err)
 	}
 }
 
@@ -180,8 +181,8 @@ ON CONFLICT (key_id, day, surface, operation) DO UPDATE SET
 			GROUP BY a.agent ORDER BY min(a.n) LIMIT $13::int)
 		END`
 
-// Flush writes the counted calls in one statement. If the outcome of the previous flush is unknown, it sends that
-// one again first. What could not be written stays for the next flush.
+// Flush writes the counted calls in one statement. If the outcome of the previous flush is unknown, it sends that flush
+// again first. What could not be written stays for the next flush.
 func (c *Counter) Flush(ctx context.Context) error {
 	c.flushing.Lock()
 	defer c.flushing.Unlock()
@@ -201,7 +202,7 @@ func (c *Counter) Flush(ctx context.Context) error {
 	return c.send(ctx, next)
 }
 
-// send writes the pending flush.
+// send writes a flush, and clears pending if that succeeds.
 func (c *Counter) send(ctx context.Context, b *batch) error {
 	_, err := c.exec(ctx, c.db, "record the use of v1", pg.Prepared(pg.Raw(addStatement, b.args(c.replica))))
 	if err == nil {
@@ -230,12 +231,12 @@ func (c *Counter) drain(ctx context.Context) *batch {
 	}
 
 	b := &batch{at: c.clock.Now()}
-	for at, t := range c.places {
+	for place, t := range c.places {
 		if t.calls == 0 {
-			delete(c.places, at)
+			delete(c.places, place)
 			continue
 		}
-		b.append(at, t)
+		b.append(place, t)
 		t.calls, t.failures = 0, 0
 	}
 	if len(c.places) > c.limit/2 {
@@ -248,11 +249,11 @@ func (c *Counter) drain(ctx context.Context) *batch {
 }
 
 // append adds the row of a tally.
-func (b *batch) append(at countKey, t *tally) {
-	b.keys = append(b.keys, at.key.UUID())
-	b.days = append(b.days, at.day.String())
-	b.surfaces = append(b.surfaces, string(at.surface))
-	b.operations = append(b.operations, at.operation)
+func (b *batch) append(place countKey, t *tally) {
+	b.keys = append(b.keys, place.key.UUID())
+	b.days = append(b.days, place.day.String())
+	b.surfaces = append(b.surfaces, string(place.surface))
+	b.operations = append(b.operations, place.operation)
 	b.calls = append(b.calls, t.calls)
 	b.failures = append(b.failures, t.failures)
 	b.first = append(b.first, t.first)
@@ -264,13 +265,13 @@ const (
 	// pruneBatch is how many rows one statement deletes, and pruneBatches how many statements follow a flush.
 	pruneBatch   = 5_000
 	pruneBatches = 20
-	// replicaDays is how many days the last flush of a process is kept; it is sent again within seconds, if at
-	// all.
+	// replicaDays is how many days the last flush of a process is kept; it is sent again within seconds, if at all.
 	replicaDays = 30
 )
 
-// prune deletes rows past their retention, once a day and at most a few batches; the next flushes delete the rest.
-// It skips rows that another process is deleting.
+// prune deletes rows past their retention, once a day and at most a few batches; the next flushes delete the rest. It
+// skips rows that another process is deleting. After the last batch it deletes the flush numbers of processes that
+// ended long ago.
 func (c *Counter) prune(ctx context.Context) error {
 	c.flushing.Lock()
 	defer c.flushing.Unlock()
@@ -286,7 +287,7 @@ func (c *Counter) prune(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if removed == pruneBatch {
+		if removed == pruneBatch { // there may be more
 			continue
 		}
 		_, err = c.exec(ctx, c.db, "forget processes that counted the use of v1", pg.SQL(

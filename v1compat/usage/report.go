@@ -24,8 +24,7 @@ type Key struct {
 	Partner domain.PartnerID
 	Who
 	Use
-	// Rows are its calls of version 1 in the days of the report, as GET /v1/usage
-	// shows them.
+	// Rows are its calls of version 1 in the days of the report, as GET /v1/usage shows them.
 	Rows []Row
 	// Days are all days of the report, the oldest first. Their Successors count only calls of the successors of
 	// its Operations.
@@ -92,18 +91,18 @@ type ReportQuery struct {
 	Keys []domain.KeyID
 }
 
-// Read reads a report.
-func Read(ctx context.Context, d pg.Runner, of ReportQuery) (*Report, error) {
-	first := domain.DateOf(of.Now).AddDays(1 - of.Days)
-	out := &Report{Days: make([]Day, of.Days)}
+// Read reads a report. A call of a day after the last one counts for the last day.
+func Read(ctx context.Context, d pg.Runner, query ReportQuery) (*Report, error) {
+	first := domain.DateOf(query.Now).AddDays(1 - query.Days)
+	out := &Report{Days: make([]Day, query.Days)}
 	for i := range out.Days {
 		out.Days[i].Day = first.AddDays(i)
 	}
-	totals, err := totals(ctx, d, of)
+	totals, err := totals(ctx, d, query)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := ReadRows(ctx, d, first, of.Keys...)
+	rows, err := ReadRows(ctx, d, first, query.Keys...)
 	if err != nil {
 		return nil, err
 	}
@@ -117,13 +116,13 @@ func Read(ctx context.Context, d pg.Runner, of ReportQuery) (*Report, error) {
 			keys[t.Key] = k
 			out.Keys = append(out.Keys, k)
 		}
-		k.Operations = append(k.Operations, t.asOperation(of.Now))
+		k.Operations = append(k.Operations, t.asOperation(query.Now))
 	}
 	for _, k := range out.Keys {
 		k.LastAt, k.Verdict = k.Operations[0].LastAt, overallVerdict(k.Operations)
 	}
 	for _, r := range rows {
-		day := min(first.DaysUntil(r.Day), of.Days-1) // another process's clock may be ahead
+		day := min(first.DaysUntil(r.Day), query.Days-1) // another process's clock may be ahead
 		out.Days[day].add(r)
 		if k := keys[r.Key]; k != nil {
 			k.add(r, day)
@@ -146,7 +145,7 @@ type total struct {
 	UserAgents []string
 }
 
-// asOperation returns the operation without its calls per day.
+// asOperation returns the operation without its numbers of calls, which Key.add counts.
 func (t total) asOperation(now time.Time) Operation {
 	return Operation{
 		Operation: t.Operation, Successor: t.Successor, FirstAt: domain.At(t.FirstAt), LastAt: domain.At(t.LastAt),
@@ -155,10 +154,10 @@ func (t total) asOperation(now time.Time) Operation {
 }
 
 // totals reads the totals of the selected keys, the latest calls first.
-func totals(ctx context.Context, d pg.Runner, of ReportQuery) ([]total, error) {
-	var old, next []string
-	for operation, successor := range of.Successors {
-		old, next = append(old, operation), append(next, successor)
+func totals(ctx context.Context, d pg.Runner, query ReportQuery) ([]total, error) {
+	var operations, successors []string
+	for operation, successor := range query.Successors {
+		operations, successors = append(operations, operation), append(successors, successor)
 	}
 	// Of arrays that begin with a day, the greatest is the last day's.
 	return pg.All[total](ctx, d, "sum up the use of v1", pg.SQL(`
@@ -177,17 +176,20 @@ func totals(ctx context.Context, d pg.Runner, of ReportQuery) ([]total, error) {
 		LEFT JOIN totals AS n ON n.key_id = t.key_id AND n.surface = ? AND n.operation = s.next
 		LEFT JOIN api_keys AS k ON k.id = t.key_id LEFT JOIN partners AS p ON p.id = k.partner_id
 		WHERE t.surface = ?
-		ORDER BY t.last_at DESC, prefix, t.key_id, t.operation COLLATE "C"`, keyCondition(of.Keys), of.Now, old, next, V2, V1))
+		ORDER BY t.last_at DESC, prefix, t.key_id, t.operation COLLATE "C"`,
+		keyCondition(query.Keys), query.Now, operations, successors, V2, V1))
 }
 
-// add adds a row of the report's days, which are read newest first.
+// add adds a row of the report's days, which are read newest first. day is the index of its day. A call of version 1
+// counts for the key, the day and its operation. A call of version 2 counts for the operations that it succeeds and, if
+// there are any, for the day.
 func (k *Key) add(r Row, day int) {
 	if r.Surface == V1 {
 		k.Calls, k.Failures = k.Calls+r.Calls, k.Failures+r.Failures
 		k.Rows = append(k.Rows, r)
 		k.Days[day].add(r)
 	}
-	follows := false
+	isSuccessor := false
 	for i := range k.Operations {
 		o := &k.Operations[i]
 		switch {
@@ -199,15 +201,15 @@ func (k *Key) add(r Row, day int) {
 			o.addAgents(r.UserAgents)
 		case r.Surface == V2 && o.Successor == r.Operation:
 			o.SuccessorCalls += r.Calls
-			follows = true
+			isSuccessor = true
 		}
 	}
-	if follows {
+	if isSuccessor {
 		k.Days[day].add(r)
 	}
 }
 
-// add adds a row's calls.
+// add adds a row's calls to those of its version.
 func (d *Day) add(r Row) {
 	if r.Surface == V1 {
 		d.Calls += r.Calls
@@ -216,7 +218,7 @@ func (d *Day) add(r Row) {
 	}
 }
 
-// addAgents adds user agents that are not listed yet.
+// addAgents adds user agents that are not listed yet, up to MaxAgents.
 func (o *Operation) addAgents(agents []string) {
 	for _, agent := range agents {
 		if len(o.UserAgents) < MaxAgents && !slices.Contains(o.UserAgents, agent) {
@@ -228,19 +230,16 @@ func (o *Operation) addAgents(agents []string) {
 // Verdict is a key's progress from an operation of version 1 to its successor, or from version 1 as a whole.
 type Verdict string
 
-// The verdicts. A call of version 1 counts whatever it was answered, a call of the
-// successor only if it did not fail.
+// The verdicts. A call of version 1 counts whatever it was answered, a call of the successor only if it did not fail.
 const (
-	// Moved: the successor was called after the last call of version 1, and that is
-	// at least Quiet ago.
+	// Moved: the successor was called after the last call of version 1, and that is at least Quiet ago.
 	Moved Verdict = "moved"
 	// HalfWay: the successor was called, and it is not Moved or Stopped.
 	HalfWay Verdict = "half-way"
 	// NotBegun: the successor was never called, and it is not Stopped.
 	NotBegun Verdict = "not begun"
-	// Stopped: the last call of version 1 is at least Silent ago, and the successor
-	// was not called since. Nothing shows that the caller moved, but nothing calls
-	// version 1 either.
+	// Stopped: the last call of version 1 is at least Silent ago, and the successor was not called since. Nothing shows
+	// that the caller moved, but nothing calls version 1 either.
 	Stopped Verdict = "stopped"
 )
 
@@ -254,17 +253,17 @@ const (
 	Silent = 30 * 24 * time.Hour
 )
 
-// verdictOf returns the verdict on an operation from its last call and the last successful call of its successor;
-// nil for none.
-func verdictOf(called time.Time, answered *time.Time, now time.Time) Verdict {
-	since := now.Sub(called)
-	after := answered != nil && answered.After(called)
+// verdictOf returns the verdict on an operation from its last call and the last successful call of its successor; nil
+// for none.
+func verdictOf(lastCall time.Time, lastSuccessor *time.Time, now time.Time) Verdict {
+	age := now.Sub(lastCall)
+	succeeded := lastSuccessor != nil && lastSuccessor.After(lastCall)
 	switch {
-	case after && since >= Quiet:
+	case succeeded && age >= Quiet:
 		return Moved
-	case !after && since >= Silent:
+	case !succeeded && age >= Silent:
 		return Stopped
-	case answered == nil:
+	case lastSuccessor == nil:
 		return NotBegun
 	}
 	return HalfWay

@@ -36,8 +36,7 @@ const (
 // Call is a request that was answered.
 type Call struct {
 	Key domain.KeyID
-	// Surface and Operation name the called operation, by method and path, such as "GET
-	// /v1/clients/{client_id}/users".
+	// Surface and Operation name the called operation, by method and path, such as "GET /v1/clients/{client_id}/users".
 	Surface   Surface
 	Operation string
 	// Status is the HTTP status of the answer. From 400 on the call failed, including 499: the caller did not
@@ -82,11 +81,11 @@ func keyCondition(keys []domain.KeyID) pg.Query {
 }
 
 // rows reads the rows that match a condition.
-func rows(ctx context.Context, d pg.Runner, which pg.Query) ([]Row, error) {
+func rows(ctx context.Context, d pg.Runner, condition pg.Query) ([]Row, error) {
 	return pg.All[Row](ctx, d, "read the use of v1", pg.SQL(`
 		SELECT key_id AS key, day, surface, operation, calls, failures, first_at, last_at,
 			nullif(user_agents, '{}') AS user_agents
-		FROM v1_usage WHERE ?`, which))
+		FROM v1_usage WHERE ?`, condition))
 }
 
 // LastCall is the last call of version 1 with a key.
