@@ -102,13 +102,13 @@ func (w walk) total(rows, shown int, more bool) int {
 		return max(rows, end+1)
 	case w.cursor != "":
 		return end
-	case shown == 0: // past the end
+	case shown == 0: // at or past the end
 		return rows
 	}
 	return max(rows, end)
 }
 
-// save stores a checkpoint at the end of the page.
+// save stores a checkpoint at the end of the page. A page without rows has none: its end is its offset.
 func (c *checkpoints) save(ctx context.Context, w walk, shown int, end string) error {
 	if shown == 0 {
 		return nil
@@ -138,11 +138,13 @@ type keyCheckpointsInMemory struct {
 	offsets map[string]map[int]struct{}
 }
 
+// mark identifies a checkpoint among those of a key.
 type mark struct {
 	list   string
 	offset int
 }
 
+// checkpoint is a cursor and its expiry.
 type checkpoint struct {
 	cursor string
 	until  time.Time
@@ -169,7 +171,7 @@ func (m *memory) Cursor(_ context.Context, list List, offset int) (string, error
 	return found.cursor, nil
 }
 
-// Put stores a cursor.
+// Put stores a cursor, and deletes the key's expired checkpoints. It evicts as memoryCheckpoints says.
 func (m *memory) Put(_ context.Context, list List, offset int, cursor string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -215,11 +217,11 @@ func (m *memory) key(name string) *keyCheckpointsInMemory {
 
 	key := &keyCheckpointsInMemory{offsets: map[string]map[int]struct{}{}}
 	var err error
-	key.marks, err = simplelru.NewLRU(m.perKey, func(gone mark, _ checkpoint) {
+	key.marks, err = simplelru.NewLRU(m.perKey, func(removed mark, _ checkpoint) {
 		m.total--
-		delete(key.offsets[gone.list], gone.offset)
-		if len(key.offsets[gone.list]) == 0 {
-			delete(key.offsets, gone.list)
+		delete(key.offsets[removed.list], removed.offset)
+		if len(key.offsets[removed.list]) == 0 {
+			delete(key.offsets, removed.list)
 		}
 		if len(key.offsets) == 0 {
 			delete(m.keys, name)

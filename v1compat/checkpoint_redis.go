@@ -21,7 +21,7 @@ type Redis struct {
 	log         *slog.Logger
 	clock       domain.Clock
 	perKey      int         // keyCheckpoints, or less in tests
-	away        atomic.Bool // whether the last use failed
+	failed      atomic.Bool // the last use failed
 }
 
 // RedisConnections provides connections to Redis.
@@ -66,7 +66,8 @@ for _, mark in ipairs(gone) do
 end
 `)
 
-// Cursor returns the cursor at the offset of a list; empty if there is none.
+// Cursor returns the cursor at the offset of a list; empty if there is none, if it has expired, or if Redis is
+// unreachable.
 func (r *Redis) Cursor(ctx context.Context, list List, offset int) (string, error) {
 	var found string
 	r.use(ctx, func(c redis.Conn) (err error) {
@@ -104,10 +105,10 @@ func (r *Redis) use(ctx context.Context, fn func(redis.Conn) error) {
 	err := r.connections.Use(ctx, fn)
 	switch {
 	case err == nil || errors.Is(err, redis.ErrNil):
-		if r.away.CompareAndSwap(true, false) {
+		if r.failed.CompareAndSwap(true, false) {
 			r.log.InfoContext(ctx, "checkpoints can be reached again")
 		}
-	case r.away.CompareAndSwap(false, true):
+	case r.failed.CompareAndSwap(false, true):
 		r.log.WarnContext(ctx, "checkpoints cannot be reached; walks count rows", "error", err)
 	}
 }

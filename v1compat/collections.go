@@ -148,8 +148,8 @@ func toMember(m api.Member) CollectionMember {
 	return CollectionMember{UserInfimaID: uuidOf(m.UserID), Name: m.Name, Email: m.Email}
 }
 
-// fromAddMember moves the user, as in v1 a user is in at most one collection. A text that is no UUID becomes an id
-// that no user has.
+// fromAddMember moves the user, as in v1 a user is in at most one collection. A text that is no UUID becomes the zero
+// id, which no user has; a blank text stays nil, which v2 refuses.
 func fromAddMember(in *addMember) *api.MoveMemberInput {
 	out := &api.MoveMemberInput{}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
@@ -161,6 +161,7 @@ func fromAddMember(in *addMember) *api.MoveMemberInput {
 	return out
 }
 
+// nextAddMember returns the path only: v2 has the users in the body.
 func nextAddMember(in *api.MoveMemberInput) any {
 	out := &api.AddMembersInput{}
 	out.Path.ClientID, out.Path.CollectionID = in.Path.ClientID, in.Path.CollectionID

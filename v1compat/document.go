@@ -53,7 +53,8 @@ const aboutEnd = `
 **Retirement.** This version ends. The header ` + "`Sunset`" + ` of every response says when, ` + "`Deprecation`" + ` since ` +
 	`when that is announced, and ` + "`Link`" + ` with ` + "`rel=\"deprecation\"`" + ` where to read what to call in its place.`
 
-// failureOf returns an example error body.
+// failureOf returns the example body of an error. One with wrong fields names them in its message, as v1 has no list of
+// them.
 func failureOf(f openapi.Failure) any {
 	message := f.Message
 	if len(f.Fields) > 0 {
@@ -134,9 +135,9 @@ func (f *Facade) YAML() ([]byte, error) {
 
 // openDocument serves v1's document in two forms, before and after the end of v1 is announced.
 func (f *Facade) openDocument(s *ginop.Surface) error {
-	serving := f.DocumentHandler
-	if serving == nil {
-		serving = unaddressed
+	handlerOf := f.DocumentHandler
+	if handlerOf == nil {
+		handlerOf = serveUnchanged
 	}
 	var documents [2]http.Handler
 	for i, announced := range [2]bool{false, true} {
@@ -146,7 +147,7 @@ func (f *Facade) openDocument(s *ginop.Surface) error {
 		}
 		openapi.SetSupport(document, f.SupportURL)
 		document.Servers[0].URL = f.SampleBase + document.Servers[0].URL
-		documents[i] = serving("application/yaml", func() ([]byte, error) { return openapi.YAML(document) })
+		documents[i] = handlerOf("application/yaml", func() ([]byte, error) { return openapi.YAML(document) })
 	}
 	s.Open("/openapi.yaml", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		document := documents[0]
@@ -158,8 +159,8 @@ func (f *Facade) openDocument(s *ginop.Surface) error {
 	return nil
 }
 
-// unaddressed serves a document without rewriting its server address.
-func unaddressed(contentType string, encode func() ([]byte, error)) http.Handler {
+// serveUnchanged returns a handler that serves a document without rewriting its server address.
+func serveUnchanged(contentType string, encode func() ([]byte, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		source, err := encode()
 		if err != nil {

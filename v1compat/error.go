@@ -27,7 +27,7 @@ var noClient = domain.Error{Code: domain.Forbidden, Message: "this key has no ac
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
 // translateError translates an error of v2: fields get their v1 names, and a client that was not found becomes
-// noClient.
+// noClient. If fields are wrong, the message names each with what is wrong with it.
 func (r *route) translateError(e *domain.Error) *domain.Error {
 	out := *e
 	if e.Code == domain.NotFound && e.Object == (domain.ClientKind{}).Noun() {
@@ -58,25 +58,26 @@ func (r *route) v1Name(field string) string {
 	return field
 }
 
-// addV2Faults adds v2's field faults to those of v1's input, so that every wrong field is named. v2's input lacks
-// the fields that could not be parsed: each is named once, and nothing is added if the whole query or body could
-// not be parsed.
-func (r *route) addV2Faults(in any, unread *domain.Error) *domain.Error {
-	named := map[string]bool{"body": true} // of a PATCH that changes nothing, so far
-	for _, fault := range unread.Fields {
+// addV2Faults returns the error of v1's input with v2's field faults added, so that every wrong field is named. v2's
+// input lacks the fields that could not be parsed: each is named once. Nothing is added if invalid names no field, or
+// if the whole query or body could not be parsed.
+func (r *route) addV2Faults(in any, invalid *domain.Error) *domain.Error {
+	named := map[string]bool{"body": true} // v2 reports a change as empty if all of its fields are invalid
+	for _, fault := range invalid.Fields {
 		if fault.Field == "body" || fault.Field == "query" {
-			return unread
+			return invalid
 		}
 		named[indexes.ReplaceAllString(fault.Field, "")] = true
 	}
-	var broken *domain.Error
-	if len(named) == 1 || !errors.As(r.operation.Validate(r.toV2(in)), &broken) {
-		return unread
+	var invalidV2 *domain.Error
+	namesFields := len(named) > 1
+	if !namesFields || !errors.As(r.operation.Validate(r.toV2(in)), &invalidV2) {
+		return invalid
 	}
 
-	out := *unread
-	out.Fields = slices.Clone(unread.Fields)
-	for _, fault := range broken.Fields {
+	out := *invalid
+	out.Fields = slices.Clone(invalid.Fields)
+	for _, fault := range invalidV2.Fields {
 		if !named[indexes.ReplaceAllString(r.v1Name(fault.Field), "")] {
 			out.Fields = append(out.Fields, fault)
 		}

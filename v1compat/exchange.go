@@ -166,7 +166,8 @@ type candidate struct {
 	id idmap.UUID
 }
 
-// parseValue parses a value as an id of either version.
+// parseValue parses a value as an id of either version: first as v2's, then as v1's form for the kind, a UUID or a
+// number. Of any other value the candidate has only given.
 func (n naming) parseValue(value jsontext.Value) candidate {
 	_ = value.Compact() // it was just decoded, and is well-formed
 	m := candidate{given: givenID(value)}
@@ -241,7 +242,7 @@ func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error
 		case shown:
 			delete(found, m.id)
 			out.Items = append(out.Items, ExchangedID{V1: names.v1IDOf(m.id, number), V2: names.show(m.id)})
-		case !reached[m.id] && !refused[m.given]:
+		case !reached[m.id] && !refused[m.given]: // a repeated mention of a reached object is left out
 			refused[m.given] = true
 			out.Invalid = append(out.Invalid, m.given)
 		}
@@ -249,15 +250,15 @@ func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error
 	return out, nil
 }
 
-// resolve sets the ids of the mentions that are numbers.
+// resolve sets the ids of the mentions that are numbers. The ids of unused numbers stay zero.
 func (e exchange) resolve(ctx context.Context, names naming, mentions []candidate) (idmap.Lookup, error) {
-	var wanted []idmap.NumberKey
+	var numbers []idmap.NumberKey
 	for _, m := range mentions {
 		if m.number != 0 {
-			wanted = append(wanted, idmap.NumberKey{Kind: names.numbers, Number: m.number})
+			numbers = append(numbers, idmap.NumberKey{Kind: names.numbers, Number: m.number})
 		}
 	}
-	found, lookup, err := e.Registry.IDs(ctx, wanted)
+	found, lookup, err := e.Registry.IDs(ctx, numbers)
 	for i, m := range mentions {
 		mentions[i].id = cmp.Or(m.id, found[idmap.NumberKey{Kind: names.numbers, Number: m.number}])
 	}
@@ -270,14 +271,14 @@ func (e exchange) lookUpNumbers(ctx context.Context, names naming, objects map[i
 	if names.numbers == 0 {
 		return nil
 	}
-	var wanted []idmap.IDKey
+	var ids []idmap.IDKey
 	for id, number := range objects {
 		if number == 0 {
-			wanted = append(wanted, idmap.IDKey{Kind: names.numbers, ID: id})
+			ids = append(ids, idmap.IDKey{Kind: names.numbers, ID: id})
 		}
 	}
-	found, err := e.Registry.Numbers(ctx, wanted)
-	for _, key := range wanted {
+	found, err := e.Registry.Numbers(ctx, ids)
+	for _, key := range ids {
 		if objects[key.ID] = found[key]; found[key] == 0 && err == nil {
 			err = fmt.Errorf("exchange ids: %s has no number", names.show(key.ID))
 		}

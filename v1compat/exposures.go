@@ -20,9 +20,9 @@ type ExposureCount struct {
 	UnresolvedExposures int                   `json:"unresolved_exposures" doc:"Number of exposures that are not resolved today."`
 }
 
-// moment is an end of a period: a time, or a whole day (UTC).
+// moment is the start or the end of a period: a time, or a whole day (UTC).
 type moment struct {
-	at  time.Time // the start of a day
+	at  time.Time // the time, or the start of the day
 	day bool
 }
 
@@ -43,7 +43,7 @@ func (m *moment) UnmarshalText(text []byte) error {
 // JSONSchema implements openapi.Described.
 func (moment) JSONSchema() string { return `{"type":"string"}` }
 
-// startTime returns the start of the moment.
+// startTime returns the start of the moment, for the start of a period; nil for nil.
 func (m *moment) startTime() *domain.Time {
 	if m == nil {
 		return nil
@@ -51,8 +51,8 @@ func (m *moment) startTime() *domain.Time {
 	return &domain.Time{Time: m.at}
 }
 
-// endTime returns the end of the moment for v2, whose periods are half-open: the next representable time, or the
-// next day; nil beyond the last one.
+// endTime returns the end of the moment, for the end of a period of v2, which excludes its end: the next representable
+// time, or the next day. It returns nil for nil, and beyond the year 9999.
 func (m *moment) endTime() *domain.Time {
 	if m == nil {
 		return nil

@@ -119,7 +119,8 @@ func (f *Facade) sendPhishingRoutes() {
 	}, api.SendToUser, fromSendPhishing, toMessage, nextSendPhishing)
 }
 
-// fromSendPhishing names the one user. An unknown template's number becomes the zero id, which no template has.
+// fromSendPhishing names the one user. An unknown template's number becomes the zero id, which no template has. Absent
+// members stay nil, which v2 refuses.
 func fromSendPhishing(in *sendPhishing) *api.SendToUserInput {
 	out := &api.SendToUserInput{}
 	if in.Body.UserID != nil {

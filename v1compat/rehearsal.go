@@ -61,8 +61,9 @@ func (f *Facade) endRehearsal(ctx context.Context, in *endRehearsal) (*op.NoCont
 // errNoRehearsals is the answer of a facade without a Keeper.
 var errNoRehearsals = &domain.Error{Code: domain.Unavailable, Message: "there are no rehearsals"}
 
-// rehearse changes the caller's rehearsal in one transaction with its entry in the audit trail, like other writes, and
-// refreshes this process's Keeper. If the refresh fails, the change arrives by notification, as in other processes.
+// rehearse changes the caller's rehearsal and writes its entry in the audit trail in one transaction, as other writes
+// do, and refreshes this process's Keeper. If the refresh fails, the change arrives by notification, as in other
+// processes. It returns errNoRehearsals without a Keeper.
 func (f *Facade) rehearse(
 	ctx context.Context, route string, in any, change func(context.Context, *retire.Store, domain.KeyID) (any, error),
 ) error {

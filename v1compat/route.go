@@ -38,8 +38,7 @@ type Meta struct {
 	GivenUp []string
 	// Reordered says that the successor lists the objects in another order.
 	Reordered bool
-	// Additive says that the route is not in v1's own document: it has no phase and
-	// no successor.
+	// Additive says that the route is not in v1's own document: it has no phase and no successor.
 	Additive bool
 	// Guide is the path of the migration guide, with the page and fragment of the route unless it is Additive. add
 	// sets it.
@@ -82,8 +81,7 @@ func call[In, V2In, V2Out, Out any](
 	callNext(f, meta, o, to, from, func(called *V2In) any { return called })
 }
 
-// callNext is call with next, which converts the input of the called operation to the input of the route's
-// Successor.
+// callNext is call with next, which converts the input of the called operation to the input of the route's Successor.
 func callNext[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out, next func(*V2In) any,
 ) {
@@ -116,9 +114,9 @@ func list[In, V2In, Row, Item any](
 	listNext(f, meta, o, to, item, nil)
 }
 
-// listNext is list with next, which converts the input of the called operation, and the page it read (nil for
-// none), to the input of the route's Successor, and returns the Paging in it. If next is nil, the inputs are the
-// same.
+// listNext is list with next, which converts the input of the called operation, and the page it read (nil for none), to
+// the input of the route's Successor, and returns the Paging in it. next returns nil if no request of the Successor has
+// the same answer. If next itself is nil, the inputs are the same.
 func listNext[In, V2In, Row, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item,
 	next func(*V2In, *op.Page[Row]) (any, *op.Paging),
@@ -130,12 +128,12 @@ func listNext[In, V2In, Row, Item any](
 		return filters
 	}
 	r.answer = func(ctx context.Context, in any) (reply, error) {
-		asked, err := pageOf(in)
+		bounds, err := pageOf(in)
 		if err != nil {
 			return reply{}, err
 		}
 		filters, paging := to(in.(*In))
-		walk, page, err := readPage(ctx, r, o, filters, paging, asked)
+		walk, page, err := readPage(ctx, r, o, filters, paging, bounds)
 		if err != nil {
 			return reply{}, err
 		}
@@ -145,19 +143,20 @@ func listNext[In, V2In, Row, Item any](
 			out.Items[i] = item(row)
 		}
 		out.Total = walk.total(page.Total, len(page.Data), page.Page.HasMore)
-		a := reply{out: out}
-		if same, ok := successorPage(asked, len(page.Data), !page.Page.HasMore, meta.Reordered); ok && r.hasServedSuccessor() {
+		a := reply{out: out} // without a link if the successor has no page with the same objects
+		whole := !page.Page.HasMore
+		if samePage, ok := successorPage(bounds, len(page.Data), whole, meta.Reordered); ok && r.hasServedSuccessor() {
 			if a.next = filters; next != nil {
 				a.next, paging = next(filters, page)
 			}
 			if a.next != nil {
-				*paging = same
+				*paging = samePage
 			}
 		}
 		return a, f.checkpoints.save(ctx, walk, len(page.Data), page.End)
 	}
 	r.next = func(in any, locate pathFiller) (any, error) {
-		asked, err := pageOf(in)
+		bounds, err := pageOf(in)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +169,7 @@ func listNext[In, V2In, Row, Item any](
 			out, paging = next(filters, nil)
 		}
 		if out != nil {
-			*paging = firstPage(asked, meta.Reordered)
+			*paging = firstPage(bounds, meta.Reordered)
 		}
 		return out, nil
 	}
@@ -178,7 +177,8 @@ func listNext[In, V2In, Row, Item any](
 	f.add(r)
 }
 
-// readPage reads a page of an operation's list as part of a walk by offset. paging points into filters.
+// readPage reads a page of an operation's list as part of a walk by offset. paging points into filters. If the
+// checkpoint's cursor is stale, it reads the page by its offset.
 func readPage[V2In, Row any](
 	ctx context.Context, r *route, o *op.Op[V2In, op.Page[Row]], filters *V2In, paging *op.Paging, page pageRequest,
 ) (walk, *op.Page[Row], error) {
@@ -204,7 +204,7 @@ func single[In, V2In, V2Out, Item any](
 	r := routeOf[In, Paging[Item]](meta, o)
 	r.toV2 = func(in any) any { return to(in.(*In)) }
 	r.answer = func(ctx context.Context, in any) (reply, error) {
-		asked, err := pageOf(in)
+		bounds, err := pageOf(in)
 		if err != nil {
 			return reply{}, err
 		}
@@ -213,8 +213,8 @@ func single[In, V2In, V2Out, Item any](
 		if err != nil {
 			return reply{}, err
 		}
-		page := &Paging[Item]{Items: []Item{}, Limit: asked.limit, Offset: asked.offset, Total: 1}
-		if asked.offset > 0 {
+		page := &Paging[Item]{Items: []Item{}, Limit: bounds.limit, Offset: bounds.offset, Total: 1}
+		if bounds.offset > 0 {
 			return reply{out: page}, nil
 		}
 		page.Items = append(page.Items, *from(object))
@@ -230,7 +230,7 @@ func routeOf[In, Out any](meta Meta, o op.Declaration) *route {
 	return &route{Meta: meta, operation: o, input: op.Describe(reflect.TypeFor[In]()), output: reflect.TypeFor[Out]()}
 }
 
-// add adds a route to the table.
+// add adds a route to the table. It sets Successor and Guide where the declaration leaves them to it.
 func (f *Facade) add(r *route) {
 	if r.Successor == nil && !r.Additive {
 		r.Successor = r.operation
@@ -242,7 +242,7 @@ func (f *Facade) add(r *route) {
 	f.routes = append(f.routes, r)
 }
 
-// serve answers one request.
+// serve answers one request, with a link to its successor. An error of v2 is translated.
 func (r *route) serve(c *gin.Context) error {
 	if err := r.checkPhase(c); err != nil {
 		return err
@@ -257,8 +257,8 @@ func (r *route) serve(c *gin.Context) error {
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	if own, ok := a.out.(encoder); ok {
-		return ginop.WriteJSON(c, r.Status, a.out, own.encoding())
+	if e, ok := a.out.(encoder); ok {
+		return ginop.WriteJSON(c, r.Status, a.out, e.encoding())
 	}
 	return ginop.WriteJSON(c, r.Status, a.out)
 }
@@ -266,7 +266,8 @@ func (r *route) serve(c *gin.Context) error {
 // encoder is an output with its own JSON options.
 type encoder interface{ encoding() json.Options }
 
-// run decodes the request, runs the route and returns its reply.
+// run authorizes and decodes the request, replaces its numbers by ids, runs the route, and returns its reply, with
+// numbers in place of ids.
 func (r *route) run(c *gin.Context) (reply, error) {
 	if err := op.Authorize(c.Request.Context(), r.operation.Meta()); err != nil {
 		return reply{}, err
@@ -275,7 +276,7 @@ func (r *route) run(c *gin.Context) (reply, error) {
 	if err != nil {
 		return reply{}, r.addV2Faults(in, domain.AsError(err))
 	}
-	ctx := c.Request.Context() // its time begins when the body was read
+	ctx := c.Request.Context() // a new one: Decode has read the body, and the time limit begins
 
 	// An unused number stays unresolved: v2 then finds nothing, and answers as for an object that the key has no
 	// access to.
@@ -287,12 +288,12 @@ func (r *route) run(c *gin.Context) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	lookup.Reached()
+	lookup.Reached() // a success shows that the key may access the objects
 	return a, idmap.Number(ctx, r.facade.Registry, a.out)
 }
 
-// check returns an error if the route does not fit its operation: an error for which v1 documents no status, or an
-// unknown field.
+// check returns an error if the route does not fit its operation: if the operation has an error for whose status v1
+// documents none, or lacks a field of Fields.
 func (r *route) check() error {
 	for _, code := range r.operation.Meta().Fails {
 		status := op.StatusOf(code)
@@ -308,7 +309,7 @@ func (r *route) check() error {
 	return nil
 }
 
-// hasField reports whether an input has the field.
+// hasField reports whether an input has the field, as a parameter or a member of the body.
 func hasField(in *op.Input, name string) bool {
 	for _, p := range slices.Concat(in.Path, in.Query) {
 		if p.Name == name {

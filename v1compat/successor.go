@@ -36,8 +36,8 @@ type reply struct {
 	next any
 }
 
-// successorPage returns the successor's page with the same objects as v1's page of that many rows; false if there
-// is none. If the orders differ, only the whole list qualifies.
+// successorPage returns the successor's page with the same objects as v1's page of that many rows; false if there is
+// none. whole means that no rows follow the page. If the orders differ (reordered), only the whole list qualifies.
 func successorPage(page pageRequest, rows int, whole, reordered bool) (op.Paging, bool) {
 	switch {
 	case page.offset > 0, reordered && !whole:
@@ -48,8 +48,8 @@ func successorPage(page pageRequest, rows int, whole, reordered bool) (op.Paging
 	return op.Paging{Limit: maxLimit}, whole && rows <= maxLimit
 }
 
-// firstPage returns the successor's page when no row of v1's was read: of the default size if the same objects
-// cannot be guaranteed.
+// firstPage returns the successor's page if no row of v1's page was read: the page with the same objects if it does not
+// depend on the rows, or else the first of the default size.
 func firstPage(page pageRequest, reordered bool) op.Paging {
 	if p, ok := successorPage(page, 0, false, reordered); ok {
 		return p
@@ -68,7 +68,8 @@ func (r *route) hasServedSuccessor() bool {
 // linkStart returns the beginning of links to version 2.
 func (f *Facade) linkStart() string { return "<" + f.Root + "/v2" }
 
-// link returns the Link header value for the successor with the input; empty if it is left out.
+// link returns the Link header value for the successor with the input; empty if there is no input or no served
+// successor, if the input has no URL, or if the link would be too long.
 func (r *route) link(next any) string {
 	if next == nil || !r.hasServedSuccessor() {
 		return ""
@@ -108,7 +109,8 @@ func (r *route) goneLink(c *gin.Context) string {
 	return ""
 }
 
-// successorInput returns the successor's input for the request.
+// successorInput returns the successor's input for the request; nil if there is none. It returns an error if the
+// request cannot be parsed, or names an object that the key has no access to.
 func (r *route) successorInput(c *gin.Context) (any, error) {
 	described := *r.input
 	if !r.needsBody() {
@@ -118,7 +120,7 @@ func (r *route) successorInput(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx := c.Request.Context() // its time begins when the body was read
+	ctx := c.Request.Context() // a new one: Decode has read the body, and the time limit begins
 	// Access is looked up for the link even if the key has only the scope write.
 	reader := *domain.CallerFrom(ctx)
 	reader.Scopes = []domain.Scope{domain.Read}
@@ -195,16 +197,17 @@ func (f *Facade) filterReached(ctx context.Context, in *api.ListClientsInput) er
 
 // lookUpReach returns which objects of a kind the key has access to.
 func (f *Facade) lookUpReach(ctx context.Context, kind string, ids []idmap.UUID) (map[idmap.UUID]bool, error) {
-	asked := &api.ReachableInput{}
-	asked.Body.Kind, asked.Body.IDs = api.ReachableKind(kind), ids
-	reached, err := op.Call(ctx, f.v1, api.Reachable, asked)
+	in := &api.ReachableInput{}
+	in.Body.Kind, in.Body.IDs = api.ReachableKind(kind), ids
+	out, err := op.Call(ctx, f.v1, api.Reachable, in)
 	if err != nil {
 		return nil, err
 	}
-	return reached.IDs, nil
+	return out.IDs, nil
 }
 
-// fillPath is the service's pathFiller: it calls the operation, limited to one row.
+// fillPath is the service's pathFiller: it calls the operation, limited to one row, so that the operation sets the ids
+// in its input. For a send, which must not be made, it finds the user's client by the list of the user's results.
 func (f *Facade) fillPath(ctx context.Context, called any) error {
 	switch in := called.(type) {
 	case *api.SentResultsInput:

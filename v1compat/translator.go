@@ -34,12 +34,10 @@ type Translator struct {
 // Numbers finds the numbers of objects. It may leave some out.
 type Numbers func([]idmap.IDKey) (map[idmap.IDKey]int64, error)
 
-// NoNumber stands in v1's items for the number of an object that Numbers left out. No
-// object has it.
+// NoNumber stands in v1's items for the number of an object that Numbers left out. No object has it.
 const NoNumber = -1
 
-// Readers returns the translators of the read-only routes of v1's own document, in the
-// order of the table.
+// Readers returns the translators of the read-only routes of v1's own document, in the order of the table.
 func (f *Facade) Readers() []*Translator {
 	var all []*Translator
 	for _, r := range f.routes {
@@ -59,7 +57,7 @@ type Expected struct {
 	Faults map[string]string
 }
 
-// Expect translates objects of v2 into v1's items. All numbers are looked up at once.
+// Expect translates objects of v2 into v1's items, one result for each object. All numbers are looked up at once.
 func (t *Translator) Expect(objects []jsontext.Value, numbers Numbers) ([]Expected, error) {
 	all := make([]Expected, len(objects))
 	items := make([]any, len(objects))
@@ -99,8 +97,7 @@ func (t *Translator) Expect(objects []jsontext.Value, numbers Numbers) ([]Expect
 	return all, nil
 }
 
-// missing returns the members that an object of v2 lacks; none for other values, which
-// item rejects.
+// missing returns the members that an object of v2 lacks; none for other values, which item rejects.
 func (t *Translator) missing(object jsontext.Value) map[string]string {
 	var members map[string]jsontext.Value
 	faults := map[string]string{}
@@ -130,8 +127,8 @@ func (t *Translator) item(object jsontext.Value) (any, error) {
 	return settable.Interface(), nil
 }
 
-// translatorOf returns the translator of a route. It expects v2's objects as the public
-// operation (the route's Successor) sends them.
+// translatorOf returns the translator of a route. It expects v2's objects as the route's Successor sends them, which is
+// a public operation.
 func translatorOf(r *route) *Translator {
 	_, paged := r.output.FieldByName("Items")
 	wire := r.Successor.Output()
@@ -162,8 +159,7 @@ func wireNames(t reflect.Type) map[string]bool {
 	return names
 }
 
-// Translated is a request of v1 as its route reads it, and the v2 request that succeeds
-// it.
+// Translated is a request of v1 as its route reads it, and the v2 request that succeeds it.
 type Translated struct {
 	*Translator
 	// Kind and ID are the kind and v1's id of the last object in the path; empty if it has none.
@@ -173,8 +169,7 @@ type Translated struct {
 	// Next is the path and the query of v2's request. If Email is set, send one request
 	// for each user with this address, with the user's id in place of AnyUser.
 	Next, Email string
-	// Refusal is what v1 must answer if the request cannot be read or names no object;
-	// otherwise nil.
+	// Refusal is what v1 must answer if the request cannot be read or names no object; otherwise nil.
 	Refusal *Error
 }
 
@@ -245,7 +240,7 @@ func (a *Translated) match(pattern, path string) (map[string]string, bool) {
 	return params, true
 }
 
-// translate sets Limit, Offset, Email and Next.
+// translate sets Limit, Offset, Email and Next. A request that v1 refuses is a domain.Error.
 func (a *Translated) translate(r *route, params map[string]string, query, body string, l Lookups) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -284,7 +279,7 @@ func (a *Translated) translate(r *route, params map[string]string, query, body s
 	return nil
 }
 
-// locate is a pathFiller that calls the lookups.
+// locate is a pathFiller that calls the lookups. For several users it sets AnyUser.
 func (l Lookups) locate(called any) (err error) {
 	switch in := called.(type) {
 	case *api.SentResultsInput:

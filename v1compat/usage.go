@@ -69,8 +69,8 @@ func (f *Facade) readUsage(ctx context.Context, in *readUsage) (*Usage, error) {
 // /v1/clients" to "GET /v2/clients".
 func (f *Facade) Successors() map[string]string { return f.successors }
 
-// countedOperations returns the operations to count as method and path, by the edge's names for them. It also
-// builds the successors.
+// countedOperations returns the operations to count, of v1 and of v2: a map from the edge's name of each to its method
+// and path. It also sets successors.
 func (f *Facade) countedOperations() map[usage.Surface]map[string]string {
 	counted := map[usage.Surface]map[string]string{usage.V1: {}, usage.V2: {}}
 	f.successors = map[string]string{}
@@ -79,9 +79,9 @@ func (f *Facade) countedOperations() map[usage.Surface]map[string]string {
 			continue
 		}
 		next := r.Successor.Meta()
-		own := methodAndPath(r.Method, "/v1", r.Path)
-		f.successors[own] = methodAndPath(next.Method, "/v2", next.Path)
-		counted[usage.V1][r.ID], counted[usage.V2][next.ID] = own, f.successors[own]
+		operation := methodAndPath(r.Method, "/v1", r.Path)
+		f.successors[operation] = methodAndPath(next.Method, "/v2", next.Path)
+		counted[usage.V1][r.ID], counted[usage.V2][next.ID] = operation, f.successors[operation]
 	}
 	return counted
 }

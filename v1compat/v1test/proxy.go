@@ -22,9 +22,8 @@ func Replace(old, new string) func(*Answer) {
 	return func(a *Answer) { a.Body = strings.Replace(a.Body, old, new, 1) }
 }
 
-// Proxy starts a proxy of the service at an address, which ends with the test, and returns
-// its own address. change may change each answer; request is the method, and the path with
-// the query.
+// Proxy starts a proxy of the service at an address, which ends with the test, and returns its own address. change may
+// change each answer; request is the method, and the path with the query.
 func Proxy(t testing.TB, to string, change func(request string, a *Answer)) string {
 	t.Helper()
 	target, err := url.Parse(to)

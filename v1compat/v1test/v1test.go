@@ -1,5 +1,4 @@
-// Package v1test runs the service with both versions of its interface, for tests of
-// what calls them from outside.
+// Package v1test runs the service with both versions of its interface, for tests of what calls them from outside.
 package v1test
 
 import (
@@ -19,8 +18,7 @@ type Service struct {
 	Facade   *v1compat.Facade
 }
 
-// Start starts a service, which ends with the test. Its limits are none unless the
-// options have some.
+// Start starts a service, which ends with the test. It has no limits on requests unless the options have them.
 func Start(t testing.TB, o v2test.Options) *Service {
 	t.Helper()
 	s := &Service{}
@@ -39,7 +37,7 @@ func Start(t testing.TB, o v2test.Options) *Service {
 	return s
 }
 
-// NumberIn is the number that v1 knows an object by.
+// NumberIn returns v1's number of an object.
 func (s *Service) NumberIn(kind idmap.Kind, id idmap.UUID) int64 {
 	s.T.Helper()
 	key := idmap.IDKey{Kind: kind, ID: id}
