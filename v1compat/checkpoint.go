@@ -30,7 +30,7 @@ const keyCheckpoints = 10_000
 // walk began; else the walk misses a row for each one removed before the offset, and repeats a row for each one
 // inserted there. To avoid that, a client restarts at offset 0, or uses v2, whose cursors need no store.
 type Store interface {
-	// Cursor returns what was put at the offset of a list, or "".
+	// Cursor returns the cursor that was put at the offset of a list, or "".
 	Cursor(ctx context.Context, list List, offset int) (string, error)
 	Put(ctx context.Context, list List, offset int, cursor string) error
 	// Drop forgets all checkpoints of a list.
@@ -40,12 +40,11 @@ type Store interface {
 // List is a list as one API key walks it.
 type List struct {
 	Key string // the key's prefix
-	// Name stands for the operation, its path and its filters.
+	// Name identifies the operation, its path and its filters.
 	Name string
 }
 
-// checkpoints continues walks by offset from the cursor where the previous page ended, instead of counting rows
-// from the start.
+// checkpoints continues walks by offset from the cursor where the previous page ended, without counting rows.
 type checkpoints struct{ store Store }
 
 // walk is one page of a walk by offset over a list (decisions 5.7).
@@ -208,8 +207,7 @@ func (m *memory) Drop(_ context.Context, list List) error {
 	return nil
 }
 
-// key returns the checkpoints of a key, adding an empty entry if there is none. The entry is deleted with its last
-// checkpoint.
+// key returns the checkpoints of a key, and adds the entry if there is none. It is deleted with its last checkpoint.
 func (m *memory) key(name string) *keyCheckpointsInMemory {
 	if key, ok := m.keys[name]; ok {
 		return key

@@ -35,8 +35,7 @@ func NewRedis(connections RedisConnections, log *slog.Logger) *Redis {
 	return &Redis{connections: connections, log: log, clock: domain.SystemClock{}, perKey: keyCheckpoints}
 }
 
-// redisSet returns the name of the sorted set of a key's checkpoints. The braces keep all of a key in one slot of a
-// cluster.
+// redisSet returns the name of the set of a key's checkpoints. Braces keep a key's entries in one slot of a cluster.
 func redisSet(key string) string { return "partnerapi/walk/{" + key + "}" }
 
 // redisHash returns the name of the hash of a list's checkpoints.
@@ -66,8 +65,7 @@ for _, mark in ipairs(gone) do
 end
 `)
 
-// Cursor returns the cursor at the offset of a list; empty if there is none, if it has expired, or if Redis is
-// unreachable.
+// Cursor returns the cursor at the offset of a list; empty if it is absent or expired, or Redis is unreachable.
 func (r *Redis) Cursor(ctx context.Context, list List, offset int) (string, error) {
 	var found string
 	r.use(ctx, func(c redis.Conn) (err error) {

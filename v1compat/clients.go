@@ -72,6 +72,7 @@ type createClient struct {
 	}
 }
 
+// clientRoutes adds the routes of the partner and of clients.
 func (f *Facade) clientRoutes() {
 	call(f, Meta{
 		ID: "partner", Method: "GET", Path: "/partner", Status: http.StatusOK, Summary: "Get Partner",

@@ -64,6 +64,7 @@ type removeMember struct {
 	}
 }
 
+// collectionRoutes adds the routes of collections and their members.
 func (f *Facade) collectionRoutes() {
 	const collections = "/clients/:client_id/collections"
 	list(f, Meta{

@@ -53,8 +53,7 @@ const aboutEnd = `
 **Retirement.** This version ends. The header ` + "`Sunset`" + ` of every response says when, ` + "`Deprecation`" + ` since ` +
 	`when that is announced, and ` + "`Link`" + ` with ` + "`rel=\"deprecation\"`" + ` where to read what to call in its place.`
 
-// failureOf returns the example body of an error. One with wrong fields names them in its message, as v1 has no list of
-// them.
+// failureOf returns the example body of an error. The message names wrong fields, as v1 has no list of them.
 func failureOf(f openapi.Failure) any {
 	message := f.Message
 	if len(f.Fields) > 0 {
@@ -97,8 +96,7 @@ func (f *Facade) document(announced bool) (*openapi3.T, error) {
 	return openapi.Build(d)
 }
 
-// Routes yields each route, with all of its error statuses in Fails, ascending, and the declaration of its v2
-// operation.
+// Routes yields each route, with all of its error statuses in Fails, ascending, and its v2 operation's declaration.
 func (f *Facade) Routes() iter.Seq2[Meta, *op.Meta] {
 	return func(yield func(Meta, *op.Meta) bool) {
 		for _, r := range f.routes {

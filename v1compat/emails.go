@@ -49,6 +49,7 @@ type listSentEmails struct {
 	}
 }
 
+// emailRoutes adds the route of sent mails.
 func (f *Facade) emailRoutes() {
 	listNext(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK,
@@ -61,6 +62,7 @@ func (f *Facade) emailRoutes() {
 	}, api.SentEmails, fromListSentEmails, toSentEmail, nextListSentEmails)
 }
 
+// fromListSentEmails uses the address only if no user is named, and asks for all types of v1 if none is named.
 func fromListSentEmails(in *listSentEmails) (*api.SentEmailsInput, *op.Paging) {
 	out := &api.SentEmailsInput{}
 	if in.Body.UserInfimaID != nil {

@@ -62,7 +62,7 @@ func (r *route) v1Name(field string) string {
 // input lacks the fields that could not be parsed: each is named once. Nothing is added if invalid names no field, or
 // if the whole query or body could not be parsed.
 func (r *route) addV2Faults(in any, invalid *domain.Error) *domain.Error {
-	named := map[string]bool{"body": true} // v2 reports a change as empty if all of its fields are invalid
+	named := map[string]bool{"body": true} // left out: v2 finds a change empty if its only fields are invalid
 	for _, fault := range invalid.Fields {
 		if fault.Field == "body" || fault.Field == "query" {
 			return invalid

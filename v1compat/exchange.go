@@ -27,6 +27,7 @@ type exchangeIDs struct {
 // Weight returns the bytes of memory per byte of the body: its values are kept as read, as texts, and in the answer.
 func (*exchangeIDs) Weight() int64 { return 4 }
 
+// exchangeRoutes adds the route that exchanges ids.
 func (f *Facade) exchangeRoutes() {
 	addOwn(f, Meta{
 		ID: "exchange-ids", Method: "POST", Path: "/ids/exchange", Status: http.StatusOK, Summary: "Exchange Ids",
@@ -118,7 +119,7 @@ func (v1ID) JSONSchema() string { return `{"oneOf":[{"type":"integer"},{"type":"
 type naming struct {
 	// numbers is the kind's space of numbers; 0 for a kind that v1 names by UUID.
 	numbers idmap.Kind
-	// quoted says that v1 writes the number as a text.
+	// quoted reports whether v1 writes the number as a text.
 	quoted bool
 	// parse reads an id of v2, and show writes one.
 	parse func(text string) (idmap.UUID, error)

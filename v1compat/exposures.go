@@ -76,6 +76,7 @@ type listExposures struct {
 	}
 }
 
+// exposureRoutes adds the route of dark-web exposures.
 func (f *Facade) exposureRoutes() {
 	list(f, Meta{
 		ID: "exposures", Method: "GET", Path: "/clients/:client_id/darkweb/exposures", Status: http.StatusOK,

@@ -26,10 +26,9 @@ type Config struct {
 	Registry *idmap.Registry
 	// Store keeps the checkpoints of walks by offset, shared by replicas; nil keeps them in this process.
 	Store Store
-	// Clock tells the time; nil means the system's clock.
+	// Clock returns the time; nil means the system's clock.
 	Clock domain.Clock
-	// Release is the release that v2's public edge serves. It decides which successors are linked, not what v1
-	// itself calls.
+	// Release is the release that v2's public edge serves. It decides which successors are linked, not what v1 calls.
 	Release op.Release
 	// SampleBase is the prefix of the server URL in the served document. DocumentHandler serves the document with
 	// the address by which the caller knows the service in its place; nil serves it unchanged.

@@ -36,6 +36,7 @@ type listPhishing struct {
 	Query struct{ upTo50 }
 }
 
+// phishingRoutes adds the route of phishing results.
 func (f *Facade) phishingRoutes() {
 	listNext(f, Meta{
 		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK,
@@ -109,6 +110,7 @@ type sendPhishing struct {
 	}
 }
 
+// sendPhishingRoutes adds the route that sends a simulated mail.
 func (f *Facade) sendPhishingRoutes() {
 	callNext(f, Meta{
 		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",

@@ -32,6 +32,7 @@ type scopeRef struct {
 	Collection idmap.Ref[domain.CollectionKind]
 }
 
+// MarshalJSON writes the number of the group or the collection, if there is one, or else of the client.
 func (s scopeRef) MarshalJSON() ([]byte, error) {
 	switch {
 	case !s.Group.ID.IsZero():
@@ -70,6 +71,7 @@ type listPolicyUsers struct {
 	}
 }
 
+// policyRoutes adds the routes of policies and their users.
 func (f *Facade) policyRoutes() {
 	list(f, Meta{
 		ID: "policies", Method: "GET", Path: "/clients/:client_id/policies", Status: http.StatusOK,

@@ -31,6 +31,7 @@ type downloadReport struct {
 	Query struct{ upTo50 }
 }
 
+// reportRoutes adds the routes of reports.
 func (f *Facade) reportRoutes() {
 	listNext(f, Meta{
 		ID: "reports", Method: "GET", Path: "/clients/:client_id/reports", Status: http.StatusOK,

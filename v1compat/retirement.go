@@ -49,7 +49,7 @@ func (r *route) guidePage() string {
 }
 
 // setRetirementHeaders sets the Deprecation, Sunset and Link headers once v1's end is announced (decisions 11.2).
-// links are those of guideLinks.
+// links is the result of guideLinks.
 func (f *Facade) setRetirementHeaders(c *gin.Context, operation string, links map[string][]string) {
 	a := f.retirement().Announcement
 	if a == nil {
@@ -104,7 +104,7 @@ func (r *route) checkPhase(c *gin.Context) error {
 	return e
 }
 
-// goneMessage says why version 1 refuses, what to call instead, when it ends, and where to read more.
+// goneMessage returns the reason why version 1 refuses, the call to make instead, the sunset, and the guide's address.
 func (r *route) goneMessage(state *retire.State, refusal retire.Refusal) string {
 	var text strings.Builder
 	text.WriteString(goneReason(state, refusal))
@@ -121,7 +121,7 @@ func (r *route) goneMessage(state *retire.State, refusal retire.Refusal) string 
 	return text.String()
 }
 
-// goneReason says why version 1 refuses.
+// goneReason returns the reason why version 1 refuses.
 func goneReason(state *retire.State, refusal retire.Refusal) string {
 	until := ""
 	if !refusal.Until.IsZero() {

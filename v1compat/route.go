@@ -36,12 +36,11 @@ type Meta struct {
 	Successor op.Declaration
 	// GivenUp lists, sorted, the members of v1's items for which the successor's JSON has no value.
 	GivenUp []string
-	// Reordered says that the successor lists the objects in another order.
+	// Reordered reports whether the successor lists the objects in another order.
 	Reordered bool
-	// Additive says that the route is not in v1's own document: it has no phase and no successor.
+	// Additive reports whether the route is missing in v1's own document: it has no phase and no successor.
 	Additive bool
-	// Guide is the path of the migration guide, with the page and fragment of the route unless it is Additive. add
-	// sets it.
+	// Guide is the path of the migration guide, with the route's page and fragment unless it is Additive. add sets it.
 	Guide string
 }
 
@@ -230,7 +229,7 @@ func routeOf[In, Out any](meta Meta, o op.Declaration) *route {
 	return &route{Meta: meta, operation: o, input: op.Describe(reflect.TypeFor[In]()), output: reflect.TypeFor[Out]()}
 }
 
-// add adds a route to the table. It sets Successor and Guide where the declaration leaves them to it.
+// add adds a route to the table. It sets the route's Guide and, unless declared or Additive, its Successor.
 func (f *Facade) add(r *route) {
 	if r.Successor == nil && !r.Additive {
 		r.Successor = r.operation

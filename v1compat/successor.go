@@ -152,15 +152,14 @@ func inputPart(in any, name string) []any {
 	return nil
 }
 
-// checkReach returns NotFound unless the key has access to the objects of all numbers in the values, with one
-// statement per kind.
+// checkReach returns NotFound unless the key has access to the objects of all numbers, with one statement per kind.
 func (f *Facade) checkReach(ctx context.Context, values []any) error {
-	held, err := idmap.ResolvedIDs(values...)
+	keys, err := idmap.ResolvedIDs(values...)
 	if err != nil {
 		return err
 	}
 	byKind := map[idmap.Kind][]idmap.UUID{}
-	for _, key := range held {
+	for _, key := range keys {
 		byKind[key.Kind] = append(byKind[key.Kind], key.ID)
 	}
 	for kind, ids := range byKind {

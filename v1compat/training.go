@@ -22,6 +22,7 @@ type listTraining struct {
 	Query struct{ upTo50 }
 }
 
+// trainingRoutes adds the route of training results.
 func (f *Facade) trainingRoutes() {
 	list(f, Meta{
 		ID: "training", Method: "GET", Path: "/users/:user_id/training", Status: http.StatusOK,

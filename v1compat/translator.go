@@ -22,9 +22,9 @@ import (
 // responses as JSON. It runs the route's own translators. It is safe for concurrent use.
 type Translator struct {
 	Meta
-	// Paged says that v1 answers with a page of items; otherwise with one object.
+	// Paged reports whether v1 answers with a page of items; otherwise with one object.
 	Paged bool
-	// List says that v2 answers with a page of objects; otherwise with one object.
+	// List reports whether v2 answers with a page of objects; otherwise with one object.
 	List bool
 
 	required []string // members of each object of v2
@@ -164,7 +164,7 @@ type Translated struct {
 	*Translator
 	// Kind and ID are the kind and v1's id of the last object in the path; empty if it has none.
 	Kind, ID string
-	// Limit and Offset are those of the page, the limit within v1's bounds.
+	// Limit and Offset are the page's, the limit within v1's bounds.
 	Limit, Offset int
 	// Next is the path and the query of v2's request. If Email is set, send one request
 	// for each user with this address, with the user's id in place of AnyUser.

@@ -75,6 +75,7 @@ type updateUser struct {
 	}
 }
 
+// userRoutes adds the routes of users.
 func (f *Facade) userRoutes() {
 	list(f, Meta{
 		ID: "users", Method: "GET", Path: "/clients/:client_id/users", Status: http.StatusOK, Summary: "Get Users",

@@ -120,8 +120,7 @@ func (l *refList[K]) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// resolved returns the list for v2, without the numbers that no object has; Given counts these too. It returns nil for
-// nil.
+// resolved returns the list for v2, without numbers that no object has, which Given counts too; nil for nil.
 func (l *refList[K]) resolved() *op.IDList[K] {
 	if l == nil {
 		return nil

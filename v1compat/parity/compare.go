@@ -41,10 +41,9 @@ type comparison struct {
 
 func (c comparison) refused() bool { return c.v1.refused || c.other.refused }
 
-// compare reads the query on both sides, at first once and then up to maxReadings times, until each subject is equal or
-// its difference is confirmed, and reports the findings. Differences that are never confirmed are reported as
-// unsettled. It starts over if the query becomes refused, or is no longer refused. It returns the rows that both sides
-// have.
+// compare reads the query on both sides, once and then up to maxReadings times, until each subject is equal or its
+// difference is confirmed, and reports the findings; differences that are never confirmed as unsettled. It starts over
+// if the query becomes refused, or is no longer refused. It returns the rows that both sides have.
 func (q *query) compare(ctx context.Context) (pairs [][2]row, err error) {
 	refused, open := false, map[subject]finding{} // open has the subjects to report, with their last findings
 	for n := 0; n == 0 || len(open) > 0 && n <= maxReadings; n++ {
@@ -103,31 +102,31 @@ func (q *query) read(ctx context.Context, n int) (comparison, error) {
 		}
 		return q.compareReadings(v1, other, sample), nil
 	}
-	again, err := q.readV1(ctx, q.v1)
+	secondV1, err := q.readV1(ctx, q.v1)
 	if err != nil {
 		return comparison{}, err
 	}
-	before, after := q.compareReadings(v1, other, 0), q.compareReadings(again, other, 0)
+	c1, c2 := q.compareReadings(v1, other, 0), q.compareReadings(secondV1, other, 0)
 	switch { // if v1 answered and refused, return the refusal, without confirming it
-	case before.refused() && !after.refused():
-		return before, nil
-	case after.refused() && !before.refused():
-		return after, nil
+	case c1.refused() && !c2.refused():
+		return c1, nil
+	case c2.refused() && !c1.refused():
+		return c2, nil
 	}
-	for s, f := range after.findings {
-		first := before.findings[s]
+	for s, f := range c2.findings {
+		first := c1.findings[s]
 		switch {
 		case !first.differs():
 			f = first
-		case s == ofTotal && v1.total != again.total &&
-			other.total >= min(v1.total, again.total) && other.total <= max(v1.total, again.total):
+		case s == ofTotal && v1.total != secondV1.total &&
+			other.total >= min(v1.total, secondV1.total) && other.total <= max(v1.total, secondV1.total):
 			f = finding{equal: 1} // v1 had the other total in between
 		case reflect.DeepEqual(f.mismatches, first.mismatches):
 			f.confirmed = 1
 		}
-		after.findings[s] = f
+		c2.findings[s] = f
 	}
-	return after, nil
+	return c2, nil
 }
 
 // reportPages reports the findings about single pages and, between two services, about headers. It records in
@@ -271,14 +270,13 @@ func (q *query) compareOrder(c comparison) finding {
 	return f
 }
 
-// isTie reports whether two rows of several users' lists have the same time, so that v2 does not say which of them is
-// first.
+// isTie reports whether two rows of several users' lists have the same time, so that v2 does not define their order.
 func (q *query) isTie(a, b row) bool {
 	name := strings.TrimPrefix(q.order, "-")
 	return q.Email != "" && memberOf(a.value, name) == memberOf(b.value, name)
 }
 
-// compareTotal compares v1's total with that of the other side, and with the numbers of rows if all were read.
+// compareTotal compares v1's total with the other side's, and with both numbers of rows if all rows were read.
 func (q *query) compareTotal(c comparison) finding {
 	counts := []int{c.other.total}
 	if !q.onePage {
@@ -312,8 +310,7 @@ func (q *query) compareStatus(v1, other answer) finding {
 	return f
 }
 
-// errorOf returns the members of an error as v1 names them: of v2's error those of its member error, with code as
-// error.
+// errorOf returns the members of an error as v1 names them: v2's has them in its member error, with code for error.
 func errorOf(a answer) map[string]jsontext.Value {
 	body := members(a.body)
 	if v2 := members(body["error"]); v2 != nil {

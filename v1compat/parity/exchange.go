@@ -103,9 +103,9 @@ func resolve[K comparable, V any](
 // exchange returns the objects of a kind that have the ids, which are of either version. An answer other than 200 is
 // reported as a mismatch, and its ids are left out.
 func (r *run) exchange(ctx context.Context, kind string, ids ...string) (objects []Object, err error) {
-	for some := range slices.Chunk(ids, api.MaxReachable) {
-		values := make([]jsontext.Value, len(some))
-		for i, id := range some {
+	for chunk := range slices.Chunk(ids, api.MaxReachable) {
+		values := make([]jsontext.Value, len(chunk))
+		for i, id := range chunk {
 			values[i] = valueOf(id)
 			if n, err := strconv.ParseUint(id, 10, 31); err == nil {
 				values[i] = valueOf(n)

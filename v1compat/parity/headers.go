@@ -38,15 +38,15 @@ func (q *query) compareHeaders(v1, other answer) {
 	names := maps.Clone(v1.header)
 	maps.Copy(names, other.header)
 	for name := range names {
-		old, new := strings.Join(v1.header.Values(name), ", "), strings.Join(other.header.Values(name), ", ")
+		v1Value, otherValue := strings.Join(v1.header.Values(name), ", "), strings.Join(other.header.Values(name), ", ")
 		ignored := slices.ContainsFunc(slices.Concat(ignoredHeaders, q.Tolerate), func(header string) bool {
 			return strings.EqualFold(name, header)
 		})
-		if ignored || old == new {
+		if ignored || v1Value == otherValue {
 			continue
 		}
 		if _, reported := q.known.LoadOrStore(q.operation()+" "+name, true); !reported {
-			q.report.add(q.operation(), mismatched(name, valueOf(old), valueOf(new), v1, other))
+			q.report.add(q.operation(), mismatched(name, valueOf(v1Value), valueOf(otherValue), v1, other))
 		}
 	}
 }

@@ -25,7 +25,7 @@ import (
 // DefaultSample is the usual Config.Sample of a command.
 const DefaultSample = 20
 
-// Config says what is compared. URL, Key and Facade are required.
+// Config selects what is compared. URL, Key and Facade are required.
 type Config struct {
 	// URL is the address of the service, without /v1, and Key a key of it with the scope read.
 	URL, Key string

@@ -20,13 +20,13 @@ type query struct {
 	request request
 	// onePage compares the page that request names; otherwise all pages.
 	onePage bool
-	// status is what v1 must answer; 0 means that of v2.
+	// status is the status that v1 must answer; 0 means the same as v2.
 	status int
 	object Object // whose list it is; zero for none
 	rules  rules
 }
 
-// spec says how the items of a route are paired and ordered (decisions 5.6).
+// spec is how the items of a route are paired and ordered (decisions 5.6).
 type spec struct {
 	// key is the member that identifies an item, and kind the kind of objects whose id it
 	// is. Items without a key are paired by position; a key without a kind is not an id.

@@ -57,10 +57,10 @@ type Difference struct {
 	Object Object `json:"object,omitzero"`
 	// Row names an item without an id in its list, such as order 3.
 	Row string `json:"row,omitzero"`
-	// V1 is v1's value, and V2 that of v2, translated. A side that lacks the value has nothing, which is not null.
+	// V1 is v1's value, and V2 is v2's, translated. For a side that lacks the value it is nil, which is not null.
 	V1 jsontext.Value `json:"v1,omitzero"`
 	V2 jsontext.Value `json:"v2,omitzero"`
-	// Unsettled says that the value changed with each reading.
+	// Unsettled reports whether the value changed with each reading.
 	Unsettled bool `json:"unsettled,omitzero"`
 	// Request has the commands that repeat both requests, one a line.
 	Request string `json:"request"`

@@ -126,8 +126,7 @@ func (s *service) noteBudget(h http.Header) {
 	}
 }
 
-// pauseUntil lets no request begin before a time, and reports the wait. A time less than a second after the last one
-// set is ignored.
+// pauseUntil lets no request begin before a time, and reports the wait. Less than a second more is ignored.
 func (s *service) pauseUntil(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

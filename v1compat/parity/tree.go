@@ -30,17 +30,17 @@ func (p parents) fill(path string) string {
 // daysOfMails is the number of days whose mails v1 shows (decisions 5.13).
 const daysOfMails = 30
 
-// listOf returns the query of a list: a route's ID, and for some a query after it. of are the objects in its path.
-func (r *run) listOf(ctx context.Context, list string, of parents) (*query, error) {
+// listOf returns the query of a list: a route's ID, and for some a query after it. path has the objects in its path.
+func (r *run) listOf(ctx context.Context, list string, path parents) (*query, error) {
 	route, query, _ := strings.Cut(list, "?")
 	t := r.routes[route]
-	v1 := request{method: t.Method, path: "/v1" + of.fill(t.Path)}
+	v1 := request{method: t.Method, path: "/v1" + path.fill(t.Path)}
 	if t.Paged {
 		v1.path = withQuery(v1.path+"?"+query, "limit", pageLimit)
 	}
 	if route == "sentemails" { // both sides list the same days
 		start := r.Now().UTC().AddDate(0, 0, -daysOfMails).Truncate(time.Second).Format(time.RFC3339)
-		v1.body = string(valueOf(map[string]any{userOfMails: of["user"], "start_time": start}))
+		v1.body = string(valueOf(map[string]any{userOfMails: path["user"], "start_time": start}))
 	}
 	return r.query(ctx, v1)
 }
@@ -68,8 +68,8 @@ func (r *run) compareAll(ctx context.Context) error {
 
 // compareList compares a list, and returns the sample of its objects whose children are to be compared, each with its
 // parents; nil if they have no children. For the clients it sets the total of the progress.
-func (r *run) compareList(ctx context.Context, list string, of parents) (objects []parents, err error) {
-	q, err := r.listOf(ctx, list, of)
+func (r *run) compareList(ctx context.Context, list string, path parents) (objects []parents, err error) {
+	q, err := r.listOf(ctx, list, path)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (r *run) compareList(ctx context.Context, list string, of parents) (objects
 	users := 0
 	for _, i := range spread(len(pairs), r.Sample) {
 		object := pairs[i][0]
-		below := maps.Clone(of)
+		below := maps.Clone(path)
 		below[q.kind] = object.subject.id
 		objects = append(objects, below)
 		for _, name := range []string{"user_count", "inactive_user_count"} {

@@ -14,7 +14,7 @@ import (
 	"partnerapi/v1compat"
 )
 
-// cleanupTimeout bounds the time for removing what was made.
+// cleanupTimeout bounds the time for removing the created objects.
 const cleanupTimeout = time.Minute
 
 // Writes makes a collection, a user and a membership in a client, changes and removes them, once through each version,
@@ -46,7 +46,7 @@ func Writes(ctx context.Context, c Config, client string) (report *Report, made 
 	return report, made, err
 }
 
-// trial is the writes through one version. v1 and v2 are the ids of the client and of what was made, by kind.
+// trial is the writes through one version. v1 and v2 are the ids of the client and of the created objects, by kind.
 type trial struct {
 	*run
 	version, name string

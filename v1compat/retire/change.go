@@ -12,25 +12,25 @@ import (
 // Announce records the announcement of v1's end. It returns an error if another one stands, if the sunset is less than
 // twelve months after the announcement, or if the announcement is in the future (decisions 11.2).
 func (s *Store) Announce(ctx context.Context, a Announcement) error {
-	const doing = "announce the end of v1"
+	const action = "announce the end of v1"
 	a = Announcement{a.Announced.UTC(), a.Sunset.UTC()}
-	return s.change(ctx, doing, func(ctx context.Context, state *State, now time.Time) error {
+	return s.change(ctx, action, func(ctx context.Context, state *State, now time.Time) error {
 		if err := state.checkAnnounce(a, now); err != nil {
 			return err
 		}
-		return s.exec(ctx, doing, `UPDATE v1_state SET announced_at = ?, sunset_at = ?`, a.Announced, a.Sunset)
+		return s.exec(ctx, action, `UPDATE v1_state SET announced_at = ?, sunset_at = ?`, a.Announced, a.Sunset)
 	})
 }
 
 // Postpone moves the sunset to a later time, and returns the previous one.
 func (s *Store) Postpone(ctx context.Context, sunset time.Time) (before time.Time, err error) {
-	const doing = "postpone the end of v1"
-	err = s.change(ctx, doing, func(ctx context.Context, state *State, now time.Time) error {
+	const action = "postpone the end of v1"
+	err = s.change(ctx, action, func(ctx context.Context, state *State, now time.Time) error {
 		if err := state.checkPostpone(sunset, now); err != nil {
 			return err
 		}
 		before = state.Announcement.Sunset
-		return s.exec(ctx, doing, `UPDATE v1_state SET sunset_at = ?`, sunset.UTC())
+		return s.exec(ctx, action, `UPDATE v1_state SET sunset_at = ?`, sunset.UTC())
 	})
 	return before, err
 }
@@ -38,12 +38,12 @@ func (s *Store) Postpone(ctx context.Context, sunset time.Time) (before time.Tim
 // Cancel withdraws the announcement, and returns it. Phases and brownouts stay. It returns an error if
 // there is none, or v1 has ended.
 func (s *Store) Cancel(ctx context.Context) (a Announcement, err error) {
-	const doing = "take the announcement of v1's end back"
-	err = s.change(ctx, doing, func(ctx context.Context, state *State, _ time.Time) error {
+	const action = "take the announcement of v1's end back"
+	err = s.change(ctx, action, func(ctx context.Context, state *State, _ time.Time) error {
 		if a, err = state.requireAnnouncement(); err != nil {
 			return err
 		}
-		return s.exec(ctx, doing, `UPDATE v1_state SET announced_at = NULL, sunset_at = NULL`)
+		return s.exec(ctx, action, `UPDATE v1_state SET announced_at = NULL, sunset_at = NULL`)
 	})
 	return a, err
 }
@@ -51,27 +51,27 @@ func (s *Store) Cancel(ctx context.Context) (a Announcement, err error) {
 // SetPhase sets the phase of the existing keys of a scope until a time, after which earlier settings apply again
 // (Setting). If the time is zero, the phase has no end, and earlier settings of the scope and of scopes within it are
 // deleted. After v1 has ended, only setting all keys to On is allowed, which reverses the end.
-func (s *Store) SetPhase(ctx context.Context, of Scope, phase Phase, until time.Time) error {
-	const doing = "set a phase of v1"
-	set := Setting{Scope: of, Phase: phase, Until: until}
-	return s.change(ctx, doing, func(ctx context.Context, state *State, now time.Time) error {
+func (s *Store) SetPhase(ctx context.Context, scope Scope, phase Phase, until time.Time) error {
+	const action = "set a phase of v1"
+	set := Setting{Scope: scope, Phase: phase, Until: until}
+	return s.change(ctx, action, func(ctx context.Context, state *State, now time.Time) error {
 		if err := state.checkSetting(set, now); err != nil {
 			return err
 		}
 		if state.EndedAt != nil {
-			if err := s.exec(ctx, doing, `UPDATE v1_state SET ended_at = NULL`); err != nil {
+			if err := s.exec(ctx, action, `UPDATE v1_state SET ended_at = NULL`); err != nil {
 				return err
 			}
 		}
-		return s.replaceSetting(ctx, doing, set, now)
+		return s.replaceSetting(ctx, action, set, now)
 	})
 }
 
 // replaceSetting adds a setting, and deletes those that expired more than skew ago and, of the same scope and of scopes
 // within it, those that do not outlast it.
-func (s *Store) replaceSetting(ctx context.Context, doing string, set Setting, now time.Time) error {
+func (s *Store) replaceSetting(ctx context.Context, action string, set Setting, now time.Time) error {
 	key, partner, until := domain.OrNil(set.Key), domain.OrNil(set.Partner), domain.OrNil(set.Until)
-	err := s.exec(ctx, doing, `DELETE FROM v1_phases AS p
+	err := s.exec(ctx, action, `DELETE FROM v1_phases AS p
 		WHERE p.until < @past::timestamptz OR ((@until::timestamptz IS NULL OR p.until <= @until::timestamptz)
 			AND CASE
 				WHEN @key::uuid IS NOT NULL THEN p.key_id = @key::uuid
@@ -82,47 +82,47 @@ func (s *Store) replaceSetting(ctx context.Context, doing string, set Setting, n
 	if err != nil {
 		return err
 	}
-	return s.exec(ctx, doing, `INSERT INTO v1_phases (key_id, partner_id, phase, until, set_at) VALUES (?, ?, ?, ?, ?)`,
+	return s.exec(ctx, action, `INSERT INTO v1_phases (key_id, partner_id, phase, until, set_at) VALUES (?, ?, ?, ?, ?)`,
 		key, partner, set.Phase, until, now)
 }
 
 // SetNewKeys sets whether keys created from now on are in the phase Off. Existing keys keep their phase.
 func (s *Store) SetNewKeys(ctx context.Context, off bool) error {
-	const doing = "set the phase of new keys"
-	return s.change(ctx, doing, func(ctx context.Context, state *State, _ time.Time) error {
+	const action = "set the phase of new keys"
+	return s.change(ctx, action, func(ctx context.Context, state *State, _ time.Time) error {
 		if err := state.checkNotEnded(); err != nil {
 			return err
 		}
-		return s.exec(ctx, doing, `UPDATE v1_state SET new_keys_off = ?`, off)
+		return s.exec(ctx, action, `UPDATE v1_state SET new_keys_off = ?`, off)
 	})
 }
 
 // AllowNewKey sets a key that the transaction of ctx created to On, whatever SetNewKeys says.
 // It returns an error if v1 has ended.
 func (s *Store) AllowNewKey(ctx context.Context, key domain.KeyID) error {
-	const doing = "give a new key v1"
-	return s.change(ctx, doing, func(ctx context.Context, state *State, _ time.Time) error {
+	const action = "give a new key v1"
+	return s.change(ctx, action, func(ctx context.Context, state *State, _ time.Time) error {
 		if err := state.checkNotEnded(); err != nil {
 			return err
 		}
-		return s.exec(ctx, doing, `UPDATE v1_phases SET phase = 'on' WHERE key_id = ?`, key)
+		return s.exec(ctx, action, `UPDATE v1_phases SET phase = 'on' WHERE key_id = ?`, key)
 	})
 }
 
 // AddBrownout adds a brownout, and returns its id.
 func (s *Store) AddBrownout(ctx context.Context, w Window) (id int64, err error) {
-	const doing = "add a brownout of v1"
-	err = s.change(ctx, doing, func(ctx context.Context, state *State, now time.Time) error {
+	const action = "add a brownout of v1"
+	err = s.change(ctx, action, func(ctx context.Context, state *State, now time.Time) error {
 		if err := state.checkBrownout(w, now); err != nil {
 			return err
 		}
 		// Keep the last maxBrownouts of the brownouts that ended more than skew ago.
-		if err := s.exec(ctx, doing, `DELETE FROM v1_brownouts WHERE id IN (SELECT id FROM v1_brownouts
+		if err := s.exec(ctx, action, `DELETE FROM v1_brownouts WHERE id IN (SELECT id FROM v1_brownouts
 			WHERE ends_at < ? ORDER BY ends_at DESC OFFSET ?)`, now.Add(-skew), maxBrownouts); err != nil {
 			return err
 		}
 		var err error
-		id, err = pg.One[int64](ctx, s.db, doing, pg.SQL(`
+		id, err = pg.One[int64](ctx, s.db, action, pg.SQL(`
 			INSERT INTO v1_brownouts (start_at, for_seconds, every_seconds, windows, keys, ends_at)
 			VALUES (?, ?, ?, ?, ?::uuid[], ?) RETURNING id`, w.Start, int64(w.For/time.Second), int64(w.Every/time.Second),
 			w.Count, pg.IDs(w.Keys), w.Ends()))
@@ -133,9 +133,9 @@ func (s *Store) AddBrownout(ctx context.Context, w Window) (id int64, err error)
 
 // CancelBrownout removes a brownout, also one whose window is open.
 func (s *Store) CancelBrownout(ctx context.Context, id int64) error {
-	const doing = "cancel a brownout of v1"
-	return s.change(ctx, doing, func(ctx context.Context, _ *State, _ time.Time) error {
-		n, err := pg.Exec(ctx, s.db, doing, pg.SQL("DELETE FROM v1_brownouts WHERE id = ?", id))
+	const action = "cancel a brownout of v1"
+	return s.change(ctx, action, func(ctx context.Context, _ *State, _ time.Time) error {
+		n, err := pg.Exec(ctx, s.db, action, pg.SQL("DELETE FROM v1_brownouts WHERE id = ?", id))
 		if err == nil && n == 0 {
 			err = fmt.Errorf("there is no brownout %d: partnerapi v1 brownout list shows them", id)
 		}
@@ -146,15 +146,15 @@ func (s *Store) CancelBrownout(ctx context.Context, id int64) error {
 // End ends v1: every key is Off from then on, also keys created later. Its error lists every
 // reason of decisions 11.7 that applies.
 func (s *Store) End(ctx context.Context, e EndRequest) error {
-	const doing = "end v1"
-	return s.change(ctx, doing, func(ctx context.Context, state *State, now time.Time) error {
+	const action = "end v1"
+	return s.change(ctx, action, func(ctx context.Context, state *State, now time.Time) error {
 		if err := state.checkEnd(e, now); err != nil {
 			return err
 		}
-		if err := s.exec(ctx, doing, `UPDATE v1_state SET ended_at = ?`, now); err != nil {
+		if err := s.exec(ctx, action, `UPDATE v1_state SET ended_at = ?`, now); err != nil {
 			return err
 		}
-		return s.replaceSetting(ctx, doing, Setting{Phase: Off}, now)
+		return s.replaceSetting(ctx, action, Setting{Phase: Off}, now)
 	})
 }
 

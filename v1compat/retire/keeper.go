@@ -24,7 +24,7 @@ const (
 type Keeper struct {
 	store *Store
 	state atomic.Pointer[State]
-	// readings counts the readings that were begun; shown, guarded by mu, is the one that state is from.
+	// readings numbers the readings from 1; shown, guarded by mu, is the number of the reading that returned state.
 	readings atomic.Int64
 	mu       sync.Mutex
 	shown    int64

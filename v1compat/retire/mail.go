@@ -27,8 +27,7 @@ const (
 	maxMailAgents     = 3  // of an operation
 )
 
-// MailCause returns the cause of a mail about the announcement. Each cause is mailed once to an address; postponing
-// changes it.
+// MailCause returns the cause of mails about the announcement. An address gets one per cause; postponing changes it.
 func (a Announcement) MailCause() string {
 	return FormatTime(a.Announced) + " " + FormatTime(a.Sunset)
 }

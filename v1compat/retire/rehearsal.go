@@ -20,12 +20,12 @@ const (
 
 // StartRehearsal begins a rehearsal of a key, and returns its end, in whole seconds. It
 // returns RateLimited if the key's last one began less than RehearsalEvery ago.
-func (s *Store) StartRehearsal(ctx context.Context, key domain.KeyID, lasts time.Duration) (until time.Time, err error) {
-	const doing = "start a rehearsal"
+func (s *Store) StartRehearsal(ctx context.Context, key domain.KeyID, duration time.Duration) (until time.Time, err error) {
+	const action = "start a rehearsal"
 	now := s.clock.Now()
-	until = now.Add(lasts).Truncate(time.Second)
+	until = now.Add(duration).Truncate(time.Second)
 	err = s.db.Tx(ctx, func(ctx context.Context) error {
-		n, err := pg.Exec(ctx, s.db, doing, pg.SQL(`
+		n, err := pg.Exec(ctx, s.db, action, pg.SQL(`
 			INSERT INTO v1_rehearsals AS r (key_id, started_at, ended_at) VALUES (?, ?, ?)
 			ON CONFLICT (key_id) DO UPDATE SET started_at = excluded.started_at, ended_at = excluded.ended_at
 			WHERE r.started_at <= ?::timestamptz`, key, now, until, now.Add(-RehearsalEvery)))
@@ -35,7 +35,7 @@ func (s *Store) StartRehearsal(ctx context.Context, key domain.KeyID, lasts time
 		if n == 0 {
 			return s.tooSoon(ctx, key, now)
 		}
-		return s.exec(ctx, doing, "NOTIFY "+channel)
+		return s.exec(ctx, action, "NOTIFY "+channel)
 	})
 	return until, err
 }
@@ -56,15 +56,15 @@ func (s *Store) tooSoon(ctx context.Context, key domain.KeyID, now time.Time) er
 
 // EndRehearsal ends the rehearsal of a key. Where none is in progress it changes nothing.
 func (s *Store) EndRehearsal(ctx context.Context, key domain.KeyID) error {
-	const doing = "end a rehearsal"
+	const action = "end a rehearsal"
 	now := s.clock.Now()
 	return s.db.Tx(ctx, func(ctx context.Context) error {
-		n, err := pg.Exec(ctx, s.db, doing, pg.SQL(
+		n, err := pg.Exec(ctx, s.db, action, pg.SQL(
 			"UPDATE v1_rehearsals SET ended_at = greatest(started_at, ?0::timestamptz) WHERE key_id = ?1 AND ended_at > ?0::timestamptz", now, key))
 		if err != nil || n == 0 {
 			return err
 		}
-		return s.exec(ctx, doing, "NOTIFY "+channel)
+		return s.exec(ctx, action, "NOTIFY "+channel)
 	})
 }
 
@@ -95,7 +95,7 @@ func (s *Store) readRehearsals(ctx context.Context, since time.Time) (map[domain
 	rows, err := pg.All[struct {
 		KeyID   domain.KeyID
 		EndedAt time.Time
-	}](ctx, s.db, doingRead, pg.SQL("SELECT key_id, ended_at FROM v1_rehearsals WHERE ended_at > ?", since))
+	}](ctx, s.db, readAction, pg.SQL("SELECT key_id, ended_at FROM v1_rehearsals WHERE ended_at > ?", since))
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

@@ -155,7 +155,7 @@ func (w Window) check() error {
 // CallerWindow is how long after a key's last call v1 cannot be ended without Force.
 const CallerWindow = 30 * 24 * time.Hour
 
-// EndRequest is the input of ending v1: what is known of its use, and whether to force it.
+// EndRequest is the input of ending v1: the facts that may forbid it, and whether to force it.
 type EndRequest struct {
 	// Missing are the operations of v1 without a successor in the served release of v2.
 	Missing []string

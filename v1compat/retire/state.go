@@ -14,7 +14,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Announcement says that v1 ends, and when.
+// Announcement is the announcement that v1 ends.
 type Announcement struct {
 	// Announced is when callers could first read of the end, Sunset the planned end, at
 	// least twelve months later. The sunset refuses no request; ending v1 does.
@@ -86,14 +86,14 @@ type Refusal struct {
 	Rehearsal bool
 }
 
-// Refused reports whether v1 refuses a request of the key, by its phase or else by a
-// rehearsal. write reports whether the request writes.
+// Refused reports whether v1 refuses a request of the key, by its phase or else by a rehearsal, and why. write reports
+// whether the request writes.
 func (s *State) Refused(key Key, write bool, now time.Time) (Refusal, bool) {
 	if refusal, refused := s.refusedByPhase(key, write, now); refused {
 		return refusal, true
 	}
-	if ends := s.Rehearsals[key.ID]; now.Before(ends) {
-		return Refusal{Phase: Off, Until: ends, Rehearsal: true}, true
+	if end := s.Rehearsals[key.ID]; now.Before(end) {
+		return Refusal{Phase: Off, Until: end, Rehearsal: true}, true
 	}
 	return Refusal{}, false
 }
@@ -132,7 +132,7 @@ func (s *State) windowsEnd(key domain.KeyID, t time.Time) time.Time {
 	}
 }
 
-// Phase says what v1 answers a key (decisions 11.6).
+// Phase is the set of requests that v1 answers a key (decisions 11.6).
 type Phase string
 
 // The phases.
@@ -170,10 +170,10 @@ type Scope struct {
 	Partner domain.PartnerID
 }
 
-// Setting is a phase that was set for a scope. A key's phase is that of its newest active setting; On if it has none.
+// Setting is a phase that was set for a scope. A key's phase is its newest active setting's; On if it has none.
 // So when a setting with an end expires, the key returns to an older one that ends later or never.
 type Setting struct {
-	// ID is higher than those of all older settings.
+	// ID is higher than the IDs of all older settings.
 	ID int64
 	Scope
 	Phase Phase

@@ -38,7 +38,7 @@ func (s *Store) Load(ctx context.Context) (state *State, err error) {
 	return state, err
 }
 
-const doingRead = "read the retirement of v1"
+const readAction = "read the retirement of v1"
 
 // load is Load in the transaction of ctx. It leaves out settings and rehearsals that
 // ended more than skew ago: a process whose clock is behind needs later ones.
@@ -47,7 +47,7 @@ func (s *Store) load(ctx context.Context, now time.Time) (*State, error) {
 		AnnouncedAt, SunsetAt, EndedAt *time.Time
 		ServedRelease                  string
 		NewKeysOff                     bool
-	}](ctx, s.db, doingRead, pg.SQL("SELECT announced_at, sunset_at, ended_at, "+
+	}](ctx, s.db, readAction, pg.SQL("SELECT announced_at, sunset_at, ended_at, "+
 		"coalesce(served_release, '') AS served_release, new_keys_off FROM v1_state"))
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (s *Store) readSettings(ctx context.Context, since time.Time) (Settings, er
 		PartnerID *domain.PartnerID
 		Phase     Phase
 		Until     *time.Time
-	}](ctx, s.db, doingRead, pg.SQL(
+	}](ctx, s.db, readAction, pg.SQL(
 		"SELECT id, key_id, partner_id, phase, until FROM v1_phases WHERE until IS NULL OR until > ? ORDER BY id", since))
 	var list []Setting
 	for _, r := range rows {
@@ -96,7 +96,7 @@ func (s *Store) readWindows(ctx context.Context) ([]Window, error) {
 		ForSeconds, EverySeconds int64
 		Windows                  int
 		Keys                     []string
-	}](ctx, s.db, doingRead, pg.SQL(
+	}](ctx, s.db, readAction, pg.SQL(
 		"SELECT id, start_at, for_seconds, every_seconds, windows, keys::text[] AS keys FROM v1_brownouts ORDER BY id"))
 	if err != nil {
 		return nil, err
@@ -122,10 +122,10 @@ func (s *Store) readWindows(ctx context.Context) ([]Window, error) {
 // change calls fn with the state and the clock's time, in a transaction that locks
 // the state, and notifies the processes that serve v1 when it commits.
 func (s *Store) change(
-	ctx context.Context, doing string, fn func(ctx context.Context, state *State, now time.Time) error,
+	ctx context.Context, action string, fn func(ctx context.Context, state *State, now time.Time) error,
 ) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
-		if err := s.exec(ctx, doing, "SELECT FROM v1_state FOR UPDATE"); err != nil {
+		if err := s.exec(ctx, action, "SELECT FROM v1_state FOR UPDATE"); err != nil {
 			return err
 		}
 		now := s.clock.Now()
@@ -136,12 +136,12 @@ func (s *Store) change(
 		if err := fn(ctx, state, now); err != nil {
 			return err
 		}
-		return s.exec(ctx, doing, "NOTIFY "+channel)
+		return s.exec(ctx, action, "NOTIFY "+channel)
 	})
 }
 
 // exec runs a statement of a change.
-func (s *Store) exec(ctx context.Context, doing, query string, args ...any) error {
-	_, err := pg.Exec(ctx, s.db, doing, pg.SQL(query, args...))
+func (s *Store) exec(ctx context.Context, action, query string, args ...any) error {
+	_, err := pg.Exec(ctx, s.db, action, pg.SQL(query, args...))
 	return err
 }

@@ -22,8 +22,7 @@ const maxPlaces = 100_000
 // recordWithin is the timeout of a flush, after which it is retried.
 const recordWithin = 30 * time.Second
 
-// Counter counts calls in memory and adds them to the database. It is safe for concurrent use, and one serves a
-// whole process.
+// Counter counts a process's calls in memory and adds them to the database. It is safe for concurrent use.
 //
 // A flush is applied exactly once. It has a number, which the same statement records for the process: if it is
 // unknown whether a flush was committed, the same flush is sent again, and has no effect if it was.
@@ -32,7 +31,7 @@ type Counter struct {
 	clock domain.Clock
 	log   *slog.Logger
 	// exec is pg.Exec; tests replace it.
-	exec    func(ctx context.Context, on pg.Runner, doing string, q pg.Query) (int, error)
+	exec    func(ctx context.Context, on pg.Runner, action string, q pg.Query) (int, error)
 	replica string // the id of this process
 	limit   int    // maxPlaces; less in tests
 
@@ -46,7 +45,7 @@ type Counter struct {
 	pruned   domain.Date // the day of the last complete prune
 }
 
-// countKey identifies what is counted: a key's calls of an operation on a day.
+// countKey identifies a count: a key's calls of an operation on a day.
 type countKey struct {
 	key       domain.KeyID
 	day       domain.Date

@@ -26,8 +26,7 @@ type Key struct {
 	Use
 	// Rows are its calls of version 1 in the days of the report, as GET /v1/usage shows them.
 	Rows []Row
-	// Days are all days of the report, the oldest first. Their Successors count only calls of the successors of
-	// its Operations.
+	// Days are all days of the report, the oldest first. Their Successors count only successors of its Operations.
 	Days []Day
 }
 
@@ -44,7 +43,7 @@ type Who struct {
 type Use struct {
 	// LastAt is its last call of version 1.
 	LastAt domain.Time `json:"last_at"`
-	// Calls and Failures are those of version 1 in the days of the report.
+	// Calls and Failures count calls of version 1 in the days of the report.
 	Calls    int64   `json:"calls"`
 	Failures int64   `json:"failures"`
 	Verdict  Verdict `json:"verdict"`
@@ -141,7 +140,7 @@ type total struct {
 	FirstAt, LastAt           time.Time
 	// AnsweredAt is the successor's last call of the last day on which not all failed.
 	AnsweredAt *time.Time
-	// UserAgents are those of the last day.
+	// UserAgents are the user agents of the last day.
 	UserAgents []string
 }
 
@@ -209,7 +208,7 @@ func (k *Key) add(r Row, day int) {
 	}
 }
 
-// add adds a row's calls to those of its version.
+// add adds a row's calls to the calls of its version.
 func (d *Day) add(r Row) {
 	if r.Surface == V1 {
 		d.Calls += r.Calls
@@ -253,8 +252,7 @@ const (
 	Silent = 30 * 24 * time.Hour
 )
 
-// verdictOf returns the verdict on an operation from its last call and the last successful call of its successor; nil
-// for none.
+// verdictOf returns the verdict on an operation from its last call and its successor's last success; nil for none.
 func verdictOf(lastCall time.Time, lastSuccessor *time.Time, now time.Time) Verdict {
 	age := now.Sub(lastCall)
 	succeeded := lastSuccessor != nil && lastSuccessor.After(lastCall)

@@ -52,7 +52,7 @@ type Row struct {
 	Surface   Surface
 	Operation string
 	Calls     int64
-	// Failures counts those of the Calls that failed.
+	// Failures counts the Calls that failed.
 	Failures        int64
 	FirstAt, LastAt time.Time
 	// UserAgents are up to MaxAgents, in order of arrival, each of up to 200 bytes of printable text; nil if no
@@ -113,8 +113,7 @@ func (c LastCall) String() string {
 	return text
 }
 
-// LastCalls reads the last call of each key that called version 1 since a time, the latest first. Failed calls
-// count too.
+// LastCalls reads the last call, failed or not, of each key that called version 1 since a time, the latest first.
 func LastCalls(ctx context.Context, d pg.Runner, since time.Time) ([]LastCall, error) {
 	return pg.All[LastCall](ctx, d, "look for the last calls of v1", pg.SQL(`
 		SELECT l.key_id AS key, coalesce(k.prefix, '') AS prefix, coalesce(k.name, '') AS name, coalesce(p.name, '') AS partner,
