@@ -32,28 +32,28 @@ func (Audit) Help() string {
 
 // Run prints the audit trail.
 func (c Audit) Run(ctx context.Context, s cli.Env) error {
-	chosen := domain.AuditFilter{Prefix: c.Key, Since: c.Since.Time}
+	filter := domain.AuditFilter{Prefix: c.Key, Since: c.Since.Time}
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		if c.Client != "" {
-			if chosen.Client, err = database.ParseClientID(c.Client); err != nil { // also of a client that is archived
-				of, err := database.FindClient(ctx, d, domain.PartnerID{}, c.Client)
+			if filter.Client, err = database.ParseClientID(c.Client); err != nil { // also of a client that is archived
+				client, err := database.FindClient(ctx, d, domain.PartnerID{}, c.Client)
 				if err != nil {
 					return err
 				}
-				chosen.Client = of.ID
+				filter.Client = client.ID
 			}
 		}
 		if c.JSON {
-			return printAuditJSON(ctx, d, chosen, s.Out)
+			return printAuditJSON(ctx, d, filter, s.Out)
 		}
-		return printAudit(ctx, d, chosen, s.Out)
+		return printAudit(ctx, d, filter, s.Out)
 	})
 }
 
-// printAudit prints the chosen entries as a table.
-func printAudit(ctx context.Context, d *db.DB, chosen domain.AuditFilter, out io.Writer) error {
+// printAudit prints the entries that match the filter as a table.
+func printAudit(ctx context.Context, d *db.DB, filter domain.AuditFilter, out io.Writer) error {
 	t := output.NewTable(out, "AT", "ACTOR", "ADDRESS", "OPERATION", "OBJECT", "FIELDS", "CLIENT", "USER", "METHOD", "PATH", "REQUEST")
-	err := d.EachAuditEntry(ctx, chosen, func(e domain.AuditEntry) error {
+	err := d.EachAuditEntry(ctx, filter, func(e domain.AuditEntry) error {
 		line := auditLineOf(e)
 		t.Row(e.At.UTC().Format(time.RFC3339), actor(e), orDash(line.Address), e.Operation,
 			cmp.Or(strings.TrimSpace(e.Object.Kind+" "+e.Object.ID), "-"), cmp.Or(strings.Join(e.Fields, ","), "-"),
@@ -124,23 +124,23 @@ func auditLineOf(e domain.AuditEntry) AuditLine {
 	return line
 }
 
-// printAuditJSON streams entries as the array that output.JSON would print.
-func printAuditJSON(ctx context.Context, d *db.DB, chosen domain.AuditFilter, out io.Writer) error {
+// printAuditJSON streams the entries that match the filter, as the array that output.JSON would print.
+func printAuditJSON(ctx context.Context, d *db.DB, filter domain.AuditFilter, out io.Writer) error {
 	out = output.ForJSON(out)
-	between := "["
-	err := d.EachAuditEntry(ctx, chosen, func(e domain.AuditEntry) error {
+	separator := "["
+	err := d.EachAuditEntry(ctx, filter, func(e domain.AuditEntry) error {
 		text, err := json.MarshalIndent(auditLineOf(e), "  ", "  ")
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(out, "%s\n  %s", between, text)
-		between = ","
+		_, err = fmt.Fprintf(out, "%s\n  %s", separator, text)
+		separator = ","
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if between == "[" {
+	if separator == "[" {
 		_, err = fmt.Fprintln(out, "[]")
 		return err
 	}

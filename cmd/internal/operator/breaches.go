@@ -104,8 +104,7 @@ func readBreaches(text []byte) (breachFile, error) {
 }
 
 const (
-	// maxBreachText is how many characters a text of a breach may have: as many as
-	// a signal may name.
+	// maxBreachText is how many characters a text of a breach may have: as many as a signal may name.
 	maxBreachText  = 255
 	maxDataClasses = 100
 )
@@ -126,7 +125,7 @@ func (e breachEntry) checkBounds() error {
 	return nil
 }
 
-// breach checks the entry and rates its severity.
+// breach checks the entry, and converts it to a breach with a severity. Domain and BreachDate may be empty.
 func (e breachEntry) breach() (domain.Breach, error) {
 	b := domain.Breach{
 		Name: e.Name, Title: e.Title, DataClasses: e.DataClasses, Sensitive: e.IsSensitive, SpamList: e.IsSpamList,
@@ -145,11 +144,11 @@ func (e breachEntry) breach() (domain.Breach, error) {
 		b.Domain = &e.Domain
 	}
 	if e.BreachDate != "" {
-		on, err := domain.ParseDate(e.BreachDate)
+		date, err := domain.ParseDate(e.BreachDate)
 		if err != nil {
 			return b, fmt.Errorf("BreachDate %q is %w", e.BreachDate, err)
 		}
-		b.On = &on
+		b.On = &date
 	}
 	return b, nil
 }

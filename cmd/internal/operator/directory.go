@@ -119,7 +119,7 @@ func (n connection) connect(ctx context.Context, s cli.Env, client string) (err 
 	})
 }
 
-// readCredentials reads a file of at most maxCredentials.
+// readCredentials reads a file of at most maxCredentials. An empty file is an error.
 func readCredentials(name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -138,7 +138,7 @@ func readCredentials(name string) ([]byte, error) {
 	return text, nil
 }
 
-// plainError strips the error code for API callers.
+// plainError returns the message alone of a domain error without a cause, for operators, and other errors unchanged.
 func plainError(err error) error {
 	var known *domain.Error
 	if errors.As(err, &known) && known.Cause == nil {

@@ -65,7 +65,8 @@ func (c rotateKeyCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// rotate reencrypts the secrets of an open database.
+// rotate reencrypts the secrets of an open database. If some could not be decrypted, it names them, fails, and leaves
+// the check value, so that the rotation stays incomplete.
 func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	keys, err := c.prepareKeys(ctx, d)
 	if err != nil {
@@ -78,7 +79,7 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	reseal := func(c db.SealedColumn, id string, sealed []byte) ([]byte, error) {
 		return keys.Reseal(sealed, seal.Context(c.Kind, id))
 	}
-	// It comes first: each batch of secrets is a transaction.
+	// The audit entry comes first, as each batch of secrets is a transaction of its own.
 	if err := d.Audit(ctx, database.AsCommand(domain.AuditEntry{Operation: "encryption-key rotate"})); err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if _, err = database.SetCheck(ctx, d, keys, check); err != nil { // another process may have set it: then no secret is stored
+	if _, err = database.SetCheck(ctx, d, keys, check); err != nil { // that another process has set it is no failure
 		return err
 	}
 	place := "--encryption-key of every process"
@@ -109,10 +110,10 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	return nil
 }
 
-// prepareKeys returns the keys, the new one first. For an embedded installation it generates the new key, unless an
-// interrupted rotation did.
+// prepareKeys returns the keys, the new one first. For an embedded installation without --encryption-key it adds a new
+// key to the file, unless an interrupted rotation did; the returned keys read the file.
 func (c rotateKeyCmd) prepareKeys(ctx context.Context, d *db.DB) (*seal.Keys, error) {
-	used, err := d.AnySealed(ctx, db.SealedColumns)
+	hasSecrets, err := d.AnySealed(ctx, db.SealedColumns)
 	if err != nil {
 		return nil, err
 	}
@@ -120,18 +121,18 @@ func (c rotateKeyCmd) prepareKeys(ctx context.Context, d *db.DB) (*seal.Keys, er
 	if c.Old != "" {
 		flags.EncryptionKey += "," + c.Old
 	}
-	keys, err := flags.Keys(c.Flags, used)
+	keys, err := flags.Keys(c.Flags, hasSecrets)
 	if err != nil {
 		return nil, err
 	}
-	if err := database.CheckKeys(ctx, d, keys, used); err != nil || c.EncryptionKey != "" {
+	if err := database.CheckKeys(ctx, d, keys, hasSecrets); err != nil || c.EncryptionKey != "" {
 		return keys, err
 	}
 	check, err := d.EncryptionCheck(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if finished, err := database.IsCurrent(keys, check); err != nil || !finished {
+	if isCurrent, err := database.IsCurrent(keys, check); err != nil || !isCurrent {
 		return keys, err
 	}
 	return keys, seal.AddKey(c.KeyFile())

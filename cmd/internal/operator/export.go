@@ -41,19 +41,19 @@ func (c Export) Run(ctx context.Context, s cli.Env) error {
 			}
 		}
 
-		var cut error
+		var failure error // of the attempt on the standby: FromReplica then runs the function again on the primary
 		return d.FromReplica(ctx, func(ctx context.Context) error {
-			if cut != nil && c.File == "-" {
-				return fmt.Errorf("%w: what was written is not complete, and cannot be taken back: export again, to a file", cut)
+			if failure != nil && c.File == "-" {
+				return fmt.Errorf("%w: what was written is not complete, and cannot be taken back: export again, to a file", failure)
 			}
-			cut = c.export(ctx, s, d, partner)
-			return cut
+			failure = c.export(ctx, s, d, partner)
+			return failure
 		})
 	})
 }
 
-// export writes the objects of a partner.
-func (c Export) export(ctx context.Context, s cli.Env, d *db.DB, of domain.PartnerID) error {
+// export writes the objects of a partner, or of all if it is zero. Its files get their names only if it succeeds.
+func (c Export) export(ctx context.Context, s cli.Env, d *db.DB, partner domain.PartnerID) error {
 	objects, err := c.objects(s)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (c Export) export(ctx context.Context, s cli.Env, d *db.DB, of domain.Partn
 	}
 
 	start, lines := time.Now(), 0
-	err = transfer.Export(ctx, d, of, transfer.Output{Objects: objects.To, Signals: signals.To},
+	err = transfer.Export(ctx, d, partner, transfer.Output{Objects: objects.To, Signals: signals.To},
 		func(object string, n int, done bool) {
 			switch {
 			case done:
@@ -84,7 +84,7 @@ func (c Export) export(ctx context.Context, s cli.Env, d *db.DB, of domain.Partn
 	return nil
 }
 
-// objects opens the output file.
+// objects opens the output: a file, or the standard output.
 func (c Export) objects(s cli.Env) (*output.File, error) {
 	if c.File == "-" {
 		return output.NewFile("", output.ForJSON(s.Out))

@@ -42,7 +42,7 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 	}
 	defer database.CloseInto(shutFile, &err)
 	return c.With(ctx, s, func(d *db.DB) error {
-		tell, told, err := c.refusals(s)
+		writeRefused, closeRefused, err := c.refusals(s)
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 			Refused: func(line int, reason string) {
 				reading.EndLine()
 				applying.EndLine()
-				tell(line, reason)
+				writeRefused(line, reason)
 			},
 			Read: reading.Update,
 			Applied: func(done, total int) {
@@ -67,14 +67,14 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 		})
 		reading.EndLine()
 		applying.EndLine()
-		would, follows := "", "run it again with the same lines, what is applied is not applied twice"
+		prefix, consequence := "", "run it again with the same lines, what is applied is not applied twice"
 		if c.DryRun {
-			would, follows = "dry run, nothing was changed: ", "nothing was changed"
+			prefix, consequence = "dry run, nothing was changed: ", "nothing was changed"
 		}
-		fmt.Fprintf(s.Out, "%s%d lines in %s: %d created, %d updated, %d unchanged, %d refused\n", would,
+		fmt.Fprintf(s.Out, "%s%d lines in %s: %d created, %d updated, %d unchanged, %d refused\n", prefix,
 			report.Lines, time.Since(start).Round(time.Millisecond), report.Created, report.Updated, report.Unchanged,
 			report.Refused)
-		return errors.Join(outcomeError(ctx, err, follows, report.Refused, report.Lines), told())
+		return errors.Join(outcomeError(ctx, err, consequence, report.Refused, report.Lines), closeRefused())
 	})
 }
 
@@ -84,8 +84,9 @@ type refusedLine struct {
 	Reason string `json:"reason"`
 }
 
-// refusals returns a function that writes refused lines to --errors, if set, and one that closes the file.
-func (c Import) refusals(s cli.Env) (tell func(line int, reason string), end func() error, err error) {
+// refusals returns a function that writes refused lines, to --errors if set and else to standard error, and one that
+// completes the file and returns its errors.
+func (c Import) refusals(s cli.Env) (write func(line int, reason string), end func() error, err error) {
 	if c.Errors == "" {
 		return func(line int, reason string) { showRefused(s, line, reason) }, func() error { return nil }, nil
 	}
@@ -121,7 +122,7 @@ func (Ingest) Help() string {
 
 // Run records the signals and prints the outcome.
 func (c Ingest) Run(ctx context.Context, s cli.Env) (err error) {
-	in, shown, shutFile, err := output.OpenInput(s, c.File, "ingesting bytes")
+	in, progress, shutFile, err := output.OpenInput(s, c.File, "ingesting bytes")
 	if err != nil {
 		return err
 	}
@@ -131,12 +132,12 @@ func (c Ingest) Run(ctx context.Context, s cli.Env) (err error) {
 		entry := database.AsCommand(domain.AuditEntry{Operation: "ingest"})
 		report, err := transfer.Ingest(db.WithEntry(ctx, entry), d, in, transfer.Watcher{
 			Refused: func(line int, reason string) {
-				shown.EndLine()
+				progress.EndLine()
 				showRefused(s, line, reason)
 			},
-			Read: shown.Update,
+			Read: progress.Update,
 		})
-		shown.EndLine()
+		progress.EndLine()
 		fmt.Fprintf(s.Out, "%d lines in %s: %d taken, %d repeated, %d refused\n",
 			report.Lines, time.Since(start).Round(time.Millisecond), report.Taken, report.Repeated, report.Refused)
 		return outcomeError(ctx, err, "run it again with the same lines, no signal is applied twice", report.Refused, report.Lines)
@@ -148,14 +149,14 @@ func showRefused(s cli.Env, line int, reason string) {
 	fmt.Fprintf(s.Err, "line %d: %s\n", line, domain.Visible(reason))
 }
 
-// outcomeError returns the error of a command that processes lines. If err ended it early, the error says what
-// follows from that. If ctx ended, err is only a consequence and is left out.
-func outcomeError(ctx context.Context, err error, follows string, refused, lines int) error {
+// outcomeError returns the error of a command that processes lines: nil if none was refused. If err ended it early, the
+// error states the consequence. If ctx ended, err is only a result of that and is left out.
+func outcomeError(ctx context.Context, err error, consequence string, refused, lines int) error {
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return errors.New("interrupted: " + follows)
+		return errors.New("interrupted: " + consequence)
 	case err != nil:
-		return fmt.Errorf("%w\n%s", err, follows)
+		return fmt.Errorf("%w\n%s", err, consequence)
 	case refused > 0:
 		return fmt.Errorf("%d of %d lines were refused", refused, lines)
 	}

@@ -1,6 +1,5 @@
-// Package operator has the commands by which an operator works on the database: partners
-// and keys, the audit trail, mail, webhooks, directories, catalogues, and what comes in
-// and goes out.
+// Package operator has the commands by which an operator works on the database: partners and keys, the audit trail,
+// mail, webhooks, directories, catalogues, and what comes in and goes out.
 package operator
 
 import (
@@ -138,20 +137,21 @@ func (c createKeyCmd) Validate() error {
 
 // Run creates a key and prints it.
 func (c createKeyCmd) Run(ctx context.Context, s cli.Env) error {
-	wanted, err := c.newKey()
+	settings, err := c.newKey()
 	if err != nil {
 		return err
 	}
 	return c.With(ctx, s, func(d *db.DB) error {
-		if wanted.Partner, err = database.FindPartner(ctx, d, c.Partner); err != nil {
+		if settings.Partner, err = database.FindPartner(ctx, d, c.Partner); err != nil {
 			return err
 		}
-		if wanted.Clients, err = c.parseClients(ctx, d, wanted.Partner); err != nil {
+		if settings.Clients, err = c.parseClients(ctx, d, settings.Partner); err != nil {
 			return fmt.Errorf("--clients: %w", err)
 		}
-		key, entry := "", &domain.AuditEntry{Operation: "keys create", Partner: wanted.Partner, Fields: keyFields(wanted)}
+		key := ""
+		entry := &domain.AuditEntry{Operation: "keys create", Partner: settings.Partner, Fields: keyFields(settings)}
 		err = database.Audited(ctx, d, entry, func(ctx context.Context) error {
-			key, err = d.CreateKey(ctx, wanted)
+			key, err = d.CreateKey(ctx, settings)
 			entry.Object = database.KeyObject(domain.APIKeyPrefix(key))
 			err = c.allowV1(ctx, d, key, err) // v1-line
 			return err
@@ -161,7 +161,8 @@ func (c createKeyCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		if c.JSON {
 			return output.JSON(s.Out, createdKey{
-				key, domain.APIKeyPrefix(key), wanted.Name, wanted.Partner, wanted.Scopes, domain.MaybeAt(wanted.ExpiresAt),
+				key, domain.APIKeyPrefix(key), settings.Name, settings.Partner, settings.Scopes,
+				domain.MaybeAt(settings.ExpiresAt),
 			})
 		}
 		_, err = fmt.Fprintln(s.Out, key)
@@ -192,39 +193,39 @@ func keyFields(k db.NewKey) []string {
 	return append(fields, "scopes")
 }
 
-// newKey returns the key to create, without its partner and clients.
+// newKey returns the settings of the key to create, without its partner and clients. Invalid flags are an error.
 func (c createKeyCmd) newKey() (db.NewKey, error) {
-	wanted := db.NewKey{Name: c.Name}
+	settings := db.NewKey{Name: c.Name}
 	for _, scope := range c.Scopes {
 		if scope != domain.Read && scope != domain.Write {
-			return wanted, fmt.Errorf("scope %q is unknown: use read, write or both", scope)
+			return settings, fmt.Errorf("scope %q is unknown: use read, write or both", scope)
 		}
-		if !slices.Contains(wanted.Scopes, scope) {
-			wanted.Scopes = append(wanted.Scopes, scope)
+		if !slices.Contains(settings.Scopes, scope) {
+			settings.Scopes = append(settings.Scopes, scope)
 		}
 	}
-	if len(wanted.Scopes) == 0 {
-		return wanted, errors.New("--scopes: use read, write or both")
+	if len(settings.Scopes) == 0 {
+		return settings, errors.New("--scopes: use read, write or both")
 	}
 	blank := func(text string) bool { return strings.TrimSpace(text) == "" }
 	if slices.ContainsFunc(strings.Split(c.Clients, ","), blank) {
-		return wanted, errors.New("--clients: use all, or the ids, UUIDs or names of clients with commas between them")
+		return settings, errors.New("--clients: use all, or the ids, UUIDs or names of clients with commas between them")
 	}
 	networks, err := networks(c.From)
 	if err != nil {
-		return wanted, fmt.Errorf("--from: %w", err)
+		return settings, fmt.Errorf("--from: %w", err)
 	}
-	wanted.Networks = networks
+	settings.Networks = networks
 	if !c.Expires.IsZero() {
 		if !c.Expires.After(domain.DateOf(domain.SystemClock{}.Now())) {
-			return wanted, fmt.Errorf("--expires: %s is not after today (UTC): the key would never work", c.Expires)
+			return settings, fmt.Errorf("--expires: %s is not after today (UTC): the key would never work", c.Expires)
 		}
-		wanted.ExpiresAt = new(c.Expires.Time())
+		settings.ExpiresAt = new(c.Expires.Time())
 	}
-	return wanted, nil
+	return settings, nil
 }
 
-// parseClients returns the clients of the partner that the key is limited to; nil for all.
+// parseClients returns the clients of the partner that the key is limited to; nil for all. An id is not looked up.
 func (c createKeyCmd) parseClients(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]domain.ClientID, error) {
 	if c.Clients == "all" {
 		return nil, nil
@@ -247,7 +248,7 @@ func (c createKeyCmd) parseClients(ctx context.Context, d *db.DB, partner domain
 // maxNetworks bounds the networks of a key, as each request is matched against them.
 const maxNetworks = 100
 
-// networks parses networks and addresses.
+// networks parses networks, and addresses as networks of one address. It drops repeated ones.
 func networks(texts []string) ([]netip.Prefix, error) {
 	if len(texts) > maxNetworks {
 		return nil, fmt.Errorf("%d networks are more than %d", len(texts), maxNetworks)
@@ -256,7 +257,7 @@ func networks(texts []string) ([]netip.Prefix, error) {
 	for _, text := range texts {
 		text = strings.TrimSpace(text)
 		network, err := netip.ParsePrefix(text)
-		if address, single := netip.ParseAddr(text); single == nil && address.Zone() == "" {
+		if address, addressErr := netip.ParseAddr(text); addressErr == nil && address.Zone() == "" {
 			network, err = netip.PrefixFrom(address, address.BitLen()), nil
 		}
 		if err != nil {

@@ -84,7 +84,7 @@ func (retryMailCmd) Help() string {
 	return `A mail that was asked for more than three days ago is tried once. One that is no longer wanted, such as a mail to an inactive user, fails again.`
 }
 
-// Validate requires exactly one selection of mails.
+// Validate requires either valid ids of mails or --all, not both. --since requires --all.
 func (c retryMailCmd) Validate() error {
 	switch {
 	case c.All == (len(c.IDs) > 0):
@@ -103,7 +103,7 @@ func (c retryMailCmd) Validate() error {
 // retryBatch is the number of mails requeued per transaction.
 const retryBatch = 500
 
-// Run requeues failed mails, one batch per transaction.
+// Run requeues failed mails, one batch per transaction. It fails if there are none.
 func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) error {
 		entry := domain.AuditEntry{Operation: "mail retry"}
@@ -137,7 +137,7 @@ type mailKind struct {
 	Kind   domain.MessageType `arg:"" enum:"certificate,phish-reminder,exposure-notice,monthly-report,webhook-failing,webhook-disabled" help:"The kind of mail: certificate, phish-reminder, exposure-notice or monthly-report for a client, webhook-failing or webhook-disabled for a partner."`
 }
 
-// switchMail switches a kind of mail on or off.
+// switchMail switches a kind of mail on or off for a client or, if it is a kind of mails to partners, for a partner.
 func (k mailKind) switchMail(ctx context.Context, s cli.Env, command string, on bool) error {
 	if slices.Contains(domain.PartnerMails, k.Kind) {
 		return k.switchPartnerMail(ctx, s, command, on)
@@ -212,7 +212,7 @@ type mailSwitchesCmd struct {
 	Partner string `env:"-" help:"Show the switches of this partner instead: its id, UUID or name."`
 }
 
-// Validate requires either a client or a partner.
+// Validate requires either a client or a partner, not both.
 func (c mailSwitchesCmd) Validate() error {
 	if (c.Client == "") == (c.Partner == "") {
 		return errors.New("name a client, or a partner with --partner")

@@ -56,8 +56,8 @@ func (m Migrate) Run(ctx context.Context, s cli.Env) error {
 		if len(applied) == 0 {
 			fmt.Fprintln(s.Out, "nothing to do: the tables are up to date")
 		}
-		wrong, err := doctor.RecountDue(ctx, d)
-		database.PrintRecounts(s.Out, wrong)
+		miscounts, err := doctor.RecountDue(ctx, d)
+		database.PrintRecounts(s.Out, miscounts)
 		return err
 	})
 }
@@ -97,10 +97,10 @@ func (m Migrate) list(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// steps returns the migrations of the service and of its extensions.
-func steps(ctx context.Context, d *db.DB, more []cli.Tables) ([]migrate.Step, error) {
+// steps returns the migrations of the service and of its extensions, in this order.
+func steps(ctx context.Context, d *db.DB, others []cli.Tables) ([]migrate.Step, error) {
 	all, err := migrate.Steps(ctx, d)
-	for _, t := range more {
+	for _, t := range others {
 		if err != nil {
 			return nil, err
 		}

@@ -95,39 +95,39 @@ func (f moveFlags) withOne(ctx context.Context, s cli.Env, name string, from, to
 	}))
 }
 
-// partner looks a partner up, even if its rows have been deleted since the move.
+// partner finds a partner by its id, UUID or name, or, if its rows were deleted after the move, by its id or UUID.
 func (f moveFlags) partner(ctx context.Context, from *db.DB, name string) (domain.PartnerID, error) {
 	partner, err := database.FindPartner(ctx, from, name)
 	if err == nil {
 		return partner, nil
 	}
-	all, listed := move.List(ctx, from)
+	all, listErr := move.List(ctx, from)
 	for _, m := range all {
 		if m.Partner.String() == name || m.Partner.UUID() == name {
 			return m.Partner, nil
 		}
 	}
-	return partner, errors.Join(err, listed)
+	return partner, errors.Join(err, listErr)
 }
 
 // Run moves the partner.
 func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.with(ctx, s, func(m *move.Move) error {
 		m.Keep = c.Keep
-		keys, unread := c.keys()
-		m.CheckKeys = func(old, now context.Context, secrets bool) error {
-			return cmp.Or(unread, keys.check(old, now, m, secrets))
+		keys, keysErr := c.keys()
+		m.CheckKeys = func(from, to context.Context, secrets bool) error {
+			return cmp.Or(keysErr, keys.check(from, to, m, secrets))
 		}
 		m.Reseal = func(col db.SealedColumn, uuid string, sealed []byte) ([]byte, error) {
 			return keys.both.Reseal(sealed, seal.Context(col.Kind, uuid))
 		}
-		var stores error
-		m.CopyFile, stores = c.copyReports(ctx, s)
+		var storesErr error
+		m.CopyFile, storesErr = c.copyReports(ctx, s)
 		if c.DryRun {
-			return c.printDryRun(ctx, s, m, stores)
+			return c.printDryRun(ctx, s, m, storesErr)
 		}
-		if stores != nil {
-			return stores
+		if storesErr != nil {
+			return storesErr
 		}
 		if err := auditMove(ctx, m, "move"); err != nil {
 			return err
@@ -139,8 +139,8 @@ func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// auditMove writes the audit entry, once per move: the partner can have no entries while writes are frozen, or
-// afterwards.
+// auditMove writes the audit entry, once per move: not if a move of the partner has already begun. The partner can have
+// no entries while writes are frozen, or afterwards.
 func auditMove(ctx context.Context, m *move.Move, command string) error {
 	all, err := move.List(ctx, m.From)
 	if err != nil {
@@ -158,7 +158,8 @@ func auditMove(ctx context.Context, m *move.Move, command string) error {
 // and both does both, sealing with the other's. A key that does not exist is nil.
 type moveKeys struct{ own, to, both *seal.Keys }
 
-// keys reads the keys.
+// keys reads the keys of both cells. This cell's are those of --encryption-key, or in the file of an embedded database;
+// nil if there are none. Without --to-key the other cell has the same.
 func (c movePartnerCmd) keys() (k moveKeys, err error) {
 	own := c.EncryptionKey
 	if own == "" && c.DatabaseURL == "" {
@@ -183,13 +184,13 @@ func (c movePartnerCmd) keys() (k moveKeys, err error) {
 	return k, err
 }
 
-// check compares the keys with those that the processes of the two cells recorded at their start. secrets reports
-// whether the partner has any.
-func (k moveKeys) check(old, now context.Context, m *move.Move, secrets bool) error {
-	return errors.Join(k.checkOwn(old, m.From, secrets), k.checkTo(now, m.To, secrets))
+// check compares the keys with those that the processes of the two cells recorded at their start. from and to are the
+// contexts of the two databases. secrets reports whether the partner has any.
+func (k moveKeys) check(from, to context.Context, m *move.Move, secrets bool) error {
+	return errors.Join(k.checkOwn(from, m.From, secrets), k.checkTo(to, m.To, secrets))
 }
 
-// checkOwn checks the keys of this cell.
+// checkOwn checks the keys of this cell. A partner without secrets needs none.
 func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, secrets bool) error {
 	if !secrets {
 		return nil
@@ -207,7 +208,7 @@ func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, secrets bool) error
 	return err
 }
 
-// checkTo checks the keys of the other cell.
+// checkTo checks the keys of the other cell. Without a record there, they are wrong only if the partner has secrets.
 func (k moveKeys) checkTo(ctx context.Context, to *db.DB, secrets bool) error {
 	if k.to == nil {
 		return nil // checkOwn reports secrets without a key
@@ -244,12 +245,11 @@ func (c movePartnerCmd) copyReports(ctx context.Context, s cli.Env) (func(contex
 	return func(ctx context.Context, r domain.Report) error { return copyReport(ctx, from, to, r) }, nil
 }
 
-// copyReport copies a report's file unless the other store has it. A report whose file is gone has none there
-// either.
+// copyReport copies a report's file, unless the other store has it already or this store does not have it.
 func copyReport(ctx context.Context, from, to *report.Store, r domain.Report) error {
-	there, err := to.Open(ctx, r)
+	existing, err := to.Open(ctx, r)
 	if err == nil {
-		return there.Close()
+		return existing.Close()
 	}
 	if !errors.Is(err, report.ErrNoFile) {
 		return err
@@ -264,8 +264,9 @@ func copyReport(ctx context.Context, from, to *report.Store, r domain.Report) er
 	return errors.Join(to.Put(ctx, r, file), file.Close())
 }
 
-// printDryRun prints what would be moved.
-func (c movePartnerCmd) printDryRun(ctx context.Context, s cli.Env, m *move.Move, stores error) error {
+// printDryRun prints how many rows would be moved, and notes. It returns what prevents the move as an error, storesErr
+// included.
+func (c movePartnerCmd) printDryRun(ctx context.Context, s cli.Env, m *move.Move, storesErr error) error {
 	sizes, err := m.Sizes(ctx)
 	if err != nil {
 		return err
@@ -281,14 +282,15 @@ func (c movePartnerCmd) printDryRun(ctx context.Context, s cli.Env, m *move.Move
 	for _, note := range notes {
 		fmt.Fprintln(s.Out, "note:", note)
 	}
-	if err := errors.Join(err, stores); err != nil {
+	if err := errors.Join(err, storesErr); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(s.Out, "nothing keeps the partner from being moved")
 	return err
 }
 
-// printNextSteps prints what is left to do.
+// printNextSteps prints which cell serves the partner, and which keys the router must send there, as their text names
+// another cell.
 func (c movePartnerCmd) printNextSteps(ctx context.Context, s cli.Env, m *move.Move) error {
 	cell, err := m.To.Cell(ctx)
 	if err != nil {

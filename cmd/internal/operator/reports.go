@@ -54,11 +54,11 @@ func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		of, err := database.FindClient(ctx, d, domain.PartnerID{}, c.Client)
+		client, err := database.FindClient(ctx, d, domain.PartnerID{}, c.Client)
 		if err != nil {
 			return err
 		}
-		t, err := d.AnyTenant(ctx, of.ID)
+		t, err := d.AnyTenant(ctx, client.ID)
 		if err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// report returns the requested report, without its client.
+// report returns the requested report, without its client. An invalid period is an error that names the flags.
 func (c makeReportCmd) report(now time.Time) (domain.Report, error) {
 	r := domain.Report{
 		ID: db.NewID[domain.ReportKind](), Type: c.Type, Format: c.format(),

@@ -104,7 +104,7 @@ const (
 	longestSubject = 500
 )
 
-// template checks the entry and converts it to the service's terms.
+// template checks the entry and converts it, with the service's placeholders in place of CISA's.
 func (e templateEntry) template() (domain.Template, error) {
 	t := domain.Template{Name: e.name(), TemplateContent: domain.TemplateContent{
 		Difficulty: e.DeceptionScore, Landing: domain.LandingLesson,
@@ -167,8 +167,7 @@ func (e templateEntry) indicators() ([]domain.Indicator, error) {
 
 var braces = regexp.MustCompile(`(?s)\{\{(.*?)\}\}`)
 
-// knownPlaceholders maps CISA's placeholders to the service's own, or to a fixed value for those that CISA draws at
-// random.
+// knownPlaceholders maps CISA's placeholders to the service's, or to a fixed value if CISA's has a random one.
 var knownPlaceholders = map[string]string{
 	"url": "{{link}}", "target['email']": "{{email}}", "target['first_name']": "{{first_name}}",
 	"target['last_name']": "{{last_name}}",
@@ -186,8 +185,7 @@ var knownPlaceholders = map[string]string{
 	"fake.password": "Xk7-maple-40",
 }
 
-// translatePlaceholders replaces CISA's placeholders with the service's, keeps the service's own, and adds others
-// to unknown.
+// translatePlaceholders replaces CISA's placeholders by the service's, keeps the service's, and adds others to unknown.
 func translatePlaceholders(text string, unknown map[string]bool) string {
 	if strings.Contains(braces.ReplaceAllString(text, ""), "{{") {
 		unknown["{{ without its }}"] = true
@@ -215,11 +213,11 @@ func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []
 	if err := json.Unmarshal(text, &entries); err != nil {
 		return nil, fmt.Errorf("not a JSON list of %s: %w", what, err)
 	}
-	taken := map[string]int{}
+	numbers := map[string]int{}
 	for i, raw := range entries {
 		var e E
 		err := json.Unmarshal(raw, &e)
-		if first := taken[e.name()]; err == nil && first > 0 {
+		if first := numbers[e.name()]; err == nil && first > 0 {
 			err = fmt.Errorf("has the name of entry %d", first)
 		}
 		if err == nil {
@@ -229,7 +227,7 @@ func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []
 			faults = append(faults, fmt.Errorf("entry %d (%.80q): %w", i+1, e.name(), err))
 			continue
 		}
-		taken[e.name()] = i + 1
+		numbers[e.name()] = i + 1
 	}
 	return faults, nil
 }

@@ -51,13 +51,13 @@ type webhookLine struct {
 // Run lists the subscriptions.
 func (c listWebhooksCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
-		var of domain.PartnerID
+		var partner domain.PartnerID
 		if c.Partner != "" {
-			if of, err = database.FindPartner(ctx, d, c.Partner); err != nil {
+			if partner, err = database.FindPartner(ctx, d, c.Partner); err != nil {
 				return err
 			}
 		}
-		list, err := outbox.AllWebhooks(ctx, d, of)
+		list, err := outbox.AllWebhooks(ctx, d, partner)
 		if err != nil {
 			return err
 		}

@@ -82,19 +82,19 @@ func (c addBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// hint prints which of the named keys are not in phase brownout or, if none are
-// named, that no key is in it.
+// hint prints which of the named keys are not in phase brownout or, if none are named and no key is in it, that the
+// brownout affects no key.
 func (c addBrownoutCmd) hint(r retirement, window retire.Window, all []db.Key) {
-	touched := len(window.Keys) > 0
+	affectsKeys := len(window.Keys) > 0
 	for _, k := range all {
 		phase, _ := r.state.PhaseOf(retire.Key{ID: k.ID, Partner: k.PartnerID}, r.db.Now())
-		touched = touched || phase == retire.Brownout
+		affectsKeys = affectsKeys || phase == retire.Brownout
 		if phase != retire.Brownout && slices.Contains(window.Keys, k.ID) {
 			fmt.Fprintf(r.Out, "%s is in phase %s, so this does not touch it: partnerapi v1 phase %s brownout puts it there.\n",
 				k.Prefix, phase, k.Prefix)
 		}
 	}
-	if !touched {
+	if !affectsKeys {
 		fmt.Fprintln(r.Out, "No key is in phase brownout, so this touches none: partnerapi v1 phase KEY brownout puts one there.")
 	}
 }
@@ -160,7 +160,7 @@ func (c listBrownoutsCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// describeNext returns when the next window begins, or that one is open or all are over.
+// describeNext returns when the next window begins, until when the open window lasts, or that all windows are over.
 func describeNext(w retire.Window, now time.Time) string {
 	from, to, ok := w.Next(now)
 	switch {

@@ -25,8 +25,7 @@ import (
 // import and its place in the list of extensions), and in the flag --v1 of keys create.
 // Deleting them with the packages v1compat and idmap removes v1; nothing else changes.
 
-// registrySize is how many objects the registry remembers, at some 200 bytes
-// each.
+// registrySize is how many objects the registry remembers, at some 200 bytes each.
 const registrySize = 100_000
 
 // Extension returns version 1 as an extension, for main's list.
@@ -91,8 +90,7 @@ func guidePathsV1() map[string]string {
 	return paths
 }
 
-// noticeOf returns a notice for people of v1's end, with links on how to move; empty
-// before the end is announced.
+// noticeOf returns a notice that v1 ends or has ended, with links on how to move; empty before the announcement.
 func noticeOf(s *retire.State) template.HTML {
 	what, date := "Version 1 of the API ends on", time.Time{}
 	switch {
@@ -110,6 +108,7 @@ func noticeOf(s *retire.State) template.HTML {
 		what, date.Format(time.DateOnly), date.Format("2 January 2006")))
 }
 
+// stepsV1 returns the migrations of v1's tables, with what each locks and for about how long.
 func stepsV1(ctx context.Context, d *db.DB) (steps []migrate.Step, err error) {
 	scripts, err := idmap.Scripts(ctx, d.SQL())
 	if err != nil {
@@ -126,19 +125,20 @@ func stepsV1(ctx context.Context, d *db.DB) (steps []migrate.Step, err error) {
 	return steps, migrate.Size(ctx, d, steps)
 }
 
+// mountV1 records the served release, mounts v1 on the service, and starts its background work.
 func mountV1(ctx context.Context, s extension.Host) error {
 	store := retire.NewStore(s.DB.DB, s.Clock)
 	if err := store.RecordRelease(ctx, s.Release.String()); err != nil {
 		return err
 	}
-	state, err := retire.NewKeeper(ctx, store)
+	keeper, err := retire.NewKeeper(ctx, store)
 	if err != nil {
 		return err
 	}
 	registry := idmap.New(s.DB.DB, registrySize)
-	used := usage.New(s.DB.DB, s.Clock, s.Log)
+	counter := usage.New(s.DB.DB, s.Clock, s.Log)
 	config := v1compat.Config{
-		Registry: registry, Clock: s.Clock, Release: s.Release, Usage: used, Lifecycle: state.State, Keeper: state,
+		Registry: registry, Clock: s.Clock, Release: s.Release, Usage: counter, Lifecycle: keeper.State, Keeper: keeper,
 		SampleBase: site.SampleBase, SupportURL: s.Documents.SupportURL, DocumentHandler: s.Documents.Handler,
 		Root: s.Documents.Root(),
 	}
@@ -148,14 +148,15 @@ func mountV1(ctx context.Context, s extension.Host) error {
 	if err := v1compat.New(s.API, config).Mount(s.Edge, s.Engine); err != nil {
 		return err
 	}
-	s.Notify(site.Notice{Reference: "v1", Guides: guidesV1, Text: func() template.HTML { return noticeOf(state.State()) }})
+	s.Notify(site.Notice{Reference: "v1", Guides: guidesV1, Text: func() template.HTML { return noticeOf(keeper.State()) }})
 	s.Beside(ctx, "watch the registry", func(ctx context.Context) { registry.Watch(ctx, s.Log) })
-	s.Beside(ctx, "watch the retirement", func(ctx context.Context) { state.Watch(ctx, s.Log) })
-	s.Beside(ctx, "count the use of version 1", used.Run)
-	s.AtEnd(used.Record)
+	s.Beside(ctx, "watch the retirement", func(ctx context.Context) { keeper.Watch(ctx, s.Log) })
+	s.Beside(ctx, "count the use of version 1", counter.Run)
+	s.AtEnd(counter.Record)
 	return nil
 }
 
+// referenceV1 returns the source of v1's reference.
 func referenceV1() (site.Reference, error) {
 	document, err := v1compat.Declare(v1compat.Config{}).Document()
 	return site.Reference{
@@ -163,6 +164,7 @@ func referenceV1() (site.Reference, error) {
 	}, err
 }
 
+// routesV1 lists v1's routes in the order of its table.
 func routesV1() []extension.Route {
 	var routes []extension.Route
 	for meta, operation := range v1compat.Declare(v1compat.Config{}).Routes() {
@@ -173,8 +175,8 @@ func routesV1() []extension.Route {
 	return routes
 }
 
-// greetV1 returns a command that calls v1 for a client, and one that reads the client
-// from both versions.
+// greetV1 returns a command that calls v1 for a client, and one that reads the client from both versions. A client
+// without a number is an error.
 func greetV1(ctx context.Context, d *db.DB, address, key string, client domain.ClientID) ([]string, error) {
 	entries, err := idmap.New(d.DB, 0).Describe(ctx, idmap.Client, client.String())
 	if err != nil || len(entries) == 0 {

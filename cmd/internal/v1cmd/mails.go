@@ -41,23 +41,24 @@ func (f mailFlags) Validate() (err error) {
 // mailPartners is how many partners are mailed by one statement.
 const mailPartners = 200
 
-// telling holds the mails of a command, and their recipients.
-type telling struct {
+// mailing holds the mails of a command, and their recipients.
+type mailing struct {
 	retirement
 	mailFlags
 	names      map[domain.PartnerID]string
 	mails      []domain.PartnerMail // one for each partner
 	recipients map[domain.PartnerID][]string
-	// known counts the partners' addresses; without names the partners that have none.
-	known   int
-	without []string
+	// addresses counts the addresses of the partners; noAddress names the partners that have none.
+	addresses int
+	noAddress []string
 }
 
-// plan returns the mails about an announcement to one partner or, if only is zero, to all.
+// plan returns the mails about an announcement to one partner or, if only is zero, to all. With Again, their cause is
+// new, so that every recipient is mailed again.
 func (f mailFlags) plan(
 	ctx context.Context, r retirement, kind domain.MessageType, a retire.Announcement, only domain.PartnerID,
-) (*telling, error) {
-	t := &telling{retirement: r, mailFlags: f, names: map[domain.PartnerID]string{}, recipients: map[domain.PartnerID][]string{}}
+) (*mailing, error) {
+	t := &mailing{retirement: r, mailFlags: f, names: map[domain.PartnerID]string{}, recipients: map[domain.PartnerID][]string{}}
 	people, err := r.db.V1Recipients(ctx, only)
 	if err != nil {
 		return nil, err
@@ -65,14 +66,14 @@ func (f mailFlags) plan(
 	if len(people) == 0 && !only.IsZero() {
 		return nil, errors.New("the partner has moved to another cell, or all of its clients are archived: it gets no mail")
 	}
-	used, err := usage.Read(ctx, r.db, usage.ReportQuery{
+	report, err := usage.Read(ctx, r.db, usage.ReportQuery{
 		Successors: v1compat.Declare(v1compat.Config{}).Successors(), Now: r.db.Now(), Days: 30,
 	})
 	if err != nil {
 		return nil, err
 	}
 	keys := map[domain.PartnerID][]*usage.Key{}
-	for _, k := range used.Keys {
+	for _, k := range report.Keys {
 		keys[k.Partner] = append(keys[k.Partner], k)
 	}
 
@@ -82,11 +83,11 @@ func (f mailFlags) plan(
 	}
 	for _, p := range people {
 		if p.Email == "" {
-			t.without = append(t.without, p.Name)
+			t.noAddress = append(t.noAddress, p.Name)
 			continue
 		}
-		t.known++
-		if _, there := t.names[p.Partner]; !there {
+		t.addresses++
+		if _, planned := t.names[p.Partner]; !planned {
 			t.names[p.Partner] = p.Name
 			t.mails = append(t.mails, domain.PartnerMail{
 				Partner: p.Partner, Kind: kind, Cause: cause, Notice: a.Notice(kind, keys[p.Partner], guides, r.db.Now()),
@@ -96,19 +97,19 @@ func (f mailFlags) plan(
 	return t, nil
 }
 
-// tell changes the announcement and requests its mails, unless noMail is set.
-func (f mailFlags) tell(
+// mailChange changes the announcement by apply, and requests its mails unless noMail is set.
+func (f mailFlags) mailChange(
 	ctx context.Context, r retirement, noMail bool, kind domain.MessageType, a retire.Announcement, e *domain.AuditEntry,
-	make func(context.Context) (done string, err error),
+	apply func(context.Context) (message string, err error),
 ) error {
 	if noMail {
-		return r.change(ctx, e, make)
+		return r.change(ctx, e, apply)
 	}
 	t, err := f.plan(ctx, r, kind, a, domain.PartnerID{})
 	if err != nil {
 		return err
 	}
-	return t.change(ctx, e, make)
+	return t.change(ctx, e, apply)
 }
 
 // guidesByOperation maps the operations of v1 to paths of the migration guide.
@@ -120,13 +121,16 @@ func guidesByOperation() map[string]string {
 	return guides
 }
 
-// change makes a change and requests its mails in one transaction, with audit entries for the change and
-// for each recipient, and prints what was done. With DryRun it changes nothing and prints the mails.
-func (t *telling) change(ctx context.Context, e *domain.AuditEntry, make func(context.Context) (done string, err error)) error {
-	var done string
+// change runs apply and requests the mails in one transaction, with audit entries for the change and for each
+// recipient, and prints the message of apply, if any, and how many mails there are. With DryRun it changes nothing and
+// prints the mails.
+func (t *mailing) change(
+	ctx context.Context, e *domain.AuditEntry, apply func(context.Context) (message string, err error),
+) error {
+	var message string
 	work := func(ctx context.Context) (err error) {
-		if done, err = make(ctx); err == nil {
-			err = t.ask(ctx, e.Operation)
+		if message, err = apply(ctx); err == nil {
+			err = t.request(ctx, e.Operation)
 		}
 		return err
 	}
@@ -139,23 +143,24 @@ func (t *telling) change(ctx context.Context, e *domain.AuditEntry, make func(co
 	if err := database.Audited(ctx, t.db, e, work); err != nil {
 		return err
 	}
-	if done != "" {
-		fmt.Fprintln(t.Out, done, followNote)
+	if message != "" {
+		fmt.Fprintln(t.Out, message, followNote)
 	}
 	return t.report("will be sent")
 }
 
-// ask requests the mails, and records each recipient in t and in the audit trail.
-func (t *telling) ask(ctx context.Context, operation string) error {
+// request requests the mails, and records each recipient in t and in the audit trail. Recipients who got this mail
+// before are left out.
+func (t *mailing) request(ctx context.Context, operation string) error {
 	return t.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		for mails := range slices.Chunk(t.mails, mailPartners) {
 			mailed, err := outbox.MailPartners(ctx, c, mails)
 			if err != nil {
 				return err
 			}
-			for some := range slices.Chunk(mailed, mailPartners) {
-				entries := make([]domain.AuditEntry, len(some))
-				for i, m := range some {
+			for chunk := range slices.Chunk(mailed, mailPartners) {
+				entries := make([]domain.AuditEntry, len(chunk))
+				for i, m := range chunk {
 					t.recipients[m.Partner] = append(t.recipients[m.Partner], m.Recipient)
 					entries[i] = database.AsCommand(domain.AuditEntry{
 						Operation: operation, Partner: m.Partner, Fields: []string{"mail"},
@@ -171,8 +176,8 @@ func (t *telling) ask(ctx context.Context, operation string) error {
 	})
 }
 
-// print prints the mails.
-func (t *telling) print() error {
+// print prints the mails that have recipients.
+func (t *mailing) print() error {
 	composer, err := mail.NewComposer(t.address(), "")
 	if err != nil {
 		return err
@@ -193,26 +198,28 @@ func (t *telling) print() error {
 }
 
 // address returns the base URL of links in printed mails.
-func (t *telling) address() string {
+func (t *mailing) address() string {
 	if t.PublicURL == "" {
 		return "http://" + cli.DefaultListen
 	}
 	return t.PublicURL
 }
 
-// report prints how many mails there are, and who gets none.
-func (t *telling) report(what string) error {
-	sent := 0
+// report prints how many mails there are, how many addresses got the mail before, and which partners get none. what
+// says whether the mails are sent.
+func (t *mailing) report(what string) error {
+	count := 0
 	for _, to := range t.recipients {
-		sent += len(to)
+		count += len(to)
 	}
-	fmt.Fprintf(t.Out, "%s to owners and admins of %s %s.\n", output.Plural(sent, "mail", "mails"),
+	fmt.Fprintf(t.Out, "%s to owners and admins of %s %s.\n", output.Plural(count, "mail", "mails"),
 		output.Plural(len(t.recipients), "partner", "partners"), what)
-	if before := t.known - sent; before > 0 {
-		fmt.Fprintf(t.Out, "%s sent this mail before; --again sends it again.\n", output.Plural(before, "address was", "addresses were"))
+	if earlier := t.addresses - count; earlier > 0 {
+		fmt.Fprintf(t.Out, "%s sent this mail before; --again sends it again.\n", output.Plural(earlier, "address was", "addresses were"))
 	}
-	if len(t.without) > 0 {
-		fmt.Fprintf(t.Out, "These partners have no owner or admin, and get no mail: %s.\n", strings.Join(t.without, ", "))
+	if len(t.noAddress) > 0 {
+		fmt.Fprintf(t.Out, "These partners have no owner or admin, and get no mail: %s.\n",
+			strings.Join(t.noAddress, ", "))
 	}
 	return nil
 }
@@ -228,7 +235,7 @@ func (remindV1Cmd) Help() string {
 	return `Mails the owners and admins of each partner the announced end, the keys that called v1 in the last 30 days with what they called, and what to call instead. Who has moved, as v1 status has it, gets the date alone. An address gets one reminder for an announcement; v1 postpone makes it another one.`
 }
 
-// Run mails partners.
+// Run mails partners. It fails if no end is announced.
 func (c *remindV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		if r.state.Announcement == nil {

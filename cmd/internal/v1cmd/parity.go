@@ -36,16 +36,17 @@ func (f parityFlags) Validate() error {
 	return f.ValidateKey()
 }
 
+// config returns the flags as the configuration of a comparison, which shows its progress on the error stream.
 func (f parityFlags) config(s cli.Env) parity.Config {
-	before := ""
+	lineEnd := ""
 	if output.IsTerminal(s.Err) {
-		before = "\n" // ends the line of the bar
+		lineEnd = "\n" // ends the line of the bar
 	}
 	return parity.Config{
 		URL: f.URL, Key: f.Key, OldURL: f.V1URL, OldKey: f.V1Key, Tolerate: f.Tolerate,
 		Facade:   v1compat.Declare(v1compat.Config{}),
 		Progress: output.NewBar(s.Err, "comparing"),
-		Waiting:  func(text string) { fmt.Fprintln(s.Err, before+text) },
+		Waiting:  func(text string) { fmt.Fprintln(s.Err, lineEnd+text) },
 	}
 }
 
@@ -98,7 +99,7 @@ func (c compareCmd) Validate() error {
 	return c.parityFlags.Validate()
 }
 
-// Run compares.
+// Run compares what both sides return or, with --writes, what both versions show after writes.
 func (c compareCmd) Run(ctx context.Context, s cli.Env) error {
 	config := c.config(s)
 	if c.Writes != "" {
@@ -132,7 +133,7 @@ func (replayCmd) Help() string {
 	return `Exit status 0: each line was compared and is equal. 1: some differ. 2: a line cannot be read, is no request of v1 that only reads, or nothing was compared but refusals. Of a HAR file, what is no such request is passed over.`
 }
 
-// Run replays.
+// Run repeats the requests of the file and compares the answers.
 func (c replayCmd) Run(ctx context.Context, s cli.Env) error {
 	in := s.In
 	if c.File != "-" {

@@ -72,13 +72,13 @@ func (c *phaseV1Cmd) Run(ctx context.Context, s cli.Env) error {
 			return errUnannounced
 		}
 
-		lasts := ""
+		until := ""
 		if !c.Until.IsZero() {
-			lasts = " until " + retire.FormatTime(c.Until.Time)
+			until = " until " + retire.FormatTime(c.Until.Time)
 			entry.Fields = append(entry.Fields, "until")
 		}
 		err = r.change(ctx, entry, func(ctx context.Context) (string, error) {
-			return fmt.Sprintf("%s: %s%s.", name, c.phase, lasts), r.SetPhase(ctx, scope, c.phase, c.Until.Time)
+			return fmt.Sprintf("%s: %s%s.", name, c.phase, until), r.SetPhase(ctx, scope, c.phase, c.Until.Time)
 		})
 		if err != nil {
 			return err
@@ -90,44 +90,45 @@ func (c *phaseV1Cmd) Run(ctx context.Context, s cli.Env) error {
 
 // setNewKeys sets the phase of keys created from now on.
 func (c *phaseV1Cmd) setNewKeys(ctx context.Context, r retirement) error {
-	said := "keys that are made from now on have v1."
+	message := "keys that are made from now on have v1."
 	if c.phase == retire.Off {
-		said = "keys that are made from now on have no v1, unless keys create has --v1."
+		message = "keys that are made from now on have no v1, unless keys create has --v1."
 	}
 	entry := &domain.AuditEntry{Operation: "v1 phase", Fields: []string{"new_keys"}}
 	return r.change(ctx, entry, func(ctx context.Context) (string, error) {
-		return said, r.SetNewKeys(ctx, c.phase == retire.Off)
+		return message, r.SetNewKeys(ctx, c.phase == retire.Off)
 	})
 }
 
-// scope returns the keys for which the phase is set, and a name for them, and adds them to
-// the audit entry.
-func (c *phaseV1Cmd) scope(ctx context.Context, r retirement, entry *domain.AuditEntry) (of retire.Scope, name string, err error) {
+// scope returns the keys for which the phase is set, and a name for them, and adds them to the audit entry.
+func (c *phaseV1Cmd) scope(
+	ctx context.Context, r retirement, entry *domain.AuditEntry,
+) (scope retire.Scope, name string, err error) {
 	switch {
 	case c.All:
-		return of, "all keys", nil
+		return scope, "all keys", nil
 	case c.Partner != "":
-		of.Partner, err = database.FindPartner(ctx, r.db, c.Partner)
-		entry.Partner, entry.Object = of.Partner, domain.AuditObject{Kind: of.Partner.Noun(), ID: of.Partner.String()}
-		return of, "the keys of " + c.Partner, err
+		scope.Partner, err = database.FindPartner(ctx, r.db, c.Partner)
+		entry.Partner, entry.Object = scope.Partner, domain.AuditObject{Kind: scope.Partner.Noun(), ID: scope.Partner.String()}
+		return scope, "the keys of " + c.Partner, err
 	}
 	keys, err := r.db.Keys(ctx)
 	if err != nil {
-		return of, "", err
+		return scope, "", err
 	}
 	key, err := findKey(keys, c.key)
 	if err != nil {
-		return of, "", err
+		return scope, "", err
 	}
 	if key.RevokedAt != nil {
 		fmt.Fprintf(r.Err, "%s is revoked: it cannot call anything.\n", key.Prefix)
 	}
-	of.Key, entry.Object = key.ID, database.KeyObject(key.Prefix)
-	return of, key.Prefix + " (" + key.Name + ")", nil
+	scope.Key, entry.Object = key.ID, database.KeyObject(key.Prefix)
+	return scope, key.Prefix + " (" + key.Name + ")", nil
 }
 
-// hint prints, where it applies, that the end of v1 is reversed, that new keys still have
-// v1, and that no brownout is scheduled.
+// hint prints that the end of v1 is reversed, if it was; that new keys still have v1, if all keys or a partner's were
+// set to off; and that no brownout is scheduled, if the phase is brownout.
 func (c *phaseV1Cmd) hint(r retirement) {
 	if r.state.EndedAt != nil {
 		fmt.Fprint(r.Out, "The end of version 1 is taken back.")
@@ -139,8 +140,8 @@ func (c *phaseV1Cmd) hint(r retirement) {
 	if c.key == "" && c.phase == retire.Off && !r.state.NewKeysOff {
 		fmt.Fprintln(r.Out, "Keys that are made from now on have v1: partnerapi v1 phase --new off has them made without.")
 	}
-	toCome := func(w retire.Window) bool { return w.Ends().After(r.db.Now()) }
-	if c.phase == retire.Brownout && !slices.ContainsFunc(r.state.Windows, toCome) {
+	isAhead := func(w retire.Window) bool { return w.Ends().After(r.db.Now()) }
+	if c.phase == retire.Brownout && !slices.ContainsFunc(r.state.Windows, isAhead) {
 		fmt.Fprintln(r.Out, "No brownout is scheduled, so nothing is refused: partnerapi v1 brownout add schedules one.")
 	}
 }
@@ -155,8 +156,7 @@ func findKey(keys []db.Key, prefix string) (db.Key, error) {
 	return db.Key{}, fmt.Errorf("there is no key with the prefix %q: give it whole, as the command keys list shows it", prefix)
 }
 
-// findKeyByPrefix finds a key by its prefix or an unambiguous start of it, for commands
-// that change nothing.
+// findKeyByPrefix finds a key by its prefix or an unambiguous start of it, for commands that change nothing.
 func findKeyByPrefix(keys []db.Key, start string) (db.Key, error) {
 	var found []db.Key
 	for _, k := range keys {

@@ -28,8 +28,8 @@ type v1Cmd struct {
 	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, after its sunset and once no key calls it."`
 }
 
-// retirement is what commands work on: the database and the store of the retirement,
-// by the database's clock, and the state when the command began.
+// retirement is what commands work on: the database, its store of the retirement, which uses the database's clock, and
+// the state when the command began.
 type retirement struct {
 	cli.Env
 	*retire.Store
@@ -51,20 +51,19 @@ func withRetirement(ctx context.Context, f database.Flags, s cli.Env, fn func(re
 // followNote ends the output of commands that change something.
 const followNote = "Running services follow within 30 seconds."
 
-// change makes a change in one transaction with its entry in the audit trail, and
-// prints what was done.
+// change runs apply in one transaction with its entry in the audit trail, and prints the message that apply returns.
 func (r retirement) change(
-	ctx context.Context, e *domain.AuditEntry, make func(context.Context) (done string, err error),
+	ctx context.Context, e *domain.AuditEntry, apply func(context.Context) (message string, err error),
 ) error {
-	var done string
+	var message string
 	err := database.Audited(ctx, r.db, e, func(ctx context.Context) (err error) {
-		done, err = make(ctx)
+		message, err = apply(ctx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(r.Out, done, followNote)
+	_, err = fmt.Fprintln(r.Out, message, followNote)
 	return err
 }
 
@@ -96,17 +95,19 @@ func (c announceV1Cmd) Validate() error {
 // Run announces the end of v1, and names the operations that have no successor yet.
 func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
-		a, said := retire.Announcement{Announced: c.Announced.Time, Sunset: c.Sunset.Time}, "announced on %s: version 1 ends on %s."
+		a := retire.Announcement{Announced: c.Announced.Time, Sunset: c.Sunset.Time}
+		message := "announced on %s: version 1 ends on %s."
 		if a.Announced.IsZero() {
 			a.Announced = domain.DateOf(r.db.Now()).Time()
 		}
-		announce := r.Announce
-		if old := r.state.Announcement; c.Again && old != nil && old.Sunset.Equal(a.Sunset) && (c.Announced.IsZero() || old.Announced.Equal(a.Announced)) {
-			a, announce, said = *old, r.Remind, "announced before, on %s: version 1 ends on %s."
+		announce, old := r.Announce, r.state.Announcement
+		isCurrent := old != nil && old.Sunset.Equal(a.Sunset) && (c.Announced.IsZero() || old.Announced.Equal(a.Announced))
+		if c.Again && isCurrent { // mail it again, and change nothing
+			a, announce, message = *old, r.Remind, "announced before, on %s: version 1 ends on %s."
 		}
 		entry := &domain.AuditEntry{Operation: "v1 announce", Fields: []string{"sunset"}}
-		err := c.tell(ctx, r, c.NoMail, retire.AnnounceMail, a, entry, func(ctx context.Context) (string, error) {
-			return fmt.Sprintf(said, retire.FormatTime(a.Announced), retire.FormatTime(a.Sunset)), announce(ctx, a)
+		err := c.mailChange(ctx, r, c.NoMail, retire.AnnounceMail, a, entry, func(ctx context.Context) (string, error) {
+			return fmt.Sprintf(message, retire.FormatTime(a.Announced), retire.FormatTime(a.Sunset)), announce(ctx, a)
 		})
 		if err != nil || c.DryRun {
 			return err
@@ -125,9 +126,8 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// withoutSuccessor returns the operations of v1 whose successor is not in the release
-// of v2 that was served last; nil if no release is recorded. A release that this
-// program does not know is an error.
+// withoutSuccessor returns the operations of v1 whose successor is not in the release of v2 that was served last; nil
+// if no release is recorded. A release that this program does not know is an error.
 func withoutSuccessor(state *retire.State) (missing []string, err error) {
 	if state.Release == "" {
 		return nil, nil
@@ -174,12 +174,12 @@ func (c postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		if old := r.state.Announcement; old != nil {
 			a = retire.Announcement{Announced: old.Announced, Sunset: c.Sunset.Time}
 		}
-		return c.tell(ctx, r, c.NoMail, retire.PostponeMail, a, entry, func(ctx context.Context) (string, error) {
+		return c.mailChange(ctx, r, c.NoMail, retire.PostponeMail, a, entry, func(ctx context.Context) (string, error) {
 			if old := r.state.Announcement; c.Again && old != nil && old.Sunset.Equal(c.Sunset.Time) {
 				return fmt.Sprintf("version 1 ends on %s, as before.", retire.FormatTime(c.Sunset.Time)), r.Remind(ctx, a)
 			}
-			before, err := r.Postpone(ctx, c.Sunset.Time)
-			return fmt.Sprintf("version 1 ends on %s, not on %s.", retire.FormatTime(c.Sunset.Time), retire.FormatTime(before)), err
+			previous, err := r.Postpone(ctx, c.Sunset.Time)
+			return fmt.Sprintf("version 1 ends on %s, not on %s.", retire.FormatTime(c.Sunset.Time), retire.FormatTime(previous)), err
 		})
 	})
 }

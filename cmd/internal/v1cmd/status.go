@@ -82,8 +82,7 @@ func (c StatusCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// Status is the state of v1's retirement: the fields of the JSON output, and texts for
-// people.
+// Status is the state of v1's retirement: the fields of the JSON output, and texts for people.
 type Status struct {
 	Now  domain.Time `json:"now"`
 	Days int         `json:"days"`
@@ -176,7 +175,7 @@ func readMails(ctx context.Context, store *retire.Store, only domain.PartnerID) 
 // Read returns the status at a time.
 func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now time.Time) (*Status, error) {
 	now = now.UTC()
-	asked := usage.ReportQuery{
+	query := usage.ReportQuery{
 		Successors: v1compat.Declare(v1compat.Config{}).Successors(), Now: now, Days: c.Days,
 	}
 	var only db.Key
@@ -188,26 +187,26 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 		if only, err = findKeyByPrefix(keys, c.Key); err != nil {
 			return nil, err
 		}
-		asked.Keys = []domain.KeyID{only.ID}
+		query.Keys = []domain.KeyID{only.ID}
 	}
 	state, err := store.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	used, err := usage.Read(ctx, d, asked)
+	report, err := usage.Read(ctx, d, query)
 	if err != nil {
 		return nil, err
 	}
-	last, err := usage.LastCalls(ctx, d, now.Add(-usage.Silent))
+	calls, err := usage.LastCalls(ctx, d, now.Add(-usage.Silent))
 	if err != nil {
 		return nil, err
 	}
 
 	st := &Status{
-		Now: domain.At(now), Days: c.Days, ByDay: used.Days, NewKeys: state.PhaseOfNewKeys(),
+		Now: domain.At(now), Days: c.Days, ByDay: report.Days, NewKeys: state.PhaseOfNewKeys(),
 		NoCalls: "No key called v1 in the last 400 days.",
 	}
-	for _, k := range used.Keys {
+	for _, k := range report.Keys {
 		st.Keys = append(st.Keys, statusOf(k, state, now))
 	}
 	if st.Rehearsals, err = readRehearsals(ctx, store, only.ID, now); err != nil {
@@ -222,8 +221,8 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 			phaseText(phase, until))
 	}
 	var lastCall time.Time
-	if len(last) > 0 {
-		lastCall = last[0].At
+	if len(calls) > 0 {
+		lastCall = calls[0].At
 	}
 	st.addHeading(state, lastCall)
 	return st, nil
@@ -287,23 +286,23 @@ func (st *Status) addHeading(state *retire.State, last time.Time) {
 		a = *state.Announcement
 	}
 	left := domain.DateOf(st.Now.Time).DaysUntil(domain.DateOf(a.Sunset))
-	var when string
+	var first string
 	switch {
 	case state.EndedAt != nil:
-		when = fmt.Sprintf("v1 was ended on %s: it answers 410.", FormatDay(*state.EndedAt))
+		first = fmt.Sprintf("v1 was ended on %s: it answers 410.", FormatDay(*state.EndedAt))
 	case state.Announcement == nil:
-		when = "The end of v1 is not announced: the command v1 announce does that."
+		first = "The end of v1 is not announced: the command v1 announce does that."
 	case left < 0:
-		when = fmt.Sprintf("The sunset of v1 was on %s, %s ago: the command v1 end switches it off.", FormatDay(a.Sunset),
+		first = fmt.Sprintf("The sunset of v1 was on %s, %s ago: the command v1 end switches it off.", FormatDay(a.Sunset),
 			output.Plural(-left, "day", "days"))
 	default:
-		when = fmt.Sprintf("The sunset of v1 is on %s, in %s.", FormatDay(a.Sunset), output.Plural(left, "day", "days"))
+		first = fmt.Sprintf("The sunset of v1 is on %s, in %s.", FormatDay(a.Sunset), output.Plural(left, "day", "days"))
 	}
 	if state.Announcement != nil {
 		st.Announcement = &announcement{domain.At(a.Announced), domain.At(a.Sunset), left}
-		when += fmt.Sprintf(" It was announced on %s.", FormatDay(a.Announced))
+		first += fmt.Sprintf(" It was announced on %s.", FormatDay(a.Announced))
 	}
-	st.Heading = []string{when}
+	st.Heading = []string{first}
 	if ended := state.EndedAt; ended != nil {
 		st.EndedAt = domain.MaybeAt(ended)
 		st.Heading = append(st.Heading, st.describeDeletion(*ended, last))
@@ -327,7 +326,7 @@ func (st *Status) addHeading(state *retire.State, last time.Time) {
 		output.Plural(st.Days, "day", "days"), grouped(calls)+noun, output.Plural(keys, "key", "keys"), grouped(failures)))
 }
 
-// describeNewKeys says whether keys created from now on have v1, and how to change it.
+// describeNewKeys returns a sentence on whether new keys have v1, and how to change it.
 func describeNewKeys(phase retire.Phase) string {
 	if phase == retire.Off {
 		return "New keys have no v1, unless keys create has --v1: the command v1 phase --new on changes that."
@@ -335,7 +334,8 @@ func describeNewKeys(phase retire.Phase) string {
 	return "New keys have v1: the command v1 phase --new off changes that."
 }
 
-// describeDeletion sets DeletableAt, and says from when on v1 can be deleted, and how.
+// describeDeletion sets DeletableAt: usage.Silent after the end of v1 or, if later, after last, the last call. It
+// returns a sentence that says from when on v1 can be deleted, and how if that time has come.
 func (st *Status) describeDeletion(ended, last time.Time) string {
 	since := "nobody called it since then"
 	if last.After(ended) {

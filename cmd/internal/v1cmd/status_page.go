@@ -22,8 +22,7 @@ var statusPage string
 //go:embed status.css
 var statusStyle string
 
-// pageTemplate makes the page of a status. Its functions write times and numbers as the
-// command does.
+// pageTemplate makes the page of a status. Its functions write times and numbers as the command does.
 var pageTemplate = template.Must(template.New("status").Funcs(template.FuncMap{
 	"moment":  func(t domain.Time) string { return output.FormatTime(&t.Time) },
 	"day":     func(t domain.Time) string { return FormatDay(t.Time) },
@@ -46,7 +45,7 @@ var pageTemplate = template.Must(template.New("status").Funcs(template.FuncMap{
 	},
 }).Parse(statusPage))
 
-// Remaining returns the days to or since the sunset, and their unit; nil if none is announced or v1 has ended.
+// Remaining returns the number of days to or since the sunset, and their unit; nil without one, or if v1 has ended.
 func (st *Status) Remaining() []string {
 	if st.Announcement == nil || st.EndedAt != nil {
 		return nil
@@ -61,7 +60,7 @@ func (st *Status) Remaining() []string {
 	return []string{fmt.Sprint(max(left, -left)), unit}
 }
 
-// Count is how many keys have a verdict.
+// Count returns how many keys have a verdict.
 func (st *Status) Count(v usage.Verdict) (n int) {
 	for _, k := range st.Keys {
 		if k.Verdict == v {
@@ -71,8 +70,7 @@ func (st *Status) Count(v usage.Verdict) (n int) {
 	return n
 }
 
-// WritePage writes the page to a file: first to another one beside it, so that the
-// file is never half written.
+// WritePage writes the page to a file, which is replaced only when the page is complete.
 func (st *Status) WritePage(name string) error {
 	_, err := output.WriteFile(name, func(to *bufio.Writer) error { return pageTemplate.Execute(to, st) })
 	if err != nil {
@@ -81,7 +79,7 @@ func (st *Status) WritePage(name string) error {
 	return nil
 }
 
-// grouped is a number with a comma between thousands.
+// grouped formats a number with a comma between thousands.
 func grouped(n int64) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -101,7 +99,7 @@ var (
 // marks is the maximum number of days named below a chart.
 const marks = 6
 
-// chart is two curves by day: the calls of v1, and those of its successors.
+// chart is two curves by day: the calls of v1, and the calls of its successors.
 type chart struct {
 	// Calls and Successors are the points of the curves; Area is the outline of the space below Calls.
 	Calls, Successors, Area string
@@ -115,7 +113,7 @@ type chart struct {
 type tick struct {
 	At   float64
 	Text string
-	// Anchor is the part of Text that stands at At: end or middle.
+	// Anchor is the part of Text that is placed at At: end or middle.
 	Anchor string
 }
 
@@ -135,13 +133,13 @@ func newChart(days []usage.Day, b box) (c chart) {
 		return b.left + float64(i)/float64(len(days)-1)*(b.right-b.left)
 	}
 	y := func(n int64) float64 { return b.bottom - float64(n)/float64(top)*(b.bottom-b.top) }
-	line := func(of func(usage.Day) int64) string { // a single day is a short line
+	line := func(value func(usage.Day) int64) string { // a single day is a short line
 		var points []string
 		for i, d := range days {
-			points = append(points, fmt.Sprintf("%.1f,%.1f", x(i), y(of(d))))
+			points = append(points, fmt.Sprintf("%.1f,%.1f", x(i), y(value(d))))
 		}
 		if len(days) == 1 {
-			points = append(points, fmt.Sprintf("%.1f,%.1f", x(0)+4, y(of(days[0]))))
+			points = append(points, fmt.Sprintf("%.1f,%.1f", x(0)+4, y(value(days[0]))))
 		}
 		return strings.Join(points, " ")
 	}
