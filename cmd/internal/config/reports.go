@@ -10,7 +10,7 @@ import (
 	"partnerapi/platform/report"
 )
 
-// FontFlag selects the font of PDFs besides the built-in one.
+// FontFlag selects a font of PDFs in addition to the built-in font.
 type FontFlag struct {
 	ReportFont string `name:"report-font" type:"path" placeholder:"FILE" help:"A TrueType font (.ttf) for scripts beyond Latin, Greek and Cyrillic in PDF reports."`
 }

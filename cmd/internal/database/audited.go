@@ -29,8 +29,7 @@ func AsCommand(e domain.AuditEntry) domain.AuditEntry {
 	return e
 }
 
-// SystemUser returns the name of the user who runs the command, or the number of one without a name, as in a
-// container.
+// SystemUser returns the name of the user who runs the command, or the number of one without a name, as in a container.
 func SystemUser() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username

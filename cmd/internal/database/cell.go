@@ -30,20 +30,21 @@ func (f CellFlags) FixCell(ctx context.Context, d *db.DB) error {
 	if err != nil {
 		return err
 	}
-	is, err := cells.Fix(ctx, d, wanted)
+	actual, err := cells.Fix(ctx, d, wanted)
 	if err != nil {
 		return err
 	}
-	return CheckCell(is, wanted)
+	return CheckCell(actual, wanted)
 }
 
 // CheckCell returns an error for operators if the database belongs to another cell than wanted.
-func CheckCell(is, wanted domain.Cell) error {
+func CheckCell(actual, wanted domain.Cell) error {
 	switch {
-	case is == wanted:
+	case actual == wanted:
 		return nil
-	case is.Count > 1:
-		return fmt.Errorf("this database is cell %s for good: give --cell %s --cell-count %d", is, is.Code(), is.Count)
+	case actual.Count > 1:
+		return fmt.Errorf("this database is cell %s for good: give --cell %s --cell-count %d",
+			actual, actual.Code(), actual.Count)
 	}
 	return fmt.Errorf("this database has partners, whose keys lead to cell 00: it cannot be cell %s", wanted)
 }

@@ -16,11 +16,11 @@ func (f Flags) WithClient(
 	ctx context.Context, s cli.Env, name string, work func(*db.DB, db.ClientName) error,
 ) error {
 	return f.With(ctx, s, func(d *db.DB) error {
-		of, err := FindClient(ctx, d, domain.PartnerID{}, name)
+		client, err := FindClient(ctx, d, domain.PartnerID{}, name)
 		if err != nil {
 			return err
 		}
-		return work(d, of)
+		return work(d, client)
 	})
 }
 
@@ -62,8 +62,7 @@ func ParseClientID(text string) (domain.ClientID, error) {
 	return id, err
 }
 
-// FindPartner looks a partner up by id (as partners list shows it, or a UUID) or by name; the only partner if name
-// is empty.
+// FindPartner finds a partner by id (as partners list shows it, or a UUID) or by name; the only one if name is empty.
 func FindPartner(ctx context.Context, d *db.DB, name string) (domain.PartnerID, error) {
 	all, err := d.Partners(ctx)
 	if err != nil {
@@ -76,18 +75,18 @@ func FindPartner(ctx context.Context, d *db.DB, name string) (domain.PartnerID, 
 		return domain.PartnerID{}, fmt.Errorf("there are %d partners: name one with --partner, or create one with the "+
 			"command partners create", len(all))
 	}
-	names, called := make([]string, len(all)), domain.PartnerID{}
+	names, byName := make([]string, len(all)), domain.PartnerID{}
 	for i, p := range all {
 		switch names[i] = p.Name; {
 		case p.ID.String() == name, strings.EqualFold(p.ID.UUID(), name):
 			return p.ID, nil
 		case domain.SortKey(p.Name) == domain.SortKey(name):
-			called = p.ID
+			byName = p.ID
 		}
 	}
-	if called.IsZero() {
-		return called, fmt.Errorf("there is no partner %q: the command partners list shows them%s", name,
+	if byName.IsZero() {
+		return byName, fmt.Errorf("there is no partner %q: the command partners list shows them%s", name,
 			output.DidYouMean(name, names))
 	}
-	return called, nil
+	return byName, nil
 }

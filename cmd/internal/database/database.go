@@ -25,8 +25,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Flags select a command's database: an existing one, or the embedded one of a data directory, which the command
-// joins or starts.
+// Flags select a command's database: a given one, or the embedded one of a data directory, which it joins or starts.
 type Flags struct {
 	DatabaseURL string `name:"database-url" placeholder:"URL" group:"database" brief:"A PostgreSQL database. Default: the embedded one." help:"A PostgreSQL database, as postgres://user:password@host/name. Without it, the embedded one of --data-dir is used."`
 	DirectURL   string `name:"direct-database-url" placeholder:"URL" group:"database" brief:"PostgreSQL itself, where --database-url is a pooler." help:"PostgreSQL itself, where --database-url leads to a pooler in transaction mode: for LISTEN, locks of a session and migrations."`
@@ -35,8 +34,7 @@ type Flags struct {
 	PostgresBin string `name:"postgres-bin" placeholder:"DIR" group:"database" brief:"PostgreSQL's programs." help:"The folder of the PostgreSQL server's programs, where they are not in a usual place."`
 }
 
-// With runs work with a database whose tables must be of this version, and closes it afterwards. It changes no
-// tables.
+// With runs work with a database whose tables must be of this version, and closes it afterwards. It changes no tables.
 func (f Flags) With(ctx context.Context, s cli.Env, work func(*db.DB) error) error {
 	if err := f.CheckExists(); err != nil {
 		return err
@@ -75,17 +73,17 @@ type ServeOptions struct {
 const slowStatement = time.Second
 
 // OpenForServe opens the database of a long-running process, and returns a function that closes it.
-func (f Flags) OpenForServe(ctx context.Context, s cli.Env, use ServeOptions) (*db.DB, func() error, error) {
-	if !use.Migrate {
+func (f Flags) OpenForServe(ctx context.Context, s cli.Env, serveOptions ServeOptions) (*db.DB, func() error, error) {
+	if !serveOptions.Migrate {
 		if err := f.CheckExists(); err != nil {
 			return nil, nil, err
 		}
 	}
-	d, shut, err := f.Connect(ctx, s.Err, &use)
+	d, shut, err := f.Connect(ctx, s.Err, &serveOptions)
 	if err != nil {
 		return nil, nil, err
 	}
-	if use.Migrate {
+	if serveOptions.Migrate {
 		_, err = MigrateAll(ctx, d, s.Tables)
 	} else {
 		err = checkAll(ctx, d, s.Tables)
@@ -101,10 +99,10 @@ func (f Flags) CheckExists() error {
 	if f.DatabaseURL != "" {
 		return nil
 	}
-	switch there, err := embedded.Exists(f.EmbeddedDir()); {
+	switch exists, err := embedded.Exists(f.EmbeddedDir()); {
 	case err != nil:
 		return fmt.Errorf("look for a database: %w", err)
-	case !there:
+	case !exists:
 		return fmt.Errorf("there is no database here (%s): run serve or migrate first, or see --data-dir and "+
 			"--database-url", f.DataDir)
 	}
@@ -114,9 +112,11 @@ func (f Flags) CheckExists() error {
 // EmbeddedDir returns the folder of the embedded database.
 func (f Flags) EmbeddedDir() string { return filepath.Join(f.DataDir, "postgres") }
 
-// Connect opens the database, creating an embedded one, without checking the tables. With use, the embedded server
-// is restarted whenever it ends.
-func (f Flags) Connect(ctx context.Context, progress io.Writer, use *ServeOptions) (*db.DB, func() error, error) {
+// Connect opens the database, creating an embedded one, without checking the tables. With serveOptions, an embedded
+// server is restarted whenever it ends; nil means a command.
+func (f Flags) Connect(
+	ctx context.Context, progress io.Writer, serveOptions *ServeOptions,
+) (*db.DB, func() error, error) {
 	found, err := f.FindPooler(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +124,7 @@ func (f Flags) Connect(ctx context.Context, progress io.Writer, use *ServeOption
 	if err := f.CheckPooler(ctx, found); err != nil {
 		return nil, nil, err
 	}
-	return f.ConnectVia(ctx, found, progress, use)
+	return f.ConnectVia(ctx, found, progress, serveOptions)
 }
 
 // FindPooler identifies the pooler at --database-url, if any.
@@ -142,7 +142,8 @@ func (f Flags) FindPooler(ctx context.Context) (pg.Pooler, error) {
 // PoolerHint explains how to use a pooler in transaction mode.
 const PoolerHint = "give the address of PostgreSQL itself by --direct-database-url, or set the pooler to pool_mode = session"
 
-// CheckPooler returns an error for a pooler in transaction mode without --direct-database-url. The error about a
+// CheckPooler returns an error for a pooler in transaction mode without --direct-database-url, and for a
+// --direct-database-url without --database-url, or that cannot be reached or leads to such a pooler. The error about a
 // pooler ends with PoolerHint.
 func (f Flags) CheckPooler(ctx context.Context, found pg.Pooler) error {
 	if f.DirectURL == "" {
@@ -166,7 +167,7 @@ func (f Flags) CheckPooler(ctx context.Context, found pg.Pooler) error {
 
 // ConnectVia is Connect through the pooler that FindPooler identified.
 func (f Flags) ConnectVia(
-	ctx context.Context, found pg.Pooler, progress io.Writer, use *ServeOptions,
+	ctx context.Context, found pg.Pooler, progress io.Writer, serveOptions *ServeOptions,
 ) (*db.DB, func() error, error) {
 	url, stop := f.DatabaseURL, func() error { return nil }
 	if url == "" {
@@ -178,19 +179,19 @@ func (f Flags) ConnectVia(
 			return nil, nil, err
 		}
 		url, stop = server.URL(), server.Stop
-		if use != nil {
-			stop = f.supervise(ctx, server, use.Log)
+		if serveOptions != nil {
+			stop = f.supervise(ctx, server, serveOptions.Log)
 		}
 	}
 	options, log := []db.Option{db.WithPooler(found, f.DirectURL)}, output.NewLog(progress, slog.LevelInfo, "text")
-	if use != nil {
-		options = append(options, db.WithConns(use.Connections))
-		if use.Log != nil {
-			log = use.Log
+	if serveOptions != nil {
+		options = append(options, db.WithConns(serveOptions.Connections))
+		if serveOptions.Log != nil {
+			log = serveOptions.Log
 			options = append(options, db.WithSlowLog(log, slowStatement))
 		}
-		if use.Tracer != nil {
-			options = append(options, db.WithTracer(use.Tracer))
+		if serveOptions.Tracer != nil {
+			options = append(options, db.WithTracer(serveOptions.Tracer))
 		}
 	}
 	if f.ReplicaURL != "" {
@@ -211,7 +212,8 @@ func (f Flags) ConnectVia(
 	return d, func() error { return errors.Join(d.Close(), stop()) }, nil
 }
 
-// sameDatabase returns an error unless a lock held through --direct-database-url is visible through --database-url.
+// sameDatabase returns an error unless --direct-database-url and --database-url lead to the same database: a lock held
+// through the first must be visible through the second.
 func sameDatabase(ctx context.Context, d *db.DB) error {
 	name := rand.Text()
 	return d.WithAdvisoryLock(ctx, name, func(ctx context.Context) error {
@@ -224,7 +226,7 @@ func sameDatabase(ctx context.Context, d *db.DB) error {
 	})
 }
 
-// Unreachable rewords the error of an unreachable database for operators; API callers get less detail.
+// Unreachable returns the cause of a database error, which API callers do not get, with a hint for operators.
 func Unreachable(err error) error {
 	if known := domain.AsError(err); known.Cause != nil {
 		err = known.Cause
@@ -261,35 +263,35 @@ func (f Flags) supervise(ctx context.Context, server *embedded.Server, log *slog
 	}
 }
 
-// MissingMigrations returns an error that names the tables to migrate, of the service and of more; nil for none.
-// Tables of a newer version, and those of a version before 1.0, are an error.
-func MissingMigrations(ctx context.Context, d *db.DB, more []cli.Tables) (missing, err error) {
+// MissingMigrations returns, as missing, an error that names the first tables to migrate, of the service and of others;
+// nil for none. Tables of a newer version are an err instead.
+func MissingMigrations(ctx context.Context, d *db.DB, others []cli.Tables) (missing, err error) {
 	own := cli.Tables{Name: "tables", Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return migrate.SchemaVersion(ctx, d) }}
-	for _, s := range append([]cli.Tables{own}, more...) {
+	for _, s := range append([]cli.Tables{own}, others...) {
 		have, want, err := s.Version(ctx, d)
 		if err != nil {
 			return nil, err
 		}
-		switch wrong := migrate.CheckVersion(s.Name, have, want); {
-		case errors.Is(wrong, migrate.ErrNewer):
-			return nil, wrong
+		switch fault := migrate.CheckVersion(s.Name, have, want); {
+		case errors.Is(fault, migrate.ErrNewer):
+			return nil, fault
 		case missing == nil:
-			missing = wrong
+			missing = fault
 		}
 	}
 	return missing, nil
 }
 
 // checkAll returns an error unless all tables are of this version.
-func checkAll(ctx context.Context, d *db.DB, more []cli.Tables) error {
-	missing, err := MissingMigrations(ctx, d, more)
+func checkAll(ctx context.Context, d *db.DB, others []cli.Tables) error {
+	missing, err := MissingMigrations(ctx, d, others)
 	return errors.Join(missing, err)
 }
 
-// MigrateAll upgrades the tables of the service and of more, and returns the names of the service's migrations that
+// MigrateAll upgrades the tables of the service and of others, and returns the names of the service's migrations that
 // were applied. If nothing is pending it needs no right to change tables.
-func MigrateAll(ctx context.Context, d *db.DB, more []cli.Tables) (applied []string, err error) {
-	missing, err := MissingMigrations(ctx, d, more)
+func MigrateAll(ctx context.Context, d *db.DB, others []cli.Tables) (applied []string, err error) {
+	missing, err := MissingMigrations(ctx, d, others)
 	if err != nil {
 		return nil, err
 	}
@@ -297,7 +299,7 @@ func MigrateAll(ctx context.Context, d *db.DB, more []cli.Tables) (applied []str
 		if applied, err = migrate.Up(ctx, d); err != nil {
 			return applied, err
 		}
-		for _, t := range more {
+		for _, t := range others {
 			if err := t.Migrate(ctx, d); err != nil {
 				return applied, err
 			}
@@ -307,7 +309,7 @@ func MigrateAll(ctx context.Context, d *db.DB, more []cli.Tables) (applied []str
 	return applied, d.LoadTemplates(ctx)
 }
 
-// CloseInto calls shut, and keeps its error unless there is an earlier one.
+// CloseInto calls shut, and sets *err to its error unless there is an earlier one.
 func CloseInto(shut func() error, err *error) {
 	if e := shut(); e != nil && *err == nil {
 		*err = e
@@ -315,8 +317,8 @@ func CloseInto(shut func() error, err *error) {
 }
 
 // PrintRecounts prints each count that was wrong.
-func PrintRecounts(to io.Writer, wrong []doctor.Miscount) {
-	for _, m := range wrong {
+func PrintRecounts(to io.Writer, miscounts []doctor.Miscount) {
+	for _, m := range miscounts {
 		fmt.Fprintf(to, "recounted: %s %s was %s, is %s\n", m.Counter, m.Key, m.Stored, m.Counted)
 	}
 }

@@ -38,33 +38,34 @@ func (f Flags) KeyFile() string { return filepath.Join(f.DataDir, "encryption.ke
 func (f KeyFlags) OpenKeys(
 	ctx context.Context, d *db.DB, at Flags, log *slog.Logger,
 ) (*seal.Keys, error) {
-	used, err := d.AnySealed(ctx, db.SealedColumns)
+	hasSecrets, err := d.AnySealed(ctx, db.SealedColumns)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := f.Keys(at, used)
+	keys, err := f.Keys(at, hasSecrets)
 	if err != nil {
 		return nil, err
 	}
 	if keys != nil {
-		return keys, CheckKeys(ctx, d, keys, used)
+		return keys, CheckKeys(ctx, d, keys, hasSecrets)
 	}
-	if used {
+	if hasSecrets {
 		log.WarnContext(ctx, "the database holds secrets, such as the credentials of directories, and there is no "+
 			"--encryption-key to decrypt them with")
 	}
 	return nil, nil
 }
 
-// Keys reads the keys, or creates the key of an embedded installation that stores no secrets yet.
-func (f KeyFlags) Keys(at Flags, used bool) (*seal.Keys, error) {
+// Keys reads the keys of the flag, or those in the file of an embedded installation, which it creates unless the
+// database has secrets. It returns nil for another database without the flag.
+func (f KeyFlags) Keys(at Flags, hasSecrets bool) (*seal.Keys, error) {
 	switch {
 	case f.EncryptionKey != "":
 		return seal.ParseKeys(f.EncryptionKey)
 	case at.DatabaseURL != "":
 		return nil, nil
 	}
-	if _, err := os.Stat(at.KeyFile()); errors.Is(err, fs.ErrNotExist) && used {
+	if _, err := os.Stat(at.KeyFile()); errors.Is(err, fs.ErrNotExist) && hasSecrets {
 		return nil, fmt.Errorf("%s is missing, and the database holds secrets that are encrypted with the key in it: "+
 			"restore it from a backup, or give its key by --encryption-key", at.KeyFile())
 	}
@@ -74,9 +75,9 @@ func (f KeyFlags) Keys(at Flags, used bool) (*seal.Keys, error) {
 // CheckContext is the sealing context of the check value, by which a wrong key is detected.
 var CheckContext = seal.Context("check", "")
 
-// CheckKeys returns an error if the keys are not those of the stored secrets. If none are stored (used is false),
-// it makes these keys the database's by storing their check value.
-func CheckKeys(ctx context.Context, d *db.DB, keys *seal.Keys, used bool) error {
+// CheckKeys returns an error if the keys are not those of the stored secrets. If the database has no secrets, it makes
+// these keys the database's by storing their check value, and starts over if another process stores one meanwhile.
+func CheckKeys(ctx context.Context, d *db.DB, keys *seal.Keys, hasSecrets bool) error {
 	for {
 		check, err := d.EncryptionCheck(ctx)
 		if err != nil {
@@ -86,7 +87,7 @@ func CheckKeys(ctx context.Context, d *db.DB, keys *seal.Keys, used bool) error 
 			switch _, err := keys.Open(check, CheckContext); {
 			case err == nil:
 				return nil
-			case used:
+			case hasSecrets:
 				return fmt.Errorf("the secrets in the database, such as the credentials of directories, are %w: give that "+
 					"one by --encryption-key, where a rotation was begun after the new one and a comma", err)
 			}

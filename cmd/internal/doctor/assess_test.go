@@ -26,7 +26,7 @@ func assertFinding(t *testing.T, f finding, status verdict, words ...string) {
 		t.Errorf("%+v is not %s", f, status)
 	}
 	for _, word := range words {
-		if !strings.Contains(f.Found+" → "+f.Mend, word) {
+		if !strings.Contains(f.Found+" → "+f.Remedy, word) {
 			t.Errorf("%+v does not say %q", f, word)
 		}
 	}

@@ -80,7 +80,7 @@ func (want expected) assert(t *testing.T, databaseURL string) {
 	if text := found.String(); strings.Contains(text, "sesame") || strings.Contains(text, "ses%61me") {
 		t.Errorf("%v shows a secret: %s", args, text)
 	}
-	if found.Status != "" && ((found.Status == passed) != (found.Mend == "") || found.Found == "") {
+	if found.Status != "" && ((found.Status == passed) != (found.Remedy == "") || found.Found == "") {
 		t.Errorf("%+v: what is to mend goes with a warning or a failure", found)
 	}
 	assertFinding(t, found, want.status, strings.Split(want.words, "|")...)

@@ -47,7 +47,7 @@ func (e *examination) checkWebhooks(context.Context) finding {
 	return pass("public addresses only")
 }
 
-// checkRedis connects, and counts as budgets do.
+// checkRedis connects, and makes a write as budgets do.
 func (e *examination) checkRedis(ctx context.Context) finding {
 	if e.RedisURL == "" {
 		return pass("none: each process counts budgets for itself (several processes that serve need one)")
@@ -64,7 +64,7 @@ func (e *examination) checkRedis(ctx context.Context) finding {
 	return pass("answers at %s, and takes writes by scripts", at)
 }
 
-// checkMail connects to the mail server without sending.
+// checkMail connects to the mail server without sending. Without a server, it warns unless the database is embedded.
 func (e *examination) checkMail(ctx context.Context) finding {
 	switch {
 	case e.SMTPURL == "" && e.DatabaseURL == "":
@@ -84,7 +84,8 @@ func (e *examination) checkMail(ctx context.Context) finding {
 	return pass("the server takes mail (%s); nothing was sent", how)
 }
 
-// checkPublicURL checks that readers of mail can reach the public address safely.
+// checkPublicURL checks that the callers and readers of mail can reach the public address, and that it is encrypted. It
+// fails if only this machine can reach it although mail is sent.
 func (e *examination) checkPublicURL(context.Context) finding {
 	const remedy = "set --public-url to the https address that callers and readers of mail use"
 	address := cmp.Or(e.PublicURL, cli.ReachedAt(e.Listen))
@@ -92,14 +93,14 @@ func (e *examination) checkPublicURL(context.Context) finding {
 	if err != nil {
 		return fail(remedy, errors.New("it is no URL"))
 	}
-	here := cli.OnLoopback(net.JoinHostPort(u.Hostname(), "80"))
+	isLocal := cli.OnLoopback(net.JoinHostPort(u.Hostname(), "80"))
 	switch {
-	case here && e.PublicURL == "" && !cli.OnLoopback(e.Listen) && e.SMTPURL == "":
+	case isLocal && e.PublicURL == "" && !cli.OnLoopback(e.Listen) && e.SMTPURL == "":
 		return warn(remedy, "none, and other machines can reach %s: links lead to %s, which they cannot",
 			e.Listen, u.Redacted())
-	case here && e.SMTPURL != "":
+	case isLocal && e.SMTPURL != "":
 		return fail(remedy, fmt.Errorf("links in mail lead to %s, which only this machine can reach", u.Redacted()))
-	case here:
+	case isLocal:
 		return pass("%s, for this machine only", u.Redacted())
 	case u.Scheme != "https":
 		return warn(remedy, "%s is not encrypted: keys and links can be read on their way", u.Redacted())
@@ -107,8 +108,7 @@ func (e *examination) checkPublicURL(context.Context) finding {
 	return pass("%s", u.Redacted())
 }
 
-// checkProxies checks the proxies trusted to report a caller's address, on which limits and the networks of keys
-// depend.
+// checkProxies checks the proxies trusted to report a caller's address, which limits and the networks of keys use.
 func (e *examination) checkProxies(context.Context) finding {
 	u, err := url.Parse(e.PublicURL)
 	switch {
@@ -131,7 +131,8 @@ func (e *examination) checkProxies(context.Context) finding {
 	return pass("%v", e.TrustedProxies)
 }
 
-// checkDataDir checks that the directory is writable for this user, private, and has free space.
+// checkDataDir checks that the directory is writable for this user, that others cannot use it, and that it has free
+// space. It warns if it does not exist.
 func (e *examination) checkDataDir(ctx context.Context) finding {
 	const remedy = "let this user write to it, or name another by --data-dir"
 	return withinContext(ctx, remedy, func() finding {
@@ -156,7 +157,7 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 	})
 }
 
-// assessDisk warns of little free space.
+// assessDisk warns of little free space, and fails if the disk is nearly full.
 func assessDisk(dir string, free uint64) finding {
 	const remedy = "make space: the embedded database, mails in files and reports are kept there"
 	found := fmt.Sprintf("%s has %d MiB left", dir, free>>20)
@@ -189,7 +190,8 @@ func writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// checkDemo warns of the published demonstration keys on an address that others can reach.
+// checkDemo warns of the published demonstration keys if the database is not the embedded one, or if other machines can
+// reach the service.
 func (e *examination) checkDemo(context.Context) finding {
 	switch {
 	case !e.Demo:
@@ -233,15 +235,15 @@ func EnvironmentVariables(program *kong.Application) (map[string]bool, error) {
 var kubernetesVariable = regexp.MustCompile(
 	`_SERVICE_(HOST|PORT\w*)=|_PORT(_\d+_(TCP|UDP)\w*)?=(tcp|udp)://|_PORT_\d+_(TCP|UDP)_\w+=`)
 
-// misspelt returns the names of settings NAME=value that resemble this program's variables but are none, each with
-// the most similar one.
+// misspelt returns, sorted, the names of settings NAME=value that begin like this program's variables, in any case and
+// whatever the punctuation, but are none, each with the most similar one. Variables that Kubernetes sets are left out.
 func misspelt(settings []string, known map[string]bool) (unknown []string) {
 	names := slices.Sorted(maps.Keys(known))
 	for _, setting := range settings {
 		name, _, _ := strings.Cut(setting, "=")
 		plain := strings.ToUpper(strings.ReplaceAll(strings.ReplaceAll(name, "_", ""), "-", ""))
-		rest, ours := strings.CutPrefix(plain, "PARTNERAPI")
-		if !ours || rest == "" || known[name] || kubernetesVariable.MatchString(setting) {
+		rest, isOurs := strings.CutPrefix(plain, "PARTNERAPI")
+		if !isOurs || rest == "" || known[name] || kubernetesVariable.MatchString(setting) {
 			continue
 		}
 		if likely := output.Nearest(strings.ToUpper(name), names, max(2, (len(name)-len("PARTNERAPI_"))/3)); likely != "" {

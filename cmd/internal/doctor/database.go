@@ -29,15 +29,16 @@ const (
 	lateAfter = 10 * time.Minute
 )
 
-// checkDatabase connects to the database, for the later checks too. It creates none.
+// checkDatabase connects to the database, for the later checks too, and checks the server. It creates no database:
+// without an embedded one it warns, or fails if PostgreSQL's programs are missing.
 func (e *examination) checkDatabase(ctx context.Context) finding {
 	const remedy = "start the server, or correct --database-url, its user and its password"
 	if e.DatabaseURL == "" {
-		there, err := embedded.Exists(e.EmbeddedDir())
+		exists, err := embedded.Exists(e.EmbeddedDir())
 		switch {
 		case err != nil:
 			return fail("correct --data-dir, or give --database-url", err)
-		case !there:
+		case !exists:
 			if _, err := embedded.Programs(e.PostgresBin); err != nil {
 				return fail("install PostgreSQL, name its programs by --postgres-bin, or give --database-url", err)
 			}
@@ -71,7 +72,7 @@ func assessServer(s doctor.Server, at string) finding {
 	return pass("PostgreSQL %s, %s, at %s", s.VersionText, s.Encoding, at)
 }
 
-// connect connects to the database, even through a pooler that serve refuses.
+// connect connects to the database, even through a pooler that serve refuses: poolerFault is then the reason.
 func (e *examination) connect(ctx context.Context) (d *db.DB, shut func() error, err error) {
 	if e.pooler, err = e.FindPooler(ctx); err != nil {
 		return nil, nil, err
@@ -83,7 +84,8 @@ func (e *examination) connect(ctx context.Context) (d *db.DB, shut func() error,
 	return flags.ConnectVia(ctx, e.pooler, e.env.Err, nil)
 }
 
-// checkPooler rejects a pooler in transaction mode without a direct address.
+// checkPooler rejects a pooler in transaction mode without a direct address. It warns if queries through a pooler are
+// compiled (jit), and reports nothing for an embedded database.
 func (e *examination) checkPooler(ctx context.Context) finding {
 	switch {
 	case e.poolerFault != nil:
@@ -93,11 +95,11 @@ func (e *examination) checkPooler(ctx context.Context) finding {
 	case e.pooler == pg.NoPooler:
 		return pass("none: connections lead to PostgreSQL itself")
 	}
-	compiles, err := pg.One[bool](ctx, e.db, "ask for jit", pg.SQL("SELECT pg_jit_available()"))
+	jit, err := pg.One[bool](ctx, e.db, "ask for jit", pg.SQL("SELECT pg_jit_available()"))
 	switch {
 	case err != nil:
 		return fail("the database must answer", err)
-	case compiles:
+	case jit:
 		return warn("ALTER ROLE … SET jit = off, and reconnect the pooler",
 			"a pooler answers, in mode %s, and queries are compiled (jit)", e.pooler)
 	}
@@ -130,7 +132,7 @@ func (e *examination) checkRole(ctx context.Context) finding {
 	return assessRole(role)
 }
 
-// assessRole reports missing and excessive rights.
+// assessRole reports missing rights, and warns of a superuser.
 func assessRole(role doctor.Role) finding {
 	switch {
 	case role.ReadOnly:
@@ -172,7 +174,8 @@ func (e *examination) checkTimeouts(ctx context.Context) finding {
 	return pass("none: the database cuts no work off")
 }
 
-// checkMigrations checks that the tables are of the version that serve needs.
+// checkMigrations checks that the tables are of this version. If some are missing, it warns if serve can migrate them,
+// and else fails.
 func (e *examination) checkMigrations(ctx context.Context) finding {
 	missing, err := database.MissingMigrations(ctx, e.db, e.env.Tables)
 	switch {
@@ -193,7 +196,8 @@ func (e *examination) checkMigrations(ctx context.Context) finding {
 	return warn("serve brings them up to date at its start; partnerapi migrate does so ahead of time", "%s", missing)
 }
 
-// checkPool compares the connections of serve with those that the database allows.
+// checkPool compares the connections of serve with those that the database allows: it fails if they are more, and warns
+// if they are more than those that others leave.
 func (e *examination) checkPool(ctx context.Context) finding {
 	has, err := doctor.ReadConnections(ctx, e.db)
 	if err != nil {
@@ -248,24 +252,24 @@ func (e *examination) checkCell(ctx context.Context) finding {
 	if err != nil {
 		return fail(remedy, err)
 	}
-	is, err := e.db.Cell(ctx)
+	current, err := e.db.Cell(ctx)
 	switch {
 	case err != nil:
 		return fail("the role needs SELECT on all tables", err)
-	case is.Count == 1 && wanted.Count == 1:
+	case current.Count == 1 && wanted.Count == 1:
 		return finding{}
 	}
-	becomes, err := cells.WouldFix(ctx, e.db, wanted)
+	result, err := cells.WouldFix(ctx, e.db, wanted)
 	if err != nil {
 		return fail("the role needs SELECT on all tables", err)
 	}
-	if err := database.CheckCell(becomes, wanted); err != nil {
+	if err := database.CheckCell(result, wanted); err != nil {
 		return fail(remedy, err)
 	}
-	if is.Count == 1 {
+	if current.Count == 1 {
 		return pass("serve makes this database cell %s, for good", wanted)
 	}
-	strays, err := cells.StrayKeys(ctx, e.db, is)
+	strays, err := cells.StrayKeys(ctx, e.db, current)
 	if err != nil {
 		return fail("the role needs SELECT on all tables", err)
 	}
@@ -274,13 +278,13 @@ func (e *examination) checkCell(ctx context.Context) finding {
 		prefixes[i] = k.Prefix
 	}
 	if len(strays) > 0 {
-		return warn("route these key prefixes here, before the rules for cell codes", "%s; these keys name other cells: %s", is,
+		return warn("route these key prefixes here, before the rules for cell codes", "%s; these keys name other cells: %s", current,
 			strings.Join(prefixes, ", "))
 	}
-	return pass("%s", is)
+	return pass("%s", current)
 }
 
-// checkMoves names the partners whose writes are refused because of an interrupted move.
+// checkMoves names the partners whose writes are refused due to an interrupted move; nothing if there are no moves.
 func (e *examination) checkMoves(ctx context.Context) finding {
 	all, err := move.List(ctx, e.db)
 	if err != nil {
@@ -302,18 +306,17 @@ func (e *examination) checkMoves(ctx context.Context) finding {
 	return finding{}
 }
 
-// checkEncryption checks that the key opens the stored secrets. Unlike a start, it creates neither a key nor a
-// check value.
+// checkEncryption checks that the key opens the stored secrets. Unlike serve, it creates no key and no check value.
 func (e *examination) checkEncryption(ctx context.Context) finding {
 	const remedy = "give the key of the stored secrets by --encryption-key; of a rotation, NEW,OLD"
-	used, err := e.db.AnySealed(ctx, db.SealedColumns)
+	hasSecrets, err := e.db.AnySealed(ctx, db.SealedColumns)
 	if err != nil {
 		return fail("the role needs SELECT on all tables", err)
 	}
 	list := e.EncryptionKey
 	if list == "" && e.DatabaseURL == "" {
 		switch _, err := os.Stat(e.KeyFile()); {
-		case errors.Is(err, fs.ErrNotExist) && used:
+		case errors.Is(err, fs.ErrNotExist) && hasSecrets:
 			return fail("restore it from a backup, or give its key by --encryption-key",
 				fmt.Errorf("%s is missing, and the database holds secrets", e.KeyFile()))
 		case errors.Is(err, fs.ErrNotExist):
@@ -322,7 +325,7 @@ func (e *examination) checkEncryption(ctx context.Context) finding {
 		list = "file:" + e.KeyFile()
 	}
 	switch {
-	case list == "" && used:
+	case list == "" && hasSecrets:
 		return fail(remedy, errors.New("the database holds secrets, and there is no key"))
 	case list == "":
 		return warn("partnerapi encryption-key prints one, for --encryption-key",
@@ -332,16 +335,17 @@ func (e *examination) checkEncryption(ctx context.Context) finding {
 	if err != nil {
 		return fail("correct --encryption-key", err)
 	}
-	return e.checkKeys(ctx, keys, used, remedy)
+	return e.checkKeys(ctx, keys, hasSecrets, remedy)
 }
 
-// checkKeys opens the check value.
-func (e *examination) checkKeys(ctx context.Context, keys *seal.Keys, used bool, remedy string) finding {
+// checkKeys checks that the keys open the check value, unless the database has no secrets or no check value, and warns
+// of an incomplete rotation.
+func (e *examination) checkKeys(ctx context.Context, keys *seal.Keys, hasSecrets bool, remedy string) finding {
 	check, err := e.db.EncryptionCheck(ctx)
 	if err != nil {
 		return fail("the role needs SELECT on all tables", err)
 	}
-	if !used || check == nil {
+	if !hasSecrets || check == nil {
 		return pass("no secret is stored yet: any key will do")
 	}
 	if _, err := keys.Open(check, database.CheckContext); err != nil {

@@ -45,34 +45,34 @@ type finding struct {
 	Status verdict `json:"status"`
 	Check  string  `json:"check"`
 	Found  string  `json:"found"`
-	Mend   string  `json:"mend,omitempty"`
+	Remedy string  `json:"mend,omitempty"`
 }
 
-// pass returns a finding that all is well.
+// pass returns a finding without a problem.
 func pass(format string, args ...any) finding {
 	return finding{Status: passed, Found: fmt.Sprintf(format, args...)}
 }
 
 // warn returns a warning with its remedy.
 func warn(remedy, format string, args ...any) finding {
-	return finding{Status: warned, Mend: remedy, Found: fmt.Sprintf(format, args...)}
+	return finding{Status: warned, Remedy: remedy, Found: fmt.Sprintf(format, args...)}
 }
 
 // fail returns a failure with its remedy.
 func fail(remedy string, err error) finding {
-	return finding{Status: failed, Mend: remedy, Found: output.WithoutSecrets(err.Error())}
+	return finding{Status: failed, Remedy: remedy, Found: output.WithoutSecrets(err.Error())}
 }
 
 // String formats the finding as one line.
 func (f finding) String() string {
 	line := fmt.Sprintf("%-4s  %-16s  %s", f.Status, f.Check, oneLine(f.Found))
-	if f.Mend != "" {
-		line += " → " + f.Mend
+	if f.Remedy != "" {
+		line += " → " + f.Remedy
 	}
 	return line
 }
 
-// oneLine joins the lines of an error.
+// oneLine joins the lines of an error, and drops empty ones.
 func oneLine(text string) string {
 	var parts []string
 	for line := range strings.Lines(text) {
@@ -172,13 +172,13 @@ func (c Command) Run(ctx context.Context, s cli.Env, line *kong.Context, redis P
 		Warned  int       `json:"warned"`
 		Checks  []finding `json:"checks"`
 	}{Version: s.Version}
-	for _, one := range checks {
-		found := e.runCheck(ctx, one)
+	for _, next := range checks {
+		found := e.runCheck(ctx, next)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		switch found.Status {
-		case "":
+		case "": // not shown
 			continue
 		case failed:
 			report.Failed++
@@ -201,7 +201,7 @@ func (c Command) Run(ctx context.Context, s cli.Env, line *kong.Context, redis P
 	return nil
 }
 
-// runCheck runs a check if its requirement is met.
+// runCheck runs a check if its requirement is met; else the finding has no status.
 func (e *examination) runCheck(ctx context.Context, c check) finding {
 	if c.needs >= needsDatabase && e.db == nil || c.needs == needsTables && !e.current {
 		return finding{}
@@ -217,11 +217,10 @@ func (e *examination) runCheck(ctx context.Context, c check) finding {
 	return found
 }
 
-// withinContext runs look, which may hang on a disk or a network, and returns its finding, or a failure once ctx
-// ends.
-func withinContext(ctx context.Context, remedy string, look func() finding) finding {
+// withinContext returns the finding of examine, which may hang on a disk or a network, or a failure if ctx ends first.
+func withinContext(ctx context.Context, remedy string, examine func() finding) finding {
 	found := make(chan finding, 1)
-	go func() { found <- look() }()
+	go func() { found <- examine() }()
 	select {
 	case f := <-found:
 		return f
@@ -230,22 +229,22 @@ func withinContext(ctx context.Context, remedy string, look func() finding) find
 	}
 }
 
-// recountAll corrects all stored counts that are wrong, instead of running the checks.
+// recountAll corrects all stored counts that are wrong, and prints them, instead of running the checks.
 func (c Command) recountAll(ctx context.Context, s cli.Env) error {
 	return c.Flags.With(ctx, s, func(d *db.DB) error {
-		wrong, err := doctor.Recount(ctx, d)
+		miscounts, err := doctor.Recount(ctx, d)
 		if c.JSON {
 			report := struct {
 				Corrected []doctor.Miscount `json:"corrected"`
-			}{append([]doctor.Miscount{}, wrong...)}
-			if failed := json.NewEncoder(output.ForJSON(s.Out)).Encode(report); err == nil {
-				err = failed
+			}{append([]doctor.Miscount{}, miscounts...)}
+			if encodeErr := json.NewEncoder(output.ForJSON(s.Out)).Encode(report); err == nil {
+				err = encodeErr
 			}
 			return err
 		}
-		database.PrintRecounts(s.Out, wrong)
+		database.PrintRecounts(s.Out, miscounts)
 		if err == nil {
-			fmt.Fprintf(s.Out, "%s wrong and corrected; all others are right\n", output.Plural(len(wrong), "stored count was", "stored counts were"))
+			fmt.Fprintf(s.Out, "%s wrong and corrected; all others are right\n", output.Plural(len(miscounts), "stored count was", "stored counts were"))
 		}
 		return err
 	})

@@ -20,7 +20,7 @@ import (
 	"partnerapi/platform/seal"
 )
 
-// checkListen checks that the addresses are free, or that a running serve has them.
+// checkListen checks that the addresses are free, or that a service already answers at --listen.
 func (e *examination) checkListen(ctx context.Context) finding {
 	var taken []string
 	for _, at := range []struct{ flag, address string }{{"--listen", e.Listen}, {"--metrics-listen", e.MetricsListen}} {
@@ -43,11 +43,11 @@ func (e *examination) checkListen(ctx context.Context) finding {
 
 // isServing reports whether serve or work answers at a listen address, ready or not.
 func isServing(ctx context.Context, listen string) bool {
-	said, err := remote.CheckReady(ctx, cli.ReachedAt(listen))
+	answer, err := remote.CheckReady(ctx, cli.ReachedAt(listen))
 	if err != nil {
 		return strings.Contains(err.Error(), ": not ready")
 	}
-	return strings.HasPrefix(string(said), "ready")
+	return strings.HasPrefix(string(answer), "ready")
 }
 
 // checkMetrics checks that only the operator can read metrics, which name keys.
@@ -65,7 +65,7 @@ func (e *examination) checkMetrics(context.Context) finding {
 	return pass("/metrics is at %s with the API, for this machine only", e.Listen)
 }
 
-// assessMetrics checks who can read metrics at a separate address.
+// assessMetrics warns if metrics are at every address of this machine, and fails for a public address.
 func assessMetrics(listen string) finding {
 	const remedy = "let --metrics-listen be a loopback or private address, or close its port to others"
 	host, _, err := net.SplitHostPort(listen)
@@ -90,21 +90,22 @@ func (e *examination) checkKeyFiles(context.Context) finding {
 	for _, file := range append(seal.Files(e.EncryptionKey), e.KeyFile()) {
 		places = append(places, fileRule{file, "use", 0o077})
 	}
-	found, looked := assessModes("chmod 600 the file; if others had it, partnerapi encryption-key rotate", places...)
+	found, count := assessModes("chmod 600 the file; if others had it, partnerapi encryption-key rotate", places...)
 	if found.Status != passed {
 		return found
 	}
-	return pass("%s, for their owner only", output.Plural(looked, "file", "files"))
+	return pass("%s, for their owner only", output.Plural(count, "file", "files"))
 }
 
 // fileRule is a file or folder, and the access that only its owner may have.
 type fileRule struct {
-	path, doing string
-	forbidden   fs.FileMode
+	path, access string
+	forbidden    fs.FileMode
 }
 
-// assessModes reports the places that others can access, and how many exist. It skips those that do not exist.
-func assessModes(remedy string, places ...fileRule) (found finding, looked int) {
+// assessModes reports the places that others can access: as a failure if everybody can, and else as a warning if their
+// group can. count is how many of them exist; the others are skipped. A place that cannot be examined is a failure.
+func assessModes(remedy string, places ...fileRule) (found finding, count int) {
 	var open []string
 	status := passed
 	for _, p := range places {
@@ -113,23 +114,23 @@ func assessModes(remedy string, places ...fileRule) (found finding, looked int) 
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return fail("let this user read it", err), looked
+			return fail("let this user read it", err), count
 		}
-		looked++
+		count++
 		switch mode := about.Mode().Perm(); {
 		case mode&p.forbidden&0o007 != 0:
-			status, open = failed, append(open, fmt.Sprintf("everybody on this machine may %s %s (mode %04o)", p.doing, p.path, mode))
+			status, open = failed, append(open, fmt.Sprintf("everybody on this machine may %s %s (mode %04o)", p.access, p.path, mode))
 		case mode&p.forbidden&0o070 != 0:
 			if status == passed {
 				status = warned
 			}
-			open = append(open, fmt.Sprintf("its group may %s %s (mode %04o)", p.doing, p.path, mode))
+			open = append(open, fmt.Sprintf("its group may %s %s (mode %04o)", p.access, p.path, mode))
 		}
 	}
 	if status == passed {
-		return pass("closed to others"), looked
+		return pass("closed to others"), count
 	}
-	return finding{Status: status, Found: strings.Join(open, "; "), Mend: remedy}, looked
+	return finding{Status: status, Found: strings.Join(open, "; "), Remedy: remedy}, count
 }
 
 // checkStore writes, reads and deletes a small object in the store of reports. It creates no folder.

@@ -58,7 +58,7 @@ type Host struct {
 	// Notify sets the notice that the pages for people show.
 	Notify func(site.Notice)
 	// Beside runs work, which lasts until ctx ends, beside the requests.
-	Beside func(ctx context.Context, doing string, work func(context.Context))
+	Beside func(ctx context.Context, action string, work func(context.Context))
 	// AtEnd adds a function to call after the last request, with a bound on its time.
 	AtEnd func(func(context.Context))
 }

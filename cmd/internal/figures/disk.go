@@ -50,7 +50,8 @@ func Disks(dataDir string, reports config.StoreFlag) []*Disk {
 	return list
 }
 
-// FreeNow returns the free space; known is false if the folder does not exist or the disk does not respond.
+// FreeNow returns the free space; known is false if the folder does not exist, the disk does not respond within
+// diskWithin, or MaxPending calls are in progress already.
 func (d *Disk) FreeNow() (free uint64, known bool) {
 	if d.Pending.Add(1) > MaxPending {
 		d.Pending.Add(-1)
@@ -81,7 +82,7 @@ type DiskFigures []*Disk
 // Describe implements prometheus.Collector.
 func (f DiskFigures) Describe(to chan<- *prometheus.Desc) { to <- diskDesc }
 
-// Collect implements prometheus.Collector.
+// Collect implements prometheus.Collector. A disk whose free space is unknown has no metric.
 func (f DiskFigures) Collect(to chan<- prometheus.Metric) {
 	for _, d := range f {
 		if free, known := d.FreeNow(); known {
@@ -90,8 +91,9 @@ func (f DiskFigures) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// FullDisk describes what still works on a nearly full data disk, given whether the database answers; empty if
-// there is room. An embedded database refuses writes on a full disk, and stops when its log cannot grow.
+// FullDisk describes what still works on a nearly full data disk, given whether the database is embedded and whether it
+// answers; empty if there is room, or the free space is unknown. An embedded database refuses writes on a full disk,
+// and stops when its log cannot grow.
 func FullDisk(d *Disk, embedded, answers bool) string {
 	free, known := d.FreeNow()
 	if !known || free >= DiskFail {

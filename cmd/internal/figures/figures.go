@@ -1,5 +1,4 @@
-// Package figures has the metrics that every process has: of the runtime, the program,
-// the database and the disks.
+// Package figures has the metrics that every process has: of the runtime, the program, the database and the disks.
 package figures
 
 import (
@@ -23,8 +22,7 @@ import (
 const (
 	// figuresWithin is how long the database may take to count.
 	figuresWithin = 2 * time.Second
-	// Age is how old a count may be: /metrics needs no key, and counting
-	// costs the database something.
+	// Age is how old a count may be: /metrics needs no key, and counting costs the database something.
 	Age = 5 * time.Second
 )
 
@@ -48,8 +46,7 @@ func SourcesOf(ctx context.Context, d *db.DB) (Sources, error) {
 	}, Replica: d.Replica, Cell: cell}, err
 }
 
-// NewRegistry returns the metrics of every process: of the runtime, the program's version, the connection pool, and
-// the backlogs.
+// NewRegistry returns the metrics of every process: of the runtime, the version, the connection pool and the backlogs.
 func NewRegistry(version string, from Sources) *prometheus.Registry {
 	labels := prometheus.Labels{"version": version, "go_version": runtime.Version()}
 	if from.Cell.Count > 1 {
@@ -66,7 +63,7 @@ func NewRegistry(version string, from Sources) *prometheus.Registry {
 	return r
 }
 
-// figures collects the figures of the database. While that is unreachable, only those of the pool.
+// figures collects the figures of the pool and of the database; only the pool's while the database is unreachable.
 type figures struct {
 	Sources
 	mu      sync.Mutex
@@ -165,7 +162,7 @@ func (f *figures) replica(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, lag)
 }
 
-// count reads the figures from the database.
+// count reads the figures from the database. If that fails, the only figure is that the database is down.
 func (f *figures) count(now time.Time) []prometheus.Metric {
 	found, err := f.Figures(context.Background(), figuresWithin)
 	if err != nil {
@@ -218,11 +215,11 @@ func (c *tally) gauge(d *prometheus.Desc, value float64, labels ...string) {
 
 // age adds a gauge of the seconds since a time; 0 for the zero time and one in the future.
 func (c *tally) age(d *prometheus.Desc, at time.Time, labels ...string) {
-	var waits time.Duration
+	var age time.Duration
 	if !at.IsZero() {
-		waits = max(0, c.now.Sub(at))
+		age = max(0, c.now.Sub(at))
 	}
-	c.gauge(d, waits.Seconds(), labels...)
+	c.gauge(d, age.Seconds(), labels...)
 }
 
 // mails adds the backlog of a kind of mail.
@@ -232,19 +229,20 @@ func (c *tally) mails(kind db.OutboxKind, b outbox.MailBacklog) {
 	c.age(oldestDesc, b.Oldest, string(kind))
 }
 
-// pair is the labels of a figure. All combinations are reported, with 0 for those without rows.
-type pair struct{ of, state string }
+// pair is the labels of a figure: a kind, such as a provider, and a state. All combinations are reported, with 0 for
+// those without rows.
+type pair struct{ kind, state string }
 
 // jobKinds are the kinds of jobs.
 var jobKinds = []string{"report", db.ReportCare}
 
-// jobs adds the backlogs of jobs.
+// jobs adds the backlogs of jobs, and whether a process does the periodic ones.
 func (c *tally) jobs(found doctor.Figures) {
-	leads := 0.0
+	leader := 0.0
 	if found.Leader {
-		leads = 1
+		leader = 1
 	}
-	c.gauge(leaderDesc, leads)
+	c.gauge(leaderDesc, leader)
 
 	numbers, oldest := map[pair]int{}, map[string]time.Time{}
 	for _, kind := range jobKinds {
@@ -295,6 +293,6 @@ func (c *tally) directories(found doctor.Figures) {
 // pairs adds a gauge for each pair.
 func (c *tally) pairs(d *prometheus.Desc, numbers map[pair]int) {
 	for labels, n := range numbers {
-		c.gauge(d, float64(n), labels.of, labels.state)
+		c.gauge(d, float64(n), labels.kind, labels.state)
 	}
 }

@@ -24,6 +24,7 @@ func NewLog(to io.Writer, level slog.Level, format string) *slog.Logger {
 // contextHandler adds what a line's context has: the request id, and the trace and span.
 type contextHandler struct{ slog.Handler }
 
+// Handle adds the request id, unless the line has one, and the trace and span of ctx, if it has them.
 func (h contextHandler) Handle(ctx context.Context, line slog.Record) error {
 	line = line.Clone()
 	if id := domain.RequestFrom(ctx); id != "" && !hasAttr(line, "request_id") {

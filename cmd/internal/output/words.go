@@ -55,8 +55,7 @@ func DidYouMean(name string, names []string) string {
 // MaxEdits returns the maximum distance of a suggestion from the typed text.
 func MaxEdits(typed string) int { return max(1, len(typed)/3) }
 
-// Nearest returns the word with the smallest edit distance, the first of several; empty if all are farther than
-// maxEdits.
+// Nearest returns the word with the least edit distance, the first of several; empty if none is within maxEdits.
 func Nearest(word string, words []string, maxEdits int) string {
 	best, least := "", maxEdits+1
 	for _, w := range words {

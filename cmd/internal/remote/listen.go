@@ -62,7 +62,8 @@ func (c Listen) Run(ctx context.Context, s cli.Env) error {
 	return c.follow(ctx, s, domain.Pause)
 }
 
-// follow is Run with a function that waits between polls.
+// follow is Run with a function that waits between polls. At its end it prints the cursor after the last page whose
+// events were all posted.
 func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context, time.Duration) error) error {
 	if c.Client != "" {
 		var err error
@@ -92,9 +93,9 @@ func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context
 
 	in := c.input()
 	cursor := in.Query.Cursor
-	for page, failed := range client.Feed(ctx, service, api.ListEvents, in, followEvery) {
-		if failed != nil {
-			err = failed
+	for page, feedErr := range client.Feed(ctx, service, api.ListEvents, in, followEvery) {
+		if feedErr != nil {
+			err = feedErr
 			break
 		}
 		if err = c.postAll(ctx, s, to, page.Data); err != nil {
@@ -123,7 +124,8 @@ func (c Listen) input() *api.ListEventsInput {
 	return in
 }
 
-// postAll posts the events of a page. It fails only if ctx ends.
+// postAll posts the events of a page, and prints the answer to each. A failed post is printed, and is no error. It
+// fails if ctx ends.
 func (c Listen) postAll(ctx context.Context, s cli.Env, to *webhook.Endpoints, events []api.Event) error {
 	for _, event := range events {
 		body, err := json.Marshal(event)

@@ -84,7 +84,8 @@ func (c MCP) query() string {
 	return "?" + q.Encode()
 }
 
-// probe requests a stream, which the server refuses; the refusal shows that the server exists and accepts the key.
+// probe requests a stream, which the server refuses with 405: this shows that it exists and accepts the key. Another
+// answer is an error.
 func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string) error {
 	a, err := service.Send(ctx, client.Request{Method: http.MethodGet, Path: endpoint})
 	if err != nil {
@@ -115,6 +116,8 @@ type versionTransport struct {
 	refused atomic.Bool  // the key
 }
 
+// RoundTrip sends r with the negotiated version, unless it has one or none was negotiated yet. It records that the
+// service refuses the key.
 func (c *versionTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if version, ok := c.version.Load().(string); ok && r.Header.Get("Mcp-Protocol-Version") == "" {
@@ -132,7 +135,7 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// bridge relays messages. It only distinguishes calls and answers.
+// bridge relays messages between near, the standard streams, and far, the service. It knows only calls and answers.
 type bridge struct {
 	near, far sdk.Connection
 	carrier   *versionTransport
@@ -145,7 +148,7 @@ type bridge struct {
 	initial jsonrpc.ID
 }
 
-// run relays until the near side ends. It fails if the far side ends first.
+// run relays until the near side ends and all calls are answered, or ctx ends. It fails if the far side ends first.
 func (b *bridge) run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- b.fromFar(ctx) }()
@@ -170,8 +173,8 @@ func (b *bridge) run(ctx context.Context) error {
 // maxCalls is the number of concurrent calls: as many as the service accepts per key.
 const maxCalls = 16
 
-// fromNear forwards the near side's messages until it ends. Calls run concurrently; the start of the session, and
-// other messages, in order.
+// fromNear forwards the near side's messages until it ends. Calls run concurrently, up to maxCalls at a time; the call
+// initialize, and messages other than calls, in order.
 func (b *bridge) fromNear(ctx context.Context) {
 	slots := make(chan struct{}, maxCalls)
 	for {
@@ -200,7 +203,7 @@ func (b *bridge) fromNear(ctx context.Context) {
 	}
 }
 
-// expect notes a call, whose answer is pending.
+// expect records a call, whose answer is then pending.
 func (b *bridge) expect(call *jsonrpc.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -244,21 +247,22 @@ func (b *bridge) fromFar(ctx context.Context) error {
 	}
 }
 
-// answer forwards an answer, once per call.
+// answer forwards the first answer to each call, and drops others. From the answer to initialize it takes the protocol
+// version for later requests.
 func (b *bridge) answer(ctx context.Context, response *jsonrpc.Response) {
 	b.mu.Lock()
-	waited := b.waiting[response.ID]
+	isPending := b.waiting[response.ID]
 	delete(b.waiting, response.ID)
 	if response.ID == b.initial && response.Error == nil {
-		var begun struct {
+		var result struct {
 			ProtocolVersion string `json:"protocolVersion"`
 		}
-		if json.Unmarshal(response.Result, &begun) == nil && begun.ProtocolVersion != "" {
-			b.carrier.version.Store(begun.ProtocolVersion)
+		if json.Unmarshal(response.Result, &result) == nil && result.ProtocolVersion != "" {
+			b.carrier.version.Store(result.ProtocolVersion)
 		}
 	}
 	b.mu.Unlock()
-	if !waited {
+	if !isPending {
 		return
 	}
 	defer b.pending.Done()

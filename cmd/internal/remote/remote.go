@@ -59,7 +59,7 @@ func (c Health) Run(ctx context.Context, s cli.Env) error {
 	return err
 }
 
-// CheckReady returns the answer of a ready process; an error if it is not.
+// CheckReady returns the answer of a ready process. A process that is not ready or cannot be reached is an error.
 func CheckReady(ctx context.Context, at string) ([]byte, error) {
 	// No proxy of the environment.
 	c, err := client.New(client.Config{URL: at, Transport: &http.Transport{}, Timeout: healthWithin, MaxBody: 1024})

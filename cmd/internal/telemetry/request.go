@@ -23,17 +23,16 @@ const (
 	requestIDKey = attribute.Key("partnerapi.request_id")
 )
 
-// Requests returns a middleware that makes a span of every request, named by method and route until the edge names
-// it by version and operation. A trace context in the request becomes the span's parent if the peer is in a trusted
-// network, and a link elsewhere: an API caller decides neither sampling nor the trace. skip are paths without
-// spans.
+// Requests returns a middleware that makes a span of every request, named by method and route until the edge names it
+// by version and operation. A trace context in the request becomes the span's parent if the peer is in a trusted
+// network, and a link elsewhere: an API caller decides neither sampling nor the trace. skip are paths without spans.
 func (t *Telemetry) Requests(trusted []netip.Prefix, skip ...string) gin.HandlerFunc {
-	passed := map[string]bool{}
+	skipped := map[string]bool{}
 	for _, path := range skip {
-		passed[path] = true
+		skipped[path] = true
 	}
 	return func(c *gin.Context) {
-		if passed[c.Request.URL.Path] {
+		if skipped[c.Request.URL.Path] {
 			return
 		}
 		route := c.FullPath()
@@ -46,12 +45,12 @@ func (t *Telemetry) Requests(trusted []netip.Prefix, skip ...string) gin.Handler
 			trace.WithAttributes(semconv.HTTPRequestMethodKey.String(c.Request.Method), semconv.HTTPRoute(route)),
 		}
 		ctx := c.Request.Context()
-		sent := t.propagator.Extract(ctx, propagation.HeaderCarrier(c.Request.Header))
-		if from := trace.SpanContextFromContext(sent); from.IsValid() {
+		extracted := t.propagator.Extract(ctx, propagation.HeaderCarrier(c.Request.Header))
+		if remote := trace.SpanContextFromContext(extracted); remote.IsValid() {
 			if isTrusted(c.RemoteIP(), trusted) {
-				ctx = trace.ContextWithRemoteSpanContext(ctx, from)
+				ctx = trace.ContextWithRemoteSpanContext(ctx, remote)
 			} else {
-				options = append(options, trace.WithLinks(trace.Link{SpanContext: from}))
+				options = append(options, trace.WithLinks(trace.Link{SpanContext: remote}))
 			}
 		}
 		ctx, span := t.tracer.Start(ctx, name, options...)

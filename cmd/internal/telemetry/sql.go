@@ -50,14 +50,15 @@ func (s statements) TraceQueryEnd(ctx context.Context, c *pgx.Conn, data pgx.Tra
 	s.tracer.TraceQueryEnd(ctx, c, data)
 }
 
-// withoutValues returns an error without a statement's values.
+// withoutValues returns an error without a statement's values: of a PostgreSQL error its severity, SQLSTATE and
+// constraint, of another its kind. The end of a context is returned unchanged.
 func withoutValues(err error) error {
-	var theirs *pgconn.PgError
+	var pgErr *pgconn.PgError
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	case errors.As(err, &theirs):
-		return &pgconn.PgError{Severity: theirs.Severity, Code: theirs.Code, ConstraintName: theirs.ConstraintName}
+	case errors.As(err, &pgErr):
+		return &pgconn.PgError{Severity: pgErr.Severity, Code: pgErr.Code, ConstraintName: pgErr.ConstraintName}
 	}
 	return errors.New(kindOf(err))
 }

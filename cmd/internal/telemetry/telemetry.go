@@ -1,6 +1,5 @@
-// Package telemetry exports traces of the service to a collector, if the standard variables of OpenTelemetry
-// (OTEL_…) enable that. If they do not, the Telemetry is nil: its methods return nil hooks, and nothing is
-// installed.
+// Package telemetry exports traces of the service to a collector, if the standard variables of OpenTelemetry (OTEL_…)
+// enable that. If they do not, the Telemetry is nil: its methods return nil hooks, and nothing is installed.
 //
 // Spans hold names, routes, statements without their values, statuses, prefixes of
 // keys and ids of requests: no secrets, no addresses, names or ids of people, and
@@ -99,9 +98,9 @@ func Check() error {
 			return fmt.Errorf("%sENDPOINT is no URL: write it as http://host:4318", prefix)
 		}
 		for header := range strings.SplitSeq(os.Getenv(prefix+"HEADERS"), ",") {
-			name, value, pair := strings.Cut(header, "=")
+			name, value, hasValue := strings.Cut(header, "=")
 			_, err := url.PathUnescape(value)
-			if strings.TrimSpace(header) != "" && (!pair || err != nil || !httpguts.ValidHeaderFieldName(strings.TrimSpace(name))) {
+			if strings.TrimSpace(header) != "" && (!hasValue || err != nil || !httpguts.ValidHeaderFieldName(strings.TrimSpace(name))) {
 				return fmt.Errorf("%sHEADERS is no list of name=value,name=value with special characters escaped", prefix)
 			}
 		}
@@ -109,8 +108,7 @@ func Check() error {
 	return nil
 }
 
-// newExporter returns the exporter that the variables name: OTLP over HTTP, which reads its own variables, or the
-// console.
+// newExporter returns the exporter that the variables name: OTLP over HTTP, with variables of its own, or the console.
 func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	if os.Getenv("OTEL_TRACES_EXPORTER") == "console" {
 		return stdouttrace.New()
@@ -152,16 +150,16 @@ type errorLogger struct {
 	last time.Time
 }
 
-// Handle logs an error, at most once a minute.
+// Handle logs an error, at most once per logErrorEvery.
 func (c *errorLogger) Handle(err error) {
 	c.mu.Lock()
 	now := c.now()
-	logged := c.last.IsZero() || now.Sub(c.last) >= logErrorEvery
-	if logged {
+	isDue := c.last.IsZero() || now.Sub(c.last) >= logErrorEvery
+	if isDue {
 		c.last = now
 	}
 	c.mu.Unlock()
-	if logged {
+	if isDue {
 		c.log.Warn("traces are not exported; it will be tried again", "error", err)
 	}
 }

@@ -48,7 +48,7 @@ func (t *Telemetry) Calls() domain.Trace {
 		return nil
 	}
 	return func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error, ...slog.Attr)) {
-		if around, ok := trace.SpanFromContext(ctx).(sdktrace.ReadOnlySpan); ok && around.Name() == "v2 "+name {
+		if current, ok := trace.SpanFromContext(ctx).(sdktrace.ReadOnlySpan); ok && current.Name() == "v2 "+name {
 			return domain.Trace(nil).Begin(ctx, name)
 		}
 		return work(ctx, name, attrs...)
@@ -64,7 +64,7 @@ func endSpan(span trace.Span, err error) {
 	span.End()
 }
 
-// kindOf returns the code of a domain error, and the type of another.
+// kindOf returns the kind of an error: a domain error's code, canceled or deadline_exceeded, or else its Go type.
 func kindOf(err error) string {
 	var known *domain.Error
 	switch {
