@@ -20,11 +20,9 @@ import (
 // This file has the periodic work of a process that is not a queue.
 
 const (
-	// aheadEvery is how often summaries that are about to be stale are refreshed: often enough that none becomes
-	// stale first.
+	// aheadEvery is the interval between refreshes of summaries that are about to be stale: short enough that none is.
 	aheadEvery = 30 * time.Second
-	// assignEvery is how often the background work polls for users who wait for a
-	// course.
+	// assignEvery is how often the background work polls for users who wait for a course.
 	assignEvery = time.Second
 )
 
@@ -41,7 +39,7 @@ func (w *background) refreshAhead(ctx context.Context) {
 	}).Run(ctx)
 }
 
-// assignWaiting assigns courses to large audiences in batches.
+// assignWaiting assigns courses to large audiences in batches, without a pause while users wait.
 func (w *background) assignWaiting(ctx context.Context) {
 	lease.NewLoop(w.log, "assign courses", assignEvery, func(ctx context.Context) (time.Duration, error) {
 		began := time.Now()
@@ -57,13 +55,15 @@ func (w *background) assignWaiting(ctx context.Context) {
 // dailyRetry is the delay until a failed daily refresh, or one that another process started, is checked again.
 const dailyRetry = 5 * time.Minute
 
-// refreshDaily runs the daily refresh when it is due: at the start, and after each midnight (UTC).
+// refreshDaily runs due recounts at the start, and the daily refresh when it is due: at the start, and after each
+// midnight (UTC).
 func (w *background) refreshDaily(ctx context.Context) {
 	_ = domain.Recover(ctx, w.log, "recount", func() error { recountDue(ctx, w.db, w.log); return nil }) // it is logged
 	lease.NewLoop(w.log, "refresh daily", dailyRetry, w.refreshIfDue).Run(ctx)
 }
 
-// refreshIfDue runs a due refresh and returns how long to wait for the next.
+// refreshIfDue runs the daily refresh if it is due, and then due recounts. It returns how long to wait for the next:
+// until midnight (UTC), or dailyRetry if the refresh failed or another process runs it.
 func (w *background) refreshIfDue(ctx context.Context) (wait time.Duration, err error) {
 	now := w.db.Now()
 	today := domain.DateOf(now)
@@ -88,8 +88,8 @@ func (w *background) refreshIfDue(ctx context.Context) (wait time.Duration, err 
 // recountDue runs the recounts that an upgrade scheduled. A failure is retried after the next daily refresh, or at
 // the next start.
 func recountDue(ctx context.Context, d *db.DB, log *slog.Logger) {
-	wrong, err := doctor.RecountDue(ctx, d)
-	for _, m := range wrong {
+	miscounts, err := doctor.RecountDue(ctx, d)
+	for _, m := range miscounts {
 		log.WarnContext(ctx, "a stored count was wrong and is corrected", "counter", m.Counter, "key", string(m.Key),
 			"stored", m.Stored, "counted", m.Counted)
 	}
@@ -101,7 +101,7 @@ func recountDue(ctx context.Context, d *db.DB, log *slog.Logger) {
 // movedEvery is the polling interval for partners that moved to another cell.
 const movedEvery = time.Minute
 
-// cleanUpMoved ends the work of partners that moved to another cell, and deletes their rows after the retention.
+// cleanUpMoved suspends the work of moved partners, deletes their rows after the retention, and logs stuck moves.
 func (w *background) cleanUpMoved(ctx context.Context) {
 	stuck := stuckMoves{log: w.log}
 	lease.NewLoop(w.log, "care for partners that moved", movedEvery, func(ctx context.Context) (time.Duration, error) {
@@ -147,8 +147,7 @@ func (m *stuckMoves) logNew(ctx context.Context, d *db.DB) error {
 	return nil
 }
 
-// overdueEvery is the polling interval for assignments that became overdue: their events are due within 10 minutes
-// (decisions 8.1).
+// overdueEvery is the polling interval for overdue assignments: their events are due in 10 minutes (decisions 8.1).
 const overdueEvery = 2 * time.Minute
 
 // recordOverdue records the events of assignments that became overdue.
@@ -171,26 +170,26 @@ const useEvery = 15 * time.Second
 // recordWithin is the timeout of the last such write when the service stops.
 const recordWithin = 5 * time.Second
 
-// restart is the delay after a panic before background work restarts.
-const restart = time.Second
+// restartDelay is the delay after a panic before background work restarts.
+const restartDelay = time.Second
 
 // runInBackground runs work in a goroutine until ctx ends. It restarts work after a panic.
-func (s *service) runInBackground(ctx context.Context, doing string, work func(context.Context)) {
+func (s *service) runInBackground(ctx context.Context, action string, work func(context.Context)) {
 	s.group.Go(func() {
-		lease.NewLoop(s.log, doing, restart, func(ctx context.Context) (time.Duration, error) {
+		lease.NewLoop(s.log, action, restartDelay, func(ctx context.Context) (time.Duration, error) {
 			work(ctx)
-			return restart, nil
+			return restartDelay, nil
 		}).Run(ctx)
 	})
 }
 
-// recordUses is recordUse as a loop runs it.
+// recordUses runs recordUse for a loop, and returns how long to wait for the next.
 func (s *service) recordUses(ctx context.Context) (time.Duration, error) {
 	s.recordUse(ctx)
 	return useEvery, nil
 }
 
-// recordUse writes the last use of keys.
+// recordUse writes the last use of keys. If that fails, the uses are kept for the next write.
 func (s *service) recordUse(ctx context.Context) {
 	used := s.edge.Keys.Used()
 	if len(used) == 0 {
@@ -214,7 +213,7 @@ type mailWatch struct {
 	log *slog.Logger
 	// check connects as for a mail, and sends none.
 	check func(context.Context) (string, error)
-	down  bool
+	down  bool // the last probe failed
 }
 
 // newMailWatch returns a monitor of the sender's server; nil for a sender without one.
@@ -248,7 +247,7 @@ func (m *mailWatch) watch(ctx context.Context) {
 func (m *mailWatch) probe(ctx context.Context) {
 	_, err := domain.RecoverValue(ctx, m.log, "ask the mail server", func() (string, error) { return m.check(ctx) })
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil: // the process stops: the error says nothing about the server
 	case err != nil:
 		m.up.Set(0)
 		if !m.down {

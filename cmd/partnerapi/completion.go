@@ -68,23 +68,23 @@ type lineState struct {
 	positional int
 	// pending is the flag whose value comes next; nil if none does.
 	pending *kong.Flag
-	// plain says that no flags follow, after --.
+	// plain reports whether -- was read, after which no flags follow.
 	plain bool
 }
 
-// completions returns the completions of the last word.
+// completions returns the completions of the last word, after the words before it.
 func completions(model *kong.Application, words []string) []string {
-	at := lineState{node: model.Node}
+	state := lineState{node: model.Node}
 	before, current := words[:len(words)-1], words[len(words)-1]
 	help := len(before) > 0 && before[0] == "help"
 	if help {
 		before = before[1:]
 	}
 	for _, word := range before {
-		at.read(word)
+		state.read(word)
 	}
-	found := at.next(current)
-	if at.node == model.Node && !help && !strings.HasPrefix(current, "-") {
+	found := state.next(current)
+	if state.node == model.Node && !help && !strings.HasPrefix(current, "-") {
 		found = append(found, "help\tDescribe a command.")
 	}
 	return slices.DeleteFunc(found, func(line string) bool {
@@ -92,7 +92,7 @@ func completions(model *kong.Application, words []string) []string {
 	})
 }
 
-// read parses a complete word.
+// read parses a complete word: the value of a flag, the end of flags, a flag, a command or an argument.
 func (t *lineState) read(word string) {
 	switch {
 	case t.pending != nil:
@@ -127,7 +127,8 @@ func (t *lineState) flag(word string) *kong.Flag {
 	return nil
 }
 
-// next returns what may follow, regardless of the typed prefix.
+// next returns what may follow: the values of the pending flag, flags if a dash was typed, or else commands and the
+// values of the next argument. It does not filter by the typed prefix.
 func (t *lineState) next(current string) (found []string) {
 	switch {
 	case t.pending != nil:
@@ -137,7 +138,7 @@ func (t *lineState) next(current string) (found []string) {
 	}
 	for _, child := range t.node.Children {
 		switch {
-		case child.Hidden:
+		case child.Hidden: // is not offered
 		case child.Type == kong.ArgumentNode:
 			found = append(found, values(child.Argument, "")...)
 		default:
@@ -155,7 +156,7 @@ func (t *lineState) next(current string) (found []string) {
 
 // flags returns the flags of the command and its parents or, after --release=, the flag's values.
 func (t *lineState) flags(current string) (found []string) {
-	if name, _, has := strings.Cut(current, "="); has {
+	if name, _, hasValue := strings.Cut(current, "="); hasValue {
 		if f := t.flag(name); f != nil {
 			return values(f.Value, "--"+f.Name+"=")
 		}
@@ -189,19 +190,19 @@ func values(v *kong.Value, prefix string) (found []string) {
 	return found
 }
 
-// valuesOf returns the possible values of a flag or an argument.
+// valuesOf returns the possible values of a flag or an argument, of its tag or of its type; nil if they are unknown.
 func valuesOf(v *kong.Value) []string {
 	if v.Enum != "" {
 		return v.EnumSlice()
 	}
-	of := v.Target.Type()
-	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
-		of = of.Elem()
+	target := v.Target.Type()
+	for target.Kind() == reflect.Pointer || target.Kind() == reflect.Slice {
+		target = target.Elem()
 	}
-	if of == reflect.TypeFor[slog.Level]() {
+	if target == reflect.TypeFor[slog.Level]() {
 		return []string{"debug", "info", "warn", "error"}
 	}
-	if enum, ok := reflect.Zero(of).Interface().(rule.Enum); ok {
+	if enum, ok := reflect.Zero(target).Interface().(rule.Enum); ok {
 		return enum.Values()
 	}
 	return nil

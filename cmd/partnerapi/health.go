@@ -18,7 +18,7 @@ import (
 	"partnerapi/db/migrate"
 )
 
-// readyWithin is the timeout of the database check, shorter than that of the command health.
+// readyWithin is the timeout of the database check, shorter than the timeout of the command health.
 const readyWithin = 3 * time.Second
 
 // mountHealth adds the liveness and readiness paths.
@@ -31,8 +31,9 @@ func (s *service) mountHealth() {
 	})
 }
 
-// ready reports whether the process can serve, and what is degraded. A full disk leaves it ready, as no other
-// process could serve more.
+// ready returns the status and the text of readiness: 503 if the service stops, the database cannot be used, or its
+// tables are not of this version; else 200. A full disk is named, and leaves the process ready, as no other process
+// could serve more.
 func (s *service) ready(ctx context.Context) (code int, text string) {
 	if s.stopping.Load() {
 		return http.StatusServiceUnavailable, "not ready: the service stops\n"
@@ -68,7 +69,7 @@ func (s *service) openPath(path string, handler gin.HandlerFunc) {
 // API: they name keys and their use.
 func (s *service) mountMetrics() {
 	switch {
-	case s.config.MetricsListen != "":
+	case s.config.MetricsListen != "": // serveMetrics serves them
 	case cli.OnLoopback(s.config.Listen):
 		s.openPath("/metrics", gin.WrapH(s.metricsHandler()))
 	default:
@@ -92,7 +93,7 @@ func (s *service) serveMetrics(listener net.Listener) (stop func() error) {
 	return serveBeside(listener, paths, s.log)
 }
 
-// serveBeside serves paths for operators, beside those of the API, until stop is called.
+// serveBeside serves paths for operators on a listener of their own until stop is called.
 func serveBeside(listener net.Listener, paths http.Handler, log *slog.Logger) (stop func() error) {
 	server := &http.Server{
 		Handler: paths, ReadHeaderTimeout: timeouts.headers, ReadTimeout: readWithin, WriteTimeout: readWithin,

@@ -68,18 +68,18 @@ var examples = map[string][]string{
 	"encryption-key rotate": {"encryption-key rotate --encryption-key file:encryption.key"},
 }
 
-// groups are the flags that help shows last, and shortened.
+// groups are the flags that help shows last.
 var groups = []kong.Group{
 	{Key: "database", Title: "Flags of the database, or variables such as PARTNERAPI_DATABASE_URL:"},
 	{Key: "all", Title: "Flags of all commands:"},
 }
 
-// shortened returns the help of a flag: the text of its tag brief, if it has one.
-func shortened(of *kong.Value) string {
-	if brief := of.Tag.Get("brief"); brief != "" {
+// briefHelp returns the help of a flag: the text of its tag brief, or else the usual help.
+func briefHelp(flag *kong.Value) string {
+	if brief := flag.Tag.Get("brief"); brief != "" {
 		return brief
 	}
-	return kong.DefaultHelpValueFormatter(of)
+	return kong.DefaultHelpValueFormatter(flag)
 }
 
 // addExamples adds the examples to the help of the commands.

@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	defer visibleErrs.Finish()
 	defer visibleOut.Finish()
 	out, errs = visibleOut, visibleErrs
-	exited := -1
+	exited := -1 // the exit status that kong asks for; -1 for none
 	line := commands{Plugins: pluginCommands()}
 	parser, err := newParser(ctx, &line, environment(in, out, errs), kong.Exit(func(code int) { exited = code }))
 	if err != nil {
@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		return 2
 	}
 	command, err := parser.Parse(withHelp(args))
-	if exited >= 0 { // help was asked for and printed
+	if exited >= 0 { // help was printed
 		return exited
 	}
 	if err != nil {
@@ -65,8 +65,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	}
 	if err := command.Run(); err != nil {
 		fmt.Fprintln(errs, "partnerapi:", output.WithoutSecrets(err.Error()))
-		if coded := kong.ExitCoder(nil); errors.As(err, &coded) {
-			return coded.ExitCode()
+		if coder := kong.ExitCoder(nil); errors.As(err, &coder) {
+			return coder.ExitCode()
 		}
 		return 1
 	}
@@ -84,11 +84,11 @@ func environment(in io.Reader, out, errs io.Writer) cli.Env {
 
 // newParser returns a parser of command lines into line. Each flag is also read from the variable PARTNERAPI_ and
 // its name, unless it says env:"-".
-func newParser(ctx context.Context, line *commands, s cli.Env, more ...kong.Option) (*kong.Kong, error) {
-	parser, err := kong.New(line, append(more,
+func newParser(ctx context.Context, line *commands, s cli.Env, options ...kong.Option) (*kong.Kong, error) {
+	parser, err := kong.New(line, append(options,
 		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
 		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": cli.DefaultListen, "workers": strconv.Itoa(mail.DefaultWorkers), "version": strings.TrimSuffix(versionText(), "\n")},
-		kong.Writers(s.Out, s.Err), kong.UsageOnError(), kong.ExplicitGroups(groups), kong.ValueFormatter(shortened),
+		kong.Writers(s.Out, s.Err), kong.UsageOnError(), kong.ExplicitGroups(groups), kong.ValueFormatter(briefHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s), kong.Bind(doctor.ProbeRedis(probeRedis)),
 	)...)
 	if err == nil {
@@ -108,7 +108,7 @@ func withHelp(args []string) []string {
 	return args
 }
 
-// commands are those of the program. Those of version 1 come from its extension's package.
+// commands are the commands of the program. The commands of version 1 come from its extension.
 type commands struct {
 	Serve     serveCmd           `cmd:"" help:"Serve the API."`
 	Work      workCmd            `cmd:"" help:"Run only the background work, for processes that serve with --no-work."`

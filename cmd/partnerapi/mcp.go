@@ -10,8 +10,7 @@ import (
 	"partnerapi/v2/op/mcp"
 )
 
-// mountMCP adds the MCP server, in the releases that have it. The secret is one
-// that all replicas share.
+// mountMCP adds the MCP server, in the releases that have it. The secret is one that all replicas share.
 func (s *service) mountMCP(address string, secret []byte) error {
 	if s.config.Release < mcp.Since {
 		return nil

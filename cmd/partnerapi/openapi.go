@@ -43,13 +43,14 @@ func openDocuments(s *ginop.Surface, release op.Release, documents *site.Documen
 	return nil
 }
 
-// markPlaceholders replaces the examples of parameters that name an object, as client_id by YOUR_CLIENT_ID.
+// markPlaceholders replaces the examples of parameters that name an object, such as client_id by YOUR_CLIENT_ID, and of
+// email addresses. Other parameters keep theirs.
 func markPlaceholders(document *openapi3.T) {
 	for _, item := range document.Paths.Map() {
 		for _, operation := range item.Operations() {
 			for _, p := range operation.Parameters {
 				switch p := p.Value; {
-				case p.Example == nil:
+				case p.Example == nil: // nothing to replace
 				case p.Name == "email":
 					p.Example = "name@example.com"
 				case p.In == openapi3.ParameterInPath, strings.HasSuffix(p.Name, "_id"):
@@ -66,7 +67,7 @@ type openapiCmd struct {
 	JSON    bool       `env:"-" help:"Print JSON instead of YAML (v2 only)."`
 }
 
-// Validate rejects an unknown document.
+// Validate rejects an unknown document, and --json for one of an extension.
 func (c openapiCmd) Validate() error {
 	i := slices.IndexFunc(extensions, func(e extension.Extension) bool { return e.Name == c.Which })
 	switch {
@@ -84,8 +85,7 @@ func (c openapiCmd) Validate() error {
 	return nil
 }
 
-// Run prints a document. It needs no database: the documents come from the
-// operations' types.
+// Run prints a document. It needs no database: the documents come from the operations' types.
 func (c openapiCmd) Run(s cli.Env) error {
 	document, err := c.document()
 	if err != nil {

@@ -51,8 +51,7 @@ type redisClient struct {
 	observe func(time.Duration, error)
 }
 
-// openRedis opens the client of the shared Redis. While Redis fails or hangs, its calls fail at once (see
-// newBreaker).
+// openRedis opens the client of the shared Redis. While Redis fails or hangs, its calls fail at once (see newBreaker).
 func openRedis(ctx context.Context, address string) (*redisClient, error) {
 	at, err := redisAddress(address)
 	if err != nil {
@@ -66,7 +65,7 @@ func openRedis(ctx context.Context, address string) (*redisClient, error) {
 			if fresh, ok := ctx.Value(freshConnection{}).(*bool); ok {
 				*fresh = true
 			}
-			// Each step has a bound of its own.
+			// Each step has its own timeout.
 			conn, err := redis.DialURLContext(context.WithoutCancel(ctx), at.String(),
 				redis.DialConnectTimeout(redisWait), redis.DialTLSHandshakeTimeout(redisWait),
 				redis.DialReadTimeout(redisWait), redis.DialWriteTimeout(redisWait))
@@ -95,7 +94,7 @@ func probeRedis(ctx context.Context, url string) (at string, written, err error)
 // checkWritable tries a write: Redis may answer and refuse writes.
 func (c *redisClient) checkWritable(ctx context.Context) error { return c.Use(ctx, probeWrite) }
 
-// probeWrite counts as budgets do, under a separate name.
+// probeWrite makes a write as budgets do, under a name of its own.
 func probeWrite(conn redis.Conn) error {
 	_, err := addToBudget.Do(conn, "partnerapi/budget:probe/"+rand.Text(), 1, redisWait.Milliseconds())
 	return err
@@ -130,7 +129,7 @@ func (c *redisClient) Close() error { return c.pool.Close() }
 // again with another one.
 func (c *redisClient) Use(ctx context.Context, fn func(redis.Conn) error) error {
 	_, err := c.breaker.Execute(func() (struct{}, error) {
-		begun := time.Now()
+		start := time.Now()
 		err := c.lend(ctx, func(conn redis.Conn) error {
 			if c.rejectsWrites.Load() {
 				if err := probeWrite(conn); err != nil {
@@ -143,13 +142,13 @@ func (c *redisClient) Use(ctx context.Context, fn func(redis.Conn) error) error 
 		if answer, ok := errors.AsType[redis.Error](err); ok && unwritable(answer) {
 			c.rejectsWrites.Store(true)
 		}
-		c.observe(time.Since(begun), err)
+		c.observe(time.Since(start), err)
 		return struct{}{}, err
 	})
 	return err
 }
 
-// lend calls fn with a pooled connection, and again with a fresh one if that was closed.
+// lend calls fn with a pooled connection, and again with another one if Redis had closed it, unless it was fresh.
 func (c *redisClient) lend(ctx context.Context, fn func(redis.Conn) error) error {
 	for {
 		fresh := false
@@ -160,13 +159,14 @@ func (c *redisClient) lend(ctx context.Context, fn func(redis.Conn) error) error
 	}
 }
 
-// lendOnce calls fn with a connection of the pool; fresh is set if it was dialled.
+// lendOnce calls fn with a connection of the pool, within redisWait; fresh is set if it was dialled. It returns errBusy
+// if all connections stay in use.
 func (c *redisClient) lendOnce(ctx context.Context, fresh *bool, fn func(redis.Conn) error) error {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, freshConnection{}, fresh), redisWait)
 	defer cancel()
 	conn, err := c.pool.GetContext(ctx)
 	if err != nil {
-		if !*fresh && errors.Is(err, context.DeadlineExceeded) {
+		if !*fresh && errors.Is(err, context.DeadlineExceeded) { // no dial was tried: it waited for the pool
 			err = errBusy
 		}
 		return err
@@ -175,8 +175,7 @@ func (c *redisClient) lendOnce(ctx context.Context, fresh *bool, fn func(redis.C
 	return fn(conn)
 }
 
-// errBusy is returned when all connections stay in use for too long. It says nothing about Redis, so the breaker
-// ignores it.
+// errBusy is returned if all connections stay in use. It says nothing about Redis, so the breaker ignores it.
 var errBusy = errors.New("all connections to Redis are in use")
 
 // isClosedConn reports whether the other side closed the connection.

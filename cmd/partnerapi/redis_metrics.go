@@ -21,7 +21,7 @@ type redisMetrics struct {
 
 	mu sync.Mutex
 	up float64
-	at time.Time // when it was asked
+	at time.Time // of the last probe
 }
 
 var redisUpDesc = figures.Describe("redis_up", "1 where Redis answered and took a write, else 0.")
@@ -58,7 +58,7 @@ func (m *redisMetrics) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(redisUpDesc, prometheus.GaugeValue, m.up)
 }
 
-// observe counts and times a call.
+// observe counts and times a call, unless the caller hung up.
 func (m *redisMetrics) observe(took time.Duration, err error) {
 	outcome := "answered"
 	switch {

@@ -45,20 +45,20 @@ type connectionTimeouts struct {
 	idle    time.Duration // for the next request; then the connection is closed
 }
 
-// timeouts are those of serve. Tests change them.
+// timeouts are the timeouts of serve. Tests change them.
 var timeouts = connectionTimeouts{headers: 10 * time.Second, request: readWithin, idle: 2 * time.Minute}
 
-// Run serves until ctx ends, and then finishes the requests in progress.
+// Run opens the listeners, the database and the other resources, and serves until ctx ends. It then finishes the
+// requests in progress.
 func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	cli.RelaxGC()
-	// The port is taken first: a second service on the same address says so at
-	// once, and does not touch the data.
+	// The port is taken first, so that a second service on the same address fails before it touches the data.
 	listener, err := config.Listen("--listen", c.Listen)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	c.Listen = listener.Addr().String() // with the port, where any was asked for
+	c.Listen = listener.Addr().String() // with the port that was chosen for port 0
 	metrics, err := config.Listen("--metrics-listen", c.MetricsListen)
 	if err != nil {
 		return err
@@ -71,8 +71,10 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		return err
 	}
 	defer flush()
-	use := database.ServeOptions{Log: log, Connections: c.Connections, Tracer: traces.Statements(), Migrate: !c.NoMigrate}
-	d, shut, err := c.OpenForServe(ctx, c.StartupEnv(s, log), use)
+	options := database.ServeOptions{
+		Log: log, Connections: c.Connections, Tracer: traces.Statements(), Migrate: !c.NoMigrate,
+	}
+	d, shut, err := c.OpenForServe(ctx, c.StartupEnv(s, log), options)
 	if err != nil {
 		return err
 	}
@@ -95,10 +97,10 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if err := c.completeDemo(ctx, d, r, log); err != nil {
 		return err
 	}
-	running, stop := context.WithCancel(ctx)
+	workCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	address := cmp.Or(strings.TrimRight(c.PublicURL, "/"), cli.ReachedAt(listener.Addr().String()))
-	service, err := c.assemble(running, d, address, r, log, traces)
+	service, err := c.assemble(workCtx, d, address, r, log, traces)
 	if err != nil {
 		return err
 	}
@@ -106,7 +108,7 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		return err
 	}
 	defer database.CloseInto(service.serveMetrics(metrics), &err)
-	return service.run(running, stop, listener)
+	return service.run(workCtx, stop, listener)
 }
 
 // assemble builds the service, with the background work unless that is disabled.
@@ -127,7 +129,7 @@ func (c serveCmd) assemble(
 // Validate rejects flags that no service could run with; kong calls it while parsing.
 func (c serveCmd) Validate() error { return c.Check() }
 
-// build wires the service for an address.
+// build wires the service for an address, and mounts all of its paths.
 func (c serveCmd) build(
 	ctx context.Context, d *db.DB, address string, r resources, log *slog.Logger, traces *telemetry.Telemetry,
 ) (*service, error) {
@@ -197,7 +199,7 @@ func otherCells(ctx context.Context, d *db.DB, publicURL string) (*cells.Cells, 
 	return others, cells.SetPublicURL(ctx, d, publicURL)
 }
 
-// openEdge creates the edge and the engine.
+// openEdge creates the edge, which shares budgets by Redis if there is one, and the engine.
 func (s *service) openEdge(ctx context.Context, r resources, traces *telemetry.Telemetry) (err error) {
 	c, d := s.config, s.db
 	var budgets ginop.Store
@@ -243,7 +245,9 @@ func (s *service) mountTracking(ctx context.Context) error {
 	return nil
 }
 
-// run serves requests and does the background work until ctx ends or one of them fails; stop then stops the others.
+// run serves requests and does the background work until ctx ends or one of them fails. stop then stops the others:
+// requests in progress are finished, within stopWithin, then the last uses of keys are recorded and atEnd is called. It
+// returns all errors.
 func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net.Listener) error {
 	server := &http.Server{
 		Handler: ginop.Compress(s.engine), ReadHeaderTimeout: timeouts.headers, ReadTimeout: timeouts.request,
@@ -254,15 +258,15 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 	if s.cells != nil {
 		s.runInBackground(ctx, "follow the moves of partners", func(ctx context.Context) { s.cells.Watch(ctx, s.log) })
 	}
-	failed, worked := make(chan error, 1), make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	go func() { worked <- s.runWork(ctx) }()
+	serveErr, workErr := make(chan error, 1), make(chan error, 1)
+	go func() { serveErr <- server.Serve(listener) }()
+	go func() { workErr <- s.runWork(ctx) }()
 	var err error
 	select {
-	case err = <-failed:
+	case err = <-serveErr:
 		err = fmt.Errorf("serve: %w", err)
-	case err = <-worked: // it ends before ctx only where it fails
-		worked <- nil
+	case err = <-workErr: // before ctx ends, the work ends only if it fails
+		workErr <- nil // is received below
 	case <-ctx.Done():
 		s.drain()
 	}
@@ -270,12 +274,12 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 	stop()
 	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
-	err = errors.Join(err, server.Shutdown(finish), <-worked)
+	err = errors.Join(err, server.Shutdown(finish), <-workErr)
 	s.group.Wait()
 	for _, end := range append([]func(context.Context){s.recordUse}, s.atEnd...) {
-		last, done := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
-		end(last)
-		done()
+		endCtx, cancelEnd := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+		end(endCtx)
+		cancelEnd()
 	}
 	if s.redis != nil {
 		err = errors.Join(err, s.redis.Close())
@@ -301,8 +305,8 @@ func (s *service) runWork(ctx context.Context) error {
 	return s.work.run(ctx)
 }
 
-// traceRequests makes a span of every request except for health and metrics. It accepts trace contexts from trusted
-// proxies.
+// traceRequests makes a span of every request except for health and metrics, unless traces are off. It accepts trace
+// contexts from trusted proxies.
 func (c serveCmd) traceRequests(engine *gin.Engine, traces *telemetry.Telemetry) error {
 	if traces == nil {
 		return nil

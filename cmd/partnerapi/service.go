@@ -46,10 +46,9 @@ type service struct {
 	work      *background  // nil where other processes work
 	notice    site.Notice  // of an extension
 	documents *site.Documents
-	// group is what runs beside the requests; it ends with the service.
+	// group has the goroutines that run besides the requests, until the service ends.
 	group sync.WaitGroup
-	// atEnd are called after the last request was answered and the group has ended, each
-	// within recordWithin.
+	// atEnd are called after the last request was answered and the group has ended, each within recordWithin.
 	atEnd   []func(context.Context)
 	log     *slog.Logger
 	metrics *prometheus.Registry
@@ -57,8 +56,7 @@ type service struct {
 	// embedded reports whether the database is there too.
 	disks    []*figures.Disk
 	embedded bool
-	// stopping reports whether the service is stopping; after is time.After, except in
-	// tests.
+	// stopping reports whether the service is stopping; after is time.After, except in tests.
 	stopping atomic.Bool
 	after    func(time.Duration) <-chan time.Time
 	// migrated reports whether the tables were found to be this version's, which is final.

@@ -34,7 +34,7 @@ var guidePaths = map[string]string{
 // operate lists the operators' guides in reading order. Those of extensions follow.
 var operate = []string{"operating", "versions", "scale", "issuing-keys", "import", "breaches", "flags", "metrics"}
 
-// allGuides returns the guides, with those of extensions.
+// allGuides returns the guides, with the guides of extensions.
 func allGuides() []site.Group {
 	list := slices.Clone(guides)
 	for _, e := range extensions {
@@ -63,6 +63,7 @@ var releaseNotes = map[op.Release]struct {
 	op.V2_4: {day(2026, 11, 25), "The training of a whole client, users by email address, the calling key, and cancelled sends."},
 }
 
+// day returns the start of a day in UTC.
 func day(year int, month time.Month, day int) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
@@ -119,8 +120,7 @@ func pagesOf(release op.Release) (site.Config, error) {
 	return config, nil
 }
 
-// changesOf lists what each release added, the newest first. The document says with which release each
-// member was added.
+// changesOf lists what each release added, the newest first. The document names the release that added each member.
 func changesOf(releases []site.Release, document *openapi3.T) (list []site.Change) {
 	members := membersSince(document)
 	for i, r := range slices.Backward(releases) {
@@ -133,7 +133,7 @@ func changesOf(releases []site.Release, document *openapi3.T) (list []site.Chang
 	return list
 }
 
-// membersSince maps releases to the members of objects, and the parameters, that the document marks as added then.
+// membersSince maps releases to the members of objects, and parameters, that the document says they added, sorted.
 func membersSince(document *openapi3.T) map[string][]string {
 	found := map[string][]string{}
 	note := func(name string, schema *openapi3.SchemaRef) {

@@ -54,7 +54,7 @@ func versionText() string {
 		v.Version, v.Commit, v.BuiltWith, strings.Join(v.Serves, "; "))
 }
 
-// commitID returns the commit that the program was built from; empty if it is unknown.
+// commitID returns the commit that the program was built from, with a note of local changes; empty if it is unknown.
 func commitID() string {
 	if commit != "" {
 		return commit
@@ -63,12 +63,12 @@ func commitID() string {
 	if !ok {
 		return ""
 	}
-	noted := map[string]string{}
+	settings := map[string]string{}
 	for _, setting := range info.Settings {
-		noted[setting.Key] = setting.Value
+		settings[setting.Key] = setting.Value
 	}
-	if noted["vcs.modified"] == "true" {
-		return noted["vcs.revision"] + ", with changes"
+	if settings["vcs.modified"] == "true" {
+		return settings["vcs.revision"] + ", with changes"
 	}
-	return noted["vcs.revision"]
+	return settings["vcs.revision"]
 }

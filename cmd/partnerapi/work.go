@@ -36,16 +36,16 @@ type background struct {
 	events *webhook.Publisher
 	tries  *prometheus.CounterVec // of mails, by kind and outcome
 	server *mailWatch             // nil where mails become files
-	// reports makes pending reports, counted by made; maintainer does periodic work on them.
-	reports    *report.Worker
-	maintainer *report.Maintainer
-	made       *reportMetrics
-	synced     *syncMetrics
-	// hooks delivers events to endpoints; delivered counts the tries.
-	hooks     *webhook.Dispatcher
-	delivered *deliveryMetrics
-	log       *slog.Logger
-	traces    *telemetry.Telemetry // nil where they are off
+	// reports makes pending reports, counted by reportTries; maintainer does periodic work on them.
+	reports     *report.Worker
+	maintainer  *report.Maintainer
+	reportTries *reportMetrics
+	syncRuns    *syncMetrics
+	// hooks delivers events to endpoints; deliveries counts the tries.
+	hooks      *webhook.Dispatcher
+	deliveries *deliveryMetrics
+	log        *slog.Logger
+	traces     *telemetry.Telemetry // nil where they are off
 }
 
 // register adds the metrics of the background work.
@@ -53,12 +53,11 @@ func (w *background) register(r prometheus.Registerer) {
 	if w.server != nil {
 		r.MustRegister(w.server.up)
 	}
-	r.MustRegister(w.tries, w.made.tries, w.made.seconds, w.synced.runs, w.synced.seconds)
-	w.delivered.register(r)
+	r.MustRegister(w.tries, w.reportTries.tries, w.reportTries.seconds, w.syncRuns.runs, w.syncRuns.seconds)
+	w.deliveries.register(r)
 }
 
-// newBackground wires the background work of a service at an address. Without a mail server it writes mail to the
-// data directory.
+// newBackground wires a service's background work. Without a mail server it writes mail to the data directory.
 func newBackground(
 	ctx context.Context, d *db.DB, address string, f config.WorkFlags, dataDir string, r resources, log *slog.Logger,
 	traces *telemetry.Telemetry,
@@ -89,34 +88,35 @@ func newBackground(
 		}
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()
 	}, traces.Work())
-	made, synced, delivered := newReportMetrics(), newSyncMetrics(), newDeliveryMetrics()
-	hooks := newDeliveries(d, r, log, delivered)
+	reportTries, syncRuns, deliveries := newReportMetrics(), newSyncMetrics(), newDeliveryMetrics()
+	hooks := newDeliveries(d, r, log, deliveries)
 	return &background{
 		events: webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, hooks.Wake),
-		hooks:  hooks, delivered: delivered,
-		db: d, sender: sender, server: newMailWatch(sender, log), mails: mails, tries: tries, made: made, synced: synced,
-		reports:    newReportWorker(d, r, log, made, traces.Work()),
+		hooks:  hooks, deliveries: deliveries,
+		db: d, sender: sender, server: newMailWatch(sender, log), mails: mails, tries: tries, reportTries: reportTries,
+		syncRuns:   syncRuns,
+		reports:    newReportWorker(d, r, log, reportTries, traces.Work()),
 		maintainer: report.NewMaintainer(d, r.store, log, traces.Work()),
-		syncs:      directory.NewRunner(d, r.keys, f.Connector(traces), log, directory.Observer{Trace: traces.Work(), Ended: synced.count}),
+		syncs:      directory.NewRunner(d, r.keys, f.Connector(traces), log, directory.Observer{Trace: traces.Work(), Ended: syncRuns.count}),
 		log:        log, traces: traces,
 	}, nil
 }
 
-// run works until ctx ends, and then finishes the work in progress.
+// run works until ctx ends, and then finishes the work in progress. It returns the errors of the queues.
 func (w *background) run(ctx context.Context) error {
-	var all sync.WaitGroup
+	var loops sync.WaitGroup
 	for _, loop := range []func(context.Context){
 		w.refreshDaily, w.refreshAhead, w.server.watch, w.assignWaiting, w.recordOverdue, w.cleanUpMoved, w.events.Run, w.maintainer.Run,
 	} {
-		all.Go(func() { loop(ctx) })
+		loops.Go(func() { loop(ctx) })
 	}
 	queues := []func(context.Context) error{w.mails.Run, w.hooks.Run, w.syncs.Run, w.reports.Run}
-	late := make([]error, len(queues))
+	errs := make([]error, len(queues)) // of the work that was in progress when ctx ended
 	for i, queue := range queues {
-		all.Go(func() { late[i] = queue(ctx) })
+		loops.Go(func() { errs[i] = queue(ctx) })
 	}
-	all.Wait()
-	return errors.Join(errors.Join(late...), w.sender.Close())
+	loops.Wait()
+	return errors.Join(errors.Join(errs...), w.sender.Close())
 }
 
 type workCmd struct {
@@ -135,7 +135,7 @@ func (c workCmd) Validate() error {
 	return c.Check()
 }
 
-// Run works until ctx ends.
+// Run works until ctx ends. It serves health and metrics if --listen is set.
 func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	listener, err := config.Listen("--listen", c.Listen)
 	if err != nil {
