@@ -125,8 +125,8 @@ func fromListClients(in *listClients) (*api.ListClientsInput, *op.Paging) {
 }
 
 // nextListClients returns the successor's input with only the ids that the key can access: the response must not
-// disclose v2's id of another partner's client whose number the caller guessed. It returns nil if ids must be
-// dropped and more pages follow: the accessible ids are then unknown.
+// disclose v2's id of another partner's client whose number the caller guessed. Without ids, or without a page, the
+// input is unchanged. It returns nil if ids must be dropped and more pages follow: the accessible ids are then unknown.
 func nextListClients(in *api.ListClientsInput, page *op.Page[api.Client]) (any, *op.Paging) {
 	next := *in
 	ids := in.Query.IDs
@@ -137,7 +137,7 @@ func nextListClients(in *api.ListClientsInput, page *op.Page[api.Client]) (any, 
 	for _, id := range ids.IDs {
 		distinct[id] = true
 	}
-	if ids.Given == len(ids.IDs) && page.Total == len(distinct) {
+	if ids.Given == len(ids.IDs) && page.Total == len(distinct) { // all given ids exist and are accessible
 		return &next, &next.Query.Paging
 	}
 	if page.Page.HasMore {

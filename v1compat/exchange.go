@@ -184,7 +184,7 @@ func (n naming) parseValue(value jsontext.Value) candidate {
 
 	switch {
 	case n.numbers == 0 && value.Kind() == '"':
-		var id UUID[domain.UserKind] // whose form is that of all kinds
+		var id UUID[domain.UserKind] // all kinds have this form
 		if id.UnmarshalText([]byte(text)) == nil {
 			m.isID, m.id = true, idmap.UUID(id.ID)
 		}

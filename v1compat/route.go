@@ -65,7 +65,7 @@ type route struct {
 }
 
 // pathFiller sets in an input the ids that the operation itself would find, for the successor's path.
-type pathFiller func(called any) error
+type pathFiller func(input any) error
 
 // shared are the error statuses of all routes: 400, for instance, for a malformed query string.
 var shared = []int{
@@ -77,7 +77,7 @@ var shared = []int{
 func call[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out,
 ) {
-	callNext(f, meta, o, to, from, func(called *V2In) any { return called })
+	callNext(f, meta, o, to, from, func(input *V2In) any { return input })
 }
 
 // callNext is call with next, which converts the input of the called operation to the input of the route's Successor.
@@ -87,19 +87,19 @@ func callNext[In, V2In, V2Out, Out any](
 	r := routeOf[In, Out](meta, o)
 	r.toV2 = func(in any) any { return to(in.(*In)) }
 	r.answer = func(ctx context.Context, in any) (reply, error) {
-		called := to(in.(*In))
-		out, err := op.Call(ctx, r.set, o, called)
+		input := to(in.(*In))
+		out, err := op.Call(ctx, r.set, o, input)
 		if err != nil {
 			return reply{}, err
 		}
-		return reply{from(out), next(called)}, nil
+		return reply{from(out), next(input)}, nil
 	}
 	r.next = func(in any, locate pathFiller) (any, error) {
-		called := to(in.(*In))
-		if err := locate(called); err != nil {
+		input := to(in.(*In))
+		if err := locate(input); err != nil {
 			return nil, err
 		}
-		return next(called), nil
+		return next(input), nil
 	}
 	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 	f.add(r)
@@ -207,8 +207,8 @@ func single[In, V2In, V2Out, Item any](
 		if err != nil {
 			return reply{}, err
 		}
-		called := to(in.(*In))
-		object, err := op.Call(ctx, r.set, o, called)
+		input := to(in.(*In))
+		object, err := op.Call(ctx, r.set, o, input)
 		if err != nil {
 			return reply{}, err
 		}
@@ -217,7 +217,7 @@ func single[In, V2In, V2Out, Item any](
 			return reply{out: page}, nil
 		}
 		page.Items = append(page.Items, *from(object))
-		return reply{page, called}, nil
+		return reply{page, input}, nil
 	}
 	r.next = func(in any, _ pathFiller) (any, error) { return to(in.(*In)), nil }
 	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }

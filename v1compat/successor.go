@@ -134,7 +134,7 @@ func (r *route) successorInput(c *gin.Context) (any, error) {
 	if err := r.facade.checkReach(ctx, path); err != nil {
 		return nil, err
 	}
-	next, err := r.next(in, func(called any) error { return r.facade.fillPath(ctx, called) })
+	next, err := r.next(in, func(input any) error { return r.facade.fillPath(ctx, input) })
 	if clients, ok := next.(*api.ListClientsInput); err == nil && ok && clients.Query.IDs != nil {
 		err = r.facade.filterReached(ctx, clients)
 	}
@@ -207,8 +207,8 @@ func (f *Facade) lookUpReach(ctx context.Context, kind string, ids []idmap.UUID)
 
 // fillPath is the service's pathFiller: it calls the operation, limited to one row, so that the operation sets the ids
 // in its input. For a send, which must not be made, it finds the user's client by the list of the user's results.
-func (f *Facade) fillPath(ctx context.Context, called any) error {
-	switch in := called.(type) {
+func (f *Facade) fillPath(ctx context.Context, input any) error {
+	switch in := input.(type) {
 	case *api.SentResultsInput:
 		in.Query.Paging = op.Paging{Limit: 1}
 		_, err := op.Call(ctx, f.v1, api.SentResults, in)

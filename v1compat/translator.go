@@ -217,20 +217,20 @@ func (t *Translator) Matches(path string) bool {
 
 // match returns the parameters of a path, and sets Kind and ID; false if the path does not match the route's pattern.
 func (a *Translated) match(pattern, path string) (map[string]string, bool) {
-	named, given := strings.Split("/v1"+pattern, "/"), strings.Split(path, "/")
-	if len(named) != len(given) {
+	segments, parts := strings.Split("/v1"+pattern, "/"), strings.Split(path, "/")
+	if len(segments) != len(parts) {
 		return nil, false
 	}
 	params := map[string]string{}
-	for i, segment := range named {
+	for i, segment := range segments {
 		name, isParam := strings.CutPrefix(segment, ":")
 		if !isParam {
-			if segment != given[i] {
+			if segment != parts[i] {
 				return nil, false
 			}
 			continue
 		}
-		value, err := url.PathUnescape(given[i])
+		value, err := url.PathUnescape(parts[i])
 		if err != nil || value == "" {
 			return nil, false
 		}
@@ -280,8 +280,8 @@ func (a *Translated) translate(r *route, params map[string]string, query, body s
 }
 
 // locate is a pathFiller that calls the lookups. For several users it sets AnyUser.
-func (l Lookups) locate(called any) (err error) {
-	switch in := called.(type) {
+func (l Lookups) locate(input any) (err error) {
+	switch in := input.(type) {
 	case *api.SentResultsInput:
 		in.Client, err = l.Client(in.Path.UserID)
 	case *api.SentEmailsInput:

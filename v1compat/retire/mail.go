@@ -74,8 +74,7 @@ func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides 
 	return n
 }
 
-// stillCalls reports whether a key can call v1, did so in the days of the report, and has neither moved to v2 nor
-// stopped (usage.Verdict).
+// stillCalls reports whether a live key called v1 in the report's days, and neither moved nor stopped (usage.Verdict).
 func stillCalls(k *usage.Key) bool {
 	return k.Live && k.Calls > 0 && k.Verdict != usage.Moved && k.Verdict != usage.Stopped
 }

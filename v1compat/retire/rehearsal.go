@@ -54,7 +54,7 @@ func (s *Store) tooSoon(ctx context.Context, key domain.KeyID, now time.Time) er
 	}
 }
 
-// EndRehearsal ends the rehearsal of a key. Where none is in progress it changes nothing.
+// EndRehearsal ends the rehearsal of a key. If none is in progress, it changes nothing.
 func (s *Store) EndRehearsal(ctx context.Context, key domain.KeyID) error {
 	const action = "end a rehearsal"
 	now := s.clock.Now()

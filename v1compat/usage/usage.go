@@ -39,8 +39,7 @@ type Call struct {
 	// Surface and Operation name the called operation, by method and path, such as "GET /v1/clients/{client_id}/users".
 	Surface   Surface
 	Operation string
-	// Status is the HTTP status of the answer. From 400 on the call failed, including 499: the caller did not
-	// wait for the answer.
+	// Status is the HTTP status of the answer. From 400 on the call failed; 499 means that the caller did not wait.
 	Status    int
 	UserAgent string
 }

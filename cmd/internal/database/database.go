@@ -264,7 +264,7 @@ func (f Flags) supervise(ctx context.Context, server *embedded.Server, log *slog
 }
 
 // MissingMigrations returns, as missing, an error that names the first tables to migrate, of the service and of others;
-// nil for none. Tables of a newer version are an err instead.
+// nil for none. Tables of a newer version, or of a version before 1.0, are an err instead.
 func MissingMigrations(ctx context.Context, d *db.DB, others []cli.Tables) (missing, err error) {
 	own := cli.Tables{Name: "tables", Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return migrate.SchemaVersion(ctx, d) }}
 	for _, s := range append([]cli.Tables{own}, others...) {

@@ -174,7 +174,7 @@ func (e *examination) checkTimeouts(ctx context.Context) finding {
 	return pass("none: the database cuts no work off")
 }
 
-// checkMigrations checks that the tables are of this version. If some are missing, it warns if serve can migrate them,
+// checkMigrations checks that the tables are of this version. It warns if some are older and serve can migrate them,
 // and else fails.
 func (e *examination) checkMigrations(ctx context.Context) finding {
 	missing, err := database.MissingMigrations(ctx, e.db, e.env.Tables)

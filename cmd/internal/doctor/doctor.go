@@ -159,7 +159,7 @@ var checks = []check{
 	{"demonstration", needsNothing, (*examination).checkDemo},
 }
 
-// Run runs the checks, and fails if one did.
+// Run runs the checks, and fails if one did. With --recount it corrects stored counts instead.
 func (c Command) Run(ctx context.Context, s cli.Env, line *kong.Context, redis ProbeRedis) (err error) {
 	if c.Recount {
 		return c.recountAll(ctx, s)

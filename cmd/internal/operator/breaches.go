@@ -27,8 +27,7 @@ type importBreachesCmd struct {
 // breachCredit is the attribution that the data's licence requires.
 const breachCredit = "breach data: Have I Been Pwned (https://haveibeenpwned.com), CC BY 4.0"
 
-// Run imports the valid breaches, and reports how many were left out. Invalid entries are reported and make the
-// command fail at the end.
+// Run imports the valid breaches. Invalid entries are reported, and the command then fails at its end.
 func (c importBreachesCmd) Run(ctx context.Context, s cli.Env) error {
 	text, err := os.ReadFile(c.File)
 	if err != nil {

@@ -264,8 +264,7 @@ func copyReport(ctx context.Context, from, to *report.Store, r domain.Report) er
 	return errors.Join(to.Put(ctx, r, file), file.Close())
 }
 
-// printDryRun prints how many rows would be moved, and notes. It returns what prevents the move as an error, storesErr
-// included.
+// printDryRun prints how many rows would be moved, and notes. Its error, with storesErr, is what prevents the move.
 func (c movePartnerCmd) printDryRun(ctx context.Context, s cli.Env, m *move.Move, storesErr error) error {
 	sizes, err := m.Sizes(ctx)
 	if err != nil {

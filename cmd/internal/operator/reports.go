@@ -87,7 +87,8 @@ func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// report returns the requested report, without its client. An invalid period is an error that names the flags.
+// report returns the requested report, without its client. Without --start, the period is the type's default, if it has
+// one. An invalid period is an error that names the flags.
 func (c makeReportCmd) report(now time.Time) (domain.Report, error) {
 	r := domain.Report{
 		ID: db.NewID[domain.ReportKind](), Type: c.Type, Format: c.format(),

@@ -195,7 +195,7 @@ func (e deliveryLine) row() []any {
 // maxAnswerShown is the maximum number of characters of an answer in the table.
 const maxAnswerShown = 60
 
-// answerOf formats the response to a try in one line.
+// answerOf formats the status and the shortened response of a try in one line; "no answer" if it has neither.
 func answerOf(t domain.DeliveryTry) string {
 	text := []rune(strings.Join(strings.Fields(t.Response), " "))
 	if len(text) > maxAnswerShown {

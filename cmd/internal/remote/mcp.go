@@ -84,8 +84,7 @@ func (c MCP) query() string {
 	return "?" + q.Encode()
 }
 
-// probe requests a stream, which the server refuses with 405: this shows that it exists and accepts the key. Another
-// answer is an error.
+// probe requests a stream. The answer 405 shows that the server exists and accepts the key; another one is an error.
 func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string) error {
 	a, err := service.Send(ctx, client.Request{Method: http.MethodGet, Path: endpoint})
 	if err != nil {

@@ -149,8 +149,8 @@ func (t *mailing) change(
 	return t.report("will be sent")
 }
 
-// request requests the mails, and records each recipient in t and in the audit trail. Recipients who got this mail
-// before are left out.
+// request requests the mails, except for those who got them before, and records each recipient in t and the audit
+// trail.
 func (t *mailing) request(ctx context.Context, operation string) error {
 	return t.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		for mails := range slices.Chunk(t.mails, mailPartners) {
