@@ -79,7 +79,7 @@ func (r *Redis) Cursor(ctx context.Context, list List, offset int) (string, erro
 	return cursor, nil
 }
 
-// Put stores a cursor.
+// Put stores a cursor. If Redis is unreachable, it is not stored, which is no error.
 func (r *Redis) Put(ctx context.Context, list List, offset int, cursor string) error {
 	now, life := r.clock.Now().UnixMilli(), CheckpointLife.Milliseconds()
 	r.use(ctx, func(c redis.Conn) error {

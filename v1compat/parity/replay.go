@@ -106,7 +106,7 @@ const maxLine = 64 << 10
 // line is a line of traffic.
 var line = regexp.MustCompile(`^(?:GET )?(/v1/[^ #\\]+)$`)
 
-// readLines calls add with the request of each line that is not empty, or the reason why it has none.
+// readLines calls add with the request of each line that is not empty, or with the reason why it has none.
 func readLines(from io.Reader, add func(n int, r request, reason string)) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine)

@@ -218,8 +218,8 @@ func (b *batch) args(replica string) []any {
 	}
 }
 
-// drain returns the calls counted since its last call; nil for none. It evicts entries without calls since then, or
-// all entries if they take half of maxPlaces.
+// drain returns the calls counted since the previous drain; nil for none. It evicts entries without calls since then,
+// or all entries if more than half of the limit remain. It logs how many calls were not counted.
 func (c *Counter) drain(ctx context.Context) *batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()

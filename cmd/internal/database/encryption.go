@@ -56,8 +56,8 @@ func (f KeyFlags) OpenKeys(
 	return nil, nil
 }
 
-// Keys reads the keys of the flag, or those in the file of an embedded installation, which it creates unless the
-// database has secrets. It returns nil for another database without the flag.
+// Keys reads the keys of the flag, or those in the file of an embedded installation. It creates a missing file, or
+// fails if the database has secrets. It returns nil for another database without the flag.
 func (f KeyFlags) Keys(at Flags, hasSecrets bool) (*seal.Keys, error) {
 	switch {
 	case f.EncryptionKey != "":

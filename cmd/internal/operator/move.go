@@ -190,7 +190,7 @@ func (k moveKeys) check(from, to context.Context, m *move.Move, secrets bool) er
 	return errors.Join(k.checkOwn(from, m.From, secrets), k.checkTo(to, m.To, secrets))
 }
 
-// checkOwn checks the keys of this cell. A partner without secrets needs none.
+// checkOwn checks the keys of this cell, unless the partner has no secrets. Without a record they are accepted.
 func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, secrets bool) error {
 	if !secrets {
 		return nil

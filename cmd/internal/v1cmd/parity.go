@@ -50,8 +50,8 @@ func (f parityFlags) config(s cli.Env) parity.Config {
 	}
 }
 
-// report prints a report, even if err ended the comparison. It returns an error of exit
-// status 1 if there are differences, else of 2 if not all was compared.
+// report prints a report, even if err ended the comparison. Its error has the exit status 1 if there are differences,
+// and else 2 if err is not nil.
 func (f parityFlags) report(s cli.Env, r *parity.Report, err error) error {
 	write, to := r.WriteText, s.Out
 	if f.JSON {
