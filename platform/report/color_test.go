@@ -69,7 +69,7 @@ func TestLongLabels(t *testing.T) {
 	short := Chart{Kind: Bar, Labels: []string{"A", "B", "C"}, Series: long.Series}
 
 	half := box{width: 80, height: chartHeight}
-	if !l.plot(&long, half).lying || l.plot(&short, half).lying {
+	if !l.plot(&long, half).horizontal || l.plot(&short, half).horizontal {
 		t.Error("bars lie with short labels, or stand with long ones")
 	}
 	three := Chart{Kind: Bar, Series: long.Series,
