@@ -48,9 +48,9 @@ func TestFewLongCells(t *testing.T) {
 	width := func(longest string) float64 {
 		p := newLayout(newTypefaces(nil)).pageTable(&Table{Columns: []Column{{Title: "Name"}, {Title: "Email"}}})
 		for i := range 20 {
-			p.waiting = append(p.waiting, []string{"Ada Armstrong", "ada.armstrong@hollowbrook-manufacturing.example"})
+			p.firstRows = append(p.firstRows, []string{"Ada Armstrong", "ada.armstrong@hollowbrook-manufacturing.example"})
 			if i == 7 {
-				p.waiting[i][0] = longest
+				p.firstRows[i][0] = longest
 			}
 		}
 		return p.widths()[1]

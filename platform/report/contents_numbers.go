@@ -69,7 +69,9 @@ func (n *numbers) standing(r *reading) {
 
 // everyPolicy reads all active policies of the client.
 func everyPolicy(r *reading) []domain.Policy {
-	return current(r, func(t *db.Tenant, ctx context.Context) ([]domain.Policy, error) { return reports.EveryPolicy(ctx, t) })
+	return current(r, func(t *db.Tenant, ctx context.Context) ([]domain.Policy, error) {
+		return reports.EveryPolicy(ctx, t)
+	})
 }
 
 // frameworksOf reads all framework assignments of the client.

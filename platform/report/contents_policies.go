@@ -38,7 +38,7 @@ func policies(r *reading) []Section {
 	}
 }
 
-// policyCells returns a policy's row. names are the names of groups and collections: a scope without a name was deleted.
+// policyCells returns a policy's row. names are of groups and collections: a scope without a name was deleted.
 func policyCells(p *domain.Policy, names map[domain.ScopeID]string) []any {
 	audience := "All users"
 	if p.ScopeType != domain.TenantScope {

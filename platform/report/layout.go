@@ -8,8 +8,8 @@ import (
 	"codeberg.org/go-pdf/fpdf"
 )
 
-// mark draws a part of a row whose top is at y on the page. It chooses its own place,
-// and does not change the row's height.
+// mark draws a part of a row whose top is at y on the page. It does not change the row's
+// height.
 type mark func(y float64)
 
 // strip is a row of the whole width, with its height in millimetres.

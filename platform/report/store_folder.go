@@ -16,7 +16,7 @@ import (
 // folder keeps objects as files of this machine.
 type folder struct{ dir string }
 
-// openFolder makes the folder, unless it exists. Only the owner can read it; parents that it makes are readable for all.
+// openFolder makes the folder, unless it exists. Only the owner can read it; everybody can read parents that it makes.
 func openFolder(dir string) (*folder, error) {
 	const advice = "choose another with --report-store file:///path"
 	err := os.MkdirAll(filepath.Dir(dir), 0o755)

@@ -195,7 +195,7 @@ func (b *workbook) figures(list Figures) {
 // maxSheetName is the maximum length of a sheet's name, in units of UTF-16.
 const maxSheetName = 31
 
-// sheetName converts a title to a valid name of a sheet that no sheet has yet, with a number if needed, and reserves it.
+// sheetName converts a title to a valid name that no sheet has yet, with a number if needed, and reserves it.
 func (b *workbook) sheetName(title string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -271,7 +271,7 @@ func exact(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 // part returns the percentage as a fraction of 1, as Excel stores it, rounded to six decimals.
 func (p Percent) part() float64 { return math.Round(float64(p)*1e4) / 1e6 }
 
-// typed is a cell's value as Excel holds it, with its format.
+// typed returns a cell's value as Excel stores it, with its format. The error is that of check.
 func (c *Column) typed(value any) (cell, error) {
 	typed := cell{plainFormat, value}
 	switch v := value.(type) {

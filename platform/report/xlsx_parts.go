@@ -50,7 +50,7 @@ type sheetPart struct {
 
 var noDimension = []byte(`<dimension ref="A1"></dimension>`)
 
-// Write writes a piece of the file. It replaces the dimension in the first piece, and returns an error if there is none.
+// Write writes a piece of the file. It replaces the dimension in the first piece. Without one it returns an error.
 func (s *sheetPart) Write(text []byte) (int, error) {
 	if s.used == "" {
 		return s.Writer.Write(text)
