@@ -60,8 +60,7 @@ func CheckEndpoint(address string) error {
 type connector struct {
 	endpoints Endpoints
 	client    *http.Client
-	// public is the client for addresses that clients choose: it connects only to public
-	// addresses.
+	// public is the client for addresses that clients choose: it connects only to public addresses.
 	public *http.Client
 	clock  domain.Clock
 	// wait waits between two requests; several goroutines call it at once.

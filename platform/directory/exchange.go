@@ -27,8 +27,7 @@ const (
 	answerWithin = 30 * time.Second
 	// maxFailures is the number of failures after which a request is not sent again.
 	maxFailures = 5
-	// maxMalformed is the number of malformed answers, such as a login page, after which
-	// a request is not sent again.
+	// maxMalformed is the number of malformed answers, such as a login page, after which a request is not sent again.
 	maxMalformed = 3
 	// longestBackoff bounds a pause if the vendor does not ask for one.
 	longestBackoff = time.Minute
@@ -40,8 +39,7 @@ const (
 type session struct {
 	connector
 	vendor string
-	// fetch requests a token with the HTTP client in its context: authorize puts one there
-	// that sends with tokens.
+	// fetch requests a token with the HTTP client in its context: authorize puts one there that sends with tokens.
 	tokens *http.Client
 	fetch  func(context.Context) (*oauth2.Token, error)
 	// denied returns the error for a refused token.

@@ -13,9 +13,8 @@ import (
 
 // Source reads a client's directory.
 type Source interface {
-	// Read reads the accounts after a position, or all accounts if it is empty, in pages
-	// up to the last page. It waits while it is throttled, and ends at the first error,
-	// which is ErrStartOver if the position has expired.
+	// Read reads the accounts after a position, or all accounts if it is empty, in pages up to the last page. It waits
+	// while it is throttled, and ends at the first error, which is ErrStartOver if the position has expired.
 	Read(ctx context.Context, position string) iter.Seq2[Page, error]
 }
 

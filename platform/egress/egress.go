@@ -1,5 +1,4 @@
-// Package egress defines to which addresses the service connects when a client or
-// another party chose the host.
+// Package egress defines to which addresses the service connects when a client or another party chose the host.
 package egress
 
 import (

@@ -44,8 +44,7 @@ func current[T any](r *reading, of func(t *db.Tenant, ctx context.Context) (T, e
 	return found
 }
 
-// each returns the rows of a table, made from the rows of a statement, which is executed
-// when they are ranged over.
+// each returns the rows of a table, made from the rows of a statement, which is executed when they are ranged over.
 func each[Row any](r *reading, s reports.Statement[Row], cells func(*Row) []any) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		for row, err := range s.Each(r.ctx, r.tenant, r.period) {
@@ -104,8 +103,7 @@ func optionalDate(d domain.Date) any {
 	return d
 }
 
-// word returns a value of the API as text: IT, High and Credit card for it, high and
-// credit_card.
+// word returns a value of the API as text: IT, High and Credit card for it, high and credit_card.
 func word[T ~string](value T) string {
 	text := strings.ReplaceAll(string(value), "_", " ")
 	if len(text) < 3 { // an abbreviation
@@ -170,8 +168,7 @@ func rateFigure(label string, part, whole int, good, fair float64, of string) Fi
 	return f
 }
 
-// clickFigure, reportFigure and signedFigure return rates that several reports show, with
-// the same limits of tones.
+// clickFigure, reportFigure and signedFigure return rates that several reports show, with the same limits of tones.
 func clickFigure(clicked, sent int, of string) Figure {
 	return rateFigure("Click rate", clicked, sent, 5, 15, of)
 }

@@ -112,8 +112,7 @@ func (a *area) compared() any {
 	return "Worse"
 }
 
-// healthChart returns a chart of the areas that are percentages and have both values; nil
-// if there are fewer than two.
+// healthChart returns a chart of the areas that are percentages and have both values; nil if there are fewer than two.
 func healthChart(own, others *domain.Health) Block {
 	c := Chart{
 		Kind: Bar, Title: "Rates compared", Unit: "%", Series: []Series{{Name: "This client"}, {Name: "Average of others"}},

@@ -188,9 +188,8 @@ func courseChart(courses []domain.CourseProgress) Block {
 		func(r *domain.CourseProgress) float64 { return rateIn(r.Completed, r.Users) })
 }
 
-// courseTable returns a table of the number of active users by the state of each course,
-// and of how often it was completed within a period, under the title within. users is the
-// number of active users.
+// courseTable returns a table of the number of active users by the state of each course, and of how often it was
+// completed within a period, under the title within. users is the number of active users.
 func courseTable(title string, courses []domain.CourseProgress, users int, within string) Table {
 	return Table{
 		Title: title, Empty: noCourses,

@@ -41,8 +41,7 @@ type Figure struct {
 	Label string
 	// Value is nil for none, an int, a Percent or a string.
 	Value any
-	// Note is written small below the value: a comparison, or what is counted; it may
-	// be empty.
+	// Note is written small below the value: a comparison, or what is counted; it may be empty.
 	Note string
 	Tone Tone
 }
@@ -71,8 +70,7 @@ const (
 	Donut
 )
 
-// Chart is a chart of numbers. In an XLSX file it is a sheet of its numbers with a native
-// chart.
+// Chart is a chart of numbers. In an XLSX file it is a sheet of its numbers with a native chart.
 type Chart struct {
 	Kind  ChartKind
 	Title string
@@ -104,8 +102,7 @@ type Table struct {
 	// Once is the number of first columns whose cells a PDF shows only once for
 	// consecutive rows that agree in all of these columns.
 	Once int
-	// Line, if not nil, formats a row as text: a PDF then shows the rows as a paragraph
-	// instead of a table.
+	// Line, if not nil, formats a row as text: a PDF then shows the rows as a paragraph instead of a table.
 	Line func(cells []any) string
 	// Rows can be ranged over once. A cell is nil, or of the type of its column's kind
 	// (see ColumnKind). Reading rows may fail.
@@ -118,8 +115,7 @@ type Table struct {
 type Column struct {
 	Title string
 	Kind  ColumnKind
-	// Width is the share of a text column in the page's width that the other columns leave;
-	// 0 means 1.
+	// Width is the share of a text column in the page's width that the other columns leave; 0 means 1.
 	Width int
 }
 

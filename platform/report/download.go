@@ -26,8 +26,7 @@ const (
 	downloadTimeout = time.Hour
 )
 
-// Downloads serves the links to reports' files. Requests need no API key, and no rate
-// limit applies to them.
+// Downloads serves the links to reports' files. Requests need no API key, and no rate limit applies to them.
 type Downloads struct {
 	db    *db.DB
 	links Links
@@ -55,9 +54,8 @@ var refusals = map[int]string{
 	http.StatusServiceUnavailable: "This report cannot be read now: try again in a minute.",
 }
 
-// serve writes the file, or the requested range of it. It answers 403 for a link that
-// was altered or has expired, 404 for a report without a file (see open), and 503 if the
-// database or the store fails or does not answer.
+// serve writes the file, or the requested range of it. It answers 403 for a link that was altered or has expired, 404
+// for a report without a file (see open), and 503 if the database or the store fails or does not answer.
 func (d *Downloads) serve(c *gin.Context) {
 	c.Header("Cache-Control", "private, no-store")
 	c.Header("Referrer-Policy", "no-referrer")

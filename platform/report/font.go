@@ -109,8 +109,7 @@ type typeface struct {
 	embedded bool
 }
 
-// embed adds the font to the document, once. The PDF contains only the characters of the
-// font that the document uses.
+// embed adds the font to the document, once. The PDF contains only the characters of the font that the document uses.
 func (t *typeface) embed(pdf *fpdf.Fpdf) {
 	if t.embedded {
 		return
@@ -119,8 +118,7 @@ func (t *typeface) embed(pdf *fpdf.Fpdf) {
 	pdf.AddUTF8FontFromBytes(t.family, "", slices.Clone(t.data)) // the library may write into the bytes
 }
 
-// width returns the width of a character as a multiple of the font's size; -1 if the
-// font does not have the character.
+// width returns the width of a character as a multiple of the font's size; -1 if the font does not have the character.
 func (t *typeface) width(r rune) float64 {
 	if width, known := t.widths[r]; known {
 		return width
@@ -136,8 +134,7 @@ func (t *typeface) width(r rune) float64 {
 	return width
 }
 
-// typefaces chooses the font of every character of one document. It is not safe for
-// concurrent use.
+// typefaces chooses the font of every character of one document. It is not safe for concurrent use.
 type typefaces struct {
 	regular, bold *typeface
 	extra         *typeface // of Options; nil for none
@@ -284,9 +281,8 @@ func (t *typefaces) width(text string, s style) (sum float64) {
 	return sum * s.size * millimetres
 }
 
-// lines breaks a text into lines of a width in millimetres: at spaces, or within a word
-// that is wider than a line. If maxLines is not 0, it cuts the text after that many
-// lines, with an ellipsis.
+// lines breaks a text into lines of a width in millimetres: at spaces, or within a word that is wider than a line. If
+// maxLines is not 0, it cuts the text after that many lines, with an ellipsis.
 func (t *typefaces) lines(text string, width float64, s style, maxLines int) []string {
 	var lines []string
 	line := ""

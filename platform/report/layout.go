@@ -8,8 +8,7 @@ import (
 	"codeberg.org/go-pdf/fpdf"
 )
 
-// mark draws a part of a row whose top is at y on the page. It does not change the row's
-// height.
+// mark draws a part of a row whose top is at y on the page. It does not change the row's height.
 type mark func(y float64)
 
 // strip is a row of the whole width, with its height in millimetres.
@@ -97,8 +96,7 @@ func (l *layout) gap(height float64) {
 	}
 }
 
-// finish draws the footer of every page and writes the file. The bytes depend only on the
-// document.
+// finish draws the footer of every page and writes the file. The bytes depend only on the document.
 func (l *layout) finish(w io.Writer, d *Document) error {
 	pages := l.pdf.PageCount()
 	for number := 1; number <= pages; number++ {

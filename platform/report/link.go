@@ -9,9 +9,8 @@ import (
 	"partnerapi/platform/seal"
 )
 
-// Links makes and reads the URLs of reports' files. The last part of a URL is a token: the
-// ids of the client and the report, the time at which the link expires, and 128 bits of the
-// HMAC of these. Tokens are not stored.
+// Links makes and reads the URLs of reports' files. The last part of a URL is a token: the ids of the client and the
+// report, the time at which the link expires, and 128 bits of the HMAC of these. Tokens are not stored.
 type Links struct {
 	secret []byte
 	// base is the URL of the service, with which links begin.

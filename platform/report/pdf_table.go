@@ -18,8 +18,7 @@ const (
 	headLines = 3
 )
 
-// measuredRows is the number of a table's first rows that determine the widths of its
-// columns.
+// measuredRows is the number of a table's first rows that determine the widths of its columns.
 const measuredRows = 100
 
 // pageTable lays a table out on pages.
@@ -30,19 +29,16 @@ type pageTable struct {
 	lineHeight float64
 	// firstRows are the rows before placeColumns, at most measuredRows.
 	firstRows [][]string
-	// edges are the left edges of the columns, and the right edge of the last column; nil
-	// before placeColumns.
+	// edges are the left edges of the columns, and the right edge of the last column; nil before placeColumns.
 	edges []float64
 	drawn int // the number of rows drawn
-	// group holds the last row's cells of the first Once columns, and striped is true if
-	// that row is shaded.
+	// group holds the last row's cells of the first Once columns, and striped is true if that row is shaded.
 	group   []string
 	striped bool
 }
 
-// table draws a table, with its title unless the title is the heading. It reads all of its
-// rows, but draws only maxPageRows, and then writes how many more there are. For a table
-// without rows it writes the text Empty.
+// table draws a table, with its title unless the title is the heading. It reads all of its rows, but draws only
+// maxPageRows, and then writes how many more there are. For a table without rows it writes the text Empty.
 func (l *layout) table(ctx context.Context, t *Table, heading string) error {
 	if t.Title != "" && t.Title != heading {
 		l.hold(1)
@@ -181,9 +177,8 @@ func (p *pageTable) widths() []float64 {
 	return widths
 }
 
-// grant adds the extras to the widths of the text columns (texts) or of the other columns,
-// or the same fraction of each extra if their sum is more than rest. It returns the sum of
-// what it added.
+// grant adds the extras to the widths of the text columns (texts) or of the other columns, or the same fraction of each
+// extra if their sum is more than rest. It returns the sum of what it added.
 func (p *pageTable) grant(widths, extras []float64, rest float64, texts bool) (added float64) {
 	total := 0.0
 	for i, c := range p.Columns {

@@ -94,8 +94,7 @@ func parseStore(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// bare returns the URL of a store without its user and its parameters, which may be
-// secret.
+// bare returns the URL of a store without its user and its parameters, which may be secret.
 func bare(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
@@ -154,8 +153,7 @@ func (s *Store) Put(ctx context.Context, r domain.Report, file io.ReadSeeker) er
 	return nil
 }
 
-// Open opens the file of a report, which can be read until ctx ends. The error is
-// ErrNoFile if there is none.
+// Open opens the file of a report, which can be read until ctx ends. The error is ErrNoFile if there is none.
 func (s *Store) Open(ctx context.Context, r domain.Report) (*File, error) {
 	file, err := s.objects.open(ctx, keyOf(r))
 	if err != nil && !errors.Is(err, ErrNoFile) {
@@ -164,8 +162,7 @@ func (s *Store) Open(ctx context.Context, r domain.Report) (*File, error) {
 	return file, err
 }
 
-// Delete deletes the file of a report and its temporary files. A file that does not exist
-// is no error.
+// Delete deletes the file of a report and its temporary files. A file that does not exist is no error.
 func (s *Store) Delete(ctx context.Context, r domain.Report) error {
 	if err := s.objects.remove(ctx, keyOf(r)); err != nil {
 		return fmt.Errorf("delete the file of a report: %w", err)

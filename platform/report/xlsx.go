@@ -20,8 +20,7 @@ import (
 // workbook writes an XLSX file.
 type workbook struct {
 	*excelize.File
-	// sheets holds the names of sheets in lower case, because Excel compares them
-	// without regard to case.
+	// sheets holds the names of sheets in lower case, because Excel compares them without regard to case.
 	sheets map[string]bool
 	styles []int // by cellFormat
 	// row is the next row of the summary, from 1.
@@ -64,9 +63,8 @@ const (
 	summaryColumns = 3
 )
 
-// WriteXLSX writes a document as a workbook: a summary sheet, a sheet for each table with
-// all of its rows, and a sheet for each chart. Large tables are buffered in temporary
-// files, not in memory.
+// WriteXLSX writes a document as a workbook: a summary sheet, a sheet for each table with all of its rows, and a sheet
+// for each chart. Large tables are buffered in temporary files, not in memory.
 func WriteXLSX(ctx context.Context, w io.Writer, d *Document) error {
 	return writeXLSX(ctx, w, d, excelize.TotalRows)
 }

@@ -16,9 +16,8 @@ func (b *workbook) uses(sheet string, columns, rows int) {
 	b.check(err)
 }
 
-// parts returns the writer of the files in a workbook's file. The library writes the
-// dimension of a sheet before its rows, as that of one cell: the writer replaces it by the
-// range in use, for programs that rely on it.
+// parts returns the writer of the files in a workbook's file. The library writes the dimension of a sheet before its
+// rows, as that of one cell: the writer replaces it by the range in use, for programs that rely on it.
 func (b *workbook) parts(w *zip.Writer) excelize.ZipWriter {
 	p := &parts{Writer: w, used: map[string]string{}}
 	for id, name := range b.GetSheetMap() {

@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// batchLines, batchBytes and batchItems bound a transaction, and so the memory in use:
-	// the lines, their bytes, and the items of their lists, such as members. A line that
-	// alone exceeds a bound is a batch.
+	// batchLines, batchBytes and batchItems bound a transaction, and so the memory in use: the lines, their bytes, and
+	// the items of their lists, such as members. A line that alone exceeds a bound is a batch.
 	batchLines = 1000
 	batchBytes = 4 << 20
 	batchItems = 5000
@@ -49,9 +48,8 @@ func (b *batch) add(l records.StagedLine, record any, id [16]byte, items int) {
 	b.bytes, b.items = b.bytes+len(l.Text), b.items+items
 }
 
-// apply applies the staged lines in rounds, until a round has no lines. A line that clashes
-// with another object's name waits for the next round. If a round after the first applies
-// no line, the next round refuses clashes.
+// apply applies the staged lines in rounds, until a round has no lines. A line that clashes with another object's name
+// waits for the next round. If a round after the first applies no line, the next round refuses clashes.
 func (k *kind) apply(ctx context.Context, r *run) error {
 	refuseClashes := false
 	for round := 0; ; round++ {

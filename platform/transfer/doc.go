@@ -4,7 +4,6 @@
 //
 //	{"object":"user","id":"0198c1f0-…","client":"cli_…","email":"ana@example.com"}
 //
-// The types of the records in lines are in package domain. This package reads, checks and
-// writes records, and applies them to the database in an order in which references
-// resolve.
+// The types of the records in lines are in package domain. This package reads, checks and writes records, and applies
+// them to the database in an order in which references resolve.
 package transfer

@@ -57,15 +57,13 @@ func addSignal(line []byte, s records.SignalLine) ([]byte, error) {
 type Output struct {
 	// Objects gets the lines for Import.
 	Objects io.Writer
-	// Signals gets the actions of users that no object contains, as lines for Ingest. It
-	// may be nil.
+	// Signals gets the actions of users that no object contains, as lines for Ingest. It may be nil.
 	Signals io.Writer
 }
 
-// Export writes all objects for Import, of one partner or, if partner is zero, of all
-// partners. A line comes after the lines to which it refers, and the same objects give the
-// same bytes. Export reads in one snapshot: a read-only transaction that lasts until all
-// lines are written. It holds a few thousand objects in memory. progress may be nil.
+// Export writes all objects for Import, of one partner or, if partner is zero, of all partners. A line comes after the
+// lines to which it refers, and the same objects give the same bytes. Export reads in one snapshot: a read-only
+// transaction that lasts until all lines are written. It holds a few thousand objects in memory. progress may be nil.
 func Export(ctx context.Context, d *db.DB, partner domain.PartnerID, to Output, progress Progress) error {
 	if progress == nil {
 		progress = func(string, int, bool) {}

@@ -30,24 +30,21 @@ type Watcher struct {
 	Refused func(line int, reason string)
 	// Read is called after each batch of the input with the number of lines and bytes read.
 	Read func(lines int, bytes int64)
-	// Applied is called after each transaction with the number of lines done, and the
-	// number of lines to be applied.
+	// Applied is called after each transaction with the number of lines done, and the number of lines to be applied.
 	Applied func(done, total int)
 }
 
 // ErrImporting says that another process is importing into the database.
 var ErrImporting = errors.New("another import into this database is running: wait for it to end")
 
-// Import reads lines to the end of r, and then applies them: kind by kind, each kind after
-// the kinds to which it refers, in batches, each in a transaction. The lines of one object
-// are applied in their order, lines of different objects in any order; users and their
-// history are applied client by client and user by user. Bad lines are skipped. Import
-// stages the lines in a table of the database, and holds a few batches in memory.
+// Import reads lines to the end of r, and then applies them: kind by kind, each kind after the kinds to which it
+// refers, in batches, each in a transaction. The lines of one object are applied in their order, lines of different
+// objects in any order; users and their history are applied client by client and user by user. Bad lines are skipped.
+// Import stages the lines in a table of the database, and holds a few batches in memory.
 //
-// It stops at an error or the end of ctx, which does not interrupt a read of r; the report
-// then counts the lines applied so far. The same input may be imported again from its
-// beginning: lines that were applied change nothing. The error is ErrImporting if another
-// import is running.
+// It stops at an error or the end of ctx, which does not interrupt a read of r; the report then counts the lines
+// applied so far. The same input may be imported again from its beginning: lines that were applied change nothing. The
+// error is ErrImporting if another import is running.
 func Import(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
 	return importAs(ctx, d, r, &run{watcher: w, batchLines: batchLines})
 }
@@ -58,8 +55,7 @@ func Try(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) 
 	return importAs(ctx, d, r, &run{watcher: w, batchLines: batchLines, dry: true})
 }
 
-// clearWithin is the maximum time in which a run deletes its staged lines at its end. The
-// next run deletes the rest.
+// clearWithin is the maximum time in which a run deletes its staged lines at its end. The next run deletes the rest.
 const clearWithin = time.Minute
 
 // importAs implements Import and Try.

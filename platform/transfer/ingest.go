@@ -22,12 +22,11 @@ type Ingested struct {
 	Refused  int
 }
 
-// Ingest reads signals, the events of the platform (decisions 7.9), to the end of r, and
-// applies them in batches, each in a transaction. A line waits at most a second for more
-// lines, so that r may be a pipe that never ends. Bad lines are skipped. Ingest holds one
-// batch in memory. It stops at an error or the end of ctx, which does not interrupt a read
-// of r; the report then counts the lines applied so far, and the same input may be ingested
-// again from its beginning.
+// Ingest reads signals, the events of the platform (decisions 7.9), to the end of r, and applies them in batches, each
+// in a transaction. A line waits at most a second for more lines, so that r may be a pipe that never ends. Bad lines
+// are skipped. Ingest holds one batch in memory. It stops at an error or the end of ctx, which does not interrupt a
+// read of r; the report then counts the lines applied so far, and the same input may be ingested again from its
+// beginning.
 //
 // Of the watcher, Refused is called in the order of the lines, and Read after each
 // transaction with the lines and bytes applied so far.

@@ -32,8 +32,7 @@ type inputLine struct {
 type batches struct {
 	// take is called with each line.
 	take func(*inputLine)
-	// apply is called after each batch, also after a batch without lines, with the last
-	// line or the end of the input.
+	// apply is called after each batch, also after a batch without lines, with the last line or the end of the input.
 	apply func(last *inputLine) error
 	// startTimer is called when a batch gets its first line; the batch ends when its
 	// channel fires, even if more lines would fit. It may be nil.
@@ -84,10 +83,9 @@ func (b *batches) gather(ctx context.Context, lines <-chan inputLine, last *inpu
 	return nil
 }
 
-// linesOf reads r in the background, and sends its lines and then its end or error. It
-// omits empty lines, and a byte order mark before the first line. A line of more than
-// MaxLine bytes, without its line end, is sent without its text, which is not held in
-// memory. linesOf stops at the end of ctx, which does not interrupt a read of r.
+// linesOf reads r in the background, and sends its lines and then its end or error. It omits empty lines, and a byte
+// order mark before the first line. A line of more than MaxLine bytes, without its line end, is sent without its text,
+// which is not held in memory. linesOf stops at the end of ctx, which does not interrupt a read of r.
 func linesOf(ctx context.Context, r io.Reader) <-chan inputLine {
 	lines := make(chan inputLine)
 	go func() {

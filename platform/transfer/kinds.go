@@ -18,9 +18,8 @@ type kind struct {
 	// wants returns true; nil for none.
 	then  *kind
 	wants func(record any) bool
-	// times multiplies the number of lines that are applied in one transaction. workers is
-	// the number of concurrent transactions, for lines of different objects: more than 1
-	// only if lines cannot clash with other objects' names.
+	// times multiplies the number of lines that are applied in one transaction. workers is the number of concurrent
+	// transactions, for lines of different objects: more than 1 only if lines cannot clash with other objects' names.
 	times, workers int
 }
 

@@ -1,11 +1,10 @@
 // Package webhook publishes events, and delivers them to the endpoints of
 // subscriptions.
 //
-// Delivery is at least once. A dispatcher claims deliveries under leases, sends with
-// no transaction open, and records the outcomes (marks). If its process dies, or loses
-// the database, between the sending and the commit of the mark, the outcome is lost:
-// another dispatcher claims the delivery when the lease ends, and the endpoint gets the
-// event again, with the same id.
+// Delivery is at least once. A dispatcher claims deliveries under leases, sends with no transaction open, and records
+// the outcomes (marks). If its process dies, or loses the database, between the sending and the commit of the mark, the
+// outcome is lost: another dispatcher claims the delivery when the lease ends, and the endpoint gets the event again,
+// with the same id.
 package webhook
 
 import (
@@ -35,8 +34,7 @@ const (
 	leaseFor = beginWithin + domain.WebhookDeadline + closeWithin + markWithin + 5*time.Second
 	// StopWithin is how long the attempts in progress may take after a stop.
 	StopWithin = domain.WebhookDeadline + closeWithin + markWithin
-	// pollEvery is how often deliveries are polled without a wake-up, because other
-	// processes publish events too.
+	// pollEvery is how often deliveries are polled without a wake-up, because other processes publish events too.
 	pollEvery = time.Second
 	// pollAgain is the pause between two polls while the subscriptions of due
 	// deliveries have no free place.

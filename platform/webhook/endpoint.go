@@ -41,14 +41,12 @@ const (
 
 // Options configure Endpoints. The zero Options are those of production.
 type Options struct {
-	// AllowPrivate allows deliveries to private, local and special addresses, for tests
-	// and closed networks.
+	// AllowPrivate allows deliveries to private, local and special addresses, for tests and closed networks.
 	AllowPrivate bool
 	// Forward allows deliveries to any http or https URL, for a tool that forwards events
 	// to its own machine. It implies AllowPrivate.
 	Forward bool
-	// CAFile is the name of a file of certificates in PEM that are trusted in addition to
-	// the system's; empty for none.
+	// CAFile is the name of a file of certificates in PEM that are trusted in addition to the system's; empty for none.
 	CAFile string
 	// Version is the version of the program in the header User-Agent; empty means "dev".
 	Version string

@@ -18,9 +18,8 @@ const (
 	slowTries = 200
 	// slowAfter is the duration from which an attempt, and so its subscription, is slow.
 	slowAfter = time.Second
-	// firstPlaces is the number of places of a subscription before its first answer, and
-	// slowPlaces after a slow success. Each quick success doubles the number, up to
-	// domain.MaxTriesUnderWay; a failure reduces it to 1.
+	// firstPlaces is the number of places of a subscription before its first answer, and slowPlaces after a slow
+	// success. Each quick success doubles the number, up to domain.MaxTriesUnderWay; a failure reduces it to 1.
 	firstPlaces, slowPlaces = 2, 2
 	// mostTries is the maximum number of attempts in progress (see places).
 	mostTries = quickTries*(1+int(domain.WebhookDeadline/slowAfter)) + slowTries

@@ -14,10 +14,9 @@ import (
 	"partnerapi/domain"
 )
 
-// The headers of Standard Webhooks. The signature is "v1," and the standard base64 of the
-// HMAC-SHA256 of the event's id, a dot, the time, a dot and the body. The key is the
-// decoded base64 of the secret. While a secret is being replaced there are two signatures,
-// separated by a space.
+// The headers of Standard Webhooks. The signature is "v1," and the standard base64 of the HMAC-SHA256 of the event's
+// id, a dot, the time, a dot and the body. The key is the decoded base64 of the secret. While a secret is being
+// replaced there are two signatures, separated by a space.
 const (
 	standardID        = "Webhook-Id"
 	standardTime      = "Webhook-Timestamp"
