@@ -77,14 +77,14 @@ func (m *userMoves) regroup(client domain.ClientID, groups ...*domain.Group) {
 	m.addClient(client, false)
 	for _, g := range groups {
 		if g != nil {
-			made(&m.groups)[g.ID] = true
+			initMap(&m.groups)[g.ID] = true
 		}
 	}
 }
 
 // addClient adds a client. toggled reports whether one of its users is in m.toggled.
 func (m *userMoves) addClient(client domain.ClientID, toggled bool) {
-	made(&m.clients)[client] = m.clients[client] || toggled
+	initMap(&m.clients)[client] = m.clients[client] || toggled
 }
 
 // flushUserMoves marks as stale the counts of the policies whose audience changed: those of groups that users joined or

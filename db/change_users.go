@@ -39,14 +39,14 @@ func (c *Change) UsersInserted(users ...domain.UserKey) { addUsers(&c.users.lock
 
 // addUsers adds users to a set, which may be nil.
 func addUsers(set *map[domain.UserKey]struct{}, users []domain.UserKey) {
-	all := made(set)
+	all := initMap(set)
 	for _, u := range users {
 		all[u] = struct{}{}
 	}
 }
 
-// made returns the map at m. If it is nil, made sets it to an empty map first.
-func made[K comparable, V any](m *map[K]V) map[K]V {
+// initMap returns the map at m. If it is nil, initMap sets it to an empty map first.
+func initMap[K comparable, V any](m *map[K]V) map[K]V {
 	if *m == nil {
 		*m = map[K]V{}
 	}
@@ -74,13 +74,13 @@ func (c *Change) flushUsers(ctx context.Context) error {
 		maps.Copy(all, set)
 	}
 
-	if len(without(all, c.users.locked)) > 0 {
+	if len(difference(all, c.users.locked)) > 0 {
 		if _, err := c.LockUserKeys(ctx, haveKeys(sortedKeys(all))); err != nil {
 			return err
 		}
 	}
 
-	if err := c.storeNextDue(ctx, without(c.users.due, c.users.rescored)); err != nil {
+	if err := c.storeNextDue(ctx, difference(c.users.due, c.users.rescored)); err != nil {
 		return err
 	}
 	if err := c.storeTouched(ctx, sortedKeys(c.users.touched)); err != nil {
@@ -89,8 +89,8 @@ func (c *Change) flushUsers(ctx context.Context) error {
 	return c.score(ctx, sortedKeys(c.users.rescored)) // also stores the next due course
 }
 
-// without returns the users of set that are not in other, in the lock order.
-func without(set, other map[domain.UserKey]struct{}) []domain.UserKey {
+// difference returns the users of set that are not in other, in the lock order.
+func difference(set, other map[domain.UserKey]struct{}) []domain.UserKey {
 	return slices.DeleteFunc(sortedKeys(set), func(u domain.UserKey) bool {
 		_, in := other[u]
 		return in
@@ -218,7 +218,7 @@ func (c *Change) LockAudiencesWhere(ctx context.Context, kind AudienceLock, clie
 	rows, err := pg.All[lockedRow](ctx, c, "lock the audiences of clients", pg.SQL(
 		"SELECT l.id, "+lock+" AS lock FROM ? ORDER BY l.id", clients))
 	for _, r := range rows {
-		made(&c.audiences)[r.ID] = true
+		initMap(&c.audiences)[r.ID] = true
 	}
 	return err
 }
@@ -254,7 +254,7 @@ type userCounts struct{ active, inactive int }
 // CountMails adds by to the counters of the mails sent to a client's users on a day.
 func (c *Change) CountMails(client domain.ClientID, day domain.Date, by domain.PhishingCounts) {
 	key := dayKey{client, day}
-	made(&c.counters.days)[key] = c.counters.days[key].Plus(by)
+	initMap(&c.counters.days)[key] = c.counters.days[key].Plus(by)
 }
 
 // countUser adds by to the counter of the client's active or inactive users, according to the user's status.
@@ -265,18 +265,18 @@ func (c *Change) countUser(u *domain.User, by int) {
 	} else {
 		n.inactive += by
 	}
-	made(&c.counters.clients)[u.Client] = n
+	initMap(&c.counters.clients)[u.Client] = n
 }
 
 // FrameworksChanged registers that a client's list of assigned frameworks is to be determined and stored at the end of
 // the change. The audiences of the client must be locked.
 func (c *Change) FrameworksChanged(client domain.ClientID) {
-	made(&c.counters.frameworks)[client] = struct{}{}
+	initMap(&c.counters.frameworks)[client] = struct{}{}
 }
 
 // CountClients adds by to a partner's counter of clients.
 func (c *Change) CountClients(partner domain.PartnerID, by int) {
-	made(&c.counters.partners)[partner] += by
+	initMap(&c.counters.partners)[partner] += by
 }
 
 // flushCounters writes the counters. They are written late in a change, because all changes of a client or a partner

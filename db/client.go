@@ -267,7 +267,7 @@ func (t *Tenant) Admins(ctx context.Context, w domain.Window) (domain.Slice[doma
 // the email belongs to an admin of the client or has an open invite, and RateLimited at the limit of invites of the
 // client or its partner. The client must be locked (LockTenant), so that one of two concurrent invites fails.
 func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domain.MessageID, error) {
-	has, err := pg.One[struct{ Admin, Invite bool }](ctx, c, "look for an admin or invite", pg.SQL(`
+	conflict, err := pg.One[struct{ Admin, Invite bool }](ctx, c, "look for an admin or invite", pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM admins WHERE client_id = ?0 AND email = ?1) AS admin,
 			EXISTS (
 				SELECT 1 FROM admin_invites
@@ -276,9 +276,9 @@ func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domai
 	switch {
 	case err != nil:
 		return domain.MessageID{}, err
-	case has.Admin:
+	case conflict.Admin:
 		return domain.MessageID{}, clashes["admins_client_email_unique"]
-	case has.Invite:
+	case conflict.Invite:
 		return domain.MessageID{}, domain.ErrConflict("invite", "this email already has an open invite to this client")
 	}
 

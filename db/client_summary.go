@@ -154,7 +154,7 @@ func (d *DB) FreshTenant(ctx context.Context, id domain.ClientID) (*Tenant, erro
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) == 0 { // another request refreshed it meanwhile
+	if len(rows) == 0 { // another request has refreshed it
 		return d.Tenant(ctx, id)
 	}
 	return d.tenantOf(&rows[0]), nil
@@ -178,7 +178,7 @@ func (d *DB) refreshPage(ctx context.Context, page []domain.Client) error {
 	if err != nil {
 		return err
 	}
-	if len(rows) < len(stale) { // another request refreshed the others meanwhile
+	if len(rows) < len(stale) { // another request has refreshed the others
 		rows, err = pg.All[ClientRow](ctx, d, "read clients", pg.Rows[ClientRow]().
 			Where("c.id = ANY(?::uuid[])", pg.IDs(stale)).Where("?", WithinReach(ctx)))
 	}
@@ -200,14 +200,14 @@ func (d *DB) RefreshReachable(ctx context.Context) error {
 func (d *DB) RefreshAhead(ctx context.Context) (refreshed int, err error) {
 	_, err = d.TryAdvisoryLock(ctx, "summaries", func(ctx context.Context) error {
 		now := d.Now()
-		aged := now.Add(-refreshAheadAge)
+		refreshBefore := now.Add(-refreshAheadAge)
 		clients, err := pg.All[domain.ClientID](ctx, d, "list stale summaries", pg.SQL(`
 			SELECT id FROM clients WHERE archived_at IS NULL AND refresh_until > ? AND summarized_at < ?
-			ORDER BY id`, now, aged))
+			ORDER BY id`, now, refreshBefore))
 		if err != nil {
 			return err
 		}
-		refreshed, err = d.summarizeAll(ctx, clients, refreshAheadBatch, aged)
+		refreshed, err = d.summarizeAll(ctx, clients, refreshAheadBatch, refreshBefore)
 		return err
 	})
 	return refreshed, err

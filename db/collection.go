@@ -97,12 +97,12 @@ func (t *Tenant) Members(
 // InsertCollection inserts a collection without members. It returns Conflict if the client has a collection of that
 // name.
 func (t *Tenant) InsertCollection(ctx context.Context, c *Change, k domain.Collection) error {
-	_, err := pg.Exec(ctx, c, "insert a collection", insertedCollection(t.ID, k))
+	_, err := pg.Exec(ctx, c, "insert a collection", collectionInsert(t.ID, k))
 	return err
 }
 
-// insertedCollection returns the INSERT of a collection.
-func insertedCollection(client domain.ClientID, k domain.Collection) pg.Query {
+// collectionInsert returns the INSERT of a collection.
+func collectionInsert(client domain.ClientID, k domain.Collection) pg.Query {
 	return pg.Insert(CollectionRow{
 		ClientID: client, ID: k.ID, Name: k.Name, NameKey: domain.SortKey(k.Name), Description: k.Description,
 		CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
@@ -186,7 +186,7 @@ func findCollection(rows []CollectionRow, id domain.CollectionID, err error) (do
 	return rows[i].collection(), nil
 }
 
-// AddMembers adds locked users to a locked collection, and returns the number of users who were not yet members. The
+// AddMembers adds locked users to a locked collection, and returns the number of users who were not members before. The
 // caller must have shared the audiences of the client (ShareAudiences).
 func (t *Tenant) AddMembers(
 	ctx context.Context, c *Change, id domain.CollectionID, users []domain.UserID,
@@ -200,7 +200,7 @@ func (t *Tenant) AddMembers(
 	return len(joined), c.EnterAudiences(ctx, keys)
 }
 
-// join adds users to collections, and returns the users who were not yet in all of them.
+// join adds users to collections, and returns the users who were not in all of them before.
 func (t *Tenant) join(
 	ctx context.Context, c *Change, ids []domain.CollectionID, users []domain.UserID,
 ) ([]domain.UserID, error) {

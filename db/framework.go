@@ -228,7 +228,7 @@ func (t *Tenant) InsertFreeCollection(
 	for n := 2; ; n++ {
 		if !slices.Contains(taken, domain.SortKey(k.Name)) {
 			inserted, err := pg.Exec(ctx, c, "insert a collection",
-				pg.SQL("? ON CONFLICT (client_id, name_key) DO NOTHING", insertedCollection(t.ID, k)))
+				pg.SQL("? ON CONFLICT (client_id, name_key) DO NOTHING", collectionInsert(t.ID, k)))
 			if err != nil {
 				return k, err
 			}

@@ -122,11 +122,11 @@ func evaluationOf(r evaluationRow) domain.Evaluation {
 // read, and is 0.
 //
 // Sets of courses are bit sets, with the bits of the courses in bits. done has the framework courses completed within
-// 365 days, and prompt those of them completed within 30 days of the user's creation. simulated is 1 if a mail was sent
-// to the user within 90 days. sent, clicked and reported count mails of the last 90 days (UTC), like a client's
-// summary, without actions of mail scanners. failed is 1 if the user's first failed simulation within 365 days is at
-// least 30 days old, and followed is 1 if a course was completed within 30 days of it. unsigned is 1 if the user has
-// not signed the current version of a required policy.
+// 365 days, and prompt the number of these completed within 30 days of the user's creation. simulated is 1 if a mail
+// was sent to the user within 90 days. sent, clicked and reported count mails of the last 90 days (UTC), like a
+// client's summary, without actions of mail scanners. failed is 1 if the user's first failed simulation within 365 days
+// is at least 30 days old, and followed is 1 if a course was completed within 30 days of it. unsigned is 1 if the user
+// has not signed the current version of a required policy.
 //
 // One aggregation merges all facts of a user, because PostgreSQL cannot estimate the sizes of joins between them.
 const factsSQL = `

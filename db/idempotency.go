@@ -57,7 +57,7 @@ const reserved = 0
 func (d *DB) Once(
 	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error) {
-	return d.once(ctx, tryKey, key, hash, work)
+	return d.runOnce(ctx, tryKey, key, hash, work)
 }
 
 // Finish is Once for the request that has reserved the key. If a duplicate request has locked the key to read its
@@ -65,11 +65,11 @@ func (d *DB) Once(
 func (d *DB) Finish(
 	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error) {
-	return d.once(ctx, waitForKey, key, hash, work)
+	return d.runOnce(ctx, waitForKey, key, hash, work)
 }
 
-// once is Once and Finish, which differ in the statement that locks the key.
-func (d *DB) once(
+// runOnce is Once and Finish, which differ in the statement that locks the key.
+func (d *DB) runOnce(
 	ctx context.Context, lock keyLock, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (outcome domain.Outcome, err error) {
 	err = d.Tx(ctx, func(ctx context.Context) error {
@@ -110,7 +110,7 @@ func (d *DB) storeOutcome(ctx context.Context, row outcomeRow) error {
 // Reserve begins an idempotent request that has to work outside of a transaction before Finish. It returns the recorded
 // outcome, if there is one. Otherwise it reserves the Idempotency-Key until Finish records the outcome of the same
 // request; release frees the key if Finish has not recorded one. If the process dies, the key is free after
-// domain.ReservedFor. The errors are those of Once.
+// domain.ReservedFor. The errors are the same as of Once.
 func (d *DB) Reserve(ctx context.Context, key string, hash []byte) (recorded *domain.Outcome, release func(), err error) {
 	caller := domain.CallerFrom(ctx).Key
 	err = d.Tx(ctx, func(ctx context.Context) error {

@@ -49,7 +49,7 @@ func (d *DB) Partners(ctx context.Context) ([]PartnerSummary, error) {
 		"SELECT id, name, created_at, client_count AS clients FROM partners ORDER BY name_key"))
 }
 
-// Partner reads the caller's partner, with its own admins: those who are not an admin of one client only.
+// Partner reads the caller's partner, with its own admins, without admins of a single client.
 func (d *DB) Partner(ctx context.Context) (domain.Partner, error) {
 	id := domain.CallerFrom(ctx).Partner
 	row, err := pg.Find[PartnerRow](ctx, d, id.Noun(), pg.Prepared(pg.Rows[PartnerRow]().Where("p.id = ?", id)))

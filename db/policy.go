@@ -269,7 +269,7 @@ const StorePolicyCountsSQL = `, free AS (
 		FROM counted AS c WHERE p.client_id = ?0 AND p.id = c.id AND p.id IN (SELECT id FROM free)
 	)`
 
-// recount counts, in one statement, the sign-off of those of a client's policies whose counts are stale (MustSign
+// recount counts, in one statement, the sign-off of the policies of a client whose counts are stale (MustSign
 // without SignOff), and sets their SignOff. Outside of a snapshot it also stores the counts.
 func recount(ctx context.Context, d *DB, client domain.ClientID, policies []domain.Policy) error {
 	stale := map[domain.PolicyID]*domain.Policy{}

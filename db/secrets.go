@@ -22,7 +22,7 @@ const (
 	reportSecret = "report"
 )
 
-// EnsureSecrets creates those of the service's secrets that the database does not have yet.
+// EnsureSecrets creates the service's secrets that the database does not have.
 func (d *DB) EnsureSecrets(ctx context.Context) error {
 	for _, name := range []string{CursorSecretName, TrackingSecretName, reportSecret} {
 		secret := make([]byte, 32)
@@ -170,7 +170,7 @@ func (d *DB) Reseal(
 			if err := r.pass(ctx); err != nil {
 				return replaced + r.replaced, failed, err
 			}
-			if r.missed == 0 {
+			if r.conflicts == 0 {
 				break
 			}
 			if pass == resealPasses {
@@ -192,9 +192,9 @@ type resealing struct {
 	reseal func(c SealedColumn, id string, sealed []byte) ([]byte, error)
 
 	replaced int
-	// missed is the number of secrets of the last pass that changed concurrently, and failed its errors of reseal.
-	missed int
-	failed []error
+	// conflicts is the number of secrets of the last pass that changed concurrently, and failed its errors of reseal.
+	conflicts int
+	failed    []error
 }
 
 // sealedRow is a sealed secret with the UUID of its row.
@@ -205,7 +205,7 @@ type sealedRow struct {
 
 // pass replaces the secrets without the prefix once, in the order of their keys.
 func (r *resealing) pass(ctx context.Context) error {
-	r.missed, r.failed = 0, nil
+	r.conflicts, r.failed = 0, nil
 	after := "00000000-0000-0000-0000-000000000000"
 	for {
 		rows, err := pg.All[sealedRow](ctx, r, "read sealed secrets", pg.SQL(
@@ -238,6 +238,6 @@ func (r *resealing) batch(ctx context.Context, rows []sealedRow) error {
 		"UPDATE "+r.Table+" AS t SET "+r.Column+" = n.after "+
 			"FROM unnest(?0::uuid[], ?1::bytea[], ?2::bytea[]) AS n (id, before, after) WHERE t."+r.Key+" = n.id AND t."+r.Column+" = n.before", ids, before, after))
 	r.replaced += n
-	r.missed += len(ids) - n
+	r.conflicts += len(ids) - n
 	return err
 }

@@ -116,7 +116,7 @@ var objectsByID = map[string]string{
 	domain.TemplateKind{}.Noun():   "SELECT id, NULL::uuid AS client_id FROM phishing_templates WHERE id = w.id LIMIT 1",
 }
 
-// Reached returns those of ids, of objects of the kind with a noun, that are within the caller's reach, in any order.
+// Reached returns the ids of the objects within the caller's reach among ids, of the kind with a noun, in any order.
 // It takes one statement. Archived clients, their objects and archived policies are not within reach. The partner's own
 // admins are within the reach of all of its keys, and templates within the reach of all callers, as in Partner and
 // Templates.

@@ -46,8 +46,8 @@ func (c Cell) String() string { return fmt.Sprintf("%s of %d", c.Code(), c.Count
 // there were cells, and belongs to the first cell.
 func (c Cell) OfKey(key string) Cell {
 	digits, ok := strings.CutPrefix(key, keyStart)
-	number, named := cellNumber(digits)
-	if !ok || !named || number >= c.Count {
+	number, valid := cellNumber(digits)
+	if !ok || !valid || number >= c.Count {
 		number = 0
 	}
 	return Cell{number, c.Count}

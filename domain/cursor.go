@@ -35,8 +35,8 @@ var errBadCursor = errors.New("bad cursor")
 // Seal returns the cursor of a position in the list that binding describes, in base64url without padding.
 func (s CursorSealer) Seal(binding string, p Position) string {
 	body, _ := json.Marshal(p) // two strings: cannot fail
-	if over := len(body) % cursorBlock; over > 0 {
-		body = append(body, bytes.Repeat([]byte(" "), cursorBlock-over)...)
+	if remainder := len(body) % cursorBlock; remainder > 0 {
+		body = append(body, bytes.Repeat([]byte(" "), cursorBlock-remainder)...)
 	}
 	aead := s.aead(binding)
 	raw := make([]byte, 0, 1+aead.NonceSize()+len(body)+aead.Overhead())

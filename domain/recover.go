@@ -12,13 +12,13 @@ import (
 var ErrPanicked = errors.New("something went wrong on our side; it is in the service's log")
 
 // Recover runs one unit of background work (a mail, a delivery, a sync run) and returns its error. If work panics,
-// Recover logs the panic with its stack and the name of the work, doing, and returns ErrPanicked. So a panic is a
+// Recover logs the panic with its stack and the name of the work, action, and returns ErrPanicked. So a panic is a
 // failed try, which ends neither the process nor other work. Carry and Raise do this for panics of goroutines that the
 // work starts.
-func Recover(ctx context.Context, log *slog.Logger, doing string, work func() error) (err error) {
+func Recover(ctx context.Context, log *slog.Logger, action string, work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			log.ErrorContext(ctx, "background work panicked", "doing", doing, "panic", fmt.Sprint(p),
+			log.ErrorContext(ctx, "background work panicked", "doing", action, "panic", fmt.Sprint(p),
 				"stack", string(debug.Stack()))
 			err = ErrPanicked
 		}
@@ -28,9 +28,9 @@ func Recover(ctx context.Context, log *slog.Logger, doing string, work func() er
 
 // RecoverValue is Recover for work that returns a value.
 func RecoverValue[T any](
-	ctx context.Context, log *slog.Logger, doing string, work func() (T, error),
+	ctx context.Context, log *slog.Logger, action string, work func() (T, error),
 ) (value T, err error) {
-	err = Recover(ctx, log, doing, func() (err error) {
+	err = Recover(ctx, log, action, func() (err error) {
 		value, err = work()
 		return err
 	})

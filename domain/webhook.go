@@ -11,14 +11,12 @@ const (
 	MaxWebhooks = 20
 	// MaxWebhookURL is the greatest length of the URL of an endpoint, in characters.
 	MaxWebhookURL = 2000
-	// WebhookDeadline is the greatest duration of a request to an endpoint, with its
-	// whole response.
+	// WebhookDeadline is how long a request to an endpoint may take, with its whole response.
 	WebhookDeadline = 10 * time.Second
 	// WebhookRetryFor is how long after its first try a delivery is retried, and the
 	// duration of failures after which the subscription is disabled.
 	WebhookRetryFor = 24 * time.Hour
-	// WebhookMailAfter is the duration of failures after which the partner's admins get
-	// a mail.
+	// WebhookMailAfter is the duration of failures after which the partner's admins get a mail.
 	WebhookMailAfter = 6 * time.Hour
 	// ReplacedSecretLife is how long deliveries are signed with a replaced secret too.
 	ReplacedSecretLife = 24 * time.Hour
@@ -26,8 +24,8 @@ const (
 	DeliveryLife = 30 * 24 * time.Hour
 	// MaxTryResponse is how much of the response to a try is kept, in bytes.
 	MaxTryResponse = 1 << 10
-	// MaxTriesUnderWay is the greatest number of concurrent tries of one subscription.
-	MaxTriesUnderWay = 10
+	// MaxConcurrentTries is the greatest number of concurrent tries of one subscription.
+	MaxConcurrentTries = 10
 )
 
 // SignatureHeader is the header with the service's own signature: t=…,v1=…, where t is

@@ -50,7 +50,7 @@ func (k *kills) check() {
 		}
 	}
 	// Only what was in progress at a kill is repeated after it was taken.
-	most := (k.killed + k.lost) * domain.MaxTriesUnderWay * len(k.receivers.of)
+	most := (k.killed + k.lost) * domain.MaxConcurrentTries * len(k.receivers.of)
 	if repeated > most {
 		k.t.Errorf("%d tries came after an answer of success: more than the %d that kills can have cut short", repeated, most)
 	}

@@ -28,10 +28,10 @@ type Cells struct {
 
 // cellData is the result of a read.
 type cellData struct {
-	// here holds the digests of stray keys; gone maps the digests of keys that moved away
+	// strays holds the digests of stray keys; movedTo maps the digests of keys that moved away
 	// to the codes of their cells.
-	here map[string]bool
-	gone map[string]string
+	strays  map[string]bool
+	movedTo map[string]string
 	// secrets holds the secrets of other cells, by the name of the secret.
 	secrets map[string][][]byte
 	// arriving is true if a partner is being copied into this cell.
@@ -66,20 +66,20 @@ func (c *Cells) read(ctx context.Context) error {
 
 // readIn reads everything in the snapshot of ctx, and replaces the cache unless it fails.
 func (c *Cells) readIn(ctx context.Context) error {
-	data := &cellData{here: map[string]bool{}, gone: map[string]string{}, secrets: map[string][][]byte{}}
+	data := &cellData{strays: map[string]bool{}, movedTo: map[string]string{}, secrets: map[string][][]byte{}}
 	strays, err := strayKeys(ctx, c.db, c.cell, pg.SQL("true")) // with revoked keys, which this cell refuses too
 	if err != nil {
 		return err
 	}
 	for _, k := range strays {
-		data.here[string(k.Digest)] = true
+		data.strays[string(k.Digest)] = true
 	}
 	moved, err := pg.All[movedKey](ctx, c.db, "read the keys that left", pg.SQL("SELECT digest, cell FROM moved_keys"))
 	if err != nil {
 		return err
 	}
 	for _, k := range moved {
-		data.gone[string(k.Digest)] = k.Cell
+		data.movedTo[string(k.Digest)] = k.Cell
 	}
 	if data.arriving, err = pg.One[bool](ctx, c.db, "look for partners that arrive", pg.SQL(
 		"SELECT EXISTS (SELECT FROM moves WHERE step = 'arriving')")); err != nil {
@@ -112,7 +112,7 @@ func (c *Cells) Elsewhere(key string, digest []byte) string {
 
 // Left reports whether a key's partner moved from this cell to another one.
 func (c *Cells) Left(digest []byte) bool {
-	_, left := c.cache.Load().gone[string(digest)]
+	_, left := c.cache.Load().movedTo[string(digest)]
 	return left
 }
 
@@ -134,10 +134,10 @@ func (c *Cells) refreshNow() {
 // elsewhere returns the code of the other cell in which a key is valid by data: the cell
 // to which it moved, or else the cell of its prefix, unless it is a stray key of this cell.
 func (c *Cells) elsewhere(data *cellData, key string, digest []byte) string {
-	if code, moved := data.gone[string(digest)]; moved {
+	if code, moved := data.movedTo[string(digest)]; moved {
 		return code
 	}
-	if cell := c.cell.OfKey(key); cell != c.cell && !data.here[string(digest)] {
+	if cell := c.cell.OfKey(key); cell != c.cell && !data.strays[string(digest)] {
 		return cell.Code()
 	}
 	return ""

@@ -55,7 +55,7 @@ func (s *batch) rename(ctx context.Context) error {
 }
 
 // resolveRenames returns which renames are possible, by index in list, and groups the indexes of renames that have to
-// be made in one transaction: those that form a chain or a cycle. A rename depends on that of the holder of its
+// be made in one transaction: those that form a chain or a cycle. A rename depends on the rename of the holder of its
 // address, and is impossible if the holder keeps the address. Of several users who want the same address, only the
 // first may get it.
 func resolveRenames(list []renameRequest) (possible []bool, groups [][]int) {

@@ -27,6 +27,6 @@ func EndingKeys(ctx context.Context, d *db.DB) ([]EndingKey, error) {
 	return pg.All[EndingKey](ctx, d, "find keys that end soon", pg.SQL(`
 		SELECT k.prefix, k.name, p.name AS partner, k.expires_at FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id
 		WHERE k.revoked_at IS NULL AND NOT k.demo AND k.expires_at > ? AND k.expires_at <= ?
-			AND k.partner_id NOT IN (`+away+`)
+			AND k.partner_id NOT IN (`+partnersElsewhere+`)
 		ORDER BY k.expires_at, k.id LIMIT ?`, now, now.Add(domain.KeyEndsSoon), MostEndingKeys))
 }

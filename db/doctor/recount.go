@@ -47,7 +47,7 @@ type storedCount struct {
 	shown bool
 }
 
-// storedCounts describes all stored counts but those of policies.
+// storedCounts describes all stored counts except the counts of policies.
 var storedCounts = []storedCount{
 	{
 		name: "clients of partners", table: "partners", keys: []string{"id"}, values: []string{"client_count"}, none: "0",
@@ -176,22 +176,22 @@ func (c storedCount) recount(ctx context.Context, d *db.DB) (wrong []Miscount, e
 	}
 }
 
-// here returns the condition that this cell serves the client whose id is in a column.
+// servedHere returns the condition that this cell serves the client whose id is in a column.
 // The rows of partners that are arriving or gone may be incomplete, so that their counts
 // need not match.
-func here(client string) string {
-	return client + " IN (SELECT id FROM clients WHERE partner_id NOT IN (" + away + "))"
+func servedHere(client string) string {
+	return client + " IN (SELECT id FROM clients WHERE partner_id NOT IN (" + partnersElsewhere + "))"
 }
 
-// away selects the partners that have rows in this cell, but are not served by it.
-const away = "SELECT partner_id FROM moves WHERE step IN ('arriving', 'gone')"
+// partnersElsewhere selects the partners that have rows in this cell, but are not served by it.
+const partnersElsewhere = "SELECT partner_id FROM moves WHERE step IN ('arriving', 'gone')"
 
-// here returns the condition that this cell serves the partner of a stored count.
-func (c storedCount) here() string {
+// servedHere returns the condition that this cell serves the partner of a stored count.
+func (c storedCount) servedHere() string {
 	if c.table == "partners" {
-		return "id NOT IN (" + away + ")"
+		return "id NOT IN (" + partnersElsewhere + ")"
 	}
-	return here(c.keys[0])
+	return servedHere(c.keys[0])
 }
 
 // compare returns a query for the wrong counts, at most recountAtOnce. It needs no locks,
@@ -209,7 +209,7 @@ func (c storedCount) compare() pg.Query {
 	return pg.SQL(fmt.Sprintf(`
 		SELECT ?0::text AS counter, json_build_object(%s)::text AS key, %s::text AS stored, %s::text AS counted
 		FROM %s AS s FULL JOIN (%s) AS n USING (%s) WHERE %[2]s <> %[3]s AND %[7]s ORDER BY %[6]s LIMIT ?1`,
-		strings.Join(key, ", "), storedRow, countedRow, c.table, fmt.Sprintf(c.counted, "true"), strings.Join(c.keys, ", "), c.here()),
+		strings.Join(key, ", "), storedRow, countedRow, c.table, fmt.Sprintf(c.counted, "true"), strings.Join(c.keys, ", "), c.servedHere()),
 		c.name, recountAtOnce)
 }
 
@@ -268,7 +268,7 @@ func recountPolicies(ctx context.Context, d *db.DB) (wrong []Miscount, err error
 	}
 	clients, err := pg.All[clientPolicies](ctx, d, "find policies whose counts are not stale", pg.SQL(`
 		SELECT client_id AS client, array_agg(id::text ORDER BY id) AS policies FROM policies
-		WHERE requires_acknowledgment AND counted_until > ? AND `+here("client_id")+` GROUP BY 1 ORDER BY 1`, d.Now()))
+		WHERE requires_acknowledgment AND counted_until > ? AND `+servedHere("client_id")+` GROUP BY 1 ORDER BY 1`, d.Now()))
 	if err != nil {
 		return nil, err
 	}

@@ -137,7 +137,7 @@ var workKinds = []struct{ what, rows string }{
 }
 
 // Backlogs returns the Backlog of each kind of work that has rows which were due before a
-// time. The tables must be those of this version.
+// time. The tables must have this version.
 func Backlogs(ctx context.Context, d *db.DB, before time.Time) ([]Backlog, error) {
 	var backlogs []Backlog
 	for _, kind := range workKinds {

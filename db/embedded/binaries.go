@@ -28,7 +28,7 @@ type binaries struct {
 func (b binaries) path(program string) string { return filepath.Join(b.dir, program) }
 
 // find returns the binaries of binDir or, if it is empty, of the first folder with suitable ones. The major version
-// must be want or, if want is 0, at least MinMajor. If none is suitable the error says why, and what to do.
+// must be want or, if want is 0, at least MinMajor. If none is suitable, the error contains the reasons and a remedy.
 func find(binDir string, folders []string, want int) (binaries, error) {
 	if binDir != "" {
 		folders = []string{binDir}
@@ -61,7 +61,7 @@ func find(binDir string, folders []string, want int) (binaries, error) {
 }
 
 // Programs returns the folder of the server's binaries: binDir or, if it is empty, the first of places with suitable
-// binaries. If there is none, the error says what to do.
+// binaries. If there is none, the error contains a remedy.
 func Programs(binDir string) (dir string, err error) {
 	b, err := find(binDir, places(), 0)
 	return b.dir, err

@@ -138,7 +138,7 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	as, err := chooseIdentity(bin, string(s.dir))
+	owner, err := chooseIdentity(bin, string(s.dir))
 	if err != nil {
 		return err
 	}
@@ -147,12 +147,12 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	if err := as.adopt(string(s.dir)); err != nil {
+	if err := owner.adopt(string(s.dir)); err != nil {
 		return err
 	}
 	if major == 0 {
 		fmt.Fprintf(cfg.Log, "creating a database in %s (PostgreSQL %d)\n", s.dir, bin.major)
-		if err := s.dir.initdb(ctx, bin, as, cfg.Settings["fsync"] != "off"); err != nil {
+		if err := s.dir.initdb(ctx, bin, owner, cfg.Settings["fsync"] != "off"); err != nil {
 			return err
 		}
 	}
@@ -160,7 +160,7 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	if err := s.dir.forgetStale(); err != nil {
 		return err
 	}
-	p, err := start{dir: s.dir, bin: bin, as: as, settings: cfg.Settings, password: password, port: cfg.Port}.run(ctx)
+	p, err := start{dir: s.dir, bin: bin, owner: owner, settings: cfg.Settings, password: password, port: cfg.Port}.run(ctx)
 	if err != nil {
 		return err
 	}

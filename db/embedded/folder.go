@@ -70,7 +70,7 @@ func replace(path, text string) error {
 
 // initdb creates the data in a temporary folder and renames it when they are complete, so that a killed process leaves
 // no incomplete data. If sync is true, the data are on the disk when it returns.
-func (d folder) initdb(ctx context.Context, bin binaries, as identity, sync bool) error {
+func (d folder) initdb(ctx context.Context, bin binaries, owner identity, sync bool) error {
 	// Delete the temporary folders of killed processes. An initdb that still runs in one fails.
 	leftovers, _ := filepath.Glob(filepath.Join(string(d), "initdb-*")) // the pattern is well-formed
 	for _, dir := range leftovers {
@@ -84,7 +84,7 @@ func (d folder) initdb(ctx context.Context, bin binaries, as identity, sync bool
 		return err
 	}
 	defer os.RemoveAll(temp) // does nothing after the rename
-	if err := as.adopt(temp); err != nil {
+	if err := owner.adopt(temp); err != nil {
 		return err
 	}
 
@@ -95,7 +95,7 @@ func (d folder) initdb(ctx context.Context, bin binaries, as identity, sync bool
 	}
 	cmd.Dir = string(d)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	cmd.SysProcAttr = as.attr
+	cmd.SysProcAttr = owner.attr
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}

@@ -31,15 +31,15 @@ func chooseIdentity(bin binaries, dir string) (identity, error) {
 		return identity{uid: uid, gid: gid, attr: &syscall.SysProcAttr{Setsid: true}}, nil
 	}
 	var failed []string
-	for _, as := range rootIdentities(dir) {
+	for _, owner := range rootIdentities(dir) {
 		cmd := exec.Command(bin.path("postgres"), "-V")
 		cmd.Dir = filepath.Dir(dir) // not dir, which adopt gives to the user later
-		cmd.SysProcAttr = as.attr
+		cmd.SysProcAttr = owner.attr
 		err := cmd.Run()
 		if err == nil {
-			return as, nil
+			return owner, nil
 		}
-		failed = append(failed, fmt.Sprintf("%s: %v", as.name, err))
+		failed = append(failed, fmt.Sprintf("%s: %v", owner.name, err))
 	}
 	return identity{}, fmt.Errorf("PostgreSQL refuses to run as root, and nobody else can both run %s and reach %s "+
 		"(a folder above with mode 0700?); take another data directory, or start as an ordinary user. Tried %s",
@@ -51,7 +51,7 @@ func chooseIdentity(bin binaries, dir string) (identity, error) {
 // above, unless it is root.
 func rootIdentities(dir string) []identity {
 	var all []identity
-	if uid, gid, err := owner(filepath.Join(dir, "pgdata")); err == nil && uid != 0 {
+	if uid, gid, err := fileOwner(filepath.Join(dir, "pgdata")); err == nil && uid != 0 {
 		all = append(all, ordinary("the data's owner", uid, gid))
 	}
 	all = append(all, namespaced()...)
@@ -60,7 +60,7 @@ func rootIdentities(dir string) []identity {
 			all = append(all, ordinary(name, uid, gid))
 		}
 	}
-	if uid, gid, err := owner(filepath.Dir(dir)); err == nil && uid != 0 {
+	if uid, gid, err := fileOwner(filepath.Dir(dir)); err == nil && uid != 0 {
 		all = append(all, ordinary("the owner of the folder above", uid, gid))
 	}
 	return all
@@ -85,8 +85,8 @@ func lookup(name string) (uid, gid int, err error) {
 	return uid, gid, errors.Join(err, err2)
 }
 
-// owner returns the uid and gid of a file's owner.
-func owner(path string) (uid, gid int, err error) {
+// fileOwner returns the uid and gid of a file's owner.
+func fileOwner(path string) (uid, gid int, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return 0, 0, err
@@ -100,7 +100,7 @@ func owner(path string) (uid, gid int, err error) {
 
 // adopt makes the identity the owner of the folder and all files below. It does nothing unless this process runs as
 // root.
-func (as identity) adopt(dir string) error {
+func (owner identity) adopt(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
@@ -108,13 +108,13 @@ func (as identity) adopt(dir string) error {
 		if err != nil {
 			return err
 		}
-		uid, _, err := owner(path)
+		uid, _, err := fileOwner(path)
 		if err != nil {
 			return err
 		}
-		if uid == as.uid {
+		if uid == owner.uid {
 			return nil
 		}
-		return os.Lchown(path, as.uid, as.gid)
+		return os.Lchown(path, owner.uid, owner.gid)
 	})
 }

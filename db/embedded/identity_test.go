@@ -51,7 +51,7 @@ func TestAsRootBelowAClosedFolder(t *testing.T) {
 			if got := query(t, again.URL(), "select v from kept"); got != "committed" {
 				t.Errorf("read %q", got)
 			}
-			if uid, _, err := owner(filepath.Join(dir, "pgdata")); err != nil || uid != test.uid {
+			if uid, _, err := fileOwner(filepath.Join(dir, "pgdata")); err != nil || uid != test.uid {
 				t.Errorf("the data are owned by %d, %v; want %d", uid, err, test.uid)
 			}
 		})

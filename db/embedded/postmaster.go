@@ -69,7 +69,7 @@ func (d folder) forgetStale() error {
 }
 
 // join waits until the running server of the folder accepts connections, sets s to it, and returns true. It returns
-// false if no server runs, or if it exits meanwhile.
+// false if no server runs, or if the server exits during the wait.
 func (s *Server) join(ctx context.Context) (bool, error) {
 	password, err := os.ReadFile(s.dir.password())
 	if errors.Is(err, fs.ErrNotExist) {

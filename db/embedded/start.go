@@ -30,7 +30,7 @@ const (
 type start struct {
 	dir      folder
 	bin      binaries
-	as       identity
+	owner    identity
 	settings map[string]string
 	password string
 	port     int // 0 for any
@@ -46,7 +46,7 @@ var transientFailures = []string{"could not bind", "could not create any TCP/IP 
 // all, if it exits with a transient failure.
 func (s start) run(ctx context.Context) (postmaster, error) {
 	for try := 1; ; try++ {
-		p, output, err := s.once(ctx, try)
+		p, output, err := s.attempt(ctx, try)
 		if err == nil {
 			return p, nil
 		}
@@ -60,9 +60,9 @@ func (s start) run(ctx context.Context) (postmaster, error) {
 	}
 }
 
-// once makes one attempt to start the server, and waits until it accepts connections. If the server exits instead, the
-// error is errExited and output is what it wrote to the log. try counts the attempts from 1.
-func (s start) once(ctx context.Context, try int) (p postmaster, output string, err error) {
+// attempt makes one attempt to start the server, and waits until it accepts connections. If the server exits instead,
+// the error is errExited and output is what it wrote to the log. try counts the attempts from 1.
+func (s start) attempt(ctx context.Context, try int) (p postmaster, output string, err error) {
 	port, err := s.pickPort(try)
 	if err != nil {
 		return p, "", err
@@ -74,7 +74,7 @@ func (s start) once(ctx context.Context, try int) (p postmaster, output string, 
 	}
 	defer log.Close()
 	cmd := exec.Command(s.bin.path("postgres"), s.arguments(port)...)
-	cmd.Dir, cmd.SysProcAttr = s.dir.data(), s.as.attr
+	cmd.Dir, cmd.SysProcAttr = s.dir.data(), s.owner.attr
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {

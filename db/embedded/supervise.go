@@ -21,7 +21,7 @@ const (
 )
 
 // Supervise restarts the server on the same port whenever it has exited, until ctx ends. cfg is the configuration that
-// Start got. No other method may be called meanwhile. Other processes may supervise the same server.
+// Start got. No other method may be called during it. Other processes may supervise the same server.
 func (s *Server) Supervise(ctx context.Context, cfg Config, log *slog.Logger) {
 	config, err := pgconn.ParseConfig(s.url)
 	if err != nil {

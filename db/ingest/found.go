@@ -45,8 +45,8 @@ func findingOf(b *db.BreachRow, user domain.UserKey, s *domain.Signal) finding {
 // findingSQL stores the @findings, with @now as updated_at. The severity and data classes of an exposure are those of
 // the worst finding by @severities or, of two with the same severity, of that with the lesser list of data classes.
 // Until an exposure is found, they are those of its resolution, which are the catalogue's. first_seen_at is the
-// earliest time of all signals, and resolved_at that of the resolutions. So the result does not depend on the order of
-// the signals.
+// earliest time of all signals, and resolved_at the earliest time of the resolutions. So the result does not depend on
+// the order of the signals.
 //
 // It returns the changed exposures of clients with Dark Web Monitoring. Other clients do not see exposures.
 const findingSQL = `
@@ -207,7 +207,7 @@ func classifiedRowOf(s *domain.Signal) classifiedRow {
 }
 
 // storeClassifiedSQL stores the latest classification of each message and client. Of two at the same time, it stores
-// the one that sorts last.
+// the subject that sorts last.
 const storeClassifiedSQL = `
 	INSERT INTO email_classifications AS k (message_id, client_id, classification, mailbox_action, classified_at)
 	SELECT DISTINCT ON (message_id, client_id) message_id, client_id, classification, mailbox_action, classified_at

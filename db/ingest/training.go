@@ -159,7 +159,7 @@ type publication struct {
 	at     time.Time
 }
 
-// lockPolicies locks policies and returns the client of each. It leaves out archived policies, and those of archived
+// lockPolicies locks policies and returns the client of each. It skips archived policies, and policies of archived
 // clients.
 func lockPolicies(
 	ctx context.Context, c *db.Change, ids []domain.PolicyID,

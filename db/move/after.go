@@ -94,7 +94,7 @@ func cleanUp(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 	if err := resume(ctx, d, partner); err != nil {
 		return err
 	}
-	o, err := ownedBy(ctx, d, partner)
+	o, err := readOwnedIDs(ctx, d, partner)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func cleanUp(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 		return err
 	}
 	for _, t := range slices.Backward(existing) {
-		if t.kept {
+		if t.keep {
 			continue
 		}
 		if t.name == "webhook_deliveries" {

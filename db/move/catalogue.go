@@ -22,10 +22,10 @@ type catalogueKind struct {
 	name string
 	// table is the table of an optional kind. A database without it has no lines of the kind.
 	table string
-	// export reads the rows as JSON. apply are statements that import a JSON array of rows:
+	// export reads the rows as JSON. statements are those that import a JSON array of rows:
 	// the last returns how many rows were added and changed.
-	export string
-	apply  []string
+	export     string
+	statements []string
 }
 
 // moreCatalogue are the optional kinds: their parts of the program can be deleted.
@@ -58,7 +58,7 @@ func catalogueKinds(ctx context.Context, d *db.DB) (kinds []catalogueKind, err e
 }
 
 // catalogue returns the kind, called name, whose lines are the rows of the table that match an SQL condition.
-func (s shaped) catalogue(name, condition string) catalogueKind {
+func (s shapedTable) catalogue(name, condition string) catalogueKind {
 	columns, key := strings.Join(s.columns, ", "), strings.Join(s.key, ", ")
 	var set []string
 	for _, c := range s.columns {
@@ -67,7 +67,7 @@ func (s shaped) catalogue(name, condition string) catalogueKind {
 	return catalogueKind{
 		name:   name,
 		export: "SELECT row_to_json(t)::text FROM " + s.name + " AS t WHERE " + condition + " ORDER BY " + key,
-		apply: []string{`WITH done AS (
+		statements: []string{`WITH done AS (
 			INSERT INTO ` + s.name + " AS t (" + columns + ") SELECT " + columns + " FROM json_populate_recordset(NULL::" + s.name + `, $1::json)
 			ON CONFLICT (` + key + ") DO UPDATE SET " + strings.Join(set, ", ") + " WHERE (t." + strings.Join(s.columns, ", t.") +
 			") IS DISTINCT FROM (excluded." + strings.Join(s.columns, ", excluded.") + `)
@@ -229,7 +229,7 @@ func (i *catalogueImport) apply(ctx context.Context, rows []json.RawMessage) err
 	type counts struct{ Added, Changed int }
 	var n counts
 	err = i.Tx(ctx, func(ctx context.Context) error {
-		for _, statement := range i.kinds[i.kind].apply {
+		for _, statement := range i.kinds[i.kind].statements {
 			result, err := pg.All[counts](ctx, i, "import "+i.kind+" lines", pg.Raw(statement, []any{string(list)}))
 			if err != nil {
 				return err

@@ -32,19 +32,19 @@ const maxListed = 10
 
 // checkCatalogues returns an error that lists the rows of catalogues to which the partner's rows refer and which the
 // new cell lacks.
-func (m *Move) checkCatalogues(old, now side, o owned) error {
+func (m *Move) checkCatalogues(source, target side, o ownedIDs) error {
 	var faults []error
 	for _, c := range catalogues {
 		var parts []string
 		for _, n := range c.referred {
-			parts = append(parts, fmt.Sprintf("SELECT DISTINCT t.%s::text AS id FROM %s AS t WHERE %s", n.column, n.table, o.condition(tableCalled(n.table))))
+			parts = append(parts, fmt.Sprintf("SELECT DISTINCT t.%s::text AS id FROM %s AS t WHERE %s", n.column, n.table, o.condition(tableByName(n.table))))
 		}
-		used, err := pg.All[string](old.ctx, m.From, "list the catalogue rows in use", pg.Raw(
+		used, err := pg.All[string](source.ctx, m.From, "list the catalogue rows in use", pg.Raw(
 			"SELECT n.id FROM ("+strings.Join(parts, " UNION ")+") AS n WHERE EXISTS (SELECT FROM "+c.table+" AS c WHERE c."+c.key+"::text = n.id) ORDER BY n.id", nil))
 		if err != nil {
 			return err
 		}
-		missing, err := pg.All[string](now.ctx, m.To, "look for the catalogue rows in use", pg.SQL(
+		missing, err := pg.All[string](target.ctx, m.To, "look for the catalogue rows in use", pg.SQL(
 			"SELECT n.id FROM unnest(?::text[]) AS n (id) WHERE NOT EXISTS (SELECT FROM "+c.table+" AS c WHERE c."+c.key+"::text = n.id)", used))
 		if err != nil {
 			return err
@@ -57,8 +57,8 @@ func (m *Move) checkCatalogues(old, now side, o owned) error {
 	return errors.Join(faults...)
 }
 
-// tableCalled returns the entry of tables with a name. It panics if there is none.
-func tableCalled(name string) table {
+// tableByName returns the entry of tables with a name. It panics if there is none.
+func tableByName(name string) table {
 	return tables[slices.IndexFunc(tables, func(t table) bool { return t.name == name })]
 }
 
@@ -66,19 +66,19 @@ func tableCalled(name string) table {
 // The notes are shown to the operator, and the activations run in the last transaction.
 type extension struct {
 	table       string
-	checks      []func(m *Move, old, now side, o owned) error
-	notes       []func(m *Move, old, now side, o owned) (string, error)
-	activations []func(m *Move, old, now side) error
+	checks      []func(m *Move, source, target side, o ownedIDs) error
+	notes       []func(m *Move, source, target side, o ownedIDs) (string, error)
+	activations []func(m *Move, source, target side) error
 }
 
 var extensions = []extension{
 	v1Extension, // v1-line
 }
 
-// extended merges the extensions whose tables the cells have into one.
-func (m *Move) extended() (all extension) {
+// mergedExtensions merges the extensions whose tables the cells have into one.
+func (m *Move) mergedExtensions() (all extension) {
 	for _, x := range extensions {
-		if slices.ContainsFunc(m.tables, func(s shaped) bool { return s.name == x.table }) {
+		if slices.ContainsFunc(m.tables, func(s shapedTable) bool { return s.name == x.table }) {
 			all.checks, all.notes = append(all.checks, x.checks...), append(all.notes, x.notes...)
 			all.activations = append(all.activations, x.activations...)
 		}
@@ -98,7 +98,7 @@ func (m *Move) Check(ctx context.Context) error {
 func (m *Move) DryRun(ctx context.Context) (notes []string, err error) {
 	err = m.Check(ctx)
 	// In one and the same database the second lock always fails; Check reports that case.
-	if lockErr := m.exclusively(ctx, func(context.Context) error { return nil }); m.From != m.To && lockErr != nil {
+	if lockErr := m.withLock(ctx, func(context.Context) error { return nil }); m.From != m.To && lockErr != nil {
 		err = errors.Join(err, lockErr)
 	}
 	if m.tables != nil {
@@ -111,11 +111,11 @@ func (m *Move) DryRun(ctx context.Context) (notes []string, err error) {
 
 // notes returns the notes of extensions. Check must have set m.tables.
 func (m *Move) notes(ctx context.Context) (texts []string, err error) {
-	o, err := ownedBy(ctx, m.From, m.Partner)
+	o, err := readOwnedIDs(ctx, m.From, m.Partner)
 	if err != nil {
 		return nil, err
 	}
-	for _, note := range m.extended().notes {
+	for _, note := range m.mergedExtensions().notes {
 		text, err := note(m, side{ctx: ctx, DB: m.From}, side{ctx: ctx, DB: m.To}, o)
 		if err != nil {
 			return texts, err
@@ -137,25 +137,25 @@ func (m *Move) checkRows(ctx context.Context) (err error) {
 		m.tables = nil
 		return err
 	}
-	o, err := ownedBy(ctx, m.From, m.Partner)
+	o, err := readOwnedIDs(ctx, m.From, m.Partner)
 	if err != nil {
 		return err
 	}
-	old, now := side{ctx: ctx, DB: m.From}, side{ctx: ctx, DB: m.To}
-	faults := []error{m.checkCatalogues(old, now, o)}
-	for _, check := range m.extended().checks {
-		faults = append(faults, check(m, old, now, o))
+	source, target := side{ctx: ctx, DB: m.From}, side{ctx: ctx, DB: m.To}
+	faults := []error{m.checkCatalogues(source, target, o)}
+	for _, check := range m.mergedExtensions().checks {
+		faults = append(faults, check(m, source, target, o))
 	}
 	return errors.Join(faults...)
 }
 
 var (
-	errNotHere = errors.New("this cell does not serve the partner: the command move status says which one does")
-	errThere   = errors.New("the new cell serves the partner, or moves it on: run the move from there")
+	errNotServedByOld = errors.New("this cell does not serve the partner: the command move status says which one does")
+	errServedByNew    = errors.New("the new cell serves the partner, or moves it on: run the move from there")
 )
 
-// checkSteps returns errNotHere, errThere or both if a cell's step does not allow the move; see start. A move that only
-// has to be detached is allowed.
+// checkSteps returns errNotServedByOld, errServedByNew or both if a cell's step does not allow the move; see start. A
+// move that only has to be detached is allowed.
 func (m *Move) checkSteps(ctx context.Context) error {
 	var steps [2]Step // of the old and the new cell; empty without a row
 	for i, d := range []*db.DB{m.From, m.To} {
@@ -172,36 +172,36 @@ func (m *Move) checkSteps(ctx context.Context) error {
 	}
 	var faults []error
 	if slices.Contains([]Step{Detached, Cleaned, Arriving}, steps[0]) {
-		faults = append(faults, errNotHere)
+		faults = append(faults, errNotServedByOld)
 	}
 	if slices.Contains([]Step{Active, Copying, Frozen, HandingOver}, steps[1]) {
-		faults = append(faults, errThere)
+		faults = append(faults, errServedByNew)
 	}
 	return errors.Join(faults...)
 }
 
 // checkKeys returns an error if the partner's secrets cannot be sealed for the new cell. The contexts are for the
 // databases of the old and the new cell, and may hold their transactions.
-func (m *Move) checkKeys(old, now context.Context) error {
+func (m *Move) checkKeys(source, target context.Context) error {
 	if m.CheckKeys == nil {
 		return nil
 	}
-	o, err := ownedBy(old, m.From, m.Partner)
+	o, err := readOwnedIDs(source, m.From, m.Partner)
 	if err != nil {
 		return err
 	}
 	var parts []string
 	for _, c := range db.SealedColumns {
-		parts = append(parts, "EXISTS (SELECT FROM "+c.Table+" AS t WHERE "+c.Held()+" AND "+o.condition(tableCalled(c.Table))+")")
+		parts = append(parts, "EXISTS (SELECT FROM "+c.Table+" AS t WHERE "+c.Held()+" AND "+o.condition(tableByName(c.Table))+")")
 	}
-	secrets, err := pg.One[bool](old, m.From, "look for the partner's secrets", pg.Raw("SELECT "+strings.Join(parts, " OR "), nil))
+	secrets, err := pg.One[bool](source, m.From, "look for the partner's secrets", pg.Raw("SELECT "+strings.Join(parts, " OR "), nil))
 	if err != nil {
 		return err
 	}
-	return m.CheckKeys(old, now, secrets)
+	return m.CheckKeys(source, target, secrets)
 }
 
-// checkShapes returns errOtherTables if the tables or columns of a cell are not those of m.tables. handOver calls it
+// checkShapes returns errOtherTables if the tables or columns of a cell differ from m.tables. handOver calls it
 // again, because a migration may have run since Check.
 func (m *Move) checkShapes(ctx context.Context) error {
 	for _, d := range []*db.DB{m.From, m.To} {
@@ -209,7 +209,7 @@ func (m *Move) checkShapes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !slices.EqualFunc(m.tables, existing, func(a, b shaped) bool { return a.name == b.name && slices.Equal(a.columns, b.columns) }) {
+		if !slices.EqualFunc(m.tables, existing, func(a, b shapedTable) bool { return a.name == b.name && slices.Equal(a.columns, b.columns) }) {
 			return errOtherTables
 		}
 	}
@@ -238,7 +238,7 @@ type Size struct {
 
 // Sizes counts the partner's rows in each table of the old cell, for a dry run.
 func (m *Move) Sizes(ctx context.Context) (sizes []Size, err error) {
-	o, err := ownedBy(ctx, m.From, m.Partner)
+	o, err := readOwnedIDs(ctx, m.From, m.Partner)
 	if err != nil {
 		return nil, err
 	}

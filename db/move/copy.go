@@ -26,7 +26,7 @@ type side struct {
 }
 
 // digests counts and hashes the partner's rows of a table by bucket, or returns them from the cache.
-func (s side) digests(t shaped, o owned) ([]digest, error) {
+func (s side) digests(t shapedTable, o ownedIDs) ([]digest, error) {
 	if d, ok := s.cache[t.name]; ok {
 		return d, nil
 	}
@@ -38,22 +38,22 @@ func (s side) digests(t shaped, o owned) ([]digest, error) {
 }
 
 // digestBy counts and hashes the rows that match condition, grouped by the expression part.
-func (s side) digestBy(t shaped, part, condition string) ([]digest, error) {
+func (s side) digestBy(t shapedTable, part, condition string) ([]digest, error) {
 	return pg.All[digest](s.ctx, s.DB, "digest "+t.name, pg.Raw(t.digestSQL(part, condition), nil))
 }
 
-// compared is the comparison of a table between the two sides.
-type compared struct {
-	shaped
+// comparison is the result of comparing a table between the two sides.
+type comparison struct {
+	shapedTable
 	// where is the condition of the differing rows, on both sides. It is empty if no row differs.
 	where string
-	// rows is the number of differing rows of the source. there reports whether the target has any of the owner's rows
-	// in the table.
-	rows  int64
-	there bool
+	// rows is the number of differing rows of the source. inTarget reports whether the target has any of the owner's
+	// rows in the table.
+	rows     int64
+	inTarget bool
 }
 
-func (c compared) differs() bool { return c.where != "" }
+func (c comparison) differs() bool { return c.where != "" }
 
 // maxByKey bounds the rows that are compared by key, which takes some 100 bytes of memory for each. If the differing
 // buckets hold more rows, they are replaced as a whole.
@@ -62,48 +62,48 @@ const maxByKey = 1_000_000
 // compare returns the rows of a table that differ between the two sides, as a condition on both. It compares the
 // table by buckets, then the differing buckets by key. It stops at the buckets if they hold more than maxByKey rows,
 // and selects all of the owner's rows if the target has no such row.
-func compare(old, now side, t shaped, o owned) (c compared, err error) {
-	c.shaped = t
+func compare(source, target side, t shapedTable, o ownedIDs) (c comparison, err error) {
+	c.shapedTable = t
 	condition := o.condition(t.table)
-	a, b, err := digestBoth(old, now, func(s side) ([]digest, error) { return s.digests(t, o) })
+	a, b, err := digestBoth(source, target, func(s side) ([]digest, error) { return s.digests(t, o) })
 	if err != nil {
 		return c, err
 	}
-	differ, rows := differing(a, b)
-	c.rows, c.there = rows, len(b) > 0
+	differ, rows := differences(a, b)
+	c.rows, c.inTarget = rows, len(b) > 0
 	if len(differ) == 0 {
 		return c, nil
 	}
-	if !c.there { // nothing to compare by key: copy all rows
+	if !c.inTarget { // nothing to compare by key: copy all rows
 		c.where = condition
 		return c, nil
 	}
-	c.where = condition + " AND " + among(t.bucketOf(), differ)
+	c.where = condition + " AND " + anyOf(t.bucketOf(), differ)
 	if rows > maxByKey {
 		return c, nil
 	}
-	a, b, err = digestBoth(old, now, func(s side) ([]digest, error) { return s.digestBy(t, t.keyHash(), c.where) })
+	a, b, err = digestBoth(source, target, func(s side) ([]digest, error) { return s.digestBy(t, t.keyHash(), c.where) })
 	if err != nil {
 		return c, err
 	}
-	differ, c.rows = differing(a, b)
-	c.where = condition + " AND " + among(t.keyHash(), differ)
+	differ, c.rows = differences(a, b)
+	c.where = condition + " AND " + anyOf(t.keyHash(), differ)
 	return c, nil
 }
 
 // digestBoth calls digests for both sides concurrently.
-func digestBoth(old, now side, digests func(side) ([]digest, error)) (a, b []digest, err error) {
+func digestBoth(source, target side, digests func(side) ([]digest, error)) (a, b []digest, err error) {
 	var both errgroup.Group
-	both.Go(func() (err error) { a, err = digests(old); return err })
-	both.Go(func() (err error) { b, err = digests(now); return err })
+	both.Go(func() (err error) { a, err = digests(source); return err })
+	both.Go(func() (err error) { b, err = digests(target); return err })
 	return a, b, both.Wait()
 }
 
 // disableTriggers turns off foreign keys and triggers for the target's transaction: rows may be copied before the rows
 // that they refer to, and the numbers of version 1 are copied, not assigned by a trigger. checkEqual checks that all
 // rows are in the target.
-func disableTriggers(now side) error {
-	_, err := pg.Exec(now.ctx, now.DB, "copy rows as they are", pg.SQL("SET LOCAL session_replication_role = replica"))
+func disableTriggers(target side) error {
+	_, err := pg.Exec(target.ctx, target.DB, "copy rows as they are", pg.SQL("SET LOCAL session_replication_role = replica"))
 	if pg.Denied(err) {
 		err = fmt.Errorf("the role of the new cell's database may not copy rows without their triggers: as a superuser, "+
 			"GRANT SET ON PARAMETER session_replication_role TO the role (PostgreSQL 15), or give --to the URL of a superuser: %w", err)
@@ -111,22 +111,22 @@ func disableTriggers(now side) error {
 	return err
 }
 
-// replace replaces the differing rows of the target with those of the source, in the target's transaction, and seals
+// replace replaces the differing rows of the target with the rows of the source, in the target's transaction, and seals
 // their secrets again.
-func (m *Move) replace(old, now side, c compared) error {
-	if err := disableTriggers(now); err != nil {
+func (m *Move) replace(source, target side, c comparison) error {
+	if err := disableTriggers(target); err != nil {
 		return err
 	}
-	if c.there {
-		if err := drop(now, c.name, c.where); err != nil {
+	if c.inTarget {
+		if err := drop(target, c.name, c.where); err != nil {
 			return err
 		}
 	}
-	if err := stream(old, now, c, c.where); err != nil {
+	if err := stream(source, target, c, c.where); err != nil {
 		return err
 	}
-	for _, column := range sealed(c.table) {
-		if err := m.reseal(now, column, c.where); err != nil {
+	for _, column := range sealedColumns(c.table) {
+		if err := m.reseal(target, column, c.where); err != nil {
 			return err
 		}
 	}
@@ -134,24 +134,24 @@ func (m *Move) replace(old, now side, c compared) error {
 }
 
 // drop deletes the rows of table, alias t, that match where.
-func drop(now side, table, where string) error {
-	_, err := pg.Exec(now.ctx, now.DB, "drop rows of "+table, pg.Raw("DELETE FROM "+table+" AS t WHERE "+where, nil))
+func drop(target side, table, where string) error {
+	_, err := pg.Exec(target.ctx, target.DB, "drop rows of "+table, pg.Raw("DELETE FROM "+table+" AS t WHERE "+where, nil))
 	return err
 }
 
 // dropCopies deletes rows of the new cell in a transaction of its own, with triggers turned off.
 func (m *Move) dropCopies(ctx context.Context, table, where string) error {
 	return m.To.Tx(ctx, func(ctx context.Context) error {
-		now := side{ctx: ctx, DB: m.To}
-		if err := disableTriggers(now); err != nil {
+		target := side{ctx: ctx, DB: m.To}
+		if err := disableTriggers(target); err != nil {
 			return err
 		}
-		return drop(now, table, where)
+		return drop(target, table, where)
 	})
 }
 
 // stream copies the rows of c's table that match where from the source to the target, with COPY.
-func stream(old, now side, c compared, where string) error {
+func stream(source, target side, c comparison, where string) error {
 	columns := strings.Join(c.columns, ", ")
 	if c.order != "" {
 		where += " ORDER BY " + c.order
@@ -159,21 +159,21 @@ func stream(old, now side, c compared, where string) error {
 	r, w := io.Pipe()
 	var both errgroup.Group
 	both.Go(func() error {
-		err := onTx(old, func(tx pgx.Tx) error {
-			_, err := tx.Conn().PgConn().CopyTo(old.ctx, w,
+		err := onTx(source, func(tx pgx.Tx) error {
+			_, err := tx.Conn().PgConn().CopyTo(source.ctx, w,
 				"COPY (SELECT "+columns+" FROM "+c.name+" AS t WHERE "+where+") TO STDOUT (FORMAT binary)")
 			return err
 		})
 		_ = w.CloseWithError(err) // always returns nil
-		return old.TranslateError("read rows of "+c.name, err)
+		return source.TranslateError("read rows of "+c.name, err)
 	})
 	both.Go(func() error {
-		err := onTx(now, func(tx pgx.Tx) error {
-			_, err := tx.Conn().PgConn().CopyFrom(now.ctx, r, "COPY "+c.name+" ("+columns+") FROM STDIN (FORMAT binary)")
+		err := onTx(target, func(tx pgx.Tx) error {
+			_, err := tx.Conn().PgConn().CopyFrom(target.ctx, r, "COPY "+c.name+" ("+columns+") FROM STDIN (FORMAT binary)")
 			return err
 		})
 		_ = r.CloseWithError(err)
-		return now.TranslateError("write rows of "+c.name, err)
+		return target.TranslateError("write rows of "+c.name, err)
 	})
 	return both.Wait()
 }
@@ -188,8 +188,8 @@ type sealedRow struct {
 }
 
 // reseal seals the secrets of column c again, with the new cell's key, in copied rows that match where.
-func (m *Move) reseal(now side, c db.SealedColumn, where string) error {
-	rows, err := pg.All[sealedRow](now.ctx, now.DB, "read sealed secrets", pg.Raw("SELECT t."+c.Key+"::text AS id, t."+c.Column+
+func (m *Move) reseal(target side, c db.SealedColumn, where string) error {
+	rows, err := pg.All[sealedRow](target.ctx, target.DB, "read sealed secrets", pg.Raw("SELECT t."+c.Key+"::text AS id, t."+c.Column+
 		" AS sealed FROM "+c.Table+" AS t WHERE "+c.Held()+" AND "+where, nil))
 	if err != nil || len(rows) == 0 {
 		return err
@@ -201,7 +201,7 @@ func (m *Move) reseal(now side, c db.SealedColumn, where string) error {
 			return fmt.Errorf("%s %s: %w", c.Table, row.ID, err)
 		}
 	}
-	_, err = pg.Exec(now.ctx, now.DB, "seal secrets again", pg.SQL("UPDATE "+c.Table+" AS t SET "+c.Column+
+	_, err = pg.Exec(target.ctx, target.DB, "seal secrets again", pg.SQL("UPDATE "+c.Table+" AS t SET "+c.Column+
 		" = n.value FROM unnest(?0::uuid[], ?1::bytea[]) AS n (id, value) WHERE t."+c.Key+" = n.id", ids, values))
 	return err
 }
@@ -212,21 +212,21 @@ const analyzeFrom = 10_000
 
 // copyTable copies the differing rows of a table, in a transaction of its own on each side, and returns their number.
 // On a unique violation it deletes the differing rows from the new cell instead, and the next pass copies them.
-func (m *Move) copyTable(ctx context.Context, t shaped, o owned) (rows int64, err error) {
-	err = m.From.Snapshot(ctx, func(old context.Context) error {
-		_, rows, err = m.copySnapshot(ctx, side{ctx: old, DB: m.From}, t, o)
+func (m *Move) copyTable(ctx context.Context, t shapedTable, o ownedIDs) (rows int64, err error) {
+	err = m.From.Snapshot(ctx, func(source context.Context) error {
+		_, rows, err = m.copySnapshot(ctx, side{ctx: source, DB: m.From}, t, o)
 		return err
 	})
 	return rows, err
 }
 
 // copySnapshot is copyTable within a snapshot of the source. It also reports whether the two sides differed.
-func (m *Move) copySnapshot(ctx context.Context, old side, t shaped, o owned) (differed bool, rows int64, err error) {
-	c, err := compare(old, side{ctx: ctx, DB: m.To}, t, o)
+func (m *Move) copySnapshot(ctx context.Context, source side, t shapedTable, o ownedIDs) (differed bool, rows int64, err error) {
+	c, err := compare(source, side{ctx: ctx, DB: m.To}, t, o)
 	if err != nil || !c.differs() {
 		return false, 0, err
 	}
-	err = m.To.Tx(ctx, func(now context.Context) error { return m.replace(old, side{ctx: now, DB: m.To}, c) })
+	err = m.To.Tx(ctx, func(target context.Context) error { return m.replace(source, side{ctx: target, DB: m.To}, c) })
 	if err == nil && c.rows > analyzeFrom {
 		_, err = pg.Exec(ctx, m.To, "analyze "+t.name, pg.Raw("ANALYZE "+t.name, nil))
 	}

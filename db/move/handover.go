@@ -24,9 +24,9 @@ func (m *Move) handOver(ctx context.Context, c cellPair) error {
 	defer cancel()
 	err := m.freeze(ctx)
 	if err == nil {
-		m.at("frozen")
-		err = m.From.Snapshot(ctx, func(old context.Context) error {
-			return m.copyDifferences(ctx, side{ctx: old, DB: m.From, cache: map[string][]digest{}}, c)
+		m.checkpoint("frozen")
+		err = m.From.Snapshot(ctx, func(source context.Context) error {
+			return m.copyDifferences(ctx, side{ctx: source, DB: m.From, cache: map[string][]digest{}}, c)
 		})
 	}
 	if err != nil && errors.Is(context.Cause(ctx), errFreezeEnded) {
@@ -47,14 +47,14 @@ func (m *Move) freeze(ctx context.Context) error {
 			return err
 		}
 	}
-	draining, cancel := context.WithTimeout(ctx, drainFor)
+	drainCtx, cancel := context.WithTimeout(ctx, drainFor)
 	defer cancel()
-	err := m.waitUntil(draining, `
+	err := m.waitUntil(drainCtx, `
 		SELECT NOT EXISTS (SELECT FROM outbox AS o LEFT JOIN clients AS c ON c.id = o.client_id
 				WHERE (c.partner_id = ?0 OR o.client_id = ?0) AND o.lease IS NOT NULL AND o.due_at > now())
 			AND NOT EXISTS (SELECT FROM webhooks AS w JOIN webhook_deliveries AS d ON d.webhook_id = w.id
 				WHERE w.partner_id = ?0 AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > now())`, m.Partner)
-	if err != nil && draining.Err() != nil && ctx.Err() == nil {
+	if err != nil && drainCtx.Err() != nil && ctx.Err() == nil {
 		m.Logf("a mail or a delivery is being sent for longer than %s: it may be sent twice", drainFor)
 		return nil
 	}
@@ -104,22 +104,22 @@ func (m *Move) waitUntil(ctx context.Context, statement string, args ...any) err
 
 // copyDifferences copies the rows that still differ from the source's snapshot, and commits the move. Background work
 // that the old cell does after the snapshot is lost, and the new cell repeats it: no caller got a response for it.
-func (m *Move) copyDifferences(ctx context.Context, old side, c cellPair) error {
+func (m *Move) copyDifferences(ctx context.Context, source side, c cellPair) error {
 	if err := m.checkShapes(ctx); err != nil {
 		return err
 	}
-	o, err := ownedBy(old.ctx, m.From, m.Partner)
+	o, err := readOwnedIDs(source.ctx, m.From, m.Partner)
 	if err != nil {
 		return err
 	}
-	if err := m.copyFiles(old.ctx); err != nil {
+	if err := m.copyFiles(source.ctx); err != nil {
 		return err
 	}
-	left := slices.DeleteFunc(slices.Clone(m.tables), func(t shaped) bool { return t.last })
+	left := slices.DeleteFunc(slices.Clone(m.tables), func(t shapedTable) bool { return t.last })
 	for pass := 1; ; pass++ {
-		var differed []shaped
+		var differed []shapedTable
 		for _, t := range left {
-			differs, _, err := m.copySnapshot(ctx, old, t, o)
+			differs, _, err := m.copySnapshot(ctx, source, t, o)
 			if err != nil {
 				return err
 			}
@@ -127,7 +127,7 @@ func (m *Move) copyDifferences(ctx context.Context, old side, c cellPair) error 
 				differed = append(differed, t)
 			}
 		}
-		m.at("differences copied")
+		m.checkpoint("differences copied")
 		if left = differed; len(left) == 0 {
 			break
 		}
@@ -135,55 +135,55 @@ func (m *Move) copyDifferences(ctx context.Context, old side, c cellPair) error 
 			return errors.New("the copies do not become equal: the new cell's own work changes them, or a unique key is held by another partner's row")
 		}
 	}
-	return m.To.Tx(ctx, func(now context.Context) error { return m.commit(ctx, old, side{ctx: now, DB: m.To}, o, c) })
+	return m.To.Tx(ctx, func(target context.Context) error { return m.commit(ctx, source, side{ctx: target, DB: m.To}, o, c) })
 }
 
 // commit is the last transaction, target's: it copies the tables marked last, checks that the cells are equal, and
 // makes the new cell serve the partner. ctx has no transaction: freezeWithoutEnd commits in the old cell before target
 // does.
-func (m *Move) commit(ctx context.Context, old, now side, o owned, c cellPair) error {
-	if _, err := pg.One[Step](now.ctx, m.To, "lock the move", pg.SQL("SELECT step FROM moves WHERE partner_id = ? FOR UPDATE", m.Partner)); err != nil {
+func (m *Move) commit(ctx context.Context, source, target side, o ownedIDs, c cellPair) error {
+	if _, err := pg.One[Step](target.ctx, m.To, "lock the move", pg.SQL("SELECT step FROM moves WHERE partner_id = ? FOR UPDATE", m.Partner)); err != nil {
 		return err
 	}
 	for _, t := range m.tables {
 		if !t.last {
 			continue
 		}
-		result, err := compare(old, now, t, o)
+		result, err := compare(source, target, t, o)
 		if err == nil && result.differs() {
-			err = m.replace(old, now, result)
+			err = m.replace(source, target, result)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := m.checkEqual(old, now, o); err != nil {
+	if err := m.checkEqual(source, target, o); err != nil {
 		return err
 	}
-	if err := m.checkKeys(old.ctx, now.ctx); err != nil {
+	if err := m.checkKeys(source.ctx, target.ctx); err != nil {
 		return err
 	}
-	for _, activate := range m.extended().activations {
-		if err := activate(m, old, now); err != nil {
+	for _, activate := range m.mergedExtensions().activations {
+		if err := activate(m, source, target); err != nil {
 			return err
 		}
 	}
-	if err := m.activate(old, now, c); err != nil {
+	if err := m.activate(source, target, c); err != nil {
 		return err
 	}
-	m.at("checked")
+	m.checkpoint("checked")
 	if err := m.freezeWithoutEnd(ctx); err != nil {
 		return err
 	}
-	m.at("frozen without end")
+	m.checkpoint("frozen without end")
 	return nil
 }
 
 // checkEqual returns an error if a table differs between the two sides, or if the target lacks objects of catalogues:
 // foreign keys were turned off.
-func (m *Move) checkEqual(old, now side, o owned) error {
+func (m *Move) checkEqual(source, target side, o ownedIDs) error {
 	for _, t := range m.tables {
-		c, err := compare(old, now, t, o)
+		c, err := compare(source, target, t, o)
 		if err != nil {
 			return err
 		}
@@ -191,25 +191,25 @@ func (m *Move) checkEqual(old, now side, o owned) error {
 			return fmt.Errorf("%s differs between the two cells, in %d rows or more", t.name, c.rows)
 		}
 	}
-	return m.checkCatalogues(old, now, o)
+	return m.checkCatalogues(source, target, o)
 }
 
-// activate makes the new cell serve the partner: positions of events continue behind those of the old cell, cursors and
-// links of the old cell are accepted, the partner's keys no longer count as moved, leases of the old cell's processes
-// end, and the processes of the new cell are notified.
-func (m *Move) activate(old, now side, c cellPair) error {
-	head, err := pg.One[int64](old.ctx, m.From, "read the head of the events", pg.SQL("SELECT position FROM event_head"))
+// activate makes the new cell serve the partner: positions of events continue after the positions of the old cell,
+// cursors and links of the old cell are accepted, the partner's keys no longer count as moved, leases of the old cell's
+// processes end, and the processes of the new cell are notified.
+func (m *Move) activate(source, target side, c cellPair) error {
+	head, err := pg.One[int64](source.ctx, m.From, "read the head of the events", pg.SQL("SELECT position FROM event_head"))
 	if err != nil {
 		return err
 	}
-	secrets, err := m.From.SharedSecrets(old.ctx, c.from)
+	secrets, err := m.From.SharedSecrets(source.ctx, c.from)
 	if err != nil {
 		return err
 	}
-	if err := m.To.AcceptSecrets(now.ctx, secrets); err != nil {
+	if err := m.To.AcceptSecrets(target.ctx, secrets); err != nil {
 		return err
 	}
-	if err := resume(now.ctx, m.To, m.Partner); err != nil { // an interrupted move from the new cell left it suspended
+	if err := resume(target.ctx, m.To, m.Partner); err != nil { // an interrupted move from the new cell left it suspended
 		return err
 	}
 	for _, q := range []pg.Query{
@@ -224,7 +224,7 @@ func (m *Move) activate(old, now side, c cellPair) error {
 		pg.SQL("SELECT pg_notify(channel, '') FROM unnest(?::text[]) AS channel",
 			[]string{db.MovesChannel, db.ReportChannel, db.OutboxChannel}),
 	} {
-		if _, err := pg.Exec(now.ctx, m.To, "activate the partner", q); err != nil {
+		if _, err := pg.Exec(target.ctx, m.To, "activate the partner", q); err != nil {
 			return err
 		}
 	}
@@ -298,6 +298,6 @@ func (m *Move) detach(ctx context.Context) error {
 		}
 		return nil
 	})
-	m.at("detached")
+	m.checkpoint("detached")
 	return err
 }

@@ -28,7 +28,7 @@ var also = []func(context.Context, *db.DB) error{
 }
 
 // alsoCopied copy what these keep of catalogues.
-var alsoCopied = []func(w *world, old, now side){
+var alsoCopied = []func(w *world, source, target side){
 	copyNumbers, // v1-line
 }
 
@@ -81,10 +81,10 @@ func newWorld(t *testing.T) *world {
 		Reseal: func(_ db.SealedColumn, id string, sealed []byte) ([]byte, error) {
 			return []byte(id + " of the new cell: " + string(sealed)), nil
 		},
-		File: func(context.Context, domain.Report) error { return nil },
-		Logf: t.Logf,
+		CopyFile: func(context.Context, domain.Report) error { return nil },
+		Logf:     t.Logf,
 	}}
-	w.reached = func(point string) {
+	w.onCheckpoint = func(point string) {
 		if do := w.points[point]; do != nil {
 			do()
 		}
@@ -135,24 +135,24 @@ func (w *world) clientOf(users int) string {
 func (w *world) catalogues() {
 	w.t.Helper()
 	w.exec(w.To, "TRUNCATE courses, phishing_templates, breaches CASCADE")
-	w.must(w.From.Snapshot(w.t.Context(), func(old context.Context) error {
-		return w.To.Tx(w.t.Context(), func(now context.Context) error {
+	w.must(w.From.Snapshot(w.t.Context(), func(source context.Context) error {
+		return w.To.Tx(w.t.Context(), func(target context.Context) error {
 			for _, name := range []string{"courses", "phishing_templates", "breaches", "framework_courses", "default_program"} {
-				w.copyAll(side{ctx: old, DB: w.From}, side{ctx: now, DB: w.To}, name, "true")
+				w.copyAll(side{ctx: source, DB: w.From}, side{ctx: target, DB: w.To}, name, "true")
 			}
 			for _, more := range alsoCopied {
-				more(w, side{ctx: old, DB: w.From}, side{ctx: now, DB: w.To})
+				more(w, side{ctx: source, DB: w.From}, side{ctx: target, DB: w.To})
 			}
 			return nil
 		})
 	}))
 }
 
-func (w *world) copyAll(old, now side, name, where string) {
+func (w *world) copyAll(source, target side, name, where string) {
 	w.t.Helper()
-	s, err := shapes(old.ctx, w.From, []table{{name: name}})
+	s, err := shapes(source.ctx, w.From, []table{{name: name}})
 	w.must(err)
-	w.must(stream(old, now, compared{shaped: s[0]}, where))
+	w.must(stream(source, target, comparison{shapedTable: s[0]}, where))
 }
 
 // something adds rows to the tables that the demonstration leaves empty, of both partners.
@@ -209,7 +209,7 @@ func (w *world) queueWork() {
 // were before they were sealed again.
 func (w *world) contents(d *db.DB, partner domain.PartnerID) map[string]string {
 	w.t.Helper()
-	o, err := ownedBy(w.t.Context(), d, partner)
+	o, err := readOwnedIDs(w.t.Context(), d, partner)
 	w.must(err)
 	all := map[string]string{}
 	there, err := shapes(w.t.Context(), d, tables)

@@ -39,7 +39,7 @@ const (
 	// pollEvery is the interval of waitUntil.
 	pollEvery = 20 * time.Millisecond
 	// shortPass is the duration of a pass after which writes are frozen. Within the freeze, the last pass copies the
-	// rows written meanwhile, and compares all tables a second time. If a pass copied at most littleLeft rows,
+	// rows written during the pass, and compares all tables a second time. If a pass copied at most littleLeft rows,
 	// comparing took most of its time; then it is enough that two comparisons fit into the freeze.
 	shortPass  = 10 * time.Second
 	littleLeft = 2000
@@ -78,24 +78,24 @@ type Move struct {
 	// CheckKeys returns an error if Reseal's key is not the new cell's or, if the partner has secrets, if those of the
 	// old cell cannot be opened. The contexts are for the two databases, and may hold their transactions. Nil checks
 	// nothing.
-	CheckKeys func(old, now context.Context, secrets bool) error
-	// File copies the file of a report, unless the new cell has it. It is called before the freeze, and during the
-	// freeze for reports made meanwhile.
-	File func(context.Context, domain.Report) error
+	CheckKeys func(source, target context.Context, secrets bool) error
+	// CopyFile copies the file of a report, unless the new cell has it. It is called before the freeze, and during the
+	// freeze for reports created since then.
+	CopyFile func(context.Context, domain.Report) error
 	// Logf logs progress for the operator.
 	Logf func(format string, args ...any)
 	// tables are the tables that both cells have, as Check found them.
-	tables []shaped
+	tables []shapedTable
 	// copied are the reports whose files were copied.
 	copied map[domain.ReportID]bool
-	// reached is called at each point at which a test may interrupt the move. It may be nil.
-	reached func(point string)
+	// onCheckpoint is called at each point at which a test may interrupt the move. It may be nil.
+	onCheckpoint func(point string)
 }
 
-// at calls reached, if it is not nil.
-func (m *Move) at(point string) {
-	if m.reached != nil {
-		m.reached(point)
+// checkpoint calls onCheckpoint, if it is not nil.
+func (m *Move) checkpoint(point string) {
+	if m.onCheckpoint != nil {
+		m.onCheckpoint(point)
 	}
 }
 
@@ -105,9 +105,9 @@ func lockName(partner domain.PartnerID) string { return "move of partner " + par
 // errMoving reports that another command has the lock.
 var errMoving = errors.New("this partner is being moved by another command, or its rows are being deleted: wait for that, or end it")
 
-// exclusively runs fn while holding the partner's lock in both cells. If another command has a lock, it does not run fn
+// withLock runs fn while holding the partner's lock in both cells. If another command has a lock, it does not run fn
 // and returns errMoving.
-func (m *Move) exclusively(ctx context.Context, fn func(context.Context) error) error {
+func (m *Move) withLock(ctx context.Context, fn func(context.Context) error) error {
 	both := false
 	_, err := m.From.TryAdvisoryLock(ctx, lockName(m.Partner), func(ctx context.Context) (err error) {
 		both, err = m.To.TryAdvisoryLock(ctx, lockName(m.Partner), fn)
@@ -125,8 +125,8 @@ func (m *Move) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.exclusively(ctx, func(ctx context.Context) error {
-		active, err := m.activated(ctx)
+	return m.withLock(ctx, func(ctx context.Context) error {
+		active, err := m.isActive(ctx)
 		if err != nil {
 			return err
 		}
@@ -165,9 +165,9 @@ func (m *Move) readCells(ctx context.Context) (c cellPair, err error) {
 	return c, err
 }
 
-// activated reports whether the new cell serves the partner. If the last transaction of an earlier run is still in
+// isActive reports whether the new cell serves the partner. If the last transaction of an earlier run is still in
 // progress, it waits for it, up to 30 seconds.
-func (m *Move) activated(ctx context.Context) (bool, error) {
+func (m *Move) isActive(ctx context.Context) (bool, error) {
 	var steps []Step
 	err := m.To.Tx(ctx, func(ctx context.Context) (err error) {
 		if _, err := pg.Exec(ctx, m.To, "bound waits", pg.SQL("SET LOCAL lock_timeout = '30s'")); err != nil {
@@ -205,13 +205,13 @@ func (m *Move) transfer(ctx context.Context, c cellPair) (active bool, err error
 		if err := m.copyFiles(ctx); err != nil {
 			return false, err
 		}
-		m.at("copied")
+		m.checkpoint("copied")
 		err := m.handOver(ctx, c)
 		if err == nil {
 			return true, nil
 		}
 		// If only the response to the commit was lost, the new cell serves the partner.
-		switch active, activeErr := m.activated(context.WithoutCancel(ctx)); {
+		switch active, activeErr := m.isActive(context.WithoutCancel(ctx)); {
 		case activeErr != nil:
 			return false, errors.Join(err, activeErr)
 		case active:
@@ -227,8 +227,8 @@ func (m *Move) transfer(ctx context.Context, c cellPair) (active bool, err error
 	}
 }
 
-// start records the move in both cells, and notifies the processes of the new cell. It returns errNotHere if the old
-// cell does not serve the partner, and errThere if the new cell serves it or moves it to a third cell.
+// start records the move in both cells, and notifies the processes of the new cell. It returns errNotServedByOld if the
+// old cell does not serve the partner, and errServedByNew if the new cell serves it or moves it to a third cell.
 func (m *Move) start(ctx context.Context, c cellPair) error {
 	n, err := pg.Exec(ctx, m.From, "note that the partner moves", pg.SQL(`
 		INSERT INTO moves AS m (partner_id, step, cell, public_url) VALUES (@partner, @copying, @cell, @publicURL)
@@ -240,7 +240,7 @@ func (m *Move) start(ctx context.Context, c cellPair) error {
 		"active": Active,
 	}))
 	if err == nil && n == 0 {
-		err = errNotHere
+		err = errNotServedByOld
 	}
 	if err != nil {
 		return err
@@ -254,7 +254,7 @@ func (m *Move) start(ctx context.Context, c cellPair) error {
 		"cleaned": Cleaned,
 	}))
 	if err == nil && n == 0 {
-		err = errThere
+		err = errServedByNew
 	}
 	if err != nil {
 		return err
@@ -287,7 +287,7 @@ func (m *Move) copyPasses(ctx context.Context) error {
 
 // copyPass copies the differing rows of all tables that are not marked last, and returns their number.
 func (m *Move) copyPass(ctx context.Context) (total int64, err error) {
-	o, err := ownedBy(ctx, m.From, m.Partner)
+	o, err := readOwnedIDs(ctx, m.From, m.Partner)
 	if err != nil {
 		return 0, err
 	}
@@ -302,7 +302,7 @@ func (m *Move) copyPass(ctx context.Context) (total int64, err error) {
 		if total += rows; rows > 0 {
 			m.Logf("%s: %d rows", t.name, rows)
 		}
-		m.at("copied " + t.name)
+		m.checkpoint("copied " + t.name)
 	}
 	return total, nil
 }
@@ -329,7 +329,7 @@ func (m *Move) copyFiles(ctx context.Context) error {
 		if m.copied[r.ID] {
 			continue
 		}
-		if err := m.File(ctx, domain.Report{Client: r.Client, ID: r.ID, Format: r.Format}); err != nil {
+		if err := m.CopyFile(ctx, domain.Report{Client: r.Client, ID: r.ID, Format: r.Format}); err != nil {
 			return err
 		}
 		m.copied[r.ID] = true
@@ -340,8 +340,8 @@ func (m *Move) copyFiles(ctx context.Context) error {
 // Cancel undoes a move that is not committed: the old cell accepts writes again, and the copies in the new cell are
 // deleted. It returns an error if the new cell serves the partner, or if no move from the old cell is recorded.
 func (m *Move) Cancel(ctx context.Context) error {
-	return m.exclusively(ctx, func(ctx context.Context) error {
-		active, err := m.activated(ctx)
+	return m.withLock(ctx, func(ctx context.Context) error {
+		active, err := m.isActive(ctx)
 		if err != nil {
 			return err
 		}
@@ -358,11 +358,11 @@ func (m *Move) Cancel(ctx context.Context) error {
 		if err := m.unfreeze(ctx); err != nil {
 			return err
 		}
-		o, err := ownedBy(ctx, m.From, m.Partner)
+		o, err := readOwnedIDs(ctx, m.From, m.Partner)
 		if err != nil {
 			return err
 		}
-		if err := m.dropCopied(ctx, o); err != nil {
+		if err := m.dropAllCopies(ctx, o); err != nil {
 			return err
 		}
 		if err := m.cancelArrival(ctx); err != nil {
@@ -385,9 +385,9 @@ func (m *Move) cancelArrival(ctx context.Context) error {
 	return err
 }
 
-// dropCopied deletes the partner's rows from the new cell, except for tables marked last: no copy of those is
+// dropAllCopies deletes the partner's rows from the new cell, except for tables marked last: no copy of those is
 // committed.
-func (m *Move) dropCopied(ctx context.Context, o owned) error {
+func (m *Move) dropAllCopies(ctx context.Context, o ownedIDs) error {
 	existing, err := shapes(ctx, m.To, tables)
 	if err != nil {
 		return err

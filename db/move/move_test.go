@@ -46,7 +46,7 @@ func TestMove(t *testing.T) {
 	w := newWorld(t)
 	w.points["copied"] = func() {
 		second := *w.Move
-		second.reached = nil
+		second.onCheckpoint = nil
 		if err := second.Run(t.Context()); !errors.Is(err, errMoving) {
 			t.Errorf("a second command: %v", err)
 		}
@@ -63,23 +63,23 @@ func TestMove(t *testing.T) {
 	w.must(w.Run(t.Context()))
 	w.moved()
 
-	old, err := cells.Read(t.Context(), w.From)
+	fromCells, err := cells.Read(t.Context(), w.From)
 	w.must(err)
-	now, err := cells.Read(t.Context(), w.To)
+	toCells, err := cells.Read(t.Context(), w.To)
 	w.must(err)
 	digest := db.KeyDigest("pk_demo_all")
-	if a, b, c := old.Elsewhere("pk_demo_all", digest), now.Elsewhere("pk_demo_all", digest), before.Elsewhere("pk_demo_all", digest); a != "01" || b != "" || c != "" {
+	if a, b, c := fromCells.Elsewhere("pk_demo_all", digest), toCells.Elsewhere("pk_demo_all", digest), before.Elsewhere("pk_demo_all", digest); a != "01" || b != "" || c != "" {
 		t.Errorf("the old cell says %q, the new one %q, or %q where it had not heard", a, b, c)
 	}
-	if !old.Left(digest) || now.Left(digest) || old.Left(db.KeyDigest("pk_demo_other")) {
+	if !fromCells.Left(digest) || toCells.Left(digest) || fromCells.Left(db.KeyDigest("pk_demo_other")) {
 		t.Error("the old cell does not know which keys left it")
 	}
-	if a := old.Elsewhere("pk_demo_other", db.KeyDigest("pk_demo_other")); a != "" {
+	if a := fromCells.Elsewhere("pk_demo_other", db.KeyDigest("pk_demo_other")); a != "" {
 		t.Errorf("another partner's key is of cell %q", a)
 	}
 	theirs, err := w.From.CursorSecret(t.Context())
 	w.must(err)
-	if got := now.CursorSecrets(); len(got) != 1 || string(got[0]) != string(theirs) {
+	if got := toCells.CursorSecrets(); len(got) != 1 || string(got[0]) != string(theirs) {
 		t.Errorf("the new cell opens cursors of %d others", len(got))
 	}
 	w.must(w.Run(t.Context())) // once more does nothing
@@ -87,12 +87,12 @@ func TestMove(t *testing.T) {
 
 	there := w.contents(w.To, w.Partner)
 	back := *w.Move
-	back.From, back.To, back.reached = w.To, w.From, nil
+	back.From, back.To, back.onCheckpoint = w.To, w.From, nil
 	w.must(back.Run(t.Context()))
 	w.same("back again", w.contents(w.From, w.Partner), there, resealed...)
-	old, err = cells.Read(t.Context(), w.From)
+	fromCells, err = cells.Read(t.Context(), w.From)
 	w.must(err)
-	if a := old.Elsewhere("pk_demo_all", digest); a != "" {
+	if a := fromCells.Elsewhere("pk_demo_all", digest); a != "" {
 		t.Errorf("back again, the key is of cell %q", a)
 	}
 
@@ -224,7 +224,7 @@ func TestMoveFromWhereItWas(t *testing.T) {
 	w := newWorld(t)
 	w.must(w.Run(t.Context()))
 	third := *w.Move
-	third.To, third.reached = open(t, emptySchema, domain.Cell{Number: 2, Count: 16}), nil
+	third.To, third.onCheckpoint = open(t, emptySchema, domain.Cell{Number: 2, Count: 16}), nil
 	other := *w
 	other.Move = &third
 	other.catalogues()
@@ -266,7 +266,7 @@ func TestCancelOfAMoveBack(t *testing.T) {
 	back := *w.Move
 	back.From, back.To = w.To, w.From
 	ctx, end := context.WithCancel(t.Context())
-	back.reached = func(point string) {
+	back.onCheckpoint = func(point string) {
 		if point == "copied" {
 			end()
 		}
@@ -274,7 +274,7 @@ func TestCancelOfAMoveBack(t *testing.T) {
 	if back.Run(ctx) == nil {
 		t.Fatal("the move did not end")
 	}
-	back.reached = nil
+	back.onCheckpoint = nil
 	w.must(back.Cancel(t.Context()))
 	if step := value[string](w, w.From, "SELECT step FROM moves"); step != "gone" {
 		t.Errorf("the step is %s", step)

@@ -15,13 +15,13 @@ import (
 // table is a table that holds rows of partners.
 type table struct {
 	name string
-	// rows is the SQL condition that selects the partner's rows, alias t, with the placeholders of owned.condition.
+	// rows is the SQL condition that selects the partner's rows, alias t, with the placeholders of ownedIDs.condition.
 	rows string
 	// last marks tables that are copied in the last transaction only: the service finds its work and its callers in
 	// them, so the new cell must not have them before. The other tables are copied while they are in use.
 	last bool
-	// kept marks tables whose rows CleanUp does not delete.
-	kept bool
+	// keep marks tables whose rows CleanUp does not delete.
+	keep bool
 	// order is the ORDER BY of the copy, for rows that get new identities in the new cell. Empty is any order.
 	order string
 }
@@ -79,15 +79,15 @@ var tables = slices.Concat([]table{
 	v1Tables, // v1-line
 )
 
-// owned holds the ids of a partner's objects by which its rows are found, and the prefixes of its keys.
-type owned struct {
+// ownedIDs holds the ids of a partner's objects by which its rows are found, and the prefixes of its keys.
+type ownedIDs struct {
 	partner                 domain.PartnerID
 	clients, keys, webhooks []string
 	prefixes                []string
 }
 
-// ownedBy reads the ids of a partner's objects. The prefixes include the actor of operators' commands.
-func ownedBy(ctx context.Context, d *db.DB, partner domain.PartnerID) (o owned, err error) {
+// readOwnedIDs reads the ids of a partner's objects. The prefixes include the actor of operators' commands.
+func readOwnedIDs(ctx context.Context, d *db.DB, partner domain.PartnerID) (o ownedIDs, err error) {
 	o.partner = partner
 	for _, list := range []struct {
 		to  *[]string
@@ -108,7 +108,7 @@ func ownedBy(ctx context.Context, d *db.DB, partner domain.PartnerID) (o owned, 
 
 // condition returns table.rows with constants for its placeholders: COPY takes no parameters. The constants are UUIDs
 // and prefixes of keys, which need no escaping.
-func (o owned) condition(t table) string {
+func (o ownedIDs) condition(t table) string {
 	array := func(values []string, kind string) string {
 		return "'{" + strings.Join(values, ",") + "}'::" + kind + "[]"
 	}
@@ -126,14 +126,14 @@ type shape struct {
 	key []string
 }
 
-// shaped is a table that exists in a database, with its columns.
-type shaped struct {
+// shapedTable is a table that exists in a database, with its columns.
+type shapedTable struct {
 	table
 	shape
 }
 
 // shapes returns the tables of the list of that exist in a database. Those of version 1 may have been removed.
-func shapes(ctx context.Context, d *db.DB, of []table) (list []shaped, err error) {
+func shapes(ctx context.Context, d *db.DB, of []table) (list []shapedTable, err error) {
 	names := make([]string, len(of))
 	for i, t := range of {
 		names[i] = t.name
@@ -151,7 +151,7 @@ func shapes(ctx context.Context, d *db.DB, of []table) (list []shaped, err error
 		ORDER BY n.place, a.attname`, names))
 	for _, c := range found {
 		if n := len(list); n == 0 || list[n-1].name != of[c.Place].name {
-			list = append(list, shaped{table: of[c.Place]})
+			list = append(list, shapedTable{table: of[c.Place]})
 		}
 		s := &list[len(list)-1]
 		if c.Identity {
@@ -170,8 +170,8 @@ func shapes(ctx context.Context, d *db.DB, of []table) (list []shaped, err error
 	return list, err
 }
 
-// sealed returns the columns of a table that hold sealed secrets.
-func sealed(t table) (columns []db.SealedColumn) {
+// sealedColumns returns the columns of a table that hold sealed secrets.
+func sealedColumns(t table) (columns []db.SealedColumn) {
 	for _, c := range db.SealedColumns {
 		if c.Table == t.name {
 			columns = append(columns, c)
@@ -193,9 +193,9 @@ func (s shape) bucketOf() string { return fmt.Sprintf("(%s & %d)", s.keyHash(), 
 
 // digestSQL returns the statement that counts and hashes the rows that match condition, grouped by the expression part.
 // For sealed secrets it hashes only whether they are NULL, because the two cells seal them with different keys.
-func (s shaped) digestSQL(part, condition string) string {
+func (s shapedTable) digestSQL(part, condition string) string {
 	values := make([]string, len(s.columns))
-	secret := sealed(s.table)
+	secret := sealedColumns(s.table)
 	for i, c := range s.columns {
 		values[i] = "t." + c
 		if slices.ContainsFunc(secret, func(s db.SealedColumn) bool { return `"`+s.Column+`"` == c }) {
@@ -213,8 +213,8 @@ type digest struct {
 	Hash int64
 }
 
-// differing returns the parts in which a and b differ, in ascending order, and the number of rows that a has in them.
-func differing(a, b []digest) (differ []int64, rows int64) {
+// differences returns the parts in which a and b differ, in ascending order, and the number of rows that a has in them.
+func differences(a, b []digest) (differ []int64, rows int64) {
 	unmatched := make(map[int64]digest, len(b))
 	for _, d := range b {
 		unmatched[d.Part] = d
@@ -233,8 +233,8 @@ func differing(a, b []digest) (differ []int64, rows int64) {
 	return differ, rows
 }
 
-// among returns the SQL condition that an expression is one of the numbers.
-func among(expression string, numbers []int64) string {
+// anyOf returns the SQL condition that an expression is one of the numbers.
+func anyOf(expression string, numbers []int64) string {
 	return expression + " = ANY('{" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(numbers)), ","), "[]") + "}')"
 }
 

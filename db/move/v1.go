@@ -14,7 +14,7 @@ var v1Tables = []table{
 	// The current and former numbers of existing objects, of deleted objects, and of deleted collections and groups
 	// that a policy shows. All ids are in one list, which PostgreSQL joins with id_registry. If the condition had a
 	// second part, PostgreSQL would search the list for each number.
-	{name: "id_registry", kept: true, rows: `t.id IN (
+	{name: "id_registry", keep: true, rows: `t.id IN (
 			SELECT id FROM id_registry WHERE partner_id = $partner UNION ALL
 			SELECT id FROM clients WHERE id = ANY($clients) UNION ALL
 			SELECT id FROM collections WHERE client_id = ANY($clients) UNION ALL
@@ -29,9 +29,9 @@ var v1Tables = []table{
 
 var v1Extension = extension{
 	table:       "id_registry",
-	checks:      []func(m *Move, old, now side, o owned) error{(*Move).checkNumbers, (*Move).checkRetirement},
-	notes:       []func(m *Move, old, now side, o owned) (string, error){(*Move).noteRetirement},
-	activations: []func(m *Move, old, now side) error{(*Move).carryAnnouncement},
+	checks:      []func(m *Move, source, target side, o ownedIDs) error{(*Move).checkNumbers, (*Move).checkRetirement},
+	notes:       []func(m *Move, source, target side, o ownedIDs) (string, error){(*Move).noteRetirement},
+	activations: []func(m *Move, source, target side) error{(*Move).carryAnnouncement},
 }
 
 // retirement is the state of the retirement of version 1 in a cell.
@@ -51,12 +51,12 @@ func (s side) retirement() (retirement, error) {
 
 // checkRetirement returns an error if the new cell has ended version 1 and the old cell has not, or if the new cell has
 // announced an end of version 1 that the old cell has not announced, or has announced for another time.
-func (m *Move) checkRetirement(old, now side, _ owned) error {
-	a, err := old.retirement()
+func (m *Move) checkRetirement(source, target side, _ ownedIDs) error {
+	a, err := source.retirement()
 	if err != nil {
 		return err
 	}
-	b, err := now.retirement()
+	b, err := target.retirement()
 	switch {
 	case err != nil:
 		return err
@@ -74,12 +74,12 @@ func (m *Move) checkRetirement(old, now side, _ owned) error {
 
 // noteRetirement returns a note that the new cell will take over the old cell's announcement of the end of version 1.
 // It is empty if the old cell has none, or the new cell has one already.
-func (m *Move) noteRetirement(old, now side, _ owned) (string, error) {
-	a, err := old.retirement()
+func (m *Move) noteRetirement(source, target side, _ ownedIDs) (string, error) {
+	a, err := source.retirement()
 	if err != nil || !a.announced() {
 		return "", err
 	}
-	b, err := now.retirement()
+	b, err := target.retirement()
 	if err != nil || b.announced() {
 		return "", err
 	}
@@ -88,35 +88,35 @@ func (m *Move) noteRetirement(old, now side, _ owned) (string, error) {
 
 // carryAnnouncement announces the end of version 1 in the new cell, if only the old cell has announced it. It first
 // locks the row of v1_state, as all changes of it do, and repeats checkRetirement.
-func (m *Move) carryAnnouncement(old, now side) error {
-	if _, err := pg.Exec(now.ctx, m.To, "lock the retirement of version 1", pg.SQL("SELECT FROM v1_state FOR UPDATE")); err != nil {
+func (m *Move) carryAnnouncement(source, target side) error {
+	if _, err := pg.Exec(target.ctx, m.To, "lock the retirement of version 1", pg.SQL("SELECT FROM v1_state FOR UPDATE")); err != nil {
 		return err
 	}
-	if err := m.checkRetirement(old, now, owned{}); err != nil {
+	if err := m.checkRetirement(source, target, ownedIDs{}); err != nil {
 		return err
 	}
-	a, err := old.retirement()
+	a, err := source.retirement()
 	if err != nil || !a.announced() {
 		return err
 	}
-	n, err := pg.Exec(now.ctx, m.To, "announce the end of version 1", pg.SQL(
+	n, err := pg.Exec(target.ctx, m.To, "announce the end of version 1", pg.SQL(
 		"UPDATE v1_state SET announced_at = ?, sunset_at = ? WHERE announced_at IS NULL", *a.AnnouncedAt, *a.SunsetAt))
 	if err == nil && n > 0 {
-		_, err = pg.Exec(now.ctx, m.To, "notify of the announcement", pg.SQL("NOTIFY v1_retirement"))
+		_, err = pg.Exec(target.ctx, m.To, "notify of the announcement", pg.SQL("NOTIFY v1_retirement"))
 	}
 	return err
 }
 
 // checkNumbers returns an error if the new cell has given numbers of the partner's objects to other objects, or has
 // other numbers for templates that the partner uses.
-func (m *Move) checkNumbers(old, now side, o owned) error {
-	t := tableCalled("id_registry")
+func (m *Move) checkNumbers(source, target side, o ownedIDs) error {
+	t := tableByName("id_registry")
 	type entry struct {
 		Kind, ID string
 		Number   int
 	}
 	list := func(where string) (kinds, ids []string, numbers []int, err error) {
-		rows, err := pg.All[entry](old.ctx, m.From, "list numbers", pg.Raw("SELECT t.kind, t.id::text AS id, t.number FROM id_registry AS t WHERE "+where, nil))
+		rows, err := pg.All[entry](source.ctx, m.From, "list numbers", pg.Raw("SELECT t.kind, t.id::text AS id, t.number FROM id_registry AS t WHERE "+where, nil))
 		for _, r := range rows {
 			kinds, ids, numbers = append(kinds, r.Kind), append(ids, r.ID), append(numbers, r.Number)
 		}
@@ -128,7 +128,7 @@ func (m *Move) checkNumbers(old, now side, o owned) error {
 	if err != nil {
 		return err
 	}
-	taken, err := pg.One[int](now.ctx, m.To, "look for numbers that are taken", pg.SQL(
+	taken, err := pg.One[int](target.ctx, m.To, "look for numbers that are taken", pg.SQL(
 		"SELECT count(*)"+join+"r.kind = w.kind AND r.number = w.number AND r.id <> w.id", kinds, ids, numbers))
 	if err != nil {
 		return err
@@ -137,11 +137,11 @@ func (m *Move) checkNumbers(old, now side, o owned) error {
 		return fmt.Errorf("%d numbers of version 1 that the partner's objects have are held by other objects of the new cell, as imports gave them", taken)
 	}
 
-	kinds, ids, numbers, err = list("t.kind = 'template' AND t.retired_at IS NULL AND t.id IN (SELECT template_id FROM phishing_results AS t WHERE " + o.condition(tableCalled("phishing_results")) + ")")
+	kinds, ids, numbers, err = list("t.kind = 'template' AND t.retired_at IS NULL AND t.id IN (SELECT template_id FROM phishing_results AS t WHERE " + o.condition(tableByName("phishing_results")) + ")")
 	if err != nil {
 		return err
 	}
-	other, err := pg.One[int](now.ctx, m.To, "compare the numbers of templates", pg.SQL(
+	other, err := pg.One[int](target.ctx, m.To, "compare the numbers of templates", pg.SQL(
 		"SELECT count(*)"+join+"r.kind = w.kind AND r.id = w.id AND r.retired_at IS NULL AND r.number <> w.number", kinds, ids, numbers))
 	if err == nil && other > 0 {
 		err = fmt.Errorf("%d templates that the partner uses have other numbers in version 1 of the new cell: give them those of this one, "+

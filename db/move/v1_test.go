@@ -18,12 +18,12 @@ import (
 func migrateV1(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) }
 
 // copyNumbers gives templates the numbers of the old cell.
-func copyNumbers(w *world, old, now side) {
-	w.must(onTx(now, func(tx pgx.Tx) error {
-		_, err := tx.Exec(now.ctx, "DELETE FROM id_registry")
+func copyNumbers(w *world, source, target side) {
+	w.must(onTx(target, func(tx pgx.Tx) error {
+		_, err := tx.Exec(target.ctx, "DELETE FROM id_registry")
 		return err
 	}))
-	w.copyAll(old, now, "id_registry", "kind = 'template'")
+	w.copyAll(source, target, "id_registry", "kind = 'template'")
 }
 
 // TestNumbersAreNotImportedWithinAFreeze: numbers that are brought while a partner is handed

@@ -24,7 +24,7 @@ type DueWebhook struct {
 	// Failing is true if a delivery has failed since the last success.
 	Failing bool
 	// UnderWay is the number of tries in progress (leased) in all processes, counted up to
-	// domain.MaxTriesUnderWay.
+	// domain.MaxConcurrentTries.
 	UnderWay int
 }
 
@@ -82,7 +82,7 @@ func ClaimDeliveries(
 	ctx context.Context, d *db.DB, turns *DeliveryTurns, n int, life time.Duration, choose func([]DueWebhook) []Places,
 ) (claim Claim, err error) {
 	r := round{began: turns.at, at: turns.at}
-	for parts := 0; !r.over && parts < maxParts && len(claim.Leases) == 0 && claim.Dropped == 0; parts++ {
+	for parts := 0; !r.exhausted && parts < maxParts && len(claim.Leases) == 0 && claim.Dropped == 0; parts++ {
 		var part Claim
 		var advanced round
 		err := d.Claim(ctx, func(ctx context.Context) (err error) {
@@ -99,7 +99,7 @@ func ClaimDeliveries(
 			claim.Next = earlier(claim.Next, part.Next)
 		}
 	}
-	claim.Left = claim.Left || !r.over
+	claim.Left = claim.Left || !r.exhausted
 	return claim, nil
 }
 
@@ -118,20 +118,20 @@ func (r *round) claim(
 	}
 
 	var due []DueWebhook
-	var dead []domain.WebhookID
+	var refused []domain.WebhookID
 	var reasons []string
 	for _, w := range waiting {
 		switch {
 		case w.Reason != nil:
-			dead, reasons = append(dead, w.ID), append(reasons, *w.Reason)
+			refused, reasons = append(refused, w.ID), append(reasons, *w.Reason)
 		case w.DueAt.After(now):
 			claim.Next = earlier(claim.Next, w.DueAt)
 		default:
 			due = append(due, DueWebhook{ID: w.ID, Failing: w.Failing, UnderWay: w.UnderWay})
 		}
 	}
-	if len(dead) > 0 {
-		if claim.Dropped, err = drop(ctx, d, dead, reasons); err != nil {
+	if len(refused) > 0 {
+		if claim.Dropped, err = drop(ctx, d, refused, reasons); err != nil {
 			return claim, err
 		}
 		claim.Left = claim.Dropped == dropDeliveries

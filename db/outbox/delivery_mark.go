@@ -39,7 +39,7 @@ type Marked struct {
 
 // outcome merges the tries of a subscription in a batch of marks.
 type outcome struct {
-	// succeeded is the time of the last success, and failed that of the first failure after it; nil without one.
+	// succeeded is the time of the last success, and failed the time of the first failure after it; nil without one.
 	succeeded, failed *time.Time
 	gone              bool // as DeliveryMark.Gone, of any try
 }
@@ -144,8 +144,8 @@ type failingWebhook struct {
 	Cause string
 }
 
-// noteOutcomes updates the subscriptions as MarkDeliveries says, requests the mails about failing and disabled ones,
-// and returns the subscriptions that it disabled. A series of failures gets one mail while it lasts.
+// noteOutcomes updates the subscriptions as described at MarkDeliveries, requests the mails about failing and disabled
+// ones, and returns the subscriptions that it disabled. A series of failures gets one mail while it lasts.
 func noteOutcomes(
 	ctx context.Context, c *db.Change, outcomes map[domain.WebhookID]*outcome,
 ) (disabled []domain.WebhookID, err error) {

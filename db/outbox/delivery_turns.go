@@ -24,12 +24,12 @@ const deliverySteps = 500
 
 // round is one pass over all subscriptions with waiting deliveries, in the order of their ids.
 type round struct {
-	// began is the id after which the pass began, and at that of the last subscription read.
+	// began is the id after which the pass began, and at the id of the last subscription read.
 	began, at domain.WebhookID
 	// wrapped is true once the pass has continued from the first subscription.
 	wrapped bool
-	// over is true once no subscription is left.
-	over bool
+	// exhausted is true once no subscription is left.
+	exhausted bool
 }
 
 // waitingWebhook is a subscription with waiting deliveries.
@@ -51,7 +51,7 @@ type waitingWebhook struct {
 // due deliveries, n+deliverySteps were read, or the round is over. It returns those whose partners are not suspended.
 func (r *round) next(ctx context.Context, d *db.DB, n int, now time.Time) ([]waitingWebhook, error) {
 	steps := n + deliverySteps
-	walked, err := pg.All[waitingWebhook](ctx, d, "look for deliveries", pg.SQL(`
+	visited, err := pg.All[waitingWebhook](ctx, d, "look for deliveries", pg.SQL(`
 		WITH RECURSIVE walk (webhook_id, due_at, step, found, wrapped) AS (
 			SELECT @at::uuid, NULL::timestamptz, 0, 0, @wrapped::boolean
 			UNION ALL
@@ -70,18 +70,18 @@ func (r *round) next(ctx context.Context, d *db.DB, n int, now time.Time) ([]wai
 		CROSS JOIN LATERAL (
 			SELECT count(*) AS under_way FROM (
 				SELECT 1 FROM webhook_deliveries AS d WHERE walk.due_at <= @now
-					AND d.webhook_id = w.id AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > @now LIMIT @maxTriesUnderWay
+					AND d.webhook_id = w.id AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > @now LIMIT @maxConcurrentTries
 			) AS l
 		) AS leased
 		WHERE walk.step > 0 ORDER BY walk.step`, pg.Named{
 		"at": r.at, "wrapped": r.wrapped, "began": r.began, "now": now, "steps": steps, "n": n,
-		"maxTriesUnderWay": domain.MaxTriesUnderWay,
+		"maxConcurrentTries": domain.MaxConcurrentTries,
 	}))
-	if err != nil || len(walked) == 0 {
-		r.over = err == nil
+	if err != nil || len(visited) == 0 {
+		r.exhausted = err == nil
 		return nil, err
 	}
-	last := walked[len(walked)-1]
-	r.at, r.wrapped, r.over = last.ID, last.Wrapped, last.Step < steps && last.Found < n
-	return slices.DeleteFunc(walked, func(w waitingWebhook) bool { return w.Suspended }), nil
+	last := visited[len(visited)-1]
+	r.at, r.wrapped, r.exhausted = last.ID, last.Wrapped, last.Step < steps && last.Found < n
+	return slices.DeleteFunc(visited, func(w waitingWebhook) bool { return w.Suspended }), nil
 }

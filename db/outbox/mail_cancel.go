@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// CancelSends cancels those of a client's simulated mails that wait in the outbox and cannot have been sent: they have
+// CancelSends cancels the simulated mails of a client that wait in the outbox and cannot have been sent: they have
 // no lease, and no try of them ended without a response. It deletes them from the outbox and marks their results as
 // failed, in one statement. It returns the client's results among ids in their new state, in the order of their ids.
 func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.ResultID) ([]domain.Result, error) {

@@ -103,7 +103,7 @@ func TestCancelRaces(t *testing.T) {
 				}
 				for _, l := range leases {
 					mu.Lock()
-					handedOver[l.Result()] = true
+					handedOver[l.ResultID()] = true
 					mu.Unlock()
 					if random.IntN(3) > 0 { // else the sender dies
 						sent := outbox.SentMail{Lease: l, User: &user, From: "a@example.com", Subject: "S"}
@@ -132,7 +132,7 @@ func TestCancelRaces(t *testing.T) {
 			break
 		}
 		for _, l := range leases {
-			handedOver[l.Result()] = true
+			handedOver[l.ResultID()] = true
 		}
 		w.Send(leases...)
 	}

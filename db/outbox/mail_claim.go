@@ -32,8 +32,8 @@ type Lease struct {
 	Token uuid.UUID `bun:"lease"`
 }
 
-// Result returns ID as the id of a simulated mail. It is meaningful only if Kind is db.SimulatedMail.
-func (l *Lease) Result() domain.ResultID { return domain.ResultID(l.ID) }
+// ResultID returns ID as the id of a simulated mail. It is meaningful only if Kind is db.SimulatedMail.
+func (l *Lease) ResultID() domain.ResultID { return domain.ResultID(l.ID) }
 
 // ClaimMails leases up to n due mails for the duration life. It returns fewer if fewer are due, or if another process
 // claims at the same time.
@@ -42,20 +42,20 @@ func (l *Lease) Result() domain.ResultID { return domain.ResultID(l.ID) }
 // position of turns: each client's first mail comes before any client's second mail. So a client with many due mails
 // delays others little. The cost depends on n, not on the number of clients or mails.
 func ClaimMails(ctx context.Context, d *db.DB, turns *MailTurns, n int, life time.Duration) ([]Lease, error) {
-	var walked []mailTurn
+	var visited []mailTurn
 	var claimed []claimedMail
 	err := d.Claim(ctx, func(ctx context.Context) (err error) {
 		now := d.Now()
-		if walked, err = nextTurns(ctx, d, turns, n, now); err != nil {
+		if visited, err = nextTurns(ctx, d, turns, n, now); err != nil {
 			return err
 		}
-		claimed, err = leaseMails(ctx, d, walked, n, now, life)
+		claimed, err = leaseMails(ctx, d, visited, n, now, life)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	turns.advance(walked, claimed, n)
+	turns.advance(visited, claimed, n)
 	return pg.MapRows(claimed, func(c *claimedMail) Lease { return c.Lease }), nil
 }
 
@@ -65,15 +65,15 @@ type claimedMail struct {
 	Urgency int
 }
 
-// leaseMails leases up to n due mails of the clients walked, in turns. Of each client it locks at most twice its share
+// leaseMails leases up to n due mails of the clients visited, in turns. Of each client it locks at most twice its share
 // of n, and at least one.
 func leaseMails(
-	ctx context.Context, d *db.DB, walked []mailTurn, n int, now time.Time, life time.Duration,
+	ctx context.Context, d *db.DB, visited []mailTurn, n int, now time.Time, life time.Duration,
 ) ([]claimedMail, error) {
 	var clients [][16]byte
 	var urgencies []int
 	share, seen := map[int]int{}, map[mailTurn]bool{}
-	for _, w := range walked {
+	for _, w := range visited {
 		if w.Due && !seen[w.key()] {
 			seen[w.key()] = true
 			clients, urgencies = append(clients, w.Client), append(urgencies, w.Urgency)
@@ -118,7 +118,7 @@ func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	return domain.OrZero(due), due != nil, err
 }
 
-// Requeue says how a mail is put back into the outbox.
+// Requeue describes how a mail is put back into the outbox.
 type Requeue struct {
 	// At is when the mail is due again.
 	At time.Time
@@ -142,10 +142,10 @@ func RequeueMail(ctx context.Context, d *db.DB, l Lease, q Requeue) error {
 // NoteScan records an action on a simulated mail that is being sent, so that MarkSent marks its result as automated:
 // only a mail scanner can act before the mail arrives. The first reason is kept. It returns false if the mail is not
 // being sent.
-func NoteScan(ctx context.Context, d *db.DB, result domain.ResultID, how domain.AutomatedReason) (bool, error) {
+func NoteScan(ctx context.Context, d *db.DB, result domain.ResultID, reason domain.AutomatedReason) (bool, error) {
 	n, err := pg.Exec(ctx, d, "note a scan", pg.SQL(`
 		UPDATE outbox SET scanned = coalesce(scanned, ?2)
 		WHERE client_id = (SELECT client_id FROM phishing_results WHERE id = ?0) AND id = ?0
-			AND lease IS NOT NULL AND due_at > ?1`, result, d.Now(), how))
+			AND lease IS NOT NULL AND due_at > ?1`, result, d.Now(), reason))
 	return n > 0, err
 }

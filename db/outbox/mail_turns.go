@@ -72,13 +72,13 @@ func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.
 
 // advance moves the position past the clients walked. If the claim was full (n mails), it stops for each urgency before
 // the first client with due mails that got none.
-func (t *MailTurns) advance(walked []mailTurn, claimed []claimedMail, n int) {
+func (t *MailTurns) advance(visited []mailTurn, claimed []claimedMail, n int) {
 	served := map[mailTurn]bool{}
 	for _, c := range claimed {
 		served[mailTurn{Urgency: c.Urgency, Client: c.Client}] = true
 	}
 	stopped := map[int]bool{}
-	for _, w := range walked {
+	for _, w := range visited {
 		stopped[w.Urgency] = stopped[w.Urgency] || w.Due && len(claimed) == n && !served[w.key()]
 		switch {
 		case w.Step == 0 || stopped[w.Urgency]: // found by age, or after the stop: not part of the position

@@ -109,7 +109,7 @@ func (h *Webhook) SealedSecrets(ctx context.Context) ([][]byte, error) {
 		WHERE w.id = ?0 AND s.sealed IS NOT NULL ORDER BY s.place`, h.ID, h.db.Now()))
 }
 
-// WebhookClients returns the clients among ids that are within both the caller's reach and that of key.
+// WebhookClients returns the clients among ids that are within both the caller's reach and the key's.
 func WebhookClients(ctx context.Context, d *db.DB, key domain.KeyID, ids []domain.ClientID) ([]domain.ClientID, error) {
 	if len(ids) == 0 {
 		return nil, nil

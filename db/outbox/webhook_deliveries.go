@@ -79,7 +79,7 @@ func (h *Webhook) Redeliver(ctx context.Context, c *db.Change, id domain.Deliver
 	return h.wait(ctx, c, id)
 }
 
-// wait makes a delivery wait and due now, as Redeliver says.
+// wait makes a delivery wait and due now, as described at Redeliver.
 func (h *Webhook) wait(ctx context.Context, c *db.Change, id domain.DeliveryID) (domain.Delivery, error) {
 	const ended = "d.status <> 'waiting'"
 	row, err := pg.One[deliveryRow](ctx, c, "make a delivery wait again", pg.SQL(`

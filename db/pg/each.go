@@ -14,20 +14,20 @@ const EachBatch = 2000
 // Each runs a query by a cursor in the transaction of ctx, and yields its rows, converted as by All. It fails without a
 // transaction. The query runs each time that the sequence is ranged over. Other statements may run between two rows. An
 // error is yielded last, with a zero row.
-func Each[Row any](ctx context.Context, r Runner, doing string, q Query) iter.Seq2[Row, error] {
+func Each[Row any](ctx context.Context, r Runner, action string, q Query) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		var none Row
 		cursor := fmt.Sprintf("rows_%x", [16]byte(NewID[domain.EventKind]()))
-		if _, err := Exec(ctx, r, doing, once{SQL("DECLARE "+cursor+" NO SCROLL CURSOR FOR ?", q)}); err != nil {
+		if _, err := Exec(ctx, r, action, unrepeated{SQL("DECLARE "+cursor+" NO SCROLL CURSOR FOR ?", q)}); err != nil {
 			yield(none, err)
 			return
 		}
 		// An error is ignored: the end of the transaction closes the cursor too.
-		defer func() { _, _ = Exec(ctx, r, doing, once{SQL("CLOSE " + cursor)}) }()
+		defer func() { _, _ = Exec(ctx, r, action, unrepeated{SQL("CLOSE " + cursor)}) }()
 
-		fetch := once{SQL(fmt.Sprintf("FETCH %d FROM %s", EachBatch, cursor))}
+		fetch := unrepeated{SQL(fmt.Sprintf("FETCH %d FROM %s", EachBatch, cursor))}
 		for {
-			rows, err := some[Row](ctx, r, doing, fetch, EachBatch)
+			rows, err := some[Row](ctx, r, action, fetch, EachBatch)
 			if err != nil {
 				yield(none, err)
 				return

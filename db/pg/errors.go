@@ -19,7 +19,7 @@ import (
 // TranslateError converts an error of the driver: a unique violation to the error of its constraint (WithClashes), if
 // it has one, and an outage to Unavailable. It wraps any other error with the action during which it occurred. It does
 // not change nil or a *domain.Error.
-func (d *DB) TranslateError(doing string, err error) error {
+func (d *DB) TranslateError(action string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -33,21 +33,21 @@ func (d *DB) TranslateError(doing string, err error) error {
 			return clash
 		}
 	}
-	if outage := Unavailable(doing, err); outage != nil {
+	if outage := Unavailable(action, err); outage != nil {
 		return outage
 	}
-	return fmt.Errorf("%s: %w", doing, err)
+	return fmt.Errorf("%s: %w", action, err)
 }
 
 // Unavailable returns the error for callers if err is an error of the connection or the server, not of a statement
 // (decisions 2.6), and nil otherwise.
-func Unavailable(doing string, err error) *domain.Error {
+func Unavailable(action string, err error) *domain.Error {
 	if err == nil || !unavailable(err) {
 		return nil
 	}
 	return &domain.Error{
 		Code: domain.Unavailable, Message: "temporarily offline; try again later", RetryAfter: retryUnavailable,
-		Cause: fmt.Errorf("%s: %w", doing, err),
+		Cause: fmt.Errorf("%s: %w", action, err),
 	}
 }
 
@@ -65,8 +65,8 @@ const (
 // timeout; 55P03: a lock not available in time; 25P03: idle in a transaction for too long.
 var outages = []string{"08", "40", "53", "57P", "25006", "57014", "55P03", "25P03"}
 
-// unavailable reports whether err is an error of the connection or the server. A failure to connect is one whatever its
-// reason. A canceled context is none.
+// unavailable reports whether err is an error of the connection or the server. A failure to connect is such an error,
+// whatever its reason. A canceled context is none.
 func unavailable(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false

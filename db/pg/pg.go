@@ -174,11 +174,11 @@ func setSession(params map[string]string, pooler Pooler) {
 type statementKey struct{}
 
 // named returns a context from which a tracer reads the name of a statement (StatementName).
-func (d *DB) named(ctx context.Context, doing string) context.Context {
+func (d *DB) named(ctx context.Context, action string) context.Context {
 	if !d.traced {
 		return ctx
 	}
-	return context.WithValue(ctx, statementKey{}, doing)
+	return context.WithValue(ctx, statementKey{}, action)
 }
 
 // StatementName returns the name of a traced statement, which is its purpose, as in "claim a sync run". It returns ""

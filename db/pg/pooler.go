@@ -73,8 +73,8 @@ func FindPooler(ctx context.Context, url string) (Pooler, error) {
 }
 
 // shares reports whether client, whose server process was first, shares connections: whether a second client gets that
-// process in a transaction, or client gets another process meanwhile. It returns false if the second client gets no
-// connection, and an error if the pooler refuses transactions.
+// process in a transaction, or client gets another process at the same time. It returns false if the second client gets
+// no connection, and an error if the pooler refuses transactions.
 func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first uint32) (bool, error) {
 	connect := config.Copy()
 	connect.ConnectTimeout = poolerWithin
@@ -96,7 +96,7 @@ func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first
 		if err != nil || second == first {
 			return true, err
 		}
-		if again, err := backend(ctx, client); err != nil || again != first {
+		if third, err := backend(ctx, client); err != nil || third != first {
 			return true, err
 		}
 		if err := tx.Rollback(ctx); err != nil {
@@ -133,7 +133,7 @@ func prepares(ctx context.Context, client *pgx.Conn) bool {
 	if _, err := tx.Prepare(ctx, name, "SELECT 1"); err != nil {
 		return false
 	}
-	var kept bool
-	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_prepared_statements WHERE name = $1)", name).Scan(&kept)
-	return errors.Join(err, client.Deallocate(ctx, name)) == nil && !kept
+	var exists bool
+	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_prepared_statements WHERE name = $1)", name).Scan(&exists)
+	return errors.Join(err, client.Deallocate(ctx, name)) == nil && !exists
 }

@@ -291,8 +291,8 @@ type prepared struct{ Query }
 // the values. It has no effect on a part of another query.
 func Prepared(q Query) Query { return prepared{q} }
 
-// once is a query that will not run again with the same text, so that the driver need not cache its description.
-type once struct{ Query }
+// unrepeated is a query that will not run again with the same text, so that the driver need not cache its description.
+type unrepeated struct{ Query }
 
 // planOf returns the mode in which the driver runs a query. Behind a pooler without prepared statements PostgreSQL
 // keeps no plans, and the driver only caches the types of parameters and columns.
@@ -303,7 +303,7 @@ func (d *DB) planOf(q Query) pgx.QueryExecMode {
 			return pgx.QueryExecModeCacheDescribe
 		}
 		return pgx.QueryExecModeCacheStatement
-	case once:
+	case unrepeated:
 		return pgx.QueryExecModeDescribeExec
 	}
 	return pgx.QueryExecModeCacheDescribe

@@ -13,24 +13,24 @@ import (
 // Runner is a DB, or a type that embeds one.
 type Runner interface {
 	run(ctx context.Context, fn func(*pgx.Conn) error) error
-	named(ctx context.Context, doing string) context.Context
+	named(ctx context.Context, action string) context.Context
 	planOf(q Query) pgx.QueryExecMode
-	TranslateError(doing string, err error) error
+	TranslateError(action string, err error) error
 }
 
 // All runs a query, in the transaction of ctx if there is one, and returns its rows. Row is a struct whose fields
-// correspond to the columns as in a Bun model, or the type of a single column. doing is the statement's name, for
+// correspond to the columns as in a Bun model, or the type of a single column. action is the statement's name, for
 // errors and tracers.
-func All[Row any](ctx context.Context, r Runner, doing string, q Query) ([]Row, error) {
-	return some[Row](ctx, r, doing, q, 0)
+func All[Row any](ctx context.Context, r Runner, action string, q Query) ([]Row, error) {
+	return some[Row](ctx, r, action, q, 0)
 }
 
 // some is All with the expected number of rows, for which it allocates memory.
-func some[Row any](ctx context.Context, r Runner, doing string, q Query, expected int) (rows []Row, err error) {
+func some[Row any](ctx context.Context, r Runner, action string, q Query, expected int) (rows []Row, err error) {
 	var s statement
 	q.write(&s)
 	err = r.run(ctx, func(conn *pgx.Conn) error {
-		result, err := conn.Query(r.named(ctx, doing), s.sql(), append([]any{r.planOf(q)}, s.args...)...)
+		result, err := conn.Query(r.named(ctx, action), s.sql(), append([]any{r.planOf(q)}, s.args...)...)
 		if err != nil {
 			return err
 		}
@@ -38,14 +38,14 @@ func some[Row any](ctx context.Context, r Runner, doing string, q Query, expecte
 		rows, err = scan(result, conn.TypeMap(), make([]Row, 0, expected))
 		return err
 	})
-	return rows, r.TranslateError(doing, err)
+	return rows, r.TranslateError(action, err)
 }
 
 // One runs a query like All and returns its first row. If there is none, the error wraps ErrNoRow.
-func One[Row any](ctx context.Context, r Runner, doing string, q Query) (row Row, err error) {
-	rows, err := some[Row](ctx, r, doing, q, 1)
+func One[Row any](ctx context.Context, r Runner, action string, q Query) (row Row, err error) {
+	rows, err := some[Row](ctx, r, action, q, 1)
 	if err == nil && len(rows) == 0 {
-		err = fmt.Errorf("%s: %w", doing, ErrNoRow)
+		err = fmt.Errorf("%s: %w", action, ErrNoRow)
 	}
 	if err != nil {
 		return row, err
@@ -66,37 +66,37 @@ func Find[Row any](ctx context.Context, r Runner, noun string, q Query) (Row, er
 }
 
 // Exec runs a statement, in the transaction of ctx if there is one, and returns the number of rows that it changed.
-func Exec(ctx context.Context, r Runner, doing string, q Query) (changed int, err error) {
+func Exec(ctx context.Context, r Runner, action string, q Query) (changed int, err error) {
 	var s statement
 	q.write(&s)
 	err = r.run(ctx, func(conn *pgx.Conn) error {
-		tag, err := conn.Exec(r.named(ctx, doing), s.sql(), append([]any{r.planOf(q)}, s.args...)...)
+		tag, err := conn.Exec(r.named(ctx, action), s.sql(), append([]any{r.planOf(q)}, s.args...)...)
 		changed = int(tag.RowsAffected())
 		return err
 	})
-	return changed, r.TranslateError(doing, err)
+	return changed, r.TranslateError(action, err)
 }
 
 // Copy inserts n rows into a table with COPY, in the transaction of ctx if there is one. row returns the values of the
 // row with an index, from 0, in the order of the columns. It costs the server half as much as an INSERT of many rows.
-func Copy(ctx context.Context, r Runner, doing, table string, columns []string, n int, row func(int) []any) error {
+func Copy(ctx context.Context, r Runner, action, table string, columns []string, n int, row func(int) []any) error {
 	err := r.run(ctx, func(conn *pgx.Conn) error {
-		_, err := conn.CopyFrom(r.named(ctx, doing), pgx.Identifier{table}, columns,
+		_, err := conn.CopyFrom(r.named(ctx, action), pgx.Identifier{table}, columns,
 			pgx.CopyFromSlice(n, func(i int) ([]any, error) { return row(i), nil }))
 		return err
 	})
-	return r.TranslateError(doing, err)
+	return r.TranslateError(action, err)
 }
 
 // Existing returns those ids for which a table has a row. from is the name of the table with WHERE, or with WHERE, a
-// condition and AND, as in "clients WHERE archived_at IS NULL AND". doing is the statement's name.
+// condition and AND, as in "clients WHERE archived_at IS NULL AND". action is the statement's name.
 func Existing[K domain.Kind](
-	ctx context.Context, r Runner, doing, from string, ids []domain.ID[K],
+	ctx context.Context, r Runner, action, from string, ids []domain.ID[K],
 ) (map[domain.ID[K]]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := All[domain.ID[K]](ctx, r, doing, SQL("SELECT id FROM "+from+" id = ANY(?::uuid[])", IDs(ids)))
+	found, err := All[domain.ID[K]](ctx, r, action, SQL("SELECT id FROM "+from+" id = ANY(?::uuid[])", IDs(ids)))
 	return Index(found, func(id *domain.ID[K]) (domain.ID[K], bool) { return *id, true }), err
 }
 

@@ -108,8 +108,9 @@ func (d *DB) CheckReplica(ctx context.Context) (feedback bool, err error) {
 	return feedback, err
 }
 
-// standby returns a connection to the standby, once it has replayed everything that the primary had written before the
-// call. It returns nil if ctx is not of FromReplica, or if the standby cannot be used within the given time.
+// standby waits until the standby has replayed everything that the primary had written before the call, and returns a
+// connection to it. It returns nil if ctx is not of FromReplica, if the standby failed shortly before (atRest), or if
+// it cannot be used within the given time. It notes the result, unless ctx ended.
 func (d *DB) standby(ctx context.Context, within time.Duration) *pgxpool.Conn {
 	used, ok := ctx.Value(replicaKey{}).(*bool)
 	began := d.Now()
@@ -155,8 +156,8 @@ func (d *DB) position(ctx context.Context) (at position, err error) {
 	return at, err
 }
 
-// standing is the state of a server relative to a position of the primary.
-type standing struct {
+// serverState is the state of a server relative to a position of the primary.
+type serverState struct {
 	position
 	recovers bool // it is in recovery, so a standby
 	replayed bool // it has replayed up to the position
@@ -168,7 +169,7 @@ type standing struct {
 var errBehind = errors.New("the standby has not replayed in time what the primary had written")
 
 // fault returns the reason why a server in this state cannot be read instead of the primary, or nil.
-func (s standing) fault(at position) error {
+func (s serverState) fault(at position) error {
 	switch {
 	case !s.recovers:
 		return errors.New("the server is no standby")
@@ -191,7 +192,7 @@ func (r *replica) reach(ctx context.Context, at position) (conn *pgxpool.Conn, l
 		return nil, last, fmt.Errorf("reach the standby: %w", err)
 	}
 	for {
-		s, err := standingOf(ctx, conn, at)
+		s, err := serverStateOf(ctx, conn, at)
 		switch {
 		case err == nil:
 			fault, last = s.fault(at), Or(s.last, last)
@@ -208,8 +209,8 @@ func (r *replica) reach(ctx context.Context, at position) (conn *pgxpool.Conn, l
 	}
 }
 
-// standingOf returns the state of the server of a connection. Its timeline is the newest one in its control file.
-func standingOf(ctx context.Context, conn *pgxpool.Conn, at position) (s standing, err error) {
+// serverStateOf returns the state of the server of a connection. Its timeline is the newest one in its control file.
+func serverStateOf(ctx context.Context, conn *pgxpool.Conn, at position) (s serverState, err error) {
 	err = conn.QueryRow(ctx, `
 		SELECT pg_is_in_recovery(), (SELECT system_identifier FROM pg_control_system()),
 			(SELECT oid FROM pg_database WHERE datname = current_database()),

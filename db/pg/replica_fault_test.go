@@ -8,15 +8,15 @@ import (
 // replayed what the primary had written.
 func TestStandingFault(t *testing.T) {
 	at := position{system: 7, database: 5, timeline: 3, lsn: "0/3000060"}
-	fit := standing{position: at, recovers: true, replayed: true}
+	fit := serverState{position: at, recovers: true, replayed: true}
 	if err := fit.fault(at); err != nil {
 		t.Error(err)
 	}
-	for want, change := range map[string]func(*standing){
-		"the server is no standby":                                          func(s *standing) { s.recovers = false },
-		"the server is a standby of another database":                       func(s *standing) { s.system = 8 },
-		"the standby is of timeline 2, and the primary of 3":                func(s *standing) { s.timeline = 2 },
-		"the standby has not replayed in time what the primary had written": func(s *standing) { s.replayed = false },
+	for want, change := range map[string]func(*serverState){
+		"the server is no standby":                                          func(s *serverState) { s.recovers = false },
+		"the server is a standby of another database":                       func(s *serverState) { s.system = 8 },
+		"the standby is of timeline 2, and the primary of 3":                func(s *serverState) { s.timeline = 2 },
+		"the standby has not replayed in time what the primary had written": func(s *serverState) { s.replayed = false },
 	} {
 		s := fit
 		change(&s)

@@ -54,12 +54,12 @@ func columnNames(fields []*schema.Field) []string {
 }
 
 // CopyRows inserts rows into Row's table with Copy.
-func CopyRows[Row any](ctx context.Context, r Runner, doing string, rows []Row) error {
+func CopyRows[Row any](ctx context.Context, r Runner, action string, rows []Row) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	all := insert{modelOf(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
-	return Copy(ctx, r, doing, all.table.Name, columnNames(all.table.Fields), len(rows), func(n int) []any {
+	return Copy(ctx, r, action, all.table.Name, columnNames(all.table.Fields), len(rows), func(n int) []any {
 		values := all.values(all.rows.Index(n))
 		for i, value := range values {
 			values[i] = wireValue(pointedTo(value))
@@ -71,7 +71,7 @@ func CopyRows[Row any](ctx context.Context, r Runner, doing string, rows []Row) 
 // UpdateRows sets the named columns of rows of Row's table or, if none are named, all columns but those marked pk. It
 // finds the rows by the columns marked pk. The rows must be locked since they were read, so that no change is
 // overwritten.
-func UpdateRows[Row any](ctx context.Context, r Runner, doing string, rows []Row, columns ...string) error {
+func UpdateRows[Row any](ctx context.Context, r Runner, action string, rows []Row, columns ...string) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -95,7 +95,7 @@ func UpdateRows[Row any](ctx context.Context, r Runner, doing string, rows []Row
 	for i, name := range keys {
 		keys[i] = "t." + name + " = n." + name
 	}
-	_, err = Exec(ctx, r, doing, SQL(`
+	_, err = Exec(ctx, r, action, SQL(`
 		UPDATE `+all.table.Name+` AS t SET (`+strings.Join(columns, ", ")+`) = ROW (n.`+strings.Join(columns, ", n.")+`)
 		FROM json_populate_recordset(NULL::`+all.table.Name+`, ?::json) AS n WHERE `+strings.Join(keys, " AND "), string(text)))
 	return err

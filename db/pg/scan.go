@@ -45,7 +45,7 @@ type layout struct {
 // field is the field of a column in a row.
 type field struct {
 	offset uintptr // in the row
-	is     reflect.Type
+	typ    reflect.Type
 	// decode reads a value that is not NULL. Nil leaves all values to the driver.
 	decode decoder
 	// nullable is true if the field stays zero for NULL: pointers, slices, dates, and fields marked nullzero.
@@ -64,7 +64,7 @@ func (l *layout) read(types *pgtype.Map, values [][]byte, row unsafe.Pointer) er
 		switch {
 		case values[i] == nil && f.nullable: // stays zero
 		case values[i] == nil || f.decode == nil:
-			err = types.Scan(l.columns[i].DataTypeOID, l.columns[i].Format, values[i], reflect.NewAt(f.is, to).Interface())
+			err = types.Scan(l.columns[i].DataTypeOID, l.columns[i].Format, values[i], reflect.NewAt(f.typ, to).Interface())
 		default:
 			err = f.decode(values[i], to)
 		}
@@ -123,36 +123,36 @@ func newLayout(row reflect.Type, columns []pgconn.FieldDescription) (*layout, er
 		if f == nil {
 			return nil, fmt.Errorf("%s has no column %s", table.TypeName, column.Name)
 		}
-		is, offset := row, uintptr(0)
+		typ, offset := row, uintptr(0)
 		for _, n := range f.Index { // the path through embedded structs
-			part := is.Field(n)
-			is, offset = part.Type, offset+part.Offset
+			part := typ.Field(n)
+			typ, offset = part.Type, offset+part.Offset
 		}
-		l.fields[i] = fieldOf(is, offset, column)
+		l.fields[i] = fieldOf(typ, offset, column)
 		l.fields[i].nullable = l.fields[i].nullable || f.NullZero
 	}
 	return l, nil
 }
 
 // fieldOf returns the field, of a type and at an offset, of a column.
-func fieldOf(is reflect.Type, offset uintptr, column pgconn.FieldDescription) field {
-	f := field{offset: offset, is: is}
-	f.nullable = is.Kind() == reflect.Pointer || is.Kind() == reflect.Slice || is == dateType
+func fieldOf(typ reflect.Type, offset uintptr, column pgconn.FieldDescription) field {
+	f := field{offset: offset, typ: typ}
+	f.nullable = typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ == dateType
 	// Texts are the same bytes in both formats, and pgx requests the text format for them.
 	if column.Format != pgtype.BinaryFormatCode && column.DataTypeOID != pgtype.TextOID {
 		return f
 	}
-	if is.Kind() == reflect.Pointer {
-		if value := decoderOf(is.Elem(), column.DataTypeOID); value != nil {
+	if typ.Kind() == reflect.Pointer {
+		if value := decoderOf(typ.Elem(), column.DataTypeOID); value != nil {
 			f.decode = func(src []byte, to unsafe.Pointer) error {
-				target := reflect.New(is.Elem()).UnsafePointer()
+				target := reflect.New(typ.Elem()).UnsafePointer()
 				*(*unsafe.Pointer)(to) = target
 				return value(src, target)
 			}
 		}
 		return f
 	}
-	f.decode = decoderOf(is, column.DataTypeOID)
+	f.decode = decoderOf(typ, column.DataTypeOID)
 	return f
 }
 
@@ -164,25 +164,25 @@ var (
 )
 
 // decoderOf returns the decoder of a PostgreSQL type into a Go type, or nil to leave it to the driver.
-func decoderOf(is reflect.Type, oid uint32) decoder {
+func decoderOf(typ reflect.Type, oid uint32) decoder {
 	switch {
-	case oid == pgtype.UUIDOID && is.Kind() == reflect.Array && is.Len() == 16 && is.Elem().Kind() == reflect.Uint8:
+	case oid == pgtype.UUIDOID && typ.Kind() == reflect.Array && typ.Len() == 16 && typ.Elem().Kind() == reflect.Uint8:
 		return decodeUUID
-	case oid == pgtype.DateOID && is == dateType:
+	case oid == pgtype.DateOID && typ == dateType:
 		return decodeDate
-	case oid == pgtype.TimestamptzOID && is == timeType:
+	case oid == pgtype.TimestamptzOID && typ == timeType:
 		return decodeTime
-	case oid == pgtype.TextArrayOID && is == textsType:
+	case oid == pgtype.TextArrayOID && typ == textsType:
 		return decodeTexts
-	case reflect.PointerTo(is).Implements(scannerType):
+	case reflect.PointerTo(typ).Implements(scannerType):
 		return nil
-	case (oid == pgtype.TextOID || oid == pgtype.VarcharOID) && is.Kind() == reflect.String:
+	case (oid == pgtype.TextOID || oid == pgtype.VarcharOID) && typ.Kind() == reflect.String:
 		return decodeText
-	case oid == pgtype.BoolOID && is.Kind() == reflect.Bool:
+	case oid == pgtype.BoolOID && typ.Kind() == reflect.Bool:
 		return decodeBool
-	case oid == pgtype.Float8OID && is.Kind() == reflect.Float64:
+	case oid == pgtype.Float8OID && typ.Kind() == reflect.Float64:
 		return decodeFloat
-	case is.Kind() == reflect.Int && (oid == pgtype.Int2OID || oid == pgtype.Int4OID || oid == pgtype.Int8OID):
+	case typ.Kind() == reflect.Int && (oid == pgtype.Int2OID || oid == pgtype.Int4OID || oid == pgtype.Int8OID):
 		return decodeInt
 	default:
 		return nil

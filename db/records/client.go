@@ -22,7 +22,7 @@ var Partners Kind = &kind[domain.PartnerRecord, db.PartnerRow]{
 	object: "partner", partner: "p.id = ?", order: "p.created_at, p.id", rank: db.PartnerLocks, locked: "p.id",
 	names: &names[db.PartnerRow]{
 		field: "name", column: "name_key", held: "t.name_key = k.key",
-		of: func(r *db.PartnerRow) name { return name{"", r.NameKey} },
+		nameOf: func(r *db.PartnerRow) name { return name{"", r.NameKey} },
 	},
 }
 
@@ -46,7 +46,7 @@ var Clients Kind = &kind[domain.ClientRecord, importedClient]{
 		SELECT coalesce(json_agg(json_build_object('course', p.course_id, 'due_after_days', p.due_after_days)
 			ORDER BY p.position), '[]')::text
 		FROM program_courses AS p WHERE p.client_id = c.id) AS program`,
-	exported: func(r *importedClient, out *domain.ClientRecord) error {
+	adjustRecord: func(r *importedClient, out *domain.ClientRecord) error {
 		program, err := r.program()
 		out.Program = domain.Give(program)
 		out.Archived = isArchived(r.ArchivedAt)
@@ -55,19 +55,19 @@ var Clients Kind = &kind[domain.ClientRecord, importedClient]{
 	names: &names[importedClient]{
 		field: "name", column: "name_key",
 		held: "t.partner_id = k.scope::uuid AND t.name_key = k.key AND t.archived_at IS NULL",
-		of: func(r *importedClient) name {
+		nameOf: func(r *importedClient) name {
 			if r.ArchivedAt != nil {
 				return name{r.PartnerID.UUID(), ""}
 			}
 			return name{r.PartnerID.UUID(), r.NameKey}
 		},
 	},
-	fresh: func(r *importedClient) {
+	setDefaults: func(r *importedClient) {
 		r.DarkWebMonitoring, r.FrameworkIDs = true, []string{}
 		summary := domain.EmptySummary(r.CreatedAt.Add(-2 * domain.SummaryAge)) // stale, so that the first read computes it
 		r.AverageScore, r.OnTrackRate, r.SummarizedAt = summary.AverageScore, summary.OnTrackRate, summary.At
 	},
-	finish: finishClient, follow: followClients, committed: rescoreSwitched,
+	finish: finishClient, afterStore: followClients, afterCommit: rescoreSwitched,
 }
 
 type (
@@ -108,8 +108,8 @@ func archive(c *db.Change, archived domain.Optional[bool], at **time.Time) {
 	}
 }
 
-// finishClient archives or restores the client, and sets a.beside if its program changes. It refuses a program with a
-// course that does not exist, or twice the same course.
+// finishClient archives or restores the client, and sets a.sideEffect if its program changes. It refuses a program with
+// a course that does not exist, or twice the same course.
 func finishClient(b *importingClients, a *appliedClient) error {
 	archive(b.Change, a.record.Archived, &a.after.ArchivedAt)
 	if !a.record.Program.Given {
@@ -126,11 +126,11 @@ func finishClient(b *importingClients, a *appliedClient) error {
 		}
 	}
 	if a.before == nil {
-		a.beside = true
+		a.sideEffect = true
 		return nil
 	}
 	before, err := a.before.program()
-	a.beside = !slices.Equal(programOf(a.after.ID, program), programOf(a.after.ID, before))
+	a.sideEffect = !slices.Equal(programOf(a.after.ID, program), programOf(a.after.ID, before))
 	return err
 }
 
@@ -143,9 +143,10 @@ func programOf(client domain.ClientID, courses []domain.ProgramCourse) []db.Prog
 	return program
 }
 
-// followClients adjusts the partners' counters of clients, sets up new clients, and replaces programs.
+// followClients adjusts the partners' counters of clients that are not archived, sets up new clients, with the default
+// program unless their record has a program, and replaces the programs of the records.
 func followClients(ctx context.Context, b *importingClients) error {
-	for _, a := range b.changed {
+	for _, a := range b.updates {
 		switch before, after := a.before.ArchivedAt != nil, a.after.ArchivedAt != nil; {
 		case after && !before:
 			b.CountClients(a.after.PartnerID, -1)
@@ -155,12 +156,12 @@ func followClients(ctx context.Context, b *importingClients) error {
 	}
 	var inserted []db.ClientRow
 	var withDefaultProgram []domain.ClientID
-	for _, a := range b.made {
+	for _, a := range b.inserts {
 		inserted = append(inserted, a.after.ClientRow)
 		if a.after.ArchivedAt == nil {
 			b.CountClients(a.after.PartnerID, 1)
 		}
-		if !a.beside {
+		if !a.sideEffect {
 			withDefaultProgram = append(withDefaultProgram, a.after.ID)
 		}
 	}
@@ -175,7 +176,7 @@ func replacePrograms(ctx context.Context, b *importingClients) error {
 	var replaced []domain.ClientID
 	var program []db.ProgramRow
 	for _, a := range b.list {
-		if id := a.record.ID.ID; a.beside && !a.refused() {
+		if id := a.record.ID.ID; a.sideEffect && !a.refused() {
 			replaced, program = append(replaced, id), append(program, programOf(id, a.record.Program.Value)...)
 		}
 	}
@@ -192,7 +193,7 @@ func replacePrograms(ctx context.Context, b *importingClients) error {
 
 // rescoreSwitched recomputes the scores of clients whose Dark Web Monitoring was switched.
 func rescoreSwitched(ctx context.Context, b *importingClients) error {
-	for _, a := range b.changed {
+	for _, a := range b.updates {
 		if a.before.DarkWebMonitoring == a.after.DarkWebMonitoring {
 			continue
 		}
@@ -206,7 +207,7 @@ func rescoreSwitched(ctx context.Context, b *importingClients) error {
 // Admins is the kind of admins of partners and of their clients. An email is unique within a client.
 var Admins Kind = &kind[domain.AdminRecord, db.AdminRow]{
 	object: "admin", partner: "a.partner_id = ?", order: "a.created_at, a.id", locked: "a.id",
-	exported: func(r *db.AdminRow, out *domain.AdminRecord) error {
+	adjustRecord: func(r *db.AdminRow, out *domain.AdminRecord) error {
 		if r.ClientID != nil {
 			out.Partner = domain.Optional[domain.Ref[domain.PartnerKind]]{} // follows from the client
 		}
@@ -214,7 +215,7 @@ var Admins Kind = &kind[domain.AdminRecord, db.AdminRow]{
 	},
 	names: &names[db.AdminRow]{
 		field: "email", column: "email", held: "t.client_id = k.scope::uuid AND t.email = k.key",
-		of: func(r *db.AdminRow) name {
+		nameOf: func(r *db.AdminRow) name {
 			if r.ClientID == nil {
 				return name{}
 			}

@@ -29,7 +29,7 @@ type importedCollection struct {
 // collection with more than domain.MaxMembers into several records.
 var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
 	object: "collection", partner: ofPartner("k"), order: "k.client_id, k.id, m.part",
-	listed: func(q *pg.Select) {
+	extendExport: func(q *pg.Select) {
 		q.Columns("m.part, m.members").Join(`CROSS JOIN LATERAL (
 			SELECT ((n - 1) / ?::integer)::integer AS part, array_agg(user_id::text ORDER BY user_id) AS members FROM (
 				SELECT user_id, row_number() OVER (ORDER BY user_id) AS n FROM collection_members
@@ -39,7 +39,7 @@ var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
 				SELECT FROM collection_members WHERE client_id = k.client_id AND collection_id = k.id)
 		) AS m`, domain.MaxMembers)
 	},
-	exported: func(r *importedCollection, out *domain.CollectionRecord) error {
+	adjustRecord: func(r *importedCollection, out *domain.CollectionRecord) error {
 		members := make([]domain.Ref[domain.UserKind], len(r.Members))
 		for i, text := range r.Members {
 			if err := members[i].UnmarshalText([]byte(text)); err != nil {
@@ -50,10 +50,10 @@ var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
 		return nil
 	},
 	audiences: db.SharedAudiences, begin: beginCollections, rank: db.CollectionLocks, locked: "k.client_id, k.id",
-	fresh: func(r *importedCollection) { r.CreatedBy = domain.ByDashboard },
+	setDefaults: func(r *importedCollection) { r.CreatedBy = domain.ByDashboard },
 	names: &names[importedCollection]{
 		field: "name", column: "name_key", held: "t.client_id = k.scope::uuid AND t.name_key = k.key",
-		of: func(r *importedCollection) name { return name{r.ClientID.UUID(), r.NameKey} },
+		nameOf: func(r *importedCollection) name { return name{r.ClientID.UUID(), r.NameKey} },
 	},
 }
 
@@ -90,13 +90,13 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 			list = append(list, membership{client, r.ID.ID, u.ID, at})
 		}
 	}
-	joining, err := lockNewMemberships(ctx, b.Change, list)
+	newMembers, err := lockNewMemberships(ctx, b.Change, list)
 	if err != nil {
 		return err
 	}
 
 	joined := map[domain.CollectionID][]membership{}
-	for _, m := range joining {
+	for _, m := range newMembers {
 		joined[m.CollectionID] = append(joined[m.CollectionID], m)
 	}
 	b.kind.finish = func(b *importingCollections, a *appliedCollection) error {
@@ -105,17 +105,17 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 				return fmt.Errorf("members[%d]: %s of the client", n, domain.NoSuchObject(u.Noun()))
 			}
 		}
-		a.beside = len(joined[a.after.ID]) > 0
+		a.sideEffect = len(joined[a.after.ID]) > 0
 		return nil
 	}
-	b.kind.follow = func(ctx context.Context, b *importingCollections) error {
-		var joining []membership
+	b.kind.afterStore = func(ctx context.Context, b *importingCollections) error {
+		var newMembers []membership
 		for _, a := range b.list {
 			if !a.refused() {
-				joining = append(joining, joined[a.after.ID]...)
+				newMembers = append(newMembers, joined[a.after.ID]...)
 			}
 		}
-		return joinAll(ctx, b.Change, joining)
+		return joinAll(ctx, b.Change, newMembers)
 	}
 	return nil
 }
@@ -160,8 +160,8 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 	if err := lookUp(ctx, c, found); err != nil {
 		return err
 	}
-	joining, err := lockNewMemberships(ctx, c, membershipsOf(c, batch, found, results))
-	if err != nil || len(joining) == 0 {
+	newMembers, err := lockNewMemberships(ctx, c, membershipsOf(c, batch, found, results))
+	if err != nil || len(newMembers) == 0 {
 		return err
 	}
 
@@ -173,7 +173,7 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 		return err
 	}
 	joined := map[domain.UserID]bool{}
-	for _, m := range joining {
+	for _, m := range newMembers {
 		joined[m.UserID] = true
 	}
 	for i, user := range users {
@@ -181,7 +181,7 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 			results[i].Outcome = domain.ImportUpdated
 		}
 	}
-	return joinAll(ctx, c, joining)
+	return joinAll(ctx, c, newMembers)
 }
 
 // membershipsOf returns the memberships that records name, and sets their results to unchanged. It refuses a record
@@ -232,17 +232,17 @@ func lockNewMemberships(ctx context.Context, c *db.Change, list []membership) ([
 	if len(list) == 0 {
 		return nil, nil
 	}
-	joining, err := pg.All[membership](ctx, c, "look for members", pg.SQL(`
+	newMembers, err := pg.All[membership](ctx, c, "look for members", pg.SQL(`
 		SELECT w.client_id, w.collection_id, w.user_id, w.added_at FROM ? WHERE NOT EXISTS (
 			SELECT FROM collection_members AS m
 			WHERE m.client_id = w.client_id AND m.collection_id = w.collection_id AND m.user_id = w.user_id)`,
 		rowsOf(list)))
-	if err != nil || len(joining) == 0 {
+	if err != nil || len(newMembers) == 0 {
 		return nil, err
 	}
-	users := pg.MapRows(joining, func(m *membership) domain.UserID { return m.UserID })
+	users := pg.MapRows(newMembers, func(m *membership) domain.UserID { return m.UserID })
 	_, err = c.LockUserKeys(ctx, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(users)))
-	return joining, err
+	return newMembers, err
 }
 
 // joinAll inserts the memberships of locked users in locked collections, and adds their effects to the change. The
@@ -265,7 +265,7 @@ func joinAll(ctx context.Context, c *db.Change, list []membership) error {
 // Imports and exports of groups.
 
 // Groups is the kind of groups. An imported Manual group replaces the client's own Manual group while that is empty.
-// The import locks the own group, so that no user can join it meanwhile.
+// The import locks the own group, so that no user can join it concurrently.
 var Groups Kind = &kind[domain.GroupRecord, db.GroupRow]{
 	object: "group", partner: ofPartner("g"), order: "g.client_id, g.id", audiences: db.ExclusiveAudiences, begin: beginGroups,
 }

@@ -34,9 +34,9 @@ type historyKey struct {
 // instead of an id. An import recomputes the scores of the users, without events or notices (decisions 7.11).
 var Exposures Kind = &kind[domain.ExposureRecord, importedExposure]{
 	object: "exposure", partner: ofPartner("e"), order: "e.client_id, e.user_id, e.breach_name", columns: "e.id",
-	key:    func(r *domain.ExposureRecord) any { return historyKey{r.User.Value.ID, r.BreachName.Value} },
-	begin:  beginExposures,
-	follow: followExposures,
+	key:        func(r *domain.ExposureRecord) any { return historyKey{r.User.Value.ID, r.BreachName.Value} },
+	begin:      beginExposures,
+	afterStore: followExposures,
 }
 
 type (
@@ -100,7 +100,7 @@ func finishExposure(a *appliedExposure, breach *db.BreachRow) error {
 // followExposures recomputes the scores of the users with new or changed exposures, except in clients without Dark Web
 // Monitoring, for which exposures do not count.
 func followExposures(ctx context.Context, b *importingExposures) error {
-	exposures := append(rowsAfter(b.made), rowsAfter(b.changed)...)
+	exposures := append(rowsAfter(b.inserts), rowsAfter(b.updates)...)
 	clients := pg.MapRows(exposures, func(e *importedExposure) domain.ClientID { return e.ClientID })
 	monitored, err := pg.Existing(ctx, b, "look for clients with Dark Web Monitoring",
 		"clients WHERE dark_web_monitoring AND", sortedUnique(clients))

@@ -29,8 +29,8 @@ type Kind interface {
 	// Type returns the type that the records point to.
 	Type() reflect.Type
 	// Import applies a batch of records of different objects in one transaction, and returns the outcome of each, in
-	// their order. It takes the same number of statements for any number of records, unless the kind says otherwise. It
-	// must not be called in a transaction.
+	// their order. It takes the same number of statements for any number of records, unless stated otherwise for a
+	// kind. It must not be called in a transaction.
 	Import(ctx context.Context, d *db.DB, batch []any) ([]domain.ImportResult, error)
 	// Export reads the records of all objects or, if partner is not zero, of that partner's, including archived ones,
 	// in the order of their keys or their creation. An import accepts them. Derived data is left out. Export reads by a
@@ -173,7 +173,7 @@ const (
 )
 
 // EachStaged calls fn with the lines of a round of a kind, ordered by client, user and line number. It returns the
-// first error of fn. The client of a line with a user is that of the stored user. EachStaged reads the lines in a
+// first error of fn. The client of a line with a user is the client of the stored user. EachStaged reads the lines in a
 // snapshot of its own.
 func EachStaged(ctx context.Context, d *db.DB, kind, round int, fn func(StagedLine) error) error {
 	q := pg.SQL(`

@@ -20,11 +20,11 @@ type kind[Record, Row any] struct {
 	partner string
 	// order is the ORDER BY of an export.
 	order string
-	// columns are computed columns that every query of rows selects. listed extends the query of an export.
-	columns string
-	listed  func(*pg.Select)
-	// exported sets or clears fields of an exported record that the mapping does not set, or sets wrong.
-	exported func(*Row, *Record) error
+	// columns are computed columns that every query of rows selects. extendExport extends the query of an export.
+	columns      string
+	extendExport func(*pg.Select)
+	// adjustRecord sets or clears fields of an exported record that the mapping does not set, or sets wrong.
+	adjustRecord func(*Row, *Record) error
 
 	// audiences is the mode in which the audiences of the records' clients are locked, before all other rows. Empty
 	// means that they are not locked.
@@ -33,28 +33,28 @@ type kind[Record, Row any] struct {
 	// begin locks them.
 	rank   db.LockRank
 	locked string
-	// key returns the key of a record. The key of a row is that of its record. Nil means the id.
+	// key returns the key of a record. The key of a row is the key of its record. Nil means the id.
 	key func(*Record) any
 	// begin locks and reads what the kind needs in addition to the objects that records refer to; also the rows, if
-	// locked is empty. It may set finish, prepare and follow of the batch's kind.
+	// locked is empty. It may set finish, prepare and afterStore of the batch's kind.
 	begin func(context.Context, *recordBatch[Record, Row]) error
 	// lacks returns the name of a required field that the record of a new object lacks, or "". It need not check the
 	// fields with the rule new.
 	lacks func(*Record) string
-	// fresh sets the defaults of a new row, before its record is applied.
-	fresh func(*Row)
+	// setDefaults sets the defaults of a new row, before its record is applied.
+	setDefaults func(*Row)
 	// finish sets columns that follow from a record but have no field. An error refuses the record.
 	finish func(*recordBatch[Record, Row], *recordChange[Record, Row]) error
 	// names describes the name that must be unique.
 	names *names[Row]
-	// shown reports whether callers can see a change, which then advances updated_at. Nil means that they always can.
-	shown func(before, after *Row) bool
+	// visible reports whether callers can see a change, which then advances updated_at. Nil means that they always can.
+	visible func(before, after *Row) bool
 	// prepare runs before the rows are stored.
 	prepare func(context.Context, *recordBatch[Record, Row]) error
-	// follow runs after the rows are stored, and writes the effects of the records.
-	follow func(context.Context, *recordBatch[Record, Row]) error
-	// committed runs after the commit, and uses transactions of its own.
-	committed func(context.Context, *recordBatch[Record, Row]) error
+	// afterStore runs after the rows are stored, and writes the effects of the records.
+	afterStore func(context.Context, *recordBatch[Record, Row]) error
+	// afterCommit runs after the commit, and uses transactions of its own.
+	afterCommit func(context.Context, *recordBatch[Record, Row]) error
 }
 
 func (k *kind[Record, Row]) Object() string { return k.object }
@@ -64,8 +64,8 @@ func (k *kind[Record, Row]) Type() reflect.Type { return reflect.TypeFor[Record]
 // Export implements Kind.
 func (k *kind[Record, Row]) Export(ctx context.Context, d *db.DB, partner domain.PartnerID) iter.Seq2[any, error] {
 	q := k.rows().OrderBy(k.order)
-	if k.listed != nil {
-		k.listed(q)
+	if k.extendExport != nil {
+		k.extendExport(q)
 	}
 	if k.partner != "" && !partner.IsZero() {
 		q.Where(k.partner, partner)
@@ -76,8 +76,8 @@ func (k *kind[Record, Row]) Export(ctx context.Context, d *db.DB, partner domain
 			if err == nil {
 				record = recordOf[Record](&row)
 			}
-			if err == nil && k.exported != nil {
-				err = k.exported(&row, record)
+			if err == nil && k.adjustRecord != nil {
+				err = k.adjustRecord(&row, record)
 			}
 			if !yield(record, err) || err != nil {
 				return
@@ -109,8 +109,8 @@ type recordBatch[Record, Row any] struct {
 	found objects
 	// byKey holds rows by their keys: the existing ones, which are locked, and then those that earlier records leave.
 	byKey map[any]*Row
-	// made are the records whose rows are to be inserted, and changed those whose rows are to be updated.
-	made, changed []*recordChange[Record, Row]
+	// inserts are the records whose rows are to be inserted, and updates those whose rows are to be updated.
+	inserts, updates []*recordChange[Record, Row]
 }
 
 // recordChange is a record that is applied.
@@ -118,7 +118,7 @@ type recordChange[Record, Row any] struct {
 	record        *Record
 	before, after *Row // before is nil for a new object
 	changed       bool // the row exists and changes
-	beside        bool // something other than the row changes
+	sideEffect    bool // something other than the row changes
 	result        *domain.ImportResult
 }
 
@@ -139,8 +139,8 @@ func (k *kind[Record, Row]) Import(ctx context.Context, d *db.DB, batch []any) (
 		}
 		return b.apply(ctx)
 	})
-	if err == nil && b != nil && k.committed != nil {
-		err = k.committed(ctx, b)
+	if err == nil && b != nil && k.afterCommit != nil {
+		err = k.afterCommit(ctx, b)
 	}
 	return results, err
 }
@@ -166,13 +166,13 @@ func (b *recordBatch[Record, Row]) apply(ctx context.Context) error {
 
 	b.collectWrites()
 	table := pg.Table[Row]()
-	if err := pg.UpdateRows(ctx, b, "update imported "+table, rowsAfter(b.changed)); err != nil {
+	if err := pg.UpdateRows(ctx, b, "update imported "+table, rowsAfter(b.updates)); err != nil {
 		return err
 	}
-	if err := pg.CopyRows(ctx, b, "insert imported "+table, rowsAfter(b.made)); err != nil || b.kind.follow == nil {
+	if err := pg.CopyRows(ctx, b, "insert imported "+table, rowsAfter(b.inserts)); err != nil || b.kind.afterStore == nil {
 		return err
 	}
-	return b.kind.follow(ctx, b)
+	return b.kind.afterStore(ctx, b)
 }
 
 // rowsAfter returns the rows to store.
@@ -267,7 +267,7 @@ func (b *recordBatch[Record, Row]) resolve(a *recordChange[Record, Row]) error {
 
 	a.changed = a.before != nil && !reflect.DeepEqual(a.before, a.after)
 	updated := b.mapping().column(reflect.ValueOf(a.after).Elem(), "UpdatedAt")
-	if a.changed && updated.IsValid() && (b.kind.shown == nil || b.kind.shown(a.before, a.after)) {
+	if a.changed && updated.IsValid() && (b.kind.visible == nil || b.kind.visible(a.before, a.after)) {
 		at := updated.Addr().Interface().(*time.Time)
 		*at = domain.Later(*at, b.At)
 	}
@@ -322,8 +322,8 @@ func (b *recordBatch[Record, Row]) fill(a *recordChange[Record, Row]) {
 		if id := m.column(row, "ID"); id.IsValid() {
 			id.Set(record.FieldByName("ID").Field(0).Convert(id.Type()))
 		}
-		if b.kind.fresh != nil {
-			b.kind.fresh(a.after)
+		if b.kind.setDefaults != nil {
+			b.kind.setDefaults(a.after)
 		}
 	}
 	m.apply(record, row)
@@ -361,8 +361,8 @@ func (b *recordBatch[Record, Row]) inherit(record, row reflect.Value) {
 	}
 }
 
-// collectWrites sets the outcome of each record that is not refused, and collects in made and changed the rows to
-// insert and to update. If several records have the same object, only the row that the last one leaves is stored.
+// collectWrites sets the outcome of each record that is not refused, and collects in inserts and updates the rows to
+// insert and to update. If several records have the same object, only the row after the last of them is stored.
 func (b *recordBatch[Record, Row]) collectWrites() {
 	stored := map[*Row]*recordChange[Record, Row]{}
 	for _, a := range b.list {
@@ -372,7 +372,7 @@ func (b *recordBatch[Record, Row]) collectWrites() {
 		switch {
 		case a.before == nil:
 			a.result.Outcome = domain.ImportCreated
-		case a.changed || a.beside:
+		case a.changed || a.sideEffect:
 			a.result.Outcome = domain.ImportUpdated
 		default:
 			a.result.Outcome = domain.ImportUnchanged
@@ -383,9 +383,9 @@ func (b *recordBatch[Record, Row]) collectWrites() {
 			stored[a.after] = earlier
 			continue
 		case a.before == nil:
-			b.made = append(b.made, a)
+			b.inserts = append(b.inserts, a)
 		case a.changed:
-			b.changed = append(b.changed, a)
+			b.updates = append(b.updates, a)
 		default:
 			continue
 		}

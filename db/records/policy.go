@@ -36,7 +36,7 @@ var Policies Kind = &kind[domain.PolicyRecord, importedPolicy]{
 	rank: db.PolicyLocks, locked: "p.client_id, p.id",
 	columns: `p.scope_type = 'collection' AND NOT EXISTS (
 		SELECT 1 FROM collections AS k WHERE k.client_id = p.client_id AND k.id = p.scope_id) AS scope_deleted`,
-	exported: func(r *importedPolicy, out *domain.PolicyRecord) error {
+	adjustRecord: func(r *importedPolicy, out *domain.PolicyRecord) error {
 		switch r.ScopeType {
 		case domain.GroupScope:
 			out.ScopeID = domain.Give(domain.AnyRefTo(domain.GroupID(r.ScopeID)))
@@ -46,13 +46,13 @@ var Policies Kind = &kind[domain.PolicyRecord, importedPolicy]{
 		out.Archived = isArchived(r.ArchivedAt)
 		return nil
 	},
-	fresh: func(r *importedPolicy) {
+	setDefaults: func(r *importedPolicy) {
 		r.Version, r.ScopeType, r.RequiresAcknowledgment, r.RenewalPeriodDays = 1, domain.TenantScope, true, 365
 	},
 	finish: finishPolicy,
-	follow: func(_ context.Context, b *importingPolicies) error {
-		if len(b.changed) > 0 {
-			b.PoliciesChanged("p.id = ANY(?::uuid[])", idsOf(b.changed))
+	afterStore: func(_ context.Context, b *importingPolicies) error {
+		if len(b.updates) > 0 {
+			b.PoliciesChanged("p.id = ANY(?::uuid[])", idsOf(b.updates))
 		}
 		return nil
 	},
@@ -120,7 +120,7 @@ func checkScope(b *importingPolicies, a *appliedPolicy) error {
 	id, ok := domain.RefAs[domain.CollectionKind](scope)
 	collection := b.found.find(id)
 	switch deleted := r.ScopeDeleted.Value; {
-	case ok && collection == nil && deleted: // as the record says
+	case ok && collection == nil && deleted: // the record is of a policy for a deleted collection
 	case !ok || !collection.isOf(p.ClientID):
 		return noSuch("scope_id", id)
 	case deleted:
@@ -147,9 +147,9 @@ var Frameworks Kind = &kind[domain.FrameworkAssignmentRecord, importedFramework]
 	object: "framework_assignment", partner: ofPartner("f"), order: "f.client_id, f.created_at, f.id",
 	columns: `f.audience_type = 'collection' AND NOT EXISTS (
 		SELECT 1 FROM collections AS k WHERE k.client_id = f.client_id AND k.id = f.audience_id) AS deleted`,
-	exported:  exportFramework,
-	audiences: db.ExclusiveAudiences, locked: "f.client_id, f.id",
-	fresh: func(r *importedFramework) { // the defaults of the API
+	adjustRecord: exportFramework,
+	audiences:    db.ExclusiveAudiences, locked: "f.client_id, f.id",
+	setDefaults: func(r *importedFramework) { // the defaults of the API
 		r.AudienceType, r.Training, r.Phishing, r.Reporting = domain.FrameworkForAll, true, true, true
 	},
 	finish: finishFramework,
@@ -157,7 +157,7 @@ var Frameworks Kind = &kind[domain.FrameworkAssignmentRecord, importedFramework]
 		field: "audience",
 		held: `t.client_id = k.scope::uuid
 			AND concat_ws('/', t.framework_id, t.audience_type, t.audience_id) = k.key`,
-		of: func(r *importedFramework) name {
+		nameOf: func(r *importedFramework) name {
 			key := r.FrameworkID + "/" + string(r.AudienceType)
 			if r.AudienceID != nil {
 				key += "/" + domain.GroupID(*r.AudienceID).UUID()
@@ -165,7 +165,7 @@ var Frameworks Kind = &kind[domain.FrameworkAssignmentRecord, importedFramework]
 			return name{r.ClientID.UUID(), key}
 		},
 	},
-	follow: followFrameworks,
+	afterStore: followFrameworks,
 }
 
 type (
@@ -246,11 +246,11 @@ func setAudience(b *importingFrameworks, row *importedFramework, a domain.Audien
 func followFrameworks(ctx context.Context, b *importingFrameworks) error {
 	var on []domain.FrameworkAssignmentID
 	off := map[domain.ClientID][]domain.FrameworkAssignmentID{}
-	for _, f := range b.made {
+	for _, f := range b.inserts {
 		on = append(on, f.after.ID)
 		b.FrameworksChanged(f.after.ClientID)
 	}
-	for _, f := range b.changed {
+	for _, f := range b.updates {
 		switch {
 		case f.after.Training && !f.before.Training:
 			on = append(on, f.after.ID)
@@ -260,7 +260,7 @@ func followFrameworks(ctx context.Context, b *importingFrameworks) error {
 	}
 	_, err := pg.Exec(ctx, b, "mark evaluations as stale", pg.SQL(`
 		UPDATE framework_assignments SET evaluated_at = 'epoch', changed_at = ?
-		WHERE id = ANY(?::uuid[])`, b.At, idsOf(b.changed)))
+		WHERE id = ANY(?::uuid[])`, b.At, idsOf(b.updates)))
 	if err != nil {
 		return err
 	}
@@ -287,8 +287,8 @@ func (r *importedCourse) titles() (titles map[domain.Language]string, err error)
 // existing assignments of it.
 var Courses Kind = &kind[domain.CourseRecord, importedCourse]{
 	object: "course", order: "c.created_at, c.id", locked: "c.id",
-	exported: exportCourse,
-	fresh: func(r *importedCourse) {
+	adjustRecord: exportCourse,
+	setDefaults: func(r *importedCourse) {
 		r.Titles, r.RenewalMonths = json.RawMessage("{}"), 12
 		r.Languages = []domain.Language{domain.English, domain.Spanish, domain.French}
 	},

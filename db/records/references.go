@@ -135,7 +135,7 @@ func cannotChange(field string) error { return errors.New(field + " cannot be ch
 // missing returns the refusal of a new object that lacks a field.
 func missing(field string) error { return errors.New(field + " " + rule.Required) }
 
-// archivedClients returns those of the clients that are archived. Changes of their objects write no events.
+// archivedClients returns the archived ones among clients. Changes of their objects write no events.
 func archivedClients(ctx context.Context, c *db.Change, ids []domain.ClientID) (map[domain.ClientID]bool, error) {
 	return pg.Existing(ctx, c, "look for archived clients", "clients WHERE archived_at IS NOT NULL AND", sortedUnique(ids))
 }
@@ -143,8 +143,8 @@ func archivedClients(ctx context.Context, c *db.Change, ids []domain.ClientID) (
 // names describes a name or address that must be unique.
 type names[Row any] struct {
 	field, column string // the field of the record, for errors, and the column of the row
-	// of returns the name of a row and its scope. The key is empty if the row needs no unique name.
-	of func(*Row) name
+	// nameOf returns the name of a row and its scope. The key is empty if the row needs no unique name.
+	nameOf func(*Row) name
 	// held is the SQL condition that a row, alias t, has the name k (scope, key).
 	held string
 }
@@ -168,19 +168,19 @@ func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 	}
 	var claims []*recordChange[Record, Row]
 	var scopes, keys []string
-	moving := map[[16]byte]bool{} // the objects that change their names
+	renaming := map[[16]byte]bool{} // the objects that change their names
 	for _, a := range b.list {
 		if a.refused() {
 			continue
 		}
-		before, wanted := name{}, n.of(a.after)
+		before, wanted := name{}, n.nameOf(a.after)
 		if a.before != nil {
-			before = n.of(a.before)
+			before = n.nameOf(a.before)
 		}
 		if wanted == before || wanted.Key == "" && a.before == nil {
 			continue // keeps its name, or needs none
 		}
-		claims, moving[idOf(a.after)] = append(claims, a), true
+		claims, renaming[idOf(a.after)] = append(claims, a), true
 		scopes, keys = append(scopes, wanted.Scope), append(keys, wanted.Key)
 	}
 	if len(claims) == 0 {
@@ -193,45 +193,45 @@ func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 		return err
 	}
 	holders := pg.Index(rows, func(r *holderRow) (name, [16]byte) { return r.name, r.ID })
-	giving := b.claim(claims, holders, moving)
-	if len(giving) == 0 {
+	released := b.claim(claims, holders, renaming)
+	if len(released) == 0 {
 		return nil
 	}
 	_, err = pg.Exec(ctx, b, "replace names by placeholders", pg.SQL(
-		"UPDATE "+pg.Table[Row]()+" SET "+n.column+" = '~' || id WHERE id = ANY(?::uuid[])", giving))
+		"UPDATE "+pg.Table[Row]()+" SET "+n.column+" = '~' || id WHERE id = ANY(?::uuid[])", released))
 	return err
 }
 
 // claim refuses the records whose names are taken, and returns the objects whose names pass to others. An object whose
 // record is refused keeps its name, so that claims of that name are refused too: claim repeats until nothing changes.
 func (b *recordBatch[Record, Row]) claim(
-	claims []*recordChange[Record, Row], holders map[name][16]byte, moving map[[16]byte]bool,
-) (giving [][16]byte) {
-	for settled := false; !settled; {
-		settled, giving = true, nil
-		taken := map[name][16]byte{}
+	claims []*recordChange[Record, Row], holders map[name][16]byte, renaming map[[16]byte]bool,
+) (released [][16]byte) {
+	for stable := false; !stable; {
+		stable, released = true, nil
+		claimed := map[name][16]byte{}
 		for _, a := range claims {
-			id, wanted := idOf(a.after), b.kind.names.of(a.after)
+			id, wanted := idOf(a.after), b.kind.names.nameOf(a.after)
 			if a.refused() || wanted.Key == "" {
 				continue
 			}
 			holder, held := holders[wanted]
-			other, refuse := taken[wanted] // an earlier record claims the name
-			if held && !moving[holder] {
+			other, refuse := claimed[wanted] // an earlier record claims the name
+			if held && !renaming[holder] {
 				other, refuse = holder, true
 			}
 			switch {
 			case refuse:
 				a.refuse(takenBy[Record](b.kind.names.field, other))
-				a.result.Clashes, moving[id], settled = true, false, false
+				a.result.Clashes, renaming[id], stable = true, false, false
 				continue
 			case held:
-				giving = append(giving, holder)
+				released = append(released, holder)
 			}
-			taken[wanted] = id
+			claimed[wanted] = id
 		}
 	}
-	return giving
+	return released
 }
 
 // takenBy returns the refusal of a record that claims the name of another object of its kind.

@@ -36,19 +36,19 @@ type importedResult struct {
 // or twice.
 var Results Kind = &kind[domain.ResultRecord, importedResult]{
 	object: "phishing_result", partner: ofPartner("r"), order: "r.client_id, r.user_id, r.sent_at, r.id",
-	listed: func(q *pg.Select) {
+	extendExport: func(q *pg.Select) {
 		q.Columns("t.own AS template_own, t.name AS template_name, t.language AS template_language").
 			Join("JOIN phishing_templates AS t ON t.id = r.template_id")
 	},
-	exported: func(r *importedResult, out *domain.ResultRecord) error {
+	adjustRecord: func(r *importedResult, out *domain.ResultRecord) error {
 		if !r.TemplateOwn {
 			out.Template = domain.Optional[domain.Ref[domain.TemplateKind]]{}
 			out.TemplateName = domain.Give(domain.TemplateName{Name: r.TemplateName, Language: r.TemplateLanguage})
 		}
 		return nil
 	},
-	begin:  beginResults,
-	follow: followResults,
+	begin:      beginResults,
+	afterStore: followResults,
 }
 
 type (
@@ -79,9 +79,9 @@ func beginResults(ctx context.Context, b *importingResults) error {
 			names = append(names, a.record.TemplateName.Value)
 		}
 	}
-	called, err := templatesCalled(ctx, b.Change, names)
+	templateIDs, err := templatesByName(ctx, b.Change, names)
 	b.kind.finish = func(b *importingResults, a *appliedResult) error {
-		if err := finishTemplate(a, called); err != nil {
+		if err := finishTemplate(a, templateIDs); err != nil {
 			return err
 		}
 		return finishResult(b, a)
@@ -116,8 +116,8 @@ type namedTemplate struct {
 	Language domain.Language
 }
 
-// templatesCalled returns the imported templates with names and languages. Those that do not exist are left out.
-func templatesCalled(
+// templatesByName returns the imported templates with names and languages. Those that do not exist are left out.
+func templatesByName(
 	ctx context.Context, c *db.Change, list []domain.TemplateName,
 ) (map[domain.TemplateName]domain.TemplateID, error) {
 	if len(list) == 0 {
@@ -137,9 +137,9 @@ func templatesCalled(
 
 // finishTemplate sets the template that a record names. It returns an error if there is no such template, if the record
 // changes the template of an existing result, or if a new result has none.
-func finishTemplate(a *appliedResult, called map[domain.TemplateName]domain.TemplateID) error {
+func finishTemplate(a *appliedResult, templateIDs map[domain.TemplateName]domain.TemplateID) error {
 	if in := a.record.TemplateName; in.Given {
-		template, found := called[in.Value]
+		template, found := templateIDs[in.Value]
 		switch {
 		case !found:
 			return fmt.Errorf("template_name: there is no imported template %q in %s%s",
@@ -283,13 +283,13 @@ func movesBack(before, after *domain.Result) error {
 }
 
 // followResults adds the effects of new and changed results to the change, and counts the uses of templates. It puts
-// the mails of scheduled results into the outbox, and deletes those of results that are no longer scheduled.
+// the mails of scheduled results into the outbox, and deletes the mails of results that are no longer scheduled.
 func followResults(ctx context.Context, b *importingResults) error {
-	if len(b.made)+len(b.changed) == 0 {
+	if len(b.inserts)+len(b.updates) == 0 {
 		return nil
 	}
-	made, changed := resultChanges(b.made), resultChanges(b.changed)
-	clients := pg.MapRows(changed, func(r *db.ResultChange) domain.ClientID { return r.Client })
+	inserts, updates := resultChanges(b.inserts), resultChanges(b.updates)
+	clients := pg.MapRows(updates, func(r *db.ResultChange) domain.ClientID { return r.Client })
 	archived, err := archivedClients(ctx, b.Change, clients)
 	if err != nil {
 		return err
@@ -297,13 +297,13 @@ func followResults(ctx context.Context, b *importingResults) error {
 
 	var waiting []db.ResultChange
 	var unscheduled []domain.ResultID
-	for _, r := range made {
+	for _, r := range inserts {
 		b.ResultChanged(&r, true)
 		if r.After.Status == domain.ResultScheduled {
 			waiting = append(waiting, r)
 		}
 	}
-	for _, r := range changed {
+	for _, r := range updates {
 		b.ResultChanged(&r, archived[r.Client])
 		switch {
 		case r.After.Status == domain.ResultScheduled && r.After.SendAt != r.Before.SendAt:
@@ -320,7 +320,7 @@ func followResults(ctx context.Context, b *importingResults) error {
 	if err := awaitResults(ctx, b.Change, waiting); err != nil {
 		return err
 	}
-	return b.CountTemplateUses(ctx, append(made, changed...))
+	return b.CountTemplateUses(ctx, append(inserts, updates...))
 }
 
 // resultChanges returns the results before and after their records.

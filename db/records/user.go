@@ -16,7 +16,7 @@ import (
 // becomes an override unless the source is a directory, or the record gives the overrides, as that of an export does.
 var Users Kind = &kind[domain.UserRecord, db.UserRow]{
 	object: "user", partner: ofPartner("u"), order: "u.client_id, u.created_at, u.id", audiences: db.SharedAudiences,
-	exported: func(r *db.UserRow, out *domain.UserRecord) error {
+	adjustRecord: func(r *db.UserRow, out *domain.UserRecord) error {
 		out.Overrides = domain.Give(texts[domain.Override](r.Overrides))
 		return nil
 	},
@@ -25,19 +25,19 @@ var Users Kind = &kind[domain.UserRecord, db.UserRow]{
 		b.keep(rows)
 		return err
 	},
-	fresh: func(r *db.UserRow) {
+	setDefaults: func(r *db.UserRow) {
 		r.Status, r.PreferredLanguage, r.Source, r.Overrides = domain.Active, domain.English, domain.FromHand, []string{}
 	},
 	finish: finishUser,
 	names: &names[db.UserRow]{
 		field: "email", column: "email", held: "t.client_id = k.scope::uuid AND t.email = k.key",
-		of: func(r *db.UserRow) name { return name{r.ClientID.UUID(), r.Email} },
+		nameOf: func(r *db.UserRow) name { return name{r.ClientID.UUID(), r.Email} },
 	},
-	shown: func(before, after *db.UserRow) bool {
+	visible: func(before, after *db.UserRow) bool {
 		a, b := before.User(), after.User()
 		return !sameRecord(&a, &b) || !before.CreatedAt.Equal(after.CreatedAt)
 	},
-	follow: followUsers,
+	afterStore: followUsers,
 }
 
 type (
@@ -92,20 +92,20 @@ func sameRecord(a, b *domain.User) bool {
 // followUsers adds the effects of new and changed users to the change, and enrols the new users. Events are written
 // only for changed users of clients that are not archived.
 func followUsers(ctx context.Context, b *importingUsers) error {
-	created := make([]domain.UserKey, len(b.made))
-	for i, a := range b.made {
+	created := make([]domain.UserKey, len(b.inserts))
+	for i, a := range b.inserts {
 		u := a.after.User()
 		created[i] = u.Key()
 		b.UserChanged(nil, &u)
 	}
 	b.UsersInserted(created...)
 
-	clients := pg.MapRows(b.changed, func(a **appliedUser) domain.ClientID { return (*a).after.ClientID })
+	clients := pg.MapRows(b.updates, func(a **appliedUser) domain.ClientID { return (*a).after.ClientID })
 	archived, err := archivedClients(ctx, b.Change, clients)
 	if err != nil {
 		return err
 	}
-	for _, a := range b.changed {
+	for _, a := range b.updates {
 		before, after := a.before.User(), a.after.User()
 		b.UserChanged(&before, &after)
 		if !sameRecord(&before, &after) && !archived[after.Client] {

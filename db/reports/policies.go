@@ -39,7 +39,7 @@ var ScopeNames = Statement[ScopeName]{"read the names of audiences", `
 	UNION ALL SELECT 'collection', id, name FROM collections WHERE client_id = @client`}
 
 // AskedUsers reads the active users from whom policies require a signature, one row for each user and policy. The
-// conditions are those of db.Policy.Users.
+// conditions are the same as in db.Policy.Users.
 var AskedUsers = Statement[domain.AskedUser]{"read who is asked to sign", `
 	SELECT ` + person + `, p.title, p.version, p.renewal_period_days AS renewal_days, s.signed_at
 	FROM ` + reportedUsers + `

@@ -12,8 +12,8 @@ import (
 )
 
 // Statement is a statement that reads data of reports, of a client in a period. It is to be run in Tenant.Snapshot.
-// doing is its name. Its text may use the named values of query.
-type Statement[Row any] struct{ doing, text string }
+// action is its name. Its text may use the named values of query.
+type Statement[Row any] struct{ action, text string }
 
 // query returns the statement with the named values that its text uses.
 func (s Statement[Row]) query(t *db.Tenant, p domain.ReportPeriod) pg.Query {
@@ -29,15 +29,15 @@ func (s Statement[Row]) query(t *db.Tenant, p domain.ReportPeriod) pg.Query {
 
 // All returns all rows.
 func (s Statement[Row]) All(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]Row, error) {
-	return pg.All[Row](ctx, t.DB(), s.doing, s.query(t, p))
+	return pg.All[Row](ctx, t.DB(), s.action, s.query(t, p))
 }
 
 // One returns the single row.
 func (s Statement[Row]) One(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (Row, error) {
-	return pg.One[Row](ctx, t.DB(), s.doing, s.query(t, p))
+	return pg.One[Row](ctx, t.DB(), s.action, s.query(t, p))
 }
 
 // Each reads the rows as the sequence is ranged over, in the transaction of ctx (pg.Each).
 func (s Statement[Row]) Each(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) iter.Seq2[Row, error] {
-	return pg.Each[Row](ctx, t.DB(), s.doing, s.query(t, p))
+	return pg.Each[Row](ctx, t.DB(), s.action, s.query(t, p))
 }

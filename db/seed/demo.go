@@ -33,7 +33,7 @@ type DemoKeys struct {
 	Subset   string // two clients of the first partner; read and write
 	Other    string // all clients of the second partner; read and write
 	// Client is the first partner's oldest and largest client. It has all kinds of data, and Subset reaches it. It is
-	// zero if the partner has no client any more.
+	// zero if the partner no longer has clients.
 	Client domain.ClientID
 }
 

@@ -133,7 +133,7 @@ func (r *largeRun) write(ctx context.Context, progress func(done, total int)) er
 // batches generates the clients, in batches of about batchUsers users, and passes their parts to send.
 func (r *largeRun) batches(send func(part) error) error {
 	sizes := usersByClient(r.size)
-	var batch []*growing
+	var batch []*largeClient
 	users := 0
 	for i, n := range sizes {
 		batch = append(batch, r.client(i, n))
@@ -151,7 +151,7 @@ func (r *largeRun) batches(send func(part) error) error {
 
 // batch generates the history of the users of a batch of clients, and passes the parts to send. Only copyAtOnce users
 // with their history are in memory at a time.
-func (r *largeRun) batch(batch []*growing, send func(part) error) error {
+func (r *largeRun) batch(batch []*largeClient, send func(part) error) error {
 	clients := make([]*client, len(batch))
 	for i, c := range batch {
 		clients[i] = c.client
@@ -210,15 +210,15 @@ var (
 		"Insurance", "Legal", "Logistics", "Media", "Pharmacy", "Textiles"}
 )
 
-// growing is a client whose remaining users have no history yet.
-type growing struct {
+// largeClient is a client whose remaining users have no history yet.
+type largeClient struct {
 	*client
 	g     *generator
 	mails *generator // nil if no mails are added
 }
 
 // client generates the i-th client of a run, with a number of users. The first client is the oldest.
-func (r *largeRun) client(i, users int) *growing {
+func (r *largeRun) client(i, users int) *largeClient {
 	number := r.existing + i + 1
 	g := &generator{random: newRandom(largeStream, number), today: r.today, catalogue: r.catalogue}
 	industry := oneOf(g.random, secondWords)
@@ -237,7 +237,7 @@ func (r *largeRun) client(i, users int) *growing {
 		g.addCollection(c, "New starters", "", domain.ByDashboard, everybody[len(everybody)*9/10:])
 		g.addPolicy(c, "Acceptable use", domain.TenantScope, c.ID, 2, everybody[:len(everybody)/4])
 	}
-	result := &growing{client: c, g: g}
+	result := &largeClient{client: c, g: g}
 	if r.size.Mails {
 		result.mails = &generator{random: newRandom(mailStream, number), today: r.today, catalogue: r.catalogue}
 	}
@@ -246,7 +246,7 @@ func (r *largeRun) client(i, users int) *growing {
 
 // next adds the history of the next n users, or of all remaining users if they are fewer, removes them from the client
 // and returns them.
-func (c *growing) next(n int) []*user {
+func (c *largeClient) next(n int) []*user {
 	n = min(n, len(c.users))
 	users := slices.Clone(c.users[:n])
 	clear(c.users[:n])

@@ -54,8 +54,8 @@ func (g *generator) sentSimulation(u *user, at time.Time, r outcome) simulation 
 		m.AutomatedReason = &r.automated
 	}
 	last := at
-	mark := func(happened bool, minutes int) *time.Time { // a time up to minutes after the last one
-		if !happened {
+	mark := func(condition bool, minutes int) *time.Time { // a time up to minutes after the last one
+		if !condition {
 			return nil
 		}
 		last = last.Add(time.Duration(g.between(10, minutes*60)) * time.Second)

@@ -37,8 +37,8 @@ func addCounts(ctx context.Context, d *db.DB) error {
 }
 
 // one returns the first value of a query with one column, or the zero value if it returns no row.
-func one[T any](ctx context.Context, d *db.DB, doing, query string, args ...any) (value T, err error) {
-	found, err := pg.All[T](ctx, d, doing, pg.SQL(query, args...))
+func one[T any](ctx context.Context, d *db.DB, action, query string, args ...any) (value T, err error) {
+	found, err := pg.All[T](ctx, d, action, pg.SQL(query, args...))
 	if len(found) > 0 {
 		value = found[0]
 	}

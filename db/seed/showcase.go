@@ -110,9 +110,9 @@ func (g *generator) addShowcaseTraining(c *client) {
 		// The renewal times of the courses end in the last and in the next weeks.
 		a.FromProgram, a.CompletedAt = true, g.at(addMonths(g.today, -l.Months).AddDays(7*i-20))
 		renewed.training = append(renewed.training, a)
-		if again := addMonths(domain.DateOf(a.CompletedAt), l.Months); !again.After(g.today) {
+		if renewedOn := addMonths(domain.DateOf(a.CompletedAt), l.Months); !renewedOn.After(g.today) {
 			renewed.training[len(renewed.training)-1].Superseded = true
-			a.Round, a.AssignedAt, a.DueOn, a.CompletedAt = 2, again.Time(), again.AddDays(30), time.Time{}
+			a.Round, a.AssignedAt, a.DueOn, a.CompletedAt = 2, renewedOn.Time(), renewedOn.AddDays(30), time.Time{}
 			renewed.training = append(renewed.training, a)
 		}
 	}

@@ -43,12 +43,12 @@ func (g *generator) addAssignments(u *user, l courseSpec, t behaviour, at time.T
 		if a.CompletedAt.IsZero() || l.Months <= 0 || u.Status != domain.Active {
 			return
 		}
-		again := addMonths(domain.DateOf(a.CompletedAt), l.Months)
-		if again.After(g.today) {
+		renewedOn := addMonths(domain.DateOf(a.CompletedAt), l.Months)
+		if renewedOn.After(g.today) {
 			return
 		}
 		u.training[len(u.training)-1].Superseded = true
-		a.AssignedAt, a.DueOn = again.Time(), again.AddDays(30)
+		a.AssignedAt, a.DueOn = renewedOn.Time(), renewedOn.AddDays(30)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 // old as the client.
 func (g *generator) addUsers(c *client, language domain.Language, users int) {
 	emails := &emailAllocator{domain: c.domain, taken: make(map[string]int, users)}
-	founded := domain.DateOf(c.CreatedAt)
+	created := domain.DateOf(c.CreatedAt)
 	for i := range users {
-		started := founded.AddDays(g.between(0, min(5, founded.DaysUntil(g.today)-2)) + 1)
+		started := created.AddDays(g.between(0, min(5, created.DaysUntil(g.today)-2)) + 1)
 		if g.chance(0.45) {
 			started = started.AddDays(g.between(0, started.DaysUntil(g.today)-1))
 		}

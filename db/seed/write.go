@@ -37,10 +37,10 @@ func flat[P, T any](list []P, rowsOf func(P) []T) (all []T) {
 // just returns a list of one row, for rows without a parent.
 func just[Row any](row Row) []Row { return []Row{row} }
 
-// exec executes a statement. doing is its name.
-func (w *writer) exec(ctx context.Context, doing, query string, args ...any) {
+// exec executes a statement. action is its name.
+func (w *writer) exec(ctx context.Context, action, query string, args ...any) {
 	if w.err == nil {
-		_, w.err = pg.Exec(ctx, w.db, doing, pg.SQL(query, args...))
+		_, w.err = pg.Exec(ctx, w.db, action, pg.SQL(query, args...))
 	}
 }
 

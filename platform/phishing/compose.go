@@ -124,7 +124,7 @@ func NewSimulations(d *db.DB, composer *Composer) *Simulations { return &Simulat
 
 // Write implements mail.Writer.
 func (w *Simulations) Write(ctx context.Context, l outbox.Lease) (mail.Draft, error) {
-	s, err := w.db.Simulation(ctx, l.Result())
+	s, err := w.db.Simulation(ctx, l.ResultID())
 	if err != nil || s.Unwanted != "" {
 		return mail.Draft{Unwanted: s.Unwanted}, err
 	}

@@ -114,7 +114,7 @@ func TestFifty(t *testing.T) {
 			go func() { ended <- d.Run(ctx) }()
 		}
 		<-h.enough
-		if h.most > domain.MaxTriesUnderWay {
+		if h.most > domain.MaxConcurrentTries {
 			t.Errorf("%d tries of one subscription at a time", h.most)
 		}
 		cancel()

@@ -19,7 +19,7 @@ const (
 	// slowAfter is the duration from which an attempt, and so its subscription, is slow.
 	slowAfter = time.Second
 	// firstPlaces is the number of places of a subscription before its first answer, and slowPlaces after a slow
-	// success. Each quick success doubles the number, up to domain.MaxTriesUnderWay; a failure reduces it to 1.
+	// success. Each quick success doubles the number, up to domain.MaxConcurrentTries; a failure reduces it to 1.
 	firstPlaces, slowPlaces = 2, 2
 	// mostTries is the maximum number of attempts in progress (see places).
 	mostTries = quickTries*(1+int(domain.WebhookDeadline/slowAfter)) + slowTries
@@ -80,7 +80,7 @@ func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {
 	var quick, slow []*claimant
 	for _, w := range due {
 		s := p.stateOf(w)
-		room := min(domain.MaxTriesUnderWay-w.UnderWay, s.places-s.running)
+		room := min(domain.MaxConcurrentTries-w.UnderWay, s.places-s.running)
 		switch c := (&claimant{webhookState: s, Places: outbox.Places{Webhook: w.ID}, room: room}); {
 		case room <= 0: // all of its places are in use
 		case s.suspect:
@@ -207,7 +207,7 @@ func (t *try) end(made, ok bool) {
 	case t.late:
 		s.suspect, s.places = true, slowPlaces
 	default:
-		s.suspect, s.places = false, min(2*s.places, domain.MaxTriesUnderWay)
+		s.suspect, s.places = false, min(2*s.places, domain.MaxConcurrentTries)
 	}
 	p.freed()
 }

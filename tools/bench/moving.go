@@ -83,9 +83,9 @@ func (m *moving) run(ctx context.Context) figure {
 func (m *moving) move(ctx context.Context, to *db.DB) error {
 	return (&move.Move{
 		From: m.data.db, To: to, Partner: m.data.partner, Keep: time.Hour,
-		Reseal: func(_ db.SealedColumn, _ string, sealed []byte) ([]byte, error) { return sealed, nil },
-		File:   func(context.Context, domain.Report) error { return nil },
-		Logf:   func(format string, args ...any) { fmt.Fprintf(m.progress, "  "+format+"\n", args...) },
+		Reseal:   func(_ db.SealedColumn, _ string, sealed []byte) ([]byte, error) { return sealed, nil },
+		CopyFile: func(context.Context, domain.Report) error { return nil },
+		Logf:     func(format string, args ...any) { fmt.Fprintf(m.progress, "  "+format+"\n", args...) },
 	}).Run(ctx)
 }
 

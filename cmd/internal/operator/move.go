@@ -122,7 +122,7 @@ func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 			return keys.both.Reseal(sealed, seal.Context(col.Kind, uuid))
 		}
 		var stores error
-		m.File, stores = c.copyReports(ctx, s)
+		m.CopyFile, stores = c.copyReports(ctx, s)
 		if c.DryRun {
 			return c.printDryRun(ctx, s, m, stores)
 		}

@@ -69,9 +69,9 @@ func (l *Lease) Leave(shut func() error) error {
 	return shut()
 }
 
-// lock opens the file and locks it, with how (LOCK_EX or LOCK_SH); it retries until it has
+// lock opens the file and locks it, with mode (LOCK_EX or LOCK_SH); it retries until it has
 // the lock or ctx ends. Closing the file releases the lock.
-func lock(ctx context.Context, path string, how int) (*os.File, error) {
+func lock(ctx context.Context, path string, mode int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func lock(ctx context.Context, path string, how int) (*os.File, error) {
 	tick := time.NewTicker(retry)
 	defer tick.Stop()
 	for {
-		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+		err := syscall.Flock(int(f.Fd()), mode|syscall.LOCK_NB)
 		if err == nil {
 			return f, nil
 		}
