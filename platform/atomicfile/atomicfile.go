@@ -1,4 +1,4 @@
-// Package atomicfile writes files that are whole or not there.
+// Package atomicfile writes files that exist completely or not at all.
 package atomicfile
 
 import (
@@ -17,7 +17,7 @@ func Write(path, pattern string, from io.Reader, place func(from, to string) err
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone where it was renamed
+	defer func() { _ = os.Remove(f.Name()) }() // no such file after os.Rename
 
 	_, err = io.Copy(f, from)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {

@@ -17,15 +17,15 @@ import (
 	"partnerapi/platform/egress"
 )
 
-// Endpoints are the base addresses of the vendors' services, for national clouds and for tests. An empty one is the
-// public service.
+// Endpoints are the base addresses of the vendors' services, for national clouds and for tests. An empty address means
+// the public service.
 type Endpoints struct {
-	// Graph is Microsoft Graph's.
+	// Graph is the address of Microsoft Graph.
 	Graph string
-	// Login is where Microsoft gives tokens.
+	// Login is the address of Microsoft's token service.
 	Login string
-	// Google is the Admin SDK's. The address for tokens is in the credentials: it must be
-	// https and public if this is Google's own address.
+	// Google is the address of the Admin SDK. The address for tokens is in the credentials: it
+	// must be https and public if Google is the public service.
 	Google string
 }
 
@@ -33,11 +33,13 @@ func (e Endpoints) graph() string  { return endpointOr(e.Graph, "https://graph.m
 func (e Endpoints) login() string  { return endpointOr(e.Login, "https://login.microsoftonline.com") }
 func (e Endpoints) google() string { return endpointOr(e.Google, "https://admin.googleapis.com") }
 
-// endpointOr returns the address, or the usual one, without a trailing slash.
-func endpointOr(address, usual string) string { return strings.TrimRight(cmp.Or(address, usual), "/") }
+// endpointOr returns the address, or the default if it is empty, without trailing slashes.
+func endpointOr(address, fallback string) string {
+	return strings.TrimRight(cmp.Or(address, fallback), "/")
+}
 
-// CheckEndpoint returns an error if credentials must not be sent to an address: it has to be https, or http on this
-// machine.
+// CheckEndpoint returns an error if credentials must not be sent to an address. It must be a URL of scheme, host and
+// path, and https, or http on this machine.
 func CheckEndpoint(address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -58,8 +60,7 @@ func CheckEndpoint(address string) error {
 type connector struct {
 	endpoints Endpoints
 	client    *http.Client
-	// public is the client for addresses that others name: it connects only to public
-	// ones.
+	// public is the client for addresses that clients choose: it connects only to public addresses.
 	public *http.Client
 	clock  domain.Clock
 	// wait waits between two requests; several goroutines call it at once.
@@ -73,6 +74,7 @@ func NewConnect(e Endpoints, wrap func(http.RoundTripper) http.RoundTripper) Con
 	return newConnector(e, wrap).connect
 }
 
+// newConnector implements NewConnect.
 func newConnector(e Endpoints, wrap func(http.RoundTripper) http.RoundTripper) connector {
 	if wrap == nil {
 		wrap = func(transport http.RoundTripper) http.RoundTripper { return transport }
@@ -98,10 +100,10 @@ func onlyPublic(transport *http.Transport) publicTransport {
 	return publicTransport{public, transport}
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip sends r through the proxy that the environment sets for it, or else directly, to a public address only.
 func (t publicTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.proxied.Proxy != nil {
-		if proxy, err := t.proxied.Proxy(r); err != nil || proxy != nil { // proxied returns the error
+		if proxy, err := t.proxied.Proxy(r); err != nil || proxy != nil { // with a bad setting, proxied returns its error
 			return t.proxied.RoundTrip(r)
 		}
 	}
@@ -153,9 +155,9 @@ type MicrosoftSettings struct {
 // GoogleSettings are the non-secret settings of a connection to a Google Workspace. Its credentials are the JSON
 // key of a service account.
 type GoogleSettings struct {
-	// Admin is the address of the administrator whom the service account acts for.
+	// Admin is the email address of the administrator for whom the service account acts.
 	Admin string `json:"admin"`
-	// Domain is the one domain that is synced; empty for all of the customer's.
+	// Domain is the only domain that is synced; empty for all domains of the customer.
 	Domain string `json:"domain,omitempty"`
 }
 

@@ -25,14 +25,13 @@ const (
 	maxAnswer = 32 << 20
 	// answerWithin bounds the time of a request and its answer.
 	answerWithin = 30 * time.Second
-	// maxFailures is how often a failing request is sent.
+	// maxFailures is the number of failures after which a request is not sent again.
 	maxFailures = 5
-	// maxMalformed is how often a request with malformed answers, such as a login
-	// page, is sent.
+	// maxMalformed is the number of malformed answers, such as a login page, after which a request is not sent again.
 	maxMalformed = 3
-	// longestBackoff bounds a pause that the vendor did not name.
+	// longestBackoff bounds a pause if the vendor does not ask for one.
 	longestBackoff = time.Minute
-	// patience bounds the pauses for a throttled request, all together.
+	// patience bounds the sum of the pauses for a throttled request.
 	patience = 30 * time.Minute
 )
 
@@ -40,17 +39,17 @@ const (
 type session struct {
 	connector
 	vendor string
-	// fetch gets a token with the HTTP client in its context, which sends with tokens.
+	// fetch requests a token with the HTTP client in its context: authorize puts one there that sends with tokens.
 	tokens *http.Client
 	fetch  func(context.Context) (*oauth2.Token, error)
 	// denied returns the error for a refused token.
 	denied func(code, description string) error
 	// refusal returns the error for an answer that is neither a success nor temporary.
 	refusal func(answer) error
-	// secret is never shown.
+	// secret is removed from quoted messages; empty for none.
 	secret string
 
-	// fetching is held while a token is fetched.
+	// fetching is locked while a token is fetched.
 	fetching sync.Mutex
 	token    atomic.Pointer[oauth2.Token]
 }
@@ -62,10 +61,10 @@ type answer struct {
 	body   []byte
 }
 
-// retryable is a failure that may not recur at the next attempt.
+// retryable is an error after which the request is sent again.
 type retryable struct {
 	kind failureKind
-	// after is how long the vendor asks to wait; below 0 where it does not say.
+	// after is how long the vendor asks to wait; negative if it does not say.
 	after time.Duration
 	err   error
 }
@@ -90,15 +89,16 @@ func (s *session) malformed(format string, args ...any) error {
 	return &retryable{malformed, -1, fault(s.vendor, format, args...)}
 }
 
-// throttled returns the retryable failure of a throttled request, with the vendor's wait.
+// throttled returns the retryable failure of a throttled request, with the vendor's wait (see retryable.after).
 func (s *session) throttled(after time.Duration) error {
 	return &retryable{throttled, after, errors.New(s.vendor + " is throttling requests")}
 }
 
-// sendWithRetries calls send until it succeeds, fails permanently, or has failed too often, which is Temporary
-// unless the answers were malformed. It waits as long as the vendor asks.
+// sendWithRetries calls send until it succeeds or its error is not retryable, or until it has failed maxFailures times,
+// been throttled for longer than patience (both Temporary), or been malformed maxMalformed times (permanent). It waits
+// as long as the vendor asks, or else with backoff.
 func (s *session) sendWithRetries(ctx context.Context, send func(context.Context) error) error {
-	var times [3]int // by kind
+	var failures [3]int // by kind
 	var waited time.Duration
 	for {
 		err := send(ctx)
@@ -109,19 +109,19 @@ func (s *session) sendWithRetries(ctx context.Context, send func(context.Context
 		if !errors.As(err, &r) {
 			return err
 		}
-		times[r.kind]++
+		failures[r.kind]++
 		after := r.after
 		if after < 0 {
-			after = min(time.Second<<min(times[r.kind]-1, 10), longestBackoff)
+			after = min(time.Second<<min(failures[r.kind]-1, 10), longestBackoff)
 		}
-		waited += max(after, time.Second) // so that a vendor who asks for no pause is not asked for ever
+		waited += max(after, time.Second) // at least a second, so that repeated waits of 0 reach patience too
 
 		switch {
 		case r.kind == throttled && waited > patience:
 			return &Temporary{fmt.Errorf("%w, for longer than %v: try again later", r.err, patience)}
-		case r.kind == failed && times[failed] >= maxFailures:
+		case r.kind == failed && failures[failed] >= maxFailures:
 			return &Temporary{fmt.Errorf("%w (tried %d times)", r.err, maxFailures)}
-		case r.kind == malformed && times[malformed] >= maxMalformed:
+		case r.kind == malformed && failures[malformed] >= maxMalformed:
 			return fmt.Errorf("%w (tried %d times)", r.err, maxMalformed)
 		}
 		if err := s.wait(ctx, after); err != nil {
@@ -130,8 +130,8 @@ func (s *session) sendWithRetries(ctx context.Context, send func(context.Context
 	}
 }
 
-// call sends a request with a token, with retries, and passes the answer's body to take. It renews a refused token
-// once.
+// call sends a request with a token, with retries, and passes the answer's body to take, whose errors may be retryable
+// too. It renews a refused token once. For other statuses than 2xx it returns refusal's error.
 func (s *session) call(
 	ctx context.Context, method, address string, header http.Header, body []byte, take func([]byte) error,
 ) error {
@@ -165,11 +165,12 @@ func (s *session) call(
 	})
 }
 
-// exchange sends a request and reads the response: a JSON object, or one whose status is a refusal.
-func (s *session) exchange(by *http.Client, req *http.Request) (answer, error) {
+// exchange sends a request and reads the response. Without an error, it is a JSON object of a status 2xx, or any body
+// of a status 3xx or 4xx. Errors are retryable, except those of a body over maxAnswer and of a refused address.
+func (s *session) exchange(client *http.Client, req *http.Request) (answer, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), answerWithin)
 	defer cancel()
-	res, err := by.Do(req.WithContext(ctx))
+	res, err := client.Do(req.WithContext(ctx))
 	if err != nil {
 		return answer{}, s.connectionError(err)
 	}
@@ -198,11 +199,12 @@ func isObject(body []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) && json.Valid(body)
 }
 
-// connectionError returns the error of a request without a complete response.
+// connectionError returns the error of a request without a complete response. It is retryable, unless the request was
+// redirected to another host or sent to a special address.
 func (s *session) connectionError(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
-		err = outer.Err // the URL may hold a position
+		err = outer.Err // without the URL, which may contain a position
 	}
 	if errors.Is(err, errRedirect) {
 		return fmt.Errorf("%s %w", s.vendor, err)
@@ -218,7 +220,8 @@ func (s *session) connectionError(err error) error {
 
 var errRedirect = errors.New("redirects to another host, which is not followed")
 
-// sameHost allows redirects to the same host only, so that tokens go nowhere else.
+// sameHost is a CheckRedirect function that allows up to four redirects, and only to the host and scheme of the first
+// request, so that tokens are not sent to other hosts.
 func sameHost(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
@@ -230,7 +233,7 @@ func sameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// quote formats a vendor's message for an error: one line, truncated, without the secrets that were sent.
+// quote formats a vendor's message for an error: one line of at most 300 characters, without the secret and the token.
 func (s *session) quote(parts ...string) string {
 	text := strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
 	if s.secret != "" {
@@ -245,7 +248,7 @@ func (s *session) quote(parts ...string) string {
 	return text
 }
 
-// jsonProperty is a property of a JSON object that distinguishes absent from null.
+// jsonProperty is a property of a JSON object; Given distinguishes null, the zero value, from absent.
 type jsonProperty[T any] struct{ domain.Optional[T] }
 
 func (p *jsonProperty[T]) UnmarshalJSON(text []byte) error {
@@ -253,7 +256,8 @@ func (p *jsonProperty[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &p.Value) // null leaves the zero value
 }
 
-// authorize returns a token: the current one while it is valid, else a new one.
+// authorize returns a token: the current token while it is valid, or else a new one. A failure to connect has the
+// error of exchange, a refusal that of denied, and an answer without a token is malformed.
 func (s *session) authorize(ctx context.Context) (*oauth2.Token, error) {
 	s.fetching.Lock()
 	defer s.fetching.Unlock()
@@ -261,19 +265,19 @@ func (s *session) authorize(ctx context.Context) (*oauth2.Token, error) {
 		return token, nil
 	}
 
-	way := &recorder{session: s}
-	token, err := s.fetch(context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: way}))
+	transport := &recorder{session: s}
+	token, err := s.fetch(context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: transport}))
 	var refused *oauth2.RetrieveError
 	switch {
-	case way.err != nil:
-		return nil, way.err
+	case transport.err != nil:
+		return nil, transport.err
 	case errors.As(err, &refused):
-		var said struct {
+		var response struct {
 			Code        string `json:"error"`
 			Description string `json:"error_description"`
 		}
-		_ = json.Unmarshal(refused.Body, &said) // said stays empty for what is not JSON
-		return nil, s.denied(said.Code, said.Description)
+		_ = json.Unmarshal(refused.Body, &response) // if it is not JSON, response stays empty
+		return nil, s.denied(response.Code, response.Description)
 	case err != nil:
 		return nil, s.malformed("answers the request for a token with something else")
 	case token.AccessToken == "":
@@ -283,13 +287,14 @@ func (s *session) authorize(ctx context.Context) (*oauth2.Token, error) {
 	return token, nil
 }
 
-// recorder is the transport of token requests. It keeps the last failure, which the libraries turn into text.
+// recorder is the transport of token requests. It keeps the error of the last request, which the OAuth libraries
+// would return as text only.
 type recorder struct {
 	session *session
 	err     error
 }
 
-// RoundTrip sends a request and reads the complete response.
+// RoundTrip sends a request with the session's exchange, so the response is complete.
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	a, err := r.session.exchange(r.session.tokens, req)
 	r.err = err

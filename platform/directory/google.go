@@ -29,7 +29,8 @@ type google struct {
 	admin    string
 }
 
-// google returns the source of a Google Workspace.
+// google returns the source of a Google Workspace. It rejects an invalid administrator, endpoint or key. Only with
+// Google's own endpoint must the key's address for tokens be public.
 func (c connector) google(settings GoogleSettings, credentials []byte) (Source, error) {
 	if !strings.Contains(settings.Admin, "@") {
 		return nil, fault("Google", "needs the address of an administrator whom the service account acts for")
@@ -71,7 +72,7 @@ func (c connector) google(settings GoogleSettings, credentials []byte) (Source, 
 	return g, nil
 }
 
-// Read reads from a page token on.
+// Read implements Source; a position is a page token.
 func (g *google) Read(ctx context.Context, position string) iter.Seq2[Page, error] {
 	return pages(func() (Page, error) {
 		page, err := g.page(ctx, position)
@@ -80,7 +81,7 @@ func (g *google) Read(ctx context.Context, position string) iter.Seq2[Page, erro
 	})
 }
 
-// page reads one page.
+// page reads the page of a token, the first page if it is empty. A malformed page is a retryable error.
 func (g *google) page(ctx context.Context, token string) (Page, error) {
 	address := g.address
 	if token != "" {
@@ -115,12 +116,13 @@ func (g *google) page(ctx context.Context, token string) (Page, error) {
 	return page, err
 }
 
-// throttling are the reasons that Google gives for throttled requests.
-var throttling = []string{"rateLimitExceeded", "userRateLimitExceeded"}
+// throttleReasons are the reasons in Google's errors for throttled requests.
+var throttleReasons = []string{"rateLimitExceeded", "userRateLimitExceeded"}
 
-// refused returns the error of a refused request.
+// refused returns the error of a refused request: retryable if it was throttled, ErrStartOver for an expired page
+// token, or else a text that says what to do.
 func (g *google) refused(a answer) error {
-	var said struct {
+	var response struct {
 		Error struct {
 			Message string `json:"message"`
 			Errors  []struct {
@@ -129,17 +131,17 @@ func (g *google) refused(a answer) error {
 			} `json:"errors"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(a.body, &said) // said stays empty for what is not JSON
+	_ = json.Unmarshal(a.body, &response) // if it is not JSON, response stays empty
 	reason, location := "", ""
-	if list := said.Error.Errors; len(list) > 0 {
+	if list := response.Error.Errors; len(list) > 0 {
 		reason, location = list[0].Reason, list[0].Location
 	}
 
-	detail := g.quote(fmt.Sprint(a.status), reason, said.Error.Message)
+	detail := g.quote(fmt.Sprint(a.status), reason, response.Error.Message)
 	switch {
-	case slices.Contains(throttling, reason):
+	case slices.Contains(throttleReasons, reason):
 		return g.throttled(-1)
-	case a.status == http.StatusGone || location == "pageToken" || strings.Contains(said.Error.Message, "pageToken"):
+	case a.status == http.StatusGone || location == "pageToken" || strings.Contains(response.Error.Message, "pageToken"):
 		return ErrStartOver
 	case reason == "accessNotConfigured":
 		return fault("Google", "shows no users: enable the Admin SDK API in the project of the service account (%s)",
@@ -153,7 +155,7 @@ func (g *google) refused(a answer) error {
 	return fault("Google", "refuses the request (%s)", detail)
 }
 
-// noToken returns the error of a refused token.
+// noToken returns the error of a refused request for a token, with what to do.
 func (g *google) noToken(code, description string) error {
 	detail := g.quote(code, description)
 	switch code {

@@ -25,8 +25,8 @@ type serviceAccount struct {
 	TokenURI     string `json:"token_uri"`
 }
 
-// readServiceAccount parses a credentials file; checkToken checks its token address. Errors describe a fault
-// without quoting the file.
+// readServiceAccount parses a credentials file; checkToken checks its token_uri. An error says what is wrong, and
+// quotes nothing of the file but its type.
 func readServiceAccount(text []byte, checkToken func(string) error) (a serviceAccount, err error) {
 	if json.Unmarshal(text, &a) != nil {
 		return a, errors.New("the credentials file is not JSON: take the key file of a service account as Google hands " +
@@ -49,8 +49,8 @@ func readServiceAccount(text []byte, checkToken func(string) error) (a serviceAc
 	return a, nil
 }
 
-// checkPublic returns an error for an address that is not https, or whose host is evidently not public. What a name
-// resolves to is checked when connecting.
+// checkPublic returns an error for an address that is not https, or whose host is the IP address of a special network.
+// A host's name is accepted: its addresses are checked when connecting.
 func checkPublic(address string) error {
 	if err := CheckEndpoint(address); err != nil {
 		return err
@@ -65,7 +65,7 @@ func checkPublic(address string) error {
 	return nil
 }
 
-// isPrivateKey reports whether a text is a private RSA key in PEM.
+// isPrivateKey reports whether a text is a private RSA key in PEM, as PKCS #8 or PKCS #1.
 func isPrivateKey(text string) bool {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
@@ -107,7 +107,8 @@ type googleAccount struct {
 	} `json:"languages"`
 }
 
-// account converts the account. Google omits empty values.
+// account converts the account. Everything is given, because Google omits empty values. The department and title are
+// of the last primary organization, or else of the first; the manager is the first relation of that type with an "@".
 func (a googleAccount) account() domain.DirectoryAccount {
 	first, last := strings.TrimSpace(a.Name.Given), strings.TrimSpace(a.Name.Family)
 	if first+last == "" {
@@ -133,8 +134,8 @@ func (a googleAccount) account() domain.DirectoryAccount {
 	return d
 }
 
-// language returns the code of the preferred language, or else of the first one that is not marked as not
-// preferred.
+// language returns the code of the preferred language, or else of the first language that is not marked as not
+// preferred; empty if there is none.
 func (a googleAccount) language() string {
 	code := ""
 	for _, l := range a.Languages {

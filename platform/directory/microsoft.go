@@ -21,16 +21,17 @@ const microsoftFields = "id,displayName,givenName,surname,mail,department,jobTit
 	"preferredLanguage"
 
 // microsoft reads the accounts of an Entra ID tenant from Microsoft Graph. Without
-// a group it reads changes; with one it reads all members each time.
+// a group it reads changes; with a group it reads all members each time.
 type microsoft struct {
 	*session
 	base  string // Graph's address with the version
 	group string // the id; empty for none
-	// seen holds the accounts of the round so far. Graph may return one again, with
-	// only the properties that changed.
+	// seen holds the accounts of the round so far. Graph may return an account again,
+	// with only the properties that changed.
 	seen map[string]bool
 }
 
+// microsoft returns the source of an Entra ID tenant. It rejects missing settings and addresses that are not https.
 func (c connector) microsoft(settings MicrosoftSettings, secret string) (Source, error) {
 	switch {
 	case settings.Tenant == "" || settings.AppID == "":
@@ -58,16 +59,16 @@ func (c connector) microsoft(settings MicrosoftSettings, secret string) (Source,
 	return m, nil
 }
 
-// A position is a round, a space, and the link of the next page.
+// A position is a round, a space, and the link of the next page. The rounds are these and roundMembers.
 const (
 	roundAll     = "all"     // every account, by users/delta
-	roundChanges = "changes" // since a delta link
+	roundChanges = "changes" // the accounts that changed since a delta link
 )
 
 // roundMembers is the round of all members of a group.
 func (m *microsoft) roundMembers() string { return "members/" + m.group }
 
-// Read reads from a position on.
+// Read implements Source. It reads the group's name before the first page.
 func (m *microsoft) Read(ctx context.Context, position string) iter.Seq2[Page, error] {
 	r := microsoftRead{microsoft: m}
 	return pages(func() (Page, error) {
@@ -80,25 +81,27 @@ func (m *microsoft) Read(ctx context.Context, position string) iter.Seq2[Page, e
 	})
 }
 
-// microsoftRead is one reading.
+// microsoftRead is the state of one call of Read.
 type microsoftRead struct {
 	*microsoft
-	round, link string
-	groupName   string // empty where no group is synced
+	round, link string // of the next page; empty before begin
+	groupName   string // empty if no group is synced
 }
 
+// begin sets the round and the link from a position, and reads the group's name. It returns ErrStartOver for a
+// position that was stored under other settings.
 func (r *microsoftRead) begin(ctx context.Context, position string) error {
-	fresh := roundAll
+	firstRound := roundAll
 	if r.group != "" {
-		fresh = r.roundMembers()
+		firstRound = r.roundMembers()
 	}
 	round, link, _ := strings.Cut(position, " ")
 	switch {
 	case position == "":
-		r.round, r.link = fresh, r.firstLink()
+		r.round, r.link = firstRound, r.firstLink()
 		clear(r.seen)
-	case round != fresh && (round != roundChanges || r.group != ""), !r.isGraphLink(link):
-		return ErrStartOver // of other settings
+	case round != firstRound && (round != roundChanges || r.group != ""), !r.isGraphLink(link):
+		return ErrStartOver // another group, or another address of Graph
 	default:
 		r.round, r.link = round, link
 	}
@@ -108,6 +111,7 @@ func (r *microsoftRead) begin(ctx context.Context, position string) error {
 	return r.readGroup(ctx)
 }
 
+// firstLink returns the link of the first page: of all accounts, or of the group's members.
 func (r *microsoftRead) firstLink() string {
 	if r.group == "" {
 		return r.base + "/users/delta?" + url.Values{"$select": {microsoftFields}}.Encode()
@@ -116,7 +120,7 @@ func (r *microsoftRead) firstLink() string {
 		url.Values{"$select": {microsoftFields}, "$count": {"true"}, "$top": {"999"}}.Encode()
 }
 
-// isGraphLink reports whether a link leads to the Graph that the token is for.
+// isGraphLink reports whether a link has the scheme and host of base, for which the token is.
 func (m *microsoft) isGraphLink(link string) bool {
 	to, err := url.Parse(link)
 	if err != nil {
@@ -148,7 +152,8 @@ type microsoftPage struct {
 	DeltaLink string             `json:"@odata.deltaLink"`
 }
 
-// page reads the next page, with the managers of its accounts.
+// page reads the next page, with the managers of its accounts, and sets link to the page after it. The last page's
+// Next is the delta link for the changes after it; empty for a group.
 func (r *microsoftRead) page(ctx context.Context) (Page, error) {
 	header := http.Header{"Prefer": {"odata.maxpagesize=500"}}
 	if r.group != "" {
@@ -188,7 +193,9 @@ func (r *microsoftRead) page(ctx context.Context) (Page, error) {
 	return page, nil
 }
 
-// checkPage returns an error unless a response has all parts of a page, with valid links.
+// checkPage returns a retryable error for a response without a list of accounts, without a link (unless it is of a
+// group, whose last page has none), with a link to itself, or with an account without an id; and a permanent error for
+// a link to another host.
 func (r *microsoftRead) checkPage(p microsoftPage) error {
 	switch {
 	case p.Value == nil:
@@ -209,23 +216,24 @@ func (r *microsoftRead) checkPage(p microsoftPage) error {
 	return nil
 }
 
-// unknownLinkCodes are the error codes for an expired link.
+// unknownLinkCodes are the error codes for an expired link, in lower case.
 var unknownLinkCodes = []string{
 	"syncstatenotfound", "syncstateinvalid", "resyncrequired", "directory_expiredpagetoken", "request_expiredpagetoken",
 }
 
-// refused returns the error of a refused request.
+// refused returns the error of a refused request: ErrStartOver for an expired link, or else a text that says what to
+// do.
 func (m *microsoft) refused(a answer) error {
-	var said struct {
+	var response struct {
 		Error struct {
 			Code    string `json:"code"`
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(a.body, &said) // said stays empty for what is not JSON
-	detail := m.quote(fmt.Sprint(a.status), said.Error.Code, said.Error.Message)
+	_ = json.Unmarshal(a.body, &response) // if it is not JSON, response stays empty
+	detail := m.quote(fmt.Sprint(a.status), response.Error.Code, response.Error.Message)
 	switch {
-	case a.status == http.StatusGone || slices.Contains(unknownLinkCodes, strings.ToLower(said.Error.Code)):
+	case a.status == http.StatusGone || slices.Contains(unknownLinkCodes, strings.ToLower(response.Error.Code)):
 		return ErrStartOver
 	case a.status == http.StatusUnauthorized:
 		return fault("Microsoft", "refuses the token that it gave: check the addresses of Graph and of the login (%s)",
@@ -239,7 +247,7 @@ func (m *microsoft) refused(a answer) error {
 	return fault("Microsoft", "refuses the request (%s)", detail)
 }
 
-// languageOf returns the service's language for a BCP 47 tag.
+// languageOf returns the service's language for a BCP 47 tag; English if it is unknown or empty.
 func languageOf(tag string) domain.Language {
 	primary, _, _ := strings.Cut(strings.ToLower(tag), "-")
 	switch primary {

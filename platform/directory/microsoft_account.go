@@ -34,7 +34,8 @@ type microsoftAccount struct {
 	PreferredLanguage jsonProperty[string] `json:"preferredLanguage"`
 }
 
-// account converts the account. In a whole one, Graph omits properties that were never set; they are empty.
+// account converts the account, with group as the user's group. whole means that Graph sent all properties: absent
+// texts are then given as empty. Without a first and a last name it splits the display name.
 func (a microsoftAccount) account(group string, whole bool) domain.DirectoryAccount {
 	if a.Removed != nil {
 		return domain.DirectoryAccount{ObjectID: a.ID, Removed: true}
@@ -58,7 +59,7 @@ func (a microsoftAccount) account(group string, whole bool) domain.DirectoryAcco
 	return d
 }
 
-// splitName splits a name at its last space.
+// splitName splits a name at its last space. A name of one word is a first name.
 func splitName(name string) (first, last string) {
 	name = strings.Join(strings.Fields(name), " ")
 	i := strings.LastIndexByte(name, ' ')
@@ -69,23 +70,23 @@ func splitName(name string) (first, last string) {
 }
 
 const (
-	// batchSize is how many requests Graph takes in a batch.
+	// batchSize is the maximum number of requests in a batch of Graph.
 	batchSize = 20
-	// batchesAtOnce is how many batches are in progress at a time.
+	// batchesAtOnce is the maximum number of batches in progress at a time.
 	batchesAtOnce = 4
 )
 
-// managers reads the addresses of the managers of accounts that are users.
+// managers sets the managers' addresses of the accounts that are neither removed nor guests.
 func (m *microsoft) managers(ctx context.Context, accounts []domain.DirectoryAccount) error {
-	var wanted []*domain.DirectoryAccount
+	var users []*domain.DirectoryAccount
 	for i, a := range accounts {
 		if !a.Removed && !a.Guest.Value {
-			wanted = append(wanted, &accounts[i])
+			users = append(users, &accounts[i])
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(batchesAtOnce)
-	for batch := range slices.Chunk(wanted, batchSize) {
+	for batch := range slices.Chunk(users, batchSize) {
 		group.Go(domain.Carry(func() error { return m.readManagers(ctx, batch) }))
 	}
 	return domain.Raise(group.Wait())
@@ -99,53 +100,55 @@ type batchAnswer struct {
 	Body    json.RawMessage   `json:"body"`
 }
 
-// readManagers reads the managers of a batch of accounts. It repeats requests of the batch that were throttled or
-// failed.
+// readManagers sets the managers' addresses of a batch of accounts. It repeats the requests of the batch that were
+// throttled, failed or not answered, and returns the first permanent error.
 func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.DirectoryAccount) error {
 	return m.sendWithRetries(ctx, func(ctx context.Context) error {
 		answers, err := m.sendBatch(ctx, accounts)
 		if err != nil {
 			return err
 		}
-		var again error
-		left := slices.Clone(accounts)
+		var retryErr error
+		unanswered := slices.Clone(accounts)
 		for _, a := range answers {
 			i, err := strconv.Atoi(a.ID)
 			if err != nil || i < 0 || i >= len(accounts) {
-				continue // it is sent again
+				continue // not an id of the batch: a request stays unanswered
 			}
 			manager, err := m.manager(a)
 			if err != nil {
-				if again, err = laterRetry(again, err); err != nil {
+				if retryErr, err = laterRetry(retryErr, err); err != nil {
 					return err
 				}
 				continue
 			}
 			accounts[i].ManagerEmail = domain.Give(manager)
-			left[i] = nil
+			unanswered[i] = nil
 		}
-		accounts = slices.DeleteFunc(left, func(a *domain.DirectoryAccount) bool { return a == nil })
-		if len(accounts) > 0 && again == nil {
-			again = m.malformed("does not answer all requests of a batch")
+		accounts = slices.DeleteFunc(unanswered, func(a *domain.DirectoryAccount) bool { return a == nil })
+		if len(accounts) > 0 && retryErr == nil {
+			retryErr = m.malformed("does not answer all requests of a batch")
 		}
-		return again
+		return retryErr
 	})
 }
 
-// laterRetry returns the temporary failure with the longer wait, or err as permanent if it is not temporary.
-func laterRetry(before, err error) (again, permanent error) {
+// laterRetry returns err as permanent if it is not retryable. Otherwise it returns that of previous, which may be nil,
+// and err that has the higher kind or, of one kind, the longer wait.
+func laterRetry(previous, err error) (retryErr, permanent error) {
 	next, ok := errors.AsType[*retryable](err)
 	if !ok {
 		return nil, err
 	}
-	first, ok := errors.AsType[*retryable](before)
+	first, ok := errors.AsType[*retryable](previous)
 	if ok && cmp.Or(cmp.Compare(first.kind, next.kind), cmp.Compare(first.after, next.after)) >= 0 {
 		return first, nil
 	}
 	return next, nil
 }
 
-// sendBatch requests the managers of accounts; a request's id is the account's index.
+// sendBatch requests the managers of accounts in one batch, whose answers may be in any order; a request's id is the
+// account's index.
 func (m *microsoft) sendBatch(ctx context.Context, accounts []*domain.DirectoryAccount) ([]batchAnswer, error) {
 	type request struct {
 		ID     string `json:"id"`
@@ -176,7 +179,8 @@ func (m *microsoft) sendBatch(ctx context.Context, accounts []*domain.DirectoryA
 	return answer.Responses, err
 }
 
-// manager returns the address in a response; empty if there is no manager.
+// manager returns the address in an answer; empty if there is no manager, or the manager has no address. The error is
+// retryable if the request was throttled, unauthorized or failed, or the answer is malformed.
 func (m *microsoft) manager(a batchAnswer) (string, error) {
 	switch {
 	case a.Status == http.StatusNotFound:

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// atOnce is how many runs a process works on at a time.
+	// atOnce is the maximum number of runs on which a process works at a time.
 	atOnce = 4
 	// pollEvery is how often waiting runs and the schedule are polled.
 	pollEvery = 5 * time.Second
-	// stopWithin is how long releasing the runs in progress may take after a stop.
+	// stopWithin is how long releasing the leases of runs in progress may take after a stop.
 	stopWithin = 30 * time.Second
 )
 
-// Run queues scheduled runs and works on all waiting ones until ctx ends; a run in progress is then left to the
-// next process. It returns an error if releasing that took longer than stopWithin.
+// Run queues scheduled runs and works on all queued runs until ctx ends; it then releases the runs in progress, for
+// another process to continue. It returns an error if that takes longer than stopWithin.
 func (r *Runner) Run(ctx context.Context) error {
 	runs := lease.NewQueue(lease.Config[*dirsync.Lease]{
 		Name: "sync runs", Log: r.log, Claim: r.claim, Do: r.workQueued, Concurrency: atOnce, StopWithin: stopWithin,
@@ -41,7 +41,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	return runs.Run(ctx)
 }
 
-// claim claims the run that has waited longest.
+// claim claims the run that has waited longest, and asks to be called again at once if there was one.
 func (r *Runner) claim(ctx context.Context, _ int) ([]*dirsync.Lease, time.Duration, error) {
 	l, err := dirsync.Claim(ctx, r.db, leaseLife)
 	if err != nil || l == nil {
@@ -50,7 +50,7 @@ func (r *Runner) claim(ctx context.Context, _ int) ([]*dirsync.Lease, time.Durat
 	return []*dirsync.Lease{l}, 0, nil
 }
 
-// workQueued works on a claimed run.
+// workQueued works on a claimed run. It logs an interruption, unless the process is stopping.
 func (r *Runner) workQueued(ctx context.Context, l *dirsync.Lease) {
 	if _, err := r.Work(ctx, l, nil); err != nil && ctx.Err() == nil {
 		r.log.WarnContext(ctx, "a sync run was interrupted; it goes on when its lease has ended",

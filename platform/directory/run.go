@@ -29,10 +29,10 @@ const (
 	leaseBeat = leaseLife / 3
 	// stalledAfter is how long a run may make no progress before it fails (decisions 8.14).
 	stalledAfter = 30 * time.Minute
-	// maxDeaths is how many processes in a row may die working on a run, without progress,
-	// before it fails (decisions 8.14).
+	// maxDeaths is the number of processes that died in a row while working on a run,
+	// without progress, at which the run fails (decisions 8.14).
 	maxDeaths = 3
-	// longestWait bounds the time between two tries to read.
+	// longestWait bounds the pause between two attempts.
 	longestWait = time.Minute
 )
 
@@ -48,7 +48,7 @@ type Runner struct {
 	sealer  Sealer
 	connect Connect
 	log     *slog.Logger
-	// wait waits between two tries; an error ends the run.
+	// wait waits between two attempts; an error ends the run.
 	wait func(context.Context, time.Duration) error
 	// beat ticks when leases are to be extended.
 	beat     func() (ticks <-chan time.Time, stop func())
@@ -60,7 +60,7 @@ type Observer struct {
 	// Trace makes a span of the work on each run; nil for none.
 	Trace domain.Trace
 	// Ended, if not nil, is called with the outcome of the work on each run and its time in this process, by several
-	// goroutines. The provider is empty where the connection is gone.
+	// goroutines. The provider is empty if the connection was deleted.
 	Ended func(provider domain.Directory, outcome Outcome, took time.Duration)
 }
 
@@ -74,11 +74,12 @@ const (
 	// Stopped says that the guard against deactivations stopped the run, which
 	// counts as failed (decisions 8.14).
 	Stopped Outcome = "stopped"
-	// Interrupted says that the run waits for the next claim, or another process has it.
+	// Interrupted means that the run waits for the next claim, or another process has claimed it.
 	Interrupted Outcome = "interrupted"
 )
 
-// NewRunner returns a runner that decrypts credentials with sealer, nil for none, and creates sources with connect.
+// NewRunner returns a runner that decrypts credentials with sealer, and creates sources with connect. With a nil
+// sealer, runs that must read a directory fail.
 func NewRunner(d *db.DB, sealer Sealer, connect Connect, log *slog.Logger, observer Observer) *Runner {
 	beat := func() (<-chan time.Time, func()) {
 		tick := time.NewTicker(leaseBeat)
@@ -87,7 +88,7 @@ func NewRunner(d *db.DB, sealer Sealer, connect Connect, log *slog.Logger, obser
 	return &Runner{db: d, sealer: sealer, connect: connect, log: log, wait: domain.Pause, beat: beat, observer: observer}
 }
 
-// Start starts a client's run and works on it, as Work does. force skips the guard against mass removals.
+// Start creates a client's run and works on it, as Work does. force skips the guard against mass removals.
 func (r *Runner) Start(
 	ctx context.Context, client domain.ClientID, force bool, progress Progress,
 ) (domain.SyncRun, error) {
@@ -101,8 +102,8 @@ func (r *Runner) Start(
 // Progress is called with how many accounts a run has read and applied in this process.
 type Progress func(read, applied int)
 
-// Work works on a leased run to its end, and returns the completed or failed run. An error means that it was
-// interrupted: the run then waits for the next claim. progress may be nil.
+// Work works on a leased run to its end, and returns the completed or failed run. An error means that the work was
+// interrupted, or another process has the run: it then continues at a later claim. progress may be nil.
 func (r *Runner) Work(ctx context.Context, lease *dirsync.Lease, progress Progress) (domain.SyncRun, error) {
 	began := time.Now()
 	ctx, end := r.observer.Trace.Begin(ctx, "sync a directory", slog.String("provider", string(lease.Provider)))
@@ -124,7 +125,8 @@ func (r *Runner) Work(ctx context.Context, lease *dirsync.Lease, progress Progre
 	return run, err
 }
 
-// workOn implements Work. cause is why the run failed or was interrupted.
+// workOn implements Work. cause is why the run failed or was interrupted; nil if it completed. A run at maxDeaths
+// fails at once; a stop releases the lease.
 func (r *Runner) workOn(
 	ctx context.Context, lease *dirsync.Lease, progress Progress,
 ) (run domain.SyncRun, cause, err error) {
@@ -132,7 +134,7 @@ func (r *Runner) workOn(
 		run, err = r.fail(ctx, lease, errDeaths)
 		return run, errDeaths, err
 	}
-	w := &activeRun{Runner: r, lease: lease, progress: progress}
+	w := &activeRun{Runner: r, lease: lease, onProgress: progress}
 	w.progressAt.Store(r.db.Now().UnixNano())
 	within, cancel := context.WithCancelCause(ctx)
 	stopped := make(chan struct{})
@@ -148,7 +150,7 @@ func (r *Runner) workOn(
 	run, err = domain.RecoverValue(ctx, r.log, "sync a directory", func() (domain.SyncRun, error) {
 		return w.run(within)
 	})
-	ended := context.Cause(within)
+	extendErr := context.Cause(within) // of w.extend, or of ctx
 	cancel(nil)
 	<-stopped
 
@@ -157,11 +159,11 @@ func (r *Runner) workOn(
 		r.log.InfoContext(ctx, "directory synced", "client", lease.Client.String(), "created", run.Created,
 			"updated", run.Updated, "deactivated", run.Deactivated, "merged", run.Merged, "unchanged", run.Unchanged)
 		return run, nil, nil
-	case errors.Is(err, db.ErrLeaseLost), errors.Is(ended, db.ErrLeaseLost):
+	case errors.Is(err, db.ErrLeaseLost), errors.Is(extendErr, db.ErrLeaseLost):
 		return run, db.ErrLeaseLost, db.ErrLeaseLost
 	case ctx.Err() != nil:
 		return run, ctx.Err(), errors.Join(ctx.Err(), dirsync.Release(context.WithoutCancel(ctx), r.db, lease))
-	case errors.Is(ended, errStalled):
+	case errors.Is(extendErr, errStalled):
 		err = stalled(err)
 	}
 	cause = err
@@ -169,7 +171,8 @@ func (r *Runner) workOn(
 	return run, cause, err
 }
 
-// stalled returns the error of a run without progress, with what it waited for.
+// stalled returns the failure of a run without progress. Its text has the cause: err, or if err is the cancellation
+// by extend, that the directory did not answer.
 func stalled(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return &failure{errStalled.Error() + ": the directory did not answer, or asked to wait for longer", err}
@@ -186,15 +189,16 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// redact returns the text of an error of the directory or of this package; other errors are only logged.
+// redact returns the text of err for the client: that of a failure or a sourceError. For other errors, which are only
+// logged, it is a general text.
 func redact(err error) string {
-	var theirs *sourceError
-	var ours *failure
+	var source *sourceError
+	var failed *failure
 	switch {
-	case errors.As(err, &ours):
-		return ours.text
-	case errors.As(err, &theirs):
-		return theirs.err.Error()
+	case errors.As(err, &failed):
+		return failed.text
+	case errors.As(err, &source):
+		return source.err.Error()
 	case domain.IsCode(err, domain.Unavailable):
 		return "the database could not be reached"
 	}
@@ -207,7 +211,7 @@ type sourceError struct{ err error }
 func (e *sourceError) Error() string { return e.err.Error() }
 func (e *sourceError) Unwrap() error { return e.err }
 
-// fail ends a run as failed.
+// fail ends a run as failed, with the redacted text of err.
 func (r *Runner) fail(ctx context.Context, lease *dirsync.Lease, err error) (domain.SyncRun, error) {
 	r.log.WarnContext(ctx, "a directory sync failed", "client", lease.Client.String(), "error", err)
 	return dirsync.Fail(ctx, r.db, lease, redact(err))
@@ -217,16 +221,16 @@ func (r *Runner) fail(ctx context.Context, lease *dirsync.Lease, err error) (dom
 type activeRun struct {
 	*Runner
 	lease         *dirsync.Lease
-	progress      Progress
+	onProgress    Progress // may be nil
 	read, applied int
-	progressAt    atomic.Int64 // when there was progress, by the database's clock
+	progressAt    atomic.Int64 // the time of the last progress, by the database's clock
 }
 
-// recordProgress records the time of progress, and passes the counts on to the watcher, if there is one.
+// recordProgress records the time of progress, and passes the counts to onProgress, if it is set.
 func (w *activeRun) recordProgress() {
 	w.progressAt.Store(w.db.Now().UnixNano())
-	if w.progress != nil {
-		w.progress(w.read, w.applied)
+	if w.onProgress != nil {
+		w.onProgress(w.read, w.applied)
 	}
 }
 
@@ -259,7 +263,8 @@ func (w *activeRun) extend(ctx context.Context, cancel context.CancelCauseFunc) 
 	}
 }
 
-// run continues the run from its stored state.
+// run continues the run from its stored stage: it reads the directory, applies the guard, applies the accounts, and
+// finishes the run.
 func (w *activeRun) run(ctx context.Context) (run domain.SyncRun, err error) {
 	if w.lease.Stage == dirsync.Reading {
 		source, err := w.source(ctx)
@@ -285,7 +290,8 @@ func (w *activeRun) run(ctx context.Context) (run domain.SyncRun, err error) {
 	return run, err
 }
 
-// source creates the source of the run's connection.
+// source creates the source of the run's connection. It returns a failure if the connection was deleted or its
+// credentials cannot be decrypted, and a sourceError if connect rejects it.
 func (w *activeRun) source(ctx context.Context) (Source, error) {
 	if w.lease.Provider == "" {
 		return nil, &failure{text: "directory sync is not configured for this client any more"}
@@ -305,16 +311,17 @@ func (w *activeRun) source(ctx context.Context) (Source, error) {
 	return source, nil
 }
 
-// retry repeats try after temporary errors, with backoff, until it succeeds or the run stalls.
+// retry repeats try after temporary errors and while the database is unavailable, with backoff, until it succeeds, the
+// run stalls or wait fails. The backoff starts again after progress.
 func (w *activeRun) retry(ctx context.Context, try func() error) error {
 	for tries := 0; ; tries++ {
-		before := w.progressAt.Load()
+		lastProgress := w.progressAt.Load()
 		err := try()
 		var temporary *Temporary
 		if err == nil || !errors.As(err, &temporary) && !domain.IsCode(err, domain.Unavailable) {
 			return err
 		}
-		if w.progressAt.Load() != before {
+		if w.progressAt.Load() != lastProgress {
 			tries = 0
 		}
 		if w.isStalled() {
@@ -323,21 +330,22 @@ func (w *activeRun) retry(ctx context.Context, try func() error) error {
 		pause := min(time.Second<<min(tries, 10), longestWait)
 		w.log.InfoContext(ctx, "a directory sync waits and tries again", "client", w.lease.Client.String(),
 			"in", pause, "error", err)
-		if waited := w.wait(ctx, pause); waited != nil {
-			return errors.Join(waited, err)
+		if waitErr := w.wait(ctx, pause); waitErr != nil {
+			return errors.Join(waitErr, err)
 		}
 	}
 }
 
-// readAll reads the directory from the run's position to its end, from the start if the position has expired.
+// readAll stages the directory's accounts from the run's position to the last page. If the position has expired, it
+// reads from the start, unless dirsync.StartOver refuses: that is a sourceError, as is an error of the source.
 func (w *activeRun) readAll(ctx context.Context, source Source) error {
 	for page, err := range source.Read(ctx, w.lease.Position) {
 		if errors.Is(err, ErrStartOver) {
-			again, failed := dirsync.StartOver(ctx, w.db, w.lease)
-			if failed != nil {
-				return failed
+			ok, startErr := dirsync.StartOver(ctx, w.db, w.lease)
+			if startErr != nil {
+				return startErr
 			}
-			if !again {
+			if !ok {
 				return &sourceError{err}
 			}
 			return w.readAll(ctx, source)
@@ -357,7 +365,7 @@ func (w *activeRun) readAll(ctx context.Context, source Source) error {
 	return &sourceError{&Temporary{errors.New("the directory's answer ended before its last page")}}
 }
 
-// check applies the guard against mass removals.
+// check applies the guard against mass removals. If it refuses the run, the error is a failure caused by errGuarded.
 func (w *activeRun) check(ctx context.Context) error {
 	refusal, err := dirsync.Check(ctx, w.db, w.lease)
 	if err == nil && refusal != "" {
@@ -366,7 +374,7 @@ func (w *activeRun) check(ctx context.Context) error {
 	return err
 }
 
-// applyAll applies the accounts read.
+// applyAll applies the staged accounts in batches.
 func (w *activeRun) applyAll(ctx context.Context) error {
 	for {
 		n, err := dirsync.Apply(ctx, w.db, w.lease)

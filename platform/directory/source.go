@@ -13,21 +13,20 @@ import (
 
 // Source reads a client's directory.
 type Source interface {
-	// Read reads the accounts after a position, or all of them if it is empty, in
-	// pages up to the last one. It waits out throttling, and stops at the first
-	// error, which is ErrStartOver if the position is no longer known.
+	// Read reads the accounts after a position, or all accounts if it is empty, in pages up to the last page. It waits
+	// while it is throttled, and ends at the first error, which is ErrStartOver if the position has expired.
 	Read(ctx context.Context, position string) iter.Seq2[Page, error]
 }
 
 // Page is a batch of a directory's accounts.
 type Page struct {
 	Accounts []domain.DirectoryAccount
-	// Next is the position after the page: the next page's, or on the last page
-	// that of the next run.
+	// Next is the position after the page: of the next page, or on the last page the
+	// position from which the next run reads.
 	Next string
 	Last bool
-	// Whole says that the pages since the empty position name every account: an
-	// account in none of them has been removed.
+	// Whole means that the pages since the empty position contain every account: an
+	// account in none of these pages has been removed.
 	Whole bool
 }
 
@@ -46,9 +45,9 @@ func pages(next func() (Page, error)) iter.Seq2[Page, error] {
 // ErrStartOver means that a position has expired, so that the directory must be read from the start.
 var ErrStartOver = errors.New("the position has expired")
 
-// Temporary is an error of a Source that may pass, such as an outage or a lost connection. A run retries the
-// position until it has made no progress for half an hour. Any other error ends the run as failed, and its text is
-// shown: it says what to do.
+// Temporary is an error of a Source that may pass, such as an outage or a lost connection. A run reads again from its
+// position, until it has made no progress for half an hour. Any other error ends the run as failed, and its text,
+// which says what to do, is shown to the client.
 type Temporary struct{ Cause error }
 
 func (t *Temporary) Error() string { return t.Cause.Error() }

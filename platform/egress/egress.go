@@ -1,5 +1,4 @@
-// Package egress says which addresses the service connects to where others name the
-// host.
+// Package egress defines to which addresses the service connects when a client or another party chose the host.
 package egress
 
 import (
@@ -30,8 +29,8 @@ func Check(address netip.Addr) error {
 	return nil
 }
 
-// Control is a net.Dialer's Control. It returns ErrSpecial for the address being connected to, whatever a name
-// resolved to before.
+// Control is the Control function of a net.Dialer: it checks the address to which the dialer connects, so a name that
+// resolves to another address than before is no way around it. Its error is ErrSpecial.
 func Control(network, address string, raw syscall.RawConn) error {
 	if guardian.Safe(network, address, raw) != nil {
 		return ErrSpecial

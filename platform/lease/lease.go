@@ -34,18 +34,18 @@ type Config[T any] struct {
 	// Name is the word for the rows, in the plural.
 	Name string
 	Log  *slog.Logger
-	// Claim leases rows that are due, at most free of them, and returns how long to
-	// wait for the next claim if nothing wakes the queue.
+	// Claim leases at most free of the due rows, and returns how long to wait before the
+	// next claim if nothing wakes the queue; 0, with or without rows, to claim again at once.
 	Claim func(ctx context.Context, free int) (rows []T, wait time.Duration, err error)
 	// Do works on a row, and marks it. It is called by several goroutines. Its context
-	// ends when the queue is stopped; what has begun may outlast it (see Outlast).
+	// ends when the queue is stopped; work in progress may continue (see Outlast).
 	Do func(ctx context.Context, row T)
-	// Concurrency is how many rows are in progress at a time.
+	// Concurrency is the maximum number of rows in progress at a time.
 	Concurrency int
 	// StopWithin is how long rows in progress may take after a stop.
 	StopWithin time.Duration
 	// Listen calls wake whenever there are new rows, until ctx ends or its connection
-	// fails. Nil where the queue is only polled.
+	// fails; it is then called again. If it is nil, the queue only polls.
 	Listen func(ctx context.Context, wake func()) error
 }
 
@@ -53,14 +53,14 @@ type Config[T any] struct {
 // table.
 type Queue[T any] struct {
 	Config[T]
-	loop     *Loop
-	underWay sync.WaitGroup
-	running  atomic.Int64
-	// full says that a finished row must wake the loop.
+	loop    *Loop
+	rows    sync.WaitGroup // the rows in progress
+	running atomic.Int64   // their number
+	// full is true if claim found Concurrency rows in progress: a finished row then wakes the loop.
 	full atomic.Bool
 }
 
-// NewQueue returns a queue, which does nothing before Run.
+// NewQueue returns a queue, which claims nothing before Run or Drain.
 func NewQueue[T any](c Config[T]) *Queue[T] {
 	q := &Queue[T]{Config: c}
 	q.loop = NewLoop(c.Log, "claim "+c.Name, retryClaim, q.claim)
@@ -70,8 +70,8 @@ func NewQueue[T any](c Config[T]) *Queue[T] {
 // Wake makes the queue claim at once. It does not wait.
 func (q *Queue[T]) Wake() { q.loop.Wake() }
 
-// Run claims and does rows until ctx ends, then waits for those in progress. It returns an error if they take
-// longer than StopWithin: they are done again when their leases end.
+// Run claims rows and calls Do for each until ctx ends, then waits for the rows in progress. It returns an error if
+// they take longer than StopWithin: other processes claim them when their leases end.
 func (q *Queue[T]) Run(ctx context.Context) error {
 	var listening sync.WaitGroup
 	if q.Listen != nil {
@@ -81,7 +81,7 @@ func (q *Queue[T]) Run(ctx context.Context) error {
 	listening.Wait()
 
 	ended := make(chan struct{})
-	go func() { q.underWay.Wait(); close(ended) }()
+	go func() { q.rows.Wait(); close(ended) }()
 	select {
 	case <-ended:
 		return nil
@@ -90,12 +90,12 @@ func (q *Queue[T]) Run(ctx context.Context) error {
 	}
 }
 
-// Drain claims rows and works on them until none is due. It returns how many it claimed.
+// Drain claims rows and calls Do for each until none is due or Claim fails. It returns how many rows it claimed.
 func (q *Queue[T]) Drain(ctx context.Context) (n int, err error) {
 	for {
 		rows, wait, err := q.Claim(ctx, q.Concurrency)
 		q.start(ctx, rows)
-		q.underWay.Wait()
+		q.rows.Wait()
 		n += len(rows)
 		if err != nil || len(rows) == 0 && wait > 0 { // a wait of 0 asks to claim again
 			return n, err
@@ -103,9 +103,10 @@ func (q *Queue[T]) Drain(ctx context.Context) (n int, err error) {
 	}
 }
 
-// claim is a step of the loop.
+// claim is a step of the loop: it claims rows for the free places, and starts them. If no place is free, it returns
+// recheck; the next finished row wakes the loop earlier.
 func (q *Queue[T]) claim(ctx context.Context) (wait time.Duration, err error) {
-	q.full.Store(true) // before the count, so that no finished row is missed
+	q.full.Store(true) // before reading running, so that a row that finishes in between wakes the loop
 	free := q.Concurrency - int(q.running.Load())
 	if free <= 0 {
 		return recheck, nil
@@ -117,18 +118,18 @@ func (q *Queue[T]) claim(ctx context.Context) (wait time.Duration, err error) {
 	return wait, err
 }
 
-// start starts a goroutine for each row.
+// start calls Do in a goroutine for each row. A panic is logged.
 func (q *Queue[T]) start(ctx context.Context, rows []T) {
 	for _, row := range rows {
 		q.running.Add(1)
-		q.underWay.Go(func() {
+		q.rows.Go(func() {
 			defer q.finishRow()
 			_ = domain.Recover(ctx, q.Log, "work on "+q.Name, func() error { q.Do(ctx, row); return nil })
 		})
 	}
 }
 
-// finishRow frees the place of a row, and claims again if there may be more rows.
+// finishRow frees the place of a row, and wakes the loop if no place was free.
 func (q *Queue[T]) finishRow() {
 	q.running.Add(-1)
 	if q.full.Load() {
@@ -136,7 +137,7 @@ func (q *Queue[T]) finishRow() {
 	}
 }
 
-// listen wakes the queue when there are new rows.
+// listen calls Listen until ctx ends, with a pause of retryClaim after each return.
 func (q *Queue[T]) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := domain.Recover(ctx, q.Log, "listen for "+q.Name, func() error { return q.Listen(ctx, q.Wake) })
@@ -147,22 +148,22 @@ func (q *Queue[T]) listen(ctx context.Context) {
 	}
 }
 
-// Outlast returns a context that ends some time after ctx, to finish work that was started before a stop.
-func Outlast(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
-	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+// Outlast returns a context that ends grace after ctx, to finish work that was started before a stop.
+func Outlast(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		_ = domain.Pause(lasting, by)
+		_ = domain.Pause(longer, grace)
 		cancel()
 	})
-	return lasting, func() { stop(); cancel() }
+	return longer, func() { stop(); cancel() }
 }
 
 // Backoff is the pauses after failed attempts at a row; the last one repeats.
 type Backoff []time.Duration
 
 // After returns the pause after the given number of failed attempts, with 10 % jitter, so that rows that failed
-// together are not all retried together.
-func (p Backoff) After(tries int) time.Duration {
-	pause := p[min(max(tries, 1), len(p))-1]
+// together are not all retried together. 0 attempts count as 1.
+func (p Backoff) After(attempts int) time.Duration {
+	pause := p[min(max(attempts, 1), len(p))-1]
 	return pause - pause/10 + rand.N(pause/5)
 }

@@ -17,8 +17,8 @@ type Loop struct {
 	wake  chan struct{}
 }
 
-// NewLoop returns a loop. step returns how long to wait before the next one, 0 if there is more to do. After an
-// error or a panic the wait is retry. doing names the step in the log.
+// NewLoop returns a loop. step returns how long to wait before the next step, 0 if there is more to do. After an
+// error or a panic of step the wait is retry. doing names the step in the log.
 func NewLoop(
 	log *slog.Logger, doing string, retry time.Duration, step func(context.Context) (wait time.Duration, err error),
 ) *Loop {
@@ -33,7 +33,7 @@ func (l *Loop) Wake() {
 	}
 }
 
-// Run repeats the step until ctx ends. It logs the first of successive errors, and the recovery.
+// Run repeats the step until ctx ends.
 func (l *Loop) Run(ctx context.Context) {
 	for failing := false; ; {
 		wait, err := domain.RecoverValue(ctx, l.log, l.doing, func() (time.Duration, error) { return l.step(ctx) })
@@ -52,7 +52,8 @@ func (l *Loop) Run(ctx context.Context) {
 	}
 }
 
-// logChange logs the first error and the recovery.
+// logChange logs the first of successive errors as a warning and the later ones for debugging, and logs the first
+// success after an error. failing is true if the step before failed.
 func (l *Loop) logChange(ctx context.Context, err error, failing bool) {
 	level := slog.LevelWarn
 	switch {
@@ -67,7 +68,7 @@ func (l *Loop) logChange(ctx context.Context, err error, failing bool) {
 	l.log.Log(ctx, level, "background work failed; it will be tried again", "doing", l.doing, "error", err)
 }
 
-// sleep waits until the time is up or Wake is called.
+// sleep waits until wait has passed, Wake is called or ctx ends.
 func (l *Loop) sleep(ctx context.Context, wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -18,12 +18,12 @@ type MarksConfig[M any] struct {
 	Log *slog.Logger
 	// Doing names the writing in the log.
 	Doing string
-	// MaxBatch is how many marks are written in one transaction, and Within how long that
-	// may take, its tries included.
+	// MaxBatch is the maximum number of marks in one transaction, and Within the maximum
+	// time for writing them, with all attempts.
 	MaxBatch int
 	Within   time.Duration
-	// Write writes marks in one transaction. lost returns an error for a mark whose
-	// lease had ended.
+	// Write writes marks in one transaction. lost returns an error for a mark whose lease
+	// had ended, and nil for the others.
 	Write func(ctx context.Context, marks []M) (lost func(M) error, err error)
 }
 
@@ -36,6 +36,7 @@ type Marks[M any] struct {
 	waiting []waiting[M]
 }
 
+// waiting is a mark that is not written yet; done receives its outcome.
 type waiting[M any] struct {
 	ctx  context.Context
 	mark M
@@ -47,9 +48,9 @@ func NewMarks[M any](c MarksConfig[M]) *Marks[M] {
 	return &Marks[M]{MarksConfig: c, writing: make(chan struct{}, 1)}
 }
 
-// Mark writes a mark. If ctx ends before the writing of its group starts, it gives up; later, ctx no longer
-// matters, so that one caller does not interrupt the others. It returns an error if the mark could not be written,
-// or the lease was lost. A stop should not end ctx, as an unmarked row is done again.
+// Mark writes a mark. It returns an error if the mark could not be written or the lease was lost, and ctx's error if
+// ctx ended before its group was written; from then on ctx is ignored, so that one caller does not interrupt the
+// others. A stop of the process should not end ctx, because a row without a mark is done again.
 func (m *Marks[M]) Mark(ctx context.Context, mark M) error {
 	done := make(chan error, 1)
 	m.mu.Lock()
@@ -59,7 +60,7 @@ func (m *Marks[M]) Mark(ctx context.Context, mark M) error {
 		select {
 		case err := <-done:
 			return err
-		case m.writing <- struct{}{}:
+		case m.writing <- struct{}{}: // no group is being written: write the next, which may be without this mark
 			m.write(m.next())
 			<-m.writing
 		}
@@ -76,7 +77,8 @@ func (m *Marks[M]) next() []waiting[M] {
 	return group
 }
 
-// write writes marks in one transaction, or each on its own if that fails while the database is available.
+// write writes marks in one transaction, or each on its own if that fails while the database is available. It skips
+// marks whose ctx has ended. Each mark's outcome is sent to its done.
 func (m *Marks[M]) write(group []waiting[M]) {
 	group = slices.DeleteFunc(group, func(w waiting[M]) bool {
 		err := w.ctx.Err()
@@ -109,7 +111,7 @@ func (m *Marks[M]) write(group []waiting[M]) {
 	}
 }
 
-// retry calls Write, repeatedly while the database is unavailable.
+// retry calls Write, repeatedly while the database is unavailable, at most for Within. A panic becomes an error.
 func (m *Marks[M]) retry(ctx context.Context, marks []M) (lost func(M) error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.Within)
 	defer cancel()
@@ -119,7 +121,8 @@ func (m *Marks[M]) retry(ctx context.Context, marks []M) (lost func(M) error, er
 	return lost, err
 }
 
-// RetryUnavailable repeats write until ctx ends while the database is unavailable or rolls it back.
+// RetryUnavailable repeats write while its error is Unavailable (no database, or a transaction rolled back), until ctx
+// ends. It returns the result of the last attempt.
 func RetryUnavailable(ctx context.Context, write func() error) error {
 	for {
 		err := write()

@@ -17,16 +17,16 @@ type server struct {
 	user, password string
 	implicitTLS    bool // from the first byte, not by STARTTLS
 	starttls       starttls
-	roots          *x509.CertPool // nil for those of the system
-	connections    int
+	roots          *x509.CertPool // trusted certificates; nil for the system's
+	connections    int            // the maximum number
 }
 
-// starttls is whether an unencrypted connection must, may or must not be upgraded.
+// starttls says when STARTTLS encrypts a connection.
 type starttls int
 
 const (
-	offered  starttls = iota // where the server offers it
-	required                 // always; a server without it gets nothing
+	offered  starttls = iota // if the server offers it
+	required                 // always; connecting to a server that does not offer it fails
 	never
 )
 
@@ -37,11 +37,11 @@ const (
 	maxConnections     = 1000
 )
 
-// parseURL parses an SMTP URL (see NewSMTP).
+// parseURL parses an SMTP URL (see NewSMTP). Errors contain no password.
 func parseURL(text string) (server, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		// The error would show the password.
+		// err may contain the password.
 		return server{}, errors.New("the SMTP URL cannot be read: write it as smtp://user:password@host:port, with " +
 			"special characters escaped")
 	}
@@ -75,7 +75,7 @@ func parseURL(text string) (server, error) {
 	return s, nil
 }
 
-// option sets an option of the URL.
+// option sets an option of the URL. It returns an error for an unknown option or an invalid value.
 func (s *server) option(name, value string) error {
 	switch name {
 	case "starttls":
@@ -110,7 +110,7 @@ func (s *server) option(name, value string) error {
 	return nil
 }
 
-// tls returns the TLS configuration.
+// tls returns the TLS configuration for connections to the server.
 func (s *server) tls() *tls.Config {
 	return &tls.Config{ServerName: s.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}
 }

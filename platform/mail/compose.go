@@ -23,14 +23,15 @@ var textFiles embed.FS
 
 // Composer writes the mails that operations request. It is safe for concurrent use.
 type Composer struct {
-	public string // without a slash at its end
+	public string // the public URL without trailing slashes
 	from   netmail.Address
 	words  map[domain.Language]*template.Template
 	text   *template.Template
 	html   *htmltemplate.Template
 }
 
-// PublicURL parses the public address of a service, to which paths can be appended: http or https, with a host.
+// PublicURL parses the public URL of a service, to which paths can be appended: http or https with a host, and without
+// a user, a query or a fragment. Errors contain no password.
 func PublicURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -38,17 +39,17 @@ func PublicURL(text string) (*url.URL, error) {
 		return nil, errors.New("the address names a user or a password, which everybody who gets a link would read: leave them out")
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" ||
 		u.Fragment != "":
-		shown := "it"
-		if !strings.Contains(text, "@") { // before which a password may stand
-			shown = strconv.Quote(text)
+		name := "it"
+		if !strings.Contains(text, "@") { // otherwise the text may contain a password
+			name = strconv.Quote(text)
 		}
-		return nil, errors.New(shown + " is not the address of a site, such as https://training.example.com")
+		return nil, errors.New(name + " is not the address of a site, such as https://training.example.com")
 	}
 	return u, nil
 }
 
 // NewComposer returns a composer whose links start with the public URL. from is the sender's address, optionally
-// with a name; without it mail comes from no-reply at the public URL's host.
+// with a name; empty means no-reply at the public URL's host.
 func NewComposer(publicURL, from string) (*Composer, error) {
 	public, err := PublicURL(publicURL)
 	if err != nil {
@@ -80,8 +81,7 @@ func NewComposer(publicURL, from string) (*Composer, error) {
 	return c, err
 }
 
-// senderHost returns the mail domain of the service's host: localhost for an IP address, which is a trial's, where
-// no mail is answered.
+// senderHost returns the mail domain of the service's host: localhost for an IP address, which only trials use.
 func senderHost(host string) string {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return "localhost"
@@ -89,10 +89,10 @@ func senderHost(host string) string {
 	return host
 }
 
-// Link returns the public address of a path, which starts with a slash.
+// Link returns the public URL of a path, which starts with a slash.
 func (c *Composer) Link(path string) string { return c.public + path }
 
-// Compose writes a mail in the language of its reader. now is its date.
+// Compose writes a mail in its language. now is its date.
 func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
 	l, err := c.content(m)
 	if err != nil {
@@ -145,7 +145,7 @@ func Month(language domain.Language, m time.Month) string {
 	return m.String()
 }
 
-// longDate formats a day as people write it.
+// longDate formats a day with the month's name, as a sentence of the language contains it.
 func longDate(language domain.Language, day domain.Date) string {
 	t := day.Time()
 	name := Month(language, t.Month())
@@ -160,7 +160,7 @@ func longDate(language domain.Language, day domain.Date) string {
 	return fmt.Sprintf("%d %s %d", t.Day(), name, t.Year())
 }
 
-// longMonth formats the month of a day as people write it.
+// longMonth formats the month of a day, as a sentence of the language contains it.
 func longMonth(language domain.Language, day domain.Date) string {
 	t := day.Time()
 	if language == domain.Spanish {

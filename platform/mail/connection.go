@@ -20,13 +20,13 @@ import (
 type connection struct {
 	conn net.Conn
 	smtp *smtp.Client
-	used time.Time   // when the last message was handed over; zero for none
-	drop *time.Timer // ends the connection when it was idle for too long
-	// ended says that the connection takes no more messages.
+	used time.Time   // when it was last released to the pool; zero for a new connection
+	drop *time.Timer // closes the connection after idleFor in the pool
+	// ended means that the connection cannot send more messages.
 	ended bool
 }
 
-// connect opens a connection, within ctx, and prepares it for messages.
+// connect opens a connection and does the handshake, before ctx ends.
 func (s *server) connect(ctx context.Context) (*connection, error) {
 	var conn net.Conn
 	var err error
@@ -50,7 +50,7 @@ func (s *server) connect(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-// interruptible runs do, and closes the connection if ctx ends first.
+// interruptible runs do. If ctx ends first, it closes the connection and returns ctx's error.
 func (c *connection) interruptible(ctx context.Context, do func() error) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
 	err := do()
@@ -60,7 +60,7 @@ func (c *connection) interruptible(ctx context.Context, do func() error) error {
 	return err
 }
 
-// handshake greets, encrypts and authenticates.
+// handshake sends the greeting, encrypts the connection as the options say, and authenticates if there is a user.
 func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 	name, err := os.Hostname()
 	if err != nil {
@@ -97,14 +97,14 @@ func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 	return c, nil
 }
 
-// authentication returns the best method that the server supports. PLAIN and LOGIN disclose the password to the
-// server, so they are refused on a connection that is neither encrypted nor local.
+// authentication returns the first of these methods that the server supports. PLAIN and LOGIN disclose the password,
+// so they fail on a connection that is neither encrypted nor local. It returns an error if the server supports none.
 func (s *server) authentication(c *smtp.Client) (smtp.Auth, error) {
 	known, names := c.Extension("AUTH")
 	if !known {
 		return nil, fmt.Errorf("%s does not offer authentication", s.host)
 	}
-	for _, way := range []struct {
+	for _, method := range []struct {
 		name string
 		auth smtp.Auth
 	}{
@@ -115,23 +115,23 @@ func (s *server) authentication(c *smtp.Client) (smtp.Auth, error) {
 		{"LOGIN", smtp.LoginAuth(s.user, s.password, s.host, false)},
 	} {
 		for name := range strings.FieldsSeq(names) {
-			if strings.EqualFold(name, way.name) {
-				return way.auth, nil
+			if strings.EqualFold(name, method.name) {
+				return method.auth, nil
 			}
 		}
 	}
 	return nil, fmt.Errorf("%s offers no way of authentication that is known here, but %s", s.host, names)
 }
 
-// ping reports whether an idle connection still works, within ctx.
+// ping reports whether an idle connection still works. It waits until ctx ends, at most aliveWithin.
 func (c *connection) ping(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, aliveWithin)
 	defer cancel()
 	return c.conn.SetDeadline(time.Time{}) == nil && c.interruptible(ctx, c.smtp.Noop) == nil
 }
 
-// send sends a message. Only its own timeout interrupts it, so that the outcome is certain. A failure of the server
-// or the connection is a *failure.
+// send sends a message. Only its own timeout, sendWithin, interrupts it, so that the outcome is certain. The error of
+// an address that needs SMTPUTF8 on a server without it is that of errUnsupported, any other is a *failure.
 func (c *connection) send(w wire) error {
 	if international(w.from) || international(w.to) {
 		if known, _ := c.smtp.Extension("SMTPUTF8"); !known {
@@ -157,7 +157,7 @@ func (c *connection) send(w wire) error {
 	if _, err := body.Write(w.data); err != nil {
 		return c.fail(partContent, err)
 	}
-	if err := body.Close(); err != nil { // which waits for the answer
+	if err := body.Close(); err != nil { // Close ends the message, and waits for the answer
 		f := c.fail(partContent, err)
 		code, _ := f.answer()
 		f.unanswered = code == 0
@@ -166,15 +166,16 @@ func (c *connection) send(w wire) error {
 	return nil
 }
 
-// fail returns the failure at a part of a message, and resets the connection for the next message.
+// fail returns the failure at a part of a message, and resets the connection for the next message. If the connection or
+// the reset failed, it sets ended.
 func (c *connection) fail(at part, err error) *failure {
 	f := &failure{at: at, err: err}
 	c.ended = f.endsConnection() || c.smtp.Reset() != nil
 	return f
 }
 
-// errUnsupported returns the error for an address that needs SMTPUTF8. A sender's address is a fault of the
-// configuration.
+// errUnsupported returns the error for an address that needs SMTPUTF8: a *RefusedError if it is the reader's, but not
+// if it is the sender's, which the operator can correct.
 func errUnsupported(w wire) error {
 	const why = "has letters before its @ that the mail server does not support (it does not offer SMTPUTF8)"
 	if international(w.from) {
@@ -183,7 +184,7 @@ func errUnsupported(w wire) error {
 	return &RefusedError{Reason: "the address " + why}
 }
 
-// close quits, with a short timeout.
+// close ends the session with QUIT, within goodbyeWithin, and closes the connection.
 func (c *connection) close() {
 	if c.conn.SetDeadline(time.Now().Add(goodbyeWithin)) != nil || c.smtp.Quit() != nil {
 		_ = c.conn.Close()
@@ -202,15 +203,16 @@ const (
 // closing is the status with which a server ends a connection.
 const closing = 421
 
-// failure is why a message was not delivered: the server's answer (*textproto.Error), or the end of the connection.
+// failure is the error of a message that was not delivered: err is the server's answer (*textproto.Error), or the error
+// of the connection.
 type failure struct {
 	at  part
 	err error
-	// unanswered says that the server was given the whole message and did not answer.
+	// unanswered means that the server was sent the whole message and did not answer.
 	unanswered bool
 }
 
-// Error shows the server's answer, which may name the reader's address.
+// Error contains the server's answer, which may contain the reader's address.
 func (f *failure) Error() string {
 	code, text := f.answer()
 	if code == 0 {
@@ -237,37 +239,38 @@ func (f *failure) endsConnection() bool {
 // enhancedStatus matches the subject and detail of an RFC 3463 status at the start of an answer.
 var enhancedStatus = regexp.MustCompile(`^[245]\.(\d{1,3})\.(\d{1,3})\b`)
 
-// permanent reports whether retrying is futile. Refusals because of this service (its sender, address or password)
-// are not permanent, as they may be corrected; many servers report them only when they get the recipient.
+// permanent reports whether the server refuses the message for good. Refusals of this service (its sender, its IP
+// address or its password) are not permanent, because the operator may correct them; many servers send them only as an
+// answer to the recipient.
 func (f *failure) permanent() bool {
 	code, text := f.answer()
 	var subject, detail string
-	if found := enhancedStatus.FindStringSubmatch(text); found != nil {
-		subject, detail = found[1], found[2]
+	if match := enhancedStatus.FindStringSubmatch(text); match != nil {
+		subject, detail = match[1], match[2]
 	}
 	switch {
 	case code < 500 || code > 599 || f.at == partSender:
 		return false
 	case code == 530 || code == 534 || code == 535 || code == 538: // authentication or encryption is required
 		return false
-	case f.at == partAddress && subject == "7": // a rule, such as that this service may not send through the server
+	case f.at == partAddress && subject == "7": // a policy, such as that this service may not send through the server
 		return false
-	case f.at == partAddress && subject == "1" && (detail == "7" || detail == "8"): // the sender's address after all
+	case f.at == partAddress && subject == "1" && (detail == "7" || detail == "8"): // the sender's address is refused
 		return false
 	}
 	return true
 }
 
-// classify returns a permanent refusal as a *RefusedError, and a temporary one as an error for the log, without the
-// reader's address.
+// classify returns a permanent failure as a *RefusedError, and a temporary failure as an error for the log, without the
+// reader's address: a *MaybeSentError if it is unanswered.
 func (f *failure) classify(w wire) error {
 	if f.permanent() {
 		return &RefusedError{Reason: f.Error()}
 	}
-	named := regexp.MustCompile("(?i)" + strings.Join([]string{
-		regexp.QuoteMeta(w.asked), regexp.QuoteMeta(w.to.Address), regexp.QuoteMeta(strings.Trim(w.to.String(), "<>")),
+	address := regexp.MustCompile("(?i)" + strings.Join([]string{
+		regexp.QuoteMeta(w.reader), regexp.QuoteMeta(w.to.Address), regexp.QuoteMeta(strings.Trim(w.to.String(), "<>")),
 	}, "|"))
-	err := errors.New(named.ReplaceAllLiteralString(f.Error(), "…"))
+	err := errors.New(address.ReplaceAllLiteralString(f.Error(), "…"))
 	if f.unanswered {
 		return &MaybeSentError{err}
 	}

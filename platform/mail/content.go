@@ -11,14 +11,15 @@ import (
 	"partnerapi/domain"
 )
 
-// values are the variables of a mail's texts.
+// values are the variables of a mail's texts. Title and Until are the subject of the mail and its date, whichever the
+// type of mail has.
 type values struct {
 	Name, Address, Client, Partner, Role, Title, Until, From, Domain string
-	// Passwords says that an exposure is of passwords, or of what serves as one.
+	// Passwords means that an exposure is critical: of passwords or equivalent data.
 	Passwords bool
 }
 
-// content is a mail's content before rendering as text and HTML. Empty parts are left out.
+// content is a mail's content before rendering as text and HTML. Empty parts are omitted.
 type content struct {
 	Lang, Subject, Greeting string
 	Paragraphs              []string
@@ -36,15 +37,15 @@ type certificate struct {
 	Client, Partner                                 string
 }
 
-// content returns the content of a mail.
+// content returns the content of a mail. It returns an error if there are no words for the mail's language or type.
 func (c *Composer) content(m domain.Mail) (content, error) {
 	l := content{Lang: m.Language.Tag()}
 	v, err := c.fillValues(m, &l)
 	if err != nil {
 		return l, err
 	}
-	t, known := c.words[m.Language]
-	if !known {
+	t, ok := c.words[m.Language]
+	if !ok {
 		return l, fmt.Errorf("there are no words in %q", m.Language)
 	}
 
@@ -68,10 +69,10 @@ func (c *Composer) content(m domain.Mail) (content, error) {
 	return l, w.err
 }
 
-// notice returns the content of a mail to a partner.
+// notice returns the content of a mail to a partner, in English, with the public URL for domain.PublicURL.
 func (c *Composer) notice(m outbox.NoticeMail) (content, error) {
 	w := words{t: c.words[domain.English], values: values{Partner: OneLine(m.PartnerName)}}
-	linked := func(texts ...string) []string {
+	expand := func(texts ...string) []string {
 		lines := make([]string, len(texts))
 		for i, text := range texts {
 			lines[i] = strings.ReplaceAll(OneLine(text), domain.PublicURL, c.public)
@@ -81,13 +82,15 @@ func (c *Composer) notice(m outbox.NoticeMail) (content, error) {
 	n := m.Notice
 	l := content{
 		Lang: domain.English.Tag(), Subject: OneLine(n.Subject), Greeting: w.render("greeting"),
-		Paragraphs: linked(n.Paragraphs...), PointsHeading: n.PointsHeading, Points: linked(n.Points...), After: linked(n.After...),
+		Paragraphs: expand(n.Paragraphs...), PointsHeading: n.PointsHeading, Points: expand(n.Points...),
+		After:  expand(n.After...),
 		Action: n.Action, Link: c.Link(n.Path), Fallback: w.render("fallback"), Closing: w.render("notice.closing"),
 	}
 	return l, w.err
 }
 
-// fillValues returns the variables of a mail's texts, and sets its link and its list, if it has them.
+// fillValues returns the variables of a mail's texts, and sets l.Link and l.Points, if its type has them. It returns an
+// error for an unknown type.
 func (c *Composer) fillValues(m domain.Mail, l *content) (values, error) {
 	v := values{Name: OneLine(m.Name), Address: m.To, Client: OneLine(m.ClientName), Partner: OneLine(m.PartnerName),
 		Role: string(m.InviteRole)}
@@ -138,14 +141,14 @@ func fullName(m domain.Mail) string {
 	return m.To
 }
 
-// words renders the texts of one language with values. It keeps the first error.
+// words renders the texts of one language with values. err is the first error.
 type words struct {
 	t      *template.Template
 	values values
 	err    error
 }
 
-// render returns a text.
+// render returns the text of a template without white space around it.
 func (w *words) render(name string) string {
 	var text strings.Builder
 	if err := w.t.ExecuteTemplate(&text, name, w.values); err != nil && w.err == nil {
@@ -154,7 +157,7 @@ func (w *words) render(name string) string {
 	return strings.TrimSpace(text.String())
 }
 
-// paragraphs returns the paragraphs of a text; none if the language lacks it.
+// paragraphs returns the paragraphs of a text; nil if there is no such text.
 func (w *words) paragraphs(name string) []string {
 	if w.t.Lookup(name) == nil {
 		return nil
@@ -165,10 +168,11 @@ func (w *words) paragraphs(name string) []string {
 // lists are the labels of listed items, by language.
 var lists = readLists()
 
+// listWords are the labels of clues and of data classes.
 type listWords struct {
 	Clues map[domain.Language]map[domain.Indicator]string
-	// DataClasses are by their names in lower case. English, and classes that a
-	// language lacks, keep the names of the catalogue of breaches.
+	// DataClasses maps names of the catalogue of breaches, in lower case, to labels. Names
+	// without a label, and all in English, are shown as in the catalogue.
 	DataClasses map[domain.Language]map[string]string `json:"data_classes"`
 }
 
@@ -184,7 +188,7 @@ func readLists() (all listWords) {
 	return all
 }
 
-// Clues describes in a language the indicators of a simulated mail.
+// Clues returns the descriptions of the indicators of a simulated mail in a language.
 func Clues(language domain.Language, indicators []domain.Indicator) []string {
 	texts := make([]string, len(indicators))
 	for i, indicator := range indicators {
@@ -193,7 +197,7 @@ func Clues(language domain.Language, indicators []domain.Indicator) []string {
 	return texts
 }
 
-// dataClasses translates kinds of data.
+// dataClasses returns the labels of data classes in a language; a class without a label keeps its name.
 func dataClasses(language domain.Language, classes []string) []string {
 	texts := make([]string, len(classes))
 	for i, class := range classes {

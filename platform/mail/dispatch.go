@@ -14,25 +14,24 @@ import (
 )
 
 const (
-	// tryWithin is how long one try of a mail may take, from the claim on.
+	// tryWithin is the maximum time of one attempt at a mail, from the claim on.
 	tryWithin = time.Minute
-	// markWithin is what marking may take beyond that, so that a mail that was
-	// sent at the last moment is marked, too.
+	// markWithin is the maximum time for marking after that, so that a mail that was
+	// sent at the last moment is marked too.
 	markWithin = 10 * time.Second
-	// leaseFor is how long a claim lasts: longer than any try and its mark take.
-	// After that time, others take over the mails of a process that died.
+	// leaseFor is how long a claim lasts: longer than any attempt with its mark. After
+	// that time, other processes claim the mails of a process that died.
 	leaseFor = tryWithin + markWithin + 5*time.Second
 	// StopWithin is how long the mails in progress may take after a stop.
 	StopWithin = sendWithin + markWithin + 10*time.Second
-	// restartAfter is the delay of a mail whose try did not begin.
+	// restartAfter is the delay of a mail whose attempt did not begin.
 	restartAfter = 3 * time.Second
-	// pollEvery is how often the outbox is polled without a notification: one may be
-	// lost with its connection.
+	// pollEvery is how often the outbox is polled without a notification: a notification
+	// may be lost with its connection.
 	pollEvery = 10 * time.Second
-	// pollAgain is the least pause between two polls while other processes have the
-	// due mails.
+	// pollAgain is the least pause between two polls while other processes hold the due mails.
 	pollAgain = 50 * time.Millisecond
-	// marksAtOnce is how many mails are marked in one transaction.
+	// marksAtOnce is the maximum number of mails that are marked in one transaction.
 	marksAtOnce = 100
 )
 
@@ -42,34 +41,33 @@ const DefaultWorkers = 20
 // Draft is a written mail, or the reason why it must not be sent any more.
 type Draft struct {
 	Message  Message
-	Unwanted string // empty where it is wanted
-	// SwitchedOff says that the client does not want mail of this type.
+	Unwanted string // the reason; empty for a mail to be sent
+	// SwitchedOff means that the client has switched off mails of this type.
 	SwitchedOff bool
-	// User is the client's user with the address; nil where there is none.
+	// User is the client's user with the address; nil if there is none.
 	User *domain.UserID
-	// Due is when the mail was to be sent first: domain.MailLife after that it is
-	// given up.
+	// Due is the time at which the mail was first due: domain.MailLife later it is given up.
 	Due time.Time
 }
 
 // Writer writes one kind of mail of the outbox.
 type Writer interface {
-	// Write writes a leased mail. An error that is a *RefusedError says that the
-	// mail can never be written.
+	// Write writes a leased mail. A *RefusedError or NotFound means that the mail can
+	// never be written; other errors are temporary.
 	Write(ctx context.Context, l outbox.Lease) (Draft, error)
 }
 
 // Outcome is the outcome of an attempt to send a mail.
 type Outcome string
 
-// The outcomes. A mail that was put back without a try has none.
+// The outcomes. A mail that was requeued without an attempt has none.
 const (
 	Sent    Outcome = "sent"
 	Failed  Outcome = "failed"
 	Retried Outcome = "retried"
-	// Suppressed says that the client does not want mail of this type.
+	// Suppressed means that the client has switched off mails of this type.
 	Suppressed Outcome = "suppressed"
-	// Lost says that the lease ended before the mail was marked.
+	// Lost means that the lease ended before the mail was marked.
 	Lost Outcome = "lost"
 )
 
@@ -88,7 +86,7 @@ type Dispatcher struct {
 	writers map[db.OutboxKind]Writer
 	log     *slog.Logger
 	observe func(db.OutboxKind, Outcome)
-	turns   *outbox.MailTurns // of claims, which are one at a time
+	turns   *outbox.MailTurns // used by one claim at a time
 	queue   *lease.Queue[outbox.Lease]
 	marks   *lease.Marks[outbox.SentMail]
 	trace   domain.Trace
@@ -122,27 +120,28 @@ func NewDispatcher(
 // leases end.
 func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
-// claim claims mails, and returns when the next one is due if none is now.
+// claim claims due mails, and asks to be called again at once. Without due mails, wait is the time until the next is
+// due, between pollAgain and pollEvery.
 func (d *Dispatcher) claim(ctx context.Context, free int) ([]outbox.Lease, time.Duration, error) {
 	leases, err := outbox.ClaimMails(ctx, d.db, d.turns, free, leaseFor)
 	if err != nil || len(leases) > 0 {
 		return leases, 0, err
 	}
-	due, some, err := outbox.MailDue(ctx, d.db)
-	if err != nil || !some {
+	due, ok, err := outbox.MailDue(ctx, d.db)
+	if err != nil || !ok {
 		return nil, pollEvery, err
 	}
 	return nil, min(pollEvery, max(due.Sub(d.db.Now()), pollAgain)), nil
 }
 
-// try sends one mail and marks it. A stop, which ends ctx, does not interrupt a started delivery.
+// try sends one mail, marks it, and logs an error. A stop, which ends ctx, does not interrupt a started delivery.
 func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 	ctx, end := d.trace.Begin(ctx, "send a mail", slog.String("kind", string(l.Kind)), slog.Int("try", l.Attempts+1))
 	begin, cancel := context.WithTimeout(ctx, tryWithin)
 	defer cancel()
-	lasting, done := context.WithTimeout(context.WithoutCancel(ctx), tryWithin+markWithin)
+	mark, done := context.WithTimeout(context.WithoutCancel(ctx), tryWithin+markWithin)
 	defer done()
-	outcome, err := d.Send(begin, lasting, l)
+	outcome, err := d.Send(begin, mark, l)
 	if errors.Is(err, db.ErrLeaseLost) {
 		outcome = Lost
 	}
@@ -151,46 +150,47 @@ func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 	}
 	end(err, slog.String("outcome", string(outcome)))
 	if err != nil {
-		what := "a mail was not sent; it will be tried again"
+		text := "a mail was not sent; it will be tried again"
 		if errors.Is(err, errUnmarked) {
-			what = "a mail was sent; it will be sent again unless another process has marked it"
+			text = "a mail was sent; it will be sent again unless another process has marked it"
 		}
-		d.log.WarnContext(ctx, what,
+		d.log.WarnContext(ctx, text,
 			"kind", l.Kind, "client", l.Client.UUID(), "mail", l.ID.UUID(), "attempts", l.Attempts+1, "error", err)
 	}
 }
 
-// Send sends one leased mail: it starts the delivery only while begin lasts, and marks the outcome while lasting
-// does. The outcome is empty if there was no attempt. The error says why the mail will be retried. A panic is a
-// failed attempt.
-func (d *Dispatcher) Send(begin, lasting context.Context, l outbox.Lease) (Outcome, error) {
+// Send sends one leased mail. It starts the delivery only before begin ends, and marks the outcome before mark ends.
+// The outcome is empty if there was no attempt, and Failed for an unwanted mail. The error says why the mail will be
+// retried, or why it was not marked. A panic is a failed attempt.
+func (d *Dispatcher) Send(begin, mark context.Context, l outbox.Lease) (Outcome, error) {
 	draft, err := domain.RecoverValue(begin, d.log, "write a mail", func() (Draft, error) {
 		return d.writers[l.Kind].Write(begin, l)
 	})
 	switch {
-	case err != nil:
+	case err != nil: // see retryOrFail
 	case draft.SwitchedOff: // not a failure, even if the mail is unwanted too
-		return Suppressed, outbox.MarkSuppressed(lasting, d.db, l)
+		return Suppressed, outbox.MarkSuppressed(mark, d.db, l)
 	case draft.Unwanted != "":
-		return d.fail(lasting, l, draft.Unwanted)
+		return d.fail(mark, l, draft.Unwanted)
 	}
 	if err == nil {
 		if err = d.deliver(begin, draft.Message); err == nil {
 			m := draft.Message
-			err = d.marks.Mark(lasting, outbox.SentMail{Lease: l, User: draft.User, From: m.From.Address, Subject: m.Subject})
+			err = d.marks.Mark(mark, outbox.SentMail{Lease: l, User: draft.User, From: m.From.Address, Subject: m.Subject})
 			if err != nil {
 				err = fmt.Errorf("%w: %w", errUnmarked, err)
 			}
 			if !errors.Is(err, domain.ErrPanicked) {
 				return Sent, err
 			}
-			err = &MaybeSentError{err}
+			err = &MaybeSentError{err} // sent, but marking panicked
 		}
 	}
-	return d.retryOrFail(begin, lasting, l, draft.Due, err)
+	return d.retryOrFail(begin, mark, l, draft.Due, err)
 }
 
-// markSent marks mails in one transaction.
+// markSent marks mails in one transaction. It returns a function with the error of each mail: db.ErrLeaseLost if it was
+// not marked.
 func (d *Dispatcher) markSent(ctx context.Context, mails []outbox.SentMail) (func(outbox.SentMail) error, error) {
 	marked, err := outbox.MarkSent(ctx, d.db, mails)
 	return func(m outbox.SentMail) error {
@@ -201,7 +201,7 @@ func (d *Dispatcher) markSent(ctx context.Context, mails []outbox.SentMail) (fun
 	}, err
 }
 
-// deliver passes a message to the sender. After a panic the message may have been sent.
+// deliver passes a message to the sender. A panic is a *MaybeSentError.
 func (d *Dispatcher) deliver(ctx context.Context, m Message) error {
 	ctx, end := d.trace.Begin(ctx, "hand a mail over")
 	err := domain.Recover(ctx, d.log, "hand a mail over", func() error { return d.sender.Send(ctx, m) })
@@ -212,41 +212,42 @@ func (d *Dispatcher) deliver(ctx context.Context, m Message) error {
 	return err
 }
 
-// retryOrFail requeues a mail that failed with an error, or gives it up. due is when it was first due; zero if
-// unknown.
+// retryOrFail marks a mail with an error as failed if it can never be sent, or was first due more than domain.MailLife
+// ago. Otherwise it requeues the mail, without counting an attempt if none began: at once if the process is stopping.
+// due is the time at which the mail was first due; zero if it is unknown.
 func (d *Dispatcher) retryOrFail(
-	begin, lasting context.Context, l outbox.Lease, due time.Time, err error,
+	begin, mark context.Context, l outbox.Lease, due time.Time, err error,
 ) (Outcome, error) {
 	var refused *RefusedError
 	var maybe *MaybeSentError
 	q := outbox.Requeue{At: d.db.Now(), MaybeSent: errors.As(err, &maybe)}
 	switch {
 	case errors.As(err, &refused):
-		return d.fail(lasting, l, refused.Reason)
+		return d.fail(mark, l, refused.Reason)
 	case domain.IsCode(err, domain.NotFound):
-		return d.fail(lasting, l, err.Error())
-	case errors.Is(err, ErrNotStarted), begin.Err() != nil: // which does not count as a try
-		if !errors.Is(begin.Err(), context.Canceled) {
+		return d.fail(mark, l, err.Error())
+	case errors.Is(err, ErrNotStarted), begin.Err() != nil: // not an attempt
+		if !errors.Is(begin.Err(), context.Canceled) { // the process is not stopping
 			q.At = q.At.Add(restartAfter)
 		}
-		return "", d.requeue(lasting, l, q)
+		return "", d.requeue(mark, l, q)
 	case !due.IsZero() && d.db.Now().Sub(due) > domain.MailLife, minRetryAge(l.Attempts) > domain.MailLife:
-		return d.fail(lasting, l, fmt.Sprintf("given up: %v", err))
+		return d.fail(mark, l, fmt.Sprintf("given up: %v", err))
 	}
 	q.At, q.Failed = q.At.Add(backoff.After(l.Attempts+1)), true
-	return Retried, errors.Join(err, d.requeue(lasting, l, q))
+	return Retried, errors.Join(err, d.requeue(mark, l, q))
 }
 
 // requeue requeues a mail, retrying while the database is unavailable.
-func (d *Dispatcher) requeue(lasting context.Context, l outbox.Lease, q outbox.Requeue) error {
-	return lease.RetryUnavailable(lasting, func() error { return outbox.RequeueMail(lasting, d.db, l, q) })
+func (d *Dispatcher) requeue(ctx context.Context, l outbox.Lease, q outbox.Requeue) error {
+	return lease.RetryUnavailable(ctx, func() error { return outbox.RequeueMail(ctx, d.db, l, q) })
 }
 
-// fail marks a mail as failed for good. The reason, in which servers name the address, is stored and not logged.
-func (d *Dispatcher) fail(lasting context.Context, l outbox.Lease, reason string) (Outcome, error) {
-	d.log.WarnContext(lasting, "a mail is given up; its row says why", "kind", l.Kind, "client", l.Client.UUID(), "mail",
+// fail marks a mail as failed, which is final. The reason may contain the address, so it is stored but not logged.
+func (d *Dispatcher) fail(ctx context.Context, l outbox.Lease, reason string) (Outcome, error) {
+	d.log.WarnContext(ctx, "a mail is given up; its row says why", "kind", l.Kind, "client", l.Client.UUID(), "mail",
 		l.ID.UUID())
-	return Failed, outbox.MarkFailed(lasting, d.db, l, reason)
+	return Failed, outbox.MarkFailed(ctx, d.db, l, reason)
 }
 
 // backoff is the pauses after failed attempts at a mail; the last one repeats until the mail is given up
@@ -257,11 +258,12 @@ var backoff = lease.Backoff{
 	time.Hour,
 }
 
-// minRetryAge returns the least time since the first attempt of a mail that has failed that often.
-func minRetryAge(tries int) (total time.Duration) {
-	for n := range tries {
+// minRetryAge returns the least time since the first attempt of a mail with a number of failed attempts: the sum of
+// their pauses.
+func minRetryAge(attempts int) (total time.Duration) {
+	for n := range attempts {
 		pause := backoff[min(n, len(backoff)-1)]
-		total += pause - pause/10
+		total += pause - pause/10 // the shortest with jitter
 	}
 	return total
 }

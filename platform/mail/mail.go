@@ -1,7 +1,5 @@
-// Package mail sends the service's mail: it writes each requested mail in the
-// language of its reader, and delivers it to a mail server, or to a file if no
-// server is configured. The worker does so in the background, once for each
-// request.
+// Package mail sends the service's mail: a Dispatcher claims each requested mail from the outbox, writes it in the
+// language of its reader, and delivers it to a mail server, or to a file if no server is configured.
 package mail
 
 import (
@@ -15,20 +13,18 @@ import (
 
 // Message is a mail to send, in text and HTML.
 type Message struct {
-	// ID identifies the message and is the same at each try: it becomes the
-	// Message-ID, by which receivers recognise a repetition, and names the file.
-	// It consists of letters, digits and dashes.
+	// ID identifies the message, and is the same at each attempt. The Message-ID, by which receivers detect duplicates,
+	// and the name of the file contain it. It consists of letters, digits and dashes.
 	ID   string
 	From netmail.Address
-	// To is the reader's address as callers write it: with the quotes of a
-	// local part that needs them, and without a name.
+	// To is the reader's address without a name, and with quotes around a local part that needs them.
 	To       string
 	Subject  string
 	Text     string
 	HTML     string
 	Language domain.Language
 	At       time.Time
-	// Automatic marks mail that no one should answer automatically.
+	// Automatic sets the header Auto-Submitted, so that there are no automatic replies.
 	Automatic bool
 	Files     []File
 }
@@ -42,13 +38,13 @@ type File struct {
 
 // Sender delivers mail. It is safe for concurrent use.
 type Sender interface {
-	// Send delivers a message and returns once it was accepted. The error is a
-	// *RefusedError if another try is of no use, ErrNotStarted if ctx ended, or was
-	// about to, before the delivery began, and a *MaybeSentError if the message may
-	// have been accepted; any other is temporary. A delivery that has begun ends
-	// before ctx's deadline, and does not stop when ctx is cancelled.
+	// Send delivers a message and returns when it was accepted. The error is a
+	// *RefusedError if the message will never be accepted, ErrNotStarted if the delivery
+	// did not begin because ctx ended or left too little time, and a *MaybeSentError if the
+	// message may have been accepted; any other error is temporary. A delivery that has
+	// begun ends before ctx's deadline, and does not stop when ctx is cancelled.
 	Send(ctx context.Context, m Message) error
-	// Close closes what is kept open for further messages.
+	// Close closes idle connections.
 	Close() error
 }
 
@@ -65,13 +61,13 @@ type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return "refused for good: " + e.Reason }
 
-// MaybeSentError means that a message may have been taken although its delivery failed: the server had all of it and
-// did not answer.
+// MaybeSentError means that a message may have been accepted although its delivery failed, for example because the
+// server received all of it and did not answer.
 type MaybeSentError struct{ Err error }
 
 func (e *MaybeSentError) Error() string { return e.Err.Error() }
 
 func (e *MaybeSentError) Unwrap() error { return e.Err }
 
-// ErrNotStarted means that there was no time left to deliver a message; it counts as no attempt.
+// ErrNotStarted means that a delivery did not begin, because too little time was left; it is not an attempt.
 var ErrNotStarted = errors.New("the message was not begun in the time that there was")

@@ -20,15 +20,15 @@ import (
 type Outbox struct{ dir string }
 
 const (
-	// temporaryPrefix begins the names of files that are being written.
+	// temporaryPrefix is the prefix of the names of files that are being written.
 	temporaryPrefix = ".writing-"
-	// abandonedAfter is the age at which such a file belongs to a process that died:
-	// a live one writes it within the minute of a job.
+	// abandonedAfter is the age from which such a file belongs to a process that died: a
+	// file is written in less than tryWithin.
 	abandonedAfter = time.Hour
 )
 
-// NewOutbox creates the folder if it is missing, and removes unfinished files of processes that died. Others may be
-// writing to it.
+// NewOutbox creates the folder if it does not exist, and removes unfinished files of processes that died. Other
+// processes may use the folder at the same time.
 func NewOutbox(dir string) (*Outbox, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the outbox: %w", err)
@@ -39,7 +39,8 @@ func NewOutbox(dir string) (*Outbox, error) {
 	return &Outbox{dir: dir}, nil
 }
 
-// removeUnfinished reads the folder in pieces, as it contains every mail ever sent.
+// removeUnfinished removes unfinished files older than abandonedAfter. It reads the folder in parts, because the folder
+// contains every mail ever sent.
 func removeUnfinished(dir string) error {
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -52,7 +53,7 @@ func removeUnfinished(dir string) error {
 			if !strings.HasPrefix(file.Name(), temporaryPrefix) {
 				continue
 			}
-			// It may have been finished and renamed meanwhile.
+			// Another process may have renamed or removed the file by now: ErrNotExist.
 			info, err := file.Info()
 			if err == nil && time.Since(info.ModTime()) > abandonedAfter {
 				err = os.Remove(filepath.Join(dir, file.Name()))
@@ -70,7 +71,8 @@ func removeUnfinished(dir string) error {
 	}
 }
 
-// Send writes the message's file atomically and syncs it to disk.
+// Send writes the message's file atomically and syncs it to disk. After an error the message may have been sent if its
+// file exists, from this attempt or an earlier one.
 func (o *Outbox) Send(ctx context.Context, m Message) error {
 	if ctx.Err() != nil {
 		return ErrNotStarted
@@ -84,11 +86,11 @@ func (o *Outbox) Send(ctx context.Context, m Message) error {
 		return nil
 	}
 	err = fmt.Errorf("write to the outbox: %w", err)
-	if _, missing := os.Lstat(path); missing == nil { // of this try or an earlier one
+	if _, statErr := os.Lstat(path); statErr == nil {
 		return &MaybeSentError{err}
 	}
 	return err
 }
 
-// Close does nothing: no file is left open.
+// Close does nothing, because no file stays open.
 func (o *Outbox) Close() error { return nil }

@@ -9,7 +9,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Attachment reads the files of monthly reports, which mails attach.
+// Attachment reads the files of monthly reports for mails.
 type Attachment interface {
 	// ReportPDF reads the file of a client's report. The error is NotFound or a
 	// *RefusedError if the file will never exist; any other is temporary.
@@ -23,12 +23,12 @@ type Requests struct {
 	reports  Attachment
 }
 
-// NewRequests returns a writer. reports may be nil if no reports are made: their mails are given up.
+// NewRequests returns a writer. If reports is nil, mails of monthly reports are refused.
 func NewRequests(d *db.DB, composer *Composer, reports Attachment) *Requests {
 	return &Requests{d, composer, reports}
 }
 
-// Write writes one mail.
+// Write implements Writer. It attaches the file to the mail of a monthly report.
 func (r *Requests) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
 	m, err := outbox.Mail(ctx, r.db, l.Client, l.ID)
 	if err != nil || m.Unwanted != "" || m.SwitchedOff {
@@ -43,7 +43,7 @@ func (r *Requests) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
 	return draft, err
 }
 
-// attach reads the file of a monthly report.
+// attach returns the file of a monthly report as an attachment.
 func (r *Requests) attach(ctx context.Context, m domain.Mail) ([]File, error) {
 	if r.reports == nil {
 		return nil, &RefusedError{Reason: "no reports are made here"}
@@ -65,7 +65,7 @@ type Notices struct {
 // NewNotices returns a writer.
 func NewNotices(d *db.DB, composer *Composer) *Notices { return &Notices{d, composer} }
 
-// Write writes one mail.
+// Write implements Writer.
 func (n *Notices) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
 	m, err := outbox.ReadNotice(ctx, n.db, l)
 	if err != nil || m.Unwanted != "" || m.SwitchedOff {

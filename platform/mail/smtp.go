@@ -18,8 +18,7 @@ const (
 	// sendWithin bounds the delivery of one message. It is long, because a server
 	// that accepts a message but answers too late gets it again.
 	sendWithin = 30 * time.Second
-	// idleFor is how long a connection is kept for the next message, and
-	// freshFor how long it is reused without a ping.
+	// idleFor is how long an idle connection is kept, and freshFor how long it is reused without a ping.
 	idleFor  = 30 * time.Second
 	freshFor = time.Second
 	// aliveWithin bounds the ping of an idle connection, goodbyeWithin its
@@ -28,21 +27,21 @@ const (
 	goodbyeWithin = time.Second
 )
 
-// SMTP sends to one mail server, on connections that it keeps for a while.
+// SMTP sends to one mail server, with a pool of connections.
 type SMTP struct {
 	server server
-	slots  chan struct{} // one for each connection that may be open
+	slots  chan struct{} // holds an element for each message in progress
 	clock  domain.Clock
 
 	mu     sync.Mutex
-	idle   []*connection // the latest used last
+	idle   []*connection // the most recently used last
 	closed bool
 }
 
 // NewSMTP returns a sender to the server of a URL, without connecting. smtp://user:password@host:port uses STARTTLS
 // if the server offers it, smtps:// is encrypted from the first byte. The ports default to 587 and 465. Options:
-// starttls=required refuses a server without STARTTLS, starttls=never never uses it; ca=FILE names the certificates
-// to trust instead of the system's; connections=N bounds the concurrent connections, 20 by default.
+// starttls=required refuses a server without STARTTLS, starttls=never does not use it; ca=FILE is a file of the only
+// trusted certificates, instead of the system's; connections=N bounds the concurrent connections, 20 by default.
 func NewSMTP(url string) (*SMTP, error) {
 	s, err := parseURL(url)
 	if err != nil {
@@ -51,10 +50,9 @@ func NewSMTP(url string) (*SMTP, error) {
 	return &SMTP{server: s, slots: make(chan struct{}, s.connections), clock: domain.SystemClock{}}, nil
 }
 
-// Send delivers a message to the server, and starts only if the time left of ctx covers the whole delivery. A
-// permanent refusal of the address or the content is a *RefusedError. A refusal of the sender, of the
-// authentication or by the server's sending policy is not: then this service, or the server, is misconfigured, and
-// mail is retried.
+// Send delivers a message to the server (see Sender). It starts only if sendWithin is left before ctx ends. A permanent
+// refusal of the address or the content is a *RefusedError. A refusal of the sender, of the authentication or by the
+// server's sending policy is temporary: this service, or the server, is misconfigured.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
 	w, err := m.wire()
 	if err != nil {
@@ -82,20 +80,19 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 		} else {
 			s.release(c)
 		}
-		var failed *failure
-		if !errors.As(err, &failed) {
+		var f *failure
+		if !errors.As(err, &f) { // nil, or errUnsupported
 			return err
 		}
-		// A reused connection may have ended meanwhile: then the server
-		// has received nothing of the message.
-		if reused && c.ended && failed.at == partSender {
+		// The server may have closed an idle connection: then it has received nothing of the message.
+		if reused && c.ended && f.at == partSender {
 			continue
 		}
-		return failed.classify(w)
+		return f.classify(w)
 	}
 }
 
-// startDeadline returns a context for starting a message, which leaves time for its delivery within ctx.
+// startDeadline returns a context for starting a message, which ends sendWithin before ctx.
 func startDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		return context.WithDeadline(ctx, end.Add(-sendWithin))
@@ -103,7 +100,7 @@ func startDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() {}
 }
 
-// acquire returns a working idle connection or a new one, within begin.
+// acquire returns a working idle connection, or else a new connection. The error is ErrNotStarted if begin ends first.
 func (s *SMTP) acquire(begin context.Context) (*connection, error) {
 	for {
 		if begin.Err() != nil {
@@ -120,7 +117,7 @@ func (s *SMTP) acquire(begin context.Context) (*connection, error) {
 	}
 }
 
-// dial opens a connection. An interruption by the end of begin counts as no attempt.
+// dial opens a connection, within connectWithin. The error is ErrNotStarted if begin ends first.
 func (s *SMTP) dial(begin context.Context) (*connection, error) {
 	ctx, cancel := context.WithTimeout(begin, connectWithin)
 	defer cancel()
@@ -136,7 +133,7 @@ func (s *SMTP) dial(begin context.Context) (*connection, error) {
 	return nil, fmt.Errorf("connect to the mail server: %w", err)
 }
 
-// pop removes an idle connection from the pool; nil if there is none.
+// pop removes the most recently used connection from the pool, and returns it; nil if the pool is empty.
 func (s *SMTP) pop() *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +146,7 @@ func (s *SMTP) pop() *connection {
 	return c
 }
 
-// release returns a connection to the pool, where it expires after a while.
+// release returns a connection to the pool, which removes it after idleFor. If the pool is closed, it closes it.
 func (s *SMTP) release(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +159,7 @@ func (s *SMTP) release(c *connection) {
 	s.idle = append(s.idle, c)
 }
 
-// remove closes an expired connection, unless it is in use again.
+// remove removes an expired connection from the pool and closes it, unless it is in use again.
 func (s *SMTP) remove(c *connection) {
 	s.mu.Lock()
 	i := slices.Index(s.idle, c)
@@ -175,7 +172,7 @@ func (s *SMTP) remove(c *connection) {
 	}
 }
 
-// Close closes the idle connections. One in use is closed after its message.
+// Close closes the idle connections. A connection in use is closed after its message.
 func (s *SMTP) Close() error {
 	s.mu.Lock()
 	idle := s.idle
@@ -188,8 +185,8 @@ func (s *SMTP) Close() error {
 	return nil
 }
 
-// Check connects as for a message, with encryption and authentication as configured, and sends nothing. It ends
-// with ctx, or after 20 seconds. how describes the connection in a few words.
+// Check connects as for a message, with encryption and authentication as configured, and sends no message. It takes
+// at most connectWithin. how describes the connection: "encrypted, authenticated".
 func (s *SMTP) Check(ctx context.Context) (how string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// wire is a message as servers and files get it.
+// wire is a message in the format of mail servers and files.
 type wire struct {
 	id       string
 	from, to netmail.Address // encoded, without names
-	asked    string          // the reader's address as it was before
+	reader   string          // the reader's address before it was encoded
 	data     []byte
 }
 
-// wire renders the message. An invalid reader's address is refused; an invalid sender is a fault of the
-// configuration.
+// wire renders the message. The error is a *RefusedError if the reader's address is invalid, but not if the sender is:
+// the operator can correct the sender.
 func (m Message) wire() (wire, error) {
 	to, err := netmail.ParseAddress("<" + m.To + ">")
 	if err == nil {
@@ -68,11 +68,11 @@ func (m Message) wire() (wire, error) {
 		return wire{}, fmt.Errorf("lay out a message: %w", err)
 	}
 	from.Name = ""
-	return wire{id: m.ID, from: from, to: *to, asked: m.To, data: data.Bytes()}, nil
+	return wire{id: m.ID, from: from, to: *to, reader: m.To, data: data.Bytes()}, nil
 }
 
-// encode converts an address's domain to ASCII (punycode), which every mail server understands. A local part has no
-// such form (see international).
+// encode converts an address's domain to ASCII (punycode), which every mail server supports. There is no such form of
+// a local part (see international).
 func encode(a *netmail.Address) error {
 	host := domainOf(a.Address)
 	if ascii(host) {
@@ -89,10 +89,12 @@ func encode(a *netmail.Address) error {
 // international reports whether an encoded address needs the extension SMTPUTF8 (RFC 6531).
 func international(a netmail.Address) bool { return !ascii(a.Address) }
 
+// ascii reports whether a text has only ASCII characters.
 func ascii(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
+// domainOf returns the part of an address after its last "@".
 func domainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
 
 const (
@@ -106,8 +108,8 @@ const (
 // wordBytes is the number of bytes of text in an encoded word.
 var wordBytes = base64.StdEncoding.DecodedLen(maxWord - len(wordBegin) - len(wordEnd))
 
-// fitsHeader reports whether a header can contain the text unencoded: it is ASCII, and no word is too long for the
-// first line, which would be empty otherwise.
+// fitsHeader reports whether a header can contain the text unencoded: it is ASCII, and no word is longer than maxWord.
+// (Before a longer word the library would break the line, and leave the header's first line empty.)
 func fitsHeader(text string) bool {
 	for word := range strings.SplitSeq(text, " ") {
 		if len(word) > maxWord {
@@ -121,16 +123,16 @@ func fitsHeader(text string) bool {
 func encodedWords(text string) string {
 	var words []string
 	part := ""
-	end := func() {
+	endWord := func() {
 		words = append(words, wordBegin+base64.StdEncoding.EncodeToString([]byte(part))+wordEnd)
 		part = ""
 	}
 	for _, r := range text {
 		if len(part)+len(string(r)) > wordBytes {
-			end()
+			endWord()
 		}
 		part += string(r)
 	}
-	end()
+	endWord()
 	return strings.Join(words, "\r\n ")
 }

@@ -19,7 +19,7 @@ import (
 
 // Composer writes simulated mails. It is safe for concurrent use.
 type Composer struct {
-	public string // without a slash at its end
+	public string // the public URL without trailing slashes
 	tokens Tokens
 }
 
@@ -28,8 +28,8 @@ func NewComposer(publicURL string, tokens Tokens) *Composer {
 	return &Composer{public: strings.TrimRight(publicURL, "/"), tokens: tokens}
 }
 
-// Placeholders are the names that a template may have in double braces: link is the address of the tracked link,
-// date, month and year are those of the sending (UTC), and the rest is the reader's.
+// Placeholders are the names that a template may have in double braces: link is the URL of the tracked link, date,
+// month and year are of the sending (UTC), and the others are data of the reader.
 var Placeholders = []string{"first_name", "last_name", "email", "company", "link", "date", "month", "year"}
 
 // reportWords are the texts of the link that reports a mail.
@@ -37,9 +37,10 @@ var reportWords = map[domain.Language]string{
 	domain.English: "Report this message", domain.Spanish: "Denunciar este mensaje", domain.French: "Signaler ce message",
 }
 
+// bodyEnd matches the end tag before which Compose inserts the footer.
 var bodyEnd = regexp.MustCompile(`(?i)</body\s*>`)
 
-// Check returns an error if no mail can be written from a template, or its page could not explain the mail's clues.
+// Check returns an error if a template has an invalid sender, no link in its HTML, or no indicators for its page.
 func Check(t domain.Template) error {
 	if _, err := t.Sender(); err != nil {
 		return err
@@ -53,8 +54,9 @@ func Check(t domain.Template) error {
 	return nil
 }
 
-// Compose writes a simulated mail, dated now. The first link of its HTML is redirected to the mail's page, as is
-// the same address in the text; a link for reporting the mail and a picture that records its opening follow.
+// Compose writes a simulated mail, dated now. It replaces the address of the first link of the HTML, also in the text,
+// with that of the mail's page. It adds a link that reports the mail and, to the HTML, a picture that records its
+// opening: before the last </body>, or at the end. The error is a *mail.RefusedError if the sender is invalid.
 func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, error) {
 	page := c.public + "/t/" + c.tokens.Token(s.Result)
 	values := placeholders(s, page, now)
@@ -70,8 +72,8 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 		html.EscapeString(report), html.EscapeString(words), html.EscapeString(page+"/open.gif"))
 	body = expand(body, values, html.EscapeString)
 	end := len(body)
-	if ends := bodyEnd.FindAllStringIndex(body, -1); ends != nil {
-		end = ends[len(ends)-1][0]
+	if matches := bodyEnd.FindAllStringIndex(body, -1); matches != nil {
+		end = matches[len(matches)-1][0]
 	}
 	body = body[:end] + footer + body[end:]
 	return mail.Message{
@@ -88,7 +90,7 @@ func sender(t domain.Template, values map[string]string) (netmail.Address, error
 	return from, err
 }
 
-// placeholders returns the values of the placeholders.
+// placeholders returns the values of Placeholders for a mail with the URL of its page, sent at now.
 func placeholders(s domain.Simulation, page string, now time.Time) map[string]string {
 	now = now.UTC()
 	return map[string]string{
@@ -100,14 +102,14 @@ func placeholders(s domain.Simulation, page string, now time.Time) map[string]st
 
 var placeholder = regexp.MustCompile(`\{\{\s*([a-z_]+)\s*\}\}`)
 
-// expand replaces the placeholders of a text with values, each escaped by safe. Unknown placeholders stay.
-func expand(text string, values map[string]string, safe func(string) string) string {
+// expand replaces the placeholders of a text with values, each escaped by escape. Unknown placeholders stay.
+func expand(text string, values map[string]string, escape func(string) string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
 		value, ok := values[placeholder.FindStringSubmatch(found)[1]]
 		if !ok {
 			return found
 		}
-		return safe(value)
+		return escape(value)
 	})
 }
 
@@ -120,7 +122,7 @@ type Simulations struct {
 // NewSimulations returns a writer.
 func NewSimulations(d *db.DB, composer *Composer) *Simulations { return &Simulations{d, composer} }
 
-// Write writes one mail.
+// Write implements mail.Writer.
 func (w *Simulations) Write(ctx context.Context, l outbox.Lease) (mail.Draft, error) {
 	s, err := w.db.Simulation(ctx, l.ResultID())
 	if err != nil || s.Unwanted != "" {

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// link is the first link of an HTML text: the bytes of its tag, the tag, and the index of its address attribute.
+// link is the first link of an HTML text: its tag, which is at the bytes from start to end, and the index of its
+// attribute href.
 type link struct {
 	start, end int
 	tag        html.Token
@@ -17,8 +18,8 @@ type link struct {
 // address returns the target of the link.
 func (l *link) address() string { return l.tag.Attr[l.href].Val }
 
-// firstLink finds the first link that a reader of the HTML text can follow. It ignores comments, though some mail
-// programs look into those.
+// firstLink returns the first link that a reader of the HTML text can follow; false if there is none. Links in comments
+// do not count, though some mail programs parse comments.
 func firstLink(text string) (l link, ok bool) {
 	z := html.NewTokenizer(strings.NewReader(text))
 	for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
@@ -40,8 +41,8 @@ func firstLink(text string) (l link, ok bool) {
 	return link{}, false
 }
 
-// rewriteLinks redirects the first link of an HTML text to the page, and every occurrence of the same web address
-// in the plain text.
+// rewriteLinks replaces the address of the first link of an HTML text with page, and every occurrence of this address
+// in the plain text. Without a link in the HTML it returns both unchanged.
 func rewriteLinks(body, text, page string) (trackedBody, trackedText string) {
 	l, ok := firstLink(body)
 	if !ok {
@@ -63,11 +64,11 @@ func replaceAddress(text, address, page string) string {
 	}
 	address = trimAddress(address)
 	return webAddress.ReplaceAllStringFunc(text, func(found string) string {
-		bare := trimAddress(found)
-		if bare != address {
+		trimmed := trimAddress(found)
+		if trimmed != address {
 			return found
 		}
-		return page + strings.TrimLeft(found[len(bare):], "/")
+		return page + strings.TrimLeft(found[len(trimmed):], "/")
 	})
 }
 

@@ -25,7 +25,7 @@ var textsByLanguage = readTexts()
 // pageTexts are the texts of the pages in one language.
 type pageTexts struct {
 	Titles map[string]string // by page
-	Bodies map[string]string // of the pages that are a note only
+	Bodies map[string]string // by page, of pages that consist of a note
 
 	Account, Password, SignIn                 string
 	Simulated, Sender, Subject, Clues, Advice string
@@ -52,30 +52,31 @@ type page struct {
 	Clues         []string
 }
 
-// write renders a page, named by its template or by its note in words.json, in the language of the mail's reader, or
-// in English. s may be zero if the page is not about a mail.
+// write renders a page with a status, in the language of the simulation's reader, or in English. name is the name of a
+// template, or of a note in words.json. s may be zero for a note; the page "lesson" shows its sender, subject and
+// clues.
 func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulation) {
 	language := s.Language
-	if _, known := textsByLanguage[language]; !known {
+	if _, ok := textsByLanguage[language]; !ok {
 		language = domain.English
 	}
 	w := textsByLanguage[language]
-	shown := page{Lang: language.Tag(), Title: w.Titles[name], Body: w.Bodies[name], Words: w}
+	data := page{Lang: language.Tag(), Title: w.Titles[name], Body: w.Bodies[name], Words: w}
 	layout := name
 	switch {
-	case shown.Body != "":
+	case data.Body != "":
 		layout = "note"
 	case name == "lesson":
 		values := placeholders(s, "", p.db.Now())
-		shown.Subject = expand(s.Template.Subject, values, mail.OneLine)
+		data.Subject = expand(s.Template.Subject, values, mail.OneLine)
 		if from, err := sender(s.Template, values); err == nil {
-			shown.From = strings.TrimSpace(from.Name + " <" + from.Address + ">")
+			data.From = strings.TrimSpace(from.Name + " <" + from.Address + ">")
 		}
-		shown.Clues = mail.Clues(language, s.Template.Clues())
+		data.Clues = mail.Clues(language, s.Template.Clues())
 	}
 	setPrivateHeaders(c)
 	var text bytes.Buffer
-	if err := pageTemplates.ExecuteTemplate(&text, layout, shown); err != nil {
+	if err := pageTemplates.ExecuteTemplate(&text, layout, data); err != nil {
 		p.log.ErrorContext(c.Request.Context(), "a page was not written", "page", name, "error", err)
 		c.Status(http.StatusInternalServerError)
 		return

@@ -17,16 +17,15 @@ import (
 )
 
 const (
-	// maxConcurrentPages is how many pages use the database at a time: links come in
-	// bursts and are counted in no budget, and the connections are those of the
-	// interface's requests.
+	// maxConcurrentPages is the maximum number of pages that use the database at a time: requests come in bursts, no
+	// rate limit applies to them, and they share the connections of the API's requests.
 	maxConcurrentPages = 4
-	// pageTimeout is how long a page waits for its turn and the database.
+	// pageTimeout is how long a page waits for a slot and the database.
 	pageTimeout = 5 * time.Second
 )
 
-// Pages answer the links of simulated mails. They need no key and count against no budget, as the readers of mails
-// are not API callers.
+// Pages serves the links of simulated mails. Requests need no API key, and no rate limit applies to them, because the
+// readers of mails are not API callers.
 type Pages struct {
 	db       *db.DB
 	tokens   Tokens
@@ -34,9 +33,9 @@ type Pages struct {
 	log      *slog.Logger
 	slots    chan struct{}
 	timeout  time.Duration
-	// moved, if set, returns the address with which the links begin in the cell that a
-	// mail's partner moved to; see db.Cells.LinksOf.
-	moved func(context.Context, domain.ResultID) (string, error)
+	// newCell, if not nil, returns the URL of the cell to which a result's partner moved;
+	// empty if the partner did not move.
+	newCell func(context.Context, domain.ResultID) (string, error)
 }
 
 // NewPages returns the pages; networks are those of mail scanners.
@@ -47,42 +46,42 @@ func NewPages(d *db.DB, tokens Tokens, networks domain.Networks, log *slog.Logge
 	}
 }
 
-// Forward makes the pages redirect readers to another cell if moved returns one. moved returns the address of the
-// cell that a result's partner moved to; empty for none.
-func (p *Pages) Forward(moved func(context.Context, domain.ResultID) (string, error)) {
-	p.moved = moved
+// Forward makes the pages redirect requests to another cell. newCell returns the URL of the cell to which a result's
+// partner moved, with which links begin there; empty if the partner did not move.
+func (p *Pages) Forward(newCell func(context.Context, domain.ResultID) (string, error)) {
+	p.newCell = newCell
 }
 
-// redirectMoved redirects the request of a link to the cell that its mail's partner moved to. It returns true if it
-// wrote the response.
+// redirectMoved redirects the request of a link to the cell to which its mail's partner moved. It returns true if it
+// wrote the response: the redirect, or an error page.
 func (p *Pages) redirectMoved(c *gin.Context, id domain.ResultID) bool {
-	if p.moved == nil {
+	if p.newCell == nil {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), p.timeout)
 	defer cancel()
-	to, err := p.cellOf(ctx, id)
+	cellURL, err := p.cellOf(ctx, id)
 	switch {
 	case err != nil:
 		p.log.ErrorContext(ctx, "a tracked link was not looked up", "result", id.UUID(), "error", err)
 		p.write(c, http.StatusServiceUnavailable, "trouble", domain.Simulation{})
-	case to != "":
+	case cellURL != "":
 		setPrivateHeaders(c)
-		c.Redirect(http.StatusTemporaryRedirect, to+c.Request.URL.Path)
+		c.Redirect(http.StatusTemporaryRedirect, cellURL+c.Request.URL.Path)
 	default:
 		return false
 	}
 	return true
 }
 
-// cellOf calls moved once a slot is free.
+// cellOf calls newCell when a slot is free.
 func (p *Pages) cellOf(ctx context.Context, id domain.ResultID) (string, error) {
-	leave, err := p.acquireSlot(ctx)
+	release, err := p.acquireSlot(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer leave()
-	return p.moved(ctx, id)
+	defer release()
+	return p.newCell(ctx, id)
 }
 
 // Mount adds the pages to the engine, below /t.
@@ -153,7 +152,7 @@ func (p *Pages) handleStep(c *gin.Context, kind domain.ResultEventKind) (domain.
 	case domain.IsCode(err, domain.NotFound):
 		p.write(c, http.StatusNotFound, "unknown", s)
 	case err != nil:
-		// The path holds the token and stays out of the log.
+		// The path is not logged, because it contains the token.
 		p.log.ErrorContext(ctx, "a tracked link was not recorded", "result", id.UUID(), "step", kind, "error", err)
 		p.write(c, http.StatusServiceUnavailable, "trouble", s)
 	default:
@@ -162,8 +161,8 @@ func (p *Pages) handleStep(c *gin.Context, kind domain.ResultEventKind) (domain.
 	return s, false
 }
 
-// acquireSlot waits until a page may use the database, and returns a function that releases the slot.
-func (p *Pages) acquireSlot(ctx context.Context) (leave func(), err error) {
+// acquireSlot waits until a slot for the database is free, and returns a function that releases the slot.
+func (p *Pages) acquireSlot(ctx context.Context) (release func(), err error) {
 	select {
 	case p.slots <- struct{}{}:
 		return func() { <-p.slots }, nil
@@ -172,13 +171,15 @@ func (p *Pages) acquireSlot(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// recordStep reads the simulation of a step and records the step, once a slot is free.
+// recordStep returns the simulation of a step, and records the step, when a slot is free. A submission is only a click
+// if the template has no form. A step with a mail that is not marked as sent is recorded as a scanner's, if the mail is
+// being delivered, or else not at all.
 func (p *Pages) recordStep(ctx context.Context, step domain.ResultStep) (domain.Simulation, error) {
-	leave, err := p.acquireSlot(ctx)
+	release, err := p.acquireSlot(ctx)
 	if err != nil {
 		return domain.Simulation{}, err
 	}
-	defer leave()
+	defer release()
 	s, err := p.db.Simulation(ctx, step.Result)
 	if err != nil {
 		return s, err
@@ -187,11 +188,12 @@ func (p *Pages) recordStep(ctx context.Context, step domain.ResultStep) (domain.
 		step.Kind = domain.MailClicked
 	}
 	if s.SentAt == nil {
-		noted, err := p.recordScan(ctx, step)
-		if err != nil || noted {
+		recorded, err := p.recordScan(ctx, step)
+		if err != nil || recorded {
 			return s, err
 		}
-		if s, err = p.db.Simulation(ctx, step.Result); err != nil || s.SentAt == nil { // it may be marked by now
+		// The mail may have been marked as sent since the first read.
+		if s, err = p.db.Simulation(ctx, step.Result); err != nil || s.SentAt == nil {
 			return s, err
 		}
 	}
@@ -199,7 +201,8 @@ func (p *Pages) recordStep(ctx context.Context, step domain.ResultStep) (domain.
 }
 
 // recordScan records a step with a mail that is being delivered as a scanner's: the mail server may follow the
-// links before it accepts the mail. For a mail that is not being delivered it returns false and records nothing.
+// links before it accepts the mail. It returns false, and records nothing, if the mail is not being delivered, or the
+// step is neither an opening nor a click.
 func (p *Pages) recordScan(ctx context.Context, step domain.ResultStep) (bool, error) {
 	if step.Kind != domain.MailOpened && step.Kind != domain.MailClicked {
 		return false, nil
@@ -211,10 +214,10 @@ func (p *Pages) recordScan(ctx context.Context, step domain.ResultStep) (bool, e
 	return outbox.NoteScan(ctx, p.db, step.Result, reason)
 }
 
-// recordSentStep stores a step with a sent mail. Scanners neither submit nor report, so such automated steps are
-// not stored.
+// recordSentStep records a step with a sent mail. A step too soon after the sending is automated. Automated submissions
+// and reports are not stored, because scanners do neither.
 func (p *Pages) recordSentStep(ctx context.Context, s domain.Simulation, step domain.ResultStep) error {
-	if step.At.Before(*s.SentAt) { // by another machine's clock, or while it was marked
+	if step.At.Before(*s.SentAt) { // clocks differ, or the mail was marked after the step
 		step.At = *s.SentAt
 	}
 	if step.Automated == "" && domain.TooSoon(*s.SentAt, step.At) {
@@ -223,7 +226,7 @@ func (p *Pages) recordSentStep(ctx context.Context, s domain.Simulation, step do
 	return p.db.AdvanceResults(ctx, []domain.ResultStep{step})
 }
 
-// automatedReason returns why a request counts as a mail scanner's, apart from its time; empty if it does not.
+// automatedReason returns why a request counts as a mail scanner's: its method or its network; empty if it does not.
 func (p *Pages) automatedReason(c *gin.Context) domain.AutomatedReason {
 	switch {
 	case c.Request.Method == http.MethodHead:
@@ -234,7 +237,7 @@ func (p *Pages) automatedReason(c *gin.Context) domain.AutomatedReason {
 	return ""
 }
 
-// setPrivateHeaders keeps a response out of caches, search engines and other sites.
+// setPrivateHeaders sets headers that keep a response out of caches, search engines and frames of other sites.
 func setPrivateHeaders(c *gin.Context) {
 	for name, value := range map[string]string{
 		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex",
@@ -249,7 +252,8 @@ func setPrivateHeaders(c *gin.Context) {
 //go:embed networks.txt
 var defaultNetworks string
 
-// ParseNetworks parses networks of mail scanners, as addresses or CIDRs. Without any it returns the built-in list.
+// ParseNetworks parses networks of mail scanners, as addresses or CIDRs. For an empty list it returns the built-in
+// list.
 func ParseNetworks(list []string) (domain.Networks, error) {
 	if len(list) == 0 {
 		for line := range strings.Lines(defaultNetworks) {

@@ -1,6 +1,5 @@
-// Package phishing sends the simulated phishing mails and answers their
-// links: the worker writes each mail from its template and marks it as sent,
-// and the pages record what its reader does with it and explain what it was.
+// Package phishing writes simulated phishing mails from their templates (Simulations), and serves their links: Pages
+// records the steps of a mail's reader, such as a click, and explains the simulation.
 package phishing
 
 import (
@@ -18,19 +17,19 @@ type Tokens struct {
 // NewTokens returns the tokens for the database's secret (db.TrackingSecret).
 func NewTokens(secret []byte) Tokens { return Tokens{secret: secret} }
 
-// Accept returns Tokens that also accept tokens made with other secrets.
+// Accept returns Tokens that also accept tokens made with other secrets, which others returns at each call.
 func (t Tokens) Accept(others func() [][]byte) Tokens {
 	t.others = others
 	return t
 }
 
-// purpose is the purpose that the tokens are signed for.
+// purpose distinguishes these tokens from others of the same secret.
 const purpose = "simulation"
 
 // Token returns the token of a result.
 func (t Tokens) Token(id domain.ResultID) string { return seal.Sign(t.secret, purpose, id[:]) }
 
-// Result returns the result of a token; false if the signature is not valid.
+// Result returns the result of a token; false if it was signed with none of the secrets.
 func (t Tokens) Result(token string) (id domain.ResultID, ok bool) {
 	signed, ok := seal.Signed(t.secret, purpose, token, len(id))
 	if !ok && t.others != nil {

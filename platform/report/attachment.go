@@ -16,14 +16,14 @@ type Attachments struct {
 	store *Store
 }
 
-// NewAttachments returns the reports of a database whose files a store has.
+// NewAttachments returns the attachments of a database's reports, whose files are in store.
 func NewAttachments(d *db.DB, store *Store) *Attachments { return &Attachments{d, store} }
 
-// maxAttachment is the size of the largest file that a mail takes, in bytes.
+// maxAttachment is the maximum size of a file in a mail, in bytes.
 const maxAttachment = 20 << 20
 
-// ReportPDF reads the file of a client's report. The error is NotFound if it will never
-// exist: its client was archived, or it has expired.
+// ReportPDF reads the file of a client's report. The error is NotFound if there is no file and never will be: its
+// client was archived, or it has expired. A file over maxAttachment is an error too.
 func (a *Attachments) ReportPDF(ctx context.Context, client domain.ClientID, id domain.ReportID) ([]byte, error) {
 	t, err := a.db.AnyTenant(ctx, client)
 	if err != nil {

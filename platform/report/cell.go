@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// noValue stands for a cell that is nil.
+// noValue is the text of a cell that is nil.
 const noValue = "–"
 
 // check returns an error if a cell's type is not that of its column's kind.
@@ -36,7 +36,7 @@ func (c *Column) check(cell any) error {
 	return nil
 }
 
-// text is a cell as a page shows it.
+// text returns a cell as a page shows it. The error is that of check.
 func (c *Column) text(cell any) (string, error) {
 	text := textOf(cell)
 	if c.Kind == PercentColumn && cell != nil {
@@ -45,10 +45,10 @@ func (c *Column) text(cell any) (string, error) {
 	return text, c.check(cell)
 }
 
-// text is the figure as a page shows it.
+// text returns the figure's value as a page shows it.
 func (f *Figure) text() string { return textOf(f.Value) }
 
-// textOf is the value of a cell or a figure as a page shows it.
+// textOf returns the value of a cell or a figure as a page shows it; noValue for nil.
 func textOf(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -81,7 +81,7 @@ func (c *Column) numeric() bool {
 	return false
 }
 
-// share is the column's share of the width that is left for texts.
+// share returns the column's share of the width for texts; 0 for a column of another kind.
 func (c *Column) share() int {
 	if c.Kind != TextColumn {
 		return 0
@@ -97,4 +97,5 @@ func (d *Document) period() string {
 	return d.Period.Start.String() + " to " + d.Period.End.String()
 }
 
+// madeAt returns the time of making as text.
 func (d *Document) madeAt() string { return d.MadeAt.UTC().Format("2006-01-02 15:04") + " UTC" }

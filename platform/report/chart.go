@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// chartsSideBySide returns how many of the charts that blocks begin with share a row:
-// two, or one, as bars with long labels need the whole width.
+// chartsSideBySide returns how many of the charts at the start of blocks share a row: 2, or
+// 1 if there is only one chart or one of the two has bars with long labels.
 func (l *layout) chartsSideBySide(blocks []Block) int {
 	const longLabel = 36
 	for _, b := range blocks[:min(len(blocks), 2)] {
@@ -19,7 +19,7 @@ func (l *layout) chartsSideBySide(blocks []Block) int {
 	return min(len(blocks), 2)
 }
 
-// charts draws one or two charts in a row, each under its title.
+// charts draws one or two charts in a row, each under its title, and "No data." for an empty chart.
 func (l *layout) charts(blocks []Block) {
 	const gap = 6.0
 	width := (bodyWidth - gap*float64(len(blocks)-1)) / float64(len(blocks))
@@ -38,7 +38,7 @@ func (l *layout) charts(blocks []Block) {
 	l.gap(2)
 }
 
-// empty reports whether a chart has no values, or a donut none above 0.
+// empty reports whether a chart has no values, or a donut no values above 0.
 func (c *Chart) empty() bool {
 	for _, s := range c.Series {
 		for _, v := range s.Values {
@@ -50,7 +50,7 @@ func (c *Chart) empty() bool {
 	return true
 }
 
-// widest is how wide the widest of a chart's labels is.
+// widest returns the width of the widest of a chart's labels, in millimetres.
 func (l *layout) widest(labels []string) (widest float64) {
 	for _, label := range labels {
 		widest = max(widest, l.width(l.clean(label), labelStyle))
@@ -59,7 +59,7 @@ func (l *layout) widest(labels []string) (widest float64) {
 }
 
 // scale returns round numbers for the ends of the value axis, and the number of steps
-// between them. The axis begins at 0, except for lines far above it.
+// between them. The axis includes 0, except for lines above half of their highest value.
 func (c *Chart) scale() (lowest, highest float64, steps int) {
 	lowest, highest = c.bounds()
 	if c.Kind == Line && lowest > highest/2 {
@@ -74,8 +74,8 @@ func (c *Chart) scale() (lowest, highest float64, steps int) {
 	return lowest, highest, int(math.Round((highest - lowest) / step))
 }
 
-// step returns the least round number that is not below least. Only percentages have
-// steps with fractions.
+// step returns the least round number (1, 2, 2.5 or 5 times a power of 10) that is not
+// below least. Only percentages have steps with fractions.
 func (c *Chart) step(least float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(least)))
 	for _, round := range []float64{1, 2, 2.5, 5} {
@@ -87,7 +87,7 @@ func (c *Chart) step(least float64) float64 {
 	return max(10*power, 1)
 }
 
-// bounds are the lowest and the highest value.
+// bounds returns the lowest and the highest value of the chart, which is not empty.
 func (c *Chart) bounds() (lowest, highest float64) {
 	lowest, highest = math.Inf(1), math.Inf(-1)
 	for _, s := range c.Series {
@@ -100,7 +100,7 @@ func (c *Chart) bounds() (lowest, highest float64) {
 	return lowest, highest
 }
 
-// number is a value as the chart writes it, without needless decimals.
+// number returns a value with the unit: as an integer, or else with one decimal.
 func (c *Chart) number(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
 		return countText(int(v)) + c.Unit

@@ -6,20 +6,20 @@ import "math"
 const (
 	chartHeight = 54.0 // below the title
 	// keySquare is the size of the square before the name of a series or a share, and
-	// keyWidth that with the space after it.
+	// keyWidth its width with the space after it.
 	keySquare = 2.2
 	keyWidth  = keySquare + 1
-	// labelHeight is what a line of labels takes below an axis.
+	// labelHeight is the height of a line of labels below an axis.
 	labelHeight = 4.0
-	// labelGap is the space between an axis and its labels, and labelDrop is how far the
-	// baseline of a label is below its middle.
+	// labelGap is the space between an axis and its labels, and labelDrop the distance of
+	// a label's baseline below its middle.
 	labelGap, labelDrop = 1.5, 0.9
 )
 
 // box is a rectangle on the page, by its upper left corner, in millimetres.
 type box struct{ x, y, width, height float64 }
 
-// chart draws a chart that is not empty.
+// chart draws a chart that is not empty, with a legend if it has several series.
 func (l *layout) chart(c *Chart, b box) {
 	if c.Kind == Donut {
 		l.donut(c, b)
@@ -64,7 +64,7 @@ func (l *layout) legend(c *Chart, b box) {
 func (l *layout) donut(c *Chart, b box) {
 	const gap, nameHeight, hole = 8.0, 5.0, 0.58
 	radius := min(20, b.width/4, b.height/2)
-	room := b.width - 2*radius - gap - keyWidth // of a name
+	maxWidth := b.width - 2*radius - gap - keyWidth // of a name
 
 	values := c.Series[0].Values[:min(len(c.Series[0].Values), len(c.Labels))]
 	names := make([]string, len(values)) // empty for a value that is not above 0
@@ -72,14 +72,14 @@ func (l *layout) donut(c *Chart, b box) {
 	for i, value := range values {
 		if value > 0 {
 			number := ": " + c.number(value)
-			names[i] = l.fit(c.Labels[i], room-l.width(number, labelStyle), labelStyle) + number
+			names[i] = l.fit(c.Labels[i], maxWidth-l.width(number, labelStyle), labelStyle) + number
 			widest = max(widest, l.width(names[i], labelStyle))
 			sum += value
 			shares++
 		}
 	}
 
-	x, y := b.x+(room-widest)/2+radius, b.y+b.height/2
+	x, y := b.x+(maxWidth-widest)/2+radius, b.y+b.height/2
 	nameX, nameY := x+radius+gap, y-nameHeight*float64(shares-1)/2
 	angle := 90.0 // degrees, counter-clockwise from the right
 	for i, color := range c.colors()[:len(values)] {
@@ -99,40 +99,41 @@ func (l *layout) donut(c *Chart, b box) {
 	l.pdf.Circle(x, y, hole*radius, "F")
 }
 
-// plot is a chart with axes while it is drawn.
+// plot is the layout of a chart with axes.
 type plot struct {
 	*layout
 	chart *Chart
 	// area is the area of the values, without the labels around it.
 	area box
-	// lying says that bars are horizontal, with their labels beside them.
-	lying  bool
-	labels []string
-	// lowest and highest are the ends of the axis of values, with steps between them.
+	// horizontal means that bars are horizontal, with their labels beside them.
+	horizontal bool
+	labels     []string
+	// lowest and highest are the ends of the axis of values; steps is the number of steps between them.
 	lowest, highest float64
 	steps           int
 }
 
-// plot lays out a chart: it gives the labels of both axes their room, and the values the rest.
+// plot lays out a chart: area is b without the labels of both axes. Bars are horizontal if their labels are too wide to
+// stand side by side; the value axis then has half of the steps, if their number is even.
 func (l *layout) plot(c *Chart, b box) *plot {
 	p := &plot{layout: l, chart: c}
 	p.lowest, p.highest, p.steps = c.scale()
-	room := 40.0 // of a label
+	maxWidth := 40.0 // of a label
 	if c.Kind == Bar {
-		room = max(min(room, (b.width-14)/float64(len(c.Labels))-4), 10)
+		maxWidth = max(min(maxWidth, (b.width-14)/float64(len(c.Labels))-4), 10)
 	}
-	if p.lying = c.Kind == Bar && l.widest(c.Labels) > room; p.lying {
-		room = b.width / 2.2
+	if p.horizontal = c.Kind == Bar && l.widest(c.Labels) > maxWidth; p.horizontal {
+		maxWidth = b.width / 2.2
 	}
 	for _, label := range c.Labels {
-		p.labels = append(p.labels, l.fit(label, room, labelStyle))
+		p.labels = append(p.labels, l.fit(label, maxWidth, labelStyle))
 	}
 
 	left, right := 0.0, 0.0
-	if p.lying {
+	if p.horizontal {
 		left, right = l.widest(p.labels), 9 // for the number at a bar's end
 		if p.steps%2 == 0 {
-			p.steps /= 2 // the values stand beside each other
+			p.steps /= 2 // the values at the steps are side by side, and need more width
 		}
 	} else {
 		for step := range p.steps + 1 {
@@ -149,55 +150,56 @@ func (p *plot) value(step int) float64 {
 	return p.lowest + (p.highest-p.lowest)*float64(step)/float64(p.steps)
 }
 
-// at returns the position of a value on the page: its x for horizontal bars, else its y.
-func (p *plot) at(value float64) float64 {
+// position returns the position of a value on the page: its x for horizontal bars, else its y.
+func (p *plot) position(value float64) float64 {
 	part := (value - p.lowest) / (p.highest - p.lowest)
-	if p.lying {
+	if p.horizontal {
 		return p.area.x + part*p.area.width
 	}
 	return p.area.y + (1-part)*p.area.height
 }
 
-// slot returns where the room of a label begins, and its size: along y for horizontal
-// bars, else along x.
+// slot returns the position and the size of a label's share of the label axis: along y
+// for horizontal bars, else along x. The label len(labels) begins at the axis's end.
 func (p *plot) slot(label int) (begin, size float64) {
 	begin, size = p.area.x, p.area.width
-	if p.lying {
+	if p.horizontal {
 		begin, size = p.area.y, p.area.height
 	}
 	size /= float64(len(p.labels))
 	return begin + float64(label)*size, size
 }
 
-// rect fills a rectangle: begin to end along the labels, from to to along the values.
+// rect fills a rectangle, from begin to end along the label axis and between the positions
+// from and to of the value axis, of which either may be the lower.
 func (p *plot) rect(begin, end, from, to float64, c color) {
-	if p.lying {
+	if p.horizontal {
 		p.fill(min(from, to), begin, math.Abs(to-from), end-begin, c)
 	} else {
 		p.fill(begin, min(from, to), end-begin, math.Abs(to-from), c)
 	}
 }
 
-// aligned writes a text with its vertical middle at y. part is the part of its width
-// that is left of x: 0, 0.5 or 1.
+// aligned writes a text with its vertical middle at y. part is the fraction of its width
+// that is left of x: 0 (text begins at x), 0.5 (centered) or 1 (ends at x).
 func (p *plot) aligned(text string, x, y, part float64) {
 	p.write(text, x-part*p.width(text, labelStyle), y+labelDrop, labelStyle)
 }
 
-// beside and below write a text at the left of the area or under it.
+// beside and below write a text to the left of the area, or below it.
 func (p *plot) beside(text string, y float64) { p.aligned(text, p.area.x-labelGap, y, 1) }
 
 func (p *plot) below(text string, x float64) {
 	p.aligned(text, x, p.area.y+p.area.height+labelHeight-labelGap, 0.5)
 }
 
-// axes draws a thin line at each step of the values, and writes its value and the
-// labels: every second, third and so on, where they do not all fit side by side.
+// axes draws a thin line at each step of the values, and writes the values and the
+// labels. If the labels do not fit side by side, it writes every second, third or nth.
 func (p *plot) axes() {
 	const thin = 0.15
 	value, label := p.beside, p.below
 	every := int(math.Ceil((p.widest(p.labels) + 2) * float64(len(p.labels)) / p.area.width))
-	if p.lying {
+	if p.horizontal {
 		value, label = p.below, p.beside
 		every = 1
 	}
@@ -205,9 +207,9 @@ func (p *plot) axes() {
 	begin, _ := p.slot(0)
 	end, _ := p.slot(len(p.labels))
 	for step := range p.steps + 1 {
-		at := p.at(p.value(step))
-		p.rect(begin, end, at, at+thin, faint)
-		value(p.chart.number(p.value(step)), at)
+		position := p.position(p.value(step))
+		p.rect(begin, end, position, position+thin, faint)
+		value(p.chart.number(p.value(step)), position)
 	}
 	for i := 0; i < len(p.labels); i += every {
 		begin, size := p.slot(i)
@@ -215,38 +217,38 @@ func (p *plot) axes() {
 	}
 }
 
-// values are those of a series that have a label.
+// values returns the values of a series, without values beyond the last label.
 func (p *plot) values(s *Series) []float64 { return s.Values[:min(len(s.Values), len(p.labels))] }
 
-// lines draws a line for each series, with a gap where there is no value, and dots
-// where there are few labels.
+// lines draws a line for each series, with a gap where there is no value. It draws a dot
+// at each value if there are at most mostDots labels.
 func (p *plot) lines() {
 	const width, dot, mostDots = 0.5, 0.6, 31
 	p.pdf.SetLineWidth(width)
 	for i := range p.chart.Series {
 		p.pdf.SetDrawColor(seriesColor(i).rgb())
 		p.pdf.SetFillColor(seriesColor(i).rgb())
-		before := math.NaN()
+		previous := math.NaN()
 		for n, value := range p.values(&p.chart.Series[i]) {
 			begin, size := p.slot(n)
-			x, y := begin+size/2, p.at(value)
-			if !math.IsNaN(before + value) {
-				p.pdf.Line(x-size, p.at(before), x, y)
+			x, y := begin+size/2, p.position(value)
+			if !math.IsNaN(previous + value) { // neither is NaN
+				p.pdf.Line(x-size, p.position(previous), x, y)
 			}
 			if !math.IsNaN(value) && len(p.labels) <= mostDots {
 				p.pdf.Circle(x, y, dot, "F")
 			}
-			before = value
+			previous = value
 		}
 	}
 }
 
-// bars draws a bar for each value, those of one label side by side. If there is one
-// series of few bars, their numbers are at the ends.
+// bars draws a bar for each value, the bars of one label side by side. If there is one
+// series of at most mostNumbers bars, it writes their values at the ends.
 func (p *plot) bars() {
 	const mostNumbers = 16
 	count := len(p.chart.Series)
-	part := 0.8 // of a label's room
+	part := 0.8 // of the label's slot
 	if count == 1 {
 		part = min(0.6, 0.07*float64(len(p.labels)+1))
 	}
@@ -258,7 +260,7 @@ func (p *plot) bars() {
 			begin, size := p.slot(n)
 			width := size * part / float64(count)
 			begin += size*(1-part)/2 + width*float64(i)
-			p.rect(begin, begin+width, p.at(0), p.at(value), seriesColor(i))
+			p.rect(begin, begin+width, p.position(0), p.position(value), seriesColor(i))
 			if count == 1 && len(p.labels) <= mostNumbers {
 				p.barNumber(begin+width/2, value)
 			}
@@ -266,10 +268,11 @@ func (p *plot) bars() {
 	}
 }
 
-// barNumber writes the value of a bar at its end.
+// barNumber writes the value of a bar at its end; for a negative value at 0. middle is the
+// middle of the bar along the label axis.
 func (p *plot) barNumber(middle, value float64) {
-	text, end := p.chart.number(value), p.at(max(value, 0))
-	if p.lying {
+	text, end := p.chart.number(value), p.position(max(value, 0))
+	if p.horizontal {
 		p.aligned(text, end+0.7, middle, 0)
 	} else {
 		p.aligned(text, middle, end-1.6, 0.5)

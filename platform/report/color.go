@@ -26,11 +26,11 @@ var seriesColors = []color{
 	{0x5F, 0xA8, 0xE8}, {0x6B, 0x9E, 0x3F},
 }
 
-// seriesColor is the color of a chart's series by its number, from 0.
+// seriesColor returns the color of a chart's series by its index. The colors repeat.
 func seriesColor(i int) color { return seriesColors[i%len(seriesColors)] }
 
-// colors returns the colors of a Donut's labels: those of their tones, if it has tones,
-// darker at each repetition.
+// colors returns the colors of a Donut's labels: of the tone, if the label has one, darker
+// at each repetition of the tone, or else of a series.
 func (c *Chart) colors() []color {
 	colors := make([]color, len(c.Labels))
 	for i := range colors {
@@ -39,8 +39,8 @@ func (c *Chart) colors() []color {
 			continue
 		}
 		colors[i] = toneColors[c.Tones[i]]
-		for _, before := range c.Tones[:i] {
-			if before == c.Tones[i] {
+		for _, previous := range c.Tones[:i] {
+			if previous == c.Tones[i] {
 				colors[i] = colors[i].darker()
 			}
 		}
@@ -48,6 +48,7 @@ func (c *Chart) colors() []color {
 	return colors
 }
 
+// darker returns the color at 60 % of its brightness.
 func (c color) darker() color {
 	for i := range c {
 		c[i] = uint8(int(c[i]) * 3 / 5)
@@ -55,7 +56,7 @@ func (c color) darker() color {
 	return c
 }
 
-// hex is the color as Excel writes it.
+// hex returns the color as Excel writes it: six hexadecimal digits.
 func (c color) hex() string { return fmt.Sprintf("%02X%02X%02X", c[0], c[1], c[2]) }
 
 func (c color) rgb() (red, green, blue int) { return int(c[0]), int(c[1]), int(c[2]) }
@@ -69,7 +70,7 @@ const (
 	bottomMargin = 12.5
 	bodyWidth    = pageWidth - 2*sideMargin
 	footerHeight = 9.0
-	// bodyHeight is what a page has for its rows, its header included.
+	// bodyHeight is the height for the rows of a page, with its header.
 	bodyHeight = pageHeight - topMargin - bottomMargin - footerHeight
 )
 

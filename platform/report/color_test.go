@@ -48,9 +48,9 @@ func TestFewLongCells(t *testing.T) {
 	width := func(longest string) float64 {
 		p := newLayout(newTypefaces(nil)).pageTable(&Table{Columns: []Column{{Title: "Name"}, {Title: "Email"}}})
 		for i := range 20 {
-			p.waiting = append(p.waiting, []string{"Ada Armstrong", "ada.armstrong@hollowbrook-manufacturing.example"})
+			p.firstRows = append(p.firstRows, []string{"Ada Armstrong", "ada.armstrong@hollowbrook-manufacturing.example"})
 			if i == 7 {
-				p.waiting[i][0] = longest
+				p.firstRows[i][0] = longest
 			}
 		}
 		return p.widths()[1]
@@ -69,7 +69,7 @@ func TestLongLabels(t *testing.T) {
 	short := Chart{Kind: Bar, Labels: []string{"A", "B", "C"}, Series: long.Series}
 
 	half := box{width: 80, height: chartHeight}
-	if !l.plot(&long, half).lying || l.plot(&short, half).lying {
+	if !l.plot(&long, half).horizontal || l.plot(&short, half).horizontal {
 		t.Error("bars lie with short labels, or stand with long ones")
 	}
 	three := Chart{Kind: Bar, Series: long.Series,

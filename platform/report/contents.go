@@ -17,8 +17,8 @@ import (
 	"partnerapi/domain"
 )
 
-// reading reads the contents of a report on a client and a period, in the snapshot of
-// ctx. It keeps the first error, and reads nothing after it.
+// reading reads the contents of a report about a client and a period, in the snapshot of
+// ctx. err is the first error; after it nothing is read.
 type reading struct {
 	ctx    context.Context
 	tenant *db.Tenant
@@ -26,7 +26,7 @@ type reading struct {
 	err    error
 }
 
-// read reads something of the client in the period; the zero value after an error.
+// read returns the result of a query about the client in the period; the zero value after an error.
 func read[T any](
 	r *reading, of func(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (T, error),
 ) (found T) {
@@ -36,15 +36,15 @@ func read[T any](
 	return found
 }
 
-// stand reads a current state of the client; the zero value after an error.
-func stand[T any](r *reading, of func(t *db.Tenant, ctx context.Context) (T, error)) (found T) {
+// current returns the result of a query about the client's current state; the zero value after an error.
+func current[T any](r *reading, of func(t *db.Tenant, ctx context.Context) (T, error)) (found T) {
 	if r.err == nil {
 		found, r.err = of(r.tenant, r.ctx)
 	}
 	return found
 }
 
-// each returns the rows of a table, made from those of a statement.
+// each returns the rows of a table, made from the rows of a statement, which is executed when they are ranged over.
 func each[Row any](r *reading, s reports.Statement[Row], cells func(*Row) []any) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		for row, err := range s.Each(r.ctx, r.tenant, r.period) {
@@ -59,7 +59,7 @@ func each[Row any](r *reading, s reports.Statement[Row], cells func(*Row) []any)
 	}
 }
 
-// listed returns the rows of a table, made from those of a list.
+// listed returns the rows of a table, made from the elements of a list.
 func listed[Row any](list []Row, cells func(*Row) []any) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		for i := range list {
@@ -70,7 +70,7 @@ func listed[Row any](list []Row, cells func(*Row) []any) iter.Seq2[[]any, error]
 	}
 }
 
-// columns are columns of a kind.
+// columns returns columns of a kind.
 func columns(kind ColumnKind, titles ...string) []Column {
 	list := make([]Column, len(titles))
 	for i, title := range titles {
@@ -79,15 +79,15 @@ func columns(kind ColumnKind, titles ...string) []Column {
 	return list
 }
 
-// personColumns say whom a row is about.
+// personColumns are the columns of a row's user.
 var personColumns = []Column{{Title: "Name", Width: 3}, {Title: "Email", Width: 4}, {Title: "Department", Width: 2}}
 
-// personCells are the cells of personColumns, and more.
+// personCells returns the cells of personColumns, followed by more.
 func personCells(p *domain.Person, more ...any) []any {
 	return append([]any{p.Name(), p.Email, optional(p.Department)}, more...)
 }
 
-// optional returns the cell of a value that may be missing; nil if it is.
+// optional returns the cell of a value that may be missing; nil if value is nil.
 func optional[T any](value *T) any {
 	if value == nil {
 		return nil
@@ -95,6 +95,7 @@ func optional[T any](value *T) any {
 	return *value
 }
 
+// optionalDate returns the cell of a date; nil if it is zero.
 func optionalDate(d domain.Date) any {
 	if d.IsZero() {
 		return nil
@@ -102,8 +103,7 @@ func optionalDate(d domain.Date) any {
 	return d
 }
 
-// word is a value of the interface as text: it, high and credit_card are IT, High and
-// Credit card.
+// word returns a value of the API as text: IT, High and Credit card for it, high and credit_card.
 func word[T ~string](value T) string {
 	text := strings.ReplaceAll(string(value), "_", " ")
 	if len(text) < 3 { // an abbreviation
@@ -122,7 +122,7 @@ func percentage(part, whole int) *float64 {
 	return &rate
 }
 
-// rateOf is a percentage as a cell.
+// rateOf returns a percentage as a cell; nil if whole is 0.
 func rateOf(part, whole int) any { return optional(percentage(part, whole)) }
 
 // rateIn returns a percentage for a chart; NaN (no value) if whole is 0.
@@ -135,18 +135,20 @@ func rateIn(part, whole int) float64 {
 
 var english = message.NewPrinter(language.English)
 
+// countText returns a number with a comma after thousands.
 func countText(n int) string { return english.Sprintf("%d", n) }
 
+// rateText returns a percentage with one decimal and a percent sign.
 func rateText(rate float64) string { return english.Sprintf("%.1f%%", rate) }
 
-// countFigure is a number, with a note of further ones.
+// countFigure returns the figure of a number. note is a format of numbers; empty for no note.
 func countFigure(label string, n int, note string, numbers ...any) Figure {
 	return Figure{Label: label, Value: n, Note: english.Sprintf(note, numbers...)}
 }
 
-// rateFigure returns part of whole as a percentage, whose tone depends on the limits for
-// good and for fair. More is better if good is the higher limit. of names the counted
-// things in the singular.
+// rateFigure returns part of whole as a percentage. Its tone is Good from the limit good
+// on, Warning from fair on, else Bad. Higher rates are better if good is greater than fair.
+// of is the singular noun of what is counted. If whole is 0, there is no value and no tone.
 func rateFigure(label string, part, whole int, good, fair float64, of string) Figure {
 	f := Figure{Label: label, Note: "no " + plurals(of)}
 	if whole == 0 {
@@ -154,11 +156,11 @@ func rateFigure(label string, part, whole int, good, fair float64, of string) Fi
 	}
 	rate := domain.Percent(part, whole)
 	f.Value, f.Note = Percent(rate), countText(part)+" of "+plural(whole, of)
-	better := func(than float64) bool { return rate == than || rate > than == (good > fair) }
+	reaches := func(limit float64) bool { return rate == limit || rate > limit == (good > fair) }
 	switch {
-	case better(good):
+	case reaches(good):
 		f.Tone = Good
-	case better(fair):
+	case reaches(fair):
 		f.Tone = Warning
 	default:
 		f.Tone = Bad
@@ -166,8 +168,7 @@ func rateFigure(label string, part, whole int, good, fair float64, of string) Fi
 	return f
 }
 
-// clickFigure, reportFigure and signedFigure are the rates that several reports show,
-// toned alike in all of them.
+// clickFigure, reportFigure and signedFigure return rates that several reports show, with the same limits of tones.
 func clickFigure(clicked, sent int, of string) Figure {
 	return rateFigure("Click rate", clicked, sent, 5, 15, of)
 }
@@ -200,7 +201,8 @@ func unlessEmpty(c Chart) Block {
 	return nil
 }
 
-// donut draws the shares of a whole: a label, a tone and a number each.
+// donut returns a chart of the shares of a whole, each with a label, a tone and a number.
+// Negative numbers count as 0. It returns nil if all numbers are 0.
 func donut(title string, labels []string, tones []Tone, numbers ...int) Block {
 	values := make([]float64, len(numbers))
 	for i, n := range numbers {
@@ -209,7 +211,7 @@ func donut(title string, labels []string, tones []Tone, numbers ...int) Block {
 	return unlessEmpty(Chart{Kind: Donut, Title: title, Labels: labels, Series: []Series{{Values: values}}, Tones: tones})
 }
 
-// bars draws the first rows of a list, at most 12, one bar each. It returns nil for fewer than two rows, which leave
+// bars returns a bar chart of the first rows of a list, at most 12. It returns nil if there are fewer than two rows, so
 // nothing to compare, or if all values are 0 or missing.
 func bars[Row any](title, unit string, list []Row, label func(*Row) string, value func(*Row) float64) Block {
 	const most = 12
@@ -227,7 +229,8 @@ func bars[Row any](title, unit string, list []Row, label func(*Row) string, valu
 	return unlessEmpty(c)
 }
 
-// lines draws rows by month, a line for each of the names.
+// lines returns a chart of rows by month, with a line for each name. rows has a row for each month (see monthly), and
+// values returns a value for each name. lines returns nil if all values are 0 or missing.
 func lines[Row any](
 	title, unit string, months []domain.Date, rows []Row, names []string, values func(*Row) []float64,
 ) Block {
@@ -244,23 +247,25 @@ func lines[Row any](
 	return unlessEmpty(c)
 }
 
-// monthly returns a row for each month; a zero one for a month without a row.
+// monthly returns a row for each month: that of rows, which are in the order of months, or else a zero row with the
+// month. month returns a pointer to the row's month.
 func monthly[Row any](months []domain.Date, rows []Row, month func(*Row) *domain.Date) []Row {
-	full := make([]Row, len(months))
+	all := make([]Row, len(months))
 	next := 0
 	for i, m := range months {
 		if next < len(rows) && *month(&rows[next]) == m {
-			full[i] = rows[next]
+			all[i] = rows[next]
 			next++
 		}
-		*month(&full[i]) = m
+		*month(&all[i]) = m
 	}
-	return full
+	return all
 }
 
-// byMonth is By of charts by month.
+// byMonth is the value of By of charts by month.
 const byMonth = "Month"
 
+// monthText returns a month such as "Jan 2006".
 func monthText(month domain.Date) string { return month.Time().Format("Jan 2006") }
 
 // noUsers returns a note that there are no users; nil if there are some.
@@ -271,12 +276,12 @@ func noUsers(users int) Block {
 	return Text("The client has no active users.")
 }
 
-// blocks are several blocks instead of one.
+// blocks is a list of blocks, which section flattens.
 type blocks []Block
 
 func (blocks) block() {}
 
-// section returns a part of a document, without the nil blocks of list.
+// section returns a section of list, without nil blocks, and with the elements of blocks.
 func section(heading string, list ...Block) Section {
 	s := Section{Heading: heading}
 	for _, b := range list {

@@ -7,6 +7,7 @@ import (
 	"partnerapi/domain"
 )
 
+// compliance returns the contents of a report of the client's frameworks, with a section for each assignment.
 func compliance(r *reading) []Section {
 	list := frameworksOf(r)
 	if len(list) == 0 {
@@ -14,19 +15,19 @@ func compliance(r *reading) []Section {
 			"phishing, policies and reporting against its requirements."))}
 	}
 
-	whole, requirements, fulfilled := 0, 0, 0
+	complete, requirements, fulfilled := 0, 0, 0 // frameworks with all requirements met, requirements, met requirements
 	for _, f := range list {
 		requirements += f.Evaluation.Total
 		fulfilled += f.Evaluation.Met
 		if f.Evaluation.Met == f.Evaluation.Total {
-			whole++
+			complete++
 		}
 	}
 	names := uniqueNames(list)
 	sections := []Section{section("Summary",
 		Text("Each framework asks for measures of its own. A measure without anything to count is not met."),
 		Figures{
-			countFigure("Frameworks", len(list), "%d met in full", whole), met("Requirements", fulfilled, requirements),
+			countFigure("Frameworks", len(list), "%d met in full", complete), met("Requirements", fulfilled, requirements),
 		},
 		bars("Requirements met", "%", names, func(name *string) string { return *name },
 			func(name *string) float64 { return float64(list[slices.Index(names, *name)].Evaluation.Percentage()) }),
@@ -38,7 +39,8 @@ func compliance(r *reading) []Section {
 	return sections
 }
 
-// uniqueNames are the names of the assignments as titles, each of them once.
+// uniqueNames returns a title for each assignment: the framework's name, with the audience unless it is all users, and
+// a number if the title is not unique.
 func uniqueNames(list []domain.FrameworkAssignment) (names []string) {
 	for i := range list {
 		name := list[i].Framework.Name
@@ -54,6 +56,7 @@ func uniqueNames(list []domain.FrameworkAssignment) (names []string) {
 	return names
 }
 
+// audienceText returns the name of an assignment's audience.
 func audienceText(f *domain.FrameworkAssignment) string {
 	switch {
 	case f.Audience == domain.FrameworkForAll:
@@ -64,6 +67,7 @@ func audienceText(f *domain.FrameworkAssignment) string {
 	return f.AudienceName
 }
 
+// frameworkTable returns a table of the assignments' evaluations.
 func frameworkTable(list []domain.FrameworkAssignment) Table {
 	return Table{
 		Title: "Frameworks",
@@ -77,6 +81,7 @@ func frameworkTable(list []domain.FrameworkAssignment) Table {
 	}
 }
 
+// requirementTable returns a table of the requirements of an assignment.
 func requirementTable(title string, f *domain.FrameworkAssignment) Table {
 	return Table{
 		Title: title, Empty: "No module of this framework is on, so that nothing is measured.",
@@ -86,9 +91,10 @@ func requirementTable(title string, f *domain.FrameworkAssignment) Table {
 	}
 }
 
+// requirementCells returns a requirement's row. An unknown requirement has its key, the result and the detail only.
 func requirementCells(r *domain.Requirement) []any {
 	m := r.Key.Spec()
-	if m.Key == "" { // of a later release
+	if m.Key == "" { // written by a later release
 		return []any{string(r.Key), r.Met, nil, nil, nil, r.Detail}
 	}
 	bound := "at least"

@@ -13,20 +13,23 @@ import (
 const breachSource = "Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the licence " +
 	"CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)."
 
-// tallyColumns are the counts of exposures, which follow other columns.
+// tallyColumns are the counts of exposures, after a table's first columns.
 var tallyColumns = columns(IntegerColumn, "Found in period", "Resolved in period", "Unresolved", "Resolved")
 
-func tallyCells(n domain.ExposureTally, before ...any) []any {
-	return append(before, n.Found, n.ResolvedWithin, n.Unresolved, n.Resolved)
+// tallyCells returns the first cells of a row, followed by the cells of tallyColumns.
+func tallyCells(n domain.ExposureTally, first ...any) []any {
+	return append(first, n.Found, n.ResolvedWithin, n.Unresolved, n.Resolved)
 }
 
+// darkWeb returns the contents of a report of the exposures of active users. The error is Forbidden if Dark Web
+// Monitoring is off.
 func darkWeb(r *reading) []Section {
 	t, months := r.tenant, r.period.Months()
 	if !t.DarkWebMonitoring {
 		r.err = domain.ErrNoDarkWeb()
 		return nil
 	}
-	sum := stand(r, (*db.Tenant).DarkWeb)
+	sum := current(r, (*db.Tenant).DarkWeb)
 	severities := read(r, reports.ExposuresBySeverity.All)
 	byMonth := monthly(months, read(r, reports.ExposureMonths.All), func(m *domain.ExposureMonth) *domain.Date { return &m.Month })
 	const none = "No exposure of an active user is known."
@@ -68,6 +71,7 @@ func darkWeb(r *reading) []Section {
 	}
 }
 
+// exposureTotal sums up months.
 func exposureTotal(months []domain.ExposureMonth) (total domain.ExposureMonth) {
 	for _, m := range months {
 		total.Found += m.Found
@@ -76,6 +80,7 @@ func exposureTotal(months []domain.ExposureMonth) (total domain.ExposureMonth) {
 	return total
 }
 
+// darkWebFigures returns figures of the current exposures (sum) and of those of the period (within).
 func darkWebFigures(sum domain.DarkWeb, within domain.ExposureMonth) Figures {
 	latest := "none yet"
 	if sum.LastFoundAt != nil {
@@ -89,11 +94,13 @@ func darkWebFigures(sum domain.DarkWeb, within domain.ExposureMonth) Figures {
 	}
 }
 
-func bySeverity(sum domain.DarkWeb, counted []domain.SeverityExposures) Block {
-	rows := make([]domain.SeverityExposures, 0, len(counted))
+// bySeverity returns a chart of the unresolved exposures by severity, and a table with a row for each severity, also
+// without exposures.
+func bySeverity(sum domain.DarkWeb, counts []domain.SeverityExposures) Block {
+	rows := make([]domain.SeverityExposures, 0, len(counts))
 	for _, name := range domain.Severity("").Values() {
 		row := domain.SeverityExposures{Severity: domain.Severity(name)}
-		for _, c := range counted {
+		for _, c := range counts {
 			if c.Severity == row.Severity {
 				row = c
 			}

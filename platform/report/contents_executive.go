@@ -9,7 +9,7 @@ import (
 	"partnerapi/domain"
 )
 
-// executiveSummary is one page that a manager reads.
+// executiveSummary returns the contents of a one-page summary for managers.
 func executiveSummary(r *reading) []Section {
 	t, n := r.tenant, numbersIn(r, r.period)
 	n.standing(r)
@@ -31,7 +31,8 @@ func executiveSummary(r *reading) []Section {
 	}
 }
 
-// frameworksMet names the client's frameworks with how much of each is met.
+// frameworksMet returns a table of the met requirements of each framework, which a PDF shows as a paragraph; nil if
+// there are no frameworks.
 func frameworksMet(list []domain.FrameworkAssignment) Block {
 	if len(list) == 0 {
 		return nil
@@ -49,7 +50,7 @@ func frameworksMet(list []domain.FrameworkAssignment) Block {
 	}
 }
 
-// standingText says how to read the score.
+// standingText explains the client's average score.
 func standingText(t *db.Tenant) string {
 	if t.ActiveUsers == 0 {
 		return "The client has no active users."
@@ -59,22 +60,24 @@ func standingText(t *db.Tenant) string {
 		plural(t.ActiveUsers, "active user"), t.Summary.AverageScore, domain.GradeOf(t.Summary.AverageScore))
 }
 
-// plural is a number of things.
-func plural(n int, thing string) string {
+// plural returns a number with a noun, which is given in the singular: "1 user", "2 users".
+func plural(n int, noun string) string {
 	if n == 1 {
-		return "1 " + thing
+		return "1 " + noun
 	}
-	return countText(n) + " " + plurals(thing)
+	return countText(n) + " " + plurals(noun)
 }
 
-func plurals(thing string) string {
-	if stem, ok := strings.CutSuffix(thing, "y"); ok {
+// plurals returns the plural of a noun, with "ies" for a final "y".
+func plurals(noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
 		return stem + "ies"
 	}
-	return thing + "s"
+	return noun + "s"
 }
 
-// met is how many requirements of frameworks are met.
+// met returns the figure of the number of met requirements; without a value if there are no requirements. It is Good if
+// all are met, else Warning.
 func met(label string, met, total int) Figure {
 	if total == 0 {
 		return Figure{Label: label, Note: "no framework is followed"}
@@ -86,6 +89,7 @@ func met(label string, met, total int) Figure {
 	return f
 }
 
+// exposureFigures returns figures of exposures; without values if Dark Web Monitoring is off.
 func (n *numbers) exposureFigures(t *db.Tenant) Figures {
 	if !t.DarkWebMonitoring {
 		return Figures{
@@ -100,10 +104,11 @@ func (n *numbers) exposureFigures(t *db.Tenant) Figures {
 	}
 }
 
-// maxSteps keeps the summary on one page.
+// maxSteps is the maximum number of next steps, so that the summary fits on one page.
 const maxSteps = 5
 
-// nextSteps are what a client should do, the most urgent first.
+// nextSteps returns the steps that a client should take, at most maxSteps, the most urgent first; a text if there are
+// none, or if the client has no users.
 func (n *numbers) nextSteps() Block {
 	if n.users == 0 {
 		return Text("Add users, by hand or from a directory, and assign training to them.")

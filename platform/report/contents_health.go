@@ -8,7 +8,8 @@ import (
 	"partnerapi/domain"
 )
 
-// globalHealth compares the client with the average of the partner's others.
+// globalHealth returns the contents of a report that compares the client with the average of the partner's other
+// clients. There is no average of fewer than domain.LeastPeers clients.
 func globalHealth(r *reading) []Section {
 	t, n := r.tenant, numbersIn(r, r.period)
 	n.standing(r)
@@ -38,7 +39,7 @@ func globalHealth(r *reading) []Section {
 	}
 }
 
-// health returns the values by which the client is compared.
+// health returns the client's values for the comparison; nil for values without a base, such as active users.
 func (n *numbers) health(t *db.Tenant) domain.Health {
 	h := domain.Health{
 		HighRisk: percentage(n.score.HighRiskUsers, n.users),
@@ -58,14 +59,15 @@ func (n *numbers) health(t *db.Tenant) domain.Health {
 	return h
 }
 
-// area is one of the areas of a comparison.
+// area is an area of a comparison. short is the name in the chart; own and other are nil for no value.
 type area struct {
-	name, short string
-	unit        string
-	lower       bool // is better
-	own, other  *float64
+	name, short   string
+	unit          string
+	lowerIsBetter bool
+	own, other    *float64
 }
 
+// areas returns all areas, with the client's values and the averages of the others.
 func areas(own, others *domain.Health) []area {
 	return []area{
 		{"Average risk score", "", "points", false, own.AverageScore, others.AverageScore},
@@ -80,6 +82,7 @@ func areas(own, others *domain.Health) []area {
 	}
 }
 
+// healthTable returns a table of the areas.
 func healthTable(own, others *domain.Health) Table {
 	return Table{
 		Title: "Areas compared",
@@ -91,6 +94,8 @@ func healthTable(own, others *domain.Health) Table {
 	}
 }
 
+// compared returns the cell of the comparison: better, worse or, if both values are equal as text, like others; nil if
+// a value is missing.
 func (a *area) compared() any {
 	if a.own == nil || a.other == nil {
 		return nil
@@ -99,16 +104,15 @@ func (a *area) compared() any {
 	own, _ := column.text(*a.own)
 	other, _ := column.text(*a.other)
 	switch {
-	case own == other: // as they are shown
+	case own == other:
 		return "Like others"
-	case *a.own < *a.other == a.lower:
+	case *a.own < *a.other == a.lowerIsBetter:
 		return "Better"
 	}
 	return "Worse"
 }
 
-// healthChart draws the areas that are percentages and that both sides have, if
-// there are two or more.
+// healthChart returns a chart of the areas that are percentages and have both values; nil if there are fewer than two.
 func healthChart(own, others *domain.Health) Block {
 	c := Chart{
 		Kind: Bar, Title: "Rates compared", Unit: "%", Series: []Series{{Name: "This client"}, {Name: "Average of others"}},

@@ -7,7 +7,7 @@ import (
 	"partnerapi/domain"
 )
 
-// historyTexts say in words what happened.
+// historyTexts are the texts of kinds of events.
 var historyTexts = map[domain.HistoryKind]string{
 	domain.HistoryAssigned:    "Course assigned",
 	domain.HistoryCompleted:   "Course completed",
@@ -23,6 +23,8 @@ var historyTexts = map[domain.HistoryKind]string{
 	domain.HistoryResolved:    "Exposure resolved",
 }
 
+// employeeHistory returns the contents of a report of all events of users in the period. It has figures of exposures
+// only with Dark Web Monitoring.
 func employeeHistory(r *reading) []Section {
 	n := map[domain.HistoryKind]int{}
 	for _, c := range read(r, reports.HistoryCounts.All) {
@@ -63,6 +65,7 @@ func employeeHistory(r *reading) []Section {
 	}
 }
 
+// historySubject returns the text of an event's subject, with the version of a policy.
 func historySubject(e *domain.HistoryEvent) string {
 	switch {
 	case e.Version > 0:

@@ -8,16 +8,16 @@ import (
 	"partnerapi/domain"
 )
 
-// refreshes recompute what a type needs before its snapshot, besides the client's
-// summary.
+// refreshes are called before the snapshot of a report of a type. They refresh stored
+// results that the type shows: evaluations of frameworks, or other clients' averages.
 var refreshes = map[domain.ReportType]func(t *db.Tenant, ctx context.Context) error{
 	domain.ExecutiveSummary: (*db.Tenant).EvaluateStale,
 	domain.ComplianceReport: (*db.Tenant).EvaluateStale,
 	domain.GlobalHealth:     func(t *db.Tenant, ctx context.Context) error { return reports.RefreshPeers(ctx, t) },
 }
 
-// numbers are numbers of a client that several reports show; those about what
-// happened are of a period.
+// numbers are numbers of a client that several reports show: events of a period (set by
+// numbersIn) and the current state (set by standing).
 type numbers struct {
 	score             domain.ClientSummary
 	users             int
@@ -25,16 +25,17 @@ type numbers struct {
 	training          domain.TrainingMonth
 	exposures         domain.ExposureMonth
 	scores            []domain.AverageOn
-	signatures        int // that were given
+	signatures        int // given in the period
 	darkWeb           domain.DarkWeb
 	frameworks        []domain.FrameworkAssignment
 	requirements, met int
 	asked, signed     int
 }
 
-// numbersIn reads what happened in a period.
+// numbersIn reads the numbers of events in p, which need not be the reading's period. Exposures are read only with Dark
+// Web Monitoring.
 func numbersIn(r *reading, p domain.ReportPeriod) (n numbers) {
-	own := r.period
+	period := r.period
 	r.period = p
 	n.phishing = phishingTotal(read(r, reports.PhishedMonths.All))
 	n.training = trainingTotal(read(r, reports.TrainingMonths.All))
@@ -43,15 +44,15 @@ func numbersIn(r *reading, p domain.ReportPeriod) (n numbers) {
 	if r.tenant.DarkWebMonitoring {
 		n.exposures = exposureTotal(read(r, reports.ExposureMonths.All))
 	}
-	r.period = own
+	r.period = period
 	return n
 }
 
-// standing adds the client's current numbers.
+// standing sets the numbers of the client's current state.
 func (n *numbers) standing(r *reading) {
 	n.score, n.users = r.tenant.Summary, r.tenant.ActiveUsers
 	if r.tenant.DarkWebMonitoring {
-		n.darkWeb = stand(r, (*db.Tenant).DarkWeb)
+		n.darkWeb = current(r, (*db.Tenant).DarkWeb)
 	}
 	for _, p := range everyPolicy(r) {
 		if p.SignOff != nil {
@@ -66,14 +67,17 @@ func (n *numbers) standing(r *reading) {
 	}
 }
 
+// everyPolicy reads all active policies of the client.
 func everyPolicy(r *reading) []domain.Policy {
-	return stand(r, func(t *db.Tenant, ctx context.Context) ([]domain.Policy, error) { return reports.EveryPolicy(ctx, t) })
+	return current(r, func(t *db.Tenant, ctx context.Context) ([]domain.Policy, error) {
+		return reports.EveryPolicy(ctx, t)
+	})
 }
 
 // frameworksOf reads all framework assignments of the client.
 func frameworksOf(r *reading) (all []domain.FrameworkAssignment) {
 	for w := (domain.Window{Limit: 100}); ; {
-		page := stand(r, func(t *db.Tenant, ctx context.Context) (domain.Slice[domain.FrameworkAssignment], error) {
+		page := current(r, func(t *db.Tenant, ctx context.Context) (domain.Slice[domain.FrameworkAssignment], error) {
 			return t.Frameworks(ctx, nil, w)
 		})
 		all = append(all, page.Rows...)
@@ -84,7 +88,7 @@ func frameworksOf(r *reading) (all []domain.FrameworkAssignment) {
 	}
 }
 
-// scoreFigure is the average score with its grade.
+// scoreFigure returns the average score with its grade; without active users, without tone and grade.
 func scoreFigure(t *db.Tenant) Figure {
 	if t.ActiveUsers == 0 {
 		return Figure{Label: "Average risk score", Value: t.Summary.AverageScore, Note: "no active users"}
@@ -96,9 +100,10 @@ func scoreFigure(t *db.Tenant) Figure {
 	}
 }
 
-// gradeTones distinguish the grades from A to F in a chart.
+// gradeTones are the tones of the grades A, B, C, D and F in a chart.
 var gradeTones = []Tone{Good, Neutral, Warning, Bad, Bad}
 
+// gradeTone returns the tone of a figure with a grade.
 func gradeTone(grade domain.Grade) Tone {
 	switch grade {
 	case domain.GradeA, domain.GradeB:
@@ -109,6 +114,7 @@ func gradeTone(grade domain.Grade) Tone {
 	return Bad
 }
 
+// onTrackFigure returns the rate of active users on track, with another note than onTrackFigures.
 func onTrackFigure(t *db.Tenant) Figure {
 	f := onTrackFigures(t)[0]
 	if t.ActiveUsers > 0 {
@@ -117,13 +123,14 @@ func onTrackFigure(t *db.Tenant) Figure {
 	return f
 }
 
+// highRiskFigure returns the number of high-risk users, which is bad unless it is 0.
 func highRiskFigure(t *db.Tenant) Figure {
 	return badIfAny(countFigure("High-risk users", t.Summary.HighRiskUsers, "of %s", plural(t.ActiveUsers, "active user")),
 		t.Summary.HighRiskUsers)
 }
 
-// scoreChart draws average scores by day. It returns nil for one day, which is no trend,
-// and for no users, as the average is then the score that every user begins with.
+// scoreChart returns a chart of average scores by day. It returns nil for fewer than two
+// days, and without active users, because the average is then only the initial score.
 func scoreChart(t *db.Tenant, scores []domain.AverageOn) Block {
 	if len(scores) < 2 || t.ActiveUsers == 0 {
 		return nil

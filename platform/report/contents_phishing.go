@@ -13,15 +13,16 @@ const (
 	noMails = "No simulated phishing mail was sent in this period."
 )
 
+// phishingOverview returns the contents of a phishing overview: by month, by template category, and repeat clickers.
 func phishingOverview(r *reading) []Section {
 	byCategory := read(r, reports.PhishedCategories.All)
-	repeated := read(r, reports.RepeatClickerCount.One)
+	repeatClickers := read(r, reports.RepeatClickerCount.One)
 	months := r.period.Months()
 	byMonth := monthly(months, read(r, reports.PhishedMonths.All), func(m *domain.PhishedMonth) *domain.Date { return &m.Month })
 	total := phishingTotal(byMonth)
 	return []Section{
 		section("Summary", Text(howClicksCount), phishingFigures(total),
-			Figures{badIfAny(countFigure("Repeat clickers", repeated, "clicked two or more times"), repeated),
+			Figures{badIfAny(countFigure("Repeat clickers", repeatClickers, "clicked two or more times"), repeatClickers),
 				countFigure("Attachments opened", total.AttachmentsOpened, ""),
 				countFigure("Reported", total.Reported, "in simulations")},
 			donut("What became of the mails", []string{"Not opened", "Opened only", "Clicked"}, []Tone{Neutral, Neutral, Bad},
@@ -58,6 +59,7 @@ func phishingOverview(r *reading) []Section {
 	}
 }
 
+// phishingPerformance returns the contents of a report of every active user's simulated mails.
 func phishingPerformance(r *reading) []Section {
 	return []Section{
 		section("Summary", Text(howClicksCount+" These figures are of all mails, those to users who are inactive "+
@@ -73,6 +75,7 @@ func phishingPerformance(r *reading) []Section {
 	}
 }
 
+// category returns the name of a category of templates.
 func category(r *domain.PhishedCategory) string {
 	if r.Category == "" {
 		return "(none)"
@@ -80,6 +83,7 @@ func category(r *domain.PhishedCategory) string {
 	return word(r.Category)
 }
 
+// phishingTotal sums up months.
 func phishingTotal(months []domain.PhishedMonth) (total domain.PhishingCounts) {
 	for _, m := range months {
 		total = total.Plus(m.PhishingCounts)
@@ -87,8 +91,8 @@ func phishingTotal(months []domain.PhishedMonth) (total domain.PhishingCounts) {
 	return total
 }
 
-// phishingFigures are the totals of a period; the goals are those of the frameworks
-// (decisions 7.7).
+// phishingFigures returns figures of a period's totals; a text if no mail was sent. The
+// limits of the tones are the targets of the frameworks (decisions 7.7).
 func phishingFigures(n domain.PhishingCounts) Block {
 	if n.Sent == 0 {
 		return Text(noMails)
@@ -101,13 +105,13 @@ func phishingFigures(n domain.PhishingCounts) Block {
 	}
 }
 
-// phishingColumns are the columns of counts, which follow others.
+// phishingColumns are the columns of counts, after a table's first columns.
 var phishingColumns = slices.Concat(
 	columns(IntegerColumn, "Sent", "Opened", "Clicked", "Reported", "Submitted", "Attachments"),
 	columns(PercentColumn, "Click rate", "Report rate"))
 
-// phishingCells are the cells of phishingColumns.
-func phishingCells(n domain.PhishingCounts, before ...any) []any {
-	return append(before, n.Sent, n.Opened, n.Clicked, n.Reported, n.CredentialsSubmitted, n.AttachmentsOpened,
+// phishingCells returns the first cells of a row, followed by the cells of phishingColumns.
+func phishingCells(n domain.PhishingCounts, first ...any) []any {
+	return append(first, n.Sent, n.Opened, n.Clicked, n.Reported, n.CredentialsSubmitted, n.AttachmentsOpened,
 		rateOf(n.Clicked, n.Sent), rateOf(n.Reported, n.Sent))
 }

@@ -9,6 +9,8 @@ import (
 	"partnerapi/domain"
 )
 
+// policies returns the contents of a report of the client's policies. The chart shows those with an audience to sign
+// them, the least signed first.
 func policies(r *reading) []Section {
 	list := policiesByTitle(r)
 	names := map[domain.ScopeID]string{}
@@ -36,6 +38,7 @@ func policies(r *reading) []Section {
 	}
 }
 
+// policyCells returns a policy's row. names are of groups and collections: a scope without a name was deleted.
 func policyCells(p *domain.Policy, names map[domain.ScopeID]string) []any {
 	audience := "All users"
 	if p.ScopeType != domain.TenantScope {
@@ -57,6 +60,7 @@ func policyCells(p *domain.Policy, names map[domain.ScopeID]string) []any {
 	return cells
 }
 
+// policyAcknowledgment returns the contents of a report of every user's signatures.
 func policyAcknowledgment(r *reading) []Section {
 	return []Section{
 		section("Summary", noUsers(r.tenant.ActiveUsers), signOff(policiesByTitle(r))),
@@ -77,6 +81,7 @@ func policyAcknowledgment(r *reading) []Section {
 	}
 }
 
+// policiesByTitle reads all policies in the order of their titles.
 func policiesByTitle(r *reading) []domain.Policy {
 	list := everyPolicy(r)
 	slices.SortStableFunc(list, func(a, b domain.Policy) int {
@@ -85,9 +90,9 @@ func policiesByTitle(r *reading) []domain.Policy {
 	return list
 }
 
-// signOff sums up the signatures of policies.
+// signOff returns figures and a chart of the signatures of the policies to be signed; a text if there are none.
 func signOff(list []domain.Policy) Block {
-	asked, signed, policies, whole := 0, 0, 0, 0
+	asked, signed, policies, complete := 0, 0, 0, 0
 	for _, p := range list {
 		if p.SignOff == nil {
 			continue
@@ -96,7 +101,7 @@ func signOff(list []domain.Policy) Block {
 		asked += p.SignOff.Audience
 		signed += p.SignOff.Acknowledged
 		if p.SignOff.Acknowledged == p.SignOff.Audience && p.SignOff.Audience > 0 {
-			whole++
+			complete++
 		}
 	}
 	if policies == 0 {
@@ -104,7 +109,7 @@ func signOff(list []domain.Policy) Block {
 	}
 	return blocks{Figures{
 		countFigure("Policies", len(list), "%d to be signed", policies),
-		countFigure("Signed by everybody", whole, "of %s", plural(policies, "policy")),
+		countFigure("Signed by everybody", complete, "of %s", plural(policies, "policy")),
 		rateFigure("Signatures", signed, asked, 100, 90, "signature"),
 		badIfAny(countFigure("Signatures missing", asked-signed, ""), asked-signed),
 	}, donut("Signatures asked for", []string{"Signed", "Missing"}, []Tone{Good, Bad}, signed, asked-signed)}

@@ -8,13 +8,15 @@ import (
 	"partnerapi/domain"
 )
 
-// highestRisks is how many users a risk overview names.
+// highestRisks is the maximum number of users in a risk overview.
 const highestRisks = 25
 
+// riskOverview returns the contents of a risk overview: scores by grade, role and factor, and the users of the highest
+// risk.
 func riskOverview(r *reading) []Section {
 	t := r.tenant
-	risk := stand(r, (*db.Tenant).Risk)
-	worst := stand(r, func(t *db.Tenant, ctx context.Context) (domain.Slice[domain.User], error) {
+	risk := current(r, (*db.Tenant).Risk)
+	worst := current(r, func(t *db.Tenant, ctx context.Context) (domain.Slice[domain.User], error) {
 		return t.Users(ctx, domain.UserFilter{Status: domain.Active, Sort: "risk_score"}, domain.Window{Limit: highestRisks})
 	})
 
@@ -34,6 +36,7 @@ func riskOverview(r *reading) []Section {
 	}
 }
 
+// gradeTable returns a table of the number of users by grade; users is their total.
 func gradeTable(d domain.GradeDistribution, users int) Table {
 	type grade struct {
 		grade  domain.Grade
@@ -54,6 +57,7 @@ func gradeTable(d domain.GradeDistribution, users int) Table {
 	}
 }
 
+// roleTable returns a table of the average scores by role.
 func roleTable(roles []domain.RoleRisk) Table {
 	return Table{
 		Title: "Roles", Empty: "The client has no active users.",
@@ -65,6 +69,7 @@ func roleTable(roles []domain.RoleRisk) Table {
 	}
 }
 
+// factorTable returns a table of the factors of scores.
 func factorTable(factors []domain.FactorTotal) Table {
 	return Table{
 		Title: "Factors", Empty: "Nothing has moved the score of an active user.",
@@ -73,6 +78,7 @@ func factorTable(factors []domain.FactorTotal) Table {
 	}
 }
 
+// worstTable returns a table of users, in the order of the list.
 func worstTable(users []domain.User) Table {
 	return Table{
 		Title: "Highest risk", Empty: "The client has no active users.",

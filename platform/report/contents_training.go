@@ -8,8 +8,10 @@ import (
 	"partnerapi/domain"
 )
 
+// noCourses is shown instead of courses if there are none.
 const noCourses = "No active user was given a course."
 
+// trainingOverview returns the contents of a training overview: by course, and by month of the period.
 func trainingOverview(r *reading) []Section {
 	t, months := r.tenant, r.period.Months()
 	courses := read(r, reports.CourseProgress.All)
@@ -37,6 +39,7 @@ func trainingOverview(r *reading) []Section {
 	}
 }
 
+// trainingTotal sums up months.
 func trainingTotal(months []domain.TrainingMonth) (total domain.TrainingMonth) {
 	for _, m := range months {
 		total.Assigned += m.Assigned
@@ -45,6 +48,7 @@ func trainingTotal(months []domain.TrainingMonth) (total domain.TrainingMonth) {
 	return total
 }
 
+// trainingPerformance returns the contents of a report of every user's courses, without their titles.
 func trainingPerformance(r *reading) []Section {
 	return []Section{
 		section("Summary", noUsers(r.tenant.ActiveUsers), onTrackFigures(r.tenant), onTrackChart(r.tenant)),
@@ -59,6 +63,7 @@ func trainingPerformance(r *reading) []Section {
 	}
 }
 
+// trainingStatus returns the contents of a report of every user's courses, one by one.
 func trainingStatus(r *reading) []Section {
 	return []Section{
 		section("Summary", noUsers(r.tenant.ActiveUsers), courseTotals(read(r, reports.CourseProgress.All))),
@@ -72,8 +77,10 @@ func trainingStatus(r *reading) []Section {
 	}
 }
 
+// courseDetails returns the contents of a report of every course's users, by who has completed it.
 func courseDetails(r *reading) []Section {
 	courses, users := read(r, reports.CourseProgress.All), r.tenant.ActiveUsers
+	// list lists users by course, with the columns from to to of courseColumns.
 	list := func(title, empty string, of reports.Statement[domain.UserCourse], from, to int) Table {
 		return Table{
 			Title: title, Empty: empty, Once: 1,
@@ -87,19 +94,20 @@ func courseDetails(r *reading) []Section {
 	return []Section{
 		section("Courses", noUsers(users), courseTotals(courses), courseChart(courses),
 			courseTable("Courses", courses, users, "In 365 days")),
-		// Who has not completed a course has no day of it.
+		// Without the column "Completed on", which would be empty.
 		section("Who has not completed them", list("Not completed", "Nobody has an open course.", reports.OpenCourses, 1, 4)),
 		section("Who has completed them",
 			list("Completed", "Nobody has completed a course.", reports.CompletedCourses, 2, 5)),
 	}
 }
 
+// teamTraining returns the contents of a report of training by manager and by department.
 func teamTraining(r *reading) []Section {
 	managers, departments := read(r, reports.TrainingByManager.All), read(r, reports.TrainingByDepartment.All)
 	numbers := slices.Concat(columns(IntegerColumn, "Users", "On track"), columns(PercentColumn, "On-track rate"),
 		columns(IntegerColumn, "Completed", "Open", "Overdue"))
-	cells := func(t *domain.TeamTraining, before ...any) []any {
-		return append(before, t.Users, t.OnTrack, rateOf(t.OnTrack, t.Users), t.Completed, t.Open, t.Overdue)
+	cells := func(t *domain.TeamTraining, names ...any) []any {
+		return append(names, t.Users, t.OnTrack, rateOf(t.OnTrack, t.Users), t.Completed, t.Open, t.Overdue)
 	}
 	department := func(t *domain.TeamTraining) string {
 		if t.Name == nil {
@@ -135,7 +143,8 @@ func teamTraining(r *reading) []Section {
 	}
 }
 
-// onTrackFigures are those of the client's summary.
+// onTrackFigures returns the rate of users on track, and the number of users with overdue courses, from the client's
+// summary. Without active users, the rate is the summary's own.
 func onTrackFigures(t *db.Tenant) Figures {
 	overdue := t.Summary.OverdueUsers
 	onTrack := rateFigure("On track", t.ActiveUsers-overdue, t.ActiveUsers, 95, 80, "user")
@@ -145,11 +154,13 @@ func onTrackFigures(t *db.Tenant) Figures {
 	return Figures{onTrack, badIfAny(countFigure("Users with overdue courses", overdue, ""), overdue)}
 }
 
+// onTrackChart returns a chart of the users on track and with overdue courses; nil without active users.
 func onTrackChart(t *db.Tenant) Block {
 	overdue := t.Summary.OverdueUsers
 	return donut("Users on track", []string{"On track", "Overdue"}, []Tone{Good, Bad}, t.ActiveUsers-overdue, overdue)
 }
 
+// courseTotals returns figures and a chart of all courses of all users; a text if there are none.
 func courseTotals(courses []domain.CourseProgress) Block {
 	var n domain.CourseProgress
 	for _, c := range courses {
@@ -170,14 +181,15 @@ func courseTotals(courses []domain.CourseProgress) Block {
 		n.Completed, n.Open, n.Overdue)}
 }
 
+// courseChart returns a chart of the completion rates of courses (see bars).
 func courseChart(courses []domain.CourseProgress) Block {
 	return bars("Completion by course", "%", courses,
 		func(r *domain.CourseProgress) string { return r.Title },
 		func(r *domain.CourseProgress) float64 { return rateIn(r.Completed, r.Users) })
 }
 
-// courseTable says where the client's active users stand with each course,
-// and how often it was completed within a period.
+// courseTable returns a table of the number of active users by the state of each course, and of how often it was
+// completed within a period, under the title within. users is the number of active users.
 func courseTable(title string, courses []domain.CourseProgress, users int, within string) Table {
 	return Table{
 		Title: title, Empty: noCourses,
@@ -196,6 +208,7 @@ var courseColumns = []Column{{Title: "Course", Width: 3}, {Title: "Status", Widt
 	{Title: "Assigned on", Kind: DateColumn, Width: 2}, {Title: "Due on", Kind: DateColumn, Width: 2},
 	{Title: "Completed on", Kind: DateColumn, Width: 2}}
 
+// courseCells returns the cells of courseColumns.
 func courseCells(t *db.Tenant, a *domain.Assignment) []any {
 	cells := []any{a.Title, word(a.Status(domain.DateOf(t.Now()))), domain.DateOf(a.AssignedAt), a.DueOn, nil}
 	if a.CompletedAt != nil {

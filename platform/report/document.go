@@ -13,15 +13,15 @@ import (
 type Document struct {
 	Type   domain.ReportType
 	Title  string // "Phishing performance"
-	Client string // its name
+	Client string // the client's name
 	// Period is nil for a report about the moment at which it is made.
 	Period   *domain.ReportPeriod
 	MadeAt   time.Time
 	Sections []Section
 }
 
-// Section is a part of a document under a heading. In an XLSX file its tables are
-// sheets, and its figures and texts stand on the first sheet.
+// Section is a part of a document under a heading. In an XLSX file each of its tables and
+// charts is a sheet, and its figures and texts are on the first sheet.
 type Section struct {
 	Heading string
 	Blocks  []Block
@@ -33,7 +33,7 @@ type Block interface{ block() }
 // Text is a paragraph.
 type Text string
 
-// Figures are single numbers that stand side by side, at most four in a row.
+// Figures are single numbers, on a page side by side, at most four in a row.
 type Figures []Figure
 
 // Figure is a number with its label.
@@ -41,13 +41,12 @@ type Figure struct {
 	Label string
 	// Value is nil for none, an int, a Percent or a string.
 	Value any
-	// Note stands small below the value: a comparison, or what is counted; it may
-	// be empty.
+	// Note is written small below the value: a comparison, or what is counted; it may be empty.
 	Note string
 	Tone Tone
 }
 
-// Percent is a percentage, from 0 to 100, where not all values are percentages.
+// Percent is a percentage, from 0 to 100. The type distinguishes it from other numbers.
 type Percent float64
 
 // Tone says whether a figure is good or bad news.
@@ -71,26 +70,25 @@ const (
 	Donut
 )
 
-// Chart is a picture of numbers. In an XLSX file it is a sheet of its numbers with
-// a native chart.
+// Chart is a chart of numbers. In an XLSX file it is a sheet of its numbers with a native chart.
 type Chart struct {
 	Kind  ChartKind
 	Title string
 	// Unit follows a number: "%", or empty.
 	Unit   string
 	Labels []string
-	// By says what Labels are, such as "Day"; empty means "Name". Keys are the labels as
-	// cells of a sheet, each a domain.Date or an int; nil if the labels are texts. If By
-	// is byMonth, a key is the first day of the month.
+	// By is the title of the column of labels, such as "Day"; empty means "Name". Keys are
+	// the labels as cells of a sheet, each a domain.Date or an int; nil if the labels are
+	// texts. If By is byMonth, a key is the first day of the month.
 	By   string
 	Keys []any
 	// Series have a value for each label; a Donut has one series.
 	Series []Series
-	// Tones say which labels of a Donut are good or bad news; nil for a color each.
+	// Tones are the tones of a Donut's labels; nil for a color of its own for each label.
 	Tones []Tone
 }
 
-// Series is a named row of numbers; NaN is no value.
+// Series is a named list of numbers; NaN means no value.
 type Series struct {
 	Name   string
 	Values []float64
@@ -104,11 +102,10 @@ type Table struct {
 	// Once is the number of first columns whose cells a PDF shows only once for
 	// consecutive rows that agree in all of these columns.
 	Once int
-	// Line formats a row as text, if pages have no room for the table and show its rows
-	// as a paragraph; nil for a table.
+	// Line, if not nil, formats a row as text: a PDF then shows the rows as a paragraph instead of a table.
 	Line func(cells []any) string
-	// Rows are read once. A cell is nil, or of the type that its column's kind
-	// names. Reading them may fail.
+	// Rows can be ranged over once. A cell is nil, or of the type of its column's kind
+	// (see ColumnKind). Reading rows may fail.
 	Rows iter.Seq2[[]any, error]
 	// Empty is shown instead of a table without rows.
 	Empty string
@@ -118,12 +115,11 @@ type Table struct {
 type Column struct {
 	Title string
 	Kind  ColumnKind
-	// Width is the share of a text column in the page's width that all columns leave
-	// over; 0 is 1.
+	// Width is the share of a text column in the page's width that the other columns leave; 0 means 1.
 	Width int
 }
 
-// ColumnKind is what a column's cells hold.
+// ColumnKind is the type of a column's cells.
 type ColumnKind int
 
 // The kinds, with the Go type of a cell.

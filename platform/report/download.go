@@ -17,17 +17,16 @@ import (
 )
 
 const (
-	// maxLookUps is how many downloads look for their report at a time: links are
-	// counted in no budget, and the connections are those of the interface's requests.
+	// maxLookUps is the maximum number of downloads that query the database at a time: no
+	// rate limit applies to links, and they share the connections of the API's requests.
 	maxLookUps = 4
-	// lookUpTimeout is how long a download waits for its turn and the database.
+	// lookUpTimeout is the maximum time for waiting for a slot and the database.
 	lookUpTimeout = 5 * time.Second
-	// downloadTimeout is how long the file may take to arrive.
+	// downloadTimeout is the maximum time for sending the file.
 	downloadTimeout = time.Hour
 )
 
-// Downloads answer the links to reports' files. They need no key and are counted in
-// no budget.
+// Downloads serves the links to reports' files. Requests need no API key, and no rate limit applies to them.
 type Downloads struct {
 	db    *db.DB
 	links Links
@@ -36,28 +35,27 @@ type Downloads struct {
 	slots chan struct{}
 }
 
-// NewDownloads returns the answers to links.
+// NewDownloads returns the handler of links.
 func NewDownloads(d *db.DB, links Links, store *Store, log *slog.Logger) *Downloads {
 	return &Downloads{db: d, links: links, store: store, log: log, slots: make(chan struct{}, maxLookUps)}
 }
 
-// Mount adds them to the engine, below /reports.
+// Mount adds the routes GET and HEAD /reports/:token to the engine.
 func (d *Downloads) Mount(engine *gin.Engine) {
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
 		engine.Handle(method, "/reports/:token", d.serve)
 	}
 }
 
-// refusals are the texts that are sent instead of a file, by status.
+// refusals are the response texts of errors, by status.
 var refusals = map[int]string{
 	http.StatusForbidden:          "This link is not valid, or not any more: ask for a new one.",
 	http.StatusNotFound:           "This report is gone.",
 	http.StatusServiceUnavailable: "This report cannot be read now: try again in a minute.",
 }
 
-// serve writes the file, or the requested range of it. It answers 403 for a link that
-// was altered or has expired, 404 for a report that is gone, and 503 if the database or
-// the store does not answer.
+// serve writes the file, or the requested range of it. It answers 403 for a link that was altered or has expired, 404
+// for a report without a file (see open), and 503 if the database or the store fails or does not answer.
 func (d *Downloads) serve(c *gin.Context) {
 	c.Header("Cache-Control", "private, no-store")
 	c.Header("Referrer-Policy", "no-referrer")
@@ -75,7 +73,7 @@ func (d *Downloads) serve(c *gin.Context) {
 		refuse(c, http.StatusNotFound)
 		return
 	case err != nil:
-		// The path holds the token and stays out of the log.
+		// The path is not logged, because it contains the token.
 		d.log.ErrorContext(c.Request.Context(), "a report was not served", "report", id.UUID(), "error", err)
 		c.Header("Retry-After", "60")
 		refuse(c, http.StatusServiceUnavailable)
@@ -84,15 +82,16 @@ func (d *Downloads) serve(c *gin.Context) {
 	defer func() { _ = file.Close() }()
 	c.Header("Content-Disposition", attachment(name))
 	c.Header("Content-Type", contentTypes[domain.ReportFormat(name[strings.LastIndexByte(name, '.')+1:])])
-	c.Header("No-Gzip-Compression", "1") // the formats are compressed
+	c.Header("No-Gzip-Compression", "1") // PDF and XLSX are compressed already
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(downloadTimeout))
 	http.ServeContent(c.Writer, c.Request, "", file.ModTime, file)
 }
 
+// refuse sends a status with its text.
 func refuse(c *gin.Context, status int) { c.String(status, refusals[status]+"\n") }
 
-// open finds the report, opens its file and returns the file's name. The file can be
-// read as long as ctx lasts.
+// open finds the report, opens its file and returns the file's name. The file can be read
+// until ctx ends. The error is NotFound or ErrNoFile if there is no client, report or file.
 func (d *Downloads) open(
 	ctx context.Context, client domain.ClientID, id domain.ReportID,
 ) (file *File, name string, err error) {
@@ -104,7 +103,7 @@ func (d *Downloads) open(
 	return file, fileName(t.Name, r), err
 }
 
-// find finds the report, as soon as a slot is free.
+// find waits for a slot and reads the report. The error is ErrNoFile for a report that is not ready or has expired.
 func (d *Downloads) find(
 	ctx context.Context, client domain.ClientID, id domain.ReportID,
 ) (*db.Tenant, domain.Report, error) {
@@ -130,8 +129,8 @@ func (d *Downloads) find(
 	return t, r, nil
 }
 
-// attachment is the Content-Disposition for a file's name: in ASCII for clients that
-// know nothing else, and as it is (RFC 6266).
+// attachment returns the Content-Disposition for a file's name: in ASCII, with "_" for
+// other characters, for old clients, and in UTF-8 (RFC 6266).
 func attachment(name string) string {
 	ascii := strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '%' {

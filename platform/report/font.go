@@ -22,14 +22,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Font is a TrueType font that texts are written in.
+// Font is a TrueType font for the texts of a PDF.
 type Font struct {
 	data   []byte
 	family string
 	sfnt   *sfnt.Font
 }
 
-// maxFontSize is the size in bytes up to which a font file is read.
+// maxFontSize is the maximum size of a font file in bytes.
 const maxFontSize = 40 << 20
 
 // LoadFont reads a TrueType font file (not a collection, and not OpenType with CFF
@@ -57,6 +57,7 @@ func LoadFont(file string) (*Font, error) {
 	return f, nil
 }
 
+// parseFont parses a TrueType font. family is its name in the PDF library.
 func parseFont(data []byte, family string) (*Font, error) {
 	if !bytes.HasPrefix(data, []byte{0, 1, 0, 0}) {
 		return nil, errors.New("it is another kind of file")
@@ -65,7 +66,8 @@ func parseFont(data []byte, family string) (*Font, error) {
 	return &Font{data: data, family: family, sfnt: parsed}, err
 }
 
-// try returns an error if the PDF library cannot read the font, on which it panics.
+// try writes a PDF with a character of the font. It returns an error if the font has none of a few characters of
+// several scripts, or if the PDF library cannot read the font, on which the library panics.
 func (f *Font) try() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -85,7 +87,7 @@ func (f *Font) try() (err error) {
 	return errors.New("it has no letters")
 }
 
-// builtIn are the fonts for Latin, Greek and Cyrillic: regular and bold.
+// builtIn returns the fonts for Latin, Greek and Cyrillic: regular and bold.
 var builtIn = sync.OnceValue(func() [2]*Font {
 	regular, err := parseFont(goregular.TTF, "regular")
 	if err != nil {
@@ -107,8 +109,7 @@ type typeface struct {
 	embedded bool
 }
 
-// embed adds the font to the document, once. The file gets only the characters that are
-// written.
+// embed adds the font to the document, once. The PDF contains only the characters of the font that the document uses.
 func (t *typeface) embed(pdf *fpdf.Fpdf) {
 	if t.embedded {
 		return
@@ -117,8 +118,7 @@ func (t *typeface) embed(pdf *fpdf.Fpdf) {
 	pdf.AddUTF8FontFromBytes(t.family, "", slices.Clone(t.data)) // the library may write into the bytes
 }
 
-// width is how wide a character is, in parts of the font's size; negative where the
-// font does not have it.
+// width returns the width of a character as a multiple of the font's size; -1 if the font does not have the character.
 func (t *typeface) width(r rune) float64 {
 	if width, known := t.widths[r]; known {
 		return width
@@ -134,13 +134,13 @@ func (t *typeface) width(r rune) float64 {
 	return width
 }
 
-// typefaces choose the font of every character of one document. They are not safe
-// for concurrent use.
+// typefaces chooses the font of every character of one document. It is not safe for concurrent use.
 type typefaces struct {
 	regular, bold *typeface
-	extra         *typeface // nil without
+	extra         *typeface // of Options; nil for none
 }
 
+// newTypefaces returns the built-in fonts and extra, which may be nil.
 func newTypefaces(extra *Font) *typefaces {
 	face := func(f *Font) *typeface { return &typeface{Font: f, widths: map[rune]float64{}} }
 	fonts := builtIn()
@@ -151,7 +151,7 @@ func newTypefaces(extra *Font) *typefaces {
 	return t
 }
 
-// style is how a text looks.
+// style is the size, weight and color of a text.
 type style struct {
 	size  float64 // points
 	bold  bool
@@ -164,14 +164,14 @@ type run struct {
 	text string
 }
 
-// replacement stands for a character that no font has.
+// replacement replaces a character that no font has.
 const replacement = '\uFFFD'
 
 // maxRune is the last character that the PDF library can write.
 const maxRune = 0xFFFF
 
-// clean makes a text one line of characters that the fonts have. A letter with a
-// mark that they do not have loses the mark.
+// clean returns a text as one line of characters that the fonts have. It replaces
+// other characters (see substitute), and drops control characters and combining marks.
 func (t *typefaces) clean(text string) string {
 	if isASCII(text) {
 		return text
@@ -181,28 +181,30 @@ func (t *typefaces) clean(text string) string {
 		switch {
 		case unicode.IsSpace(r):
 			b.WriteByte(' ')
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r): // dropped: invisible
 		case t.has(r):
 			b.WriteRune(r)
-		case unicode.Is(unicode.Mn, r):
+		case unicode.Is(unicode.Mn, r): // dropped: a combining mark that no font has
 		default:
-			b.WriteRune(t.instead(r))
+			b.WriteRune(t.substitute(r))
 		}
 	}
 	return b.String()
 }
 
+// isASCII reports whether a text has only printable ASCII characters.
 func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
+// has reports whether a font, other than the bold font, has a character, and the PDF library can write it.
 func (t *typefaces) has(r rune) bool {
 	return r <= maxRune && (t.regular.width(r) >= 0 || t.extra != nil && t.extra.width(r) >= 0)
 }
 
-// instead returns the substitute for a character that no font has: the letter without
-// its marks, or the replacement character.
-func (t *typefaces) instead(r rune) rune {
+// substitute returns the substitute for a character that no font has: its base letter
+// without marks, or replacement if no font has that either.
+func (t *typefaces) substitute(r rune) rune {
 	base, _ := utf8.DecodeRuneInString(norm.NFKD.String(string(r)))
 	if t.has(base) {
 		return base
@@ -210,7 +212,8 @@ func (t *typefaces) instead(r rune) rune {
 	return replacement
 }
 
-// face is the typeface for a character of a clean text.
+// face returns the typeface for a character of a clean text: extra if only extra has it,
+// or else bold or regular. Without a bold form the character is regular.
 func (t *typefaces) face(r rune, bold bool) *typeface {
 	if t.extra != nil && t.regular.width(r) < 0 && t.extra.width(r) >= 0 {
 		return t.extra
@@ -221,7 +224,7 @@ func (t *typefaces) face(r rune, bold bool) *typeface {
 	return t.regular
 }
 
-// runs splits a clean text by typeface.
+// runs splits a clean text into runs of one typeface each.
 func (t *typefaces) runs(text string, bold bool) []run {
 	var list []run
 	for i, r := range text {
@@ -235,8 +238,8 @@ func (t *typefaces) runs(text string, bold bool) []run {
 	return list
 }
 
-// visual returns the characters of a clean line in visual order, from left to right:
-// it reverses those of Hebrew and Arabic. Arabic letters are not joined.
+// visual returns the characters of a clean line in visual order, from left to right: it
+// reverses Hebrew and Arabic. It does not join Arabic letters. An invalid text stays.
 func visual(text string) string {
 	rightToLeft := func(r rune) bool {
 		p, _ := bidi.LookupRune(r)
@@ -267,10 +270,10 @@ func visual(text string) string {
 	return strings.Join(runs, "")
 }
 
-// millimetres is the length of a point.
+// millimetres is the length of a point in millimetres.
 const millimetres = 25.4 / 72
 
-// width is how wide a clean text is, in millimetres.
+// width returns the width of a clean text in millimetres.
 func (t *typefaces) width(text string, s style) (sum float64) {
 	for _, r := range text {
 		sum += max(t.face(r, s.bold).width(r), 0)
@@ -278,10 +281,9 @@ func (t *typefaces) width(text string, s style) (sum float64) {
 	return sum * s.size * millimetres
 }
 
-// lines breaks a text into lines of a width in millimetres: at spaces, or within a word
-// that is wider than a line. If most is not 0, it cuts the text after that many lines,
-// with an ellipsis.
-func (t *typefaces) lines(text string, width float64, s style, most int) []string {
+// lines breaks a text into lines of a width in millimetres: at spaces, or within a word that is wider than a line. If
+// maxLines is not 0, it cuts the text after that many lines, with an ellipsis.
+func (t *typefaces) lines(text string, width float64, s style, maxLines int) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(t.clean(text)) {
@@ -296,38 +298,38 @@ func (t *typefaces) lines(text string, width float64, s style, most int) []strin
 			head, tail := t.breakWord(line, width, s)
 			lines, line = append(lines, head), tail
 		}
-		if most > 0 && len(lines) > most {
+		if maxLines > 0 && len(lines) > maxLines {
 			break
 		}
 	}
 	if line != "" {
 		lines = append(lines, line)
 	}
-	if most > 0 && len(lines) > most {
-		lines = slices.Clip(lines[:most])
-		lines[most-1] = t.ellipsis(lines[most-1]+" …", width, s)
+	if maxLines > 0 && len(lines) > maxLines {
+		lines = slices.Clip(lines[:maxLines])
+		lines[maxLines-1] = t.ellipsis(lines[maxLines-1]+" …", width, s)
 	}
 	return lines
 }
 
-// breakWord splits a word that is wider than a line: after a character at which an
-// address may break, if there is one in the second half of what fits.
+// breakWord splits a word that is wider than a line, so that head fits into the width or
+// is one character. It splits after one of @.-_/ if that leaves more than half of head.
 func (t *typefaces) breakWord(word string, width float64, s style) (head, tail string) {
-	fits, nice := 0, 0
+	length, separator := 0, 0 // of head, and up to its last separator
 	for i, r := range word {
 		end := i + len(string(r))
 		if i > 0 && t.width(word[:end], s) > width {
 			break
 		}
-		fits = end
+		length = end
 		if strings.ContainsRune("@.-_/", r) {
-			nice = end
+			separator = end
 		}
 	}
-	if nice > fits/2 {
-		fits = nice
+	if separator > length/2 {
+		length = separator
 	}
-	return word[:fits], word[fits:]
+	return word[:length], word[length:]
 }
 
 // ellipsis shortens a text that ends with an ellipsis until it fits.
@@ -339,7 +341,7 @@ func (t *typefaces) ellipsis(text string, width float64, s style) string {
 	return strings.TrimRight(string(letters), " ") + "…"
 }
 
-// fit is a text in one line of a width, cut with an ellipsis if it is wider.
+// fit returns a text as one clean line of a width, cut with an ellipsis if it is wider.
 func (t *typefaces) fit(text string, width float64, s style) string {
 	text = strings.Join(strings.Fields(t.clean(text)), " ")
 	if t.width(text, s) <= width {

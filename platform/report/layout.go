@@ -8,8 +8,7 @@ import (
 	"codeberg.org/go-pdf/fpdf"
 )
 
-// mark draws a part of a row whose top is at y on the page. It chooses its own place,
-// and does not change the row's height.
+// mark draws a part of a row whose top is at y on the page. It does not change the row's height.
 type mark func(y float64)
 
 // strip is a row of the whole width, with its height in millimetres.
@@ -18,21 +17,21 @@ type strip struct {
 	marks  []mark
 }
 
-// layout draws rows on pages. It decides where pages end itself, so that headings
-// stay with what follows and a table's header is repeated.
+// layout draws rows on pages. It breaks the pages itself, not the PDF library, so that
+// headings stay with the next row and a table's header is repeated.
 type layout struct {
 	*typefaces
 	pdf *fpdf.Fpdf
 	// used is the height of the rows of the page, in millimetres.
 	used float64
-	// head draws what begins every page after the first, and tableHead what begins
-	// one within a table; nil for none.
+	// head draws the header of every page after the first, and tableHead the header of a
+	// table that continues on the page; nil for none.
 	head, tableHead func()
-	// held are rows that must stand on the page of the next row.
+	// held are rows not drawn yet, for the page of the next block.
 	held []strip
 }
 
-// newLayout begins the first page.
+// newLayout returns a layout with an empty first page.
 func newLayout(t *typefaces) *layout {
 	pdf := fpdf.New("P", "mm", "A4", "")
 	pdf.SetAutoPageBreak(false, 0)
@@ -50,11 +49,11 @@ func (l *layout) add(height float64, marks ...mark) {
 	l.used += height
 }
 
-// hold keeps a row back, to be drawn on the same page as the next one.
+// hold keeps a row, such as a heading, until begin draws it on the page of the next block.
 func (l *layout) hold(height float64, marks ...mark) { l.held = append(l.held, strip{height, marks}) }
 
-// begin begins a block whose first rows need a height on one page, and draws the rows
-// that were held back above it.
+// begin begins a block whose first rows need a height on one page: it breaks the page if
+// they do not fit together with the held rows, and draws the held rows.
 func (l *layout) begin(height float64) {
 	if !l.fits(height) {
 		l.breakPage()
@@ -65,7 +64,7 @@ func (l *layout) begin(height float64) {
 	l.held = nil
 }
 
-// fits reports whether the page has room for a height and the rows that were held.
+// fits reports whether the page has room for a height and the held rows.
 func (l *layout) fits(height float64) bool {
 	for _, row := range l.held {
 		height += row.height
@@ -73,6 +72,7 @@ func (l *layout) fits(height float64) bool {
 	return l.used+height <= bodyHeight
 }
 
+// breakPage begins a page with its headers.
 func (l *layout) breakPage() {
 	l.pdf.AddPage()
 	l.used = 0
@@ -89,15 +89,14 @@ func (l *layout) place(height float64, marks ...mark) {
 	l.add(height, marks...)
 }
 
-// gap leaves space, unless the page ends.
+// gap leaves a space below the last row, unless the page has no room for it.
 func (l *layout) gap(height float64) {
 	if l.used+height <= bodyHeight {
 		l.add(height)
 	}
 }
 
-// finish ends every page with a footer and writes the file. The same document makes
-// the same bytes.
+// finish draws the footer of every page and writes the file. The bytes depend only on the document.
 func (l *layout) finish(w io.Writer, d *Document) error {
 	pages := l.pdf.PageCount()
 	for number := 1; number <= pages; number++ {
@@ -116,7 +115,7 @@ func (l *layout) finish(w io.Writer, d *Document) error {
 	return nil
 }
 
-// footer is the row that ends a page.
+// footer draws the last row of a page: the client, the time of making and pages, such as "Page 1 of 2".
 func (l *layout) footer(d *Document, pages string) {
 	width := l.width(pages, smallStyle)
 	made := "Made " + d.madeAt()
@@ -130,17 +129,17 @@ func (l *layout) footer(d *Document, pages string) {
 		l.words(pages, bodyWidth-width, 7.5, smallStyle))
 }
 
-// words returns a clean text on one line, whose baseline begins at (x, y) in the row.
+// words returns a mark that writes a clean text on one line, whose baseline begins at (x, y) in the row.
 func (l *layout) words(text string, x, y float64, s style) mark {
 	return func(top float64) { l.write(text, sideMargin+x, top+y, s) }
 }
 
-// bar is a filled rectangle in the row.
+// bar returns a mark that fills a rectangle in the row.
 func (l *layout) bar(x, y, width, height float64, c color) mark {
 	return func(top float64) { l.fill(sideMargin+x, top+y, width, height, c) }
 }
 
-// rule is a thin line over the width of the page.
+// rule returns a mark that draws a thin line over the width of the page.
 func (l *layout) rule(y float64) mark { return l.bar(0, y, bodyWidth, 0.25, faint) }
 
 // write draws a clean text on one line. Its baseline begins at (x, y) on the page, in millimetres.

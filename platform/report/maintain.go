@@ -15,18 +15,17 @@ import (
 
 const (
 	// maintainEvery is how often one of the processes maintains reports, and pollMaintenance
-	// how often each of them finds out whether it is time.
+	// how often each process checks whether maintenance is due.
 	maintainEvery   = 5 * time.Minute
 	pollMaintenance = 30 * time.Second
 	// retryClaim is the pause after a claim that failed.
 	retryClaim = time.Second
-	// maintainBatch is how many expired reports are deleted in one go.
+	// maintainBatch is the maximum number of expired reports that one maintenance deletes.
 	maintainBatch = 500
 )
 
-// Maintainer does the periodic maintenance of reports. It deletes reports that have
-// expired: first the file and then the row, so that no file is left without a row. And it
-// queues the reports of the last month that clients get by mail.
+// Maintainer does the periodic maintenance of reports. It queues the monthly reports that clients get by mail, and
+// deletes expired reports: first the file and then the row, so that no file is left without a row.
 type Maintainer struct {
 	db    *db.DB
 	store *Store
@@ -44,7 +43,8 @@ func (m *Maintainer) Run(ctx context.Context) {
 	lease.NewLoop(m.log, "care for reports", retryClaim, m.turn).Run(ctx)
 }
 
-// turn maintains reports if it is time.
+// turn maintains reports if that is due and no other process does. The next maintenance is due maintainEvery later, or
+// at once if ctx ended.
 func (m *Maintainer) turn(ctx context.Context) (wait time.Duration, err error) {
 	l, err := m.db.ClaimPeriodic(ctx, db.ReportCare, leaseFor)
 	if err != nil || l == nil {
@@ -56,16 +56,16 @@ func (m *Maintainer) turn(ctx context.Context) (wait time.Duration, err error) {
 	err = domain.Recover(within, m.log, "care for reports", func() error { return m.Maintain(within) })
 	end(err)
 
-	lasting, done := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	finishCtx, done := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer done()
 	due := m.db.Now()
 	if ctx.Err() == nil {
 		due = due.Add(maintainEvery)
 	}
-	return pollMaintenance, errors.Join(err, m.db.FinishPeriodic(lasting, l, due, err != nil && ctx.Err() == nil))
+	return pollMaintenance, errors.Join(err, m.db.FinishPeriodic(finishCtx, l, due, err != nil && ctx.Err() == nil))
 }
 
-// Maintain does the maintenance once.
+// Maintain does the maintenance once. An error of queueing does not prevent the deletion.
 func (m *Maintainer) Maintain(ctx context.Context) error {
 	n, err := reports.QueueMonthlyReports(ctx, m.db)
 	if n > 0 {
@@ -77,25 +77,25 @@ func (m *Maintainer) Maintain(ctx context.Context) error {
 // expire deletes expired reports. If a file cannot be deleted, its row stays for the
 // next time, and the other reports are deleted.
 func (m *Maintainer) expire(ctx context.Context) error {
-	old, err := m.db.ExpiredReports(ctx, maintainBatch)
+	expired, err := m.db.ExpiredReports(ctx, maintainBatch)
 	if err != nil {
 		return err
 	}
-	var gone []domain.Report
+	var deleted []domain.Report // their files
 	var failures []error
-	for _, r := range old {
+	for _, r := range expired {
 		if err := m.store.Delete(ctx, r); err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", r.ID, err))
 			continue
 		}
-		gone = append(gone, r)
+		deleted = append(deleted, r)
 	}
 	if len(failures) > 0 {
 		m.log.WarnContext(ctx, "files of expired reports were not deleted; it will be tried again",
 			"files", len(failures), "error", failures[0])
 	}
-	if len(gone) == 0 {
+	if len(deleted) == 0 {
 		return nil
 	}
-	return reports.DeleteReports(ctx, m.db, gone)
+	return reports.DeleteReports(ctx, m.db, deleted)
 }

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Options are how an operator wants reports to look.
+// Options are an operator's settings of reports.
 type Options struct {
-	// Font is for the scripts that the built-in font does not have; nil for none.
-	// Without it, their characters are replaced in a PDF.
+	// Font is for the scripts that the built-in fonts do not have; nil for none: their
+	// characters are then replaced in a PDF.
 	Font *Font
 }
 
@@ -28,7 +28,7 @@ func WritePDF(ctx context.Context, w io.Writer, d *Document, o Options) error {
 	return l.finish(w, d)
 }
 
-// title begins the first page.
+// title draws the top of the first page: the title, the client, the period if there is one, and the time of making.
 func (l *layout) title(d *Document) {
 	l.add(2.5, l.bar(0, 0, 24, 1.6, accent))
 	for _, line := range l.lines(d.Title, bodyWidth, titleStyle, 2) {
@@ -45,7 +45,7 @@ func (l *layout) title(d *Document) {
 	l.add(8, l.words(about, 0, 4, smallStyle), l.rule(7))
 }
 
-// runningHead begins every other page.
+// runningHead draws the header of every page but the first.
 func (l *layout) runningHead(d *Document) {
 	title := l.fit(d.Title, bodyWidth/2, smallStyle)
 	about := l.fit(d.period(), bodyWidth/2, smallStyle)
@@ -53,6 +53,7 @@ func (l *layout) runningHead(d *Document) {
 		l.words(about, bodyWidth-l.width(about, smallStyle), 2.8, smallStyle), l.rule(4.5))
 }
 
+// section draws a section, unless it has no blocks. The heading stays with the first row.
 func (l *layout) section(ctx context.Context, s *Section) error {
 	if len(s.Blocks) == 0 {
 		return nil
@@ -66,39 +67,39 @@ func (l *layout) section(ctx context.Context, s *Section) error {
 	}
 
 	for blocks := s.Blocks; len(blocks) > 0; {
-		taken := 1
+		drawn := 1 // the number of blocks that this iteration draws
 		switch b := blocks[0].(type) {
 		case Text:
 			l.text(b)
 		case Figures:
 			l.figures(b)
 		case Chart:
-			taken = l.chartsSideBySide(blocks)
-			l.charts(blocks[:taken])
+			drawn = l.chartsSideBySide(blocks)
+			l.charts(blocks[:drawn])
 		case Table:
-			lay := l.table
+			draw := l.table
 			if b.Line != nil {
-				lay = l.paragraph
+				draw = l.paragraph
 			}
-			if err := lay(ctx, &b, s.Heading); err != nil {
+			if err := draw(ctx, &b, s.Heading); err != nil {
 				return err
 			}
 		}
-		blocks = blocks[taken:]
+		blocks = blocks[drawn:]
 	}
 	return nil
 }
 
-// text draws a paragraph. Its first two lines, and its last two, stay together.
+// text draws a paragraph. Its first two lines stay on one page, and so do its last two.
 func (l *layout) text(t Text) {
 	const height = 4.7
 	lines := l.lines(string(t), bodyWidth, bodyStyle, 0)
 	for i, line := range lines {
-		together := 1
+		linesTogether := 1
 		if i == 0 || i == len(lines)-2 {
-			together = min(2, len(lines)-i)
+			linesTogether = min(2, len(lines)-i)
 		}
-		l.begin(float64(together) * height)
+		l.begin(float64(linesTogether) * height)
 		l.add(height, l.words(line, 0, 3.5, bodyStyle))
 	}
 	l.gap(1.8)
@@ -113,7 +114,7 @@ const (
 	cardInset  = 4.0
 )
 
-// figures draws cards, four in a row.
+// figures draws a card for each figure, four in a row.
 func (l *layout) figures(list Figures) {
 	for cards := range slices.Chunk(list, cardsInRow) {
 		var marks []mark
@@ -125,6 +126,7 @@ func (l *layout) figures(list Figures) {
 	}
 }
 
+// card returns the marks of a figure's card at x. A value that is too wide is written smaller, to 9 points, then cut.
 func (l *layout) card(f *Figure, x float64) []mark {
 	const width = cardWidth - cardInset - 2
 	value := valueStyle

@@ -8,41 +8,37 @@ import (
 )
 
 const (
-	// maxPageRows is how many rows of a table are shown on pages (decisions 8.11).
+	// maxPageRows is the maximum number of a table's rows on pages (decisions 8.11).
 	maxPageRows = 1000
-	// maxCellLines is how many lines a cell has at most; the rest is cut.
+	// maxCellLines is the maximum number of lines of a cell; the rest is cut.
 	maxCellLines = 3
-	// cellInset is left free at both sides of a cell, in millimetres.
+	// cellInset is the space at each side of a cell, in millimetres.
 	cellInset = 1.5
-	// headLines is how many lines the title of a column has at most.
+	// headLines is the maximum number of lines of a column's title.
 	headLines = 3
 )
 
-// measuredRows is how many of a table's first rows determine the widths of its
-// columns.
+// measuredRows is the number of a table's first rows that determine the widths of its columns.
 const measuredRows = 100
 
-// pageTable is a table while it is laid out.
+// pageTable lays a table out on pages.
 type pageTable struct {
 	*layout
 	*Table
 	cell, head style
 	lineHeight float64
-	// waiting are the first rows, until they have determined the columns.
-	waiting [][]string
-	// places are the left edges of the columns, and the right edge of the last one;
-	// nil until then.
-	places []float64
-	shown  int
-	// group holds the last row's cells of the columns that are shown once, and striped
-	// says whether that row is shaded.
+	// firstRows are the rows before placeColumns, at most measuredRows.
+	firstRows [][]string
+	// edges are the left edges of the columns, and the right edge of the last column; nil before placeColumns.
+	edges []float64
+	drawn int // the number of rows drawn
+	// group holds the last row's cells of the first Once columns, and striped is true if that row is shaded.
 	group   []string
 	striped bool
 }
 
-// table lays a table out, row by row, and reads all of its rows: those beyond
-// maxPageRows are only counted. It omits the title below a heading that says the
-// same.
+// table draws a table, with its title unless the title is the heading. It reads all of its rows, but draws only
+// maxPageRows, and then writes how many more there are. For a table without rows it writes the text Empty.
 func (l *layout) table(ctx context.Context, t *Table, heading string) error {
 	if t.Title != "" && t.Title != heading {
 		l.hold(1)
@@ -78,19 +74,21 @@ func (l *layout) table(ctx context.Context, t *Table, heading string) error {
 	return nil
 }
 
-// paragraph lays a table out as a paragraph: its rows, of which there are few, in line.
+// paragraph draws a table as a paragraph: its title, a colon, and its rows, of which there
+// are few, as Line formats them, with commas between them.
 func (l *layout) paragraph(_ context.Context, t *Table, _ string) error {
-	var said []string
+	var rows []string
 	for row, err := range t.Rows {
 		if err != nil {
 			return err
 		}
-		said = append(said, t.Line(row))
+		rows = append(rows, t.Line(row))
 	}
-	l.text(Text(t.Title + ": " + strings.Join(said, ", ") + "."))
+	l.text(Text(t.Title + ": " + strings.Join(rows, ", ") + "."))
 	return nil
 }
 
+// pageTable returns the layout of a table without rows. Tables of more than 7 columns have a smaller font.
 func (l *layout) pageTable(t *Table) *pageTable {
 	size := 8.5
 	if len(t.Columns) > 7 {
@@ -102,7 +100,7 @@ func (l *layout) pageTable(t *Table) *pageTable {
 	}
 }
 
-// add draws a row, or keeps it until the columns are placed.
+// add draws a row. Before placeColumns it keeps the row, and calls placeColumns for the last measured row.
 func (p *pageTable) add(cells []any) error {
 	if len(cells) != len(p.Columns) {
 		return fmt.Errorf("a row of %d cells under %d columns", len(cells), len(p.Columns))
@@ -116,99 +114,100 @@ func (p *pageTable) add(cells []any) error {
 		texts[i] = text
 	}
 
-	if p.places != nil {
+	if p.edges != nil {
 		p.row(texts)
-	} else if p.waiting = append(p.waiting, texts); len(p.waiting) == measuredRows {
+	} else if p.firstRows = append(p.firstRows, texts); len(p.firstRows) == measuredRows {
 		p.placeColumns()
 	}
 	return nil
 }
 
-// placeColumns places the columns, and then the rows that wait for that.
+// placeColumns sets the edges of the columns, and draws the first rows. Later calls do nothing.
 func (p *pageTable) placeColumns() {
-	if p.places != nil {
+	if p.edges != nil {
 		return
 	}
-	p.places = make([]float64, len(p.Columns)+1)
+	p.edges = make([]float64, len(p.Columns)+1)
 	for i, width := range p.widths() {
-		p.places[i+1] = p.places[i] + width
+		p.edges[i+1] = p.edges[i] + width
 	}
-	for _, texts := range p.waiting {
+	for _, texts := range p.firstRows {
 		p.row(texts)
 	}
-	p.waiting = nil
+	p.firstRows = nil
 }
 
-// widths gives every column the width of its title's words and of its cells: numbers
-// and times in full, texts in part. The rest of the page's width goes to the columns
-// that want more, those of texts first, and then to those of texts by their share.
+// widths returns the widths of the columns, which fill the page. A column has at least the
+// width of its title's longest word and of its cells, texts up to a usual word. The rest of
+// the page goes to the columns that would use more, text columns first, then to the text
+// columns by their shares. Without text columns, or if too little room is left, all are scaled.
 func (p *pageTable) widths() []float64 {
-	widths, wants := make([]float64, len(p.Columns)), make([]float64, len(p.Columns))
+	widths, extras := make([]float64, len(p.Columns)), make([]float64, len(p.Columns))
 	sum, shares := 0.0, 0
 	usual := p.width("Administration", p.cell)
 	for i, c := range p.Columns {
-		need := 0.0
+		least := 0.0
 		for _, word := range strings.Fields(p.clean(c.Title)) {
-			need = max(need, min(p.width(word, p.head), bodyWidth/6))
+			least = max(least, min(p.width(word, p.head), bodyWidth/6))
 		}
-		want := max(need, p.width(p.clean(c.Title), p.head))
+		ideal := max(least, p.width(p.clean(c.Title), p.head))
 		cells := p.cellWidths(i)
 		if c.Kind == TextColumn {
-			want = max(want, min(mostFit(cells), bodyWidth/2))
-			need = max(need, min(want, usual))
+			ideal = max(ideal, min(mostFit(cells), bodyWidth/2))
+			least = max(least, min(ideal, usual))
 		} else if len(cells) > 0 {
-			need = max(need, slices.Max(cells))
+			least = max(least, slices.Max(cells))
 		}
 
-		widths[i] = need + 2*cellInset + 0.1
-		wants[i] = max(want-need, 0)
+		widths[i] = least + 2*cellInset + 0.1
+		extras[i] = max(ideal-least, 0)
 		sum += widths[i]
 		shares += c.share()
 	}
-	for _, texts := range []bool{true, false} { // a title is broken rather than an address
-		sum += p.grant(widths, wants, bodyWidth-sum, texts)
+	for _, texts := range []bool{true, false} { // text columns first: rather break a title than an address
+		sum += p.grant(widths, extras, bodyWidth-sum, texts)
 	}
 	for i, c := range p.Columns {
 		if sum < bodyWidth && shares > 0 {
 			widths[i] += (bodyWidth - sum) * float64(c.share()) / float64(shares)
-		} else { // no texts, or too many columns
+		} else { // no text columns, or no width left
 			widths[i] *= bodyWidth / sum
 		}
 	}
 	return widths
 }
 
-// grant gives the columns of texts, or the others, what they want, or all of them the
-// same part of that if rest is too small. It returns how much it gave.
-func (p *pageTable) grant(widths, wants []float64, rest float64, texts bool) (given float64) {
-	wanted := 0.0
+// grant adds the extras to the widths of the text columns (texts) or of the other columns, or the same fraction of each
+// extra if their sum is more than rest. It returns the sum of what it added.
+func (p *pageTable) grant(widths, extras []float64, rest float64, texts bool) (added float64) {
+	total := 0.0
 	for i, c := range p.Columns {
 		if (c.Kind == TextColumn) == texts {
-			wanted += wants[i]
+			total += extras[i]
 		}
 	}
-	if rest <= 0 || wanted == 0 {
+	if rest <= 0 || total == 0 {
 		return 0
 	}
 	for i, c := range p.Columns {
 		if (c.Kind == TextColumn) == texts {
-			widths[i] += wants[i] * min(rest/wanted, 1)
+			widths[i] += extras[i] * min(rest/total, 1)
 		}
 	}
-	return min(rest, wanted)
+	return min(rest, total)
 }
 
-// cellWidths are how wide the cells of a column are.
+// cellWidths returns the widths of the cells of a column in the first rows.
 func (p *pageTable) cellWidths(column int) []float64 {
-	widths := make([]float64, len(p.waiting))
-	for i, texts := range p.waiting {
+	widths := make([]float64, len(p.firstRows))
+	for i, texts := range p.firstRows {
 		widths[i] = p.width(p.clean(texts[column]), p.cell)
 	}
 	return widths
 }
 
-// mostFit is a width that is enough for nine cells of ten, so that few long ones do
-// not narrow all other columns.
+// mostFit returns the width in which nine of ten cells fit, so that a few long cells do not
+// narrow the other columns; 0 without cells. It sorts widths.
 func mostFit(widths []float64) float64 {
 	if len(widths) == 0 {
 		return 0
@@ -217,22 +216,23 @@ func mostFit(widths []float64) float64 {
 	return widths[(9*len(widths)+9)/10-1]
 }
 
-// row places a row, with the header above the first one.
+// row draws a row, with the header above the first row. A row of the same group as the
+// last row is drawn without the cells of the group, unless it begins a page.
 func (p *pageTable) row(texts []string) {
 	group := texts[:p.Once]
-	again := p.shown > 0 && p.Once > 0 && slices.Equal(group, p.group)
+	sameGroup := p.drawn > 0 && p.Once > 0 && slices.Equal(group, p.group)
 	p.group = group
-	p.striped = p.striped == again && p.shown > 0 // each row, or group, in turn
+	p.striped = p.striped == sameGroup && p.drawn > 0 // every second row, or group, is shaded
 
-	shown := slices.Clone(texts)
-	if again {
-		clear(shown[:p.Once])
+	visible := slices.Clone(texts)
+	if sameGroup {
+		clear(visible[:p.Once])
 	}
-	row := p.cells(shown, p.cell, maxCellLines)
-	if again && !p.fits(row.height) { // the next page begins with the whole row
+	row := p.cells(visible, p.cell, maxCellLines)
+	if sameGroup && !p.fits(row.height) { // the row begins a page
 		row = p.cells(texts, p.cell, maxCellLines)
 	}
-	if p.shown == 0 {
+	if p.drawn == 0 {
 		header := p.header()
 		p.begin(header.height + row.height)
 		p.tableHead = func() { p.layout.add(header.height, header.marks...) }
@@ -242,18 +242,18 @@ func (p *pageTable) row(texts []string) {
 		row.marks = slices.Insert(row.marks, 0, p.bar(0, 0, bodyWidth, row.height, pale))
 	}
 	p.place(row.height, row.marks...)
-	p.shown++
+	p.drawn++
 }
 
-// cells lays the cells of a row out.
-func (p *pageTable) cells(texts []string, s style, most int) (row strip) {
+// cells returns a row of cells with at most maxLines lines each, numbers aligned to the right.
+func (p *pageTable) cells(texts []string, s style, maxLines int) (row strip) {
 	lineCount := 1
 	for i, text := range texts {
-		width := p.places[i+1] - p.places[i] - 2*cellInset
-		lines := p.lines(text, width, s, most)
+		width := p.edges[i+1] - p.edges[i] - 2*cellInset
+		lines := p.lines(text, width, s, maxLines)
 		lineCount = max(lineCount, len(lines))
 		for n, line := range lines {
-			x := p.places[i] + cellInset
+			x := p.edges[i] + cellInset
 			if p.Columns[i].numeric() {
 				x += width - p.width(line, s)
 			}
@@ -264,7 +264,7 @@ func (p *pageTable) cells(texts []string, s style, most int) (row strip) {
 	return row
 }
 
-// header lays the header out.
+// header returns the row of the columns' titles, above a line.
 func (p *pageTable) header() strip {
 	titles := make([]string, len(p.Columns))
 	for i := range p.Columns {

@@ -25,9 +25,9 @@ func (m *Renderer) Write(ctx context.Context, w io.Writer, t *db.Tenant, r domai
 	})
 }
 
-// contents is the content of reports of a type. sections reads it, except tables, whose
-// rows are read when they are ranged over. A type without a period gets the last 365
-// days (decisions 8.9).
+// contents defines the contents of reports of a type. sections reads them, except the rows
+// of most tables, which are read when they are ranged over. For a type without a period, the
+// reading's period is the last 365 days (decisions 8.9).
 type contents struct {
 	title    string
 	sections func(*reading) []Section
@@ -53,16 +53,15 @@ var types = map[domain.ReportType]contents{
 	domain.GlobalHealth:         {"Health compared with other clients", globalHealth},
 }
 
-// With makes a document about a client and calls write with it. All of it is read in one
-// snapshot of the database. The rows of its tables are read when write ranges over them,
-// one table after another; they cannot be read after write returns. write holds a
-// connection: it must not wait for the outside world. A nil period is the type's default
-// one; a type without a period ignores it. The error is Forbidden for a dark_web report
-// of a client without Dark Web Monitoring, NotFound for a client that was archived.
+// With makes a document about a client and calls write with it. All of it is read in one snapshot of the database,
+// after refreshes. The rows of tables may be read when write ranges over them, one table after another; they cannot be
+// read after write returns. While write runs, it holds a connection: it must not wait for the network. A nil period is
+// the type's default period; a type without a period ignores it. The error is Forbidden for a dark_web report of a
+// client without Dark Web Monitoring, NotFound for an archived client.
 func (m *Renderer) With(
 	ctx context.Context, t *db.Tenant, typ domain.ReportType, period *domain.ReportPeriod, write func(*Document) error,
 ) error {
-	of, ok := types[typ]
+	content, ok := types[typ]
 	if !ok {
 		return fmt.Errorf("make a report of the unknown type %q", typ)
 	}
@@ -73,7 +72,7 @@ func (m *Renderer) With(
 	}
 	return t.Snapshot(ctx, func(ctx context.Context, t *db.Tenant) error {
 		at := t.Now()
-		d := &Document{Type: typ, Title: of.title, Client: t.Name, MadeAt: at}
+		d := &Document{Type: typ, Title: content.title, Client: t.Name, MadeAt: at}
 		p := domain.YearTo(domain.DateOf(at))
 		if typ.HasPeriod() {
 			if p = typ.DefaultPeriod(domain.DateOf(at)); period != nil {
@@ -83,7 +82,7 @@ func (m *Renderer) With(
 		}
 
 		r := &reading{ctx: ctx, tenant: t, period: p}
-		if d.Sections = of.sections(r); r.err != nil {
+		if d.Sections = content.sections(r); r.err != nil {
 			return r.err
 		}
 		return write(d)

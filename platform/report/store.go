@@ -23,13 +23,13 @@ type Store struct{ objects objects }
 // objects is a folder, or a bucket of a service. Its methods are safe for
 // concurrent use.
 type objects interface {
-	// exists reports whether the folder or bucket is there.
+	// exists reports whether the folder or bucket exists.
 	exists(ctx context.Context) (bool, error)
-	// put stores an object whole, replacing one of that key, or not at all.
+	// put stores an object completely or not at all. It replaces an object of the key.
 	put(ctx context.Context, key, contentType string, file io.ReadSeeker) error
-	// open reads an object; ErrNoFile where there is none.
+	// open opens an object. The error is ErrNoFile if there is none.
 	open(ctx context.Context, key string) (*File, error)
-	// remove deletes an object, if it is there, and what a crash left of it.
+	// remove deletes an object and its temporary files; no error if there is none.
 	remove(ctx context.Context, key string) error
 }
 
@@ -39,27 +39,27 @@ type File struct {
 	ModTime time.Time
 }
 
-// ErrNoFile says that the store has no file of the report.
+// ErrNoFile is the error if the store has no file of a report.
 var ErrNoFile = errors.New("the store has no file of the report")
 
 const (
 	// storeCheck bounds the check of a store when it is opened.
 	storeCheck = 10 * time.Second
-	// chunk is how many bytes of a file are in memory while it is uploaded.
+	// chunk is the number of bytes of a file in memory during an upload.
 	chunk = 16 << 20
 )
 
-// CheckStore returns an error if the URL of a store is invalid; an empty one is valid.
-// It does not call the store.
+// CheckStore returns an error if the URL of a store is invalid; an empty URL is valid. It
+// sends no request to the store.
 func CheckStore(address string) error {
 	_, err := parseStore(address)
 	return err
 }
 
-// storeForms are the URLs that a store may have.
+// storeForms describes the URLs of stores in errors.
 const storeForms = "file:///path, s3://bucket?region=…, gs://bucket or azblob://container"
 
-// storeParameters are the parameters that the URL of a store may have, by scheme.
+// storeParameters are the allowed parameters of the URL of a store, by scheme.
 var storeParameters = map[string]string{
 	"file":   "",
 	"s3":     "region endpoint use_path_style profile",
@@ -67,6 +67,7 @@ var storeParameters = map[string]string{
 	"azblob": "storage_account domain",
 }
 
+// parseStore parses the URL of a store, which may be empty. Errors do not contain its user and parameters.
 func parseStore(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -93,8 +94,7 @@ func parseStore(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// bare returns the URL of a store without what may be secret: its user and its
-// parameters.
+// bare returns the URL of a store without its user and its parameters, which may be secret.
 func bare(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
@@ -125,17 +125,17 @@ func OpenStore(ctx context.Context, address, dir string, log *slog.Logger) (*Sto
 
 	ctx, cancel := context.WithTimeout(ctx, storeCheck)
 	defer cancel()
-	switch there, err := o.exists(ctx); {
+	switch exists, err := o.exists(ctx); {
 	case err != nil:
 		log.WarnContext(ctx, "the store of reports does not answer now; reports wait for it", "error", err)
-	case !there:
+	case !exists:
 		return nil, fmt.Errorf("there is no bucket %s: make it, or name another with --report-store", bare(u))
 	}
 	return &Store{objects: o}, nil
 }
 
-// keyOf returns the key of a report's file. It is the same at every try, so that a try
-// after a crash overwrites the file of the one before. A report's id cannot be guessed.
+// keyOf returns the key of a report's file. It is the same at every attempt, so that an
+// attempt after a crash overwrites the file. A report's id cannot be guessed.
 func keyOf(r domain.Report) string {
 	return r.Client.UUID() + "/" + r.ID.UUID() + "." + string(r.Format)
 }
@@ -145,7 +145,7 @@ var contentTypes = map[domain.ReportFormat]string{
 	domain.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
 
-// Put keeps the file of a report, and replaces one that was there.
+// Put stores the file of a report, and replaces an existing file.
 func (s *Store) Put(ctx context.Context, r domain.Report, file io.ReadSeeker) error {
 	if err := s.objects.put(ctx, keyOf(r), contentTypes[r.Format], file); err != nil {
 		return fmt.Errorf("store a report: %w", err)
@@ -153,8 +153,7 @@ func (s *Store) Put(ctx context.Context, r domain.Report, file io.ReadSeeker) er
 	return nil
 }
 
-// Open opens the file of a report, to be read as long as ctx lasts. The error is
-// ErrNoFile if there is none.
+// Open opens the file of a report, which can be read until ctx ends. The error is ErrNoFile if there is none.
 func (s *Store) Open(ctx context.Context, r domain.Report) (*File, error) {
 	file, err := s.objects.open(ctx, keyOf(r))
 	if err != nil && !errors.Is(err, ErrNoFile) {
@@ -163,8 +162,7 @@ func (s *Store) Open(ctx context.Context, r domain.Report) (*File, error) {
 	return file, err
 }
 
-// Delete deletes the file of a report and what a crash left of it. A file that does not
-// exist is no error.
+// Delete deletes the file of a report and its temporary files. A file that does not exist is no error.
 func (s *Store) Delete(ctx context.Context, r domain.Report) error {
 	if err := s.objects.remove(ctx, keyOf(r)); err != nil {
 		return fmt.Errorf("delete the file of a report: %w", err)
@@ -172,7 +170,7 @@ func (s *Store) Delete(ctx context.Context, r domain.Report) error {
 	return nil
 }
 
-// checkKey begins the key of the object that Check writes.
+// checkKey is the prefix of the key of the object that Check writes.
 const checkKey = "check-"
 
 // Check writes a small object, reads it and deletes it, beside the files of reports.
@@ -190,7 +188,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// checkReads reads the object that Check wrote: it holds its key.
+// checkReads reads the object that Check wrote, and returns an error unless its content is the key.
 func (s *Store) checkReads(ctx context.Context, key string) error {
 	file, err := s.objects.open(ctx, key)
 	if err != nil {
@@ -205,13 +203,14 @@ func (s *Store) checkReads(ctx context.Context, key string) error {
 	return err
 }
 
-// scratch creates a temporary file that is, if possible, invisible to other processes and gone after a crash.
+// scratch creates a temporary file, which discard closes and removes. Where the system allows it, the file's name is
+// removed at once, so that no file remains after a crash.
 func scratch() (file *os.File, discard func(), err error) {
 	file, err = os.CreateTemp("", "report-*")
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a temporary file: %w", err)
 	}
-	removed := os.Remove(file.Name()) == nil // where a file can be removed that is open
+	removed := os.Remove(file.Name()) == nil // false if the system does not remove open files
 	return file, func() {
 		_ = file.Close()
 		if !removed {
@@ -220,8 +219,8 @@ func scratch() (file *os.File, discard func(), err error) {
 	}, nil
 }
 
-// fileName is what a report's file is called where it is downloaded:
-// phishing_overview-Client-2026-06-15.pdf.
+// fileName returns the name of a report's file for a download, such as
+// phishing_overview-Client-2026-06-15.pdf. "_" replaces characters that file names cannot have.
 func fileName(client string, r domain.Report) string {
 	name := strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f || strings.ContainsRune(`/\:*?"<>|`, c) {

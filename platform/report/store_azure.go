@@ -28,9 +28,9 @@ func openAzure(u *url.URL) (*azure, error) {
 	return &azure{client.ServiceClient().NewContainerClient(u.Host)}, nil
 }
 
-// azureClient returns a client for the account named by the variables AZURE_STORAGE_… or
-// the parameters of the store's URL. Without a connection string, a key or a SAS token
-// it uses the identity of this machine or process.
+// azureClient returns a client for the account of AZURE_STORAGE_CONNECTION_STRING, or else
+// of the store's URL or the other variables AZURE_STORAGE_…. Without a connection string, a
+// key or a SAS token it uses the identity of this machine or process.
 func azureClient(query url.Values) (*azblob.Client, error) {
 	if text := os.Getenv("AZURE_STORAGE_CONNECTION_STRING"); text != "" {
 		return azblob.NewClientFromConnectionString(text, nil)
@@ -59,6 +59,7 @@ func azureClient(query url.Values) (*azblob.Client, error) {
 	return azblob.NewClient(service, credential, nil)
 }
 
+// exists reports whether the container exists.
 func (a *azure) exists(ctx context.Context) (bool, error) {
 	_, err := a.container.GetProperties(ctx, nil)
 	if bloberror.HasCode(err, bloberror.ContainerNotFound) {
@@ -74,6 +75,7 @@ func (a *azure) put(ctx context.Context, key, contentType string, file io.ReadSe
 	return err
 }
 
+// open opens a blob. The error is ErrNoFile if there is no such blob. Later reads fail if the blob was replaced.
 func (a *azure) open(ctx context.Context, key string) (*File, error) {
 	client := a.container.NewBlobClient(key)
 	properties, err := client.GetProperties(ctx, nil)
@@ -89,6 +91,7 @@ func (a *azure) open(ctx context.Context, key string) (*File, error) {
 	return &File{ReadSeekCloser: file, ModTime: *properties.LastModified}, nil
 }
 
+// remove deletes a blob. A blob that does not exist is no error.
 func (a *azure) remove(ctx context.Context, key string) error {
 	_, err := a.container.NewBlobClient(key).Delete(ctx, nil)
 	if bloberror.HasCode(err, bloberror.BlobNotFound) {
@@ -97,24 +100,24 @@ func (a *azure) remove(ctx context.Context, key string) error {
 	return err
 }
 
-// azureFile reads a blob from the offset of the last Seek. It sends no request before
-// the first Read.
+// azureFile reads a blob. It sends no request before the first Read, and a request for the
+// rest of the blob at the first Read after a Seek.
 type azureFile struct {
-	ctx    context.Context // of the request that it is read for
+	ctx    context.Context // of the caller of open
 	client *blob.Client
 	etag   *blob.ModifiedAccessConditions
 	size   int64
-	at     int64
+	offset int64
 	body   io.ReadCloser // nil before a Read, and after a Seek
 }
 
 func (f *azureFile) Read(p []byte) (int, error) {
-	if f.at >= f.size {
+	if f.offset >= f.size {
 		return 0, io.EOF
 	}
 	if f.body == nil {
 		answer, err := f.client.DownloadStream(f.ctx, &blob.DownloadStreamOptions{
-			Range:            blob.HTTPRange{Offset: f.at},
+			Range:            blob.HTTPRange{Offset: f.offset},
 			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: f.etag},
 		})
 		if err != nil {
@@ -123,21 +126,21 @@ func (f *azureFile) Read(p []byte) (int, error) {
 		f.body = answer.NewRetryReader(f.ctx, nil)
 	}
 	n, err := f.body.Read(p)
-	f.at += int64(n)
+	f.offset += int64(n)
 	return n, err
 }
 
 func (f *azureFile) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
-		offset += f.at
+		offset += f.offset
 	case io.SeekEnd:
 		offset += f.size
 	}
 	if offset < 0 {
 		return 0, errors.New("seek before the beginning")
 	}
-	f.at = offset
+	f.offset = offset
 	return offset, f.Close()
 }
 

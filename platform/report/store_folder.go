@@ -16,6 +16,7 @@ import (
 // folder keeps objects as files of this machine.
 type folder struct{ dir string }
 
+// openFolder makes the folder, unless it exists. Only the owner can read it; everybody can read parents that it makes.
 func openFolder(dir string) (*folder, error) {
 	const advice = "choose another with --report-store file:///path"
 	err := os.MkdirAll(filepath.Dir(dir), 0o755)
@@ -33,8 +34,10 @@ func openFolder(dir string) (*folder, error) {
 	return &folder{dir: dir}, nil
 }
 
+// path returns the path of an object's file.
 func (f *folder) path(key string) string { return filepath.Join(f.dir, filepath.FromSlash(key)) }
 
+// exists reports whether the folder exists.
 func (f *folder) exists(context.Context) (bool, error) {
 	_, err := os.Stat(f.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +46,8 @@ func (f *folder) exists(context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// put writes a file beside its place, and renames it when it is whole and on disk.
+// put writes a file under a temporary name in the same folder, and renames it when it is complete and on disk. It first
+// removes the object.
 func (f *folder) put(ctx context.Context, key, _ string, file io.ReadSeeker) error {
 	if err := f.remove(ctx, key); err != nil {
 		return err
@@ -55,6 +59,7 @@ func (f *folder) put(ctx context.Context, key, _ string, file io.ReadSeeker) err
 	return atomicfile.Write(path, filepath.Base(path)+".*", file, os.Rename)
 }
 
+// open opens an object. The error is ErrNoFile if there is no such file.
 func (f *folder) open(_ context.Context, key string) (*File, error) {
 	file, err := os.Open(f.path(key))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +75,7 @@ func (f *folder) open(_ context.Context, key string) (*File, error) {
 	return &File{ReadSeekCloser: file, ModTime: info.ModTime()}, nil
 }
 
-// remove deletes the file and the parts of it that a crash left beside it.
+// remove deletes the file and temporary files of it that a crash left. Files that do not exist are no error.
 func (f *folder) remove(_ context.Context, key string) error {
 	dir, name := filepath.Split(f.path(key))
 	entries, err := os.ReadDir(dir)
@@ -79,8 +84,8 @@ func (f *folder) remove(_ context.Context, key string) error {
 	}
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), name) {
-			if gone := os.Remove(filepath.Join(dir, entry.Name())); !errors.Is(gone, fs.ErrNotExist) {
-				err = errors.Join(err, gone)
+			if removeErr := os.Remove(filepath.Join(dir, entry.Name())); !errors.Is(removeErr, fs.ErrNotExist) {
+				err = errors.Join(err, removeErr)
 			}
 		}
 	}

@@ -18,7 +18,8 @@ import (
 // HMAC keys.
 const googleEndpoint = "https://storage.googleapis.com"
 
-// storeTries is how often a request to a store is tried; a report is tried again.
+// storeTries is the maximum number of attempts of a request to a store. Few are enough, because the worker repeats the
+// whole report.
 const storeTries = 3
 
 // s3 keeps objects in a bucket of an S3-compatible service.
@@ -27,7 +28,8 @@ type s3 struct {
 	bucket string
 }
 
-// openS3 opens s3://bucket and gs://bucket. It sends no request yet.
+// openS3 opens s3://bucket, with the parameters endpoint, region, profile and use_path_style, or gs://bucket, which
+// needs an HMAC key in the environment. It sends no request yet.
 func openS3(u *url.URL) (*s3, error) {
 	query := u.Query()
 	endpoint := query.Get("endpoint")
@@ -62,6 +64,7 @@ func openS3(u *url.URL) (*s3, error) {
 	return &s3{client: client, bucket: u.Host}, nil
 }
 
+// exists reports whether the bucket exists.
 func (s *s3) exists(ctx context.Context) (bool, error) { return s.client.BucketExists(ctx, s.bucket) }
 
 func (s *s3) put(ctx context.Context, key, contentType string, file io.ReadSeeker) error {
@@ -77,6 +80,7 @@ func (s *s3) put(ctx context.Context, key, contentType string, file io.ReadSeeke
 	return err
 }
 
+// open opens an object. The error is ErrNoFile if there is no such object.
 func (s *s3) open(ctx context.Context, key string) (*File, error) {
 	object, err := s.client.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
 	if err != nil {

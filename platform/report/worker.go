@@ -20,48 +20,48 @@ type Writer interface {
 }
 
 const (
-	// MakeWithin is how long one try to make a report may take.
+	// MakeWithin is the maximum time of one attempt to make a report.
 	MakeWithin = 110 * time.Second
 	// leaseFor is how long a claim of a report lasts. It is more than MakeWithin, so
-	// that no report is taken over while it is worked on.
+	// that no other process claims a report in progress.
 	leaseFor = 2 * time.Minute
 	// finishWithin is how long marking a report as failed, or requeueing it, may take.
 	finishWithin = 10 * time.Second
-	// makeAfterStop is how long a report in progress may go on after a stop; one that
-	// takes longer begins again in another process.
+	// makeAfterStop is how long a report in progress may continue after a stop; after
+	// that it is requeued, and another process makes it from the start.
 	makeAfterStop = 15 * time.Second
-	// makeAtOnce is how many reports a process makes at a time.
+	// makeAtOnce is the maximum number of reports that a process makes at a time.
 	makeAtOnce = 2
 	// pollEvery is how often pending reports are polled without a notification.
 	pollEvery = 10 * time.Second
-	// pollAgain is the least pause between two polls while others have the due reports.
+	// pollAgain is the least pause between two polls while other processes hold the due reports.
 	pollAgain = 100 * time.Millisecond
 )
 
-// backoff is the backoff after each failed try of a report.
+// backoff is the pause after each failed attempt at a report.
 var backoff = lease.Backoff{time.Second, 16 * time.Second}
 
-// Outcome is how a try to make a report ended.
+// Outcome is how an attempt to make a report ended.
 type Outcome string
 
 // The outcomes.
 const (
 	Made    Outcome = "made"
 	Retried Outcome = "retried" // it will be tried again
-	Failed  Outcome = "failed"  // it was the last try, or the client was archived
+	Failed  Outcome = "failed"  // it was the last attempt, or the client was archived
 )
 
 // Observer is notified of what a Worker and a Maintainer do.
 type Observer struct {
-	// Tried gets how each try ended and how long it took; it may be nil.
+	// Tried, if not nil, is called with the outcome and the duration of each attempt.
 	Tried func(outcome Outcome, took time.Duration)
-	// Trace makes a span of each try.
+	// Trace makes a span of each attempt.
 	Trace domain.Trace
 }
 
-// Worker makes pending reports, each once. A try makes the file on this machine, uploads
-// it and marks the report as ready; no transaction is open meanwhile. The file's key is
-// the report's, so that a try after a crash, at any step, has the same result.
+// Worker makes pending reports. An attempt makes the file on this machine, uploads it and
+// marks the report as ready, with no transaction open while it uploads. The file's key
+// comes from the report, so an attempt after a crash overwrites the file of the previous.
 type Worker struct {
 	db      *db.DB
 	store   *Store
@@ -85,24 +85,25 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 	return w
 }
 
-// Run makes reports until ctx ends, and then finishes those in progress, or requeues
-// them. The error says that this took too long: they are made when their leases end.
+// Run makes reports until ctx ends, and then finishes or requeues the reports in progress.
+// It returns an error if this takes too long: they are made when their leases end.
 func (w *Worker) Run(ctx context.Context) error { return w.queue.Run(ctx) }
 
-// claim claims reports, and finds out when the next one is due where none is now.
+// claim claims due reports, and asks to be called again at once. Without due reports, wait is the time until the next
+// is due, between pollAgain and pollEvery.
 func (w *Worker) claim(ctx context.Context, free int) ([]reports.ReportLease, time.Duration, error) {
 	leases, err := reports.ClaimReports(ctx, w.db, free, leaseFor)
 	if err != nil || len(leases) > 0 {
 		return leases, 0, err
 	}
-	due, some, err := reports.ReportDue(ctx, w.db)
-	if err != nil || !some {
+	due, ok, err := reports.ReportDue(ctx, w.db)
+	if err != nil || !ok {
 		return nil, pollEvery, err
 	}
 	return nil, min(pollEvery, max(due.Sub(w.db.Now()), pollAgain)), nil
 }
 
-// try makes a leased report in a span of its own. It goes on for up to makeAfterStop after ctx ends.
+// try makes a leased report in a span of its own. It may continue for makeAfterStop after ctx ends.
 func (w *Worker) try(ctx context.Context, l reports.ReportLease) {
 	ctx, cancel := lease.Outlast(ctx, makeAfterStop)
 	defer cancel()
@@ -110,8 +111,9 @@ func (w *Worker) try(ctx context.Context, l reports.ReportLease) {
 	end(w.Work(ctx, l))
 }
 
-// Work makes a leased report, and marks the outcome. An error of the last try marks the
-// report as failed; a panic counts as an error, the end of ctx does not.
+// Work makes a leased report, and marks the outcome. After an error or a panic it requeues
+// the report, or marks it as failed if that was the last attempt or if the last attempt
+// ended with its process. If ctx ends, it requeues the report and counts no attempt.
 func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	if l.Tries >= domain.ReportTries {
 		return w.giveUp(ctx, l, errors.New("the last try ended with its process"))
@@ -122,13 +124,13 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	outcome, err := domain.RecoverValue(within, w.log, "make a report", func() (Outcome, error) {
 		return w.Process(within, l)
 	})
-	lasting, done := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	finishCtx, done := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer done()
 
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return errors.Join(ctx.Err(), reports.RequeueReport(lasting, w.db, l, w.db.Now(), false))
-	case err == nil && outcome == "":
+		return errors.Join(ctx.Err(), reports.RequeueReport(finishCtx, w.db, l, w.db.Now(), false))
+	case err == nil && outcome == "": // nothing to make
 		return nil
 	case errors.Is(err, db.ErrLeaseLost):
 		w.log.InfoContext(ctx, "a report is another process's by now", "report", l.Report.String(), "client", l.Client.String())
@@ -140,22 +142,22 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 		w.log.WarnContext(ctx, "a report was not made; it will be tried again",
 			"report", l.Report.String(), "client", l.Client.String(), "try", l.Tries+1, "error", err)
 		w.observe.Tried(Retried, time.Since(began))
-		return errors.Join(err, reports.RequeueReport(lasting, w.db, l, w.db.Now().Add(backoff.After(l.Tries+1)), true))
+		return errors.Join(err, reports.RequeueReport(finishCtx, w.db, l, w.db.Now().Add(backoff.After(l.Tries+1)), true))
 	}
 	w.observe.Tried(Failed, time.Since(began))
-	return w.giveUp(lasting, l, err)
+	return w.giveUp(finishCtx, l, err)
 }
 
-// giveUp marks a report as failed for good, for the reason of err.
+// giveUp logs err and marks a report as failed. It returns err.
 func (w *Worker) giveUp(ctx context.Context, l reports.ReportLease, err error) error {
 	w.log.ErrorContext(ctx, "a report failed", "report", l.Report.String(), "client", l.Client.String(), "error", err)
 	return errors.Join(err, w.fail(ctx, l))
 }
 
-// Process renders a report and returns the outcome: empty for a report that is made, has
-// failed or has expired, Failed for one whose client was archived. Only the process that
-// held the lease deletes its file: another may have made it since, also in another cell
-// with the same store. The error is db.ErrLeaseLost if another process has the report.
+// Process renders a report and returns the outcome: Made, empty if the report is no longer
+// pending or has expired, or Failed if its client was archived. In that case it deletes the
+// file, but only if it held the lease to the end: else another process, also of another cell
+// with the same store, may have made it. The error is db.ErrLeaseLost if the lease was lost.
 func (w *Worker) Process(ctx context.Context, l reports.ReportLease) (Outcome, error) {
 	t, err := w.db.AnyTenant(ctx, l.Client)
 	if domain.IsCode(err, domain.NotFound) {
@@ -166,7 +168,7 @@ func (w *Worker) Process(ctx context.Context, l reports.ReportLease) (Outcome, e
 	}
 	r, err := t.Report(ctx, l.Report)
 	switch {
-	case domain.IsCode(err, domain.NotFound): // it has expired
+	case domain.IsCode(err, domain.NotFound): // the report has expired
 		return "", nil
 	case err != nil || r.Status != domain.ReportPending:
 		return "", err
@@ -182,8 +184,8 @@ func (w *Worker) Process(ctx context.Context, l reports.ReportLease) (Outcome, e
 	return Failed, w.store.Delete(ctx, r)
 }
 
-// renderAndStore renders the file, uploads it and marks the report, whose status it returns:
-// failed where the client was archived meanwhile.
+// renderAndStore renders the file, uploads it and marks the report. It returns the report's
+// status: ready, or failed if the client was archived while the file was made.
 func (w *Worker) renderAndStore(
 	ctx context.Context, t *db.Tenant, r domain.Report, l reports.ReportLease,
 ) (domain.ReportStatus, error) {
@@ -210,13 +212,13 @@ func (w *Worker) renderAndStore(
 	return reports.FinishReport(ctx, w.db, l, domain.ReportReady)
 }
 
-// rewind goes back to the beginning of a file.
+// rewind sets the offset of a file to its beginning.
 func rewind(file io.Seeker) error {
 	_, err := file.Seek(0, io.SeekStart)
 	return err
 }
 
-// fail marks a report as failed, unless another process has it by now.
+// fail marks a report as failed, unless the lease was lost.
 func (w *Worker) fail(ctx context.Context, l reports.ReportLease) error {
 	_, err := reports.FinishReport(ctx, w.db, l, domain.ReportFailed)
 	if errors.Is(err, db.ErrLeaseLost) {

@@ -17,24 +17,23 @@ import (
 	"partnerapi/domain"
 )
 
-// workbook is an XLSX file while it is written.
+// workbook writes an XLSX file.
 type workbook struct {
 	*excelize.File
-	// sheets has the names that are taken, in lower case: Excel compares them
-	// without regard to case.
+	// sheets holds the names of sheets in lower case, because Excel compares them without regard to case.
 	sheets map[string]bool
 	styles []int // by cellFormat
-	// row is the next one of the summary.
+	// row is the next row of the summary, from 1.
 	row int
-	// used are the sheets' cells in use, by their names: "A1:C7".
+	// used maps the names of sheets to their ranges of cells in use: "A1:C7".
 	used map[string]string
-	// maxRows is how many rows a sheet has, its header included.
+	// maxRows is the maximum number of rows of a sheet, with its header.
 	maxRows int
 	// err is the first error.
 	err error
 }
 
-// check keeps the first error.
+// check records err in b.err, unless b.err has an earlier error.
 func (b *workbook) check(err error) {
 	if b.err == nil {
 		b.err = err
@@ -64,13 +63,13 @@ const (
 	summaryColumns = 3
 )
 
-// WriteXLSX writes a document as a workbook: a summary, a sheet for each table with
-// all of its rows, and one for each chart. Tables are streamed: what does not fit in
-// memory goes through temporary files.
+// WriteXLSX writes a document as a workbook: a summary sheet, a sheet for each table with all of its rows, and a sheet
+// for each chart. Large tables are buffered in temporary files, not in memory.
 func WriteXLSX(ctx context.Context, w io.Writer, d *Document) error {
 	return writeXLSX(ctx, w, d, excelize.TotalRows)
 }
 
+// writeXLSX implements WriteXLSX. maxRows is the maximum number of rows of a sheet.
 func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err error) {
 	b := &workbook{
 		File: excelize.NewFile(), sheets: map[string]bool{}, row: 1, used: map[string]string{}, maxRows: maxRows,
@@ -84,11 +83,12 @@ func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err 
 	if b.document(ctx, d); b.err != nil {
 		return fmt.Errorf("write an xlsx file: %w", b.err)
 	}
-	// The library would make the whole file in memory first.
+	// With its own ZIP writer, the library would hold the whole file in memory.
 	b.SetZipWriter(func(io.Writer) excelize.ZipWriter { return b.parts(zip.NewWriter(w)) })
 	return b.Write(io.Discard)
 }
 
+// document writes the sheets of a document, up to the first error.
 func (b *workbook) document(ctx context.Context, d *Document) {
 	b.makeStyles()
 	b.begin(d)
@@ -102,7 +102,7 @@ func (b *workbook) document(ctx context.Context, d *Document) {
 	b.uses(summarySheet, summaryColumns, b.row-1)
 }
 
-// begin begins the summary.
+// begin sets the properties of the file, and writes the first rows of the summary.
 func (b *workbook) begin(d *Document) {
 	made := d.MadeAt.UTC().Format(time.RFC3339)
 	b.check(b.SetDocProps(&excelize.DocProperties{
@@ -120,6 +120,8 @@ func (b *workbook) begin(d *Document) {
 	b.line(cell{plainFormat, "Made (UTC)"}, cell{timeFormat, d.MadeAt.UTC()})
 }
 
+// section writes a section, unless it is empty: its heading, texts and figures on the summary, and its charts and
+// tables on sheets of their own.
 func (b *workbook) section(ctx context.Context, s *Section) {
 	if len(s.Blocks) == 0 {
 		return
@@ -165,7 +167,7 @@ func (b *workbook) line(cells ...cell) {
 	b.row++
 }
 
-// paragraph is a text over the columns of the summary.
+// paragraph writes a text over all columns of the summary. Its height is estimated from 95 characters a line.
 func (b *workbook) paragraph(text string) {
 	row := b.row
 	b.line(cell{wrapFormat, text})
@@ -174,6 +176,7 @@ func (b *workbook) paragraph(text string) {
 	b.check(b.SetRowHeight(summarySheet, row, min(float64(lines)*15, 400)))
 }
 
+// figures writes a row of the summary for each figure: label, value and note.
 func (b *workbook) figures(list Figures) {
 	for _, f := range list {
 		value := cell{plainFormat, f.text()}
@@ -187,10 +190,10 @@ func (b *workbook) figures(list Figures) {
 	}
 }
 
-// maxSheetName is how many characters a sheet's name has at most.
+// maxSheetName is the maximum length of a sheet's name, in units of UTF-16.
 const maxSheetName = 31
 
-// sheetName converts a title to a sheet's name that is not taken, and reserves it.
+// sheetName converts a title to a valid name that no sheet has yet, with a number if needed, and reserves it.
 func (b *workbook) sheetName(title string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -218,8 +221,8 @@ func (b *workbook) sheetName(title string) string {
 	return name
 }
 
-// cutSheetName cuts a text to a length, as Excel counts it: in units of UTF-16. It cuts
-// between words, where the text has some.
+// cutSheetName cuts a text to a length in units of UTF-16, as Excel counts it. It cuts at
+// the last space, if there is one.
 func cutSheetName(text string, length int) string {
 	for i, r := range text {
 		if length -= utf16.RuneLen(r); length >= 0 {
@@ -233,6 +236,7 @@ func cutSheetName(text string, length int) string {
 	return text
 }
 
+// makeStyles sets styles to a style for each cellFormat.
 func (b *workbook) makeStyles() {
 	number := func(format string) *excelize.Style { return &excelize.Style{CustomNumFmt: &format} }
 	fill := excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{pale.hex()}}
@@ -262,10 +266,10 @@ func (b *workbook) makeStyles() {
 // exact rounds a number to six decimals, which removes the errors of binary fractions.
 func exact(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
-// part is the percentage as Excel holds it, a part of 1.
+// part returns the percentage as a fraction of 1, as Excel stores it, rounded to six decimals.
 func (p Percent) part() float64 { return math.Round(float64(p)*1e4) / 1e6 }
 
-// typed is a cell's value as Excel holds it, with its format.
+// typed returns a cell's value as Excel stores it, with its format. The error is that of check.
 func (c *Column) typed(value any) (cell, error) {
 	typed := cell{plainFormat, value}
 	switch v := value.(type) {

@@ -9,16 +9,15 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// uses records how many of a sheet's first columns and rows are in use.
+// uses records that a sheet uses its first columns and rows.
 func (b *workbook) uses(sheet string, columns, rows int) {
 	last, err := excelize.CoordinatesToCellName(columns, rows)
 	b.used[sheet] = "A1:" + last
 	b.check(err)
 }
 
-// parts returns the writer of the files in a workbook's file. The library writes the
-// dimension of a sheet before its rows, as that of one cell: the writer replaces it by
-// the sheet's own, for readers that rely on it.
+// parts returns the writer of the files in a workbook's file. The library writes the dimension of a sheet before its
+// rows, as that of one cell: the writer replaces it by the range in use, for programs that rely on it.
 func (b *workbook) parts(w *zip.Writer) excelize.ZipWriter {
 	p := &parts{Writer: w, used: map[string]string{}}
 	for id, name := range b.GetSheetMap() {
@@ -27,12 +26,13 @@ func (b *workbook) parts(w *zip.Writer) excelize.ZipWriter {
 	return p
 }
 
+// parts writes the files in a workbook's file.
 type parts struct {
 	*zip.Writer
 	used map[string]string // by the sheet's file
 }
 
-// Create begins a file.
+// Create begins a file; the writer of a sheet replaces the dimension.
 func (p *parts) Create(name string) (io.Writer, error) {
 	w, err := p.Writer.Create(name)
 	if used := p.used[name]; used != "" && err == nil {
@@ -44,12 +44,12 @@ func (p *parts) Create(name string) (io.Writer, error) {
 // sheetPart writes the file of a sheet, and replaces its dimension.
 type sheetPart struct {
 	io.Writer
-	used string // empty when it was written
+	used string // empty after it was written
 }
 
 var noDimension = []byte(`<dimension ref="A1"></dimension>`)
 
-// Write writes a piece of the file; the library's first piece has the dimension.
+// Write writes a piece of the file. It replaces the dimension in the first piece. Without one it returns an error.
 func (s *sheetPart) Write(text []byte) (int, error) {
 	if s.used == "" {
 		return s.Writer.Write(text)

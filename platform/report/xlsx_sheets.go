@@ -13,14 +13,14 @@ import (
 	"partnerapi/domain"
 )
 
-// streamed is the sheet of a table while it is written.
-type streamed struct {
+// tableSheet writes a sheet of a table.
+type tableSheet struct {
 	*excelize.StreamWriter
-	rows int // that were written, the header included
+	rows int // written so far, with the header
 }
 
-// table streams a table into a sheet, and continues in another one when the sheet is
-// full.
+// table streams a table into a sheet, and continues in another sheet when the sheet is
+// full. A table without rows has the text Empty below its header.
 func (b *workbook) table(ctx context.Context, t *Table) {
 	sheet, err := b.beginSheet(t)
 	if err != nil {
@@ -54,7 +54,8 @@ func (b *workbook) table(ctx context.Context, t *Table) {
 	b.endSheet(t, sheet)
 }
 
-func (b *workbook) streamRow(t *Table, sheet *streamed, row, values []any) error {
+// streamRow writes a row of a table. values is a buffer for the row's cells.
+func (b *workbook) streamRow(t *Table, sheet *tableSheet, row, values []any) error {
 	if len(row) != len(t.Columns) {
 		return fmt.Errorf("a row of %d cells under %d columns", len(row), len(t.Columns))
 	}
@@ -73,24 +74,24 @@ func (b *workbook) streamRow(t *Table, sheet *streamed, row, values []any) error
 	return sheet.SetRow(name, values)
 }
 
-// beginSheet makes a sheet with the table's header, which stays in sight.
-func (b *workbook) beginSheet(t *Table) (*streamed, error) {
+// beginSheet adds a sheet with the table's header in a frozen row.
+func (b *workbook) beginSheet(t *Table) (*tableSheet, error) {
 	name := b.newSheet(t.Title)
 	w, err := b.NewStreamWriter(name)
 	if err != nil {
 		return nil, err
 	}
-	for i := range slices.Backward(t.Columns) { // the library writes the last one first
+	for i := range slices.Backward(t.Columns) { // the library writes the columns in reverse order
 		b.check(w.SetColWidth(i+1, i+1, t.Columns[i].characters()))
 	}
-	b.check(w.SetPanes(headerInSight))
+	b.check(w.SetPanes(frozenHeader))
 
 	titles := make([]any, len(t.Columns))
 	for i := range t.Columns {
 		titles[i] = excelize.Cell{StyleID: b.styles[headFormat], Value: t.Columns[i].Title}
 	}
 	b.check(w.SetRow("A1", titles))
-	return &streamed{StreamWriter: w, rows: 1}, b.err
+	return &tableSheet{StreamWriter: w, rows: 1}, b.err
 }
 
 // newSheet adds a sheet named after a title, and returns its name.
@@ -101,17 +102,17 @@ func (b *workbook) newSheet(title string) string {
 	return name
 }
 
-// headerInSight freezes a sheet's first row.
-var headerInSight = &excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}
+// frozenHeader freezes a sheet's first row.
+var frozenHeader = &excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}
 
-// endSheet makes a sheet's header filter its rows.
-func (b *workbook) endSheet(t *Table, sheet *streamed) {
-	b.filtered(sheet.Sheet, len(t.Columns), max(sheet.rows, 2))
+// endSheet adds a filter to a sheet, and writes its remaining rows.
+func (b *workbook) endSheet(t *Table, sheet *tableSheet) {
+	b.addFilter(sheet.Sheet, len(t.Columns), max(sheet.rows, 2))
 	b.check(sheet.Flush())
 }
 
-// filtered says which cells of a sheet are in use, and makes its header filter them.
-func (b *workbook) filtered(sheet string, columns, rows int) {
+// addFilter records which cells of a sheet are in use, and adds a filter to its header.
+func (b *workbook) addFilter(sheet string, columns, rows int) {
 	if columns > 0 {
 		b.uses(sheet, columns, rows)
 		b.check(b.AutoFilter(sheet, b.used[sheet], nil))
@@ -145,8 +146,8 @@ func (b *workbook) chart(c *Chart) {
 			}
 		}
 	}
-	b.check(b.SetPanes(name, headerInSight))
-	b.filtered(name, 1+len(c.Series), max(1+len(c.Labels), 2))
+	b.check(b.SetPanes(name, frozenHeader))
+	b.addFilter(name, 1+len(c.Series), max(1+len(c.Labels), 2))
 	if c.empty() {
 		b.put(name, 1, 2, cell{plainFormat, "No data."})
 	} else {
@@ -154,7 +155,7 @@ func (b *workbook) chart(c *Chart) {
 	}
 }
 
-// label returns the cell of a chart's label; the cell of a day is a date.
+// label returns the cell of a chart's label: its key, a month, a date or an integer, or else the text.
 func (c *Chart) label(i int) cell {
 	if i >= len(c.Keys) {
 		return cell{plainFormat, c.Labels[i]}
@@ -169,7 +170,7 @@ func (c *Chart) label(i int) cell {
 	return cell{dateFormat, date.Time()}
 }
 
-// typed is the cell of a number.
+// typed returns the cell of a number: a percentage, an integer or a decimal.
 func (c *Chart) typed(v float64) cell {
 	switch {
 	case c.Unit == "%":
@@ -185,6 +186,7 @@ var chartTypes = map[ChartKind]excelize.ChartType{
 	Line: excelize.Line, Bar: excelize.Col, Donut: excelize.Doughnut,
 }
 
+// drawNative adds a native chart of the numbers on a sheet, as chart has written them.
 func (b *workbook) drawNative(sheet string, c *Chart) error {
 	last := len(c.Labels) + 1
 	chart := &excelize.Chart{
@@ -197,20 +199,20 @@ func (b *workbook) drawNative(sheet string, c *Chart) error {
 		if err != nil {
 			return err
 		}
-		at := func(column string, from, to int) string {
+		cells := func(column string, from, to int) string {
 			return fmt.Sprintf("'%s'!$%s$%d:$%s$%d", sheet, column, from, column, to)
 		}
 		chart.Series = append(chart.Series, excelize.ChartSeries{
 			Name:       fmt.Sprintf("'%s'!$%s$1", sheet, column),
-			Categories: at("A", 2, last), Values: at(column, 2, last), DataPoint: c.shares(),
+			Categories: cells("A", 2, last), Values: cells(column, 2, last), DataPoint: c.shares(),
 		})
 	}
 
-	place, err := excelize.CoordinatesToCellName(len(c.Series)+3, 2)
+	position, err := excelize.CoordinatesToCellName(len(c.Series)+3, 2)
 	if err != nil {
 		return err
 	}
-	return b.AddChart(sheet, place, chart)
+	return b.AddChart(sheet, position, chart)
 }
 
 // shares returns the colors of the parts of a Donut in a native chart; nil for other charts.

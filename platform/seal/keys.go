@@ -13,9 +13,9 @@ import (
 	"partnerapi/platform/atomicfile"
 )
 
-// Keys are encryption keys. The first, the current one, seals; all of them open. Keys in a file are read again for
-// each use, so that a running process follows a rotation; while the file cannot be read, the previous ones stay. A
-// nil Keys has no key. Keys are safe for concurrent use.
+// Keys are encryption keys. The first key, the current key, seals; all keys open. Keys in a file are read again for
+// each use, so that a running process follows a rotation; while the file cannot be read or parsed, the previous keys
+// stay. A nil Keys has no key. Keys are safe for concurrent use.
 type Keys struct {
 	list string
 
@@ -23,7 +23,7 @@ type Keys struct {
 	last []key
 }
 
-// filePrefix marks the name of a file in place of a key.
+// filePrefix is the prefix of a file's path in place of a key.
 const filePrefix = "file:"
 
 // ParseKeys parses keys, separated by commas: each 32 bytes in base64, or file:PATH, a file of keys separated by
@@ -46,7 +46,7 @@ func Files(list string) (paths []string) {
 	return paths
 }
 
-// ring returns the keys; at least one.
+// ring returns the keys, the current key first. The error is ErrNoKey for a nil Keys.
 func (k *Keys) ring() ([]key, error) {
 	if k == nil {
 		return nil, ErrNoKey
@@ -61,7 +61,7 @@ func (k *Keys) ring() ([]key, error) {
 	return k.last, nil
 }
 
-// readKeys parses a list, reading the files in it.
+// readKeys parses a list, and reads the files in it. It returns at least one key, or an error without a key's text.
 func readKeys(list string) (ring []key, err error) {
 	for entry := range strings.SplitSeq(list, ",") {
 		entry = strings.TrimSpace(entry)
@@ -77,20 +77,22 @@ func readKeys(list string) (ring []key, err error) {
 			}
 		}
 		for _, text := range texts {
-			one, err := parseKey(text)
+			key, err := parseKey(text)
 			if err != nil {
 				return nil, fmt.Errorf("the encryption key%s %w: partnerapi encryption-key makes one", place, err)
 			}
-			ring = append(ring, one)
+			ring = append(ring, key)
 		}
 	}
 	return ring, nil
 }
 
+// splitKeys splits the content of a file of keys.
 func splitKeys(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) })
 }
 
+// parseKey parses the base64 of a key.
 func parseKey(text string) (key, error) {
 	switch secret, err := base64.StdEncoding.DecodeString(text); {
 	case text == "":
@@ -109,8 +111,8 @@ func parseKey(text string) (key, error) {
 func FileKeys(path string) (*Keys, error) {
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = write(path, NewKey()+"\n", os.Link) // which fails if the file exists by now
-		if errors.Is(err, fs.ErrExist) {
+		err = write(path, NewKey()+"\n", os.Link)
+		if errors.Is(err, fs.ErrExist) { // another process has created the file
 			err = nil
 		}
 	}
@@ -120,7 +122,7 @@ func FileKeys(path string) (*Keys, error) {
 	return ParseKeys(filePrefix + path)
 }
 
-// AddKey prepends a new key to those in a file. The older ones stay, for values that are not resealed yet.
+// AddKey prepends a new key to the keys in a file. The other keys stay, for values that are not resealed yet.
 func AddKey(path string) error {
 	text, err := os.ReadFile(path)
 	if err == nil {

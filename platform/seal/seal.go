@@ -1,6 +1,5 @@
-// Package seal keeps secrets that others trust the service with: sealed by
-// AES-256-GCM under an operator's key, so that the database alone reveals
-// none of them (decisions 8.15). It signs the tokens in links, too.
+// Package seal encrypts secrets of clients and partners with AES-256-GCM under an operator's key, so that the database
+// alone discloses none of them (decisions 8.15). It also signs the tokens in links.
 package seal
 
 import (
@@ -16,9 +15,9 @@ import (
 	"strings"
 )
 
-// A sealed value is a version, the key's id, and what
-// cipher.NewGCMWithRandomNonce makes: a nonce, the ciphertext and its tag. The
-// first two are authenticated with the context.
+// A sealed value is its prefix, which is a version and the key's id, followed by the output
+// of cipher.NewGCMWithRandomNonce: a nonce, the ciphertext and its tag. The prefix and the
+// context are authenticated as additional data.
 const (
 	version    = 1
 	idSize     = 8
@@ -27,13 +26,12 @@ const (
 )
 
 var (
-	// ErrNoKey says that there is no key to seal or open with.
+	// ErrNoKey means that there is no key to seal or open with.
 	ErrNoKey = errors.New("there is no encryption key: make one with partnerapi encryption-key, and give it to serve, " +
 		"work and this command by --encryption-key, or in PARTNERAPI_ENCRYPTION_KEY")
-	// ErrOtherKey says that a value was sealed with another key.
+	// ErrOtherKey means that a value was sealed with another key.
 	ErrOtherKey = errors.New("sealed with another encryption key")
-	// ErrAltered says that a value is not as it was sealed, or was sealed for
-	// another place.
+	// ErrAltered means that a value was altered, is no sealed value, or was sealed for another context.
 	ErrAltered = errors.New("not as it was sealed: it was altered, or moved from another place")
 )
 
@@ -48,12 +46,13 @@ func NewKey() string {
 // value sealed for another context cannot be opened.
 func Context(kind, id string) []byte { return []byte(kind + ":" + id) }
 
-// key is one key.
+// key is an encryption key. Values sealed with it begin with its prefix.
 type key struct {
-	prefix [prefixSize]byte // of values that are sealed with it
+	prefix [prefixSize]byte
 	aead   cipher.AEAD
 }
 
+// newKey returns the key of a secret of keySize bytes. Its id is the start of the secret's SHA-256.
 func newKey(secret []byte) (k key, err error) {
 	block, err := aes.NewCipher(secret)
 	if err != nil {
@@ -93,9 +92,9 @@ func (k *Keys) Open(sealed, context []byte) ([]byte, error) {
 	if len(sealed) < prefixSize || sealed[0] != version {
 		return nil, ErrAltered
 	}
-	for _, one := range ring {
-		if bytes.Equal(sealed[:prefixSize], one.prefix[:]) {
-			plain, err := one.aead.Open(nil, nil, sealed[prefixSize:], one.authenticated(context))
+	for _, key := range ring {
+		if bytes.Equal(sealed[:prefixSize], key.prefix[:]) {
+			plain, err := key.aead.Open(nil, nil, sealed[prefixSize:], key.authenticated(context))
 			if err != nil {
 				return nil, ErrAltered
 			}
@@ -105,7 +104,7 @@ func (k *Keys) Open(sealed, context []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w (%x)", ErrOtherKey, sealed[1:prefixSize])
 }
 
-// Reseal opens a value and seals it with the current key.
+// Reseal opens a value and seals it with the current key, for the same context. The errors are those of Open.
 func (k *Keys) Reseal(sealed, context []byte) ([]byte, error) {
 	plain, err := k.Open(sealed, context)
 	if err != nil {
@@ -126,14 +125,14 @@ func (k *Keys) Prefix() ([]byte, error) {
 // signatureLength is the number of HMAC bytes in a token.
 const signatureLength = 16
 
-// Sign returns a token for an address: the signed bytes, and 128 bits of their HMAC for a purpose. The token is
-// neither stored nor encrypted.
+// Sign returns a token for a URL: the base64 of the signed bytes and of 128 bits of their HMAC for a purpose. The
+// token is not encrypted.
 func Sign(secret []byte, purpose string, signed []byte) string {
 	return base64.RawURLEncoding.EncodeToString(append(signed, signature(secret, purpose, signed)...))
 }
 
-// Signed returns the bytes that a token of Sign signs, which have the given length; false if the token was altered
-// or has another purpose.
+// Signed returns the signed bytes of a token of Sign, which have the given length; false if the token was altered, or
+// was signed with another secret or for another purpose.
 func Signed(secret []byte, purpose, token string, length int) ([]byte, bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) != length+signatureLength || strings.ContainsAny(token, "\r\n") {
@@ -142,7 +141,7 @@ func Signed(secret []byte, purpose, token string, length int) ([]byte, bool) {
 	return raw[:length], hmac.Equal(raw[length:], signature(secret, purpose, raw[:length]))
 }
 
-// signature returns the HMAC of a purpose and the signed bytes.
+// signature returns the first signatureLength bytes of the HMAC-SHA256 of a purpose, a space and the signed bytes.
 func signature(secret []byte, purpose string, signed []byte) []byte {
 	h := hmac.New(sha256.New, secret)
 	h.Write([]byte(purpose + " "))

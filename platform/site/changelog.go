@@ -8,33 +8,34 @@ import (
 	"time"
 )
 
-// Change is an entry of the changelog of the interface.
+// Change is an entry of the changelog of the API.
 type Change struct {
-	// ID names it in links: release-2.4. Text is Markdown.
+	// ID is its fragment in links: release-2.4. Text is Markdown.
 	ID, Title, Text string
-	// On is its day.
+	// On is the day of the change.
 	On time.Time
-	// Operations are those that it added. Members are the members of objects (User.phishing) and the parameters
-	// (GET /v2/clients?external_id) that it added to all releases.
+	// Operations are the operations that it added. Members are the members of objects (User.phishing) and the
+	// parameters (GET /v2/clients?external_id) that it added to all releases.
 	Operations []Operation
 	Members    []string
 }
 
 const changelogPath = "/docs/changelog"
 
-// linkedChange is a Change with the links of its operations, empty for those that are not served.
+// linkedChange is a Change with its text as HTML, and with the links of its operations.
 type linkedChange struct {
 	Change
 	About template.HTML
 	Links []linkedOperation
 }
 
+// linkedOperation is an operation with its link; empty if the operation is not in a reference.
 type linkedOperation struct {
 	Operation
 	Link string
 }
 
-// changelog adds the page of changes, the newest first, and its Atom feed.
+// changelog adds the page of changes, the newest first, and its Atom feed; nothing if there are no changes.
 func (b *builder) changelog() error {
 	if len(b.Changes) == 0 {
 		return nil

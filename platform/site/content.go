@@ -18,34 +18,34 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 )
 
-// content is a page or a file, ready to be sent.
+// content is a page or a file.
 type content struct {
 	contentType  string
 	cacheControl string
-	// policy is the page's Content-Security-Policy; empty for the usual one.
+	// policy is the page's Content-Security-Policy; empty for the constant policy.
 	policy string
-	// dated says that the dates in it are shifted to the day on which it is served.
+	// dated means that its dates are shifted at each request (see SampleDay).
 	dated bool
 	etag  string
 	// compressed is the body in gzip; plain returns it for the rare callers without gzip.
 	compressed []byte
 	plain      func() []byte
-	// source is set if the content names the service: its editions are made from source, and
-	// it has no other body.
+	// source is set if the content contains the service's address or another of sampleMarks:
+	// its editions are made from source, and it has no other body.
 	source []byte
 	last   atomic.Pointer[edition]
 }
 
 const (
-	// revalidated is for pages: a new program may have others.
+	// revalidated is for pages, which may change with the program.
 	revalidated = "no-cache"
-	// privateCache is for pages that name the service as one caller does.
+	// privateCache is for pages that depend on the Host of the request.
 	privateCache = "private, no-cache"
 	// immutable is for files whose name contains the hash of their content.
 	immutable = "public, max-age=31536000, immutable"
 )
 
-// newContent returns the content of a body.
+// newContent returns the content of a body. A revalidated body with sampleMarks becomes a source, with privateCache.
 func newContent(contentType, cacheControl string, body []byte) *content {
 	if cacheControl == revalidated && sampleMarks.Match(body) {
 		return &content{contentType: contentType, cacheControl: privateCache, source: body}
@@ -95,7 +95,7 @@ func uncompressed(compressed []byte) []byte {
 	return body
 }
 
-// etagOf returns the ETag of a content, a weak one, as the two encodings share it.
+// etagOf returns the ETag of a content. It is weak, because both encodings have the same.
 func etagOf(hash string) string { return `W/"` + hash + `"` }
 
 // hashOf returns the hash that identifies a content.
@@ -104,14 +104,15 @@ func hashOf(body []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// body returns the content for a caller: its ETag, and a function that returns it in pieces, compressed or not.
-func (c *content) body(d *Documents, now servedState, r *http.Request) (etag string, pieces func(gzipped bool) ([][]byte, bool)) {
+// body returns the content for a request: its ETag, and a function that returns its pieces, and whether they are
+// compressed (see edition.body).
+func (c *content) body(d *Documents, state servedState, r *http.Request) (etag string, pieces func(gzipped bool) ([][]byte, bool)) {
 	if c.source != nil {
 		base := d.BaseOf(r)
 		if strings.HasPrefix(c.contentType, "text/html") {
 			base = template.HTMLEscapeString(base)
 		}
-		return c.editionOf(now).body(d, base)
+		return c.editionOf(state).body(d, base)
 	}
 	return c.etag, func(gzipped bool) ([][]byte, bool) {
 		if gzipped {
@@ -121,9 +122,9 @@ func (c *content) body(d *Documents, now servedState, r *http.Request) (etag str
 	}
 }
 
-// serve writes the content, or 304 if the caller has it.
-func (c *content) serve(d *Documents, now servedState, w http.ResponseWriter, r *http.Request, status int) {
-	etag, body := c.body(d, now, r)
+// serve writes the content with a status. If the status is 200, it sets the ETag, and answers 304 if the caller has it.
+func (c *content) serve(d *Documents, state servedState, w http.ResponseWriter, r *http.Request, status int) {
+	etag, body := c.body(d, state, r)
 	headers := w.Header()
 	if c.policy != "" {
 		headers.Set("Content-Security-Policy", c.policy)
@@ -153,7 +154,7 @@ func (c *content) serve(d *Documents, now servedState, w http.ResponseWriter, r 
 	w.WriteHeader(status)
 	for i := 0; i < len(pieces) && r.Method != http.MethodHead; i++ {
 		if _, err := w.Write(pieces[i]); err != nil {
-			return // the caller has hung up
+			return // the connection is closed
 		}
 	}
 }
@@ -169,7 +170,7 @@ func matchesETag(header, etag string) bool {
 	return false
 }
 
-// acceptsGzip reports whether an Accept-Encoding allows gzip.
+// acceptsGzip reports whether an Accept-Encoding allows gzip: its first "gzip" or "*" has no weight, or one above 0.
 func acceptsGzip(header string) bool {
 	for offer := range strings.SplitSeq(header, ",") {
 		coding, weight, _ := strings.Cut(strings.TrimSpace(offer), ";")
@@ -189,15 +190,15 @@ var assetFiles embed.FS
 // assets are the paths of the files that pages load.
 type assets struct {
 	Frame, Style, Icon string
-	// Site is for the samples of all pages.
+	// Site is the script of samples on all pages.
 	Site string
-	// Search searches Index with Library.
+	// Search is the script that searches Index with Library.
 	Search, Library, Index string
-	// Reference shows a document with Scalar.
+	// Reference is the script that shows a document with Scalar.
 	Reference, Scalar string
 }
 
-// addAssets adds the files under names with their hashes.
+// addAssets adds the files under names with their hashes, and returns their paths.
 func (b *builder) addAssets() (a assets, err error) {
 	for _, file := range []struct {
 		name, contentType string
@@ -228,4 +229,5 @@ func (b *builder) addAssets() (a assets, err error) {
 	return a, nil
 }
 
+// script is the content type of scripts.
 const script = "text/javascript; charset=utf-8"

@@ -15,19 +15,18 @@ import (
 )
 
 const (
-	// keptAddresses is the number of the service's addresses that a document is kept compressed for.
+	// keptAddresses is the number of addresses of the service for which a document's compressed body is cached.
 	keptAddresses = 8
-	// compressedAMinute limits the compressions in a minute, for addresses that documents are not kept for. A caller
-	// who invents addresses is sent further documents uncompressed.
+	// compressedAMinute limits the compressions in a minute, for addresses that are not in the cache. Callers who
+	// invent more addresses get documents uncompressed.
 	compressedAMinute = 20
 )
 
-// Documents are texts that contain the service's address as their callers know it. A document is compressed once
-// per address; the number of addresses, and of compressions per minute, is bounded, as a caller may invent them.
+// Documents serves texts that contain the service's address. A document is compressed once per address. The number of
+// cached addresses, and of compressions per minute, is limited, because callers may invent addresses.
 type Documents struct {
-	// PublicURL is the address that callers know the service by, without a slash at its
-	// end. If it is empty, documents name the address that the request was made to, or
-	// Address if that is invalid.
+	// PublicURL is the public address of the service, without a trailing slash. If it is empty, documents contain the
+	// address of the request's Host, or Address if the Host is invalid.
 	PublicURL, Address string
 	// SupportURL is the web or mail address where partners get help; empty for none.
 	SupportURL string
@@ -35,8 +34,8 @@ type Documents struct {
 	Now func() time.Time
 
 	mu         sync.Mutex
-	minute     time.Time // when the minute began
-	compressed int       // in it
+	minute     time.Time // the start of the current minute
+	compressed int       // the number of compressions in this minute
 }
 
 // Handler serves a document, whose source has SampleBase as the service's address. The first request encodes it. An
@@ -45,11 +44,12 @@ func (d *Documents) Handler(contentType string, encode func() ([]byte, error)) h
 	return d.handler(contentType, encode, func() int { return 0 })
 }
 
-// DatedHandler is Handler for a document with the dates of samples, which are served as if they were of today.
+// DatedHandler is Handler for a document with the dates of samples, which it shifts as if SampleDay were today.
 func (d *Documents) DatedHandler(contentType string, encode func() ([]byte, error)) http.Handler {
 	return d.handler(contentType, encode, func() int { return daysAt(d.now()) })
 }
 
+// handler implements Handler and DatedHandler. days returns the number of days by which dates are shifted.
 func (d *Documents) handler(contentType string, encode func() ([]byte, error), days func() int) http.Handler {
 	made := sync.OnceValue(func() *content {
 		source, err := encode()
@@ -63,8 +63,8 @@ func (d *Documents) handler(contentType string, encode func() ([]byte, error), d
 	})
 }
 
-// Root returns the path with which links begin: that of the public address, which a proxy takes off. It is empty if
-// there is none.
+// Root returns the path of the public address, with which links begin, and which a proxy removes from requests. It is
+// empty if there is no path.
 func (d *Documents) Root() string {
 	public, err := url.Parse(d.PublicURL)
 	if err != nil {
@@ -106,11 +106,11 @@ func (d *Documents) mayCompress() bool {
 	return true
 }
 
-// hosts matches a valid Host: a name or an address, and a port.
+// hosts matches a valid Host: a name or an IP address, with an optional port.
 var hosts = regexp.MustCompile(`^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
 
-// BaseOf returns the service's address for a caller: the public one, else the one called. X-Forwarded-Host and the
-// like are ignored.
+// BaseOf returns the service's address for a request: PublicURL, or else that of the request's Host, or Address if the
+// Host is invalid. It ignores X-Forwarded-Host and similar headers.
 func (d *Documents) BaseOf(r *http.Request) string {
 	switch {
 	case d.PublicURL != "":
@@ -123,31 +123,32 @@ func (d *Documents) BaseOf(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// edition is a content for one servedState, split where the address goes.
+// edition is a content for one servedState.
 type edition struct {
 	served servedState
-	parts  [][]byte
+	parts  [][]byte // of the body, which has the address between them
 	hash   string
 	// compressed holds the gzipped bodies by address.
 	compressed *lru.Cache[string, []byte]
 }
 
-// editionOf returns the edition for a state.
+// editionOf returns the edition for a state. The last edition is cached.
 func (c *content) editionOf(s servedState) *edition {
 	if last := c.last.Load(); last != nil && last.served == s {
 		return last
 	}
 	whole := s.fill(c.source, SampleBase)
-	kept, err := lru.New[string, []byte](keptAddresses)
+	cache, err := lru.New[string, []byte](keptAddresses)
 	if err != nil {
 		panic(err) // the size is a constant
 	}
-	made := &edition{served: s, parts: bytes.Split(whole, []byte(SampleBase)), hash: hashOf(whole), compressed: kept}
+	made := &edition{served: s, parts: bytes.Split(whole, []byte(SampleBase)), hash: hashOf(whole), compressed: cache}
 	c.last.Store(made)
 	return made
 }
 
-// body returns the edition for an address: its ETag, and a function that returns it in pieces, compressed or not.
+// body returns the edition for an address: its ETag, and a function that returns its pieces, and whether they are
+// compressed: only if gzipped is true and the limit of compressions allows it.
 func (e *edition) body(d *Documents, base string) (etag string, pieces func(gzipped bool) ([][]byte, bool)) {
 	return etagOf(hashOf([]byte(e.hash + base))), func(gzipped bool) ([][]byte, bool) {
 		if gzipped {
@@ -159,7 +160,7 @@ func (e *edition) body(d *Documents, base string) (etag string, pieces func(gzip
 	}
 }
 
-// compressedFor returns the compressed body for an address; nil if it must not be compressed now.
+// compressedFor returns the compressed body for an address; nil if it is not cached and this minute's limit is reached.
 func (e *edition) compressedFor(d *Documents, base string) []byte {
 	if packed, ok := e.compressed.Get(base); ok {
 		return packed
@@ -172,7 +173,7 @@ func (e *edition) compressedFor(d *Documents, base string) []byte {
 	return packed
 }
 
-// pieces returns the pieces of the body for an address.
+// pieces returns the pieces of the uncompressed body for an address.
 func (e *edition) pieces(base string) [][]byte {
 	pieces := make([][]byte, 0, 2*len(e.parts))
 	for i, part := range e.parts {
@@ -184,11 +185,12 @@ func (e *edition) pieces(base string) [][]byte {
 	return pieces
 }
 
-// servedState is what pages say about the service besides its address. It does not depend on the caller.
+// servedState holds the values in pages that depend on the service, other than its address. It does not depend on the
+// caller.
 type servedState struct {
-	// demo says that the keys of the demonstration are valid.
+	// demo is true if the keys of the demonstration are valid.
 	demo bool
-	// notice is what the Notice says; empty for nothing.
+	// notice is the text of the Notice; empty for none.
 	notice template.HTML
 	// days is the number of days since SampleDay.
 	days int
@@ -203,7 +205,7 @@ type Notice struct {
 	Text func() template.HTML
 }
 
-// noticeMark is the notice's place in the sources of pages.
+// noticeMark is the placeholder of the notice in the sources of pages.
 const noticeMark = "<!-- notice -->"
 
 // hasNotice reports whether a page shows the notice.
@@ -212,8 +214,8 @@ func (b *builder) hasNotice(p page) bool {
 		slices.ContainsFunc(b.Notice.Guides, func(name string) bool { return b.markdown.guides[name] == p.Path }))
 }
 
-// SampleBase is the service's address in the sources of pages, so that the guides can also be followed from the
-// repository, on a demonstration.
+// SampleBase is the service's address in the sources of pages. It is that of a demonstration, so that the commands of
+// guides in the repository work too.
 const SampleBase = "http://127.0.0.1:8080"
 
 // sampleKeys pairs the keys in the sources of pages with their replacements for services where they are not valid.
@@ -222,7 +224,7 @@ var sampleKeys = []string{
 	"pk_demo", "YOUR_KEY",
 }
 
-// SampleDay is the day on which the samples of guides were made. Their dates are served as if that were today, so
+// SampleDay is the day on which the samples of guides were made. Their dates are shifted as if SampleDay were today, so
 // that future dates stay in the future.
 var SampleDay = time.Date(2026, 6, 15, 0, 0, 0, 0, time.UTC)
 
@@ -232,7 +234,7 @@ var dates = regexp.MustCompile(`\b20[0-9]{2}-[0-9]{2}-[0-9]{2}`)
 // daysAt returns the number of days from SampleDay to a time.
 func daysAt(now time.Time) int { return int(now.Sub(SampleDay).Hours() / 24) }
 
-// sampleMarks matches what identifies the service in sources.
+// sampleMarks matches the placeholders in sources, other than dates.
 var sampleMarks = regexp.MustCompile("pk_demo|" + noticeMark + "|" + regexp.QuoteMeta(SampleBase))
 
 // fill replaces the placeholders of a source with the state and an address.
@@ -248,7 +250,7 @@ func (s servedState) fill(source []byte, base string) []byte {
 	return []byte(strings.NewReplacer(pairs...).Replace(string(s.date(source))))
 }
 
-// date shifts the dates of samples.
+// date shifts the dates of samples by the state's days.
 func (s servedState) date(source []byte) []byte {
 	if s.days == 0 {
 		return source

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// guide is a page of a Markdown text.
+// guide is a page with its Markdown source.
 type guide struct {
 	Name, Path string
 	source     []byte
@@ -21,10 +21,10 @@ type groupOfGuides struct {
 	Guides []*guide
 }
 
-// Part reports whether the guide is a page of another one, WHOLE/PART.
+// Part reports whether the guide is a part of another guide: its name is GUIDE/PART.
 func (g *guide) Part() bool { return strings.Contains(g.Name, "/") }
 
-// readGuides reads the named guides.
+// readGuides reads and parses the named guides.
 func (b *builder) readGuides(files fs.FS, names []string) (list []*guide, err error) {
 	for _, name := range names {
 		g := &guide{Name: name, Path: b.markdown.guides[name]}
@@ -39,7 +39,7 @@ func (b *builder) readGuides(files fs.FS, names []string) (list []*guide, err er
 	return list, nil
 }
 
-// guidePages adds the guides and the pages that list them.
+// guidePages adds the guides, their Markdown sources, and the pages that list them; operators' guides if there are any.
 func (b *builder) guidePages() error {
 	if err := b.addGuides(b.guides, "guides"); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (b *builder) guidePages() error {
 	}, nil))
 }
 
-// addGuides adds the pages of guides in reading order.
+// addGuides adds the pages of guides in reading order, each with links to the previous and the next.
 func (b *builder) addGuides(list []*guide, section string) error {
 	for i, g := range list {
 		var before, after *guide
@@ -79,7 +79,7 @@ func (b *builder) addGuides(list []*guide, section string) error {
 }
 
 // addLLMsText adds /llms.txt, which lists the guides as Markdown and the documents (llmstxt.org), and /llms-full.txt,
-// which is all guides.
+// which contains all guides.
 func (b *builder) addLLMsText() {
 	var text strings.Builder
 	text.WriteString("# Partner API\n\n> The partner API of a security awareness training service.\n\n## Guides\n\n")
@@ -101,7 +101,7 @@ func (b *builder) addLLMsText() {
 	b.addText(fullText, "text/plain; charset=utf-8", []byte(full.String())).dated = true
 }
 
-// fullText is the path of all guides as one text.
+// fullText is the path of the text that contains all guides.
 const fullText = "/llms-full.txt"
 
 // addText adds a text file, and returns it.

@@ -26,10 +26,11 @@ type markdown struct {
 	goldmark goldmark.Markdown
 	// operations are the links of operations, by method and path.
 	operations map[string]string
-	// guides are the pages of guides, by name.
+	// guides are the paths of the pages of guides, by name.
 	guides map[string]string
 }
 
+// newMarkdown returns a renderer with the links of operations and guides.
 func newMarkdown(operations map[string]string, guides map[string]string) *markdown {
 	return &markdown{
 		goldmark: goldmark.New(
@@ -49,7 +50,7 @@ type heading struct {
 
 // parsed is a Markdown text rendered as HTML.
 type parsed struct {
-	// Title is the heading of the first level, which Body does not hold.
+	// Title is the heading of the first level, which is not in Body.
 	Title string
 	// Lead is the text of the first paragraph.
 	Lead     string
@@ -58,17 +59,17 @@ type parsed struct {
 	Sections []section
 }
 
-// section is the plain text below a heading. The first has the page's title, and no id. Words are further search
-// words, from a comment in the text.
+// section is the plain text below a heading. The first section has the page's title, and no id. Words are further
+// search words, from a comment in the text.
 type section struct{ ID, Title, Text, Words string }
 
-// searchWords matches that comment.
+// searchWords matches the comment with search words.
 var searchWords = regexp.MustCompile(`<!-- search: (.*) -->`)
 
-// linkedOperations matches operations in links, whose paths may break after a slash.
+// linkedOperations matches operations in links. page allows line breaks after the slashes of their paths.
 var linkedOperations = regexp.MustCompile(`"><code>[A-Z]+ /[^<]*`)
 
-// add adds a block.
+// add adds the text of a block to the section: of a program also its language, and of a search comment its words.
 func (s *section) add(n ast.Node, source []byte) {
 	s.Text += plain(n, source) + "\n"
 	switch n := n.(type) {
@@ -81,7 +82,8 @@ func (s *section) add(n ast.Node, source []byte) {
 	}
 }
 
-// page renders a text that starts with a heading of the first level.
+// page renders a text. It returns an error if the text does not start with a heading of the first level, or links to an
+// unknown file.
 func (m *markdown) page(source []byte) (p parsed, err error) {
 	doc := m.goldmark.Parser().Parse(text.NewReader(source))
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
@@ -127,7 +129,7 @@ func (m *markdown) page(source []byte) (p parsed, err error) {
 // link rewrites references between files to pages, and links operations named in code to their reference. A
 // reference to an unknown file is an error.
 func (m *markdown) link(doc ast.Node, source []byte) error {
-	var named []*ast.CodeSpan // they are replaced after the walk, which goes by their siblings
+	var operations []*ast.CodeSpan // replaced after the walk, which needs their siblings
 	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
@@ -141,23 +143,24 @@ func (m *markdown) link(doc ast.Node, source []byte) error {
 			n.Destination = []byte(target)
 		case *ast.CodeSpan:
 			if m.operations[plain(n, source)] != "" && n.Parent().Kind() != ast.KindLink {
-				named = append(named, n)
+				operations = append(operations, n)
 			}
 			return ast.WalkSkipChildren, nil
 		}
 		return ast.WalkContinue, nil
 	})
 
-	for _, n := range named {
-		wrapped := ast.NewLink()
-		wrapped.Destination = []byte(m.operations[plain(n, source)])
-		n.Parent().ReplaceChild(n.Parent(), n, wrapped)
-		wrapped.AppendChild(wrapped, n)
+	for _, n := range operations {
+		link := ast.NewLink()
+		link.Destination = []byte(m.operations[plain(n, source)])
+		n.Parent().ReplaceChild(n.Parent(), n, link)
+		link.AppendChild(link, n)
 	}
 	return err
 }
 
-// target returns the site's path for a link in a file.
+// target returns the site's path for a link in a file. Fragments and absolute URLs stay. A link to a file that is no
+// guide is an error.
 func (m *markdown) target(destination string) (string, error) {
 	file, fragment, cut := strings.Cut(destination, "#")
 	if file == "" || strings.Contains(file, "://") {
@@ -177,7 +180,7 @@ func (m *markdown) target(destination string) (string, error) {
 	return page + fragment, nil
 }
 
-// plain returns the text of a node without markup, its blocks separated.
+// plain returns the text of a node without markup, with a line break after each block.
 func plain(n ast.Node, source []byte) string {
 	var out strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -216,7 +219,8 @@ func (b blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(kindPanel, b.panel)
 }
 
-// heading puts the permalink beside the heading: within it, the link would be part of the heading's accessible name.
+// heading renders a heading with a permalink beside it: inside the heading, the link would be part of the heading's
+// accessible name.
 func (blocks) heading(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	h := n.(*ast.Heading)
 	id, _ := h.AttributeString("id")
@@ -229,6 +233,7 @@ func (blocks) heading(w util.BufWriter, source []byte, n ast.Node, entering bool
 	return ast.WalkContinue, err
 }
 
+// code renders highlighted code.
 func (blocks) code(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
@@ -245,6 +250,7 @@ func (blocks) code(w util.BufWriter, source []byte, n ast.Node, entering bool) (
 	return ast.WalkSkipChildren, err
 }
 
+// table renders a table in an element that scrolls.
 func (blocks) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
 	tag := `<div class="wide" tabindex="0" role="group" aria-label="Table"><table>` + "\n"
 	if !entering {
@@ -257,7 +263,7 @@ func (blocks) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.
 // formatter marks tokens with classes, whose colours are in site.css.
 var formatter = html.New(html.WithClasses(true), html.PreventSurroundingPre(true))
 
-// highlight renders code in a language; an unknown one as plain text.
+// highlight renders code in a language, with a button that copies it; in an unknown language as plain text.
 func highlight(code, language string) (template.HTML, error) {
 	lexer := lexers.Get(language)
 	if lexer == nil {
@@ -271,9 +277,9 @@ func highlight(code, language string) (template.HTML, error) {
 	if err := formatter.Format(&out, styles.Fallback, tokens); err != nil {
 		return "", err
 	}
-	// site.js shows the reader's key there.
+	// site.js replaces the content of these elements with the reader's key.
 	text := strings.ReplaceAll(out.String(), sampleKeys[0], `<span class="your-key">`+sampleKeys[0]+"</span>")
-	// A block is reached with the keyboard too: it may be wider than the page.
+	// tabindex: the keyboard can scroll a block that is wider than the page.
 	return template.HTML(`<div class="sample"><pre class="code" tabindex="0"><code>` + text +
 		`</code></pre><button class="copy" type="button">Copy</button></div>` + "\n"), nil
 }

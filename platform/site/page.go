@@ -10,15 +10,14 @@ import (
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// templates are the layout and, by name, the contents of the kinds of pages.
+// templates are the layout, and the templates of the contents of pages by kind.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{"code": highlight}).
 	ParseFS(templateFiles, "templates/*.html"))
 
 // page is the layout's data of a page, besides its content.
 type page struct {
 	Path, Title, About string
-	// Section is what the page belongs to: guides, operate, index, the name of a
-	// reference, or nothing.
+	// Section is the part of the site: guides, operate, index or the name of a reference; empty for none.
 	Section string
 	// Headings are the page's table of contents.
 	Headings []heading
@@ -26,7 +25,7 @@ type page struct {
 	Reference *reference
 }
 
-// Contents returns the page's table of contents.
+// Contents returns the page's table of contents: its headings of level 2; nil if there are fewer than two.
 func (p page) Contents() []heading {
 	var list []heading
 	for _, h := range p.Headings {
@@ -50,17 +49,17 @@ type layout struct {
 	Groups     []groupOfGuides
 	Operate    []*guide
 	References []*reference
-	// Notice is the mark of the notice, where the page has it.
+	// Notice is noticeMark on pages with the notice; else empty.
 	Notice template.HTML
-	// Support is where partners get help; empty for nowhere.
+	// Support is Documents.SupportURL.
 	Support string
-	// Data is what the kind of page needs.
+	// Data is the data of the kind of page.
 	Data any
-	// Content is the page's own part.
+	// Content is the rendered template of the kind of page.
 	Content template.HTML
 }
 
-// Served returns the release that the service serves.
+// Served returns the name of the last release that the service serves; empty if it serves none.
 func (l layout) Served() string {
 	name := ""
 	for _, r := range l.Releases {
@@ -71,7 +70,7 @@ func (l layout) Served() string {
 	return name
 }
 
-// add renders a page with the template named kind.
+// add renders a page with the template named kind, in the layout, and adds it. A path that is taken is an error.
 func (b *builder) add(kind string, p page, data any) error {
 	l := layout{
 		page: p, Assets: b.assets, Version: b.Version, Releases: b.Releases,

@@ -14,7 +14,7 @@ import (
 // referencePath is the path prefix of references.
 const referencePath = "/docs/reference/"
 
-// reference is the documentation of a version: a page in which Scalar shows its document.
+// reference is a Reference with its page, in which Scalar shows the document.
 type reference struct {
 	Reference
 	Path string
@@ -26,7 +26,7 @@ type reference struct {
 type operation struct {
 	Operation
 	Link string
-	// parameters are those of its path, too.
+	// parameters are the parameters of its path and its own.
 	parameters openapi3.Parameters
 	source     *openapi3.Operation
 }
@@ -34,7 +34,7 @@ type operation struct {
 // methods is the order in which a path's operations are listed.
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// newReference returns the reference of a document.
+// newReference returns the reference of a document. An operation without a tag of the document is an error.
 func newReference(r Reference) (*reference, error) {
 	made := &reference{Reference: r, Path: referencePath + r.Name}
 	for _, path := range slices.Sorted(maps.Keys(r.Document.Paths.Map())) {
@@ -55,14 +55,14 @@ func newReference(r Reference) (*reference, error) {
 		}
 	}
 
-	place := func(o *operation) int {
+	tagIndex := func(o *operation) int {
 		return slices.IndexFunc(r.Document.Tags, func(t *openapi3.Tag) bool { return t.Name == o.source.Tags[0] })
 	}
-	slices.SortStableFunc(made.Operations, func(a, b *operation) int { return cmp.Compare(place(a), place(b)) })
+	slices.SortStableFunc(made.Operations, func(a, b *operation) int { return cmp.Compare(tagIndex(a), tagIndex(b)) })
 	return made, nil
 }
 
-// anchor converts an operation's id to its fragment, as assets/reference.js does.
+// anchor converts an operation's id for the fragment of its link, as assets/reference.js does.
 var anchor = strings.NewReplacer(".", "-", "_", "-")
 
 // Source returns the path of the document that the page loads.

@@ -13,22 +13,23 @@ import (
 // entry is a result of the search: a section of a guide, an operation, a parameter or a field.
 type entry struct {
 	Title string `json:"title"`
-	// Place says what it is part of.
+	// Place is what contains it: the guide, or the operation.
 	Place string `json:"place"`
 	Path  string `json:"path"`
 	Text  string `json:"text"`
 	// Words are further search words.
 	Words string `json:"words,omitempty"`
-	// Weight ranks it among entries that match equally well; the greatest is first.
+	// Weight ranks it among entries that match equally well, the greatest first.
 	Weight float64 `json:"weight"`
-	// more is how many other operations have the parameter or field.
+	// more is the number of other operations with the parameter or field.
 	more int
 }
 
-// searchIndex adds the index of the search, all entries as JSON.
+// searchIndex adds the index of the search: all entries as JSON. It omits sections of a guide that a part of the guide
+// also has. A guide with parts, and its parts, weigh less than other guides.
 func (b *builder) searchIndex() error {
 	var list []*entry
-	inParts := map[string]bool{} // guides with parts, and sections that their parts have too
+	inParts := map[string]bool{} // the names of guides with parts, and name#id of the parts' sections
 	for _, g := range b.guides {
 		if whole, _, part := strings.Cut(g.Name, "/"); part {
 			inParts[whole] = true
@@ -40,7 +41,7 @@ func (b *builder) searchIndex() error {
 	for _, g := range b.guides {
 		weight := 2.0
 		if g.Part() || inParts[g.Name] {
-			weight = 0.2 // of what is looked up one by one
+			weight = 0.2 // lists of details, such as fields
 		}
 		for _, s := range g.Sections {
 			if s.ID != "" && inParts[g.Name+"#"+s.ID] {
@@ -69,14 +70,14 @@ func (b *builder) searchIndex() error {
 	return nil
 }
 
-// indexText returns a text on one line, without the address and keys of samples, as the index is the same for all
+// indexText returns a text on one line, without the address and keys of samples, because the index is the same for all
 // callers.
 func indexText(text string) string {
 	return strings.Join(strings.Fields(string(servedState{}.fill([]byte(text), "BASE"))), " ")
 }
 
-// entriesOf lists the operations of a reference, and their parameters and fields. Those that several operations
-// share, with the same description, are one entry.
+// entriesOf returns entries of the operations of a reference, and of their parameters and fields. Parameters or fields
+// of several operations with the same name and description are one entry.
 func (b *builder) entriesOf(r *reference, weight float64) []*entry {
 	var list []*entry
 	shared := map[entry]*entry{}
@@ -106,7 +107,8 @@ func (b *builder) entriesOf(r *reference, weight float64) []*entry {
 	return list
 }
 
-// members calls fn with the parameters, and the fields of the body and of the successful response, each once.
+// members calls fn with the parameters, and the fields of the request body and of the responses of a status 2xx. It
+// calls fn once for those with the same kind, name and description.
 func (o *operation) members(fn func(kind, name, about string)) {
 	seen := map[string]bool{}
 	once := func(kind, name, about string) {
@@ -135,7 +137,8 @@ func (o *operation) members(fn func(kind, name, about string)) {
 	}
 }
 
-// fieldsOf calls fn with each field of a schema, recursively, except those already walked.
+// fieldsOf calls fn with each field of a schema and of its parts, recursively. It skips schemas in walked, and adds to
+// it.
 func fieldsOf(ref *openapi3.SchemaRef, walked map[*openapi3.Schema]bool, fn func(name, about string)) {
 	if ref == nil || ref.Value == nil || walked[ref.Value] {
 		return
@@ -153,7 +156,7 @@ func fieldsOf(ref *openapi3.SchemaRef, walked map[*openapi3.Schema]bool, fn func
 	}
 }
 
-// aboutOf returns the description of a schema and its enum values.
+// aboutOf returns the description of a schema and its enum values as text; empty for no schema.
 func aboutOf(ref *openapi3.SchemaRef) string {
 	if ref == nil || ref.Value == nil {
 		return ""

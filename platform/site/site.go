@@ -1,8 +1,7 @@
-// Package site serves the pages for people: / and /docs, with the guides and
-// the reference of every version (decisions 12.2). Pages are made once, at the
-// first request for one of them, and kept compressed; those that name the service's
-// address are kept so for a few addresses. They need no key and are
-// counted in no budget. Nothing on them comes from another host.
+// Package site serves the pages for people: / and /docs, with the guides and the reference of every version (decisions
+// 12.2). All pages are rendered at the first request and cached compressed; pages that contain the service's address
+// are cached for a few addresses. Requests need no API key, and no rate limit applies to them. Pages load nothing from
+// other hosts.
 package site
 
 import (
@@ -21,84 +20,84 @@ import (
 
 // Config is the content of the pages.
 type Config struct {
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// Releases are the releases of the interface, lowest first.
+	// Releases are the releases of the API, lowest first.
 	Releases []Release
 	// Changes are the entries of the changelog, the newest first.
 	Changes []Change
 	// Guides holds a file NAME.md for each name of Groups, which are in the order of reading.
 	Guides fs.FS
 	Groups []Group
-	// Operate holds the operators' guides in the same way. They are below /docs/operate,
-	// which only they lead to.
+	// Operate holds a file NAME.md for each name of OperateOrder: the operators' guides,
+	// whose pages are below /docs/operate.
 	Operate      fs.FS
 	OperateOrder []string
 	// GuidePaths are the paths of guides that are not at /docs/guide/NAME, by name.
 	GuidePaths map[string]string
-	// References are the versions of the interface, the preferred one first.
+	// References are the references of the API's versions, the preferred version first.
 	References []Reference
 	// Words are further search words for operations, by the operations' ids.
 	Words map[string]string
-	// Documents says how the service is named.
+	// Documents has the addresses of the service.
 	*Documents
-	// Demo says that the keys of the demonstration are valid; else no page shows them.
+	// Demo is true if the keys of the demonstration are valid; else no page shows them.
 	Demo bool
 	// Notice may be zero.
 	Notice Notice
-	// Log is notified of a mistake in the pages' sources, which answers 500.
+	// Log gets errors in the pages' sources, for which all requests are answered with 500.
 	Log *slog.Logger
 }
 
-// Group is guides with a common purpose.
+// Group is a list of guides with a common purpose, by name.
 type Group struct {
 	Title  string
 	Guides []string
 }
 
-// Release is a release of the interface.
+// Release is a release of the API.
 type Release struct {
 	Name string
-	// About says in a sentence what the release adds.
+	// About is a sentence about the additions of the release.
 	About string
-	// Served says that the service answers the release's operations.
+	// Served is true if the service serves the release's operations.
 	Served bool
-	// Operations are those that the release adds.
+	// Operations are the operations that the release adds.
 	Operations []Operation
 }
 
 // Operation is an operation by method and path: GET, /v2/clients.
 type Operation struct{ Method, Path, Summary string }
 
-// Reference is the documentation of a version of the interface.
+// Reference is the reference of a version of the API.
 type Reference struct {
-	// Name is the version's in paths: v2.
+	// Name is the name of the version in paths: v2.
 	Name string
-	// Title heads its pages.
+	// Title is the title of its page.
 	Title string
-	// Prefix is the path that the document's paths lie below: /v2.
+	// Prefix is the prefix of the document's paths: /v2.
 	Prefix string
-	// Document is searched, and is not changed.
+	// Document is the OpenAPI document. It is not changed.
 	Document *openapi3.T
-	// Files are the paths of the document itself. The last is shown.
+	// Files are the paths of the document. The page loads the last.
 	Files []string
 }
 
-// Site is the pages, an http.Handler for /, /llms.txt, /llms-full.txt, /docs and all below /docs.
+// Site serves the pages: it is an http.Handler for /, /llms.txt, /llms-full.txt, /docs and all paths below /docs.
 type Site struct {
 	config Config
 	pages  func() (map[string]*content, error)
 }
 
-// New returns the pages, which are rendered by the first request.
+// New returns a Site, which renders the pages at the first request.
 func New(c Config) *Site {
 	return &Site{config: c, pages: sync.OnceValues(func() (map[string]*content, error) { return build(c) })}
 }
 
-// notFoundPage is the key of the page for unknown paths, which is no path.
+// notFoundPage is the key of the page for unknown paths in the map of pages. It is not a path.
 const notFoundPage = ""
 
-// Paths returns the paths of all pages and files, unordered. It fails on a mistake in the guides or documents.
+// Paths returns the paths of all pages and files, unordered. It returns an error for an invalid guide or document.
 func (s *Site) Paths() ([]string, error) {
 	pages, err := s.pages()
 	if err != nil {
@@ -113,7 +112,7 @@ func (s *Site) Paths() ([]string, error) {
 	return paths, nil
 }
 
-// ServeHTTP answers GET and HEAD.
+// ServeHTTP answers GET and HEAD: with the page of the path, a redirect to the new path of a moved page, or 404.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	pages, err := s.pages()
@@ -123,37 +122,37 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	path, now := r.URL.Path, servedState{demo: s.config.Demo}
+	path, state := r.URL.Path, servedState{demo: s.config.Demo}
 	if s.config.Notice.Text != nil {
-		now.notice = template.HTML(s.config.underRoot([]byte(s.config.Notice.Text())))
+		state.notice = template.HTML(s.config.underRoot([]byte(s.config.Notice.Text())))
 	}
 	if found, ok := pages[path]; ok && path != notFoundPage {
 		if found.dated {
-			now.days = daysAt(s.config.now())
+			state.days = daysAt(s.config.now())
 		}
-		found.serve(s.config.Documents, now, w, r, http.StatusOK)
+		found.serve(s.config.Documents, state, w, r, http.StatusOK)
 		return
 	}
 	if to := s.moved(path, pages); to != notFoundPage {
 		http.Redirect(w, r, s.config.Root()+to, http.StatusMovedPermanently)
 		return
 	}
-	pages[notFoundPage].serve(s.config.Documents, now, w, r, http.StatusNotFound)
+	pages[notFoundPage].serve(s.config.Documents, state, w, r, http.StatusNotFound)
 }
 
-// moved returns the new path of a moved page, or path without slashes at its end if that is a page; else notFoundPage.
+// moved returns path without trailing slashes if that is a page, or else the new path of a moved page, or notFoundPage.
 func (s *Site) moved(path string, pages map[string]*content) string {
 	if trimmed := strings.TrimRight(path, "/"); pages[trimmed] != nil {
 		return trimmed
 	}
-	// All guides were below /docs/guide.
+	// Guides with a path in GuidePaths were below /docs/guide in earlier releases.
 	name, isText := strings.CutSuffix(strings.TrimPrefix(path, "/docs/guide/"), ".md")
 	if to := s.config.GuidePaths[name]; to != "" && isText {
 		return to + ".md"
 	} else if to != "" {
 		return to
 	}
-	// A reference had a page for each of its tags.
+	// In earlier releases a reference had a page for each of its tags.
 	name, _, _ = strings.Cut(strings.TrimPrefix(path, referencePath), "/")
 	if reference := referencePath + name; pages[reference] != nil {
 		return reference
@@ -161,8 +160,8 @@ func (s *Site) moved(path string, pages map[string]*content) string {
 	return notFoundPage
 }
 
-// policy lets a page load and call nothing but this service; scalarPolicy also lets Scalar
-// write its styles, and load images and fonts that are part of them.
+// policy allows a page to load and call this service only; scalarPolicy also allows Scalar's
+// inline styles, and images and fonts in data URLs.
 const (
 	policy       = "style-src 'self'; img-src 'self'; " + both
 	scalarPolicy = "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " + both
@@ -180,7 +179,7 @@ func setHeaders(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// build renders all pages and files.
+// build returns all pages and files by path.
 func build(c Config) (map[string]*content, error) {
 	b, err := newBuilder(c)
 	if err != nil {

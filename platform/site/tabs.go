@@ -8,7 +8,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// programs are the languages of programs, with their names.
+// programs maps the languages of code blocks that are programs to their names.
 var programs = map[string]string{"go": "Go", "js": "JavaScript", "php": "PHP", "python": "Python", "ts": "TypeScript"}
 
 var (
@@ -16,14 +16,14 @@ var (
 	kindPanel = ast.NewNodeKind("Panel")
 )
 
-// tabs are a program in several languages.
+// tabs is a program in several languages, with a tab for each.
 type tabs struct {
 	ast.BaseBlock
 	number int // on the page
 	panels []*panel
 }
 
-// panel is the program in one of them, and what it prints.
+// panel is the program in one language, and its output.
 type panel struct {
 	ast.BaseBlock
 	id, language string
@@ -71,7 +71,8 @@ func tabulate(doc ast.Node, source []byte) {
 	run.replace(doc)
 }
 
-// replace puts the tabs in the document, if there are several, and returns the next ones.
+// replace moves the panels' blocks into the tabs, which it inserts into the document, if there are two panels or more.
+// It returns empty tabs for the next group.
 func (t *tabs) replace(doc ast.Node) *tabs {
 	if len(t.panels) < 2 {
 		return &tabs{number: t.number}
@@ -86,6 +87,7 @@ func (t *tabs) replace(doc ast.Node) *tabs {
 	return &tabs{number: t.number + 1}
 }
 
+// tabs renders the buttons of tabs; their panels follow.
 func (blocks) tabs(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		_, err := w.WriteString("</div>\n")
@@ -104,7 +106,7 @@ func (blocks) tabs(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.W
 	return ast.WalkContinue, err
 }
 
-// panel renders a panel with its name, which readers without tabs see.
+// panel renders a panel with the name of its language, which browsers without JavaScript show.
 func (blocks) panel(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		_, err := w.WriteString("</div>\n")

@@ -10,76 +10,77 @@ import (
 )
 
 const (
-	// batchLines, batchBytes and batchItems bound a transaction, and with it the memory
-	// used: the lines, their bytes, and the items of their lists, such as members. A line
-	// that exceeds a bound by itself is a batch.
+	// batchLines, batchBytes and batchItems bound a transaction, and so the memory in use: the lines, their bytes, and
+	// the items of their lists, such as members. A line that alone exceeds a bound is a batch.
 	batchLines = 1000
 	batchBytes = 4 << 20
 	batchItems = 5000
 )
 
-// batch is lines of different objects.
+// batch is a list of lines of different objects, which one transaction applies.
 type batch struct {
 	lines   []records.StagedLine
-	records []any
+	records []any // of the lines
 	ids     map[[16]byte]bool
 	bytes   int
 	items   int
 }
 
-// ends reports whether the batch ends before the line l: the batch would exceed most lines
-// or another bound, has a line of the same object, or is nearly full and l is of another
-// user. Of two batches with lines of one user, the second would wait for the first to end.
-func (b *batch) ends(l *records.StagedLine, id [16]byte, items, most int) bool {
+// ends reports whether the batch ends before the line l, whose object has the id: with l,
+// the batch would exceed maxLines or another bound, or it has a line of the same object, or
+// nine tenths of maxLines and l is of another user than its last line. (Of two batches with
+// lines of one user, the second would wait for the first.) An empty batch does not end.
+func (b *batch) ends(l *records.StagedLine, id [16]byte, items, maxLines int) bool {
 	n := len(b.lines)
 	if n == 0 {
 		return false
 	}
-	if n >= most || b.ids[id] || b.bytes+len(l.Text) > batchBytes || b.items+items > batchItems {
+	if n >= maxLines || b.ids[id] || b.bytes+len(l.Text) > batchBytes || b.items+items > batchItems {
 		return true
 	}
 	last := b.lines[n-1].UserID
-	return n >= most-most/10 && l.UserID != nil && (last == nil || *last != *l.UserID)
+	return n >= maxLines-maxLines/10 && l.UserID != nil && (last == nil || *last != *l.UserID)
 }
 
+// add adds a line with its record, the id of its object and the number of its lists' items.
 func (b *batch) add(l records.StagedLine, record any, id [16]byte, items int) {
 	b.lines, b.records, b.ids[id] = append(b.lines, l), append(b.records, record), true
 	b.bytes, b.items = b.bytes+len(l.Text), b.items+items
 }
 
-// apply applies the staged lines in rounds. A line that clashes with another object's name
-// waits for the next round. If a round after the first applies none, the next refuses clashes.
+// apply applies the staged lines in rounds, until a round has no lines. A line that clashes with another object's name
+// waits for the next round. If a round after the first applies no line, the next round refuses clashes.
 func (k *kind) apply(ctx context.Context, r *run) error {
-	last := false
+	refuseClashes := false
 	for round := 0; ; round++ {
-		p := &pass{run: r, kind: k, round: round, last: last, waiting: map[[16]byte]bool{}}
+		p := &pass{run: r, kind: k, round: round, refuseClashes: refuseClashes, waiting: map[[16]byte]bool{}}
 		if err := p.all(ctx); err != nil || p.lines == 0 {
 			return err
 		}
-		last = round > 0 && p.applied == 0
+		refuseClashes = round > 0 && p.applied == 0
 	}
 }
 
-// pass is one walk over lines of a kind: a round.
+// pass applies the lines of one round of a kind.
 type pass struct {
 	*run
-	kind  *kind
-	round int
-	last  bool // clashes are refused
-	lines int
+	kind          *kind
+	round         int
+	refuseClashes bool
+	lines         int // of the round
 
-	// waiting holds the objects with a line that waits for another round: their later
-	// lines wait too. staged holds the lines to stage.
+	// waiting holds the objects with a line that waits for the next round: their later
+	// lines wait too. staged holds lines to stage: for the next round, or for kind.then.
 	waiting map[[16]byte]bool
 	staged  []records.StagedLine
-	applied int
+	applied int // lines
 }
 
 // all applies the lines in batches. In the first round each line is of another object, so
 // that several batches can be applied at a time.
 func (p *pass) all(ctx context.Context) error {
 	workers := 1
-	if p.round == 0 && !p.dry { // which is one transaction
+	if p.round == 0 && !p.dry { // a dry run is one transaction, so it has one worker
 		workers = p.kind.workers
 	}
 	group, reading := errgroup.WithContext(p.outside)
@@ -103,7 +104,7 @@ func (p *pass) all(ctx context.Context) error {
 
 // gather reads the round's lines, and sends them in batches.
 func (p *pass) gather(ctx context.Context, batches chan<- *batch) error {
-	most := p.batchLines * p.kind.times
+	maxLines := p.batchLines * p.kind.times
 	b := &batch{ids: map[[16]byte]bool{}}
 	send := func() error {
 		select {
@@ -117,12 +118,12 @@ func (p *pass) gather(ctx context.Context, batches chan<- *batch) error {
 
 	err := records.EachStaged(ctx, p.db, p.kind.place(), p.round, func(l records.StagedLine) error {
 		p.lines++
-		record, err := p.kind.readAgain([]byte(l.Text))
+		record, err := p.kind.readChecked([]byte(l.Text))
 		if err != nil {
 			return err
 		}
 		id, items := p.kind.idOf(record), p.kind.items(record)
-		if b.ends(&l, id, items, most) {
+		if b.ends(&l, id, items, maxLines) {
 			if err := send(); err != nil {
 				return err
 			}
@@ -136,7 +137,7 @@ func (p *pass) gather(ctx context.Context, batches chan<- *batch) error {
 	return send()
 }
 
-// write applies a batch, and counts and reports what became of its lines.
+// write applies a batch, counts and reports the results of its lines, and stages the lines that wait.
 func (p *pass) write(ctx context.Context, b *batch) error {
 	p.mu.Lock()
 	lines, list := p.ready(b)
@@ -161,7 +162,8 @@ func (p *pass) write(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// ready are the lines of a batch that need not wait for another round.
+// ready returns the lines of a batch and their records, without lines of objects in waiting: these wait for the next
+// round.
 func (p *pass) ready(b *batch) (lines []records.StagedLine, list []any) {
 	for i, l := range b.lines {
 		if p.waiting[p.kind.idOf(b.records[i])] {
@@ -173,29 +175,30 @@ func (p *pass) ready(b *batch) (lines []records.StagedLine, list []any) {
 	return lines, list
 }
 
-// wait marks a line to be staged for a round of a kind.
+// wait adds a line to staged, for a round of a kind.
 func (p *pass) wait(l records.StagedLine, k *kind, round int) {
 	p.staged = append(p.staged, records.StagedLine{
 		Kind: k.place(), Round: round, Line: l.Line, Outcome: l.Outcome, Text: l.Text,
 	})
 }
 
-// recordResult counts a line's result, or marks the line to be staged again.
+// recordResult counts the result of a line, or of its two parts together. A line that clashes waits for the next round,
+// unless the pass refuses clashes. A line with a part for kind.then waits for that kind, with the outcome so far.
 func (p *pass) recordResult(l records.StagedLine, record any, result domain.ImportResult) {
-	before := domain.ImportOutcome(l.Outcome) // of an earlier part of the line
+	earlier := domain.ImportOutcome(l.Outcome) // of the line's first part
 	switch {
-	case result.Clashes && !p.last:
+	case result.Clashes && !p.refuseClashes:
 		p.waiting[p.kind.idOf(record)] = true
 		p.wait(l, p.kind, p.round+1)
 		return
-	case result.Outcome == domain.ImportRefused:
+	case result.Outcome == domain.ImportRefused: // no second part
 	case p.kind.then != nil && p.kind.wants(record):
 		p.applied++
 		l.Outcome = int(result.Outcome)
 		p.wait(l, p.kind.then, 0)
 		return
-	case before == domain.ImportCreated, before == domain.ImportUpdated && result.Outcome == domain.ImportUnchanged:
-		result.Outcome = before
+	case earlier == domain.ImportCreated, earlier == domain.ImportUpdated && result.Outcome == domain.ImportUnchanged:
+		result.Outcome = earlier
 	}
 	if result.Outcome != domain.ImportRefused {
 		p.applied++

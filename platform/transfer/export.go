@@ -14,20 +14,22 @@ import (
 	"partnerapi/domain"
 )
 
-// Progress is called with how many lines of a kind of objects an export has written: every
-// progressEvery lines, and with done after the last one.
+// Progress is called with the number of lines of a kind of objects that an export has
+// written: every progressEvery lines, and with done after the last line.
 type Progress func(object string, lines int, done bool)
 
-// progressEvery is after how many lines of a kind an export reports its progress.
+// progressEvery is the number of lines of a kind between two calls of Progress.
 const progressEvery = 10_000
 
-// list writes all objects of a kind as lines; add appends one with its end.
+// list writes records of a kind as lines. add appends a record to line as a line with its line end. object is the name
+// of the kind.
 func list[T any](
-	w io.Writer, object string, of iter.Seq2[T, error], add func(line []byte, of T) ([]byte, error), progress Progress,
+	w io.Writer, object string, all iter.Seq2[T, error],
+	add func(line []byte, record T) ([]byte, error), progress Progress,
 ) error {
 	var line []byte
 	n := 0
-	for record, err := range of {
+	for record, err := range all {
 		if err == nil {
 			line, err = add(line[:0], record)
 		}
@@ -45,26 +47,24 @@ func list[T any](
 	return nil
 }
 
-// addSignal appends a signal as a line.
+// addSignal appends a signal to line as a line with its line end.
 func addSignal(line []byte, s records.SignalLine) ([]byte, error) {
 	text, err := json.Marshal(s)
 	return append(append(line, text...), '\n'), err
 }
 
-// Output is where an export is written to.
+// Output holds the writers of an export.
 type Output struct {
-	// Objects gets the lines that an import takes.
+	// Objects gets the lines for Import.
 	Objects io.Writer
-	// Signals gets what users did besides, as signals that Ingest accepts. It may
-	// be nil.
+	// Signals gets the actions of users that no object contains, as lines for Ingest. It may be nil.
 	Signals io.Writer
 }
 
-// Export writes all objects that an import can take, of one partner or, if of is zero, of
-// all. Each line comes after those that it refers to, and the same objects give the same
-// bytes. It reads in one snapshot: a read-only transaction that lasts until all lines are
-// written. It holds a few thousand objects in memory. progress may be nil.
-func Export(ctx context.Context, d *db.DB, of domain.PartnerID, to Output, progress Progress) error {
+// Export writes all objects for Import, of one partner or, if partner is zero, of all partners. A line comes after the
+// lines to which it refers, and the same objects give the same bytes. Export reads in one snapshot: a read-only
+// transaction that lasts until all lines are written. It holds a few thousand objects in memory. progress may be nil.
+func Export(ctx context.Context, d *db.DB, partner domain.PartnerID, to Output, progress Progress) error {
 	if progress == nil {
 		progress = func(string, int, bool) {}
 	}
@@ -72,9 +72,9 @@ func Export(ctx context.Context, d *db.DB, of domain.PartnerID, to Output, progr
 	err := d.Snapshot(ctx, func(ctx context.Context) error {
 		for _, k := range kinds {
 			if k == users.then {
-				continue // they are in the records of collections
+				continue // memberships are exported in the records of collections
 			}
-			if err := list(objects, k.object, k.Export(ctx, d, of), k.append, progress); err != nil {
+			if err := list(objects, k.object, k.Export(ctx, d, partner), k.append, progress); err != nil {
 				return err
 			}
 		}
@@ -82,7 +82,7 @@ func Export(ctx context.Context, d *db.DB, of domain.PartnerID, to Output, progr
 			return nil
 		}
 		signals := bufio.NewWriterSize(to.Signals, 256<<10)
-		if err := list(signals, "signal", records.ExportSignals(ctx, d, of), addSignal, progress); err != nil {
+		if err := list(signals, "signal", records.ExportSignals(ctx, d, partner), addSignal, progress); err != nil {
 			return err
 		}
 		return signals.Flush()

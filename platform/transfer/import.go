@@ -13,7 +13,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Report counts the lines that were read, empty ones left out.
+// Report counts the lines that were read, without empty lines.
 type Report struct {
 	Lines     int
 	Created   int
@@ -22,61 +22,57 @@ type Report struct {
 	Refused   int
 }
 
-// Watcher is notified of how an import or an ingestion goes. Its fields may be nil; one call of them ends
-// before the next begins.
+// Watcher is notified of the progress of an import or an ingestion. Its functions may be nil; they are not called
+// concurrently.
 type Watcher struct {
 	// Refused is called with the number, from 1, of each bad line: first those that are
 	// invalid by themselves, and then those that cannot be applied.
 	Refused func(line int, reason string)
-	// Read is called now and then with how many lines and bytes of the input are read.
+	// Read is called after each batch of the input with the number of lines and bytes read.
 	Read func(lines int, bytes int64)
-	// Applied is called after each transaction with how many of the lines to be applied
-	// are done.
+	// Applied is called after each transaction with the number of lines done, and the number of lines to be applied.
 	Applied func(done, total int)
 }
 
 // ErrImporting says that another process is importing into the database.
 var ErrImporting = errors.New("another import into this database is running: wait for it to end")
 
-// Import reads lines to the end of r, and then applies them: kind by kind, each after
-// those that it refers to, in batches, each in a transaction. The lines of one object
-// are applied in their order; those of different objects may come in any, and users
-// and their history are applied client by client and user by user. Bad lines are
-// skipped. It stages what it reads in a table of the database, and holds a few batches
-// in memory.
+// Import reads lines to the end of r, and then applies them: kind by kind, each kind after the kinds to which it
+// refers, in batches, each in a transaction. The lines of one object are applied in their order, lines of different
+// objects in any order; users and their history are applied client by client and user by user. Bad lines are skipped.
+// Import stages the lines in a table of the database, and holds a few batches in memory.
 //
-// It stops at an error or the end of ctx, which does not interrupt a read of r; the report
-// then counts what was applied. The same input may be imported again from its beginning:
-// lines that were applied change nothing.
+// It stops at an error or the end of ctx, which does not interrupt a read of r; the report then counts the lines
+// applied so far. The same input may be imported again from its beginning: lines that were applied change nothing. The
+// error is ErrImporting if another import is running.
 func Import(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
 	return importAs(ctx, d, r, &run{watcher: w, batchLines: batchLines})
 }
 
 // Try is Import as a dry run: it applies the lines in one transaction, which is rolled
-// back, and reports the same. Meanwhile it keeps the rows locked that the lines would
-// change.
+// back, and reports the same. Until then it locks the rows that the lines would change.
 func Try(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
 	return importAs(ctx, d, r, &run{watcher: w, batchLines: batchLines, dry: true})
 }
 
-// clearWithin bounds how long a run that has ended drops what it staged. The next run
-// drops what is left.
+// clearWithin is the maximum time in which a run deletes its staged lines at its end. The next run deletes the rest.
 const clearWithin = time.Minute
 
+// importAs implements Import and Try.
 func importAs(ctx context.Context, d *db.DB, r io.Reader, in *run) (Report, error) {
-	var failed error
-	ran, err := records.WithLock(ctx, d, func(ctx context.Context) error {
+	var runErr error
+	locked, err := records.WithLock(ctx, d, func(ctx context.Context) error {
 		in.db, in.outside = d, ctx
-		failed = in.all(ctx, r)
-		clearing, stop := context.WithTimeout(context.WithoutCancel(ctx), clearWithin)
+		runErr = in.all(ctx, r)
+		clearCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), clearWithin)
 		defer stop()
-		failed = errors.Join(failed, records.ClearStage(clearing, d))
+		runErr = errors.Join(runErr, records.ClearStage(clearCtx, d))
 		return nil
 	})
 	switch {
-	case failed != nil || err != nil:
-		return in.report, errors.Join(failed, err)
-	case !ran:
+	case runErr != nil || err != nil:
+		return in.report, errors.Join(runErr, err)
+	case !locked:
 		return Report{}, ErrImporting
 	}
 	return in.report, nil
@@ -89,15 +85,16 @@ type run struct {
 	outside    context.Context
 	watcher    Watcher
 	batchLines int
-	dry        bool // nothing is to be changed
+	dry        bool // the transaction is rolled back
 
-	// mu guards what follows while lines are applied.
+	// mu guards the fields below it while lines are applied.
 	mu     sync.Mutex
 	report Report
 	total  int // lines to be applied
-	done   int
+	done   int // lines applied or refused
 }
 
+// all stages the lines of the input, and applies them. After an import it marks the summaries as stale.
 func (r *run) all(ctx context.Context, in io.Reader) error {
 	if err := records.ClearStage(ctx, r.db); err != nil { // left by a run that was killed
 		return err
@@ -118,7 +115,7 @@ func (r *run) all(ctx context.Context, in io.Reader) error {
 	return records.StaleSummaries(ctx, r.db, began)
 }
 
-// apply applies the lines that are staged, kind by kind.
+// apply applies the staged lines, kind by kind.
 func (r *run) apply(ctx context.Context) error {
 	for _, k := range kinds {
 		if err := k.apply(ctx, r); err != nil {
@@ -133,7 +130,7 @@ func (r *run) read(ctx context.Context, in io.Reader) error {
 	var staged []records.StagedLine
 	lines := batches{
 		take: func(l *inputLine) {
-			if s, good := r.checkLine(l); good {
+			if s, ok := r.checkLine(l); ok {
 				staged = append(staged, s)
 			}
 		},
@@ -149,8 +146,8 @@ func (r *run) read(ctx context.Context, in io.Reader) error {
 	return lines.each(ctx, in)
 }
 
-// checkLine returns a line to be staged; false for a bad one, which it refuses.
-func (r *run) checkLine(in *inputLine) (l records.StagedLine, good bool) {
+// checkLine returns a line to be staged. It counts and reports a bad line as refused, and returns false.
+func (r *run) checkLine(in *inputLine) (l records.StagedLine, ok bool) {
 	r.report.Lines++
 	k, err := kindOf(in)
 	if err == nil {
@@ -165,7 +162,7 @@ func (r *run) checkLine(in *inputLine) (l records.StagedLine, good bool) {
 	return l, true
 }
 
-// count adds the outcome of a line to the report.
+// count adds the outcome of a line to the report. The zero outcome is a refusal, of which it notifies the watcher.
 func (r *run) count(number int, result domain.ImportResult) {
 	switch result.Outcome {
 	case domain.ImportCreated:

@@ -11,32 +11,30 @@ import (
 	"partnerapi/domain"
 )
 
-// patience is how long a signal waits for others to be applied with it.
+// patience is how long a signal waits for more signals of its batch.
 const patience = time.Second
 
-// Ingested counts the lines of signals that were read, empty ones left out.
+// Ingested counts the lines of signals that were read, without empty lines.
 type Ingested struct {
 	Lines    int
 	Taken    int
-	Repeated int // of an id that was applied before
+	Repeated int // with the id of a signal that was applied before
 	Refused  int
 }
 
-// Ingest reads signals to the end of r, which are what happens on the platform
-// (decisions 7.9), and applies them in batches, each in a transaction. A line waits at most
-// a second for others, so that r may be a pipe that never ends. Bad lines are skipped. It
-// holds a batch in memory, however long the input is. It stops at an error or the end of
-// ctx, which does not interrupt a read of r; the report then counts what was applied, and
-// the same input may be ingested again from its beginning.
+// Ingest reads signals, the events of the platform (decisions 7.9), to the end of r, and applies them in batches, each
+// in a transaction. A line waits at most a second for more lines, so that r may be a pipe that never ends. Bad lines
+// are skipped. Ingest holds one batch in memory. It stops at an error or the end of ctx, which does not interrupt a
+// read of r; the report then counts the lines applied so far, and the same input may be ingested again from its
+// beginning.
 //
 // Of the watcher, Refused is called in the order of the lines, and Read after each
-// transaction with what is done.
+// transaction with the lines and bytes applied so far.
 func Ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Ingested, error) {
 	return ingestBatches(ctx, d, r, w, func() <-chan time.Time { return time.After(patience) })
 }
 
-// ingestBatches is Ingest, where startTimer is called when a batch gets its first line; its
-// channel fires when the batch must be applied even if no more lines have come.
+// ingestBatches implements Ingest with the timer of a batch (see batches.startTimer).
 func ingestBatches(
 	ctx context.Context, d *db.DB, r io.Reader, w Watcher, startTimer func() <-chan time.Time,
 ) (Ingested, error) {
@@ -50,14 +48,14 @@ func ingestBatches(
 	return in.report, err
 }
 
+// ingestion is the state of one call of Ingest.
 type ingestion struct {
 	db      *db.DB
 	watcher Watcher
 	report  Ingested
 	done    int // the number of the last line that was applied
 
-	// The batch: the lines that are not empty, and the signals of those that
-	// are not refused.
+	// The batch: its lines, and the signals of the lines without a reason.
 	entries []entry
 	signals []domain.Signal
 }
@@ -65,10 +63,10 @@ type ingestion struct {
 // entry is a line of a batch.
 type entry struct {
 	line   int
-	reason string // why it is refused; empty for one that is not
+	reason string // why the line is invalid; empty for a valid line
 }
 
-// checkLine adds a line to the batch, judged as of now.
+// checkLine adds a line to the batch, with its signal if it is valid now.
 func (in *ingestion) checkLine(l *inputLine) {
 	e := entry{line: l.number}
 	if l.tooLong {
@@ -81,7 +79,7 @@ func (in *ingestion) checkLine(l *inputLine) {
 	in.entries = append(in.entries, e)
 }
 
-// apply applies the batch, and counts and reports what became of its lines.
+// apply applies the signals of the batch, which has a result for each, and counts and reports the results of its lines.
 func (in *ingestion) apply(ctx context.Context, last *inputLine) error {
 	results, err := ingest.Apply(ctx, in.db, in.signals)
 	if err != nil {
@@ -103,6 +101,7 @@ func (in *ingestion) apply(ctx context.Context, last *inputLine) error {
 	return nil
 }
 
+// count adds a line to the report. It notifies the watcher of a refusal.
 func (in *ingestion) count(e entry, repeated bool) {
 	in.report.Lines++
 	switch {

@@ -10,36 +10,37 @@ import (
 	"time"
 )
 
-// MaxLine is how many bytes a line may have.
+// MaxLine is the maximum length of a line in bytes.
 const MaxLine = 1 << 20
 
-// errTooLong says that a line is longer than that.
+// errTooLong is the error of a line longer than MaxLine.
 var errTooLong = fmt.Errorf("is longer than %d bytes", MaxLine)
 
-// byteOrderMark is what some editors put before a text in UTF-8.
+// byteOrderMark is written by some editors at the start of a text in UTF-8.
 const byteOrderMark = "\uFEFF"
 
 // inputLine is a line of an input, or its end.
 type inputLine struct {
-	number  int    // from 1; at the end that of the last line
-	bytes   int64  // how many of the input were read
-	text    []byte // without its end and the white space around it; none where it is too long
+	number  int    // from 1; at the end of the input, the number of the last line
+	bytes   int64  // the number of bytes read from the input, with this line
+	text    []byte // without white space around it; nil if the line is too long
 	tooLong bool
-	err     error // what ended the input; io.EOF if nothing is wrong
+	err     error // io.EOF at the end of the input, or the error of a read; nil for a line
 }
 
 // batches reads lines of an input in batches of at most batchLines or batchBytes.
 type batches struct {
 	// take is called with each line.
 	take func(*inputLine)
-	// apply is called after each batch, also one without lines, with its last line.
+	// apply is called after each batch, also after a batch without lines, with the last line or the end of the input.
 	apply func(last *inputLine) error
-	// startTimer is called when a batch gets its first line; its channel fires when the
-	// batch must end even if no more lines have come. It may be nil.
+	// startTimer is called when a batch gets its first line; the batch ends when its
+	// channel fires, even if more lines would fit. It may be nil.
 	startTimer func() <-chan time.Time
 }
 
-// each reads r to its end. It stops at the end of ctx, which does not interrupt a read of r.
+// each calls take and apply for the lines of r. It stops at an error of r or apply, and at the end of ctx, which does
+// not interrupt a read of r.
 func (b *batches) each(ctx context.Context, r io.Reader) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -59,11 +60,11 @@ func (b *batches) each(ctx context.Context, r io.Reader) error {
 // batch ends at batchLines or batchBytes, at the end of the input, or when the timer of its first line fires.
 func (b *batches) gather(ctx context.Context, lines <-chan inputLine, last *inputLine) error {
 	began := last.bytes
-	var late <-chan time.Time // nil, which never fires, until the batch has a line
+	var timer <-chan time.Time // nil, which never fires, until the batch has a line
 	for n := 0; n < batchLines && last.bytes-began < batchBytes; n++ {
 		select {
 		case *last = <-lines:
-		case <-late:
+		case <-timer:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -76,16 +77,15 @@ func (b *batches) gather(ctx context.Context, lines <-chan inputLine, last *inpu
 		}
 		b.take(last)
 		if n == 0 && b.startTimer != nil {
-			late = b.startTimer()
+			timer = b.startTimer()
 		}
 	}
 	return nil
 }
 
-// linesOf reads r in the background, and sends its lines, and then what ended it. It
-// leaves out empty lines and a byte order mark before the first. A line of more than
-// MaxLine bytes, its end not counted, is sent without its text, which is not held in
-// memory. It stops at the end of ctx, which does not interrupt a read of r.
+// linesOf reads r in the background, and sends its lines and then its end or error. It omits empty lines, and a byte
+// order mark before the first line. A line of more than MaxLine bytes, without its line end, is sent without its text,
+// which is not held in memory. linesOf stops at the end of ctx, which does not interrupt a read of r.
 func linesOf(ctx context.Context, r io.Reader) <-chan inputLine {
 	lines := make(chan inputLine)
 	go func() {
@@ -106,13 +106,14 @@ func linesOf(ctx context.Context, r io.Reader) <-chan inputLine {
 	return lines
 }
 
+// lineReader reads lines. lines and bytes count what it has read.
 type lineReader struct {
 	in    *bufio.Reader
 	lines int
 	bytes int64
 }
 
-// next returns the next line, empty ones too.
+// next returns the next line, which may be empty, or the end of the input. The last line need not have a line end.
 func (r *lineReader) next() inputLine {
 	var text []byte
 	size := 0
@@ -120,13 +121,13 @@ func (r *lineReader) next() inputLine {
 		part, err := r.in.ReadSlice('\n')
 		r.bytes += int64(len(part))
 		size += len(part)
-		tooLong := size > MaxLine+1 // the end of the line is none of it
+		tooLong := size > MaxLine+1 // 1 for the line end
 		if !tooLong {
 			text = append(text, part...)
 		}
 
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, bufio.ErrBufferFull): // the line continues
 			continue
 		case err == io.EOF && size > 0, err == nil:
 			r.lines++

@@ -11,10 +11,10 @@ import (
 	"partnerapi/domain/rule"
 )
 
-// maxFaults is how many faults of a line are reported.
+// maxFaults is the maximum number of faults in the error of a line.
 const maxFaults = 10
 
-// errorOf returns what is wrong with a line; nil for nothing.
+// errorOf returns an error with the first faults of a line; nil if there are none.
 func errorOf(f *rule.Faults) error {
 	var texts []string
 	for _, fault := range f.List() {
@@ -26,15 +26,17 @@ func errorOf(f *rule.Faults) error {
 	return errors.New(strings.Join(texts[:min(len(texts), maxFaults)], "; "))
 }
 
-// kindOf returns the kind of object of a line. The error says what is wrong with the line.
+// kindOf returns the kind of object of a line. The error says what is wrong with the line: it is too long or malformed,
+// or its object is missing or unknown.
 func kindOf(in *inputLine) (*kind, error) {
 	if in.tooLong {
 		return nil, errTooLong
 	}
-	if rest, first := bytes.CutPrefix(in.text, []byte(`{"object":"`)); first { // where most lines have it
-		name, _, ended := bytes.Cut(rest, []byte(`"`))
-		if k := kindCalled(string(name)); k != nil && ended {
-			return k, nil // the kind says what is wrong with the rest
+	// Most lines begin with the object: it is then read without parsing the line, which kind.read does later.
+	if rest, ok := bytes.CutPrefix(in.text, []byte(`{"object":"`)); ok {
+		name, _, closed := bytes.Cut(rest, []byte(`"`))
+		if k := kindCalled(string(name)); k != nil && closed {
+			return k, nil
 		}
 	}
 	var head struct {
@@ -44,7 +46,7 @@ func kindOf(in *inputLine) (*kind, error) {
 	rule.Reader{Lenient: true}.Read(in.text, &head, f)
 	k := kindCalled(string(head.Object))
 	switch {
-	case len(f.List()) > 0:
+	case len(f.List()) > 0: // malformed
 	case head.Object == "":
 		f.Add("object", rule.Required)
 	case k == nil:
@@ -56,7 +58,7 @@ func kindOf(in *inputLine) (*kind, error) {
 // objectName is the name of a kind of objects in lines.
 type objectName string
 
-// Values lists the names.
+// Values returns the names, without that of users.then, which has no lines of its own.
 func (objectName) Values() (names []string) {
 	for _, k := range kinds {
 		if k != users.then {
@@ -66,9 +68,9 @@ func (objectName) Values() (names []string) {
 	return names
 }
 
-// append appends a record as a line with its end.
-func (p *plan) append(line []byte, of any) ([]byte, error) {
-	record := reflect.ValueOf(of).Elem()
+// append appends a record, a pointer, to line as a line with its line end. It omits fields that are not given.
+func (p *plan) append(line []byte, pointer any) ([]byte, error) {
+	record := reflect.ValueOf(pointer).Elem()
 	line = append(line, `{"object":"`+p.object+`","id":`...)
 	id, err := json.Marshal(record.Field(p.id).Interface())
 	if err != nil {

@@ -10,23 +10,23 @@ import (
 	"partnerapi/domain/rule"
 )
 
-// plan is how lines of one kind of object are read and written: the fields of its
-// record, in their order, and its rules (domain.UserRecord and the others).
+// plan defines how lines of one kind of object are read and written: the fields of its
+// record (such as domain.UserRecord) in their order, and its rules.
 type plan struct {
-	object string
-	id     int
+	object string // the name of the kind in lines
+	id     int    // the index of the field ID in the record
 	fields []field
 	rules  *rule.Rules
 }
 
 // field is a field of a record.
 type field struct {
-	name  string
+	name  string // in lines
 	index int
-	list  bool // its value is one
+	list  bool // its value is a list
 }
 
-// planOf makes the plan of records.
+// planOf returns the plan of a kind of records. Their fields, other than the id, are domain.Optional.
 func planOf(r records.Kind) *plan {
 	p := &plan{object: r.Object(), rules: rule.Of(r.Type())}
 	for i := range r.Type().NumField() {
@@ -42,7 +42,8 @@ func planOf(r records.Kind) *plan {
 	return p
 }
 
-// read reads a line into a record, a pointer, and adds what is wrong with it as of now to f.
+// read reads a line into a record, a pointer, and adds its faults to f. If it is a JSON object, read also checks the
+// rules as of now. It returns only errors of this check itself.
 func (p *plan) read(text []byte, record any, now time.Time, f *rule.Faults) error {
 	if (rule.Reader{Skip: "object"}).Read(text, record, f) == nil {
 		return nil
@@ -50,17 +51,17 @@ func (p *plan) read(text []byte, record any, now time.Time, f *rule.Faults) erro
 	return p.rules.Check(record, now, f)
 }
 
-// value is the field in a record, which is addressable.
+// value returns the field of a record, which must be addressable.
 func (f *field) value(record reflect.Value) domain.AnyOptional {
 	return record.Field(f.index).Addr().Interface().(domain.AnyOptional)
 }
 
-// idOf is the UUID of the object of a record.
+// idOf returns the UUID of the object of a record, a pointer.
 func (p *plan) idOf(record any) [16]byte {
 	return reflect.ValueOf(record).Elem().Field(p.id).Interface().(interface{ Bytes() [16]byte }).Bytes()
 }
 
-// items is how many items the lists of a record have.
+// items returns the number of items in all lists of a record.
 func (p *plan) items(record any) (n int) {
 	for i := range p.fields {
 		if f := &p.fields[i]; f.list {

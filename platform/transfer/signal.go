@@ -10,7 +10,8 @@ import (
 	"partnerapi/domain/rule"
 )
 
-// signalRules are the rules of signals; neededBySignals says which fields are required if a signal's type has them.
+// signalRules are the rules of signals. neededBySignals is true for fields that are required if a signal's type has
+// them.
 var (
 	signalRules     = rule.Of(reflect.TypeFor[domain.Signal]())
 	neededBySignals = func() map[string]bool {
@@ -22,15 +23,16 @@ var (
 	}()
 )
 
-// readSignal reads a line of JSON, as of now. A null is a field that is left out. The
-// error says what is wrong with the line.
+// readSignal reads a signal from a line of JSON, and checks it as of now. A field that is
+// null is absent. The error says what is wrong with the line: it breaks a rule, has a field
+// that its type does not have, or lacks a required field.
 func readSignal(line []byte, now time.Time) (s domain.Signal, err error) {
 	f := &rule.Faults{}
 	given := rule.Reader{NullIsAbsent: true}.Read(line, &s, f)
 	if given == nil {
 		return s, errorOf(f)
 	}
-	maps.DeleteFunc(given, func(_ string, is bool) bool { return !is })
+	maps.DeleteFunc(given, func(_ string, isGiven bool) bool { return !isGiven })
 
 	fields := s.Type.Fields()
 	for _, name := range fields {
@@ -40,7 +42,8 @@ func readSignal(line []byte, now time.Time) (s domain.Signal, err error) {
 	}
 	names := slices.Sorted(maps.Keys(given))
 	for _, name := range names {
-		if rule.EnumHas(s.Type, string(s.Type)) && !slices.Contains(fields, name) {
+		validType := rule.EnumHas(s.Type, string(s.Type)) // an invalid type is a fault of Check
+		if validType && !slices.Contains(fields, name) {
 			f.Add(name, "is not taken when type is "+string(s.Type))
 		}
 	}

@@ -11,16 +11,17 @@ import (
 // goneEvent is the reason for dropping a delivery whose event has been deleted.
 const goneEvent = "the event is no longer kept"
 
-// batch is the data for the attempts of one claim, read once.
+// batch is the data for the attempts of one claim, read once. secrets has no subscriptions whose secrets cannot be
+// decrypted.
 type batch struct {
 	now     time.Time
-	err     error // why it could not be read
+	err     error // why the data could not be read
 	targets map[domain.WebhookID]outbox.DeliveryTarget
 	secrets map[domain.WebhookID][]string
 	bodies  map[outbox.EventPlace][]byte
 }
 
-// load reads the targets and bodies of claimed deliveries.
+// load reads the targets and bodies of claimed deliveries, and decrypts the secrets. It logs errors.
 func (d *Dispatcher) load(ctx context.Context, leases []outbox.DeliveryLease) *batch {
 	b := &batch{now: d.db.Now(), secrets: map[domain.WebhookID][]string{}}
 	var bodies map[outbox.EventPlace]string
@@ -52,31 +53,32 @@ func (d *Dispatcher) load(ctx context.Context, leases []outbox.DeliveryLease) *b
 	return b
 }
 
-// secrets returns the signing secrets of a subscription, newest first.
+// secrets returns the signing secrets of a subscription: the current secret and, while it is valid, the replaced one.
 func (d *Dispatcher) secrets(t outbox.DeliveryTarget) ([]string, error) {
-	first, err := d.open(t.ID, t.Secret)
+	current, err := d.open(t.ID, t.Secret)
 	if err != nil || t.Replaced == nil {
-		return []string{first}, err
+		return []string{current}, err
 	}
-	second, err := d.open(t.ID, t.Replaced)
-	return []string{first, second}, err
+	replaced, err := d.open(t.ID, t.Replaced)
+	return []string{current, replaced}, err
 }
 
 // open decrypts a secret, with a cache.
 func (d *Dispatcher) open(id domain.WebhookID, sealed []byte) (string, error) {
-	known := id.UUID() + string(sealed)
-	if secret, ok := d.opened.Get(known); ok {
+	key := id.UUID() + string(sealed)
+	if secret, ok := d.opened.Get(key); ok {
 		return secret, nil
 	}
 	plain, err := d.keys.Open(sealed, domain.WebhookSecretContext(id))
 	if err != nil {
 		return "", err
 	}
-	d.opened.Add(known, string(plain))
+	d.opened.Add(key, string(plain))
 	return string(plain), nil
 }
 
-// message returns the message of a delivery, or the mark that it gets instead.
+// message returns the message of a delivery; or the mark of a delivery without an attempt: postponed if the batch could
+// not be read or the secrets not be decrypted, dropped if the event was deleted.
 func (b *batch) message(l outbox.DeliveryLease) (Message, *outbox.DeliveryMark) {
 	if b.err != nil {
 		return Message{}, b.postpone(l, readRetry)
@@ -94,7 +96,7 @@ func (b *batch) message(l outbox.DeliveryLease) (Message, *outbox.DeliveryMark) 
 	return Message{URL: b.targets[l.Webhook].URL, ID: l.Event.String(), Secrets: secrets, Body: body}, nil
 }
 
-// postpone requeues a delivery without an attempt.
+// postpone returns the mark that requeues a delivery without an attempt, for a pause after the batch's time.
 func (b *batch) postpone(l outbox.DeliveryLease, pause time.Duration) *outbox.DeliveryMark {
 	return &outbox.DeliveryMark{DeliveryLease: l, Status: domain.DeliveryWaiting, Due: b.now.Add(pause)}
 }

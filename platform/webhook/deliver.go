@@ -1,11 +1,10 @@
 // Package webhook publishes events, and delivers them to the endpoints of
 // subscriptions.
 //
-// Delivery is at least once. A dispatcher claims deliveries under leases, sends with
-// no transaction open, and marks what became of them. If its process dies, or loses
-// the database, between the sending and the commit of the mark, it is unknown
-// that the endpoint got the event: another dispatcher takes the delivery over when the lease
-// ends, and the endpoint gets the event again, with the same id.
+// Delivery is at least once. A dispatcher claims deliveries under leases, sends with no transaction open, and records
+// the outcomes (marks). If its process dies, or loses the database, between the sending and the commit of the mark, the
+// outcome is lost: another dispatcher claims the delivery when the lease ends, and the endpoint gets the event again,
+// with the same id.
 package webhook
 
 import (
@@ -24,33 +23,32 @@ import (
 )
 
 const (
-	// beginWithin is how long after its claim a try may begin.
+	// beginWithin is how long after its claim an attempt may begin.
 	beginWithin = 5 * time.Second
 	// markWithin is how long marking may take.
 	markWithin = 10 * time.Second
 	// closeWithin is how long it may take to close a connection whose other end does
-	// not read, which crypto/tls bounds.
+	// not read: the timeout of crypto/tls.
 	closeWithin = 5 * time.Second
-	// leaseFor is how long a claim lasts: longer than any try and its mark take.
+	// leaseFor is how long a claim lasts: longer than any attempt with its mark.
 	leaseFor = beginWithin + domain.WebhookDeadline + closeWithin + markWithin + 5*time.Second
-	// StopWithin is how long the tries in progress may take after a stop.
+	// StopWithin is how long the attempts in progress may take after a stop.
 	StopWithin = domain.WebhookDeadline + closeWithin + markWithin
-	// pollEvery is how often deliveries are polled without a wake-up: other processes
-	// publish, too.
+	// pollEvery is how often deliveries are polled without a wake-up, because other processes publish events too.
 	pollEvery = time.Second
 	// pollAgain is the pause between two polls while the subscriptions of due
 	// deliveries have no free place.
 	pollAgain = 250 * time.Millisecond
-	// minLookedAt is the least number of subscriptions that a claim looks at: the
-	// first ones may need places of the pool that is full.
+	// minLookedAt is the least number of subscriptions among which a claim chooses: the
+	// first of them may need places of a pool that is full.
 	minLookedAt = 100
-	// readRetry is the delay of a delivery whose event or target can't be read.
+	// readRetry is the delay of a delivery whose event or target cannot be read.
 	readRetry = time.Second
-	// keyRetry is the delay of a delivery whose secret can't be opened.
+	// keyRetry is the delay of a delivery whose secret cannot be decrypted.
 	keyRetry = time.Minute
-	// openedSecrets is how many opened secrets are kept.
+	// openedSecrets is the size of the cache of decrypted secrets.
 	openedSecrets = 4096
-	// marksAtOnce is how many deliveries are marked in one transaction.
+	// marksAtOnce is the maximum number of deliveries that are marked in one transaction.
 	marksAtOnce = 500
 )
 
@@ -60,7 +58,7 @@ var errLost = errors.New("the lease has ended, or the subscription was deleted")
 // Outcome is the outcome of an attempt.
 type Outcome string
 
-// The outcomes. Lost says that the lease had ended before the try was marked.
+// The outcomes. Lost means that the attempt was not marked, because its lease had ended or the database failed.
 const (
 	Succeeded Outcome = "succeeded"
 	Retried   Outcome = "retried"
@@ -73,11 +71,12 @@ var Outcomes = []Outcome{Succeeded, Retried, Failed, Lost}
 
 // Observer is notified of the dispatcher's work. Each function may be nil, and is called by several goroutines.
 type Observer struct {
-	// Tried is notified of every try for a subscription, and how long its endpoint took.
+	// Tried is called after each attempt, with the time that the endpoint took.
 	Tried func(id domain.WebhookID, outcome Outcome, took time.Duration)
-	// Dropped counts deliveries that were given up because of their subscriptions.
+	// Dropped is called with the number of deliveries that a claim dropped, because their
+	// subscriptions do not take them.
 	Dropped func(n int)
-	// Disabled counts subscriptions that were disabled.
+	// Disabled is called with the number of subscriptions that were disabled.
 	Disabled func(n int)
 }
 
@@ -86,7 +85,7 @@ type Poster interface {
 	Post(ctx context.Context, m Message) Answer
 }
 
-// Opener decrypts sealed secrets. The keys may be nil, which opens nothing.
+// Opener decrypts sealed secrets.
 type Opener interface {
 	Open(sealed, context []byte) ([]byte, error)
 }
@@ -99,11 +98,11 @@ type Dispatcher struct {
 	log     *slog.Logger
 	observe Observer
 	places  *places
-	turns   *outbox.DeliveryTurns // of claims, which are one at a time
+	turns   *outbox.DeliveryTurns // used by one claim at a time
 	queue   *lease.Queue[claimed]
 	marks   *lease.Marks[outbox.DeliveryMark]
-	opened  *lru.Cache[string, string]
-	// after calls a function later, unless it is stopped.
+	opened  *lru.Cache[string, string] // decrypted secrets (see open)
+	// after calls a function after a duration, unless stop is called before.
 	after func(time.Duration, func()) (stop func() bool)
 }
 
@@ -129,7 +128,7 @@ func NewDispatcher(d *db.DB, to Poster, keys Opener, log *slog.Logger, observe O
 func (d *Dispatcher) Wake() { d.queue.Wake() }
 
 // Run delivers until ctx ends. Then it claims no more, and finishes the attempts in progress. It returns an error
-// if that takes longer than StopWithin: those deliveries are made again when their leases end.
+// if that takes longer than StopWithin: these deliveries are sent again when their leases end.
 func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
 // claimed is a leased delivery with its place and the batch of its claim.
@@ -140,7 +139,8 @@ type claimed struct {
 	at    time.Time // of the claim, by the machine's clock
 }
 
-// claim claims deliveries, as many as there are places, and acquires the places.
+// claim claims at most as many deliveries as places are available, acquires the places and loads the batch. wait is
+// pollAgain if no place is available, or else the result of untilNext.
 func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimed, wait time.Duration, err error) {
 	free := d.places.available()
 	if free == 0 {
@@ -155,9 +155,9 @@ func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimed, wait tim
 		d.observe.Dropped(claim.Dropped)
 	}
 	if len(claim.Leases) > 0 {
-		lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginWithin)
+		loadCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginWithin)
 		defer cancel()
-		b := d.load(lasting, claim.Leases)
+		b := d.load(loadCtx, claim.Leases)
 		for _, l := range claim.Leases {
 			rows = append(rows, claimed{l, d.places.startTry(l.Webhook), b, began})
 		}
@@ -165,7 +165,8 @@ func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimed, wait tim
 	return rows, d.untilNext(claim), nil
 }
 
-// untilNext returns how long to wait after a claim.
+// untilNext returns how long to wait after a claim: 0 if there may be more to claim or drop, or else until the next
+// delivery is due, at most pollAgain if due deliveries are left, and pollEvery otherwise.
 func (d *Dispatcher) untilNext(claim outbox.Claim) time.Duration {
 	wait := pollEvery
 	switch {
@@ -180,17 +181,18 @@ func (d *Dispatcher) untilNext(claim outbox.Claim) time.Duration {
 	return wait
 }
 
-// try makes one attempt, which a stop does not interrupt, and marks it. A panic counts as a failed attempt.
+// try makes one attempt, which a stop does not interrupt, and marks it. A panic counts as a failed attempt. If the
+// batch has no message for the delivery, or the claim is too old, it marks the delivery without an attempt.
 func (d *Dispatcher) try(ctx context.Context, c claimed) {
 	ctx = context.WithoutCancel(ctx)
 	made, ok := false, false
 	defer func() { c.try.end(made, ok) }()
-	message, instead := c.batch.message(c.DeliveryLease)
-	if instead == nil && time.Since(c.at) > beginWithin {
-		instead = c.batch.postpone(c.DeliveryLease, 0)
+	message, noAttempt := c.batch.message(c.DeliveryLease)
+	if noAttempt == nil && time.Since(c.at) > beginWithin {
+		noAttempt = c.batch.postpone(c.DeliveryLease, 0)
 	}
-	if instead != nil {
-		_ = d.markDelivery(ctx, *instead) // which is logged
+	if noAttempt != nil {
+		_ = d.markDelivery(ctx, *noAttempt) // it logs its error
 		return
 	}
 
@@ -218,7 +220,8 @@ func (d *Dispatcher) try(ctx context.Context, c claimed) {
 	}
 }
 
-// markDelivery marks a delivery. It fails if the delivery could not be marked, or is another process's.
+// markDelivery marks a delivery. It logs and returns the error if the delivery could not be marked, or the lease had
+// ended.
 func (d *Dispatcher) markDelivery(ctx context.Context, m outbox.DeliveryMark) error {
 	err := d.marks.Mark(ctx, m)
 	if err != nil {
@@ -228,7 +231,8 @@ func (d *Dispatcher) markDelivery(ctx context.Context, m outbox.DeliveryMark) er
 	return err
 }
 
-// markAll marks deliveries in one transaction.
+// markAll marks deliveries in one transaction. It returns a function with the error of each delivery: errLost if it was
+// not marked.
 func (d *Dispatcher) markAll(ctx context.Context, list []outbox.DeliveryMark) (func(outbox.DeliveryMark) error, error) {
 	done, err := outbox.MarkDeliveries(ctx, d.db, list)
 	if err != nil {
@@ -241,7 +245,7 @@ func (d *Dispatcher) markAll(ctx context.Context, list []outbox.DeliveryMark) (f
 		if d.observe.Disabled != nil {
 			d.observe.Disabled(len(done.Disabled))
 		}
-		d.Wake() // to drop their waiting deliveries
+		d.Wake() // a claim drops their waiting deliveries
 	}
 	return func(m outbox.DeliveryMark) error {
 		if !done.Held[m.ID] {
@@ -260,10 +264,11 @@ var backoff = lease.Backoff{
 // longestPause is the longest Retry-After that is honoured.
 const longestPause = 2 * time.Hour
 
-// classify returns the mark of a delivery after an attempt that ended at now.
+// classify returns the mark of a delivery after an attempt that ended at now. It has failed at once if the status is
+// 410 (Gone), and otherwise if domain.WebhookRetryFor has passed since the first attempt.
 //
-// Retry-After delays the next attempt within the schedule: it is never earlier than the schedule's pause, nor later
-// than longestPause. The last attempt is domain.WebhookRetryFor after the first.
+// The pause before the next attempt is the backoff, or Retry-After if that is longer, but at most longestPause. The
+// last attempt is domain.WebhookRetryFor after the first.
 func classify(l outbox.DeliveryLease, a Answer, now time.Time) outbox.DeliveryMark {
 	m := outbox.DeliveryMark{DeliveryLease: l, Try: &a.DeliveryTry, Due: now}
 	first := l.FirstTry

@@ -28,33 +28,31 @@ import (
 const (
 	// resolveWithin is how long Check waits for the addresses of a host.
 	resolveWithin = 3 * time.Second
-	// maxAnswer is how much of an answer is read, in bytes (decisions 8.4).
+	// maxAnswer is the maximum number of bytes of a response's body that are read (decisions 8.4).
 	maxAnswer = 64 << 10
-	// maxHeader is how long the headers of an answer may be, in bytes.
+	// maxHeader is the maximum length of a response's headers, in bytes.
 	maxHeader = 32 << 10
-	// idleFor is how long a connection is kept without a try.
+	// idleFor is how long an idle connection is kept.
 	idleFor = 90 * time.Second
-	// maxIdle is how many connections without a try are kept, and maxIdleOf those to
-	// one host, which may have the endpoints of many subscriptions.
+	// maxIdle is the maximum number of idle connections, and maxIdleOf of those to one
+	// host, which may have the endpoints of many subscriptions.
 	maxIdle, maxIdleOf = 1000, 200
 )
 
 // Options configure Endpoints. The zero Options are those of production.
 type Options struct {
-	// AllowPrivate lets deliveries go to private, local and special addresses: for
-	// tests and closed networks.
+	// AllowPrivate allows deliveries to private, local and special addresses, for tests and closed networks.
 	AllowPrivate bool
-	// Forward lets deliveries go to any http or https URL: for a tool that passes
-	// events on to its own machine. It implies AllowPrivate.
+	// Forward allows deliveries to any http or https URL, for a tool that forwards events
+	// to its own machine. It implies AllowPrivate.
 	Forward bool
-	// CAFile names a file of certificates in PEM that are trusted beside the
-	// machine's.
+	// CAFile is the name of a file of certificates in PEM that are trusted in addition to the system's; empty for none.
 	CAFile string
-	// Version is that of the program, in the header User-Agent.
+	// Version is the version of the program in the header User-Agent; empty means "dev".
 	Version string
-	// Resolver looks hosts up; nil is the machine's.
+	// Resolver resolves hosts; nil means the system's resolver.
 	Resolver *net.Resolver
-	// Clock is the time of signatures and tries; nil is the machine's.
+	// Clock gives the time of signatures and attempts; nil means the system's clock.
 	Clock domain.Clock
 }
 
@@ -99,7 +97,7 @@ func NewEndpoints(o Options) (*Endpoints, error) {
 	return e, nil
 }
 
-// readCAs returns the machine's certificates and those of a file; nil without a file.
+// readCAs returns the system's certificates and those of a file; nil, which means the system's, without a file.
 func readCAs(name string) (*x509.CertPool, error) {
 	if name == "" {
 		return nil, nil
@@ -129,35 +127,35 @@ func (e *Endpoints) Check(ctx context.Context, address string) error {
 	if err != nil {
 		return domain.ErrInvalid("url", err.Error())
 	}
-	found, err := e.resolve(ctx, u.Hostname())
+	addresses, err := e.resolve(ctx, u.Hostname())
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil || len(found) == 0 || !e.allowPrivate && slices.ContainsFunc(found, isSpecial):
+	case err != nil || len(addresses) == 0 || !e.allowPrivate && slices.ContainsFunc(addresses, isSpecial):
 		return errHost
 	}
 	return nil
 }
 
-// errHost is the error both for hosts that do not resolve and for those with a private address: a caller cannot
-// learn which names of the internal network exist.
+// errHost is the error for a host that does not resolve and also for a host with a private address, so that a caller
+// cannot learn which names of the internal network exist.
 var errHost = domain.ErrInvalid("url", "names a host that does not resolve to public IP addresses only: "+
 	"check its spelling; events are not delivered to private, local and otherwise special addresses")
 
 func isSpecial(at netip.Addr) bool { return egress.Check(at) != nil }
 
-// resolve returns the addresses of a host.
+// resolve returns the addresses of a host, which may be an address itself.
 func (e *Endpoints) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if at, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{at}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
 	defer cancel()
-	found, err := e.resolver.LookupNetIP(ctx, "ip", host)
-	for i := range found {
-		found[i] = found[i].Unmap() // the resolver writes IPv4 addresses either way
+	addresses, err := e.resolver.LookupNetIP(ctx, "ip", host)
+	for i := range addresses {
+		addresses[i] = addresses[i].Unmap() // the resolver may return IPv4 addresses in IPv6 form
 	}
-	return found, err
+	return addresses, err
 }
 
 // Message is the content of one attempt.
@@ -165,7 +163,7 @@ type Message struct {
 	URL string
 	// ID is the event's id, as callers see it.
 	ID string
-	// Secrets sign it, newest first.
+	// Secrets are the secrets of its signatures, newest first.
 	Secrets []string
 	Body    []byte
 }
@@ -173,7 +171,7 @@ type Message struct {
 // Answer is the response to an attempt.
 type Answer struct {
 	domain.DeliveryTry
-	// RetryAfter is how long the endpoint asks to wait; 0 where it does not.
+	// RetryAfter is how long the endpoint asks to wait; 0 if it does not.
 	RetryAfter time.Duration
 }
 
@@ -189,11 +187,10 @@ func (e *Endpoints) Send(ctx context.Context, to, eventID string, secrets []stri
 	return e.Post(ctx, Message{URL: to, ID: eventID, Secrets: secrets, Body: body}).DeliveryTry
 }
 
-// Post is Send with the endpoint's Retry-After. A redirect is a response like any other that is not 2xx, and is not
-// followed.
+// Post is Send with the endpoint's Retry-After. It does not follow redirects: they are responses that are not 2xx.
 //
 // The response, up to the 64 KiB that are read, must arrive within domain.WebhookDeadline, counted from connecting:
-// else its status is ignored. The status does count if the endpoint ends the connection within its response.
+// else its status is ignored. The status does count if the endpoint closes the connection before the response's end.
 func (e *Endpoints) Post(ctx context.Context, m Message) Answer {
 	at, began := e.clock.Now(), time.Now()
 	ctx, cancel := context.WithTimeout(ctx, domain.WebhookDeadline)
@@ -207,7 +204,7 @@ func (e *Endpoints) Post(ctx context.Context, m Message) Answer {
 	return a
 }
 
-// post sends the request and reads the response.
+// post sends the request and reads the response. It returns an error if there is no complete response in time.
 func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer, err error) {
 	u, err := e.parse(m.URL)
 	if err != nil {
@@ -222,8 +219,8 @@ func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer
 	if err := Sign(request.Header, m.ID, at, m.Secrets, m.Body); err != nil {
 		return a, err
 	}
-	// The header lets the transport retry on a new connection if a kept one turns out to
-	// be closed. Without a value it is not sent.
+	// This header lets the transport retry on a new connection if an idle connection turns
+	// out to be closed. Without a value it is not sent.
 	request.Header["Idempotency-Key"] = []string{}
 
 	response, err := e.transport.RoundTrip(request)
@@ -232,7 +229,7 @@ func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil { // other errors: the endpoint closed the connection
 		return a, err
 	}
 	a.StatusCode, a.Response = response.StatusCode, storableText(text)
@@ -244,18 +241,18 @@ func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer
 // domain.MaxTryResponse bytes, without NUL.
 func storableText(answer []byte) string {
 	text := answer[:min(len(answer), domain.MaxTryResponse)]
-	shown := strings.ReplaceAll(strings.ToValidUTF8(string(text), "\uFFFD"), "\x00", "\uFFFD")
-	if len(shown) > domain.MaxTryResponse {
-		shown = strings.ToValidUTF8(shown[:domain.MaxTryResponse], "")
+	valid := strings.ReplaceAll(strings.ToValidUTF8(string(text), "\uFFFD"), "\x00", "\uFFFD")
+	if len(valid) > domain.MaxTryResponse { // a replacement character has three bytes
+		valid = strings.ToValidUTF8(valid[:domain.MaxTryResponse], "")
 	}
-	return shown
+	return valid
 }
 
-// reason describes why there was no response, for the owner of the endpoint. It discloses no address that a name
-// resolved to.
+// reason describes why there was no response, for the owner of the endpoint. It does not contain the addresses to
+// which a name resolved.
 func reason(ctx context.Context, err error) string {
-	var name *net.DNSError
-	var sent *tls.CertificateVerificationError
+	var lookup *net.DNSError
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, egress.ErrSpecial):
 		return egress.ErrSpecial.Error()
@@ -263,19 +260,19 @@ func reason(ctx context.Context, err error) string {
 		return fmt.Sprintf("no whole answer within %v", domain.WebhookDeadline)
 	case ctx.Err() != nil:
 		return "the try was cut short"
-	case errors.As(err, &name):
+	case errors.As(err, &lookup):
 		return "the host does not resolve"
-	case errors.As(err, &sent):
-		return "the certificate is not trusted: " + sent.Err.Error()
+	case errors.As(err, &certificate):
+		return "the certificate is not trusted: " + certificate.Err.Error()
 	}
 	var connection *net.OpError
-	if errors.As(err, &connection) { // whose own text names the address
+	if errors.As(err, &connection) { // the text of connection contains the address
 		return "no connection, or it ended: " + connection.Err.Error()
 	}
 	return "no answer: " + err.Error()
 }
 
-// control is egress.Control, which also refuses ports other than allowedPort's.
+// control is egress.Control, but also refuses ports that allowedPort does not allow.
 func control(network, address string, raw syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !allowedPort(at.Port()) {
@@ -287,8 +284,8 @@ func control(network, address string, raw syscall.RawConn) error {
 // allowedPort reports whether deliveries to a port are allowed (decisions 8.5).
 func allowedPort(port uint16) bool { return port == 443 || port >= 1024 }
 
-// parseURL parses the address of an endpoint. Its host is normalized: in ASCII, without a trailing dot. The error
-// says what is wrong.
+// parseURL parses the URL of an endpoint, and normalizes it: the host in ASCII without a trailing dot, and no port 443.
+// The error says what is wrong.
 func parseURL(text string) (*url.URL, error) {
 	if err := domain.CheckWebhookURL(text); err != nil {
 		return nil, err
@@ -303,7 +300,7 @@ func parseURL(text string) (*url.URL, error) {
 			return nil, errors.New("has a host that is no domain name")
 		}
 	} else {
-		host = "[" + host + "]"
+		host = "[" + host + "]" // an IPv6 address
 	}
 	if port := u.Port(); port != "" && port != "443" {
 		host += ":" + port

@@ -11,51 +11,50 @@ import (
 )
 
 const (
-	// quickTries is the size of the quick pool: a process's tries in progress for
-	// subscriptions that answered quickly the last time, or were not tried yet.
+	// quickTries is the size of the quick pool: a process's attempts in progress for
+	// subscriptions that answered quickly the last time, or had no attempt yet.
 	quickTries = 200
-	// slowTries is the size of the slow pool: tries that it begins for the others.
+	// slowTries is the size of the slow pool, for attempts for the other subscriptions.
 	slowTries = 200
-	// slowAfter is how long a try may take before its subscription counts as slow.
+	// slowAfter is the duration from which an attempt, and so its subscription, is slow.
 	slowAfter = time.Second
-	// firstPlaces is how many tries of a subscription are in progress at a time until
-	// its first answer, and slowPlaces those of one that answers, but slowly. Each
-	// quick success doubles them, to domain.MaxConcurrentTries; a failure leaves one.
+	// firstPlaces is the number of places of a subscription before its first answer, and slowPlaces after a slow
+	// success. Each quick success doubles the number, up to domain.MaxConcurrentTries; a failure reduces it to 1.
 	firstPlaces, slowPlaces = 2, 2
-	// mostTries is how many tries are in progress at most (see places).
+	// mostTries is the maximum number of attempts in progress (see places).
 	mostTries = quickTries*(1+int(domain.WebhookDeadline/slowAfter)) + slowTries
-	// maxRemembered is how many subscriptions are remembered beyond those that choose
-	// was given last: many more than it is given at a time.
+	// maxRemembered is the number of records of subscriptions from which evict deletes some,
+	// beyond the subscriptions in a call of choose: many more than these.
 	maxRemembered = 50_000
 )
 
-// places shares the concurrent attempts of a process among subscriptions, so that slow and dead endpoints delay no
-// other (decisions 8.4).
+// places shares the concurrent attempts of a process among subscriptions, so that slow and dead endpoints do not delay
+// the others (decisions 8.4).
 //
-// There are two pools. A subscription whose last attempt failed or was slow is a suspect; suspects share the slow
-// pool. All others share the quick one. An attempt that turns out to be slow moves from the quick pool to the slow
-// one at once, which may exceed its size that way. So a hanging endpoint holds places of the quick pool for
-// slowAfter, and then becomes a suspect. At most quickTries turn slow in each slowAfter, and an attempt ends within
+// There are two pools. A subscription whose last attempt failed or was slow is a suspect. Suspects share the slow
+// pool, all other subscriptions the quick pool. After slowAfter, an attempt moves from the quick pool to the slow
+// pool, which may exceed its size that way. So a hanging endpoint holds places of the quick pool for slowAfter, and
+// then becomes a suspect. At most quickTries attempts become slow in each slowAfter, and an attempt ends within
 // domain.WebhookDeadline, so at most mostTries are in progress.
 type places struct {
 	mu          sync.Mutex
-	quick, slow int // tries in progress
-	turn        int64
-	of          map[domain.WebhookID]*webhookState
-	freed       func() // called when a place is free again
+	quick, slow int   // attempts in progress
+	turn        int64 // of the last claim
+	states      map[domain.WebhookID]*webhookState
+	freed       func() // called when a place becomes free
 }
 
 // webhookState is a process's record of a subscription.
 type webhookState struct {
-	places  int
+	places  int // the maximum number of attempts in progress
 	suspect bool
-	running int
-	turn    int64 // of the last claim: who waited longer comes first
+	running int   // attempts in progress
+	turn    int64 // of the last claim: subscriptions with lower turns come first
 }
 
-// newPlaces returns free places. freed is called when one becomes free.
+// newPlaces returns free places. freed is called when a place becomes free.
 func newPlaces(freed func()) *places {
-	return &places{of: map[domain.WebhookID]*webhookState{}, freed: freed}
+	return &places{states: map[domain.WebhookID]*webhookState{}, freed: freed}
 }
 
 // available returns how many attempts may start.
@@ -65,7 +64,7 @@ func (p *places) available() int {
 	return max(quickTries-p.quick, 0) + max(slowTries-p.slow, 0)
 }
 
-// claimant is a subscription with due deliveries.
+// claimant is a subscription with due deliveries, of which choose may claim at most room.
 type claimant struct {
 	*webhookState
 	outbox.Places
@@ -73,7 +72,7 @@ type claimant struct {
 }
 
 // choose returns how many deliveries to claim of each of the due subscriptions. In each pool subscriptions take
-// turns: each gets its first place before any gets its second, and the one that was served longest ago comes first.
+// turns: each gets its first place before any gets its second, in the order of their last claims, oldest first.
 // Subscriptions without a place come last in the next call (outbox.ClaimDeliveries).
 func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {
 	p.mu.Lock()
@@ -82,12 +81,12 @@ func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {
 	for _, w := range due {
 		s := p.stateOf(w)
 		room := min(domain.MaxConcurrentTries-w.UnderWay, s.places-s.running)
-		switch wish := (&claimant{webhookState: s, Places: outbox.Places{Webhook: w.ID}, room: room}); {
-		case room <= 0:
+		switch c := (&claimant{webhookState: s, Places: outbox.Places{Webhook: w.ID}, room: room}); {
+		case room <= 0: // all of its places are in use
 		case s.suspect:
-			slow = append(slow, wish)
+			slow = append(slow, c)
 		default:
-			quick = append(quick, wish)
+			quick = append(quick, c)
 		}
 	}
 
@@ -96,77 +95,78 @@ func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {
 	return chosen
 }
 
-// distribute distributes free places to subscriptions in turns.
-func (p *places) distribute(wishes []*claimant, free int) (chosen []outbox.Places) {
-	slices.SortFunc(wishes, func(a, b *claimant) int {
+// distribute distributes free places to subscriptions in turns, and returns the subscriptions with a place.
+func (p *places) distribute(claimants []*claimant, free int) (chosen []outbox.Places) {
+	slices.SortFunc(claimants, func(a, b *claimant) int {
 		return cmp.Or(cmp.Compare(a.turn, b.turn), slices.Compare(a.Webhook[:], b.Webhook[:]))
 	})
 	for given := true; given && free > 0; {
 		given = false
-		for _, w := range wishes {
-			if w.N < w.room && free > 0 {
-				w.N++
+		for _, c := range claimants {
+			if c.N < c.room && free > 0 {
+				c.N++
 				free--
 				given = true
 			}
 		}
 	}
-	for _, w := range wishes {
-		if w.N > 0 {
+	for _, c := range claimants {
+		if c.N > 0 {
 			p.turn++
-			w.turn = p.turn
-			chosen = append(chosen, w.Places)
+			c.turn = p.turn
+			chosen = append(chosen, c.Places)
 		}
 	}
 	return chosen
 }
 
-// stateOf returns the record of a subscription, creating it if needed.
+// stateOf returns the record of a subscription. It creates one if there is none: with one place as a suspect if the
+// subscription is failing, or else with firstPlaces.
 func (p *places) stateOf(w outbox.DueWebhook) *webhookState {
-	s := p.of[w.ID]
+	s := p.states[w.ID]
 	if s == nil {
 		s = &webhookState{places: firstPlaces, suspect: w.Failing}
 		if w.Failing {
 			s.places = 1
 		}
-		p.of[w.ID] = s
+		p.states[w.ID] = s
 	}
 	return s
 }
 
 // evict deletes the records of subscriptions that are neither due nor in progress, if there are many.
 func (p *places) evict(due []outbox.DueWebhook) {
-	if len(p.of) <= len(due)+maxRemembered {
+	if len(p.states) <= len(due)+maxRemembered {
 		return
 	}
 	for _, w := range due {
-		p.of[w.ID].running++ // keeps it
+		p.states[w.ID].running++ // so that it is not deleted
 	}
-	for id, s := range p.of {
+	for id, s := range p.states {
 		if s.running == 0 {
-			delete(p.of, id)
+			delete(p.states, id)
 		}
 	}
 	for _, w := range due {
-		p.of[w.ID].running--
+		p.states[w.ID].running--
 	}
 }
 
 // try is an attempt in progress.
 type try struct {
 	places *places
-	of     *webhookState
-	slow   bool // it is of the slow pool
-	late   bool // it turned out to be slow
+	state  *webhookState
+	slow   bool // it is in the slow pool
+	late   bool // it has taken longer than slowAfter
 }
 
 // startTry acquires a place for an attempt at a subscription that choose returned.
 func (p *places) startTry(id domain.WebhookID) *try {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.of[id]
+	s := p.states[id]
 	s.running++
-	t := &try{places: p, of: s, slow: s.suspect}
+	t := &try{places: p, state: s, slow: s.suspect}
 	*p.pool(t)++
 	return t
 }
@@ -179,7 +179,7 @@ func (p *places) pool(t *try) *int {
 	return &p.quick
 }
 
-// markSlow moves a slow attempt to the slow pool.
+// markSlow is called after slowAfter. It moves the attempt to the slow pool, and makes its subscription a suspect.
 func (t *try) markSlow() {
 	p := t.places
 	p.mu.Lock()
@@ -187,17 +187,18 @@ func (t *try) markSlow() {
 	*p.pool(t)--
 	t.late, t.slow = true, true
 	*p.pool(t)++
-	t.of.suspect, t.of.places = true, 1
+	t.state.suspect, t.state.places = true, 1
 	p.freed()
 }
 
-// end releases the place. made reports whether there was an attempt, ok whether it succeeded.
+// end releases the place, and sets the number of places of the subscription after the attempt. made is false if no
+// attempt was made, which changes nothing else; ok is true if the attempt succeeded.
 func (t *try) end(made, ok bool) {
 	p := t.places
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	*p.pool(t)--
-	s := t.of
+	s := t.state
 	s.running--
 	switch {
 	case !made:

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// publishBatch is how many events are published in one transaction.
+	// publishBatch is the maximum number of events that are published in one transaction.
 	publishBatch = 500
 	// publishPoll is how often events that other processes wrote are polled.
 	publishPoll = 500 * time.Millisecond
-	// gatherEvents is the wait for more events after one was written, so that a busy
-	// service publishes many at once.
+	// gatherEvents is the wait for more events after an event was written, so that a busy
+	// service publishes many in one transaction.
 	gatherEvents = 50 * time.Millisecond
 )
 
@@ -31,7 +31,7 @@ type Publisher struct {
 	// queued is called after deliveries were queued; it must return at once.
 	queued func()
 	loop   *lease.Loop
-	// gathering says that the loop is about to be woken.
+	// gathering is true from Wake until it has woken the loop.
 	gathering atomic.Bool
 }
 
@@ -59,15 +59,16 @@ func (p *Publisher) Wake() {
 	}
 }
 
-// Run publishes until ctx ends: events of this process within a fraction of a second after their commit, those of
-// others at the next poll.
+// Run publishes until ctx ends: events of this process gatherEvents after their commit, events of other processes at
+// the next poll.
 func (p *Publisher) Run(ctx context.Context) {
 	p.db.OnEvents(p.Wake)
 	p.loop.Run(ctx)
 }
 
-// Publish publishes the events in the outbox. It does nothing while another process publishes. A batch with an
-// event that cannot be published is halved until that event is alone, and postponed.
+// Publish publishes the events in the outbox. It does nothing while another process publishes. After an error other
+// than Unavailable it halves the batch, down to one event; later batches double again. outbox.PublishEvents postpones
+// an event that cannot be published alone.
 func (p *Publisher) Publish(ctx context.Context) error {
 	if waiting, err := outbox.EventsWait(ctx, p.db); err != nil || !waiting {
 		return err
@@ -88,7 +89,7 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	}
 }
 
-// record logs the outcome of a batch.
+// record logs the postponed and dropped events of a batch, and calls queued if it has deliveries.
 func (p *Publisher) record(ctx context.Context, done *outbox.Publication) {
 	if e := done.Postponed; e != nil {
 		p.log.ErrorContext(ctx, "an event cannot be published; it will be tried again", "event", e.ID.String(),

@@ -14,26 +14,25 @@ import (
 	"partnerapi/domain"
 )
 
-// The headers of Standard Webhooks. The signature is v1, a comma and the HMAC-SHA256
-// of the event's id, a dot, the time, a dot and the body in standard base64, keyed by
-// the bytes that the secret's base64 stands for. While a secret is being replaced
-// there are two, separated by a space.
+// The headers of Standard Webhooks. The signature is "v1," and the standard base64 of the HMAC-SHA256 of the event's
+// id, a dot, the time, a dot and the body. The key is the decoded base64 of the secret. While a secret is being
+// replaced there are two signatures, separated by a space.
 const (
 	standardID        = "Webhook-Id"
 	standardTime      = "Webhook-Timestamp"
 	standardSignature = "Webhook-Signature"
 )
 
-// errSecret is returned for a secret that is not one of the service's.
+// errSecret is returned for a secret in a wrong form, and if there is no secret.
 var errSecret = errors.New("a secret is " + domain.WebhookSecretPrefix + " and standard base64 of 24 to 64 bytes")
 
-// The bytes that a secret may have: those that Standard Webhooks recommends.
+// The minimum and maximum number of bytes of a secret, as Standard Webhooks recommends.
 const (
 	minSecret = 24
 	maxSecret = 64
 )
 
-// secretBytes decodes the base64 of a secret.
+// secretBytes decodes the base64 of a secret after its prefix. The error is errSecret.
 func secretBytes(secret string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(secret, domain.WebhookSecretPrefix)
 	key, err := base64.StdEncoding.DecodeString(encoded)
@@ -43,14 +42,15 @@ func secretBytes(secret string) ([]byte, error) {
 	return key, nil
 }
 
-// CheckSecret returns an error if Sign would refuse the secret.
+// CheckSecret returns an error for a secret that Sign refuses.
 func CheckSecret(secret string) error {
 	_, err := secretBytes(secret)
 	return err
 }
 
-// Sign sets the headers that authenticate a body and its time. id is the event's id as callers see it. secrets are
-// in text form, newest first; each of them signs. It fails if there is none, or if one of them is invalid.
+// Sign sets the headers that authenticate a body and its time: the service's own, and those of Standard Webhooks. id is
+// the event's id as callers see it. There is a signature for each of secrets, which are in text form, newest first. The
+// error is errSecret if there are no secrets, or one is invalid.
 func Sign(h http.Header, id string, at time.Time, secrets []string, body []byte) error {
 	if len(secrets) == 0 {
 		return errSecret
@@ -76,10 +76,10 @@ func Sign(h http.Header, id string, at time.Time, secrets []string, body []byte)
 	return nil
 }
 
-// sum returns the HMAC-SHA256 of a text and a body.
-func sum(key []byte, before string, body []byte) []byte {
+// sum returns the HMAC-SHA256 of a prefix and a body.
+func sum(key []byte, prefix string, body []byte) []byte {
 	mac := hmac.New(sha256.New, key)
-	_, _ = mac.Write([]byte(before)) // never fails
+	_, _ = mac.Write([]byte(prefix)) // never fails
 	_, _ = mac.Write(body)
 	return mac.Sum(nil)
 }
