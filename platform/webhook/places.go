@@ -158,6 +158,7 @@ type try struct {
 	state  *webhookState
 	slow   bool // it is in the slow pool
 	late   bool // it has taken longer than slowAfter
+	ended  bool
 }
 
 // startTry acquires a place for an attempt at a subscription that choose returned.
@@ -179,11 +180,15 @@ func (p *places) pool(t *try) *int {
 	return &p.quick
 }
 
-// markSlow is called after slowAfter. It moves the attempt to the slow pool, and makes its subscription a suspect.
+// markSlow is called after slowAfter. It moves the attempt to the slow pool, and makes its subscription a suspect. It
+// does nothing if the attempt has ended: a timer that has fired cannot be stopped.
 func (t *try) markSlow() {
 	p := t.places
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if t.ended {
+		return
+	}
 	*p.pool(t)--
 	t.late, t.slow = true, true
 	*p.pool(t)++
@@ -197,6 +202,7 @@ func (t *try) end(made, ok bool) {
 	p := t.places
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	t.ended = true
 	*p.pool(t)--
 	s := t.state
 	s.running--

@@ -51,6 +51,9 @@ func TestShares(t *testing.T) {
 	if n := total(p.choose(one)); n != 2 {
 		t.Errorf("%d for a slow one", n)
 	}
+	if try.markSlow(); p.available() != quickTries+slowTries { // by a timer that fired before the end
+		t.Errorf("%d places are free", p.available())
+	}
 
 	// More subscriptions than places: each has its turn.
 	p, many := newPlaces(func() {}), due(450, false)
