@@ -128,6 +128,25 @@ func (w *world) provokeForbidden(t *testing.T, o op.Operation) {
 	checkError(t, w.send(o, w.keyWithout(o.Meta().Scope), w.ids()), domain.Forbidden)
 }
 
+// TestCreateClientNeedsAllClients: a client is created by a key for all clients alone, which is
+// said before the body is read.
+func TestCreateClientNeedsAllClients(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{})
+	for _, clients := range [][]domain.ClientID{{w.client.ID}, {}} {
+		key := w.NewKey(w.tenant, bothScopes, clients)
+		for _, body := range []string{`{"name":"New"}`, `{"name":" "}`} {
+			r := checkError(t, w.Do("POST", "/v2/clients", key, body), domain.Forbidden)
+			if got := r.Field("error.message"); got != "this operation needs a key with access to all clients" {
+				t.Errorf("says %v", got)
+			}
+		}
+	}
+	if n := w.Number("SELECT count(*) FROM clients"); n != 1 {
+		t.Errorf("there are %d clients", n)
+	}
+}
+
 func provokeNotFound(t *testing.T, w, gated *world, o op.Operation) {
 	if len(o.Input().Path) > 0 {
 		checkError(t, w.send(o, w.tenant.Key, strangers()), domain.NotFound)

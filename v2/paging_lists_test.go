@@ -57,6 +57,7 @@ func pagedClients(p *pagedTable) {
 	p.add("q=%C3%9C&"+given+"&"+updatedQuery, func(r pagedRow) bool { return r.nameHas("ü") && named[r.id] && r.recent() })
 	clients, holds := p.reached()
 	p.addSubset("", clients, holds)
+	p.addSubset(given, clients, func(r pagedRow) bool { return named[r.id] && holds(r) })
 	p.sorted(domain.ClientSort("").Values())
 }
 

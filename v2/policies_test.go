@@ -142,4 +142,7 @@ func TestRemindersGoOutOnceADay(t *testing.T) {
 	if n := s.Do("POST", s.policiesPath()+"/"+free.String()+"/reminders", s.tenant.Key, nil).Want(http.StatusAccepted).Field("recipient_count"); n != 0.0 {
 		t.Errorf("%v recipients where nobody has to sign", n)
 	}
+	s.Exec("UPDATE policies SET archived_at = $2 WHERE id = $1", p, s.Clock.Now()) // and so it is no more
+	s.Get(s.policiesPath()+"/"+p.String()+"/users", s.tenant.Key).Want(http.StatusNotFound)
+	s.Do("POST", path, s.tenant.Key, nil).Want(http.StatusNotFound)
 }

@@ -29,11 +29,11 @@ func (w *world) overrides(id string) string {
 func TestNewUser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
-	u := w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"New.User@Example.COM","manager_email":"Boss@Example.Com","department":null}`).Want(201)
+	u := w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"New.User@Example.COM","first_name":" New ","last_name":"\t","manager_email":"Boss@Example.Com","department":null}`).Want(201)
 	today := domain.DateOf(w.Clock.Now())
 	for path, want := range map[string]any{
 		"client_id": w.client.ID.String(), "email": "new.user@example.com", "manager_email": "boss@example.com",
-		"first_name": "", "last_name": "", "department": nil, "job_title": nil, "status": "active", "role": "standard",
+		"first_name": "New", "last_name": "", "department": nil, "job_title": nil, "status": "active", "role": "standard",
 		"preferred_language": "en", "source": "api", "group.name": "Manual", "risk.score": 750.0, "risk.grade": "B",
 		"training.on_track": true, "training.overdue_count": 0.0, "training.next_course.due_on": today.AddDays(14).String(),
 		"created_at": "2026-06-15T12:00:00.000000Z", "updated_at": "2026-06-15T12:00:00.000000Z",
