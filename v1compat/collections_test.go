@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"partnerapi/idmap"
 	"partnerapi/v2/v2test"
@@ -55,7 +56,13 @@ func TestMovesAtOnce(t *testing.T) {
 	for _, user := range users {
 		s.Do("POST", members[0], tenant.Key, map[string]string{"user_infima_id": user}).Want(http.StatusOK)
 	}
-	if p := s.Get(members[0], tenant.Key).Want(http.StatusOK); p.Field("total") != 5.0 {
-		t.Errorf("all moved to one: %s", p.Body)
+	all := s.Get(members[0], tenant.Key).Want(http.StatusOK)
+	if all.Field("total") != 5.0 {
+		t.Errorf("all moved to one: %s", all.Body)
+	}
+	s.Clock.Advance(time.Hour)
+	s.Do("POST", members[0], tenant.Key, map[string]string{"user_infima_id": users[0]}).Want(http.StatusOK)
+	if again := s.Get(members[0], tenant.Key); string(again.Body) != string(all.Body) {
+		t.Errorf("a member who is added again moves: %s, not %s", again.Body, all.Body)
 	}
 }
