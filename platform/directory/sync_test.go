@@ -1,6 +1,7 @@
 package directory_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -191,6 +192,38 @@ func TestSkipped(t *testing.T) {
 		}
 		w.check()
 	}
+}
+
+// TestRenames: addresses go from user to user, in chains and circles. An account whose new
+// address another user keeps is named by every run, until that is free.
+func TestRenames(t *testing.T) {
+	w := newWorld(t)
+	named := func(emails ...string) (list []directorytest.Account) {
+		for i, email := range emails {
+			list = append(list, directorytest.Account{ID: fmt.Sprint(i + 1), Email: email + "@example.com", First: email})
+		}
+		return list
+	}
+	s := serve(t, domain.Microsoft, named("a", "b", "c", "d", "e", "f", "g")...)
+	w.connect(w.client, s)
+	hand := w.User(w.tenant, w.client, "hand@example.com").ID
+	w.sync()
+	s.Put(named("b", "c", "a", "e", "new", "g", "hand")...) // a circle, a chain with a free end, and one whose end is taken
+	for _, want := range []domain.SyncCounts{{Updated: 7}, {Unchanged: 7}} {
+		run := w.sync()
+		wantCounts(t, run, want)
+		if len(run.Skipped) != 2 || run.Skipped[0].Reason != domain.SkippedTaken {
+			t.Errorf("skipped are %+v", run.Skipped)
+		}
+	}
+	var got string
+	w.must(w.DB.SQL().QueryRowContext(t.Context(), `SELECT string_agg(d.object_id || '=' || split_part(u.email, '@', 1), ' ' ORDER BY d.object_id)
+		FROM directory_accounts AS d JOIN users AS u ON u.id = d.user_id`).Scan(&got))
+	if got != "1=b 2=c 3=a 4=e 5=new 6=f 7=g" {
+		t.Errorf("the addresses are %s", got)
+	}
+	w.Exec("UPDATE users SET email = 'elsewhere@example.com' WHERE id = $1", hand)
+	wantCounts(t, w.sync(), domain.SyncCounts{Updated: 2, Unchanged: 5})
 }
 
 // TestFrameworkCourses: whom a sync makes, activates or gives another role gets the
