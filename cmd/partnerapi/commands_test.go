@@ -65,6 +65,7 @@ func TestUsage(t *testing.T) {
 	}
 	refused(t, 1, []string{"migrate", "--direct-database-url=postgres://db.example/x"}, "--direct-database-url goes with --database-url")
 	refused(t, 1, []string{"migrate", "--replica-url=postgres://db.example/x"}, "--replica-url goes with --database-url")
+	refused(t, 1, []string{"serve", databaseFlag(t), "--listen=127.0.0.1:0", "--report-store=file:///dev/null"}, "--report-store", "is not a directory")
 	help := must(t, "--help")
 	for _, name := range []string{"serve", "migrate", "partners create", "partners list", "keys create", "keys list", "keys revoke", "seed", "openapi", "version"} {
 		if !regexp.MustCompile(`\n  ` + name + `[ \n]`).MatchString(help) {

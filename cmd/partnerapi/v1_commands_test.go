@@ -21,6 +21,10 @@ func TestExportNumbers(t *testing.T) {
 	if left, err2 := os.ReadDir(dir); err != nil || string(written) != printed || err2 != nil || len(left) != 1 {
 		t.Errorf("the file has %.300s, %v; the folder has %v, %v", written, err, left, err2)
 	}
+	if got := must(t, "idmap", "export", flag, "-"); got != printed {
+		t.Errorf("with - it is %.300s", got)
+	}
+	refused(t, 1, []string{"idmap", "export", flag, filepath.Join(dir, "nowhere", "numbers.csv")}, "nowhere")
 	says(t, must(t, "idmap", "import", flag, path), ": moved 0 objects to their numbers, ")
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), []string{"idmap", "import", flag, "-"}, strings.NewReader(printed), &out, &errs); code != 0 || !strings.Contains(out.String(), ": moved 0 objects") {

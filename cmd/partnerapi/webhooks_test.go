@@ -53,6 +53,8 @@ func TestWebhookCommands(t *testing.T) {
 			t.Errorf("lists %s", got)
 		}
 	}
+	says(t, must(t, "webhooks", "list", "--json", flag), `"status": "active"`)
+	says(t, must(t, "webhooks", "deliveries", ours.String(), "--json", flag), `"tries": [`)
 	deliveries(ours, 2, `500 oh\u{1b}[31m no`)
 	deliveries(ours, 1, "failed", "--status=failed", "--limit=1")
 	if got := must(t, "webhooks", "pause", ours.String(), flag); got != ours.String()+" is paused; it was active\n" {
