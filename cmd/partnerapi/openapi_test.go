@@ -130,7 +130,7 @@ func TestDocumentsAddressed(t *testing.T) {
 }
 
 // TestInventedAddresses: whoever asks for a document by ever new Hosts is sent it as it is after a while, and by nobody
-// compressed. That it stays compressed for who asks often is TestKeptAddresses of platform/site.
+// compressed; who has it is told so. That it stays compressed for who asks often is TestKeptAddresses of platform/site.
 func TestInventedAddresses(t *testing.T) {
 	t.Parallel()
 	h := ginop.Compress(builtService(t, opened(t, databaseFlag(t)), guideBase, resources{}, "serve").engine)
@@ -146,6 +146,13 @@ func TestInventedAddresses(t *testing.T) {
 			}
 			if leaked := w.Header().Get(gzhttp.HeaderNoCompression); leaked != "" {
 				t.Errorf("%s: the header for the compression is sent: %s", path, leaked)
+			}
+
+			etag := w.Header().Get("ETag")
+			r.Header.Set("If-None-Match", etag)
+			w = httptest.NewRecorder()
+			if h.ServeHTTP(w, r); etag == "" || w.Code != http.StatusNotModified || w.Body.Len() != 0 {
+				t.Errorf("%s with the ETag %q: status %d", path, etag, w.Code)
 			}
 		}
 		if plain < 5 {
