@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,8 @@ import (
 	"partnerapi/platform/webhook"
 )
 
-// TestReadyWithFullDisk: a process whose disk is nearly full stays ready, and says so.
+// TestReadyWithFullDisk: a process whose disk is nearly full stays ready, and says so. Without its database it is not
+// ready, but alive.
 func TestReadyWithFullDisk(t *testing.T) {
 	t.Parallel()
 	d := opened(t, databaseFlag(t))
@@ -32,7 +34,14 @@ func TestReadyWithFullDisk(t *testing.T) {
 		!strings.Contains(said, ": reads are served") {
 		t.Errorf("%d %q", code, said)
 	}
+	engine := builtService(t, d, guideBase, resources{}, "serve").engine
 	_ = d.Close()
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusServiceUnavailable} {
+		w := httptest.NewRecorder()
+		if engine.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil)); w.Code != want {
+			t.Errorf("without the database %s answers %d %s", path, w.Code, w.Body)
+		}
+	}
 	code, said = s.ready(t.Context())
 	if code != http.StatusServiceUnavailable ||
 		!strings.HasPrefix(said, "not ready: the database cannot be used\nthe disk of ") {
