@@ -37,7 +37,7 @@ type Set struct {
 // All returns the operations in the order of Complete or, before it is called, of binding.
 func (s *Set) All() []Operation { return s.ops }
 
-// Operation returns the operation that a declaration is bound to; nil for none.
+// Operation returns the operation of a declaration; nil if the declaration is not bound in the set.
 func (s *Set) Operation(declared Declaration) Operation {
 	if b := s.bound[declared]; b != nil {
 		return b
@@ -96,7 +96,7 @@ func Add[In, Out any](s *Set, meta Meta, run func(context.Context, *In) (*Out, e
 	return o
 }
 
-// Call runs an operation of a set.
+// Call runs an operation of a set. It fails if the operation is not bound in it.
 func Call[In, Out any](ctx context.Context, s *Set, o *Op[In, Out], in *In) (*Out, error) {
 	b := s.bound[o]
 	if b == nil {
@@ -117,7 +117,7 @@ func (b *bound) Run(ctx context.Context, in any) (any, error) {
 	return b.perform(ctx, in)
 }
 
-// authorizeAndValidate checks the scope and the input.
+// authorizeAndValidate checks the type of the input, the caller's scope and the rules of the input's tags.
 func (b *bound) authorizeAndValidate(ctx context.Context, in any) error {
 	if t := reflect.TypeOf(in); t.Kind() != reflect.Pointer || t.Elem() != b.Input().Type {
 		return fmt.Errorf("operation %s takes *%s, not %s", b.Meta().ID, b.Input().Type, t)
@@ -128,14 +128,15 @@ func (b *bound) authorizeAndValidate(ctx context.Context, in any) error {
 	return b.Validate(in)
 }
 
-// perform runs the operation on a validated input.
+// perform runs the operation on a validated input: a write within AroundWrite, a dry run within DryRun, and either in a
+// span of Trace, if these are set.
 func (b *bound) perform(ctx context.Context, in any) (any, error) {
 	do := b.run
 	if b.Meta().Scope == domain.Write && b.set.AroundWrite != nil {
 		do = b.write
 	}
 	if b.Input().IsDryRun(in) {
-		do = b.undone(do)
+		do = b.dryRun(do)
 	}
 	if b.set.Trace == nil {
 		return do(ctx, in)
@@ -162,12 +163,11 @@ func Authorize(ctx context.Context, m *Meta) error {
 	return nil
 }
 
-// BindPrepare binds a step that runs before the transaction of a writing operation of
-// the set: calls to the outside world, or slow work. The step runs for every call,
-// after the scope and the input are checked, and stores its results in fields of the
-// input that no surface binds. Before it calls the outside world, it must itself check
-// that the caller reaches what the input names. Its results may be out of date when
-// the transaction begins. BindPrepare must be called after Bind.
+// BindPrepare binds a step that runs before the transaction of an operation that writes: calls to other services, or
+// slow work. The step runs for every call, after the scope and the input are checked, and stores its results in fields
+// of the input that no surface binds. Before it calls another service, it must itself check that the caller has access
+// to the objects that the input names. Its results may be out of date when the transaction begins. BindPrepare must be
+// called after Bind.
 func BindPrepare[In, Out any](s *Set, o *Op[In, Out], prepare func(context.Context, *In) error) {
 	s.bound[o].prepare = func(ctx context.Context, in any) error { return prepare(ctx, in.(*In)) }
 }
@@ -196,13 +196,13 @@ type (
 	readOnlyKey struct{}
 )
 
-// WithFaults returns a context for a request that this process made from a call in another form. fields are the faults
-// of that call: the request is rejected for them together with its own faults.
+// WithFaults returns a context for an HTTP request that this process made from a call in another protocol. fields are
+// faults of the call that the request cannot express: the operation reports them together with its own.
 func WithFaults(ctx context.Context, fields []domain.FieldError) context.Context {
 	return context.WithValue(ctx, faultsKey{}, fields)
 }
 
-// FaultsOf returns the fields of WithFaults; none for requests from outside.
+// FaultsOf returns the fields of WithFaults; nil for other contexts.
 func FaultsOf(ctx context.Context) []domain.FieldError {
 	fields, _ := ctx.Value(faultsKey{}).([]domain.FieldError)
 	return fields

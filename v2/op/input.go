@@ -32,7 +32,7 @@ type Input struct {
 
 	// filters is Query without limit and cursor.
 	filters []Param
-	body    []int
+	body    []int // the index of the field Body; nil if there is none
 	weight  int64
 	// dryRun is the index of the body's member dry_run; nil if there is none.
 	dryRun []int
@@ -47,18 +47,18 @@ type Param struct {
 	Tag reflect.StructTag
 
 	index  []int
-	most   int // by its rule max; 0 for none
+	most   int // characters, by the rule max; 0 for no limit
 	isList bool
 	// fallback is the text of the default; defaulted reports whether there is one.
 	fallback  string
 	defaulted bool
 }
 
-// Weigher is a body that holds more memory than its bytes: Weight is the factor by which each byte counts while the
-// request is in progress, 1 for other bodies.
+// Weigher is a body that takes more memory than its bytes. Weight returns the factor by which each byte counts while
+// the request is in progress; it is 1 for other bodies.
 type Weigher interface{ Weight() int64 }
 
-// Weight returns the factor by which each byte of the body counts (see Weigher).
+// Weight returns the factor by which each byte of the body counts (see Weigher); 0 for an input without a body.
 func (in *Input) Weight() int64 { return in.weight }
 
 // Describe describes an input's type. A type that cannot be bound is a programming error, and panics.
@@ -87,7 +87,7 @@ func Describe(t reflect.Type) *Input {
 	return in
 }
 
-// dryRunOf returns the index of a body's member dry_run, a bool; nil if there is none.
+// dryRunOf returns the index, in the input, of a body's member dry_run, a bool; nil if there is none.
 func dryRunOf(body reflect.StructField) []int {
 	if body.Type.Kind() != reflect.Struct {
 		return nil
@@ -108,6 +108,8 @@ func (in *Input) IsDryRun(input any) bool {
 	return in.dryRun != nil && reflect.ValueOf(input).Elem().FieldByIndex(in.dryRun).Bool()
 }
 
+// params lists the parameters among the fields of t, the part Path or Query, and of the structs that it embeds. tag is
+// the tag with a parameter's name, and index the index of the part in the input. A type that cannot be bound panics.
 func params(t reflect.Type, tag string, index []int) (list []Param) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -150,8 +152,7 @@ func (in *Input) matchPath(path string) error {
 	return nil
 }
 
-// New returns a pointer to an input of this type that holds the parameters'
-// defaults.
+// New returns a pointer to an input of this type that holds the parameters' defaults. An invalid default panics.
 func (in *Input) New() any {
 	v := reflect.New(in.Type)
 	for _, p := range in.Query {
@@ -171,10 +172,10 @@ type Request struct {
 	Query url.Values
 	// Body is the body; read only when the input has a Body.
 	Body []byte
-	// Lenient accepts unknown members of the body, ignores a body that the
-	// operation does not take, and checks no rules of tags.
+	// Lenient accepts unknown members of the body, ignores a body that the operation does not take, and checks no rules
+	// of tags.
 	Lenient bool
-	// Faults are fields that were found wrong before; Bind reports them with its own.
+	// Faults are faults that were found before; Bind reports them with its own.
 	Faults []domain.FieldError
 }
 
@@ -182,8 +183,8 @@ type Request struct {
 // an object (its type has a Noun), is left zero: the operation answers 404, after its earlier checks (decisions 1.2,
 // 2.4). An empty query parameter is absent, except that an empty list of ids selects nothing.
 //
-// All other faults are InvalidRequest and name every wrong parameter and member of the body, at most 100. They include
-// broken rules of tags where there is a body, unless the request is Lenient.
+// All other faults are InvalidRequest and name every wrong parameter and member of the body, at most 100. If the input
+// has a body, or there is another fault, they include broken rules of tags, unless the request is Lenient.
 func (in *Input) Bind(dst any, r Request) error {
 	v := reflect.ValueOf(dst).Elem()
 	f := &rule.Faults{}
@@ -205,18 +206,19 @@ func (in *Input) Bind(dst any, r Request) error {
 			if err := setText(field, text); err != nil {
 				f.Add(p.Name, err.Error())
 			} else if field.Kind() == reflect.Pointer && field.Elem().IsZero() && p.isList {
-				field.SetZero() // an empty list that counts as absent
+				field.SetZero() // absent: an empty list of this type has no meaning (one of ids has)
 			}
 		}
 	}
 
 	switch {
-	case in.OptionalBody && len(r.Body) == 0:
+	case in.OptionalBody && len(r.Body) == 0: // as an empty object
 	case in.Body != nil:
 		rule.Reader{Lenient: r.Lenient}.Read(r.Body, v.FieldByIndex(in.body).Addr().Interface(), f)
 	case len(r.Body) > 0 && !r.Lenient:
 		f.Add("body", "must be empty: this operation takes none")
 	}
+	// Otherwise Run is the first to check the rules of tags.
 	if !r.Lenient && (in.Body != nil || len(f.List()) > 0) {
 		if err := in.check(dst, f); err != nil {
 			return err
@@ -231,7 +233,8 @@ func isObject(t reflect.Type) bool {
 	return ok
 }
 
-// textIn returns the parameter's text in a query, and whether it is given.
+// textIn returns the parameter's text in a query, and whether it is given. The values of a repeated list are joined; of
+// another repeated parameter the first counts, and an empty text is not given.
 func (p Param) textIn(query url.Values) (string, bool) {
 	values, given := query[p.Name]
 	if !given {
@@ -250,6 +253,7 @@ type ListParam interface {
 	MaxItems() int
 }
 
+// isListParam reports whether a type, or the type that it points to, is a ListParam.
 func isListParam(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -257,6 +261,7 @@ func isListParam(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[ListParam]())
 }
 
+// bindable reports whether setText can set a value of a type, or of the type that it points to.
 func bindable(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -280,7 +285,7 @@ func exceedsItems(list string, most int) bool {
 	return false
 }
 
-// setText sets a parameter from its text. The error says what the text must be.
+// setText sets a parameter from its text; a nil pointer gets a new value. The error says what the text must be.
 func setText(v reflect.Value, text string) error {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return errors.New("must be valid UTF-8 without NUL")
@@ -302,7 +307,7 @@ func setText(v reflect.Value, text string) error {
 		v.SetString(text)
 	case reflect.Int:
 		n, err := strconv.Atoi(text)
-		if err != nil || strconv.Itoa(n) != text { // +5, 05
+		if err != nil || strconv.Itoa(n) != text { // the second rejects +5 and 05
 			return errors.New("must be an integer")
 		}
 		v.SetInt(int64(n))

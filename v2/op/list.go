@@ -30,8 +30,7 @@ type Page[T any] struct {
 
 	// Total is the number of rows of the whole list, if requested.
 	Total int `json:"-"`
-	// End is the cursor of the page's last row, also on the last page; empty
-	// for a page without rows.
+	// End is the cursor of the page's last row, also on the last page; empty for a page without rows.
 	End string `json:"-"`
 }
 
@@ -84,7 +83,8 @@ func BindList[In, Row, Item any](
 	})
 }
 
-// pagingOf returns the index of the embedded Paging or FeedQuery in a list's input.
+// pagingOf returns the index in a list's input of part, the Paging or FeedQuery that its query embeds. It fails if the
+// query does not embed part, or if a cursor cannot be bound to a field, because no request sets it (see DeclareList).
 func pagingOf(in, part reflect.Type) ([]int, error) {
 	for _, f := range reflect.VisibleFields(in) {
 		if !slices.Contains([]string{"Path", "Query", "Body"}, f.Name) && f.Tag.Get("json") != "-" {
@@ -114,13 +114,14 @@ type boundList struct {
 	paging  any // a pointer to the input's Paging or FeedQuery
 }
 
-// newBoundList binds the cursors of a list to an input, a pointer, whose Paging or FeedQuery is at an index.
-func newBoundList(sealer domain.CursorSealer, o Declaration, in any, at []int) (boundList, error) {
+// newBoundList returns the list that an input requests. in points to the input, and index is that of its Paging or
+// FeedQuery.
+func newBoundList(sealer domain.CursorSealer, o Declaration, in any, index []int) (boundList, error) {
 	binding, err := ListBinding(o, in)
-	return boundList{sealer, binding, reflect.ValueOf(in).Elem().FieldByIndex(at).Addr().Interface()}, err
+	return boundList{sealer, binding, reflect.ValueOf(in).Elem().FieldByIndex(index).Addr().Interface()}, err
 }
 
-// window returns the requested window; InvalidRequest for a cursor of another list.
+// window returns the requested window; InvalidRequest for a cursor of another list, or of other filters.
 func (l boundList) window(p Paging) (domain.Window, error) {
 	w := domain.Window{Limit: p.Limit, Skip: p.Skip, Total: p.Total}
 	if p.Rows > 0 {
@@ -137,7 +138,7 @@ func (l boundList) window(p Paging) (domain.Window, error) {
 	return w, nil
 }
 
-// pageOf converts a slice of the list to its page.
+// pageOf converts a slice of the list to its page. The page has a NextCursor only if more rows follow.
 func pageOf[Row, Item any](l boundList, s domain.Slice[Row], item func(Row) Item) *Page[Item] {
 	page := &Page[Item]{Data: make([]Item, len(s.Rows)), Total: s.Total}
 	for i, row := range s.Rows {

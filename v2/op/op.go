@@ -1,9 +1,8 @@
-// Package op defines what an operation of the service is. Declare declares an
-// operation once; documents, clients and lists of tools are made from that
-// declaration. Bind joins it, in a Set, to the function that does the work;
-// routes are made from the Set. Only Call, Run and RunPrepared run that
-// function, and they check the caller's scope and validate the input first. The
-// package knows nothing of HTTP servers.
+// Package op declares the operations of the service. Declare declares an operation once; documents, clients and lists
+// of tools are made from that declaration. Bind binds it, in a Set, to the function that does the work; routes are made
+// from the Set. Only Call, Run and RunPrepared run that function, and they check the caller's scope and validate the
+// input first. The package does not depend on HTTP servers. A surface is a protocol that calls operations, such as the
+// routes of v2, those of v1 or MCP.
 package op
 
 import (
@@ -26,8 +25,7 @@ type Meta struct {
 	Method, Path string
 	// Summary is one imperative phrase, such as "Read a client".
 	Summary string
-	// Description says in Markdown, in one or two sentences, what the summary
-	// leaves open.
+	// Description says in Markdown, in one or two sentences, what the summary leaves out.
 	Description string
 	// Tag is the resource that documents list the operation under; empty means
 	// the part of ID before its first dot.
@@ -44,9 +42,8 @@ type Meta struct {
 	Since Release
 	// Status is the HTTP status of success.
 	Status int
-	// PerClient is how many calls a minute each key may make for one client;
-	// zero means only the key's own budget counts. The output must then say
-	// which client it is about (OfClient).
+	// PerClient is how many calls a minute each key may make for one client; zero means that only the key's own budget
+	// counts. With PerClient, the output must be an OfClient.
 	PerClient int
 	// Fails lists the error codes that the operation itself can return, beyond
 	// those that every operation shares (see Codes).
@@ -57,9 +54,8 @@ type Meta struct {
 	// Secret says that the output holds a secret: a surface that stores the
 	// output encrypts it.
 	Secret bool
-	// Columns are the fields of a list's items that the compact form shows, as paths
-	// such as risk.score: those that a reader needs to tell items apart and to judge
-	// them.
+	// Columns are the fields of a list's items that the compact form shows by default, as paths such as risk.score: the
+	// fields by which a reader tells items apart and judges them.
 	Columns []string
 }
 
@@ -72,8 +68,8 @@ func (m *Meta) Resource() string {
 	return prefix
 }
 
-// OfClient is an output or a path that names the client it is about; the call
-// is charged to that client's budget.
+// OfClient is an output or a path part that names the client of the call. The call counts against the budget that the
+// key has for this client.
 type OfClient interface {
 	BudgetClient() domain.ClientID
 }
@@ -88,27 +84,25 @@ type Declaration interface {
 	Output() reflect.Type
 	// New returns a pointer to an input that holds the parameters' defaults.
 	New() any
-	// Validate checks an input as Run does. Surfaces that do something
-	// between the check and Run call it.
+	// Validate checks an input as Run does, for surfaces that need the check before Run.
 	Validate(in any) error
 }
 
 // Operation is a declaration bound to its function.
 type Operation interface {
 	Declaration
-	// Run runs the operation on an input that New returned. It returns Forbidden as
-	// Authorize does, InvalidRequest for an input that breaks a rule of its tags, or
-	// the operation's own error.
+	// Run runs the operation on an input that New returned. It returns Forbidden as Authorize does, InvalidRequest for
+	// an input that breaks a rule of its tags, or the operation's own error.
 	Run(ctx context.Context, in any) (any, error)
-	// Prepares reports whether the operation has work before its transaction.
+	// Prepares reports whether the operation has a step before its transaction (see BindPrepare).
 	Prepares() bool
-	// Prepare is the first half of Run: all that comes before the transaction.
+	// Prepare is the first half of Run: the checks, and the step before the transaction.
 	Prepare(ctx context.Context, in any) error
-	// RunPrepared is the second half of Run, for an input that Prepare was given.
+	// RunPrepared is the second half of Run, for an input that was passed to Prepare.
 	RunPrepared(ctx context.Context, in any) (any, error)
 }
 
-// Op is the declaration of an operation that takes In and gives Out.
+// Op is the declaration of an operation that takes In and returns Out.
 type Op[In, Out any] struct {
 	meta  Meta
 	input *Input
@@ -142,8 +136,8 @@ type Interface struct {
 	Examples fs.FS
 }
 
-// Declare declares an operation. A declaration that contradicts itself or the
-// input's type is a programming error, and panics when the program starts.
+// Declare declares an operation. A declaration that is incomplete or contradicts a type is a programming error, and
+// panics when the program starts.
 func Declare[In, Out any](meta Meta) *Op[In, Out] {
 	o := &Op[In, Out]{meta: meta, input: Describe(reflect.TypeFor[In]())}
 	if err := o.check(); err != nil {
@@ -152,6 +146,7 @@ func Declare[In, Out any](meta Meta) *Op[In, Out] {
 	return o
 }
 
+// check returns an error if the declaration is incomplete or contradicts a type.
 func (o *Op[In, Out]) check() error {
 	m := o.meta
 	switch {
@@ -184,12 +179,11 @@ func (o *Op[In, Out]) Output() reflect.Type { return reflect.TypeFor[Out]() }
 // New returns a *In that holds the parameters' defaults.
 func (o *Op[In, Out]) New() any { return o.input.New() }
 
-// Validate reports InvalidRequest for an input that breaks a rule of its tags.
+// Validate returns InvalidRequest for an input that breaks a rule of its tags.
 func (o *Op[In, Out]) Validate(in any) error { return o.input.Validate(in) }
 
-// Codes returns every code that a surface may answer the operation with: those
-// of all operations, those that its declaration makes possible, and its own.
-// NotFound is possible where the path names an object.
+// Codes returns every error code that a surface may return for the operation, each once: the codes of all operations,
+// those that its declaration makes possible (NotFound, for example, if its path has parameters), and its Fails.
 func Codes(o Declaration) []domain.Code {
 	codes := []domain.Code{
 		domain.InvalidRequest, domain.Unauthorized, domain.RateLimited, domain.Internal, domain.Unavailable,

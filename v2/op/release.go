@@ -2,8 +2,7 @@ package op
 
 import "fmt"
 
-// Release is a release of v2. Each serves every operation of the lower
-// ones, with the same answers (decisions 3.5).
+// Release is a release of v2. It serves every operation of the lower releases, with the same answers (decisions 3.5).
 type Release int
 
 // The releases, lowest first. The zero Release is none.

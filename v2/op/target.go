@@ -16,8 +16,7 @@ import (
 	"partnerapi/domain/rule"
 )
 
-// Braced returns a declared path as documents write it:
-// /clients/{client_id} for /clients/:client_id.
+// Braced returns a declared path as documents write it: /clients/{client_id} for /clients/:client_id.
 func Braced(path string) string {
 	segments := strings.Split(path, "/")
 	for i, segment := range segments {
@@ -28,15 +27,13 @@ func Braced(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// Target returns the path, without the prefix of its version, and the query of the
-// request that binds to the input, a pointer to the operation's input. It is the
-// inverse of Bind, except for the body. A parameter that is empty or holds its
-// default is left out; a bool that is false is written if its default is true.
-// Fields that no surface binds, and ids that could not be parsed, are left out.
+// Target returns the path, without the prefix of its version, and the query of the request that binds to the input, a
+// pointer to the operation's input. It is the inverse of Bind, except for the body. A query parameter that is empty or
+// holds its default is left out; a bool that is false is written if its default is true. Fields that no surface binds,
+// and ids that could not be parsed, are left out.
 //
-// Target fails for an input that no request binds to: a path with a zero
-// parameter, an empty text that Bind would take as absent, or a parameter
-// whose type has no text form.
+// Target fails for an input that no request binds to: a path with a zero parameter, a pointer to an empty text, which
+// Bind would take as absent, or a parameter whose type has no text form.
 func Target(o Declaration, input any) (string, error) {
 	b, err := AppendTarget(nil, o, input)
 	return string(b), err
@@ -63,8 +60,8 @@ func AppendTarget(b []byte, o Declaration, input any) ([]byte, error) {
 	return target, nil
 }
 
-// Body returns the body of the request that binds to the input, a pointer to the
-// operation's input; nil for an operation that takes none.
+// Body returns the body of the request that binds to the input, a pointer to the operation's input; nil for an
+// operation that takes none.
 func Body(o Declaration, input any) ([]byte, error) {
 	in := o.Input()
 	if in.Body == nil {
@@ -78,7 +75,7 @@ var optionals = json.MarshalToFunc(func(enc *jsontext.Encoder, o rule.Optional) 
 	return json.MarshalEncode(enc, o.Pointer())
 })
 
-// appendPath appends a path, whose parameters are written :name.
+// appendPath appends a declared path, with the escaped texts of v's parameters in place of :name. v is the input.
 func (in *Input) appendPath(b []byte, path string, v reflect.Value) ([]byte, error) {
 	for {
 		before, rest, found := strings.Cut(path, ":")
@@ -104,8 +101,7 @@ func (in *Input) appendPath(b []byte, path string, v reflect.Value) ([]byte, err
 	}
 }
 
-// appendQuery appends the query, with its question mark; nothing where no
-// parameter has to be given.
+// appendQuery appends the query, with its question mark; nothing if it needs no parameter (see appendTo).
 func appendQuery(b []byte, params []Param, v reflect.Value) ([]byte, error) {
 	separator := byte('?')
 	for i := range params {
@@ -129,7 +125,8 @@ func appendQuery(b []byte, params []Param, v reflect.Value) ([]byte, error) {
 	return b, nil
 }
 
-// appendTo appends the parameter's text, and reports whether the query needs the parameter.
+// appendTo appends the parameter's text, and reports whether the query needs the parameter. It does not if the value is
+// nil, zero or the default. If given is false, the text is not part of the query.
 func (p *Param) appendTo(b []byte, v reflect.Value) (_ []byte, given bool, err error) {
 	pointer := v.Kind() == reflect.Pointer
 	if pointer {
@@ -137,7 +134,7 @@ func (p *Param) appendTo(b []byte, v reflect.Value) (_ []byte, given bool, err e
 			return b, false, nil
 		}
 		v = v.Elem()
-	} else if v.IsZero() && (!p.defaulted || v.Kind() != reflect.Bool) {
+	} else if v.IsZero() && (!p.defaulted || v.Kind() != reflect.Bool) { // false may differ from a bool's default
 		return b, false, nil
 	}
 
@@ -176,8 +173,8 @@ func appendText(b []byte, v reflect.Value) ([]byte, error) {
 	return b, fmt.Errorf("a %s has no text form", v.Type())
 }
 
-// escape percent-encodes b from start on, except RFC 3986's unreserved characters
-// (letters, digits and -._~) and the characters of others.
+// escape percent-encodes b from start on, except RFC 3986's unreserved characters (letters, digits and -._~) and the
+// characters in others.
 func escape(b []byte, start int, others string) []byte {
 	plain := func(c byte) bool {
 		switch {

@@ -10,9 +10,8 @@ import (
 // MaxBody is the largest body that is read, in bytes (decisions 2.5).
 const MaxBody = 1 << 20
 
-// Validate brings the names and emails of an input into their stored form,
-// checks the input against its tags, and checks that a PATCH changes
-// something. The errors are InvalidRequest and name every field that is wrong.
+// Validate brings the names and emails of an input into their stored form, checks the input against its tags, and
+// checks that a PATCH has at least one member. The error is InvalidRequest, and names every field that is wrong.
 func (in *Input) Validate(input any) error {
 	f := &rule.Faults{}
 	if err := in.check(input, f); err != nil {
@@ -21,12 +20,13 @@ func (in *Input) Validate(input any) error {
 	return f.Err()
 }
 
-// check is Validate for an input whose known faults are in f. It names no
-// field twice, and none inside a value that could not be read.
+// check is Validate for an input whose known faults are in f, to which it adds. It names no field twice, and none inside
+// a value that could not be decoded. An error of check itself is none of the caller.
 func (in *Input) check(input any, f *rule.Faults) error {
 	if err := in.rules.Check(input, time.Time{}, f); err != nil {
 		return err
 	}
+	// With faults, a member may be given but invalid.
 	if len(f.List()) == 0 && isEmptyPatch(reflect.ValueOf(input).Elem()) {
 		f.Add("body", "must name at least one field to change")
 	}

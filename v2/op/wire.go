@@ -7,20 +7,20 @@ import (
 	"partnerapi/domain"
 )
 
-// IDList is a comma-separated list of ids. Texts that are no id of the kind
-// are only counted, in Given: no such object exists.
+// IDList is a comma-separated list of ids. Items that are no id of the kind are counted in Given only: no such object
+// exists.
 type IDList[K domain.Kind] struct {
 	IDs   []domain.ID[K]
-	Given int // how many were given, readable or not
+	Given int // the number of items, valid or not
 }
 
-// MaxIDs is how many ids a list may hold (decisions 3.4).
+// MaxIDs is the maximum number of ids in a list (decisions 3.4).
 const MaxIDs = 500
 
 // MaxItems returns the maximum number of ids.
 func (*IDList[K]) MaxItems() int { return MaxIDs }
 
-// UnmarshalText reads the list; an empty text is an empty list.
+// UnmarshalText reads the list; an empty text is an empty list. Blank items are skipped. It never fails.
 func (l *IDList[K]) UnmarshalText(text []byte) error {
 	l.IDs, l.Given = []domain.ID[K]{}, 0
 	for item := range strings.SplitSeq(string(text), ",") {
@@ -35,8 +35,7 @@ func (l *IDList[K]) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// AppendText appends the list as UnmarshalText reads it, without what could not be
-// read. It never fails.
+// AppendText appends the IDs as UnmarshalText reads them. It never fails.
 func (l *IDList[K]) AppendText(b []byte) ([]byte, error) {
 	for i, id := range l.IDs {
 		if i > 0 {
@@ -47,11 +46,10 @@ func (l *IDList[K]) AppendText(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// OneOf is a wire type with several forms, which is posted to webhooks. A member
-// that every form has tells the forms apart.
+// OneOf is a wire type with several forms, which is posted to webhooks. A member that every form has tells the forms
+// apart.
 type OneOf interface {
-	// Forms returns the name of that member, and the forms. It is called on the
-	// zero value.
+	// Forms returns the name of that member, and the forms. It is called on the zero value.
 	Forms() (member string, forms []Form)
 }
 

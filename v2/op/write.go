@@ -11,9 +11,8 @@ import (
 	"partnerapi/domain/rule"
 )
 
-// AroundWrite runs the work of an operation that writes, whichever surface
-// called it. It may run work in a transaction, and record there what was done.
-// work returns the operation's output. An error of work must be returned.
+// AroundWrite runs the work of an operation that writes, for calls of every surface. It may run work in a transaction,
+// and add an audit entry there. work returns the operation's output. An error of work must be returned.
 type AroundWrite func(ctx context.Context, o Operation, in any, work func(context.Context) (any, error)) error
 
 // write runs the operation within AroundWrite.
@@ -29,8 +28,9 @@ func (b *bound) write(ctx context.Context, in any) (out any, err error) {
 	return out, nil
 }
 
-// undone returns do as a dry run: it answers as do does, but keeps nothing that do writes, not even its audit entry.
-func (b *bound) undone(do func(context.Context, any) (any, error)) func(context.Context, any) (any, error) {
+// dryRun returns do as a dry run: it returns the results of do, but keeps nothing that do writes, not even its audit
+// entry. It fails if the set has no DryRun.
+func (b *bound) dryRun(do func(context.Context, any) (any, error)) func(context.Context, any) (any, error) {
 	return func(ctx context.Context, in any) (out any, err error) {
 		if b.set.DryRun == nil {
 			return nil, fmt.Errorf("operation %s: its set has no dry runs", b.Meta().ID)
@@ -46,8 +46,7 @@ func (b *bound) undone(do func(context.Context, any) (any, error)) func(context.
 	}
 }
 
-// Subject returns the client and the user that the path of an input names; zero
-// where it names none.
+// Subject returns the client and the user that the path of an input names; zero if it names none.
 func (in *Input) Subject(input any) (client domain.ClientID, user domain.UserID) {
 	v := reflect.ValueOf(input).Elem()
 	for _, p := range in.Path {
@@ -61,12 +60,11 @@ func (in *Input) Subject(input any) (client domain.ClientID, user domain.UserID)
 	return client, user
 }
 
-// Object returns the object that the path of an input names: the last one that is
-// neither a client nor a user, else the user, else the client. It is zero if the
-// path names none.
+// Object returns the object that the path of an input names: the last one that is neither a client nor a user, else the
+// user, else the client. It is zero if the path names none.
 func (in *Input) Object(input any) (named domain.AuditObject) {
 	v := reflect.ValueOf(input).Elem()
-	rank := 0
+	rank := 0 // of named: 1 for a client, 2 for a user, 3 for another object
 	for _, p := range in.Path {
 		switch value := v.FieldByIndex(p.index).Interface().(type) {
 		case domain.ClientID:
@@ -89,22 +87,21 @@ func (in *Input) Object(input any) (named domain.AuditObject) {
 	return named
 }
 
-// ObjectOf returns the object that an id identifies; zero if id is not an
-// object's id, or is the zero id.
+// ObjectOf returns the object that an id identifies; zero if id is not an object's id, or is the zero id.
 func ObjectOf(id any) domain.AuditObject {
-	is, ok := id.(interface {
+	object, ok := id.(interface {
 		Noun() string
 		String() string
 		IsZero() bool
 	})
-	if !ok || is.IsZero() {
+	if !ok || object.IsZero() {
 		return domain.AuditObject{}
 	}
-	return domain.AuditObject{Kind: is.Noun(), ID: is.String()}
+	return domain.AuditObject{Kind: object.Noun(), ID: object.String()}
 }
 
-// BodyMembers returns the sorted JSON names of the body members that an input sets: of a
-// PATCH those that are given, of other bodies those that are not empty.
+// BodyMembers returns the sorted JSON names of the body members that an input sets: Optionals that are given, and other
+// members that are not zero. It is nil without a body, or if the body is no struct.
 func (in *Input) BodyMembers(input any) (names []string) {
 	if in.Body == nil || in.Body.Kind() != reflect.Struct {
 		return nil
