@@ -22,8 +22,9 @@ import (
 	"partnerapi/v2/op"
 )
 
-// call runs a tool; it is the handler of every tool, for every session. The message carries the result's content as
-// its list.
+// call runs a tool and returns its result; it is the handler of all tools. The result has no content: that is put into
+// the message's list, which insertList inserts into the answer. An error response of the operation is a result with
+// IsError. With schemas, a body of success is structured content too; otherwise a page is in the compact form.
 func (s *Server) call(ctx context.Context, t *tool, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	m := messageOf(ctx)
 	p := t.parseArguments(r.Params.Arguments, m.view.schemas)
@@ -31,16 +32,17 @@ func (s *Server) call(ctx context.Context, t *tool, r *sdk.CallToolRequest) (*sd
 	if err != nil {
 		return nil, err
 	}
-	text, failed := answer.body.Bytes(), answer.status >= http.StatusBadRequest
-	structured := m.view.schemas && !failed && answer.status != http.StatusNoContent
+	text, isError := answer.body.Bytes(), answer.status >= http.StatusBadRequest
+	structured := m.view.schemas && !isError && answer.status != http.StatusNoContent
 	switch {
 	case answer.status == http.StatusNoContent:
 		text = []byte(noAnswer)
-	case !failed && !structured:
+	case !isError && !structured:
 		if text, err = t.compact(text, p.fields); err != nil {
 			return nil, err
 		}
 	}
+	// Room for the text twice: as a JSON string, and as structured content.
 	list := append(make([]byte, 0, len(text)*9/4+64), `[{"type":"text","text":`...)
 	if list, err = jsontext.AppendQuote(list, text); err != nil {
 		return nil, fmt.Errorf("the answer of %s: %w", t.Name, err)
@@ -54,14 +56,14 @@ func (s *Server) call(ctx context.Context, t *tool, r *sdk.CallToolRequest) (*sd
 	if usesNewest(r.Session) {
 		*out = completed
 	}
-	out.Content, out.IsError = []sdk.Content{}, failed
+	out.Content, out.IsError = []sdk.Content{}, isError
 	return out, nil
 }
 
 // noAnswer is the text of a result without a body.
 const noAnswer = "Done. This operation has no answer."
 
-// invoke has the service answer the HTTP request made of a call.
+// invoke converts a call to an HTTP request and serves that.
 func (s *Server) invoke(ctx context.Context, t *tool, p *callParts) (*recorder, error) {
 	request, err := t.request(ctx, s.Prefix, p)
 	if err != nil {
@@ -70,7 +72,8 @@ func (s *Server) invoke(ctx context.Context, t *tool, p *callParts) (*recorder, 
 	return s.serveRequest(ctx, request), nil
 }
 
-// serveRequest serves a request as if the message's caller had sent it.
+// serveRequest serves a request as if the message's caller had sent it, and returns the response with its invisible
+// characters escaped.
 func (s *Server) serveRequest(ctx context.Context, request *http.Request) *recorder {
 	m := messageOf(ctx)
 	request.RemoteAddr, request.Host, request.TLS = m.request.RemoteAddr, m.request.Host, m.request.TLS
@@ -112,11 +115,11 @@ func (r *recorder) Write(p []byte) (int, error) {
 type callParts struct {
 	path, header map[string]string
 	query        url.Values
-	fields       []string     // of a row, to show
-	body         bytes.Buffer // the members of the object
+	fields       []string     // the fields of a row to show; nil for the tool's columns
+	body         bytes.Buffer // the members of the body's object, without braces
 	faults       []domain.FieldError
-	given        map[string]bool
-	whole        bool // the result is structured, with all fields
+	given        map[string]bool // the arguments that were given, except members of the body
+	whole        bool            // the result is structured, with all fields
 }
 
 // fault adds a fault of an argument.
@@ -124,8 +127,8 @@ func (p *callParts) fault(field, message string) {
 	p.faults = append(p.faults, domain.FieldError{Field: field, Message: message})
 }
 
-// request returns the HTTP request of a call. Argument faults that cannot be expressed in HTTP travel in the
-// request's context (op.WithFaults); the operation reports them with its own.
+// request returns the HTTP request of a call. Faults of arguments are passed in the request's context (op.WithFaults);
+// the operation reports them with its own.
 func (t *tool) request(ctx context.Context, prefix string, p *callParts) (*http.Request, error) {
 	target := prefix + t.path(p)
 	if query := p.query.Encode(); query != "" {
@@ -162,8 +165,8 @@ func (t *tool) request(ctx context.Context, prefix string, p *callParts) (*http.
 	return request, nil
 }
 
-// path returns the path of the request. A path parameter that cannot be parsed is a fault, and an invalid id stands
-// in for it.
+// path returns the path of the request. A path parameter that is missing or blank is a fault. A parameter without a
+// text is written as -, which is no valid id.
 func (t *tool) path(p *callParts) string {
 	segments := strings.Split(t.operation.Meta().Path, "/")
 	for i, segment := range segments {
@@ -171,11 +174,11 @@ func (t *tool) path(p *callParts) string {
 		if !ok {
 			continue
 		}
-		text, read := p.path[name]
+		text, valid := p.path[name] // not valid: a fault of setParameter
 		switch {
 		case !p.given[name]:
 			p.fault(name, "is required")
-		case read && strings.TrimSpace(text) == "":
+		case valid && strings.TrimSpace(text) == "":
 			p.fault(name, "must not be blank")
 			text = ""
 		}
@@ -186,8 +189,8 @@ func (t *tool) path(p *callParts) string {
 	return strings.Join(segments, "/")
 }
 
-// parseArguments parses the arguments (an object, nothing or null) into the parts of a request. A result with a
-// schema has all of its fields.
+// parseArguments parses the arguments (an object, nothing or null) into the parts of a request. schemas says that the
+// result is structured: it has all of its fields, and the argument fields is unknown.
 func (t *tool) parseArguments(arguments []byte, schemas bool) *callParts {
 	p := &callParts{whole: schemas, path: map[string]string{}, header: map[string]string{}, query: url.Values{}, given: map[string]bool{}}
 	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || string(trimmed) == "null" {
@@ -204,8 +207,8 @@ func (t *tool) parseArguments(arguments []byte, schemas bool) *callParts {
 	return p
 }
 
-// parseMembers reads the members of an object. Members of the body are passed on unparsed, for the operation to
-// decode.
+// parseMembers reads the members of an object. Members of the body are copied as they are, for the operation to decode;
+// so are unknown members, if the operation has a body. An error means that the object is not valid JSON.
 func (t *tool) parseMembers(dec *jsontext.Decoder, p *callParts) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
@@ -220,10 +223,10 @@ func (t *tool) parseMembers(dec *jsontext.Decoder, p *callParts) error {
 		if err != nil {
 			return err
 		}
-		at, known := t.arguments[name]
-		known = known && (at.in != inResult || !p.whole)
+		arg, known := t.arguments[name]
+		known = known && (arg.in != inResult || !p.whole)
 		switch {
-		case known && at.in == inBody, !known && t.operation.Input().Body != nil:
+		case known && arg.in == inBody, !known && t.operation.Input().Body != nil:
 			p.addMember(name, value)
 		case !known:
 			p.fault(name, "is unknown")
@@ -231,7 +234,7 @@ func (t *tool) parseMembers(dec *jsontext.Decoder, p *callParts) error {
 			p.fault(name, "must be given once")
 		default:
 			p.given[name] = true
-			if p.setParameter(name, at, value); at.in == inResult {
+			if p.setParameter(name, arg, value); arg.in == inResult {
 				t.checkFields(p)
 			}
 		}
@@ -245,52 +248,52 @@ func (p *callParts) addMember(name string, value jsontext.Value) {
 	if p.body.Len() > 0 {
 		p.body.WriteByte(',')
 	}
-	quoted, _ := jsontext.AppendQuote(nil, name) // which was read as UTF-8
+	quoted, _ := jsontext.AppendQuote(nil, name) // never fails: the decoder checked that name is UTF-8
 	p.body.Write(quoted)
 	p.body.WriteByte(':')
 	p.body.Write(value)
 }
 
-// setParameter adds an argument as the text of a parameter.
-func (p *callParts) setParameter(name string, at argument, value jsontext.Value) {
+// setParameter adds an argument as the text of a parameter, or a fault of it.
+func (p *callParts) setParameter(name string, arg argument, value jsontext.Value) {
 	if value.Kind() == 'n' {
 		p.fault(name, "must not be null")
 		return
 	}
-	text, message := parameterText(at.kind, value)
+	text, message := parameterText(arg.kind, value)
 	switch {
 	case message != "":
 		p.fault(name, message)
-	case at.in == inPath:
+	case arg.in == inPath:
 		p.path[name] = text
-	case at.in == inQuery:
+	case arg.in == inQuery:
 		p.query.Set(name, text)
-	case at.in == inResult:
+	case arg.in == inResult:
 		p.fields = strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 	default:
 		p.header[name] = text
 	}
 }
 
-// parameterText formats a JSON value of a type as a parameter; message says what the value must be if it is of
-// another type.
-func parameterText(kind string, value jsontext.Value) (text, message string) {
-	is := value.Kind()
-	switch kind {
+// parameterText formats a JSON value as the text of a parameter of an OpenAPI type. If the value is of another type,
+// message says what it must be.
+func parameterText(openAPIType string, value jsontext.Value) (text, message string) {
+	kind := value.Kind()
+	switch openAPIType {
 	case openapi3.TypeInteger:
 		return integerText(value)
 	case openapi3.TypeNumber:
-		if is != '0' {
+		if kind != '0' {
 			return "", "must be a number"
 		}
 	case openapi3.TypeBoolean:
-		if is != 't' && is != 'f' {
+		if kind != 't' && kind != 'f' {
 			return "", "must be true or false"
 		}
 	case openapi3.TypeArray:
 		return listText(value)
 	default:
-		if is != '"' {
+		if kind != '"' {
 			return "", "must be a string"
 		}
 		unquoted, err := jsontext.AppendUnquote(nil, value)
@@ -318,7 +321,7 @@ func integerText(value jsontext.Value) (text, message string) {
 // maxInteger is the largest integer up to which a float64 is exact.
 const maxInteger = 1<<53 - 1
 
-// listText formats an array of strings as a comma-separated parameter.
+// listText formats an array of strings as a comma-separated parameter; message says so if it is none.
 func listText(value jsontext.Value) (text, message string) {
 	var items []string
 	if value.Kind() != '[' || json.Unmarshal(value, &items) != nil {

@@ -12,8 +12,8 @@ import (
 	"partnerapi/domain"
 )
 
-// Fault returns the body of the answer to a message that is refused (400, 413): a JSON-RPC error whose data is v2's
-// error envelope; nil for other statuses.
+// Fault returns the body of the answer to a message that is rejected as InvalidRequest or PayloadTooLarge: a JSON-RPC
+// error whose data is v2's error envelope. It returns nil for other errors.
 func (s *Server) Fault(r *http.Request, e *domain.Error, requestID string) []byte {
 	if e.Code != domain.InvalidRequest && e.Code != domain.PayloadTooLarge {
 		return nil
@@ -23,7 +23,7 @@ func (s *Server) Fault(r *http.Request, e *domain.Error, requestID string) []byt
 		code = jsonrpc.CodeParseError
 	}
 	_, envelope := s.Envelope(r, e, requestID)
-	body, _ := json.Marshal(map[string]any{ // which can be encoded
+	body, _ := json.Marshal(map[string]any{ // never fails for these types
 		"jsonrpc": "2.0", "id": nil,
 		"error": &jsonrpc.Error{Code: int64(code), Message: e.Message, Data: envelope},
 	})
@@ -39,33 +39,35 @@ type fault struct {
 
 // isError reports whether an answer is a JSON-RPC error.
 func (r *recorder) isError() bool {
-	var said fault
-	return json.Unmarshal(r.body.Bytes(), &said) == nil && said.Error != nil
+	var response fault
+	return json.Unmarshal(r.body.Bytes(), &response) == nil && response.Error != nil
 }
 
 // listen is the method that requests a stream of notifications.
 const listen = "subscriptions/listen"
 
-// rejectListen refuses a request to listen, as the server pushes nothing; the SDK would hold a stream open. An
-// unknown method is 404 in the newest version; in older ones 404 ends the session.
+// rejectListen answers a request to listen with the error for an unknown method, as the server sends no notifications;
+// the SDK would keep a stream open. The status is 404 in the newest version of the protocol, and 200 in older ones, in
+// which 404 ends the session. A body that is no request is InvalidRequest.
 func rejectListen(r *http.Request, body []byte) (*recorder, error) {
-	said := fault{JSONRPC: "2.0", Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server pushes nothing"}}
-	var asked struct{ ID json.RawMessage }
-	if err := json.Unmarshal(body, &asked); err != nil {
+	response := fault{JSONRPC: "2.0", Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server pushes nothing"}}
+	var request struct{ ID json.RawMessage }
+	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, domain.ErrInvalid("body", "must be one message of JSON-RPC 2.0")
 	}
-	if id := bytes.TrimSpace(asked.ID); len(id) == 0 || !bytes.ContainsAny(id[:1], `"-0123456789`) {
+	if id := bytes.TrimSpace(request.ID); len(id) == 0 || !bytes.ContainsAny(id[:1], `"-0123456789`) {
 		return nil, domain.ErrInvalid("id", "must be a string or a number: "+listen+" is a request")
 	}
-	said.ID = asked.ID
+	response.ID = request.ID
 	answer := &recorder{header: http.Header{"Content-Type": {"application/json"}}, status: http.StatusOK}
 	if headerIsNewest(r) {
 		answer.status = http.StatusNotFound
 	}
-	return answer, json.NewEncoder(&answer.body).Encode(said)
+	return answer, json.NewEncoder(&answer.body).Encode(response)
 }
 
-// rewordErrors replaces the SDK's messages for a malformed message, which are plain text or name Go types.
+// rewordErrors replaces the SDK's errors for a malformed message. It returns InvalidRequest for a 400 in plain text,
+// and rewrites a JSON-RPC error that names Go types. Other answers it returns unchanged.
 func rewordErrors(r *http.Request, answer *recorder) (*recorder, error) {
 	if answer.status == http.StatusBadRequest && answer.header.Get("Content-Type") != "application/json" {
 		return nil, &domain.Error{Code: domain.InvalidRequest, Message: explainBadRequest(r)}
@@ -74,15 +76,15 @@ func rewordErrors(r *http.Request, answer *recorder) (*recorder, error) {
 	if !bytes.Contains(text, []byte("unmarshal")) && !bytes.Contains(text, []byte(`missing required \"params\"`)) {
 		return answer, nil
 	}
-	var said fault
-	if json.Unmarshal(text, &said) != nil || said.Error == nil {
+	var response fault
+	if json.Unmarshal(text, &response) != nil || response.Error == nil {
 		return answer, nil
 	}
-	if said.Error.Code == 0 { // the SDK's own, without one
-		said.Error.Code = jsonrpc.CodeInvalidParams
+	if response.Error.Code == 0 { // an error of the SDK without a code
+		response.Error.Code = jsonrpc.CodeInvalidParams
 	}
-	said.Error.Message = "the parameters of the message are not as the protocol has them"
-	body, err := json.Marshal(said)
+	response.Error.Message = "the parameters of the message are not as the protocol has them"
+	body, err := json.Marshal(response)
 	answer.body = *bytes.NewBuffer(body)
 	return answer, err
 }
@@ -93,7 +95,8 @@ func acceptsJSONAndStream(r *http.Request) bool {
 	return strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
 }
 
-// explainBadRequest returns why the SDK refuses a message that is a JSON object.
+// explainBadRequest returns why the SDK rejects a message that is a JSON object: the first of the usual reasons that
+// applies.
 func explainBadRequest(r *http.Request) string {
 	switch {
 	case !acceptsJSONAndStream(r):

@@ -1,13 +1,11 @@
-// Package mcp serves the operations to agents by the Model Context Protocol: a
-// tool for each operation of a set, made from its declaration, and resources.
+// Package mcp serves the operations to agents by the Model Context Protocol: a tool for each operation of a set, made
+// from its declaration, resources and prompts.
 //
-// A tool call is converted to the HTTP request of its operation, which the
-// service's own handler answers in process. So its checks, budgets, releases,
-// audit trail, idempotency and errors are those of the operation by construction.
+// A tool call is converted to the HTTP request of its operation, which the service's own handler answers in process. So
+// its checks, budgets, releases, audit trail, idempotency and errors are those of the operation by construction.
 //
-// The server holds no state. A session is an id that names its key, sealed with a
-// secret that replicas share: any of them serves any session, and none expires
-// before its key does (decisions 12.1).
+// The server stores no sessions. A session is an id that is signed for its key with a secret that replicas share: every
+// replica serves every session, and a session does not expire before its key (decisions 12.1).
 package mcp
 
 import (
@@ -36,30 +34,28 @@ type Config struct {
 	// Operations are all operations of the service; Release serves some of them.
 	Operations []op.Declaration
 	Release    op.Release
-	// Document is the OpenAPI document of the release, which schemas are taken
-	// from.
+	// Document is the OpenAPI document of the release, from which schemas are taken.
 	Document *openapi3.T
-	// Prefix is the path that the operations lie below. Handler answers them.
+	// Prefix is the path prefix of the operations. Handler serves their requests.
 	Prefix  string
 	Handler http.Handler
-	// Secret seals the ids of sessions; replicas share it.
+	// Secret signs the ids of sessions; replicas share it.
 	Secret []byte
 	// ReadOnly lists only tools that read, and refuses others, in every session.
 	ReadOnly bool
-	// Origins are the pages whose scripts may use the server, as Origins lists
-	// them.
+	// Origins are the origins of pages whose scripts may use the server; see the function Origins.
 	Origins []string
 	// GuideNames are the names of the guides in display order. Guide returns the text of one.
 	GuideNames []string
 	Guide      func(name string) ([]byte, error)
-	// Count counts a request of ctx's caller that runs no operation, against the key's budget.
+	// Count counts a request of ctx's caller that runs no operation, against the key's budget. It fails if that is used
+	// up.
 	Count func(ctx context.Context) error
-	// CountMessage counts a message of ctx's caller that runs no operation, against a separate budget.
+	// CountMessage does so for a message, against a separate budget.
 	CountMessage func(ctx context.Context) error
-	// Parse runs work, which parses a message of the size. It bounds how many large
-	// ones are parsed at a time.
+	// Parse runs work, which parses a message of size bytes. It bounds how many large messages are parsed at a time.
 	Parse func(ctx context.Context, size int, work func() error) error
-	// Envelope is the status and the body that the service answers an error of a request with.
+	// Envelope returns the status and the body of the service's answer to a request that failed with err.
 	Envelope func(r *http.Request, err error, requestID string) (status int, body []byte)
 	// Version is the program's.
 	Version string
@@ -75,17 +71,17 @@ type Server struct {
 	guides        []guide
 	all, defaults toolsets
 	servers       map[rights]*sdk.Server
-	handler       http.Handler
+	handler       http.Handler // the SDK's
 	sealer        sessionSealer
-	ended         *lru.Cache[string, struct{}]
+	ended         *lru.Cache[string, struct{}] // ids of sessions that their callers ended
 	origins       map[string]bool
 }
 
-// rememberedEnds is how many ended sessions are remembered, at some 100 bytes each.
+// rememberedEnds is the capacity of Server.ended, at some 100 bytes for each session.
 const rememberedEnds = 10_000
 
-// New returns the server. It fails on mistakes in the operations' declarations, such as two input parts of one
-// name, and on unreadable guides.
+// New returns the server. It fails for mistakes in the operations' declarations, such as two arguments of the same
+// name, and for unreadable guides.
 func New(c Config) (*Server, error) {
 	s := &Server{
 		Config: c, byName: map[string]*tool{}, all: toolsets{}, defaults: toolsets{}, servers: map[rights]*sdk.Server{},
@@ -107,13 +103,13 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 
-	for bits := range 16 {
+	for bits := range 16 { // a server for each combination of rights
 		r := rights{read: bits&1 > 0, write: bits&2 > 0, allClients: bits&4 > 0, readOnly: bits&8 > 0}
 		s.servers[r] = s.serverOf(r)
 	}
 	s.handler = sdk.NewStreamableHTTPHandler(
 		func(r *http.Request) *sdk.Server { return s.servers[messageOf(r.Context()).view.rights] },
-		// The edge has its own check of the origin, which holds behind a proxy too.
+		// The edge checks the origin itself (CheckOrigin), which works behind a proxy too.
 		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1},
 	)
 	return s, nil
@@ -161,7 +157,7 @@ func (s *Server) serverOf(r rights) *sdk.Server {
 		&sdk.Implementation{Name: "partnerapi", Title: "Partner API", Version: s.Version},
 		&sdk.ServerOptions{
 			Instructions: instructions,
-			// What is shown depends on the key.
+			// The lists depend on the key.
 			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 			Capabilities: &sdk.ServerCapabilities{
 				Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{},
@@ -177,8 +173,8 @@ func (s *Server) serverOf(r rights) *sdk.Server {
 // toolsPage is the page size of the tool list. The usual toolsets fit on one page, as many agents read no other.
 const toolsPage = 30
 
-// toolsOf returns a page, in JSON, of the tools in a view, by name. after is the last name of the previous page;
-// next that of this page, if more follow.
+// toolsOf returns a page, in JSON, of the tools that a view shows, by name. after is the last name of the previous
+// page, empty for the first; next is the last name of this page, empty if no tools follow.
 func (s *Server) toolsOf(v view, after string) (list []byte, next string) {
 	var page []*tool
 	for _, t := range s.tools {

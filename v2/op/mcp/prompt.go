@@ -53,11 +53,11 @@ var prompts = []prompt{
 	},
 }
 
-// addPrompts adds the prompts all of whose tools the rights allow.
+// addPrompts adds the prompts, except those that name a tool which the rights do not allow.
 func (s *Server) addPrompts(server *sdk.Server, r rights) {
-	refused := func(word string) bool { t := s.byName[word]; return t != nil && !r.allow(t.operation.Meta()) }
+	isForbidden := func(word string) bool { t := s.byName[word]; return t != nil && !r.allow(t.operation.Meta()) }
 	for _, p := range prompts {
-		if slices.ContainsFunc(strings.FieldsFunc(p.text, isToolNameDelimiter), refused) {
+		if slices.ContainsFunc(strings.FieldsFunc(p.text, isToolNameDelimiter), isForbidden) {
 			continue
 		}
 		server.AddPrompt(&p.Prompt, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
@@ -78,8 +78,8 @@ func (s *Server) addPrompts(server *sdk.Server, r rights) {
 	}
 }
 
-// findClientPrompt explains how to find a client by name or id. The parameter q matches names only, so an id needs
-// other words.
+// findClientPrompt returns the sentence that tells an agent how to find a client by its name or id. The parameter q of
+// clients_list matches names only, so a client with an id is read by clients_get.
 func findClientPrompt(nameOrID string) string {
 	if id := strings.TrimSpace(nameOrID); strings.HasPrefix(id, clientPrefix) {
 		return "Take the client whose client_id is " + id + " (clients_get)."

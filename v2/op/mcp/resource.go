@@ -22,7 +22,7 @@ const (
 	clientScheme = "partner://clients/"
 )
 
-// addGuides loads the guides.
+// addGuides loads the guides of GuideNames.
 func (s *Server) addGuides() error {
 	for _, name := range s.GuideNames {
 		text, err := s.Guide(name)
@@ -34,7 +34,7 @@ func (s *Server) addGuides() error {
 	return nil
 }
 
-// titleOf returns the first heading of a text, or else its name.
+// titleOf returns the first heading of level 1 in a guide's text; its name if there is none.
 func titleOf(name, text string) string {
 	for line := range strings.Lines(text) {
 		if title, ok := strings.CutPrefix(line, "# "); ok {
@@ -82,7 +82,7 @@ func (s *Server) readClient(ctx context.Context, r *sdk.ReadResourceRequest) (*s
 	return contents(r.Params.URI, "application/json", answer.body.String()), nil
 }
 
-// contents returns a resource of one text.
+// contents returns a resource that consists of one text. kind is its media type.
 func contents(uri, kind, text string) *sdk.ReadResourceResult {
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: kind, Text: text}}}
 }
@@ -108,20 +108,20 @@ func resourceError(status int, envelope []byte) error {
 	var body struct {
 		Error struct{ Message string }
 	}
-	_ = json.Unmarshal(envelope, &body) // which the service wrote
+	_ = json.Unmarshal(envelope, &body) // never fails: the service encoded it
 	return &jsonrpc.Error{Code: code, Message: body.Error.Message, Data: json.RawMessage(envelope)}
 }
 
-// resourceCode sets the code of a missing resource to that of the caller's protocol version: this package uses the
-// older one, the SDK the newer one.
+// resourceCode sets the code of the error for a missing resource to that of the caller's protocol version: this package
+// uses the older code, the SDK the newer one. It returns other errors unchanged.
 func resourceCode(r *sdk.ReadResourceRequest, err error) error {
 	var e *jsonrpc.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	var unknown *jsonrpc.Error
-	errors.As(sdk.ResourceNotFoundError(r.Params.URI), &unknown)
-	if e.Code != codeResourceNotFound && (e.Code != unknown.Code || e.Message != unknown.Message) {
+	var sdkNotFound *jsonrpc.Error
+	errors.As(sdk.ResourceNotFoundError(r.Params.URI), &sdkNotFound)
+	if e.Code != codeResourceNotFound && (e.Code != sdkNotFound.Code || e.Message != sdkNotFound.Message) {
 		return err
 	}
 	code := int64(codeResourceNotFound)

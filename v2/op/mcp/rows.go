@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Compact results: a page of a list as text. It has a line with the columns' names, a
-// line for each row with tabs between its values, and a line with the count and the next
-// cursor. It costs an agent a third of the same page in JSON.
+// The compact form of a result is a page of a list as text: a line with the columns' names, a line for each row with
+// tabs between its values, and a line with the count and the next cursor. It takes a third of the tokens of the page in
+// JSON.
 
 // fieldsArgument is the argument of lists that names the fields to return.
 const fieldsArgument = "fields"
@@ -21,8 +21,8 @@ const fieldsArgument = "fields"
 // everyField requests rows in JSON with all fields.
 const everyField = "*"
 
-// compact formats an answer as text. fields are the caller's; if there are none, the tool's default columns.
-// Answers that are no page are returned unchanged.
+// compact formats a page as text. fields are the columns that the caller requested; nil means the operation's Columns.
+// An answer that is no page is returned unchanged.
 func (t *tool) compact(body []byte, fields []string) ([]byte, error) {
 	columns := t.operation.Meta().Columns
 	if columns == nil {
@@ -55,16 +55,18 @@ type listing struct {
 	} `json:"page"`
 }
 
-// table is rows as text, written while their JSON is decoded: it keeps only the values of the current row.
+// table holds the rows of a page as text. They are written while the JSON is decoded: no other form of them is kept,
+// except the values of the current row.
 type table struct {
 	text    []byte
 	rows    int
-	row     cell
-	columns []*cell // of row
+	row     cell    // the current row
+	columns []*cell // the shown cells of row, in order
 	whole   bool    // rows stay JSON
 }
 
-// newTable returns a table without rows.
+// newTable returns a table without rows, whose text is the line of the columns' names. If columns contains everyField,
+// the rows stay JSON, and the text is empty.
 func newTable(columns []string) table {
 	t := table{whole: slices.Contains(columns, everyField)}
 	if t.whole {
@@ -79,7 +81,7 @@ func newTable(columns []string) table {
 	return t
 }
 
-// UnmarshalJSONFrom adds the rows of an array.
+// UnmarshalJSONFrom adds the rows in an array.
 func (t *table) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
@@ -93,7 +95,7 @@ func (t *table) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// addRow decodes an object and appends its row.
+// addRow decodes a row, which is an object, and appends it to the text.
 func (t *table) addRow(dec *jsontext.Decoder) error {
 	if t.whole {
 		row, err := dec.ReadValue()
@@ -128,9 +130,9 @@ func (t *table) endRow() {
 
 // cell is a member of a row that a column shows, or an object that contains one.
 type cell struct {
-	members map[string]*cell // by their names in quotes, as they stand in JSON
+	members map[string]*cell // by their quoted names, as in JSON
 	shown   bool
-	value   jsontext.Value // of the row that was read last, if shown; empty for none
+	value   jsontext.Value // of the current row, if shown; empty if the row lacks the member
 }
 
 // descend returns the cell at a path such as risk.score, creating it if needed.
@@ -148,7 +150,8 @@ func (c *cell) descend(path string) *cell {
 	return c
 }
 
-// read decodes the values of the cell and of those within it.
+// read decodes the next value: into c.value if the cell is shown, and an object's members into their cells. It skips
+// all other values.
 func (c *cell) read(dec *jsontext.Decoder) error {
 	if c.shown {
 		value, err := dec.ReadValue()
@@ -217,10 +220,10 @@ func appendNumber(out []byte, value jsontext.Value) ([]byte, error) {
 
 // appendSorted appends an array or an object, with the members of objects sorted by name.
 func appendSorted(out []byte, value jsontext.Value) ([]byte, error) {
-	var any any
-	if err := json.Unmarshal(value, &any); err != nil {
+	var decoded any
+	if err := json.Unmarshal(value, &decoded); err != nil {
 		return out, err
 	}
-	text, err := json.Marshal(any, json.Deterministic(true))
+	text, err := json.Marshal(decoded, json.Deterministic(true))
 	return append(out, text...), err
 }

@@ -27,12 +27,12 @@ import (
 	"partnerapi/domain"
 )
 
-// message is the HTTP request of a message, and the list that its answer contains.
+// message is a message of the protocol: its HTTP request, and the list that its answer contains.
 type message struct {
 	request *http.Request
 	id      string // of the request
 	view    view
-	list    []byte // the answer's list, put in place of the SDK's empty one
+	list    []byte // the answer's content or tools, which insertList inserts; nil for the SDK's own
 }
 
 type messageKey struct{}
@@ -42,8 +42,9 @@ func messageOf(ctx context.Context) *message { return ctx.Value(messageKey{}).(*
 
 const sessionHeader = "Mcp-Session-Id"
 
-// Serve answers a message of an authenticated caller that has acquired its turn. It returns errors for the edge to
-// render; then it has written nothing.
+// Serve answers a message of an authenticated caller that has acquired its turn (ginop). A DELETE ends its session, and
+// a successful initialize returns the id of a new one. A session of another key, or one that was ended, is NotFound. If
+// Serve returns an error, which the edge renders, it has written nothing.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) error {
 	method, err := s.chargeMessage(r, body)
 	if err != nil {
@@ -53,11 +54,11 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 	session := r.Header.Get(sessionHeader)
 	readOnly := s.ReadOnly || queryFlag(r, "read_only")
 	if session != "" {
-		only, ok := s.sealer.open(caller.Key, session)
+		sessionReadOnly, ok := s.sealer.open(caller.Key, session)
 		if !ok || s.ended.Contains(session) {
 			return &domain.Error{Code: domain.NotFound, Message: "no such session of this key; begin another"}
 		}
-		readOnly = readOnly || only
+		readOnly = readOnly || sessionReadOnly
 	}
 	if r.Method == http.MethodDelete && session != "" {
 		s.ended.Add(session, struct{}{})
@@ -83,8 +84,9 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 	return nil
 }
 
-// chargeMessage returns the method of a request's message, if any, and counts the message if it runs no operation
-// or is malformed. One that runs an operation is counted with that.
+// chargeMessage returns the method of the message; empty for a request other than POST. It counts the message, even a
+// malformed one, unless it runs an operation, which is counted itself. An error of CountMessage precedes one of
+// methodOf.
 func (s *Server) chargeMessage(r *http.Request, body []byte) (method string, err error) {
 	ctx := r.Context()
 	if r.Method == http.MethodPost {
@@ -94,8 +96,8 @@ func (s *Server) chargeMessage(r *http.Request, body []byte) (method string, err
 		})
 	}
 	if !runsOperation(method) {
-		if full := s.CountMessage(ctx); full != nil {
-			return "", full
+		if limitErr := s.CountMessage(ctx); limitErr != nil {
+			return "", limitErr
 		}
 	}
 	return method, err
@@ -126,11 +128,11 @@ func (s *Server) answer(m *message, method string, body []byte) (answer *recorde
 	return answer, err
 }
 
-// errNoJSON is the cause of the refusal of a body that is not JSON.
+// errNoJSON is the Cause of the error for a body that is not a JSON object.
 var errNoJSON = errors.New("no JSON")
 
-// methodOf returns the method of a message. Batches are refused: the protocol's newer versions have none, and one
-// could run any number of operations.
+// methodOf returns the method of a message, and InvalidRequest for a body that is no JSON object. Batches are rejected:
+// the protocol's newer versions have none, and a batch could run any number of operations.
 func methodOf(body []byte) (string, error) {
 	var m struct {
 		JSONRPC string `json:"jsonrpc"`
@@ -150,8 +152,9 @@ func methodOf(body []byte) (string, error) {
 	return m.Method, nil
 }
 
-// serveBySDK has the SDK answer a message. Its context has the request's values and ends when the caller hangs up,
-// but has no deadline: an operation has its own, and its answer is still to be written.
+// serveBySDK lets the SDK answer a message. The context, which also replaces that of m.request, has the values of the
+// request's context and is cancelled if the caller disconnects. It has no deadline: an operation has its own, and its
+// answer must still be written after that.
 func (s *Server) serveBySDK(m *message, body []byte) *recorder {
 	outer := m.request.Context()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(outer))
@@ -171,9 +174,9 @@ func (s *Server) serveBySDK(m *message, body []byte) *recorder {
 	return answer
 }
 
-// insertList inserts the message's list into the answer, in place of an empty one. The SDK encodes each value five
-// times over, which takes longer than most operations, so long lists bypass it. No text is mistaken for the empty
-// list, as quotes within text are escaped.
+// insertList inserts the message's list, if it has one, into the answer in place of the SDK's empty list. The SDK
+// encodes each value five times, which takes longer than most operations, so long lists bypass it. A text in the answer
+// cannot be mistaken for the empty list, because its quotes are escaped.
 func (r *recorder) insertList(m *message) {
 	for _, name := range []string{`"content":`, `"tools":`} {
 		before, after, found := bytes.Cut(r.body.Bytes(), []byte(name+"[]"))
@@ -184,7 +187,7 @@ func (r *recorder) insertList(m *message) {
 	}
 }
 
-// copyTo writes the recorded response to w.
+// copyTo writes the recorded response to w, as not to be cached.
 func (r *recorder) copyTo(w http.ResponseWriter) {
 	for name, values := range r.header {
 		w.Header()[name] = values
@@ -197,18 +200,18 @@ func (r *recorder) copyTo(w http.ResponseWriter) {
 	_, _ = w.Write(r.body.Bytes()) // an error means that the client hung up
 }
 
-// queryFlag reports whether a query parameter of the request is true.
+// queryFlag reports whether a query parameter of the request is a text that strconv.ParseBool reads as true.
 func queryFlag(r *http.Request, name string) bool {
-	asked, err := strconv.ParseBool(r.URL.Query().Get(name))
-	return err == nil && asked
+	value, err := strconv.ParseBool(r.URL.Query().Get(name))
+	return err == nil && value
 }
 
-// runsOperation reports whether messages of a method are requests to the service.
+// runsOperation reports whether a message of the method calls a tool or reads a resource.
 func runsOperation(method string) bool { return method == "tools/call" || method == "resources/read" }
 
-// handle wraps every message: it answers tool calls and lists itself, and leaves framing to the SDK. A tool that
-// the session does not list may still be called, so that the operation says why it refuses. A panic becomes an
-// internal error, as the handler runs outside the edge's recovery.
+// handle wraps the SDK's handler of messages: it answers calls of known tools and lists of tools itself, and sets the
+// code of missing resources. A tool that the session does not list may still be called, so that the operation says why
+// it rejects the call. A panic becomes an internal error, as the edge does not recover from panics here.
 func (s *Server) handle(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (out sdk.Result, err error) {
 		defer func() {
@@ -232,7 +235,8 @@ func (s *Server) handle(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// listTools has the SDK frame a page of tools, whose cursor is the name of its last tool.
+// listTools returns the SDK's result for a list of tools, and puts the page of tools into the message's list. A cursor
+// is the name of the last tool of a page.
 func (s *Server) listTools(ctx context.Context, next sdk.MethodHandler, r *sdk.ListToolsRequest) (sdk.Result, error) {
 	after := ""
 	if r.Params != nil {
@@ -255,17 +259,17 @@ const newestVersion = "2026-07-28"
 
 const versionHeader = "Mcp-Protocol-Version"
 
-// usesNewest reports whether a message uses newestVersion, or one after it. Each message has an SDK session of its own.
+// usesNewest reports whether a message uses newestVersion, or a later one. Each message has an SDK session of its own.
 func usesNewest(session *sdk.ServerSession) bool {
-	begun := session.InitializeParams()
-	return begun != nil && begun.ProtocolVersion >= newestVersion
+	params := session.InitializeParams()
+	return params != nil && params.ProtocolVersion >= newestVersion
 }
 
-// headerIsNewest reports whether a request's version header names the newest version.
+// headerIsNewest reports whether a request's version header names newestVersion, or a later one.
 func headerIsNewest(r *http.Request) bool { return r.Header.Get(versionHeader) >= newestVersion }
 
-// completed is a tool result that is marked complete. The SDK marks the results of its own handlers, and exports no
-// field for it.
+// completed is an empty tool result that is marked complete. The SDK marks the results of its own handlers, but exports
+// no field for the mark.
 var completed = func() (out sdk.CallToolResult) {
 	if err := json.Unmarshal([]byte(`{"resultType":"complete","content":[]}`), &out); err != nil {
 		panic(err)
@@ -276,31 +280,30 @@ var completed = func() (out sdk.CallToolResult) {
 // sessionSealer signs and verifies session ids.
 type sessionSealer struct{ secret []byte }
 
-// newSealer derives the secret of session ids from one with other uses.
+// newSealer derives the secret of session ids from a secret that has other uses too.
 func newSealer(secret []byte) sessionSealer {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("mcp session"))
 	return sessionSealer{mac.Sum(nil)}
 }
 
-// The parts of an id, in bytes: what makes it unique, whether the session is
-// read-only, and the seal.
+// A session id consists of random bytes, a byte that is 1 for a read-only session, and the authentication code of both.
 const (
-	uniqueLength  = 16
+	uniqueLength  = 16 // bytes
 	sessionLength = uniqueLength + 1 + sha256.Size
 )
 
-// seal returns the id of a new session of a key.
+// seal returns the id, in base64, of a new session of a key.
 func (s sessionSealer) seal(key domain.KeyID, readOnly bool) string {
 	id := make([]byte, uniqueLength+1, sessionLength)
-	_, _ = rand.Read(id[:uniqueLength]) // which never fails
+	_, _ = rand.Read(id[:uniqueLength]) // never fails
 	if readOnly {
 		id[uniqueLength] = 1
 	}
 	return base64.RawURLEncoding.EncodeToString(append(id, s.mac(key, id)...))
 }
 
-// open reports whether the session is read-only; ok is false if the id was not issued to the key.
+// open reports whether a session is read-only; ok is false if seal did not return the id for the key.
 func (s sessionSealer) open(key domain.KeyID, id string) (readOnly, ok bool) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(id)
 	if err != nil || len(sealed) != sessionLength {
@@ -310,7 +313,7 @@ func (s sessionSealer) open(key domain.KeyID, id string) (readOnly, ok bool) {
 	return body[uniqueLength] == 1, hmac.Equal(mac, s.mac(key, body))
 }
 
-// mac returns the authentication code of a session id.
+// mac returns the authentication code of a key and the body of a session id.
 func (s sessionSealer) mac(key domain.KeyID, body []byte) []byte {
 	mac := hmac.New(sha256.New, s.secret)
 	mac.Write(key[:])
@@ -318,8 +321,9 @@ func (s sessionSealer) mac(key domain.KeyID, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// Origins returns the origins of the service's own pages: of its public address, and of the address it listens on.
-// If that is a loopback or the unspecified address, they are loopback's names with its port.
+// Origins returns the origins of the service's own pages: of its public URL, and of the address that it listens on. If
+// that is a loopback or the unspecified address, or has no host, they include localhost, 127.0.0.1 and ::1 with its
+// port. An address that cannot be parsed has no origin.
 func Origins(publicURL, listen string) []string {
 	var list []string
 	if u, err := url.Parse(publicURL); err == nil && u.Host != "" {
@@ -342,19 +346,19 @@ func Origins(publicURL, listen string) []string {
 	return list
 }
 
-// originOf returns the origin of an address as browsers write it.
+// originOf returns the origin of an address as browsers write it: in lower case, without the scheme's default port.
 func originOf(u *url.URL) string {
 	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
-	for of, port := range map[string]string{"http": ":80", "https": ":443"} {
-		if scheme == of {
+	for name, port := range map[string]string{"http": ":80", "https": ":443"} {
+		if scheme == name {
 			host = strings.TrimSuffix(host, port)
 		}
 	}
 	return scheme + "://" + host
 }
 
-// CheckOrigin returns Forbidden for a request from a page of another origin, a browser's script. Other programs
-// send no origin.
+// CheckOrigin returns Forbidden for a request from a script of a page whose origin is not in Config.Origins. Programs
+// other than browsers send no origin.
 func (s *Server) CheckOrigin(r *http.Request) error {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)

@@ -20,7 +20,7 @@ import (
 	"partnerapi/v2/op/openapi"
 )
 
-// overwrites are the operations other than PATCH that replace something.
+// overwrites are the operations other than DELETE, PATCH and PUT that replace something.
 var overwrites = []string{"webhooks.secret"}
 
 // tool is an operation as agents see it.
@@ -28,20 +28,20 @@ type tool struct {
 	Name      string
 	operation op.Declaration
 	arguments map[string]argument
-	// fields are the paths that rows of a page have; nil where the answer is no page.
+	// fields are the paths that the rows of a page have; nil if the output is no page.
 	fields map[string]bool
-	// withSchemas is the tool in JSON as shown to callers who ask for schemas, and
-	// withoutSchemas as shown to others.
+	// withSchemas is the tool in JSON for callers who request schemas, and withoutSchemas for others.
 	withSchemas, withoutSchemas []byte
 }
 
-// argument is the part of the request that an argument of a tool goes to.
+// argument is an argument of a tool.
 type argument struct {
 	in       argumentPlace
-	kind     string // the type of its JSON, for parameters of the path and the query
+	kind     string // its OpenAPI type; empty for members of the body
 	required bool
 }
 
+// argumentPlace is the part of the request that contains an argument.
 type argumentPlace int
 
 const (
@@ -69,7 +69,8 @@ func operationsOf(doc *openapi3.T) map[string]*openapi3.Operation {
 	return list
 }
 
-// newTool returns the tool of an operation.
+// newTool returns the tool of an operation. described is the operation in the document; nil is an error. A list has the
+// argument fields in the form without schemas only.
 func newTool(o op.Declaration, described *openapi3.Operation) (*tool, error) {
 	if described == nil {
 		return nil, errors.New("the document does not describe it")
@@ -99,8 +100,8 @@ func newTool(o op.Declaration, described *openapi3.Operation) (*tool, error) {
 	return t, err
 }
 
-// encode returns the tool in JSON. It omits what the instructions state for all tools, and bounds that a refused
-// call would report anyway.
+// encode returns the tool in JSON, without an output schema if output is nil. It omits what the instructions state for
+// all tools, and bounds that a rejected call would report anyway.
 func (t *tool) encode(members []openapi.Member, output *openapi3.SchemaRef) ([]byte, error) {
 	input, err := openapi.ClosedObject(members)
 	if err != nil {
@@ -122,7 +123,8 @@ func (t *tool) encode(members []openapi.Member, output *openapi3.SchemaRef) ([]b
 	return json.Marshal(out)
 }
 
-// addFields sets the fields that the rows of a page have. The operation's columns must be among them.
+// addFields sets the fields of the tool if its output is a page: the paths that rows have, and everyField. It fails
+// unless the operation has Columns that are among them, or has neither Columns nor a page.
 func (t *tool) addFields(output *openapi3.SchemaRef) error {
 	columns := t.operation.Meta().Columns
 	if output == nil || output.Value.Properties["page"] == nil {
@@ -144,7 +146,7 @@ func (t *tool) addFields(output *openapi3.SchemaRef) error {
 	return nil
 }
 
-// addPaths adds the paths of an object's members.
+// addPaths adds the paths of an object's members, and of the members within them.
 func addPaths(paths map[string]bool, prefix string, ref *openapi3.SchemaRef) {
 	schema := ref.Value
 	for _, part := range slices.Concat(schema.AllOf, schema.AnyOf, schema.OneOf) {
@@ -156,7 +158,8 @@ func addPaths(paths map[string]bool, prefix string, ref *openapi3.SchemaRef) {
 	}
 }
 
-// descriptionOf returns an operation's description for an agent: two sentences.
+// descriptionOf returns an operation's description for an agent: the summary, and the first sentence of the
+// description.
 func descriptionOf(m *op.Meta) string {
 	text := m.Summary
 	if m.AllClients {
@@ -169,20 +172,20 @@ func descriptionOf(m *op.Meta) string {
 	return text + ". " + strings.TrimSuffix(first, ".") + "."
 }
 
-// annotationsOf returns the hints about a tool's effects: a DELETE removes, a PATCH or a PUT overwrites, and both
-// are idempotent.
+// annotationsOf returns the hints about a tool's effects: DELETE, PATCH, PUT and overwrites are destructive, and all of
+// them but overwrites are idempotent, as GET is.
 func annotationsOf(m *op.Meta) *sdk.ToolAnnotations {
 	reads := m.Method == http.MethodGet
-	again := slices.Contains([]string{http.MethodDelete, http.MethodPatch, http.MethodPut}, m.Method)
-	destructive := again || slices.Contains(overwrites, m.ID)
+	replaces := slices.Contains([]string{http.MethodDelete, http.MethodPatch, http.MethodPut}, m.Method)
+	destructive := replaces || slices.Contains(overwrites, m.ID)
 	open := m.ReachesOut
 	return &sdk.ToolAnnotations{
-		ReadOnlyHint: reads, DestructiveHint: &destructive, IdempotentHint: reads || again, OpenWorldHint: &open,
+		ReadOnlyHint: reads, DestructiveHint: &destructive, IdempotentHint: reads || replaces, OpenWorldHint: &open,
 	}
 }
 
-// members flattens the path, the query and the body into the members of one object. Two of one name are an error,
-// which ClosedObject reports.
+// members returns the parameters of the path and the query and the members of the body as members of one object, and
+// adds them to t.arguments. It does not reject members of the same name; ClosedObject does.
 func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) {
 	var members []openapi.Member
 	for _, ref := range described.Parameters {
@@ -191,7 +194,7 @@ func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) 
 			continue
 		}
 		schema := *p.Schema.Value
-		if len(schema.AllOf) == 1 { // an enum, beside its default
+		if len(schema.AllOf) == 1 { // a reference to an enum, with a default
 			fallback := schema.Default
 			schema = *schema.AllOf[0].Value
 			schema.Default = fallback
@@ -202,11 +205,11 @@ func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) 
 		if schema.Type == nil || len(*schema.Type) != 1 {
 			return nil, fmt.Errorf("%s has no type of its own", p.Name)
 		}
-		at := argument{in: inQuery, kind: (*schema.Type)[0], required: p.Required}
+		arg := argument{in: inQuery, kind: (*schema.Type)[0], required: p.Required}
 		if p.In == openapi3.ParameterInPath {
-			at.in = inPath
+			arg.in = inPath
 		}
-		t.arguments[p.Name] = at
+		t.arguments[p.Name] = arg
 		members = append(members, openapi.Member{Name: p.Name, Schema: schema.NewRef(), Required: p.Required})
 	}
 	if described.RequestBody != nil {
@@ -226,7 +229,8 @@ func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) 
 	return members, nil
 }
 
-// isSelfEvident reports whether a parameter needs no description: the instructions explain it, or it is an id.
+// isSelfEvident reports whether a parameter needs no description, because it is an id in the path, or because the
+// instructions explain it.
 func isSelfEvident(p *openapi3.Parameter) bool {
 	return p.In == openapi3.ParameterInPath || p.Description != "" && p.Description == pagingDocs[p.Name]
 }
@@ -240,8 +244,8 @@ func pagingDoc(field string) string {
 	return f.Tag.Get("doc")
 }
 
-// Toolsets are groups of operations. A caller may ask for some of them, so that an
-// agent pays only for the descriptions of the tools that it needs.
+// Toolsets are the operations by resource. A caller may select some of them, so that an agent reads only the
+// descriptions of the tools that it needs.
 
 // defaultToolsets are the toolsets of a caller who names none (decisions 12.1).
 var defaultToolsets = []string{"key", "clients", "users", "risk", "training", "phishing", "reports"}
@@ -249,18 +253,18 @@ var defaultToolsets = []string{"key", "clients", "users", "risk", "training", "p
 // allToolsets is the name for all toolsets.
 const allToolsets = "all"
 
-// toolsets is a set of names.
+// toolsets is a set of names of toolsets.
 type toolsets map[string]bool
 
-// view is the part of the operations that a message may list.
+// view selects the tools that a message lists, and their form.
 type view struct {
 	rights
-	// schemas says that tools have output schemas, and results structured content.
+	// schemas says that tools have output schemas, and that results have structured content.
 	schemas  bool
 	toolsets toolsets
 }
 
-// rights are those of a key and its session.
+// rights are what the scopes and the access of a key permit in a session.
 type rights struct {
 	read, write, allClients bool
 	readOnly                bool
@@ -282,15 +286,15 @@ func (r rights) allow(m *op.Meta) bool {
 // shows reports whether the view lists the operation.
 func (v view) shows(m *op.Meta) bool { return v.toolsets[m.Resource()] && v.allow(m) }
 
-// toolsetsOf returns the toolsets that a request names in ?toolsets, or else in the header X-MCP-Toolsets;
-// InvalidRequest for an unknown one.
+// toolsetsOf returns the toolsets that a request names in ?toolsets, or else in the header X-MCP-Toolsets; the default
+// ones if it names none, and InvalidRequest for an unknown name.
 func (s *Server) toolsetsOf(r *http.Request) (toolsets, error) {
-	asked := cmp.Or(r.URL.Query().Get("toolsets"), r.Header.Get("X-MCP-Toolsets"))
-	if strings.TrimSpace(asked) == "" {
+	list := cmp.Or(r.URL.Query().Get("toolsets"), r.Header.Get("X-MCP-Toolsets"))
+	if strings.TrimSpace(list) == "" {
 		return s.defaults, nil
 	}
-	chosen := toolsets{}
-	for name := range strings.SplitSeq(asked, ",") {
+	selected := toolsets{}
+	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
 		switch {
 		case name == allToolsets:
@@ -299,7 +303,7 @@ func (s *Server) toolsetsOf(r *http.Request) (toolsets, error) {
 			names := slices.Sorted(maps.Keys(s.all))
 			return nil, domain.ErrInvalid("toolsets", "must be all, or of "+strings.Join(names, ", "))
 		}
-		chosen[name] = true
+		selected[name] = true
 	}
-	return chosen, nil
+	return selected, nil
 }

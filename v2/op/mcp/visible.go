@@ -8,12 +8,12 @@ import (
 	"partnerapi/domain"
 )
 
-// visible escapes control and invisible characters in JSON strings: outsiders write some of them, such as the
-// subject of a mail, and an agent must not read in them what people do not see (decisions 12.1). An escape such as
-// \u{202e} is part of the string, so it is visible in the text and after decoding.
+// visible escapes control and invisible characters in the strings of a JSON text. Some strings, such as the subject of
+// a mail, are from outsiders, and must not contain instructions that an agent reads and people do not see (decisions
+// 12.1). An escape such as \u{202e} is part of the string, so it is visible in the text and after decoding.
 func visible(body []byte) []byte {
 	var out []byte
-	copied := 0 // of the body, into out
+	copied := 0 // the length of the part of body that is in out
 	for i := 0; i < len(body); i++ {
 		if body[i] != '"' {
 			continue
@@ -31,8 +31,8 @@ func visible(body []byte) []byte {
 	return append(out, body[copied:]...)
 }
 
-// scanString returns the length of the string at the start of JSON, and whether it may contain a character to
-// escape; most do not, and skip the second pass.
+// scanString returns the length of the JSON string at the start of body, and whether it may contain a character to
+// escape. Most strings do not, and skip appendVisible.
 func scanString(body []byte) (n int, mayHide bool) {
 	for i := 1; i < len(body); i++ {
 		switch c := body[i]; {
@@ -48,18 +48,18 @@ func scanString(body []byte) (n int, mayHide bool) {
 	return len(body), mayHide
 }
 
-// appendVisible appends a string with its invisible characters escaped.
+// appendVisible appends a JSON string with its invisible characters escaped. It appends invalid JSON unchanged.
 func appendVisible(out, quoted []byte) []byte {
 	text, err := jsontext.AppendUnquote(nil, quoted)
 	if err != nil {
-		return append(out, quoted...) // which the service did not write
-	}
-	shown := domain.VisibleLines(string(text))
-	if shown == string(text) {
 		return append(out, quoted...)
 	}
-	if longer, err := jsontext.AppendQuote(out, shown); err == nil {
-		return longer
+	escaped := domain.VisibleLines(string(text))
+	if escaped == string(text) {
+		return append(out, quoted...)
+	}
+	if appended, err := jsontext.AppendQuote(out, escaped); err == nil {
+		return appended
 	}
 	return append(out, quoted...)
 }
