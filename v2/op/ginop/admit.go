@@ -10,7 +10,7 @@ import (
 	"partnerapi/domain"
 )
 
-// addressBudget returns the name of the budget that counts a remote address without a valid key.
+// addressBudget returns the name of the budget that counts the requests of a remote address without a valid key.
 func addressBudget(c *gin.Context) string { return "address/" + countedAddress(c) }
 
 // countedAddress returns the key under which a remote address is counted.
@@ -18,15 +18,16 @@ func countedAddress(c *gin.Context) string {
 	return domain.CountedAddress(domain.AddressFrom(c.Request.Context()))
 }
 
-// lookUpsPerSecond bounds the database look-ups of unseen keys per second for an address whose budget is used up.
+// lookUpsPerSecond is the limit of key look-ups per second for an address whose budget is used up.
 const lookUpsPerSecond = 10
 
-// admit authenticates the caller and counts the request: with a valid key against the key's budget, which it
-// returns (unless count is false), else against the remote address's budget. An address whose budget is used up is
-// allowed few key look-ups: enough for valid callers who share the address, too few for guessing.
-func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, of budget, err error) {
+// admit authenticates the caller and counts the request. With a valid key, it counts against the key's budget, which is
+// returned as keyBudget, unless count is false; without one, against the remote address's budget. Other failures count
+// against none. An address whose budget is used up is allowed few key look-ups: enough for valid callers who share the
+// address, too few for guessing. admit sets the budget headers of the budget that counts.
+func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, keyBudget budget, err error) {
 	ctx := c.Request.Context()
-	counted := false // the request, against the address
+	counted := false // whether the request was counted against the address, before the look-up of its key
 	caller, err = e.Keys.Caller(ctx, c.GetHeader("X-API-Key"), func() error {
 		counted = true
 		state := e.budgets.charge(ctx, addressBudget(c), e.Limits.PerAddress)
@@ -49,22 +50,23 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, of budg
 			e.budgets.refund(ctx, addressBudget(c))
 		}
 		if count {
-			of = e.chargeKey(ctx, caller)
-			setBudgetHeaders(c, of)
+			keyBudget = e.chargeKey(ctx, caller)
+			setBudgetHeaders(c, keyBudget)
 		}
-		return caller, of, nil
+		return caller, keyBudget, nil
 	case errors.Is(err, errKeyMoved): // counts against no budget
 	case domain.IsCode(err, domain.Unauthorized), domain.IsCode(err, domain.RateLimited), domain.IsCode(err, domain.Misdirected):
-		return nil, of, e.chargeUnauthenticated(c, counted, err)
+		return nil, keyBudget, e.chargeUnauthenticated(c, counted, err)
 	}
 	if counted {
 		e.budgets.refund(ctx, addressBudget(c))
 	}
 	setBudgetHeaders(c, e.budgets.peek(ctx, addressBudget(c), e.Limits.PerAddress))
-	return nil, of, err
+	return nil, keyBudget, err
 }
 
-// setKeyExpires sets X-API-Key-Expires, in its documented spelling, if the caller's key stops working soon.
+// setKeyExpires sets X-API-Key-Expires, in its documented spelling, if the caller's key expires within
+// domain.KeyEndsSoon.
 func setKeyExpires(c *gin.Context, caller *domain.Caller, now time.Time) {
 	if end := caller.ExpiresAt; !end.IsZero() && end.Sub(now) <= domain.KeyEndsSoon {
 		text, _ := domain.At(end).MarshalText() // never fails
@@ -72,8 +74,8 @@ func setKeyExpires(c *gin.Context, caller *domain.Caller, now time.Time) {
 	}
 }
 
-// allowLookup counts a key look-up for an address whose budget is used up. The limit is per process, as it protects
-// the process's own database connections.
+// allowLookup counts a key look-up for an address whose budget is used up, and reports whether it is within
+// lookUpsPerSecond. The limit is per process, as it protects the process's own database connections.
 func (e *Edge) allowLookup(c *gin.Context) bool {
 	count, _, _ := e.lookUps.Add(c.Request.Context(), countedAddress(c), 1, time.Second) // memory does not fail
 	return count <= lookUpsPerSecond
@@ -94,14 +96,14 @@ func addressOf(c *gin.Context) string {
 
 const noValidKey = "without a valid key from this address"
 
-// chargeUnauthenticated counts a request without a valid key, unless counted is true, and returns the error to
-// answer it with.
+// chargeUnauthenticated counts a request without a valid key against its address, unless counted is true. It returns
+// the error of the answer: err, or RateLimited if the address's budget is used up.
 func (e *Edge) chargeUnauthenticated(c *gin.Context, counted bool, err error) error {
-	ask := e.budgets.charge
+	chargeOrPeek := e.budgets.charge
 	if counted {
-		ask = e.budgets.peek
+		chargeOrPeek = e.budgets.peek
 	}
-	state := ask(c.Request.Context(), addressBudget(c), e.Limits.PerAddress)
+	state := chargeOrPeek(c.Request.Context(), addressBudget(c), e.Limits.PerAddress)
 	setBudgetHeaders(c, state)
 	if state.exceeded() && !domain.IsCode(err, domain.RateLimited) {
 		return e.budgets.refusal(state, noValidKey)
@@ -109,7 +111,7 @@ func (e *Edge) chargeUnauthenticated(c *gin.Context, counted bool, err error) er
 	return err
 }
 
-// checkNetwork returns Unauthorized if the key's networks do not include the address of the request.
+// checkNetwork returns Unauthorized if the key has networks, and none of them includes the address of the request.
 func checkNetwork(caller *domain.Caller, c *gin.Context) error {
 	if len(caller.Networks) == 0 {
 		return nil

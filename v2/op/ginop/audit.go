@@ -14,24 +14,24 @@ import (
 
 type requestKey struct{}
 
-// requestOf is what the audit trail records of a request.
-type requestOf struct {
+// auditedRequest holds the properties of a request that its audit entry records.
+type auditedRequest struct {
 	id, method, path string
 	address          netip.Addr
 }
 
-// withRequest returns a context that carries what the audit trail records of the request.
+// withRequest returns the request's context with its auditedRequest.
 func withRequest(c *gin.Context) context.Context {
 	ctx, r := c.Request.Context(), c.Request
-	return context.WithValue(ctx, requestKey{}, requestOf{RequestID(c), r.Method, r.URL.Path, domain.AddressFrom(ctx)})
+	return context.WithValue(ctx, requestKey{}, auditedRequest{RequestID(c), r.Method, r.URL.Path, domain.AddressFrom(ctx)})
 }
 
-// auditWrite is an op.AroundWrite: it runs a request's write in a transaction that commits together with its audit
-// entry. Calls outside a request write no entry.
+// auditWrite is an op.AroundWrite: it runs a request's write and adds its audit entry in one transaction. It runs a
+// call outside of a request as it is, without an entry.
 func (e *Edge) auditWrite(
 	ctx context.Context, o op.Operation, in any, work func(context.Context) (any, error),
 ) error {
-	request, ok := ctx.Value(requestKey{}).(requestOf)
+	request, ok := ctx.Value(requestKey{}).(auditedRequest)
 	if !ok {
 		_, err := work(ctx)
 		return err
@@ -54,24 +54,24 @@ func (e *Edge) auditWrite(
 	})
 }
 
-// describeObject sets the object, client and user of an audit entry from the output's fields ID and ClientID, or
-// from its op.OfClient.
+// describeObject sets the object, client and user of an audit entry from the output. A client that the path names
+// stays, unless the output itself is a client; else it is that of op.OfClient or of the field ClientID.
 func describeObject(entry *domain.AuditEntry, o op.Operation, out any) {
-	if of, ok := out.(op.OfClient); ok && entry.Client.IsZero() {
-		entry.Client = of.BudgetClient()
+	if output, ok := out.(op.OfClient); ok && entry.Client.IsZero() {
+		entry.Client = output.BudgetClient()
 	}
 	v := reflect.Indirect(reflect.ValueOf(out))
 	if v.Kind() != reflect.Struct {
 		return
 	}
-	if of := v.FieldByName("ClientID"); of.IsValid() && entry.Client.IsZero() {
-		entry.Client, _ = of.Interface().(domain.ClientID)
+	if client := v.FieldByName("ClientID"); client.IsValid() && entry.Client.IsZero() {
+		entry.Client, _ = client.Interface().(domain.ClientID)
 	}
-	shown := shownID(v, o.Meta().Status == http.StatusCreated)
-	if object := op.ObjectOf(shown); object != (domain.AuditObject{}) {
+	id := outputID(v, o.Meta().Status == http.StatusCreated)
+	if object := op.ObjectOf(id); object != (domain.AuditObject{}) {
 		entry.Object = object
 	}
-	switch id := shown.(type) {
+	switch id := id.(type) {
 	case domain.ClientID:
 		entry.Client = id
 	case domain.UserID:
@@ -79,9 +79,9 @@ func describeObject(entry *domain.AuditEntry, o op.Operation, out any) {
 	}
 }
 
-// shownID returns the field ID of an output or, if created is true, of its first
-// struct field that has one; nil if there is none.
-func shownID(v reflect.Value, created bool) any {
+// outputID returns the field ID of an output or, if created is true, of its first struct field that has one; nil if
+// there is none.
+func outputID(v reflect.Value, created bool) any {
 	if id := v.FieldByName("ID"); id.IsValid() {
 		return id.Interface()
 	}

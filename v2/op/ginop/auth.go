@@ -16,10 +16,9 @@ import (
 // Keys authenticates API keys. It caches a valid key for KeyMemory, so that most requests need no database query; a
 // revocation takes effect within that time. It is safe for concurrent use.
 type Keys struct {
-	// ForeignCell, if set, returns the code of the cell that a key lives in, or "" for
-	// this cell; see cells.Cells.
+	// ForeignCell, if set, returns the code of the cell in which a key is valid, or "" for this cell; see cells.Cells.
 	ForeignCell func(key string, digest []byte) string
-	// MovedAway, if set, reports whether a key was of this cell and moved to another one.
+	// MovedAway, if set, reports whether a key was moved from this cell to another one.
 	MovedAway func(digest []byte) bool
 
 	find    func(ctx context.Context, digest []byte) (*domain.Caller, error)
@@ -30,24 +29,23 @@ type Keys struct {
 	lookups singleflight.Group            // by digest
 
 	mu   sync.Mutex
-	used map[domain.KeyID]time.Time
+	used map[domain.KeyID]time.Time // the last uses since Used was called
 }
 
 type digest = [sha256.Size]byte
 
-// cachedKey is the cached result of a look-up. It stays in the cache after until, as a key that was valid once is
-// no guess.
+// cachedKey is the cached result of a look-up, which is valid before until. It stays in the cache afterwards: a key
+// that was valid is no guess, so its next look-up does not call admit.
 type cachedKey struct {
 	caller *domain.Caller
 	until  time.Time
 }
 
 const (
-	// KeyMemory is how long a key is remembered. A revoked key must stop
-	// working within 30 seconds (decisions 9).
+	// KeyMemory is how long a valid key is cached. A revoked key must stop working within 30 seconds (decisions 9).
 	KeyMemory = 15 * time.Second
-	// unknownMemory is how long it is remembered that a key is unknown: a key
-	// that was tried before it was created works within this time.
+	// unknownMemory is how long an unknown key is cached: a key that was tried before it was created works after at
+	// most this time.
 	unknownMemory = 5 * time.Second
 
 	rememberedKeys = 10_000 // in each cache
@@ -55,7 +53,8 @@ const (
 
 var errUnknownKey = &domain.Error{Code: domain.Unauthorized, Message: "the API key is unknown, expired or revoked"}
 
-// NewKeys returns Keys that look digests up with find. Demonstration keys are accepted only if demo is true.
+// NewKeys returns Keys that look digests up with find, which returns Unauthorized for an unknown key. Demonstration
+// keys are accepted only if demo is true.
 func NewKeys(
 	find func(ctx context.Context, digest []byte) (*domain.Caller, error), clock domain.Clock, demo bool,
 ) *Keys {
@@ -74,14 +73,14 @@ func newCache[V any]() *lru.Cache[digest, V] {
 	return cache
 }
 
-// errKeyMoved is the cause of the refusal of a key that is valid in another cell. It does not count against the
-// caller's address, as routers may learn of a move late.
+// errKeyMoved is the Cause of the error for a key that was moved to another cell. The request does not count against
+// the caller's address, as routers may learn of a move late.
 var errKeyMoved = errors.New("the key's partner moved to another cell")
 
 // Caller returns the caller that owns a key, or Unauthorized if the key is missing, unknown, expired or revoked. A
-// malformed key, or one with a wrong checksum, is refused without a look-up, and one of another cell with
-// Misdirected. Before a key that is not cached is looked up in the database, admit is called, at most once; its
-// error ends the call. Concurrent requests with one key share one look-up.
+// malformed key, or one with a wrong checksum, is rejected without a look-up, and one of another cell with Misdirected.
+// Before a key that is not in the cache is looked up in the database, admit is called; its error is returned.
+// Concurrent requests with the same key share one look-up, and one call of admit.
 func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*domain.Caller, error) {
 	if key == "" {
 		return nil, &domain.Error{Code: domain.Unauthorized, Message: "send an API key in the header X-API-Key"}
@@ -108,7 +107,7 @@ func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*dom
 		if until, ok := k.unknown.Get(d); ok && now.Before(until) {
 			return nil, errUnknownKey
 		}
-		if found {
+		if found { // a key that was valid is no guess
 			admit = nil
 		}
 		var err error
@@ -124,7 +123,7 @@ func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*dom
 	return caller, nil
 }
 
-// markUsed records the time of a key's use. Requests refused for their network do not count as use.
+// markUsed records the time of a key's use. The caller does not call it for requests rejected for their network.
 func (k *Keys) markUsed(caller *domain.Caller) {
 	now := k.clock.Now()
 	k.mu.Lock()
@@ -132,8 +131,8 @@ func (k *Keys) markUsed(caller *domain.Caller) {
 	k.used[caller.Key] = now
 }
 
-// lookUp reads a key from the database and caches the result. A caller that hangs up does not cancel the look-up
-// for others that wait for it.
+// lookUp calls admit, unless nil, reads a key from the database and caches the result; other errors than Unauthorized
+// are not cached. A caller that disconnects does not cancel the look-up for others that wait for it.
 func (k *Keys) lookUp(ctx context.Context, d digest, admit func() error) (cachedKey, error) {
 	entry, err, _ := k.lookups.Do(string(d[:]), func() (any, error) {
 		if admit != nil {
@@ -141,10 +140,10 @@ func (k *Keys) lookUp(ctx context.Context, d digest, admit func() error) (cached
 				return cachedKey{}, err
 			}
 		}
-		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
+		lookUpCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
 		defer cancel()
 
-		caller, err := k.find(asking, d[:])
+		caller, err := k.find(lookUpCtx, d[:])
 		now := k.clock.Now()
 		switch {
 		case domain.IsCode(err, domain.Unauthorized):
@@ -161,7 +160,7 @@ func (k *Keys) lookUp(ctx context.Context, d digest, admit func() error) (cached
 	return entry.(cachedKey), err
 }
 
-// Requeue returns times of use to the queue that Used emptied, after recording them failed.
+// Requeue adds times of use that Used returned and that could not be recorded, unless a key was used again.
 func (k *Keys) Requeue(used map[domain.KeyID]time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -11,9 +11,8 @@ import (
 	"partnerapi/v2/op"
 )
 
-// The maximum bytes of bodies in progress at a time, each from its first byte until
-// its request is answered (decisions 2.2). A partner may hold half of all, so that
-// none crowds out the others.
+// The limits, in bytes, of bodies held at a time, each from its first byte until its request is answered (decisions
+// 2.2): of a key, of all keys, and of a partner. A partner may use half of all, so that no partner excludes the others.
 const (
 	keyBodies     = 16 << 20
 	allBodies     = 128 << 20
@@ -24,14 +23,14 @@ const (
 // and allocates several times its length.
 const largeBody = 64 << 10
 
-// bodies bounds the bytes of request bodies being received, separately from the requests in progress: a slow body
-// holds only the bytes that have arrived, and no place in progress. It is safe for concurrent use.
+// bodies bounds the bytes of request bodies, separately from the requests in progress: while a slow body arrives, it
+// takes no place in progress, and its share of bytes grows in steps. It is safe for concurrent use.
 type bodies struct {
 	keys     *shares[domain.KeyID]
 	partners *shares[domain.PartnerID]
 	all      *semaphore.Weighted
-	// parsing bounds the large bodies that are parsed at a time to half the
-	// processors, so that other requests have the rest.
+	// parsing bounds the large bodies that are parsed at a time to half of the processors, so that other requests have
+	// the rest.
 	parsing *semaphore.Weighted
 }
 
@@ -44,7 +43,7 @@ func newBodies() *bodies {
 	}
 }
 
-// room is the bytes that one body holds of the shares of its key, its partner and the process.
+// room holds the bytes that one body has acquired of the shares of its key, its partner and the process.
 type room struct {
 	of       *bodies
 	caller   *domain.Caller
@@ -83,10 +82,11 @@ func (r *room) acquireForOthers(ctx context.Context, n int64) error {
 	return nil
 }
 
-// receive reads a body of the declared length; -1 if none is declared. Each byte is charged weight units. The
-// declared length is charged to the key at once; the partner and the process, and the key if no length is declared,
-// are charged as bytes arrive, in a few steps. A large body is charged a quarter more to partner and process, for
-// the garbage that parsing leaves.
+// receive reads a body of the declared length; -1 if none is declared. A body over op.MaxBody is PayloadTooLarge, and
+// one that ends early InvalidRequest. Each byte takes weight units of the shares. The units of a declared length are
+// acquired from the key's share at once; those of the partner and the process, and of the key if no length is declared,
+// as bytes arrive, in a few steps. A large body takes a quarter more of the partner and the process, for the garbage
+// that parsing leaves.
 func (r *room) receive(ctx context.Context, body io.Reader, length, weight int64) ([]byte, error) {
 	most := length
 	switch {
@@ -101,23 +101,23 @@ func (r *room) receive(ctx context.Context, body io.Reader, length, weight int64
 	}
 
 	var read []byte
-	for taken := int64(0); ; {
+	for acquired := int64(0); ; { // bytes, before their weight
 		if len(read) == cap(read) {
-			next := nextStep(taken, most)
+			next := nextStep(acquired, most)
 			if length < 0 {
-				if err := r.acquireForKey(ctx, (next-taken)*weight); err != nil {
+				if err := r.acquireForKey(ctx, (next-acquired)*weight); err != nil {
 					return nil, err
 				}
 			}
-			more := (next - taken) * weight
+			units := (next - acquired) * weight
 			if next > largeBody {
-				more += more / 4
+				units += units / 4
 			}
-			if err := r.acquireForOthers(ctx, more); err != nil {
+			if err := r.acquireForOthers(ctx, units); err != nil {
 				return nil, err
 			}
-			// One more byte, to see the end of a body that fills the rest.
-			read, taken = append(make([]byte, 0, next+1), read...), next
+			// One more byte, to read the end of a body that has just next bytes.
+			read, acquired = append(make([]byte, 0, next+1), read...), next
 		}
 		n, err := body.Read(read[len(read):cap(read)])
 		read = read[:len(read)+n]
@@ -132,13 +132,14 @@ func (r *room) receive(ctx context.Context, body io.Reader, length, weight int64
 	}
 }
 
-// nextStep returns how many bytes to acquire next after taken have arrived: few at first, as the body may stall,
-// then the rest of a large body as a whole. Bodies that each hold much and wait for a little more would deadlock.
-func nextStep(taken, most int64) int64 {
+// nextStep returns the number of bytes, in total, to acquire after the acquired ones have arrived; most is the maximum.
+// It is small at first, as the body may stall, and then the whole of a large body: several bodies that hold much and
+// wait for more would deadlock.
+func nextStep(acquired, most int64) int64 {
 	switch {
-	case taken == 0:
+	case acquired == 0:
 		return min(4<<10, most)
-	case taken < largeBody:
+	case acquired < largeBody:
 		return min(largeBody, most)
 	}
 	return most
@@ -146,5 +147,5 @@ func nextStep(taken, most int64) int64 {
 
 var errTooLarge = &domain.Error{Code: domain.PayloadTooLarge, Message: "the body is larger than 1 MiB"}
 
-// errIncompleteBody returns the error of a body that ended early.
+// errIncompleteBody returns the error for a body that could not be read to its end.
 func errIncompleteBody() error { return domain.ErrInvalid("body", "could not be read to its end") }

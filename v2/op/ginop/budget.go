@@ -15,11 +15,11 @@ import (
 
 // Limits are the requests allowed per minute.
 type Limits struct {
-	// PerKey counts all requests of a key, both versions together.
+	// PerKey is the limit of all requests of a key, of both versions together.
 	PerKey int64
-	// PerAddress counts the requests of a remote address without a valid key.
+	// PerAddress is the limit of the requests of a remote address without a valid key.
 	PerAddress int64
-	// PerClientFactor multiplies the operations' own budgets per client.
+	// PerClientFactor multiplies the limits per client of operations (op.Meta.PerClient).
 	PerClientFactor int64
 }
 
@@ -31,9 +31,8 @@ const window = time.Minute
 
 // Store counts requests in fixed windows that start with their first request. It is safe for concurrent use.
 type Store interface {
-	// Add adds n to the count of a name and returns the count and when its
-	// window ends: a request at that time begins a new one. n is 0 to look
-	// only, and -1 to take a request back.
+	// Add adds n to the count of a name and returns the count and the end of its window: a request at that time begins
+	// a new window. n is 0 to read the count, and -1 to undo a request; then no window begins.
 	Add(ctx context.Context, name string, n int64, window time.Duration) (count int64, end time.Time, err error)
 }
 
@@ -49,8 +48,8 @@ func (b budget) remaining() int64 { return max(b.limit-b.count, 0) }
 // exceeded reports whether the last counted request is over the limit.
 func (b budget) exceeded() bool { return b.count > b.limit }
 
-// budgets counts requests in a store that replicas may share. While the shared store is unreachable, each process
-// counts for itself.
+// budgets counts requests in a store that replicas may share. While the shared store cannot be reached, the process
+// uses a local one.
 type budgets struct {
 	store        Store
 	local        Store
@@ -59,7 +58,7 @@ type budgets struct {
 	sharedIsDown atomic.Bool // whether the last call to the shared store failed
 }
 
-// newBudgets returns budgets in a shared store, with a local fallback; without shared, only the local one.
+// newBudgets returns budgets in a shared store, with a local one as fallback; in the local one only if shared is nil.
 func newBudgets(shared Store, clock domain.Clock, log *slog.Logger) *budgets {
 	local := newMemory(clock)
 	if shared == nil {
@@ -68,7 +67,7 @@ func newBudgets(shared Store, clock domain.Clock, log *slog.Logger) *budgets {
 	return &budgets{store: shared, local: local, clock: clock, log: log}
 }
 
-// charge counts one request against the named budget.
+// charge counts one request against the named budget, and returns its new state.
 func (b *budgets) charge(ctx context.Context, name string, limit int64) budget {
 	return b.add(ctx, name, 1, limit)
 }
@@ -101,13 +100,13 @@ func (b *budgets) add(ctx context.Context, name string, n, limit int64) budget {
 func setBudgetHeaders(c *gin.Context, b budget) {
 	h := c.Writer.Header()
 	reset := b.end.Add(time.Second - 1).Unix()
-	values := []string{ // one allocation for all three
+	values := []string{ // one array for the three slices
 		strconv.FormatInt(b.limit, 10), strconv.FormatInt(b.remaining(), 10), strconv.FormatInt(reset, 10),
 	}
 	h["X-RateLimit-Limit"], h["X-RateLimit-Remaining"], h["X-RateLimit-Reset"] = values[:1:1], values[1:2:2], values[2:]
 }
 
-// refusal returns the error of a budget that is used up.
+// refusal returns RateLimited for a budget that is used up. what says which requests the budget counts.
 func (b *budgets) refusal(state budget, what string) *domain.Error {
 	return &domain.Error{
 		Code: domain.RateLimited, RetryAfter: max(state.end.Sub(b.clock.Now()), 1),
@@ -115,13 +114,14 @@ func (b *budgets) refusal(state budget, what string) *domain.Error {
 	}
 }
 
-// memory is a Store of this process. Windows are evicted at the latest one window after their end.
+// memory is a Store of this process. A window that has ended is deleted within the length of a window, if there are
+// calls.
 type memory struct {
 	clock domain.Clock
 
 	mu      sync.Mutex
 	windows map[string]*windowCount
-	sweep   time.Time // when ended windows are evicted next
+	sweep   time.Time // when to delete ended windows next
 }
 
 type windowCount struct {
@@ -152,7 +152,7 @@ func (m *memory) Add(_ context.Context, name string, n int64, window time.Durati
 	return w.n, w.end, nil
 }
 
-// evictEnded deletes the windows that have ended, at most once per window.
+// evictEnded deletes the windows that have ended, at most once in the length of a window.
 func (m *memory) evictEnded(now time.Time, window time.Duration) {
 	if now.Before(m.sweep) {
 		return

@@ -1,6 +1,5 @@
-// Package ginop puts operations on the wire with Gin: routes, admission (key,
-// budgets, release), decoding, idempotency and the rendering of errors. v1's
-// facade uses the same edge for its own routes, with another rendering.
+// Package ginop serves operations over HTTP with Gin: routes, admission (key, budgets, release), decoding, idempotency
+// and the rendering of errors. v1's facade uses the same edge for its own routes, with its own format of errors.
 package ginop
 
 import (
@@ -19,30 +18,29 @@ import (
 // Config holds the dependencies and settings of an Edge.
 type Config struct {
 	Keys *Keys
-	// Limits are the budgets. Shared counts them; nil means that this process's memory
-	// does. Clock is the clock of that memory; nil means the system's.
+	// Limits are the budgets. Shared counts requests; nil means that this process's memory does. Clock is the clock of
+	// that memory and of Retry-After; nil means the system's.
 	Limits Limits
 	Shared Store
 	Clock  domain.Clock
 	// Once runs a request's work at most once per Idempotency-Key; see db.Once.
 	Once Once
-	// Reserve reserves an Idempotency-Key for a request with a step before its
-	// transaction, and Finish is Once for the rest of that request's work; see
-	// db.Reserve and db.Finish.
+	// Reserve reserves an Idempotency-Key for a request with a step before its transaction, and Finish is Once for the
+	// rest of that request's work; see db.Reserve and db.Finish.
 	Reserve func(ctx context.Context, key string, hash []byte) (recorded *domain.Outcome, release func(), err error)
 	Finish  Once
-	// Secrets encrypts recorded outcomes that hold secrets. Nil means no
-	// encryption key: then no outcome holds a secret.
+	// Secrets encrypts recorded outcomes that hold secrets. Nil means that there is no encryption key: then such an
+	// outcome is an error.
 	Secrets Sealer
-	// Reach returns NotFound for a client or a user, unless zero, that the caller does not reach.
-	// It is called before a recorded answer is replayed; nil disables the check.
+	// Reach returns NotFound for a client or a user, unless zero, to which the caller has no access. It is called
+	// before a recorded answer is replayed; nil disables the check.
 	Reach func(ctx context.Context, client domain.ClientID, user domain.UserID) error
-	// Audit writes an audit entry in the transaction of the write that it records, which
-	// InTx runs. A nil Audit disables the trail; otherwise both are set.
+	// Audit adds an audit entry in the transaction of the write that it records, which InTx runs. A nil Audit disables
+	// the audit trail; otherwise both are set.
 	Audit func(ctx context.Context, entry domain.AuditEntry) error
 	InTx  func(ctx context.Context, work func(context.Context) error) error
-	// Address returns the service's address as a caller knows it; links in
-	// errors start with it. Nil means none: links are paths.
+	// Address returns the service's address as the caller of a request knows it; links in errors start with it. Nil
+	// means none: links are paths.
 	Address func(*http.Request) string
 	Log     *slog.Logger
 	// Metrics may be nil.
@@ -56,14 +54,14 @@ type Once func(
 	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error)
 
-// Tracing names the span of an answered request. key is the prefix of the API key; empty if the request had no
-// valid one.
+// Tracing describes the span of a request: Begun at its start, Answered after its answer. key is the prefix of the API
+// key, empty if the request had no valid key; err is nil for a success.
 type Tracing interface {
 	Begun(ctx context.Context, version, operation, requestID string)
 	Answered(ctx context.Context, key string, err error)
 }
 
-// Sealer encrypts a value for a context, and decrypts what it encrypted for the same context.
+// Sealer encrypts a value for a context, and decrypts values that were encrypted for the same context.
 type Sealer interface {
 	Seal(plain, context []byte) ([]byte, error)
 	Open(sealed, context []byte) ([]byte, error)
@@ -74,25 +72,25 @@ type Sealer interface {
 type Edge struct {
 	Config
 	budgets  *budgets
-	lookUps  *memory
+	lookUps  *memory // see allowLookup
 	progress *progress
 	bodies   *bodies
 	// draining bounds the requests whose bodies are drained after a 413.
 	draining *semaphore.Weighted
 	refusals *refusals
 	surfaces []*Surface
-	// watchers are notified of every request that was answered.
+	// watchers are called for every answered request.
 	watchers []func(Answered)
 }
 
 // Answered is a request that a surface has answered.
 type Answered struct {
-	// Surface is the surface's prefix without its slash, such as v2, and Operation
-	// the name of the route; "unknown" where there is none.
+	// Surface is the surface's prefix without its slash, such as v2, and Operation the name of the route; "unknown" if
+	// no route matches.
 	Surface, Operation string
-	// Caller is nil where the request had no valid key.
+	// Caller is nil if the request had no valid key.
 	Caller *domain.Caller
-	// Status is the HTTP status of the answer; 499 where the caller did not wait.
+	// Status is the HTTP status of the answer; 499 if the caller disconnected before.
 	Status    int
 	UserAgent string
 }
@@ -127,7 +125,7 @@ type Surface struct {
 	group  *gin.RouterGroup
 	// headers, if set, adds headers to every response, before the request's work.
 	headers func(c *gin.Context, operation string)
-	// before, if set, may reject a request before its key is checked.
+	// before, if set, may return an error to reject a request before its key is checked.
 	before func(*http.Request) error
 	// uncounted says that requests count against no key's budget.
 	uncounted bool
@@ -151,8 +149,7 @@ func (e *Edge) Engine(proxies []string) (*gin.Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
 	}
-	// Only domain.RemoteAddress determines the remote address: Gin trusts more
-	// headers.
+	// Gin would trust other headers too.
 	engine.ForwardedByClientIP = false
 	engine.Use(func(c *gin.Context) {
 		address := domain.RemoteAddress(c.Request.RemoteAddr, c.Request.Header["X-Forwarded-For"], trusted)
@@ -163,8 +160,8 @@ func (e *Edge) Engine(proxies []string) (*gin.Engine, error) {
 	return engine, nil
 }
 
-// noRoute answers a request that matches no route: below a surface's prefix in the surface's format, after
-// authentication.
+// noRoute answers a request that matches no route with 404: below a surface's prefix in the surface's format, after
+// authentication, and in plain text elsewhere.
 func (e *Edge) noRoute(c *gin.Context) {
 	for _, s := range e.surfaces {
 		if strings.HasPrefix(c.Request.URL.Path, s.prefix+"/") || c.Request.URL.Path == s.prefix {
@@ -182,14 +179,14 @@ func (e *Edge) noRoute(c *gin.Context) {
 // "unknown". Headers must be called before the first request.
 func (s *Surface) Headers(fn func(c *gin.Context, operation string)) { s.headers = fn }
 
-// Handle adds a route, named name in logs and metrics. fn runs for requests with a valid key within its budget, and
-// writes the response unless it returns an error. The request is in progress once fn has called Decode; fn does
-// nothing slow before that. A GET answers HEAD too.
+// Handle adds a route, named name in logs and metrics. fn runs for requests with a valid key whose budget is not used
+// up, and writes the response unless it returns an error. Decode gives the request its place in progress: fn must not
+// do slow work before. A GET route answers HEAD too.
 func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error) {
 	handlers := func(c *gin.Context) {
 		s.serve(c, name, func(c *gin.Context) error {
-			if of := turnOf(c).budget; of.exceeded() {
-				return s.edge.budgets.refusal(of, "with this key")
+			if state := turnOf(c).budget; state.exceeded() {
+				return s.edge.budgets.refusal(state, "with this key")
 			}
 			return fn(c)
 		})
@@ -200,8 +197,8 @@ func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error)
 	}
 }
 
-// Open adds a route for a document, answering GET and HEAD: it needs no key and is not counted, but carries the
-// surface's headers.
+// Open adds a route for a document, for GET and HEAD. Its requests need no key and are not counted. The response has
+// the surface's headers, and those of the budget of the address.
 func (s *Surface) Open(path string, document http.Handler) {
 	handler := func(c *gin.Context) {
 		s.setHeaders(c, "document")

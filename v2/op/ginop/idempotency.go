@@ -14,8 +14,9 @@ import (
 	"partnerapi/v2/op"
 )
 
-// atMostOnce runs the operation, unless an earlier request with its Idempotency-Key did: then it returns the
-// recorded answer, and a header marks it as replayed. A dry run neither is recorded nor gets a recorded answer.
+// atMostOnce runs the operation, unless an earlier request with its Idempotency-Key did: then it returns the recorded
+// outcome, with the header Idempotent-Replayed, if the key still has access. A Conflict says that the key was used for
+// another request, or is in use. A dry run is always run, and not recorded.
 func (e *Edge) atMostOnce(c *gin.Context, o op.Operation, in any, key string, body []byte) (out domain.Outcome, err error) {
 	if !validIdempotencyKey(key) {
 		return out, domain.ErrInvalid("Idempotency-Key", "must be at most 255 printable characters")
@@ -25,7 +26,7 @@ func (e *Edge) atMostOnce(c *gin.Context, o op.Operation, in any, key string, bo
 	}
 
 	ctx := c.Request.Context()
-	if o.Input().IsDryRun(in) { // which leaves nothing to repeat
+	if o.Input().IsDryRun(in) { // it changes nothing: a repeat is harmless
 		return e.answer(ctx, c, o, in, o.Run)
 	}
 	w := &idempotentRun{edge: e, c: c, op: o, in: in, key: key, hash: requestHash(c.Request, body)}
@@ -34,12 +35,13 @@ func (e *Edge) atMostOnce(c *gin.Context, o op.Operation, in any, key string, bo
 	} else {
 		out, err = w.runRecorded(ctx, e.Once, o.Run)
 	}
+	// A Conflict of the key also shows that there was an earlier request.
 	if w.ran || err != nil && !domain.IsCode(err, domain.Conflict) {
 		return out, err
 	}
 
-	if lost := e.checkReach(ctx, o, in); lost != nil {
-		return domain.Outcome{}, lost
+	if reachErr := e.checkReach(ctx, o, in); reachErr != nil {
+		return domain.Outcome{}, reachErr
 	}
 	if err == nil {
 		out, err = e.openOutcome(out)
@@ -58,12 +60,12 @@ type idempotentRun struct {
 	in   any
 	key  string
 	hash []byte
-	// ran says that the operation was run, or its work before the transaction.
+	// ran says that the operation was run by this request, or its step before the transaction.
 	ran bool
 }
 
-// runPrepared runs the preparation, outside the transaction, and then the operation, unless an outcome is recorded:
-// neither runs twice.
+// runPrepared runs the step before the transaction and then the operation, and records the outcome. If an outcome is
+// recorded already, it runs neither and returns that. After an error it releases the key, for another request.
 func (w *idempotentRun) runPrepared(ctx context.Context) (domain.Outcome, error) {
 	recorded, release, err := w.edge.Reserve(ctx, w.key, w.hash)
 	if err != nil {
@@ -88,7 +90,8 @@ func (w *idempotentRun) runPrepared(ctx context.Context) (domain.Outcome, error)
 	return out, err
 }
 
-// runRecorded runs the operation and records the outcome, by Once or the edge's Finish.
+// runRecorded runs the operation and records its outcome by once, which is the edge's Once or Finish. If an outcome is
+// recorded already, it returns that.
 func (w *idempotentRun) runRecorded(ctx context.Context, once Once, run runner) (domain.Outcome, error) {
 	return once(ctx, w.key, w.hash, func(ctx context.Context) (domain.Outcome, error) {
 		w.ran = true
@@ -100,10 +103,10 @@ func (w *idempotentRun) runRecorded(ctx context.Context, once Once, run runner) 
 	})
 }
 
-// outcomeContext returns the sealing context of a recorded outcome.
+// outcomeContext returns the context for which a recorded outcome is encrypted. id is its SealedFor.
 func outcomeContext(id string) []byte { return []byte("outcome:" + id) }
 
-// sealOutcome encrypts the body of an outcome that holds a secret, so that it may be recorded.
+// sealOutcome sets Sealed to the encrypted body of an outcome that holds a secret, so that it may be recorded.
 func (e *Edge) sealOutcome(out domain.Outcome) (domain.Outcome, error) {
 	if e.Secrets == nil {
 		return out, errors.New("record an outcome that holds a secret: there is no key to encrypt it with")
@@ -116,7 +119,7 @@ func (e *Edge) sealOutcome(out domain.Outcome) (domain.Outcome, error) {
 	return out, nil
 }
 
-// openOutcome decrypts the body of a recorded outcome.
+// openOutcome decrypts the body of a recorded outcome, if it is encrypted.
 func (e *Edge) openOutcome(out domain.Outcome) (domain.Outcome, error) {
 	if out.Sealed == nil {
 		return out, nil
@@ -131,7 +134,8 @@ func (e *Edge) openOutcome(out domain.Outcome) (domain.Outcome, error) {
 	return out, nil
 }
 
-// checkReach checks the key's access for a replayed request: it may have lost the client since.
+// checkReach returns NotFound if the key no longer has access to the client or the user that the path of a replayed
+// request names.
 func (e *Edge) checkReach(ctx context.Context, o op.Operation, in any) error {
 	client, user := o.Input().Subject(in)
 	if e.Reach == nil || client.IsZero() && user.IsZero() {
@@ -140,7 +144,7 @@ func (e *Edge) checkReach(ctx context.Context, o op.Operation, in any) error {
 	return e.Reach(ctx, client, user)
 }
 
-// validIdempotencyKey reports whether a key has a valid length and characters.
+// validIdempotencyKey reports whether a key has at most 255 characters, all of them printable ASCII.
 func validIdempotencyKey(key string) bool {
 	if len(key) > 255 {
 		return false

@@ -14,17 +14,17 @@ import (
 	"partnerapi/v2/op"
 )
 
-// objectPlace is the path of the objects that an operation creates, and the member of its answer with their id.
+// objectPlace says where the objects that an operation creates are: their path, and their place in the output.
 type objectPlace struct {
-	// path is that of the objects; empty for an operation that creates none.
+	// path is the declared path of the objects, without their id; empty if the operation creates none.
 	path string
-	// member is the member of the answer that shows the object; empty where the
-	// answer itself does.
+	// member is the name of the output's member that is the object; empty if the output itself is the object.
 	member string
 }
 
-// locations returns, by the id of each creating operation, the path for its Location header: that of the operation
-// that reads such an object or, if there is none, of one that updates or deletes it.
+// locations returns, by the id of each operation that creates objects, their place, for the header Location. The path
+// is that of the operation that reads such an object or, if there is none, that updates or else deletes it. An
+// operation without such a path is left out.
 func locations(set *op.Set) map[string]objectPlace {
 	paths := map[string]objectPlace{}
 	for _, creating := range set.All() {
@@ -32,9 +32,9 @@ func locations(set *op.Set) map[string]objectPlace {
 			continue
 		}
 		for _, method := range []string{"GET", "PATCH", "DELETE"} {
-			id, within := createdID(creating.Output())
+			id, member := createdID(creating.Output())
 			if path := objectPath(set, creating, id, method); path != "" {
-				paths[creating.Meta().ID] = objectPlace{path, within}
+				paths[creating.Meta().ID] = objectPlace{path, member}
 				break
 			}
 		}
@@ -42,9 +42,9 @@ func locations(set *op.Set) map[string]objectPlace {
 	return paths
 }
 
-// createdID returns the type of the created object's id in an output, and the member that contains it; nil if there
-// is none.
-func createdID(output reflect.Type) (id reflect.Type, within string) {
+// createdID returns the type of the created object's id: of the output's field ID, with an empty member, or else of the
+// field ID of its first struct that has one, which is the member. It returns nil if there is none.
+func createdID(output reflect.Type) (id reflect.Type, member string) {
 	if own, ok := output.FieldByName("ID"); ok {
 		return own.Type, ""
 	}
@@ -60,8 +60,8 @@ func createdID(output reflect.Type) (id reflect.Type, within string) {
 	return nil, ""
 }
 
-// objectPath returns the path of the operation with the method on one object of the id's kind; empty if there is
-// none. The path's last parameter is the object's id, and the creating operation has its other parameters too.
+// objectPath returns the path, without the id, of the first operation with the method on an object of the id's type;
+// empty if there is none. The path ends with the object's id, and the creating operation has its other parameters too.
 func objectPath(set *op.Set, creating op.Operation, id reflect.Type, method string) string {
 	for _, o := range set.All() {
 		params := o.Input().Path
@@ -77,7 +77,7 @@ func objectPath(set *op.Set, creating op.Operation, id reflect.Type, method stri
 	return ""
 }
 
-// covered reports whether others contains all of params.
+// covered reports whether others contains all params, by name and type.
 func covered(params, others []op.Param) bool {
 	for _, p := range params {
 		if !hasParam(others, p.Name, p.Type) {
@@ -97,15 +97,15 @@ func hasParam(params []op.Param, name string, t reflect.Type) bool {
 	return false
 }
 
-// setLocation sets the Location header of a created object: its path, with the id from the body. A dry run has
-// none.
-func setLocation(c *gin.Context, prefix string, at objectPlace, body []byte) {
+// setLocation sets the Location header of a created object: its path, with the id from the body. It sets none for a dry
+// run, or if the body has no id.
+func setLocation(c *gin.Context, prefix string, place objectPlace, body []byte) {
 	var answer map[string]jsontext.Value
 	if err := json.Unmarshal(body, &answer); err != nil || string(answer["dry_run"]) == "true" {
 		return
 	}
-	if at.member != "" {
-		body = answer[at.member]
+	if place.member != "" {
+		body = answer[place.member]
 	}
 	var created struct {
 		ID string `json:"id"`
@@ -115,7 +115,7 @@ func setLocation(c *gin.Context, prefix string, at objectPlace, body []byte) {
 	}
 	var location strings.Builder
 	location.WriteString(prefix)
-	for segment := range strings.SplitSeq(strings.TrimPrefix(at.path, "/"), "/") {
+	for segment := range strings.SplitSeq(strings.TrimPrefix(place.path, "/"), "/") {
 		if name, ok := strings.CutPrefix(segment, ":"); ok {
 			segment = url.PathEscape(c.Param(name))
 		}

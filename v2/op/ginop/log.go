@@ -13,7 +13,7 @@ import (
 	"partnerapi/domain"
 )
 
-// maxLoggedAgent and maxLoggedQuery bound the logged bytes of a User-Agent and of a query; 500 ids fit.
+// maxLoggedAgent and maxLoggedQuery bound the logged bytes of a User-Agent and of a query. A query with 500 ids fits.
 const maxLoggedAgent, maxLoggedQuery = 200, 16 << 10
 
 // loggedParams are the query parameters that may be logged: filters and page. Others may contain a key, a cursor or
@@ -28,7 +28,7 @@ func loggedQuery(raw string) string {
 	if raw == "" {
 		return ""
 	}
-	query, _ := url.ParseQuery(raw) // with what can be read of it
+	query, _ := url.ParseQuery(raw) // it returns the valid parameters even with an error
 	for name := range query {
 		if !slices.Contains(loggedParams, name) {
 			delete(query, name)
@@ -37,7 +37,8 @@ func loggedQuery(raw string) string {
 	return truncateText(query.Encode(), maxLoggedQuery)
 }
 
-// observe counts and logs an answered request; refusals for the key or the budget are logged in summary.
+// observe reports an answered request to watchers, metrics and tracing, and logs it. Requests with one of
+// summedStatuses are logged in sums instead. err is the error that was rendered; nil for a success.
 func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.Duration, err error) {
 	status := c.Writer.Status()
 	ctx := c.Request.Context()
@@ -67,8 +68,7 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 	if !e.Log.Enabled(ctx, level) {
 		return
 	}
-	// The record is made here, without the logger's look-up of the place in the code:
-	// nothing shows that place.
+	// Made here, the record needs no look-up of its place in the code, which the log does not show.
 	line := slog.NewRecord(time.Now(), level, "request", 0)
 	line.AddAttrs(
 		slog.String("request_id", RequestID(c)), slog.String("method", c.Request.Method),
@@ -85,15 +85,16 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 	_ = e.Log.Handler().Handle(ctx, line) // as the logger does
 }
 
-// causeOf returns the internal cause of an error, for the log.
+// causeOf returns the text of an error for the log, if the response does not contain it: of an error with a Cause, or
+// of one that is no domain.Error. It is empty otherwise.
 func causeOf(err error) string {
-	var known *domain.Error
+	var domainErr *domain.Error
 	switch {
-	case err == nil:
-	case !errors.As(err, &known):
+	case err == nil: // no text
+	case !errors.As(err, &domainErr):
 		return err.Error()
-	case known.Cause != nil:
-		return known.Error()
+	case domainErr.Cause != nil:
+		return domainErr.Error()
 	}
 	return ""
 }

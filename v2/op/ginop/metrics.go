@@ -18,20 +18,19 @@ type Metrics struct {
 	keys     *prometheus.CounterVec
 	refused  *prometheus.CounterVec
 	partners *domain.Labels // of refused
-	// held counts writes refused while their partner is handed over to another cell;
-	// misdirected counts requests with keys of other cells.
+	// held counts writes rejected while their partner is handed over to another cell; misdirected counts requests with
+	// keys of other cells.
 	held, misdirected prometheus.Counter
 }
 
 const (
-	// refusedPartners bounds how many partners have a series of their own; the others
-	// share one.
+	// refusedPartners is how many partners have a series of their own; the others share one.
 	refusedPartners = 1000
 	// noPartner is the label of callers without a valid key.
 	noPartner = "none"
 )
 
-// NewMetrics registers the metrics of requests.
+// NewMetrics returns metrics that are registered with r.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -48,7 +47,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "partnerapi_refusals_total", Help: "Requests answered 429, by the key's partner.",
 	}, []string{"partner"})
-	m.refused.WithLabelValues(noPartner) // 0 is shown too
+	m.refused.WithLabelValues(noPartner) // creates the series, with 0
 	m.partners = domain.NewLabels(refusedPartners)
 	m.held = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "partnerapi_move_refused_writes_total",
@@ -61,7 +60,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// count counts an answered request; key is the prefix of its API key, empty if it had no valid one.
+// count counts and times an answered request; key is the prefix of its API key, empty if it had no valid one.
 func (m *Metrics) count(version, operation string, status int, took time.Duration, key string) {
 	if m == nil {
 		return
@@ -73,7 +72,8 @@ func (m *Metrics) count(version, operation string, status int, took time.Duratio
 	}
 }
 
-// refuse counts a refused request, a 429 by the caller's partner. The caller is the zero one if the key is invalid.
+// refuse counts a rejected request: a 429 by the caller's partner, a 421, or a write during a handover; it ignores
+// other requests. The caller is zero if the key is invalid.
 func (m *Metrics) refuse(caller *domain.Caller, status int, err error) {
 	switch {
 	case m == nil:

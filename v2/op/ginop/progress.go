@@ -11,18 +11,15 @@ import (
 )
 
 const (
-	// keyInProgress is how many requests of one key may be in progress at a time
-	// (decisions 2.2).
+	// keyInProgress is how many requests of one key may be in progress at a time (decisions 2.2).
 	keyInProgress = 16
-	// allInProgress is how many requests of all keys may be in progress at a
-	// time: 16 keys with 16 each. They share some 20 connections to the database,
-	// on which a usual read takes 2 ms, so 256 requests are done within 30 ms; if
-	// reads take 100 times as long, within 3 s, which callers still wait for.
-	// Each may hold a page of 500 rows; their bodies are bounded separately (see
-	// bodies).
+	// allInProgress is how many requests of all keys may be in progress at a time: 16 keys with 16 each. They share
+	// some 20 connections to the database, on which a usual read takes 2 ms, so 256 requests are done within 30 ms; if
+	// reads take 100 times as long, within 3 s, which is within callers' timeouts. Each may hold a page of 500 rows;
+	// their bodies are bounded separately (see bodies).
 	allInProgress = 256
-	// partnerInProgress is how many requests of one partner's keys may be in
-	// progress at a time, so that no partner crowds out the others.
+	// partnerInProgress is how many requests of one partner's keys may be in progress at a time, so that no partner
+	// excludes the others.
 	partnerInProgress = allInProgress / 2
 )
 
@@ -45,24 +42,25 @@ func newProgress() *progress {
 	}
 }
 
-// enter waits for a place in progress and returns a function that releases it: RateLimited if the caller's key or
-// partner has too many, Unavailable if the process has.
+// enter waits for a place in progress and returns a function that releases it. It waits up to turnWithin for a place of
+// the caller's key. The error is RateLimited if the key or its partner has no place left, and Unavailable if the
+// process has none.
 func (p *progress) enter(ctx context.Context, caller *domain.Caller) (leave func(), err error) {
-	give, err := p.keys.acquire(ctx, caller.Key, 1, busy("more than 16 requests with this key are in progress"))
+	releaseKey, err := p.keys.acquire(ctx, caller.Key, 1, busy("more than 16 requests with this key are in progress"))
 	if err != nil {
 		return nil, err
 	}
 	if err := p.acquire(caller.Partner); err != nil {
-		give()
+		releaseKey()
 		return nil, err
 	}
 	return func() {
 		p.release(caller.Partner)
-		give()
+		releaseKey()
 	}, nil
 }
 
-// acquire acquires a place of the partner and of the process, or neither.
+// acquire acquires a place of the partner and of the process without waiting, or neither.
 func (p *progress) acquire(partner domain.PartnerID) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,8 +87,8 @@ func (p *progress) release(partner domain.PartnerID) {
 // turnWithin is the longest wait for a place of the key.
 const turnWithin = time.Second
 
-// shares bounds what each owner, a key or a partner, holds at a time. Waiters are served in order of arrival, and
-// hold nothing that other owners need. It is safe for concurrent use.
+// shares bounds the units that each owner, a key or a partner, holds at a time. Waiters are served in order of arrival.
+// It is safe for concurrent use.
 type shares[K comparable] struct {
 	each int64 // units that an owner may hold
 
@@ -101,7 +99,7 @@ type shares[K comparable] struct {
 // share is the semaphore of one owner.
 type share struct {
 	*semaphore.Weighted
-	refs int // those who hold or await units
+	refs int // how many requests hold or wait for units
 }
 
 // newShares returns shares under which each owner may hold n units.
@@ -109,17 +107,17 @@ func newShares[K comparable](n int64) *shares[K] {
 	return &shares[K]{each: n, owners: map[K]*share{}}
 }
 
-// acquire waits for n units of an owner's share and returns a function that releases them, or refused after
-// turnWithin.
+// acquire waits for n units of an owner's share and returns a function that releases them. The error is refused after
+// turnWithin, or that of ctx.
 func (s *shares[K]) acquire(ctx context.Context, owner K, n int64, refused *domain.Error) (give func(), err error) {
-	of := s.retain(owner)
-	if err := acquire(ctx, of.Weighted, n, refused); err != nil {
-		s.drop(owner, of)
+	sh := s.retain(owner)
+	if err := acquire(ctx, sh.Weighted, n, refused); err != nil {
+		s.drop(owner, sh)
 		return nil, err
 	}
 	return func() {
-		of.Release(n)
-		s.drop(owner, of)
+		sh.Release(n)
+		s.drop(owner, sh)
 	}, nil
 }
 
@@ -127,35 +125,35 @@ func (s *shares[K]) acquire(ctx context.Context, owner K, n int64, refused *doma
 func (s *shares[K]) retain(owner K) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of, ok := s.owners[owner]
+	sh, ok := s.owners[owner]
 	if !ok {
-		of = &share{Weighted: semaphore.NewWeighted(s.each)}
-		s.owners[owner] = of
+		sh = &share{Weighted: semaphore.NewWeighted(s.each)}
+		s.owners[owner] = sh
 	}
-	of.refs++
-	return of
+	sh.refs++
+	return sh
 }
 
-// drop removes a user of the owner's share, and the share after its last.
-func (s *shares[K]) drop(owner K, of *share) {
+// drop removes a user of the owner's share, and deletes the share with its last user.
+func (s *shares[K]) drop(owner K, sh *share) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of.refs--; of.refs == 0 {
+	if sh.refs--; sh.refs == 0 {
 		delete(s.owners, owner)
 	}
 }
 
-// acquire acquires n units of a semaphore, or returns refused after turnWithin.
-func acquire(ctx context.Context, of *semaphore.Weighted, n int64, refused *domain.Error) error {
-	if of.TryAcquire(n) {
+// acquire waits for n units of a semaphore. The error is refused after turnWithin, or that of ctx.
+func acquire(ctx context.Context, units *semaphore.Weighted, n int64, refused *domain.Error) error {
+	if units.TryAcquire(n) {
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, turnWithin)
+	waitCtx, cancel := context.WithTimeout(ctx, turnWithin)
 	defer cancel()
-	if of.Acquire(waiting, n) == nil {
+	if units.Acquire(waitCtx, n) == nil {
 		return nil
 	}
-	if ctx.Err() != nil { // the caller hung up
+	if ctx.Err() != nil { // the caller disconnected, or the request's time is over
 		return ctx.Err()
 	}
 	return refused

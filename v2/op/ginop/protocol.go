@@ -12,25 +12,23 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Protocol is another protocol for the operations: its messages arrive at one path, and each call of an operation
+// Protocol is another protocol for the operations: its messages are requests to one path, and each call of an operation
 // in them becomes a request to the engine.
 type Protocol struct {
-	// Path is the path that messages are sent to, such as /mcp.
+	// Path is the path of messages, such as /mcp.
 	Path string
-	// Before, if set, may reject a request before its key is checked.
+	// Before, if set, may return an error to reject a request before its key is checked.
 	Before func(*http.Request) error
-	// Serve answers a request with a valid key; its context has the caller. body is
-	// that of a POST; other bodies are not read. The request is in progress, and
-	// requests to operations in its context share its place. An error is rendered,
-	// by Fault or as v2 does, unless something was written.
+	// Serve answers a request with a valid key; its context has the caller. body is that of a POST; other bodies are
+	// not read. The request has a place in progress, which it shares with the requests to operations that are made in
+	// its context. An error is rendered, by Fault or as v2 does, unless something was written.
 	Serve func(w http.ResponseWriter, r *http.Request, body []byte) error
-	// Fault, if set, returns the body of the answer to an error; after nil
-	// the error is rendered as v2 does.
+	// Fault, if set, returns the body of the answer to an error. If it returns nil, the error is rendered as v2 does.
 	Fault func(r *http.Request, e *domain.Error, requestID string) []byte
 }
 
-// messageWeight is the memory of a message per byte: the message, its arguments, the request made of them, and the
-// decoded input.
+// messageWeight is the memory of a message per byte (see op.Weigher): the message, its arguments, the request made of
+// them, and the decoded input.
 const messageWeight = 4
 
 // Protocol adds the path of a protocol, for every method. The key may also be sent as a bearer token. Requests
@@ -43,7 +41,7 @@ func (e *Edge) Protocol(engine *gin.Engine, p Protocol) {
 	})
 }
 
-// renderOf returns what writes an error in the protocol's format.
+// renderOf returns the Renderer of the protocol's errors. It adds WWW-Authenticate to Unauthorized.
 func (e *Edge) renderOf(p Protocol) Renderer {
 	return func(c *gin.Context, err *domain.Error) error {
 		if err.Code == domain.Unauthorized {
@@ -59,7 +57,8 @@ func (e *Edge) renderOf(p Protocol) Renderer {
 	}
 }
 
-// message serves a message of a protocol within the bounds on bodies and requests in progress.
+// message serves a message of a protocol within the bounds on bodies and requests in progress. A message whose body
+// cannot be received is counted here, as serve does not run.
 func (e *Edge) message(c *gin.Context, serve func(http.ResponseWriter, *http.Request, []byte) error) error {
 	t := turnOf(c)
 	var body []byte
@@ -75,7 +74,7 @@ func (e *Edge) message(c *gin.Context, serve func(http.ResponseWriter, *http.Req
 	return serve(c.Writer, c.Request.WithContext(context.WithValue(c.Request.Context(), nestedTurn{}, true)), body)
 }
 
-// useBearerToken uses a bearer token as the API key of a request without one.
+// useBearerToken sets X-API-Key to the request's bearer token, unless it has that header.
 func useBearerToken(r *http.Request) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if r.Header.Get("X-API-Key") == "" && strings.EqualFold(scheme, "Bearer") {
@@ -105,6 +104,6 @@ func (e *Edge) CountMessage(ctx context.Context) error {
 // Envelope returns the status and the body of v2's answer to an error of a request.
 func (e *Edge) Envelope(r *http.Request, err error, requestID string) (status int, body []byte) {
 	fault := domain.AsError(err)
-	body, _ = Encode(op.EnvelopeOf(fault, requestID, e.Address(r))) // a struct of texts can be encoded
+	body, _ = Encode(op.EnvelopeOf(fault, requestID, e.Address(r))) // never fails for a struct of texts
 	return op.StatusOf(fault.Code), body
 }

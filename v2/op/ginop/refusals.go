@@ -22,7 +22,7 @@ type refusals struct {
 	sums map[refusalKey]int
 }
 
-// refusalKey identifies a refused caller and the status: a key by its prefix, or an address without a valid one.
+// refusalKey is a status with the caller: the prefix of a valid key or, without one, the address.
 type refusalKey struct {
 	status       int
 	key, address string
@@ -36,10 +36,10 @@ var summedStatuses = map[int]string{
 }
 
 const (
-	// refusedAtOnce bounds the entries of a window: further addresses are summed
-	// up together. Keys are not bounded: there are as many as were created.
+	// refusedAtOnce bounds the entries of a window: further addresses are counted together. Keys are not bounded, as
+	// callers cannot invent them.
 	refusedAtOnce = 10_000
-	// refusedNamed is how many keys a line names, and how many addresses.
+	// refusedNamed is how many keys and how many addresses a line names at most.
 	refusedNamed = 10
 )
 
@@ -48,7 +48,7 @@ func newRefusals(log *slog.Logger) *refusals {
 	return &refusals{log: log, sums: map[refusalKey]int{}}
 }
 
-// add counts a refusal. The first of a window schedules the flush at its end.
+// add counts a refusal. The first one starts a window, at whose end flush runs.
 func (r *refusals) add(who refusalKey) {
 	if who.key != "" {
 		who.address = ""
@@ -75,7 +75,7 @@ func (r *refusals) flush() {
 	}
 }
 
-// logStatus logs a window's refusals of a status, if any. Keys are listed apart from addresses, as unauthenticated
+// logStatus logs a window's refusals of a status, if any. Keys and addresses are listed separately, as unauthenticated
 // callers may use many addresses.
 func (r *refusals) logStatus(status int, sums map[refusalKey]int) {
 	requests, keys, addresses := 0, map[string]int{}, map[string]int{}
@@ -98,7 +98,7 @@ func (r *refusals) logStatus(status int, sums map[refusalKey]int) {
 		slog.Int("addresses", len(addresses)), slog.String("top_addresses", topCounts(addresses)), slog.Duration("within", window))
 }
 
-// topCounts formats the highest counts, in descending order.
+// topCounts formats the highest counts, at most refusedNamed, in descending order.
 func topCounts(counts map[string]int) string {
 	most := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))

@@ -53,7 +53,7 @@ const compressedFrom = 1<<10 + 1
 
 // Compress compresses responses above 1 KiB with gzip, for callers who accept it.
 func Compress(h http.Handler) http.Handler {
-	// Speed over size: the same processors answer the requests.
+	// The best speed, as the same processors answer the requests.
 	wrap, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false),
 	)

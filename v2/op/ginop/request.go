@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// requestTime bounds how long a request may take once its body was read. A
-	// database that does not answer within this time counts as unreachable.
+	// requestTime is the time limit of a request once its body was read. A database that does not answer within this
+	// time counts as unreachable.
 	requestTime = 20 * time.Second
-	// uploadTime bounds how long a body may take to arrive if the handler does
-	// not read it; the server's own read timeout ends earlier.
+	// uploadTime is the time limit of a body that the handler does not read; the server's own read timeout ends
+	// earlier.
 	uploadTime = 2 * time.Minute
 )
 
-// statusClientClosed is recorded for a request whose caller hung up: it is not sent, and is no failure of the
+// statusClientClosed is logged for a request whose caller disconnected: it is not sent, and is no failure of the
 // service.
 const statusClientClosed = 499
 
@@ -44,8 +44,9 @@ func (s *Surface) setHeaders(c *gin.Context, operation string) {
 // unreadBody is the context key that marks a request whose body is not read.
 const unreadBody = "ginop.unread"
 
-// discardBody ignores the body of a GET or a HEAD, which has no meaning: the answer does not wait for it. The
-// connection is closed afterwards, as the next request would only begin where that body ends.
+// discardBody removes the body of a GET or a HEAD, which has no meaning, so that the answer does not wait for it, and
+// marks the request with unreadBody. The connection is closed afterwards, as the next request would begin only
+// after that body.
 func discardBody(c *gin.Context) {
 	r := c.Request
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.Body == nil || r.Body == http.NoBody {
@@ -54,15 +55,15 @@ func discardBody(c *gin.Context) {
 	c.Set(unreadBody, true)
 	r.Body = http.NoBody
 	c.Header("Connection", "close")
-	// What has arrived is still taken in, so that closing does not cut the answer off.
+	// The server still reads the bytes that arrive within a second, so that closing does not cut off the answer.
 	_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(time.Second))
 }
 
 // Values of headers that all responses share; nothing appends to them in place.
 var noStore, noSniff = []string{"no-store"}, []string{"nosniff"}
 
-// serve runs a request's work with what every request has: an id, budget headers, a rendered error, a log line and
-// a metric.
+// serve admits a request and runs its work, with a time limit. It renders an error of either, and logs and counts the
+// answered request. name is the name of the route.
 func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) error) {
 	start := time.Now()
 	s.setHeaders(c, name)
@@ -75,7 +76,7 @@ func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) err
 	err := s.admitAndRun(c, work)
 	if err != nil && errors.Is(body.err, os.ErrDeadlineExceeded) {
 		err = errSlowUpload
-		c.Header("Connection", "close") // the rest of the body is not waited for
+		c.Header("Connection", "close") // instead of waiting for the rest of the body
 	}
 	if err != nil {
 		if domain.IsCode(err, domain.PayloadTooLarge) {
@@ -89,18 +90,18 @@ func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) err
 	}
 }
 
-// Bounds on draining a body that is too large, after its answer, and on how many are drained at a time.
+// Bounds on draining a body that is too large, after its answer, and on how many bodies are drained at a time.
 const (
 	drainBytes  = 8 << 20
 	drainTime   = 5 * time.Second
 	maxDraining = 64
 )
 
-// drainBody sends the answer and discards the rest of a refused body for a while: many clients read the answer only
-// after they have written the body, and closing at once would reset their connection. Beyond maxDraining such
-// requests, it returns at once.
+// drainBody sends the answer and discards the rest of a body that is too large, up to drainBytes and drainTime: many
+// clients read the answer only after they have written the body, and closing at once would reset their connection. If
+// maxDraining bodies are being drained, it returns at once.
 func (e *Edge) drainBody(c *gin.Context) {
-	if c.GetHeader("Expect") != "" { // a client that waits, and has not begun to send
+	if c.GetHeader("Expect") != "" { // the client has not begun to send its body
 		return
 	}
 	if !e.draining.TryAcquire(1) {
@@ -111,7 +112,7 @@ func (e *Edge) drainBody(c *gin.Context) {
 	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(drainTime)) != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, c.Request.Body, drainBytes) // the caller has the answer
+	_, _ = io.CopyN(io.Discard, c.Request.Body, drainBytes) // the caller has the answer: an error does not matter
 }
 
 // admitAndRun admits the request and runs its work; a panic becomes an error.
@@ -140,8 +141,8 @@ func (s *Surface) admitAndRun(c *gin.Context, work func(*gin.Context) error) (er
 	return work(c)
 }
 
-// errSlowUpload answers a body that did not arrive in time. It has its own code, as the caller may retry the same
-// request.
+// errSlowUpload is the error for a body that did not arrive in time. It has its own code, as the caller may retry the
+// same request.
 var errSlowUpload = &domain.Error{
 	Code: domain.RequestTimeout, Message: "the body did not arrive in time; send the request again",
 }
@@ -149,8 +150,8 @@ var errSlowUpload = &domain.Error{
 // upload is the body of a request as it arrives.
 type upload struct {
 	io.ReadCloser
-	err   error // that ended it; io.EOF at its end
-	ended func()
+	err   error  // the first error of Read, such as io.EOF
+	ended func() // called with the first error
 }
 
 func (u *upload) Read(p []byte) (int, error) {
@@ -162,20 +163,21 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limitTime bounds the processing time of a request, starting once its body is read: c's request has a new context
-// from then on. done releases it.
+// limitTime limits the time of a request to requestTime from the end of its body: then c's request gets a new context.
+// Until the end of the body, or of uploadTime, it has another. body records how the body ended; done releases the
+// contexts.
 func limitTime(c *gin.Context) (body *upload, done func()) {
 	body = &upload{ReadCloser: c.Request.Body, ended: func() {}}
 	if c.Request.Body == nil || c.Request.Body == http.NoBody {
 		return body, limitContext(c, requestTime)
 	}
-	waiting := limitContext(c, uploadTime+requestTime)
-	working := func() {}
-	body.ended = func() { working = limitContext(c, requestTime) }
+	cancelUpload := limitContext(c, uploadTime+requestTime)
+	cancelWork := func() {}
+	body.ended = func() { cancelWork = limitContext(c, requestTime) }
 	c.Request.Body = body
 	return body, func() {
-		working()
-		waiting()
+		cancelWork()
+		cancelUpload()
 	}
 }
 
@@ -186,8 +188,8 @@ func limitContext(c *gin.Context, limit time.Duration) context.CancelFunc {
 	return cancel
 }
 
-// fail renders an error, unless the response has started or the caller hung up, and returns the error to log: an
-// internal one if the error could not be encoded.
+// fail renders an error, unless the response has started or the caller disconnected, and returns the error to log. An
+// error that cannot be rendered is rendered as an internal one.
 func (s *Surface) fail(c *gin.Context, err error) error {
 	if c.Writer.Written() {
 		return err
@@ -203,8 +205,8 @@ func (s *Surface) fail(c *gin.Context, err error) error {
 	if e.Cell != "" {
 		c.Header("X-Cell", e.Cell)
 	}
-	if failed := s.render(c, e); failed != nil {
-		err = fmt.Errorf("render the error %q: %w", e.Message, failed)
+	if renderErr := s.render(c, e); renderErr != nil {
+		err = fmt.Errorf("render the error %q: %w", e.Message, renderErr)
 		return errors.Join(err, s.render(c, domain.AsError(err)))
 	}
 	return err
@@ -212,14 +214,14 @@ func (s *Surface) fail(c *gin.Context, err error) error {
 
 var validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// requestID returns the caller's id if it is well formed, else a new one.
+// requestID returns given, the caller's id, if it is well formed, and else a new id.
 func requestID(given string) string {
 	if given != "" && validRequestID.MatchString(given) {
 		return given
 	}
 	id := [30]byte{'r', 'e', 'q', '_'}
 	for i := 4; i < len(id); {
-		for bits, n := rand.Uint64(), 0; n < 13; n++ { // it is to be unique, and no secret
+		for bits, n := rand.Uint64(), 0; n < 13; n++ { // 13 digits of 5 bits; they need not be secret
 			id[i] = idDigits[bits&31]
 			bits >>= 5
 			i++

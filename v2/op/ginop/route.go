@@ -14,8 +14,9 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Mount adds the routes of v2: every operation of the set that the release serves. Others answer like unknown
-// paths. It also wraps every write of the set for a request, in any version, in auditWrite.
+// Mount adds the routes of v2: those of all operations of the set that the release serves. Other operations are
+// answered like unknown paths. With Audit, it also sets the set's AroundWrite to auditWrite, for the requests of all
+// surfaces.
 func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surface {
 	if e.Audit != nil {
 		set.AroundWrite = e.auditWrite
@@ -32,7 +33,7 @@ func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surfa
 	return s
 }
 
-// run answers one request to an operation. objects is the path of the objects it creates.
+// run answers a request to an operation. objects is the place of the objects that it creates.
 func (s *Surface) run(c *gin.Context, o op.Operation, objects objectPlace) error {
 	e := s.edge
 	if err := op.Authorize(c.Request.Context(), o.Meta()); err != nil {
@@ -47,7 +48,7 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects objectPlace) error
 		return err
 	}
 
-	ctx := c.Request.Context() // a new one: Decode has read the body
+	ctx := c.Request.Context() // it changed when Decode had read the body (limitTime)
 	var outcome domain.Outcome
 	if key := c.GetHeader("Idempotency-Key"); key != "" && o.Meta().Method == http.MethodPost {
 		outcome, err = e.atMostOnce(c, o, in, key, body)
@@ -73,7 +74,8 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects objectPlace) error
 // runner is the Run or the RunPrepared of an operation.
 type runner func(context.Context, any) (any, error)
 
-// answer runs the operation and returns its outcome. ctx is the request's, or that of a transaction within it.
+// answer runs the operation, counts the call against the client's budget and returns the outcome. ctx is the request's,
+// or that of a transaction within it, which fails if the budget is used up.
 func (e *Edge) answer(ctx context.Context, c *gin.Context, o op.Operation, in any, run runner) (domain.Outcome, error) {
 	out, err := run(ctx, in)
 	if err != nil {
@@ -86,8 +88,9 @@ func (e *Edge) answer(ctx context.Context, c *gin.Context, o op.Operation, in an
 	return domain.Outcome{Status: o.Meta().Status, Body: encoded}, err
 }
 
-// Decode reads the request into in, a pointer to the input that described describes, and returns it with the raw
-// body. Once the body has arrived, the request waits for its place in progress.
+// Decode reads the request into in, a pointer to the input that described describes, and returns it with the raw body.
+// Between the arrival of the body and its parsing, the request waits for its place in progress. lenient is that of
+// op.Request: then a body that the operation does not take is not read.
 func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []byte, error) {
 	r := op.Request{Path: c.Param, Lenient: lenient, Faults: op.FaultsOf(c.Request.Context())}
 	if c.Request.URL.RawQuery != "" {
@@ -115,9 +118,10 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 	return in, r.Body, err
 }
 
-// peekBody reads the first byte of a body that should be empty.
+// peekBody returns the first byte of a body that should be empty, so that Bind rejects it; nil if it is empty. The byte
+// is 0 for a body that discardBody removed.
 func peekBody(c *gin.Context) ([]byte, error) {
-	if _, promised := c.Get(unreadBody); promised {
+	if _, discarded := c.Get(unreadBody); discarded {
 		return []byte{0}, nil
 	}
 	var first [1]byte
@@ -135,13 +139,14 @@ func budgetName(ctx context.Context, o op.Operation, client domain.ClientID) str
 	return "client/" + domain.CallerFrom(ctx).Prefix + "/" + o.Meta().ID + "/" + client.String()
 }
 
-// clientLimit returns an operation's calls per minute and client.
+// clientLimit returns how many calls of an operation a minute each key may make for one client.
 func (e *Edge) clientLimit(o op.Operation) int64 {
 	return int64(o.Meta().PerClient) * e.Limits.PerClientFactor
 }
 
-// rejectOverBudget returns RateLimited if the client's budget is used up, before any work is done. Only a client
-// within the key's access is ever charged, so this reveals no other client.
+// rejectOverBudget returns RateLimited if the budget of the client in the path is used up, before any work is done; nil
+// for an operation without such a budget or client. A budget is charged only if the key has access to its client, so
+// the error reveals no other client.
 func (e *Edge) rejectOverBudget(c *gin.Context, o op.Operation, in any) error {
 	if o.Meta().PerClient == 0 {
 		return nil
@@ -163,7 +168,8 @@ func (e *Edge) rejectOverBudget(c *gin.Context, o op.Operation, in any) error {
 	return e.budgets.refusal(state, "of this operation for this client")
 }
 
-// charge counts the call against the budget of the output's client, which is within the key's access.
+// charge counts the call against the budget of the output's client, to which the key has access; RateLimited if it was
+// used up. An operation without such a budget is not counted.
 func (e *Edge) charge(c *gin.Context, o op.Operation, out any) error {
 	if o.Meta().PerClient == 0 {
 		return nil

@@ -13,12 +13,12 @@ import (
 // turn holds a request's shares of the bounded resources: bytes for its body, then a place in progress.
 type turn struct {
 	edge   *Edge
-	budget budget // of its key; zero where the request is not counted
+	budget budget // of its key; zero if the request is not counted
 	room   room
-	// nested says that the request is part of another one, which holds both.
+	// nested says that the request is made of a protocol's message, whose turn holds both.
 	nested  bool
 	entered bool
-	leave   func()
+	leave   func() // releases the place; nil before enter
 }
 
 // requestTurn is the gin context key of a request's turn.
@@ -27,10 +27,10 @@ const requestTurn = "ginop.turn"
 // nestedTurn is the context key that marks a request made of a protocol's message: it shares the message's turn.
 type nestedTurn struct{}
 
-// acquireTurn returns an empty turn for the request; end releases what it acquires.
-func (e *Edge) acquireTurn(c *gin.Context, of budget) *turn {
+// acquireTurn returns a turn for the request, which holds nothing yet; end releases what it acquires.
+func (e *Edge) acquireTurn(c *gin.Context, keyBudget budget) *turn {
 	ctx := c.Request.Context()
-	t := &turn{edge: e, budget: of, room: room{of: e.bodies, caller: domain.CallerFrom(ctx)}}
+	t := &turn{edge: e, budget: keyBudget, room: room{of: e.bodies, caller: domain.CallerFrom(ctx)}}
 	t.nested, _ = ctx.Value(nestedTurn{}).(bool)
 	c.Set(requestTurn, t)
 	return t
@@ -47,7 +47,8 @@ func (t *turn) end() {
 	t.room.release()
 }
 
-// receive reads the request's body, waiting for the key's share of bytes. It holds no place in progress.
+// receive reads the request's body, which waits for shares of bytes and needs no place in progress; nil without a body.
+// The shares of a nested request are those of its message.
 func (t *turn) receive(c *gin.Context, weight int64) ([]byte, error) {
 	r := c.Request
 	switch {
@@ -59,12 +60,12 @@ func (t *turn) receive(c *gin.Context, weight int64) ([]byte, error) {
 	return t.room.receive(r.Context(), r.Body, r.ContentLength, weight)
 }
 
-// enter waits for a place in progress.
+// enter waits for a place in progress. It does nothing if the turn, or that of the message, has one.
 func (t *turn) enter(c *gin.Context) (err error) {
 	if t.entered || t.nested {
 		return nil
 	}
-	ctx := c.Request.Context() // its time began when the body was read
+	ctx := c.Request.Context() // its time limit began when the body was read
 	t.leave, err = t.edge.progress.enter(ctx, domain.CallerFrom(ctx))
 	t.entered = err == nil
 	return err

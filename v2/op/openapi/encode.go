@@ -14,14 +14,15 @@ import (
 // sections are the parts of a document in reading order.
 var sections = []string{"openapi", "info", "servers", "security", "tags", "paths", "webhooks", "components"}
 
-// memberOrder is the order of the members of objects that are no maps of names; others follow alphabetically.
+// memberOrder is the order of the members of objects, except those whose members are names, such as properties. Members
+// that it lacks follow alphabetically.
 var memberOrder = []string{
 	"title", "version", "operationId", "name", "x-displayName", "in", "url", "summary", "description", "required", "contact", "license",
 	"type", "format", "enum", "schema", "tags", "parameters", "requestBody", "responses", "properties",
 }
 
-// declaredOrder is the extension that keeps the declared order of an object's properties, which are in a map, until
-// the document is encoded. It is not written.
+// declaredOrder is the extension of a schema that holds the declared order of its properties, which are in a map. It is
+// not part of the encoded document.
 const declaredOrder = "x-declared-order"
 
 // JSON returns the document as indented JSON, deterministically. Properties are in the order of their declaration.
@@ -61,10 +62,10 @@ func YAML(doc *openapi3.T) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// useBlockStyle removes the flow style of JSON from a tree.
+// useBlockStyle removes the flow style of JSON from all nodes of a tree but empty maps and lists.
 func useBlockStyle(n *yaml.Node) {
-	empty := len(n.Content) == 0 && n.Kind != yaml.ScalarNode // which has no other form
-	if !empty {
+	isEmpty := len(n.Content) == 0 && n.Kind != yaml.ScalarNode // {} and [] have no block style
+	if !isEmpty {
 		n.Style = 0
 	}
 	for _, child := range n.Content {
@@ -72,8 +73,8 @@ func useBlockStyle(n *yaml.Node) {
 	}
 }
 
-// orderMembers returns a JSON value with its own members in the order of first, if any, and the properties of its
-// objects in the order of their declaration.
+// orderMembers returns a JSON value with the members of its objects in order: its own in that of first or, if first is
+// nil, of memberOrder; those of the objects within it in that of memberOrder, and properties as declared.
 func orderMembers(value jsontext.Value, first []string) (jsontext.Value, error) {
 	switch value.Kind() {
 	case '[':
@@ -95,7 +96,7 @@ func orderMembers(value jsontext.Value, first []string) (jsontext.Value, error) 
 	return value, nil
 }
 
-// orderObject orders the members of an object.
+// orderObject is orderMembers for an object.
 func orderObject(value jsontext.Value, first []string) (_ jsontext.Value, err error) {
 	members := map[string]jsontext.Value{}
 	if err := json.Unmarshal(value, &members); err != nil {
@@ -116,7 +117,7 @@ func orderObject(value jsontext.Value, first []string) (_ jsontext.Value, err er
 	if listed == nil {
 		listed = memberOrder
 	}
-	place := func(name string) int { // other names: first if first is given, else last
+	place := func(name string) int { // names not listed: at the beginning if first is given, else at the end
 		if i := slices.Index(listed, name); i >= 0 || first != nil {
 			return i
 		}
@@ -135,13 +136,14 @@ func orderObject(value jsontext.Value, first []string) (_ jsontext.Value, err er
 		return nil, err
 	}
 	for _, name := range names {
-		var within []string
+		var memberFirst []string
 		if name == "properties" {
-			within = properties
+			memberFirst = properties
 		}
 		member := members[name]
-		if name != "example" || first != nil { // whose members have an order of their own
-			if member, err = orderMembers(member, within); err != nil {
+		// The keyword example keeps the order of its members. Where first is given, example is the name of a property.
+		if name != "example" || first != nil {
+			if member, err = orderMembers(member, memberFirst); err != nil {
 				return nil, err
 			}
 		}

@@ -43,7 +43,8 @@ func (b *builder) example(id string) (*Example, error) {
 	return out, nil
 }
 
-// parameter returns the example's value of a parameter; nil for none.
+// parameter returns the example's value of a parameter, a number if the schema is that of an integer; nil if there is
+// none. e may be nil.
 func (e *Example) parameter(in, name string, schema *openapi3.Schema) any {
 	if e == nil {
 		return nil
@@ -61,7 +62,7 @@ func (e *Example) parameter(in, name string, schema *openapi3.Schema) any {
 	return text
 }
 
-// body returns the example's request body.
+// body returns the example's request body; empty if there is none. e may be nil.
 func (e *Example) body() jsontext.Value {
 	if e == nil {
 		return nil
@@ -69,7 +70,7 @@ func (e *Example) body() jsontext.Value {
 	return e.Body
 }
 
-// response returns the example's response body.
+// response returns the example's response body; empty if there is none. e may be nil.
 func (e *Example) response() jsontext.Value {
 	if e == nil {
 		return nil
@@ -77,13 +78,14 @@ func (e *Example) response() jsontext.Value {
 	return e.Response
 }
 
-// orderedExample is the body of an example and the media type that shows it.
+// orderedExample is the body of an example, and the media type that contains it.
 type orderedExample struct {
 	content *openapi3.MediaType
 	body    json.RawMessage
 }
 
-// setExample adds the example of a body to its content, decoded, for the check of the document.
+// setExample sets the example of a content to body, decoded, for the validation of the document; orderExamples sets it
+// to body itself afterwards. An empty body is no example.
 func (b *builder) setExample(content openapi3.Content, body jsontext.Value) error {
 	if len(body) == 0 {
 		return nil
@@ -96,7 +98,7 @@ func (b *builder) setExample(content openapi3.Content, body jsontext.Value) erro
 	return nil
 }
 
-// orderExamples replaces decoded example bodies with the original ones, in their order of members.
+// orderExamples replaces decoded example bodies with the original ones, whose members are in order.
 func (b *builder) orderExamples() {
 	for _, e := range b.ordered {
 		e.content.Example = e.body

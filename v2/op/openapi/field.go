@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// field is a member of an object, as encoding derives it from a struct.
+// field is a field of a struct that is a member of its JSON object.
 type field struct {
 	reflect.StructField
 	name string
-	// omits says that the member may be missing from an output.
+	// omits says that an output may lack the member (omitempty, omitzero).
 	omits bool
 }
 
@@ -43,7 +43,8 @@ func membersOf(t reflect.Type) ([]field, error) {
 	return dominant, nil
 }
 
-// collectFields appends the fields of t, which lies at the index, and of the structs it embeds.
+// collectFields appends the exported fields of t, whose index is given, and of the structs that it embeds, without
+// those with json:"-". Options other than omitempty and omitzero are an error.
 func collectFields(t reflect.Type, index []int, all *[]field) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -80,7 +81,7 @@ func collectFields(t reflect.Type, index []int, all *[]field) error {
 	return nil
 }
 
-// goNames are Go type names for components whose own names oapi-codegen reserves.
+// goNames are the names of Go types for components whose own names oapi-codegen needs for its own types.
 var goNames = map[string]string{"Client": "ClientResource"}
 
 // names are the component names of types whose own name is ambiguous outside their package.
@@ -93,7 +94,8 @@ var names = map[string]string{
 	"SignFilter": "SignatureFilter", "SkipReason": "AssignmentSkipReason", "Tallies": "RiskCounts", "WebhookSwitch": "WebhookStatusChange",
 }
 
-// componentName returns the component name of a type: User, and UserPage for Page[User].
+// componentName returns the component name of a type: User, and UserPage for Page[User]. Documents of OpenAPI 3.0 use
+// goNames instead of names.
 func (m *mapper) componentName(t reflect.Type) string {
 	if m.of.OpenAPI30 {
 		name := cleanName(t.Name(), nil)
@@ -102,12 +104,12 @@ func (m *mapper) componentName(t reflect.Type) string {
 	return cleanName(t.Name(), names)
 }
 
-// cleanName turns a type's name, with or without its package path, into words without punctuation, type arguments
-// first. others replaces names.
+// cleanName returns a type's name without package paths and punctuation, with the names of its type arguments first.
+// others maps names to their replacements.
 func cleanName(name string, others map[string]string) string {
 	base, args, _ := strings.Cut(name, "[")
 	base = base[strings.LastIndexAny(base, "./")+1:]
-	base, _, _ = strings.Cut(base, "·") // the number of a type inside a function
+	base, _, _ = strings.Cut(base, "·") // a type declared in a function has a number after it
 	var out strings.Builder
 	for _, arg := range arguments(strings.TrimSuffix(args, "]")) {
 		out.WriteString(cleanName(arg, others))

@@ -47,7 +47,7 @@ func namesOf(schema *openapi3.Schema) []string {
 	return names
 }
 
-// ClosedObject returns the schema of an object with exactly these members. Two of one name are an error.
+// ClosedObject returns the schema of an object that allows no other members. Two members of the same name are an error.
 func ClosedObject(members []Member) (*openapi3.Schema, error) {
 	schema, order, no := openapi3.NewObjectSchema(), []string{}, false
 	schema.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
@@ -65,10 +65,10 @@ func ClosedObject(members []Member) (*openapi3.Schema, error) {
 	return schema, nil
 }
 
-// JSONSchema converts a schema of a document to self-contained JSON Schema 2020-12. References are replaced with
-// their components, a type with several forms with what they have in common, and an example with a list. A
-// recursive component is an error. Properties are in the order of their declaration. Keywords in without, such as
-// examples, are left out everywhere.
+// JSONSchema converts a schema of a document to self-contained JSON Schema 2020-12. References are replaced with their
+// components, a union with the common schema of its forms, and example with examples. A recursive component is an
+// error. Properties are in the order of their declaration. Keywords in without, such as examples, are left out
+// everywhere.
 func JSONSchema(ref *openapi3.SchemaRef, without ...string) ([]byte, error) {
 	tree, err := (&standalone{without: without}).schema(ref)
 	if err != nil {
@@ -81,7 +81,8 @@ func JSONSchema(ref *openapi3.SchemaRef, without ...string) ([]byte, error) {
 	return orderMembers(text, nil)
 }
 
-// standalone converts a schema that lies within the named components.
+// standalone converts a schema. within are the references of the components that contain it, and without the keywords
+// to leave out.
 type standalone struct {
 	within, without []string
 }
@@ -111,7 +112,7 @@ func (s *standalone) schema(ref *openapi3.SchemaRef) (map[string]any, error) {
 	return tree, nil
 }
 
-// keywords returns the JSON Schema keywords of a schema that contain no schema.
+// keywords returns the JSON Schema keywords of a schema, except those that contain schemas.
 func keywords(schema *openapi3.Schema) (map[string]any, error) {
 	own := *schema
 	own.Discriminator, own.XML, own.ExternalDocs = nil, nil, nil
@@ -138,9 +139,10 @@ func keywords(schema *openapi3.Schema) (map[string]any, error) {
 	}
 
 	for bound, exclusive := range map[string]string{"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"} {
-		if is, ok := tree[exclusive].(bool); ok {
+		// OpenAPI 3.0 has a bool, and JSON Schema the bound itself.
+		if isExclusive, ok := tree[exclusive].(bool); ok {
 			delete(tree, exclusive)
-			if is {
+			if isExclusive {
 				tree[exclusive] = tree[bound]
 				delete(tree, bound)
 			}
@@ -149,9 +151,9 @@ func keywords(schema *openapi3.Schema) (map[string]any, error) {
 	return tree, nil
 }
 
-// addSchemas adds the schemas that a schema contains.
+// addSchemas adds to tree the keywords of a schema that contain schemas.
 func (s *standalone) addSchemas(tree map[string]any, schema *openapi3.Schema) error {
-	one := func(name string, ref *openapi3.SchemaRef) error {
+	add := func(name string, ref *openapi3.SchemaRef) error {
 		if ref == nil {
 			return nil
 		}
@@ -163,13 +165,13 @@ func (s *standalone) addSchemas(tree map[string]any, schema *openapi3.Schema) er
 		return nil
 	}
 
-	if err := one("items", schema.Items); err != nil {
+	if err := add("items", schema.Items); err != nil {
 		return err
 	}
-	if err := one("not", schema.Not); err != nil {
+	if err := add("not", schema.Not); err != nil {
 		return err
 	}
-	if err := one("additionalProperties", schema.AdditionalProperties.Schema); err != nil {
+	if err := add("additionalProperties", schema.AdditionalProperties.Schema); err != nil {
 		return err
 	}
 
@@ -204,13 +206,14 @@ func (s *standalone) addSchemas(tree map[string]any, schema *openapi3.Schema) er
 	return nil
 }
 
-// flattenSingle merges the only schema of an allOf, or of an anyOf with null, into the schema itself.
+// flattenSingle merges the only schema of an allOf into tree, or that of an anyOf of a schema and null, whose type then
+// allows null. Keywords that tree has stay. It leaves an anyOf whose schema has no type.
 func flattenSingle(tree map[string]any) {
-	all, _ := tree["allOf"].([]any)
-	either, _ := tree["anyOf"].([]any)
-	null := len(either) == 2 && reflect.DeepEqual(either[1], map[string]any{"type": openapi3.TypeNull})
-	only := append(all, either...)[:min(1, len(all)+len(either))]
-	if len(all) != 1 && !null || null && either[0].(map[string]any)["type"] == nil {
+	allOf, _ := tree["allOf"].([]any)
+	anyOf, _ := tree["anyOf"].([]any)
+	orNull := len(anyOf) == 2 && reflect.DeepEqual(anyOf[1], map[string]any{"type": openapi3.TypeNull})
+	only := append(allOf, anyOf...)[:min(1, len(allOf)+len(anyOf))]
+	if len(allOf) != 1 && !orNull || orNull && anyOf[0].(map[string]any)["type"] == nil {
 		return
 	}
 	delete(tree, "allOf")
@@ -220,7 +223,7 @@ func flattenSingle(tree map[string]any) {
 			tree[name] = value
 		}
 	}
-	if !null {
+	if !orNull {
 		return
 	}
 	tree["type"] = []any{tree["type"], openapi3.TypeNull}

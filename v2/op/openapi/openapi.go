@@ -1,11 +1,9 @@
-// Package openapi writes the OpenAPI documents of the service from the Go
-// types of its operations and their tags, so that a document cannot differ
-// from the code. ForRelease describes v2; Build describes any list of
-// operations, v1's routes among them.
+// Package openapi builds the OpenAPI documents of the service from the Go types of its operations and their tags, so
+// that a document cannot differ from the code. ForRelease describes v2; Build describes any list of operations, such as
+// v1's routes.
 //
-// The mapper knows the tags json, validate, doc, default and format. A rule
-// that it does not know, or a type with a JSON form of its own, is an error:
-// nothing is left out silently.
+// The mapper reads the tags json, validate, doc, default, since and format. An unknown rule, or a type with its own
+// JSON form, is an error: nothing is left out silently.
 package openapi
 
 import (
@@ -27,15 +25,15 @@ import (
 // Document describes a version of the interface.
 type Document struct {
 	Title, Version, Description string
-	// Prefix is the path that all operations lie below: /v2.
+	// Prefix is the path prefix of all operations: /v2.
 	Prefix string
 	// Error is the type of the body of every error.
 	Error reflect.Type
-	// Lenient says that bodies may have unknown members, and that null stands
-	// for an optional member that is left out (decisions 2.5).
+	// Lenient says that bodies may have unknown members, and that null is accepted for an optional member (decisions
+	// 2.5).
 	Lenient bool
-	// OpenAPI30 selects OpenAPI 3.0, with each enum where it is used; other documents are of
-	// 3.1, with enums as components.
+	// OpenAPI30 selects OpenAPI 3.0, with each enum where it is used; other documents are of 3.1, with enums as
+	// components.
 	OpenAPI30 bool
 	// Tags describe the resources, in the order of the document.
 	Tags []op.Tag
@@ -43,12 +41,11 @@ type Document struct {
 	Objects map[string]string
 	// Failure returns an example of the body of an error; nil for no examples.
 	Failure func(Failure) any
-	// Failures replace, by status, the descriptions of known failures. Added
-	// are failures with a status that no release of v2 has.
+	// Failures replace, by status, the descriptions of the package's failures. Added are further failures, with
+	// statuses that v2 does not have.
 	Failures map[int]string
 	Added    []Failure
-	// Examples holds those of the operations, in files ID.json; see Example. nil
-	// for none.
+	// Examples holds the examples of operations, in files ID.json (see Example); nil for none.
 	Examples   fs.FS
 	Operations []Operation
 }
@@ -57,41 +54,37 @@ type Document struct {
 type Operation struct {
 	// ID is unique in the document.
 	ID string
-	// Method and Path are its place below the prefix; parameters of the path
-	// are written :name.
+	// Method and Path are the operation's method and its path below the prefix; path parameters are written :name.
 	Method, Path string
 	Summary      string
 	// Description may say more than the summary; it may be empty.
 	Description string
 	// Tag is the resource that the operation is listed under.
 	Tag string
-	// Starred says that the operation is beyond the published document.
+	// Starred says that the operation is not in the published document.
 	Starred bool
-	// Deprecated says that callers are to stop using the operation.
+	// Deprecated says that callers should stop using the operation.
 	Deprecated bool
 	// Scope is the scope that the key must have.
 	Scope domain.Scope
 	// AllClients says that the key must have access to all clients.
 	AllClients bool
-	// Since is the first release that serves the operation; empty where
-	// releases mean nothing.
+	// Since is the first release that serves the operation; empty in a document without releases.
 	Since string
-	// PerClient is how many calls a minute each key may make for one client;
-	// zero where there is no such budget.
+	// PerClient is how many calls a minute each key may make for one client; zero means no such limit.
 	PerClient int
 	// Idempotent says that the operation takes an Idempotency-Key.
 	Idempotent bool
-	// HasLocation says that success names the path of what was created.
+	// HasLocation says that success has the header Location, the path of the created object.
 	HasLocation bool
-	// Headers describes, by name, the headers that success may have besides those of
-	// every response.
+	// Headers describes, by name, the headers that success may have in addition to those of every response.
 	Headers map[string]string
 	Input   *op.Input
 	// Status is that of success.
 	Status int
-	// Output is the body of success; nil or op.NoContent where there is none.
+	// Output is the type of the body of success; nil or op.NoContent means no body.
 	Output reflect.Type
-	// Errors are the statuses that the operation may fail with.
+	// Errors are the error statuses of the operation.
 	Errors []int
 }
 
@@ -133,8 +126,8 @@ func operationOf(o op.Declaration) Operation {
 	return out
 }
 
-// Build writes the document and checks it against the OpenAPI specification. It fails on mistakes in the types and
-// tags of the operations. Tests check that examples fit their schemas (openapitest.CheckDescribed).
+// Build builds the document and validates it against the OpenAPI specification. It fails for mistakes in the types and
+// tags of the operations. Tests check that examples match their schemas (openapitest.CheckDescribed).
 func Build(d Document) (*openapi3.T, error) {
 	withKey := openapi3.NewSecurityRequirement().Authenticate(keyScheme)
 	b := builder{
@@ -176,7 +169,7 @@ func Build(d Document) (*openapi3.T, error) {
 	return b.doc, nil
 }
 
-// SetSupport sets the contact of a document: an address of the web or of mail (mailto:); empty leaves it.
+// SetSupport sets the contact of a document to a URL or, after mailto:, an email address. An empty address sets none.
 func SetSupport(doc *openapi3.T, address string) {
 	if mail, ok := strings.CutPrefix(address, "mailto:"); ok {
 		doc.Info.Contact.Email = mail
@@ -185,17 +178,19 @@ func SetSupport(doc *openapi3.T, address string) {
 	}
 }
 
+// builder builds one document.
 type builder struct {
 	doc    *openapi3.T
 	of     Document
 	mapper *mapper
-	// failure is the body of errors.
+	// failure is the schema of the body of errors.
 	failure *openapi3.SchemaRef
-	// ordered are the bodies of examples as they are written.
+	// ordered are the bodies of examples with their members in order.
 	ordered []orderedExample
 }
 
-// mapOutputs maps outputs before inputs, so that a type that is both keeps its plain name for the output.
+// mapOutputs maps the error body and all outputs before any input, so that the component of a type that is both has the
+// plain name for the output.
 func (b *builder) mapOutputs(d Document) (err error) {
 	if b.failure, err = b.mapper.schema(d.Error, output); err != nil {
 		return fmt.Errorf("the error body: %w", err)
@@ -253,7 +248,7 @@ func (b *builder) addOperation(o Operation) (err error) {
 	return nil
 }
 
-// describe returns the operation's description, with the rules that follow from its declaration.
+// describe returns the operation's description, followed by sentences on AllClients, PerClient and Starred.
 func describe(o Operation) string {
 	parts := []string{}
 	if o.Description != "" {
@@ -271,7 +266,7 @@ func describe(o Operation) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// addTags lists the tags of the operations: described ones in their order, then the others.
+// addTags lists the tags that operations have: first those of Document.Tags, then the others, each in their order.
 func (b *builder) addTags() {
 	used := map[string]bool{}
 	for _, o := range b.of.Operations {
@@ -291,7 +286,8 @@ func (b *builder) addTags() {
 	}
 }
 
-// extensions returns the x- members of an operation, for what OpenAPI cannot express.
+// extensions returns the x- members of an operation for properties that OpenAPI cannot express: scope, release, limit
+// per client and badges.
 func extensions(o Operation) map[string]any {
 	out := map[string]any{}
 	var badges []map[string]string
@@ -316,7 +312,7 @@ func extensions(o Operation) map[string]any {
 	return out
 }
 
-// parameters returns the parameters of an operation.
+// parameters returns the parameters of an operation, those of the path first.
 func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters, error) {
 	var list openapi3.Parameters
 	add := func(in string, params []op.Param) error {
@@ -329,11 +325,12 @@ func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters
 			if schema.Ref == "" {
 				schema.Value.Description = ""
 			}
-			if of := schema.Value; len(of.AllOf) == 1 && of.Default == nil { // which had only a description
-				schema = of.AllOf[0]
+			// A reference that was wrapped for its description only: the parameter has that.
+			if wrapper := schema.Value; len(wrapper.AllOf) == 1 && wrapper.Default == nil {
+				schema = wrapper.AllOf[0]
 			}
 			if schema.Ref == "" {
-				schema.Value.Example = nil // the example of the type finds nothing
+				schema.Value.Example = nil // the type's example, such as an id, would find nothing
 			}
 			list = append(list, &openapi3.ParameterRef{Value: &openapi3.Parameter{
 				Name: p.Name, In: in, Required: required || in == openapi3.ParameterInPath,
@@ -352,7 +349,7 @@ func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters
 	}
 	if o.Idempotent {
 		shared, ok := b.doc.Components.Parameters[idempotencyKey]
-		if !ok { // a document without such an operation does not have it
+		if !ok { // added with the first such operation
 			shared = idempotencyParameter()
 			b.doc.Components.Parameters[idempotencyKey] = shared
 		}
@@ -378,12 +375,12 @@ func (b *builder) requestBody(in *op.Input, example *Example) (*openapi3.Request
 	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: !in.OptionalBody, Content: content}}, nil
 }
 
-// jsonContent returns JSON content of a schema.
+// jsonContent returns JSON content with a schema.
 func jsonContent(schema *openapi3.SchemaRef) openapi3.Content {
 	return openapi3.Content{"application/json": &openapi3.MediaType{Schema: schema}}
 }
 
-// responses returns the responses of an operation: its success and its errors.
+// responses returns the responses of an operation: its success and, by ascending status, its errors.
 func (b *builder) responses(o Operation, example *Example) (*openapi3.Responses, error) {
 	out := openapi3.NewResponsesWithCapacity(len(o.Errors) + 1)
 	text := http.StatusText(o.Status)

@@ -62,7 +62,7 @@ func idempotencyParameter() *openapi3.ParameterRef {
 	}}
 }
 
-// header returns a header with a description and a schema.
+// header returns a required header with a description and a schema.
 func header(about string, schema *openapi3.Schema) *openapi3.HeaderRef {
 	parameter := openapi3.Parameter{Description: about, Required: true, Schema: schema.NewRef()}
 	return &openapi3.HeaderRef{Value: &openapi3.Header{Parameter: parameter}}
@@ -78,8 +78,8 @@ func optionalHeader(about string, schema *openapi3.Schema) *openapi3.HeaderRef {
 // integerFrom returns the schema of an integer of at least low.
 func integerFrom(low float64) *openapi3.Schema { return openapi3.NewIntegerSchema().WithMin(low) }
 
-// headers returns the headers of a response with the status. 409 and 410 have Retry-After only if the error is
-// temporary.
+// headers returns the headers of a response with the status: those of every response, X-API-Key-Expires except for 401,
+// and Retry-After for 429 and 503. It is optional for 409 and 410, which have it only if the error is temporary.
 func (b *builder) headers(status int) openapi3.Headers {
 	shared := b.doc.Components.Headers
 	out := openapi3.Headers{}
@@ -101,14 +101,15 @@ func (b *builder) headers(status int) openapi3.Headers {
 	return out
 }
 
-// successHeaders returns the headers of an operation's success (decisions 3.12).
+// successHeaders returns the headers of an operation's success: those of its status, Location, Idempotent-Replayed and
+// those of Operation.Headers (decisions 3.12).
 func (b *builder) successHeaders(o Operation) openapi3.Headers {
 	out := b.headers(o.Status)
 	if o.HasLocation {
-		at := header("The path of what was created.", openapi3.NewStringSchema().WithFormat("uri-reference"))
-		_, tries := o.Output.FieldByName("DryRun") // which creates nothing
-		at.Value.Required = at.Value.Required && !tries
-		out[location] = at
+		locationHeader := header("The path of what was created.", openapi3.NewStringSchema().WithFormat("uri-reference"))
+		_, hasDryRun := o.Output.FieldByName("DryRun")
+		locationHeader.Value.Required = !hasDryRun // a dry run creates nothing
+		out[location] = locationHeader
 	}
 	if o.Idempotent {
 		out[replayed] = optionalHeader("That this is the answer to an earlier request with the same "+idempotencyKey+".",
@@ -120,7 +121,7 @@ func (b *builder) successHeaders(o Operation) openapi3.Headers {
 	return out
 }
 
-// failureOf returns the documented failure of a status.
+// failureOf returns the failure of a status, from Added or else the package's failures; false if there is none.
 func (b *builder) failureOf(status int) (Failure, bool) {
 	for _, f := range b.of.Added {
 		if f.Status == status {
@@ -131,7 +132,8 @@ func (b *builder) failureOf(status int) (Failure, bool) {
 	return f, ok
 }
 
-// errorResponse returns the response that all operations share for an error status.
+// errorResponse returns a reference to the response that all operations share for an error status, and adds it to the
+// components if it is new. Its example is that of the failure, if the document has examples.
 func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
 	text := http.StatusText(status)
 	name := strings.ReplaceAll(text, " ", "")
@@ -159,20 +161,20 @@ func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
 type Failure struct {
 	Status int
 	Code   domain.Code
-	// Description says when it happens, in Markdown.
+	// Description says when the error occurs, in Markdown.
 	Description string
-	// Message and Fields are those of an example.
+	// Message and Fields are those of the example.
 	Message string
 	Fields  []domain.FieldError
 }
 
-// ExampleAddress is the service's address in examples: that of a service that was started without flags.
+// ExampleAddress is the service's address in examples, the default one.
 const ExampleAddress = "http://127.0.0.1:8080"
 
 // ExampleRequestID is the request id in examples.
 const ExampleRequestID = "req_01jxt3e8f0c7kq5v9m2hz4p6wn"
 
-// failures are the documented errors by status.
+// failures are the failures of v2 by status.
 var failures = func() map[int]Failure {
 	list := []Failure{
 		{http.StatusBadRequest, domain.InvalidRequest, "`invalid_request`: a parameter or the body is wrong. `fields` names each wrong part.",

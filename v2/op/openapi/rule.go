@@ -11,19 +11,19 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Since is the extension that names the release that an operation came with. On a member of an object or a parameter,
-// by its field's tag since, it names the release with which it was added, to all releases.
+// Since is the extension with the first release of an operation. On a member of an object or a parameter, from its
+// field's tag since, it is the release with which the member was added; all releases have it.
 const Since = "x-since"
 
-// annotate adds to a schema what its field's tags say. A reference, which can have no siblings, is wrapped if there
-// is something to add.
+// annotate applies the tags validate, doc, since, format and default of a field to its schema. A reference, which can
+// have no other keywords, is wrapped in an allOf if there is a doc or a default; otherwise it is returned unchanged.
 func annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.SchemaRef, error) {
 	if err := applyRules(schema, tag.Get("validate")); err != nil {
 		return nil, err
 	}
 	about, documented := tag.Lookup("doc")
 	value, defaulted := tag.Lookup("default")
-	of := schema.Value
+	inner := schema.Value
 	if schema.Ref != "" {
 		if !documented && !defaulted {
 			return schema, nil
@@ -42,7 +42,7 @@ func annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.Sche
 		schema.Value.Format = format
 	}
 	if defaulted {
-		parsed, err := parseDefault(of, value)
+		parsed, err := parseDefault(inner, value)
 		if err != nil {
 			return nil, fmt.Errorf("default %q: %w", value, err)
 		}
@@ -51,7 +51,7 @@ func annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.Sche
 	return schema, nil
 }
 
-// parseDefault parses the default tag as a value of the schema's type.
+// parseDefault parses the default tag as a value of the schema's type, and of its enum. Other types are an error.
 func parseDefault(schema *openapi3.Schema, text string) (any, error) {
 	switch {
 	case schema.Type.Is(openapi3.TypeInteger):
@@ -67,7 +67,7 @@ func parseDefault(schema *openapi3.Schema, text string) (any, error) {
 	return nil, fmt.Errorf("not a value of the type")
 }
 
-// isRequired reports whether the rules refuse a missing member.
+// isRequired reports whether the rules reject a missing member.
 func isRequired(rules string) bool {
 	for rule := range strings.SplitSeq(rules, ",") {
 		switch rule {
@@ -80,8 +80,8 @@ func isRequired(rules string) bool {
 	return false
 }
 
-// ruleSchemas maps each rule of the validate tag to its effect on a schema. Other rules are an error, so that none
-// is forgotten.
+// ruleSchemas maps each rule of the validate tag to its effect on a schema. Unknown rules are an error, so that none is
+// forgotten.
 var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
 	"required": func(s *openapi3.Schema, _ string) error { return notEmpty(s) },
 	"filled":   func(s *openapi3.Schema, _ string) error { s.Pattern = `\S`; return notEmpty(s) },
@@ -96,14 +96,14 @@ var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
 	"min":         minimum,
 	"max":         maximum,
 	"enum":        func(s *openapi3.Schema, _ string) error { return requireEnum(s) },
-	"required_if": noEffect, // a schema has no words for it: it belongs in the doc tag
+	"required_if": noEffect, // a schema cannot express it: the doc tag describes it
 	"omitnil":     noEffect,
 	"omitempty":   noEffect,
 }
 
 func noEffect(*openapi3.Schema, string) error { return nil }
 
-// notEmpty sets a minimum length of 1 on a text.
+// notEmpty sets a minimum length of 1 on a text without an enum.
 func notEmpty(s *openapi3.Schema) error {
 	if s.Type.Is(openapi3.TypeString) && len(s.Enum) == 0 {
 		s.MinLength = max(s.MinLength, 1)
@@ -161,7 +161,8 @@ func maximum(s *openapi3.Schema, param string) error {
 	return nil
 }
 
-// applyRules applies a validate tag; after dive the rules are those of the items.
+// applyRules applies a validate tag; after dive the rules are those of the items. A rule that would change a component
+// is an error.
 func applyRules(schema *openapi3.SchemaRef, rules string) error {
 	if rules == "" {
 		return nil
@@ -181,7 +182,7 @@ func applyRules(schema *openapi3.SchemaRef, rules string) error {
 		}
 		target := schema.Value
 		if schema.Ref != "" {
-			target = &openapi3.Schema{Type: target.Type, Enum: target.Enum} // a component is not the field's to change
+			target = &openapi3.Schema{Type: target.Type, Enum: target.Enum} // a copy: other fields share the component
 		}
 		if err := apply(target, param); err != nil {
 			return fmt.Errorf("rule %s: %w", rule, err)

@@ -15,8 +15,8 @@ import (
 	"partnerapi/v2/op"
 )
 
-// use is the direction of a type on the wire. Outputs are described exactly as written; inputs as all that is
-// accepted.
+// use is the direction of a type. The schema of an output describes the values that the service writes; that of an
+// input the values that it accepts.
 type use int
 
 const (
@@ -24,8 +24,8 @@ const (
 	input
 )
 
-// Described is a wire type that provides its own schema, as neither its kind nor its tags show its JSON form. The
-// method is called on the zero value.
+// Described is a wire type with its own schema, which cannot be derived from its kind and its tags. The method is
+// called on the zero value.
 type Described interface {
 	// JSONSchema is an OpenAPI schema as a JSON object, such as
 	// {"type":"integer","minimum":1}.
@@ -36,12 +36,13 @@ type Described interface {
 type mapper struct {
 	of      *Document
 	schemas openapi3.Schemas
-	// components are the types in schemas.
+	// components maps the types in schemas to their names.
 	components map[component]string
 	// unions are the union types in schemas.
 	unions []op.OneOf
 }
 
+// component identifies a component: a type in a direction.
 type component struct {
 	t reflect.Type
 	u use
@@ -52,7 +53,8 @@ func newMapper(of *Document) *mapper {
 	return &mapper{of: of, schemas: openapi3.Schemas{}, components: map[component]string{}}
 }
 
-// schema converts a type. The caller may change a returned schema that has no Ref.
+// schema converts a type: unions, enums (except in OpenAPI 3.0) and named structs to references to components, and
+// others to a schema, which the caller may change. A type without a schema is an error.
 func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	if t == nil {
 		return nil, fmt.Errorf("there is no type")
@@ -97,7 +99,9 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 // idExample is the UUID part of an id, in the examples of all kinds.
 const idExample = "_01jhz5q7rgec7t3vfd9w8x2k4m"
 
-// textSchema converts types whose JSON differs from their kind, such as times and ids; nil for other types.
+// textSchema converts types whose JSON differs from their kind: Described types, enums, times, ids, and types that
+// marshal themselves as text. It returns nil for others, and an error for types that marshal themselves as JSON. zero
+// is a pointer to a zero t.
 func textSchema(zero any, t reflect.Type) (*openapi3.Schema, error) {
 	if d, ok := zero.(Described); ok {
 		schema := &openapi3.Schema{}
@@ -140,21 +144,21 @@ func textSchema(zero any, t reflect.Type) (*openapi3.Schema, error) {
 	return nil, nil
 }
 
-// hasOwnJSON reports whether a type marshals itself.
+// hasOwnJSON reports whether a type marshals or unmarshals itself as JSON.
 func hasOwnJSON(zero any) bool {
 	_, writes := zero.(json.Marshaler)
 	_, reads := zero.(json.Unmarshaler)
 	return writes || reads
 }
 
-// timeSchema sets no pattern on times: callers must accept any number of digits.
+// timeSchema returns the schema of a time. It has no pattern: callers must accept any number of digits.
 func timeSchema() *openapi3.Schema {
 	schema := openapi3.NewDateTimeSchema()
 	schema.Example = "2026-01-31T08:00:00.000000Z"
 	return schema
 }
 
-// idSchema sets no pattern on ids: callers may not parse them (decisions 1.2).
+// idSchema returns the schema of an id. It has no pattern: callers may not parse ids (decisions 1.2).
 func idSchema(prefix, noun string) *openapi3.Schema {
 	schema := openapi3.NewStringSchema()
 	schema.Description = "Opaque " + noun + " id."
@@ -162,33 +166,35 @@ func idSchema(prefix, noun string) *openapi3.Schema {
 	return schema
 }
 
-// namedComponent returns a reference to the component of a struct. A type that is both input and output has two, as
-// their required members differ.
+// namedComponent returns a reference to the component of a struct, and adds the component if it is new. A type that is
+// both input and output has two components, as their required members differ: that of the input is named …Input.
 func (m *mapper) namedComponent(name string, t reflect.Type, u use) (*openapi3.SchemaRef, error) {
-	key, known := component{t, u}, len(m.components)
+	key, count := component{t, u}, len(m.components)
 	if u == input && m.schemas[name] != nil && m.components[key] == "" {
 		name += "Input"
 	}
+	// The component is added before its members are converted: they may refer to it.
 	ref, err := m.component(name, key, &openapi3.Schema{})
-	if err != nil || len(m.components) == known {
+	if err != nil || len(m.components) == count { // it is not new
 		return ref, err
 	}
-	written, err := m.object(t, u)
+	object, err := m.object(t, u)
 	if err != nil {
 		return nil, err
 	}
-	*ref.Value = *written.Value
+	*ref.Value = *object.Value
 	ref.Value.Description = m.of.Objects[name]
-	if goName, clashes := goNames[name]; clashes && !m.of.OpenAPI30 {
+	if goName, ok := goNames[name]; ok && !m.of.OpenAPI30 {
 		ref.Value.Extensions["x-go-name"] = goName
 	}
 	return ref, nil
 }
 
-// component returns a reference to the component with the key, adding the schema if there is none yet.
+// component returns a reference to the component with the key. If there is none, it adds schema as one; a name that
+// another type has is an error.
 func (m *mapper) component(name string, key component, schema *openapi3.Schema) (*openapi3.SchemaRef, error) {
-	if taken, ok := m.components[key]; ok {
-		return &openapi3.SchemaRef{Ref: schemaPath + taken, Value: m.schemas[taken].Value}, nil
+	if existing, ok := m.components[key]; ok {
+		return &openapi3.SchemaRef{Ref: schemaPath + existing, Value: m.schemas[existing].Value}, nil
 	}
 	if m.schemas[name] != nil {
 		return nil, fmt.Errorf("two types are named %s, one of them %s", name, key.t)
@@ -199,11 +205,11 @@ func (m *mapper) component(name string, key component, schema *openapi3.Schema) 
 
 const schemaPath = "#/components/schemas/"
 
-// object converts a struct in place.
+// object converts a struct to a schema that is no component. A struct of Optionals only needs at least one member.
 func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	schema := openapi3.NewObjectSchema()
-	// Bodies are closed where the service refuses unknown members. Outputs stay
-	// open: a later release may add to them.
+	// Inputs allow only the declared members, unless the service ignores others. Outputs allow others: a later release
+	// may add members.
 	if u == input && !m.of.Lenient {
 		no := false
 		schema.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
@@ -232,7 +238,7 @@ func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 		schema.Extensions = map[string]any{declaredOrder: order}
 	}
 	if optionals > 0 && optionals == len(members) {
-		schema.MinProps = 1 // a PATCH must change something (decisions 3.13)
+		schema.MinProps = 1 // a PATCH must have a member (decisions 3.13)
 	}
 	return schema.NewRef(), nil
 }
@@ -243,7 +249,7 @@ type property struct {
 	required, optional bool
 }
 
-// member converts a field.
+// member converts a field. It is required in an output that never omits it, and in an input whose rules require it.
 func (m *mapper) member(f field, u use) (property, error) {
 	t, rules := f.Type, f.Tag.Get("validate")
 	p := property{required: u == output && !f.omits || u == input && isRequired(rules)}
@@ -251,11 +257,10 @@ func (m *mapper) member(f field, u use) (property, error) {
 	if element, null := rule.OptionalElement(t); element != nil {
 		t, nullable, p.optional, p.required = element, null, true, false
 	} else if t.Kind() == reflect.Pointer {
-		// A member that is left out instead is never null, and neither is a
-		// required one.
+		// An output that omits a nil member, and a required member of an input, is never null.
 		t, nullable = t.Elem(), u == input && !p.required || u == output && !f.omits
 	}
-	if u == input && m.of.Lenient && !p.required {
+	if u == input && m.of.Lenient && !p.required { // null is as good as absent
 		nullable = true
 	}
 
@@ -270,23 +275,23 @@ func (m *mapper) member(f field, u use) (property, error) {
 		p.schema = m.orNull(p.schema)
 	}
 	if own := p.schema.Value; own.Default != nil && !m.of.OpenAPI30 {
-		// One level down, where openapi-typescript does not read it as a promise of a value.
-		within := *own
-		within.Description, within.Extensions = "", nil
+		// Within an allOf: openapi-typescript makes a member with a default of its own required.
+		inner := *own
+		inner.Description, inner.Extensions = "", nil
 		p.schema = (&openapi3.Schema{
-			Description: own.Description, Extensions: own.Extensions, AllOf: openapi3.SchemaRefs{within.NewRef()},
+			Description: own.Description, Extensions: own.Extensions, AllOf: openapi3.SchemaRefs{inner.NewRef()},
 		}).NewRef()
 	}
 	return p, nil
 }
 
-// orNull returns a schema that allows null too.
+// orNull returns a schema that allows null too. It changes the given one, unless that is a reference to a component.
 func (m *mapper) orNull(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 	null := (&openapi3.Schema{Type: &openapi3.Types{openapi3.TypeNull}}).NewRef()
 	switch schema := ref.Value; {
 	case ref.Ref != "":
 		return (&openapi3.Schema{AnyOf: openapi3.SchemaRefs{ref, null}}).NewRef()
-	case len(schema.AllOf) == 1: // a reference, with a description
+	case len(schema.AllOf) == 1: // a wrapped reference (annotate)
 		schema.AllOf, schema.AnyOf = nil, append(schema.AllOf, null)
 	case !m.of.OpenAPI30:
 		*schema.Type = append(*schema.Type, openapi3.TypeNull)
@@ -299,7 +304,7 @@ func (m *mapper) orNull(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 	return ref
 }
 
-// param converts a path or query parameter.
+// param converts a path or query parameter, and reports whether its rules require it.
 func (m *mapper) param(p op.Param) (schema *openapi3.SchemaRef, required bool, err error) {
 	t := p.Type
 	if t.Kind() == reflect.Pointer {
@@ -354,7 +359,7 @@ func (b *builder) markContentUsed(content openapi3.Content, used map[string]bool
 	}
 }
 
-// markUsed marks the references in a schema, recursively.
+// markUsed marks the references in a schema, recursively; a reference that is marked already ends the recursion.
 func (b *builder) markUsed(schema *openapi3.SchemaRef, used map[string]bool) {
 	if schema == nil || schema.Value == nil || used[schema.Ref] {
 		return

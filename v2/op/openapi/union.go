@@ -13,44 +13,45 @@ import (
 	"partnerapi/v2/op"
 )
 
-// formName returns the component name of a form: UserCreatedEvent.
-func formName(f op.Form, of string) string {
+// formName returns the component name of a form of a union: UserCreatedEvent for user.created of Event.
+func formName(f op.Form, union string) string {
 	var out strings.Builder
 	for _, word := range strings.FieldsFunc(f.Value, func(r rune) bool { return r == '.' || r == '_' }) {
 		out.WriteString(upperFirst(word))
 	}
-	return out.String() + of
+	return out.String() + union
 }
 
-// union returns a reference to the component of a type with several forms.
-func (m *mapper) union(name string, t reflect.Type, of op.OneOf) (*openapi3.SchemaRef, error) {
+// union returns a reference to the component of a union, a type with several forms. If it is new, it adds components of
+// the union and of each form, in which the discriminating member has the form's value only.
+func (m *mapper) union(name string, t reflect.Type, zero op.OneOf) (*openapi3.SchemaRef, error) {
 	key := component{t, output}
 	if _, known := m.components[key]; known {
 		return m.component(name, key, nil)
 	}
-	member, forms := of.Forms()
-	tells := &openapi3.Discriminator{PropertyName: member, Mapping: map[string]openapi3.MappingRef{}}
-	union := &openapi3.Schema{Discriminator: tells, Description: m.of.Objects[name]}
+	member, forms := zero.Forms()
+	discriminator := &openapi3.Discriminator{PropertyName: member, Mapping: map[string]openapi3.MappingRef{}}
+	union := &openapi3.Schema{Discriminator: discriminator, Description: m.of.Objects[name]}
 	for _, f := range forms {
 		schema, err := m.object(f.Type, output)
 		if err != nil {
 			return nil, err
 		}
 		value := openapi3.NewStringSchema().WithEnum(f.Value)
-		if had := schema.Value.Properties[member]; had != nil {
-			value.Description = had.Value.Description
+		if property := schema.Value.Properties[member]; property != nil {
+			value.Description = property.Value.Description
 		}
 		schema.Value.Description = f.About
 		schema.Value.Properties[member] = value.NewRef()
-		own := formName(f, name)
-		if m.schemas[own] != nil {
-			return nil, fmt.Errorf("two types are named %s", own)
+		formComponent := formName(f, name)
+		if m.schemas[formComponent] != nil {
+			return nil, fmt.Errorf("two types are named %s", formComponent)
 		}
-		m.schemas[own] = schema
-		union.OneOf = append(union.OneOf, &openapi3.SchemaRef{Ref: schemaPath + own, Value: schema.Value})
-		tells.Mapping[f.Value] = openapi3.MappingRef{Ref: schemaPath + own}
+		m.schemas[formComponent] = schema
+		union.OneOf = append(union.OneOf, &openapi3.SchemaRef{Ref: schemaPath + formComponent, Value: schema.Value})
+		discriminator.Mapping[f.Value] = openapi3.MappingRef{Ref: schemaPath + formComponent}
 	}
-	m.unions = append(m.unions, of)
+	m.unions = append(m.unions, zero)
 	return m.component(name, key, union)
 }
 
@@ -64,16 +65,16 @@ var webhookHeaders = []struct{ name, about string }{
 		"a dot and the body; two `v1` while a secret is being replaced."},
 }
 
-// addWebhooks describes the requests that post the forms of unions.
+// addWebhooks adds a webhook for each form of the unions: the request that posts it.
 func (b *builder) addWebhooks() {
 	for _, union := range b.mapper.unions {
 		if b.doc.Webhooks == nil {
 			b.doc.Webhooks = map[string]*openapi3.PathItem{}
 		}
 		_, forms := union.Forms()
-		of := b.mapper.schemas[b.mapper.componentName(reflect.TypeOf(union).Elem())].Value.OneOf
+		schemas := b.mapper.schemas[b.mapper.componentName(reflect.TypeOf(union).Elem())].Value.OneOf
 		for i, f := range forms {
-			b.doc.Webhooks[f.Value] = &openapi3.PathItem{Post: b.webhook(f, of[i])}
+			b.doc.Webhooks[f.Value] = &openapi3.PathItem{Post: b.webhook(f, schemas[i])}
 		}
 	}
 }
@@ -86,7 +87,7 @@ func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) *openapi3.Opera
 		RequestBody: &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: true, Content: jsonContent(schema)}},
 		Responses:   openapi3.NewResponsesWithCapacity(3), Security: openapi3.NewSecurityRequirements(),
 	}
-	for _, header := range webhookHeaders { // not shared: oapi-codegen prunes what only webhooks refer to
+	for _, header := range webhookHeaders { // not components: oapi-codegen removes those that only webhooks refer to
 		out.Parameters = append(out.Parameters, &openapi3.ParameterRef{Value: &openapi3.Parameter{
 			Name: header.name, In: openapi3.ParameterInHeader, Required: true, Description: header.about,
 			Schema: openapi3.NewStringSchema().NewRef(),
@@ -102,23 +103,23 @@ func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) *openapi3.Opera
 	return out
 }
 
-// commonSchema returns the schema of what the forms of a union have in common: the discriminator with the values of
-// all forms, and any value for members that differ.
+// commonSchema returns one schema for all forms of a union, with the members of the first form: the discriminator has
+// the values of all forms, and a member whose type differs between forms may have any value.
 func commonSchema(union *openapi3.Schema) *openapi3.SchemaRef {
-	shown := *union.OneOf[0].Value
-	shown.Description, shown.Properties = union.Description, maps.Clone(shown.Properties)
+	common := *union.OneOf[0].Value
+	common.Description, common.Properties = union.Description, maps.Clone(common.Properties)
 	for _, form := range union.OneOf[1:] {
-		for name, had := range shown.Properties {
+		for name, property := range common.Properties {
 			other := form.Value.Properties[name].Value
-			merged := &openapi3.Schema{Description: had.Value.Description}
+			merged := &openapi3.Schema{Description: property.Value.Description}
 			switch {
 			case name == union.Discriminator.PropertyName:
-				merged.Type, merged.Enum = other.Type, slices.Concat(had.Value.Enum, other.Enum)
-			case reflect.DeepEqual(had.Value.Type, other.Type) && reflect.DeepEqual(had.Value.AllOf, other.AllOf):
+				merged.Type, merged.Enum = other.Type, slices.Concat(property.Value.Enum, other.Enum)
+			case reflect.DeepEqual(property.Value.Type, other.Type) && reflect.DeepEqual(property.Value.AllOf, other.AllOf):
 				continue
 			}
-			shown.Properties[name] = merged.NewRef()
+			common.Properties[name] = merged.NewRef()
 		}
 	}
-	return shown.NewRef()
+	return common.NewRef()
 }
