@@ -13,7 +13,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Call calls an operation.
+// Call calls an operation, with retries as Client.Do.
 func Call[In, Out any](ctx context.Context, c *Client, o *op.Op[In, Out], in *In) (*Out, error) {
 	out := new(Out)
 	if err := c.call(ctx, o, in, "", out); err != nil {
@@ -22,28 +22,29 @@ func Call[In, Out any](ctx context.Context, c *Client, o *op.Op[In, Out], in *In
 	return out, nil
 }
 
-// call calls an operation, from a cursor unless that is empty. in and out are pointers to its input and its output.
+// call calls an operation. A cursor that is not empty replaces that of the input. in and out are pointers to the input
+// and the output; out is not set for op.NoContent.
 func (c *Client) call(ctx context.Context, o op.Declaration, in any, cursor string, out any) error {
 	target, err := op.Target(o, in)
 	if err != nil {
 		return err
 	}
 	if cursor != "" {
-		at, err := url.Parse(target)
+		u, err := url.Parse(target)
 		if err != nil {
 			return err
 		}
-		query := at.Query()
+		query := u.Query()
 		query.Set("cursor", cursor)
-		at.RawQuery = query.Encode()
-		target = at.String()
+		u.RawQuery = query.Encode()
+		target = u.String()
 	}
 	body, err := op.Body(o, in)
 	if err != nil {
 		return fmt.Errorf("operation %s: %w", o.Meta().ID, err)
 	}
 	a, err := c.Do(ctx, Request{Method: o.Meta().Method, Path: "/v2" + target, Body: body})
-	if _, nothing := out.(*op.NoContent); err != nil || nothing {
+	if _, noContent := out.(*op.NoContent); err != nil || noContent {
 		return err
 	}
 	if err := json.Unmarshal(a.Body, out); err != nil {
@@ -52,7 +53,7 @@ func (c *Client) call(ctx context.Context, o op.Declaration, in any, cursor stri
 	return nil
 }
 
-// Pages yields the pages of a list, from the input's cursor on. An error ends it.
+// Pages yields the pages of a list, from the input's cursor on. An error is yielded last, with a nil page.
 func Pages[In, Item any](
 	ctx context.Context, c *Client, o *op.Op[In, op.Page[Item]], in *In,
 ) iter.Seq2[*op.Page[Item], error] {
@@ -64,15 +65,16 @@ func Pages[In, Item any](
 	})
 }
 
-// Items yields the items of all pages of a list.
+// Items yields the items of all pages of a list, from the input's cursor on. An error is yielded last, with a zero
+// item.
 func Items[In, Item any](
 	ctx context.Context, c *Client, o *op.Op[In, op.Page[Item]], in *In,
 ) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for page, err := range Pages(ctx, c, o, in) {
 			if err != nil {
-				var none Item
-				yield(none, err)
+				var zero Item
+				yield(zero, err)
 				return
 			}
 			for _, item := range page.Data {
@@ -84,8 +86,8 @@ func Items[In, Item any](
 	}
 }
 
-// Feed yields the pages of a feed, from the input's cursor on. At the end of the feed it stops, or polls again
-// after each interval of every if that is not 0. To continue later, start from the NextCursor of the last page.
+// Feed yields the pages of a feed, from the input's cursor on. At the end of the feed it stops if every is 0, and else
+// polls again after every. To continue later, start from the NextCursor of the last page.
 func Feed[In, Item any](
 	ctx context.Context, c *Client, o *op.Op[In, op.FeedPage[Item]], in *In, every time.Duration,
 ) iter.Seq2[*op.FeedPage[Item], error] {
@@ -102,8 +104,8 @@ func Feed[In, Item any](
 	})
 }
 
-// eachPage yields the pages of an operation's answers. next returns the cursor of the following page, empty for
-// none.
+// eachPage yields the pages of a list or a feed. next returns the cursor of the page after a page, empty if there is
+// none. An error is yielded last, with a nil page.
 func eachPage[In, Page any](
 	ctx context.Context, c *Client, o *op.Op[In, Page], in *In, next func(*Page) (string, error),
 ) iter.Seq2[*Page, error] {

@@ -1,5 +1,5 @@
-// Package client calls a running service over HTTP with the operations that package api
-// (v2/api) declares: their inputs and outputs are the arguments and the results.
+// Package client calls the operations of a running service over HTTP. Package api (v2/api) declares them; their inputs
+// and outputs are the arguments and the results.
 //
 //	c, err := client.New(client.Config{URL: "https://api.example.com", Key: key})
 //	…
@@ -7,10 +7,9 @@
 //		…
 //	}
 //
-// A request that may succeed later is tried again, with growing pauses and not before
-// Retry-After. Every POST has an Idempotency-Key, the same in each try. The API key is
-// sent to the given address alone: a redirect is an error. A response that is no success
-// is an *Error, in which errors.As finds the *domain.Error. Verify checks the signature
+// A request that may succeed later is retried, with growing pauses and not before Retry-After. Every POST has an
+// Idempotency-Key, the same in each attempt. The API key is sent to the given address only: a redirect is an error. A
+// response other than a success is an *Error, in which errors.As finds the *domain.Error. Verify checks the signature
 // of a webhook's delivery.
 package client
 
@@ -42,21 +41,20 @@ type Config struct {
 	// URL is the address of the service, without /v2.
 	URL string
 	Key string
-	// Timeout bounds an attempt, including the reading of its answer; 0 means 30 seconds.
+	// Timeout is the time limit of an attempt, including the reading of the response; 0 means 30 seconds.
 	Timeout time.Duration
-	// MaxBody bounds the body of an answer, in bytes; 0 is 64 MiB.
+	// MaxBody is the maximum size of a response's body, in bytes; 0 means 64 MiB.
 	MaxBody int64
 	// Tries is the maximum number of attempts per request; 0 means 5.
 	Tries int
-	// MaxWait is the longest Retry-After that is waited for; a longer one returns the error
-	// at once. 0 means two minutes, in which every per-minute rate limit has room again.
+	// MaxWait is the longest Retry-After that a request waits for; with a longer one it returns the error at once. 0
+	// means two minutes, after which every limit per minute allows requests again.
 	MaxWait time.Duration
-	// Wait pauses; if the context ends first, it returns the context's error. nil
-	// means domain.Pause.
+	// Wait waits for a duration; if the context ends first, it returns the context's error. nil means domain.Pause.
 	Wait func(context.Context, time.Duration) error
 	// Retrying, if set, is called before the pause between two attempts.
 	Retrying func(err error, pause time.Duration)
-	// Transport sends requests; nil is a copy of http.DefaultTransport.
+	// Transport sends requests; nil means a copy of http.DefaultTransport.
 	Transport http.RoundTripper
 }
 
@@ -75,7 +73,7 @@ func (c Config) Format(to fmt.State, _ rune) { _, _ = io.WriteString(to, c.Strin
 // LogValue returns String, for logs.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// redactAddress returns an address without a possible password.
+// redactAddress returns an address without the part before its last @, which may contain a password.
 func redactAddress(address string) string {
 	if at := strings.LastIndex(address, "@"); at >= 0 {
 		return "…" + address[at:]
@@ -89,17 +87,17 @@ var userAgent = "partnerapi-go/" + op.Latest.String()
 // Client calls a service. It is safe for concurrent use.
 type Client struct {
 	config Config        // without the key
-	key    func() string // a function, so that fmt does not print what it returns
+	key    func() string // a function, so that fmt does not print the key
 	// base is the service's address without a trailing slash; address is the same, parsed.
 	base     string
 	address  *url.URL
 	http     *http.Client
-	answered *atomic.Bool // the service has answered
+	answered *atomic.Bool // whether there was a response to any request
 }
 
-// New returns a client of the service at c.URL.
+// New returns a client of the service at c.URL; an error if that is no address of a service.
 func New(c Config) (*Client, error) {
-	at, err := parse(c.URL)
+	address, err := parse(c.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +112,7 @@ func New(c Config) (*Client, error) {
 	key := c.Key
 	c.Key = ""
 	return &Client{
-		config: c, key: func() string { return key }, base: strings.TrimRight(c.URL, "/"), address: at, answered: new(atomic.Bool),
+		config: c, key: func() string { return key }, base: strings.TrimRight(c.URL, "/"), address: address, answered: new(atomic.Bool),
 		http: &http.Client{
 			Transport: c.Transport, Timeout: cmp.Or(c.Timeout, 30*time.Second),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -122,17 +120,17 @@ func New(c Config) (*Client, error) {
 	}, nil
 }
 
-// parse parses the address of a service.
+// parse parses the address of a service: an http or https URL without a query, a fragment, a user and /v1 or /v2.
 func parse(address string) (*url.URL, error) {
-	at, err := url.Parse(address)
+	u, err := url.Parse(address)
 	switch {
-	case err != nil, at.Scheme != "http" && at.Scheme != "https", at.Host == "", at.RawQuery != "", at.Fragment != "",
-		slices.Contains([]string{"v1", "v2"}, path.Base(at.Path)):
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.RawQuery != "", u.Fragment != "",
+		slices.Contains([]string{"v1", "v2"}, path.Base(u.Path)):
 		return nil, fmt.Errorf("%q is no address of a service: give one such as https://api.example.com, without /v1 or /v2", redactAddress(address))
-	case at.User != nil:
+	case u.User != nil:
 		return nil, fmt.Errorf("the address %q names a user, which is not sent: give one such as https://api.example.com", redactAddress(address))
 	}
-	return at, nil
+	return u, nil
 }
 
 // Close closes idle connections.
@@ -144,13 +142,13 @@ func (c *Client) HTTP() *http.Client {
 	return &http.Client{Transport: keyTransport{c}, CheckRedirect: rejectRedirect}
 }
 
-// keyTransport adds the key to requests.
+// keyTransport adds the key to requests to the service, and rejects requests to other hosts.
 type keyTransport struct{ *Client }
 
 func (k keyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != k.address.Scheme || r.URL.Host != k.address.Host {
 		if r.Body != nil {
-			_ = r.Body.Close() // as every RoundTripper has to
+			_ = r.Body.Close() // every RoundTripper must close it
 		}
 		return nil, fmt.Errorf("the key is for %s alone, not for %s", k.address.Host, r.URL.Host)
 	}
@@ -160,23 +158,23 @@ func (k keyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return k.config.Transport.RoundTrip(r)
 }
 
-// rejectRedirect refuses to follow a redirect, and names its target.
+// rejectRedirect is a CheckRedirect that returns an error with the target of the redirect.
 func rejectRedirect(r *http.Request, via []*http.Request) error {
 	return errors.New(via[0].URL.Host + redirectText(r.URL.String()))
 }
 
-// redirectText describes where an address redirects to.
+// redirectText returns the end of an error message on a redirect.
 func redirectText(to string) string {
 	return " redirects to " + to + ", which is not followed: give the address of the service itself"
 }
 
 // Request is a request to the service.
 type Request struct {
-	// Path is what follows the address, with the query.
+	// Path is the part of the URL after Config.URL, with the query.
 	Method, Path string
 	// Body is JSON; empty for none.
 	Body []byte
-	// Header adds to the headers that every request has, or replaces them.
+	// Header adds headers, or replaces those that every request has.
 	Header http.Header
 	// NoKey leaves the key out.
 	NoKey bool
@@ -189,8 +187,8 @@ type Answer struct {
 	Body   []byte
 }
 
-// Send sends a request once. An error means that the response is missing or incomplete; the Answer is then nil
-// or has what arrived.
+// Send sends a request once. An error means that there is no complete response: the Answer is then nil, or its Body is
+// incomplete.
 func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	out, err := c.request(ctx, r)
 	if err != nil {
@@ -213,7 +211,7 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	return a, nil
 }
 
-// request returns the HTTP request. Its errors never show the key.
+// request returns the HTTP request, or an error for a request that cannot be sent. Its errors never contain the key.
 func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
 	if !strings.HasPrefix(r.Path, "/") {
 		return nil, fmt.Errorf("%q is no path: it begins with a slash", r.Path)
@@ -242,12 +240,12 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 	return out, nil
 }
 
-// unsendable marks a request that cannot be sent, however often it is tried.
+// unsendable is the error for a request that cannot be sent, so that it is not retried.
 type unsendable struct{ error }
 
 func (e unsendable) Unwrap() error { return e.error }
 
-// tooLarge is the error of a response above the size limit.
+// tooLarge is the error for a response over Config.MaxBody.
 type tooLarge struct{ most int64 }
 
 func (e tooLarge) Error() string { return fmt.Sprintf("it is over %d bytes", e.most) }

@@ -20,7 +20,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// idempotencyHeader identifies a task, so that the service runs it once.
+// idempotencyHeader is the header by which the service recognizes a repeated request, and runs it once.
 const idempotencyHeader = "Idempotency-Key"
 
 // firstPause is the pause before the second attempt. Each pause is twice the previous one, up to longestPause, with
@@ -30,10 +30,10 @@ const firstPause, longestPause = time.Second, 30 * time.Second
 // Error is a response other than a success.
 type Error struct {
 	Status int
-	// RequestID is the id of the request, by which its operator finds it.
+	// RequestID is the id of the request in the service's log.
 	RequestID string
-	// Fault is the service's error. Its code is empty if the answer is not the
-	// service's, but that of a proxy or the like in front of it.
+	// Fault is the service's error. Its code is empty if the response is not from the service, but, for example, from a
+	// proxy in front of it.
 	Fault domain.Error
 }
 
@@ -67,8 +67,8 @@ func (a *Answer) Err() error {
 	}}
 }
 
-// Answered returns the time of a response by the service's clock, which may differ from this machine's; now if its
-// headers lack it.
+// Answered returns the time of a response by the service's clock, which may differ from this machine's; the present
+// time if its headers have none.
 func Answered(h http.Header) time.Time {
 	at, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
@@ -77,27 +77,28 @@ func Answered(h http.Header) time.Time {
 	return at
 }
 
-// retryPause reports whether another attempt may succeed, and after which pause.
-func (c *Client) retryPause(err error, try int) (pause time.Duration, ok bool) {
+// retryPause reports whether another attempt, after try attempts, may succeed, and returns the pause before it. It does
+// not allow one if Retry-After is longer than Config.MaxWait.
+func (c *Client) retryPause(err error, try int) (pause time.Duration, retry bool) {
 	pause = min(firstPause<<min(try-1, 10), longestPause)
 	pause += time.Duration(rand.Int64N(int64(pause)/5)) - pause/10
-	refused, answered := errors.AsType[*Error](err)
-	if !answered { // the request or its answer was lost
+	response, ok := errors.AsType[*Error](err)
+	if !ok { // no response, or not a complete one
 		return pause, !c.isPermanent(err)
 	}
-	after := refused.Fault.RetryAfter
-	switch refused.Status {
-	case http.StatusConflict: // another try with the same Idempotency-Key is running
-		ok = after > 0
+	retryAfter, retryable := response.Fault.RetryAfter, false
+	switch response.Status {
+	case http.StatusConflict: // with Retry-After, an attempt with the same Idempotency-Key is still running
+		retryable = retryAfter > 0
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		ok = true
+		retryable = true
 	}
-	return max(pause, after), ok && after <= c.config.MaxWait
+	return max(pause, retryAfter), retryable && retryAfter <= c.config.MaxWait
 }
 
-// isPermanent reports whether an error without a response would recur. An unknown host name is permanent, unless
-// the service has answered before: then the resolver or the network is down.
+// isPermanent reports whether another attempt after an error without a response would fail too. An unknown host name is
+// permanent, unless there was a response before: then the resolver or the network is down.
 func (c *Client) isPermanent(err error) bool {
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
 		return lookup.IsNotFound && !c.answered.Load()
@@ -117,15 +118,15 @@ func isA[E error](err error) bool {
 
 type idempotencyKey struct{}
 
-// WithIdempotencyKey returns a context in which a POST has that Idempotency-Key instead of a new one per call, so
-// that a task runs once even if a restarted program repeats it.
+// WithIdempotencyKey returns a context in which a POST has the given Idempotency-Key instead of a new key for each
+// call. So the service runs a call once even if a restarted program repeats it.
 func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, idempotencyKey{}, key)
 }
 
-// Do sends a request until it succeeds, fails permanently, or has been sent Config.Tries times. Every response
-// other than a success is an *Error. A POST gets an Idempotency-Key; a DELETE whose first response was lost may be
-// answered 404.
+// Do sends a request until it succeeds, fails permanently, has been sent Config.Tries times, or ctx ends. It returns
+// the last Answer and its error: an *Error for every response other than a success. A POST without an Idempotency-Key
+// gets one; a DELETE whose first response was lost may fail with 404.
 func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	if r.Method == http.MethodPost && r.Header.Get(idempotencyHeader) == "" {
 		key, given := ctx.Value(idempotencyKey{}).(string)

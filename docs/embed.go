@@ -1,5 +1,4 @@
-// Package docs holds the guides that the service shows under /docs, for partners and
-// for operators. They are Markdown that reads well on its own.
+// Package docs holds the guides that the service serves under /docs, for partners and for operators, in Markdown.
 package docs
 
 import (
@@ -16,30 +15,30 @@ var files embed.FS
 //go:embed operate/*.md operating.md versions.md scale.md breaches.md flags.md metrics.md
 var operate embed.FS
 
-// more are guides beside those of the folder.
+// more are file systems with further guides for partners.
 var more = []fs.FS{
 	migrating, // v1-line
 }
 
-// Guides returns the files of the partners' guides, NAME.md.
+// Guides returns the files of the guides for partners, NAME.md.
 func Guides() fs.FS { return union(append([]fs.FS{folder(files, "guide")}, more...)) }
 
-// Operate returns the files of the operators' guides, NAME.md.
+// Operate returns the files of the guides for operators, NAME.md.
 func Operate() fs.FS { return union{folder(operate, "operate"), operate} }
 
-func folder(of fs.FS, name string) fs.FS {
-	files, err := fs.Sub(of, name)
+// folder returns the files of a folder.
+func folder(system fs.FS, name string) fs.FS {
+	files, err := fs.Sub(system, name)
 	if err != nil {
 		panic(err) // the name is a constant
 	}
 	return files
 }
 
-// union is the files of several systems without folders, the first that has a name
-// being the one that is read.
+// union holds the files of several file systems. Of files with the same name, the first is read.
 type union []fs.FS
 
-// Open opens a file.
+// Open opens a file in the first file system that has it.
 func (u union) Open(name string) (file fs.File, err error) {
 	for _, system := range u {
 		if file, err = system.Open(name); !errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +48,7 @@ func (u union) Open(name string) (file fs.File, err error) {
 	return file, err
 }
 
-// ReadDir lists the files of the root.
+// ReadDir lists the files of a folder of all file systems, sorted by name. It fails if one of them lacks the folder.
 func (u union) ReadDir(name string) (list []fs.DirEntry, err error) {
 	for _, system := range u {
 		entries, err := fs.ReadDir(system, name)

@@ -12,7 +12,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// API holds the operations, each of which can be called in process whatever release the public edge serves.
+// API holds the operations. Each can be called in process, even if the release that the public edge serves lacks it.
 type API struct {
 	Set op.Set
 
@@ -28,8 +28,8 @@ type API struct {
 // Option changes how New binds the operations.
 type Option func(*API)
 
-// New binds the operations to a database. The secret authenticates the cursors of lists. An operation that is declared
-// and not bound is a programming error, and panics.
+// New binds the operations to a database. The secret authenticates the cursors of lists. A declared operation that is
+// not bound is a programming error, and panics.
 func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 	a := &API{db: database, release: op.Latest}
 	a.Set.Cursors = domain.CursorSealer{Secret: cursorSecret}
@@ -69,7 +69,8 @@ func WithCursorSecrets(others func() [][]byte) Option {
 	return func(a *API) { a.Set.Cursors.Others = others }
 }
 
-// changeTenant runs work in a Change, with a client that the caller reaches; NotFound for another.
+// changeTenant runs work in a Change with a client; NotFound if there is none with the id to which the caller has
+// access.
 func (a *API) changeTenant(
 	ctx context.Context, id domain.ClientID, work func(context.Context, *db.Change, *db.Tenant) error,
 ) error {

@@ -49,7 +49,7 @@ func (a *API) getCollection(ctx context.Context, in *api.GetCollectionInput) (*a
 	return new(collectionOf(k)), nil
 }
 
-// collection returns a collection with its client.
+// collection returns a collection with its client; NotFound if either does not exist or the caller has no access.
 func (a *API) collection(ctx context.Context, path api.CollectionPath) (*db.Tenant, domain.Collection, error) {
 	t, err := a.db.Tenant(ctx, path.ClientID)
 	if err != nil {
@@ -117,7 +117,8 @@ func (a *API) addMembers(ctx context.Context, req *api.AddMembersInput) (out *ap
 	return out, err
 }
 
-// rejectUnknown returns InvalidRequest for the items of a list of ids that were not found, each by its index.
+// rejectUnknown returns InvalidRequest with a fault for each of ids that is not in found, by its index; nil if there is
+// none.
 func rejectUnknown[K domain.Kind](field string, ids, found []domain.ID[K], message string) error {
 	exists := make(map[domain.ID[K]]bool, len(found))
 	for _, id := range found {

@@ -37,8 +37,8 @@ func (a *API) listEmails(
 	return u.SentEmails(ctx, filter, w)
 }
 
-// period returns the period between two bounds, either of which may be nil; InvalidRequest unless since is before
-// until. The prefix begins the names of their parameters.
+// period returns the period between two bounds, of which either may be nil; InvalidRequest if both are given and since
+// is not before until. prefix is that of the names of their parameters, such as completed_.
 func period(prefix string, since, until *domain.Time) (domain.Period, error) {
 	p := domain.Period{Since: bound(since), Until: bound(until)}
 	if p.Since != nil && p.Until != nil && !p.Since.Before(*p.Until) {
@@ -47,8 +47,8 @@ func period(prefix string, since, until *domain.Time) (domain.Period, error) {
 	return p, nil
 }
 
-// filterID returns the id that a filter gives; nil for none. A text that is no id becomes the zero id, which no object
-// has: the list is empty.
+// filterID returns the id in a filter's text; nil for an empty text. A text that is no id of the kind becomes the zero
+// id, which no object has: the list is empty.
 func filterID[K domain.Kind](text string) *domain.ID[K] {
 	if text == "" {
 		return nil
@@ -57,7 +57,7 @@ func filterID[K domain.Kind](text string) *domain.ID[K] {
 	return &id
 }
 
-// bound converts an optional bound of a query.
+// bound converts an optional bound of a query; nil stays nil.
 func bound(t *domain.Time) *time.Time {
 	if t == nil {
 		return nil

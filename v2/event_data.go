@@ -13,26 +13,26 @@ import (
 	"partnerapi/v2/op"
 )
 
-// RenderEvents returns the bodies of events in their order, each with its object as of now; empty where the object is
-// gone. It reads the objects of a kind together, and implements outbox.RenderEvents.
+// RenderEvents returns the bodies of events in their order, with the present state of their objects; a body is empty if
+// the object no longer exists. It reads all objects of a kind together. It is an outbox.RenderEvents.
 func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
 	bodies := make([]string, len(events))
 	for _, r := range eventRenderers {
-		var places []int
-		var own []db.OutboxEvent
+		var indexes []int
+		var matching []db.OutboxEvent
 		for i, e := range events {
 			if slices.Contains(r.types, e.Type) {
-				places, own = append(places, i), append(own, e)
+				indexes, matching = append(indexes, i), append(matching, e)
 			}
 		}
-		if len(own) == 0 {
+		if len(matching) == 0 {
 			continue
 		}
-		data, err := r.data(a, ctx, own)
+		data, err := r.data(a, ctx, matching)
 		if err != nil {
 			return nil, err
 		}
-		for i, e := range own {
+		for i, e := range matching {
 			if data[i] == nil {
 				continue
 			}
@@ -40,18 +40,20 @@ func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]stri
 			if err != nil {
 				return nil, err
 			}
-			bodies[places[i]] = string(body)
+			bodies[indexes[i]] = string(body)
 		}
 	}
 	return bodies, nil
 }
 
-// eventRenderer renders events of types: data returns a value per event, nil if its object is gone (decisions 8.1).
+// eventRenderer renders events of types. data returns a value for each event, nil if its object no longer exists
+// (decisions 8.1).
 type eventRenderer struct {
 	types []domain.EventType
 	data  func(*API, context.Context, []db.OutboxEvent) ([]any, error)
 }
 
+// eventRenderers render all types of events: each type is in one of them.
 var eventRenderers = []*eventRenderer{
 	newRenderer((*db.DB).EventClients, func(e db.OutboxEvent) domain.ClientID { return e.Client },
 		func(_ *API, _ db.OutboxEvent, c domain.Client) api.Client { return clientOf(c) }, domain.ClientCreated),
@@ -81,8 +83,8 @@ var eventRenderers = []*eventRenderer{
 
 func userObject(e db.OutboxEvent) db.UserObject { return db.UserObject{User: e.User, Object: e.Object} }
 
-// newRenderer returns the renderer of types: read reads the objects by key, key returns the key of an event's
-// object, and show converts an object to its v2 form.
+// newRenderer returns the renderer of types: read returns the objects of events by their keys, key the key of an
+// event's object, and show the v2 form of an object.
 func newRenderer[K comparable, T, Data any](
 	read func(*db.DB, context.Context, []db.OutboxEvent) (map[K]T, error),
 	key func(db.OutboxEvent) K,

@@ -73,7 +73,8 @@ func (a *API) listFrameworks(
 	return a.db.Frameworks(ctx, w)
 }
 
-// listClientFrameworks evaluates stale assignments first, on the first page only.
+// listClientFrameworks evaluates the stale assignments before it reads the first page. Other pages show the last
+// evaluations.
 func (a *API) listClientFrameworks(
 	ctx context.Context, in *api.ListClientFrameworksInput, w domain.Window,
 ) (none domain.Slice[domain.FrameworkAssignment], err error) {
@@ -89,7 +90,7 @@ func (a *API) listClientFrameworks(
 	return t.Frameworks(ctx, bound(in.Query.UpdatedSince), w)
 }
 
-// getFramework evaluates stale assignments first, as the list does.
+// getFramework evaluates the client's stale assignments before it reads one, as the list does.
 func (a *API) getFramework(ctx context.Context, in *api.GetFrameworkInput) (*api.FrameworkAssignment, error) {
 	t, err := a.db.Tenant(ctx, in.Path.ClientID)
 	if err != nil {
@@ -105,7 +106,7 @@ func (a *API) getFramework(ctx context.Context, in *api.GetFrameworkInput) (*api
 	return new(frameworkAssignmentOf(found)), nil
 }
 
-// modulesOf returns which modules are on: those of the body, or the default of one that it leaves out.
+// modulesOf returns the modules of the body. Of those that it leaves out, all but Policies are on.
 func modulesOf(m api.AssignModules) domain.FrameworkModules {
 	out := domain.FrameworkModules{Training: true, Phishing: true, Reporting: true}
 	domain.Apply(m.Training, &out.Training)
@@ -115,7 +116,8 @@ func modulesOf(m api.AssignModules) domain.FrameworkModules {
 	return out
 }
 
-// assignFramework assigns the framework and its courses.
+// assignFramework assigns a framework, and its courses, to an audience; without one in the body, to all users. It
+// returns InvalidRequest for an audience that is too large.
 func (a *API) assignFramework(ctx context.Context, req *api.AssignFrameworkInput) (out *api.FrameworkAssigned, err error) {
 	n := domain.NewFrameworkAssignment{
 		ID: db.NewID[domain.FrameworkAssignmentKind](), Modules: modulesOf(req.Body.Modules.Value),
@@ -139,6 +141,7 @@ func (a *API) assignFramework(ctx context.Context, req *api.AssignFrameworkInput
 	return out, nil
 }
 
+// assignFrameworkTo is assignFramework within a Change. Its result gets the Assignment at the end of the Change.
 func (a *API) assignFrameworkTo(
 	ctx context.Context, c *db.Change, t *db.Tenant, n domain.NewFrameworkAssignment,
 ) (*api.FrameworkAssigned, error) {
@@ -168,17 +171,17 @@ func (a *API) assignFrameworkTo(
 		out.CoursesToSchedule[i] = api.CourseToSchedule{CourseID: s.Course, Title: s.Title, UserCount: s.Users}
 	}
 	c.Finally(func(ctx context.Context) error {
-		made, err := t.ReadFramework(ctx, c, n.ID)
+		assignment, err := t.ReadFramework(ctx, c, n.ID)
 		if err == nil {
-			out.Assignment = frameworkAssignmentOf(made)
+			out.Assignment = frameworkAssignmentOf(assignment)
 		}
 		return err
 	})
 	return out, nil
 }
 
-// collectAudience inserts a collection of the named users, named after the framework, and returns it as the
-// audience (decisions 7.7).
+// collectAudience inserts a collection, named after the framework, of the named users of an audience, and returns the
+// collection as the audience (decisions 7.7). It returns InvalidRequest for unknown users.
 func collectAudience(
 	ctx context.Context, c *db.Change, t *db.Tenant, n domain.NewFrameworkAssignment,
 ) (domain.Audience, error) {

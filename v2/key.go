@@ -9,7 +9,7 @@ import (
 )
 
 // WithRelease sets the release that the public edge serves; the default is the latest.
-func WithRelease(served op.Release) Option { return func(a *API) { a.release = served } }
+func WithRelease(r op.Release) Option { return func(a *API) { a.release = r } }
 
 func (a *API) bindKey() {
 	op.Bind(&a.Set, api.GetKey, a.getKey)

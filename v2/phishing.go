@@ -40,7 +40,7 @@ func (a *API) bindPhishing() {
 	op.BindList(&a.Set, api.ListPhishingTemplates, a.listPhishingTemplates, templateOf)
 }
 
-// resultFilter maps the query to the domain's filter.
+// resultFilter converts the query to a filter; InvalidRequest unless since is before until.
 func resultFilter(in *api.ListPhishingResultsInput) (domain.ResultFilter, error) {
 	q := in.Query
 	within, err := period("", q.Since, q.Until)

@@ -26,7 +26,7 @@ func (a *API) cancelSend(ctx context.Context, in *api.CancelSendInput) (*op.NoCo
 	return &op.NoContent{}, err
 }
 
-// uncancellable returns why a mail whose result has the status cannot be cancelled.
+// uncancellable returns the reason why a mail whose result has the status could not be cancelled.
 func uncancellable(s domain.ResultStatus) string {
 	switch s {
 	case domain.ResultScheduled:

@@ -24,8 +24,8 @@ func (a *API) sendPhishing(ctx context.Context, req *api.SendPhishingInput) (out
 	return out, err
 }
 
-// schedule schedules all mails of the body, or none. It locks the users, so that a concurrent request sees which
-// templates this one chose.
+// schedule schedules all mails of the body, or none: at SendAt or, if that is past or absent, at once. It locks the
+// users, so that a concurrent request reads the templates that this one chose.
 func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api.SendPhishingInput) (*api.PhishingSent, error) {
 	users := distinct(req.Body.UserIDs)
 	targets, err := t.LockTargets(ctx, c, users)
@@ -41,8 +41,8 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api
 	}
 
 	sendAt := c.At
-	if later := req.Body.SendAt.Value; later.Time.After(sendAt) {
-		sendAt = later.Time
+	if requested := req.Body.SendAt.Value; requested.Time.After(sendAt) {
+		sendAt = requested.Time
 	}
 	out := &api.PhishingSent{}
 	for i := range results {
@@ -57,6 +57,7 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api
 	return out, t.ScheduleResults(ctx, c, results)
 }
 
+// distinct returns the ids without repeated ones, in their order.
 func distinct[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
 	seen := make(map[domain.ID[K]]bool, len(ids))
 	var list []domain.ID[K]
@@ -69,7 +70,8 @@ func distinct[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
 	return list
 }
 
-// checkTargets returns InvalidRequest for users who cannot be sent a mail, each by its index.
+// checkTargets returns InvalidRequest with a fault for each of ids that is no target or an inactive user, by its index;
+// nil if there is none.
 func checkTargets(ids []domain.UserID, targets map[domain.UserID]domain.Target) error {
 	var faults []domain.FieldError
 	for i, id := range ids {
@@ -86,7 +88,8 @@ func checkTargets(ids []domain.UserID, targets map[domain.UserID]domain.Target) 
 	return domain.ErrInvalidFields(faults)
 }
 
-// chooseTemplates returns each user's template: that of the body, or one chosen by domain.ChooseTemplate.
+// chooseTemplates returns a result for each user with its template: that of the body, or else one that
+// domain.ChooseTemplate chooses. InvalidRequest means that the template is unknown, or that a user has none to choose.
 func (a *API) chooseTemplates(
 	ctx context.Context, t *db.Tenant, req *api.SendPhishingInput, users []domain.UserID, targets map[domain.UserID]domain.Target,
 ) ([]domain.Result, error) {

@@ -32,7 +32,8 @@ func (a *API) bindReports() {
 	op.Bind(&a.Set, api.GetReport, a.getReport)
 }
 
-// newReport makes the requested report as of a day; InvalidRequest for a period that the type does not allow.
+// newReport returns the report to insert: a PDF unless the body has a format, for the body's period or else the default
+// one, if the type has periods. It returns InvalidRequest for a period that the type does not allow.
 func newReport(today domain.Date, in *api.RequestReportInput) (domain.Report, error) {
 	r := domain.Report{
 		ID: db.NewID[domain.ReportKind](), Client: in.Path.ClientID, Type: in.Body.Type, Format: in.Body.Format,
@@ -54,16 +55,17 @@ func newReport(today domain.Date, in *api.RequestReportInput) (domain.Report, er
 	return r, nil
 }
 
-// reportPeriod returns the period for a report of the type, with its faults.
+// reportPeriod returns the period in the body, and its faults for a report of the type: a missing day, if the type has
+// a period, or else those of CheckPeriod.
 func reportPeriod(p *api.ReportPeriod, t domain.ReportType, today domain.Date) (domain.ReportPeriod, []domain.FieldError) {
 	out := domain.ReportPeriod{Start: p.StartOn, End: p.EndOn}
 	var faults []domain.FieldError
-	for _, end := range []struct {
+	for _, bound := range []struct {
 		field string
 		day   domain.Date
 	}{{"period.start_on", p.StartOn}, {"period.end_on", p.EndOn}} {
-		if end.day.IsZero() && t.HasPeriod() {
-			faults = append(faults, domain.FieldError{Field: end.field, Message: "is required"})
+		if bound.day.IsZero() && t.HasPeriod() {
+			faults = append(faults, domain.FieldError{Field: bound.field, Message: "is required"})
 		}
 	}
 	if faults != nil {

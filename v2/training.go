@@ -40,7 +40,7 @@ func (a *API) assignmentOf(t domain.Assignment) api.Assignment {
 	}
 }
 
-// assignmentFilter maps the query to the domain's filter.
+// assignmentFilter converts the query to a filter; InvalidRequest unless completed_since is before completed_until.
 func assignmentFilter(in *api.ListClientTrainingInput) (domain.AssignmentFilter, error) {
 	q := in.Query
 	within, err := period("completed_", q.CompletedSince, q.CompletedUntil)
@@ -80,14 +80,14 @@ func (a *API) listCourses(ctx context.Context, _ *api.ListCoursesInput, w domain
 	return a.db.Courses(ctx, w)
 }
 
-// audienceOf converts an audience; InvalidRequest for members that its type forbids or lacks. field is its path in the
-// body.
+// audienceOf converts an audience; InvalidRequest if it has a member of another type, or lacks the member that its type
+// requires. field is its path in the body.
 func audienceOf(a *api.Audience, field string) (domain.Audience, error) {
 	out := domain.Audience{Type: a.Type, Collection: a.CollectionID.Value, Users: a.UserIDs}
 	var faults []domain.FieldError
 	for _, part := range []struct {
 		name  string
-		of    domain.AudienceType
+		kind  domain.AudienceType // the only type with the member
 		set   bool
 		empty bool
 	}{
@@ -95,10 +95,10 @@ func audienceOf(a *api.Audience, field string) (domain.Audience, error) {
 		{"user_ids", domain.NamedUsers, a.UserIDs != nil, len(a.UserIDs) == 0},
 	} {
 		switch {
-		case a.Type == part.of && part.empty:
-			faults = append(faults, domain.FieldError{Field: field + "." + part.name, Message: "is required when type is " + string(part.of)})
-		case a.Type != part.of && part.set:
-			faults = append(faults, domain.FieldError{Field: field + "." + part.name, Message: "is taken only when type is " + string(part.of)})
+		case a.Type == part.kind && part.empty:
+			faults = append(faults, domain.FieldError{Field: field + "." + part.name, Message: "is required when type is " + string(part.kind)})
+		case a.Type != part.kind && part.set:
+			faults = append(faults, domain.FieldError{Field: field + "." + part.name, Message: "is taken only when type is " + string(part.kind)})
 		}
 	}
 	if faults != nil {
@@ -107,8 +107,9 @@ func audienceOf(a *api.Audience, field string) (domain.Audience, error) {
 	return out, nil
 }
 
-// assignTraining assigns the course to the active users of the audience who have it neither open nor completed within
-// its renewal window. Repeating it changes nothing: a user who has the course open keeps the due date and gets no mail.
+// assignTraining assigns the course to the active users of the audience, except those who have it open or completed it
+// within its renewal window. So a repeated request changes nothing: a user who has the course open keeps the due date
+// and gets no mail. Without a due date in the body, it is domain.DueDays from today.
 func (a *API) assignTraining(ctx context.Context, req *api.AssignTrainingInput) (*api.TrainingAssigned, error) {
 	audience, err := audienceOf(req.Body.Audience, "audience")
 	if err != nil {
@@ -145,8 +146,9 @@ func (a *API) assignTraining(ctx context.Context, req *api.AssignTrainingInput) 
 	return out, nil
 }
 
-// assign assigns a course to an audience at once or, if the audience is large, in the background. It returns
-// InvalidRequest for one that is too large, before it locks anything.
+// assign assigns a course to an audience at once or, if that has more than domain.AssignAtOnce users, in the
+// background. It returns InvalidRequest for an audience that is too large, before it locks anything, and for unknown
+// users.
 func (a *API) assign(
 	ctx context.Context, c *db.Change, t *db.Tenant, n domain.CourseFor, audience domain.Audience,
 ) (assigned domain.Assigned, err error) {
@@ -176,7 +178,8 @@ func (a *API) assign(
 	return assigned, err
 }
 
-// audienceSize counts the users of an audience, inactive ones included.
+// audienceSize returns the number of users of an audience, with inactive ones, and with unknown ones if they are named;
+// InvalidRequest for an unknown collection.
 func audienceSize(ctx context.Context, t *db.Tenant, audience domain.Audience) (int, error) {
 	switch audience.Type {
 	case domain.NamedUsers:
@@ -212,7 +215,8 @@ func (a *API) remindTraining(ctx context.Context, in *api.RemindTrainingInput) (
 	return &out, err
 }
 
-// asInvalidField turns the NotFound of an object that the body names into InvalidRequest for the field.
+// asInvalidField converts NotFound, for an object that the body names, to InvalidRequest for the field. It returns
+// other errors, and nil, unchanged.
 func asInvalidField(err error, field, message string) error {
 	if domain.IsCode(err, domain.NotFound) {
 		return domain.ErrInvalid(field, message)

@@ -43,8 +43,8 @@ func (a *API) createUser(ctx context.Context, req *api.CreateUserInput) (out *ap
 	return out, err
 }
 
-// lockCollections locks the collections that a new user joins. An unknown one is 400, which comes before the 409 of a
-// user who exists (decisions 2.4).
+// lockCollections locks the collections of a new user. An unknown collection is InvalidRequest. It runs before the user
+// is inserted, as 400 comes before the 409 for a user who exists already (decisions 2.4).
 func lockCollections(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.CollectionID) error {
 	if len(ids) == 0 {
 		return nil
@@ -56,7 +56,8 @@ func lockCollections(ctx context.Context, c *db.Change, t *db.Tenant, ids []doma
 	return rejectUnknown("collection_ids", ids, found, "is not a collection of this client")
 }
 
-// newUser returns the user to insert: active, with the body's role as an override, or else a classified role.
+// newUser returns the user to insert: active, in English unless the body has a language, with the role of the body as
+// an override, or else a role by classifyRole.
 func newUser(req *api.CreateUserInput, now time.Time) domain.User {
 	b := req.Body
 	u := domain.User{
@@ -77,6 +78,7 @@ func newUser(req *api.CreateUserInput, now time.Time) domain.User {
 	return u
 }
 
+// classifyRole returns the role by the user's job title, department and email.
 func classifyRole(u domain.User) domain.Role {
 	return domain.ClassifyRole(domain.OrZero(u.JobTitle), domain.OrZero(u.Department), u.Email)
 }
@@ -108,8 +110,8 @@ func (a *API) updateUser(ctx context.Context, req *api.UpdateUserInput) (out *ap
 	return out, err
 }
 
-// applyUserUpdate returns the user with the requested changes, whose fields are overrides from now on. A new title or
-// department classifies the role again, unless the role is an override.
+// applyUserUpdate returns the user with the requested changes, and adds the given fields to Overrides. If the title or
+// the department changes, the role is classified again, unless it is in Overrides.
 func applyUserUpdate(u domain.User, req *api.UpdateUserInput) domain.User {
 	b := req.Body
 	u.Overrides = slices.Clone(u.Overrides)

@@ -9,11 +9,11 @@ import (
 	"partnerapi/v2/op"
 )
 
-// This file has what only version 1 needs of version 2. It is deleted with it, and so are api/v1.go, which declares the
-// operations, and db/v1.go, which reads and writes for them.
+// This file has the operations that only version 1 needs. It is deleted with version 1, and so are api/v1.go, which
+// declares them, and db/v1.go, which reads and writes for them.
 
-// ForV1 binds the operations that only version 1 needs, in a set of their own, with the cursors and the AroundWrite of
-// the API's.
+// ForV1 binds the operations that only version 1 needs in a set of their own, with the cursors, the AroundWrite and the
+// Trace of the API's Set.
 func ForV1(a *API) *op.Set {
 	s := &op.Set{Cursors: a.Set.Cursors, AroundWrite: a.aroundWrite, Trace: a.Set.Trace}
 	op.Bind(s, api.SendToUser, a.sendToUser)
@@ -28,7 +28,8 @@ func ForV1(a *API) *op.Set {
 	return s
 }
 
-// aroundWrite calls the Set's AroundWrite of the time of the call: the edge sets it after New.
+// aroundWrite calls the AroundWrite that the Set has at the time of the call, as the edge sets it after New; without
+// one, it calls work.
 func (a *API) aroundWrite(
 	ctx context.Context, o op.Operation, in any, work func(context.Context) (any, error),
 ) error {
@@ -85,9 +86,9 @@ func addressedEmailOf(e domain.SentEmail) api.AddressedEmail {
 	return api.AddressedEmail{SentEmail: sentEmailOf(e), MessageID: e.ID, UserID: e.User}
 }
 
-// recipient selects the mails to list: those of one user, or of all users with an address.
+// recipient is one user, or all users with an email address, whose mails are listed.
 type recipient interface {
-	// Only returns the only user; false for several.
+	// Only returns the user if there is only one; false for several.
 	Only() (domain.UserID, bool)
 	SentEmails(context.Context, domain.EmailFilter, domain.Window) (domain.Slice[domain.SentEmail], error)
 }
@@ -107,7 +108,8 @@ func (a *API) sentEmails(ctx context.Context, in *api.SentEmailsInput, w domain.
 	return to.SentEmails(ctx, domain.EmailFilter{Types: in.Body.MessageTypes, Period: within}, w)
 }
 
-// recipient returns whose mails to list. A user who exists but is out of the caller's reach is Forbidden, not NotFound.
+// recipient returns the user with the requested id or, without an id, the users with the email. A user who exists, but
+// to whom the caller has no access, is Forbidden, not NotFound.
 func (a *API) recipient(ctx context.Context, in *api.SentEmailsInput) (recipient, error) {
 	id := in.Body.UserID
 	switch {
@@ -115,7 +117,7 @@ func (a *API) recipient(ctx context.Context, in *api.SentEmailsInput) (recipient
 		return nil, domain.ErrInvalid("user_id", "is required unless an email address is given")
 	case id == nil:
 		email, ok := domain.CleanEmail(in.Body.Email)
-		if !ok { // no user has it
+		if !ok { // no user has an invalid address
 			return nil, domain.ErrNotFound((domain.UserKind{}).Noun())
 		}
 		return a.db.Addressees(ctx, email)
@@ -125,10 +127,10 @@ func (a *API) recipient(ctx context.Context, in *api.SentEmailsInput) (recipient
 	if !domain.IsCode(err, domain.NotFound) {
 		return u, err
 	}
-	exists, failed := a.db.UserExists(ctx, *id)
+	exists, existsErr := a.db.UserExists(ctx, *id)
 	switch {
-	case failed != nil:
-		return nil, failed
+	case existsErr != nil:
+		return nil, existsErr
 	case exists:
 		return nil, domain.ErrForbidden("this key has no access to the user")
 	}
@@ -152,7 +154,7 @@ func (a *API) oldReports(ctx context.Context, in *api.OldReportsInput, w domain.
 	return t.ReportsByCreation(ctx, w)
 }
 
-// reachable returns which ids the caller reaches. It runs one statement, or none for no ids.
+// reachable returns the requested ids to which the caller has access. It runs one statement, or none without ids.
 func (a *API) reachable(ctx context.Context, in *api.ReachableInput) (*api.Reached, error) {
 	out := &api.Reached{IDs: make(map[db.UUID]bool, len(in.Body.IDs))}
 	if len(in.Body.IDs) == 0 {

@@ -14,17 +14,17 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Endpoints reaches the endpoints of subscriptions.
+// Endpoints checks the endpoints of subscriptions and sends events to them.
 type Endpoints interface {
-	// Check returns InvalidRequest naming url for an address that deliveries may not go to: by its form, its port, or
-	// what its host resolves to. It takes at most a few seconds.
+	// Check returns InvalidRequest, for the field url, for an address to which deliveries are not allowed: because of
+	// its form, its port, or the addresses of its host. It takes at most a few seconds.
 	Check(ctx context.Context, url string) error
-	// Send posts a signed body once and returns the outcome: StatusCode is 0 where there was no answer. secrets are the
-	// texts that callers were given, the newest first.
+	// Send posts a signed body once and returns the outcome; its StatusCode is 0 without a response. secrets are the
+	// secrets as callers got them, the newest first.
 	Send(ctx context.Context, url, eventID string, secrets []string, body []byte) domain.DeliveryTry
 }
 
-// Sealer encrypts a value for a context, and decrypts what it encrypted for the same one.
+// Sealer encrypts a value for a context, and decrypts values that were encrypted for the same context.
 type Sealer interface {
 	Seal(plain, context []byte) ([]byte, error)
 	Open(sealed, context []byte) ([]byte, error)
@@ -68,7 +68,7 @@ func (a *API) getWebhook(ctx context.Context, in *api.GetWebhookInput) (*api.Web
 	return new(webhookOf(h.Webhook)), nil
 }
 
-// newSecret makes a secret for a subscription and seals it; Conflict without a key.
+// newSecret returns a new secret for a subscription, in plain and encrypted; Conflict without an encryption key.
 func (a *API) newSecret(id domain.WebhookID) (secret string, sealed []byte, err error) {
 	if err := a.requireKey(); err != nil {
 		return "", nil, err
@@ -80,7 +80,7 @@ func (a *API) newSecret(id domain.WebhookID) (secret string, sealed []byte, err 
 	return secret, sealed, nil
 }
 
-// requireKey returns Conflict where the service has no key to encrypt secrets with.
+// requireKey returns Conflict if the service has no key to encrypt secrets with.
 func (a *API) requireKey() error {
 	if a.sealer != nil {
 		return nil
@@ -89,8 +89,8 @@ func (a *API) requireKey() error {
 		"runs it makes one with partnerapi encryption-key, and gives it to serve and work by --encryption-key")
 }
 
-// secrets returns the secrets that sign the subscription's events, the newest first; Conflict if there is no key,
-// or it cannot decrypt them.
+// secrets returns the secrets that sign the subscription's events, the newest first; Conflict if there is no encryption
+// key, or if it cannot decrypt them.
 func (a *API) secrets(ctx context.Context, h *outbox.Webhook) ([]string, error) {
 	if err := a.requireKey(); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (a *API) secrets(ctx context.Context, h *outbox.Webhook) ([]string, error) 
 	return texts, nil
 }
 
-// checkEndpoint returns InvalidRequest for an address that deliveries may not go to; Conflict if endpoints is nil.
+// checkEndpoint returns the error of Endpoints.Check; Conflict if endpoints is nil.
 func (a *API) checkEndpoint(ctx context.Context, url string) error {
 	if a.endpoints == nil {
 		return domain.ErrConflict("", "this process of the service reaches no endpoints of webhooks")
@@ -121,11 +121,11 @@ func (a *API) checkEndpoint(ctx context.Context, url string) error {
 	return a.endpoints.Check(ctx, url)
 }
 
-// retryTest is the Retry-After of a test that is refused while another one of the webhook is running.
+// retryTest is the Retry-After of a test that is rejected because another test of the webhook is running.
 const retryTest = time.Second
 
-// ping sends a signed ping once (decisions 8.7), outside of a transaction. A process runs one test of a subscription at
-// a time; a second one is RateLimited.
+// ping sends a signed ping once (decisions 8.7), outside of a transaction, and stores the outcome in in.Try. A process
+// runs one test of a subscription at a time; a second one is RateLimited.
 func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 	h, err := outbox.FindWebhook(ctx, a.db, in.Path.WebhookID)
 	if err != nil {
@@ -135,7 +135,7 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 	if err != nil {
 		return err
 	}
-	if a.endpoints == nil {
+	if a.endpoints == nil { // Conflict
 		return a.checkEndpoint(ctx, h.URL)
 	}
 	event := api.PingEvent{
@@ -146,15 +146,15 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 		return err
 	}
 
-	if _, under := a.testing.LoadOrStore(h.ID, true); under {
+	if _, running := a.testing.LoadOrStore(h.ID, true); running {
 		return &domain.Error{
 			Code: domain.RateLimited, RetryAfter: retryTest, Message: "a test of this webhook is under way",
 		}
 	}
 	defer a.testing.Delete(h.ID)
-	limited, cancel := context.WithTimeout(ctx, domain.WebhookDeadline)
+	sendCtx, cancel := context.WithTimeout(ctx, domain.WebhookDeadline)
 	defer cancel()
-	in.Try = a.endpoints.Send(limited, h.URL, event.ID.String(), secrets, body)
+	in.Try = a.endpoints.Send(sendCtx, h.URL, event.ID.String(), secrets, body)
 	return ctx.Err()
 }
 

@@ -11,7 +11,8 @@ import (
 	"partnerapi/v2/op"
 )
 
-// prepareCreateWebhook checks the input. It checks the endpoint last, as that resolves its host.
+// prepareCreateWebhook checks the clients, the encryption key and the endpoint. The endpoint is last, as the check
+// resolves its host.
 func (a *API) prepareCreateWebhook(ctx context.Context, in *api.CreateWebhookInput) error {
 	if err := a.checkWebhookClients(ctx, domain.CallerFrom(ctx).Key, in.Body.ClientIDs); err != nil {
 		return err
@@ -22,8 +23,8 @@ func (a *API) prepareCreateWebhook(ctx context.Context, in *api.CreateWebhookInp
 	return a.checkEndpoint(ctx, in.Body.URL)
 }
 
-// checkWebhookClients returns InvalidRequest for clients that the caller or the subscription's key does not reach, and
-// for an empty list where the key reaches more than the caller.
+// checkWebhookClients returns InvalidRequest for clients to which the caller or the subscription's key has no access.
+// An empty list means all clients of the key: it is InvalidRequest if the caller has no access to some of them.
 func (a *API) checkWebhookClients(ctx context.Context, key domain.KeyID, ids []domain.ClientID) error {
 	if len(ids) == 0 {
 		covered, err := outbox.CoversKey(ctx, a.db, key)
@@ -72,7 +73,7 @@ func emptyIfNil[T any](list []T) []T {
 	return list
 }
 
-// prepareUpdateWebhook checks the input. It checks a new endpoint last.
+// prepareUpdateWebhook checks the given clients and endpoint. The endpoint is last, as the check resolves its host.
 func (a *API) prepareUpdateWebhook(ctx context.Context, in *api.UpdateWebhookInput) error {
 	h, err := outbox.FindWebhook(ctx, a.db, in.Path.WebhookID)
 	if err != nil {
@@ -100,11 +101,11 @@ func (a *API) updateWebhook(ctx context.Context, in *api.UpdateWebhookInput) (ou
 				return err
 			}
 		}
-		after, changed := applyWebhookUpdate(h.Webhook, in)
+		updated, changed := applyWebhookUpdate(h.Webhook, in)
 		if changed {
-			err = outbox.UpdateWebhook(ctx, c, h.Webhook, &after)
+			err = outbox.UpdateWebhook(ctx, c, h.Webhook, &updated)
 		}
-		out = new(webhookOf(after))
+		out = new(webhookOf(updated))
 		return err
 	})
 	return out, err
@@ -121,7 +122,7 @@ func applyWebhookUpdate(w domain.Webhook, in *api.UpdateWebhookInput) (domain.We
 	return w, domain.Apply(status, &w.Status) || changed
 }
 
-// applyList is domain.Apply for a list.
+// applyList is domain.Apply for a list, whose nil value becomes an empty list.
 func applyList[T comparable](p domain.Optional[[]T], target *[]T) bool {
 	if !p.Given || slices.Equal(p.Value, *target) {
 		return false

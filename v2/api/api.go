@@ -1,10 +1,8 @@
-// Package api declares the operations of version 2 of the interface: their inputs,
-// outputs, paths, scopes and documentation. Package v2 implements them, and needs a
-// database; a program that calls the service over HTTP (package client) needs this
-// package alone.
+// Package api declares the operations of version 2 of the interface: their inputs, outputs, paths, scopes and
+// documentation. Package v2 implements them on a database; a program that calls the service over HTTP (package client)
+// needs only this package.
 //
-// ListUsers is an operation, ListUsersInput is what it takes, and User an item of its
-// pages.
+// For example, ListUsers is an operation, ListUsersInput is its input, and User the type of the items of its pages.
 package api
 
 import "partnerapi/domain"
@@ -14,7 +12,7 @@ type ClientPath struct {
 	ClientID domain.ClientID `path:"client_id" doc:"Opaque id of the client."`
 }
 
-// BudgetClient is the client that a call is charged to.
+// BudgetClient returns the client whose budget the call counts against.
 func (p ClientPath) BudgetClient() domain.ClientID { return p.ClientID }
 
 // UserPath is the path of an operation on one user.

@@ -54,7 +54,7 @@ type ClientFeatures struct {
 	DirectorySync     *domain.Directory `json:"directory_sync" doc:"The directory that the users are synced with. Null for none."`
 }
 
-// BudgetClient is the client that a call is charged to.
+// BudgetClient returns the client whose budget the call counts against.
 func (c Client) BudgetClient() domain.ClientID { return c.ID }
 
 // The operations on clients.

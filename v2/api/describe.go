@@ -7,8 +7,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Tags are the resources that documents list operations under. An operation's
-// declaration names its own.
+// Tags are the resources under which documents list operations. The declaration of an operation names its resource.
 var Tags = []op.Tag{
 	{Name: "partner", Title: "Partner", Description: "The partner that the key belongs to, and the admins who see all of its clients."},
 	{Name: "key", Title: "Key", Description: "The API key that a request is made with."},
@@ -30,7 +29,7 @@ var Tags = []op.Tag{
 	{Name: "events", Title: "Events", Description: "What changed, in the order in which it was committed. Kept for 30 days."},
 }
 
-// Objects describes the main bodies, by the names of their schemas.
+// Objects holds the descriptions of the main schemas, by their names.
 var Objects = map[string]string{
 	"Partner":                "The partner that the key belongs to, with the admins who see all of its clients.",
 	"Key":                    "The API key of the request, without its secret.",
@@ -71,8 +70,7 @@ var Objects = map[string]string{
 //go:embed examples/*.json
 var examples embed.FS
 
-// Examples holds an example of every operation, in files ID.json. They are written
-// by TestExamples with -update.
+// Examples holds an example of every operation, in files ID.json. TestExamples writes them with -update.
 var Examples = func() fs.FS {
 	files, err := fs.Sub(examples, "examples")
 	if err != nil { // which the directive above rules out

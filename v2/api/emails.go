@@ -30,11 +30,10 @@ var ListEmails = op.DeclareList[ListEmailsInput, SentEmail](op.Meta{
 // MessageTypes is a comma-separated list of types of mail.
 type MessageTypes = EnumList[domain.MessageType]
 
-// EnumList is a comma-separated list of distinct values of an enum. An empty list
-// counts as absent.
+// EnumList is a comma-separated list of distinct values of an enum. An empty list counts as absent.
 type EnumList[E enum] []E
 
-// enum is a string that has one of a number of values.
+// enum is a string type with a fixed set of values.
 type enum interface {
 	~string
 	Values() []string

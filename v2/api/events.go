@@ -10,8 +10,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// EventWith is an event with its data, as callers get it: in the list of events, and as the
-// body of a delivery.
+// EventWith is an event with its data, as in the list of events and in the body of a delivery.
 type EventWith[Data any] struct {
 	ID        domain.EventID   `json:"id" doc:"The same in the list and in every delivery of the event. Use it to skip events that you have handled."`
 	Type      domain.EventType `json:"type" doc:"What happened; it says what data is."`
@@ -23,29 +22,29 @@ type EventWith[Data any] struct {
 // Event is an event as it was published: an EventWith[Data]. The event's type determines Data.
 type Event struct {
 	EventWith[EventData]
-	// published is the event in JSON.
+	// published is the event in JSON, as it was published or received.
 	published string
 }
 
-// EventData is the data of an event that was read, in JSON.
+// EventData is the data of an event in JSON.
 type EventData jsontext.Value
 
-// Into decodes the data into shown, a pointer to the Data of the event's type, such as a UserDetail.
-func (d EventData) Into(shown any) error { return json.Unmarshal(d, shown) }
+// Into decodes the data into v, a pointer to the Data of the event's type, such as a UserDetail.
+func (d EventData) Into(v any) error { return json.Unmarshal(d, v) }
 
-// UnmarshalJSONFrom reads the data without decoding it.
+// UnmarshalJSONFrom copies the JSON of the data.
 func (d *EventData) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	text, err := dec.ReadValue()
 	*d = EventData(text.Clone())
 	return err
 }
 
-// MarshalJSONTo writes the event.
+// MarshalJSONTo writes the event as it was published or received.
 func (e Event) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteValue(jsontext.Value(e.published))
 }
 
-// UnmarshalJSONFrom reads an event, which is then written as it was read.
+// UnmarshalJSONFrom decodes an event, and keeps its JSON for MarshalJSONTo.
 func (e *Event) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	text, err := dec.ReadValue()
 	if err != nil {
@@ -55,7 +54,7 @@ func (e *Event) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return json.Unmarshal(text, &e.EventWith)
 }
 
-// Forms returns the forms of events by their types, that of a ping last.
+// Forms returns a form for each type of events, that of a ping last.
 func (Event) Forms() (member string, forms []op.Form) {
 	for _, t := range domain.EventTypes {
 		forms = append(forms, op.Form{Value: string(t), About: eventTexts[t], Type: eventForms[t]})
@@ -103,7 +102,7 @@ var eventForms = map[domain.EventType]reflect.Type{
 	domain.ReportMade:      reflect.TypeFor[EventWith[Report]](),
 }
 
-// EventOf returns an event as it was published; of its fields only ID is set.
+// EventOf returns a published event. Of its exported fields only ID is set; MarshalJSONTo writes it whole.
 func EventOf(e domain.PublishedEvent) Event {
 	return Event{EventWith: EventWith[EventData]{ID: e.ID}, published: e.Body}
 }
@@ -118,8 +117,8 @@ var ListEvents = op.DeclareFeed[ListEventsInput, Event](op.Meta{
 	Columns: []string{"id", "type", "created_at", "client_id"},
 })
 
-// ListEventsInput asks for a page of the events of the clients that the key reaches, in the
-// order in which they were published.
+// ListEventsInput asks for a page of the events of the clients to which the key has access, in the order of
+// publication.
 type ListEventsInput struct {
 	Query struct {
 		op.FeedQuery

@@ -5,8 +5,8 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Exposure is an exposure as v2 shows it. The data on an imported breach is
-// Have I Been Pwned's, which the document credits.
+// Exposure is an exposure as v2 shows it. The data on an imported breach is from Have I Been Pwned, which the document
+// credits.
 type Exposure struct {
 	UserID      domain.UserID   `json:"user_id" doc:"The user whose data was found."`
 	BreachName  string          `json:"breach_name" doc:"Stable name of the breach. Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the licence CC BY 4.0: credit it where you show it."`
@@ -35,11 +35,11 @@ type DarkWeb struct {
 	Enabled bool            `json:"enabled" doc:"Whether Dark Web Monitoring is enabled for the client."`
 	Summary *DarkWebSummary `json:"summary" doc:"What was found. Null where Dark Web Monitoring is not enabled."`
 
-	// Client is the one that the call is charged to.
+	// Client is the client whose budget the call counts against.
 	Client domain.ClientID `json:"-"`
 }
 
-// BudgetClient is the client that a call is charged to.
+// BudgetClient returns the client whose budget the call counts against.
 func (d DarkWeb) BudgetClient() domain.ClientID { return d.Client }
 
 // DarkWebSummary sums up the exposures of a client's active users.
@@ -86,10 +86,10 @@ var (
 	})
 )
 
-// GetDarkWebInput asks for what is known of a client's exposures.
+// GetDarkWebInput asks for a summary of a client's exposures.
 type GetDarkWebInput struct{ Path ClientPath }
 
-// SeenWithin is the part of a query that says when exposures were first seen.
+// SeenWithin is the part of a query with the period in which exposures were first seen.
 type SeenWithin struct {
 	Since *domain.Time `query:"since" doc:"Only exposures first seen at or after this time."`
 	Until *domain.Time `query:"until" doc:"Only exposures first seen before this time."`

@@ -46,7 +46,7 @@ type FrameworkRef struct {
 	Category string `json:"category" doc:"What kind of framework it is."`
 }
 
-// FrameworkAudience is the audience that a framework is assigned to.
+// FrameworkAudience is the audience of a framework assignment.
 type FrameworkAudience struct {
 	Type domain.FrameworkAudienceType `json:"type" doc:"Whose users the audience is: all of the client's, a group's or a collection's."`
 	ID   *string                      `json:"id" doc:"Opaque id of the group or collection. Null for all users."`
@@ -163,7 +163,7 @@ func (FrameworkID) Values() []string {
 	return ids
 }
 
-// AssignModules says which modules of a framework are to be on.
+// AssignModules selects the modules of a framework assignment; those that are not given get their default.
 type AssignModules struct {
 	Training  domain.Optional[bool] `json:"training,omitzero" default:"true" doc:"Whether to measure training, and give the framework's courses to its audience."`
 	Phishing  domain.Optional[bool] `json:"phishing,omitzero" default:"true" doc:"Whether to measure phishing."`

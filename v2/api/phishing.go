@@ -5,8 +5,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// PhishingResult is a simulated mail to one user and what became of it, as v2
-// shows it.
+// PhishingResult is a simulated mail to one user and its outcome, as v2 shows it.
 type PhishingResult struct {
 	ResultID               domain.ResultID         `json:"result_id" doc:"Opaque id of the simulated mail to this user."`
 	UserID                 domain.UserID           `json:"user_id" doc:"The user whom the mail is for."`
@@ -35,11 +34,11 @@ type PhishingSummary struct {
 	Total          PhishingCounts `json:"total" doc:"All mails that were ever sent."`
 	RepeatClickers int            `json:"repeat_clickers" doc:"Number of users who fell for two or more mails of the last 365 days."`
 
-	// Client is the one that the call is charged to.
+	// Client is the client whose budget the call counts against.
 	Client domain.ClientID `json:"-"`
 }
 
-// BudgetClient is the client that a call is charged to.
+// BudgetClient returns the client whose budget the call counts against.
 func (s PhishingSummary) BudgetClient() domain.ClientID { return s.Client }
 
 // PhishingCounts counts simulated mails by outcome, with the click and report rates.
@@ -88,9 +87,8 @@ var (
 	})
 )
 
-// ListPhishingResultsInput asks for a page of a client's results, in order of
-// creation. With since or until they are in order of sending, else with
-// updated_since in order of their last change.
+// ListPhishingResultsInput asks for a page of a client's results. With since or until they are in the order of sending,
+// or else with updated_since in that of the last change, and otherwise in that of creation.
 type ListPhishingResultsInput struct {
 	Path  ClientPath
 	Query struct {

@@ -27,9 +27,8 @@ var ListReportedEmails = op.DeclareList[ListReportedEmailsInput, ReportedEmail](
 	Columns: []string{"id", "user_id", "reported_at", "subject", "classification"},
 })
 
-// ListReportedEmailsInput asks for a page of the real mails that a client's users
-// reported, by the time of reporting. Mail that several users reported is listed
-// once for each.
+// ListReportedEmailsInput asks for a page of the real mails that a client's users reported, by the time of the report.
+// A mail that several users reported is listed once for each of them.
 type ListReportedEmailsInput struct {
 	Path  ClientPath
 	Query struct {

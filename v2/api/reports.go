@@ -17,7 +17,7 @@ type Report struct {
 	UpdatedAt domain.Time         `json:"updated_at" since:"2.4" doc:"When its status last changed."`
 }
 
-// ReportPeriod is a range of days (UTC), both ends counted.
+// ReportPeriod is a range of days (UTC), including both.
 type ReportPeriod struct {
 	StartOn domain.Date `json:"start_on" doc:"First day (UTC)."`
 	EndOn   domain.Date `json:"end_on" doc:"Last day (UTC), included."`

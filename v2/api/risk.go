@@ -15,11 +15,11 @@ type UserRisk struct {
 	Factors    []domain.Factor `json:"factors" doc:"What each signal adds, the role's multiplier applied. The baseline and all deltas add up to the score."`
 	ComputedAt domain.Time     `json:"computed_at" doc:"When the score was computed."`
 
-	// Client is the one that the call is charged to.
+	// Client is the client whose budget the call counts against.
 	Client domain.ClientID `json:"-"`
 }
 
-// BudgetClient is the client that a call is charged to.
+// BudgetClient returns the client whose budget the call counts against.
 func (r UserRisk) BudgetClient() domain.ClientID { return r.Client }
 
 // ClientRisk is the risk of a client's active users together.
@@ -33,11 +33,11 @@ type ClientRisk struct {
 	History       []domain.AverageOn       `json:"history" doc:"Daily averages of the last 90 days, oldest first. Days without one are left out."`
 	ComputedAt    domain.Time              `json:"computed_at" doc:"When the snapshot was made; at most 5 minutes ago."`
 
-	// Client is the one that the call is charged to.
+	// Client is the client whose budget the call counts against.
 	Client domain.ClientID `json:"-"`
 }
 
-// BudgetClient is the client that a call is charged to.
+// BudgetClient returns the client whose budget the call counts against.
 func (r ClientRisk) BudgetClient() domain.ClientID { return r.Client }
 
 // The operations on risk scores.

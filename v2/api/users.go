@@ -5,7 +5,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// UserCore is what v2 shows of a user everywhere.
+// UserCore is the part of a user that all of v2's forms of users have.
 type UserCore struct {
 	ID                domain.UserID     `json:"id" doc:"Opaque id of the user."`
 	ClientID          domain.ClientID   `json:"client_id" doc:"The client that the user belongs to."`
@@ -169,8 +169,7 @@ type CreateUserInput struct {
 	}
 }
 
-// UpdateUserInput asks for changes to a user. What is set here is an override: the
-// next directory sync leaves it alone.
+// UpdateUserInput asks for changes to a user. The given fields become overrides: directory syncs do not change them.
 type UpdateUserInput struct {
 	Path UserPath
 	Body struct {

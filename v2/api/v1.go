@@ -7,8 +7,8 @@ import (
 	"partnerapi/v2/op"
 )
 
-// V1Operations are the operations that only version 1 needs. They are not part of
-// version 2's interface, and are deleted with version 1.
+// V1Operations are the operations that only version 1 needs. They are not part of version 2's interface, and are
+// deleted with version 1.
 var V1Operations = []op.Declaration{SendToUser, MoveMember, SentEmails, SentResults, OldReports, Reachable}
 
 // The operations that only version 1 needs.
@@ -40,8 +40,7 @@ var (
 	})
 )
 
-// SendToUserInput asks for a simulated mail to one user, whichever client the user
-// belongs to.
+// SendToUserInput asks for a simulated mail to one user, of any client.
 type SendToUserInput struct {
 	Body struct {
 		UserIDs    []domain.UserID              `json:"user_ids" validate:"required,min=1,max=1"` // named as in SendPhishingInput
@@ -60,8 +59,7 @@ type SentToUser struct {
 	SendAt   domain.Time     `json:"send_at"`
 }
 
-// MoveMemberInput asks for a user to become a member of a collection and to leave the
-// client's others.
+// MoveMemberInput asks to add a user to a collection and to remove the user from the client's other collections.
 type MoveMemberInput struct {
 	Path CollectionPath
 	Body struct {
@@ -74,8 +72,7 @@ type MoveMemberInput struct {
 type SentEmailsInput struct {
 	Query struct{ op.Paging }
 	Body  struct {
-		// The mails are found by the user's id, else by the email, which users of
-		// several clients may have.
+		// UserID or, without it, Email selects the mails. Users of several clients may have the same email.
 		UserID *domain.UserID `json:"user_id"`
 		Email  string         `json:"email"`
 		// MessageTypes selects types of mail; empty means all.
@@ -84,25 +81,25 @@ type SentEmailsInput struct {
 		Start *domain.Time `json:"start"`
 	}
 
-	// User is the only user whose mails are listed, zero for several. Since and
-	// Until are as Period returns them. Reading sets all three.
+	// User is the user whose mails are listed, zero for several. Since and Until are the results of Period. Reading
+	// sets all three.
 	User         domain.UserID `json:"-"`
 	Since, Until *domain.Time  `json:"-"`
 }
 
-// emailDays is how many days of mails one look-up covers (decisions 5.13).
+// emailDays is the number of days of a request for mails (decisions 5.13).
 const emailDays = 30
 
-// AddressedEmail is the record of a mail with the ids of the mail and of its user,
-// as a list may have mails of several.
+// AddressedEmail is the record of a mail with the ids of the mail and of its user, as a list may have mails of several
+// users.
 type AddressedEmail struct {
 	SentEmail
 	MessageID domain.MessageID `json:"message_id"`
 	UserID    domain.UserID    `json:"user_id"`
 }
 
-// Period returns the start and the end of the requested 30 days. until is nil for
-// the last 30 days, or if the end would be after the year 9999.
+// Period returns the start and the end of the requested 30 days. Without a requested start these are the last 30 days,
+// and until is nil. until is also nil if the end would be after the year 9999.
 func (in *SentEmailsInput) Period(now time.Time) (since, until *domain.Time) {
 	if in.Body.Start == nil {
 		return &domain.Time{Time: now.AddDate(0, 0, -emailDays)}, nil
@@ -130,10 +127,10 @@ type OldReportsInput struct {
 	Query struct{ op.Paging }
 }
 
-// MaxReachable is how many objects one call of Reachable takes.
+// MaxReachable is the maximum number of objects in a call of Reachable.
 const MaxReachable = 1000
 
-// ReachableInput asks which objects of one kind the caller reaches.
+// ReachableInput asks to which of some objects of one kind the caller has access.
 type ReachableInput struct {
 	Body struct {
 		Kind ReachableKind `json:"kind" validate:"required,enum"`
@@ -153,9 +150,9 @@ func (ReachableKind) Values() []string {
 	}
 }
 
-// Reached is the objects that the caller reaches.
+// Reached are the objects to which the caller has access.
 type Reached struct {
-	// IDs holds the requested ids that the caller reaches. An object that does not exist,
-	// was archived or is of another kind is missing, as one out of reach is.
+	// IDs holds the requested ids to which the caller has access. Objects that do not exist, were archived or are of
+	// another kind are missing too.
 	IDs map[[16]byte]bool `json:"-"`
 }

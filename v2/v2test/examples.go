@@ -20,11 +20,11 @@ import (
 	"partnerapi/v2/op/openapi"
 )
 
-// Examples records examples of calls on the demonstration as it is at Noon, and
-// compares them with those of a folder, or writes them there.
+// Examples records examples of calls on the demonstration at Noon, and compares them with the files of a folder, or
+// writes them there.
 type Examples struct {
 	h *Harness
-	// Key is the demonstration's key that reaches all clients.
+	// Key is the demonstration's key with access to all clients.
 	Key string
 	// Client is the demonstration's first client.
 	Client domain.ClientID
@@ -33,12 +33,11 @@ type Examples struct {
 	update  bool
 	written map[string]bool
 	calls   []recorded
-	// stable are the ids that replace those that this run made.
+	// stable maps the ids that this run made to those in the examples.
 	stable map[string]string
 }
 
-// NewExamples fills the harness's database with the demonstration. With update the
-// examples are written to the folder.
+// NewExamples fills the harness's database with the demonstration. With update, the examples are written to the folder.
 func NewExamples(h *Harness, dir string, update bool) *Examples {
 	h.T.Helper()
 	keys, err := seed.Demo(h.T.Context(), h.DB)
@@ -52,7 +51,7 @@ func NewExamples(h *Harness, dir string, update bool) *Examples {
 // Call is an example of a call.
 type Call struct {
 	ID string
-	// Path and Query are the parameters; Query is written as in an address.
+	// Path are the path parameters by name, and Query is the query of the URL.
 	Path  map[string]string
 	Query string
 	// Body is JSON; empty for none.
@@ -65,8 +64,7 @@ type recorded struct {
 	method, path string
 }
 
-// AtOnce has 16 clients make the calls that were recorded, each all of them, and wants
-// none to be answered as a failure of the service.
+// AtOnce makes all recorded calls by each of 16 concurrent clients, and fails the test if a response is a 5xx.
 func (e *Examples) AtOnce(t *testing.T) {
 	t.Helper()
 	var clients sync.WaitGroup
@@ -92,7 +90,8 @@ func (e *Examples) AtOnce(t *testing.T) {
 	t.Logf("answers by status: %v", statuses)
 }
 
-// Record makes the call. The path's parameters are written {name}.
+// Record makes the call, which must be answered with status, and compares or writes its example. The parameters of the
+// path are written {name}.
 func (e *Examples) Record(t *testing.T, method, path string, status int, call Call) {
 	t.Helper()
 	e.calls = append(e.calls, recorded{call, method, path})
@@ -122,7 +121,7 @@ func (e *Examples) Record(t *testing.T, method, path string, status int, call Ca
 	e.compare(t, call.ID+".json", append(text, '\n'))
 }
 
-// Shown is JSON in lines, without what differs from run to run.
+// Shown returns JSON, indented and with stable values for those that differ between runs (stabilize).
 func (e *Examples) Shown(text []byte) string {
 	e.h.T.Helper()
 	value := e.stabilize(text)
@@ -146,6 +145,7 @@ func (e *Examples) do(method, path string, call Call) Response {
 	return e.h.Do(method, path, e.Key, body)
 }
 
+// compare fails the test unless the file has the text; with update, it writes the file.
 func (e *Examples) compare(t *testing.T, name string, text []byte) {
 	t.Helper()
 	e.written[name] = true
@@ -154,21 +154,20 @@ func (e *Examples) compare(t *testing.T, name string, text []byte) {
 		e.h.must(os.WriteFile(file, text, 0o644))
 		return
 	}
-	kept, err := os.ReadFile(file)
-	if err != nil || !bytes.Equal(kept, text) {
-		t.Errorf("%s is stale (make examples): %v\n%s", file, err, Diff(string(kept), string(text)))
+	old, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(old, text) {
+		t.Errorf("%s is stale (make examples): %v\n%s", file, err, Diff(string(old), string(text)))
 	}
 }
 
-// Finish fails the test for files of the folder that no call wrote, or removes
-// them with update.
+// Finish fails the test for files of the folder that are no example of a recorded call; with update, it removes them.
 func (e *Examples) Finish(t *testing.T) {
 	t.Helper()
 	files, err := os.ReadDir(e.dir)
 	e.h.must(err)
 	for _, f := range files {
 		switch {
-		case e.written[f.Name()]:
+		case e.written[f.Name()]: // an example
 		case e.update:
 			e.h.must(os.Remove(filepath.Join(e.dir, f.Name())))
 		default:
@@ -190,9 +189,8 @@ const cursor = "AVq2kTn0Y3Vyc29yLW9mLXRoZS1uZXh0LXBhZ2U"
 // secret is the secret of all examples.
 const secret = "whsec_MzMgcmFuZG9tIGJ5dGVzLCBvZiBhIHNlY3JldCBoZXJl"
 
-// stabilize replaces what differs from run to run: cursors, secrets, and the ids of objects
-// that a call made. Those have the time of the run, which is after that of the
-// demonstration.
+// stabilize replaces values that differ between runs: cursors, secrets, and the ids of objects that a call created. The
+// latter are greater than those of the demonstration, as an id begins with the time of its creation, which is later.
 func (e *Examples) stabilize(body []byte) jsontext.Value {
 	if len(body) == 0 {
 		return nil
@@ -226,7 +224,7 @@ func (e *Examples) stabilize(body []byte) jsontext.Value {
 	return jsontext.Value(text)
 }
 
-// uuidAt is a UUID of version 7 that was made at Noon.
+// uuidAt returns a UUID of version 7 with the time Noon and the number n, which has 12 bits.
 func uuidAt(n int) (id [16]byte) {
 	ms := Noon.UnixMilli()
 	for i := range 6 {
@@ -236,7 +234,7 @@ func uuidAt(n int) (id [16]byte) {
 	return id
 }
 
-// Items reads the items of a list of version 2 with the demonstration's key.
+// Items returns the items of the first page of a list of version 2, read with the demonstration's key.
 func (e *Examples) Items(path string) []map[string]any {
 	e.h.T.Helper()
 	var page struct{ Data []map[string]any }

@@ -12,7 +12,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Tenant is a partner with a key for all that it has.
+// Tenant is a partner with a key that has access to all of its clients.
 type Tenant struct {
 	ID  domain.PartnerID
 	Key string
@@ -57,8 +57,7 @@ func (h *Harness) Client(t Tenant, name string) api.Client {
 	return *c
 }
 
-// CountClients counts the clients of all partners again, after plain SQL that
-// added or archived some.
+// CountClients counts the clients of all partners again, after SQL that added or archived clients.
 func (h *Harness) CountClients() {
 	h.T.Helper()
 	h.Exec(`UPDATE partners AS p SET client_count =
@@ -77,7 +76,7 @@ func (h *Harness) User(t Tenant, client domain.ClientID, email string) api.User 
 	return *u
 }
 
-// Collection adds a collection of the client, in plain SQL.
+// Collection adds a collection of the client, by SQL.
 func (h *Harness) Collection(client domain.ClientID, name string) domain.CollectionID {
 	h.T.Helper()
 	id := db.NewID[domain.CollectionKind]()
@@ -86,8 +85,7 @@ func (h *Harness) Collection(client domain.ClientID, name string) domain.Collect
 	return id
 }
 
-// Signal lets something happen on the platform, and wants it to be applied. The
-// signal gets an id of its own.
+// Signal applies a signal of the platform, with a new id. A refusal fails the test.
 func (h *Harness) Signal(s domain.Signal) {
 	h.T.Helper()
 	if refusal := h.Ingest(s); refusal != "" {
@@ -95,7 +93,7 @@ func (h *Harness) Signal(s domain.Signal) {
 	}
 }
 
-// Ingest is Signal for one that may be refused, and returns why it is.
+// Ingest is Signal for a signal that may be refused: it returns the reason, empty if it was applied.
 func (h *Harness) Ingest(s domain.Signal) (refusal string) {
 	h.T.Helper()
 	s.ID = db.NewID[domain.EventKind]().String()
@@ -104,7 +102,7 @@ func (h *Harness) Ingest(s domain.Signal) (refusal string) {
 	return results[0].Refusal
 }
 
-// Exec runs plain SQL.
+// Exec runs an SQL statement.
 func (h *Harness) Exec(query string, args ...any) {
 	h.T.Helper()
 	_, err := h.DB.SQL().ExecContext(h.T.Context(), query, args...)
@@ -113,14 +111,14 @@ func (h *Harness) Exec(query string, args ...any) {
 	}
 }
 
-// Number reads one number by plain SQL.
+// Number returns the number that an SQL query selects.
 func (h *Harness) Number(query string, args ...any) (n int) {
 	h.T.Helper()
 	h.scan(&n, query, args)
 	return n
 }
 
-// Text reads one text by plain SQL.
+// Text returns the text that an SQL query selects.
 func (h *Harness) Text(query string, args ...any) (text string) {
 	h.T.Helper()
 	h.scan(&text, query, args)
@@ -134,11 +132,10 @@ func (h *Harness) scan(into any, query string, args []any) {
 	}
 }
 
-// Email is a numbered address.
+// Email returns an email address with a number.
 func Email(n int) string { return fmt.Sprintf("user%04d@example.com", n) }
 
-// Publish publishes the events that wait, as the background work does, and returns
-// how many were published.
+// Publish publishes all pending events, as the background work does, and returns how many were published.
 func (h *Harness) Publish() (n int) {
 	h.T.Helper()
 	const batch = 500

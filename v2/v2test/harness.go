@@ -1,7 +1,6 @@
-// Package v2test runs the service for tests: on a database of the test's own,
-// behind a real HTTP server on a free port of loopback. Every response is held
-// against the OpenAPI document. An older version of the interface adds its
-// tables and its routes through options.
+// Package v2test runs the service for tests: on the test's own database, behind a real HTTP server on a free port of
+// the loopback interface. Every response is validated against the OpenAPI document. An older version of the interface
+// adds its tables and its routes through options.
 package v2test
 
 import (
@@ -33,11 +32,11 @@ import (
 	"partnerapi/v2/op/openapi/openapitest"
 )
 
-// Noon is when tests take place unless they move the clock: the middle of a
-// day, so that a few hours more or less stay in it.
+// Noon is the time of tests, unless they set the clock: the middle of a day, so that a few hours before or after are in
+// the same day.
 var Noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
-// ReportLink is what the links to reports' files begin with, before the report's id.
+// ReportLink is the prefix of the links to reports' files, before the report's id.
 const ReportLink = "https://reports.example/reports/"
 
 // Harness is a running service.
@@ -53,14 +52,14 @@ type Harness struct {
 	Statements *Statements
 	// Receivers are the endpoints of subscriptions.
 	Receivers *Receivers
-	// Keys are what secrets are kept with.
+	// Keys encrypt stored secrets; nil with Options.NoKey.
 	Keys *seal.Keys
 
 	transport http.RoundTripper
 }
 
-// Options say what differs from the usual: the highest release, the limits of
-// production, and no more routes than v2's.
+// Options configure a Harness. The zero Options mean the highest release, the limits of production, and only the routes
+// of v2.
 type Options struct {
 	Release op.Release
 	Limits  ginop.Limits
@@ -69,26 +68,25 @@ type Options struct {
 	Schema dbtest.Schema
 	// Mount adds an older version's routes.
 	Mount func(*Harness) error
-	// MCP adds an MCP server; what it takes from the service is filled in.
+	// MCP adds an MCP server, if the release has one. New sets the fields that depend on the service.
 	MCP *mcp.Config
-	// Wrap checks an older version's responses too.
+	// Wrap returns a transport that also validates an older version's responses.
 	Wrap func(*Harness, http.RoundTripper) http.RoundTripper
-	// Audit turns the audit trail on.
+	// Audit enables the audit trail.
 	Audit bool
-	// Keys are what secrets are kept with, instead of the test's own; NoKey
-	// leaves the service without any.
+	// Keys encrypt stored secrets; nil means new keys. With NoKey the service has none.
 	Keys  *seal.Keys
 	NoKey bool
-	// Log gets every line; without it only failures of the service are shown.
+	// Log gets every line of the log; nil means that the test's output gets errors only.
 	Log io.Writer
-	// URL is a database to use instead of one of the test's own.
+	// URL is the address of a database to use instead of a new one.
 	URL string
-	// Behind is what pooler is between the service and its database: a PgBouncer with
-	// as many connections as the service may open, or three that transactions share.
+	// Behind is the kind of pooler between the service and its database: a PgBouncer with as many connections as the
+	// service may open, or with three that transactions share.
 	Behind pg.Pooler
 }
 
-// New starts a service, which ends with the test.
+// New starts a service, which stops at the end of the test.
 func New(t testing.TB, o Options) *Harness {
 	t.Helper()
 	o = o.withDefaults()
@@ -138,6 +136,7 @@ func New(t testing.TB, o Options) *Harness {
 	return h
 }
 
+// mountMCP adds an MCP server for the release.
 func (h *Harness) mountMCP(c mcp.Config, release op.Release) (err error) {
 	if c.Document, err = openapi.ForRelease(api.Interface, release); err != nil {
 		return err
@@ -153,7 +152,8 @@ func (h *Harness) mountMCP(c mcp.Config, release op.Release) (err error) {
 	return nil
 }
 
-// webhooks gives the service endpoints, and a key to keep their secrets with.
+// webhooks returns the option with h.Receivers as endpoints and, unless NoKey, with h.Keys, which it sets in edge too.
+// At the end of the test, a fault of the Receivers fails it.
 func (h *Harness) webhooks(o Options, edge *ginop.Config) v2.Option {
 	h.Receivers = &Receivers{db: h.DB}
 	h.T.Cleanup(func() {
@@ -186,7 +186,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// open opens the database, by way of the pooler.
+// open opens the database, through the pooler of Behind, if any. It fails the test unless FindPooler finds that pooler.
 func (o Options) open(t testing.TB, options ...db.Option) (*db.DB, error) {
 	t.Helper()
 	if o.Behind == pg.NoPooler {
@@ -204,7 +204,7 @@ func (o Options) open(t testing.TB, options ...db.Option) (*db.DB, error) {
 	return db.Open(url, append(options, db.WithPooler(found, direct))...)
 }
 
-// Unlimited are limits that no test reaches.
+// Unlimited are limits above the requests of any test.
 var Unlimited = ginop.Limits{PerKey: 1e9, PerAddress: 1e9, PerClientFactor: 1e6}
 
 func (h *Harness) logger(to io.Writer) *slog.Logger {
@@ -221,7 +221,7 @@ func (h *Harness) must(err error) {
 	}
 }
 
-// Statements counts statements; transactions' begin and commit are none.
+// Statements counts SQL statements, without pings and the begin, commit and rollback of transactions.
 type Statements struct{ n atomic.Int64 }
 
 // TraceQueryStart counts a statement.
@@ -237,7 +237,7 @@ func (s *Statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.Tra
 // TraceQueryEnd does nothing.
 func (s *Statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// During returns how many statements fn caused.
+// During returns how many statements ran during fn.
 func (s *Statements) During(fn func()) int {
 	before := s.n.Load()
 	fn()

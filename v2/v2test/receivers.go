@@ -10,13 +10,12 @@ import (
 	"partnerapi/domain"
 )
 
-// Receivers are the endpoints of subscriptions, which the service reaches instead of
-// the network's. The zero value takes every address, and every event with 200. It is
-// safe for concurrent use.
+// Receivers stand for the endpoints of subscriptions. By default they accept every address, and every event with 200.
+// They record whether they were called in a transaction. Receivers are safe for concurrent use.
 type Receivers struct {
-	// Refuse, where set, says what is wrong with an address.
+	// Refuse, if set, returns an error for an address that is not allowed.
 	Refuse func(url string) error
-	// Answer, where set, is what a try comes back with.
+	// Answer, if set, returns the outcome of sending an event.
 	Answer func(ctx context.Context, s Sent) domain.DeliveryTry
 
 	db *db.DB
@@ -24,7 +23,7 @@ type Receivers struct {
 	mu      sync.Mutex
 	checked []string
 	sent    []Sent
-	inTx    bool
+	inTx    bool // whether a call was made in a transaction
 }
 
 // Sent is an event that was sent.
@@ -34,7 +33,7 @@ type Sent struct {
 	Body         []byte
 }
 
-// Check takes an address unless Refuse does not.
+// Check records an address, and returns the error of Refuse.
 func (r *Receivers) Check(ctx context.Context, url string) error {
 	r.mu.Lock()
 	r.checked = append(r.checked, url)
@@ -46,7 +45,7 @@ func (r *Receivers) Check(ctx context.Context, url string) error {
 	return nil
 }
 
-// Send takes an event as Answer says.
+// Send records an event, and returns the outcome of Answer; without that, a success.
 func (r *Receivers) Send(ctx context.Context, url, eventID string, secrets []string, body []byte) domain.DeliveryTry {
 	s := Sent{URL: url, EventID: eventID, Secrets: secrets, Body: body}
 	r.mu.Lock()
@@ -66,7 +65,7 @@ func (r *Receivers) Seen() (checked []string, sent []Sent) {
 	return append([]string{}, r.checked...), append([]Sent{}, r.sent...)
 }
 
-// fault reports whether the outside world was talked to in a transaction.
+// fault returns an error if Check or Send was called in a transaction.
 func (r *Receivers) fault() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

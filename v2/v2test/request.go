@@ -13,7 +13,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Response is what a request was answered with.
+// Response is the response to a request of a test.
 type Response struct {
 	client.Answer
 	t testing.TB
@@ -26,8 +26,8 @@ func (h *Harness) Caller(key string) *client.Client {
 	return c
 }
 
-// Do sends a request with a key; a body that is not text is sent as JSON, and
-// nil as none. Headers are pairs of name and value.
+// Do sends a request with a key. The body is sent as it is if it is a string, and else as JSON; nil means none. headers
+// are pairs of a name and a value.
 func (h *Harness) Do(method, path, key string, body any, headers ...string) Response {
 	h.T.Helper()
 	r := client.Request{Method: method, Path: path, Header: http.Header{}}
@@ -79,7 +79,7 @@ func (r Response) JSON() map[string]any {
 	return v
 }
 
-// Field returns a member of the body by its path, as in error.code.
+// Field returns a member of the body by its path, such as error.code; nil if there is none.
 func (r Response) Field(path string) any {
 	r.t.Helper()
 	var v any = r.JSON()
@@ -93,14 +93,14 @@ func (r Response) Field(path string) any {
 	return v
 }
 
-// Code returns the code of a v2 error.
+// Code returns the code of a v2 error; empty for another body.
 func (r Response) Code() domain.Code {
 	r.t.Helper()
 	code, _ := r.Field("error.code").(string)
 	return domain.Code(code)
 }
 
-// All returns the items of a list, read to its end. The path may have a query, with the limit of a page.
+// All returns the items of all pages of a list. The path may have a query.
 func (h *Harness) All(path, key string) (items []map[string]any) {
 	h.T.Helper()
 	separator := "?"

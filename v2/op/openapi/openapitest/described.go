@@ -11,9 +11,9 @@ import (
 	"partnerapi/v2/op/openapi"
 )
 
-// CheckDescribed fails the test for each operation, parameter, field and resource
-// of the document that has no description, for each operation without an example
-// of its request or its answer, and for examples that do not fit their schemas.
+// CheckDescribed fails the test for each operation, parameter, field and resource of the document that has no
+// description, for each operation without an example of its request or its response, for shared responses without an
+// example, and for examples that do not match their schemas.
 func CheckDescribed(t testing.TB, document *openapi3.T) {
 	t.Helper()
 	text, err := openapi.JSON(document)
@@ -54,6 +54,7 @@ func CheckDescribed(t testing.TB, document *openapi3.T) {
 	}
 }
 
+// undescribed returns the faults of an operation: missing descriptions and examples.
 func undescribed(o *openapi3.Operation) (missing []string) {
 	if o.Summary == "" || o.Description == "" {
 		missing = append(missing, "no summary or no description")
@@ -78,20 +79,21 @@ func undescribed(o *openapi3.Operation) (missing []string) {
 	return missing
 }
 
-// undescribedFields are the members of an object, at any depth, without a
-// description.
-func undescribedFields(at string, schema *openapi3.Schema) (missing []string) {
+// undescribedFields returns the paths of the members of an object, at any depth, that have no description. path is that
+// of the object.
+func undescribedFields(path string, schema *openapi3.Schema) (missing []string) {
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		property := schema.Properties[name]
+		// A reference without a description of its own is not wrapped in an allOf.
 		if property.Ref != "" || property.Value.Description == "" {
-			missing = append(missing, at+"."+name)
+			missing = append(missing, path+"."+name)
 		}
 		if property.Ref == "" {
-			missing = append(missing, undescribedFields(at+"."+name, property.Value)...)
+			missing = append(missing, undescribedFields(path+"."+name, property.Value)...)
 		}
 	}
 	if items := schema.Items; items != nil && items.Ref == "" {
-		missing = append(missing, undescribedFields(at+"[]", items.Value)...)
+		missing = append(missing, undescribedFields(path+"[]", items.Value)...)
 	}
 	return missing
 }

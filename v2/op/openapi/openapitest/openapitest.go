@@ -1,5 +1,4 @@
-// Package openapitest holds what a server answers in tests against the OpenAPI
-// document that it serves.
+// Package openapitest validates a server's responses in tests against the OpenAPI document that it serves.
 package openapitest
 
 import (
@@ -21,24 +20,22 @@ import (
 	"partnerapi/v2/op/openapi"
 )
 
-// Validator checks responses against one document. It is safe for concurrent
-// use.
+// Validator validates responses against one document. It is safe for concurrent use.
 type Validator struct {
 	prefix string
 	router routers.Router
-	// unknown is what paths are held to that the document does not have.
+	// unknown is the route of requests that the document does not have.
 	unknown *routers.Route
 }
 
-// unknownStatuses are those of a request to no operation: refused for its key,
-// not found, over its budget, or the service itself fails.
+// unknownStatuses are the statuses of a request that matches no operation: an invalid key, not found, a used-up budget,
+// or a failure of the service.
 var unknownStatuses = []int{
 	http.StatusUnauthorized, http.StatusNotFound, http.StatusTooManyRequests,
 	http.StatusInternalServerError, http.StatusServiceUnavailable,
 }
 
-// New returns a validator of the document, which is read back from the JSON
-// that callers get.
+// New returns a validator of the document, which it encodes and decodes first, to validate the JSON that callers get.
 func New(t testing.TB, doc *openapi3.T) *Validator {
 	t.Helper()
 	text, err := openapi.JSON(doc)
@@ -53,8 +50,8 @@ func New(t testing.TB, doc *openapi3.T) *Validator {
 		t.Fatalf("the document: %v", err)
 	}
 	closeSchemas(doc)
-	// The validator for 3.0 knows all that the documents use of 3.1. That for 3.1 compiles
-	// a schema anew for each response.
+	// The validator for 3.0 supports everything that the documents use of 3.1. That for 3.1 compiles a schema for each
+	// response.
 	doc.OpenAPI = "3.0.3"
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {
@@ -63,15 +60,14 @@ func New(t testing.TB, doc *openapi3.T) *Validator {
 	return &Validator{prefix: doc.Servers[0].URL, router: router, unknown: unknownRoute(t, doc)}
 }
 
-// validators are those of the documents that Shared has read.
+// validators are functions that return the validators of Shared, by key.
 var validators sync.Map
 
-// Shared returns the validator of the document that make returns. It is made once for
-// all tests of the process that give the same key, for reading a document takes longer
-// than most tests.
+// Shared returns the validator of the document that make returns. It is made once for all tests of the process with the
+// same key, as reading a document takes longer than most tests.
 func Shared(t testing.TB, key string, make func() (*openapi3.T, error)) *Validator {
 	t.Helper()
-	made, _ := validators.LoadOrStore(key, sync.OnceValue(func() *Validator {
+	shared, _ := validators.LoadOrStore(key, sync.OnceValue(func() *Validator {
 		doc, err := make()
 		if err != nil {
 			t.Errorf("make the document: %v", err)
@@ -79,15 +75,15 @@ func Shared(t testing.TB, key string, make func() (*openapi3.T, error)) *Validat
 		}
 		return New(t, doc)
 	}))
-	v := made.(func() *Validator)()
+	v := shared.(func() *Validator)()
 	if v == nil {
 		t.Fatalf("another test could not read the document %.40q", key)
 	}
 	return v
 }
 
-// closeSchemas makes every object of the document refuse members that it does
-// not declare. Callers must be ready for more, a test must not.
+// closeSchemas makes the schema of every object reject members that it does not declare. Callers must accept them, but
+// a test must report them.
 func closeSchemas(doc *openapi3.T) {
 	seen := map[*openapi3.Schema]bool{}
 	for _, component := range doc.Components.Schemas {
@@ -95,6 +91,7 @@ func closeSchemas(doc *openapi3.T) {
 	}
 }
 
+// closeSchema is closeSchemas for one schema and those within it. seen are the schemas that are closed already.
 func closeSchema(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) {
 	if ref == nil || ref.Value == nil || seen[ref.Value] {
 		return
@@ -111,7 +108,8 @@ func closeSchema(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) {
 	}
 }
 
-// unknownRoute has the responses that the document's operations share.
+// unknownRoute returns a route with the responses for unknownStatuses, which are those of the document's operations. It
+// fails the test if no operation has one of them.
 func unknownRoute(t testing.TB, doc *openapi3.T) *routers.Route {
 	t.Helper()
 	responses := openapi3.NewResponsesWithCapacity(len(unknownStatuses))
@@ -130,7 +128,7 @@ func unknownRoute(t testing.TB, doc *openapi3.T) *routers.Route {
 	return &routers.Route{Spec: doc, Operation: &openapi3.Operation{Responses: responses}}
 }
 
-// options check the formats that OpenAPI leaves open too.
+// options enable the validation of the formats email and uuid, which the library does not check by default.
 var options = &openapi3filter.Options{
 	IncludeResponseStatus: true,
 	MultiError:            true,
@@ -143,20 +141,20 @@ var options = &openapi3filter.Options{
 	},
 }
 
-// Violation says in what the response to a request is not as documented; nil
-// where it is, and for a path outside the document's prefix or the address of
-// the document itself. The request's body is not looked at.
+// Violation returns an error that says how the response to a request differs from the document. It returns nil for a
+// response as documented, and for a path outside of the document's prefix or that of the document itself. It does not
+// check the body of a response to HEAD, nor that of the request.
 func (v *Validator) Violation(req *http.Request, status int, header http.Header, body []byte) error {
 	if !v.covers(req.URL.Path) {
 		return nil
 	}
-	asked := req
-	if req.Method == http.MethodHead { // which is documented as GET
-		asked = req.Clone(req.Context())
-		asked.Method = http.MethodGet
+	documented := req
+	if req.Method == http.MethodHead { // documented as GET
+		documented = req.Clone(req.Context())
+		documented.Method = http.MethodGet
 	}
 
-	route, path, err := v.router.FindRoute(asked)
+	route, path, err := v.router.FindRoute(documented)
 	switch {
 	case errors.Is(err, routers.ErrPathNotFound), errors.Is(err, routers.ErrMethodNotAllowed):
 		route = v.unknown
@@ -185,13 +183,13 @@ func (v *Validator) Violation(req *http.Request, status int, header http.Header,
 	return openapi3filter.ValidateResponse(req.Context(), in.SetBodyBytes(body))
 }
 
-// covers reports whether a path is the document's business.
+// covers reports whether a path is below the document's prefix, and not that of the document itself.
 func (v *Validator) covers(path string) bool {
 	rest, ok := strings.CutPrefix(path, v.prefix)
 	return ok && (rest == "" || rest[0] == '/') && rest != "/openapi.yaml" && rest != "/openapi.json"
 }
 
-// Check fails the test where the response is not as documented; see Violation.
+// Check fails the test if the response is not as documented; see Violation.
 func (v *Validator) Check(t testing.TB, req *http.Request, status int, header http.Header, body []byte) {
 	t.Helper()
 	if err := v.Violation(req, status, header, body); err != nil {
@@ -200,8 +198,7 @@ func (v *Validator) Check(t testing.TB, req *http.Request, status int, header ht
 	}
 }
 
-// Wrap returns a transport that checks every response that it carries. Several
-// documents are checked by wrapping several times.
+// Wrap returns a transport that checks every response of base. For several documents, wrap several times.
 func (v *Validator) Wrap(t testing.TB, base http.RoundTripper) http.RoundTripper {
 	return transport(func(req *http.Request) (*http.Response, error) {
 		t.Helper()
@@ -225,7 +222,7 @@ type transport func(*http.Request) (*http.Response, error)
 // RoundTrip calls the function.
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) { return t(req) }
 
-// Witness is a test that notes its errors and does not fail.
+// Witness is a test that records its errors and does not fail.
 type Witness struct {
 	testing.TB
 	Errors []string
@@ -234,7 +231,7 @@ type Witness struct {
 // Helper does nothing.
 func (w *Witness) Helper() {}
 
-// Errorf notes an error.
+// Errorf records an error.
 func (w *Witness) Errorf(format string, args ...any) {
 	w.Errors = append(w.Errors, fmt.Sprintf(format, args...))
 }
