@@ -65,8 +65,7 @@ func Pages[In, Item any](
 	})
 }
 
-// Items yields the items of all pages of a list, from the input's cursor on. An error is yielded last, with a zero
-// item.
+// Items yields the items of all pages, from the input's cursor on. An error is yielded last, with a zero item.
 func Items[In, Item any](
 	ctx context.Context, c *Client, o *op.Op[In, op.Page[Item]], in *In,
 ) iter.Seq2[Item, error] {

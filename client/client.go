@@ -187,8 +187,7 @@ type Answer struct {
 	Body   []byte
 }
 
-// Send sends a request once. An error means that there is no complete response: the Answer is then nil, or its Body is
-// incomplete.
+// Send sends a request once. An error means that there is no complete response: then the Answer is nil or incomplete.
 func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	out, err := c.request(ctx, r)
 	if err != nil {

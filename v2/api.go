@@ -69,8 +69,7 @@ func WithCursorSecrets(others func() [][]byte) Option {
 	return func(a *API) { a.Set.Cursors.Others = others }
 }
 
-// changeTenant runs work in a Change with a client; NotFound if there is none with the id to which the caller has
-// access.
+// changeTenant runs work in a Change with a client; NotFound if the caller has access to none with the id.
 func (a *API) changeTenant(
 	ctx context.Context, id domain.ClientID, work func(context.Context, *db.Change, *db.Tenant) error,
 ) error {

@@ -117,7 +117,7 @@ func (a *API) addMembers(ctx context.Context, req *api.AddMembersInput) (out *ap
 	return out, err
 }
 
-// rejectUnknown returns InvalidRequest with a fault for each of ids that is not in found, by its index; nil if there is
+// rejectUnknown returns InvalidRequest with a fault for each of ids that found lacks, by its index; nil if it lacks
 // none.
 func rejectUnknown[K domain.Kind](field string, ids, found []domain.ID[K], message string) error {
 	exists := make(map[domain.ID[K]]bool, len(found))

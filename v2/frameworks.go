@@ -73,8 +73,7 @@ func (a *API) listFrameworks(
 	return a.db.Frameworks(ctx, w)
 }
 
-// listClientFrameworks evaluates the stale assignments before it reads the first page. Other pages show the last
-// evaluations.
+// listClientFrameworks evaluates the stale assignments before it reads the first page; it does not for other pages.
 func (a *API) listClientFrameworks(
 	ctx context.Context, in *api.ListClientFrameworksInput, w domain.Window,
 ) (none domain.Slice[domain.FrameworkAssignment], err error) {

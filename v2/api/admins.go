@@ -17,7 +17,7 @@ type Admin struct {
 	CreatedAt   domain.Time      `json:"created_at" doc:"When the admin was created."`
 }
 
-// AdminScope is the scope of an admin: the partner's dashboard, or that of one client.
+// AdminScope is the scope of an admin: all clients of the partner, or one client.
 type AdminScope string
 
 // Values lists the scopes of admins.

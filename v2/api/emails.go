@@ -72,8 +72,7 @@ func (l *EnumList[E]) AppendText(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// ListEmailsInput asks for a page of the mails that were sent to a user, newest
-// first.
+// ListEmailsInput asks for a page of the mails that were sent to a user, newest first.
 type ListEmailsInput struct {
 	Path  UserPath
 	Query struct {

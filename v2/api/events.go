@@ -117,8 +117,7 @@ var ListEvents = op.DeclareFeed[ListEventsInput, Event](op.Meta{
 	Columns: []string{"id", "type", "created_at", "client_id"},
 })
 
-// ListEventsInput asks for a page of the events of the clients to which the key has access, in the order of
-// publication.
+// ListEventsInput asks for a page of events of the clients to which the key has access, in order of publication.
 type ListEventsInput struct {
 	Query struct {
 		op.FeedQuery

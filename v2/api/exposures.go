@@ -105,8 +105,7 @@ type ListExposuresInput struct {
 	}
 }
 
-// ListDarkWebUsersInput asks for a page of a client's active users with the numbers
-// of their exposures.
+// ListDarkWebUsersInput asks for a page of a client's active users with the numbers of their exposures.
 type ListDarkWebUsersInput struct {
 	Path  ClientPath
 	Query struct {

@@ -121,8 +121,7 @@ type ListFrameworksInput struct {
 	Query struct{ op.Paging }
 }
 
-// ListClientFrameworksInput asks for a page of a client's framework assignments, by
-// creation.
+// ListClientFrameworksInput asks for a page of a client's framework assignments, by creation.
 type ListClientFrameworksInput struct {
 	Path  ClientPath
 	Query struct {

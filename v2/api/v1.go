@@ -67,8 +67,7 @@ type MoveMemberInput struct {
 	}
 }
 
-// SentEmailsInput asks for a page of the mails that were sent to a user within 30 days,
-// newest first.
+// SentEmailsInput asks for a page of the mails that were sent to a user within 30 days, newest first.
 type SentEmailsInput struct {
 	Query struct{ op.Paging }
 	Body  struct {
@@ -90,8 +89,7 @@ type SentEmailsInput struct {
 // emailDays is the number of days of a request for mails (decisions 5.13).
 const emailDays = 30
 
-// AddressedEmail is the record of a mail with the ids of the mail and of its user, as a list may have mails of several
-// users.
+// AddressedEmail is the record of a mail with its id and that of its user, as a list may have mails of several users.
 type AddressedEmail struct {
 	SentEmail
 	MessageID domain.MessageID `json:"message_id"`
@@ -111,8 +109,7 @@ func (in *SentEmailsInput) Period(now time.Time) (since, until *domain.Time) {
 	return in.Body.Start, &domain.Time{Time: end}
 }
 
-// SentResultsInput asks for a page of the simulated mails that were sent to a user,
-// newest first.
+// SentResultsInput asks for a page of the simulated mails that were sent to a user, newest first.
 type SentResultsInput struct {
 	Path  UserPath
 	Query struct{ op.Paging }

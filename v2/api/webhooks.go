@@ -18,8 +18,7 @@ type Webhook struct {
 	FailingSince   *domain.Time         `json:"failing_since" since:"2.4" doc:"When the first of the deliveries failed that have failed one after another. Null where the last one succeeded, and after a new address or being made active."`
 }
 
-// WebhookWithSecret is a subscription with the secret that its events are signed
-// with, which is shown once.
+// WebhookWithSecret is a subscription with the secret that its events are signed with, which is shown once.
 type WebhookWithSecret struct {
 	Webhook
 	Secret string `json:"secret" doc:"What events are signed with. It is not shown again."`

@@ -114,8 +114,7 @@ type boundList struct {
 	paging  any // a pointer to the input's Paging or FeedQuery
 }
 
-// newBoundList returns the list that an input requests. in points to the input, and index is that of its Paging or
-// FeedQuery.
+// newBoundList returns the list that in, a pointer to an input, requests. index is that of its Paging or FeedQuery.
 func newBoundList(sealer domain.CursorSealer, o Declaration, in any, index []int) (boundList, error) {
 	binding, err := ListBinding(o, in)
 	return boundList{sealer, binding, reflect.ValueOf(in).Elem().FieldByIndex(index).Addr().Interface()}, err

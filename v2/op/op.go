@@ -27,16 +27,14 @@ type Meta struct {
 	Summary string
 	// Description says in Markdown, in one or two sentences, what the summary leaves out.
 	Description string
-	// Tag is the resource that documents list the operation under; empty means
-	// the part of ID before its first dot.
+	// Tag is the resource that documents list the operation under; empty means the part of ID before its first dot.
 	Tag string
 	// Starred says that the operation is not in the published document of the
 	// interface. Documents show a badge with it.
 	Starred bool
 	// Scope is the scope that the key must have.
 	Scope domain.Scope
-	// AllClients says that the operation needs a key with access to all clients
-	// of its partner, beside the scope.
+	// AllClients says that the operation needs a key with access to all clients of its partner, beside the scope.
 	AllClients bool
 	// Since is the first release whose public edge serves the operation.
 	Since Release
@@ -51,8 +49,7 @@ type Meta struct {
 	// ReachesOut says that a call reaches beyond the service, at once or later: it
 	// sends mail, calls an address that callers choose, or reads a directory.
 	ReachesOut bool
-	// Secret says that the output holds a secret: a surface that stores the
-	// output encrypts it.
+	// Secret says that the output holds a secret: a surface that stores the output encrypts it.
 	Secret bool
 	// Columns are the fields of a list's items that the compact form shows by default, as paths such as risk.score: the
 	// fields by which a reader tells items apart and judges them.
@@ -74,8 +71,7 @@ type OfClient interface {
 	BudgetClient() domain.ClientID
 }
 
-// Declaration is an Op without its types: all that can be known of an operation
-// without running it.
+// Declaration is an Op without its types: all that can be known of an operation without running it.
 type Declaration interface {
 	Meta() *Meta
 	// Input describes the named parts of the input.

@@ -46,8 +46,8 @@ func (l *IDList[K]) AppendText(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// OneOf is a wire type with several forms, which is posted to webhooks. A member that every form has tells the forms
-// apart.
+// OneOf is a wire type with several forms, which is posted to webhooks. A member that all forms have identifies the
+// form.
 type OneOf interface {
 	// Forms returns the name of that member, and the forms. It is called on the zero value.
 	Forms() (member string, forms []Form)

@@ -79,8 +79,7 @@ func describeObject(entry *domain.AuditEntry, o op.Operation, out any) {
 	}
 }
 
-// outputID returns the field ID of an output or, if created is true, of its first struct field that has one; nil if
-// there is none.
+// outputID returns the field ID of an output or, if created is true, of its first struct field that has one; else nil.
 func outputID(v reflect.Value, created bool) any {
 	if id := v.FieldByName("ID"); id.IsValid() {
 		return id.Interface()

@@ -114,8 +114,7 @@ func (b *budgets) refusal(state budget, what string) *domain.Error {
 	}
 }
 
-// memory is a Store of this process. A window that has ended is deleted within the length of a window, if there are
-// calls.
+// memory is a Store of this process. Calls of Add delete ended windows, at most once in the length of a window.
 type memory struct {
 	clock domain.Clock
 

@@ -67,8 +67,7 @@ type Sealer interface {
 	Open(sealed, context []byte) ([]byte, error)
 }
 
-// Edge is the public edge of the service: admission, limits, logging and metrics around the requests of every
-// surface.
+// Edge is the public edge of the service: admission, limits, logging and metrics around the requests of every surface.
 type Edge struct {
 	Config
 	budgets  *budgets

@@ -22,13 +22,11 @@ const (
 	// requestTime is the time limit of a request once its body was read. A database that does not answer within this
 	// time counts as unreachable.
 	requestTime = 20 * time.Second
-	// uploadTime is the time limit of a body that the handler does not read; the server's own read timeout ends
-	// earlier.
+	// uploadTime is the time limit of a body that the handler does not read; the server's read timeout is shorter.
 	uploadTime = 2 * time.Minute
 )
 
-// statusClientClosed is logged for a request whose caller disconnected: it is not sent, and is no failure of the
-// service.
+// statusClientClosed is logged for a request whose caller disconnected, which is no failure of the service.
 const statusClientClosed = 499
 
 // setHeaders sets the headers that every response has.
@@ -141,8 +139,7 @@ func (s *Surface) admitAndRun(c *gin.Context, work func(*gin.Context) error) (er
 	return work(c)
 }
 
-// errSlowUpload is the error for a body that did not arrive in time. It has its own code, as the caller may retry the
-// same request.
+// errSlowUpload is the error for a body that did not arrive in time. Its own code says that a retry may succeed.
 var errSlowUpload = &domain.Error{
 	Code: domain.RequestTimeout, Message: "the body did not arrive in time; send the request again",
 }

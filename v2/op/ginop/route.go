@@ -15,8 +15,7 @@ import (
 )
 
 // Mount adds the routes of v2: those of all operations of the set that the release serves. Other operations are
-// answered like unknown paths. With Audit, it also sets the set's AroundWrite to auditWrite, for the requests of all
-// surfaces.
+// answered like unknown paths. With Audit, it also sets the set's AroundWrite to auditWrite, for all surfaces.
 func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surface {
 	if e.Audit != nil {
 		set.AroundWrite = e.auditWrite

@@ -95,8 +95,7 @@ func acceptsJSONAndStream(r *http.Request) bool {
 	return strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
 }
 
-// explainBadRequest returns why the SDK rejects a message that is a JSON object: the first of the usual reasons that
-// applies.
+// explainBadRequest returns the likely reason for which the SDK rejects a message that is a JSON object.
 func explainBadRequest(r *http.Request) string {
 	switch {
 	case !acceptsJSONAndStream(r):

@@ -12,8 +12,7 @@ import (
 )
 
 // The compact form of a result is a page of a list as text: a line with the columns' names, a line for each row with
-// tabs between its values, and a line with the count and the next cursor. It takes a third of the tokens of the page in
-// JSON.
+// tabs between its values, and a line with the count and the next cursor. It costs a third of the page in JSON.
 
 // fieldsArgument is the argument of lists that names the fields to return.
 const fieldsArgument = "fields"
@@ -151,7 +150,7 @@ func (c *cell) descend(path string) *cell {
 }
 
 // read decodes the next value: into c.value if the cell is shown, and an object's members into their cells. It skips
-// all other values.
+// other values.
 func (c *cell) read(dec *jsontext.Decoder) error {
 	if c.shown {
 		value, err := dec.ReadValue()

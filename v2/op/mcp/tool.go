@@ -158,8 +158,7 @@ func addPaths(paths map[string]bool, prefix string, ref *openapi3.SchemaRef) {
 	}
 }
 
-// descriptionOf returns an operation's description for an agent: the summary, and the first sentence of the
-// description.
+// descriptionOf returns the description of a tool: the operation's summary and the first sentence of its description.
 func descriptionOf(m *op.Meta) string {
 	text := m.Summary
 	if m.AllClients {

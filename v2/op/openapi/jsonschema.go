@@ -30,8 +30,7 @@ func MembersOf(ref *openapi3.SchemaRef) ([]Member, error) {
 	return list, nil
 }
 
-// namesOf returns the names of an object's members, in the order of their declaration or, if that is unknown,
-// sorted.
+// namesOf returns the names of an object's members, in the order of their declaration or, if that is unknown, sorted.
 func namesOf(schema *openapi3.Schema) []string {
 	names := make([]string, 0, len(schema.Properties))
 	for name := range schema.Properties {
@@ -67,8 +66,7 @@ func ClosedObject(members []Member) (*openapi3.Schema, error) {
 
 // JSONSchema converts a schema of a document to self-contained JSON Schema 2020-12. References are replaced with their
 // components, a union with the common schema of its forms, and example with examples. A recursive component is an
-// error. Properties are in the order of their declaration. Keywords in without, such as examples, are left out
-// everywhere.
+// error. Properties are in the order of their declaration. Keywords in without, such as examples, are left out.
 func JSONSchema(ref *openapi3.SchemaRef, without ...string) ([]byte, error) {
 	tree, err := (&standalone{without: without}).schema(ref)
 	if err != nil {

@@ -32,8 +32,7 @@ type Document struct {
 	// Lenient says that bodies may have unknown members, and that null is accepted for an optional member (decisions
 	// 2.5).
 	Lenient bool
-	// OpenAPI30 selects OpenAPI 3.0, with each enum where it is used; other documents are of 3.1, with enums as
-	// components.
+	// OpenAPI30 selects OpenAPI 3.0, with enums inline; other documents are of 3.1, with enums as components.
 	OpenAPI30 bool
 	// Tags describe the resources, in the order of the document.
 	Tags []op.Tag

@@ -80,8 +80,7 @@ func isRequired(rules string) bool {
 	return false
 }
 
-// ruleSchemas maps each rule of the validate tag to its effect on a schema. Unknown rules are an error, so that none is
-// forgotten.
+// ruleSchemas maps each rule of the validate tag to its effect on a schema. An unknown rule is an error.
 var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
 	"required": func(s *openapi3.Schema, _ string) error { return notEmpty(s) },
 	"filled":   func(s *openapi3.Schema, _ string) error { s.Pattern = `\S`; return notEmpty(s) },

@@ -27,8 +27,7 @@ const (
 // Described is a wire type with its own schema, which cannot be derived from its kind and its tags. The method is
 // called on the zero value.
 type Described interface {
-	// JSONSchema is an OpenAPI schema as a JSON object, such as
-	// {"type":"integer","minimum":1}.
+	// JSONSchema is an OpenAPI schema as a JSON object, such as {"type":"integer","minimum":1}.
 	JSONSchema() string
 }
 
@@ -319,8 +318,7 @@ func (m *mapper) param(p op.Param) (schema *openapi3.SchemaRef, required bool, e
 	return schema, isRequired(p.Tag.Get("validate")), nil
 }
 
-// body converts an input's body. An unnamed body type is named after the input, such as CreateUser of
-// CreateUserInput.
+// body converts an input's body. An unnamed body type is named after the input, such as CreateUser of CreateUserInput.
 func (m *mapper) body(in *op.Input) (*openapi3.SchemaRef, error) {
 	if in.Body.Name() == "" && in.Body.Kind() == reflect.Struct && in.Type.Name() != "" {
 		return m.namedComponent(strings.TrimSuffix(m.componentName(in.Type), "Input"), in.Body, input)
