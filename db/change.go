@@ -134,7 +134,7 @@ func (c *Change) flushPolicies(ctx context.Context) error {
 	for _, condition := range c.policies {
 		changed = pg.SQL("? OR (?)", changed, condition)
 	}
-	_, err := pg.Exec(ctx, c, "mark policies as changed", pg.SQL(`
+	return pg.Run(ctx, c, "mark policies as changed", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
 			SELECT p.client_id, p.id FROM policies AS p
 			WHERE p.requires_acknowledgment AND p.archived_at IS NULL AND (?1)
@@ -142,7 +142,6 @@ func (c *Change) flushPolicies(ctx context.Context) error {
 		)
 		UPDATE policies AS p SET updated_at = greatest(p.updated_at, ?0), counted_until = '-infinity'
 		FROM chosen WHERE p.client_id = chosen.client_id AND p.id = chosen.id`, c.At, changed))
-	return err
 }
 
 type eventRow struct {
@@ -192,7 +191,7 @@ func (c *Change) flushEvents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = pg.Exec(ctx, c, "record events", pg.Prepared(pg.SQL(`
+	err = pg.Run(ctx, c, "record events", pg.Prepared(pg.SQL(`
 		INSERT INTO events (client_id, id, type, user_id, object_id, created_at)
 		SELECT client_id, id, type, user_id, object_id, created_at
 		FROM json_populate_recordset(NULL::events, ?::json)`, string(text))))
@@ -320,8 +319,7 @@ func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...d
 // InsertOutbox inserts the rows of a query into the outbox, and notifies senders at the commit. with is empty, or holds
 // WITH queries for rows, each followed by a comma.
 func (c *Change) InsertOutbox(ctx context.Context, with, rows pg.Query) error {
-	_, err := pg.Exec(ctx, c, "put mails into the outbox", pg.SQL(`
+	return pg.Run(ctx, c, "put mails into the outbox", pg.SQL(`
 		WITH ? added AS (INSERT INTO outbox (client_id, id, kind, urgency, due_at) ? RETURNING id)
 		SELECT pg_notify(?, '') FROM added LIMIT 1`, with, rows, OutboxChannel))
-	return err
 }

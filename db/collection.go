@@ -97,8 +97,7 @@ func (t *Tenant) Members(
 // InsertCollection inserts a collection without members. It returns Conflict if the client has a collection of that
 // name.
 func (t *Tenant) InsertCollection(ctx context.Context, c *Change, k domain.Collection) error {
-	_, err := pg.Exec(ctx, c, "insert a collection", collectionInsert(t.ID, k))
-	return err
+	return pg.Run(ctx, c, "insert a collection", collectionInsert(t.ID, k))
 }
 
 // collectionInsert returns the INSERT of a collection.

@@ -85,10 +85,9 @@ func (d *DB) TouchKeys(ctx context.Context, used map[domain.KeyID]time.Time) err
 	for id, at := range used {
 		ids, times = append(ids, id), append(times, at)
 	}
-	_, err := pg.Exec(ctx, d, "record the use of keys", pg.SQL(`
+	return pg.Run(ctx, d, "record the use of keys", pg.SQL(`
 		UPDATE api_keys AS k SET last_used_at = greatest(k.last_used_at, u.at)
 		FROM unnest(?::uuid[], ?::timestamptz[]) AS u (id, at) WHERE k.id = u.id`, pg.IDs(ids), times))
-	return err
 }
 
 // KeyDigest returns the digest that is stored for a key (decisions 1.7).
@@ -146,7 +145,7 @@ func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 		row.Scopes = append(row.Scopes, string(s))
 	}
 	return key, d.Tx(ctx, func(ctx context.Context) error {
-		if _, err := pg.Exec(ctx, d, "insert a key", pg.Insert(row)); err != nil {
+		if err := pg.Run(ctx, d, "insert a key", pg.Insert(row)); err != nil {
 			return err
 		}
 		listed, err := pg.Exec(ctx, d, "list a key's clients", pg.SQL(`

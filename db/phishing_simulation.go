@@ -152,7 +152,7 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 			SendAt: r.SendAt, CreatedAt: c.At, UpdatedAt: c.At,
 		}
 	})
-	if _, err := pg.Exec(ctx, c, "schedule simulated mails", pg.Insert(rows...)); err != nil {
+	if err := pg.Run(ctx, c, "schedule simulated mails", pg.Insert(rows...)); err != nil {
 		return err
 	}
 	ids := pg.MapRows(results, func(r *domain.Result) domain.ResultID { return r.ID })
@@ -181,13 +181,12 @@ func (c *Change) CountTemplateUses(ctx context.Context, results []ResultChange) 
 		return nil
 	}
 	c.Lock(TemplateLocks)
-	_, err := pg.Exec(ctx, c, "count the uses of templates", pg.SQL(`
+	return pg.Run(ctx, c, "count the uses of templates", pg.SQL(`
 		INSERT INTO template_uses AS u (client_id, template_id, used)
 		SELECT client_id, template_id, sum(n) FROM unnest(?::uuid[], ?::uuid[], ?::integer[]) AS t (client_id, template_id, n)
 		GROUP BY client_id, template_id ORDER BY client_id, template_id
 		ON CONFLICT (client_id, template_id) DO UPDATE SET used = u.used + excluded.used`,
 		clients, templates, uses))
-	return err
 }
 
 //go:embed templates/own.json
@@ -355,10 +354,6 @@ func (d *DB) TemplateCategories(ctx context.Context) ([]string, error) {
 // EnableCategories sets the enabled categories of templates of a client; nil enables all. It returns NotFound if the
 // client does not exist or is archived. It is for the command line, and checks no caller's access.
 func (d *DB) EnableCategories(ctx context.Context, client domain.ClientID, categories []string) error {
-	n, err := pg.Exec(ctx, d, "enable categories", pg.SQL(
+	return pg.RunOr(ctx, d, domain.ErrNotFound(client.Noun()), "enable categories", pg.SQL(
 		"UPDATE clients SET phishing_categories = ? WHERE id = ? AND archived_at IS NULL", categories, client))
-	if err == nil && n == 0 {
-		err = domain.ErrNotFound(client.Noun())
-	}
-	return err
 }

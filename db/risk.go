@@ -144,8 +144,7 @@ func (c *Change) storeScores(ctx context.Context, risks []riskRecord, updates []
 	if err != nil {
 		return err
 	}
-	_, err = pg.Exec(ctx, c, "store scores", pg.SQL(storeRisksSQL, string(risksJSON), string(updatesJSON), c.At))
-	return err
+	return pg.Run(ctx, c, "store scores", pg.SQL(storeRisksSQL, string(risksJSON), string(updatesJSON), c.At))
 }
 
 // Risk reads the user's score and its factors. It returns NotFound if the user has no score.

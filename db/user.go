@@ -275,7 +275,7 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 		return err
 	}
 	u.Group = &domain.Group{ID: group}
-	if _, err := pg.Exec(ctx, c, "insert a user", pg.Insert(userRowOf(&u))); err != nil {
+	if err := pg.Run(ctx, c, "insert a user", pg.Insert(userRowOf(&u))); err != nil {
 		return err
 	}
 	user := domain.UserKey{Client: t.ID, User: u.ID}
@@ -357,7 +357,7 @@ func userRowOf(u *domain.User) UserRow {
 // RequestWelcome requests a welcome mail to a user, and returns its id.
 func (t *Tenant) RequestWelcome(ctx context.Context, c *Change, user domain.UserID) (domain.MessageID, error) {
 	id := NewID[domain.MessageKind]()
-	_, err := pg.Exec(ctx, c, "request a welcome mail", pg.SQL(`
+	err := pg.Run(ctx, c, "request a welcome mail", pg.SQL(`
 		INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES (?, ?, 'welcome', ?, ?)`,
 		t.ID, id, user, c.At))
 	return id, err

@@ -112,7 +112,7 @@ func RecountDue(ctx context.Context, d *db.DB) ([]Miscount, error) {
 	if err != nil {
 		return wrong, err
 	}
-	_, err = pg.Exec(ctx, d, "note what was recounted", pg.SQL("DELETE FROM recounts WHERE until <= ?", startedAt))
+	err = pg.Run(ctx, d, "note what was recounted", pg.SQL("DELETE FROM recounts WHERE until <= ?", startedAt))
 	return wrong, err
 }
 
@@ -145,7 +145,7 @@ func AddCounts(ctx context.Context, d *db.DB, names ...string) error {
 			continue
 		}
 		columns := strings.Join(slices.Concat(c.keys, c.values), ", ")
-		_, err := pg.Exec(ctx, d, "count the "+c.name, pg.SQL(fmt.Sprintf("INSERT INTO %s (%s) SELECT %[2]s FROM (%s) AS n ON CONFLICT DO NOTHING",
+		err := pg.Run(ctx, d, "count the "+c.name, pg.SQL(fmt.Sprintf("INSERT INTO %s (%s) SELECT %[2]s FROM (%s) AS n ON CONFLICT DO NOTHING",
 			c.table, columns, fmt.Sprintf(c.counted, "true"))))
 		if err != nil {
 			return err
@@ -251,7 +251,7 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 				c.table, keys, strings.Join(c.values, ", "), keys, strings.Join(none, ", "), wrongKeys)}, steps...)
 		}
 		for _, step := range steps {
-			if _, err := pg.Exec(ctx, d, "correct "+c.name, pg.SQL(step, string(list), d.Now())); err != nil {
+			if err := pg.Run(ctx, d, "correct "+c.name, pg.SQL(step, string(list), d.Now())); err != nil {
 				return err
 			}
 		}

@@ -137,11 +137,10 @@ func lockMessages(ctx context.Context, c *db.Change, batch []domain.Signal) erro
 		return nil
 	}
 	c.Lock(db.MessageLocks)
-	_, err := pg.Exec(ctx, c, "lock messages", pg.SQL(`
+	return pg.Run(ctx, c, "lock messages", pg.SQL(`
 		SELECT pg_advisory_xact_lock(hashtext('reported emails'), n) FROM (
 			SELECT DISTINCT hashtext(m) & 1023 AS n FROM unnest(?::text[]) AS m ORDER BY 1
 		) AS classes`, messages))
-	return err
 }
 
 // reporters returns the users who reported messages, including those of archived clients.
@@ -275,7 +274,7 @@ func storeReported(ctx context.Context, c *db.Change, reports []reportedRow, cla
 
 	c.Lock(db.ReportedLocks)
 	if len(classified) > 0 {
-		if _, err := pg.Exec(ctx, c, "store classifications", pg.SQL(storeClassifiedSQL, string(classifiedJSON))); err != nil {
+		if err := pg.Run(ctx, c, "store classifications", pg.SQL(storeClassifiedSQL, string(classifiedJSON))); err != nil {
 			return err
 		}
 	}

@@ -126,7 +126,7 @@ func startCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
 	if len(list) == 0 {
 		return nil
 	}
-	_, err := pg.Exec(ctx, c, "start courses", pg.SQL(`
+	return pg.Run(ctx, c, "start courses", pg.SQL(`
 		WITH begun AS (
 			SELECT a.client_id, a.user_id, a.course_id, a.round, min(t.at) AS at
 			FROM unnest(@clients::uuid[], @users::uuid[], @courses::uuid[], @times::timestamptz[]) AS t (client_id, user_id, course_id, at)
@@ -141,7 +141,6 @@ func startCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
 		UPDATE assignments AS a SET started_at = least(a.started_at, b.at) FROM begun AS b
 		WHERE a.client_id = b.client_id AND a.user_id = b.user_id AND a.course_id = b.course_id AND a.round = b.round
 		AND (a.started_at IS NULL OR b.at < a.started_at)`, courseArrays(list)))
-	return err
 }
 
 // signature is the signature of a version of a policy by a user of the same client.

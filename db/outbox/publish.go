@@ -212,8 +212,7 @@ func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *pu
 
 // postponeEvent postpones an event by PostponeEvent.
 func postponeEvent(ctx context.Context, d *db.DB, e *db.OutboxEvent) error {
-	_, err := pg.Exec(ctx, d, "postpone an event", pg.SQL(
+	return pg.Run(ctx, d, "postpone an event", pg.SQL(
 		"UPDATE events SET postponed_until = ? WHERE recorded_at = ? AND id = ?",
 		d.Now().Add(PostponeEvent), e.RecordedAt, e.ID))
-	return err
 }

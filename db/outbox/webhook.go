@@ -144,11 +144,10 @@ func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret [
 	if n >= domain.MaxWebhooks {
 		return domain.ErrConflict(w.ID.Noun(), "the partner has 20 webhooks, which is as many as it may have")
 	}
-	_, err = pg.Exec(ctx, c, "insert a webhook", pg.SQL(`
+	return pg.Run(ctx, c, "insert a webhook", pg.SQL(`
 		INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, description, status, created_at, updated_at, secret)
 		VALUES (?, ?, ?, ?, ?::text[], ?::uuid[], ?, ?, ?, ?, ?)`,
 		w.Partner, w.ID, w.Key, w.URL, w.Events, pg.IDs(w.Clients), w.Description, w.Status, w.CreatedAt, w.UpdatedAt, secret))
-	return err
 }
 
 // UpdateWebhook stores the changes of a locked subscription. A subscription that becomes active gets the events
@@ -159,7 +158,7 @@ func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, aft
 	if activated || after.URL != before.URL {
 		after.FailingSince = nil
 	}
-	_, err := pg.Exec(ctx, c, "update a webhook", pg.SQL(`
+	err := pg.Run(ctx, c, "update a webhook", pg.SQL(`
 		UPDATE webhooks SET url = @url, events = @events::text[], client_ids = @clients::uuid[], description = @description, status = @status,
 			updated_at = greatest(updated_at, @now),
 			active_since = CASE WHEN @activated::boolean THEN clock_timestamp() ELSE active_since END,
@@ -178,17 +177,15 @@ func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, aft
 // ReplaceWebhookSecret sets a new sealed secret of a locked subscription. For domain.ReplacedSecretLife the previous
 // secret signs too.
 func ReplaceWebhookSecret(ctx context.Context, c *db.Change, id domain.WebhookID, secret []byte) error {
-	_, err := pg.Exec(ctx, c, "replace the secret of a webhook", pg.SQL(`
+	return pg.Run(ctx, c, "replace the secret of a webhook", pg.SQL(`
 		UPDATE webhooks SET secret = ?1, replaced_secret = secret, replaced_until = ?2, updated_at = greatest(updated_at, ?3)
 		WHERE id = ?0`, id, secret, c.At.Add(domain.ReplacedSecretLife), c.At))
-	return err
 }
 
 // DeleteWebhook deletes a locked subscription. DropDeletedWebhooks deletes its deliveries later: there may be very
 // many.
 func DeleteWebhook(ctx context.Context, c *db.Change, id domain.WebhookID) error {
-	_, err := pg.Exec(ctx, c, "delete a webhook", pg.SQL(`
+	return pg.Run(ctx, c, "delete a webhook", pg.SQL(`
 		WITH deleted AS (DELETE FROM webhooks WHERE id = ?0)
 		INSERT INTO deleted_webhooks (id) VALUES (?0) ON CONFLICT DO NOTHING`, id))
-	return err
 }

@@ -95,10 +95,9 @@ func UpdateRows[Row any](ctx context.Context, r Runner, action string, rows []Ro
 	for i, name := range keys {
 		keys[i] = "t." + name + " = n." + name
 	}
-	_, err = Exec(ctx, r, action, SQL(`
+	return Run(ctx, r, action, SQL(`
 		UPDATE `+all.table.Name+` AS t SET (`+strings.Join(columns, ", ")+`) = ROW (n.`+strings.Join(columns, ", n.")+`)
 		FROM json_populate_recordset(NULL::`+all.table.Name+`, ?::json) AS n WHERE `+strings.Join(keys, " AND "), string(text)))
-	return err
 }
 
 // pointedTo dereferences a pointer. It returns nil for a nil pointer, and other values as they are.

@@ -166,7 +166,7 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 	}
 
 	c.Lock(db.CollectionLocks)
-	_, err = pg.Exec(ctx, c, "lock collections", pg.SQL(
+	err = pg.Run(ctx, c, "lock collections", pg.SQL(
 		"SELECT FROM collections WHERE id = ANY(?::uuid[]) ORDER BY client_id, id FOR NO KEY UPDATE",
 		found.ids(domain.CollectionKind{}.Prefix())))
 	if err != nil {
@@ -312,9 +312,8 @@ func beginGroups(ctx context.Context, b *importingGroups) error {
 		return nil
 	}
 	b.kind.prepare = func(ctx context.Context, b *importingGroups) error {
-		_, err := pg.Exec(ctx, b, "replace empty groups",
+		return pg.Run(ctx, b, "replace empty groups",
 			pg.SQL("DELETE FROM groups WHERE id = ANY(?::uuid[])", pg.IDs(replaced)))
-		return err
 	}
 	return nil
 }

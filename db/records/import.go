@@ -68,10 +68,9 @@ func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
 			if err != nil {
 				return err
 			}
-			_, err = pg.Exec(ctx, c, "mark summaries as stale", pg.SQL(
+			return pg.Run(ctx, c, "mark summaries as stale", pg.SQL(
 				"UPDATE clients SET summarized_at = least(summarized_at, ?1) WHERE id = ANY(?0::uuid[])",
 				pg.IDs(batch), c.At.Add(-2*domain.SummaryAge)))
-			return err
 		})
 		if err != nil || len(batch) == 0 {
 			return err
@@ -142,8 +141,7 @@ func StageLines(ctx context.Context, d *db.DB, lines []StagedLine) error {
 
 // ClearStage deletes all staged lines.
 func ClearStage(ctx context.Context, d *db.DB) error {
-	_, err := pg.Exec(ctx, d, "drop staged lines", pg.SQL("DELETE FROM import_lines"))
-	return err
+	return pg.Run(ctx, d, "drop staged lines", pg.SQL("DELETE FROM import_lines"))
 }
 
 // StageRepeated moves lines whose object an earlier line has to the second round of their kind, without grouping. So
@@ -151,18 +149,17 @@ func ClearStage(ctx context.Context, d *db.DB) error {
 func StageRepeated(ctx context.Context, d *db.DB) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		// The new table has no statistics: the planner would take it for empty, and read it once for each line.
-		_, err := pg.Exec(ctx, d, "disable nested loops", pg.SQL("SELECT set_config('enable_nestloop', 'off', true)"))
+		err := pg.Run(ctx, d, "disable nested loops", pg.SQL("SELECT set_config('enable_nestloop', 'off', true)"))
 		if err != nil {
 			return err
 		}
-		_, err = pg.Exec(ctx, d, "stage repeated lines", pg.SQL(`
+		return pg.Run(ctx, d, "stage repeated lines", pg.SQL(`
 			UPDATE import_lines AS l SET round = 1, client_id = NULL, user_id = NULL
 			FROM (
 				SELECT kind, object, min(line) AS line FROM import_lines WHERE object IS NOT NULL
 				GROUP BY kind, object HAVING count(*) > 1
 			) AS first
 			WHERE l.kind = first.kind AND l.object = first.object AND l.line > first.line`))
-		return err
 	})
 }
 

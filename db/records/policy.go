@@ -258,7 +258,7 @@ func followFrameworks(ctx context.Context, b *importingFrameworks) error {
 			off[f.after.ClientID] = append(off[f.after.ClientID], f.after.ID)
 		}
 	}
-	_, err := pg.Exec(ctx, b, "mark evaluations as stale", pg.SQL(`
+	err := pg.Run(ctx, b, "mark evaluations as stale", pg.SQL(`
 		UPDATE framework_assignments SET evaluated_at = 'epoch', changed_at = ?
 		WHERE id = ANY(?::uuid[])`, b.At, idsOf(b.updates)))
 	if err != nil {

@@ -197,9 +197,8 @@ func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 	if len(released) == 0 {
 		return nil
 	}
-	_, err = pg.Exec(ctx, b, "replace names by placeholders", pg.SQL(
+	return pg.Run(ctx, b, "replace names by placeholders", pg.SQL(
 		"UPDATE "+pg.Table[Row]()+" SET "+n.column+" = '~' || id WHERE id = ANY(?::uuid[])", released))
-	return err
 }
 
 // claim refuses the records whose names are taken, and returns the objects whose names pass to others. An object whose

@@ -69,7 +69,7 @@ func SealSubscription(ctx context.Context, d *db.DB, seal func(plain, context []
 		if err != nil {
 			return err
 		}
-		_, err = pg.Exec(ctx, d, "give a subscription a secret", pg.SQL("UPDATE webhooks SET secret = ? WHERE id = ? AND secret = ''", sealed, id))
+		err = pg.Run(ctx, d, "give a subscription a secret", pg.SQL("UPDATE webhooks SET secret = ? WHERE id = ? AND secret = ''", sealed, id))
 		if err != nil {
 			return err
 		}
