@@ -3,7 +3,6 @@ package db
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -391,10 +390,6 @@ func (c *Change) flushDays(ctx context.Context) error {
 	slices.SortFunc(records, func(a, b dayRecord) int {
 		return cmp.Or(cmp.Compare(a.ClientID, b.ClientID), b.Day.DaysUntil(a.Day)) // negative if a.Day is earlier
 	})
-	text, err := json.Marshal(records)
-	if err != nil {
-		return err
-	}
 	c.Lock(DayLocks)
 	return pg.Run(ctx, c, "count simulated mails", pg.SQL(`
 		INSERT INTO phishing_days AS p
@@ -404,5 +399,5 @@ func (c *Change) flushDays(ctx context.Context) error {
 		ON CONFLICT (client_id, day) DO UPDATE SET sent = p.sent + excluded.sent, opened = p.opened + excluded.opened,
 			clicked = p.clicked + excluded.clicked, reported = p.reported + excluded.reported,
 			credentials_submitted = p.credentials_submitted + excluded.credentials_submitted,
-			attachments_opened = p.attachments_opened + excluded.attachments_opened`, string(text)))
+			attachments_opened = p.attachments_opened + excluded.attachments_opened`, records))
 }

@@ -2,7 +2,6 @@ package v2
 
 import (
 	"context"
-	"fmt"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -32,7 +31,15 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api
 	if err != nil {
 		return nil, err
 	}
-	if err := checkTargets(req.Body.UserIDs, targets); err != nil {
+	if err := checkEach("user_ids", req.Body.UserIDs, func(id domain.UserID) string {
+		switch t, found := targets[id]; {
+		case !found:
+			return "is not a user of this client"
+		case !t.Active:
+			return "is an inactive user"
+		}
+		return ""
+	}); err != nil {
 		return nil, err
 	}
 	results, err := a.chooseTemplates(ctx, t, req, users, targets)
@@ -67,23 +74,6 @@ func distinct[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
 		}
 	}
 	return list
-}
-
-// checkTargets returns InvalidRequest for users who cannot be sent a mail, each by its index.
-func checkTargets(ids []domain.UserID, targets map[domain.UserID]domain.Target) error {
-	var faults []domain.FieldError
-	for i, id := range ids {
-		switch t, found := targets[id]; {
-		case !found:
-			faults = append(faults, domain.FieldError{Field: fmt.Sprintf("user_ids[%d]", i), Message: "is not a user of this client"})
-		case !t.Active:
-			faults = append(faults, domain.FieldError{Field: fmt.Sprintf("user_ids[%d]", i), Message: "is an inactive user"})
-		}
-	}
-	if faults == nil {
-		return nil
-	}
-	return domain.ErrInvalidFields(faults)
 }
 
 // chooseTemplates returns each user's template: that of the body, or one chosen by domain.ChooseTemplate.

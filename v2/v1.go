@@ -116,7 +116,7 @@ func (a *API) recipient(ctx context.Context, in *api.SentEmailsInput) (recipient
 	case id == nil:
 		email, ok := domain.CleanEmail(in.Body.Email)
 		if !ok { // no user has it
-			return nil, domain.ErrNotFound((domain.UserKind{}).Noun())
+			return nil, domain.ErrNotFound((domain.UserID{}).Noun())
 		}
 		return a.db.Addressees(ctx, email)
 	}

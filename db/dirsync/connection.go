@@ -24,13 +24,12 @@ func errNoDirectory() *domain.Error {
 func Runs(
 	ctx context.Context, t *db.Tenant, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.SyncRun], error) {
-	k := pg.ByTime("r.queued_at", "r.id", func(r *db.SyncRunRow) (time.Time, domain.SyncRunID) { return r.QueuedAt, r.ID })
-	k.Desc = true
+	k := pg.ByTime("r.queued_at", "r.id", func(r *domain.SyncRun) (time.Time, domain.SyncRunID) { return r.QueuedAt, r.ID })
+	k.Table, k.Select, k.Desc = "sync_runs AS r", func(q *pg.Select) { q.Columns(db.SelectSyncRun) }, true
 	k.OneIndex = since == nil
 	k.Where.Add("r.client_id = ?", t.ID)
 	pg.AddIf(&k.Where, "r.updated_at >= ?", since)
-	rows, err := pg.CountedPage(ctx, t.DB(), k, w)
-	return pg.Map(rows, (*db.SyncRunRow).Run), err
+	return pg.CountedPage(ctx, t.DB(), k, w)
 }
 
 // Request queues a run for a caller. It returns Conflict if the client has no directory or a run is open, and

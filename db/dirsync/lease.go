@@ -231,7 +231,6 @@ func failRuns(ctx context.Context, c *db.Change, client domain.ClientID, failure
 
 // readRun reads the run of a lease.
 func readRun(ctx context.Context, d *db.DB, l *Lease) (domain.SyncRun, error) {
-	row, err := pg.Find[db.SyncRunRow](ctx, d, l.Run.Noun(),
-		pg.Rows[db.SyncRunRow]().Where("r.client_id = ? AND r.id = ?", l.Client, l.Run))
-	return row.Run(), err
+	return pg.Find[domain.SyncRun](ctx, d, l.Run.Noun(),
+		pg.From("sync_runs AS r").Columns(db.SelectSyncRun).Where("r.client_id = ? AND r.id = ?", l.Client, l.Run))
 }

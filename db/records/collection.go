@@ -168,7 +168,7 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 	c.Lock(db.CollectionLocks)
 	err = pg.Run(ctx, c, "lock collections", pg.SQL(
 		"SELECT FROM collections WHERE id = ANY(?::uuid[]) ORDER BY client_id, id FOR NO KEY UPDATE",
-		found.ids(domain.CollectionKind{}.Prefix())))
+		found.ids(domain.CollectionID{}.Prefix())))
 	if err != nil {
 		return err
 	}
@@ -284,7 +284,7 @@ func beginGroups(ctx context.Context, b *importingGroups) error {
 			OR EXISTS (SELECT 1 FROM framework_assignments AS f
 				WHERE f.client_id = g.client_id AND f.audience_id = g.id) AS used`).
 		Where("g.id = ANY(?0::uuid[]) OR g.manual AND g.client_id = ANY(?1::uuid[])",
-			b.ids(), b.found.ids(domain.ClientKind{}.Prefix())).
+			b.ids(), b.found.ids(domain.ClientID{}.Prefix())).
 		OrderBy("g.client_id, g.id").For("UPDATE"))
 	if err != nil {
 		return err

@@ -38,12 +38,8 @@ type Kind interface {
 	Export(ctx context.Context, d *db.DB, partner domain.PartnerID) iter.Seq2[any, error]
 }
 
-const (
-	// importLock is the name of the advisory lock of the process that imports.
-	importLock = "import"
-	// maxTries bounds the attempts to apply a batch that conflicts with concurrent writes.
-	maxTries = 5
-)
+// importLock is the name of the advisory lock of the process that imports.
+const importLock = "import"
 
 // WithLock runs fn unless another process is importing, and reports whether it ran. It needs four connections of the
 // pool, and must not be called in a transaction.
@@ -79,7 +75,7 @@ func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
 	}
 }
 
-// importBatch applies a batch of records in a change, and retries it, up to maxTries, if it conflicts with concurrent
+// importBatch applies a batch of records in a change, and retries it if it conflicts with concurrent
 // writes. The results are in the order of the batch. A result that apply does not set is a refusal.
 func importBatch(
 	ctx context.Context, d *db.DB, batch []any,
@@ -88,24 +84,18 @@ func importBatch(
 	if len(batch) == 0 {
 		return nil, nil
 	}
-	for try := 1; ; try++ {
-		results := make([]domain.ImportResult, len(batch))
-		err := d.Savepoint(ctx, func(ctx context.Context) error {
-			return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-				if err := apply(ctx, c, results); err != nil {
-					return err
-				}
-				return c.RejectFrozen(ctx)
-			})
-		})
-		if err == nil {
-			return results, nil
+	var results []domain.ImportResult
+	err := d.RetryChange(ctx, func(ctx context.Context, c *db.Change) error {
+		results = make([]domain.ImportResult, len(batch))
+		if err := apply(ctx, c, results); err != nil {
+			return err
 		}
-		conflict := pg.Retryable(err) || pg.UniqueViolation(err) || domain.IsCode(err, domain.Conflict)
-		if try == maxTries || !conflict {
-			return nil, err
-		}
+		return c.RejectFrozen(ctx)
+	})
+	if err != nil {
+		return nil, err
 	}
+	return results, nil
 }
 
 // sortedUnique sorts ids in place, and returns them without duplicates.

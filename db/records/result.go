@@ -65,7 +65,7 @@ func beginResults(ctx context.Context, b *importingResults) error {
 		return err
 	}
 	b.keep(rows)
-	users := b.found.ids(domain.UserKind{}.Prefix())
+	users := b.found.ids(domain.UserID{}.Prefix())
 	for i := range rows {
 		users = append(users, rows[i].UserID)
 	}

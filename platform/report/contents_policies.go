@@ -11,7 +11,7 @@ import (
 
 func policies(r *reading) []Section {
 	list := policiesByTitle(r)
-	names := map[domain.ScopeID]string{}
+	names := map[domain.AnyRef]string{}
 	for _, n := range read(r, reports.ScopeNames.All) {
 		names[domain.ScopeOf(n.Type, n.ID)] = n.Name
 	}
@@ -36,7 +36,7 @@ func policies(r *reading) []Section {
 	}
 }
 
-func policyCells(p *domain.Policy, names map[domain.ScopeID]string) []any {
+func policyCells(p *domain.Policy, names map[domain.AnyRef]string) []any {
 	audience := "All users"
 	if p.ScopeType != domain.TenantScope {
 		name, ok := names[p.Scope]
