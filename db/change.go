@@ -3,7 +3,6 @@ package db
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -88,6 +87,21 @@ func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error
 	})
 }
 
+// changeTries bounds the attempts of RetryChange.
+const changeTries = 5
+
+// RetryChange is Change, but runs fn again if the change conflicts with concurrent writes: PostgreSQL rolled it back
+// because of another transaction, or another transaction took a unique key.
+func (d *DB) RetryChange(ctx context.Context, fn func(context.Context, *Change) error) (err error) {
+	for range changeTries {
+		err = d.Savepoint(ctx, func(ctx context.Context) error { return d.Change(ctx, fn) })
+		if !pg.Retryable(err) && !pg.UniqueViolation(err) && !domain.IsCode(err, domain.Conflict) {
+			break
+		}
+	}
+	return err
+}
+
 // TryAll runs fn in one transaction and rolls it back. Changes within fn lock no audiences: one transaction would hold
 // the locks of too many clients.
 func (d *DB) TryAll(ctx context.Context, fn func(context.Context) error) error {
@@ -134,7 +148,7 @@ func (c *Change) flushPolicies(ctx context.Context) error {
 	for _, condition := range c.policies {
 		changed = pg.SQL("? OR (?)", changed, condition)
 	}
-	_, err := pg.Exec(ctx, c, "mark policies as changed", pg.SQL(`
+	return pg.Run(ctx, c, "mark policies as changed", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
 			SELECT p.client_id, p.id FROM policies AS p
 			WHERE p.requires_acknowledgment AND p.archived_at IS NULL AND (?1)
@@ -142,7 +156,6 @@ func (c *Change) flushPolicies(ctx context.Context) error {
 		)
 		UPDATE policies AS p SET updated_at = greatest(p.updated_at, ?0), counted_until = '-infinity'
 		FROM chosen WHERE p.client_id = chosen.client_id AND p.id = chosen.id`, c.At, changed))
-	return err
 }
 
 type eventRow struct {
@@ -188,14 +201,10 @@ func (c *Change) flushEvents(ctx context.Context) error {
 	if len(c.events) == 0 || c.silent {
 		return nil
 	}
-	text, err := json.Marshal(c.events)
-	if err != nil {
-		return err
-	}
-	_, err = pg.Exec(ctx, c, "record events", pg.Prepared(pg.SQL(`
+	err := pg.Run(ctx, c, "record events", pg.Prepared(pg.SQL(`
 		INSERT INTO events (client_id, id, type, user_id, object_id, created_at)
 		SELECT client_id, id, type, user_id, object_id, created_at
-		FROM json_populate_recordset(NULL::events, ?::json)`, string(text))))
+		FROM json_populate_recordset(NULL::events, ?::json)`, c.events)))
 	if wake := c.onEvents.Load(); err == nil && wake != nil {
 		c.AfterCommit(ctx, *wake)
 	}
@@ -273,10 +282,6 @@ func (c *Change) flushMails(ctx context.Context) error {
 	slices.SortStableFunc(c.mails, func(a, b mailRecord) int {
 		return cmp.Or(cmp.Compare(a.ReportID, b.ReportID), cmp.Compare(a.AdminID, b.AdminID))
 	})
-	text, err := json.Marshal(c.mails)
-	if err != nil {
-		return err
-	}
 	return c.InsertOutbox(ctx, pg.SQL(`
 		requested AS (
 			INSERT INTO mail_requests (client_id, id, type, user_id, course_id, round, result_id, breach_name, admin_id,
@@ -285,7 +290,7 @@ func (c *Change) flushMails(ctx context.Context) error {
 				report_id, created_at, due_at
 			FROM json_populate_recordset(NULL::mail_requests, ?::json)
 			ON CONFLICT DO NOTHING RETURNING client_id, id, due_at
-		),`, string(text)),
+		),`, c.mails),
 		pg.SQL("SELECT client_id, id, ?, 2, due_at FROM requested", RequestedMail))
 }
 
@@ -320,8 +325,7 @@ func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...d
 // InsertOutbox inserts the rows of a query into the outbox, and notifies senders at the commit. with is empty, or holds
 // WITH queries for rows, each followed by a comma.
 func (c *Change) InsertOutbox(ctx context.Context, with, rows pg.Query) error {
-	_, err := pg.Exec(ctx, c, "put mails into the outbox", pg.SQL(`
+	return pg.Run(ctx, c, "put mails into the outbox", pg.SQL(`
 		WITH ? added AS (INSERT INTO outbox (client_id, id, kind, urgency, due_at) ? RETURNING id)
 		SELECT pg_notify(?, '') FROM added LIMIT 1`, with, rows, OutboxChannel))
-	return err
 }

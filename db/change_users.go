@@ -3,7 +3,6 @@ package db
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -150,13 +149,12 @@ func (c *Change) storeNextDue(ctx context.Context, keys []domain.UserKey) error 
 		return nil
 	}
 	clients, users := KeyArrays(keys)
-	_, err := pg.Exec(ctx, c, "store what is due next", pg.SQL(`
+	return pg.Run(ctx, c, "store what is due next", pg.SQL(`
 		UPDATE users AS u SET next_due_on = due.due_on, next_course_id = due.course_id,
 			updated_at = greatest(u.updated_at, ?2)
 		FROM unnest(?0::uuid[], ?1::uuid[]) AS n (client_id, id) LEFT JOIN LATERAL (`+nextDueSQL+`) AS due ON true
 		WHERE u.client_id = n.client_id AND u.id = n.id
 		AND (u.next_due_on, u.next_course_id) IS DISTINCT FROM (due.due_on, due.course_id)`, clients, users, c.At))
-	return err
 }
 
 // storeTouched sets updated_at of locked users.
@@ -165,11 +163,10 @@ func (c *Change) storeTouched(ctx context.Context, keys []domain.UserKey) error 
 		return nil
 	}
 	clients, users := KeyArrays(keys)
-	_, err := pg.Exec(ctx, c, "touch users", pg.SQL(`
+	return pg.Run(ctx, c, "touch users", pg.SQL(`
 		UPDATE users AS u SET updated_at = greatest(u.updated_at, ?2)
 		FROM unnest(?0::uuid[], ?1::uuid[]) AS w (client_id, user_id)
 		WHERE u.client_id = w.client_id AND u.id = w.user_id`, clients, users, c.At))
-	return err
 }
 
 // An assignment of a framework enrols the users of its audience. A user who enters an audience is enrolled by the
@@ -293,7 +290,7 @@ func (c *Change) flushCounters(ctx context.Context) error {
 	}
 	for _, partner := range sortedIDs(c.counters.partners) { // a change has at most one partner
 		c.Lock(PartnerLocks)
-		_, err := pg.Exec(ctx, c, "count a partner's clients", pg.SQL(
+		err := pg.Run(ctx, c, "count a partner's clients", pg.SQL(
 			"UPDATE partners SET client_count = client_count + ?1::integer WHERE id = ?0",
 			partner, c.counters.partners[partner]))
 		if err != nil {
@@ -311,9 +308,8 @@ func (c *Change) lockClients(ctx context.Context, ids []domain.ClientID) error {
 	if len(ids) < 2 {
 		return nil
 	}
-	_, err := pg.Exec(ctx, c, "lock clients", pg.SQL(
+	return pg.Run(ctx, c, "lock clients", pg.SQL(
 		"SELECT FROM clients WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE", pg.IDs(ids)))
-	return err
 }
 
 // flushUserCounts writes the clients' counters of users, and updated_at of clients whose counters change.
@@ -329,12 +325,11 @@ func (c *Change) flushUserCounts(ctx context.Context) error {
 	if err := c.lockClients(ctx, ids); err != nil {
 		return err
 	}
-	_, err := pg.Exec(ctx, c, "count the users of clients", pg.SQL(`
+	return pg.Run(ctx, c, "count the users of clients", pg.SQL(`
 		UPDATE clients AS c SET users_active = users_active + m.active, users_inactive = users_inactive + m.inactive,
 			updated_at = greatest(updated_at, ?3)
 		FROM unnest(?0::uuid[], ?1::integer[], ?2::integer[]) AS m (id, active, inactive)
 		WHERE c.id = m.id`, pg.IDs(ids), active, inactive, c.At))
-	return err
 }
 
 // flushFrameworks stores the lists of assigned frameworks of clients, sorted and without duplicates.
@@ -346,7 +341,7 @@ func (c *Change) flushFrameworks(ctx context.Context) error {
 	if err := c.lockClients(ctx, ids); err != nil {
 		return err
 	}
-	_, err := pg.Exec(ctx, c, "list the frameworks of clients", pg.SQL(`
+	return pg.Run(ctx, c, "list the frameworks of clients", pg.SQL(`
 		WITH listed AS MATERIALIZED (
 			SELECT k.id, coalesce((
 				SELECT array_agg(DISTINCT framework_id ORDER BY framework_id)
@@ -355,7 +350,6 @@ func (c *Change) flushFrameworks(ctx context.Context) error {
 		)
 		UPDATE clients AS c SET framework_ids = l.frameworks, updated_at = greatest(c.updated_at, ?1)
 		FROM listed AS l WHERE c.id = l.id AND c.framework_ids <> l.frameworks`, pg.IDs(ids), c.At))
-	return err
 }
 
 // sortedIDs returns the keys of m in the lock order.
@@ -396,12 +390,8 @@ func (c *Change) flushDays(ctx context.Context) error {
 	slices.SortFunc(records, func(a, b dayRecord) int {
 		return cmp.Or(cmp.Compare(a.ClientID, b.ClientID), b.Day.DaysUntil(a.Day)) // negative if a.Day is earlier
 	})
-	text, err := json.Marshal(records)
-	if err != nil {
-		return err
-	}
 	c.Lock(DayLocks)
-	_, err = pg.Exec(ctx, c, "count simulated mails", pg.SQL(`
+	return pg.Run(ctx, c, "count simulated mails", pg.SQL(`
 		INSERT INTO phishing_days AS p
 			(client_id, day, sent, opened, clicked, reported, credentials_submitted, attachments_opened)
 		SELECT client_id, day, sent, opened, clicked, reported, credentials_submitted, attachments_opened
@@ -409,6 +399,5 @@ func (c *Change) flushDays(ctx context.Context) error {
 		ON CONFLICT (client_id, day) DO UPDATE SET sent = p.sent + excluded.sent, opened = p.opened + excluded.opened,
 			clicked = p.clicked + excluded.clicked, reported = p.reported + excluded.reported,
 			credentials_submitted = p.credentials_submitted + excluded.credentials_submitted,
-			attachments_opened = p.attachments_opened + excluded.attachments_opened`, string(text)))
-	return err
+			attachments_opened = p.attachments_opened + excluded.attachments_opened`, records))
 }

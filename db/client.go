@@ -143,7 +143,7 @@ func (c *Change) InsertClient(ctx context.Context, client domain.Client) error {
 		AverageScore: client.Summary.AverageScore, OnTrackRate: client.Summary.OnTrackRate, SummarizedAt: client.Summary.At,
 		CreatedAt: client.CreatedAt, UpdatedAt: client.UpdatedAt,
 	}
-	if _, err := pg.Exec(ctx, c, "insert a client", pg.Insert(row)); err != nil {
+	if err := pg.Run(ctx, c, "insert a client", pg.Insert(row)); err != nil {
 		return err
 	}
 	c.CountClients(client.Partner, 1)
@@ -156,7 +156,7 @@ func (c *Change) SetUpClients(ctx context.Context, clients []ClientRow, withProg
 	if len(clients) == 0 {
 		return nil
 	}
-	_, err := pg.Exec(ctx, c, "set clients up", pg.SQL(`
+	return pg.Run(ctx, c, "set clients up", pg.SQL(`
 		WITH program AS (
 			INSERT INTO program_courses (client_id, position, course_id, due_after_days)
 			SELECT u.id, p.position, p.course_id, p.due_after_days
@@ -175,7 +175,6 @@ func (c *Change) SetUpClients(ctx context.Context, clients []ClientRow, withProg
 			"times":  pg.MapRows(clients, func(r *ClientRow) time.Time { return r.CreatedAt }),
 			"scores": pg.MapRows(clients, func(r *ClientRow) int { return r.AverageScore }),
 		}))
-	return err
 }
 
 // Update stores the client's own fields, and sets UpdatedAt. It returns Conflict if the partner has another client of
@@ -287,7 +286,7 @@ func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domai
 		return domain.MessageID{}, err
 	}
 	mail := NewID[domain.MessageKind]()
-	_, err = pg.Exec(ctx, c, "insert an invite", pg.SQL(`
+	err = pg.Run(ctx, c, "insert an invite", pg.SQL(`
 		WITH invite AS (
 			INSERT INTO admin_invites (client_id, id, email, role, created_at, expires_at, partner_id)
 			VALUES (@client, @id, @email, @role, @createdAt, @expiresAt, @partner) RETURNING client_id, id, created_at

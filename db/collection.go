@@ -56,32 +56,17 @@ func (t *Tenant) Collection(ctx context.Context, id domain.CollectionID) (domain
 	return row.collection(), err
 }
 
-type memberRow struct {
-	bun.BaseModel `bun:"table:collection_members,alias:m"`
-
-	UserID  domain.UserID
-	AddedAt time.Time
-
-	FirstName string `bun:"first_name,scanonly"`
-	LastName  string `bun:"last_name,scanonly"`
-	Email     string `bun:"email,scanonly"`
-}
-
-func (r *memberRow) member() domain.Member {
-	name := domain.FullName(r.FirstName, r.LastName)
-	return domain.Member{User: r.UserID, Name: name, Email: r.Email, AddedAt: r.AddedAt}
-}
+// FullName is the domain.FullName of a user, alias u.
+const FullName = "concat_ws(' ', nullif(u.first_name, ''), nullif(u.last_name, ''))"
 
 // Members reads a page of a collection's members, in the order in which they joined. If since is not nil, it selects
 // only members who joined or changed at or after since.
 func (t *Tenant) Members(
 	ctx context.Context, of domain.Collection, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Member], error) {
-	k := pg.ByTime("m.added_at", "m.user_id", func(r *memberRow) (time.Time, domain.UserID) {
-		return r.AddedAt, r.UserID
-	})
-	k.Select = func(q *pg.Select) {
-		q.Columns(pg.Columns[memberRow]()).Columns("u.first_name, u.last_name, u.email").
+	k := pg.ByTime("m.added_at", "m.user_id", func(m *domain.Member) (time.Time, domain.UserID) { return m.AddedAt, m.User })
+	k.Table, k.Select = "collection_members AS m", func(q *pg.Select) {
+		q.Columns(`m.user_id AS "user", ` + FullName + " AS name, u.email, m.added_at").
 			Join("JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id")
 	}
 	k.Where.Add("m.client_id = ? AND m.collection_id = ?", t.ID, of.ID)
@@ -89,16 +74,15 @@ func (t *Tenant) Members(
 		k.Where.Add(`EXISTS (SELECT 1 FROM users AS u
 			WHERE u.client_id = m.client_id AND u.id = m.user_id AND u.updated_at >= ?)`, *since)
 	}
-	rows, err := pg.Page(ctx, t.db, k, w)
-	rows.Total = of.Members // wrong with since: then callers ask for no total
-	return pg.Map(rows, (*memberRow).member), err
+	members, err := pg.Page(ctx, t.db, k, w)
+	members.Total = of.Members // wrong with since: then callers ask for no total
+	return members, err
 }
 
 // InsertCollection inserts a collection without members. It returns Conflict if the client has a collection of that
 // name.
 func (t *Tenant) InsertCollection(ctx context.Context, c *Change, k domain.Collection) error {
-	_, err := pg.Exec(ctx, c, "insert a collection", collectionInsert(t.ID, k))
-	return err
+	return pg.Run(ctx, c, "insert a collection", collectionInsert(t.ID, k))
 }
 
 // collectionInsert returns the INSERT of a collection.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -61,11 +60,9 @@ func (d *DB) EventResults(ctx context.Context, events []OutboxEvent) (map[domain
 func (d *DB) EventReportedEmails(
 	ctx context.Context, events []OutboxEvent,
 ) (map[domain.ReportedEmailID]domain.ReportedEmail, error) {
-	rows, err := pg.All[reportedEmailRow](ctx, d, "read the reported emails of events",
-		pg.Rows[reportedEmailRow]().Where("?", areObjects("e", events)))
-	return pg.Index(rows, func(r *reportedEmailRow) (domain.ReportedEmailID, domain.ReportedEmail) {
-		return r.ID, r.reported()
-	}), err
+	rows, err := pg.All[domain.ReportedEmail](ctx, d, "read the reported emails of events",
+		pg.From("reported_emails AS e").Columns(selectReported).Where("?", areObjects("e", events)))
+	return pg.Index(rows, func(r *domain.ReportedEmail) (domain.ReportedEmailID, domain.ReportedEmail) { return r.ID, *r }), err
 }
 
 // EventExposures reads the exposures of events, of clients that have Dark Web Monitoring.
@@ -79,11 +76,15 @@ func (d *DB) EventExposures(ctx context.Context, events []OutboxEvent) (map[doma
 	return pg.Index(rows, func(r *ExposureRow) (domain.MessageID, domain.Exposure) { return r.ID, r.exposure() }), err
 }
 
+// SelectSyncRun selects domain.SyncRuns from sync_runs, alias r.
+const SelectSyncRun = `r.client_id AS client, r.id, r.status, r.trigger, r.queued_at, r.started_at, r.finished_at, r.updated_at,
+	r.created, r.updated, r.deactivated, r.merged, r.unchanged, r.skipped, r.error`
+
 // EventSyncRuns reads the sync runs of events.
 func (d *DB) EventSyncRuns(ctx context.Context, events []OutboxEvent) (map[domain.SyncRunID]domain.SyncRun, error) {
-	rows, err := pg.All[SyncRunRow](ctx, d, "read the sync runs of events",
-		pg.Rows[SyncRunRow]().Where("?", areObjects("r", events)))
-	return pg.Index(rows, func(r *SyncRunRow) (domain.SyncRunID, domain.SyncRun) { return r.ID, r.Run() }), err
+	rows, err := pg.All[domain.SyncRun](ctx, d, "read the sync runs of events",
+		pg.From("sync_runs AS r").Columns(SelectSyncRun).Where("?", areObjects("r", events)))
+	return pg.Index(rows, func(r *domain.SyncRun) (domain.SyncRunID, domain.SyncRun) { return r.ID, *r }), err
 }
 
 // EventReports reads the reports of events.
@@ -100,22 +101,18 @@ type UserObject struct {
 }
 
 // EventAssignments reads the users' assignments of the courses of events.
-func (d *DB) EventAssignments(ctx context.Context, events []OutboxEvent) (map[UserObject]domain.Assignment, error) {
-	type row struct {
-		UserID domain.UserID
-		trainingRow
-	}
+func (d *DB) EventAssignments(ctx context.Context, events []OutboxEvent) (map[UserObject]domain.ClientAssignment, error) {
 	clients, users, courses := eventKeys(events)
 	// OFFSET 0 makes the planner evaluate the view for each user, not for all users at once.
-	rows, err := pg.All[row](ctx, d, "read the courses of events", pg.SQL(`
-		SELECT DISTINCT n.user_id, `+pg.Columns[trainingRow]()+`, c.title
+	rows, err := pg.All[domain.ClientAssignment](ctx, d, "read the courses of events", pg.SQL(`
+		SELECT DISTINCT n.user_id AS "user", `+selectTraining+`
 		FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS n (client_id, user_id, course_id)
 		CROSS JOIN LATERAL (
 			SELECT * FROM user_training AS own WHERE own.client_id = n.client_id AND own.user_id = n.user_id OFFSET 0
 		) AS t
 		JOIN courses AS c ON c.id = t.course_id WHERE t.course_id = n.course_id`, clients, users, courses))
-	return pg.Index(rows, func(r *row) (UserObject, domain.Assignment) {
-		return UserObject{r.UserID, r.CourseID}, r.assignment()
+	return pg.Index(rows, func(a *domain.ClientAssignment) (UserObject, domain.ClientAssignment) {
+		return UserObject{a.User, a.Course}, *a
 	}), err
 }
 
@@ -234,37 +231,4 @@ func (d *DB) darkWebOf(ctx context.Context, clients, users [][16]byte) (map[doma
 		SELECT user_id, `+userDarkWebSQL+` FROM exposures
 		WHERE (client_id, user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[])) GROUP BY user_id`, clients, users))
 	return pg.Index(rows, func(r *sum) (domain.UserID, domain.UserDarkWeb) { return r.UserID, r.UserDarkWeb }), err
-}
-
-// SyncRunRow is a row of sync_runs.
-type SyncRunRow struct {
-	bun.BaseModel `bun:"table:sync_runs,alias:r"`
-
-	ClientID    domain.ClientID  `bun:"client_id,pk"`
-	ID          domain.SyncRunID `bun:"id,pk"`
-	Status      domain.SyncStatus
-	Trigger     domain.SyncTrigger
-	QueuedAt    time.Time
-	StartedAt   *time.Time
-	FinishedAt  *time.Time
-	UpdatedAt   time.Time
-	Created     int
-	Updated     int
-	Deactivated int
-	Merged      int
-	Unchanged   int
-	Error       *string
-	Skipped     []domain.SkippedAccount
-}
-
-// Run converts the row.
-func (r *SyncRunRow) Run() domain.SyncRun {
-	return domain.SyncRun{
-		ID: r.ID, Client: r.ClientID, Status: r.Status, Trigger: r.Trigger, QueuedAt: r.QueuedAt,
-		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, UpdatedAt: r.UpdatedAt,
-		SyncCounts: domain.SyncCounts{
-			Created: r.Created, Updated: r.Updated, Deactivated: r.Deactivated, Merged: r.Merged, Unchanged: r.Unchanged,
-		},
-		Skipped: r.Skipped, Error: r.Error,
-	}
 }

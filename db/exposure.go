@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -103,24 +102,10 @@ func (u *User) ResolveExposure(ctx context.Context, c *Change, breach string) (d
 	return u.db.Exposure(ctx, u.Key(), breach)
 }
 
+// exposureCountRow is a user with the counts of exposures.
 type exposureCountRow struct {
-	bun.BaseModel `bun:"table:users,alias:u"`
-
-	ID        domain.UserID
-	Email     string
-	FirstName string
-	LastName  string
+	domain.ExposureCount
 	CreatedAt time.Time
-
-	Resolved   int `bun:",scanonly"`
-	Unresolved int `bun:",scanonly"`
-}
-
-func (r *exposureCountRow) count() domain.ExposureCount {
-	return domain.ExposureCount{
-		User: r.ID, Email: r.Email, FirstName: r.FirstName, LastName: r.LastName,
-		Resolved: r.Resolved, Unresolved: r.Unresolved,
-	}
 }
 
 // ExposureCounts reads a page of the client's active users, in the order of creation, and counts each user's resolved
@@ -140,16 +125,17 @@ func (t *Tenant) ExposureCounts(
 		counts.Where("?", condition)
 	}
 	k := pg.ByTime("u.created_at", "u.id", func(r *exposureCountRow) (time.Time, domain.UserID) {
-		return r.CreatedAt, r.ID
+		return r.CreatedAt, r.User
 	})
-	k.Select = func(q *pg.Select) {
-		q.Columns(pg.Columns[exposureCountRow]()+", n.resolved, n.unresolved").Join("CROSS JOIN LATERAL (?) AS n", counts)
+	k.Table, k.Select = "users AS u", func(q *pg.Select) {
+		q.Columns(`u.id AS "user", u.email, u.first_name, u.last_name, u.created_at, n.resolved, n.unresolved`).
+			Join("CROSS JOIN LATERAL (?) AS n", counts)
 	}
 	k.Where.Add("u.client_id = ? AND u.status = 'active'", t.ID)
 	pg.AddIf(&k.Where, "u.updated_at >= ?", since)
 	rows, err := pg.Page(ctx, t.db, k, w)
 	rows.Total = t.ActiveUsers // wrong with since: then callers ask for no total
-	return pg.Map(rows, (*exposureCountRow).count), err
+	return pg.Map(rows, func(r *exposureCountRow) domain.ExposureCount { return r.ExposureCount }), err
 }
 
 type darkWebRow struct {
@@ -192,20 +178,16 @@ type BreachRow struct {
 // which they were found, but get a new updated_at if their breach changed. It is for a command, and checks no caller's
 // access.
 func (d *DB) ImportBreaches(ctx context.Context, breaches []domain.Breach) (added, changed int, err error) {
-	text, err := json.Marshal(pg.MapRows(breaches, func(b *domain.Breach) BreachRow {
+	rows := pg.MapRows(breaches, func(b *domain.Breach) BreachRow {
 		return BreachRow{
 			Name: b.Name, Title: b.Title, Domain: b.Domain, BreachOn: b.On, Severity: b.Severity,
 			DataClasses: b.DataClasses, Sensitive: b.Sensitive, SpamList: b.SpamList,
 		}
-	}))
-	if err != nil {
-		return 0, 0, err
-	}
-
+	})
 	type counts struct{ Added, Changed int }
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
 		c.Lock(ExposureLocks)
-		n, err := pg.One[counts](ctx, c, "import breaches", pg.SQL(importBreachesSQL, string(text), c.At))
+		n, err := pg.One[counts](ctx, c, "import breaches", pg.SQL(importBreachesSQL, rows, c.At))
 		added, changed = n.Added, n.Changed
 		return err
 	})

@@ -166,7 +166,7 @@ func (t *Tenant) AssignFramework(
 			return nil, err
 		}
 	}
-	if _, err := pg.Exec(ctx, c, "assign a framework", pg.Insert(row)); err != nil {
+	if err := pg.Run(ctx, c, "assign a framework", pg.Insert(row)); err != nil {
 		return nil, err
 	}
 	c.FrameworksChanged(t.ID)

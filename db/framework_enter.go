@@ -152,8 +152,7 @@ func (t *Tenant) withdraw(ctx context.Context, c *Change, ids []domain.Framework
 // withdrawWaiting runs withdrawWaitingSQL.
 func (t *Tenant) withdrawWaiting(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
 	c.Lock(WaitingLocks)
-	_, err := pg.Exec(ctx, c, "withdraw queued assignments", pg.SQL(withdrawWaitingSQL, t.ID, pg.IDs(ids)))
-	return err
+	return pg.Run(ctx, c, "withdraw queued assignments", pg.SQL(withdrawWaitingSQL, t.ID, pg.IDs(ids)))
 }
 
 // withdrawnSQL is the condition that an assignment, alias a, is withdrawn with the framework assignments @ids: they are
@@ -165,7 +164,7 @@ const withdrawnSQL = `a.frameworks && @ids::uuid[] AND a.frameworks <@ @ids::uui
 // withdrawn course and of the courses after it, whose position in the list changes. A round of a course that a
 // withdrawn round has superseded becomes visible again.
 func (t *Tenant) moveTraining(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
-	_, err := pg.Exec(ctx, c, "move courses up", pg.SQL(`
+	return pg.Run(ctx, c, "move courses up", pg.SQL(`
 		UPDATE assignments AS shown SET updated_at = greatest(shown.updated_at, @now),
 			superseded = shown.superseded AND NOT EXISTS (SELECT 1 FROM assignments AS a
 				WHERE a.client_id = shown.client_id AND a.user_id = shown.user_id AND a.course_id = shown.course_id
@@ -177,7 +176,6 @@ func (t *Tenant) moveTraining(ctx context.Context, c *Change, ids []domain.Frame
 		WHERE shown.client_id = @client AND shown.user_id = first.user_id
 		AND (shown.position, shown.course_id) >= (first.position, first.course_id)`,
 		pg.Named{"client": t.ID, "ids": pg.IDs(ids), "now": c.At}))
-	return err
 }
 
 // withdrawGiven runs withdrawSQL after locking its users, and registers its effects on them with the change.
@@ -253,8 +251,7 @@ func (c *Change) EnrolSince(ctx context.Context, users []domain.UserKey) error {
 		UNION ALL
 		SELECT u.client_id, u.id, p.course_id, NULL, p.due_after_days, p.position
 		FROM users AS u JOIN program_courses AS p ON p.client_id = u.client_id WHERE ?`, requiredCourses(enrolled), enrolled)
-	_, err := pg.Exec(ctx, c, "enrol imported users", pg.SQL(enrolSinceSQL, domain.DateOf(c.At), appendedFrom, required, c.At))
-	return err
+	return pg.Run(ctx, c, "enrol imported users", pg.SQL(enrolSinceSQL, domain.DateOf(c.At), appendedFrom, required, c.At))
 }
 
 // AssignFrameworksSince enrols the audiences of imported framework assignments in their courses, as of the creation of
@@ -284,7 +281,7 @@ func (c *Change) AssignFrameworksSince(ctx context.Context, ids []domain.Framewo
 	// The new assignments get the date of their earliest reason. Overdue ones are marked as noted: they cause no event
 	// (decisions 8.2).
 	clients, keys := KeyArrays(users)
-	_, err = pg.Exec(ctx, c, "backdate assignments", pg.SQL(`
+	return pg.Run(ctx, c, "backdate assignments", pg.SQL(`
 		UPDATE assignments AS a SET overdue_noted = a.due_on < @today::date, assigned_at = (
 			SELECT min(greatest(u.created_at, f.created_at)) FROM framework_assignments AS f
 			JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
@@ -294,7 +291,6 @@ func (c *Change) AssignFrameworksSince(ctx context.Context, ids []domain.Framewo
 			AND a.frameworks && @ids::uuid[]`, pg.Named{
 		"clients": clients, "keys": keys, "now": c.At, "today": domain.DateOf(c.At), "ids": pg.IDs(ids),
 	}))
-	return err
 }
 
 // WithdrawFrameworks withdraws the courses of framework assignments of several clients, in the lock order: first the

@@ -63,11 +63,10 @@ const evaluateSQL = `
 // one statement.
 func (d *DB) evaluate(ctx context.Context, condition pg.Query, before time.Time) error {
 	now := d.Now()
-	_, err := pg.Exec(ctx, d, "evaluate frameworks", pg.SQL(evaluateSQL, pg.Named{
+	return pg.Run(ctx, d, "evaluate frameworks", pg.SQL(evaluateSQL, pg.Named{
 		"of": condition, "before": before, "now": now, "today": domain.DateOf(now), "measures": measuresOfFrameworks(),
 		"roles": domain.Role("").Values(),
 	}))
-	return err
 }
 
 // EvaluateStale evaluates the client's framework assignments whose evaluation is older than domain.SummaryAge, in one

@@ -100,11 +100,10 @@ func (d *DB) runOnce(
 
 // storeOutcome inserts the record of a key, or replaces it.
 func (d *DB) storeOutcome(ctx context.Context, row outcomeRow) error {
-	_, err := pg.Exec(ctx, d, "record an outcome", pg.SQL(`
+	return pg.Run(ctx, d, "record an outcome", pg.SQL(`
 		? ON CONFLICT (key_id, idempotency_key) DO UPDATE SET
 			(request_hash, status, body, seal_id, sealed_body, created_at) = (excluded.request_hash, excluded.status,
 			excluded.body, excluded.seal_id, excluded.sealed_body, excluded.created_at)`, pg.Insert(row)))
-	return err
 }
 
 // Reserve begins an idempotent request that has to work outside of a transaction before Finish. It returns the recorded

@@ -36,7 +36,9 @@ type KeyRow struct {
 // CallerByDigest returns the caller of the key with a digest. It returns Unauthorized if the key is unknown, revoked or
 // expired. It does not read the key's listed clients; WithinReach does.
 func (d *DB) CallerByDigest(ctx context.Context, digest []byte) (*domain.Caller, error) {
-	row, err := pg.Find[KeyRow](ctx, d, "key", pg.Prepared(pg.Rows[KeyRow]().
+	caller, err := pg.Find[domain.Caller](ctx, d, "key", pg.Prepared(pg.From("api_keys AS k").
+		Columns(`k.id AS key, k.partner_id AS partner, k.prefix, k.all_clients, k.scopes, k.networks, k.demo,
+			coalesce(k.expires_at, ?) AS expires_at`, time.Time{}).
 		Where("k.digest = ? AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)", digest, d.Now())))
 	if domain.IsCode(err, domain.NotFound) {
 		err = &domain.Error{Code: domain.Unauthorized, Message: "the API key is unknown, expired or revoked"}
@@ -44,18 +46,7 @@ func (d *DB) CallerByDigest(ctx context.Context, digest []byte) (*domain.Caller,
 	if err != nil {
 		return nil, err
 	}
-
-	caller := &domain.Caller{
-		Key: row.ID, Partner: row.PartnerID, Prefix: row.Prefix, AllClients: row.AllClients, Demo: row.Demo,
-		Networks: row.Networks,
-	}
-	if row.ExpiresAt != nil {
-		caller.ExpiresAt = *row.ExpiresAt
-	}
-	for _, scope := range row.Scopes {
-		caller.Scopes = append(caller.Scopes, domain.Scope(scope))
-	}
-	return caller, nil
+	return &caller, nil
 }
 
 // CallingKey holds the fields of the caller's key that its owner may see and that domain.Caller lacks.
@@ -85,10 +76,9 @@ func (d *DB) TouchKeys(ctx context.Context, used map[domain.KeyID]time.Time) err
 	for id, at := range used {
 		ids, times = append(ids, id), append(times, at)
 	}
-	_, err := pg.Exec(ctx, d, "record the use of keys", pg.SQL(`
+	return pg.Run(ctx, d, "record the use of keys", pg.SQL(`
 		UPDATE api_keys AS k SET last_used_at = greatest(k.last_used_at, u.at)
 		FROM unnest(?::uuid[], ?::timestamptz[]) AS u (id, at) WHERE k.id = u.id`, pg.IDs(ids), times))
-	return err
 }
 
 // KeyDigest returns the digest that is stored for a key (decisions 1.7).
@@ -146,7 +136,7 @@ func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 		row.Scopes = append(row.Scopes, string(s))
 	}
 	return key, d.Tx(ctx, func(ctx context.Context) error {
-		if _, err := pg.Exec(ctx, d, "insert a key", pg.Insert(row)); err != nil {
+		if err := pg.Run(ctx, d, "insert a key", pg.Insert(row)); err != nil {
 			return err
 		}
 		listed, err := pg.Exec(ctx, d, "list a key's clients", pg.SQL(`

@@ -23,7 +23,7 @@ type PartnerRow struct {
 // InsertPartner inserts a partner, for the operator. It returns Conflict if the name is taken.
 func (d *DB) InsertPartner(ctx context.Context, name string) (domain.PartnerID, error) {
 	row := PartnerRow{ID: NewID[domain.PartnerKind](), Name: name, NameKey: domain.SortKey(name), CreatedAt: d.Now()}
-	_, err := pg.Exec(ctx, d, "insert a partner", pg.Insert(row))
+	err := pg.Run(ctx, d, "insert a partner", pg.Insert(row))
 	return row.ID, err
 }
 

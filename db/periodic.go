@@ -16,14 +16,6 @@ import (
 // ErrLeaseLost reports that a lease has expired, and another process has taken over the work.
 var ErrLeaseLost = errors.New("the lease has ended, and another process has taken the work over")
 
-// CheckLease returns the error of a statement that needs a lease: err, or ErrLeaseLost if the statement changed no row.
-func CheckLease(changed int, err error) error {
-	if err == nil && changed == 0 {
-		err = ErrLeaseLost
-	}
-	return err
-}
-
 // claimIdle bounds the idle time of the transaction of a claim, which holds row locks.
 const claimIdle = "5s"
 
@@ -33,7 +25,7 @@ const claimIdle = "5s"
 // idle for claimIdle.
 func (d *DB) Claim(ctx context.Context, fn func(ctx context.Context) error) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
-		if _, err := pg.Exec(ctx, d, "assign a transaction id to a claim", pg.Prepared(pg.SQL(
+		if err := pg.Run(ctx, d, "assign a transaction id to a claim", pg.Prepared(pg.SQL(
 			"SELECT pg_current_xact_id(), set_config('idle_in_transaction_session_timeout', ?, true)", claimIdle))); err != nil {
 			return err
 		}
@@ -86,14 +78,13 @@ func (d *DB) FinishPeriodic(ctx context.Context, l *PeriodicLease, due time.Time
 	if failed {
 		failures = append(failures, now)
 	}
-	n, err := pg.Exec(ctx, d, "finish a periodic job", pg.SQL(`
+	return pg.RunOr(ctx, d, ErrLeaseLost, "finish a periodic job", pg.SQL(`
 		UPDATE periodic_jobs SET lease = NULL, due_at = @due,
 			failed_at = ARRAY(SELECT at FROM unnest(failed_at || @failures::timestamptz[]) AS at WHERE at > @keptSince)
 		WHERE kind = @kind AND lease = @token`, pg.Named{
 		"kind": l.kind, "token": l.token, "due": due, "failures": failures,
 		"keptSince": now.Add(-DiscardedFor),
 	}))
-	return CheckLease(n, err)
 }
 
 // refreshBatch is the number of users that one transaction refreshes.
@@ -146,9 +137,8 @@ func (d *DB) refresh(ctx context.Context, day domain.Date, progress func(done, t
 			return err
 		}
 	}
-	_, err := pg.Exec(ctx, d, "mark the daily refresh as done",
+	return pg.Run(ctx, d, "mark the daily refresh as done",
 		pg.SQL("INSERT INTO daily_refreshes (day, finished_at) VALUES (?, ?) ON CONFLICT DO NOTHING", day, d.Now()))
-	return err
 }
 
 // touchOverdue sets updated_at of the users with a course that has become overdue since the previous refresh. That
@@ -305,10 +295,9 @@ func (d *DB) DropDeletedWebhooks(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err = pg.Exec(ctx, d, "forget deleted webhooks", pg.SQL(`
+	return pg.Run(ctx, d, "forget deleted webhooks", pg.SQL(`
 		DELETE FROM deleted_webhooks AS g WHERE g.id = ANY(?::uuid[]) AND g.deleted_at < clock_timestamp() - ?::interval
 			AND NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d WHERE d.webhook_id = g.id)`, pg.IDs(ids), deletedFor))
-	return err
 }
 
 // RescoreClient recomputes the scores of a client's users, one batch per transaction.

@@ -152,7 +152,7 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 			SendAt: r.SendAt, CreatedAt: c.At, UpdatedAt: c.At,
 		}
 	})
-	if _, err := pg.Exec(ctx, c, "schedule simulated mails", pg.Insert(rows...)); err != nil {
+	if err := pg.Run(ctx, c, "schedule simulated mails", pg.Insert(rows...)); err != nil {
 		return err
 	}
 	ids := pg.MapRows(results, func(r *domain.Result) domain.ResultID { return r.ID })
@@ -181,13 +181,12 @@ func (c *Change) CountTemplateUses(ctx context.Context, results []ResultChange) 
 		return nil
 	}
 	c.Lock(TemplateLocks)
-	_, err := pg.Exec(ctx, c, "count the uses of templates", pg.SQL(`
+	return pg.Run(ctx, c, "count the uses of templates", pg.SQL(`
 		INSERT INTO template_uses AS u (client_id, template_id, used)
 		SELECT client_id, template_id, sum(n) FROM unnest(?::uuid[], ?::uuid[], ?::integer[]) AS t (client_id, template_id, n)
 		GROUP BY client_id, template_id ORDER BY client_id, template_id
 		ON CONFLICT (client_id, template_id) DO UPDATE SET used = u.used + excluded.used`,
 		clients, templates, uses))
-	return err
 }
 
 //go:embed templates/own.json
@@ -292,15 +291,12 @@ func (d *DB) storeTemplates(
 	if len(list) == 0 {
 		return 0, 0, nil
 	}
-	text, err := json.Marshal(pg.MapRows(list, func(t *domain.Template) templateRecord {
+	records := pg.MapRows(list, func(t *domain.Template) templateRecord {
 		return templateRecord{
 			t.ID.UUID(), t.Name, t.Language, t.Category, t.Subject, t.From, t.HTML, t.Text, t.CreatedAt,
 			t.Indicators, t.Difficulty, t.Landing, own,
 		}
-	}))
-	if err != nil {
-		return 0, 0, err
-	}
+	})
 	const columns = "id, name, language, category, subject, from_address, html, body, created_at, " +
 		"indicators, difficulty, landing, own"
 	const content = "name, language, category, subject, from_address, html, body, indicators, difficulty, landing"
@@ -311,39 +307,22 @@ func (d *DB) storeTemplates(
 		SELECT `+columns+` FROM json_populate_recordset(NULL::phishing_templates, ?::json) ORDER BY created_at, id
 		ON CONFLICT `+conflict+` DO UPDATE SET (`+content+`, changed_at) = (`+excluded+`, ?::timestamptz)
 		WHERE (`+stored+`) IS DISTINCT FROM (`+excluded+`)
-		RETURNING xmax = 0 AS added`, string(text), d.Now()))
+		RETURNING xmax = 0 AS added`, records, d.Now()))
 	for _, isNew := range rows {
 		added += pg.Number(isNew)
 	}
 	return added, len(rows) - added, err
 }
 
-type templateRow struct {
-	bun.BaseModel `bun:"table:phishing_templates,alias:t"`
-
-	ID          domain.TemplateID `bun:"id,pk"`
-	Name        string
-	Language    domain.Language
-	Category    string
-	Subject     string
-	FromAddress string
-	CreatedAt   time.Time
-}
-
-func (r *templateRow) template() domain.Template {
-	return domain.Template{
-		ID: r.ID, Name: r.Name, Language: r.Language, Category: r.Category, Subject: r.Subject, From: r.FromAddress,
-		CreatedAt: r.CreatedAt,
-	}
-}
-
 // Templates reads a page of the catalogue of simulated mails, in the order of creation. If since is not nil, it selects
 // only templates that were added or changed at or after since.
 func (d *DB) Templates(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Template], error) {
-	k := pg.ByTime("t.created_at", "t.id", func(r *templateRow) (time.Time, domain.TemplateID) { return r.CreatedAt, r.ID })
+	k := pg.ByTime("t.created_at", "t.id", func(t *domain.Template) (time.Time, domain.TemplateID) { return t.CreatedAt, t.ID })
+	k.Table, k.Select = "phishing_templates AS t", func(q *pg.Select) {
+		q.Columns(`t.id, t.name, t.language, t.category, t.subject, t.from_address AS "from", t.created_at`)
+	}
 	pg.AddIf(&k.Where, "greatest(t.created_at, t.changed_at) >= ?", since)
-	rows, err := pg.CountedPage(ctx, d, k, w)
-	return pg.Map(rows, (*templateRow).template), err
+	return pg.CountedPage(ctx, d, k, w)
 }
 
 // TemplateCategories reads the categories that templates have, sorted.
@@ -355,10 +334,6 @@ func (d *DB) TemplateCategories(ctx context.Context) ([]string, error) {
 // EnableCategories sets the enabled categories of templates of a client; nil enables all. It returns NotFound if the
 // client does not exist or is archived. It is for the command line, and checks no caller's access.
 func (d *DB) EnableCategories(ctx context.Context, client domain.ClientID, categories []string) error {
-	n, err := pg.Exec(ctx, d, "enable categories", pg.SQL(
+	return pg.RunOr(ctx, d, domain.ErrNotFound(client.Noun()), "enable categories", pg.SQL(
 		"UPDATE clients SET phishing_categories = ? WHERE id = ? AND archived_at IS NULL", categories, client))
-	if err == nil && n == 0 {
-		err = domain.ErrNotFound(client.Noun())
-	}
-	return err
 }

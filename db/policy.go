@@ -121,10 +121,10 @@ func (p *Policy) audience() pg.Query {
 	const active = "u.client_id = ? AND u.status = 'active'"
 	switch p.ScopeType {
 	case domain.GroupScope:
-		return pg.SQL(active+" AND u.group_id = ?", p.Client, p.Scope.Group)
+		return pg.SQL(active+" AND u.group_id = ?", p.Client, p.Scope.UUID)
 	case domain.CollectionScope:
 		return pg.SQL(active+` AND EXISTS (SELECT 1 FROM collection_members AS m
-			WHERE m.client_id = u.client_id AND m.collection_id = ? AND m.user_id = u.id)`, p.Client, p.Scope.Collection)
+			WHERE m.client_id = u.client_id AND m.collection_id = ? AND m.user_id = u.id)`, p.Client, p.Scope.UUID)
 	}
 	return pg.SQL(active, p.Client)
 }
@@ -151,22 +151,13 @@ func (p *Policy) signOffChanged(since time.Time) pg.Query {
 		})
 }
 
+// policyUserRow is a user of a policy's audience.
 type policyUserRow struct {
-	bun.BaseModel `bun:"table:users,alias:u"`
-
-	ID        domain.UserID
-	Email     string
-	FirstName string
-	LastName  string
+	domain.PolicyUser
 	CreatedAt time.Time
-	SignedAt  *time.Time `bun:",scanonly"`
 }
 
-func (r *policyUserRow) policyUser() domain.PolicyUser {
-	return domain.PolicyUser{
-		User: r.ID, Email: r.Email, Name: domain.FullName(r.FirstName, r.LastName), AcknowledgedAt: r.SignedAt,
-	}
-}
+func (r *policyUserRow) policyUser() domain.PolicyUser { return r.PolicyUser }
 
 // Users reads a page of the active users of the policy's audience that match the filter, in the order of creation. If
 // since is not nil, it selects only users who changed, or whose sign-off changed, at or after since.
@@ -174,10 +165,11 @@ func (p *Policy) Users(
 	ctx context.Context, f domain.SignFilter, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.PolicyUser], error) {
 	signature := p.signature()
-	k := pg.ByTime("u.created_at", "u.id", func(r *policyUserRow) (time.Time, domain.UserID) { return r.CreatedAt, r.ID })
+	k := pg.ByTime("u.created_at", "u.id", func(r *policyUserRow) (time.Time, domain.UserID) { return r.CreatedAt, r.User })
 	k.Where = pg.Conditions{p.audience()}
-	k.Select = func(q *pg.Select) {
-		q.Columns(pg.Columns[policyUserRow]()+", s.signed_at").Join("LEFT JOIN policy_signatures AS s ON ?", signature)
+	k.Table, k.Select = "users AS u", func(q *pg.Select) {
+		q.Columns(`u.id AS "user", u.email, `+FullName+" AS name, s.signed_at AS acknowledged_at, u.created_at").
+			Join("LEFT JOIN policy_signatures AS s ON ?", signature)
 	}
 	switch f {
 	case domain.Signed:

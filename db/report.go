@@ -100,7 +100,7 @@ func (t *Tenant) InsertReport(ctx context.Context, c *Change, r domain.Report) e
 		}
 	}
 
-	if _, err = pg.Exec(ctx, c, "insert a report", pg.Insert(reportRowOf(r))); err != nil {
+	if err = pg.Run(ctx, c, "insert a report", pg.Insert(reportRowOf(r))); err != nil {
 		return err
 	}
 	return c.NotifyReports(ctx)
@@ -111,8 +111,7 @@ const ReportChannel = "reports"
 
 // NotifyReports notifies, at the commit, the processes that make reports.
 func (c *Change) NotifyReports(ctx context.Context) error {
-	_, err := pg.Exec(ctx, c, "notify of reports", pg.SQL("SELECT pg_notify(?, '')", ReportChannel))
-	return err
+	return pg.Run(ctx, c, "notify of reports", pg.SQL("SELECT pg_notify(?, '')", ReportChannel))
 }
 
 // ExpiredReports returns up to n expired reports of all clients, archived ones included, the oldest first.

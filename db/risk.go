@@ -3,7 +3,6 @@ package db
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -93,7 +92,7 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 		}
 		updates = append(updates, record)
 	}
-	return c.storeScores(ctx, risks, updates)
+	return pg.Run(ctx, c, "store scores", pg.SQL(storeRisksSQL, risks, updates, c.At))
 }
 
 // riskRecord is a row of user_risks, and scoreRecord the changed columns of a row of users. Both are passed to
@@ -133,20 +132,6 @@ var storeRisksSQL = strings.NewReplacer(
 			WHEN (u.next_due_on, u.next_course_id) IS DISTINCT FROM (due.due_on, due.course_id) THEN ?2::timestamptz END)
 	FROM json_populate_recordset(NULL::users, ?1::json) AS n LEFT JOIN LATERAL (` + nextDueSQL + `) AS due ON true
 	WHERE u.client_id = n.client_id AND u.id = n.id`)
-
-// storeScores runs storeRisksSQL.
-func (c *Change) storeScores(ctx context.Context, risks []riskRecord, updates []scoreRecord) error {
-	risksJSON, err := json.Marshal(risks)
-	if err != nil {
-		return err
-	}
-	updatesJSON, err := json.Marshal(updates)
-	if err != nil {
-		return err
-	}
-	_, err = pg.Exec(ctx, c, "store scores", pg.SQL(storeRisksSQL, string(risksJSON), string(updatesJSON), c.At))
-	return err
-}
 
 // Risk reads the user's score and its factors. It returns NotFound if the user has no score.
 func (u *User) Risk(ctx context.Context) (domain.UserRisk, error) {
@@ -188,23 +173,16 @@ type signalRow struct {
 	StoredClickedYear int
 	phishedCounts
 
-	Clicks       ages `bun:",array"`
-	Attachments  ages `bun:",array"`
-	Credentials  ages `bun:",array"`
-	Reports      ages `bun:",array"`
-	RealPhishing ages `bun:",array"`
-	RealPending  ages `bun:",array"`
-	RealHarmless ages `bun:",array"`
-	Completions  ages `bun:",array"`
-	Incomplete   bool
-
-	UnresolvedCritical   int
-	UnresolvedHigh       int
-	UnresolvedMedium     int
-	SeenPasswordActive   int
-	SeenPasswordResolved int
-	SeenPII              int `bun:"seen_pii"`
-	SeenBasic            int
+	domain.RiskSignals      // the counts of exposures
+	ClickAges          ages `bun:",array"`
+	AttachmentAges     ages `bun:",array"`
+	CredentialAges     ages `bun:",array"`
+	ReportAges         ages `bun:",array"`
+	RealPhishingAges   ages `bun:",array"`
+	RealPendingAges    ages `bun:",array"`
+	RealHarmlessAges   ages `bun:",array"`
+	CompletionAges     ages `bun:",array"`
+	Incomplete         bool
 
 	storedRisk
 }
@@ -215,17 +193,13 @@ func (r *signalRow) storedCounts() phishedCounts {
 
 // domain converts the row to the signals as of a day.
 func (r *signalRow) domain(today domain.Date) domain.RiskSignals {
-	completions := r.Completions.days(today)
-	return domain.RiskSignals{
-		Clicks: r.Clicks.days(today), Attachments: r.Attachments.days(today),
-		Credentials: r.Credentials.days(today), Reports: r.Reports.days(today),
-		RealPhishing: r.RealPhishing.days(today), RealPending: r.RealPending.days(today),
-		RealHarmless: r.RealHarmless.days(today), Completions: completions,
-		Dormant:            domain.DormantOnTraining(r.Incomplete, completions, domain.DateOf(r.CreatedAt), today),
-		UnresolvedCritical: r.UnresolvedCritical, UnresolvedHigh: r.UnresolvedHigh, UnresolvedMedium: r.UnresolvedMedium,
-		SeenPasswordActive: r.SeenPasswordActive, SeenPasswordResolved: r.SeenPasswordResolved,
-		SeenPII: r.SeenPII, SeenBasic: r.SeenBasic,
-	}
+	s := r.RiskSignals
+	s.Clicks, s.Attachments = r.ClickAges.days(today), r.AttachmentAges.days(today)
+	s.Credentials, s.Reports = r.CredentialAges.days(today), r.ReportAges.days(today)
+	s.RealPhishing, s.RealPending = r.RealPhishingAges.days(today), r.RealPendingAges.days(today)
+	s.RealHarmless, s.Completions = r.RealHarmlessAges.days(today), r.CompletionAges.days(today)
+	s.Dormant = domain.DormantOnTraining(r.Incomplete, s.Completions, domain.DateOf(r.CreatedAt), today)
+	return s
 }
 
 // signalsSQL reads the signals of the users with the client ids ?1 and ids ?2 as of the day ?0, without events older
@@ -246,10 +220,10 @@ var signalsSQL = strings.ReplaceAll(`
 			count(p.sent) FILTER (WHERE p.fell) AS phished_clicked,
 			count(p.sent) FILTER (WHERE p.sent > ?0::date - 365) AS phished_sent_year,
 			count(p.sent) FILTER (WHERE p.fell AND p.sent > ?0::date - 365) AS phished_clicked_year,
-			array_agg(?0::date - p.clicked) FILTER (WHERE p.clicked >= ?0::date - 365) AS clicks,
-			array_agg(?0::date - p.attached) FILTER (WHERE p.attached >= ?0::date - 365) AS attachments,
-			array_agg(?0::date - p.submitted) FILTER (WHERE p.submitted >= ?0::date - 365) AS credentials,
-			array_agg(?0::date - p.reported) FILTER (WHERE p.reported >= ?0::date - 365) AS reports
+			array_agg(?0::date - p.clicked) FILTER (WHERE p.clicked >= ?0::date - 365) AS click_ages,
+			array_agg(?0::date - p.attached) FILTER (WHERE p.attached >= ?0::date - 365) AS attachment_ages,
+			array_agg(?0::date - p.submitted) FILTER (WHERE p.submitted >= ?0::date - 365) AS credential_ages,
+			array_agg(?0::date - p.reported) FILTER (WHERE p.reported >= ?0::date - 365) AS report_ages
 		FROM (
 			SELECT sent_at::date AS sent, reported_at::date AS reported,
 				coalesce(clicked_at, credentials_submitted_at)::date AS clicked, attachment_opened_at::date AS attached,
@@ -259,14 +233,14 @@ var signalsSQL = strings.ReplaceAll(`
 		) AS p
 	) AS phished
 	CROSS JOIN LATERAL (
-		SELECT array_agg(?0::date - reported_at::date) FILTER (WHERE classification = 'phishing') AS real_phishing,
-			array_agg(?0::date - reported_at::date) FILTER (WHERE classification = 'pending') AS real_pending,
-			array_agg(?0::date - reported_at::date) FILTER (WHERE classification IN ('spam', 'safe')) AS real_harmless
+		SELECT array_agg(?0::date - reported_at::date) FILTER (WHERE classification = 'phishing') AS real_phishing_ages,
+			array_agg(?0::date - reported_at::date) FILTER (WHERE classification = 'pending') AS real_pending_ages,
+			array_agg(?0::date - reported_at::date) FILTER (WHERE classification IN ('spam', 'safe')) AS real_harmless_ages
 		FROM reported_emails
 		WHERE client_id = w.client_id AND user_id = w.user_id AND reported_at >= ?0::date - 365
 	) AS reported
 	CROSS JOIN LATERAL (
-		SELECT array_agg(?0::date - completed_at::date) FILTER (WHERE completed_at >= ?0::date - 365) AS completions,
+		SELECT array_agg(?0::date - completed_at::date) FILTER (WHERE completed_at >= ?0::date - 365) AS completion_ages,
 			count(*) > count(completed_at) AS incomplete
 		FROM assignments WHERE client_id = w.client_id AND user_id = w.user_id
 	) AS trained
@@ -299,15 +273,12 @@ func (c *Change) signals(ctx context.Context, keys []domain.UserKey, today domai
 // historyDays is the number of days of a client's risk history, including today.
 const historyDays = 90
 
-// clientRiskRow is a client's risk, as of the client's summary.
+// clientRiskRow is a client's risk, as of the client's summary, with the counts that the rest of it is made from.
 type clientRiskRow struct {
-	SummarizedAt  time.Time
-	AverageScore  int
-	HighRiskUsers int
-	Grades        []gradeCount
-	FactorTotals  []int `bun:",array"`
-	FactorUsers   []int `bun:",array"`
-	History       []domain.AverageOn
+	domain.ClientRisk
+	Grades       []gradeCount
+	FactorTotals []int `bun:",array"`
+	FactorUsers  []int `bun:",array"`
 }
 
 // gradeCount is the number of active users with a role and a grade, and the sum of their scores.
@@ -322,7 +293,7 @@ type gradeCount struct {
 // never summarized has the risk of a client without users.
 func (t *Tenant) Risk(ctx context.Context) (domain.ClientRisk, error) {
 	row, err := pg.One[clientRiskRow](ctx, t.db, "read a client's risk", pg.Prepared(pg.SQL(`
-		SELECT c.summarized_at, c.average_score, c.high_risk_users, coalesce(r.grades, '[]') AS grades,
+		SELECT c.summarized_at AS computed_at, c.average_score, c.high_risk_users, coalesce(r.grades, '[]') AS grades,
 			coalesce(r.factor_totals, '{}') AS factor_totals, coalesce(r.factor_users, '{}') AS factor_users,
 			coalesce((
 				SELECT json_agg(h ORDER BY h.date) FROM (
@@ -334,10 +305,8 @@ func (t *Tenant) Risk(ctx context.Context) (domain.ClientRisk, error) {
 }
 
 func (r *clientRiskRow) risk() domain.ClientRisk {
-	risk := domain.ClientRisk{
-		AverageScore: r.AverageScore, Grade: domain.GradeOf(r.AverageScore), HighRiskUsers: r.HighRiskUsers,
-		ByRole: []domain.RoleRisk{}, History: r.History, ComputedAt: r.SummarizedAt,
-	}
+	risk := r.ClientRisk
+	risk.Grade, risk.ByRole = domain.GradeOf(r.AverageScore), []domain.RoleRisk{}
 	var totals domain.Deltas
 	var users [domain.NumFactors]int
 	copy(totals[:], r.FactorTotals) // the stored arrays of a newer model may be longer

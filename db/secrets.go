@@ -29,7 +29,7 @@ func (d *DB) EnsureSecrets(ctx context.Context) error {
 		if _, err := rand.Read(secret); err != nil {
 			return err
 		}
-		_, err := pg.Exec(ctx, d, "make the "+name+" secret",
+		err := pg.Run(ctx, d, "make the "+name+" secret",
 			pg.SQL("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, secret))
 		if err != nil {
 			return err
@@ -83,10 +83,9 @@ func (d *DB) AcceptedSecrets(ctx context.Context) ([]NamedSecret, error) {
 func (d *DB) AcceptSecrets(ctx context.Context, secrets []NamedSecret) error {
 	names := pg.MapRows(secrets, func(s *NamedSecret) string { return s.Name })
 	values := pg.MapRows(secrets, func(s *NamedSecret) []byte { return s.Value })
-	_, err := pg.Exec(ctx, d, "store secrets of another cell", pg.SQL(`
+	return pg.Run(ctx, d, "store secrets of another cell", pg.SQL(`
 		INSERT INTO secrets (name, value) SELECT name, value FROM unnest(?::text[], ?::bytea[]) AS s (name, value)
 		ON CONFLICT DO NOTHING`, names, values))
-	return err
 }
 
 // secret reads a secret. It returns pg.ErrNoRow if there is none, and an error if it is empty.

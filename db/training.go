@@ -4,64 +4,30 @@ import (
 	"context"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // Courses, the training of a user, reminders, and events of overdue courses.
 
-// CourseRow is a row of courses.
-type CourseRow struct {
-	bun.BaseModel `bun:"table:courses,alias:c"`
-
-	ID            domain.CourseID `bun:"id,pk"`
-	Title         string
-	RenewalMonths int
-	Languages     []domain.Language `bun:"languages,array"`
-	CreatedAt     time.Time
-}
-
-func (r *CourseRow) course() domain.Course {
-	return domain.Course{
-		ID: r.ID, Title: r.Title, RenewalMonths: r.RenewalMonths, Languages: r.Languages, CreatedAt: r.CreatedAt,
-	}
-}
+// selectCourse selects domain.Courses from courses, alias c.
+const selectCourse = "c.id, c.title, c.renewal_months, c.languages, c.created_at"
 
 // Courses reads a page of the catalogue, which is the same for all clients, in the order of creation.
 func (d *DB) Courses(ctx context.Context, w domain.Window) (domain.Slice[domain.Course], error) {
-	k := pg.ByTime("c.created_at", "c.id", func(r *CourseRow) (time.Time, domain.CourseID) { return r.CreatedAt, r.ID })
-	rows, err := pg.CountedPage(ctx, d, k, w)
-	return pg.Map(rows, (*CourseRow).course), err
+	k := pg.ByTime("c.created_at", "c.id", func(c *domain.Course) (time.Time, domain.CourseID) { return c.CreatedAt, c.ID })
+	k.Table, k.Select = "courses AS c", func(q *pg.Select) { q.Columns(selectCourse) }
+	return pg.CountedPage(ctx, d, k, w)
 }
 
 // Course reads a course of the catalogue.
 func (d *DB) Course(ctx context.Context, id domain.CourseID) (domain.Course, error) {
-	row, err := pg.Find[CourseRow](ctx, d, id.Noun(),
-		pg.Prepared(pg.From("courses AS c").Columns(pg.Columns[CourseRow]()).Where("c.id = ?", id)))
-	return row.course(), err
+	return pg.Find[domain.Course](ctx, d, id.Noun(),
+		pg.Prepared(pg.From("courses AS c").Columns(selectCourse).Where("c.id = ?", id)))
 }
 
-type trainingRow struct {
-	bun.BaseModel `bun:"table:user_training,alias:t"`
-
-	CourseID    domain.CourseID
-	Position    int
-	Place       int
-	AssignedAt  time.Time
-	DueOn       domain.Date
-	CompletedAt *time.Time
-
-	Title string `bun:"title,scanonly"`
-}
-
-func (r *trainingRow) assignment() domain.Assignment {
-	return domain.Assignment{
-		Course: r.CourseID, Title: r.Title, Position: r.Position, Place: r.Place,
-		AssignedAt: r.AssignedAt, DueOn: r.DueOn, CompletedAt: r.CompletedAt,
-	}
-}
+// selectTraining selects domain.Assignments from the courses of users' lists, alias t.
+const selectTraining = "t.course_id AS course, c.title, t.position, t.place, t.assigned_at, t.due_on, t.completed_at"
 
 // trainingChanged is the condition that a course of a user's list, alias t, changed at or after ?0, as of the day ?1:
 // it was assigned or completed, its latest round was withdrawn, it became overdue, or its place in the list changed.
@@ -76,21 +42,20 @@ const trainingChanged = `greatest(t.assigned_at, t.given_at, t.completed_at, t.u
 func (u *User) Training(
 	ctx context.Context, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Assignment], error) {
-	k := pg.Keyset[trainingRow]{
+	k := pg.Keyset[domain.Assignment]{
 		Table: "user_training AS t", Key: "t.position", Cast: "integer", ID: "t.course_id",
 		Select: func(q *pg.Select) {
-			q.Columns(pg.Columns[trainingRow]()).Columns("c.title").Join("JOIN courses AS c ON c.id = t.course_id")
+			q.Columns(selectTraining).Join("JOIN courses AS c ON c.id = t.course_id")
 		},
-		Position: func(r *trainingRow) domain.Position {
-			return domain.Position{Key: pg.NumberKey(r.Position), ID: r.CourseID.UUID()}
+		Position: func(a *domain.Assignment) domain.Position {
+			return domain.Position{Key: pg.NumberKey(a.Position), ID: a.Course.UUID()}
 		},
 	}
 	k.Where.Add("t.client_id = ? AND t.user_id = ?", u.Client, u.ID)
 	if since != nil {
 		k.Where.Add(trainingChanged, *since, domain.DateOf(u.db.Now()))
 	}
-	rows, err := pg.CountedPage(ctx, u.db, k, w)
-	return pg.Map(rows, (*trainingRow).assignment), err
+	return pg.CountedPage(ctx, u.db, k, w)
 }
 
 // RemindOverdue requests a reminder mail to each of the client's users among ids who is active, has an overdue course
@@ -153,8 +118,7 @@ const overdueBatch = 1000
 // another transaction has locked; the next call marks them. Any number of processes may call it concurrently.
 func (d *DB) NoteOverdue(ctx context.Context) (n int, more bool, err error) {
 	type row struct {
-		ClientID domain.ClientID
-		UserID   domain.UserID
+		domain.UserKey
 		CourseID domain.CourseID
 		Archived bool
 	}
@@ -169,11 +133,11 @@ func (d *DB) NoteOverdue(ctx context.Context) (n int, more bool, err error) {
 			FROM due JOIN clients AS c ON c.id = due.client_id
 			WHERE a.client_id = due.client_id AND a.user_id = due.user_id AND a.course_id = due.course_id
 				AND a.round = due.round
-			RETURNING a.client_id, a.user_id, a.course_id, c.archived_at IS NOT NULL AS archived`,
+			RETURNING a.client_id AS client, a.user_id AS "user", a.course_id, c.archived_at IS NOT NULL AS archived`,
 			domain.DateOf(c.At), overdueBatch))
 		for _, r := range rows {
 			if !r.Archived {
-				c.ObjectEvent(domain.CourseOverdue, domain.UserKey{Client: r.ClientID, User: r.UserID}, r.CourseID.UUID())
+				c.ObjectEvent(domain.CourseOverdue, r.UserKey, r.CourseID.UUID())
 			}
 		}
 		n = len(rows)

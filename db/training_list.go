@@ -9,55 +9,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // The list of all assignments of a client.
 
-type assignmentRow struct {
-	bun.BaseModel `bun:"table:assignments,alias:a"`
-
-	UserID      domain.UserID
-	CourseID    domain.CourseID
-	Position    int
-	AssignedAt  time.Time
-	DueOn       domain.Date
-	CompletedAt *time.Time
-	GivenAt     *time.Time
-	UpdatedAt   *time.Time
-
-	Title string `bun:"title,scanonly"`
-	Place int    `bun:"place,scanonly"`
-}
-
-func (r *assignmentRow) assignment() domain.ClientAssignment {
-	changed := r.AssignedAt
-	for _, at := range []*time.Time{r.GivenAt, r.CompletedAt, r.UpdatedAt} {
-		if at != nil {
-			changed = domain.Later(changed, *at)
-		}
-	}
-	return domain.ClientAssignment{
-		Assignment: domain.Assignment{
-			Course: r.CourseID, Title: r.Title, Position: r.Position, Place: r.Place,
-			AssignedAt: r.AssignedAt, DueOn: r.DueOn, CompletedAt: r.CompletedAt,
-		},
-		User: r.UserID, ChangedAt: changed,
-	}
-}
-
 // assignmentChanged is the time of the last change of an assignment, alias a. The index assignments_by_change_week is
 // on its week.
 const assignmentChanged = "greatest(a.assigned_at, a.given_at, a.completed_at, a.updated_at)"
 
-// selectAssignments adds to q the columns of assignmentRow, from assignments, alias a. The index
+// selectAssignments adds to q the columns of domain.ClientAssignment, from assignments, alias a. The index
 // assignments_by_assigned has all of them except for the title and the place, which are read for the rows of the page
 // only.
 func selectAssignments(q *pg.Select) {
-	q.Columns(pg.Columns[assignmentRow]()).
+	q.Columns(`a.user_id AS "user", a.course_id AS course, a.position, a.assigned_at, a.due_on, a.completed_at`).
+		Columns(assignmentChanged + " AS changed_at").
 		Columns("(SELECT title FROM courses AS c WHERE c.id = a.course_id) AS title").
 		Columns(`(
 			SELECT count(*) FROM assignments AS own
@@ -72,11 +39,11 @@ func selectAssignments(q *pg.Select) {
 func (t *Tenant) Assignments(
 	ctx context.Context, f domain.AssignmentFilter, w domain.Window,
 ) (domain.Slice[domain.ClientAssignment], error) {
-	k := pg.Keyset[assignmentRow]{
+	k := pg.Keyset[domain.ClientAssignment]{
 		Table: "assignments AS a", Key: "a.assigned_at", Cast: "timestamptz", Owner: "a.user_id", ID: "a.course_id",
 		OneIndex: reflect.ValueOf(f).IsZero(), Select: selectAssignments,
-		Position: func(r *assignmentRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.AssignedAt), Owner: r.UserID.UUID(), ID: r.CourseID.UUID()}
+		Position: func(a *domain.ClientAssignment) domain.Position {
+			return domain.Position{Key: pg.TimeKey(a.AssignedAt), Owner: a.User.UUID(), ID: a.Course.UUID()}
 		},
 	}
 	k.Where.Add("a.client_id = ? AND NOT a.superseded", t.ID)
@@ -107,8 +74,7 @@ func (t *Tenant) Assignments(
 	default:
 		k.Where = append(k.Where, t.ofUsers(f.UserStatus))
 	}
-	rows, err := pg.CountedPage(ctx, t.db, k, w)
-	return pg.Map(rows, (*assignmentRow).assignment), err
+	return pg.CountedPage(ctx, t.db, k, w)
 }
 
 // eitherPeriod is a list of conditions on assignments, alias a, of which at least one has to hold. An empty list is no

@@ -275,7 +275,7 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 		return err
 	}
 	u.Group = &domain.Group{ID: group}
-	if _, err := pg.Exec(ctx, c, "insert a user", pg.Insert(userRowOf(&u))); err != nil {
+	if err := pg.Run(ctx, c, "insert a user", pg.Insert(userRowOf(&u))); err != nil {
 		return err
 	}
 	user := domain.UserKey{Client: t.ID, User: u.ID}
@@ -357,7 +357,7 @@ func userRowOf(u *domain.User) UserRow {
 // RequestWelcome requests a welcome mail to a user, and returns its id.
 func (t *Tenant) RequestWelcome(ctx context.Context, c *Change, user domain.UserID) (domain.MessageID, error) {
 	id := NewID[domain.MessageKind]()
-	_, err := pg.Exec(ctx, c, "request a welcome mail", pg.SQL(`
+	err := pg.Run(ctx, c, "request a welcome mail", pg.SQL(`
 		INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES (?, ?, 'welcome', ?, ?)`,
 		t.ID, id, user, c.At))
 	return id, err
@@ -406,42 +406,23 @@ func sentEmails(
 	return pg.Map(rows, (*SentEmailRow).email), err
 }
 
-type reportedEmailRow struct {
-	bun.BaseModel `bun:"table:reported_emails,alias:e"`
-
-	ClientID       domain.ClientID        `bun:"client_id,pk"`
-	ID             domain.ReportedEmailID `bun:"id,pk"`
-	UserID         domain.UserID
-	Subject        string
-	Sender         string
-	Classification domain.EmailClass
-	MailboxAction  *domain.MailboxAction
-	ReportedAt     time.Time
-	ClassifiedAt   *time.Time
-	UpdatedAt      time.Time
-}
-
-func (r *reportedEmailRow) reported() domain.ReportedEmail {
-	return domain.ReportedEmail{
-		ID: r.ID, Client: r.ClientID, User: r.UserID, ReportedAt: r.ReportedAt, Subject: r.Subject, Sender: r.Sender,
-		Classification: domain.Classification{Class: r.Classification, Action: domain.OrZero(r.MailboxAction)},
-		ClassifiedAt:   r.ClassifiedAt, UpdatedAt: r.UpdatedAt,
-	}
-}
+// selectReported selects domain.ReportedEmails from reported_emails, alias e.
+const selectReported = `e.client_id AS client, e.id, e.user_id AS "user", e.subject, e.sender, e.classification AS class,
+	coalesce(e.mailbox_action, '') AS action, e.reported_at, e.classified_at, e.updated_at`
 
 // ReportedEmails reads a page of the real mails that the client's users reported and that match the filter, in the
 // order in which they were reported.
 func (t *Tenant) ReportedEmails(
 	ctx context.Context, f domain.ReportedEmailFilter, w domain.Window,
 ) (domain.Slice[domain.ReportedEmail], error) {
-	k := pg.ByTime("e.reported_at", "e.id", func(r *reportedEmailRow) (time.Time, domain.ReportedEmailID) {
+	k := pg.ByTime("e.reported_at", "e.id", func(r *domain.ReportedEmail) (time.Time, domain.ReportedEmailID) {
 		return r.ReportedAt, r.ID
 	})
-	k.Where = pg.Conditions{pg.SQL("e.client_id = ?", t.ID)}
+	k.Table, k.Select = "reported_emails AS e", func(q *pg.Select) { q.Columns(selectReported) }
+	k.Where.Add("e.client_id = ?", t.ID)
 	pg.AddIf(&k.Where, "e.classification = ?", f.Class)
 	pg.AddIf(&k.Where, "e.reported_at >= ?", f.Since)
 	pg.AddIf(&k.Where, "e.reported_at < ?", f.Until)
 	pg.AddIf(&k.Where, "e.updated_at >= ?", f.UpdatedSince)
-	rows, err := pg.CountedPage(ctx, t.db, k, w)
-	return pg.Map(rows, (*reportedEmailRow).reported), err
+	return pg.CountedPage(ctx, t.db, k, w)
 }

@@ -58,7 +58,7 @@ func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) 
 		Columns(`u.client_id AS client, u.id AS "user"`).Join("JOIN clients AS c ON c.id = u.client_id").
 		Where("u.email = ?", email).Where("?", WithinReach(ctx)).OrderBy("u.client_id"))
 	if err == nil && len(users) == 0 {
-		err = domain.ErrNotFound((domain.UserKind{}).Noun())
+		err = domain.ErrNotFound((domain.UserID{}).Noun())
 	}
 	return &Addressees{users: users, db: d}, err
 }
@@ -106,14 +106,14 @@ type UUID = [16]byte
 // Reached compares. Each query searches an index on the id. The migrations of idmap create the indexes of collections,
 // groups and reports.
 var objectsByID = map[string]string{
-	domain.ClientKind{}.Noun():     "SELECT w.id, w.id AS client_id",
-	domain.UserKind{}.Noun():       "SELECT id, client_id FROM users WHERE id = w.id LIMIT 1",
-	domain.AdminKind{}.Noun():      "SELECT id, client_id, partner_id FROM admins WHERE id = w.id LIMIT 1",
-	domain.CollectionKind{}.Noun(): "SELECT id, client_id FROM collections WHERE id = w.id LIMIT 1",
-	domain.GroupKind{}.Noun():      "SELECT id, client_id FROM groups WHERE id = w.id LIMIT 1",
-	domain.PolicyKind{}.Noun():     "SELECT id, client_id, archived_at FROM policies WHERE id = w.id LIMIT 1",
-	domain.ReportKind{}.Noun():     "SELECT id, client_id FROM reports WHERE id = w.id LIMIT 1",
-	domain.TemplateKind{}.Noun():   "SELECT id, NULL::uuid AS client_id FROM phishing_templates WHERE id = w.id LIMIT 1",
+	domain.ClientID{}.Noun():     "SELECT w.id, w.id AS client_id",
+	domain.UserID{}.Noun():       "SELECT id, client_id FROM users WHERE id = w.id LIMIT 1",
+	domain.AdminID{}.Noun():      "SELECT id, client_id, partner_id FROM admins WHERE id = w.id LIMIT 1",
+	domain.CollectionID{}.Noun(): "SELECT id, client_id FROM collections WHERE id = w.id LIMIT 1",
+	domain.GroupID{}.Noun():      "SELECT id, client_id FROM groups WHERE id = w.id LIMIT 1",
+	domain.PolicyID{}.Noun():     "SELECT id, client_id, archived_at FROM policies WHERE id = w.id LIMIT 1",
+	domain.ReportID{}.Noun():     "SELECT id, client_id FROM reports WHERE id = w.id LIMIT 1",
+	domain.TemplateID{}.Noun():   "SELECT id, NULL::uuid AS client_id FROM phishing_templates WHERE id = w.id LIMIT 1",
 }
 
 // Reached returns the ids of the objects within the caller's reach among ids, of the kind with a noun, in any order.
@@ -127,11 +127,11 @@ func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, erro
 	}
 	within := WithinReach(ctx) // the condition on the object o, of the client c
 	switch noun {
-	case domain.AdminKind{}.Noun():
+	case domain.AdminID{}.Noun():
 		within = pg.SQL("(?) OR o.client_id IS NULL AND o.partner_id = ?", within, domain.CallerFrom(ctx).Partner)
-	case domain.PolicyKind{}.Noun():
+	case domain.PolicyID{}.Noun():
 		within = pg.SQL("o.archived_at IS NULL AND ?", within)
-	case domain.TemplateKind{}.Noun():
+	case domain.TemplateID{}.Noun():
 		within = pg.SQL("true")
 	}
 

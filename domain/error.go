@@ -31,7 +31,7 @@ type Error struct {
 	Message string
 	// Fields are the errors of the wrong parts of the request, if any.
 	Fields []FieldError
-	// Object is the noun (Kind.Noun) of the object that was not found or has a conflict. A version of the API with
+	// Object is the noun (ID.Noun) of the object that was not found or has a conflict. A version of the API with
 	// other statuses than v2 uses it to distinguish the cases.
 	Object string
 	// RetryAfter is how long the caller should wait before a retry; zero means unknown.
@@ -97,17 +97,16 @@ func ErrConflict(noun, message string) *Error {
 
 // ErrInvalid returns the error for a request in which one part is wrong.
 func ErrInvalid(field, message string) *Error {
-	return ErrInvalidFields([]FieldError{{Field: field, Message: message}})
+	return &Error{Code: InvalidRequest, Message: field + " " + message, Fields: []FieldError{{Field: field, Message: message}}}
 }
 
-// ErrInvalidFields returns the error for a request with wrong parts. Its message is that of the first field, for
-// callers who read only the message.
-func ErrInvalidFields(fields []FieldError) *Error {
-	e := &Error{Code: InvalidRequest, Message: "the request is invalid", Fields: fields}
-	if len(fields) > 0 {
-		e.Message = fields[0].Field + " " + fields[0].Message
+// ErrInvalidFields returns the error for a request with wrong parts, or nil if there are none. Its message is that of
+// the first field, for callers who read only the message.
+func ErrInvalidFields(fields []FieldError) error {
+	if len(fields) == 0 {
+		return nil
 	}
-	return e
+	return &Error{Code: InvalidRequest, Message: fields[0].Field + " " + fields[0].Message, Fields: fields}
 }
 
 // Fault is an error whose text tells callers what a value must be.

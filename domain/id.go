@@ -2,19 +2,20 @@ package domain
 
 import (
 	"database/sql/driver"
+	"encoding/base32"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Kind is the kind of the object that an ID identifies. The kinds are empty types, which make the ids of different
 // kinds different types for the compiler.
-type Kind interface {
-	// Prefix returns the prefix of the kind's ids in v2, without the underscore.
-	Prefix() string
-	// Noun returns the name of an object of the kind in errors and commands.
-	Noun() string
-}
+type Kind interface{ words() kindWords }
+
+// kindWords are the prefix of the kind's ids in v2, without the underscore, and the name of an object of the kind in
+// errors and commands.
+type kindWords struct{ prefix, noun string }
 
 // The kinds of objects that have ids.
 type (
@@ -43,49 +44,27 @@ type (
 
 // The prefixes that callers see are in decisions 1.2. Those of partners, keys, invites, messages, sync runs and
 // exposures are internal.
-func (PartnerKind) Prefix() string             { return "par" }
-func (KeyKind) Prefix() string                 { return "key" }
-func (ClientKind) Prefix() string              { return "cli" }
-func (UserKind) Prefix() string                { return "usr" }
-func (AdminKind) Prefix() string               { return "adm" }
-func (InviteKind) Prefix() string              { return "inv" }
-func (CollectionKind) Prefix() string          { return "col" }
-func (GroupKind) Prefix() string               { return "grp" }
-func (PolicyKind) Prefix() string              { return "pol" }
-func (FrameworkAssignmentKind) Prefix() string { return "fwa" }
-func (ReportKind) Prefix() string              { return "rep" }
-func (ReportedEmailKind) Prefix() string       { return "rpe" }
-func (WebhookKind) Prefix() string             { return "whk" }
-func (EventKind) Prefix() string               { return "evt" }
-func (ResultKind) Prefix() string              { return "phr" }
-func (CourseKind) Prefix() string              { return "crs" }
-func (TemplateKind) Prefix() string            { return "tpl" }
-func (MessageKind) Prefix() string             { return "msg" }
-func (SyncRunKind) Prefix() string             { return "syn" }
-func (DeliveryKind) Prefix() string            { return "dlv" }
-func (ExposureKind) Prefix() string            { return "exp" }
-
-func (PartnerKind) Noun() string             { return "partner" }
-func (KeyKind) Noun() string                 { return "key" }
-func (ClientKind) Noun() string              { return "client" }
-func (UserKind) Noun() string                { return "user" }
-func (AdminKind) Noun() string               { return "admin" }
-func (InviteKind) Noun() string              { return "invite" }
-func (CollectionKind) Noun() string          { return "collection" }
-func (GroupKind) Noun() string               { return "group" }
-func (PolicyKind) Noun() string              { return "policy" }
-func (FrameworkAssignmentKind) Noun() string { return "framework assignment" }
-func (ReportKind) Noun() string              { return "report" }
-func (ReportedEmailKind) Noun() string       { return "reported email" }
-func (WebhookKind) Noun() string             { return "webhook" }
-func (EventKind) Noun() string               { return "event" }
-func (ResultKind) Noun() string              { return "phishing result" }
-func (CourseKind) Noun() string              { return "course" }
-func (TemplateKind) Noun() string            { return "template" }
-func (MessageKind) Noun() string             { return "message" }
-func (SyncRunKind) Noun() string             { return "sync run" }
-func (DeliveryKind) Noun() string            { return "delivery" }
-func (ExposureKind) Noun() string            { return "exposure" }
+func (PartnerKind) words() kindWords             { return kindWords{"par", "partner"} }
+func (KeyKind) words() kindWords                 { return kindWords{"key", "key"} }
+func (ClientKind) words() kindWords              { return kindWords{"cli", "client"} }
+func (UserKind) words() kindWords                { return kindWords{"usr", "user"} }
+func (AdminKind) words() kindWords               { return kindWords{"adm", "admin"} }
+func (InviteKind) words() kindWords              { return kindWords{"inv", "invite"} }
+func (CollectionKind) words() kindWords          { return kindWords{"col", "collection"} }
+func (GroupKind) words() kindWords               { return kindWords{"grp", "group"} }
+func (PolicyKind) words() kindWords              { return kindWords{"pol", "policy"} }
+func (FrameworkAssignmentKind) words() kindWords { return kindWords{"fwa", "framework assignment"} }
+func (ReportKind) words() kindWords              { return kindWords{"rep", "report"} }
+func (ReportedEmailKind) words() kindWords       { return kindWords{"rpe", "reported email"} }
+func (WebhookKind) words() kindWords             { return kindWords{"whk", "webhook"} }
+func (EventKind) words() kindWords               { return kindWords{"evt", "event"} }
+func (ResultKind) words() kindWords              { return kindWords{"phr", "phishing result"} }
+func (CourseKind) words() kindWords              { return kindWords{"crs", "course"} }
+func (TemplateKind) words() kindWords            { return kindWords{"tpl", "template"} }
+func (MessageKind) words() kindWords             { return kindWords{"msg", "message"} }
+func (SyncRunKind) words() kindWords             { return kindWords{"syn", "sync run"} }
+func (DeliveryKind) words() kindWords            { return kindWords{"dlv", "delivery"} }
+func (ExposureKind) words() kindWords            { return kindWords{"exp", "exposure"} }
 
 // ID is the id of an object of kind K. It is a UUID, of version 7 for objects that this service created. Its text form,
 // which callers treat as opaque, is the kind's prefix, an underscore, and the UUID in 26 digits of lower-case Crockford
@@ -117,29 +96,23 @@ type (
 	ExposureID            = ID[ExposureKind]
 )
 
-const (
-	crockford = "0123456789abcdefghjkmnpqrstvwxyz"
-	digits    = 26 // the base32 digits of 128 bits; the first one has only three bits
-)
+// crockford encodes ids. An id has its spare bits in the first digit, but base32 has them in the last one. So an id is
+// encoded after idPadding zero bytes, and the digits of these, zeros, are omitted.
+var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// crockfordValue maps a digit to its value, and every other byte to 0xFF.
-var crockfordValue = func() (table [256]byte) {
-	for i := range table {
-		table[i] = 0xFF
-	}
-	for i := range crockford {
-		table[crockford[i]] = byte(i)
-	}
-	return table
-}()
+const (
+	idPadding = 4
+	zeros     = "000000"
+	digits    = 26 // of 128 bits; the first holds only three
+)
 
 var errBadID = errors.New("not an id of this kind")
 
 // Prefix returns the prefix of the ids of this kind.
-func (id ID[K]) Prefix() string { var k K; return k.Prefix() }
+func (id ID[K]) Prefix() string { return (*new(K)).words().prefix }
 
 // Noun returns the name of an object of this kind.
-func (id ID[K]) Noun() string { var k K; return k.Noun() }
+func (id ID[K]) Noun() string { return (*new(K)).words().noun }
 
 // Bytes returns the 16 bytes of the id's UUID.
 func (id ID[K]) Bytes() [16]byte { return id }
@@ -154,18 +127,15 @@ func (id ID[K]) String() string {
 }
 
 // AppendText appends the id in the form of v2. It never fails.
-func (id ID[K]) AppendText(b []byte) ([]byte, error) {
-	b = append(b, id.Prefix()...)
-	b = append(b, '_')
-	var acc uint32 // the bits that are not yet written; two zero bits come before the first byte
-	bits := 2
-	for _, octet := range id {
-		acc, bits = acc<<8|uint32(octet), bits+8
-		for ; bits >= 5; bits -= 5 {
-			b = append(b, crockford[acc>>(bits-5)&31])
-		}
-	}
-	return b, nil
+func (id ID[K]) AppendText(b []byte) ([]byte, error) { return appendID(b, id.Prefix(), id), nil }
+
+// appendID appends the id with a prefix in the form of v2.
+func appendID(b []byte, prefix string, id [16]byte) []byte {
+	var padded [idPadding + len(id)]byte
+	var text [len(zeros) + digits]byte
+	copy(padded[idPadding:], id[:])
+	crockford.Encode(text[:], padded[:])
+	return append(append(append(b, prefix...), '_'), text[len(zeros):]...)
 }
 
 // MarshalText returns the id in the form of v2. It never fails.
@@ -173,29 +143,15 @@ func (id ID[K]) MarshalText() ([]byte, error) { return id.AppendText(nil) }
 
 // UnmarshalText parses an id of this kind in the form of v2. Only the canonical form is valid.
 func (id *ID[K]) UnmarshalText(text []byte) error {
-	prefix := id.Prefix()
-	if len(text) != len(prefix)+1+digits || string(text[:len(prefix)]) != prefix || text[len(prefix)] != '_' {
+	code, ok := strings.CutPrefix(string(text), id.Prefix()+"_")
+	if !ok || len(code) != digits || code[0] > '7' { // which would overflow 128 bits
 		return errBadID
 	}
-	text = text[len(prefix)+1:]
-	if text[0] > '7' { // more than 128 bits
+	var padded [idPadding + len(id)]byte
+	if n, err := crockford.Decode(padded[:], []byte(zeros+code)); err != nil || n != len(padded) { // it skips newlines
 		return errBadID
 	}
-	var out ID[K]
-	var acc uint32
-	bits, n := -2, 0
-	for _, c := range text {
-		value := crockfordValue[c]
-		if value == 0xFF {
-			return errBadID
-		}
-		acc, bits = acc<<5|uint32(value), bits+5
-		if bits >= 8 {
-			out[n] = byte(acc >> (bits - 8))
-			bits, n = bits-8, n+1
-		}
-	}
-	*id = out
+	copy(id[:], padded[idPadding:])
 	return nil
 }
 

@@ -1,9 +1,6 @@
 package domain
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // Policy is a text of a client that an audience of its users has to sign. Archived policies are never read as a Policy.
 type Policy struct {
@@ -14,7 +11,7 @@ type Policy struct {
 	// Version begins at 1. Signatures of earlier versions do not count.
 	Version   int
 	ScopeType ScopeType
-	Scope     ScopeID
+	Scope     AnyRef
 	// MustSign reports whether the audience has to sign.
 	MustSign bool
 	// RenewalDays is the number of days for which a signature is valid.
@@ -69,47 +66,15 @@ const (
 // Values lists the types of audiences.
 func (ScopeType) Values() []string { return texts(TenantScope, GroupScope, CollectionScope) }
 
-// ScopeID identifies a policy's audience. Only one field is not zero. Its object may have been deleted.
-type ScopeID struct {
-	Client     ClientID
-	Group      GroupID
-	Collection CollectionID
-}
-
-// ScopeOf returns the scope with a type and the UUID of its object.
-func ScopeOf(t ScopeType, id [16]byte) ScopeID {
+// ScopeOf returns the scope with a type and the UUID of its object, which may have been deleted.
+func ScopeOf(t ScopeType, id [16]byte) AnyRef {
 	switch t {
 	case GroupScope:
-		return ScopeID{Group: id}
+		return AnyRefTo(GroupID(id))
 	case CollectionScope:
-		return ScopeID{Collection: id}
+		return AnyRefTo(CollectionID(id))
 	}
-	return ScopeID{Client: id}
-}
-
-// String returns the id in the form of v2.
-func (s ScopeID) String() string {
-	switch {
-	case !s.Group.IsZero():
-		return s.Group.String()
-	case !s.Collection.IsZero():
-		return s.Collection.String()
-	}
-	return s.Client.String()
-}
-
-// MarshalText returns the id in the form of v2. It never fails.
-func (s ScopeID) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText parses the id of a client, group or collection in the form of v2.
-func (s *ScopeID) UnmarshalText(text []byte) error {
-	switch prefix, _, _ := strings.Cut(string(text), "_"); prefix {
-	case GroupKind{}.Prefix():
-		return s.Group.UnmarshalText(text)
-	case CollectionKind{}.Prefix():
-		return s.Collection.UnmarshalText(text)
-	}
-	return s.Client.UnmarshalText(text)
+	return AnyRefTo(ClientID(id))
 }
 
 // SignFilter selects users of an audience by whether they have a valid signature.

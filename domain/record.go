@@ -45,14 +45,14 @@ func (r Ref[K]) String() string {
 // hidden reports whether v2 shows no ids of this kind (decisions 1.2).
 func (r Ref[K]) hidden() bool {
 	switch r.Prefix() {
-	case PartnerKind{}.Prefix(), MessageKind{}.Prefix(), ExposureKind{}.Prefix():
+	case PartnerID{}.Prefix(), MessageID{}.Prefix(), ExposureID{}.Prefix():
 		return true
 	}
 	return false
 }
 
-// AnyRef is an id in a record whose object may be of several kinds. Prefix is the prefix of the kind; it is empty if
-// the record has a UUID, so that the kind is unknown.
+// AnyRef is the id of an object that may be a client, a group or a collection. Prefix is the prefix of the kind; it is
+// empty if a record has a UUID, so that the kind is unknown.
 type AnyRef struct {
 	Prefix string
 	UUID   [16]byte
@@ -61,10 +61,12 @@ type AnyRef struct {
 // AnyRefTo returns a reference to the object with an id.
 func AnyRefTo[K Kind](id ID[K]) AnyRef { return AnyRef{id.Prefix(), id} }
 
-// RefAs returns the reference as an id of kind K, and false if it refers to an object of another kind.
-func RefAs[K Kind](r AnyRef) (ID[K], bool) {
-	id := ID[K](r.UUID)
-	return id, r.Prefix == "" || r.Prefix == id.Prefix()
+// RefAs returns the reference as an id of kind K; zero and false if it refers to an object of another kind.
+func RefAs[K Kind](r AnyRef) (id ID[K], ok bool) {
+	if ok = r.Prefix == "" || r.Prefix == id.Prefix(); ok {
+		id = r.UUID
+	}
+	return id, ok
 }
 
 // UnmarshalText parses a UUID, or an id of a client, a group or a collection in the form of v2. The zero UUID is not
@@ -72,21 +74,9 @@ func RefAs[K Kind](r AnyRef) (ID[K], bool) {
 func (r *AnyRef) UnmarshalText(text []byte) error {
 	uuid, err := ParseUUID[GroupKind](strings.ToLower(string(text))) // of any kind
 	*r = AnyRef{UUID: uuid}
-	if err != nil {
-		prefix, _, _ := strings.Cut(string(text), "_")
-		var client Ref[ClientKind]
-		var group Ref[GroupKind]
-		var collection Ref[CollectionKind]
-		switch prefix {
-		case client.Prefix():
-			err = client.UnmarshalText(text)
-			*r = AnyRef{prefix, client.ID}
-		case group.Prefix():
-			err = group.UnmarshalText(text)
-			*r = AnyRef{prefix, group.ID}
-		case collection.Prefix():
-			err = collection.UnmarshalText(text)
-			*r = AnyRef{prefix, collection.ID}
+	for _, parse := range []func(string) (AnyRef, error){parseAny[ClientKind], parseAny[GroupKind], parseAny[CollectionKind]} {
+		if err != nil {
+			*r, err = parse(string(text))
 		}
 	}
 	if err != nil || r.UUID == [16]byte{} {
@@ -95,17 +85,18 @@ func (r *AnyRef) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// parseAny parses an id of kind K in the form of v2.
+func parseAny[K Kind](text string) (AnyRef, error) {
+	id, err := ParseID[K](text)
+	return AnyRefTo(id), err
+}
+
 // MarshalText returns the id in the form of v2, or as a UUID if its kind is unknown. It never fails.
 func (r AnyRef) MarshalText() ([]byte, error) {
-	switch r.Prefix {
-	case ClientKind{}.Prefix():
-		return ClientID(r.UUID).MarshalText()
-	case GroupKind{}.Prefix():
-		return GroupID(r.UUID).MarshalText()
-	case CollectionKind{}.Prefix():
-		return CollectionID(r.UUID).MarshalText()
+	if r.Prefix == "" {
+		return []byte(GroupID(r.UUID).UUID()), nil
 	}
-	return []byte(GroupID(r.UUID).UUID()), nil
+	return appendID(nil, r.Prefix, r.UUID), nil
 }
 
 // ImportOutcome is the outcome of a record.

@@ -183,44 +183,37 @@ type Assessment struct {
 	Deltas   Deltas
 }
 
-// Baseline returns the score of a user of this role without any signals. An unknown role
-// counts as standard.
-func (r Role) Baseline() int {
-	switch r {
-	case RoleHR:
-		return 720
-	case RoleFinance, RoleExecutive:
-		return 700
-	case RoleAdmin:
-		return 680
-	default:
-		return 750
-	}
+// roleRisks holds what depends on the role: the score of a user without any signals, and
+// the weight of bad signals in percent. The weight is not a factor such as 1.15, because 50
+// times the float64 nearest to 1.15 is below 57.5 and would be rounded to 57.
+var roleRisks = map[Role]struct {
+	baseline int
+	percent  float64
+}{
+	RoleStandard:  {750, 100},
+	RoleHR:        {720, 115},
+	RoleFinance:   {700, 125},
+	RoleExecutive: {700, 130},
+	RoleAdmin:     {680, 140},
 }
 
-// riskPercent returns the weight of bad signals for the role, in percent. It is not a
-// factor such as 1.15, because 50 times the float64 nearest to 1.15 is below 57.5 and
-// would be rounded to 57. An unknown role counts as standard.
-func (r Role) riskPercent() float64 {
-	switch r {
-	case RoleHR:
-		return 115
-	case RoleFinance:
-		return 125
-	case RoleExecutive:
-		return 130
-	case RoleAdmin:
-		return 140
-	default:
-		return 100
+// known returns the role; RoleStandard for an unknown one.
+func (r Role) known() Role {
+	if _, ok := roleRisks[r]; ok {
+		return r
 	}
+	return RoleStandard
 }
+
+// Baseline returns the score of a user of this role without any signals. An unknown role
+// counts as standard.
+func (r Role) Baseline() int { return roleRisks[r.known()].baseline }
 
 // delta returns the rounded delta of a factor for a user of this role. points is within
 // the factor's bounds; negative points are multiplied by the weight of the role.
 func (r Role) delta(points float64) int {
 	if points < 0 {
-		points = points * r.riskPercent() / 100
+		points = points * roleRisks[r.known()].percent / 100
 	}
 	return roundHalfAway(points)
 }

@@ -137,13 +137,3 @@ func (c *cache) reset(listening bool) {
 		c.numbers.Purge()
 	}
 }
-
-// size returns the number of cached pairs.
-func (c *cache) size() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ids == nil {
-		return 0
-	}
-	return max(c.ids.Len(), c.numbers.Len())
-}

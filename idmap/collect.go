@@ -138,93 +138,72 @@ func collect(values []any) ([]slot, error) {
 		if value == nil {
 			continue
 		}
-		v := reflect.ValueOf(value)
-		p, err := planOf(v.Type())
-		if err == nil && p != nil {
-			err = p.walk(v, &slots)
-		}
-		if err != nil {
+		if err := walk(reflect.ValueOf(value), &slots); err != nil {
 			return nil, fmt.Errorf("walk %T: %w", value, err)
 		}
 	}
 	return slots, nil
 }
 
-// A plan describes where the values of a type contain Refs. The plan of a type without
-// Refs is nil, and its values are not walked.
-type plan struct {
-	elem   *plan       // of a pointer, slice or array
-	fields []fieldPlan // of a struct, only the fields that contain Refs
-}
-
-// A fieldPlan is the plan of the field of a struct with an index.
-type fieldPlan struct {
-	index int
-	plan  *plan
-}
-
-// refPlan is the plan of a Ref.
-var refPlan = new(plan)
-
-// plans caches the result of planOf: the *plan of each reflect.Type.
-var plans sync.Map
-
-var (
-	referrerType = reflect.TypeFor[referrer]()
-	thisPackage  = reflect.TypeFor[Ref[domain.ClientKind]]().PkgPath()
-)
-
-// planOf returns the plan of t, from the cache if it is there.
-func planOf(t reflect.Type) (*plan, error) {
-	if p, ok := plans.Load(t); ok {
-		return p.(*plan), nil
-	}
-	p, err := build(t, make(map[reflect.Type]*plan))
-	if err != nil {
-		return nil, err
-	}
-	plans.Store(t, p)
-	return p, nil
-}
-
-// build returns the plan of t; nil if values of t cannot contain Refs. It returns an error
-// if t contains a map with Refs, or Refs of a kind without numbers. building holds the
-// plans of the types that contain t: the plan of a recursive type is recursive.
-func build(t reflect.Type, building map[reflect.Type]*plan) (*plan, error) {
-	if p, ok := building[t]; ok {
-		return p, nil
-	}
-	if !containsRef(t, make(map[reflect.Type]bool)) {
-		return nil, nil
-	}
-	if isRef(t) {
-		if reflect.New(t).Interface().(referrer).slot().kind == 0 {
-			return nil, fmt.Errorf("%s: the registry has no numbers of this kind", t)
+// walk appends the slots of the Refs in v. It returns an error for a Ref that cannot be set,
+// because v was not reached through a pointer or it is in a map, and for a Ref of a kind
+// without numbers.
+func walk(v reflect.Value, slots *[]slot) error {
+	if isRef(v.Type()) {
+		if !v.CanAddr() {
+			return fmt.Errorf("a %s that cannot be set: give a pointer", v.Type())
 		}
-		return refPlan, nil
+		found := v.Addr().Interface().(referrer).slot()
+		if found.kind == 0 {
+			return fmt.Errorf("%s: the registry has no numbers of this kind", v.Type())
+		}
+		*slots = append(*slots, found)
+		return nil
 	}
 
-	p := new(plan)
-	building[t] = p
-	if t.Kind() == reflect.Map {
-		return nil, fmt.Errorf("%s: what is in a map cannot be set", t)
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return walk(v.Elem(), slots)
+	case reflect.Slice, reflect.Array:
+		first := len(*slots)
+		for i := range v.Len() {
+			if err := walk(v.Index(i), slots); err != nil {
+				return err
+			}
+		}
+		for i := range (*slots)[first:] {
+			(*slots)[first+i].listed = true
+		}
+	case reflect.Struct:
+		for _, i := range fieldsOf(v.Type()) {
+			if err := walk(v.Field(i), slots); err != nil {
+				return err
+			}
+		}
+	case reflect.Map:
+		return fmt.Errorf("%s: what is in a map cannot be set", v.Type())
 	}
-	if t.Kind() != reflect.Struct {
-		elem, err := build(t.Elem(), building)
-		p.elem = elem
-		return p, err
-	}
+	return nil
+}
 
+// fields caches the results of fieldsOf.
+var fields sync.Map
+
+// fieldsOf returns the indexes of the fields of the struct type t that can contain Refs.
+func fieldsOf(t reflect.Type) (indexes []int) {
+	if known, ok := fields.Load(t); ok {
+		return known.([]int)
+	}
 	for i := range t.NumField() {
-		field, err := build(t.Field(i).Type, building)
-		if err != nil {
-			return nil, err
-		}
-		if field != nil && settable(t.Field(i)) {
-			p.fields = append(p.fields, fieldPlan{i, field})
+		if field := t.Field(i); settable(field) && containsRef(field.Type, make(map[reflect.Type]bool)) {
+			indexes = append(indexes, i)
 		}
 	}
-	return p, nil
+	fields.Store(t, indexes)
+	return indexes
 }
 
 // containsRef reports whether values of type t can contain Refs. seen holds the types that
@@ -250,6 +229,11 @@ func containsRef(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
+var (
+	referrerType = reflect.TypeFor[referrer]()
+	thisPackage  = reflect.TypeFor[Ref[domain.ClientKind]]().PkgPath()
+)
+
 // isRef reports whether t is a Ref or a TextRef. A struct that embeds a Ref has its
 // methods too, but is of another package.
 func isRef(t reflect.Type) bool {
@@ -259,40 +243,3 @@ func isRef(t reflect.Type) bool {
 // settable reports whether decoders of other packages can set a field, or fields of the
 // struct that it embeds.
 func settable(field reflect.StructField) bool { return field.IsExported() || field.Anonymous }
-
-// walk appends the slots of the Refs in v, whose plan is p. It returns an error for a Ref
-// that cannot be set, because v was not reached through a pointer.
-func (p *plan) walk(v reflect.Value, slots *[]slot) error {
-	if p == refPlan {
-		if !v.CanAddr() {
-			return fmt.Errorf("a %s that cannot be set: give a pointer", v.Type())
-		}
-		*slots = append(*slots, v.Addr().Interface().(referrer).slot())
-		return nil
-	}
-
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() {
-			return nil
-		}
-		return p.elem.walk(v.Elem(), slots)
-	case reflect.Slice, reflect.Array:
-		first := len(*slots)
-		for i := range v.Len() {
-			if err := p.elem.walk(v.Index(i), slots); err != nil {
-				return err
-			}
-		}
-		for i := range (*slots)[first:] {
-			(*slots)[first+i].listed = true
-		}
-	case reflect.Struct:
-		for _, s := range p.fields {
-			if err := s.plan.walk(v.Field(s.index), slots); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}

@@ -162,12 +162,7 @@ WHERE mine.id IS NULL OR held.retired_at > 'epoch' OR i.number > $2
 
 // check adds the refusals of the staged rows that selectRefused selects to the sheet.
 func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
-	names := make([]string, 0, len(spaces)-1)
-	for _, space := range spaces[1:] {
-		names = append(names, space.name)
-	}
-
-	refused, err := tx.QueryContext(ctx, selectRefused, names, maxImported)
+	refused, err := tx.QueryContext(ctx, selectRefused, kindNames(), maxImported)
 	if err != nil {
 		return err
 	}

@@ -61,10 +61,9 @@ var spaces = [...]space{
 
 // spaceOf returns the space of a kind of ids.
 func spaceOf[K domain.Kind]() space {
-	var kind K
 	return space{
-		name:   kind.Noun(),
-		prefix: kind.Prefix(),
+		name:   domain.ID[K]{}.Noun(),
+		prefix: domain.ID[K]{}.Prefix(),
 		parse: func(text string) (UUID, error) {
 			id, err := domain.ParseID[K](text)
 			return UUID(id), err
@@ -87,11 +86,15 @@ func ParseKind(name string) (Kind, error) {
 	if k, ok := kindNamed(name); ok {
 		return k, nil
 	}
-	names := make([]string, 0, len(spaces)-1)
-	for _, s := range spaces[1:] {
+	return 0, fmt.Errorf("unknown kind %q: one of %s", name, strings.Join(kindNames(), ", "))
+}
+
+// kindNames returns the names of all kinds.
+func kindNames() (names []string) {
+	for _, s := range spaces[Client:] {
 		names = append(names, s.name)
 	}
-	return 0, fmt.Errorf("unknown kind %q: one of %s", name, strings.Join(names, ", "))
+	return names
 }
 
 // kindNamed returns the kind with a name; false if there is none.

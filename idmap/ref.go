@@ -118,8 +118,7 @@ type referrer interface {
 }
 
 func (r *Ref[K]) slot() slot {
-	var k K
-	kind, _ := kindNamed(k.Noun())
+	kind, _ := kindNamed(domain.ID[K]{}.Noun())
 	return slot{kind: kind, number: &r.Number, id: (*UUID)(&r.ID)}
 }
 

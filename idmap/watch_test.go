@@ -202,3 +202,13 @@ func TestCacheAnswersWhoReached(t *testing.T) {
 		}
 	}
 }
+
+// size returns the number of cached pairs.
+func (c *cache) size() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ids == nil {
+		return 0
+	}
+	return max(c.ids.Len(), c.numbers.Len())
+}

@@ -88,9 +88,11 @@ func (f *Facade) document(announced bool) (*openapi3.T, error) {
 			headers = map[string]string{"Link": aboutLink}
 		}
 		d.Operations = append(d.Operations, openapi.Operation{
-			ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, Description: r.Description, Tag: m.Resource(),
-			Scope: m.Scope, AllClients: m.AllClients, Deprecated: announced && !r.Additive,
-			Input: r.input, Status: r.Status, Output: r.output, Errors: r.failures(), Headers: headers,
+			Meta: op.Meta{
+				ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, Description: r.Description, Tag: m.Resource(),
+				Scope: m.Scope, AllClients: m.AllClients, Status: r.Status,
+			},
+			Deprecated: announced && !r.Additive, Input: r.input, Output: r.output, Errors: r.failures(), Headers: headers,
 		})
 	}
 	return openapi.Build(d)

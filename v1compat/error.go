@@ -30,7 +30,7 @@ var indexes = regexp.MustCompile(`\[\d+\]`)
 // noClient. If fields are wrong, the message names each with what is wrong with it.
 func (r *route) translateError(e *domain.Error) *domain.Error {
 	out := *e
-	if e.Code == domain.NotFound && e.Object == (domain.ClientKind{}).Noun() {
+	if e.Code == domain.NotFound && e.Object == (domain.ClientID{}).Noun() {
 		out = noClient
 	}
 	if len(e.Fields) == 0 {

@@ -128,20 +128,19 @@ type naming struct {
 
 // namings maps each kind's noun to its naming.
 var namings = map[string]naming{
-	domain.ClientKind{}.Noun():     newNaming[domain.ClientKind](),
-	domain.UserKind{}.Noun():       newNaming[domain.UserKind](),
-	domain.AdminKind{}.Noun():      newNaming[domain.AdminKind](),
-	domain.CollectionKind{}.Noun(): newNaming[domain.CollectionKind](),
-	domain.PolicyKind{}.Noun():     newNaming[domain.PolicyKind](),
-	domain.ReportKind{}.Noun():     newNaming[domain.ReportKind](),
-	domain.TemplateKind{}.Noun():   newNaming[domain.TemplateKind](),
-	domain.GroupKind{}.Noun():      newNaming[domain.GroupKind](),
+	domain.ClientID{}.Noun():     newNaming[domain.ClientKind](),
+	domain.UserID{}.Noun():       newNaming[domain.UserKind](),
+	domain.AdminID{}.Noun():      newNaming[domain.AdminKind](),
+	domain.CollectionID{}.Noun(): newNaming[domain.CollectionKind](),
+	domain.PolicyID{}.Noun():     newNaming[domain.PolicyKind](),
+	domain.ReportID{}.Noun():     newNaming[domain.ReportKind](),
+	domain.TemplateID{}.Noun():   newNaming[domain.TemplateKind](),
+	domain.GroupID{}.Noun():      newNaming[domain.GroupKind](),
 }
 
 // newNaming returns the naming of a kind.
 func newNaming[K domain.Kind]() naming {
-	var kind K
-	numbers, err := idmap.ParseKind(kind.Noun())
+	numbers, err := idmap.ParseKind(domain.ID[K]{}.Noun())
 	if err != nil { // a kind that v1 names by UUID
 		numbers = 0
 	}

@@ -142,11 +142,11 @@ func newGuide(t *testing.T) guideText {
 	orders := writtenOrders(t)
 	g := guideText{
 		Kinds: []guideKind{
-			{"clients", "a number", domain.ClientKind{}.Prefix()}, {"collections", "a number", domain.CollectionKind{}.Prefix()},
-			{"policies", "a number", domain.PolicyKind{}.Prefix()}, {"templates", "a number", domain.TemplateKind{}.Prefix()},
-			{"groups", "a number", domain.GroupKind{}.Prefix()},
-			{"reports", "a number, as a text in answers", domain.ReportKind{}.Prefix()},
-			{"users", "a UUID", domain.UserKind{}.Prefix()}, {"admins", "a UUID", domain.AdminKind{}.Prefix()},
+			{"clients", "a number", domain.ClientID{}.Prefix()}, {"collections", "a number", domain.CollectionID{}.Prefix()},
+			{"policies", "a number", domain.PolicyID{}.Prefix()}, {"templates", "a number", domain.TemplateID{}.Prefix()},
+			{"groups", "a number", domain.GroupID{}.Prefix()},
+			{"reports", "a number, as a text in answers", domain.ReportID{}.Prefix()},
+			{"users", "a UUID", domain.UserID{}.Prefix()}, {"admins", "a UUID", domain.AdminID{}.Prefix()},
 		},
 		GivenUp: givenUpOf(f, table),
 	}

@@ -94,13 +94,12 @@ func fromListPolicies(in *listPolicies) (*api.ListPoliciesInput, *op.Paging) {
 }
 
 func toPolicy(p api.Policy) Policy {
+	client, _ := domain.RefAs[domain.ClientKind](p.ScopeID)
+	group, _ := domain.RefAs[domain.GroupKind](p.ScopeID)
+	collection, _ := domain.RefAs[domain.CollectionKind](p.ScopeID)
 	return Policy{
 		ID: idmap.RefTo(p.ID), Title: p.Title, Description: domain.OrZero(p.Description), Version: p.Version,
-		ScopeType: p.ScopeType,
-		ScopeID: scopeRef{
-			Client: idmap.RefTo(p.ScopeID.Client), Group: idmap.RefTo(p.ScopeID.Group),
-			Collection: idmap.RefTo(p.ScopeID.Collection),
-		},
+		ScopeType: p.ScopeType, ScopeID: scopeRef{idmap.RefTo(client), idmap.RefTo(group), idmap.RefTo(collection)},
 		RequiresAcknowledgment: p.RequiresAcknowledgment, RenewalPeriodDays: p.RenewalPeriodDays,
 		CreatedDate:       at(p.CreatedAt),
 		AudienceUserCount: p.AudienceUserCount, AcknowledgedCount: p.AcknowledgedCount,

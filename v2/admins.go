@@ -53,8 +53,5 @@ func (a *API) inviteAdmin(ctx context.Context, req *api.InviteAdminInput) (*api.
 		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mail) })
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &api.AdminInvite{ID: invite.ID, Email: invite.Email, Status: "queued", ExpiresAt: domain.At(invite.ExpiresAt)}, nil
+	return &api.AdminInvite{ID: invite.ID, Email: invite.Email, Status: "queued", ExpiresAt: domain.At(invite.ExpiresAt)}, err
 }

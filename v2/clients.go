@@ -65,10 +65,7 @@ func (a *API) createClient(ctx context.Context, in *api.CreateClientInput) (*api
 		change.ClientEvent(domain.ClientCreated, c.ID)
 		return change.InsertClient(ctx, c)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return new(clientOf(c)), nil
+	return new(clientOf(c)), err
 }
 
 func (a *API) updateClient(ctx context.Context, req *api.UpdateClientInput) (*api.Client, error) {

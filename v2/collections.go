@@ -43,10 +43,7 @@ func (a *API) listCollections(
 
 func (a *API) getCollection(ctx context.Context, in *api.GetCollectionInput) (*api.Collection, error) {
 	_, k, err := a.collection(ctx, in.Path)
-	if err != nil {
-		return nil, err
-	}
-	return new(collectionOf(k)), nil
+	return new(collectionOf(k)), err
 }
 
 // collection returns a collection with its client; NotFound if either does not exist or the caller has no access.
@@ -68,10 +65,7 @@ func (a *API) createCollection(ctx context.Context, req *api.CreateCollectionInp
 		k.CreatedAt, k.UpdatedAt = c.At, c.At
 		return t.InsertCollection(ctx, c, k)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return new(collectionOf(k)), nil
+	return new(collectionOf(k)), err
 }
 
 func (a *API) deleteCollection(ctx context.Context, in *api.DeleteCollectionInput) (*op.NoContent, error) {
@@ -124,14 +118,21 @@ func rejectUnknown[K domain.Kind](field string, ids, found []domain.ID[K], messa
 	for _, id := range found {
 		exists[id] = true
 	}
+	return checkEach(field, ids, func(id domain.ID[K]) string {
+		if exists[id] {
+			return ""
+		}
+		return message
+	})
+}
+
+// checkEach returns InvalidRequest for the items of a list of ids that fault has a message for, each by its index.
+func checkEach[K domain.Kind](field string, ids []domain.ID[K], fault func(domain.ID[K]) (message string)) error {
 	var faults []domain.FieldError
 	for i, id := range ids {
-		if !exists[id] {
+		if message := fault(id); message != "" {
 			faults = append(faults, domain.FieldError{Field: fmt.Sprintf("%s[%d]", field, i), Message: message})
 		}
-	}
-	if faults == nil {
-		return nil
 	}
 	return domain.ErrInvalidFields(faults)
 }

@@ -17,7 +17,7 @@ import (
 // the object no longer exists. It reads all objects of a kind together. It is an outbox.RenderEvents.
 func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
 	bodies := make([]string, len(events))
-	for _, r := range eventRenderers {
+	for _, r := range a.eventRenderers() {
 		var indexes []int
 		var matching []db.OutboxEvent
 		for i, e := range events {
@@ -28,7 +28,7 @@ func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]stri
 		if len(matching) == 0 {
 			continue
 		}
-		data, err := r.data(a, ctx, matching)
+		data, err := r.data(ctx, matching)
 		if err != nil {
 			return nil, err
 		}
@@ -50,53 +50,51 @@ func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]stri
 // (decisions 8.1).
 type eventRenderer struct {
 	types []domain.EventType
-	data  func(*API, context.Context, []db.OutboxEvent) ([]any, error)
+	data  func(context.Context, []db.OutboxEvent) ([]any, error)
 }
 
-// eventRenderers render all types of events: each type is in one of them.
-var eventRenderers = []*eventRenderer{
-	newRenderer((*db.DB).EventClients, func(e db.OutboxEvent) domain.ClientID { return e.Client },
-		func(_ *API, _ db.OutboxEvent, c domain.Client) api.Client { return clientOf(c) }, domain.ClientCreated),
-	newRenderer((*db.DB).EventUsers, func(e db.OutboxEvent) domain.UserID { return e.User },
-		func(_ *API, _ db.OutboxEvent, u domain.UserDetail) api.UserDetail { return *userDetailOf(u) },
-		domain.UserCreated, domain.UserUpdated, domain.UserDeactivated),
-	newRenderer((*db.DB).EventResults, func(e db.OutboxEvent) domain.ResultID { return domain.ResultID(e.Object) },
-		func(_ *API, _ db.OutboxEvent, r domain.Result) api.PhishingResult { return resultOf(r) }, domain.ResultUpdated),
-	newRenderer((*db.DB).EventReportedEmails,
-		func(e db.OutboxEvent) domain.ReportedEmailID { return domain.ReportedEmailID(e.Object) },
-		func(_ *API, _ db.OutboxEvent, r domain.ReportedEmail) api.ReportedEmail { return reportedEmailOf(r) }, domain.RealReported),
-	newRenderer((*db.DB).EventAssignments, userObject,
-		func(a *API, e db.OutboxEvent, t domain.Assignment) api.UserAssignment {
-			return api.UserAssignment{UserID: e.User, Assignment: a.assignmentOf(t)}
-		},
-		domain.CoursePassed, domain.CourseOverdue),
-	newRenderer((*db.DB).EventSignatures, userObject, func(_ *API, _ db.OutboxEvent, s db.EventSignature) api.PolicyAcknowledgment {
-		return api.PolicyAcknowledgment{PolicyID: s.PolicyID, UserID: s.UserID, Version: s.Version, AcknowledgedAt: domain.At(s.SignedAt)}
-	}, domain.PolicyAgreed),
-	newRenderer((*db.DB).EventExposures, func(e db.OutboxEvent) domain.MessageID { return domain.MessageID(e.Object) },
-		func(_ *API, _ db.OutboxEvent, x domain.Exposure) api.Exposure { return exposureOf(x) }, domain.DataExposed),
-	newRenderer((*db.DB).EventSyncRuns, func(e db.OutboxEvent) domain.SyncRunID { return domain.SyncRunID(e.Object) },
-		func(_ *API, _ db.OutboxEvent, r domain.SyncRun) api.SyncRun { return syncRunOf(r) }, domain.SyncDone, domain.SyncStopped),
-	newRenderer((*db.DB).EventReports, func(e db.OutboxEvent) domain.ReportID { return domain.ReportID(e.Object) },
-		func(_ *API, _ db.OutboxEvent, r domain.Report) api.Report { return reportOf(r) }, domain.ReportMade),
+// eventRenderers returns renderers of all types of events: each type is in one of them.
+func (a *API) eventRenderers() []eventRenderer {
+	return []eventRenderer{
+		newRenderer(a.db.EventClients, func(e db.OutboxEvent) domain.ClientID { return e.Client }, clientOf, domain.ClientCreated),
+		newRenderer(a.db.EventUsers, func(e db.OutboxEvent) domain.UserID { return e.User }, userDetailOf,
+			domain.UserCreated, domain.UserUpdated, domain.UserDeactivated),
+		newRenderer(a.db.EventResults, objectID[domain.ResultKind], resultOf, domain.ResultUpdated),
+		newRenderer(a.db.EventReportedEmails, objectID[domain.ReportedEmailKind], reportedEmailOf, domain.RealReported),
+		newRenderer(a.db.EventAssignments, userObject, a.userAssignmentOf, domain.CoursePassed, domain.CourseOverdue),
+		newRenderer(a.db.EventSignatures, userObject, acknowledgmentOf, domain.PolicyAgreed),
+		newRenderer(a.db.EventExposures, objectID[domain.MessageKind], exposureOf, domain.DataExposed),
+		newRenderer(a.db.EventSyncRuns, objectID[domain.SyncRunKind], syncRunOf, domain.SyncDone, domain.SyncStopped),
+		newRenderer(a.db.EventReports, objectID[domain.ReportKind], reportOf, domain.ReportMade),
+	}
 }
+
+func objectID[K domain.Kind](e db.OutboxEvent) domain.ID[K] { return domain.ID[K](e.Object) }
 
 func userObject(e db.OutboxEvent) db.UserObject { return db.UserObject{User: e.User, Object: e.Object} }
+
+func (a *API) userAssignmentOf(t domain.ClientAssignment) api.UserAssignment {
+	return api.UserAssignment{UserID: t.User, Assignment: a.assignmentOf(t.Assignment)}
+}
+
+func acknowledgmentOf(s db.EventSignature) api.PolicyAcknowledgment {
+	return api.PolicyAcknowledgment{PolicyID: s.PolicyID, UserID: s.UserID, Version: s.Version, AcknowledgedAt: domain.At(s.SignedAt)}
+}
 
 // newRenderer returns the renderer of types: read returns the objects of events by their keys, key the key of an
 // event's object, and show the v2 form of an object.
 func newRenderer[K comparable, T, Data any](
-	read func(*db.DB, context.Context, []db.OutboxEvent) (map[K]T, error),
+	read func(context.Context, []db.OutboxEvent) (map[K]T, error),
 	key func(db.OutboxEvent) K,
-	show func(*API, db.OutboxEvent, T) Data,
+	show func(T) Data,
 	types ...domain.EventType,
-) *eventRenderer {
-	return &eventRenderer{types, func(a *API, ctx context.Context, events []db.OutboxEvent) ([]any, error) {
-		objects, err := read(a.db, ctx, events)
+) eventRenderer {
+	return eventRenderer{types, func(ctx context.Context, events []db.OutboxEvent) ([]any, error) {
+		objects, err := read(ctx, events)
 		data := make([]any, len(events))
 		for i, e := range events {
 			if object, found := objects[key(e)]; found {
-				data[i] = show(a, e, object)
+				data[i] = show(object)
 			}
 		}
 		return data, err

@@ -45,14 +45,11 @@ func (a *API) getDarkWeb(ctx context.Context, in *api.GetDarkWebInput) (*api.Dar
 	}
 
 	sum, err := t.DarkWeb(ctx)
-	if err != nil {
-		return nil, err
-	}
 	out.Summary = &api.DarkWebSummary{
 		UnresolvedExposures: sum.Unresolved, ResolvedExposures: sum.Resolved, AffectedUsers: sum.Affected,
 		BySeverity: sum.By, LastFoundAt: domain.MaybeAt(sum.LastFoundAt),
 	}
-	return out, nil
+	return out, err
 }
 
 func (a *API) listExposures(

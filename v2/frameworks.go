@@ -99,10 +99,7 @@ func (a *API) getFramework(ctx context.Context, in *api.GetFrameworkInput) (*api
 		return nil, err
 	}
 	found, err := t.Framework(ctx, in.Path.AssignmentID)
-	if err != nil {
-		return nil, err
-	}
-	return new(frameworkAssignmentOf(found)), nil
+	return new(frameworkAssignmentOf(found)), err
 }
 
 // modulesOf returns the modules of the body. Of those that it leaves out, all but Policies are on.

@@ -14,12 +14,9 @@ func (a *API) bindPartner() {
 
 func (a *API) getPartner(ctx context.Context, _ *api.GetPartnerInput) (*api.Partner, error) {
 	p, err := a.db.Partner(ctx)
-	if err != nil {
-		return nil, err
-	}
 	out := &api.Partner{Name: p.Name, CreatedAt: domain.At(p.CreatedAt), Admins: make([]api.Admin, len(p.Admins))}
 	for i, admin := range p.Admins {
 		out.Admins[i] = adminOf(admin)
 	}
-	return out, nil
+	return out, err
 }

@@ -74,13 +74,10 @@ func (a *API) getPhishingSummary(ctx context.Context, in *api.GetPhishingSummary
 		return nil, err
 	}
 	s, err := t.PhishingSummary(ctx)
-	if err != nil {
-		return nil, err
-	}
 	return &api.PhishingSummary{
 		Days30: countsOf(s.Days30), Days90: countsOf(s.Days90), Days365: countsOf(s.Days365), Total: countsOf(s.Total),
 		RepeatClickers: s.RepeatClickers, Client: t.ID,
-	}, nil
+	}, err
 }
 
 func (a *API) listPhishingTemplates(

@@ -2,7 +2,6 @@ package v2
 
 import (
 	"context"
-	"fmt"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -32,7 +31,15 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api
 	if err != nil {
 		return nil, err
 	}
-	if err := checkTargets(req.Body.UserIDs, targets); err != nil {
+	if err := checkEach("user_ids", req.Body.UserIDs, func(id domain.UserID) string {
+		switch t, found := targets[id]; {
+		case !found:
+			return "is not a user of this client"
+		case !t.Active:
+			return "is an inactive user"
+		}
+		return ""
+	}); err != nil {
 		return nil, err
 	}
 	results, err := a.chooseTemplates(ctx, t, req, users, targets)
@@ -70,26 +77,7 @@ func distinct[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
 	return list
 }
 
-// checkTargets returns InvalidRequest with a fault for each of ids that is no target or an inactive user, by its index;
-// nil if there is none.
-func checkTargets(ids []domain.UserID, targets map[domain.UserID]domain.Target) error {
-	var faults []domain.FieldError
-	for i, id := range ids {
-		switch t, found := targets[id]; {
-		case !found:
-			faults = append(faults, domain.FieldError{Field: fmt.Sprintf("user_ids[%d]", i), Message: "is not a user of this client"})
-		case !t.Active:
-			faults = append(faults, domain.FieldError{Field: fmt.Sprintf("user_ids[%d]", i), Message: "is an inactive user"})
-		}
-	}
-	if faults == nil {
-		return nil
-	}
-	return domain.ErrInvalidFields(faults)
-}
-
-// chooseTemplates returns a result for each user with its template: that of the body, or else one that
-// domain.ChooseTemplate chooses. InvalidRequest means that the template is unknown, or that a user has none to choose.
+// chooseTemplates returns each user's template: that of the body, or one chosen by domain.ChooseTemplate.
 func (a *API) chooseTemplates(
 	ctx context.Context, t *db.Tenant, req *api.SendPhishingInput, users []domain.UserID, targets map[domain.UserID]domain.Target,
 ) ([]domain.Result, error) {

@@ -44,20 +44,17 @@ func newReport(today domain.Date, in *api.RequestReportInput) (domain.Report, er
 	}
 	switch {
 	case in.Body.Period != nil:
-		period, faults := reportPeriod(in.Body.Period, r.Type, today)
-		if len(faults) > 0 {
-			return r, domain.ErrInvalidFields(faults)
-		}
+		period, err := reportPeriod(in.Body.Period, r.Type, today)
 		r.Period = &period
+		return r, err
 	case r.Type.HasPeriod():
 		r.Period = new(r.Type.DefaultPeriod(today))
 	}
 	return r, nil
 }
 
-// reportPeriod returns the period in the body, and its faults for a report of the type: a missing day, if the type has
-// a period, or else those of CheckPeriod.
-func reportPeriod(p *api.ReportPeriod, t domain.ReportType, today domain.Date) (domain.ReportPeriod, []domain.FieldError) {
+// reportPeriod returns the period for a report of the type; InvalidRequest for one that the type does not allow.
+func reportPeriod(p *api.ReportPeriod, t domain.ReportType, today domain.Date) (domain.ReportPeriod, error) {
 	out := domain.ReportPeriod{Start: p.StartOn, End: p.EndOn}
 	var faults []domain.FieldError
 	for _, bound := range []struct {
@@ -68,10 +65,10 @@ func reportPeriod(p *api.ReportPeriod, t domain.ReportType, today domain.Date) (
 			faults = append(faults, domain.FieldError{Field: bound.field, Message: "is required"})
 		}
 	}
-	if faults != nil {
-		return out, faults
+	if faults == nil {
+		faults = t.CheckPeriod(out, today)
 	}
-	return out, t.CheckPeriod(out, today)
+	return out, domain.ErrInvalidFields(faults)
 }
 
 func (a *API) requestReport(ctx context.Context, in *api.RequestReportInput) (*api.Report, error) {
@@ -90,10 +87,7 @@ func (a *API) requestReport(ctx context.Context, in *api.RequestReportInput) (*a
 		r.CreatedAt, r.UpdatedAt = c.At, c.At
 		return t.InsertReport(ctx, c, r)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return new(reportOf(r)), nil
+	return new(reportOf(r)), err
 }
 
 func (a *API) listReports(
@@ -115,12 +109,9 @@ func (a *API) getReport(ctx context.Context, in *api.GetReportInput) (*api.Repor
 		return nil, err
 	}
 	r, err := t.Report(ctx, in.Path.ReportID)
-	if err != nil {
-		return nil, err
-	}
 	out := &api.ReportDetail{Report: reportOf(r)}
 	if r.Status == domain.ReportReady && a.reportLinks != nil {
 		out.DownloadURL = new(a.reportLinks(r))
 	}
-	return out, nil
+	return out, err
 }

@@ -26,12 +26,9 @@ func (a *API) getUserRisk(ctx context.Context, in *api.GetUserRiskInput) (*api.U
 		return nil, err
 	}
 	risk, err := u.Risk(ctx)
-	if err != nil {
-		return nil, err
-	}
 	out := userRiskOf(risk)
 	out.Client = u.Client
-	return &out, nil
+	return &out, err
 }
 
 func (a *API) getClientRisk(ctx context.Context, in *api.GetClientRiskInput) (*api.ClientRisk, error) {
@@ -40,12 +37,9 @@ func (a *API) getClientRisk(ctx context.Context, in *api.GetClientRiskInput) (*a
 		return nil, err
 	}
 	r, err := t.Risk(ctx)
-	if err != nil {
-		return nil, err
-	}
 	return &api.ClientRisk{
 		AverageScore: r.AverageScore, Grade: r.Grade, HighRiskUsers: r.HighRiskUsers,
 		Distribution: r.Distribution, ByRole: r.ByRole, TopFactors: r.TopFactors, History: r.History,
 		ComputedAt: domain.At(r.ComputedAt), Client: t.ID,
-	}, nil
+	}, err
 }

@@ -101,10 +101,7 @@ func audienceOf(a *api.Audience, field string) (domain.Audience, error) {
 			faults = append(faults, domain.FieldError{Field: field + "." + part.name, Message: "is taken only when type is " + string(part.kind)})
 		}
 	}
-	if faults != nil {
-		return out, domain.ErrInvalidFields(faults)
-	}
-	return out, nil
+	return out, domain.ErrInvalidFields(faults)
 }
 
 // assignTraining assigns the course to the active users of the audience, except those who have it open or completed it

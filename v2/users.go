@@ -88,8 +88,5 @@ func (a *API) userDetail(ctx context.Context, id domain.UserID) (*api.UserDetail
 		return nil, err
 	}
 	detail, err := u.Detail(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return userDetailOf(detail), nil
+	return userDetailOf(detail), err
 }

@@ -117,8 +117,8 @@ func (a *API) recipient(ctx context.Context, in *api.SentEmailsInput) (recipient
 		return nil, domain.ErrInvalid("user_id", "is required unless an email address is given")
 	case id == nil:
 		email, ok := domain.CleanEmail(in.Body.Email)
-		if !ok { // no user has an invalid address
-			return nil, domain.ErrNotFound((domain.UserKind{}).Noun())
+		if !ok { // no user has it
+			return nil, domain.ErrNotFound((domain.UserID{}).Noun())
 		}
 		return a.db.Addressees(ctx, email)
 	}

@@ -240,7 +240,7 @@ func abbreviated(printed string) string {
 		prefix, digits, isID := strings.Cut(found, "_")
 		id, err := domain.ParseUUID[domain.UserKind](found)
 		if isID {
-			id, err = domain.ParseID[domain.UserKind](domain.UserKind{}.Prefix() + "_" + digits)
+			id, err = domain.ParseID[domain.UserKind](domain.UserID{}.Prefix() + "_" + digits)
 			prefix += "_"
 		} else {
 			prefix = ""

@@ -16,12 +16,11 @@ func Fix(ctx context.Context, d *db.DB, c domain.Cell) (actual domain.Cell, err 
 	if c.Count > 1 {
 		err = pg.RetryLocked(ctx, func() error {
 			return d.Tx(ctx, func(ctx context.Context) error {
-				if _, err := pg.Exec(ctx, d, "bound waits", pg.SQL("SET LOCAL lock_timeout = '"+pg.LockTimeout+"'")); err != nil {
+				if err := pg.Run(ctx, d, "bound waits", pg.SQL("SET LOCAL lock_timeout = '"+pg.LockTimeout+"'")); err != nil {
 					return err
 				}
-				_, err := pg.Exec(ctx, d, "fix the cell", pg.SQL(
+				return pg.Run(ctx, d, "fix the cell", pg.SQL(
 					"INSERT INTO cell (number, count) SELECT ?, ? WHERE ? ON CONFLICT DO NOTHING", c.Number, c.Count, mayBecome(c)))
-				return err
 			})
 		})
 	}
@@ -78,7 +77,6 @@ func strayKeys(ctx context.Context, d *db.DB, cell domain.Cell, condition pg.Que
 // SetPublicURL stores the URL with which links without a key begin in this cell; a move
 // gives it to other cells. An empty URL is stored as null.
 func SetPublicURL(ctx context.Context, d *db.DB, publicURL string) error {
-	_, err := pg.Exec(ctx, d, "keep the cell's address", pg.SQL(
+	return pg.Run(ctx, d, "keep the cell's address", pg.SQL(
 		"UPDATE cell SET public_url = nullif(?, '') WHERE public_url IS DISTINCT FROM nullif(?0, '')", publicURL))
-	return err
 }

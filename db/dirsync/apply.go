@@ -14,12 +14,8 @@ import (
 
 // Applying the staged accounts of a run, in batches.
 
-const (
-	// batchSize bounds the accounts that one transaction applies.
-	batchSize = 1000
-	// maxTries bounds the attempts to apply a batch that conflicts with concurrent writes.
-	maxTries = 5
-)
+// batchSize bounds the accounts that one transaction applies.
+const batchSize = 1000
 
 // stagedAccount is an account to be applied, with its current user, or nil.
 type stagedAccount struct {
@@ -66,19 +62,14 @@ type accountLink struct {
 }
 
 // Apply applies a batch of the staged accounts of a run, and returns their number, which is 0 if none are left. It
-// retries the batch, up to maxTries, if it conflicts with concurrent writes, so it must not be called in a transaction.
+// retries the batch if it conflicts with concurrent writes, so it must not be called in a transaction.
 // It takes the same number of statements for any number of accounts of a phase.
 func Apply(ctx context.Context, d *db.DB, l *Lease) (applied int, err error) {
-	for try := 1; ; try++ {
-		err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-			applied, err = applyBatch(ctx, c, l)
-			return err
-		})
-		conflict := pg.Retryable(err) || domain.IsCode(err, domain.Conflict)
-		if err == nil || try == maxTries || !conflict {
-			return applied, err
-		}
-	}
+	err = d.RetryChange(ctx, func(ctx context.Context, c *db.Change) (err error) {
+		applied, err = applyBatch(ctx, c, l)
+		return err
+	})
+	return applied, err
 }
 
 // applyBatch applies a batch of the lowest phase that has staged accounts.

@@ -24,13 +24,12 @@ func errNoDirectory() *domain.Error {
 func Runs(
 	ctx context.Context, t *db.Tenant, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.SyncRun], error) {
-	k := pg.ByTime("r.queued_at", "r.id", func(r *db.SyncRunRow) (time.Time, domain.SyncRunID) { return r.QueuedAt, r.ID })
-	k.Desc = true
+	k := pg.ByTime("r.queued_at", "r.id", func(r *domain.SyncRun) (time.Time, domain.SyncRunID) { return r.QueuedAt, r.ID })
+	k.Table, k.Select, k.Desc = "sync_runs AS r", func(q *pg.Select) { q.Columns(db.SelectSyncRun) }, true
 	k.OneIndex = since == nil
 	k.Where.Add("r.client_id = ?", t.ID)
 	pg.AddIf(&k.Where, "r.updated_at >= ?", since)
-	rows, err := pg.CountedPage(ctx, t.DB(), k, w)
-	return pg.Map(rows, (*db.SyncRunRow).Run), err
+	return pg.CountedPage(ctx, t.DB(), k, w)
 }
 
 // Request queues a run for a caller. It returns Conflict if the client has no directory or a run is open, and
@@ -69,7 +68,7 @@ func insertRun(
 	run := domain.SyncRun{
 		ID: db.NewID[domain.SyncRunKind](), Client: client, Status: domain.SyncQueued, Trigger: trigger, QueuedAt: c.At,
 	}
-	_, err := pg.Exec(ctx, c, "queue a sync run", pg.SQL(`
+	err := pg.Run(ctx, c, "queue a sync run", pg.SQL(`
 		INSERT INTO sync_runs (client_id, id, status, trigger, force, queued_at, updated_at)
 		VALUES (@client, @id, @status, @trigger, @force, @now, @now)`, pg.Named{
 		"client": client, "id": run.ID, "status": run.Status, "trigger": trigger, "force": force,
@@ -152,7 +151,8 @@ func Connect(
 			return err
 		}
 
-		n, err := pg.Exec(ctx, c, "connect a directory", pg.SQL(`
+		other := domain.ErrConflict("directory", "the client is connected to another directory: disconnect that first")
+		err = pg.RunOr(ctx, c, other, "connect a directory", pg.SQL(`
 			INSERT INTO directory_connections AS k
 				(client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
 			SELECT c.id, @provider, @settings::jsonb, @credentials, `+slotSQL+`, @now, @now
@@ -164,9 +164,6 @@ func Connect(
 				"now": c.At, "every": int(domain.SyncEvery.Seconds()), "client": client,
 				"provider": provider, "settings": string(settings), "credentials": credentials,
 			}))
-		if err == nil && n == 0 {
-			err = domain.ErrConflict("directory", "the client is connected to another directory: disconnect that first")
-		}
 		if err != nil {
 			return err
 		}
@@ -177,10 +174,9 @@ func Connect(
 // showDirectory stores the provider in the client's visible field; nil for none.
 func showDirectory(ctx context.Context, c *db.Change, client domain.ClientID, provider *domain.Directory) error {
 	c.Lock(db.ClientLocks)
-	_, err := pg.Exec(ctx, c, "show the directory of a client", pg.SQL(`
+	return pg.Run(ctx, c, "show the directory of a client", pg.SQL(`
 		UPDATE clients SET directory_sync = ?1, updated_at = greatest(updated_at, ?2)
 		WHERE id = ?0 AND directory_sync IS DISTINCT FROM ?1`, client, provider, c.At))
-	return err
 }
 
 // Disconnect deletes a client's connection. An open run fails. The users remain, with the source domain.FromHand. It
@@ -237,7 +233,7 @@ func unlinkBatch(ctx context.Context, c *db.Change, client domain.ClientID) (mor
 		return false, err
 	}
 	if len(keys) == 0 {
-		_, err := pg.Exec(ctx, c, "forget accounts", pg.SQL(`
+		err := pg.Run(ctx, c, "forget accounts", pg.SQL(`
 			DELETE FROM directory_accounts AS d WHERE d.client_id = ?0
 			AND NOT EXISTS (SELECT 1 FROM directory_connections AS k WHERE k.client_id = ?0)`, client))
 		return false, err

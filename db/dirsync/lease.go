@@ -3,6 +3,7 @@ package dirsync
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -130,12 +131,11 @@ func Release(ctx context.Context, d *db.DB, l *Lease) error {
 // setLease replaces the token and the end of a lease. If token is nil, no process holds the run. It returns
 // db.ErrLeaseLost if another process has the lease, or the run has ended.
 func setLease(ctx context.Context, d *db.DB, l *Lease, token any, until time.Time) error {
-	n, err := pg.Exec(ctx, d, "change the lease of a sync run", pg.SQL(`
+	return pg.RunOr(ctx, d, db.ErrLeaseLost, "change the lease of a sync run", pg.SQL(`
 		UPDATE sync_runs SET lease = @lease::uuid, leased_until = @until
 		WHERE client_id = @client AND id = @run AND lease = @token AND status = 'running'`, pg.Named{
 		"client": l.Client, "run": l.Run, "token": l.Token, "until": until, "lease": token,
 	}))
-	return db.CheckLease(n, err)
 }
 
 // lockedRun holds the columns of a run that its transactions need.
@@ -150,15 +150,15 @@ type lockedRun struct {
 // or the run has ended.
 func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
 	c.Lock(db.SyncLocks)
-	rows, err := pg.All[lockedRun](ctx, c, "lock a sync run", pg.SQL(`
+	run, err := pg.One[lockedRun](ctx, c, "lock a sync run", pg.SQL(`
 		UPDATE sync_runs SET leased_until = ?3
 		WHERE client_id = ?0 AND id = ?1 AND lease = ?2 AND status = 'running'
 		RETURNING jsonb_array_length(skipped) AS skipped, force, from_start, whole`,
 		l.Client, l.Run, l.Token, c.At.Add(l.Life)))
-	if err := db.CheckLease(len(rows), err); err != nil {
-		return lockedRun{}, err
+	if errors.Is(err, pg.ErrNoRow) {
+		err = db.ErrLeaseLost
 	}
-	return rows[0], nil
+	return run, err
 }
 
 // Finish completes a run whose accounts are applied, and returns it. The next run continues from its position. It
@@ -168,7 +168,7 @@ func Finish(ctx context.Context, d *db.DB, l *Lease) (run domain.SyncRun, err er
 		if _, err := lockRun(ctx, c, l); err != nil {
 			return err
 		}
-		_, err := pg.Exec(ctx, c, "complete a sync run", pg.SQL(`
+		err := pg.Run(ctx, c, "complete a sync run", pg.SQL(`
 			WITH done AS (
 				UPDATE sync_runs SET status = 'completed', finished_at = ?2, updated_at = ?2, lease = NULL, leased_until = NULL,
 					unchanged = greatest(0, (
@@ -231,7 +231,6 @@ func failRuns(ctx context.Context, c *db.Change, client domain.ClientID, failure
 
 // readRun reads the run of a lease.
 func readRun(ctx context.Context, d *db.DB, l *Lease) (domain.SyncRun, error) {
-	row, err := pg.Find[db.SyncRunRow](ctx, d, l.Run.Noun(),
-		pg.Rows[db.SyncRunRow]().Where("r.client_id = ? AND r.id = ?", l.Client, l.Run))
-	return row.Run(), err
+	return pg.Find[domain.SyncRun](ctx, d, l.Run.Noun(),
+		pg.From("sync_runs AS r").Columns(db.SelectSyncRun).Where("r.client_id = ? AND r.id = ?", l.Client, l.Run))
 }

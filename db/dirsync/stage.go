@@ -70,13 +70,12 @@ func StagePage(ctx context.Context, d *db.DB, l *Lease, page Page) error {
 		if err := stageAccounts(ctx, c, l.Client, page.Accounts, run.FromStart); err != nil {
 			return err
 		}
-		_, err = pg.Exec(ctx, c, "keep the position of a sync run", pg.SQL(`
+		return pg.Run(ctx, c, "keep the position of a sync run", pg.SQL(`
 			UPDATE sync_runs SET position = @next, stage = @stage, whole = @whole AND from_start, updated_at = @now, deaths = 0
 			WHERE client_id = @client AND id = @run`, pg.Named{
 			"client": l.Client, "run": l.Run, "next": page.Next, "stage": stage, "whole": page.Whole,
 			"now": c.At,
 		}))
-		return err
 	})
 	if err == nil {
 		l.Position, l.Stage = page.Next, stage
@@ -111,7 +110,7 @@ func stageAccounts(
 	if err := pg.PreferIndexes(ctx, c); err != nil {
 		return err
 	}
-	_, err := pg.Exec(ctx, c, "stage accounts", pg.SQL(`
+	return pg.Run(ctx, c, "stage accounts", pg.SQL(`
 		WITH merged AS MATERIALIZED (
 			SELECT p.object_id, d.user_id, d.account AS known, coalesce(d.unsettled, false) AS unsettled,
 				CASE WHEN s.object_id IS NOT NULL THEN coalesce(s.account, d.account)
@@ -129,7 +128,6 @@ func stageAccounts(
 			"client": client, "ids": ids, "accounts": accounts, "fromStart": fromStart,
 			"blank": marshalled(domain.BlankAccount()), "phaseUnchanged": phaseUnchanged,
 		}))
-	return err
 }
 
 // marshalled returns a record as JSON.
@@ -148,13 +146,12 @@ func StartOver(ctx context.Context, d *db.DB, l *Lease) (bool, error) {
 		if _, err := lockRun(ctx, c, l); err != nil {
 			return err
 		}
-		_, err := pg.Exec(ctx, c, "start a sync run over", pg.SQL(`
+		return pg.Run(ctx, c, "start a sync run over", pg.SQL(`
 			WITH emptied AS (
 				DELETE FROM sync_accounts WHERE client_id = ?0
 			)
 			UPDATE sync_runs SET position = '', from_start = true, started_over = true, stage = 'reading', updated_at = ?2
 			WHERE client_id = ?0 AND id = ?1`, l.Client, l.Run, c.At))
-		return err
 	})
 	if err == nil {
 		l.Position, l.Stage, l.StartedOver = "", Reading, true
@@ -173,7 +170,7 @@ func Check(ctx context.Context, d *db.DB, l *Lease) (refusal string, err error) 
 		if err != nil {
 			return err
 		}
-		_, err = pg.Exec(ctx, c, "stage accounts that were not read", pg.SQL(`
+		err = pg.Run(ctx, c, "stage accounts that were not read", pg.SQL(`
 			INSERT INTO sync_accounts (client_id, object_id, account, phase)
 			SELECT d.client_id, d.object_id, d.account || '{"gone": true}', ?2
 			FROM directory_accounts AS d
@@ -207,10 +204,9 @@ func Check(ctx context.Context, d *db.DB, l *Lease) (refusal string, err error) 
 				n.Leaving, n.Users, l.Client)
 			return nil
 		}
-		_, err = pg.Exec(ctx, c, "let a sync run be applied", pg.SQL(
+		return pg.Run(ctx, c, "let a sync run be applied", pg.SQL(
 			"UPDATE sync_runs SET stage = 'applying', updated_at = ?2, deaths = 0 WHERE client_id = ?0 AND id = ?1",
 			l.Client, l.Run, c.At))
-		return err
 	})
 	if err == nil && refusal == "" {
 		l.Stage = Applying

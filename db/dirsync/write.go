@@ -2,7 +2,6 @@ package dirsync
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"partnerapi/db/pg"
@@ -41,18 +40,14 @@ func (s *batch) write(ctx context.Context, l *Lease, n int) error {
 	if err := s.writeLinks(ctx); err != nil {
 		return err
 	}
-	skipped, err := json.Marshal(append([]domain.SkippedAccount{}, s.skipped[:n]...))
-	if err != nil {
-		return err
-	}
-	_, err = pg.Exec(ctx, s, "count the accounts of a sync run", pg.SQL(`
+	err := pg.Run(ctx, s, "count the accounts of a sync run", pg.SQL(`
 		UPDATE sync_runs SET created = created + @created, updated = updated + @updated, deactivated = deactivated + @deactivated,
 			merged = merged + @merged, skipped = skipped || @skipped::jsonb, updated_at = @now, updated_inactive = updated_inactive + @updatedInactive,
 			deaths = 0
 		WHERE client_id = @client AND id = @run`, pg.Named{
 		"client": l.Client, "run": l.Run, "created": s.counts.Created,
 		"updated": s.counts.Updated + s.updatedInactive, "deactivated": s.counts.Deactivated,
-		"merged": s.counts.Merged, "skipped": string(skipped), "now": s.At,
+		"merged": s.counts.Merged, "skipped": append([]domain.SkippedAccount{}, s.skipped[:n]...), "now": s.At,
 		"updatedInactive": s.updatedInactive,
 	}))
 	if err != nil {
@@ -78,7 +73,7 @@ func (s *batch) writeChanged(ctx context.Context) error {
 		}
 	}
 	if len(renamed) > 0 {
-		_, err := pg.Exec(ctx, s, "replace addresses by placeholders", pg.SQL(
+		err := pg.Run(ctx, s, "replace addresses by placeholders", pg.SQL(
 			"UPDATE users SET email = '~' || id WHERE client_id = ? AND id = ANY(?::uuid[])", s.client, pg.IDs(renamed)))
 		if err != nil {
 			return err
@@ -91,21 +86,17 @@ func (s *batch) writeChanged(ctx context.Context) error {
 // later to phaseRename.
 func (s *batch) writeLinks(ctx context.Context) error {
 	if len(s.unlinked) > 0 {
-		_, err := pg.Exec(ctx, s, "unlink users from their accounts", pg.SQL(
+		err := pg.Run(ctx, s, "unlink users from their accounts", pg.SQL(
 			"UPDATE directory_accounts SET user_id = NULL WHERE client_id = ? AND user_id = ANY(?::uuid[])",
 			s.client, pg.IDs(s.unlinked)))
 		if err != nil {
 			return err
 		}
 	}
-	text, err := json.Marshal(s.links)
-	if err != nil || len(s.links)+len(s.later) == 0 {
-		return err
+	if len(s.links)+len(s.later) == 0 {
+		return nil
 	}
-	if s.links == nil {
-		text = []byte("[]")
-	}
-	_, err = pg.Exec(ctx, s, "store accounts", pg.SQL(`
+	return pg.Run(ctx, s, "store accounts", pg.SQL(`
 		WITH kept AS (
 			INSERT INTO directory_accounts (client_id, object_id, account, user_id, unsettled)
 			SELECT ?0, object_id, account, user_id, unsettled FROM json_populate_recordset(NULL::directory_accounts, ?1::json)
@@ -116,8 +107,7 @@ func (s *batch) writeLinks(ctx context.Context) error {
 			UPDATE sync_accounts SET phase = ?3 WHERE client_id = ?0 AND object_id = ANY(?2::text[])
 		)
 		DELETE FROM sync_accounts AS s USING kept WHERE s.client_id = ?0 AND s.object_id = kept.object_id`,
-		s.client, string(text), append([]string{}, s.later...), phaseRename))
-	return err
+		s.client, append([]accountLink{}, s.links...), append([]string{}, s.later...), phaseRename))
 }
 
 // effects adds the effects and events of created and changed users to the change.

@@ -91,14 +91,6 @@ var storedCounts = []storedCount{
 // they are stale; writers mark them as stale.
 const signatures = "sign-off of policies"
 
-// Counters returns the names of all stored counts.
-func Counters() (names []string) {
-	for _, c := range storedCounts {
-		names = append(names, c.name)
-	}
-	return append(names, signatures)
-}
-
 // RecountDue recounts the counters in the table recounts: migrations add counters that
 // processes of the previous release do not update. A counter stays there until such a
 // process can no longer be running, and one recount began after that.
@@ -112,7 +104,7 @@ func RecountDue(ctx context.Context, d *db.DB) ([]Miscount, error) {
 	if err != nil {
 		return wrong, err
 	}
-	_, err = pg.Exec(ctx, d, "note what was recounted", pg.SQL("DELETE FROM recounts WHERE until <= ?", startedAt))
+	err = pg.Run(ctx, d, "note what was recounted", pg.SQL("DELETE FROM recounts WHERE until <= ?", startedAt))
 	return wrong, err
 }
 
@@ -145,7 +137,7 @@ func AddCounts(ctx context.Context, d *db.DB, names ...string) error {
 			continue
 		}
 		columns := strings.Join(slices.Concat(c.keys, c.values), ", ")
-		_, err := pg.Exec(ctx, d, "count the "+c.name, pg.SQL(fmt.Sprintf("INSERT INTO %s (%s) SELECT %[2]s FROM (%s) AS n ON CONFLICT DO NOTHING",
+		err := pg.Run(ctx, d, "count the "+c.name, pg.SQL(fmt.Sprintf("INSERT INTO %s (%s) SELECT %[2]s FROM (%s) AS n ON CONFLICT DO NOTHING",
 			c.table, columns, fmt.Sprintf(c.counted, "true"))))
 		if err != nil {
 			return err
@@ -218,10 +210,7 @@ func (c storedCount) compare() pg.Query {
 // count, and transactions that are about to change one wait for its commit. It inserts
 // missing rows first.
 func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) error {
-	list, err := json.Marshal(pg.MapRows(wrong, func(w *Miscount) json.RawMessage { return w.Key }))
-	if err != nil {
-		return err
-	}
+	list := pg.MapRows(wrong, func(w *Miscount) json.RawMessage { return w.Key })
 	keys := strings.Join(c.keys, ", ")
 	var set, differ, none, sameKey []string
 	for _, v := range c.values {
@@ -251,7 +240,7 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 				c.table, keys, strings.Join(c.values, ", "), keys, strings.Join(none, ", "), wrongKeys)}, steps...)
 		}
 		for _, step := range steps {
-			if _, err := pg.Exec(ctx, d, "correct "+c.name, pg.SQL(step, string(list), d.Now())); err != nil {
+			if err := pg.Run(ctx, d, "correct "+c.name, pg.SQL(step, list, d.Now())); err != nil {
 				return err
 			}
 		}

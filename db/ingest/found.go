@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -77,15 +76,14 @@ const findingSQL = `
 			OR excluded.first_seen_at < e.first_seen_at OR excluded.resolved_at < coalesce(e.resolved_at, 'infinity')
 		RETURNING client_id, user_id, breach_name, id, resolved_at
 	)
-	SELECT s.client_id, s.user_id, s.breach_name, s.id, t.found AND e.found IS NOT TRUE AS announced, t.found_at,
+	SELECT s.client_id AS client, s.user_id AS "user", s.breach_name, s.id, t.found AND e.found IS NOT TRUE AS announced, t.found_at,
 		s.resolved_at IS NULL AS open
 	FROM stored AS s JOIN clients AS c ON c.id = s.client_id AND c.dark_web_monitoring
 	JOIN told AS t USING (client_id, user_id, breach_name)
 	LEFT JOIN exposures AS e USING (client_id, user_id, breach_name) -- the row before this statement`
 
 type exposureChange struct {
-	ClientID   domain.ClientID
-	UserID     domain.UserID
+	domain.UserKey
 	BreachName string
 	ID         domain.MessageID
 	// Announced is true if this is the first finding of the exposure. Its resolution may have been known before.
@@ -102,22 +100,17 @@ func storeFindings(ctx context.Context, c *db.Change, list []finding) error {
 	if len(list) == 0 {
 		return nil
 	}
-	text, err := json.Marshal(list)
-	if err != nil {
-		return err
-	}
 	c.Lock(db.ExposureLocks)
 	rows, err := pg.All[exposureChange](ctx, c, "record exposures",
-		pg.SQL(findingSQL, pg.Named{"findings": string(text), "now": c.At, "severities": domain.SeverityCritical.Values()}))
+		pg.SQL(findingSQL, pg.Named{"findings": list, "now": c.At, "severities": domain.SeverityCritical.Values()}))
 	for _, row := range rows {
-		user := domain.UserKey{Client: row.ClientID, User: row.UserID}
-		c.Rescore(user)
-		c.TouchUsers(user)
+		c.Rescore(row.UserKey)
+		c.TouchUsers(row.UserKey)
 		if row.Announced {
-			c.ObjectEvent(domain.DataExposed, user, row.ID.UUID())
+			c.ObjectEvent(domain.DataExposed, row.UserKey, row.ID.UUID())
 		}
 		if row.Announced && row.Open {
-			c.MailExposureNotice(user, row.BreachName, *row.FoundAt)
+			c.MailExposureNotice(row.UserKey, row.BreachName, *row.FoundAt)
 		}
 	}
 	return err
@@ -137,11 +130,10 @@ func lockMessages(ctx context.Context, c *db.Change, batch []domain.Signal) erro
 		return nil
 	}
 	c.Lock(db.MessageLocks)
-	_, err := pg.Exec(ctx, c, "lock messages", pg.SQL(`
+	return pg.Run(ctx, c, "lock messages", pg.SQL(`
 		SELECT pg_advisory_xact_lock(hashtext('reported emails'), n) FROM (
 			SELECT DISTINCT hashtext(m) & 1023 AS n FROM unnest(?::text[]) AS m ORDER BY 1
 		) AS classes`, messages))
-	return err
 }
 
 // reporters returns the users who reported messages, including those of archived clients.
@@ -231,7 +223,7 @@ const storeReportedSQL = `
 		(subject, sender, reported_at) = (excluded.subject, excluded.sender, excluded.reported_at),
 		updated_at = greatest(e.updated_at, excluded.updated_at)
 	WHERE (excluded.reported_at, excluded.subject, excluded.sender) < (e.reported_at, e.subject, e.sender)
-	RETURNING client_id, user_id, id, xmax = 0 AS new`
+	RETURNING client_id AS client, user_id AS "user", id, xmax = 0 AS new`
 
 // classifySQL sets the classification of the reports of the @messages to the latest one for their client or for all
 // clients, with @now as updated_at. It returns the reports that changed, without those of archived clients.
@@ -247,13 +239,12 @@ const classifySQL = `
 	WHERE r.message_id = ANY(@messages::text[]) AND e.client_id = r.client_id AND e.id = r.id
 		AND (k.classified_at, k.classification, coalesce(k.mailbox_action, '')) >
 			(coalesce(e.classified_at, '-infinity'), e.classification, coalesce(e.mailbox_action, ''))
-	RETURNING e.client_id, e.user_id, e.id, false AS new`
+	RETURNING e.client_id AS client, e.user_id AS "user", e.id, false AS new`
 
 type storedReport struct {
-	ClientID domain.ClientID
-	UserID   domain.UserID
-	ID       domain.ReportedEmailID
-	New      bool
+	domain.UserKey
+	ID  domain.ReportedEmailID
+	New bool
 }
 
 // storeReported stores reports of real mails by locked users, and classifications, and classifies the reports of their
@@ -264,23 +255,14 @@ func storeReported(ctx context.Context, c *db.Change, reports []reportedRow, cla
 	}
 	messages := append(pg.MapRows(classified, func(r *classifiedRow) string { return r.MessageID }),
 		pg.MapRows(reports, func(r *reportedRow) string { return r.MessageID })...)
-	classifiedJSON, err := json.Marshal(classified)
-	if err != nil {
-		return err
-	}
-	reportsJSON, err := json.Marshal(reports)
-	if err != nil {
-		return err
-	}
-
 	c.Lock(db.ReportedLocks)
 	if len(classified) > 0 {
-		if _, err := pg.Exec(ctx, c, "store classifications", pg.SQL(storeClassifiedSQL, string(classifiedJSON))); err != nil {
+		if err := pg.Run(ctx, c, "store classifications", pg.SQL(storeClassifiedSQL, classified)); err != nil {
 			return err
 		}
 	}
 	if len(reports) > 0 {
-		err := noteReported(ctx, c, "store reported mails", pg.SQL(storeReportedSQL, pg.Named{"reports": string(reportsJSON), "now": c.At}))
+		err := noteReported(ctx, c, "store reported mails", pg.SQL(storeReportedSQL, pg.Named{"reports": reports, "now": c.At}))
 		if err != nil {
 			return err
 		}
@@ -293,10 +275,9 @@ func storeReported(ctx context.Context, c *db.Change, reports []reportedRow, cla
 func noteReported(ctx context.Context, c *db.Change, name string, q pg.Query) error {
 	rows, err := pg.All[storedReport](ctx, c, name, q)
 	for _, r := range rows {
-		user := domain.UserKey{Client: r.ClientID, User: r.UserID}
-		c.Rescore(user)
+		c.Rescore(r.UserKey)
 		if r.New {
-			c.ObjectEvent(domain.RealReported, user, r.ID.UUID())
+			c.ObjectEvent(domain.RealReported, r.UserKey, r.ID.UUID())
 		}
 	}
 	return err

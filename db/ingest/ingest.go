@@ -14,10 +14,6 @@ import (
 	"partnerapi/domain"
 )
 
-// maxTries bounds the attempts to apply a batch that PostgreSQL rolls back because of another transaction, for example
-// in a deadlock.
-const maxTries = 5
-
 // Apply applies signals, of any clients, in one transaction, and returns their outcomes, in their order. It is
 // idempotent: a signal whose id was applied before changes nothing.
 //
@@ -32,15 +28,11 @@ func Apply(ctx context.Context, d *db.DB, batch []domain.Signal) (results []doma
 	if len(batch) == 0 {
 		return nil, nil
 	}
-	for try := 1; ; try++ {
-		err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-			results, err = apply(ctx, c, batch)
-			return err
-		})
-		if err == nil || try == maxTries || !pg.Retryable(err) {
-			return results, err
-		}
-	}
+	err = d.RetryChange(ctx, func(ctx context.Context, c *db.Change) (err error) {
+		results, err = apply(ctx, c, batch)
+		return err
+	})
+	return results, err
 }
 
 // apply applies signals in a change: it locks their objects, refuses some signals, stores the ids of the others, and

@@ -74,11 +74,10 @@ const completeSQL = `
 		AND NOT EXISTS (SELECT 1 FROM due
 			WHERE due.client_id = a.client_id AND due.user_id = a.user_id AND due.course_id = a.course_id)
 	)
-	SELECT client_id, user_id, course_id, coalesce(round, 1) AS round, at, first, overdue FROM due`
+	SELECT client_id AS client, user_id AS "user", course_id, coalesce(round, 1) AS round, at, first, overdue FROM due`
 
 type completedRow struct {
-	ClientID domain.ClientID
-	UserID   domain.UserID
+	domain.UserKey
 	CourseID domain.CourseID
 	Round    int
 	At       time.Time
@@ -97,15 +96,14 @@ func completeCourses(ctx context.Context, c *db.Change, list []courseEvent) erro
 	values["today"], values["unassignedPosition"], values["now"] = domain.DateOf(c.At), unassignedPosition, c.At
 	rows, err := pg.All[completedRow](ctx, c, "complete courses", pg.SQL(completeSQL, values))
 	for _, row := range rows {
-		user := domain.UserKey{Client: row.ClientID, User: row.UserID}
-		c.NextDueChanged(user)
-		c.Rescore(user)
+		c.NextDueChanged(row.UserKey)
+		c.Rescore(row.UserKey)
 		if row.First {
-			c.ObjectEvent(domain.CoursePassed, user, row.CourseID.UUID())
-			c.MailCertificate(user, row.CourseID, row.Round, row.At)
+			c.ObjectEvent(domain.CoursePassed, row.UserKey, row.CourseID.UUID())
+			c.MailCertificate(row.UserKey, row.CourseID, row.Round, row.At)
 		}
 		if row.Overdue {
-			c.TouchUsers(user)
+			c.TouchUsers(row.UserKey)
 		}
 	}
 	return err
@@ -126,7 +124,7 @@ func startCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
 	if len(list) == 0 {
 		return nil
 	}
-	_, err := pg.Exec(ctx, c, "start courses", pg.SQL(`
+	return pg.Run(ctx, c, "start courses", pg.SQL(`
 		WITH begun AS (
 			SELECT a.client_id, a.user_id, a.course_id, a.round, min(t.at) AS at
 			FROM unnest(@clients::uuid[], @users::uuid[], @courses::uuid[], @times::timestamptz[]) AS t (client_id, user_id, course_id, at)
@@ -141,7 +139,6 @@ func startCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
 		UPDATE assignments AS a SET started_at = least(a.started_at, b.at) FROM begun AS b
 		WHERE a.client_id = b.client_id AND a.user_id = b.user_id AND a.course_id = b.course_id AND a.round = b.round
 		AND (a.started_at IS NULL OR b.at < a.started_at)`, courseArrays(list)))
-	return err
 }
 
 // signature is the signature of a version of a policy by a user of the same client.
@@ -206,7 +203,7 @@ const signSQL = `
 		FROM (SELECT DISTINCT client_id, policy_id FROM shown) AS s
 		WHERE p.client_id = s.client_id AND p.id = s.policy_id
 	)
-	SELECT client_id, user_id, policy_id FROM shown`
+	SELECT client_id AS client, user_id AS "user", policy_id FROM shown`
 
 // signPolicies stores signatures; the latest of each user and version is kept. A visible signature causes an event. A
 // signature of an earlier version is never visible. A signature of a later version becomes visible when publishPolicies
@@ -227,15 +224,14 @@ func signPolicies(ctx context.Context, c *db.Change, list []signature) error {
 }
 
 type shownSignature struct {
-	ClientID domain.ClientID
-	UserID   domain.UserID
+	domain.UserKey
 	PolicyID domain.PolicyID
 }
 
 // signatureEvents records the events of visible signatures.
 func signatureEvents(c *db.Change, shown []shownSignature) {
 	for _, s := range shown {
-		c.ObjectEvent(domain.PolicyAgreed, domain.UserKey{Client: s.ClientID, User: s.UserID}, s.PolicyID.UUID())
+		c.ObjectEvent(domain.PolicyAgreed, s.UserKey, s.PolicyID.UUID())
 	}
 }
 
@@ -255,7 +251,7 @@ func publishPolicies(ctx context.Context, c *db.Change, list []publication) erro
 				FROM unnest(@clients::uuid[], @policies::uuid[], @times::timestamptz[]) AS t (client_id, id, at) GROUP BY client_id, id
 			) AS t WHERE p.client_id = t.client_id AND p.id = t.id RETURNING p.*
 		)
-		SELECT s.client_id, s.user_id, s.policy_id
+		SELECT s.client_id AS client, s.user_id AS "user", s.policy_id
 		FROM published AS p JOIN policy_signatures AS s ON `+showsSQL,
 		pg.Named{
 			"now":      c.At,

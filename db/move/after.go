@@ -54,7 +54,7 @@ func suspend(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 			"DELETE FROM webhooks WHERE partner_id = ?0",
 			"UPDATE clients SET archived_at = clock_timestamp() WHERE partner_id = ?0 AND archived_at IS NULL",
 		} {
-			if _, err := pg.Exec(ctx, d, "delete outstanding work", pg.SQL(statement, partner)); err != nil {
+			if err := pg.Run(ctx, d, "delete outstanding work", pg.SQL(statement, partner)); err != nil {
 				return err
 			}
 		}
@@ -117,6 +117,5 @@ func cleanUp(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 			}
 		}
 	}
-	_, err = pg.Exec(ctx, d, "note that the partner's rows are gone", pg.SQL("UPDATE moves SET step = ?1 WHERE partner_id = ?0", partner, Cleaned))
-	return err
+	return pg.Run(ctx, d, "note that the partner's rows are gone", pg.SQL("UPDATE moves SET step = ?1 WHERE partner_id = ?0", partner, Cleaned))
 }

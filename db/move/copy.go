@@ -103,7 +103,7 @@ func digestBoth(source, target side, digests func(side) ([]digest, error)) (a, b
 // that they refer to, and the numbers of version 1 are copied, not assigned by a trigger. checkEqual checks that all
 // rows are in the target.
 func disableTriggers(target side) error {
-	_, err := pg.Exec(target.ctx, target.DB, "copy rows as they are", pg.SQL("SET LOCAL session_replication_role = replica"))
+	err := pg.Run(target.ctx, target.DB, "copy rows as they are", pg.SQL("SET LOCAL session_replication_role = replica"))
 	if pg.Denied(err) {
 		err = fmt.Errorf("the role of the new cell's database may not copy rows without their triggers: as a superuser, "+
 			"GRANT SET ON PARAMETER session_replication_role TO the role (PostgreSQL 15), or give --to the URL of a superuser: %w", err)
@@ -135,8 +135,7 @@ func (m *Move) replace(source, target side, c comparison) error {
 
 // drop deletes the rows of table, alias t, that match where.
 func drop(target side, table, where string) error {
-	_, err := pg.Exec(target.ctx, target.DB, "drop rows of "+table, pg.Raw("DELETE FROM "+table+" AS t WHERE "+where, nil))
-	return err
+	return pg.Run(target.ctx, target.DB, "drop rows of "+table, pg.Raw("DELETE FROM "+table+" AS t WHERE "+where, nil))
 }
 
 // dropCopies deletes rows of the new cell in a transaction of its own, with triggers turned off.
@@ -201,9 +200,8 @@ func (m *Move) reseal(target side, c db.SealedColumn, where string) error {
 			return fmt.Errorf("%s %s: %w", c.Table, row.ID, err)
 		}
 	}
-	_, err = pg.Exec(target.ctx, target.DB, "seal secrets again", pg.SQL("UPDATE "+c.Table+" AS t SET "+c.Column+
+	return pg.Run(target.ctx, target.DB, "seal secrets again", pg.SQL("UPDATE "+c.Table+" AS t SET "+c.Column+
 		" = n.value FROM unnest(?0::uuid[], ?1::bytea[]) AS n (id, value) WHERE t."+c.Key+" = n.id", ids, values))
-	return err
 }
 
 // analyzeFrom is the number of copied rows above which a table is analyzed at once, for the query plans of the new
@@ -228,7 +226,7 @@ func (m *Move) copySnapshot(ctx context.Context, source side, t shapedTable, o o
 	}
 	err = m.To.Tx(ctx, func(target context.Context) error { return m.replace(source, side{ctx: target, DB: m.To}, c) })
 	if err == nil && c.rows > analyzeFrom {
-		_, err = pg.Exec(ctx, m.To, "analyze "+t.name, pg.Raw("ANALYZE "+t.name, nil))
+		err = pg.Run(ctx, m.To, "analyze "+t.name, pg.Raw("ANALYZE "+t.name, nil))
 	}
 	if !pg.UniqueViolation(err) { // err may be nil
 		return true, c.rows, err

@@ -66,7 +66,7 @@ func (m *Move) freeze(ctx context.Context) error {
 // running transaction is next or later.
 func (m *Move) freezeKnown(ctx context.Context) error {
 	err := m.From.Tx(ctx, func(ctx context.Context) error {
-		_, err := pg.Exec(ctx, m.From, "freeze the partner's writes", pg.SQL(`
+		return pg.Run(ctx, m.From, "freeze the partner's writes", pg.SQL(`
 			WITH frozen AS (
 				UPDATE moves SET step = ?1, held_until = coalesce(held_until, clock_timestamp() + ?2::interval) WHERE partner_id = ?0
 				RETURNING partner_id, held_until
@@ -74,7 +74,6 @@ func (m *Move) freezeKnown(ctx context.Context) error {
 			INSERT INTO resting_clients (client_id, until)
 			SELECT c.id, frozen.held_until FROM frozen JOIN clients AS c ON c.partner_id = frozen.partner_id
 			ON CONFLICT (client_id) DO UPDATE SET until = excluded.until`, m.Partner, Frozen, db.FreezeFor))
-		return err
 	})
 	if err != nil {
 		return err
@@ -224,7 +223,7 @@ func (m *Move) activate(source, target side, c cellPair) error {
 		pg.SQL("SELECT pg_notify(channel, '') FROM unnest(?::text[]) AS channel",
 			[]string{db.MovesChannel, db.ReportChannel, db.OutboxChannel}),
 	} {
-		if _, err := pg.Exec(target.ctx, m.To, "activate the partner", q); err != nil {
+		if err := pg.Run(target.ctx, m.To, "activate the partner", q); err != nil {
 			return err
 		}
 	}
@@ -239,7 +238,7 @@ func (m *Move) freezeWithoutEnd(ctx context.Context) error {
 	if err := m.updateFrozen(ctx, "UPDATE moves SET step = ?1 WHERE partner_id = ?0 AND step = ?2 "+notEnded, HandingOver, Frozen); err != nil {
 		return err
 	}
-	if _, err := pg.Exec(ctx, m.From, "suspend the clients without an end", pg.SQL(
+	if err := pg.Run(ctx, m.From, "suspend the clients without an end", pg.SQL(
 		"UPDATE resting_clients AS r SET until = 'infinity' FROM clients AS c WHERE c.id = r.client_id AND c.partner_id = ?", m.Partner)); err != nil {
 		return err
 	}
@@ -249,11 +248,8 @@ func (m *Move) freezeWithoutEnd(ctx context.Context) error {
 // updateFrozen runs a statement that updates the move of the partner, its first argument, if the freeze has not ended.
 // If it updates no row, the error is errFreezeEnded.
 func (m *Move) updateFrozen(ctx context.Context, statement string, steps ...any) error {
-	n, err := pg.Exec(ctx, m.From, "hand the partner over", pg.SQL(statement, append([]any{m.Partner}, steps...)...))
-	if err == nil && n == 0 {
-		err = errFreezeEnded
-	}
-	return err
+	q := pg.SQL(statement, append([]any{m.Partner}, steps...)...)
+	return pg.RunOr(ctx, m.From, errFreezeEnded, "hand the partner over", q)
 }
 
 // unfreeze ends the freeze, if there is one: the old cell accepts writes again, and its clients resume. Call it only if
@@ -263,17 +259,15 @@ func (m *Move) unfreeze(ctx context.Context) error {
 		if err := resume(ctx, m.From, m.Partner); err != nil {
 			return err
 		}
-		_, err := pg.Exec(ctx, m.From, "accept writes again", pg.SQL(
+		return pg.Run(ctx, m.From, "accept writes again", pg.SQL(
 			"UPDATE moves SET step = ?1, held_until = NULL WHERE partner_id = ?0 AND step IN (?2, ?3)", m.Partner, Copying, Frozen, HandingOver))
-		return err
 	})
 }
 
 // resume ends the suspension of a partner's clients in a cell.
 func resume(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
-	_, err := pg.Exec(ctx, d, "resume the clients", pg.SQL(
+	return pg.Run(ctx, d, "resume the clients", pg.SQL(
 		"DELETE FROM resting_clients WHERE client_id IN (SELECT id FROM clients WHERE partner_id = ?)", partner))
-	return err
 }
 
 // detach makes the old cell answer the partner's keys with the code of the new cell, and sets the time until which it
@@ -292,7 +286,7 @@ func (m *Move) detach(ctx context.Context) error {
 				WHERE k.partner_id = ? ON CONFLICT (digest) DO UPDATE SET cell = excluded.cell`, m.Partner),
 			pg.SQL("SELECT pg_notify(?, '')", db.MovesChannel),
 		} {
-			if _, err := pg.Exec(ctx, m.From, "publish the move", q); err != nil {
+			if err := pg.Run(ctx, m.From, "publish the move", q); err != nil {
 				return err
 			}
 		}

@@ -170,7 +170,7 @@ func (m *Move) readCells(ctx context.Context) (c cellPair, err error) {
 func (m *Move) isActive(ctx context.Context) (bool, error) {
 	var steps []Step
 	err := m.To.Tx(ctx, func(ctx context.Context) (err error) {
-		if _, err := pg.Exec(ctx, m.To, "bound waits", pg.SQL("SET LOCAL lock_timeout = '30s'")); err != nil {
+		if err := pg.Run(ctx, m.To, "bound waits", pg.SQL("SET LOCAL lock_timeout = '30s'")); err != nil {
 			return err
 		}
 		steps, err = pg.All[Step](ctx, m.To, "look at the move", pg.SQL("SELECT step FROM moves WHERE partner_id = ? FOR UPDATE", m.Partner))
@@ -230,7 +230,7 @@ func (m *Move) transfer(ctx context.Context, c cellPair) (active bool, err error
 // start records the move in both cells, and notifies the processes of the new cell. It returns errNotServedByOld if the
 // old cell does not serve the partner, and errServedByNew if the new cell serves it or moves it to a third cell.
 func (m *Move) start(ctx context.Context, c cellPair) error {
-	n, err := pg.Exec(ctx, m.From, "note that the partner moves", pg.SQL(`
+	err := pg.RunOr(ctx, m.From, errNotServedByOld, "note that the partner moves", pg.SQL(`
 		INSERT INTO moves AS m (partner_id, step, cell, public_url) VALUES (@partner, @copying, @cell, @publicURL)
 		ON CONFLICT (partner_id) DO UPDATE SET step = excluded.step, cell = excluded.cell, public_url = excluded.public_url,
 			held_until = NULL, moved_at = NULL, keep_until = NULL,
@@ -239,13 +239,10 @@ func (m *Move) start(ctx context.Context, c cellPair) error {
 		"partner": m.Partner, "copying": Copying, "cell": c.to.Code(), "publicURL": c.publicURL,
 		"active": Active,
 	}))
-	if err == nil && n == 0 {
-		err = errNotServedByOld
-	}
 	if err != nil {
 		return err
 	}
-	n, err = pg.Exec(ctx, m.To, "note that the partner arrives", pg.SQL(`
+	err = pg.RunOr(ctx, m.To, errServedByNew, "note that the partner arrives", pg.SQL(`
 		INSERT INTO moves AS m (partner_id, step, cell) VALUES (@partner, @arriving, @cell)
 		ON CONFLICT (partner_id) DO UPDATE SET step = excluded.step, cell = excluded.cell, began_at = now(),
 			held_until = NULL, moved_at = NULL, keep_until = NULL
@@ -253,14 +250,10 @@ func (m *Move) start(ctx context.Context, c cellPair) error {
 		"partner": m.Partner, "arriving": Arriving, "cell": c.from.Code(), "detached": Detached,
 		"cleaned": Cleaned,
 	}))
-	if err == nil && n == 0 {
-		err = errServedByNew
-	}
 	if err != nil {
 		return err
 	}
-	_, err = pg.Exec(ctx, m.To, "notify of the arrival", pg.SQL("SELECT pg_notify(?, '')", db.MovesChannel))
-	return err
+	return pg.Run(ctx, m.To, "notify of the arrival", pg.SQL("SELECT pg_notify(?, '')", db.MovesChannel))
 }
 
 // copyPasses copies the tables that are not marked last, pass after pass, until a pass is short enough for a freeze. It
@@ -368,21 +361,19 @@ func (m *Move) Cancel(ctx context.Context) error {
 		if err := m.cancelArrival(ctx); err != nil {
 			return err
 		}
-		_, err = pg.Exec(ctx, m.From, "forget the move", pg.SQL("DELETE FROM moves WHERE partner_id = ?", m.Partner))
-		return err
+		return pg.Run(ctx, m.From, "forget the move", pg.SQL("DELETE FROM moves WHERE partner_id = ?", m.Partner))
 	})
 }
 
 // cancelArrival deletes the record of the move in the new cell. If the new cell still has the partner's own row, from a
 // time when it served the partner, cancelArrival sets the step Detached instead, so that CleanUp deletes the rows.
 func (m *Move) cancelArrival(ctx context.Context) error {
-	_, err := pg.Exec(ctx, m.To, "forget the move", pg.SQL(`
+	return pg.Run(ctx, m.To, "forget the move", pg.SQL(`
 		WITH kept AS (
 			UPDATE moves SET step = ?1, keep_until = clock_timestamp() WHERE partner_id = ?0 AND EXISTS (SELECT FROM partners WHERE id = ?0)
 			RETURNING partner_id
 		)
 		DELETE FROM moves WHERE partner_id = ?0 AND NOT EXISTS (SELECT FROM kept)`, m.Partner, Detached))
-	return err
 }
 
 // dropAllCopies deletes the partner's rows from the new cell, except for tables marked last: no copy of those is

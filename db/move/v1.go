@@ -89,7 +89,7 @@ func (m *Move) noteRetirement(source, target side, _ ownedIDs) (string, error) {
 // carryAnnouncement announces the end of version 1 in the new cell, if only the old cell has announced it. It first
 // locks the row of v1_state, as all changes of it do, and repeats checkRetirement.
 func (m *Move) carryAnnouncement(source, target side) error {
-	if _, err := pg.Exec(target.ctx, m.To, "lock the retirement of version 1", pg.SQL("SELECT FROM v1_state FOR UPDATE")); err != nil {
+	if err := pg.Run(target.ctx, m.To, "lock the retirement of version 1", pg.SQL("SELECT FROM v1_state FOR UPDATE")); err != nil {
 		return err
 	}
 	if err := m.checkRetirement(source, target, ownedIDs{}); err != nil {
@@ -102,7 +102,7 @@ func (m *Move) carryAnnouncement(source, target side) error {
 	n, err := pg.Exec(target.ctx, m.To, "announce the end of version 1", pg.SQL(
 		"UPDATE v1_state SET announced_at = ?, sunset_at = ? WHERE announced_at IS NULL", *a.AnnouncedAt, *a.SunsetAt))
 	if err == nil && n > 0 {
-		_, err = pg.Exec(target.ctx, m.To, "notify of the announcement", pg.SQL("NOTIFY v1_retirement"))
+		err = pg.Run(target.ctx, m.To, "notify of the announcement", pg.SQL("NOTIFY v1_retirement"))
 	}
 	return err
 }

@@ -107,7 +107,7 @@ func ClaimDeliveries(
 func (r *round) claim(
 	ctx context.Context, d *db.DB, n int, life time.Duration, choose func([]DueWebhook) []Places,
 ) (claim Claim, err error) {
-	if _, err := pg.Exec(ctx, d, "wait to claim deliveries", pg.SQL(`
+	if err := pg.Run(ctx, d, "wait to claim deliveries", pg.SQL(`
 		SELECT pg_advisory_xact_lock(hashtextextended(?, 0))`, claimsLock)); err != nil {
 		return claim, err
 	}

@@ -72,9 +72,8 @@ func MarkDeliveries(ctx context.Context, d *db.DB, marks []DeliveryMark) (done M
 // before its deliveries.
 func lockWebhooks(ctx context.Context, d *db.DB, marks []DeliveryMark) error {
 	ids := pg.MapRows(marks, func(m *DeliveryMark) domain.WebhookID { return m.Webhook })
-	_, err := pg.Exec(ctx, d, "lock subscriptions", pg.SQL(
+	return pg.Run(ctx, d, "lock subscriptions", pg.SQL(
 		"SELECT 1 FROM webhooks WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE", pg.IDs(ids)))
-	return err
 }
 
 // markTries updates the deliveries whose leases are still held, and returns their ids.

@@ -5,66 +5,51 @@ import (
 	"slices"
 	"time"
 
-	"github.com/uptrace/bun"
+	"github.com/google/uuid"
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-// mailRow is the row that Mail reads. Fields that do not apply to the mail's type are null.
+// mailRow is the row that Mail reads, with the fields that only readSubject needs. These are null if they do not apply
+// to the mail's type.
 type mailRow struct {
-	bun.BaseModel `bun:"table:mail_requests,alias:r"`
-
-	Type        domain.MessageType
-	DueAt       time.Time
-	ClientName  string
-	ArchivedAt  *time.Time
-	PartnerName string
-	Watched     bool  // the client has Dark Web Monitoring
-	Enabled     *bool // null if the client has not switched the type on or off
-
-	UserID       *domain.UserID
-	Email        *string
-	FirstName    *string
-	LastName     *string
-	Status       *domain.UserStatus
-	Language     *domain.Language
-	InviteID     *domain.InviteID
-	InviteEmail  *string
-	InviteRole   *domain.InviteRole
-	ExpiresAt    *time.Time
-	AcceptedAt   *time.Time
-	PolicyID     *domain.PolicyID
-	PolicyTitle  *string
-	PolicyClosed bool
-	PolicySigned bool
-	CourseID     *domain.CourseID
-	CourseTitle  *string
-	DueOn        *domain.Date
-	Round        *int
-	ResultID     *domain.ResultID
-	BreachName   *string
-	AdminID      *domain.AdminID
-	AdminEmail   *string
-	AdminName    *string
-	ReportID     *domain.ReportID
+	domain.Mail
+	Enabled    *bool // null if the client has not switched the type on or off
+	Round      *int
+	ResultID   *domain.ResultID
+	BreachName *string
 }
+
+// selectMail selects a mailRow. The addressee is the invite's, the admin's or the user's address, in this order.
+// unwanted is the reason why a mail has become pointless since it was requested, or empty.
+const selectMail = `r.client_id AS client, r.id, r.type, coalesce(r.due_at, r.created_at) AS due_at,
+	coalesce(i.email, o.email, u.email, '') AS "to", u.id AS "user", coalesce(u.first_name, o.name, '') AS name,
+	` + db.FullName + ` AS full_name, coalesce(u.preferred_language, @english) AS language,
+	c.name AS client_name, p.name AS partner_name, coalesce(i.id, @none) AS invite, coalesce(i.role, '') AS invite_role,
+	coalesce(i.expires_at, @never) AS expires_at, coalesce(y.id, @none) AS policy, coalesce(y.title, '') AS policy_title,
+	coalesce(k.id, @none) AS course, coalesce(k.titles->>u.preferred_language, k.title, '') AS course_title, a.due_on,
+	coalesce(r.report_id, @none) AS report, w.enabled, r.round, r.result_id, r.breach_name,
+	CASE
+		WHEN c.archived_at IS NOT NULL THEN 'the client is archived'
+		WHEN r.type = @adminInvite AND i.accepted_at IS NOT NULL THEN 'the invite was accepted'
+		WHEN r.type = @adminInvite AND i.expires_at <= @now THEN 'the invite has expired'
+		WHEN r.type <> @adminInvite AND u.status <> 'active' THEN 'the user is inactive'
+		WHEN r.type = @policyReminder AND (y.id IS NULL OR y.archived_at IS NOT NULL) THEN 'the policy is archived'
+		WHEN s.signed_at IS NOT NULL THEN 'the policy is signed'
+		WHEN r.type = @trainingInvite AND a.due_on IS NULL THEN 'the course is not open'
+		WHEN r.type = @exposureNotice AND NOT c.dark_web_monitoring THEN 'the client has no Dark Web Monitoring'
+		WHEN r.type = @monthlyReport AND o.id IS NULL THEN 'the admin was removed'
+		ELSE ''
+	END AS unwanted`
 
 // Mail reads the data that a mail request is rendered from. If the mail is no longer wanted, Unwanted is the reason. If
 // it is unwanted or switched off, the data of its subject is not read. It is for the mail worker: it checks no caller's
 // access.
 func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.MessageID) (domain.Mail, error) {
-	now := d.Now()
 	row, err := pg.Find[mailRow](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`
-		SELECT r.type, coalesce(r.due_at, r.created_at) AS due_at, c.name AS client_name, c.archived_at,
-			p.name AS partner_name, c.dark_web_monitoring AS watched, w.enabled, r.round, r.result_id, r.breach_name,
-			r.report_id, o.id AS admin_id, o.email AS admin_email, o.name AS admin_name,
-			u.id AS user_id, u.email, u.first_name, u.last_name, u.status, u.preferred_language AS language,
-			i.id AS invite_id, i.email AS invite_email, i.role AS invite_role, i.expires_at, i.accepted_at,
-			y.id AS policy_id, y.title AS policy_title, y.archived_at IS NOT NULL AS policy_closed,
-			s.signed_at IS NOT NULL AS policy_signed, k.id AS course_id,
-			coalesce(k.titles->>u.preferred_language, k.title) AS course_title, a.due_on
+		SELECT `+selectMail+`
 		FROM mail_requests AS r
 		JOIN clients AS c ON c.id = r.client_id
 		JOIN partners AS p ON p.id = c.partner_id
@@ -75,65 +60,24 @@ func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.Messa
 			(SELECT id FROM users WHERE client_id = r.client_id AND email = coalesce(i.email, o.email)))
 		LEFT JOIN policies AS y ON y.client_id = r.client_id AND y.id = r.policy_id
 		LEFT JOIN policy_signatures AS s ON s.client_id = y.client_id AND s.policy_id = y.id AND s.version = y.version
-			AND s.user_id = r.user_id AND s.signed_at > ?2::timestamptz - make_interval(days => y.renewal_period_days)
+			AND s.user_id = r.user_id AND s.signed_at > @now::timestamptz - make_interval(days => y.renewal_period_days)
 		LEFT JOIN courses AS k ON k.id = r.course_id
 		LEFT JOIN LATERAL (
 			SELECT due_on FROM assignments
 			WHERE client_id = r.client_id AND user_id = r.user_id AND course_id = r.course_id AND completed_at IS NULL
 			ORDER BY round DESC LIMIT 1
 		) AS a ON true
-		WHERE r.client_id = ?0 AND r.id = ?1`, client, id, now)))
+		WHERE r.client_id = @client AND r.id = @id`, pg.Named{
+		"client": client, "id": id, "now": d.Now(), "english": domain.English, "none": uuid.Nil, "never": time.Time{},
+		"adminInvite": domain.AdminInviteMail, "policyReminder": domain.PolicyReminder, "trainingInvite": domain.TrainingInvite,
+		"exposureNotice": domain.ExposureNotice, "monthlyReport": domain.MonthlyReportMail,
+	})))
 	if err != nil {
 		return domain.Mail{}, err
 	}
-	m := row.mail(now)
-	m.Client, m.ID = client, id
-	if m.Unwanted == "" && !m.SwitchedOff {
-		err = readSubject(ctx, d, &row, &m)
+	row.SwitchedOff = slices.Contains(domain.ServiceMails, row.Type) && !pg.Or(row.Enabled, row.Type.OnByDefault())
+	if row.Unwanted == "" && !row.SwitchedOff {
+		err = readSubject(ctx, d, &row)
 	}
-	return m, err
-}
-
-// mail converts the row. The addressee is the invite's, the admin's or the user's address, in this order.
-func (r *mailRow) mail(now time.Time) domain.Mail {
-	m := domain.Mail{
-		Type: r.Type, DueAt: r.DueAt, User: r.UserID,
-		To:       pg.Or(r.InviteEmail, pg.Or(r.AdminEmail, domain.OrZero(r.Email))),
-		Name:     pg.Or(r.FirstName, domain.OrZero(r.AdminName)),
-		FullName: domain.FullName(domain.OrZero(r.FirstName), domain.OrZero(r.LastName)),
-		Language: pg.Or(r.Language, domain.English), ClientName: r.ClientName, PartnerName: r.PartnerName,
-		Invite: domain.OrZero(r.InviteID), InviteRole: domain.OrZero(r.InviteRole), ExpiresAt: domain.OrZero(r.ExpiresAt),
-		Policy: domain.OrZero(r.PolicyID), PolicyTitle: domain.OrZero(r.PolicyTitle),
-		Course: domain.OrZero(r.CourseID), CourseTitle: domain.OrZero(r.CourseTitle), DueOn: domain.OrZero(r.DueOn),
-		Report: domain.OrZero(r.ReportID),
-
-		SwitchedOff: slices.Contains(domain.ServiceMails, r.Type) && !pg.Or(r.Enabled, r.Type.OnByDefault()),
-	}
-	m.Unwanted = r.unwanted(now)
-	return m
-}
-
-// unwanted returns the reason why a mail has become pointless since it was requested, or "".
-func (r *mailRow) unwanted(now time.Time) string {
-	switch {
-	case r.ArchivedAt != nil:
-		return "the client is archived"
-	case r.Type == domain.AdminInviteMail && r.AcceptedAt != nil:
-		return "the invite was accepted"
-	case r.Type == domain.AdminInviteMail && !r.ExpiresAt.After(now):
-		return "the invite has expired"
-	case r.Type != domain.AdminInviteMail && r.Status != nil && *r.Status != domain.Active:
-		return "the user is inactive"
-	case r.Type == domain.PolicyReminder && (r.PolicyID == nil || r.PolicyClosed):
-		return "the policy is archived"
-	case r.PolicySigned:
-		return "the policy is signed"
-	case r.Type == domain.TrainingInvite && r.DueOn == nil:
-		return "the course is not open"
-	case r.Type == domain.ExposureNotice && !r.Watched:
-		return "the client has no Dark Web Monitoring"
-	case r.Type == domain.MonthlyReportMail && r.AdminID == nil:
-		return "the admin was removed"
-	}
-	return ""
+	return row.Mail, err
 }

@@ -130,13 +130,12 @@ type Requeue struct {
 
 // RequeueMail gives a lease back. It returns db.ErrLeaseLost if the lease is no longer held.
 func RequeueMail(ctx context.Context, d *db.DB, l Lease, q Requeue) error {
-	n, err := pg.Exec(ctx, d, "put a mail back", pg.SQL(`
+	return pg.RunOr(ctx, d, db.ErrLeaseLost, "put a mail back", pg.SQL(`
 		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = @at, attempts = attempts + @failed::integer,
 			maybe_sent = maybe_sent OR @maybeSent
 		WHERE client_id = @client AND id = @id AND lease = @token`, pg.Named{
 		"client": l.Client, "id": l.ID, "token": l.Token, "at": q.At, "failed": pg.Number(q.Failed), "maybeSent": q.MaybeSent,
 	}))
-	return db.CheckLease(n, err)
 }
 
 // NoteScan records an action on a simulated mail that is being sent, so that MarkSent marks its result as automated:

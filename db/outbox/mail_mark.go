@@ -69,7 +69,7 @@ func noteNotified(ctx context.Context, c *db.Change, notices []markedRow) error 
 		clients, users, breaches = append(clients, n.ClientID), append(users, *n.UserID), append(breaches, *n.BreachName)
 	}
 	c.Lock(db.ExposureLocks)
-	_, err := pg.Exec(ctx, c, "note who was told of exposures", pg.SQL(`
+	return pg.Run(ctx, c, "note who was told of exposures", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
 			SELECT e.client_id, e.user_id, e.breach_name FROM exposures AS e
 			JOIN unnest(?0::uuid[], ?1::uuid[], ?2::text[]) AS n (client_id, user_id, breach_name)
@@ -80,7 +80,6 @@ func noteNotified(ctx context.Context, c *db.Change, notices []markedRow) error 
 		FROM chosen AS n
 		WHERE e.client_id = n.client_id AND e.user_id = n.user_id AND e.breach_name = n.breach_name`,
 		clients, users, breaches, c.At))
-	return err
 }
 
 // markSent deletes the mails whose leases are still held from the outbox, marks them as sent in the tables of their
@@ -158,9 +157,9 @@ var ownTables = map[db.OutboxKind]struct{ name, client string }{
 func markUnsent(ctx context.Context, d *db.DB, l Lease, set string, values pg.Named) error {
 	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.OutboxLocks)
-		n, err := pg.Exec(ctx, c, "take a mail out of the outbox", pg.SQL(
+		err := pg.RunOr(ctx, c, db.ErrLeaseLost, "take a mail out of the outbox", pg.SQL(
 			"DELETE FROM outbox WHERE client_id = ? AND id = ? AND lease = ?", l.Client, l.ID, l.Token))
-		if err := db.CheckLease(n, err); err != nil {
+		if err != nil {
 			return err
 		}
 		if l.Kind == db.SimulatedMail {
@@ -168,8 +167,7 @@ func markUnsent(ctx context.Context, d *db.DB, l Lease, set string, values pg.Na
 		}
 		own := ownTables[l.Kind]
 		values["client"], values["id"], values["now"] = l.Client, l.ID, c.At
-		_, err = pg.Exec(ctx, c, "mark a mail as unsent", pg.SQL(
+		return pg.Run(ctx, c, "mark a mail as unsent", pg.SQL(
 			"UPDATE "+own.name+" SET "+set+" WHERE "+own.client+" = @client AND id = @id", values))
-		return err
 	})
 }

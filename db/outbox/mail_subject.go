@@ -9,10 +9,11 @@ import (
 	"partnerapi/domain"
 )
 
-// readSubject reads into m what one of the service's own mails is about, if Mail has not read it yet. It sets
-// m.Unwanted if the mail has become pointless.
-func readSubject(ctx context.Context, d *db.DB, r *mailRow, m *domain.Mail) (err error) {
-	switch r.Type {
+// readSubject reads into r.Mail what one of the service's own mails is about, if Mail has not read it yet. It sets
+// Unwanted if the mail has become pointless.
+func readSubject(ctx context.Context, d *db.DB, r *mailRow) (err error) {
+	m := &r.Mail
+	switch m.Type {
 	case domain.CertificateMail:
 		m.Unwanted, err = readCompletion(ctx, d, *r.Round, m)
 	case domain.PhishReminder:

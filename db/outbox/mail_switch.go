@@ -13,24 +13,19 @@ import (
 // sent. It returns NotFound if the client does not exist or is archived. It is for the command line and checks no
 // caller's access.
 func SwitchMail(ctx context.Context, d *db.DB, client domain.ClientID, kind domain.MessageType, on bool) error {
-	n, err := pg.Exec(ctx, d, "switch mail", pg.SQL(`
+	return pg.RunOr(ctx, d, domain.ErrNotFound(client.Noun()), "switch mail", pg.SQL(`
 		INSERT INTO mail_switches (client_id, kind, enabled, changed_at)
 		SELECT id, ?1, ?2::boolean, ?3::timestamptz FROM clients WHERE id = ?0 AND archived_at IS NULL
 		ON CONFLICT (client_id, kind) DO UPDATE SET enabled = excluded.enabled, changed_at = excluded.changed_at`,
 		client, kind, on, d.Now()))
-	if err == nil && n == 0 {
-		err = domain.ErrNotFound(client.Noun())
-	}
-	return err
 }
 
 // SwitchPartnerMail switches one of domain.PartnerMails on or off for a partner. It does nothing if the partner does
 // not exist.
 func SwitchPartnerMail(ctx context.Context, d *db.DB, partner domain.PartnerID, kind domain.MessageType, on bool) error {
-	_, err := pg.Exec(ctx, d, "switch mail", pg.SQL(`
+	return pg.Run(ctx, d, "switch mail", pg.SQL(`
 		UPDATE partners SET mails_off = array_remove(mails_off, ?1::text) || CASE WHEN ?2::boolean THEN '{}' ELSE ARRAY[?1::text] END
 		WHERE id = ?0`, partner, kind, on))
-	return err
 }
 
 // PartnerMailSwitches reads for each of domain.PartnerMails, in order, whether it is on for a partner.

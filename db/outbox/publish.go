@@ -88,33 +88,15 @@ func EventsWait(ctx context.Context, d *db.DB) (bool, error) {
 		d.Now(), domain.EventTypes)))
 }
 
-// outboxEventRow is a row of events, with the partner of its client.
-type outboxEventRow struct {
-	ID         domain.EventID
-	Type       domain.EventType
-	ClientID   domain.ClientID
-	UserID     *domain.UserID
-	ObjectID   *domain.EventID // of any kind
-	CreatedAt  time.Time
-	RecordedAt time.Time
-	PartnerID  *domain.PartnerID
-}
-
 // takeEvents reads the first n waiting events. It needs no row locks: only the holder of the lock on event_head, its
 // caller, deletes events.
 func takeEvents(ctx context.Context, d *db.DB, n int) ([]db.OutboxEvent, error) {
-	rows, err := pg.All[outboxEventRow](ctx, d, "take events", pg.SQL(`
-		SELECT e.id, e.type, e.client_id, e.user_id, e.object_id, e.created_at, e.recorded_at,
-			(SELECT c.partner_id FROM clients AS c WHERE c.id = e.client_id AND c.archived_at IS NULL) AS partner_id
-		FROM events AS e WHERE `+waitingEvents+` ORDER BY e.recorded_at, e.id LIMIT ?2`, d.Now(), domain.EventTypes, n))
-	return pg.MapRows(rows, func(r *outboxEventRow) db.OutboxEvent {
-		return db.OutboxEvent{
-			Event: domain.Event{
-				ID: r.ID, Type: r.Type, Client: r.ClientID, User: domain.OrZero(r.UserID), At: r.CreatedAt.UTC(),
-			},
-			Object: uuid.UUID(domain.OrZero(r.ObjectID)), RecordedAt: r.RecordedAt, Partner: r.PartnerID,
-		}
-	}), err
+	return pg.All[db.OutboxEvent](ctx, d, "take events", pg.SQL(`
+		SELECT e.id, e.type, e.client_id AS client, coalesce(e.user_id, ?3) AS "user", coalesce(e.object_id, ?3) AS object,
+			e.created_at AS at, e.recorded_at,
+			(SELECT c.partner_id FROM clients AS c WHERE c.id = e.client_id AND c.archived_at IS NULL) AS partner
+		FROM events AS e WHERE `+waitingEvents+` ORDER BY e.recorded_at, e.id LIMIT ?2`,
+		d.Now(), domain.EventTypes, n, uuid.Nil))
 }
 
 // publish publishes taken events at the positions after head, and adds their outcomes to p.
@@ -212,8 +194,7 @@ func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *pu
 
 // postponeEvent postpones an event by PostponeEvent.
 func postponeEvent(ctx context.Context, d *db.DB, e *db.OutboxEvent) error {
-	_, err := pg.Exec(ctx, d, "postpone an event", pg.SQL(
+	return pg.Run(ctx, d, "postpone an event", pg.SQL(
 		"UPDATE events SET postponed_until = ? WHERE recorded_at = ? AND id = ?",
 		d.Now().Add(PostponeEvent), e.RecordedAt, e.ID))
-	return err
 }

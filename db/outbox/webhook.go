@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -17,30 +15,9 @@ type Webhook struct {
 	db *db.DB
 }
 
-type webhookRow struct {
-	bun.BaseModel `bun:"table:webhooks,alias:w"`
-
-	PartnerID      domain.PartnerID `bun:"partner_id,pk"`
-	ID             domain.WebhookID `bun:"id,pk"`
-	KeyID          domain.KeyID
-	URL            string             `bun:"url"`
-	Events         []domain.EventType `bun:"events,array"`
-	ClientIDs      []domain.ClientID  `bun:"client_ids,array"`
-	Description    *string
-	Status         domain.WebhookStatus
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
-	LastDeliveryAt *time.Time
-	FailingSince   *time.Time
-}
-
-func (r *webhookRow) webhook() domain.Webhook {
-	return domain.Webhook{
-		ID: r.ID, Partner: r.PartnerID, Key: r.KeyID, URL: r.URL, Events: r.Events,
-		Clients: r.ClientIDs, Description: r.Description, Status: r.Status, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-		LastDeliveryAt: r.LastDeliveryAt, FailingSince: r.FailingSince,
-	}
-}
+// selectWebhook selects domain.Webhooks from webhooks, alias w.
+const selectWebhook = `w.partner_id AS partner, w.id, w.key_id AS key, w.url, w.events, w.client_ids AS clients, w.description,
+	w.status, w.created_at, w.updated_at, w.last_delivery_at, w.failing_since`
 
 // webhookReach returns the condition that the caller may read and change a subscription, alias w: the access of the
 // subscription, that of its key narrowed to client_ids, is within the caller's (decisions 8.6). Archived clients count
@@ -68,25 +45,24 @@ func coveredKey(column string, by domain.KeyID) pg.Query {
 
 // Webhooks reads a page of the subscriptions within the caller's reach, the oldest first.
 func Webhooks(ctx context.Context, d *db.DB, w domain.Window) (domain.Slice[domain.Webhook], error) {
-	k := pg.ByTime("w.created_at", "w.id", func(r *webhookRow) (time.Time, domain.WebhookID) { return r.CreatedAt, r.ID })
-	k.OneIndex = true
+	k := pg.ByTime("w.created_at", "w.id", func(h *domain.Webhook) (time.Time, domain.WebhookID) { return h.CreatedAt, h.ID })
+	k.Table, k.Select, k.OneIndex = "webhooks AS w", func(q *pg.Select) { q.Columns(selectWebhook) }, true
 	k.Where.Add("?", webhookReach(ctx))
-	rows, err := pg.CountedPage(ctx, d, k, w)
-	return pg.Map(rows, (*webhookRow).webhook), err
+	return pg.CountedPage(ctx, d, k, w)
 }
 
 // webhookQuery selects a subscription within the caller's reach.
 func webhookQuery(ctx context.Context, id domain.WebhookID) *pg.Select {
-	return pg.From("webhooks AS w").Columns(pg.Columns[webhookRow]()).Where("w.id = ?", id).Where("?", webhookReach(ctx))
+	return pg.From("webhooks AS w").Columns(selectWebhook).Where("w.id = ?", id).Where("?", webhookReach(ctx))
 }
 
 // webhook returns the subscription that q selects. It returns NotFound if there is no row.
 func webhook(ctx context.Context, d *db.DB, id domain.WebhookID, q pg.Query) (*Webhook, error) {
-	row, err := pg.Find[webhookRow](ctx, d, id.Noun(), q)
+	found, err := pg.Find[domain.Webhook](ctx, d, id.Noun(), q)
 	if err != nil {
 		return nil, err
 	}
-	return &Webhook{Webhook: row.webhook(), db: d}, nil
+	return &Webhook{found, d}, nil
 }
 
 // FindWebhook returns a subscription. It returns NotFound if it is not within the caller's reach.
@@ -144,11 +120,10 @@ func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret [
 	if n >= domain.MaxWebhooks {
 		return domain.ErrConflict(w.ID.Noun(), "the partner has 20 webhooks, which is as many as it may have")
 	}
-	_, err = pg.Exec(ctx, c, "insert a webhook", pg.SQL(`
+	return pg.Run(ctx, c, "insert a webhook", pg.SQL(`
 		INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, description, status, created_at, updated_at, secret)
 		VALUES (?, ?, ?, ?, ?::text[], ?::uuid[], ?, ?, ?, ?, ?)`,
 		w.Partner, w.ID, w.Key, w.URL, w.Events, pg.IDs(w.Clients), w.Description, w.Status, w.CreatedAt, w.UpdatedAt, secret))
-	return err
 }
 
 // UpdateWebhook stores the changes of a locked subscription. A subscription that becomes active gets the events
@@ -159,7 +134,7 @@ func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, aft
 	if activated || after.URL != before.URL {
 		after.FailingSince = nil
 	}
-	_, err := pg.Exec(ctx, c, "update a webhook", pg.SQL(`
+	err := pg.Run(ctx, c, "update a webhook", pg.SQL(`
 		UPDATE webhooks SET url = @url, events = @events::text[], client_ids = @clients::uuid[], description = @description, status = @status,
 			updated_at = greatest(updated_at, @now),
 			active_since = CASE WHEN @activated::boolean THEN clock_timestamp() ELSE active_since END,
@@ -178,17 +153,15 @@ func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, aft
 // ReplaceWebhookSecret sets a new sealed secret of a locked subscription. For domain.ReplacedSecretLife the previous
 // secret signs too.
 func ReplaceWebhookSecret(ctx context.Context, c *db.Change, id domain.WebhookID, secret []byte) error {
-	_, err := pg.Exec(ctx, c, "replace the secret of a webhook", pg.SQL(`
+	return pg.Run(ctx, c, "replace the secret of a webhook", pg.SQL(`
 		UPDATE webhooks SET secret = ?1, replaced_secret = secret, replaced_until = ?2, updated_at = greatest(updated_at, ?3)
 		WHERE id = ?0`, id, secret, c.At.Add(domain.ReplacedSecretLife), c.At))
-	return err
 }
 
 // DeleteWebhook deletes a locked subscription. DropDeletedWebhooks deletes its deliveries later: there may be very
 // many.
 func DeleteWebhook(ctx context.Context, c *db.Change, id domain.WebhookID) error {
-	_, err := pg.Exec(ctx, c, "delete a webhook", pg.SQL(`
+	return pg.Run(ctx, c, "delete a webhook", pg.SQL(`
 		WITH deleted AS (DELETE FROM webhooks WHERE id = ?0)
 		INSERT INTO deleted_webhooks (id) VALUES (?0) ON CONFLICT DO NOTHING`, id))
-	return err
 }

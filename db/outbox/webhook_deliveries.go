@@ -5,32 +5,13 @@ import (
 	"errors"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-type deliveryRow struct {
-	bun.BaseModel `bun:"table:webhook_deliveries,alias:d"`
-
-	WebhookID domain.WebhookID  `bun:"webhook_id,pk"`
-	ID        domain.DeliveryID `bun:"id,pk"`
-	EventID   domain.EventID
-	Type      domain.EventType
-	Status    domain.DeliveryStatus
-	Reason    *string
-	CreatedAt time.Time
-	Tries     []domain.DeliveryTry
-}
-
-func (r *deliveryRow) delivery() domain.Delivery {
-	return domain.Delivery{
-		ID: r.ID, Webhook: r.WebhookID, Event: r.EventID, Type: r.Type, Status: r.Status, Reason: r.Reason,
-		CreatedAt: r.CreatedAt, Tries: r.Tries,
-	}
-}
+// selectDelivery selects domain.Deliveries from webhook_deliveries, alias d.
+const selectDelivery = `d.webhook_id AS webhook, d.id, d.event_id AS event, d.type, d.status, d.reason, d.created_at, d.tries`
 
 // deliveryReach returns the condition that the client of a delivery, alias d, is within the caller's reach. The
 // subscription may have had a wider access when the delivery was made, and the client may have been archived since.
@@ -40,13 +21,12 @@ func deliveryReach(ctx context.Context) pg.Query {
 
 // Deliveries reads a page of the subscription's deliveries for clients within the caller's reach, the newest first.
 func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice[domain.Delivery], error) {
-	k := pg.ByTime("d.created_at", "d.id", func(r *deliveryRow) (time.Time, domain.DeliveryID) { return r.CreatedAt, r.ID })
-	k.Desc = true
-	k.OneIndex = true
+	k := pg.ByTime("d.created_at", "d.id", func(d *domain.Delivery) (time.Time, domain.DeliveryID) { return d.CreatedAt, d.ID })
+	k.Table, k.Select = "webhook_deliveries AS d", func(q *pg.Select) { q.Columns(selectDelivery) }
+	k.Desc, k.OneIndex = true, true
 	k.Where.Add("d.webhook_id = ?", h.ID)
 	k.Where.Add("?", deliveryReach(ctx))
-	rows, err := pg.CountedPage(ctx, h.db, k, w)
-	return pg.Map(rows, (*deliveryRow).delivery), err
+	return pg.CountedPage(ctx, h.db, k, w)
 }
 
 // Redeliver makes a finished delivery wait again, due now, with a new retry schedule. A waiting delivery becomes due
@@ -82,15 +62,15 @@ func (h *Webhook) Redeliver(ctx context.Context, c *db.Change, id domain.Deliver
 // wait makes a delivery wait and due now, as described at Redeliver.
 func (h *Webhook) wait(ctx context.Context, c *db.Change, id domain.DeliveryID) (domain.Delivery, error) {
 	const ended = "d.status <> 'waiting'"
-	row, err := pg.One[deliveryRow](ctx, c, "make a delivery wait again", pg.SQL(`
+	d, err := pg.One[domain.Delivery](ctx, c, "make a delivery wait again", pg.SQL(`
 		UPDATE webhook_deliveries AS d SET status = 'waiting', reason = NULL,
 			due_at = CASE WHEN `+ended+` THEN ?2 WHEN d.lease IS NULL THEN least(d.due_at, ?2) ELSE d.due_at END,
 			lease = CASE WHEN `+ended+` THEN NULL ELSE d.lease END,
 			first_try_at = CASE WHEN `+ended+` THEN NULL ELSE d.first_try_at END,
 			queued_at = CASE WHEN `+ended+` THEN clock_timestamp() ELSE d.queued_at END
-		WHERE d.webhook_id = ?0 AND d.id = ?1 RETURNING `+pg.Columns[deliveryRow](), h.ID, id, c.At))
+		WHERE d.webhook_id = ?0 AND d.id = ?1 RETURNING `+selectDelivery, h.ID, id, c.At))
 	if errors.Is(err, pg.ErrNoRow) { // its retention ended after Redeliver read it
 		err = domain.ErrNotFound(id.Noun())
 	}
-	return row.delivery(), err
+	return d, err
 }

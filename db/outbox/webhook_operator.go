@@ -17,26 +17,17 @@ type ListedWebhook struct {
 	KeyPrefix string
 }
 
-type listedWebhookRow struct {
-	webhookRow
-	PartnerName string
-	KeyPrefix   string
-}
-
 // AllWebhooks lists for an operator the subscriptions of a partner or, for the zero id, of all partners. They are
 // ordered by the name of the partner and the time of creation.
 func AllWebhooks(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]ListedWebhook, error) {
-	q := pg.From("webhooks AS w").Columns(pg.Columns[webhookRow]()).
+	q := pg.From("webhooks AS w").Columns(selectWebhook).
 		Columns("p.name AS partner_name, k.prefix AS key_prefix").
 		Join("JOIN partners AS p ON p.id = w.partner_id").Join("JOIN api_keys AS k ON k.id = w.key_id").
 		OrderBy("p.name_key, w.created_at, w.id")
 	if !partner.IsZero() {
 		q.Where("w.partner_id = ?", partner)
 	}
-	rows, err := pg.All[listedWebhookRow](ctx, d, "list webhooks", q)
-	return pg.MapRows(rows, func(r *listedWebhookRow) ListedWebhook {
-		return ListedWebhook{r.webhook(), r.PartnerName, r.KeyPrefix}
-	}), err
+	return pg.All[ListedWebhook](ctx, d, "list webhooks", q)
 }
 
 // SetWebhookStatus sets the status of a subscription of any partner, as UpdateWebhook does, and returns the previous
@@ -46,7 +37,7 @@ func SetWebhookStatus(
 ) (before domain.WebhookStatus, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.WebhookLocks)
-		h, err := webhook(ctx, c.DB, id, pg.From("webhooks AS w").Columns(pg.Columns[webhookRow]()).
+		h, err := webhook(ctx, c.DB, id, pg.From("webhooks AS w").Columns(selectWebhook).
 			Where("w.id = ?", id).For("NO KEY UPDATE OF w"))
 		if err != nil {
 			return err
@@ -69,11 +60,6 @@ type DueDelivery struct {
 	DueAt *time.Time
 }
 
-type dueDeliveryRow struct {
-	deliveryRow
-	DueAt *time.Time
-}
-
 // DeliveriesTo lists up to n deliveries of a subscription of any partner, the newest first. They have the status or, if
 // it is empty, any status. It returns NotFound if there is no such subscription.
 func DeliveriesTo(
@@ -82,12 +68,11 @@ func DeliveriesTo(
 	if _, err := pg.Find[domain.WebhookID](ctx, d, id.Noun(), pg.SQL("SELECT id FROM webhooks WHERE id = ?", id)); err != nil {
 		return nil, err
 	}
-	q := pg.From("webhook_deliveries AS d").Columns(pg.Columns[deliveryRow]()).
+	q := pg.From("webhook_deliveries AS d").Columns(selectDelivery).
 		Columns("CASE WHEN d.status = 'waiting' THEN d.due_at END AS due_at").
 		Where("d.webhook_id = ?", id).OrderBy("d.created_at DESC, d.id DESC").Limit(n)
 	if status != "" {
 		q.Where("d.status = ?", status)
 	}
-	rows, err := pg.All[dueDeliveryRow](ctx, d, "list deliveries", q)
-	return pg.MapRows(rows, func(r *dueDeliveryRow) DueDelivery { return DueDelivery{r.delivery(), r.DueAt} }), err
+	return pg.All[DueDelivery](ctx, d, "list deliveries", q)
 }

@@ -18,7 +18,7 @@ func Each[Row any](ctx context.Context, r Runner, action string, q Query) iter.S
 	return func(yield func(Row, error) bool) {
 		var none Row
 		cursor := fmt.Sprintf("rows_%x", [16]byte(NewID[domain.EventKind]()))
-		if _, err := Exec(ctx, r, action, unrepeated{SQL("DECLARE "+cursor+" NO SCROLL CURSOR FOR ?", q)}); err != nil {
+		if err := Run(ctx, r, action, unrepeated{SQL("DECLARE "+cursor+" NO SCROLL CURSOR FOR ?", q)}); err != nil {
 			yield(none, err)
 			return
 		}

@@ -77,6 +77,21 @@ func Exec(ctx context.Context, r Runner, action string, q Query) (changed int, e
 	return changed, r.TranslateError(action, err)
 }
 
+// Run runs a statement whose number of changed rows the caller does not need.
+func Run(ctx context.Context, r Runner, action string, q Query) error {
+	_, err := Exec(ctx, r, action, q)
+	return err
+}
+
+// RunOr is Run, but returns none if the statement changed no row.
+func RunOr(ctx context.Context, r Runner, none error, action string, q Query) error {
+	changed, err := Exec(ctx, r, action, q)
+	if err == nil && changed == 0 {
+		return none
+	}
+	return err
+}
+
 // Copy inserts n rows into a table with COPY, in the transaction of ctx if there is one. row returns the values of the
 // row with an index, from 0, in the order of the columns. It costs the server half as much as an INSERT of many rows.
 func Copy(ctx context.Context, r Runner, action, table string, columns []string, n int, row func(int) []any) error {
@@ -103,8 +118,7 @@ func Existing[K domain.Kind](
 // PreferIndexes makes the later statements of the transaction find rows by indexes. It is for staging tables, whose
 // statistics are out of date while they grow: PostgreSQL would otherwise read the whole table each time.
 func PreferIndexes(ctx context.Context, r Runner) error {
-	_, err := Exec(ctx, r, "look rows up by their keys", SQL(`
+	return Run(ctx, r, "look rows up by their keys", SQL(`
 		SELECT set_config(name, 'off', true)
 		FROM unnest(ARRAY['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable_bitmapscan']) AS name`))
-	return err
 }

@@ -2,7 +2,6 @@ package pg
 
 import (
 	"context"
-	"encoding/json"
 	"reflect"
 	"strings"
 
@@ -83,10 +82,6 @@ func UpdateRows[Row any](ctx context.Context, r Runner, action string, rows []Ro
 			objects[n][all.table.Fields[i].Name] = jsonValue(pointedTo(value))
 		}
 	}
-	text, err := json.Marshal(objects)
-	if err != nil {
-		return err
-	}
 
 	if len(columns) == 0 {
 		columns = columnNames(all.table.DataFields)
@@ -95,10 +90,9 @@ func UpdateRows[Row any](ctx context.Context, r Runner, action string, rows []Ro
 	for i, name := range keys {
 		keys[i] = "t." + name + " = n." + name
 	}
-	_, err = Exec(ctx, r, action, SQL(`
+	return Run(ctx, r, action, SQL(`
 		UPDATE `+all.table.Name+` AS t SET (`+strings.Join(columns, ", ")+`) = ROW (n.`+strings.Join(columns, ", n.")+`)
-		FROM json_populate_recordset(NULL::`+all.table.Name+`, ?::json) AS n WHERE `+strings.Join(keys, " AND "), string(text)))
-	return err
+		FROM json_populate_recordset(NULL::`+all.table.Name+`, ?::json) AS n WHERE `+strings.Join(keys, " AND "), objects))
 }
 
 // pointedTo dereferences a pointer. It returns nil for a nil pointer, and other values as they are.

@@ -183,7 +183,7 @@ func replacePrograms(ctx context.Context, b *importingClients) error {
 	if len(replaced) == 0 {
 		return nil
 	}
-	_, err := pg.Exec(ctx, b, "drop programs", pg.SQL(
+	err := pg.Run(ctx, b, "drop programs", pg.SQL(
 		"DELETE FROM program_courses WHERE client_id = ANY(?::uuid[])", pg.IDs(replaced)))
 	if err != nil {
 		return err

@@ -166,9 +166,9 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 	}
 
 	c.Lock(db.CollectionLocks)
-	_, err = pg.Exec(ctx, c, "lock collections", pg.SQL(
+	err = pg.Run(ctx, c, "lock collections", pg.SQL(
 		"SELECT FROM collections WHERE id = ANY(?::uuid[]) ORDER BY client_id, id FOR NO KEY UPDATE",
-		found.ids(domain.CollectionKind{}.Prefix())))
+		found.ids(domain.CollectionID{}.Prefix())))
 	if err != nil {
 		return err
 	}
@@ -284,7 +284,7 @@ func beginGroups(ctx context.Context, b *importingGroups) error {
 			OR EXISTS (SELECT 1 FROM framework_assignments AS f
 				WHERE f.client_id = g.client_id AND f.audience_id = g.id) AS used`).
 		Where("g.id = ANY(?0::uuid[]) OR g.manual AND g.client_id = ANY(?1::uuid[])",
-			b.ids(), b.found.ids(domain.ClientKind{}.Prefix())).
+			b.ids(), b.found.ids(domain.ClientID{}.Prefix())).
 		OrderBy("g.client_id, g.id").For("UPDATE"))
 	if err != nil {
 		return err
@@ -312,9 +312,8 @@ func beginGroups(ctx context.Context, b *importingGroups) error {
 		return nil
 	}
 	b.kind.prepare = func(ctx context.Context, b *importingGroups) error {
-		_, err := pg.Exec(ctx, b, "replace empty groups",
+		return pg.Run(ctx, b, "replace empty groups",
 			pg.SQL("DELETE FROM groups WHERE id = ANY(?::uuid[])", pg.IDs(replaced)))
-		return err
 	}
 	return nil
 }

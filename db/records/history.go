@@ -46,7 +46,7 @@ type (
 
 // beginExposures locks the users, the breaches and the existing exposures, and sets finish of the kind.
 func beginExposures(ctx context.Context, b *importingExposures) error {
-	if _, err := b.LockUserKeys(ctx, pg.SQL("u.id = ANY(?::uuid[])", b.found.ids(domain.UserKind{}.Prefix()))); err != nil {
+	if _, err := b.LockUserKeys(ctx, pg.SQL("u.id = ANY(?::uuid[])", b.found.ids(domain.UserID{}.Prefix()))); err != nil {
 		return err
 	}
 	users, breaches := make([]domain.UserID, len(b.list)), make([]string, len(b.list))

@@ -38,12 +38,8 @@ type Kind interface {
 	Export(ctx context.Context, d *db.DB, partner domain.PartnerID) iter.Seq2[any, error]
 }
 
-const (
-	// importLock is the name of the advisory lock of the process that imports.
-	importLock = "import"
-	// maxTries bounds the attempts to apply a batch that conflicts with concurrent writes.
-	maxTries = 5
-)
+// importLock is the name of the advisory lock of the process that imports.
+const importLock = "import"
 
 // WithLock runs fn unless another process is importing, and reports whether it ran. It needs four connections of the
 // pool, and must not be called in a transaction.
@@ -68,10 +64,9 @@ func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
 			if err != nil {
 				return err
 			}
-			_, err = pg.Exec(ctx, c, "mark summaries as stale", pg.SQL(
+			return pg.Run(ctx, c, "mark summaries as stale", pg.SQL(
 				"UPDATE clients SET summarized_at = least(summarized_at, ?1) WHERE id = ANY(?0::uuid[])",
 				pg.IDs(batch), c.At.Add(-2*domain.SummaryAge)))
-			return err
 		})
 		if err != nil || len(batch) == 0 {
 			return err
@@ -80,7 +75,7 @@ func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
 	}
 }
 
-// importBatch applies a batch of records in a change, and retries it, up to maxTries, if it conflicts with concurrent
+// importBatch applies a batch of records in a change, and retries it if it conflicts with concurrent
 // writes. The results are in the order of the batch. A result that apply does not set is a refusal.
 func importBatch(
 	ctx context.Context, d *db.DB, batch []any,
@@ -89,24 +84,18 @@ func importBatch(
 	if len(batch) == 0 {
 		return nil, nil
 	}
-	for try := 1; ; try++ {
-		results := make([]domain.ImportResult, len(batch))
-		err := d.Savepoint(ctx, func(ctx context.Context) error {
-			return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-				if err := apply(ctx, c, results); err != nil {
-					return err
-				}
-				return c.RejectFrozen(ctx)
-			})
-		})
-		if err == nil {
-			return results, nil
+	var results []domain.ImportResult
+	err := d.RetryChange(ctx, func(ctx context.Context, c *db.Change) error {
+		results = make([]domain.ImportResult, len(batch))
+		if err := apply(ctx, c, results); err != nil {
+			return err
 		}
-		conflict := pg.Retryable(err) || pg.UniqueViolation(err) || domain.IsCode(err, domain.Conflict)
-		if try == maxTries || !conflict {
-			return nil, err
-		}
+		return c.RejectFrozen(ctx)
+	})
+	if err != nil {
+		return nil, err
 	}
+	return results, nil
 }
 
 // sortedUnique sorts ids in place, and returns them without duplicates.
@@ -142,8 +131,7 @@ func StageLines(ctx context.Context, d *db.DB, lines []StagedLine) error {
 
 // ClearStage deletes all staged lines.
 func ClearStage(ctx context.Context, d *db.DB) error {
-	_, err := pg.Exec(ctx, d, "drop staged lines", pg.SQL("DELETE FROM import_lines"))
-	return err
+	return pg.Run(ctx, d, "drop staged lines", pg.SQL("DELETE FROM import_lines"))
 }
 
 // StageRepeated moves lines whose object an earlier line has to the second round of their kind, without grouping. So
@@ -151,18 +139,17 @@ func ClearStage(ctx context.Context, d *db.DB) error {
 func StageRepeated(ctx context.Context, d *db.DB) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		// The new table has no statistics: the planner would take it for empty, and read it once for each line.
-		_, err := pg.Exec(ctx, d, "disable nested loops", pg.SQL("SELECT set_config('enable_nestloop', 'off', true)"))
+		err := pg.Run(ctx, d, "disable nested loops", pg.SQL("SELECT set_config('enable_nestloop', 'off', true)"))
 		if err != nil {
 			return err
 		}
-		_, err = pg.Exec(ctx, d, "stage repeated lines", pg.SQL(`
+		return pg.Run(ctx, d, "stage repeated lines", pg.SQL(`
 			UPDATE import_lines AS l SET round = 1, client_id = NULL, user_id = NULL
 			FROM (
 				SELECT kind, object, min(line) AS line FROM import_lines WHERE object IS NOT NULL
 				GROUP BY kind, object HAVING count(*) > 1
 			) AS first
 			WHERE l.kind = first.kind AND l.object = first.object AND l.line > first.line`))
-		return err
 	})
 }
 

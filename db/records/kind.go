@@ -193,7 +193,7 @@ func (b *recordBatch[Record, Row]) read(ctx context.Context) error {
 	if b.kind.audiences != "" {
 		err := b.LockAudiencesWhere(ctx, b.kind.audiences, pg.SQL(`(
 			SELECT unnest(?::uuid[]) AS id UNION SELECT client_id FROM `+pg.Table[Row]()+` WHERE id = ANY(?::uuid[])) AS l`,
-			b.found.ids(domain.ClientKind{}.Prefix()), b.ids()))
+			b.found.ids(domain.ClientID{}.Prefix()), b.ids()))
 		if err != nil {
 			return err
 		}

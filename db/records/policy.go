@@ -37,11 +37,8 @@ var Policies Kind = &kind[domain.PolicyRecord, importedPolicy]{
 	columns: `p.scope_type = 'collection' AND NOT EXISTS (
 		SELECT 1 FROM collections AS k WHERE k.client_id = p.client_id AND k.id = p.scope_id) AS scope_deleted`,
 	adjustRecord: func(r *importedPolicy, out *domain.PolicyRecord) error {
-		switch r.ScopeType {
-		case domain.GroupScope:
-			out.ScopeID = domain.Give(domain.AnyRefTo(domain.GroupID(r.ScopeID)))
-		case domain.CollectionScope:
-			out.ScopeID = domain.Give(domain.AnyRefTo(domain.CollectionID(r.ScopeID)))
+		if r.ScopeType != domain.TenantScope {
+			out.ScopeID = domain.Give(domain.ScopeOf(r.ScopeType, r.ScopeID))
 		}
 		out.Archived = isArchived(r.ArchivedAt)
 		return nil
@@ -258,7 +255,7 @@ func followFrameworks(ctx context.Context, b *importingFrameworks) error {
 			off[f.after.ClientID] = append(off[f.after.ClientID], f.after.ID)
 		}
 	}
-	_, err := pg.Exec(ctx, b, "mark evaluations as stale", pg.SQL(`
+	err := pg.Run(ctx, b, "mark evaluations as stale", pg.SQL(`
 		UPDATE framework_assignments SET evaluated_at = 'epoch', changed_at = ?
 		WHERE id = ANY(?::uuid[])`, b.At, idsOf(b.updates)))
 	if err != nil {
@@ -273,8 +270,12 @@ func followFrameworks(ctx context.Context, b *importingFrameworks) error {
 // importedCourse is a row of courses with its titles by language, as JSON.
 type importedCourse struct {
 	bun.BaseModel `bun:"table:courses,alias:c"`
-	db.CourseRow
-	Titles json.RawMessage `bun:"type:jsonb"`
+	ID            domain.CourseID `bun:"id,pk"`
+	Title         string
+	RenewalMonths int
+	Languages     []domain.Language `bun:"languages,array"`
+	CreatedAt     time.Time
+	Titles        json.RawMessage `bun:"type:jsonb"`
 }
 
 // titles parses the titles by language.

@@ -37,14 +37,14 @@ type objects map[objectKey]*foundObject
 // objectQueries are the queries of the kinds of objects that records may refer to. The columns are those of
 // foundObject.
 var objectQueries = []struct{ prefix, query string }{
-	{domain.PartnerKind{}.Prefix(), "SELECT o.id FROM partners AS o"},
-	{domain.CourseKind{}.Prefix(), "SELECT o.id FROM courses AS o"},
-	{domain.TemplateKind{}.Prefix(), "SELECT o.id FROM phishing_templates AS o"},
-	{domain.ClientKind{}.Prefix(), `SELECT o.id, o.id AS client_id, o.partner_id,
+	{domain.PartnerID{}.Prefix(), "SELECT o.id FROM partners AS o"},
+	{domain.CourseID{}.Prefix(), "SELECT o.id FROM courses AS o"},
+	{domain.TemplateID{}.Prefix(), "SELECT o.id FROM phishing_templates AS o"},
+	{domain.ClientID{}.Prefix(), `SELECT o.id, o.id AS client_id, o.partner_id,
 		(SELECT g.id FROM groups AS g WHERE g.client_id = o.id AND g.manual) AS manual_group FROM clients AS o`},
-	{domain.GroupKind{}.Prefix(), "SELECT o.id, o.client_id FROM groups AS o"},
-	{domain.CollectionKind{}.Prefix(), "SELECT o.id, o.client_id FROM collections AS o"},
-	{domain.UserKind{}.Prefix(), "SELECT o.id, o.client_id, o.created_at FROM users AS o"},
+	{domain.GroupID{}.Prefix(), "SELECT o.id, o.client_id FROM groups AS o"},
+	{domain.CollectionID{}.Prefix(), "SELECT o.id, o.client_id FROM collections AS o"},
+	{domain.UserID{}.Prefix(), "SELECT o.id, o.client_id, o.created_at FROM users AS o"},
 }
 
 // want adds the objects that the value of a field refers to, for lookUp. An AnyRef may refer to a group or a
@@ -54,8 +54,8 @@ func (o objects) want(value any) {
 	case reference:
 		o[objectKey{v.Prefix(), v.Bytes()}] = nil
 	case domain.AnyRef:
-		o[objectKey{domain.GroupKind{}.Prefix(), v.UUID}] = nil
-		o[objectKey{domain.CollectionKind{}.Prefix(), v.UUID}] = nil
+		o[objectKey{domain.GroupID{}.Prefix(), v.UUID}] = nil
+		o[objectKey{domain.CollectionID{}.Prefix(), v.UUID}] = nil
 	case domain.AudienceRecord:
 		if v.ID != nil {
 			o.want(*v.ID)
@@ -123,7 +123,7 @@ const importFirst = "; import the templates first: partnerapi templates import"
 // noSuch returns the refusal of a record whose field refers to an object that does not exist.
 func noSuch(field string, to reference) error {
 	reason := field + ": " + domain.NoSuchObject(to.Noun())
-	if to.Prefix() == (domain.TemplateKind{}).Prefix() {
+	if to.Prefix() == (domain.TemplateID{}).Prefix() {
 		reason += importFirst
 	}
 	return errors.New(reason)
@@ -197,9 +197,8 @@ func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 	if len(released) == 0 {
 		return nil
 	}
-	_, err = pg.Exec(ctx, b, "replace names by placeholders", pg.SQL(
+	return pg.Run(ctx, b, "replace names by placeholders", pg.SQL(
 		"UPDATE "+pg.Table[Row]()+" SET "+n.column+" = '~' || id WHERE id = ANY(?::uuid[])", released))
-	return err
 }
 
 // claim refuses the records whose names are taken, and returns the objects whose names pass to others. An object whose

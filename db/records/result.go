@@ -65,7 +65,7 @@ func beginResults(ctx context.Context, b *importingResults) error {
 		return err
 	}
 	b.keep(rows)
-	users := b.found.ids(domain.UserKind{}.Prefix())
+	users := b.found.ids(domain.UserID{}.Prefix())
 	for i := range rows {
 		users = append(users, rows[i].UserID)
 	}
@@ -98,7 +98,7 @@ func lockResults(ctx context.Context, b *importingResults) ([]importedResult, er
 		return nil, err
 	}
 	b.Lock(db.OutboxLocks)
-	_, err = pg.Exec(ctx, b, "lock mails that wait", pg.SQL(`
+	err = pg.Run(ctx, b, "lock mails that wait", pg.SQL(`
 		SELECT FROM outbox AS o JOIN phishing_results AS r ON r.client_id = o.client_id AND r.id = o.id
 		WHERE r.id = ANY(?::uuid[]) ORDER BY o.client_id, o.id FOR UPDATE OF o`, pg.IDs(ids)))
 	if err != nil {
@@ -312,7 +312,7 @@ func followResults(ctx context.Context, b *importingResults) error {
 			unscheduled = append(unscheduled, r.After.ID)
 		}
 	}
-	_, err = pg.Exec(ctx, b, "take mails out of the outbox", pg.SQL(
+	err = pg.Run(ctx, b, "take mails out of the outbox", pg.SQL(
 		"DELETE FROM outbox WHERE client_id = ANY(?::uuid[]) AND id = ANY(?::uuid[])", pg.IDs(clients), pg.IDs(unscheduled)))
 	if err != nil {
 		return err

@@ -57,9 +57,8 @@ func PendingReports(ctx context.Context, d *db.DB, by time.Time, n int) ([]Repor
 
 // DeleteReports deletes the rows of reports. Their files must have been deleted before.
 func DeleteReports(ctx context.Context, d *db.DB, reports []domain.Report) error {
-	_, err := pg.Exec(ctx, d, "delete reports", pg.SQL(
+	return pg.Run(ctx, d, "delete reports", pg.SQL(
 		"DELETE FROM reports WHERE (client_id, id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))",
 		pg.MapRows(reports, func(r *domain.Report) [16]byte { return r.Client }),
 		pg.MapRows(reports, func(r *domain.Report) [16]byte { return r.ID })))
-	return err
 }

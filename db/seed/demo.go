@@ -102,10 +102,9 @@ func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
 
 // markRefreshed marks today's daily refresh as done if the database has no users: the seeded data need no refresh.
 func markRefreshed(ctx context.Context, d *db.DB, today domain.Date) error {
-	_, err := pg.Exec(ctx, d, "mark the daily refresh as done", pg.SQL(`INSERT INTO daily_refreshes (day, finished_at)
+	return pg.Run(ctx, d, "mark the daily refresh as done", pg.SQL(`INSERT INTO daily_refreshes (day, finished_at)
 		SELECT ?0::date, ?1::timestamptz WHERE NOT EXISTS (SELECT FROM users)
 		ON CONFLICT DO NOTHING`, today, today.Time()))
-	return err
 }
 
 // newPartner creates a partner with an admin for each of roles, and writes them.

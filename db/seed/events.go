@@ -22,11 +22,13 @@ func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Dat
 	for daysAgo := 3; daysAgo > 0; daysAgo-- {
 		queued := at(daysAgo, 2)
 		started, finished := queued.Add(time.Second), queued.Add(12*time.Second)
-		copyRows(ctx, w, just(db.SyncRunRow{
-			ClientID: c.ID, ID: newID[domain.SyncRunKind](ids, queued), Status: domain.SyncCompleted, Trigger: domain.SyncBySchedule,
-			QueuedAt: queued, StartedAt: &started, FinishedAt: &finished, UpdatedAt: finished,
-			Updated: daysAgo, Unchanged: len(c.users) - daysAgo, Skipped: []domain.SkippedAccount{},
-		}), just)
+		w.exec(ctx, "add a sync run", `INSERT INTO sync_runs
+				(client_id, id, status, trigger, queued_at, started_at, finished_at, updated_at, updated, unchanged)
+			VALUES (@client, @id, @status, @trigger, @queued, @started, @finished, @finished, @updated, @unchanged)`, pg.Named{
+			"client": c.ID, "id": newID[domain.SyncRunKind](ids, queued), "status": domain.SyncCompleted,
+			"trigger": domain.SyncBySchedule, "queued": queued, "started": started, "finished": finished,
+			"updated": daysAgo, "unchanged": len(c.users) - daysAgo,
+		})
 	}
 
 	updated := at(1, 9)
@@ -69,7 +71,7 @@ func SealSubscription(ctx context.Context, d *db.DB, seal func(plain, context []
 		if err != nil {
 			return err
 		}
-		_, err = pg.Exec(ctx, d, "give a subscription a secret", pg.SQL("UPDATE webhooks SET secret = ? WHERE id = ? AND secret = ''", sealed, id))
+		err = pg.Run(ctx, d, "give a subscription a secret", pg.SQL("UPDATE webhooks SET secret = ? WHERE id = ? AND secret = ''", sealed, id))
 		if err != nil {
 			return err
 		}

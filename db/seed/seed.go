@@ -23,7 +23,7 @@ func inTx(ctx context.Context, d *db.DB, fill func(context.Context) error) error
 		return err
 	}
 	return d.Tx(ctx, func(ctx context.Context) error {
-		_, err := pg.Exec(ctx, d, "wait for others that seed", pg.SQL("SELECT pg_advisory_xact_lock(?)", seedLock))
+		err := pg.Run(ctx, d, "wait for others that seed", pg.SQL("SELECT pg_advisory_xact_lock(?)", seedLock))
 		if err != nil {
 			return err
 		}
@@ -54,6 +54,5 @@ func partnerNamed(ctx context.Context, d *db.DB, name string) (domain.PartnerID,
 // vacuumAnalyze updates the planner's statistics and the visibility map, which index-only scans need. Autovacuum would
 // do so only later.
 func vacuumAnalyze(ctx context.Context, d *db.DB) error {
-	_, err := pg.Exec(ctx, d, "vacuum seeded tables", pg.SQL("VACUUM ANALYZE"))
-	return err
+	return pg.Run(ctx, d, "vacuum seeded tables", pg.SQL("VACUUM ANALYZE"))
 }

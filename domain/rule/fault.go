@@ -46,12 +46,7 @@ func (f *Faults) Add(field, message string) {
 func (f *Faults) List() []domain.FieldError { return f.list }
 
 // Err returns the faults as one error; nil for none.
-func (f *Faults) Err() error {
-	if len(f.list) == 0 {
-		return nil
-	}
-	return domain.ErrInvalidFields(f.list)
-}
+func (f *Faults) Err() error { return domain.ErrInvalidFields(f.list) }
 
 // truncate removes the faults after the first n.
 func (f *Faults) truncate(n int) {

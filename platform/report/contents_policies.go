@@ -13,7 +13,7 @@ import (
 // them, the least signed first.
 func policies(r *reading) []Section {
 	list := policiesByTitle(r)
-	names := map[domain.ScopeID]string{}
+	names := map[domain.AnyRef]string{}
 	for _, n := range read(r, reports.ScopeNames.All) {
 		names[domain.ScopeOf(n.Type, n.ID)] = n.Name
 	}
@@ -39,7 +39,7 @@ func policies(r *reading) []Section {
 }
 
 // policyCells returns a policy's row. names are of groups and collections: a scope without a name was deleted.
-func policyCells(p *domain.Policy, names map[domain.ScopeID]string) []any {
+func policyCells(p *domain.Policy, names map[domain.AnyRef]string) []any {
 	audience := "All users"
 	if p.ScopeType != domain.TenantScope {
 		name, ok := names[p.Scope]

@@ -20,19 +20,19 @@ func TestPolicies(t *testing.T) {
 	w.Exec(`UPDATE policies SET scope_id = gen_random_uuid() WHERE id = (SELECT id FROM policies
 		WHERE client_id = $1 AND scope_type = 'collection' AND archived_at IS NULL ORDER BY id LIMIT 1)`, w.client)
 	d, asked := w.document(domain.PolicyReport, nil), w.document(domain.PolicyAcknowledgment, nil)
-	names := map[string]string{}
+	names := map[domain.AnyRef]string{}
 	for _, u := range list[api.User](w, w.path("/users")) {
 		if u.Group != nil {
-			names[u.Group.ID.String()] = "Group " + u.Group.Name
+			names[domain.AnyRefTo(u.Group.ID)] = "Group " + u.Group.Name
 		}
 	}
 	for _, c := range list[api.Collection](w, w.path("/collections")) {
-		names[c.ID.String()] = "Collection " + c.Name
+		names[domain.AnyRefTo(c.ID)] = "Collection " + c.Name
 	}
 	var want, users []row
 	missing := 0
 	for _, p := range list[api.Policy](w, w.path("/policies")) {
-		audience := cmp.Or(names[p.ScopeID.String()], "Nobody: what it was for is deleted")
+		audience := cmp.Or(names[p.ScopeID], "Nobody: what it was for is deleted")
 		if p.ScopeType == domain.TenantScope {
 			audience = "All users"
 		}

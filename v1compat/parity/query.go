@@ -43,7 +43,7 @@ type spec struct {
 }
 
 var specs = map[string]spec{
-	"partner": {element: domain.AdminKind{}.Noun()},
+	"partner": {element: domain.AdminID{}.Noun()},
 	"clients": {
 		key: "id", kind: "client", order: "created_date",
 		children: []string{"collections", "policies", "reports", "exposures", "users", "users?status=inactive"},

@@ -13,7 +13,7 @@ type Policy struct {
 	Description            *string          `json:"description" doc:"What the policy is about. Null where none was given."`
 	Version                int              `json:"version" doc:"The current version. A signature of an earlier one does not count."`
 	ScopeType              domain.ScopeType `json:"scope_type" doc:"Whose users are the audience: the client's (tenant), a group's (user_container) or a collection's."`
-	ScopeID                domain.ScopeID   `json:"scope_id" doc:"Opaque id of the client, the group or the collection. It stays when that is deleted: then the audience is empty."`
+	ScopeID                domain.AnyRef    `json:"scope_id" doc:"Opaque id of the client, the group or the collection. It stays when that is deleted: then the audience is empty."`
 	RequiresAcknowledgment bool             `json:"requires_acknowledgment" doc:"Whether the audience is asked to sign."`
 	RenewalPeriodDays      int              `json:"renewal_period_days" doc:"How many days a signature stays valid."`
 	AudienceUserCount      *int             `json:"audience_user_count" doc:"Number of active users in the audience. Null where no acknowledgment is required."`

@@ -142,8 +142,8 @@ type ReachableKind string
 // Values lists the kinds (decisions 11.4).
 func (ReachableKind) Values() []string {
 	return []string{
-		domain.ClientKind{}.Noun(), domain.UserKind{}.Noun(), domain.AdminKind{}.Noun(), domain.CollectionKind{}.Noun(),
-		domain.PolicyKind{}.Noun(), domain.ReportKind{}.Noun(), domain.TemplateKind{}.Noun(), domain.GroupKind{}.Noun(),
+		domain.ClientID{}.Noun(), domain.UserID{}.Noun(), domain.AdminID{}.Noun(), domain.CollectionID{}.Noun(),
+		domain.PolicyID{}.Noun(), domain.ReportID{}.Noun(), domain.TemplateID{}.Noun(), domain.GroupID{}.Noun(),
 	}
 }
 

@@ -65,7 +65,8 @@ func (s *Set) Complete(declared []Declaration) error {
 	return nil
 }
 
-// Bind binds an operation in a set to a function. A duplicate id is a programming error, and panics.
+// Bind binds an operation in a set to a function. The output of one that fails is dropped. A duplicate id is a
+// programming error, and panics.
 func Bind[In, Out any](s *Set, o *Op[In, Out], run func(context.Context, *In) (*Out, error)) {
 	s.bind(&bound{Declaration: o, run: func(ctx context.Context, in any) (any, error) {
 		out, err := run(ctx, in.(*In))

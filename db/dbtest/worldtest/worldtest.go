@@ -86,8 +86,7 @@ func (w *World) Exec(query string, args ...any) {
 // ExecIn runs a statement in the transaction of ctx, for tests of what transactions do to
 // each other.
 func (w *World) ExecIn(ctx context.Context, query string, args ...any) error {
-	_, err := pg.Exec(ctx, w.DB, "run a statement", pg.SQL(query, args...))
-	return err
+	return pg.Run(ctx, w.DB, "run a statement", pg.SQL(query, args...))
 }
 
 // Add adds rows to a table.

@@ -67,11 +67,15 @@ func describeObject(entry *domain.AuditEntry, o op.Operation, out any) {
 	if client := v.FieldByName("ClientID"); client.IsValid() && entry.Client.IsZero() {
 		entry.Client, _ = client.Interface().(domain.ClientID)
 	}
-	id := outputID(v, o.Meta().Status == http.StatusCreated)
-	if object := op.ObjectOf(id); object != (domain.AuditObject{}) {
+	index := idIndex(v.Type(), o.Meta().Status == http.StatusCreated)
+	if index == nil {
+		return
+	}
+	shown := v.FieldByIndex(index).Interface()
+	if object := op.ObjectOf(shown); object != (domain.AuditObject{}) {
 		entry.Object = object
 	}
-	switch id := id.(type) {
+	switch id := shown.(type) {
 	case domain.ClientID:
 		entry.Client = id
 	case domain.UserID:
@@ -79,18 +83,16 @@ func describeObject(entry *domain.AuditEntry, o op.Operation, out any) {
 	}
 }
 
-// outputID returns the field ID of an output or, if created is true, of its first struct field that has one; else nil.
-func outputID(v reflect.Value, created bool) any {
-	if id := v.FieldByName("ID"); id.IsValid() {
-		return id.Interface()
+// idIndex returns the index of an output's field ID or, if created is true, of that of the first struct field that has
+// one; nil if there is none.
+func idIndex(output reflect.Type, created bool) []int {
+	if own, ok := output.FieldByName("ID"); ok {
+		return own.Index
 	}
-	if !created {
-		return nil
-	}
-	for i := range v.NumField() {
-		if part := v.Field(i); part.Kind() == reflect.Struct {
-			if id := part.FieldByName("ID"); id.IsValid() {
-				return id.Interface()
+	for i := range output.NumField() {
+		if part := output.Field(i).Type; created && part.Kind() == reflect.Struct {
+			if id, ok := part.FieldByName("ID"); ok {
+				return append([]int{i}, id.Index...)
 			}
 		}
 	}

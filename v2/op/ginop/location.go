@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -31,10 +32,18 @@ func locations(set *op.Set) map[string]objectPlace {
 		if creating.Meta().Status != http.StatusCreated {
 			continue
 		}
+		output := creating.Output()
+		index := idIndex(output, true)
+		if index == nil {
+			continue
+		}
+		var place objectPlace
+		if holder := output.Field(index[0]); len(index) > 1 && !holder.Anonymous {
+			place.member = rule.WireName(holder)
+		}
 		for _, method := range []string{"GET", "PATCH", "DELETE"} {
-			id, member := createdID(creating.Output())
-			if path := objectPath(set, creating, id, method); path != "" {
-				paths[creating.Meta().ID] = objectPlace{path, member}
+			if place.path = objectPath(set, creating, output.FieldByIndex(index).Type, method); place.path != "" {
+				paths[creating.Meta().ID] = place
 				break
 			}
 		}
@@ -42,26 +51,8 @@ func locations(set *op.Set) map[string]objectPlace {
 	return paths
 }
 
-// createdID returns the type of the created object's id: of the output's field ID, with an empty member, or else of the
-// field ID of its first struct that has one, which is the member. It returns nil if there is none.
-func createdID(output reflect.Type) (id reflect.Type, member string) {
-	if own, ok := output.FieldByName("ID"); ok {
-		return own.Type, ""
-	}
-	for i := range output.NumField() {
-		f := output.Field(i)
-		if f.Type.Kind() != reflect.Struct {
-			continue
-		}
-		if part, ok := f.Type.FieldByName("ID"); ok {
-			return part.Type, rule.WireName(f)
-		}
-	}
-	return nil, ""
-}
-
-// objectPath returns the path, without the id, of the first operation with the method on an object of the id's type;
-// empty if there is none. The path ends with the object's id, and the creating operation has its other parameters too.
+// objectPath returns the path of the operation with the method on one object of the id's kind; empty if there is
+// none. The path's last parameter is the object's id, and the creating operation has its other parameters too.
 func objectPath(set *op.Set, creating op.Operation, id reflect.Type, method string) string {
 	for _, o := range set.All() {
 		params := o.Input().Path
@@ -79,22 +70,9 @@ func objectPath(set *op.Set, creating op.Operation, id reflect.Type, method stri
 
 // covered reports whether others contains all params, by name and type.
 func covered(params, others []op.Param) bool {
-	for _, p := range params {
-		if !hasParam(others, p.Name, p.Type) {
-			return false
-		}
-	}
-	return true
-}
-
-// hasParam reports whether params contains one of the name and type.
-func hasParam(params []op.Param, name string, t reflect.Type) bool {
-	for _, p := range params {
-		if p.Name == name && p.Type == t {
-			return true
-		}
-	}
-	return false
+	return !slices.ContainsFunc(params, func(p op.Param) bool {
+		return !slices.ContainsFunc(others, func(other op.Param) bool { return other.Name == p.Name && other.Type == p.Type })
+	})
 }
 
 // setLocation sets the Location header of a created object: its path, with the id from the body. It sets none for a dry

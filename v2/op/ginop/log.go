@@ -51,11 +51,10 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 		}
 		watch(answered)
 	}
-	e.Metrics.count(s.prefix[1:], operation, status, took, key)
+	e.Metrics.observe(s.prefix[1:], operation, status, took, caller, err)
 	if e.Tracing != nil {
 		e.Tracing.Answered(ctx, key, err)
 	}
-	e.Metrics.refuse(caller, status, err)
 	if summedStatuses[status] != "" {
 		e.refusals.add(refusalKey{status, key, countedAddress(c)})
 		return

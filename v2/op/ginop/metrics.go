@@ -60,23 +60,18 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// count counts and times an answered request; key is the prefix of its API key, empty if it had no valid one.
-func (m *Metrics) count(version, operation string, status int, took time.Duration, key string) {
+// observe counts an answered request, and a refused one by its reason: a 429 by the caller's partner. The caller is
+// the zero one if the key is invalid.
+func (m *Metrics) observe(version, operation string, status int, took time.Duration, caller *domain.Caller, err error) {
 	if m == nil {
 		return
 	}
 	m.requests.WithLabelValues(version, operation, strconv.Itoa(status)).Inc()
 	m.seconds.WithLabelValues(version, operation).Observe(took.Seconds())
-	if key != "" {
-		m.keys.WithLabelValues(version, key).Inc()
+	if caller.Prefix != "" {
+		m.keys.WithLabelValues(version, caller.Prefix).Inc()
 	}
-}
-
-// refuse counts a rejected request: a 429 by the caller's partner, a 421, or a write during a handover; it ignores
-// other requests. The caller is zero if the key is invalid.
-func (m *Metrics) refuse(caller *domain.Caller, status int, err error) {
 	switch {
-	case m == nil:
 	case status == http.StatusTooManyRequests:
 		label := noPartner
 		if caller.Prefix != "" {

@@ -109,13 +109,15 @@ func (t *tool) encode(members []openapi.Member, output *openapi3.SchemaRef) ([]b
 	}
 	m := t.operation.Meta()
 	out := sdk.Tool{Name: t.Name, Description: descriptionOf(m), Annotations: annotationsOf(m)}
-	text, err := openapi.JSONSchema(input.NewRef(), "examples", "pattern", "maxLength", "maxItems")
+	text, err := openapi.JSONSchema(input.NewRef(), func(s *openapi3.Schema) {
+		s.Examples, s.Pattern, s.MaxLength, s.MaxItems = nil, "", nil, nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("its input: %w", err)
 	}
 	out.InputSchema = json.RawMessage(text)
 	if output != nil {
-		if text, err = openapi.JSONSchema(output); err != nil {
+		if text, err = openapi.JSONSchema(output, nil); err != nil {
 			return nil, fmt.Errorf("its output: %w", err)
 		}
 		out.OutputSchema = json.RawMessage(text)

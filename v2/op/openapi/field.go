@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,24 +20,16 @@ type field struct {
 
 // membersOf lists the JSON members of a struct, in the order of its fields. Fields of embedded structs count as its
 // own; of several with one name the shallowest wins, and none if two are equally shallow.
-func membersOf(t reflect.Type) ([]field, error) {
+func membersOf(t reflect.Type) (dominant []field, _ error) {
 	var all []field
 	if err := collectFields(t, nil, &all); err != nil {
 		return nil, err
 	}
-	depths := map[string]int{}
-	count := map[string]int{}
 	for _, f := range all {
-		switch depth, seen := depths[f.name]; {
-		case !seen || len(f.Index) < depth:
-			depths[f.name], count[f.name] = len(f.Index), 1
-		case len(f.Index) == depth:
-			count[f.name]++
-		}
-	}
-	var dominant []field
-	for _, f := range all {
-		if len(f.Index) == depths[f.name] && count[f.name] == 1 {
+		hidden := slices.ContainsFunc(all, func(other field) bool {
+			return other.name == f.name && len(other.Index) <= len(f.Index) && !slices.Equal(other.Index, f.Index)
+		})
+		if !hidden {
 			dominant = append(dominant, f)
 		}
 	}
@@ -63,20 +56,13 @@ func collectFields(t reflect.Type, index []int, all *[]field) error {
 		if !f.IsExported() {
 			continue
 		}
-		if name == "" {
-			name = f.Name
+		name = cmp.Or(name, f.Name)
+		switch options {
+		case "", "omitempty", "omitzero":
+			*all = append(*all, field{StructField: f, name: name, omits: options != ""})
+		default:
+			return fmt.Errorf("%s: the json option %s has no meaning here", name, options)
 		}
-		member := field{StructField: f, name: name}
-		for option := range strings.SplitSeq(options, ",") {
-			switch option {
-			case "":
-			case "omitempty", "omitzero":
-				member.omits = true
-			default:
-				return fmt.Errorf("%s: the json option %s has no meaning here", name, option)
-			}
-		}
-		*all = append(*all, member)
 	}
 	return nil
 }
@@ -104,44 +90,22 @@ func (m *mapper) componentName(t reflect.Type) string {
 	return cleanName(t.Name(), names)
 }
 
-// cleanName returns a type's name without package paths and punctuation, with the names of its type arguments first.
-// others maps names to their replacements.
+// cleanName turns a type's name, with or without its package path, into words without punctuation, a type argument
+// first. others replaces names.
 func cleanName(name string, others map[string]string) string {
-	base, args, _ := strings.Cut(name, "[")
+	base, argument, generic := strings.Cut(name, "[")
 	base = base[strings.LastIndexAny(base, "./")+1:]
-	base, _, _ = strings.Cut(base, "·") // a type declared in a function has a number after it
-	var out strings.Builder
-	for _, arg := range arguments(strings.TrimSuffix(args, "]")) {
-		out.WriteString(cleanName(arg, others))
-	}
+	base, _, _ = strings.Cut(base, "·") // the number of a type inside a function
 	base = upperFirst(strings.TrimLeft(base, "*"))
-	return out.String() + cmp.Or(others[base], base)
+	base = cmp.Or(others[base], base)
+	if generic {
+		return cleanName(strings.TrimSuffix(argument, "]"), others) + base
+	}
+	return base
 }
 
 // upperFirst returns the word with its first letter in upper case.
 func upperFirst(word string) string {
 	first, size := utf8.DecodeRuneInString(word)
 	return string(unicode.ToUpper(first)) + word[size:]
-}
-
-// arguments splits a list of type arguments at its top-level commas.
-func arguments(list string) (args []string) {
-	if list == "" {
-		return nil
-	}
-	depth, start := 0, 0
-	for i, r := range list {
-		switch r {
-		case '[':
-			depth++
-		case ']':
-			depth--
-		case ',':
-			if depth == 0 {
-				args = append(args, list[start:i])
-				start = i + 1
-			}
-		}
-	}
-	return append(args, list[start:])
 }

@@ -1,8 +1,8 @@
 package openapi
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -64,168 +64,88 @@ func ClosedObject(members []Member) (*openapi3.Schema, error) {
 	return schema, nil
 }
 
-// JSONSchema converts a schema of a document to self-contained JSON Schema 2020-12. References are replaced with their
-// components, a union with the common schema of its forms, and example with examples. A recursive component is an
-// error. Properties are in the order of their declaration. Keywords in without, such as examples, are left out.
-func JSONSchema(ref *openapi3.SchemaRef, without ...string) ([]byte, error) {
-	tree, err := (&standalone{without: without}).schema(ref)
+// JSONSchema converts a schema of a document to self-contained JSON Schema 2020-12. References are replaced with
+// their components, a type with several forms with what they have in common, and an example with a list. A
+// recursive component is an error. Properties are in the order of their declaration. simplify, if not nil, may
+// remove keywords from each schema.
+func JSONSchema(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema)) ([]byte, error) {
+	standalone, err := inline(ref, simplify, nil)
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(tree)
+	text, err := standalone.Value.MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("encode the schema: %w", err)
 	}
 	return orderMembers(text, nil)
 }
 
-// standalone converts a schema. within are the references of the components that contain it, and without the keywords
-// to leave out.
-type standalone struct {
-	within, without []string
-}
-
-// schema converts one schema.
-func (s *standalone) schema(ref *openapi3.SchemaRef) (map[string]any, error) {
+// inline returns a copy of a schema, which lies within the named components, that refers to none.
+func inline(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema), within []string) (*openapi3.SchemaRef, error) {
 	if ref.Ref != "" {
-		if slices.Contains(s.within, ref.Ref) {
+		if slices.Contains(within, ref.Ref) {
 			return nil, fmt.Errorf("%s holds itself", ref.Ref)
 		}
-		s = &standalone{within: append(slices.Clone(s.within), ref.Ref), without: s.without}
+		within = append(slices.Clone(within), ref.Ref)
 	}
 	if ref.Value.Discriminator != nil {
-		return s.schema(commonSchema(ref.Value))
+		return inline(commonSchema(ref.Value), simplify, within)
 	}
-	tree, err := keywords(ref.Value)
-	if err != nil {
-		return nil, err
+	own := *ref.Value
+	own.Extensions = nil
+	if order, ok := ref.Value.Extensions[declaredOrder]; ok {
+		own.Extensions = map[string]any{declaredOrder: order}
 	}
-	for _, name := range s.without {
-		delete(tree, name)
+	if own.Example != nil {
+		own.Example, own.Examples = nil, []any{own.Example}
 	}
-	if err := s.addSchemas(tree, ref.Value); err != nil {
-		return nil, err
-	}
-	flattenSingle(tree)
-	return tree, nil
-}
-
-// keywords returns the JSON Schema keywords of a schema, except those that contain schemas.
-func keywords(schema *openapi3.Schema) (map[string]any, error) {
-	own := *schema
-	own.Discriminator, own.XML, own.ExternalDocs = nil, nil, nil
-	own.Properties, own.Items, own.Not = nil, nil, nil
-	own.AllOf, own.AnyOf, own.OneOf = nil, nil, nil
-	own.AdditionalProperties.Schema = nil
-	text, err := own.MarshalJSON()
-	if err != nil {
-		return nil, fmt.Errorf("encode the schema: %w", err)
-	}
-	tree := map[string]any{}
-	if err := json.Unmarshal(text, &tree); err != nil {
-		return nil, fmt.Errorf("read the schema: %w", err)
+	if simplify != nil {
+		simplify(&own)
 	}
 
-	for name := range tree {
-		if strings.HasPrefix(name, "x-") && name != declaredOrder {
-			delete(tree, name)
+	var err error
+	if own.Items != nil {
+		if own.Items, err = inline(own.Items, simplify, within); err != nil {
+			return nil, fmt.Errorf("items: %w", err)
 		}
 	}
-	if example, ok := tree["example"]; ok {
-		delete(tree, "example")
-		tree["examples"] = []any{example}
+	own.Properties = maps.Clone(own.Properties)
+	for name, member := range own.Properties {
+		if own.Properties[name], err = inline(member, simplify, within); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 	}
-
-	for bound, exclusive := range map[string]string{"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"} {
-		// OpenAPI 3.0 has a bool, and JSON Schema the bound itself.
-		if isExclusive, ok := tree[exclusive].(bool); ok {
-			delete(tree, exclusive)
-			if isExclusive {
-				tree[exclusive] = tree[bound]
-				delete(tree, bound)
+	for _, list := range []*openapi3.SchemaRefs{&own.AllOf, &own.AnyOf, &own.OneOf} {
+		*list = slices.Clone(*list)
+		for i, part := range *list {
+			if (*list)[i], err = inline(part, simplify, within); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return tree, nil
+	flattenSingle(&own)
+	return own.NewRef(), nil
 }
 
-// addSchemas adds to tree the keywords of a schema that contain schemas.
-func (s *standalone) addSchemas(tree map[string]any, schema *openapi3.Schema) error {
-	add := func(name string, ref *openapi3.SchemaRef) error {
-		if ref == nil {
-			return nil
-		}
-		inner, err := s.schema(ref)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		tree[name] = inner
-		return nil
-	}
-
-	if err := add("items", schema.Items); err != nil {
-		return err
-	}
-	if err := add("not", schema.Not); err != nil {
-		return err
-	}
-	if err := add("additionalProperties", schema.AdditionalProperties.Schema); err != nil {
-		return err
-	}
-
-	for name, refs := range map[string]openapi3.SchemaRefs{
-		"allOf": schema.AllOf, "anyOf": schema.AnyOf, "oneOf": schema.OneOf,
-	} {
-		var list []any
-		for _, ref := range refs {
-			inner, err := s.schema(ref)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			list = append(list, inner)
-		}
-		if list != nil {
-			tree[name] = list
-		}
-	}
-	if len(schema.Properties) == 0 {
-		return nil
-	}
-
-	properties := map[string]any{}
-	for name, ref := range schema.Properties {
-		inner, err := s.schema(ref)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		properties[name] = inner
-	}
-	tree["properties"] = properties
-	return nil
-}
-
-// flattenSingle merges the only schema of an allOf into tree, or that of an anyOf of a schema and null, whose type then
-// allows null. Keywords that tree has stay. It leaves an anyOf whose schema has no type.
-func flattenSingle(tree map[string]any) {
-	allOf, _ := tree["allOf"].([]any)
-	anyOf, _ := tree["anyOf"].([]any)
-	orNull := len(anyOf) == 2 && reflect.DeepEqual(anyOf[1], map[string]any{"type": openapi3.TypeNull})
-	only := append(allOf, anyOf...)[:min(1, len(allOf)+len(anyOf))]
-	if len(allOf) != 1 && !orNull || orNull && anyOf[0].(map[string]any)["type"] == nil {
+// flattenSingle merges the only schema of an allOf, or of an anyOf with null, into the schema itself.
+func flattenSingle(own *openapi3.Schema) {
+	parts := slices.Concat(own.AllOf, own.AnyOf)
+	orNull := len(own.AnyOf) == 2 && own.AnyOf[1].Value.Type.Is(openapi3.TypeNull)
+	if len(own.AllOf) != 1 && !orNull || orNull && parts[0].Value.Type == nil {
 		return
 	}
-	delete(tree, "allOf")
-	delete(tree, "anyOf")
-	for name, value := range only[0].(map[string]any) {
-		if _, own := tree[name]; !own {
-			tree[name] = value
+	own.AllOf, own.AnyOf = nil, nil
+	into, only := reflect.ValueOf(own).Elem(), reflect.ValueOf(parts[0].Value).Elem()
+	for i := range into.NumField() {
+		if into.Field(i).IsZero() {
+			into.Field(i).Set(only.Field(i))
 		}
 	}
 	if !orNull {
 		return
 	}
-	tree["type"] = []any{tree["type"], openapi3.TypeNull}
-	if values, ok := tree["enum"].([]any); ok {
-		tree["enum"] = append(values, nil)
+	own.Type = &openapi3.Types{own.Type.Slice()[0], openapi3.TypeNull}
+	if len(own.Enum) > 0 {
+		own.Enum = append(slices.Clone(own.Enum), nil)
 	}
 }

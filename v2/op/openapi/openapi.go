@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
@@ -51,27 +52,10 @@ type Document struct {
 
 // Operation is one operation of a document.
 type Operation struct {
-	// ID is unique in the document.
-	ID string
-	// Method and Path are the operation's method and its path below the prefix; path parameters are written :name.
-	Method, Path string
-	Summary      string
-	// Description may say more than the summary; it may be empty.
-	Description string
-	// Tag is the resource that the operation is listed under.
-	Tag string
-	// Starred says that the operation is not in the published document.
-	Starred bool
-	// Deprecated says that callers should stop using the operation.
+	// Meta's Since may be zero, where releases mean nothing. Its Fails are not read.
+	op.Meta
+	// Deprecated says that callers are to stop using the operation.
 	Deprecated bool
-	// Scope is the scope that the key must have.
-	Scope domain.Scope
-	// AllClients says that the key must have access to all clients.
-	AllClients bool
-	// Since is the first release that serves the operation; empty in a document without releases.
-	Since string
-	// PerClient is how many calls a minute each key may make for one client; zero means no such limit.
-	PerClient int
 	// Idempotent says that the operation takes an Idempotency-Key.
 	Idempotent bool
 	// HasLocation says that success has the header Location, the path of the created object.
@@ -79,9 +63,7 @@ type Operation struct {
 	// Headers describes, by name, the headers that success may have in addition to those of every response.
 	Headers map[string]string
 	Input   *op.Input
-	// Status is that of success.
-	Status int
-	// Output is the type of the body of success; nil or op.NoContent means no body.
+	// Output is the body of success; nil or op.NoContent where there is none.
 	Output reflect.Type
 	// Errors are the error statuses of the operation.
 	Errors []int
@@ -114,10 +96,8 @@ func ForRelease(of op.Interface, release op.Release) (*openapi3.T, error) {
 func operationOf(o op.Declaration) Operation {
 	m := o.Meta()
 	out := Operation{
-		ID: m.ID, Method: m.Method, Path: m.Path, Summary: m.Summary, Description: m.Description, Tag: m.Resource(),
-		Starred: m.Starred, Scope: m.Scope, AllClients: m.AllClients,
-		Since: m.Since.String(), PerClient: m.PerClient, Idempotent: m.Method == http.MethodPost,
-		HasLocation: m.Status == http.StatusCreated, Input: o.Input(), Status: m.Status, Output: o.Output(),
+		Meta: *m, Idempotent: m.Method == http.MethodPost, HasLocation: m.Status == http.StatusCreated,
+		Input: o.Input(), Output: o.Output(),
 	}
 	for _, code := range op.Codes(o) {
 		out.Errors = append(out.Errors, op.StatusOf(code))
@@ -164,7 +144,6 @@ func Build(d Document) (*openapi3.T, error) {
 	if err := b.doc.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
 		return nil, fmt.Errorf("validate the document: %w", err)
 	}
-	b.orderExamples()
 	return b.doc, nil
 }
 
@@ -184,8 +163,6 @@ type builder struct {
 	mapper *mapper
 	// failure is the schema of the body of errors.
 	failure *openapi3.SchemaRef
-	// ordered are the bodies of examples with their members in order.
-	ordered []orderedExample
 }
 
 // mapOutputs maps the error body and all outputs before any input, so that the component of a type that is both has the
@@ -218,20 +195,17 @@ func (b *builder) addOperation(o Operation) (err error) {
 
 	out := &openapi3.Operation{
 		OperationID: o.ID, Summary: o.Summary, Description: describe(o), Extensions: extensions(o),
-		Deprecated: o.Deprecated,
-	}
-	if o.Tag != "" {
-		out.Tags = []string{o.Tag}
+		Deprecated: o.Deprecated, Tags: []string{o.Resource()},
 	}
 
-	if out.Parameters, err = b.parameters(o, example); err != nil {
+	if out.Parameters, err = b.parameters(o, &example); err != nil {
 		return err
 	}
-	if out.RequestBody, err = b.requestBody(o.Input, example); err != nil {
+	if out.RequestBody, err = b.requestBody(o.Input, example.Body); err != nil {
 		return err
 	}
 
-	if out.Responses, err = b.responses(o, example); err != nil {
+	if out.Responses, err = b.responses(o, example.Response); err != nil {
 		return err
 	}
 	path := op.Braced(o.Path)
@@ -269,7 +243,7 @@ func describe(o Operation) string {
 func (b *builder) addTags() {
 	used := map[string]bool{}
 	for _, o := range b.of.Operations {
-		used[o.Tag] = true
+		used[o.Resource()] = true
 	}
 	for _, tag := range b.of.Tags {
 		if used[tag.Name] {
@@ -279,8 +253,8 @@ func (b *builder) addTags() {
 		}
 	}
 	for _, o := range b.of.Operations {
-		if o.Tag != "" && b.doc.Tags.Get(o.Tag) == nil {
-			b.doc.Tags = append(b.doc.Tags, &openapi3.Tag{Name: o.Tag})
+		if name := o.Resource(); b.doc.Tags.Get(name) == nil {
+			b.doc.Tags = append(b.doc.Tags, &openapi3.Tag{Name: name})
 		}
 	}
 }
@@ -295,9 +269,9 @@ func extensions(o Operation) map[string]any {
 		out["x-scope"] = string(o.Scope)
 		badge("Scope " + string(o.Scope))
 	}
-	if o.Since != "" {
-		out[Since] = o.Since
-		badge("Since " + o.Since)
+	if o.Since != 0 {
+		out[Since] = o.Since.String()
+		badge("Since " + o.Since.String())
 	}
 	if o.PerClient > 0 {
 		out["x-per-client-per-minute"] = o.PerClient
@@ -359,7 +333,7 @@ func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters
 }
 
 // requestBody returns the request body of an input; nil if it has none.
-func (b *builder) requestBody(in *op.Input, example *Example) (*openapi3.RequestBodyRef, error) {
+func (b *builder) requestBody(in *op.Input, example jsontext.Value) (*openapi3.RequestBodyRef, error) {
 	if in == nil || in.Body == nil {
 		return nil, nil
 	}
@@ -367,20 +341,22 @@ func (b *builder) requestBody(in *op.Input, example *Example) (*openapi3.Request
 	if err != nil {
 		return nil, fmt.Errorf("body: %w", err)
 	}
-	content := jsonContent(schema)
-	if err := b.setExample(content, example.body()); err != nil {
-		return nil, err
+	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{
+		Required: !in.OptionalBody, Content: jsonContent(schema, example),
+	}}, nil
+}
+
+// jsonContent returns JSON content of a schema, with its example unless that is empty.
+func jsonContent(schema *openapi3.SchemaRef, example jsontext.Value) openapi3.Content {
+	media := &openapi3.MediaType{Schema: schema}
+	if len(example) > 0 {
+		media.Example = example
 	}
-	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: !in.OptionalBody, Content: content}}, nil
+	return openapi3.Content{"application/json": media}
 }
 
-// jsonContent returns JSON content with a schema.
-func jsonContent(schema *openapi3.SchemaRef) openapi3.Content {
-	return openapi3.Content{"application/json": &openapi3.MediaType{Schema: schema}}
-}
-
-// responses returns the responses of an operation: its success and, by ascending status, its errors.
-func (b *builder) responses(o Operation, example *Example) (*openapi3.Responses, error) {
+// responses returns the responses of an operation: its success and its errors.
+func (b *builder) responses(o Operation, example jsontext.Value) (*openapi3.Responses, error) {
 	out := openapi3.NewResponsesWithCapacity(len(o.Errors) + 1)
 	text := http.StatusText(o.Status)
 	success := &openapi3.Response{Description: &text, Headers: b.successHeaders(o)}
@@ -389,10 +365,7 @@ func (b *builder) responses(o Operation, example *Example) (*openapi3.Responses,
 		if err != nil {
 			return nil, err
 		}
-		success.Content = jsonContent(schema)
-		if err := b.setExample(success.Content, example.response()); err != nil {
-			return nil, err
-		}
+		success.Content = jsonContent(schema, example)
 	}
 
 	out.Set(strconv.Itoa(o.Status), &openapi3.ResponseRef{Value: success})

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/domain"
 )
@@ -83,16 +85,18 @@ func integerFrom(low float64) *openapi3.Schema { return openapi3.NewIntegerSchem
 func (b *builder) headers(status int) openapi3.Headers {
 	shared := b.doc.Components.Headers
 	out := openapi3.Headers{}
-	for _, name := range everyResponse {
+	add := func(name string) {
 		out[name] = &openapi3.HeaderRef{Ref: "#/components/headers/" + name, Value: shared[name].Value}
 	}
+	for _, name := range everyResponse {
+		add(name)
+	}
 	if status != http.StatusUnauthorized {
-		out[keyExpires] = &openapi3.HeaderRef{Ref: "#/components/headers/" + keyExpires, Value: shared[keyExpires].Value}
+		add(keyExpires)
 	}
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		ref := "#/components/headers/" + retryAfter
-		out[retryAfter] = &openapi3.HeaderRef{Ref: ref, Value: shared[retryAfter].Value}
+		add(retryAfter)
 	case http.StatusConflict, http.StatusGone:
 		optional := *shared[retryAfter].Value
 		optional.Required = false
@@ -123,13 +127,12 @@ func (b *builder) successHeaders(o Operation) openapi3.Headers {
 
 // failureOf returns the failure of a status, from Added or else the package's failures; false if there is none.
 func (b *builder) failureOf(status int) (Failure, bool) {
-	for _, f := range b.of.Added {
+	for _, f := range slices.Concat(b.of.Added, failures) {
 		if f.Status == status {
 			return f, true
 		}
 	}
-	f, ok := failures[status]
-	return f, ok
+	return Failure{}, false
 }
 
 // errorResponse returns a reference to the response that all operations share for an error status, and adds it to the
@@ -139,19 +142,16 @@ func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
 	name := strings.ReplaceAll(text, " ", "")
 	shared := b.doc.Components.Responses
 	if shared[name] == nil {
-		content := jsonContent(b.failure)
+		var example jsontext.Value
 		if f, ok := b.failureOf(status); ok && b.of.Failure != nil {
 			text = cmp.Or(b.of.Failures[status], f.Description)
-			body, err := json.Marshal(b.of.Failure(f))
-			if err != nil {
+			var err error
+			if example, err = json.Marshal(b.of.Failure(f)); err != nil {
 				return nil, fmt.Errorf("the example of status %d: %w", status, err)
-			}
-			if err := b.setExample(content, body); err != nil {
-				return nil, err
 			}
 		}
 		shared[name] = &openapi3.ResponseRef{Value: &openapi3.Response{
-			Description: &text, Headers: b.headers(status), Content: content,
+			Description: &text, Headers: b.headers(status), Content: jsonContent(b.failure, example),
 		}}
 	}
 	return &openapi3.ResponseRef{Ref: "#/components/responses/" + name, Value: shared[name].Value}, nil
@@ -174,34 +174,27 @@ const ExampleAddress = "http://127.0.0.1:8080"
 // ExampleRequestID is the request id in examples.
 const ExampleRequestID = "req_01jxt3e8f0c7kq5v9m2hz4p6wn"
 
-// failures are the failures of v2 by status.
-var failures = func() map[int]Failure {
-	list := []Failure{
-		{http.StatusBadRequest, domain.InvalidRequest, "`invalid_request`: a parameter or the body is wrong. `fields` names each wrong part.",
-			"the request is invalid", []domain.FieldError{{Field: "limit", Message: "must be between 1 and 500"}}},
-		{http.StatusUnauthorized, domain.Unauthorized, "`unauthorized`: the key is missing, unknown, expired or revoked.",
-			"the API key is unknown, expired or revoked", nil},
-		{http.StatusForbidden, domain.Forbidden, "`forbidden`: the key lacks the scope or the access that the operation needs, " +
-			"or the client does not have the feature.", "this key lacks the scope write", nil},
-		{http.StatusNotFound, domain.NotFound, "`not_found`: an object of the path does not exist, or the key does not reach it.",
-			"no such client, or this key has no access to it", nil},
-		{http.StatusRequestTimeout, domain.RequestTimeout, "`request_timeout`: the body did not arrive in time.",
-			"the body did not arrive in time; send the request again", nil},
-		{http.StatusConflict, domain.Conflict, "`conflict`: what is asked for clashes with what there is, or the " +
-			"`Idempotency-Key` was used for another request. With `Retry-After`, an earlier request with this key is still running.",
-			"a client with this name exists already", nil},
-		{http.StatusRequestEntityTooLarge, domain.PayloadTooLarge, "`payload_too_large`: the body has more than 1 MiB.",
-			"the body is larger than 1 MiB", nil},
-		{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: the rate limit is reached, or the operation's own limit is reached. " +
-			"Wait for `Retry-After` seconds.", "more than 600 requests a minute with this key", nil},
-		{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed. Its log has the request id.",
-			"something went wrong on our side; try again, and give us the request id if it persists", nil},
-		{http.StatusServiceUnavailable, domain.Unavailable, "`unavailable`: the service cannot reach its database. " +
-			"Wait for `Retry-After` seconds.", "temporarily offline; try again later", nil},
-	}
-	byStatus := make(map[int]Failure, len(list))
-	for _, f := range list {
-		byStatus[f.Status] = f
-	}
-	return byStatus
-}()
+// failures are the documented errors.
+var failures = []Failure{
+	{http.StatusBadRequest, domain.InvalidRequest, "`invalid_request`: a parameter or the body is wrong. `fields` names each wrong part.",
+		"the request is invalid", []domain.FieldError{{Field: "limit", Message: "must be between 1 and 500"}}},
+	{http.StatusUnauthorized, domain.Unauthorized, "`unauthorized`: the key is missing, unknown, expired or revoked.",
+		"the API key is unknown, expired or revoked", nil},
+	{http.StatusForbidden, domain.Forbidden, "`forbidden`: the key lacks the scope or the access that the operation needs, " +
+		"or the client does not have the feature.", "this key lacks the scope write", nil},
+	{http.StatusNotFound, domain.NotFound, "`not_found`: an object of the path does not exist, or the key does not reach it.",
+		"no such client, or this key has no access to it", nil},
+	{http.StatusRequestTimeout, domain.RequestTimeout, "`request_timeout`: the body did not arrive in time.",
+		"the body did not arrive in time; send the request again", nil},
+	{http.StatusConflict, domain.Conflict, "`conflict`: what is asked for clashes with what there is, or the " +
+		"`Idempotency-Key` was used for another request. With `Retry-After`, an earlier request with this key is still running.",
+		"a client with this name exists already", nil},
+	{http.StatusRequestEntityTooLarge, domain.PayloadTooLarge, "`payload_too_large`: the body has more than 1 MiB.",
+		"the body is larger than 1 MiB", nil},
+	{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: the rate limit is reached, or the operation's own limit is reached. " +
+		"Wait for `Retry-After` seconds.", "more than 600 requests a minute with this key", nil},
+	{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed. Its log has the request id.",
+		"something went wrong on our side; try again, and give us the request id if it persists", nil},
+	{http.StatusServiceUnavailable, domain.Unavailable, "`unavailable`: the service cannot reach its database. " +
+		"Wait for `Retry-After` seconds.", "temporarily offline; try again later", nil},
+}

@@ -45,8 +45,10 @@ func document(in, out reflect.Type, lenient bool) openapi.Document {
 	return openapi.Document{
 		Title: "test", Version: "1", Prefix: "/v0", Lenient: lenient, Error: reflect.TypeFor[failure](),
 		Operations: []openapi.Operation{{
-			ID: "a.b", Method: "POST", Path: "/a", Summary: "Do it", Tag: "a", Scope: domain.Write,
-			Input: op.Describe(in), Output: out, Status: http.StatusCreated, Errors: []int{404, 400, 404},
+			Meta: op.Meta{
+				ID: "a.b", Method: "POST", Path: "/a", Summary: "Do it", Scope: domain.Write, Status: http.StatusCreated,
+			},
+			Input: op.Describe(in), Output: out, Errors: []int{404, 400, 404},
 		}},
 	}
 }

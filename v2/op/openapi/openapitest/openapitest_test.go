@@ -39,8 +39,14 @@ func validator(t *testing.T) *openapitest.Validator {
 	doc, err := openapi.Build(openapi.Document{
 		Title: "test", Version: "1", Prefix: "/v0", Error: reflect.TypeFor[failure](),
 		Operations: []openapi.Operation{
-			{ID: "get", Method: "GET", Path: "/things/:id", Input: op.Describe(reflect.TypeFor[getThing]()), Status: 200, Output: reflect.TypeFor[thing](), Errors: append(common, 409)},
-			{ID: "delete", Method: "DELETE", Path: "/things/:id", Input: op.Describe(reflect.TypeFor[getThing]()), Status: 204, Errors: common},
+			{
+				Meta:  op.Meta{ID: "get", Method: "GET", Path: "/things/:id", Status: 200},
+				Input: op.Describe(reflect.TypeFor[getThing]()), Output: reflect.TypeFor[thing](), Errors: append(common, 409),
+			},
+			{
+				Meta:  op.Meta{ID: "delete", Method: "DELETE", Path: "/things/:id", Status: 204},
+				Input: op.Describe(reflect.TypeFor[getThing]()), Errors: common,
+			},
 		},
 	})
 	if err != nil {

@@ -1,0 +1,9 @@
+package doctor
+
+// Counters are the names of all stored counts.
+func Counters() (names []string) {
+	for _, c := range storedCounts {
+		names = append(names, c.name)
+	}
+	return append(names, signatures)
+}
