@@ -232,6 +232,11 @@ func TestRedisWalk(t *testing.T) {
 	if got := fmt.Sprint(s.list(path+"?limit=3&offset=3", tenant.Key).texts("id")); got != fmt.Sprint(ids[4:7]) {
 		t.Errorf("after 16 minutes: %s", got)
 	}
+	s.list(path+"?limit=2", tenant.Key) // a new walk drops what the old one left
+	s.deleteUser(client, ids[1])
+	if got := fmt.Sprint(s.list(path+"?limit=3&offset=6", tenant.Key).texts("id")); got != fmt.Sprint(ids[8:]) {
+		t.Errorf("in a new walk: %s", got)
+	}
 }
 
 // TestRedisDown: without Redis, walks count rows, and the log says so.
