@@ -295,8 +295,9 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 	return nil
 }
 
-// Update stores the own fields of after. If a visible field changed, it also adds the effects (UserChanged) and an
-// event. The user must be locked, and the caller must have shared the audiences of the client (ShareAudiencesOf).
+// Update stores the fields of after that callers and directory syncs may write (ownColumns). If a visible field changed
+// (SameShown), it also sets the time of update, and adds the effects (UserChanged) and an event. The caller must have
+// locked the user, and hold the shared lock of the client's audiences (ShareAudiencesOf).
 func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	visible := !u.SameShown(&after)
 	if visible {

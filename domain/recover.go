@@ -13,7 +13,7 @@ var ErrPanicked = errors.New("something went wrong on our side; it is in the ser
 
 // Recover runs one unit of background work (a mail, a delivery, a sync run) and returns its error. If work panics,
 // Recover logs the panic with its stack and the name of the work, action, and returns ErrPanicked. So a panic is a
-// failed try, which ends neither the process nor other work. Carry and Raise do this for panics of goroutines that the
+// failed try, which ends neither the process nor other work. PanicToError and Repanic do this for panics of goroutines that the
 // work starts.
 func Recover(ctx context.Context, log *slog.Logger, action string, work func() error) (err error) {
 	defer func() {
@@ -46,9 +46,9 @@ type carried struct {
 // Error returns the panic with the stack of its goroutine.
 func (c carried) Error() string { return fmt.Sprintf("%v\n%s", c.value, c.stack) }
 
-// Carry wraps the work of a goroutine of an errgroup. It converts a panic to an error. The goroutine that waits for the
-// group passes the group's error to Raise, which panics again.
-func Carry(work func() error) func() error {
+// PanicToError wraps the work of a goroutine of an errgroup. It converts a panic to an error. The goroutine that waits
+// for the group passes the group's error to Repanic, which panics again.
+func PanicToError(work func() error) func() error {
 	return func() (err error) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -59,8 +59,8 @@ func Carry(work func() error) func() error {
 	}
 }
 
-// Raise panics if err is a panic that Carry converted. Otherwise it returns err.
-func Raise(err error) error {
+// Repanic panics if err is a panic that PanicToError converted. Otherwise it returns err.
+func Repanic(err error) error {
 	var p carried
 	if errors.As(err, &p) {
 		panic(p)

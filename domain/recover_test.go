@@ -43,8 +43,8 @@ func TestCarry(t *testing.T) {
 	wait := func(work func() error) error {
 		return domain.Recover(t.Context(), log, "work in a group", func() error {
 			var group errgroup.Group
-			group.Go(domain.Carry(work))
-			return domain.Raise(group.Wait())
+			group.Go(domain.PanicToError(work))
+			return domain.Repanic(group.Wait())
 		})
 	}
 	own := errors.New("own")

@@ -53,7 +53,8 @@ const aboutEnd = `
 **Retirement.** This version ends. The header ` + "`Sunset`" + ` of every response says when, ` + "`Deprecation`" + ` since ` +
 	`when that is announced, and ` + "`Link`" + ` with ` + "`rel=\"deprecation\"`" + ` where to read what to call in its place.`
 
-// failureOf returns the example body of an error. The message names wrong fields, as v1 has no list of them.
+// failureOf returns the example body of an error. v1 has no list of invalid fields: its message names them, so the
+// example of an error with fields has such a message.
 func failureOf(f openapi.Failure) any {
 	message := f.Message
 	if len(f.Fields) > 0 {

@@ -63,8 +63,8 @@ func greet(ctx context.Context, to io.Writer, s *service, address string, demo *
 // younger one.
 const demoAge = 48 * time.Hour
 
-// completeDemo makes the parts of the demonstration that need the encryption key and the store: the secret of
-// its subscription, and its older reports. A report that fails is left to the background work.
+// completeDemo adds what needs the encryption key or the report store: the secret of the webhook subscription, and the
+// reports that are at least demoAge old. A report that fails stays pending for the background work.
 func (c serveCmd) completeDemo(ctx context.Context, d *db.DB, r resources, log *slog.Logger) error {
 	if !c.Demo {
 		return nil
@@ -79,8 +79,8 @@ func (c serveCmd) completeDemo(ctx context.Context, d *db.DB, r resources, log *
 		return err
 	}
 	worker := newReportWorker(d, r, log, newReportMetrics(), nil)
-	for _, r := range pending {
-		if _, err := worker.Process(ctx, reports.ReportLease{Client: r.ClientID, Report: r.ID}); err != nil {
+	for _, p := range pending {
+		if _, err := worker.Process(ctx, reports.ReportLease{Client: p.ClientID, Report: p.ID}); err != nil {
 			log.WarnContext(ctx, "a report of the demonstration was not made; it will be tried again", "error", err)
 		}
 	}

@@ -42,7 +42,7 @@ func (s *service) ready(ctx context.Context) (code int, text string) {
 	defer cancel()
 	err := s.db.Ping(ctx)
 	if err == nil && !s.migrated.Load() {
-		err = migrate.Migrated(ctx, s.db)
+		err = migrate.CheckMigrated(ctx, s.db)
 		s.migrated.Store(err == nil)
 	}
 	if err != nil {

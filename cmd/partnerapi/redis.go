@@ -139,7 +139,7 @@ func (c *redisClient) Use(ctx context.Context, fn func(redis.Conn) error) error 
 			}
 			return fn(conn)
 		})
-		if answer, ok := errors.AsType[redis.Error](err); ok && unwritable(answer) {
+		if answer, ok := errors.AsType[redis.Error](err); ok && refusedByState(answer) {
 			c.rejectsWrites.Store(true)
 		}
 		c.observe(time.Since(start), err)
@@ -208,12 +208,13 @@ func newBreaker() *gobreaker.CircuitBreaker[struct{}] {
 // (redis.ErrNil). An error that it accepts no writes counts as an outage.
 func isAnswer(err error) bool {
 	var answer redis.Error
-	return errors.As(err, &answer) && !unwritable(answer) || errors.Is(err, redis.ErrNil)
+	return errors.As(err, &answer) && !refusedByState(answer) || errors.Is(err, redis.ErrNil)
 }
 
-// unwritable reports whether Redis refuses writes, or everything, in its state: as a replica, without memory,
-// without a disk for snapshots, or while loading. Scripts of Redis 6 and older have the code within the text.
-func unwritable(answer redis.Error) bool {
+// refusedByState reports whether Redis refused a command because of its own state: it is a read-only replica, out of
+// memory, unable to save snapshots, without enough replicas, loading its data, or cut off from its master or cluster.
+// Redis 6 and older have the code of a script's error in the message, after a minus sign.
+func refusedByState(answer redis.Error) bool {
 	for _, code := range []string{"READONLY", "OOM", "MISCONF", "NOREPLICAS", "LOADING", "MASTERDOWN", "CLUSTERDOWN"} {
 		if strings.HasPrefix(string(answer), code+" ") || strings.Contains(string(answer), "-"+code+" ") {
 			return true

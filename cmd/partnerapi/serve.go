@@ -153,7 +153,7 @@ func (c serveCmd) build(
 		options = append(options, v2.WithCursorSecrets(s.cells.CursorSecrets))
 	}
 	s.api = v2.New(d, secret, options...)
-	s.api.Set.Trace = traces.Calls()
+	s.api.Set.Trace = traces.OperationTrace()
 	sources, err := figures.SourcesOf(ctx, d)
 	if err != nil {
 		return nil, err

@@ -13,8 +13,9 @@ type renameRequest struct {
 	holder domain.UserID // the user who has the address; zero if it is free
 }
 
-// rename updates users whose new addresses other users have to give up. Users who wait for each other are updated in
-// one transaction. If an address does not become free, the account is skipped, and its user keeps the current address.
+// rename updates users whose new address another user has or had. Renames that depend on each other, a group of
+// resolveRenames, are in one batch; groups that do not fit stay staged for the next one. If the holder keeps the address,
+// the account is skipped, and its user keeps the current address.
 func (s *batch) rename(ctx context.Context) error {
 	holders, err := s.holders(ctx)
 	if err != nil {
@@ -28,13 +29,13 @@ func (s *batch) rename(ctx context.Context) error {
 	possible, groups := resolveRenames(list)
 
 	var rows []stagedAccount
-	var renamed []bool
+	var canRename []bool
 	for _, group := range groups {
 		if len(rows) > 0 && len(rows)+len(group) > batchSize {
 			break
 		}
 		for _, i := range group {
-			rows, renamed = append(rows, s.rows[i]), append(renamed, possible[i])
+			rows, canRename = append(rows, s.rows[i]), append(canRename, possible[i])
 		}
 	}
 	s.rows = rows
@@ -44,12 +45,12 @@ func (s *batch) rename(ctx context.Context) error {
 	for i := range s.rows {
 		r := &s.rows[i]
 		email, _ := r.Address()
-		if !renamed[i] {
+		if !canRename[i] {
 			s.skip(r, domain.SkippedTaken)
 			email = s.users[*r.UserID].Email
 		}
 		s.follow(r, *r.UserID, email)
-		s.link(r, r.UserID, !renamed[i])
+		s.link(r, r.UserID, !canRename[i])
 	}
 	return nil
 }
@@ -86,8 +87,8 @@ func resolveRenames(list []renameRequest) (possible []bool, groups [][]int) {
 				ok = possible[at]
 				break
 			}
-			next, renamed := requestOf[list[at].holder]
-			if !renamed { // the holder keeps the address
+			next, canRename := requestOf[list[at].holder]
+			if !canRename { // the holder keeps the address
 				ok = false
 				break
 			}

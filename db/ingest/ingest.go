@@ -80,18 +80,19 @@ type targets struct {
 }
 
 // owners returns the clients of the objects, with duplicates.
-func (n *targets) owners() []domain.ClientID {
-	owners := slices.AppendSeq(slices.Collect(maps.Keys(n.clients)), maps.Values(n.users))
-	owners = slices.AppendSeq(owners, maps.Values(n.policies))
-	for i := range n.rows {
-		owners = append(owners, n.rows[i].ClientID)
+func (t *targets) owners() []domain.ClientID {
+	owners := slices.AppendSeq(slices.Collect(maps.Keys(t.clients)), maps.Values(t.users))
+	owners = slices.AppendSeq(owners, maps.Values(t.policies))
+	for i := range t.rows {
+		owners = append(owners, t.rows[i].ClientID)
 	}
 	return owners
 }
 
-// lockTargets locks the objects that the signals name, and returns those that exist. Objects of archived clients do not
-// count. It also locks the users whose scores may change: the recipients of mails and the reporters of messages.
-func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (n *targets, err error) {
+// lockTargets locks the results, users, policies and breaches that the signals name, and looks up the courses and
+// clients. It returns those that exist, without those of archived clients. It also locks the users whose scores may
+// change: the recipients of mails and the reporters of messages.
+func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (t *targets, err error) {
 	var steps []domain.ResultStep
 	var users []domain.UserID
 	var courses []domain.CourseID
@@ -122,34 +123,34 @@ func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (n *t
 		users = append(users, s.User)
 	}
 
-	n = &targets{results: map[domain.ResultID]domain.Result{}}
+	t = &targets{results: map[domain.ResultID]domain.Result{}}
 	c.Lock(db.ResultLocks)
-	if n.rows, err = c.LockResults(ctx, steps); err != nil {
+	if t.rows, err = c.LockResults(ctx, steps); err != nil {
 		return nil, err
 	}
-	for i := range n.rows {
-		r := n.rows[i].Result()
-		n.results[r.ID] = r
+	for i := range t.rows {
+		r := t.rows[i].Result()
+		t.results[r.ID] = r
 		users = append(users, r.User)
 	}
 	reporters, err := reporters(ctx, c.DB, messages)
 	if err != nil {
 		return nil, err
 	}
-	if n.users, err = lockUsers(ctx, c, append(users, reporters...)); err != nil {
+	if t.users, err = lockUsers(ctx, c, append(users, reporters...)); err != nil {
 		return nil, err
 	}
-	if n.clients, err = pg.Existing(ctx, c, "look for clients", "clients WHERE archived_at IS NULL AND", clients); err != nil {
+	if t.clients, err = pg.Existing(ctx, c, "look for clients", "clients WHERE archived_at IS NULL AND", clients); err != nil {
 		return nil, err
 	}
-	if n.policies, err = lockPolicies(ctx, c, policies); err != nil {
+	if t.policies, err = lockPolicies(ctx, c, policies); err != nil {
 		return nil, err
 	}
-	if n.breaches, err = c.LockBreaches(ctx, breaches); err != nil {
+	if t.breaches, err = c.LockBreaches(ctx, breaches); err != nil {
 		return nil, err
 	}
-	n.courses, err = pg.Existing(ctx, c, "look for courses", "courses WHERE", courses)
-	return n, err
+	t.courses, err = pg.Existing(ctx, c, "look for courses", "courses WHERE", courses)
+	return t, err
 }
 
 // lockUsers locks users and returns the client of each. It leaves out users of archived clients.

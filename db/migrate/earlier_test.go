@@ -37,7 +37,7 @@ func TestEarlierDatabases(t *testing.T) {
 		_, up := migrate.Up(t.Context(), d)
 		_, _, version := migrate.SchemaVersion(t.Context(), d)
 		_, steps := migrate.Steps(t.Context(), d)
-		for what, err := range map[string]error{"Up": up, "SchemaVersion": version, "Steps": steps, "Migrated": migrate.Migrated(t.Context(), d)} {
+		for what, err := range map[string]error{"Up": up, "SchemaVersion": version, "Steps": steps, "Migrated": migrate.CheckMigrated(t.Context(), d)} {
 			if !errors.Is(err, migrate.ErrEarlier) {
 				t.Errorf("%s of a database at version %d: %v", what, last, err)
 			}
@@ -54,7 +54,7 @@ func TestEarlierProgramsOnTheseTables(t *testing.T) {
 	t.Parallel()
 	w := worldtest.New(t)
 	w.Exec(earlierTable)
-	w.Must(migrate.Migrated(t.Context(), w.DB))
+	w.Must(migrate.CheckMigrated(t.Context(), w.DB))
 	if applied, err := migrate.Up(t.Context(), w.DB); err != nil || len(applied) != 0 {
 		t.Errorf("applied %v: %v", applied, err)
 	}

@@ -145,8 +145,8 @@ func appliedVersion(ctx context.Context, d *db.DB, table string) (version int64,
 	return pg.One[int64](ctx, d, action, pg.SQL("SELECT coalesce(max(version_id), 0) FROM "+table))
 }
 
-// Migrated returns an error unless the tables have this version.
-func Migrated(ctx context.Context, d *db.DB) error {
+// CheckMigrated returns an error unless the tables are at the version that this program needs.
+func CheckMigrated(ctx context.Context, d *db.DB) error {
 	have, want, err := SchemaVersion(ctx, d)
 	if err != nil {
 		return err

@@ -137,7 +137,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 		slices.ContainsFunc(steps, func(s migrate.Step) bool { return !s.Applied }) {
 		t.Errorf("applied %v, steps %v: %v", applied, steps, err)
 	}
-	if err := migrate.Migrated(t.Context(), d); !errors.Is(err, migrate.ErrNewer) {
+	if err := migrate.CheckMigrated(t.Context(), d); !errors.Is(err, migrate.ErrNewer) {
 		t.Errorf("the version before: %v", err)
 	}
 	if w.Number("SELECT count(*) FROM users WHERE nickname = first_name") == 0 {

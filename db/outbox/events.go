@@ -29,10 +29,10 @@ func (r *publishedRow) event() domain.PublishedEvent {
 	}
 }
 
-// Events reads a page of the events of the clients within the caller's reach, in the order of publication. If
-// w.Latest is set the page is empty. The End of the slice is the position to continue from: that of the page's last
-// event or, on the last page, that of the partner's last published event. One statement reads events and reach, so that
-// they fit together. A reader who continues from End misses no event, because events become visible in this order.
+// Events reads a page of the events of the clients within the caller's reach, in the order of publication. The page is
+// empty if w.Latest is set. End is the position to continue from: that of the page's last event or, on the last page,
+// that of the partner's last published event. One statement reads the events, that position and the caller's access, so
+// all are of one snapshot. A reader who continues from End misses no event, as events become visible in this order.
 func Events(
 	ctx context.Context, d *db.DB, f domain.EventFilter, w domain.Window,
 ) (domain.Slice[domain.PublishedEvent], error) {
@@ -47,6 +47,7 @@ func Events(
 	if !w.Latest {
 		chosen = eventPositions(ctx, f, after, w.Limit+1)
 	}
+	// Without events there is one row, of the head and nulls.
 	rows, err := pg.All[publishedRow](ctx, d, "read events", pg.SQL(`
 		WITH chosen AS MATERIALIZED (?0)
 		SELECT head.position AS head, e.position, e.id, e.type, e.client_id, e.created_at, e.body

@@ -179,7 +179,8 @@ const publishSQL = `
 	)
 	SELECT count(*) FROM delivered`
 
-// storePublished runs publishSQL for the rows of b, and deletes all taken events, including dropped ones.
+// storePublished stores a batch in one statement: it inserts the rows of b and their webhook deliveries, and deletes the
+// taken events, also those that are not published. It returns the number of deliveries.
 func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *publishing) (deliveries int, err error) {
 	at, ids := make([]time.Time, len(taken)), make([][16]byte, len(taken))
 	for i, e := range taken {

@@ -126,10 +126,11 @@ func (f *recordField) optional(record reflect.Value) domain.AnyOptional {
 // if the record leaves out the field.
 func (f *recordField) value(record reflect.Value) (value reflect.Value, given bool) {
 	optional := f.optional(record)
-	if optional.IsZero() {
+	if optional.IsZero() { // left out
 		return reflect.Value{}, false
 	}
-	return reflect.Indirect(reflect.ValueOf(optional.Pointer()).Elem()), true
+	value = reflect.ValueOf(optional.Pointer()).Elem()
+	return reflect.Indirect(value), true // of a nil pointer, null, the zero Value
 }
 
 // reference returns the field's value in a record if it is a reference. ok is false if it is not, or has no value.

@@ -178,7 +178,7 @@ func (r *microsoftRead) page(ctx context.Context) (Page, error) {
 			r.seen[a.ID] = true
 		}
 	}
-	if err := r.managers(ctx, page.Accounts); err != nil {
+	if err := r.setManagers(ctx, page.Accounts); err != nil {
 		return Page{}, err
 	}
 	switch {

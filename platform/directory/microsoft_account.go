@@ -76,8 +76,9 @@ const (
 	batchesAtOnce = 4
 )
 
-// managers sets the managers' addresses of the accounts that are neither removed nor guests.
-func (m *microsoft) managers(ctx context.Context, accounts []domain.DirectoryAccount) error {
+// setManagers sets the manager's address of each account that is neither removed nor a guest. It sends up to
+// batchesAtOnce batches at a time.
+func (m *microsoft) setManagers(ctx context.Context, accounts []domain.DirectoryAccount) error {
 	var users []*domain.DirectoryAccount
 	for i, a := range accounts {
 		if !a.Removed && !a.Guest.Value {
@@ -87,9 +88,9 @@ func (m *microsoft) managers(ctx context.Context, accounts []domain.DirectoryAcc
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(batchesAtOnce)
 	for batch := range slices.Chunk(users, batchSize) {
-		group.Go(domain.Carry(func() error { return m.readManagers(ctx, batch) }))
+		group.Go(domain.PanicToError(func() error { return m.readManagers(ctx, batch) }))
 	}
-	return domain.Raise(group.Wait())
+	return domain.Repanic(group.Wait())
 }
 
 // batchAnswer is Graph's response to one request of a batch.

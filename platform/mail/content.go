@@ -2,7 +2,6 @@ package mail
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"text/template"
@@ -11,10 +10,10 @@ import (
 	"partnerapi/domain"
 )
 
-// values are the variables of a mail's texts. Title and Until are the subject of the mail and its date, whichever the
-// type of mail has.
+// values are the variables of a mail's texts. Title is what the mail is about, such as a course. Date is the date of its
+// type: the expiry of an invite, a due date, that of completion, sending or breach, or a month.
 type values struct {
-	Name, Address, Client, Partner, Role, Title, Until, From, Domain string
+	Name, Address, Client, Partner, Role, Title, Date, From, Domain string
 	// Passwords means that an exposure is critical: of passwords or equivalent data.
 	Passwords bool
 }
@@ -89,8 +88,8 @@ func (c *Composer) notice(m outbox.NoticeMail) (content, error) {
 	return l, w.err
 }
 
-// fillValues returns the variables of a mail's texts, and sets l.Link and l.Points, if its type has them. It returns an
-// error for an unknown type.
+// fillValues returns the variables of a mail's texts. It sets l.Link and l.Points for the types of mail that have them,
+// and returns an error for an unknown type.
 func (c *Composer) fillValues(m domain.Mail, l *content) (values, error) {
 	v := values{Name: OneLine(m.Name), Address: m.To, Client: OneLine(m.ClientName), Partner: OneLine(m.PartnerName),
 		Role: string(m.InviteRole)}
@@ -98,9 +97,9 @@ func (c *Composer) fillValues(m domain.Mail, l *content) (values, error) {
 	case domain.WelcomeMail:
 		l.Link = c.Link("/training")
 	case domain.AdminInviteMail:
-		v.Until, l.Link = longDate(m.Language, domain.DateOf(m.ExpiresAt)), c.Link("/invites/"+m.Invite.String())
+		v.Date, l.Link = longDate(m.Language, domain.DateOf(m.ExpiresAt)), c.Link("/invites/"+m.Invite.String())
 	case domain.TrainingInvite:
-		v.Title, v.Until, l.Link = OneLine(m.CourseTitle), longDate(m.Language, m.DueOn),
+		v.Title, v.Date, l.Link = OneLine(m.CourseTitle), longDate(m.Language, m.DueOn),
 			c.Link("/training/"+m.Course.String())
 	case domain.TrainingReminder:
 		l.Link = c.Link("/training")
@@ -110,10 +109,10 @@ func (c *Composer) fillValues(m domain.Mail, l *content) (values, error) {
 	case domain.PolicyReminder:
 		v.Title, l.Link = OneLine(m.PolicyTitle), c.Link("/policies/"+m.Policy.String())
 	case domain.CertificateMail:
-		v.Title, v.Until, l.Link = OneLine(m.CourseTitle), longDate(m.Language, m.CompletedOn), c.Link("/training")
+		v.Title, v.Date, l.Link = OneLine(m.CourseTitle), longDate(m.Language, m.CompletedOn), c.Link("/training")
 	case domain.PhishReminder:
 		s := m.Simulated
-		v.Title, v.From, v.Until, l.Link = OneLine(s.Subject), OneLine(s.From), longDate(m.Language, s.SentOn),
+		v.Title, v.From, v.Date, l.Link = OneLine(s.Subject), OneLine(s.From), longDate(m.Language, s.SentOn),
 			c.Link("/training")
 		l.Points = Clues(m.Language, s.Clues)
 	case domain.ExposureNotice:
@@ -122,13 +121,13 @@ func (c *Composer) fillValues(m domain.Mail, l *content) (values, error) {
 			v.Domain = OneLine(*m.Exposure.Domain)
 		}
 		if m.Exposure.BreachOn != nil {
-			v.Until = longDate(m.Language, *m.Exposure.BreachOn)
+			v.Date = longDate(m.Language, *m.Exposure.BreachOn)
 		}
 		l.Points = dataClasses(m.Language, m.Exposure.DataClasses)
 	case domain.MonthlyReportMail:
-		v.Until = longMonth(m.Language, m.MonthOf)
+		v.Date = longMonth(m.Language, m.MonthOf)
 	default:
-		return v, errors.New("there are no words for it")
+		return v, fmt.Errorf("mails of type %q have no texts", m.Type)
 	}
 	return v, nil
 }

@@ -31,10 +31,10 @@ func (t Tokens) Token(id domain.ResultID) string { return seal.Sign(t.secret, pu
 
 // Result returns the result of a token; false if it was signed with none of the secrets.
 func (t Tokens) Result(token string) (id domain.ResultID, ok bool) {
-	signed, ok := seal.Signed(t.secret, purpose, token, len(id))
+	signed, ok := seal.Verify(t.secret, purpose, token, len(id))
 	if !ok && t.others != nil {
 		for _, secret := range t.others() {
-			if signed, ok = seal.Signed(secret, purpose, token, len(id)); ok {
+			if signed, ok = seal.Verify(secret, purpose, token, len(id)); ok {
 				break
 			}
 		}

@@ -238,9 +238,9 @@ func (t *typefaces) runs(text string, bold bool) []run {
 	return list
 }
 
-// visual returns the characters of a clean line in visual order, from left to right: it
+// visualOrder returns the characters of a clean line in visual order, from left to right: it
 // reverses Hebrew and Arabic. It does not join Arabic letters. An invalid text stays.
-func visual(text string) string {
+func visualOrder(text string) string {
 	rightToLeft := func(r rune) bool {
 		p, _ := bidi.LookupRune(r)
 		return p.Class() == bidi.R || p.Class() == bidi.AL

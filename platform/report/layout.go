@@ -142,10 +142,10 @@ func (l *layout) bar(x, y, width, height float64, c color) mark {
 // rule returns a mark that draws a thin line over the width of the page.
 func (l *layout) rule(y float64) mark { return l.bar(0, y, bodyWidth, 0.25, faint) }
 
-// write draws a clean text on one line. Its baseline begins at (x, y) on the page, in millimetres.
+// write draws a text, as clean returns it, on one line. Its baseline begins at (x, y) on the page, in millimetres.
 func (l *layout) write(text string, x, y float64, s style) {
 	l.pdf.SetTextColor(s.color.rgb())
-	for _, r := range l.runs(visual(text), s.bold) {
+	for _, r := range l.runs(visualOrder(text), s.bold) {
 		r.face.embed(l.pdf)
 		l.pdf.SetFont(r.face.family, "", s.size)
 		l.pdf.Text(x, y, r.text)

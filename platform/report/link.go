@@ -44,7 +44,7 @@ func (l Links) token(client domain.ClientID, report domain.ReportID, until time.
 
 // read returns the client and the report of a token; false if it was altered or has expired.
 func (l Links) read(token string) (client domain.ClientID, report domain.ReportID, ok bool) {
-	signed, ok := seal.Signed(l.secret, purpose, token, signedLength)
+	signed, ok := seal.Verify(l.secret, purpose, token, signedLength)
 	if !ok {
 		return client, report, false
 	}

@@ -177,7 +177,7 @@ func TestRightToLeft(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "abc 12": "abc 12", "שלום": "םולש", "abc שלום def": "abc םולש def", "שלום 12 abc": "abc 12 םולש",
 	} {
-		if got := visual(text); got != want {
+		if got := visualOrder(text); got != want {
 			t.Errorf("%q is written as %q, not %q", text, got, want)
 		}
 	}

@@ -131,9 +131,9 @@ func Sign(secret []byte, purpose string, signed []byte) string {
 	return base64.RawURLEncoding.EncodeToString(append(signed, signature(secret, purpose, signed)...))
 }
 
-// Signed returns the signed bytes of a token of Sign, which have the given length; false if the token was altered, or
-// was signed with another secret or for another purpose.
-func Signed(secret []byte, purpose, token string, length int) ([]byte, bool) {
+// Verify returns the bytes that Sign put into a token; length is their number. ok is false if the token was altered, or
+// was signed with another secret or for another purpose: the bytes are then not to be used.
+func Verify(secret []byte, purpose, token string, length int) (signed []byte, ok bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) != length+signatureLength || strings.ContainsAny(token, "\r\n") {
 		return nil, false

@@ -71,7 +71,7 @@ func (q *query) readV2(ctx context.Context) (reading, error) {
 	}
 	read := q.readList
 	if q.Email != "" {
-		read = q.readLists
+		read = q.readByEmail
 	}
 	got, err := read(ctx, first)
 	if err != nil || got.refused {
@@ -98,14 +98,16 @@ func (q *query) readList(ctx context.Context, first request) (reading, error) {
 	return got, err
 }
 
-// readLists reads the lists of v2 of all users with the query's address as one list, the newest rows first. If no user
-// has the address, or the address is invalid, it returns a refusal, as v1 answers 404.
-func (q *query) readLists(ctx context.Context, first request) (reading, error) {
-	search := first
+// readByEmail finds the users of v2 with the address q.Email, reads the list of each by the request in template, and
+// merges the lists, the newest row first. It returns a refusal with 404, as v1 does, if the address is invalid or no user
+// has it.
+func (q *query) readByEmail(ctx context.Context, template request) (reading, error) {
+	search := template
 	search.path = withQuery(withQuery("/v2/users", "email", q.Email), "limit", pageLimit)
 	users, err := q.readPages(ctx, q.service, search, http.StatusOK, q.addV2)
+	noUser, invalid := len(users.rows) == 0 && !users.refused, users.status == http.StatusBadRequest
 	switch {
-	case err == nil && (len(users.rows) == 0 && !users.refused || users.status == http.StatusBadRequest):
+	case err == nil && (noUser || invalid):
 		return refusedWith(v1compat.Error{Status: http.StatusNotFound, Error: domain.NotFound}), nil
 	case err != nil || users.refused:
 		return users, err
@@ -116,8 +118,8 @@ func (q *query) readLists(ctx context.Context, first request) (reading, error) {
 		if err != nil {
 			return all, fmt.Errorf("the id of a user: %w", err)
 		}
-		list := first
-		list.path = strings.ReplaceAll(first.path, v1compat.AnyUser, id.String())
+		list := template
+		list.path = strings.ReplaceAll(template.path, v1compat.AnyUser, id.String())
 		got, err := q.readPages(ctx, q.service, list, http.StatusOK, q.addV2)
 		if err != nil || got.refused {
 			return got, err

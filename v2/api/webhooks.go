@@ -148,7 +148,7 @@ type PingEvent struct {
 // noClient is the type of a ping's client, which is always nil: a ping is about no client.
 type noClient string
 
-// JSONSchema returns the schema of an event's client, except for the example.
+// JSONSchema returns the type of client_id in other events, a string, with null as its example.
 func (noClient) JSONSchema() string { return `{"type":"string","examples":[null]}` }
 
 // PingData is the data of a ping.

@@ -2,6 +2,7 @@ package op
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -125,16 +126,17 @@ func appendQuery(b []byte, params []Param, v reflect.Value) ([]byte, error) {
 	return b, nil
 }
 
-// appendTo appends the parameter's text, and reports whether the query needs the parameter. It does not if the value is
-// nil, zero or the default. If given is false, the text is not part of the query.
-func (p *Param) appendTo(b []byte, v reflect.Value) (_ []byte, given bool, err error) {
+// appendTo appends the parameter's text to b, and reports whether the query needs it. The query does not need a nil
+// pointer, or a value that is zero or the default; it needs a false whose default is true. If needed is false, b may end
+// with the text, which the caller cuts off.
+func (p *Param) appendTo(b []byte, v reflect.Value) (_ []byte, needed bool, err error) {
 	pointer := v.Kind() == reflect.Pointer
 	if pointer {
 		if v.IsNil() {
 			return b, false, nil
 		}
 		v = v.Elem()
-	} else if v.IsZero() && (!p.defaulted || v.Kind() != reflect.Bool) { // false may differ from a bool's default
+	} else if v.IsZero() && (!p.defaulted || v.Kind() != reflect.Bool) { // a false may differ from the default
 		return b, false, nil
 	}
 
@@ -146,7 +148,7 @@ func (p *Param) appendTo(b []byte, v reflect.Value) (_ []byte, given bool, err e
 		return b, false, nil
 	}
 	if len(b) == start && !p.isList {
-		return b, false, fmt.Errorf("an empty text is as good as none")
+		return b, false, errors.New("a pointer to an empty text, which Bind reads as absent")
 	}
 	return b, true, nil
 }

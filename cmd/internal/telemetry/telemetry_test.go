@@ -98,7 +98,7 @@ func TestOff(t *testing.T) {
 	if err != nil || off != nil {
 		t.Fatalf("%v, %v", off, err)
 	}
-	if off.Statements() != nil || off.Operations() != nil || off.Calls() != nil || off.Work() != nil {
+	if off.Statements() != nil || off.Operations() != nil || off.OperationTrace() != nil || off.Work() != nil {
 		t.Error("something is traced")
 	}
 	if off.Transport(http.DefaultTransport) != http.DefaultTransport {
@@ -207,7 +207,7 @@ func TestCalls(t *testing.T) {
 	on, kept := recorded(t)
 	call := func(name string) {
 		ctx, end := on.Work()(t.Context(), name)
-		_, done := on.Calls()(ctx, "clients.list")
+		_, done := on.OperationTrace()(ctx, "clients.list")
 		done(&domain.Error{Code: domain.NotFound, Message: "there is no client Acme"})
 		end(nil)
 	}

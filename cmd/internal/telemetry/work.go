@@ -40,15 +40,15 @@ func (t *Telemetry) RecordSpan(ctx context.Context, name string, began time.Time
 	endSpan(span, err)
 }
 
-// Calls makes a span of each call of an operation by another surface than its own, such as a route of v1; nil if t
-// is. A request to the operation itself has the request's span.
-func (t *Telemetry) Calls() domain.Trace {
+// OperationTrace returns a Trace that makes a span of each call of an operation, but not of a request to the operation's
+// own route, which has one already: of a call by a route of v1, for example. It returns nil if t is nil.
+func (t *Telemetry) OperationTrace() domain.Trace {
 	work := t.Work()
 	if work == nil {
 		return nil
 	}
 	return func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error, ...slog.Attr)) {
-		if current, ok := trace.SpanFromContext(ctx).(sdktrace.ReadOnlySpan); ok && current.Name() == "v2 "+name {
+		if current, ok := trace.SpanFromContext(ctx).(sdktrace.ReadOnlySpan); ok && current.Name() == "v2 "+name { // the span of its own route
 			return domain.Trace(nil).Begin(ctx, name)
 		}
 		return work(ctx, name, attrs...)

@@ -72,7 +72,7 @@ type Server struct {
 	all, defaults toolsets
 	servers       map[rights]*sdk.Server
 	handler       http.Handler // the SDK's
-	sealer        sessionSealer
+	signer        sessionSigner
 	ended         *lru.Cache[string, struct{}] // ids of sessions that their callers ended
 	origins       map[string]bool
 }
@@ -85,7 +85,7 @@ const rememberedEnds = 10_000
 func New(c Config) (*Server, error) {
 	s := &Server{
 		Config: c, byName: map[string]*tool{}, all: toolsets{}, defaults: toolsets{}, servers: map[rights]*sdk.Server{},
-		origins: map[string]bool{}, sealer: newSealer(c.Secret),
+		origins: map[string]bool{}, signer: newSigner(c.Secret),
 	}
 	for _, origin := range c.Origins {
 		s.origins[origin] = true

@@ -54,7 +54,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 	session := r.Header.Get(sessionHeader)
 	readOnly := s.ReadOnly || queryFlag(r, "read_only")
 	if session != "" {
-		sessionReadOnly, ok := s.sealer.open(caller.Key, session)
+		sessionReadOnly, ok := s.signer.verify(caller.Key, session)
 		if !ok || s.ended.Contains(session) {
 			return &domain.Error{Code: domain.NotFound, Message: "no such session of this key; begin another"}
 		}
@@ -78,7 +78,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 		return err
 	}
 	if method == "initialize" && answer.status == http.StatusOK && !answer.isError() {
-		answer.header.Set(sessionHeader, s.sealer.seal(caller.Key, readOnly))
+		answer.header.Set(sessionHeader, s.signer.newID(caller.Key, readOnly))
 	}
 	answer.copyTo(w)
 	return nil
@@ -277,14 +277,14 @@ var completed = func() (out sdk.CallToolResult) {
 	return out
 }()
 
-// sessionSealer signs and verifies session ids.
-type sessionSealer struct{ secret []byte }
+// sessionSigner signs and verifies session ids.
+type sessionSigner struct{ secret []byte }
 
-// newSealer derives the secret of session ids from a secret that has other uses too.
-func newSealer(secret []byte) sessionSealer {
+// newSigner derives the secret of session ids from a secret that has other uses too.
+func newSigner(secret []byte) sessionSigner {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("mcp session"))
-	return sessionSealer{mac.Sum(nil)}
+	return sessionSigner{mac.Sum(nil)}
 }
 
 // A session id consists of random bytes, a byte that is 1 for a read-only session, and the authentication code of both.
@@ -293,8 +293,8 @@ const (
 	sessionLength = uniqueLength + 1 + sha256.Size
 )
 
-// seal returns the id, in base64, of a new session of a key.
-func (s sessionSealer) seal(key domain.KeyID, readOnly bool) string {
+// newID returns the id, in base64, of a new session of a key.
+func (s sessionSigner) newID(key domain.KeyID, readOnly bool) string {
 	id := make([]byte, uniqueLength+1, sessionLength)
 	_, _ = rand.Read(id[:uniqueLength]) // never fails
 	if readOnly {
@@ -303,8 +303,8 @@ func (s sessionSealer) seal(key domain.KeyID, readOnly bool) string {
 	return base64.RawURLEncoding.EncodeToString(append(id, s.mac(key, id)...))
 }
 
-// open reports whether a session is read-only; ok is false if seal did not return the id for the key.
-func (s sessionSealer) open(key domain.KeyID, id string) (readOnly, ok bool) {
+// verify reports whether a session is read-only; ok is false if newID did not return the id for the key.
+func (s sessionSigner) verify(key domain.KeyID, id string) (readOnly, ok bool) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(id)
 	if err != nil || len(sealed) != sessionLength {
 		return false, false
@@ -314,7 +314,7 @@ func (s sessionSealer) open(key domain.KeyID, id string) (readOnly, ok bool) {
 }
 
 // mac returns the authentication code of a key and the body of a session id.
-func (s sessionSealer) mac(key domain.KeyID, body []byte) []byte {
+func (s sessionSigner) mac(key domain.KeyID, body []byte) []byte {
 	mac := hmac.New(sha256.New, s.secret)
 	mac.Write(key[:])
 	mac.Write(body)
