@@ -46,12 +46,13 @@ type movePartnerCmd struct {
 }
 
 func (movePartnerCmd) Help() string {
-	return "Run it on the cell that the partner leaves. Everything of the partner is copied while it is in use. Then its " +
-		"writes are answered with 503 and Retry-After for some seconds (30 at most, and up to three times), the last differences are copied, both " +
-		"sides are compared, and the other cell serves the partner: ids, numbers, keys, cursors and secrets stay what they " +
-		"are. This cell answers its keys with 421 and the other cell's code from then on.\n\n" +
-		"It may be interrupted at any moment: run again, it resumes. Until the other cell serves, move cancel takes it back. " +
-		"The role of the other database must be allowed to SET session_replication_role."
+	return "Run it on the cell that serves the partner now. The partner's data is copied while the partner stays in use. " +
+		"Then the partner's writes are answered with 503 and Retry-After for some seconds (30 at most, and up to three " +
+		"times), while the last changes are copied and both sides are compared. Then the other cell serves the partner, with " +
+		"the same ids, numbers, keys, cursors and secrets, and this cell answers the partner's keys with 421 and the code " +
+		"of the other cell.\n\n" +
+		"It may be interrupted at any time: run it again to resume. Until the other cell serves the partner, move cancel " +
+		"undoes the move. The role of the other database must be allowed to SET session_replication_role."
 }
 
 // Validate rejects invalid keys; kong calls it while parsing.
@@ -199,10 +200,10 @@ func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, secrets bool) error
 		return fmt.Errorf("the partner has secrets in this cell (--encryption-key): %w", seal.ErrNoKey)
 	}
 	check, err := from.EncryptionCheck(ctx)
-	if err == nil && check != nil {
-		_, err = k.own.Open(check, database.CheckContext)
+	if err != nil || check == nil {
+		return err
 	}
-	if err != nil {
+	if _, err = k.own.Open(check, database.CheckContext); err != nil {
 		err = fmt.Errorf("the secrets of this cell are not opened by its key (--encryption-key): %w", err)
 	}
 	return err
