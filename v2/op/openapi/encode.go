@@ -2,7 +2,9 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -109,10 +111,6 @@ func orderObject(value jsontext.Value, first []string) (_ jsontext.Value, err er
 		}
 		delete(members, declaredOrder)
 	}
-	names := make([]string, 0, len(members))
-	for name := range members {
-		names = append(names, name)
-	}
 	listed := first
 	if listed == nil {
 		listed = memberOrder
@@ -123,11 +121,8 @@ func orderObject(value jsontext.Value, first []string) (_ jsontext.Value, err er
 		}
 		return len(listed)
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		if order := place(a) - place(b); order != 0 {
-			return order
-		}
-		return bytes.Compare([]byte(a), []byte(b))
+	names := slices.SortedFunc(maps.Keys(members), func(a, b string) int {
+		return cmp.Or(place(a)-place(b), cmp.Compare(a, b))
 	})
 
 	var text bytes.Buffer

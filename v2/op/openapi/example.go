@@ -43,7 +43,7 @@ func (b *builder) example(id string) (out Example, err error) {
 }
 
 // parameter returns the example's value of a parameter, a number if the schema is that of an integer; nil if there is
-// none. e may be nil.
+// none.
 func (e *Example) parameter(in, name string, schema *openapi3.Schema) any {
 	text, ok := e.Path[name]
 	if in == openapi3.ParameterInQuery {
