@@ -8,7 +8,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 func adminOf(a domain.Admin) api.Admin {
@@ -20,11 +19,6 @@ func adminOf(a domain.Admin) api.Admin {
 		ID: a.ID, Email: a.Email, Name: a.Name, Role: a.Role, Scope: scope, ClientID: a.Client,
 		LastLoginAt: domain.MaybeAt(a.LastLoginAt), CreatedAt: domain.At(a.CreatedAt),
 	}
-}
-
-func (a *API) bindAdmins() {
-	op.BindList(&a.Set, api.ListClientAdmins, a.listClientAdmins, adminOf)
-	op.Bind(&a.Set, api.InviteAdmin, a.inviteAdmin)
 }
 
 func (a *API) listClientAdmins(

@@ -6,7 +6,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 func clientOf(c domain.Client) api.Client {
@@ -26,13 +25,6 @@ func clientOf(c domain.Client) api.Client {
 		Frameworks: c.Frameworks,
 		Features:   api.ClientFeatures{DarkWebMonitoring: c.DarkWebMonitoring, DirectorySync: c.DirectorySync},
 	}
-}
-
-func (a *API) bindClients() {
-	op.BindList(&a.Set, api.ListClients, a.listClients, clientOf)
-	op.Bind(&a.Set, api.GetClient, a.getClient)
-	op.Bind(&a.Set, api.CreateClient, a.createClient)
-	op.Bind(&a.Set, api.UpdateClient, a.updateClient)
 }
 
 func (a *API) listClients(ctx context.Context, in *api.ListClientsInput, w domain.Window) (domain.Slice[domain.Client], error) {

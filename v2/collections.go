@@ -21,16 +21,6 @@ func memberOf(m domain.Member) api.Member {
 	return api.Member{UserID: m.User, Name: m.Name, Email: m.Email, AddedAt: domain.At(m.AddedAt)}
 }
 
-func (a *API) bindCollections() {
-	op.BindList(&a.Set, api.ListCollections, a.listCollections, collectionOf)
-	op.Bind(&a.Set, api.GetCollection, a.getCollection)
-	op.Bind(&a.Set, api.CreateCollection, a.createCollection)
-	op.Bind(&a.Set, api.DeleteCollection, a.deleteCollection)
-	op.BindList(&a.Set, api.ListMembers, a.listMembers, memberOf)
-	op.Bind(&a.Set, api.AddMembers, a.addMembers)
-	op.Bind(&a.Set, api.RemoveMember, a.removeMember)
-}
-
 func (a *API) listCollections(
 	ctx context.Context, in *api.ListCollectionsInput, w domain.Window,
 ) (domain.Slice[domain.Collection], error) {

@@ -7,7 +7,6 @@ import (
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 func deliveryOf(d domain.Delivery) api.WebhookDelivery {
@@ -19,11 +18,6 @@ func deliveryOf(d domain.Delivery) api.WebhookDelivery {
 		out.Tries[i] = api.WebhookTry{At: domain.At(t.At), StatusCode: t.StatusCode, DurationMS: int(t.DurationMS), Response: t.Response}
 	}
 	return out
-}
-
-func (a *API) bindDeliveries() {
-	op.BindList(&a.Set, api.ListDeliveries, a.listDeliveries, deliveryOf)
-	op.Bind(&a.Set, api.Redeliver, a.redeliver)
 }
 
 func (a *API) listDeliveries(

@@ -6,17 +6,12 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 func sentEmailOf(e domain.SentEmail) api.SentEmail {
 	return api.SentEmail{
 		SentAt: domain.At(e.SentAt), FromEmail: e.From, Subject: e.Subject, SendMethod: e.Method, MessageType: e.Type,
 	}
-}
-
-func (a *API) bindEmails() {
-	op.BindList(&a.Set, api.ListEmails, a.listEmails, sentEmailOf)
 }
 
 func (a *API) listEmails(

@@ -10,7 +10,6 @@ import (
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 // RenderEvents returns the bodies of events in their order, with the present state of their objects; a body is empty if
@@ -99,10 +98,6 @@ func newRenderer[K comparable, T, Data any](
 		}
 		return data, err
 	}}
-}
-
-func (a *API) bindEvents() {
-	op.BindFeed(&a.Set, api.ListEvents, a.listEvents, api.EventOf)
 }
 
 func (a *API) listEvents(

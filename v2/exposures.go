@@ -6,7 +6,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 func exposureOf(e domain.Exposure) api.Exposure {
@@ -22,16 +21,6 @@ func darkWebUserOf(c domain.ExposureCount) api.DarkWebUser {
 		UserID: c.User, Email: c.Email, FirstName: c.FirstName, LastName: c.LastName,
 		ResolvedExposures: c.Resolved, UnresolvedExposures: c.Unresolved,
 	}
-}
-
-func (a *API) bindExposures() {
-	op.Bind(&a.Set, api.GetDarkWeb, a.getDarkWeb)
-
-	op.BindList(&a.Set, api.ListExposures, a.listExposures, exposureOf)
-
-	op.BindList(&a.Set, api.ListDarkWebUsers, a.listDarkWebUsers, darkWebUserOf)
-
-	op.Bind(&a.Set, api.ResolveExposure, a.resolveExposure)
 }
 
 func (a *API) getDarkWeb(ctx context.Context, in *api.GetDarkWebInput) (*api.DarkWeb, error) {

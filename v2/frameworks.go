@@ -59,14 +59,6 @@ func frameworkAssignmentOf(a domain.FrameworkAssignment) api.FrameworkAssignment
 	return out
 }
 
-func (a *API) bindFrameworks() {
-	op.BindList(&a.Set, api.ListFrameworks, a.listFrameworks, frameworkOf)
-	op.BindList(&a.Set, api.ListClientFrameworks, a.listClientFrameworks, frameworkAssignmentOf)
-	op.Bind(&a.Set, api.GetFramework, a.getFramework)
-	op.Bind(&a.Set, api.AssignFramework, a.assignFramework)
-	op.Bind(&a.Set, api.RemoveFramework, a.removeFramework)
-}
-
 func (a *API) listFrameworks(
 	ctx context.Context, _ *api.ListFrameworksInput, w domain.Window,
 ) (domain.Slice[domain.CatalogueFramework], error) {

@@ -11,10 +11,6 @@ import (
 // WithRelease sets the release that the public edge serves; the default is the latest.
 func WithRelease(r op.Release) Option { return func(a *API) { a.release = r } }
 
-func (a *API) bindKey() {
-	op.Bind(&a.Set, api.GetKey, a.getKey)
-}
-
 func (a *API) getKey(ctx context.Context, _ *api.GetKeyInput) (*api.Key, error) {
 	key, err := a.db.CallingKey(ctx)
 	if err != nil {

@@ -5,12 +5,7 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
-
-func (a *API) bindPartner() {
-	op.Bind(&a.Set, api.GetPartner, a.getPartner)
-}
 
 func (a *API) getPartner(ctx context.Context, _ *api.GetPartnerInput) (*api.Partner, error) {
 	p, err := a.db.Partner(ctx)

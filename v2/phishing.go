@@ -5,7 +5,6 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 func resultOf(r domain.Result) api.PhishingResult {
@@ -32,12 +31,6 @@ func templateOf(t domain.Template) api.PhishingTemplate {
 		ID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Subject: t.Subject, FromEmail: t.FromEmail(),
 		CreatedAt: domain.At(t.CreatedAt),
 	}
-}
-
-func (a *API) bindPhishing() {
-	op.BindList(&a.Set, api.ListPhishingResults, a.listPhishingResults, resultOf)
-	op.Bind(&a.Set, api.GetPhishingSummary, a.getPhishingSummary)
-	op.BindList(&a.Set, api.ListPhishingTemplates, a.listPhishingTemplates, templateOf)
 }
 
 // resultFilter converts the query to a filter; InvalidRequest unless since is before until.

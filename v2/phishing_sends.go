@@ -6,14 +6,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
-
-func (a *API) bindPhishingSends() {
-	op.Bind(&a.Set, api.SendPhishing, a.sendPhishing)
-	op.Bind(&a.Set, api.CancelSend, a.cancelSend)
-	op.Bind(&a.Set, api.CancelSends, a.cancelSends)
-}
 
 func (a *API) sendPhishing(ctx context.Context, req *api.SendPhishingInput) (out *api.PhishingSent, err error) {
 	err = a.changeTenant(ctx, req.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {

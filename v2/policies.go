@@ -6,7 +6,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 func policyOf(p domain.Policy) api.Policy {
@@ -27,12 +26,6 @@ func policyUserOf(u domain.PolicyUser) api.PolicyUser {
 		UserID: u.User, Email: u.Email, Name: u.Name,
 		Acknowledged: u.AcknowledgedAt != nil, AcknowledgedAt: domain.MaybeAt(u.AcknowledgedAt),
 	}
-}
-
-func (a *API) bindPolicies() {
-	op.BindList(&a.Set, api.ListPolicies, a.listPolicies, policyOf)
-	op.BindList(&a.Set, api.ListPolicyUsers, a.listPolicyUsers, policyUserOf)
-	op.Bind(&a.Set, api.RemindPolicy, a.remindPolicy)
 }
 
 func (a *API) listPolicies(

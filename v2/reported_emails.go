@@ -5,7 +5,6 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 func reportedEmailOf(r domain.ReportedEmail) api.ReportedEmail {
@@ -13,10 +12,6 @@ func reportedEmailOf(r domain.ReportedEmail) api.ReportedEmail {
 		ID: r.ID, UserID: r.User, ClientID: r.Client, ReportedAt: domain.At(r.ReportedAt), Subject: r.Subject, Sender: r.Sender,
 		Classification: r.Class, ClassifiedAt: domain.MaybeAt(r.ClassifiedAt), MailboxAction: domain.OrNil(r.Action),
 	}
-}
-
-func (a *API) bindReportedEmails() {
-	op.BindList(&a.Set, api.ListReportedEmails, a.listReportedEmails, reportedEmailOf)
 }
 
 func (a *API) listReportedEmails(

@@ -6,7 +6,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 func reportOf(r domain.Report) api.Report {
@@ -25,12 +24,6 @@ type ReportLinks func(domain.Report) string
 
 // WithReportLinks links to the files of reports. Without it no report has a download_url.
 func WithReportLinks(links ReportLinks) Option { return func(a *API) { a.reportLinks = links } }
-
-func (a *API) bindReports() {
-	op.Bind(&a.Set, api.RequestReport, a.requestReport)
-	op.BindList(&a.Set, api.ListReports, a.listReports, reportOf)
-	op.Bind(&a.Set, api.GetReport, a.getReport)
-}
 
 // newReport returns the report to insert: a PDF unless the body has a format, for the body's period or else the default
 // one, if the type has periods. It returns InvalidRequest for a period that the type does not allow.

@@ -5,7 +5,6 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 func userRiskOf(r domain.UserRisk) api.UserRisk {
@@ -13,11 +12,6 @@ func userRiskOf(r domain.UserRisk) api.UserRisk {
 		Score: r.Score, Grade: r.Grade, Baseline: r.Baseline, Role: r.Role, Tallies: r.Tallies,
 		Factors: r.Deltas.Factors(), ComputedAt: domain.At(r.ComputedAt),
 	}
-}
-
-func (a *API) bindRisk() {
-	op.Bind(&a.Set, api.GetClientRisk, a.getClientRisk)
-	op.Bind(&a.Set, api.GetUserRisk, a.getUserRisk)
 }
 
 func (a *API) getUserRisk(ctx context.Context, in *api.GetUserRiskInput) (*api.UserRisk, error) {

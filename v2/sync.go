@@ -7,7 +7,6 @@ import (
 	"partnerapi/db/dirsync"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 func syncRunOf(r domain.SyncRun) api.SyncRun {
@@ -21,11 +20,6 @@ func syncRunOf(r domain.SyncRun) api.SyncRun {
 		out.Skipped[i] = api.SkippedAccount(s)
 	}
 	return out
-}
-
-func (a *API) bindSync() {
-	op.Bind(&a.Set, api.StartSync, a.startSync)
-	op.BindList(&a.Set, api.ListSyncRuns, a.listSyncRuns, syncRunOf)
 }
 
 func (a *API) startSync(ctx context.Context, in *api.StartSyncInput) (out *api.SyncQueued, err error) {

@@ -7,19 +7,10 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 func courseOf(c domain.Course) api.Course {
 	return api.Course{ID: c.ID, Title: c.Title, RenewalMonths: c.RenewalMonths, Languages: c.Languages}
-}
-
-func (a *API) bindTraining() {
-	op.BindList(&a.Set, api.ListTraining, a.listTraining, a.assignmentOf)
-	op.BindList(&a.Set, api.ListClientTraining, a.listClientTraining, a.clientAssignmentOf)
-	op.BindList(&a.Set, api.ListCourses, a.listCourses, courseOf)
-	op.Bind(&a.Set, api.AssignTraining, a.assignTraining)
-	op.Bind(&a.Set, api.RemindTraining, a.remindTraining)
 }
 
 func (a *API) listTraining(

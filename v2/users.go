@@ -5,7 +5,6 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 func userOf(u domain.User) api.User {
@@ -43,18 +42,6 @@ func userDetailOf(u domain.UserDetail) *api.UserDetail {
 		out.DarkWeb = &api.UserDarkWeb{UnresolvedExposures: u.DarkWeb.Unresolved, ResolvedExposures: u.DarkWeb.Resolved, HighestSeverity: u.DarkWeb.Highest}
 	}
 	return out
-}
-
-func (a *API) bindUsers() {
-	op.BindList(&a.Set, api.ListUsers, a.listUsers, userOf)
-
-	op.BindList(&a.Set, api.FindUsers, a.findUsers, userOf)
-
-	op.Bind(&a.Set, api.GetUser, a.getUser)
-
-	op.Bind(&a.Set, api.CreateUser, a.createUser)
-
-	op.Bind(&a.Set, api.UpdateUser, a.updateUser)
 }
 
 func (a *API) findUsers(ctx context.Context, in *api.FindUsersInput, w domain.Window) (domain.Slice[domain.User], error) {

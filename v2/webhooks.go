@@ -11,7 +11,6 @@ import (
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 // Endpoints checks the endpoints of subscriptions and sends events to them.
@@ -41,19 +40,6 @@ func webhookOf(w domain.Webhook) api.Webhook {
 		ID: w.ID, URL: w.URL, Events: w.Events, ClientIDs: w.Clients, Description: w.Description, Status: w.Status,
 		CreatedAt: domain.At(w.CreatedAt), LastDeliveryAt: domain.MaybeAt(w.LastDeliveryAt), FailingSince: domain.MaybeAt(w.FailingSince),
 	}
-}
-
-func (a *API) bindWebhooks() {
-	op.BindList(&a.Set, api.ListWebhooks, a.listWebhooks, webhookOf)
-	op.Bind(&a.Set, api.GetWebhook, a.getWebhook)
-	op.Bind(&a.Set, api.CreateWebhook, a.createWebhook)
-	op.BindPrepare(&a.Set, api.CreateWebhook, a.prepareCreateWebhook)
-	op.Bind(&a.Set, api.UpdateWebhook, a.updateWebhook)
-	op.BindPrepare(&a.Set, api.UpdateWebhook, a.prepareUpdateWebhook)
-	op.Bind(&a.Set, api.DeleteWebhook, a.deleteWebhook)
-	op.Bind(&a.Set, api.ReplaceWebhookSecret, a.replaceWebhookSecret)
-	op.Bind(&a.Set, api.TestWebhook, a.testWebhook)
-	op.BindPrepare(&a.Set, api.TestWebhook, a.ping)
 }
 
 func (a *API) listWebhooks(ctx context.Context, _ *api.ListWebhooksInput, w domain.Window) (domain.Slice[domain.Webhook], error) {
