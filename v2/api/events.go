@@ -55,51 +55,37 @@ func (e *Event) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // Forms returns a form for each type of events, that of a ping last.
-func (Event) Forms() (member string, forms []op.Form) {
-	for _, t := range domain.EventTypes {
-		forms = append(forms, op.Form{Value: string(t), About: eventTexts[t], Type: eventForms[t]})
-	}
-	return "type", append(forms, op.Form{
+func (Event) Forms() (member string, forms []op.Form) { return "type", eventForms }
+
+// eventForms are the forms of events: domain.EventTypes in their order, then the ping.
+var eventForms = []op.Form{
+	eventForm[Client](domain.ClientCreated, "A client was created."),
+	eventForm[UserDetail](domain.UserCreated, "A user was added, by a request or a directory sync."),
+	eventForm[UserDetail](domain.UserUpdated, "A field of the user's own changed: name, address, department, title, "+
+		"manager, status, role, language, group or source. A new score, course or exposure is no such change."),
+	eventForm[UserDetail](domain.UserDeactivated, "A user became inactive."),
+	eventForm[PhishingResult](domain.ResultUpdated, "A person opened, clicked or reported a simulated mail, opened its "+
+		"attachment, or submitted credentials; or a scheduled mail was cancelled. Several of these that the service takes "+
+		"at once are one event: read from `data` how far it came. That a mail was sent or could not be, and what a mail "+
+		"scanner did, is no event."),
+	eventForm[ReportedEmail](domain.RealReported, "A user reported a real mail."),
+	eventForm[UserAssignment](domain.CoursePassed, "A user passed a course."),
+	eventForm[UserAssignment](domain.CourseOverdue,
+		"A course was not completed on its day. It is sent once, within ten minutes after the day (UTC) ended."),
+	eventForm[PolicyAcknowledgment](domain.PolicyAgreed, "A user signed a policy."),
+	eventForm[Exposure](domain.DataExposed, "Data of a user was found in a breach."),
+	eventForm[SyncRun](domain.SyncDone, "A directory sync ended well."),
+	eventForm[SyncRun](domain.SyncStopped, "A directory sync failed. `error` says why, and what to do."),
+	eventForm[Report](domain.ReportMade, "A report can be downloaded. Its `download_url` is not in the event: read the report for it."),
+	{
 		Value: PingType, About: "A test of a webhook, by POST /webhooks/{webhook_id}/test. It is not in the list of events.",
 		Type: reflect.TypeFor[PingEvent](),
-	})
+	},
 }
 
-// eventTexts say, by type, when an event is published.
-var eventTexts = map[domain.EventType]string{
-	domain.ClientCreated: "A client was created.",
-	domain.UserCreated:   "A user was added, by a request or a directory sync.",
-	domain.UserUpdated: "A field of the user's own changed: name, address, department, title, manager, status, role, language, group or source. " +
-		"A new score, course or exposure is no such change.",
-	domain.UserDeactivated: "A user became inactive.",
-	domain.ResultUpdated: "A person opened, clicked or reported a simulated mail, opened its attachment, or submitted credentials; or a scheduled mail was cancelled. " +
-		"Several of these that the service takes at once are one event: read from `data` how far it came. " +
-		"That a mail was sent or could not be, and what a mail scanner did, is no event.",
-	domain.RealReported:  "A user reported a real mail.",
-	domain.CoursePassed:  "A user passed a course.",
-	domain.CourseOverdue: "A course was not completed on its day. It is sent once, within ten minutes after the day (UTC) ended.",
-	domain.PolicyAgreed:  "A user signed a policy.",
-	domain.DataExposed:   "Data of a user was found in a breach.",
-	domain.SyncDone:      "A directory sync ended well.",
-	domain.SyncStopped:   "A directory sync failed. `error` says why, and what to do.",
-	domain.ReportMade:    "A report can be downloaded. Its `download_url` is not in the event: read the report for it.",
-}
-
-// eventForms are the Go types of events by event type.
-var eventForms = map[domain.EventType]reflect.Type{
-	domain.ClientCreated:   reflect.TypeFor[EventWith[Client]](),
-	domain.UserCreated:     reflect.TypeFor[EventWith[UserDetail]](),
-	domain.UserUpdated:     reflect.TypeFor[EventWith[UserDetail]](),
-	domain.UserDeactivated: reflect.TypeFor[EventWith[UserDetail]](),
-	domain.ResultUpdated:   reflect.TypeFor[EventWith[PhishingResult]](),
-	domain.RealReported:    reflect.TypeFor[EventWith[ReportedEmail]](),
-	domain.CoursePassed:    reflect.TypeFor[EventWith[UserAssignment]](),
-	domain.CourseOverdue:   reflect.TypeFor[EventWith[UserAssignment]](),
-	domain.PolicyAgreed:    reflect.TypeFor[EventWith[PolicyAcknowledgment]](),
-	domain.DataExposed:     reflect.TypeFor[EventWith[Exposure]](),
-	domain.SyncDone:        reflect.TypeFor[EventWith[SyncRun]](),
-	domain.SyncStopped:     reflect.TypeFor[EventWith[SyncRun]](),
-	domain.ReportMade:      reflect.TypeFor[EventWith[Report]](),
+// eventForm returns the form of the events of a type, whose data is a Data. about says when they are published.
+func eventForm[Data any](t domain.EventType, about string) op.Form {
+	return op.Form{Value: string(t), About: about, Type: reflect.TypeFor[EventWith[Data]]()}
 }
 
 // EventOf returns a published event. Of its exported fields only ID is set; MarshalJSONTo writes it whole.
