@@ -64,7 +64,7 @@ func (Directory) Values() []string { return texts(Microsoft, Google) }
 // ClientSort is an order of a list of clients.
 type ClientSort string
 
-// Values lists the orders.
+// Values lists the sort orders.
 func (ClientSort) Values() []string {
 	return []string{"name", "-name", "created_at", "-created_at", "risk_score", "-risk_score"}
 }

@@ -23,8 +23,8 @@ func (p Optional[T]) Or(other T) T {
 // IsZero reports whether the member is absent.
 func (p Optional[T]) IsZero() bool { return !p.Given }
 
-// Open marks the member as given, and returns a pointer to its value.
-func (p *Optional[T]) Open() any {
+// MarkGiven marks the member as given, and returns a pointer to its value.
+func (p *Optional[T]) MarkGiven() any {
 	p.Given = true
 	return &p.Value
 }
@@ -58,7 +58,7 @@ func ApplyNullable[T comparable](p Optional[*T], target **T) bool {
 // AnyOptional is a pointer to any Optional.
 type AnyOptional interface {
 	IsZero() bool
-	Open() any
+	MarkGiven() any
 	Pointer() any
 }
 

@@ -13,8 +13,8 @@ var ErrPanicked = errors.New("something went wrong on our side; it is in the ser
 
 // Recover runs one unit of background work (a mail, a delivery, a sync run) and returns its error. If work panics,
 // Recover logs the panic with its stack and the name of the work, action, and returns ErrPanicked. So a panic is a
-// failed try, which ends neither the process nor other work. PanicToError and Repanic do this for panics of goroutines that the
-// work starts.
+// failed try, which ends neither the process nor other work. If the work starts goroutines, PanicToError and Repanic
+// bring their panics to the goroutine of work.
 func Recover(ctx context.Context, log *slog.Logger, action string, work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -37,14 +37,14 @@ func RecoverValue[T any](
 	return value, err
 }
 
-// carried is a panic of a goroutine, as an error for the goroutine that waits for it.
-type carried struct {
+// panicError is a panic of a goroutine, as an error for the goroutine that waits for it.
+type panicError struct {
 	value any
 	stack []byte
 }
 
 // Error returns the panic with the stack of its goroutine.
-func (c carried) Error() string { return fmt.Sprintf("%v\n%s", c.value, c.stack) }
+func (c panicError) Error() string { return fmt.Sprintf("%v\n%s", c.value, c.stack) }
 
 // PanicToError wraps the work of a goroutine of an errgroup. It converts a panic to an error. The goroutine that waits
 // for the group passes the group's error to Repanic, which panics again.
@@ -52,16 +52,16 @@ func PanicToError(work func() error) func() error {
 	return func() (err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				err = carried{p, debug.Stack()}
+				err = panicError{p, debug.Stack()}
 			}
 		}()
 		return work()
 	}
 }
 
-// Repanic panics if err is a panic that PanicToError converted. Otherwise it returns err.
+// Repanic panics if err is or wraps a panic that PanicToError converted. Otherwise it returns err, which may be nil.
 func Repanic(err error) error {
-	var p carried
+	var p panicError
 	if errors.As(err, &p) {
 		panic(p)
 	}

@@ -197,8 +197,8 @@ var roleRisks = map[Role]struct {
 	RoleAdmin:     {680, 140},
 }
 
-// known returns the role; RoleStandard for an unknown one.
-func (r Role) known() Role {
+// orStandard returns the role, or RoleStandard if the role is unknown.
+func (r Role) orStandard() Role {
 	if _, ok := roleRisks[r]; ok {
 		return r
 	}
@@ -207,13 +207,13 @@ func (r Role) known() Role {
 
 // Baseline returns the score of a user of this role without any signals. An unknown role
 // counts as standard.
-func (r Role) Baseline() int { return roleRisks[r.known()].baseline }
+func (r Role) Baseline() int { return roleRisks[r.orStandard()].baseline }
 
 // delta returns the rounded delta of a factor for a user of this role. points is within
 // the factor's bounds; negative points are multiplied by the weight of the role.
 func (r Role) delta(points float64) int {
 	if points < 0 {
-		points = points * roleRisks[r.known()].percent / 100
+		points = points * roleRisks[r.orStandard()].percent / 100
 	}
 	return roundHalfAway(points)
 }
@@ -248,12 +248,12 @@ type ageWeights [oldestEvent + 1]uint64
 const fullWeight = 1 << 44
 
 var (
-	conductWeights  = halving(conductHalfLife)
-	trainingWeights = halving(trainingHalfLife)
+	conductWeights  = decayWeights(conductHalfLife)
+	trainingWeights = decayWeights(trainingHalfLife)
 )
 
-// halving returns weights that start with fullWeight and halve every halfLife days.
-func halving(halfLife float64) (table ageWeights) {
+// decayWeights returns weights that start with fullWeight and halve every halfLife days.
+func decayWeights(halfLife float64) (table ageWeights) {
 	for age := range table {
 		table[age] = uint64(math.Round(fullWeight * math.Exp2(-float64(age)/halfLife)))
 	}

@@ -49,8 +49,7 @@ type SyncCounts struct {
 	Unchanged   int
 }
 
-// SkippedAccount is an account without a user, or whose address could not be stored in
-// its user.
+// SkippedAccount is an account for which there is no user, or whose user could not get the account's address.
 type SkippedAccount struct {
 	Address string `json:"address" doc:"Address as the directory has it, which may be no valid one."`
 	Reason  string `json:"reason" doc:"Why the account was skipped."`
@@ -96,8 +95,8 @@ const (
 	guardFew   = 5
 )
 
-// SyncGuarded reports whether the guard stops a run that would deactivate a number of
-// the directory's active users, whose number is users.
+// SyncGuarded reports whether the guard stops a run that would deactivate so many of the directory's active users. users
+// is the number of all of these.
 func SyncGuarded(deactivated, users int) bool {
 	return deactivated > guardFew && 100*deactivated > guardShare*users
 }
@@ -120,7 +119,7 @@ type AccountRecord struct {
 }
 
 // Record returns the account as it is stored. Email is the address as CleanEmail returns
-// it, or else the directory's text as cleanedEmail returns it. A language that is not one
+// it, or else the directory's text as cleanAddress returns it. A language that is not one
 // of the service's becomes English, and an invalid address of the manager "".
 func (a *DirectoryAccount) Record() AccountRecord {
 	if a.Removed {
@@ -128,12 +127,12 @@ func (a *DirectoryAccount) Record() AccountRecord {
 	}
 	r := AccountRecord{
 		Gone:       new(false),
-		First:      cleaned(a.First, maxName),
-		Last:       cleaned(a.Last, maxName),
-		Department: cleaned(a.Department, maxText),
-		JobTitle:   cleaned(a.JobTitle, maxText),
-		Group:      cleaned(a.Group, maxName),
-		Email:      cleanedEmail(a.Email),
+		First:      cleanText(a.First, maxName),
+		Last:       cleanText(a.Last, maxName),
+		Department: cleanText(a.Department, maxText),
+		JobTitle:   cleanText(a.JobTitle, maxText),
+		Group:      cleanText(a.Group, maxName),
+		Email:      cleanAddress(a.Email),
 		Guest:      a.Guest.Pointer().(*bool),
 		Enabled:    a.Enabled.Pointer().(*bool),
 	}
@@ -156,10 +155,10 @@ const (
 	maxText = 500
 )
 
-// cleaned returns a directory's text as it can be stored: without invalid UTF-8, with
+// cleanText returns a directory's text as it can be stored: without invalid UTF-8, with
 // spaces instead of control characters and separators of lines, cut to length characters;
 // "" if the rest is no valid name. It returns nil if no text is given.
-func cleaned(p Optional[string], length int) *string {
+func cleanText(p Optional[string], length int) *string {
 	if !p.Given {
 		return nil
 	}
@@ -182,17 +181,17 @@ func cleaned(p Optional[string], length int) *string {
 	return &text
 }
 
-// cleanedEmail returns an address as CleanEmail returns it. A text that is not an address
-// is cleaned, and still not an address afterwards; nil if no text is given.
-func cleanedEmail(p Optional[string]) *string {
+// cleanAddress returns an address as CleanEmail returns it. A text that is not an address
+// is cleaned as by cleanText, and is still no address afterwards. Without a text it returns nil.
+func cleanAddress(p Optional[string]) *string {
 	if email, ok := CleanEmail(CleanName(p.Value)); ok && p.Given {
 		return &email
 	}
-	text := cleaned(p, MaxEmail)
+	text := cleanText(p, MaxEmail)
 	if text == nil {
 		return nil
 	}
-	if _, ok := CleanEmail(*text); ok { // became valid because cleaned removed characters
+	if _, ok := CleanEmail(*text); ok { // became valid because cleanText removed characters
 		*text += "…"
 	}
 	return text
@@ -216,21 +215,23 @@ func (r *AccountRecord) Address() (string, bool) {
 	return CleanEmail(*r.Email)
 }
 
-// Syncs returns the user with the account's fields, the source, and email, which no other
+// WithAccount returns the user with the account's fields, the source, and email, which no other
 // user has. Nil fields, and fields that were set by hand (u.Overrides), stay. The status
 // is Active if the account is Wanted, and Inactive otherwise. The role is classified again
 // if the user has none, or if the email, the job title or the department has changed.
-// Syncs does not change the user's group.
-func (u User) Syncs(r *AccountRecord, source UserSource, email string) User {
+// WithAccount does not change the user's group.
+func (u User) WithAccount(r *AccountRecord, source UserSource, email string) User {
 	before := u
-	follow := func(field string, target, value *string) {
+	// set and setNullable set a field of the user to a value of the account, unless that is nil or the field is an
+	// override.
+	set := func(field string, target, value *string) {
 		if value != nil && !slices.Contains(u.Overrides, field) {
 			*target = *value
 		}
 	}
-	follow("first_name", &u.FirstName, r.First)
-	follow("last_name", &u.LastName, r.Last)
-	followOptional := func(field string, target **string, value *string) {
+	set("first_name", &u.FirstName, r.First)
+	set("last_name", &u.LastName, r.Last)
+	setNullable := func(field string, target **string, value *string) {
 		if value == nil || slices.Contains(u.Overrides, field) {
 			return
 		}
@@ -238,9 +239,9 @@ func (u User) Syncs(r *AccountRecord, source UserSource, email string) User {
 			*target = nil
 		}
 	}
-	followOptional("department", &u.Department, r.Department)
-	followOptional("job_title", &u.JobTitle, r.JobTitle)
-	followOptional("manager_email", &u.ManagerEmail, r.ManagerEmail)
+	setNullable("department", &u.Department, r.Department)
+	setNullable("job_title", &u.JobTitle, r.JobTitle)
+	setNullable("manager_email", &u.ManagerEmail, r.ManagerEmail)
 	if r.Language != nil && !slices.Contains(u.Overrides, "preferred_language") {
 		u.Language = *r.Language
 	}
@@ -281,8 +282,8 @@ func (r *AccountRecord) Wanted() bool {
 	return !is(r.Gone) && !is(r.Guest) && (r.Enabled == nil || *r.Enabled) && r.HasMail()
 }
 
-// BlankAccount returns the record that a full read of an account is merged into: a
-// property that a full read does not return does not exist.
+// BlankAccount returns the record into which a full read of an account is merged. A property that the read does not
+// return keeps the value here, which means that the account does not have it.
 func BlankAccount() AccountRecord {
 	return AccountRecord{
 		Gone: new(false), Guest: new(false), Enabled: new(true), Email: new(""), First: new(""), Last: new(""),

@@ -156,7 +156,7 @@ const ManualGroup = "Manual"
 // UserSort is an order of a list of users.
 type UserSort string
 
-// Values lists the orders.
+// Values lists the sort orders.
 func (UserSort) Values() []string {
 	return []string{"created_at", "-created_at", "email", "-email", "risk_score", "-risk_score"}
 }

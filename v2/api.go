@@ -1,5 +1,6 @@
-// Package v2 implements the operations of the service, one file per resource: each is one function, the use case
-// itself. Package api declares their inputs and outputs; New binds the two. The subpackages of op make the surfaces.
+// Package v2 implements the operations of the service, one file per resource. Each operation is one function, the use
+// case itself. Package api declares the inputs and outputs, and New binds the functions to these declarations. The
+// subpackages of op make the surfaces.
 package v2
 
 import (
@@ -126,7 +127,8 @@ func WithCursorSecrets(others func() [][]byte) Option {
 	return func(a *API) { a.Set.Cursors.Others = others }
 }
 
-// changeTenant runs work in a Change with a client; NotFound if the caller has access to none with the id.
+// changeTenant runs work in a Change, with the client that has the id. It returns NotFound if there is no such client,
+// or the caller has no access to it.
 func (a *API) changeTenant(
 	ctx context.Context, id domain.ClientID, work func(context.Context, *db.Change, *db.Tenant) error,
 ) error {

@@ -101,8 +101,7 @@ func (a *API) addMembers(ctx context.Context, req *api.AddMembersInput) (out *ap
 	return out, err
 }
 
-// rejectUnknown returns InvalidRequest with a fault for each of ids that found lacks, by its index; nil if it lacks
-// none.
+// rejectUnknown returns InvalidRequest, with the message for the index of each id that is not in found; nil if all are.
 func rejectUnknown[K domain.Kind](field string, ids, found []domain.ID[K], message string) error {
 	exists := make(map[domain.ID[K]]bool, len(found))
 	for _, id := range found {
@@ -116,7 +115,8 @@ func rejectUnknown[K domain.Kind](field string, ids, found []domain.ID[K], messa
 	})
 }
 
-// checkEach returns InvalidRequest for the items of a list of ids that fault has a message for, each by its index.
+// checkEach calls fault for each id of a list, and returns InvalidRequest with the messages, each for the index of its
+// id. An empty message is no fault; without faults it returns nil.
 func checkEach[K domain.Kind](field string, ids []domain.ID[K], fault func(domain.ID[K]) (message string)) error {
 	var faults []domain.FieldError
 	for i, id := range ids {

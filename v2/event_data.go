@@ -12,8 +12,9 @@ import (
 	"partnerapi/v2/api"
 )
 
-// RenderEvents returns the bodies of events in their order, with the present state of their objects; a body is empty if
-// the object no longer exists. It reads all objects of a kind together. It is an outbox.RenderEvents.
+// RenderEvents returns the bodies of events in their order, with the present state of their objects. The body of an
+// event whose object no longer exists is empty. All objects of a kind are read together. The publisher calls it
+// (outbox.RenderEvents).
 func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
 	bodies := make([]string, len(events))
 	for _, r := range a.eventRenderers() {
@@ -52,7 +53,7 @@ type eventRenderer struct {
 	data  func(context.Context, []db.OutboxEvent) ([]any, error)
 }
 
-// eventRenderers returns renderers of all types of events: each type is in one of them.
+// eventRenderers returns the renderers. Each type of events is in exactly one of them.
 func (a *API) eventRenderers() []eventRenderer {
 	return []eventRenderer{
 		newRenderer(a.db.EventClients, func(e db.OutboxEvent) domain.ClientID { return e.Client }, clientOf, domain.ClientCreated),
@@ -80,8 +81,8 @@ func acknowledgmentOf(s db.EventSignature) api.PolicyAcknowledgment {
 	return api.PolicyAcknowledgment{PolicyID: s.PolicyID, UserID: s.UserID, Version: s.Version, AcknowledgedAt: domain.At(s.SignedAt)}
 }
 
-// newRenderer returns the renderer of types: read returns the objects of events by their keys, key the key of an
-// event's object, and show the v2 form of an object.
+// newRenderer returns a renderer of the types of events. read returns the objects of events by their keys, without those
+// that no longer exist. key returns the key of an event's object. show converts an object to its v2 form.
 func newRenderer[K comparable, T, Data any](
 	read func(context.Context, []db.OutboxEvent) (map[K]T, error),
 	key func(db.OutboxEvent) K,

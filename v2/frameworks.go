@@ -94,7 +94,7 @@ func (a *API) getFramework(ctx context.Context, in *api.GetFrameworkInput) (*api
 	return new(frameworkAssignmentOf(found)), err
 }
 
-// modulesOf returns the modules of the body. Of those that it leaves out, all but Policies are on.
+// modulesOf returns the modules of the body. A module that it leaves out is on, except Policies.
 func modulesOf(m api.AssignModules) domain.FrameworkModules {
 	out := domain.FrameworkModules{Training: true, Phishing: true, Reporting: true}
 	domain.Apply(m.Training, &out.Training)
@@ -129,7 +129,8 @@ func (a *API) assignFramework(ctx context.Context, req *api.AssignFrameworkInput
 	return out, nil
 }
 
-// assignFrameworkTo is assignFramework within a Change. Its result gets the Assignment at the end of the Change.
+// assignFrameworkTo is the part of assignFramework within the Change. The Assignment of its result is set at the end of
+// the Change (Finally).
 func (a *API) assignFrameworkTo(
 	ctx context.Context, c *db.Change, t *db.Tenant, n domain.NewFrameworkAssignment,
 ) (*api.FrameworkAssigned, error) {
@@ -144,8 +145,9 @@ func (a *API) assignFrameworkTo(
 	if err != nil {
 		return nil, err
 	}
-	if n.Size = size; n.Audience.Type == domain.NamedUsers {
-		if n.Audience, err = collectAudience(ctx, c, t, n); err != nil {
+	n.Size = size
+	if n.Audience.Type == domain.NamedUsers {
+		if n.Audience, err = insertAudience(ctx, c, t, n); err != nil {
 			return nil, err
 		}
 	}
@@ -168,9 +170,9 @@ func (a *API) assignFrameworkTo(
 	return out, nil
 }
 
-// collectAudience inserts a collection, named after the framework, of the named users of an audience, and returns the
-// collection as the audience (decisions 7.7). It returns InvalidRequest for unknown users.
-func collectAudience(
+// insertAudience inserts a collection of the named users of n.Audience, with the name of the framework, and returns an
+// audience of this collection (decisions 7.7). It returns InvalidRequest for unknown users.
+func insertAudience(
 	ctx context.Context, c *db.Change, t *db.Tenant, n domain.NewFrameworkAssignment,
 ) (domain.Audience, error) {
 	users, err := t.LockUsers(ctx, c, n.Audience.Users)

@@ -57,7 +57,7 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api
 	return out, t.ScheduleResults(ctx, c, results)
 }
 
-// distinct returns the ids without repeated ones, in their order.
+// distinct returns the ids in their order, each once.
 func distinct[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
 	seen := make(map[domain.ID[K]]bool, len(ids))
 	var list []domain.ID[K]
@@ -70,7 +70,9 @@ func distinct[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
 	return list
 }
 
-// chooseTemplates returns each user's template: that of the body, or one chosen by domain.ChooseTemplate.
+// chooseTemplates returns a result for each user, with only its user and template: the template of the body or, without
+// one, a template by domain.ChooseTemplate. It returns InvalidRequest for an unknown template, and if there is none for
+// a user.
 func (a *API) chooseTemplates(
 	ctx context.Context, t *db.Tenant, req *api.SendPhishingInput, users []domain.UserID, targets map[domain.UserID]domain.Target,
 ) ([]domain.Result, error) {

@@ -166,8 +166,8 @@ func (a *API) assign(
 	return assigned, err
 }
 
-// audienceSize returns the number of users of an audience, with inactive ones, and with unknown ones if they are named;
-// InvalidRequest for an unknown collection.
+// audienceSize returns the number of users of an audience, including inactive ones and, in a list of named users,
+// unknown ones. It returns InvalidRequest for an unknown collection.
 func audienceSize(ctx context.Context, t *db.Tenant, audience domain.Audience) (int, error) {
 	switch audience.Type {
 	case domain.NamedUsers:
@@ -190,7 +190,8 @@ func (a *API) remindTraining(ctx context.Context, in *api.RemindTrainingInput) (
 		var found []domain.UserID
 		var mails []domain.MessageID
 		for _, r := range reminded {
-			if found = append(found, r.User); r.Mail != nil {
+			found = append(found, r.User)
+			if r.Mail != nil {
 				mails = append(mails, *r.Mail)
 			} else {
 				out.Skipped = append(out.Skipped, api.UnremindedUser{UserID: r.User, Reason: r.Skip})
@@ -203,8 +204,8 @@ func (a *API) remindTraining(ctx context.Context, in *api.RemindTrainingInput) (
 	return &out, err
 }
 
-// asInvalidField converts NotFound, for an object that the body names, to InvalidRequest for the field. It returns
-// other errors, and nil, unchanged.
+// asInvalidField converts a NotFound error, of an object that the body names, to InvalidRequest for the field. It
+// returns any other error, and nil, as it is.
 func asInvalidField(err error, field, message string) error {
 	if domain.IsCode(err, domain.NotFound) {
 		return domain.ErrInvalid(field, message)

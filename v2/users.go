@@ -66,11 +66,7 @@ func (a *API) listUsers(ctx context.Context, in *api.ListUsersInput, w domain.Wi
 }
 
 func (a *API) getUser(ctx context.Context, in *api.GetUserInput) (*api.UserDetail, error) {
-	return a.userDetail(ctx, in.Path.UserID)
-}
-
-func (a *API) userDetail(ctx context.Context, id domain.UserID) (*api.UserDetail, error) {
-	u, err := a.db.User(ctx, id)
+	u, err := a.db.User(ctx, in.Path.UserID)
 	if err != nil {
 		return nil, err
 	}

@@ -56,8 +56,8 @@ func lockCollections(ctx context.Context, c *db.Change, t *db.Tenant, ids []doma
 	return rejectUnknown("collection_ids", ids, found, "is not a collection of this client")
 }
 
-// newUser returns the user to insert: active, in English unless the body has a language, with the role of the body as
-// an override, or else a role by classifyRole.
+// newUser returns the user to insert. The user is active. The language is English unless the body has one. The role is
+// that of the body, which then is an override, or else the result of classifyRole.
 func newUser(req *api.CreateUserInput, now time.Time) domain.User {
 	b := req.Body
 	u := domain.User{
@@ -78,7 +78,7 @@ func newUser(req *api.CreateUserInput, now time.Time) domain.User {
 	return u
 }
 
-// classifyRole returns the role by the user's job title, department and email.
+// classifyRole returns the role that the user's job title, department and email indicate.
 func classifyRole(u domain.User) domain.Role {
 	return domain.ClassifyRole(domain.OrZero(u.JobTitle), domain.OrZero(u.Department), u.Email)
 }
@@ -102,7 +102,7 @@ func (a *API) updateUser(ctx context.Context, req *api.UpdateUserInput) (out *ap
 			return err
 		}
 		c.Finally(func(ctx context.Context) error {
-			out, err = a.userDetail(ctx, u.ID)
+			out, err = a.getUser(ctx, &api.GetUserInput{Path: req.Path})
 			return err
 		})
 		return u.Update(ctx, c, applyUserUpdate(u.User, req))

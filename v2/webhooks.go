@@ -29,10 +29,10 @@ type Sealer interface {
 	Open(sealed, context []byte) ([]byte, error)
 }
 
-// WithWebhooks enables creating, changing and testing subscriptions. keys encrypts their secrets. Either may be nil:
-// the operations that need it then return Conflict.
-func WithWebhooks(endpoints Endpoints, keys Sealer) Option {
-	return func(a *API) { a.endpoints, a.sealer = endpoints, keys }
+// WithWebhooks enables creating, changing and testing subscriptions. sealer encrypts their secrets. If endpoints or
+// sealer is nil, the operations that need it return Conflict.
+func WithWebhooks(endpoints Endpoints, sealer Sealer) Option {
+	return func(a *API) { a.endpoints, a.sealer = endpoints, sealer }
 }
 
 func webhookOf(w domain.Webhook) api.Webhook {
@@ -99,7 +99,7 @@ func (a *API) secrets(ctx context.Context, h *outbox.Webhook) ([]string, error) 
 	return texts, nil
 }
 
-// checkEndpoint returns the error of Endpoints.Check; Conflict if endpoints is nil.
+// checkEndpoint checks the URL of an endpoint (Endpoints.Check). It returns Conflict if a.endpoints is nil.
 func (a *API) checkEndpoint(ctx context.Context, url string) error {
 	if a.endpoints == nil {
 		return domain.ErrConflict("", "this process of the service reaches no endpoints of webhooks")
@@ -121,8 +121,8 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 	if err != nil {
 		return err
 	}
-	if a.endpoints == nil { // Conflict
-		return a.checkEndpoint(ctx, h.URL)
+	if a.endpoints == nil {
+		return a.checkEndpoint(ctx, h.URL) // which is Conflict
 	}
 	event := api.PingEvent{
 		ID: db.NewID[domain.EventKind](), Type: api.PingType, CreatedAt: domain.At(a.db.Now()), Data: api.PingData{WebhookID: h.ID},
@@ -144,6 +144,7 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 	return ctx.Err()
 }
 
+// testWebhook returns the outcome of ping, which ran before.
 func (a *API) testWebhook(_ context.Context, in *api.TestWebhookInput) (*api.WebhookTest, error) {
 	return &api.WebhookTest{
 		Delivered:  in.Try.StatusCode >= 200 && in.Try.StatusCode < 300,

@@ -23,8 +23,8 @@ func (a *API) prepareCreateWebhook(ctx context.Context, in *api.CreateWebhookInp
 	return a.checkEndpoint(ctx, in.Body.URL)
 }
 
-// checkWebhookClients returns InvalidRequest for clients to which the caller or the subscription's key has no access.
-// An empty list means all clients of the key: it is InvalidRequest if the caller has no access to some of them.
+// checkWebhookClients returns InvalidRequest for each client to which the caller or the subscription's key has no access.
+// An empty list means all clients of the subscription's key: it is invalid if the caller has no access to some of them.
 func (a *API) checkWebhookClients(ctx context.Context, key domain.KeyID, ids []domain.ClientID) error {
 	if len(ids) == 0 {
 		covered, err := outbox.CoversKey(ctx, a.db, key)
@@ -122,7 +122,7 @@ func applyWebhookUpdate(w domain.Webhook, in *api.UpdateWebhookInput) (domain.We
 	return w, domain.Apply(status, &w.Status) || changed
 }
 
-// applyList is domain.Apply for a list, whose nil value becomes an empty list.
+// applyList is domain.Apply for a list. A nil list becomes an empty one.
 func applyList[T comparable](p domain.Optional[[]T], target *[]T) bool {
 	if !p.Given || slices.Equal(p.Value, *target) {
 		return false

@@ -237,7 +237,7 @@ func (s *batch) addresses() []string {
 // false if nothing changes.
 func (s *batch) follow(r *stagedAccount, id domain.UserID, email string) bool {
 	before := s.users[id]
-	after := before.Syncs(&r.AccountRecord, s.source, email)
+	after := before.WithAccount(&r.AccountRecord, s.source, email)
 	after.Group = &domain.Group{ID: s.groups[r.GroupName(domain.Directory(s.source))]}
 	same := before.SameShown(&after) && before.Email == after.Email && before.Source == after.Source &&
 		before.SameGroup(&after)
@@ -320,7 +320,7 @@ func (s *batch) owners(ctx context.Context) (map[domain.UserID]bool, error) {
 func (s *batch) create(r *stagedAccount, email string) domain.UserID {
 	u := domain.User{
 		ID: db.NewID[domain.UserKind](), Client: s.client, Language: domain.English, CreatedAt: s.At, UpdatedAt: s.At,
-	}.Syncs(&r.AccountRecord, s.source, email)
+	}.WithAccount(&r.AccountRecord, s.source, email)
 	u.Score = u.Role.Baseline()
 	u.Group = &domain.Group{ID: s.groups[r.GroupName(domain.Directory(s.source))]}
 	s.created = append(s.created, u)

@@ -214,7 +214,7 @@ func recordOf[Record, Row any](row *Row) *Record {
 		if p.omitZero && column.IsZero() || column.Kind() == reflect.Pointer && column.IsNil() {
 			continue
 		}
-		value := reflect.ValueOf(p.optional(target).Open()).Elem()
+		value := reflect.ValueOf(p.optional(target).MarkGiven()).Elem()
 		if value.Kind() == reflect.Pointer {
 			value.Set(reflect.New(value.Type().Elem()))
 			value = value.Elem()

@@ -57,7 +57,7 @@ func (r *valueReader) value(v reflect.Value, maxItems int) error {
 		return r.null(v)
 	}
 	if o, ok := v.Addr().Interface().(domain.AnyOptional); ok {
-		v = reflect.ValueOf(o.Open()).Elem()
+		v = reflect.ValueOf(o.MarkGiven()).Elem()
 	}
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
@@ -66,6 +66,7 @@ func (r *valueReader) value(v reflect.Value, maxItems int) error {
 
 	kind := r.dec.PeekKind()
 	switch {
+	// A struct with members may also have a text form, such as domain.ProgramCourse: here it is an object.
 	case v.Kind() == reflect.Struct && kind == '{' && (len(membersOf(v.Type())) > 0 || !readsOwnJSON(v.Type())):
 		_, err := r.object(v)
 		return err
@@ -75,8 +76,9 @@ func (r *valueReader) value(v reflect.Value, maxItems int) error {
 	return r.scalar(v)
 }
 
-// null reads a null. For a nullable member it is a value; an Optional is then set. For another member it is a fault,
-// unless the reader is Lenient or NullIsAbsent. For an item of an array it is always a fault.
+// null reads a null. For an item of an array it is a fault, and also for a member that is not nullable, unless the
+// reader is Lenient or NullIsAbsent. For a nullable member it is a value: an Optional is then set. As a required member
+// may not be null, a strict reader also marks the member as blank, for the message of that fault.
 func (r *valueReader) null(v reflect.Value) error {
 	if err := r.dec.SkipValue(); err != nil {
 		return err
@@ -95,12 +97,13 @@ func (r *valueReader) null(v reflect.Value) error {
 		r.faults.markBlank(fieldPath(r.dec.StackPointer()), notNull)
 	}
 	if isOptional && nullable {
-		o.Open()
+		o.MarkGiven()
 	}
 	return nil
 }
 
-// object reads the next value, an object, into the struct v. It returns the given members as Read does.
+// object reads the next value, an object, into the struct v, and returns the given members as Read does. An unknown
+// member other than Skip, and a repeated member, are faults unless the reader is Lenient.
 func (r *valueReader) object(v reflect.Value) (given map[string]bool, err error) {
 	if _, err := r.dec.ReadToken(); err != nil {
 		return nil, err
@@ -167,8 +170,8 @@ func (r *valueReader) array(v reflect.Value, maxItems int) error {
 	return err
 }
 
-// scalar reads the next value with unmarshal. A value that cannot be decoded is a fault, and so is a value of an enum
-// that is not in its list, unless the reader is Lenient.
+// scalar reads the next value with unmarshal, and marks a blank value (isBlank). A value that cannot be decoded is a
+// fault, and so is a value of an enum that is not in its list, unless the reader is Lenient.
 func (r *valueReader) scalar(v reflect.Value) error {
 	raw, err := r.dec.ReadValue()
 	if err != nil {

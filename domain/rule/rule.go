@@ -131,7 +131,7 @@ func pointerOf(v reflect.Value) any {
 	if o.IsZero() {
 		return o.Pointer()
 	}
-	return o.Open()
+	return o.MarkGiven()
 }
 
 // Optional is any domain.Optional.
@@ -180,7 +180,7 @@ func (r *Rules) Check(v any, now time.Time, f *Faults, only ...string) error {
 	ctx := context.WithValue(context.Background(), latestKey{}, now.Add(domain.SignalLead))
 	var err error
 	switch {
-	case !r.declared:
+	case !r.declared: // nothing to check
 	case only == nil:
 		err = checks.StructCtx(ctx, v)
 	default:
@@ -246,12 +246,13 @@ func faultPath(fault validator.FieldError) string {
 	return strings.Join(wireNames, ".")
 }
 
-// faultMessage returns the message for the fault of a field. blank is the message for a
-// required field that is null or blank; empty for an absent field.
+// faultMessage returns the message for the fault of a field. blank is the message if the field is required and the
+// reader found it null or blank; it is empty for any other field.
 func faultMessage(fault validator.FieldError, blank string) string {
 	kind := fault.Kind()
 	switch fault.Tag() {
 	case "filled", "required", "required_if":
+		// Of texts, white space and an item of a list are blank; an empty member may be absent.
 		text, _ := fault.Value().(string)
 		if isItem := strings.HasSuffix(fault.Namespace(), "]"); blank == "" && (text != "" || isItem) {
 			return notBlank
