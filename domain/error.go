@@ -42,8 +42,7 @@ type Error struct {
 	Cause error
 }
 
-// ErrMoving is the cause of an Error that refuses a write because the partner is being
-// handed over to another cell.
+// ErrMoving is the cause of an Error that refuses a write because the partner is being handed over to another cell.
 var ErrMoving = errors.New("its partner is being handed over to another cell")
 
 // FieldError is the error of one part of a request.

@@ -33,8 +33,7 @@ type Exposure struct {
 	ResolvedAt  *time.Time
 }
 
-// Period is a range of time: Since is inclusive, Until exclusive. Nil means no
-// bound.
+// Period is a range of time: Since is inclusive, Until exclusive. Nil means no bound.
 type Period struct{ Since, Until *time.Time }
 
 // ExposureCount is the number of a user's resolved and unresolved exposures.

@@ -69,8 +69,7 @@ type CourseProgress struct {
 	CompletedWithin int
 }
 
-// TrainingMonth counts the courses that were assigned to active users, and that they
-// completed, in a month.
+// TrainingMonth counts the courses that were assigned to active users, and that they completed, in a month.
 type TrainingMonth struct {
 	Month               Date // its first day
 	Assigned, Completed int
@@ -79,11 +78,9 @@ type TrainingMonth struct {
 // TrainedUser counts a user's courses by state.
 type TrainedUser struct {
 	Person
-	// Completed counts the courses that were completed within a period. Open counts
-	// the Overdue courses too.
+	// Completed counts the courses that were completed within a period. Open counts the Overdue courses too.
 	Completed, Open, Overdue int
-	// NextTitle and NextDueOn describe the open course that is due first; they are nil
-	// and zero if no course is open.
+	// NextTitle and NextDueOn describe the open course that is due first; they are nil and zero if no course is open.
 	NextTitle *string
 	NextDueOn Date
 }
@@ -94,19 +91,16 @@ type UserCourse struct {
 	Assignment
 }
 
-// TeamTraining is the training status of the active users who share a manager or a
-// department.
+// TeamTraining is the training status of the active users who share a manager or a department.
 type TeamTraining struct {
-	// Name is the manager's address or the department's name; nil for the users
-	// without a manager or a department.
+	// Name is the manager's address or the department's name; nil for the users without a manager or a department.
 	Name *string
 	// Manager is the full name of the client's user who has the manager's address; empty
 	// without such a user, and for a department.
 	Manager string
 	// OnTrack is the number of users without an overdue course.
 	Users, OnTrack int
-	// Completed counts the courses completed within a period; Open counts the Overdue
-	// courses too.
+	// Completed counts the courses completed within a period; Open counts the Overdue courses too.
 	Completed, Open, Overdue int
 }
 
@@ -134,8 +128,7 @@ type HistoryEvent struct {
 	Person
 	At   time.Time
 	Kind HistoryKind
-	// Subject is the title of the course, the template, the policy or the breach,
-	// or the subject of the mail.
+	// Subject is the title of the course, the template, the policy or the breach, or the subject of the mail.
 	Subject string
 	// Version is the version of the policy; 0 for events without a policy.
 	Version int
@@ -147,13 +140,11 @@ type AskedUser struct {
 	Title       string // of the policy
 	Version     int
 	RenewalDays int
-	// SignedAt is when the user signed the current version; nil if the user did not, or
-	// if the signature has lapsed.
+	// SignedAt is when the user signed the current version; nil if the user did not, or if the signature has lapsed.
 	SignedAt *time.Time
 }
 
-// ExposureTally counts exposures of active users: Found and ResolvedWithin a period,
-// and all of them by state.
+// ExposureTally counts exposures of active users: Found and ResolvedWithin a period, and all of them by state.
 type ExposureTally struct {
 	Found, ResolvedWithin int
 	Unresolved, Resolved  int
@@ -183,8 +174,7 @@ type UserExposures struct {
 	ExposureTally
 }
 
-// ExposureMonth counts the exposures of active users that were found, and
-// resolved, in a month.
+// ExposureMonth counts the exposures of active users that were found, and resolved, in a month.
 type ExposureMonth struct {
 	Month           Date // its first day
 	Found, Resolved int

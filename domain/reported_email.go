@@ -54,8 +54,7 @@ type ReportedEmailFilter struct {
 	UpdatedSince *time.Time
 }
 
-// ClassificationLife is how long a classification is kept for users who report the
-// same message later.
+// ClassificationLife is how long a classification is kept for users who report the same message later.
 const ClassificationLife = 400 * 24 * time.Hour
 
 // MessageKey returns a Message-ID in the form in which ids are compared: without the

@@ -5,22 +5,19 @@ import (
 	"time"
 )
 
-// ResultStep is an event of a simulated mail after its sending, caused by its reader
-// or by a scanner.
+// ResultStep is an event of a simulated mail after its sending, caused by its reader or by a scanner.
 type ResultStep struct {
 	Result ResultID
 	Kind   ResultEventKind
 	At     time.Time
-	// Automated is the rule by which the sender of the step detected a scanner; empty for
-	// a person.
+	// Automated is the rule by which the sender of the step detected a scanner; empty for a person.
 	Automated AutomatedReason
 }
 
 // AutomatedReason is the rule that detected a mail scanner (decisions 7.3).
 type AutomatedReason string
 
-// The reasons: the scanner sent a HEAD request, its address is in a listed network, or
-// it was too fast.
+// The reasons: the scanner sent a HEAD request, its address is in a listed network, or it was too fast.
 const (
 	ByHead    AutomatedReason = "head"
 	ByNetwork AutomatedReason = "network"
@@ -49,9 +46,8 @@ func (s ResultStep) scanner(sent time.Time) AutomatedReason {
 // opens reports whether the step is an open or a click, the only steps of scanners.
 func (s ResultStep) opens() bool { return s.Kind == MailOpened || s.Kind == MailClicked }
 
-// Unsent reports whether the mail is not marked as sent. No user can have acted on such a
-// mail, unless the process stopped between sending and marking it: it is then sent again
-// (see docs/operating.md).
+// Unsent reports whether the mail is not marked as sent. No user can have acted on such a mail, unless the process
+// stopped between sending and marking it: it is then sent again (see docs/operating.md).
 func (r Result) Unsent() bool { return r.SentAt == nil }
 
 // Refuses returns the reason why a step is impossible: the mail was not sent, or was sent
@@ -70,10 +66,9 @@ func (r Result) Refuses(s ResultStep) string {
 // Advance returns the result after a step, and whether the step changed it. A step that
 // the result Refuses changes nothing.
 //
-// The steps of a mail may arrive in any order and repeatedly. A person's first report is
-// recorded without a change of the status. The first opening of an attachment sets its
-// time, and raises the status unless the result is already beyond it. Any other step sets
-// its time and raises the status, but only if the result is not already beyond it.
+// The steps of a mail may arrive in any order and repeatedly. A person's first report is recorded without a change of
+// the status. The first opening of an attachment sets its time, and raises the status unless the result is already
+// beyond it. Any other step sets its time and raises the status, but only if the result is not already beyond it.
 //
 // The first open or click of a scanner is recorded as Automated, without a change of
 // status or times; no later step erases it. Other steps of a scanner change nothing.
@@ -115,8 +110,7 @@ func (r Result) Advance(s ResultStep) (Result, bool) {
 	return r, true
 }
 
-// timeOf returns the field with the time of an open, a click or a submission of
-// credentials.
+// timeOf returns the field with the time of an open, a click or a submission of credentials.
 func (r *Result) timeOf(kind ResultEventKind) **time.Time {
 	switch kind {
 	case MailOpened:

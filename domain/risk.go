@@ -2,9 +2,8 @@ package domain
 
 import "math"
 
-// RiskModelVersion is the version of the model in this file. It must change with every
-// change that can give another score for the same signals: stored scores of another
-// version are computed again.
+// RiskModelVersion is the version of the model in this file. It must change with every change that can give another
+// score for the same signals: stored scores of another version are computed again.
 const RiskModelVersion = 2
 
 // The least and the greatest risk score; a greater score is better.
@@ -89,17 +88,15 @@ func (FactorKey) Values() []string {
 	return keys
 }
 
-// Factor is the number of points that one kind of signal adds to a score, with the
-// weight of the user's role applied.
+// Factor is the number of points that one kind of signal adds to a score, with the weight of the user's role applied.
 type Factor struct {
 	Key   FactorKey `json:"key" doc:"Key of the factor, such as phishing_clicks."`
 	Label string    `json:"label" doc:"The factor, for people."`
 	Delta int       `json:"delta" doc:"What the factor adds to the score; negative where it lowers it."`
 }
 
-// Deltas holds the points that each factor adds to a score, in the order of
-// FactorKey.Values. A user's are between -420 and 818. Sums over several users are
-// Deltas too.
+// Deltas holds the points that each factor adds to a score, in the order of FactorKey.Values. A user's are between -420
+// and 818. Sums over several users are Deltas too.
 type Deltas [NumFactors]int
 
 // Factors lists the factors with a delta other than 0, in the order of Deltas.
@@ -123,9 +120,8 @@ func (d Deltas) Sum() (sum int) {
 	return sum
 }
 
-// RiskSignals is everything that a user's score is computed from, but for the role. Lists
-// hold the UTC day of each event, in any order; they may contain events that are too old
-// to count.
+// RiskSignals is everything that a user's score is computed from, but for the role. Lists hold the UTC day of each
+// event, in any order; they may contain events that are too old to count.
 //
 // A simulated email is in several lists if several events happened to it: after a
 // submission of credentials it is in Credentials and in Clicks, and, if it was reported,
@@ -149,16 +145,14 @@ type RiskSignals struct {
 	UnresolvedHigh     int
 	UnresolvedMedium   int
 
-	// Numbers of exposures first seen within 12 months. They are in the tallies, and do
-	// not affect the score.
+	// Numbers of exposures first seen within 12 months. They are in the tallies, and do not affect the score.
 	SeenPasswordActive   int // critical, unresolved
 	SeenPasswordResolved int // critical, resolved
 	SeenPII              int // high, unresolved
 	SeenBasic            int // medium, unresolved
 }
 
-// Tallies are the numbers of events of the last 12 months that a user's risk shows
-// beside the score.
+// Tallies are the numbers of events of the last 12 months that a user's risk shows beside the score.
 type Tallies struct {
 	CoursesCompleted         int  `json:"courses_completed" doc:"Number of courses completed."`
 	PhishingClicks           int  `json:"phishing_clicks" doc:"Number of simulated mails clicked."`
@@ -205,8 +199,7 @@ func (r Role) orStandard() Role {
 	return RoleStandard
 }
 
-// Baseline returns the score of a user of this role without any signals. An unknown role
-// counts as standard.
+// Baseline returns the score of a user of this role without any signals. An unknown role counts as standard.
 func (r Role) Baseline() int { return roleRisks[r.orStandard()].baseline }
 
 // delta returns the rounded delta of a factor for a user of this role. points is within
@@ -218,10 +211,9 @@ func (r Role) delta(points float64) int {
 	return roundHalfAway(points)
 }
 
-// roundHalfAway rounds to the nearest integer, halves away from zero. A magnitude up to
-// 1e-9 below a half counts as that half, because float64 weights can be slightly too low:
-// a click of 216 days ago has the weight n = 2^(-216/90), and 60·n^1.25 is exactly 7.5,
-// but the float64 result is slightly less. roundHalfAway is monotonic.
+// roundHalfAway rounds to the nearest integer, halves away from zero. A magnitude up to 1e-9 below a half counts as
+// that half, because float64 weights can be slightly too low: a click of 216 days ago has the weight n = 2^(-216/90),
+// and 60·n^1.25 is exactly 7.5, but the float64 result is slightly less. roundHalfAway is monotonic.
 func roundHalfAway(points float64) int {
 	const slack = 1e-9
 	return int(math.Copysign(math.Floor(math.Abs(points)+0.5+slack), points))
@@ -232,16 +224,14 @@ const (
 	oldestEvent      = 365 // older events do not count
 	conductHalfLife  = 90  // of clicks, submissions and reports
 	trainingHalfLife = 180 // of completed courses
-	// Dormancy is the number of days without a completed course after which a user is
-	// dormant.
+	// Dormancy is the number of days without a completed course after which a user is dormant.
 	Dormancy = 180
 	// SettlingIn is the number of days for which a new user is never dormant.
 	SettlingIn = 60
 )
 
-// ageWeights holds the weight of an event of each age in days, in units of 1/fullWeight.
-// Sums of integers are exact, so a score depends neither on the order of the signals nor
-// on the machine.
+// ageWeights holds the weight of an event of each age in days, in units of 1/fullWeight. Sums of integers are exact, so
+// a score depends neither on the order of the signals nor on the machine.
 type ageWeights [oldestEvent + 1]uint64
 
 // fullWeight leaves room for a million events of today in a uint64.
@@ -289,9 +279,8 @@ func DormantOnTraining(incomplete bool, completions []Date, created, today Date)
 // Assess scores a user by the model of decisions 6. It never fails; negative numbers
 // of unresolved exposures count as 0.
 //
-// Every step from a signal to the score is monotonic, in floating point as well, because
-// products and square roots are correctly rounded. math.Pow is not: n^1.25 is therefore
-// computed as n times the square root of the square root of n.
+// Every step from a signal to the score is monotonic, in floating point as well, because products and square roots are
+// correctly rounded. math.Pow is not: n^1.25 is therefore computed as n times the square root of the square root of n.
 func Assess(role Role, s RiskSignals, today Date) Assessment {
 	a := Assessment{Baseline: role.Baseline(), Role: role}
 	a.addConduct(s, today)
@@ -308,8 +297,7 @@ func Assess(role Role, s RiskSignals, today Date) Assessment {
 // addConduct sets the deltas and tallies of the user's clicks, opened attachments,
 // submitted credentials and reports, of simulated and real emails.
 func (a *Assessment) addConduct(s RiskSignals, today Date) {
-	// count adds the number of recent events to tally, and returns their weight, 1 for
-	// an event of today.
+	// count adds the number of recent events to tally, and returns their weight, 1 for an event of today.
 	count := func(events []Date, tally *int) float64 {
 		n, weight := conductWeights.count(events, today)
 		*tally += n

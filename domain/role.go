@@ -44,8 +44,7 @@ type roleRule struct {
 	phrases []string
 }
 
-// roleRules holds the rules of decisions 6. The first rule that applies to a text
-// determines its role.
+// roleRules holds the rules of decisions 6. The first rule that applies to a text determines its role.
 var roleRules = []roleRule{
 	{role: RoleFinance, where: anywhere, phrases: []string{
 		"finance", "financial", "accounting", "accountant", "accounts payable", "accounts receivable",
@@ -102,8 +101,7 @@ func roleIn(text words, where place) (role Role, found bool) {
 	return "", false
 }
 
-// applies reports whether the rule gives its role to the text. A whole text is two
-// spaces longer than its phrase.
+// applies reports whether the rule gives its role to the text. A whole text is two spaces longer than its phrase.
 func (r roleRule) applies(text words) bool {
 	if r.word != "" && !text.has(r.word) {
 		return false
@@ -143,14 +141,12 @@ func wordsOf(text string) words {
 	return words(b.String())
 }
 
-// has reports whether the text contains the phrase: lower-case words with single spaces
-// between them.
+// has reports whether the text contains the phrase: lower-case words with single spaces between them.
 func (w words) has(phrase string) bool {
 	return strings.Contains(string(w), " "+phrase+" ")
 }
 
-// isChief reports whether the text contains one of chiefs, or "chief" with a later
-// "officer".
+// isChief reports whether the text contains one of chiefs, or "chief" with a later "officer".
 func (w words) isChief() bool {
 	for _, chief := range chiefs {
 		if w.has(chief) {

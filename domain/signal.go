@@ -63,9 +63,8 @@ func (t SignalType) Fields() []string {
 	return append([]string{"type", "id", "at"}, signalFields[t]...)
 }
 
-// Signal is an event on the platform. The type determines which of the fields after At
-// it has. The tags are those of records (see PartnerRecord); a field without rule:"new"
-// may be omitted.
+// Signal is an event on the platform. The type determines which of the fields after At it has. The tags are those of
+// records (see PartnerRecord); a field without rule:"new" may be omitted.
 type Signal struct {
 	// ID is chosen by the sender; a signal is applied once.
 	ID   string     `json:"id" rule:"new" validate:"filled,max=255"`
@@ -94,8 +93,7 @@ type Signal struct {
 	Action MailboxAction `json:"mailbox_action"`
 }
 
-// AboutMail returns the kind of the event of a simulated mail; false for a signal about
-// something else.
+// AboutMail returns the kind of the event of a simulated mail; false for a signal about something else.
 func (s *Signal) AboutMail() (ResultEventKind, bool) {
 	switch s.Type {
 	case PhishingOpened:
@@ -114,8 +112,7 @@ func (s *Signal) AboutMail() (ResultEventKind, bool) {
 
 // IngestResult is the outcome of a signal.
 type IngestResult struct {
-	// Repeated is true if a signal with the same id was applied before: this one has no
-	// effect.
+	// Repeated is true if a signal with the same id was applied before: this one has no effect.
 	Repeated bool
 	// Refusal is the reason, for the sender, why the signal cannot be applied; empty if
 	// it was applied, now or before. A refused signal may be sent again.

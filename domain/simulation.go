@@ -28,8 +28,7 @@ const (
 // landing page has a text for each.
 type Indicator string
 
-// The indicators: the form of the mail, its sender, its subject matter, and the feeling
-// that it appeals to.
+// The indicators: the form of the mail, its sender, its subject matter, and the feeling that it appeals to.
 const (
 	BadGrammar     Indicator = "grammar"
 	ForeignLink    Indicator = "link_domain"
@@ -53,8 +52,7 @@ func (Indicator) Values() []string {
 	)
 }
 
-// Simulation is a simulated mail with the data needed to send it and to explain it to
-// its reader.
+// Simulation is a simulated mail with the data needed to send it and to explain it to its reader.
 type Simulation struct {
 	Result   ResultID
 	Client   ClientID
@@ -67,14 +65,12 @@ type Simulation struct {
 	Language                   Language // the user's
 	ClientName                 string
 
-	// Unwanted is the reason why the mail must not be sent any more; empty if it may be
-	// sent.
+	// Unwanted is the reason why the mail must not be sent any more; empty if it may be sent.
 	Unwanted string
 }
 
-// Clues returns the indicators of the template, in the order in which pages name them.
-// A template without known indicators gets the two that every simulated mail has:
-// FromOutside and ForeignLink.
+// Clues returns the indicators of the template, in the order in which pages name them. A template without known
+// indicators gets the two that every simulated mail has: FromOutside and ForeignLink.
 func (t *Template) Clues() (clues []Indicator) {
 	for _, name := range Indicator("").Values() {
 		if slices.Contains(t.Indicators, Indicator(name)) {
@@ -99,16 +95,14 @@ type Target struct {
 	User     UserID
 	Active   bool
 	Language Language
-	// Seen maps each template that was sent to the user, or will be, to the time of the
-	// last sending.
+	// Seen maps each template that was sent to the user, or will be, to the time of the last sending.
 	Seen map[TemplateID]time.Time
 }
 
-// ChooseTemplate returns a template in the user's language (decisions 7.5): the least
-// used of the templates that the user has not seen, or, if the user has seen all, the
-// template seen longest ago. Of equal options it returns the first. It increments Used of
-// the option, so that several users get different templates. It returns false if no
-// option has the language.
+// ChooseTemplate returns a template in the user's language (decisions 7.5): the least used of the templates that the
+// user has not seen, or, if the user has seen all, the template seen longest ago. Of equal options it returns the
+// first. It increments Used of the option, so that several users get different templates. It returns false if no option
+// has the language.
 func ChooseTemplate(options []TemplateOption, to Target) (TemplateID, bool) {
 	best := -1
 	for i, o := range options {
@@ -123,9 +117,8 @@ func ChooseTemplate(options []TemplateOption, to Target) (TemplateID, bool) {
 	return options[best].ID, true
 }
 
-// prefers reports whether template a suits the user better than b: a template that the
-// user has not seen, or else the one seen longer ago; of two unseen templates, the one
-// used less.
+// prefers reports whether template a suits the user better than b: a template that the user has not seen, or else the
+// one seen longer ago; of two unseen templates, the one used less.
 func (t Target) prefers(a, b TemplateOption) bool {
 	seenA, hasA := t.Seen[a.ID]
 	seenB, hasB := t.Seen[b.ID]

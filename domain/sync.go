@@ -18,8 +18,7 @@ const (
 	SyncRunLife = 90 * 24 * time.Hour
 	// MaxSkipped is the greatest number of skipped accounts that a run lists.
 	MaxSkipped = 100
-	// MaxObjectID is the greatest length of the id that a directory has for an account,
-	// in bytes.
+	// MaxObjectID is the greatest length of the id that a directory has for an account, in bytes.
 	MaxObjectID = 200
 )
 
@@ -101,9 +100,8 @@ func SyncGuarded(deactivated, users int) bool {
 	return deactivated > guardFew && 100*deactivated > guardShare*users
 }
 
-// AccountRecord is an account of a directory, merged from all reads, or as one read
-// returned it; a field that no read returned is nil. Texts are cleaned and cut to their
-// greatest length; the empty text means that the account has none.
+// AccountRecord is an account of a directory, merged from all reads, or as one read returned it; a field that no read
+// returned is nil. Texts are cleaned and cut to their greatest length; the empty text means that the account has none.
 type AccountRecord struct {
 	Gone         *bool     `json:"gone,omitempty"`
 	Guest        *bool     `json:"guest,omitempty"`
@@ -215,11 +213,10 @@ func (r *AccountRecord) Address() (string, bool) {
 	return CleanEmail(*r.Email)
 }
 
-// WithAccount returns the user with the account's fields, the source, and email, which no other
-// user has. Nil fields, and fields that were set by hand (u.Overrides), stay. The status
-// is Active if the account is Wanted, and Inactive otherwise. The role is classified again
-// if the user has none, or if the email, the job title or the department has changed.
-// WithAccount does not change the user's group.
+// WithAccount returns the user with the account's fields, the source, and email, which no other user has. Nil fields,
+// and fields that were set by hand (u.Overrides), stay. The status is Active if the account is Wanted, and Inactive
+// otherwise. The role is classified again if the user has none, or if the email, the job title or the department has
+// changed. WithAccount does not change the user's group.
 func (u User) WithAccount(r *AccountRecord, source UserSource, email string) User {
 	before := u
 	// set and setNullable set a field of the user to a value of the account, unless that is nil or the field is an
@@ -263,8 +260,7 @@ func (u User) WithAccount(r *AccountRecord, source UserSource, email string) Use
 // HasMail reports whether the directory has a text as the account's address, valid or not.
 func (r *AccountRecord) HasMail() bool { return OrZero(r.Email) != "" }
 
-// GroupName returns the name of the user's group: the account's group, or the default
-// group of the directory.
+// GroupName returns the name of the user's group: the account's group, or the default group of the directory.
 func (r *AccountRecord) GroupName(d Directory) string {
 	switch {
 	case OrZero(r.Group) != "":
@@ -309,7 +305,6 @@ type DirectoryAccount struct {
 	JobTitle     Optional[string]
 	ManagerEmail Optional[string]
 	Language     Optional[Language]
-	// Group is the name of the directory's group or organizational unit; empty for
-	// the default one.
+	// Group is the name of the directory's group or organizational unit; empty for the default one.
 	Group Optional[string]
 }

@@ -20,10 +20,9 @@ func texts[T ~string](values ...T) []string {
 	return list
 }
 
-// SortKey returns the key by which names are compared and sorted, in byte order: the text
-// case-folded, in NFC, without the white space around it, and with one space for every run
-// of white space in it (decisions 2.8). The database does not compute it, because its
-// lower() depends on its locale.
+// SortKey returns the key by which names are compared and sorted, in byte order: the text case-folded, in NFC, without
+// the white space around it, and with one space for every run of white space in it (decisions 2.8). The database does
+// not compute it, because its lower() depends on its locale.
 func SortKey(text string) string {
 	if isASCII(text) {
 		text = strings.ToLower(text)
@@ -36,9 +35,8 @@ func SortKey(text string) string {
 // CleanName returns a name as it is stored: without the white space around it.
 func CleanName(text string) string { return strings.TrimSpace(text) }
 
-// CheckName returns, in words for callers, why a result of CleanName is not a valid name:
-// it has control characters or separators of lines, or no visible character. It returns
-// "" for a valid name, and for the empty text.
+// CheckName returns, in words for callers, why a result of CleanName is not a valid name: it has control characters or
+// separators of lines, or no visible character. It returns "" for a valid name, and for the empty text.
 func CheckName(name string) string {
 	visible := name == ""
 	for _, r := range name {
@@ -59,17 +57,15 @@ const MaxEmail = 254
 // maxLocal is the greatest length of the part before the @, in bytes (RFC 5321).
 const maxLocal = 64
 
-// hosts converts domains to their IDNA form as resolvers do, and returns an error for
-// invalid names of hosts.
+// hosts converts domains to their IDNA form as resolvers do, and returns an error for invalid names of hosts.
 var hosts = idna.New(
 	idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(),
 	idna.StrictDomainName(true), idna.VerifyDNSLength(true),
 )
 
-// CleanEmail returns an email address as it is stored and compared: in lower case, with
-// the domain in its IDNA form and without a final dot (decisions 2.8). It returns false
-// for a text that is not a plain address, whose domain is invalid or has no dot, that has
-// white space or invisible characters, or that is too long.
+// CleanEmail returns an email address as it is stored and compared: in lower case, with the domain in its IDNA form and
+// without a final dot (decisions 2.8). It returns false for a text that is not a plain address, whose domain is invalid
+// or has no dot, that has white space or invisible characters, or that is too long.
 func CleanEmail(text string) (string, bool) {
 	if len(text) > MaxEmail*utf8.UTFMax {
 		return "", false
@@ -95,8 +91,7 @@ func CleanEmail(text string) (string, bool) {
 	return email, utf8.RuneCountInString(email) <= MaxEmail
 }
 
-// isVisible reports whether a reader sees the character; not so a space, and not
-// utf8.RuneError.
+// isVisible reports whether a reader sees the character; not so a space, and not utf8.RuneError.
 func isVisible(r rune) bool {
 	const brailleBlank = '\u2800'
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != brailleBlank && r != utf8.RuneError &&

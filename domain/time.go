@@ -16,9 +16,8 @@ const (
 
 var errBadTime = errors.New("must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z")
 
-// Time is a point in time in the format of v2, records and signals: RFC 3339, UTC, with Z
-// and six fractional digits (decisions 2.7). It does not embed time.Time, whose methods
-// write a varying number of digits.
+// Time is a point in time in the format of v2, records and signals: RFC 3339, UTC, with Z and six fractional digits
+// (decisions 2.7). It does not embed time.Time, whose methods write a varying number of digits.
 type Time struct{ Time time.Time }
 
 // At returns t as a Time.
@@ -55,11 +54,10 @@ func (t *Time) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseTime parses a time of RFC 3339, with T and Z in upper or lower case, and returns it
-// in UTC. The error is errBadTime if the year in UTC is not from 1 to 9999 (year 0 exists
-// neither in PostgreSQL nor in a JSON date-time), if the text is longer than maxTimeText,
-// and for forms that package time accepts but RFC 3339 does not: hours of one digit,
-// fractions after a comma, and offsets of 24 hours or 60 minutes.
+// ParseTime parses a time of RFC 3339, with T and Z in upper or lower case, and returns it in UTC. The error is
+// errBadTime if the year in UTC is not from 1 to 9999 (year 0 exists neither in PostgreSQL nor in a JSON date-time), if
+// the text is longer than maxTimeText, and for forms that package time accepts but RFC 3339 does not: hours of one
+// digit, fractions after a comma, and offsets of 24 hours or 60 minutes.
 func ParseTime(text string) (time.Time, error) {
 	if len(text) < minTimeText || len(text) > maxTimeText || text[13] != ':' || strings.Contains(text, ",") {
 		return time.Time{}, errBadTime
@@ -81,9 +79,8 @@ func hasWideOffset(text string) bool {
 	return text[end+2] == ':' && (text[end-1] == '+' || text[end-1] == '-') && (text[end:end+2] > "23" || text[end+3:] > "59")
 }
 
-// RetryAfter returns the delay that a Retry-After header demands: a number of seconds, or
-// the time until a date in one of HTTP's three formats, 0 if it is past. It returns -1
-// for any other text.
+// RetryAfter returns the delay that a Retry-After header demands: a number of seconds, or the time until a date in one
+// of HTTP's three formats, 0 if it is past. It returns -1 for any other text.
 func RetryAfter(header string, now time.Time) time.Duration {
 	header = strings.TrimSpace(header)
 	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {

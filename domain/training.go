@@ -21,8 +21,7 @@ type Assignment struct {
 	Position, Place int
 	AssignedAt      time.Time
 	DueOn           Date
-	// CompletedAt is nil while the round is open, even if the user completed an earlier
-	// round.
+	// CompletedAt is nil while the round is open, even if the user completed an earlier round.
 	CompletedAt *time.Time
 }
 
@@ -54,8 +53,7 @@ type AssignmentFilter struct {
 	UpdatedSince *time.Time
 }
 
-// Status returns the state of the assignment on a day. It is overdue from the day after
-// DueOn (decisions 7.1).
+// Status returns the state of the assignment on a day. It is overdue from the day after DueOn (decisions 7.1).
 func (a *Assignment) Status(today Date) AssignmentStatus {
 	switch {
 	case a.CompletedAt != nil:
@@ -154,8 +152,7 @@ type Skipped struct {
 	Reason SkipReason
 }
 
-// Assigned is the outcome of a CourseFor. Each user of the audience is counted once, in
-// Count, Open or Skipped.
+// Assigned is the outcome of a CourseFor. Each user of the audience is counted once, in Count, Open or Skipped.
 type Assigned struct {
 	Count   int       // users to whom the course was assigned
 	Open    int       // users who already had an open round of the course

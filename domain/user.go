@@ -18,8 +18,7 @@ type User struct {
 	Language     Language
 	Source       UserSource
 	Group        *Group
-	// Overrides lists the fields, by their v2 names, that were set by hand; a directory
-	// sync does not change them.
+	// Overrides lists the fields, by their v2 names, that were set by hand; a directory sync does not change them.
 	Overrides []string
 	Score     int
 	Training  UserTraining
@@ -47,12 +46,10 @@ func (u *User) SameGroup(o *User) bool {
 	return u.Group == o.Group || u.Group != nil && o.Group != nil && u.Group.ID == o.Group.ID
 }
 
-// Same reports whether two nullable values are equal: both nil, or pointers to equal
-// values.
+// Same reports whether two nullable values are equal: both nil, or pointers to equal values.
 func Same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// FullName joins the first and the last name with a space; without a space if one of
-// them is empty.
+// FullName joins the first and the last name with a space; without a space if one of them is empty.
 func FullName(first, last string) string {
 	if first == "" || last == "" {
 		return first + last
@@ -64,8 +61,7 @@ func FullName(first, last string) string {
 type UserTraining struct {
 	// Overdue counts the incomplete courses that are past their due date.
 	Overdue int
-	// Next is the incomplete course with the earliest due date, which may be overdue;
-	// nil if no course is incomplete.
+	// Next is the incomplete course with the earliest due date, which may be overdue; nil if no course is incomplete.
 	Next *NextCourse
 }
 

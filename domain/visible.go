@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns an untrusted text on one line, for people and agents: every control
-// and invisible character, and every byte that is not UTF-8, is replaced with an escape
-// such as \u{202e}, \x{ff} or \n.
+// Visible returns an untrusted text on one line, for people and agents: every control and invisible character, and
+// every byte that is not UTF-8, is replaced with an escape such as \u{202e}, \x{ff} or \n.
 func Visible(text string) string { return visible(text, Escaper{}) }
 
 // VisibleLines is like Visible, but newlines and tabs stay.
@@ -21,12 +20,11 @@ func visible(text string, e Escaper) string {
 	return string(e.AppendRest(out, []byte(text)[len(text)-left:]))
 }
 
-// Escaper makes an untrusted text visible, which may come in pieces. It escapes the
-// control characters C0 and C1, characters that change the direction of text, joiners,
-// zero-width spaces, tags, variation selectors, fillers, unassigned characters, and
-// the separators of lines and paragraphs. A variation selector for the form of an emoji
-// (U+FE0E, U+FE0F) stays after a visible character. The joiner of emoji (U+200D) is
-// always escaped, because it can hide text.
+// Escaper makes an untrusted text visible, which may come in pieces. It escapes the control characters C0 and C1,
+// characters that change the direction of text, joiners, zero-width spaces, tags, variation selectors, fillers,
+// unassigned characters, and the separators of lines and paragraphs. A variation selector for the form of an emoji
+// (U+FE0E, U+FE0F) stays after a visible character. The joiner of emoji (U+200D) is always escaped, because it can hide
+// text.
 type Escaper struct {
 	// JSON treats the text as JSON, and writes the escapes of JSON strings.
 	JSON bool

@@ -28,14 +28,12 @@ const (
 	MaxConcurrentTries = 10
 )
 
-// SignatureHeader is the header with the service's own signature: t=…,v1=…, where t is
-// the time of the try in Unix seconds, and v1 the HMAC-SHA256 of t, a dot and the body in
-// hexadecimal, with the secret's whole text as its key (decisions 8.3). For
-// ReplacedSecretLife after a replacement, the replaced secret gives a second v1.
+// SignatureHeader is the header with the service's own signature: t=…,v1=…, where t is the time of the try in Unix
+// seconds, and v1 the HMAC-SHA256 of t, a dot and the body in hexadecimal, with the secret's whole text as its key
+// (decisions 8.3). For ReplacedSecretLife after a replacement, the replaced secret gives a second v1.
 const SignatureHeader = "X-Service-Signature"
 
-// WebhookStatus is the status of a subscription. Only active subscriptions get
-// deliveries.
+// WebhookStatus is the status of a subscription. Only active subscriptions get deliveries.
 type WebhookStatus string
 
 // The statuses. A caller pauses a subscription; the service disables it after deliveries
@@ -49,8 +47,7 @@ const (
 // Values lists the statuses.
 func (WebhookStatus) Values() []string { return texts(WebhookActive, WebhookPaused, WebhookDisabled) }
 
-// Webhook is a subscription to events. It has the access of the key that created it,
-// limited to Clients.
+// Webhook is a subscription to events. It has the access of the key that created it, limited to Clients.
 type Webhook struct {
 	ID          WebhookID
 	Partner     PartnerID
@@ -103,13 +100,11 @@ type DeliveryTry struct {
 	// StatusCode is the status code of the response; 0 without a response.
 	StatusCode int   `json:"status_code"`
 	DurationMS int64 `json:"duration_ms"`
-	// Response is the start of the response, at most MaxTryResponse bytes, or else the
-	// reason why there was none.
+	// Response is the start of the response, at most MaxTryResponse bytes, or else the reason why there was none.
 	Response string `json:"response"`
 }
 
-// WebhookSecretPrefix begins every secret of a subscription; 33 random bytes in
-// standard base64 follow (decisions 8.3).
+// WebhookSecretPrefix begins every secret of a subscription; 33 random bytes in standard base64 follow (decisions 8.3).
 const WebhookSecretPrefix = "whsec_"
 
 // NewWebhookSecret returns a new random secret for a subscription.
@@ -119,6 +114,5 @@ func NewWebhookSecret() string {
 	return WebhookSecretPrefix + base64.StdEncoding.EncodeToString(random)
 }
 
-// WebhookSecretContext returns the authenticated context with which a subscription's
-// secrets are encrypted.
+// WebhookSecretContext returns the authenticated context with which a subscription's secrets are encrypted.
 func WebhookSecretContext(id WebhookID) []byte { return []byte("webhook:" + id.UUID()) }

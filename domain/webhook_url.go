@@ -28,10 +28,9 @@ var (
 // of an endpoint (decisions 8.5, 8.6). It does not check whether deliveries to the host
 // are allowed, which depends on the addresses that it resolves to.
 //
-// A valid URL is an absolute https URL of at most MaxWebhookURL characters, without user
-// info and fragment, without white space, control characters and backslashes, with the
-// port 443 or a port from 1024 on. Its host is a domain name, which may be in Unicode, or
-// an IP address in its usual form: numbers that some resolvers take for an IPv4 address,
+// A valid URL is an absolute https URL of at most MaxWebhookURL characters, without user info and fragment, without
+// white space, control characters and backslashes, with the port 443 or a port from 1024 on. Its host is a domain name,
+// which may be in Unicode, or an IP address in its usual form: numbers that some resolvers take for an IPv4 address,
 // such as 0x7f.1, are invalid, and so is an IPv6 address with a zone.
 func CheckWebhookURL(text string) error {
 	if len(text) > utf8.UTFMax*MaxWebhookURL || utf8.RuneCountInString(text) > MaxWebhookURL {
@@ -60,8 +59,7 @@ func CheckWebhookURL(text string) error {
 	return checkURLPort(u)
 }
 
-// isUnsafeInURL reports whether a character is invalid in a URL, or is interpreted
-// differently by different programs.
+// isUnsafeInURL reports whether a character is invalid in a URL, or is interpreted differently by different programs.
 func isUnsafeInURL(r rune) bool {
 	return unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || r == '\\' || r == utf8.RuneError
 }
@@ -86,9 +84,8 @@ func checkURLPort(u *url.URL) error {
 // maxHost is the greatest length of a domain name, in bytes of its ASCII form.
 const maxHost = 253
 
-// checkURLHost returns an error for a host that is neither a domain name nor an IP
-// address in its usual form. bracketed is true if the host was in brackets: it must be
-// an IPv6 address without a zone.
+// checkURLHost returns an error for a host that is neither a domain name nor an IP address in its usual form. bracketed
+// is true if the host was in brackets: it must be an IPv6 address without a zone.
 func checkURLHost(host string, bracketed bool) error {
 	if bracketed {
 		address, err := netip.ParseAddr(host)
@@ -117,9 +114,8 @@ func checkURLHost(host string, bracketed bool) error {
 	return nil
 }
 
-// isNumeric reports whether the last label of a host is a decimal, octal or hexadecimal
-// number: some programs take such a host for an IPv4 address (the URL Standard's "ends in
-// a number").
+// isNumeric reports whether the last label of a host is a decimal, octal or hexadecimal number: some programs take such
+// a host for an IPv4 address (the URL Standard's "ends in a number").
 func isNumeric(label string) bool {
 	if digits, ok := strings.CutPrefix(strings.ToLower(label), "0x"); ok {
 		return strings.Trim(digits, "0123456789abcdef") == ""

@@ -9,8 +9,7 @@ import (
 // maxFaults is the maximum number of faults in Faults.
 const maxFaults = 100
 
-// maxPath is the length to which the path of a field is cut, in bytes: callers choose the
-// names of unknown members.
+// maxPath is the length to which the path of a field is cut, in bytes: callers choose the names of unknown members.
 const maxPath = 500
 
 // Whole is the field of a fault that concerns the whole input.
@@ -70,8 +69,7 @@ func (f *Faults) hasParentFault(field string) bool {
 	}
 }
 
-// markBlank records that a member is null or blank, with the message of its fault if it
-// is required.
+// markBlank records that a member is null or blank, with the message of its fault if it is required.
 func (f *Faults) markBlank(field, message string) {
 	if f.blank == nil {
 		f.blank = map[string]string{}

@@ -30,8 +30,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Enum is a type of text with a fixed list of values. A field of such a type
-// carries the rule enum.
+// Enum is a type of text with a fixed list of values. A field of such a type carries the rule enum.
 type Enum interface{ Values() []string }
 
 // checks validates inputs by their validate tags. The Optional types of inputs are
@@ -101,9 +100,8 @@ var registeredOptionals = struct {
 	types map[reflect.Type]bool
 }{types: map[reflect.Type]bool{}}
 
-// registerOptionals registers the Optional types of a body's fields with checks. It
-// registers each type once: registering is not safe while inputs are validated, and
-// operations may be declared again at that time.
+// registerOptionals registers the Optional types of a body's fields with checks. It registers each type once:
+// registering is not safe while inputs are validated, and operations may be declared again at that time.
 func registerOptionals(body reflect.Type) {
 	if body.Kind() != reflect.Struct {
 		return
@@ -224,8 +222,7 @@ func hasRules(t reflect.Type) bool {
 	return false
 }
 
-// faultPath returns the path of a faulty field, in wire names, within the body, the query
-// or the path of the input.
+// faultPath returns the path of a faulty field, in wire names, within the body, the query or the path of the input.
 func faultPath(fault validator.FieldError) string {
 	_, path, _ := strings.Cut(fault.Namespace(), ".")
 	path = "." + path
