@@ -3,7 +3,6 @@ package v2
 import (
 	"cmp"
 	"context"
-	"strings"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -34,7 +33,7 @@ func (a *API) listClientAdmins(
 func (a *API) inviteAdmin(ctx context.Context, req *api.InviteAdminInput) (*api.AdminInvite, error) {
 	now := a.db.Now()
 	invite := domain.Invite{
-		ID: db.NewID[domain.InviteKind](), Client: req.Path.ClientID, Email: strings.ToLower(req.Body.Email),
+		ID: db.NewID[domain.InviteKind](), Client: req.Path.ClientID, Email: req.Body.Email,
 		Role:      cmp.Or(req.Body.Role, domain.InviteRole(domain.FullRole)),
 		CreatedAt: now, ExpiresAt: now.Add(domain.InviteLife),
 	}

@@ -3,7 +3,6 @@ package v2
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"partnerapi/db"
@@ -56,14 +55,15 @@ func lockCollections(ctx context.Context, c *db.Change, t *db.Tenant, ids []doma
 	return rejectUnknown("collection_ids", ids, found, "is not a collection of this client")
 }
 
-// newUser returns the user to insert. The user is active. The language is English unless the body has one. The role is
-// that of the body, which then is an override, or else the result of classifyRole.
+// newUser returns the user to insert. The validation has put the emails into lower case (decisions 2.8). The user is
+// active. The language is English unless the body has one. The role is that of the body, which then is an override, or
+// else the result of classifyRole.
 func newUser(req *api.CreateUserInput, now time.Time) domain.User {
 	b := req.Body
 	u := domain.User{
-		ID: db.NewID[domain.UserKind](), Client: req.Path.ClientID, Email: strings.ToLower(b.Email),
+		ID: db.NewID[domain.UserKind](), Client: req.Path.ClientID, Email: b.Email,
 		FirstName: b.FirstName, LastName: b.LastName, Department: b.Department, JobTitle: b.JobTitle,
-		ManagerEmail: lower(b.ManagerEmail), Status: domain.Active, Role: b.Role, Language: b.PreferredLanguage,
+		ManagerEmail: b.ManagerEmail, Status: domain.Active, Role: b.Role, Language: b.PreferredLanguage,
 		Source: domain.FromAPI, CreatedAt: now, UpdatedAt: now,
 	}
 	if u.Language == "" {
@@ -81,15 +81,6 @@ func newUser(req *api.CreateUserInput, now time.Time) domain.User {
 // classifyRole returns the role that the user's job title, department and email indicate.
 func classifyRole(u domain.User) domain.Role {
 	return domain.ClassifyRole(domain.OrZero(u.JobTitle), domain.OrZero(u.Department), u.Email)
-}
-
-// lower returns an email in lower case, as it is stored (decisions 2.8); nil for nil.
-func lower(email *string) *string {
-	if email == nil {
-		return nil
-	}
-	text := strings.ToLower(*email)
-	return &text
 }
 
 func (a *API) updateUser(ctx context.Context, req *api.UpdateUserInput) (out *api.UserDetail, err error) {
@@ -134,7 +125,7 @@ func applyUserUpdate(u domain.User, req *api.UpdateUserInput) domain.User {
 	domain.Apply(b.LastName, &u.LastName)
 	reclassify := domain.ApplyNullable(b.Department, &u.Department)
 	reclassify = domain.ApplyNullable(b.JobTitle, &u.JobTitle) || reclassify
-	domain.ApplyNullable(domain.Optional[*string]{Given: b.ManagerEmail.Given, Value: lower(b.ManagerEmail.Value)}, &u.ManagerEmail)
+	domain.ApplyNullable(b.ManagerEmail, &u.ManagerEmail)
 	domain.Apply(b.Role, &u.Role)
 	domain.Apply(b.PreferredLanguage, &u.Language)
 	if reclassify && !slices.Contains(u.Overrides, "role") {

@@ -45,7 +45,7 @@ func (a *API) createWebhook(ctx context.Context, in *api.CreateWebhookInput) (*a
 	caller := domain.CallerFrom(ctx)
 	w := domain.Webhook{
 		ID: db.NewID[domain.WebhookKind](), Partner: caller.Partner, Key: caller.Key, URL: in.Body.URL,
-		Events: in.Body.Events, Clients: emptyIfNil(in.Body.ClientIDs), Description: in.Body.Description,
+		Events: in.Body.Events, Clients: in.Body.ClientIDs, Description: in.Body.Description,
 		Status: domain.WebhookActive,
 	}
 	secret, sealed, err := a.newSecret(w.ID)
@@ -63,14 +63,6 @@ func (a *API) createWebhook(ctx context.Context, in *api.CreateWebhookInput) (*a
 		return nil, err
 	}
 	return &api.WebhookWithSecret{Webhook: webhookOf(w), Secret: secret}, nil
-}
-
-// emptyIfNil returns an empty list for nil, which JSON shows as [] and not as null.
-func emptyIfNil[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
 
 // prepareUpdateWebhook checks the given clients and endpoint. The endpoint is last, as the check resolves its host.
@@ -122,12 +114,12 @@ func applyWebhookUpdate(w domain.Webhook, in *api.UpdateWebhookInput) (domain.We
 	return w, domain.Apply(status, &w.Status) || changed
 }
 
-// applyList is domain.Apply for a list. A nil list becomes an empty one.
+// applyList is domain.Apply for a list.
 func applyList[T comparable](p domain.Optional[[]T], target *[]T) bool {
 	if !p.Given || slices.Equal(p.Value, *target) {
 		return false
 	}
-	*target = emptyIfNil(p.Value)
+	*target = p.Value
 	return true
 }
 
