@@ -25,6 +25,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/go-playground/validator/v10"
 
 	"partnerapi/domain"
@@ -138,6 +140,11 @@ type Optional interface {
 	// Pointer returns a pointer to the value, to which the member's rules apply; nil for an absent member.
 	Pointer() any
 }
+
+// MarshalOptionals writes an Optional as its value in JSON.
+var MarshalOptionals = json.MarshalToFunc(func(enc *jsontext.Encoder, o Optional) error {
+	return json.MarshalEncode(enc, o.Pointer())
+})
 
 // Rules are the rules declared for the fields of a type.
 type Rules struct {

@@ -20,16 +20,16 @@ const (
 // batch is a list of lines of different objects, which one transaction applies.
 type batch struct {
 	lines   []records.StagedLine
-	records []any // of the lines
-	ids     map[[16]byte]bool
-	bytes   int
-	items   int
+	records []any             // of the lines
+	ids     map[[16]byte]bool // of the lines' objects
+	bytes   int               // of the lines
+	items   int               // in the lists of the records
 }
 
-// ends reports whether the batch ends before the line l, whose object has the id: with l,
-// the batch would exceed maxLines or another bound, or it has a line of the same object, or
-// nine tenths of maxLines and l is of another user than its last line. (Of two batches with
-// lines of one user, the second would wait for the first.) An empty batch does not end.
+// ends reports whether the batch ends before the line l, whose object has the id. It ends if l would exceed maxLines or
+// another bound, or if it has a line of the same object. From nine tenths of maxLines on it also ends if l is of
+// another user than the last line: of two batches with lines of one user, the second would wait for the first. An empty
+// batch does not end.
 func (b *batch) ends(l *records.StagedLine, id [16]byte, items, maxLines int) bool {
 	n := len(b.lines)
 	if n == 0 {
@@ -48,13 +48,14 @@ func (b *batch) add(l records.StagedLine, record any, id [16]byte, items int) {
 	b.bytes, b.items = b.bytes+len(l.Text), b.items+items
 }
 
-// apply applies the staged lines in rounds, until a round has no lines. A line that clashes with another object's name
-// waits for the next round. If a round after the first applies no line, the next round refuses clashes.
+// apply applies the staged lines of a kind in rounds, until a round has no lines. A line that clashes with another
+// object's name waits for the next round, which may find the name free. If a round after the first applies no line, the
+// next round refuses the lines that clash.
 func (k *kind) apply(ctx context.Context, r *run) error {
 	refuseClashes := false
 	for round := 0; ; round++ {
 		p := &pass{run: r, kind: k, round: round, refuseClashes: refuseClashes, waiting: map[[16]byte]bool{}}
-		if err := p.all(ctx); err != nil || p.lines == 0 {
+		if err := p.applyBatches(ctx); err != nil || p.lines == 0 {
 			return err
 		}
 		refuseClashes = round > 0 && p.applied == 0
@@ -66,24 +67,24 @@ type pass struct {
 	*run
 	kind          *kind
 	round         int
-	refuseClashes bool
-	lines         int // of the round
+	refuseClashes bool // a line that clashes is refused, and does not wait for another round
+	lines         int  // of the round
 
-	// waiting holds the objects with a line that waits for the next round: their later
-	// lines wait too. staged holds lines to stage: for the next round, or for kind.then.
+	// waiting holds the objects with a line that waits for the next round: their later lines wait too. staged holds the
+	// lines to be staged: for the next round, or for kind.then.
 	waiting map[[16]byte]bool
 	staged  []records.StagedLine
 	applied int // lines
 }
 
-// all applies the lines in batches. In the first round each line is of another object, so
-// that several batches can be applied at a time.
-func (p *pass) all(ctx context.Context) error {
+// applyBatches applies the round's lines in batches. In the first round no two lines are of the same object
+// (records.StageRepeated), so that several batches can be applied at a time.
+func (p *pass) applyBatches(ctx context.Context) error {
 	workers := 1
 	if p.round == 0 && !p.dry { // a dry run is one transaction, so it has one worker
 		workers = p.kind.workers
 	}
-	group, reading := errgroup.WithContext(p.outside)
+	group, reading := errgroup.WithContext(p.outerCtx)
 	batches := make(chan *batch, 1)
 	group.Go(func() error {
 		defer close(batches)
@@ -116,13 +117,13 @@ func (p *pass) gather(ctx context.Context, batches chan<- *batch) error {
 		}
 	}
 
-	err := records.EachStaged(ctx, p.db, p.kind.place(), p.round, func(l records.StagedLine) error {
+	err := records.EachStaged(ctx, p.db, p.kind.index(), p.round, func(l records.StagedLine) error {
 		p.lines++
 		record, err := p.kind.readChecked([]byte(l.Text))
 		if err != nil {
 			return err
 		}
-		id, items := p.kind.idOf(record), p.kind.items(record)
+		id, items := idOf(record), countItems(record)
 		if b.ends(&l, id, items, maxLines) {
 			if err := send(); err != nil {
 				return err
@@ -140,7 +141,7 @@ func (p *pass) gather(ctx context.Context, batches chan<- *batch) error {
 // write applies a batch, counts and reports the results of its lines, and stages the lines that wait.
 func (p *pass) write(ctx context.Context, b *batch) error {
 	p.mu.Lock()
-	lines, list := p.ready(b)
+	lines, list := p.takeReady(b)
 	p.mu.Unlock()
 	results, err := p.kind.Import(ctx, p.db, list)
 	if err != nil {
@@ -152,7 +153,7 @@ func (p *pass) write(ctx context.Context, b *batch) error {
 	for i, result := range results {
 		p.recordResult(lines[i], list[i], result)
 	}
-	if err := records.StageLines(p.outside, p.db, p.staged); err != nil {
+	if err := records.StageLines(p.outerCtx, p.db, p.staged); err != nil {
 		return err
 	}
 	p.staged = p.staged[:0]
@@ -162,12 +163,12 @@ func (p *pass) write(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// ready returns the lines of a batch and their records, without lines of objects in waiting: these wait for the next
-// round.
-func (p *pass) ready(b *batch) (lines []records.StagedLine, list []any) {
+// takeReady returns the lines of a batch and their records, without the lines of objects in waiting. These it stages
+// for the next round.
+func (p *pass) takeReady(b *batch) (lines []records.StagedLine, list []any) {
 	for i, l := range b.lines {
-		if p.waiting[p.kind.idOf(b.records[i])] {
-			p.wait(l, p.kind, p.round+1)
+		if p.waiting[idOf(b.records[i])] {
+			p.stage(l, p.kind, p.round+1)
 			continue
 		}
 		lines, list = append(lines, l), append(list, b.records[i])
@@ -175,27 +176,27 @@ func (p *pass) ready(b *batch) (lines []records.StagedLine, list []any) {
 	return lines, list
 }
 
-// wait adds a line to staged, for a round of a kind.
-func (p *pass) wait(l records.StagedLine, k *kind, round int) {
+// stage adds a line to staged, to be applied in a round of a kind.
+func (p *pass) stage(l records.StagedLine, k *kind, round int) {
 	p.staged = append(p.staged, records.StagedLine{
-		Kind: k.place(), Round: round, Line: l.Line, Outcome: l.Outcome, Text: l.Text,
+		Kind: k.index(), Round: round, Line: l.Line, Outcome: l.Outcome, Text: l.Text,
 	})
 }
 
-// recordResult counts the result of a line, or of its two parts together. A line that clashes waits for the next round,
-// unless the pass refuses clashes. A line with a part for kind.then waits for that kind, with the outcome so far.
+// recordResult counts the result of a line, or of its two parts together. It stages a line that clashes for the next
+// round, unless the pass refuses clashes, and a line with a second part for kind.then, with the outcome so far.
 func (p *pass) recordResult(l records.StagedLine, record any, result domain.ImportResult) {
 	earlier := domain.ImportOutcome(l.Outcome) // of the line's first part
 	switch {
 	case result.Clashes && !p.refuseClashes:
-		p.waiting[p.kind.idOf(record)] = true
-		p.wait(l, p.kind, p.round+1)
+		p.waiting[idOf(record)] = true
+		p.stage(l, p.kind, p.round+1)
 		return
 	case result.Outcome == domain.ImportRefused: // no second part
-	case p.kind.then != nil && p.kind.wants(record):
+	case p.kind.then != nil && p.kind.hasSecondPart(record):
 		p.applied++
 		l.Outcome = int(result.Outcome)
-		p.wait(l, p.kind.then, 0)
+		p.stage(l, p.kind.then, 0)
 		return
 	case earlier == domain.ImportCreated, earlier == domain.ImportUpdated && result.Outcome == domain.ImportUnchanged:
 		result.Outcome = earlier

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"partnerapi/db"
+	"partnerapi/domain/rule"
 )
 
 // IngestImpatiently is Ingest with something else than the clock to say that a
@@ -24,15 +25,17 @@ func ImportIn(ctx context.Context, d *db.DB, r io.Reader, w Watcher, lines int) 
 func Fields() map[string][]string {
 	all := map[string][]string{}
 	for _, k := range kinds { // users twice
-		all[k.object] = nil
-		for _, f := range k.fields {
-			of := k.Type().Field(f.index)
+		all[k.Object()] = nil
+		for of := range k.Type().Fields() {
+			if of.Name == "ID" {
+				continue
+			}
 			marks := strings.FieldsFunc(of.Tag.Get("rule"), func(r rune) bool { return r == ',' })
 			if value, _ := of.Type.FieldByName("Value"); value.Type.Kind() == reflect.Pointer {
 				marks = append(marks, "null")
 			}
 			slices.Sort(marks)
-			all[k.object] = append(all[k.object], fmt.Sprint(f.name, " ", marks))
+			all[k.Object()] = append(all[k.Object()], fmt.Sprint(rule.WireName(of), " ", marks))
 		}
 	}
 	return all

@@ -21,9 +21,9 @@ type Progress func(object string, lines int, done bool)
 // progressEvery is the number of lines of a kind between two calls of Progress.
 const progressEvery = 10_000
 
-// list writes records of a kind as lines. add appends a record to line as a line with its line end. object is the name
-// of the kind.
-func list[T any](
+// writeLines writes records of a kind as lines. add appends a record to line as a line with its line end. object is the
+// name of the kind.
+func writeLines[T any](
 	w io.Writer, object string, all iter.Seq2[T, error],
 	add func(line []byte, record T) ([]byte, error), progress Progress,
 ) error {
@@ -63,18 +63,15 @@ type Output struct {
 
 // Export writes all objects for Import, of one partner or, if partner is zero, of all partners. A line comes after the
 // lines to which it refers, and the same objects give the same bytes. Export reads in one snapshot: a read-only
-// transaction that lasts until all lines are written. It holds a few thousand objects in memory. progress may be nil.
+// transaction that lasts until all lines are written. It holds a few thousand objects in memory.
 func Export(ctx context.Context, d *db.DB, partner domain.PartnerID, to Output, progress Progress) error {
-	if progress == nil {
-		progress = func(string, int, bool) {}
-	}
 	objects := bufio.NewWriterSize(to.Objects, 256<<10)
 	err := d.Snapshot(ctx, func(ctx context.Context) error {
 		for _, k := range kinds {
 			if k == users.then {
 				continue // memberships are exported in the records of collections
 			}
-			if err := list(objects, k.object, k.Export(ctx, d, partner), k.append, progress); err != nil {
+			if err := writeLines(objects, k.Object(), k.Export(ctx, d, partner), k.appendRecord, progress); err != nil {
 				return err
 			}
 		}
@@ -82,7 +79,7 @@ func Export(ctx context.Context, d *db.DB, partner domain.PartnerID, to Output, 
 			return nil
 		}
 		signals := bufio.NewWriterSize(to.Signals, 256<<10)
-		if err := list(signals, "signal", records.ExportSignals(ctx, d, partner), addSignal, progress); err != nil {
+		if err := writeLines(signals, "signal", records.ExportSignals(ctx, d, partner), addSignal, progress); err != nil {
 			return err
 		}
 		return signals.Flush()

@@ -189,7 +189,7 @@ func (w *world) exportBoth() (objects, signals []byte) {
 	w.t.Helper()
 	var out, did bytes.Buffer
 	to := transfer.Output{Objects: &out, Signals: &did}
-	w.must(transfer.Export(w.t.Context(), w.DB, domain.PartnerID{}, to, nil))
+	w.must(transfer.Export(w.t.Context(), w.DB, domain.PartnerID{}, to, func(string, int, bool) {}))
 	return out.Bytes(), did.Bytes()
 }
 

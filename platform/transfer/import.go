@@ -62,8 +62,8 @@ const clearWithin = time.Minute
 func importAs(ctx context.Context, d *db.DB, r io.Reader, in *run) (Report, error) {
 	var runErr error
 	locked, err := records.WithLock(ctx, d, func(ctx context.Context) error {
-		in.db, in.outside = d, ctx
-		runErr = in.all(ctx, r)
+		in.db, in.outerCtx = d, ctx
+		runErr = in.execute(ctx, r)
 		clearCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), clearWithin)
 		defer stop()
 		runErr = errors.Join(runErr, records.ClearStage(clearCtx, d))
@@ -81,8 +81,8 @@ func importAs(ctx context.Context, d *db.DB, r io.Reader, in *run) (Report, erro
 // run is an import in progress.
 type run struct {
 	db *db.DB
-	// outside is the context outside the transaction of a dry run.
-	outside    context.Context
+	// outerCtx is the context outside the transaction of a dry run.
+	outerCtx   context.Context
 	watcher    Watcher
 	batchLines int
 	dry        bool // the transaction is rolled back
@@ -90,12 +90,12 @@ type run struct {
 	// mu guards the fields below it while lines are applied.
 	mu     sync.Mutex
 	report Report
-	total  int // lines to be applied
+	total  int // lines to be applied; those that are bad by themselves are not
 	done   int // lines applied or refused
 }
 
-// all stages the lines of the input, and applies them. After an import it marks the summaries as stale.
-func (r *run) all(ctx context.Context, in io.Reader) error {
+// execute stages the lines of the input, and applies them. After an import it marks the summaries as stale.
+func (r *run) execute(ctx context.Context, in io.Reader) error {
 	if err := records.ClearStage(ctx, r.db); err != nil { // left by a run that was killed
 		return err
 	}
@@ -119,7 +119,7 @@ func (r *run) all(ctx context.Context, in io.Reader) error {
 func (r *run) apply(ctx context.Context) error {
 	for _, k := range kinds {
 		if err := k.apply(ctx, r); err != nil {
-			return fmt.Errorf("apply lines of %ss: %w", k.object, err)
+			return fmt.Errorf("apply lines of %ss: %w", k.Object(), err)
 		}
 	}
 	return nil
@@ -146,23 +146,24 @@ func (r *run) read(ctx context.Context, in io.Reader) error {
 	return lines.each(ctx, in)
 }
 
-// checkLine returns a line to be staged. It counts and reports a bad line as refused, and returns false.
+// checkLine reads a line of the input, and returns it for staging. It counts and reports a bad line as refused, and
+// returns false.
 func (r *run) checkLine(in *inputLine) (l records.StagedLine, ok bool) {
 	r.report.Lines++
 	k, err := kindOf(in)
 	if err == nil {
-		l, err = k.staged(in.text, r.db.Now())
+		l, err = k.toStagedLine(in.text, r.db.Now())
 	}
 	if err != nil {
 		r.count(in.number, domain.ImportResult{Refusal: err.Error()})
 		return l, false
 	}
-	l.Kind, l.Line = k.place(), in.number
+	l.Kind, l.Line = k.index(), in.number
 	r.total++
 	return l, true
 }
 
-// count adds the outcome of a line to the report. The zero outcome is a refusal, of which it notifies the watcher.
+// count adds the outcome of a line to the report. It notifies the watcher of a refusal, which is the zero outcome.
 func (r *run) count(number int, result domain.ImportResult) {
 	switch result.Outcome {
 	case domain.ImportCreated:

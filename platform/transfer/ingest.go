@@ -28,8 +28,8 @@ type Ingested struct {
 // read of r; the report then counts the lines applied so far, and the same input may be ingested again from its
 // beginning.
 //
-// Of the watcher, Refused is called in the order of the lines, and Read after each
-// transaction with the lines and bytes applied so far.
+// The watcher's Refused is called in the order of the lines, and its Read after each transaction, with the lines and
+// bytes applied so far. Its Applied is not called.
 func Ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Ingested, error) {
 	return ingestBatches(ctx, d, r, w, func() <-chan time.Time { return time.After(patience) })
 }
@@ -53,7 +53,7 @@ type ingestion struct {
 	db      *db.DB
 	watcher Watcher
 	report  Ingested
-	done    int // the number of the last line that was applied
+	done    int // the number of the last line of the batches that were applied
 
 	// The batch: its lines, and the signals of the lines without a reason.
 	entries []entry
@@ -66,7 +66,7 @@ type entry struct {
 	reason string // why the line is invalid; empty for a valid line
 }
 
-// checkLine adds a line to the batch, with its signal if it is valid now.
+// checkLine adds a line to the batch, and the line's signal if the line is valid.
 func (in *ingestion) checkLine(l *inputLine) {
 	e := entry{line: l.number}
 	if l.tooLong {
@@ -79,7 +79,8 @@ func (in *ingestion) checkLine(l *inputLine) {
 	in.entries = append(in.entries, e)
 }
 
-// apply applies the signals of the batch, which has a result for each, and counts and reports the results of its lines.
+// apply applies the signals of the batch, counts and reports the result of each line, and empties the batch. last is
+// the last line of the batch, or the end of the input.
 func (in *ingestion) apply(ctx context.Context, last *inputLine) error {
 	results, err := ingest.Apply(ctx, in.db, in.signals)
 	if err != nil {
@@ -87,7 +88,7 @@ func (in *ingestion) apply(ctx context.Context, last *inputLine) error {
 	}
 	for _, e := range in.entries {
 		repeated := false
-		if e.reason == "" {
+		if e.reason == "" { // the line has a signal
 			e.reason, repeated = results[0].Refusal, results[0].Repeated
 			results = results[1:]
 		}

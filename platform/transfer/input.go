@@ -28,7 +28,7 @@ type inputLine struct {
 	err     error // io.EOF at the end of the input, or the error of a read; nil for a line
 }
 
-// batches reads lines of an input in batches of at most batchLines or batchBytes.
+// batches reads the lines of an input in batches, which end at batchLines or batchBytes.
 type batches struct {
 	// take is called with each line.
 	take func(*inputLine)
@@ -39,7 +39,7 @@ type batches struct {
 	startTimer func() <-chan time.Time
 }
 
-// each calls take and apply for the lines of r. It stops at an error of r or apply, and at the end of ctx, which does
+// each calls take and apply for the lines of r. It stops at an error of r or of apply, or at the end of ctx, which does
 // not interrupt a read of r.
 func (b *batches) each(ctx context.Context, r io.Reader) error {
 	ctx, stop := context.WithCancel(ctx)

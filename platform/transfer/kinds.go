@@ -13,13 +13,13 @@ import (
 // kind defines how the lines of a kind of objects are read and applied.
 type kind struct {
 	records.Kind
-	*plan
-	// then is the kind that later applies the second part of the lines for whose records
-	// wants returns true; nil for none.
-	then  *kind
-	wants func(record any) bool
+	rules *rule.Rules // of the records
+	// then is the kind that later applies the second part of a line, if hasSecondPart returns true for the line's
+	// record; nil for none.
+	then          *kind
+	hasSecondPart func(record any) bool
 	// times multiplies the number of lines that are applied in one transaction. workers is the number of concurrent
-	// transactions, for lines of different objects: more than 1 only if lines cannot clash with other objects' names.
+	// transactions, for lines of different objects. It is more than 1 only if the names of objects cannot clash.
 	times, workers int
 }
 
@@ -27,40 +27,45 @@ type kind struct {
 // the kinds to which it refers. Collections and users refer to each other: the memberships
 // in users' records are applied after both, by users.then.
 var kinds = []*kind{
-	of(records.Partners), of(records.Courses), of(records.Clients), of(records.Admins), of(records.Groups),
-	users, of(records.Collections), users.then, of(records.Policies), of(records.Frameworks),
-	history(records.Results), history(records.SentEmails), of(records.Exposures),
+	newKind(records.Partners), newKind(records.Courses), newKind(records.Clients), newKind(records.Admins),
+	newKind(records.Groups), users, newKind(records.Collections), users.then, newKind(records.Policies),
+	newKind(records.Frameworks),
+	newHistory(records.Results), newHistory(records.SentEmails), newKind(records.Exposures),
 }
 
 // users is the kind of users; its second part is the memberships in collections.
 var users = &kind{
-	Kind: records.Users, plan: planOf(records.Users), times: 1, workers: 1,
-	then:  of(records.Memberships),
-	wants: func(record any) bool { return len(record.(*domain.UserRecord).CollectionIDs.Value) > 0 },
+	Kind: records.Users, rules: rule.Of(records.Users.Type()), times: 1, workers: 1,
+	then:          newKind(records.Memberships),
+	hasSecondPart: func(record any) bool { return len(record.(*domain.UserRecord).CollectionIDs.Value) > 0 },
 }
 
-// of returns a kind that is applied by one worker.
-func of(r records.Kind) *kind { return &kind{Kind: r, plan: planOf(r), times: 1, workers: 1} }
+// newKind returns a kind that is applied by one worker.
+func newKind(r records.Kind) *kind {
+	return &kind{Kind: r, rules: rule.Of(r.Type()), times: 1, workers: 1}
+}
 
-// history returns a kind of which a user has many objects, such as sent mails: it is
-// applied in larger transactions, by two workers.
-func history(r records.Kind) *kind { return &kind{Kind: r, plan: planOf(r), times: 5, workers: 2} }
+// newHistory returns a kind of which a user has many objects, such as sent mails. It is applied in larger transactions,
+// by two workers.
+func newHistory(r records.Kind) *kind {
+	return &kind{Kind: r, rules: rule.Of(r.Type()), times: 5, workers: 2}
+}
 
-// kindCalled returns the kind whose name in lines is object; nil if there is none.
-func kindCalled(object string) *kind {
+// kindNamed returns the kind whose name in lines is object; nil if there is none.
+func kindNamed(object string) *kind {
 	for _, k := range kinds {
-		if k.object == object {
+		if k.Object() == object {
 			return k
 		}
 	}
 	return nil
 }
 
-// place returns the index of the kind in kinds.
-func (k *kind) place() int { return slices.Index(kinds, k) }
+// index returns the index of the kind in kinds.
+func (k *kind) index() int { return slices.Index(kinds, k) }
 
-// staged returns the line to be staged. The error says what is wrong with the line itself.
-func (k *kind) staged(text []byte, now time.Time) (records.StagedLine, error) {
+// toStagedLine reads a line, and returns it for staging. The error says what is wrong with the line by itself.
+func (k *kind) toStagedLine(text []byte, now time.Time) (records.StagedLine, error) {
 	record, err := k.read(text, now)
 	l := records.StagedLine{Text: string(text)}
 	if err != nil {
@@ -70,11 +75,11 @@ func (k *kind) staged(text []byte, now time.Time) (records.StagedLine, error) {
 	// lines of other kinds in the order of the input, so they need no object.
 	switch r := record.(type) {
 	case *domain.UserRecord:
-		l.Object, l.ClientID = new(k.idOf(record)), &r.Client.Value.ID
+		l.Object, l.ClientID = new(idOf(record)), &r.Client.Value.ID
 	case *domain.ResultRecord:
-		l.Object, l.UserID = new(k.idOf(record)), &r.User.Value.ID
+		l.Object, l.UserID = new(idOf(record)), &r.User.Value.ID
 	case *domain.SentEmailRecord:
-		l.Object, l.UserID = new(k.idOf(record)), &r.User.Value.ID
+		l.Object, l.UserID = new(idOf(record)), &r.User.Value.ID
 	}
 	return l, nil
 }
@@ -92,11 +97,29 @@ func (k *kind) readChecked(text []byte) (record any, err error) {
 func (k *kind) read(text []byte, now time.Time) (record any, err error) {
 	record = reflect.New(k.Type()).Interface()
 	f := &rule.Faults{}
-	if err := k.plan.read(text, record, now, f); err != nil {
+	if (rule.Reader{Skip: "object"}).Read(text, record, f) == nil { // not a JSON object
+		return nil, errorOf(f)
+	}
+	if err := k.rules.Check(record, now, f); err != nil {
 		return nil, err
 	}
 	if u, ok := record.(*domain.UserRecord); ok && u.SendWelcomeEmail.Value {
 		f.Add("send_welcome_email", "must be false: an import sends no mail")
 	}
 	return record, errorOf(f)
+}
+
+// idOf returns the UUID of the object of a record, a pointer.
+func idOf(record any) [16]byte {
+	return reflect.ValueOf(record).Elem().FieldByName("ID").Interface().(interface{ Bytes() [16]byte }).Bytes()
+}
+
+// countItems returns the number of items in all lists of a record, a pointer.
+func countItems(record any) (n int) {
+	for _, field := range reflect.ValueOf(record).Elem().Fields() {
+		if list := field.FieldByName("Value"); list.Kind() == reflect.Slice { // of a domain.Optional
+			n += list.Len()
+		}
+	}
+	return n
 }

@@ -3,7 +3,6 @@ package transfer
 import (
 	"bytes"
 	"errors"
-	"reflect"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -35,7 +34,7 @@ func kindOf(in *inputLine) (*kind, error) {
 	// Most lines begin with the object: it is then read without parsing the line, which kind.read does later.
 	if rest, ok := bytes.CutPrefix(in.text, []byte(`{"object":"`)); ok {
 		name, _, closed := bytes.Cut(rest, []byte(`"`))
-		if k := kindCalled(string(name)); k != nil && closed {
+		if k := kindNamed(string(name)); k != nil && closed {
 			return k, nil
 		}
 	}
@@ -44,7 +43,7 @@ func kindOf(in *inputLine) (*kind, error) {
 	}
 	f := &rule.Faults{}
 	rule.Reader{Lenient: true}.Read(in.text, &head, f)
-	k := kindCalled(string(head.Object))
+	k := kindNamed(string(head.Object))
 	switch {
 	case len(f.List()) > 0: // malformed
 	case head.Object == "":
@@ -55,40 +54,29 @@ func kindOf(in *inputLine) (*kind, error) {
 	return k, errorOf(f)
 }
 
-// objectName is the name of a kind of objects in lines.
+// objectName is the name of a kind of objects in lines (see kind.Object).
 type objectName string
 
-// Values returns the names, without that of users.then, which has no lines of its own.
+// Values returns the names of all kinds but users.then, which has no lines of its own.
 func (objectName) Values() (names []string) {
 	for _, k := range kinds {
 		if k != users.then {
-			names = append(names, k.object)
+			names = append(names, k.Object())
 		}
 	}
 	return names
 }
 
-// append appends a record, a pointer, to line as a line with its line end. It omits fields that are not given.
-func (p *plan) append(line []byte, pointer any) ([]byte, error) {
-	record := reflect.ValueOf(pointer).Elem()
-	line = append(line, `{"object":"`+p.object+`","id":`...)
-	id, err := json.Marshal(record.Field(p.id).Interface())
+// lineOptions are the JSON options of lines: a field of a record that is not given is omitted.
+var lineOptions = json.JoinOptions(
+	json.Deterministic(true), json.OmitZeroStructFields(true), json.WithMarshalers(rule.MarshalOptionals))
+
+// appendRecord appends a record, a pointer, to line as a line with its line end.
+func (k *kind) appendRecord(line []byte, record any) ([]byte, error) {
+	text, err := json.Marshal(record, lineOptions)
 	if err != nil {
 		return line, err
 	}
-	line = append(line, id...)
-	for i := range p.fields {
-		f := &p.fields[i]
-		s := f.value(record)
-		if s.IsZero() {
-			continue
-		}
-		line = append(line, `,"`+f.name+`":`...)
-		text, err := json.Marshal(s.Pointer(), json.Deterministic(true))
-		if err != nil {
-			return line, err
-		}
-		line = append(line, text...)
-	}
-	return append(line, '}', '\n'), nil
+	line = append(line, `{"object":"`+k.Object()+`",`...)
+	return append(append(line, text[1:]...), '\n'), nil // text begins with a brace
 }

@@ -23,9 +23,9 @@ var (
 	}()
 )
 
-// readSignal reads a signal from a line of JSON, and checks it as of now. A field that is
-// null is absent. The error says what is wrong with the line: it breaks a rule, has a field
-// that its type does not have, or lacks a required field.
+// readSignal reads a signal from a line of JSON, and checks it as of now. A field that is null counts as absent. The
+// error says what is wrong with the line: it breaks a rule, has a field that the signal's type does not have, or lacks
+// a required field.
 func readSignal(line []byte, now time.Time) (s domain.Signal, err error) {
 	f := &rule.Faults{}
 	given := rule.Reader{NullIsAbsent: true}.Read(line, &s, f)

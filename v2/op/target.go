@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/domain"
 	"partnerapi/domain/rule"
@@ -68,13 +67,9 @@ func Body(o Declaration, input any) ([]byte, error) {
 	if in.Body == nil {
 		return nil, nil
 	}
-	return json.Marshal(reflect.ValueOf(input).Elem().FieldByIndex(in.body).Addr().Interface(), json.WithMarshalers(optionals))
+	body := reflect.ValueOf(input).Elem().FieldByIndex(in.body).Addr().Interface()
+	return json.Marshal(body, json.WithMarshalers(rule.MarshalOptionals))
 }
-
-// optionals writes the value of a domain.Optional.
-var optionals = json.MarshalToFunc(func(enc *jsontext.Encoder, o rule.Optional) error {
-	return json.MarshalEncode(enc, o.Pointer())
-})
 
 // appendPath appends a declared path, with the escaped texts of v's parameters in place of :name. v is the input.
 func (in *Input) appendPath(b []byte, path string, v reflect.Value) ([]byte, error) {
