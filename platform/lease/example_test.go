@@ -9,27 +9,6 @@ import (
 	"partnerapi/platform/lease"
 )
 
-// A queue claims rows, does them and claims again, until none is due.
-func ExampleQueue_Drain() {
-	due := []string{"a", "b", "c"}
-	q := lease.NewQueue(lease.Config[string]{
-		Name: "mails", Log: slog.New(slog.DiscardHandler), Concurrency: 1,
-		Claim: func(_ context.Context, free int) (rows []string, wait time.Duration, err error) {
-			n := min(free, len(due))
-			rows, due = due[:n], due[n:]
-			return rows, time.Minute, nil
-		},
-		Do: func(_ context.Context, row string) { fmt.Println("sent", row) },
-	})
-	n, err := q.Drain(context.Background())
-	fmt.Println(n, err)
-	// Output:
-	// sent a
-	// sent b
-	// sent c
-	// 3 <nil>
-}
-
 // A loop polls: a step says how long to wait for the next one.
 func ExampleLoop() {
 	ctx, cancel := context.WithCancel(context.Background())

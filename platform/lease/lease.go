@@ -25,8 +25,8 @@ import (
 const (
 	// retryClaim is the pause after a claim, or a listening connection, that failed.
 	retryClaim = time.Second
-	// recheck bounds the wait of a full queue, which ends when a row is finished.
-	recheck = 10 * time.Second
+	// recheckAfter bounds the wait of a full queue, which normally ends when a row is finished.
+	recheckAfter = 10 * time.Second
 )
 
 // Config configures a Queue.
@@ -60,7 +60,7 @@ type Queue[T any] struct {
 	full atomic.Bool
 }
 
-// NewQueue returns a queue, which claims nothing before Run or Drain.
+// NewQueue returns a queue, which claims nothing before Run.
 func NewQueue[T any](c Config[T]) *Queue[T] {
 	q := &Queue[T]{Config: c}
 	q.loop = NewLoop(c.Log, "claim "+c.Name, retryClaim, q.claim)
@@ -90,26 +90,13 @@ func (q *Queue[T]) Run(ctx context.Context) error {
 	}
 }
 
-// Drain claims rows and calls Do for each until none is due or Claim fails. It returns how many rows it claimed.
-func (q *Queue[T]) Drain(ctx context.Context) (n int, err error) {
-	for {
-		rows, wait, err := q.Claim(ctx, q.Concurrency)
-		q.start(ctx, rows)
-		q.rows.Wait()
-		n += len(rows)
-		if err != nil || len(rows) == 0 && wait > 0 { // a wait of 0 asks to claim again
-			return n, err
-		}
-	}
-}
-
-// claim is a step of the loop: it claims rows for the free places, and starts them. If no place is free, it returns
-// recheck; the next finished row wakes the loop earlier.
+// claim is the step of the loop: it claims at most as many rows as may start, and starts them. If Concurrency rows are
+// in progress, it returns recheckAfter, and the next finished row wakes the loop earlier.
 func (q *Queue[T]) claim(ctx context.Context) (wait time.Duration, err error) {
 	q.full.Store(true) // before reading running, so that a row that finishes in between wakes the loop
 	free := q.Concurrency - int(q.running.Load())
 	if free <= 0 {
-		return recheck, nil
+		return recheckAfter, nil
 	}
 	q.full.Store(false)
 
@@ -129,7 +116,7 @@ func (q *Queue[T]) start(ctx context.Context, rows []T) {
 	}
 }
 
-// finishRow frees the place of a row, and wakes the loop if no place was free.
+// finishRow counts a row as finished, and wakes the loop if claim found the queue full.
 func (q *Queue[T]) finishRow() {
 	q.running.Add(-1)
 	if q.full.Load() {
@@ -148,7 +135,8 @@ func (q *Queue[T]) listen(ctx context.Context) {
 	}
 }
 
-// Outlast returns a context that ends grace after ctx, to finish work that was started before a stop.
+// Outlast returns a context that ends grace after ctx ends, to finish work that was started before a stop. The returned
+// function must be called when the work is finished.
 func Outlast(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -158,11 +146,11 @@ func Outlast(ctx context.Context, grace time.Duration) (context.Context, context
 	return longer, func() { stop(); cancel() }
 }
 
-// Backoff is the pauses after failed attempts at a row; the last one repeats.
+// Backoff holds the pauses after failed attempts at a row. The last pause repeats.
 type Backoff []time.Duration
 
-// After returns the pause after the given number of failed attempts, with 10 % jitter, so that rows that failed
-// together are not all retried together. 0 attempts count as 1.
+// After returns the pause after a number of failed attempts; 0 counts as 1. It has 10 % jitter, so that rows that
+// failed together are not all retried together.
 func (p Backoff) After(attempts int) time.Duration {
 	pause := p[min(max(attempts, 1), len(p))-1]
 	return pause - pause/10 + rand.N(pause/5)

@@ -29,7 +29,7 @@ func NewLoop(
 func (l *Loop) Wake() {
 	select {
 	case l.wake <- struct{}{}:
-	default: // woken already
+	default: // Wake was called before
 	}
 }
 
@@ -52,8 +52,8 @@ func (l *Loop) Run(ctx context.Context) {
 	}
 }
 
-// logChange logs the first of successive errors as a warning and the later ones for debugging, and logs the first
-// success after an error. failing is true if the step before failed.
+// logChange logs the first of successive errors as a warning and the others at the level debug. It logs the first
+// success after an error, and no other success. failing is true if the previous step failed.
 func (l *Loop) logChange(ctx context.Context, err error, failing bool) {
 	level := slog.LevelWarn
 	switch {

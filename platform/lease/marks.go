@@ -33,11 +33,11 @@ type Marks[M any] struct {
 	MarksConfig[M]
 	writing chan struct{} // holds an element while a group is written
 	mu      sync.Mutex
-	waiting []waiting[M]
+	waiting []waitingMark[M]
 }
 
-// waiting is a mark that is not written yet; done receives its outcome.
-type waiting[M any] struct {
+// waitingMark is a mark that is not written yet; done receives its outcome.
+type waitingMark[M any] struct {
 	ctx  context.Context
 	mark M
 	done chan<- error
@@ -54,7 +54,7 @@ func NewMarks[M any](c MarksConfig[M]) *Marks[M] {
 func (m *Marks[M]) Mark(ctx context.Context, mark M) error {
 	done := make(chan error, 1)
 	m.mu.Lock()
-	m.waiting = append(m.waiting, waiting[M]{ctx, mark, done})
+	m.waiting = append(m.waiting, waitingMark[M]{ctx, mark, done})
 	m.mu.Unlock()
 	for {
 		select {
@@ -67,8 +67,8 @@ func (m *Marks[M]) Mark(ctx context.Context, mark M) error {
 	}
 }
 
-// next removes up to MaxBatch of the waiting marks.
-func (m *Marks[M]) next() []waiting[M] {
+// next removes up to MaxBatch of the waiting marks, and returns them; none if another caller has written them.
+func (m *Marks[M]) next() []waitingMark[M] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := min(len(m.waiting), m.MaxBatch)
@@ -77,10 +77,10 @@ func (m *Marks[M]) next() []waiting[M] {
 	return group
 }
 
-// write writes marks in one transaction, or each on its own if that fails while the database is available. It skips
-// marks whose ctx has ended. Each mark's outcome is sent to its done.
-func (m *Marks[M]) write(group []waiting[M]) {
-	group = slices.DeleteFunc(group, func(w waiting[M]) bool {
+// write writes marks in one transaction. If that fails although the database is available, it writes each mark in a
+// transaction of its own. It skips marks whose ctx has ended. It sends the outcome of each mark to the mark's done.
+func (m *Marks[M]) write(group []waitingMark[M]) {
+	group = slices.DeleteFunc(group, func(w waitingMark[M]) bool {
 		err := w.ctx.Err()
 		if err != nil {
 			w.done <- err
@@ -97,7 +97,7 @@ func (m *Marks[M]) write(group []waiting[M]) {
 	lost, err := m.retry(context.WithoutCancel(group[0].ctx), marks)
 	if err != nil && len(group) > 1 && !domain.IsCode(err, domain.Unavailable) {
 		for _, w := range group {
-			m.write([]waiting[M]{w})
+			m.write([]waitingMark[M]{w})
 		}
 		return
 	}

@@ -11,23 +11,22 @@ import (
 // goneEvent is the reason for dropping a delivery whose event has been deleted.
 const goneEvent = "the event is no longer kept"
 
-// batch is the data for the attempts of one claim, read once. secrets has no subscriptions whose secrets cannot be
+// batch is the data for the attempts of one claim, read once. secrets lacks the subscriptions whose secrets cannot be
 // decrypted.
 type batch struct {
 	now     time.Time
 	err     error // why the data could not be read
 	targets map[domain.WebhookID]outbox.DeliveryTarget
 	secrets map[domain.WebhookID][]string
-	bodies  map[outbox.EventPlace][]byte
+	bodies  map[outbox.EventPlace]string
 }
 
-// load reads the targets and bodies of claimed deliveries, and decrypts the secrets. It logs errors.
-func (d *Dispatcher) load(ctx context.Context, leases []outbox.DeliveryLease) *batch {
+// loadBatch reads the targets and bodies of claimed deliveries, and decrypts the secrets. It logs errors.
+func (d *Dispatcher) loadBatch(ctx context.Context, leases []outbox.DeliveryLease) *batch {
 	b := &batch{now: d.db.Now(), secrets: map[domain.WebhookID][]string{}}
-	var bodies map[outbox.EventPlace]string
 	b.err = domain.Recover(ctx, d.log, "read what is to be delivered", func() (err error) {
 		if b.targets, err = outbox.DeliveryTargets(ctx, d.db, leases); err == nil {
-			bodies, err = outbox.EventBodies(ctx, d.db, leases)
+			b.bodies, err = outbox.EventBodies(ctx, d.db, leases)
 		}
 		return err
 	})
@@ -36,10 +35,6 @@ func (d *Dispatcher) load(ctx context.Context, leases []outbox.DeliveryLease) *b
 		return b
 	}
 
-	b.bodies = make(map[outbox.EventPlace][]byte, len(bodies))
-	for place, body := range bodies {
-		b.bodies[place] = []byte(body)
-	}
 	for id, target := range b.targets {
 		secrets, err := domain.RecoverValue(ctx, d.log, "open the secrets of a subscription", func() ([]string, error) {
 			return d.secrets(target)
@@ -63,28 +58,28 @@ func (d *Dispatcher) secrets(t outbox.DeliveryTarget) ([]string, error) {
 	return []string{current, replaced}, err
 }
 
-// open decrypts a secret, with a cache.
+// open decrypts a secret of a subscription, or returns it from the cache.
 func (d *Dispatcher) open(id domain.WebhookID, sealed []byte) (string, error) {
 	key := id.UUID() + string(sealed)
-	if secret, ok := d.opened.Get(key); ok {
+	if secret, ok := d.openSecrets.Get(key); ok {
 		return secret, nil
 	}
 	plain, err := d.keys.Open(sealed, domain.WebhookSecretContext(id))
 	if err != nil {
 		return "", err
 	}
-	d.opened.Add(key, string(plain))
+	d.openSecrets.Add(key, string(plain))
 	return string(plain), nil
 }
 
-// message returns the message of a delivery; or the mark of a delivery without an attempt: postponed if the batch could
-// not be read or the secrets not be decrypted, dropped if the event was deleted.
+// message returns the message of a delivery or, if there can be no attempt, the mark of the delivery: postponed if the
+// batch could not be read or the secrets could not be decrypted, and dropped if the event was deleted.
 func (b *batch) message(l outbox.DeliveryLease) (Message, *outbox.DeliveryMark) {
 	if b.err != nil {
 		return Message{}, b.postpone(l, readRetry)
 	}
 	body := b.bodies[l.Place()]
-	if len(body) == 0 {
+	if body == "" {
 		m := b.postpone(l, 0)
 		m.Status, m.Reason = domain.DeliveryDropped, goneEvent
 		return Message{}, m
@@ -93,7 +88,7 @@ func (b *batch) message(l outbox.DeliveryLease) (Message, *outbox.DeliveryMark) 
 	if len(secrets) == 0 {
 		return Message{}, b.postpone(l, keyRetry)
 	}
-	return Message{URL: b.targets[l.Webhook].URL, ID: l.Event.String(), Secrets: secrets, Body: body}, nil
+	return Message{URL: b.targets[l.Webhook].URL, ID: l.Event.String(), Secrets: secrets, Body: []byte(body)}, nil
 }
 
 // postpone returns the mark that requeues a delivery without an attempt, for a pause after the batch's time.

@@ -46,8 +46,8 @@ const (
 	readRetry = time.Second
 	// keyRetry is the delay of a delivery whose secret cannot be decrypted.
 	keyRetry = time.Minute
-	// openedSecrets is the size of the cache of decrypted secrets.
-	openedSecrets = 4096
+	// maxOpenSecrets is the maximum number of decrypted secrets in the cache.
+	maxOpenSecrets = 4096
 	// marksAtOnce is the maximum number of deliveries that are marked in one transaction.
 	marksAtOnce = 500
 )
@@ -58,7 +58,7 @@ var errLost = errors.New("the lease has ended, or the subscription was deleted")
 // Outcome is the outcome of an attempt.
 type Outcome string
 
-// The outcomes. Lost means that the attempt was not marked, because its lease had ended or the database failed.
+// The outcomes. Lost means that the outcome was not marked, because the lease had ended or the database failed.
 const (
 	Succeeded Outcome = "succeeded"
 	Retried   Outcome = "retried"
@@ -73,8 +73,8 @@ var Outcomes = []Outcome{Succeeded, Retried, Failed, Lost}
 type Observer struct {
 	// Tried is called after each attempt, with the time that the endpoint took.
 	Tried func(id domain.WebhookID, outcome Outcome, took time.Duration)
-	// Dropped is called with the number of deliveries that a claim dropped, because their
-	// subscriptions do not take them.
+	// Dropped is called with the number of deliveries that a claim dropped, because their subscriptions do not accept
+	// them any more.
 	Dropped func(n int)
 	// Disabled is called with the number of subscriptions that were disabled.
 	Disabled func(n int)
@@ -93,30 +93,32 @@ type Opener interface {
 // Dispatcher makes the delivery attempts. Any number of dispatchers may work on one database.
 type Dispatcher struct {
 	db      *db.DB
-	to      Poster
+	poster  Poster
 	keys    Opener
 	log     *slog.Logger
 	observe Observer
 	places  *places
 	turns   *outbox.DeliveryTurns // used by one claim at a time
-	queue   *lease.Queue[claimed]
+	queue   *lease.Queue[claimedDelivery]
 	marks   *lease.Marks[outbox.DeliveryMark]
-	opened  *lru.Cache[string, string] // decrypted secrets (see open)
+	// openSecrets is the cache of decrypted secrets (see open).
+	openSecrets *lru.Cache[string, string]
 	// after calls a function after a duration, unless stop is called before.
 	after func(time.Duration, func()) (stop func() bool)
 }
 
 // NewDispatcher returns a dispatcher that decrypts secrets with keys.
-func NewDispatcher(d *db.DB, to Poster, keys Opener, log *slog.Logger, observe Observer) *Dispatcher {
-	opened, _ := lru.New[string, string](openedSecrets) // fails for sizes below 1
+func NewDispatcher(d *db.DB, poster Poster, keys Opener, log *slog.Logger, observe Observer) *Dispatcher {
+	openSecrets, _ := lru.New[string, string](maxOpenSecrets) // fails for sizes below 1
 	dispatcher := &Dispatcher{
-		db: d, to: to, keys: keys, log: log, observe: observe, opened: opened, turns: outbox.NewDeliveryTurns(),
+		db: d, poster: poster, keys: keys, log: log, observe: observe, openSecrets: openSecrets,
+		turns: outbox.NewDeliveryTurns(),
 		after: func(d time.Duration, fn func()) func() bool { return time.AfterFunc(d, fn).Stop },
 	}
 	dispatcher.marks = lease.NewMarks(lease.MarksConfig[outbox.DeliveryMark]{
 		Log: log, Doing: "mark deliveries", MaxBatch: marksAtOnce, Within: markWithin, Write: dispatcher.markAll,
 	})
-	dispatcher.queue = lease.NewQueue(lease.Config[claimed]{
+	dispatcher.queue = lease.NewQueue(lease.Config[claimedDelivery]{
 		Name: "deliveries", Log: log, Claim: dispatcher.claim, Do: dispatcher.try, Concurrency: mostTries,
 		StopWithin: StopWithin,
 	})
@@ -131,17 +133,17 @@ func (d *Dispatcher) Wake() { d.queue.Wake() }
 // if that takes longer than StopWithin: these deliveries are sent again when their leases end.
 func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
-// claimed is a leased delivery with its place and the batch of its claim.
-type claimed struct {
+// claimedDelivery is a leased delivery with its acquired place (see places) and the batch of its claim.
+type claimedDelivery struct {
 	outbox.DeliveryLease
 	try   *try
 	batch *batch
 	at    time.Time // of the claim, by the machine's clock
 }
 
-// claim claims at most as many deliveries as places are available, acquires the places and loads the batch. wait is
-// pollAgain if no place is available, or else the result of untilNext.
-func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimed, wait time.Duration, err error) {
+// claim claims at most as many deliveries as there are free places, acquires the places, and loads the batch. wait is
+// pollAgain if no place is free, or else the result of untilNext.
+func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimedDelivery, wait time.Duration, err error) {
 	free := d.places.available()
 	if free == 0 {
 		return nil, pollAgain, nil
@@ -157,16 +159,16 @@ func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimed, wait tim
 	if len(claim.Leases) > 0 {
 		loadCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginWithin)
 		defer cancel()
-		b := d.load(loadCtx, claim.Leases)
+		b := d.loadBatch(loadCtx, claim.Leases)
 		for _, l := range claim.Leases {
-			rows = append(rows, claimed{l, d.places.startTry(l.Webhook), b, began})
+			rows = append(rows, claimedDelivery{l, d.places.startTry(l.Webhook), b, began})
 		}
 	}
 	return rows, d.untilNext(claim), nil
 }
 
-// untilNext returns how long to wait after a claim: 0 if there may be more to claim or drop, or else until the next
-// delivery is due, at most pollAgain if due deliveries are left, and pollEvery otherwise.
+// untilNext returns how long to wait after a claim. It is 0 if there may be more to claim or drop. Otherwise it is the
+// time until the next delivery is due, but at most pollAgain if due deliveries are left, and at most pollEvery if not.
 func (d *Dispatcher) untilNext(claim outbox.Claim) time.Duration {
 	wait := pollEvery
 	switch {
@@ -181,9 +183,10 @@ func (d *Dispatcher) untilNext(claim outbox.Claim) time.Duration {
 	return wait
 }
 
-// try makes one attempt, which a stop does not interrupt, and marks it. A panic counts as a failed attempt. If the
-// batch has no message for the delivery, or the claim is too old, it marks the delivery without an attempt.
-func (d *Dispatcher) try(ctx context.Context, c claimed) {
+// try makes one attempt, which a stop does not interrupt, and marks its outcome. A panic counts as a failed attempt. If
+// the batch has no message for the delivery, or the claim is older than beginWithin, try marks the delivery without an
+// attempt. In any case it releases the place.
+func (d *Dispatcher) try(ctx context.Context, c claimedDelivery) {
 	ctx = context.WithoutCancel(ctx)
 	made, ok := false, false
 	defer func() { c.try.end(made, ok) }()
@@ -198,14 +201,14 @@ func (d *Dispatcher) try(ctx context.Context, c claimed) {
 
 	stop := d.after(slowAfter, c.try.markSlow)
 	a, err := domain.RecoverValue(ctx, d.log, "post an event", func() (Answer, error) {
-		return d.to.Post(ctx, message), nil
+		return d.poster.Post(ctx, message), nil
 	})
 	if err != nil {
 		a = Answer{DeliveryTry: domain.DeliveryTry{At: c.batch.now, Response: err.Error()}}
 	}
 	stop()
 	made, ok = true, a.Succeeded()
-	mark := classify(c.DeliveryLease, a, d.db.Now())
+	mark := markOf(c.DeliveryLease, a, d.db.Now())
 	outcome := Retried
 	switch err := d.markDelivery(ctx, mark); {
 	case err != nil:
@@ -216,7 +219,7 @@ func (d *Dispatcher) try(ctx context.Context, c claimed) {
 		outcome = Failed
 	}
 	if d.observe.Tried != nil {
-		d.observe.Tried(mark.Webhook, outcome, a.Took())
+		d.observe.Tried(mark.Webhook, outcome, time.Duration(a.DurationMS)*time.Millisecond)
 	}
 }
 
@@ -231,8 +234,8 @@ func (d *Dispatcher) markDelivery(ctx context.Context, m outbox.DeliveryMark) er
 	return err
 }
 
-// markAll marks deliveries in one transaction. It returns a function with the error of each delivery: errLost if it was
-// not marked.
+// markAll marks deliveries in one transaction, and logs and reports the subscriptions that this disables. It returns a
+// function with the error of each delivery: errLost if it was not marked.
 func (d *Dispatcher) markAll(ctx context.Context, list []outbox.DeliveryMark) (func(outbox.DeliveryMark) error, error) {
 	done, err := outbox.MarkDeliveries(ctx, d.db, list)
 	if err != nil {
@@ -255,7 +258,7 @@ func (d *Dispatcher) markAll(ctx context.Context, list []outbox.DeliveryMark) (f
 	}, nil
 }
 
-// backoff is the pauses after failed attempts of a delivery; the last one repeats until domain.WebhookRetryFor
+// backoff holds the pauses after failed attempts at a delivery. The last pause repeats until domain.WebhookRetryFor
 // after the first attempt (decisions 8.4).
 var backoff = lease.Backoff{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour,
@@ -264,15 +267,16 @@ var backoff = lease.Backoff{
 // longestPause is the longest Retry-After that is honoured.
 const longestPause = 2 * time.Hour
 
-// classify returns the mark of a delivery after an attempt that ended at now. It has failed at once if the status is
-// 410 (Gone), and otherwise if domain.WebhookRetryFor has passed since the first attempt.
+// markOf returns the mark of a delivery after an attempt that ended at now. An unsuccessful attempt fails the delivery
+// if the status is 410 (Gone), or if domain.WebhookRetryFor has passed since the first attempt. Otherwise the delivery
+// waits for the next attempt.
 //
 // The pause before the next attempt is the backoff, or Retry-After if that is longer, but at most longestPause. The
 // last attempt is domain.WebhookRetryFor after the first.
-func classify(l outbox.DeliveryLease, a Answer, now time.Time) outbox.DeliveryMark {
+func markOf(l outbox.DeliveryLease, a Answer, now time.Time) outbox.DeliveryMark {
 	m := outbox.DeliveryMark{DeliveryLease: l, Try: &a.DeliveryTry, Due: now}
 	first := l.FirstTry
-	if first.IsZero() {
+	if first.IsZero() { // this was the first
 		first = a.At
 	}
 	end := first.Add(domain.WebhookRetryFor)

@@ -75,8 +75,8 @@ func NewEndpoints(o Options) (*Endpoints, error) {
 		return nil, err
 	}
 	e := &Endpoints{
-		allowPrivate: o.AllowPrivate || o.Forward, parse: parseURL, resolver: cmp.Or(o.Resolver, net.DefaultResolver), clock: o.Clock,
-		agent: "partnerapi-webhooks/" + cmp.Or(o.Version, "dev"),
+		allowPrivate: o.AllowPrivate || o.Forward, parse: parseURL, resolver: cmp.Or(o.Resolver, net.DefaultResolver),
+		clock: o.Clock, agent: "partnerapi-webhooks/" + cmp.Or(o.Version, "dev"),
 	}
 	if e.clock == nil {
 		e.clock = domain.SystemClock{}
@@ -97,7 +97,8 @@ func NewEndpoints(o Options) (*Endpoints, error) {
 	return e, nil
 }
 
-// readCAs returns the system's certificates and those of a file; nil, which means the system's, without a file.
+// readCAs returns the system's certificates and those of a file. If name is empty it returns nil, which means the
+// system's.
 func readCAs(name string) (*x509.CertPool, error) {
 	if name == "" {
 		return nil, nil
@@ -119,9 +120,9 @@ func readCAs(name string) (*x509.CertPool, error) {
 // Close closes idle connections.
 func (e *Endpoints) Close() { e.transport.CloseIdleConnections() }
 
-// Check returns InvalidRequest for url if deliveries to the address are refused: for its form, its port, or a host
-// that does not resolve, or resolves to a private, local or special address among others (decisions 8.5). It waits
-// for the resolver at most resolveWithin.
+// Check returns InvalidRequest for url if deliveries to the address are refused: because of its form or its port, or
+// because its host does not resolve, or any of the host's addresses is private, local or special (decisions 8.5). It
+// waits for the resolver at most resolveWithin. If ctx ends, it returns ctx's error.
 func (e *Endpoints) Check(ctx context.Context, address string) error {
 	u, err := e.parse(address)
 	if err != nil {
@@ -142,7 +143,8 @@ func (e *Endpoints) Check(ctx context.Context, address string) error {
 var errHost = domain.ErrInvalid("url", "names a host that does not resolve to public IP addresses only: "+
 	"check its spelling; events are not delivered to private, local and otherwise special addresses")
 
-func isSpecial(at netip.Addr) bool { return egress.Check(at) != nil }
+// isSpecial reports whether an address is private, local or otherwise special (package egress).
+func isSpecial(address netip.Addr) bool { return egress.Check(address) != nil }
 
 // resolve returns the addresses of a host, which may be an address itself.
 func (e *Endpoints) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
@@ -175,9 +177,6 @@ type Answer struct {
 	RetryAfter time.Duration
 }
 
-// Took returns the duration of the attempt, in whole milliseconds.
-func (a Answer) Took() time.Duration { return time.Duration(a.DurationMS) * time.Millisecond }
-
 // Succeeded reports whether the endpoint accepted the event.
 func (a Answer) Succeeded() bool { return a.StatusCode >= 200 && a.StatusCode < 300 }
 
@@ -189,8 +188,8 @@ func (e *Endpoints) Send(ctx context.Context, to, eventID string, secrets []stri
 
 // Post is Send with the endpoint's Retry-After. It does not follow redirects: they are responses that are not 2xx.
 //
-// The response, up to the 64 KiB that are read, must arrive within domain.WebhookDeadline, counted from connecting:
-// else its status is ignored. The status does count if the endpoint closes the connection before the response's end.
+// The first 64 KiB of the response must arrive within domain.WebhookDeadline, counted from connecting: otherwise its
+// status is ignored. The status counts if the endpoint closes the connection before the end of the response.
 func (e *Endpoints) Post(ctx context.Context, m Message) Answer {
 	at, began := e.clock.Now(), time.Now()
 	ctx, cancel := context.WithTimeout(ctx, domain.WebhookDeadline)
@@ -198,13 +197,14 @@ func (e *Endpoints) Post(ctx context.Context, m Message) Answer {
 	a, err := e.post(ctx, m, at)
 	if err != nil {
 		a = Answer{}
-		a.Response = storableText([]byte(reason(ctx, err)))
+		a.Response = storableText([]byte(describeFailure(ctx, err)))
 	}
 	a.At, a.DurationMS = at, time.Since(began).Milliseconds()
 	return a
 }
 
-// post sends the request and reads the response. It returns an error if there is no complete response in time.
+// post sends the request, signed with the time at, and reads the response. It returns an error if there is no response
+// in time.
 func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer, err error) {
 	u, err := e.parse(m.URL)
 	if err != nil {
@@ -248,9 +248,9 @@ func storableText(answer []byte) string {
 	return valid
 }
 
-// reason describes why there was no response, for the owner of the endpoint. It does not contain the addresses to
-// which a name resolved.
-func reason(ctx context.Context, err error) string {
+// describeFailure describes why there was no response, for the owner of the endpoint. It does not contain the addresses
+// to which a name resolved.
+func describeFailure(ctx context.Context, err error) string {
 	var lookup *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	switch {

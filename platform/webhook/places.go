@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
 )
@@ -23,9 +25,8 @@ const (
 	firstPlaces, slowPlaces = 2, 2
 	// mostTries is the maximum number of attempts in progress (see places).
 	mostTries = quickTries*(1+int(domain.WebhookDeadline/slowAfter)) + slowTries
-	// maxRemembered is the number of records of subscriptions from which evict deletes some,
-	// beyond the subscriptions in a call of choose: many more than these.
-	maxRemembered = 50_000
+	// maxStates is the number of subscriptions whose records are kept: many more than have attempts in progress.
+	maxStates = 50_000
 )
 
 // places shares the concurrent attempts of a process among subscriptions, so that slow and dead endpoints do not delay
@@ -39,9 +40,10 @@ const (
 type places struct {
 	mu          sync.Mutex
 	quick, slow int   // attempts in progress
-	turn        int64 // of the last claim
-	states      map[domain.WebhookID]*webhookState
-	freed       func() // called when a place becomes free
+	turn        int64 // the number of times that a subscription got places
+	// states holds the records of the most recently used subscriptions.
+	states *lru.Cache[domain.WebhookID, *webhookState]
+	freed  func() // called when a place becomes free
 }
 
 // webhookState is a process's record of a subscription.
@@ -49,12 +51,13 @@ type webhookState struct {
 	places  int // the maximum number of attempts in progress
 	suspect bool
 	running int   // attempts in progress
-	turn    int64 // of the last claim: subscriptions with lower turns come first
+	turn    int64 // places.turn when it last got places: subscriptions with lower turns come first
 }
 
-// newPlaces returns free places. freed is called when a place becomes free.
+// newPlaces returns places that are all free. freed is called when a place becomes free.
 func newPlaces(freed func()) *places {
-	return &places{states: map[domain.WebhookID]*webhookState{}, freed: freed}
+	states, _ := lru.New[domain.WebhookID, *webhookState](maxStates) // fails for sizes below 1
+	return &places{states: states, freed: freed}
 }
 
 // available returns how many attempts may start.
@@ -89,10 +92,7 @@ func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {
 			quick = append(quick, c)
 		}
 	}
-
-	chosen := append(p.distribute(quick, quickTries-p.quick), p.distribute(slow, slowTries-p.slow)...)
-	p.evict(due)
-	return chosen
+	return append(p.distribute(quick, quickTries-p.quick), p.distribute(slow, slowTries-p.slow)...)
 }
 
 // distribute distributes free places to subscriptions in turns, and returns the subscriptions with a place.
@@ -100,13 +100,13 @@ func (p *places) distribute(claimants []*claimant, free int) (chosen []outbox.Pl
 	slices.SortFunc(claimants, func(a, b *claimant) int {
 		return cmp.Or(cmp.Compare(a.turn, b.turn), slices.Compare(a.Webhook[:], b.Webhook[:]))
 	})
-	for given := true; given && free > 0; {
-		given = false
+	for more := true; more && free > 0; { // each pass distributes at most one place per subscription
+		more = false
 		for _, c := range claimants {
 			if c.N < c.room && free > 0 {
 				c.N++
 				free--
-				given = true
+				more = true
 			}
 		}
 	}
@@ -123,33 +123,15 @@ func (p *places) distribute(claimants []*claimant, free int) (chosen []outbox.Pl
 // stateOf returns the record of a subscription. It creates one if there is none: with one place as a suspect if the
 // subscription is failing, or else with firstPlaces.
 func (p *places) stateOf(w outbox.DueWebhook) *webhookState {
-	s := p.states[w.ID]
-	if s == nil {
+	s, ok := p.states.Get(w.ID)
+	if !ok {
 		s = &webhookState{places: firstPlaces, suspect: w.Failing}
 		if w.Failing {
 			s.places = 1
 		}
-		p.states[w.ID] = s
+		p.states.Add(w.ID, s)
 	}
 	return s
-}
-
-// evict deletes the records of subscriptions that are neither due nor in progress, if there are many.
-func (p *places) evict(due []outbox.DueWebhook) {
-	if len(p.states) <= len(due)+maxRemembered {
-		return
-	}
-	for _, w := range due {
-		p.states[w.ID].running++ // so that it is not deleted
-	}
-	for id, s := range p.states {
-		if s.running == 0 {
-			delete(p.states, id)
-		}
-	}
-	for _, w := range due {
-		p.states[w.ID].running--
-	}
 }
 
 // try is an attempt in progress.
@@ -165,7 +147,7 @@ type try struct {
 func (p *places) startTry(id domain.WebhookID) *try {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.states[id]
+	s, _ := p.states.Get(id) // which choose has just used
 	s.running++
 	t := &try{places: p, state: s, slow: s.suspect}
 	*p.pool(t)++

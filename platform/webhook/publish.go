@@ -28,21 +28,20 @@ type Publisher struct {
 	db     *db.DB
 	render outbox.RenderEvents
 	log    *slog.Logger
-	// queued is called after deliveries were queued; it must return at once.
-	queued func()
-	loop   *lease.Loop
+	// onQueued is called after deliveries were queued. It must return at once.
+	onQueued func()
+	loop     *lease.Loop
 	// gathering is true from Wake until it has woken the loop.
 	gathering atomic.Bool
 }
 
-// NewPublisher returns a publisher of events, whose bodies render returns. An event for which render panics is
-// postponed like one for which it returns an error. queued is called after deliveries were queued, and must return
-// at once.
-func NewPublisher(d *db.DB, render outbox.RenderEvents, log *slog.Logger, queued func()) *Publisher {
-	guarded := func(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
+// NewPublisher returns a publisher of events, whose bodies render returns. A panic of render postpones an event like an
+// error. onQueued is called after deliveries were queued, and must return at once.
+func NewPublisher(d *db.DB, render outbox.RenderEvents, log *slog.Logger, onQueued func()) *Publisher {
+	safeRender := func(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
 		return domain.RecoverValue(ctx, log, "render events", func() ([]string, error) { return render(ctx, events) })
 	}
-	p := &Publisher{db: d, render: guarded, log: log, queued: queued}
+	p := &Publisher{db: d, render: safeRender, log: log, onQueued: onQueued}
 	p.loop = lease.NewLoop(log, "publish events", publishPoll, func(ctx context.Context) (time.Duration, error) {
 		return publishPoll, p.Publish(ctx)
 	})
@@ -67,8 +66,8 @@ func (p *Publisher) Run(ctx context.Context) {
 }
 
 // Publish publishes the events in the outbox. It does nothing while another process publishes. After an error other
-// than Unavailable it halves the batch, down to one event; later batches double again. outbox.PublishEvents postpones
-// an event that cannot be published alone.
+// than Unavailable it retries with half of the batch, down to one event. Later batches double again, up to
+// publishBatch. outbox.PublishEvents postpones an event that cannot be published alone.
 func (p *Publisher) Publish(ctx context.Context) error {
 	if waiting, err := outbox.EventsWait(ctx, p.db); err != nil || !waiting {
 		return err
@@ -82,15 +81,15 @@ func (p *Publisher) Publish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.record(ctx, &done)
+		p.afterBatch(ctx, &done)
 		if done.Busy || done.Taken() < size {
 			return nil
 		}
 	}
 }
 
-// record logs the postponed and dropped events of a batch, and calls queued if it has deliveries.
-func (p *Publisher) record(ctx context.Context, done *outbox.Publication) {
+// afterBatch logs the postponed and dropped events of a batch, and calls onQueued if the batch has deliveries.
+func (p *Publisher) afterBatch(ctx context.Context, done *outbox.Publication) {
 	if e := done.Postponed; e != nil {
 		p.log.ErrorContext(ctx, "an event cannot be published; it will be tried again", "event", e.ID.String(),
 			"type", string(e.Type), "client", e.Client.String(), "after", outbox.PostponeEvent, "error", done.Reason)
@@ -100,6 +99,6 @@ func (p *Publisher) record(ctx context.Context, done *outbox.Publication) {
 			"client", e.Client.String())
 	}
 	if done.Deliveries > 0 {
-		p.queued()
+		p.onQueued()
 	}
 }

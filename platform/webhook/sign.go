@@ -23,7 +23,7 @@ const (
 	standardSignature = "Webhook-Signature"
 )
 
-// errSecret is returned for a secret in a wrong form, and if there is no secret.
+// errSecret is the error for a secret in a wrong form, and for a message without secrets.
 var errSecret = errors.New("a secret is " + domain.WebhookSecretPrefix + " and standard base64 of 24 to 64 bytes")
 
 // The minimum and maximum number of bytes of a secret, as Standard Webhooks recommends.
@@ -32,8 +32,8 @@ const (
 	maxSecret = 64
 )
 
-// secretBytes decodes the base64 of a secret after its prefix. The error is errSecret.
-func secretBytes(secret string) ([]byte, error) {
+// decodeSecret decodes the base64 of a secret after its prefix. The error is errSecret.
+func decodeSecret(secret string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(secret, domain.WebhookSecretPrefix)
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	if !ok || err != nil || len(key) < minSecret || len(key) > maxSecret {
@@ -44,12 +44,12 @@ func secretBytes(secret string) ([]byte, error) {
 
 // CheckSecret returns an error for a secret that Sign refuses.
 func CheckSecret(secret string) error {
-	_, err := secretBytes(secret)
+	_, err := decodeSecret(secret)
 	return err
 }
 
 // Sign sets the headers that authenticate a body and its time: the service's own, and those of Standard Webhooks. id is
-// the event's id as callers see it. There is a signature for each of secrets, which are in text form, newest first. The
+// the event's id as callers see it. Each of the secrets makes a signature; they are in text form, newest first. The
 // error is errSecret if there are no secrets, or one is invalid.
 func Sign(h http.Header, id string, at time.Time, secrets []string, body []byte) error {
 	if len(secrets) == 0 {
@@ -58,15 +58,15 @@ func Sign(h http.Header, id string, at time.Time, secrets []string, body []byte)
 	unix := strconv.FormatInt(at.Unix(), 10)
 	own, standard := "t="+unix, ""
 	for _, secret := range secrets {
-		key, err := secretBytes(secret)
+		key, err := decodeSecret(secret)
 		if err != nil {
 			return err
 		}
-		own += ",v1=" + hex.EncodeToString(sum([]byte(secret), unix+".", body))
+		own += ",v1=" + hex.EncodeToString(hmacSHA256([]byte(secret), unix+".", body))
 		if standard != "" {
 			standard += " "
 		}
-		standard += "v1," + base64.StdEncoding.EncodeToString(sum(key, id+"."+unix+".", body))
+		standard += "v1," + base64.StdEncoding.EncodeToString(hmacSHA256(key, id+"."+unix+".", body))
 	}
 
 	h.Set(domain.SignatureHeader, own)
@@ -76,8 +76,8 @@ func Sign(h http.Header, id string, at time.Time, secrets []string, body []byte)
 	return nil
 }
 
-// sum returns the HMAC-SHA256 of a prefix and a body.
-func sum(key []byte, prefix string, body []byte) []byte {
+// hmacSHA256 returns the HMAC-SHA256 of a prefix and a body.
+func hmacSHA256(key []byte, prefix string, body []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	_, _ = mac.Write([]byte(prefix)) // never fails
 	_, _ = mac.Write(body)
