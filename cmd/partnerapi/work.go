@@ -79,9 +79,9 @@ func newBackground(
 	}
 	tries := newMailTries()
 	mails := mail.NewDispatcher(d, sender, f.Workers, map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: mail.NewRequests(d, composer, report.NewAttachments(d, r.store)),
+		db.RequestedMail: mail.Requests{DB: d, Composer: composer, Reports: report.NewAttachments(d, r.store)},
 		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(address, phishing.NewTokens(secret))),
-		db.PartnerMail:   mail.NewNotices(d, composer),
+		db.PartnerMail:   mail.Notices{DB: d, Composer: composer},
 	}, log, func(kind db.OutboxKind, outcome mail.Outcome) {
 		if kind == db.PartnerMail { // is counted with the other mail of the service
 			kind = db.RequestedMail

@@ -17,8 +17,8 @@ type server struct {
 	user, password string
 	implicitTLS    bool // from the first byte, not by STARTTLS
 	starttls       starttls
-	roots          *x509.CertPool // trusted certificates; nil for the system's
-	connections    int            // the maximum number
+	roots          *x509.CertPool // the only trusted certificates; nil for the system's
+	connections    int            // the maximum number at a time
 }
 
 // starttls says when STARTTLS encrypts a connection.
@@ -68,15 +68,15 @@ func parseURL(text string) (server, error) {
 	}
 
 	for name, values := range u.Query() {
-		if err := s.option(name, values[len(values)-1]); err != nil {
+		if err := s.setOption(name, values[len(values)-1]); err != nil {
 			return s, fmt.Errorf("the SMTP URL's option %s: %w", name, err)
 		}
 	}
 	return s, nil
 }
 
-// option sets an option of the URL. It returns an error for an unknown option or an invalid value.
-func (s *server) option(name, value string) error {
+// setOption sets an option of the URL. It returns an error for an unknown option or an invalid value.
+func (s *server) setOption(name, value string) error {
 	switch name {
 	case "starttls":
 		switch {
@@ -110,7 +110,7 @@ func (s *server) option(name, value string) error {
 	return nil
 }
 
-// tls returns the TLS configuration for connections to the server.
-func (s *server) tls() *tls.Config {
+// tlsConfig returns the TLS configuration for connections to the server.
+func (s *server) tlsConfig() *tls.Config {
 	return &tls.Config{ServerName: s.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}
 }

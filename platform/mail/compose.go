@@ -25,7 +25,7 @@ var textFiles embed.FS
 type Composer struct {
 	public string // the public URL without trailing slashes
 	from   netmail.Address
-	words  map[domain.Language]*template.Template
+	words  map[domain.Language]*template.Template // the texts of mails
 	text   *template.Template
 	html   *htmltemplate.Template
 }
@@ -36,7 +36,8 @@ func PublicURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err == nil && u.User != nil:
-		return nil, errors.New("the address names a user or a password, which everybody who gets a link would read: leave them out")
+		return nil, errors.New("the address names a user or a password, which everybody who gets a link would read: " +
+			"leave them out")
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" ||
 		u.Fragment != "":
 		name := "it"
@@ -61,7 +62,7 @@ func NewComposer(publicURL, from string) (*Composer, error) {
 
 	address, err := netmail.ParseAddress(from)
 	if err == nil {
-		err = encode(&netmail.Address{Address: address.Address})
+		err = encodeDomain(&netmail.Address{Address: address.Address})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the sender %q is not an address: %w", from, err)
@@ -92,32 +93,32 @@ func senderHost(host string) string {
 // Link returns the public URL of a path, which starts with a slash.
 func (c *Composer) Link(path string) string { return c.public + path }
 
-// Compose writes a mail in its language. now is its date.
+// Compose writes a mail to a user in the user's language. now is its date.
 func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
-	l, err := c.content(m)
+	parts, err := c.mailContent(m)
 	if err != nil {
 		return Message{}, fmt.Errorf("write a mail of type %s: %w", m.Type, err)
 	}
-	return c.layOut(l, Message{ID: m.ID.UUID(), To: m.To, Language: m.Language, At: now})
+	return c.layOut(parts, Message{ID: m.ID.UUID(), To: m.To, Language: m.Language, At: now})
 }
 
 // ComposeNotice writes a mail to an admin of a partner. now is its date.
 func (c *Composer) ComposeNotice(id domain.MessageID, m outbox.NoticeMail, now time.Time) (Message, error) {
-	l, err := c.notice(m)
+	parts, err := c.noticeContent(m)
 	if err != nil {
 		return Message{}, fmt.Errorf("write a mail to a partner: %w", err)
 	}
-	return c.layOut(l, Message{ID: id.UUID(), To: m.Recipient, Language: domain.English, At: now})
+	return c.layOut(parts, Message{ID: id.UUID(), To: m.Recipient, Language: domain.English, At: now})
 }
 
 // layOut completes a message with its content, in text and HTML.
-func (c *Composer) layOut(l content, out Message) (Message, error) {
-	out.From, out.Subject, out.Automatic = c.from, l.Subject, true
+func (c *Composer) layOut(parts content, out Message) (Message, error) {
+	out.From, out.Subject, out.Automatic = c.from, parts.Subject, true
 	var text, html strings.Builder
-	if err := c.text.Execute(&text, l); err != nil {
+	if err := c.text.Execute(&text, parts); err != nil {
 		return Message{}, fmt.Errorf("lay out a mail: %w", err)
 	}
-	if err := c.html.Execute(&html, l); err != nil {
+	if err := c.html.Execute(&html, parts); err != nil {
 		return Message{}, fmt.Errorf("lay out a mail: %w", err)
 	}
 	out.Text, out.HTML = text.String(), html.String()

@@ -9,6 +9,7 @@ import (
 	"net/textproto"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,9 +21,10 @@ import (
 type connection struct {
 	conn net.Conn
 	smtp *smtp.Client
-	used time.Time   // when it was last released to the pool; zero for a new connection
-	drop *time.Timer // closes the connection after idleFor in the pool
-	// ended means that the connection cannot send more messages.
+	used time.Time // when it was last released to the pool; zero for a new connection
+	// expiry closes the connection after idleFor in the pool.
+	expiry *time.Timer
+	// ended is true if the connection cannot send more messages.
 	ended bool
 }
 
@@ -32,7 +34,7 @@ func (s *server) connect(ctx context.Context) (*connection, error) {
 	var err error
 	address := net.JoinHostPort(s.host, strconv.Itoa(s.port))
 	if s.implicitTLS {
-		conn, err = (&tls.Dialer{Config: s.tls()}).DialContext(ctx, "tcp", address)
+		conn, err = (&tls.Dialer{Config: s.tlsConfig()}).DialContext(ctx, "tcp", address)
 	} else {
 		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	}
@@ -40,7 +42,7 @@ func (s *server) connect(ctx context.Context) (*connection, error) {
 		return nil, err
 	}
 	c := &connection{conn: conn}
-	err = c.interruptible(ctx, func() (err error) {
+	err = c.runUntil(ctx, func() (err error) {
 		c.smtp, err = s.handshake(conn)
 		return err
 	})
@@ -50,8 +52,8 @@ func (s *server) connect(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-// interruptible runs do. If ctx ends first, it closes the connection and returns ctx's error.
-func (c *connection) interruptible(ctx context.Context, do func() error) error {
+// runUntil runs do. If ctx ends first, it closes the connection, which ends do, and returns ctx's error.
+func (c *connection) runUntil(ctx context.Context, do func() error) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
 	err := do()
 	if !stop() {
@@ -76,7 +78,7 @@ func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 	}
 	if !s.implicitTLS && s.starttls != never {
 		if known, _ := c.Extension("STARTTLS"); known {
-			if err := c.StartTLS(s.tls()); err != nil {
+			if err := c.StartTLS(s.tlsConfig()); err != nil {
 				return nil, fmt.Errorf("encrypt the connection: %w", err)
 			}
 		} else if s.starttls == required {
@@ -87,7 +89,7 @@ func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 		return c, nil
 	}
 
-	auth, err := s.authentication(c)
+	auth, err := s.selectAuth(c)
 	if err == nil {
 		err = c.Auth(auth)
 	}
@@ -97,13 +99,15 @@ func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 	return c, nil
 }
 
-// authentication returns the first of these methods that the server supports. PLAIN and LOGIN disclose the password,
-// so they fail on a connection that is neither encrypted nor local. It returns an error if the server supports none.
-func (s *server) authentication(c *smtp.Client) (smtp.Auth, error) {
+// selectAuth returns the first of its methods of authentication that the server supports, or an error if the server
+// supports none. PLAIN and LOGIN disclose the password, so they fail on a connection that is neither encrypted nor
+// local.
+func (s *server) selectAuth(c *smtp.Client) (smtp.Auth, error) {
 	known, names := c.Extension("AUTH")
 	if !known {
 		return nil, fmt.Errorf("%s does not offer authentication", s.host)
 	}
+	supported := strings.Fields(names)
 	for _, method := range []struct {
 		name string
 		auth smtp.Auth
@@ -114,10 +118,8 @@ func (s *server) authentication(c *smtp.Client) (smtp.Auth, error) {
 		{"PLAIN", smtp.PlainAuth("", s.user, s.password, s.host, false)},
 		{"LOGIN", smtp.LoginAuth(s.user, s.password, s.host, false)},
 	} {
-		for name := range strings.FieldsSeq(names) {
-			if strings.EqualFold(name, method.name) {
-				return method.auth, nil
-			}
+		if slices.ContainsFunc(supported, func(name string) bool { return strings.EqualFold(name, method.name) }) {
+			return method.auth, nil
 		}
 	}
 	return nil, fmt.Errorf("%s offers no way of authentication that is known here, but %s", s.host, names)
@@ -127,38 +129,38 @@ func (s *server) authentication(c *smtp.Client) (smtp.Auth, error) {
 func (c *connection) ping(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, aliveWithin)
 	defer cancel()
-	return c.conn.SetDeadline(time.Time{}) == nil && c.interruptible(ctx, c.smtp.Noop) == nil
+	return c.conn.SetDeadline(time.Time{}) == nil && c.runUntil(ctx, c.smtp.Noop) == nil
 }
 
 // send sends a message. Only its own timeout, sendWithin, interrupts it, so that the outcome is certain. The error of
-// an address that needs SMTPUTF8 on a server without it is that of errUnsupported, any other is a *failure.
+// an address that needs SMTPUTF8 on a server without it is that of unsupportedError. Any other error is a *failure.
 func (c *connection) send(w wire) error {
-	if international(w.from) || international(w.to) {
+	if needsSMTPUTF8(w.from) || needsSMTPUTF8(w.to) {
 		if known, _ := c.smtp.Extension("SMTPUTF8"); !known {
-			return errUnsupported(w)
+			return unsupportedError(w)
 		}
 	}
 
 	if err := c.conn.SetDeadline(time.Now().Add(sendWithin)); err != nil {
-		return c.fail(partSender, err)
+		return c.fail(stepSender, err)
 	}
-	c.smtp.SkipSMTPUTF8(!international(w.from) && !international(w.to))
+	c.smtp.SkipSMTPUTF8(!needsSMTPUTF8(w.from) && !needsSMTPUTF8(w.to))
 	if err := c.smtp.Mail(w.from.String()); err != nil {
-		return c.fail(partSender, err)
+		return c.fail(stepSender, err)
 	}
 
 	if err := c.smtp.Rcpt(w.to.String()); err != nil {
-		return c.fail(partAddress, err)
+		return c.fail(stepAddress, err)
 	}
 	body, err := c.smtp.Data()
 	if err != nil {
-		return c.fail(partContent, err)
+		return c.fail(stepContent, err)
 	}
 	if _, err := body.Write(w.data); err != nil {
-		return c.fail(partContent, err)
+		return c.fail(stepContent, err)
 	}
 	if err := body.Close(); err != nil { // Close ends the message, and waits for the answer
-		f := c.fail(partContent, err)
+		f := c.fail(stepContent, err)
 		code, _ := f.answer()
 		f.unanswered = code == 0
 		return f
@@ -166,19 +168,20 @@ func (c *connection) send(w wire) error {
 	return nil
 }
 
-// fail returns the failure at a part of a message, and resets the connection for the next message. If the connection or
-// the reset failed, it sets ended.
-func (c *connection) fail(at part, err error) *failure {
+// fail returns the failure at a step, and resets the connection for the next message. It sets ended if the connection
+// has ended or the reset fails.
+func (c *connection) fail(at step, err error) *failure {
 	f := &failure{at: at, err: err}
-	c.ended = f.endsConnection() || c.smtp.Reset() != nil
+	code, _ := f.answer()
+	c.ended = code == 0 || code == closing || c.smtp.Reset() != nil
 	return f
 }
 
-// errUnsupported returns the error for an address that needs SMTPUTF8: a *RefusedError if it is the reader's, but not
-// if it is the sender's, which the operator can correct.
-func errUnsupported(w wire) error {
+// unsupportedError returns the error for an address that needs SMTPUTF8: a *RefusedError if it is the recipient's, but
+// not if it is the sender's, which the operator can correct.
+func unsupportedError(w wire) error {
 	const why = "has letters before its @ that the mail server does not support (it does not offer SMTPUTF8)"
-	if international(w.from) {
+	if needsSMTPUTF8(w.from) {
 		return errors.New("the sender's address " + why)
 	}
 	return &RefusedError{Reason: "the address " + why}
@@ -191,13 +194,13 @@ func (c *connection) close() {
 	}
 }
 
-// part is the step of an SMTP transaction.
-type part string
+// step is a step of an SMTP transaction.
+type step string
 
 const (
-	partSender  part = "the sender"
-	partAddress part = "the address"
-	partContent part = "the message"
+	stepSender  step = "the sender"
+	stepAddress step = "the address"
+	stepContent step = "the message"
 )
 
 // closing is the status with which a server ends a connection.
@@ -206,13 +209,13 @@ const closing = 421
 // failure is the error of a message that was not delivered: err is the server's answer (*textproto.Error), or the error
 // of the connection.
 type failure struct {
-	at  part
+	at  step
 	err error
 	// unanswered means that the server was sent the whole message and did not answer.
 	unanswered bool
 }
 
-// Error contains the server's answer, which may contain the reader's address.
+// Error contains the server's answer, which may contain the recipient's address.
 func (f *failure) Error() string {
 	code, text := f.answer()
 	if code == 0 {
@@ -230,45 +233,39 @@ func (f *failure) answer() (code int, text string) {
 	return 0, ""
 }
 
-// endsConnection reports whether the connection ended, or the server is ending it.
-func (f *failure) endsConnection() bool {
-	code, _ := f.answer()
-	return code == 0 || code == closing
-}
-
 // enhancedStatus matches the subject and detail of an RFC 3463 status at the start of an answer.
 var enhancedStatus = regexp.MustCompile(`^[245]\.(\d{1,3})\.(\d{1,3})\b`)
 
-// permanent reports whether the server refuses the message for good. Refusals of this service (its sender, its IP
+// isPermanent reports whether the server refuses the message for good. Refusals of this service (its sender, its IP
 // address or its password) are not permanent, because the operator may correct them; many servers send them only as an
 // answer to the recipient.
-func (f *failure) permanent() bool {
+func (f *failure) isPermanent() bool {
 	code, text := f.answer()
 	var subject, detail string
 	if match := enhancedStatus.FindStringSubmatch(text); match != nil {
 		subject, detail = match[1], match[2]
 	}
 	switch {
-	case code < 500 || code > 599 || f.at == partSender:
+	case code < 500 || code > 599 || f.at == stepSender:
 		return false
 	case code == 530 || code == 534 || code == 535 || code == 538: // authentication or encryption is required
 		return false
-	case f.at == partAddress && subject == "7": // a policy, such as that this service may not send through the server
+	case f.at == stepAddress && subject == "7": // a policy, such as that this service may not send through the server
 		return false
-	case f.at == partAddress && subject == "1" && (detail == "7" || detail == "8"): // the sender's address is refused
+	case f.at == stepAddress && subject == "1" && (detail == "7" || detail == "8"): // the sender's address is refused
 		return false
 	}
 	return true
 }
 
-// classify returns a permanent failure as a *RefusedError, and a temporary failure as an error for the log, without the
-// reader's address: a *MaybeSentError if it is unanswered.
+// classify returns a permanent failure as a *RefusedError. It returns a temporary failure as an error without the
+// recipient's address, for the log: a *MaybeSentError if the failure is unanswered.
 func (f *failure) classify(w wire) error {
-	if f.permanent() {
+	if f.isPermanent() {
 		return &RefusedError{Reason: f.Error()}
 	}
 	address := regexp.MustCompile("(?i)" + strings.Join([]string{
-		regexp.QuoteMeta(w.reader), regexp.QuoteMeta(w.to.Address), regexp.QuoteMeta(strings.Trim(w.to.String(), "<>")),
+		regexp.QuoteMeta(w.recipient), regexp.QuoteMeta(w.to.Address), regexp.QuoteMeta(strings.Trim(w.to.String(), "<>")),
 	}, "|"))
 	err := errors.New(address.ReplaceAllLiteralString(f.Error(), "…"))
 	if f.unanswered {

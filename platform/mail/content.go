@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,8 +11,9 @@ import (
 	"partnerapi/domain"
 )
 
-// values are the variables of a mail's texts. Title is what the mail is about, such as a course. Date is the date of its
-// type: the expiry of an invite, a due date, that of completion, sending or breach, or a month.
+// values are the variables of a mail's texts. Title is the title of what the mail is about, such as a course. Date is
+// the date that mails of its type name: the expiry of an invite, a due date, the date of completion, sending or breach,
+// or a month.
 type values struct {
 	Name, Address, Client, Partner, Role, Title, Date, From, Domain string
 	// Passwords means that an exposure is critical: of passwords or equivalent data.
@@ -36,41 +38,45 @@ type certificate struct {
 	Client, Partner                                 string
 }
 
-// content returns the content of a mail. It returns an error if there are no words for the mail's language or type.
-func (c *Composer) content(m domain.Mail) (content, error) {
-	l := content{Lang: m.Language.Tag()}
-	v, err := c.fillValues(m, &l)
+// mailContent returns the content of a mail to a user. It returns an error if there are no texts in the mail's
+// language, or for its type.
+func (c *Composer) mailContent(m domain.Mail) (content, error) {
+	parts := content{Lang: m.Language.Tag()}
+	v, err := c.fillValues(m, &parts)
 	if err != nil {
-		return l, err
+		return parts, err
 	}
-	t, ok := c.words[m.Language]
+	templates, ok := c.words[m.Language]
 	if !ok {
-		return l, fmt.Errorf("there are no words in %q", m.Language)
+		return parts, fmt.Errorf("there are no words in %q", m.Language)
 	}
 
-	w := words{t: t, values: v}
+	r := renderer{templates: templates, values: v}
 	kind := string(m.Type)
-	l.Greeting, l.Fallback, l.Closing = w.render("greeting"), w.render("fallback"), w.render("closing")
-	l.Subject, l.Paragraphs, l.After = w.render(kind+".subject"), w.paragraphs(kind+".body"), w.paragraphs(kind+".after")
-	if l.Link != "" {
-		l.Action = w.render(kind + ".action")
+	parts.Greeting, parts.Fallback, parts.Closing = r.render("greeting"), r.render("fallback"), r.render("closing")
+	parts.Subject = r.render(kind + ".subject")
+	parts.Paragraphs, parts.After = r.paragraphs(kind+".body"), r.paragraphs(kind+".after")
+	if parts.Link != "" {
+		parts.Action = r.render(kind + ".action")
 	}
-	if len(l.Points) > 0 {
-		l.PointsHeading = w.render(kind + ".points")
+	if len(parts.Points) > 0 {
+		parts.PointsHeading = r.render(kind + ".points")
 	}
 	if m.Type == domain.CertificateMail {
-		l.Certificate = &certificate{
-			Heading: w.render(kind + ".heading"), Presented: w.render(kind + ".presented"), Name: fullName(m),
-			Completed: w.render(kind + ".completed"), Course: v.Title, On: w.render(kind + ".on"),
+		parts.Certificate = &certificate{
+			Heading: r.render(kind + ".heading"), Presented: r.render(kind + ".presented"),
+			Name:      cmp.Or(OneLine(m.FullName), m.To), // a user may have no name
+			Completed: r.render(kind + ".completed"), Course: v.Title, On: r.render(kind + ".on"),
 			Client: v.Client, Partner: v.Partner,
 		}
 	}
-	return l, w.err
+	return parts, r.err
 }
 
-// notice returns the content of a mail to a partner, in English, with the public URL for domain.PublicURL.
-func (c *Composer) notice(m outbox.NoticeMail) (content, error) {
-	w := words{t: c.words[domain.English], values: values{Partner: OneLine(m.PartnerName)}}
+// noticeContent returns the content of a mail to a partner, in English. In its texts it replaces domain.PublicURL by
+// the public URL.
+func (c *Composer) noticeContent(m outbox.NoticeMail) (content, error) {
+	r := renderer{templates: c.words[domain.English], values: values{Partner: OneLine(m.PartnerName)}}
 	expand := func(texts ...string) []string {
 		lines := make([]string, len(texts))
 		for i, text := range texts {
@@ -79,51 +85,49 @@ func (c *Composer) notice(m outbox.NoticeMail) (content, error) {
 		return lines
 	}
 	n := m.Notice
-	l := content{
-		Lang: domain.English.Tag(), Subject: OneLine(n.Subject), Greeting: w.render("greeting"),
+	parts := content{
+		Lang: domain.English.Tag(), Subject: OneLine(n.Subject), Greeting: r.render("greeting"),
 		Paragraphs: expand(n.Paragraphs...), PointsHeading: n.PointsHeading, Points: expand(n.Points...),
 		After:  expand(n.After...),
-		Action: n.Action, Link: c.Link(n.Path), Fallback: w.render("fallback"), Closing: w.render("notice.closing"),
+		Action: n.Action, Link: c.Link(n.Path), Fallback: r.render("fallback"), Closing: r.render("notice.closing"),
 	}
-	return l, w.err
+	return parts, r.err
 }
 
-// fillValues returns the variables of a mail's texts. It sets l.Link and l.Points for the types of mail that have them,
-// and returns an error for an unknown type.
-func (c *Composer) fillValues(m domain.Mail, l *content) (values, error) {
+// fillValues returns the variables of a mail's texts. It sets parts.Link and parts.Points for the types of mail that
+// have them, and returns an error for an unknown type.
+func (c *Composer) fillValues(m domain.Mail, parts *content) (values, error) {
 	v := values{Name: OneLine(m.Name), Address: m.To, Client: OneLine(m.ClientName), Partner: OneLine(m.PartnerName),
 		Role: string(m.InviteRole)}
 	switch m.Type {
 	case domain.WelcomeMail:
-		l.Link = c.Link("/training")
+		parts.Link = c.Link("/training")
 	case domain.AdminInviteMail:
-		v.Date, l.Link = longDate(m.Language, domain.DateOf(m.ExpiresAt)), c.Link("/invites/"+m.Invite.String())
+		v.Date, parts.Link = longDate(m.Language, domain.DateOf(m.ExpiresAt)), c.Link("/invites/"+m.Invite.String())
 	case domain.TrainingInvite:
-		v.Title, v.Date, l.Link = OneLine(m.CourseTitle), longDate(m.Language, m.DueOn),
+		v.Title, v.Date, parts.Link = OneLine(m.CourseTitle), longDate(m.Language, m.DueOn),
 			c.Link("/training/"+m.Course.String())
 	case domain.TrainingReminder:
-		l.Link = c.Link("/training")
+		parts.Link = c.Link("/training")
 		for _, o := range m.Overdue {
-			l.Points = append(l.Points, OneLine(o.Title)+", "+longDate(m.Language, o.DueOn))
+			parts.Points = append(parts.Points, OneLine(o.Title)+", "+longDate(m.Language, o.DueOn))
 		}
 	case domain.PolicyReminder:
-		v.Title, l.Link = OneLine(m.PolicyTitle), c.Link("/policies/"+m.Policy.String())
+		v.Title, parts.Link = OneLine(m.PolicyTitle), c.Link("/policies/"+m.Policy.String())
 	case domain.CertificateMail:
-		v.Title, v.Date, l.Link = OneLine(m.CourseTitle), longDate(m.Language, m.CompletedOn), c.Link("/training")
+		v.Title, v.Date, parts.Link = OneLine(m.CourseTitle), longDate(m.Language, m.CompletedOn), c.Link("/training")
 	case domain.PhishReminder:
 		s := m.Simulated
-		v.Title, v.From, v.Date, l.Link = OneLine(s.Subject), OneLine(s.From), longDate(m.Language, s.SentOn),
+		v.Title, v.From, v.Date, parts.Link = OneLine(s.Subject), OneLine(s.From), longDate(m.Language, s.SentOn),
 			c.Link("/training")
-		l.Points = Clues(m.Language, s.Clues)
+		parts.Points = Clues(m.Language, s.Clues)
 	case domain.ExposureNotice:
 		v.Title, v.Passwords = OneLine(m.Exposure.Title), m.Exposure.Severity == domain.SeverityCritical
-		if m.Exposure.Domain != nil {
-			v.Domain = OneLine(*m.Exposure.Domain)
-		}
+		v.Domain = OneLine(domain.OrZero(m.Exposure.Domain))
 		if m.Exposure.BreachOn != nil {
 			v.Date = longDate(m.Language, *m.Exposure.BreachOn)
 		}
-		l.Points = dataClasses(m.Language, m.Exposure.DataClasses)
+		parts.Points = dataClasses(m.Language, m.Exposure.DataClasses)
 	case domain.MonthlyReportMail:
 		v.Date = longMonth(m.Language, m.MonthOf)
 	default:
@@ -132,36 +136,28 @@ func (c *Composer) fillValues(m domain.Mail, l *content) (values, error) {
 	return v, nil
 }
 
-// fullName returns the user's name, or the address of a user without one.
-func fullName(m domain.Mail) string {
-	if name := OneLine(m.FullName); name != "" {
-		return name
-	}
-	return m.To
-}
-
-// words renders the texts of one language with values. err is the first error.
-type words struct {
-	t      *template.Template
-	values values
-	err    error
+// renderer renders the texts of one language with values. err is the first error of any text.
+type renderer struct {
+	templates *template.Template
+	values    values
+	err       error
 }
 
 // render returns the text of a template without white space around it.
-func (w *words) render(name string) string {
+func (r *renderer) render(name string) string {
 	var text strings.Builder
-	if err := w.t.ExecuteTemplate(&text, name, w.values); err != nil && w.err == nil {
-		w.err = err
+	if err := r.templates.ExecuteTemplate(&text, name, r.values); err != nil && r.err == nil {
+		r.err = err
 	}
 	return strings.TrimSpace(text.String())
 }
 
 // paragraphs returns the paragraphs of a text; nil if there is no such text.
-func (w *words) paragraphs(name string) []string {
-	if w.t.Lookup(name) == nil {
+func (r *renderer) paragraphs(name string) []string {
+	if r.templates.Lookup(name) == nil {
 		return nil
 	}
-	return strings.Split(w.render(name), "\n\n")
+	return strings.Split(r.render(name), "\n\n")
 }
 
 // lists are the labels of listed items, by language.

@@ -16,8 +16,8 @@ import (
 const (
 	// tryWithin is the maximum time of one attempt at a mail, from the claim on.
 	tryWithin = time.Minute
-	// markWithin is the maximum time for marking after that, so that a mail that was
-	// sent at the last moment is marked too.
+	// markWithin is the maximum time for marking a mail after that, so that a mail that was sent at the last moment is
+	// marked too.
 	markWithin = 10 * time.Second
 	// leaseFor is how long a claim lasts: longer than any attempt with its mark. After
 	// that time, other processes claim the mails of a process that died.
@@ -60,7 +60,7 @@ type Writer interface {
 // Outcome is the outcome of an attempt to send a mail.
 type Outcome string
 
-// The outcomes. A mail that was requeued without an attempt has none.
+// The outcomes. A mail that was requeued without an attempt has no outcome.
 const (
 	Sent    Outcome = "sent"
 	Failed  Outcome = "failed"
@@ -159,7 +159,8 @@ func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 	}
 }
 
-// Send sends one leased mail. It starts the delivery only before begin ends, and marks the outcome before mark ends.
+// Send writes, delivers and marks one leased mail. It starts the delivery only before begin ends, and marks the outcome
+// before mark ends.
 // The outcome is empty if there was no attempt, and Failed for an unwanted mail. The error says why the mail will be
 // retried, or why it was not marked. A panic is a failed attempt.
 func (d *Dispatcher) Send(begin, mark context.Context, l outbox.Lease) (Outcome, error) {
@@ -167,26 +168,26 @@ func (d *Dispatcher) Send(begin, mark context.Context, l outbox.Lease) (Outcome,
 		return d.writers[l.Kind].Write(begin, l)
 	})
 	switch {
-	case err != nil: // see retryOrFail
+	case err != nil:
+		return d.retryOrFail(begin, mark, l, draft.Due, err)
 	case draft.SwitchedOff: // not a failure, even if the mail is unwanted too
 		return Suppressed, outbox.MarkSuppressed(mark, d.db, l)
 	case draft.Unwanted != "":
 		return d.fail(mark, l, draft.Unwanted)
 	}
-	if err == nil {
-		if err = d.deliver(begin, draft.Message); err == nil {
-			m := draft.Message
-			err = d.marks.Mark(mark, outbox.SentMail{Lease: l, User: draft.User, From: m.From.Address, Subject: m.Subject})
-			if err != nil {
-				err = fmt.Errorf("%w: %w", errUnmarked, err)
-			}
-			if !errors.Is(err, domain.ErrPanicked) {
-				return Sent, err
-			}
-			err = &MaybeSentError{err} // sent, but marking panicked
-		}
+
+	m := draft.Message
+	if err := d.deliver(begin, m); err != nil {
+		return d.retryOrFail(begin, mark, l, draft.Due, err)
 	}
-	return d.retryOrFail(begin, mark, l, draft.Due, err)
+	err = d.marks.Mark(mark, outbox.SentMail{Lease: l, User: draft.User, From: m.From.Address, Subject: m.Subject})
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errUnmarked, err)
+	}
+	if errors.Is(err, domain.ErrPanicked) { // the mail was sent, but marking it panicked
+		return d.retryOrFail(begin, mark, l, draft.Due, &MaybeSentError{err})
+	}
+	return Sent, err
 }
 
 // markSent marks mails in one transaction. It returns a function with the error of each mail: db.ErrLeaseLost if it was
@@ -212,9 +213,10 @@ func (d *Dispatcher) deliver(ctx context.Context, m Message) error {
 	return err
 }
 
-// retryOrFail marks a mail with an error as failed if it can never be sent, or was first due more than domain.MailLife
-// ago. Otherwise it requeues the mail, without counting an attempt if none began: at once if the process is stopping.
-// due is the time at which the mail was first due; zero if it is unknown.
+// retryOrFail marks a mail as failed if its error is permanent, or the mail was first due more than domain.MailLife
+// ago. Otherwise it requeues the mail: after a backoff or, if no attempt began, after restartAfter, or at once if the
+// process is stopping. due is the time at which the mail was first due. If it is zero, because the mail could not be
+// read, the number of attempts decides (minRetryAge).
 func (d *Dispatcher) retryOrFail(
 	begin, mark context.Context, l outbox.Lease, due time.Time, err error,
 ) (Outcome, error) {
@@ -226,7 +228,7 @@ func (d *Dispatcher) retryOrFail(
 		return d.fail(mark, l, refused.Reason)
 	case domain.IsCode(err, domain.NotFound):
 		return d.fail(mark, l, err.Error())
-	case errors.Is(err, ErrNotStarted), begin.Err() != nil: // not an attempt
+	case errors.Is(err, ErrNotStarted), begin.Err() != nil: // no attempt began
 		if !errors.Is(begin.Err(), context.Canceled) { // the process is not stopping
 			q.At = q.At.Add(restartAfter)
 		}
@@ -250,12 +252,11 @@ func (d *Dispatcher) fail(ctx context.Context, l outbox.Lease, reason string) (O
 	return Failed, outbox.MarkFailed(ctx, d.db, l, reason)
 }
 
-// backoff is the pauses after failed attempts at a mail; the last one repeats until the mail is given up
+// backoff holds the pauses after failed attempts at a mail. The last pause repeats until the mail is given up
 // (domain.MailLife).
 var backoff = lease.Backoff{
 	5 * time.Second, 15 * time.Second, 45 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute,
-	30 * time.Minute,
-	time.Hour,
+	30 * time.Minute, time.Hour,
 }
 
 // minRetryAge returns the least time since the first attempt of a mail with a number of failed attempts: the sum of

@@ -27,7 +27,7 @@ type office struct {
 	server *server
 	sender mail.Sender
 	// reports are the files of monthly reports.
-	reports mail.Attachment
+	reports mail.ReportReader
 }
 
 func newOffice(t *testing.T) *office {
@@ -90,7 +90,8 @@ func (o *office) dispatcher(sender mail.Sender) *mail.Dispatcher {
 
 func (o *office) writers() map[db.OutboxKind]mail.Writer {
 	return map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: mail.NewRequests(o.DB, composer(o.t, ""), o.reports), db.PartnerMail: mail.NewNotices(o.DB, composer(o.t, "")),
+		db.RequestedMail: mail.Requests{DB: o.DB, Composer: composer(o.t, ""), Reports: o.reports},
+		db.PartnerMail:   mail.Notices{DB: o.DB, Composer: composer(o.t, "")},
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package mail sends the service's mail: a Dispatcher claims each requested mail from the outbox, writes it in the
-// language of its reader, and delivers it to a mail server, or to a file if no server is configured.
+// language of its recipient, and delivers it to a mail server, or to a file if no server is configured.
 package mail
 
 import (
@@ -17,7 +17,7 @@ type Message struct {
 	// and the name of the file contain it. It consists of letters, digits and dashes.
 	ID   string
 	From netmail.Address
-	// To is the reader's address without a name, and with quotes around a local part that needs them.
+	// To is the recipient's address without a name, and with quotes around a local part that needs them.
 	To       string
 	Subject  string
 	Text     string

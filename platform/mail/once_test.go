@@ -154,7 +154,7 @@ func TestFailedTries(t *testing.T) {
 	})
 	d := mail.NewDispatcher(o.DB, panics, 2, map[db.OutboxKind]mail.Writer{
 		db.RequestedMail: unwritable{
-			mail.NewRequests(o.DB, composer(t, ""), nil), mail.NewRequests(o.DB, &mail.Composer{}, nil), ids[0], ids[1],
+			mail.Requests{DB: o.DB, Composer: composer(t, "")}, mail.Requests{DB: o.DB, Composer: &mail.Composer{}}, ids[0], ids[1],
 		},
 	}, quiet, nil, nil)
 	drain := func(want mail.Outcome, n int) {

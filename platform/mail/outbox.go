@@ -22,8 +22,8 @@ type Outbox struct{ dir string }
 const (
 	// temporaryPrefix is the prefix of the names of files that are being written.
 	temporaryPrefix = ".writing-"
-	// abandonedAfter is the age from which such a file belongs to a process that died: a
-	// file is written in less than tryWithin.
+	// abandonedAfter is the age from which such a file is left over by a process that died: a file is written in less
+	// than tryWithin.
 	abandonedAfter = time.Hour
 )
 
@@ -77,7 +77,7 @@ func (o *Outbox) Send(ctx context.Context, m Message) error {
 	if ctx.Err() != nil {
 		return ErrNotStarted
 	}
-	w, err := m.wire()
+	w, err := m.toWire()
 	if err != nil {
 		return fmt.Errorf("write to the outbox: %w", err)
 	}

@@ -9,8 +9,8 @@ import (
 	"partnerapi/domain"
 )
 
-// Attachment reads the files of monthly reports for mails.
-type Attachment interface {
+// ReportReader reads the files of monthly reports.
+type ReportReader interface {
 	// ReportPDF reads the file of a client's report. The error is NotFound or a
 	// *RefusedError if the file will never exist; any other is temporary.
 	ReportPDF(ctx context.Context, client domain.ClientID, report domain.ReportID) ([]byte, error)
@@ -18,25 +18,20 @@ type Attachment interface {
 
 // Requests writes the mails that operations request.
 type Requests struct {
-	db       *db.DB
-	composer *Composer
-	reports  Attachment
+	DB       *db.DB
+	Composer *Composer
+	Reports  ReportReader // nil refuses the mails of monthly reports
 }
 
-// NewRequests returns a writer. If reports is nil, mails of monthly reports are refused.
-func NewRequests(d *db.DB, composer *Composer, reports Attachment) *Requests {
-	return &Requests{d, composer, reports}
-}
-
-// Write implements Writer. It attaches the file to the mail of a monthly report.
-func (r *Requests) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
-	m, err := outbox.Mail(ctx, r.db, l.Client, l.ID)
+// Write implements Writer. The mail of a monthly report has the report attached.
+func (r Requests) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
+	m, err := outbox.Mail(ctx, r.DB, l.Client, l.ID)
 	if err != nil || m.Unwanted != "" || m.SwitchedOff {
 		return Draft{Unwanted: m.Unwanted, SwitchedOff: m.SwitchedOff}, err
 	}
 
 	draft := Draft{User: m.User, Due: m.DueAt}
-	draft.Message, err = r.composer.Compose(m, r.db.Now())
+	draft.Message, err = r.Composer.Compose(m, r.DB.Now())
 	if err == nil && m.Type == domain.MonthlyReportMail {
 		draft.Message.Files, err = r.attach(ctx, m)
 	}
@@ -44,11 +39,11 @@ func (r *Requests) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
 }
 
 // attach returns the file of a monthly report as an attachment.
-func (r *Requests) attach(ctx context.Context, m domain.Mail) ([]File, error) {
-	if r.reports == nil {
+func (r Requests) attach(ctx context.Context, m domain.Mail) ([]File, error) {
+	if r.Reports == nil {
 		return nil, &RefusedError{Reason: "no reports are made here"}
 	}
-	data, err := r.reports.ReportPDF(ctx, m.Client, m.Report)
+	data, err := r.Reports.ReportPDF(ctx, m.Client, m.Report)
 	if err != nil {
 		return nil, fmt.Errorf("read a report: %w", err)
 	}
@@ -58,20 +53,17 @@ func (r *Requests) attach(ctx context.Context, m domain.Mail) ([]File, error) {
 
 // Notices writes the mails to owners and admins of partners.
 type Notices struct {
-	db       *db.DB
-	composer *Composer
+	DB       *db.DB
+	Composer *Composer
 }
 
-// NewNotices returns a writer.
-func NewNotices(d *db.DB, composer *Composer) *Notices { return &Notices{d, composer} }
-
 // Write implements Writer.
-func (n *Notices) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
-	m, err := outbox.ReadNotice(ctx, n.db, l)
+func (n Notices) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
+	m, err := outbox.ReadNotice(ctx, n.DB, l)
 	if err != nil || m.Unwanted != "" || m.SwitchedOff {
 		return Draft{Unwanted: m.Unwanted, SwitchedOff: m.SwitchedOff}, err
 	}
 	draft := Draft{Due: m.CreatedAt}
-	draft.Message, err = n.composer.ComposeNotice(l.ID, m, n.db.Now())
+	draft.Message, err = n.Composer.ComposeNotice(l.ID, m, n.DB.Now())
 	return draft, err
 }

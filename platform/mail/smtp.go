@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -34,7 +33,7 @@ type SMTP struct {
 	clock  domain.Clock
 
 	mu     sync.Mutex
-	idle   []*connection // the most recently used last
+	idle   []*connection // the most recently used last; they may have expired
 	closed bool
 }
 
@@ -51,15 +50,15 @@ func NewSMTP(url string) (*SMTP, error) {
 }
 
 // Send delivers a message to the server (see Sender). It starts only if sendWithin is left before ctx ends. A permanent
-// refusal of the address or the content is a *RefusedError. A refusal of the sender, of the authentication or by the
-// server's sending policy is temporary: this service, or the server, is misconfigured.
+// refusal of the address or the content is a *RefusedError. A refusal of the sender or of the authentication, or by the
+// server's sending policy, is temporary: this service, or the server, is misconfigured.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
-	w, err := m.wire()
+	w, err := m.toWire()
 	if err != nil {
 		return err
 	}
 
-	begin, cancel := startDeadline(ctx)
+	begin, cancel := withStartDeadline(ctx)
 	defer cancel()
 	select {
 	case s.slots <- struct{}{}:
@@ -81,19 +80,19 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 			s.release(c)
 		}
 		var f *failure
-		if !errors.As(err, &f) { // nil, or errUnsupported
+		if !errors.As(err, &f) { // nil, or that of unsupportedError
 			return err
 		}
 		// The server may have closed an idle connection: then it has received nothing of the message.
-		if reused && c.ended && f.at == partSender {
+		if reused && c.ended && f.at == stepSender {
 			continue
 		}
 		return f.classify(w)
 	}
 }
 
-// startDeadline returns a context for starting a message, which ends sendWithin before ctx.
-func startDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+// withStartDeadline returns a context in which a message may be started: it ends sendWithin before ctx does.
+func withStartDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		return context.WithDeadline(ctx, end.Add(-sendWithin))
 	}
@@ -133,20 +132,21 @@ func (s *SMTP) dial(begin context.Context) (*connection, error) {
 	return nil, fmt.Errorf("connect to the mail server: %w", err)
 }
 
-// pop removes the most recently used connection from the pool, and returns it; nil if the pool is empty.
+// pop removes the most recently used connection from the pool, and returns it; nil if none is open.
 func (s *SMTP) pop() *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.idle) == 0 {
-		return nil
+	for len(s.idle) > 0 {
+		c := s.idle[len(s.idle)-1]
+		s.idle = s.idle[:len(s.idle)-1]
+		if c.expiry.Stop() { // otherwise it has been closed
+			return c
+		}
 	}
-	c := s.idle[len(s.idle)-1]
-	s.idle = s.idle[:len(s.idle)-1]
-	c.drop.Stop()
-	return c
+	return nil
 }
 
-// release returns a connection to the pool, which removes it after idleFor. If the pool is closed, it closes it.
+// release returns a connection to the pool, where it is closed after idleFor. If the pool is closed, release closes it.
 func (s *SMTP) release(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,21 +155,8 @@ func (s *SMTP) release(c *connection) {
 		return
 	}
 	c.used = s.clock.Now()
-	c.drop = time.AfterFunc(idleFor, func() { s.remove(c) })
+	c.expiry = time.AfterFunc(idleFor, c.close)
 	s.idle = append(s.idle, c)
-}
-
-// remove removes an expired connection from the pool and closes it, unless it is in use again.
-func (s *SMTP) remove(c *connection) {
-	s.mu.Lock()
-	i := slices.Index(s.idle, c)
-	if i >= 0 {
-		s.idle = slices.Delete(s.idle, i, i+1)
-	}
-	s.mu.Unlock()
-	if i >= 0 {
-		c.close()
-	}
 }
 
 // Close closes the idle connections. A connection in use is closed after its message.
@@ -179,14 +166,15 @@ func (s *SMTP) Close() error {
 	s.idle, s.closed = nil, true
 	s.mu.Unlock()
 	for _, c := range idle {
-		c.drop.Stop()
-		c.close()
+		if c.expiry.Stop() {
+			c.close()
+		}
 	}
 	return nil
 }
 
 // Check connects as for a message, with encryption and authentication as configured, and sends no message. It takes
-// at most connectWithin. how describes the connection: "encrypted, authenticated".
+// at most connectWithin. how describes the connection, as in "encrypted, authenticated".
 func (s *SMTP) Check(ctx context.Context) (how string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()

@@ -14,25 +14,25 @@ import (
 
 // wire is a message in the format of mail servers and files.
 type wire struct {
-	id       string
-	from, to netmail.Address // encoded, without names
-	reader   string          // the reader's address before it was encoded
-	data     []byte
+	id        string
+	from, to  netmail.Address // with encoded domains, without names
+	recipient string          // the address of the recipient, before its domain was encoded
+	data      []byte
 }
 
-// wire renders the message. The error is a *RefusedError if the reader's address is invalid, but not if the sender is:
-// the operator can correct the sender.
-func (m Message) wire() (wire, error) {
+// toWire renders the message. The error is a *RefusedError if the recipient's address is invalid, but not if the
+// sender's is: the operator can correct that.
+func (m Message) toWire() (wire, error) {
 	to, err := netmail.ParseAddress("<" + m.To + ">")
 	if err == nil {
-		err = encode(to)
+		err = encodeDomain(to)
 	}
 	if err != nil {
 		return wire{}, &RefusedError{Reason: fmt.Sprintf("the address cannot be written to: %v", err)}
 	}
 
 	from := m.From
-	if err := encode(&from); err != nil {
+	if err := encodeDomain(&from); err != nil {
 		return wire{}, fmt.Errorf("the sender cannot be written as an address: %w", err)
 	}
 	out := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
@@ -68,14 +68,14 @@ func (m Message) wire() (wire, error) {
 		return wire{}, fmt.Errorf("lay out a message: %w", err)
 	}
 	from.Name = ""
-	return wire{id: m.ID, from: from, to: *to, reader: m.To, data: data.Bytes()}, nil
+	return wire{id: m.ID, from: from, to: *to, recipient: m.To, data: data.Bytes()}, nil
 }
 
-// encode converts an address's domain to ASCII (punycode), which every mail server supports. There is no such form of
-// a local part (see international).
-func encode(a *netmail.Address) error {
+// encodeDomain converts the domain of an address to ASCII (punycode), which every mail server supports. A local part
+// has no such form (see needsSMTPUTF8).
+func encodeDomain(a *netmail.Address) error {
 	host := domainOf(a.Address)
-	if ascii(host) {
+	if isASCII(host) {
 		return nil
 	}
 	encoded, err := idna.Lookup.ToASCII(host)
@@ -86,11 +86,12 @@ func encode(a *netmail.Address) error {
 	return nil
 }
 
-// international reports whether an encoded address needs the extension SMTPUTF8 (RFC 6531).
-func international(a netmail.Address) bool { return !ascii(a.Address) }
+// needsSMTPUTF8 reports whether an address with an encoded domain needs the extension SMTPUTF8 (RFC 6531): its local
+// part is not in ASCII.
+func needsSMTPUTF8(a netmail.Address) bool { return !isASCII(a.Address) }
 
-// ascii reports whether a text has only ASCII characters.
-func ascii(text string) bool {
+// isASCII reports whether a text has only ASCII characters.
+func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
@@ -101,7 +102,7 @@ const (
 	// maxWord bounds an encoded word: with the name of any header before it, a line has no
 	// more than the 76 characters that RFC 2047 allows.
 	maxWord = 64
-	// wordBegin and wordEnd are around the text of an encoded word.
+	// wordBegin and wordEnd enclose the text of an encoded word.
 	wordBegin, wordEnd = "=?UTF-8?B?", "?="
 )
 
@@ -116,7 +117,7 @@ func fitsHeader(text string) bool {
 			return false
 		}
 	}
-	return ascii(text)
+	return isASCII(text)
 }
 
 // encodedWords encodes a text as encoded words of RFC 2047, one per line.

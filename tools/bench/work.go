@@ -55,7 +55,7 @@ func sendMails(ctx context.Context, d *db.DB, p params, say func(any)) {
 	defer sender.Close()
 	simulated := phishing.NewComposer(public, phishing.NewTokens(must(d.TrackingSecret(ctx))))
 	mails := mail.NewDispatcher(d, sender, mail.DefaultWorkers, map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: mail.NewRequests(d, composer, nil),
+		db.RequestedMail: mail.Requests{DB: d, Composer: composer},
 		db.SimulatedMail: phishing.NewSimulations(d, simulated),
 	}, warnings(), nil, nil)
 	say("sending")
