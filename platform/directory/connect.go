@@ -24,8 +24,8 @@ type Endpoints struct {
 	Graph string
 	// Login is the address of Microsoft's token service.
 	Login string
-	// Google is the address of the Admin SDK. The address for tokens is in the credentials: it
-	// must be https and public if Google is the public service.
+	// Google is the address of the Admin SDK. The address for tokens is in the credentials. If Google is the public
+	// service, that must be https, and not in a private or special network.
 	Google string
 }
 
@@ -88,11 +88,11 @@ func newConnector(e Endpoints, wrap func(http.RoundTripper) http.RoundTripper) c
 	}
 }
 
-// publicTransport connects only to public addresses, except through a proxy of the environment, whose address is the
-// operator's choice.
+// publicTransport connects to public addresses only (package egress), or through a proxy of the environment, whose
+// address is the operator's choice.
 type publicTransport struct{ public, proxied *http.Transport }
 
-// onlyPublic restricts a transport to public addresses.
+// onlyPublic returns a publicTransport with the settings of a transport.
 func onlyPublic(transport *http.Transport) publicTransport {
 	public := transport.Clone()
 	public.Proxy = nil
@@ -111,25 +111,23 @@ func (t publicTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // connect implements Connect.
-func (c connector) connect(
-	_ context.Context, provider string, settings json.RawMessage, credentials []byte,
-) (Source, error) {
-	switch domain.Directory(provider) {
+func (c connector) connect(provider domain.Directory, settings json.RawMessage, credentials []byte) (Source, error) {
+	switch provider {
 	case domain.Microsoft:
 		s, err := decodeSettings[MicrosoftSettings](settings)
 		if err != nil {
 			return nil, err
 		}
-		return c.microsoft(s, string(bytes.TrimSpace(credentials)))
+		return c.newMicrosoft(s, string(bytes.TrimSpace(credentials)))
 	case domain.Google:
 		s, err := decodeSettings[GoogleSettings](settings)
 		if err != nil {
 			return nil, err
 		}
-		return c.google(s, credentials)
+		return c.newGoogle(s, credentials)
 	}
 	return nil, fmt.Errorf("the directory %q is not known: there are %s", provider,
-		strings.Join(domain.Directory("").Values(), " and "))
+		strings.Join(provider.Values(), " and "))
 }
 
 // decodeSettings decodes the settings of a connection.
@@ -161,6 +159,6 @@ type GoogleSettings struct {
 	Domain string `json:"domain,omitempty"`
 }
 
-// Connect returns the Source of a connection from its provider (domain.Directory), its settings, and its decrypted
-// credentials. It does not call the directory yet.
-type Connect func(ctx context.Context, provider string, settings json.RawMessage, credentials []byte) (Source, error)
+// Connect returns the Source of a connection from its provider, its settings, and its decrypted credentials. It does
+// not call the directory yet.
+type Connect func(provider domain.Directory, settings json.RawMessage, credentials []byte) (Source, error)

@@ -55,7 +55,7 @@ func source(t *testing.T, provider domain.Directory, v vendor, part string) (dir
 	t.Helper()
 	w := &waits{ManualClock: domain.NewManualClock(noon)}
 	connect := directory.ConnectAt(v.Endpoints(), w, w.wait)
-	s, err := connect(t.Context(), string(provider), v.Settings(part), v.Credentials())
+	s, err := connect(provider, v.Settings(part), v.Credentials())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestCancelled(t *testing.T) {
 	t.Parallel()
 	for provider, v := range vendors(t, directorytest.New(people(1)...)) {
 		ctx, cancel := context.WithCancel(t.Context())
-		s, err := directory.NewConnect(v.Endpoints(), nil)(ctx, string(provider), v.Settings(""), v.Credentials())
+		s, err := directory.NewConnect(v.Endpoints(), nil)(provider, v.Settings(""), v.Credentials())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +308,7 @@ func TestHanging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &silent{}
 		connect := directory.NewConnect(directory.Endpoints{}, func(http.RoundTripper) http.RoundTripper { return h })
-		s, err := connect(t.Context(), "microsoft", json.RawMessage(`{"tenant": "t", "app_id": "a"}`), []byte("s3cr3t"))
+		s, err := connect("microsoft", json.RawMessage(`{"tenant": "t", "app_id": "a"}`), []byte("s3cr3t"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,7 +344,7 @@ func TestConnect(t *testing.T) {
 	broken := strings.Replace(string(g.Credentials()), `KEY-----\n`, `KEY-----\n???`, 1)
 	for _, tt := range []struct {
 		endpoints             directory.Endpoints
-		provider              string
+		provider              domain.Directory
 		settings, credentials string
 		words                 []string
 	}{
@@ -371,7 +371,7 @@ func TestConnect(t *testing.T) {
 		{none, "google", google, with(t, g, "token_uri", "https://10.1.2.3/token"), []string{"token_uri", "public https address"}},
 		{none, "google", google, with(t, g, "token_uri", ""), []string{"token_uri", "public https address"}},
 	} {
-		_, err := directory.NewConnect(tt.endpoints, nil)(t.Context(), tt.provider, json.RawMessage(tt.settings), []byte(tt.credentials))
+		_, err := directory.NewConnect(tt.endpoints, nil)(tt.provider, json.RawMessage(tt.settings), []byte(tt.credentials))
 		wantError(t, g, err, tt.words...)
 	}
 }
@@ -419,7 +419,7 @@ func TestRefusals(t *testing.T) {
 	microsoft, secret := string(m.Settings("")), string(m.Credentials())
 	for _, tt := range []struct {
 		vendor                vendor
-		provider              string
+		provider              domain.Directory
 		settings, credentials string
 		words                 []string
 	}{
@@ -429,7 +429,7 @@ func TestRefusals(t *testing.T) {
 		{g, "google", string(g.Settings("")), with(t, g.(*directorytest.Google), "private_key", other.Key), []string{"invalid_grant", "deleted", "Signature"}},
 		{g, "google", `{"admin": "nobody@example.com"}`, string(g.Credentials()), []string{"nobody@example.com is a user", "Invalid email"}},
 	} {
-		s, err := directory.NewConnect(tt.vendor.Endpoints(), nil)(t.Context(), tt.provider, []byte(tt.settings), []byte(tt.credentials))
+		s, err := directory.NewConnect(tt.vendor.Endpoints(), nil)(tt.provider, []byte(tt.settings), []byte(tt.credentials))
 		if err != nil {
 			t.Fatal(err)
 		}

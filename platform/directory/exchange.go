@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -39,18 +40,18 @@ const (
 type session struct {
 	connector
 	vendor string
-	// fetch requests a token with the HTTP client in its context: authorize puts one there that sends with tokens.
-	tokens *http.Client
-	fetch  func(context.Context) (*oauth2.Token, error)
-	// denied returns the error for a refused token.
-	denied func(code, description string) error
-	// refusal returns the error for an answer that is neither a success nor temporary.
-	refusal func(answer) error
+	// fetch requests a token, by the HTTP client in its context. This client, which authorize sets, sends through
+	// tokenClient.
+	fetch       func(context.Context) (*oauth2.Token, error)
+	tokenClient *http.Client
+	// tokenError returns the error for a refused request for a token.
+	tokenError func(code, description string) error
+	// requestError returns the error for an answer that is neither a success nor temporary.
+	requestError func(answer) error
 	// secret is removed from quoted messages; empty for none.
 	secret string
 
-	// fetching is locked while a token is fetched.
-	fetching sync.Mutex
+	fetching sync.Mutex // is locked while a token is fetched
 	token    atomic.Pointer[oauth2.Token]
 }
 
@@ -79,24 +80,24 @@ const (
 	throttled
 )
 
-// failed returns a retryable failure.
-func (s *session) failed(format string, args ...any) error {
-	return &retryable{failed, -1, fault(s.vendor, format, args...)}
+// failedError returns the retryable error of a failed request.
+func (s *session) failedError(format string, args ...any) error {
+	return &retryable{failed, -1, errorf(s.vendor, format, args...)}
 }
 
-// malformed returns a retryable failure caused by a malformed answer.
-func (s *session) malformed(format string, args ...any) error {
-	return &retryable{malformed, -1, fault(s.vendor, format, args...)}
+// malformedError returns the retryable error of a malformed answer.
+func (s *session) malformedError(format string, args ...any) error {
+	return &retryable{malformed, -1, errorf(s.vendor, format, args...)}
 }
 
-// throttled returns the retryable failure of a throttled request, with the vendor's wait (see retryable.after).
-func (s *session) throttled(after time.Duration) error {
+// throttledError returns the retryable error of a throttled request, with the vendor's wait (see retryable.after).
+func (s *session) throttledError(after time.Duration) error {
 	return &retryable{throttled, after, errors.New(s.vendor + " is throttling requests")}
 }
 
-// sendWithRetries calls send until it succeeds or its error is not retryable, or until it has failed maxFailures times,
-// been throttled for longer than patience (both Temporary), or been malformed maxMalformed times (permanent). It waits
-// as long as the vendor asks, or else with backoff.
+// sendWithRetries calls send until it succeeds or returns an error that is not retryable. It also ends, with a
+// Temporary error, after maxFailures failed requests, or when the pauses for throttled requests exceed patience. After
+// maxMalformed malformed answers the error is permanent. A pause is as long as the vendor asks, or else a backoff.
 func (s *session) sendWithRetries(ctx context.Context, send func(context.Context) error) error {
 	var failures [3]int // by kind
 	var waited time.Duration
@@ -130,13 +131,19 @@ func (s *session) sendWithRetries(ctx context.Context, send func(context.Context
 	}
 }
 
-// call sends a request with a token, with retries, and passes the answer's body to take, whose errors may be retryable
-// too. It renews a refused token once. For other statuses than 2xx it returns refusal's error.
-func (s *session) call(
-	ctx context.Context, method, address string, header http.Header, body []byte, take func([]byte) error,
-) error {
+// call sends a request with a token, with retries: a POST, or a GET if body is nil. It decodes the answer, and returns
+// it if check accepts it; check may return a retryable error too. An answer that cannot be decoded is malformed, and
+// called what in the error. A refused token is renewed once. For other statuses than 2xx it returns requestError's
+// error.
+func call[T any](
+	ctx context.Context, s *session, address string, header http.Header, body []byte, what string, check func(T) error,
+) (decoded T, err error) {
+	method := http.MethodPost
+	if body == nil {
+		method = http.MethodGet
+	}
 	renewed := false
-	return s.sendWithRetries(ctx, func(ctx context.Context) error {
+	err = s.sendWithRetries(ctx, func(ctx context.Context) error {
 		for {
 			token, err := s.authorize(ctx)
 			if err != nil {
@@ -146,7 +153,7 @@ func (s *session) call(
 			if err != nil {
 				return err
 			}
-			req.Header = header.Clone()
+			maps.Copy(req.Header, header)
 			token.SetAuthHeader(req)
 
 			a, err := s.exchange(s.client, req)
@@ -157,12 +164,17 @@ func (s *session) call(
 				renewed = true
 				s.token.CompareAndSwap(token, nil) // another request may have renewed it
 			case a.status/100 != 2:
-				return s.refusal(a)
+				return s.requestError(a)
 			default:
-				return take(a.body)
+				decoded = *new(T)
+				if err := json.Unmarshal(a.body, &decoded); err != nil {
+					return s.malformedError("answers with %s that can't be read: %w", what, err)
+				}
+				return check(decoded)
 			}
 		}
 	})
+	return decoded, err
 }
 
 // exchange sends a request and reads the response. Without an error, it is a JSON object of a status 2xx, or any body
@@ -182,14 +194,14 @@ func (s *session) exchange(client *http.Client, req *http.Request) (answer, erro
 	case err != nil:
 		return a, s.connectionError(err)
 	case a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable:
-		return a, s.throttled(domain.RetryAfter(a.header.Get("Retry-After"), s.clock.Now()))
+		return a, s.throttledError(domain.RetryAfter(a.header.Get("Retry-After"), s.clock.Now()))
 	case a.status == http.StatusRequestTimeout || a.status >= 500:
-		return a, s.failed("fails with the status %d", a.status)
+		return a, s.failedError("fails with the status %d", a.status)
 	case len(body) > maxAnswer:
 		return a, fmt.Errorf("%s answers with more than %d MiB", s.vendor, maxAnswer>>20)
 	case a.status/100 == 2 && !isObject(body):
-		return a, s.malformed("answers with something else than JSON: is there a proxy or a page to log in between, or " +
-			"the address of another service?")
+		return a, s.malformedError("answers with something else than JSON: is there a proxy or a page to log in between, " +
+			"or the address of another service?")
 	}
 	return a, nil
 }
@@ -200,7 +212,7 @@ func isObject(body []byte) bool {
 }
 
 // connectionError returns the error of a request without a complete response. It is retryable, unless the request was
-// redirected to another host or sent to a special address.
+// redirected to another host or, for a token, sent to an address that package egress refuses.
 func (s *session) connectionError(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -210,12 +222,12 @@ func (s *session) connectionError(err error) error {
 		return fmt.Errorf("%s %w", s.vendor, err)
 	}
 	if errors.Is(err, egress.ErrSpecial) {
-		return fault(s.vendor, "gives no token at the token_uri of the credentials file: %w", egress.ErrSpecial)
+		return errorf(s.vendor, "gives no token at the token_uri of the credentials file: %w", egress.ErrSpecial)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return s.failed("did not answer within %v", answerWithin)
+		return s.failedError("did not answer within %v", answerWithin)
 	}
-	return s.failed("can't be reached, or broke off: %w", err)
+	return s.failedError("can't be reached, or broke off: %w", err)
 }
 
 var errRedirect = errors.New("redirects to another host, which is not followed")
@@ -233,7 +245,8 @@ func sameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// quote formats a vendor's message for an error: one line of at most 300 characters, without the secret and the token.
+// quote formats a vendor's message, in parts, for an error: as one line of at most 300 characters, without the secret
+// and the token.
 func (s *session) quote(parts ...string) string {
 	text := strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
 	if s.secret != "" {
@@ -256,8 +269,8 @@ func (p *jsonProperty[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &p.Value) // null leaves the zero value
 }
 
-// authorize returns a token: the current token while it is valid, or else a new one. A failure to connect has the
-// error of exchange, a refusal that of denied, and an answer without a token is malformed.
+// authorize returns the current token while it is valid, or else requests a new one. The error is that of exchange, or
+// tokenError's if the request was refused. An answer without a token is malformed.
 func (s *session) authorize(ctx context.Context) (*oauth2.Token, error) {
 	s.fetching.Lock()
 	defer s.fetching.Unlock()
@@ -265,7 +278,7 @@ func (s *session) authorize(ctx context.Context) (*oauth2.Token, error) {
 		return token, nil
 	}
 
-	transport := &recorder{session: s}
+	transport := &tokenTransport{session: s}
 	token, err := s.fetch(context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: transport}))
 	var refused *oauth2.RetrieveError
 	switch {
@@ -277,27 +290,27 @@ func (s *session) authorize(ctx context.Context) (*oauth2.Token, error) {
 			Description string `json:"error_description"`
 		}
 		_ = json.Unmarshal(refused.Body, &response) // if it is not JSON, response stays empty
-		return nil, s.denied(response.Code, response.Description)
+		return nil, s.tokenError(response.Code, response.Description)
 	case err != nil:
-		return nil, s.malformed("answers the request for a token with something else")
+		return nil, s.malformedError("answers the request for a token with something else")
 	case token.AccessToken == "":
-		return nil, s.malformed("answers the request for a token without one")
+		return nil, s.malformedError("answers the request for a token without one")
 	}
 	s.token.Store(token)
 	return token, nil
 }
 
-// recorder is the transport of token requests. It keeps the error of the last request, which the OAuth libraries
-// would return as text only.
-type recorder struct {
+// tokenTransport is the transport of requests for tokens. It keeps the error of the last request, of which the OAuth
+// libraries may return only the text.
+type tokenTransport struct {
 	session *session
 	err     error
 }
 
 // RoundTrip sends a request with the session's exchange, so the response is complete.
-func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	a, err := r.session.exchange(r.session.tokens, req)
-	r.err = err
+func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	a, err := t.session.exchange(t.session.tokenClient, req)
+	t.err = err
 	if err != nil {
 		return nil, err
 	}
@@ -307,5 +320,5 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// fault returns an error that starts with a vendor's name.
-func fault(vendor, format string, args ...any) error { return fmt.Errorf(vendor+" "+format, args...) }
+// errorf is fmt.Errorf for a text that continues a sentence with the vendor's name.
+func errorf(vendor, format string, args ...any) error { return fmt.Errorf(vendor+" "+format, args...) }

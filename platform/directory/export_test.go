@@ -23,5 +23,5 @@ func (r *Runner) SetWait(wait func(context.Context, time.Duration) error) { r.wa
 
 // SetBeat replaces what makes a runner extend its leases.
 func (r *Runner) SetBeat(ticks <-chan time.Time) {
-	r.beat = func() (<-chan time.Time, func()) { return ticks, func() {} }
+	r.startTicker = func() (<-chan time.Time, func()) { return ticks, func() {} }
 }

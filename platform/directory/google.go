@@ -17,7 +17,7 @@ import (
 // googleScope is the scope that the service account is granted.
 const googleScope = "https://www.googleapis.com/auth/admin.directory.user.readonly"
 
-// googleFields select the parts of a response.
+// googleFields are the parts of a response that are read.
 const googleFields = "kind,nextPageToken,users(id,primaryEmail,name(givenName,familyName,fullName),suspended," +
 	"archived,orgUnitPath,organizations,relations,languages)"
 
@@ -29,19 +29,19 @@ type google struct {
 	admin    string
 }
 
-// google returns the source of a Google Workspace. It rejects an invalid administrator, endpoint or key. Only with
-// Google's own endpoint must the key's address for tokens be public.
-func (c connector) google(settings GoogleSettings, credentials []byte) (Source, error) {
+// newGoogle returns the source of a Google Workspace. It rejects an invalid administrator, endpoint or key. The key's
+// address for tokens must be public, unless the endpoint is another than Google's own.
+func (c connector) newGoogle(settings GoogleSettings, credentials []byte) (Source, error) {
 	if !strings.Contains(settings.Admin, "@") {
-		return nil, fault("Google", "needs the address of an administrator whom the service account acts for")
+		return nil, errorf("Google", "needs the address of an administrator whom the service account acts for")
 	}
 	if err := CheckEndpoint(c.endpoints.google()); err != nil {
 		return nil, fmt.Errorf("the address of Google: %w", err)
 	}
 
-	tokens, check := c.public, checkPublic
+	tokenClient, check := c.public, checkPublic
 	if c.endpoints.google() != (Endpoints{}).google() {
-		tokens, check = c.client, CheckEndpoint
+		tokenClient, check = c.client, CheckEndpoint
 	}
 	account, err := readServiceAccount(credentials, check)
 	if err != nil {
@@ -61,50 +61,45 @@ func (c connector) google(settings GoogleSettings, credentials []byte) (Source, 
 		query.Set("customer", "my_customer")
 	}
 
-	s := &session{connector: c, vendor: "Google", tokens: tokens, fetch: func(ctx context.Context) (*oauth2.Token, error) {
-		return grant.TokenSource(ctx).Token()
-	}}
+	fetch := func(ctx context.Context) (*oauth2.Token, error) { return grant.TokenSource(ctx).Token() }
+	s := &session{connector: c, vendor: "Google", tokenClient: tokenClient, fetch: fetch}
 	g := &google{
 		session: s, address: c.endpoints.google() + "/admin/directory/v1/users?" + query.Encode(),
 		clientID: account.ClientID, admin: settings.Admin,
 	}
-	s.refusal, s.denied = g.refused, g.noToken
+	s.requestError, s.tokenError = g.requestError, g.tokenError
 	return g, nil
 }
 
-// Read implements Source; a position is a page token.
+// Read implements Source. A position is a page token.
 func (g *google) Read(ctx context.Context, position string) iter.Seq2[Page, error] {
 	return pages(func() (Page, error) {
-		page, err := g.page(ctx, position)
+		page, err := g.readPage(ctx, position)
 		position = page.Next
 		return page, err
 	})
 }
 
-// page reads the page of a token, the first page if it is empty. A malformed page is a retryable error.
-func (g *google) page(ctx context.Context, token string) (Page, error) {
+// readPage reads the page of a token, or the first page if the token is empty. A malformed page is requested again.
+func (g *google) readPage(ctx context.Context, token string) (Page, error) {
 	address := g.address
 	if token != "" {
 		address += "&" + url.Values{"pageToken": {token}}.Encode()
 	}
 
-	var answer struct {
+	type userList struct {
 		Kind  string          `json:"kind"`
 		Next  string          `json:"nextPageToken"`
 		Users []googleAccount `json:"users"`
 	}
-	err := g.call(ctx, http.MethodGet, address, http.Header{}, nil, func(body []byte) error {
-		answer.Kind, answer.Next, answer.Users = "", "", nil
-		if err := json.Unmarshal(body, &answer); err != nil {
-			return g.malformed("answers with accounts that can't be read: %w", err)
-		}
+	answer, err := call(ctx, g.session, address, nil, nil, "accounts", func(l userList) error {
 		switch {
-		case answer.Kind != "admin#directory#users":
-			return g.malformed("answers with a page that is no list of users (kind)")
-		case answer.Next != "" && answer.Next == token:
-			return g.malformed("answers with a page whose next one is itself")
-		case slices.ContainsFunc(answer.Users, func(a googleAccount) bool { return a.ID == "" }):
-			return g.malformed("answers with an account that has no id")
+		case l.Kind != "admin#directory#users":
+			return g.malformedError("answers with a page that is no list of users (kind)")
+		case l.Next != "" && l.Next == token:
+			return g.malformedError("answers with a page whose next one is itself")
+		case slices.ContainsFunc(l.Users, func(a googleAccount) bool { return a.ID == "" }):
+			return g.malformedError("answers with an account that has no id")
 		}
 		return nil
 	})
@@ -119,9 +114,9 @@ func (g *google) page(ctx context.Context, token string) (Page, error) {
 // throttleReasons are the reasons in Google's errors for throttled requests.
 var throttleReasons = []string{"rateLimitExceeded", "userRateLimitExceeded"}
 
-// refused returns the error of a refused request: retryable if it was throttled, ErrStartOver for an expired page
-// token, or else a text that says what to do.
-func (g *google) refused(a answer) error {
+// requestError returns the error of a refused request: retryable if it was throttled, ErrStartOver for an expired page
+// token, or else with a text that says what to do.
+func (g *google) requestError(a answer) error {
 	var response struct {
 		Error struct {
 			Message string `json:"message"`
@@ -140,31 +135,31 @@ func (g *google) refused(a answer) error {
 	detail := g.quote(fmt.Sprint(a.status), reason, response.Error.Message)
 	switch {
 	case slices.Contains(throttleReasons, reason):
-		return g.throttled(-1)
+		return g.throttledError(-1)
 	case a.status == http.StatusGone || location == "pageToken" || strings.Contains(response.Error.Message, "pageToken"):
 		return ErrStartOver
 	case reason == "accessNotConfigured":
-		return fault("Google", "shows no users: enable the Admin SDK API in the project of the service account (%s)",
+		return errorf("Google", "shows no users: enable the Admin SDK API in the project of the service account (%s)",
 			detail)
 	case a.status == http.StatusForbidden, a.status == http.StatusUnauthorized:
-		return fault("Google", "shows no users: %s must be an administrator who may read users, and the client %s be "+
+		return errorf("Google", "shows no users: %s must be an administrator who may read users, and the client %s be "+
 			"granted %s by domain-wide delegation (%s)", g.admin, g.clientID, googleScope, detail)
 	case a.status == http.StatusNotFound:
-		return fault("Google", "knows no such domain or customer (%s)", detail)
+		return errorf("Google", "knows no such domain or customer (%s)", detail)
 	}
-	return fault("Google", "refuses the request (%s)", detail)
+	return errorf("Google", "refuses the request (%s)", detail)
 }
 
-// noToken returns the error of a refused request for a token, with what to do.
-func (g *google) noToken(code, description string) error {
+// tokenError returns the error of a refused request for a token. Its text says what to do.
+func (g *google) tokenError(code, description string) error {
 	detail := g.quote(code, description)
 	switch code {
 	case "unauthorized_client", "access_denied":
-		return fault("Google", "gives no token: grant the client %s the scope %s by domain-wide delegation, in the admin "+
+		return errorf("Google", "gives no token: grant the client %s the scope %s by domain-wide delegation, in the admin "+
 			"console under API controls (%s)", g.clientID, googleScope, detail)
 	case "invalid_grant":
-		return fault("Google", "gives no token: check that %s is a user, that the key of the service account was not "+
+		return errorf("Google", "gives no token: check that %s is a user, that the key of the service account was not "+
 			"deleted, and this machine's clock (%s)", g.admin, detail)
 	}
-	return fault("Google", "gives no token: check the service account (%s)", detail)
+	return errorf("Google", "gives no token: check the service account (%s)", detail)
 }

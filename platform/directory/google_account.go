@@ -1,15 +1,14 @@
 package directory
 
 import (
-	"crypto/rsa"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"partnerapi/domain"
 	"partnerapi/platform/egress"
@@ -25,7 +24,7 @@ type serviceAccount struct {
 	TokenURI     string `json:"token_uri"`
 }
 
-// readServiceAccount parses a credentials file; checkToken checks its token_uri. An error says what is wrong, and
+// readServiceAccount parses a credentials file, whose token_uri must pass checkToken. An error says what is wrong, and
 // quotes nothing of the file but its type.
 func readServiceAccount(text []byte, checkToken func(string) error) (a serviceAccount, err error) {
 	if json.Unmarshal(text, &a) != nil {
@@ -42,15 +41,15 @@ func readServiceAccount(text []byte, checkToken func(string) error) (a serviceAc
 	if err := checkToken(a.TokenURI); err != nil {
 		return a, errors.New("the credentials file has no token_uri that is a public https address: download the key again")
 	}
-	if !isPrivateKey(a.PrivateKey) {
+	if _, err := jwt.ParseRSAPrivateKeyFromPEM([]byte(a.PrivateKey)); err != nil {
 		return a, errors.New("the credentials file has a private_key that can't be read: download the key again, and " +
 			"change nothing in it")
 	}
 	return a, nil
 }
 
-// checkPublic returns an error for an address that is not https, or whose host is the IP address of a special network.
-// A host's name is accepted: its addresses are checked when connecting.
+// checkPublic returns an error for an address that is not https, or whose host is an IP address that package egress
+// refuses. A host's name is accepted: its addresses are checked when connecting.
 func checkPublic(address string) error {
 	if err := CheckEndpoint(address); err != nil {
 		return err
@@ -59,25 +58,10 @@ func checkPublic(address string) error {
 	if err != nil || u.Scheme != "https" {
 		return errors.New("not https")
 	}
-	if at, err := netip.ParseAddr(u.Hostname()); err == nil {
-		return egress.Check(at)
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return egress.Check(ip)
 	}
 	return nil
-}
-
-// isPrivateKey reports whether a text is a private RSA key in PEM, as PKCS #8 or PKCS #1.
-func isPrivateKey(text string) bool {
-	block, _ := pem.Decode([]byte(text))
-	if block == nil {
-		return false
-	}
-	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		_, err = x509.ParsePKCS1PrivateKey(block.Bytes)
-		return err == nil
-	}
-	_, ok := key.(*rsa.PrivateKey)
-	return ok
 }
 
 // googleAccount is a user in the Admin SDK's format.
@@ -107,8 +91,9 @@ type googleAccount struct {
 	} `json:"languages"`
 }
 
-// account converts the account. Everything is given, because Google omits empty values. The department and title are
-// of the last primary organization, or else of the first; the manager is the first relation of that type with an "@".
+// account converts the account. Every field is given, because Google omits empty values. The department and title are
+// those of the last primary organization, or else of the first. The manager is the first relation of the type manager
+// whose value has an "@".
 func (a googleAccount) account() domain.DirectoryAccount {
 	first, last := strings.TrimSpace(a.Name.Given), strings.TrimSpace(a.Name.Family)
 	if first+last == "" {

@@ -101,8 +101,8 @@ type batchAnswer struct {
 	Body    json.RawMessage   `json:"body"`
 }
 
-// readManagers sets the managers' addresses of a batch of accounts. It repeats the requests of the batch that were
-// throttled, failed or not answered, and returns the first permanent error.
+// readManagers sets the managers' addresses of a batch of accounts. It sends a request again, in a smaller batch, if it
+// was throttled, failed or not answered. It returns the first permanent error.
 func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.DirectoryAccount) error {
 	return m.sendWithRetries(ctx, func(ctx context.Context) error {
 		answers, err := m.sendBatch(ctx, accounts)
@@ -110,33 +110,34 @@ func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.Directo
 			return err
 		}
 		var retryErr error
-		unanswered := slices.Clone(accounts)
+		remaining := slices.Clone(accounts)
 		for _, a := range answers {
 			i, err := strconv.Atoi(a.ID)
 			if err != nil || i < 0 || i >= len(accounts) {
-				continue // not an id of the batch: a request stays unanswered
+				continue // not an id of the batch
 			}
-			manager, err := m.manager(a)
+			manager, err := m.managerAddress(a)
 			if err != nil {
-				if retryErr, err = laterRetry(retryErr, err); err != nil {
+				if retryErr, err = mergeRetries(retryErr, err); err != nil {
 					return err
 				}
 				continue
 			}
 			accounts[i].ManagerEmail = domain.Give(manager)
-			unanswered[i] = nil
+			remaining[i] = nil
 		}
-		accounts = slices.DeleteFunc(unanswered, func(a *domain.DirectoryAccount) bool { return a == nil })
+		accounts = slices.DeleteFunc(remaining, func(a *domain.DirectoryAccount) bool { return a == nil })
 		if len(accounts) > 0 && retryErr == nil {
-			retryErr = m.malformed("does not answer all requests of a batch")
+			retryErr = m.malformedError("does not answer all requests of a batch")
 		}
 		return retryErr
 	})
 }
 
-// laterRetry returns err as permanent if it is not retryable. Otherwise it returns that of previous, which may be nil,
-// and err that has the higher kind or, of one kind, the longer wait.
-func laterRetry(previous, err error) (retryErr, permanent error) {
+// mergeRetries returns the retryable error that decides how a batch is retried: that of previous and err with the
+// higher kind or, if the kinds are equal, with the longer wait. previous may be nil. If err is not retryable, it is
+// returned as permanent.
+func mergeRetries(previous, err error) (retryErr, permanent error) {
 	next, ok := errors.AsType[*retryable](err)
 	if !ok {
 		return nil, err
@@ -148,8 +149,8 @@ func laterRetry(previous, err error) (retryErr, permanent error) {
 	return next, nil
 }
 
-// sendBatch requests the managers of accounts in one batch, whose answers may be in any order; a request's id is the
-// account's index.
+// sendBatch requests the managers of accounts in one batch. The id of a request, and of its answer, is the index of the
+// account. The answers may be in any order, and some may be missing.
 func (m *microsoft) sendBatch(ctx context.Context, accounts []*domain.DirectoryAccount) ([]batchAnswer, error) {
 	type request struct {
 		ID     string `json:"id"`
@@ -166,23 +167,23 @@ func (m *microsoft) sendBatch(ctx context.Context, accounts []*domain.DirectoryA
 	if err != nil {
 		return nil, fmt.Errorf("ask for managers: %w", err)
 	}
-	var answer struct {
+	type batch struct {
 		Responses []batchAnswer `json:"responses"`
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
-	err = m.call(ctx, http.MethodPost, m.base+"/$batch", header, body, func(body []byte) error {
-		answer.Responses = nil
-		if err := json.Unmarshal(body, &answer); err != nil || answer.Responses == nil {
-			return m.malformed("answers with a batch that can't be read")
+	answer, err := call(ctx, m.session, m.base+"/$batch", header, body, "a batch", func(b batch) error {
+		if b.Responses == nil {
+			return m.malformedError("answers with a batch that can't be read")
 		}
 		return nil
 	})
 	return answer.Responses, err
 }
 
-// manager returns the address in an answer; empty if there is no manager, or the manager has no address. The error is
-// retryable if the request was throttled, unauthorized or failed, or the answer is malformed.
-func (m *microsoft) manager(a batchAnswer) (string, error) {
+// managerAddress returns the manager's address in an answer. It is empty if there is no manager, or the manager has no
+// address. The error is retryable if the request was throttled, unauthorized or failed, or the answer is malformed, and
+// otherwise that of requestError.
+func (m *microsoft) managerAddress(a batchAnswer) (string, error) {
 	switch {
 	case a.Status == http.StatusNotFound:
 		return "", nil
@@ -193,17 +194,17 @@ func (m *microsoft) manager(a batchAnswer) (string, error) {
 				after = domain.RetryAfter(value, m.clock.Now())
 			}
 		}
-		return "", m.throttled(after)
+		return "", m.throttledError(after)
 	case a.Status == http.StatusUnauthorized, a.Status >= 500, a.Status == http.StatusRequestTimeout:
-		return "", m.failed("fails with the status %d for a manager", a.Status)
+		return "", m.failedError("fails with the status %d for a manager", a.Status)
 	case a.Status/100 != 2:
-		return "", m.refused(answer{status: a.Status, body: a.Body})
+		return "", m.requestError(answer{status: a.Status, body: a.Body})
 	}
 	var manager struct {
 		Mail string `json:"mail"`
 	}
 	if err := json.NewDecoder(bytes.NewReader(a.Body)).Decode(&manager); err != nil {
-		return "", m.malformed("answers with a manager that can't be read")
+		return "", m.malformedError("answers with a manager that can't be read")
 	}
 	return strings.TrimSpace(manager.Mail), nil
 }

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// atOnce is the maximum number of runs on which a process works at a time.
-	atOnce = 4
+	// maxConcurrentRuns is the maximum number of runs on which a process works at a time.
+	maxConcurrentRuns = 4
 	// pollEvery is how often waiting runs and the schedule are polled.
 	pollEvery = 5 * time.Second
 	// stopWithin is how long releasing the leases of runs in progress may take after a stop.
@@ -22,7 +22,8 @@ const (
 // another process to continue. It returns an error if that takes longer than stopWithin.
 func (r *Runner) Run(ctx context.Context) error {
 	runs := lease.NewQueue(lease.Config[*dirsync.Lease]{
-		Name: "sync runs", Log: r.log, Claim: r.claim, Do: r.workQueued, Concurrency: atOnce, StopWithin: stopWithin,
+		Name: "sync runs", Log: r.log, Claim: r.claim, Do: r.workQueued, Concurrency: maxConcurrentRuns,
+		StopWithin: stopWithin,
 	})
 	schedule := lease.NewLoop(r.log, "queue sync runs on schedule", pollEvery,
 		func(ctx context.Context) (time.Duration, error) {
@@ -41,7 +42,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	return runs.Run(ctx)
 }
 
-// claim claims the run that has waited longest, and asks to be called again at once if there was one.
+// claim claims the run that has waited longest. If there is one, the wait until the next claim is 0.
 func (r *Runner) claim(ctx context.Context, _ int) ([]*dirsync.Lease, time.Duration, error) {
 	l, err := dirsync.Claim(ctx, r.db, leaseLife)
 	if err != nil || l == nil {

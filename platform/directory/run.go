@@ -12,10 +12,8 @@ import (
 	"partnerapi/domain"
 )
 
-// Sealer encrypts secrets at rest. A secret is bound to its context: a secret sealed for one row cannot be opened
-// for another.
-type Sealer interface {
-	Seal(plain, context []byte) ([]byte, error)
+// Opener decrypts sealed secrets. A secret that was sealed for one context cannot be opened for another.
+type Opener interface {
 	Open(sealed, context []byte) ([]byte, error)
 }
 
@@ -23,14 +21,13 @@ type Sealer interface {
 func SealContext(client domain.ClientID) []byte { return []byte("directory:" + client.UUID()) }
 
 const (
-	// leaseLife is how long a lease lasts, unless its process extends it.
-	leaseLife = time.Minute
-	// leaseBeat is how often a lease is extended.
-	leaseBeat = leaseLife / 3
+	// leaseLife is how long a lease lasts, unless its process extends it: every extendEvery.
+	leaseLife   = time.Minute
+	extendEvery = leaseLife / 3
 	// stalledAfter is how long a run may make no progress before it fails (decisions 8.14).
 	stalledAfter = 30 * time.Minute
-	// maxDeaths is the number of processes that died in a row while working on a run,
-	// without progress, at which the run fails (decisions 8.14).
+	// maxDeaths is the number of processes in a row that died while they worked on a run, without progress, at which
+	// the run fails (decisions 8.14).
 	maxDeaths = 3
 	// longestWait bounds the pause between two attempts.
 	longestWait = time.Minute
@@ -45,14 +42,14 @@ var (
 // Runner works on sync runs. It is safe for concurrent use.
 type Runner struct {
 	db      *db.DB
-	sealer  Sealer
+	keys    Opener
 	connect Connect
 	log     *slog.Logger
 	// wait waits between two attempts; an error ends the run.
 	wait func(context.Context, time.Duration) error
-	// beat ticks when leases are to be extended.
-	beat     func() (ticks <-chan time.Time, stop func())
-	observer Observer
+	// startTicker returns a channel that ticks whenever a lease is to be extended, until stop is called.
+	startTicker func() (ticks <-chan time.Time, stop func())
+	observer    Observer
 }
 
 // Observer is notified of the work on runs.
@@ -71,21 +68,22 @@ type Outcome string
 const (
 	Completed Outcome = "completed"
 	Failed    Outcome = "failed"
-	// Stopped says that the guard against deactivations stopped the run, which
-	// counts as failed (decisions 8.14).
+	// Stopped means that the guard against mass removals stopped the run, which counts as failed (decisions 8.14).
 	Stopped Outcome = "stopped"
 	// Interrupted means that the run waits for the next claim, or another process has claimed it.
 	Interrupted Outcome = "interrupted"
 )
 
-// NewRunner returns a runner that decrypts credentials with sealer, and creates sources with connect. With a nil
-// sealer, runs that must read a directory fail.
-func NewRunner(d *db.DB, sealer Sealer, connect Connect, log *slog.Logger, observer Observer) *Runner {
-	beat := func() (<-chan time.Time, func()) {
-		tick := time.NewTicker(leaseBeat)
-		return tick.C, tick.Stop
+// NewRunner returns a runner that decrypts credentials with keys, and creates sources with connect. If keys is
+// nil, runs that must read a directory fail.
+func NewRunner(d *db.DB, keys Opener, connect Connect, log *slog.Logger, observer Observer) *Runner {
+	startTicker := func() (<-chan time.Time, func()) {
+		ticker := time.NewTicker(extendEvery)
+		return ticker.C, ticker.Stop
 	}
-	return &Runner{db: d, sealer: sealer, connect: connect, log: log, wait: domain.Pause, beat: beat, observer: observer}
+	return &Runner{
+		db: d, keys: keys, connect: connect, log: log, wait: domain.Pause, startTicker: startTicker, observer: observer,
+	}
 }
 
 // Start creates a client's run and works on it, as Work does. force skips the guard against mass removals.
@@ -125,8 +123,8 @@ func (r *Runner) Work(ctx context.Context, lease *dirsync.Lease, progress Progre
 	return run, err
 }
 
-// workOn implements Work. cause is why the run failed or was interrupted; nil if it completed. A run at maxDeaths
-// fails at once; a stop releases the lease.
+// workOn implements Work, without the observer. A goroutine extends the lease meanwhile. cause is why the run failed or
+// was interrupted; nil if it completed. A run at maxDeaths fails at once. If ctx ends, workOn releases the lease.
 func (r *Runner) workOn(
 	ctx context.Context, lease *dirsync.Lease, progress Progress,
 ) (run domain.SyncRun, cause, err error) {
@@ -136,44 +134,44 @@ func (r *Runner) workOn(
 	}
 	w := &activeRun{Runner: r, lease: lease, onProgress: progress}
 	w.progressAt.Store(r.db.Now().UnixNano())
-	within, cancel := context.WithCancelCause(ctx)
-	stopped := make(chan struct{})
+	runCtx, cancel := context.WithCancelCause(ctx)
+	extendEnded := make(chan struct{})
 	go func() {
-		defer close(stopped)
+		defer close(extendEnded)
 		if err := domain.Recover(ctx, r.log, "extend the lease of a sync run", func() error {
-			w.extend(within, cancel)
+			w.extend(runCtx, cancel)
 			return nil
 		}); err != nil {
 			cancel(err)
 		}
 	}()
 	run, err = domain.RecoverValue(ctx, r.log, "sync a directory", func() (domain.SyncRun, error) {
-		return w.run(within)
+		return w.run(runCtx)
 	})
-	extendErr := context.Cause(within) // of w.extend, or of ctx
+	cancelCause := context.Cause(runCtx) // of w.extend, or of ctx
 	cancel(nil)
-	<-stopped
+	<-extendEnded
 
 	switch {
 	case err == nil:
 		r.log.InfoContext(ctx, "directory synced", "client", lease.Client.String(), "created", run.Created,
 			"updated", run.Updated, "deactivated", run.Deactivated, "merged", run.Merged, "unchanged", run.Unchanged)
 		return run, nil, nil
-	case errors.Is(err, db.ErrLeaseLost), errors.Is(extendErr, db.ErrLeaseLost):
+	case errors.Is(err, db.ErrLeaseLost), errors.Is(cancelCause, db.ErrLeaseLost):
 		return run, db.ErrLeaseLost, db.ErrLeaseLost
 	case ctx.Err() != nil:
 		return run, ctx.Err(), errors.Join(ctx.Err(), dirsync.Release(context.WithoutCancel(ctx), r.db, lease))
-	case errors.Is(extendErr, errStalled):
-		err = stalled(err)
+	case errors.Is(cancelCause, errStalled):
+		err = stallFailure(err)
 	}
 	cause = err
 	run, err = r.fail(ctx, lease, err)
 	return run, cause, err
 }
 
-// stalled returns the failure of a run without progress. Its text has the cause: err, or if err is the cancellation
-// by extend, that the directory did not answer.
-func stalled(err error) error {
+// stallFailure returns the failure of a run that made no progress. Its text names the cause: err or, if err is only the
+// cancellation by extend, that the directory did not answer.
+func stallFailure(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return &failure{errStalled.Error() + ": the directory did not answer, or asked to wait for longer", err}
 	}
@@ -189,27 +187,21 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// redact returns the text of err for the client: that of a failure or a sourceError. For other errors, which are only
-// logged, it is a general text.
+// sourceFailure returns the failure of a source's error, whose text is for the client.
+func sourceFailure(err error) error { return &failure{err.Error(), err} }
+
+// redact returns the text of err for the client: that of a failure or, for another error, which is only logged, a
+// general text.
 func redact(err error) string {
-	var source *sourceError
 	var failed *failure
 	switch {
 	case errors.As(err, &failed):
 		return failed.text
-	case errors.As(err, &source):
-		return source.err.Error()
 	case domain.IsCode(err, domain.Unavailable):
 		return "the database could not be reached"
 	}
 	return domain.ErrPanicked.Error()
 }
-
-// sourceError is an error of a Source.
-type sourceError struct{ err error }
-
-func (e *sourceError) Error() string { return e.err.Error() }
-func (e *sourceError) Unwrap() error { return e.err }
 
 // fail ends a run as failed, with the redacted text of err.
 func (r *Runner) fail(ctx context.Context, lease *dirsync.Lease, err error) (domain.SyncRun, error) {
@@ -241,7 +233,7 @@ func (w *activeRun) isStalled() bool {
 
 // extend extends the lease until ctx ends. It cancels the run if the lease is lost or the run stalls.
 func (w *activeRun) extend(ctx context.Context, cancel context.CancelCauseFunc) {
-	ticks, stop := w.beat()
+	ticks, stop := w.startTicker()
 	defer stop()
 	for {
 		select {
@@ -263,11 +255,11 @@ func (w *activeRun) extend(ctx context.Context, cancel context.CancelCauseFunc) 
 	}
 }
 
-// run continues the run from its stored stage: it reads the directory, applies the guard, applies the accounts, and
-// finishes the run.
+// run continues the run from its stored stage: it reads the directory, checks the number of removals, applies the
+// accounts, and finishes the run.
 func (w *activeRun) run(ctx context.Context) (run domain.SyncRun, err error) {
 	if w.lease.Stage == dirsync.Reading {
-		source, err := w.source(ctx)
+		source, err := w.openSource()
 		if err != nil {
 			return run, err
 		}
@@ -290,29 +282,29 @@ func (w *activeRun) run(ctx context.Context) (run domain.SyncRun, err error) {
 	return run, err
 }
 
-// source creates the source of the run's connection. It returns a failure if the connection was deleted or its
-// credentials cannot be decrypted, and a sourceError if connect rejects it.
-func (w *activeRun) source(ctx context.Context) (Source, error) {
+// openSource creates the source of the run's connection. It returns a failure if the connection was deleted or its
+// credentials cannot be decrypted, or if connect rejects it.
+func (w *activeRun) openSource() (Source, error) {
 	if w.lease.Provider == "" {
 		return nil, &failure{text: "directory sync is not configured for this client any more"}
 	}
-	if w.sealer == nil {
+	if w.keys == nil {
 		return nil, &failure{text: "the directory's credentials cannot be decrypted: the service has no --encryption-key"}
 	}
-	credentials, err := w.sealer.Open(w.lease.Credentials, SealContext(w.lease.Client))
+	credentials, err := w.keys.Open(w.lease.Credentials, SealContext(w.lease.Client))
 	if err != nil {
 		return nil, &failure{"the directory's credentials cannot be decrypted: run the service with the --encryption-key " +
 			"that they were stored under, or store them again with \"partnerapi directory connect\"", err}
 	}
-	source, err := w.connect(ctx, string(w.lease.Provider), w.lease.Settings, credentials)
+	source, err := w.connect(w.lease.Provider, w.lease.Settings, credentials)
 	if err != nil {
-		return nil, &sourceError{err}
+		return nil, sourceFailure(err)
 	}
 	return source, nil
 }
 
-// retry repeats try after temporary errors and while the database is unavailable, with backoff, until it succeeds, the
-// run stalls or wait fails. The backoff starts again after progress.
+// retry repeats try, with backoff, while its error is Temporary or the database is unavailable. It ends when the run
+// stalls or wait fails. The backoff starts again after progress.
 func (w *activeRun) retry(ctx context.Context, try func() error) error {
 	for tries := 0; ; tries++ {
 		lastProgress := w.progressAt.Load()
@@ -325,7 +317,7 @@ func (w *activeRun) retry(ctx context.Context, try func() error) error {
 			tries = 0
 		}
 		if w.isStalled() {
-			return stalled(err)
+			return stallFailure(err)
 		}
 		pause := min(time.Second<<min(tries, 10), longestWait)
 		w.log.InfoContext(ctx, "a directory sync waits and tries again", "client", w.lease.Client.String(),
@@ -336,8 +328,8 @@ func (w *activeRun) retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// readAll stages the directory's accounts from the run's position to the last page. If the position has expired, it
-// reads from the start, unless dirsync.StartOver refuses: that is a sourceError, as is an error of the source.
+// readAll stores the directory's accounts for applyAll, from the run's position to the last page. If the position has
+// expired, it reads from the start, unless dirsync.StartOver refuses, which is a failure, like an error of the source.
 func (w *activeRun) readAll(ctx context.Context, source Source) error {
 	for page, err := range source.Read(ctx, w.lease.Position) {
 		if errors.Is(err, ErrStartOver) {
@@ -346,12 +338,12 @@ func (w *activeRun) readAll(ctx context.Context, source Source) error {
 				return startErr
 			}
 			if !ok {
-				return &sourceError{err}
+				return sourceFailure(err)
 			}
 			return w.readAll(ctx, source)
 		}
 		if err != nil {
-			return &sourceError{err}
+			return sourceFailure(err)
 		}
 		if err := dirsync.StagePage(ctx, w.db, w.lease, dirsync.Page(page)); err != nil {
 			return err
@@ -362,7 +354,7 @@ func (w *activeRun) readAll(ctx context.Context, source Source) error {
 			return nil
 		}
 	}
-	return &sourceError{&Temporary{errors.New("the directory's answer ended before its last page")}}
+	return sourceFailure(&Temporary{errors.New("the directory's answer ended before its last page")})
 }
 
 // check applies the guard against mass removals. If it refuses the run, the error is a failure caused by errGuarded.

@@ -24,7 +24,7 @@ type Page struct {
 	// Next is the position after the page: of the next page, or on the last page the
 	// position from which the next run reads.
 	Next string
-	Last bool
+	Last bool // no page follows
 	// Whole means that the pages since the empty position contain every account: an
 	// account in none of these pages has been removed.
 	Whole bool
@@ -45,9 +45,9 @@ func pages(next func() (Page, error)) iter.Seq2[Page, error] {
 // ErrStartOver means that a position has expired, so that the directory must be read from the start.
 var ErrStartOver = errors.New("the position has expired")
 
-// Temporary is an error of a Source that may pass, such as an outage or a lost connection. A run reads again from its
-// position, until it has made no progress for half an hour. Any other error ends the run as failed, and its text,
-// which says what to do, is shown to the client.
+// Temporary is an error of a Source that may pass, such as an outage or a lost connection. A run then reads again from
+// its position, until it has made no progress for half an hour. Any other error ends the run as failed, and the client
+// sees its text, which says what to do.
 type Temporary struct{ Cause error }
 
 func (t *Temporary) Error() string { return t.Cause.Error() }

@@ -41,7 +41,7 @@ func newWorld(t testing.TB) *world {
 
 func (w *world) newRunner(observer directory.Observer) *directory.Runner {
 	return directory.NewRunner(w.DB, w.Keys, func(
-		_ context.Context, _ string, settings json.RawMessage, credentials []byte,
+		_ domain.Directory, settings json.RawMessage, credentials []byte,
 	) (directory.Source, error) {
 		var s directory.GoogleSettings
 		if err := json.Unmarshal(settings, &s); err != nil {

@@ -97,7 +97,7 @@ func (n connection) connect(ctx context.Context, s cli.Env, client string) (err 
 		return err
 	}
 	return n.at.WithClient(ctx, s, client, func(d *db.DB, to db.ClientName) error {
-		if _, err := n.endpoints.Connector(nil)(ctx, string(n.provider), settings, credentials); err != nil {
+		if _, err := n.endpoints.Connector(nil)(n.provider, settings, credentials); err != nil {
 			return fmt.Errorf("%s: %w", n.file, err)
 		}
 		keys, err := n.keys.OpenKeys(ctx, d, n.at, output.NewLog(s.Err, slog.LevelWarn, "text"))
