@@ -22,8 +22,8 @@ func Call[In, Out any](ctx context.Context, c *Client, o *op.Op[In, Out], in *In
 	return out, nil
 }
 
-// call calls an operation. A cursor that is not empty replaces that of the input. in and out are pointers to the input
-// and the output; out is not set for op.NoContent.
+// call calls an operation. in and out are pointers to the input and the output. A cursor that is not empty replaces the
+// cursor of the input. An out of type *op.NoContent is not set.
 func (c *Client) call(ctx context.Context, o op.Declaration, in any, cursor string, out any) error {
 	target, err := op.Target(o, in)
 	if err != nil {
@@ -48,7 +48,8 @@ func (c *Client) call(ctx context.Context, o op.Declaration, in any, cursor stri
 		return err
 	}
 	if err := json.Unmarshal(a.Body, out); err != nil {
-		return fmt.Errorf("%s %s/v2%s was answered with what is not its output; does the address name the service? %w", o.Meta().Method, c.base, target, err)
+		return fmt.Errorf("%s %s/v2%s was answered with what is not its output; does the address name the service? %w",
+			o.Meta().Method, c.base, target, err)
 	}
 	return nil
 }
@@ -85,8 +86,9 @@ func Items[In, Item any](
 	}
 }
 
-// Feed yields the pages of a feed, from the input's cursor on. At the end of the feed it stops if every is 0, and else
-// polls again after every. To continue later, start from the NextCursor of the last page.
+// Feed yields the pages of a feed, from the input's cursor on. At the end of the feed it stops if every is 0, and
+// otherwise polls each time after the duration every. An error is yielded last, with a nil page. To continue later,
+// start from the NextCursor of the last page.
 func Feed[In, Item any](
 	ctx context.Context, c *Client, o *op.Op[In, op.FeedPage[Item]], in *In, every time.Duration,
 ) iter.Seq2[*op.FeedPage[Item], error] {

@@ -73,7 +73,7 @@ func (c Config) Format(to fmt.State, _ rune) { _, _ = io.WriteString(to, c.Strin
 // LogValue returns String, for logs.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// redactAddress returns an address without the part before its last @, which may contain a password.
+// redactAddress replaces the part of an address before its last @, which may contain a password, by an ellipsis.
 func redactAddress(address string) string {
 	if at := strings.LastIndex(address, "@"); at >= 0 {
 		return "…" + address[at:]
@@ -92,12 +92,12 @@ type Client struct {
 	base     string
 	address  *url.URL
 	http     *http.Client
-	answered *atomic.Bool // whether there was a response to any request
+	answered *atomic.Bool // true after the first response to any request
 }
 
-// New returns a client of the service at c.URL; an error if that is no address of a service.
+// New returns a client of the service at c.URL, or an error if that cannot be the address of a service.
 func New(c Config) (*Client, error) {
-	address, err := parse(c.URL)
+	address, err := parseAddress(c.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,8 @@ func New(c Config) (*Client, error) {
 	key := c.Key
 	c.Key = ""
 	return &Client{
-		config: c, key: func() string { return key }, base: strings.TrimRight(c.URL, "/"), address: address, answered: new(atomic.Bool),
+		config: c, key: func() string { return key }, base: strings.TrimRight(c.URL, "/"), address: address,
+		answered: new(atomic.Bool),
 		http: &http.Client{
 			Transport: c.Transport, Timeout: cmp.Or(c.Timeout, 30*time.Second),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -120,15 +121,18 @@ func New(c Config) (*Client, error) {
 	}, nil
 }
 
-// parse parses the address of a service: an http or https URL without a query, a fragment, a user and /v1 or /v2.
-func parse(address string) (*url.URL, error) {
+// parseAddress parses the address of a service: an http or https URL without a query, a fragment or a user, that does
+// not end in /v1 or /v2.
+func parseAddress(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.RawQuery != "", u.Fragment != "",
 		slices.Contains([]string{"v1", "v2"}, path.Base(u.Path)):
-		return nil, fmt.Errorf("%q is no address of a service: give one such as https://api.example.com, without /v1 or /v2", redactAddress(address))
+		return nil, fmt.Errorf("%q is no address of a service: give one such as https://api.example.com, without /v1 or /v2",
+			redactAddress(address))
 	case u.User != nil:
-		return nil, fmt.Errorf("the address %q names a user, which is not sent: give one such as https://api.example.com", redactAddress(address))
+		return nil, fmt.Errorf("the address %q names a user, which is not sent: give one such as https://api.example.com",
+			redactAddress(address))
 	}
 	return u, nil
 }
@@ -163,7 +167,7 @@ func rejectRedirect(r *http.Request, via []*http.Request) error {
 	return errors.New(via[0].URL.Host + redirectText(r.URL.String()))
 }
 
-// redirectText returns the end of an error message on a redirect.
+// redirectText returns the end of the error message about a redirect to an address.
 func redirectText(to string) string {
 	return " redirects to " + to + ", which is not followed: give the address of the service itself"
 }
@@ -187,11 +191,12 @@ type Answer struct {
 	Body   []byte
 }
 
-// Send sends a request once. An error means that there is no complete response: then the Answer is nil or incomplete.
+// Send sends a request once. An error means that there is no complete response: the Answer is then nil or incomplete. A
+// response with an error status is not an error (see Answer.Err).
 func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	out, err := c.request(ctx, r)
 	if err != nil {
-		return nil, unsendable{err}
+		return nil, unsendableError{err}
 	}
 	response, err := c.http.Do(out)
 	if err != nil {
@@ -202,7 +207,7 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	a := &Answer{Status: response.StatusCode, Header: response.Header}
 	a.Body, err = io.ReadAll(io.LimitReader(response.Body, c.config.MaxBody+1))
 	if err == nil && int64(len(a.Body)) > c.config.MaxBody {
-		err = tooLarge{c.config.MaxBody}
+		err = tooLargeError{c.config.MaxBody}
 	}
 	if err != nil {
 		return a, fmt.Errorf("read the answer to %s %s%s: %w", r.Method, c.base, r.Path, err)
@@ -239,12 +244,12 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 	return out, nil
 }
 
-// unsendable is the error for a request that cannot be sent, so that it is not retried.
-type unsendable struct{ error }
+// unsendableError is the error for a request that cannot be sent, so that it is not retried.
+type unsendableError struct{ error }
 
-func (e unsendable) Unwrap() error { return e.error }
+func (e unsendableError) Unwrap() error { return e.error }
 
-// tooLarge is the error for a response over Config.MaxBody.
-type tooLarge struct{ most int64 }
+// tooLargeError is the error for a response over Config.MaxBody.
+type tooLargeError struct{ most int64 }
 
-func (e tooLarge) Error() string { return fmt.Sprintf("it is over %d bytes", e.most) }
+func (e tooLargeError) Error() string { return fmt.Sprintf("it is over %d bytes", e.most) }

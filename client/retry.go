@@ -67,8 +67,8 @@ func (a *Answer) Err() error {
 	}}
 }
 
-// Answered returns the time of a response by the service's clock, which may differ from this machine's; the present
-// time if its headers have none.
+// Answered returns the time of a response (the header Date), by the service's clock, which may differ from this
+// machine's. It returns this machine's time if the headers have none.
 func Answered(h http.Header) time.Time {
 	at, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
@@ -77,13 +77,14 @@ func Answered(h http.Header) time.Time {
 	return at
 }
 
-// retryPause reports whether another attempt, after try attempts, may succeed, and returns the pause before it. It does
-// not allow one if Retry-After is longer than Config.MaxWait.
-func (c *Client) retryPause(err error, try int) (pause time.Duration, retry bool) {
-	pause = min(firstPause<<min(try-1, 10), longestPause)
+// retryPause reports whether a request that failed with err, after the given number of tries, is to be sent again, and
+// returns the pause before that. It is not sent again if another attempt would fail too, or if Retry-After is longer
+// than Config.MaxWait.
+func (c *Client) retryPause(err error, tries int) (pause time.Duration, retry bool) {
+	pause = min(firstPause<<min(tries-1, 10), longestPause)
 	pause += time.Duration(rand.Int64N(int64(pause)/5)) - pause/10
 	response, ok := errors.AsType[*Error](err)
-	if !ok { // no response, or not a complete one
+	if !ok { // there is no complete response
 		return pause, !c.isPermanent(err)
 	}
 	retryAfter, retryable := response.Fault.RetryAfter, false
@@ -104,7 +105,7 @@ func (c *Client) isPermanent(err error) bool {
 		return lookup.IsNotFound && !c.answered.Load()
 	}
 	return errors.Is(err, http.ErrSchemeMismatch) ||
-		isA[unsendable](err) || isA[tooLarge](err) || isA[*net.AddrError](err) || isA[*net.ParseError](err) ||
+		isA[unsendableError](err) || isA[tooLargeError](err) || isA[*net.AddrError](err) || isA[*net.ParseError](err) ||
 		isA[net.InvalidAddrError](err) || isA[tls.RecordHeaderError](err) ||
 		isA[*tls.CertificateVerificationError](err) || isA[x509.CertificateInvalidError](err) ||
 		isA[x509.HostnameError](err) || isA[x509.UnknownAuthorityError](err) || isA[x509.SystemRootsError](err)

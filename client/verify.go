@@ -16,17 +16,17 @@ import (
 // signatureAge is the maximum difference of a signature's time from now, which limits replays.
 const signatureAge = 5 * time.Minute
 
-// Verify returns an error unless a delivery is signed with the secret, in the service's text form, and its time is
-// within signatureAge of now. While a secret is being replaced, a delivery has a signature of each, and one valid
-// signature is enough. body is the raw body.
+// Verify returns an error unless a delivery is signed with the secret, and its time is within signatureAge of now. The
+// secret is in the text form in which the service shows it. While a secret is being replaced, a delivery has a
+// signature for the old one and one for the new one; one valid signature is enough. body is the raw body.
 func Verify(secret string, h http.Header, body []byte, now time.Time) error {
-	at, given := "", []string{}
+	at, signatures := "", []string{}
 	for member := range strings.SplitSeq(h.Get(domain.SignatureHeader), ",") {
 		switch name, value, _ := strings.Cut(member, "="); name {
 		case "t":
 			at = value
 		case "v1":
-			given = append(given, value)
+			signatures = append(signatures, value)
 		}
 	}
 	unix, err := strconv.ParseInt(at, 10, 64)
@@ -40,7 +40,7 @@ func Verify(secret string, h http.Header, body []byte, now time.Time) error {
 	_, _ = mac.Write([]byte(at + ".")) // never fails
 	_, _ = mac.Write(body)
 	want := hex.EncodeToString(mac.Sum(nil))
-	for _, signature := range given {
+	for _, signature := range signatures {
 		if hmac.Equal([]byte(signature), []byte(want)) {
 			return nil
 		}
