@@ -37,16 +37,16 @@ type linkedOperation struct {
 
 // changelog adds the page of changes, the newest first, and its Atom feed; nothing if there are no changes.
 func (b *builder) changelog() error {
-	if len(b.Changes) == 0 {
+	if len(b.Config.Changes) == 0 {
 		return nil
 	}
 	var list []linkedChange
 	feed := atomFeed{
 		Title: "Changes of the partner API", ID: SampleBase + changelogPath, Author: "The operator of this service",
-		Updated: b.Changes[0].On.Format(time.RFC3339),
+		Updated: b.Config.Changes[0].On.Format(time.RFC3339),
 		Links:   []atomLink{{Href: SampleBase + changelogPath}, {Rel: "self", Href: SampleBase + changelogPath + ".atom"}},
 	}
-	for _, c := range b.Changes {
+	for _, c := range b.Config.Changes {
 		var about bytes.Buffer
 		if err := b.markdown.goldmark.Convert([]byte(c.Text), &about); err != nil {
 			return err

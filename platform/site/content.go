@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"html/template"
 	"io"
 	"net/http"
@@ -50,10 +51,7 @@ func newContent(contentType, cacheControl string, body []byte) *content {
 	if cacheControl == revalidated && sampleMarks.Match(body) {
 		return &content{contentType: contentType, cacheControl: privateCache, source: body}
 	}
-	return &content{
-		contentType: contentType, cacheControl: cacheControl,
-		etag: etagOf(hashOf(body)), compressed: compress(body), plain: func() []byte { return body },
-	}
+	return compressedContent(contentType, cacheControl, compress(body))
 }
 
 // compressedContent returns content from a compressed body. The uncompressed body for callers without gzip is
@@ -72,9 +70,7 @@ func compress(body []byte) []byte {
 	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err == nil {
 		_, err = w.Write(body)
-	}
-	if err == nil {
-		err = w.Close()
+		err = errors.Join(err, w.Close())
 	}
 	if err != nil {
 		panic(err) // a buffer takes everything
@@ -83,14 +79,13 @@ func compress(body []byte) []byte {
 }
 
 // uncompressed undoes compress.
-func uncompressed(compressed []byte) []byte {
+func uncompressed(compressed []byte) (body []byte) {
 	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err == nil {
+		body, err = io.ReadAll(r)
+	}
 	if err != nil {
 		panic(err) // it is part of the program
-	}
-	body, err := io.ReadAll(r)
-	if err != nil {
-		panic(err)
 	}
 	return body
 }
@@ -104,27 +99,26 @@ func hashOf(body []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// body returns the content for a request: its ETag, and a function that returns its pieces, and whether they are
-// compressed (see edition.body).
-func (c *content) body(d *Documents, state servedState, r *http.Request) (etag string, pieces func(gzipped bool) ([][]byte, bool)) {
-	if c.source != nil {
+// body returns the body for a request, with its ETag. The body is compressed if the caller accepts gzip, except for
+// that of an edition beyond the limit of compressions (see edition.body).
+func (c *content) body(d *Documents, state servedState, r *http.Request) (body []byte, etag string, gzipped bool) {
+	gzipped = acceptsGzip(r.Header.Get("Accept-Encoding"))
+	switch {
+	case c.source != nil:
 		base := d.BaseOf(r)
 		if strings.HasPrefix(c.contentType, "text/html") {
 			base = template.HTMLEscapeString(base)
 		}
-		return c.editionOf(state).body(d, base)
+		return c.editionOf(state).body(d, base, gzipped)
+	case gzipped:
+		return c.compressed, c.etag, true
 	}
-	return c.etag, func(gzipped bool) ([][]byte, bool) {
-		if gzipped {
-			return [][]byte{c.compressed}, true
-		}
-		return [][]byte{c.plain()}, false
-	}
+	return c.plain(), c.etag, false
 }
 
 // serve writes the content with a status. If the status is 200, it sets the ETag, and answers 304 if the caller has it.
 func (c *content) serve(d *Documents, state servedState, w http.ResponseWriter, r *http.Request, status int) {
-	etag, body := c.body(d, state, r)
+	body, etag, gzipped := c.body(d, state, r)
 	headers := w.Header()
 	if c.policy != "" {
 		headers.Set("Content-Security-Policy", c.policy)
@@ -139,23 +133,16 @@ func (c *content) serve(d *Documents, state servedState, w http.ResponseWriter, 
 		}
 	}
 
-	pieces, gzipped := body(acceptsGzip(r.Header.Get("Accept-Encoding")))
 	headers.Set("Content-Type", c.contentType)
 	if gzipped {
 		headers.Set("Content-Encoding", "gzip")
 	} else {
 		headers.Set(gzhttp.HeaderNoCompression, "1") // the middleware must not compress it each time
 	}
-	length := 0
-	for _, piece := range pieces {
-		length += len(piece)
-	}
-	headers.Set("Content-Length", strconv.Itoa(length))
+	headers.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	for i := 0; i < len(pieces) && r.Method != http.MethodHead; i++ {
-		if _, err := w.Write(pieces[i]); err != nil {
-			return // the connection is closed
-		}
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // an error means that the connection is closed
 	}
 }
 
@@ -218,13 +205,12 @@ func (b *builder) addAssets() (a assets, err error) {
 			return a, err
 		}
 		name, packed := strings.CutSuffix(path.Base(file.name), ".gz")
-		made := compressedContent(file.contentType, immutable, body)
-		if !packed {
-			made = newContent(file.contentType, immutable, body)
-		}
 		extension := path.Ext(name)
 		*file.path = "/docs/assets/" + strings.TrimSuffix(name, extension) + "." + hashOf(body) + extension
-		b.pages[*file.path] = made
+		if !packed {
+			body = compress(body)
+		}
+		b.pages[*file.path] = compressedContent(file.contentType, immutable, body)
 	}
 	return a, nil
 }

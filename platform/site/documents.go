@@ -126,7 +126,7 @@ func (d *Documents) BaseOf(r *http.Request) string {
 // edition is a content for one servedState.
 type edition struct {
 	served servedState
-	parts  [][]byte // of the body, which has the address between them
+	text   []byte // the body for SampleBase
 	hash   string
 	// compressed holds the gzipped bodies by address.
 	compressed *lru.Cache[string, []byte]
@@ -137,27 +137,26 @@ func (c *content) editionOf(s servedState) *edition {
 	if last := c.last.Load(); last != nil && last.served == s {
 		return last
 	}
-	whole := s.fill(c.source, SampleBase)
+	text := s.fill(c.source, SampleBase)
 	cache, err := lru.New[string, []byte](keptAddresses)
 	if err != nil {
 		panic(err) // the size is a constant
 	}
-	made := &edition{served: s, parts: bytes.Split(whole, []byte(SampleBase)), hash: hashOf(whole), compressed: cache}
+	made := &edition{served: s, text: text, hash: hashOf(text), compressed: cache}
 	c.last.Store(made)
 	return made
 }
 
-// body returns the edition for an address: its ETag, and a function that returns its pieces, and whether they are
-// compressed: only if gzipped is true and the limit of compressions allows it.
-func (e *edition) body(d *Documents, base string) (etag string, pieces func(gzipped bool) ([][]byte, bool)) {
-	return etagOf(hashOf([]byte(e.hash + base))), func(gzipped bool) ([][]byte, bool) {
-		if gzipped {
-			if packed := e.compressedFor(d, base); packed != nil {
-				return [][]byte{packed}, true
-			}
+// body returns the body for an address, with its ETag. It is compressed if accepted is true and the limit of
+// compressions allows it.
+func (e *edition) body(d *Documents, base string, accepted bool) (body []byte, etag string, gzipped bool) {
+	etag = etagOf(hashOf([]byte(e.hash + base)))
+	if accepted {
+		if packed := e.compressedFor(d, base); packed != nil {
+			return packed, etag, true
 		}
-		return e.pieces(base), false
 	}
+	return e.plain(base), etag, false
 }
 
 // compressedFor returns the compressed body for an address; nil if it is not cached and this minute's limit is reached.
@@ -168,21 +167,14 @@ func (e *edition) compressedFor(d *Documents, base string) []byte {
 	if !d.mayCompress() {
 		return nil
 	}
-	packed := compress(bytes.Join(e.parts, []byte(base)))
+	packed := compress(e.plain(base))
 	e.compressed.Add(base, packed)
 	return packed
 }
 
-// pieces returns the pieces of the uncompressed body for an address.
-func (e *edition) pieces(base string) [][]byte {
-	pieces := make([][]byte, 0, 2*len(e.parts))
-	for i, part := range e.parts {
-		if i > 0 {
-			pieces = append(pieces, []byte(base))
-		}
-		pieces = append(pieces, part)
-	}
-	return pieces
+// plain returns the uncompressed body for an address.
+func (e *edition) plain(base string) []byte {
+	return bytes.ReplaceAll(e.text, []byte(SampleBase), []byte(base))
 }
 
 // servedState holds the values in pages that depend on the service, other than its address. It does not depend on the
@@ -210,8 +202,9 @@ const noticeMark = "<!-- notice -->"
 
 // hasNotice reports whether a page shows the notice.
 func (b *builder) hasNotice(p page) bool {
-	return b.Notice.Text != nil && (p.Path == "/" || p.Path == "/docs" || p.Section == b.Notice.Reference ||
-		slices.ContainsFunc(b.Notice.Guides, func(name string) bool { return b.markdown.guides[name] == p.Path }))
+	n := b.Config.Notice
+	return n.Text != nil && (p.Path == "/" || p.Path == "/docs" || p.Section == n.Reference ||
+		slices.ContainsFunc(n.Guides, func(name string) bool { return b.markdown.guides[name] == p.Path }))
 }
 
 // SampleBase is the service's address in the sources of pages. It is that of a demonstration, so that the commands of

@@ -39,25 +39,12 @@ func (b *builder) readGuides(files fs.FS, names []string) (list []*guide, err er
 	return list, nil
 }
 
-// guidePages adds the guides, their Markdown sources, and the pages that list them; operators' guides if there are any.
+// guidePages adds the guides, also the operators', and the Markdown sources of the other guides.
 func (b *builder) guidePages() error {
-	if err := b.addGuides(b.guides, "guides"); err != nil {
-		return err
-	}
-	for _, g := range b.guides {
+	for _, g := range b.Guides {
 		b.addText(g.Path+".md", "text/markdown; charset=utf-8", g.source).dated = true
 	}
-	err := b.add("docs", page{
-		Path: "/docs", Title: "Documentation", Section: "guides",
-		About: "Guides and reference of the partner API.",
-	}, nil)
-	if err != nil || len(b.operate) == 0 {
-		return err
-	}
-	return errors.Join(b.addGuides(b.operate, "operate"), b.add("operate", page{
-		Path: "/docs/operate", Title: "Operating the service", Section: "operate",
-		About: "Guides for operators of the service.",
-	}, nil))
+	return errors.Join(b.addGuides(b.Guides, "guides"), b.addGuides(b.Operate, "operate"))
 }
 
 // addGuides adds the pages of guides in reading order, each with links to the previous and the next.
@@ -83,11 +70,11 @@ func (b *builder) addGuides(list []*guide, section string) error {
 func (b *builder) addLLMsText() {
 	var text strings.Builder
 	text.WriteString("# Partner API\n\n> The partner API of a security awareness training service.\n\n## Guides\n\n")
-	for _, g := range b.guides {
+	for _, g := range b.Guides {
 		fmt.Fprintf(&text, "- [%s](%s%s.md): %s\n", g.Title, SampleBase, g.Path, g.Lead)
 	}
 	fmt.Fprintf(&text, "\nAll guides in one text: %s%s\n\n## Reference\n\n", SampleBase, fullText)
-	for _, r := range b.references {
+	for _, r := range b.References {
 		for _, file := range r.Files {
 			fmt.Fprintf(&text, "- [%s, %s](%s%s): every operation with its parameters, fields and errors, as OpenAPI\n", r.Title, file, SampleBase, file)
 		}
@@ -95,7 +82,7 @@ func (b *builder) addLLMsText() {
 	b.addText("/llms.txt", "text/plain; charset=utf-8", []byte(text.String()))
 
 	var full strings.Builder
-	for _, g := range b.guides {
+	for _, g := range b.Guides {
 		fmt.Fprintf(&full, "<!-- %s%s -->\n\n%s\n\n", SampleBase, g.Path, bytes.TrimSpace(g.source))
 	}
 	b.addText(fullText, "text/plain; charset=utf-8", []byte(full.String())).dated = true

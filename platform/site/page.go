@@ -41,18 +41,10 @@ func (p page) Contents() []heading {
 
 // layout is the data of templates/layout.html.
 type layout struct {
+	*builder
 	page
-	Assets     assets
-	Version    string
-	Releases   []Release
-	Guides     []*guide
-	Groups     []groupOfGuides
-	Operate    []*guide
-	References []*reference
 	// Notice is noticeMark on pages with the notice; else empty.
 	Notice template.HTML
-	// Support is Documents.SupportURL.
-	Support string
 	// Data is the data of the kind of page.
 	Data any
 	// Content is the rendered template of the kind of page.
@@ -62,7 +54,7 @@ type layout struct {
 // Served returns the name of the last release that the service serves; empty if it serves none.
 func (l layout) Served() string {
 	name := ""
-	for _, r := range l.Releases {
+	for _, r := range l.Config.Releases {
 		if r.Served {
 			name = r.Name
 		}
@@ -72,10 +64,7 @@ func (l layout) Served() string {
 
 // add renders a page with the template named kind, in the layout, and adds it. A path that is taken is an error.
 func (b *builder) add(kind string, p page, data any) error {
-	l := layout{
-		page: p, Assets: b.assets, Version: b.Version, Releases: b.Releases,
-		Guides: b.guides, Groups: b.groups, Operate: b.operate, References: b.references, Support: b.SupportURL, Data: data,
-	}
+	l := layout{builder: b, page: p, Data: data}
 	if b.hasNotice(p) {
 		l.Notice = noticeMark
 	}
@@ -88,7 +77,7 @@ func (b *builder) add(kind string, p page, data any) error {
 		return fmt.Errorf("page %s: %w", p.Path, err)
 	}
 
-	made := newContent("text/html; charset=utf-8", revalidated, b.underRoot(whole.Bytes()))
+	made := newContent("text/html; charset=utf-8", revalidated, b.Config.underRoot(whole.Bytes()))
 	made.dated = kind == "guide" && p.Section == "guides"
 	if p.Reference != nil {
 		made.policy = scalarPolicy
@@ -100,23 +89,14 @@ func (b *builder) add(kind string, p page, data any) error {
 	return nil
 }
 
-// home adds the page at /.
-func (b *builder) home() error {
-	return b.add("home", page{
-		Path: "/", Title: "Partner API",
-		About: "The partner API of a security awareness training service.",
-	}, nil)
-}
-
-// index adds the list of all headings and operations.
-func (b *builder) index() error {
-	return b.add("index", page{
-		Path: "/docs/index", Title: "Index", Section: "index",
-		About: "Every heading of the guides and every operation, on one page.",
-	}, nil)
-}
-
-// notFound adds the page for unknown paths.
-func (b *builder) notFound() error {
-	return b.add("notfound", page{Path: notFoundPage, Title: "Page not found"}, nil)
+// fixedPages are the pages that every site has, by their template. The page for operators is left out without guides
+// for them.
+var fixedPages = map[string]page{
+	"home": {Path: "/", Title: "Partner API", About: "The partner API of a security awareness training service."},
+	"docs": {Path: "/docs", Title: "Documentation", Section: "guides", About: "Guides and reference of the partner API."},
+	"operate": {Path: "/docs/operate", Title: "Operating the service", Section: "operate",
+		About: "Guides for operators of the service."},
+	"index": {Path: "/docs/index", Title: "Index", Section: "index",
+		About: "Every heading of the guides and every operation, on one page."},
+	"notfound": {Path: notFoundPage, Title: "Page not found"},
 }

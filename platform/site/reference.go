@@ -70,7 +70,7 @@ func (r *reference) Source() string { return r.Files[len(r.Files)-1] }
 
 // referencePages adds the pages of all references.
 func (b *builder) referencePages() error {
-	for _, r := range b.references {
+	for _, r := range b.References {
 		p := page{Path: r.Path, Title: r.Title, Section: r.Name, About: "Every operation of " + r.Title + ".", Reference: r}
 		if err := b.add("reference", p, nil); err != nil {
 			return err

@@ -30,7 +30,7 @@ type entry struct {
 func (b *builder) searchIndex() error {
 	var list []*entry
 	inParts := map[string]bool{} // the names of guides with parts, and name#id of the parts' sections
-	for _, g := range b.guides {
+	for _, g := range b.Guides {
 		if whole, _, part := strings.Cut(g.Name, "/"); part {
 			inParts[whole] = true
 			for _, s := range g.Sections {
@@ -38,7 +38,7 @@ func (b *builder) searchIndex() error {
 			}
 		}
 	}
-	for _, g := range b.guides {
+	for _, g := range b.Guides {
 		weight := 2.0
 		if g.Part() || inParts[g.Name] {
 			weight = 0.2 // lists of details, such as fields
@@ -54,19 +54,19 @@ func (b *builder) searchIndex() error {
 			list = append(list, &entry{Title: s.Title, Place: g.Title, Path: path, Text: indexText(s.Text), Words: s.Words, Weight: weight})
 		}
 	}
-	for i, r := range b.references {
+	for i, r := range b.References {
 		list = append(list, b.entriesOf(r, 1/float64(i+1))...)
 	}
 
 	for _, e := range list {
-		e.Path = b.Root() + e.Path
+		e.Path = b.Config.Root() + e.Path
 	}
 	text, err := json.Marshal(list)
 	if err != nil {
 		return err
 	}
-	b.assets.Index = "/docs/search-" + hashOf(text) + ".json"
-	b.pages[b.assets.Index] = newContent("application/json", immutable, text)
+	b.Assets.Index = "/docs/search-" + hashOf(text) + ".json"
+	b.pages[b.Assets.Index] = newContent("application/json", immutable, text)
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (b *builder) entriesOf(r *reference, weight float64) []*entry {
 	for _, o := range r.Operations {
 		list = append(list, &entry{
 			Title: o.Summary, Place: o.Method + " " + o.Path, Path: o.Link, Text: o.source.Description,
-			Words: b.Words[o.source.OperationID], Weight: 2.5 * weight,
+			Words: b.Config.Words[o.source.OperationID], Weight: 2.5 * weight,
 		})
 		o.members(func(kind, name, about string) {
 			key := entry{Title: name, Place: kind, Text: about}

@@ -189,22 +189,28 @@ func build(c Config) (map[string]*content, error) {
 		return nil, err
 	}
 	b.addLLMsText()
-	return b.pages, errors.Join(b.home(), b.guidePages(), b.referencePages(), b.changelog(), b.index(), b.notFound())
+	errs := []error{b.guidePages(), b.referencePages(), b.changelog()}
+	for template, p := range fixedPages {
+		if template != "operate" || len(b.Operate) > 0 {
+			errs = append(errs, b.add(template, p, nil))
+		}
+	}
+	return b.pages, errors.Join(errs...)
 }
 
-// builder renders pages.
+// builder renders pages. Its exported fields are the data of all templates.
 type builder struct {
-	Config
-	pages  map[string]*content
-	assets assets
-	guides []*guide
-	groups []groupOfGuides
-	// operate are the operators' guides.
-	operate []*guide
+	Config Config
+	Assets assets
+	Guides []*guide
+	Groups []groupOfGuides
+	// Operate are the operators' guides.
+	Operate    []*guide
+	References []*reference
+	pages      map[string]*content
 	// operations are the links of the operations of all references, by method
 	// and path: "GET /v2/clients".
 	operations map[string]string
-	references []*reference
 	markdown   *markdown
 }
 
@@ -212,7 +218,7 @@ type builder struct {
 func newBuilder(c Config) (*builder, error) {
 	b := &builder{Config: c, pages: map[string]*content{}, operations: map[string]string{}}
 	var err error
-	if b.assets, err = b.addAssets(); err != nil {
+	if b.Assets, err = b.addAssets(); err != nil {
 		return nil, err
 	}
 
@@ -221,7 +227,7 @@ func newBuilder(c Config) (*builder, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reference %s: %w", r.Name, err)
 		}
-		b.references = append(b.references, made)
+		b.References = append(b.References, made)
 		for _, o := range made.Operations {
 			b.operations[o.Method+" "+o.Path] = o.Link
 		}
@@ -242,8 +248,8 @@ func newBuilder(c Config) (*builder, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.guides, b.groups = append(b.guides, list...), append(b.groups, groupOfGuides{group.Title, list})
+		b.Guides, b.Groups = append(b.Guides, list...), append(b.Groups, groupOfGuides{group.Title, list})
 	}
-	b.operate, err = b.readGuides(c.Operate, c.OperateOrder)
+	b.Operate, err = b.readGuides(c.Operate, c.OperateOrder)
 	return b, err
 }

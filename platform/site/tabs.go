@@ -45,7 +45,7 @@ func (p *panel) Dump(source []byte, level int) { ast.DumpHelper(p, source, level
 // tabulate groups consecutive programs, one per language, into tabs. A code block that is neither a program nor sh,
 // such as output, goes into the tab of the program before it; anything else ends the group.
 func tabulate(doc ast.Node, source []byte) {
-	run := &tabs{number: 1}
+	group := &tabs{number: 1}
 	for n := doc.FirstChild(); n != nil; {
 		next := n.NextSibling()
 		block, isCode := n.(*ast.FencedCodeBlock)
@@ -53,27 +53,27 @@ func tabulate(doc ast.Node, source []byte) {
 		if isCode {
 			language = string(block.Language(source))
 		}
-		last := len(run.panels) - 1
+		last := len(group.panels) - 1
 		switch {
 		case programs[language] != "":
-			if slices.ContainsFunc(run.panels, func(p *panel) bool { return p.language == language }) {
-				run = run.replace(doc)
+			if slices.ContainsFunc(group.panels, func(p *panel) bool { return p.language == language }) {
+				group = group.insertInto(doc)
 			}
-			id := fmt.Sprintf("tabs-%d-%s", run.number, language)
-			run.panels = append(run.panels, &panel{id: id, language: language, blocks: []ast.Node{n}})
+			id := fmt.Sprintf("tabs-%d-%s", group.number, language)
+			group.panels = append(group.panels, &panel{id: id, language: language, blocks: []ast.Node{n}})
 		case isCode && language != "sh" && last >= 0:
-			run.panels[last].blocks = append(run.panels[last].blocks, n)
+			group.panels[last].blocks = append(group.panels[last].blocks, n)
 		default:
-			run = run.replace(doc)
+			group = group.insertInto(doc)
 		}
 		n = next
 	}
-	run.replace(doc)
+	group.insertInto(doc)
 }
 
-// replace moves the panels' blocks into the tabs, which it inserts into the document, if there are two panels or more.
+// insertInto moves the panels' blocks into the tabs, and the tabs into the document, if there are two or more panels.
 // It returns empty tabs for the next group.
-func (t *tabs) replace(doc ast.Node) *tabs {
+func (t *tabs) insertInto(doc ast.Node) *tabs {
 	if len(t.panels) < 2 {
 		return &tabs{number: t.number}
 	}
