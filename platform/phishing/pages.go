@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/sync/semaphore"
 
 	"partnerapi/db"
 	"partnerapi/db/outbox"
@@ -31,7 +32,7 @@ type Pages struct {
 	tokens   Tokens
 	networks domain.Networks
 	log      *slog.Logger
-	slots    chan struct{}
+	slots    *semaphore.Weighted // maxConcurrentPages
 	timeout  time.Duration
 	// newCell, if not nil, returns the URL of the cell to which a result's partner moved;
 	// empty if the partner did not move.
@@ -42,7 +43,7 @@ type Pages struct {
 func NewPages(d *db.DB, tokens Tokens, networks domain.Networks, log *slog.Logger) *Pages {
 	return &Pages{
 		db: d, tokens: tokens, networks: networks, log: log,
-		slots: make(chan struct{}, maxConcurrentPages), timeout: pageTimeout,
+		slots: semaphore.NewWeighted(maxConcurrentPages), timeout: pageTimeout,
 	}
 }
 
@@ -50,38 +51,6 @@ func NewPages(d *db.DB, tokens Tokens, networks domain.Networks, log *slog.Logge
 // partner moved, with which links begin there; empty if the partner did not move.
 func (p *Pages) Forward(newCell func(context.Context, domain.ResultID) (string, error)) {
 	p.newCell = newCell
-}
-
-// redirectMoved redirects the request of a link to the cell to which its mail's partner moved. It returns true if it
-// wrote the response: the redirect, or an error page.
-func (p *Pages) redirectMoved(c *gin.Context, id domain.ResultID) bool {
-	if p.newCell == nil {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(c.Request.Context(), p.timeout)
-	defer cancel()
-	cellURL, err := p.cellOf(ctx, id)
-	switch {
-	case err != nil:
-		p.log.ErrorContext(ctx, "a tracked link was not looked up", "result", id.UUID(), "error", err)
-		p.write(c, http.StatusServiceUnavailable, "trouble", domain.Simulation{})
-	case cellURL != "":
-		setPrivateHeaders(c)
-		c.Redirect(http.StatusTemporaryRedirect, cellURL+c.Request.URL.Path)
-	default:
-		return false
-	}
-	return true
-}
-
-// cellOf calls newCell when a slot is free.
-func (p *Pages) cellOf(ctx context.Context, id domain.ResultID) (string, error) {
-	release, err := p.acquireSlot(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer release()
-	return p.newCell(ctx, id)
 }
 
 // Mount adds the pages to the engine, below /t.
@@ -134,20 +103,18 @@ func (p *Pages) report(c *gin.Context) {
 }
 
 // handleStep records a step with the simulation of the path's token and returns the simulation. It returns false if
-// it wrote the response: 404 for an invalid token, 503 if the database is not available in time.
+// it wrote the response: 404 for an invalid token, a redirect if the simulation's partner moved to another cell, or 503
+// if the database is not available in time.
 func (p *Pages) handleStep(c *gin.Context, kind domain.ResultEventKind) (domain.Simulation, bool) {
 	id, ok := p.tokens.Result(c.Param("token"))
 	if !ok {
 		p.write(c, http.StatusNotFound, "unknown", domain.Simulation{})
 		return domain.Simulation{}, false
 	}
-	if p.redirectMoved(c, id) {
-		return domain.Simulation{}, false
-	}
 	step := domain.ResultStep{Result: id, Kind: kind, At: p.db.Now(), Automated: p.automatedReason(c)}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), p.timeout)
 	defer cancel()
-	s, err := p.recordStep(ctx, step)
+	s, cellURL, err := p.recordHere(ctx, step)
 	switch {
 	case domain.IsCode(err, domain.NotFound):
 		p.write(c, http.StatusNotFound, "unknown", s)
@@ -155,31 +122,37 @@ func (p *Pages) handleStep(c *gin.Context, kind domain.ResultEventKind) (domain.
 		// The path is not logged, because it contains the token.
 		p.log.ErrorContext(ctx, "a tracked link was not recorded", "result", id.UUID(), "step", kind, "error", err)
 		p.write(c, http.StatusServiceUnavailable, "trouble", s)
+	case cellURL != "":
+		setPrivateHeaders(c)
+		c.Redirect(http.StatusTemporaryRedirect, cellURL+c.Request.URL.Path)
 	default:
 		return s, true
 	}
 	return s, false
 }
 
-// acquireSlot waits until a slot for the database is free, and returns a function that releases the slot.
-func (p *Pages) acquireSlot(ctx context.Context) (release func(), err error) {
-	select {
-	case p.slots <- struct{}{}:
-		return func() { <-p.slots }, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for a turn: %w", ctx.Err())
+// recordHere waits for a slot, records a step and returns its simulation. If the simulation's partner moved to another
+// cell, it only returns the URL of that cell.
+func (p *Pages) recordHere(
+	ctx context.Context, step domain.ResultStep,
+) (s domain.Simulation, cellURL string, err error) {
+	if err := p.slots.Acquire(ctx, 1); err != nil {
+		return s, "", fmt.Errorf("wait for a turn: %w", err)
 	}
+	defer p.slots.Release(1)
+	if p.newCell != nil {
+		if cellURL, err = p.newCell(ctx, step.Result); err != nil || cellURL != "" {
+			return s, cellURL, err
+		}
+	}
+	s, err = p.recordStep(ctx, step)
+	return s, "", err
 }
 
-// recordStep returns the simulation of a step, and records the step, when a slot is free. A submission is only a click
-// if the template has no form. A step with a mail that is not marked as sent is recorded as a scanner's, if the mail is
-// being delivered, or else not at all.
+// recordStep returns the simulation of a step, and records the step. A submission is only a click if the template has
+// no form. A step with a mail that is not marked as sent is recorded as a scanner's, if the mail is being delivered, or
+// else not at all.
 func (p *Pages) recordStep(ctx context.Context, step domain.ResultStep) (domain.Simulation, error) {
-	release, err := p.acquireSlot(ctx)
-	if err != nil {
-		return domain.Simulation{}, err
-	}
-	defer release()
 	s, err := p.db.Simulation(ctx, step.Result)
 	if err != nil {
 		return s, err
