@@ -303,7 +303,7 @@ func guideService(t *testing.T, url, release string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := resources{store: store, renderer: report.NewRenderer(report.Options{})}
+	r := resources{store: store, renderer: report.NewRenderer(nil)}
 	var answers http.Handler
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answers.ServeHTTP(w, r) }))
 	s := builtService(t, d, "http://"+server.Listener.Addr().String(), r, "serve", "--demo", "--release="+release, "--log-level=error", "--data-dir="+t.TempDir())

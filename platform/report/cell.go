@@ -1,7 +1,10 @@
 package report
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
@@ -11,38 +14,55 @@ import (
 // noValue is the text of a cell that is nil.
 const noValue = "–"
 
-// check returns an error if a cell's type is not that of its column's kind.
-func (c *Column) check(cell any) error {
-	ok := cell == nil
-	switch cell.(type) {
-	case string:
-		ok = c.Kind == TextColumn
-	case int:
-		ok = c.Kind == IntegerColumn || c.Kind == MixedColumn
-	case Percent:
-		ok = c.Kind == MixedColumn
-	case float64:
-		ok = c.Kind == NumberColumn || c.Kind == PercentColumn
-	case domain.Date:
-		ok = c.Kind == DateColumn
-	case time.Time:
-		ok = c.Kind == TimeColumn
-	case bool:
-		ok = c.Kind == YesNoColumn
+// rows returns the rows of the table, which it checks. It ends with an error if Rows fails or ctx has ended, or if a row
+// does not have a cell for each column, nil or of the type of the column's kind.
+func (t *Table) rows(ctx context.Context) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
+		for row, err := range t.Rows {
+			if err == nil {
+				err = cmp.Or(ctx.Err(), t.check(row))
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("table %q: %w", t.Title, err))
+				return
+			}
+			if !yield(row, nil) {
+				return
+			}
+		}
 	}
-	if !ok {
-		return fmt.Errorf("column %q: a cell of the kind %d cannot be a %T", c.Title, c.Kind, cell)
+}
+
+// check returns an error if a row does not fit the columns.
+func (t *Table) check(row []any) error {
+	if len(row) != len(t.Columns) {
+		return fmt.Errorf("a row of %d cells under %d columns", len(row), len(t.Columns))
+	}
+	for i, cell := range row {
+		if c := &t.Columns[i]; !c.holds(cell) {
+			return fmt.Errorf("column %q: a cell of the kind %d cannot be a %T", c.Title, c.Kind, cell)
+		}
 	}
 	return nil
 }
 
-// text returns a cell as a page shows it. The error is that of check.
-func (c *Column) text(cell any) (string, error) {
-	text := textOf(cell)
-	if c.Kind == PercentColumn && cell != nil {
-		text += "%"
+// holds reports whether a cell is nil or of the type of the column's kind.
+func (c *Column) holds(cell any) bool {
+	switch cell.(type) {
+	case nil:
+		return true
+	case string:
+		return c.Kind == TextColumn
+	case int, float64, Percent:
+		return c.Kind == NumberColumn
+	case domain.Date:
+		return c.Kind == DateColumn
+	case time.Time:
+		return c.Kind == TimeColumn
+	case bool:
+		return c.Kind == YesNoColumn
 	}
-	return text, c.check(cell)
+	return false
 }
 
 // text returns the figure's value as a page shows it.
@@ -70,15 +90,6 @@ func textOf(value any) string {
 		return "No"
 	}
 	return noValue
-}
-
-// numeric reports whether cells are aligned to the right.
-func (c *Column) numeric() bool {
-	switch c.Kind {
-	case IntegerColumn, NumberColumn, PercentColumn, MixedColumn:
-		return true
-	}
-	return false
 }
 
 // share returns the column's share of the width for texts; 0 for a column of another kind.

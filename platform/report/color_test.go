@@ -19,7 +19,7 @@ func TestRowsOfOneGroup(t *testing.T) {
 		}),
 	}}}}}
 
-	pages := pagesOf(t, d, Options{})
+	pages := pagesOf(t, d, nil)
 	if len(pages) < 3 {
 		t.Fatalf("%d pages", len(pages))
 	}

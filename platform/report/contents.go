@@ -70,11 +70,11 @@ func listed[Row any](list []Row, cells func(*Row) []any) iter.Seq2[[]any, error]
 	}
 }
 
-// columns returns columns of a kind.
-func columns(kind ColumnKind, titles ...string) []Column {
+// numberColumns returns columns of numbers.
+func numberColumns(titles ...string) []Column {
 	list := make([]Column, len(titles))
 	for i, title := range titles {
-		list[i] = Column{Title: title, Kind: kind}
+		list[i] = Column{Title: title, Kind: NumberColumn}
 	}
 	return list
 }
@@ -113,24 +113,20 @@ func word[T ~string](value T) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// percentage returns part of whole in percent; nil if whole is 0.
-func percentage(part, whole int) *float64 {
+// rateOf returns part of whole in percent as a cell; nil if whole is 0.
+func rateOf(part, whole int) any {
 	if whole == 0 {
 		return nil
 	}
-	rate := domain.Percent(part, whole)
-	return &rate
+	return Percent(domain.Percent(part, whole))
 }
 
-// rateOf returns a percentage as a cell; nil if whole is 0.
-func rateOf(part, whole int) any { return optional(percentage(part, whole)) }
-
-// rateIn returns a percentage for a chart; NaN (no value) if whole is 0.
+// rateIn returns part of whole in percent for a chart; NaN (no value) if whole is 0.
 func rateIn(part, whole int) float64 {
-	if rate := percentage(part, whole); rate != nil {
-		return *rate
+	if whole == 0 {
+		return math.NaN()
 	}
-	return math.NaN()
+	return domain.Percent(part, whole)
 }
 
 var english = message.NewPrinter(language.English)

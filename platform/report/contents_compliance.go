@@ -72,11 +72,11 @@ func frameworkTable(list []domain.FrameworkAssignment) Table {
 	return Table{
 		Title: "Frameworks",
 		Columns: []Column{{Title: "Framework", Width: 4}, {Title: "Category", Width: 2}, {Title: "Audience", Width: 2},
-			{Title: "Met", Kind: IntegerColumn}, {Title: "Of", Kind: IntegerColumn},
-			{Title: "Share", Kind: PercentColumn}, {Title: "Evaluated (UTC)", Kind: TimeColumn}},
+			{Title: "Met", Kind: NumberColumn}, {Title: "Of", Kind: NumberColumn}, {Title: "Share", Kind: NumberColumn},
+			{Title: "Evaluated (UTC)", Kind: TimeColumn}},
 		Rows: listed(list, func(f *domain.FrameworkAssignment) []any {
 			e := &f.Evaluation
-			return []any{f.Framework.Name, f.Framework.Category, audienceText(f), e.Met, e.Total, float64(e.Percentage()), e.At}
+			return []any{f.Framework.Name, f.Framework.Category, audienceText(f), e.Met, e.Total, Percent(e.Percentage()), e.At}
 		}),
 	}
 }
@@ -85,8 +85,8 @@ func frameworkTable(list []domain.FrameworkAssignment) Table {
 func requirementTable(title string, f *domain.FrameworkAssignment) Table {
 	return Table{
 		Title: title, Empty: "No module of this framework is on, so that nothing is measured.",
-		Columns: []Column{{Title: "Requirement", Width: 4}, {Title: "Met", Kind: YesNoColumn}, {Title: "Measured", Kind: MixedColumn},
-			{Title: "Wanted"}, {Title: "Target", Kind: MixedColumn}, {Title: "Detail", Width: 4}},
+		Columns: []Column{{Title: "Requirement", Width: 4}, {Title: "Met", Kind: YesNoColumn},
+			{Title: "Measured", Kind: NumberColumn}, {Title: "Wanted"}, {Title: "Target", Kind: NumberColumn}, {Title: "Detail", Width: 4}},
 		Rows: listed(f.Evaluation.Requirements, requirementCells),
 	}
 }

@@ -14,7 +14,7 @@ const breachSource = "Data on breaches comes from Have I Been Pwned (https://hav
 	"CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)."
 
 // tallyColumns are the counts of exposures, after a table's first columns.
-var tallyColumns = columns(IntegerColumn, "Found in period", "Resolved in period", "Unresolved", "Resolved")
+var tallyColumns = numberColumns("Found in period", "Resolved in period", "Unresolved", "Resolved")
 
 // tallyCells returns the first cells of a row, followed by the cells of tallyColumns.
 func tallyCells(n domain.ExposureTally, first ...any) []any {
@@ -43,7 +43,7 @@ func darkWeb(r *reading) []Section {
 			func(m *domain.ExposureMonth) []float64 { return []float64{float64(m.Found), float64(m.Resolved)} }),
 			Table{
 				Title:   "Exposures per month",
-				Columns: slices.Concat([]Column{{Title: "Month"}}, columns(IntegerColumn, "Found", "Resolved")),
+				Columns: slices.Concat([]Column{{Title: "Month"}}, numberColumns("Found", "Resolved")),
 				Rows: listed(byMonth, func(m *domain.ExposureMonth) []any {
 					return []any{monthText(m.Month), m.Found, m.Resolved}
 				}),

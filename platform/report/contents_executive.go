@@ -39,13 +39,12 @@ func frameworksMet(list []domain.FrameworkAssignment) Block {
 	}
 	names := uniqueNames(list)
 	return Table{
-		Title: "Frameworks",
-		Line:  func(cells []any) string { return fmt.Sprintf("%s %d of %d (%.1f%%)", cells...) },
-		Columns: []Column{{Title: "Framework", Width: 4}, {Title: "Met", Kind: IntegerColumn},
-			{Title: "Of", Kind: IntegerColumn}, {Title: "Share", Kind: PercentColumn}},
+		Title:   "Frameworks",
+		Line:    func(cells []any) string { return fmt.Sprintf("%s %d of %d (%.1f%%)", cells...) },
+		Columns: slices.Concat([]Column{{Title: "Framework", Width: 4}}, numberColumns("Met", "Of", "Share")),
 		Rows: listed(names, func(name *string) []any {
 			e := &list[slices.Index(names, *name)].Evaluation
-			return []any{*name, e.Met, e.Total, float64(e.Percentage())}
+			return []any{*name, e.Met, e.Total, Percent(e.Percentage())}
 		}),
 	}
 }

@@ -29,7 +29,7 @@ func TestFilesSayTheirDocuments(t *testing.T) {
 		t.Run(string(typ), func(t *testing.T) {
 			said, tables := w.said(typ)
 			w.with(typ, func(d *report.Document) error {
-				pages := report.PagesOf(t, d, report.Options{})
+				pages := report.PagesOf(t, d, nil)
 				if typ == domain.ExecutiveSummary && len(pages) != 1 {
 					t.Errorf("a summary has %d pages", len(pages))
 				}
@@ -199,9 +199,9 @@ func TestCompliance(t *testing.T) {
 			title += ", " + audience
 		}
 		met, total = met+e.Met, total+e.Total
-		summarized = append(summarized, row{"Framework": title, "Met": e.Met, "Of": e.Total, "Share": float64(e.Percentage)})
+		summarized = append(summarized, row{"Framework": title, "Met": e.Met, "Of": e.Total, "Share": report.Percent(e.Percentage)})
 		frameworks = append(frameworks, row{"Framework": f.Framework.Name, "Category": f.Framework.Category, "Audience": audience,
-			"Met": e.Met, "Of": e.Total, "Share": float64(e.Percentage), "Evaluated (UTC)": e.EvaluatedAt.Time})
+			"Met": e.Met, "Of": e.Total, "Share": report.Percent(e.Percentage), "Evaluated (UTC)": e.EvaluatedAt.Time})
 		if !e.EvaluatedAt.Time.Equal(w.Clock.Now()) {
 			t.Errorf("%s was evaluated at %v", title, e.EvaluatedAt)
 		}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"partnerapi/db"
 	"partnerapi/db/reports"
@@ -39,6 +40,14 @@ func globalHealth(r *reading) []Section {
 	}
 }
 
+// percentage returns part of whole in percent; nil if whole is 0.
+func percentage(part, whole int) *float64 {
+	if whole == 0 {
+		return nil
+	}
+	return new(domain.Percent(part, whole))
+}
+
 // health returns the client's values for the comparison; nil for values without a base, such as active users.
 func (n *numbers) health(t *db.Tenant) domain.Health {
 	h := domain.Health{
@@ -46,14 +55,11 @@ func (n *numbers) health(t *db.Tenant) domain.Health {
 		Signed:   percentage(n.signed, n.asked), FrameworksMet: percentage(n.met, n.requirements),
 	}
 	if n.users > 0 {
-		score := float64(n.score.AverageScore)
-		h.AverageScore, h.OnTrack = &score, &n.score.OnTrackRate
+		h.AverageScore, h.OnTrack = new(float64(n.score.AverageScore)), &n.score.OnTrackRate
 		h.ClickRate, h.ReportRate = &n.score.ClickRate90d, &n.score.ReportRate90d
-		mails := float64(n.phishing.Sent) / float64(n.users)
-		h.MailsPerUser = &mails
+		h.MailsPerUser = new(float64(n.phishing.Sent) / float64(n.users))
 		if t.DarkWebMonitoring {
-			exposures := 100 * float64(n.darkWeb.Unresolved) / float64(n.users)
-			h.ExposuresPer100 = &exposures
+			h.ExposuresPer100 = new(100 * float64(n.darkWeb.Unresolved) / float64(n.users))
 		}
 	}
 	return h
@@ -86,8 +92,8 @@ func areas(own, others *domain.Health) []area {
 func healthTable(own, others *domain.Health) Table {
 	return Table{
 		Title: "Areas compared",
-		Columns: []Column{{Title: "Area", Width: 4}, {Title: "Unit", Width: 1}, {Title: "This client", Kind: NumberColumn},
-			{Title: "Average of others", Kind: NumberColumn}, {Title: "Compared", Width: 2}},
+		Columns: slices.Concat([]Column{{Title: "Area", Width: 4}, {Title: "Unit"}},
+			numberColumns("This client", "Average of others"), []Column{{Title: "Compared", Width: 2}}),
 		Rows: listed(areas(own, others), func(a *area) []any {
 			return []any{a.name, a.unit, optional(a.own), optional(a.other), a.compared()}
 		}),
@@ -100,11 +106,8 @@ func (a *area) compared() any {
 	if a.own == nil || a.other == nil {
 		return nil
 	}
-	column := Column{Kind: NumberColumn}
-	own, _ := column.text(*a.own)
-	other, _ := column.text(*a.other)
 	switch {
-	case own == other:
+	case textOf(*a.own) == textOf(*a.other):
 		return "Like others"
 	case *a.own < *a.other == a.lowerIsBetter:
 		return "Better"

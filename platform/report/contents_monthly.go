@@ -110,7 +110,7 @@ func countComparison(t *db.Tenant, current, earlier *numbers) Table {
 			numberPair{"Exposures resolved", current.exposures.Resolved, earlier.exposures.Resolved})
 	}
 
-	return comparison("Counts compared", "What", list, IntegerColumn, Column{Title: "Change", Kind: IntegerColumn})
+	return comparison("Counts compared", "What", list, "Change")
 }
 
 // rateComparison returns a table of rates of two periods.
@@ -119,15 +119,15 @@ func rateComparison(current, earlier *numbers) Table {
 	return comparison("Rates compared", "Rate", []numberPair{
 		{"Click rate", rateOf(c.Clicked, c.Sent), rateOf(e.Clicked, e.Sent)},
 		{"Report rate", rateOf(c.Reported, c.Sent), rateOf(e.Reported, e.Sent)},
-	}, PercentColumn, Column{Title: "Change in points", Kind: NumberColumn})
+	}, "Change in points")
 }
 
-// comparison returns a table of numbers of a kind. The change is empty unless both periods have a value.
-func comparison(title, name string, list []numberPair, kind ColumnKind, change Column) Table {
+// comparison returns a table of numbers. name and change are the titles of the columns with their names and their
+// differences. A difference is empty unless both periods have a value.
+func comparison(title, name string, list []numberPair, change string) Table {
 	return Table{
-		Title: title,
-		Columns: slices.Concat([]Column{{Title: name, Width: 3}}, columns(kind, "This period", "Period before"),
-			[]Column{change}),
+		Title:   title,
+		Columns: slices.Concat([]Column{{Title: name, Width: 3}}, numberColumns("This period", "Period before", change)),
 		Rows: listed(list, func(n *numberPair) []any {
 			cells := []any{n.name, n.current, n.earlier, nil}
 			switch earlier := n.earlier.(type) {
@@ -135,9 +135,9 @@ func comparison(title, name string, list []numberPair, kind ColumnKind, change C
 				if current, ok := n.current.(int); ok {
 					cells[3] = current - earlier
 				}
-			case float64:
-				if current, ok := n.current.(float64); ok {
-					cells[3] = current - earlier
+			case Percent:
+				if current, ok := n.current.(Percent); ok {
+					cells[3] = float64(current - earlier)
 				}
 			}
 			return cells

@@ -54,7 +54,7 @@ func (n *numbers) standing(r *reading) {
 	if r.tenant.DarkWebMonitoring {
 		n.darkWeb = current(r, (*db.Tenant).DarkWeb)
 	}
-	for _, p := range everyPolicy(r) {
+	for _, p := range policiesOf(r) {
 		if p.SignOff != nil {
 			n.asked += p.SignOff.Audience
 			n.signed += p.SignOff.Acknowledged
@@ -65,13 +65,6 @@ func (n *numbers) standing(r *reading) {
 		n.met += f.Evaluation.Met
 		n.requirements += f.Evaluation.Total
 	}
-}
-
-// everyPolicy reads all active policies of the client.
-func everyPolicy(r *reading) []domain.Policy {
-	return current(r, func(t *db.Tenant, ctx context.Context) ([]domain.Policy, error) {
-		return reports.EveryPolicy(ctx, t)
-	})
 }
 
 // frameworksOf reads all framework assignments of the client.

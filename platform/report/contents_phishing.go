@@ -50,7 +50,7 @@ func phishingOverview(r *reading) []Section {
 			}),
 		section("Repeat clickers", Table{
 			Title: "Repeat clickers", Empty: "Nobody clicked in two or more mails of this period.",
-			Columns: slices.Concat(personColumns, []Column{{Title: "Status"}}, columns(IntegerColumn, "Sent", "Clicked"),
+			Columns: slices.Concat(personColumns, []Column{{Title: "Status"}}, numberColumns("Sent", "Clicked"),
 				[]Column{{Title: "Last click", Kind: TimeColumn, Width: 2}}),
 			Rows: each(r, reports.RepeatClickers, func(u *domain.RepeatClicker) []any {
 				return personCells(&u.Person, word(u.Status), u.Sent, u.Clicked, u.LastClickedAt)
@@ -66,7 +66,7 @@ func phishingPerformance(r *reading) []Section {
 			"now included."), phishingFigures(phishingTotal(read(r, reports.PhishedMonths.All)))),
 		section("Every user", noUsers(r.tenant.ActiveUsers), Table{
 			Title: "Phishing by user", Empty: "There are no active users.",
-			Columns: slices.Concat(personColumns, phishingColumns[:5], columns(PercentColumn, "Click rate")),
+			Columns: slices.Concat(personColumns, phishingColumns[:5], numberColumns("Click rate")),
 			Rows: each(r, reports.PhishedUsers, func(u *domain.PhishedUser) []any {
 				return personCells(&u.Person, u.Sent, u.Opened, u.Clicked, u.Reported, u.CredentialsSubmitted,
 					rateOf(u.Clicked, u.Sent))
@@ -106,9 +106,8 @@ func phishingFigures(n domain.PhishingCounts) Block {
 }
 
 // phishingColumns are the columns of counts, after a table's first columns.
-var phishingColumns = slices.Concat(
-	columns(IntegerColumn, "Sent", "Opened", "Clicked", "Reported", "Submitted", "Attachments"),
-	columns(PercentColumn, "Click rate", "Report rate"))
+var phishingColumns = numberColumns("Sent", "Opened", "Clicked", "Reported", "Submitted", "Attachments", "Click rate",
+	"Report rate")
 
 // phishingCells returns the first cells of a row, followed by the cells of phishingColumns.
 func phishingCells(n domain.PhishingCounts, first ...any) []any {

@@ -2,9 +2,11 @@ package report
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
+	"partnerapi/db"
 	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
@@ -12,7 +14,7 @@ import (
 // policies returns the contents of a report of the client's policies. The chart shows those with an audience to sign
 // them, the least signed first.
 func policies(r *reading) []Section {
-	list := policiesByTitle(r)
+	list := policiesOf(r)
 	names := map[domain.AnyRef]string{}
 	for _, n := range read(r, reports.ScopeNames.All) {
 		names[domain.ScopeOf(n.Type, n.ID)] = n.Name
@@ -30,9 +32,9 @@ func policies(r *reading) []Section {
 				func(p *domain.Policy) float64 { return p.SignOff.Percentage() })),
 		section("Policies", Table{
 			Title: "Policies", Empty: "The client has no active policies.",
-			Columns: slices.Concat([]Column{{Title: "Title", Width: 4}, {Title: "Version", Kind: IntegerColumn},
+			Columns: slices.Concat([]Column{{Title: "Title", Width: 4}, {Title: "Version", Kind: NumberColumn},
 				{Title: "Audience", Width: 3}, {Title: "To be signed", Kind: YesNoColumn}},
-				columns(IntegerColumn, "Renewal days", "Users", "Signed", "Unsigned"), columns(PercentColumn, "Signed rate")),
+				numberColumns("Renewal days", "Users", "Signed", "Unsigned", "Signed rate")),
 			Rows: listed(list, func(p *domain.Policy) []any { return policyCells(p, names) }),
 		}),
 	}
@@ -63,10 +65,10 @@ func policyCells(p *domain.Policy, names map[domain.AnyRef]string) []any {
 // policyAcknowledgment returns the contents of a report of every user's signatures.
 func policyAcknowledgment(r *reading) []Section {
 	return []Section{
-		section("Summary", noUsers(r.tenant.ActiveUsers), signOff(policiesByTitle(r))),
+		section("Summary", noUsers(r.tenant.ActiveUsers), signOff(policiesOf(r))),
 		section("Every user and policy", Table{
 			Title: "Policy acknowledgment", Once: len(personColumns), Empty: "No policy asks an active user for a signature.",
-			Columns: slices.Concat(personColumns, []Column{{Title: "Policy", Width: 3}, {Title: "Version", Kind: IntegerColumn},
+			Columns: slices.Concat(personColumns, []Column{{Title: "Policy", Width: 3}, {Title: "Version", Kind: NumberColumn},
 				{Title: "Signed", Kind: YesNoColumn}, {Title: "Signed on", Kind: DateColumn, Width: 2},
 				{Title: "Valid until", Kind: DateColumn, Width: 2}}),
 			Rows: each(r, reports.AskedUsers, func(u *domain.AskedUser) []any {
@@ -81,9 +83,11 @@ func policyAcknowledgment(r *reading) []Section {
 	}
 }
 
-// policiesByTitle reads all policies in the order of their titles.
-func policiesByTitle(r *reading) []domain.Policy {
-	list := everyPolicy(r)
+// policiesOf reads all active policies of the client, in the order of their titles.
+func policiesOf(r *reading) []domain.Policy {
+	list := current(r, func(t *db.Tenant, ctx context.Context) ([]domain.Policy, error) {
+		return reports.EveryPolicy(ctx, t)
+	})
 	slices.SortStableFunc(list, func(a, b domain.Policy) int {
 		return strings.Compare(domain.SortKey(a.Title), domain.SortKey(b.Title))
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/platform/report"
 	"partnerapi/v2/api"
 )
 
@@ -44,7 +45,7 @@ func TestPolicies(t *testing.T) {
 		}
 		r["Users"], r["Signed"] = *p.AudienceUserCount, *p.AcknowledgedCount
 		if *p.AudienceUserCount > 0 { // an empty audience has no rate
-			r["Signed rate"] = *p.AcknowledgedPercentage
+			r["Signed rate"] = report.Percent(*p.AcknowledgedPercentage)
 		}
 		r["Unsigned"] = *p.AudienceUserCount - *p.AcknowledgedCount
 		missing += *p.AudienceUserCount - *p.AcknowledgedCount

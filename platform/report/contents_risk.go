@@ -48,9 +48,8 @@ func gradeTable(d domain.GradeDistribution, users int) Table {
 		{domain.GradeD, "400 to 599", d.D}, {domain.GradeF, "0 to 399", d.F},
 	}
 	return Table{
-		Title: "Users and grades",
-		Columns: []Column{{Title: "Grade"}, {Title: "Scores", Width: 2}, {Title: "Users", Kind: IntegerColumn},
-			{Title: "Share", Kind: PercentColumn}},
+		Title:   "Users and grades",
+		Columns: slices.Concat([]Column{{Title: "Grade"}, {Title: "Scores", Width: 2}}, numberColumns("Users", "Share")),
 		Rows: listed(list, func(g *grade) []any {
 			return []any{string(g.grade), g.scores, g.users, rateOf(g.users, users)}
 		}),
@@ -61,8 +60,8 @@ func gradeTable(d domain.GradeDistribution, users int) Table {
 func roleTable(roles []domain.RoleRisk) Table {
 	return Table{
 		Title: "Roles", Empty: "The client has no active users.",
-		Columns: []Column{{Title: "Role", Width: 2}, {Title: "Users", Kind: IntegerColumn},
-			{Title: "Average score", Kind: IntegerColumn}, {Title: "Grade"}},
+		Columns: slices.Concat([]Column{{Title: "Role", Width: 2}}, numberColumns("Users", "Average score"),
+			[]Column{{Title: "Grade"}}),
 		Rows: listed(roles, func(r *domain.RoleRisk) []any {
 			return []any{word(r.Role), r.Users, r.AverageScore, string(domain.GradeOf(r.AverageScore))}
 		}),
@@ -73,7 +72,7 @@ func roleTable(roles []domain.RoleRisk) Table {
 func factorTable(factors []domain.FactorTotal) Table {
 	return Table{
 		Title: "Factors", Empty: "Nothing has moved the score of an active user.",
-		Columns: slices.Concat([]Column{{Title: "Factor", Width: 4}}, columns(IntegerColumn, "Users", "Points")),
+		Columns: slices.Concat([]Column{{Title: "Factor", Width: 4}}, numberColumns("Users", "Points")),
 		Rows:    listed(factors, func(f *domain.FactorTotal) []any { return []any{f.Label, f.Users, f.Delta} }),
 	}
 }
@@ -82,8 +81,8 @@ func factorTable(factors []domain.FactorTotal) Table {
 func worstTable(users []domain.User) Table {
 	return Table{
 		Title: "Highest risk", Empty: "The client has no active users.",
-		Columns: slices.Concat(personColumns, []Column{{Title: "Role"}, {Title: "Score", Kind: IntegerColumn},
-			{Title: "Grade"}}, columns(IntegerColumn, "Overdue courses", "Clicks in a year")),
+		Columns: slices.Concat(personColumns, []Column{{Title: "Role"}, {Title: "Score", Kind: NumberColumn},
+			{Title: "Grade"}}, numberColumns("Overdue courses", "Clicks in a year")),
 		Rows: listed(users, func(u *domain.User) []any {
 			person := domain.Person{FirstName: u.FirstName, LastName: u.LastName, Email: u.Email, Department: u.Department}
 			return personCells(&person, word(u.Role), u.Score, string(domain.GradeOf(u.Score)), u.Training.Overdue,

@@ -42,7 +42,7 @@ func rate(part, whole int) any {
 	if whole == 0 {
 		return nil
 	}
-	return domain.Percent(part, whole)
+	return report.Percent(domain.Percent(part, whole))
 }
 
 // same compares the rows of a table.
@@ -63,8 +63,9 @@ func same(t *testing.T, title string, got, want []row) {
 
 func (r read) figure(t *testing.T, label string, want any) {
 	t.Helper()
-	if rate, ok := want.(float64); ok {
-		want = fmt.Sprintf("%.1f%%", rate)
+	switch want.(type) {
+	case float64, report.Percent:
+		want = fmt.Sprintf("%.1f%%", want)
 	}
 	if got := strings.ReplaceAll(r.figures[label], ",", ""); got != fmt.Sprint(want) {
 		t.Errorf("%s: %s is %q, not %v", r.Type, label, got, want)
@@ -107,7 +108,7 @@ func TestEdges(t *testing.T) {
 		}
 		w.with(typ, func(d *report.Document) error { return report.WriteXLSX(t.Context(), io.Discard, d) })
 		w.with(typ, func(d *report.Document) error {
-			if pages := report.PagesOf(t, d, report.Options{}); len(pages) == 0 || typ == domain.ExecutiveSummary && len(pages) != 1 {
+			if pages := report.PagesOf(t, d, nil); len(pages) == 0 || typ == domain.ExecutiveSummary && len(pages) != 1 {
 				t.Errorf("%s has %d pages", typ, len(pages))
 			}
 			return nil

@@ -31,7 +31,7 @@ func trainingOverview(r *reading) []Section {
 				}),
 			Table{
 				Title:   "Training by month",
-				Columns: slices.Concat([]Column{{Title: "Month"}}, columns(IntegerColumn, "Assigned", "Completed")),
+				Columns: slices.Concat([]Column{{Title: "Month"}}, numberColumns("Assigned", "Completed")),
 				Rows: listed(byMonth, func(m *domain.TrainingMonth) []any {
 					return []any{monthText(m.Month), m.Assigned, m.Completed}
 				}),
@@ -54,7 +54,7 @@ func trainingPerformance(r *reading) []Section {
 		section("Summary", noUsers(r.tenant.ActiveUsers), onTrackFigures(r.tenant), onTrackChart(r.tenant)),
 		section("Every user", Table{
 			Title: "Training by user", Empty: "There are no active users.",
-			Columns: slices.Concat(personColumns, columns(IntegerColumn, "Completed", "Open", "Overdue"),
+			Columns: slices.Concat(personColumns, numberColumns("Completed", "Open", "Overdue"),
 				[]Column{{Title: "Next course", Width: 3}, {Title: "Due on", Kind: DateColumn, Width: 2}}),
 			Rows: each(r, reports.TrainedUsers, func(u *domain.TrainedUser) []any {
 				return personCells(&u.Person, u.Completed, u.Open, u.Overdue, optional(u.NextTitle), optionalDate(u.NextDueOn))
@@ -104,8 +104,7 @@ func courseDetails(r *reading) []Section {
 // teamTraining returns the contents of a report of training by manager and by department.
 func teamTraining(r *reading) []Section {
 	managers, departments := read(r, reports.TrainingByManager.All), read(r, reports.TrainingByDepartment.All)
-	numbers := slices.Concat(columns(IntegerColumn, "Users", "On track"), columns(PercentColumn, "On-track rate"),
-		columns(IntegerColumn, "Completed", "Open", "Overdue"))
+	numbers := numberColumns("Users", "On track", "On-track rate", "Completed", "Open", "Overdue")
 	cells := func(t *domain.TeamTraining, names ...any) []any {
 		return append(names, t.Users, t.OnTrack, rateOf(t.OnTrack, t.Users), t.Completed, t.Open, t.Overdue)
 	}
@@ -149,7 +148,7 @@ func onTrackFigures(t *db.Tenant) Figures {
 	overdue := t.Summary.OverdueUsers
 	onTrack := rateFigure("On track", t.ActiveUsers-overdue, t.ActiveUsers, 95, 80, "user")
 	if t.ActiveUsers == 0 {
-		onTrack.Value, onTrack.Note = rateText(t.Summary.OnTrackRate), "no active users"
+		onTrack.Value, onTrack.Note = Percent(t.Summary.OnTrackRate), "no active users"
 	}
 	return Figures{onTrack, badIfAny(countFigure("Users with overdue courses", overdue, ""), overdue)}
 }
@@ -194,8 +193,7 @@ func courseTable(title string, courses []domain.CourseProgress, users int, withi
 	return Table{
 		Title: title, Empty: noCourses,
 		Columns: slices.Concat([]Column{{Title: "Course", Width: 4}},
-			columns(IntegerColumn, "Users", "Not given", "Completed", "Assigned", "Overdue"),
-			columns(PercentColumn, "Completion"), columns(IntegerColumn, within)),
+			numberColumns("Users", "Not given", "Completed", "Assigned", "Overdue", "Completion", within)),
 		Rows: listed(courses, func(r *domain.CourseProgress) []any {
 			return []any{r.Title, r.Users, users - r.Users, r.Completed, r.Open, r.Overdue,
 				rateOf(r.Completed, r.Users), r.CompletedWithin}

@@ -71,7 +71,7 @@ func moveToBorders(ctx context.Context, d *db.DB) error {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Harness: v2test.New(t, v2test.Options{Demo: true, Limits: v2test.Unlimited, Schema: demoSchema}),
-		maker: report.NewRenderer(report.Options{})}
+		maker: report.NewRenderer(nil)}
 	var err error
 	if w.keys, err = seed.Demo(t.Context(), w.DB); err != nil { // which is there
 		t.Fatal(err)

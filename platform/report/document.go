@@ -124,14 +124,11 @@ type ColumnKind int
 
 // The kinds, with the Go type of a cell.
 const (
-	TextColumn    ColumnKind = iota // string
-	IntegerColumn                   // int
-	NumberColumn                    // float64, one decimal
-	PercentColumn                   // float64, 0 to 100
-	DateColumn                      // domain.Date
-	TimeColumn                      // time.Time
-	YesNoColumn                     // bool
-	MixedColumn                     // int or Percent, row by row
+	TextColumn   ColumnKind = iota // string
+	NumberColumn                   // int, float64 (shown with one decimal) or Percent
+	DateColumn                     // domain.Date
+	TimeColumn                     // time.Time
+	YesNoColumn                    // bool
 )
 
 func (Text) block()    {}

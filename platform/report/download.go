@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/sync/semaphore"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -32,12 +33,12 @@ type Downloads struct {
 	links Links
 	store *Store
 	log   *slog.Logger
-	slots chan struct{}
+	slots *semaphore.Weighted // maxLookUps
 }
 
 // NewDownloads returns the handler of links.
 func NewDownloads(d *db.DB, links Links, store *Store, log *slog.Logger) *Downloads {
-	return &Downloads{db: d, links: links, store: store, log: log, slots: make(chan struct{}, maxLookUps)}
+	return &Downloads{db: d, links: links, store: store, log: log, slots: semaphore.NewWeighted(maxLookUps)}
 }
 
 // Mount adds the routes GET and HEAD /reports/:token to the engine.
@@ -109,12 +110,10 @@ func (d *Downloads) find(
 ) (*db.Tenant, domain.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()
-	select {
-	case d.slots <- struct{}{}:
-		defer func() { <-d.slots }()
-	case <-ctx.Done():
-		return nil, domain.Report{}, fmt.Errorf("wait for a turn: %w", ctx.Err())
+	if err := d.slots.Acquire(ctx, 1); err != nil {
+		return nil, domain.Report{}, fmt.Errorf("wait for a turn: %w", err)
 	}
+	defer d.slots.Release(1)
 	t, err := d.db.AnyTenant(ctx, client)
 	if err != nil {
 		return nil, domain.Report{}, err

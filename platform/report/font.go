@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -90,12 +91,9 @@ func (f *Font) try() (err error) {
 // builtIn returns the fonts for Latin, Greek and Cyrillic: regular and bold.
 var builtIn = sync.OnceValue(func() [2]*Font {
 	regular, err := parseFont(goregular.TTF, "regular")
-	if err != nil {
-		panic(err) // the font is a part of the program
-	}
-	bold, err := parseFont(gobold.TTF, "bold")
-	if err != nil {
-		panic(err)
+	bold, boldErr := parseFont(gobold.TTF, "bold")
+	if err = cmp.Or(err, boldErr); err != nil {
+		panic(err) // the fonts are a part of the program
 	}
 	return [2]*Font{regular, bold}
 })
@@ -137,7 +135,7 @@ func (t *typeface) width(r rune) float64 {
 // typefaces chooses the font of every character of one document. It is not safe for concurrent use.
 type typefaces struct {
 	regular, bold *typeface
-	extra         *typeface // of Options; nil for none
+	extra         *typeface // of WritePDF; nil for none
 }
 
 // newTypefaces returns the built-in fonts and extra, which may be nil.

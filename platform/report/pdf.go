@@ -7,16 +7,10 @@ import (
 	"slices"
 )
 
-// Options are an operator's settings of reports.
-type Options struct {
-	// Font is for the scripts that the built-in fonts do not have; nil for none: their
-	// characters are then replaced in a PDF.
-	Font *Font
-}
-
-// WritePDF writes a document as pages of the size A4.
-func WritePDF(ctx context.Context, w io.Writer, d *Document, o Options) error {
-	l := newLayout(newTypefaces(o.Font))
+// WritePDF writes a document as pages of the size A4. extra is a font for characters that the built-in fonts do not
+// have. Characters without a font are replaced. extra may be nil.
+func WritePDF(ctx context.Context, w io.Writer, d *Document, extra *Font) error {
+	l := newLayout(newTypefaces(extra))
 	l.title(d)
 	l.head = func() { l.runningHead(d) }
 

@@ -47,17 +47,12 @@ func (l *layout) table(ctx context.Context, t *Table, heading string) error {
 
 	p := l.pageTable(t)
 	rows := 0
-	for row, err := range t.Rows {
-		if err == nil && rows%1000 == 0 {
-			err = ctx.Err()
-		}
+	for row, err := range t.rows(ctx) {
 		if err != nil {
 			return err
 		}
 		if rows++; rows <= maxPageRows {
-			if err := p.add(row); err != nil {
-				return fmt.Errorf("table %q: %w", t.Title, err)
-			}
+			p.add(row)
 		}
 	}
 	p.placeColumns()
@@ -76,9 +71,9 @@ func (l *layout) table(ctx context.Context, t *Table, heading string) error {
 
 // paragraph draws a table as a paragraph: its title, a colon, and its rows, of which there
 // are few, as Line formats them, with commas between them.
-func (l *layout) paragraph(_ context.Context, t *Table, _ string) error {
+func (l *layout) paragraph(ctx context.Context, t *Table, _ string) error {
 	var rows []string
-	for row, err := range t.Rows {
+	for row, err := range t.rows(ctx) {
 		if err != nil {
 			return err
 		}
@@ -101,17 +96,10 @@ func (l *layout) pageTable(t *Table) *pageTable {
 }
 
 // add draws a row. Before placeColumns it keeps the row, and calls placeColumns for the last measured row.
-func (p *pageTable) add(cells []any) error {
-	if len(cells) != len(p.Columns) {
-		return fmt.Errorf("a row of %d cells under %d columns", len(cells), len(p.Columns))
-	}
+func (p *pageTable) add(cells []any) {
 	texts := make([]string, len(cells))
-	for i := range cells {
-		text, err := p.Columns[i].text(cells[i])
-		if err != nil {
-			return err
-		}
-		texts[i] = text
+	for i, cell := range cells {
+		texts[i] = textOf(cell)
 	}
 
 	if p.edges != nil {
@@ -119,7 +107,6 @@ func (p *pageTable) add(cells []any) error {
 	} else if p.firstRows = append(p.firstRows, texts); len(p.firstRows) == measuredRows {
 		p.placeColumns()
 	}
-	return nil
 }
 
 // placeColumns sets the edges of the columns, and draws the first rows. Later calls do nothing.
@@ -254,7 +241,7 @@ func (p *pageTable) cells(texts []string, s style, maxLines int) (row strip) {
 		lineCount = max(lineCount, len(lines))
 		for n, line := range lines {
 			x := p.edges[i] + cellInset
-			if p.Columns[i].numeric() {
+			if p.Columns[i].Kind == NumberColumn {
 				x += width - p.width(line, s)
 			}
 			row.marks = append(row.marks, p.words(line, x, 1+(float64(n)+0.78)*p.lineHeight, s))

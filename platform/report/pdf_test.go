@@ -23,10 +23,10 @@ import (
 )
 
 // pagesOf writes a document and reads the texts of its pages back, without spaces.
-func pagesOf(t testing.TB, d *Document, o Options) []string {
+func pagesOf(t testing.TB, d *Document, extra *Font) []string {
 	t.Helper()
 	var file bytes.Buffer
-	if err := WritePDF(t.Context(), &file, d, o); err != nil {
+	if err := WritePDF(t.Context(), &file, d, extra); err != nil {
 		t.Fatal(err)
 	}
 	if dir := os.Getenv("REPORT_PREVIEW"); dir != "" { // to look at the pages
@@ -73,7 +73,7 @@ func squeeze(text string) string { return strings.Join(strings.Fields(text), "")
 // tables, and each its number and the headers.
 func TestPages(t *testing.T) {
 	d := sample()
-	pages := pagesOf(t, d, Options{})
+	pages := pagesOf(t, d, nil)
 	all := strings.Join(pages, "\n")
 	for _, text := range []string{
 		"Period 2026-08-25 to 2026-11-22", "Made 2026-11-22 03:04 UTC", "Nothing yet", "No data.",
@@ -99,7 +99,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("page %d does not repeat the table's header", i+1)
 		}
 	}
-	if pages := pagesOf(t, &Document{}, Options{}); len(pages) != 1 || !strings.Contains(pages[0], "Page1of1") {
+	if pages := pagesOf(t, &Document{}, nil); len(pages) != 1 || !strings.Contains(pages[0], "Page1of1") {
 		t.Errorf("an empty document is %q", pages)
 	}
 }
@@ -114,7 +114,7 @@ func TestHeadingsStayWithWhatFollows(t *testing.T) {
 		d.Sections = []Section{{Heading: "First", Blocks: filler}, {Heading: "Last heading", Blocks: []Block{
 			Table{Title: "Caption", Columns: []Column{{Title: "Column"}}, Rows: rowsOf([]any{"Row 1"}, []any{"Row 2"})},
 		}}}
-		for _, page := range pagesOf(t, d, Options{}) {
+		for _, page := range pagesOf(t, d, nil) {
 			if strings.Contains(page, "Lastheading") != strings.Contains(page, "CaptionColumnRow1") {
 				t.Fatalf("after %d lines: a heading stands alone", lines)
 			}
@@ -128,7 +128,7 @@ func TestSameBytes(t *testing.T) {
 	var parts [2]map[string]string
 	for i := range files {
 		var page, book bytes.Buffer
-		if err := errors.Join(WritePDF(t.Context(), &page, sample(), Options{}), WriteXLSX(t.Context(), &book, sample())); err != nil {
+		if err := errors.Join(WritePDF(t.Context(), &page, sample(), nil), WriteXLSX(t.Context(), &book, sample())); err != nil {
 			t.Fatal(err)
 		}
 		files[i], parts[i] = page.String(), unzip(book.Bytes())
@@ -141,7 +141,7 @@ func TestSameBytes(t *testing.T) {
 
 func TestOtherScripts(t *testing.T) {
 	d := &Document{Title: "漢字", Client: "山田 \U0001F600 عربى", MadeAt: madeAt}
-	if text := pagesOf(t, d, Options{})[0]; !strings.Contains(text, "\uFFFD\uFFFD") {
+	if text := pagesOf(t, d, nil)[0]; !strings.Contains(text, "\uFFFD\uFFFD") {
 		t.Errorf("characters that no font has are not replaced: %q", text)
 	}
 
@@ -303,7 +303,7 @@ func TestErrorsOfRows(t *testing.T) {
 			Type: domain.RiskOverview, MadeAt: madeAt, Sections: []Section{{Heading: "H", Blocks: []Block{test.table}}},
 		}
 		for format, err := range map[string]error{
-			"pdf": WritePDF(test.ctx, &bytes.Buffer{}, d, Options{}), "xlsx": WriteXLSX(test.ctx, &bytes.Buffer{}, d),
+			"pdf": WritePDF(test.ctx, &bytes.Buffer{}, d, nil), "xlsx": WriteXLSX(test.ctx, &bytes.Buffer{}, d),
 		} {
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s, %s: error %v, want %q", name, format, err, test.want)

@@ -10,10 +10,10 @@ import (
 )
 
 // Renderer renders reports to files. It is safe for concurrent use.
-type Renderer struct{ options Options }
+type Renderer struct{ extra *Font }
 
-// NewRenderer returns a Renderer that writes PDFs with these options.
-func NewRenderer(o Options) *Renderer { return &Renderer{o} }
+// NewRenderer returns a Renderer that writes PDFs with an extra font, which may be nil (see WritePDF).
+func NewRenderer(extra *Font) *Renderer { return &Renderer{extra} }
 
 // Write writes the file of a report of a client in the report's format.
 func (m *Renderer) Write(ctx context.Context, w io.Writer, t *db.Tenant, r domain.Report) error {
@@ -21,7 +21,7 @@ func (m *Renderer) Write(ctx context.Context, w io.Writer, t *db.Tenant, r domai
 		if r.Format == domain.XLSX {
 			return WriteXLSX(ctx, w, d)
 		}
-		return WritePDF(ctx, w, d, m.options)
+		return WritePDF(ctx, w, d, m.extra)
 	})
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -48,8 +49,8 @@ func day(year, month, day int) domain.Date {
 
 // userColumns has a column of every kind.
 var userColumns = []Column{
-	{Title: "Name", Width: 4}, {Title: "Email", Width: 5}, {Title: "Score", Kind: IntegerColumn},
-	{Title: "Weight", Kind: NumberColumn}, {Title: "On track", Kind: PercentColumn},
+	{Title: "Name", Width: 4}, {Title: "Email", Width: 5}, {Title: "Score", Kind: NumberColumn},
+	{Title: "Weight", Kind: NumberColumn}, {Title: "On track", Kind: NumberColumn},
 	{Title: "Due", Kind: DateColumn, Width: 2}, {Title: "Completed", Kind: TimeColumn, Width: 3},
 	{Title: "Signed", Kind: YesNoColumn},
 }
@@ -58,7 +59,7 @@ var userColumns = []Column{
 func userRow(i int) []any {
 	return []any{
 		fmt.Sprintf("User %d Example", i), fmt.Sprintf("user.%d@example.com", i), 1000 - i%1000, float64(i%97) + 0.5,
-		float64(i % 101), day(2026, 1, 1).AddDays(i % 300), madeAt.Add(time.Duration(i) * -time.Hour), i%2 == 0,
+		Percent(i % 101), day(2026, 1, 1).AddDays(i % 300), madeAt.Add(time.Duration(i) * -time.Hour), i%2 == 0,
 	}
 }
 
@@ -66,19 +67,19 @@ func userRow(i int) []any {
 func awkwardRows() iter.Seq2[[]any, error] {
 	when := madeAt.Add(-90 * time.Minute)
 	return rowsOf(
-		[]any{"Ελένη Παπαδοπούλου", "eleni@example.gr", 812, 1.5, 99.5, day(2026, 2, 28), when, true},
-		[]any{"Алексей Щербаков", "aleksej@example.ru", 1234567, -0.5, 0.0, nil, nil, false},
-		[]any{"山田 太郎", "taro@example.jp", 0, 0.0, 100.0, day(2024, 2, 29), when, nil},
-		[]any{"Nguyễn Thị Ánh \U0001F600", "anh@example.vn", -12, 3.0, 12.3, nil, nil, true},
-		[]any{"=HYPERLINK(\"http://example.com\")", "+1@example.com", 1, 1.0, 1.0, nil, nil, true},
-		[]any{"-2+3 (\\escaped\\)", "@sum@example.com", 1, 1.0, 1.0, nil, nil, true},
+		[]any{"Ελένη Παπαδοπούλου", "eleni@example.gr", 812, 1.5, Percent(99.5), day(2026, 2, 28), when, true},
+		[]any{"Алексей Щербаков", "aleksej@example.ru", 1234567, -0.5, Percent(0.0), nil, nil, false},
+		[]any{"山田 太郎", "taro@example.jp", 0, 0.0, Percent(100.0), day(2024, 2, 29), when, nil},
+		[]any{"Nguyễn Thị Ánh \U0001F600", "anh@example.vn", -12, 3.0, Percent(12.3), nil, nil, true},
+		[]any{"=HYPERLINK(\"http://example.com\")", "+1@example.com", 1, 1.0, Percent(1.0), nil, nil, true},
+		[]any{"-2+3 (\\escaped\\)", "@sum@example.com", 1, 1.0, Percent(1.0), nil, nil, true},
 		[]any{
 			"Wolfeschlegelsteinhausenbergerdorffwelchevoralternwarengewissenhaftschaferswessenschafewaren" +
 				"wohlgepflegeundsorgfaltigkeitbeschutzen Senior the Third of His Name and of Many More Names",
 			"a.very.long.address.that.goes.on.and.on@subdomain.of.a.subdomain.example.com",
-			999, 1.0, 50.0, nil, nil, false,
+			999, 1.0, Percent(50.0), nil, nil, false,
 		},
-		[]any{"line\nbreak\tand\x00control", "", 1, 1.0, 1.0, nil, nil, true},
+		[]any{"line\nbreak\tand\x00control", "", 1, 1.0, Percent(1.0), nil, nil, true},
 	)
 }
 
@@ -142,7 +143,12 @@ var (
 )
 
 // PageText is a cell as a page shows it.
-func (c *Column) PageText(cell any) (string, error) { return c.text(cell) }
+func (c *Column) PageText(cell any) (string, error) {
+	if !c.holds(cell) {
+		return "", errors.New("not a cell of the column's kind")
+	}
+	return textOf(cell), nil
+}
 
 // What tests of leases hold against each other.
 const (

@@ -245,7 +245,7 @@ func TestMonthlyReports(t *testing.T) {
 			t.Errorf("claimed %+v", leases)
 		}
 	}
-	outcome, err := w.worker(report.NewRenderer(report.Options{})).Process(t.Context(), w.lease(r))
+	outcome, err := w.worker(report.NewRenderer(nil)).Process(t.Context(), w.lease(r))
 	w.must(err)
 	if outcome != report.Made {
 		t.Errorf("the report was %s", outcome)

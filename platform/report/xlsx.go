@@ -2,6 +2,7 @@ package report
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -25,8 +26,6 @@ type workbook struct {
 	styles []int // by cellFormat
 	// row is the next row of the summary, from 1.
 	row int
-	// used maps the names of sheets to their ranges of cells in use: "A1:C7".
-	used map[string]string
 	// maxRows is the maximum number of rows of a sheet, with its header.
 	maxRows int
 	// err is the first error.
@@ -58,10 +57,7 @@ const (
 	timeFormat
 )
 
-const (
-	summarySheet   = "Summary"
-	summaryColumns = 3
-)
+const summarySheet = "Summary"
 
 // WriteXLSX writes a document as a workbook: a summary sheet, a sheet for each table with all of its rows, and a sheet
 // for each chart. Large tables are buffered in temporary files, not in memory.
@@ -71,9 +67,7 @@ func WriteXLSX(ctx context.Context, w io.Writer, d *Document) error {
 
 // writeXLSX implements WriteXLSX. maxRows is the maximum number of rows of a sheet.
 func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err error) {
-	b := &workbook{
-		File: excelize.NewFile(), sheets: map[string]bool{}, row: 1, used: map[string]string{}, maxRows: maxRows,
-	}
+	b := &workbook{File: excelize.NewFile(), sheets: map[string]bool{}, row: 1, maxRows: maxRows}
 	defer func() {
 		if closeErr := b.Close(); err == nil && closeErr != nil { // removes the temporary files
 			err = fmt.Errorf("write an xlsx file: %w", closeErr)
@@ -84,7 +78,7 @@ func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err 
 		return fmt.Errorf("write an xlsx file: %w", b.err)
 	}
 	// With its own ZIP writer, the library would hold the whole file in memory.
-	b.SetZipWriter(func(io.Writer) excelize.ZipWriter { return b.parts(zip.NewWriter(w)) })
+	b.SetZipWriter(func(io.Writer) excelize.ZipWriter { return zip.NewWriter(w) })
 	return b.Write(io.Discard)
 }
 
@@ -99,7 +93,6 @@ func (b *workbook) document(ctx context.Context, d *Document) {
 		}
 	}
 	b.SetActiveSheet(0)
-	b.uses(summarySheet, summaryColumns, b.row-1)
 }
 
 // begin sets the properties of the file, and writes the first rows of the summary.
@@ -109,15 +102,16 @@ func (b *workbook) begin(d *Document) {
 		Title: d.Title, Subject: d.Client, Created: made, Modified: made, Creator: "Reports",
 	}))
 	b.check(b.SetSheetName("Sheet1", b.sheetName(summarySheet)))
+	b.check(b.SetSheetDimension(summarySheet, ""))
 	b.check(b.SetColWidth(summarySheet, "A", "A", 44))
 	b.check(b.SetColWidth(summarySheet, "B", "C", 28))
 
 	b.line(cell{titleFormat, d.Title})
 	b.line(cell{plainFormat, "Client"}, cell{plainFormat, d.Client})
 	if p := d.Period; p != nil {
-		b.line(cell{plainFormat, "Period"}, cell{dateFormat, p.Start.Time()}, cell{dateFormat, p.End.Time()})
+		b.line(cell{plainFormat, "Period"}, cellOf(p.Start), cellOf(p.End))
 	}
-	b.line(cell{plainFormat, "Made (UTC)"}, cell{timeFormat, d.MadeAt.UTC()})
+	b.line(cell{plainFormat, "Made (UTC)"}, cellOf(d.MadeAt))
 }
 
 // section writes a section, unless it is empty: its heading, texts and figures on the summary, and its charts and
@@ -153,10 +147,16 @@ type cell struct {
 
 // put writes a cell of a sheet.
 func (b *workbook) put(sheet string, column, row int, c cell) {
-	name, err := excelize.CoordinatesToCellName(column, row)
-	b.check(err)
+	name := b.cellName(column, row)
 	b.check(b.SetCellValue(sheet, name, c.value))
 	b.check(b.SetCellStyle(sheet, name, name, b.styles[c.format]))
+}
+
+// cellName returns the name of a cell: B3, or $B$3 if absolute is true. Columns and rows count from 1.
+func (b *workbook) cellName(column, row int, absolute ...bool) string {
+	name, err := excelize.CoordinatesToCellName(column, row, absolute...)
+	b.check(err)
+	return name
 }
 
 // line writes a row of the summary.
@@ -179,14 +179,8 @@ func (b *workbook) paragraph(text string) {
 // figures writes a row of the summary for each figure: label, value and note.
 func (b *workbook) figures(list Figures) {
 	for _, f := range list {
-		value := cell{plainFormat, f.text()}
-		switch v := f.Value.(type) {
-		case int:
-			value = cell{integerFormat, v}
-		case Percent:
-			value = cell{percentFormat, v.part()}
-		}
-		b.line(cell{plainFormat, f.Label}, value, cell{noteFormat, f.Note})
+		value := cmp.Or(f.Value, any(noValue))
+		b.line(cell{plainFormat, f.Label}, cellOf(value), cell{noteFormat, f.Note})
 	}
 }
 
@@ -269,22 +263,19 @@ func exact(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 // part returns the percentage as a fraction of 1, as Excel stores it, rounded to six decimals.
 func (p Percent) part() float64 { return math.Round(float64(p)*1e4) / 1e6 }
 
-// typed returns a cell's value as Excel stores it, with its format. The error is that of check.
-func (c *Column) typed(value any) (cell, error) {
-	typed := cell{plainFormat, value}
+// cellOf returns a value of a table, a figure or a chart as Excel stores it, with the format of its type.
+func cellOf(value any) cell {
 	switch v := value.(type) {
 	case int:
-		typed.format = integerFormat
+		return cell{integerFormat, v}
 	case Percent:
-		typed = cell{percentFormat, v.part()}
+		return cell{percentFormat, v.part()}
 	case float64:
-		if typed = (cell{numberFormat, exact(v)}); c.Kind == PercentColumn {
-			typed = cell{percentFormat, Percent(v).part()}
-		}
+		return cell{numberFormat, exact(v)}
 	case domain.Date:
-		typed = cell{dateFormat, v.Time()}
+		return cell{dateFormat, v.Time()}
 	case time.Time:
-		typed = cell{timeFormat, v.UTC().Truncate(time.Second)}
+		return cell{timeFormat, v.UTC().Truncate(time.Second)}
 	}
-	return typed, c.check(value)
+	return cell{plainFormat, value}
 }

@@ -9,8 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/xuri/excelize/v2"
-
-	"partnerapi/domain"
 )
 
 // tableSheet writes a sheet of a table.
@@ -22,64 +20,46 @@ type tableSheet struct {
 // table streams a table into a sheet, and continues in another sheet when the sheet is
 // full. A table without rows has the text Empty below its header.
 func (b *workbook) table(ctx context.Context, t *Table) {
-	sheet, err := b.beginSheet(t)
-	if err != nil {
-		b.check(err)
+	sheet := b.beginSheet(t)
+	if b.err != nil {
 		return
 	}
 	b.line(cell{plainFormat, t.Title}, cell{noteFormat, "Sheet " + sheet.Sheet})
 
-	values := make([]any, len(t.Columns))
-	total := 0
-	for row, err := range t.Rows {
-		if err == nil && total%1000 == 0 {
-			err = ctx.Err()
-		}
-		if err == nil && sheet.rows == b.maxRows {
+	for row, err := range t.rows(ctx) {
+		b.check(err)
+		if b.err == nil && sheet.rows == b.maxRows {
 			b.endSheet(t, sheet)
-			sheet, err = b.beginSheet(t)
+			sheet = b.beginSheet(t)
 		}
-		if err == nil {
-			err = b.streamRow(t, sheet, row, values)
-		}
-		if err != nil {
-			b.check(fmt.Errorf("table %q: %w", t.Title, err))
+		if b.err != nil {
 			return
 		}
-		total++
+		b.streamRow(sheet, row)
 	}
-	if total == 0 && t.Empty != "" {
+	if sheet.rows == 1 && t.Empty != "" {
 		b.check(sheet.SetRow("A2", []any{t.Empty}))
 	}
 	b.endSheet(t, sheet)
 }
 
-// streamRow writes a row of a table. values is a buffer for the row's cells.
-func (b *workbook) streamRow(t *Table, sheet *tableSheet, row, values []any) error {
-	if len(row) != len(t.Columns) {
-		return fmt.Errorf("a row of %d cells under %d columns", len(row), len(t.Columns))
-	}
-	for i := range row {
-		c, err := t.Columns[i].typed(row[i])
-		if err != nil {
-			return err
-		}
+// streamRow writes a row of a table.
+func (b *workbook) streamRow(sheet *tableSheet, row []any) {
+	values := make([]any, len(row))
+	for i, value := range row {
+		c := cellOf(value)
 		values[i] = excelize.Cell{StyleID: b.styles[c.format], Value: c.value}
 	}
 	sheet.rows++
-	name, err := excelize.CoordinatesToCellName(1, sheet.rows)
-	if err != nil {
-		return err
-	}
-	return sheet.SetRow(name, values)
+	b.check(sheet.SetRow(b.cellName(1, sheet.rows), values))
 }
 
-// beginSheet adds a sheet with the table's header in a frozen row.
-func (b *workbook) beginSheet(t *Table) (*tableSheet, error) {
+// beginSheet adds a sheet with the table's header in a frozen row. It returns nil after an error.
+func (b *workbook) beginSheet(t *Table) *tableSheet {
 	name := b.newSheet(t.Title)
 	w, err := b.NewStreamWriter(name)
-	if err != nil {
-		return nil, err
+	if b.check(err); b.err != nil {
+		return nil
 	}
 	for i := range slices.Backward(t.Columns) { // the library writes the columns in reverse order
 		b.check(w.SetColWidth(i+1, i+1, t.Columns[i].characters()))
@@ -91,14 +71,16 @@ func (b *workbook) beginSheet(t *Table) (*tableSheet, error) {
 		titles[i] = excelize.Cell{StyleID: b.styles[headFormat], Value: t.Columns[i].Title}
 	}
 	b.check(w.SetRow("A1", titles))
-	return &tableSheet{StreamWriter: w, rows: 1}, b.err
+	return &tableSheet{StreamWriter: w, rows: 1}
 }
 
-// newSheet adds a sheet named after a title, and returns its name.
+// newSheet adds a sheet named after a title, and returns its name. The file does not state the sheet's dimension: the
+// library writes it before the rows, as that of one cell, and some programs would read no more than that.
 func (b *workbook) newSheet(title string) string {
 	name := b.sheetName(title)
 	_, err := b.NewSheet(name)
 	b.check(err)
+	b.check(b.SetSheetDimension(name, ""))
 	return name
 }
 
@@ -107,23 +89,20 @@ var frozenHeader = &excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", A
 
 // endSheet adds a filter to a sheet, and writes its remaining rows.
 func (b *workbook) endSheet(t *Table, sheet *tableSheet) {
-	b.addFilter(sheet.Sheet, len(t.Columns), max(sheet.rows, 2))
+	b.addFilter(sheet.Sheet, len(t.Columns), sheet.rows)
 	b.check(sheet.Flush())
 }
 
-// addFilter records which cells of a sheet are in use, and adds a filter to its header.
+// addFilter adds a filter to the header of a sheet. rows is the number of its rows with the header; a sheet with only a
+// header has a text in the second row.
 func (b *workbook) addFilter(sheet string, columns, rows int) {
-	if columns > 0 {
-		b.uses(sheet, columns, rows)
-		b.check(b.AutoFilter(sheet, b.used[sheet], nil))
-	}
+	b.check(b.AutoFilter(sheet, "A1:"+b.cellName(columns, max(rows, 2)), nil))
 }
 
 // characters returns the width of a column of a sheet, in characters.
 func (c *Column) characters() float64 {
 	least := map[ColumnKind]int{
-		TextColumn: 18 + 4*max(c.Width-1, 0), IntegerColumn: 11, NumberColumn: 11, PercentColumn: 11, DateColumn: 12,
-		TimeColumn: 18, YesNoColumn: 9, MixedColumn: 11,
+		TextColumn: 18 + 4*max(c.Width-1, 0), NumberColumn: 11, DateColumn: 12, TimeColumn: 18, YesNoColumn: 9,
 	}[c.Kind]
 	return float64(min(max(least, utf8.RuneCountInString(c.Title)+4), 60))
 }
@@ -142,16 +121,16 @@ func (b *workbook) chart(c *Chart) {
 		b.put(name, i+2, 1, cell{headFormat, cmp.Or(s.Name, c.Title)})
 		for n, v := range s.Values[:min(len(s.Values), len(c.Labels))] {
 			if !math.IsNaN(v) {
-				b.put(name, i+2, n+2, c.typed(v))
+				b.put(name, i+2, n+2, c.cellOf(v))
 			}
 		}
 	}
 	b.check(b.SetPanes(name, frozenHeader))
-	b.addFilter(name, 1+len(c.Series), max(1+len(c.Labels), 2))
+	b.addFilter(name, 1+len(c.Series), 1+len(c.Labels))
 	if c.empty() {
 		b.put(name, 1, 2, cell{plainFormat, "No data."})
 	} else {
-		b.check(b.drawNative(name, c))
+		b.drawNative(name, c)
 	}
 }
 
@@ -160,25 +139,22 @@ func (c *Chart) label(i int) cell {
 	if i >= len(c.Keys) {
 		return cell{plainFormat, c.Labels[i]}
 	}
-	date, ok := c.Keys[i].(domain.Date)
-	switch {
-	case !ok:
-		return cell{integerFormat, c.Keys[i]}
-	case c.By == byMonth:
-		return cell{monthFormat, date.Time()}
+	label := cellOf(c.Keys[i])
+	if c.By == byMonth {
+		label.format = monthFormat
 	}
-	return cell{dateFormat, date.Time()}
+	return label
 }
 
-// typed returns the cell of a number: a percentage, an integer or a decimal.
-func (c *Chart) typed(v float64) cell {
+// cellOf returns the cell of a number: a percentage, an integer or a decimal.
+func (c *Chart) cellOf(v float64) cell {
 	switch {
 	case c.Unit == "%":
-		return cell{percentFormat, Percent(v).part()}
+		return cellOf(Percent(v))
 	case v == math.Trunc(v):
-		return cell{integerFormat, exact(v)}
+		return cellOf(int(v))
 	}
-	return cell{numberFormat, exact(v)}
+	return cellOf(v)
 }
 
 // chartTypes are Excel's names of the forms of charts.
@@ -187,32 +163,23 @@ var chartTypes = map[ChartKind]excelize.ChartType{
 }
 
 // drawNative adds a native chart of the numbers on a sheet, as chart has written them.
-func (b *workbook) drawNative(sheet string, c *Chart) error {
-	last := len(c.Labels) + 1
+func (b *workbook) drawNative(sheet string, c *Chart) {
 	chart := &excelize.Chart{
 		Type: chartTypes[c.Kind], Title: []excelize.RichTextRun{{Text: c.Title}},
 		Dimension: excelize.ChartDimension{Width: 720, Height: 340},
 		Legend:    excelize.ChartLegend{Position: "bottom"},
 	}
+	// cells returns a reference to the cells of a column below its header.
+	cells := func(column int) string {
+		return fmt.Sprintf("'%s'!%s:%s", sheet, b.cellName(column, 2, true), b.cellName(column, len(c.Labels)+1, true))
+	}
 	for i := range c.Series {
-		column, err := excelize.ColumnNumberToName(i + 2)
-		if err != nil {
-			return err
-		}
-		cells := func(column string, from, to int) string {
-			return fmt.Sprintf("'%s'!$%s$%d:$%s$%d", sheet, column, from, column, to)
-		}
 		chart.Series = append(chart.Series, excelize.ChartSeries{
-			Name:       fmt.Sprintf("'%s'!$%s$1", sheet, column),
-			Categories: cells("A", 2, last), Values: cells(column, 2, last), DataPoint: c.shares(),
+			Name:       fmt.Sprintf("'%s'!%s", sheet, b.cellName(i+2, 1, true)),
+			Categories: cells(1), Values: cells(i + 2), DataPoint: c.shares(),
 		})
 	}
-
-	position, err := excelize.CoordinatesToCellName(len(c.Series)+3, 2)
-	if err != nil {
-		return err
-	}
-	return b.AddChart(sheet, position, chart)
+	b.check(b.AddChart(sheet, b.cellName(len(c.Series)+3, 2), chart))
 }
 
 // shares returns the colors of the parts of a Donut in a native chart; nil for other charts.

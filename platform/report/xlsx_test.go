@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -59,7 +58,7 @@ func sameCell(cell any, shown, raw string) bool {
 	case int:
 		return number() == float64(v)
 	case float64:
-		return number() == exact(v) || strings.HasSuffix(shown, "%") && math.Abs(number()*100-v) < 1e-9
+		return number() == exact(v)
 	case domain.Date:
 		return shown == v.String() && moment().Equal(v.Time())
 	case time.Time:
@@ -116,7 +115,7 @@ func TestXLSXGoesOnInAnotherSheet(t *testing.T) {
 	checkRows(t, f, "Users (3)", 21, 5, userRow)
 }
 
-// TestXLSXSheets: each table and chart has a sheet, which says how large it is, describes its
+// TestXLSXSheets: each table and chart has a sheet, which does not name the range of its cells, describes its
 // columns in order, and has its header in sight and filtering, and numbers without noise.
 func TestXLSXSheets(t *testing.T) {
 	d := sample()
@@ -157,9 +156,8 @@ func TestXLSXSheets(t *testing.T) {
 			}
 			columns, rows = max(columns, column), max(rows, row)
 		}
-		last, err := excelize.CoordinatesToCellName(columns, rows)
-		if err != nil || !strings.Contains(text, `<dimension ref="A1:`+last+`"/>`) {
-			t.Errorf("%s, to %s, begins with %.300s", sheet, last, text)
+		if strings.Contains(text, "<dimension") { // the library's is of one cell, and some programs would read no more
+			t.Errorf("%s begins with %.300s", sheet, text)
 		}
 		if noise := regexp.MustCompile(`<v>[0-9]*\.[0-9]*(0000000|9999999)[0-9]*</v>`).FindString(text); noise != "" {
 			t.Errorf("%s has %s", sheet, noise)

@@ -117,7 +117,7 @@ func makeReport(ctx context.Context, d *db.DB, p params) made {
 	defer file.Close()
 	check(os.Remove(file.Name()))
 	r := domain.Report{Client: p.Client, Type: p.Type, Format: p.Format}
-	check(report.NewRenderer(report.Options{}).Write(ctx, file, t, r))
+	check(report.NewRenderer(nil).Write(ctx, file, t, r))
 	return made(must(file.Stat()).Size())
 }
 

@@ -18,13 +18,13 @@ type FontFlag struct {
 // Renderer returns the renderer of reports.
 func (f FontFlag) Renderer() (*report.Renderer, error) {
 	if f.ReportFont == "" {
-		return report.NewRenderer(report.Options{}), nil
+		return report.NewRenderer(nil), nil
 	}
 	font, err := report.LoadFont(f.ReportFont)
 	if err != nil {
 		return nil, fmt.Errorf("--report-font: %w", err)
 	}
-	return report.NewRenderer(report.Options{Font: font}), nil
+	return report.NewRenderer(font), nil
 }
 
 // StoreFlag selects the store of report files.
