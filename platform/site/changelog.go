@@ -35,8 +35,8 @@ type linkedOperation struct {
 	Link string
 }
 
-// changelog adds the page of changes, the newest first, and its Atom feed; nothing if there are no changes.
-func (b *builder) changelog() error {
+// addChangelog adds the page of changes, the newest first, and its Atom feed; nothing if there are no changes.
+func (b *builder) addChangelog() error {
 	if len(b.Config.Changes) == 0 {
 		return nil
 	}

@@ -25,16 +25,16 @@ type content struct {
 	cacheControl string
 	// policy is the page's Content-Security-Policy; empty for the constant policy.
 	policy string
-	// dated means that its dates are shifted at each request (see SampleDay).
+	// dated is true if dates in the content are shifted at each request (see SampleDay).
 	dated bool
 	etag  string
-	// compressed is the body in gzip; plain returns it for the rare callers without gzip.
+	// compressed is the body in gzip; plain returns the uncompressed body for the rare callers without gzip.
 	compressed []byte
 	plain      func() []byte
-	// source is set if the content contains the service's address or another of sampleMarks:
-	// its editions are made from source, and it has no other body.
+	// source is the text from which editions are made, for content with the service's address or another of
+	// sampleMarks. Such content has no etag, compressed and plain. It is nil for other content.
 	source []byte
-	last   atomic.Pointer[edition]
+	last   atomic.Pointer[edition] // the edition of the last request
 }
 
 const (
@@ -46,7 +46,8 @@ const (
 	immutable = "public, max-age=31536000, immutable"
 )
 
-// newContent returns the content of a body. A revalidated body with sampleMarks becomes a source, with privateCache.
+// newContent returns the content of a body. A revalidated body with sampleMarks becomes a source, with privateCache;
+// another body is compressed.
 func newContent(contentType, cacheControl string, body []byte) *content {
 	if cacheControl == revalidated && sampleMarks.Match(body) {
 		return &content{contentType: contentType, cacheControl: privateCache, source: body}

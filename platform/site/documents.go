@@ -46,7 +46,7 @@ func (d *Documents) Handler(contentType string, encode func() ([]byte, error)) h
 
 // DatedHandler is Handler for a document with the dates of samples, which it shifts as if SampleDay were today.
 func (d *Documents) DatedHandler(contentType string, encode func() ([]byte, error)) http.Handler {
-	return d.handler(contentType, encode, func() int { return daysAt(d.now()) })
+	return d.handler(contentType, encode, func() int { return daysSinceSample(d.now()) })
 }
 
 // handler implements Handler and DatedHandler. days returns the number of days by which dates are shifted.
@@ -76,8 +76,8 @@ func (d *Documents) Root() string {
 // rootedLinks matches the beginning of links to paths of the service.
 var rootedLinks = regexp.MustCompile(` (?:href|src|data-(?:document|index|library))="/`)
 
-// underRoot returns HTML with the root in all links.
-func (d *Documents) underRoot(html []byte) []byte {
+// addRoot returns HTML with the root at the beginning of all paths in links.
+func (d *Documents) addRoot(html []byte) []byte {
 	root := template.HTMLEscapeString(d.Root())
 	return rootedLinks.ReplaceAllFunc(html, func(found []byte) []byte {
 		return slices.Concat(found[:len(found)-1], []byte(root), found[len(found)-1:])
@@ -126,13 +126,13 @@ func (d *Documents) BaseOf(r *http.Request) string {
 // edition is a content for one servedState.
 type edition struct {
 	served servedState
-	text   []byte // the body for SampleBase
+	text   []byte // the uncompressed body, with SampleBase as the address
 	hash   string
 	// compressed holds the gzipped bodies by address.
 	compressed *lru.Cache[string, []byte]
 }
 
-// editionOf returns the edition for a state. The last edition is cached.
+// editionOf returns the edition for a state. It keeps only the edition for the last state.
 func (c *content) editionOf(s servedState) *edition {
 	if last := c.last.Load(); last != nil && last.served == s {
 		return last
@@ -156,7 +156,7 @@ func (e *edition) body(d *Documents, base string, accepted bool) (body []byte, e
 			return packed, etag, true
 		}
 	}
-	return e.plain(base), etag, false
+	return e.withAddress(base), etag, false
 }
 
 // compressedFor returns the compressed body for an address; nil if it is not cached and this minute's limit is reached.
@@ -167,13 +167,13 @@ func (e *edition) compressedFor(d *Documents, base string) []byte {
 	if !d.mayCompress() {
 		return nil
 	}
-	packed := compress(e.plain(base))
+	packed := compress(e.withAddress(base))
 	e.compressed.Add(base, packed)
 	return packed
 }
 
-// plain returns the uncompressed body for an address.
-func (e *edition) plain(base string) []byte {
+// withAddress returns the uncompressed body with the address of the service.
+func (e *edition) withAddress(base string) []byte {
 	return bytes.ReplaceAll(e.text, []byte(SampleBase), []byte(base))
 }
 
@@ -224,8 +224,8 @@ var SampleDay = time.Date(2026, 6, 15, 0, 0, 0, 0, time.UTC)
 // dates matches the dates of samples.
 var dates = regexp.MustCompile(`\b20[0-9]{2}-[0-9]{2}-[0-9]{2}`)
 
-// daysAt returns the number of days from SampleDay to a time.
-func daysAt(now time.Time) int { return int(now.Sub(SampleDay).Hours() / 24) }
+// daysSinceSample returns the number of days from SampleDay to a time.
+func daysSinceSample(now time.Time) int { return int(now.Sub(SampleDay).Hours() / 24) }
 
 // sampleMarks matches the placeholders in sources, other than dates.
 var sampleMarks = regexp.MustCompile("pk_demo|" + noticeMark + "|" + regexp.QuoteMeta(SampleBase))
@@ -240,11 +240,11 @@ func (s servedState) fill(source []byte, base string) []byte {
 	if !s.demo {
 		pairs = append(pairs, sampleKeys...)
 	}
-	return []byte(strings.NewReplacer(pairs...).Replace(string(s.date(source))))
+	return []byte(strings.NewReplacer(pairs...).Replace(string(s.shiftDates(source))))
 }
 
-// date shifts the dates of samples by the state's days.
-func (s servedState) date(source []byte) []byte {
+// shiftDates returns the source with the dates of samples later by the state's days.
+func (s servedState) shiftDates(source []byte) []byte {
 	if s.days == 0 {
 		return source
 	}
@@ -260,5 +260,5 @@ func (s servedState) date(source []byte) []byte {
 // Text returns the source of a guide for a service at an address (without a trailing slash), with the dates of now.
 // demo is whether it accepts the demonstration's keys.
 func Text(source []byte, address string, demo bool, now time.Time) []byte {
-	return servedState{demo: demo, days: daysAt(now)}.fill(source, address)
+	return servedState{demo: demo, days: daysSinceSample(now)}.fill(source, address)
 }

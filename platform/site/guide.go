@@ -29,7 +29,7 @@ func (b *builder) readGuides(files fs.FS, names []string) (list []*guide, err er
 	for _, name := range names {
 		g := &guide{Name: name, Path: b.markdown.guides[name]}
 		if g.source, err = fs.ReadFile(files, name+".md"); err == nil {
-			g.parsed, err = b.markdown.page(g.source)
+			g.parsed, err = b.markdown.render(g.source)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("guide %s: %w", name, err)
@@ -39,8 +39,8 @@ func (b *builder) readGuides(files fs.FS, names []string) (list []*guide, err er
 	return list, nil
 }
 
-// guidePages adds the guides, also the operators', and the Markdown sources of the other guides.
-func (b *builder) guidePages() error {
+// addGuidePages adds the guides, also the operators', and the Markdown sources of the other guides.
+func (b *builder) addGuidePages() error {
 	for _, g := range b.Guides {
 		b.addText(g.Path+".md", "text/markdown; charset=utf-8", g.source).dated = true
 	}

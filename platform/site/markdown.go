@@ -69,9 +69,10 @@ var searchWords = regexp.MustCompile(`<!-- search: (.*) -->`)
 // linkedOperations matches operations in links. page allows line breaks after the slashes of their paths.
 var linkedOperations = regexp.MustCompile(`"><code>[A-Z]+ /[^<]*`)
 
-// add adds the text of a block to the section: of a program also its language, and of a search comment its words.
+// add adds the text of a block to the section. For a program it also adds the name of the language, and for a search
+// comment it sets Words.
 func (s *section) add(n ast.Node, source []byte) {
-	s.Text += plain(n, source) + "\n"
+	s.Text += plainText(n, source) + "\n"
 	switch n := n.(type) {
 	case *ast.HTMLBlock:
 		if found := searchWords.FindSubmatch(n.Lines().Value(source)); found != nil {
@@ -82,13 +83,13 @@ func (s *section) add(n ast.Node, source []byte) {
 	}
 }
 
-// page renders a text. It returns an error if the text does not start with a heading of the first level, or links to an
-// unknown file.
-func (m *markdown) page(source []byte) (p parsed, err error) {
+// render renders a text. It returns an error if the text does not start with a heading of the first level, or links to
+// an unknown file.
+func (m *markdown) render(source []byte) (p parsed, err error) {
 	doc := m.goldmark.Parser().Parse(text.NewReader(source))
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
 		if paragraph, ok := n.(*ast.Paragraph); ok && p.Lead == "" {
-			p.Lead = plain(paragraph, source)
+			p.Lead = plainText(paragraph, source)
 		}
 		h, ok := n.(*ast.Heading)
 		if !ok {
@@ -98,24 +99,24 @@ func (m *markdown) page(source []byte) (p parsed, err error) {
 			continue
 		}
 		if h.Level == 1 && p.Title == "" {
-			p.Title = plain(h, source)
+			p.Title = plainText(h, source)
 			p.Sections = append(p.Sections, section{Title: p.Title})
 			continue
 		}
 		id, _ := h.AttributeString("id")
 		name, _ := id.([]byte)
-		p.Headings = append(p.Headings, heading{h.Level, string(name), plain(h, source)})
-		p.Sections = append(p.Sections, section{ID: string(name), Title: plain(h, source)})
+		p.Headings = append(p.Headings, heading{h.Level, string(name), plainText(h, source)})
+		p.Sections = append(p.Sections, section{ID: string(name), Title: plainText(h, source)})
 	}
 	first, ok := doc.FirstChild().(*ast.Heading)
 	if !ok || first.Level != 1 {
 		return p, fmt.Errorf("it does not begin with its title")
 	}
 	doc.RemoveChild(doc, first)
-	if err := m.link(doc, source); err != nil {
+	if err := m.rewriteLinks(doc, source); err != nil {
 		return p, err
 	}
-	tabulate(doc, source)
+	groupTabs(doc, source)
 
 	var out bytes.Buffer
 	if err := m.goldmark.Renderer().Render(&out, source, doc); err != nil {
@@ -126,9 +127,9 @@ func (m *markdown) page(source []byte) (p parsed, err error) {
 	return p, nil
 }
 
-// link rewrites references between files to pages, and links operations named in code to their reference. A
+// rewriteLinks rewrites references between files to pages, and links operations named in code to their reference. A
 // reference to an unknown file is an error.
-func (m *markdown) link(doc ast.Node, source []byte) error {
+func (m *markdown) rewriteLinks(doc ast.Node, source []byte) error {
 	var operations []*ast.CodeSpan // replaced after the walk, which needs their siblings
 	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
@@ -142,7 +143,7 @@ func (m *markdown) link(doc ast.Node, source []byte) error {
 			}
 			n.Destination = []byte(target)
 		case *ast.CodeSpan:
-			if m.operations[plain(n, source)] != "" && n.Parent().Kind() != ast.KindLink {
+			if m.operations[plainText(n, source)] != "" && n.Parent().Kind() != ast.KindLink {
 				operations = append(operations, n)
 			}
 			return ast.WalkSkipChildren, nil
@@ -152,15 +153,15 @@ func (m *markdown) link(doc ast.Node, source []byte) error {
 
 	for _, n := range operations {
 		link := ast.NewLink()
-		link.Destination = []byte(m.operations[plain(n, source)])
+		link.Destination = []byte(m.operations[plainText(n, source)])
 		n.Parent().ReplaceChild(n.Parent(), n, link)
 		link.AppendChild(link, n)
 	}
 	return err
 }
 
-// target returns the site's path for a link in a file. Fragments and absolute URLs stay. A link to a file that is no
-// guide is an error.
+// target returns the site's path for a link in a file. A link to a fragment only, or to an absolute URL, stays. A link
+// to a file that is no guide is an error.
 func (m *markdown) target(destination string) (string, error) {
 	file, fragment, cut := strings.Cut(destination, "#")
 	if file == "" || strings.Contains(file, "://") {
@@ -180,8 +181,8 @@ func (m *markdown) target(destination string) (string, error) {
 	return page + fragment, nil
 }
 
-// plain returns the text of a node without markup, with a line break after each block.
-func plain(n ast.Node, source []byte) string {
+// plainText returns the text of a node without markup, with a line break after each block.
+func plainText(n ast.Node, source []byte) string {
 	var out strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch t := n.(type) {
@@ -211,17 +212,17 @@ type blocks struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
 func (b blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindFencedCodeBlock, b.code)
-	r.Register(ast.KindCodeBlock, b.code)
-	r.Register(ast.KindHeading, b.heading)
-	r.Register(extast.KindTable, b.table)
-	r.Register(kindTabs, b.tabs)
-	r.Register(kindPanel, b.panel)
+	r.Register(ast.KindFencedCodeBlock, b.renderCode)
+	r.Register(ast.KindCodeBlock, b.renderCode)
+	r.Register(ast.KindHeading, b.renderHeading)
+	r.Register(extast.KindTable, b.renderTable)
+	r.Register(kindTabs, b.renderTabs)
+	r.Register(kindPanel, b.renderPanel)
 }
 
-// heading renders a heading with a permalink beside it: inside the heading, the link would be part of the heading's
-// accessible name.
-func (blocks) heading(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+// renderHeading renders a heading with a permalink beside it: inside the heading, the link would be part of the
+// heading's accessible name.
+func (blocks) renderHeading(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	h := n.(*ast.Heading)
 	id, _ := h.AttributeString("id")
 	if entering {
@@ -229,12 +230,12 @@ func (blocks) heading(w util.BufWriter, source []byte, n ast.Node, entering bool
 		return ast.WalkContinue, err
 	}
 	_, err := fmt.Fprintf(w, `</h%d> <a class="permalink" href="#%s" aria-label="Link to: %s">#</a></div>`+"\n",
-		h.Level, id, template.HTMLEscapeString(plain(h, source)))
+		h.Level, id, template.HTMLEscapeString(plainText(h, source)))
 	return ast.WalkContinue, err
 }
 
-// code renders highlighted code.
-func (blocks) code(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+// renderCode renders highlighted code.
+func (blocks) renderCode(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
 	}
@@ -250,8 +251,8 @@ func (blocks) code(w util.BufWriter, source []byte, n ast.Node, entering bool) (
 	return ast.WalkSkipChildren, err
 }
 
-// table renders a table in an element that scrolls.
-func (blocks) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
+// renderTable renders a table in an element that scrolls.
+func (blocks) renderTable(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
 	tag := `<div class="wide" tabindex="0" role="group" aria-label="Table"><table>` + "\n"
 	if !entering {
 		tag = "</table></div>\n"

@@ -14,7 +14,7 @@ var templateFiles embed.FS
 var templates = template.Must(template.New("").Funcs(template.FuncMap{"code": highlight}).
 	ParseFS(templateFiles, "templates/*.html"))
 
-// page is the layout's data of a page, besides its content.
+// page is what the layout needs to know of a page.
 type page struct {
 	Path, Title, About string
 	// Section is the part of the site: guides, operate, index or the name of a reference; empty for none.
@@ -25,7 +25,7 @@ type page struct {
 	Reference *reference
 }
 
-// Contents returns the page's table of contents: its headings of level 2; nil if there are fewer than two.
+// Contents returns the page's table of contents: its headings of level 2, or nil if there are fewer than two.
 func (p page) Contents() []heading {
 	var list []heading
 	for _, h := range p.Headings {
@@ -62,7 +62,8 @@ func (l layout) Served() string {
 	return name
 }
 
-// add renders a page with the template named kind, in the layout, and adds it. A path that is taken is an error.
+// add renders a page with the template named kind, whose data is data, in the layout, and adds it. A path that another
+// page has is an error.
 func (b *builder) add(kind string, p page, data any) error {
 	l := layout{builder: b, page: p, Data: data}
 	if b.hasNotice(p) {
@@ -77,7 +78,7 @@ func (b *builder) add(kind string, p page, data any) error {
 		return fmt.Errorf("page %s: %w", p.Path, err)
 	}
 
-	made := newContent("text/html; charset=utf-8", revalidated, b.Config.underRoot(whole.Bytes()))
+	made := newContent("text/html; charset=utf-8", revalidated, b.Config.addRoot(whole.Bytes()))
 	made.dated = kind == "guide" && p.Section == "guides"
 	if p.Reference != nil {
 		made.policy = scalarPolicy

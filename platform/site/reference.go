@@ -68,8 +68,8 @@ var anchor = strings.NewReplacer(".", "-", "_", "-")
 // Source returns the path of the document that the page loads.
 func (r *reference) Source() string { return r.Files[len(r.Files)-1] }
 
-// referencePages adds the pages of all references.
-func (b *builder) referencePages() error {
+// addReferencePages adds the pages of all references.
+func (b *builder) addReferencePages() error {
 	for _, r := range b.References {
 		p := page{Path: r.Path, Title: r.Title, Section: r.Name, About: "Every operation of " + r.Title + ".", Reference: r}
 		if err := b.add("reference", p, nil); err != nil {

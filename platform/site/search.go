@@ -25,9 +25,9 @@ type entry struct {
 	more int
 }
 
-// searchIndex adds the index of the search: all entries as JSON. It omits sections of a guide that a part of the guide
-// also has. A guide with parts, and its parts, weigh less than other guides.
-func (b *builder) searchIndex() error {
+// addSearchIndex adds the index of the search: all entries as JSON. If a part of a guide has a section with the same
+// id, the guide's section is left out. A guide with parts, and its parts, weigh less than other guides.
+func (b *builder) addSearchIndex() error {
 	var list []*entry
 	inParts := map[string]bool{} // the names of guides with parts, and name#id of the parts' sections
 	for _, g := range b.Guides {
@@ -86,7 +86,7 @@ func (b *builder) entriesOf(r *reference, weight float64) []*entry {
 			Title: o.Summary, Place: o.Method + " " + o.Path, Path: o.Link, Text: o.source.Description,
 			Words: b.Config.Words[o.source.OperationID], Weight: 2.5 * weight,
 		})
-		o.members(func(kind, name, about string) {
+		o.eachMember(func(kind, name, about string) {
 			key := entry{Title: name, Place: kind, Text: about}
 			if known := shared[key]; known != nil {
 				known.more++
@@ -107,9 +107,9 @@ func (b *builder) entriesOf(r *reference, weight float64) []*entry {
 	return list
 }
 
-// members calls fn with the parameters, and the fields of the request body and of the responses of a status 2xx. It
-// calls fn once for those with the same kind, name and description.
-func (o *operation) members(fn func(kind, name, about string)) {
+// eachMember calls fn with the parameters, and with the fields of the request body and of the responses of a status
+// 2xx. It calls fn once for members with the same kind, name and description.
+func (o *operation) eachMember(fn func(kind, name, about string)) {
 	seen := map[string]bool{}
 	once := func(kind, name, about string) {
 		if key := kind + name + "\x00" + about; !seen[key] {
@@ -124,7 +124,7 @@ func (o *operation) members(fn func(kind, name, about string)) {
 	walked := map[*openapi3.Schema]bool{}
 	read := func(content openapi3.Content) {
 		if media := content.Get("application/json"); media != nil {
-			fieldsOf(media.Schema, walked, func(name, about string) { once("Field", name, about) })
+			eachField(media.Schema, walked, func(name, about string) { once("Field", name, about) })
 		}
 	}
 	if body := o.source.RequestBody; body != nil {
@@ -137,9 +137,9 @@ func (o *operation) members(fn func(kind, name, about string)) {
 	}
 }
 
-// fieldsOf calls fn with each field of a schema and of its parts, recursively. It skips schemas in walked, and adds to
+// eachField calls fn with each field of a schema and of its parts, recursively. It skips schemas in walked, and adds to
 // it.
-func fieldsOf(ref *openapi3.SchemaRef, walked map[*openapi3.Schema]bool, fn func(name, about string)) {
+func eachField(ref *openapi3.SchemaRef, walked map[*openapi3.Schema]bool, fn func(name, about string)) {
 	if ref == nil || ref.Value == nil || walked[ref.Value] {
 		return
 	}
@@ -147,12 +147,12 @@ func fieldsOf(ref *openapi3.SchemaRef, walked map[*openapi3.Schema]bool, fn func
 	walked[schema] = true
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		fn(name, aboutOf(schema.Properties[name]))
-		fieldsOf(schema.Properties[name], walked, fn)
+		eachField(schema.Properties[name], walked, fn)
 	}
-	fieldsOf(schema.Items, walked, fn)
-	fieldsOf(schema.AdditionalProperties.Schema, walked, fn)
+	eachField(schema.Items, walked, fn)
+	eachField(schema.AdditionalProperties.Schema, walked, fn)
 	for _, part := range slices.Concat(schema.AllOf, schema.OneOf, schema.AnyOf) {
-		fieldsOf(part, walked, fn)
+		eachField(part, walked, fn)
 	}
 }
 

@@ -124,24 +124,25 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	path, state := r.URL.Path, servedState{demo: s.config.Demo}
 	if s.config.Notice.Text != nil {
-		state.notice = template.HTML(s.config.underRoot([]byte(s.config.Notice.Text())))
+		state.notice = template.HTML(s.config.addRoot([]byte(s.config.Notice.Text())))
 	}
 	if found, ok := pages[path]; ok && path != notFoundPage {
 		if found.dated {
-			state.days = daysAt(s.config.now())
+			state.days = daysSinceSample(s.config.now())
 		}
 		found.serve(s.config.Documents, state, w, r, http.StatusOK)
 		return
 	}
-	if to := s.moved(path, pages); to != notFoundPage {
+	if to := s.redirectTarget(path, pages); to != notFoundPage {
 		http.Redirect(w, r, s.config.Root()+to, http.StatusMovedPermanently)
 		return
 	}
 	pages[notFoundPage].serve(s.config.Documents, state, w, r, http.StatusNotFound)
 }
 
-// moved returns path without trailing slashes if that is a page, or else the new path of a moved page, or notFoundPage.
-func (s *Site) moved(path string, pages map[string]*content) string {
+// redirectTarget returns path without trailing slashes if that is a page, or else the new path of a page that moved, or
+// notFoundPage.
+func (s *Site) redirectTarget(path string, pages map[string]*content) string {
 	if trimmed := strings.TrimRight(path, "/"); pages[trimmed] != nil {
 		return trimmed
 	}
@@ -185,11 +186,11 @@ func build(c Config) (map[string]*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.searchIndex(); err != nil {
+	if err := b.addSearchIndex(); err != nil {
 		return nil, err
 	}
 	b.addLLMsText()
-	errs := []error{b.guidePages(), b.referencePages(), b.changelog()}
+	errs := []error{b.addGuidePages(), b.addReferencePages(), b.addChangelog()}
 	for template, p := range fixedPages {
 		if template != "operate" || len(b.Operate) > 0 {
 			errs = append(errs, b.add(template, p, nil))
@@ -208,13 +209,12 @@ type builder struct {
 	Operate    []*guide
 	References []*reference
 	pages      map[string]*content
-	// operations are the links of the operations of all references, by method
-	// and path: "GET /v2/clients".
+	// operations are the links of the operations of all references, by method and path: "GET /v2/clients".
 	operations map[string]string
 	markdown   *markdown
 }
 
-// newBuilder returns a builder with the references and guides of the configuration.
+// newBuilder returns a builder with the assets, references and guides of the configuration.
 func newBuilder(c Config) (*builder, error) {
 	b := &builder{Config: c, pages: map[string]*content{}, operations: map[string]string{}}
 	var err error

@@ -42,9 +42,9 @@ func (t *tabs) Dump(source []byte, level int) { ast.DumpHelper(t, source, level,
 // Dump implements ast.Node.
 func (p *panel) Dump(source []byte, level int) { ast.DumpHelper(p, source, level, nil, nil) }
 
-// tabulate groups consecutive programs, one per language, into tabs. A code block that is neither a program nor sh,
+// groupTabs groups consecutive programs, one per language, into tabs. A code block that is neither a program nor sh,
 // such as output, goes into the tab of the program before it; anything else ends the group.
-func tabulate(doc ast.Node, source []byte) {
+func groupTabs(doc ast.Node, source []byte) {
 	group := &tabs{number: 1}
 	for n := doc.FirstChild(); n != nil; {
 		next := n.NextSibling()
@@ -87,8 +87,8 @@ func (t *tabs) insertInto(doc ast.Node) *tabs {
 	return &tabs{number: t.number + 1}
 }
 
-// tabs renders the buttons of tabs; their panels follow.
-func (blocks) tabs(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+// renderTabs renders the buttons of tabs; their panels follow.
+func (blocks) renderTabs(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		_, err := w.WriteString("</div>\n")
 		return ast.WalkContinue, err
@@ -106,8 +106,8 @@ func (blocks) tabs(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.W
 	return ast.WalkContinue, err
 }
 
-// panel renders a panel with the name of its language, which browsers without JavaScript show.
-func (blocks) panel(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+// renderPanel renders a panel with the name of its language, which browsers without JavaScript show.
+func (blocks) renderPanel(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		_, err := w.WriteString("</div>\n")
 		return ast.WalkContinue, err
