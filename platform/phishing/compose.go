@@ -32,11 +32,6 @@ func NewComposer(publicURL string, tokens Tokens) *Composer {
 // month and year are of the sending (UTC), and the others are data of the reader.
 var Placeholders = []string{"first_name", "last_name", "email", "company", "link", "date", "month", "year"}
 
-// reportWords are the texts of the link that reports a mail.
-var reportWords = map[domain.Language]string{
-	domain.English: "Report this message", domain.Spanish: "Denunciar este mensaje", domain.French: "Signaler ce message",
-}
-
 // bodyEnd matches the end tag before which Compose inserts the footer.
 var bodyEnd = regexp.MustCompile(`(?i)</body\s*>`)
 
@@ -66,7 +61,7 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 	}
 	body, text := rewriteLinks(s.Template.HTML, s.Template.Text, page)
 	report := page + "/report"
-	words := reportWords[s.Template.Language]
+	words := textsByLanguage[s.Template.Language].Report
 	footer := fmt.Sprintf("<p style=\"font-size:11px\"><a href=\"%s\">%s</a></p>\n<img src=\"%s\" width=\"1\" "+
 		"height=\"1\" alt=\"\">\n",
 		html.EscapeString(report), html.EscapeString(words), html.EscapeString(page+"/open.gif"))
@@ -119,7 +114,7 @@ type Simulations struct {
 	composer *Composer
 }
 
-// NewSimulations returns a writer.
+// NewSimulations returns a Simulations that reads from a database.
 func NewSimulations(d *db.DB, composer *Composer) *Simulations { return &Simulations{d, composer} }
 
 // Write implements mail.Writer.

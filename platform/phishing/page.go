@@ -19,7 +19,7 @@ var pageFiles embed.FS
 
 var pageTemplates = template.Must(template.ParseFS(pageFiles, "pages/pages.tmpl"))
 
-// textsByLanguage are the texts of the pages by language.
+// textsByLanguage are the texts of the pages and of the links to them, by language.
 var textsByLanguage = readTexts()
 
 // pageTexts are the texts of the pages in one language.
@@ -29,6 +29,8 @@ type pageTexts struct {
 
 	Account, Password, SignIn                 string
 	Simulated, Sender, Subject, Clues, Advice string
+
+	Report string // of the link in a mail that reports it
 }
 
 // readTexts parses the embedded texts. It panics on an error, as template.Must does.
