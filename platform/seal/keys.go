@@ -61,7 +61,8 @@ func (k *Keys) ring() ([]key, error) {
 	return k.last, nil
 }
 
-// readKeys parses a list, and reads the files in it. It returns at least one key, or an error without a key's text.
+// readKeys parses a list for ParseKeys, and reads the files that it names. It returns at least one key. Errors do not
+// contain a key's text.
 func readKeys(list string) (ring []key, err error) {
 	for entry := range strings.SplitSeq(list, ",") {
 		entry = strings.TrimSpace(entry)
@@ -71,7 +72,8 @@ func readKeys(list string) (ring []key, err error) {
 			if err != nil {
 				return nil, fmt.Errorf("read the encryption key: %w", err)
 			}
-			texts, place = splitKeys(string(text)), " in "+path
+			separator := func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }
+			texts, place = strings.FieldsFunc(string(text), separator), " in "+path
 			if len(texts) == 0 {
 				return nil, fmt.Errorf("there is no encryption key%s: partnerapi encryption-key makes one", place)
 			}
@@ -87,12 +89,7 @@ func readKeys(list string) (ring []key, err error) {
 	return ring, nil
 }
 
-// splitKeys splits the content of a file of keys.
-func splitKeys(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) })
-}
-
-// parseKey parses the base64 of a key.
+// parseKey parses a key in base64. Its error completes the sentence "the encryption key …".
 func parseKey(text string) (key, error) {
 	switch secret, err := base64.StdEncoding.DecodeString(text); {
 	case text == "":

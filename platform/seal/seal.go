@@ -67,8 +67,8 @@ func newKey(secret []byte) (k key, err error) {
 	return k, nil
 }
 
-// authenticated returns the additional authenticated data of a value.
-func (k key) authenticated(context []byte) []byte {
+// additionalData returns the additional authenticated data of a value.
+func (k key) additionalData(context []byte) []byte {
 	return append(bytes.Clone(k.prefix[:]), context...)
 }
 
@@ -79,7 +79,7 @@ func (k *Keys) Seal(plain, context []byte) ([]byte, error) {
 		return nil, err
 	}
 	current := ring[0]
-	return current.aead.Seal(bytes.Clone(current.prefix[:]), nil, plain, current.authenticated(context)), nil
+	return current.aead.Seal(bytes.Clone(current.prefix[:]), nil, plain, current.additionalData(context)), nil
 }
 
 // Open decrypts a value that was sealed for the context with any of the keys. The error is or wraps ErrOtherKey,
@@ -94,7 +94,7 @@ func (k *Keys) Open(sealed, context []byte) ([]byte, error) {
 	}
 	for _, key := range ring {
 		if bytes.Equal(sealed[:prefixSize], key.prefix[:]) {
-			plain, err := key.aead.Open(nil, nil, sealed[prefixSize:], key.authenticated(context))
+			plain, err := key.aead.Open(nil, nil, sealed[prefixSize:], key.additionalData(context))
 			if err != nil {
 				return nil, ErrAltered
 			}
