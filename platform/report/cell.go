@@ -14,8 +14,8 @@ import (
 // noValue is the text of a cell that is nil.
 const noValue = "–"
 
-// rows returns the rows of the table, which it checks. It ends with an error if Rows fails or ctx has ended, or if a row
-// does not have a cell for each column, nil or of the type of the column's kind.
+// rows returns the rows of the table. It ends with an error if reading Rows fails, if ctx has ended, or if a row does
+// not fit the columns (see check).
 func (t *Table) rows(ctx context.Context) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		for row, err := range t.Rows {
@@ -33,7 +33,7 @@ func (t *Table) rows(ctx context.Context) iter.Seq2[[]any, error] {
 	}
 }
 
-// check returns an error if a row does not fit the columns.
+// check returns an error unless a row has a cell for each column, each nil or of the type of the column's kind.
 func (t *Table) check(row []any) error {
 	if len(row) != len(t.Columns) {
 		return fmt.Errorf("a row of %d cells under %d columns", len(row), len(t.Columns))
@@ -65,10 +65,11 @@ func (c *Column) holds(cell any) bool {
 	return false
 }
 
-// text returns the figure's value as a page shows it.
+// text returns the figure's value as a page shows it; noValue for nil.
 func (f *Figure) text() string { return textOf(f.Value) }
 
-// textOf returns the value of a cell or a figure as a page shows it; noValue for nil.
+// textOf returns the value of a cell or a figure as a page shows it: a float64 with one decimal, a time in UTC, a bool
+// as Yes or No, and nil as noValue.
 func textOf(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -92,7 +93,7 @@ func textOf(value any) string {
 	return noValue
 }
 
-// share returns the column's share of the width for texts; 0 for a column of another kind.
+// share returns the share of a text column in the width that the other columns leave; 0 for a column of another kind.
 func (c *Column) share() int {
 	if c.Kind != TextColumn {
 		return 0
@@ -100,7 +101,7 @@ func (c *Column) share() int {
 	return max(c.Width, 1)
 }
 
-// period returns the document's period in words; empty for none.
+// period returns the first and the last day of the document's period as text; empty if it has no period.
 func (d *Document) period() string {
 	if d.Period == nil {
 		return ""
@@ -108,5 +109,5 @@ func (d *Document) period() string {
 	return d.Period.Start.String() + " to " + d.Period.End.String()
 }
 
-// madeAt returns the time of making as text.
+// madeAt returns the time at which the report was made as text, in UTC.
 func (d *Document) madeAt() string { return d.MadeAt.UTC().Format("2006-01-02 15:04") + " UTC" }

@@ -1,13 +1,14 @@
 package report
 
 import (
+	"iter"
 	"math"
 	"strconv"
 	"strings"
 )
 
-// chartsSideBySide returns how many of the charts at the start of blocks share a row: 2, or
-// 1 if there is only one chart or one of the two has bars with long labels.
+// chartsSideBySide returns how many charts at the start of blocks share a row: 2 if the first two blocks are charts and
+// neither has bars with long labels, else 1. The first block is a chart.
 func (l *layout) chartsSideBySide(blocks []Block) int {
 	const longLabel = 36
 	for _, b := range blocks[:min(len(blocks), 2)] {
@@ -19,8 +20,8 @@ func (l *layout) chartsSideBySide(blocks []Block) int {
 	return min(len(blocks), 2)
 }
 
-// charts draws one or two charts in a row, each under its title, and "No data." for an empty chart.
-func (l *layout) charts(blocks []Block) {
+// drawCharts draws one or two charts in a row, each under its title, and "No data." for an empty chart.
+func (l *layout) drawCharts(blocks []Block) {
 	const gap = 6.0
 	width := (bodyWidth - gap*float64(len(blocks)-1)) / float64(len(blocks))
 	var marks []mark
@@ -32,25 +33,36 @@ func (l *layout) charts(blocks []Block) {
 			marks = append(marks, l.words("No data.", x, 10, bodyStyle))
 			continue
 		}
-		marks = append(marks, func(y float64) { l.chart(&c, box{sideMargin + x, y + 6, width, chartHeight}) })
+		marks = append(marks, func(y float64) { l.drawChart(&c, box{sideMargin + x, y + 6, width, chartHeight}) })
 	}
 	l.place(chartHeight+7, marks...)
-	l.gap(2)
+	l.addGap(2)
 }
 
-// empty reports whether a chart has no values, or a donut no values above 0.
+// empty reports whether a chart has no values; for a Donut, whether it has no values above 0.
 func (c *Chart) empty() bool {
-	for _, s := range c.Series {
-		for _, v := range s.Values {
-			if !math.IsNaN(v) && (c.Kind != Donut || v > 0) {
-				return false
-			}
+	for v := range c.values() {
+		if c.Kind != Donut || v > 0 {
+			return false
 		}
 	}
 	return true
 }
 
-// widest returns the width of the widest of a chart's labels, in millimetres.
+// values returns the values of all series, without missing values (NaN).
+func (c *Chart) values() iter.Seq[float64] {
+	return func(yield func(float64) bool) {
+		for _, s := range c.Series {
+			for _, v := range s.Values {
+				if !math.IsNaN(v) && !yield(v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// widest returns the width of the widest label, in millimetres.
 func (l *layout) widest(labels []string) (widest float64) {
 	for _, label := range labels {
 		widest = max(widest, l.width(l.clean(label), labelStyle))
@@ -58,10 +70,13 @@ func (l *layout) widest(labels []string) (widest float64) {
 	return widest
 }
 
-// scale returns round numbers for the ends of the value axis, and the number of steps
-// between them. The axis includes 0, except for lines above half of their highest value.
+// scale returns round numbers for the ends of the value axis of a chart that is not empty, and the number of steps
+// between them. The axis includes 0, except for a Line chart whose lowest value is above half of its highest.
 func (c *Chart) scale() (lowest, highest float64, steps int) {
-	lowest, highest = c.bounds()
+	lowest, highest = math.Inf(1), math.Inf(-1)
+	for v := range c.values() {
+		lowest, highest = min(lowest, v), max(highest, v)
+	}
 	if c.Kind == Line && lowest > highest/2 {
 		lowest = max(lowest-max(highest-lowest, highest/20)/2, 0)
 	} else {
@@ -74,8 +89,8 @@ func (c *Chart) scale() (lowest, highest float64, steps int) {
 	return lowest, highest, int(math.Round((highest - lowest) / step))
 }
 
-// step returns the least round number (1, 2, 2.5 or 5 times a power of 10) that is not
-// below least. Only percentages have steps with fractions.
+// step returns the least round number (1, 2, 2.5 or 5 times a power of 10) that is not below least. It is an integer
+// unless the values are percentages.
 func (c *Chart) step(least float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(least)))
 	for _, round := range []float64{1, 2, 2.5, 5} {
@@ -87,20 +102,7 @@ func (c *Chart) step(least float64) float64 {
 	return max(10*power, 1)
 }
 
-// bounds returns the lowest and the highest value of the chart, which is not empty.
-func (c *Chart) bounds() (lowest, highest float64) {
-	lowest, highest = math.Inf(1), math.Inf(-1)
-	for _, s := range c.Series {
-		for _, v := range s.Values {
-			if !math.IsNaN(v) {
-				lowest, highest = min(lowest, v), max(highest, v)
-			}
-		}
-	}
-	return lowest, highest
-}
-
-// number returns a value with the unit: as an integer, or else with one decimal.
+// number returns a value with the unit as text: without decimals if it is an integer (or rounds to one), else with one.
 func (c *Chart) number(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
 		return countText(int(v)) + c.Unit

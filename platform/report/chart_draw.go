@@ -19,33 +19,33 @@ const (
 // box is a rectangle on the page, by its upper left corner, in millimetres.
 type box struct{ x, y, width, height float64 }
 
-// chart draws a chart that is not empty, with a legend if it has several series.
-func (l *layout) chart(c *Chart, b box) {
+// drawChart draws a chart that is not empty, with a legend if it has several series.
+func (l *layout) drawChart(c *Chart, b box) {
 	if c.Kind == Donut {
-		l.donut(c, b)
+		l.drawDonut(c, b)
 		return
 	}
 	if len(c.Series) > 1 {
-		l.legend(c, b)
+		l.drawLegend(c, b)
 		b.y, b.height = b.y+5, b.height-5
 	}
-	p := l.plot(c, b)
-	p.axes()
+	p := l.newPlot(c, b)
+	p.drawAxes()
 	if c.Kind == Line {
-		p.lines()
+		p.drawLines()
 	} else {
-		p.bars()
+		p.drawBars()
 	}
 }
 
-// key writes the name of a series or a share after a square of its color.
-func (l *layout) key(name string, x, y float64, c color) {
+// drawKey writes the name of a series or a share after a square of its color.
+func (l *layout) drawKey(name string, x, y float64, c color) {
 	l.fill(x, y-keySquare/2, keySquare, keySquare, c)
 	l.write(name, x+keyWidth, y+labelDrop, labelStyle)
 }
 
-// legend names the series in a line at the top.
-func (l *layout) legend(c *Chart, b box) {
+// drawLegend writes the names of the series in a line at the top.
+func (l *layout) drawLegend(c *Chart, b box) {
 	const gap = 4.0
 	names := make([]string, len(c.Series))
 	width := -gap
@@ -55,13 +55,14 @@ func (l *layout) legend(c *Chart, b box) {
 	}
 	x := b.x + (b.width-width)/2
 	for i, name := range names {
-		l.key(name, x, b.y+keySquare, seriesColor(i))
+		l.drawKey(name, x, b.y+keySquare, seriesColor(i))
 		x += keyWidth + l.width(name, labelStyle) + gap
 	}
 }
 
-// donut draws the shares of a whole clockwise from the top, and names them beside it.
-func (l *layout) donut(c *Chart, b box) {
+// drawDonut draws the shares of a whole clockwise from the top, and writes their names beside the donut. Values that
+// are not above 0 are left out.
+func (l *layout) drawDonut(c *Chart, b box) {
 	const gap, nameHeight, hole = 8.0, 5.0, 0.58
 	radius := min(20, b.width/4, b.height/2)
 	maxWidth := b.width - 2*radius - gap - keyWidth // of a name
@@ -92,7 +93,7 @@ func (l *layout) donut(c *Chart, b box) {
 		l.pdf.MoveTo(x, y)
 		l.pdf.ArcTo(x, y, radius, radius, 0, angle, begin)
 		l.pdf.DrawPath("F")
-		l.key(names[i], nameX, nameY, color)
+		l.drawKey(names[i], nameX, nameY, color)
 		nameY += nameHeight
 	}
 	l.pdf.SetFillColor(white.rgb())
@@ -113,9 +114,9 @@ type plot struct {
 	steps           int
 }
 
-// plot lays out a chart: area is b without the labels of both axes. Bars are horizontal if their labels are too wide to
-// stand side by side; the value axis then has half of the steps, if their number is even.
-func (l *layout) plot(c *Chart, b box) *plot {
+// newPlot lays out a chart in b: area is b without the labels of both axes. Bars are horizontal if their labels are too
+// wide to stand side by side. The value axis then has half as many steps, if their number is even.
+func (l *layout) newPlot(c *Chart, b box) *plot {
 	p := &plot{layout: l, chart: c}
 	p.lowest, p.highest, p.steps = c.scale()
 	maxWidth := 40.0 // of a label
@@ -159,8 +160,8 @@ func (p *plot) position(value float64) float64 {
 	return p.area.y + (1-part)*p.area.height
 }
 
-// slot returns the position and the size of a label's share of the label axis: along y
-// for horizontal bars, else along x. The label len(labels) begins at the axis's end.
+// slot returns the begin and the size of a label's part of the label axis: along y for horizontal bars, else along x.
+// label is an index of labels; for len(labels), begin is the end of the axis.
 func (p *plot) slot(label int) (begin, size float64) {
 	begin, size = p.area.x, p.area.width
 	if p.horizontal {
@@ -170,9 +171,9 @@ func (p *plot) slot(label int) (begin, size float64) {
 	return begin + float64(label)*size, size
 }
 
-// rect fills a rectangle, from begin to end along the label axis and between the positions
-// from and to of the value axis, of which either may be the lower.
-func (p *plot) rect(begin, end, from, to float64, c color) {
+// fillAlong fills a rectangle, from begin to end along the label axis and between two positions of the value axis. from
+// may be before or after to.
+func (p *plot) fillAlong(begin, end, from, to float64, c color) {
 	if p.horizontal {
 		p.fill(min(from, to), begin, math.Abs(to-from), end-begin, c)
 	} else {
@@ -180,27 +181,27 @@ func (p *plot) rect(begin, end, from, to float64, c color) {
 	}
 }
 
-// aligned writes a text with its vertical middle at y. part is the fraction of its width
-// that is left of x: 0 (text begins at x), 0.5 (centered) or 1 (ends at x).
-func (p *plot) aligned(text string, x, y, part float64) {
+// writeAligned writes a text with its vertical middle at y. part is the fraction of its width that is left of x: 0 if
+// the text begins at x, 0.5 if it is centered, 1 if it ends at x.
+func (p *plot) writeAligned(text string, x, y, part float64) {
 	p.write(text, x-part*p.width(text, labelStyle), y+labelDrop, labelStyle)
 }
 
-// beside and below write a text to the left of the area, or below it.
-func (p *plot) beside(text string, y float64) { p.aligned(text, p.area.x-labelGap, y, 1) }
+// writeBeside writes a text to the left of the area, and writeBelow writes it below the area.
+func (p *plot) writeBeside(text string, y float64) { p.writeAligned(text, p.area.x-labelGap, y, 1) }
 
-func (p *plot) below(text string, x float64) {
-	p.aligned(text, x, p.area.y+p.area.height+labelHeight-labelGap, 0.5)
+func (p *plot) writeBelow(text string, x float64) {
+	p.writeAligned(text, x, p.area.y+p.area.height+labelHeight-labelGap, 0.5)
 }
 
-// axes draws a thin line at each step of the values, and writes the values and the
-// labels. If the labels do not fit side by side, it writes every second, third or nth.
-func (p *plot) axes() {
+// drawAxes draws a thin line at each step of the value axis, and writes the values and the labels. If the labels of a
+// chart without horizontal bars do not fit side by side, it writes only every second, third or nth label.
+func (p *plot) drawAxes() {
 	const thin = 0.15
-	value, label := p.beside, p.below
+	value, label := p.writeBeside, p.writeBelow
 	every := int(math.Ceil((p.widest(p.labels) + 2) * float64(len(p.labels)) / p.area.width))
 	if p.horizontal {
-		value, label = p.below, p.beside
+		value, label = p.writeBelow, p.writeBeside
 		every = 1
 	}
 
@@ -208,7 +209,7 @@ func (p *plot) axes() {
 	end, _ := p.slot(len(p.labels))
 	for step := range p.steps + 1 {
 		position := p.position(p.value(step))
-		p.rect(begin, end, position, position+thin, faint)
+		p.fillAlong(begin, end, position, position+thin, faint)
 		value(p.chart.number(p.value(step)), position)
 	}
 	for i := 0; i < len(p.labels); i += every {
@@ -220,9 +221,9 @@ func (p *plot) axes() {
 // values returns the values of a series, without values beyond the last label.
 func (p *plot) values(s *Series) []float64 { return s.Values[:min(len(s.Values), len(p.labels))] }
 
-// lines draws a line for each series, with a gap where there is no value. It draws a dot
-// at each value if there are at most mostDots labels.
-func (p *plot) lines() {
+// drawLines draws a line for each series, with a gap where a value is missing (NaN). If there are at most mostDots
+// labels, it also draws a dot at each value.
+func (p *plot) drawLines() {
 	const width, dot, mostDots = 0.5, 0.6, 31
 	p.pdf.SetLineWidth(width)
 	for i := range p.chart.Series {
@@ -243,9 +244,9 @@ func (p *plot) lines() {
 	}
 }
 
-// bars draws a bar for each value, the bars of one label side by side. If there is one
-// series of at most mostNumbers bars, it writes their values at the ends.
-func (p *plot) bars() {
+// drawBars draws a bar for each value that is not missing (NaN), the bars of one label side by side. If there is only
+// one series, and at most mostNumbers labels, it also writes the values at the ends of the bars.
+func (p *plot) drawBars() {
 	const mostNumbers = 16
 	count := len(p.chart.Series)
 	part := 0.8 // of the label's slot
@@ -260,21 +261,21 @@ func (p *plot) bars() {
 			begin, size := p.slot(n)
 			width := size * part / float64(count)
 			begin += size*(1-part)/2 + width*float64(i)
-			p.rect(begin, begin+width, p.position(0), p.position(value), seriesColor(i))
+			p.fillAlong(begin, begin+width, p.position(0), p.position(value), seriesColor(i))
 			if count == 1 && len(p.labels) <= mostNumbers {
-				p.barNumber(begin+width/2, value)
+				p.writeBarNumber(begin+width/2, value)
 			}
 		}
 	}
 }
 
-// barNumber writes the value of a bar at its end; for a negative value at 0. middle is the
-// middle of the bar along the label axis.
-func (p *plot) barNumber(middle, value float64) {
+// writeBarNumber writes the value of a bar at its end, or at 0 if it is negative. middle is the middle of the bar along
+// the label axis.
+func (p *plot) writeBarNumber(middle, value float64) {
 	text, end := p.chart.number(value), p.position(max(value, 0))
 	if p.horizontal {
-		p.aligned(text, end+0.7, middle, 0)
+		p.writeAligned(text, end+0.7, middle, 0)
 	} else {
-		p.aligned(text, middle, end-1.6, 0.5)
+		p.writeAligned(text, middle, end-1.6, 0.5)
 	}
 }

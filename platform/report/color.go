@@ -29,8 +29,8 @@ var seriesColors = []color{
 // seriesColor returns the color of a chart's series by its index. The colors repeat.
 func seriesColor(i int) color { return seriesColors[i%len(seriesColors)] }
 
-// colors returns the colors of a Donut's labels: of the tone, if the label has one, darker
-// at each repetition of the tone, or else of a series.
+// colors returns the colors of a Donut's labels. A label with a tone has the color of the tone, darker at each
+// repetition of the tone. Other labels have the colors of series.
 func (c *Chart) colors() []color {
 	colors := make([]color, len(c.Labels))
 	for i := range colors {
@@ -59,6 +59,7 @@ func (c color) darker() color {
 // hex returns the color as Excel writes it: six hexadecimal digits.
 func (c color) hex() string { return fmt.Sprintf("%02X%02X%02X", c[0], c[1], c[2]) }
 
+// rgb returns the color as the PDF library takes it.
 func (c color) rgb() (red, green, blue int) { return int(c[0]), int(c[1]), int(c[2]) }
 
 // The measures of a page, A4, in millimetres.

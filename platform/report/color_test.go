@@ -46,7 +46,7 @@ func TestRowsOfOneGroup(t *testing.T) {
 // other columns.
 func TestFewLongCells(t *testing.T) {
 	width := func(longest string) float64 {
-		p := newLayout(newTypefaces(nil)).pageTable(&Table{Columns: []Column{{Title: "Name"}, {Title: "Email"}}})
+		p := newLayout(newTypefaces(nil)).newPageTable(&Table{Columns: []Column{{Title: "Name"}, {Title: "Email"}}})
 		for i := range 20 {
 			p.firstRows = append(p.firstRows, []string{"Ada Armstrong", "ada.armstrong@hollowbrook-manufacturing.example"})
 			if i == 7 {
@@ -69,7 +69,7 @@ func TestLongLabels(t *testing.T) {
 	short := Chart{Kind: Bar, Labels: []string{"A", "B", "C"}, Series: long.Series}
 
 	half := box{width: 80, height: chartHeight}
-	if !l.plot(&long, half).horizontal || l.plot(&short, half).horizontal {
+	if !l.newPlot(&long, half).horizontal || l.newPlot(&short, half).horizontal {
 		t.Error("bars lie with short labels, or stand with long ones")
 	}
 	three := Chart{Kind: Bar, Series: long.Series,
@@ -101,7 +101,7 @@ func chartOperators(t *testing.T, c *Chart, width float64) string {
 	t.Helper()
 	l := newLayout(newTypefaces(nil))
 	l.pdf.SetCompression(false)
-	l.chart(c, box{sideMargin, topMargin, width, chartHeight})
+	l.drawChart(c, box{sideMargin, topMargin, width, chartHeight})
 	var file strings.Builder
 	if err := l.finish(&file, &Document{}); err != nil {
 		t.Fatal(err)
@@ -138,14 +138,14 @@ func TestColorsOfShares(t *testing.T) {
 	if want := fmt.Sprintf("%.3f %.3f %.3f", float64(red)/255, float64(green)/255, float64(blue)/255); first[1] != want {
 		t.Errorf("the first share that is drawn has the color %s, not %s", first[1], want)
 	}
-	if points := c.shares(); len(points) != 3 || points[0].Fill.Color[0] != "1B7F4B" {
+	if points := c.shareColors(); len(points) != 3 || points[0].Fill.Color[0] != "1B7F4B" {
 		t.Errorf("a native chart has %v", points)
 	}
 }
 
 func TestWordsOfNumbers(t *testing.T) {
 	for _, test := range []struct{ got, want string }{
-		{plural(1, "user"), "1 user"}, {plural(0, "user"), "0 users"}, {plural(1200, "policy"), "1,200 policies"},
+		{quantity(1, "user"), "1 user"}, {quantity(0, "user"), "0 users"}, {quantity(1200, "policy"), "1,200 policies"},
 		{rateFigure("", 1, 1, 5, 15, "simulated mail").Note, "1 of 1 simulated mail"},
 		{rateFigure("", 1, 2000, 5, 15, "simulated mail").Note, "1 of 2,000 simulated mails"},
 		{rateFigure("", 0, 0, 5, 15, "simulated mail").Note, "no simulated mails"},

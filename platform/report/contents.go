@@ -17,8 +17,8 @@ import (
 	"partnerapi/domain"
 )
 
-// reading reads the contents of a report about a client and a period, in the snapshot of
-// ctx. err is the first error; after it nothing is read.
+// reading is the state of reading a report about a client and a period, in the snapshot of ctx. After the first error,
+// err, nothing more is read.
 type reading struct {
 	ctx    context.Context
 	tenant *db.Tenant
@@ -26,7 +26,7 @@ type reading struct {
 	err    error
 }
 
-// read returns the result of a query about the client in the period; the zero value after an error.
+// read returns the result of a query about the client in the period, or the zero value if r has an error.
 func read[T any](
 	r *reading, of func(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (T, error),
 ) (found T) {
@@ -36,7 +36,7 @@ func read[T any](
 	return found
 }
 
-// current returns the result of a query about the client's current state; the zero value after an error.
+// current returns the result of a query about the client's current state, or the zero value if r has an error.
 func current[T any](r *reading, of func(t *db.Tenant, ctx context.Context) (T, error)) (found T) {
 	if r.err == nil {
 		found, r.err = of(r.tenant, r.ctx)
@@ -44,8 +44,9 @@ func current[T any](r *reading, of func(t *db.Tenant, ctx context.Context) (T, e
 	return found
 }
 
-// each returns the rows of a table, made from the rows of a statement, which is executed when they are ranged over.
-func each[Row any](r *reading, s reports.Statement[Row], cells func(*Row) []any) iter.Seq2[[]any, error] {
+// statementRows returns the rows of a table. cells makes each from a row of a statement, which is executed when the
+// rows are ranged over.
+func statementRows[Row any](r *reading, s reports.Statement[Row], cells func(*Row) []any) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		for row, err := range s.Each(r.ctx, r.tenant, r.period) {
 			if err != nil {
@@ -59,8 +60,8 @@ func each[Row any](r *reading, s reports.Statement[Row], cells func(*Row) []any)
 	}
 }
 
-// listed returns the rows of a table, made from the elements of a list.
-func listed[Row any](list []Row, cells func(*Row) []any) iter.Seq2[[]any, error] {
+// listRows returns the rows of a table. cells makes each from an element of a list.
+func listRows[Row any](list []Row, cells func(*Row) []any) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		for i := range list {
 			if !yield(cells(&list[i]), nil) {
@@ -84,45 +85,46 @@ var personColumns = []Column{{Title: "Name", Width: 3}, {Title: "Email", Width: 
 
 // personCells returns the cells of personColumns, followed by more.
 func personCells(p *domain.Person, more ...any) []any {
-	return append([]any{p.Name(), p.Email, optional(p.Department)}, more...)
+	return append([]any{p.Name(), p.Email, valueOrNil(p.Department)}, more...)
 }
 
-// optional returns the cell of a value that may be missing; nil if value is nil.
-func optional[T any](value *T) any {
+// valueOrNil returns *value as a cell, or nil if value is nil.
+func valueOrNil[T any](value *T) any {
 	if value == nil {
 		return nil
 	}
 	return *value
 }
 
-// optionalDate returns the cell of a date; nil if it is zero.
-func optionalDate(d domain.Date) any {
+// dateOrNil returns a date as a cell, or nil if it is zero.
+func dateOrNil(d domain.Date) any {
 	if d.IsZero() {
 		return nil
 	}
 	return d
 }
 
-// word returns a value of the API as text: IT, High and Credit card for it, high and credit_card.
-func word[T ~string](value T) string {
+// enumText returns an enum value of the API as text, such as "Credit card" for credit_card. A value of one or two
+// letters is an abbreviation: "IT" for it.
+func enumText[T ~string](value T) string {
 	text := strings.ReplaceAll(string(value), "_", " ")
-	if len(text) < 3 { // an abbreviation
+	if len(text) < 3 {
 		return strings.ToUpper(text)
 	}
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// rateOf returns part of whole in percent as a cell; nil if whole is 0.
-func rateOf(part, whole int) any {
+// rateCell returns part as a percentage of whole as a cell, or nil if whole is 0.
+func rateCell(part, whole int) any {
 	if whole == 0 {
 		return nil
 	}
 	return Percent(domain.Percent(part, whole))
 }
 
-// rateIn returns part of whole in percent for a chart; NaN (no value) if whole is 0.
-func rateIn(part, whole int) float64 {
+// rateValue returns part as a percentage of whole for a chart, or NaN (no value) if whole is 0.
+func rateValue(part, whole int) float64 {
 	if whole == 0 {
 		return math.NaN()
 	}
@@ -137,21 +139,21 @@ func countText(n int) string { return english.Sprintf("%d", n) }
 // rateText returns a percentage with one decimal and a percent sign.
 func rateText(rate float64) string { return english.Sprintf("%.1f%%", rate) }
 
-// countFigure returns the figure of a number. note is a format of numbers; empty for no note.
+// countFigure returns the figure of a number. note is the format of the note, with numbers as its operands.
 func countFigure(label string, n int, note string, numbers ...any) Figure {
 	return Figure{Label: label, Value: n, Note: english.Sprintf(note, numbers...)}
 }
 
-// rateFigure returns part of whole as a percentage. Its tone is Good from the limit good
-// on, Warning from fair on, else Bad. Higher rates are better if good is greater than fair.
-// of is the singular noun of what is counted. If whole is 0, there is no value and no tone.
+// rateFigure returns the figure of part as a percentage of whole. Its tone is Good at the limit good or better, Warning
+// at the limit fair or better, else Bad. Higher rates are better if good is greater than fair. of is the singular noun
+// of what is counted. If whole is 0, the figure has no value and no tone.
 func rateFigure(label string, part, whole int, good, fair float64, of string) Figure {
-	f := Figure{Label: label, Note: "no " + plurals(of)}
+	f := Figure{Label: label, Note: "no " + pluralOf(of)}
 	if whole == 0 {
 		return f
 	}
 	rate := domain.Percent(part, whole)
-	f.Value, f.Note = Percent(rate), countText(part)+" of "+plural(whole, of)
+	f.Value, f.Note = Percent(rate), countText(part)+" of "+quantity(whole, of)
 	reaches := func(limit float64) bool { return rate == limit || rate > limit == (good > fair) }
 	switch {
 	case reaches(good):
@@ -164,7 +166,8 @@ func rateFigure(label string, part, whole int, good, fair float64, of string) Fi
 	return f
 }
 
-// clickFigure, reportFigure and signedFigure return rates that several reports show, with the same limits of tones.
+// clickFigure, reportFigure and signedFigure return figures of several reports, with the same limits of tones
+// everywhere.
 func clickFigure(clicked, sent int, of string) Figure {
 	return rateFigure("Click rate", clicked, sent, 5, 15, of)
 }
@@ -177,7 +180,7 @@ func signedFigure(signed, asked int) Figure {
 	return rateFigure("Policies signed", signed, asked, 100, 90, "signature")
 }
 
-// badIfAny sets the tone of a figure: Bad if n is above 0, else Good.
+// badIfAny returns the figure with the tone Bad if n is above 0, else Good.
 func badIfAny(f Figure, n int) Figure {
 	if f.Tone = Good; n > 0 {
 		f.Tone = Bad
@@ -185,31 +188,29 @@ func badIfAny(f Figure, n int) Figure {
 	return f
 }
 
-// unlessEmpty returns the chart, or nil if all its values are 0 or missing.
-func unlessEmpty(c Chart) Block {
-	for _, series := range c.Series {
-		for _, value := range series.Values {
-			if value != 0 && !math.IsNaN(value) {
-				return c
-			}
+// chartOrNil returns the chart, or nil if all its values are 0 or missing.
+func chartOrNil(c Chart) Block {
+	for v := range c.values() {
+		if v != 0 {
+			return c
 		}
 	}
 	return nil
 }
 
-// donut returns a chart of the shares of a whole, each with a label, a tone and a number.
+// donutChart returns a chart of the shares of a whole, each with a label, a tone and a number.
 // Negative numbers count as 0. It returns nil if all numbers are 0.
-func donut(title string, labels []string, tones []Tone, numbers ...int) Block {
+func donutChart(title string, labels []string, tones []Tone, numbers ...int) Block {
 	values := make([]float64, len(numbers))
 	for i, n := range numbers {
 		values[i] = float64(max(n, 0))
 	}
-	return unlessEmpty(Chart{Kind: Donut, Title: title, Labels: labels, Series: []Series{{Values: values}}, Tones: tones})
+	return chartOrNil(Chart{Kind: Donut, Title: title, Labels: labels, Series: []Series{{Values: values}}, Tones: tones})
 }
 
-// bars returns a bar chart of the first rows of a list, at most 12. It returns nil if there are fewer than two rows, so
-// nothing to compare, or if all values are 0 or missing.
-func bars[Row any](title, unit string, list []Row, label func(*Row) string, value func(*Row) float64) Block {
+// barChart returns a bar chart of the first rows of a list, at most 12. It returns nil if there are fewer than two
+// rows, because one row has nothing to compare it with, or if all values are 0 or missing.
+func barChart[Row any](title, unit string, list []Row, label func(*Row) string, value func(*Row) float64) Block {
 	const most = 12
 	if len(list) < 2 {
 		return nil
@@ -222,12 +223,12 @@ func bars[Row any](title, unit string, list []Row, label func(*Row) string, valu
 		c.Labels = append(c.Labels, label(&list[i]))
 		c.Series[0].Values = append(c.Series[0].Values, value(&list[i]))
 	}
-	return unlessEmpty(c)
+	return chartOrNil(c)
 }
 
-// lines returns a chart of rows by month, with a line for each name. rows has a row for each month (see monthly), and
-// values returns a value for each name. lines returns nil if all values are 0 or missing.
-func lines[Row any](
+// lineChart returns a chart of rows by month, with a line for each name. rows has a row for each month (see
+// fillMonths), and values returns a value for each name. lineChart returns nil if all values are 0 or missing.
+func lineChart[Row any](
 	title, unit string, months []domain.Date, rows []Row, names []string, values func(*Row) []float64,
 ) Block {
 	c := Chart{Kind: Line, Title: title, Unit: unit, By: byMonth}
@@ -240,12 +241,12 @@ func lines[Row any](
 			c.Series[j].Values = append(c.Series[j].Values, value)
 		}
 	}
-	return unlessEmpty(c)
+	return chartOrNil(c)
 }
 
-// monthly returns a row for each month: that of rows, which are in the order of months, or else a zero row with the
-// month. month returns a pointer to the row's month.
-func monthly[Row any](months []domain.Date, rows []Row, month func(*Row) *domain.Date) []Row {
+// fillMonths returns a row for each month: the row of that month in rows, which are in the order of months, or else a
+// zero row with the month. month returns a pointer to a row's month.
+func fillMonths[Row any](months []domain.Date, rows []Row, month func(*Row) *domain.Date) []Row {
 	all := make([]Row, len(months))
 	next := 0
 	for i, m := range months {
@@ -264,20 +265,20 @@ const byMonth = "Month"
 // monthText returns a month such as "Jan 2006".
 func monthText(month domain.Date) string { return month.Time().Format("Jan 2006") }
 
-// noUsers returns a note that there are no users; nil if there are some.
-func noUsers(users int) Block {
+// noUsersNote returns a text that the client has no active users; nil if users is above 0.
+func noUsersNote(users int) Block {
 	if users > 0 {
 		return nil
 	}
 	return Text("The client has no active users.")
 }
 
-// blocks is a list of blocks, which section flattens.
+// blocks is a list of blocks in the place of one block. section replaces it by its elements.
 type blocks []Block
 
 func (blocks) block() {}
 
-// section returns a section of list, without nil blocks, and with the elements of blocks.
+// section returns a section with the blocks of list. It leaves out nil, and replaces blocks by its elements.
 func section(heading string, list ...Block) Section {
 	s := Section{Heading: heading}
 	for _, b := range list {

@@ -1,13 +1,16 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
-// compliance returns the contents of a report of the client's frameworks, with a section for each assignment.
+// compliance returns the contents of a report of the client's frameworks, with a section for each assignment; a text if
+// there are none.
 func compliance(r *reading) []Section {
 	list := frameworksOf(r)
 	if len(list) == 0 {
@@ -23,40 +26,59 @@ func compliance(r *reading) []Section {
 			complete++
 		}
 	}
-	names := uniqueNames(list)
 	sections := []Section{section("Summary",
 		Text("Each framework asks for measures of its own. A measure without anything to count is not met."),
 		Figures{
-			countFigure("Frameworks", len(list), "%d met in full", complete), met("Requirements", fulfilled, requirements),
+			countFigure("Frameworks", len(list), "%d met in full", complete),
+			metFigure("Requirements", fulfilled, requirements),
 		},
-		bars("Requirements met", "%", names, func(name *string) string { return *name },
-			func(name *string) float64 { return float64(list[slices.Index(names, *name)].Evaluation.Percentage()) }),
+		barChart("Requirements met", "%", list, func(f *framework) string { return f.title },
+			func(f *framework) float64 { return float64(f.Evaluation.Percentage()) }),
 		frameworkTable(list))}
 
 	for i := range list {
-		sections = append(sections, section(names[i], requirementTable(names[i], &list[i])))
+		sections = append(sections, section(list[i].title, requirementTable(&list[i])))
 	}
 	return sections
 }
 
-// uniqueNames returns a title for each assignment: the framework's name, with the audience unless it is all users, and
-// a number if the title is not unique.
-func uniqueNames(list []domain.FrameworkAssignment) (names []string) {
-	for i := range list {
-		name := list[i].Framework.Name
-		if list[i].Audience != domain.FrameworkForAll {
-			name += ", " + audienceText(&list[i])
-		}
-		unique := name
-		for n := 2; slices.Contains(names, unique); n++ {
-			unique = fmt.Sprintf("%s (%d)", name, n)
-		}
-		names = append(names, unique)
-	}
-	return names
+// framework is a framework assignment of the client, with a title that no other assignment has.
+type framework struct {
+	domain.FrameworkAssignment
+	title string
 }
 
-// audienceText returns the name of an assignment's audience.
+// frameworksOf reads all framework assignments of the client.
+func frameworksOf(r *reading) (all []framework) {
+	for w := (domain.Window{Limit: 100}); ; {
+		page := current(r, func(t *db.Tenant, ctx context.Context) (domain.Slice[domain.FrameworkAssignment], error) {
+			return t.Frameworks(ctx, nil, w)
+		})
+		for _, f := range page.Rows {
+			all = append(all, framework{f, uniqueTitle(&f, all)})
+		}
+		if !page.More {
+			return all
+		}
+		w.After = page.End
+	}
+}
+
+// uniqueTitle returns a title for an assignment: the framework's name, the audience unless it is all users, and a number
+// if an earlier assignment has the same title.
+func uniqueTitle(f *domain.FrameworkAssignment, earlier []framework) string {
+	title := f.Framework.Name
+	if f.Audience != domain.FrameworkForAll {
+		title += ", " + audienceText(f)
+	}
+	unique := title
+	for n := 2; slices.ContainsFunc(earlier, func(e framework) bool { return e.title == unique }); n++ {
+		unique = fmt.Sprintf("%s (%d)", title, n)
+	}
+	return unique
+}
+
+// audienceText returns the name of an assignment's audience: all users, a group or a collection, which may be deleted.
 func audienceText(f *domain.FrameworkAssignment) string {
 	switch {
 	case f.Audience == domain.FrameworkForAll:
@@ -68,30 +90,32 @@ func audienceText(f *domain.FrameworkAssignment) string {
 }
 
 // frameworkTable returns a table of the assignments' evaluations.
-func frameworkTable(list []domain.FrameworkAssignment) Table {
+func frameworkTable(list []framework) Table {
 	return Table{
 		Title: "Frameworks",
 		Columns: []Column{{Title: "Framework", Width: 4}, {Title: "Category", Width: 2}, {Title: "Audience", Width: 2},
 			{Title: "Met", Kind: NumberColumn}, {Title: "Of", Kind: NumberColumn}, {Title: "Share", Kind: NumberColumn},
 			{Title: "Evaluated (UTC)", Kind: TimeColumn}},
-		Rows: listed(list, func(f *domain.FrameworkAssignment) []any {
-			e := &f.Evaluation
-			return []any{f.Framework.Name, f.Framework.Category, audienceText(f), e.Met, e.Total, Percent(e.Percentage()), e.At}
+		Rows: listRows(list, func(f *framework) []any {
+			e, audience := &f.Evaluation, audienceText(&f.FrameworkAssignment)
+			return []any{f.Framework.Name, f.Framework.Category, audience, e.Met, e.Total, Percent(e.Percentage()), e.At}
 		}),
 	}
 }
 
 // requirementTable returns a table of the requirements of an assignment.
-func requirementTable(title string, f *domain.FrameworkAssignment) Table {
+func requirementTable(f *framework) Table {
 	return Table{
-		Title: title, Empty: "No module of this framework is on, so that nothing is measured.",
+		Title: f.title, Empty: "No module of this framework is on, so that nothing is measured.",
 		Columns: []Column{{Title: "Requirement", Width: 4}, {Title: "Met", Kind: YesNoColumn},
-			{Title: "Measured", Kind: NumberColumn}, {Title: "Wanted"}, {Title: "Target", Kind: NumberColumn}, {Title: "Detail", Width: 4}},
-		Rows: listed(f.Evaluation.Requirements, requirementCells),
+			{Title: "Measured", Kind: NumberColumn}, {Title: "Wanted"}, {Title: "Target", Kind: NumberColumn},
+			{Title: "Detail", Width: 4}},
+		Rows: listRows(f.Evaluation.Requirements, requirementCells),
 	}
 }
 
-// requirementCells returns a requirement's row. An unknown requirement has its key, the result and the detail only.
+// requirementCells returns the row of a requirement. For a requirement that this release does not know, it has only the
+// key, the result and the detail.
 func requirementCells(r *domain.Requirement) []any {
 	m := r.Key.Spec()
 	if m.Key == "" { // written by a later release

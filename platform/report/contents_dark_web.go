@@ -13,7 +13,7 @@ import (
 const breachSource = "Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the licence " +
 	"CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)."
 
-// tallyColumns are the counts of exposures, after a table's first columns.
+// tallyColumns are the columns of the counts of exposures.
 var tallyColumns = numberColumns("Found in period", "Resolved in period", "Unresolved", "Resolved")
 
 // tallyCells returns the first cells of a row, followed by the cells of tallyColumns.
@@ -21,8 +21,8 @@ func tallyCells(n domain.ExposureTally, first ...any) []any {
 	return append(first, n.Found, n.ResolvedWithin, n.Unresolved, n.Resolved)
 }
 
-// darkWeb returns the contents of a report of the exposures of active users. The error is Forbidden if Dark Web
-// Monitoring is off.
+// darkWeb returns the contents of a report of the exposures of active users. If Dark Web Monitoring is off, it sets the
+// error Forbidden.
 func darkWeb(r *reading) []Section {
 	t, months := r.tenant, r.period.Months()
 	if !t.DarkWebMonitoring {
@@ -31,39 +31,41 @@ func darkWeb(r *reading) []Section {
 	}
 	sum := current(r, (*db.Tenant).DarkWeb)
 	severities := read(r, reports.ExposuresBySeverity.All)
-	byMonth := monthly(months, read(r, reports.ExposureMonths.All), func(m *domain.ExposureMonth) *domain.Date { return &m.Month })
+	byMonth := fillMonths(months, read(r, reports.ExposureMonths.All),
+		func(m *domain.ExposureMonth) *domain.Date { return &m.Month })
 	const none = "No exposure of an active user is known."
 	return []Section{
-		section("Summary", noUsers(t.ActiveUsers), darkWebFigures(sum, exposureTotal(byMonth)),
+		section("Summary", noUsersNote(t.ActiveUsers), darkWebFigures(sum, exposureTotal(byMonth)),
 			Text("Unresolved and resolved exposures are all that are known of active users, whenever they were found."),
 			Text(breachSource)),
-		section("By severity", bySeverity(sum, severities),
+		section("By severity", severityBlocks(sum, severities),
 			Text("Critical: passwords. High: sensitive personal data. Medium: basic account data. Low: spam lists.")),
-		section("By month", lines("Exposures by month", "", months, byMonth, []string{"Found", "Resolved"},
+		section("By month", lineChart("Exposures by month", "", months, byMonth, []string{"Found", "Resolved"},
 			func(m *domain.ExposureMonth) []float64 { return []float64{float64(m.Found), float64(m.Resolved)} }),
 			Table{
 				Title:   "Exposures per month",
 				Columns: slices.Concat([]Column{{Title: "Month"}}, numberColumns("Found", "Resolved")),
-				Rows: listed(byMonth, func(m *domain.ExposureMonth) []any {
+				Rows: listRows(byMonth, func(m *domain.ExposureMonth) []any {
 					return []any{monthText(m.Month), m.Found, m.Resolved}
 				}),
 			}),
 		section("By breach", Table{
 			Title: "Exposures by breach", Empty: none,
 			Columns: slices.Concat([]Column{{Title: "Breach", Width: 3}, {Title: "Domain", Width: 3},
-				{Title: "Date", Kind: DateColumn, Width: 2}, {Title: "Severity", Width: 2}, {Title: "Data", Width: 4}}, tallyColumns),
-			Rows: each(r, reports.ExposuresByBreach, func(b *domain.BreachExposures) []any {
-				return tallyCells(b.ExposureTally, b.Title, optional(b.Domain), optionalDate(b.BreachOn), word(b.Severity),
+				{Title: "Date", Kind: DateColumn, Width: 2}, {Title: "Severity", Width: 2}, {Title: "Data", Width: 4}},
+				tallyColumns),
+			Rows: statementRows(r, reports.ExposuresByBreach, func(b *domain.BreachExposures) []any {
+				return tallyCells(b.ExposureTally, b.Title, valueOrNil(b.Domain), dateOrNil(b.BreachOn), enumText(b.Severity),
 					strings.Join(b.DataClasses, ", "))
 			}),
 		}),
 		section("By user", Table{
 			Title: "Exposures by user", Empty: none,
 			Columns: slices.Concat(personColumns, []Column{{Title: "Highest unresolved", Width: 2}}, tallyColumns),
-			Rows: each(r, reports.ExposuresByUser, func(u *domain.UserExposures) []any {
+			Rows: statementRows(r, reports.ExposuresByUser, func(u *domain.UserExposures) []any {
 				var highest any
 				if u.Highest != nil {
-					highest = word(*u.Highest)
+					highest = enumText(*u.Highest)
 				}
 				return personCells(&u.Person, tallyCells(u.ExposureTally, highest)...)
 			}),
@@ -71,7 +73,7 @@ func darkWeb(r *reading) []Section {
 	}
 }
 
-// exposureTotal sums up months.
+// exposureTotal returns the sum of the counts of months.
 func exposureTotal(months []domain.ExposureMonth) (total domain.ExposureMonth) {
 	for _, m := range months {
 		total.Found += m.Found
@@ -80,7 +82,7 @@ func exposureTotal(months []domain.ExposureMonth) (total domain.ExposureMonth) {
 	return total
 }
 
-// darkWebFigures returns figures of the current exposures (sum) and of those of the period (within).
+// darkWebFigures returns figures of all exposures (sum), and of those found or resolved in the period (within).
 func darkWebFigures(sum domain.DarkWeb, within domain.ExposureMonth) Figures {
 	latest := "none yet"
 	if sum.LastFoundAt != nil {
@@ -94,9 +96,9 @@ func darkWebFigures(sum domain.DarkWeb, within domain.ExposureMonth) Figures {
 	}
 }
 
-// bySeverity returns a chart of the unresolved exposures by severity, and a table with a row for each severity, also
-// without exposures.
-func bySeverity(sum domain.DarkWeb, counts []domain.SeverityExposures) Block {
+// severityBlocks returns a chart of the unresolved exposures by severity, and a table with a row for each severity,
+// including severities without exposures.
+func severityBlocks(sum domain.DarkWeb, counts []domain.SeverityExposures) Block {
 	rows := make([]domain.SeverityExposures, 0, len(counts))
 	for _, name := range domain.Severity("").Values() {
 		row := domain.SeverityExposures{Severity: domain.Severity(name)}
@@ -107,12 +109,12 @@ func bySeverity(sum domain.DarkWeb, counts []domain.SeverityExposures) Block {
 		}
 		rows = append(rows, row)
 	}
-	return blocks{donut("Unresolved by severity",
+	return blocks{donutChart("Unresolved by severity",
 		[]string{"Critical", "High", "Medium", "Low"}, []Tone{Bad, Warning, Neutral, Good},
 		sum.By.Critical, sum.By.High, sum.By.Medium, sum.By.Low), Table{
 		Title: "Exposures by severity", Columns: slices.Concat([]Column{{Title: "Severity"}}, tallyColumns),
-		Rows: listed(rows, func(r *domain.SeverityExposures) []any {
-			return tallyCells(r.ExposureTally, word(r.Severity))
+		Rows: listRows(rows, func(r *domain.SeverityExposures) []any {
+			return tallyCells(r.ExposureTally, enumText(r.Severity))
 		}),
 	}}
 }

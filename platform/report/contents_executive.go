@@ -11,73 +11,71 @@ import (
 
 // executiveSummary returns the contents of a one-page summary for managers.
 func executiveSummary(r *reading) []Section {
-	t, n := r.tenant, numbersIn(r, r.period)
-	n.standing(r)
+	t, n := r.tenant, readNumbers(r, r.period)
+	n.readState(r)
 	return []Section{
 		section("Where you stand", Text(standingText(t)), Figures{
 			scoreFigure(t), highRiskFigure(t), onTrackFigure(t),
-			met("Framework requirements", n.met, n.requirements),
-		}, scoreChart(t, n.scores), frameworksMet(n.frameworks)),
+			metFigure("Framework requirements", n.met, n.requirements),
+		}, scoreChart(t, n.scores), metTable(n.frameworks)),
 		section("Training and phishing", Figures{
 			countFigure("Courses completed", n.training.Completed, "%d assigned in this period", n.training.Assigned),
-			badIfAny(countFigure("Users with overdue courses", n.score.OverdueUsers, "today"), n.score.OverdueUsers),
+			badIfAny(countFigure("Users with overdue courses", n.tenant.Summary.OverdueUsers, "today"), n.tenant.Summary.OverdueUsers),
 			clickFigure(n.phishing.Clicked, n.phishing.Sent, "simulated mail"),
 			reportFigure(n.phishing.Reported, n.phishing.Sent, "simulated mail"),
 		}),
-		section("Exposures and policies", append(n.exposureFigures(t),
+		section("Exposures and policies", append(n.exposureFigures(),
 			signedFigure(n.signed, n.asked),
 			countFigure("Signatures given", n.signatures, "in this period"))),
 		section("What to do next", n.nextSteps()),
 	}
 }
 
-// frameworksMet returns a table of the met requirements of each framework, which a PDF shows as a paragraph; nil if
-// there are no frameworks.
-func frameworksMet(list []domain.FrameworkAssignment) Block {
+// metTable returns a table of the met requirements of each framework assignment, or nil if there are none. A PDF shows
+// it as a paragraph.
+func metTable(list []framework) Block {
 	if len(list) == 0 {
 		return nil
 	}
-	names := uniqueNames(list)
 	return Table{
 		Title:   "Frameworks",
 		Line:    func(cells []any) string { return fmt.Sprintf("%s %d of %d (%.1f%%)", cells...) },
 		Columns: slices.Concat([]Column{{Title: "Framework", Width: 4}}, numberColumns("Met", "Of", "Share")),
-		Rows: listed(names, func(name *string) []any {
-			e := &list[slices.Index(names, *name)].Evaluation
-			return []any{*name, e.Met, e.Total, Percent(e.Percentage())}
+		Rows: listRows(list, func(f *framework) []any {
+			return []any{f.title, f.Evaluation.Met, f.Evaluation.Total, Percent(f.Evaluation.Percentage())}
 		}),
 	}
 }
 
-// standingText explains the client's average score.
+// standingText returns a text that explains the client's average score, or that there are no active users.
 func standingText(t *db.Tenant) string {
 	if t.ActiveUsers == 0 {
 		return "The client has no active users."
 	}
 	return fmt.Sprintf("The risk score tells how safely people act, from 0 to 1,000; higher is better. "+
 		"The average of %s is %d, which is grade %s.",
-		plural(t.ActiveUsers, "active user"), t.Summary.AverageScore, domain.GradeOf(t.Summary.AverageScore))
+		quantity(t.ActiveUsers, "active user"), t.Summary.AverageScore, domain.GradeOf(t.Summary.AverageScore))
 }
 
-// plural returns a number with a noun, which is given in the singular: "1 user", "2 users".
-func plural(n int, noun string) string {
+// quantity returns a number with a noun, which is passed in the singular: "1 user", "2 users".
+func quantity(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return countText(n) + " " + plurals(noun)
+	return countText(n) + " " + pluralOf(noun)
 }
 
-// plurals returns the plural of a noun, with "ies" for a final "y".
-func plurals(noun string) string {
+// pluralOf returns the plural of a noun, with "ies" for a final "y".
+func pluralOf(noun string) string {
 	if stem, ok := strings.CutSuffix(noun, "y"); ok {
 		return stem + "ies"
 	}
 	return noun + "s"
 }
 
-// met returns the figure of the number of met requirements; without a value if there are no requirements. It is Good if
-// all are met, else Warning.
-func met(label string, met, total int) Figure {
+// metFigure returns the figure of the number of met requirements. Its tone is Good if all are met, else Warning. If
+// there are no requirements, it has no value and no tone.
+func metFigure(label string, met, total int) Figure {
 	if total == 0 {
 		return Figure{Label: label, Note: "no framework is followed"}
 	}
@@ -88,9 +86,9 @@ func met(label string, met, total int) Figure {
 	return f
 }
 
-// exposureFigures returns figures of exposures; without values if Dark Web Monitoring is off.
-func (n *numbers) exposureFigures(t *db.Tenant) Figures {
-	if !t.DarkWebMonitoring {
+// exposureFigures returns figures of exposures. They have no values if Dark Web Monitoring is off.
+func (n *numbers) exposureFigures() Figures {
+	if !n.tenant.DarkWebMonitoring {
 		return Figures{
 			{Label: "Exposures", Note: "Dark Web Monitoring is off"},
 			{Label: "Exposures found", Note: "Dark Web Monitoring is off"},
@@ -98,7 +96,7 @@ func (n *numbers) exposureFigures(t *db.Tenant) Figures {
 	}
 	return Figures{
 		badIfAny(countFigure("Unresolved exposures", n.darkWeb.Unresolved, "%d critical, %s",
-			n.darkWeb.By.Critical, plural(n.darkWeb.Affected, "affected user")), n.darkWeb.Unresolved),
+			n.darkWeb.By.Critical, quantity(n.darkWeb.Affected, "affected user")), n.darkWeb.Unresolved),
 		countFigure("Exposures found", n.exposures.Found, "%d resolved in this period", n.exposures.Resolved),
 	}
 }
@@ -106,10 +104,10 @@ func (n *numbers) exposureFigures(t *db.Tenant) Figures {
 // maxSteps is the maximum number of next steps, so that the summary fits on one page.
 const maxSteps = 5
 
-// nextSteps returns the steps that a client should take, at most maxSteps, the most urgent first; a text if there are
-// none, or if the client has no users.
+// nextSteps returns texts with the steps that the client should take, at most maxSteps, the most urgent first. If there
+// are none, or if the client has no users, it returns a text that says what to do instead.
 func (n *numbers) nextSteps() Block {
-	if n.users == 0 {
+	if n.tenant.ActiveUsers == 0 {
 		return Text("Add users, by hand or from a directory, and assign training to them.")
 	}
 
@@ -120,10 +118,10 @@ func (n *numbers) nextSteps() Block {
 		text   string
 	}{
 		{n.darkWeb.By.Critical > 0, "Have passwords changed that are known from breaches: " +
-			plural(n.darkWeb.By.Critical, "critical exposure") + " not resolved."},
-		{n.score.HighRiskUsers > 0, "Give extra training to the users of high risk (" + countText(n.score.HighRiskUsers) +
+			quantity(n.darkWeb.By.Critical, "critical exposure") + " not resolved."},
+		{n.tenant.Summary.HighRiskUsers > 0, "Give extra training to the users of high risk (" + countText(n.tenant.Summary.HighRiskUsers) +
 			"); the risk overview lists them."},
-		{n.score.OverdueUsers > 0, "Remind the users whose courses are overdue (" + countText(n.score.OverdueUsers) + ")."},
+		{n.tenant.Summary.OverdueUsers > 0, "Remind the users whose courses are overdue (" + countText(n.tenant.Summary.OverdueUsers) + ")."},
 		{n.phishing.Sent > 0 && clickRate > 5, "Bring the click rate below 5%: send simulations, and courses to who clicks."},
 		{n.phishing.Sent == 0, "Send simulated phishing: none was sent in this period."},
 		{n.signed < n.asked, "Ask for the signatures of policies that are missing (" + countText(n.asked-n.signed) + ")."},

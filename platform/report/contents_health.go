@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"partnerapi/db"
 	"partnerapi/db/reports"
 	"partnerapi/domain"
 )
@@ -12,19 +11,19 @@ import (
 // globalHealth returns the contents of a report that compares the client with the average of the partner's other
 // clients. There is no average of fewer than domain.LeastPeers clients.
 func globalHealth(r *reading) []Section {
-	t, n := r.tenant, numbersIn(r, r.period)
-	n.standing(r)
+	t, n := r.tenant, readNumbers(r, r.period)
+	n.readState(r)
 	others := read(r, reports.HealthOfPeers)
 	intro := fmt.Sprintf("The average is that of the %s with active users that your provider serves, each of them "+
 		"counted alike. A client that no simulated mail was sent to counts with rates of 0%%.",
-		plural(others.Clients, "other client"))
+		quantity(others.Clients, "other client"))
 	if others.Clients < domain.LeastPeers {
 		intro = fmt.Sprintf("There are too few other clients with active users for an average: it takes %d.",
 			domain.LeastPeers)
 	}
-	own := n.health(t)
+	own := n.health()
 	return []Section{
-		section("Summary", noUsers(t.ActiveUsers), Text(intro), Figures{
+		section("Summary", noUsersNote(t.ActiveUsers), Text(intro), Figures{
 			scoreFigure(t), highRiskFigure(t), onTrackFigure(t),
 			clickFigure(n.phishing.Clicked, n.phishing.Sent, "simulated mail"),
 		}, healthChart(&own, &others.Health)),
@@ -34,13 +33,13 @@ func globalHealth(r *reading) []Section {
 			countFigure("Courses completed", n.training.Completed, "in this period"),
 			countFigure("Simulated mails sent", n.phishing.Sent, "in this period"),
 			reportFigure(n.phishing.Reported, n.phishing.Sent, "simulated mail"),
-		}, append(n.exposureFigures(t),
+		}, append(n.exposureFigures(),
 			signedFigure(n.signed, n.asked),
-			met("Framework requirements", n.met, n.requirements))),
+			metFigure("Framework requirements", n.met, n.requirements))),
 	}
 }
 
-// percentage returns part of whole in percent; nil if whole is 0.
+// percentage returns part as a percentage of whole, or nil if whole is 0.
 func percentage(part, whole int) *float64 {
 	if whole == 0 {
 		return nil
@@ -48,24 +47,27 @@ func percentage(part, whole int) *float64 {
 	return new(domain.Percent(part, whole))
 }
 
-// health returns the client's values for the comparison; nil for values without a base, such as active users.
-func (n *numbers) health(t *db.Tenant) domain.Health {
+// health returns the client's values for the comparison. A value is nil if there is nothing to relate it to, such as
+// users, or if it needs Dark Web Monitoring, which is off.
+func (n *numbers) health() domain.Health {
+	users, summary := n.tenant.ActiveUsers, &n.tenant.Summary
 	h := domain.Health{
-		HighRisk: percentage(n.score.HighRiskUsers, n.users),
+		HighRisk: percentage(summary.HighRiskUsers, users),
 		Signed:   percentage(n.signed, n.asked), FrameworksMet: percentage(n.met, n.requirements),
 	}
-	if n.users > 0 {
-		h.AverageScore, h.OnTrack = new(float64(n.score.AverageScore)), &n.score.OnTrackRate
-		h.ClickRate, h.ReportRate = &n.score.ClickRate90d, &n.score.ReportRate90d
-		h.MailsPerUser = new(float64(n.phishing.Sent) / float64(n.users))
-		if t.DarkWebMonitoring {
-			h.ExposuresPer100 = new(100 * float64(n.darkWeb.Unresolved) / float64(n.users))
+	if users > 0 {
+		h.AverageScore, h.OnTrack = new(float64(summary.AverageScore)), &summary.OnTrackRate
+		h.ClickRate, h.ReportRate = &summary.ClickRate90d, &summary.ReportRate90d
+		h.MailsPerUser = new(float64(n.phishing.Sent) / float64(users))
+		if n.tenant.DarkWebMonitoring {
+			h.ExposuresPer100 = new(100 * float64(n.darkWeb.Unresolved) / float64(users))
 		}
 	}
 	return h
 }
 
-// area is an area of a comparison. short is the name in the chart; own and other are nil for no value.
+// area is an area in which clients are compared. short is its name in the chart, for percentages. own is the client's
+// value, and other the average of the other clients; nil for no value.
 type area struct {
 	name, short   string
 	unit          string
@@ -73,7 +75,7 @@ type area struct {
 	own, other    *float64
 }
 
-// areas returns all areas, with the client's values and the averages of the others.
+// areas returns all areas, with the client's values and the averages of the other clients.
 func areas(own, others *domain.Health) []area {
 	return []area{
 		{"Average risk score", "", "points", false, own.AverageScore, others.AverageScore},
@@ -94,15 +96,15 @@ func healthTable(own, others *domain.Health) Table {
 		Title: "Areas compared",
 		Columns: slices.Concat([]Column{{Title: "Area", Width: 4}, {Title: "Unit"}},
 			numberColumns("This client", "Average of others"), []Column{{Title: "Compared", Width: 2}}),
-		Rows: listed(areas(own, others), func(a *area) []any {
-			return []any{a.name, a.unit, optional(a.own), optional(a.other), a.compared()}
+		Rows: listRows(areas(own, others), func(a *area) []any {
+			return []any{a.name, a.unit, valueOrNil(a.own), valueOrNil(a.other), a.compare()}
 		}),
 	}
 }
 
-// compared returns the cell of the comparison: better, worse or, if both values are equal as text, like others; nil if
-// a value is missing.
-func (a *area) compared() any {
+// compare returns a cell that says whether the client is better or worse than others, or like others if both values are
+// shown with the same text. It returns nil if a value is missing.
+func (a *area) compare() any {
 	if a.own == nil || a.other == nil {
 		return nil
 	}
@@ -115,7 +117,8 @@ func (a *area) compared() any {
 	return "Worse"
 }
 
-// healthChart returns a chart of the areas that are percentages and have both values; nil if there are fewer than two.
+// healthChart returns a chart of the areas that are percentages and have both values. It returns nil if there are fewer
+// than two such areas, or if all values are 0.
 func healthChart(own, others *domain.Health) Block {
 	c := Chart{
 		Kind: Bar, Title: "Rates compared", Unit: "%", Series: []Series{{Name: "This client"}, {Name: "Average of others"}},
@@ -130,5 +133,5 @@ func healthChart(own, others *domain.Health) Block {
 	if len(c.Labels) < 2 {
 		return nil
 	}
-	return unlessEmpty(c)
+	return chartOrNil(c)
 }

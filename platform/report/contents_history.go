@@ -7,7 +7,7 @@ import (
 	"partnerapi/domain"
 )
 
-// historyTexts are the texts of kinds of events.
+// historyTexts are the texts of the kinds of events.
 var historyTexts = map[domain.HistoryKind]string{
 	domain.HistoryAssigned:    "Course assigned",
 	domain.HistoryCompleted:   "Course completed",
@@ -53,19 +53,20 @@ func employeeHistory(r *reading) []Section {
 	}
 
 	return []Section{
-		section("Summary", noUsers(t.ActiveUsers), figures),
+		section("Summary", noUsersNote(t.ActiveUsers), figures),
 		section("Every user", Table{
 			Title: "History", Once: len(personColumns), Empty: "Nothing happened to an active user in this period.",
 			Columns: slices.Concat(personColumns, []Column{{Title: "Time (UTC)", Kind: TimeColumn, Width: 2},
 				{Title: "Event", Width: 3}, {Title: "Subject", Width: 4}}),
-			Rows: each(r, reports.History, func(e *domain.HistoryEvent) []any {
+			Rows: statementRows(r, reports.History, func(e *domain.HistoryEvent) []any {
 				return personCells(&e.Person, e.At, historyTexts[e.Kind], historySubject(e))
 			}),
 		}),
 	}
 }
 
-// historySubject returns the text of an event's subject, with the version of a policy.
+// historySubject returns the subject of an event, such as a course, with the version if it is a policy, or "(no
+// subject)".
 func historySubject(e *domain.HistoryEvent) string {
 	switch {
 	case e.Version > 0:

@@ -9,13 +9,12 @@ import (
 	"partnerapi/domain"
 )
 
-// monthlyReport returns the contents of a report that compares a period with the previous
-// period: a month with the month before.
+// monthlyReport returns the contents of a report that compares a period, such as a month, with the period before.
 func monthlyReport(r *reading) []Section {
 	p, previous := r.period, r.period.Previous()
-	current, earlier := numbersIn(r, p), numbersIn(r, previous)
+	current, earlier := readNumbers(r, p), readNumbers(r, previous)
 	return []Section{
-		section("Summary", noUsers(r.tenant.ActiveUsers),
+		section("Summary", noUsersNote(r.tenant.ActiveUsers),
 			Text(fmt.Sprintf("This report compares %s with %s.", periodText(p), periodText(previous))),
 			current.monthFigures(&earlier)),
 		section("Risk score", scoreComparison(p, previous, current.scores, earlier.scores)),
@@ -23,7 +22,7 @@ func monthlyReport(r *reading) []Section {
 	}
 }
 
-// periodText returns the name of a period that is a calendar month ("June 2026"), or else its first and last day.
+// periodText returns the month of a period that is a calendar month ("June 2026"), or else its first and last day.
 func periodText(p domain.ReportPeriod) string {
 	if months := p.Months(); len(months) == 1 && p.Start == months[0] && p.End.AddDays(1).Time().Day() == 1 {
 		return p.Start.Time().Format("January 2006")
@@ -39,7 +38,8 @@ func (n *numbers) lastScore() any {
 	return n.scores[len(n.scores)-1].AverageScore
 }
 
-// monthFigures returns figures of the period, with those of the earlier period in their notes.
+// monthFigures returns figures of the period. Their notes have the figures of the earlier period, except that of the
+// score, which has the grade.
 func (n *numbers) monthFigures(earlier *numbers) Figures {
 	score := Figure{Label: "Average risk score", Note: "no score in this period"}
 	if last, ok := n.lastScore().(int); ok {
@@ -63,8 +63,8 @@ func (n *numbers) monthFigures(earlier *numbers) Figures {
 	}
 }
 
-// scoreComparison returns a chart of the average scores of two periods by the day of the period, from 1; a text if
-// there are no scores.
+// scoreComparison returns a chart of the average scores of two periods by the day of the period, from 1. If neither has
+// scores, it returns a text.
 func scoreComparison(p, previous domain.ReportPeriod, current, earlier []domain.AverageOn) Block {
 	days := max(p.Start.DaysUntil(p.End), previous.Start.DaysUntil(previous.End)) + 1
 	c := Chart{Kind: Line, Title: "Average risk score by day", By: "Day of the period"}
@@ -81,7 +81,7 @@ func scoreComparison(p, previous domain.ReportPeriod, current, earlier []domain.
 	add(p, current)
 	add(previous, earlier)
 
-	if chart := unlessEmpty(c); chart != nil {
+	if chart := chartOrNil(c); chart != nil {
 		return chart
 	}
 	return Text("No score was computed in either period.")
@@ -93,7 +93,7 @@ type numberPair struct {
 	current, earlier any
 }
 
-// countComparison returns a table of counts of two periods.
+// countComparison returns a table of counts of two periods; of exposures only with Dark Web Monitoring.
 func countComparison(t *db.Tenant, current, earlier *numbers) Table {
 	list := []numberPair{
 		{"Average risk score at the end", current.lastScore(), earlier.lastScore()},
@@ -117,8 +117,8 @@ func countComparison(t *db.Tenant, current, earlier *numbers) Table {
 func rateComparison(current, earlier *numbers) Table {
 	c, e := current.phishing, earlier.phishing
 	return comparison("Rates compared", "Rate", []numberPair{
-		{"Click rate", rateOf(c.Clicked, c.Sent), rateOf(e.Clicked, e.Sent)},
-		{"Report rate", rateOf(c.Reported, c.Sent), rateOf(e.Reported, e.Sent)},
+		{"Click rate", rateCell(c.Clicked, c.Sent), rateCell(e.Clicked, e.Sent)},
+		{"Report rate", rateCell(c.Reported, c.Sent), rateCell(e.Reported, e.Sent)},
 	}, "Change in points")
 }
 
@@ -128,7 +128,7 @@ func comparison(title, name string, list []numberPair, change string) Table {
 	return Table{
 		Title:   title,
 		Columns: slices.Concat([]Column{{Title: name, Width: 3}}, numberColumns("This period", "Period before", change)),
-		Rows: listed(list, func(n *numberPair) []any {
+		Rows: listRows(list, func(n *numberPair) []any {
 			cells := []any{n.name, n.current, n.earlier, nil}
 			switch earlier := n.earlier.(type) {
 			case int:

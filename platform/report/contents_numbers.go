@@ -8,35 +8,38 @@ import (
 	"partnerapi/domain"
 )
 
-// refreshes are called before the snapshot of a report of a type. They refresh stored
-// results that the type shows: evaluations of frameworks, or other clients' averages.
+// refreshes are functions to call before the snapshot of a report of a type. They refresh stored results that the
+// report shows: evaluations of frameworks, or what averages of other clients are computed from.
 var refreshes = map[domain.ReportType]func(t *db.Tenant, ctx context.Context) error{
 	domain.ExecutiveSummary: (*db.Tenant).EvaluateStale,
 	domain.ComplianceReport: (*db.Tenant).EvaluateStale,
 	domain.GlobalHealth:     func(t *db.Tenant, ctx context.Context) error { return reports.RefreshPeers(ctx, t) },
 }
 
-// numbers are numbers of a client that several reports show: events of a period (set by
-// numbersIn) and the current state (set by standing).
+// numbers are numbers of a client that several reports show: counts of events in a period (set by readNumbers), and the
+// current state (set by readState).
 type numbers struct {
-	score             domain.ClientSummary
-	users             int
-	phishing          domain.PhishingCounts
-	training          domain.TrainingMonth
-	exposures         domain.ExposureMonth
-	scores            []domain.AverageOn
-	signatures        int // given in the period
+	tenant *db.Tenant
+
+	// in the period
+	phishing   domain.PhishingCounts
+	training   domain.TrainingMonth
+	exposures  domain.ExposureMonth
+	scores     []domain.AverageOn
+	signatures int // the number given
+
+	// current
 	darkWeb           domain.DarkWeb
-	frameworks        []domain.FrameworkAssignment
-	requirements, met int
-	asked, signed     int
+	frameworks        []framework
+	requirements, met int // of frameworks
+	asked, signed     int // signatures of policies that are asked for, and those that are valid
 }
 
-// numbersIn reads the numbers of events in p, which need not be the reading's period. Exposures are read only with Dark
-// Web Monitoring.
-func numbersIn(r *reading, p domain.ReportPeriod) (n numbers) {
+// readNumbers reads the counts of events in p, which need not be the reading's period. It reads exposures only with
+// Dark Web Monitoring.
+func readNumbers(r *reading, p domain.ReportPeriod) (n numbers) {
 	period := r.period
-	r.period = p
+	n.tenant, r.period = r.tenant, p
 	n.phishing = phishingTotal(read(r, reports.PhishedMonths.All))
 	n.training = trainingTotal(read(r, reports.TrainingMonths.All))
 	n.signatures = read(r, reports.SignatureCount.One)
@@ -48,9 +51,8 @@ func numbersIn(r *reading, p domain.ReportPeriod) (n numbers) {
 	return n
 }
 
-// standing sets the numbers of the client's current state.
-func (n *numbers) standing(r *reading) {
-	n.score, n.users = r.tenant.Summary, r.tenant.ActiveUsers
+// readState reads the client's current state into n. It reads exposures only with Dark Web Monitoring.
+func (n *numbers) readState(r *reading) {
 	if r.tenant.DarkWebMonitoring {
 		n.darkWeb = current(r, (*db.Tenant).DarkWeb)
 	}
@@ -67,21 +69,8 @@ func (n *numbers) standing(r *reading) {
 	}
 }
 
-// frameworksOf reads all framework assignments of the client.
-func frameworksOf(r *reading) (all []domain.FrameworkAssignment) {
-	for w := (domain.Window{Limit: 100}); ; {
-		page := current(r, func(t *db.Tenant, ctx context.Context) (domain.Slice[domain.FrameworkAssignment], error) {
-			return t.Frameworks(ctx, nil, w)
-		})
-		all = append(all, page.Rows...)
-		if !page.More {
-			return all
-		}
-		w.After = page.End
-	}
-}
-
-// scoreFigure returns the average score with its grade; without active users, without tone and grade.
+// scoreFigure returns the figure of the average score, with the tone and the grade of the score. Without active users
+// it has neither.
 func scoreFigure(t *db.Tenant) Figure {
 	if t.ActiveUsers == 0 {
 		return Figure{Label: "Average risk score", Value: t.Summary.AverageScore, Note: "no active users"}
@@ -93,7 +82,7 @@ func scoreFigure(t *db.Tenant) Figure {
 	}
 }
 
-// gradeTones are the tones of the grades A, B, C, D and F in a chart.
+// gradeTones are the tones of the grades A, B, C, D and F in a chart, where A and B differ.
 var gradeTones = []Tone{Good, Neutral, Warning, Bad, Bad}
 
 // gradeTone returns the tone of a figure with a grade.
@@ -107,7 +96,8 @@ func gradeTone(grade domain.Grade) Tone {
 	return Bad
 }
 
-// onTrackFigure returns the rate of active users on track, with another note than onTrackFigures.
+// onTrackFigure returns the first figure of onTrackFigures, the rate of users on track, with a note that says what it
+// means.
 func onTrackFigure(t *db.Tenant) Figure {
 	f := onTrackFigures(t)[0]
 	if t.ActiveUsers > 0 {
@@ -116,14 +106,14 @@ func onTrackFigure(t *db.Tenant) Figure {
 	return f
 }
 
-// highRiskFigure returns the number of high-risk users, which is bad unless it is 0.
+// highRiskFigure returns the figure of the number of high-risk users.
 func highRiskFigure(t *db.Tenant) Figure {
-	return badIfAny(countFigure("High-risk users", t.Summary.HighRiskUsers, "of %s", plural(t.ActiveUsers, "active user")),
-		t.Summary.HighRiskUsers)
+	users := t.Summary.HighRiskUsers
+	return badIfAny(countFigure("High-risk users", users, "of %s", quantity(t.ActiveUsers, "active user")), users)
 }
 
-// scoreChart returns a chart of average scores by day. It returns nil for fewer than two
-// days, and without active users, because the average is then only the initial score.
+// scoreChart returns a chart of average scores by day. It returns nil for fewer than two days, and if there are no
+// active users: the average is then only the initial score.
 func scoreChart(t *db.Tenant, scores []domain.AverageOn) Block {
 	if len(scores) < 2 || t.ActiveUsers == 0 {
 		return nil
@@ -133,5 +123,5 @@ func scoreChart(t *db.Tenant, scores []domain.AverageOn) Block {
 		c.Labels, c.Keys = append(c.Labels, s.Date.Time().Format("2 Jan")), append(c.Keys, s.Date)
 		c.Series[0].Values = append(c.Series[0].Values, float64(s.AverageScore))
 	}
-	return unlessEmpty(c)
+	return chartOrNil(c)
 }

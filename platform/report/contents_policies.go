@@ -11,8 +11,8 @@ import (
 	"partnerapi/domain"
 )
 
-// policies returns the contents of a report of the client's policies. The chart shows those with an audience to sign
-// them, the least signed first.
+// policies returns the contents of a report of the client's policies. The chart shows the policies that users have to
+// sign, the least signed first.
 func policies(r *reading) []Section {
 	list := policiesOf(r)
 	names := map[domain.AnyRef]string{}
@@ -27,20 +27,21 @@ func policies(r *reading) []Section {
 		return cmp.Compare(a.SignOff.Percentage(), b.SignOff.Percentage())
 	})
 	return []Section{
-		section("Summary", signOff(list),
-			bars("Policies signed least", "%", signable, func(p *domain.Policy) string { return p.Title },
+		section("Summary", signOffBlocks(list),
+			barChart("Policies signed least", "%", signable, func(p *domain.Policy) string { return p.Title },
 				func(p *domain.Policy) float64 { return p.SignOff.Percentage() })),
 		section("Policies", Table{
 			Title: "Policies", Empty: "The client has no active policies.",
 			Columns: slices.Concat([]Column{{Title: "Title", Width: 4}, {Title: "Version", Kind: NumberColumn},
 				{Title: "Audience", Width: 3}, {Title: "To be signed", Kind: YesNoColumn}},
 				numberColumns("Renewal days", "Users", "Signed", "Unsigned", "Signed rate")),
-			Rows: listed(list, func(p *domain.Policy) []any { return policyCells(p, names) }),
+			Rows: listRows(list, func(p *domain.Policy) []any { return policyCells(p, names) }),
 		}),
 	}
 }
 
-// policyCells returns a policy's row. names are of groups and collections: a scope without a name was deleted.
+// policyCells returns a policy's row. names are the names of groups and collections: one without a name was deleted.
+// The counts of signatures are nil for a policy that is not to be signed.
 func policyCells(p *domain.Policy, names map[domain.AnyRef]string) []any {
 	audience := "All users"
 	if p.ScopeType != domain.TenantScope {
@@ -57,7 +58,7 @@ func policyCells(p *domain.Policy, names map[domain.AnyRef]string) []any {
 	cells := []any{p.Title, p.Version, audience, p.MustSign, p.RenewalDays, nil, nil, nil, nil}
 	if s := p.SignOff; s != nil {
 		cells[5], cells[6], cells[7], cells[8] = s.Audience, s.Acknowledged, s.Audience-s.Acknowledged,
-			rateOf(s.Acknowledged, s.Audience)
+			rateCell(s.Acknowledged, s.Audience)
 	}
 	return cells
 }
@@ -65,13 +66,13 @@ func policyCells(p *domain.Policy, names map[domain.AnyRef]string) []any {
 // policyAcknowledgment returns the contents of a report of every user's signatures.
 func policyAcknowledgment(r *reading) []Section {
 	return []Section{
-		section("Summary", noUsers(r.tenant.ActiveUsers), signOff(policiesOf(r))),
+		section("Summary", noUsersNote(r.tenant.ActiveUsers), signOffBlocks(policiesOf(r))),
 		section("Every user and policy", Table{
 			Title: "Policy acknowledgment", Once: len(personColumns), Empty: "No policy asks an active user for a signature.",
 			Columns: slices.Concat(personColumns, []Column{{Title: "Policy", Width: 3}, {Title: "Version", Kind: NumberColumn},
 				{Title: "Signed", Kind: YesNoColumn}, {Title: "Signed on", Kind: DateColumn, Width: 2},
 				{Title: "Valid until", Kind: DateColumn, Width: 2}}),
-			Rows: each(r, reports.AskedUsers, func(u *domain.AskedUser) []any {
+			Rows: statementRows(r, reports.AskedUsers, func(u *domain.AskedUser) []any {
 				cells := personCells(&u.Person, u.Title, u.Version, u.SignedAt != nil, nil, nil)
 				if u.SignedAt != nil {
 					signed := domain.DateOf(*u.SignedAt)
@@ -94,8 +95,9 @@ func policiesOf(r *reading) []domain.Policy {
 	return list
 }
 
-// signOff returns figures and a chart of the signatures of the policies to be signed; a text if there are none.
-func signOff(list []domain.Policy) Block {
+// signOffBlocks returns figures and a chart of the signatures of the policies that are to be signed, or a text if there
+// are none.
+func signOffBlocks(list []domain.Policy) Block {
 	asked, signed, policies, complete := 0, 0, 0, 0
 	for _, p := range list {
 		if p.SignOff == nil {
@@ -113,8 +115,8 @@ func signOff(list []domain.Policy) Block {
 	}
 	return blocks{Figures{
 		countFigure("Policies", len(list), "%d to be signed", policies),
-		countFigure("Signed by everybody", complete, "of %s", plural(policies, "policy")),
+		countFigure("Signed by everybody", complete, "of %s", quantity(policies, "policy")),
 		rateFigure("Signatures", signed, asked, 100, 90, "signature"),
 		badIfAny(countFigure("Signatures missing", asked-signed, ""), asked-signed),
-	}, donut("Signatures asked for", []string{"Signed", "Missing"}, []Tone{Good, Bad}, signed, asked-signed)}
+	}, donutChart("Signatures asked for", []string{"Signed", "Missing"}, []Tone{Good, Bad}, signed, asked-signed)}
 }

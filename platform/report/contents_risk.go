@@ -25,18 +25,18 @@ func riskOverview(r *reading) []Section {
 		section("Summary", Text(standingText(t)), Figures{
 			scoreFigure(t), highRiskFigure(t), countFigure("Active users", t.ActiveUsers, ""), onTrackFigure(t),
 		}, scoreChart(t, risk.History)),
-		section("Distribution", donut("Users by grade", domain.Grade("").Values(), gradeTones, d.A, d.B, d.C, d.D, d.F),
-			bars("Average score by role", "", risk.ByRole,
-				func(r *domain.RoleRisk) string { return word(r.Role) },
+		section("Distribution", donutChart("Users by grade", domain.Grade("").Values(), gradeTones, d.A, d.B, d.C, d.D, d.F),
+			barChart("Average score by role", "", risk.ByRole,
+				func(r *domain.RoleRisk) string { return enumText(r.Role) },
 				func(r *domain.RoleRisk) float64 { return float64(r.AverageScore) }),
 			gradeTable(d, t.ActiveUsers), roleTable(risk.ByRole)),
 		section("What moves the scores", Text("Points are added to or taken from the scores of all active users "+
 			"together."), factorTable(risk.TopFactors)),
-		section("Users of the highest risk", worstTable(worst.Rows)),
+		section("Users of the highest risk", highestRiskTable(worst.Rows)),
 	}
 }
 
-// gradeTable returns a table of the number of users by grade; users is their total.
+// gradeTable returns a table of the number of users by grade. users is the number of all users.
 func gradeTable(d domain.GradeDistribution, users int) Table {
 	type grade struct {
 		grade  domain.Grade
@@ -50,8 +50,8 @@ func gradeTable(d domain.GradeDistribution, users int) Table {
 	return Table{
 		Title:   "Users and grades",
 		Columns: slices.Concat([]Column{{Title: "Grade"}, {Title: "Scores", Width: 2}}, numberColumns("Users", "Share")),
-		Rows: listed(list, func(g *grade) []any {
-			return []any{string(g.grade), g.scores, g.users, rateOf(g.users, users)}
+		Rows: listRows(list, func(g *grade) []any {
+			return []any{string(g.grade), g.scores, g.users, rateCell(g.users, users)}
 		}),
 	}
 }
@@ -62,8 +62,8 @@ func roleTable(roles []domain.RoleRisk) Table {
 		Title: "Roles", Empty: "The client has no active users.",
 		Columns: slices.Concat([]Column{{Title: "Role", Width: 2}}, numberColumns("Users", "Average score"),
 			[]Column{{Title: "Grade"}}),
-		Rows: listed(roles, func(r *domain.RoleRisk) []any {
-			return []any{word(r.Role), r.Users, r.AverageScore, string(domain.GradeOf(r.AverageScore))}
+		Rows: listRows(roles, func(r *domain.RoleRisk) []any {
+			return []any{enumText(r.Role), r.Users, r.AverageScore, string(domain.GradeOf(r.AverageScore))}
 		}),
 	}
 }
@@ -73,19 +73,19 @@ func factorTable(factors []domain.FactorTotal) Table {
 	return Table{
 		Title: "Factors", Empty: "Nothing has moved the score of an active user.",
 		Columns: slices.Concat([]Column{{Title: "Factor", Width: 4}}, numberColumns("Users", "Points")),
-		Rows:    listed(factors, func(f *domain.FactorTotal) []any { return []any{f.Label, f.Users, f.Delta} }),
+		Rows:    listRows(factors, func(f *domain.FactorTotal) []any { return []any{f.Label, f.Users, f.Delta} }),
 	}
 }
 
-// worstTable returns a table of users, in the order of the list.
-func worstTable(users []domain.User) Table {
+// highestRiskTable returns a table of users, in the order of the list.
+func highestRiskTable(users []domain.User) Table {
 	return Table{
 		Title: "Highest risk", Empty: "The client has no active users.",
 		Columns: slices.Concat(personColumns, []Column{{Title: "Role"}, {Title: "Score", Kind: NumberColumn},
 			{Title: "Grade"}}, numberColumns("Overdue courses", "Clicks in a year")),
-		Rows: listed(users, func(u *domain.User) []any {
+		Rows: listRows(users, func(u *domain.User) []any {
 			person := domain.Person{FirstName: u.FirstName, LastName: u.LastName, Email: u.Email, Department: u.Department}
-			return personCells(&person, word(u.Role), u.Score, string(domain.GradeOf(u.Score)), u.Training.Overdue,
+			return personCells(&person, enumText(u.Role), u.Score, string(domain.GradeOf(u.Score)), u.Training.Overdue,
 				u.Phishing.ClickedYear)
 		}),
 	}

@@ -15,31 +15,32 @@ const noCourses = "No active user was given a course."
 func trainingOverview(r *reading) []Section {
 	t, months := r.tenant, r.period.Months()
 	courses := read(r, reports.CourseProgress.All)
-	byMonth := monthly(months, read(r, reports.TrainingMonths.All), func(m *domain.TrainingMonth) *domain.Date { return &m.Month })
+	byMonth := fillMonths(months, read(r, reports.TrainingMonths.All),
+		func(m *domain.TrainingMonth) *domain.Date { return &m.Month })
 	total := trainingTotal(byMonth)
 	figures := append(onTrackFigures(t),
 		countFigure("Courses completed", total.Completed, "in this period"),
 		countFigure("Courses assigned", total.Assigned, "in this period"))
 	return []Section{
-		section("Summary", noUsers(t.ActiveUsers), figures, onTrackChart(t)),
+		section("Summary", noUsersNote(t.ActiveUsers), figures, onTrackChart(t)),
 		section("By course", courseChart(courses),
 			courseTable("Training by course", courses, t.ActiveUsers, "In this period")),
 		section("By month",
-			lines("Courses by month", "", months, byMonth, []string{"Completed", "Assigned"},
+			lineChart("Courses by month", "", months, byMonth, []string{"Completed", "Assigned"},
 				func(m *domain.TrainingMonth) []float64 {
 					return []float64{float64(m.Completed), float64(m.Assigned)}
 				}),
 			Table{
 				Title:   "Training by month",
 				Columns: slices.Concat([]Column{{Title: "Month"}}, numberColumns("Assigned", "Completed")),
-				Rows: listed(byMonth, func(m *domain.TrainingMonth) []any {
+				Rows: listRows(byMonth, func(m *domain.TrainingMonth) []any {
 					return []any{monthText(m.Month), m.Assigned, m.Completed}
 				}),
 			}),
 	}
 }
 
-// trainingTotal sums up months.
+// trainingTotal returns the sum of the counts of months.
 func trainingTotal(months []domain.TrainingMonth) (total domain.TrainingMonth) {
 	for _, m := range months {
 		total.Assigned += m.Assigned
@@ -51,13 +52,13 @@ func trainingTotal(months []domain.TrainingMonth) (total domain.TrainingMonth) {
 // trainingPerformance returns the contents of a report of every user's courses, without their titles.
 func trainingPerformance(r *reading) []Section {
 	return []Section{
-		section("Summary", noUsers(r.tenant.ActiveUsers), onTrackFigures(r.tenant), onTrackChart(r.tenant)),
+		section("Summary", noUsersNote(r.tenant.ActiveUsers), onTrackFigures(r.tenant), onTrackChart(r.tenant)),
 		section("Every user", Table{
 			Title: "Training by user", Empty: "There are no active users.",
 			Columns: slices.Concat(personColumns, numberColumns("Completed", "Open", "Overdue"),
 				[]Column{{Title: "Next course", Width: 3}, {Title: "Due on", Kind: DateColumn, Width: 2}}),
-			Rows: each(r, reports.TrainedUsers, func(u *domain.TrainedUser) []any {
-				return personCells(&u.Person, u.Completed, u.Open, u.Overdue, optional(u.NextTitle), optionalDate(u.NextDueOn))
+			Rows: statementRows(r, reports.TrainedUsers, func(u *domain.TrainedUser) []any {
+				return personCells(&u.Person, u.Completed, u.Open, u.Overdue, valueOrNil(u.NextTitle), dateOrNil(u.NextDueOn))
 			}),
 		}, Text("Completed are the courses completed in this period; open ones include those that are overdue.")),
 	}
@@ -66,38 +67,40 @@ func trainingPerformance(r *reading) []Section {
 // trainingStatus returns the contents of a report of every user's courses, one by one.
 func trainingStatus(r *reading) []Section {
 	return []Section{
-		section("Summary", noUsers(r.tenant.ActiveUsers), courseTotals(read(r, reports.CourseProgress.All))),
+		section("Summary", noUsersNote(r.tenant.ActiveUsers), courseTotals(read(r, reports.CourseProgress.All))),
 		section("Every user and course", Table{
 			Title: "Training status", Once: len(personColumns), Empty: noCourses,
 			Columns: slices.Concat(personColumns, courseColumns),
-			Rows: each(r, reports.UserCourses, func(c *domain.UserCourse) []any {
+			Rows: statementRows(r, reports.UserCourses, func(c *domain.UserCourse) []any {
 				return personCells(&c.Person, courseCells(r.tenant, &c.Assignment)...)
 			}),
 		}),
 	}
 }
 
-// courseDetails returns the contents of a report of every course's users, by who has completed it.
+// courseDetails returns the contents of a report of the users of each course: those who have not completed it, and
+// those who have.
 func courseDetails(r *reading) []Section {
 	courses, users := read(r, reports.CourseProgress.All), r.tenant.ActiveUsers
-	// list lists users by course, with the columns from to to of courseColumns.
-	list := func(title, empty string, of reports.Statement[domain.UserCourse], from, to int) Table {
+	// table returns a table of users by course. from and to bound the columns of courseColumns after the users.
+	table := func(title, empty string, of reports.Statement[domain.UserCourse], from, to int) Table {
 		return Table{
 			Title: title, Empty: empty, Once: 1,
 			Columns: slices.Concat(courseColumns[:1], personColumns, courseColumns[from:to]),
-			Rows: each(r, of, func(c *domain.UserCourse) []any {
+			Rows: statementRows(r, of, func(c *domain.UserCourse) []any {
 				cells := courseCells(r.tenant, &c.Assignment)
 				return slices.Concat(cells[:1], personCells(&c.Person, cells[from:to]...))
 			}),
 		}
 	}
 	return []Section{
-		section("Courses", noUsers(users), courseTotals(courses), courseChart(courses),
+		section("Courses", noUsersNote(users), courseTotals(courses), courseChart(courses),
 			courseTable("Courses", courses, users, "In 365 days")),
 		// Without the column "Completed on", which would be empty.
-		section("Who has not completed them", list("Not completed", "Nobody has an open course.", reports.OpenCourses, 1, 4)),
+		section("Who has not completed them",
+			table("Not completed", "Nobody has an open course.", reports.OpenCourses, 1, 4)),
 		section("Who has completed them",
-			list("Completed", "Nobody has completed a course.", reports.CompletedCourses, 2, 5)),
+			table("Completed", "Nobody has completed a course.", reports.CompletedCourses, 2, 5)),
 	}
 }
 
@@ -106,7 +109,7 @@ func teamTraining(r *reading) []Section {
 	managers, departments := read(r, reports.TrainingByManager.All), read(r, reports.TrainingByDepartment.All)
 	numbers := numberColumns("Users", "On track", "On-track rate", "Completed", "Open", "Overdue")
 	cells := func(t *domain.TeamTraining, names ...any) []any {
-		return append(names, t.Users, t.OnTrack, rateOf(t.OnTrack, t.Users), t.Completed, t.Open, t.Overdue)
+		return append(names, t.Users, t.OnTrack, rateCell(t.OnTrack, t.Users), t.Completed, t.Open, t.Overdue)
 	}
 	department := func(t *domain.TeamTraining) string {
 		if t.Name == nil {
@@ -115,13 +118,13 @@ func teamTraining(r *reading) []Section {
 		return *t.Name
 	}
 	return []Section{
-		section("Summary", noUsers(r.tenant.ActiveUsers), onTrackFigures(r.tenant),
+		section("Summary", noUsersNote(r.tenant.ActiveUsers), onTrackFigures(r.tenant),
 			Text("A user is on track who has no overdue course. "+
 				"Completed are the courses completed in the last 365 days.")),
 		section("By manager", Table{
 			Title: "Training by manager", Empty: "There are no active users.",
 			Columns: slices.Concat([]Column{{Title: "Manager", Width: 3}, {Title: "Email", Width: 3}}, numbers),
-			Rows: listed(managers, func(t *domain.TeamTraining) []any {
+			Rows: listRows(managers, func(t *domain.TeamTraining) []any {
 				switch {
 				case t.Name == nil:
 					return cells(t, "(no manager)", nil)
@@ -132,18 +135,18 @@ func teamTraining(r *reading) []Section {
 			}),
 		}),
 		section("By department",
-			bars("On-track rate by department", "%", departments, department,
-				func(t *domain.TeamTraining) float64 { return rateIn(t.OnTrack, t.Users) }),
+			barChart("On-track rate by department", "%", departments, department,
+				func(t *domain.TeamTraining) float64 { return rateValue(t.OnTrack, t.Users) }),
 			Table{
 				Title: "Training by department", Empty: "There are no active users.",
 				Columns: slices.Concat([]Column{{Title: "Department", Width: 3}}, numbers),
-				Rows:    listed(departments, func(t *domain.TeamTraining) []any { return cells(t, department(t)) }),
+				Rows:    listRows(departments, func(t *domain.TeamTraining) []any { return cells(t, department(t)) }),
 			}),
 	}
 }
 
-// onTrackFigures returns the rate of users on track, and the number of users with overdue courses, from the client's
-// summary. Without active users, the rate is the summary's own.
+// onTrackFigures returns the figures of the rate of users on track, and of the number of users with overdue courses,
+// from the client's summary. Without active users, the rate is the summary's OnTrackRate.
 func onTrackFigures(t *db.Tenant) Figures {
 	overdue := t.Summary.OverdueUsers
 	onTrack := rateFigure("On track", t.ActiveUsers-overdue, t.ActiveUsers, 95, 80, "user")
@@ -153,13 +156,13 @@ func onTrackFigures(t *db.Tenant) Figures {
 	return Figures{onTrack, badIfAny(countFigure("Users with overdue courses", overdue, ""), overdue)}
 }
 
-// onTrackChart returns a chart of the users on track and with overdue courses; nil without active users.
+// onTrackChart returns a chart of the users on track and the users with overdue courses; nil without active users.
 func onTrackChart(t *db.Tenant) Block {
 	overdue := t.Summary.OverdueUsers
-	return donut("Users on track", []string{"On track", "Overdue"}, []Tone{Good, Bad}, t.ActiveUsers-overdue, overdue)
+	return donutChart("Users on track", []string{"On track", "Overdue"}, []Tone{Good, Bad}, t.ActiveUsers-overdue, overdue)
 }
 
-// courseTotals returns figures and a chart of all courses of all users; a text if there are none.
+// courseTotals returns figures and a chart of the courses of all users together, or a text if there are none.
 func courseTotals(courses []domain.CourseProgress) Block {
 	var n domain.CourseProgress
 	for _, c := range courses {
@@ -172,43 +175,43 @@ func courseTotals(courses []domain.CourseProgress) Block {
 		return Text(noCourses)
 	}
 	return blocks{Figures{
-		countFigure("Courses of users", n.Users, "%s", plural(len(courses), "course")),
+		countFigure("Courses of users", n.Users, "%s", quantity(len(courses), "course")),
 		rateFigure("Completed", n.Completed, n.Users, 95, 80, "course"),
 		countFigure("Assigned", n.Open, "not due yet"),
 		badIfAny(countFigure("Overdue", n.Overdue, ""), n.Overdue),
-	}, donut("Where the courses stand", []string{"Completed", "Assigned", "Overdue"}, []Tone{Good, Neutral, Bad},
+	}, donutChart("Where the courses stand", []string{"Completed", "Assigned", "Overdue"}, []Tone{Good, Neutral, Bad},
 		n.Completed, n.Open, n.Overdue)}
 }
 
 // courseChart returns a chart of the completion rates of courses (see bars).
 func courseChart(courses []domain.CourseProgress) Block {
-	return bars("Completion by course", "%", courses,
+	return barChart("Completion by course", "%", courses,
 		func(r *domain.CourseProgress) string { return r.Title },
-		func(r *domain.CourseProgress) float64 { return rateIn(r.Completed, r.Users) })
+		func(r *domain.CourseProgress) float64 { return rateValue(r.Completed, r.Users) })
 }
 
-// courseTable returns a table of the number of active users by the state of each course, and of how often it was
-// completed within a period, under the title within. users is the number of active users.
+// courseTable returns a table of courses, with the number of active users by the state of the course, and with how
+// often it was completed in the reading's period, in the column within. users is the number of active users.
 func courseTable(title string, courses []domain.CourseProgress, users int, within string) Table {
 	return Table{
 		Title: title, Empty: noCourses,
 		Columns: slices.Concat([]Column{{Title: "Course", Width: 4}},
 			numberColumns("Users", "Not given", "Completed", "Assigned", "Overdue", "Completion", within)),
-		Rows: listed(courses, func(r *domain.CourseProgress) []any {
+		Rows: listRows(courses, func(r *domain.CourseProgress) []any {
 			return []any{r.Title, r.Users, users - r.Users, r.Completed, r.Open, r.Overdue,
-				rateOf(r.Completed, r.Users), r.CompletedWithin}
+				rateCell(r.Completed, r.Users), r.CompletedWithin}
 		}),
 	}
 }
 
-// courseColumns are the state of a user's course.
+// courseColumns are the columns of a user's course.
 var courseColumns = []Column{{Title: "Course", Width: 3}, {Title: "Status", Width: 2},
 	{Title: "Assigned on", Kind: DateColumn, Width: 2}, {Title: "Due on", Kind: DateColumn, Width: 2},
 	{Title: "Completed on", Kind: DateColumn, Width: 2}}
 
-// courseCells returns the cells of courseColumns.
+// courseCells returns the cells of courseColumns for a course that was assigned to a user.
 func courseCells(t *db.Tenant, a *domain.Assignment) []any {
-	cells := []any{a.Title, word(a.Status(domain.DateOf(t.Now()))), domain.DateOf(a.AssignedAt), a.DueOn, nil}
+	cells := []any{a.Title, enumText(a.Status(domain.DateOf(t.Now()))), domain.DateOf(a.AssignedAt), a.DueOn, nil}
 	if a.CompletedAt != nil {
 		cells[4] = domain.DateOf(*a.CompletedAt)
 	}

@@ -62,7 +62,7 @@ func (d *Downloads) serve(c *gin.Context) {
 	c.Header("Referrer-Policy", "no-referrer")
 	c.Header("X-Robots-Tag", "noindex")
 	c.Header("X-Content-Type-Options", "nosniff")
-	client, id, ok := d.links.read(c.Param("token"))
+	client, id, ok := d.links.verify(c.Param("token"))
 	if !ok {
 		refuse(c, http.StatusForbidden)
 		return
@@ -81,7 +81,7 @@ func (d *Downloads) serve(c *gin.Context) {
 		return
 	}
 	defer func() { _ = file.Close() }()
-	c.Header("Content-Disposition", attachment(name))
+	c.Header("Content-Disposition", contentDisposition(name))
 	c.Header("Content-Type", contentTypes[domain.ReportFormat(name[strings.LastIndexByte(name, '.')+1:])])
 	c.Header("No-Gzip-Compression", "1") // PDF and XLSX are compressed already
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(downloadTimeout))
@@ -128,9 +128,9 @@ func (d *Downloads) find(
 	return t, r, nil
 }
 
-// attachment returns the Content-Disposition for a file's name: in ASCII, with "_" for
+// contentDisposition returns the header Content-Disposition for a file's name: in ASCII, with "_" for
 // other characters, for old clients, and in UTF-8 (RFC 6266).
-func attachment(name string) string {
+func contentDisposition(name string) string {
 	ascii := strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '%' {
 			return '_'

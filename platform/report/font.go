@@ -50,7 +50,7 @@ func LoadFont(file string) (*Font, error) {
 
 	f, err := parseFont(data, "extra")
 	if err == nil {
-		err = f.try()
+		err = f.check()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the report font %s is not a TrueType font (.ttf): %w", file, err)
@@ -67,9 +67,9 @@ func parseFont(data []byte, family string) (*Font, error) {
 	return &Font{data: data, family: family, sfnt: parsed}, err
 }
 
-// try writes a PDF with a character of the font. It returns an error if the font has none of a few characters of
-// several scripts, or if the PDF library cannot read the font, on which the library panics.
-func (f *Font) try() (err error) {
+// check writes a PDF with the first of a few characters, of several scripts, that the font has. It returns an error if
+// the font has none of them, or if the PDF library panics, as it does with a font that it cannot read.
+func (f *Font) check() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%v", r)
@@ -98,8 +98,7 @@ var builtIn = sync.OnceValue(func() [2]*Font {
 	return [2]*Font{regular, bold}
 })
 
-// typeface is a font in one document, with a cache of its characters' widths. It is not
-// safe for concurrent use.
+// typeface is a font in one document, with a cache of its characters' widths. It is not safe for concurrent use.
 type typeface struct {
 	*Font
 	buffer   sfnt.Buffer
@@ -132,7 +131,7 @@ func (t *typeface) width(r rune) float64 {
 	return width
 }
 
-// typefaces chooses the font of every character of one document. It is not safe for concurrent use.
+// typefaces are the fonts of one document. They are not safe for concurrent use.
 type typefaces struct {
 	regular, bold *typeface
 	extra         *typeface // of WritePDF; nil for none
@@ -168,8 +167,9 @@ const replacement = '\uFFFD'
 // maxRune is the last character that the PDF library can write.
 const maxRune = 0xFFFF
 
-// clean returns a text as one line of characters that the fonts have. It replaces
-// other characters (see substitute), and drops control characters and combining marks.
+// clean returns a text as one line of characters that the fonts have: a clean text. It replaces white space by spaces,
+// and other characters that no font has by substitutes (see substitute). It drops control characters, invisible
+// characters, and combining marks that no font has.
 func (t *typefaces) clean(text string) string {
 	if isASCII(text) {
 		return text
@@ -179,10 +179,10 @@ func (t *typefaces) clean(text string) string {
 		switch {
 		case unicode.IsSpace(r):
 			b.WriteByte(' ')
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r): // dropped: invisible
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r): // dropped
 		case t.has(r):
 			b.WriteRune(r)
-		case unicode.Is(unicode.Mn, r): // dropped: a combining mark that no font has
+		case unicode.Is(unicode.Mn, r): // dropped
 		default:
 			b.WriteRune(t.substitute(r))
 		}
@@ -195,13 +195,13 @@ func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// has reports whether a font, other than the bold font, has a character, and the PDF library can write it.
+// has reports whether the regular or the extra font has a character, and the PDF library can write it.
 func (t *typefaces) has(r rune) bool {
 	return r <= maxRune && (t.regular.width(r) >= 0 || t.extra != nil && t.extra.width(r) >= 0)
 }
 
-// substitute returns the substitute for a character that no font has: its base letter
-// without marks, or replacement if no font has that either.
+// substitute returns the substitute for a character that no font has: its base letter without marks, or replacement if
+// no font has the base letter.
 func (t *typefaces) substitute(r rune) rune {
 	base, _ := utf8.DecodeRuneInString(norm.NFKD.String(string(r)))
 	if t.has(base) {
@@ -210,8 +210,8 @@ func (t *typefaces) substitute(r rune) rune {
 	return replacement
 }
 
-// face returns the typeface for a character of a clean text: extra if only extra has it,
-// or else bold or regular. Without a bold form the character is regular.
+// face returns the typeface for a character of a clean text: extra if the regular font does not have it and extra has,
+// bold if bold is true and the bold font has it, or else regular.
 func (t *typefaces) face(r rune, bold bool) *typeface {
 	if t.extra != nil && t.regular.width(r) < 0 && t.extra.width(r) >= 0 {
 		return t.extra
@@ -236,8 +236,8 @@ func (t *typefaces) runs(text string, bold bool) []run {
 	return list
 }
 
-// visualOrder returns the characters of a clean line in visual order, from left to right: it
-// reverses Hebrew and Arabic. It does not join Arabic letters. An invalid text stays.
+// visualOrder returns the characters of a clean text in visual order, from left to right: it reverses Hebrew and
+// Arabic. It does not join Arabic letters. A text that the bidirectional algorithm refuses stays.
 func visualOrder(text string) string {
 	rightToLeft := func(r rune) bool {
 		p, _ := bidi.LookupRune(r)
@@ -279,9 +279,9 @@ func (t *typefaces) width(text string, s style) (sum float64) {
 	return sum * s.size * millimetres
 }
 
-// lines breaks a text into lines of a width in millimetres: at spaces, or within a word that is wider than a line. If
-// maxLines is not 0, it cuts the text after that many lines, with an ellipsis.
-func (t *typefaces) lines(text string, width float64, s style, maxLines int) []string {
+// wrap cleans a text and breaks it into lines of at most a width in millimetres: at spaces, or within a word that is
+// wider than a line. If maxLines is not 0 and the text has more lines, it cuts the text there, with an ellipsis.
+func (t *typefaces) wrap(text string, width float64, s style, maxLines int) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(t.clean(text)) {
@@ -305,13 +305,13 @@ func (t *typefaces) lines(text string, width float64, s style, maxLines int) []s
 	}
 	if maxLines > 0 && len(lines) > maxLines {
 		lines = slices.Clip(lines[:maxLines])
-		lines[maxLines-1] = t.ellipsis(lines[maxLines-1]+" …", width, s)
+		lines[maxLines-1] = t.truncate(lines[maxLines-1]+" …", width, s)
 	}
 	return lines
 }
 
-// breakWord splits a word that is wider than a line, so that head fits into the width or
-// is one character. It splits after one of @.-_/ if that leaves more than half of head.
+// breakWord splits a word that is wider than a line: head is as much of it as fits into the width, but at least one
+// character. If one of @.-_/ is in the second half of head, it splits after the last of them.
 func (t *typefaces) breakWord(word string, width float64, s style) (head, tail string) {
 	length, separator := 0, 0 // of head, and up to its last separator
 	for i, r := range word {
@@ -330,8 +330,8 @@ func (t *typefaces) breakWord(word string, width float64, s style) (head, tail s
 	return word[:length], word[length:]
 }
 
-// ellipsis shortens a text that ends with an ellipsis until it fits.
-func (t *typefaces) ellipsis(text string, width float64, s style) string {
+// truncate removes characters before the ellipsis with which a clean text ends, until the text fits into the width.
+func (t *typefaces) truncate(text string, width float64, s style) string {
 	letters := []rune(strings.TrimRight(strings.TrimSuffix(text, "…"), " "))
 	for len(letters) > 0 && t.width(string(letters)+"…", s) > width {
 		letters = letters[:len(letters)-1]
@@ -339,11 +339,11 @@ func (t *typefaces) ellipsis(text string, width float64, s style) string {
 	return strings.TrimRight(string(letters), " ") + "…"
 }
 
-// fit returns a text as one clean line of a width, cut with an ellipsis if it is wider.
+// fit returns a text as one clean line of at most a width. A wider text is cut, with an ellipsis.
 func (t *typefaces) fit(text string, width float64, s style) string {
 	text = strings.Join(strings.Fields(t.clean(text)), " ")
 	if t.width(text, s) <= width {
 		return text
 	}
-	return t.ellipsis(text+"…", width, s)
+	return t.truncate(text+"…", width, s)
 }

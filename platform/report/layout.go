@@ -49,11 +49,11 @@ func (l *layout) add(height float64, marks ...mark) {
 	l.used += height
 }
 
-// hold keeps a row, such as a heading, until begin draws it on the page of the next block.
+// hold keeps a row, such as a heading, until begin draws it on the same page as the next block.
 func (l *layout) hold(height float64, marks ...mark) { l.held = append(l.held, strip{height, marks}) }
 
-// begin begins a block whose first rows need a height on one page: it breaks the page if
-// they do not fit together with the held rows, and draws the held rows.
+// begin begins a block whose first rows have a height and must be on one page. If the page has no room for them and the
+// held rows, it begins a new page. Then it draws the held rows.
 func (l *layout) begin(height float64) {
 	if !l.fits(height) {
 		l.breakPage()
@@ -72,7 +72,7 @@ func (l *layout) fits(height float64) bool {
 	return l.used+height <= bodyHeight
 }
 
-// breakPage begins a page with its headers.
+// breakPage begins a page, and draws its headers.
 func (l *layout) breakPage() {
 	l.pdf.AddPage()
 	l.used = 0
@@ -83,25 +83,25 @@ func (l *layout) breakPage() {
 	}
 }
 
-// place begins a block of one row.
+// place draws a block of one row (see begin).
 func (l *layout) place(height float64, marks ...mark) {
 	l.begin(height)
 	l.add(height, marks...)
 }
 
-// gap leaves a space below the last row, unless the page has no room for it.
-func (l *layout) gap(height float64) {
+// addGap adds a space below the last row, unless the page has no room for it.
+func (l *layout) addGap(height float64) {
 	if l.used+height <= bodyHeight {
 		l.add(height)
 	}
 }
 
-// finish draws the footer of every page and writes the file. The bytes depend only on the document.
+// finish draws the footer of every page and writes the file. The same document gives the same bytes.
 func (l *layout) finish(w io.Writer, d *Document) error {
 	pages := l.pdf.PageCount()
 	for number := 1; number <= pages; number++ {
 		l.pdf.SetPage(number)
-		l.footer(d, fmt.Sprintf("Page %d of %d", number, pages))
+		l.drawFooter(d, fmt.Sprintf("Page %d of %d", number, pages))
 	}
 
 	l.pdf.SetTitle(cmp.Or(d.Title, "Report"), true)
@@ -115,8 +115,9 @@ func (l *layout) finish(w io.Writer, d *Document) error {
 	return nil
 }
 
-// footer draws the last row of a page: the client, the time of making and pages, such as "Page 1 of 2".
-func (l *layout) footer(d *Document, pages string) {
+// drawFooter draws the last row of a page: the client, the time at which the report was made, and pages, which is the
+// number of the page, such as "Page 1 of 2".
+func (l *layout) drawFooter(d *Document, pages string) {
 	width := l.width(pages, smallStyle)
 	made := "Made " + d.madeAt()
 	left := l.fit(d.Client, bodyWidth-width-l.width(made, smallStyle)-12, smallStyle)

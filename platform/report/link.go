@@ -42,8 +42,8 @@ func (l Links) token(client domain.ClientID, report domain.ReportID, until time.
 	return seal.Sign(l.secret, purpose, binary.BigEndian.AppendUint64(signed, uint64(until.Unix())))
 }
 
-// read returns the client and the report of a token; false if it was altered or has expired.
-func (l Links) read(token string) (client domain.ClientID, report domain.ReportID, ok bool) {
+// verify returns the client and the report of a token. ok is false if the token was altered or has expired.
+func (l Links) verify(token string) (client domain.ClientID, report domain.ReportID, ok bool) {
 	signed, ok := seal.Verify(l.secret, purpose, token, signedLength)
 	if !ok {
 		return client, report, false

@@ -38,14 +38,14 @@ func NewMaintainer(d *db.DB, store *Store, log *slog.Logger, trace domain.Trace)
 	return &Maintainer{db: d, store: store, log: log, trace: trace}
 }
 
-// Run maintains reports until ctx ends, every five minutes unless another process does.
+// Run maintains reports until ctx ends, every maintainEvery unless another process does it.
 func (m *Maintainer) Run(ctx context.Context) {
-	lease.NewLoop(m.log, "care for reports", retryClaim, m.turn).Run(ctx)
+	lease.NewLoop(m.log, "care for reports", retryClaim, m.maintainIfDue).Run(ctx)
 }
 
-// turn maintains reports if that is due and no other process does. The next maintenance is due maintainEvery later, or
-// at once if ctx ended.
-func (m *Maintainer) turn(ctx context.Context) (wait time.Duration, err error) {
+// maintainIfDue maintains reports if that is due and no other process does it. The next maintenance is due after
+// maintainEvery, or at once if ctx ended. wait is the time until the next call.
+func (m *Maintainer) maintainIfDue(ctx context.Context) (wait time.Duration, err error) {
 	l, err := m.db.ClaimPeriodic(ctx, db.ReportCare, leaseFor)
 	if err != nil || l == nil {
 		return pollMaintenance, err

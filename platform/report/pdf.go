@@ -11,24 +11,25 @@ import (
 // have. Characters without a font are replaced. extra may be nil.
 func WritePDF(ctx context.Context, w io.Writer, d *Document, extra *Font) error {
 	l := newLayout(newTypefaces(extra))
-	l.title(d)
-	l.head = func() { l.runningHead(d) }
+	l.drawTitle(d)
+	l.head = func() { l.drawRunningHead(d) }
 
 	for i := range d.Sections {
-		if err := l.section(ctx, &d.Sections[i]); err != nil {
+		if err := l.drawSection(ctx, &d.Sections[i]); err != nil {
 			return fmt.Errorf("write %q as a pdf: %w", d.Sections[i].Heading, err)
 		}
 	}
 	return l.finish(w, d)
 }
 
-// title draws the top of the first page: the title, the client, the period if there is one, and the time of making.
-func (l *layout) title(d *Document) {
+// drawTitle draws the top of the first page: the title, the client, the period if there is one, and the time at which
+// the report was made.
+func (l *layout) drawTitle(d *Document) {
 	l.add(2.5, l.bar(0, 0, 24, 1.6, accent))
-	for _, line := range l.lines(d.Title, bodyWidth, titleStyle, 2) {
+	for _, line := range l.wrap(d.Title, bodyWidth, titleStyle, 2) {
 		l.add(9.5, l.words(line, 0, 8, titleStyle))
 	}
-	for _, line := range l.lines(d.Client, bodyWidth, clientStyle, 2) {
+	for _, line := range l.wrap(d.Client, bodyWidth, clientStyle, 2) {
 		l.add(6.5, l.words(line, 0, 5, clientStyle))
 	}
 
@@ -39,20 +40,20 @@ func (l *layout) title(d *Document) {
 	l.add(8, l.words(about, 0, 4, smallStyle), l.rule(7))
 }
 
-// runningHead draws the header of every page but the first.
-func (l *layout) runningHead(d *Document) {
+// drawRunningHead draws the header of a page after the first: the title and the period.
+func (l *layout) drawRunningHead(d *Document) {
 	title := l.fit(d.Title, bodyWidth/2, smallStyle)
 	about := l.fit(d.period(), bodyWidth/2, smallStyle)
 	l.add(9, l.words(title, 0, 2.8, smallStyle),
 		l.words(about, bodyWidth-l.width(about, smallStyle), 2.8, smallStyle), l.rule(4.5))
 }
 
-// section draws a section, unless it has no blocks. The heading stays with the first row.
-func (l *layout) section(ctx context.Context, s *Section) error {
+// drawSection draws a section, unless it has no blocks. The heading stays with the first row.
+func (l *layout) drawSection(ctx context.Context, s *Section) error {
 	if len(s.Blocks) == 0 {
 		return nil
 	}
-	if lines := l.lines(s.Heading, bodyWidth, headingStyle, 2); len(lines) > 0 {
+	if lines := l.wrap(s.Heading, bodyWidth, headingStyle, 2); len(lines) > 0 {
 		l.hold(3.5)
 		for _, line := range lines {
 			l.hold(6.5, l.words(line, 0, 4.8, headingStyle))
@@ -64,16 +65,16 @@ func (l *layout) section(ctx context.Context, s *Section) error {
 		drawn := 1 // the number of blocks that this iteration draws
 		switch b := blocks[0].(type) {
 		case Text:
-			l.text(b)
+			l.drawText(b)
 		case Figures:
-			l.figures(b)
+			l.drawFigures(b)
 		case Chart:
 			drawn = l.chartsSideBySide(blocks)
-			l.charts(blocks[:drawn])
+			l.drawCharts(blocks[:drawn])
 		case Table:
-			draw := l.table
+			draw := l.drawTable
 			if b.Line != nil {
-				draw = l.paragraph
+				draw = l.drawParagraph
 			}
 			if err := draw(ctx, &b, s.Heading); err != nil {
 				return err
@@ -84,10 +85,10 @@ func (l *layout) section(ctx context.Context, s *Section) error {
 	return nil
 }
 
-// text draws a paragraph. Its first two lines stay on one page, and so do its last two.
-func (l *layout) text(t Text) {
+// drawText draws a paragraph. Its first two lines are on one page, and its last two lines are on one page.
+func (l *layout) drawText(t Text) {
 	const height = 4.7
-	lines := l.lines(string(t), bodyWidth, bodyStyle, 0)
+	lines := l.wrap(string(t), bodyWidth, bodyStyle, 0)
 	for i, line := range lines {
 		linesTogether := 1
 		if i == 0 || i == len(lines)-2 {
@@ -96,7 +97,7 @@ func (l *layout) text(t Text) {
 		l.begin(float64(linesTogether) * height)
 		l.add(height, l.words(line, 0, 3.5, bodyStyle))
 	}
-	l.gap(1.8)
+	l.addGap(1.8)
 }
 
 // The measures of a card.
@@ -108,19 +109,20 @@ const (
 	cardInset  = 4.0
 )
 
-// figures draws a card for each figure, four in a row.
-func (l *layout) figures(list Figures) {
+// drawFigures draws a card for each figure, four in a row.
+func (l *layout) drawFigures(list Figures) {
 	for cards := range slices.Chunk(list, cardsInRow) {
 		var marks []mark
 		for i := range cards {
 			marks = append(marks, l.card(&cards[i], float64(i)*(cardWidth+cardGap))...)
 		}
 		l.place(cardHeight, marks...)
-		l.gap(2.5)
+		l.addGap(2.5)
 	}
 }
 
-// card returns the marks of a figure's card at x. A value that is too wide is written smaller, to 9 points, then cut.
+// card returns the marks of a figure's card at x. A value that is too wide is written smaller, down to 9 points. A note
+// that is too wide is written one point smaller. Texts that are still too wide are cut.
 func (l *layout) card(f *Figure, x float64) []mark {
 	const width = cardWidth - cardInset - 2
 	value := valueStyle

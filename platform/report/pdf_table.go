@@ -21,38 +21,38 @@ const (
 // measuredRows is the number of a table's first rows that determine the widths of its columns.
 const measuredRows = 100
 
-// pageTable lays a table out on pages.
+// pageTable is a table that is laid out on pages.
 type pageTable struct {
 	*layout
 	*Table
 	cell, head style
 	lineHeight float64
-	// firstRows are the rows before placeColumns, at most measuredRows.
+	// firstRows are the rows that are kept until placeColumns, at most measuredRows.
 	firstRows [][]string
 	// edges are the left edges of the columns, and the right edge of the last column; nil before placeColumns.
 	edges []float64
 	drawn int // the number of rows drawn
-	// group holds the last row's cells of the first Once columns, and striped is true if that row is shaded.
+	// group holds the last row's cells in the first Once columns. striped is true if that row is shaded.
 	group   []string
 	striped bool
 }
 
-// table draws a table, with its title unless the title is the heading. It reads all of its rows, but draws only
+// drawTable draws a table, with its title unless the title is the heading. It reads all of its rows, but draws only
 // maxPageRows, and then writes how many more there are. For a table without rows it writes the text Empty.
-func (l *layout) table(ctx context.Context, t *Table, heading string) error {
+func (l *layout) drawTable(ctx context.Context, t *Table, heading string) error {
 	if t.Title != "" && t.Title != heading {
 		l.hold(1)
 		l.hold(6, l.words(l.fit(t.Title, bodyWidth, captionStyle), 0, 4, captionStyle))
 	}
 
-	p := l.pageTable(t)
+	p := l.newPageTable(t)
 	rows := 0
 	for row, err := range t.rows(ctx) {
 		if err != nil {
 			return err
 		}
 		if rows++; rows <= maxPageRows {
-			p.add(row)
+			p.addRow(row)
 		}
 	}
 	p.placeColumns()
@@ -60,18 +60,18 @@ func (l *layout) table(ctx context.Context, t *Table, heading string) error {
 	l.tableHead = nil
 	switch {
 	case rows == 0:
-		l.text(Text(t.Empty))
+		l.drawText(Text(t.Empty))
 	case rows > maxPageRows:
 		l.place(7, l.words(fmt.Sprintf("%s more rows are left out here. The XLSX format of this report has all %s rows.",
 			countText(rows-maxPageRows), countText(rows)), 0, 5, smallStyle))
 	}
-	l.gap(3)
+	l.addGap(3)
 	return nil
 }
 
-// paragraph draws a table as a paragraph: its title, a colon, and its rows, of which there
-// are few, as Line formats them, with commas between them.
-func (l *layout) paragraph(ctx context.Context, t *Table, _ string) error {
+// drawParagraph draws a table of few rows as a paragraph: its title, a colon, and the rows as Line formats them, with
+// commas between them.
+func (l *layout) drawParagraph(ctx context.Context, t *Table, _ string) error {
 	var rows []string
 	for row, err := range t.rows(ctx) {
 		if err != nil {
@@ -79,12 +79,12 @@ func (l *layout) paragraph(ctx context.Context, t *Table, _ string) error {
 		}
 		rows = append(rows, t.Line(row))
 	}
-	l.text(Text(t.Title + ": " + strings.Join(rows, ", ") + "."))
+	l.drawText(Text(t.Title + ": " + strings.Join(rows, ", ") + "."))
 	return nil
 }
 
-// pageTable returns the layout of a table without rows. Tables of more than 7 columns have a smaller font.
-func (l *layout) pageTable(t *Table) *pageTable {
+// newPageTable returns the layout of a table without rows. Tables of more than 7 columns have a smaller font.
+func (l *layout) newPageTable(t *Table) *pageTable {
 	size := 8.5
 	if len(t.Columns) > 7 {
 		size = 7.5
@@ -95,15 +95,15 @@ func (l *layout) pageTable(t *Table) *pageTable {
 	}
 }
 
-// add draws a row. Before placeColumns it keeps the row, and calls placeColumns for the last measured row.
-func (p *pageTable) add(cells []any) {
+// addRow draws a row. Before placeColumns it only keeps the row. When measuredRows are kept, it calls placeColumns.
+func (p *pageTable) addRow(cells []any) {
 	texts := make([]string, len(cells))
 	for i, cell := range cells {
 		texts[i] = textOf(cell)
 	}
 
 	if p.edges != nil {
-		p.row(texts)
+		p.drawRow(texts)
 	} else if p.firstRows = append(p.firstRows, texts); len(p.firstRows) == measuredRows {
 		p.placeColumns()
 	}
@@ -119,15 +119,15 @@ func (p *pageTable) placeColumns() {
 		p.edges[i+1] = p.edges[i] + width
 	}
 	for _, texts := range p.firstRows {
-		p.row(texts)
+		p.drawRow(texts)
 	}
 	p.firstRows = nil
 }
 
-// widths returns the widths of the columns, which fill the page. A column has at least the
-// width of its title's longest word and of its cells, texts up to a usual word. The rest of
-// the page goes to the columns that would use more, text columns first, then to the text
-// columns by their shares. Without text columns, or if too little room is left, all are scaled.
+// widths returns the widths of the columns, which fill the page. The least width of a column is that of the longest
+// word of its title, and that of its widest cell or, in a text column, of a usual word. The rest of the page goes to
+// columns whose title or cells need more, to text columns first. What is then left goes to the text columns by their
+// shares. If there are no text columns, or if the least widths exceed the page, all widths are scaled.
 func (p *pageTable) widths() []float64 {
 	widths, extras := make([]float64, len(p.Columns)), make([]float64, len(p.Columns))
 	sum, shares := 0.0, 0
@@ -140,7 +140,7 @@ func (p *pageTable) widths() []float64 {
 		ideal := max(least, p.width(p.clean(c.Title), p.head))
 		cells := p.cellWidths(i)
 		if c.Kind == TextColumn {
-			ideal = max(ideal, min(mostFit(cells), bodyWidth/2))
+			ideal = max(ideal, min(usualWidth(cells), bodyWidth/2))
 			least = max(least, min(ideal, usual))
 		} else if len(cells) > 0 {
 			least = max(least, slices.Max(cells))
@@ -151,7 +151,7 @@ func (p *pageTable) widths() []float64 {
 		sum += widths[i]
 		shares += c.share()
 	}
-	for _, texts := range []bool{true, false} { // text columns first: rather break a title than an address
+	for _, texts := range []bool{true, false} { // text columns first: it is better to break a title than an address
 		sum += p.grant(widths, extras, bodyWidth-sum, texts)
 	}
 	for i, c := range p.Columns {
@@ -164,8 +164,8 @@ func (p *pageTable) widths() []float64 {
 	return widths
 }
 
-// grant adds the extras to the widths of the text columns (texts) or of the other columns, or the same fraction of each
-// extra if their sum is more than rest. It returns the sum of what it added.
+// grant adds the extras to the widths of the text columns, if texts is true, or of the other columns. If the sum of
+// these extras is more than rest, it adds the same fraction of each. It returns the sum of the added widths.
 func (p *pageTable) grant(widths, extras []float64, rest float64, texts bool) (added float64) {
 	total := 0.0
 	for i, c := range p.Columns {
@@ -193,9 +193,9 @@ func (p *pageTable) cellWidths(column int) []float64 {
 	return widths
 }
 
-// mostFit returns the width in which nine of ten cells fit, so that a few long cells do not
-// narrow the other columns; 0 without cells. It sorts widths.
-func mostFit(widths []float64) float64 {
+// usualWidth returns the width in which nine of ten cells fit, so that a few long cells do not narrow the other
+// columns. It returns 0 for no cells. It sorts widths.
+func usualWidth(widths []float64) float64 {
 	if len(widths) == 0 {
 		return 0
 	}
@@ -203,13 +203,13 @@ func mostFit(widths []float64) float64 {
 	return widths[(9*len(widths)+9)/10-1]
 }
 
-// row draws a row, with the header above the first row. A row of the same group as the
-// last row is drawn without the cells of the group, unless it begins a page.
-func (p *pageTable) row(texts []string) {
+// drawRow draws a row, with the header above the first row. A row with the same cells in the first Once columns as the
+// last row, its group, is drawn without these cells, unless it begins a page. Every second row or group is shaded.
+func (p *pageTable) drawRow(texts []string) {
 	group := texts[:p.Once]
 	sameGroup := p.drawn > 0 && p.Once > 0 && slices.Equal(group, p.group)
 	p.group = group
-	p.striped = p.striped == sameGroup && p.drawn > 0 // every second row, or group, is shaded
+	p.striped = p.striped == sameGroup && p.drawn > 0
 
 	visible := slices.Clone(texts)
 	if sameGroup {
@@ -222,7 +222,7 @@ func (p *pageTable) row(texts []string) {
 	if p.drawn == 0 {
 		header := p.header()
 		p.begin(header.height + row.height)
-		p.tableHead = func() { p.layout.add(header.height, header.marks...) }
+		p.tableHead = func() { p.add(header.height, header.marks...) }
 		p.tableHead()
 	}
 	if p.striped {
@@ -232,12 +232,12 @@ func (p *pageTable) row(texts []string) {
 	p.drawn++
 }
 
-// cells returns a row of cells with at most maxLines lines each, numbers aligned to the right.
+// cells returns a row of cells with at most maxLines lines each. Numbers are aligned to the right.
 func (p *pageTable) cells(texts []string, s style, maxLines int) (row strip) {
 	lineCount := 1
 	for i, text := range texts {
 		width := p.edges[i+1] - p.edges[i] - 2*cellInset
-		lines := p.lines(text, width, s, maxLines)
+		lines := p.wrap(text, width, s, maxLines)
 		lineCount = max(lineCount, len(lines))
 		for n, line := range lines {
 			x := p.edges[i] + cellInset

@@ -162,7 +162,7 @@ func TestOtherScripts(t *testing.T) {
 		faces := newTypefaces(f)
 		faces.regular.widths['q'] = -1
 		l := newLayout(faces)
-		l.text(Text(text))
+		l.drawText(Text(text))
 		var file bytes.Buffer
 		if err := l.finish(&file, &Document{}); err != nil {
 			t.Fatal(err)
@@ -212,7 +212,7 @@ func TestLinesFitTheirWidth(t *testing.T) {
 	for _, text := range texts {
 		for _, width := range []float64{8, 20, 60} {
 			for _, most := range []int{0, 1, 3} {
-				lines := faces.lines(text, width, bodyStyle, most)
+				lines := faces.wrap(text, width, bodyStyle, most)
 				if most > 0 && len(lines) > most {
 					t.Errorf("%.20q has %d lines, at most %d", text, len(lines), most)
 				}
@@ -244,7 +244,7 @@ func TestChartsOfAnything(t *testing.T) {
 				}
 				l := newLayout(newTypefaces(nil))
 				l.pdf.SetCompression(false)
-				l.chart(&c, box{10, 10, 40, 25})
+				l.drawChart(&c, box{10, 10, 40, 25})
 				var file bytes.Buffer
 				if err := l.finish(&file, &Document{}); err != nil {
 					t.Errorf("%s, kind %d: %v", name, kind, err)

@@ -158,6 +158,6 @@ const (
 
 // Turn maintains reports if it is time.
 func (m *Maintainer) Turn(ctx context.Context) error {
-	_, err := m.turn(ctx)
+	_, err := m.maintainIfDue(ctx)
 	return err
 }

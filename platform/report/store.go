@@ -20,8 +20,7 @@ import (
 // Store keeps the files of reports. It is safe for concurrent use.
 type Store struct{ objects objects }
 
-// objects is a folder, or a bucket of a service. Its methods are safe for
-// concurrent use.
+// objects is a folder, or a bucket of a service. Its methods are safe for concurrent use.
 type objects interface {
 	// exists reports whether the folder or bucket exists.
 	exists(ctx context.Context) (bool, error)
@@ -99,10 +98,9 @@ func bare(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// OpenStore opens the store at a URL: file:///path, s3://bucket, gs://bucket or
-// azblob://container. Without a URL it is the folder dir, which is created if it does
-// not exist. A store that does not answer is logged as a warning; a bucket that does not
-// exist is an error.
+// OpenStore opens the store at a URL: file:///path, s3://bucket, gs://bucket or azblob://container. Without a URL it is
+// the folder dir, which is created if it does not exist. A store that does not answer is logged as a warning; a bucket
+// that does not exist is an error.
 func OpenStore(ctx context.Context, address, dir string, log *slog.Logger) (*Store, error) {
 	u, err := parseStore(address)
 	if err != nil {
@@ -203,9 +201,9 @@ func (s *Store) checkReads(ctx context.Context, key string) error {
 	return err
 }
 
-// scratch creates a temporary file, which discard closes and removes. Where the system allows it, the file's name is
-// removed at once, so that no file remains after a crash.
-func scratch() (file *os.File, discard func(), err error) {
+// createTemporary creates a temporary file, which discard closes and removes. Where the system allows it, the file's
+// name is removed at once, so that no file remains after a crash.
+func createTemporary() (file *os.File, discard func(), err error) {
 	file, err = os.CreateTemp("", "report-*")
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a temporary file: %w", err)

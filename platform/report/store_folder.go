@@ -16,7 +16,8 @@ import (
 // folder keeps objects as files of this machine.
 type folder struct{ dir string }
 
-// openFolder makes the folder, unless it exists. Only the owner can read it; everybody can read parents that it makes.
+// openFolder opens a folder, which it makes if it does not exist. Only the owner can read the folder. Parent folders
+// that it makes can be read by all users of the machine.
 func openFolder(dir string) (*folder, error) {
 	const advice = "choose another with --report-store file:///path"
 	err := os.MkdirAll(filepath.Dir(dir), 0o755)
@@ -46,8 +47,8 @@ func (f *folder) exists(context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// put writes a file under a temporary name in the same folder, and renames it when it is complete and on disk. It first
-// removes the object.
+// put removes the object, writes the file under a temporary name in the same folder, and renames it when it is complete
+// and on disk.
 func (f *folder) put(ctx context.Context, key, _ string, file io.ReadSeeker) error {
 	if err := f.remove(ctx, key); err != nil {
 		return err
@@ -75,7 +76,8 @@ func (f *folder) open(_ context.Context, key string) (*File, error) {
 	return &File{ReadSeekCloser: file, ModTime: info.ModTime()}, nil
 }
 
-// remove deletes the file and temporary files of it that a crash left. Files that do not exist are no error.
+// remove deletes the file of an object, and temporary files that a crash of put left. A file that does not exist is no
+// error.
 func (f *folder) remove(_ context.Context, key string) error {
 	dir, name := filepath.Split(f.path(key))
 	entries, err := os.ReadDir(dir)

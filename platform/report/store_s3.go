@@ -14,8 +14,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// googleEndpoint is the S3-compatible endpoint of Google Cloud Storage, for callers with
-// HMAC keys.
+// googleEndpoint is the S3-compatible endpoint of Google Cloud Storage, for callers with HMAC keys.
 const googleEndpoint = "https://storage.googleapis.com"
 
 // storeTries is the maximum number of attempts of a request to a store. Few are enough, because the worker repeats the

@@ -89,10 +89,10 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 // It returns an error if this takes too long: they are made when their leases end.
 func (w *Worker) Run(ctx context.Context) error { return w.queue.Run(ctx) }
 
-// claim claims due reports, and asks to be called again at once. Without due reports, wait is the time until the next
-// is due, between pollAgain and pollEvery.
-func (w *Worker) claim(ctx context.Context, free int) ([]reports.ReportLease, time.Duration, error) {
-	leases, err := reports.ClaimReports(ctx, w.db, free, leaseFor)
+// claim leases up to free due reports. wait is the time until the next call: 0 if there were due reports, else the time
+// until the next report is due, but at least pollAgain and at most pollEvery.
+func (w *Worker) claim(ctx context.Context, free int) (leases []reports.ReportLease, wait time.Duration, err error) {
+	leases, err = reports.ClaimReports(ctx, w.db, free, leaseFor)
 	if err != nil || len(leases) > 0 {
 		return leases, 0, err
 	}
@@ -111,9 +111,9 @@ func (w *Worker) try(ctx context.Context, l reports.ReportLease) {
 	end(w.Work(ctx, l))
 }
 
-// Work makes a leased report, and marks the outcome. After an error or a panic it requeues
-// the report, or marks it as failed if that was the last attempt or if the last attempt
-// ended with its process. If ctx ends, it requeues the report and counts no attempt.
+// Work makes a leased report (see Process). After an error or a panic it requeues the report, or marks it as failed if
+// that was the last attempt, and returns the error. It also marks it as failed if all attempts ended with their
+// process. If ctx ends, it requeues the report and counts no attempt. If the lease is lost, it changes nothing.
 func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	if l.Tries >= domain.ReportTries {
 		return w.giveUp(ctx, l, errors.New("the last try ended with its process"))
@@ -133,7 +133,8 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	case err == nil && outcome == "": // nothing to make
 		return nil
 	case errors.Is(err, db.ErrLeaseLost):
-		w.log.InfoContext(ctx, "a report is another process's by now", "report", l.Report.String(), "client", l.Client.String())
+		w.log.InfoContext(ctx, "a report is another process's by now",
+			"report", l.Report.String(), "client", l.Client.String())
 		return err
 	case err == nil:
 		w.observe.Tried(outcome, time.Since(began))
@@ -148,16 +149,16 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	return w.giveUp(finishCtx, l, err)
 }
 
-// giveUp logs err and marks a report as failed. It returns err.
+// giveUp logs err and marks a report as failed. It returns err, joined with an error of the marking.
 func (w *Worker) giveUp(ctx context.Context, l reports.ReportLease, err error) error {
 	w.log.ErrorContext(ctx, "a report failed", "report", l.Report.String(), "client", l.Client.String(), "error", err)
 	return errors.Join(err, w.fail(ctx, l))
 }
 
-// Process renders a report and returns the outcome: Made, empty if the report is no longer
-// pending or has expired, or Failed if its client was archived. In that case it deletes the
-// file, but only if it held the lease to the end: else another process, also of another cell
-// with the same store, may have made it. The error is db.ErrLeaseLost if the lease was lost.
+// Process renders a report, stores the file, and marks the report. The outcome is Made, or empty if the report is no
+// longer pending or has expired, or Failed if its client was archived. If the client was archived while the file was
+// made, Process deletes the file. The error is db.ErrLeaseLost if the lease was lost: the file then stays, because
+// another process, or another cell with the same store, may have made it.
 func (w *Worker) Process(ctx context.Context, l reports.ReportLease) (Outcome, error) {
 	t, err := w.db.AnyTenant(ctx, l.Client)
 	if domain.IsCode(err, domain.NotFound) {
@@ -189,7 +190,7 @@ func (w *Worker) Process(ctx context.Context, l reports.ReportLease) (Outcome, e
 func (w *Worker) renderAndStore(
 	ctx context.Context, t *db.Tenant, r domain.Report, l reports.ReportLease,
 ) (domain.ReportStatus, error) {
-	file, discard, err := scratch()
+	file, discard, err := createTemporary()
 	if err != nil {
 		return "", err
 	}

@@ -32,14 +32,14 @@ type workbook struct {
 	err error
 }
 
-// check records err in b.err, unless b.err has an earlier error.
+// check sets b.err to err, unless b.err has an earlier error.
 func (b *workbook) check(err error) {
 	if b.err == nil {
 		b.err = err
 	}
 }
 
-// cellFormat is a style of cells.
+// cellFormat is a style of cells (see makeStyles).
 type cellFormat int
 
 const (
@@ -74,7 +74,7 @@ func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err 
 		}
 	}()
 
-	if b.document(ctx, d); b.err != nil {
+	if b.writeDocument(ctx, d); b.err != nil {
 		return fmt.Errorf("write an xlsx file: %w", b.err)
 	}
 	// With its own ZIP writer, the library would hold the whole file in memory.
@@ -82,12 +82,12 @@ func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err 
 	return b.Write(io.Discard)
 }
 
-// document writes the sheets of a document, up to the first error.
-func (b *workbook) document(ctx context.Context, d *Document) {
+// writeDocument writes the sheets of a document, up to the first error, which it sets.
+func (b *workbook) writeDocument(ctx context.Context, d *Document) {
 	b.makeStyles()
-	b.begin(d)
+	b.beginSummary(d)
 	for i := range d.Sections {
-		if b.section(ctx, &d.Sections[i]); b.err != nil {
+		if b.writeSection(ctx, &d.Sections[i]); b.err != nil {
 			b.err = fmt.Errorf("section %q: %w", d.Sections[i].Heading, b.err)
 			return
 		}
@@ -95,43 +95,43 @@ func (b *workbook) document(ctx context.Context, d *Document) {
 	b.SetActiveSheet(0)
 }
 
-// begin sets the properties of the file, and writes the first rows of the summary.
-func (b *workbook) begin(d *Document) {
+// beginSummary sets the properties of the file, and writes the first rows of the summary.
+func (b *workbook) beginSummary(d *Document) {
 	made := d.MadeAt.UTC().Format(time.RFC3339)
 	b.check(b.SetDocProps(&excelize.DocProperties{
 		Title: d.Title, Subject: d.Client, Created: made, Modified: made, Creator: "Reports",
 	}))
-	b.check(b.SetSheetName("Sheet1", b.sheetName(summarySheet)))
+	b.check(b.SetSheetName("Sheet1", b.reserveSheetName(summarySheet)))
 	b.check(b.SetSheetDimension(summarySheet, ""))
 	b.check(b.SetColWidth(summarySheet, "A", "A", 44))
 	b.check(b.SetColWidth(summarySheet, "B", "C", 28))
 
-	b.line(cell{titleFormat, d.Title})
-	b.line(cell{plainFormat, "Client"}, cell{plainFormat, d.Client})
+	b.writeLine(cell{titleFormat, d.Title})
+	b.writeLine(cell{plainFormat, "Client"}, cell{plainFormat, d.Client})
 	if p := d.Period; p != nil {
-		b.line(cell{plainFormat, "Period"}, cellOf(p.Start), cellOf(p.End))
+		b.writeLine(cell{plainFormat, "Period"}, cellOf(p.Start), cellOf(p.End))
 	}
-	b.line(cell{plainFormat, "Made (UTC)"}, cellOf(d.MadeAt))
+	b.writeLine(cell{plainFormat, "Made (UTC)"}, cellOf(d.MadeAt))
 }
 
-// section writes a section, unless it is empty: its heading, texts and figures on the summary, and its charts and
+// writeSection writes a section, unless it is empty: its heading, texts and figures on the summary, and its charts and
 // tables on sheets of their own.
-func (b *workbook) section(ctx context.Context, s *Section) {
+func (b *workbook) writeSection(ctx context.Context, s *Section) {
 	if len(s.Blocks) == 0 {
 		return
 	}
 	b.row++
-	b.line(cell{headingFormat, s.Heading})
+	b.writeLine(cell{headingFormat, s.Heading})
 	for _, block := range s.Blocks {
 		switch v := block.(type) {
 		case Text:
-			b.paragraph(string(v))
+			b.writeParagraph(string(v))
 		case Figures:
-			b.figures(v)
+			b.writeFigures(v)
 		case Chart:
-			b.chart(&v)
+			b.writeChart(&v)
 		case Table:
-			b.table(ctx, &v)
+			b.writeTable(ctx, &v)
 		}
 		if b.err != nil {
 			return
@@ -159,36 +159,37 @@ func (b *workbook) cellName(column, row int, absolute ...bool) string {
 	return name
 }
 
-// line writes a row of the summary.
-func (b *workbook) line(cells ...cell) {
+// writeLine writes the next row of the summary.
+func (b *workbook) writeLine(cells ...cell) {
 	for i, c := range cells {
 		b.put(summarySheet, i+1, b.row, c)
 	}
 	b.row++
 }
 
-// paragraph writes a text over all columns of the summary. Its height is estimated from 95 characters a line.
-func (b *workbook) paragraph(text string) {
+// writeParagraph writes a text over all columns of the summary. The height of its row is estimated from 95 characters a
+// line.
+func (b *workbook) writeParagraph(text string) {
 	row := b.row
-	b.line(cell{wrapFormat, text})
+	b.writeLine(cell{wrapFormat, text})
 	b.check(b.MergeCell(summarySheet, "A"+strconv.Itoa(row), "C"+strconv.Itoa(row)))
 	lines := utf8.RuneCountInString(text)/95 + 1
 	b.check(b.SetRowHeight(summarySheet, row, min(float64(lines)*15, 400)))
 }
 
-// figures writes a row of the summary for each figure: label, value and note.
-func (b *workbook) figures(list Figures) {
+// writeFigures writes a row of the summary for each figure: label, value and note.
+func (b *workbook) writeFigures(list Figures) {
 	for _, f := range list {
 		value := cmp.Or(f.Value, any(noValue))
-		b.line(cell{plainFormat, f.Label}, cellOf(value), cell{noteFormat, f.Note})
+		b.writeLine(cell{plainFormat, f.Label}, cellOf(value), cell{noteFormat, f.Note})
 	}
 }
 
 // maxSheetName is the maximum length of a sheet's name, in units of UTF-16.
 const maxSheetName = 31
 
-// sheetName converts a title to a valid name that no sheet has yet, with a number if needed, and reserves it.
-func (b *workbook) sheetName(title string) string {
+// reserveSheetName converts a title to a valid name that no sheet has yet, with a number if needed, and reserves it.
+func (b *workbook) reserveSheetName(title string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
 		case r == '\'': // would have to be escaped in references
@@ -215,8 +216,8 @@ func (b *workbook) sheetName(title string) string {
 	return name
 }
 
-// cutSheetName cuts a text to a length in units of UTF-16, as Excel counts it. It cuts at
-// the last space, if there is one.
+// cutSheetName cuts a text to a length in units of UTF-16, as Excel counts it. It cuts a longer text at the last space
+// within the length, if there is one.
 func cutSheetName(text string, length int) string {
 	for i, r := range text {
 		if length -= utf16.RuneLen(r); length >= 0 {
@@ -230,7 +231,7 @@ func cutSheetName(text string, length int) string {
 	return text
 }
 
-// makeStyles sets styles to a style for each cellFormat.
+// makeStyles sets b.styles to the ids of a style for each cellFormat.
 func (b *workbook) makeStyles() {
 	number := func(format string) *excelize.Style { return &excelize.Style{CustomNumFmt: &format} }
 	fill := excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{pale.hex()}}
@@ -257,11 +258,11 @@ func (b *workbook) makeStyles() {
 	}
 }
 
-// exact rounds a number to six decimals, which removes the errors of binary fractions.
+// exact rounds a number to six decimals, which removes errors of binary fractions such as 0.1+0.2.
 func exact(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
-// part returns the percentage as a fraction of 1, as Excel stores it, rounded to six decimals.
-func (p Percent) part() float64 { return math.Round(float64(p)*1e4) / 1e6 }
+// fraction returns the percentage as a fraction of 1, as Excel stores it, rounded to six decimals.
+func (p Percent) fraction() float64 { return math.Round(float64(p)*1e4) / 1e6 }
 
 // cellOf returns a value of a table, a figure or a chart as Excel stores it, with the format of its type.
 func cellOf(value any) cell {
@@ -269,7 +270,7 @@ func cellOf(value any) cell {
 	case int:
 		return cell{integerFormat, v}
 	case Percent:
-		return cell{percentFormat, v.part()}
+		return cell{percentFormat, v.fraction()}
 	case float64:
 		return cell{numberFormat, exact(v)}
 	case domain.Date:

@@ -11,20 +11,20 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// tableSheet writes a sheet of a table.
+// tableSheet is a sheet of a table that is being written.
 type tableSheet struct {
 	*excelize.StreamWriter
 	rows int // written so far, with the header
 }
 
-// table streams a table into a sheet, and continues in another sheet when the sheet is
-// full. A table without rows has the text Empty below its header.
-func (b *workbook) table(ctx context.Context, t *Table) {
+// writeTable streams a table into a sheet, and continues in another sheet when the sheet has maxRows. For a table
+// without rows it writes the text Empty below the header.
+func (b *workbook) writeTable(ctx context.Context, t *Table) {
 	sheet := b.beginSheet(t)
 	if b.err != nil {
 		return
 	}
-	b.line(cell{plainFormat, t.Title}, cell{noteFormat, "Sheet " + sheet.Sheet})
+	b.writeLine(cell{plainFormat, t.Title}, cell{noteFormat, "Sheet " + sheet.Sheet})
 
 	for row, err := range t.rows(ctx) {
 		b.check(err)
@@ -77,7 +77,7 @@ func (b *workbook) beginSheet(t *Table) *tableSheet {
 // newSheet adds a sheet named after a title, and returns its name. The file does not state the sheet's dimension: the
 // library writes it before the rows, as that of one cell, and some programs would read no more than that.
 func (b *workbook) newSheet(title string) string {
-	name := b.sheetName(title)
+	name := b.reserveSheetName(title)
 	_, err := b.NewSheet(name)
 	b.check(err)
 	b.check(b.SetSheetDimension(name, ""))
@@ -87,7 +87,7 @@ func (b *workbook) newSheet(title string) string {
 // frozenHeader freezes a sheet's first row.
 var frozenHeader = &excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}
 
-// endSheet adds a filter to a sheet, and writes its remaining rows.
+// endSheet adds a filter to the sheet of a table, and ends its stream.
 func (b *workbook) endSheet(t *Table, sheet *tableSheet) {
 	b.addFilter(sheet.Sheet, len(t.Columns), sheet.rows)
 	b.check(sheet.Flush())
@@ -99,7 +99,7 @@ func (b *workbook) addFilter(sheet string, columns, rows int) {
 	b.check(b.AutoFilter(sheet, "A1:"+b.cellName(columns, max(rows, 2)), nil))
 }
 
-// characters returns the width of a column of a sheet, in characters.
+// characters returns the width of a column of a sheet, in characters: that of a usual cell or of the title, at most 60.
 func (c *Column) characters() float64 {
 	least := map[ColumnKind]int{
 		TextColumn: 18 + 4*max(c.Width-1, 0), NumberColumn: 11, DateColumn: 12, TimeColumn: 18, YesNoColumn: 9,
@@ -107,15 +107,15 @@ func (c *Column) characters() float64 {
 	return float64(min(max(least, utf8.RuneCountInString(c.Title)+4), 60))
 }
 
-// chart writes a chart's numbers on a sheet with a native chart beside them.
-func (b *workbook) chart(c *Chart) {
+// writeChart writes a chart's numbers on a sheet, with a native chart beside them unless the chart is empty.
+func (b *workbook) writeChart(c *Chart) {
 	name := b.newSheet(c.Title)
-	b.line(cell{plainFormat, c.Title}, cell{noteFormat, "Sheet " + name})
+	b.writeLine(cell{plainFormat, c.Title}, cell{noteFormat, "Sheet " + name})
 	b.check(b.SetColWidth(name, "A", "A", 26))
 
 	b.put(name, 1, 1, cell{headFormat, cmp.Or(c.By, "Name")})
 	for i := range c.Labels {
-		b.put(name, 1, i+2, c.label(i))
+		b.put(name, 1, i+2, c.labelCell(i))
 	}
 	for i, s := range c.Series {
 		b.put(name, i+2, 1, cell{headFormat, cmp.Or(s.Name, c.Title)})
@@ -134,8 +134,9 @@ func (b *workbook) chart(c *Chart) {
 	}
 }
 
-// label returns the cell of a chart's label: its key, a month, a date or an integer, or else the text.
-func (c *Chart) label(i int) cell {
+// labelCell returns the cell of a chart's label: its key, which is a month, a date or an integer, or its text if the
+// chart has no keys.
+func (c *Chart) labelCell(i int) cell {
 	if i >= len(c.Keys) {
 		return cell{plainFormat, c.Labels[i]}
 	}
@@ -162,7 +163,7 @@ var chartTypes = map[ChartKind]excelize.ChartType{
 	Line: excelize.Line, Bar: excelize.Col, Donut: excelize.Doughnut,
 }
 
-// drawNative adds a native chart of the numbers on a sheet, as chart has written them.
+// drawNative adds a native chart of the numbers that writeChart has written on a sheet.
 func (b *workbook) drawNative(sheet string, c *Chart) {
 	chart := &excelize.Chart{
 		Type: chartTypes[c.Kind], Title: []excelize.RichTextRun{{Text: c.Title}},
@@ -176,14 +177,14 @@ func (b *workbook) drawNative(sheet string, c *Chart) {
 	for i := range c.Series {
 		chart.Series = append(chart.Series, excelize.ChartSeries{
 			Name:       fmt.Sprintf("'%s'!%s", sheet, b.cellName(i+2, 1, true)),
-			Categories: cells(1), Values: cells(i + 2), DataPoint: c.shares(),
+			Categories: cells(1), Values: cells(i + 2), DataPoint: c.shareColors(),
 		})
 	}
 	b.check(b.AddChart(sheet, b.cellName(len(c.Series)+3, 2), chart))
 }
 
-// shares returns the colors of the parts of a Donut in a native chart; nil for other charts.
-func (c *Chart) shares() (points []excelize.ChartDataPoint) {
+// shareColors returns the colors of a Donut's shares in a native chart; nil for other charts.
+func (c *Chart) shareColors() (points []excelize.ChartDataPoint) {
 	if c.Kind != Donut {
 		return nil
 	}

@@ -64,7 +64,7 @@ func sameCell(cell any, shown, raw string) bool {
 	case time.Time:
 		return shown == v.Format("2006-01-02 15:04") && moment().Sub(v).Abs() < time.Second
 	case Percent:
-		return number() == v.part() && strings.HasSuffix(shown, "%")
+		return number() == v.fraction() && strings.HasSuffix(shown, "%")
 	case bool:
 		return shown == strings.ToUpper(strconv.FormatBool(v))
 	}
@@ -201,7 +201,7 @@ func TestSheetNames(t *testing.T) {
 		{"Requirements met, the first 12 of 13", "Requirements met, the first 12"}, {long, long[:54] + " (2)"},
 		{strings.Repeat("\U0001F600", 20), strings.Repeat("\U0001F600", 15)},
 	} {
-		if got := b.sheetName(test[0]); got != test[1] {
+		if got := b.reserveSheetName(test[0]); got != test[1] {
 			t.Errorf("%q is named %q, not %q", test[0], got, test[1])
 		}
 	}
