@@ -226,7 +226,7 @@ func TestPagingJumps(t *testing.T) {
 	for name, table := range pagedTables {
 		t.Run(name, func(t *testing.T) {
 			rows := 90
-			if slices.Contains([]string{"clients", "users", "admins"}, name) {
+			if name == "users" {
 				rows = 560 // more than a page may hold
 			}
 			p := newPagedTable(t, table, rows)
@@ -239,11 +239,11 @@ func TestPagingJumps(t *testing.T) {
 				}
 				start := p.call(t, l, op.Paging{Rows: first})
 				checkPage(t, l.name, start, want[:first])
-				for _, skip := range []int{1, p.dice.IntN(len(want)), len(want) + p.dice.IntN(2)} {
-					p.jump(t, l, want, "", op.Paging{Skip: skip, Rows: 1 + p.dice.IntN(30), Total: true})
-					// The cursor of the last row is there on the last page too.
-					p.jump(t, l, want[first:], "after a page ", op.Paging{Cursor: start.end, Skip: skip, Rows: 1 + p.dice.IntN(30)})
-				}
+				// One kind of skip per list, as each table has many lists.
+				skip := []int{1, p.dice.IntN(len(want)), len(want) + p.dice.IntN(2)}[p.dice.IntN(3)]
+				p.jump(t, l, want, "", op.Paging{Skip: skip, Rows: 1 + p.dice.IntN(30), Total: true})
+				// The cursor of the last row is there on the last page too.
+				p.jump(t, l, want[first:], "after a page ", op.Paging{Cursor: start.end, Skip: skip, Rows: 1 + p.dice.IntN(30)})
 			}
 		})
 	}
