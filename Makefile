@@ -16,8 +16,9 @@ export GOFLAGS += -tags=$(TAGS)
 # Nor on a compiler of C, as releases do not: they share the cache too. The race detector needs C.
 export CGO_ENABLED ?= 0
 
-# make lint runs vet. The timeout is of a package, on a loaded machine.
-GOTEST = $(GO) test -vet=off -timeout 30m
+# make lint runs vet. Without tables for debuggers (-w) a test links in half the time. The
+# timeout is of a package, on a loaded machine.
+GOTEST = $(GO) test -vet=off -ldflags=-w -timeout 30m
 
 # A server that is named makes PostgreSQL's programs unnecessary.
 TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
