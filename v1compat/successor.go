@@ -74,14 +74,12 @@ func (r *route) link(next any) string {
 	if next == nil || !r.hasServedSuccessor() {
 		return ""
 	}
-	b, err := op.AppendTarget(append(make([]byte, 0, 256), r.facade.linkStart()...), r.Successor, next)
-	if err != nil {
+	target, err := op.Target(r.Successor, next)
+	link := r.facade.linkStart() + target + linkEnd
+	if err != nil || len(link) > maxLink {
 		return ""
 	}
-	if b = append(b, linkEnd...); len(b) > maxLink {
-		return ""
-	}
-	return string(b)
+	return link
 }
 
 // addLink adds a Link header, unless it is empty.

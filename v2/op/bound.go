@@ -65,8 +65,8 @@ func (s *Set) Complete(declared []Declaration) error {
 	return nil
 }
 
-// Bind binds an operation in a set to a function. The output of one that fails is dropped. A duplicate id is a
-// programming error, and panics.
+// Bind binds an operation in a set to a function. An output that the function returns with an error is dropped. A
+// duplicate id is a programming error, and panics.
 func Bind[In, Out any](s *Set, o *Op[In, Out], run func(context.Context, *In) (*Out, error)) {
 	s.bind(&bound{Declaration: o, run: func(ctx context.Context, in any) (any, error) {
 		out, err := run(ctx, in.(*In))
@@ -77,6 +77,7 @@ func Bind[In, Out any](s *Set, o *Op[In, Out], run func(context.Context, *In) (*
 	}}, o)
 }
 
+// bind adds b, the operation that o declares, to the set.
 func (s *Set) bind(b *bound, o Declaration) {
 	id := o.Meta().ID
 	if slices.ContainsFunc(s.ops, func(other Operation) bool { return other.Meta().ID == id }) {

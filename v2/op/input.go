@@ -25,8 +25,8 @@ type Input struct {
 	Type  reflect.Type
 	Path  []Param
 	Query []Param
-	// Body is nil where the operation takes none. OptionalBody (the tag optional of the part) accepts a request without a
-	// body as one with an empty object.
+	// Body is nil where the operation takes none. OptionalBody (the tag optional of the part) accepts a request without
+	// a body as one with an empty object.
 	Body         reflect.Type
 	OptionalBody bool
 
@@ -47,7 +47,7 @@ type Param struct {
 	Tag reflect.StructTag
 
 	index  []int
-	most   int // characters, by the rule max; 0 for no limit
+	maxLen int // in characters, by the rule max; 0 for no limit
 	isList bool
 	// fallback is the text of the default; defaulted reports whether there is one.
 	fallback  string
@@ -113,16 +113,17 @@ func (in *Input) IsDryRun(input any) bool {
 func params(t reflect.Type, tag string, index []int) (list []Param) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		at := append(append([]int{}, index...), i)
+		fieldIndex := append(slices.Clone(index), i)
 		if f.Anonymous && f.Type.Kind() == reflect.Struct {
-			list = append(list, params(f.Type, tag, at)...)
+			list = append(list, params(f.Type, tag, fieldIndex)...)
 			continue
 		}
 		name := f.Tag.Get(tag)
 		if name == "" {
 			continue
 		}
-		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: at, most: rule.MaxFromTag(f.Tag), isList: isListParam(f.Type)}
+		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: fieldIndex, isList: isListParam(f.Type)}
+		p.maxLen = rule.MaxFromTag(f.Tag)
 		p.fallback, p.defaulted = f.Tag.Lookup("default")
 		if !bindable(f.Type) {
 			panic(fmt.Sprintf("parameter %s: a %s cannot be bound", name, f.Type))
@@ -193,7 +194,7 @@ func (in *Input) Bind(dst any, r Request) error {
 	}
 	for _, p := range in.Path {
 		text := r.Path(p.Name)
-		if p.most > 0 && utf8.RuneCountInString(text) > p.most {
+		if p.maxLen > 0 && utf8.RuneCountInString(text) > p.maxLen { // longer than that of any object
 			continue
 		}
 		if err := setText(v.FieldByIndex(p.index), text); err != nil && !isObject(p.Type) {
@@ -272,13 +273,13 @@ func bindable(t reflect.Type) bool {
 	return t.Kind() == reflect.String || t.Kind() == reflect.Int || t.Kind() == reflect.Bool
 }
 
-// exceedsItems reports whether a comma-separated list has more than most items that are not blank.
-func exceedsItems(list string, most int) bool {
+// exceedsItems reports whether a comma-separated list has more than maxItems items that are not blank.
+func exceedsItems(list string, maxItems int) bool {
 	for item := range strings.SplitSeq(list, ",") {
 		if strings.TrimSpace(item) == "" {
 			continue
 		}
-		if most--; most < 0 {
+		if maxItems--; maxItems < 0 {
 			return true
 		}
 	}
@@ -295,8 +296,8 @@ func setText(v reflect.Value, text string) error {
 		v = v.Elem()
 	}
 
-	if many, ok := v.Addr().Interface().(ListParam); ok && exceedsItems(text, many.MaxItems()) {
-		return errors.New(rule.TooManyItems(many.MaxItems()))
+	if list, ok := v.Addr().Interface().(ListParam); ok && exceedsItems(text, list.MaxItems()) {
+		return errors.New(rule.TooManyItems(list.MaxItems()))
 	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))

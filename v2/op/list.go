@@ -16,8 +16,8 @@ type Paging struct {
 	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"How many items to return at the most."`
 	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the page before. Its list must have the same filters and the same order."`
 
-	// Rows, Skip and Total are set by other surfaces in this process. A positive Rows replaces Limit; Skip skips that many
-	// rows after the cursor; Total requests the number of rows of the whole list.
+	// Rows, Skip and Total are set by other surfaces in this process. A positive Rows replaces Limit; Skip skips that
+	// many rows after the cursor; Total requests the number of rows of the whole list.
 	Rows  int
 	Skip  int
 	Total bool
@@ -42,9 +42,9 @@ type PageInfo struct {
 
 // DeclareList declares an operation that answers with a page of a list.
 //
-// A cursor is bound to the request (ListBinding), not to values that reading derives from the clock. DeclareList panics
-// if In's Query does not embed Paging, or if In has fields that no request sets; json:"-" marks those that reading
-// sets.
+// A cursor is bound to the parameters and the body of its request (ListBinding). DeclareList panics if In's Query does
+// not embed Paging, or if In has other fields, to which cursors could not be bound. The tag json:"-" exempts a field
+// that the function of the operation sets itself, such as from the clock.
 func DeclareList[In, Item any](meta Meta) *Op[In, Page[Item]] {
 	return declarePaged[In, Page[Item]](meta, reflect.TypeFor[Paging]())
 }
@@ -66,12 +66,22 @@ func BindList[In, Row, Item any](
 	read func(context.Context, *In, domain.Window) (domain.Slice[Row], error),
 	item func(Row) Item,
 ) {
-	Bind(s, o, func(ctx context.Context, in *In) (*Page[Item], error) {
-		list, err := newBoundList(s.Cursors, o, in, o.paging)
+	bindPaged(s, o, read, item, func(page *Page[Item]) *Page[Item] { return page })
+}
+
+// bindPaged binds a list or a feed. output converts a page to the output; its NextCursor is set only if more rows
+// follow.
+func bindPaged[In, Out, Row, Item any](
+	s *Set, o *Op[In, Out],
+	read func(context.Context, *In, domain.Window) (domain.Slice[Row], error),
+	item func(Row) Item, output func(*Page[Item]) *Out,
+) {
+	Bind(s, o, func(ctx context.Context, in *In) (*Out, error) {
+		binding, err := ListBinding(o, in)
 		if err != nil {
 			return nil, err
 		}
-		window, err := list.window(*list.paging.(*Paging))
+		window, err := windowOf(s.Cursors, binding, reflect.ValueOf(in).Elem().FieldByIndex(o.paging).Interface())
 		if err != nil {
 			return nil, err
 		}
@@ -79,8 +89,43 @@ func BindList[In, Row, Item any](
 		if err != nil {
 			return nil, err
 		}
-		return pageOf(list, slice, item), nil
+
+		page := &Page[Item]{Data: make([]Item, len(slice.Rows)), Total: slice.Total}
+		for i, row := range slice.Rows {
+			page.Data[i] = item(row)
+		}
+		page.Page.HasMore = slice.More
+		if slice.End != nil {
+			page.End = s.Cursors.Seal(binding, *slice.End)
+		}
+		if slice.More {
+			page.Page.NextCursor = &page.End
+		}
+		return output(page), nil
 	})
+}
+
+// windowOf returns the window that query, a Paging or a FeedQuery, requests. binding is that of the list's cursors. A
+// cursor of another list, or of other filters, is InvalidRequest.
+func windowOf(sealer domain.CursorSealer, binding string, query any) (domain.Window, error) {
+	p, _ := query.(Paging)
+	w := domain.Window{Limit: p.Limit, Skip: p.Skip, Total: p.Total}
+	if p.Rows > 0 {
+		w.Limit = p.Rows
+	}
+	if feed, ok := query.(FeedQuery); ok {
+		p.Cursor = feed.Cursor
+		w = domain.Window{Limit: feed.Limit, Latest: feed.Cursor == latestCursor}
+	}
+	if p.Cursor == "" || w.Latest {
+		return w, nil
+	}
+	position, err := sealer.Open(binding, p.Cursor)
+	if err != nil {
+		return w, domain.ErrInvalid("cursor", "is not a cursor of this list with these filters and this sort")
+	}
+	w.After = &position
+	return w, nil
 }
 
 // pagingOf returns the index in a list's input of part, the Paging or FeedQuery that its query embeds. It fails if the
@@ -105,52 +150,6 @@ func pagingOf(in, part reflect.Type) ([]int, error) {
 		}
 	}
 	return append(append([]int{}, query.Index...), paging.Index...), nil
-}
-
-// boundList is a requested list with the binding of its cursors.
-type boundList struct {
-	sealer  domain.CursorSealer
-	binding string
-	paging  any // a pointer to the input's Paging or FeedQuery
-}
-
-// newBoundList returns the list that in, a pointer to an input, requests. index is that of its Paging or FeedQuery.
-func newBoundList(sealer domain.CursorSealer, o Declaration, in any, index []int) (boundList, error) {
-	binding, err := ListBinding(o, in)
-	return boundList{sealer, binding, reflect.ValueOf(in).Elem().FieldByIndex(index).Addr().Interface()}, err
-}
-
-// window returns the requested window; InvalidRequest for a cursor of another list, or of other filters.
-func (l boundList) window(p Paging) (domain.Window, error) {
-	w := domain.Window{Limit: p.Limit, Skip: p.Skip, Total: p.Total}
-	if p.Rows > 0 {
-		w.Limit = p.Rows
-	}
-	if p.Cursor == "" {
-		return w, nil
-	}
-	position, err := l.sealer.Open(l.binding, p.Cursor)
-	if err != nil {
-		return w, domain.ErrInvalid("cursor", "is not a cursor of this list with these filters and this sort")
-	}
-	w.After = &position
-	return w, nil
-}
-
-// pageOf converts a slice of the list to its page. The page has a NextCursor only if more rows follow.
-func pageOf[Row, Item any](l boundList, s domain.Slice[Row], item func(Row) Item) *Page[Item] {
-	page := &Page[Item]{Data: make([]Item, len(s.Rows)), Total: s.Total}
-	for i, row := range s.Rows {
-		page.Data[i] = item(row)
-	}
-	page.Page.HasMore = s.More
-	if s.End != nil {
-		page.End = l.sealer.Seal(l.binding, *s.End)
-	}
-	if s.More {
-		page.Page.NextCursor = &page.End
-	}
-	return page
 }
 
 // FeedQuery selects a page of a feed; feeds embed it in their Query.
@@ -187,24 +186,8 @@ func BindFeed[In, Row, Item any](
 	read func(context.Context, *In, domain.Window) (domain.Slice[Row], error),
 	item func(Row) Item,
 ) {
-	Bind(s, o, func(ctx context.Context, in *In) (*FeedPage[Item], error) {
-		list, err := newBoundList(s.Cursors, o, in, o.paging)
-		if err != nil {
-			return nil, err
-		}
-		query := list.paging.(*FeedQuery)
-		window := domain.Window{Limit: query.Limit, Latest: query.Cursor == latestCursor}
-		if !window.Latest {
-			if window, err = list.window(Paging{Limit: query.Limit, Cursor: query.Cursor}); err != nil {
-				return nil, err
-			}
-		}
-		slice, err := read(ctx, in, window)
-		if err != nil {
-			return nil, err
-		}
-		page := pageOf(list, slice, item)
-		return &FeedPage[Item]{Data: page.Data, Page: FeedInfo{NextCursor: page.End, HasMore: slice.More}}, nil
+	bindPaged(s, o, read, item, func(page *Page[Item]) *FeedPage[Item] {
+		return &FeedPage[Item]{Data: page.Data, Page: FeedInfo{NextCursor: page.End, HasMore: page.Page.HasMore}}
 	})
 }
 
@@ -213,18 +196,17 @@ func BindFeed[In, Row, Item any](
 // keeps older cursors valid. Unlike Target, it accepts a path with a zero id.
 func ListBinding(o Declaration, input any) (string, error) {
 	described, v := o.Input(), reflect.ValueOf(input).Elem()
-	b := append(make([]byte, 0, 256), o.Meta().ID...)
-	b, err := described.appendPath(append(b, ' '), o.Meta().Path, v)
-	if err == nil {
-		b, err = appendQuery(b, described.filters, v)
+	target, err := described.target(o.Meta(), described.filters, v)
+	if err != nil {
+		return "", fmt.Errorf("bind cursors: %w", err)
 	}
-	if err == nil && described.Body != nil {
-		var body []byte
-		body, err = jsonv2.Marshal(v.FieldByIndex(described.body).Interface(), jsonv2.OmitZeroStructFields(true))
-		b = append(append(b, ' '), body...)
+	binding := o.Meta().ID + " " + target
+	if described.Body == nil {
+		return binding, nil
 	}
+	body, err := jsonv2.Marshal(v.FieldByIndex(described.body).Interface(), jsonv2.OmitZeroStructFields(true))
 	if err != nil {
 		return "", fmt.Errorf("operation %s: bind its cursors: %w", o.Meta().ID, err)
 	}
-	return string(b), nil
+	return binding + " " + string(body), nil
 }

@@ -29,8 +29,8 @@ type Meta struct {
 	Description string
 	// Tag is the resource that documents list the operation under; empty means the part of ID before its first dot.
 	Tag string
-	// Starred says that the operation is not in the published document of the
-	// interface. Documents show a badge with it.
+	// Starred says that the operation is an addition: the document that the owner of the interface published does not
+	// have it. Documents of this service say so.
 	Starred bool
 	// Scope is the scope that the key must have.
 	Scope domain.Scope
