@@ -94,6 +94,7 @@ func addressOf(c *gin.Context) string {
 	return ""
 }
 
+// noValidKey names, in a refusal, the requests that count against an address.
 const noValidKey = "without a valid key from this address"
 
 // chargeUnauthenticated counts a request without a valid key against its address, unless counted is true. It returns

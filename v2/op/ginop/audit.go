@@ -49,14 +49,15 @@ func (e *Edge) auditWrite(
 		}
 		entry.Client, entry.User = o.Input().Subject(in)
 		entry.Object, entry.Fields = o.Input().Object(in), o.Input().BodyMembers(in)
-		describeObject(&entry, o, out)
+		setObject(&entry, o, out)
 		return e.Audit(ctx, entry)
 	})
 }
 
-// describeObject sets the object, client and user of an audit entry from the output. A client that the path names
-// stays, unless the output itself is a client; else it is that of op.OfClient or of the field ClientID.
-func describeObject(entry *domain.AuditEntry, o op.Operation, out any) {
+// setObject sets the object, client and user of an audit entry from the output, as far as the output shows them (see
+// idIndex). A client that the path names stays, unless the output itself is a client. If the path names none, it is
+// that of op.OfClient or of the output's field ClientID.
+func setObject(entry *domain.AuditEntry, o op.Operation, out any) {
 	if output, ok := out.(op.OfClient); ok && entry.Client.IsZero() {
 		entry.Client = output.BudgetClient()
 	}
@@ -71,11 +72,11 @@ func describeObject(entry *domain.AuditEntry, o op.Operation, out any) {
 	if index == nil {
 		return
 	}
-	shown := v.FieldByIndex(index).Interface()
-	if object := op.ObjectOf(shown); object != (domain.AuditObject{}) {
+	id := v.FieldByIndex(index).Interface()
+	if object := op.ObjectOf(id); object != (domain.AuditObject{}) {
 		entry.Object = object
 	}
-	switch id := shown.(type) {
+	switch id := id.(type) {
 	case domain.ClientID:
 		entry.Client = id
 	case domain.UserID:

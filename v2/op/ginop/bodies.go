@@ -3,9 +3,6 @@ package ginop
 import (
 	"context"
 	"io"
-	"runtime"
-
-	"golang.org/x/sync/semaphore"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
@@ -13,6 +10,7 @@ import (
 
 // The limits, in bytes, of bodies held at a time, each from its first byte until its request is answered (decisions
 // 2.2): of a key, of all keys, and of a partner. A partner may use half of all, so that no partner excludes the others.
+// They are separate from those of requests in progress: while a slow body arrives, it takes no place in progress.
 const (
 	keyBodies     = 16 << 20
 	allBodies     = 128 << 20
@@ -23,71 +21,29 @@ const (
 // and allocates several times its length.
 const largeBody = 64 << 10
 
-// bodies bounds the bytes of request bodies, separately from the requests in progress: while a slow body arrives, it
-// takes no place in progress, and its share of bytes grows in steps. It is safe for concurrent use.
-type bodies struct {
-	keys     *shares[domain.KeyID]
-	partners *shares[domain.PartnerID]
-	all      *semaphore.Weighted
-	// parsing bounds the large bodies that are parsed at a time to half of the processors, so that other requests have
-	// the rest.
-	parsing *semaphore.Weighted
-}
-
-// newBodies returns bounds per key, per partner and for the process.
-func newBodies() *bodies {
-	return &bodies{
-		keys: newShares[domain.KeyID](keyBodies), partners: newShares[domain.PartnerID](partnerBodies),
-		all:     semaphore.NewWeighted(allBodies),
-		parsing: semaphore.NewWeighted(int64(max(runtime.GOMAXPROCS(0)/2, 1))),
-	}
-}
-
-// room holds the bytes that one body has acquired of the shares of its key, its partner and the process.
-type room struct {
-	of       *bodies
-	caller   *domain.Caller
-	releases []func()
-}
-
-// release returns the held bytes to all three shares.
-func (r *room) release() {
-	for _, give := range r.releases {
-		give()
-	}
-	r.releases = nil
-}
-
 // acquireForKey acquires n bytes of the key's share.
-func (r *room) acquireForKey(ctx context.Context, n int64) error {
-	give, err := r.of.keys.acquire(ctx, r.caller.Key, n, busy("the bodies of requests with this key have more than 16 MiB"))
-	if err == nil {
-		r.releases = append(r.releases, give)
-	}
-	return err
+func (t *turn) acquireForKey(ctx context.Context, n int64) error {
+	return t.keep(t.edge.bodies.keys.acquire(ctx, t.caller.Key, n, turnWithin,
+		busy("the bodies of requests with this key have more than 16 MiB")))
 }
 
 // acquireForOthers acquires n bytes of the partner's and the process's shares.
-func (r *room) acquireForOthers(ctx context.Context, n int64) error {
-	give, err := r.of.partners.acquire(ctx, r.caller.Partner, n,
-		busy("the bodies of requests with keys of this partner have more than 64 MiB"))
+func (t *turn) acquireForOthers(ctx context.Context, n int64) error {
+	err := t.keep(t.edge.bodies.partners.acquire(ctx, t.caller.Partner, n, turnWithin,
+		busy("the bodies of requests with keys of this partner have more than 64 MiB")))
 	if err != nil {
 		return err
 	}
-	r.releases = append(r.releases, give)
-	if err := acquire(ctx, r.of.all, n, overloaded("too many bodies are under way; try again in a moment")); err != nil {
-		return err
-	}
-	r.releases = append(r.releases, func() { r.of.all.Release(n) })
-	return nil
+	return t.keep(acquire(ctx, t.edge.bodies.all, n, turnWithin,
+		overloaded("too many bodies are under way; try again in a moment")))
 }
 
-// receive reads a body of the declared length; -1 if none is declared. A body over op.MaxBody is PayloadTooLarge, and
-// one that ends early InvalidRequest. Each byte takes weight units of the shares. The units of a declared length are
-// acquired from the key's share at once; those of the partner and the process, and of the key if no length is declared,
-// as bytes arrive, in a few steps. A large body takes a quarter more of the partner and the process, for the garbage
-// that parsing leaves.
-func (r *room) receive(ctx context.Context, body io.Reader, length, weight int64) ([]byte, error) {
+// receiveBounded reads a body of the declared length; -1 if none is declared. A body over op.MaxBody is
+// PayloadTooLarge, and one that ends early InvalidRequest. Each byte takes weight units of the shares. The units of a
+// declared length are acquired from the key's share at once; those of the partner and the process, and of the key if no
+// length is declared, as bytes arrive, in a few steps. A large body takes a quarter more of the partner and the
+// process, for the garbage that parsing leaves.
+func (t *turn) receiveBounded(ctx context.Context, body io.Reader, length, weight int64) ([]byte, error) {
 	most := length
 	switch {
 	case length > op.MaxBody:
@@ -95,7 +51,7 @@ func (r *room) receive(ctx context.Context, body io.Reader, length, weight int64
 	case length < 0:
 		most = op.MaxBody
 	default:
-		if err := r.acquireForKey(ctx, length*weight); err != nil {
+		if err := t.acquireForKey(ctx, length*weight); err != nil {
 			return nil, err
 		}
 	}
@@ -105,7 +61,7 @@ func (r *room) receive(ctx context.Context, body io.Reader, length, weight int64
 		if len(read) == cap(read) {
 			next := nextStep(acquired, most)
 			if length < 0 {
-				if err := r.acquireForKey(ctx, (next-acquired)*weight); err != nil {
+				if err := t.acquireForKey(ctx, (next-acquired)*weight); err != nil {
 					return nil, err
 				}
 			}
@@ -113,7 +69,7 @@ func (r *room) receive(ctx context.Context, body io.Reader, length, weight int64
 			if next > largeBody {
 				units += units / 4
 			}
-			if err := r.acquireForOthers(ctx, units); err != nil {
+			if err := t.acquireForOthers(ctx, units); err != nil {
 				return nil, err
 			}
 			// One more byte, to read the end of a body that has just next bytes.

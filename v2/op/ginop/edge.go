@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -72,8 +73,11 @@ type Edge struct {
 	Config
 	budgets  *budgets
 	lookUps  *memory // see allowLookup
-	progress *progress
-	bodies   *bodies
+	progress bounds
+	bodies   bounds // in bytes
+	// parsing bounds the large bodies that are parsed at a time to half of the processors, so that other requests have
+	// the rest.
+	parsing *semaphore.Weighted
 	// draining bounds the requests whose bodies are drained after a 413.
 	draining *semaphore.Weighted
 	refusals *refusals
@@ -108,7 +112,9 @@ func NewEdge(c Config) *Edge {
 	}
 	return &Edge{
 		Config: c, budgets: newBudgets(c.Shared, c.Clock, c.Log), lookUps: newMemory(c.Clock),
-		progress: newProgress(), bodies: newBodies(),
+		progress: newBounds(keyInProgress, partnerInProgress, allInProgress),
+		bodies:   newBounds(keyBodies, partnerBodies, allBodies),
+		parsing:  semaphore.NewWeighted(int64(max(runtime.GOMAXPROCS(0)/2, 1))),
 		refusals: newRefusals(c.Log), draining: semaphore.NewWeighted(maxDraining),
 	}
 }

@@ -61,18 +61,21 @@ func objectPath(set *op.Set, creating op.Operation, id reflect.Type, method stri
 		}
 		last := params[len(params)-1]
 		rest, ok := strings.CutSuffix(o.Meta().Path, "/:"+last.Name)
-		if ok && last.Type == id && covered(params[:len(params)-1], creating.Input().Path) {
+		if ok && last.Type == id && containsParams(creating.Input().Path, params[:len(params)-1]) {
 			return rest
 		}
 	}
 	return ""
 }
 
-// covered reports whether others contains all params, by name and type.
-func covered(params, others []op.Param) bool {
-	return !slices.ContainsFunc(params, func(p op.Param) bool {
-		return !slices.ContainsFunc(others, func(other op.Param) bool { return other.Name == p.Name && other.Type == p.Type })
-	})
+// containsParams reports whether the parameters contain all of the wanted ones, by name and type.
+func containsParams(params, wanted []op.Param) bool {
+	for _, w := range wanted {
+		if !slices.ContainsFunc(params, func(p op.Param) bool { return p.Name == w.Name && p.Type == w.Type }) {
+			return false
+		}
+	}
+	return true
 }
 
 // setLocation sets the Location header of a created object: its path, with the id from the body. It sets none for a dry
@@ -91,14 +94,6 @@ func setLocation(c *gin.Context, prefix string, place objectPlace, body []byte) 
 	if err := json.Unmarshal(body, &created); err != nil || created.ID == "" {
 		return
 	}
-	var location strings.Builder
-	location.WriteString(prefix)
-	for segment := range strings.SplitSeq(strings.TrimPrefix(place.path, "/"), "/") {
-		if name, ok := strings.CutPrefix(segment, ":"); ok {
-			segment = url.PathEscape(c.Param(name))
-		}
-		location.WriteString("/" + segment)
-	}
-	location.WriteString("/" + url.PathEscape(created.ID))
-	c.Header("Location", location.String())
+	path := op.ReplaceParams(place.path, func(name string) string { return url.PathEscape(c.Param(name)) })
+	c.Header("Location", prefix+path+"/"+url.PathEscape(created.ID))
 }

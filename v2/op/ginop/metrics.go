@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"partnerapi/domain"
 )
@@ -32,31 +33,31 @@ const (
 
 // NewMetrics returns metrics that are registered with r.
 func NewMetrics(r prometheus.Registerer) *Metrics {
+	factory := promauto.With(r)
 	m := &Metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+		requests: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "partnerapi_requests_total", Help: "Requests by version, operation and status.",
 		}, []string{"version", "operation", "status"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "partnerapi_request_seconds", Help: "How long requests took.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"version", "operation"}),
-		keys: prometheus.NewCounterVec(prometheus.CounterOpts{
+		keys: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "partnerapi_key_requests_total", Help: "Requests by version and key: who still uses the old one.",
 		}, []string{"version", "key"}),
+		refused: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "partnerapi_refusals_total", Help: "Requests answered 429, by the key's partner.",
+		}, []string{"partner"}),
+		partners: domain.NewLabels(refusedPartners),
+		held: factory.NewCounter(prometheus.CounterOpts{
+			Name: "partnerapi_move_refused_writes_total",
+			Help: "Writes answered 503, as their partner was being handed over to another cell.",
+		}),
+		misdirected: factory.NewCounter(prometheus.CounterOpts{
+			Name: "partnerapi_misdirected_total", Help: "Requests answered 421, as their key lives in another cell.",
+		}),
 	}
-	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "partnerapi_refusals_total", Help: "Requests answered 429, by the key's partner.",
-	}, []string{"partner"})
 	m.refused.WithLabelValues(noPartner) // creates the series, with 0
-	m.partners = domain.NewLabels(refusedPartners)
-	m.held = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "partnerapi_move_refused_writes_total",
-		Help: "Writes answered 503, as their partner was being handed over to another cell.",
-	})
-	m.misdirected = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "partnerapi_misdirected_total", Help: "Requests answered 421, as their key lives in another cell.",
-	})
-	r.MustRegister(m.requests, m.seconds, m.keys, m.refused, m.held, m.misdirected)
 	return m
 }
 

@@ -11,80 +11,33 @@ import (
 )
 
 const (
-	// keyInProgress is how many requests of one key may be in progress at a time (decisions 2.2).
+	// keyInProgress is how many requests of one key may be in progress, with their body read, at a time (decisions
+	// 2.2).
 	keyInProgress = 16
 	// allInProgress is how many requests of all keys may be in progress at a time: 16 keys with 16 each. They share
 	// some 20 connections to the database, on which a usual read takes 2 ms, so 256 requests are done within 30 ms; if
 	// reads take 100 times as long, within 3 s, which is within callers' timeouts. Each may hold a page of 500 rows;
-	// their bodies are bounded separately (see bodies).
+	// their bodies are bounded separately (keyBodies).
 	allInProgress = 256
 	// partnerInProgress is how many requests of one partner's keys may be in progress at a time, so that no partner
 	// excludes the others.
 	partnerInProgress = allInProgress / 2
 )
 
-// progress bounds the requests in progress, those whose body has arrived. A request that waits for its key's share
-// holds nothing that other keys need. It is safe for concurrent use.
-type progress struct {
-	all  *semaphore.Weighted
-	keys *shares[domain.KeyID]
-
-	mu sync.Mutex
-	// partners counts the requests in progress by partner; no count is 0.
-	partners map[domain.PartnerID]int
+// bounds bounds the units of a resource that each key, each partner and the process hold at a time. A request that
+// waits for its key's share holds nothing that other keys need. It is safe for concurrent use.
+type bounds struct {
+	keys     *shares[domain.KeyID]
+	partners *shares[domain.PartnerID]
+	all      *semaphore.Weighted
 }
 
-// newProgress returns bounds per key, per partner and for the process.
-func newProgress() *progress {
-	return &progress{
-		all: semaphore.NewWeighted(allInProgress), keys: newShares[domain.KeyID](keyInProgress),
-		partners: map[domain.PartnerID]int{},
-	}
+// newBounds returns bounds of the units per key, per partner and for the process.
+func newBounds(perKey, perPartner, all int64) bounds {
+	return bounds{newShares[domain.KeyID](perKey), newShares[domain.PartnerID](perPartner), semaphore.NewWeighted(all)}
 }
 
-// enter waits for a place in progress and returns a function that releases it. It waits up to turnWithin for a place of
-// the caller's key. The error is RateLimited if the key or its partner has no place left, and Unavailable if the
-// process has none.
-func (p *progress) enter(ctx context.Context, caller *domain.Caller) (leave func(), err error) {
-	releaseKey, err := p.keys.acquire(ctx, caller.Key, 1, busy("more than 16 requests with this key are in progress"))
-	if err != nil {
-		return nil, err
-	}
-	if err := p.acquire(caller.Partner); err != nil {
-		releaseKey()
-		return nil, err
-	}
-	return func() {
-		p.release(caller.Partner)
-		releaseKey()
-	}, nil
-}
-
-// acquire acquires a place of the partner and of the process without waiting, or neither.
-func (p *progress) acquire(partner domain.PartnerID) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.partners[partner] >= partnerInProgress {
-		return busy("more than 128 requests with keys of this partner are in progress")
-	}
-	if !p.all.TryAcquire(1) {
-		return overloaded("too many requests are in progress; try again in a moment")
-	}
-	p.partners[partner]++
-	return nil
-}
-
-// release releases a place of the partner and of the process.
-func (p *progress) release(partner domain.PartnerID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.all.Release(1)
-	if p.partners[partner]--; p.partners[partner] == 0 {
-		delete(p.partners, partner)
-	}
-}
-
-// turnWithin is the longest wait for a place of the key.
+// turnWithin is the longest wait for bytes, or for a place of the key.
 const turnWithin = time.Second
 
 // shares bounds the units that each owner, a key or a partner, holds at a time. Waiters are served in order of arrival.
@@ -107,16 +60,19 @@ func newShares[K comparable](n int64) *shares[K] {
 	return &shares[K]{each: n, owners: map[K]*share{}}
 }
 
-// acquire waits for n units of an owner's share and returns a function that releases them. The error is refused after
-// turnWithin, or that of ctx.
-func (s *shares[K]) acquire(ctx context.Context, owner K, n int64, refused *domain.Error) (give func(), err error) {
+// acquire acquires n units of an owner's share and returns a function that releases them. It waits up to within for
+// them; after that the error is refused, or that of ctx.
+func (s *shares[K]) acquire(
+	ctx context.Context, owner K, n int64, within time.Duration, refused *domain.Error,
+) (release func(), err error) {
 	sh := s.retain(owner)
-	if err := acquire(ctx, sh.Weighted, n, refused); err != nil {
+	releaseUnits, err := acquire(ctx, sh.Weighted, n, within, refused)
+	if err != nil {
 		s.drop(owner, sh)
 		return nil, err
 	}
 	return func() {
-		sh.Release(n)
+		releaseUnits()
 		s.drop(owner, sh)
 	}, nil
 }
@@ -143,20 +99,24 @@ func (s *shares[K]) drop(owner K, sh *share) {
 	}
 }
 
-// acquire waits for n units of a semaphore. The error is refused after turnWithin, or that of ctx.
-func acquire(ctx context.Context, units *semaphore.Weighted, n int64, refused *domain.Error) error {
+// acquire acquires n units of a semaphore and returns a function that releases them. It waits up to within for them;
+// after that the error is refused, or that of ctx.
+func acquire(
+	ctx context.Context, units *semaphore.Weighted, n int64, within time.Duration, refused *domain.Error,
+) (release func(), err error) {
+	release = func() { units.Release(n) }
 	if units.TryAcquire(n) {
-		return nil
+		return release, nil
 	}
-	waitCtx, cancel := context.WithTimeout(ctx, turnWithin)
+	waitCtx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if units.Acquire(waitCtx, n) == nil {
-		return nil
+		return release, nil
 	}
 	if ctx.Err() != nil { // the caller disconnected, or the request's time is over
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
-	return refused
+	return nil, refused
 }
 
 // busy returns the error of an exhausted share of a key or a partner.

@@ -37,7 +37,7 @@ func (e *Edge) Protocol(engine *gin.Engine, p Protocol) {
 	s := &Surface{edge: e, prefix: p.Path, render: e.renderOf(p), before: p.Before, uncounted: true}
 	engine.Any(p.Path, func(c *gin.Context) {
 		useBearerToken(c.Request)
-		s.serve(c, "message", func(c *gin.Context) error { return e.message(c, p.Serve) })
+		s.serve(c, "message", func(c *gin.Context) error { return e.serveMessage(c, p.Serve) })
 	})
 }
 
@@ -57,9 +57,9 @@ func (e *Edge) renderOf(p Protocol) Renderer {
 	}
 }
 
-// message serves a message of a protocol within the bounds on bodies and requests in progress. A message whose body
-// cannot be received is counted here, as serve does not run.
-func (e *Edge) message(c *gin.Context, serve func(http.ResponseWriter, *http.Request, []byte) error) error {
+// serveMessage serves a message of a protocol within the bounds on bodies and requests in progress. A message whose
+// body cannot be received is counted here, as serve does not run.
+func (e *Edge) serveMessage(c *gin.Context, serve func(http.ResponseWriter, *http.Request, []byte) error) error {
 	t := turnOf(c)
 	var body []byte
 	if c.Request.Method == http.MethodPost {

@@ -2,15 +2,16 @@ package ginop
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"regexp"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -125,7 +126,7 @@ func (s *Surface) admitAndRun(c *gin.Context, work func(*gin.Context) error) (er
 			return err
 		}
 	}
-	caller, of, err := s.edge.admit(c, !s.uncounted)
+	caller, keyBudget, err := s.edge.admit(c, !s.uncounted)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (s *Surface) admitAndRun(c *gin.Context, work func(*gin.Context) error) (er
 		ctx = withRequest(c)
 	}
 	c.Request = c.Request.WithContext(domain.WithRequest(ctx, caller, RequestID(c)))
-	t := s.edge.acquireTurn(c, of)
+	t := s.edge.newTurn(c, keyBudget)
 	defer t.end()
 	return work(c)
 }
@@ -148,29 +149,29 @@ var errSlowUpload = &domain.Error{
 type upload struct {
 	io.ReadCloser
 	err   error  // the first error of Read, such as io.EOF
-	ended func() // called with the first error
+	onEnd func() // called after the first error
 }
 
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.ReadCloser.Read(p)
 	if err != nil && u.err == nil {
 		u.err = err
-		u.ended()
+		u.onEnd()
 	}
 	return n, err
 }
 
-// limitTime limits the time of a request to requestTime from the end of its body: then c's request gets a new context.
-// Until the end of the body, or of uploadTime, it has another. body records how the body ended; done releases the
-// contexts.
+// limitTime limits the time of a request. When its body has ended, or at once if it has none, c's request gets a
+// context that ends after requestTime. Before that it has one that ends after uploadTime and requestTime, for a handler
+// that does not read the body. body records how the body ended; done releases the contexts.
 func limitTime(c *gin.Context) (body *upload, done func()) {
-	body = &upload{ReadCloser: c.Request.Body, ended: func() {}}
+	body = &upload{ReadCloser: c.Request.Body, onEnd: func() {}}
 	if c.Request.Body == nil || c.Request.Body == http.NoBody {
 		return body, limitContext(c, requestTime)
 	}
 	cancelUpload := limitContext(c, uploadTime+requestTime)
 	cancelWork := func() {}
-	body.ended = func() { cancelWork = limitContext(c, requestTime) }
+	body.onEnd = func() { cancelWork = limitContext(c, requestTime) }
 	c.Request.Body = body
 	return body, func() {
 		cancelWork()
@@ -216,19 +217,8 @@ func requestID(given string) string {
 	if given != "" && validRequestID.MatchString(given) {
 		return given
 	}
-	id := [30]byte{'r', 'e', 'q', '_'}
-	for i := 4; i < len(id); {
-		for bits, n := rand.Uint64(), 0; n < 13; n++ { // 13 digits of 5 bits; they need not be secret
-			id[i] = idDigits[bits&31]
-			bits >>= 5
-			i++
-		}
-	}
-	return string(id[:])
+	return "req_" + strings.ToLower(rand.Text())
 }
-
-// idDigits are the base32 digits in lower case.
-const idDigits = "abcdefghijklmnopqrstuvwxyz234567"
 
 // RequestID returns the id of the request, from its response's header.
 func RequestID(c *gin.Context) string { return c.Writer.Header().Get("X-Request-Id") }

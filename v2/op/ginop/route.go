@@ -154,12 +154,12 @@ func (e *Edge) rejectOverBudget(c *gin.Context, o op.Operation, in any) error {
 	if !path.IsValid() {
 		return nil
 	}
-	of, ok := path.Interface().(op.OfClient)
+	ofClient, ok := path.Interface().(op.OfClient)
 	if !ok {
 		return nil
 	}
 	ctx := c.Request.Context()
-	state := e.budgets.peek(ctx, budgetName(ctx, o, of.BudgetClient()), e.clientLimit(o))
+	state := e.budgets.peek(ctx, budgetName(ctx, o, ofClient.BudgetClient()), e.clientLimit(o))
 	if state.remaining() > 0 {
 		return nil
 	}
@@ -173,12 +173,12 @@ func (e *Edge) charge(c *gin.Context, o op.Operation, out any) error {
 	if o.Meta().PerClient == 0 {
 		return nil
 	}
-	of, ok := out.(op.OfClient)
+	ofClient, ok := out.(op.OfClient)
 	if !ok {
 		return fmt.Errorf("operation %s: %T names no client", o.Meta().ID, out)
 	}
 	ctx := c.Request.Context()
-	state := e.budgets.charge(ctx, budgetName(ctx, o, of.BudgetClient()), e.clientLimit(o))
+	state := e.budgets.charge(ctx, budgetName(ctx, o, ofClient.BudgetClient()), e.clientLimit(o))
 	setBudgetHeaders(c, state)
 	if state.exceeded() {
 		return e.budgets.refusal(state, "of this operation for this client")

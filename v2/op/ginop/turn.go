@@ -13,12 +13,12 @@ import (
 // turn holds a request's shares of the bounded resources: bytes for its body, then a place in progress.
 type turn struct {
 	edge   *Edge
-	budget budget // of its key; zero if the request is not counted
-	room   room
-	// nested says that the request is made of a protocol's message, whose turn holds both.
-	nested  bool
-	entered bool
-	leave   func() // releases the place; nil before enter
+	caller *domain.Caller
+	budget budget // of the caller's key; zero if the request is not counted
+	// nested says that the request is made of a protocol's message, whose turn holds the shares.
+	nested   bool
+	entered  bool     // whether the turn has a place in progress
+	releases []func() // release the acquired shares
 }
 
 // requestTurn is the gin context key of a request's turn.
@@ -27,10 +27,10 @@ const requestTurn = "ginop.turn"
 // nestedTurn is the context key that marks a request made of a protocol's message: it shares the message's turn.
 type nestedTurn struct{}
 
-// acquireTurn returns a turn for the request, which holds nothing yet; end releases what it acquires.
-func (e *Edge) acquireTurn(c *gin.Context, keyBudget budget) *turn {
+// newTurn returns a turn for the request, which holds nothing yet; end releases what it acquires.
+func (e *Edge) newTurn(c *gin.Context, keyBudget budget) *turn {
 	ctx := c.Request.Context()
-	t := &turn{edge: e, budget: keyBudget, room: room{of: e.bodies, caller: domain.CallerFrom(ctx)}}
+	t := &turn{edge: e, budget: keyBudget, caller: domain.CallerFrom(ctx)}
 	t.nested, _ = ctx.Value(nestedTurn{}).(bool)
 	c.Set(requestTurn, t)
 	return t
@@ -39,12 +39,20 @@ func (e *Edge) acquireTurn(c *gin.Context, keyBudget budget) *turn {
 // turnOf returns the turn of a request.
 func turnOf(c *gin.Context) *turn { return c.MustGet(requestTurn).(*turn) }
 
-// end releases what the turn holds.
-func (t *turn) end() {
-	if t.leave != nil {
-		t.leave()
+// keep keeps the release of an acquired share until the end of the turn, unless err says that none was acquired. It
+// returns err.
+func (t *turn) keep(release func(), err error) error {
+	if err == nil {
+		t.releases = append(t.releases, release)
 	}
-	t.room.release()
+	return err
+}
+
+// end releases the shares of the turn.
+func (t *turn) end() {
+	for _, release := range t.releases {
+		release()
+	}
 }
 
 // receive reads the request's body, which waits for shares of bytes and needs no place in progress; nil without a body.
@@ -57,16 +65,28 @@ func (t *turn) receive(c *gin.Context, weight int64) ([]byte, error) {
 	case t.nested:
 		return io.ReadAll(r.Body)
 	}
-	return t.room.receive(r.Context(), r.Body, r.ContentLength, weight)
+	return t.receiveBounded(r.Context(), r.Body, r.ContentLength, weight)
 }
 
-// enter waits for a place in progress. It does nothing if the turn, or that of the message, has one.
-func (t *turn) enter(c *gin.Context) (err error) {
+// enter waits up to turnWithin for a place in progress of the caller's key. It does nothing if the turn, or that of the
+// message, has one. The error is RateLimited if the key or its partner has no place left, and Unavailable if the
+// process has none.
+func (t *turn) enter(c *gin.Context) error {
 	if t.entered || t.nested {
 		return nil
 	}
-	ctx := c.Request.Context() // its time limit began when the body was read
-	t.leave, err = t.edge.progress.enter(ctx, domain.CallerFrom(ctx))
+	ctx, p := c.Request.Context(), t.edge.progress // the context's time limit began when the body was read
+	err := t.keep(p.keys.acquire(ctx, t.caller.Key, 1, turnWithin,
+		busy("more than 16 requests with this key are in progress")))
+	if err != nil {
+		return err
+	}
+	err = t.keep(p.partners.acquire(ctx, t.caller.Partner, 1, 0,
+		busy("more than 128 requests with keys of this partner are in progress")))
+	if err != nil {
+		return err
+	}
+	err = t.keep(acquire(ctx, p.all, 1, 0, overloaded("too many requests are in progress; try again in a moment")))
 	t.entered = err == nil
 	return err
 }
@@ -77,9 +97,9 @@ func (e *Edge) Parse(ctx context.Context, size int, work func() error) error {
 	if size < largeBody {
 		return work()
 	}
-	if err := e.bodies.parsing.Acquire(ctx, 1); err != nil {
+	if err := e.parsing.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer e.bodies.parsing.Release(1)
+	defer e.parsing.Release(1)
 	return work()
 }
