@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ func (s *Server) call(ctx context.Context, t *tool, r *sdk.CallToolRequest) (*sd
 	case answer.status == http.StatusNoContent:
 		text = []byte(noAnswer)
 	case !isError && !structured:
-		if text, err = t.compact(text, p.fields); err != nil {
+		if text, err = t.formatCompact(text, p.fields); err != nil {
 			return nil, err
 		}
 	}
@@ -63,19 +64,14 @@ func (s *Server) call(ctx context.Context, t *tool, r *sdk.CallToolRequest) (*sd
 // noAnswer is the text of a result without a body.
 const noAnswer = "Done. This operation has no answer."
 
-// invoke converts a call to an HTTP request and serves that.
+// invoke converts a call to an HTTP request and serves that as if the message's caller had sent it. It returns the
+// response with its invisible characters escaped.
 func (s *Server) invoke(ctx context.Context, t *tool, p *callParts) (*recorder, error) {
-	request, err := t.request(ctx, s.Prefix, p)
+	m := messageOf(ctx)
+	request, err := t.request(m, s.Prefix, p)
 	if err != nil {
 		return nil, err
 	}
-	return s.serveRequest(ctx, request), nil
-}
-
-// serveRequest serves a request as if the message's caller had sent it, and returns the response with its invisible
-// characters escaped.
-func (s *Server) serveRequest(ctx context.Context, request *http.Request) *recorder {
-	m := messageOf(ctx)
 	request.RemoteAddr, request.Host, request.TLS = m.request.RemoteAddr, m.request.Host, m.request.TLS
 	for _, name := range []string{"X-Api-Key", "User-Agent", "X-Forwarded-For"} {
 		if values := m.request.Header[name]; values != nil {
@@ -85,8 +81,8 @@ func (s *Server) serveRequest(ctx context.Context, request *http.Request) *recor
 	request.Header.Set("X-Request-Id", m.id)
 	answer := &recorder{header: http.Header{}, status: http.StatusOK}
 	s.Handler.ServeHTTP(answer, request)
-	answer.body = *bytes.NewBuffer(visible(answer.body.Bytes()))
-	return answer
+	answer.body = *bytes.NewBuffer(escapeInvisible(answer.body.Bytes()))
+	return answer, nil
 }
 
 // recorder is a ResponseWriter that keeps the response.
@@ -127,9 +123,9 @@ func (p *callParts) fault(field, message string) {
 	p.faults = append(p.faults, domain.FieldError{Field: field, Message: message})
 }
 
-// request returns the HTTP request of a call. Faults of arguments are passed in the request's context (op.WithFaults);
-// the operation reports them with its own.
-func (t *tool) request(ctx context.Context, prefix string, p *callParts) (*http.Request, error) {
+// request returns the HTTP request of a call in a message. Faults of arguments are passed in the request's context
+// (op.WithFaults); the operation reports them with its own.
+func (t *tool) request(m *message, prefix string, p *callParts) (*http.Request, error) {
 	target := prefix + t.path(p)
 	if query := p.query.Encode(); query != "" {
 		target += "?" + query
@@ -139,8 +135,7 @@ func (t *tool) request(ctx context.Context, prefix string, p *callParts) (*http.
 	if t.operation.Input().Body != nil {
 		body = strings.NewReader("{" + p.body.String() + "}")
 	}
-	m := messageOf(ctx)
-	ctx = m.request.Context()
+	ctx := m.request.Context()
 	if len(p.faults) > 0 {
 		ctx = op.WithFaults(ctx, p.faults)
 	}
@@ -168,12 +163,7 @@ func (t *tool) request(ctx context.Context, prefix string, p *callParts) (*http.
 // path returns the path of the request. A path parameter that is missing or blank is a fault. A parameter without a
 // text is written as -, which is no valid id.
 func (t *tool) path(p *callParts) string {
-	segments := strings.Split(t.operation.Meta().Path, "/")
-	for i, segment := range segments {
-		name, ok := strings.CutPrefix(segment, ":")
-		if !ok {
-			continue
-		}
+	return op.ReplaceParams(t.operation.Meta().Path, func(name string) string {
 		text, valid := p.path[name] // not valid: a fault of setParameter
 		switch {
 		case !p.given[name]:
@@ -182,11 +172,8 @@ func (t *tool) path(p *callParts) string {
 			p.fault(name, "must not be blank")
 			text = ""
 		}
-		if segments[i] = url.PathEscape(text); text == "" {
-			segments[i] = "-"
-		}
-	}
-	return strings.Join(segments, "/")
+		return url.PathEscape(cmp.Or(text, "-"))
+	})
 }
 
 // parseArguments parses the arguments (an object, nothing or null) into the parts of a request. schemas says that the

@@ -67,12 +67,10 @@ func (s *Server) addResources(server *sdk.Server, r rights) {
 
 // readClient reads a client through the operation of its tool.
 func (s *Server) readClient(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-	arguments, err := json.Marshal(map[string]string{"client_id": strings.TrimPrefix(r.Params.URI, clientScheme)})
-	if err != nil {
-		return nil, fmt.Errorf("the arguments of %s: %w", r.Params.URI, err)
-	}
-	t := s.byName["clients_get"]
-	answer, err := s.invoke(ctx, t, t.parseArguments(arguments, true))
+	answer, err := s.invoke(ctx, s.byName["clients_get"], &callParts{
+		path:  map[string]string{"client_id": strings.TrimPrefix(r.Params.URI, clientScheme)},
+		given: map[string]bool{"client_id": true},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +110,9 @@ func resourceError(status int, envelope []byte) error {
 	return &jsonrpc.Error{Code: code, Message: body.Error.Message, Data: json.RawMessage(envelope)}
 }
 
-// resourceCode sets the code of the error for a missing resource to that of the caller's protocol version: this package
-// uses the older code, the SDK the newer one. It returns other errors unchanged.
-func resourceCode(r *sdk.ReadResourceRequest, err error) error {
+// adaptResourceError sets the code of the error for a missing resource to that of the caller's protocol version: this
+// package uses the older code, the SDK the newer one. It returns other errors, and nil, unchanged.
+func adaptResourceError(r *sdk.ReadResourceRequest, err error) error {
 	var e *jsonrpc.Error
 	if !errors.As(err, &e) {
 		return err

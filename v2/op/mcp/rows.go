@@ -20,9 +20,9 @@ const fieldsArgument = "fields"
 // everyField requests rows in JSON with all fields.
 const everyField = "*"
 
-// compact formats a page as text. fields are the columns that the caller requested; nil means the operation's Columns.
-// An answer that is no page is returned unchanged.
-func (t *tool) compact(body []byte, fields []string) ([]byte, error) {
+// formatCompact formats a page as text. fields are the columns that the caller requested; nil means the operation's
+// Columns. An answer that is no page is returned unchanged.
+func (t *tool) formatCompact(body []byte, fields []string) ([]byte, error) {
 	columns := t.operation.Meta().Columns
 	if columns == nil {
 		return body, nil
@@ -59,23 +59,27 @@ type listing struct {
 type table struct {
 	text    []byte
 	rows    int
-	row     cell    // the current row
-	columns []*cell // the shown cells of row, in order
-	whole   bool    // rows stay JSON
+	columns []string                  // the paths of the shown members of a row, such as risk.score
+	values  map[string]jsontext.Value // of the current row, by path; empty for members that the row lacks
+	parents map[string]bool           // the paths of the objects that contain shown members
+	whole   bool                      // rows stay JSON
 }
 
 // newTable returns a table without rows, whose text is the line of the columns' names. If columns contains everyField,
 // the rows stay JSON, and the text is empty.
 func newTable(columns []string) table {
-	t := table{whole: slices.Contains(columns, everyField)}
-	if t.whole {
-		return t
+	if slices.Contains(columns, everyField) {
+		return table{whole: true}
 	}
+	t := table{columns: columns, values: map[string]jsontext.Value{}, parents: map[string]bool{}}
 	t.text = append(t.text, strings.Join(columns, "\t")+"\n"...)
 	for _, path := range columns {
-		column := t.row.descend(path)
-		column.shown = true
-		t.columns = append(t.columns, column)
+		t.values[path] = nil
+		for i, c := range path {
+			if c == '.' {
+				t.parents[path[:i]] = true
+			}
+		}
 	}
 	return t
 }
@@ -96,85 +100,55 @@ func (t *table) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // addRow decodes a row, which is an object, and appends it to the text.
 func (t *table) addRow(dec *jsontext.Decoder) error {
+	t.rows++
 	if t.whole {
 		row, err := dec.ReadValue()
-		t.text = append(t.text, row...)
-		t.endRow()
+		t.text = append(append(t.text, row...), '\n')
 		return err
 	}
-	for _, c := range t.columns {
-		c.value = c.value[:0]
+	for path, value := range t.values {
+		t.values[path] = value[:0]
 	}
-	if err := t.row.read(dec); err != nil {
+	if err := t.readObject(dec, ""); err != nil {
 		return err
 	}
-	for i, c := range t.columns {
+	for i, path := range t.columns {
 		if i > 0 {
 			t.text = append(t.text, '\t')
 		}
 		var err error
-		if t.text, err = appendCell(t.text, c.value); err != nil {
+		if t.text, err = appendCell(t.text, t.values[path]); err != nil {
 			return err
 		}
 	}
-	t.endRow()
+	t.text = append(t.text, '\n')
 	return nil
 }
 
-// endRow ends the current row.
-func (t *table) endRow() {
-	t.text = append(t.text, '\n')
-	t.rows++
-}
-
-// cell is a member of a row that a column shows, or an object that contains one.
-type cell struct {
-	members map[string]*cell // by their quoted names, as in JSON
-	shown   bool
-	value   jsontext.Value // of the current row, if shown; empty if the row lacks the member
-}
-
-// descend returns the cell at a path such as risk.score, creating it if needed.
-func (c *cell) descend(path string) *cell {
-	for name := range strings.SplitSeq(path, ".") {
-		quoted := strconv.Quote(name)
-		if c.members[quoted] == nil {
-			if c.members == nil {
-				c.members = map[string]*cell{}
-			}
-			c.members[quoted] = &cell{}
-		}
-		c = c.members[quoted]
-	}
-	return c
-}
-
-// read decodes the next value: into c.value if the cell is shown, and an object's members into their cells. It skips
-// other values.
-func (c *cell) read(dec *jsontext.Decoder) error {
-	if c.shown {
-		value, err := dec.ReadValue()
-		c.value = append(c.value, value...)
-		if err != nil || c.members == nil {
-			return err
-		}
-		dec = jsontext.NewDecoder(bytes.NewReader(c.value))
-	}
-	if c.members == nil || dec.PeekKind() != '{' {
-		return dec.SkipValue()
-	}
-
+// readObject decodes the next value, an object of the row, and sets the values of its shown members. prefix is the
+// object's path and a dot; empty for the row itself.
+func (t *table) readObject(dec *jsontext.Decoder, prefix string) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
 	}
 	for dec.PeekKind() != '}' {
-		name, err := dec.ReadValue()
+		name, err := dec.ReadToken()
 		if err != nil {
 			return err
 		}
-		if member := c.members[string(name)]; member != nil {
-			err = member.read(dec)
-		} else {
+		path := prefix + name.String()
+		previous, isShown := t.values[path]
+		switch members := t.parents[path] && dec.PeekKind() == '{'; {
+		case isShown:
+			var value jsontext.Value
+			value, err = dec.ReadValue()
+			t.values[path] = append(previous, value...)
+			if err == nil && members {
+				err = t.readObject(jsontext.NewDecoder(bytes.NewReader(t.values[path])), path+".")
+			}
+		case members:
+			err = t.readObject(dec, path+".")
+		default:
 			err = dec.SkipValue()
 		}
 		if err != nil {
@@ -203,7 +177,9 @@ func appendCell(out []byte, value jsontext.Value) ([]byte, error) {
 	case '0':
 		return appendNumber(out, value)
 	case '[', '{':
-		return appendSorted(out, value)
+		value = value.Clone()
+		err := value.Canonicalize() // sorts the members of objects by name
+		return append(out, value...), err
 	}
 	return append(out, value...), nil
 }
@@ -215,14 +191,4 @@ func appendNumber(out []byte, value jsontext.Value) ([]byte, error) {
 	}
 	number, err := strconv.ParseFloat(string(value), 64)
 	return strconv.AppendFloat(out, number, 'f', -1, 64), err
-}
-
-// appendSorted appends an array or an object, with the members of objects sorted by name.
-func appendSorted(out []byte, value jsontext.Value) ([]byte, error) {
-	var decoded any
-	if err := json.Unmarshal(value, &decoded); err != nil {
-		return out, err
-	}
-	text, err := json.Marshal(decoded, json.Deterministic(true))
-	return append(out, text...), err
 }

@@ -229,7 +229,7 @@ func (s *Server) handle(next sdk.MethodHandler) sdk.MethodHandler {
 			return s.listTools(ctx, next, r)
 		case *sdk.ReadResourceRequest:
 			out, err = next(ctx, method, r)
-			return out, resourceCode(r, err)
+			return out, adaptResourceError(r, err)
 		}
 		return next(ctx, method, r)
 	}
@@ -305,11 +305,11 @@ func (s sessionSigner) newID(key domain.KeyID, readOnly bool) string {
 
 // verify reports whether a session is read-only; ok is false if newID did not return the id for the key.
 func (s sessionSigner) verify(key domain.KeyID, id string) (readOnly, ok bool) {
-	sealed, err := base64.RawURLEncoding.Strict().DecodeString(id)
-	if err != nil || len(sealed) != sessionLength {
+	signed, err := base64.RawURLEncoding.Strict().DecodeString(id)
+	if err != nil || len(signed) != sessionLength {
 		return false, false
 	}
-	body, mac := sealed[:uniqueLength+1], sealed[uniqueLength+1:]
+	body, mac := signed[:uniqueLength+1], signed[uniqueLength+1:]
 	return body[uniqueLength] == 1, hmac.Equal(mac, s.mac(key, body))
 }
 

@@ -173,8 +173,8 @@ func descriptionOf(m *op.Meta) string {
 	return text + ". " + strings.TrimSuffix(first, ".") + "."
 }
 
-// annotationsOf returns the hints about a tool's effects: DELETE, PATCH, PUT and overwrites are destructive, and all of
-// them but overwrites are idempotent, as GET is.
+// annotationsOf returns the hints about a tool's effects: DELETE, PATCH and PUT are destructive and idempotent, the
+// overwrites are only destructive, and GET is idempotent.
 func annotationsOf(m *op.Meta) *sdk.ToolAnnotations {
 	reads := m.Method == http.MethodGet
 	replaces := slices.Contains([]string{http.MethodDelete, http.MethodPatch, http.MethodPut}, m.Method)

@@ -8,10 +8,10 @@ import (
 	"partnerapi/domain"
 )
 
-// visible escapes control and invisible characters in the strings of a JSON text. Some strings, such as the subject of
-// a mail, are from outsiders, and must not contain instructions that an agent reads and people do not see (decisions
-// 12.1). An escape such as \u{202e} is part of the string, so it is visible in the text and after decoding.
-func visible(body []byte) []byte {
+// escapeInvisible escapes control and invisible characters in the strings of a JSON text. Some strings, such as the
+// subject of a mail, are from outsiders, and must not contain instructions that an agent reads and people do not see
+// (decisions 12.1). An escape such as \u{202e} is part of the string, so it is visible in the text and after decoding.
+func escapeInvisible(body []byte) []byte {
 	var out []byte
 	copied := 0 // the length of the part of body that is in out
 	for i := 0; i < len(body); i++ {
@@ -20,7 +20,7 @@ func visible(body []byte) []byte {
 		}
 		n, mayHide := scanString(body[i:])
 		if mayHide {
-			out = appendVisible(append(out, body[copied:i]...), body[i:i+n])
+			out = appendEscaped(append(out, body[copied:i]...), body[i:i+n])
 			copied = i + n
 		}
 		i += n - 1
@@ -32,7 +32,7 @@ func visible(body []byte) []byte {
 }
 
 // scanString returns the length of the JSON string at the start of body, and whether it may contain a character to
-// escape. Most strings do not, and skip appendVisible.
+// escape. Most strings do not, and skip appendEscaped.
 func scanString(body []byte) (n int, mayHide bool) {
 	for i := 1; i < len(body); i++ {
 		switch c := body[i]; {
@@ -48,8 +48,8 @@ func scanString(body []byte) (n int, mayHide bool) {
 	return len(body), mayHide
 }
 
-// appendVisible appends a JSON string with its invisible characters escaped. It appends invalid JSON unchanged.
-func appendVisible(out, quoted []byte) []byte {
+// appendEscaped appends a JSON string with its invisible characters escaped. It appends invalid JSON unchanged.
+func appendEscaped(out, quoted []byte) []byte {
 	text, err := jsontext.AppendUnquote(nil, quoted)
 	if err != nil {
 		return append(out, quoted...)
