@@ -75,8 +75,9 @@ func useBlockStyle(n *yaml.Node) {
 	}
 }
 
-// orderMembers returns a JSON value with the members of its objects in order: its own in that of first or, if first is
-// nil, of memberOrder; those of the objects within it in that of memberOrder, and properties as declared.
+// orderMembers returns a JSON value with ordered members. If the value is an object, its own members are in the order
+// of first or, if first is nil, of memberOrder. The members of objects within it are in that of memberOrder, and
+// properties in that of their declaration (declaredOrder).
 func orderMembers(value jsontext.Value, first []string) (jsontext.Value, error) {
 	switch value.Kind() {
 	case '[':

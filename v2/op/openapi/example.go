@@ -26,10 +26,10 @@ type Example struct {
 
 // example reads the example of an operation; empty if it has none.
 func (b *builder) example(id string) (out Example, err error) {
-	if b.of.Examples == nil {
+	if b.source.Examples == nil {
 		return out, nil
 	}
-	text, err := fs.ReadFile(b.of.Examples, id+".json")
+	text, err := fs.ReadFile(b.source.Examples, id+".json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	}

@@ -83,7 +83,7 @@ var names = map[string]string{
 // componentName returns the component name of a type: User, and UserPage for Page[User]. Documents of OpenAPI 3.0 use
 // goNames instead of names.
 func (m *mapper) componentName(t reflect.Type) string {
-	if m.of.OpenAPI30 {
+	if m.source.OpenAPI30 {
 		name := cleanName(t.Name(), nil)
 		return cmp.Or(goNames[name], name)
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -22,28 +21,16 @@ func MembersOf(ref *openapi3.SchemaRef) ([]Member, error) {
 	if ref == nil || ref.Value == nil || !ref.Value.Type.Is(openapi3.TypeObject) {
 		return nil, fmt.Errorf("the schema is not one of an object")
 	}
+	order, _ := ref.Value.Extensions[declaredOrder].([]string)
+	if len(order) != len(ref.Value.Properties) {
+		return nil, fmt.Errorf("the order of the schema's members is unknown")
+	}
 	var list []Member
-	for _, name := range namesOf(ref.Value) {
+	for _, name := range order {
 		required := slices.Contains(ref.Value.Required, name)
 		list = append(list, Member{Name: name, Schema: ref.Value.Properties[name], Required: required})
 	}
 	return list, nil
-}
-
-// namesOf returns the names of an object's members, in the order of their declaration or, if that is unknown, sorted.
-func namesOf(schema *openapi3.Schema) []string {
-	names := make([]string, 0, len(schema.Properties))
-	for name := range schema.Properties {
-		names = append(names, name)
-	}
-	order, _ := schema.Extensions[declaredOrder].([]string)
-	slices.SortFunc(names, func(a, b string) int {
-		if byOrder := slices.Index(order, a) - slices.Index(order, b); byOrder != 0 {
-			return byOrder
-		}
-		return strings.Compare(a, b)
-	})
-	return names
 }
 
 // ClosedObject returns the schema of an object that allows no other members. Two members of the same name are an error.
@@ -127,11 +114,13 @@ func inline(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema), within []s
 	return own.NewRef(), nil
 }
 
-// flattenSingle merges the only schema of an allOf, or of an anyOf with null, into the schema itself.
+// flattenSingle merges the only schema of an allOf, or of an anyOf with null, into the schema itself: keywords that own
+// does not have are taken from it.
 func flattenSingle(own *openapi3.Schema) {
 	parts := slices.Concat(own.AllOf, own.AnyOf)
-	orNull := len(own.AnyOf) == 2 && own.AnyOf[1].Value.Type.Is(openapi3.TypeNull)
-	if len(own.AllOf) != 1 && !orNull || orNull && parts[0].Value.Type == nil {
+	// A schema without a type, to which null can be added, is not merged.
+	orNull := len(own.AnyOf) == 2 && own.AnyOf[1].Value.Type.Is(openapi3.TypeNull) && parts[0].Value.Type != nil
+	if len(own.AllOf) != 1 && !orNull {
 		return
 	}
 	own.AllOf, own.AnyOf = nil, nil

@@ -70,15 +70,15 @@ type Operation struct {
 }
 
 // ForRelease builds the document of a release of v2: the operations of the interface that the release serves.
-func ForRelease(of op.Interface, release op.Release) (*openapi3.T, error) {
+func ForRelease(declared op.Interface, release op.Release) (*openapi3.T, error) {
 	doc := Document{
 		Title: "Partner API v2", Version: release.String(), Prefix: "/v2", Error: reflect.TypeFor[op.ErrorEnvelope](),
-		Description: about, Tags: of.Tags, Objects: of.Objects, Examples: of.Examples,
+		Description: about, Tags: declared.Tags, Objects: declared.Objects, Examples: declared.Examples,
 		Failure: func(f Failure) any {
 			return op.EnvelopeOf(&domain.Error{Code: f.Code, Message: f.Message, Fields: f.Fields}, ExampleRequestID, ExampleAddress)
 		},
 	}
-	for _, o := range of.Operations {
+	for _, o := range declared.Operations {
 		if o.Meta().Since <= release {
 			doc.Operations = append(doc.Operations, operationOf(o))
 		}
@@ -122,7 +122,7 @@ func Build(d Document) (*openapi3.T, error) {
 			Paths:      openapi3.NewPaths(),
 			Components: newComponents(),
 		},
-		of:     d,
+		source: d,
 		mapper: newMapper(&d),
 	}
 	if d.OpenAPI30 {
@@ -159,7 +159,7 @@ func SetSupport(doc *openapi3.T, address string) {
 // builder builds one document.
 type builder struct {
 	doc    *openapi3.T
-	of     Document
+	source Document // what the document is built from
 	mapper *mapper
 	// failure is the schema of the body of errors.
 	failure *openapi3.SchemaRef
@@ -194,7 +194,7 @@ func (b *builder) addOperation(o Operation) (err error) {
 	}
 
 	out := &openapi3.Operation{
-		OperationID: o.ID, Summary: o.Summary, Description: describe(o), Extensions: extensions(o),
+		OperationID: o.ID, Summary: o.Summary, Description: descriptionOf(o), Extensions: extensions(o),
 		Deprecated: o.Deprecated, Tags: []string{o.Resource()},
 	}
 
@@ -221,8 +221,8 @@ func (b *builder) addOperation(o Operation) (err error) {
 	return nil
 }
 
-// describe returns the operation's description, followed by sentences on AllClients, PerClient and Starred.
-func describe(o Operation) string {
+// descriptionOf returns the operation's description, followed by sentences on AllClients, PerClient and Starred.
+func descriptionOf(o Operation) string {
 	parts := []string{}
 	if o.Description != "" {
 		parts = append(parts, o.Description)
@@ -242,17 +242,17 @@ func describe(o Operation) string {
 // addTags lists the tags that operations have: first those of Document.Tags, then the others, each in their order.
 func (b *builder) addTags() {
 	used := map[string]bool{}
-	for _, o := range b.of.Operations {
+	for _, o := range b.source.Operations {
 		used[o.Resource()] = true
 	}
-	for _, tag := range b.of.Tags {
+	for _, tag := range b.source.Tags {
 		if used[tag.Name] {
 			b.doc.Tags = append(b.doc.Tags, &openapi3.Tag{
 				Name: tag.Name, Description: tag.Description, Extensions: map[string]any{"x-displayName": tag.Title},
 			})
 		}
 	}
-	for _, o := range b.of.Operations {
+	for _, o := range b.source.Operations {
 		if name := o.Resource(); b.doc.Tags.Get(name) == nil {
 			b.doc.Tags = append(b.doc.Tags, &openapi3.Tag{Name: name})
 		}

@@ -127,7 +127,7 @@ func (b *builder) successHeaders(o Operation) openapi3.Headers {
 
 // failureOf returns the failure of a status, from Added or else the package's failures; false if there is none.
 func (b *builder) failureOf(status int) (Failure, bool) {
-	for _, f := range slices.Concat(b.of.Added, failures) {
+	for _, f := range slices.Concat(b.source.Added, failures) {
 		if f.Status == status {
 			return f, true
 		}
@@ -143,10 +143,10 @@ func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
 	shared := b.doc.Components.Responses
 	if shared[name] == nil {
 		var example jsontext.Value
-		if f, ok := b.failureOf(status); ok && b.of.Failure != nil {
-			text = cmp.Or(b.of.Failures[status], f.Description)
+		if f, ok := b.failureOf(status); ok && b.source.Failure != nil {
+			text = cmp.Or(b.source.Failures[status], f.Description)
 			var err error
-			if example, err = json.Marshal(b.of.Failure(f)); err != nil {
+			if example, err = json.Marshal(b.source.Failure(f)); err != nil {
 				return nil, fmt.Errorf("the example of status %d: %w", status, err)
 			}
 		}

@@ -82,8 +82,8 @@ func isRequired(rules string) bool {
 
 // ruleSchemas maps each rule of the validate tag to its effect on a schema. An unknown rule is an error.
 var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
-	"required": func(s *openapi3.Schema, _ string) error { return notEmpty(s) },
-	"filled":   func(s *openapi3.Schema, _ string) error { s.Pattern = `\S`; return notEmpty(s) },
+	"required": func(s *openapi3.Schema, _ string) error { return setNotEmpty(s) },
+	"filled":   func(s *openapi3.Schema, _ string) error { s.Pattern = `\S`; return setNotEmpty(s) },
 	"email":    func(s *openapi3.Schema, _ string) error { s.Format = "email"; return nil },
 	"endpoint": func(s *openapi3.Schema, _ string) error {
 		s.Format, s.Pattern = "uri", "^[Hh][Tt][Tt][Pp][Ss]://"
@@ -91,19 +91,20 @@ var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
 	},
 	"name":        noEffect,
 	"unique":      func(s *openapi3.Schema, _ string) error { s.UniqueItems = true; return nil },
-	"between":     between,
-	"min":         minimum,
-	"max":         maximum,
+	"between":     setRange,
+	"min":         setMinimum,
+	"max":         setMaximum,
 	"enum":        func(s *openapi3.Schema, _ string) error { return requireEnum(s) },
 	"required_if": noEffect, // a schema cannot express it: the doc tag describes it
 	"omitnil":     noEffect,
 	"omitempty":   noEffect,
 }
 
+// noEffect is the effect of a rule that a schema does not show.
 func noEffect(*openapi3.Schema, string) error { return nil }
 
-// notEmpty sets a minimum length of 1 on a text without an enum.
-func notEmpty(s *openapi3.Schema) error {
+// setNotEmpty sets a minimum length of 1 on a text without an enum.
+func setNotEmpty(s *openapi3.Schema) error {
 	if s.Type.Is(openapi3.TypeString) && len(s.Enum) == 0 {
 		s.MinLength = max(s.MinLength, 1)
 	}
@@ -118,8 +119,8 @@ func requireEnum(s *openapi3.Schema) error {
 	return nil
 }
 
-// between sets the bounds "low high".
-func between(s *openapi3.Schema, param string) error {
+// setRange sets the bounds "low high".
+func setRange(s *openapi3.Schema, param string) error {
 	var low, high float64
 	if _, err := fmt.Sscanf(param, "%g %g", &low, &high); err != nil {
 		return err
@@ -128,8 +129,8 @@ func between(s *openapi3.Schema, param string) error {
 	return nil
 }
 
-// minimum sets a lower bound on a number, a length or a number of items.
-func minimum(s *openapi3.Schema, param string) error {
+// setMinimum sets a lower bound on a number, a length or a number of items.
+func setMinimum(s *openapi3.Schema, param string) error {
 	n, err := strconv.ParseUint(param, 10, 32)
 	switch {
 	case err != nil:
@@ -144,8 +145,8 @@ func minimum(s *openapi3.Schema, param string) error {
 	return nil
 }
 
-// maximum sets an upper bound on a number, a length or a number of items.
-func maximum(s *openapi3.Schema, param string) error {
+// setMaximum sets an upper bound on a number, a length or a number of items.
+func setMaximum(s *openapi3.Schema, param string) error {
 	n, err := strconv.ParseUint(param, 10, 32)
 	switch {
 	case err != nil:

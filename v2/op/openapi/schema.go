@@ -15,12 +15,12 @@ import (
 	"partnerapi/v2/op"
 )
 
-// use is the direction of a type. The schema of an output describes the values that the service writes; that of an
-// input the values that it accepts.
-type use int
+// direction is the direction of a type. The schema of an output describes the values that the service writes; that of
+// an input the values that it accepts.
+type direction int
 
 const (
-	output use = iota
+	output direction = iota
 	input
 )
 
@@ -33,7 +33,7 @@ type Described interface {
 
 // mapper converts Go types to schemas. Named structs and enums become components.
 type mapper struct {
-	of      *Document
+	source  *Document // what the document is built from
 	schemas openapi3.Schemas
 	// components maps the types in schemas to their names.
 	components map[component]string
@@ -44,17 +44,17 @@ type mapper struct {
 // component identifies a component: a type in a direction.
 type component struct {
 	t reflect.Type
-	u use
+	d direction
 }
 
 // newMapper returns a mapper without components.
-func newMapper(of *Document) *mapper {
-	return &mapper{of: of, schemas: openapi3.Schemas{}, components: map[component]string{}}
+func newMapper(source *Document) *mapper {
+	return &mapper{source: source, schemas: openapi3.Schemas{}, components: map[component]string{}}
 }
 
 // schema converts a type: unions, enums (except in OpenAPI 3.0) and named structs to references to components, and
 // others to a schema, which the caller may change. A type without a schema is an error.
-func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
+func (m *mapper) schema(t reflect.Type, d direction) (*openapi3.SchemaRef, error) {
 	if t == nil {
 		return nil, fmt.Errorf("there is no type")
 	}
@@ -63,7 +63,7 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 		return m.union(m.componentName(t), t, union)
 	}
 	if schema, err := textSchema(zero, t); schema != nil || err != nil {
-		if _, ok := zero.(rule.Enum); ok && err == nil && len(schema.Enum) > 0 && !m.of.OpenAPI30 {
+		if _, ok := zero.(rule.Enum); ok && err == nil && len(schema.Enum) > 0 && !m.source.OpenAPI30 {
 			return m.component(m.componentName(t), component{t, output}, schema)
 		}
 		return schema.NewRef(), err
@@ -79,7 +79,7 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	case reflect.Float64:
 		return &openapi3.SchemaRef{Value: &openapi3.Schema{Type: &openapi3.Types{openapi3.TypeNumber}}}, nil
 	case reflect.Slice:
-		items, err := m.schema(t.Elem(), u)
+		items, err := m.schema(t.Elem(), d)
 		if err != nil {
 			return nil, err
 		}
@@ -88,9 +88,9 @@ func (m *mapper) schema(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 		return array.NewRef(), nil
 	case reflect.Struct:
 		if t.Name() == "" {
-			return m.object(t, u)
+			return m.object(t, d)
 		}
-		return m.namedComponent(m.componentName(t), t, u)
+		return m.namedComponent(m.componentName(t), t, d)
 	}
 	return nil, fmt.Errorf("a %s has no schema", t)
 }
@@ -167,9 +167,9 @@ func idSchema(prefix, noun string) *openapi3.Schema {
 
 // namedComponent returns a reference to the component of a struct, and adds the component if it is new. A type that is
 // both input and output has two components, as their required members differ: that of the input is named …Input.
-func (m *mapper) namedComponent(name string, t reflect.Type, u use) (*openapi3.SchemaRef, error) {
-	key, count := component{t, u}, len(m.components)
-	if u == input && m.schemas[name] != nil && m.components[key] == "" {
+func (m *mapper) namedComponent(name string, t reflect.Type, d direction) (*openapi3.SchemaRef, error) {
+	key, count := component{t, d}, len(m.components)
+	if d == input && m.schemas[name] != nil && m.components[key] == "" {
 		name += "Input"
 	}
 	// The component is added before its members are converted: they may refer to it.
@@ -177,13 +177,13 @@ func (m *mapper) namedComponent(name string, t reflect.Type, u use) (*openapi3.S
 	if err != nil || len(m.components) == count { // it is not new
 		return ref, err
 	}
-	object, err := m.object(t, u)
+	object, err := m.object(t, d)
 	if err != nil {
 		return nil, err
 	}
 	*ref.Value = *object.Value
-	ref.Value.Description = m.of.Objects[name]
-	if goName, ok := goNames[name]; ok && !m.of.OpenAPI30 {
+	ref.Value.Description = m.source.Objects[name]
+	if goName, ok := goNames[name]; ok && !m.source.OpenAPI30 {
 		ref.Value.Extensions["x-go-name"] = goName
 	}
 	return ref, nil
@@ -205,11 +205,11 @@ func (m *mapper) component(name string, key component, schema *openapi3.Schema) 
 const schemaPath = "#/components/schemas/"
 
 // object converts a struct to a schema that is no component. A struct of Optionals only needs at least one member.
-func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
+func (m *mapper) object(t reflect.Type, d direction) (*openapi3.SchemaRef, error) {
 	schema := openapi3.NewObjectSchema()
 	// Inputs allow only the declared members, unless the service ignores others. Outputs allow others: a later release
 	// may add members.
-	if u == input && !m.of.Lenient {
+	if d == input && !m.source.Lenient {
 		no := false
 		schema.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
 	}
@@ -220,7 +220,7 @@ func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 	}
 
 	for _, f := range members {
-		member, err := m.member(f, u)
+		member, err := m.member(f, d)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.name, err)
 		}
@@ -244,26 +244,27 @@ func (m *mapper) object(t reflect.Type, u use) (*openapi3.SchemaRef, error) {
 
 // property is the schema of one member of an object.
 type property struct {
-	schema             *openapi3.SchemaRef
-	required, optional bool
+	schema   *openapi3.SchemaRef
+	required bool
+	optional bool // whether the member's type is a domain.Optional
 }
 
 // member converts a field. It is required in an output that never omits it, and in an input whose rules require it.
-func (m *mapper) member(f field, u use) (property, error) {
+func (m *mapper) member(f field, d direction) (property, error) {
 	t, rules := f.Type, f.Tag.Get("validate")
-	p := property{required: u == output && !f.omits || u == input && isRequired(rules)}
+	p := property{required: d == output && !f.omits || d == input && isRequired(rules)}
 	nullable := false
 	if element, null := rule.OptionalElement(t); element != nil {
 		t, nullable, p.optional, p.required = element, null, true, false
 	} else if t.Kind() == reflect.Pointer {
 		// An output that omits a nil member, and a required member of an input, is never null.
-		t, nullable = t.Elem(), u == input && !p.required || u == output && !f.omits
+		t, nullable = t.Elem(), d == input && !p.required || d == output && !f.omits
 	}
-	if u == input && m.of.Lenient && !p.required { // null is as good as absent
+	if d == input && m.source.Lenient && !p.required { // null is as good as absent
 		nullable = true
 	}
 
-	schema, err := m.schema(t, u)
+	schema, err := m.schema(t, d)
 	if err != nil {
 		return p, err
 	}
@@ -273,7 +274,7 @@ func (m *mapper) member(f field, u use) (property, error) {
 	if nullable {
 		p.schema = m.orNull(p.schema)
 	}
-	if own := p.schema.Value; own.Default != nil && !m.of.OpenAPI30 {
+	if own := p.schema.Value; own.Default != nil && !m.source.OpenAPI30 {
 		// Within an allOf: openapi-typescript makes a member with a default of its own required.
 		inner := *own
 		inner.Description, inner.Extensions = "", nil
@@ -292,7 +293,7 @@ func (m *mapper) orNull(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 		return (&openapi3.Schema{AnyOf: openapi3.SchemaRefs{ref, null}}).NewRef()
 	case len(schema.AllOf) == 1: // a wrapped reference (annotate)
 		schema.AllOf, schema.AnyOf = nil, append(schema.AllOf, null)
-	case !m.of.OpenAPI30:
+	case !m.source.OpenAPI30:
 		*schema.Type = append(*schema.Type, openapi3.TypeNull)
 	default:
 		schema.Nullable = true

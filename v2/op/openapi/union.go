@@ -31,7 +31,7 @@ func (m *mapper) union(name string, t reflect.Type, zero op.OneOf) (*openapi3.Sc
 	}
 	member, forms := zero.Forms()
 	discriminator := &openapi3.Discriminator{PropertyName: member, Mapping: map[string]openapi3.MappingRef{}}
-	union := &openapi3.Schema{Discriminator: discriminator, Description: m.of.Objects[name]}
+	union := &openapi3.Schema{Discriminator: discriminator, Description: m.source.Objects[name]}
 	for _, f := range forms {
 		schema, err := m.object(f.Type, output)
 		if err != nil {
