@@ -140,7 +140,6 @@ func Build(d Document) (*openapi3.T, error) {
 	}
 	b.addWebhooks()
 	b.addTags()
-	b.dropUnused()
 	if err := b.doc.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
 		return nil, fmt.Errorf("validate the document: %w", err)
 	}
