@@ -67,7 +67,7 @@ func (l *layout) drawDonut(c *Chart, b box) {
 	radius := min(20, b.width/4, b.height/2)
 	maxWidth := b.width - 2*radius - gap - keyWidth // of a name
 
-	values := c.Series[0].Values[:min(len(c.Series[0].Values), len(c.Labels))]
+	values := c.Series[0].Values
 	names := make([]string, len(values)) // empty for a value that is not above 0
 	sum, widest, shares := 0.0, 0.0, 0
 	for i, value := range values {
@@ -83,7 +83,7 @@ func (l *layout) drawDonut(c *Chart, b box) {
 	x, y := b.x+(maxWidth-widest)/2+radius, b.y+b.height/2
 	nameX, nameY := x+radius+gap, y-nameHeight*float64(shares-1)/2
 	angle := 90.0 // degrees, counter-clockwise from the right
-	for i, color := range c.colors()[:len(values)] {
+	for i, color := range c.colors() {
 		if names[i] == "" {
 			continue
 		}
@@ -218,9 +218,6 @@ func (p *plot) drawAxes() {
 	}
 }
 
-// values returns the values of a series, without values beyond the last label.
-func (p *plot) values(s *Series) []float64 { return s.Values[:min(len(s.Values), len(p.labels))] }
-
 // drawLines draws a line for each series, with a gap where a value is missing (NaN). If there are at most mostDots
 // labels, it also draws a dot at each value.
 func (p *plot) drawLines() {
@@ -230,7 +227,7 @@ func (p *plot) drawLines() {
 		p.pdf.SetDrawColor(seriesColor(i).rgb())
 		p.pdf.SetFillColor(seriesColor(i).rgb())
 		previous := math.NaN()
-		for n, value := range p.values(&p.chart.Series[i]) {
+		for n, value := range p.chart.Series[i].Values {
 			begin, size := p.slot(n)
 			x, y := begin+size/2, p.position(value)
 			if !math.IsNaN(previous + value) { // neither is NaN
@@ -254,7 +251,7 @@ func (p *plot) drawBars() {
 		part = min(0.6, 0.07*float64(len(p.labels)+1))
 	}
 	for i := range p.chart.Series {
-		for n, value := range p.values(&p.chart.Series[i]) {
+		for n, value := range p.chart.Series[i].Values {
 			if math.IsNaN(value) {
 				continue
 			}

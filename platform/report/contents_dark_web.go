@@ -99,22 +99,16 @@ func darkWebFigures(sum domain.DarkWeb, within domain.ExposureMonth) Figures {
 // severityBlocks returns a chart of the unresolved exposures by severity, and a table with a row for each severity,
 // including severities without exposures.
 func severityBlocks(sum domain.DarkWeb, counts []domain.SeverityExposures) Block {
-	rows := make([]domain.SeverityExposures, 0, len(counts))
-	for _, name := range domain.Severity("").Values() {
-		row := domain.SeverityExposures{Severity: domain.Severity(name)}
-		for _, c := range counts {
-			if c.Severity == row.Severity {
-				row = c
-			}
-		}
-		rows = append(rows, row)
+	tallies := map[domain.Severity]domain.ExposureTally{}
+	for _, c := range counts {
+		tallies[c.Severity] = c.ExposureTally
 	}
 	return blocks{donutChart("Unresolved by severity",
 		[]string{"Critical", "High", "Medium", "Low"}, []Tone{Bad, Warning, Neutral, Good},
 		sum.By.Critical, sum.By.High, sum.By.Medium, sum.By.Low), Table{
 		Title: "Exposures by severity", Columns: slices.Concat([]Column{{Title: "Severity"}}, tallyColumns),
-		Rows: listRows(rows, func(r *domain.SeverityExposures) []any {
-			return tallyCells(r.ExposureTally, enumText(r.Severity))
+		Rows: listRows(domain.Severity("").Values(), func(severity *string) []any {
+			return tallyCells(tallies[domain.Severity(*severity)], enumText(*severity))
 		}),
 	}}
 }

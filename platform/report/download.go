@@ -56,7 +56,7 @@ var refusals = map[int]string{
 }
 
 // serve writes the file, or the requested range of it. It answers 403 for a link that was altered or has expired, 404
-// for a report without a file (see open), and 503 if the database or the store fails or does not answer.
+// if there is no client, report or file (see find), and 503 if the database or the store fails or does not answer.
 func (d *Downloads) serve(c *gin.Context) {
 	c.Header("Cache-Control", "private, no-store")
 	c.Header("Referrer-Policy", "no-referrer")
@@ -68,7 +68,11 @@ func (d *Downloads) serve(c *gin.Context) {
 		return
 	}
 
-	file, name, err := d.open(c.Request.Context(), client, id)
+	t, r, err := d.find(c.Request.Context(), client, id)
+	var file *File
+	if err == nil {
+		file, err = d.store.Open(c.Request.Context(), r)
+	}
 	switch {
 	case errors.Is(err, ErrNoFile) || domain.IsCode(err, domain.NotFound):
 		refuse(c, http.StatusNotFound)
@@ -81,8 +85,8 @@ func (d *Downloads) serve(c *gin.Context) {
 		return
 	}
 	defer func() { _ = file.Close() }()
-	c.Header("Content-Disposition", contentDisposition(name))
-	c.Header("Content-Type", contentTypes[domain.ReportFormat(name[strings.LastIndexByte(name, '.')+1:])])
+	c.Header("Content-Disposition", contentDisposition(fileName(t.Name, r)))
+	c.Header("Content-Type", contentTypes[r.Format])
 	c.Header("No-Gzip-Compression", "1") // PDF and XLSX are compressed already
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(downloadTimeout))
 	http.ServeContent(c.Writer, c.Request, "", file.ModTime, file)
@@ -91,20 +95,8 @@ func (d *Downloads) serve(c *gin.Context) {
 // refuse sends a status with its text.
 func refuse(c *gin.Context, status int) { c.String(status, refusals[status]+"\n") }
 
-// open finds the report, opens its file and returns the file's name. The file can be read
-// until ctx ends. The error is NotFound or ErrNoFile if there is no client, report or file.
-func (d *Downloads) open(
-	ctx context.Context, client domain.ClientID, id domain.ReportID,
-) (file *File, name string, err error) {
-	t, r, err := d.find(ctx, client, id)
-	if err != nil {
-		return nil, "", err
-	}
-	file, err = d.store.Open(ctx, r)
-	return file, fileName(t.Name, r), err
-}
-
-// find waits for a slot and reads the report. The error is ErrNoFile for a report that is not ready or has expired.
+// find waits for a slot and reads the client and the report. The error is NotFound if there is no such client or
+// report, and ErrNoFile if the report is not ready or has expired.
 func (d *Downloads) find(
 	ctx context.Context, client domain.ClientID, id domain.ReportID,
 ) (*db.Tenant, domain.Report, error) {

@@ -26,7 +26,9 @@ func NewLinks(secret []byte, base string, now func() time.Time) Links {
 
 // To returns a link to a report's file, which is valid for domain.ReportLinkLife from now.
 func (l Links) To(r domain.Report) string {
-	return l.base + "/reports/" + l.token(r.Client, r.ID, l.now().Add(domain.ReportLinkLife))
+	signed := append(r.Client[:], r.ID[:]...)
+	signed = binary.BigEndian.AppendUint64(signed, uint64(l.now().Add(domain.ReportLinkLife).Unix()))
+	return l.base + "/reports/" + seal.Sign(l.secret, purpose, signed)
 }
 
 const (
@@ -35,12 +37,6 @@ const (
 	// signedLength is the number of signed bytes: two ids, and a time in Unix seconds.
 	signedLength = 16 + 16 + 8
 )
-
-// token returns the token for a report's file that is valid until a time.
-func (l Links) token(client domain.ClientID, report domain.ReportID, until time.Time) string {
-	signed := append(client[:], report[:]...)
-	return seal.Sign(l.secret, purpose, binary.BigEndian.AppendUint64(signed, uint64(until.Unix())))
-}
 
 // verify returns the client and the report of a token. ok is false if the token was altered or has expired.
 func (l Links) verify(token string) (client domain.ClientID, report domain.ReportID, ok bool) {

@@ -119,7 +119,7 @@ func (b *workbook) writeChart(c *Chart) {
 	}
 	for i, s := range c.Series {
 		b.put(name, i+2, 1, cell{headFormat, cmp.Or(s.Name, c.Title)})
-		for n, v := range s.Values[:min(len(s.Values), len(c.Labels))] {
+		for n, v := range s.Values {
 			if !math.IsNaN(v) {
 				b.put(name, i+2, n+2, c.cellOf(v))
 			}
