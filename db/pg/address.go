@@ -40,8 +40,8 @@ var errAddress = errors.New("write it as postgres://user:password@host:port/name
 // withoutAddress returns the error of parsing an address without any part of the address: the reason is left out if it
 // has quotes.
 func withoutAddress(err error) error {
-	var parseErr *pgconn.ParseConfigError
-	if !errors.As(err, &parseErr) || parseErr.Unwrap() == nil || strings.ContainsAny(parseErr.Unwrap().Error(), "\"`'") {
+	parseErr, ok := errors.AsType[*pgconn.ParseConfigError](err)
+	if !ok || parseErr.Unwrap() == nil || strings.ContainsAny(parseErr.Unwrap().Error(), "\"`'") {
 		return errAddress
 	}
 	return fmt.Errorf("%w (%w)", errAddress, parseErr.Unwrap())

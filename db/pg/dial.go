@@ -25,23 +25,20 @@ const (
 	silentFor = 5 * time.Second
 )
 
-// findDead configures a pool to detect within seconds that a server's machine or network has failed, which does not
-// close connections. Idle connections then fail, and new ones go to the other servers of the URL.
-func findDead(config *pgxpool.Config) {
+// detectDeadServers configures a pool to detect within seconds that a server's machine or network has failed, which
+// does not close connections. Idle connections then fail, and new ones go to the other servers of the URL.
+func detectDeadServers(config *pgxpool.Config) {
 	c := config.ConnConfig
 	d := &dialer{Dialer: net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3,
 	}}}
 	config.PingTimeout = pingWithin
-	c.ConnectTimeout, c.DialFunc = connectTimeout(c.ConnectTimeout), d.DialContext
+	c.ConnectTimeout, c.DialFunc = cmp.Or(c.ConnectTimeout, connectWithin), d.DialContext
 	other := func(f *pgconn.FallbackConfig) bool { return f.Host != c.Host || f.Port != c.Port }
 	if slices.ContainsFunc(c.Fallbacks, other) {
 		c.ConnectTimeout, c.DialFunc = hostWithin, d.dial
 	}
 }
-
-// connectTimeout returns the connect_timeout of a URL or, if it is zero, connectWithin.
-func connectTimeout(given time.Duration) time.Duration { return cmp.Or(given, connectWithin) }
 
 // dialer connects to one of several servers. It is safe for concurrent use.
 type dialer struct {

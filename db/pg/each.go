@@ -27,7 +27,7 @@ func Each[Row any](ctx context.Context, r Runner, action string, q Query) iter.S
 
 		fetch := unrepeated{SQL(fmt.Sprintf("FETCH %d FROM %s", EachBatch, cursor))}
 		for {
-			rows, err := some[Row](ctx, r, action, fetch, EachBatch)
+			rows, err := readRows[Row](ctx, r, action, fetch, EachBatch)
 			if err != nil {
 				yield(none, err)
 				return

@@ -23,12 +23,10 @@ func (d *DB) TranslateError(action string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var known *domain.Error
-	if errors.As(err, &known) {
+	if _, known := errors.AsType[*domain.Error](err); known {
 		return err
 	}
-	var refusal *pgconn.PgError
-	if errors.As(err, &refusal) && refusal.Code == uniqueViolation {
+	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok && refusal.Code == uniqueViolation {
 		if clash, ok := d.clashes[refusal.ConstraintName]; ok {
 			return clash
 		}
@@ -71,16 +69,14 @@ func unavailable(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false
 	}
-	var connectErr *pgconn.ConnectError
-	if errors.As(err, &connectErr) {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
 	}
-	var refusal interface{ SQLState() string }
-	if errors.As(err, &refusal) {
-		return slices.ContainsFunc(outages, func(class string) bool { return strings.HasPrefix(refusal.SQLState(), class) })
+	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return refusedAs(err, outages...)
 	}
-	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, context.DeadlineExceeded) ||
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, driver.ErrBadConn) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		strings.Contains(err.Error(), "conn closed") // the driver has no error value for it
 }
@@ -98,7 +94,6 @@ func UniqueViolation(err error) bool { return refusedAs(err, uniqueViolation) }
 
 // refusedAs reports whether err is an error of PostgreSQL with one of the SQLSTATEs, or prefixes of SQLSTATEs.
 func refusedAs(err error, codes ...string) bool {
-	var refusal *pgconn.PgError
-	return errors.As(err, &refusal) &&
-		slices.ContainsFunc(codes, func(class string) bool { return strings.HasPrefix(refusal.Code, class) })
+	refusal, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && slices.ContainsFunc(codes, func(code string) bool { return strings.HasPrefix(refusal.Code, code) })
 }

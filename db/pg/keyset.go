@@ -90,7 +90,7 @@ func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window
 		query = Prepared(q)
 	}
 
-	rows, err := some[Row](ctx, r, "read a page of "+k.Table, query, w.Limit+1)
+	rows, err := readRows[Row](ctx, r, "read a page of "+k.Table, query, w.Limit+1)
 	if err != nil {
 		return domain.Slice[Row]{}, err
 	}
@@ -105,8 +105,8 @@ func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window
 	return s, nil
 }
 
-// CountedPage is Page, and sets Total if the window has Total set. It runs Count only if the total does not follow from
-// the page: that is so if the page is the last one, its position is known (no After), and it is not past the end.
+// CountedPage is Page, and sets Total if the window has Total set. The total follows from the page if it is the last
+// one, its position is known (no After), and it is not past the end. Otherwise CountedPage runs Count.
 func CountedPage[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window) (domain.Slice[Row], error) {
 	slice, err := Page(ctx, r, k, w)
 	if err != nil || !w.Total {

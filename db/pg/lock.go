@@ -10,18 +10,18 @@ import (
 // session of a connection that is used for nothing else, and a crash releases it.
 func (d *DB) WithAdvisoryLock(ctx context.Context, name string, fn func(context.Context) error) error {
 	// IS NOT NULL: the function returns void, not a boolean.
-	_, err := d.locked(ctx, "SELECT pg_advisory_lock(hashtextextended($1::text, 0)) IS NOT NULL", name, fn)
+	_, err := d.withLock(ctx, "SELECT pg_advisory_lock(hashtextextended($1::text, 0)) IS NOT NULL", name, fn)
 	return err
 }
 
 // TryAdvisoryLock is WithAdvisoryLock without waiting. If the lock is held, it does not call fn and returns false.
 func (d *DB) TryAdvisoryLock(ctx context.Context, name string, fn func(context.Context) error) (bool, error) {
-	return d.locked(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1::text, 0))", name, fn)
+	return d.withLock(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1::text, 0))", name, fn)
 }
 
-// locked runs the statement lock, which locks a name and returns whether it succeeded. If so, it runs fn and then
+// withLock runs the statement lock, which locks a name and returns whether it succeeded. If so, it runs fn and then
 // unlocks.
-func (d *DB) locked(ctx context.Context, lock, name string, fn func(context.Context) error) (ok bool, err error) {
+func (d *DB) withLock(ctx context.Context, lock, name string, fn func(context.Context) error) (ok bool, err error) {
 	conn, err := d.sessions.Acquire(ctx)
 	if err != nil {
 		return false, d.TranslateError("lock "+name, err)

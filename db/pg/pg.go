@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -94,8 +95,11 @@ func Open(url string, opts ...Option) (*DB, error) {
 		server := &serverClock{machine: domain.SystemClock{}}
 		d.clock, measure = server, server.prepareConn
 	}
-	if o.slow != nil {
-		o.slow.next, o.tracer = o.tracer, o.slow
+	switch {
+	case o.slow != nil && o.tracer != nil:
+		o.tracer = multitracer.New(o.slow, o.tracer)
+	case o.slow != nil:
+		o.tracer = o.slow
 	}
 	d.traced = o.tracer != nil
 
@@ -144,7 +148,7 @@ func (o options) open(
 		return err
 	}
 	config.ConnConfig.Tracer = o.tracer
-	findDead(config)
+	detectDeadServers(config)
 	// The mode of statements through database/sql: of migrations, imports and exports of numbers of version 1, and
 	// tests. They are planned at each execution. A Query sets its own mode.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -173,8 +177,8 @@ func setSession(params map[string]string, pooler Pooler) {
 
 type statementKey struct{}
 
-// named returns a context from which a tracer reads the name of a statement (StatementName).
-func (d *DB) named(ctx context.Context, action string) context.Context {
+// withName returns a context from which a tracer reads the name of a statement (StatementName).
+func (d *DB) withName(ctx context.Context, action string) context.Context {
 	if !d.traced {
 		return ctx
 	}

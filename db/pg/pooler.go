@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -49,7 +50,7 @@ func FindPooler(ctx context.Context, url string) (Pooler, error) {
 	}
 	config := address.ConnConfig
 	clear(config.RuntimeParams)
-	config.ConnectTimeout = connectTimeout(config.ConnectTimeout)
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectWithin)
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 
 	client, err := pgx.ConnectConfig(ctx, config)
@@ -66,15 +67,16 @@ func FindPooler(ctx context.Context, url string) (Pooler, error) {
 	switch {
 	case err != nil || !shared:
 		return SessionPooler, err
-	case prepares(ctx, client):
+	case supportsPrepared(ctx, client):
 		return PreparingPooler, nil
 	}
 	return TransactionPooler, nil
 }
 
-// shares reports whether client, whose server process was first, shares connections: whether a second client gets that
-// process in a transaction, or client gets another process at the same time. It returns false if the second client gets
-// no connection, and an error if the pooler refuses transactions.
+// shares reports whether client, whose server process was first, shares connections. It opens a second client. The
+// connections are shared if the second client gets the process first in a transaction, or if client gets another
+// process meanwhile. It returns false if the second client gets no connection, and an error if the pooler refuses
+// transactions.
 func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first uint32) (bool, error) {
 	connect := config.Copy()
 	connect.ConnectTimeout = poolerWithin
@@ -86,8 +88,7 @@ func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first
 	for range poolerTries {
 		tx, err := beginWithin(ctx, other, poolerWithin)
 		if err != nil {
-			var refusal *pgconn.PgError
-			if errors.As(err, &refusal) {
+			if _, refused := errors.AsType[*pgconn.PgError](err); refused {
 				return false, fmt.Errorf("begin a transaction: %w", err) // pool_mode = statement
 			}
 			return false, nil
@@ -106,9 +107,9 @@ func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first
 	return false, nil
 }
 
-// beginWithin begins a transaction. The timeout bound is only for the beginning.
-func beginWithin(ctx context.Context, conn *pgx.Conn, bound time.Duration) (pgx.Tx, error) {
-	ctx, cancel := context.WithTimeout(ctx, bound)
+// beginWithin begins a transaction. The timeout applies only to the beginning.
+func beginWithin(ctx context.Context, conn *pgx.Conn, timeout time.Duration) (pgx.Tx, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return conn.Begin(ctx)
 }
@@ -121,9 +122,9 @@ func backend(ctx context.Context, conn interface {
 	return pid, err
 }
 
-// prepares reports whether the pooler of a client supports prepared statements. Such a pooler renames them, because
-// clients may choose the same names: the server does not know the statement under its name.
-func prepares(ctx context.Context, client *pgx.Conn) bool {
+// supportsPrepared reports whether the pooler of a client supports prepared statements. Such a pooler renames them,
+// because clients may choose the same names: the server does not know the statement under the client's name.
+func supportsPrepared(ctx context.Context, client *pgx.Conn) bool {
 	tx, err := client.Begin(ctx)
 	if err != nil {
 		return false

@@ -52,10 +52,7 @@ func Bound(q Query) (text string, args []any) {
 func Raw(text string, args []any) Query { return numbered{text, args} }
 
 // numbered is the Query of Raw.
-type numbered struct {
-	text string
-	args []any
-}
+type numbered fragment
 
 func (n numbered) write(s *statement) {
 	s.whole, s.args = n.text, make([]any, len(n.args))
@@ -102,11 +99,11 @@ func (s *statement) add(text string, args []any) {
 			return
 		}
 		s.text = append(s.text, text[:i]...)
-		text = text[i+1:]
+		index, rest := cutLeading(text[i+1:], digits)
+		text = rest
 		place := next
-		if digits := leadingDigits(text); digits > 0 {
-			place, _ = strconv.Atoi(text[:digits])
-			text = text[digits:]
+		if index != "" {
+			place, _ = strconv.Atoi(index)
 		} else {
 			next++
 		}
@@ -123,8 +120,8 @@ func (s *statement) addNamed(text string, values Named) {
 		if !found {
 			break
 		}
-		name := leadingName(after)
-		text = after[len(name):]
+		name, rest := cutLeading(after, letters+digits)
+		text = rest
 		if name == "" { // a PostgreSQL operator such as @>
 			s.text = append(s.text, '@')
 			continue
@@ -156,27 +153,16 @@ func (s *statement) bind(value any, number *int) {
 	s.text = strconv.AppendInt(append(s.text, '$'), int64(*number), 10)
 }
 
-// leadingName returns the letters, digits and underscores at the beginning of a text, or "" if the first is a digit.
-func leadingName(text string) string {
-	end := strings.IndexFunc(text, func(r rune) bool {
-		return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	})
-	if end < 0 {
-		end = len(text)
-	}
-	if end > 0 && text[0] >= '0' && text[0] <= '9' {
-		end = 0
-	}
-	return text[:end]
-}
+// The characters of the names and indexes of placeholders.
+const (
+	digits  = "0123456789"
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+)
 
-// leadingDigits returns the number of digits at the beginning of a text.
-func leadingDigits(text string) int {
-	n := 0
-	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
-		n++
-	}
-	return n
+// cutLeading cuts a text behind the characters of a set at its beginning.
+func cutLeading(text, set string) (leading, rest string) {
+	rest = strings.TrimLeft(text, set)
+	return text[:len(text)-len(rest)], rest
 }
 
 // Select is a SELECT that is built from its clauses. Its methods change it and return it. From creates one; the zero
@@ -294,9 +280,9 @@ func Prepared(q Query) Query { return prepared{q} }
 // unrepeated is a query that will not run again with the same text, so that the driver need not cache its description.
 type unrepeated struct{ Query }
 
-// planOf returns the mode in which the driver runs a query. Behind a pooler without prepared statements PostgreSQL
+// execMode returns the mode in which the driver runs a query. Behind a pooler without prepared statements PostgreSQL
 // keeps no plans, and the driver only caches the types of parameters and columns.
-func (d *DB) planOf(q Query) pgx.QueryExecMode {
+func (d *DB) execMode(q Query) pgx.QueryExecMode {
 	switch q.(type) {
 	case prepared:
 		if d.pooler == TransactionPooler {

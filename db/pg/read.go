@@ -13,8 +13,8 @@ import (
 // Runner is a DB, or a type that embeds one.
 type Runner interface {
 	run(ctx context.Context, fn func(*pgx.Conn) error) error
-	named(ctx context.Context, action string) context.Context
-	planOf(q Query) pgx.QueryExecMode
+	withName(ctx context.Context, action string) context.Context
+	execMode(q Query) pgx.QueryExecMode
 	TranslateError(action string, err error) error
 }
 
@@ -22,15 +22,15 @@ type Runner interface {
 // correspond to the columns as in a Bun model, or the type of a single column. action is the statement's name, for
 // errors and tracers.
 func All[Row any](ctx context.Context, r Runner, action string, q Query) ([]Row, error) {
-	return some[Row](ctx, r, action, q, 0)
+	return readRows[Row](ctx, r, action, q, 0)
 }
 
-// some is All with the expected number of rows, for which it allocates memory.
-func some[Row any](ctx context.Context, r Runner, action string, q Query, expected int) (rows []Row, err error) {
+// readRows is All with the expected number of rows, for which it allocates memory.
+func readRows[Row any](ctx context.Context, r Runner, action string, q Query, expected int) (rows []Row, err error) {
 	var s statement
 	q.write(&s)
 	err = r.run(ctx, func(conn *pgx.Conn) error {
-		result, err := conn.Query(r.named(ctx, action), s.sql(), append([]any{r.planOf(q)}, s.args...)...)
+		result, err := conn.Query(r.withName(ctx, action), s.sql(), append([]any{r.execMode(q)}, s.args...)...)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func some[Row any](ctx context.Context, r Runner, action string, q Query, expect
 
 // One runs a query like All and returns its first row. If there is none, the error wraps ErrNoRow.
 func One[Row any](ctx context.Context, r Runner, action string, q Query) (row Row, err error) {
-	rows, err := some[Row](ctx, r, action, q, 1)
+	rows, err := readRows[Row](ctx, r, action, q, 1)
 	if err == nil && len(rows) == 0 {
 		err = fmt.Errorf("%s: %w", action, ErrNoRow)
 	}
@@ -70,7 +70,7 @@ func Exec(ctx context.Context, r Runner, action string, q Query) (changed int, e
 	var s statement
 	q.write(&s)
 	err = r.run(ctx, func(conn *pgx.Conn) error {
-		tag, err := conn.Exec(r.named(ctx, action), s.sql(), append([]any{r.planOf(q)}, s.args...)...)
+		tag, err := conn.Exec(r.withName(ctx, action), s.sql(), append([]any{r.execMode(q)}, s.args...)...)
 		changed = int(tag.RowsAffected())
 		return err
 	})
@@ -96,14 +96,14 @@ func RunOr(ctx context.Context, r Runner, none error, action string, q Query) er
 // row with an index, from 0, in the order of the columns. It costs the server half as much as an INSERT of many rows.
 func Copy(ctx context.Context, r Runner, action, table string, columns []string, n int, row func(int) []any) error {
 	err := r.run(ctx, func(conn *pgx.Conn) error {
-		_, err := conn.CopyFrom(r.named(ctx, action), pgx.Identifier{table}, columns,
+		_, err := conn.CopyFrom(r.withName(ctx, action), pgx.Identifier{table}, columns,
 			pgx.CopyFromSlice(n, func(i int) ([]any, error) { return row(i), nil }))
 		return err
 	})
 	return r.TranslateError(action, err)
 }
 
-// Existing returns those ids for which a table has a row. from is the name of the table with WHERE, or with WHERE, a
+// Existing returns the ids for which a table has a row. from is the name of the table with WHERE, or with WHERE, a
 // condition and AND, as in "clients WHERE archived_at IS NULL AND". action is the statement's name.
 func Existing[K domain.Kind](
 	ctx context.Context, r Runner, action, from string, ids []domain.ID[K],

@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,12 +81,13 @@ func (d *DB) FromReplica(ctx context.Context, do func(ctx context.Context) error
 	}
 	var used bool
 	err := do(context.WithValue(ctx, replicaKey{}, &used))
-	var refusal *pgconn.PgError
-	standbyFailed := used && (domain.IsCode(err, domain.Unavailable) || errors.As(err, &refusal))
+	_, refused := errors.AsType[*pgconn.PgError](err)
+	standbyFailed := used && (refused || domain.IsCode(err, domain.Unavailable))
 	if !standbyFailed || ctx.Err() != nil {
 		return err
 	}
-	d.replica.note(ctx, d.Now(), time.Time{}, fmt.Errorf("read the standby: %w", reason(err)))
+	cause := cmp.Or(domain.AsError(err).Cause, err)
+	d.replica.recordCheck(ctx, d.Now(), time.Time{}, fmt.Errorf("read the standby: %w", cause))
 	return do(ctx)
 }
 
@@ -130,7 +132,7 @@ func (d *DB) standby(ctx context.Context, within time.Duration) *pgxpool.Conn {
 	case ctx.Err() != nil:
 		return nil
 	}
-	d.replica.note(ctx, d.Now(), replayed, fault)
+	d.replica.recordCheck(ctx, d.Now(), replayed, fault)
 	*used = *used || conn != nil
 	return conn
 }
@@ -146,7 +148,7 @@ type position struct {
 // position returns a position of the primary after all earlier commits, including asynchronous ones, which the commit
 // of its message flushes too. It does not wait for a synchronous standby.
 func (d *DB) position(ctx context.Context) (at position, err error) {
-	err = d.pool.QueryRow(d.named(ctx, "mark a position for the standby"), `
+	err = d.pool.QueryRow(d.withName(ctx, "mark a position for the standby"), `
 		WITH session AS MATERIALIZED (SELECT set_config('synchronous_commit', 'local', true)),
 			mark AS MATERIALIZED (SELECT pg_logical_emit_message(true, 'partnerapi', '') AS lsn FROM session)
 		SELECT (SELECT system_identifier FROM pg_control_system()),
@@ -231,10 +233,10 @@ func (r *replica) atRest(now time.Time) bool {
 	return now.Before(r.rests)
 }
 
-// note stores the result of a check, and logs it if the state changed. replayed is the time up to which the standby has
-// all changes. After a fault the standby is not tried for replicaRest, and its connections are closed, because the URL
-// may later lead to another server.
-func (r *replica) note(ctx context.Context, now, replayed time.Time, fault error) {
+// recordCheck stores the result of a check, and logs it if the state changed. replayed is the time up to which the
+// standby has all changes. After a fault the standby is not tried for replicaRest, and its connections are closed,
+// because the URL may later lead to another server.
+func (r *replica) recordCheck(ctx context.Context, now, replayed time.Time, fault error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.state
@@ -253,12 +255,4 @@ func (r *replica) note(ctx context.Context, now, replayed time.Time, fault error
 	if before.Fault == nil {
 		r.log.WarnContext(ctx, "the standby is left alone, and the primary read", "error", fault)
 	}
-}
-
-// reason returns the internal cause of err or, if it has none, err.
-func reason(err error) error {
-	if cause := domain.AsError(err).Cause; cause != nil {
-		return cause
-	}
-	return err
 }

@@ -18,7 +18,7 @@ type insert struct {
 // Insert returns the statement that inserts rows, at least one, with the columns of Row's table. A zero field that is
 // marked nullzero becomes NULL. Text may follow the statement, as in SQL("? ON CONFLICT DO NOTHING", Insert(rows...)).
 func Insert[Row any](rows ...Row) Query {
-	return insert{modelOf(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
+	return insert{models.Get(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
 }
 
 func (i insert) write(s *statement) {
@@ -57,11 +57,11 @@ func CopyRows[Row any](ctx context.Context, r Runner, action string, rows []Row)
 	if len(rows) == 0 {
 		return nil
 	}
-	all := insert{modelOf(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
+	all := insert{models.Get(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
 	return Copy(ctx, r, action, all.table.Name, columnNames(all.table.Fields), len(rows), func(n int) []any {
 		values := all.values(all.rows.Index(n))
 		for i, value := range values {
-			values[i] = wireValue(pointedTo(value))
+			values[i] = wireValue(deref(value))
 		}
 		return values
 	})
@@ -74,12 +74,12 @@ func UpdateRows[Row any](ctx context.Context, r Runner, action string, rows []Ro
 	if len(rows) == 0 {
 		return nil
 	}
-	all := insert{modelOf(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
+	all := insert{models.Get(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
 	objects := make([]map[string]any, len(rows))
 	for n := range rows {
 		objects[n] = map[string]any{}
 		for i, value := range all.values(all.rows.Index(n)) {
-			objects[n][all.table.Fields[i].Name] = jsonValue(pointedTo(value))
+			objects[n][all.table.Fields[i].Name] = jsonValue(deref(value))
 		}
 	}
 
@@ -95,8 +95,8 @@ func UpdateRows[Row any](ctx context.Context, r Runner, action string, rows []Ro
 		FROM json_populate_recordset(NULL::`+all.table.Name+`, ?::json) AS n WHERE `+strings.Join(keys, " AND "), objects))
 }
 
-// pointedTo dereferences a pointer. It returns nil for a nil pointer, and other values as they are.
-func pointedTo(value any) any {
+// deref dereferences a pointer. It returns nil for a nil pointer, and other values as they are.
+func deref(value any) any {
 	v := reflect.ValueOf(value)
 	switch {
 	case v.Kind() != reflect.Pointer:

@@ -75,11 +75,9 @@ func (l *layout) read(types *pgtype.Map, values [][]byte, row unsafe.Pointer) er
 	return nil
 }
 
-// layouts caches the layouts of each row type: one for each list of columns that queries return for it.
-var layouts = struct {
-	sync.RWMutex
-	of map[reflect.Type][]*layout
-}{of: map[reflect.Type][]*layout{}}
+// layouts caches the layouts of each row type, a []*layout by its reflect.Type: one for each list of columns that queries
+// return for it.
+var layouts sync.Map
 
 // layoutOf returns the layout of a row type for columns, from the cache if it is there.
 func layoutOf(row reflect.Type, columns []pgconn.FieldDescription) (*layout, error) {
@@ -88,21 +86,17 @@ func layoutOf(row reflect.Type, columns []pgconn.FieldDescription) (*layout, err
 			return a.DataTypeOID == b.DataTypeOID && a.Format == b.Format && a.Name == b.Name
 		})
 	}
-	layouts.RLock()
-	known := layouts.of[row]
-	layouts.RUnlock()
+	cached, _ := layouts.Load(row)
+	known, _ := cached.([]*layout)
 	if i := slices.IndexFunc(known, same); i >= 0 {
 		return known[i], nil
 	}
 
 	l, err := newLayout(row, slices.Clone(columns)) // the driver reuses its slice
-	if err != nil {
-		return nil, err
+	if err == nil {
+		layouts.Store(row, append(slices.Clip(known), l)) // a layout that a concurrent Store replaces is made again
 	}
-	layouts.Lock()
-	defer layouts.Unlock()
-	layouts.of[row] = append(slices.Clip(layouts.of[row]), l)
-	return l, nil
+	return l, err
 }
 
 // newLayout creates the layout of a row type for columns. It returns an error if the type has no field for a column.
@@ -117,7 +111,7 @@ func newLayout(row reflect.Type, columns []pgconn.FieldDescription) (*layout, er
 		}
 		return l, nil
 	}
-	table := modelOf(row)
+	table := models.Get(row)
 	for i, column := range columns {
 		f := table.LookupField(column.Name)
 		if f == nil {

@@ -20,12 +20,10 @@ func WithSlowLog(log *slog.Logger, after time.Duration) Option {
 	return func(o *options) { o.slow = &slowLog{log: log, after: after, lines: map[string]slowLine{}} }
 }
 
-// slowLog is a tracer that logs slow statements, and passes all queries on to the tracer next, if there is one. It is
-// safe for concurrent use.
+// slowLog is a tracer that logs slow statements. It is safe for concurrent use.
 type slowLog struct {
 	log   *slog.Logger
 	after time.Duration
-	next  pgx.QueryTracer
 
 	mu    sync.Mutex
 	lines map[string]slowLine
@@ -37,28 +35,21 @@ type slowLine struct {
 	more int
 }
 
-type begunKey struct{}
+type statementStartKey struct{}
 
-// begun is a statement in progress: its start and its name.
-type begun struct {
+// statementStart is the time at which a statement in progress began, and its name.
+type statementStart struct {
 	at   time.Time
 	name string
 }
 
 // TraceQueryStart implements pgx.QueryTracer.
-func (s *slowLog) TraceQueryStart(ctx context.Context, c *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	ctx = context.WithValue(ctx, begunKey{}, begun{time.Now(), cmp.Or(StatementName(ctx), nameIn(data.SQL))})
-	if s.next != nil {
-		ctx = s.next.TraceQueryStart(ctx, c, data)
-	}
-	return ctx
+func (s *slowLog) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	return context.WithValue(ctx, statementStartKey{}, statementStart{time.Now(), cmp.Or(StatementName(ctx), nameIn(data.SQL))})
 }
 
 // TraceQueryEnd implements pgx.QueryTracer.
-func (s *slowLog) TraceQueryEnd(ctx context.Context, c *pgx.Conn, data pgx.TraceQueryEndData) {
-	if s.next != nil {
-		s.next.TraceQueryEnd(ctx, c, data)
-	}
+func (s *slowLog) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
 	s.end(ctx, data.Err)
 }
 
@@ -67,7 +58,7 @@ func (s *slowLog) TraceCopyFromStart(
 	ctx context.Context, _ *pgx.Conn, data pgx.TraceCopyFromStartData,
 ) context.Context {
 	name := cmp.Or(StatementName(ctx), "copy into "+strings.Join(data.TableName, "."))
-	return context.WithValue(ctx, begunKey{}, begun{time.Now(), name})
+	return context.WithValue(ctx, statementStartKey{}, statementStart{time.Now(), name})
 }
 
 // TraceCopyFromEnd implements pgx.CopyFromTracer.
@@ -77,7 +68,7 @@ func (s *slowLog) TraceCopyFromEnd(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 
 // end logs the statement of ctx if it was slow and a line for its name is due.
 func (s *slowLog) end(ctx context.Context, err error) {
-	start, _ := ctx.Value(begunKey{}).(begun)
+	start, _ := ctx.Value(statementStartKey{}).(statementStart)
 	now := time.Now()
 	took := now.Sub(start.at)
 	if start.at.IsZero() || took < s.after {

@@ -31,13 +31,13 @@ func (d *DB) Snapshot(ctx context.Context, fn func(ctx context.Context) error) e
 	ctx = context.WithValue(ctx, snapshotKey{}, true)
 	if conn := d.standby(ctx, replayWithin); conn != nil {
 		defer conn.Release()
-		return d.txBy(ctx, conn.BeginTx, reading, fn)
+		return d.txBy(ctx, conn.BeginTx, snapshotOptions, fn)
 	}
-	return d.tx(ctx, reading, fn)
+	return d.tx(ctx, snapshotOptions, fn)
 }
 
-// reading are the options of a snapshot.
-var reading = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+// snapshotOptions are the options of the transaction of a snapshot.
+var snapshotOptions = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 
 type snapshotKey struct{}
 
@@ -57,10 +57,10 @@ func (d *DB) tx(ctx context.Context, options pgx.TxOptions, fn func(ctx context.
 	return d.txBy(ctx, d.begin, options, fn)
 }
 
-// beginTx begins a transaction.
+// beginTx begins a transaction on a connection.
 type beginTx func(context.Context, pgx.TxOptions) (pgx.Tx, error)
 
-// txBy runs fn in a transaction that begin begins, and after the commit the functions of AfterCommit.
+// txBy runs fn in a transaction of begin, and after the commit the functions of AfterCommit.
 func (d *DB) txBy(ctx context.Context, begin beginTx, options pgx.TxOptions, fn func(ctx context.Context) error) error {
 	tx, err := begin(ctx, options)
 	if err != nil {
@@ -93,9 +93,9 @@ func (d *DB) AfterCommit(ctx context.Context, fn func()) {
 }
 
 // ReservedSnapshot runs fn in a read-only transaction in which all statements see the same state, on one of the
-// reserved connections. It is for reads that must not wait for requests, such as an operator's figures. within bounds
-// the transaction and, on the server, each statement. A preceding wait for a standby (FromReplica) may take as long
-// again.
+// reserved connections. It is for reads that must not wait for requests, such as an operator's figures. The duration
+// within bounds the transaction and, on the server, each statement. Before the transaction, the wait for a standby
+// (FromReplica) may take as long again.
 func (d *DB) ReservedSnapshot(ctx context.Context, within time.Duration, fn func(ctx context.Context) error) error {
 	begin := d.begin
 	if conn := d.standby(ctx, min(within, replayWithin)); conn != nil {
@@ -104,22 +104,19 @@ func (d *DB) ReservedSnapshot(ctx context.Context, within time.Duration, fn func
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	tx, err := begin(ctx, reading)
-	if err != nil {
-		return d.TranslateError("begin to look", err)
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	limit := strconv.FormatInt(max(within.Milliseconds(), 1), 10)
-	if _, err := tx.Exec(ctx, "SELECT set_config('statement_timeout', $1, true)", limit); err != nil {
-		return d.TranslateError("begin to look", err)
-	}
-	return fn(context.WithValue(ctx, txKey{}, tx))
+	return d.txBy(ctx, begin, snapshotOptions, func(ctx context.Context) error {
+		limit := strconv.FormatInt(max(within.Milliseconds(), 1), 10)
+		if _, err := d.Transaction(ctx).Exec(ctx, "SELECT set_config('statement_timeout', $1, true)", limit); err != nil {
+			return d.TranslateError("bound the statements of a transaction", err)
+		}
+		return fn(ctx)
+	})
 }
 
 // DryRun runs fn and rolls its work back, whatever fn returns. Within a transaction it rolls back to a savepoint.
 func (d *DB) DryRun(ctx context.Context, fn func(ctx context.Context) error) error {
 	return d.Tx(ctx, func(ctx context.Context) (err error) {
-		savepoint, err := ctx.Value(txKey{}).(pgx.Tx).Begin(ctx)
+		savepoint, err := d.Transaction(ctx).Begin(ctx)
 		if err != nil {
 			return d.TranslateError("begin a trial", err)
 		}
@@ -136,8 +133,8 @@ func (d *DB) DryRun(ctx context.Context, fn func(ctx context.Context) error) err
 // Savepoint runs fn after a savepoint of the transaction of ctx, so that an error of fn rolls back only the work of fn.
 // Without a transaction it only runs fn.
 func (d *DB) Savepoint(ctx context.Context, fn func(ctx context.Context) error) error {
-	tx, ok := ctx.Value(txKey{}).(pgx.Tx)
-	if !ok {
+	tx := d.Transaction(ctx)
+	if tx == nil {
 		return fn(ctx)
 	}
 	savepoint, err := tx.Begin(ctx)
@@ -168,10 +165,7 @@ func (d *DB) begin(ctx context.Context, options pgx.TxOptions) (tx pgx.Tx, err e
 const maxTries = 3
 
 // InTx reports whether ctx is in a transaction.
-func (d *DB) InTx(ctx context.Context) bool {
-	_, ok := ctx.Value(txKey{}).(pgx.Tx)
-	return ok
-}
+func (d *DB) InTx(ctx context.Context) bool { return d.Transaction(ctx) != nil }
 
 // Transaction returns the transaction of ctx, or nil. It is for packages that use the driver directly.
 func (d *DB) Transaction(ctx context.Context) pgx.Tx {
@@ -189,7 +183,7 @@ func onConn(conn *pgxpool.Conn, fn func(*pgx.Conn) error) error {
 // run runs fn on the connection of the transaction of ctx or, without a transaction, on a connection of the pool, for
 // which it waits.
 func (d *DB) run(ctx context.Context, fn func(*pgx.Conn) error) error {
-	if tx, ok := ctx.Value(txKey{}).(pgx.Tx); ok {
+	if tx := d.Transaction(ctx); tx != nil {
 		return fn(tx.Conn())
 	}
 	leave, err := d.gate.enter(ctx)
