@@ -15,19 +15,18 @@ import (
 // Suspend ends the work of partners that were detached at least the duration after ago, and returns how many.
 // The duration is such that all processes of the cell know of the detachment (db.MovesKnown). Until Suspend, the
 // clients of a detached partner are in resting_clients.
-func Suspend(ctx context.Context, d *db.DB, after time.Duration) (partners int, err error) {
+func Suspend(ctx context.Context, d *db.DB, after time.Duration) (int, error) {
 	detached, err := pg.All[domain.PartnerID](ctx, d, "look for detached partners", pg.SQL(`
 		SELECT m.partner_id FROM moves AS m WHERE m.step = ? AND m.moved_at <= clock_timestamp() - ?::interval
 			AND (EXISTS (SELECT FROM clients AS c WHERE c.partner_id = m.partner_id AND c.archived_at IS NULL)
 				OR EXISTS (SELECT FROM webhooks AS w WHERE w.partner_id = m.partner_id))
 		ORDER BY m.partner_id`, Detached, after))
-	for _, partner := range detached {
+	for i, partner := range detached {
 		if err := suspend(ctx, d, partner); err != nil {
-			return partners, err
+			return i, err
 		}
-		partners++
 	}
-	return partners, err
+	return len(detached), err
 }
 
 // suspend deletes the outstanding work of a detached partner, archives its clients, and deletes them from

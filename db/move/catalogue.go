@@ -22,8 +22,8 @@ type catalogueKind struct {
 	name string
 	// table is the table of an optional kind. A database without it has no lines of the kind.
 	table string
-	// export reads the rows as JSON. statements are those that import a JSON array of rows:
-	// the last returns how many rows were added and changed.
+	// export is the statement that reads the rows as JSON. statements import a JSON array of rows; the last one returns
+	// how many rows were added and changed.
 	export     string
 	statements []string
 }

@@ -36,8 +36,8 @@ func (m *Move) checkCatalogues(source, target side, o ownedIDs) error {
 	var faults []error
 	for _, c := range catalogues {
 		var parts []string
-		for _, n := range c.referred {
-			parts = append(parts, fmt.Sprintf("SELECT DISTINCT t.%s::text AS id FROM %s AS t WHERE %s", n.column, n.table, o.condition(tableByName(n.table))))
+		for _, r := range c.referred {
+			parts = append(parts, fmt.Sprintf("SELECT DISTINCT t.%s::text AS id FROM %s AS t WHERE %s", r.column, r.table, o.condition(tableByName(r.table))))
 		}
 		used, err := pg.All[string](source.ctx, m.From, "list the catalogue rows in use", pg.Raw(
 			"SELECT n.id FROM ("+strings.Join(parts, " UNION ")+") AS n WHERE EXISTS (SELECT FROM "+c.table+" AS c WHERE c."+c.key+"::text = n.id) ORDER BY n.id", nil))
@@ -63,27 +63,23 @@ func tableByName(name string) table {
 }
 
 // extension holds the additions of an optional part of the program to a move. They apply if both cells have table.
-// The notes are shown to the operator, and the activations run in the last transaction.
+// note returns a text for the operator, which may be empty. activate runs in the last transaction.
 type extension struct {
-	table       string
-	checks      []func(m *Move, source, target side, o ownedIDs) error
-	notes       []func(m *Move, source, target side, o ownedIDs) (string, error)
-	activations []func(m *Move, source, target side) error
+	table    string
+	check    func(m *Move, source, target side, o ownedIDs) error
+	note     func(m *Move, source, target side) (string, error)
+	activate func(m *Move, source, target side) error
 }
 
-var extensions = []extension{
+var allExtensions = []extension{
 	v1Extension, // v1-line
 }
 
-// mergedExtensions merges the extensions whose tables the cells have into one.
-func (m *Move) mergedExtensions() (all extension) {
-	for _, x := range extensions {
-		if slices.ContainsFunc(m.tables, func(s shapedTable) bool { return s.name == x.table }) {
-			all.checks, all.notes = append(all.checks, x.checks...), append(all.notes, x.notes...)
-			all.activations = append(all.activations, x.activations...)
-		}
-	}
-	return all
+// extensions returns the extensions whose tables both cells have.
+func (m *Move) extensions() []extension {
+	return slices.DeleteFunc(slices.Clone(allExtensions), func(x extension) bool {
+		return !slices.ContainsFunc(m.tables, func(s shapedTable) bool { return s.name == x.table })
+	})
 }
 
 // Check returns all reasons why the partner cannot be moved, joined, or nil. It changes nothing in the databases.
@@ -111,12 +107,8 @@ func (m *Move) DryRun(ctx context.Context) (notes []string, err error) {
 
 // notes returns the notes of extensions. Check must have set m.tables.
 func (m *Move) notes(ctx context.Context) (texts []string, err error) {
-	o, err := readOwnedIDs(ctx, m.From, m.Partner)
-	if err != nil {
-		return nil, err
-	}
-	for _, note := range m.mergedExtensions().notes {
-		text, err := note(m, side{ctx: ctx, DB: m.From}, side{ctx: ctx, DB: m.To}, o)
+	for _, x := range m.extensions() {
+		text, err := x.note(m, side{ctx: ctx, DB: m.From}, side{ctx: ctx, DB: m.To})
 		if err != nil {
 			return texts, err
 		}
@@ -143,8 +135,8 @@ func (m *Move) checkRows(ctx context.Context) (err error) {
 	}
 	source, target := side{ctx: ctx, DB: m.From}, side{ctx: ctx, DB: m.To}
 	faults := []error{m.checkCatalogues(source, target, o)}
-	for _, check := range m.mergedExtensions().checks {
-		faults = append(faults, check(m, source, target, o))
+	for _, x := range m.extensions() {
+		faults = append(faults, x.check(m, source, target, o))
 	}
 	return errors.Join(faults...)
 }

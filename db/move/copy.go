@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 
 	"partnerapi/db"
@@ -24,6 +24,9 @@ type side struct {
 	// cache holds the digests of tables by bucket, as read in the side's snapshot. Nil disables it.
 	cache map[string][]digest
 }
+
+// conn returns the connection of the side's transaction.
+func (s side) conn() *pgconn.PgConn { return s.Transaction(s.ctx).Conn().PgConn() }
 
 // digests counts and hashes the partner's rows of a table by bucket, or returns them from the cache.
 func (s side) digests(t shapedTable, o ownedIDs) ([]digest, error) {
@@ -158,27 +161,18 @@ func stream(source, target side, c comparison, where string) error {
 	r, w := io.Pipe()
 	var both errgroup.Group
 	both.Go(func() error {
-		err := onTx(source, func(tx pgx.Tx) error {
-			_, err := tx.Conn().PgConn().CopyTo(source.ctx, w,
-				"COPY (SELECT "+columns+" FROM "+c.name+" AS t WHERE "+where+") TO STDOUT (FORMAT binary)")
-			return err
-		})
+		_, err := source.conn().CopyTo(source.ctx, w,
+			"COPY (SELECT "+columns+" FROM "+c.name+" AS t WHERE "+where+") TO STDOUT (FORMAT binary)")
 		_ = w.CloseWithError(err) // always returns nil
 		return source.TranslateError("read rows of "+c.name, err)
 	})
 	both.Go(func() error {
-		err := onTx(target, func(tx pgx.Tx) error {
-			_, err := tx.Conn().PgConn().CopyFrom(target.ctx, r, "COPY "+c.name+" ("+columns+") FROM STDIN (FORMAT binary)")
-			return err
-		})
+		_, err := target.conn().CopyFrom(target.ctx, r, "COPY "+c.name+" ("+columns+") FROM STDIN (FORMAT binary)")
 		_ = r.CloseWithError(err)
 		return target.TranslateError("write rows of "+c.name, err)
 	})
 	return both.Wait()
 }
-
-// onTx calls fn with the transaction of s.
-func onTx(s side, fn func(pgx.Tx) error) error { return fn(s.Transaction(s.ctx)) }
 
 // sealedRow is a sealed secret, with the UUID of the object that it is sealed for.
 type sealedRow struct {
@@ -208,18 +202,10 @@ func (m *Move) reseal(target side, c db.SealedColumn, where string) error {
 // cell.
 const analyzeFrom = 10_000
 
-// copyTable copies the differing rows of a table, in a transaction of its own on each side, and returns their number.
-// On a unique violation it deletes the differing rows from the new cell instead, and the next pass copies them.
-func (m *Move) copyTable(ctx context.Context, t shapedTable, o ownedIDs) (rows int64, err error) {
-	err = m.From.Snapshot(ctx, func(source context.Context) error {
-		_, rows, err = m.copySnapshot(ctx, side{ctx: source, DB: m.From}, t, o)
-		return err
-	})
-	return rows, err
-}
-
-// copySnapshot is copyTable within a snapshot of the source. It also reports whether the two sides differed.
-func (m *Move) copySnapshot(ctx context.Context, source side, t shapedTable, o ownedIDs) (differed bool, rows int64, err error) {
+// copyTable copies the differing rows of a table from a snapshot of the source, in a transaction of its own on the
+// target, and returns their number. differed reports whether the two sides differed; rows may be 0 nevertheless. On a
+// unique violation it deletes the differing rows from the new cell instead, and the next pass copies them.
+func (m *Move) copyTable(ctx context.Context, source side, t shapedTable, o ownedIDs) (differed bool, rows int64, err error) {
 	c, err := compare(source, side{ctx: ctx, DB: m.To}, t, o)
 	if err != nil || !c.differs() {
 		return false, 0, err

@@ -43,7 +43,7 @@ func (m *Move) handOver(ctx context.Context, c cellPair) error {
 // the first freeze.
 func (m *Move) freeze(ctx context.Context) error {
 	for range 2 {
-		if err := m.freezeKnown(ctx); err != nil {
+		if err := m.freezeExisting(ctx); err != nil {
 			return err
 		}
 	}
@@ -61,10 +61,10 @@ func (m *Move) freeze(ctx context.Context) error {
 	return err
 }
 
-// freezeKnown refuses the partner's writes, suspends the clients that exist, and waits for running transactions. A
+// freezeExisting refuses the partner's writes, suspends the clients that exist, and waits for running transactions. A
 // transaction that did not see the freeze has a number below next, so no accepted write is outstanding when the oldest
 // running transaction is next or later.
-func (m *Move) freezeKnown(ctx context.Context) error {
+func (m *Move) freezeExisting(ctx context.Context) error {
 	err := m.From.Tx(ctx, func(ctx context.Context) error {
 		return pg.Run(ctx, m.From, "freeze the partner's writes", pg.SQL(`
 			WITH frozen AS (
@@ -118,7 +118,7 @@ func (m *Move) copyDifferences(ctx context.Context, source side, c cellPair) err
 	for pass := 1; ; pass++ {
 		var differed []shapedTable
 		for _, t := range left {
-			differs, _, err := m.copySnapshot(ctx, source, t, o)
+			differs, _, err := m.copyTable(ctx, source, t, o)
 			if err != nil {
 				return err
 			}
@@ -137,9 +137,9 @@ func (m *Move) copyDifferences(ctx context.Context, source side, c cellPair) err
 	return m.To.Tx(ctx, func(target context.Context) error { return m.commit(ctx, source, side{ctx: target, DB: m.To}, o, c) })
 }
 
-// commit is the last transaction, target's: it copies the tables marked last, checks that the cells are equal, and
-// makes the new cell serve the partner. ctx has no transaction: freezeWithoutEnd commits in the old cell before target
-// does.
+// commit does the work of the last transaction, which is target's: it copies the tables marked last, checks that the
+// cells are equal, and makes the new cell serve the partner. ctx has no transaction: freezeWithoutEnd commits in the
+// old cell before target does.
 func (m *Move) commit(ctx context.Context, source, target side, o ownedIDs, c cellPair) error {
 	if _, err := pg.One[Step](target.ctx, m.To, "lock the move", pg.SQL("SELECT step FROM moves WHERE partner_id = ? FOR UPDATE", m.Partner)); err != nil {
 		return err
@@ -162,8 +162,8 @@ func (m *Move) commit(ctx context.Context, source, target side, o ownedIDs, c ce
 	if err := m.checkKeys(source.ctx, target.ctx); err != nil {
 		return err
 	}
-	for _, activate := range m.mergedExtensions().activations {
-		if err := activate(m, source, target); err != nil {
+	for _, x := range m.extensions() {
+		if err := x.activate(m, source, target); err != nil {
 			return err
 		}
 	}
@@ -245,8 +245,8 @@ func (m *Move) freezeWithoutEnd(ctx context.Context) error {
 	return m.updateFrozen(ctx, "UPDATE moves SET step = step WHERE partner_id = ?0 AND step = ?1 "+notEnded, HandingOver)
 }
 
-// updateFrozen runs a statement that updates the move of the partner, its first argument, if the freeze has not ended.
-// If it updates no row, the error is errFreezeEnded.
+// updateFrozen runs a statement that updates the partner's move only if the freeze has not ended. Its arguments are the
+// partner and steps. If it updates no row, the error is errFreezeEnded.
 func (m *Move) updateFrozen(ctx context.Context, statement string, steps ...any) error {
 	q := pg.SQL(statement, append([]any{m.Partner}, steps...)...)
 	return pg.RunOr(ctx, m.From, errFreezeEnded, "hand the partner over", q)

@@ -288,7 +288,11 @@ func (m *Move) copyPass(ctx context.Context) (total int64, err error) {
 		if t.last {
 			continue
 		}
-		rows, err := m.copyTable(ctx, t, o)
+		var rows int64
+		err := m.From.Snapshot(ctx, func(source context.Context) (err error) {
+			_, rows, err = m.copyTable(ctx, side{ctx: source, DB: m.From}, t, o)
+			return err
+		})
 		if err != nil {
 			return total, err
 		}
@@ -300,16 +304,9 @@ func (m *Move) copyPass(ctx context.Context) (total int64, err error) {
 	return total, nil
 }
 
-// reportRow is a report that has a file.
-type reportRow struct {
-	Client domain.ClientID
-	ID     domain.ReportID
-	Format domain.ReportFormat
-}
-
 // copyFiles copies the files of the partner's reports that were not yet copied.
 func (m *Move) copyFiles(ctx context.Context) error {
-	rows, err := pg.All[reportRow](ctx, m.From, "list reports", pg.SQL(`
+	reports, err := pg.All[domain.Report](ctx, m.From, "list reports", pg.SQL(`
 		SELECT r.client_id AS client, r.id, r.format FROM reports AS r JOIN clients AS c ON c.id = r.client_id
 		WHERE c.partner_id = ? AND r.status = ?`, m.Partner, domain.ReportReady))
 	if err != nil {
@@ -318,11 +315,11 @@ func (m *Move) copyFiles(ctx context.Context) error {
 	if m.copied == nil {
 		m.copied = map[domain.ReportID]bool{}
 	}
-	for _, r := range rows {
+	for _, r := range reports {
 		if m.copied[r.ID] {
 			continue
 		}
-		if err := m.CopyFile(ctx, domain.Report{Client: r.Client, ID: r.ID, Format: r.Format}); err != nil {
+		if err := m.CopyFile(ctx, r); err != nil {
 			return err
 		}
 		m.copied[r.ID] = true

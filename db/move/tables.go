@@ -81,29 +81,19 @@ var tables = slices.Concat([]table{
 
 // ownedIDs holds the ids of a partner's objects by which its rows are found, and the prefixes of its keys.
 type ownedIDs struct {
-	partner                 domain.PartnerID
-	clients, keys, webhooks []string
-	prefixes                []string
+	Partner                           string
+	Clients, Keys, Webhooks, Prefixes []string
 }
 
 // readOwnedIDs reads the ids of a partner's objects. The prefixes include the actor of operators' commands.
-func readOwnedIDs(ctx context.Context, d *db.DB, partner domain.PartnerID) (o ownedIDs, err error) {
-	o.partner = partner
-	for _, list := range []struct {
-		to  *[]string
-		sql string
-	}{
-		{&o.clients, "SELECT id::text FROM clients WHERE partner_id = ? ORDER BY id"},
-		{&o.keys, "SELECT id::text FROM api_keys WHERE partner_id = ? ORDER BY id"},
-		{&o.prefixes, "SELECT prefix FROM api_keys WHERE partner_id = ? ORDER BY prefix"},
-		{&o.webhooks, "SELECT id::text FROM webhooks WHERE partner_id = ? ORDER BY id"},
-	} {
-		if *list.to, err = pg.All[string](ctx, d, "list the partner's objects", pg.SQL(list.sql, partner)); err != nil {
-			return o, err
-		}
-	}
-	o.prefixes = append(o.prefixes, domain.CommandActor)
-	return o, nil
+func readOwnedIDs(ctx context.Context, d *db.DB, partner domain.PartnerID) (ownedIDs, error) {
+	return pg.One[ownedIDs](ctx, d, "list the partner's objects", pg.SQL(`
+		SELECT ?0::uuid::text AS partner,
+			ARRAY(SELECT id::text FROM clients WHERE partner_id = ?0 ORDER BY id) AS clients,
+			ARRAY(SELECT id::text FROM api_keys WHERE partner_id = ?0 ORDER BY id) AS keys,
+			ARRAY(SELECT id::text FROM webhooks WHERE partner_id = ?0 ORDER BY id) AS webhooks,
+			ARRAY(SELECT prefix FROM api_keys WHERE partner_id = ?0 ORDER BY prefix) || ?1::text AS prefixes`,
+		partner, domain.CommandActor))
 }
 
 // condition returns table.rows with constants for its placeholders: COPY takes no parameters. The constants are UUIDs
@@ -113,8 +103,8 @@ func (o ownedIDs) condition(t table) string {
 		return "'{" + strings.Join(values, ",") + "}'::" + kind + "[]"
 	}
 	return strings.NewReplacer(
-		"$partner", "'"+o.partner.UUID()+"'::uuid", "$clients", array(o.clients, "uuid"), "$keys", array(o.keys, "uuid"),
-		"$webhooks", array(o.webhooks, "uuid"), "$prefixes", array(o.prefixes, "text"),
+		"$partner", "'"+o.Partner+"'::uuid", "$clients", array(o.Clients, "uuid"), "$keys", array(o.Keys, "uuid"),
+		"$webhooks", array(o.Webhooks, "uuid"), "$prefixes", array(o.Prefixes, "text"),
 	).Replace(t.rows)
 }
 
@@ -132,14 +122,11 @@ type shapedTable struct {
 	shape
 }
 
-// shapes returns the tables of the list of that exist in a database. Those of version 1 may have been removed.
-func shapes(ctx context.Context, d *db.DB, of []table) (list []shapedTable, err error) {
-	names := make([]string, len(of))
-	for i, t := range of {
-		names[i] = t.name
-	}
+// shapes returns those of the given tables that exist in a database. The tables of version 1 may have been removed.
+func shapes(ctx context.Context, d *db.DB, given []table) (list []shapedTable, err error) {
+	names := pg.MapRows(given, func(t *table) string { return t.name })
 	type column struct {
-		Place         int // the index in of
+		Place         int // the index in given
 		Name          string
 		Identity, Key bool
 	}
@@ -150,8 +137,8 @@ func shapes(ctx context.Context, d *db.DB, of []table) (list []shapedTable, err 
 		WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 		ORDER BY n.place, a.attname`, names))
 	for _, c := range found {
-		if n := len(list); n == 0 || list[n-1].name != of[c.Place].name {
-			list = append(list, shapedTable{table: of[c.Place]})
+		if n := len(list); n == 0 || list[n-1].name != given[c.Place].name { // the first column of a table
+			list = append(list, shapedTable{table: given[c.Place]})
 		}
 		s := &list[len(list)-1]
 		if c.Identity {
@@ -171,13 +158,8 @@ func shapes(ctx context.Context, d *db.DB, of []table) (list []shapedTable, err 
 }
 
 // sealedColumns returns the columns of a table that hold sealed secrets.
-func sealedColumns(t table) (columns []db.SealedColumn) {
-	for _, c := range db.SealedColumns {
-		if c.Table == t.name {
-			columns = append(columns, c)
-		}
-	}
-	return columns
+func sealedColumns(t table) []db.SealedColumn {
+	return slices.DeleteFunc(slices.Clone(db.SealedColumns), func(c db.SealedColumn) bool { return c.Table != t.name })
 }
 
 // buckets is the number of buckets of rows by which a table is compared. It is a power of two: bucketOf masks the hash.

@@ -28,10 +28,12 @@ var v1Tables = []table{
 }
 
 var v1Extension = extension{
-	table:       "id_registry",
-	checks:      []func(m *Move, source, target side, o ownedIDs) error{(*Move).checkNumbers, (*Move).checkRetirement},
-	notes:       []func(m *Move, source, target side, o ownedIDs) (string, error){(*Move).noteRetirement},
-	activations: []func(m *Move, source, target side) error{(*Move).carryAnnouncement},
+	table: "id_registry",
+	check: func(m *Move, source, target side, o ownedIDs) error {
+		return errors.Join(m.checkNumbers(source, target, o), checkRetirement(source, target))
+	},
+	note:     (*Move).noteRetirement,
+	activate: (*Move).carryAnnouncement,
 }
 
 // retirement is the state of the retirement of version 1 in a cell.
@@ -51,7 +53,7 @@ func (s side) retirement() (retirement, error) {
 
 // checkRetirement returns an error if the new cell has ended version 1 and the old cell has not, or if the new cell has
 // announced an end of version 1 that the old cell has not announced, or has announced for another time.
-func (m *Move) checkRetirement(source, target side, _ ownedIDs) error {
+func checkRetirement(source, target side) error {
 	a, err := source.retirement()
 	if err != nil {
 		return err
@@ -74,7 +76,7 @@ func (m *Move) checkRetirement(source, target side, _ ownedIDs) error {
 
 // noteRetirement returns a note that the new cell will take over the old cell's announcement of the end of version 1.
 // It is empty if the old cell has none, or the new cell has one already.
-func (m *Move) noteRetirement(source, target side, _ ownedIDs) (string, error) {
+func (m *Move) noteRetirement(source, target side) (string, error) {
 	a, err := source.retirement()
 	if err != nil || !a.announced() {
 		return "", err
@@ -92,7 +94,7 @@ func (m *Move) carryAnnouncement(source, target side) error {
 	if err := pg.Run(target.ctx, m.To, "lock the retirement of version 1", pg.SQL("SELECT FROM v1_state FOR UPDATE")); err != nil {
 		return err
 	}
-	if err := m.checkRetirement(source, target, ownedIDs{}); err != nil {
+	if err := checkRetirement(source, target); err != nil {
 		return err
 	}
 	a, err := source.retirement()

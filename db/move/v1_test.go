@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -19,10 +17,8 @@ func migrateV1(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, 
 
 // copyNumbers gives templates the numbers of the old cell.
 func copyNumbers(w *world, source, target side) {
-	w.must(onTx(target, func(tx pgx.Tx) error {
-		_, err := tx.Exec(target.ctx, "DELETE FROM id_registry")
-		return err
-	}))
+	_, err := target.Transaction(target.ctx).Exec(target.ctx, "DELETE FROM id_registry")
+	w.must(err)
 	w.copyAll(source, target, "id_registry", "kind = 'template'")
 }
 
