@@ -54,16 +54,16 @@ func readCatalogue(ctx context.Context, d *db.DB) (c *catalogue, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range required {
-		l.Position += len(c.required[l.Framework]) // unique positions, so that the order by due date is too
-		c.required[l.Framework] = append(c.required[l.Framework], l)
+	for _, spec := range required {
+		spec.Position += len(c.required[spec.Framework]) // unique positions, so that the order by due date is too
+		c.required[spec.Framework] = append(c.required[spec.Framework], spec)
 	}
 	if c.templates, err = ownTemplates(); err != nil {
 		return nil, err
 	}
 
-	present, err := one[bool](ctx, d, "look for the breaches", "SELECT true FROM breaches WHERE name = ?",
-		c.breaches[0].Name)
+	present, err := pg.One[bool](ctx, d, "look for the breaches", pg.SQL(
+		"SELECT EXISTS (SELECT FROM breaches WHERE name = ?)", c.breaches[0].Name))
 	if err == nil && !present {
 		err = pg.CopyRows(ctx, d, "seed breaches", c.breaches)
 	}

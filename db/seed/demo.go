@@ -53,10 +53,10 @@ func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
 		if err != nil {
 			return err
 		}
-		// The oldest client; zero if all are archived.
-		keys.Client, err = one[domain.ClientID](ctx, d, "look for the demonstration's first client", `
-			SELECT c.id FROM clients AS c JOIN partners AS p ON p.id = c.partner_id
-			WHERE p.name_key = ? AND c.archived_at IS NULL ORDER BY c.created_at, c.id LIMIT 1`, domain.SortKey(DemoPartner))
+		oldest, err := pg.One[*domain.ClientID](ctx, d, "look for the demonstration's first client", pg.SQL(`
+			SELECT (SELECT c.id FROM clients AS c JOIN partners AS p ON p.id = c.partner_id
+				WHERE p.name_key = ? AND c.archived_at IS NULL ORDER BY c.created_at, c.id LIMIT 1)`, domain.SortKey(DemoPartner)))
+		keys.Client = domain.OrZero(oldest) // zero if all are archived
 		return err
 	})
 	if err != nil || !filled {
@@ -67,7 +67,7 @@ func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
 
 // fillDemo fills an empty database, as of today.
 func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
-	filled, err := one[bool](ctx, d, "look for partners", "SELECT EXISTS (SELECT FROM partners)")
+	filled, err := pg.One[bool](ctx, d, "look for partners", pg.SQL("SELECT EXISTS (SELECT FROM partners)"))
 	if err != nil {
 		return err
 	}

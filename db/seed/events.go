@@ -9,15 +9,19 @@ import (
 	"partnerapi/domain"
 )
 
-// showcaseEvents writes, for the first client, sync runs, events that wait to be published, and a subscription with a
-// past delivery. The subscription is paused so that the demonstration sends nothing. The ids are of a random stream of
-// their own, so that adding these objects did not change the ids of others.
+// showcaseEvents queues the scheduled mails of the first client, and writes its sync runs, events that wait to be
+// published, and a subscription with a past delivery. The subscription is paused so that the demonstration sends
+// nothing. The ids are of a random stream of their own, so that adding these objects did not change the ids of others.
 func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Date, shift time.Duration) {
 	ids := newRandom(eventStream, 0)
 	ids.shift = shift
 	at := func(daysAgo, hour int) time.Time {
 		return today.AddDays(-daysAgo).Time().Add(time.Duration(hour) * time.Hour)
 	}
+
+	w.exec(ctx, "queue scheduled mails", `INSERT INTO outbox (client_id, id, kind, urgency, due_at)
+		SELECT client_id, id, ?, 2, send_at FROM phishing_results WHERE client_id = ? AND status = 'scheduled' ORDER BY id`,
+		db.SimulatedMail, c.ID)
 
 	for daysAgo := 3; daysAgo > 0; daysAgo-- {
 		queued := at(daysAgo, 2)

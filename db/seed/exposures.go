@@ -54,13 +54,14 @@ func (g *generator) addExposures(u *user) {
 // addExposure adds a user's exposure in a breach, first seen daysAgo days ago but not before the user's creation.
 func (g *generator) addExposure(u *user, b *db.BreachRow, daysAgo int, resolved bool) {
 	seen := latestTime(g.at(g.today.AddDays(-daysAgo)), u.CreatedAt)
-	e := exposure{
-		owner: u.owner(), BreachName: b.Name, Severity: b.Severity, DataClasses: b.DataClasses, FirstSeenAt: seen,
-		NotifiedAt: seen.Add(time.Hour),
-	}
+	notified := seen.Add(time.Hour)
+	e := exposure{ClientID: u.ClientID, UpdatedAt: notified, ExposureRow: db.ExposureRow{
+		UserID: u.ID, BreachName: b.Name, Severity: b.Severity, DataClasses: b.DataClasses, FirstSeenAt: seen,
+		NotifiedAt: &notified,
+	}}
 	if days := domain.DateOf(seen).DaysUntil(g.today) - 1; resolved && days > 0 {
-		e.ResolvedAt = g.at(domain.DateOf(seen).AddDays(g.between(1, days)))
+		e.ResolvedAt = new(g.at(domain.DateOf(seen).AddDays(g.between(1, days))))
+		e.UpdatedAt = latestTime(notified, *e.ResolvedAt)
 	}
-	e.UpdatedAt = latestTime(e.NotifiedAt, e.ResolvedAt)
 	u.exposures = append(u.exposures, e)
 }

@@ -53,8 +53,7 @@ func (g *generator) newClient(spec clientSpec) *client {
 	return c
 }
 
-// behaviour holds the probabilities by which a user completes courses, falls for
-// simulations and reports emails.
+// behaviour holds the probabilities by which a user completes courses, falls for simulations and reports emails.
 type behaviour struct{ diligent, gullible, alert float64 }
 
 // behaviour returns random probabilities. Most users are diligent and not gullible.
@@ -71,13 +70,13 @@ func (g *generator) behaviour() behaviour {
 // number of days between a user's simulations.
 func (g *generator) addHistory(c *client, users []*user, every int) {
 	for _, u := range users {
-		t := g.behaviour()
-		for _, l := range g.catalogue.program {
-			g.addAssignments(u, l, t, u.CreatedAt, nil)
+		b := g.behaviour()
+		for _, spec := range g.catalogue.program {
+			g.addAssignments(u, spec, b, u.CreatedAt, nil)
 		}
-		g.addFrameworkTraining(u, c, t)
-		g.addSimulations(u, t, every)
-		g.addReportedEmails(u, t)
+		g.addFrameworkTraining(u, c, b)
+		g.addSimulations(u, b, every)
+		g.addReportedEmails(u, b)
 		if c.DarkWebMonitoring {
 			g.addExposures(u)
 		}

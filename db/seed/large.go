@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"partnerapi/db"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -82,14 +83,14 @@ func (r *largeRun) openPartner(ctx context.Context) (err error) {
 		r.partner = g.newPartner(ctx, r.writer, LargePartner, "seed.example", oldestClient+30, domain.OwnerRole).ID
 		return r.writer.err
 	}
-	r.existing, err = one[int](ctx, r.writer.db, "count the clients of "+LargePartner,
-		"SELECT count(*) FROM clients WHERE partner_id = ?", r.partner)
+	r.existing, err = pg.One[int](ctx, r.writer.db, "count the clients of "+LargePartner,
+		pg.SQL("SELECT count(*) FROM clients WHERE partner_id = ?", r.partner))
 	return err
 }
 
-// part is data that is written at once, in the order of the fields: begun are clients whose rows come before those of
-// their users (writer.begin), users are users with their history, and ended are clients all of whose users are written
-// (writer.end).
+// part is data that is written at once, in the order of the fields. begun are clients of which only the rows that come
+// before those of users are written (writer.begin). users are users with their history. ended are clients whose users
+// are all written, and which get the remaining rows (writer.end).
 type part struct {
 	begun []*client
 	users []*user
@@ -102,7 +103,7 @@ func (r *largeRun) write(ctx context.Context, progress func(done, total int)) er
 	parts := make(chan part)
 	group.Go(func() error {
 		defer close(parts)
-		return r.batches(func(p part) error {
+		return r.generate(func(p part) error {
 			select {
 			case parts <- p:
 				return nil
@@ -130,8 +131,8 @@ func (r *largeRun) write(ctx context.Context, progress func(done, total int)) er
 	return group.Wait()
 }
 
-// batches generates the clients, in batches of about batchUsers users, and passes their parts to send.
-func (r *largeRun) batches(send func(part) error) error {
+// generate generates the clients, in batches of about batchUsers users, and passes their parts to send.
+func (r *largeRun) generate(send func(part) error) error {
 	sizes := usersByClient(r.size)
 	var batch []*largeClient
 	users := 0
@@ -141,7 +142,7 @@ func (r *largeRun) batches(send func(part) error) error {
 		if users < batchUsers && i < len(sizes)-1 {
 			continue
 		}
-		if err := r.batch(batch, send); err != nil {
+		if err := r.generateBatch(batch, send); err != nil {
 			return err
 		}
 		batch, users = nil, 0
@@ -149,9 +150,9 @@ func (r *largeRun) batches(send func(part) error) error {
 	return nil
 }
 
-// batch generates the history of the users of a batch of clients, and passes the parts to send. Only copyAtOnce users
-// with their history are in memory at a time.
-func (r *largeRun) batch(batch []*largeClient, send func(part) error) error {
+// generateBatch generates the history of the users of a batch of clients, and passes the parts to send. Only copyAtOnce
+// users with their history are in memory at a time.
+func (r *largeRun) generateBatch(batch []*largeClient, send func(part) error) error {
 	clients := make([]*client, len(batch))
 	for i, c := range batch {
 		clients[i] = c.client

@@ -10,14 +10,14 @@ import (
 
 // addSimulations adds simulated mails sent to a user. every is the average number of days between two mails. An
 // inactive user got none in the last 60 days.
-func (g *generator) addSimulations(u *user, t behaviour, every int) {
+func (g *generator) addSimulations(u *user, b behaviour, every int) {
 	end := g.today
 	if u.Status != domain.Active {
 		end = g.today.AddDays(-60)
 	}
 	day := domain.DateOf(u.CreatedAt).AddDays(g.between(5, every))
 	for ; day.Before(end); day = day.AddDays(g.between(every*2/3, every*4/3)) {
-		u.simulations = append(u.simulations, g.sentSimulation(u, g.at(day), g.outcome(t)))
+		u.simulations = append(u.simulations, g.sentSimulation(u, g.at(day), g.outcome(b)))
 	}
 }
 
@@ -31,17 +31,17 @@ type outcome struct {
 var scannerReasons = []domain.AutomatedReason{domain.ByHead, domain.ByNetwork, domain.ByHaste}
 
 // outcome returns a random outcome of a mail to a user with a behaviour.
-func (g *generator) outcome(t behaviour) (r outcome) {
+func (g *generator) outcome(b behaviour) (r outcome) {
 	if g.chance(0.02) {
 		return outcome{automated: oneOf(g.random, scannerReasons)}
 	}
 	r.opened = g.chance(0.55)
-	if r.opened && g.chance(t.gullible) {
+	if r.opened && g.chance(b.gullible) {
 		r.attachment = g.chance(0.25)
 		r.clicked = !r.attachment || g.chance(0.5)
 		r.credentials = r.clicked && g.chance(0.3)
 	}
-	r.reported = g.chance(t.alert)
+	r.reported = g.chance(b.alert)
 	return r
 }
 
@@ -116,8 +116,8 @@ var suspiciousEmails = []struct {
 }
 
 // addReportedEmails adds random reports of real mails by a user.
-func (g *generator) addReportedEmails(u *user, t behaviour) {
-	for g.chance(t.alert * 0.3) {
+func (g *generator) addReportedEmails(u *user, b behaviour) {
+	for g.chance(b.alert * 0.3) {
 		g.addReportedEmail(u, g.between(0, len(suspiciousEmails)-1), g.between(1, 500))
 	}
 }

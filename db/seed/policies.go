@@ -3,6 +3,7 @@ package seed
 import (
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
@@ -13,10 +14,10 @@ func (g *generator) addPolicy(
 ) *policy {
 	created := laterDate(domain.DateOf(c.CreatedAt), g.today.AddDays(-700))
 	at := g.at(created)
-	p := policy{policyRow: policyRow{
+	p := policy{policyRow: policyRow{ReviewedAt: at, PolicyRow: db.PolicyRow{
 		ClientID: c.ID, ID: newID[domain.PolicyKind](g.random, at), Title: title, Version: version, ScopeType: scope,
-		ScopeID: scopeID, RequiresAcknowledgment: true, RenewalPeriodDays: 365, ReviewedAt: at, CreatedAt: at,
-	}}
+		ScopeID: scopeID, RequiresAcknowledgment: true, RenewalPeriodDays: 365, CreatedAt: at,
+	}}}
 	if days := created.DaysUntil(g.today); days > 250 {
 		p.ReviewedAt = g.at(g.today.AddDays(-g.between(100, 200)))
 	}

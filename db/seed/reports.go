@@ -5,8 +5,8 @@ import (
 	"partnerapi/domain"
 )
 
-// addShowcaseReports adds a failed report and several pending ones. The process that serves the demonstration makes
-// those older than a day before it starts to serve, so that they are ready, and the one of yesterday in the background.
+// addShowcaseReports adds a failed report and several pending ones. The process that serves the demonstration makes the
+// reports that are older than a day before it starts to serve, and yesterday's report in the background.
 func (g *generator) addShowcaseReports(c *client) {
 	for _, r := range []struct {
 		kind    domain.ReportType

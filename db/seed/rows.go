@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -17,15 +18,12 @@ type client struct {
 	groups      []db.GroupRow
 	users       []*user
 	collections []collection
-	// deletedCollections are inserted and deleted again: other rows refer to them, and the triggers of the table must
-	// run.
-	deletedCollections []collection
-	policies           []policy
-	frameworks         []db.FrameworkRow
-	admins             []db.AdminRow
-	invites            []invite
-	reports            []db.ReportRow
-	history            []dayScore // the average scores of the last days, the oldest first
+	policies    []policy
+	frameworks  []db.FrameworkRow
+	admins      []db.AdminRow
+	invites     []invite
+	reports     []db.ReportRow
+	history     []dayScore // the average scores of the last days, the oldest first
 }
 
 // user is a user with all of the user's rows. computeTotals sets the totals in the user's own row, and the risk.
@@ -79,25 +77,6 @@ type simulation struct {
 	template *template
 }
 
-// waitingMail is a simulated mail that waits to be sent.
-type waitingMail struct {
-	bun.BaseModel `bun:"table:outbox"`
-
-	ClientID domain.ClientID
-	ID       domain.ResultID
-	Kind     db.OutboxKind
-	Urgency  int
-	DueAt    time.Time
-}
-
-// waiting returns the mail's row in the outbox. It returns none if the mail is not scheduled.
-func (s *simulation) waiting() []waitingMail {
-	if s.Status != domain.ResultScheduled {
-		return nil
-	}
-	return just(waitingMail{ClientID: s.ClientID, ID: s.ID, Kind: db.SimulatedMail, Urgency: 2, DueAt: s.SendAt})
-}
-
 // countsAsClick reports whether a person fell for the mail: clicked, opened the attachment or submitted credentials
 // (decisions 3.10).
 func (s *simulation) countsAsClick() bool {
@@ -120,19 +99,17 @@ type reportedEmail struct {
 
 type exposure struct {
 	bun.BaseModel `bun:"table:exposures"`
-	owner
-	BreachName  string
-	Severity    domain.Severity
-	DataClasses []string
-	FirstSeenAt time.Time
-	NotifiedAt  time.Time
-	ResolvedAt  time.Time `bun:",nullzero"`
-	UpdatedAt   time.Time
+	db.ExposureRow
+	ClientID  domain.ClientID
+	UpdatedAt time.Time
 }
 
 type collection struct {
 	db.CollectionRow
 	members []member
+	// deleted is true if the row is inserted and deleted again: other rows refer to it, and the triggers of the table
+	// must run.
+	deleted bool
 }
 
 type member struct {
@@ -148,20 +125,11 @@ type policy struct {
 }
 
 type policyRow struct {
-	bun.BaseModel          `bun:"table:policies"`
-	ClientID               domain.ClientID
-	ID                     domain.PolicyID
-	Title                  string
-	Description            string `bun:",nullzero"`
-	Version                int
-	ScopeType              domain.ScopeType
-	ScopeID                [16]byte
-	RequiresAcknowledgment bool
-	RenewalPeriodDays      int
-	ReviewedAt             time.Time
-	ArchivedAt             time.Time `bun:",nullzero"`
-	CreatedAt              time.Time
-	UpdatedAt              time.Time
+	bun.BaseModel `bun:"table:policies"`
+	db.PolicyRow
+	ReviewedAt time.Time
+	ArchivedAt time.Time `bun:",nullzero"`
+	UpdatedAt  time.Time
 }
 
 type signature struct {
@@ -198,20 +166,8 @@ type keyClient struct {
 	ClientID      domain.ClientID
 }
 
-// latestTime returns the latest of times.
-func latestTime(times ...time.Time) (last time.Time) {
-	for _, t := range times {
-		if t.After(last) {
-			last = t
-		}
-	}
-	return last
-}
+// latestTime returns the latest of times, at least one.
+func latestTime(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // laterDate returns the later of two dates.
-func laterDate(a, b domain.Date) domain.Date {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func laterDate(a, b domain.Date) domain.Date { return a.AddDays(max(0, a.DaysUntil(b))) }

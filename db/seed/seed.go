@@ -36,19 +36,11 @@ func addCounts(ctx context.Context, d *db.DB) error {
 	return doctor.AddCounts(ctx, d, "phishing by day", "uses of templates")
 }
 
-// one returns the first value of a query with one column, or the zero value if it returns no row.
-func one[T any](ctx context.Context, d *db.DB, action, query string, args ...any) (value T, err error) {
-	found, err := pg.All[T](ctx, d, action, pg.SQL(query, args...))
-	if len(found) > 0 {
-		value = found[0]
-	}
-	return value, err
-}
-
 // partnerNamed returns the id of the partner with a name, or zero if there is none.
 func partnerNamed(ctx context.Context, d *db.DB, name string) (domain.PartnerID, error) {
-	return one[domain.PartnerID](ctx, d, "look for the partner "+name,
-		"SELECT id FROM partners WHERE name_key = ?", domain.SortKey(name))
+	id, err := pg.One[*domain.PartnerID](ctx, d, "look for the partner "+name,
+		pg.SQL("SELECT (SELECT id FROM partners WHERE name_key = ?)", domain.SortKey(name)))
+	return domain.OrZero(id), err
 }
 
 // vacuumAnalyze updates the planner's statistics and the visibility map, which index-only scans need. Autovacuum would

@@ -98,19 +98,19 @@ func (g *generator) addShowcaseTraining(c *client) {
 		u.training = nil
 	}
 	yesterday := g.today.AddDays(-1)
-	for i, l := range g.catalogue.program {
-		a := overdue.newAssignment(l, g.at(g.today.AddDays(-120)))
+	for i, spec := range g.catalogue.program {
+		a := overdue.newAssignment(spec, g.at(g.today.AddDays(-120)))
 		a.FromProgram = true
 		overdue.training = append(overdue.training, a)
 
 		a.owner, a.CompletedAt = finished.owner(), g.at(yesterday.AddDays(-3*i))
 		finished.training = append(finished.training, a)
 
-		a = renewed.newAssignment(l, renewed.CreatedAt)
+		a = renewed.newAssignment(spec, renewed.CreatedAt)
 		// The renewal times of the courses end in the last and in the next weeks.
-		a.FromProgram, a.CompletedAt = true, g.at(addMonths(g.today, -l.Months).AddDays(7*i-20))
+		a.FromProgram, a.CompletedAt = true, g.at(addMonths(g.today, -spec.Months).AddDays(7*i-20))
 		renewed.training = append(renewed.training, a)
-		if renewedOn := addMonths(domain.DateOf(a.CompletedAt), l.Months); !renewedOn.After(g.today) {
+		if renewedOn := addMonths(domain.DateOf(a.CompletedAt), spec.Months); !renewedOn.After(g.today) {
 			renewed.training[len(renewed.training)-1].Superseded = true
 			a.Round, a.AssignedAt, a.DueOn, a.CompletedAt = 2, renewedOn.Time(), renewedOn.AddDays(30), time.Time{}
 			renewed.training = append(renewed.training, a)
@@ -173,7 +173,7 @@ func (g *generator) addShowcasePolicies(c *client) {
 	everybody := c.active(anyUser)
 	office, finance := c.groups[1].ID, c.collections[0].ID
 	use := g.addPolicy(c, "Acceptable use", domain.TenantScope, c.ID, 3, everybody)
-	use.Description = "What company devices and accounts may be used for"
+	use.Description = new("What company devices and accounts may be used for")
 	for i, version := range []int{3, 3, 2} { // a valid signature, an expired one, and one of an old version
 		daysAgo := []int{30, use.RenewalPeriodDays + 40, 60}[i]
 		use.signatures = slices.DeleteFunc(use.signatures, func(s signature) bool { return s.UserID == everybody[i].ID })
@@ -183,11 +183,11 @@ func (g *generator) addShowcasePolicies(c *client) {
 	g.addPolicy(c, "Clean desk", domain.GroupScope, office, 1, inOffice).RenewalPeriodDays = 180
 	g.addPolicy(c, "Payment approval", domain.CollectionScope, finance, 2, c.active(hasRole(domain.RoleFinance)))
 	g.addPolicy(c, "Travel handbook", domain.TenantScope, c.ID, 1, nil).RequiresAcknowledgment = false
-	deleted := collection{CollectionRow: db.CollectionRow{
+	deleted := collection{deleted: true, CollectionRow: db.CollectionRow{
 		ClientID: c.ID, ID: newID[domain.CollectionKind](g.random, c.CreatedAt), Name: "Merger team",
 		NameKey: domain.SortKey("Merger team"), CreatedBy: domain.ByDashboard, CreatedAt: c.CreatedAt, UpdatedAt: c.CreatedAt,
 	}}
-	c.deletedCollections = append(c.deletedCollections, deleted)
+	c.collections = append(c.collections, deleted)
 	g.addPolicy(c, "Merger confidentiality", domain.CollectionScope, deleted.ID, 1, nil)
 	old := g.addPolicy(c, "Fax machines", domain.TenantScope, c.ID, 1, everybody)
 	old.ArchivedAt = g.at(g.today.AddDays(-90))

@@ -185,8 +185,8 @@ func (u *user) countReports(s *domain.RiskSignals) {
 func (u *user) countExposures(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.exposures {
 		e := &u.exposures[i]
-		u.UpdatedAt = latestTime(u.UpdatedAt, e.FirstSeenAt, e.ResolvedAt)
-		open := e.ResolvedAt.IsZero()
+		u.UpdatedAt = latestTime(u.UpdatedAt, e.FirstSeenAt, domain.OrZero(e.ResolvedAt))
+		open := e.ResolvedAt == nil
 		seen := domain.DateOf(e.FirstSeenAt).DaysUntil(today) <= 365
 		switch e.Severity {
 		case domain.SeverityCritical:

@@ -22,28 +22,28 @@ func (g *generator) addFramework(
 }
 
 // newAssignment returns the first round of a course of a user, assigned at a time.
-func (u *user) newAssignment(l courseSpec, at time.Time) assignment {
+func (u *user) newAssignment(spec courseSpec, at time.Time) assignment {
 	return assignment{
-		owner: u.owner(), CourseID: l.CourseID, Round: 1, Position: l.Position, Frameworks: [][16]byte{}, AssignedAt: at,
-		DueOn: domain.DateOf(at).AddDays(l.DueAfterDays),
+		owner: u.owner(), CourseID: spec.CourseID, Round: 1, Position: spec.Position, Frameworks: [][16]byte{}, AssignedAt: at,
+		DueOn: domain.DateOf(at).AddDays(spec.DueAfterDays),
 	}
 }
 
 // addAssignments adds all rounds of a course of a user: the first one at a time, and one whenever the renewal time
 // after a completion has passed. The reason is the framework assignment f or, if it is nil, the program.
-func (g *generator) addAssignments(u *user, l courseSpec, t behaviour, at time.Time, f *db.FrameworkRow) {
-	a := u.newAssignment(l, at)
+func (g *generator) addAssignments(u *user, spec courseSpec, b behaviour, at time.Time, f *db.FrameworkRow) {
+	a := u.newAssignment(spec, at)
 	if a.FromProgram = f == nil; f != nil {
 		a.Frameworks = append(a.Frameworks, f.ID)
 	}
 	for ; ; a.Round++ {
 		a.Frameworks = slices.Clone(a.Frameworks)
-		a.CompletedAt = g.completionTime(&a, t)
+		a.CompletedAt = g.completionTime(&a, b)
 		u.training = append(u.training, a)
-		if a.CompletedAt.IsZero() || l.Months <= 0 || u.Status != domain.Active {
+		if a.CompletedAt.IsZero() || spec.Months <= 0 || u.Status != domain.Active {
 			return
 		}
-		renewedOn := addMonths(domain.DateOf(a.CompletedAt), l.Months)
+		renewedOn := addMonths(domain.DateOf(a.CompletedAt), spec.Months)
 		if renewedOn.After(g.today) {
 			return
 		}
@@ -54,13 +54,13 @@ func (g *generator) addAssignments(u *user, l courseSpec, t behaviour, at time.T
 
 // completionTime returns a random time at which a user completes a course, mostly before it is due. It returns zero if
 // the user has not completed it yet.
-func (g *generator) completionTime(a *assignment, t behaviour) time.Time {
+func (g *generator) completionTime(a *assignment, b behaviour) time.Time {
 	assigned := domain.DateOf(a.AssignedAt)
 	on := assigned.AddDays(g.between(1, assigned.DaysUntil(a.DueOn)))
 	if g.chance(0.15) {
 		on = a.DueOn.AddDays(g.between(1, 40))
 	}
-	if !g.chance(t.diligent) || !on.Before(g.today) {
+	if !g.chance(b.diligent) || !on.Before(g.today) {
 		return time.Time{}
 	}
 	return g.at(on)
@@ -78,21 +78,21 @@ func addMonths(d domain.Date, months int) domain.Date {
 
 // addFrameworkTraining adds the courses that the client's frameworks require of an active user. If the user already has
 // the course, the framework assignment is added to its reasons.
-func (g *generator) addFrameworkTraining(u *user, c *client, t behaviour) {
+func (g *generator) addFrameworkTraining(u *user, c *client, b behaviour) {
 	for i := range c.frameworks {
 		f := &c.frameworks[i]
 		if u.Status != domain.Active || !c.inAudience(u, f.AudienceID) {
 			continue
 		}
-		for _, l := range g.catalogue.required[f.FrameworkID] {
-			if l.Role != "" && l.Role != u.Role {
+		for _, spec := range g.catalogue.required[f.FrameworkID] {
+			if spec.Role != "" && spec.Role != u.Role {
 				continue
 			}
-			if existing := u.latest(l.CourseID); existing != nil {
+			if existing := u.latest(spec.CourseID); existing != nil {
 				existing.Frameworks = append(existing.Frameworks, f.ID)
 				continue
 			}
-			g.addAssignments(u, l, t, latestTime(f.CreatedAt, u.CreatedAt), f)
+			g.addAssignments(u, spec, b, latestTime(f.CreatedAt, u.CreatedAt), f)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (w *writer) clients(ctx context.Context, clients []*client, program []cours
 	return w.err
 }
 
-// begin writes clients with their rows that come before those of users, one table after the other in the order of the
+// begin writes clients and those of their rows that must exist before their users, table by table in the order of the
 // foreign keys.
 func (w *writer) begin(ctx context.Context, clients []*client, program []courseSpec) {
 	copyRows(ctx, w, clients, func(c *client) []db.ClientRow { return just(c.ClientRow) })
@@ -60,9 +60,9 @@ func (w *writer) begin(ctx context.Context, clients []*client, program []courseS
 		(SELECT count(*) FROM clients AS c WHERE c.partner_id = p.id AND c.archived_at IS NULL)`)
 	copyRows(ctx, w, clients, func(c *client) []db.GroupRow { return c.groups })
 	copyRows(ctx, w, clients, func(c *client) (rows []db.ProgramRow) {
-		for _, l := range program {
-			rows = append(rows, db.ProgramRow{ClientID: c.ID, Position: l.Position, CourseID: l.CourseID,
-				DueAfterDays: l.DueAfterDays})
+		for _, spec := range program {
+			rows = append(rows, db.ProgramRow{ClientID: c.ID, Position: spec.Position, CourseID: spec.CourseID,
+				DueAfterDays: spec.DueAfterDays})
 		}
 		return rows
 	})
@@ -93,21 +93,19 @@ func (w *writer) users(ctx context.Context, users []*user) {
 	copyRows(ctx, w, users, func(u *user) []db.ResultRow {
 		return flat(u.simulations, func(s simulation) []db.ResultRow { return just(s.ResultRow) })
 	})
-	copyRows(ctx, w, users, func(u *user) []waitingMail {
-		return flat(u.simulations, func(s simulation) []waitingMail { return s.waiting() })
-	})
 	copyRows(ctx, w, users, func(u *user) []reportedEmail { return u.reported })
 	copyRows(ctx, w, users, func(u *user) []exposure { return u.exposures })
 	copyRows(ctx, w, users, func(u *user) []db.SentEmailRow { return u.sent })
 }
 
-// collections writes the collections of clients. It also writes deletedCollections, and deletes them again, so that the
-// triggers of the table run for them.
+// collections writes the collections of clients, and deletes the deleted ones again.
 func (w *writer) collections(ctx context.Context, clients []*client) {
-	all := flat(clients, func(c *client) []collection { return slices.Concat(c.collections, c.deletedCollections) })
+	all := flat(clients, func(c *client) []collection { return c.collections })
 	copyRows(ctx, w, all, func(k collection) []db.CollectionRow { return just(k.CollectionRow) })
 	copyRows(ctx, w, all, func(k collection) []member { return k.members })
-	for _, k := range flat(clients, func(c *client) []collection { return c.deletedCollections }) {
-		w.exec(ctx, "delete a collection", "DELETE FROM collections WHERE client_id = ? AND id = ?", k.ClientID, k.ID)
+	for _, k := range all {
+		if k.deleted {
+			w.exec(ctx, "delete a collection", "DELETE FROM collections WHERE client_id = ? AND id = ?", k.ClientID, k.ID)
+		}
 	}
 }
