@@ -23,8 +23,7 @@ type DueWebhook struct {
 	ID domain.WebhookID
 	// Failing is true if a delivery has failed since the last success.
 	Failing bool
-	// UnderWay is the number of tries in progress (leased) in all processes, counted up to
-	// domain.MaxConcurrentTries.
+	// UnderWay is the number of tries in progress (leased) in all processes, counted up to domain.MaxConcurrentTries.
 	UnderWay int
 }
 
@@ -182,7 +181,7 @@ func withinAccess(client string) string {
 }
 
 // lease leases the due deliveries of places and adds them to claim. It drops deliveries that waited while their
-// subscription was not active, and those of clients that are archived or no longer within its access: a retry must
+// subscription was not active, and deliveries of clients that are archived or no longer within its access: a retry must
 // not show data that the key cannot read. The limits are parameters because the planner would otherwise expect to read
 // most of the waiting deliveries.
 func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, places []Places, claim *Claim) error {

@@ -42,26 +42,17 @@ type eventBody struct {
 	Body      string
 }
 
-// EventBodies reads the bodies of the events of leased deliveries, each event once. The body of an event that was
-// deleted is empty.
+// EventBodies reads the bodies of the events of leased deliveries, each event once. An event that was deleted has none.
 func EventBodies(ctx context.Context, d *db.DB, leases []DeliveryLease) (map[EventPlace]string, error) {
-	bodies := make(map[EventPlace]string, len(leases))
-	var partners []domain.PartnerID
-	var positions []int64
-	for i := range leases {
-		place := leases[i].Place()
-		if _, known := bodies[place]; !known {
-			bodies[place] = ""
-			partners, positions = append(partners, place.Partner), append(positions, place.Position)
-		}
-	}
 	rows, err := pg.All[eventBody](ctx, d, "read events", pg.SQL(`
-		SELECT e.partner_id, e.position, e.body FROM unnest(?0::uuid[], ?1::bigint[]) AS p (partner_id, position)
-		JOIN published_events AS e USING (partner_id, position)`, pg.IDs(partners), positions))
-	for _, r := range rows {
-		bodies[EventPlace{r.PartnerID, r.Position}] = r.Body
-	}
-	return bodies, err
+		SELECT e.partner_id, e.position, e.body
+		FROM (SELECT DISTINCT * FROM unnest(?0::uuid[], ?1::bigint[]) AS p (partner_id, position)) AS p
+		JOIN published_events AS e USING (partner_id, position)`,
+		pg.MapRows(leases, func(l *DeliveryLease) [16]byte { return l.Partner }),
+		pg.MapRows(leases, func(l *DeliveryLease) int64 { return l.Position })))
+	return pg.Index(rows, func(r *eventBody) (EventPlace, string) {
+		return EventPlace{r.PartnerID, r.Position}, r.Body
+	}), err
 }
 
 // maxCounted bounds the counting of deliveries.

@@ -43,7 +43,7 @@ type waitingWebhook struct {
 	// Suspended reports whether its partner is suspended (db.SuspendedPartners).
 	Suspended bool
 	Wrapped   bool
-	// Step is the number of subscriptions read up to this one, and Found the number of those with due deliveries.
+	// Step is the number of subscriptions read up to this one, and Found how many of them have due deliveries.
 	Step, Found int
 }
 

@@ -41,17 +41,16 @@ const failedMails = `
 	FROM partner_mails
 	WHERE failed_at >= @since AND (@ids::uuid[] IS NULL OR id = ANY(@ids::uuid[]))`
 
-// FailedMails lists at most limit mails that were given up since a time, the oldest failure
-// first.
+// FailedMails lists at most limit mails that were given up since a time, the oldest failure first.
 func FailedMails(ctx context.Context, d *db.DB, since time.Time, limit int) ([]FailedMail, error) {
 	return pg.All[FailedMail](ctx, d, "list failed mails", pg.SQL(
 		"SELECT * FROM ("+failedMails+") AS m ORDER BY failed_at, id LIMIT @limit",
 		pg.Named{"since": since, "ids": []string(nil), "limit": limit}))
 }
 
-// RetryMails puts mails that were given up since a time into the outbox again, at most limit, the oldest failure first:
-// those with the ids, as UUIDs, or all if ids is nil. Their last try may have been delivered, so they cannot be
-// cancelled. It returns the mails that it changed.
+// RetryMails puts mails that were given up since a time into the outbox again: the mails with the ids (UUIDs) or, if
+// ids is nil, all mails. It takes at most limit, the oldest failure first. Their last try may have been delivered, so
+// they cannot be cancelled. It returns the mails that it changed.
 func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, limit int) (mails []FailedMail, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.ResultLocks)

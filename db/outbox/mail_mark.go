@@ -54,7 +54,7 @@ func MarkSent(ctx context.Context, d *db.DB, mails []SentMail) (map[domain.Messa
 	return done, err
 }
 
-// noteNotified sets notified_at of the exposures of which the notices have told users.
+// noteNotified sets notified_at of the exposures that sent notices are about.
 func noteNotified(ctx context.Context, c *db.Change, notices []markedRow) error {
 	if len(notices) == 0 {
 		return nil

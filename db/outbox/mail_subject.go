@@ -32,7 +32,8 @@ func readSubject(ctx context.Context, d *db.DB, r *mailRow) (err error) {
 	return err
 }
 
-// readCompletion reads the date on which the user completed the round of the course. unwanted is "" if there is one.
+// readCompletion reads the date on which the user completed the round of the course. unwanted is "" if there is such a
+// date, and otherwise the reason.
 func readCompletion(ctx context.Context, d *db.DB, round int, m *domain.Mail) (unwanted string, err error) {
 	rows, err := pg.All[time.Time](ctx, d, "look for a completion", pg.SQL(`
 		SELECT completed_at FROM assignments

@@ -114,7 +114,7 @@ func publish(ctx context.Context, d *db.DB, head int64, taken []db.OutboxEvent, 
 		return err
 	}
 
-	batch := publishing{head: head}
+	batch := publishedColumns{head: head}
 	for i, e := range readable {
 		if bodies[i] == "" {
 			p.Dropped = append(p.Dropped, e.Event)
@@ -127,8 +127,8 @@ func publish(ctx context.Context, d *db.DB, head int64, taken []db.OutboxEvent, 
 	return err
 }
 
-// publishing holds new rows of published_events by column. head is the position of the last row.
-type publishing struct {
+// publishedColumns holds new rows of published_events by column. head is the position of the last row.
+type publishedColumns struct {
 	head                   int64
 	positions              []int64
 	partners, clients, ids [][16]byte
@@ -137,7 +137,7 @@ type publishing struct {
 	bodies                 []string
 }
 
-func (b *publishing) add(e db.OutboxEvent, body string) {
+func (b *publishedColumns) add(e db.OutboxEvent, body string) {
 	b.head++
 	b.positions = append(b.positions, b.head)
 	b.partners, b.clients, b.ids = append(b.partners, *e.Partner), append(b.clients, e.Client), append(b.ids, e.ID)
@@ -179,9 +179,9 @@ const publishSQL = `
 	)
 	SELECT count(*) FROM delivered`
 
-// storePublished stores a batch in one statement: it inserts the rows of b and their webhook deliveries, and deletes the
-// taken events, also those that are not published. It returns the number of deliveries.
-func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *publishing) (deliveries int, err error) {
+// storePublished stores a batch in one statement: it inserts the rows of b and their webhook deliveries, and deletes
+// the taken events, also those that are not published. It returns the number of deliveries.
+func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *publishedColumns) (deliveries int, err error) {
 	at, ids := make([]time.Time, len(taken)), make([][16]byte, len(taken))
 	for i, e := range taken {
 		at[i], ids[i] = e.RecordedAt, e.ID

@@ -19,9 +19,9 @@ type Webhook struct {
 const selectWebhook = `w.partner_id AS partner, w.id, w.key_id AS key, w.url, w.events, w.client_ids AS clients, w.description,
 	w.status, w.created_at, w.updated_at, w.last_delivery_at, w.failing_since`
 
-// webhookReach returns the condition that the caller may read and change a subscription, alias w: the access of the
-// subscription, that of its key narrowed to client_ids, is within the caller's (decisions 8.6). Archived clients count
-// too.
+// webhookReach returns the condition that the caller may read and change a subscription, alias w: the caller reaches
+// all clients that the subscription reaches (decisions 8.6). These are client_ids or, if that is empty, the clients of
+// its key. Archived clients count too.
 func webhookReach(ctx context.Context) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	if caller.AllClients {
@@ -56,8 +56,8 @@ func webhookQuery(ctx context.Context, id domain.WebhookID) *pg.Select {
 	return pg.From("webhooks AS w").Columns(selectWebhook).Where("w.id = ?", id).Where("?", webhookReach(ctx))
 }
 
-// webhook returns the subscription that q selects. It returns NotFound if there is no row.
-func webhook(ctx context.Context, d *db.DB, id domain.WebhookID, q pg.Query) (*Webhook, error) {
+// readWebhook reads the subscription that q selects. It returns NotFound if there is no row.
+func readWebhook(ctx context.Context, d *db.DB, id domain.WebhookID, q pg.Query) (*Webhook, error) {
 	found, err := pg.Find[domain.Webhook](ctx, d, id.Noun(), q)
 	if err != nil {
 		return nil, err
@@ -67,13 +67,13 @@ func webhook(ctx context.Context, d *db.DB, id domain.WebhookID, q pg.Query) (*W
 
 // FindWebhook returns a subscription. It returns NotFound if it is not within the caller's reach.
 func FindWebhook(ctx context.Context, d *db.DB, id domain.WebhookID) (*Webhook, error) {
-	return webhook(ctx, d, id, pg.Prepared(webhookQuery(ctx, id)))
+	return readWebhook(ctx, d, id, pg.Prepared(webhookQuery(ctx, id)))
 }
 
 // LockWebhook is FindWebhook for a change: it locks the row.
 func LockWebhook(ctx context.Context, c *db.Change, id domain.WebhookID) (*Webhook, error) {
 	c.Lock(db.WebhookLocks)
-	return webhook(ctx, c.DB, id, webhookQuery(ctx, id).For("NO KEY UPDATE OF w"))
+	return readWebhook(ctx, c.DB, id, webhookQuery(ctx, id).For("NO KEY UPDATE OF w"))
 }
 
 // SealedSecrets returns the sealed secrets that currently sign the subscription's events: its secret and, for

@@ -56,11 +56,11 @@ func (h *Webhook) Redeliver(ctx context.Context, c *db.Change, id domain.Deliver
 	case !s.Wanted:
 		return domain.Delivery{}, domain.ErrConflict(id.Noun(), "the event is of a client that is no longer within the access of the webhook")
 	}
-	return h.wait(ctx, c, id)
+	return h.requeue(ctx, c, id)
 }
 
-// wait makes a delivery wait and due now, as described at Redeliver.
-func (h *Webhook) wait(ctx context.Context, c *db.Change, id domain.DeliveryID) (domain.Delivery, error) {
+// requeue makes a delivery wait and due now, as described at Redeliver.
+func (h *Webhook) requeue(ctx context.Context, c *db.Change, id domain.DeliveryID) (domain.Delivery, error) {
 	const ended = "d.status <> 'waiting'"
 	d, err := pg.One[domain.Delivery](ctx, c, "make a delivery wait again", pg.SQL(`
 		UPDATE webhook_deliveries AS d SET status = 'waiting', reason = NULL,

@@ -37,7 +37,7 @@ func SetWebhookStatus(
 ) (before domain.WebhookStatus, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.WebhookLocks)
-		h, err := webhook(ctx, c.DB, id, pg.From("webhooks AS w").Columns(selectWebhook).
+		h, err := readWebhook(ctx, c.DB, id, pg.From("webhooks AS w").Columns(selectWebhook).
 			Where("w.id = ?", id).For("NO KEY UPDATE OF w"))
 		if err != nil {
 			return err
