@@ -8,10 +8,9 @@ import (
 	"partnerapi/domain"
 )
 
-// Fix makes the database permanently a database of cell c, if c is one of several cells.
-// It does nothing if the database belongs to a cell already, or if it has partners and c
-// is not the first cell. It returns the cell to which the database belongs afterwards.
-// Requests that create objects wait for it, for a moment.
+// Fix makes the database permanently a database of cell c, if c is one of several cells. It does nothing if the
+// database belongs to a cell already, or if it has partners and c is not the first cell. It returns the cell to which
+// the database belongs afterwards. Requests that create objects wait for it, for a moment.
 func Fix(ctx context.Context, d *db.DB, c domain.Cell) (actual domain.Cell, err error) {
 	if c.Count > 1 {
 		err = pg.RetryLocked(ctx, func() error {
@@ -55,9 +54,9 @@ type StrayKey struct {
 	Digest []byte
 }
 
-// StrayKeys returns the keys of the database that have the prefix of another cell than
-// cell, the database's, without revoked keys: keys that moved with their partner, and keys
-// of the time before cells whose prefix happens to be that of another cell.
+// StrayKeys returns the keys of the database, without revoked keys, that have the prefix of another cell than cell,
+// which is the cell of the database. Such keys moved here with their partner, or are older than the division into cells
+// and have the other prefix by chance.
 func StrayKeys(ctx context.Context, d *db.DB, cell domain.Cell) ([]StrayKey, error) {
 	return strayKeys(ctx, d, cell, pg.SQL("revoked_at IS NULL"))
 }

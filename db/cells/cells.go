@@ -38,8 +38,7 @@ type cellData struct {
 	arriving bool
 }
 
-// Read reads the keys and secrets of the other cells. It returns nil if there is only one
-// cell.
+// Read reads the keys and secrets of the other cells. It returns nil if there is only one cell.
 func Read(ctx context.Context, d *db.DB) (*Cells, error) {
 	cell, err := d.Cell(ctx)
 	if err != nil || cell.Count == 1 {
@@ -58,29 +57,24 @@ type movedKey struct {
 // readWithin is the greatest duration of a read.
 const readWithin = 5 * time.Second
 
-// read reads everything in one snapshot, on a reserved connection, so that requests do not
-// wait for it.
+// read reads everything in one snapshot, on a reserved connection, so that requests do not wait for it.
 func (c *Cells) read(ctx context.Context) error {
 	return c.db.ReservedSnapshot(ctx, readWithin, c.readIn)
 }
 
 // readIn reads everything in the snapshot of ctx, and replaces the cache unless it fails.
 func (c *Cells) readIn(ctx context.Context) error {
-	data := &cellData{strays: map[string]bool{}, movedTo: map[string]string{}, secrets: map[string][][]byte{}}
+	data := &cellData{secrets: map[string][][]byte{}}
 	strays, err := strayKeys(ctx, c.db, c.cell, pg.SQL("true")) // with revoked keys, which this cell refuses too
 	if err != nil {
 		return err
 	}
-	for _, k := range strays {
-		data.strays[string(k.Digest)] = true
-	}
+	data.strays = pg.Index(strays, func(k *StrayKey) (string, bool) { return string(k.Digest), true })
 	moved, err := pg.All[movedKey](ctx, c.db, "read the keys that left", pg.SQL("SELECT digest, cell FROM moved_keys"))
 	if err != nil {
 		return err
 	}
-	for _, k := range moved {
-		data.movedTo[string(k.Digest)] = k.Cell
-	}
+	data.movedTo = pg.Index(moved, func(k *movedKey) (string, string) { return string(k.Digest), k.Cell })
 	if data.arriving, err = pg.One[bool](ctx, c.db, "look for partners that arrive", pg.SQL(
 		"SELECT EXISTS (SELECT FROM moves WHERE step = 'arriving')")); err != nil {
 		return err
@@ -96,10 +90,9 @@ func (c *Cells) readIn(ctx context.Context) error {
 	return err
 }
 
-// Elsewhere returns the code of the other cell in which a key is valid; "" if that is this
-// cell. While a partner is being copied into this cell, its keys may become valid here at
-// any moment: Elsewhere then refreshes the cache before it returns another cell, which
-// could send the caller back to this one.
+// Elsewhere returns the code of the other cell in which a key is valid; "" if that is this cell. While a partner is
+// being copied into this cell, its keys may become valid here at any moment: Elsewhere then refreshes the cache before
+// it returns another cell, which could send the caller back to this one.
 func (c *Cells) Elsewhere(key string, digest []byte) string {
 	data := c.cache.Load()
 	code := c.elsewhere(data, key, digest)
@@ -119,8 +112,7 @@ func (c *Cells) Left(digest []byte) bool {
 // refreshEvery is the least time between two reads by refreshNow.
 const refreshEvery = 100 * time.Millisecond
 
-// refreshNow reads everything again, unless it did so within refreshEvery. After an error
-// the cache is unchanged.
+// refreshNow reads everything again, unless it did so within refreshEvery. After an error the cache is unchanged.
 func (c *Cells) refreshNow() {
 	c.refreshing.Lock()
 	defer c.refreshing.Unlock()
@@ -146,33 +138,27 @@ func (c *Cells) elsewhere(data *cellData, key string, digest []byte) string {
 // CursorSecrets returns the cursor secrets of the cells from which partners came.
 func (c *Cells) CursorSecrets() [][]byte { return c.cache.Load().secrets[db.CursorSecretName] }
 
-// TrackingSecrets returns the secrets of links in simulated mails of these cells.
+// TrackingSecrets returns the secrets of links in simulated mails of the cells from which partners came.
 func (c *Cells) TrackingSecrets() [][]byte { return c.cache.Load().secrets[db.TrackingSecretName] }
 
 // LinksOf returns the public URL of the cell to which the partner of a simulated mail
 // moved; "" if the partner is in this cell, or the URL is not known.
 func (c *Cells) LinksOf(ctx context.Context, result domain.ResultID) (string, error) {
-	found, err := pg.All[string](ctx, c.db, "look where a simulated mail moved", pg.Prepared(pg.SQL(`
-		SELECT m.public_url FROM phishing_results AS r JOIN clients AS c ON c.id = r.client_id
-		JOIN moves AS m ON m.partner_id = c.partner_id
-		WHERE r.id = ? AND m.step = 'gone' AND m.public_url IS NOT NULL`, result)))
-	if err != nil || len(found) == 0 {
-		return "", err
-	}
-	return found[0], nil
+	url, err := pg.One[*string](ctx, c.db, "look where a simulated mail moved", pg.Prepared(pg.SQL(`
+		SELECT max(m.public_url) FROM phishing_results AS r JOIN clients AS c ON c.id = r.client_id
+		JOIN moves AS m ON m.partner_id = c.partner_id WHERE r.id = ? AND m.step = 'gone'`, result)))
+	return domain.OrZero(url), err
 }
 
 const (
 	// reread is how often everything is read again without a notification.
 	reread = 10 * time.Second
-	// MovesKnown is the time within which every process has read the result of a move, even
-	// if its connection breaks.
+	// MovesKnown is the time within which every process has read the result of a move, even if its connection breaks.
 	MovesKnown = reread + 2*pg.Relisten
 )
 
-// Watch reads everything again after each notification of a move, and every reread, until
-// ctx ends. It listens on a connection of its own. While the database cannot be reached,
-// it logs a warning, and the cache is unchanged.
+// Watch reads everything again after each notification of a move, and every reread, until ctx ends. It listens on a
+// connection of its own. While the database cannot be reached, it logs a warning, and the cache is unchanged.
 func (c *Cells) Watch(ctx context.Context, log *slog.Logger) {
 	c.db.Follow(ctx, db.MovesChannel, reread, func(pg.ListenEvent) error { return c.read(ctx) }, func(err error) {
 		log.WarnContext(ctx, "the moves of partners cannot be followed; what was read last holds", "error", err)

@@ -63,8 +63,7 @@ const MostEvents = 100_000
 // ledWithin is how late periodic jobs may be until no process seems to run them.
 const ledWithin = time.Minute
 
-// JobFigure counts jobs of one kind and state: available, running, retryable or
-// discarded.
+// JobFigure counts jobs of one kind and state: available, running, retryable or discarded.
 type JobFigure struct {
 	Kind, State string
 	N           int
@@ -89,9 +88,8 @@ type directoryCount struct {
 	Since    *time.Time
 }
 
-// CountFigures reads the figures in one snapshot, from the standby if there is one. It
-// uses a reserved connection, so that requests do not wait for it; the server cancels it
-// after the time within.
+// CountFigures reads the figures in one snapshot, from the standby if there is one. It uses a reserved connection, so
+// that requests do not wait for it; the server cancels it after the time within.
 func CountFigures(ctx context.Context, d *db.DB, within time.Duration) (f Figures, err error) {
 	err = d.FromReplica(ctx, func(ctx context.Context) error {
 		return d.ReservedSnapshot(ctx, within, func(ctx context.Context) (err error) {
@@ -126,9 +124,8 @@ func countFigures(ctx context.Context, d *db.DB) (f Figures, err error) {
 	return f, err
 }
 
-// jobFigures counts reports and periodic jobs that are available (due), running (leased)
-// or retryable (a report that waits after a failed try), and their failures of the last
-// db.DiscardedFor, as discarded.
+// jobFigures counts reports and periodic jobs that are available (due), running (leased) or retryable (a report that
+// waits after a failed try), and their failures of the last db.DiscardedFor, as discarded.
 func jobFigures(ctx context.Context, d *db.DB) ([]JobFigure, error) {
 	now := d.Now()
 	return pg.All[JobFigure](ctx, d, "count jobs", pg.SQL(`

@@ -19,9 +19,9 @@ type EndingKey struct {
 	ExpiresAt    time.Time
 }
 
-// EndingKeys returns the first MostEndingKeys keys that expire within domain.KeyEndsSoon,
-// sorted by that time, without revoked and expired keys, keys of a demonstration, which
-// each start replaces, and keys of partners that another cell serves.
+// EndingKeys returns the first MostEndingKeys keys that expire within domain.KeyEndsSoon, sorted by that time. It
+// leaves out revoked and expired keys, keys of a demonstration, which each start replaces, and keys of partners that
+// another cell serves.
 func EndingKeys(ctx context.Context, d *db.DB) ([]EndingKey, error) {
 	now := d.Now()
 	return pg.All[EndingKey](ctx, d, "find keys that end soon", pg.SQL(`

@@ -30,9 +30,8 @@ type Miscount struct {
 	Counted string `json:"counted"`
 }
 
-// storedCount describes counts that are stored in columns of a table. Each transaction
-// that changes the counted rows updates the counts too, so in a snapshot the stored counts
-// equal the counted ones.
+// storedCount describes counts that are stored in columns of a table. Each transaction that changes the counted rows
+// updates the counts too, so in a snapshot the stored counts equal the counted ones.
 type storedCount struct {
 	name, table string
 	// keys are the columns of the primary key, of which the first is the id of a client or
@@ -129,8 +128,7 @@ func Recount(ctx context.Context, d *db.DB, names ...string) (wrong []Miscount, 
 	return append(wrong, found...), err
 }
 
-// AddCounts inserts the missing rows of the named stored counts, after rows were copied
-// without their counts.
+// AddCounts inserts the missing rows of the named stored counts, after rows were copied without their counts.
 func AddCounts(ctx context.Context, d *db.DB, names ...string) error {
 	for _, c := range storedCounts {
 		if !slices.Contains(names, c.name) {
@@ -146,17 +144,14 @@ func AddCounts(ctx context.Context, d *db.DB, names ...string) error {
 	return nil
 }
 
-// recount compares and corrects the counts of c. It returns the wrong counts, also with
-// an error.
+// recount compares and corrects the counts of c. It returns the wrong counts, also with an error.
 func (c storedCount) recount(ctx context.Context, d *db.DB) (wrong []Miscount, err error) {
 	for {
 		found, err := pg.All[Miscount](ctx, d, "compare "+c.name, c.compare())
 		if err != nil {
 			return wrong, err
 		}
-		for rest := found; len(rest) > 0; {
-			batch := rest[:min(recountBatch, len(rest))]
-			rest = rest[len(batch):]
+		for batch := range slices.Chunk(found, recountBatch) {
 			if err := c.correct(ctx, d, batch); err != nil {
 				return wrong, err
 			}
@@ -168,9 +163,8 @@ func (c storedCount) recount(ctx context.Context, d *db.DB) (wrong []Miscount, e
 	}
 }
 
-// servedHere returns the condition that this cell serves the client whose id is in a column.
-// The rows of partners that are arriving or gone may be incomplete, so that their counts
-// need not match.
+// servedHere returns the condition that this cell serves the client whose id is in a column. The rows of partners that
+// are arriving or gone may be incomplete, so that their counts need not match.
 func servedHere(client string) string {
 	return client + " IN (SELECT id FROM clients WHERE partner_id NOT IN (" + partnersElsewhere + "))"
 }
@@ -205,10 +199,9 @@ func (c storedCount) compare() pg.Query {
 		c.name, recountAtOnce)
 }
 
-// correct counts again for the keys of wrong, and stores the counts that differ. It locks
-// the stored rows before it counts: it thereby waits for transactions that have changed a
-// count, and transactions that are about to change one wait for its commit. It inserts
-// missing rows first.
+// correct counts again for the keys of wrong, and stores the counts that differ. It locks the stored rows before it
+// counts: it thereby waits for transactions that have changed a count, and transactions that are about to change one
+// wait for its commit. It inserts missing rows first.
 func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) error {
 	list := pg.MapRows(wrong, func(w *Miscount) json.RawMessage { return w.Key })
 	keys := strings.Join(c.keys, ", ")

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"partnerapi/db"
@@ -13,8 +14,7 @@ const MinServer = 140_000
 
 // Server describes the database's server.
 type Server struct {
-	// Version is the server_version_num, such as 140005 for 14.5, and VersionText the
-	// server_version.
+	// Version is the server_version_num, such as 140005 for 14.5, and VersionText the server_version.
 	Version     int
 	VersionText string
 	Encoding    string
@@ -36,8 +36,7 @@ type Role struct {
 	Name string
 	// Superuser is true if the server does not check the role's rights.
 	Superuser bool
-	// ReadOnly is true if writes are impossible: the server is a standby, or transactions
-	// are read-only by default.
+	// ReadOnly is true if writes are impossible: the server is a standby, or transactions are read-only by default.
 	ReadOnly bool
 	// Denied lists the tables and sequences, separated by commas, on which the role lacks
 	// a right that the service needs; empty for none.
@@ -60,8 +59,7 @@ func ReadRole(ctx context.Context, d *db.DB) (Role, error) {
 			), '') AS denied`))
 }
 
-// Settings lists settings that may lose data or work, as name = value, separated by
-// commas; empty for none.
+// Settings lists settings that may lose data or work, as name = value, separated by commas; empty for none.
 type Settings struct {
 	// Unsafe lists the settings with which a commit may be lost.
 	Unsafe string
@@ -137,19 +135,12 @@ var workKinds = []struct{ what, rows string }{
 }
 
 // Backlogs returns the Backlog of each kind of work that has rows which were due before a
-// time. The tables must have this version.
+// time. The tables must be at the version that this program needs.
 func Backlogs(ctx context.Context, d *db.DB, before time.Time) ([]Backlog, error) {
-	var backlogs []Backlog
+	var kinds []string
 	for _, kind := range workKinds {
-		backlog, err := pg.One[Backlog](ctx, d, "look for "+kind.what+" that are late", pg.SQL(
-			"SELECT ?0::text AS what, count(*)::int AS count, coalesce(min(due), ?1::timestamptz) AS since FROM (SELECT due FROM ("+
-				kind.rows+") AS w WHERE due < ?1::timestamptz ORDER BY due LIMIT ?2) AS late", kind.what, before, backlogCap))
-		if err != nil {
-			return nil, err
-		}
-		if backlog.Count > 0 {
-			backlogs = append(backlogs, backlog)
-		}
+		kinds = append(kinds, "SELECT '"+kind.what+"' AS what, count(*)::int AS count, min(due) AS since FROM (SELECT due FROM ("+
+			kind.rows+") AS w WHERE due < ?0::timestamptz ORDER BY due LIMIT ?1) AS late HAVING count(*) > 0")
 	}
-	return backlogs, nil
+	return pg.All[Backlog](ctx, d, "look for late work", pg.SQL(strings.Join(kinds, " UNION ALL "), before, backlogCap))
 }

@@ -42,8 +42,7 @@ type Lock struct {
 // moment describes the duration of a lock whose PerMillion is 0.
 const moment = "a moment"
 
-// String returns the lock in words for an operator, such as "users: SHARE, about 2s
-// (200000 rows)".
+// String returns the lock in words for an operator, such as "users: SHARE, about 2s (200000 rows)".
 func (l Lock) String() string {
 	if l.PerMillion == 0 {
 		return fmt.Sprintf("%s: %s, %s", l.Table, l.Mode, moment)
@@ -52,10 +51,9 @@ func (l Lock) String() string {
 	return fmt.Sprintf("%s: %s, about %v (%d rows)", l.Table, l.Mode, max(held, time.Second).Round(time.Second), l.Rows)
 }
 
-// heading matches the lines at the head of a migration that describe its effects: "--
-// locks: users, SHARE, 2 s per million rows", "-- locks: users, ACCESS EXCLUSIVE, a
-// moment", "-- locks: none", "-- contracts: what it removes". lockTime matches the last
-// part of a lock, and lockModes lists the valid modes.
+// heading matches the lines at the head of a migration that describe its effects: "-- locks: users, SHARE, 2 s per
+// million rows", "-- locks: users, ACCESS EXCLUSIVE, a moment", "-- locks: none", "-- contracts: what it removes".
+// lockTime matches the last part of a lock, and lockModes lists the valid modes.
 var (
 	heading   = regexp.MustCompile(`(?m)^-- (locks|contracts): (.*)$`)
 	lockTime  = regexp.MustCompile(`^(?:a moment|(\d+) s per million rows)$`)
@@ -123,18 +121,13 @@ func (c chain) steps(ctx context.Context, d *db.DB) ([]Step, error) {
 	return steps, Size(ctx, d, steps)
 }
 
-// appliedVersions returns the versions of the applied migrations; none without a table of
-// migrations.
+// appliedVersions returns the versions of the applied migrations; none without a table of migrations.
 func appliedVersions(ctx context.Context, d *db.DB) (map[int64]bool, error) {
-	applied := map[int64]bool{}
 	if have, err := appliedVersion(ctx, d, migrationsTable); err != nil || have == 0 {
-		return applied, err
+		return nil, err
 	}
 	versions, err := pg.All[int64](ctx, d, "read the state of the migrations", pg.SQL("SELECT version_id FROM "+migrationsTable))
-	for _, v := range versions {
-		applied[v] = true
-	}
-	return applied, err
+	return pg.Index(versions, func(v *int64) (int64, bool) { return *v, true }), err
 }
 
 // Size sets the Rows of all locks to PostgreSQL's estimates; 0 for unknown tables.
@@ -146,10 +139,7 @@ func Size(ctx context.Context, d *db.DB, steps []Step) error {
 	sizes, err := pg.All[size](ctx, d, "read the sizes of tables", pg.SQL(`
 		SELECT relname::text AS name, greatest(reltuples, 0)::bigint AS rows FROM pg_class
 		WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace`))
-	rows := map[string]int64{}
-	for _, s := range sizes {
-		rows[s.Name] = s.Rows
-	}
+	rows := pg.Index(sizes, func(s *size) (string, int64) { return s.Name, s.Rows })
 	for _, s := range steps {
 		for i, l := range s.Locks {
 			s.Locks[i].Rows = rows[l.Table]
@@ -158,8 +148,7 @@ func Size(ctx context.Context, d *db.DB, steps []Step) error {
 	return err
 }
 
-// timeoutLocker is a SessionLocker that sets the lock_timeout of the session for as long
-// as it has the lock.
+// timeoutLocker is a SessionLocker that sets the lock_timeout of the session for as long as it has the lock.
 type timeoutLocker struct{ lock.SessionLocker }
 
 // SessionLock takes the lock of migrations, and sets lock_timeout.

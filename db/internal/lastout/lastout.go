@@ -1,6 +1,5 @@
-// Package lastout lets processes share a resource, which the first process opens and the
-// last one closes. It counts processes with file locks, which the kernel releases when a
-// process ends, so that killed processes do not count.
+// Package lastout lets processes share a resource, which the first process opens and the last one closes. It counts
+// processes with file locks, which the kernel releases when a process ends, so that killed processes do not count.
 package lastout
 
 import (
@@ -11,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"partnerapi/domain"
 )
 
 // retry is the time between two tries to get a lock that another process holds.
@@ -22,10 +23,9 @@ type Lease struct {
 	users *os.File // locked as shared by each user; nil after Leave
 }
 
-// Enter begins a use of the resource that is shared under dir, an existing folder. It
-// calls open while no other process can enter or leave; open must open the resource unless
-// another process has done so. If open returns an error, Enter returns it. Enter waits for
-// other processes that are entering or leaving until ctx ends.
+// Enter begins a use of the resource that is shared under dir, an existing folder. It calls open while no other process
+// can enter or leave; open must open the resource unless another process has done so. If open returns an error, Enter
+// returns it. Enter waits for other processes that are entering or leaving until ctx ends.
 func Enter(ctx context.Context, dir string, open func() error) (*Lease, error) {
 	l := &Lease{door: filepath.Join(dir, "door.lock")}
 	door, err := lock(ctx, l.door, syscall.LOCK_EX)
@@ -76,8 +76,6 @@ func lock(ctx context.Context, path string, mode int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	tick := time.NewTicker(retry)
-	defer tick.Stop()
 	for {
 		err := syscall.Flock(int(f.Fd()), mode|syscall.LOCK_NB)
 		if err == nil {
@@ -87,11 +85,9 @@ func lock(ctx context.Context, path string, mode int) (*os.File, error) {
 			f.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		select {
-		case <-ctx.Done():
+		if domain.Pause(ctx, retry) != nil {
 			f.Close()
 			return nil, fmt.Errorf("wait for the lock %s: %w", path, context.Cause(ctx))
-		case <-tick.C:
 		}
 	}
 }
