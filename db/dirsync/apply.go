@@ -42,9 +42,9 @@ type batch struct {
 	// links are the rows to store in directory_accounts. unlinked are users whose accounts lose them to other accounts.
 	links    []accountLink
 	unlinked []domain.UserID
-	// later are the object ids of accounts that are moved to phaseRename.
-	later  []string
-	counts domain.SyncCounts
+	// toRename are the object ids of accounts that are moved to phaseRename.
+	toRename []string
+	counts   domain.SyncCounts
 	// updatedInactive is the number of updated users whose accounts are not wanted, such as disabled ones. They are not
 	// in counts.Updated.
 	updatedInactive int
@@ -192,7 +192,7 @@ func (s *batch) update(ctx context.Context) error {
 		r := &s.rows[i]
 		email, valid := r.Address()
 		if holder, held := holders[email]; valid && held && holder != *r.UserID {
-			s.later = append(s.later, r.ObjectID)
+			s.toRename = append(s.toRename, r.ObjectID)
 			continue
 		}
 		settled := valid || !r.HasMail()
@@ -205,7 +205,7 @@ func (s *batch) update(ctx context.Context) error {
 		if !valid {
 			email = s.users[*r.UserID].Email
 		}
-		s.follow(r, *r.UserID, email)
+		s.updateUser(r, *r.UserID, email)
 		s.link(r, r.UserID, !settled)
 	}
 	return nil
@@ -233,9 +233,9 @@ func (s *batch) addresses() []string {
 	return emails
 }
 
-// follow updates a user from an account, and counts the change. The address must be the user's or free. It returns
+// updateUser updates a user from an account, and counts the change. The address must be the user's or free. It returns
 // false if nothing changes.
-func (s *batch) follow(r *stagedAccount, id domain.UserID, email string) bool {
+func (s *batch) updateUser(r *stagedAccount, id domain.UserID, email string) bool {
 	before := s.users[id]
 	after := before.WithAccount(&r.AccountRecord, s.source, email)
 	after.Group = &domain.Group{ID: s.groups[r.GroupName(domain.Directory(s.source))]}
@@ -291,9 +291,9 @@ func (s *batch) join(ctx context.Context) error {
 			id = s.create(r, email)
 		case linked:
 			s.unlinked = append(s.unlinked, id)
-			s.follow(r, id, email)
+			s.updateUser(r, id, email)
 		default:
-			if s.follow(r, id, email) {
+			if s.updateUser(r, id, email) {
 				s.counts.Updated-- // counted as merged instead
 			}
 			s.counts.Merged++

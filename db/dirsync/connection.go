@@ -61,18 +61,19 @@ func Request(ctx context.Context, t *db.Tenant, c *db.Change) (domain.SyncRun, e
 	return insertRun(ctx, c, t.ID, domain.SyncByAPI, false)
 }
 
-// insertRun inserts a queued run. force skips the check of Check.
+// insertRun inserts a queued run. It returns Conflict if the client has no directory or a run is open. force skips the
+// check of Check.
 func insertRun(
 	ctx context.Context, c *db.Change, client domain.ClientID, trigger domain.SyncTrigger, force bool,
 ) (domain.SyncRun, error) {
 	run := domain.SyncRun{
 		ID: db.NewID[domain.SyncRunKind](), Client: client, Status: domain.SyncQueued, Trigger: trigger, QueuedAt: c.At,
 	}
-	err := pg.Run(ctx, c, "queue a sync run", pg.SQL(`
+	err := pg.RunOr(ctx, c, errNoDirectory(), "queue a sync run", pg.SQL(`
 		INSERT INTO sync_runs (client_id, id, status, trigger, force, queued_at, updated_at)
-		VALUES (@client, @id, @status, @trigger, @force, @now, @now)`, pg.Named{
-		"client": client, "id": run.ID, "status": run.Status, "trigger": trigger, "force": force,
-		"now": c.At,
+		SELECT client_id, @id, @status, @trigger, @force, @now::timestamptz, @now
+		FROM directory_connections WHERE client_id = @client`, pg.Named{
+		"client": client, "id": run.ID, "status": run.Status, "trigger": trigger, "force": force, "now": c.At,
 	}))
 	return run, err
 }

@@ -93,14 +93,6 @@ func Start(
 ) (lease *Lease, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.Lock(db.SyncLocks)
-		connected, err := pg.One[bool](ctx, c, "look for a directory", pg.SQL(
-			"SELECT EXISTS (SELECT 1 FROM directory_connections WHERE client_id = ?)", client))
-		if err == nil && !connected {
-			err = errNoDirectory()
-		}
-		if err != nil {
-			return err
-		}
 		run, err := insertRun(ctx, c, client, domain.SyncByCommand, force)
 		if err == nil {
 			err = c.RejectSuspended(ctx, []domain.ClientID{client})

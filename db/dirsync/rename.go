@@ -14,8 +14,8 @@ type renameRequest struct {
 }
 
 // rename updates users whose new address another user has or had. Renames that depend on each other, a group of
-// resolveRenames, are in one batch; groups that do not fit stay staged for the next one. If the holder keeps the address,
-// the account is skipped, and its user keeps the current address.
+// resolveRenames, are in one batch; groups that do not fit stay staged for the next one. If the holder keeps the
+// address, the account is skipped, and its user keeps the current address.
 func (s *batch) rename(ctx context.Context) error {
 	holders, err := s.holders(ctx)
 	if err != nil {
@@ -49,63 +49,56 @@ func (s *batch) rename(ctx context.Context) error {
 			s.skip(r, domain.SkippedTaken)
 			email = s.users[*r.UserID].Email
 		}
-		s.follow(r, *r.UserID, email)
+		s.updateUser(r, *r.UserID, email)
 		s.link(r, r.UserID, !canRename[i])
 	}
 	return nil
 }
 
 // resolveRenames returns which renames are possible, by index in list, and groups the indexes of renames that have to
-// be made in one transaction: those that form a chain or a cycle. A rename depends on the rename of the holder of its
-// address, and is impossible if the holder keeps the address. Of several users who want the same address, only the
-// first may get it.
+// be made in one transaction. A rename depends on the rename of the holder of its address, and is impossible if the
+// holder keeps the address. Of several users who want the same address, only the first may get it. So the possible
+// renames form chains and cycles, and each of these is a group. An impossible rename is a group of its own.
 func resolveRenames(list []renameRequest) (possible []bool, groups [][]int) {
-	requestOf, wanted := map[domain.UserID]int{}, map[string]bool{}
-	possible = make([]bool, len(list))
+	requestOf, waiting := map[domain.UserID]int{}, map[domain.UserID]int{} // by the user, and by the holder
 	for i, r := range list {
-		possible[i] = !wanted[r.email]
-		requestOf[r.user], wanted[r.email] = i, true
+		requestOf[r.user] = i
+	}
+	possible = make([]bool, len(list))
+	wanted := map[string]bool{}
+	for i, r := range list {
+		_, holderRenames := requestOf[r.holder]
+		if possible[i] = !wanted[r.email] && (r.holder.IsZero() || holderRenames); possible[i] {
+			waiting[r.holder] = i
+		}
+		wanted[r.email] = true
+	}
+	for i := range list {
+		for at, next := i, !possible[i]; next; { // a rename that waits for an impossible one is impossible
+			possible[at] = false
+			at, next = waiting[list[at].user]
+			next = next && possible[at]
+		}
 	}
 
-	const unseen, following, settled = 0, 1, 2
-	state := make([]int, len(list))
-	groupOf := make([]int, len(list)) // the index in groups
+	groupOf := make([]int, len(list)) // the group's index in groups plus 1; 0 for none yet
 	for i := range list {
-		// Follow the holders from i until the outcome of the path is known.
-		var path []int
-		ok, group := true, -1
-		for at := i; ; {
-			if state[at] == settled {
-				ok, group = possible[at], groupOf[at]
-				break
+		var path []int // from i along the holders
+		at := i
+		for groupOf[at] == 0 {
+			path, groupOf[at] = append(path, at), len(groups)+1
+			if holder, renames := requestOf[list[at].holder]; renames && possible[at] {
+				at = holder
 			}
-			if state[at] == following { // the whole path is a cycle: two users do not wait for the same holder
-				break
-			}
-			state[at], path = following, append(path, at)
-			if !possible[at] || list[at].holder.IsZero() {
-				ok = possible[at]
-				break
-			}
-			next, canRename := requestOf[list[at].holder]
-			if !canRename { // the holder keeps the address
-				ok = false
-				break
-			}
-			at = next
 		}
-
-		if group < 0 || !ok { // an impossible rename need not be made with others
-			group = len(groups)
+		group := groupOf[at] // a new group, or the earlier group that the path leads into
+		for _, n := range path {
+			groupOf[n] = group
+		}
+		if group > len(groups) {
 			groups = append(groups, nil)
 		}
-		for _, at := range path {
-			state[at], possible[at], groupOf[at] = settled, possible[at] && ok, group
-		}
-		groups[group] = append(groups[group], path...)
-		if len(groups[group]) == 0 { // i was settled already, as impossible
-			groups = groups[:group]
-		}
+		groups[group-1] = append(groups[group-1], path...)
 	}
 	return possible, groups
 }

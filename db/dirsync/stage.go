@@ -159,10 +159,10 @@ func StartOver(ctx context.Context, d *db.DB, l *Lease) (bool, error) {
 	return err == nil, err
 }
 
-// Check stages further accounts: as gone, those that a full read did not return; those that earlier runs left
-// unsettled; and disabled accounts whose users have another address, as an earlier release left them. It then sets
-// l.Stage to Applying, unless the run would deactivate too many users (domain.SyncGuarded): then it returns the reason.
-// A forced run may.
+// Check stages further accounts: the accounts that a full read did not return, as gone; the accounts that earlier runs
+// left unsettled; and disabled accounts whose users have another address, which an earlier release left. It then sets
+// l.Stage to Applying. If the run would deactivate too many users (domain.SyncGuarded) and is not forced, it instead
+// returns the reason.
 func Check(ctx context.Context, d *db.DB, l *Lease) (refusal string, err error) {
 	type counts struct{ Leaving, Users int }
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {

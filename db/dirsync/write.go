@@ -8,8 +8,8 @@ import (
 	"partnerapi/domain"
 )
 
-// findGroups sets s.groups to the groups of the accounts, and inserts those that are missing. Manual groups do not
-// count.
+// findGroups sets s.groups to the groups of the accounts, and inserts those that are missing. It ignores Manual groups,
+// whatever their names are.
 func (s *batch) findGroups(ctx context.Context, d domain.Directory) error {
 	names := pg.MapRows(s.rows, func(r *stagedAccount) string { return r.GroupName(d) })
 	slices.Sort(names)
@@ -53,7 +53,7 @@ func (s *batch) write(ctx context.Context, l *Lease, n int) error {
 	if err != nil {
 		return err
 	}
-	s.effects()
+	s.addEffects()
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (s *batch) writeChanged(ctx context.Context) error {
 }
 
 // writeLinks stores the accounts in directory_accounts and deletes them from sync_accounts. It moves the accounts in
-// later to phaseRename.
+// toRename to phaseRename.
 func (s *batch) writeLinks(ctx context.Context) error {
 	if len(s.unlinked) > 0 {
 		err := pg.Run(ctx, s, "unlink users from their accounts", pg.SQL(
@@ -93,7 +93,7 @@ func (s *batch) writeLinks(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(s.links)+len(s.later) == 0 {
+	if len(s.links)+len(s.toRename) == 0 {
 		return nil
 	}
 	return pg.Run(ctx, s, "store accounts", pg.SQL(`
@@ -107,11 +107,11 @@ func (s *batch) writeLinks(ctx context.Context) error {
 			UPDATE sync_accounts SET phase = ?3 WHERE client_id = ?0 AND object_id = ANY(?2::text[])
 		)
 		DELETE FROM sync_accounts AS s USING kept WHERE s.client_id = ?0 AND s.object_id = kept.object_id`,
-		s.client, append([]accountLink{}, s.links...), append([]string{}, s.later...), phaseRename))
+		s.client, append([]accountLink{}, s.links...), append([]string{}, s.toRename...), phaseRename))
 }
 
-// effects adds the effects and events of created and changed users to the change.
-func (s *batch) effects() {
+// addEffects adds the effects and events of created and changed users to the change.
+func (s *batch) addEffects() {
 	for i := range s.created {
 		s.UserChanged(nil, &s.created[i])
 		s.UserEvent(domain.UserCreated, s.created[i].Key())
