@@ -60,10 +60,10 @@ func find(binDir string, folders []string, want int) (binaries, error) {
 	return binaries{}, errNoBinaries
 }
 
-// Programs returns the folder of the server's binaries: binDir or, if it is empty, the first of places with suitable
-// binaries. If there is none, the error contains a remedy.
+// Programs returns the folder of the server's binaries: binDir or, if it is empty, the first of binaryFolders with
+// suitable binaries. If there is none, the error contains a remedy.
 func Programs(binDir string) (dir string, err error) {
-	b, err := find(binDir, places(), 0)
+	b, err := find(binDir, binaryFolders(), 0)
 	return b.dir, err
 }
 
@@ -104,12 +104,12 @@ var systemFolders = []string{
 	"/Applications/Postgres.app/Contents/Versions/*/bin",
 }
 
-// places returns the folders that hold a program postgres, the preferred first: that in PATH, those of systemFolders by
-// descending version, and those of `make postgres`.
-func places() []string {
+// binaryFolders returns the folders that hold a program postgres, the preferred first: the folder in PATH, the
+// systemFolders by descending version, and the folders of `make postgres` (roots).
+func binaryFolders() []string {
 	var dirs []string
 	if path, err := exec.LookPath("postgres"); err == nil {
-		// The folder of a symbolic link may lack initdb; that of its target has it.
+		// The folder of a symbolic link may lack initdb; the folder of its target has it.
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			path = real
 		}

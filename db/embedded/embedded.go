@@ -32,8 +32,8 @@ type Config struct {
 	Settings map[string]string
 	// Log gets a line when Start creates the data. It may be nil.
 	Log io.Writer
-	// Port is the port that the server must use. 0 means that of its last start or, if another program uses that, any
-	// free port.
+	// Port is the port that the server must use. 0 means the port of its last start or, if another program uses that
+	// port, any free one.
 	Port int
 	// Disposable makes Start delete data with which the server does not start, and create them again. It is meant for
 	// tests, which run without fsync.
@@ -134,7 +134,7 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 		return err
 	}
 
-	bin, err := find(cfg.BinDir, places(), major)
+	bin, err := find(cfg.BinDir, binaryFolders(), major)
 	if err != nil {
 		return err
 	}

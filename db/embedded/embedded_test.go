@@ -58,7 +58,7 @@ func end(t *testing.T, s *Server) {
 // query runs statements on a connection of their own, and returns the last one's first column.
 func query(t *testing.T, url string, statements ...string) string {
 	t.Helper()
-	texts, err := ask(t.Context(), url, statements...)
+	texts, err := queryColumn(t.Context(), url, statements...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestPlacesFindFetchedBinaries(t *testing.T) {
 	}
 	t.Chdir(below)
 	t.Setenv("PATH", "")
-	got := places()
+	got := binaryFolders()
 	if len(got) == 0 || got[len(got)-1] != filepath.Join(root, ".postgres", "bin") {
 		t.Errorf("looked in %v", got)
 	}

@@ -52,22 +52,22 @@ func chooseIdentity(bin binaries, dir string) (identity, error) {
 func rootIdentities(dir string) []identity {
 	var all []identity
 	if uid, gid, err := fileOwner(filepath.Join(dir, "pgdata")); err == nil && uid != 0 {
-		all = append(all, ordinary("the data's owner", uid, gid))
+		all = append(all, ordinaryIdentity("the data's owner", uid, gid))
 	}
 	all = append(all, namespaced()...)
 	for _, name := range []string{"postgres", "nobody"} {
 		if uid, gid, err := lookup(name); err == nil {
-			all = append(all, ordinary(name, uid, gid))
+			all = append(all, ordinaryIdentity(name, uid, gid))
 		}
 	}
 	if uid, gid, err := fileOwner(filepath.Dir(dir)); err == nil && uid != 0 {
-		all = append(all, ordinary("the owner of the folder above", uid, gid))
+		all = append(all, ordinaryIdentity("the owner of the folder above", uid, gid))
 	}
 	return all
 }
 
-// ordinary returns the identity of a user other than root.
-func ordinary(name string, uid, gid int) identity {
+// ordinaryIdentity returns the identity of a user other than root.
+func ordinaryIdentity(name string, uid, gid int) identity {
 	return identity{name: name, uid: uid, gid: gid, attr: &syscall.SysProcAttr{
 		Setsid:     true,
 		Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)},

@@ -20,8 +20,8 @@ import (
 const (
 	// tick is the polling interval while a server starts or stops.
 	tick = 20 * time.Millisecond
-	// fastStop is the time limit of a fast shutdown. Then follows an immediate shutdown, after which the next start has
-	// to recover.
+	// fastStop is the time limit of a fast shutdown. After it follows an immediate shutdown, and the next start has to
+	// recover.
 	fastStop = 30 * time.Second
 )
 
@@ -142,11 +142,10 @@ func probe(ctx context.Context, password string, port int) (bool, error) {
 	if err == nil {
 		return true, conn.Close(ctx)
 	}
-	var refusal *pgconn.PgError
-	if !errors.As(err, &refusal) || refusal.Code == "57P03" { // no answer from PostgreSQL, or cannot_connect_now
+	switch refusal, ok := errors.AsType[*pgconn.PgError](err); {
+	case !ok || refusal.Code == "57P03": // no answer from PostgreSQL, or cannot_connect_now
 		return false, nil
-	}
-	if refusal.Code == "53300" { // too_many_connections
+	case refusal.Code == "53300": // too_many_connections
 		return true, nil
 	}
 	return false, fmt.Errorf("connect to port %d: %w", port, err)

@@ -21,9 +21,9 @@ const (
 	ownerTries = 60
 )
 
-// foreign selects a statement for each object of the database that role does not own, to make role its owner. It leaves
-// out objects of extensions.
-const foreign = `
+// ownerStatements selects a statement for each object of the database that role does not own: it makes role the owner.
+// Objects of extensions are left out.
+const ownerStatements = `
 	WITH objects AS (
 		SELECT 'pg_namespace'::regclass AS class, oid, oid AS namespace, nspowner AS owner,
 			'SCHEMA ' || quote_ident(nspname) AS object
@@ -48,9 +48,9 @@ const foreign = `
 // does not own, such as those that the superuser restored. Each step is committed separately: the next start resumes
 // after an interruption.
 func (s *Server) ensureDatabase(ctx context.Context) error {
-	statements, err := ask(ctx, s.url, foreign)
+	statements, err := queryColumn(ctx, s.url, ownerStatements)
 	switch {
-	case err == nil && len(statements) == 0: // all is as it should be
+	case err == nil && len(statements) == 0: // the role owns all objects
 		return nil
 	case refusedAs(err, "53300"): // too_many_connections; the caller gets the same error from its own connection
 		return nil
@@ -61,11 +61,11 @@ func (s *Server) ensureDatabase(ctx context.Context) error {
 	if err := s.ensureRole(ctx); err != nil {
 		return err
 	}
-	if statements, err = ask(ctx, s.admin, foreign); err != nil {
+	if statements, err = queryColumn(ctx, s.admin, ownerStatements); err != nil {
 		return err
 	}
 	for _, statement := range statements {
-		if err := s.change(ctx, statement); err != nil {
+		if err := s.changeOwner(ctx, statement); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (s *Server) ensureDatabase(ctx context.Context) error {
 // ensureRole creates the role and its database. If they exist, it sets the rights and password of the role, and the
 // owner of the database.
 func (s *Server) ensureRole(ctx context.Context) error {
-	existing, err := ask(ctx, s.maintenance, "SELECT rolname FROM pg_roles WHERE rolname = '"+role+"'")
+	existing, err := queryColumn(ctx, s.maintenance, "SELECT rolname FROM pg_roles WHERE rolname = '"+role+"'")
 	if err != nil {
 		return err
 	}
@@ -83,11 +83,11 @@ func (s *Server) ensureRole(ctx context.Context) error {
 	if len(existing) > 0 {
 		verb = "ALTER"
 	}
-	if _, err := ask(ctx, s.maintenance, verb+" ROLE "+role+rights+" PASSWORD '"+s.password+"'"); err != nil {
+	if _, err := queryColumn(ctx, s.maintenance, verb+" ROLE "+role+rights+" PASSWORD '"+s.password+"'"); err != nil {
 		return err
 	}
 
-	existing, err = ask(ctx, s.maintenance, "SELECT datname FROM pg_database WHERE datname = '"+name+"'")
+	existing, err = queryColumn(ctx, s.maintenance, "SELECT datname FROM pg_database WHERE datname = '"+name+"'")
 	if err != nil {
 		return err
 	}
@@ -95,15 +95,15 @@ func (s *Server) ensureRole(ctx context.Context) error {
 	if len(existing) > 0 {
 		statement = "ALTER DATABASE " + name + " OWNER TO " + role
 	}
-	_, err = ask(ctx, s.maintenance, statement)
+	_, err = queryColumn(ctx, s.maintenance, statement)
 	return err
 }
 
-// change runs a statement that locks a table exclusively for a moment. Other processes may be using the table, and wait
-// behind a waiting exclusive lock. So each of up to ownerTries tries waits at most a second for the lock.
-func (s *Server) change(ctx context.Context, statement string) (err error) {
+// changeOwner runs a statement that locks a table exclusively for a moment. Other processes may be using the table, and
+// wait behind a waiting exclusive lock. So each of up to ownerTries tries waits at most a second for the lock.
+func (s *Server) changeOwner(ctx context.Context, statement string) (err error) {
 	for range ownerTries {
-		_, err = ask(ctx, s.admin, "SET lock_timeout = '1s'", statement)
+		_, err = queryColumn(ctx, s.admin, "SET lock_timeout = '1s'", statement)
 		if !refusedAs(err, "55P03", "40P01") { // lock_not_available, deadlock_detected
 			return err
 		}
@@ -114,8 +114,8 @@ func (s *Server) change(ctx context.Context, statement string) (err error) {
 	return err
 }
 
-// ask runs statements on a new connection, and returns the first column of the last one's rows.
-func ask(ctx context.Context, url string, statements ...string) (texts []string, err error) {
+// queryColumn runs statements on a new connection, and returns the first column of the last one's rows.
+func queryColumn(ctx context.Context, url string, statements ...string) (texts []string, err error) {
 	conn, err := pgconn.Connect(ctx, url)
 	if err != nil {
 		return nil, err
@@ -138,6 +138,6 @@ func ask(ctx context.Context, url string, statements ...string) (texts []string,
 
 // refusedAs reports whether err is an error of the server with one of the SQLSTATE codes.
 func refusedAs(err error, codes ...string) bool {
-	var refusal *pgconn.PgError
-	return errors.As(err, &refusal) && slices.Contains(codes, refusal.Code)
+	refusal, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && slices.Contains(codes, refusal.Code)
 }

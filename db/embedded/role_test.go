@@ -36,7 +36,7 @@ func old(t *testing.T) string {
 // owned fails where the role does not own all of the database, or cannot use it.
 func owned(t *testing.T, s *Server) {
 	t.Helper()
-	if left, err := ask(t.Context(), s.AdminURL(), foreign); err != nil || len(left) != 0 {
+	if left, err := queryColumn(t.Context(), s.AdminURL(), ownerStatements); err != nil || len(left) != 0 {
 		t.Errorf("left to the superuser: %v, %v", left, err)
 	}
 	query(t, s.URL(), "INSERT INTO kept (v, s) VALUES ('more', 'off')", "ALTER TABLE kept ADD COLUMN w text",
@@ -55,7 +55,7 @@ func reachesNothing(t *testing.T, s *Server) {
 		"SELECT pg_read_file('PG_VERSION')", "CREATE TABLE got (line text); COPY got FROM '/etc/passwd'",
 		"SET ROLE " + name, "ALTER ROLE " + role + " SUPERUSER", "ALTER SYSTEM SET port = 1", "CREATE ROLE other",
 	} {
-		_, err := ask(t.Context(), s.URL(), statement)
+		_, err := queryColumn(t.Context(), s.URL(), statement)
 		if !refusedAs(err, "42501") { // insufficient_privilege
 			t.Errorf("%s: %v", statement, err)
 		}

@@ -145,16 +145,16 @@ func reporters(ctx context.Context, d *db.DB, messages []string) ([]domain.UserI
 		pg.SQL("SELECT DISTINCT user_id FROM reported_emails WHERE message_id = ANY(?::text[])", messages))
 }
 
-// simulated returns the batch, in which reports of a simulated mail by its recipient are replaced by signals of the
-// type PhishingReported (decisions 7.10).
-func (n *targets) simulated(batch []domain.Signal) []domain.Signal {
+// replaceSimulated returns the batch, in which reports of a simulated mail by its recipient are replaced by signals of
+// the type PhishingReported (decisions 7.10).
+func (t *targets) replaceSimulated(batch []domain.Signal) []domain.Signal {
 	batch = slices.Clone(batch)
 	for i := range batch {
 		s := &batch[i]
 		if s.Type != domain.EmailReported {
 			continue
 		}
-		if r, found := n.results[domain.SimulatedMessage(s.Message)]; found && r.User == s.User {
+		if r, found := t.results[domain.SimulatedMessage(s.Message)]; found && r.User == s.User {
 			s.Type, s.Result = domain.PhishingReported, r.ID
 		}
 	}

@@ -48,7 +48,7 @@ func apply(ctx context.Context, c *db.Change, batch []domain.Signal) ([]domain.I
 	if err := c.RejectSuspended(ctx, objects.owners()); err != nil {
 		return nil, err
 	}
-	batch = objects.simulated(batch)
+	batch = objects.replaceSimulated(batch)
 
 	results := make([]domain.IngestResult, len(batch))
 	for i := range batch {
@@ -163,13 +163,18 @@ func lockUsers(
 }
 
 // refusal returns the reason why a signal cannot be applied, or "". It refuses signals that name an object that does
-// not exist. Policies of other clients than the user's do not exist for a signature.
-func (n *targets) refusal(s *domain.Signal) string {
+// not exist, and steps that the result of a simulated mail refuses. For a signature, policies of other clients than the
+// user's do not exist.
+func (t *targets) refusal(s *domain.Signal) string {
 	if kind, ok := s.AboutMail(); ok {
-		return n.mailRefusal(s, kind)
+		r, found := t.results[s.Result]
+		if !found {
+			return domain.NoSuchObject(s.Result.Noun())
+		}
+		return r.Refuses(domain.ResultStep{Result: s.Result, Kind: kind, At: s.At})
 	}
-	client, found := n.users[s.User]
-	owner, foundPolicy := n.policies[s.Policy]
+	client, found := t.users[s.User]
+	owner, foundPolicy := t.policies[s.Policy]
 	ofCourse := s.Type == domain.CourseStarted || s.Type == domain.CourseCompleted
 	ofExposure := s.Type == domain.ExposureFound || s.Type == domain.ExposureResolved
 	switch {
@@ -178,28 +183,19 @@ func (n *targets) refusal(s *domain.Signal) string {
 			return domain.NoSuchObject(s.Policy.Noun())
 		}
 	case s.Type == domain.EmailClassified:
-		if !s.Client.IsZero() && !n.clients[s.Client] {
+		if !s.Client.IsZero() && !t.clients[s.Client] {
 			return domain.NoSuchObject(s.Client.Noun())
 		}
 	case !found:
 		return domain.NoSuchObject(s.User.Noun())
-	case ofCourse && !n.courses[s.Course]:
+	case ofCourse && !t.courses[s.Course]:
 		return domain.NoSuchObject(s.Course.Noun())
 	case s.Type == domain.PolicySigned && (!foundPolicy || owner != client):
 		return domain.NoSuchObject(s.Policy.Noun())
-	case ofExposure && n.breaches[s.Breach] == nil:
+	case ofExposure && t.breaches[s.Breach] == nil:
 		return domain.NoSuchObject(db.BreachNoun)
 	}
 	return ""
-}
-
-// mailRefusal is refusal for a signal about a simulated mail. It also refuses steps that the mail's result refuses.
-func (n *targets) mailRefusal(s *domain.Signal, kind domain.ResultEventKind) string {
-	r, found := n.results[s.Result]
-	if !found {
-		return domain.NoSuchObject(s.Result.Noun())
-	}
-	return r.Refuses(domain.ResultStep{Result: s.Result, Kind: kind, At: s.At})
 }
 
 // enterSignals stores the ids of the signals that are not refused. It marks as repeated those whose ids were stored
@@ -257,7 +253,7 @@ type enteredRow struct {
 }
 
 // applySignals applies signals whose objects exist and are locked.
-func applySignals(ctx context.Context, c *db.Change, n *targets, signals []*domain.Signal) error {
+func applySignals(ctx context.Context, c *db.Change, t *targets, signals []*domain.Signal) error {
 	var steps []domain.ResultStep
 	var starts, completions []courseEvent
 	var signatures []signature
@@ -266,7 +262,7 @@ func applySignals(ctx context.Context, c *db.Change, n *targets, signals []*doma
 	var reports []reportedRow
 	var classified []classifiedRow
 	for _, s := range signals {
-		user := domain.UserKey{Client: n.users[s.User], User: s.User}
+		user := domain.UserKey{Client: t.users[s.User], User: s.User}
 		if kind, ok := s.AboutMail(); ok {
 			steps = append(steps, domain.ResultStep{Result: s.Result, Kind: kind, At: s.At})
 			continue
@@ -279,9 +275,9 @@ func applySignals(ctx context.Context, c *db.Change, n *targets, signals []*doma
 		case domain.PolicySigned:
 			signatures = append(signatures, signature{user, s.Policy, s.Version, s.At})
 		case domain.PolicyPublished:
-			publications = append(publications, publication{n.policies[s.Policy], s.Policy, s.At})
+			publications = append(publications, publication{t.policies[s.Policy], s.Policy, s.At})
 		case domain.ExposureFound, domain.ExposureResolved:
-			findings = append(findings, findingOf(n.breaches[s.Breach], user, s))
+			findings = append(findings, findingOf(t.breaches[s.Breach], user, s))
 		case domain.EmailReported:
 			reports = append(reports, reportedRowOf(user, s))
 		case domain.EmailClassified:
@@ -308,5 +304,5 @@ func applySignals(ctx context.Context, c *db.Change, n *targets, signals []*doma
 	if err := publishPolicies(ctx, c, publications); err != nil {
 		return err
 	}
-	return c.AdvanceResults(ctx, n.rows, steps)
+	return c.AdvanceResults(ctx, t.rows, steps)
 }
