@@ -40,7 +40,7 @@ type LockRank int
 // below. It does not apply to rows that the transaction inserted, nor to weak locks (KEY SHARE, SHARE).
 const (
 	MessageLocks  LockRank = iota + 1 // advisory, on the Message-IDs of real mails
-	AudienceLocks                     // advisory; see ShareAudiences
+	AudienceLocks                     // advisory; see LockAudiencesShared
 	SyncLocks                         // of sync_runs and directory_connections
 	WaitingLocks                      // of waiting_assignments
 	OutboxLocks

@@ -23,7 +23,7 @@ type userMoves struct {
 
 // UserChanged adds the effects of a change of a user's own fields, by a caller, a directory sync or an import. before
 // is nil for a new user; EnrolUsers or EnrolSince enrols such users. UserChanged records no event: see UserUpdated. The
-// caller must have shared the audiences of the client (ShareAudiences).
+// caller must have shared the audiences of the client (LockAudiencesShared).
 func (c *Change) UserChanged(before, after *domain.User) {
 	key := after.Key()
 	if before == nil {

@@ -173,15 +173,15 @@ func (c *Change) storeTouched(ctx context.Context, keys []domain.UserKey) error 
 // assignments of that audience. Two concurrent transactions of these kinds must see each other. So there is an advisory
 // lock for each client: changes of users hold it shared, changes of framework assignments hold it exclusively.
 
-// ShareAudiences locks the framework assignments of clients against changes. A change that may add users to an audience
-// (a new user, or one who becomes active or changes role, group or collections) calls it before any other lock, and
-// later calls EnrolUsers or EnterAudiences.
-func (c *Change) ShareAudiences(ctx context.Context, clients ...domain.ClientID) error {
+// LockAudiencesShared locks the framework assignments of clients against changes. A change that may add users to an
+// audience (a new user, or one who becomes active or changes role, group or collections) calls it before any other
+// lock, and later calls EnrolUsers or EnterAudiences.
+func (c *Change) LockAudiencesShared(ctx context.Context, clients ...domain.ClientID) error {
 	return c.LockAudiencesWhere(ctx, SharedAudiences, pg.SQL("unnest(?::uuid[]) AS l (id)", pg.IDs(clients)))
 }
 
-// ShareAudiencesOf is ShareAudiences for the client of a user, if the user exists.
-func (c *Change) ShareAudiencesOf(ctx context.Context, user domain.UserID) error {
+// LockAudiencesSharedOf is LockAudiencesShared for the client of a user, if the user exists.
+func (c *Change) LockAudiencesSharedOf(ctx context.Context, user domain.UserID) error {
 	return c.LockAudiencesWhere(ctx, SharedAudiences,
 		pg.SQL("(SELECT client_id AS id FROM users WHERE id = ?) AS l", user))
 }
@@ -225,7 +225,7 @@ func (c *Change) LockAudiencesWhere(ctx context.Context, kind AudienceLock, clie
 func (c *Change) requireAudienceLock(users []domain.UserKey) {
 	for _, u := range users {
 		if c.strict && !c.audiences[u.Client] {
-			panic("users enter audiences that are not shared")
+			panic("users enter audiences that are not locked")
 		}
 	}
 }

@@ -171,7 +171,7 @@ func findCollection(rows []CollectionRow, id domain.CollectionID, err error) (do
 }
 
 // AddMembers adds locked users to a locked collection, and returns the number of users who were not members before. The
-// caller must have shared the audiences of the client (ShareAudiences).
+// caller must have shared the audiences of the client (LockAudiencesShared).
 func (t *Tenant) AddMembers(
 	ctx context.Context, c *Change, id domain.CollectionID, users []domain.UserID,
 ) (added int, err error) {

@@ -44,7 +44,7 @@ func (c *Change) wantedAssignments(required pg.Query) pg.Query {
 
 // EnterAudiences enrols users in the courses of the frameworks that are assigned to their audiences. Call it after
 // users become active, or change their role, group or collections. The users must be locked or new, and the caller must
-// have shared the audiences of their clients (ShareAudiences). It takes one statement for any number of users and
+// have shared the audiences of their clients (LockAudiencesShared). It takes one statement for any number of users and
 // clients.
 func (c *Change) EnterAudiences(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
@@ -240,7 +240,7 @@ const enrolSinceSQL = `
 
 // EnrolSince enrols imported users, as of their creation, in the programs of their clients and, if they are active, in
 // the courses of frameworks. Inactive users are in the program because they were active at first. The caller must have
-// shared the audiences of their clients (ShareAudiences).
+// shared the audiences of their clients (LockAudiencesShared).
 func (c *Change) EnrolSince(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
 		return nil

@@ -93,7 +93,7 @@ func (s *school) create(rt *rapid.T) {
 	}
 	id := db.NewID[domain.UserKind]()
 	s.Must(s.ChangeOf(s.T.Context(), s.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
-		if err := c.ShareAudiences(ctx, t.ID); err != nil {
+		if err := c.LockAudiencesShared(ctx, t.ID); err != nil {
 			return err
 		}
 		if _, err := t.LockCollections(ctx, c, into...); err != nil {

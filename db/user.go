@@ -267,7 +267,7 @@ func (u *User) darkWeb(ctx context.Context) (*domain.UserDarkWeb, error) {
 
 // InsertUser inserts a user in the client's manual group, adds the user to locked collections, and enrols the user in
 // the client's courses. It returns Conflict if the client has a user with the email. The caller must have shared the
-// audiences of the client (ShareAudiences).
+// audiences of the client (LockAudiencesShared).
 func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, collections []domain.CollectionID) error {
 	group, err := pg.One[domain.GroupID](ctx, c, "find the manual group",
 		pg.SQL("SELECT id FROM groups WHERE client_id = ? AND manual", t.ID))
@@ -297,7 +297,7 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 
 // Update stores the fields of after that callers and directory syncs may write (ownColumns). If a visible field changed
 // (SameShown), it also sets the time of update, and adds the effects (UserChanged) and an event. The caller must have
-// locked the user, and hold the shared lock of the client's audiences (ShareAudiencesOf).
+// locked the user, and hold the shared lock of the client's audiences (LockAudiencesSharedOf).
 func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	visible := !u.SameShown(&after)
 	if visible {
@@ -319,7 +319,7 @@ func (c *Change) UpdateUsers(ctx context.Context, users []domain.User) error {
 }
 
 // InsertUsers inserts users, who must have a group, and enrols them in their clients' courses. The caller must have
-// shared the audiences of the clients (ShareAudiences).
+// shared the audiences of the clients (LockAudiencesShared).
 func (c *Change) InsertUsers(ctx context.Context, users []domain.User) error {
 	if len(users) == 0 {
 		return nil

@@ -48,7 +48,7 @@ func rowsRead(ctx context.Context, w *world) (n int) {
 // updateUser changes a user as a caller does.
 func (w *world) updateUser(ctx context.Context, id domain.UserID, change func(*domain.User)) error {
 	return w.Change(w.As(ctx), func(ctx context.Context, c *db.Change) error {
-		if err := c.ShareAudiencesOf(ctx, id); err != nil {
+		if err := c.LockAudiencesSharedOf(ctx, id); err != nil {
 			return err
 		}
 		u, err := c.LockUser(ctx, id)
@@ -64,7 +64,7 @@ func (w *world) updateUser(ctx context.Context, id domain.UserID, change func(*d
 // addMember adds a user to a collection as a caller does.
 func (w *world) addMember(ctx context.Context, client domain.ClientID, to domain.CollectionID, user domain.UserID) error {
 	return w.ChangeOf(ctx, client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
-		if err := c.ShareAudiences(ctx, t.ID); err != nil {
+		if err := c.LockAudiencesShared(ctx, t.ID); err != nil {
 			return err
 		}
 		if _, err := t.LockUsers(ctx, c, []domain.UserID{user}); err != nil {

@@ -13,7 +13,7 @@ import (
 // move moves a user into a collection, out of all others.
 func (o *office) move(ctx context.Context, user domain.UserID, to domain.CollectionID) error {
 	return o.ChangeOf(ctx, o.client, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
-		if err := c.ShareAudiences(ctx, t.ID); err != nil {
+		if err := c.LockAudiencesShared(ctx, t.ID); err != nil {
 			return err
 		}
 		if _, err := t.LockUsers(ctx, c, []domain.UserID{user}); err != nil {

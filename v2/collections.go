@@ -79,7 +79,7 @@ func (a *API) addMembers(ctx context.Context, req *api.AddMembersInput) (out *ap
 		if err != nil {
 			return err
 		}
-		if err := c.ShareAudiences(ctx, t.ID); err != nil {
+		if err := c.LockAudiencesShared(ctx, t.ID); err != nil {
 			return err
 		}
 		ids := req.Body.UserIDs

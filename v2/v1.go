@@ -66,7 +66,7 @@ func (a *API) moveMember(ctx context.Context, in *api.MoveMemberInput) (*op.NoCo
 		if err != nil {
 			return err
 		}
-		if err := c.ShareAudiences(ctx, t.ID); err != nil {
+		if err := c.LockAudiencesShared(ctx, t.ID); err != nil {
 			return err
 		}
 		user := *in.Body.UserID

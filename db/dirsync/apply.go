@@ -74,7 +74,7 @@ func Apply(ctx context.Context, d *db.DB, l *Lease) (applied int, err error) {
 
 // applyBatch applies a batch of the lowest phase that has staged accounts.
 func applyBatch(ctx context.Context, c *db.Change, l *Lease) (int, error) {
-	if err := c.ShareAudiences(ctx, l.Client); err != nil {
+	if err := c.LockAudiencesShared(ctx, l.Client); err != nil {
 		return 0, err
 	}
 	run, err := lockRun(ctx, c, l)

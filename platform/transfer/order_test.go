@@ -113,7 +113,7 @@ func (w *writer) write(ctx context.Context) error {
 		case 1:
 			return w.update(ctx, c, user)
 		case 2:
-			if err := c.ShareAudiences(ctx, t.ID); err != nil {
+			if err := c.LockAudiencesShared(ctx, t.ID); err != nil {
 				return err
 			}
 			if _, err := t.LockUsers(ctx, c, []domain.UserID{user}); err != nil {
@@ -133,7 +133,7 @@ func (w *writer) write(ctx context.Context) error {
 }
 
 func (w *writer) create(ctx context.Context, c *db.Change, t *db.Tenant) (id domain.UserID, err error) {
-	if err := c.ShareAudiences(ctx, t.ID); err != nil {
+	if err := c.LockAudiencesShared(ctx, t.ID); err != nil {
 		return id, err
 	}
 	id = db.NewID[domain.UserKind]()
@@ -145,7 +145,7 @@ func (w *writer) create(ctx context.Context, c *db.Change, t *db.Tenant) (id dom
 }
 
 func (w *writer) update(ctx context.Context, c *db.Change, id domain.UserID) error {
-	if err := c.ShareAudiencesOf(ctx, id); err != nil {
+	if err := c.LockAudiencesSharedOf(ctx, id); err != nil {
 		return err
 	}
 	u, err := c.LockUser(ctx, id)
