@@ -44,7 +44,7 @@ func (c *Change) wantedAssignments(required pg.Query) pg.Query {
 
 // EnterAudiences enrols users in the courses of the frameworks that are assigned to their audiences. Call it after
 // users become active, or change their role, group or collections. The users must be locked or new, and the caller must
-// have shared the audiences of their clients (LockAudiencesShared). It takes one statement for any number of users and
+// hold locks of their clients' audiences (LockAudiencesShared). It takes one statement for any number of users and
 // clients.
 func (c *Change) EnterAudiences(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
@@ -83,7 +83,7 @@ func (t *Tenant) RemoveFramework(ctx context.Context, c *Change, id domain.Frame
 		return err
 	}
 	c.FrameworksChanged(t.ID)
-	return t.withdraw(ctx, c, []domain.FrameworkAssignmentID{id})
+	return c.WithdrawFrameworks(ctx, map[domain.ClientID][]domain.FrameworkAssignmentID{t.ID: {id}})
 }
 
 // withdrawForCollection withdraws the courses of framework assignments whose audience is the deleted collection. The
@@ -95,7 +95,7 @@ func (t *Tenant) withdrawForCollection(ctx context.Context, c *Change, id domain
 	if err != nil || len(emptied) == 0 {
 		return err
 	}
-	return t.withdraw(ctx, c, emptied)
+	return c.WithdrawFrameworks(ctx, map[domain.ClientID][]domain.FrameworkAssignmentID{t.ID: emptied})
 }
 
 // withdrawSQL deletes the assignments that match withdrawnSQL, and removes the framework assignments @ids from the
@@ -140,19 +140,10 @@ const withdrawWaitingSQL = `
 	WHERE w.client_id = ?0 AND w.user_id = f.user_id AND w.course_id = f.course_id
 	AND (w.direct OR NOT w.frameworks <@ ?1::uuid[])`
 
-// withdraw withdraws the courses of framework assignments of the client, queued and made ones. It takes the same number
-// of statements for any number of users.
-func (t *Tenant) withdraw(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
-	if err := t.withdrawWaiting(ctx, c, ids); err != nil {
-		return err
-	}
-	return t.withdrawGiven(ctx, c, ids)
-}
-
 // withdrawWaiting runs withdrawWaitingSQL.
-func (t *Tenant) withdrawWaiting(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
+func (c *Change) withdrawWaiting(ctx context.Context, client domain.ClientID, ids []domain.FrameworkAssignmentID) error {
 	c.Lock(WaitingLocks)
-	return pg.Run(ctx, c, "withdraw queued assignments", pg.SQL(withdrawWaitingSQL, t.ID, pg.IDs(ids)))
+	return pg.Run(ctx, c, "withdraw queued assignments", pg.SQL(withdrawWaitingSQL, client, pg.IDs(ids)))
 }
 
 // withdrawnSQL is the condition that an assignment, alias a, is withdrawn with the framework assignments @ids: they are
@@ -160,10 +151,12 @@ func (t *Tenant) withdrawWaiting(ctx context.Context, c *Change, ids []domain.Fr
 const withdrawnSQL = `a.frameworks && @ids::uuid[] AND a.frameworks <@ @ids::uuid[]
 	AND NOT a.from_program AND NOT a.direct AND a.completed_at IS NULL AND a.started_at IS NULL`
 
-// moveTraining prepares the withdrawal of the courses of locked users. It sets updated_at of each user's first
-// withdrawn course and of the courses after it, whose position in the list changes. A round of a course that a
-// withdrawn round has superseded becomes visible again.
-func (t *Tenant) moveTraining(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
+// updateLaterCourses updates courses of locked users before a withdrawal. It sets updated_at of each user's first
+// course to be withdrawn and of the courses after it, whose places in the list change. A round of a course becomes
+// visible again if the round that superseded it is to be withdrawn.
+func (c *Change) updateLaterCourses(
+	ctx context.Context, client domain.ClientID, ids []domain.FrameworkAssignmentID,
+) error {
 	return pg.Run(ctx, c, "move courses up", pg.SQL(`
 		UPDATE assignments AS shown SET updated_at = greatest(shown.updated_at, @now),
 			superseded = shown.superseded AND NOT EXISTS (SELECT 1 FROM assignments AS a
@@ -175,18 +168,17 @@ func (t *Tenant) moveTraining(ctx context.Context, c *Change, ids []domain.Frame
 		) AS first
 		WHERE shown.client_id = @client AND shown.user_id = first.user_id
 		AND (shown.position, shown.course_id) >= (first.position, first.course_id)`,
-		pg.Named{"client": t.ID, "ids": pg.IDs(ids), "now": c.At}))
+		pg.Named{"client": client, "ids": pg.IDs(ids), "now": c.At}))
 }
 
 // withdrawGiven runs withdrawSQL after locking its users, and registers its effects on them with the change.
-func (t *Tenant) withdrawGiven(ctx context.Context, c *Change, ids []domain.FrameworkAssignmentID) error {
-	_, err := t.lockUsers(ctx, c, pg.SQL(`EXISTS (SELECT 1 FROM assignments AS a
-		WHERE a.client_id = u.client_id AND a.user_id = u.id AND a.frameworks && ?::uuid[])`, pg.IDs(ids)))
+func (c *Change) withdrawGiven(ctx context.Context, client domain.ClientID, ids []domain.FrameworkAssignmentID) error {
+	_, err := c.LockUserKeys(ctx, pg.SQL(`u.client_id = ? AND EXISTS (SELECT 1 FROM assignments AS a
+		WHERE a.client_id = u.client_id AND a.user_id = u.id AND a.frameworks && ?::uuid[])`, client, pg.IDs(ids)))
 	if err != nil {
 		return err
 	}
-
-	if err := t.moveTraining(ctx, c, ids); err != nil {
+	if err := c.updateLaterCourses(ctx, client, ids); err != nil {
 		return err
 	}
 
@@ -196,11 +188,11 @@ func (t *Tenant) withdrawGiven(ctx context.Context, c *Change, ids []domain.Fram
 	}
 	rows, err := pg.All[effects](ctx, c, "withdraw courses",
 		pg.SQL(withdrawSQL, pg.Named{
-			"client": t.ID, "ids": pg.IDs(ids), "today": domain.DateOf(c.At),
+			"client": client, "ids": pg.IDs(ids), "today": domain.DateOf(c.At),
 			"dormancy": domain.Dormancy, "settlingIn": domain.SettlingIn,
 		}))
 	for _, r := range rows {
-		user := domain.UserKey{Client: t.ID, User: r.ID}
+		user := domain.UserKey{Client: client, User: r.ID}
 		if r.Next {
 			c.NextDueChanged(user)
 		}
@@ -239,8 +231,8 @@ const enrolSinceSQL = `
 	FROM wanted GROUP BY client_id, user_id, course_id`
 
 // EnrolSince enrols imported users, as of their creation, in the programs of their clients and, if they are active, in
-// the courses of frameworks. Inactive users are in the program because they were active at first. The caller must have
-// shared the audiences of their clients (LockAudiencesShared).
+// the courses of frameworks. Inactive users are in the program because they were active at first. The caller must hold
+// locks of their clients' audiences (LockAudiencesShared).
 func (c *Change) EnrolSince(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
 		return nil
@@ -293,19 +285,21 @@ func (c *Change) AssignFrameworksSince(ctx context.Context, ids []domain.Framewo
 	}))
 }
 
-// WithdrawFrameworks withdraws the courses of framework assignments of several clients, in the lock order: first the
-// queued assignments of all clients, then the made ones.
+// WithdrawFrameworks withdraws the courses of framework assignments of clients. In the lock order, the queued
+// assignments of all clients come before the assignments of their users. It takes the same number of statements for any
+// number of users.
 func (c *Change) WithdrawFrameworks(
 	ctx context.Context, assignments map[domain.ClientID][]domain.FrameworkAssignmentID,
 ) error {
-	for _, withdraw := range []func(*Tenant, context.Context, *Change, []domain.FrameworkAssignmentID) error{
-		(*Tenant).withdrawWaiting, (*Tenant).withdrawGiven,
-	} {
-		for _, client := range sortedIDs(assignments) {
-			t := &Tenant{Client: domain.Client{ID: client}, db: c.DB}
-			if err := withdraw(t, ctx, c, assignments[client]); err != nil {
-				return err
-			}
+	clients := sortedIDs(assignments)
+	for _, client := range clients {
+		if err := c.withdrawWaiting(ctx, client, assignments[client]); err != nil {
+			return err
+		}
+	}
+	for _, client := range clients {
+		if err := c.withdrawGiven(ctx, client, assignments[client]); err != nil {
+			return err
 		}
 	}
 	return nil
