@@ -3,10 +3,8 @@ package db
 import (
 	"context"
 	"database/sql"
-	"net/netip"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/uptrace/bun"
 
@@ -51,19 +49,13 @@ func (d *DB) AuditTx(ctx context.Context, tx *sql.Tx, e domain.AuditEntry) error
 
 // auditSQL returns the INSERT of entries. A zero At becomes the current time.
 func (d *DB) auditSQL(entries ...domain.AuditEntry) pg.Query {
-	rows := make([]auditRow, len(entries))
-	for i, e := range entries {
-		if e.At.IsZero() {
-			e.At = d.Now()
+	rows := pg.MapRows(entries, func(e *domain.AuditEntry) auditRow {
+		row := auditRow{AuditEntry: *e}
+		if row.At.IsZero() {
+			row.At = d.Now()
 		}
-		rows[i] = auditRow{
-			At: e.At, PartnerID: e.Partner, KeyID: e.Key, KeyPrefix: e.Prefix, Address: domain.OrNil(e.Address),
-			Operation: e.Operation, Method: e.Method, Path: e.Path,
-			ClientID: domain.OrNil(e.Client), UserID: domain.OrNil(e.User), RequestID: e.RequestID,
-			SystemUser: domain.OrNil(e.SystemUser), SudoUser: domain.OrNil(e.SudoUser),
-			ObjectKind: domain.OrNil(e.Object.Kind), ObjectID: domain.OrNil(e.Object.ID), Fields: e.Fields,
-		}
-	}
+		return row
+	})
 	return pg.Insert(rows...)
 }
 
@@ -102,36 +94,11 @@ func (p *pendingEntry) change(ctx context.Context, d *DB, fn func(context.Contex
 	return err
 }
 
+// auditRow is a row of audit_entries. The columns of the system users, the object and the fields are NULL in entries of
+// earlier releases.
 type auditRow struct {
 	bun.BaseModel `bun:"table:audit_entries,alias:e"`
-
-	At        time.Time
-	PartnerID domain.PartnerID
-	KeyID     domain.KeyID
-	KeyPrefix string
-	Address   *netip.Addr
-	Operation string
-	Method    string
-	Path      string
-	ClientID  *domain.ClientID
-	UserID    *domain.UserID
-	RequestID string
-
-	// NULL in entries of earlier releases.
-	SystemUser           *string `bun:"os_user"` // system_user is an SQL keyword
-	SudoUser             *string
-	ObjectKind, ObjectID *string
-	Fields               []string `bun:"fields,array"`
-}
-
-func (r *auditRow) entry() domain.AuditEntry {
-	return domain.AuditEntry{
-		At: r.At, Partner: r.PartnerID, Key: r.KeyID, Prefix: r.KeyPrefix, Address: domain.OrZero(r.Address),
-		Operation: r.Operation, Method: r.Method, Path: r.Path,
-		Client: domain.OrZero(r.ClientID), User: domain.OrZero(r.UserID), RequestID: r.RequestID,
-		SystemUser: domain.OrZero(r.SystemUser), SudoUser: domain.OrZero(r.SudoUser),
-		Object: domain.AuditObject{Kind: domain.OrZero(r.ObjectKind), ID: domain.OrZero(r.ObjectID)}, Fields: r.Fields,
-	}
+	domain.AuditEntry
 }
 
 // EachAuditEntry calls yield with each entry that matches a filter, the oldest first. It returns the first error of
@@ -141,7 +108,8 @@ func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield fun
 		auditRow
 		ID int64
 	}
-	after := entryWithID{auditRow: auditRow{At: f.Since}}
+	var after entryWithID
+	after.At = f.Since
 	for {
 		q := pg.From("audit_entries AS e").Columns(pg.Columns[auditRow]()+", e.id").
 			Where("(e.at, e.id) > (?, ?)", after.At, after.ID).OrderBy("e.at, e.id").Limit(auditPage)
@@ -157,7 +125,7 @@ func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield fun
 		}
 
 		for i := range rows {
-			if err := yield(rows[i].entry()); err != nil {
+			if err := yield(rows[i].AuditEntry); err != nil {
 				return err
 			}
 		}

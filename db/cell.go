@@ -66,7 +66,7 @@ func (c *Change) RejectFrozen(ctx context.Context) error {
 	return err
 }
 
-// Cell returns the cell of the database. Until cells.Fix stores one, it is the only cell.
+// Cell returns the cell of the database. If none is stored (cells.Fix), it returns the cell of a service with one cell.
 func (d *DB) Cell(ctx context.Context) (domain.Cell, error) {
 	fixed, err := pg.All[domain.Cell](ctx, d, "read the cell", pg.SQL("SELECT number, count FROM cell"))
 	if err != nil || len(fixed) == 0 {

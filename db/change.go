@@ -77,6 +77,7 @@ func (d *DB) Change(ctx context.Context, fn func(context.Context, *Change) error
 	return d.change(ctx, fn)
 }
 
+// change is Change without an entry of the audit trail.
 func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		c := &Change{DB: d, At: d.Now()}
@@ -158,6 +159,7 @@ func (c *Change) flushPolicies(ctx context.Context) error {
 		FROM chosen WHERE p.client_id = chosen.client_id AND p.id = chosen.id`, c.At, changed))
 }
 
+// eventRow is a row of events as JSON.
 type eventRow struct {
 	ClientID  string           `json:"client_id"`
 	ID        string           `json:"id"`
@@ -195,8 +197,8 @@ func (c *Change) ObjectEvent(kind domain.EventType, user domain.UserKey, object 
 	c.events = append(c.events, row)
 }
 
-// flushEvents inserts the events of the change, unless the database is silent, and calls the function of OnEvents after
-// the commit.
+// flushEvents inserts the events of the change, unless the database writes none (WithoutEvents), and calls the function
+// of OnEvents after the commit.
 func (c *Change) flushEvents(ctx context.Context) error {
 	if len(c.events) == 0 || c.silent {
 		return nil
@@ -246,9 +248,9 @@ func (c *Change) MailExposureNotice(user domain.UserKey, breach string, found ti
 	c.mailUser(user, found, mailRecord{Type: domain.ExposureNotice, BreachName: breach, DueAt: c.At})
 }
 
-// mailUser requests a mail to a user, unless its cause is older than domain.MailCauseLife.
-func (c *Change) mailUser(user domain.UserKey, at time.Time, m mailRecord) {
-	if c.At.Sub(at) > domain.MailCauseLife {
+// mailUser requests a mail to a user, unless the time of its cause is longer ago than domain.MailCauseLife.
+func (c *Change) mailUser(user domain.UserKey, causedAt time.Time, m mailRecord) {
+	if c.At.Sub(causedAt) > domain.MailCauseLife {
 		return
 	}
 	m.ClientID, m.UserID = user.Client.UUID(), user.User.UUID()

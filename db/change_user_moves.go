@@ -21,17 +21,18 @@ type userMoves struct {
 	entered, reactivated []domain.UserKey
 }
 
-// UserChanged adds the effects of a change of a user's own fields, by a caller, a directory sync or an import. before
-// is nil for a new user; EnrolUsers or EnrolSince enrols such users. UserChanged records no event: see UserUpdated. The
-// caller must have shared the audiences of the client (LockAudiencesShared).
+// UserChanged adds the effects of a new user, or of a change of the fields in a user's row that a caller, a directory
+// sync or an import writes: counters, the score, and audiences that the user joined or left. before is nil for a new
+// user. UserChanged does not enrol new users (EnrolUsers, EnrolSince), and records no event (UserUpdated). The caller
+// must hold a lock of the client's audiences (LockAudiencesShared).
 func (c *Change) UserChanged(before, after *domain.User) {
 	key := after.Key()
 	if before == nil {
 		c.Rescore(key)
 		c.NextDueChanged(key)
 		c.countUser(after, 1)
-		c.userMoves.toggle(key)
-		c.userMoves.regroup(key.Client, after.Group)
+		c.userMoves.addToggled(key)
+		c.userMoves.addGroups(key.Client, after.Group)
 		return
 	}
 
@@ -39,10 +40,10 @@ func (c *Change) UserChanged(before, after *domain.User) {
 	if toggled {
 		c.countUser(before, -1)
 		c.countUser(after, 1)
-		c.userMoves.toggle(key)
+		c.userMoves.addToggled(key)
 	}
 	if toggled || regrouped {
-		c.userMoves.regroup(key.Client, before.Group, after.Group)
+		c.userMoves.addGroups(key.Client, before.Group, after.Group)
 	}
 	if toggled && after.Status == domain.Active {
 		c.Rescore(key)
@@ -66,14 +67,14 @@ func (c *Change) UserUpdated(before, after *domain.User) {
 	c.UserEvent(kind, after.Key())
 }
 
-// toggle adds a user who is new, or whose status changed.
-func (m *userMoves) toggle(user domain.UserKey) {
+// addToggled adds a user who is new, or whose status changed.
+func (m *userMoves) addToggled(user domain.UserKey) {
 	m.addClient(user.Client, true)
 	m.toggled = append(m.toggled, user.User)
 }
 
-// regroup adds groups of a client whose members changed.
-func (m *userMoves) regroup(client domain.ClientID, groups ...*domain.Group) {
+// addGroups adds groups of a client whose members changed.
+func (m *userMoves) addGroups(client domain.ClientID, groups ...*domain.Group) {
 	m.addClient(client, false)
 	for _, g := range groups {
 		if g != nil {

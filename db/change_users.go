@@ -72,7 +72,6 @@ func (c *Change) flushUsers(ctx context.Context) error {
 	for _, set := range []map[domain.UserKey]struct{}{c.users.rescored, c.users.due, c.users.touched} {
 		maps.Copy(all, set)
 	}
-
 	if len(difference(all, c.users.locked)) > 0 {
 		if _, err := c.LockUserKeys(ctx, haveKeys(sortedKeys(all))); err != nil {
 			return err
@@ -362,33 +361,27 @@ func sortedIDs[K domain.Kind, V any](m map[domain.ID[K]]V) []domain.ID[K] {
 	return ids
 }
 
-// dayRecord is a row of phishing_days whose counters are the differences of a change.
-type dayRecord struct {
-	ClientID             string      `json:"client_id"`
-	Day                  domain.Date `json:"day"`
-	Sent                 int         `json:"sent"`
-	Opened               int         `json:"opened"`
-	Clicked              int         `json:"clicked"`
-	Reported             int         `json:"reported"`
-	CredentialsSubmitted int         `json:"credentials_submitted"`
-	AttachmentsOpened    int         `json:"attachments_opened"`
+// dayRow is a row of phishing_days whose counters are the differences of a change.
+type dayRow struct {
+	ClientID domain.ClientID
+	Day      domain.Date
+	domain.PhishingCounts
 }
 
 // flushDays adds the counters of simulated mails to phishing_days, in the order of its keys.
 func (c *Change) flushDays(ctx context.Context) error {
-	var records []dayRecord
+	var rows []dayRow
 	for key, n := range c.counters.days {
 		if n != (domain.PhishingCounts{}) {
-			records = append(records, dayRecord{
-				key.client.UUID(), key.day, n.Sent, n.Opened, n.Clicked, n.Reported, n.CredentialsSubmitted, n.AttachmentsOpened,
-			})
+			rows = append(rows, dayRow{key.client, key.day, n})
 		}
 	}
-	if records == nil {
+	if rows == nil {
 		return nil
 	}
-	slices.SortFunc(records, func(a, b dayRecord) int {
-		return cmp.Or(cmp.Compare(a.ClientID, b.ClientID), b.Day.DaysUntil(a.Day)) // negative if a.Day is earlier
+	slices.SortFunc(rows, func(a, b dayRow) int {
+		// DaysUntil is negative if a.Day is earlier.
+		return cmp.Or(slices.Compare(a.ClientID[:], b.ClientID[:]), b.Day.DaysUntil(a.Day))
 	})
 	c.Lock(DayLocks)
 	return pg.Run(ctx, c, "count simulated mails", pg.SQL(`
@@ -399,5 +392,5 @@ func (c *Change) flushDays(ctx context.Context) error {
 		ON CONFLICT (client_id, day) DO UPDATE SET sent = p.sent + excluded.sent, opened = p.opened + excluded.opened,
 			clicked = p.clicked + excluded.clicked, reported = p.reported + excluded.reported,
 			credentials_submitted = p.credentials_submitted + excluded.credentials_submitted,
-			attachments_opened = p.attachments_opened + excluded.attachments_opened`, records))
+			attachments_opened = p.attachments_opened + excluded.attachments_opened`, pg.Objects(rows)))
 }

@@ -17,45 +17,13 @@ import (
 type ClientRow struct {
 	bun.BaseModel `bun:"table:clients,alias:c"`
 
-	ID                domain.ClientID `bun:"id,pk"`
-	PartnerID         domain.PartnerID
-	Name              string
-	NameKey           string
-	Industry          *string
-	ExternalID        *string
-	DarkWebMonitoring bool
-	DirectorySync     *domain.Directory
-	FrameworkIDs      []string `bun:"framework_ids,array"`
-	UsersActive       int
-	UsersInactive     int
-	AverageScore      int
-	HighRiskUsers     int
-	OverdueUsers      int
-	OnTrackRate       float64
-	ClickRate90d      float64 `bun:"click_rate_90d"`
-	ReportRate90d     float64 `bun:"report_rate_90d"`
-	ClickRate365d     float64 `bun:"click_rate_365d"`
-	ClickRateTotal    float64
-	SummarizedAt      time.Time
-	CreatedAt         time.Time
-	UpdatedAt         time.Time
+	domain.Client
+	NameKey string
 
-	PartnersClients int `bun:"partners_clients,scanonly"` // the partner's counter of clients, in lists only
+	PartnersClients int `bun:",scanonly"` // the partner's counter of clients, in lists only
 }
 
-func (r *ClientRow) client() domain.Client {
-	return domain.Client{
-		ID: r.ID, Partner: r.PartnerID, Name: r.Name, Industry: r.Industry, ExternalID: r.ExternalID,
-		DarkWebMonitoring: r.DarkWebMonitoring, DirectorySync: r.DirectorySync, Frameworks: r.FrameworkIDs,
-		ActiveUsers: r.UsersActive, InactiveUsers: r.UsersInactive,
-		Summary: domain.ClientSummary{
-			AverageScore: r.AverageScore, HighRiskUsers: r.HighRiskUsers, OverdueUsers: r.OverdueUsers,
-			OnTrackRate: r.OnTrackRate, ClickRate90d: r.ClickRate90d, ReportRate90d: r.ReportRate90d,
-			ClickRate365d: r.ClickRate365d, ClickRateTotal: r.ClickRateTotal, At: r.SummarizedAt,
-		},
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-	}
-}
+func (r *ClientRow) client() domain.Client { return r.Client }
 
 // clientOrders are the sort orders of clients: the column, its type and the function that returns its value in a row.
 var clientOrders = map[string]struct {
@@ -64,7 +32,9 @@ var clientOrders = map[string]struct {
 }{
 	"name":       {"c.name_key", "text", func(r *ClientRow) string { return r.NameKey }},
 	"created_at": {"c.created_at", "timestamptz", func(r *ClientRow) string { return pg.TimeKey(r.CreatedAt) }},
-	"risk_score": {"c.average_score", "integer", func(r *ClientRow) string { return pg.NumberKey(r.AverageScore) }},
+	"risk_score": {"c.average_score", "integer", func(r *ClientRow) string {
+		return pg.NumberKey(r.Summary.AverageScore)
+	}},
 }
 
 // Clients reads a page of the clients within the caller's reach. On the first page it refreshes summaries that are
@@ -136,13 +106,8 @@ func listsAllClients(ctx context.Context, f domain.ClientFilter) bool {
 // InsertClient inserts a client, its manual group and the default program. It returns Conflict if the partner has a
 // client of that name.
 func (c *Change) InsertClient(ctx context.Context, client domain.Client) error {
-	row := ClientRow{
-		ID: client.ID, PartnerID: client.Partner, Name: client.Name, NameKey: domain.SortKey(client.Name),
-		Industry: client.Industry, ExternalID: client.ExternalID, DarkWebMonitoring: client.DarkWebMonitoring,
-		DirectorySync: client.DirectorySync, FrameworkIDs: []string{},
-		AverageScore: client.Summary.AverageScore, OnTrackRate: client.Summary.OnTrackRate, SummarizedAt: client.Summary.At,
-		CreatedAt: client.CreatedAt, UpdatedAt: client.UpdatedAt,
-	}
+	row := ClientRow{Client: client, NameKey: domain.SortKey(client.Name)}
+	row.Frameworks = []string{}
 	if err := pg.Run(ctx, c, "insert a client", pg.Insert(row)); err != nil {
 		return err
 	}
@@ -173,13 +138,13 @@ func (c *Change) SetUpClients(ctx context.Context, clients []ClientRow, withProg
 			"ids":    pg.MapRows(clients, func(r *ClientRow) [16]byte { return r.ID }),
 			"groups": pg.MapRows(clients, func(*ClientRow) [16]byte { return NewID[domain.GroupKind]() }),
 			"times":  pg.MapRows(clients, func(r *ClientRow) time.Time { return r.CreatedAt }),
-			"scores": pg.MapRows(clients, func(r *ClientRow) int { return r.AverageScore }),
+			"scores": pg.MapRows(clients, func(r *ClientRow) int { return r.Summary.AverageScore }),
 		}))
 }
 
-// Update stores the client's own fields, and sets UpdatedAt. It returns Conflict if the partner has another client of
-// that name. The client must be locked (LockTenant). An unchanged name keeps its key, because a migration may have
-// changed the key to make it unique.
+// Update stores the client's name, industry and external id, and sets UpdatedAt. It returns Conflict if the partner has
+// another client of that name. The client must be locked (LockTenant). An unchanged name keeps its key, because a
+// migration may have changed the key to make it unique.
 func (t *Tenant) Update(ctx context.Context, c *Change) error {
 	at, err := pg.One[time.Time](ctx, c, "update a client", pg.SQL(`
 		UPDATE clients SET name = @name, name_key = CASE WHEN name = @name THEN name_key ELSE @nameKey END,
@@ -237,22 +202,11 @@ const MailedAdmins = "a.client_id IS NULL AND a.role IN ('owner', 'admin')"
 type AdminRow struct {
 	bun.BaseModel `bun:"table:admins,alias:a"`
 
-	ID          domain.AdminID `bun:"id,pk"`
-	PartnerID   domain.PartnerID
-	ClientID    *domain.ClientID
-	Email       string
-	Name        string
-	Role        domain.AdminRole
-	LastLoginAt *time.Time
-	CreatedAt   time.Time
+	domain.Admin
+	PartnerID domain.PartnerID
 }
 
-func (r *AdminRow) admin() domain.Admin {
-	return domain.Admin{
-		ID: r.ID, Email: r.Email, Name: r.Name, Role: r.Role, Client: r.ClientID,
-		LastLoginAt: r.LastLoginAt, CreatedAt: r.CreatedAt,
-	}
-}
+func (r *AdminRow) admin() domain.Admin { return r.Admin }
 
 // Admins reads a page of the client's own admins, without the partner's, in the order of creation.
 func (t *Tenant) Admins(ctx context.Context, w domain.Window) (domain.Slice[domain.Admin], error) {
@@ -306,7 +260,8 @@ func (c *Change) limitInvites(ctx context.Context, partner domain.PartnerID, cli
 	if err := c.LockPartner(ctx, partner); err != nil {
 		return err
 	}
-	// The time of the oldest invite that counts, if as many as the limit count; NULL below the limit.
+	// A column is NULL below the limit. At the limit it is the time of the invite that must leave the window before the
+	// next one is accepted.
 	oldest, err := pg.One[struct{ Client, Partner *time.Time }](ctx, c, "count invites", pg.SQL(`
 		SELECT (
 			SELECT created_at FROM admin_invites WHERE client_id = @client AND created_at > @clientSince

@@ -183,7 +183,7 @@ func (d *DB) refreshPage(ctx context.Context, page []domain.Client) error {
 			Where("c.id = ANY(?::uuid[])", pg.IDs(stale)).Where("?", WithinReach(ctx)))
 	}
 	for i := range rows {
-		page[indexes[rows[i].ID]] = rows[i].client()
+		page[indexes[rows[i].ID]] = rows[i].Client
 	}
 	return err
 }

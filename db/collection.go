@@ -17,23 +17,11 @@ import (
 type CollectionRow struct {
 	bun.BaseModel `bun:"table:collections,alias:k"`
 
-	ClientID    domain.ClientID     `bun:"client_id,pk"`
-	ID          domain.CollectionID `bun:"id,pk"`
-	Name        string
-	NameKey     string
-	Description *string
-	MemberCount int
-	CreatedBy   domain.Creator
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	domain.Collection
+	NameKey string
 }
 
-func (r *CollectionRow) collection() domain.Collection {
-	return domain.Collection{
-		ID: r.ID, Client: r.ClientID, Name: r.Name, Description: r.Description, Members: r.MemberCount,
-		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-	}
-}
+func (r *CollectionRow) collection() domain.Collection { return r.Collection }
 
 // Collections reads a page of the client's collections, in the order of creation. If since is not nil, it selects only
 // collections that changed at or after since.
@@ -53,7 +41,7 @@ func (t *Tenant) Collections(
 func (t *Tenant) Collection(ctx context.Context, id domain.CollectionID) (domain.Collection, error) {
 	row, err := pg.Find[CollectionRow](ctx, t.db, id.Noun(), pg.Prepared(
 		pg.Rows[CollectionRow]().Where("k.client_id = ? AND k.id = ?", t.ID, id)))
-	return row.collection(), err
+	return row.Collection, err
 }
 
 // FullName is the domain.FullName of a user, alias u.
@@ -85,12 +73,10 @@ func (t *Tenant) InsertCollection(ctx context.Context, c *Change, k domain.Colle
 	return pg.Run(ctx, c, "insert a collection", collectionInsert(t.ID, k))
 }
 
-// collectionInsert returns the INSERT of a collection.
+// collectionInsert returns the INSERT of a collection without members.
 func collectionInsert(client domain.ClientID, k domain.Collection) pg.Query {
-	return pg.Insert(CollectionRow{
-		ClientID: client, ID: k.ID, Name: k.Name, NameKey: domain.SortKey(k.Name), Description: k.Description,
-		CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
-	})
+	k.Client, k.Members = client, 0
+	return pg.Insert(CollectionRow{Collection: k, NameKey: domain.SortKey(k.Name)})
 }
 
 // DeleteCollection deletes a collection and its memberships, and withdraws the courses of frameworks that were assigned
@@ -167,11 +153,11 @@ func findCollection(rows []CollectionRow, id domain.CollectionID, err error) (do
 	if err != nil {
 		return domain.Collection{}, err
 	}
-	return rows[i].collection(), nil
+	return rows[i].Collection, nil
 }
 
 // AddMembers adds locked users to a locked collection, and returns the number of users who were not members before. The
-// caller must have shared the audiences of the client (LockAudiencesShared).
+// caller must hold a lock of the client's audiences (LockAudiencesShared).
 func (t *Tenant) AddMembers(
 	ctx context.Context, c *Change, id domain.CollectionID, users []domain.UserID,
 ) (added int, err error) {

@@ -46,14 +46,14 @@ func (d *DB) EventClients(ctx context.Context, events []OutboxEvent) (map[domain
 	ids, _, _ := eventKeys(events)
 	rows, err := pg.All[ClientRow](ctx, d, "read the clients of events",
 		pg.Rows[ClientRow]().Where("c.id = ANY(?::uuid[]) AND c.archived_at IS NULL", ids))
-	return pg.Index(rows, func(r *ClientRow) (domain.ClientID, domain.Client) { return r.ID, r.client() }), err
+	return pg.Index(rows, func(r *ClientRow) (domain.ClientID, domain.Client) { return r.ID, r.Client }), err
 }
 
 // EventResults reads the simulated mails of events.
 func (d *DB) EventResults(ctx context.Context, events []OutboxEvent) (map[domain.ResultID]domain.Result, error) {
 	rows, err := pg.All[ResultRow](ctx, d, "read the results of events",
 		pg.Rows[ResultRow]().Where("?", areObjects("r", events)))
-	return pg.Index(rows, func(r *ResultRow) (domain.ResultID, domain.Result) { return r.ID, r.Result() }), err
+	return pg.Index(rows, func(r *ResultRow) (domain.ResultID, domain.Result) { return r.ID, r.Result }), err
 }
 
 // EventReportedEmails reads the reported emails of events.
@@ -73,7 +73,7 @@ func (d *DB) EventExposures(ctx context.Context, events []OutboxEvent) (map[doma
 	clients, users, _ := eventKeys(events) // to use the primary key, which has the user before the breach
 	q.Where("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users)
 	rows, err := pg.All[ExposureRow](ctx, d, "read the exposures of events", q)
-	return pg.Index(rows, func(r *ExposureRow) (domain.MessageID, domain.Exposure) { return r.ID, r.exposure() }), err
+	return pg.Index(rows, func(r *ExposureRow) (domain.MessageID, domain.Exposure) { return r.ID, r.Exposure }), err
 }
 
 // SelectSyncRun selects domain.SyncRuns from sync_runs, alias r.
@@ -174,7 +174,7 @@ func (d *DB) EventUsers(ctx context.Context, events []OutboxEvent) (map[domain.U
 		if !scored {
 			continue // as User.Detail does, which returns NotFound for a user without a score
 		}
-		detail := domain.UserDetail{User: r.User(), Collections: collections[r.ID], Risk: risk}
+		detail := domain.UserDetail{User: r.ToUser(), Collections: collections[r.ID], Risk: risk}
 		if r.DarkWeb {
 			found := exposures[r.ID]
 			detail.DarkWeb = &found

@@ -16,27 +16,11 @@ import (
 type ExposureRow struct {
 	bun.BaseModel `bun:"table:exposures,alias:e"`
 
-	UserID      domain.UserID `bun:"user_id,pk"`
-	BreachName  string        `bun:"breach_name,pk"`
-	Severity    domain.Severity
-	DataClasses []string `bun:",array"`
-	FirstSeenAt time.Time
-	NotifiedAt  *time.Time
-	ResolvedAt  *time.Time
-
-	ID       domain.MessageID `bun:",scanonly"` // derived from the key; it only breaks ties in the order
-	Title    string           `bun:",scanonly"`
-	Domain   *string          `bun:",scanonly"`
-	BreachOn *domain.Date     `bun:",scanonly"`
+	domain.Exposure
+	ID domain.MessageID `bun:",scanonly"` // derived from the key; it only breaks ties in the order
 }
 
-func (r *ExposureRow) exposure() domain.Exposure {
-	return domain.Exposure{
-		User: r.UserID, Breach: r.BreachName, Title: r.Title, Domain: r.Domain, BreachOn: r.BreachOn,
-		Severity: r.Severity, DataClasses: r.DataClasses,
-		FirstSeenAt: r.FirstSeenAt, NotifiedAt: r.NotifiedAt, ResolvedAt: r.ResolvedAt,
-	}
-}
+func (r *ExposureRow) exposure() domain.Exposure { return r.Exposure }
 
 // selectExposures adds to q the columns of exposures, alias e, and of their breaches.
 func selectExposures(q *pg.Select) {
@@ -77,7 +61,7 @@ func (d *DB) Exposure(ctx context.Context, user domain.UserKey, breach string) (
 	q := pg.From("exposures AS e").Where("e.client_id = ? AND e.user_id = ? AND e.breach_name = ?", user.Client, user.User, breach)
 	selectExposures(q)
 	row, err := pg.Find[ExposureRow](ctx, d, "exposure", pg.Prepared(q))
-	return row.exposure(), err
+	return row.Exposure, err
 }
 
 // ResolveExposure marks the exposure of the locked user in a breach as resolved, and recomputes the user's risk. If it
@@ -163,14 +147,7 @@ func (t *Tenant) DarkWeb(ctx context.Context) (domain.DarkWeb, error) {
 type BreachRow struct {
 	bun.BaseModel `bun:"table:breaches,alias:b"`
 
-	Name        string          `bun:"name,pk" json:"name"`
-	Title       string          `json:"title"`
-	Domain      *string         `json:"domain"`
-	BreachOn    *domain.Date    `json:"breach_on"`
-	Severity    domain.Severity `json:"severity"`
-	DataClasses []string        `bun:"data_classes,array" json:"data_classes"`
-	Sensitive   bool            `json:"sensitive"`
-	SpamList    bool            `json:"spam_list"`
+	domain.Breach
 }
 
 // ImportBreaches inserts breaches into the catalogue, and updates those whose name exists. No name may be in the list
@@ -178,12 +155,7 @@ type BreachRow struct {
 // which they were found, but get a new updated_at if their breach changed. It is for a command, and checks no caller's
 // access.
 func (d *DB) ImportBreaches(ctx context.Context, breaches []domain.Breach) (added, changed int, err error) {
-	rows := pg.MapRows(breaches, func(b *domain.Breach) BreachRow {
-		return BreachRow{
-			Name: b.Name, Title: b.Title, Domain: b.Domain, BreachOn: b.On, Severity: b.Severity,
-			DataClasses: b.DataClasses, Sensitive: b.Sensitive, SpamList: b.SpamList,
-		}
-	})
+	rows := pg.Objects(pg.MapRows(breaches, func(b *domain.Breach) BreachRow { return BreachRow{Breach: *b} }))
 	type counts struct{ Added, Changed int }
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
 		c.Lock(ExposureLocks)
@@ -194,8 +166,8 @@ func (d *DB) ImportBreaches(ctx context.Context, breaches []domain.Breach) (adde
 	return added, changed, err
 }
 
-// importBreachesSQL stores the breaches ?0 as of the time ?1. It locks breaches by their
-// names, and then exposures by their keys.
+// importBreachesSQL stores the breaches ?0 as of the time ?1. It locks breaches by their names, and then exposures by
+// their keys.
 const importBreachesSQL = `
 	WITH given AS (
 		SELECT name, title, domain, breach_on, severity, data_classes, sensitive, spam_list

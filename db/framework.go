@@ -179,12 +179,12 @@ func (t *Tenant) AssignFramework(
 	if err != nil {
 		return nil, err
 	}
-	return t.scheduled(ctx, c, rows)
+	return t.countByCourse(ctx, c, rows)
 }
 
-// scheduled converts rows to the number of users enrolled in each course, ordered by title. It leaves out courses that
-// enrol no user.
-func (t *Tenant) scheduled(ctx context.Context, c *Change, rows []enrolledRow) ([]domain.Scheduled, error) {
+// countByCourse converts rows to the number of users enrolled in each course, ordered by title. It leaves out courses
+// that enrol no user.
+func (t *Tenant) countByCourse(ctx context.Context, c *Change, rows []enrolledRow) ([]domain.Scheduled, error) {
 	given := map[domain.CourseID]int{}
 	var ids []domain.CourseID
 	for _, r := range rows {

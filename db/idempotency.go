@@ -13,6 +13,7 @@ import (
 	"partnerapi/domain"
 )
 
+// outcomeRow is a row of idempotency_records: an outcome, or a reservation (Reserve).
 type outcomeRow struct {
 	bun.BaseModel `bun:"table:idempotency_records,alias:r"`
 

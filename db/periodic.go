@@ -92,12 +92,12 @@ const refreshBatch = 1000
 
 // RefreshDue reports whether today's DailyRefresh has still to run.
 func (d *DB) RefreshDue(ctx context.Context) (bool, error) {
-	done, err := d.refreshed(ctx, domain.DateOf(d.Now()))
+	done, err := d.refreshDone(ctx, domain.DateOf(d.Now()))
 	return err == nil && !done, err
 }
 
-// refreshed reports whether the DailyRefresh of a day is done.
-func (d *DB) refreshed(ctx context.Context, day domain.Date) (bool, error) {
+// refreshDone reports whether the DailyRefresh of a day is done.
+func (d *DB) refreshDone(ctx context.Context, day domain.Date) (bool, error) {
 	return pg.One[bool](ctx, d, "look for a daily refresh",
 		pg.SQL("SELECT EXISTS (SELECT 1 FROM daily_refreshes WHERE day = ?)", day))
 }
@@ -115,7 +115,7 @@ func (d *DB) DailyRefresh(ctx context.Context, day domain.Date, progress func(do
 		progress = func(int, int) {}
 	}
 	_, err = d.TryAdvisoryLock(ctx, "daily refresh", func(ctx context.Context) error {
-		if done, err := d.refreshed(ctx, day); err != nil || done {
+		if done, err := d.refreshDone(ctx, day); err != nil || done {
 			return err
 		}
 		ran = true

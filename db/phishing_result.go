@@ -17,37 +17,11 @@ import (
 type ResultRow struct {
 	bun.BaseModel `bun:"table:phishing_results,alias:r"`
 
-	ClientID               domain.ClientID `bun:"client_id,pk"`
-	ID                     domain.ResultID `bun:"id,pk"`
-	UserID                 domain.UserID
-	TemplateID             domain.TemplateID
-	Status                 domain.ResultStatus
-	Reported               bool
-	Automated              bool
-	AutomatedReason        *domain.AutomatedReason
-	SendAt                 time.Time
-	SentAt                 *time.Time
-	OpenedAt               *time.Time
-	AttachmentOpenedAt     *time.Time
-	ClickedAt              *time.Time
-	CredentialsSubmittedAt *time.Time
-	ReportedAt             *time.Time
-	FailedAt               *time.Time
-	Failure                *string
-	CreatedAt              time.Time
-	UpdatedAt              time.Time
+	ClientID domain.ClientID `bun:",pk"`
+	domain.Result
 }
 
-// Result converts the row.
-func (r *ResultRow) Result() domain.Result {
-	return domain.Result{
-		ID: r.ID, User: r.UserID, Template: r.TemplateID, Status: r.Status, Reported: r.Reported,
-		Automated: r.Automated, AutomatedReason: domain.OrZero(r.AutomatedReason),
-		SendAt: r.SendAt, SentAt: r.SentAt, OpenedAt: r.OpenedAt, AttachmentOpenedAt: r.AttachmentOpenedAt,
-		ClickedAt: r.ClickedAt, CredentialsSubmittedAt: r.CredentialsSubmittedAt, ReportedAt: r.ReportedAt,
-		FailedAt: r.FailedAt, Failure: domain.OrZero(r.Failure), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-	}
-}
+func (r *ResultRow) result() domain.Result { return r.Result }
 
 // Results reads a page of the client's results in the filter's order.
 func (t *Tenant) Results(
@@ -67,7 +41,7 @@ func (t *Tenant) Results(
 	pg.AddIf(&k.Where, "r.sent_at < ?", f.Until)
 	pg.AddIf(&k.Where, "r.updated_at >= ?", f.UpdatedSince)
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
-	return pg.Map(rows, (*ResultRow).Result), err
+	return pg.Map(rows, (*ResultRow).result), err
 }
 
 // resultList returns the list of a client's results in an order. With BySending the caller must add a condition that
@@ -221,7 +195,7 @@ func (r *ResultChange) scored() bool {
 func applySteps(steps []domain.ResultStep, rows []ResultRow) []ResultChange {
 	results := make(map[domain.ResultID]*ResultChange, len(rows))
 	for i := range rows {
-		r := rows[i].Result()
+		r := rows[i].Result
 		results[r.ID] = &ResultChange{Client: rows[i].ClientID, Before: r, After: r}
 	}
 	ordered := slices.Clone(steps)
@@ -249,17 +223,10 @@ var stepColumns = []string{
 
 // storeResults stores the stepColumns of locked results.
 func (c *Change) storeResults(ctx context.Context, changes []ResultChange) error {
-	rows := make([]ResultRow, len(changes))
-	for i := range changes {
-		r := &changes[i].After
-		rows[i] = ResultRow{
-			ClientID: changes[i].Client, ID: r.ID, Status: r.Status, Reported: r.Reported, Automated: r.Automated,
-			OpenedAt: r.OpenedAt, AttachmentOpenedAt: r.AttachmentOpenedAt, ClickedAt: r.ClickedAt,
-			CredentialsSubmittedAt: r.CredentialsSubmittedAt, ReportedAt: r.ReportedAt, UpdatedAt: domain.Later(r.UpdatedAt, c.At),
-		}
-		if r.Automated {
-			rows[i].AutomatedReason = &r.AutomatedReason
-		}
-	}
+	rows := pg.MapRows(changes, func(r *ResultChange) ResultRow {
+		row := ResultRow{ClientID: r.Client, Result: r.After}
+		row.UpdatedAt = domain.Later(row.UpdatedAt, c.At)
+		return row
+	})
 	return pg.UpdateRows(ctx, c, "store results", rows, stepColumns...)
 }

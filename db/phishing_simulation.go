@@ -17,68 +17,23 @@ import (
 
 // The content of simulated mails, and their templates.
 
-type simulationRow struct {
-	bun.BaseModel `bun:"table:phishing_results,alias:r"`
-
-	ID                domain.ResultID
-	ClientID          domain.ClientID
-	UserID            domain.UserID
-	SendAt            time.Time
-	SentAt            *time.Time
-	ArchivedAt        *time.Time
-	ClientName        string
-	Email             string
-	FirstName         string
-	LastName          string
-	UserStatus        domain.UserStatus
-	PreferredLanguage domain.Language
-
-	TemplateID  domain.TemplateID
-	Name        string
-	Language    domain.Language
-	Subject     string
-	FromAddress string
-	HTML        string `bun:"html"`
-	Body        string
-	Indicators  []domain.Indicator
-	Difficulty  int
-	Landing     domain.Landing
-}
-
 // Simulation reads a simulated mail of any client, to send it or to show the landing page to its reader. It checks no
 // caller's access.
 func (d *DB) Simulation(ctx context.Context, id domain.ResultID) (domain.Simulation, error) {
-	row, err := pg.Find[simulationRow](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`
-		SELECT r.send_at, r.sent_at, c.archived_at, c.name AS client_name, u.email, u.first_name, u.last_name,
-			u.status AS user_status, u.preferred_language, r.id, r.client_id, r.user_id,
-			t.id AS template_id, t.name, t.language, t.subject, t.from_address, t.html, t.body,
-			t.indicators, t.difficulty, t.landing
+	return pg.Find[domain.Simulation](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`
+		SELECT r.id AS result, r.client_id AS client, r.user_id AS "user", r.send_at, r.sent_at, u.email, u.first_name,
+			u.last_name, u.preferred_language AS language, c.name AS client_name, CASE
+				WHEN c.archived_at IS NOT NULL THEN 'the client is archived'
+				WHEN u.status <> 'active' THEN 'the user is inactive'
+				ELSE '' END AS unwanted,
+			t.id AS template_id, t.name AS template_name, t.language AS template_language, t.subject AS template_subject,
+			t.from_address AS template_from_address, t.html AS template_html, t.body AS template_body,
+			t.indicators AS template_indicators, t.difficulty AS template_difficulty, t.landing AS template_landing
 		FROM phishing_results AS r
 		JOIN clients AS c ON c.id = r.client_id
 		JOIN users AS u ON u.client_id = r.client_id AND u.id = r.user_id
 		JOIN phishing_templates AS t ON t.id = r.template_id
 		WHERE r.id = ?`, id)))
-	return row.simulation(), err
-}
-
-func (r *simulationRow) simulation() domain.Simulation {
-	s := domain.Simulation{
-		Result: r.ID, Client: r.ClientID, User: r.UserID, SendAt: r.SendAt, SentAt: r.SentAt,
-		Email: r.Email, FirstName: r.FirstName, LastName: r.LastName, Language: r.PreferredLanguage, ClientName: r.ClientName,
-		Template: domain.Template{
-			ID: r.TemplateID, Name: r.Name, Language: r.Language, Subject: r.Subject, From: r.FromAddress,
-			TemplateContent: domain.TemplateContent{
-				HTML: r.HTML, Text: r.Body, Indicators: r.Indicators, Difficulty: r.Difficulty, Landing: r.Landing,
-			},
-		},
-	}
-	switch {
-	case r.ArchivedAt != nil:
-		s.Unwanted = "the client is archived"
-	case r.UserStatus != domain.Active:
-		s.Unwanted = "the user is inactive"
-	}
-	return s
 }
 
 // LockTargets locks the client's users among ids, in the order of their ids, and returns the data needed to choose a
@@ -147,10 +102,9 @@ func (d *DB) TemplateExists(ctx context.Context, id domain.TemplateID) (bool, er
 func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domain.Result) error {
 	changes := pg.MapRows(results, func(r *domain.Result) ResultChange { return ResultChange{Client: t.ID, After: *r} })
 	rows := pg.MapRows(results, func(r *domain.Result) ResultRow {
-		return ResultRow{
-			ClientID: t.ID, ID: r.ID, UserID: r.User, TemplateID: r.Template, Status: domain.ResultScheduled,
-			SendAt: r.SendAt, CreatedAt: c.At, UpdatedAt: c.At,
-		}
+		row := ResultRow{ClientID: t.ID, Result: *r}
+		row.Status, row.CreatedAt, row.UpdatedAt = domain.ResultScheduled, c.At, c.At
+		return row
 	})
 	if err := pg.Run(ctx, c, "schedule simulated mails", pg.Insert(rows...)); err != nil {
 		return err
@@ -245,21 +199,11 @@ func (o *ownTemplate) in(language domain.Language, n byte) domain.Template {
 	}
 }
 
-// templateRecord is a row of phishing_templates as JSON, with the names of the columns.
-type templateRecord struct {
-	ID          string             `json:"id"`
-	Name        string             `json:"name"`
-	Language    domain.Language    `json:"language"`
-	Category    string             `json:"category"`
-	Subject     string             `json:"subject"`
-	FromAddress string             `json:"from_address"`
-	HTML        string             `json:"html"`
-	Body        string             `json:"body"`
-	CreatedAt   time.Time          `json:"created_at"`
-	Indicators  []domain.Indicator `json:"indicators"`
-	Difficulty  int                `json:"difficulty"`
-	Landing     domain.Landing     `json:"landing"`
-	Own         bool               `json:"own"`
+// templateRow is a row of phishing_templates.
+type templateRow struct {
+	bun.BaseModel `bun:"table:phishing_templates"`
+	domain.Template
+	Own bool
 }
 
 // LoadTemplates stores the service's own templates of this release. Every process calls it after migrate.Up; concurrent
@@ -291,27 +235,22 @@ func (d *DB) storeTemplates(
 	if len(list) == 0 {
 		return 0, 0, nil
 	}
-	records := pg.MapRows(list, func(t *domain.Template) templateRecord {
-		return templateRecord{
-			t.ID.UUID(), t.Name, t.Language, t.Category, t.Subject, t.From, t.HTML, t.Text, t.CreatedAt,
-			t.Indicators, t.Difficulty, t.Landing, own,
-		}
-	})
+	rows := pg.MapRows(list, func(t *domain.Template) templateRow { return templateRow{Template: *t, Own: own} })
 	const columns = "id, name, language, category, subject, from_address, html, body, created_at, " +
 		"indicators, difficulty, landing, own"
 	const content = "name, language, category, subject, from_address, html, body, indicators, difficulty, landing"
 	excluded := "excluded." + strings.ReplaceAll(content, ", ", ", excluded.")
 	stored := "t." + strings.ReplaceAll(content, ", ", ", t.")
-	rows, err := pg.All[bool](ctx, d, "store templates", pg.SQL(`
+	outcomes, err := pg.All[bool](ctx, d, "store templates", pg.SQL(`
 		INSERT INTO phishing_templates AS t (`+columns+`)
 		SELECT `+columns+` FROM json_populate_recordset(NULL::phishing_templates, ?::json) ORDER BY created_at, id
 		ON CONFLICT `+conflict+` DO UPDATE SET (`+content+`, changed_at) = (`+excluded+`, ?::timestamptz)
 		WHERE (`+stored+`) IS DISTINCT FROM (`+excluded+`)
-		RETURNING xmax = 0 AS added`, records, d.Now()))
-	for _, isNew := range rows {
+		RETURNING xmax = 0 AS added`, pg.Objects(rows), d.Now()))
+	for _, isNew := range outcomes {
 		added += pg.Number(isNew)
 	}
-	return added, len(rows) - added, err
+	return added, len(outcomes) - added, err
 }
 
 // Templates reads a page of the catalogue of simulated mails, in the order of creation. If since is not nil, it selects
@@ -319,7 +258,7 @@ func (d *DB) storeTemplates(
 func (d *DB) Templates(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Template], error) {
 	k := pg.ByTime("t.created_at", "t.id", func(t *domain.Template) (time.Time, domain.TemplateID) { return t.CreatedAt, t.ID })
 	k.Table, k.Select = "phishing_templates AS t", func(q *pg.Select) {
-		q.Columns(`t.id, t.name, t.language, t.category, t.subject, t.from_address AS "from", t.created_at`)
+		q.Columns(`t.id, t.name, t.language, t.category, t.subject, t.from_address, t.created_at`)
 	}
 	pg.AddIf(&k.Where, "greatest(t.created_at, t.changed_at) >= ?", since)
 	return pg.CountedPage(ctx, d, k, w)

@@ -22,32 +22,18 @@ type Policy struct {
 type PolicyRow struct {
 	bun.BaseModel `bun:"table:policies,alias:p"`
 
-	ClientID               domain.ClientID `bun:"client_id,pk"`
-	ID                     domain.PolicyID `bun:"id,pk"`
-	Title                  string
-	Description            *string
-	Version                int
-	ScopeType              domain.ScopeType
-	ScopeID                [16]byte // of a client, a group or a collection
-	RequiresAcknowledgment bool
-	RenewalPeriodDays      int
-	CreatedAt              time.Time
-	AudienceCount          int
-	AcknowledgedCount      int
-	PublishedAt            *time.Time
-	RemindedOn             *domain.Date
+	domain.Policy
+	ScopeID           [16]byte // of a client, a group or a collection
+	AudienceCount     int
+	AcknowledgedCount int
 
 	Counted   bool      `bun:",scanonly"` // the two counts are not stale
 	ChangedAt time.Time `bun:",scanonly"`
 }
 
 func (r *PolicyRow) policy() domain.Policy {
-	p := domain.Policy{
-		ID: r.ID, Client: r.ClientID, Title: r.Title, Description: r.Description, Version: r.Version,
-		ScopeType: r.ScopeType, Scope: domain.ScopeOf(r.ScopeType, r.ScopeID), MustSign: r.RequiresAcknowledgment,
-		RenewalDays: r.RenewalPeriodDays, PublishedAt: r.PublishedAt, RemindedOn: r.RemindedOn,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.ChangedAt,
-	}
+	p := r.Policy
+	p.Scope, p.UpdatedAt = domain.ScopeOf(r.ScopeType, r.ScopeID), r.ChangedAt
 	if p.MustSign && r.Counted {
 		p.SignOff = &domain.SignOff{Audience: r.AudienceCount, Acknowledged: r.AcknowledgedCount}
 	}
@@ -261,8 +247,8 @@ const StorePolicyCountsSQL = `, free AS (
 		FROM counted AS c WHERE p.client_id = ?0 AND p.id = c.id AND p.id IN (SELECT id FROM free)
 	)`
 
-// recount counts, in one statement, the sign-off of the policies of a client whose counts are stale (MustSign
-// without SignOff), and sets their SignOff. Outside of a snapshot it also stores the counts.
+// recount counts, in one statement, the sign-off of a client's policies with stale counts (MustSign without SignOff),
+// and sets their SignOff. Outside of a snapshot it also stores the counts.
 func recount(ctx context.Context, d *DB, client domain.ClientID, policies []domain.Policy) error {
 	stale := map[domain.PolicyID]*domain.Policy{}
 	var ids []domain.PolicyID

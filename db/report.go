@@ -14,38 +14,16 @@ import (
 type ReportRow struct {
 	bun.BaseModel `bun:"table:reports,alias:r"`
 
-	ClientID    domain.ClientID `bun:"client_id,pk"`
-	ID          domain.ReportID `bun:"id,pk"`
-	Type        domain.ReportType
-	Format      domain.ReportFormat
-	Status      domain.ReportStatus
-	PeriodStart domain.Date
-	PeriodEnd   domain.Date
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	domain.Report
+	PeriodStart, PeriodEnd domain.Date // zero for none
 }
 
 func (r *ReportRow) report() domain.Report {
-	out := domain.Report{
-		ID: r.ID, Client: r.ClientID, Type: r.Type, Format: r.Format, Status: r.Status,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-	}
+	report := r.Report
 	if !r.PeriodStart.IsZero() {
-		out.Period = &domain.ReportPeriod{Start: r.PeriodStart, End: r.PeriodEnd}
+		report.Period = &domain.ReportPeriod{Start: r.PeriodStart, End: r.PeriodEnd}
 	}
-	return out
-}
-
-// reportRowOf converts a report to its row. Without a period, the dates are zero.
-func reportRowOf(r domain.Report) ReportRow {
-	row := ReportRow{
-		ID: r.ID, ClientID: r.Client, Type: r.Type, Format: r.Format, Status: r.Status,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-	}
-	if r.Period != nil {
-		row.PeriodStart, row.PeriodEnd = r.Period.Start, r.Period.End
-	}
-	return row
+	return report
 }
 
 // reportList returns the list of a client's reports, in the order of creation.
@@ -80,8 +58,8 @@ func (t *Tenant) Report(ctx context.Context, id domain.ReportID) (domain.Report,
 }
 
 // InsertReport inserts a report, and notifies the processes that make reports. It returns RateLimited if the client has
-// reached the limit of requested reports within the window; failed reports count, monthly ones do not. The client must
-// be locked (LockTenant), so that concurrent requests count.
+// reached the limit of requested reports within the window. Failed reports count, and monthly ones, which have a
+// mailed_for, do not. The client must be locked (LockTenant), so that concurrent requests count.
 func (t *Tenant) InsertReport(ctx context.Context, c *Change, r domain.Report) error {
 	recent, err := pg.One[struct {
 		Count int
@@ -100,7 +78,11 @@ func (t *Tenant) InsertReport(ctx context.Context, c *Change, r domain.Report) e
 		}
 	}
 
-	if err = pg.Run(ctx, c, "insert a report", pg.Insert(reportRowOf(r))); err != nil {
+	row := ReportRow{Report: r}
+	if r.Period != nil {
+		row.PeriodStart, row.PeriodEnd = r.Period.Start, r.Period.End
+	}
+	if err = pg.Run(ctx, c, "insert a report", pg.Insert(row)); err != nil {
 		return err
 	}
 	return c.NotifyReports(ctx)

@@ -14,21 +14,6 @@ import (
 
 // Scores, and the signals from which they are computed.
 
-// phishedCounts are the columns of users that count the simulated mails that the user was sent and those that the user
-// fell for, in all and within a year.
-type phishedCounts struct {
-	PhishedSent        int `json:"phished_sent"`
-	PhishedClicked     int `json:"phished_clicked"`
-	PhishedSentYear    int `json:"phished_sent_year"`
-	PhishedClickedYear int `json:"phished_clicked_year"`
-}
-
-// sameTotals reports whether the counts of all time are equal. The counts of a year also change as days pass, and such
-// a change is not to set updated_at.
-func (c phishedCounts) sameTotals(o phishedCounts) bool {
-	return c.PhishedSent == o.PhishedSent && c.PhishedClicked == o.PhishedClicked
-}
-
 // storedRisk is a row of user_risks without its keys and times. The JSON names are the names of the columns.
 type storedRisk struct {
 	Model    int   `json:"model"`
@@ -61,7 +46,7 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 		return nil
 	}
 	today := cmp.Or(c.users.day, domain.DateOf(c.At))
-	signals, err := c.signals(ctx, keys, today)
+	signals, err := c.readSignals(ctx, keys, today)
 	if err != nil {
 		return err
 	}
@@ -80,13 +65,17 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 		}
 
 		// A caller can see the score, the counts and the factors. Without stored Deltas there was no risk yet.
-		visible := a.Score != s.Score || !s.sameTotals(s.storedCounts()) ||
+		// The counts of a year also change as days pass, and such a change is not to set updated_at.
+		visible := a.Score != s.Score || s.Current.Sent != s.Stored.Sent || s.Current.Clicked != s.Stored.Clicked ||
 			len(s.Deltas) > 0 && a != s.assessment(s.Role)
 		_, due := c.users.due[domain.UserKey{Client: s.ClientID, User: s.UserID}]
-		if !visible && !due && s.phishedCounts == s.storedCounts() {
+		if !visible && !due && s.Current == s.Stored {
 			continue
 		}
-		record := scoreRecord{ClientID: client, ID: user, Score: a.Score, phishedCounts: s.phishedCounts}
+		record := scoreRecord{
+			ClientID: client, ID: user, Score: a.Score, Sent: s.Current.Sent, Clicked: s.Current.Clicked,
+			SentYear: s.Current.SentYear, ClickedYear: s.Current.ClickedYear,
+		}
 		if visible {
 			record.UpdatedAt = c.At
 		}
@@ -106,11 +95,14 @@ type (
 		ComputedAt time.Time   `json:"computed_at"`
 	}
 	scoreRecord struct {
-		ClientID string `json:"client_id"`
-		ID       string `json:"id"`
-		Score    int    `json:"score"`
-		phishedCounts
-		UpdatedAt time.Time `json:"updated_at,omitzero"` // zero if nothing visible changed
+		ClientID    string    `json:"client_id"`
+		ID          string    `json:"id"`
+		Score       int       `json:"score"`
+		Sent        int       `json:"phished_sent"`
+		Clicked     int       `json:"phished_clicked"`
+		SentYear    int       `json:"phished_sent_year"`
+		ClickedYear int       `json:"phished_clicked_year"`
+		UpdatedAt   time.Time `json:"updated_at,omitzero"` // zero if nothing visible changed
 	}
 )
 
@@ -165,13 +157,10 @@ type signalRow struct {
 	Role      domain.Role
 	CreatedAt time.Time
 
-	// The stored score and counts. The embedded phishedCounts are the current counts.
-	Score             int
-	StoredSent        int
-	StoredClicked     int
-	StoredSentYear    int
-	StoredClickedYear int
-	phishedCounts
+	// The stored score and numbers of simulated mails, and the current numbers.
+	Score   int
+	Stored  domain.UserPhishing `bun:"embed:stored_"`
+	Current domain.UserPhishing `bun:"embed:phished_"`
 
 	domain.RiskSignals      // the counts of exposures
 	ClickAges          ages `bun:",array"`
@@ -185,10 +174,6 @@ type signalRow struct {
 	Incomplete         bool
 
 	storedRisk
-}
-
-func (r *signalRow) storedCounts() phishedCounts {
-	return phishedCounts{r.StoredSent, r.StoredClicked, r.StoredSentYear, r.StoredClickedYear}
 }
 
 // domain converts the row to the signals as of a day.
@@ -264,8 +249,8 @@ var signalsSQL = strings.ReplaceAll(`
 		LIMIT 1
 	) AS stored`, "{columns}", riskColumns)
 
-// signals runs signalsSQL.
-func (c *Change) signals(ctx context.Context, keys []domain.UserKey, today domain.Date) ([]signalRow, error) {
+// readSignals runs signalsSQL.
+func (c *Change) readSignals(ctx context.Context, keys []domain.UserKey, today domain.Date) ([]signalRow, error) {
 	clients, users := KeyArrays(keys)
 	return pg.All[signalRow](ctx, c, "read signals", pg.SQL(signalsSQL, today, clients, users))
 }

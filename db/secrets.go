@@ -166,7 +166,7 @@ func (d *DB) Reseal(
 	for _, column := range columns {
 		r := resealing{DB: d, SealedColumn: column, prefix: prefix, reseal: reseal}
 		for pass := 1; ; pass++ {
-			if err := r.pass(ctx); err != nil {
+			if err := r.runPass(ctx); err != nil {
 				return replaced + r.replaced, failed, err
 			}
 			if r.conflicts == 0 {
@@ -202,8 +202,8 @@ type sealedRow struct {
 	Sealed []byte
 }
 
-// pass replaces the secrets without the prefix once, in the order of their keys.
-func (r *resealing) pass(ctx context.Context) error {
+// runPass replaces the secrets without the prefix once, in the order of their keys.
+func (r *resealing) runPass(ctx context.Context) error {
 	r.conflicts, r.failed = 0, nil
 	after := "00000000-0000-0000-0000-000000000000"
 	for {
@@ -214,15 +214,15 @@ func (r *resealing) pass(ctx context.Context) error {
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		if err := r.batch(ctx, rows); err != nil {
+		if err := r.replaceBatch(ctx, rows); err != nil {
 			return err
 		}
 		after = rows[len(rows)-1].ID
 	}
 }
 
-// batch replaces the secrets of rows, except for those that changed after they were read.
-func (r *resealing) batch(ctx context.Context, rows []sealedRow) error {
+// replaceBatch replaces the secrets of rows, except for those that changed after they were read.
+func (r *resealing) replaceBatch(ctx context.Context, rows []sealedRow) error {
 	var ids []string
 	var before, after [][]byte
 	for _, row := range rows {

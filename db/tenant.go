@@ -105,4 +105,4 @@ func (d *DB) tenant(ctx context.Context, id domain.ClientID, q pg.Query) (*Tenan
 	return d.tenantOf(&row), nil
 }
 
-func (d *DB) tenantOf(r *ClientRow) *Tenant { return &Tenant{Client: r.client(), db: d} }
+func (d *DB) tenantOf(r *ClientRow) *Tenant { return &Tenant{Client: r.Client, db: d} }

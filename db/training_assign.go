@@ -43,11 +43,11 @@ func (t *Tenant) directAssignments(n domain.CourseFor, users pg.Query) pg.Query 
 // into the outbox. Assign takes the same number of statements for any number of users.
 func (t *Tenant) Assign(ctx context.Context, c *Change, n domain.CourseFor) (domain.Assigned, error) {
 	rows, err := c.enrol(ctx, t.directAssignments(n, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(n.Users))))
-	return assigned(rows), err
+	return toAssigned(rows), err
 }
 
-// assigned summarizes the outcomes of the direct assignments of a course.
-func assigned(rows []enrolledRow) domain.Assigned {
+// toAssigned summarizes the outcomes of the direct assignments of a course.
+func toAssigned(rows []enrolledRow) domain.Assigned {
 	out := domain.Assigned{Skipped: []domain.Skipped{}, Mails: mailsOf(rows)}
 	for _, r := range rows {
 		out.Count, out.Open = out.Count+r.Given, out.Open+r.Open
@@ -264,7 +264,7 @@ func (t *Tenant) AssignLater(
 		return domain.Assigned{}, err
 	}
 	rows, err := c.enrolLater(ctx, t.directAssignments(n, t.inAudience(a)))
-	return assigned(rows), err
+	return toAssigned(rows), err
 }
 
 // waitingBatch bounds the assignments that AssignWaiting makes in one transaction.

@@ -131,7 +131,8 @@ func (e eitherPeriod) withinYear() bool {
 
 // byWeek selects the client's assignments for which a condition of either holds, each once, as the union of the weeks
 // of the periods. The index of a period holds each week in the order of the list. So PostgreSQL merges the weeks, and
-// reads only the rows of the page.
+// reads only the rows of the page. It adds empty weeks, and for a long period of due dates it selects all open
+// assignments instead (fewWeeks).
 func (t *Tenant) byWeek(either eitherPeriod) (all pg.Query) {
 	const inOrder = " ORDER BY assigned_at, user_id, course_id"
 	for _, p := range either {

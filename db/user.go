@@ -16,51 +16,24 @@ import (
 type UserRow struct {
 	bun.BaseModel `bun:"table:users,alias:u"`
 
-	ClientID           domain.ClientID `bun:"client_id,pk"`
-	ID                 domain.UserID   `bun:"id,pk"`
-	Email              string
-	FirstName          string
-	LastName           string
-	NameKey            string
-	Department         *string
-	JobTitle           *string
-	ManagerEmail       *string
-	Status             domain.UserStatus
-	Role               domain.Role
-	PreferredLanguage  domain.Language
-	Source             domain.UserSource
-	GroupID            *domain.GroupID
-	Overrides          []string `bun:"overrides,array"`
-	Score              int
-	NextDueOn          domain.Date      `bun:"next_due_on,nullzero"`
-	NextCourseID       *domain.CourseID `bun:"next_course_id"`
-	PhishedSent        int
-	PhishedClicked     int
-	PhishedSentYear    int
-	PhishedClickedYear int
-	CreatedAt          time.Time
-	UpdatedAt          time.Time
+	domain.User
+	NameKey      string
+	GroupID      *domain.GroupID
+	NextDueOn    domain.Date `bun:",nullzero"`
+	NextCourseID *domain.CourseID
 
-	GroupName string `bun:"group_name,scanonly"`
-	NextTitle string `bun:"next_title,scanonly"`
-	Overdue   int    `bun:"overdue,scanonly"`
-	DarkWeb   bool   `bun:"dark_web,scanonly"`
-
-	ClientCreatedAt time.Time `bun:"client_created_at,scanonly"`
+	GroupName       string    `bun:",scanonly"`
+	NextTitle       string    `bun:",scanonly"`
+	Overdue         int       `bun:",scanonly"`
+	DarkWeb         bool      `bun:",scanonly"`
+	ClientCreatedAt time.Time `bun:",scanonly"`
 }
 
-// User converts the row.
-func (r *UserRow) User() domain.User {
-	u := domain.User{
-		ID: r.ID, Client: r.ClientID, Email: r.Email, FirstName: r.FirstName, LastName: r.LastName,
-		Department: r.Department, JobTitle: r.JobTitle, ManagerEmail: r.ManagerEmail,
-		Status: r.Status, Role: r.Role, Language: r.PreferredLanguage, Source: r.Source,
-		Overrides: r.Overrides, Score: r.Score, Training: domain.UserTraining{Overdue: r.Overdue},
-		Phishing: domain.UserPhishing{
-			Sent: r.PhishedSent, Clicked: r.PhishedClicked, SentYear: r.PhishedSentYear, ClickedYear: r.PhishedClickedYear,
-		},
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-	}
+// ToUser returns the user with the group and the state of the courses. The group has no name if the query did not read
+// it.
+func (r *UserRow) ToUser() domain.User {
+	u := r.User
+	u.Training.Overdue = r.Overdue
 	if r.GroupID != nil {
 		u.Group = &domain.Group{ID: *r.GroupID, Name: r.GroupName}
 	}
@@ -70,8 +43,8 @@ func (r *UserRow) User() domain.User {
 	return u
 }
 
-// selectUsers adds to q the columns of UserRow, from users, alias u. It counts overdue courses only for users who have
-// any.
+// selectUsers adds to q the columns of UserRow, from users, alias u, and returns q. It counts overdue courses only for
+// users who have any.
 func selectUsers(q *pg.Select, today domain.Date) *pg.Select {
 	return q.Columns(pg.Columns[UserRow]()).
 		Columns("coalesce(g.name, '') AS group_name, coalesce(course.title, '') AS next_title").
@@ -114,7 +87,7 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 	if err == nil && w.Total {
 		rows.Total, err = t.totalUsers(ctx, f, k)
 	}
-	return pg.Map(rows, (*UserRow).User), err
+	return pg.Map(rows, (*UserRow).ToUser), err
 }
 
 // UsersByEmail reads a page of the users with an email, in its stored form, in the clients within the caller's reach.
@@ -127,11 +100,11 @@ func (d *DB) UsersByEmail(ctx context.Context, email string, w domain.Window) (d
 			selectUsers(q, domain.DateOf(d.Now())).Columns("c.created_at AS client_created_at")
 		},
 		Position: func(r *UserRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.ClientCreatedAt), ID: r.ClientID.UUID()}
+			return domain.Position{Key: pg.TimeKey(r.ClientCreatedAt), ID: r.Client.UUID()}
 		},
 	}
 	rows, err := pg.CountedPage(ctx, d, k, w)
-	return pg.Map(rows, (*UserRow).User), err
+	return pg.Map(rows, (*UserRow).ToUser), err
 }
 
 // onOneIndex reports whether one index holds the list in its order. That is so for all users in any order, and for the
@@ -212,7 +185,7 @@ func (d *DB) User(ctx context.Context, id domain.UserID) (*User, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &User{User: row.User(), db: d, darkWebOn: row.DarkWeb}, nil
+	return &User{User: row.ToUser(), db: d, darkWebOn: row.DarkWeb}, nil
 }
 
 // LockUser is User for a change: it locks the row.
@@ -266,8 +239,8 @@ func (u *User) darkWeb(ctx context.Context) (*domain.UserDarkWeb, error) {
 }
 
 // InsertUser inserts a user in the client's manual group, adds the user to locked collections, and enrols the user in
-// the client's courses. It returns Conflict if the client has a user with the email. The caller must have shared the
-// audiences of the client (LockAudiencesShared).
+// the client's courses. It returns Conflict if the client has a user with the email. The caller must hold a lock of
+// the client's audiences (LockAudiencesShared).
 func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, collections []domain.CollectionID) error {
 	group, err := pg.One[domain.GroupID](ctx, c, "find the manual group",
 		pg.SQL("SELECT id FROM groups WHERE client_id = ? AND manual", t.ID))
@@ -295,9 +268,9 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 	return nil
 }
 
-// Update stores the fields of after that callers and directory syncs may write (ownColumns). If a visible field changed
-// (SameShown), it also sets the time of update, and adds the effects (UserChanged) and an event. The caller must have
-// locked the user, and hold the shared lock of the client's audiences (LockAudiencesSharedOf).
+// Update stores the fields of after that callers and directory syncs may write (writableColumns). If a field changed
+// that callers can see (SameShown), it also sets the time of update, and adds the effects (UserChanged) and an event.
+// The caller must have locked the user, and hold a lock of the client's audiences (LockAudiencesSharedOf).
 func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	visible := !u.SameShown(&after)
 	if visible {
@@ -313,13 +286,13 @@ func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	return nil
 }
 
-// UpdateUsers stores the own fields (ownColumns) of locked users. It adds no effects: see UserChanged.
+// UpdateUsers stores the writableColumns of locked users. It adds no effects: see UserChanged.
 func (c *Change) UpdateUsers(ctx context.Context, users []domain.User) error {
-	return pg.UpdateRows(ctx, c, "update users", pg.MapRows(users, userRowOf), ownColumns...)
+	return pg.UpdateRows(ctx, c, "update users", pg.MapRows(users, userRowOf), writableColumns...)
 }
 
-// InsertUsers inserts users, who must have a group, and enrols them in their clients' courses. The caller must have
-// shared the audiences of the clients (LockAudiencesShared).
+// InsertUsers inserts users, who must have a group, and enrols them in their clients' courses. The caller must hold
+// locks of the clients' audiences (LockAudiencesShared).
 func (c *Change) InsertUsers(ctx context.Context, users []domain.User) error {
 	if len(users) == 0 {
 		return nil
@@ -332,20 +305,15 @@ func (c *Change) InsertUsers(ctx context.Context, users []domain.User) error {
 	return c.EnrolUsers(ctx, keys)
 }
 
-// ownColumns are the columns of a user that callers and directory syncs write.
-var ownColumns = []string{
+// writableColumns are the columns of a user that callers and directory syncs write.
+var writableColumns = []string{
 	"email", "first_name", "last_name", "name_key", "department", "job_title", "manager_email", "status", "role",
 	"preferred_language", "source", "group_id", "overrides", "updated_at",
 }
 
-// userRowOf converts a user to a row, with ownColumns and the columns that only an INSERT writes.
+// userRowOf converts a user to a row, without the next course.
 func userRowOf(u *domain.User) UserRow {
-	row := UserRow{
-		ClientID: u.Client, ID: u.ID, Email: u.Email, FirstName: u.FirstName, LastName: u.LastName,
-		NameKey: domain.SortKey(u.Name()), Department: u.Department, JobTitle: u.JobTitle, ManagerEmail: u.ManagerEmail,
-		Status: u.Status, Role: u.Role, PreferredLanguage: u.Language, Source: u.Source, Overrides: u.Overrides,
-		Score: u.Score, CreatedAt: u.CreatedAt, UpdatedAt: u.UpdatedAt,
-	}
+	row := UserRow{User: *u, NameKey: domain.SortKey(u.Name())}
 	if u.Overrides == nil {
 		row.Overrides = []string{}
 	}
@@ -368,22 +336,11 @@ func (t *Tenant) RequestWelcome(ctx context.Context, c *Change, user domain.User
 type SentEmailRow struct {
 	bun.BaseModel `bun:"table:sent_emails,alias:e"`
 
-	ClientID    domain.ClientID  `bun:"client_id,pk"`
-	UserID      domain.UserID    `bun:"user_id,pk"`
-	ID          domain.MessageID `bun:"id,pk"`
-	SentAt      time.Time
-	FromEmail   string
-	Subject     string
-	SendMethod  domain.SendMethod
-	MessageType domain.MessageType
+	ClientID domain.ClientID `bun:",pk"`
+	domain.SentEmail
 }
 
-func (r *SentEmailRow) email() domain.SentEmail {
-	return domain.SentEmail{
-		ID: r.ID, User: r.UserID, SentAt: r.SentAt, From: r.FromEmail, Subject: r.Subject, Method: r.SendMethod,
-		Type: r.MessageType,
-	}
-}
+func (r *SentEmailRow) email() domain.SentEmail { return r.SentEmail }
 
 // SentEmails reads a page of the mails sent to the user that match the filter, the newest first.
 func (u *User) SentEmails(

@@ -42,7 +42,7 @@ func (u *User) SentResults(ctx context.Context, w domain.Window) (domain.Slice[d
 	k.Desc = true
 	k.Where.Add("r.user_id = ? AND r.sent_at IS NOT NULL", u.ID)
 	rows, err := pg.CountedPage(ctx, u.db, k, w)
-	return pg.Map(rows, (*ResultRow).Result), err
+	return pg.Map(rows, (*ResultRow).result), err
 }
 
 // Addressees are the users within the caller's reach who have the same email address, at most one in each client.

@@ -4,8 +4,8 @@ import "time"
 
 // Client is an organization that a partner runs training for: a tenant.
 type Client struct {
-	ID         ClientID
-	Partner    PartnerID
+	ID         ClientID  `bun:",pk"`
+	Partner    PartnerID `bun:"partner_id"`
 	Name       string
 	Industry   *string
 	ExternalID *string
@@ -14,11 +14,11 @@ type Client struct {
 	// DirectorySync is the directory from which users are synced; nil for none.
 	DirectorySync *Directory
 	// Frameworks are the ids of the assigned frameworks, sorted and without duplicates.
-	Frameworks []string
+	Frameworks []string `bun:"framework_ids,array"`
 	// ActiveUsers and InactiveUsers are always current, unlike Summary.
-	ActiveUsers   int
-	InactiveUsers int
-	Summary       ClientSummary
+	ActiveUsers   int           `bun:"users_active"`
+	InactiveUsers int           `bun:"users_inactive"`
+	Summary       ClientSummary `bun:"embed:"`
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 }
@@ -34,11 +34,11 @@ type ClientSummary struct {
 	// The rates are percentages with one decimal. Click and report rates are of the simulated mails sent in the last 90
 	// or 365 days, or of all.
 	OnTrackRate    float64
-	ClickRate90d   float64
-	ReportRate90d  float64
-	ClickRate365d  float64
+	ClickRate90d   float64 `bun:"click_rate_90d"`
+	ReportRate90d  float64 `bun:"report_rate_90d"`
+	ClickRate365d  float64 `bun:"click_rate_365d"`
 	ClickRateTotal float64
-	At             time.Time
+	At             time.Time `bun:"summarized_at"`
 }
 
 // SummaryAge is the age at which a read refreshes a client's summary (decisions 3.7).
@@ -83,12 +83,12 @@ type ClientFilter struct {
 
 // Admin is a person who uses the dashboard.
 type Admin struct {
-	ID    AdminID
+	ID    AdminID `bun:",pk"`
 	Email string
 	Name  string
 	Role  AdminRole
 	// Client is the only client that the admin can see. It is nil for an admin of the partner, who can see all clients.
-	Client      *ClientID
+	Client      *ClientID `bun:"client_id"`
 	LastLoginAt *time.Time
 	CreatedAt   time.Time
 }

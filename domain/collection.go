@@ -4,11 +4,11 @@ import "time"
 
 // Collection is a named set of a client's users. A user may be in several.
 type Collection struct {
-	ID          CollectionID
-	Client      ClientID
-	Name        string // unique within the client, by its SortKey
+	ID          CollectionID `bun:",pk"`
+	Client      ClientID     `bun:"client_id,pk"`
+	Name        string       // unique within the client, by its SortKey
 	Description *string
-	Members     int
+	Members     int `bun:"member_count"`
 	CreatedBy   Creator
 	CreatedAt   time.Time
 	UpdatedAt   time.Time

@@ -10,10 +10,10 @@ type Breach struct {
 	Name     string // the key: unique, in letters of any language, and never changed
 	Title    string
 	Domain   *string
-	On       *Date
+	On       *Date `bun:"breach_on"`
 	Severity Severity
 	// DataClasses are the classes of the stolen data.
-	DataClasses []string
+	DataClasses []string `bun:",array"`
 	// Sensitive and SpamList are properties of the whole breach; see SeverityOf.
 	Sensitive bool
 	SpamList  bool
@@ -21,13 +21,13 @@ type Breach struct {
 
 // Exposure records that data of a user was found in a breach.
 type Exposure struct {
-	User        UserID
-	Breach      string // the name of the breach
-	Title       string
-	Domain      *string
-	BreachOn    *Date
+	User        UserID  `bun:"user_id,pk"`
+	Breach      string  `bun:"breach_name,pk"` // the name of the breach
+	Title       string  `bun:",scanonly"`
+	Domain      *string `bun:",scanonly"`
+	BreachOn    *Date   `bun:",scanonly"`
 	Severity    Severity
-	DataClasses []string
+	DataClasses []string `bun:",array"`
 	FirstSeenAt time.Time
 	NotifiedAt  *time.Time
 	ResolvedAt  *time.Time

@@ -120,13 +120,13 @@ func (SendMethod) Values() []string { return texts(ByMicrosoft, BySMTP, ByGmail)
 
 // SentEmail is the record of a mail that was sent to a user.
 type SentEmail struct {
-	ID      MessageID
-	User    UserID
+	ID      MessageID `bun:",pk"`
+	User    UserID    `bun:"user_id,pk"`
 	SentAt  time.Time
-	From    string
+	From    string `bun:"from_email"`
 	Subject string
-	Method  SendMethod
-	Type    MessageType
+	Method  SendMethod  `bun:"send_method"`
+	Type    MessageType `bun:"message_type"`
 }
 
 // UserKey is the key of a user: the ids of the client and the user.

@@ -42,22 +42,22 @@ func (s ResultStatus) Beyond(other ResultStatus) bool {
 // Result is a simulated mail to a user, with its result. Its status and times record actions of people. Automated
 // records actions of mail scanners (decisions 7.2, 7.3).
 type Result struct {
-	ID       ResultID
-	User     UserID
-	Template TemplateID
+	ID       ResultID   `bun:",pk"`
+	User     UserID     `bun:"user_id"`
+	Template TemplateID `bun:"template_id"`
 	Status   ResultStatus
 	Reported bool
 	// Automated is true if a mail scanner opened or clicked the mail. AutomatedReason is the rule that detected it
 	// first.
 	Automated       bool
-	AutomatedReason AutomatedReason
+	AutomatedReason AutomatedReason `bun:",nullzero"`
 
 	SendAt time.Time
 	// The times are nil for steps that did not happen.
 	SentAt, OpenedAt, AttachmentOpenedAt, ClickedAt, CredentialsSubmittedAt, ReportedAt *time.Time
 	// FailedAt is the time at which sending failed for good, and Failure is the reason.
 	FailedAt *time.Time
-	Failure  string
+	Failure  string `bun:",nullzero"`
 
 	CreatedAt, UpdatedAt time.Time
 }
@@ -134,7 +134,7 @@ type Template struct {
 	Language  Language
 	Category  string
 	Subject   string
-	From      string // an address, with or without a name before it
+	From      string `bun:"from_address"` // an address, with or without a name before it
 	CreatedAt time.Time
 	TemplateContent
 }

@@ -4,20 +4,20 @@ import "time"
 
 // Policy is a text of a client that an audience of its users has to sign. Archived policies are never read as a Policy.
 type Policy struct {
-	ID          PolicyID
-	Client      ClientID
+	ID          PolicyID `bun:",pk"`
+	Client      ClientID `bun:"client_id,pk"`
 	Title       string
 	Description *string
 	// Version begins at 1. Signatures of earlier versions do not count.
 	Version   int
 	ScopeType ScopeType
-	Scope     AnyRef
+	Scope     AnyRef `bun:"-"`
 	// MustSign reports whether the audience has to sign.
-	MustSign bool
+	MustSign bool `bun:"requires_acknowledgment"`
 	// RenewalDays is the number of days for which a signature is valid.
-	RenewalDays int
+	RenewalDays int `bun:"renewal_period_days"`
 	// SignOff is nil if MustSign is false, or if the counts are stale.
-	SignOff *SignOff
+	SignOff *SignOff `bun:"-"`
 	// PublishedAt is the time at which the version became the current one; nil for the first version.
 	PublishedAt *time.Time
 	// RemindedOn is the day (UTC) of the last reminders; nil for none.

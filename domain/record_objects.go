@@ -98,7 +98,7 @@ type UserRecord struct {
 	JobTitle          Optional[*string]               `json:"job_title" validate:"omitnil,max=500"`
 	ManagerEmail      Optional[*string]               `json:"manager_email" validate:"omitnil,email,max=254"`
 	Role              Optional[Role]                  `json:"role"`
-	PreferredLanguage Optional[Language]              `json:"preferred_language"`
+	PreferredLanguage Optional[Language]              `json:"preferred_language" row:"Language"`
 	CollectionIDs     Optional[[]Ref[CollectionKind]] `json:"collection_ids" validate:"omitnil,max=500"`
 	// SendWelcomeEmail must be false: an import sends no mail.
 	SendWelcomeEmail Optional[bool]           `json:"send_welcome_email"`
@@ -145,8 +145,8 @@ type PolicyRecord struct {
 	ScopeID     Optional[AnyRef]          `json:"scope_id"`
 	// ScopeDeleted is true if the collection was deleted, so that no user has to sign.
 	ScopeDeleted           Optional[bool] `json:"scope_deleted,omitzero"`
-	RequiresAcknowledgment Optional[bool] `json:"requires_acknowledgment"`
-	RenewalPeriodDays      Optional[int]  `json:"renewal_period_days" validate:"omitnil,between=1 36500"`
+	RequiresAcknowledgment Optional[bool] `json:"requires_acknowledgment" row:"MustSign"`
+	RenewalPeriodDays      Optional[int]  `json:"renewal_period_days" row:"RenewalDays" validate:"omitnil,between=1 36500"`
 	ReviewedAt             Optional[Time] `json:"reviewed_at" validate:"omitnil,epoch,past"`
 	Archived               Optional[bool] `json:"archived,omitzero"`
 	CreatedAt              Optional[Time] `json:"created_at" validate:"omitnil,epoch,past"`
@@ -195,8 +195,8 @@ type ResultRecord struct {
 	CredentialsSubmittedAt Optional[*Time]             `json:"credentials_submitted_at" validate:"omitnil,epoch,past"`
 	Reported               Optional[bool]              `json:"reported,omitzero"`
 	ReportedAt             Optional[*Time]             `json:"reported_at" validate:"omitnil,epoch,past"`
-	AutomatedReason        Optional[*AutomatedReason]  `json:"automated_reason"`
-	Failure                Optional[*string]           `json:"failure" validate:"omitnil,max=2000"`
+	AutomatedReason        Optional[*AutomatedReason]  `json:"automated_reason,omitzero"`
+	Failure                Optional[*string]           `json:"failure,omitzero" validate:"omitnil,max=2000"`
 	FailedAt               Optional[*Time]             `json:"failed_at" validate:"omitnil,epoch,past"`
 	CreatedAt              Optional[Time]              `json:"created_at" validate:"omitnil,epoch,past"`
 }
@@ -212,10 +212,10 @@ type SentEmailRecord struct {
 	ID          Ref[MessageKind]        `json:"id" validate:"required"`
 	User        Optional[Ref[UserKind]] `json:"user" rule:"new,fixed"`
 	EventTime   Optional[Time]          `json:"event_time" row:"SentAt" rule:"new" validate:"omitnil,epoch,past"`
-	FromEmail   Optional[string]        `json:"from_email" rule:"new" validate:"omitnil,filled,max=500"`
+	FromEmail   Optional[string]        `json:"from_email" row:"From" rule:"new" validate:"omitnil,filled,max=500"`
 	Subject     Optional[string]        `json:"subject" rule:"new" validate:"omitnil,max=2000"`
-	SendMethod  Optional[SendMethod]    `json:"send_method" rule:"new"`
-	MessageType Optional[MessageType]   `json:"message_type" rule:"new"`
+	SendMethod  Optional[SendMethod]    `json:"send_method" row:"Method" rule:"new"`
+	MessageType Optional[MessageType]   `json:"message_type" row:"Type" rule:"new"`
 }
 
 // ExposureRecord is an exposure of a user's data in a breach. Its id only identifies the line: the service identifies
@@ -223,7 +223,7 @@ type SentEmailRecord struct {
 type ExposureRecord struct {
 	ID          Ref[ExposureKind]       `json:"id" validate:"required"`
 	User        Optional[Ref[UserKind]] `json:"user" rule:"new,fixed"`
-	BreachName  Optional[string]        `json:"breach_name" rule:"new,fixed" validate:"omitnil,filled,max=255"`
+	BreachName  Optional[string]        `json:"breach_name" row:"Breach" rule:"new,fixed" validate:"omitnil,filled,max=255"`
 	FirstSeenAt Optional[Time]          `json:"first_seen_at" rule:"new" validate:"omitnil,epoch,past"`
 	NotifiedAt  Optional[*Time]         `json:"notified_at" validate:"omitnil,epoch,past"`
 	ResolvedAt  Optional[*Time]         `json:"resolved_at" validate:"omitnil,epoch,past"`

@@ -138,13 +138,13 @@ type ReportFilter struct {
 
 // Report is a report on a client's data.
 type Report struct {
-	ID     ReportID
-	Client ClientID
+	ID     ReportID `bun:",pk"`
+	Client ClientID `bun:"client_id,pk"`
 	Type   ReportType
 	Format ReportFormat
 	Status ReportStatus
 	// Period is nil for a type without one.
-	Period               *ReportPeriod
+	Period               *ReportPeriod `bun:"-"`
 	CreatedAt, UpdatedAt time.Time
 }
 

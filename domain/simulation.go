@@ -7,7 +7,8 @@ import (
 
 // TemplateContent is the part of a template that lists of templates do not show.
 type TemplateContent struct {
-	HTML, Text string
+	HTML string
+	Text string `bun:"body"`
 	// Indicators are the signs by which a reader can recognize the mail as phishing.
 	Indicators []Indicator
 	// Difficulty is the difficulty of recognizing the mail, from 1 to 6.
@@ -59,7 +60,7 @@ type Simulation struct {
 	User     UserID
 	SendAt   time.Time
 	SentAt   *time.Time
-	Template Template
+	Template Template `bun:"embed:template_"`
 
 	Email, FirstName, LastName string
 	Language                   Language // the user's

@@ -4,9 +4,9 @@ import "time"
 
 // User is a person whom a client trains.
 type User struct {
-	ID         UserID
-	Client     ClientID
-	Email      string // lower case, unique within the client
+	ID         UserID   `bun:",pk"`
+	Client     ClientID `bun:"client_id,pk"`
+	Email      string   // lower case, unique within the client
 	FirstName  string
 	LastName   string
 	Department *string
@@ -15,14 +15,14 @@ type User struct {
 	ManagerEmail *string
 	Status       UserStatus
 	Role         Role
-	Language     Language
+	Language     Language `bun:"preferred_language"`
 	Source       UserSource
-	Group        *Group
+	Group        *Group `bun:"-"`
 	// Overrides lists the fields, by their v2 names, that were set by hand; a directory sync does not change them.
-	Overrides []string
+	Overrides []string `bun:",array"`
 	Score     int
-	Training  UserTraining
-	Phishing  UserPhishing
+	Training  UserTraining `bun:"-"`
+	Phishing  UserPhishing `bun:"embed:phished_"`
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }

@@ -149,7 +149,7 @@ func (s *batch) lockLinked(ctx context.Context) error {
 // lockWhere locks the users, alias u, that match a condition, and sets s.users to them.
 func (s *batch) lockWhere(ctx context.Context, condition pg.Query) error {
 	rows, err := s.LockUserRows(ctx, condition)
-	s.users = pg.Index(rows, func(r *db.UserRow) (domain.UserID, domain.User) { return r.ID, r.User() })
+	s.users = pg.Index(rows, func(r *db.UserRow) (domain.UserID, domain.User) { return r.ID, r.ToUser() })
 	return err
 }
 

@@ -129,7 +129,7 @@ func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (t *t
 		return nil, err
 	}
 	for i := range t.rows {
-		r := t.rows[i].Result()
+		r := t.rows[i].Result
 		t.results[r.ID] = r
 		users = append(users, r.User)
 	}

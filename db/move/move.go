@@ -307,7 +307,7 @@ func (m *Move) copyPass(ctx context.Context) (total int64, err error) {
 // copyFiles copies the files of the partner's reports that were not yet copied.
 func (m *Move) copyFiles(ctx context.Context) error {
 	reports, err := pg.All[domain.Report](ctx, m.From, "list reports", pg.SQL(`
-		SELECT r.client_id AS client, r.id, r.format FROM reports AS r JOIN clients AS c ON c.id = r.client_id
+		SELECT r.client_id, r.id, r.format FROM reports AS r JOIN clients AS c ON c.id = r.client_id
 		WHERE c.partner_id = ? AND r.status = ?`, m.Partner, domain.ReportReady))
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.R
 		return nil, err
 	}
 
-	results := pg.MapRows(rows, (*db.ResultRow).Result)
+	results := pg.MapRows(rows, func(r *db.ResultRow) domain.Result { return r.Result })
 	var changes []db.ResultChange
 	for _, r := range results {
 		if cancelled[r.ID] {

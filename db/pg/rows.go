@@ -75,14 +75,6 @@ func UpdateRows[Row any](ctx context.Context, r Runner, action string, rows []Ro
 		return nil
 	}
 	all := insert{models.Get(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
-	objects := make([]map[string]any, len(rows))
-	for n := range rows {
-		objects[n] = map[string]any{}
-		for i, value := range all.values(all.rows.Index(n)) {
-			objects[n][all.table.Fields[i].Name] = jsonValue(deref(value))
-		}
-	}
-
 	if len(columns) == 0 {
 		columns = columnNames(all.table.DataFields)
 	}
@@ -92,7 +84,21 @@ func UpdateRows[Row any](ctx context.Context, r Runner, action string, rows []Ro
 	}
 	return Run(ctx, r, action, SQL(`
 		UPDATE `+all.table.Name+` AS t SET (`+strings.Join(columns, ", ")+`) = ROW (n.`+strings.Join(columns, ", n.")+`)
-		FROM json_populate_recordset(NULL::`+all.table.Name+`, ?::json) AS n WHERE `+strings.Join(keys, " AND "), objects))
+		FROM json_populate_recordset(NULL::`+all.table.Name+`, ?::json) AS n
+		WHERE `+strings.Join(keys, " AND "), Objects(rows)))
+}
+
+// Objects converts rows to JSON objects with the names of the columns of Row, as json_populate_recordset takes them.
+func Objects[Row any](rows []Row) []map[string]any {
+	all := Insert(rows...).(insert)
+	objects := make([]map[string]any, len(rows))
+	for n := range rows {
+		objects[n] = map[string]any{}
+		for i, value := range all.values(all.rows.Index(n)) {
+			objects[n][all.table.Fields[i].Name] = jsonValue(deref(value))
+		}
+	}
+	return objects
 }
 
 // deref dereferences a pointer. It returns nil for a nil pointer, and other values as they are.

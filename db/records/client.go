@@ -49,7 +49,7 @@ var Clients Kind = &kind[domain.ClientRecord, importedClient]{
 	adjustRecord: func(r *importedClient, out *domain.ClientRecord) error {
 		program, err := r.program()
 		out.Program = domain.Give(program)
-		out.Archived = isArchived(r.ArchivedAt)
+		out.Archived = archivedField(r.ArchivedAt)
 		return err
 	},
 	names: &names[importedClient]{
@@ -57,17 +57,17 @@ var Clients Kind = &kind[domain.ClientRecord, importedClient]{
 		held: "t.partner_id = k.scope::uuid AND t.name_key = k.key AND t.archived_at IS NULL",
 		nameOf: func(r *importedClient) name {
 			if r.ArchivedAt != nil {
-				return name{r.PartnerID.UUID(), ""}
+				return name{r.Partner.UUID(), ""}
 			}
-			return name{r.PartnerID.UUID(), r.NameKey}
+			return name{r.Partner.UUID(), r.NameKey}
 		},
 	},
 	setDefaults: func(r *importedClient) {
-		r.DarkWebMonitoring, r.FrameworkIDs = true, []string{}
-		summary := domain.EmptySummary(r.CreatedAt.Add(-2 * domain.SummaryAge)) // stale, so that the first read computes it
-		r.AverageScore, r.OnTrackRate, r.SummarizedAt = summary.AverageScore, summary.OnTrackRate, summary.At
+		r.DarkWebMonitoring, r.Frameworks = true, []string{}
+		// A stale summary, so that the first read computes it.
+		r.Summary = domain.EmptySummary(r.CreatedAt.Add(-2 * domain.SummaryAge))
 	},
-	finish: finishClient, afterStore: followClients, afterCommit: rescoreSwitched,
+	finish: finishClient, afterStore: addClientEffects, afterCommit: rescoreSwitched,
 }
 
 type (
@@ -89,17 +89,17 @@ func (r *importedClient) program() ([]domain.ProgramCourse, error) {
 	return program, nil
 }
 
-// isArchived returns true for an archived object, and no value if at is nil.
-func isArchived(at *time.Time) (archived domain.Optional[bool]) {
+// archivedField returns the field archived of an exported record: true, or no value if at is nil.
+func archivedField(at *time.Time) (archived domain.Optional[bool]) {
 	if at != nil {
 		archived = domain.Give(true)
 	}
 	return archived
 }
 
-// archive applies the field archived of a record to the time of archiving: it clears it for false, and sets it to the
-// present for true, unless the object is already archived. Without a value, at stays as it is.
-func archive(c *db.Change, archived domain.Optional[bool], at **time.Time) {
+// setArchived sets an object's time of archiving from the field archived of its record: to nil for false, and for true
+// to the time of the change, unless the object is already archived. Without a value, it does not change the time.
+func setArchived(c *db.Change, archived domain.Optional[bool], at **time.Time) {
 	switch {
 	case !archived.Or(*at != nil):
 		*at = nil
@@ -111,7 +111,7 @@ func archive(c *db.Change, archived domain.Optional[bool], at **time.Time) {
 // finishClient archives or restores the client, and sets a.sideEffect if its program changes. It refuses a program with
 // a course that does not exist, or twice the same course.
 func finishClient(b *importingClients, a *appliedClient) error {
-	archive(b.Change, a.record.Archived, &a.after.ArchivedAt)
+	setArchived(b.Change, a.record.Archived, &a.after.ArchivedAt)
 	if !a.record.Program.Given {
 		return nil
 	}
@@ -143,15 +143,15 @@ func programOf(client domain.ClientID, courses []domain.ProgramCourse) []db.Prog
 	return program
 }
 
-// followClients adjusts the partners' counters of clients that are not archived, sets up new clients, with the default
-// program unless their record has a program, and replaces the programs of the records.
-func followClients(ctx context.Context, b *importingClients) error {
+// addClientEffects adjusts the partners' counters of clients that are not archived, sets up new clients, with the
+// default program unless their record has a program, and replaces the programs of the records.
+func addClientEffects(ctx context.Context, b *importingClients) error {
 	for _, a := range b.updates {
 		switch before, after := a.before.ArchivedAt != nil, a.after.ArchivedAt != nil; {
 		case after && !before:
-			b.CountClients(a.after.PartnerID, -1)
+			b.CountClients(a.after.Partner, -1)
 		case before && !after:
-			b.CountClients(a.after.PartnerID, 1)
+			b.CountClients(a.after.Partner, 1)
 		}
 	}
 	var inserted []db.ClientRow
@@ -159,7 +159,7 @@ func followClients(ctx context.Context, b *importingClients) error {
 	for _, a := range b.inserts {
 		inserted = append(inserted, a.after.ClientRow)
 		if a.after.ArchivedAt == nil {
-			b.CountClients(a.after.PartnerID, 1)
+			b.CountClients(a.after.Partner, 1)
 		}
 		if !a.sideEffect {
 			withDefaultProgram = append(withDefaultProgram, a.after.ID)
@@ -208,7 +208,7 @@ func rescoreSwitched(ctx context.Context, b *importingClients) error {
 var Admins Kind = &kind[domain.AdminRecord, db.AdminRow]{
 	object: "admin", partner: "a.partner_id = ?", order: "a.created_at, a.id", locked: "a.id",
 	adjustRecord: func(r *db.AdminRow, out *domain.AdminRecord) error {
-		if r.ClientID != nil {
+		if r.Client != nil {
 			out.Partner = domain.Optional[domain.Ref[domain.PartnerKind]]{} // follows from the client
 		}
 		return nil
@@ -216,13 +216,13 @@ var Admins Kind = &kind[domain.AdminRecord, db.AdminRow]{
 	names: &names[db.AdminRow]{
 		field: "email", column: "email", held: "t.client_id = k.scope::uuid AND t.email = k.key",
 		nameOf: func(r *db.AdminRow) name {
-			if r.ClientID == nil {
+			if r.Client == nil {
 				return name{}
 			}
-			return name{r.ClientID.UUID(), r.Email}
+			return name{r.Client.UUID(), r.Email}
 		},
 	},
-	lacks: func(r *domain.AdminRecord) string {
+	missingField: func(r *domain.AdminRecord) string {
 		if r.Client.Given || r.Partner.Given {
 			return ""
 		}

@@ -53,7 +53,7 @@ var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
 	setDefaults: func(r *importedCollection) { r.CreatedBy = domain.ByDashboard },
 	names: &names[importedCollection]{
 		field: "name", column: "name_key", held: "t.client_id = k.scope::uuid AND t.name_key = k.key",
-		nameOf: func(r *importedCollection) name { return name{r.ClientID.UUID(), r.NameKey} },
+		nameOf: func(r *importedCollection) name { return name{r.Client.UUID(), r.NameKey} },
 	},
 }
 
@@ -62,8 +62,8 @@ type (
 	appliedCollection    = recordChange[domain.CollectionRecord, importedCollection]
 )
 
-// beginCollections determines the new memberships and locks their users. It sets finish and follow of the kind, which
-// refuse members of other clients, and insert the memberships.
+// beginCollections determines the new memberships and locks their users. It sets finish of the kind, which
+// refuses members of other clients, and afterStore, which inserts the memberships.
 func beginCollections(ctx context.Context, b *importingCollections) error {
 	existing := objects{}
 	for _, a := range b.list {
@@ -101,7 +101,7 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 	}
 	b.kind.finish = func(b *importingCollections, a *appliedCollection) error {
 		for n, u := range a.record.Members.Value {
-			if !b.found.find(u).isOf(a.after.ClientID) {
+			if !b.found.find(u).isOf(a.after.Client) {
 				return fmt.Errorf("members[%d]: %s of the client", n, domain.NoSuchObject(u.Noun()))
 			}
 		}
@@ -246,7 +246,7 @@ func lockNewMemberships(ctx context.Context, c *db.Change, list []membership) ([
 }
 
 // joinAll inserts the memberships of locked users in locked collections, and adds their effects to the change. The
-// caller must have shared the audiences of the clients.
+// caller must hold a lock of the clients' audiences.
 func joinAll(ctx context.Context, c *db.Change, list []membership) error {
 	if len(list) == 0 {
 		return nil

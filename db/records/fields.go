@@ -51,7 +51,9 @@ func mappingOf(record, row reflect.Type) *mapping {
 	for i := range record.NumField() {
 		m.addField(record.Field(i), i, row)
 	}
-	for _, name := range []string{"ID", "ClientID", "PartnerID", "Name", "NameKey", "CreatedAt", "UpdatedAt"} {
+	for _, name := range []string{
+		"ID", "ClientID", "Client", "PartnerID", "Partner", "Name", "NameKey", "CreatedAt", "UpdatedAt",
+	} {
 		if f, ok := row.FieldByName(name); ok {
 			m.columns[name] = f.Index
 		}
@@ -130,7 +132,7 @@ func (f *recordField) value(record reflect.Value) (value reflect.Value, given bo
 		return reflect.Value{}, false
 	}
 	value = reflect.ValueOf(optional.Pointer()).Elem()
-	return reflect.Indirect(value), true // of a nil pointer, null, the zero Value
+	return reflect.Indirect(value), true // Indirect of a nil pointer, which is null, is the zero Value
 }
 
 // reference returns the field's value in a record if it is a reference. ok is false if it is not, or has no value.
@@ -149,14 +151,13 @@ func (p *pair) column(record reflect.Value) (value reflect.Value, given bool) {
 	return value, given
 }
 
-// differs reports whether a column, which may be a pointer, differs from value. A nil pointer equals the zero Value.
+// differs reports whether a column, which may be a pointer, differs from value. The zero Value, which is null, equals a
+// nil pointer, and the zero value of a column that is no pointer.
 func differs(column, value reflect.Value) bool {
-	if column.Kind() == reflect.Pointer {
-		if column.IsNil() || !value.IsValid() {
-			return column.IsNil() == value.IsValid()
-		}
-		column = column.Elem()
+	if !value.IsValid() || column.Kind() == reflect.Pointer && column.IsNil() {
+		return column.IsZero() == value.IsValid()
 	}
+	column = reflect.Indirect(column)
 	if at, ok := value.Interface().(time.Time); ok {
 		return !at.Equal(column.Interface().(time.Time))
 	}

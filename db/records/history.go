@@ -36,7 +36,7 @@ var Exposures Kind = &kind[domain.ExposureRecord, importedExposure]{
 	object: "exposure", partner: ofPartner("e"), order: "e.client_id, e.user_id, e.breach_name", columns: "e.id",
 	key:        func(r *domain.ExposureRecord) any { return historyKey{r.User.Value.ID, r.BreachName.Value} },
 	begin:      beginExposures,
-	afterStore: followExposures,
+	afterStore: addExposureEffects,
 }
 
 type (
@@ -97,15 +97,15 @@ func finishExposure(a *appliedExposure, breach *db.BreachRow) error {
 	return nil
 }
 
-// followExposures recomputes the scores of the users with new or changed exposures, except in clients without Dark Web
-// Monitoring, for which exposures do not count.
-func followExposures(ctx context.Context, b *importingExposures) error {
+// addExposureEffects recomputes the scores of the users with new or changed exposures, except in clients without Dark
+// Web Monitoring, for which exposures do not count.
+func addExposureEffects(ctx context.Context, b *importingExposures) error {
 	exposures := append(rowsAfter(b.inserts), rowsAfter(b.updates)...)
 	clients := pg.MapRows(exposures, func(e *importedExposure) domain.ClientID { return e.ClientID })
 	monitored, err := pg.Existing(ctx, b, "look for clients with Dark Web Monitoring",
 		"clients WHERE dark_web_monitoring AND", sortedUnique(clients))
 	for i := range exposures {
-		if user := (domain.UserKey{Client: exposures[i].ClientID, User: exposures[i].UserID}); monitored[user.Client] {
+		if user := (domain.UserKey{Client: exposures[i].ClientID, User: exposures[i].User}); monitored[user.Client] {
 			b.Rescore(user)
 			b.TouchUsers(user)
 		}

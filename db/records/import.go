@@ -178,12 +178,12 @@ func EachStaged(ctx context.Context, d *db.DB, kind, round int, fn func(StagedLi
 			if part, size = append(part, l.StagedLine), size+l.Size; len(part) < stageLines && size < stageBytes {
 				continue
 			}
-			if err := withTexts(ctx, d, part, fn); err != nil {
+			if err := eachWithText(ctx, d, part, fn); err != nil {
 				return err
 			}
 			part, size = part[:0], 0
 		}
-		return withTexts(ctx, d, part, fn)
+		return eachWithText(ctx, d, part, fn)
 	})
 }
 
@@ -192,8 +192,8 @@ type sizedLine struct {
 	Size int `bun:",scanonly"`
 }
 
-// withTexts reads the texts of lines of one round, and calls fn with each line.
-func withTexts(ctx context.Context, d *db.DB, lines []StagedLine, fn func(StagedLine) error) error {
+// eachWithText reads the texts of lines of one round, and calls fn with each line.
+func eachWithText(ctx context.Context, d *db.DB, lines []StagedLine, fn func(StagedLine) error) error {
 	if len(lines) == 0 {
 		return nil
 	}

@@ -38,9 +38,9 @@ type kind[Record, Row any] struct {
 	// begin locks and reads what the kind needs in addition to the objects that records refer to; also the rows, if
 	// locked is empty. It may set finish, prepare and afterStore of the batch's kind.
 	begin func(context.Context, *recordBatch[Record, Row]) error
-	// lacks returns the name of a required field that the record of a new object lacks, or "". It need not check the
-	// fields with the rule new.
-	lacks func(*Record) string
+	// missingField returns the name of a required field that the record of a new object lacks, or "". It need not check
+	// the fields with the rule new.
+	missingField func(*Record) string
 	// setDefaults sets the defaults of a new row, before its record is applied.
 	setDefaults func(*Row)
 	// finish sets columns that follow from a record but have no field. An error refuses the record.
@@ -51,7 +51,7 @@ type kind[Record, Row any] struct {
 	visible func(before, after *Row) bool
 	// prepare runs before the rows are stored.
 	prepare func(context.Context, *recordBatch[Record, Row]) error
-	// afterStore runs after the rows are stored, and writes the effects of the records.
+	// afterStore runs after the rows are stored, and adds or writes the effects of the records.
 	afterStore func(context.Context, *recordBatch[Record, Row]) error
 	// afterCommit runs after the commit, and uses transactions of its own.
 	afterCommit func(context.Context, *recordBatch[Record, Row]) error
@@ -145,7 +145,8 @@ func (k *kind[Record, Row]) Import(ctx context.Context, d *db.DB, batch []any) (
 	return results, err
 }
 
-// apply applies the records: it reads and locks, computes the rows, refuses records, stores the rows, and runs follow.
+// apply applies the records: it reads and locks, computes the rows, refuses records, stores the rows, and runs
+// afterStore.
 func (b *recordBatch[Record, Row]) apply(ctx context.Context) error {
 	if err := b.read(ctx); err != nil {
 		return err
@@ -280,7 +281,7 @@ func (b *recordBatch[Record, Row]) resolve(a *recordChange[Record, Row]) error {
 func (b *recordBatch[Record, Row]) check(a *recordChange[Record, Row]) error {
 	record := reflect.ValueOf(a.record).Elem()
 	if a.before == nil {
-		if field := b.lacks(a.record); field != "" {
+		if field := b.missingField(a.record); field != "" {
 			return missing(field)
 		}
 	} else if field := b.mapping().changedFixed(record, reflect.ValueOf(a.before).Elem()); field != "" {
@@ -294,10 +295,10 @@ func (b *recordBatch[Record, Row]) check(a *recordChange[Record, Row]) error {
 	return nil
 }
 
-// lacks returns the name of the first required field that the record of a new object lacks, or "".
-func (b *recordBatch[Record, Row]) lacks(record *Record) string {
-	if b.kind.lacks != nil {
-		if field := b.kind.lacks(record); field != "" {
+// missingField returns the name of the first required field that the record of a new object lacks, or "".
+func (b *recordBatch[Record, Row]) missingField(record *Record) string {
+	if b.kind.missingField != nil {
+		if field := b.kind.missingField(record); field != "" {
 			return field
 		}
 	}
@@ -349,13 +350,12 @@ func (b *recordBatch[Record, Row]) inherit(record, row reflect.Value) {
 			continue
 		}
 		object := b.found.find(ref)
-		for _, c := range []struct {
-			name string
-			id   reflect.Value
-		}{{"ClientID", reflect.ValueOf(object.ClientID)}, {"PartnerID", reflect.ValueOf(object.PartnerID)}} {
-			column := b.mapping().column(row, c.name)
-			if column.IsValid() && column.Type() == c.id.Type() && column.IsZero() {
-				column.Set(c.id)
+		for _, name := range []string{"ClientID", "Client", "PartnerID", "Partner"} {
+			column := b.mapping().column(row, name)
+			for _, id := range []reflect.Value{reflect.ValueOf(object.ClientID), reflect.ValueOf(object.PartnerID)} {
+				if column.IsValid() && column.Type() == id.Type() && column.IsZero() {
+					column.Set(id)
+				}
 			}
 		}
 	}

@@ -24,7 +24,6 @@ type importedPolicy struct {
 	db.PolicyRow
 	ReviewedAt time.Time
 	ArchivedAt *time.Time
-	UpdatedAt  time.Time
 
 	ScopeDeleted bool `bun:",scanonly"`
 }
@@ -40,11 +39,11 @@ var Policies Kind = &kind[domain.PolicyRecord, importedPolicy]{
 		if r.ScopeType != domain.TenantScope {
 			out.ScopeID = domain.Give(domain.ScopeOf(r.ScopeType, r.ScopeID))
 		}
-		out.Archived = isArchived(r.ArchivedAt)
+		out.Archived = archivedField(r.ArchivedAt)
 		return nil
 	},
 	setDefaults: func(r *importedPolicy) {
-		r.Version, r.ScopeType, r.RequiresAcknowledgment, r.RenewalPeriodDays = 1, domain.TenantScope, true, 365
+		r.Version, r.ScopeType, r.MustSign, r.RenewalDays = 1, domain.TenantScope, true, 365
 	},
 	finish: finishPolicy,
 	afterStore: func(_ context.Context, b *importingPolicies) error {
@@ -69,11 +68,11 @@ func finishPolicy(b *importingPolicies, a *appliedPolicy) error {
 	r, p := a.record, a.after
 	switch {
 	case p.ScopeType == domain.TenantScope:
-		p.ScopeID = p.ClientID
+		p.ScopeID = p.Client
 	case r.ScopeID.Given:
 		p.ScopeID = r.ScopeID.Value.UUID
 	}
-	archive(b.Change, r.Archived, &p.ArchivedAt)
+	setArchived(b.Change, r.Archived, &p.ArchivedAt)
 
 	if a.before == nil {
 		if !r.ReviewedAt.Given {
@@ -99,7 +98,7 @@ func checkScope(b *importingPolicies, a *appliedPolicy) error {
 	typeChanged := a.before == nil || p.ScopeType != a.before.ScopeType
 	switch {
 	case p.ScopeType == domain.TenantScope:
-		if id, ok := domain.RefAs[domain.ClientKind](scope); r.ScopeID.Given && (!ok || id != p.ClientID) {
+		if id, ok := domain.RefAs[domain.ClientKind](scope); r.ScopeID.Given && (!ok || id != p.Client) {
 			return errors.New("scope_id: must be the policy's client, or be left out")
 		}
 		return nil
@@ -108,7 +107,7 @@ func checkScope(b *importingPolicies, a *appliedPolicy) error {
 	case !r.ScopeID.Given, !typeChanged && scope.UUID == a.before.ScopeID:
 		return nil // unchanged
 	case p.ScopeType == domain.GroupScope:
-		if id, ok := domain.RefAs[domain.GroupKind](scope); !ok || !b.found.find(id).isOf(p.ClientID) {
+		if id, ok := domain.RefAs[domain.GroupKind](scope); !ok || !b.found.find(id).isOf(p.Client) {
 			return noSuch("scope_id", id)
 		}
 		return nil
@@ -118,7 +117,7 @@ func checkScope(b *importingPolicies, a *appliedPolicy) error {
 	collection := b.found.find(id)
 	switch deleted := r.ScopeDeleted.Value; {
 	case ok && collection == nil && deleted: // the record is of a policy for a deleted collection
-	case !ok || !collection.isOf(p.ClientID):
+	case !ok || !collection.isOf(p.Client):
 		return noSuch("scope_id", id)
 	case deleted:
 		return errors.New("scope_deleted: the collection is there")
@@ -144,7 +143,7 @@ var Frameworks Kind = &kind[domain.FrameworkAssignmentRecord, importedFramework]
 	object: "framework_assignment", partner: ofPartner("f"), order: "f.client_id, f.created_at, f.id",
 	columns: `f.audience_type = 'collection' AND NOT EXISTS (
 		SELECT 1 FROM collections AS k WHERE k.client_id = f.client_id AND k.id = f.audience_id) AS deleted`,
-	adjustRecord: exportFramework,
+	adjustRecord: adjustFramework,
 	audiences:    db.ExclusiveAudiences, locked: "f.client_id, f.id",
 	setDefaults: func(r *importedFramework) { // the defaults of the API
 		r.AudienceType, r.Training, r.Phishing, r.Reporting = domain.FrameworkForAll, true, true, true
@@ -162,7 +161,7 @@ var Frameworks Kind = &kind[domain.FrameworkAssignmentRecord, importedFramework]
 			return name{r.ClientID.UUID(), key}
 		},
 	},
-	afterStore: followFrameworks,
+	afterStore: addFrameworkEffects,
 }
 
 type (
@@ -170,8 +169,8 @@ type (
 	appliedFramework    = recordChange[domain.FrameworkAssignmentRecord, importedFramework]
 )
 
-// exportFramework sets the audience and the modules.
-func exportFramework(r *importedFramework, out *domain.FrameworkAssignmentRecord) error {
+// adjustFramework sets the audience and the modules of an exported record.
+func adjustFramework(r *importedFramework, out *domain.FrameworkAssignmentRecord) error {
 	audience := domain.AudienceRecord{Type: r.AudienceType, Deleted: r.Deleted}
 	switch id := domain.OrZero(r.AudienceID); r.AudienceType {
 	case domain.FrameworkForGroup:
@@ -238,9 +237,9 @@ func setAudience(b *importingFrameworks, row *importedFramework, a domain.Audien
 	return nil
 }
 
-// followFrameworks assigns the courses of new framework assignments and of those whose training was switched on, and
+// addFrameworkEffects assigns the courses of new framework assignments and of those whose training was switched on, and
 // withdraws the courses of those whose training was switched off. It marks the evaluations of changed ones as stale.
-func followFrameworks(ctx context.Context, b *importingFrameworks) error {
+func addFrameworkEffects(ctx context.Context, b *importingFrameworks) error {
 	var on []domain.FrameworkAssignmentID
 	off := map[domain.ClientID][]domain.FrameworkAssignmentID{}
 	for _, f := range b.inserts {
@@ -288,7 +287,7 @@ func (r *importedCourse) titles() (titles map[domain.Language]string, err error)
 // existing assignments of it.
 var Courses Kind = &kind[domain.CourseRecord, importedCourse]{
 	object: "course", order: "c.created_at, c.id", locked: "c.id",
-	adjustRecord: exportCourse,
+	adjustRecord: adjustCourse,
 	setDefaults: func(r *importedCourse) {
 		r.Titles, r.RenewalMonths = json.RawMessage("{}"), 12
 		r.Languages = []domain.Language{domain.English, domain.Spanish, domain.French}
@@ -296,9 +295,9 @@ var Courses Kind = &kind[domain.CourseRecord, importedCourse]{
 	finish: finishCourse,
 }
 
-// exportCourse sets the titles by language. If a course has none, and is not in all languages, each of its languages
-// gets the course's title, so that an import restores the languages.
-func exportCourse(r *importedCourse, out *domain.CourseRecord) error {
+// adjustCourse sets the titles by language of an exported record. If a course has none, and is not in all languages,
+// each of its languages gets the course's title, so that an import restores the languages.
+func adjustCourse(r *importedCourse, out *domain.CourseRecord) error {
 	titles, err := r.titles()
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ var Results Kind = &kind[domain.ResultRecord, importedResult]{
 		return nil
 	},
 	begin:      beginResults,
-	afterStore: followResults,
+	afterStore: addResultEffects,
 }
 
 type (
@@ -67,7 +67,7 @@ func beginResults(ctx context.Context, b *importingResults) error {
 	b.keep(rows)
 	users := b.found.ids(domain.UserID{}.Prefix())
 	for i := range rows {
-		users = append(users, rows[i].UserID)
+		users = append(users, rows[i].User)
 	}
 	if _, err := b.LockUserKeys(ctx, pg.SQL("u.id = ANY(?::uuid[])", users)); err != nil {
 		return err
@@ -144,12 +144,12 @@ func finishTemplate(a *appliedResult, templateIDs map[domain.TemplateName]domain
 		case !found:
 			return fmt.Errorf("template_name: there is no imported template %q in %s%s",
 				in.Value.Name, in.Value.Language, importFirst)
-		case a.before != nil && template != a.before.TemplateID:
+		case a.before != nil && template != a.before.Template:
 			return cannotChange("template")
 		}
-		a.after.TemplateID = template
+		a.after.Template = template
 	}
-	if a.after.TemplateID.IsZero() {
+	if a.after.Template.IsZero() {
 		return missing("template")
 	}
 	return nil
@@ -163,9 +163,6 @@ func finishResult(b *importingResults, a *appliedResult) error {
 		return cannotChange("sent_at")
 	}
 	r.Automated = r.Automated && !in.AutomatedReason.Given || in.AutomatedReason.Value != nil
-	if r.Failure != nil && *r.Failure == "" {
-		r.Failure = nil
-	}
 	if !in.Reported.Given && r.ReportedAt != nil {
 		r.Reported = true
 	}
@@ -173,25 +170,22 @@ func finishResult(b *importingResults, a *appliedResult) error {
 		r.ReportedAt = r.SentAt // scores need the time of a report
 	}
 	if a.before == nil {
-		if err := beginResult(in, r, b.At); err != nil {
+		if err := setResultTimes(in, r, b.At); err != nil {
 			return err
 		}
 	}
 
-	after := r.Result()
-	r.Status = reached(&after)
-	after.Status = r.Status
-	if err := consistent(&after, b.At); err != nil || a.before == nil {
+	r.Status = statusOf(&r.Result)
+	if err := checkResult(&r.Result, b.At); err != nil || a.before == nil {
 		return err
 	}
-	before := a.before.Result()
-	return movesBack(&before, &after)
+	return checkProgress(&a.before.Result, &r.Result)
 }
 
-// beginResult sets the send time and the creation time of a new result, if its record leaves them out. The send time is
-// that of sending or failing, and the creation time is the send time, if that is not in the future. Without any of
+// setResultTimes sets the send time and the creation time of a new result, if its record leaves them out. The send time
+// is that of sending or failing, and the creation time is the send time, if that is not in the future. Without any of
 // these times it returns an error.
-func beginResult(in *domain.ResultRecord, r *importedResult, now time.Time) error {
+func setResultTimes(in *domain.ResultRecord, r *importedResult, now time.Time) error {
 	switch {
 	case in.SendAt.Given: // set already
 	case r.SentAt != nil:
@@ -210,8 +204,8 @@ func beginResult(in *domain.ResultRecord, r *importedResult, now time.Time) erro
 	return nil
 }
 
-// reached returns the status that follows from the times of a result.
-func reached(r *domain.Result) domain.ResultStatus {
+// statusOf returns the status that follows from the times of a result.
+func statusOf(r *domain.Result) domain.ResultStatus {
 	switch {
 	case r.FailedAt != nil:
 		return domain.ResultFailed
@@ -229,9 +223,9 @@ func reached(r *domain.Result) domain.ResultStatus {
 	return domain.ResultSent
 }
 
-// consistent returns an error if a result contradicts itself, if one of its times is in the future, or if it is
+// checkResult returns an error if a result contradicts itself, if one of its times is in the future, or if it is
 // scheduled for a time more than lateSend before at.
-func consistent(r *domain.Result, at time.Time) error {
+func checkResult(r *domain.Result, at time.Time) error {
 	switch {
 	case (r.FailedAt != nil) != (r.Failure != ""):
 		return errors.New("failed_at and failure: a mail that failed has both")
@@ -270,8 +264,8 @@ func consistent(r *domain.Result, at time.Time) error {
 	return nil
 }
 
-// movesBack returns an error if a record would move the status back or undo a report (decisions 7.2).
-func movesBack(before, after *domain.Result) error {
+// checkProgress returns an error if a record would move the status back or undo a report (decisions 7.2).
+func checkProgress(before, after *domain.Result) error {
 	switch {
 	case before.Status.Beyond(after.Status), // ResultFailed is beyond all others, but only a scheduled mail can fail
 		before.Status != after.Status && before.Status != domain.ResultScheduled && after.Status == domain.ResultFailed:
@@ -282,9 +276,9 @@ func movesBack(before, after *domain.Result) error {
 	return nil
 }
 
-// followResults adds the effects of new and changed results to the change, and counts the uses of templates. It puts
+// addResultEffects adds the effects of new and changed results to the change, and counts the uses of templates. It puts
 // the mails of scheduled results into the outbox, and deletes the mails of results that are no longer scheduled.
-func followResults(ctx context.Context, b *importingResults) error {
+func addResultEffects(ctx context.Context, b *importingResults) error {
 	if len(b.inserts)+len(b.updates) == 0 {
 		return nil
 	}
@@ -317,7 +311,7 @@ func followResults(ctx context.Context, b *importingResults) error {
 	if err != nil {
 		return err
 	}
-	if err := awaitResults(ctx, b.Change, waiting); err != nil {
+	if err := queueMails(ctx, b.Change, waiting); err != nil {
 		return err
 	}
 	return b.CountTemplateUses(ctx, append(inserts, updates...))
@@ -327,13 +321,13 @@ func followResults(ctx context.Context, b *importingResults) error {
 func resultChanges(list []*appliedResult) []db.ResultChange {
 	return pg.MapRows(list, func(a **appliedResult) db.ResultChange {
 		before := domain.OrZero((*a).before)
-		return db.ResultChange{Client: (*a).after.ClientID, Before: before.Result(), After: (*a).after.Result()}
+		return db.ResultChange{Client: (*a).after.ClientID, Before: before.Result, After: (*a).after.Result}
 	})
 }
 
-// awaitResults puts the mails of results into the outbox, or updates the due times of those that are in it already,
+// queueMails puts the mails of results into the outbox, or updates the due times of those that are in it already,
 // unless they are leased and so being sent.
-func awaitResults(ctx context.Context, c *db.Change, waiting []db.ResultChange) error {
+func queueMails(ctx context.Context, c *db.Change, waiting []db.ResultChange) error {
 	if len(waiting) == 0 {
 		return nil
 	}

@@ -26,18 +26,18 @@ var Users Kind = &kind[domain.UserRecord, db.UserRow]{
 		return err
 	},
 	setDefaults: func(r *db.UserRow) {
-		r.Status, r.PreferredLanguage, r.Source, r.Overrides = domain.Active, domain.English, domain.FromHand, []string{}
+		r.Status, r.Language, r.Source, r.Overrides = domain.Active, domain.English, domain.FromHand, []string{}
 	},
 	finish: finishUser,
 	names: &names[db.UserRow]{
 		field: "email", column: "email", held: "t.client_id = k.scope::uuid AND t.email = k.key",
-		nameOf: func(r *db.UserRow) name { return name{r.ClientID.UUID(), r.Email} },
+		nameOf: func(r *db.UserRow) name { return name{r.Client.UUID(), r.Email} },
 	},
 	visible: func(before, after *db.UserRow) bool {
-		a, b := before.User(), after.User()
+		a, b := before.ToUser(), after.ToUser()
 		return !sameRecord(&a, &b) || !before.CreatedAt.Equal(after.CreatedAt)
 	},
-	afterStore: followUsers,
+	afterStore: addUserEffects,
 }
 
 type (
@@ -51,7 +51,7 @@ type (
 func finishUser(b *importingUsers, a *appliedUser) error {
 	r, u, old := a.record, a.after, domain.OrZero(a.before)
 	switch {
-	case r.Group.Given && !b.found.find(r.Group.Value).isOf(u.ClientID):
+	case r.Group.Given && !b.found.find(r.Group.Value).isOf(u.Client):
 		return noSuch("group", r.Group.Value)
 	case a.before == nil && u.GroupID == nil:
 		u.GroupID = b.found.find(r.Client.Value).ManualGroup
@@ -89,24 +89,24 @@ func sameRecord(a, b *domain.User) bool {
 	return a.SameShown(b) && a.Email == b.Email && a.Source == b.Source && a.SameGroup(b)
 }
 
-// followUsers adds the effects of new and changed users to the change, and enrols the new users. Events are written
+// addUserEffects adds the effects of new and changed users to the change, and enrols the new users. Events are written
 // only for changed users of clients that are not archived.
-func followUsers(ctx context.Context, b *importingUsers) error {
+func addUserEffects(ctx context.Context, b *importingUsers) error {
 	created := make([]domain.UserKey, len(b.inserts))
 	for i, a := range b.inserts {
-		u := a.after.User()
+		u := a.after.ToUser()
 		created[i] = u.Key()
 		b.UserChanged(nil, &u)
 	}
 	b.UsersInserted(created...)
 
-	clients := pg.MapRows(b.updates, func(a **appliedUser) domain.ClientID { return (*a).after.ClientID })
+	clients := pg.MapRows(b.updates, func(a **appliedUser) domain.ClientID { return (*a).after.Client })
 	archived, err := archivedClients(ctx, b.Change, clients)
 	if err != nil {
 		return err
 	}
 	for _, a := range b.updates {
-		before, after := a.before.User(), a.after.User()
+		before, after := a.before.ToUser(), a.after.ToUser()
 		b.UserChanged(&before, &after)
 		if !sameRecord(&before, &after) && !archived[after.Client] {
 			b.UserUpdated(&before, &after)

@@ -13,11 +13,11 @@ func (g *generator) newAdmin(
 ) db.AdminRow {
 	first, last := g.name(domain.English)
 	login := g.at(g.today.AddDays(-g.between(1, 20)))
-	a := db.AdminRow{
-		ID: newID[domain.AdminKind](g.random, at), PartnerID: partner, ClientID: client,
+	a := db.AdminRow{PartnerID: partner, Admin: domain.Admin{
+		ID: newID[domain.AdminKind](g.random, at), Client: client,
 		Email: slug(first) + "." + slug(last) + "@" + domainName, Name: domain.FullName(first, last), Role: role,
 		CreatedAt: at,
-	}
+	}}
 	if login.After(at) && g.chance(0.8) {
 		a.LastLoginAt = &login
 	}

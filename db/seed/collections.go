@@ -8,10 +8,10 @@ import (
 // addCollection adds a collection of some users to a client. An empty description is none.
 func (g *generator) addCollection(c *client, name, description string, createdBy domain.Creator, users []*user) {
 	at := g.at(laterDate(domain.DateOf(c.CreatedAt).AddDays(1), g.today.AddDays(-g.between(30, 300))))
-	k := collection{CollectionRow: db.CollectionRow{
-		ClientID: c.ID, ID: newID[domain.CollectionKind](g.random, at), Name: name, NameKey: domain.SortKey(name),
-		MemberCount: len(users), CreatedBy: createdBy, CreatedAt: at, UpdatedAt: at,
-	}}
+	k := collection{CollectionRow: db.CollectionRow{NameKey: domain.SortKey(name), Collection: domain.Collection{
+		Client: c.ID, ID: newID[domain.CollectionKind](g.random, at), Name: name,
+		Members: len(users), CreatedBy: createdBy, CreatedAt: at, UpdatedAt: at,
+	}}}
 	if description != "" {
 		k.Description = &description
 	}

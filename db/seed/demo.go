@@ -157,7 +157,7 @@ func (g *generator) addStandardData(c *client) {
 		g.addPolicy(c, "Acceptable use", domain.TenantScope, c.ID, 1, everybody)
 	}
 	if len(everybody) > 0 {
-		c.admins = append(c.admins, g.newAdmin(c.PartnerID, &c.ID, c.domain, domain.FullRole, c.CreatedAt))
+		c.admins = append(c.admins, g.newAdmin(c.Partner, &c.ID, c.domain, domain.FullRole, c.CreatedAt))
 		if g.chance(0.4) {
 			g.addFramework(c, oneOf(g.random, []string{"soc2", "gdpr", "ftc_safeguards", "cis_v8"}),
 				domain.FrameworkForAll, nil, false,

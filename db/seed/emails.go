@@ -56,7 +56,7 @@ func (g *generator) recordSimulation(c *client, u *user, m *simulation) {
 	}
 	g.recordEmail(c, u, "phishing", *m.SentAt)
 	simulated := &u.sent[len(u.sent)-1]
-	simulated.FromEmail, simulated.Subject = m.template.from, m.template.subject
+	simulated.From, simulated.Subject = m.template.from, m.template.subject
 	if reminded := m.SentAt.AddDate(0, 0, 2); m.countsAsClick() && reminded.Before(g.today.Time()) {
 		g.recordEmail(c, u, "phish-reminder", reminded)
 	}
@@ -80,9 +80,8 @@ var sendMethods = map[domain.Directory]domain.SendMethod{
 
 // recordEmail adds a mail that was sent to a user at a time.
 func (g *generator) recordEmail(c *client, u *user, kind domain.MessageType, at time.Time) {
-	u.sent = append(u.sent, db.SentEmailRow{
-		ClientID: u.ClientID, UserID: u.ID, ID: newID[domain.MessageKind](g.random, at), SentAt: at,
-		FromEmail: serviceSender, Subject: subjects[kind], SendMethod: sendMethods[domain.OrZero(c.DirectorySync)],
-		MessageType: kind,
-	})
+	u.sent = append(u.sent, db.SentEmailRow{ClientID: u.Client, SentEmail: domain.SentEmail{
+		User: u.ID, ID: newID[domain.MessageKind](g.random, at), SentAt: at, From: serviceSender,
+		Subject: subjects[kind], Method: sendMethods[domain.OrZero(c.DirectorySync)], Type: kind,
+	}})
 }

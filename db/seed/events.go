@@ -54,14 +54,14 @@ func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Dat
 		SELECT @partner, @id, k.id, 'https://hooks.example.com/training', ARRAY[@type]::text[], ARRAY[@client]::uuid[],
 			'Ticket for every change of a user', 'paused', @created, @last, @created, @last, ''
 		FROM api_keys AS k WHERE k.partner_id = @partner AND k.prefix = @prefix`, pg.Named{
-		"partner": c.PartnerID, "id": hook, "type": domain.UserUpdated, "client": c.ID,
+		"partner": c.Partner, "id": hook, "type": domain.UserUpdated, "client": c.ID,
 		"created": at(40, 9), "last": at(1, 10), "prefix": demoKeys.All,
 	})
 	w.exec(ctx, "add a delivery", `INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type,
 			status, created_at, queued_at, due_at, first_try_at, tries)
 		VALUES (@webhook, @id, @partner, 0, @client, @event, @type, 'succeeded', @at, @at, @at, @at,
 			jsonb_build_array(jsonb_build_object('at', @atText::text, 'status_code', 204, 'duration_ms', 41, 'response', '')))`, pg.Named{
-		"webhook": hook, "id": newID[domain.DeliveryKind](ids, updated), "partner": c.PartnerID, "client": c.ID, "event": event,
+		"webhook": hook, "id": newID[domain.DeliveryKind](ids, updated), "partner": c.Partner, "client": c.ID, "event": event,
 		"type": domain.UserUpdated, "at": updated, "atText": updated.Format(time.RFC3339),
 	})
 }

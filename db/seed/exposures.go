@@ -33,8 +33,8 @@ func breaches() []db.BreachRow {
 	all := make([]db.BreachRow, len(list))
 	for i, b := range list {
 		on, _ := domain.ParseDate(b.on) // the dates above are valid
-		all[i] = db.BreachRow{Name: b.name, Title: b.title, BreachOn: &on, DataClasses: b.classes, SpamList: b.spam,
-			Severity: domain.SeverityOf(b.classes, false, b.spam)}
+		all[i] = db.BreachRow{Breach: domain.Breach{Name: b.name, Title: b.title, On: &on, DataClasses: b.classes,
+			SpamList: b.spam, Severity: domain.SeverityOf(b.classes, false, b.spam)}}
 		if b.domain != "" {
 			all[i].Domain = &b.domain
 		}
@@ -55,10 +55,10 @@ func (g *generator) addExposures(u *user) {
 func (g *generator) addExposure(u *user, b *db.BreachRow, daysAgo int, resolved bool) {
 	seen := latestTime(g.at(g.today.AddDays(-daysAgo)), u.CreatedAt)
 	notified := seen.Add(time.Hour)
-	e := exposure{ClientID: u.ClientID, UpdatedAt: notified, ExposureRow: db.ExposureRow{
-		UserID: u.ID, BreachName: b.Name, Severity: b.Severity, DataClasses: b.DataClasses, FirstSeenAt: seen,
+	e := exposure{ClientID: u.Client, UpdatedAt: notified, ExposureRow: db.ExposureRow{Exposure: domain.Exposure{
+		User: u.ID, Breach: b.Name, Severity: b.Severity, DataClasses: b.DataClasses, FirstSeenAt: seen,
 		NotifiedAt: &notified,
-	}}
+	}}}
 	if days := domain.DateOf(seen).DaysUntil(g.today) - 1; resolved && days > 0 {
 		e.ResolvedAt = new(g.at(domain.DateOf(seen).AddDays(g.between(1, days))))
 		e.UpdatedAt = latestTime(notified, *e.ResolvedAt)

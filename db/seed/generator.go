@@ -30,11 +30,10 @@ var directoryGroups = []string{"Head office", "Field staff", "Contractors"}
 func (g *generator) newClient(spec clientSpec) *client {
 	at := g.at(spec.created)
 	c := &client{
-		ClientRow: db.ClientRow{
-			ID: newID[domain.ClientKind](g.random, at), PartnerID: spec.partner, Name: spec.name,
-			NameKey: domain.SortKey(spec.name), DarkWebMonitoring: !spec.noDarkWeb, FrameworkIDs: []string{},
-			CreatedAt: at, UpdatedAt: at,
-		},
+		ClientRow: db.ClientRow{NameKey: domain.SortKey(spec.name), Client: domain.Client{
+			ID: newID[domain.ClientKind](g.random, at), Partner: spec.partner, Name: spec.name,
+			DarkWebMonitoring: !spec.noDarkWeb, Frameworks: []string{}, CreatedAt: at, UpdatedAt: at,
+		}},
 		domain: slug(spec.name) + ".example",
 	}
 	if spec.industry != "" {
@@ -91,12 +90,12 @@ const historyDays = 90
 func (g *generator) addScoreHistory(c *client) {
 	days := min(historyDays, domain.DateOf(c.CreatedAt).DaysUntil(g.today)+1)
 	c.history = make([]dayScore, days)
-	score, active := c.AverageScore, c.UsersActive
+	score, active := c.Summary.AverageScore, c.ActiveUsers
 	for i := days - 1; i >= 0; i-- {
 		day := &c.history[i]
 		day.ClientID, day.Day, day.AverageScore, day.ActiveUsers = c.ID, g.today.AddDays(i+1-days), score, active
 		active -= c.joined[days-1-i]
-		if c.UsersActive > 0 {
+		if c.ActiveUsers > 0 {
 			score = min(max(score+g.between(-4, 4), 0), 1000)
 		}
 	}

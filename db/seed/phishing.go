@@ -50,9 +50,7 @@ func (g *generator) outcome(b behaviour) (r outcome) {
 func (g *generator) sentSimulation(u *user, at time.Time, r outcome) simulation {
 	m := g.scheduledSimulation(u, at)
 	m.SentAt = &at
-	if m.Automated = r.automated != ""; m.Automated {
-		m.AutomatedReason = &r.automated
-	}
+	m.Automated, m.AutomatedReason = r.automated != "", r.automated
 	last := at
 	mark := func(condition bool, minutes int) *time.Time { // a time up to minutes after the last one
 		if !condition {
@@ -95,11 +93,11 @@ func (g *generator) scheduledSimulation(u *user, at time.Time) simulation {
 		created = start
 	}
 	created = created.Add(-time.Hour)
-	id, template := newID[domain.ResultKind](g.random, created), oneOf(g.random, g.catalogue.templates[u.PreferredLanguage])
-	return simulation{template: template, ResultRow: db.ResultRow{
-		ClientID: u.ClientID, ID: id, UserID: u.ID, TemplateID: template.id, Status: domain.ResultScheduled, SendAt: at,
+	id, template := newID[domain.ResultKind](g.random, created), oneOf(g.random, g.catalogue.templates[u.Language])
+	return simulation{template: template, ResultRow: db.ResultRow{ClientID: u.Client, Result: domain.Result{
+		ID: id, User: u.ID, Template: template.id, Status: domain.ResultScheduled, SendAt: at,
 		CreatedAt: created, UpdatedAt: created,
-	}}
+	}}}
 }
 
 // suspiciousEmails are real mails that users report, with their classifications.

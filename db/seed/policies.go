@@ -14,10 +14,10 @@ func (g *generator) addPolicy(
 ) *policy {
 	created := laterDate(domain.DateOf(c.CreatedAt), g.today.AddDays(-700))
 	at := g.at(created)
-	p := policy{policyRow: policyRow{ReviewedAt: at, PolicyRow: db.PolicyRow{
-		ClientID: c.ID, ID: newID[domain.PolicyKind](g.random, at), Title: title, Version: version, ScopeType: scope,
-		ScopeID: scopeID, RequiresAcknowledgment: true, RenewalPeriodDays: 365, CreatedAt: at,
-	}}}
+	p := policy{policyRow: policyRow{ReviewedAt: at, PolicyRow: db.PolicyRow{ScopeID: scopeID, Policy: domain.Policy{
+		Client: c.ID, ID: newID[domain.PolicyKind](g.random, at), Title: title, Version: version, ScopeType: scope,
+		MustSign: true, RenewalDays: 365, CreatedAt: at,
+	}}}}
 	if days := created.DaysUntil(g.today); days > 250 {
 		p.ReviewedAt = g.at(g.today.AddDays(-g.between(100, 200)))
 	}
@@ -31,11 +31,11 @@ func (g *generator) addPolicy(
 
 // addSignature adds a user's signature of a policy, at random valid, expired or of the previous version, or none.
 func (g *generator) addSignature(p *policy, u *user) {
-	version, daysAgo := p.Version, g.between(1, min(p.RenewalPeriodDays-5, 360))
+	version, daysAgo := p.Version, g.between(1, min(p.RenewalDays-5, 360))
 	switch roll := g.Float64(); {
 	case roll < 0.6: // valid
 	case roll < 0.75: // expired
-		daysAgo = p.RenewalPeriodDays + g.between(5, 250)
+		daysAgo = p.RenewalDays + g.between(5, 250)
 	case roll < 0.85 && p.Version > 1:
 		version = p.Version - 1
 	default:

@@ -22,10 +22,10 @@ func (g *generator) addShowcaseReports(c *client) {
 	} {
 		day := g.today.AddDays(-r.daysAgo)
 		at := g.at(day)
-		report := db.ReportRow{
-			ClientID: c.ID, ID: newID[domain.ReportKind](g.random, at), Type: r.kind, Format: r.format, Status: r.status,
+		report := db.ReportRow{Report: domain.Report{
+			Client: c.ID, ID: newID[domain.ReportKind](g.random, at), Type: r.kind, Format: r.format, Status: r.status,
 			CreatedAt: at, UpdatedAt: at,
-		}
+		}}
 		if r.kind.HasPeriod() {
 			period := r.kind.DefaultPeriod(day)
 			report.PeriodStart, report.PeriodEnd = period.Start, period.End

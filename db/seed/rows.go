@@ -43,7 +43,7 @@ type owner struct {
 	UserID   domain.UserID
 }
 
-func (u *user) owner() owner { return owner{u.ClientID, u.ID} }
+func (u *user) owner() owner { return owner{u.Client, u.ID} }
 
 type risk struct {
 	bun.BaseModel `bun:"table:user_risks"`
@@ -129,7 +129,6 @@ type policyRow struct {
 	db.PolicyRow
 	ReviewedAt time.Time
 	ArchivedAt time.Time `bun:",nullzero"`
-	UpdatedAt  time.Time
 }
 
 type signature struct {

@@ -50,8 +50,8 @@ func (g *generator) varyUsers(c *client) {
 	emails := &emailAllocator{domain: "contractors." + c.domain, taken: map[string]int{}}
 	for i, language := range domain.English.Values() {
 		u := c.users[14+i]
-		u.PreferredLanguage = domain.Language(language)
-		u.FirstName, u.LastName = g.name(u.PreferredLanguage)
+		u.Language = domain.Language(language)
+		u.FirstName, u.LastName = g.name(u.Language)
 		u.Email = emails.newEmail(u.FirstName, u.LastName)
 		u.Status = domain.Active
 	}
@@ -75,7 +75,7 @@ func (g *generator) addShowcaseCollections(c *client) {
 		{"Leadership", "", domain.ByDashboard, c.active(hasRole(domain.RoleExecutive))},
 		{"New starters", "Hired this year", domain.ByAPI, everybody[len(everybody)*3/4:]},
 		{"Équipe Québec", "Francophones", domain.ByAPI,
-			c.active(func(u *user) bool { return u.PreferredLanguage == domain.French })},
+			c.active(func(u *user) bool { return u.Language == domain.French })},
 		{"Former project", "Nobody is left", domain.ByDashboard, nil},
 	} {
 		g.addCollection(c, k.name, k.description, k.createdBy, k.members)
@@ -145,7 +145,7 @@ func (g *generator) addShowcasePhishing(c *client) {
 	}
 	failed := g.scheduledSimulation(users[3], g.at(g.today.AddDays(-3)))
 	failed.Status, failed.FailedAt = domain.ResultFailed, &failed.SendAt
-	failed.Failure = new("the mail server refuses the address: 550 5.1.1 unknown")
+	failed.Failure = "the mail server refuses the address: 550 5.1.1 unknown"
 	users[3].simulations = append(users[3].simulations, failed)
 	for i := range suspiciousEmails {
 		g.addReportedEmail(users[0], i, 3+4*i)
@@ -160,7 +160,7 @@ func (g *generator) addShowcaseExposures(c *client) {
 	for i := range g.catalogue.breaches {
 		b := &g.catalogue.breaches[i]
 		for n, u := range users {
-			if !slices.ContainsFunc(u.exposures, func(e exposure) bool { return e.BreachName == b.Name }) {
+			if !slices.ContainsFunc(u.exposures, func(e exposure) bool { return e.Breach == b.Name }) {
 				g.addExposure(u, b, 20+90*n+i, n%2 == 1)
 			}
 		}
@@ -175,18 +175,19 @@ func (g *generator) addShowcasePolicies(c *client) {
 	use := g.addPolicy(c, "Acceptable use", domain.TenantScope, c.ID, 3, everybody)
 	use.Description = new("What company devices and accounts may be used for")
 	for i, version := range []int{3, 3, 2} { // a valid signature, an expired one, and one of an old version
-		daysAgo := []int{30, use.RenewalPeriodDays + 40, 60}[i]
+		daysAgo := []int{30, use.RenewalDays + 40, 60}[i]
 		use.signatures = slices.DeleteFunc(use.signatures, func(s signature) bool { return s.UserID == everybody[i].ID })
 		use.sign(everybody[i], version, g.at(g.today.AddDays(-daysAgo)))
 	}
 	inOffice := c.active(func(u *user) bool { return *u.GroupID == office })
-	g.addPolicy(c, "Clean desk", domain.GroupScope, office, 1, inOffice).RenewalPeriodDays = 180
+	g.addPolicy(c, "Clean desk", domain.GroupScope, office, 1, inOffice).RenewalDays = 180
 	g.addPolicy(c, "Payment approval", domain.CollectionScope, finance, 2, c.active(hasRole(domain.RoleFinance)))
-	g.addPolicy(c, "Travel handbook", domain.TenantScope, c.ID, 1, nil).RequiresAcknowledgment = false
-	deleted := collection{deleted: true, CollectionRow: db.CollectionRow{
-		ClientID: c.ID, ID: newID[domain.CollectionKind](g.random, c.CreatedAt), Name: "Merger team",
-		NameKey: domain.SortKey("Merger team"), CreatedBy: domain.ByDashboard, CreatedAt: c.CreatedAt, UpdatedAt: c.CreatedAt,
-	}}
+	g.addPolicy(c, "Travel handbook", domain.TenantScope, c.ID, 1, nil).MustSign = false
+	const name = "Merger team"
+	deleted := collection{deleted: true, CollectionRow: db.CollectionRow{NameKey: domain.SortKey(name), Collection: domain.Collection{
+		Client: c.ID, ID: newID[domain.CollectionKind](g.random, c.CreatedAt), Name: name,
+		CreatedBy: domain.ByDashboard, CreatedAt: c.CreatedAt, UpdatedAt: c.CreatedAt,
+	}}}
 	c.collections = append(c.collections, deleted)
 	g.addPolicy(c, "Merger confidentiality", domain.CollectionScope, deleted.ID, 1, nil)
 	old := g.addPolicy(c, "Fax machines", domain.TenantScope, c.ID, 1, everybody)
@@ -197,7 +198,7 @@ func (g *generator) addShowcasePolicies(c *client) {
 // addShowcaseAdmins adds admins of every role, and an open, an expired and an accepted invite.
 func (g *generator) addShowcaseAdmins(c *client) {
 	for i, role := range []domain.AdminRole{domain.OwnerRole, domain.FullRole, domain.ViewerRole, domain.ViewerRole} {
-		c.admins = append(c.admins, g.newAdmin(c.PartnerID, &c.ID, c.domain, role, c.CreatedAt.AddDate(0, 0, 60*i)))
+		c.admins = append(c.admins, g.newAdmin(c.Partner, &c.ID, c.domain, role, c.CreatedAt.AddDate(0, 0, 60*i)))
 	}
 	g.addInvite(c, "new.auditor", domain.ViewerRole, 2, false)
 	g.addInvite(c, "night.operator", domain.FullRole, 20, false)

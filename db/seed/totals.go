@@ -27,14 +27,14 @@ func (c *client) count(users []*user, today domain.Date) {
 		c.UpdatedAt = latestTime(c.UpdatedAt, u.UpdatedAt)
 		c.countMails(u.simulations, today)
 		if u.Status != domain.Active {
-			c.UsersInactive++
+			c.InactiveUsers++
 			continue
 		}
-		c.UsersActive++
+		c.ActiveUsers++
 		c.joined[min(max(domain.DateOf(u.CreatedAt).DaysUntil(today), 0), historyDays-1)]++
 		c.scores += u.Score
-		countIf(&c.HighRiskUsers, u.Score < domain.HighRiskBelow)
-		countIf(&c.OverdueUsers, !u.NextDueOn.IsZero() && u.NextDueOn.Before(today))
+		countIf(&c.Summary.HighRiskUsers, u.Score < domain.HighRiskBelow)
+		countIf(&c.Summary.OverdueUsers, !u.NextDueOn.IsZero() && u.NextDueOn.Before(today))
 	}
 }
 
@@ -61,20 +61,21 @@ func (m *mails) count(s *simulation, days int, today domain.Date) {
 // package db.
 func (c *client) computeTotals(today domain.Date) {
 	for _, f := range c.frameworks {
-		c.FrameworkIDs = append(c.FrameworkIDs, f.FrameworkID)
+		c.Frameworks = append(c.Frameworks, f.FrameworkID)
 	}
-	slices.Sort(c.FrameworkIDs)
-	c.FrameworkIDs = slices.Compact(c.FrameworkIDs)
+	slices.Sort(c.Frameworks)
+	c.Frameworks = slices.Compact(c.Frameworks)
 
+	s := &c.Summary
 	empty := domain.EmptySummary(today.AddDays(-1).Time()) // stale, so that the first read stores the client's risk
-	c.SummarizedAt, c.OnTrackRate = empty.At, empty.OnTrackRate
-	c.AverageScore = domain.AverageScore(c.scores, c.UsersActive)
-	if c.UsersActive > 0 {
-		c.OnTrackRate = domain.Percent(c.UsersActive-c.OverdueUsers, c.UsersActive)
-		c.ClickRate90d = domain.Percent(c.days90.clicked, c.days90.sent)
-		c.ReportRate90d = domain.Percent(c.days90.reported, c.days90.sent)
-		c.ClickRate365d = domain.Percent(c.days365.clicked, c.days365.sent)
-		c.ClickRateTotal = domain.Percent(c.all.clicked, c.all.sent)
+	s.At, s.OnTrackRate = empty.At, empty.OnTrackRate
+	s.AverageScore = domain.AverageScore(c.scores, c.ActiveUsers)
+	if c.ActiveUsers > 0 {
+		s.OnTrackRate = domain.Percent(c.ActiveUsers-s.OverdueUsers, c.ActiveUsers)
+		s.ClickRate90d = domain.Percent(c.days90.clicked, c.days90.sent)
+		s.ReportRate90d = domain.Percent(c.days90.reported, c.days90.sent)
+		s.ClickRate365d = domain.Percent(c.days365.clicked, c.days365.sent)
+		s.ClickRateTotal = domain.Percent(c.all.clicked, c.all.sent)
 	}
 }
 
@@ -117,10 +118,10 @@ func (u *user) countSimulations(s *domain.RiskSignals, today domain.Date) {
 			continue
 		}
 		thisYear := mail.sentWithin(365, today)
-		u.PhishedSent++
-		countIf(&u.PhishedSentYear, thisYear)
-		countIf(&u.PhishedClicked, mail.countsAsClick())
-		countIf(&u.PhishedClickedYear, thisYear && mail.countsAsClick())
+		u.Phishing.Sent++
+		countIf(&u.Phishing.SentYear, thisYear)
+		countIf(&u.Phishing.Clicked, mail.countsAsClick())
+		countIf(&u.Phishing.ClickedYear, thisYear && mail.countsAsClick())
 		appendDay(&s.Reports, mail.ReportedAt)
 		appendDay(&s.Clicks, mail.ClickedAt)
 		appendDay(&s.Attachments, mail.AttachmentOpenedAt)

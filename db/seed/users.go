@@ -15,7 +15,7 @@ func (g *generator) addUsers(c *client, language domain.Language, users int) {
 			started = started.AddDays(g.between(0, started.DaysUntil(g.today)-1))
 		}
 		u := g.newUser(language, emails)
-		u.ClientID, u.CreatedAt = c.ID, g.at(started)
+		u.Client, u.CreatedAt = c.ID, g.at(started)
 		u.ID = newID[domain.UserKind](g.random, u.CreatedAt)
 		u.Status = domain.Active
 		if i > 0 && g.chance(0.08) {
@@ -32,11 +32,11 @@ func (g *generator) addUsers(c *client, language domain.Language, users int) {
 // newUser returns a user with a random language, name, email, job and role.
 func (g *generator) newUser(language domain.Language, emails *emailAllocator) *user {
 	u := &user{}
-	u.PreferredLanguage, u.Overrides = language, []string{}
+	u.Language, u.Overrides = language, []string{}
 	if g.chance(0.12) {
-		u.PreferredLanguage = oneOf(g.random, []domain.Language{domain.English, domain.Spanish, domain.French})
+		u.Language = oneOf(g.random, []domain.Language{domain.English, domain.Spanish, domain.French})
 	}
-	u.FirstName, u.LastName = g.name(u.PreferredLanguage)
+	u.FirstName, u.LastName = g.name(u.Language)
 	u.Email = emails.newEmail(u.FirstName, u.LastName)
 	u.Role = domain.RoleStandard
 	if g.chance(0.95) {

@@ -105,7 +105,7 @@ func (w *writer) collections(ctx context.Context, clients []*client) {
 	copyRows(ctx, w, all, func(k collection) []member { return k.members })
 	for _, k := range all {
 		if k.deleted {
-			w.exec(ctx, "delete a collection", "DELETE FROM collections WHERE client_id = ? AND id = ?", k.ClientID, k.ID)
+			w.exec(ctx, "delete a collection", "DELETE FROM collections WHERE client_id = ? AND id = ?", k.Client, k.ID)
 		}
 	}
 }
