@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"sync"
 
@@ -35,12 +34,10 @@ func (d *DB) AuditAll(ctx context.Context, entries []domain.AuditEntry) error {
 	return err
 }
 
-// AuditTx is Audit in a transaction of database/sql, for imports of numbers of version 1. An import may write rows of
-// any partner, so AuditTx returns Unavailable while any partner is being handed over.
-func (d *DB) AuditTx(ctx context.Context, tx *sql.Tx, e domain.AuditEntry) error {
-	text, args := pg.Bound(pg.SQL("? RETURNING "+anyFrozen, d.auditSQL(e)))
-	var frozen bool
-	err := tx.QueryRowContext(ctx, text, args...).Scan(&frozen)
+// AuditOfAny is Audit for work that may write rows of any partner, such as an import of numbers of version 1. It returns
+// Unavailable while any partner is being handed over.
+func (d *DB) AuditOfAny(ctx context.Context, e domain.AuditEntry) error {
+	frozen, err := pg.One[bool](ctx, d, "write the audit trail", pg.SQL("? RETURNING "+anyFrozen, d.auditSQL(e)))
 	if err == nil && frozen {
 		err = errMoving()
 	}

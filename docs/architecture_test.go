@@ -226,8 +226,6 @@ var beside = regexp.MustCompile(`\.SQL\(\)|\.Pool\(\)|pgx/v5/(pgxpool|stdlib)"|p
 // mayPassTheGate are the files that may use them, and why. Packages for tests are free.
 var mayPassTheGate = map[string]string{
 	"db/migrate/migrate.go":           "goose speaks database/sql",
-	"cmd/internal/v1cmd/extension.go": "the registry's migrations speak database/sql",
-	"cmd/internal/v1cmd/ids.go":       "imports and exports in a process of its own, on one connection",
 	"cmd/internal/doctor/database.go": "reads the address",
 }
 

@@ -30,29 +30,27 @@ type pair struct {
 	id     UUID
 }
 
-// reachedKey is the number of an object that the API key caller has accessed.
-type reachedKey struct {
+// accessedKey is the number of an object that the API key caller has accessed.
+type accessedKey struct {
 	caller domain.KeyID
 	NumberKey
 }
 
-// A cache is an LRU cache of pairs. It is empty unless Watch listens for changes of the
-// registry.
+// A cache is an LRU cache of pairs. It is empty unless Watch listens for changes of the registry.
 //
-// The time of a response must not reveal whether an object that the caller may not access
-// has a given number. So the cache returns the id of a number only to callers that
-// accessed the object before. For every other number, used or not, each lookup is one
-// statement. Unused numbers are not cached, so that a number can be looked up as soon as
-// it is allocated.
+// The time of a response must not reveal whether an object that the caller may not access has a given number. So the
+// cache returns the id of a number only to callers that accessed the object before. For every other number, used or
+// not, each lookup is one statement. Unused numbers are not cached, so that a number can be looked up as soon as it is
+// allocated.
 //
-// A lookup gets the generation before it reads the database, and adds the pairs that it
-// read only if the generation is still the same. A change of the registry empties the
-// cache and begins the next generation, so that no stale pair is added.
+// A lookup gets the generation before it reads the database, and adds the pairs that it read only if the generation is
+// still the same. A change of the registry empties the cache and begins the next generation, so that no stale pair is
+// added.
 type cache struct {
 	mu         sync.Mutex
 	generation uint64
 	listening  bool
-	ids        *simplelru.LRU[reachedKey, UUID]
+	ids        *simplelru.LRU[accessedKey, UUID]
 	numbers    *simplelru.LRU[IDKey, int64]
 }
 
@@ -60,14 +58,14 @@ type cache struct {
 func newCache(size int) *cache {
 	c := new(cache)
 	if size > 0 { // the constructor's only error is a size below 1
-		c.ids, _ = simplelru.NewLRU[reachedKey, UUID](size, nil)
+		c.ids, _ = simplelru.NewLRU[accessedKey, UUID](size, nil)
 		c.numbers, _ = simplelru.NewLRU[IDKey, int64](size, nil)
 	}
 	return c
 }
 
-// getIDs adds to found the cached ids of the wanted numbers whose objects the caller
-// accessed before. It returns the other numbers and the current generation, for put.
+// getIDs adds to found the cached ids of the wanted numbers whose objects the caller accessed before. It returns the
+// other numbers and the current generation, for put.
 func (c *cache) getIDs(
 	caller domain.KeyID, wanted []NumberKey, found map[NumberKey]UUID,
 ) (missing []NumberKey, generation uint64) {
@@ -78,7 +76,7 @@ func (c *cache) getIDs(
 	}
 
 	for _, key := range wanted {
-		if id, ok := c.ids.Get(reachedKey{caller, key}); ok {
+		if id, ok := c.ids.Get(accessedKey{caller, key}); ok {
 			found[key] = id
 		} else {
 			missing = append(missing, key)
@@ -87,9 +85,8 @@ func (c *cache) getIDs(
 	return missing, c.generation
 }
 
-// getNumbers adds to found the cached numbers of the wanted ids. It returns the other ids
-// and the current generation, for put. The caller may access the objects, because they
-// are in a response to it.
+// getNumbers adds to found the cached numbers of the wanted ids. It returns the other ids and the current generation,
+// for put. The caller may access the objects, because they are in a response to it.
 func (c *cache) getNumbers(
 	caller domain.KeyID, wanted []IDKey, found map[IDKey]int64,
 ) (missing []IDKey, generation uint64) {
@@ -102,7 +99,7 @@ func (c *cache) getNumbers(
 	for _, key := range wanted {
 		if number, ok := c.numbers.Get(key); ok {
 			found[key] = number
-			c.ids.Add(reachedKey{caller, NumberKey{key.Kind, number}}, key.ID)
+			c.ids.Add(accessedKey{caller, NumberKey{key.Kind, number}}, key.ID)
 		} else {
 			missing = append(missing, key)
 		}
@@ -110,8 +107,8 @@ func (c *cache) getNumbers(
 	return missing, c.generation
 }
 
-// put adds pairs whose objects the caller may access. It does nothing if generation,
-// in which they were read, is not the current one, or if Watch is not listening.
+// put adds pairs whose objects the caller may access. It does nothing if generation, in which they were read, is not
+// the current one, or if Watch is not listening.
 func (c *cache) put(generation uint64, caller domain.KeyID, pairs []pair) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,13 +117,12 @@ func (c *cache) put(generation uint64, caller domain.KeyID, pairs []pair) {
 	}
 
 	for _, p := range pairs {
-		c.ids.Add(reachedKey{caller, NumberKey{p.kind, p.number}}, p.id)
+		c.ids.Add(accessedKey{caller, NumberKey{p.kind, p.number}}, p.id)
 		c.numbers.Add(IDKey{p.kind, p.id}, p.number)
 	}
 }
 
-// reset empties the cache and begins the next generation. Pairs can be added to it only
-// if listening is true.
+// reset empties the cache and begins the next generation. Pairs can be added to it only if listening is true.
 func (c *cache) reset(listening bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

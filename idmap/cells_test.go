@@ -100,7 +100,7 @@ func TestCellsImport(t *testing.T) {
 			}
 			if i < len(test.imported) {
 				file := fmt.Sprintf("client,%d,%s", test.imported[i], cli(next))
-				if _, err := Import(t.Context(), db, strings.NewReader(file), false); err != nil {
+				if _, err := Import(t.Context(), r.db, strings.NewReader(file), false); err != nil {
 					t.Errorf("%+v: import %d: %v", test, test.imported[i], err)
 				}
 				if got := number(t, r, Client, next); got != int64(test.imported[i]) {

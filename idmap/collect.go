@@ -10,13 +10,12 @@ import (
 	"partnerapi/domain"
 )
 
-// Resolve sets the ID of every Ref in the inputs from its Number, with at most one
-// statement for all. Inputs are pointers; Resolve walks structs, pointers, slices and
-// arrays, but no interfaces. It does not change Refs without a Number. The ID of an unused
-// number is zero: the operation that gets it does not find the object.
+// Resolve sets the ID of every Ref in the inputs from its Number, with at most one statement for all. Inputs are
+// pointers; Resolve walks structs, pointers, slices and arrays, but no interfaces. It does not change Refs without a
+// Number. The ID of an unused number is zero: the operation that gets it does not find the object.
 //
-// The Lookup holds the objects of Refs that are not in slices or arrays. An operation that
-// succeeds has accessed all of them, but may have skipped Refs in slices.
+// The Lookup holds the objects of Refs that are not in slices or arrays. An operation that succeeds has accessed all of
+// them, but may have skipped Refs in slices.
 func Resolve(ctx context.Context, reg *Registry, inputs ...any) (Lookup, error) {
 	slots, err := collect(inputs)
 	if err != nil {
@@ -38,8 +37,8 @@ func Resolve(ctx context.Context, reg *Registry, inputs ...any) (Lookup, error) 
 	return lookup, err
 }
 
-// ResolveBy is like Resolve, but gets the ids from find and not from a Registry. It calls
-// find at most once; the ID of a number that is not in the result is zero.
+// ResolveBy is like Resolve, but gets the ids from find and not from a Registry. It calls find at most once; the ID of
+// a number that is not in the result is zero.
 func ResolveBy(find func([]NumberKey) (map[NumberKey]UUID, error), inputs ...any) error {
 	slots, err := collect(inputs)
 	if err != nil {
@@ -71,8 +70,8 @@ func resolve(slots []slot, find func([]NumberKey) (map[NumberKey]UUID, error)) e
 	return nil
 }
 
-// ResolvedIDs returns the ids of the Refs with a Number in the values, which it walks as
-// Resolve does. An id is zero if its number is unused.
+// ResolvedIDs returns the ids of the Refs with a Number in the values, which it walks as Resolve does. An id is zero if
+// its number is unused.
 func ResolvedIDs(values ...any) ([]IDKey, error) {
 	slots, err := collect(values)
 	if err != nil {
@@ -87,17 +86,15 @@ func ResolvedIDs(values ...any) ([]IDKey, error) {
 	return ids, nil
 }
 
-// Number sets the Number of every Ref in the value from its ID, with at most one
-// statement. It walks the value as Resolve does, and does not change Refs without an ID.
-// An object that never had a number is an error: the registry's triggers give every
-// object a number.
+// Number sets the Number of every Ref in the value from its ID, with at most one statement. It walks the value as
+// Resolve does, and does not change Refs without an ID. An object that never had a number is an error: the registry's
+// triggers give every object a number.
 func Number(ctx context.Context, reg *Registry, out any) error {
 	return NumberBy(func(wanted []IDKey) (map[IDKey]int64, error) { return reg.Numbers(ctx, wanted) }, out)
 }
 
-// NumberBy is like Number, but for several values, and with the numbers from find and not
-// from a Registry. It calls find at most once. A wanted id that is not in the result is
-// an error.
+// NumberBy is like Number, but for several values, and with the numbers from find and not from a Registry. It calls
+// find at most once. A wanted id that is not in the result is an error.
 func NumberBy(find func([]IDKey) (map[IDKey]int64, error), values ...any) error {
 	slots, err := collect(values)
 	if err != nil {
@@ -145,9 +142,8 @@ func collect(values []any) ([]slot, error) {
 	return slots, nil
 }
 
-// walk appends the slots of the Refs in v. It returns an error for a Ref that cannot be set,
-// because v was not reached through a pointer or it is in a map, and for a Ref of a kind
-// without numbers.
+// walk appends the slots of the Refs in v. It returns an error for a Ref that cannot be set, because v was not reached
+// through a pointer or it is in a map, and for a Ref of a kind without numbers.
 func walk(v reflect.Value, slots *[]slot) error {
 	if isRef(v.Type()) {
 		if !v.CanAddr() {
@@ -206,8 +202,7 @@ func fieldsOf(t reflect.Type) (indexes []int) {
 	return indexes
 }
 
-// containsRef reports whether values of type t can contain Refs. seen holds the types that
-// were looked at before.
+// containsRef reports whether values of type t can contain Refs. seen holds the types that were looked at before.
 func containsRef(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
@@ -234,12 +229,11 @@ var (
 	thisPackage  = reflect.TypeFor[Ref[domain.ClientKind]]().PkgPath()
 )
 
-// isRef reports whether t is a Ref or a TextRef. A struct that embeds a Ref has its
-// methods too, but is of another package.
+// isRef reports whether t is a Ref or a TextRef. A struct that embeds a Ref has its methods too, but is of another
+// package.
 func isRef(t reflect.Type) bool {
 	return t.PkgPath() == thisPackage && reflect.PointerTo(t).Implements(referrerType)
 }
 
-// settable reports whether decoders of other packages can set a field, or fields of the
-// struct that it embeds.
+// settable reports whether decoders of other packages can set a field, or fields of the struct that it embeds.
 func settable(field reflect.StructField) bool { return field.IsExported() || field.Anonymous }

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// maxImported is the highest number that an import gives to an object: the higher numbers
-// are for allocation (decisions 1.5). A row with a higher number is accepted if its object
-// has this number already, so that an import accepts every export.
+// maxImported is the highest number that an import gives to an object: the higher numbers are for allocation (decisions
+// 1.5). A row with a higher number is accepted if its object has this number already, so that an import accepts every
+// export.
 const maxImported = 1 << 30
 
 // notImported is the format of an OutOfRange refusal's detail.
@@ -59,9 +59,8 @@ type sheet struct {
 	objects map[IDKey]int     // the line of each object
 }
 
-// readSheet reads lines of kind,number,id; the first line may be a header of these three
-// words. It returns an error only if the file cannot be read: invalid lines are in
-// sheet.refused.
+// readSheet reads lines of kind,number,id; the first line may be a header of these three words. It returns an error
+// only if the file cannot be read: invalid lines are in sheet.refused.
 func readSheet(file io.Reader) (*sheet, error) {
 	s := &sheet{numbers: make(map[NumberKey]int), objects: make(map[IDKey]int)}
 	text := bufio.NewReader(file)
@@ -150,8 +149,7 @@ func (s *sheet) add(r row) {
 	s.rows = append(s.rows, r)
 }
 
-// isInteger reports whether text is a decimal integer of any size, without a plus sign
-// and leading zeros.
+// isInteger reports whether text is a decimal integer of any size, without a plus sign and leading zeros.
 func isInteger(text string) bool {
 	digits := strings.TrimPrefix(text, "-")
 	if digits == "" || digits[0] == '0' && text != "0" {

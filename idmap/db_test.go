@@ -58,9 +58,8 @@ func apply(ctx context.Context, address string, migrated bool) error {
 		return err
 	}
 	defer func() { _ = d.Close() }()
-	db := d.SQL()
-	if _, err := db.ExecContext(ctx, objects); err != nil || !migrated {
+	if err := pg.Run(ctx, d, "make the objects", pg.SQL(objects)); err != nil || !migrated {
 		return err
 	}
-	return Migrate(ctx, db)
+	return Migrate(ctx, d)
 }

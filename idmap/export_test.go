@@ -3,7 +3,6 @@ package idmap
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -12,10 +11,10 @@ import (
 )
 
 // exported is what Export writes.
-func exported(t testing.TB, db *sql.DB) string {
+func exported(t testing.TB, r *Registry) string {
 	t.Helper()
 	var file bytes.Buffer
-	lines, err := Export(t.Context(), db, &file, nil)
+	lines, err := Export(t.Context(), r.db, &file, nil)
 	if err != nil || lines != strings.Count(file.String(), "\n")-1 {
 		t.Fatalf("%d lines and %v of\n%s", lines, err, &file)
 	}
@@ -26,8 +25,8 @@ func exported(t testing.TB, db *sql.DB) string {
 // tombstones.
 func TestExport(t *testing.T) {
 	t.Parallel()
-	db, _ := registry(t)
-	if got := exported(t, db); got != "kind,number,id\n" {
+	db, r := registry(t)
+	if got := exported(t, r); got != "kind,number,id\n" {
 		t.Errorf("an empty registry is %q", got)
 	}
 	create(t, db, Report, 1)
@@ -36,12 +35,12 @@ func TestExport(t *testing.T) {
 	remove(t, db, Client, 2)
 	show := func(kind Kind, n int) string { return spaces[kind].show(object(n)) }
 	file := "client,10," + show(Client, 1) + "\n"
-	if _, err := Import(t.Context(), db, strings.NewReader(file), false); err != nil {
+	if _, err := Import(t.Context(), r.db, strings.NewReader(file), false); err != nil {
 		t.Fatal(err)
 	}
 	want := "kind,number,id\nclient,3," + show(Client, 3) + "\n" + file +
 		"report,1," + show(Report, 1) + "\ntemplate,1," + show(Template, 1) + "\n"
-	if got := exported(t, db); got != want {
+	if got := exported(t, r); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
@@ -51,31 +50,31 @@ func TestExport(t *testing.T) {
 // the same objects otherwise, it brings the old numbers back.
 func TestExportIsImportedUnchanged(t *testing.T) {
 	t.Parallel()
-	db, _ := registry(t)
+	db, r := registry(t)
 	exec(t, db, `INSERT INTO clients SELECT gen_random_uuid(), now() FROM generate_series(1, 5000)`)
 	exec(t, db, `INSERT INTO reports SELECT gen_random_uuid(), now() FROM generate_series(1, 500)`)
 	exec(t, db, `DELETE FROM clients WHERE id IN (SELECT id FROM id_registry WHERE number % 7 = 0)`)
 	exec(t, db, fmt.Sprintf(`SELECT setval('id_registry_group', %d)`, maxImported))
 	create(t, db, Group, 1)
-	before := exported(t, db)
-	report, err := Import(t.Context(), db, strings.NewReader(before), false)
+	before := exported(t, r)
+	report, err := Import(t.Context(), r.db, strings.NewReader(before), false)
 	if err != nil || report.Moved != 0 || report.Unchanged != strings.Count(before, "\n")-1 {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	if after := exported(t, db); after != before {
+	if after := exported(t, r); after != before {
 		t.Error("an import of the export changed the export")
 	}
 
 	// An object that lost such a number cannot be given it again.
 	over := fmt.Sprintf("group,%d,%s\n", maxImported+1, spaces[Group].show(object(2)))
 	create(t, db, Group, 2)
-	report, err = Import(t.Context(), db, strings.NewReader(over), false)
+	report, err = Import(t.Context(), r.db, strings.NewReader(over), false)
 	if !errors.Is(err, ErrRefused) || len(report.Refused) != 1 || report.Refused[0].Reason != OutOfRange {
 		t.Errorf("%+v, %v", report, err)
 	}
 
 	// The same objects, made anew in another order.
-	other, _ := registry(t)
+	other, renumbered := registry(t)
 	for _, table := range []string{"clients", "reports"} {
 		ids := list(t, db, "SELECT id::text FROM "+table+" ORDER BY md5(id::text)")
 		exec(t, other, "INSERT INTO "+table+" SELECT id::uuid, now() FROM unnest($1::text[]) AS id", ids)
@@ -83,10 +82,10 @@ func TestExportIsImportedUnchanged(t *testing.T) {
 	old, _, _ := strings.Cut(before, "group,")
 	_, reports, _ := strings.Cut(before, "\nreport,")
 	old += "report," + reports
-	if _, err := Import(t.Context(), other, strings.NewReader(old), false); err != nil {
+	if _, err := Import(t.Context(), renumbered.db, strings.NewReader(old), false); err != nil {
 		t.Fatal(err)
 	}
-	if got := exported(t, other); got != old {
+	if got := exported(t, renumbered); got != old {
 		t.Error("the import into another registry is not what was exported")
 	}
 }
@@ -95,12 +94,12 @@ func TestExportIsImportedUnchanged(t *testing.T) {
 // at all, and progress ends at the total.
 func TestExportIsOneSnapshot(t *testing.T) {
 	t.Parallel()
-	db, _ := registry(t)
+	db, r := registry(t)
 	exec(t, db, `INSERT INTO clients SELECT gen_random_uuid(), now() FROM generate_series(1, 30000)`)
-	before := exported(t, db)
+	before := exported(t, r)
 	var file bytes.Buffer
 	var last [2]int
-	lines, err := Export(t.Context(), db, &file, func(done, total int) {
+	lines, err := Export(t.Context(), r.db, &file, func(done, total int) {
 		if done == progressEvery {
 			exec(t, db, `DELETE FROM clients`)
 			create(t, db, Report, 1)
@@ -110,7 +109,7 @@ func TestExportIsOneSnapshot(t *testing.T) {
 	if err != nil || file.String() != before || last != [2]int{lines, lines} {
 		t.Errorf("%d lines, progress %v, %v", lines, last, err)
 	}
-	if got := exported(t, db); !strings.HasPrefix(got, "kind,number,id\nreport,1,") || strings.Count(got, "\n") != 2 {
+	if got := exported(t, r); !strings.HasPrefix(got, "kind,number,id\nreport,1,") || strings.Count(got, "\n") != 2 {
 		t.Errorf("afterwards it is %.200s", got)
 	}
 }
@@ -118,16 +117,16 @@ func TestExportIsOneSnapshot(t *testing.T) {
 // TestExportFails: a writer that fails and a context that ends are its errors.
 func TestExportFails(t *testing.T) {
 	t.Parallel()
-	db, _ := registry(t)
+	db, r := registry(t)
 	create(t, db, Client, 1)
 	read, write := io.Pipe()
 	read.Close()
-	if _, err := Export(t.Context(), db, write, nil); !errors.Is(err, io.ErrClosedPipe) {
+	if _, err := Export(t.Context(), r.db, write, nil); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("a closed pipe is %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Export(ctx, db, io.Discard, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Export(ctx, r.db, io.Discard, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled context is %v", err)
 	}
 }

@@ -3,17 +3,16 @@ package idmap
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
 )
 
-// ErrRefused is the error of Import if it imported nothing because of the refused rows in
-// its report.
+// ErrRefused is the error of Import if it imported nothing because of the refused rows in its report.
 var ErrRefused = errors.New("rows were refused; nothing was imported")
 
 // ImportReport is the report of an import.
@@ -24,177 +23,150 @@ type ImportReport struct {
 	Refused   []Refusal // all refused rows, in the order of the file
 }
 
-// Import gives objects the numbers that they had before the registry existed (decisions
-// 1.5). The file has lines of kind,number,id, with the id in the form of v2 or as a UUID;
-// the first line may be a header of these three words, as Export writes it. The previous
-// number of an object becomes a tombstone, unless the file gives it to another object: a
-// file may swap numbers. A row may have a number that is a tombstone of the same object,
-// but not a tombstone of another object, unless v1 never showed that number.
+// Import gives objects the numbers that they had before the registry existed (decisions 1.5). The file has lines of
+// kind,number,id, with the id in the form of v2 or as a UUID; the first line may be a header of these three words, as
+// Export writes it. The previous number of an object becomes a tombstone, unless the file gives it to another object: a
+// file may swap numbers. A row may have a number that is a tombstone of the same object, but not a tombstone of another
+// object, unless v1 never showed that number.
 //
-// It imports all rows or, with ErrRefused, none. A dry run returns the same report and
-// changes nothing. Numbers that are allocated later are above the imported numbers.
+// It imports all rows or, with ErrRefused, none. A dry run returns the same report and changes nothing. Numbers that
+// are allocated later are above the imported numbers.
 //
-// Transactions that create objects wait while an import runs, and the import waits for
-// those that began before it; while it waits, it delays further ones by at most lockWait
-// at a time.
+// Transactions that create objects wait while an import runs, and the import waits for those that began before it.
+// While it waits, it delays further ones by at most lockWait at a time.
 //
 // An import that changes numbers runs the hooks in its transaction, before the commit.
 func Import(
-	ctx context.Context, db *sql.DB, file io.Reader, dryRun bool, hooks ...func(context.Context, *sql.Tx) error,
-) (ImportReport, error) {
+	ctx context.Context, d *pg.DB, file io.Reader, dryRun bool, hooks ...func(context.Context) error,
+) (report ImportReport, err error) {
 	s, err := readSheet(file)
-	if err != nil {
-		return ImportReport{}, fmt.Errorf("import numbers: %w", err)
-	}
-
-	report := ImportReport{Rows: s.total}
-	tx, err := beginImport(ctx, db, dryRun)
 	if err != nil {
 		return report, fmt.Errorf("import numbers: %w", err)
 	}
-	defer tx.Rollback() // has no effect after a commit
-	report.Unchanged, err = stage(ctx, tx, s.rows)
-	if err != nil {
-		return report, fmt.Errorf("import numbers: stage the file: %w", err)
-	}
+	err = pg.RetryLocked(ctx, func() error {
+		return d.Tx(ctx, func(ctx context.Context) (err error) {
+			report, err = importSheet(ctx, d, s, dryRun, hooks)
+			return err
+		})
+	})
+	return report, err
+}
 
-	if err := check(ctx, tx, s); err != nil {
-		return report, fmt.Errorf("import numbers: check the file: %w", err)
+// importSheet imports a sheet in the transaction of ctx. It may be called again after a rollback.
+func importSheet(
+	ctx context.Context, d *pg.DB, s *sheet, dryRun bool, hooks []func(context.Context) error,
+) (report ImportReport, err error) {
+	if !dryRun {
+		if err := lockRegistry(ctx, d); err != nil {
+			return report, err
+		}
+	}
+	report.Rows = s.total
+	if report.Unchanged, err = stage(ctx, d, s.rows); err != nil {
+		return report, err
+	}
+	if err := check(ctx, d, s); err != nil {
+		return report, err
 	}
 	if len(s.refused) > 0 {
 		slices.SortFunc(s.refused, func(a, b Refusal) int { return cmp.Compare(a.Line, b.Line) })
 		return ImportReport{Rows: s.total, Refused: s.refused}, ErrRefused
 	}
 	report.Moved = len(s.rows) - report.Unchanged
-	if dryRun || report.Moved == 0 {
+	if dryRun || report.Moved == 0 { // nothing was written but the temporary table
 		return report, nil
 	}
-	if err := move(ctx, tx); err != nil {
-		return report, fmt.Errorf("import numbers: %w", err)
+	if err := move(ctx, d); err != nil {
+		return report, err
 	}
-
 	for _, hook := range hooks {
-		if err := hook(ctx, tx); err != nil {
+		if err := hook(ctx); err != nil {
 			return report, fmt.Errorf("import numbers: %w", err)
 		}
-	}
-	if err := tx.Commit(); err != nil {
-		return report, fmt.Errorf("import numbers: commit: %w", err)
 	}
 	return report, nil
 }
 
-// lockWait is how long an import waits for the lock of the registry before it gives up and
-// tries again: transactions that create objects queue behind its request. It is longer
-// than the time after which PostgreSQL cancels an autovacuum that holds up a lock.
+// lockWait is how long an import waits for the lock of the registry before it gives up and tries again: transactions
+// that create objects queue behind its request. It is longer than the time after which PostgreSQL cancels an autovacuum
+// that holds up a lock.
 const lockWait = "1500ms"
 
-// beginImport begins a transaction. Unless it is a dry run, it locks the registry, and
-// tries again until it gets the lock. The lock conflicts with every insert and delete of
-// an object, so that no number is allocated or retired before the end of the transaction,
-// and the sequences can be set. It does not conflict with lookups.
-func beginImport(ctx context.Context, db *sql.DB, dryRun bool) (*sql.Tx, error) {
-	for {
-		tx, err := db.BeginTx(ctx, nil)
-		if err != nil || dryRun {
-			return tx, err
-		}
-		_, err = tx.ExecContext(ctx, `SET LOCAL lock_timeout = '`+lockWait+`';
-			LOCK TABLE id_registry IN SHARE ROW EXCLUSIVE MODE`)
-		if err == nil {
-			return tx, nil
-		}
-		err = errors.Join(err, tx.Rollback())
-		var failure *pgconn.PgError
-		if !errors.As(err, &failure) || failure.Code != "55P03" { // lock_not_available
-			return nil, fmt.Errorf("lock the registry: %w", err)
-		}
-	}
+// lockRegistry locks the registry until the end of the transaction; a lock timeout is an error. The lock conflicts with
+// every insert and delete of an object, so that no number is allocated or retired meanwhile, and the sequences can be
+// set. It does not conflict with lookups.
+func lockRegistry(ctx context.Context, d *pg.DB) error {
+	return pg.Run(ctx, d, "import numbers: lock the registry", pg.SQL(
+		`SET LOCAL lock_timeout = '`+lockWait+`'; LOCK TABLE id_registry IN SHARE ROW EXCLUSIVE MODE`))
 }
 
-// stage inserts the rows into a temporary table, and deletes the rows whose object already
-// has the number. It returns the number of deleted rows.
-func stage(ctx context.Context, tx *sql.Tx, rows []row) (unchanged int, err error) {
-	n := len(rows)
-	places, numbers := make([]int32, n), make([]int32, n)
-	kinds, ids := make([]string, n), make([]string, n)
-	for i, r := range rows {
-		places[i], kinds[i], numbers[i], ids[i] = int32(i), r.kind.String(), int32(r.number), anyID(r.id).UUID()
-	}
-	if _, err := tx.ExecContext(ctx, `CREATE TEMPORARY TABLE idmap_import (
-		place integer, kind text COLLATE "C", number integer, id uuid) ON COMMIT DROP`); err != nil {
+// stage copies the rows into a temporary table, and deletes those whose object already has the number. It returns the
+// number of deleted rows.
+func stage(ctx context.Context, d *pg.DB, rows []row) (unchanged int, err error) {
+	const action = "import numbers: stage the file"
+	if err := pg.Run(ctx, d, action, pg.SQL(`CREATE TEMPORARY TABLE idmap_import (
+		place integer, kind text COLLATE "C", number integer, id uuid) ON COMMIT DROP`)); err != nil {
 		return 0, err
 	}
-	if _, err := tx.ExecContext(ctx, `INSERT INTO idmap_import
-		SELECT * FROM unnest($1::int[], $2::text[], $3::int[], $4::text[]::uuid[])`,
-		places, kinds, numbers, ids); err != nil {
+	columns := []string{"place", "kind", "number", "id"}
+	if err := pg.Copy(ctx, d, action, "idmap_import", columns, len(rows), func(i int) []any {
+		return []any{i, rows[i].kind.String(), rows[i].number, rows[i].id}
+	}); err != nil {
 		return 0, err
 	}
-	if _, err := tx.ExecContext(ctx, `ANALYZE idmap_import`); err != nil {
+	if err := pg.Run(ctx, d, action, pg.SQL(`ANALYZE idmap_import`)); err != nil {
 		return 0, err
 	}
-	result, err := tx.ExecContext(ctx, `DELETE FROM idmap_import AS i USING id_registry AS r
-		WHERE r.kind = i.kind AND r.id = i.id AND r.number = i.number AND r.retired_at IS NULL`)
-	if err != nil {
-		return 0, err
-	}
-	deleted, err := result.RowsAffected()
-	return int(deleted), err
+	return pg.Exec(ctx, d, action, pg.SQL(`DELETE FROM idmap_import AS i USING id_registry AS r
+		WHERE r.kind = i.kind AND r.id = i.id AND r.number = i.number AND r.retired_at IS NULL`))
 }
 
-// selectRefused selects the staged rows whose object has no number of the kind, and so does
-// not exist or is of another kind; whose number is a tombstone of another object, or the
-// number of another object that is not staged; or whose number is above maxImported. A
-// tombstone with retired_at = 'epoch' does not count: v1 never showed its number.
+// selectRefused selects the staged rows whose object has no number of the kind, and so does not exist or is of another
+// kind; whose number is a tombstone of another object, or the number of another object that is not staged; or whose
+// number is above maxImported. A tombstone with retired_at = 'epoch' does not count: v1 never showed its number.
 const selectRefused = `
 SELECT i.place,
 	mine.id IS NULL AND NOT EXISTS (
 		SELECT FROM id_registry AS other
-		WHERE other.kind = ANY($1::text[]) AND other.id = i.id AND other.retired_at IS NULL) AS orphan,
+		WHERE other.kind = ANY(?::text[]) AND other.id = i.id AND other.retired_at IS NULL) AS orphan,
 	mine.id IS NULL AS stranger,
-	held.id, held.retired_at IS NOT NULL
+	held.id AS holder, held.retired_at IS NOT NULL AS tombstone
 FROM idmap_import AS i
 LEFT JOIN id_registry AS mine ON mine.kind = i.kind AND mine.id = i.id AND mine.retired_at IS NULL
 LEFT JOIN id_registry AS held ON held.kind = i.kind AND held.number = i.number AND held.id <> i.id
 LEFT JOIN idmap_import AS moves ON moves.kind = held.kind AND moves.id = held.id
-WHERE mine.id IS NULL OR held.retired_at > 'epoch' OR i.number > $2
+WHERE mine.id IS NULL OR held.retired_at > 'epoch' OR i.number > ?::int
 	OR held.id IS NOT NULL AND held.retired_at IS NULL AND moves.id IS NULL`
 
 // check adds the refusals of the staged rows that selectRefused selects to the sheet.
-func check(ctx context.Context, tx *sql.Tx, s *sheet) error {
-	refused, err := tx.QueryContext(ctx, selectRefused, kindNames(), maxImported)
-	if err != nil {
-		return err
-	}
-	defer refused.Close()
-	for refused.Next() {
-		var place int
-		var orphan, stranger, tombstone bool
-		var holder sql.Null[anyID]
-		if err := refused.Scan(&place, &orphan, &stranger, &holder, &tombstone); err != nil {
-			return err
-		}
-		r := s.rows[place]
-		id := spaces[r.kind].show(r.id)
+func check(ctx context.Context, d *pg.DB, s *sheet) error {
+	refused, err := pg.All[struct {
+		Place                       int
+		Orphan, Stranger, Tombstone bool
+		Holder                      *anyID
+	}](ctx, d, "import numbers: check the file", pg.SQL(selectRefused, kindNames(), maxImported))
+	for _, found := range refused {
+		r := s.rows[found.Place]
+		id, holder := spaces[r.kind].show(r.id), spaces[r.kind].show(UUID(domain.OrZero(found.Holder)))
 		switch {
 		case r.number > maxImported:
 			s.refuse(r.line, OutOfRange, notImported, r.number, maxImported)
-		case orphan:
+		case found.Orphan:
 			s.refuse(r.line, Orphan, "there is no %s %s", r.kind, id)
-		case stranger:
+		case found.Stranger:
 			s.refuse(r.line, WrongKind, "%s is not the id of a %s", anyID(r.id).UUID(), r.kind)
-		case tombstone:
-			s.refuse(r.line, Duplicate, "%s %d was %s's", r.kind, r.number, spaces[r.kind].show(UUID(holder.V)))
+		case found.Tombstone:
+			s.refuse(r.line, Duplicate, "%s %d was %s's", r.kind, r.number, holder)
 		default:
-			s.refuse(r.line, Duplicate, "%s %d is %s's", r.kind, r.number, spaces[r.kind].show(UUID(holder.V)))
+			s.refuse(r.line, Duplicate, "%s %d is %s's", r.kind, r.number, holder)
 		}
 	}
-	return refused.Err()
+	return err
 }
 
-// move gives the staged objects their numbers. It retires all previous numbers before it
-// gives new ones, so that a file can swap numbers.
-func move(ctx context.Context, tx *sql.Tx) error {
+// move gives the staged objects their numbers. It retires all previous numbers before it gives new ones, so that a file
+// can swap numbers.
+func move(ctx context.Context, d *pg.DB) error {
 	for _, step := range []struct{ action, statement string }{
 		{"retire former numbers", `UPDATE id_registry AS r SET retired_at = clock_timestamp()
 			FROM idmap_import AS i WHERE r.kind = i.kind AND r.id = i.id AND r.retired_at IS NULL`},
@@ -213,8 +185,8 @@ func move(ctx context.Context, tx *sql.Tx) error {
 			ON CONFLICT (kind, number) DO UPDATE SET id = excluded.id, retired_at = NULL`},
 		{"notify of the change", `NOTIFY id_registry`},
 	} {
-		if _, err := tx.ExecContext(ctx, step.statement); err != nil {
-			return fmt.Errorf("%s: %w", step.action, err)
+		if err := pg.Run(ctx, d, "import numbers: "+step.action, pg.SQL(step.statement)); err != nil {
+			return err
 		}
 	}
 	return nil

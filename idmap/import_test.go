@@ -70,7 +70,8 @@ func TestImportCases(t *testing.T) {
 	address := databaseURL(t, true)
 	for _, c := range importCases {
 		t.Run(c.name, func(t *testing.T) {
-			db := openURL(t, address).SQL()
+			d := openURL(t, address)
+			db := d.SQL()
 			exec(t, db, `DELETE FROM clients; DELETE FROM collections; TRUNCATE id_registry;
 				ALTER SEQUENCE id_registry_client RESTART; ALTER SEQUENCE id_registry_collection RESTART`)
 			create(t, db, Client, 1, 2, 3, 4, 5)
@@ -81,7 +82,7 @@ func TestImportCases(t *testing.T) {
 				want, wantError = before, ErrRefused
 			}
 			check := func(what string, dryRun bool, moved int, want string) {
-				report, err := Import(t.Context(), db, strings.NewReader(c.file), dryRun)
+				report, err := Import(t.Context(), d, strings.NewReader(c.file), dryRun)
 				var refused []string
 				for _, r := range report.Refused {
 					refused = append(refused, fmt.Sprintf("%d %s", r.Line, r.Reason))
@@ -106,12 +107,12 @@ func TestImportCases(t *testing.T) {
 
 func TestImportTakesBackAnOwnTombstone(t *testing.T) {
 	t.Parallel()
-	db, _ := registry(t)
+	db, r := registry(t)
 	create(t, db, Client, 1)
 	for _, c := range []struct{ number, want string }{
 		{"50", "1=a✝ 50=a"}, {"1", "1=a 50=a✝"}, {"50", "1=a✝ 50=a"},
 	} {
-		if _, err := Import(t.Context(), db, strings.NewReader("client,"+c.number+","+cli(1)), false); err != nil {
+		if _, err := Import(t.Context(), r.db, strings.NewReader("client,"+c.number+","+cli(1)), false); err != nil {
 			t.Fatal(err)
 		}
 		if got := state(t, db, Client); got != c.want {
@@ -126,7 +127,7 @@ func TestImportTakesBackAnOwnTombstone(t *testing.T) {
 
 func TestImportWaitsForCreatorsUnderWay(t *testing.T) {
 	t.Parallel()
-	db, _ := registry(t)
+	db, r := registry(t)
 	create(t, db, Client, 1)
 	creator, err := db.Begin()
 	if err != nil {
@@ -137,7 +138,7 @@ func TestImportWaitsForCreatorsUnderWay(t *testing.T) {
 	short, cancel := context.WithCancel(t.Context())
 	imported := make(chan error)
 	go func() {
-		_, err := Import(short, db, strings.NewReader("client,2,"+cli(1)), false)
+		_, err := Import(short, r.db, strings.NewReader("client,2,"+cli(1)), false)
 		imported <- err
 	}()
 	waiting(t, db)
@@ -150,7 +151,7 @@ func TestImportWaitsForCreatorsUnderWay(t *testing.T) {
 		t.Errorf("the import to a number that was drawn before: %v", err)
 	}
 	cancel()
-	if _, err := Import(short, db, strings.NewReader(""), false); !errors.Is(err, context.Canceled) {
+	if _, err := Import(short, r.db, strings.NewReader(""), false); !errors.Is(err, context.Canceled) {
 		t.Errorf("an import that was given up: %v", err)
 	}
 	if got, want := state(t, db, Client), "1=a 2=b 3=c 4=d"; got != want {
@@ -192,7 +193,7 @@ func TestImportWhileCreatorsRun(t *testing.T) {
 		for n := range old {
 			fmt.Fprintf(&file, "client,%d,%s\n", 1_000_000*(round+1)+(n+round)%old, cli(n+1))
 		}
-		report, err := Import(t.Context(), db, strings.NewReader(file.String()), false)
+		report, err := Import(t.Context(), r.db, strings.NewReader(file.String()), false)
 		if err != nil || report.Moved != old {
 			t.Errorf("round %d: %+v, %v", round, report, err)
 		}
@@ -240,7 +241,7 @@ func FuzzImportFile(f *testing.F) {
 // is in no number's way. It keeps a tombstone, with another number.
 func TestImportOverUnseenTombstones(t *testing.T) {
 	t.Parallel()
-	db, _ := registry(t)
+	db, r := registry(t)
 	create(t, db, Client, 1)
 	tx, err := db.BeginTx(t.Context(), nil)
 	if err != nil {
@@ -255,7 +256,7 @@ func TestImportOverUnseenTombstones(t *testing.T) {
 		t.Fatal(got)
 	}
 	for range 2 {
-		if report, err := Import(t.Context(), db, strings.NewReader("client,2,"+cli(1)), false); err != nil {
+		if report, err := Import(t.Context(), r.db, strings.NewReader("client,2,"+cli(1)), false); err != nil {
 			t.Fatal(report, err)
 		}
 		if got := state(t, db, Client); got != "1=a✝ 2=a 3=e✝" {
@@ -268,17 +269,17 @@ func TestImportOverUnseenTombstones(t *testing.T) {
 // was for it, which is the only place where v1 shows a group.
 func TestImportOverGroups(t *testing.T) {
 	t.Parallel()
-	db, _ := registry(t)
+	db, r := registry(t)
 	create(t, db, Group, 1, 2, 3)
 	exec(t, db, `INSERT INTO policies VALUES (gen_random_uuid(), now(), 'user_container', $1::text::uuid)`,
 		anyID(object(2)).UUID())
 	remove(t, db, Group, 1)
 	remove(t, db, Group, 2)
 	of3 := anyID(object(3)).UUID()
-	if _, err := Import(t.Context(), db, strings.NewReader("group,2,"+of3), false); !errors.Is(err, ErrRefused) {
+	if _, err := Import(t.Context(), r.db, strings.NewReader("group,2,"+of3), false); !errors.Is(err, ErrRefused) {
 		t.Errorf("the number of a group that a policy was for: %v", err)
 	}
-	if report, err := Import(t.Context(), db, strings.NewReader("group,1,"+of3), false); err != nil {
+	if report, err := Import(t.Context(), r.db, strings.NewReader("group,1,"+of3), false); err != nil {
 		t.Error(report, err)
 	}
 	if got := state(t, db, Group); got != "1=c 2=b✝ 3=c✝ 4=a✝" {

@@ -1,11 +1,10 @@
-// Package idmap is the id registry: it maps the ids of objects to the numbers that v1 has
-// for them. No other part of the service uses these numbers.
+// Package idmap is the id registry: it maps the ids of objects to the numbers that v1 has for them. No other part of
+// the service uses these numbers.
 //
-// The database allocates a number in the transaction that inserts an object (see
-// migrations). A Registry looks up many numbers or ids at once; Resolve and Number do so
-// for every Ref in a value; Import gives objects the numbers that they had before the
-// registry existed. The whole package, with its tables, can be deleted with v1: drop.sql
-// removes everything of it from a database.
+// The database allocates a number in the transaction that inserts an object (see migrations). A Registry looks up many
+// numbers or ids at once; Resolve and Number do so for every Ref in a value; Import gives objects the numbers that they
+// had before the registry existed. The whole package, with its tables, can be deleted with v1: drop.sql removes
+// everything of it from a database.
 package idmap
 
 import (
@@ -16,8 +15,8 @@ import (
 	"partnerapi/domain"
 )
 
-// Kind is a kind of objects with numbers of its own: v1's number 7 can be a client and a
-// policy. The zero Kind is invalid.
+// Kind is a kind of objects with numbers of its own: v1's number 7 can be a client and a policy. The zero Kind is
+// invalid.
 type Kind uint8
 
 // The kinds of objects that have numbers (decisions 1.3).
@@ -30,15 +29,14 @@ const (
 	Report
 )
 
-// MaxNumber is the highest number that an object can have: programs that use v1 often
-// have integers of 32 bits (decisions 1.4). The lowest is 1.
+// MaxNumber is the highest number that an object can have: programs that use v1 often have integers of 32 bits
+// (decisions 1.4). The lowest is 1.
 const MaxNumber = 1<<31 - 1
 
 // UUID is the id of an object of any kind.
 type UUID = [16]byte
 
-// anyID is a UUID with the SQL form of domain.ID and its method UUID, which are the same
-// for all kinds.
+// anyID is a UUID with the SQL form of domain.ID and its method UUID, which are the same for all kinds.
 type anyID = domain.ID[domain.ClientKind]
 
 // A space describes a kind and the form of its ids.
@@ -72,8 +70,7 @@ func spaceOf[K domain.Kind]() space {
 	}
 }
 
-// String returns the kind's name: client, collection, policy, template, group
-// or report.
+// String returns the kind's name: client, collection, policy, template, group or report.
 func (k Kind) String() string {
 	if k == 0 || int(k) >= len(spaces) {
 		return fmt.Sprintf("kind %d", uint8(k))
@@ -112,8 +109,8 @@ var (
 	errIDKind = errors.New("an id of another kind")
 )
 
-// ParseID parses an id of kind k: in the form of v2, or as a UUID in upper or lower case.
-// The error is errIDKind if only the prefix is wrong, and errIDForm otherwise.
+// ParseID parses an id of kind k: in the form of v2, or as a UUID in upper or lower case. The error is errIDKind if
+// only the prefix is wrong, and errIDForm otherwise.
 func ParseID(k Kind, text string) (UUID, error) {
 	if id, err := domain.ParseUUID[domain.ClientKind](strings.ToLower(text)); err == nil {
 		return UUID(id), nil

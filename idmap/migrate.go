@@ -2,10 +2,10 @@ package idmap
 
 import (
 	"context"
-	"database/sql"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
-	"io/fs"
 
 	"partnerapi/db/pg"
 )
@@ -13,87 +13,87 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrateLock is the key of the advisory lock that each of the registry's migrations
-// takes: "idmap" in ASCII.
-const migrateLock = 0x69646d6170
-
-// Migrate brings the registry's own tables up to date. The tables of the six kinds must
-// exist, and be empty the first time: objects get their numbers when they are created.
-// Each migration runs once, in one transaction with its row in idmap_migrations, even if
-// several processes call Migrate concurrently. A migration that cannot get a lock is
-// retried.
-func Migrate(ctx context.Context, db *sql.DB) error {
-	scripts, err := Scripts(ctx, db)
-	if err != nil {
-		return err
-	}
-	for _, s := range scripts {
-		if err := pg.RetryLocked(ctx, func() error { return migrateOne(ctx, db, s.Name, s.Text) }); err != nil {
-			return fmt.Errorf("migrate the registry, %s: %w", s.Name, err)
-		}
-	}
-	return nil
-}
-
 // Script is one of the registry's migrations.
 type Script struct {
 	Name, Text string
 	Applied    bool
 }
 
-// Scripts returns the registry's migrations in their order. It does not change the
-// database.
-func Scripts(ctx context.Context, db *sql.DB) (scripts []Script, err error) {
-	names, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil {
-		return nil, fmt.Errorf("list the registry's migrations: %w", err)
+// allScripts returns the registry's migrations in their order, as if none was applied.
+func allScripts() (scripts []Script) {
+	files, _ := migrations.ReadDir("migrations") // cannot fail: the files are part of the program
+	for _, file := range files {
+		text, _ := migrations.ReadFile("migrations/" + file.Name())
+		scripts = append(scripts, Script{Name: file.Name(), Text: string(text)})
 	}
-	have, _, err := SchemaVersion(ctx, db)
-	if err != nil {
-		return nil, err
-	}
-	for i, name := range names {
-		text, err := migrations.ReadFile(name)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", name, err)
-		}
-		scripts = append(scripts, Script{Name: name[len("migrations/"):], Text: string(text), Applied: int64(i) < have})
-	}
-	return scripts, nil
+	return scripts
 }
 
-// migrateOne applies one migration unless it was applied before. It uses a lock of the
-// transaction, which the server releases, with a rollback, if the process dies.
-func migrateOne(ctx context.Context, db *sql.DB, name, script string) error {
-	tx, err := db.BeginTx(ctx, nil)
+// Scripts returns the registry's migrations in their order. It does not change the database.
+func Scripts(ctx context.Context, d *pg.DB) ([]Script, error) {
+	have, _, err := SchemaVersion(ctx, d)
+	scripts := allScripts()
+	for i := range scripts {
+		scripts[i].Applied = int64(i) < have
+	}
+	return scripts, err
+}
+
+// SchemaVersion returns the number of the registry's migrations that were applied, 0 without the table
+// idmap_migrations, and the number that this program needs. It does not change the database.
+func SchemaVersion(ctx context.Context, d *pg.DB) (have, want int64, err error) {
+	const action = "read the state of the registry's migrations"
+	want = int64(len(allScripts()))
+	exists, err := pg.One[bool](ctx, d, action, pg.SQL("SELECT to_regclass('idmap_migrations') IS NOT NULL"))
+	if err == nil && exists {
+		have, err = pg.One[int64](ctx, d, action, pg.SQL("SELECT count(*) FROM idmap_migrations"))
+	}
+	return have, want, err
+}
+
+// SchemaKey returns a key that changes with the names and contents of the registry's migrations.
+func SchemaKey() string {
+	hash := sha256.New()
+	for _, s := range allScripts() {
+		hash.Write([]byte(s.Name + s.Text))
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8])
+}
+
+// Migrate brings the registry's own tables up to date. The tables of the six kinds must exist, and be empty the first
+// time: objects get their numbers when they are created. Each migration runs once, in one transaction with its row in
+// idmap_migrations, even if several processes call Migrate concurrently. A migration that cannot get a lock is retried.
+func Migrate(ctx context.Context, d *pg.DB) error {
+	for _, s := range allScripts() {
+		err := pg.RetryLocked(ctx, func() error {
+			return d.Tx(ctx, func(ctx context.Context) error { return s.apply(ctx, d) })
+		})
+		if err != nil {
+			return fmt.Errorf("migrate the registry, %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// migrateLock is the key of the advisory lock that each of the registry's migrations takes: "idmap" in ASCII.
+const migrateLock = 0x69646d6170
+
+// apply applies the migration in the transaction of ctx, unless it was applied before. Its lock is the transaction's,
+// which the server releases, with a rollback, if the process dies.
+func (s Script) apply(ctx context.Context, d *pg.DB) error {
+	err := pg.Run(ctx, d, "prepare the migration", pg.SQL(fmt.Sprintf(`
+		SELECT pg_advisory_xact_lock(%d);
+		SET LOCAL lock_timeout = '%s';
+		CREATE TABLE IF NOT EXISTS idmap_migrations (
+			name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())`, migrateLock, pg.LockTimeout)))
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // has no effect after a commit
-	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1::bigint)`, int64(migrateLock)); err != nil {
+	added, err := pg.Exec(ctx, d, "record the migration", pg.SQL(
+		"INSERT INTO idmap_migrations (name) VALUES (?) ON CONFLICT DO NOTHING", s.Name))
+	if err != nil || added == 0 { // it was applied before
 		return err
 	}
-
-	if _, err := tx.ExecContext(ctx, "SET LOCAL lock_timeout = '"+pg.LockTimeout+"'"); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS idmap_migrations (
-		name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())`); err != nil {
-		return err
-	}
-	var applied bool
-	err = tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM idmap_migrations WHERE name = $1)`, name).Scan(&applied)
-	if err != nil || applied {
-		return err
-	}
-
-	// Without arguments the driver sends the whole text at once, which may have several
-	// statements.
-	if _, err := tx.ExecContext(ctx, script); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, `INSERT INTO idmap_migrations (name) VALUES ($1)`, name); err != nil {
-		return err
-	}
-	return tx.Commit()
+	// Without arguments the driver sends the whole text at once, which may have several statements.
+	return pg.Run(ctx, d, "apply the migration", pg.Raw(s.Text, nil))
 }

@@ -10,13 +10,11 @@ import (
 // ErrNumber is the error of decoding a Ref from a text that is not a valid number.
 const ErrNumber = domain.Fault("must be an integer from 1 to 2147483647")
 
-// Ref is a reference to an object in v1's wire types: requests and responses have its
-// Number, and the service its ID. Decoding a request sets Number, from which Resolve sets
-// ID; code that builds a response sets ID, from which the function Number sets Number. The
-// zero Ref refers to no object.
+// Ref is a reference to an object in v1's wire types: requests and responses have its Number, and the service its ID.
+// Decoding a request sets Number, from which Resolve sets ID; code that builds a response sets ID, from which the
+// function Number sets Number. The zero Ref refers to no object.
 //
-// A Ref is an integer in JSON, and a canonical decimal number in paths and queries
-// (decisions 5.4).
+// A Ref is an integer in JSON, and a canonical decimal number in paths and queries (decisions 5.4).
 type Ref[K domain.Kind] struct {
 	Number int64
 	ID     domain.ID[K]
@@ -34,8 +32,7 @@ type TextRef[K domain.Kind] struct {
 	ID     domain.ID[K]
 }
 
-// MarshalJSON returns the number; 0 for the zero Ref. It returns an error for a Ref with an
-// ID but without a number.
+// MarshalJSON returns the number; 0 for the zero Ref. It returns an error for a Ref with an ID but without a number.
 func (r Ref[K]) MarshalJSON() ([]byte, error) {
 	if r.Number == 0 && !r.ID.IsZero() {
 		return nil, fmt.Errorf("%s %s is written before its number is known", r.ID.Noun(), r.ID)
@@ -43,8 +40,7 @@ func (r Ref[K]) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, r.Number, 10), nil
 }
 
-// UnmarshalJSON parses an integer as UnmarshalText does. It does not change the Ref for
-// null.
+// UnmarshalJSON parses an integer as UnmarshalText does. It does not change the Ref for null.
 func (r *Ref[K]) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -52,8 +48,8 @@ func (r *Ref[K]) UnmarshalJSON(data []byte) error {
 	return r.UnmarshalText(data)
 }
 
-// UnmarshalText parses a canonical decimal number from 1 to MaxNumber, and sets the ID to
-// zero. It returns ErrNumber for any other text.
+// UnmarshalText parses a canonical decimal number from 1 to MaxNumber, and sets the ID to zero. It returns ErrNumber
+// for any other text.
 func (r *Ref[K]) UnmarshalText(text []byte) error {
 	number, ok := parseNumber(string(text))
 	if !ok || number > MaxNumber {
@@ -72,8 +68,8 @@ func (r TextRef[K]) MarshalJSON() ([]byte, error) {
 	return append(append([]byte{'"'}, number...), '"'), nil
 }
 
-// UnmarshalJSON parses a string as UnmarshalText does; ErrNumber for any other value. It
-// does not change the TextRef for null.
+// UnmarshalJSON parses a string as UnmarshalText does; ErrNumber for any other value. It does not change the TextRef
+// for null.
 func (r *TextRef[K]) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -87,9 +83,8 @@ func (r *TextRef[K]) UnmarshalJSON(data []byte) error {
 // UnmarshalText parses a number as that of a Ref does.
 func (r *TextRef[K]) UnmarshalText(text []byte) error { return (*Ref[K])(r).UnmarshalText(text) }
 
-// parseNumber parses a positive integer in canonical form: without sign, leading zeros,
-// fraction and exponent. It may be above MaxNumber. It returns false for any other text,
-// and for a number above the highest int64.
+// parseNumber parses a positive integer in canonical form: without sign, leading zeros, fraction and exponent. It may
+// be above MaxNumber. It returns false for any other text, and for a number above the highest int64.
 func parseNumber(text string) (int64, bool) {
 	if text == "" || text[0] < '1' || text[0] > '9' {
 		return 0, false

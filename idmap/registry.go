@@ -12,8 +12,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Registry looks up ids by numbers, and numbers by ids. It is safe for concurrent use; a
-// process needs only one.
+// Registry looks up ids by numbers, and numbers by ids. It is safe for concurrent use; a process needs only one.
 type Registry struct {
 	db    *pg.DB
 	cache *cache
@@ -21,17 +20,15 @@ type Registry struct {
 	observe func(event)
 }
 
-// New returns a registry on the database that caches at most size objects; none if size is
-// below 1. It uses the cache only while Watch runs: without Watch, every lookup is a
-// statement.
+// New returns a registry on the database that caches at most size objects; none if size is below 1. It uses the cache
+// only while Watch runs: without Watch, every lookup is a statement.
 func New(d *pg.DB, size int) *Registry {
 	return &Registry{db: d, cache: newCache(size), observe: func(event) {}}
 }
 
-// The LIMITs make the planner use one index lookup per key: with stale statistics of a
-// table that was just filled it would read the whole table. For the same reason selectIDs
-// excludes tombstones after the lookup: with the condition inside, the planner could use
-// the index of live entries for the kind alone, and read all of it.
+// The LIMITs make the planner use one index lookup per key: with stale statistics of a table that was just filled it
+// would read the whole table. For the same reason selectIDs excludes tombstones after the lookup: with the condition
+// inside, the planner could use the index of live entries for the kind alone, and read all of it.
 const (
 	selectIDs = `SELECT w.n, r.id
 FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS w (kind, number, n)
@@ -52,22 +49,7 @@ CROSS JOIN LATERAL (
 	ORDER BY retired_at DESC NULLS FIRST LIMIT 1) AS r`
 )
 
-// foundID is a row of selectIDs, and foundNumber a row of selectNumbers; N is the place of
-// the key in the query's arrays, from 1.
-type (
-	foundID struct {
-		N  int
-		ID anyID
-	}
-	foundNumber struct {
-		N      int
-		Number int64
-		Live   bool
-	}
-)
-
-// Lookup holds the pairs that Registry.IDs read from the database and not from the cache.
-// The zero Lookup holds none.
+// Lookup holds the pairs that Registry.IDs read from the database and not from the cache. The zero Lookup holds none.
 type Lookup struct {
 	cache      *cache
 	generation uint64
@@ -75,23 +57,23 @@ type Lookup struct {
 	pairs      []pair
 }
 
-// Reached adds the pairs to the cache for the caller that looked them up. Call it only if
-// this caller may access all of their objects.
-func (l Lookup) Reached() {
+// Cache adds the pairs to the cache for the caller that looked them up. Call it only if this caller may access all of
+// their objects.
+func (l Lookup) Cache() {
 	if len(l.pairs) > 0 {
 		l.cache.put(l.generation, l.caller, l.pairs)
 	}
 }
 
-// Among returns the Lookup with the pairs of these objects only.
-func (l Lookup) Among(objects map[UUID]bool) Lookup {
+// Only returns the Lookup with the pairs of these objects only.
+func (l Lookup) Only(objects map[UUID]bool) Lookup {
 	l.pairs = slices.DeleteFunc(slices.Clone(l.pairs), func(p pair) bool { return !objects[p.id] })
 	return l
 }
 
-// IDs returns the ids of the objects that have the wanted numbers, of any kinds, with at
-// most one statement. Unused numbers and tombstones are not in the map. It uses the cache
-// only for objects that the context's caller accessed before (see Lookup.Reached).
+// IDs returns the ids of the objects that have the wanted numbers, of any kinds, with at most one statement. Unused
+// numbers and tombstones are not in the map. It uses the cache only for objects that the context's caller accessed
+// before (see Lookup.Cache).
 func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]UUID, Lookup, error) {
 	found := make(map[NumberKey]UUID, len(wanted))
 	caller := domain.CallerFrom(ctx).Key
@@ -112,8 +94,10 @@ func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]U
 		return found, Lookup{}, nil
 	}
 
-	rows, err := pg.All[foundID](ctx, r.db, "look up ids by number",
-		pg.Prepared(pg.Raw(selectIDs, []any{kinds, numbers})))
+	rows, err := pg.All[struct {
+		N  int // the place of the key in the arrays, from 1
+		ID anyID
+	}](ctx, r.db, "look up ids by number", pg.Prepared(pg.Raw(selectIDs, []any{kinds, numbers})))
 	if err != nil {
 		return nil, Lookup{}, err
 	}
@@ -126,11 +110,10 @@ func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]U
 	return found, Lookup{r.cache, generation, caller, pairs}, nil
 }
 
-// Numbers returns the numbers of the wanted objects, of any kinds, with at most one
-// statement. It returns the last number of a deleted object, because other objects may
-// still refer to it (a policy keeps the id of its deleted collection, decisions 7.6).
-// Objects that never had a number are not in the map. The context's caller must be allowed
-// to access the objects: their numbers are cached for it (see Lookup.Reached).
+// Numbers returns the numbers of the wanted objects, of any kinds, with at most one statement. It returns the last
+// number of a deleted object, because other objects may still refer to it (a policy keeps the id of its deleted
+// collection, decisions 7.6). Objects that never had a number are not in the map. The context's caller must be allowed
+// to access the objects: their numbers are cached for it (see Lookup.Cache).
 func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64, error) {
 	found := make(map[IDKey]int64, len(wanted))
 	caller := domain.CallerFrom(ctx).Key
@@ -144,8 +127,11 @@ func (r *Registry) Numbers(ctx context.Context, wanted []IDKey) (map[IDKey]int64
 		kinds[i], ids[i] = key.Kind.String(), anyID(key.ID)
 	}
 
-	rows, err := pg.All[foundNumber](ctx, r.db, "look up numbers by id",
-		pg.Prepared(pg.Raw(selectNumbers, []any{kinds, pg.IDs(ids)})))
+	rows, err := pg.All[struct {
+		N      int // the place of the key in the arrays, from 1
+		Number int64
+		Live   bool
+	}](ctx, r.db, "look up numbers by id", pg.Prepared(pg.Raw(selectNumbers, []any{kinds, pg.IDs(ids)})))
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +168,8 @@ type Entry struct {
 	RetiredAt time.Time // when the number became a tombstone; zero while an object has it
 }
 
-// String returns the entry as the lookup command prints it: kind, number, id in the form
-// of v2, UUID, and whether the number is live or a tombstone.
+// String returns the entry as the lookup command prints it: kind, number, id in the form of v2, UUID, and whether the
+// number is live or a tombstone.
 func (e Entry) String() string {
 	state := "live"
 	if !e.RetiredAt.IsZero() {
@@ -198,9 +184,9 @@ func (e Entry) Shown() string { return spaces[e.Kind].show(e.ID) }
 // UUID returns the id as the text of a UUID.
 func (e Entry) UUID() string { return anyID(e.ID).UUID() }
 
-// Describe returns all entries of the registry with a number, or with an id in the form
-// of v2 or as a UUID: the live entry first, then the tombstones from the latest to the
-// earliest. It returns an error for a text that is neither a number nor an id of the kind.
+// Describe returns all entries of the registry with a number, or with an id in the form of v2 or as a UUID: the live
+// entry first, then the tombstones from the latest to the earliest. It returns an error for a text that is neither a
+// number nor an id of the kind.
 func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entry, error) {
 	condition, value := "number = ?1::int", any(nil)
 	if number, err := strconv.ParseInt(text, 10, 32); err == nil {
@@ -225,11 +211,7 @@ func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entr
 
 	var entries []Entry
 	for _, row := range rows {
-		e := Entry{Kind: kind, Number: row.Number, ID: UUID(row.ID)}
-		if row.RetiredAt != nil {
-			e.RetiredAt = *row.RetiredAt
-		}
-		entries = append(entries, e)
+		entries = append(entries, Entry{kind, row.Number, UUID(row.ID), domain.OrZero(row.RetiredAt)})
 	}
 	return entries, err
 }

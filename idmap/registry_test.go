@@ -149,7 +149,7 @@ func TestMigrateRunsOnce(t *testing.T) {
 	address := databaseURL(t, false)
 	var processes sync.WaitGroup
 	for range 5 {
-		process := openURL(t, address).SQL()
+		process := openURL(t, address)
 		processes.Go(func() {
 			if err := Migrate(t.Context(), process); err != nil {
 				t.Error(err)
@@ -202,7 +202,7 @@ func asMigration(t *testing.T, db *sql.DB, script []byte) {
 
 func TestDropLeavesNothing(t *testing.T) {
 	t.Parallel()
-	db, _ := registry(t)
+	db, r := registry(t)
 	create(t, db, Report, 1)
 	script, err := os.ReadFile("drop.sql")
 	if err != nil {
@@ -220,7 +220,7 @@ func TestDropLeavesNothing(t *testing.T) {
 	if len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
-	if err := Migrate(t.Context(), db); err != nil {
+	if err := Migrate(t.Context(), r.db); err != nil {
 		t.Errorf("a registry after the drop: %v", err)
 	}
 }

@@ -16,8 +16,8 @@ const whole = "0001_schema.sql"
 // them, with what removes v1, to a head that says what they lock.
 func TestMigrationsLockNothingForLong(t *testing.T) {
 	t.Parallel()
-	handle, _ := registry(t)
-	scripts, err := Scripts(t.Context(), handle)
+	_, r := registry(t)
+	scripts, err := Scripts(t.Context(), r.db)
 	if err != nil {
 		t.Fatal(err)
 	}

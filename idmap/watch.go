@@ -8,8 +8,8 @@ import (
 	"partnerapi/db/pg"
 )
 
-// heartbeat is how long the listening connection may be silent before it is pinged. If
-// the connection is lost without an error, cached numbers may be stale for this time.
+// heartbeat is how long the listening connection may be silent before it is pinged. If the connection is lost without
+// an error, cached numbers may be stale for this time.
 const heartbeat = 10 * time.Second
 
 // An event is an event of Watch, for Registry.observe.
@@ -21,10 +21,9 @@ const (
 	lost                   // the cache is bypassed after this event
 )
 
-// Watch keeps the cache from becoming stale: it listens, on a connection of its own, for
-// changes of numbers by imports and deletions of any process, and empties the cache after
-// each. While it is not listening, the cache is bypassed. After an error it logs a warning
-// and connects again. It returns when the context is done.
+// Watch keeps the cache from becoming stale: it listens, on a connection of its own, for changes of numbers by imports
+// and deletions of any process, and empties the cache after each. While it is not listening, the cache is bypassed.
+// After an error it logs a warning and connects again. It returns when the context is done.
 func (r *Registry) Watch(ctx context.Context, log *slog.Logger) {
 	bypass := func() {
 		r.cache.reset(false)

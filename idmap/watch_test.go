@@ -83,7 +83,8 @@ func expect(t *testing.T, events <-chan event, want event) {
 func TestWatchSeesAnotherProcess(t *testing.T) {
 	t.Parallel()
 	address := databaseURL(t, true)
-	other := openURL(t, address).SQL()
+	otherDB := openURL(t, address)
+	other := otherDB.SQL()
 	r := New(openURL(t, address), 100)
 	create(t, other, Client, 1, 2)
 	if number(t, r, Client, 1); r.cache.size() != 0 {
@@ -111,7 +112,7 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 	}
 
 	file := "client,77," + spaces[Client].show(object(1))
-	if _, err := Import(t.Context(), other, strings.NewReader(file), false); err != nil {
+	if _, err := Import(t.Context(), otherDB, strings.NewReader(file), false); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, events, changed)
@@ -180,7 +181,7 @@ func TestCacheAnswersWhoReached(t *testing.T) {
 	if cached(1, 1) {
 		t.Error("number 1 is cached before the caller reached it")
 	}
-	lookup.Reached()
+	lookup.Cache()
 	shown := RefTo(domain.ClientID(object(2)))
 	if err := Number(as(1), r, &shown); err != nil {
 		t.Fatal(err)

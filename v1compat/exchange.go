@@ -222,7 +222,7 @@ func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error
 	if err != nil {
 		return nil, err
 	}
-	lookup.Among(reached).Reached()
+	lookup.Only(reached).Cache()
 
 	// An object that was given several times is shown once, by any of its mentions.
 	found := map[idmap.UUID]int64{}

@@ -287,7 +287,7 @@ func (r *route) run(c *gin.Context) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	lookup.Reached() // a success shows that the key may access the objects
+	lookup.Cache() // a success shows that the key may access the objects
 	return a, idmap.Number(ctx, r.facade.Registry, a.out)
 }
 

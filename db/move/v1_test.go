@@ -2,7 +2,6 @@ package move
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,7 +12,7 @@ import (
 	"partnerapi/idmap"
 )
 
-func migrateV1(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) }
+func migrateV1(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.DB) }
 
 // copyNumbers gives templates the numbers of the old cell.
 func copyNumbers(w *world, source, target side) {
@@ -30,9 +29,9 @@ func TestNumbersAreNotImportedWithinAFreeze(t *testing.T) {
 	client, err := pg.One[string](t.Context(), w.From, "find a client", pg.SQL("SELECT id::text FROM clients WHERE partner_id = ? LIMIT 1", w.Partner))
 	w.must(err)
 	bring := func(number string) error {
-		_, err := idmap.Import(t.Context(), w.From.SQL(), strings.NewReader("client,"+number+","+client), false,
-			func(ctx context.Context, tx *sql.Tx) error {
-				return w.From.AuditTx(ctx, tx, domain.AuditEntry{Operation: "idmap import", Prefix: domain.CommandActor})
+		_, err := idmap.Import(t.Context(), w.From.DB, strings.NewReader("client,"+number+","+client), false,
+			func(ctx context.Context) error {
+				return w.From.AuditOfAny(ctx, domain.AuditEntry{Operation: "idmap import", Prefix: domain.CommandActor})
 			})
 		return err
 	}
@@ -58,8 +57,8 @@ func TestNumbersOfDeletedObjectsMove(t *testing.T) {
 			"SELECT $1, uuid_v7(now()), $2, $2, '', created_by, now(), now() FROM collections LIMIT 1", of, fmt.Sprintf("gone %d", n))
 	}
 	id := value[string](w, w.From, "SELECT id::text FROM collections WHERE name = 'gone 0'")
-	_, err := idmap.Import(t.Context(), w.From.SQL(), strings.NewReader("collection,5001,"+id), false,
-		func(context.Context, *sql.Tx) error { return nil })
+	_, err := idmap.Import(t.Context(), w.From.DB, strings.NewReader("collection,5001,"+id), false,
+		func(context.Context) error { return nil })
 	w.must(err)
 	w.exec(w.From, "DELETE FROM collections WHERE name IN ('gone 0', 'gone 1')")
 	w.before, w.kept = w.contents(w.From, w.Partner), w.contents(w.From, w.other)

@@ -149,8 +149,8 @@ func (o options) open(
 	}
 	config.ConnConfig.Tracer = o.tracer
 	detectDeadServers(config)
-	// The mode of statements through database/sql: of migrations, imports and exports of numbers of version 1, and
-	// tests. They are planned at each execution. A Query sets its own mode.
+	// The mode of statements through database/sql: of migrations and tests. They are planned at each execution. A Query
+	// sets its own mode.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	setSession(config.ConnConfig.RuntimeParams, pooler)
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
@@ -198,7 +198,7 @@ func StatementName(ctx context.Context) string {
 func (d *DB) Pool() *pgxpool.Pool { return d.pool }
 
 // SQL returns a database/sql pool that bypasses the gate, and whose connections keep their session. It is for
-// migrations, and for commands that run in a process of their own. TestGate lists the files that may call it.
+// migrations. TestGate lists the files that may call it.
 func (d *DB) SQL() *sql.DB { return d.sql }
 
 // Pooler returns the kind of pooler that WithPooler set.

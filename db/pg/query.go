@@ -40,13 +40,6 @@ func Text(q Query) string {
 	return s.sql()
 }
 
-// Bound returns the text of a query with its values, for a transaction of database/sql.
-func Bound(q Query) (text string, args []any) {
-	var s statement
-	q.write(&s)
-	return s.sql(), s.args
-}
-
 // Raw returns a statement with PostgreSQL's placeholders, $1 and so on, and their values. It must not be a part of
 // another query: that is a programming error and panics.
 func Raw(text string, args []any) Query { return numbered{text, args} }

@@ -32,7 +32,7 @@ import (
 
 // addV1 adds the measures of version 1.
 func addV1() {
-	older.migrate = func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) }
+	older.migrate = func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.DB) }
 	older.mount = mountV1
 	older.measures = measuresOfV1
 	older.large = largeOfV1

@@ -39,8 +39,8 @@ func Extension() extension.Extension {
 		Examples: examplesV1,
 		Tables: cli.Tables{
 			Name:    "v1's tables",
-			Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return idmap.SchemaVersion(ctx, d.SQL()) },
-			Migrate: func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.SQL()) },
+			Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return idmap.SchemaVersion(ctx, d.DB) },
+			Migrate: func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.DB) },
 			Steps:   stepsV1,
 		},
 		Mount: mountV1,
@@ -110,7 +110,7 @@ func noticeOf(s *retire.State) template.HTML {
 
 // stepsV1 returns the migrations of v1's tables, with what each locks and for about how long.
 func stepsV1(ctx context.Context, d *db.DB) (steps []migrate.Step, err error) {
-	scripts, err := idmap.Scripts(ctx, d.SQL())
+	scripts, err := idmap.Scripts(ctx, d.DB)
 	if err != nil {
 		return nil, err
 	}

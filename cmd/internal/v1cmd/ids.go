@@ -3,7 +3,6 @@ package v1cmd
 import (
 	"bufio"
 	"context"
-	"database/sql"
 	"fmt"
 	"os"
 	"strings"
@@ -42,8 +41,8 @@ func (c importCmd) Run(ctx context.Context, s cli.Env) error {
 		in = file
 	}
 	return c.With(ctx, s, func(d *db.DB) error {
-		report, err := idmap.Import(ctx, d.SQL(), in, c.DryRun, func(ctx context.Context, tx *sql.Tx) error {
-			return d.AuditTx(ctx, tx, database.AsCommand(domain.AuditEntry{Operation: "idmap import"}))
+		report, err := idmap.Import(ctx, d.DB, in, c.DryRun, func(ctx context.Context) error {
+			return d.AuditOfAny(ctx, database.AsCommand(domain.AuditEntry{Operation: "idmap import"}))
 		})
 		for _, refusal := range report.Refused {
 			fmt.Fprintln(s.Err, refusal)
@@ -71,13 +70,13 @@ func (c exportCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		progress := output.NewBar(s.Err, "exporting numbers")
 		if c.File == "-" {
-			_, err = idmap.Export(ctx, d.SQL(), s.Out, progress)
+			_, err = idmap.Export(ctx, d.DB, s.Out, progress)
 			return err
 		}
 
 		lines := 0
 		_, err = output.WriteFile(c.File, func(to *bufio.Writer) (err error) {
-			lines, err = idmap.Export(ctx, d.SQL(), to, progress)
+			lines, err = idmap.Export(ctx, d.DB, to, progress)
 			return err
 		})
 		if err != nil {
