@@ -31,8 +31,7 @@ func TestStartUpCheck(t *testing.T) {
 	} {
 		got := refusal(func() {
 			f := &Facade{}
-			call(f, c.meta, api.CreateClient, fromCreateClient, toCreatedClient)
-			f.mustFit()
+			addCall(f, c.meta, api.CreateClient, fillCreateClient, toCreatedClient)
 		})
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%v: %q, not %q", c.meta, got, c.want)

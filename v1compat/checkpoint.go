@@ -44,20 +44,19 @@ type List struct {
 	Name string
 }
 
-// checkpoints continues walks by offset from the cursor where the previous page ended, without counting rows.
-type checkpoints struct{ store Store }
-
-// walk is one page of a walk by offset over a list (decisions 5.7).
+// walk is one page of a walk by offset over a list (decisions 5.7). It continues from the cursor where the previous page
+// ended, without counting rows.
 type walk struct {
 	pageRequest
 	list List
-	// cursor is where the page before this one ended, if this walk read it.
+	// cursor is where the page before this one ended; empty if there is no checkpoint.
 	cursor string
 }
 
-// walk starts a page: at offset 0 a new walk, which drops the previous one's checkpoints; else from the checkpoint
-// at the offset, if there is one. filters is the operation's input; checkpoints are bound to it as cursors are.
-func (c *checkpoints) walk(ctx context.Context, route string, o op.Declaration, filters any, page pageRequest) (walk, error) {
+// beginPage returns a page of a walk. At offset 0 a new walk begins, and the checkpoints of the previous one are dropped.
+// At another offset the page continues from the checkpoint there; without one, it is positional (see Store). filters is
+// the operation's input: a checkpoint is valid only for the same filters, as a cursor is.
+func (f *Facade) beginPage(ctx context.Context, route string, o op.Declaration, filters any, page pageRequest) (walk, error) {
 	text, err := op.ListBinding(o, filters)
 	if err != nil {
 		return walk{}, err
@@ -69,15 +68,15 @@ func (c *checkpoints) walk(ctx context.Context, route string, o op.Declaration, 
 	}}
 
 	if page.offset == 0 {
-		return w, c.store.Drop(ctx, w.list)
+		return w, f.Store.Drop(ctx, w.list)
 	}
-	w.cursor, err = c.store.Cursor(ctx, w.list, page.offset)
+	w.cursor, err = f.Store.Cursor(ctx, w.list, page.offset)
 	return w, err
 }
 
-// paging returns the page in v2's terms.
+// paging returns the v2 Paging that reads the page: from the cursor or, without one, by the offset.
 func (w walk) paging() op.Paging {
-	p := op.Paging{Limit: min(w.limit, 500), Rows: w.limit, Cursor: w.cursor, Total: true}
+	p := op.Paging{Limit: min(w.limit, maxLimit), Rows: w.limit, Cursor: w.cursor, Total: true}
 	if w.cursor == "" {
 		p.Skip = min(w.offset, math.MaxInt32) // the largest that the query builder takes
 	}
@@ -91,9 +90,10 @@ func (w walk) isStaleCursor(err error) bool {
 	return w.cursor != "" && errors.As(err, &refused) && len(refused.Fields) > 0 && refused.Fields[0].Field == "cursor"
 }
 
-// total returns the number of rows of the list, adjusted so that clients walk correctly (decisions 5.7). If rows
-// follow, it is above the end of the page, so that the client continues. If a continued walk has no more rows, it
-// is the end of the page, so that the client stops, even if rows inserted behind it were counted.
+// total returns the total that v1 shows: rows, the number of rows that v2 counted, adjusted so that clients walk correctly
+// (decisions 5.7). shown is the number of rows on the page, and more whether rows follow. If rows follow, the total is
+// above the end of the page, so that the client continues. If a page that began at a cursor is the last, the total is
+// its end, so that the client stops, even if rows inserted before it were counted.
 func (w walk) total(rows, shown int, more bool) int {
 	end := w.offset + shown
 	switch {
@@ -107,12 +107,13 @@ func (w walk) total(rows, shown int, more bool) int {
 	return max(rows, end)
 }
 
-// save stores a checkpoint at the end of the page. A page without rows has none: its end is its offset.
-func (c *checkpoints) save(ctx context.Context, w walk, shown int, end string) error {
+// saveCheckpoint stores a checkpoint at the end of a page of shown rows: end, the cursor of the last one. A page without
+// rows needs none, as its end is its offset.
+func (f *Facade) saveCheckpoint(ctx context.Context, w walk, shown int, end string) error {
 	if shown == 0 {
 		return nil
 	}
-	return c.store.Put(ctx, w.list, w.offset+shown, end)
+	return f.Store.Put(ctx, w.list, w.offset+shown, end)
 }
 
 // memoryCheckpoints bounds all keys' checkpoints together, at some 400 bytes each. Beyond it, the key with the most
@@ -170,12 +171,13 @@ func (m *memory) Cursor(_ context.Context, list List, offset int) (string, error
 	return found.cursor, nil
 }
 
-// Put stores a cursor, and deletes the key's expired checkpoints. It evicts as memoryCheckpoints says.
+// Put stores a cursor, and deletes the key's expired checkpoints. Beyond memoryCheckpoints it evicts the oldest of the
+// key with the most.
 func (m *memory) Put(_ context.Context, list List, offset int, cursor string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.expire(list.Key)
-	key := m.key(list.Key)
+	key := m.ensureKey(list.Key)
 
 	if key.offsets[list.Name] == nil {
 		key.offsets[list.Name] = map[int]struct{}{}
@@ -207,8 +209,9 @@ func (m *memory) Drop(_ context.Context, list List) error {
 	return nil
 }
 
-// key returns the checkpoints of a key, and adds the entry if there is none. It is deleted with its last checkpoint.
-func (m *memory) key(name string) *keyCheckpointsInMemory {
+// ensureKey returns the checkpoints of a key, and adds an entry for the key if there is none. The entry is deleted with its
+// last checkpoint.
+func (m *memory) ensureKey(name string) *keyCheckpointsInMemory {
 	if key, ok := m.keys[name]; ok {
 		return key
 	}

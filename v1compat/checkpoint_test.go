@@ -36,27 +36,27 @@ func aList[In any]() op.Declaration {
 // of v2, and in the one before, whichever process of a rolling upgrade answers.
 func TestCheckpointsOfLaterFilters(t *testing.T) {
 	t.Parallel()
-	c := checkpoints{newMemory(domain.SystemClock{})}
+	c := &Facade{Config: Config{Store: newMemory(domain.SystemClock{})}}
 	ctx := domain.WithCaller(t.Context(), &domain.Caller{Prefix: "pk"})
 	old, later, given := new(listInput), new(laterInput), new(laterInput)
 	old.Query.Q, later.Query.Q, given.Query.Q, given.Query.Odd = "é", "é", "é", new(true)
 	begins := func(o op.Declaration, in any, offset int) walk {
 		t.Helper()
-		w, err := c.walk(ctx, "route", o, in, pageRequest{limit: 5, offset: offset})
+		w, err := c.beginPage(ctx, "route", o, in, pageRequest{limit: 5, offset: offset})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return w
 	}
 	before, after := aList[listInput](), aList[laterInput]()
-	if err := c.save(ctx, begins(before, old, 0), 5, "first"); err != nil {
+	if err := c.saveCheckpoint(ctx, begins(before, old, 0), 5, "first"); err != nil {
 		t.Fatal(err)
 	}
 	w := begins(after, later, 5)
 	if w.cursor != "first" {
 		t.Errorf("the later release goes on from %q", w.cursor)
 	}
-	if err := c.save(ctx, w, 5, "second"); err != nil {
+	if err := c.saveCheckpoint(ctx, w, 5, "second"); err != nil {
 		t.Fatal(err)
 	}
 	if got := begins(before, old, 10).cursor; got != "second" {

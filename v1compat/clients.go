@@ -2,6 +2,7 @@ package v1compat
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"partnerapi/domain"
@@ -72,27 +73,25 @@ type createClient struct {
 	}
 }
 
-// clientRoutes adds the routes of the partner and of clients.
-func (f *Facade) clientRoutes() {
-	call(f, Meta{
+// addClientRoutes adds the routes of the partner and of clients.
+func (f *Facade) addClientRoutes() {
+	addCall[getPartner](f, Meta{
 		ID: "partner", Method: "GET", Path: "/partner", Status: http.StatusOK, Summary: "Get Partner",
 		Description: "Returns the partner that the key belongs to, with the admins who see every client.",
 		Fails:       []int{http.StatusBadRequest},
-	}, api.GetPartner, fromGetPartner, toPartner)
-	listNext(f, Meta{
+	}, api.GetPartner, nil, toPartner)
+	addListNext(f, Meta{
 		ID: "clients", Method: "GET", Path: "/clients", Status: http.StatusOK, Summary: "Get Clients",
 		Description: "Returns the clients that the key reaches, by their creation.",
-	}, api.ListClients, fromListClients, toClient, nextListClients)
-	call(f, Meta{
+	}, api.ListClients, fillListClients, toClient, nextListClients)
+	addCall(f, Meta{
 		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, Summary: "Create Client",
 		Description: "Creates a client under the key's partner. It starts with the foundational training program. Use " +
 			"the id of the answer to address it.",
 		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"name": "company_name"},
-	}, api.CreateClient, fromCreateClient, toCreatedClient)
+	}, api.CreateClient, fillCreateClient, toCreatedClient)
 }
-
-func fromGetPartner(*getPartner) *api.GetPartnerInput { return &api.GetPartnerInput{} }
 
 func toPartner(p *api.Partner) *Partner {
 	out := &Partner{PartnerName: p.Name, CreatedDate: at(p.CreatedAt), Admins: make([]Admin, len(p.Admins))}
@@ -102,7 +101,7 @@ func toPartner(p *api.Partner) *Partner {
 	return out
 }
 
-// toAdmin splits the name at its last space (decisions 5.12).
+// toAdmin splits the name at its last space (decisions 5.12). Every role but the viewer's is an Administrator in v1.
 func toAdmin(a api.Admin) Admin {
 	first, last := a.Name, ""
 	if i := strings.LastIndexByte(a.Name, ' '); i >= 0 {
@@ -117,44 +116,34 @@ func toAdmin(a api.Admin) Admin {
 	}
 }
 
-func fromListClients(in *listClients) (*api.ListClientsInput, *op.Paging) {
-	out := &api.ListClientsInput{}
+func fillListClients(in *listClients, out *api.ListClientsInput) {
 	out.Query.IDs = in.Query.IDs.resolved()
 	out.Query.Sort = "created_at"
-	return out, &out.Query.Paging
 }
 
 // nextListClients returns the successor's input with only the ids that the key can access: the response must not
 // disclose v2's id of another partner's client whose number the caller guessed. Without ids, or without a page, the
 // input is unchanged. It returns nil if ids must be dropped and more pages follow: the accessible ids are then unknown.
-func nextListClients(in *api.ListClientsInput, page *op.Page[api.Client]) (any, *op.Paging) {
-	next := *in
+func nextListClients(in *api.ListClientsInput, page *op.Page[api.Client]) any {
 	ids := in.Query.IDs
 	if ids == nil || page == nil {
-		return &next, &next.Query.Paging
+		return in
 	}
 	distinct := map[domain.ClientID]bool{}
 	for _, id := range ids.IDs {
 		distinct[id] = true
 	}
 	if ids.Given == len(ids.IDs) && page.Total == len(distinct) { // all given ids exist and are accessible
-		return &next, &next.Query.Paging
+		return in
 	}
 	if page.Page.HasMore {
-		return nil, nil
+		return nil
 	}
-
-	shown := map[domain.ClientID]bool{}
-	for _, c := range page.Data {
-		shown[c.ID] = true
-	}
-	next.Query.IDs = &op.IDList[domain.ClientKind]{}
-	for _, id := range ids.IDs {
-		if shown[id] {
-			next.Query.IDs.IDs = append(next.Query.IDs.IDs, id)
-		}
-	}
-	return &next, &next.Query.Paging
+	next := *in
+	next.Query.IDs = &op.IDList[domain.ClientKind]{IDs: slices.DeleteFunc(slices.Clone(ids.IDs), func(id domain.ClientID) bool {
+		return !slices.ContainsFunc(page.Data, func(c api.Client) bool { return c.ID == id })
+	})}
+	return &next
 }
 
 func toClient(c api.Client) Client {
@@ -166,10 +155,8 @@ func toClient(c api.Client) Client {
 	}
 }
 
-func fromCreateClient(in *createClient) *api.CreateClientInput {
-	out := &api.CreateClientInput{}
+func fillCreateClient(in *createClient, out *api.CreateClientInput) {
 	out.Body.Name = in.Body.CompanyName
-	return out
 }
 
 func toCreatedClient(c *api.Client) *CreatedClient {

@@ -64,55 +64,44 @@ type removeMember struct {
 	}
 }
 
-// collectionRoutes adds the routes of collections and their members.
-func (f *Facade) collectionRoutes() {
+// addCollectionRoutes adds the routes of collections and their members.
+func (f *Facade) addCollectionRoutes() {
 	const collections = "/clients/:client_id/collections"
-	list(f, Meta{
+	addList[listCollections](f, Meta{
 		ID: "collections", Method: "GET", Path: collections, Status: http.StatusOK, Summary: "Get Collections",
 		Description: "Returns the collections of a client, by their creation.",
-	}, api.ListCollections, fromListCollections, toCollection)
+	}, api.ListCollections, nil, toCollection)
 
-	call(f, Meta{
+	addCall(f, Meta{
 		ID: "create-collection", Method: "POST", Path: collections, Status: http.StatusCreated,
 		Summary:     "Create Collection",
 		Description: "Creates an empty collection. Names are unique within the client.",
 		Fails:       []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
-	}, api.CreateCollection, fromCreateCollection, toCreatedCollection)
+	}, api.CreateCollection, fillCreateCollection, toCreatedCollection)
 
-	list(f, Meta{
+	addList[listMembers](f, Meta{
 		ID: "collection-members", Method: "GET", Path: collections + "/:collection_id/members", Status: http.StatusOK,
 		Summary:     "Get Collection Members",
 		Description: "Returns the members of a collection, by when they were added.",
 		Fails:       []int{http.StatusNotFound},
-	}, api.ListMembers, fromListMembers, toMember)
+	}, api.ListMembers, nil, toMember)
 
-	callNext(f, Meta{
+	addCall(f, Meta{
 		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK,
 		Summary: "Add Collection Member",
 		Description: "Makes the user a member of the collection. The user leaves every other collection of the " +
 			"client.",
 		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"user_id": "user_infima_id"}, Successor: api.AddMembers,
-	}, api.MoveMember, fromAddMember, toAdded, nextAddMember)
+	}, api.MoveMember, fillAddMember, toAdded)
 
-	call(f, Meta{
+	addCall[removeMember](f, Meta{
 		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id",
 		Status:      http.StatusOK,
 		Summary:     "Remove Collection Member",
 		Description: "Removes the user from the collection.",
 		Fails:       []int{http.StatusNotFound},
-	}, api.RemoveMember, fromRemoveMember, toRemoved)
-}
-
-// v2 returns the ids for v2.
-func (p collectionPath) v2() (domain.ClientID, domain.CollectionID) {
-	return p.ClientID.ID, p.CollectionID.ID
-}
-
-func fromListCollections(in *listCollections) (*api.ListCollectionsInput, *op.Paging) {
-	out := &api.ListCollectionsInput{}
-	out.Path.ClientID = in.Path.ClientID.ID
-	return out, &out.Query.Paging
+	}, api.RemoveMember, nil, toRemoved)
 }
 
 func toCollection(c api.Collection) Collection {
@@ -131,47 +120,21 @@ func toAdded(*op.NoContent) *Done { return &Done{Status: "added"} }
 
 func toRemoved(*op.NoContent) *Done { return &Done{Status: "removed"} }
 
-func fromCreateCollection(in *createCollection) *api.CreateCollectionInput {
-	out := &api.CreateCollectionInput{}
-	out.Path.ClientID = in.Path.ClientID.ID
+func fillCreateCollection(in *createCollection, out *api.CreateCollectionInput) {
 	out.Body.Name = in.Body.Name
 	out.Body.Description = text(in.Body.Description)
-	return out
-}
-
-func fromListMembers(in *listMembers) (*api.ListMembersInput, *op.Paging) {
-	out := &api.ListMembersInput{}
-	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
-	return out, &out.Query.Paging
 }
 
 func toMember(m api.Member) CollectionMember {
 	return CollectionMember{UserInfimaID: uuidOf(m.UserID), Name: m.Name, Email: m.Email}
 }
 
-// fromAddMember moves the user, as in v1 a user is in at most one collection. A text that is no UUID becomes the zero
-// id, which no user has; a blank text stays nil, which v2 refuses.
-func fromAddMember(in *addMember) *api.MoveMemberInput {
-	out := &api.MoveMemberInput{}
-	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
+// fillAddMember sets the user to move, as in v1 a user is in at most one collection. A text that is no UUID becomes the
+// zero id, which no user has; a blank text stays nil, which v2 refuses.
+func fillAddMember(in *addMember, out *api.MoveMemberInput) {
 	if strings.TrimSpace(in.Body.UserInfimaID) != "" {
 		var user UUID[domain.UserKind]
 		_ = user.UnmarshalText([]byte(in.Body.UserInfimaID))
 		out.Body.UserID = &user.ID
 	}
-	return out
-}
-
-// nextAddMember returns the path only: v2 has the users in the body.
-func nextAddMember(in *api.MoveMemberInput) any {
-	out := &api.AddMembersInput{}
-	out.Path.ClientID, out.Path.CollectionID = in.Path.ClientID, in.Path.CollectionID
-	return out
-}
-
-func fromRemoveMember(in *removeMember) *api.RemoveMemberInput {
-	out := &api.RemoveMemberInput{}
-	out.Path.ClientID, out.Path.CollectionID = in.Path.v2()
-	out.Path.UserID = in.Path.UserID.ID
-	return out
 }

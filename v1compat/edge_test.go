@@ -44,8 +44,8 @@ func oneRoute(t *testing.T, fn func(context.Context) (*raw, error)) (*gin.Engine
 		ID: "try", Method: "POST", Path: "/try", Scope: domain.Write, Since: op.V2_0, Status: 200, Summary: "s",
 	}, func(ctx context.Context, _ *tried) (*raw, error) { return fn(ctx) })
 	f := &Facade{Config: Config{Registry: idmap.New(nil, 0)}}
-	call(f, Meta{ID: "try", Method: "POST", Path: "/try", Status: http.StatusOK, Summary: "Try"}, o,
-		identity[tried], identity[raw])
+	addCall(f, Meta{ID: "try", Method: "POST", Path: "/try", Status: http.StatusOK, Summary: "Try"}, o,
+		func(in, out *tried) { *out = *in }, func(out *raw) *raw { return out })
 	f.routes[0].set = set
 
 	log := &bytes.Buffer{}

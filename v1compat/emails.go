@@ -49,9 +49,9 @@ type listSentEmails struct {
 	}
 }
 
-// emailRoutes adds the route of sent mails.
-func (f *Facade) emailRoutes() {
-	listNext(f, Meta{
+// addEmailRoutes adds the route of sent mails.
+func (f *Facade) addEmailRoutes() {
+	addListNext(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK,
 		Summary: "Retrieve Sent Emails",
 		Description: "Returns the mails that were sent within 30 days to a user, or to all users in reach with an " +
@@ -59,12 +59,11 @@ func (f *Facade) emailRoutes() {
 		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:  map[string]string{"user_id": "user_infima_id"},
 		GivenUp: []string{"message_infima_id"}, Successor: api.ListEmails,
-	}, api.SentEmails, fromListSentEmails, toSentEmail, nextListSentEmails)
+	}, api.SentEmails, fillListSentEmails, toSentEmail, nextListSentEmails)
 }
 
-// fromListSentEmails uses the address only if no user is named, and asks for all types of v1 if none is named.
-func fromListSentEmails(in *listSentEmails) (*api.SentEmailsInput, *op.Paging) {
-	out := &api.SentEmailsInput{}
+// fillListSentEmails uses the address only if no user is named, and asks for all types of v1 if none is named.
+func fillListSentEmails(in *listSentEmails, out *api.SentEmailsInput) {
 	if in.Body.UserInfimaID != nil {
 		out.Body.UserID = &in.Body.UserInfimaID.ID
 	} else {
@@ -79,19 +78,18 @@ func fromListSentEmails(in *listSentEmails) (*api.SentEmailsInput, *op.Paging) {
 			out.Body.MessageTypes = append(out.Body.MessageTypes, domain.MessageType(t))
 		}
 	}
-	return out, &out.Query.Paging
 }
 
 // nextListSentEmails returns nil unless one user is named: v2 does not list the mails of several.
-func nextListSentEmails(in *api.SentEmailsInput, _ *op.Page[api.AddressedEmail]) (any, *op.Paging) {
+func nextListSentEmails(in *api.SentEmailsInput, _ *op.Page[api.AddressedEmail]) any {
 	if in.User.IsZero() {
-		return nil, nil
+		return nil
 	}
 	out := &api.ListEmailsInput{}
 	out.Path.UserID = in.User
 	out.Query.MessageTypes = new(api.MessageTypes(in.Body.MessageTypes))
 	out.Query.Since, out.Query.Until = in.Since, in.Until
-	return out, &out.Query.Paging
+	return out
 }
 
 func toSentEmail(e api.AddressedEmail) SentEmail {

@@ -58,11 +58,11 @@ func (r *route) v1Name(field string) string {
 	return field
 }
 
-// addV2Faults returns the error of v1's input with v2's field faults added, so that every wrong field is named. v2's
-// input lacks the fields that could not be parsed: each is named once. Nothing is added if invalid names no field, or
-// if the whole query or body could not be parsed.
+// addV2Faults adds v2's faults of fields to invalid, the error of v1's input, so that the answer names every wrong field. A
+// field that v1 could not parse is empty in v2's input, so v2's fault of that field is left out. Nothing is added if
+// invalid names no field, or if the whole query or body could not be parsed.
 func (r *route) addV2Faults(in any, invalid *domain.Error) *domain.Error {
-	named := map[string]bool{"body": true} // left out: v2 finds a change empty if its only fields are invalid
+	named := map[string]bool{"body": true} // left out: v2 calls a change empty if v1 could not parse its only fields
 	for _, fault := range invalid.Fields {
 		if fault.Field == "body" || fault.Field == "query" {
 			return invalid

@@ -27,8 +27,8 @@ type exchangeIDs struct {
 // Weight returns the bytes of memory per byte of the body: its values are kept as read, as texts, and in the answer.
 func (*exchangeIDs) Weight() int64 { return 4 }
 
-// exchangeRoutes adds the route that exchanges ids.
-func (f *Facade) exchangeRoutes() {
+// addExchangeRoutes adds the route that exchanges ids.
+func (f *Facade) addExchangeRoutes() {
 	addOwn(f, Meta{
 		ID: "exchange-ids", Method: "POST", Path: "/ids/exchange", Status: http.StatusOK, Summary: "Exchange Ids",
 		Description: "Returns the ids that both versions have for the same objects, for callers who move to version 2. Integers are " +
@@ -83,7 +83,7 @@ func (l *givenIDs) UnmarshalJSON(data []byte) error {
 
 // JSONSchema implements openapi.Described.
 func (givenIDs) JSONSchema() string {
-	return `{"type":"array","maxItems":` + strconv.Itoa(api.MaxReachable) + `,"items":` + v1ID{}.JSONSchema() + `}`
+	return `{"type":"array","maxItems":` + strconv.Itoa(api.MaxReachable) + `,"items":` + v1ID("").JSONSchema() + `}`
 }
 
 // givenID is any JSON value as sent, except for white space within it.
@@ -98,19 +98,11 @@ func (givenID) JSONSchema() string {
 		`{"type":"array","items":{}}]}`
 }
 
-// v1ID is an id as v1 writes it.
-type v1ID struct {
-	text   string
-	quoted bool
-}
+// v1ID is the JSON of an id of v1: a number or a text.
+type v1ID string
 
 // MarshalJSONTo writes the id.
-func (id v1ID) MarshalJSONTo(enc *jsontext.Encoder) error {
-	if id.quoted {
-		return enc.WriteToken(jsontext.String(id.text))
-	}
-	return enc.WriteValue(jsontext.Value(id.text))
-}
+func (id v1ID) MarshalJSONTo(enc *jsontext.Encoder) error { return enc.WriteValue(jsontext.Value(id)) }
 
 // JSONSchema implements openapi.Described.
 func (v1ID) JSONSchema() string { return `{"oneOf":[{"type":"integer"},{"type":"string"}]}` }
@@ -119,7 +111,7 @@ func (v1ID) JSONSchema() string { return `{"oneOf":[{"type":"integer"},{"type":"
 type naming struct {
 	// numbers is the kind's space of numbers; 0 for a kind that v1 names by UUID.
 	numbers idmap.Kind
-	// quoted reports whether v1 writes the number as a text.
+	// quoted reports whether v1 writes the id as a text.
 	quoted bool
 	// parse reads an id of v2, and show writes one.
 	parse func(text string) (idmap.UUID, error)
@@ -140,10 +132,7 @@ var namings = map[string]naming{
 
 // newNaming returns the naming of a kind.
 func newNaming[K domain.Kind]() naming {
-	numbers, err := idmap.ParseKind(domain.ID[K]{}.Noun())
-	if err != nil { // a kind that v1 names by UUID
-		numbers = 0
-	}
+	numbers, _ := idmap.ParseKind(domain.ID[K]{}.Noun()) // 0 for a kind that v1 names by UUID
 	return naming{
 		numbers: numbers,
 		quoted:  numbers == 0 || numbers == idmap.Report,
@@ -224,7 +213,7 @@ func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error
 	}
 	lookup.Only(reached).Cache()
 
-	// An object that was given several times is shown once, by any of its mentions.
+	// found has each reached object once, with its number if any of the mentions has that, and else 0.
 	found := map[idmap.UUID]int64{}
 	for _, m := range mentions {
 		if reached[m.id] {
@@ -237,12 +226,12 @@ func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error
 	out := &Exchanged{Items: []ExchangedID{}, Invalid: []givenID{}}
 	refused := map[givenID]bool{}
 	for _, m := range mentions {
-		number, shown := found[m.id]
+		number, unlisted := found[m.id]
 		switch {
-		case shown:
+		case unlisted:
 			delete(found, m.id)
 			out.Items = append(out.Items, ExchangedID{V1: names.v1IDOf(m.id, number), V2: names.show(m.id)})
-		case !reached[m.id] && !refused[m.given]: // a repeated mention of a reached object is left out
+		case !reached[m.id] && !refused[m.given]: // neither a listed object nor a listed value
 			refused[m.given] = true
 			out.Invalid = append(out.Invalid, m.given)
 		}
@@ -288,8 +277,12 @@ func (e exchange) lookUpNumbers(ctx context.Context, names naming, objects map[i
 
 // v1IDOf returns v1's id of an object.
 func (n naming) v1IDOf(id idmap.UUID, number int64) v1ID {
+	text := strconv.FormatInt(number, 10)
 	if n.numbers == 0 {
-		return v1ID{text: domain.UserID(id).UUID(), quoted: true}
+		text = domain.UserID(id).UUID() // the same for all kinds
 	}
-	return v1ID{text: strconv.FormatInt(number, 10), quoted: n.quoted}
+	if n.quoted {
+		text = `"` + text + `"`
+	}
+	return v1ID(text)
 }

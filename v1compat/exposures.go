@@ -7,7 +7,6 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 // ExposureCount is v1's form of a user's number of exposures.
@@ -76,22 +75,19 @@ type listExposures struct {
 	}
 }
 
-// exposureRoutes adds the route of dark-web exposures.
-func (f *Facade) exposureRoutes() {
-	list(f, Meta{
+// addExposureRoutes adds the route of dark-web exposures.
+func (f *Facade) addExposureRoutes() {
+	addList(f, Meta{
 		ID: "exposures", Method: "GET", Path: "/clients/:client_id/darkweb/exposures", Status: http.StatusOK,
 		Summary: "Get Dark Web Exposures",
 		Description: "Returns every active user with the numbers of exposures, also users without any. Whether " +
 			"exposures are resolved is as of today. Forbidden where Dark Web Monitoring is not enabled.",
 		Fields: map[string]string{"since": "start", "until": "end"},
-	}, api.ListDarkWebUsers, fromListExposures, toExposureCount)
+	}, api.ListDarkWebUsers, fillListExposures, toExposureCount)
 }
 
-func fromListExposures(in *listExposures) (*api.ListDarkWebUsersInput, *op.Paging) {
-	out := &api.ListDarkWebUsersInput{}
-	out.Path.ClientID = in.Path.ClientID.ID
+func fillListExposures(in *listExposures, out *api.ListDarkWebUsersInput) {
 	out.Query.Since, out.Query.Until = in.Query.Start.startTime(), in.Query.End.endTime()
-	return out, &out.Query.Paging
 }
 
 func toExposureCount(u api.DarkWebUser) ExposureCount {

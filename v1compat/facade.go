@@ -40,10 +40,8 @@ type Config struct {
 	SupportURL string
 	// Plain omits the links to successors, to measure their cost.
 	Plain bool
-	// Lifecycle returns the state of v1's retirement; nil means on for all keys and nothing announced. It is
-	// called several times per request.
-	Lifecycle func() *retire.State
-	// Keeper keeps callers' rehearsals; if nil, they fail with Unavailable.
+	// Keeper has the state of v1's retirement, and keeps callers' rehearsals. Without it, v1 is on for all keys, nothing is
+	// announced, and rehearsals fail with Unavailable.
 	Keeper *retire.Keeper
 	// Usage counts who calls what; nil counts nothing, and GET /v1/usage has no items.
 	Usage *usage.Counter
@@ -52,14 +50,12 @@ type Config struct {
 // Facade is version 1 of the interface.
 type Facade struct {
 	Config
-	checkpoints *checkpoints
-	routes      []*route
+	routes []*route
 	// v1 holds the operations that v2 has only for v1; nil in a facade from Declare.
 	v1 *op.Set
 	// own holds the operations that v1 implements itself.
 	own *op.Set
-	// successors maps v1's operations to v2's, and counted holds those of both that Usage counts; see
-	// countedOperations.
+	// successors maps v1's operations to v2's, and counted holds those of both that Usage counts (setOperations).
 	successors map[string]string
 	counted    map[usage.Surface]map[string]string
 }
@@ -88,32 +84,22 @@ func Declare(c Config) *Facade {
 	if c.Store == nil {
 		c.Store = newMemory(c.Clock)
 	}
-	f := &Facade{Config: c, checkpoints: &checkpoints{store: c.Store}, own: &op.Set{}}
-	f.clientRoutes()
-	f.userRoutes()
-	f.collectionRoutes()
-	f.policyRoutes()
-	f.exposureRoutes()
-	f.trainingRoutes()
-	f.phishingRoutes()
-	f.sendPhishingRoutes()
-	f.emailRoutes()
-	f.reportRoutes()
-	f.exchangeRoutes()
-	f.usageRoutes()
-	f.rehearsalRoutes()
-	f.mustFit()
-	f.counted = f.countedOperations()
+	f := &Facade{Config: c, own: &op.Set{}}
+	f.addClientRoutes()
+	f.addUserRoutes()
+	f.addCollectionRoutes()
+	f.addPolicyRoutes()
+	f.addExposureRoutes()
+	f.addTrainingRoutes()
+	f.addPhishingRoutes()
+	f.addSendPhishingRoutes()
+	f.addEmailRoutes()
+	f.addReportRoutes()
+	f.addExchangeRoutes()
+	f.addUsageRoutes()
+	f.addRehearsalRoutes()
+	f.setOperations()
 	return f
-}
-
-// mustFit panics if a route does not fit its operation.
-func (f *Facade) mustFit() {
-	for _, r := range f.routes {
-		if err := r.check(); err != nil {
-			panic("v1 route " + r.ID + ": " + err.Error())
-		}
-	}
 }
 
 // Mount adds v1's routes and its document to the engine.

@@ -84,7 +84,7 @@ func golden(t *testing.T, r *route, base string) {
 	}
 	compare(t, base+".v2-input.json", sent(t, r.toV2(in)))
 
-	out := reflect.New(r.shown).Interface()
+	out := reflect.New(r.v2Output).Interface()
 	decode(t, base+".v2-output.json", out)
 	var inProcess map[string]any
 	decode(t, base+".v2-output.json", &inProcess)

@@ -73,7 +73,7 @@ func start(t testing.TB, o setup) *service {
 		}
 		s.facade = New(h.API, Config{
 			Registry: s.registry, Store: o.store, Clock: h.Clock, Release: cmp.Or(o.Release, op.Latest), Usage: s.usage,
-			Lifecycle: s.keeper.State, Keeper: s.keeper,
+			Keeper: s.keeper,
 		})
 		return s.facade.Mount(h.Edge, h.Engine)
 	}

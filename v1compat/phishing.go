@@ -36,30 +36,24 @@ type listPhishing struct {
 	Query struct{ upTo50 }
 }
 
-// phishingRoutes adds the route of phishing results.
-func (f *Facade) phishingRoutes() {
-	listNext(f, Meta{
+// addPhishingRoutes adds the route of phishing results.
+func (f *Facade) addPhishingRoutes() {
+	addListNext[listPhishing](f, Meta{
 		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK,
 		Summary: "Get User Phishing Results",
 		Description: "Returns the simulated mails that were sent to a user, newest first, and how far each got. What " +
 			"mail scanners did is not counted.",
 		Fails: []int{http.StatusNotFound}, Reordered: true, Successor: api.ListPhishingResults,
-	}, api.SentResults, fromListPhishing, toPhishingResult, nextListPhishing)
-}
-
-func fromListPhishing(in *listPhishing) (*api.SentResultsInput, *op.Paging) {
-	out := &api.SentResultsInput{}
-	out.Path.UserID = in.Path.UserID.ID
-	return out, &out.Query.Paging
+	}, api.SentResults, nil, toPhishingResult, nextListPhishing)
 }
 
 // nextListPhishing returns the input that lists the user's sent results.
-func nextListPhishing(in *api.SentResultsInput, _ *op.Page[api.PhishingResult]) (any, *op.Paging) {
+func nextListPhishing(in *api.SentResultsInput, _ *op.Page[api.PhishingResult]) any {
 	out := &api.ListPhishingResultsInput{}
 	out.Path.ClientID = in.Client
 	out.Query.UserID = in.Path.UserID.String()
 	out.Query.Status = &sentStatuses
-	return out, &out.Query.Paging
+	return out
 }
 
 // sentStatuses are the states of mails that were sent.
@@ -110,21 +104,20 @@ type sendPhishing struct {
 	}
 }
 
-// sendPhishingRoutes adds the route that sends a simulated mail.
-func (f *Facade) sendPhishingRoutes() {
-	callNext(f, Meta{
+// addSendPhishingRoutes adds the route that sends a simulated mail.
+func (f *Facade) addSendPhishingRoutes() {
+	addCallNext(f, Meta{
 		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
 		Description: "Schedules a simulated mail to one user, whichever client the user belongs to.",
 		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:      map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
 		Successor:   api.SendPhishing,
-	}, api.SendToUser, fromSendPhishing, toMessage, nextSendPhishing)
+	}, api.SendToUser, fillSendPhishing, toMessage, nextSendPhishing)
 }
 
-// fromSendPhishing names the one user. An unknown template's number becomes the zero id, which no template has. Absent
-// members stay nil, which v2 refuses.
-func fromSendPhishing(in *sendPhishing) *api.SendToUserInput {
-	out := &api.SendToUserInput{}
+// fillSendPhishing sets the one user, the template and the time. An unknown template's number becomes the zero id, which
+// no template has. An absent user or template stays nil, which v2 refuses.
+func fillSendPhishing(in *sendPhishing, out *api.SendToUserInput) {
 	if in.Body.UserID != nil {
 		out.Body.UserIDs = []domain.UserID{in.Body.UserID.ID}
 	}
@@ -134,7 +127,6 @@ func fromSendPhishing(in *sendPhishing) *api.SendToUserInput {
 	if t := in.Body.SendTime; t != nil {
 		out.Body.SendAt = domain.Give(*t)
 	}
-	return out
 }
 
 func nextSendPhishing(in *api.SendToUserInput) any {

@@ -6,7 +6,6 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 // Policy is v1's form of a policy.
@@ -71,28 +70,23 @@ type listPolicyUsers struct {
 	}
 }
 
-// policyRoutes adds the routes of policies and their users.
-func (f *Facade) policyRoutes() {
-	list(f, Meta{
+// addPolicyRoutes adds the routes of policies and their users.
+func (f *Facade) addPolicyRoutes() {
+	addList[listPolicies](f, Meta{
 		ID: "policies", Method: "GET", Path: "/clients/:client_id/policies", Status: http.StatusOK,
 		Summary: "Get Policies",
 		Description: "Returns the active policies of a client, by their creation, with how many of the audience have " +
 			"signed.",
-	}, api.ListPolicies, fromListPolicies, toPolicy)
-	list(f, Meta{
+	}, api.ListPolicies, nil, toPolicy)
+	addList(f, Meta{
 		ID: "policy-users", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users", Status: http.StatusOK,
 		Summary:     "Get Policy Users",
 		Description: "Returns the users of the policy's audience, by their creation, and whether each has signed.",
 		Fails:       []int{http.StatusNotFound},
-	}, api.ListPolicyUsers, fromListPolicyUsers, toPolicyUser)
+	}, api.ListPolicyUsers, fillListPolicyUsers, toPolicyUser)
 }
 
-func fromListPolicies(in *listPolicies) (*api.ListPoliciesInput, *op.Paging) {
-	out := &api.ListPoliciesInput{}
-	out.Path.ClientID = in.Path.ClientID.ID
-	return out, &out.Query.Paging
-}
-
+// toPolicy gives the policy the scope of one of the three kinds: RefAs returns the zero id for the other two.
 func toPolicy(p api.Policy) Policy {
 	client, _ := domain.RefAs[domain.ClientKind](p.ScopeID)
 	group, _ := domain.RefAs[domain.GroupKind](p.ScopeID)
@@ -107,12 +101,8 @@ func toPolicy(p api.Policy) Policy {
 	}
 }
 
-func fromListPolicyUsers(in *listPolicyUsers) (*api.ListPolicyUsersInput, *op.Paging) {
-	out := &api.ListPolicyUsersInput{}
-	out.Path.ClientID = in.Path.ClientID.ID
-	out.Path.PolicyID = in.Path.PolicyID.ID
+func fillListPolicyUsers(in *listPolicyUsers, out *api.ListPolicyUsersInput) {
 	out.Query.Status = in.Query.Status
-	return out, &out.Query.Paging
 }
 
 func toPolicyUser(u api.PolicyUser) PolicyUser {

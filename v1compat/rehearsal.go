@@ -25,8 +25,8 @@ type StartedRehearsal struct {
 	Until Time `json:"until" doc:"Until when version 1 answers the key 410."`
 }
 
-// rehearsalRoutes adds the routes by which callers test with their own key whether they still need v1.
-func (f *Facade) rehearsalRoutes() {
+// addRehearsalRoutes adds the routes by which callers test with their own key whether they still need v1.
+func (f *Facade) addRehearsalRoutes() {
 	addOwn(f, Meta{
 		ID: "start-rehearsal", Method: "POST", Path: "/rehearsal", Status: http.StatusOK, Summary: "Start Rehearsal",
 		Description: "Switches version 1 off for the key that asks, for some minutes: within 30 seconds its operations answer 410 " +

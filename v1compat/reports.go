@@ -6,7 +6,6 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 // Report is v1's form of a report.
@@ -31,32 +30,20 @@ type downloadReport struct {
 	Query struct{ upTo50 }
 }
 
-// reportRoutes adds the routes of reports.
-func (f *Facade) reportRoutes() {
-	listNext(f, Meta{
+// addReportRoutes adds the routes of reports.
+func (f *Facade) addReportRoutes() {
+	addList[listReports](f, Meta{
 		ID: "reports", Method: "GET", Path: "/clients/:client_id/reports", Status: http.StatusOK,
 		Summary:     "Get Reports",
 		Description: "Returns the reports of a client, by their creation.", Reordered: true,
 		GivenUp: []string{"download_link"}, Successor: api.ListReports,
-	}, api.OldReports, fromListReports, toReport, nextListReports)
-	single(f, Meta{
+	}, api.OldReports, nil, toReport)
+	addSingle[downloadReport](f, Meta{
 		ID: "download-report", Method: "GET", Path: "/clients/:client_id/reports/:report_id", Status: http.StatusOK,
 		Summary:     "Download Report",
 		Description: "Returns a page with the one report, with the link to its file once it is ready.",
 		Fails:       []int{http.StatusNotFound},
-	}, api.GetReport, fromDownloadReport, toDownload)
-}
-
-func fromListReports(in *listReports) (*api.OldReportsInput, *op.Paging) {
-	out := &api.OldReportsInput{}
-	out.Path.ClientID = in.Path.ClientID.ID
-	return out, &out.Query.Paging
-}
-
-func nextListReports(in *api.OldReportsInput, _ *op.Page[api.Report]) (any, *op.Paging) {
-	out := &api.ListReportsInput{}
-	out.Path.ClientID = in.Path.ClientID
-	return out, &out.Query.Paging
+	}, api.GetReport, toDownload)
 }
 
 func toReport(r api.Report) Report {
@@ -64,12 +51,6 @@ func toReport(r api.Report) Report {
 		ReportID: idmap.TextRef[domain.ReportKind]{ID: r.ID}, ReportType: r.Type,
 		CreatedDate: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt),
 	}
-}
-
-func fromDownloadReport(in *downloadReport) *api.GetReportInput {
-	out := &api.GetReportInput{}
-	out.Path.ClientID, out.Path.ReportID = in.Path.ClientID.ID, in.Path.ReportID.ID
-	return out
 }
 
 func toDownload(r *api.ReportDetail) *Report {

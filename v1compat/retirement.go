@@ -21,10 +21,10 @@ var notRetired = &retire.State{}
 
 // retirement returns the current state of v1's retirement.
 func (f *Facade) retirement() *retire.State {
-	if f.Lifecycle == nil {
+	if f.Keeper == nil {
 		return notRetired
 	}
-	return f.Lifecycle()
+	return f.Keeper.State()
 }
 
 // guideLinks returns the Link header values that lead to the guide, by route name; the entry "" is for everything
@@ -84,8 +84,8 @@ var goneFailure = openapi.Failure{
 	Message: "version 1 is switched off for this key: call GET /v2/clients in its place",
 }
 
-// checkPhase returns the error with which the key's phase refuses the request, after setting its headers; nil if it
-// is allowed (decisions 11.6).
+// checkPhase returns the error with which v1 refuses the request because of the key's phase or rehearsal, and adds the
+// link to the successor; nil if the request is allowed (decisions 11.6).
 func (r *route) checkPhase(c *gin.Context) error {
 	state := r.facade.retirement()
 	if r.Additive || state.Unrestricted() {

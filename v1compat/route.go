@@ -55,13 +55,14 @@ type route struct {
 	// toV2 converts v1's input to v2's. Some fields of v1's may be empty.
 	toV2   func(in any) any
 	answer func(ctx context.Context, in any) (reply, error)
-	// next converts v1's input to the successor's without calling the operation; it returns nil if there is none.
-	next func(in any, locate pathFiller) (any, error)
-	// shown is the operation's output, or a row of its list. fromV2 converts a pointer to it to v1's output, or to
-	// an item of that.
-	shown  reflect.Type
-	fromV2 func(out any) any
-	facade *Facade
+	// toNext converts the operation's input to the successor's; it returns nil if there is none. page is the page of
+	// the list that the operation returned; nil before the call, and for other operations.
+	toNext func(input, page any) any
+	// v2Output is the operation's output, or a row of its list. fromV2 converts a pointer to it to a pointer to v1's
+	// output, or to an item of that.
+	v2Output reflect.Type
+	fromV2   func(out any) any
+	facade   *Facade
 }
 
 // pathFiller sets in an input the ids that the operation itself would find, for the successor's path.
@@ -73,66 +74,64 @@ var shared = []int{
 	http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,
 }
 
-// call adds a route that calls an operation.
-func call[In, V2In, V2Out, Out any](
-	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out,
+// addCall adds a route that calls an operation. fill sets in v2's input what v1's input has besides the path; nil for
+// nothing. from converts the output.
+func addCall[In, V2In, V2Out, Out any](
+	f *Facade, meta Meta, o *op.Op[V2In, V2Out], fill func(*In, *V2In), from func(*V2Out) *Out,
 ) {
-	callNext(f, meta, o, to, from, func(input *V2In) any { return input })
+	addCallNext(f, meta, o, fill, from, nil)
 }
 
-// callNext is call with next, which converts the input of the called operation to the input of the route's Successor.
-func callNext[In, V2In, V2Out, Out any](
-	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Out, next func(*V2In) any,
+// addCallNext is addCall with next, which converts the input of the called operation to the input of the route's Successor. If
+// next is nil, route.withSamePath does.
+func addCallNext[In, V2In, V2Out, Out any](
+	f *Facade, meta Meta, o *op.Op[V2In, V2Out], fill func(*In, *V2In), from func(*V2Out) *Out, next func(*V2In) any,
 ) {
-	r := routeOf[In, Out](meta, o)
-	r.toV2 = func(in any) any { return to(in.(*In)) }
+	r := newRoute[Out](meta, o, fill)
+	if next != nil {
+		r.toNext = func(input, _ any) any { return next(input.(*V2In)) }
+	}
 	r.answer = func(ctx context.Context, in any) (reply, error) {
-		input := to(in.(*In))
-		out, err := op.Call(ctx, r.set, o, input)
+		input := r.toV2(in)
+		out, err := op.Call(ctx, r.set, o, input.(*V2In))
 		if err != nil {
 			return reply{}, err
 		}
-		return reply{from(out), next(input)}, nil
+		return reply{from(out), r.toNext(input, nil)}, nil
 	}
-	r.next = func(in any, locate pathFiller) (any, error) {
-		input := to(in.(*In))
-		if err := locate(input); err != nil {
-			return nil, err
-		}
-		return next(input), nil
-	}
-	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
+	r.v2Output, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 	f.add(r)
 }
 
-// list adds a route that returns one page of an operation's list. The input's Query embeds a window type; to
-// returns v2's input, and a pointer to the Paging in it, which it leaves empty.
-func list[In, V2In, Row, Item any](
-	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item,
+// addList adds a route that returns one page of an operation's list. The input's Query embeds a window type. fill is that
+// of addCall, and leaves v2's Paging alone; item converts a row.
+func addList[In, V2In, Row, Item any](
+	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], fill func(*In, *V2In), item func(Row) Item,
 ) {
-	listNext(f, meta, o, to, item, nil)
+	addListNext(f, meta, o, fill, item, nil)
 }
 
-// listNext is list with next, which converts the input of the called operation, and the page it read (nil for none), to
-// the input of the route's Successor, and returns the Paging in it. next returns nil if no request of the Successor has
-// the same answer. If next itself is nil, the inputs are the same.
-func listNext[In, V2In, Row, Item any](
-	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], to func(*In) (*V2In, *op.Paging), item func(Row) Item,
-	next func(*V2In, *op.Page[Row]) (any, *op.Paging),
+// addListNext is addList with next, which converts the input of the called operation, and the page it read (nil for none), to
+// the input of the route's Successor. next returns nil if no request of the Successor has the same answer. If next
+// itself is nil, route.withSamePath converts the input.
+func addListNext[In, V2In, Row, Item any](
+	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], fill func(*In, *V2In), item func(Row) Item,
+	next func(*V2In, *op.Page[Row]) any,
 ) {
-	r := routeOf[In, Paging[Item]](meta, o)
-	r.toV2 = func(in any) any {
-		filters, paging := to(in.(*In))
-		paging.Limit = 1 // any that v2 allows
-		return filters
+	r := newRoute[Paging[Item]](meta, o, fill)
+	if next != nil {
+		r.toNext = func(input, page any) any {
+			read, _ := page.(*op.Page[Row])
+			return next(input.(*V2In), read)
+		}
 	}
 	r.answer = func(ctx context.Context, in any) (reply, error) {
 		bounds, err := pageOf(in)
 		if err != nil {
 			return reply{}, err
 		}
-		filters, paging := to(in.(*In))
-		walk, page, err := readPage(ctx, r, o, filters, paging, bounds)
+		input := r.toV2(in)
+		walk, page, err := readPage(ctx, r, o, input.(*V2In), bounds)
 		if err != nil {
 			return reply{}, err
 		}
@@ -145,70 +144,47 @@ func listNext[In, V2In, Row, Item any](
 		a := reply{out: out} // without a link if the successor has no page with the same objects
 		whole := !page.Page.HasMore
 		if samePage, ok := successorPage(bounds, len(page.Data), whole, meta.Reordered); ok && r.hasServedSuccessor() {
-			if a.next = filters; next != nil {
-				a.next, paging = next(filters, page)
-			}
-			if a.next != nil {
-				*paging = samePage
+			if a.next = r.toNext(input, page); a.next != nil {
+				*pagingOf(a.next) = samePage
 			}
 		}
-		return a, f.checkpoints.save(ctx, walk, len(page.Data), page.End)
+		return a, f.saveCheckpoint(ctx, walk, len(page.Data), page.End)
 	}
-	r.next = func(in any, locate pathFiller) (any, error) {
-		bounds, err := pageOf(in)
-		if err != nil {
-			return nil, err
-		}
-		filters, paging := to(in.(*In))
-		if err := locate(filters); err != nil {
-			return nil, err
-		}
-		out := any(filters)
-		if next != nil {
-			out, paging = next(filters, nil)
-		}
-		if out != nil {
-			*paging = firstPage(bounds, meta.Reordered)
-		}
-		return out, nil
-	}
-	r.shown, r.fromV2 = reflect.TypeFor[Row](), func(row any) any { return item(*row.(*Row)) }
+	r.v2Output, r.fromV2 = reflect.TypeFor[Row](), func(row any) any { return new(item(*row.(*Row))) }
 	f.add(r)
 }
 
-// readPage reads a page of an operation's list as part of a walk by offset. paging points into filters. If the
-// checkpoint's cursor is stale, it reads the page by its offset.
+// readPage reads a page of an operation's list as part of a walk by offset. input is the operation's, without its
+// Paging. If the checkpoint's cursor is stale, readPage reads the page by its offset.
 func readPage[V2In, Row any](
-	ctx context.Context, r *route, o *op.Op[V2In, op.Page[Row]], filters *V2In, paging *op.Paging, page pageRequest,
+	ctx context.Context, r *route, o *op.Op[V2In, op.Page[Row]], input *V2In, page pageRequest,
 ) (walk, *op.Page[Row], error) {
-	w, err := r.facade.checkpoints.walk(ctx, r.ID, o, filters, page)
+	w, err := r.facade.beginPage(ctx, r.ID, o, input, page)
 	if err != nil {
 		return w, nil, err
 	}
+	paging := pagingOf(input)
 	*paging = w.paging()
-	read, err := op.Call(ctx, r.set, o, filters)
+	read, err := op.Call(ctx, r.set, o, input)
 	if w.isStaleCursor(err) {
 		w.cursor = ""
 		*paging = w.paging()
-		read, err = op.Call(ctx, r.set, o, filters)
+		read, err = op.Call(ctx, r.set, o, input)
 	}
 	return w, read, err
 }
 
-// single adds a route that shows the object of a call as a list of one. The input's Query embeds a window type;
-// beyond offset 0 the list is empty.
-func single[In, V2In, V2Out, Item any](
-	f *Facade, meta Meta, o *op.Op[V2In, V2Out], to func(*In) *V2In, from func(*V2Out) *Item,
-) {
-	r := routeOf[In, Paging[Item]](meta, o)
-	r.toV2 = func(in any) any { return to(in.(*In)) }
+// addSingle adds a route that shows the object of a call as a list of one. The path is all that v2's input has. v1's Query
+// embeds a window type; beyond offset 0 the list is empty.
+func addSingle[In, V2In, V2Out, Item any](f *Facade, meta Meta, o *op.Op[V2In, V2Out], from func(*V2Out) *Item) {
+	r := newRoute[Paging[Item], In, V2In](meta, o, nil)
 	r.answer = func(ctx context.Context, in any) (reply, error) {
 		bounds, err := pageOf(in)
 		if err != nil {
 			return reply{}, err
 		}
-		input := to(in.(*In))
-		object, err := op.Call(ctx, r.set, o, input)
+		input := r.toV2(in)
+		object, err := op.Call(ctx, r.set, o, input.(*V2In))
 		if err != nil {
 			return reply{}, err
 		}
@@ -219,18 +195,99 @@ func single[In, V2In, V2Out, Item any](
 		page.Items = append(page.Items, *from(object))
 		return reply{page, input}, nil
 	}
-	r.next = func(in any, _ pathFiller) (any, error) { return to(in.(*In)), nil }
-	r.shown, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
+	r.v2Output, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 	f.add(r)
 }
 
-// routeOf returns a route without its functions.
-func routeOf[In, Out any](meta Meta, o op.Declaration) *route {
-	return &route{Meta: meta, operation: o, input: op.Describe(reflect.TypeFor[In]()), output: reflect.TypeFor[Out]()}
+// newRoute returns a route with the functions that convert its input. fill may be nil.
+func newRoute[Out, In, V2In any](meta Meta, o op.Declaration, fill func(*In, *V2In)) *route {
+	r := &route{Meta: meta, operation: o, input: op.Describe(reflect.TypeFor[In]()), output: reflect.TypeFor[Out]()}
+	r.toV2 = func(in any) any {
+		input := new(V2In)
+		copyPath(input, in)
+		if paging := pagingOf(input); paging != nil {
+			paging.Limit = 1 // any that v2 allows; replaced before the call
+		}
+		if fill != nil {
+			fill(in.(*In), input)
+		}
+		return input
+	}
+	r.toNext = r.withSamePath
+	return r
 }
 
-// add adds a route to the table. It sets the route's Guide and, unless declared or Additive, its Successor.
+// withSamePath returns the operation's input itself if the operation is the route's Successor or the route has none, and
+// else an input of the Successor with the same path.
+func (r *route) withSamePath(input, _ any) any {
+	if r.Successor == nil || r.Successor == r.operation {
+		return input
+	}
+	next := r.Successor.Input().New()
+	copyPath(next, input)
+	return next
+}
+
+// copyPath sets the ids in the path of an input of v2 to those in the path of another input, of v1 or v2. The fields of
+// both have the same names.
+func copyPath(to, from any) {
+	target, source := inputPart(to, "Path"), inputPart(from, "Path")
+	if !target.IsValid() || !source.IsValid() {
+		return
+	}
+	for _, f := range reflect.VisibleFields(target.Type()) {
+		if f.Anonymous {
+			continue
+		}
+		id := source.FieldByName(f.Name)
+		if id.Kind() == reflect.Struct { // a Ref or a UUID of v1
+			id = id.FieldByName("ID")
+		}
+		target.FieldByIndex(f.Index).Set(id)
+	}
+}
+
+// pagingOf returns the Paging in an input of v2; nil if the operation is no list.
+func pagingOf(input any) *op.Paging {
+	if query := inputPart(input, "Query"); query.IsValid() {
+		if paging := query.FieldByName("Paging"); paging.IsValid() {
+			return paging.Addr().Interface().(*op.Paging)
+		}
+	}
+	return nil
+}
+
+// inputPart returns a part of an input, such as its Path; the zero Value if it has none.
+func inputPart(in any, name string) reflect.Value {
+	return reflect.ValueOf(in).Elem().FieldByName(name)
+}
+
+// next converts v1's input to the successor's without calling the operation; it returns nil if there is none.
+func (r *route) next(in any, locate pathFiller) (any, error) {
+	input := r.toV2(in)
+	if err := locate(input); err != nil {
+		return nil, err
+	}
+	next := r.toNext(input, nil)
+	if next == nil {
+		return nil, nil
+	}
+	if paging := pagingOf(next); paging != nil {
+		page, err := pageOf(in)
+		if err != nil {
+			return nil, err
+		}
+		*paging = firstPage(page, r.Reordered)
+	}
+	return next, nil
+}
+
+// add adds a route to the table. It sets the route's Guide and, unless declared or Additive, its Successor. It panics if
+// the route does not fit its operation, a programming error.
 func (f *Facade) add(r *route) {
+	if err := r.check(); err != nil {
+		panic("v1 route " + r.ID + ": " + err.Error())
+	}
 	if r.Successor == nil && !r.Additive {
 		r.Successor = r.operation
 	}
@@ -310,20 +367,12 @@ func (r *route) check() error {
 
 // hasField reports whether an input has the field, as a parameter or a member of the body.
 func hasField(in *op.Input, name string) bool {
-	for _, p := range slices.Concat(in.Path, in.Query) {
-		if p.Name == name {
-			return true
-		}
+	if slices.ContainsFunc(slices.Concat(in.Path, in.Query), func(p op.Param) bool { return p.Name == name }) {
+		return true
 	}
-	if in.Body == nil {
-		return false
-	}
-	for _, f := range reflect.VisibleFields(in.Body) {
-		if rule.WireName(f) == name {
-			return true
-		}
-	}
-	return false
+	return in.Body != nil && slices.ContainsFunc(reflect.VisibleFields(in.Body), func(f reflect.StructField) bool {
+		return rule.WireName(f) == name
+	})
 }
 
 // addOwn adds a route that is not in v1's own document, for callers who move to v2 (decisions 11.4, 11.5, 11.12).
@@ -335,8 +384,5 @@ func addOwn[In, Out any](f *Facade, meta Meta, tag string, run func(context.Cont
 		ID: "v1." + meta.ID, Tag: tag, Method: meta.Method, Path: meta.Path, Scope: domain.Read, Since: op.V2_0,
 		Status: meta.Status, Summary: meta.Summary,
 	}, run)
-	call(f, meta, o, identity[In], identity[Out])
+	addCall(f, meta, o, func(in, out *In) { *out = *in }, func(out *Out) *Out { return out })
 }
-
-// identity returns its argument, for routes whose input or output is v1's.
-func identity[T any](v *T) *T { return v }

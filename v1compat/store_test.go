@@ -222,7 +222,7 @@ func TestRedisWalk(t *testing.T) {
 	tenant := s.Tenant("Partner")
 	path, ids, client := crowd(s, tenant, 9)
 	s.list(path+"?limit=3", tenant.Key)
-	s.facade.checkpoints.store = redisAt(t, server.Addr(), clock, t.Output()) // as of another replica
+	s.facade.Store = redisAt(t, server.Addr(), clock, t.Output()) // as of another replica
 	s.deleteUser(client, ids[0])
 	p := s.list(path+"?limit=3&offset=3", tenant.Key)
 	if got := fmt.Sprint(p.texts("id")); got != fmt.Sprint(ids[3:6]) || p.Total != 8 {

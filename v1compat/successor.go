@@ -3,7 +3,6 @@ package v1compat
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -124,9 +123,8 @@ func (r *route) successorInput(c *gin.Context) (any, error) {
 	reader.Scopes = []domain.Scope{domain.Read}
 	ctx = domain.WithCaller(ctx, &reader)
 
-	path, query := inputPart(in, "Path"), inputPart(in, "Query")
-	parts := slices.Concat(path, query)
-	if _, err := idmap.Resolve(ctx, r.facade.Registry, parts...); err != nil {
+	path, query := inputValues(in, "Path"), inputValues(in, "Query")
+	if _, err := idmap.Resolve(ctx, r.facade.Registry, slices.Concat(path, query)...); err != nil {
 		return nil, err
 	}
 	if err := r.facade.checkReach(ctx, path); err != nil {
@@ -142,9 +140,9 @@ func (r *route) successorInput(c *gin.Context) (any, error) {
 // needsBody reports whether the successor's path needs an id that v1 has in the body.
 func (r *route) needsBody() bool { return len(r.input.Path) == 0 && len(r.Successor.Input().Path) > 0 }
 
-// inputPart returns a part of an input, such as its Path; nil if it has none.
-func inputPart(in any, name string) []any {
-	if part := reflect.ValueOf(in).Elem().FieldByName(name); part.IsValid() {
+// inputValues returns a pointer to a part of an input, such as its Path; nothing if it has none.
+func inputValues(in any, name string) []any {
+	if part := inputPart(in, name); part.IsValid() {
 		return []any{part.Addr().Interface()}
 	}
 	return nil
@@ -182,13 +180,7 @@ func (f *Facade) filterReached(ctx context.Context, in *api.ListClientsInput) er
 	if err != nil {
 		return err
 	}
-	reachable := &op.IDList[domain.ClientKind]{}
-	for _, id := range in.Query.IDs.IDs {
-		if reached[idmap.UUID(id)] {
-			reachable.IDs, reachable.Given = append(reachable.IDs, id), reachable.Given+1
-		}
-	}
-	in.Query.IDs = reachable
+	in.Query.IDs.IDs = slices.DeleteFunc(in.Query.IDs.IDs, func(id domain.ClientID) bool { return !reached[idmap.UUID(id)] })
 	return nil
 }
 
@@ -203,26 +195,25 @@ func (f *Facade) lookUpReach(ctx context.Context, kind string, ids []idmap.UUID)
 	return out.IDs, nil
 }
 
-// fillPath is the service's pathFiller: it calls the operation, limited to one row, so that the operation sets the ids
-// in its input. For a send, which must not be made, it finds the user's client by the list of the user's results.
+// fillPath is the service's pathFiller. It calls the operation, limited to the one row that toV2 requests, so that the
+// operation sets the ids in its input. For a send, which must not be made, it finds the user's client by the list of the
+// user's results. It does nothing for other inputs.
 func (f *Facade) fillPath(ctx context.Context, input any) error {
 	switch in := input.(type) {
 	case *api.SentResultsInput:
-		in.Query.Paging = op.Paging{Limit: 1}
 		_, err := op.Call(ctx, f.v1, api.SentResults, in)
 		return err
 	case *api.SentEmailsInput:
-		in.Query.Paging = op.Paging{Limit: 1}
 		_, err := op.Call(ctx, f.v1, api.SentEmails, in)
 		return err
 	case *api.SendToUserInput:
 		if len(in.Body.UserIDs) == 0 {
 			return fmt.Errorf("no user is named")
 		}
-		user := &api.SentResultsInput{}
-		user.Path.UserID = in.Body.UserIDs[0]
-		err := f.fillPath(ctx, user)
-		in.Client = user.Client
+		results := &api.SentResultsInput{}
+		results.Path.UserID, results.Query.Limit = in.Body.UserIDs[0], 1
+		err := f.fillPath(ctx, results)
+		in.Client = results.Client
 		return err
 	}
 	return nil

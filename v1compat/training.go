@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 // TrainingResult is v1's form of a user's course, in both of its spellings (decisions 5.9).
@@ -22,20 +21,14 @@ type listTraining struct {
 	Query struct{ upTo50 }
 }
 
-// trainingRoutes adds the route of training results.
-func (f *Facade) trainingRoutes() {
-	list(f, Meta{
+// addTrainingRoutes adds the route of training results.
+func (f *Facade) addTrainingRoutes() {
+	addList[listTraining](f, Meta{
 		ID: "training", Method: "GET", Path: "/users/:user_id/training", Status: http.StatusOK,
 		Summary:     "Get User Training Results",
 		Description: "Returns the courses that a user was given, in the order of the user's list.",
 		Fails:       []int{http.StatusNotFound},
-	}, api.ListTraining, fromListTraining, toTrainingResult)
-}
-
-func fromListTraining(in *listTraining) (*api.ListTrainingInput, *op.Paging) {
-	out := &api.ListTrainingInput{}
-	out.Path.UserID = in.Path.UserID.ID
-	return out, &out.Query.Paging
+	}, api.ListTraining, nil, toTrainingResult)
 }
 
 // toTrainingResult leaves the dates of an open course zero, which v1 writes as the year 1.

@@ -77,11 +77,11 @@ func (t *Translator) Expect(objects []jsontext.Value, numbers Numbers) ([]Expect
 
 	err := idmap.NumberBy(func(wanted []idmap.IDKey) (map[idmap.IDKey]int64, error) {
 		found, err := numbers(wanted)
-		all := make(map[idmap.IDKey]int64, len(wanted))
+		complete := make(map[idmap.IDKey]int64, len(wanted))
 		for _, key := range wanted {
-			all[key] = cmp.Or(found[key], NoNumber)
+			complete[key] = cmp.Or(found[key], NoNumber)
 		}
-		return all, err
+		return complete, err
 	}, items...)
 	if err != nil {
 		return nil, err
@@ -114,17 +114,11 @@ func (t *Translator) missing(object jsontext.Value) map[string]string {
 
 // item returns a pointer to v1's item for an object of v2.
 func (t *Translator) item(object jsontext.Value) (any, error) {
-	shown := reflect.New(t.route.shown)
-	if err := json.Unmarshal(object, shown.Interface()); err != nil {
+	shown := reflect.New(t.route.v2Output).Interface()
+	if err := json.Unmarshal(object, shown); err != nil {
 		return nil, err
 	}
-	item := reflect.ValueOf(t.route.fromV2(shown.Interface()))
-	if item.Kind() == reflect.Pointer {
-		return item.Interface(), nil
-	}
-	settable := reflect.New(item.Type())
-	settable.Elem().Set(item)
-	return settable.Interface(), nil
+	return t.route.fromV2(shown), nil
 }
 
 // translatorOf returns the translator of a route. It expects v2's objects as the route's Successor sends them, which is
@@ -137,26 +131,13 @@ func translatorOf(r *route) *Translator {
 		wire = data.Type.Elem()
 	}
 	t := &Translator{Meta: r.Meta, List: list, Paged: paged, route: r}
-	for name, always := range wireNames(wire) {
-		if always {
+	for _, f := range reflect.VisibleFields(wire) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" && !f.Anonymous && !strings.Contains(options, "omit") {
 			t.required = append(t.required, name)
 		}
 	}
 	return t
-}
-
-// wireNames returns the members of a struct's JSON, and whether each is always present.
-func wireNames(t reflect.Type) map[string]bool {
-	names := map[string]bool{}
-	for _, f := range reflect.VisibleFields(t) {
-		tag, ok := f.Tag.Lookup("json")
-		if !ok || tag == "-" || f.Anonymous {
-			continue
-		}
-		name, options, _ := strings.Cut(tag, ",")
-		names[name] = !strings.Contains(options, "omit")
-	}
-	return names
 }
 
 // Translated is a request of v1 as its route reads it, and the v2 request that succeeds it.

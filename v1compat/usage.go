@@ -41,8 +41,8 @@ type readUsage struct {
 	}
 }
 
-// usageRoutes adds the route by which callers see their remaining calls of v1.
-func (f *Facade) usageRoutes() {
+// addUsageRoutes adds the route by which callers see their remaining calls of v1.
+func (f *Facade) addUsageRoutes() {
 	addOwn(f, Meta{
 		ID: "usage", Method: "GET", Path: "/usage", Status: http.StatusOK, Summary: "Get Usage",
 		Description: "Returns which operations of version 1 were called with the key, by day (UTC), and which operation of " +
@@ -69,10 +69,10 @@ func (f *Facade) readUsage(ctx context.Context, in *readUsage) (*Usage, error) {
 // /v1/clients" to "GET /v2/clients".
 func (f *Facade) Successors() map[string]string { return f.successors }
 
-// countedOperations returns the operations to count, of v1 and of v2: a map from the edge's name of each to its method
-// and path. It also sets successors.
-func (f *Facade) countedOperations() map[usage.Surface]map[string]string {
-	counted := map[usage.Surface]map[string]string{usage.V1: {}, usage.V2: {}}
+// setOperations sets counted, the operations to count by the edge's name for each, and successors. Both name an operation
+// by its method and path.
+func (f *Facade) setOperations() {
+	f.counted = map[usage.Surface]map[string]string{usage.V1: {}, usage.V2: {}}
 	f.successors = map[string]string{}
 	for _, r := range f.routes {
 		if r.Additive {
@@ -81,9 +81,8 @@ func (f *Facade) countedOperations() map[usage.Surface]map[string]string {
 		next := r.Successor.Meta()
 		operation := methodAndPath(r.Method, "/v1", r.Path)
 		f.successors[operation] = methodAndPath(next.Method, "/v2", next.Path)
-		counted[usage.V1][r.ID], counted[usage.V2][next.ID] = operation, f.successors[operation]
+		f.counted[usage.V1][r.ID], f.counted[usage.V2][next.ID] = operation, f.successors[operation]
 	}
-	return counted
 }
 
 // methodAndPath formats a method and a path as documents do: GET /v1/clients/{client_id}.

@@ -6,7 +6,6 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v2/api"
-	"partnerapi/v2/op"
 )
 
 // User is v1's form of a user.
@@ -75,33 +74,30 @@ type updateUser struct {
 	}
 }
 
-// userRoutes adds the routes of users.
-func (f *Facade) userRoutes() {
-	list(f, Meta{
+// addUserRoutes adds the routes of users.
+func (f *Facade) addUserRoutes() {
+	addList(f, Meta{
 		ID: "users", Method: "GET", Path: "/clients/:client_id/users", Status: http.StatusOK, Summary: "Get Users",
 		Description: "Returns the users of a client, by their creation: active ones unless `status` says otherwise.",
-	}, api.ListUsers, fromListUsers, toUser)
-	call(f, Meta{
+	}, api.ListUsers, fillListUsers, toUser)
+	addCall(f, Meta{
 		ID: "create-user", Method: "POST", Path: "/clients/:client_id/users", Status: http.StatusCreated,
 		Summary: "Create User",
 		Description: "Creates an active user in the client's manually-managed group and assigns the courses at once. " +
 			"No welcome mail is sent.",
 		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"collection_ids": "collection_id"},
-	}, api.CreateUser, fromCreateUser, toCreatedUser)
-	call(f, Meta{
+	}, api.CreateUser, fillCreateUser, toCreatedUser)
+	addCall(f, Meta{
 		ID: "update-user", Method: "POST", Path: "/users/:user_id", Status: http.StatusOK, Summary: "Update User",
 		Description: "Changes the fields that are sent and leaves the others. At least one must be sent.",
 		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
-	}, api.UpdateUser, fromUpdateUser, toUpdated)
+	}, api.UpdateUser, fillUpdateUser, toUpdated)
 }
 
-func fromListUsers(in *listUsers) (*api.ListUsersInput, *op.Paging) {
-	out := &api.ListUsersInput{}
-	out.Path.ClientID = in.Path.ClientID.ID
+func fillListUsers(in *listUsers, out *api.ListUsersInput) {
 	out.Query.Status = in.Query.Status
 	out.Query.Sort = "created_at"
-	return out, &out.Query.Paging
 }
 
 func toUser(u api.User) User {
@@ -117,10 +113,8 @@ func toUser(u api.User) User {
 	return out
 }
 
-func fromCreateUser(in *createUser) *api.CreateUserInput {
+func fillCreateUser(in *createUser, out *api.CreateUserInput) {
 	b := in.Body
-	out := &api.CreateUserInput{}
-	out.Path.ClientID = in.Path.ClientID.ID
 	out.Body.Email = b.Email
 	out.Body.FirstName = b.FirstName
 	out.Body.LastName = b.LastName
@@ -132,7 +126,6 @@ func fromCreateUser(in *createUser) *api.CreateUserInput {
 	if b.CollectionID != nil {
 		out.Body.CollectionIDs = []domain.CollectionID{b.CollectionID.ID}
 	}
-	return out
 }
 
 func toCreatedUser(u *api.User) *CreatedUser {
@@ -141,13 +134,10 @@ func toCreatedUser(u *api.User) *CreatedUser {
 	}
 }
 
-func fromUpdateUser(in *updateUser) *api.UpdateUserInput {
-	out := &api.UpdateUserInput{}
-	out.Path.UserID = in.Path.UserID.ID
+func fillUpdateUser(in *updateUser, out *api.UpdateUserInput) {
 	out.Body.Status = optionalOf(domain.UserStatus(in.Body.Status))
 	out.Body.PreferredLanguage = optionalOf(domain.Language(in.Body.PreferredLanguage))
 	out.Body.Role = optionalOf(domain.Role(in.Body.Role))
-	return out
 }
 
 func toUpdated(*api.UserDetail) *Done { return &Done{Status: "updated"} }

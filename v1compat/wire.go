@@ -63,6 +63,7 @@ type choice[E interface {
 	rule.Enum
 }] string
 
+// Values lists the values for the OpenAPI document.
 func (c choice[E]) Values() []string { return E(c).Values() }
 
 // UnmarshalText parses a value.
@@ -176,7 +177,7 @@ type window struct {
 	Offset integer `query:"offset" default:"0" doc:"How many items to pass over."`
 }
 
-// upTo returns the page with its limit clamped to most.
+// upTo returns the page with its limit clamped to 1..most.
 func (w window) upTo(most int, limit integer) pageRequest {
 	return pageRequest{limit: min(max(int(limit), 1), most), offset: int(w.Offset)}
 }

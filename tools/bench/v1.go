@@ -40,14 +40,14 @@ func addV1() {
 }
 
 func mountV1(ctx context.Context, d *db.DB, api *v2.API, edge *ginop.Edge, engine *gin.Engine, log *slog.Logger) error {
-	keeper, err := retire.NewKeeper(ctx, retire.NewStore(d.DB, nil))
+	keeper, err := retire.NewKeeper(ctx, retire.NewStore(d.DB, domain.SystemClock{}))
 	if err != nil {
 		return err
 	}
 	go keeper.Watch(ctx, log)
 	used := usage.New(d.DB, domain.SystemClock{}, log)
 	go used.Run(ctx)
-	return mountFacade(ctx, v1compat.Config{Usage: used, Lifecycle: keeper.State}, d, api, edge, engine, log)
+	return mountFacade(ctx, v1compat.Config{Usage: used, Keeper: keeper}, d, api, edge, engine, log)
 }
 
 // newPlainService is the service, whose v1 knows nothing of its retirement: no links to

@@ -68,11 +68,12 @@ type run struct {
 
 // Compare compares everything that the key reaches. If it returns an error, the report has what was compared before.
 func Compare(ctx context.Context, c Config) (*Report, error) {
-	return start(ctx, c, func(r *run) error { return r.compareAll(ctx) })
+	return withRun(ctx, c, func(r *run) error { return r.compareAll(ctx) })
 }
 
-// start calls compare with a run whose services both answer, and returns its report.
-func start(ctx context.Context, c Config, compare func(*run) error) (*Report, error) {
+// withRun creates a run, calls compare with it if its services both answer, and returns the run's report, also with an
+// error.
+func withRun(ctx context.Context, c Config, compare func(*run) error) (*Report, error) {
 	if c.Wait == nil {
 		c.Wait = domain.Pause
 	}

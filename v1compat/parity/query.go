@@ -26,7 +26,7 @@ type query struct {
 	rules  rules
 }
 
-// spec is how the items of a route are paired and ordered (decisions 5.6).
+// spec says by what the items of a route are paired and ordered (decisions 5.6), and which lists their objects have.
 type spec struct {
 	// key is the member that identifies an item, and kind the kind of objects whose id it
 	// is. Items without a key are paired by position; a key without a kind is not an id.

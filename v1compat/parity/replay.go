@@ -24,7 +24,7 @@ import (
 // entry of HAR, that cannot be read, and of each line that is no request of v1 that only reads; HAR's other requests
 // are ignored. Replay returns an error if unreadable was called, or if no request succeeded.
 func Replay(ctx context.Context, c Config, file io.Reader, unreadable func(n int, reason string)) (*Report, error) {
-	return start(ctx, c, func(r *run) error {
+	return withRun(ctx, c, func(r *run) error {
 		lists, bad, err := r.readTraffic(file, unreadable)
 		if err != nil {
 			return err
@@ -49,8 +49,8 @@ func Replay(ctx context.Context, c Config, file io.Reader, unreadable func(n int
 	})
 }
 
-// reads reports whether v1 has a route for the request that only reads. path is the request's without its query.
-func (r *run) reads(v1 request, path string) bool {
+// isRead reports whether v1 has a route for the request that only reads. path is the request's without its query.
+func (r *run) isRead(v1 request, path string) bool {
 	for _, route := range r.routes {
 		if route.Method == v1.method && route.Matches(path) {
 			return true
@@ -81,7 +81,7 @@ func (r *run) readTraffic(
 		case reason != "": // reported below
 		case seen[found]:
 			return
-		case r.reads(found, path):
+		case r.isRead(found, path):
 			lists[path] = append(lists[path], found)
 		case !isHAR:
 			reason = "no request of v1 that only reads"

@@ -126,7 +126,8 @@ func (s *service) noteBudget(h http.Header) {
 	}
 }
 
-// pauseUntil lets no request begin before a time, and reports the wait. Less than a second more is ignored.
+// pauseUntil lets no request begin before a time, and reports the wait. It does nothing if that is less than a second
+// after the time until which requests wait already.
 func (s *service) pauseUntil(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +140,7 @@ func (s *service) pauseUntil(until time.Time) {
 	}
 }
 
-// awaitBudget waits until the key has a budget.
+// awaitBudget waits until the key has a budget, but at most maxWait.
 func (s *service) awaitBudget(ctx context.Context) error {
 	s.mu.Lock()
 	d := time.Until(s.until)

@@ -66,8 +66,8 @@ func (r *run) compareAll(ctx context.Context) error {
 	return group.Wait()
 }
 
-// compareList compares a list, and returns the sample of its objects whose children are to be compared, each with its
-// parents; nil if they have no children. For the clients it sets the total of the progress.
+// compareList compares a list, and returns the sample of its objects whose children are to be compared, each by the ids
+// of its parents and its own; nil if they have no children. For the clients it sets the total of the progress.
 func (r *run) compareList(ctx context.Context, list string, path parents) (objects []parents, err error) {
 	q, err := r.listOf(ctx, list, path)
 	if err != nil {
@@ -80,9 +80,9 @@ func (r *run) compareList(ctx context.Context, list string, path parents) (objec
 	users := 0
 	for _, i := range spread(len(pairs), r.Sample) {
 		object := pairs[i][0]
-		below := maps.Clone(path)
-		below[q.kind] = object.subject.id
-		objects = append(objects, below)
+		ids := maps.Clone(path)
+		ids[q.kind] = object.subject.id
+		objects = append(objects, ids)
 		for _, name := range []string{"user_count", "inactive_user_count"} {
 			n, _ := strconv.Atoi(memberOf(object.value, name))
 			users += len(spread(n, r.Sample))

@@ -22,7 +22,7 @@ const cleanupTimeout = time.Minute
 // scope write. Collections are deleted at the end; users cannot be, and become inactive. made describes the objects.
 func Writes(ctx context.Context, c Config, client string) (report *Report, made []string, err error) {
 	c.Sample, c.OldURL = 0, ""
-	report, err = start(ctx, c, func(r *run) error {
+	report, err = withRun(ctx, c, func(r *run) error {
 		found, err := r.exchange(ctx, "client", client)
 		if err != nil {
 			return err

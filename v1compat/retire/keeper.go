@@ -24,10 +24,10 @@ const (
 type Keeper struct {
 	store *Store
 	state atomic.Pointer[State]
-	// readings numbers the readings from 1; shown, guarded by mu, is the number of the reading that returned state.
-	readings atomic.Int64
-	mu       sync.Mutex
-	shown    int64
+	// readings numbers the readings from 1; stateReading, guarded by mu, is the number of the reading that returned state.
+	readings     atomic.Int64
+	mu           sync.Mutex
+	stateReading int64
 	// observe is called after each reading of Watch, with its error or nil; for tests.
 	observe func(error)
 }
@@ -49,20 +49,20 @@ func (k *Keeper) Refresh(ctx context.Context) error {
 	reading := k.readings.Add(1)
 	state, err := k.store.Load(ctx)
 	if err == nil {
-		k.show(reading, state)
+		k.setState(reading, state)
 	}
 	return err
 }
 
-// show sets the state that a reading returned, and returns the previous state. If a later reading was shown already, it
-// keeps the later state and returns state, as if nothing had changed.
-func (k *Keeper) show(reading int64, state *State) (before *State) {
+// setState sets the state that a reading returned, and returns the previous state. If that is of a later reading, it
+// stays, and setState returns state, as if nothing had changed.
+func (k *Keeper) setState(reading int64, state *State) (before *State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if reading < k.shown {
+	if reading < k.stateReading {
 		return state
 	}
-	k.shown = reading
+	k.stateReading = reading
 	return k.state.Swap(state)
 }
 
@@ -93,7 +93,7 @@ func (k *Keeper) read(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	if previous := k.show(reading, state); !reflect.DeepEqual(previous, state) {
+	if previous := k.setState(reading, state); !reflect.DeepEqual(previous, state) {
 		sunset := "none"
 		if state.Announcement != nil {
 			sunset = FormatTime(state.Announcement.Sunset)

@@ -105,8 +105,8 @@ func keyPoints(k *usage.Key, guides map[string]string) (points []string) {
 	return points
 }
 
-// Remind returns an error unless a is the current announcement, and locks the state until the transaction of ctx ends.
-func (s *Store) Remind(ctx context.Context, a Announcement) error {
+// LockAnnouncement returns an error unless a is the current announcement, and locks the state until the transaction of ctx ends.
+func (s *Store) LockAnnouncement(ctx context.Context, a Announcement) error {
 	return s.change(ctx, "remind of the end of v1", func(_ context.Context, state *State, _ time.Time) error {
 		current, err := state.requireAnnouncement()
 		if err == nil && (!current.Announced.Equal(a.Announced) || !current.Sunset.Equal(a.Sunset)) {

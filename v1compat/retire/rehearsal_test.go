@@ -64,8 +64,8 @@ func TestLaterReadingsHold(t *testing.T) {
 	k := &Keeper{}
 	older, newer := &State{}, &State{}
 	first, second := k.readings.Add(1), k.readings.Add(1)
-	k.show(second, newer)
-	k.show(first, older)
+	k.setState(second, newer)
+	k.setState(first, older)
 	if k.State() != newer {
 		t.Error("the older state is shown")
 	}

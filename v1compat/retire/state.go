@@ -55,7 +55,7 @@ type State struct {
 
 // Unrestricted reports whether no key is refused anything, now or later.
 func (s *State) Unrestricted() bool {
-	return s.Settings.Len() == 0 && len(s.Rehearsals) == 0 && s.EndedAt == nil
+	return len(s.Settings) == 0 && len(s.Rehearsals) == 0 && s.EndedAt == nil
 }
 
 // PhaseOf returns a key's phase and its end; zero means that it has no end. When v1 has ended, every key is Off.
@@ -184,39 +184,31 @@ type Setting struct {
 // isActive reports whether the setting has not expired.
 func (s Setting) isActive(now time.Time) bool { return s.Until.IsZero() || now.Before(s.Until) }
 
-// Settings are settings indexed by scope, so that a request looks only at those that
-// may apply to its key. The zero Settings is empty.
-type Settings struct {
-	all      []Setting
-	partners map[domain.PartnerID][]Setting
-	keys     map[domain.KeyID][]Setting
-	count    int
-}
+// Settings are settings by their scope, so that a request looks only at those that may apply to its key.
+type Settings map[Scope][]Setting
 
 // NewSettings returns the settings of a list in any order.
 func NewSettings(list ...Setting) Settings {
-	s := Settings{partners: map[domain.PartnerID][]Setting{}, keys: map[domain.KeyID][]Setting{}, count: len(list)}
+	s := Settings{}
 	for _, set := range list {
-		switch {
-		case !set.Key.IsZero():
-			s.keys[set.Key] = append(s.keys[set.Key], set)
-		case !set.Partner.IsZero():
-			s.partners[set.Partner] = append(s.partners[set.Partner], set)
-		default:
-			s.all = append(s.all, set)
-		}
+		s[set.Scope] = append(s[set.Scope], set)
 	}
 	return s
 }
 
-// Len returns how many settings there are.
-func (s Settings) Len() int { return s.count }
+// Len returns the number of settings.
+func (s Settings) Len() (n int) {
+	for _, list := range s {
+		n += len(list)
+	}
+	return n
+}
 
 // newest returns a key's newest active setting; On without an end if there is none.
 func (s Settings) newest(key Key, now time.Time) Setting {
 	newest := Setting{Phase: On}
-	for _, list := range [...][]Setting{s.all, s.partners[key.Partner], s.keys[key.ID]} {
-		for _, set := range list {
+	for _, scope := range [...]Scope{{}, {Partner: key.Partner}, {Key: key.ID}} {
+		for _, set := range s[scope] {
 			if set.ID > newest.ID && set.isActive(now) {
 				newest = set
 			}

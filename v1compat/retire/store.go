@@ -18,13 +18,8 @@ type Store struct {
 	clock domain.Clock
 }
 
-// NewStore returns a store on the database; a nil clock means the system's.
-func NewStore(d *pg.DB, clock domain.Clock) *Store {
-	if clock == nil {
-		clock = domain.SystemClock{}
-	}
-	return &Store{d, clock}
-}
+// NewStore returns a store on the database.
+func NewStore(d *pg.DB, clock domain.Clock) *Store { return &Store{d, clock} }
 
 // channel is the notification channel of changes.
 const channel = "v1_retirement"
@@ -95,28 +90,17 @@ func (s *Store) readWindows(ctx context.Context) ([]Window, error) {
 		StartAt                  time.Time
 		ForSeconds, EverySeconds int64
 		Windows                  int
-		Keys                     []string
+		Keys                     []domain.KeyID
 	}](ctx, s.db, readAction, pg.SQL(
-		"SELECT id, start_at, for_seconds, every_seconds, windows, keys::text[] AS keys FROM v1_brownouts ORDER BY id"))
-	if err != nil {
-		return nil, err
-	}
+		"SELECT id, start_at, for_seconds, every_seconds, windows, nullif(keys, '{}') AS keys FROM v1_brownouts ORDER BY id"))
 	var list []Window
 	for _, r := range rows {
-		w := Window{
-			ID: r.ID, Start: r.StartAt, Count: r.Windows,
+		list = append(list, Window{
+			ID: r.ID, Start: r.StartAt, Count: r.Windows, Keys: r.Keys,
 			For: time.Duration(r.ForSeconds) * time.Second, Every: time.Duration(r.EverySeconds) * time.Second,
-		}
-		for _, text := range r.Keys {
-			key, err := domain.ParseUUID[domain.KeyKind](text)
-			if err != nil {
-				return nil, err
-			}
-			w.Keys = append(w.Keys, key)
-		}
-		list = append(list, w)
+		})
 	}
-	return list, nil
+	return list, err
 }
 
 // change calls fn with the state and the clock's time, in a transaction that locks
@@ -140,8 +124,7 @@ func (s *Store) change(
 	})
 }
 
-// exec runs a statement of a change.
+// exec runs a statement whose number of changed rows the caller does not need.
 func (s *Store) exec(ctx context.Context, action, query string, args ...any) error {
-	_, err := pg.Exec(ctx, s.db, action, pg.SQL(query, args...))
-	return err
+	return pg.Run(ctx, s.db, action, pg.SQL(query, args...))
 }

@@ -16,8 +16,8 @@ import (
 	"partnerapi/domain"
 )
 
-// maxPlaces bounds the entries that a Counter holds between two flushes: keys times operations times days.
-const maxPlaces = 100_000
+// maxTallies bounds the tallies that a Counter holds between two flushes: keys times operations times days.
+const maxTallies = 100_000
 
 // recordWithin is the timeout of a flush, after which it is retried.
 const recordWithin = 30 * time.Second
@@ -33,10 +33,10 @@ type Counter struct {
 	// exec is pg.Exec; tests replace it.
 	exec    func(ctx context.Context, on pg.Runner, action string, q pg.Query) (int, error)
 	replica string // the id of this process
-	limit   int    // maxPlaces; less in tests
+	limit   int    // maxTallies; less in tests
 
 	mu        sync.Mutex
-	places    map[countKey]*tally
+	tallies   map[countKey]*tally
 	uncounted int64 // calls for which there was no room
 
 	flushing sync.Mutex // held by a flush; guards what follows
@@ -63,29 +63,29 @@ type tally struct {
 // New returns a Counter for a database. It takes days and times from the clock.
 func New(d *pg.DB, clock domain.Clock, log *slog.Logger) *Counter {
 	return &Counter{
-		db: d, exec: pg.Exec, clock: clock, log: log, replica: uuid.NewString(), limit: maxPlaces,
-		places: map[countKey]*tally{},
+		db: d, exec: pg.Exec, clock: clock, log: log, replica: uuid.NewString(), limit: maxTallies,
+		tallies: map[countKey]*tally{},
 	}
 }
 
 // Count counts a call that was just answered. It does not block, and does not allocate for an operation that the key
-// called since the flush before last. Beyond the limit of entries, the call is not counted; the next flush logs how
+// called since the flush before last. Beyond the limit of tallies, the call is not counted; the next flush logs how
 // many were not.
 func (c *Counter) Count(call Call) {
 	now := c.clock.Now()
 	agent := cleanAgent(call.UserAgent)
-	place := countKey{call.Key, domain.DateOf(now), call.Surface, call.Operation}
+	key := countKey{call.Key, domain.DateOf(now), call.Surface, call.Operation}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.places[place]
+	t := c.tallies[key]
 	if t == nil {
-		if len(c.places) >= c.limit {
+		if len(c.tallies) >= c.limit {
 			c.uncounted++
 			return
 		}
 		t = &tally{}
-		c.places[place] = t
+		c.tallies[key] = t
 	}
 	t.count(now, call.Status, agent)
 }
@@ -230,16 +230,16 @@ func (c *Counter) drain(ctx context.Context) *batch {
 	}
 
 	b := &batch{at: c.clock.Now()}
-	for place, t := range c.places {
+	for key, t := range c.tallies {
 		if t.calls == 0 {
-			delete(c.places, place)
+			delete(c.tallies, key)
 			continue
 		}
-		b.append(place, t)
+		b.append(key, t)
 		t.calls, t.failures = 0, 0
 	}
-	if len(c.places) > c.limit/2 {
-		clear(c.places)
+	if len(c.tallies) > c.limit/2 {
+		clear(c.tallies)
 	}
 	if len(b.keys) == 0 {
 		return nil
@@ -248,11 +248,11 @@ func (c *Counter) drain(ctx context.Context) *batch {
 }
 
 // append adds the row of a tally.
-func (b *batch) append(place countKey, t *tally) {
-	b.keys = append(b.keys, place.key.UUID())
-	b.days = append(b.days, place.day.String())
-	b.surfaces = append(b.surfaces, string(place.surface))
-	b.operations = append(b.operations, place.operation)
+func (b *batch) append(k countKey, t *tally) {
+	b.keys = append(b.keys, k.key.UUID())
+	b.days = append(b.days, k.day.String())
+	b.surfaces = append(b.surfaces, string(k.surface))
+	b.operations = append(b.operations, k.operation)
 	b.calls = append(b.calls, t.calls)
 	b.failures = append(b.failures, t.failures)
 	b.first = append(b.first, t.first)

@@ -196,16 +196,16 @@ func TestBound(t *testing.T) {
 	}
 	count(5)
 	count(3) // those that have a place are counted
-	if len(c.places) != 3 || c.uncounted != 2 {
-		t.Errorf("%d places, %d missed", len(c.places), c.uncounted)
+	if len(c.tallies) != 3 || c.uncounted != 2 {
+		t.Errorf("%d places, %d missed", len(c.tallies), c.uncounted)
 	}
 	flush(t, c)
-	if len(c.places) != 0 || c.uncounted != 0 {
-		t.Errorf("after the flush: %d places, %d missed", len(c.places), c.uncounted)
+	if len(c.tallies) != 0 || c.uncounted != 0 {
+		t.Errorf("after the flush: %d places, %d missed", len(c.tallies), c.uncounted)
 	}
 	count(2)
-	if len(c.places) != 2 || c.uncounted != 0 {
-		t.Errorf("then: %d places, %d missed", len(c.places), c.uncounted)
+	if len(c.tallies) != 2 || c.uncounted != 0 {
+		t.Errorf("then: %d places, %d missed", len(c.tallies), c.uncounted)
 	}
 }
 
@@ -216,8 +216,8 @@ func TestIdlePlaces(t *testing.T) {
 	c.Count(Call{Key: key(1), Surface: V1, Operation: "GET /v1/clients", Status: 200})
 	for i, places := range []int{1, 0, 0} {
 		flush(t, c)
-		if len(c.places) != places {
-			t.Errorf("after flush %d: %d places", i+1, len(c.places))
+		if len(c.tallies) != places {
+			t.Errorf("after flush %d: %d places", i+1, len(c.tallies))
 		}
 	}
 }

@@ -30,8 +30,8 @@ type Key struct {
 	Days []Day
 }
 
-// Who describes a key: its prefix, its name and its partner, empty if it is no longer in the database. Live is
-// false for a key that is revoked, expired or deleted.
+// Who describes a key: its prefix, its name and its partner, empty if it is no longer in the database. Live is false for
+// a key that is revoked, expired or deleted.
 type Who struct {
 	Prefix      string `json:"key"`
 	Name        string `json:"name"`

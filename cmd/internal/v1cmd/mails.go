@@ -239,7 +239,7 @@ func (remindV1Cmd) Help() string {
 func (c *remindV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		if r.state.Announcement == nil {
-			return r.Remind(ctx, retire.Announcement{})
+			return r.LockAnnouncement(ctx, retire.Announcement{})
 		}
 		a, entry := *r.state.Announcement, &domain.AuditEntry{Operation: "v1 remind"}
 		if c.Partner != "" {
@@ -253,6 +253,6 @@ func (c *remindV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		return t.change(ctx, entry, func(ctx context.Context) (string, error) { return "", r.Remind(ctx, a) })
+		return t.change(ctx, entry, func(ctx context.Context) (string, error) { return "", r.LockAnnouncement(ctx, a) })
 	})
 }

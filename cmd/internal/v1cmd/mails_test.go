@@ -40,7 +40,7 @@ func (w *world) tryTell(f mailFlags, kind domain.MessageType, work func(context.
 	w.Must(err)
 	a := *r.state.Announcement
 	err = f.mailChange(w.t.Context(), r, false, kind, a, &domain.AuditEntry{Operation: "v1 remind"}, func(ctx context.Context) (string, error) {
-		return "", errors.Join(r.Remind(ctx, a), work(ctx))
+		return "", errors.Join(r.LockAnnouncement(ctx, a), work(ctx))
 	})
 	return out.String(), err
 }

@@ -103,7 +103,7 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		announce, old := r.Announce, r.state.Announcement
 		isCurrent := old != nil && old.Sunset.Equal(a.Sunset) && (c.Announced.IsZero() || old.Announced.Equal(a.Announced))
 		if c.Again && isCurrent { // mail it again, and change nothing
-			a, announce, message = *old, r.Remind, "announced before, on %s: version 1 ends on %s."
+			a, announce, message = *old, r.LockAnnouncement, "announced before, on %s: version 1 ends on %s."
 		}
 		entry := &domain.AuditEntry{Operation: "v1 announce", Fields: []string{"sunset"}}
 		err := c.mailChange(ctx, r, c.NoMail, retire.AnnounceMail, a, entry, func(ctx context.Context) (string, error) {
@@ -176,7 +176,7 @@ func (c postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		return c.mailChange(ctx, r, c.NoMail, retire.PostponeMail, a, entry, func(ctx context.Context) (string, error) {
 			if old := r.state.Announcement; c.Again && old != nil && old.Sunset.Equal(c.Sunset.Time) {
-				return fmt.Sprintf("version 1 ends on %s, as before.", retire.FormatTime(c.Sunset.Time)), r.Remind(ctx, a)
+				return fmt.Sprintf("version 1 ends on %s, as before.", retire.FormatTime(c.Sunset.Time)), r.LockAnnouncement(ctx, a)
 			}
 			previous, err := r.Postpone(ctx, c.Sunset.Time)
 			return fmt.Sprintf("version 1 ends on %s, not on %s.", retire.FormatTime(c.Sunset.Time), retire.FormatTime(previous)), err
