@@ -130,8 +130,8 @@ func (b *bound) authorizeAndValidate(ctx context.Context, in any) error {
 	return b.Validate(in)
 }
 
-// perform runs the operation on a validated input: a write within AroundWrite, a dry run within DryRun, and either in a
-// span of Trace, if these are set.
+// perform runs the operation on a validated input, in a span of Trace if that is set. A write runs within AroundWrite,
+// if that is set, and a dry run within DryRun.
 func (b *bound) perform(ctx context.Context, in any) (any, error) {
 	do := b.run
 	if b.Meta().Scope == domain.Write && b.set.AroundWrite != nil {

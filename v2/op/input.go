@@ -125,7 +125,7 @@ func params(t reflect.Type, tag string, index []int) (list []Param) {
 		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: fieldIndex, isList: isListParam(f.Type)}
 		p.maxLen = rule.MaxFromTag(f.Tag)
 		p.fallback, p.defaulted = f.Tag.Lookup("default")
-		if !bindable(f.Type) {
+		if !isBindable(f.Type) {
 			panic(fmt.Sprintf("parameter %s: a %s cannot be bound", name, f.Type))
 		}
 		list = append(list, p)
@@ -262,8 +262,8 @@ func isListParam(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[ListParam]())
 }
 
-// bindable reports whether setText can set a value of a type, or of the type that it points to.
-func bindable(t reflect.Type) bool {
+// isBindable reports whether setText can set a value of a type, or of the type that it points to.
+func isBindable(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}

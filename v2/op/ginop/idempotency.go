@@ -14,10 +14,12 @@ import (
 	"partnerapi/v2/op"
 )
 
-// atMostOnce runs the operation, unless an earlier request with its Idempotency-Key did: then it returns the recorded
-// outcome, with the header Idempotent-Replayed, if the key still has access. A Conflict says that the key was used for
-// another request, or is in use. A dry run is always run, and not recorded.
-func (e *Edge) atMostOnce(c *gin.Context, o op.Operation, in any, key string, body []byte) (out domain.Outcome, err error) {
+// runAtMostOnce runs the operation, unless an earlier request with its Idempotency-Key did: then it returns the
+// recorded outcome, with the header Idempotent-Replayed, if the key still has access. A Conflict says that the key was
+// used for another request, or is in use. A dry run is always run, and not recorded.
+func (e *Edge) runAtMostOnce(
+	c *gin.Context, o op.Operation, in any, key string, body []byte,
+) (out domain.Outcome, err error) {
 	if !validIdempotencyKey(key) {
 		return out, domain.ErrInvalid("Idempotency-Key", "must be at most 255 printable characters")
 	}

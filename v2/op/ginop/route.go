@@ -50,7 +50,7 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects objectPlace) error
 	ctx := c.Request.Context() // it changed when Decode had read the body (limitTime)
 	var outcome domain.Outcome
 	if key := c.GetHeader("Idempotency-Key"); key != "" && o.Meta().Method == http.MethodPost {
-		outcome, err = e.atMostOnce(c, o, in, key, body)
+		outcome, err = e.runAtMostOnce(c, o, in, key, body)
 	} else {
 		outcome, err = e.answer(ctx, c, o, in, o.Run)
 	}
@@ -74,7 +74,7 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects objectPlace) error
 type runner func(context.Context, any) (any, error)
 
 // answer runs the operation, counts the call against the client's budget and returns the outcome. ctx is the request's,
-// or that of a transaction within it, which fails if the budget is used up.
+// or that of a transaction within it. If the budget is used up, the error also undoes such a transaction.
 func (e *Edge) answer(ctx context.Context, c *gin.Context, o op.Operation, in any, run runner) (domain.Outcome, error) {
 	out, err := run(ctx, in)
 	if err != nil {

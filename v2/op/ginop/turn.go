@@ -18,7 +18,7 @@ type turn struct {
 	// nested says that the request is made of a protocol's message, whose turn holds the shares.
 	nested   bool
 	entered  bool     // whether the turn has a place in progress
-	releases []func() // release the acquired shares
+	releases []func() // each releases an acquired share
 }
 
 // requestTurn is the gin context key of a request's turn.
@@ -39,8 +39,8 @@ func (e *Edge) newTurn(c *gin.Context, keyBudget budget) *turn {
 // turnOf returns the turn of a request.
 func turnOf(c *gin.Context) *turn { return c.MustGet(requestTurn).(*turn) }
 
-// keep keeps the release of an acquired share until the end of the turn, unless err says that none was acquired. It
-// returns err.
+// keep keeps the function that releases an acquired share, for the end of the turn. It returns err; if that is not nil,
+// no share was acquired.
 func (t *turn) keep(release func(), err error) error {
 	if err == nil {
 		t.releases = append(t.releases, release)

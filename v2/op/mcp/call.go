@@ -54,8 +54,8 @@ func (s *Server) call(ctx context.Context, t *tool, r *sdk.CallToolRequest) (*sd
 	}
 	m.list = list
 	out := new(sdk.CallToolResult)
-	if usesNewest(r.Session) {
-		*out = completed
+	if usesNewestVersion(r.Session) {
+		*out = completeResult
 	}
 	out.Content, out.IsError = []sdk.Content{}, isError
 	return out, nil

@@ -60,7 +60,7 @@ func rejectListen(r *http.Request, body []byte) (*recorder, error) {
 	}
 	response.ID = request.ID
 	answer := &recorder{header: http.Header{"Content-Type": {"application/json"}}, status: http.StatusOK}
-	if headerIsNewest(r) {
+	if namesNewestVersion(r) {
 		answer.status = http.StatusNotFound
 	}
 	return answer, json.NewEncoder(&answer.body).Encode(response)

@@ -123,7 +123,7 @@ func adaptResourceError(r *sdk.ReadResourceRequest, err error) error {
 		return err
 	}
 	code := int64(codeResourceNotFound)
-	if usesNewest(r.Session) {
+	if usesNewestVersion(r.Session) {
 		code = jsonrpc.CodeInvalidParams
 	}
 	return &jsonrpc.Error{Code: code, Message: e.Message, Data: e.Data}

@@ -74,7 +74,7 @@ func newTable(columns []string) table {
 	t := table{columns: columns, values: map[string]jsontext.Value{}, parents: map[string]bool{}}
 	t.text = append(t.text, strings.Join(columns, "\t")+"\n"...)
 	for _, path := range columns {
-		t.values[path] = nil
+		t.values[path] = nil // marks the member as shown
 		for i, c := range path {
 			if c == '.' {
 				t.parents[path[:i]] = true

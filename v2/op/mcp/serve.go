@@ -259,18 +259,19 @@ const newestVersion = "2026-07-28"
 
 const versionHeader = "Mcp-Protocol-Version"
 
-// usesNewest reports whether a message uses newestVersion, or a later one. Each message has an SDK session of its own.
-func usesNewest(session *sdk.ServerSession) bool {
+// usesNewestVersion reports whether a message uses newestVersion, or a later one. Each message has an SDK session of
+// its own.
+func usesNewestVersion(session *sdk.ServerSession) bool {
 	params := session.InitializeParams()
 	return params != nil && params.ProtocolVersion >= newestVersion
 }
 
-// headerIsNewest reports whether a request's version header names newestVersion, or a later one.
-func headerIsNewest(r *http.Request) bool { return r.Header.Get(versionHeader) >= newestVersion }
+// namesNewestVersion reports whether a request's version header names newestVersion, or a later one.
+func namesNewestVersion(r *http.Request) bool { return r.Header.Get(versionHeader) >= newestVersion }
 
-// completed is an empty tool result that is marked complete. The SDK marks the results of its own handlers, but exports
-// no field for the mark.
-var completed = func() (out sdk.CallToolResult) {
+// completeResult is an empty tool result that is marked complete. The SDK marks the results of its own handlers, but
+// exports no field for the mark.
+var completeResult = func() (out sdk.CallToolResult) {
 	if err := json.Unmarshal([]byte(`{"resultType":"complete","content":[]}`), &out); err != nil {
 		panic(err)
 	}

@@ -24,8 +24,8 @@ type Example struct {
 	Response jsontext.Value `json:"response,omitzero"`
 }
 
-// example reads the example of an operation; empty if it has none.
-func (b *builder) example(id string) (out Example, err error) {
+// readExample reads the example of an operation; empty if it has none.
+func (b *builder) readExample(id string) (out Example, err error) {
 	if b.source.Examples == nil {
 		return out, nil
 	}

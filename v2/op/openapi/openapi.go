@@ -187,7 +187,7 @@ func hasContent(o Operation) bool {
 
 // addOperation adds an operation to the paths.
 func (b *builder) addOperation(o Operation) (err error) {
-	example, err := b.example(o.ID)
+	example, err := b.readExample(o.ID)
 	if err != nil {
 		return err
 	}
