@@ -34,9 +34,9 @@ const scannersWithin = 2 * time.Second
 // TooSoon reports whether at is before sent, or less than scannersWithin after it.
 func TooSoon(sent, at time.Time) bool { return at.Sub(sent) < scannersWithin }
 
-// scanner returns the rule by which the step is a scanner's: s.Automated, or ByHaste for
+// scannerRule returns the rule by which the step is a scanner's: s.Automated, or ByHaste for
 // an open or click that is TooSoon after the sending; empty for a person.
-func (s ResultStep) scanner(sent time.Time) AutomatedReason {
+func (s ResultStep) scannerRule(sent time.Time) AutomatedReason {
 	if s.Automated == "" && s.opens() && TooSoon(sent, s.At) {
 		return ByHaste
 	}
@@ -76,7 +76,7 @@ func (r Result) Advance(s ResultStep) (Result, bool) {
 	if r.Refuses(s) != "" {
 		return r, false
 	}
-	if reason := s.scanner(*r.SentAt); reason != "" {
+	if reason := s.scannerRule(*r.SentAt); reason != "" {
 		if r.Automated || !s.opens() {
 			return r, false
 		}

@@ -9,13 +9,13 @@ import (
 
 // Visible returns an untrusted text on one line, for people and agents: every control and invisible character, and
 // every byte that is not UTF-8, is replaced with an escape such as \u{202e}, \x{ff} or \n.
-func Visible(text string) string { return visible(text, Escaper{}) }
+func Visible(text string) string { return escapeText(text, Escaper{}) }
 
 // VisibleLines is like Visible, but newlines and tabs stay.
-func VisibleLines(text string) string { return visible(text, Escaper{Lines: true}) }
+func VisibleLines(text string) string { return escapeText(text, Escaper{Lines: true}) }
 
-// visible returns the whole text as e escapes it.
-func visible(text string, e Escaper) string {
+// escapeText returns the whole text, escaped by e.
+func escapeText(text string, e Escaper) string {
 	out, left := e.Append(nil, []byte(text))
 	return string(e.AppendRest(out, []byte(text)[len(text)-left:]))
 }

@@ -30,7 +30,7 @@ func clientOf(c domain.Client) api.Client {
 func (a *API) listClients(ctx context.Context, in *api.ListClientsInput, w domain.Window) (domain.Slice[domain.Client], error) {
 	q := in.Query
 	filter := domain.ClientFilter{
-		Query: q.Q, ExternalID: q.ExternalID, Sort: domain.Sort(q.Sort), UpdatedSince: bound(q.UpdatedSince),
+		Query: q.Q, ExternalID: q.ExternalID, Sort: domain.Sort(q.Sort), UpdatedSince: toTime(q.UpdatedSince),
 	}
 	if q.IDs != nil {
 		filter.IDs = q.IDs.IDs

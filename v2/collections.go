@@ -28,16 +28,16 @@ func (a *API) listCollections(
 	if err != nil {
 		return domain.Slice[domain.Collection]{}, err
 	}
-	return t.Collections(ctx, bound(in.Query.UpdatedSince), w)
+	return t.Collections(ctx, toTime(in.Query.UpdatedSince), w)
 }
 
 func (a *API) getCollection(ctx context.Context, in *api.GetCollectionInput) (*api.Collection, error) {
-	_, k, err := a.collection(ctx, in.Path)
+	_, k, err := a.findCollection(ctx, in.Path)
 	return new(collectionOf(k)), err
 }
 
-// collection returns a collection with its client; NotFound if either does not exist or the caller has no access.
-func (a *API) collection(ctx context.Context, path api.CollectionPath) (*db.Tenant, domain.Collection, error) {
+// findCollection returns a collection with its client; NotFound if either does not exist or the caller has no access.
+func (a *API) findCollection(ctx context.Context, path api.CollectionPath) (*db.Tenant, domain.Collection, error) {
 	t, err := a.db.Tenant(ctx, path.ClientID)
 	if err != nil {
 		return nil, domain.Collection{}, err
@@ -66,16 +66,16 @@ func (a *API) deleteCollection(ctx context.Context, in *api.DeleteCollectionInpu
 }
 
 func (a *API) listMembers(ctx context.Context, in *api.ListMembersInput, w domain.Window) (domain.Slice[domain.Member], error) {
-	t, k, err := a.collection(ctx, in.Path)
+	t, k, err := a.findCollection(ctx, in.Path)
 	if err != nil {
 		return domain.Slice[domain.Member]{}, err
 	}
-	return t.Members(ctx, k, bound(in.Query.UpdatedSince), w)
+	return t.Members(ctx, k, toTime(in.Query.UpdatedSince), w)
 }
 
 func (a *API) addMembers(ctx context.Context, req *api.AddMembersInput) (out *api.AddedMembers, err error) {
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, k, err := a.collection(ctx, req.Path)
+		t, k, err := a.findCollection(ctx, req.Path)
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func checkEach[K domain.Kind](field string, ids []domain.ID[K], fault func(domai
 
 func (a *API) removeMember(ctx context.Context, req *api.RemoveMemberInput) (*op.NoContent, error) {
 	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, k, err := a.collection(ctx, req.Path.CollectionPath)
+		t, k, err := a.findCollection(ctx, req.Path.CollectionPath)
 		if err != nil {
 			return err
 		}

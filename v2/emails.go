@@ -17,7 +17,7 @@ func sentEmailOf(e domain.SentEmail) api.SentEmail {
 func (a *API) listEmails(
 	ctx context.Context, in *api.ListEmailsInput, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {
-	within, err := period("", in.Query.Since, in.Query.Until)
+	within, err := newPeriod("", in.Query.Since, in.Query.Until)
 	if err != nil {
 		return domain.Slice[domain.SentEmail]{}, err
 	}
@@ -32,10 +32,10 @@ func (a *API) listEmails(
 	return u.SentEmails(ctx, filter, w)
 }
 
-// period returns the period between two bounds, of which either may be nil; InvalidRequest if both are given and since
-// is not before until. prefix is that of the names of their parameters, such as completed_.
-func period(prefix string, since, until *domain.Time) (domain.Period, error) {
-	p := domain.Period{Since: bound(since), Until: bound(until)}
+// newPeriod returns the period between two bounds, of which either may be nil. It returns InvalidRequest if both are
+// given and since is not before until. prefix is that of the names of their parameters, such as completed_.
+func newPeriod(prefix string, since, until *domain.Time) (domain.Period, error) {
+	p := domain.Period{Since: toTime(since), Until: toTime(until)}
 	if p.Since != nil && p.Until != nil && !p.Since.Before(*p.Until) {
 		return p, domain.ErrInvalid(prefix+"since", "must be before "+prefix+"until")
 	}
@@ -52,8 +52,8 @@ func filterID[K domain.Kind](text string) *domain.ID[K] {
 	return &id
 }
 
-// bound converts an optional bound of a query; nil stays nil.
-func bound(t *domain.Time) *time.Time {
+// toTime converts an optional time of a query; nil stays nil.
+func toTime(t *domain.Time) *time.Time {
 	if t == nil {
 		return nil
 	}

@@ -44,7 +44,7 @@ func (a *API) getDarkWeb(ctx context.Context, in *api.GetDarkWebInput) (*api.Dar
 func (a *API) listExposures(
 	ctx context.Context, in *api.ListExposuresInput, w domain.Window,
 ) (domain.Slice[domain.Exposure], error) {
-	within, err := period("", in.Query.Since, in.Query.Until)
+	within, err := newPeriod("", in.Query.Since, in.Query.Until)
 	if err != nil {
 		return domain.Slice[domain.Exposure]{}, err
 	}
@@ -52,13 +52,13 @@ func (a *API) listExposures(
 	if err != nil {
 		return domain.Slice[domain.Exposure]{}, err
 	}
-	return t.Exposures(ctx, within, bound(in.Query.UpdatedSince), w)
+	return t.Exposures(ctx, within, toTime(in.Query.UpdatedSince), w)
 }
 
 func (a *API) listDarkWebUsers(
 	ctx context.Context, in *api.ListDarkWebUsersInput, w domain.Window,
 ) (domain.Slice[domain.ExposureCount], error) {
-	within, err := period("", in.Query.Since, in.Query.Until)
+	within, err := newPeriod("", in.Query.Since, in.Query.Until)
 	if err != nil {
 		return domain.Slice[domain.ExposureCount]{}, err
 	}
@@ -66,7 +66,7 @@ func (a *API) listDarkWebUsers(
 	if err != nil {
 		return domain.Slice[domain.ExposureCount]{}, err
 	}
-	return t.ExposureCounts(ctx, within, bound(in.Query.UpdatedSince), w)
+	return t.ExposureCounts(ctx, within, toTime(in.Query.UpdatedSince), w)
 }
 
 func (a *API) resolveExposure(ctx context.Context, in *api.ResolveExposureInput) (*api.Exposure, error) {

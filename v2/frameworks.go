@@ -78,7 +78,7 @@ func (a *API) listClientFrameworks(
 			return none, err
 		}
 	}
-	return t.Frameworks(ctx, bound(in.Query.UpdatedSince), w)
+	return t.Frameworks(ctx, toTime(in.Query.UpdatedSince), w)
 }
 
 // getFramework evaluates the client's stale assignments before it reads one, as the list does.

@@ -36,9 +36,9 @@ func templateOf(t domain.Template) api.PhishingTemplate {
 // resultFilter converts the query to a filter; InvalidRequest unless since is before until.
 func resultFilter(in *api.ListPhishingResultsInput) (domain.ResultFilter, error) {
 	q := in.Query
-	within, err := period("", q.Since, q.Until)
+	within, err := newPeriod("", q.Since, q.Until)
 	f := domain.ResultFilter{
-		Period: within, UpdatedSince: bound(q.UpdatedSince),
+		Period: within, UpdatedSince: toTime(q.UpdatedSince),
 		User: filterID[domain.UserKind](q.UserID), Result: filterID[domain.ResultKind](q.ResultID),
 	}
 	if q.Status != nil {
@@ -76,5 +76,5 @@ func (a *API) getPhishingSummary(ctx context.Context, in *api.GetPhishingSummary
 func (a *API) listPhishingTemplates(
 	ctx context.Context, in *api.ListPhishingTemplatesInput, w domain.Window,
 ) (domain.Slice[domain.Template], error) {
-	return a.db.Templates(ctx, bound(in.Query.UpdatedSince), w)
+	return a.db.Templates(ctx, toTime(in.Query.UpdatedSince), w)
 }

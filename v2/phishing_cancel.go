@@ -19,15 +19,15 @@ func (a *API) cancelSend(ctx context.Context, in *api.CancelSendInput) (*op.NoCo
 		case len(results) == 0:
 			return domain.ErrNotFound(in.Path.ResultID.Noun())
 		case !results[0].Cancelled():
-			return domain.ErrConflict("", uncancellable(results[0].Status))
+			return domain.ErrConflict("", cancelRefusal(results[0].Status))
 		}
 		return nil
 	})
 	return &op.NoContent{}, err
 }
 
-// uncancellable returns the reason why a mail whose result has the status could not be cancelled.
-func uncancellable(s domain.ResultStatus) string {
+// cancelRefusal returns the reason why a mail whose result has the status could not be cancelled.
+func cancelRefusal(s domain.ResultStatus) string {
 	switch s {
 	case domain.ResultScheduled:
 		return "the mail is being sent"
@@ -39,7 +39,7 @@ func uncancellable(s domain.ResultStatus) string {
 
 func (a *API) cancelSends(ctx context.Context, in *api.CancelSendsInput) (*api.SendsCancelled, error) {
 	out := &api.SendsCancelled{NotCancelled: []api.UncancelledSend{}}
-	ids := distinct(in.Body.ResultIDs)
+	ids := dedupe(in.Body.ResultIDs)
 	err := a.changeTenant(ctx, in.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		results, err := outbox.CancelSends(ctx, c, t, ids)
 		if err != nil {

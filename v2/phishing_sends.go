@@ -19,7 +19,7 @@ func (a *API) sendPhishing(ctx context.Context, req *api.SendPhishingInput) (out
 // schedule schedules all mails of the body, or none: at SendAt or, if that is past or absent, at once. It locks the
 // users, so that a concurrent request reads the templates that this one chose.
 func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api.SendPhishingInput) (*api.PhishingSent, error) {
-	users := distinct(req.Body.UserIDs)
+	users := dedupe(req.Body.UserIDs)
 	targets, err := t.LockTargets(ctx, c, users)
 	if err != nil {
 		return nil, err
@@ -57,8 +57,8 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api
 	return out, t.ScheduleResults(ctx, c, results)
 }
 
-// distinct returns the ids in their order, each once.
-func distinct[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
+// dedupe returns the ids in their order, each once.
+func dedupe[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
 	seen := make(map[domain.ID[K]]bool, len(ids))
 	var list []domain.ID[K]
 	for _, id := range ids {

@@ -35,7 +35,7 @@ func (a *API) listPolicies(
 	if err != nil {
 		return domain.Slice[domain.Policy]{}, err
 	}
-	return t.Policies(ctx, bound(in.Query.UpdatedSince), w)
+	return t.Policies(ctx, toTime(in.Query.UpdatedSince), w)
 }
 
 func (a *API) listPolicyUsers(
@@ -49,7 +49,7 @@ func (a *API) listPolicyUsers(
 	if err != nil {
 		return domain.Slice[domain.PolicyUser]{}, err
 	}
-	return p.Users(ctx, in.Query.Status, bound(in.Query.UpdatedSince), w)
+	return p.Users(ctx, in.Query.Status, toTime(in.Query.UpdatedSince), w)
 }
 
 func (a *API) remindPolicy(ctx context.Context, in *api.RemindPolicyInput) (*api.Reminded, error) {

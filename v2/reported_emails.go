@@ -18,7 +18,7 @@ func (a *API) listReportedEmails(
 	ctx context.Context, in *api.ListReportedEmailsInput, w domain.Window,
 ) (domain.Slice[domain.ReportedEmail], error) {
 	q := in.Query
-	within, err := period("", q.Since, q.Until)
+	within, err := newPeriod("", q.Since, q.Until)
 	if err != nil {
 		return domain.Slice[domain.ReportedEmail]{}, err
 	}
@@ -27,6 +27,6 @@ func (a *API) listReportedEmails(
 		return domain.Slice[domain.ReportedEmail]{}, err
 	}
 	return t.ReportedEmails(ctx, domain.ReportedEmailFilter{
-		Period: within, Class: domain.OrNil(q.Classification), UpdatedSince: bound(q.UpdatedSince),
+		Period: within, Class: domain.OrNil(q.Classification), UpdatedSince: toTime(q.UpdatedSince),
 	}, w)
 }

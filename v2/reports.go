@@ -92,7 +92,7 @@ func (a *API) listReports(
 	}
 	q := in.Query
 	return t.Reports(ctx, domain.ReportFilter{
-		Type: q.Type, Status: q.Status, UpdatedSince: bound(q.UpdatedSince),
+		Type: q.Type, Status: q.Status, UpdatedSince: toTime(q.UpdatedSince),
 	}, w)
 }
 

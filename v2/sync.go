@@ -42,5 +42,5 @@ func (a *API) listSyncRuns(
 	if err != nil {
 		return domain.Slice[domain.SyncRun]{}, err
 	}
-	return dirsync.Runs(ctx, t, bound(in.Query.UpdatedSince), w)
+	return dirsync.Runs(ctx, t, toTime(in.Query.UpdatedSince), w)
 }

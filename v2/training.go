@@ -20,7 +20,7 @@ func (a *API) listTraining(
 	if err != nil {
 		return domain.Slice[domain.Assignment]{}, err
 	}
-	return u.Training(ctx, bound(in.Query.UpdatedSince), w)
+	return u.Training(ctx, toTime(in.Query.UpdatedSince), w)
 }
 
 // assignmentOf converts an assignment, with its status as of today.
@@ -34,10 +34,10 @@ func (a *API) assignmentOf(t domain.Assignment) api.Assignment {
 // assignmentFilter converts the query to a filter; InvalidRequest unless completed_since is before completed_until.
 func assignmentFilter(in *api.ListClientTrainingInput) (domain.AssignmentFilter, error) {
 	q := in.Query
-	within, err := period("completed_", q.CompletedSince, q.CompletedUntil)
+	within, err := newPeriod("completed_", q.CompletedSince, q.CompletedUntil)
 	f := domain.AssignmentFilter{
 		User: filterID[domain.UserKind](q.UserID), Course: filterID[domain.CourseKind](q.CourseID),
-		UserStatus: q.UserStatus, UpdatedSince: bound(q.UpdatedSince), Completed: within,
+		UserStatus: q.UserStatus, UpdatedSince: toTime(q.UpdatedSince), Completed: within,
 	}
 	if q.Status != nil {
 		f.Statuses = *q.Status

@@ -56,7 +56,7 @@ func (a *API) listUsers(ctx context.Context, in *api.ListUsersInput, w domain.Wi
 
 	q := in.Query
 	filter := domain.UserFilter{
-		Query: q.Q, Role: q.Role, Overdue: q.Overdue, UpdatedSince: bound(q.UpdatedSince), Sort: domain.Sort(q.Sort),
+		Query: q.Q, Role: q.Role, Overdue: q.Overdue, UpdatedSince: toTime(q.UpdatedSince), Sort: domain.Sort(q.Sort),
 		Collection: filterID[domain.CollectionKind](q.CollectionID),
 	}
 	if q.Status != domain.AllStatuses {

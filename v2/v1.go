@@ -62,7 +62,7 @@ func (a *API) sendToUser(ctx context.Context, in *api.SendToUserInput) (out *api
 
 func (a *API) moveMember(ctx context.Context, in *api.MoveMemberInput) (*op.NoContent, error) {
 	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		t, k, err := a.collection(ctx, in.Path)
+		t, k, err := a.findCollection(ctx, in.Path)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ type recipient interface {
 
 func (a *API) sentEmails(ctx context.Context, in *api.SentEmailsInput, w domain.Window) (domain.Slice[domain.SentEmail], error) {
 	in.Since, in.Until = in.Period(a.db.Now())
-	within, err := period("", in.Since, in.Until)
+	within, err := newPeriod("", in.Since, in.Until)
 	if err != nil {
 		return domain.Slice[domain.SentEmail]{}, err
 	}

@@ -75,9 +75,9 @@ func (a *API) requireKey() error {
 		"runs it makes one with partnerapi encryption-key, and gives it to serve and work by --encryption-key")
 }
 
-// secrets returns the secrets that sign the subscription's events, the newest first; Conflict if there is no encryption
-// key, or if it cannot decrypt them.
-func (a *API) secrets(ctx context.Context, h *outbox.Webhook) ([]string, error) {
+// decryptSecrets returns the secrets that sign the subscription's events, the newest first. It returns Conflict if there
+// is no encryption key, or if it cannot decrypt them.
+func (a *API) decryptSecrets(ctx context.Context, h *outbox.Webhook) ([]string, error) {
 	if err := a.requireKey(); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 	if err != nil {
 		return err
 	}
-	secrets, err := a.secrets(ctx, h)
+	secrets, err := a.decryptSecrets(ctx, h)
 	if err != nil {
 		return err
 	}
