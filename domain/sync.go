@@ -94,8 +94,8 @@ const (
 	guardFew   = 5
 )
 
-// SyncGuarded reports whether the guard stops a run that would deactivate so many of the directory's active users. users
-// is the number of all of these.
+// SyncGuarded reports whether the guard stops a run that would deactivate so many of the directory's active users.
+// users is the number of all of these.
 func SyncGuarded(deactivated, users int) bool {
 	return deactivated > guardFew && 100*deactivated > guardShare*users
 }

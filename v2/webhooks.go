@@ -75,8 +75,8 @@ func (a *API) requireKey() error {
 		"runs it makes one with partnerapi encryption-key, and gives it to serve and work by --encryption-key")
 }
 
-// decryptSecrets returns the secrets that sign the subscription's events, the newest first. It returns Conflict if there
-// is no encryption key, or if it cannot decrypt them.
+// decryptSecrets returns the secrets that sign the subscription's events, the newest first. It returns Conflict if
+// there is no encryption key, or if it cannot decrypt them.
 func (a *API) decryptSecrets(ctx context.Context, h *outbox.Webhook) ([]string, error) {
 	if err := a.requireKey(); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func (a *API) prepareCreateWebhook(ctx context.Context, in *api.CreateWebhookInp
 	return a.checkEndpoint(ctx, in.Body.URL)
 }
 
-// checkWebhookClients returns InvalidRequest for each client to which the caller or the subscription's key has no access.
+// checkWebhookClients returns InvalidRequest for clients to which the caller or the subscription's key has no access.
 // An empty list means all clients of the subscription's key: it is invalid if the caller has no access to some of them.
 func (a *API) checkWebhookClients(ctx context.Context, key domain.KeyID, ids []domain.ClientID) error {
 	if len(ids) == 0 {
