@@ -33,10 +33,10 @@ func FreeBytes(dir string) (uint64, error) {
 
 // Disk is the disk of a folder. It is safe for concurrent use.
 type Disk struct {
-	Name string // of the folder, as a label
-	Dir  string
-	Free func(dir string) (uint64, error)
-	// Pending is how many calls are in progress; calls to a hanging disk stay counted.
+	Name string                           // the label of the folder
+	Dir  string                           // the folder
+	Free func(dir string) (uint64, error) // FreeBytes, except in tests
+	// Pending is the number of calls of Free in progress. A call that hangs stays counted.
 	Pending atomic.Int32
 }
 
@@ -91,9 +91,9 @@ func (f DiskFigures) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// FullDisk describes what still works on a nearly full data disk, given whether the database is embedded and whether it
-// answers; empty if there is room, or the free space is unknown. An embedded database refuses writes on a full disk,
-// and stops when its log cannot grow.
+// FullDisk describes what the service can still do while the data disk is nearly full, given whether the database is
+// embedded and whether it answers. It is empty if there is room, or the free space is unknown. An embedded database
+// refuses writes on a full disk, and stops when its log cannot grow.
 func FullDisk(d *Disk, embedded, answers bool) string {
 	free, known := d.FreeNow()
 	if !known || free >= DiskFail {
