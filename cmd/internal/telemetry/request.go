@@ -3,6 +3,8 @@ package telemetry
 import (
 	"context"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/otel/attribute"
@@ -15,7 +17,7 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
-// Attributes of the service's own.
+// The attributes that the service adds to those of OpenTelemetry.
 const (
 	operationKey = attribute.Key("partnerapi.operation")
 	versionKey   = attribute.Key("partnerapi.version")
@@ -23,23 +25,17 @@ const (
 	requestIDKey = attribute.Key("partnerapi.request_id")
 )
 
-// Requests returns a middleware that makes a span of every request, named by method and route until the edge names it
-// by version and operation. A trace context in the request becomes the span's parent if the peer is in a trusted
-// network, and a link elsewhere: an API caller decides neither sampling nor the trace. skip are paths without spans.
-func (t *Telemetry) Requests(trusted []netip.Prefix, skip ...string) gin.HandlerFunc {
-	skipped := map[string]bool{}
-	for _, path := range skip {
-		skipped[path] = true
-	}
+// Requests returns a middleware that starts a span for every request, except for those to the paths skip. The span is
+// named by method and route until the edge names it by version and operation. A trace context in the request becomes
+// the span's parent if the peer is in a trusted network, and else a link: an API caller must decide neither sampling nor
+// the trace.
+func (t *Telemetry) Requests(trusted domain.Networks, skip ...string) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if skipped[c.Request.URL.Path] {
+		if slices.Contains(skip, c.Request.URL.Path) {
 			return
 		}
 		route := c.FullPath()
-		name := c.Request.Method + " " + route
-		if route == "" {
-			name = c.Request.Method
-		}
+		name := strings.TrimSpace(c.Request.Method + " " + route) // without a route, the method alone
 		options := []trace.SpanStartOption{
 			trace.WithSpanKind(trace.SpanKindServer),
 			trace.WithAttributes(semconv.HTTPRequestMethodKey.String(c.Request.Method), semconv.HTTPRoute(route)),
@@ -47,7 +43,7 @@ func (t *Telemetry) Requests(trusted []netip.Prefix, skip ...string) gin.Handler
 		ctx := c.Request.Context()
 		extracted := t.propagator.Extract(ctx, propagation.HeaderCarrier(c.Request.Header))
 		if remote := trace.SpanContextFromContext(extracted); remote.IsValid() {
-			if isTrusted(c.RemoteIP(), trusted) {
+			if peer, _ := netip.ParseAddr(c.RemoteIP()); trusted.Contain(peer) { // not the zero Addr of an error
 				ctx = trace.ContextWithRemoteSpanContext(ctx, remote)
 			} else {
 				options = append(options, trace.WithLinks(trace.Link{SpanContext: remote}))
@@ -66,22 +62,7 @@ func (t *Telemetry) Requests(trusted []netip.Prefix, skip ...string) gin.Handler
 	}
 }
 
-// isTrusted reports whether the peer is in one of the networks.
-func isTrusted(peer string, networks []netip.Prefix) bool {
-	address, err := netip.ParseAddr(peer)
-	if err != nil {
-		return false
-	}
-	address = address.Unmap().WithZone("")
-	for _, network := range networks {
-		if network.Contains(address) {
-			return true
-		}
-	}
-	return false
-}
-
-// Operations names the spans of requests, as ginop.Config.Tracing; nil if t is.
+// Operations returns a ginop.Tracing, which names the spans of requests; nil if t is nil.
 func (t *Telemetry) Operations() ginop.Tracing {
 	if t == nil {
 		return nil
@@ -91,7 +72,7 @@ func (t *Telemetry) Operations() ginop.Tracing {
 
 type operations struct{}
 
-// Begun names the span of a request to an operation.
+// Begun names the span of a request by version and operation, and records both and the request's id.
 func (operations) Begun(ctx context.Context, version, operation, requestID string) {
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		span.SetName(version + " " + operation)

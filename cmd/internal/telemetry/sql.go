@@ -13,9 +13,9 @@ import (
 	"partnerapi/db/pg"
 )
 
-// Statements makes a span of each SQL statement within a request or background work, with its text and without its
-// values; nil if t is. The span has the statement's name, such as "read a client". Other statements, such as polls
-// of an empty outbox, have no span.
+// Statements returns a tracer that starts a span for each SQL statement within a request or background work; nil if t is
+// nil. The span has the statement's name, such as "read a client", and its text without its values. Statements outside,
+// such as polls of an empty outbox, have no span.
 func (t *Telemetry) Statements() pgx.QueryTracer {
 	if t == nil {
 		return nil

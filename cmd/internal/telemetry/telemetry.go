@@ -1,9 +1,9 @@
 // Package telemetry exports traces of the service to a collector, if the standard variables of OpenTelemetry (OTEL_…)
 // enable that. If they do not, the Telemetry is nil: its methods return nil hooks, and nothing is installed.
 //
-// Spans hold names, routes, statements without their values, statuses, prefixes of
-// keys and ids of requests: no secrets, no addresses, names or ids of people, and
-// no texts of errors. The lines of the log, which have the trace's id, hold those.
+// Spans hold names, routes, statements without their values, statuses, prefixes of keys and ids of requests. They hold
+// no secrets, and no addresses, names or ids of people. They hold no texts of errors either: those are in the log,
+// whose lines have the trace's id.
 package telemetry
 
 import (
@@ -34,7 +34,7 @@ import (
 // scope is the instrumentation scope of the spans.
 const scope = "partnerapi"
 
-// Telemetry makes spans. A nil one is off. It is safe for concurrent use.
+// Telemetry starts spans; a nil Telemetry starts none. It is safe for concurrent use.
 type Telemetry struct {
 	provider   *sdktrace.TracerProvider
 	tracer     trace.Tracer
@@ -80,8 +80,8 @@ func Start(ctx context.Context, version string, log *slog.Logger) (*Telemetry, e
 		autoprop.NewTextMapPropagator()), nil
 }
 
-// Check returns an error for invalid variables, if they enable traces. It does not connect. The error shows no
-// address and no header, as those may contain secrets that the SDK would log.
+// Check returns an error if the variables enable traces and are invalid. It does not connect. The error shows no
+// address and no header, as those may contain secrets: the SDK, which checks them too, would log them.
 func Check() error {
 	if !Enabled() {
 		return nil
@@ -108,7 +108,8 @@ func Check() error {
 	return nil
 }
 
-// newExporter returns the exporter that the variables name: OTLP over HTTP, with variables of its own, or the console.
+// newExporter returns the exporter that the variables name: the console, or else OTLP over HTTP, which reads the
+// variables OTEL_EXPORTER_OTLP_… itself.
 func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	if os.Getenv("OTEL_TRACES_EXPORTER") == "console" {
 		return stdouttrace.New()
@@ -128,8 +129,8 @@ func New(provider *sdktrace.TracerProvider, propagator propagation.TextMapPropag
 // FlushWithin is the timeout for exporting the last spans when the service stops.
 const FlushWithin = 5 * time.Second
 
-// Shutdown exports the remaining spans until ctx ends, and stops making spans. Spans that the collector did not
-// accept in time are lost and logged, which is no failure of the service.
+// Shutdown exports the remaining spans until ctx ends, and starts no more. It logs that spans are lost if the collector
+// did not accept them in time, which is no failure of the service. It does nothing if t is nil.
 func (t *Telemetry) Shutdown(ctx context.Context, log *slog.Logger) {
 	if t == nil {
 		return

@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Transport makes a span of each outgoing request; base itself if t is nil. It shows the method, the host and the
-// status. OpenTelemetry's otelhttp always shows the whole URL, which may contain ids of people and page tokens of
-// directories, and secrets of subscriptions. It does not propagate the trace.
+// Transport returns a RoundTripper that starts a span for each request that it sends through base; base itself if t is
+// nil. The span shows the method, the host and the status: the whole URL, which OpenTelemetry's otelhttp always shows,
+// may contain ids of people, page tokens of directories and secrets of subscriptions. The trace is not propagated.
 func (t *Telemetry) Transport(base http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return base

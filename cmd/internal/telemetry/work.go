@@ -16,7 +16,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Work makes spans of background work; nil if t is.
+// Work returns a Trace that starts spans of background work; nil if t is nil.
 func (t *Telemetry) Work() domain.Trace {
 	if t == nil {
 		return nil
@@ -48,7 +48,8 @@ func (t *Telemetry) OperationTrace() domain.Trace {
 		return nil
 	}
 	return func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error, ...slog.Attr)) {
-		if current, ok := trace.SpanFromContext(ctx).(sdktrace.ReadOnlySpan); ok && current.Name() == "v2 "+name { // the span of its own route
+		current, ok := trace.SpanFromContext(ctx).(sdktrace.ReadOnlySpan)
+		if ok && current.Name() == "v2 "+name { // the span of the operation's own route
 			return domain.Trace(nil).Begin(ctx, name)
 		}
 		return work(ctx, name, attrs...)
