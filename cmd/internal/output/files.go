@@ -9,15 +9,15 @@ import (
 	"path/filepath"
 )
 
-// File is the output of a command: a file that appears under its name when complete, another writer, or nothing.
+// File is the output of a command: a file that gets its name when it is complete, another writer, or nothing.
 type File struct {
 	To   io.Writer
-	file *os.File // nil for none
-	path string
+	file *os.File // under its temporary name; nil if the output is no file
+	path string   // the name of the complete file
 }
 
 // NewFile creates a temporary file next to path. All commands write files this way: only the owner can read them
-// (mode 0600), and none appears half written. Without a path the output goes to other, which may be nil.
+// (mode 0600), and none appears half written. If path is empty, the output goes to other, which may be nil.
 func NewFile(path string, other io.Writer) (*File, error) {
 	if path == "" {
 		return &File{To: other}, nil
@@ -32,7 +32,7 @@ func NewFile(path string, other io.Writer) (*File, error) {
 	return &File{file, file, path}, nil
 }
 
-// Keep renames the complete file to its name.
+// Keep renames the complete file to its name; it does nothing if the output is no file.
 func (o *File) Keep() error {
 	if o.file == nil {
 		return nil
@@ -43,7 +43,7 @@ func (o *File) Keep() error {
 	return os.Rename(o.file.Name(), o.path)
 }
 
-// Discard deletes an incomplete file.
+// Discard deletes the incomplete file; it does nothing if the output is no file.
 func (o *File) Discard() error {
 	if o.file == nil {
 		return nil
@@ -51,7 +51,7 @@ func (o *File) Discard() error {
 	return errors.Join(o.file.Close(), os.Remove(o.file.Name()))
 }
 
-// WriteFile writes a file atomically, and returns its size in bytes.
+// WriteFile writes a file, which gets its name only if write succeeds, and returns its size in bytes.
 func WriteFile(path string, write func(*bufio.Writer) error) (size int64, err error) {
 	o, err := NewFile(path, nil)
 	if err != nil {

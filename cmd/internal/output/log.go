@@ -21,7 +21,7 @@ func NewLog(to io.Writer, level slog.Level, format string) *slog.Logger {
 	return slog.New(contextHandler{slog.NewTextHandler(to, options)})
 }
 
-// contextHandler adds what a line's context has: the request id, and the trace and span.
+// contextHandler adds the ids of the request, the trace and the span in a line's context.
 type contextHandler struct{ slog.Handler }
 
 // Handle adds the request id, unless the line has one, and the trace and span of ctx, if it has them.
@@ -65,7 +65,7 @@ func WithoutSecrets(text string) string {
 	return urlPassword.ReplaceAllString(keyText.ReplaceAllString(text, "$1…"), "${1}xxxxx@")
 }
 
-// withoutSecrets applies WithoutSecrets to an attribute.
+// withoutSecrets applies WithoutSecrets to a string or an error, and formats a duration as text. Others are unchanged.
 func withoutSecrets(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindString:

@@ -26,7 +26,7 @@ func NewVisible(to io.Writer, isJSON bool) *Visible {
 	return &Visible{to: to, escaper: domain.Escaper{JSON: isJSON, Lines: true}}
 }
 
-// Write writes text with its invisible characters escaped.
+// Write writes text with its invisible characters escaped. It keeps an incomplete last character for the next call.
 func (w *Visible) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,7 +45,7 @@ func (w *Visible) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Finish writes an incomplete last character.
+// Finish writes an incomplete last character, if there is one.
 func (w *Visible) Finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +55,7 @@ func (w *Visible) Finish() {
 	w.rest = nil
 }
 
-// raw returns the writer below a Visible, for what the program itself draws.
+// raw returns the writer below a Visible, for what the program itself draws, such as a bar; it returns others unchanged.
 func raw(to io.Writer) io.Writer {
 	if w, ok := to.(*Visible); ok {
 		return w.to
@@ -63,7 +63,7 @@ func raw(to io.Writer) io.Writer {
 	return to
 }
 
-// ForJSON returns a Visible's counterpart with the escapes of JSON.
+// ForJSON returns a Visible with the escapes of JSON in place of a Visible; it returns other writers unchanged.
 func ForJSON(to io.Writer) io.Writer {
 	if w, ok := to.(*Visible); ok {
 		return NewVisible(w.to, true)
@@ -71,7 +71,7 @@ func ForJSON(to io.Writer) io.Writer {
 	return to
 }
 
-// JSON writes one value as JSON for programs.
+// JSON writes one value as indented JSON.
 func JSON(to io.Writer, value any) error {
 	encoder := json.NewEncoder(ForJSON(to))
 	encoder.SetIndent("", "  ")
@@ -79,7 +79,7 @@ func JSON(to io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// Table aligns a list in columns, one line per row whatever its cells contain.
+// Table aligns the cells of rows in columns. A row is one line: control characters in a cell are escaped.
 type Table struct {
 	w    *tabwriter.Writer
 	rows int
@@ -95,7 +95,7 @@ func NewTable(to io.Writer, columns ...any) *Table {
 	return t
 }
 
-// Row adds a row. Flush reports write errors.
+// Row adds a row. Errors of writing are returned by Flush.
 func (t *Table) Row(cells ...any) {
 	end := "\t"
 	for i, cell := range cells {
@@ -112,7 +112,7 @@ func (t *Table) Row(cells ...any) {
 // Flush writes the rows.
 func (t *Table) Flush() error { return t.w.Flush() }
 
-// List prints a list as a JSON array, or as a table with the columns.
+// List prints a list as a JSON array, or as a table with the columns; row returns the cells of an item.
 func List[T any](to io.Writer, isJSON bool, list []T, columns []any, row func(T) []any) error {
 	if isJSON {
 		return JSON(to, append([]T{}, list...))

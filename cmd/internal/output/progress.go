@@ -40,9 +40,10 @@ func IsTerminal(to io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// OpenInput opens the named input, the standard input or a file, with a progress display.
-func OpenInput(s cli.Env, name, label string) (in io.Reader, shown *Progress, shut func() error, err error) {
-	if name == "-" { // of an unknown size: without a bar
+// OpenInput opens the standard input if name is -, or else a file. It also returns a display of the progress of reading,
+// whose bar has the label, and a function that closes the file.
+func OpenInput(s cli.Env, name, label string) (in io.Reader, progress *Progress, shut func() error, err error) {
+	if name == "-" { // its size is unknown: no bar
 		return s.In, &Progress{To: s.Err, Unit: "lines"}, func() error { return nil }, nil
 	}
 	file, err := os.Open(name)
@@ -56,15 +57,15 @@ func OpenInput(s cli.Env, name, label string) (in io.Reader, shown *Progress, sh
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, file.Close())
 	}
-	shown = NewProgress(s.Err, label, "lines")
-	shown.Size = info.Size()
-	return file, shown, file.Close, nil
+	progress = NewProgress(s.Err, label, "lines")
+	progress.Size = info.Size()
+	return file, progress, file.Close, nil
 }
 
 // ProgressEvery is the number of lines between two progress messages where there is no bar.
 const ProgressEvery = 100_000
 
-// Progress shows the progress of an import: as a bar, or by a message now and then.
+// Progress shows the progress of an import: as a bar, or by a message every ProgressEvery lines.
 type Progress struct {
 	To      io.Writer
 	Unit    string                // of the messages, such as lines
@@ -74,7 +75,7 @@ type Progress struct {
 	printed int                   // the number of lines in the last message
 }
 
-// NewProgress returns a Progress, with a bar on a terminal.
+// NewProgress returns a Progress. On a terminal it has a bar with the label; the caller then sets Size.
 func NewProgress(to io.Writer, label, unit string) *Progress {
 	p := &Progress{To: to, Unit: unit}
 	if IsTerminal(to) {
@@ -83,7 +84,7 @@ func NewProgress(to io.Writer, label, unit string) *Progress {
 	return p
 }
 
-// Update shows how many lines are done, and how much of the size.
+// Update shows the number of lines that are done or, on the bar, how much of Size is done.
 func (p *Progress) Update(lines int, done int64) {
 	switch {
 	case p.Bar != nil:
@@ -95,7 +96,7 @@ func (p *Progress) Update(lines int, done int64) {
 	}
 }
 
-// EndLine ends the bar's line before other output.
+// EndLine ends the bar's line, unless it has ended, before other output.
 func (p *Progress) EndLine() {
 	if p.open {
 		p.open = false

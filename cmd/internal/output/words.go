@@ -16,7 +16,7 @@ func Plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// ShortTime is FormatTime for a JSON time.
+// ShortTime formats a time of a JSON object for people; a dash for nil.
 func ShortTime(t *domain.Time) string {
 	if t == nil {
 		return "-"
@@ -32,7 +32,8 @@ func FormatTime(t *time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04Z")
 }
 
-// DidYouMean returns the end of an error about an unknown name: the most similar name, or empty if none is similar.
+// DidYouMean returns the end of an error about an unknown name: a question with the nearest name within MaxEdits, or else
+// with the first one that contains the unknown name. It is empty if there is no such name.
 func DidYouMean(name string, names []string) string {
 	key, byKey := domain.SortKey(name), make(map[string]string, len(names))
 	keys := make([]string, len(names))
@@ -52,10 +53,10 @@ func DidYouMean(name string, names []string) string {
 	return ", did you mean \"" + byKey[likely] + "\"?"
 }
 
-// MaxEdits returns the maximum distance of a suggestion from the typed text.
+// MaxEdits returns the maximum edit distance of a suggestion from the typed text: a third of its bytes, at least 1.
 func MaxEdits(typed string) int { return max(1, len(typed)/3) }
 
-// Nearest returns the word with the least edit distance, the first of several; empty if none is within maxEdits.
+// Nearest returns the first of the words with the least edit distance from word; empty if none is within maxEdits.
 func Nearest(word string, words []string, maxEdits int) string {
 	best, least := "", maxEdits+1
 	for _, w := range words {
