@@ -26,7 +26,7 @@ const (
 	assignEvery = time.Second
 )
 
-// refreshAhead refreshes the summaries of clients that are read, so that reads need not.
+// refreshAhead refreshes the summaries of clients that callers read, before they are stale, so that reads need not.
 func (w *background) refreshAhead(ctx context.Context) {
 	lease.NewLoop(w.log, "refresh summaries ahead", aheadEvery, func(ctx context.Context) (time.Duration, error) {
 		began := time.Now()
@@ -39,7 +39,7 @@ func (w *background) refreshAhead(ctx context.Context) {
 	}).Run(ctx)
 }
 
-// assignWaiting assigns courses to large audiences in batches, without a pause while users wait.
+// assignWaiting assigns courses to the users of large audiences, in batches: without a pause while users wait.
 func (w *background) assignWaiting(ctx context.Context) {
 	lease.NewLoop(w.log, "assign courses", assignEvery, func(ctx context.Context) (time.Duration, error) {
 		began := time.Now()
@@ -55,15 +55,15 @@ func (w *background) assignWaiting(ctx context.Context) {
 // dailyRetry is the delay until a failed daily refresh, or one that another process started, is checked again.
 const dailyRetry = 5 * time.Minute
 
-// refreshDaily runs due recounts at the start, and the daily refresh when it is due: at the start, and after each
-// midnight (UTC).
+// refreshDaily runs the daily refresh at the start, if it is due, and after each midnight (UTC). At the start it also runs
+// due recounts.
 func (w *background) refreshDaily(ctx context.Context) {
-	_ = domain.Recover(ctx, w.log, "recount", func() error { recountDue(ctx, w.db, w.log); return nil }) // it is logged
+	_ = domain.Recover(ctx, w.log, "recount", func() error { recountDue(ctx, w.db, w.log); return nil }) // a panic is logged
 	lease.NewLoop(w.log, "refresh daily", dailyRetry, w.refreshIfDue).Run(ctx)
 }
 
-// refreshIfDue runs the daily refresh if it is due, and then due recounts. It returns how long to wait for the next:
-// until midnight (UTC), or dailyRetry if the refresh failed or another process runs it.
+// refreshIfDue runs the daily refresh if it is due, and then due recounts. It returns how long to wait until the next
+// call: until midnight (UTC), or dailyRetry if the refresh failed or another process runs it.
 func (w *background) refreshIfDue(ctx context.Context) (wait time.Duration, err error) {
 	now := w.db.Now()
 	today := domain.DateOf(now)
@@ -101,7 +101,8 @@ func recountDue(ctx context.Context, d *db.DB, log *slog.Logger) {
 // movedEvery is the polling interval for partners that moved to another cell.
 const movedEvery = time.Minute
 
-// cleanUpMoved suspends the work of moved partners, deletes their rows after the retention, and logs stuck moves.
+// cleanUpMoved suspends the background work for partners that moved to another cell, deletes their rows when the time to
+// keep them is over, and logs stuck moves.
 func (w *background) cleanUpMoved(ctx context.Context) {
 	stuck := stuckMoves{log: w.log}
 	lease.NewLoop(w.log, "care for partners that moved", movedEvery, func(ctx context.Context) (time.Duration, error) {
@@ -120,7 +121,7 @@ func (w *background) cleanUpMoved(ctx context.Context) {
 	}).Run(ctx)
 }
 
-// stuckMoves logs stuck moves with the partner's name, which metrics and alerts lack.
+// stuckMoves logs stuck moves. The lines have the partner's name, which metrics and alerts lack.
 type stuckMoves struct {
 	log *slog.Logger
 	// logged maps partners to the last logged step.
@@ -167,7 +168,7 @@ func (w *background) recordOverdue(ctx context.Context) {
 // useEvery is the interval between writes of keys' last use.
 const useEvery = 15 * time.Second
 
-// recordWithin is the timeout of the last such write when the service stops.
+// recordWithin is the timeout of the last write when the service stops.
 const recordWithin = 5 * time.Second
 
 // restartDelay is the delay after a panic before background work restarts.
@@ -181,12 +182,6 @@ func (s *service) runInBackground(ctx context.Context, action string, work func(
 			return restartDelay, nil
 		}).Run(ctx)
 	})
-}
-
-// recordUses runs recordUse for a loop, and returns how long to wait for the next.
-func (s *service) recordUses(ctx context.Context) (time.Duration, error) {
-	s.recordUse(ctx)
-	return useEvery, nil
 }
 
 // recordUse writes the last use of keys. If that fails, the uses are kept for the next write.
@@ -207,7 +202,7 @@ func (s *service) recordUse(ctx context.Context) {
 // scrapes and rules each minute, and the alert's 2 minutes, an operator knows within 5 minutes.
 const mailServerEvery = 30 * time.Second
 
-// mailWatch monitors the mail server, even while no mail is due. A nil one does nothing.
+// mailWatch monitors the mail server, even while no mail is due. A nil mailWatch does nothing.
 type mailWatch struct {
 	up  prometheus.Gauge
 	log *slog.Logger
@@ -216,7 +211,7 @@ type mailWatch struct {
 	down  bool // the last probe failed
 }
 
-// newMailWatch returns a monitor of the sender's server; nil for a sender without one.
+// newMailWatch returns a monitor of the sender's mail server; nil if the sender has none, as it writes files.
 func newMailWatch(sender mail.Sender, log *slog.Logger) *mailWatch {
 	server, ok := sender.(interface {
 		Check(context.Context) (string, error)
@@ -232,7 +227,7 @@ func newMailWatch(sender mail.Sender, log *slog.Logger) *mailWatch {
 	return &mailWatch{up: up, log: log, check: server.Check}
 }
 
-// watch probes periodically, until ctx ends.
+// watch probes the server periodically until ctx ends.
 func (m *mailWatch) watch(ctx context.Context) {
 	if m == nil {
 		return
@@ -243,7 +238,7 @@ func (m *mailWatch) watch(ctx context.Context) {
 	}).Run(ctx)
 }
 
-// probe connects once, and logs a change of state.
+// probe connects to the server once, sets the metric, and logs a change of state.
 func (m *mailWatch) probe(ctx context.Context) {
 	_, err := domain.RecoverValue(ctx, m.log, "ask the mail server", func() (string, error) { return m.check(ctx) })
 	switch {

@@ -15,8 +15,8 @@ import (
 	"partnerapi/domain/rule"
 )
 
-// completionScripts ask the program itself, by its hidden command __complete, what
-// a line may continue with. This keeps them small, and consistent with the installed program.
+// completionScripts ask the program itself, by its hidden command __complete, for the completions of a command line. This
+// keeps them small, and consistent with the installed program.
 //
 //go:embed completion
 var completionScripts embed.FS
@@ -83,7 +83,7 @@ func completions(model *kong.Application, words []string) []string {
 	for _, word := range before {
 		state.read(word)
 	}
-	found := state.next(current)
+	found := state.candidates(current)
 	if state.node == model.Node && !help && !strings.HasPrefix(current, "-") {
 		found = append(found, "help\tDescribe a command.")
 	}
@@ -117,19 +117,17 @@ func (t *lineState) read(word string) {
 // flag returns the flag that a word names, or nil.
 func (t *lineState) flag(word string) *kong.Flag {
 	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-	for _, group := range t.node.AllFlags(true) {
-		for _, f := range group {
-			if f.Name == name {
-				return f
-			}
+	for _, f := range slices.Concat(t.node.AllFlags(true)...) {
+		if f.Name == name {
+			return f
 		}
 	}
 	return nil
 }
 
-// next returns what may follow: the values of the pending flag, flags if a dash was typed, or else commands and the
-// values of the next argument. It does not filter by the typed prefix.
-func (t *lineState) next(current string) (found []string) {
+// candidates returns the possible next words: the values of the pending flag, flags if a dash was typed, or else commands
+// and the values of the next argument. It does not filter them by the word that is being typed.
+func (t *lineState) candidates(current string) (found []string) {
 	switch {
 	case t.pending != nil:
 		return values(t.pending.Value, "")
@@ -154,7 +152,8 @@ func (t *lineState) next(current string) (found []string) {
 	return found
 }
 
-// flags returns the flags of the command and its parents or, after --release=, the flag's values.
+// flags returns the flags of the command and its parents; for a word such as --release=, that flag's values, or nil if
+// there is no such flag.
 func (t *lineState) flags(current string) (found []string) {
 	if name, _, hasValue := strings.Cut(current, "="); hasValue {
 		if f := t.flag(name); f != nil {
@@ -162,15 +161,14 @@ func (t *lineState) flags(current string) (found []string) {
 		}
 		return nil
 	}
-	for _, group := range t.node.AllFlags(true) {
-		for _, f := range group {
-			found = append(found, describeCompletion("--"+f.Name, f.Help))
-		}
+	for _, f := range slices.Concat(t.node.AllFlags(true)...) {
+		found = append(found, describeCompletion("--"+f.Name, f.Help))
 	}
 	return found
 }
 
-// values returns the possible values of a flag or an argument, with a prefix; none if they are unknown.
+// values returns the completions by the values of a flag or an argument, with a prefix, or by file or folder names; none
+// if the values are unknown.
 func values(v *kong.Value, prefix string) (found []string) {
 	switch v.Tag.Type {
 	case "path", "existingfile":
@@ -184,14 +182,14 @@ func values(v *kong.Value, prefix string) (found []string) {
 	if v.Flag == nil && v.Name == "file" {
 		return []string{":files"}
 	}
-	for _, name := range valuesOf(v) {
+	for _, name := range enumValues(v) {
 		found = append(found, prefix+name+"\t")
 	}
 	return found
 }
 
-// valuesOf returns the possible values of a flag or an argument, of its tag or of its type; nil if they are unknown.
-func valuesOf(v *kong.Value) []string {
+// enumValues returns the possible values of a flag or an argument, by its tag or its type; nil if they are unknown.
+func enumValues(v *kong.Value) []string {
 	if v.Enum != "" {
 		return v.EnumSlice()
 	}
@@ -208,7 +206,7 @@ func valuesOf(v *kong.Value) []string {
 	return nil
 }
 
-// describeCompletion adds the first sentence of the help to a word.
+// describeCompletion returns the completion by a word, with the first sentence of its help.
 func describeCompletion(word, help string) string {
 	first, _, _ := strings.Cut(help, ". ")
 	return fmt.Sprintf("%s\t%s", word, strings.TrimSuffix(first, "."))

@@ -59,12 +59,13 @@ func greet(ctx context.Context, to io.Writer, s *service, address string, demo *
 	return err
 }
 
-// demoAge is the minimum age of the reports that a demonstration has from its start; background work makes the
-// younger one.
+// demoAge is the minimum age of the reports that a demonstration has from its start. The background work makes the
+// younger ones.
 const demoAge = 48 * time.Hour
 
-// completeDemo adds what needs the encryption key or the report store: the secret of the webhook subscription, and the
-// reports that are at least demoAge old. A report that fails stays pending for the background work.
+// completeDemo adds the demo data that needs the encryption key or the report store: the secret of the webhook
+// subscription, if there is a key, and the reports that are at least demoAge old. A report that fails stays pending for
+// the background work.
 func (c serveCmd) completeDemo(ctx context.Context, d *db.DB, r resources, log *slog.Logger) error {
 	if !c.Demo {
 		return nil

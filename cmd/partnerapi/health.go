@@ -31,9 +31,9 @@ func (s *service) mountHealth() {
 	})
 }
 
-// ready returns the status and the text of readiness: 503 if the service stops, the database cannot be used, or its
-// tables are not of this version; else 200. A full disk is named, and leaves the process ready, as no other process
-// could serve more.
+// ready returns the status and the text for /readyz. The status is 503 if the service is stopping, the database cannot be
+// used, or its tables are not at the version that this program needs; else 200. The text names a full disk, but the
+// process stays ready, as no other process could serve more.
 func (s *service) ready(ctx context.Context) (code int, text string) {
 	if s.stopping.Load() {
 		return http.StatusServiceUnavailable, "not ready: the service stops\n"
@@ -53,7 +53,7 @@ func (s *service) ready(ctx context.Context) (code int, text string) {
 	return http.StatusOK, "ready\n" + figures.FullDisk(s.disks[0], s.embedded, true)
 }
 
-// registerDisks monitors the disks that the process writes to.
+// registerDisks adds the metrics of the disks that the process writes to, and keeps the disks for ready.
 func (s *service) registerDisks(at database.Flags, reports config.StoreFlag) {
 	s.disks, s.embedded = figures.Disks(at.DataDir, reports), at.DatabaseURL == ""
 	s.metrics.MustRegister(figures.DiskFigures(s.disks))
@@ -82,7 +82,8 @@ func (s *service) metricsHandler() http.Handler {
 	return promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{})
 }
 
-// serveMetrics serves the metrics at an address of their own, if they have one, until stop is called.
+// serveMetrics serves the metrics on a listener of their own until stop is called. It does nothing if the listener is
+// nil.
 func (s *service) serveMetrics(listener net.Listener) (stop func() error) {
 	if listener == nil {
 		return func() error { return nil }
@@ -93,7 +94,7 @@ func (s *service) serveMetrics(listener net.Listener) (stop func() error) {
 	return serveBeside(listener, paths, s.log)
 }
 
-// serveBeside serves paths for operators on a listener of their own until stop is called.
+// serveBeside serves paths for operators on a separate listener until stop is called. A failure is only logged.
 func serveBeside(listener net.Listener, paths http.Handler, log *slog.Logger) (stop func() error) {
 	server := &http.Server{
 		Handler: paths, ReadHeaderTimeout: timeouts.headers, ReadTimeout: readWithin, WriteTimeout: readWithin,

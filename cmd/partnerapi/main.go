@@ -25,8 +25,8 @@ import (
 	"partnerapi/platform/mail"
 )
 
-// version and commit are set when a release is built (-ldflags -X). Without commit, the Go tool's note of the
-// working copy is used.
+// version and commit are set when a release is built (-ldflags -X). Without commit, the Go tool's record of the commit is
+// used.
 var version, commit = "dev", ""
 
 // extensions are the parts of the program that can be deleted with their packages.
@@ -87,7 +87,10 @@ func environment(in io.Reader, out, errs io.Writer) cli.Env {
 func newParser(ctx context.Context, line *commands, s cli.Env, options ...kong.Option) (*kong.Kong, error) {
 	parser, err := kong.New(line, append(options,
 		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
-		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{"listen": cli.DefaultListen, "workers": strconv.Itoa(mail.DefaultWorkers), "version": strings.TrimSuffix(versionText(), "\n")},
+		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{
+			"listen": cli.DefaultListen, "workers": strconv.Itoa(mail.DefaultWorkers),
+			"version": strings.TrimSuffix(versionText(), "\n"),
+		},
 		kong.Writers(s.Out, s.Err), kong.UsageOnError(), kong.ExplicitGroups(groups), kong.ValueFormatter(briefHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s), kong.Bind(doctor.ProbeRedis(probeRedis)),
 	)...)
@@ -97,7 +100,7 @@ func newParser(ctx context.Context, line *commands, s cli.Env, options ...kong.O
 	return parser, err
 }
 
-// withHelp replaces the command help, and an empty command line, with the flag --help.
+// withHelp replaces the command help by the flag --help after the other arguments, and an empty command line by --help.
 func withHelp(args []string) []string {
 	if len(args) == 0 {
 		return []string{"--help"}
@@ -110,31 +113,31 @@ func withHelp(args []string) []string {
 
 // commands are the commands of the program. The commands of version 1 come from its extension.
 type commands struct {
-	Serve     serveCmd           `cmd:"" help:"Serve the API."`
-	Work      workCmd            `cmd:"" help:"Run only the background work, for processes that serve with --no-work."`
-	Doctor    doctor.Command     `cmd:"" help:"Check configuration, database, mail and all else that serve needs, and say what to correct."`
-	Health    remote.Health      `cmd:"" help:"Ask a running process whether it is ready."`
-	Migrate   operator.Migrate   `cmd:"" help:"Migrate the database's tables to this version."`
+	Serve     serveCmd           `cmd:"" help:"Serve the API." example:"serve --demo --release latest\nserve --no-work --release latest --database-url postgres://partnerapi@db.example.com/partnerapi --public-url https://api.example.com"`
+	Work      workCmd            `cmd:"" help:"Run only the background work, for processes that serve with --no-work." example:"work --database-url postgres://partnerapi@db.example.com/partnerapi"`
+	Doctor    doctor.Command     `cmd:"" help:"Check configuration, database, mail and all else that serve needs, and say what to correct." example:"doctor\ndoctor --recount"`
+	Health    remote.Health      `cmd:"" help:"Ask a running process whether it is ready." example:"health https://api.example.com"`
+	Migrate   operator.Migrate   `cmd:"" help:"Migrate the database's tables to this version." example:"migrate --dry-run\nmigrate"`
 	Partners  operator.Partners  `cmd:"" help:"Create and list partners."`
 	Keys      operator.Keys      `cmd:"" help:"Create, list and revoke API keys."`
 	Move      operator.Move      `cmd:"" help:"Move a partner to another cell."`
-	Audit     operator.Audit     `cmd:"" help:"List who changed what, through the API and by commands."`
+	Audit     operator.Audit     `cmd:"" help:"List who changed what, through the API and by commands." example:"audit --client 'Hillside Dental' --since 36h\naudit --key command --json"`
 	Mail      operator.Mail      `cmd:"" help:"List mails that failed for good, send them again, and choose what mail clients get."`
-	Seed      operator.Seed      `cmd:"" help:"Add a large amount of generated data, for measuring speed."`
+	Seed      operator.Seed      `cmd:"" help:"Add a large amount of generated data, for measuring speed." example:"seed --clients 5 --users 100"`
 	Breaches  operator.Breaches  `cmd:"" help:"Import breaches, which exposures refer to."`
 	Catalogue operator.Catalogue `cmd:"" help:"Bring courses, templates and breaches to another cell."`
-	Export    operator.Export    `cmd:"" help:"Write the objects of the service in the format of import: a line of JSON each."`
-	Import    operator.Import    `cmd:"" help:"Import the objects of a platform: a line of JSON each."`
-	Ingest    operator.Ingest    `cmd:"" help:"Apply signals of what happened on the platform: a line of JSON each."`
+	Export    operator.Export    `cmd:"" help:"Write the objects of the service in the format of import: a line of JSON each." example:"export platform.ndjson\nexport --partner 'Northlight MSP' --signals signals.ndjson platform.ndjson"`
+	Import    operator.Import    `cmd:"" help:"Import the objects of a platform: a line of JSON each." example:"import --dry-run platform.ndjson\nimport --errors refused.ndjson platform.ndjson"`
+	Ingest    operator.Ingest    `cmd:"" help:"Apply signals of what happened on the platform: a line of JSON each." example:"ingest signals.ndjson"`
 	Reports   operator.Reports   `cmd:"" help:"Make reports."`
 	Templates operator.Templates `cmd:"" help:"Import templates of simulated phishing mails, and choose which a client is sent."`
 	Directory operator.Directory `cmd:"" help:"Connect clients to their directories, and sync them."`
 	Webhooks  operator.Webhooks  `cmd:"" help:"List the webhooks of partners and their deliveries, pause them, activate them again, and follow events without one."`
-	OpenAPI   openapiCmd         `cmd:"" name:"openapi" help:"Print an OpenAPI document."`
-	MCP       remote.MCP         `cmd:"" name:"mcp" help:"Connect an agent that speaks MCP over standard input and output to a service."`
-	Version   versionCmd         `cmd:"" help:"Print the version."`
+	OpenAPI   openapiCmd         `cmd:"" name:"openapi" help:"Print an OpenAPI document." example:"openapi v2 --release latest"`
+	MCP       remote.MCP         `cmd:"" name:"mcp" help:"Connect an agent that speaks MCP over standard input and output to a service." example:"mcp --url https://api.example.com --read-only"`
+	Version   versionCmd         `cmd:"" help:"Print the version." example:"version"`
 
-	Completion completionCmd `cmd:"" help:"Print a script that completes this program's commands and flags in a shell."`
+	Completion completionCmd `cmd:"" help:"Print a script that completes this program's commands and flags in a shell." example:"completion bash"`
 	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:"" help:"Print what a command line may continue with."`
 
 	EncryptionKey operator.EncryptionKey `cmd:"" name:"encryption-key" help:"Make the key that secrets in the database are encrypted with, and rotate it."`

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,7 +126,7 @@ var (
 
 func migrated(then func(context.Context, *db.DB) error) func(context.Context, string) error {
 	return func(ctx context.Context, url string) (err error) {
-		d, shut, err := database.Flags{DatabaseURL: url}.OpenForServe(ctx, environment(nil, io.Discard, io.Discard), database.ServeOptions{Connections: config.MinConnections, Migrate: true})
+		d, shut, err := database.Flags{DatabaseURL: url}.OpenForServe(ctx, environment(nil, io.Discard, io.Discard), database.ServeOptions{Log: slog.New(slog.DiscardHandler), Connections: config.MinConnections, Migrate: true})
 		if err != nil {
 			return err
 		}

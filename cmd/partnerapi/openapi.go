@@ -21,10 +21,9 @@ func documentV2(release op.Release) (*openapi3.T, error) {
 	return openapi.ForRelease(api.Interface, release)
 }
 
-// openDocuments serves the document of a release, without a key. Its server is the address that the caller used.
-//
-// On the demonstration its example requests work: their ids exist there, and their dates follow today. Elsewhere
-// their ids do not exist, and are replaced by placeholders.
+// openDocuments serves the OpenAPI document of a release, without a key. The server in it is the address that the caller
+// used. On a demonstration, its example requests work: their ids exist there, and their dates follow today. Elsewhere the
+// ids do not exist, and are replaced by placeholders.
 func openDocuments(s *ginop.Surface, release op.Release, documents *site.Documents, demo bool) error {
 	document, err := documentV2(release)
 	if err != nil {
@@ -67,7 +66,7 @@ type openapiCmd struct {
 	JSON    bool       `env:"-" help:"Print JSON instead of YAML (v2 only)."`
 }
 
-// Validate rejects an unknown document, and --json for one of an extension.
+// Validate rejects an unknown document, and --json for the document of an extension.
 func (c openapiCmd) Validate() error {
 	i := slices.IndexFunc(extensions, func(e extension.Extension) bool { return e.Name == c.Which })
 	switch {
@@ -95,7 +94,7 @@ func (c openapiCmd) Run(s cli.Env) error {
 	return err
 }
 
-// document returns the document as JSON or YAML.
+// document returns the document: that of an extension as YAML, that of v2 as YAML or JSON.
 func (c openapiCmd) document() ([]byte, error) {
 	if i := slices.IndexFunc(extensions, func(e extension.Extension) bool { return e.Name == c.Which }); i >= 0 {
 		return extensions[i].Document()

@@ -1,5 +1,5 @@
-// What replicas share: connections to Redis, the circuit breaker around its calls, and
-// the budgets that are counted there.
+// This file has what replicas share in Redis: the budgets, and the client, whose calls go through a circuit breaker.
+
 package main
 
 import (
@@ -91,10 +91,10 @@ func probeRedis(ctx context.Context, url string) (at string, written, err error)
 	return client.address, client.checkWritable(ctx), nil
 }
 
-// checkWritable tries a write: Redis may answer and refuse writes.
+// checkWritable returns an error if Redis takes no writes, even if it answers.
 func (c *redisClient) checkWritable(ctx context.Context) error { return c.Use(ctx, probeWrite) }
 
-// probeWrite makes a write as budgets do, under a name of its own.
+// probeWrite makes a write as budgets do, under a name that no budget has.
 func probeWrite(conn redis.Conn) error {
 	_, err := addToBudget.Do(conn, "partnerapi/budget:probe/"+rand.Text(), 1, redisWait.Milliseconds())
 	return err
@@ -175,15 +175,15 @@ func (c *redisClient) lendOnce(ctx context.Context, fresh *bool, fn func(redis.C
 	return fn(conn)
 }
 
-// errBusy is returned if all connections stay in use. It says nothing about Redis, so the breaker ignores it.
+// errBusy is returned if all connections stay in use. The breaker ignores it, as it is no failure of Redis.
 var errBusy = errors.New("all connections to Redis are in use")
 
-// isClosedConn reports whether the other side closed the connection.
+// isClosedConn reports whether an error shows that Redis had closed the connection.
 func isClosedConn(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// do runs a command and ignores its result.
+// do runs a command, and returns only its error.
 func (c *redisClient) do(ctx context.Context, command string, args ...any) error {
 	return c.Use(ctx, func(conn redis.Conn) error {
 		_, err := redis.DoContext(conn, ctx, command, args...)
@@ -248,7 +248,7 @@ func (c *primaryConn) ReceiveContext(ctx context.Context) (any, error) {
 // Err returns why the connection is unusable.
 func (c *primaryConn) Err() error { return cmp.Or(c.replica, c.Conn.Err()) }
 
-// noteReplica remembers an error that shows that the server is a replica.
+// noteReplica keeps an error that shows that the server is a replica. It returns err unchanged.
 func (c *primaryConn) noteReplica(err error) error {
 	var answer redis.Error
 	if errors.As(err, &answer) && strings.Contains(string(answer), "READONLY ") {

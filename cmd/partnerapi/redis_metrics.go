@@ -14,19 +14,17 @@ import (
 // redisProbe is the timeout of a probe of Redis.
 const redisProbe = time.Second
 
-// redisMetrics times the calls to Redis, and collects whether it is usable.
+// redisMetrics times the calls to Redis, and probes whether it is usable.
 type redisMetrics struct {
 	client  *redisClient
 	seconds *prometheus.HistogramVec
 
 	mu sync.Mutex
-	up float64
+	up float64   // the result of the last probe
 	at time.Time // of the last probe
 }
 
-var redisUpDesc = figures.Describe("redis_up", "1 where Redis answered and took a write, else 0.")
-
-// newRedisMetrics monitors a client of openRedis.
+// newRedisMetrics monitors a client of openRedis, and adds its metrics to r.
 func newRedisMetrics(client *redisClient, r prometheus.Registerer) {
 	m := &redisMetrics{client: client, seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "partnerapi_redis_seconds", Help: "How long calls to Redis took, by outcome: answered or failed.",
@@ -36,14 +34,13 @@ func newRedisMetrics(client *redisClient, r prometheus.Registerer) {
 		m.seconds.WithLabelValues(outcome) // 0 is shown too
 	}
 	client.observe = m.observe
-	r.MustRegister(m, m.seconds)
+	up := prometheus.GaugeOpts{Name: "partnerapi_redis_up", Help: "1 where Redis answered and took a write, else 0."}
+	r.MustRegister(prometheus.NewGaugeFunc(up, m.isUp), m.seconds)
 }
 
-// Describe implements prometheus.Collector.
-func (m *redisMetrics) Describe(to chan<- *prometheus.Desc) { to <- redisUpDesc }
-
-// Collect implements prometheus.Collector. It probes Redis at most once per figures.Age.
-func (m *redisMetrics) Collect(to chan<- prometheus.Metric) {
+// isUp returns 1 if Redis answered and took a write when it was last probed, else 0. It probes at most once per
+// figures.Age.
+func (m *redisMetrics) isUp() float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.at.IsZero() || time.Since(m.at) >= figures.Age {
@@ -55,10 +52,10 @@ func (m *redisMetrics) Collect(to chan<- prometheus.Metric) {
 		}
 		m.at = time.Now()
 	}
-	to <- prometheus.MustNewConstMetric(redisUpDesc, prometheus.GaugeValue, m.up)
+	return m.up
 }
 
-// observe counts and times a call, unless the caller hung up.
+// observe counts and times a call by its outcome. It ignores a call whose caller hung up.
 func (m *redisMetrics) observe(took time.Duration, err error) {
 	outcome := "answered"
 	switch {

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/config"
 	"partnerapi/cmd/internal/database"
@@ -93,13 +91,13 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	defer r.endpoints.Close() // idle connections
 	if err := c.completeDemo(ctx, d, r, log); err != nil {
 		return err
 	}
 	workCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	address := cmp.Or(strings.TrimRight(c.PublicURL, "/"), cli.ReachedAt(listener.Addr().String()))
+	address := cmp.Or(strings.TrimRight(c.PublicURL, "/"), cli.ListenURL(listener.Addr().String()))
 	service, err := c.assemble(workCtx, d, address, r, log, traces)
 	if err != nil {
 		return err
@@ -122,14 +120,14 @@ func (c serveCmd) assemble(
 	if s.work, err = newBackground(ctx, d, address, c.WorkFlags, c.DataDir, r, log, traces); err != nil {
 		return nil, err
 	}
-	s.work.register(s.metrics)
+	s.metrics.MustRegister(s.work.metrics...)
 	return s, nil
 }
 
 // Validate rejects flags that no service could run with; kong calls it while parsing.
 func (c serveCmd) Validate() error { return c.Check() }
 
-// build wires the service for an address, and mounts all of its paths.
+// build wires the service, without background work, and mounts all of its paths. address is the URL that links begin with.
 func (c serveCmd) build(
 	ctx context.Context, d *db.DB, address string, r resources, log *slog.Logger, traces *telemetry.Telemetry,
 ) (*service, error) {
@@ -163,9 +161,6 @@ func (c serveCmd) build(
 	if err := s.openEdge(ctx, r, traces); err != nil {
 		return nil, err
 	}
-	if err := c.traceRequests(s.engine, traces); err != nil {
-		return nil, err
-	}
 	surface := s.edge.Mount(s.engine, &s.api.Set, c.Release)
 	if err := openDocuments(surface, c.Release, s.documents, c.Demo); err != nil {
 		return nil, err
@@ -190,7 +185,8 @@ func (c serveCmd) build(
 	return s, nil
 }
 
-// otherCells returns the other cells, nil if there are none, and announces this cell's public address to them.
+// otherCells returns the other cells, and announces this cell's public address to them. It returns nil if there are no
+// others.
 func otherCells(ctx context.Context, d *db.DB, publicURL string) (*cells.Cells, error) {
 	others, err := cells.Read(ctx, d)
 	if err != nil || others == nil {
@@ -199,7 +195,8 @@ func otherCells(ctx context.Context, d *db.DB, publicURL string) (*cells.Cells, 
 	return others, cells.SetPublicURL(ctx, d, publicURL)
 }
 
-// openEdge creates the edge, which shares budgets by Redis if there is one, and the engine.
+// openEdge creates the edge, which shares budgets by Redis if there is one, and the engine. Unless traces are off, each
+// request but those for health and metrics has a span.
 func (s *service) openEdge(ctx context.Context, r resources, traces *telemetry.Telemetry) (err error) {
 	c, d := s.config, s.db
 	var budgets ginop.Store
@@ -219,11 +216,15 @@ func (s *service) openEdge(ctx context.Context, r resources, traces *telemetry.T
 		Once: d.Once, Reserve: d.Reserve, Finish: d.Finish, Secrets: sealerOf(r.keys), Reach: d.Reach, Audit: d.Audit, InTx: d.Tx, Address: s.documents.BaseOf, Log: s.log,
 		Metrics: ginop.NewMetrics(s.metrics), Tracing: traces.Operations(),
 	})
-	s.engine, err = s.edge.Engine(c.TrustedProxies)
+	if s.engine, err = s.edge.Engine(c.TrustedProxies); err != nil || traces == nil {
+		return err
+	}
+	trusted, err := domain.ParseNetworks(c.TrustedProxies) // whose trace contexts are accepted
+	s.engine.Use(traces.Requests(trusted, "/healthz", "/readyz", "/metrics"))
 	return err
 }
 
-// mountTracking adds the pages that links of simulated mails open.
+// mountTracking adds the pages that the links of simulated phishing mails open.
 func (s *service) mountTracking(ctx context.Context) error {
 	networks, err := phishing.ParseNetworks(s.config.ScannerNets)
 	if err != nil {
@@ -254,7 +255,12 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 		WriteTimeout: 2 * timeouts.request, IdleTimeout: timeouts.idle,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	s.group.Go(func() { lease.NewLoop(s.log, "record the use of keys", useEvery, s.recordUses).Run(ctx) })
+	s.group.Go(func() {
+		lease.NewLoop(s.log, "record the use of keys", useEvery, func(ctx context.Context) (time.Duration, error) {
+			s.recordUse(ctx)
+			return useEvery, nil
+		}).Run(ctx)
+	})
 	if s.cells != nil {
 		s.runInBackground(ctx, "follow the moves of partners", func(ctx context.Context) { s.cells.Watch(ctx, s.log) })
 	}
@@ -266,7 +272,7 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 	case err = <-serveErr:
 		err = fmt.Errorf("serve: %w", err)
 	case err = <-workErr: // before ctx ends, the work ends only if it fails
-		workErr <- nil // is received below
+		workErr <- nil // for the receive below
 	case <-ctx.Done():
 		s.drain()
 	}
@@ -287,7 +293,7 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 	return err
 }
 
-// drain reports not ready, and gives load balancers time to send requests elsewhere.
+// drain makes the service report that it is not ready, and waits for --drain, so that load balancers stop sending requests.
 func (s *service) drain() {
 	s.stopping.Store(true)
 	if s.config.Drain > 0 {
@@ -303,18 +309,4 @@ func (s *service) runWork(ctx context.Context) error {
 		return nil
 	}
 	return s.work.run(ctx)
-}
-
-// traceRequests makes a span of every request except for health and metrics, unless traces are off. It accepts trace
-// contexts from trusted proxies.
-func (c serveCmd) traceRequests(engine *gin.Engine, traces *telemetry.Telemetry) error {
-	if traces == nil {
-		return nil
-	}
-	trusted, err := domain.ParseNetworks(c.TrustedProxies)
-	if err != nil {
-		return err
-	}
-	engine.Use(traces.Requests(trusted, "/healthz", "/readyz", "/metrics"))
-	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,9 +25,7 @@ import (
 func pluginCommands() kong.Plugins {
 	var plugins kong.Plugins
 	for _, e := range extensions {
-		if e.Commands != nil {
-			plugins = append(plugins, reflect.New(reflect.TypeOf(e.Commands).Elem()).Interface())
-		}
+		plugins = append(plugins, e.Commands())
 	}
 	return plugins
 }

@@ -68,7 +68,7 @@ func day(year int, month time.Month, day int) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
-// searchWords maps operation ids to other words by which readers search for the operation.
+// searchWords maps operation ids to words by which readers may search for the operation, besides those in its reference.
 var searchWords = map[string]string{
 	"clients.update":  "archive, offboard, deactivate, delete a client",
 	"users.create":    "add a user",
@@ -92,7 +92,7 @@ func (s *service) mountPages() error {
 	return nil
 }
 
-// pagesOf returns the content of the pages while a release is served.
+// pagesOf returns the content of the pages of a service that serves a release.
 func pagesOf(release op.Release) (site.Config, error) {
 	document, err := documentV2(release)
 	if err != nil {
@@ -159,7 +159,7 @@ func membersSince(document *openapi3.T) map[string][]string {
 	return found
 }
 
-// releasesOf lists the releases with the operations that each adds.
+// releasesOf lists all releases, with the operations that each adds, and whether each is part of the served release.
 func releasesOf(served op.Release) []site.Release {
 	var list []site.Release
 	for r := op.V2_0; r <= op.Latest; r++ {

@@ -47,14 +47,15 @@ func versionNow() versionLine {
 	return v
 }
 
-// versionText formats versionLine for people.
+// versionText returns the version of this program as lines of text.
 func versionText() string {
 	v := versionNow()
 	return fmt.Sprintf("partnerapi %s\ncommit: %s\nbuilt with: %s\nserves: %s\n",
 		v.Version, v.Commit, v.BuiltWith, strings.Join(v.Serves, "; "))
 }
 
-// commitID returns the commit that the program was built from, with a note of local changes; empty if it is unknown.
+// commitID returns the commit that the program was built from, with a note if there were local changes; empty if it is
+// unknown.
 func commitID() string {
 	if commit != "" {
 		return commit

@@ -29,35 +29,22 @@ import (
 
 // background is the work outside requests.
 type background struct {
-	db     *db.DB
-	sender mail.Sender
-	mails  *mail.Dispatcher
-	syncs  *directory.Runner
-	events *webhook.Publisher
-	tries  *prometheus.CounterVec // of mails, by kind and outcome
-	server *mailWatch             // nil where mails become files
-	// reports makes pending reports, counted by reportTries; maintainer does periodic work on them.
-	reports     *report.Worker
-	maintainer  *report.Maintainer
-	reportTries *reportMetrics
-	syncRuns    *syncMetrics
-	// hooks delivers events to endpoints; deliveries counts the tries.
-	hooks      *webhook.Dispatcher
-	deliveries *deliveryMetrics
+	db         *db.DB
+	sender     mail.Sender
+	server     *mailWatch // nil where mails become files
+	mails      *mail.Dispatcher
+	syncs      *directory.Runner
+	events     *webhook.Publisher
+	hooks      *webhook.Dispatcher // delivers events to endpoints
+	reports    *report.Worker      // makes pending reports
+	maintainer *report.Maintainer  // does periodic work on reports
+	metrics    []prometheus.Collector
 	log        *slog.Logger
 	traces     *telemetry.Telemetry // nil where they are off
 }
 
-// register adds the metrics of the background work.
-func (w *background) register(r prometheus.Registerer) {
-	if w.server != nil {
-		r.MustRegister(w.server.up)
-	}
-	r.MustRegister(w.tries, w.reportTries.tries, w.reportTries.seconds, w.syncRuns.runs, w.syncRuns.seconds)
-	w.deliveries.register(r)
-}
-
-// newBackground wires a service's background work. Without a mail server it writes mail to the data directory.
+// newBackground wires the background work of a process. Without a mail server it writes mail to the data directory.
+// address is the URL that links begin with if --public-url is not set.
 func newBackground(
 	ctx context.Context, d *db.DB, address string, f config.WorkFlags, dataDir string, r resources, log *slog.Logger,
 	traces *telemetry.Telemetry,
@@ -89,12 +76,17 @@ func newBackground(
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()
 	}, traces.Work())
 	reportTries, syncRuns, deliveries := newReportMetrics(), newSyncMetrics(), newDeliveryMetrics()
-	hooks := newDeliveries(d, r, log, deliveries)
+	hooks, server := newDeliveries(d, r, log, deliveries), newMailWatch(sender, log)
+	metrics := []prometheus.Collector{
+		tries, reportTries.tries, reportTries.seconds, syncRuns.runs, syncRuns.seconds,
+		deliveries.tries, deliveries.seconds, deliveries.dropped, deliveries.disabled,
+	}
+	if server != nil {
+		metrics = append(metrics, server.up)
+	}
 	return &background{
-		events: webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, hooks.Wake),
-		hooks:  hooks, deliveries: deliveries,
-		db: d, sender: sender, server: newMailWatch(sender, log), mails: mails, tries: tries, reportTries: reportTries,
-		syncRuns:   syncRuns,
+		db: d, sender: sender, server: server, mails: mails, hooks: hooks, metrics: metrics,
+		events:     webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, hooks.Wake),
 		reports:    newReportWorker(d, r, log, reportTries, traces.Work()),
 		maintainer: report.NewMaintainer(d, r.store, log, traces.Work()),
 		syncs:      directory.NewRunner(d, r.keys, f.Connector(traces), log, directory.Observer{Trace: traces.Work(), Ended: syncRuns.count}),
@@ -102,7 +94,7 @@ func newBackground(
 	}, nil
 }
 
-// run works until ctx ends, and then finishes the work in progress. It returns the errors of the queues.
+// run works until ctx ends, and then finishes the work in progress. It returns the errors of that, and closes the sender.
 func (w *background) run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, loop := range []func(context.Context){
@@ -163,7 +155,7 @@ func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	defer r.endpoints.Close() // idle connections
 	w, err := newBackground(ctx, d, "http://"+cli.DefaultListen, c.WorkFlags, c.DataDir, r, log, traces)
 	if err != nil {
 		return err
@@ -176,17 +168,17 @@ func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	defer database.CloseInto(serveBeside(listener, c.watch(w, sources, log), log), &err)
+	defer database.CloseInto(serveBeside(listener, c.healthAndMetrics(w, sources, log), log), &err)
 	log.InfoContext(ctx, "health and metrics are served", "address", listener.Addr().String())
 	return w.run(ctx)
 }
 
-// watch returns health and metrics of a process that serves no API.
-func (c workCmd) watch(w *background, sources figures.Sources, log *slog.Logger) http.Handler {
+// healthAndMetrics returns the handler of the health and metrics paths of a process that serves no API.
+func (c workCmd) healthAndMetrics(w *background, sources figures.Sources, log *slog.Logger) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	s := &service{db: w.db, engine: gin.New(), log: log, metrics: figures.NewRegistry(version, sources)}
 	s.registerDisks(c.Flags, c.StoreFlag)
-	w.register(s.metrics)
+	s.metrics.MustRegister(w.metrics...)
 	s.mountHealth()
 	s.openPath("/metrics", gin.WrapH(s.metricsHandler()))
 	return s.engine
@@ -242,10 +234,7 @@ func openResources(
 	return r, err
 }
 
-// close closes idle connections to endpoints.
-func (r resources) close() { r.endpoints.Close() }
-
-// sealerOf converts the keys, nil to a nil interface.
+// sealerOf returns the keys as a v2.Sealer; nil, and not an interface that holds nil, if there are none.
 func sealerOf(keys *seal.Keys) v2.Sealer {
 	if keys == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"partnerapi/platform/webhook"
 )
 
-// This file is the metrics of the background work.
+// This file has the metrics of the background work.
 
 // newMailTries returns the counter of attempts to send mail.
 func newMailTries() *prometheus.CounterVec {
@@ -87,7 +87,7 @@ func newSyncMetrics() *syncMetrics {
 	return m
 }
 
-// count counts the work on a sync.
+// count counts and times the work on a sync. The provider is empty if the client no longer has a directory.
 func (m *syncMetrics) count(provider domain.Directory, outcome directory.Outcome, took time.Duration) {
 	name := cmp.Or(string(provider), "none")
 	m.runs.WithLabelValues(name, string(outcome)).Inc()
@@ -128,13 +128,8 @@ func newDeliveryMetrics() *deliveryMetrics {
 	return m
 }
 
-// tried counts an attempt.
+// tried counts and times an attempt to deliver an event.
 func (m *deliveryMetrics) tried(id domain.WebhookID, outcome webhook.Outcome, took time.Duration) {
 	m.tries.WithLabelValues(m.webhooks.Of(id.String()), string(outcome)).Inc()
 	m.seconds.Observe(took.Seconds())
-}
-
-// register adds the metrics.
-func (m *deliveryMetrics) register(r prometheus.Registerer) {
-	r.MustRegister(m.tries, m.seconds, m.dropped, m.disabled)
 }

@@ -82,7 +82,7 @@ func TestDeliveryMetrics(t *testing.T) {
 	t.Parallel()
 	id := db.NewID[domain.WebhookKind]()
 	m := newDeliveryMetrics()
-	m.register(prometheus.NewPedanticRegistry())
+	prometheus.NewPedanticRegistry().MustRegister(m.tries, m.seconds, m.dropped, m.disabled)
 	m.tried(id, webhook.Succeeded, time.Second)
 	m.tried(id, webhook.Retried, 2*time.Second)
 	for label, want := range map[[2]string]float64{

@@ -1,4 +1,4 @@
-// Package cli has what every command runs with.
+// Package cli has the environment of commands, and types of their flags.
 package cli
 
 import (
@@ -22,22 +22,22 @@ type Env struct {
 	Tables   []Tables
 }
 
-// Tables are the tables of a part of the program.
+// Tables are the tables of a part of the program, which have a version of their own.
 type Tables struct {
 	Name string
-	// Version returns their version, 0 if there are none, and the version that is needed.
+	// Version returns the version of the tables, 0 if they do not exist, and the version that this program needs.
 	Version func(context.Context, *db.DB) (have, want int64, err error)
-	// Migrate brings them up to date.
+	// Migrate migrates the tables to the needed version.
 	Migrate func(context.Context, *db.DB) error
-	// Steps returns their migrations.
+	// Steps returns all migrations of the tables.
 	Steps func(context.Context, *db.DB) ([]migrate.Step, error)
 }
 
 // DefaultListen is where the service listens by default.
 const DefaultListen = "127.0.0.1:8080"
 
-// ReachedAt returns the URL of a listen address, with localhost for an unspecified host.
-func ReachedAt(listen string) string {
+// ListenURL returns the URL of a listen address, with localhost for an unspecified host.
+func ListenURL(listen string) string {
 	if a, err := netip.ParseAddrPort(listen); err == nil && a.Addr().IsUnspecified() {
 		listen = net.JoinHostPort("localhost", fmt.Sprint(a.Port()))
 	}
@@ -54,8 +54,8 @@ func OnLoopback(listen string) bool {
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
-// RelaxGC makes the process collect garbage half as often as usual, which costs a heap of some 10 MB little memory,
-// until it holds 160 MB: reports use up to 150. GOGC and GOMEMLIMIT override it.
+// RelaxGC makes the process collect garbage half as often as by default, which costs little memory, as the heap is some
+// 10 MB. From 160 MB on, garbage is collected more often: reports use up to 150 MB. GOGC and GOMEMLIMIT override it.
 func RelaxGC() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)

@@ -2,7 +2,7 @@ package cli
 
 import "testing"
 
-func TestReachedAt(t *testing.T) {
+func TestListenURL(t *testing.T) {
 	t.Parallel()
 	for listen, want := range map[string]string{
 		"127.0.0.1:8080": "http://127.0.0.1:8080",
@@ -10,7 +10,7 @@ func TestReachedAt(t *testing.T) {
 		"0.0.0.0:80":     "http://localhost:80",
 		"[::1]:8080":     "http://[::1]:8080",
 	} {
-		if got := ReachedAt(listen); got != want {
+		if got := ListenURL(listen); got != want {
 			t.Errorf("%s is reached at %s", listen, got)
 		}
 	}

@@ -23,7 +23,7 @@ func (m *Moment) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// Since is a Moment of a flag, or how long ago it was.
+// Since is a Moment that a flag can also give by its distance from now, such as 36h.
 type Since struct{ Moment }
 
 // UnmarshalText implements encoding.TextUnmarshaler.

@@ -1,4 +1,4 @@
-// Package config has the flags of serve and work, and opens what they say.
+// Package config has the flags of serve and work, and opens the resources that they select.
 package config
 
 import (
@@ -55,13 +55,13 @@ func (c ServeFlags) Check() error {
 		(err != nil || (u.Scheme != "mailto" || u.Opaque == "") && (u.Scheme != "https" || u.Host == "")) {
 		return fmt.Errorf("--support-url: %q is no https address and no mailto:name@example.com", c.SupportURL)
 	}
-	if _, err := c.Wanted(); err != nil {
+	if _, err := c.ParseCell(); err != nil {
 		return err
 	}
 	return c.WorkFlags.Check()
 }
 
-// Listen listens on the address of a flag; nil without an address.
+// Listen listens on the address of a flag. It returns nil for an empty address.
 func Listen(flag, address string) (net.Listener, error) {
 	if address == "" {
 		return nil, nil

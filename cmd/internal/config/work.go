@@ -72,9 +72,9 @@ func (f WorkFlags) Check() error {
 // MinConnections is the minimum pool size: the daily refresh needs two connections at a time.
 const MinConnections = 5
 
-// ConnectionsNeeded returns the maximum number of connections of a process: its pool, with the reserved ones, and
-// its listeners, less the two for mail and reports if it does no background work. Behind a pooler in transaction
-// mode only the reserved ones reach the server.
+// ConnectionsNeeded returns the maximum number of connections of a process to the server: its pool, the reserved ones
+// and its listeners. A process without background work has two listeners less, those for mail and reports. The pool is
+// left out behind a pooler in transaction mode, which has connections of its own.
 func (f WorkFlags) ConnectionsNeeded(working bool, behind pg.Pooler) int {
 	n := f.Connections + pg.ReservedConns + pg.Listeners
 	if behind.Shared() {
@@ -107,23 +107,21 @@ func (f WorkFlags) CheckConnections(ctx context.Context, d *db.DB, log *slog.Log
 }
 
 // StartTelemetry opens the log of a process and its traces, which are nil unless the OTEL_… variables enable them.
-// flush exports the remaining spans, within FlushWithin.
+// flush exports the remaining spans, within telemetry.FlushWithin; it does nothing without traces.
 func (f WorkFlags) StartTelemetry(
 	ctx context.Context, s cli.Env,
 ) (log *slog.Logger, traces *telemetry.Telemetry, flush func(), err error) {
 	log = output.NewLog(s.Err, f.LogLevel, f.LogFormat)
-	if traces, err = telemetry.Start(ctx, s.Version, log); err != nil || traces == nil {
-		return log, nil, func() {}, err
-	}
+	traces, err = telemetry.Start(ctx, s.Version, log)
 	return log, traces, func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), telemetry.FlushWithin)
 		defer cancel()
 		traces.Shutdown(last, log)
-	}, nil
+	}, err
 }
 
-// StartupEnv returns s for the start of a process. Its error stream gets a line for each step, as JSON log lines if
-// the log is JSON, so that every line parses.
+// StartupEnv returns the environment for the start of a process, which prints its steps to the error stream. If the log
+// is JSON, they become lines of the log, so that every line of the stream is JSON.
 func (f WorkFlags) StartupEnv(s cli.Env, log *slog.Logger) cli.Env {
 	if f.LogFormat == "json" {
 		s.Err = slog.NewLogLogger(log.Handler(), slog.LevelInfo).Writer()

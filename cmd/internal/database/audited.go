@@ -11,8 +11,8 @@ import (
 	"partnerapi/domain"
 )
 
-// Audited runs a command's change in one transaction with its audit entry. work may complete the entry.
-func Audited(ctx context.Context, d *db.DB, e *domain.AuditEntry, work func(context.Context) error) error {
+// RunAudited runs work, the change of a command, in one transaction with its audit entry. work may complete the entry.
+func RunAudited(ctx context.Context, d *db.DB, e *domain.AuditEntry, work func(context.Context) error) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		if err := work(ctx); err != nil {
 			return err
@@ -29,7 +29,7 @@ func AsCommand(e domain.AuditEntry) domain.AuditEntry {
 	return e
 }
 
-// SystemUser returns the name of the user who runs the command, or the number of one without a name, as in a container.
+// SystemUser returns the name of the user who runs the command, or the user's number if it has no name, as in a container.
 func SystemUser() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username

@@ -15,8 +15,8 @@ type CellFlags struct {
 	CellCount int    `name:"cell-count" default:"1" help:"How many such installations there may ever be. Fixed with --cell."`
 }
 
-// Wanted returns the cell that the flags name.
-func (f CellFlags) Wanted() (domain.Cell, error) {
+// ParseCell returns the cell that the flags name.
+func (f CellFlags) ParseCell() (domain.Cell, error) {
 	c, err := domain.ParseCell(f.Cell, f.CellCount)
 	if err != nil {
 		err = fmt.Errorf("--cell, --cell-count: %w", err)
@@ -24,9 +24,9 @@ func (f CellFlags) Wanted() (domain.Cell, error) {
 	return c, err
 }
 
-// FixCell assigns the database to the cell if it has none yet; an error if it has another.
+// FixCell makes the database belong to the cell of the flags. It returns an error if it belongs to another.
 func (f CellFlags) FixCell(ctx context.Context, d *db.DB) error {
-	wanted, err := f.Wanted()
+	wanted, err := f.ParseCell()
 	if err != nil {
 		return err
 	}

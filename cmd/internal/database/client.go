@@ -8,13 +8,12 @@ import (
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // WithClient opens the database and runs work with the named client.
-func (f Flags) WithClient(
-	ctx context.Context, s cli.Env, name string, work func(*db.DB, db.ClientName) error,
-) error {
+func (f Flags) WithClient(ctx context.Context, s cli.Env, name string, work func(*db.DB, db.ClientName) error) error {
 	return f.With(ctx, s, func(d *db.DB) error {
 		client, err := FindClient(ctx, d, domain.PartnerID{}, name)
 		if err != nil {
@@ -24,8 +23,19 @@ func (f Flags) WithClient(
 	})
 }
 
-// FindClient looks a client up by id (v2's form or a UUID) or by name; within partner unless that is zero. For an
-// ambiguous name the error lists the ids, for an unknown one the most similar name.
+// WithPartner opens the database and runs work with the named partner; the only one if name is empty.
+func (f Flags) WithPartner(ctx context.Context, s cli.Env, name string, work func(*db.DB, domain.PartnerID) error) error {
+	return f.With(ctx, s, func(d *db.DB) error {
+		partner, err := FindPartner(ctx, d, name)
+		if err != nil {
+			return err
+		}
+		return work(d, partner)
+	})
+}
+
+// FindClient finds a client that is not archived by id (v2's form or a UUID) or by name: one of partner or, if that is
+// zero, of any. The error about an ambiguous name lists the ids; that about an unknown name suggests the most similar one.
 func FindClient(ctx context.Context, d *db.DB, partner domain.PartnerID, text string) (db.ClientName, error) {
 	id, err := ParseClientID(text)
 	if err != nil {
@@ -43,10 +53,7 @@ func FindClient(ctx context.Context, d *db.DB, partner domain.PartnerID, text st
 		return db.ClientName{}, fmt.Errorf("there is no client %q, or it was archived: name one by its id, as GET /v2/clients shows it, "+
 			"or its name%s", text, output.DidYouMean(text, names))
 	case len(found) > 1:
-		ids := make([]string, len(found))
-		for i, c := range found {
-			ids[i] = fmt.Sprintf("%s (of %s)", c.ID, c.Partner)
-		}
+		ids := pg.MapRows(found, func(c *db.ClientName) string { return fmt.Sprintf("%s (of %s)", c.ID, c.Partner) })
 		return db.ClientName{}, fmt.Errorf("%d clients are called %q: name one by its id, %s", len(found), text,
 			strings.Join(ids, " or "))
 	}
@@ -62,7 +69,8 @@ func ParseClientID(text string) (domain.ClientID, error) {
 	return id, err
 }
 
-// FindPartner finds a partner by id (as partners list shows it, or a UUID) or by name; the only one if name is empty.
+// FindPartner finds a partner by id (v2's form or a UUID) or by name; the only one if name is empty. An unknown name is an
+// error that suggests the most similar one.
 func FindPartner(ctx context.Context, d *db.DB, name string) (domain.PartnerID, error) {
 	all, err := d.Partners(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package database opens and closes the database for commands, and has what else they share: its migrations,
-// clients and partners by name, entries of the audit trail, and the key of its secrets.
+// Package database opens the database for commands. It also has what commands share for their work on it: migrations,
+// the look-up of clients and partners by name, entries of the audit trail, and the encryption key.
 package database
 
 import (
@@ -34,20 +34,21 @@ type Flags struct {
 	PostgresBin string `name:"postgres-bin" placeholder:"DIR" group:"database" brief:"PostgreSQL's programs." help:"The folder of the PostgreSQL server's programs, where they are not in a usual place."`
 }
 
-// With runs work with a database whose tables must be of this version, and closes it afterwards. It changes no tables.
+// With opens the database, runs work, and closes it. It returns an error if the tables are not at the version that this
+// program needs, or if the embedded database does not exist: it changes no tables, and creates no database.
 func (f Flags) With(ctx context.Context, s cli.Env, work func(*db.DB) error) error {
 	if err := f.CheckExists(); err != nil {
 		return err
 	}
 	return f.WithAny(ctx, s, func(d *db.DB) error {
-		if err := checkAll(ctx, d, s.Tables); err != nil {
+		if err := checkTables(ctx, d, s.Tables); err != nil {
 			return err
 		}
 		return work(d)
 	})
 }
 
-// WithAny is With for tables of any version. It creates an embedded database that does not exist.
+// WithAny is With for tables of any version. It creates the embedded database if that does not exist.
 func (f Flags) WithAny(ctx context.Context, s cli.Env, work func(*db.DB) error) (err error) {
 	d, shut, err := f.Connect(ctx, s.Err, nil)
 	if err != nil {
@@ -72,7 +73,8 @@ type ServeOptions struct {
 // slowStatement is the duration from which statements are logged.
 const slowStatement = time.Second
 
-// OpenForServe opens the database of a long-running process, and returns a function that closes it.
+// OpenForServe opens the database of a long-running process, and returns a function that closes it. Without Migrate, tables
+// of another version are an error.
 func (f Flags) OpenForServe(ctx context.Context, s cli.Env, serveOptions ServeOptions) (*db.DB, func() error, error) {
 	if !serveOptions.Migrate {
 		if err := f.CheckExists(); err != nil {
@@ -86,7 +88,7 @@ func (f Flags) OpenForServe(ctx context.Context, s cli.Env, serveOptions ServeOp
 	if serveOptions.Migrate {
 		_, err = MigrateAll(ctx, d, s.Tables)
 	} else {
-		err = checkAll(ctx, d, s.Tables)
+		err = checkTables(ctx, d, s.Tables)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, shut())
@@ -94,7 +96,7 @@ func (f Flags) OpenForServe(ctx context.Context, s cli.Env, serveOptions ServeOp
 	return d, shut, nil
 }
 
-// CheckExists returns an error if the embedded database is selected but does not exist.
+// CheckExists returns an error if the flags select the embedded database and it does not exist.
 func (f Flags) CheckExists() error {
 	if f.DatabaseURL != "" {
 		return nil
@@ -112,8 +114,9 @@ func (f Flags) CheckExists() error {
 // EmbeddedDir returns the folder of the embedded database.
 func (f Flags) EmbeddedDir() string { return filepath.Join(f.DataDir, "postgres") }
 
-// Connect opens the database, creating an embedded one, without checking the tables. With serveOptions, an embedded
-// server is restarted whenever it ends; nil means a command.
+// Connect opens the database without checking its tables, and returns a function that closes it. It creates the embedded
+// database if that does not exist. serveOptions are nil for a command; else an embedded server is restarted whenever it
+// ends.
 func (f Flags) Connect(
 	ctx context.Context, progress io.Writer, serveOptions *ServeOptions,
 ) (*db.DB, func() error, error) {
@@ -127,14 +130,14 @@ func (f Flags) Connect(
 	return f.ConnectVia(ctx, found, progress, serveOptions)
 }
 
-// FindPooler identifies the pooler at --database-url, if any.
+// FindPooler identifies the pooler that --database-url leads to, pg.NoPooler if it leads to PostgreSQL itself.
 func (f Flags) FindPooler(ctx context.Context) (pg.Pooler, error) {
 	if f.DatabaseURL == "" {
 		return pg.NoPooler, nil
 	}
 	found, err := pg.FindPooler(ctx, f.DatabaseURL)
 	if err != nil {
-		err = Unreachable(fmt.Errorf("reach the database: %w", err))
+		err = UnreachableError(fmt.Errorf("reach the database: %w", err))
 	}
 	return found, err
 }
@@ -165,7 +168,7 @@ func (f Flags) CheckPooler(ctx context.Context, found pg.Pooler) error {
 	return nil
 }
 
-// ConnectVia is Connect through the pooler that FindPooler identified.
+// ConnectVia is Connect without its check of the pooler, which FindPooler identified.
 func (f Flags) ConnectVia(
 	ctx context.Context, found pg.Pooler, progress io.Writer, serveOptions *ServeOptions,
 ) (*db.DB, func() error, error) {
@@ -174,7 +177,7 @@ func (f Flags) ConnectVia(
 		if f.ReplicaURL != "" {
 			return nil, nil, errors.New("--replica-url goes with --database-url")
 		}
-		server, err := f.embedded(ctx, progress)
+		server, err := f.startEmbedded(ctx, progress)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -185,11 +188,8 @@ func (f Flags) ConnectVia(
 	}
 	options, log := []db.Option{db.WithPooler(found, f.DirectURL)}, output.NewLog(progress, slog.LevelInfo, "text")
 	if serveOptions != nil {
-		options = append(options, db.WithConns(serveOptions.Connections))
-		if serveOptions.Log != nil {
-			log = serveOptions.Log
-			options = append(options, db.WithSlowLog(log, slowStatement))
-		}
+		log = serveOptions.Log
+		options = append(options, db.WithConns(serveOptions.Connections), db.WithSlowLog(log, slowStatement))
 		if serveOptions.Tracer != nil {
 			options = append(options, db.WithTracer(serveOptions.Tracer))
 		}
@@ -202,19 +202,19 @@ func (f Flags) ConnectVia(
 		return nil, nil, errors.Join(err, stop())
 	}
 	if err := d.Ping(ctx); err != nil {
-		return nil, nil, errors.Join(Unreachable(err), d.Close(), stop())
+		return nil, nil, errors.Join(UnreachableError(err), d.Close(), stop())
 	}
 	if f.DirectURL != "" {
-		if err := sameDatabase(ctx, d); err != nil {
+		if err := checkSameDatabase(ctx, d); err != nil {
 			return nil, nil, errors.Join(err, d.Close(), stop())
 		}
 	}
 	return d, func() error { return errors.Join(d.Close(), stop()) }, nil
 }
 
-// sameDatabase returns an error unless --direct-database-url and --database-url lead to the same database: a lock held
-// through the first must be visible through the second.
-func sameDatabase(ctx context.Context, d *db.DB) error {
+// checkSameDatabase returns an error unless --direct-database-url and --database-url lead to the same database: a lock
+// that is held through the first must be visible through the second.
+func checkSameDatabase(ctx context.Context, d *db.DB) error {
 	name := rand.Text()
 	return d.WithAdvisoryLock(ctx, name, func(ctx context.Context) error {
 		free, err := pg.One[bool](ctx, d, "compare the databases",
@@ -226,35 +226,36 @@ func sameDatabase(ctx context.Context, d *db.DB) error {
 	})
 }
 
-// Unreachable returns the cause of a database error, which API callers do not get, with a hint for operators.
-func Unreachable(err error) error {
+// UnreachableError returns an error for operators from the error of a database that cannot be reached: its cause, which
+// API callers do not get, and a hint.
+func UnreachableError(err error) error {
 	if known := domain.AsError(err); known.Cause != nil {
 		err = known.Cause
 	}
 	return fmt.Errorf("%w\n(is the server running, and are --database-url, its user and its password right?)", err)
 }
 
-// embedded starts or joins the embedded server.
-func (f Flags) embedded(ctx context.Context, progress io.Writer) (*embedded.Server, error) {
+// startEmbedded starts the embedded server, or joins a running one.
+func (f Flags) startEmbedded(ctx context.Context, progress io.Writer) (*embedded.Server, error) {
 	if err := os.MkdirAll(f.DataDir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	return embedded.Start(ctx, f.server(progress))
+	return embedded.Start(ctx, f.embeddedConfig(progress))
 }
 
-// server returns the configuration of the embedded server.
-func (f Flags) server(progress io.Writer) embedded.Config {
+// embeddedConfig returns the configuration of the embedded server, which prints its start to progress.
+func (f Flags) embeddedConfig(progress io.Writer) embedded.Config {
 	return embedded.Config{Dir: f.EmbeddedDir(), BinDir: f.PostgresBin, Log: progress}
 }
 
-// supervise restarts the server whenever it ends, and returns a function that stops supervising and releases the
-// server. It outlasts ctx, as requests finish after it.
+// supervise restarts the server whenever it ends, until the returned function is called, which also stops the server. The
+// end of ctx does not end it, as requests are finished afterwards.
 func (f Flags) supervise(ctx context.Context, server *embedded.Server, log *slog.Logger) (stop func() error) {
-	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	superviseCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		server.Supervise(watching, f.server(nil), log)
+		server.Supervise(superviseCtx, f.embeddedConfig(nil), log)
 	}()
 	return func() error {
 		cancel()
@@ -263,8 +264,8 @@ func (f Flags) supervise(ctx context.Context, server *embedded.Server, log *slog
 	}
 }
 
-// MissingMigrations returns, as missing, an error that names the first tables to migrate, of the service and of others;
-// nil for none. Tables of a newer version, or of a version before 1.0, are an err instead.
+// MissingMigrations returns as missing an error that names the first tables that are to be migrated, those of the service
+// before those of others; nil if none are. Tables of a newer version, or of a version before 1.0, are an err instead.
 func MissingMigrations(ctx context.Context, d *db.DB, others []cli.Tables) (missing, err error) {
 	own := cli.Tables{Name: "tables", Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return migrate.SchemaVersion(ctx, d) }}
 	for _, s := range append([]cli.Tables{own}, others...) {
@@ -282,14 +283,14 @@ func MissingMigrations(ctx context.Context, d *db.DB, others []cli.Tables) (miss
 	return missing, nil
 }
 
-// checkAll returns an error unless all tables are of this version.
-func checkAll(ctx context.Context, d *db.DB, others []cli.Tables) error {
+// checkTables returns an error unless all tables are at the version that this program needs.
+func checkTables(ctx context.Context, d *db.DB, others []cli.Tables) error {
 	missing, err := MissingMigrations(ctx, d, others)
 	return errors.Join(missing, err)
 }
 
-// MigrateAll upgrades the tables of the service and of others, and returns the names of the service's migrations that
-// were applied. If nothing is pending it needs no right to change tables.
+// MigrateAll migrates the tables of the service and of others, and loads the built-in templates. It returns the names of
+// the service's migrations that it applied. If none is missing, it needs no right to change tables.
 func MigrateAll(ctx context.Context, d *db.DB, others []cli.Tables) (applied []string, err error) {
 	missing, err := MissingMigrations(ctx, d, others)
 	if err != nil {
@@ -316,7 +317,7 @@ func CloseInto(shut func() error, err *error) {
 	}
 }
 
-// PrintRecounts prints each count that was wrong.
+// PrintRecounts prints each stored count that was wrong and is corrected.
 func PrintRecounts(to io.Writer, miscounts []doctor.Miscount) {
 	for _, m := range miscounts {
 		fmt.Fprintf(to, "recounted: %s %s was %s, is %s\n", m.Counter, m.Key, m.Stored, m.Counted)

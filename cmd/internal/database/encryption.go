@@ -19,7 +19,7 @@ type KeyFlags struct {
 	EncryptionKey string `name:"encryption-key" placeholder:"KEY,…" help:"The key that secrets are encrypted with in the database: 32 bytes in base64, or file:PATH. Older keys may follow, to decrypt with. Default: encryption.key in --data-dir, made at the first start, where the embedded database is used; else none."`
 }
 
-// CheckKey returns an error if the flag's keys cannot be read.
+// CheckKey returns an error if the flag is given and its keys cannot be read.
 func (f KeyFlags) CheckKey() error {
 	if f.EncryptionKey == "" {
 		return nil
@@ -33,8 +33,8 @@ func (f KeyFlags) CheckKey() error {
 // KeyFile returns the path of an embedded installation's key.
 func (f Flags) KeyFile() string { return filepath.Join(f.DataDir, "encryption.key") }
 
-// OpenKeys returns the keys of a database; nil if there are none, with a warning if secrets need one. Keys that
-// cannot open the stored secrets are an error.
+// OpenKeys returns the keys of a database. They are nil if there are none; it then warns if the database has secrets. Keys
+// that cannot decrypt the stored secrets are an error.
 func (f KeyFlags) OpenKeys(
 	ctx context.Context, d *db.DB, at Flags, log *slog.Logger,
 ) (*seal.Keys, error) {
@@ -56,8 +56,8 @@ func (f KeyFlags) OpenKeys(
 	return nil, nil
 }
 
-// Keys reads the keys of the flag, or those in the file of an embedded installation. It creates a missing file, or
-// fails if the database has secrets. It returns nil for another database without the flag.
+// Keys reads the keys of the flag or, without it, those in the key file of an embedded database. It creates the file if it
+// is missing, but returns an error if the database then has secrets. For another database without the flag it returns nil.
 func (f KeyFlags) Keys(at Flags, hasSecrets bool) (*seal.Keys, error) {
 	switch {
 	case f.EncryptionKey != "":
@@ -98,7 +98,7 @@ func CheckKeys(ctx context.Context, d *db.DB, keys *seal.Keys, hasSecrets bool) 
 	}
 }
 
-// SetCheck stores a new check value in place of before; false if another process changed it meanwhile.
+// SetCheck replaces the check value before by a new one. It returns false if another process replaced it meanwhile.
 func SetCheck(ctx context.Context, d *db.DB, keys *seal.Keys, before []byte) (bool, error) {
 	sealed, err := keys.Seal(nil, CheckContext)
 	if err != nil {
@@ -107,7 +107,7 @@ func SetCheck(ctx context.Context, d *db.DB, keys *seal.Keys, before []byte) (bo
 	return d.SetEncryptionCheck(ctx, before, sealed)
 }
 
-// IsCurrent reports whether a value was sealed with the current key.
+// IsCurrent reports whether a value was sealed with the first key, which new secrets are sealed with.
 func IsCurrent(keys *seal.Keys, sealed []byte) (bool, error) {
 	prefix, err := keys.Prefix()
 	return bytes.HasPrefix(sealed, prefix), err

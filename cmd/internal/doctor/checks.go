@@ -88,7 +88,7 @@ func (e *examination) checkMail(ctx context.Context) finding {
 // fails if only this machine can reach it although mail is sent.
 func (e *examination) checkPublicURL(context.Context) finding {
 	const remedy = "set --public-url to the https address that callers and readers of mail use"
-	address := cmp.Or(e.PublicURL, cli.ReachedAt(e.Listen))
+	address := cmp.Or(e.PublicURL, cli.ListenURL(e.Listen))
 	u, err := url.Parse(address)
 	if err != nil {
 		return fail(remedy, errors.New("it is no URL"))
@@ -108,7 +108,8 @@ func (e *examination) checkPublicURL(context.Context) finding {
 	return pass("%s", u.Redacted())
 }
 
-// checkProxies checks the proxies trusted to report a caller's address, which limits and the networks of keys use.
+// checkProxies warns if a proxy seems to be missing among the trusted proxies, or if they trust every address. Trusted
+// proxies report the addresses of callers, on which limits and the networks of keys depend.
 func (e *examination) checkProxies(context.Context) finding {
 	u, err := url.Parse(e.PublicURL)
 	switch {
@@ -131,8 +132,8 @@ func (e *examination) checkProxies(context.Context) finding {
 	return pass("%v", e.TrustedProxies)
 }
 
-// checkDataDir checks that the directory is writable for this user, that others cannot use it, and that it has free
-// space. It warns if it does not exist.
+// checkDataDir checks that this user can write to the data directory, that others cannot, and that the disk has free
+// space. It warns if the directory does not exist.
 func (e *examination) checkDataDir(ctx context.Context) finding {
 	const remedy = "let this user write to it, or name another by --data-dir"
 	return withinContext(ctx, remedy, func() finding {
@@ -140,7 +141,7 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 			return warn("see that this user may make it, or name another by --data-dir",
 				"%s is not there: serve makes it", e.DataDir)
 		}
-		if err := writable(e.DataDir); err != nil {
+		if err := checkWritable(e.DataDir); err != nil {
 			return fail(remedy, err)
 		}
 		open, _ := assessModes("chmod go-w the data directory, and chmod 700 the folders of mails and reports in it",
@@ -157,32 +158,26 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 	})
 }
 
-// assessDisk warns of little free space, and fails if the disk is nearly full.
+// assessDisk warns if a directory's disk has little free space, and fails if the disk is nearly full.
 func assessDisk(dir string, free uint64) finding {
 	const remedy = "make space: the embedded database, mails in files and reports are kept there"
 	found := fmt.Sprintf("%s has %d MiB left", dir, free>>20)
-	switch {
-	case free < figures.DiskFail:
-		return fail(remedy, errors.New(found))
-	case free < figures.DiskWarn:
-		return warn(remedy, "%s", found)
-	}
-	return pass("%s", found)
+	return grade(remedy, found, free < figures.DiskFail, free < figures.DiskWarn)
 }
 
 // checkTemporary checks that reports can write temporary files.
 func (e *examination) checkTemporary(ctx context.Context) finding {
 	const remedy = "let this user write there, or name another place by TMPDIR: reports need it"
 	return withinContext(ctx, remedy, func() finding {
-		if err := writable(os.TempDir()); err != nil {
+		if err := checkWritable(os.TempDir()); err != nil {
 			return fail(remedy, err)
 		}
 		return pass("%s can be written", os.TempDir())
 	})
 }
 
-// writable returns an error unless files can be created in a directory.
-func writable(dir string) error {
+// checkWritable returns an error unless files can be created in a directory, and deleted.
+func checkWritable(dir string) error {
 	f, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
 		return err
@@ -204,7 +199,7 @@ func (e *examination) checkDemo(context.Context) finding {
 	return pass("on, for this machine only")
 }
 
-// checkEnvironment warns of variables that look like this program's but are not. It shows no value.
+// checkEnvironment warns of variables that look like this program's but that it does not read. It shows no value.
 func (e *examination) checkEnvironment(context.Context) finding {
 	known, err := EnvironmentVariables(e.program)
 	if err != nil {
@@ -235,8 +230,9 @@ func EnvironmentVariables(program *kong.Application) (map[string]bool, error) {
 var kubernetesVariable = regexp.MustCompile(
 	`_SERVICE_(HOST|PORT\w*)=|_PORT(_\d+_(TCP|UDP)\w*)?=(tcp|udp)://|_PORT_\d+_(TCP|UDP)_\w+=`)
 
-// misspelt returns, sorted, the names of settings NAME=value that begin like this program's variables, in any case and
-// whatever the punctuation, but are none, each with the most similar one. Variables that Kubernetes sets are left out.
+// misspelt returns, sorted, the names of settings NAME=value that begin like this program's variables, whatever their case
+// and punctuation, but that the program does not know. Each is followed by a similar name that it knows, if there is one.
+// Variables that Kubernetes sets are left out.
 func misspelt(settings []string, known map[string]bool) (unknown []string) {
 	names := slices.Sorted(maps.Keys(known))
 	for _, setting := range settings {

@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// clockWarn and clockFail are the differences between the clocks of this machine and of the database from
-	// which it warns and fails. Signatures and links bear times; verifiers usually allow five minutes.
+	// clockWarn and clockFail are the differences between the clocks of this machine and of the database above which
+	// the check warns and fails. Signatures and links have times; those who verify them usually allow five minutes.
 	clockWarn = 5 * time.Second
 	clockFail = time.Minute
-	// lateAfter is how long after it was due undone work is late: far longer than running background work takes.
+	// lateAfter is how long work may wait after it is due before it counts as late: far longer than if a process does it.
 	lateAfter = 10 * time.Minute
 )
 
-// checkDatabase connects to the database, for the later checks too, and checks the server. It creates no database:
-// without an embedded one it warns, or fails if PostgreSQL's programs are missing.
+// checkDatabase connects to the database, also for the later checks, and checks the server. It creates no database: if the
+// embedded one does not exist it warns, or fails if PostgreSQL's programs are missing.
 func (e *examination) checkDatabase(ctx context.Context) finding {
 	const remedy = "start the server, or correct --database-url, its user and its password"
 	if e.DatabaseURL == "" {
@@ -53,7 +53,7 @@ func (e *examination) checkDatabase(ctx context.Context) finding {
 	}
 	e.db, e.shut = d, shut
 	if e.server, err = doctor.ReadServer(ctx, d); err != nil {
-		return fail(remedy, database.Unreachable(err))
+		return fail(remedy, database.UnreachableError(err))
 	}
 	at := d.Pool().Config().ConnConfig
 	return assessServer(e.server, fmt.Sprintf("%s:%d/%s", at.Host, at.Port, at.Database))
@@ -84,8 +84,8 @@ func (e *examination) connect(ctx context.Context) (d *db.DB, shut func() error,
 	return flags.ConnectVia(ctx, e.pooler, e.env.Err, nil)
 }
 
-// checkPooler rejects a pooler in transaction mode without a direct address. It warns if queries through a pooler are
-// compiled (jit), and reports nothing for an embedded database.
+// checkPooler fails if serve refuses the pooler, and warns if queries through a pooler are compiled (jit). For an embedded
+// database its finding has no status.
 func (e *examination) checkPooler(ctx context.Context) finding {
 	switch {
 	case e.poolerFault != nil:
@@ -106,7 +106,8 @@ func (e *examination) checkPooler(ctx context.Context) finding {
 	return pass("a pooler answers, in mode %s", e.pooler)
 }
 
-// checkReplica checks that the standby can be read; it reports nothing without one.
+// checkReplica checks that the standby can be read, and warns if the primary may cut long reads off. Without a standby its
+// finding has no status.
 func (e *examination) checkReplica(ctx context.Context) finding {
 	if e.ReplicaURL == "" {
 		return finding{}
@@ -123,16 +124,7 @@ func (e *examination) checkReplica(ctx context.Context) finding {
 	return pass("the standby keeps up, and is read for reports, exports and metrics")
 }
 
-// checkRole checks that the role has the rights that serving needs, and no more.
-func (e *examination) checkRole(ctx context.Context) finding {
-	role, err := doctor.ReadRole(ctx, e.db)
-	if err != nil {
-		return fail("the role must be able to read pg_roles and pg_class", err)
-	}
-	return assessRole(role)
-}
-
-// assessRole reports missing rights, and warns of a superuser.
+// assessRole checks that the role has the rights that serving needs, and no more: it warns of a superuser.
 func assessRole(role doctor.Role) finding {
 	switch {
 	case role.ReadOnly:
@@ -148,12 +140,8 @@ func assessRole(role doctor.Role) finding {
 	return pass("%s may read and write all tables, and is no superuser", role.Name)
 }
 
-// checkDurability checks that commits survive a crash of the server.
-func (e *examination) checkDurability(ctx context.Context) finding {
-	s, err := doctor.ReadSettings(ctx, e.db)
-	if err != nil {
-		return fail("the role must be able to read pg_settings", err)
-	}
+// assessDurability checks that commits survive a crash of the server.
+func assessDurability(s doctor.Settings) finding {
 	if s.Unsafe != "" {
 		return warn("set them on, in postgresql.conf and for the role: a crash can lose acknowledged writes, or with fsync the database",
 			"%s", s.Unsafe)
@@ -161,12 +149,8 @@ func (e *examination) checkDurability(ctx context.Context) finding {
 	return pass("what is committed is on the disk")
 }
 
-// checkTimeouts checks that the database does not cut work off.
-func (e *examination) checkTimeouts(ctx context.Context) finding {
-	s, err := doctor.ReadSettings(ctx, e.db)
-	if err != nil {
-		return fail("the role must be able to read pg_settings", err)
-	}
+// assessTimeouts checks that the database does not cut work off.
+func assessTimeouts(s doctor.Settings) finding {
 	if s.Timeouts != "" {
 		return warn("ALTER ROLE … SET them to 0: the service bounds its own work, and imports, reports and recounts take longer",
 			"the database cuts work off: %s", s.Timeouts)
@@ -184,9 +168,9 @@ func (e *examination) checkMigrations(ctx context.Context) finding {
 	case errors.Is(err, migrate.ErrEarlier):
 		return fail("export by the version before 1.0, import by this one into a new database (docs/versions.md)", err)
 	case err != nil:
-		return fail("the role needs SELECT on all tables", err)
+		return fail(readTables, err)
 	case missing == nil:
-		e.current = true
+		e.migrated = true
 		return pass("the tables are those of this version")
 	case e.NoMigrate:
 		return fail("run partnerapi migrate, as serve --no-migrate changes no tables", missing)
@@ -205,14 +189,8 @@ func (e *examination) checkPool(ctx context.Context) finding {
 	}
 	need := e.ConnectionsNeeded(!e.NoWork, e.pooler)
 	found := fmt.Sprintf("serve may open %d, the database allows %d, and %d are in use", need, has.Allowed, has.Used)
-	const remedy = "lower --connections, or raise the database's max_connections"
-	switch {
-	case need > has.Allowed:
-		return fail(remedy, errors.New(found))
-	case has.Used+need > has.Allowed:
-		return warn(remedy, "%s", found)
-	}
-	return pass("%s", found)
+	return grade("lower --connections, or raise the database's max_connections", found,
+		need > has.Allowed, has.Used+need > has.Allowed)
 }
 
 // checkClock compares this machine's clock with the database's, which all processes use.
@@ -227,7 +205,6 @@ func (e *examination) checkClock(ctx context.Context) finding {
 // assessClock warns, or fails, if the database's clock differs too much from this machine's. ahead is how far the
 // database's is ahead, negative if it is behind; doubt is the error of that measurement, and is subtracted.
 func assessClock(ahead, doubt time.Duration) finding {
-	const remedy = "let NTP set the clocks of both machines"
 	difference := max(ahead.Abs()-doubt, 0)
 	side := "ahead of"
 	if ahead < 0 {
@@ -235,33 +212,27 @@ func assessClock(ahead, doubt time.Duration) finding {
 	}
 	found := fmt.Sprintf("the database's is %v %s this machine's (± %v)",
 		ahead.Abs().Round(time.Millisecond), side, doubt.Round(time.Millisecond))
-	switch {
-	case difference > clockFail:
-		return fail(remedy, errors.New(found))
-	case difference > clockWarn:
-		return warn(remedy, "%s", found)
-	}
-	return pass("%s", found)
+	return grade("let NTP set the clocks of both machines", found, difference > clockFail, difference > clockWarn)
 }
 
-// checkCell checks that --cell and --cell-count match the cell stored in the database. It warns of keys whose text
-// names another cell, which the router must route here one by one. It reports nothing for a single cell.
+// checkCell checks that --cell and --cell-count match the cell in the database, or can be stored in it. It warns of keys
+// whose text names another cell, which the router must route here one by one. For a single cell its finding has no status.
 func (e *examination) checkCell(ctx context.Context) finding {
 	const remedy = "give the --cell and --cell-count of the first start, or an empty database"
-	wanted, err := e.Wanted()
+	wanted, err := e.ParseCell()
 	if err != nil {
 		return fail(remedy, err)
 	}
 	current, err := e.db.Cell(ctx)
 	switch {
 	case err != nil:
-		return fail("the role needs SELECT on all tables", err)
+		return fail(readTables, err)
 	case current.Count == 1 && wanted.Count == 1:
 		return finding{}
 	}
 	result, err := cells.WouldFix(ctx, e.db, wanted)
 	if err != nil {
-		return fail("the role needs SELECT on all tables", err)
+		return fail(readTables, err)
 	}
 	if err := database.CheckCell(result, wanted); err != nil {
 		return fail(remedy, err)
@@ -271,25 +242,19 @@ func (e *examination) checkCell(ctx context.Context) finding {
 	}
 	strays, err := cells.StrayKeys(ctx, e.db, current)
 	if err != nil {
-		return fail("the role needs SELECT on all tables", err)
-	}
-	prefixes := make([]string, len(strays))
-	for i, k := range strays {
-		prefixes[i] = k.Prefix
+		return fail(readTables, err)
 	}
 	if len(strays) > 0 {
+		prefixes := pg.MapRows(strays, func(k *cells.StrayKey) string { return k.Prefix })
 		return warn("route these key prefixes here, before the rules for cell codes", "%s; these keys name other cells: %s", current,
 			strings.Join(prefixes, ", "))
 	}
 	return pass("%s", current)
 }
 
-// checkMoves names the partners whose writes are refused due to an interrupted move; nothing if there are no moves.
-func (e *examination) checkMoves(ctx context.Context) finding {
-	all, err := move.List(ctx, e.db)
-	if err != nil {
-		return fail("the role needs SELECT on all tables", err)
-	}
+// assessMoves warns of partners whose writes are refused as a move was interrupted. Without moves, its finding has no
+// status.
+func assessMoves(all []move.Status) finding {
 	var stuck []string
 	for _, m := range all {
 		if m.Step == move.HandingOver {
@@ -306,12 +271,13 @@ func (e *examination) checkMoves(ctx context.Context) finding {
 	return finding{}
 }
 
-// checkEncryption checks that the key opens the stored secrets. Unlike serve, it creates no key and no check value.
+// checkEncryption checks that the key decrypts the stored secrets, and warns if there is neither a key nor a secret. Unlike
+// serve, it creates no key and no check value.
 func (e *examination) checkEncryption(ctx context.Context) finding {
 	const remedy = "give the key of the stored secrets by --encryption-key; of a rotation, NEW,OLD"
 	hasSecrets, err := e.db.AnySealed(ctx, db.SealedColumns)
 	if err != nil {
-		return fail("the role needs SELECT on all tables", err)
+		return fail(readTables, err)
 	}
 	list := e.EncryptionKey
 	if list == "" && e.DatabaseURL == "" {
@@ -338,12 +304,12 @@ func (e *examination) checkEncryption(ctx context.Context) finding {
 	return e.checkKeys(ctx, keys, hasSecrets, remedy)
 }
 
-// checkKeys checks that the keys open the check value, unless the database has no secrets or no check value, and warns
-// of an incomplete rotation.
+// checkKeys checks that the keys decrypt the check value, and warns of an incomplete rotation. It accepts any keys if the
+// database has no secrets or no check value.
 func (e *examination) checkKeys(ctx context.Context, keys *seal.Keys, hasSecrets bool, remedy string) finding {
 	check, err := e.db.EncryptionCheck(ctx)
 	if err != nil {
-		return fail("the role needs SELECT on all tables", err)
+		return fail(readTables, err)
 	}
 	if !hasSecrets || check == nil {
 		return pass("no secret is stored yet: any key will do")
@@ -361,36 +327,30 @@ func (e *examination) checkKeys(ctx context.Context, keys *seal.Keys, hasSecrets
 	return pass("it is that of the stored secrets")
 }
 
-// checkBacklogs warns of queued work that no process does.
+// checkBacklogs warns of queued work that is late by more than lateAfter, as no process does it.
 func (e *examination) checkBacklogs(ctx context.Context) finding {
 	backlogs, err := doctor.Backlogs(ctx, e.db, e.db.Now().Add(-lateAfter))
 	if err != nil {
-		return fail("the role needs SELECT on all tables", err)
+		return fail(readTables, err)
 	}
 	if len(backlogs) == 0 {
 		return pass("nothing is late by more than %v", lateAfter)
 	}
-	var parts []string
-	for _, b := range backlogs {
-		parts = append(parts, fmt.Sprintf("%d %s since %s", b.Count, b.What, b.Since.UTC().Format(time.RFC3339)))
-	}
+	parts := pg.MapRows(backlogs, func(b *doctor.Backlog) string {
+		return fmt.Sprintf("%d %s since %s", b.Count, b.What, b.Since.UTC().Format(time.RFC3339))
+	})
 	return warn("run serve without --no-work, or partnerapi work, and look into its log", "late: %s",
 		strings.Join(parts, ", "))
 }
 
-// checkEndingKeys warns of API keys that stop working soon.
-func (e *examination) checkEndingKeys(ctx context.Context) finding {
-	keys, err := doctor.EndingKeys(ctx, e.db)
-	if err != nil {
-		return fail("the role needs SELECT on all tables", err)
-	}
+// assessEndingKeys warns of API keys that stop working soon.
+func assessEndingKeys(keys []doctor.EndingKey) finding {
 	if len(keys) == 0 {
 		return pass("none ends within 30 days")
 	}
-	var parts []string
-	for _, k := range keys {
-		parts = append(parts, fmt.Sprintf("%s (%s, of %s) on %s", k.Prefix, k.Name, k.Partner, k.ExpiresAt.UTC().Format(time.DateOnly)))
-	}
+	parts := pg.MapRows(keys, func(k *doctor.EndingKey) string {
+		return fmt.Sprintf("%s (%s, of %s) on %s", k.Prefix, k.Name, k.Partner, k.ExpiresAt.UTC().Format(time.DateOnly))
+	})
 	if len(parts) == doctor.MostEndingKeys {
 		parts = append(parts, "and perhaps others")
 	}

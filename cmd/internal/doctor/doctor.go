@@ -17,6 +17,7 @@ import (
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/db/doctor"
+	"partnerapi/db/move"
 	"partnerapi/db/pg"
 )
 
@@ -28,7 +29,9 @@ type Command struct {
 }
 
 func (Command) Help() string {
-	return `Give it the flags and the environment of serve. It changes no tables and sends no mail; in the store of reports it writes a small object and deletes it again. The exit status is 1 if a check failed, 0 if there are warnings only. With --recount it makes no checks: it corrects stored counts, while the service may run.`
+	return "Give it the flags and the environment of serve. It changes no tables and sends no mail; in the store of reports " +
+		"it writes a small object and deletes it again. The exit status is 1 if a check failed, 0 if there are warnings " +
+		"only. With --recount it makes no checks: it corrects stored counts, while the service may run."
 }
 
 // verdict is the outcome of a check.
@@ -63,6 +66,31 @@ func fail(remedy string, err error) finding {
 	return finding{Status: failed, Remedy: remedy, Found: output.WithoutSecrets(err.Error())}
 }
 
+// grade returns found as a failure, as a warning, or as a finding without a problem.
+func grade(remedy, found string, isFailure, isWarning bool) finding {
+	switch {
+	case isFailure:
+		return fail(remedy, errors.New(found))
+	case isWarning:
+		return warn(remedy, "%s", found)
+	}
+	return pass("%s", found)
+}
+
+// assessing returns a check that assesses what it reads from the database. If that cannot be read, the check fails with
+// the remedy.
+func assessing[T any](
+	read func(context.Context, *db.DB) (T, error), remedy string, assess func(T) finding,
+) func(*examination, context.Context) finding {
+	return func(e *examination, ctx context.Context) finding {
+		found, err := read(ctx, e.db)
+		if err != nil {
+			return fail(remedy, err)
+		}
+		return assess(found)
+	}
+}
+
 // String formats the finding as one line.
 func (f finding) String() string {
 	line := fmt.Sprintf("%-4s  %-16s  %s", f.Status, f.Check, oneLine(f.Found))
@@ -72,7 +100,7 @@ func (f finding) String() string {
 	return line
 }
 
-// oneLine joins the lines of an error, and drops empty ones.
+// oneLine joins the lines of an error by semicolons, after a colon by spaces, and drops empty lines.
 func oneLine(text string) string {
 	var parts []string
 	for line := range strings.Lines(text) {
@@ -93,18 +121,19 @@ type examination struct {
 	db     *db.DB
 	shut   func() error
 	server doctor.Server
-	// pooler is what --database-url leads to; poolerFault is why serve rejects it, or nil.
+	// pooler is the pooler that --database-url leads to; poolerFault is why serve refuses it, or nil.
 	pooler      pg.Pooler
 	poolerFault error
-	// current reports whether the tables are those of this version.
-	current bool
+	// migrated reports whether the tables are at the version that this program needs.
+	migrated bool
 }
 
 // ProbeRedis connects to the Redis at a URL as serve does. It returns the address and, in written, the error of a
 // test write by script, as budgets do.
 type ProbeRedis func(ctx context.Context, url string) (at string, written, err error)
 
-// requirement is a check's precondition. If it is not met, an earlier check has reported why.
+// requirement is the precondition of a check: nothing, an open database, or also migrated tables. If it is not met, an
+// earlier check has reported why.
 type requirement int
 
 const (
@@ -120,12 +149,18 @@ const (
 	startWithin = time.Minute
 )
 
-// check is one check. run ends with its context; a finding without a status is not shown.
+// check is a check. run ends when its context ends. A finding without a status is not shown: the check does not apply.
 type check struct {
 	name  string
 	needs requirement
 	run   func(*examination, context.Context) finding
 }
+
+// Remedies of checks that cannot read the database.
+const (
+	readTables   = "the role needs SELECT on all tables"
+	readSettings = "the role must be able to read pg_settings"
+)
 
 // checks are run in this order.
 var checks = []check{
@@ -136,15 +171,15 @@ var checks = []check{
 	{"pooler", needsDatabase, (*examination).checkPooler},
 	{"standby", needsDatabase, (*examination).checkReplica},
 	{"migrations", needsDatabase, (*examination).checkMigrations},
-	{"role", needsDatabase, (*examination).checkRole},
-	{"durability", needsDatabase, (*examination).checkDurability},
-	{"timeouts", needsDatabase, (*examination).checkTimeouts},
+	{"role", needsDatabase, assessing(doctor.ReadRole, "the role must be able to read pg_roles and pg_class", assessRole)},
+	{"durability", needsDatabase, assessing(doctor.ReadSettings, readSettings, assessDurability)},
+	{"timeouts", needsDatabase, assessing(doctor.ReadSettings, readSettings, assessTimeouts)},
 	{"connections", needsDatabase, (*examination).checkPool},
 	{"clock", needsDatabase, (*examination).checkClock},
 	{"cell", needsTables, (*examination).checkCell},
-	{"moves", needsTables, (*examination).checkMoves},
+	{"moves", needsTables, assessing(move.List, readTables, assessMoves)},
 	{"encryption key", needsTables, (*examination).checkEncryption},
-	{"api keys", needsTables, (*examination).checkEndingKeys},
+	{"api keys", needsTables, assessing(doctor.EndingKeys, readTables, assessEndingKeys)},
 	{"key files", needsNothing, (*examination).checkKeyFiles},
 	{"background work", needsTables, (*examination).checkBacklogs},
 	{"redis", needsNothing, (*examination).checkRedis},
@@ -203,7 +238,7 @@ func (c Command) Run(ctx context.Context, s cli.Env, line *kong.Context, redis P
 
 // runCheck runs a check if its requirement is met; else the finding has no status.
 func (e *examination) runCheck(ctx context.Context, c check) finding {
-	if c.needs >= needsDatabase && e.db == nil || c.needs == needsTables && !e.current {
+	if c.needs >= needsDatabase && e.db == nil || c.needs == needsTables && !e.migrated {
 		return finding{}
 	}
 	within := checkWithin
@@ -217,7 +252,8 @@ func (e *examination) runCheck(ctx context.Context, c check) finding {
 	return found
 }
 
-// withinContext returns the finding of examine, which may hang on a disk or a network, or a failure if ctx ends first.
+// withinContext returns the finding of examine, which may hang on a disk or a network. If ctx ends first, it returns a
+// failure with the remedy.
 func withinContext(ctx context.Context, remedy string, examine func() finding) finding {
 	found := make(chan finding, 1)
 	go func() { found <- examine() }()

@@ -20,7 +20,7 @@ import (
 	"partnerapi/platform/seal"
 )
 
-// checkListen checks that the addresses are free, or that a service already answers at --listen.
+// checkListen checks that the process can listen on the addresses, or that a service already answers at --listen.
 func (e *examination) checkListen(ctx context.Context) finding {
 	var taken []string
 	for _, at := range []struct{ flag, address string }{{"--listen", e.Listen}, {"--metrics-listen", e.MetricsListen}} {
@@ -41,9 +41,9 @@ func (e *examination) checkListen(ctx context.Context) finding {
 	return pass("%s can be taken", strings.Join(taken, " and "))
 }
 
-// isServing reports whether serve or work answers at a listen address, ready or not.
+// isServing reports whether serve or work answers at a listen address, even if it is not ready.
 func isServing(ctx context.Context, listen string) bool {
-	answer, err := remote.CheckReady(ctx, cli.ReachedAt(listen))
+	answer, err := remote.CheckReady(ctx, cli.ListenURL(listen))
 	if err != nil {
 		return strings.Contains(err.Error(), ": not ready")
 	}
@@ -65,7 +65,7 @@ func (e *examination) checkMetrics(context.Context) finding {
 	return pass("/metrics is at %s with the API, for this machine only", e.Listen)
 }
 
-// assessMetrics warns if metrics are at every address of this machine, and fails for a public address.
+// assessMetrics warns if metrics are served at every address of this machine, and fails if they are at a public address.
 func assessMetrics(listen string) finding {
 	const remedy = "let --metrics-listen be a loopback or private address, or close its port to others"
 	host, _, err := net.SplitHostPort(listen)
@@ -103,8 +103,9 @@ type fileRule struct {
 	forbidden    fs.FileMode
 }
 
-// assessModes reports the places that others can access: as a failure if everybody can, and else as a warning if their
-// group can. count is how many of them exist; the others are skipped. A place that cannot be examined is a failure.
+// assessModes reports the places that others than the owner can access: it fails if everybody can access one, and else
+// warns if its group can. It skips places that do not exist, and count is the number of the others. It fails if a place
+// cannot be examined.
 func assessModes(remedy string, places ...fileRule) (found finding, count int) {
 	var open []string
 	status := passed
@@ -133,7 +134,8 @@ func assessModes(remedy string, places ...fileRule) (found finding, count int) {
 	return finding{Status: status, Found: strings.Join(open, "; "), Remedy: remedy}, count
 }
 
-// checkStore writes, reads and deletes a small object in the store of reports. It creates no folder.
+// checkStore writes, reads and deletes a small object in the store of reports. If the store is a folder that does not
+// exist, it does not create it.
 func (e *examination) checkStore(ctx context.Context) finding {
 	const remedy = "correct --report-store and the credentials of this machine: reports need to write, read, list and delete"
 	return withinContext(ctx, remedy, func() finding {

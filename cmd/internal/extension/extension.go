@@ -20,15 +20,13 @@ import (
 // Extension is a removable part of the program in its own package, such as an older version of the interface. Only
 // main's list refers to it.
 type Extension struct {
-	// Commands points to a struct of Kong commands; each command line gets a new struct of its type.
-	Commands any
-	// Examples are command lines of the Commands, by the commands' paths.
-	Examples map[string][]string
-	// Tables are the extension's own.
+	// Commands returns a pointer to a new struct of Kong commands.
+	Commands func() any
+	// Tables are the tables of the extension.
 	Tables cli.Tables
 	// Mount adds the extension's routes. Its background work ends with ctx.
 	Mount func(context.Context, Host) error
-	// Document prints the extension's OpenAPI document under a name.
+	// Name is the name of the extension's OpenAPI document, which Document returns as YAML.
 	Name     string
 	Document func() ([]byte, error)
 	// Routes lists the extension's routes in the order they are documented.
@@ -57,16 +55,16 @@ type Host struct {
 	Log       *slog.Logger
 	// Notify sets the notice that the pages for people show.
 	Notify func(site.Notice)
-	// Beside runs work, which lasts until ctx ends, beside the requests.
+	// Beside runs work, which lasts until ctx ends, in a goroutine of its own. action names the work in the log.
 	Beside func(ctx context.Context, action string, work func(context.Context))
-	// AtEnd adds a function to call after the last request, with a bound on its time.
+	// AtEnd adds a function that is called after the last request, with a context that has a timeout.
 	AtEnd func(func(context.Context))
 }
 
 // Route is a route of an extension.
 type Route struct {
 	ID, Method, Path string
-	Operation        *op.Meta // that it calls
+	Operation        *op.Meta // the operation that it calls
 	Fails            []int    // the statuses of failure, ascending
 }
 

@@ -77,7 +77,7 @@ func actor(e domain.AuditEntry) string {
 	return fmt.Sprintf("%s %s (sudo %s)", e.Prefix, e.SystemUser, e.SudoUser)
 }
 
-// orDash returns the value's text, or a dash for nil.
+// orDash returns the text of a value; a dash for nil.
 func orDash[T fmt.Stringer](value *T) string {
 	if value == nil {
 		return "-"
@@ -108,7 +108,7 @@ type auditObject struct {
 	ID   string `json:"id"`
 }
 
-// auditLineOf converts an entry.
+// auditLineOf converts an entry; what it lacks is nil.
 func auditLineOf(e domain.AuditEntry) AuditLine {
 	line := AuditLine{
 		At: domain.At(e.At), SystemUser: domain.OrNil(e.SystemUser), SudoUser: domain.OrNil(e.SudoUser), Address: domain.OrNil(e.Address),
@@ -124,7 +124,8 @@ func auditLineOf(e domain.AuditEntry) AuditLine {
 	return line
 }
 
-// printAuditJSON streams the entries that match the filter, as the array that output.JSON would print.
+// printAuditJSON prints the entries that match the filter as the array that output.JSON would print, but one by one, as
+// there may be many.
 func printAuditJSON(ctx context.Context, d *db.DB, filter domain.AuditFilter, out io.Writer) error {
 	out = output.ForJSON(out)
 	separator := "["

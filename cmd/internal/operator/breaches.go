@@ -16,7 +16,7 @@ import (
 
 // Breaches is the command breaches, which imports breaches.
 type Breaches struct {
-	Import importBreachesCmd `cmd:"" help:"Import breaches in the model of Have I Been Pwned (https://haveibeenpwned.com), whose data is under CC BY 4.0: credit it where it is shown."`
+	Import importBreachesCmd `cmd:"" help:"Import breaches in the model of Have I Been Pwned (https://haveibeenpwned.com), whose data is under CC BY 4.0: credit it where it is shown." example:"breaches import breaches.json"`
 }
 
 type importBreachesCmd struct {
@@ -37,25 +37,12 @@ func (c importBreachesCmd) Run(ctx context.Context, s cli.Env) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	for _, fault := range read.faults {
-		fmt.Fprintln(s.Err, "partnerapi:", fault)
+	err = importEntries(ctx, s, c.Flags, "breaches import", read.breaches, read.faults, (*db.DB).ImportBreaches,
+		fmt.Sprintf("skipped %d fabricated, %d retired, %d wrong\n%s", read.fabricated, read.retired, len(read.faults), breachCredit))
+	if err == nil && len(read.faults) > 0 {
+		err = fmt.Errorf("%d of the entries of %s are wrong and were not imported", len(read.faults), c.File)
 	}
-	return c.With(ctx, s, func(d *db.DB) error {
-		var added, changed int
-		err = database.Audited(ctx, d, &domain.AuditEntry{Operation: "breaches import"}, func(ctx context.Context) error {
-			added, changed, err = d.ImportBreaches(ctx, read.breaches)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(s.Out, "%d added, %d changed, %d unchanged; skipped %d fabricated, %d retired, %d wrong\n%s\n",
-			added, changed, len(read.breaches)-added-changed, read.fabricated, read.retired, len(read.faults), breachCredit)
-		if len(read.faults) > 0 {
-			return fmt.Errorf("%d of the entries of %s are wrong and were not imported", len(read.faults), c.File)
-		}
-		return nil
-	})
+	return err
 }
 
 // breachEntry is a breach in Have I Been Pwned's format, without the members that are not stored.
@@ -73,8 +60,8 @@ type breachEntry struct {
 
 func (e breachEntry) name() string { return e.Name }
 
-// breachFile is the content of a file: the breaches to import, in the order of their first mention, and those left
-// out (decisions 7.8).
+// breachFile is the content of a file: the breaches to import, in the order of the file, the numbers of entries that are
+// left out, and the faults of the invalid ones (decisions 7.8).
 type breachFile struct {
 	breaches            []domain.Breach
 	fabricated, retired int
@@ -86,7 +73,7 @@ func readBreaches(text []byte) (breachFile, error) {
 	var file breachFile
 	var err error
 	file.faults, err = eachEntry(text, "breaches", func(e breachEntry) error {
-		b, err := e.breach()
+		b, err := e.toBreach()
 		switch {
 		case err != nil:
 			return err
@@ -103,7 +90,7 @@ func readBreaches(text []byte) (breachFile, error) {
 }
 
 const (
-	// maxBreachText is how many characters a text of a breach may have: as many as a signal may name.
+	// maxBreachText is the maximum number of characters of a text of a breach: that of a breach's name in a signal.
 	maxBreachText  = 255
 	maxDataClasses = 100
 )
@@ -124,8 +111,8 @@ func (e breachEntry) checkBounds() error {
 	return nil
 }
 
-// breach checks the entry, and converts it to a breach with a severity. Domain and BreachDate may be empty.
-func (e breachEntry) breach() (domain.Breach, error) {
+// toBreach checks the entry, and converts it to a breach with a severity. Domain and BreachDate may be empty.
+func (e breachEntry) toBreach() (domain.Breach, error) {
 	b := domain.Breach{
 		Name: e.Name, Title: e.Title, DataClasses: e.DataClasses, Sensitive: e.IsSensitive, SpamList: e.IsSpamList,
 	}

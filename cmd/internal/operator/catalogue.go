@@ -14,13 +14,13 @@ import (
 
 // Catalogue is the command catalogue, which copies catalogues to another cell.
 type Catalogue struct {
-	Export exportCatalogueCmd `cmd:"" help:"Write courses, templates, breaches and frameworks with their ids, one per line, for another cell."`
-	Import importCatalogueCmd `cmd:"" help:"Import what catalogue export wrote into this cell. It may be repeated."`
+	Export exportCatalogueCmd `cmd:"" help:"Write courses, templates, breaches and frameworks with their ids, one per line, for another cell." example:"catalogue export > catalogue.ndjson"`
+	Import importCatalogueCmd `cmd:"" help:"Import what catalogue export wrote into this cell. It may be repeated." example:"catalogue import catalogue.ndjson"`
 }
 
 type exportCatalogueCmd struct{ database.Flags }
 
-// Run writes the lines.
+// Run writes the lines to the standard output, and their number to the error stream.
 func (c exportCatalogueCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) error {
 		n, err := move.ExportCatalogue(ctx, d, s.Out)
@@ -36,10 +36,10 @@ type importCatalogueCmd struct {
 	File string `arg:"" type:"existingfile" help:"What catalogue export wrote."`
 }
 
-// catalogueSteps is the number of lines between two progress updates.
-const catalogueSteps = 10_000
+// catalogueProgressEvery is the number of lines between two progress messages.
+const catalogueProgressEvery = 10_000
 
-// Run imports the valid lines, and fails if some were invalid.
+// Run imports the valid lines, and reports the others. It fails at its end if there are others.
 func (c importCatalogueCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	file, err := os.Open(c.File)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c importCatalogueCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		}
 		shown := 0
 		b, err := move.ImportCatalogue(ctx, d, file, func(b move.Imported) {
-			if b.Lines >= shown+catalogueSteps {
+			if b.Lines >= shown+catalogueProgressEvery {
 				shown = b.Lines
 				fmt.Fprintf(s.Err, "%d lines\n", b.Lines)
 			}

@@ -17,6 +17,7 @@ import (
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/db/dirsync"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
 )
@@ -24,26 +25,31 @@ import (
 // Directory is the command directory, which connects clients to their directories and syncs them.
 type Directory struct {
 	Connect    connectDirectoryCmd    `cmd:"" help:"Connect a client to its directory, or store new settings or credentials."`
-	Disconnect disconnectDirectoryCmd `cmd:"" help:"Disconnect a client from its directory. Its users stay, and are no longer synced."`
-	List       listDirectoriesCmd     `cmd:"" help:"List the clients that have a directory, and how they were synced last."`
-	Run        runDirectoryCmd        `cmd:"" help:"Sync a client with its directory now."`
+	Disconnect disconnectDirectoryCmd `cmd:"" help:"Disconnect a client from its directory. Its users stay, and are no longer synced." example:"directory disconnect 'Hillside Dental'"`
+	List       listDirectoriesCmd     `cmd:"" help:"List the clients that have a directory, and how they were synced last." example:"directory list"`
+	Run        runDirectoryCmd        `cmd:"" help:"Sync a client with its directory now." example:"directory run 'Lakeside Clinic'"`
 }
 
-// connectDirectoryCmd takes the client before the kind of directory.
+// connectDirectoryCmd is directory connect CLIENT, which is followed by the kind of directory.
 type connectDirectoryCmd struct {
 	Client connectClientCmd `arg:""`
 }
 
 type connectClientCmd struct {
 	Client    string              `arg:"" help:"The client: its id, UUID or name."`
-	Microsoft connectMicrosoftCmd `cmd:"" help:"Connect to Microsoft Entra ID."`
-	Google    connectGoogleCmd    `cmd:"" help:"Connect to Google Workspace."`
+	Microsoft connectMicrosoftCmd `cmd:"" help:"Connect to Microsoft Entra ID." example:"directory connect 'Hillside Dental' microsoft --tenant hillside.example --app-id 6a1f4a52-52f0-4a5e-9d6a-0c1c2f9e7b11 --secret-file secret.txt"`
+	Google    connectGoogleCmd    `cmd:"" help:"Connect to Google Workspace." example:"directory connect 'Lakeside Clinic' google --credentials-file account.json --admin admin@example.com"`
 }
 
-type connectMicrosoftCmd struct {
+// connectFlags are the flags of commands that connect a client.
+type connectFlags struct {
 	database.Flags
 	config.DirectoryFlags
 	database.KeyFlags
+}
+
+type connectMicrosoftCmd struct {
+	connectFlags
 	Tenant     string `required:"" env:"-" help:"The id or a domain of the tenant."`
 	AppID      string `required:"" name:"app-id" env:"-" help:"The id of the app that was registered in the tenant."`
 	SecretFile string `required:"" name:"secret-file" env:"-" type:"path" help:"A file with the app's client secret; it may be deleted afterwards."`
@@ -55,13 +61,11 @@ func (c connectMicrosoftCmd) Run(ctx context.Context, s cli.Env, to *connectClie
 	settings := directory.MicrosoftSettings{
 		Tenant: strings.TrimSpace(c.Tenant), AppID: strings.TrimSpace(c.AppID), Group: strings.TrimSpace(c.Group),
 	}
-	return connection{c.Flags, c.DirectoryFlags, c.KeyFlags, domain.Microsoft, settings, c.SecretFile}.connect(ctx, s, to.Client)
+	return c.connect(ctx, s, to.Client, domain.Microsoft, settings, c.SecretFile)
 }
 
 type connectGoogleCmd struct {
-	database.Flags
-	config.DirectoryFlags
-	database.KeyFlags
+	connectFlags
 	CredentialsFile string `required:"" name:"credentials-file" env:"-" type:"path" help:"The JSON key of a service account with domain-wide delegation; it may be deleted afterwards."`
 	Admin           string `required:"" env:"-" placeholder:"EMAIL" help:"The administrator whom the service account acts for."`
 	Domain          string `env:"-" help:"The one domain that is synced. Default: all of the customer's."`
@@ -70,37 +74,30 @@ type connectGoogleCmd struct {
 // Run connects the client of the command line.
 func (c connectGoogleCmd) Run(ctx context.Context, s cli.Env, to *connectClientCmd) error {
 	settings := directory.GoogleSettings{Admin: strings.TrimSpace(c.Admin), Domain: strings.TrimSpace(c.Domain)}
-	return connection{c.Flags, c.DirectoryFlags, c.KeyFlags, domain.Google, settings, c.CredentialsFile}.connect(ctx, s, to.Client)
-}
-
-// connection is a connection to store.
-type connection struct {
-	at        database.Flags
-	endpoints config.DirectoryFlags
-	keys      database.KeyFlags
-	provider  domain.Directory
-	settings  any
-	file      string // of the credentials
+	return c.connect(ctx, s, to.Client, domain.Google, settings, c.CredentialsFile)
 }
 
 // maxCredentials bounds a file of credentials, in bytes.
 const maxCredentials = 64 << 10
 
-// connect checks the connection, as far as possible without calling the directory, and stores it.
-func (n connection) connect(ctx context.Context, s cli.Env, client string) (err error) {
-	credentials, err := readCredentials(n.file)
+// connect checks a connection, as far as possible without calling the directory, and stores it. The settings are
+// those of the provider, and file has the credentials.
+func (f connectFlags) connect(
+	ctx context.Context, s cli.Env, client string, provider domain.Directory, providerSettings any, file string,
+) error {
+	credentials, err := readCredentials(file)
 	if err != nil {
 		return err
 	}
-	settings, err := json.Marshal(n.settings)
+	settings, err := json.Marshal(providerSettings)
 	if err != nil {
 		return err
 	}
-	return n.at.WithClient(ctx, s, client, func(d *db.DB, to db.ClientName) error {
-		if _, err := n.endpoints.Connector(nil)(n.provider, settings, credentials); err != nil {
-			return fmt.Errorf("%s: %w", n.file, err)
+	return f.WithClient(ctx, s, client, func(d *db.DB, to db.ClientName) error {
+		if _, err := f.Connector(nil)(provider, settings, credentials); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
 		}
-		keys, err := n.keys.OpenKeys(ctx, d, n.at, output.NewLog(s.Err, slog.LevelWarn, "text"))
+		keys, err := f.OpenKeys(ctx, d, f.Flags, output.NewLog(s.Err, slog.LevelWarn, "text"))
 		if err != nil {
 			return err
 		}
@@ -109,12 +106,12 @@ func (n connection) connect(ctx context.Context, s cli.Env, client string) (err 
 		if err != nil {
 			return err
 		}
-		entry := database.ClientEntry("directory connect "+string(n.provider), to.ID, "credentials", "directory", "settings")
-		if err := dirsync.Connect(db.WithEntry(ctx, database.AsCommand(*entry)), d, to.ID, n.provider, settings, sealed); err != nil {
+		entry := database.ClientEntry("directory connect "+string(provider), to.ID, "credentials", "directory", "settings")
+		if err := dirsync.Connect(db.WithEntry(ctx, database.AsCommand(*entry)), d, to.ID, provider, settings, sealed); err != nil {
 			return plainError(err)
 		}
 		_, err = fmt.Fprintf(s.Out, "%s (%s) is connected to %s; try it with: partnerapi directory run %s\n",
-			to.Name, to.ID, n.provider, to.ID)
+			to.Name, to.ID, provider, to.ID)
 		return err
 	})
 }
@@ -138,7 +135,7 @@ func readCredentials(name string) ([]byte, error) {
 	return text, nil
 }
 
-// plainError returns the message alone of a domain error without a cause, for operators, and other errors unchanged.
+// plainError returns an error for operators: of a domain error without a cause only the message; others unchanged.
 func plainError(err error) error {
 	var known *domain.Error
 	if errors.As(err, &known) && known.Cause == nil {
@@ -152,7 +149,7 @@ type disconnectDirectoryCmd struct {
 	Client string `arg:"" help:"The client: its id, UUID or name."`
 }
 
-// Run disconnects a client.
+// Run disconnects a client. It may be repeated if it fails.
 func (c disconnectDirectoryCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.WithClient(ctx, s, c.Client, func(d *db.DB, from db.ClientName) error {
 		entry := database.ClientEntry("directory disconnect", from.ID, "directory")
@@ -210,12 +207,11 @@ func (c listDirectoriesCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		lines := make([]directoryLine, len(list))
-		for i, k := range list {
-			lines[i] = directoryLine{
+		lines := pg.MapRows(list, func(k *dirsync.Connection) directoryLine {
+			return directoryLine{
 				k.Client, k.Name, k.Partner, k.Provider, json.RawMessage(k.Settings), domain.MaybeAt(k.SyncedAt), domain.At(k.NextAt), k.Last, k.Error,
 			}
-		}
+		})
 		columns := []any{"CLIENT", "NAME", "PARTNER", "DIRECTORY", "SETTINGS", "SYNCED", "NEXT", "LAST RUN", "ERROR"}
 		return output.List(s.Out, c.JSON, lines, columns, directoryLine.row)
 	})

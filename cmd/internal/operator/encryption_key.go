@@ -15,8 +15,8 @@ import (
 
 // EncryptionKey is the command encryption-key, which generates and rotates the key of secrets.
 type EncryptionKey struct {
-	New    newKeyCmd    `cmd:"" default:"1" help:"Print a new key, for --encryption-key or a file."`
-	Rotate rotateKeyCmd `cmd:"" help:"Encrypt the secrets in the database with a new key."`
+	New    newKeyCmd    `cmd:"" default:"1" help:"Print a new key, for --encryption-key or a file." example:"encryption-key new"`
+	Rotate rotateKeyCmd `cmd:"" help:"Encrypt the secrets in the database with a new key." example:"encryption-key rotate --encryption-key file:encryption.key"`
 }
 
 type newKeyCmd struct{}
@@ -39,7 +39,7 @@ func (rotateKeyCmd) Help() string {
 In an embedded installation without --encryption-key, this command makes the new key, as the first one in encryption.key.`
 }
 
-// Validate rejects invalid keys; kong calls it while parsing.
+// Validate rejects invalid keys, and --old without --encryption-key; kong calls it while parsing.
 func (c rotateKeyCmd) Validate() error {
 	if c.Old != "" && c.EncryptionKey == "" {
 		return errors.New("--old goes with --encryption-key, the new key")
@@ -52,8 +52,8 @@ func (c rotateKeyCmd) Validate() error {
 	return c.CheckKey()
 }
 
-// Run reencrypts every secret that is not encrypted with the current key. The check value comes last: while it is
-// sealed with an older key, the rotation is incomplete.
+// Run reencrypts every secret that is not encrypted with the new key. The check value (database.CheckContext) comes last:
+// while it is sealed with an older key, the rotation is incomplete.
 func (c rotateKeyCmd) Run(ctx context.Context, s cli.Env) error {
 	if c.EncryptionKey == "" && c.DatabaseURL != "" {
 		return seal.ErrNoKey
@@ -65,8 +65,8 @@ func (c rotateKeyCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// rotate reencrypts the secrets of an open database. If some could not be decrypted, it names them, fails, and leaves
-// the check value, so that the rotation stays incomplete.
+// rotate reencrypts the secrets of an open database, and then the check value. If some secrets could not be decrypted, it
+// names them, fails, and leaves the check value as it is, so that the rotation stays incomplete.
 func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	keys, err := c.prepareKeys(ctx, d)
 	if err != nil {
@@ -110,8 +110,8 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	return nil
 }
 
-// prepareKeys returns the keys, the new one first. For an embedded installation without --encryption-key it adds a new
-// key to the file, unless an interrupted rotation did; the returned keys read the file.
+// prepareKeys returns the keys, the new one first. Without --encryption-key, the keys are in the key file of the embedded
+// database, which they read anew. prepareKeys adds a new key to it, unless an interrupted rotation has added one already.
 func (c rotateKeyCmd) prepareKeys(ctx context.Context, d *db.DB) (*seal.Keys, error) {
 	hasSecrets, err := d.AnySealed(ctx, db.SealedColumns)
 	if err != nil {

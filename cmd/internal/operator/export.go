@@ -31,7 +31,7 @@ func (Export) Help() string {
 		"describes the lines."
 }
 
-// Run writes the objects, and prints the number of each kind.
+// Run writes the objects of --partner or of all partners, from the standby if there is one, and prints their numbers.
 func (c Export) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		var partner domain.PartnerID
@@ -41,10 +41,10 @@ func (c Export) Run(ctx context.Context, s cli.Env) error {
 			}
 		}
 
-		var failure error // of the attempt on the standby: FromReplica then runs the function again on the primary
+		var failure error // of reading the standby: FromReplica then calls the function again, for the primary
 		return d.FromReplica(ctx, func(ctx context.Context) error {
 			if failure != nil && c.File == "-" {
-				return fmt.Errorf("%w: what was written is not complete, and cannot be taken back: export again, to a file", failure)
+				return fmt.Errorf("%w; the lines written so far are incomplete: export again, to a file", failure)
 			}
 			failure = c.export(ctx, s, d, partner)
 			return failure
@@ -54,7 +54,11 @@ func (c Export) Run(ctx context.Context, s cli.Env) error {
 
 // export writes the objects of a partner, or of all if it is zero. Its files get their names only if it succeeds.
 func (c Export) export(ctx context.Context, s cli.Env, d *db.DB, partner domain.PartnerID) error {
-	objects, err := c.objects(s)
+	file := c.File
+	if file == "-" { // the standard output
+		file = ""
+	}
+	objects, err := output.NewFile(file, output.ForJSON(s.Out))
 	if err != nil {
 		return err
 	}
@@ -82,12 +86,4 @@ func (c Export) export(ctx context.Context, s cli.Env, d *db.DB, partner domain.
 	}
 	fmt.Fprintf(s.Err, "%d lines in %s\n", lines, time.Since(start).Round(time.Millisecond))
 	return nil
-}
-
-// objects opens the output: a file, or the standard output.
-func (c Export) objects(s cli.Env) (*output.File, error) {
-	if c.File == "-" {
-		return output.NewFile("", output.ForJSON(s.Out))
-	}
-	return output.NewFile(c.File, nil)
 }

@@ -42,7 +42,7 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 	}
 	defer database.CloseInto(shutFile, &err)
 	return c.With(ctx, s, func(d *db.DB) error {
-		writeRefused, closeRefused, err := c.refusals(s)
+		writeRefused, closeRefused, err := c.openRefused(s)
 		if err != nil {
 			return err
 		}
@@ -84,9 +84,9 @@ type refusedLine struct {
 	Reason string `json:"reason"`
 }
 
-// refusals returns a function that writes refused lines, to --errors if set and else to standard error, and one that
-// completes the file and returns its errors.
-func (c Import) refusals(s cli.Env) (write func(line int, reason string), end func() error, err error) {
+// openRefused opens --errors or, without it, the standard error stream. write writes a refused line to it, and end
+// completes the file and returns the first error of writing it.
+func (c Import) openRefused(s cli.Env) (write func(line int, reason string), end func() error, err error) {
 	if c.Errors == "" {
 		return func(line int, reason string) { showRefused(s, line, reason) }, func() error { return nil }, nil
 	}
@@ -149,8 +149,8 @@ func showRefused(s cli.Env, line int, reason string) {
 	fmt.Fprintf(s.Err, "line %d: %s\n", line, domain.Visible(reason))
 }
 
-// outcomeError returns the error of a command that processes lines: nil if none was refused. If err ended it early, the
-// error states the consequence. If ctx ended, err is only a result of that and is left out.
+// outcomeError returns the error of a command that processes lines; nil if it processed all and refused none. If err ended
+// it early, the error states the consequence, and err as well unless err only results from the end of ctx.
 func outcomeError(ctx context.Context, err error, consequence string, refused, lines int) error {
 	switch {
 	case err != nil && ctx.Err() != nil:

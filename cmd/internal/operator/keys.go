@@ -1,5 +1,5 @@
-// Package operator has the commands by which an operator works on the database: partners and keys, the audit trail,
-// mail, webhooks, directories, catalogues, and what comes in and goes out.
+// Package operator has the commands by which an operator works on the database: for partners and keys, the audit trail,
+// mail, webhooks, directories and catalogues, and to import, export, move and migrate its contents.
 package operator
 
 import (
@@ -18,13 +18,14 @@ import (
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // Partners is the command partners, which creates and lists partners.
 type Partners struct {
-	Create createPartnerCmd `cmd:"" help:"Create a partner."`
-	List   listPartnersCmd  `cmd:"" help:"List the partners."`
+	Create createPartnerCmd `cmd:"" help:"Create a partner." example:"partners create 'Tidewater MSP'"`
+	List   listPartnersCmd  `cmd:"" help:"List the partners." example:"partners list --json"`
 }
 
 type createPartnerCmd struct {
@@ -34,14 +35,14 @@ type createPartnerCmd struct {
 }
 
 // Validate rejects an invalid name.
-func (c createPartnerCmd) Validate() error { return validName("the partner's name", c.Name) }
+func (c createPartnerCmd) Validate() error { return checkName("the partner's name", c.Name) }
 
 // maxName is how many characters a name may have (decisions 2.5).
 const maxName = 200
 
-// validName returns an error unless a name is not blank and has at most maxName characters, none of them a control
-// character.
-func validName(what, name string) error {
+// checkName returns an error if a name is blank, has more than maxName characters, or has a control character. what
+// names it in the error.
+func checkName(what, name string) error {
 	if n := utf8.RuneCountInString(name); strings.TrimSpace(name) == "" || n > maxName ||
 		strings.ContainsFunc(name, unicode.IsControl) {
 		return fmt.Errorf("%s must have 1 to %d characters, none of them a control character, and "+
@@ -55,7 +56,7 @@ func (c createPartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		var id domain.PartnerID
 		entry := &domain.AuditEntry{Operation: "partners create", Fields: []string{"name"}}
-		err = database.Audited(ctx, d, entry, func(ctx context.Context) error {
+		err = database.RunAudited(ctx, d, entry, func(ctx context.Context) error {
 			id, err = d.InsertPartner(ctx, c.Name)
 			entry.Partner, entry.Object = id, domain.AuditObject{Kind: id.Noun(), ID: id.String()}
 			return err
@@ -97,10 +98,9 @@ func (c listPartnersCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		lines := make([]partnerLine, len(all))
-		for i, p := range all {
-			lines[i] = partnerLine{p.ID, p.Name, p.Clients, domain.At(p.CreatedAt)}
-		}
+		lines := pg.MapRows(all, func(p *db.PartnerSummary) partnerLine {
+			return partnerLine{p.ID, p.Name, p.Clients, domain.At(p.CreatedAt)}
+		})
 		return output.List(s.Out, c.JSON, lines, []any{"NAME", "CLIENTS", "CREATED", "ID"}, func(p partnerLine) []any {
 			return []any{p.Name, p.Clients, p.CreatedAt.Time.Format(time.DateOnly), p.ID}
 		})
@@ -109,9 +109,9 @@ func (c listPartnersCmd) Run(ctx context.Context, s cli.Env) error {
 
 // Keys is the command keys, which creates, lists and revokes API keys.
 type Keys struct {
-	Create createKeyCmd `cmd:"" help:"Create a key and print only it. It cannot be shown again."`
-	List   listKeysCmd  `cmd:"" help:"List the keys, without their secrets."`
-	Revoke revokeKeyCmd `cmd:"" help:"Revoke a key. Running services refuse it within 30 seconds."`
+	Create createKeyCmd `cmd:"" help:"Create a key and print only it. It cannot be shown again." example:"keys create --partner 'Northlight MSP' --name 'PSA sync' --clients all --scopes read,write\nkeys create --partner 'Northlight MSP' --name Report --clients 'Hillside Dental' --scopes read --expires 2028-01-31"`
+	List   listKeysCmd  `cmd:"" help:"List the keys, without their secrets." example:"keys list"`
+	Revoke revokeKeyCmd `cmd:"" help:"Revoke a key. Running services refuse it within 30 seconds." example:"keys revoke pk_1cY4nTq8Zb"`
 }
 
 type createKeyCmd struct {
@@ -128,7 +128,7 @@ type createKeyCmd struct {
 
 // Validate rejects an invalid name, scope or network, and an end that has passed.
 func (c createKeyCmd) Validate() error {
-	if err := validName("--name", c.Name); err != nil {
+	if err := checkName("--name", c.Name); err != nil {
 		return err
 	}
 	_, err := c.newKey()
@@ -150,7 +150,7 @@ func (c createKeyCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		key := ""
 		entry := &domain.AuditEntry{Operation: "keys create", Partner: settings.Partner, Fields: keyFields(settings)}
-		err = database.Audited(ctx, d, entry, func(ctx context.Context) error {
+		err = database.RunAudited(ctx, d, entry, func(ctx context.Context) error {
 			key, err = d.CreateKey(ctx, settings)
 			entry.Object = database.KeyObject(domain.APIKeyPrefix(key))
 			err = c.allowV1(ctx, d, key, err) // v1-line
@@ -180,7 +180,7 @@ type createdKey struct {
 	ExpiresAt *domain.Time     `json:"expires_at"`
 }
 
-// keyFields returns the names of the settings of a new key.
+// keyFields returns the names of the settings that a new key has, sorted, for its audit entry.
 func keyFields(k db.NewKey) []string {
 	fields := []string{"clients"}
 	if k.ExpiresAt != nil {
@@ -211,7 +211,7 @@ func (c createKeyCmd) newKey() (db.NewKey, error) {
 	if slices.ContainsFunc(strings.Split(c.Clients, ","), blank) {
 		return settings, errors.New("--clients: use all, or the ids, UUIDs or names of clients with commas between them")
 	}
-	networks, err := networks(c.From)
+	networks, err := parseNetworks(c.From)
 	if err != nil {
 		return settings, fmt.Errorf("--from: %w", err)
 	}
@@ -225,7 +225,8 @@ func (c createKeyCmd) newKey() (db.NewKey, error) {
 	return settings, nil
 }
 
-// parseClients returns the clients of the partner that the key is limited to; nil for all. An id is not looked up.
+// parseClients returns the clients of the partner that the flag limits the key to; nil for all. It looks up a name, but
+// no id.
 func (c createKeyCmd) parseClients(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]domain.ClientID, error) {
 	if c.Clients == "all" {
 		return nil, nil
@@ -248,8 +249,9 @@ func (c createKeyCmd) parseClients(ctx context.Context, d *db.DB, partner domain
 // maxNetworks bounds the networks of a key, as each request is matched against them.
 const maxNetworks = 100
 
-// networks parses networks, and addresses as networks of one address. It drops repeated ones.
-func networks(texts []string) ([]netip.Prefix, error) {
+// parseNetworks parses networks, and addresses as networks of one address. It drops repeated ones. More than maxNetworks
+// are an error, as are zones and IPv4 addresses in IPv6.
+func parseNetworks(texts []string) ([]netip.Prefix, error) {
 	if len(texts) > maxNetworks {
 		return nil, fmt.Errorf("%d networks are more than %d", len(texts), maxNetworks)
 	}
@@ -284,7 +286,7 @@ type keyLine struct {
 	Name       string       `json:"name"`
 	Partner    string       `json:"partner"`
 	AllClients bool         `json:"all_clients"`
-	Clients    int          `json:"clients"` // how many are listed for it
+	Clients    int          `json:"clients"` // the number to which it is limited; 0 for all
 	Scopes     []string     `json:"scopes"`
 	Networks   []string     `json:"networks"`
 	CreatedAt  domain.Time  `json:"created_at"`
@@ -312,13 +314,12 @@ func (c listKeysCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		lines := make([]keyLine, len(keys))
-		for i, k := range keys {
-			lines[i] = keyLine{
+		lines := pg.MapRows(keys, func(k *db.Key) keyLine {
+			return keyLine{
 				k.Prefix, k.Name, k.Partner, k.AllClients, k.Clients, append([]string{}, k.Scopes...), append([]string{}, k.Networks...),
 				domain.At(k.CreatedAt), domain.MaybeAt(k.ExpiresAt), domain.MaybeAt(k.LastUsedAt), domain.MaybeAt(k.RevokedAt),
 			}
-		}
+		})
 		columns := []any{"PREFIX", "NAME", "PARTNER", "CLIENTS", "SCOPES", "FROM", "CREATED", "EXPIRES", "LAST USED", "REVOKED"}
 		return output.List(s.Out, c.JSON, lines, columns, keyLine.row)
 	})
@@ -333,7 +334,7 @@ type revokeKeyCmd struct {
 func (c revokeKeyCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		entry := &domain.AuditEntry{Operation: "keys revoke", Object: database.KeyObject(c.Prefix), Fields: []string{"revoked_at"}}
-		err = database.Audited(ctx, d, entry, func(ctx context.Context) error { return d.RevokeKey(ctx, c.Prefix) })
+		err = database.RunAudited(ctx, d, entry, func(ctx context.Context) error { return d.RevokeKey(ctx, c.Prefix) })
 		if err != nil {
 			if domain.IsCode(err, domain.NotFound) {
 				return fmt.Errorf("there is no key with the prefix %q that is not revoked: the command keys list shows them",

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/google/uuid"
 
 	"partnerapi/cmd/internal/cli"
@@ -14,16 +15,17 @@ import (
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/db/outbox"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
 // Mail is the command mail, for failed mails and for the mails that a client's users get.
 type Mail struct {
-	Failed   failedMailCmd   `cmd:"" help:"List the mails that failed for good, and why."`
-	Retry    retryMailCmd    `cmd:"" help:"Send mails again that failed for good."`
-	Enable   enableMailCmd   `cmd:"" help:"Switch on a kind of the service's own mail for a client or partner."`
-	Disable  disableMailCmd  `cmd:"" help:"Switch off a kind of the service's own mail for a client or partner."`
-	Switches mailSwitchesCmd `cmd:"" help:"Show which kinds of the service's own mail a client or partner gets."`
+	Failed   failedMailCmd   `cmd:"" help:"List the mails that failed for good, and why." example:"mail failed --since 36h"`
+	Retry    retryMailCmd    `cmd:"" help:"Send mails again that failed for good." example:"mail retry --all --since 36h"`
+	Enable   switchMailCmd   `cmd:"" help:"Switch on a kind of the service's own mail for a client or partner." example:"mail enable 'Hillside Dental' monthly-report"`
+	Disable  switchMailCmd   `cmd:"" help:"Switch off a kind of the service's own mail for a client or partner." example:"mail disable 'Hillside Dental' phish-reminder"`
+	Switches mailSwitchesCmd `cmd:"" help:"Show which kinds of the service's own mail a client or partner gets." example:"mail switches 'Hillside Dental'"`
 }
 
 type failedMailCmd struct {
@@ -51,7 +53,7 @@ func (c failedMailCmd) Validate() error {
 	return nil
 }
 
-// Run lists failed mails: those requested by operations, and simulations.
+// Run lists mails that failed for good: requested by operations, simulated, or to partners.
 func (c failedMailCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) error {
 		mails, err := outbox.FailedMails(ctx, d, c.Since.Time, c.Limit)
@@ -59,16 +61,11 @@ func (c failedMailCmd) Run(ctx context.Context, s cli.Env) error {
 			return err
 		}
 
-		lines := make([]mailLine, len(mails))
-		for i, m := range mails {
-			lines[i] = mailLine{m.ID, m.Type, m.To, m.Client, domain.At(m.FailedAt), m.Failure}
-		}
+		lines := pg.MapRows(mails, func(m *outbox.FailedMail) mailLine {
+			return mailLine{m.ID, m.Type, m.To, m.Client, domain.At(m.FailedAt), m.Failure}
+		})
 		return output.List(s.Out, c.JSON, lines, []any{"FAILED", "TYPE", "TO", "CLIENT", "ID", "FAILURE"}, func(m mailLine) []any {
-			client := "-" // of a mail to a partner
-			if m.ClientID != nil {
-				client = m.ClientID.String()
-			}
-			return []any{m.FailedAt.Time.UTC().Format(time.RFC3339), m.Type, m.To, client, m.ID, m.Failure}
+			return []any{m.FailedAt.Time.UTC().Format(time.RFC3339), m.Type, m.To, orDash(m.ClientID), m.ID, m.Failure}
 		})
 	})
 }
@@ -103,7 +100,7 @@ func (c retryMailCmd) Validate() error {
 // retryBatch is the number of mails requeued per transaction.
 const retryBatch = 500
 
-// Run requeues failed mails, one batch per transaction. It fails if there are none.
+// Run requeues failed mails, a batch per transaction. It fails if no mail was requeued.
 func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) error {
 		entry := domain.AuditEntry{Operation: "mail retry"}
@@ -130,73 +127,54 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// mailKind is the command line of a switch: a kind of mail that the service sends on its own, and whose.
-type mailKind struct {
+// switchMailCmd is both mail enable and mail disable, for a kind of mail that the service sends on its own.
+type switchMailCmd struct {
 	database.Flags
 	Client string             `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name. For webhook-failing and webhook-disabled the partner: its id, UUID or name."`
 	Kind   domain.MessageType `arg:"" enum:"certificate,phish-reminder,exposure-notice,monthly-report,webhook-failing,webhook-disabled" help:"The kind of mail: certificate, phish-reminder, exposure-notice or monthly-report for a client, webhook-failing or webhook-disabled for a partner."`
 }
 
-// switchMail switches a kind of mail on or off for a client or, if it is a kind of mails to partners, for a partner.
-func (k mailKind) switchMail(ctx context.Context, s cli.Env, command string, on bool) error {
-	if slices.Contains(domain.PartnerMails, k.Kind) {
-		return k.switchPartnerMail(ctx, s, command, on)
+func (switchMailCmd) Help() string {
+	return `The switch counts at the moment of sending. What was due while a kind was off is not sent later. All kinds are on unless they were switched off, but for monthly-report.`
+}
+
+// Run switches a kind of mail on or off for a client or, if it is a kind of mails to partners, for a partner.
+func (c switchMailCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) error {
+	command, on := line.Selected().Path(), line.Selected().Name == "enable"
+	if slices.Contains(domain.PartnerMails, c.Kind) {
+		return c.WithPartner(ctx, s, c.Client, func(d *db.DB, partner domain.PartnerID) error {
+			entry := database.PartnerEntry(command, partner, string(c.Kind))
+			return c.set(ctx, s, d, entry, c.Client, on, func(ctx context.Context) error {
+				return outbox.SwitchPartnerMail(ctx, d, partner, c.Kind, on)
+			})
+		})
 	}
-	return k.WithClient(ctx, s, k.Client, func(d *db.DB, client db.ClientName) error {
-		err := database.Audited(ctx, d, database.ClientEntry(command, client.ID, string(k.Kind)), func(ctx context.Context) error {
-			return outbox.SwitchMail(ctx, d, client.ID, k.Kind, on)
+	return c.WithClient(ctx, s, c.Client, func(d *db.DB, client db.ClientName) error {
+		entry := database.ClientEntry(command, client.ID, string(c.Kind))
+		return c.set(ctx, s, d, entry, client.Name, on, func(ctx context.Context) error {
+			return outbox.SwitchMail(ctx, d, client.ID, c.Kind, on)
 		})
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(s.Out, "%s (%s): %s is %s\n", client.Name, client.ID, k.Kind, onOrOff(on))
-		return nil
 	})
 }
 
-// switchPartnerMail switches a kind of mail on or off for a partner.
-func (k mailKind) switchPartnerMail(ctx context.Context, s cli.Env, command string, on bool) error {
-	return k.With(ctx, s, func(d *db.DB) error {
-		partner, err := database.FindPartner(ctx, d, k.Client)
-		if err != nil {
-			return err
-		}
-		err = database.Audited(ctx, d, database.PartnerEntry(command, partner, string(k.Kind)), func(ctx context.Context) error {
-			return outbox.SwitchPartnerMail(ctx, d, partner, k.Kind, on)
-		})
-		if err == nil {
-			fmt.Fprintf(s.Out, "%s (%s): %s is %s\n", k.Client, partner, k.Kind, onOrOff(on))
-		}
+// set runs store, which sets the switch of the object of the audit entry, and prints the object's name, its id and the
+// state of the switch.
+func (c switchMailCmd) set(
+	ctx context.Context, s cli.Env, d *db.DB, e *domain.AuditEntry, name string, on bool, store func(context.Context) error,
+) error {
+	if err := database.RunAudited(ctx, d, e, store); err != nil {
 		return err
-	})
+	}
+	_, err := fmt.Fprintf(s.Out, "%s (%s): %s is %s\n", name, e.Object.ID, c.Kind, onOrOff(on))
+	return err
 }
 
-// onOrOff returns the word for a switch.
+// onOrOff returns the word for the state of a switch.
 func onOrOff(on bool) string {
 	if on {
 		return "on"
 	}
 	return "off"
-}
-
-type enableMailCmd struct{ mailKind }
-
-func (enableMailCmd) Help() string {
-	return `The switch counts at the moment of sending. What was due while a kind was off is not sent later. All kinds are on unless they were switched off, but for monthly-report.`
-}
-
-// Run switches a kind of mail on.
-func (c enableMailCmd) Run(ctx context.Context, s cli.Env) error {
-	return c.switchMail(ctx, s, "mail enable", true)
-}
-
-type disableMailCmd struct{ mailKind }
-
-func (disableMailCmd) Help() string { return enableMailCmd{}.Help() }
-
-// Run switches a kind of mail off.
-func (c disableMailCmd) Run(ctx context.Context, s cli.Env) error {
-	return c.switchMail(ctx, s, "mail disable", false)
 }
 
 // switchLine is a switch as the command prints it in JSON.
@@ -228,25 +206,18 @@ func (c mailSwitchesCmd) Run(ctx context.Context, s cli.Env) error {
 			return c.print(s, switches, err)
 		})
 	}
-	return c.With(ctx, s, func(d *db.DB) error {
-		partner, err := database.FindPartner(ctx, d, c.Partner)
-		if err != nil {
-			return err
-		}
+	return c.WithPartner(ctx, s, c.Partner, func(d *db.DB, partner domain.PartnerID) error {
 		switches, err := outbox.PartnerMailSwitches(ctx, d, partner)
 		return c.print(s, switches, err)
 	})
 }
 
-// print prints switches, unless they could not be read.
+// print prints switches, unless err is not nil: the error of reading them.
 func (c mailSwitchesCmd) print(s cli.Env, switches []domain.MailSwitch, err error) error {
 	if err != nil {
 		return err
 	}
-	lines := make([]switchLine, len(switches))
-	for i, m := range switches {
-		lines[i] = switchLine{m.Type, m.On}
-	}
+	lines := pg.MapRows(switches, func(m *domain.MailSwitch) switchLine { return switchLine{m.Type, m.On} })
 	return output.List(s.Out, c.JSON, lines, []any{"KIND", "STATE"}, func(m switchLine) []any {
 		return []any{m.Kind, onOrOff(m.On)}
 	})

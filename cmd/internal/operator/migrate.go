@@ -33,11 +33,12 @@ func (m Migrate) Validate() error {
 	if m.JSON && !m.Status && !m.DryRun {
 		return errors.New("--json goes with --status or --dry-run")
 	}
-	_, err := m.Wanted()
+	_, err := m.ParseCell()
 	return err
 }
 
-// Run applies the pending migrations.
+// Run applies the missing migrations, makes the database belong to the cell of the flags, and corrects stored counts if
+// a migration scheduled that.
 func (m Migrate) Run(ctx context.Context, s cli.Env) error {
 	if m.Status || m.DryRun {
 		return m.list(ctx, s)
@@ -62,13 +63,13 @@ func (m Migrate) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// list prints the migrations, all or the pending ones.
+// list prints the migrations: all with --status, and else those that are missing.
 func (m Migrate) list(ctx context.Context, s cli.Env) error {
 	if err := m.CheckExists(); err != nil {
 		return err
 	}
 	return m.WithAny(ctx, s, func(d *db.DB) error {
-		all, err := steps(ctx, d, s.Tables)
+		all, err := allSteps(ctx, d, s.Tables)
 		if err != nil {
 			return err
 		}
@@ -97,8 +98,8 @@ func (m Migrate) list(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// steps returns the migrations of the service and of its extensions, in this order.
-func steps(ctx context.Context, d *db.DB, others []cli.Tables) ([]migrate.Step, error) {
+// allSteps returns the migrations of the service and those of the others, in this order.
+func allSteps(ctx context.Context, d *db.DB, others []cli.Tables) ([]migrate.Step, error) {
 	all, err := migrate.Steps(ctx, d)
 	for _, t := range others {
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/cells"
 	"partnerapi/db/move"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
 	"partnerapi/platform/seal"
@@ -23,9 +24,9 @@ import (
 
 // Move is the command move, which moves a partner to another cell.
 type Move struct {
-	Partner movePartnerCmd `cmd:"" default:"withargs" help:"Move a partner to another cell, or resume a move that was cut short."`
-	Status  moveStatusCmd  `cmd:"" help:"List the moves of partners from and to this cell."`
-	Cancel  moveCancelCmd  `cmd:"" help:"Cancel a move, unless the other cell serves the partner already."`
+	Partner movePartnerCmd `cmd:"" default:"withargs" help:"Move a partner to another cell, or resume a move that was cut short." example:"move partner 'Tidewater MSP' --to postgres://partnerapi@cell01.example.com/partnerapi --dry-run\nmove partner 'Tidewater MSP' --to postgres://partnerapi@cell01.example.com/partnerapi"`
+	Status  moveStatusCmd  `cmd:"" help:"List the moves of partners from and to this cell." example:"move status"`
+	Cancel  moveCancelCmd  `cmd:"" help:"Cancel a move, unless the other cell serves the partner already." example:"move cancel 'Fabrikam IT' --to postgres://partnerapi@cell01.example.com/partnerapi"`
 }
 
 // moveFlags select the partner to move and the two databases. The database, key and store flags are the old cell's.
@@ -84,9 +85,9 @@ func (f moveFlags) with(ctx context.Context, s cli.Env, work func(*move.Move) er
 	})
 }
 
-// withOne runs work for one partner.
+// withOne runs work for the named partner.
 func (f moveFlags) withOne(ctx context.Context, s cli.Env, name string, from, to *db.DB, work func(*move.Move) error) error {
-	partner, err := f.partner(ctx, from, name)
+	partner, err := f.findPartner(ctx, from, name)
 	if err != nil {
 		return err
 	}
@@ -96,8 +97,8 @@ func (f moveFlags) withOne(ctx context.Context, s cli.Env, name string, from, to
 	}))
 }
 
-// partner finds a partner by its id, UUID or name, or, if its rows were deleted after the move, by its id or UUID.
-func (f moveFlags) partner(ctx context.Context, from *db.DB, name string) (domain.PartnerID, error) {
+// findPartner finds a partner by its id, UUID or name, or, if its rows were deleted after the move, by its id or UUID.
+func (f moveFlags) findPartner(ctx context.Context, from *db.DB, name string) (domain.PartnerID, error) {
 	partner, err := database.FindPartner(ctx, from, name)
 	if err == nil {
 		return partner, nil
@@ -115,15 +116,15 @@ func (f moveFlags) partner(ctx context.Context, from *db.DB, name string) (domai
 func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.with(ctx, s, func(m *move.Move) error {
 		m.Keep = c.Keep
-		keys, keysErr := c.keys()
+		keys, keysErr := c.readKeys()
 		m.CheckKeys = func(from, to context.Context, secrets bool) error {
-			return cmp.Or(keysErr, keys.check(from, to, m, secrets))
+			return cmp.Or(keysErr, errors.Join(keys.checkOwn(from, m.From, secrets), keys.checkTo(to, m.To, secrets)))
 		}
 		m.Reseal = func(col db.SealedColumn, uuid string, sealed []byte) ([]byte, error) {
 			return keys.both.Reseal(sealed, seal.Context(col.Kind, uuid))
 		}
 		var storesErr error
-		m.CopyFile, storesErr = c.copyReports(ctx, s)
+		m.CopyFile, storesErr = c.reportCopier(ctx, s)
 		if c.DryRun {
 			return c.printDryRun(ctx, s, m, storesErr)
 		}
@@ -140,8 +141,8 @@ func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// auditMove writes the audit entry, once per move: not if a move of the partner has already begun. The partner can have
-// no entries while writes are frozen, or afterwards.
+// auditMove writes the audit entry of the command, unless a move of the partner has begun and not ended: a command that is
+// repeated leaves one entry, and no entry can be written while the partner's writes are refused.
 func auditMove(ctx context.Context, m *move.Move, command string) error {
 	all, err := move.List(ctx, m.From)
 	if err != nil {
@@ -155,13 +156,13 @@ func auditMove(ctx context.Context, m *move.Move, command string) error {
 	return m.From.Audit(ctx, database.AsCommand(*database.PartnerEntry(command, m.Partner)))
 }
 
-// moveKeys are the keys of the secrets that move: own opens those of this cell, to seals with the other cell's key,
-// and both does both, sealing with the other's. A key that does not exist is nil.
+// moveKeys are the encryption keys of a move: own decrypts the secrets of this cell, to encrypts with the other cell's
+// key, and both decrypts with either and encrypts with the other cell's. A key that does not exist is nil.
 type moveKeys struct{ own, to, both *seal.Keys }
 
-// keys reads the keys of both cells. This cell's are those of --encryption-key, or in the file of an embedded database;
-// nil if there are none. Without --to-key the other cell has the same.
-func (c movePartnerCmd) keys() (k moveKeys, err error) {
+// readKeys reads the keys of both cells. This cell's are those of --encryption-key or, for an embedded database, those in
+// its key file; nil if there are none. Without --to-key the other cell has the same keys.
+func (c movePartnerCmd) readKeys() (k moveKeys, err error) {
 	own := c.EncryptionKey
 	if own == "" && c.DatabaseURL == "" {
 		own = "file:" + c.KeyFile()
@@ -185,13 +186,8 @@ func (c movePartnerCmd) keys() (k moveKeys, err error) {
 	return k, err
 }
 
-// check compares the keys with those that the processes of the two cells recorded at their start. from and to are the
-// contexts of the two databases. secrets reports whether the partner has any.
-func (k moveKeys) check(from, to context.Context, m *move.Move, secrets bool) error {
-	return errors.Join(k.checkOwn(from, m.From, secrets), k.checkTo(to, m.To, secrets))
-}
-
-// checkOwn checks the keys of this cell, unless the partner has no secrets. Without a record they are accepted.
+// checkOwn compares the keys of this cell with the check value that its processes stored, unless the partner has no
+// secrets. Without a check value, any keys are accepted.
 func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, secrets bool) error {
 	if !secrets {
 		return nil
@@ -209,7 +205,8 @@ func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, secrets bool) error
 	return err
 }
 
-// checkTo checks the keys of the other cell. Without a record there, they are wrong only if the partner has secrets.
+// checkTo compares the keys of the other cell with the check value that its processes stored. A missing check value is an
+// error only if the partner has secrets.
 func (k moveKeys) checkTo(ctx context.Context, to *db.DB, secrets bool) error {
 	if k.to == nil {
 		return nil // checkOwn reports secrets without a key
@@ -228,9 +225,9 @@ func (k moveKeys) checkTo(ctx context.Context, to *db.DB, secrets bool) error {
 	return err
 }
 
-// copyReports returns a function that copies a report's file to the other cell's store; one that does nothing if
+// reportCopier returns a function that copies a report's file to the other cell's store. The function does nothing if
 // both cells share a store.
-func (c movePartnerCmd) copyReports(ctx context.Context, s cli.Env) (func(context.Context, domain.Report) error, error) {
+func (c movePartnerCmd) reportCopier(ctx context.Context, s cli.Env) (func(context.Context, domain.Report) error, error) {
 	if c.ToReportStore == "" || c.ToReportStore == c.ReportStore {
 		return func(context.Context, domain.Report) error { return nil }, nil
 	}
@@ -265,7 +262,8 @@ func copyReport(ctx context.Context, from, to *report.Store, r domain.Report) er
 	return errors.Join(to.Put(ctx, r, file), file.Close())
 }
 
-// printDryRun prints how many rows would be moved, and notes. Its error, with storesErr, is what prevents the move.
+// printDryRun prints how many rows would be moved, and notes. It returns an error if something prevents the move, such as
+// storesErr.
 func (c movePartnerCmd) printDryRun(ctx context.Context, s cli.Env, m *move.Move, storesErr error) error {
 	sizes, err := m.Sizes(ctx)
 	if err != nil {
@@ -289,8 +287,8 @@ func (c movePartnerCmd) printDryRun(ctx context.Context, s cli.Env, m *move.Move
 	return err
 }
 
-// printNextSteps prints which cell serves the partner, and which keys the router must send there, as their text names
-// another cell.
+// printNextSteps prints which cell serves the partner, and the keys whose text names another cell, which the router must
+// send there one by one.
 func (c movePartnerCmd) printNextSteps(ctx context.Context, s cli.Env, m *move.Move) error {
 	cell, err := m.To.Cell(ctx)
 	if err != nil {
@@ -342,8 +340,8 @@ type moveLine struct {
 	KeepUntil *time.Time       `json:"keep_until"`
 }
 
-// meanings explain each step of a move with the other cell.
-var meanings = map[move.Step]string{
+// stateTexts describe the steps of a move for people; %s is the code of the other cell.
+var stateTexts = map[move.Step]string{
 	move.Copying:     "is copied to cell %s, in use",
 	move.Frozen:      "is handed over to cell %s: writes are refused",
 	move.HandingOver: "is handed over to cell %s: writes are refused until move is run again",
@@ -355,7 +353,7 @@ var meanings = map[move.Step]string{
 
 // row returns the cells of the table.
 func (l moveLine) row() []any {
-	return []any{l.Partner, fmt.Sprintf(meanings[l.Step], l.Cell), output.FormatTime(&l.BeganAt), output.FormatTime(l.MovedAt), output.FormatTime(l.KeepUntil), l.PartnerID}
+	return []any{l.Partner, fmt.Sprintf(stateTexts[l.Step], l.Cell), output.FormatTime(&l.BeganAt), output.FormatTime(l.MovedAt), output.FormatTime(l.KeepUntil), l.PartnerID}
 }
 
 // Run lists the moves.
@@ -365,12 +363,9 @@ func (c moveStatusCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		lines := make([]moveLine, len(all))
-		for i, m := range all {
-			lines[i] = moveLine{
-				PartnerID: m.Partner, Partner: m.Name, Step: m.Step, Cell: m.Cell, BeganAt: m.BeganAt, MovedAt: m.MovedAt, KeepUntil: m.KeepUntil,
-			}
-		}
+		lines := pg.MapRows(all, func(m *move.Status) moveLine {
+			return moveLine{m.Partner, m.Name, m.Step, m.Cell, m.BeganAt, m.MovedAt, m.KeepUntil}
+		})
 		return output.List(s.Out, c.JSON, lines, []any{"PARTNER", "STATE", "BEGAN", "MOVED", "KEPT UNTIL", "ID"}, moveLine.row)
 	})
 }

@@ -21,7 +21,7 @@ import (
 
 // Reports is the command reports, which makes reports.
 type Reports struct {
-	Make makeReportCmd `cmd:"" help:"Make a report of a client, without the API."`
+	Make makeReportCmd `cmd:"" help:"Make a report of a client, without the API." example:"reports make 'Hillside Dental' executive_summary --out summary.pdf"`
 }
 
 type makeReportCmd struct {
@@ -50,7 +50,7 @@ func (c makeReportCmd) Validate() error {
 // Run renders the report and writes its file atomically.
 func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) error {
-		r, err := c.report(d.Now())
+		r, err := c.newReport(d.Now())
 		if err != nil {
 			return err
 		}
@@ -87,9 +87,9 @@ func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// report returns the requested report, without its client. Without --start, the period is the type's default, if it has
-// one. An invalid period is an error that names the flags.
-func (c makeReportCmd) report(now time.Time) (domain.Report, error) {
+// newReport returns the requested report, without its client. Without --start, the period is the default of the type, or
+// nil if the type has no period. An invalid period is an error that names the flag.
+func (c makeReportCmd) newReport(now time.Time) (domain.Report, error) {
 	r := domain.Report{
 		ID: db.NewID[domain.ReportKind](), Type: c.Type, Format: c.format(),
 		Status: domain.ReportPending, CreatedAt: now, UpdatedAt: now,

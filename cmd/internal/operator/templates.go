@@ -22,8 +22,8 @@ import (
 
 // Templates is the command templates, for templates of simulated phishing mails.
 type Templates struct {
-	Import importTemplatesCmd `cmd:"" help:"Import templates in the format that CISA publishes."`
-	Enable enableTemplatesCmd `cmd:"" help:"Choose the categories of templates that a client is sent."`
+	Import importTemplatesCmd `cmd:"" help:"Import templates in the format that CISA publishes." example:"templates import --language en --category invoices templates.json"`
+	Enable enableTemplatesCmd `cmd:"" help:"Choose the categories of templates that a client is sent." example:"templates enable 'Hillside Dental' invoices"`
 }
 
 type importTemplatesCmd struct {
@@ -47,24 +47,33 @@ func (c importTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
+	err = importEntries(ctx, s, c.Flags, "templates import", templates, faults, (*db.DB).ImportTemplates,
+		fmt.Sprintf("%d left out", len(faults)))
+	if err == nil && len(faults) > 0 {
+		err = fmt.Errorf("%d of the entries of %s were not imported", len(faults), c.File)
+	}
+	return err
+}
+
+// importEntries imports the valid entries of a file by store, with an audit entry of the operation. It prints the
+// faults of the invalid entries, and how many valid ones were added, changed and unchanged, followed by note.
+func importEntries[E any](
+	ctx context.Context, s cli.Env, f database.Flags, operation string, valid []E, faults []error,
+	store func(*db.DB, context.Context, []E) (added, changed int, err error), note string,
+) error {
 	for _, fault := range faults {
 		fmt.Fprintln(s.Err, "partnerapi:", fault)
 	}
-	return c.With(ctx, s, func(d *db.DB) error {
+	return f.With(ctx, s, func(d *db.DB) error {
 		var added, changed int
-		err = database.Audited(ctx, d, &domain.AuditEntry{Operation: "templates import"}, func(ctx context.Context) error {
-			added, changed, err = d.ImportTemplates(ctx, templates)
+		err := database.RunAudited(ctx, d, &domain.AuditEntry{Operation: operation}, func(ctx context.Context) (err error) {
+			added, changed, err = store(d, ctx, valid)
 			return err
 		})
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = fmt.Fprintf(s.Out, "%d added, %d changed, %d unchanged; %s\n", added, changed, len(valid)-added-changed, note)
 		}
-		fmt.Fprintf(s.Out, "%d added, %d changed, %d unchanged; %d left out\n", added, changed, len(templates)-added-changed,
-			len(faults))
-		if len(faults) > 0 {
-			return fmt.Errorf("%d of the entries of %s were not imported", len(faults), c.File)
-		}
-		return nil
+		return err
 	})
 }
 
@@ -87,7 +96,7 @@ func readTemplates(
 	text []byte, language domain.Language, category string,
 ) (templates []domain.Template, faults []error, err error) {
 	faults, err = eachEntry(text, "templates", func(e templateEntry) error {
-		t, err := e.template()
+		t, err := e.toTemplate()
 		if err != nil {
 			return err
 		}
@@ -104,8 +113,8 @@ const (
 	longestSubject = 500
 )
 
-// template checks the entry and converts it, with the service's placeholders in place of CISA's.
-func (e templateEntry) template() (domain.Template, error) {
+// toTemplate checks the entry, and converts it to a template with the service's placeholders in place of CISA's.
+func (e templateEntry) toTemplate() (domain.Template, error) {
 	t := domain.Template{Name: e.name(), TemplateContent: domain.TemplateContent{
 		Difficulty: e.DeceptionScore, Landing: domain.LandingLesson,
 	}}
@@ -141,14 +150,14 @@ func (e templateEntry) template() (domain.Template, error) {
 			strings.Join(slices.Sorted(maps.Keys(unknown)), ", "))
 	}
 	var err error
-	if t.Indicators, err = e.indicators(); err != nil {
+	if t.Indicators, err = e.shownIndicators(); err != nil {
 		return t, err
 	}
 	return t, phishing.Check(t)
 }
 
-// indicators returns the indicators that the mail shows.
-func (e templateEntry) indicators() ([]domain.Indicator, error) {
+// shownIndicators returns the indicators that the mail shows, sorted. An unknown indicator is an error.
+func (e templateEntry) shownIndicators() ([]domain.Indicator, error) {
 	list := []domain.Indicator{}
 	for _, group := range e.Indicators {
 		for name, strength := range group {
@@ -185,7 +194,8 @@ var knownPlaceholders = map[string]string{
 	"fake.password": "Xk7-maple-40",
 }
 
-// translatePlaceholders replaces CISA's placeholders by the service's, keeps the service's, and adds others to unknown.
+// translatePlaceholders replaces CISA's placeholders by the service's, and keeps the service's. It adds other placeholders,
+// and braces without an end, to unknown.
 func translatePlaceholders(text string, unknown map[string]bool) string {
 	if strings.Contains(braces.ReplaceAllString(text, ""), "{{") {
 		unknown["{{ without its }}"] = true
@@ -205,9 +215,9 @@ func translatePlaceholders(text string, unknown map[string]bool) string {
 // entry is an entry of a file, with a unique name.
 type entry interface{ name() string }
 
-// eachEntry parses a JSON list and calls take for its entries, in order. It returns the faults of entries that are
-// malformed, have the name of an earlier one, or are refused by take. It fails only if the text is not a JSON list;
-// what names the entries in that error.
+// eachEntry parses a JSON list and calls take for its entries, in order. It returns the faults of the entries that are
+// malformed, that have the name of an earlier valid entry, or for which take fails. If the text is not a JSON list, it
+// returns an error, in which what names the entries.
 func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []error, err error) {
 	var entries []json.RawMessage
 	if err := json.Unmarshal(text, &entries); err != nil {
@@ -257,7 +267,7 @@ func (c enableTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
 			}
 		}
 
-		err = database.Audited(ctx, d, database.ClientEntry("templates enable", client.ID, "categories"), func(ctx context.Context) error {
+		err = database.RunAudited(ctx, d, database.ClientEntry("templates enable", client.ID, "categories"), func(ctx context.Context) error {
 			return d.EnableCategories(ctx, client.ID, chosen)
 		})
 		if err != nil {

@@ -7,7 +7,8 @@ import (
 	"partnerapi/db"
 )
 
-// allowV1 allows the new key v1 if --v1 is given. It returns err, the error of creating the key, if that is not nil.
+// allowV1 allows a new key to call v1 if --v1 is given. err is the error of creating the key: if it is not nil, allowV1
+// only returns it.
 func (c createKeyCmd) allowV1(ctx context.Context, d *db.DB, key string, err error) error {
 	if err != nil || !c.V1 {
 		return err

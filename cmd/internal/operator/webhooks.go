@@ -8,23 +8,26 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/cmd/internal/remote"
 	"partnerapi/db"
 	"partnerapi/db/outbox"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/domain/rule"
 )
 
 // Webhooks is the command webhooks, for the webhooks of partners, their deliveries and events.
 type Webhooks struct {
-	List       listWebhooksCmd   `cmd:"" help:"List the webhooks, without their secrets."`
-	Pause      pauseWebhookCmd   `cmd:"" help:"Pause a webhook. Waiting deliveries are dropped, and events until it is resumed are not delivered."`
-	Resume     resumeWebhookCmd  `cmd:"" help:"Activate a webhook that was paused or disabled. It gets events from now on."`
-	Deliveries listDeliveriesCmd `cmd:"" help:"List the deliveries to a webhook, the newest first."`
-	Listen     remote.Listen     `cmd:"" help:"Follow the events of a service, and post them to a local address as if they were delivered."`
+	List       listWebhooksCmd   `cmd:"" help:"List the webhooks, without their secrets." example:"webhooks list --partner 'Northlight MSP'"`
+	Pause      setWebhookCmd     `cmd:"" help:"Pause a webhook. Waiting deliveries are dropped, and events until it is resumed are not delivered." example:"webhooks pause whk_01hrcssyngez2rfxjq1vdbavap"`
+	Resume     setWebhookCmd     `cmd:"" help:"Activate a webhook that was paused or disabled. It gets events from now on." example:"webhooks resume whk_01hrcssyngez2rfxjq1vdbavap"`
+	Deliveries listDeliveriesCmd `cmd:"" help:"List the deliveries to a webhook, the newest first." example:"webhooks deliveries whk_01hrcssyngez2rfxjq1vdbavap --status failed"`
+	Listen     remote.Listen     `cmd:"" help:"Follow the events of a service, and post them to a local address as if they were delivered." example:"webhooks listen --url https://api.example.com --forward-to http://localhost:3000/hook"`
 }
 
 type listWebhooksCmd struct {
@@ -61,14 +64,13 @@ func (c listWebhooksCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		lines := make([]webhookLine, len(list))
-		for i, h := range list {
-			lines[i] = webhookLine{
+		lines := pg.MapRows(list, func(h *outbox.ListedWebhook) webhookLine {
+			return webhookLine{
 				ID: h.ID, Partner: h.PartnerName, KeyPrefix: h.KeyPrefix, URL: h.URL, Events: h.Events, ClientIDs: h.Clients,
 				Description: h.Description, Status: h.Status, CreatedAt: domain.At(h.CreatedAt),
 				LastDeliveryAt: domain.MaybeAt(h.LastDeliveryAt), FailingSince: domain.MaybeAt(h.FailingSince),
 			}
-		}
+		})
 		columns := []any{"ID", "PARTNER", "KEY", "STATUS", "CLIENTS", "EVENTS", "LAST DELIVERY", "FAILING SINCE", "URL"}
 		return output.List(s.Out, c.JSON, lines, columns, webhookLine.row)
 	})
@@ -91,14 +93,20 @@ type webhookArg struct {
 	ID domain.WebhookID `arg:"" help:"The webhook's id, as webhooks list shows it."`
 }
 
-// set sets the subscription's status, and prints the previous one.
-func (c webhookArg) set(ctx context.Context, s cli.Env, command string, status domain.WebhookStatus) error {
+// setWebhookCmd is both webhooks pause and webhooks resume.
+type setWebhookCmd struct{ webhookArg }
+
+// Run sets the subscription's status, and prints the previous one.
+func (c setWebhookCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) error {
+	status := domain.WebhookActive
+	if line.Selected().Name == "pause" {
+		status = domain.WebhookPaused
+	}
 	return c.With(ctx, s, func(d *db.DB) error {
-		entry := &domain.AuditEntry{
-			Operation: command, Object: domain.AuditObject{Kind: c.ID.Noun(), ID: c.ID.String()}, Fields: []string{"status"},
-		}
+		object := domain.AuditObject{Kind: c.ID.Noun(), ID: c.ID.String()}
+		entry := &domain.AuditEntry{Operation: line.Selected().Path(), Object: object, Fields: []string{"status"}}
 		var before domain.WebhookStatus
-		err := database.Audited(ctx, d, entry, func(ctx context.Context) (err error) {
+		err := database.RunAudited(ctx, d, entry, func(ctx context.Context) (err error) {
 			before, err = outbox.SetWebhookStatus(ctx, d, c.ID, status)
 			return err
 		})
@@ -110,26 +118,12 @@ func (c webhookArg) set(ctx context.Context, s cli.Env, command string, status d
 	})
 }
 
-// explainNotFound rewords a missing subscription's error for operators.
+// explainNotFound returns an error for operators if err is NotFound, the error of a missing subscription; else err.
 func explainNotFound(err error, id domain.WebhookID) error {
 	if domain.IsCode(err, domain.NotFound) {
 		return fmt.Errorf("there is no webhook %s: webhooks list shows them", id)
 	}
 	return err
-}
-
-type pauseWebhookCmd struct{ webhookArg }
-
-// Run pauses a subscription.
-func (c pauseWebhookCmd) Run(ctx context.Context, s cli.Env) error {
-	return c.set(ctx, s, "webhooks pause", domain.WebhookPaused)
-}
-
-type resumeWebhookCmd struct{ webhookArg }
-
-// Run activates a subscription.
-func (c resumeWebhookCmd) Run(ctx context.Context, s cli.Env) error {
-	return c.set(ctx, s, "webhooks resume", domain.WebhookActive)
 }
 
 type listDeliveriesCmd struct {
@@ -169,10 +163,9 @@ func (c listDeliveriesCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return explainNotFound(err, c.ID)
 		}
-		lines := make([]deliveryLine, len(list))
-		for i, e := range list {
-			lines[i] = deliveryLine{e.ID, e.Event, e.Type, e.Status, e.Reason, domain.At(e.CreatedAt), domain.MaybeAt(e.DueAt), e.Tries}
-		}
+		lines := pg.MapRows(list, func(e *outbox.DueDelivery) deliveryLine {
+			return deliveryLine{e.ID, e.Event, e.Type, e.Status, e.Reason, domain.At(e.CreatedAt), domain.MaybeAt(e.DueAt), e.Tries}
+		})
 		columns := []any{"CREATED", "EVENT", "TYPE", "STATUS", "TRIES", "NEXT", "LAST ANSWER", "ID"}
 		return output.List(s.Out, c.JSON, lines, columns, deliveryLine.row)
 	})

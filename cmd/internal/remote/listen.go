@@ -62,8 +62,8 @@ func (c Listen) Run(ctx context.Context, s cli.Env) error {
 	return c.follow(ctx, s, domain.Pause)
 }
 
-// follow is Run with a function that waits between polls. At its end it prints the cursor after the last page whose
-// events were all posted.
+// follow posts events until ctx ends or reading them fails. wait waits between polls. At its end follow prints the cursor
+// after the last page whose events were all tried, from which another run can continue.
 func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context, time.Duration) error) error {
 	if c.Client != "" {
 		var err error
@@ -101,7 +101,7 @@ func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context
 		if err = c.postAll(ctx, s, to, page.Data); err != nil {
 			break
 		}
-		cursor = page.Page.NextCursor // all have been tried
+		cursor = page.Page.NextCursor // each event of the page was posted, or failed
 	}
 	if cursor != "" && cursor != "latest" {
 		fmt.Fprintf(s.Err, "go on with: --from %s\n", cursor)
@@ -112,7 +112,7 @@ func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context
 	return err
 }
 
-// input returns the input of the operation that lists events.
+// input returns the input for the operation that lists events, as the flags filter them and where they begin.
 func (c Listen) input() *api.ListEventsInput {
 	in := &api.ListEventsInput{}
 	if in.Query.ClientID = c.Client; c.From != "start" {

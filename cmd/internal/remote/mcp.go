@@ -44,8 +44,8 @@ func (c MCP) Run(ctx context.Context, s cli.Env) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	endpoint := mcp.Path + c.query()
-	carrier := &versionTransport{}
-	service, err := client.New(client.Config{URL: c.URL, Key: c.Key, Transport: carrier})
+	transport := &versionTransport{}
+	service, err := client.New(client.Config{URL: c.URL, Key: c.Key, Transport: transport})
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (c MCP) Run(ctx context.Context, s cli.Env) error {
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
-	b := &bridge{near: near, far: far, carrier: carrier, log: s.Err, waiting: map[jsonrpc.ID]bool{}}
+	b := &bridge{near: near, far: far, transport: transport, log: s.Err, waiting: map[jsonrpc.ID]bool{}}
 	return b.run(ctx)
 }
 
@@ -84,7 +84,8 @@ func (c MCP) query() string {
 	return "?" + q.Encode()
 }
 
-// probe requests a stream. The answer 405 shows that the server exists and accepts the key; another one is an error.
+// probe sends a GET, which asks for a stream. The answer 405 shows that the server exists, that it has no such stream, and
+// that it accepts the key. Any other answer is an error.
 func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string) error {
 	a, err := service.Send(ctx, client.Request{Method: http.MethodGet, Path: endpoint})
 	if err != nil {
@@ -94,7 +95,7 @@ func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string)
 	case http.StatusMethodNotAllowed:
 		return nil
 	case http.StatusUnauthorized:
-		return errKeyRefused(c.URL)
+		return fmt.Errorf("%s refuses the key in PARTNERAPI_KEY: it is unknown, expired or revoked", c.URL)
 	case http.StatusNotFound:
 		return fmt.Errorf("%s has no MCP server: it needs release %s of the API", c.URL, mcp.Since)
 	}
@@ -104,19 +105,14 @@ func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string)
 	return fmt.Errorf("%s%s answers %d", c.URL, endpoint, a.Status)
 }
 
-// errKeyRefused returns the error of a refused key.
-func errKeyRefused(address string) error {
-	return fmt.Errorf("%s refuses the key in PARTNERAPI_KEY: it is unknown, expired or revoked", address)
-}
-
-// versionTransport adds the negotiated protocol version to requests.
+// versionTransport adds the negotiated protocol version to requests, and records whether the service refused the key.
 type versionTransport struct {
-	version atomic.Value // of string
-	refused atomic.Bool  // the key
+	version atomic.Value // a string
+	refused atomic.Bool
 }
 
-// RoundTrip sends r with the negotiated version, unless it has one or none was negotiated yet. It records that the
-// service refuses the key.
+// RoundTrip sends r with the negotiated version, unless r has a version or none was negotiated yet. The answer 401 sets
+// refused.
 func (c *versionTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if version, ok := c.version.Load().(string); ok && r.Header.Get("Mcp-Protocol-Version") == "" {
@@ -129,15 +125,16 @@ func (c *versionTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// nopCloser is a writer that closing leaves open.
+// nopCloser is a writer whose Close does nothing.
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// bridge relays messages between near, the standard streams, and far, the service. It knows only calls and answers.
+// bridge relays messages between near, the standard streams, and far, the service. Of a message it reads only which call
+// it makes or answers.
 type bridge struct {
 	near, far sdk.Connection
-	carrier   *versionTransport
+	transport *versionTransport
 	log       io.Writer
 
 	pending sync.WaitGroup // calls without an answer
@@ -147,19 +144,20 @@ type bridge struct {
 	initial jsonrpc.ID
 }
 
-// run relays until the near side ends and all calls are answered, or ctx ends. It fails if the far side ends first.
+// run relays messages until the near side ends and all calls are answered, or until ctx ends. It fails if the far side
+// ends first.
 func (b *bridge) run(ctx context.Context) error {
 	ended := make(chan error, 1)
-	go func() { ended <- b.fromFar(ctx) }()
+	go func() { ended <- b.relayFar(ctx) }()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		b.fromNear(ctx)
+		b.relayNear(ctx)
 		b.pending.Wait()
 	}()
 	select {
 	case err := <-ended:
-		if b.carrier.refused.Load() {
+		if b.transport.refused.Load() {
 			return errors.New("the key in PARTNERAPI_KEY is refused: it is unknown, expired or revoked")
 		}
 		return fmt.Errorf("the connection to the service ended: %w", err)
@@ -172,9 +170,9 @@ func (b *bridge) run(ctx context.Context) error {
 // maxCalls is the number of concurrent calls: as many as the service accepts per key.
 const maxCalls = 16
 
-// fromNear forwards the near side's messages until it ends. Calls run concurrently, up to maxCalls at a time; the call
-// initialize, and messages other than calls, in order.
-func (b *bridge) fromNear(ctx context.Context) {
+// relayNear sends the near side's messages to the far side until the near side ends. Calls are sent concurrently, up to
+// maxCalls at a time. The call initialize, and messages other than calls, are sent in order.
+func (b *bridge) relayNear(ctx context.Context) {
 	slots := make(chan struct{}, maxCalls)
 	for {
 		m, err := b.near.Read(ctx)
@@ -202,7 +200,7 @@ func (b *bridge) fromNear(ctx context.Context) {
 	}
 }
 
-// expect records a call, whose answer is then pending.
+// expect records a call as pending, unless a call with its id is pending already.
 func (b *bridge) expect(call *jsonrpc.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -215,7 +213,8 @@ func (b *bridge) expect(call *jsonrpc.Request) {
 	}
 }
 
-// send forwards a message. If that fails, it answers the call with an error, so that the caller does not wait.
+// send sends a message to the far side. If that fails and call is the id of a call, it answers the call with an error, so
+// that the caller does not wait.
 func (b *bridge) send(ctx context.Context, m jsonrpc.Message, call jsonrpc.ID) {
 	err := b.far.Write(ctx, m)
 	if err == nil {
@@ -229,8 +228,8 @@ func (b *bridge) send(ctx context.Context, m jsonrpc.Message, call jsonrpc.ID) {
 	}
 }
 
-// fromFar forwards the far side's messages until it ends.
-func (b *bridge) fromFar(ctx context.Context) error {
+// relayFar sends the far side's messages to the near side until the far side ends, and returns why it ended.
+func (b *bridge) relayFar(ctx context.Context) error {
 	for {
 		m, err := b.far.Read(ctx)
 		if err != nil {
@@ -246,8 +245,8 @@ func (b *bridge) fromFar(ctx context.Context) error {
 	}
 }
 
-// answer forwards the first answer to each call, and drops others. From the answer to initialize it takes the protocol
-// version for later requests.
+// answer sends an answer to the near side; it drops one to a call that is not pending. From the answer to the call
+// initialize it takes the protocol version for later requests.
 func (b *bridge) answer(ctx context.Context, response *jsonrpc.Response) {
 	b.mu.Lock()
 	isPending := b.waiting[response.ID]
@@ -257,7 +256,7 @@ func (b *bridge) answer(ctx context.Context, response *jsonrpc.Response) {
 			ProtocolVersion string `json:"protocolVersion"`
 		}
 		if json.Unmarshal(response.Result, &result) == nil && result.ProtocolVersion != "" {
-			b.carrier.version.Store(result.ProtocolVersion)
+			b.transport.version.Store(result.ProtocolVersion)
 		}
 	}
 	b.mu.Unlock()

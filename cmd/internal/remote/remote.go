@@ -1,4 +1,4 @@
-// Package remote has the commands that call a running service, and how they do.
+// Package remote has the commands that call a running service.
 package remote
 
 import (
@@ -42,14 +42,14 @@ func (Health) Help() string {
 	return `Asks /readyz of a running serve or work, for supervisors and containers. The exit status is 0 if it is ready, 1 if it is not, or does not answer within 5 seconds.`
 }
 
-// healthWithin is the timeout of the check, longer than the process's own for its database.
+// healthWithin is the timeout of the check. It is longer than the timeout for the database of the process checked.
 const healthWithin = 5 * time.Second
 
-// Run fails unless the process is ready.
+// Run prints the answer of a ready process. It fails if the process is not ready or cannot be reached.
 func (c Health) Run(ctx context.Context, s cli.Env) error {
 	at := c.URL
 	if at == "" {
-		at = cli.ReachedAt(c.Listen)
+		at = cli.ListenURL(c.Listen)
 	}
 	text, err := CheckReady(ctx, at)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c Health) Run(ctx context.Context, s cli.Env) error {
 
 // CheckReady returns the answer of a ready process. A process that is not ready or cannot be reached is an error.
 func CheckReady(ctx context.Context, at string) ([]byte, error) {
-	// No proxy of the environment.
+	// The empty Transport ignores the environment's proxy.
 	c, err := client.New(client.Config{URL: at, Transport: &http.Transport{}, Timeout: healthWithin, MaxBody: 1024})
 	if err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ func CheckReady(ctx context.Context, at string) ([]byte, error) {
 	return a.Body, a.Err()
 }
 
-// FindClient returns v2's id of a client of the key, named by id, UUID or name. An id, or a number of v1, is
-// returned without a look-up.
+// FindClient returns the id of a client that the key reaches; text is its id, UUID or name. An id of v2, or a number of
+// v1, is returned as it is, and a UUID as an id of v2. Only a name is looked up: an unknown or ambiguous one is an error.
 func FindClient(ctx context.Context, base, key, text string) (string, error) {
 	if _, err := strconv.ParseUint(text, 10, 63); err == nil || strings.HasPrefix(text, "cli_") {
 		return text, nil

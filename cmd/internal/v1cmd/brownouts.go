@@ -19,9 +19,9 @@ import (
 )
 
 type brownoutCmd struct {
-	Add    addBrownoutCmd    `cmd:"" help:"Add windows in which the keys in phase brownout are answered 410."`
-	List   listBrownoutsCmd  `cmd:"" help:"List the brownouts, the oldest first."`
-	Cancel cancelBrownoutCmd `cmd:"" help:"Remove a brownout, also one whose window is open."`
+	Add    addBrownoutCmd    `cmd:"" help:"Add windows in which the keys in phase brownout are answered 410." example:"v1 brownout add --start 2028-01-31T09:00:00Z --for 10m --every 168h --count 4"`
+	List   listBrownoutsCmd  `cmd:"" help:"List the brownouts, the oldest first." example:"v1 brownout list"`
+	Cancel cancelBrownoutCmd `cmd:"" help:"Remove a brownout, also one whose window is open." example:"v1 brownout cancel 1"`
 }
 
 // brownoutObject returns a brownout as an audit object.
@@ -43,7 +43,7 @@ func (addBrownoutCmd) Help() string {
 	return `A brownout is for keys in the phase brownout: for all of them, or for those of --keys that are in it. It moves no key into the phase (partnerapi v1 phase KEY brownout does). A window holds its first moment and not its last.`
 }
 
-// Validate rejects an absent time.
+// Validate rejects a missing time, before kong reports the flag as missing.
 func (c addBrownoutCmd) Validate() error {
 	if c.Start.IsZero() {
 		return errors.New("say with --start TIME when the first window begins, such as --start 2027-01-31T12:00:00Z, and with " +
@@ -52,7 +52,7 @@ func (c addBrownoutCmd) Validate() error {
 	return nil
 }
 
-// Run adds a brownout.
+// Run adds a brownout, for the keys of --keys or for all.
 func (c addBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		all, err := r.db.Keys(ctx)
@@ -76,15 +76,15 @@ func (c addBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
 			return fmt.Sprintf("brownout %d: %s.", id, describeWindows(window)), err
 		})
 		if err == nil {
-			c.hint(r, window, all)
+			c.printHints(r, window, all)
 		}
 		return err
 	})
 }
 
-// hint prints which of the named keys are not in phase brownout or, if none are named and no key is in it, that the
-// brownout affects no key.
-func (c addBrownoutCmd) hint(r retirement, window retire.Window, all []db.Key) {
+// printHints prints which of the keys of --keys are not in phase brownout. Without --keys it prints that the brownout
+// affects no key, if no key is in that phase.
+func (c addBrownoutCmd) printHints(r retirement, window retire.Window, all []db.Key) {
 	affectsKeys := len(window.Keys) > 0
 	for _, k := range all {
 		phase, _ := r.state.PhaseOf(retire.Key{ID: k.ID, Partner: k.PartnerID}, r.db.Now())

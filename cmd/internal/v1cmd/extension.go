@@ -28,26 +28,26 @@ import (
 // registrySize is how many objects the registry remembers, at some 200 bytes each.
 const registrySize = 100_000
 
+// commands are the commands of version 1.
+type commands struct {
+	IDMap  idmapCmd  `cmd:"" name:"idmap" help:"The numbers that v1 knows objects by."`
+	V1     v1Cmd     `cmd:"" name:"v1" help:"Retire v1: announce its end, move callers on, and end it."`
+	Parity parityCmd `cmd:"" help:"Compare what v1 and v2 say, to move a caller from one to the other."`
+}
+
 // Extension returns version 1 as an extension, for main's list.
 func Extension() extension.Extension {
 	return extension.Extension{
-		Commands: &struct {
-			IDMap  idmapCmd  `cmd:"" name:"idmap" help:"The numbers that v1 knows objects by."`
-			V1     v1Cmd     `cmd:"" name:"v1" help:"Retire v1: announce its end, move callers on, and end it."`
-			Parity parityCmd `cmd:"" help:"Compare what v1 and v2 say, to move a caller from one to the other."`
-		}{},
-		Examples: examplesV1,
+		Commands: func() any { return new(commands) },
 		Tables: cli.Tables{
 			Name:    "v1's tables",
 			Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return idmap.SchemaVersion(ctx, d.DB) },
 			Migrate: func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.DB) },
 			Steps:   stepsV1,
 		},
-		Mount: mountV1,
-		Name:  "v1",
-		Document: func() ([]byte, error) {
-			return v1compat.Declare(v1compat.Config{}).YAML()
-		},
+		Mount:      mountV1,
+		Name:       "v1",
+		Document:   func() ([]byte, error) { return v1compat.Declare(v1compat.Config{}).YAML() },
 		Reference:  referenceV1,
 		Guides:     site.Group{Title: "From v1", Guides: guidesV1},
 		GuidePaths: guidePathsV1(),
@@ -55,24 +55,6 @@ func Extension() extension.Extension {
 		Routes:     routesV1,
 		Greet:      greetV1,
 	}
-}
-
-var examplesV1 = map[string][]string{
-	"idmap import":       {"idmap import --dry-run numbers.csv", "idmap import numbers.csv"},
-	"idmap export":       {"idmap export numbers.csv"},
-	"idmap lookup":       {"idmap lookup client 17"},
-	"v1 status":          {"v1 status --days 7", "v1 status --html status.html"},
-	"v1 announce":        {"v1 announce --sunset 2028-06-30"},
-	"v1 postpone":        {"v1 postpone --sunset 2028-12-31"},
-	"v1 remind":          {"v1 remind --dry-run", "v1 remind --partner 'Northlight MSP'"},
-	"v1 cancel":          {"v1 cancel"},
-	"v1 phase":           {"v1 phase pk_1cY4nTq8Zb read_only", "v1 phase --partner 'Northlight MSP' on"},
-	"v1 brownout add":    {"v1 brownout add --start 2028-01-31T09:00:00Z --for 10m --every 168h --count 4"},
-	"v1 brownout list":   {"v1 brownout list"},
-	"v1 brownout cancel": {"v1 brownout cancel 1"},
-	"v1 end":             {"v1 end"},
-	"parity compare":     {"parity --url https://api.example.com", "parity compare --url https://api.example.com --all"},
-	"parity replay":      {"parity replay requests.txt --url https://api.example.com"},
 }
 
 // guidesV1 are the guides about v1. The migration guide has a page for each resource.
@@ -90,7 +72,8 @@ func guidePathsV1() map[string]string {
 	return paths
 }
 
-// noticeOf returns a notice that v1 ends or has ended, with links on how to move; empty before the announcement.
+// noticeOf returns a notice that v1 ends or has ended, with links to the guides on how to move to v2. It is empty before
+// the announcement.
 func noticeOf(s *retire.State) template.HTML {
 	what, date := "Version 1 of the API ends on", time.Time{}
 	switch {
@@ -108,7 +91,7 @@ func noticeOf(s *retire.State) template.HTML {
 		what, date.Format(time.DateOnly), date.Format("2 January 2006")))
 }
 
-// stepsV1 returns the migrations of v1's tables, with what each locks and for about how long.
+// stepsV1 returns the migrations of v1's tables, with the tables that each locks and for about how long.
 func stepsV1(ctx context.Context, d *db.DB) (steps []migrate.Step, err error) {
 	scripts, err := idmap.Scripts(ctx, d.DB)
 	if err != nil {

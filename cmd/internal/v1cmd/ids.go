@@ -4,23 +4,23 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/idmap"
 )
 
-// This file is the commands of the id registry. It is deleted with version 1.
+// This file has the commands of the id registry. It is deleted with version 1.
 
 type idmapCmd struct {
-	Import importCmd `cmd:"" help:"Give objects the numbers that callers of v1 know them by."`
-	Export exportCmd `cmd:"" help:"Write the number of every object, as import reads it."`
-	Lookup lookupCmd `cmd:"" help:"Show what the registry knows of a number or an id."`
+	Import importCmd `cmd:"" help:"Give objects the numbers that callers of v1 know them by." example:"idmap import --dry-run numbers.csv\nidmap import numbers.csv"`
+	Export exportCmd `cmd:"" help:"Write the number of every object, as import reads it." example:"idmap export numbers.csv"`
+	Lookup lookupCmd `cmd:"" help:"Show what the registry knows of a number or an id." example:"idmap lookup client 17"`
 }
 
 type importCmd struct {
@@ -29,17 +29,13 @@ type importCmd struct {
 	DryRun bool   `name:"dry-run" env:"-" help:"Print what would change, and change nothing."`
 }
 
-// Run imports a file, or rejects it and prints every bad row.
-func (c importCmd) Run(ctx context.Context, s cli.Env) error {
-	in := s.In
-	if c.File != "-" {
-		file, err := os.Open(c.File)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		in = file
+// Run imports a file or the standard input. If a row is invalid, it prints each that is, and imports none.
+func (c importCmd) Run(ctx context.Context, s cli.Env) (err error) {
+	in, _, shutFile, err := output.OpenInput(s, c.File, "")
+	if err != nil {
+		return err
 	}
+	defer database.CloseInto(shutFile, &err)
 	return c.With(ctx, s, func(d *db.DB) error {
 		report, err := idmap.Import(ctx, d.DB, in, c.DryRun, func(ctx context.Context) error {
 			return d.AuditOfAny(ctx, database.AsCommand(domain.AuditEntry{Operation: "idmap import"}))
@@ -103,7 +99,7 @@ type numberLine struct {
 	RetiredAt *domain.Time `json:"retired_at"` // null while the number is held
 }
 
-// Run shows the registry's entries.
+// Run shows the registry's entries for a number or an id. It fails if there are none.
 func (c lookupCmd) Run(ctx context.Context, s cli.Env) error {
 	kind, err := idmap.ParseKind(c.Kind)
 	if err != nil {
@@ -118,11 +114,9 @@ func (c lookupCmd) Run(ctx context.Context, s cli.Env) error {
 			return fmt.Errorf("the registry knows no %s %s", kind, c.What)
 		}
 		if c.JSON {
-			lines := make([]numberLine, len(entries))
-			for i, e := range entries {
-				lines[i] = numberLine{e.Kind.String(), e.Number, e.Shown(), e.UUID(), domain.MaybeAt(domain.OrNil(e.RetiredAt))}
-			}
-			return output.JSON(s.Out, lines)
+			return output.JSON(s.Out, pg.MapRows(entries, func(e *idmap.Entry) numberLine {
+				return numberLine{e.Kind.String(), e.Number, e.Shown(), e.UUID(), domain.MaybeAt(domain.OrNil(e.RetiredAt))}
+			}))
 		}
 		for _, entry := range entries {
 			fmt.Fprintln(s.Out, entry)

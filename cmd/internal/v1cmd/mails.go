@@ -1,6 +1,7 @@
 package v1cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,15 +47,15 @@ type mailing struct {
 	retirement
 	mailFlags
 	names      map[domain.PartnerID]string
-	mails      []domain.PartnerMail // one for each partner
+	mails      []domain.PartnerMail // one for each partner with recipients
 	recipients map[domain.PartnerID][]string
 	// addresses counts the addresses of the partners; noAddress names the partners that have none.
 	addresses int
 	noAddress []string
 }
 
-// plan returns the mails about an announcement to one partner or, if only is zero, to all. With Again, their cause is
-// new, so that every recipient is mailed again.
+// plan returns the mails about an announcement to the partner only or, if only is zero, to all. A recipient gets one mail
+// for a cause: with Again the cause is new, so that all recipients get the mail again.
 func (f mailFlags) plan(
 	ctx context.Context, r retirement, kind domain.MessageType, a retire.Announcement, only domain.PartnerID,
 ) (*mailing, error) {
@@ -97,7 +98,8 @@ func (f mailFlags) plan(
 	return t, nil
 }
 
-// mailChange changes the announcement by apply, and requests its mails unless noMail is set.
+// mailChange runs apply, which changes the announcement, in a transaction with its audit entry, and prints its message.
+// Unless noMail is set, it also requests the mails about a, the announcement afterwards, or with DryRun only prints them.
 func (f mailFlags) mailChange(
 	ctx context.Context, r retirement, noMail bool, kind domain.MessageType, a retire.Announcement, e *domain.AuditEntry,
 	apply func(context.Context) (message string, err error),
@@ -140,7 +142,7 @@ func (t *mailing) change(
 		}
 		return errors.Join(t.print(), t.report("would be sent"))
 	}
-	if err := database.Audited(ctx, t.db, e, work); err != nil {
+	if err := database.RunAudited(ctx, t.db, e, work); err != nil {
 		return err
 	}
 	if message != "" {
@@ -149,8 +151,8 @@ func (t *mailing) change(
 	return t.report("will be sent")
 }
 
-// request requests the mails, except for those who got them before, and records each recipient in t and the audit
-// trail.
+// request requests the mails, except to recipients who got them before. It records the recipients in t, and each in the
+// audit trail.
 func (t *mailing) request(ctx context.Context, operation string) error {
 	return t.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		for mails := range slices.Chunk(t.mails, mailPartners) {
@@ -178,7 +180,7 @@ func (t *mailing) request(ctx context.Context, operation string) error {
 
 // print prints the mails that have recipients.
 func (t *mailing) print() error {
-	composer, err := mail.NewComposer(t.address(), "")
+	composer, err := mail.NewComposer(cmp.Or(t.PublicURL, "http://"+cli.DefaultListen), "")
 	if err != nil {
 		return err
 	}
@@ -197,16 +199,8 @@ func (t *mailing) print() error {
 	return nil
 }
 
-// address returns the base URL of links in printed mails.
-func (t *mailing) address() string {
-	if t.PublicURL == "" {
-		return "http://" + cli.DefaultListen
-	}
-	return t.PublicURL
-}
-
-// report prints how many mails there are, how many addresses got the mail before, and which partners get none. what
-// says whether the mails are sent.
+// report prints how many mails there are, how many addresses got the mail before, and which partners get none. what is
+// the end of the sentence about the mails, such as "will be sent".
 func (t *mailing) report(what string) error {
 	count := 0
 	for _, to := range t.recipients {

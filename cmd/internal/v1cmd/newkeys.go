@@ -9,7 +9,7 @@ import (
 	"partnerapi/v1compat/retire"
 )
 
-// AllowNewKey sets a key that the transaction of ctx created to On, whatever the phase of new keys.
+// AllowNewKey sets a key, which the transaction of ctx created, to the phase on, whatever the phase of new keys is.
 func AllowNewKey(ctx context.Context, d *db.DB, key string) error {
 	id, err := pg.One[domain.KeyID](ctx, d, "find a new key", pg.SQL("SELECT id FROM api_keys WHERE digest = ?", db.KeyDigest(key)))
 	if err != nil {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/cmd/internal/remote"
 	"partnerapi/v1compat"
@@ -14,8 +14,8 @@ import (
 )
 
 type parityCmd struct {
-	Compare compareCmd `cmd:"" default:"withargs" help:"Compare what v1 and v2 say of everything that a key reaches. The default."`
-	Replay  replayCmd  `cmd:"" help:"Repeat requests of v1 that callers made, make the equivalent ones of v2, and compare the answers."`
+	Compare compareCmd `cmd:"" default:"withargs" help:"Compare what v1 and v2 say of everything that a key reaches. The default." example:"parity --url https://api.example.com\nparity compare --url https://api.example.com --all"`
+	Replay  replayCmd  `cmd:"" help:"Repeat requests of v1 that callers made, make the equivalent ones of v2, and compare the answers." example:"parity replay requests.txt --url https://api.example.com"`
 }
 
 // parityFlags are the services that are compared, and the form of the report.
@@ -36,7 +36,7 @@ func (f parityFlags) Validate() error {
 	return f.ValidateKey()
 }
 
-// config returns the flags as the configuration of a comparison, which shows its progress on the error stream.
+// config returns the configuration of a comparison by the flags. The comparison shows its progress on the error stream.
 func (f parityFlags) config(s cli.Env) parity.Config {
 	lineEnd := ""
 	if output.IsTerminal(s.Err) {
@@ -50,8 +50,8 @@ func (f parityFlags) config(s cli.Env) parity.Config {
 	}
 }
 
-// report prints a report, even if err ended the comparison. Its error has the exit status 1 if there are differences,
-// and else 2 if err is not nil.
+// report prints a report; err is the error that ended the comparison early, or nil. It returns an error of exit status 1
+// if values differ, and else, if err is not nil, one of exit status 2.
 func (f parityFlags) report(s cli.Env, r *parity.Report, err error) error {
 	write, to := r.WriteText, s.Out
 	if f.JSON {
@@ -78,7 +78,7 @@ func (f parityFlags) report(s cli.Env, r *parity.Report, err error) error {
 // incomplete is an error of exit status 2: not all was compared.
 type incomplete struct{ error }
 
-// ExitCode is the exit status.
+// ExitCode implements kong.ExitCoder.
 func (incomplete) ExitCode() int { return 2 }
 
 type compareCmd struct {
@@ -134,16 +134,12 @@ func (replayCmd) Help() string {
 }
 
 // Run repeats the requests of the file and compares the answers.
-func (c replayCmd) Run(ctx context.Context, s cli.Env) error {
-	in := s.In
-	if c.File != "-" {
-		file, err := os.Open(c.File)
-		if err != nil {
-			return incomplete{err}
-		}
-		defer file.Close()
-		in = file
+func (c replayCmd) Run(ctx context.Context, s cli.Env) (err error) {
+	in, _, shutFile, err := output.OpenInput(s, c.File, "")
+	if err != nil {
+		return incomplete{err}
 	}
+	defer database.CloseInto(shutFile, &err)
 	r, err := parity.Replay(ctx, c.config(s), in, func(n int, reason string) {
 		fmt.Fprintf(s.Err, "%s:%d: %s\n", c.File, n, reason)
 	})

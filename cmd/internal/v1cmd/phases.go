@@ -83,7 +83,7 @@ func (c *phaseV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		c.hint(r)
+		c.printHints(r)
 		return nil
 	})
 }
@@ -127,9 +127,9 @@ func (c *phaseV1Cmd) scope(
 	return scope, key.Prefix + " (" + key.Name + ")", nil
 }
 
-// hint prints that the end of v1 is reversed, if it was; that new keys still have v1, if all keys or a partner's were
-// set to off; and that no brownout is scheduled, if the phase is brownout.
-func (c *phaseV1Cmd) hint(r retirement) {
+// printHints prints that the end of v1 is reversed, if v1 had ended; that new keys still have v1, if all keys or those of
+// a partner were set to off; and that no brownout is scheduled, if the phase is brownout and none is.
+func (c *phaseV1Cmd) printHints(r retirement) {
 	if r.state.EndedAt != nil {
 		fmt.Fprint(r.Out, "The end of version 1 is taken back.")
 		if !c.Until.IsZero() {
@@ -156,7 +156,8 @@ func findKey(keys []db.Key, prefix string) (db.Key, error) {
 	return db.Key{}, fmt.Errorf("there is no key with the prefix %q: give it whole, as the command keys list shows it", prefix)
 }
 
-// findKeyByPrefix finds a key by its prefix or an unambiguous start of it, for commands that change nothing.
+// findKeyByPrefix finds a key by its prefix or by an unambiguous beginning of that, which is enough for commands that
+// change nothing.
 func findKeyByPrefix(keys []db.Key, start string) (db.Key, error) {
 	var found []db.Key
 	for _, k := range keys {

@@ -18,18 +18,18 @@ import (
 
 // v1Cmd has the commands with which an operator retires version 1 (decisions 11).
 type v1Cmd struct {
-	Status   StatusCmd     `cmd:"" help:"Show when v1 ends, who still calls it, and who has moved to v2."`
-	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1: from then on every answer of v1 says when it is."`
-	Postpone postponeV1Cmd `cmd:"" help:"Move the announced end to a later day."`
-	Remind   remindV1Cmd   `cmd:"" help:"Mail the owners and admins of partners the announced end, and which of their keys still call v1."`
-	Cancel   cancelV1Cmd   `cmd:"" help:"Withdraw the announcement. Phases and brownouts stay."`
-	Phase    phaseV1Cmd    `cmd:"" help:"Set the phase of v1 for a key, a partner's keys, or all."`
+	Status   StatusCmd     `cmd:"" help:"Show when v1 ends, who still calls it, and who has moved to v2." example:"v1 status --days 7\nv1 status --html status.html"`
+	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1: from then on every answer of v1 says when it is." example:"v1 announce --sunset 2028-06-30"`
+	Postpone postponeV1Cmd `cmd:"" help:"Move the announced end to a later day." example:"v1 postpone --sunset 2028-12-31"`
+	Remind   remindV1Cmd   `cmd:"" help:"Mail the owners and admins of partners the announced end, and which of their keys still call v1." example:"v1 remind --dry-run\nv1 remind --partner 'Northlight MSP'"`
+	Cancel   cancelV1Cmd   `cmd:"" help:"Withdraw the announcement. Phases and brownouts stay." example:"v1 cancel"`
+	Phase    phaseV1Cmd    `cmd:"" help:"Set the phase of v1 for a key, a partner's keys, or all." example:"v1 phase pk_1cY4nTq8Zb read_only\nv1 phase --partner 'Northlight MSP' on"`
 	Brownout brownoutCmd   `cmd:"" help:"Schedule windows in which v1 does not answer the keys in phase brownout."`
-	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, after its sunset and once no key calls it."`
+	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, after its sunset and once no key calls it." example:"v1 end"`
 }
 
-// retirement is what commands work on: the database, its store of the retirement, which uses the database's clock, and
-// the state when the command began.
+// retirement has what a command needs to work on the retirement of v1: the database, the store of the retirement, and the
+// state of the retirement when the command began.
 type retirement struct {
 	cli.Env
 	*retire.Store
@@ -48,15 +48,16 @@ func withRetirement(ctx context.Context, f database.Flags, s cli.Env, fn func(re
 	})
 }
 
-// followNote ends the output of commands that change something.
+// followNote follows the message about a change.
 const followNote = "Running services follow within 30 seconds."
 
-// change runs apply in one transaction with its entry in the audit trail, and prints the message that apply returns.
+// change runs apply, which makes a change and returns a message about it, in one transaction with its audit entry. It
+// prints the message, followed by followNote.
 func (r retirement) change(
 	ctx context.Context, e *domain.AuditEntry, apply func(context.Context) (message string, err error),
 ) error {
 	var message string
-	err := database.Audited(ctx, r.db, e, func(ctx context.Context) (err error) {
+	err := database.RunAudited(ctx, r.db, e, func(ctx context.Context) (err error) {
 		message, err = apply(ctx)
 		return err
 	})
@@ -126,8 +127,8 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// withoutSuccessor returns the operations of v1 whose successor is not in the release of v2 that was served last; nil
-// if no release is recorded. A release that this program does not know is an error.
+// withoutSuccessor returns the operations of v1 whose successor in v2 is newer than the release of v2 that was served
+// last; nil if no release is recorded. A release that this program does not know is an error.
 func withoutSuccessor(state *retire.State) (missing []string, err error) {
 	if state.Release == "" {
 		return nil, nil

@@ -14,6 +14,7 @@ import (
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/v1compat"
 	"partnerapi/v1compat/retire"
@@ -163,16 +164,12 @@ func (m mailStatus) State() string {
 // readMails returns the mails about the end of v1 to one partner, or to all if only is zero.
 func readMails(ctx context.Context, store *retire.Store, only domain.PartnerID) ([]mailStatus, error) {
 	all, err := store.Mails(ctx, only)
-	list := []mailStatus{}
-	for _, m := range all {
-		list = append(list, mailStatus{
-			m.Kind, m.Name, m.Recipient, domain.At(m.CreatedAt), domain.MaybeAt(m.SentAt), domain.MaybeAt(m.FailedAt),
-		})
-	}
-	return list, err
+	return pg.MapRows(all, func(m *retire.Mail) mailStatus {
+		return mailStatus{m.Kind, m.Name, m.Recipient, domain.At(m.CreatedAt), domain.MaybeAt(m.SentAt), domain.MaybeAt(m.FailedAt)}
+	}), err
 }
 
-// Read returns the status at a time.
+// Read returns the status at the time now: of the key of --key, or of all keys.
 func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now time.Time) (*Status, error) {
 	now = now.UTC()
 	query := usage.ReportQuery{
@@ -250,7 +247,7 @@ func (r rehearsalStatus) End() string {
 	return output.FormatTime(&r.EndedAt.Time)
 }
 
-// statusOf returns the status of a key.
+// statusOf returns the status of a key at the time now.
 func statusOf(k *usage.Key, state *retire.State, now time.Time) keyStatus {
 	phase, until := state.PhaseOf(retire.Key{ID: k.ID, Partner: k.Partner}, now)
 	out := keyStatus{
@@ -278,8 +275,9 @@ func phaseText(phase retire.Phase, until time.Time) string {
 	return string(phase) + " until " + output.FormatTime(&until)
 }
 
-// addHeading sets Heading: when v1 ends, what to do once it has ended, and its use. It also sets
-// Announcement, EndedAt and DeletableAt. last is the last call of v1 by any key within Silent; zero for none.
+// addHeading sets Heading: when v1 ends or ended, when it can be deleted or whether new keys have it, and how often it was
+// called. It also sets Announcement, EndedAt and DeletableAt. last is the last call of v1 by any key within usage.Silent;
+// zero for none.
 func (st *Status) addHeading(state *retire.State, last time.Time) {
 	var a retire.Announcement
 	if state.Announcement != nil {
@@ -334,8 +332,8 @@ func describeNewKeys(phase retire.Phase) string {
 	return "New keys have v1: the command v1 phase --new off changes that."
 }
 
-// describeDeletion sets DeletableAt: usage.Silent after the end of v1 or, if later, after last, the last call. It
-// returns a sentence that says from when on v1 can be deleted, and how if that time has come.
+// describeDeletion sets DeletableAt, which is usage.Silent after the end of v1 or, if that is later, after last, the last
+// call. It returns a sentence that says when v1 can be deleted or, if that time has come, how.
 func (st *Status) describeDeletion(ended, last time.Time) string {
 	since := "nobody called it since then"
 	if last.After(ended) {
@@ -372,11 +370,10 @@ func (st *Status) writeMails(out io.Writer) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	table := output.NewTable(out, "MAIL", "PARTNER", "TO", "ASKED FOR", "SENT")
-	for _, m := range st.Mails[:min(len(st.Mails), maxMailRows)] {
-		table.Row(m.Kind, m.PartnerName, m.To, output.FormatTime(&m.CreatedAt.Time), m.State())
-	}
-	err := table.Flush()
+	columns := []any{"MAIL", "PARTNER", "TO", "ASKED FOR", "SENT"}
+	err := output.List(out, false, st.Mails[:min(len(st.Mails), maxMailRows)], columns, func(m mailStatus) []any {
+		return []any{m.Kind, m.PartnerName, m.To, output.FormatTime(&m.CreatedAt.Time), m.State()}
+	})
 	if more := len(st.Mails) - maxMailRows; more > 0 && err == nil {
 		_, err = fmt.Fprintf(out, "%d older mails: --json lists all.\n", more)
 	}
@@ -389,11 +386,10 @@ func (st *Status) writeRehearsals(out io.Writer) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	table := output.NewTable(out, "KEY", "NAME", "PARTNER", "LAST REHEARSAL", "END")
-	for _, r := range st.Rehearsals {
-		table.Row(r.Key, r.Name, cmp.Or(r.PartnerName, "-"), output.FormatTime(&r.StartedAt.Time), r.End())
-	}
-	return table.Flush()
+	columns := []any{"KEY", "NAME", "PARTNER", "LAST REHEARSAL", "END"}
+	return output.List(out, false, st.Rehearsals, columns, func(r rehearsalStatus) []any {
+		return []any{r.Key, r.Name, cmp.Or(r.PartnerName, "-"), output.FormatTime(&r.StartedAt.Time), r.End()}
+	})
 }
 
 // writeKeys prints the keys that called v1, and their operations.
@@ -402,11 +398,12 @@ func (st *Status) writeKeys(out io.Writer) error {
 		_, err := fmt.Fprintln(out, st.NoCalls)
 		return err
 	}
-	keys := output.NewTable(out, "KEY", "NAME", "PARTNER", "PHASE", "LAST CALL", "CALLS", "FAILED", "VERDICT")
-	for _, k := range st.Keys {
-		keys.Row(k.Shown, k.Label, cmp.Or(k.PartnerName, "-"), k.InPhase, output.FormatTime(&k.LastAt.Time), k.Calls, k.Failures, k.Verdict)
-	}
-	if err := keys.Flush(); err != nil {
+	columns := []any{"KEY", "NAME", "PARTNER", "PHASE", "LAST CALL", "CALLS", "FAILED", "VERDICT"}
+	err := output.List(out, false, st.Keys, columns, func(k keyStatus) []any {
+		last := output.FormatTime(&k.LastAt.Time)
+		return []any{k.Shown, k.Label, cmp.Or(k.PartnerName, "-"), k.InPhase, last, k.Calls, k.Failures, k.Verdict}
+	})
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out)
@@ -420,7 +417,7 @@ func (st *Status) writeKeys(out io.Writer) error {
 	return calls.Flush()
 }
 
-// WriteJSON writes the status as JSON. Items are encoded as the API does it.
+// WriteJSON writes the status as JSON, with the API's encoder, as its items are those of GET /v1/usage.
 func (st *Status) WriteJSON(out io.Writer) error {
 	text, err := ginop.Encode(st)
 	if err != nil {
@@ -429,5 +426,5 @@ func (st *Status) WriteJSON(out io.Writer) error {
 	return output.JSON(out, json.RawMessage(text))
 }
 
-// FormatDay is a time's day (UTC).
+// FormatDay formats the day (UTC) of a time.
 func FormatDay(t time.Time) string { return domain.DateOf(t).String() }

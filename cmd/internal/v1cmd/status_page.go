@@ -88,7 +88,7 @@ func grouped(n int64) string {
 	return text
 }
 
-// box is the area of a chart's curves, in the units of the view box that the page sets.
+// box is the area of a chart in which the curves are drawn, in the units of the viewBox that the page sets.
 type box struct{ left, right, top, bottom float64 }
 
 var (
@@ -103,9 +103,9 @@ const marks = 6
 type chart struct {
 	// Calls and Successors are the points of the curves; Area is the outline of the space below Calls.
 	Calls, Successors, Area string
-	// Rows are the lines across, Marks the days at the bottom.
+	// Rows are the horizontal grid lines with their numbers of calls; Marks are the days below the chart.
 	Rows, Marks []tick
-	// Words say what the curves show.
+	// Words describe the curves for those who cannot see them.
 	Words string
 }
 
@@ -117,7 +117,7 @@ type tick struct {
 	Anchor string
 }
 
-// newChart draws the days, of which there is at least one.
+// newChart returns the chart of days, of which there must be at least one, with its curves within the box.
 func newChart(days []usage.Day, b box) (c chart) {
 	var most, calls, successors int64
 	for _, d := range days {
