@@ -13,7 +13,7 @@ import (
 	"partnerapi/db/seed"
 )
 
-// loadDemo fills an empty database with the demonstration, and returns its keys; nil if no demonstration is requested.
+// loadDemo fills an empty database with the demonstration, and returns its keys; nil without --demo.
 func (c serveCmd) loadDemo(ctx context.Context, d *db.DB) (*seed.DemoKeys, error) {
 	if !c.Demo {
 		return nil, nil

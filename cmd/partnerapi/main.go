@@ -82,8 +82,8 @@ func environment(in io.Reader, out, errs io.Writer) cli.Env {
 	return e
 }
 
-// newParser returns a parser of command lines into line. Each flag is also read from the variable PARTNERAPI_ and
-// its name, unless it says env:"-".
+// newParser returns a parser of command lines into line. A flag without a tag env is also read from the variable
+// PARTNERAPI_ and its name.
 func newParser(ctx context.Context, line *commands, s cli.Env, options ...kong.Option) (*kong.Kong, error) {
 	parser, err := kong.New(line, append(options,
 		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),

@@ -124,7 +124,7 @@ func (c serveCmd) assemble(
 	return s, nil
 }
 
-// Validate rejects flags that no service could run with; kong calls it while parsing.
+// Validate rejects invalid flags; kong calls it while parsing.
 func (c serveCmd) Validate() error { return c.Check() }
 
 // build wires the service, without background work, and mounts all of its paths. address is the URL that links begin with.

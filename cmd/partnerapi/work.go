@@ -117,8 +117,8 @@ type workCmd struct {
 	Listen string `env:"PARTNERAPI_WORK_LISTEN" placeholder:"ADDRESS" help:"The address of /healthz, /readyz and /metrics. Default: none."`
 }
 
-// Validate rejects flags that no work could run with; kong calls it while parsing. As the command serves nothing,
-// links need an address of their own.
+// Validate rejects invalid flags; kong calls it while parsing. A mail server requires --public-url: the command serves no
+// pages itself, so links in mail must lead to another process.
 func (c workCmd) Validate() error {
 	if c.SMTPURL != "" && c.PublicURL == "" {
 		return errors.New("--smtp-url requires --public-url: links in mail begin with it, and links to " + cli.DefaultListen +

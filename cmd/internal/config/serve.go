@@ -34,7 +34,7 @@ type ServeFlags struct {
 	Demo           bool          `help:"Fill an empty database with a demonstration, and accept its keys."`
 }
 
-// Check rejects flags that no service could run with.
+// Check returns an error for the first flag that is invalid. It connects to nothing.
 func (c ServeFlags) Check() error {
 	if c.Listen == "" {
 		return errors.New("--listen: give an address, such as 127.0.0.1:8080")

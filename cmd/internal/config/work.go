@@ -39,7 +39,7 @@ type WorkFlags struct {
 	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"The form of log lines: text or json."`
 }
 
-// Check rejects flags that no work could run with.
+// Check returns an error for the first flag that is invalid. It connects to nothing.
 func (f WorkFlags) Check() error {
 	if f.PublicURL != "" {
 		if _, err := mail.PublicURL(f.PublicURL); err != nil {
@@ -87,7 +87,7 @@ func (f WorkFlags) ConnectionsNeeded(working bool, behind pg.Pooler) int {
 }
 
 // CheckConnections returns an error if the process may need more connections than the database allows, and warns if
-// other processes leave too few.
+// other processes leave too few. working reports whether the process does background work.
 func (f WorkFlags) CheckConnections(ctx context.Context, d *db.DB, log *slog.Logger, working bool) error {
 	need := f.ConnectionsNeeded(working, d.Pooler())
 	has, err := doctor.ReadConnections(ctx, d)
@@ -153,13 +153,13 @@ type DirectoryFlags struct {
 	GoogleURL string `name:"google-url" placeholder:"URL" help:"The address of Google's Admin SDK. Default: https://admin.googleapis.com."`
 }
 
-// Connector returns a function that connects to directories.
+// Connector returns a function that connects to directories. Its requests have spans unless traces is nil.
 func (f DirectoryFlags) Connector(traces *telemetry.Telemetry) directory.Connect {
 	return directory.NewConnect(directory.Endpoints{Graph: f.GraphURL, Login: f.LoginURL, Google: f.GoogleURL},
 		traces.Transport)
 }
 
-// validateEndpoints rejects invalid addresses.
+// validateEndpoints returns an error for the first address that is given and invalid.
 func (f DirectoryFlags) validateEndpoints() error {
 	for _, flag := range []struct{ name, address string }{
 		{"--microsoft-graph-url", f.GraphURL}, {"--microsoft-login-url", f.LoginURL}, {"--google-url", f.GoogleURL},

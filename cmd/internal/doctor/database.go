@@ -140,7 +140,7 @@ func assessRole(role doctor.Role) finding {
 	return pass("%s may read and write all tables, and is no superuser", role.Name)
 }
 
-// assessDurability checks that commits survive a crash of the server.
+// assessDurability warns if a crash of the server can lose commits.
 func assessDurability(s doctor.Settings) finding {
 	if s.Unsafe != "" {
 		return warn("set them on, in postgresql.conf and for the role: a crash can lose acknowledged writes, or with fsync the database",
@@ -149,7 +149,7 @@ func assessDurability(s doctor.Settings) finding {
 	return pass("what is committed is on the disk")
 }
 
-// assessTimeouts checks that the database does not cut work off.
+// assessTimeouts warns if the database cuts work off.
 func assessTimeouts(s doctor.Settings) finding {
 	if s.Timeouts != "" {
 		return warn("ALTER ROLE … SET them to 0: the service bounds its own work, and imports, reports and recounts take longer",
@@ -158,8 +158,8 @@ func assessTimeouts(s doctor.Settings) finding {
 	return pass("none: the database cuts no work off")
 }
 
-// checkMigrations checks that the tables are of this version. It warns if some are older and serve can migrate them,
-// and else fails.
+// checkMigrations checks that the tables are at the version that this program needs, and then sets e.migrated. It warns if
+// some are older and serve can migrate them, and else fails.
 func (e *examination) checkMigrations(ctx context.Context) finding {
 	missing, err := database.MissingMigrations(ctx, e.db, e.env.Tables)
 	switch {

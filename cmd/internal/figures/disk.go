@@ -22,7 +22,7 @@ const (
 	MaxPending = 8
 )
 
-// FreeBytes returns the space that an unprivileged user may still write.
+// FreeBytes returns how many bytes an unprivileged user can still write to the disk of a folder.
 func FreeBytes(dir string) (uint64, error) {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(dir, &stat); err != nil {

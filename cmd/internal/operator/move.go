@@ -56,7 +56,7 @@ func (movePartnerCmd) Help() string {
 		"undoes the move. The role of the other database must be allowed to SET session_replication_role."
 }
 
-// Validate rejects invalid keys; kong calls it while parsing.
+// Validate rejects a negative --keep and invalid keys; kong calls it while parsing.
 func (c movePartnerCmd) Validate() error {
 	if c.Keep < 0 {
 		return errors.New("--keep must not be negative")

@@ -35,7 +35,7 @@ type makeReportCmd struct {
 	Out    string            `env:"-" required:"" type:"path" placeholder:"FILE" help:"The file to write. An existing one is replaced."`
 }
 
-// Validate rejects an invalid type, and half a period.
+// Validate rejects an unknown type, and --start or --end without the other.
 func (c makeReportCmd) Validate() error {
 	if types := c.Type.Values(); !slices.Contains(types, string(c.Type)) {
 		return fmt.Errorf("there is no report %q; there are %s%s", c.Type, strings.Join(types, ", "),
@@ -47,7 +47,8 @@ func (c makeReportCmd) Validate() error {
 	return nil
 }
 
-// Run renders the report and writes its file atomically.
+// Run renders the report, from the standby if there is one, and writes its file, which gets its name when it is complete.
+// A report on Dark Web Monitoring of a client without it is an error.
 func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) error {
 		r, err := c.newReport(d.Now())

@@ -17,7 +17,8 @@ type File struct {
 }
 
 // NewFile creates a temporary file next to path. All commands write files this way: only the owner can read them
-// (mode 0600), and none appears half written. If path is empty, the output goes to other, which may be nil.
+// (mode 0600), and none appears half written. A path that is no regular file is an error. If path is empty, the output goes
+// to other, which may be nil.
 func NewFile(path string, other io.Writer) (*File, error) {
 	if path == "" {
 		return &File{To: other}, nil

@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Plural formats a number with the word for one or for many.
+// Plural formats a number, followed by the word one if it is 1 and else by the word many.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

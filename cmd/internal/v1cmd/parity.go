@@ -28,7 +28,7 @@ type parityFlags struct {
 	JSON     bool     `name:"json" env:"-" help:"Print the report as JSON."`
 }
 
-// Validate rejects an absent key, and --tolerate for one service.
+// Validate rejects a missing key, and --tolerate without --v1-url.
 func (f parityFlags) Validate() error {
 	if len(f.Tolerate) > 0 && f.V1URL == "" {
 		return errors.New("--tolerate is for --v1-url: what v1 and v2 may differ in, the rules of the guide say")

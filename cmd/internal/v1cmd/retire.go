@@ -68,7 +68,7 @@ func (r retirement) change(
 	return err
 }
 
-// errNoSunset is returned by Validate, before kong reports the flag as missing.
+// errNoSunset is the error of a missing --sunset. Validate returns it before kong reports the flag as missing.
 var errNoSunset = errors.New("say with --sunset DATE when version 1 ends, such as --sunset 2028-01-31")
 
 type announceV1Cmd struct {
