@@ -26,6 +26,8 @@ type workbook struct {
 	styles []int // by cellFormat
 	// row is the next row of the summary, from 1.
 	row int
+	// used maps the names of sheets to their ranges of cells in use: "A1:C7".
+	used map[string]string
 	// maxRows is the maximum number of rows of a sheet, with its header.
 	maxRows int
 	// err is the first error.
@@ -57,7 +59,10 @@ const (
 	timeFormat
 )
 
-const summarySheet = "Summary"
+const (
+	summarySheet   = "Summary"
+	summaryColumns = 3
+)
 
 // WriteXLSX writes a document as a workbook: a summary sheet, a sheet for each table with all of its rows, and a sheet
 // for each chart. Large tables are buffered in temporary files, not in memory.
@@ -67,7 +72,9 @@ func WriteXLSX(ctx context.Context, w io.Writer, d *Document) error {
 
 // writeXLSX implements WriteXLSX. maxRows is the maximum number of rows of a sheet.
 func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err error) {
-	b := &workbook{File: excelize.NewFile(), sheets: map[string]bool{}, row: 1, maxRows: maxRows}
+	b := &workbook{
+		File: excelize.NewFile(), sheets: map[string]bool{}, row: 1, used: map[string]string{}, maxRows: maxRows,
+	}
 	defer func() {
 		if closeErr := b.Close(); err == nil && closeErr != nil { // removes the temporary files
 			err = fmt.Errorf("write an xlsx file: %w", closeErr)
@@ -78,7 +85,7 @@ func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err 
 		return fmt.Errorf("write an xlsx file: %w", b.err)
 	}
 	// With its own ZIP writer, the library would hold the whole file in memory.
-	b.SetZipWriter(func(io.Writer) excelize.ZipWriter { return zip.NewWriter(w) })
+	b.SetZipWriter(func(io.Writer) excelize.ZipWriter { return b.parts(zip.NewWriter(w)) })
 	return b.Write(io.Discard)
 }
 
@@ -93,6 +100,7 @@ func (b *workbook) writeDocument(ctx context.Context, d *Document) {
 		}
 	}
 	b.SetActiveSheet(0)
+	b.uses(summarySheet, summaryColumns, b.row-1)
 }
 
 // beginSummary sets the properties of the file, and writes the first rows of the summary.
@@ -102,7 +110,6 @@ func (b *workbook) beginSummary(d *Document) {
 		Title: d.Title, Subject: d.Client, Created: made, Modified: made, Creator: "Reports",
 	}))
 	b.check(b.SetSheetName("Sheet1", b.reserveSheetName(summarySheet)))
-	b.check(b.SetSheetDimension(summarySheet, ""))
 	b.check(b.SetColWidth(summarySheet, "A", "A", 44))
 	b.check(b.SetColWidth(summarySheet, "B", "C", 28))
 

@@ -74,13 +74,11 @@ func (b *workbook) beginSheet(t *Table) *tableSheet {
 	return &tableSheet{StreamWriter: w, rows: 1}
 }
 
-// newSheet adds a sheet named after a title, and returns its name. The file does not state the sheet's dimension: the
-// library writes it before the rows, as that of one cell, and some programs would read no more than that.
+// newSheet adds a sheet named after a title, and returns its name.
 func (b *workbook) newSheet(title string) string {
 	name := b.reserveSheetName(title)
 	_, err := b.NewSheet(name)
 	b.check(err)
-	b.check(b.SetSheetDimension(name, ""))
 	return name
 }
 
@@ -93,10 +91,11 @@ func (b *workbook) endSheet(t *Table, sheet *tableSheet) {
 	b.check(sheet.Flush())
 }
 
-// addFilter adds a filter to the header of a sheet. rows is the number of its rows with the header; a sheet with only a
-// header has a text in the second row.
+// addFilter records which cells of a sheet are in use, and adds a filter to its header. rows is the number of its rows
+// with the header; a sheet with only a header has a text in the second row.
 func (b *workbook) addFilter(sheet string, columns, rows int) {
-	b.check(b.AutoFilter(sheet, "A1:"+b.cellName(columns, max(rows, 2)), nil))
+	b.uses(sheet, columns, max(rows, 2))
+	b.check(b.AutoFilter(sheet, b.used[sheet], nil))
 }
 
 // characters returns the width of a column of a sheet, in characters: that of a usual cell or of the title, at most 60.

@@ -115,7 +115,7 @@ func TestXLSXGoesOnInAnotherSheet(t *testing.T) {
 	checkRows(t, f, "Users (3)", 21, 5, userRow)
 }
 
-// TestXLSXSheets: each table and chart has a sheet, which does not name the range of its cells, describes its
+// TestXLSXSheets: each table and chart has a sheet, which says how large it is, describes its
 // columns in order, and has its header in sight and filtering, and numbers without noise.
 func TestXLSXSheets(t *testing.T) {
 	d := sample()
@@ -156,8 +156,9 @@ func TestXLSXSheets(t *testing.T) {
 			}
 			columns, rows = max(columns, column), max(rows, row)
 		}
-		if strings.Contains(text, "<dimension") { // the library's is of one cell, and some programs would read no more
-			t.Errorf("%s begins with %.300s", sheet, text)
+		last, err := excelize.CoordinatesToCellName(columns, rows)
+		if err != nil || !strings.Contains(text, `<dimension ref="A1:`+last+`"/>`) {
+			t.Errorf("%s, to %s, begins with %.300s", sheet, last, text)
 		}
 		if noise := regexp.MustCompile(`<v>[0-9]*\.[0-9]*(0000000|9999999)[0-9]*</v>`).FindString(text); noise != "" {
 			t.Errorf("%s has %s", sheet, noise)
