@@ -271,7 +271,7 @@ func (c *Change) AssignFrameworksSince(ctx context.Context, ids []domain.Framewo
 		return err
 	}
 	// The new assignments get the date of their earliest reason. Overdue ones are marked as noted: they cause no event
-	// (decisions 8.2).
+	// (decisions 8.1).
 	clients, keys := KeyArrays(users)
 	return pg.Run(ctx, c, "backdate assignments", pg.SQL(`
 		UPDATE assignments AS a SET overdue_noted = a.due_on < @today::date, assigned_at = (

@@ -176,7 +176,7 @@ func (r *ResultChange) uses() int {
 }
 
 // byPerson reports whether the recorded actions of a person changed, which makes an event. Sending, failing and being
-// marked as automated make none (decisions 8.1, 8.2).
+// marked as automated make none (decisions 8.1).
 func (r *ResultChange) byPerson() bool {
 	b, a := &r.Before, &r.After
 	return b.OpenedAt != a.OpenedAt || b.AttachmentOpenedAt != a.AttachmentOpenedAt || b.ClickedAt != a.ClickedAt ||

@@ -12,7 +12,7 @@ import (
 
 // TestReached: a key reaches the objects of its clients, and none of another partner's. The
 // partner's admins are within the reach of all of its keys, as each may read them
-// (decisions 11.4).
+// (decisions 11.3).
 func TestReached(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

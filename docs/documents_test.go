@@ -100,6 +100,44 @@ func TestSampleWidth(t *testing.T) {
 	}
 }
 
+var (
+	citation = regexp.MustCompile(`decisions (\d+(?:\.\d+)*(?:(?:, | to | and )\d+(?:\.\d+)*)*)`)
+	separate = regexp.MustCompile(`, | to | and `)
+	section  = regexp.MustCompile(`^###? (\d+(?:\.\d+)?)\.? `)
+	item     = regexp.MustCompile(`^(\d+)\. `)
+)
+
+// TestDecisionsCited: the sections and items of decisions.md that the code cites are there.
+func TestDecisionsCited(t *testing.T) {
+	t.Parallel()
+	known, current := map[string]bool{}, ""
+	for line := range strings.Lines(read(t, "decisions.md")) {
+		if match := section.FindStringSubmatch(line); match != nil {
+			current = match[1]
+			known[current] = true
+		} else if match := item.FindStringSubmatch(line); match != nil {
+			known[current+"."+match[1]] = true
+		}
+	}
+	cited := 0
+	for folder, p := range packages(t) {
+		for _, name := range slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
+			file := filepath.Join("..", folder, name)
+			for _, match := range citation.FindAllStringSubmatch(read(t, file), -1) {
+				for _, number := range separate.Split(match[1], -1) {
+					cited++
+					if !known[number] {
+						t.Errorf("%s cites decisions %s, which is not there", file, number)
+					}
+				}
+			}
+		}
+	}
+	if cited < 100 {
+		t.Errorf("only %d citations were found", cited)
+	}
+}
+
 // ofV1 begins the paths that go with version 1.
 var ofV1 = regexp.MustCompile("^(v1compat|idmap)")
 

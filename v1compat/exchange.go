@@ -38,7 +38,7 @@ func (f *Facade) addExchangeRoutes() {
 	}, "partner", exchange{f}.run)
 }
 
-// Exchanged is the answer to an exchange of ids (decisions 11.4).
+// Exchanged is the answer to an exchange of ids (decisions 11.3).
 type Exchanged struct {
 	Items   []ExchangedID `json:"items" doc:"The objects that the key reaches, each once, in the order in which they were first given."`
 	Invalid []givenID     `json:"invalid" doc:"The rest of what was given, as it was given, each value once: ids of no object, of another kind, or of objects that the key does not reach."`

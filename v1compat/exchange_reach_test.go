@@ -52,7 +52,7 @@ func (s *service) reachesOnly(key, kind string, id idmap.UUID, reached bool) {
 // TestExchangeLeaksNothing: what another partner has, what the key's list lacks,
 // what was archived or deleted, and what there never was are one answer, by the
 // same statements, also where the registry's cache has it for who reaches it
-// (decisions 11.4).
+// (decisions 11.3).
 func TestExchangeLeaksNothing(t *testing.T) {
 	for _, cached := range []int{0, 10_000} {
 		t.Run(fmt.Sprintf("cached=%d", cached), func(t *testing.T) {

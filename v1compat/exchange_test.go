@@ -93,7 +93,7 @@ var noIDs = []string{
 }
 
 // TestExchange: both directions of every kind, mixed, in the order of the inputs,
-// and what is no id as it was given (decisions 11.4).
+// and what is no id as it was given (decisions 11.3).
 func TestExchange(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})

@@ -31,7 +31,7 @@ type written struct {
 }
 
 // fieldRow is a field of v1, what it is made of in v2 or becomes there, separated by commas,
-// and how (decisions 11.8): same, renamed, converted, computed or given up, and after a
+// and how (decisions 11.7): same, renamed, converted, computed or given up, and after a
 // colon what that leaves open. v1 is empty for a parameter of v2 that v1 does without.
 type fieldRow struct{ v1, v2, how string }
 

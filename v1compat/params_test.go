@@ -46,7 +46,7 @@ func fill(s *service, t v2test.Tenant, n int) []string {
 	return numbers
 }
 
-// TestIDs: a list of integers, comma-separated or repeated (decisions 5.5, 5.8).
+// TestIDs: a list of integers, comma-separated or repeated (decisions 5.4, 5.8).
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})

@@ -48,7 +48,7 @@ func (r *route) guidePage() string {
 	return strings.ReplaceAll(r.operation.Meta().Resource(), "_", "-")
 }
 
-// setRetirementHeaders sets the Deprecation, Sunset and Link headers once v1's end is announced (decisions 11.2).
+// setRetirementHeaders sets the Deprecation, Sunset and Link headers once v1's end is announced (decisions 11.1).
 // links is the result of guideLinks.
 func (f *Facade) setRetirementHeaders(c *gin.Context, operation string, links map[string][]string) {
 	a := f.retirement().Announcement

@@ -68,7 +68,7 @@ func anchorOf(r *route) string { return strings.TrimPrefix(r.Guide, guide) }
 
 // TestAnnouncement: once the end is announced every response of v1 says so, whatever
 // it is; before and after, no response says anything, and those of v2 never do
-// (decisions 11.2).
+// (decisions 11.1).
 func TestAnnouncement(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setup{})

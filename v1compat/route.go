@@ -375,7 +375,7 @@ func hasField(in *op.Input, name string) bool {
 	})
 }
 
-// addOwn adds a route that is not in v1's own document, for callers who move to v2 (decisions 11.4, 11.5, 11.12).
+// addOwn adds a route that is not in v1's own document, for callers who move to v2 (decisions 11.3, 11.4, 11.9).
 // Its operation has the ID v1.ID and the scope read, and is not part of v2; documents list it under the resource
 // tag. Otherwise it is like any route.
 func addOwn[In, Out any](f *Facade, meta Meta, tag string, run func(context.Context, *In) (*Out, error)) {

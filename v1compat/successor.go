@@ -16,7 +16,7 @@ import (
 )
 
 // Success responses link to the v2 request with the same answer, if any, in a Link header (RFC 8288) with the relation
-// successor-version (RFC 5829): decisions 11.3. The link is built from the input with which the route called v2. If
+// successor-version (RFC 5829): decisions 11.2. The link is built from the input with which the route called v2. If
 // the route's operation is not public, a function beside its translators converts that input to the Successor's.
 
 const (

@@ -1,4 +1,4 @@
-// Package move moves a partner from the database of one cell to that of another cell (decisions 13.5 to 13.7).
+// Package move moves a partner from the database of one cell to that of another cell (decisions 13.6 to 13.8).
 //
 // Both databases keep a row of the table moves, whose step is the state of the move:
 //

@@ -112,7 +112,7 @@ func (r *run) compareChildren(ctx context.Context, route string, object parents)
 	return nil
 }
 
-// compareErrors compares the errors that v1 documents (decisions 5.2 to 5.5).
+// compareErrors compares the errors that v1 documents (decisions 5.2 to 5.4).
 func (r *run) compareErrors(ctx context.Context, clients []parents) error {
 	const none, malformed = unusedNumber, "007"
 	nobody := domain.UserID(unusedID).UUID()

@@ -10,7 +10,7 @@ import (
 )
 
 // Announce records the announcement of v1's end. It returns an error if another one stands, if the sunset is less than
-// twelve months after the announcement, or if the announcement is in the future (decisions 11.2).
+// twelve months after the announcement, or if the announcement is in the future (decisions 11.1).
 func (s *Store) Announce(ctx context.Context, a Announcement) error {
 	const action = "announce the end of v1"
 	a = Announcement{a.Announced.UTC(), a.Sunset.UTC()}
@@ -144,7 +144,7 @@ func (s *Store) CancelBrownout(ctx context.Context, id int64) error {
 }
 
 // End ends v1: every key is Off from then on, also keys created later. Its error lists every
-// reason of decisions 11.7 that applies.
+// reason of decisions 11.6 that applies.
 func (s *Store) End(ctx context.Context, e EndRequest) error {
 	const action = "end v1"
 	return s.change(ctx, action, func(ctx context.Context, state *State, now time.Time) error {

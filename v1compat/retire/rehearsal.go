@@ -9,7 +9,7 @@ import (
 )
 
 // A rehearsal puts a key into the phase Off for some minutes by its own wish, so that whoever
-// calls with it sees whether anything still needs v1 (decisions 11.12).
+// calls with it sees whether anything still needs v1 (decisions 11.9).
 
 const (
 	// MaxRehearsal is the longest rehearsal.

@@ -164,7 +164,7 @@ type Key struct {
 func KeyOf(c *domain.Caller) Key { return Key{c.Key, c.Partner} }
 
 // Scope selects the keys for which a phase is set: one key, all keys of a partner, or, as the zero Scope, all keys. A
-// key created later gets its own setting on creation, which is newer and so decides (decisions 11.11).
+// key created later gets its own setting on creation, which is newer and so decides (decisions 11.6).
 type Scope struct {
 	Key     domain.KeyID
 	Partner domain.PartnerID

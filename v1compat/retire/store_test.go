@@ -11,7 +11,7 @@ import (
 )
 
 // TestAnnouncement: at least twelve months of the calendar, once at a time, and only
-// ever later (decisions 11.2).
+// ever later (decisions 11.1).
 func TestAnnouncement(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), t.Context()
@@ -57,7 +57,7 @@ func TestAnnouncement(t *testing.T) {
 }
 
 // TestEnding: every reason that stands against it is named at once, and only that
-// keys still call it can be forced (decisions 11.7).
+// keys still call it can be forced (decisions 11.6).
 func TestEnding(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), t.Context()

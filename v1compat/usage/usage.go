@@ -1,5 +1,5 @@
 // Package usage counts the calls of each key to the operations of version 1 and to their successors in version
-// 2, which shows who still has to move (decisions 11.5). A Counter counts in memory and adds its counts to the
+// 2, which shows who still has to move (decisions 11.4). A Counter counts in memory and adds its counts to the
 // database every ten seconds; the other functions read them.
 package usage
 

@@ -139,7 +139,7 @@ type ReachableInput struct {
 // ReachableKind is a kind of objects that both versions name, by its noun.
 type ReachableKind string
 
-// Values lists the kinds (decisions 11.4).
+// Values lists the kinds (decisions 11.3).
 func (ReachableKind) Values() []string {
 	return []string{
 		domain.ClientID{}.Noun(), domain.UserID{}.Noun(), domain.AdminID{}.Noun(), domain.CollectionID{}.Noun(),

@@ -5,7 +5,7 @@
 // its checks, budgets, releases, audit trail, idempotency and errors are those of the operation by construction.
 //
 // The server stores no sessions. A session is an id that is signed for its key with a secret that replicas share: every
-// replica serves every session, and a session does not expire before its key (decisions 12.1).
+// replica serves every session, and a session does not expire before its key (decisions 12).
 package mcp
 
 import (

@@ -248,7 +248,7 @@ func pagingDoc(field string) string {
 // Toolsets are the operations by resource. A caller may select some of them, so that an agent reads only the
 // descriptions of the tools that it needs.
 
-// defaultToolsets are the toolsets of a caller who names none (decisions 12.1).
+// defaultToolsets are the toolsets of a caller who names none (decisions 12).
 var defaultToolsets = []string{"key", "clients", "users", "risk", "training", "phishing", "reports"}
 
 // allToolsets is the name for all toolsets.

@@ -10,7 +10,7 @@ import (
 
 // escapeInvisible escapes control and invisible characters in the strings of a JSON text. Some strings, such as the
 // subject of a mail, are from outsiders, and must not contain instructions that an agent reads and people do not see
-// (decisions 12.1). An escape such as \u{202e} is part of the string, so it is visible in the text and after decoding.
+// (decisions 12). An escape such as \u{202e} is part of the string, so it is visible in the text and after decoding.
 func escapeInvisible(body []byte) []byte {
 	var out []byte
 	copied := 0 // the length of the part of body that is in out
