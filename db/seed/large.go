@@ -153,11 +153,12 @@ func (r *largeRun) generate(send func(part) error) error {
 // generateBatch generates the history of the users of a batch of clients, and passes the parts to send. Only copyAtOnce
 // users with their history are in memory at a time.
 func (r *largeRun) generateBatch(batch []*largeClient, send func(part) error) error {
-	clients := make([]*client, len(batch))
+	// The writer reads copies of the clients, as their users are counted meanwhile.
+	clients, begun := make([]*client, len(batch)), make([]*client, len(batch))
 	for i, c := range batch {
-		clients[i] = c.client
+		clients[i], begun[i] = c.client, new(*c.client)
 	}
-	if err := send(part{begun: clients}); err != nil {
+	if err := send(part{begun: begun}); err != nil {
 		return err
 	}
 	var users []*user
