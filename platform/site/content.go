@@ -100,26 +100,31 @@ func hashOf(body []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// body returns the body for a request, with its ETag. The body is compressed if the caller accepts gzip, except for
-// that of an edition beyond the limit of compressions (see edition.body).
-func (c *content) body(d *Documents, state servedState, r *http.Request) (body []byte, etag string, gzipped bool) {
-	gzipped = acceptsGzip(r.Header.Get("Accept-Encoding"))
-	switch {
-	case c.source != nil:
+// body returns the ETag of the body for a request, and a function that returns the body. It is compressed if the caller
+// accepts gzip, except for that of an edition beyond the limit of compressions (see edition.body).
+func (c *content) body(
+	d *Documents, state servedState, r *http.Request,
+) (etag string, encode func() (body []byte, gzipped bool)) {
+	accepted := acceptsGzip(r.Header.Get("Accept-Encoding"))
+	if c.source != nil {
 		base := d.BaseOf(r)
 		if strings.HasPrefix(c.contentType, "text/html") {
 			base = template.HTMLEscapeString(base)
 		}
-		return c.editionOf(state).body(d, base, gzipped)
-	case gzipped:
-		return c.compressed, c.etag, true
+		e := c.editionOf(state)
+		return e.etag(base), func() ([]byte, bool) { return e.body(d, base, accepted) }
 	}
-	return c.plain(), c.etag, false
+	return c.etag, func() ([]byte, bool) {
+		if accepted {
+			return c.compressed, true
+		}
+		return c.plain(), false
+	}
 }
 
 // serve writes the content with a status. If the status is 200, it sets the ETag, and answers 304 if the caller has it.
 func (c *content) serve(d *Documents, state servedState, w http.ResponseWriter, r *http.Request, status int) {
-	body, etag, gzipped := c.body(d, state, r)
+	etag, encode := c.body(d, state, r)
 	headers := w.Header()
 	if c.policy != "" {
 		headers.Set("Content-Security-Policy", c.policy)
@@ -134,6 +139,7 @@ func (c *content) serve(d *Documents, state servedState, w http.ResponseWriter, 
 		}
 	}
 
+	body, gzipped := encode()
 	headers.Set("Content-Type", c.contentType)
 	if gzipped {
 		headers.Set("Content-Encoding", "gzip")

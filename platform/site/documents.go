@@ -147,16 +147,17 @@ func (c *content) editionOf(s servedState) *edition {
 	return made
 }
 
-// body returns the body for an address, with its ETag. It is compressed if accepted is true and the limit of
-// compressions allows it.
-func (e *edition) body(d *Documents, base string, accepted bool) (body []byte, etag string, gzipped bool) {
-	etag = etagOf(hashOf([]byte(e.hash + base)))
+// etag returns the ETag of the body for an address.
+func (e *edition) etag(base string) string { return etagOf(hashOf([]byte(e.hash + base))) }
+
+// body returns the body for an address. It is compressed if accepted is true and the limit of compressions allows it.
+func (e *edition) body(d *Documents, base string, accepted bool) (body []byte, gzipped bool) {
 	if accepted {
 		if packed := e.compressedFor(d, base); packed != nil {
-			return packed, etag, true
+			return packed, true
 		}
 	}
-	return e.withAddress(base), etag, false
+	return e.withAddress(base), false
 }
 
 // compressedFor returns the compressed body for an address; nil if it is not cached and this minute's limit is reached.
@@ -211,8 +212,8 @@ func (b *builder) hasNotice(p page) bool {
 // guides in the repository work too.
 const SampleBase = "http://127.0.0.1:8080"
 
-// sampleKeys pairs the keys in the sources of pages with their replacements for services where they are not valid.
-var sampleKeys = []string{
+// sampleKeyPairs pairs the keys in the sources of pages with their replacements for services where they are not valid.
+var sampleKeyPairs = []string{
 	"pk_demo_all", "YOUR_API_KEY", "pk_demo_readonly", "YOUR_READ_ONLY_KEY", "pk_demo_subset", "YOUR_LIMITED_KEY",
 	"pk_demo", "YOUR_KEY",
 }
@@ -230,7 +231,8 @@ func daysSinceSample(now time.Time) int { return int(now.Sub(SampleDay).Hours() 
 // sampleMarks matches the placeholders in sources, other than dates.
 var sampleMarks = regexp.MustCompile("pk_demo|" + noticeMark + "|" + regexp.QuoteMeta(SampleBase))
 
-// fill replaces the placeholders of a source with the state and an address.
+// fill replaces the placeholders of a source: by an address, the notice and, outside a demonstration, stand-ins for its
+// keys. It also shifts the dates of samples.
 func (s servedState) fill(source []byte, base string) []byte {
 	notice := ""
 	if s.notice != "" {
@@ -238,7 +240,7 @@ func (s servedState) fill(source []byte, base string) []byte {
 	}
 	pairs := []string{SampleBase, base, noticeMark, notice}
 	if !s.demo {
-		pairs = append(pairs, sampleKeys...)
+		pairs = append(pairs, sampleKeyPairs...)
 	}
 	return []byte(strings.NewReplacer(pairs...).Replace(string(s.shiftDates(source))))
 }

@@ -279,7 +279,7 @@ func highlight(code, language string) (template.HTML, error) {
 		return "", err
 	}
 	// site.js replaces the content of these elements with the reader's key.
-	text := strings.ReplaceAll(out.String(), sampleKeys[0], `<span class="your-key">`+sampleKeys[0]+"</span>")
+	text := strings.ReplaceAll(out.String(), sampleKeyPairs[0], `<span class="your-key">`+sampleKeyPairs[0]+"</span>")
 	// tabindex: the keyboard can scroll a block that is wider than the page.
 	return template.HTML(`<div class="sample"><pre class="code" tabindex="0"><code>` + text +
 		`</code></pre><button class="copy" type="button">Copy</button></div>` + "\n"), nil
