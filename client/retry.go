@@ -68,7 +68,7 @@ func (a *Answer) Err() error {
 }
 
 // Answered returns the time of a response (the header Date), by the service's clock, which may differ from this
-// machine's. It returns this machine's time if the headers have none.
+// machine's. It returns this machine's time if the headers have no valid one.
 func Answered(h http.Header) time.Time {
 	at, err := http.ParseTime(h.Get("Date"))
 	if err != nil {

@@ -59,9 +59,9 @@ const (
 	WebhookLocks
 )
 
-// Lock declares that rows of a kind are about to be locked; it locks nothing. With WithStrictLocks it panics if the
+// WillLock declares that rows of a kind are about to be locked; it locks nothing. With WithStrictLocks it panics if the
 // change has locked rows of a higher rank, which is a programming error.
-func (c *Change) Lock(rank LockRank) {
+func (c *Change) WillLock(rank LockRank) {
 	if c.strict && rank < c.locked {
 		panic(fmt.Sprintf("rows of rank %d are locked after rows of rank %d", rank, c.locked))
 	}
@@ -144,7 +144,7 @@ func (c *Change) flushPolicies(ctx context.Context) error {
 	if len(c.policies) == 0 {
 		return nil
 	}
-	c.Lock(PolicyLocks)
+	c.WillLock(PolicyLocks)
 	changed := pg.SQL("false")
 	for _, condition := range c.policies {
 		changed = pg.SQL("? OR (?)", changed, condition)
@@ -248,7 +248,7 @@ func (c *Change) MailExposureNotice(user domain.UserKey, breach string, found ti
 	c.mailUser(user, found, mailRecord{Type: domain.ExposureNotice, BreachName: breach, DueAt: c.At})
 }
 
-// mailUser requests a mail to a user, unless the time of its cause is longer ago than domain.MailCauseLife.
+// mailUser requests a mail to a user, unless its cause is older than domain.MailCauseLife.
 func (c *Change) mailUser(user domain.UserKey, causedAt time.Time, m mailRecord) {
 	if c.At.Sub(causedAt) > domain.MailCauseLife {
 		return

@@ -108,7 +108,7 @@ const probeUser = `JOIN LATERAL (SELECT * FROM users WHERE client_id = w.client_
 // LockUserKeys locks the users, alias u, that match a condition, in the order of their keys, and returns their keys.
 // Read their rows in other tables with a later statement: the snapshot of this statement is older than the locks.
 func (c *Change) LockUserKeys(ctx context.Context, condition pg.Query) ([]domain.UserKey, error) {
-	c.Lock(UserLocks)
+	c.WillLock(UserLocks)
 	keys, err := pg.All[domain.UserKey](ctx, c, "lock users", pg.SQL(`
 		SELECT u.client_id AS client, u.id AS "user" FROM users AS u
 		WHERE ? ORDER BY u.client_id, u.id FOR NO KEY UPDATE`, condition))
@@ -206,7 +206,7 @@ func (c *Change) LockAudiencesWhere(ctx context.Context, kind AudienceLock, clie
 		ID   domain.ClientID
 		Lock string // empty
 	}
-	c.Lock(AudienceLocks)
+	c.WillLock(AudienceLocks)
 	lock := string(kind) + "(hashtextextended('audiences/' || l.id, 0))::text"
 	if ctx.Value(tryAllKey{}) != nil { // see TryAll: it rolls back, and may hold too many locks
 		lock = "''"
@@ -288,7 +288,7 @@ func (c *Change) flushCounters(ctx context.Context) error {
 		return err
 	}
 	for _, partner := range sortedIDs(c.counters.partners) { // a change has at most one partner
-		c.Lock(PartnerLocks)
+		c.WillLock(PartnerLocks)
 		err := pg.Run(ctx, c, "count a partner's clients", pg.SQL(
 			"UPDATE partners SET client_count = client_count + ?1::integer WHERE id = ?0",
 			partner, c.counters.partners[partner]))
@@ -303,7 +303,7 @@ func (c *Change) flushCounters(ctx context.Context) error {
 // UPDATE that locked the rows in a subquery would then wait again, for later versions of rows, and could deadlock
 // there.
 func (c *Change) lockClients(ctx context.Context, ids []domain.ClientID) error {
-	c.Lock(ClientLocks)
+	c.WillLock(ClientLocks)
 	if len(ids) < 2 {
 		return nil
 	}
@@ -383,7 +383,7 @@ func (c *Change) flushDays(ctx context.Context) error {
 		// DaysUntil is negative if a.Day is earlier.
 		return cmp.Or(slices.Compare(a.ClientID[:], b.ClientID[:]), b.Day.DaysUntil(a.Day))
 	})
-	c.Lock(DayLocks)
+	c.WillLock(DayLocks)
 	return pg.Run(ctx, c, "count simulated mails", pg.SQL(`
 		INSERT INTO phishing_days AS p
 			(client_id, day, sent, opened, clicked, reported, credentials_submitted, attachments_opened)

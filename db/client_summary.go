@@ -99,11 +99,12 @@ var (
 	factorUsers  = pg.SQL(eachFactor("count(nullif(r.deltas[#], 0))"))
 )
 
-// eachFactor returns an SQL array with the expression for each factor. # in it stands for the factor's number, from 1.
-func eachFactor(text string) string {
+// eachFactor returns an SQL array with an expression for each factor. In it, # is replaced by the factor's number, from
+// 1.
+func eachFactor(expression string) string {
 	list := make([]string, domain.NumFactors)
 	for i := range list {
-		list[i] = strings.ReplaceAll(text, "#", strconv.Itoa(i+1))
+		list[i] = strings.ReplaceAll(expression, "#", strconv.Itoa(i+1))
 	}
 	return "ARRAY[" + strings.Join(list, ", ") + "]::integer[]"
 }

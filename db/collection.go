@@ -92,7 +92,7 @@ func (t *Tenant) DeleteCollection(ctx context.Context, c *Change, id domain.Coll
 	if err != nil {
 		return err
 	}
-	c.Lock(CollectionLocks)
+	c.WillLock(CollectionLocks)
 	deleted, err := pg.Exec(ctx, c, "delete a collection",
 		pg.SQL("DELETE FROM collections WHERE client_id = ? AND id = ?", t.ID, id))
 	if err != nil {
@@ -139,7 +139,7 @@ func (t *Tenant) LockCollection(ctx context.Context, c *Change, id domain.Collec
 
 // lockCollections locks the client's collections, alias k, that match a condition, and returns their rows.
 func (t *Tenant) lockCollections(ctx context.Context, c *Change, condition pg.Query) ([]CollectionRow, error) {
-	c.Lock(CollectionLocks)
+	c.WillLock(CollectionLocks)
 	return pg.All[CollectionRow](ctx, c, "lock collections", pg.Rows[CollectionRow]().Where("k.client_id = ?", t.ID).
 		Where("?", condition).OrderBy("k.id").For("NO KEY UPDATE"))
 }
@@ -201,7 +201,7 @@ func (c *Change) JoinCollections(ctx context.Context, memberships pg.Query) ([]d
 // RemoveMember removes a user, whom the caller has locked (LockUsers), from a collection. It returns NotFound if the
 // user is not a member.
 func (t *Tenant) RemoveMember(ctx context.Context, c *Change, id domain.CollectionID, user domain.UserID) error {
-	c.Lock(CollectionLocks)
+	c.WillLock(CollectionLocks)
 	removed, err := t.removeMembers(ctx, c, "m.collection_id = ? AND m.user_id = ?", id, user)
 	if err == nil && removed == 0 {
 		return &domain.Error{

@@ -71,7 +71,7 @@ func (u *User) ResolveExposure(ctx context.Context, c *Change, breach string) (d
 	if !u.darkWebOn {
 		return domain.Exposure{}, domain.ErrNoDarkWeb()
 	}
-	c.Lock(ExposureLocks)
+	c.WillLock(ExposureLocks)
 	resolved, err := pg.Exec(ctx, c, "resolve an exposure", pg.SQL(`
 		UPDATE exposures SET resolved_at = ?3, updated_at = greatest(updated_at, ?3)
 		WHERE client_id = ?0 AND user_id = ?1 AND breach_name = ?2 AND resolved_at IS NULL`,
@@ -158,7 +158,7 @@ func (d *DB) ImportBreaches(ctx context.Context, breaches []domain.Breach) (adde
 	rows := pg.Objects(pg.MapRows(breaches, func(b *domain.Breach) BreachRow { return BreachRow{Breach: *b} }))
 	type counts struct{ Added, Changed int }
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
-		c.Lock(ExposureLocks)
+		c.WillLock(ExposureLocks)
 		n, err := pg.One[counts](ctx, c, "import breaches", pg.SQL(importBreachesSQL, rows, c.At))
 		added, changed = n.Added, n.Changed
 		return err

@@ -142,7 +142,7 @@ const withdrawWaitingSQL = `
 
 // withdrawWaiting runs withdrawWaitingSQL.
 func (c *Change) withdrawWaiting(ctx context.Context, client domain.ClientID, ids []domain.FrameworkAssignmentID) error {
-	c.Lock(WaitingLocks)
+	c.WillLock(WaitingLocks)
 	return pg.Run(ctx, c, "withdraw queued assignments", pg.SQL(withdrawWaitingSQL, client, pg.IDs(ids)))
 }
 

@@ -29,7 +29,7 @@ func (d *DB) InsertPartner(ctx context.Context, name string) (domain.PartnerID, 
 
 // LockPartner locks a partner, so that concurrent requests cannot exceed the partner's limits.
 func (c *Change) LockPartner(ctx context.Context, id domain.PartnerID) error {
-	c.Lock(PartnerLocks)
+	c.WillLock(PartnerLocks)
 	_, err := pg.One[domain.PartnerID](ctx, c, "lock a partner", pg.SQL(
 		"SELECT id FROM partners WHERE id = ? FOR NO KEY UPDATE", id))
 	return err

@@ -114,7 +114,7 @@ func (c *Change) LockResults(ctx context.Context, steps []domain.ResultStep) ([]
 		return nil, nil
 	}
 	ids := pg.MapRows(steps, func(s *domain.ResultStep) domain.ResultID { return s.Result })
-	c.Lock(ResultLocks)
+	c.WillLock(ResultLocks)
 	return pg.All[ResultRow](ctx, c, "lock results", pg.Rows[ResultRow]().Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).
 		Where("EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL)").
 		OrderBy("r.id").For("NO KEY UPDATE OF r"))

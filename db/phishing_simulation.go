@@ -46,7 +46,7 @@ func (t *Tenant) LockTargets(
 		Active   bool
 		Language domain.Language
 	}
-	c.Lock(UserLocks)
+	c.WillLock(UserLocks)
 	users, err := pg.All[target](ctx, c, "lock users", pg.SQL(`
 		SELECT id, status = 'active' AS active, preferred_language AS language FROM users
 		WHERE client_id = ? AND id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE`, t.ID, pg.IDs(ids)))
@@ -134,7 +134,7 @@ func (c *Change) CountTemplateUses(ctx context.Context, results []ResultChange) 
 	if len(uses) == 0 {
 		return nil
 	}
-	c.Lock(TemplateLocks)
+	c.WillLock(TemplateLocks)
 	return pg.Run(ctx, c, "count the uses of templates", pg.SQL(`
 		INSERT INTO template_uses AS u (client_id, template_id, used)
 		SELECT client_id, template_id, sum(n) FROM unnest(?::uuid[], ?::uuid[], ?::integer[]) AS t (client_id, template_id, n)

@@ -82,7 +82,7 @@ func (t *Tenant) Policy(ctx context.Context, id domain.PolicyID) (*Policy, error
 
 // LockPolicy is Tenant.Policy for a change: it locks the row.
 func (c *Change) LockPolicy(ctx context.Context, t *Tenant, id domain.PolicyID) (*Policy, error) {
-	c.Lock(PolicyLocks)
+	c.WillLock(PolicyLocks)
 	return t.policy(ctx, id, t.policyByID(id).For("NO KEY UPDATE OF p"))
 }
 

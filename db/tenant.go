@@ -78,7 +78,7 @@ func (d *DB) AnyTenant(ctx context.Context, id domain.ClientID) (*Tenant, error)
 
 // LockTenant is Tenant for a change of the client itself: it locks the row.
 func (c *Change) LockTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
-	c.Lock(ClientLocks)
+	c.WillLock(ClientLocks)
 	return c.tenant(ctx, id, tenantQuery(ctx, id).For("NO KEY UPDATE OF c"))
 }
 

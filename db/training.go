@@ -66,7 +66,7 @@ func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.User
 	recipients := pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(ids))
 	if ids == nil {
 		recipients = pg.SQL("u.status = 'active' AND u.next_due_on < ?::date", today)
-		c.Lock(ClientLocks)
+		c.WillLock(ClientLocks)
 		first, err := pg.Exec(ctx, c, "record the reminders of a client", pg.SQL(`
 			UPDATE clients SET training_reminded_on = ?1::date
 			WHERE id = ?0 AND training_reminded_on IS DISTINCT FROM ?1::date`, t.ID, today))

@@ -250,7 +250,7 @@ const enrolLaterSQL = `
 // enrolLater queues the wanted assignments for AssignWaiting. It returns the rows of enrol, without mails. The
 // audiences of the client must be locked (LockAudiences), so that no assignment is counted by two calls.
 func (c *Change) enrolLater(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
-	c.Lock(WaitingLocks)
+	c.WillLock(WaitingLocks)
 	return pg.All[enrolledRow](ctx, c, "queue assignments",
 		pg.SQL(enrolLaterSQL, pg.Named{"wanted": wanted, "today": domain.DateOf(c.At), "now": c.At}))
 }
@@ -310,8 +310,8 @@ const claimWaiting = `
 // processes may call it concurrently.
 func (d *DB) AssignWaiting(ctx context.Context) (n int, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
-		c.Lock(WaitingLocks)
-		c.Lock(UserLocks)
+		c.WillLock(WaitingLocks)
+		c.WillLock(UserLocks)
 		rows, err := pg.All[waitingRow](ctx, c, "claim queued assignments", pg.SQL(claimWaiting, waitingBatch))
 		if err != nil || len(rows) == 0 {
 			return err

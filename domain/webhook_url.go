@@ -24,14 +24,13 @@ var (
 	errURLText     = errors.New("must not hold white space, control characters or backslashes")
 )
 
-// CheckWebhookURL returns an error, in words for callers, if the text is not a valid URL
-// of an endpoint (decisions 8.5, 8.6). It does not check whether deliveries to the host
-// are allowed, which depends on the addresses that it resolves to.
+// CheckWebhookURL returns an error, in words for callers, if the text is not a valid URL of an endpoint (decisions 8.5,
+// 8.6). It does not check whether deliveries to the host are allowed, which depends on the host's addresses.
 //
 // A valid URL is an absolute https URL of at most MaxWebhookURL characters, without user info and fragment, without
-// white space, control characters and backslashes, with the port 443 or a port from 1024 on. Its host is a domain name,
-// which may be in Unicode, or an IP address in its usual form: numbers that some resolvers take for an IPv4 address,
-// such as 0x7f.1, are invalid, and so is an IPv6 address with a zone.
+// white space, control or invisible characters and backslashes, with the port 443 or a port from 1024 on. Its host is a
+// domain name, which may be in Unicode, or an IP address in its usual form: numbers that some resolvers take for an IPv4
+// address, such as 0x7f.1, are invalid, and so is an IPv6 address with a zone.
 func CheckWebhookURL(text string) error {
 	if len(text) > utf8.UTFMax*MaxWebhookURL || utf8.RuneCountInString(text) > MaxWebhookURL {
 		return errURLLength

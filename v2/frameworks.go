@@ -130,7 +130,7 @@ func (a *API) assignFramework(ctx context.Context, req *api.AssignFrameworkInput
 }
 
 // assignFrameworkTo is the part of assignFramework within the Change. The Assignment of its result is set at the end of
-// the Change (Finally).
+// the Change (Finally), as it shows effects that the Change writes.
 func (a *API) assignFrameworkTo(
 	ctx context.Context, c *db.Change, t *db.Tenant, n domain.NewFrameworkAssignment,
 ) (*api.FrameworkAssigned, error) {

@@ -94,7 +94,7 @@ func slotOf(client string) string {
 // due. A client with an open run gets no second run, but its next scheduled time is set.
 func Schedule(ctx context.Context, d *db.DB) (n int, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		c.Lock(db.SyncLocks)
+		c.WillLock(db.SyncLocks)
 		n, err = pg.One[int](ctx, c, "queue sync runs", pg.SQL(`
 			WITH due AS MATERIALIZED (
 				SELECT k.client_id FROM directory_connections AS k JOIN clients AS c ON c.id = k.client_id
@@ -141,7 +141,7 @@ func Connect(
 		return err
 	}
 	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		c.Lock(db.SyncLocks)
+		c.WillLock(db.SyncLocks)
 		changed, err := pg.One[bool](ctx, c, "look for other settings", pg.SQL(`
 			SELECT EXISTS (SELECT 1 FROM directory_connections
 				WHERE client_id = ? AND provider = ? AND settings <> ?::jsonb)`, client, provider, string(settings)))
@@ -174,7 +174,7 @@ func Connect(
 
 // showDirectory stores the provider in the client's visible field; nil for none.
 func showDirectory(ctx context.Context, c *db.Change, client domain.ClientID, provider *domain.Directory) error {
-	c.Lock(db.ClientLocks)
+	c.WillLock(db.ClientLocks)
 	return pg.Run(ctx, c, "show the directory of a client", pg.SQL(`
 		UPDATE clients SET directory_sync = ?1, updated_at = greatest(updated_at, ?2)
 		WHERE id = ?0 AND directory_sync IS DISTINCT FROM ?1`, client, provider, c.At))

@@ -92,7 +92,7 @@ func Start(
 	ctx context.Context, d *db.DB, client domain.ClientID, force bool, life time.Duration,
 ) (lease *Lease, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		c.Lock(db.SyncLocks)
+		c.WillLock(db.SyncLocks)
 		run, err := insertRun(ctx, c, client, domain.SyncByCommand, force)
 		if err == nil {
 			err = c.RejectSuspended(ctx, []domain.ClientID{client})
@@ -141,7 +141,7 @@ type lockedRun struct {
 // lockRun locks the run of a lease and extends the lease. It returns db.ErrLeaseLost if another process has the lease,
 // or the run has ended.
 func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
-	c.Lock(db.SyncLocks)
+	c.WillLock(db.SyncLocks)
 	run, err := pg.One[lockedRun](ctx, c, "lock a sync run", pg.SQL(`
 		UPDATE sync_runs SET leased_until = ?3
 		WHERE client_id = ?0 AND id = ?1 AND lease = ?2 AND status = 'running'
@@ -207,7 +207,7 @@ func Fail(ctx context.Context, d *db.DB, l *Lease, failure string) (run domain.S
 
 // failRuns ends the open run of a client, if there is one, as failed, and deletes its staged accounts.
 func failRuns(ctx context.Context, c *db.Change, client domain.ClientID, failure string) error {
-	c.Lock(db.SyncLocks)
+	c.WillLock(db.SyncLocks)
 	ids, err := pg.All[domain.SyncRunID](ctx, c, "fail a sync run", pg.SQL(`
 		WITH emptied AS (
 			DELETE FROM sync_accounts WHERE client_id = ?0

@@ -100,7 +100,7 @@ func storeFindings(ctx context.Context, c *db.Change, list []finding) error {
 	if len(list) == 0 {
 		return nil
 	}
-	c.Lock(db.ExposureLocks)
+	c.WillLock(db.ExposureLocks)
 	rows, err := pg.All[exposureChange](ctx, c, "record exposures",
 		pg.SQL(findingSQL, pg.Named{"findings": list, "now": c.At, "severities": domain.SeverityCritical.Values()}))
 	for _, row := range rows {
@@ -129,7 +129,7 @@ func lockMessages(ctx context.Context, c *db.Change, batch []domain.Signal) erro
 	if len(messages) == 0 {
 		return nil
 	}
-	c.Lock(db.MessageLocks)
+	c.WillLock(db.MessageLocks)
 	return pg.Run(ctx, c, "lock messages", pg.SQL(`
 		SELECT pg_advisory_xact_lock(hashtext('reported emails'), n) FROM (
 			SELECT DISTINCT hashtext(m) & 1023 AS n FROM unnest(?::text[]) AS m ORDER BY 1
@@ -255,7 +255,7 @@ func storeReported(ctx context.Context, c *db.Change, reports []reportedRow, cla
 	}
 	messages := append(pg.MapRows(classified, func(r *classifiedRow) string { return r.MessageID }),
 		pg.MapRows(reports, func(r *reportedRow) string { return r.MessageID })...)
-	c.Lock(db.ReportedLocks)
+	c.WillLock(db.ReportedLocks)
 	if len(classified) > 0 {
 		if err := pg.Run(ctx, c, "store classifications", pg.SQL(storeClassifiedSQL, classified)); err != nil {
 			return err

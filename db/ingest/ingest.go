@@ -124,7 +124,7 @@ func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (t *t
 	}
 
 	t = &targets{results: map[domain.ResultID]domain.Result{}}
-	c.Lock(db.ResultLocks)
+	c.WillLock(db.ResultLocks)
 	if t.rows, err = c.LockResults(ctx, steps); err != nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func enterSignals(ctx context.Context, c *db.Change, batch []domain.Signal, resu
 		ids[n], types[n], times[n] = batch[i].ID, string(batch[i].Type), batch[i].At
 	}
 
-	c.Lock(db.SignalLocks)
+	c.WillLock(db.SignalLocks)
 	entered, err := pg.All[enteredRow](ctx, c, "enter signals", pg.SQL(`
 		WITH entered AS (
 			INSERT INTO signals (id, type, at, taken_at)

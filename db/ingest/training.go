@@ -164,7 +164,7 @@ func lockPolicies(
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	c.Lock(db.PolicyLocks)
+	c.WillLock(db.PolicyLocks)
 	rows, err := pg.All[lockedPolicy](ctx, c, "lock policies", pg.SQL(`
 		SELECT p.id, p.client_id FROM policies AS p JOIN clients AS c ON c.id = p.client_id AND c.archived_at IS NULL
 		WHERE p.id = ANY(?::uuid[]) AND p.archived_at IS NULL

@@ -245,8 +245,8 @@ func (m *Move) freezeWithoutEnd(ctx context.Context) error {
 	return m.updateFrozen(ctx, "UPDATE moves SET step = step WHERE partner_id = ?0 AND step = ?1 "+notEnded, HandingOver)
 }
 
-// updateFrozen runs a statement that updates the partner's move only if the freeze has not ended. Its arguments are the
-// partner and steps. If it updates no row, the error is errFreezeEnded.
+// updateFrozen runs a statement that updates the partner's move, on the condition that the freeze has not ended. Its
+// arguments are the partner and steps. If it updates no row, the error is errFreezeEnded.
 func (m *Move) updateFrozen(ctx context.Context, statement string, steps ...any) error {
 	q := pg.SQL(statement, append([]any{m.Partner}, steps...)...)
 	return pg.RunOr(ctx, m.From, errFreezeEnded, "hand the partner over", q)

@@ -53,7 +53,7 @@ func FailedMails(ctx context.Context, d *db.DB, since time.Time, limit int) ([]F
 // they cannot be cancelled. It returns the mails that it changed.
 func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, limit int) (mails []FailedMail, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		c.Lock(db.ResultLocks)
+		c.WillLock(db.ResultLocks)
 		mails, err = pg.All[FailedMail](ctx, c, "retry failed mails", pg.SQL(`
 			WITH chosen AS MATERIALIZED (SELECT * FROM (`+failedMails+`) AS m ORDER BY failed_at, id LIMIT @limit),
 			requests AS (

@@ -38,8 +38,8 @@ func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.R
 // It locks rows in the order of their ids. If a claim has locked a mail, it waits, and then leaves the leased mail
 // alone.
 func cancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.ResultID) (map[domain.ResultID]bool, error) {
-	c.Lock(db.OutboxLocks)
-	c.Lock(db.ResultLocks)
+	c.WillLock(db.OutboxLocks)
+	c.WillLock(db.ResultLocks)
 	marked, err := pg.All[domain.ResultID](ctx, c, "cancel simulated mails", pg.SQL(`
 		WITH unsent AS MATERIALIZED (
 			SELECT client_id, id FROM outbox

@@ -68,7 +68,7 @@ func noteNotified(ctx context.Context, c *db.Change, notices []markedRow) error 
 	for _, n := range notices {
 		clients, users, breaches = append(clients, n.ClientID), append(users, *n.UserID), append(breaches, *n.BreachName)
 	}
-	c.Lock(db.ExposureLocks)
+	c.WillLock(db.ExposureLocks)
 	return pg.Run(ctx, c, "note who was told of exposures", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
 			SELECT e.client_id, e.user_id, e.breach_name FROM exposures AS e
@@ -93,8 +93,8 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow,
 		clients, ids, tokens = append(clients, m.Client), append(ids, m.ID), append(tokens, m.Token)
 		users, from, subjects = append(users, m.User), append(from, m.From), append(subjects, m.Subject)
 	}
-	c.Lock(db.OutboxLocks)
-	c.Lock(db.ResultLocks)
+	c.WillLock(db.OutboxLocks)
+	c.WillLock(db.ResultLocks)
 	return pg.All[markedRow](ctx, c, "mark mails as sent", pg.SQL(`
 		WITH settled AS (
 			DELETE FROM outbox AS o USING unnest(@clients::uuid[], @ids::uuid[], @tokens::uuid[], @users::uuid[], @from::text[], @subjects::text[])
@@ -156,14 +156,14 @@ var ownTables = map[db.OutboxKind]struct{ name, client string }{
 // and @now. It returns db.ErrLeaseLost if the lease is no longer held.
 func markUnsent(ctx context.Context, d *db.DB, l Lease, set string, values pg.Named) error {
 	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		c.Lock(db.OutboxLocks)
+		c.WillLock(db.OutboxLocks)
 		err := pg.RunOr(ctx, c, db.ErrLeaseLost, "take a mail out of the outbox", pg.SQL(
 			"DELETE FROM outbox WHERE client_id = ? AND id = ? AND lease = ?", l.Client, l.ID, l.Token))
 		if err != nil {
 			return err
 		}
 		if l.Kind == db.SimulatedMail {
-			c.Lock(db.ResultLocks)
+			c.WillLock(db.ResultLocks)
 		}
 		own := ownTables[l.Kind]
 		values["client"], values["id"], values["now"] = l.Client, l.ID, c.At

@@ -72,7 +72,7 @@ func FindWebhook(ctx context.Context, d *db.DB, id domain.WebhookID) (*Webhook, 
 
 // LockWebhook is FindWebhook for a change: it locks the row.
 func LockWebhook(ctx context.Context, c *db.Change, id domain.WebhookID) (*Webhook, error) {
-	c.Lock(db.WebhookLocks)
+	c.WillLock(db.WebhookLocks)
 	return readWebhook(ctx, c.DB, id, webhookQuery(ctx, id).For("NO KEY UPDATE OF w"))
 }
 

@@ -36,7 +36,7 @@ func SetWebhookStatus(
 	ctx context.Context, d *db.DB, id domain.WebhookID, status domain.WebhookStatus,
 ) (before domain.WebhookStatus, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		c.Lock(db.WebhookLocks)
+		c.WillLock(db.WebhookLocks)
 		h, err := readWebhook(ctx, c.DB, id, pg.From("webhooks AS w").Columns(selectWebhook).
 			Where("w.id = ?", id).For("NO KEY UPDATE OF w"))
 		if err != nil {

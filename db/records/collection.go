@@ -165,7 +165,7 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 		return err
 	}
 
-	c.Lock(db.CollectionLocks)
+	c.WillLock(db.CollectionLocks)
 	err = pg.Run(ctx, c, "lock collections", pg.SQL(
 		"SELECT FROM collections WHERE id = ANY(?::uuid[]) ORDER BY client_id, id FOR NO KEY UPDATE",
 		found.ids(domain.CollectionID{}.Prefix())))

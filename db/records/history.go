@@ -57,7 +57,7 @@ func beginExposures(ctx context.Context, b *importingExposures) error {
 	if err != nil {
 		return err
 	}
-	b.Lock(db.ExposureLocks)
+	b.WillLock(db.ExposureLocks)
 	if err := lockHistory(ctx, b, users, "breach_name", pg.SQL("?::text[]", breaches)); err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
 	for last := (domain.ClientID{}); ; {
 		var batch []domain.ClientID
 		err := d.Change(ctx, func(ctx context.Context, c *db.Change) (err error) {
-			c.Lock(db.ClientLocks)
+			c.WillLock(db.ClientLocks)
 			batch, err = pg.All[domain.ClientID](ctx, c, "lock clients with stale summaries", pg.SQL(`
 				SELECT c.id FROM clients AS c WHERE c.id > ?0 AND EXISTS (
 					SELECT 1 FROM users AS u WHERE u.client_id = c.id AND u.updated_at >= ?1)

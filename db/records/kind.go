@@ -212,7 +212,7 @@ func (b *recordBatch[Record, Row]) read(ctx context.Context) error {
 	}
 
 	if b.kind.rank > 0 {
-		b.Lock(b.kind.rank)
+		b.WillLock(b.kind.rank)
 	}
 	rows, err := pg.All[Row](ctx, b, "lock "+pg.Table[Row](), b.kind.rows().
 		Where("id = ANY(?::uuid[])", b.ids()).OrderBy(b.kind.locked).For("NO KEY UPDATE"))

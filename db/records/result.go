@@ -97,14 +97,14 @@ func lockResults(ctx context.Context, b *importingResults) ([]importedResult, er
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	b.Lock(db.OutboxLocks)
+	b.WillLock(db.OutboxLocks)
 	err = pg.Run(ctx, b, "lock mails that wait", pg.SQL(`
 		SELECT FROM outbox AS o JOIN phishing_results AS r ON r.client_id = o.client_id AND r.id = o.id
 		WHERE r.id = ANY(?::uuid[]) ORDER BY o.client_id, o.id FOR UPDATE OF o`, pg.IDs(ids)))
 	if err != nil {
 		return nil, err
 	}
-	b.Lock(db.ResultLocks)
+	b.WillLock(db.ResultLocks)
 	return pg.All[importedResult](ctx, b, "lock results", pg.Rows[importedResult]().
 		Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).OrderBy("r.id").For("NO KEY UPDATE"))
 }

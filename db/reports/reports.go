@@ -20,7 +20,7 @@ func FinishReport(
 	ctx context.Context, d *db.DB, l ReportLease, as domain.ReportStatus,
 ) (status domain.ReportStatus, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		c.Lock(db.ReportLocks)
+		c.WillLock(db.ReportLocks)
 		status, err = pg.One[domain.ReportStatus](ctx, c, "mark a report", pg.SQL(`
 			UPDATE reports AS r SET lease = NULL, tries = r.tries + (@as = @reportFailed)::integer,
 				updated_at = greatest(r.updated_at, @now), status = CASE

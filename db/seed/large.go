@@ -89,7 +89,7 @@ func (r *largeRun) openPartner(ctx context.Context) (err error) {
 }
 
 // part is data that is written at once, in the order of the fields. begun are clients of which only the rows that come
-// before those of users are written (writer.begin). users are users with their history. ended are clients whose users
+// before those of users are written (writer.writeClients). users are users with their history. ended are clients whose users
 // are all written, and which get the remaining rows (writer.end).
 type part struct {
 	begun []*client
@@ -115,7 +115,7 @@ func (r *largeRun) write(ctx context.Context, progress func(done, total int)) er
 	group.Go(func() error {
 		done, total := 0, r.size.Clients+r.size.Users
 		for p := range parts {
-			r.writer.begin(ctx, p.begun, r.catalogue.program)
+			r.writer.writeClients(ctx, p.begun, r.catalogue.program)
 			r.writer.users(ctx, p.users)
 			r.writer.end(ctx, p.ended)
 			if r.writer.err != nil {

@@ -46,15 +46,15 @@ func (w *writer) exec(ctx context.Context, action, query string, args ...any) {
 
 // clients writes clients with all their rows.
 func (w *writer) clients(ctx context.Context, clients []*client, program []courseSpec) error {
-	w.begin(ctx, clients, program)
+	w.writeClients(ctx, clients, program)
 	w.users(ctx, flat(clients, func(c *client) []*user { return c.users }))
 	w.end(ctx, clients)
 	return w.err
 }
 
-// begin writes clients and those of their rows that must exist before their users, table by table in the order of the
+// writeClients writes clients and those of their rows that must exist before their users, table by table in the order of the
 // foreign keys.
-func (w *writer) begin(ctx context.Context, clients []*client, program []courseSpec) {
+func (w *writer) writeClients(ctx context.Context, clients []*client, program []courseSpec) {
 	copyRows(ctx, w, clients, func(c *client) []db.ClientRow { return just(c.ClientRow) })
 	w.exec(ctx, "count the clients of partners", `UPDATE partners AS p SET client_count =
 		(SELECT count(*) FROM clients AS c WHERE c.partner_id = p.id AND c.archived_at IS NULL)`)

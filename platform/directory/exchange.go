@@ -320,5 +320,5 @@ func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// errorf is fmt.Errorf for a text that continues a sentence with the vendor's name.
+// errorf is fmt.Errorf for a sentence that begins with the vendor's name; format is the rest of it.
 func errorf(vendor, format string, args ...any) error { return fmt.Errorf(vendor+" "+format, args...) }

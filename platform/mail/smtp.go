@@ -155,7 +155,7 @@ func (s *SMTP) release(c *connection) {
 		return
 	}
 	c.used = s.clock.Now()
-	c.expiry = time.AfterFunc(idleFor, c.close)
+	c.expiry = time.AfterFunc(idleFor, c.close) // pop then passes over it
 	s.idle = append(s.idle, c)
 }
 

@@ -104,7 +104,7 @@ func (c *Chart) step(least float64) float64 {
 
 // number returns a value with the unit as text: without decimals if it is an integer (or rounds to one), else with one.
 func (c *Chart) number(v float64) string {
-	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+	if v == math.Trunc(v) && math.Abs(v) < 1e15 { // an int holds it
 		return countText(int(v)) + c.Unit
 	}
 	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0") + c.Unit

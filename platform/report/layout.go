@@ -52,8 +52,8 @@ func (l *layout) add(height float64, marks ...mark) {
 // hold keeps a row, such as a heading, until begin draws it on the same page as the next block.
 func (l *layout) hold(height float64, marks ...mark) { l.held = append(l.held, strip{height, marks}) }
 
-// begin begins a block whose first rows have a height and must be on one page. If the page has no room for them and the
-// held rows, it begins a new page. Then it draws the held rows.
+// begin begins a block whose first rows, of this height together, must be on one page with the held rows, such as its
+// heading. If the page has no room for them, it begins a new page. Then it draws the held rows.
 func (l *layout) begin(height float64) {
 	if !l.fits(height) {
 		l.breakPage()

@@ -147,7 +147,7 @@ type try struct {
 func (p *places) startTry(id domain.WebhookID) *try {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s, _ := p.states.Get(id) // which choose has just used
+	s, _ := p.states.Get(id) // not nil: choose has just used it
 	s.running++
 	t := &try{places: p, state: s, slow: s.suspect}
 	*p.pool(t)++

@@ -198,8 +198,8 @@ func (q *query) addV1(got *reading, a answer) (next string) {
 	return withQuery(a.path, "offset", strconv.Itoa(end))
 }
 
-// addV2 adds the objects of a page of v2, which are not translated, and findings about its form. It returns the path of
-// the next page; empty after the last.
+// addV2 adds the objects of a page of v2, which are not translated, and findings about its form. If the query is not of
+// a list, it adds the whole body. It returns the path of the next page; empty after the last or a malformed one.
 func (q *query) addV2(got *reading, a answer) (next string) {
 	if !q.List {
 		got.rows = []row{{value: a.body, page: a}}

@@ -84,8 +84,9 @@ func (e *examination) checkMail(ctx context.Context) finding {
 	return pass("the server takes mail (%s); nothing was sent", how)
 }
 
-// checkPublicURL checks that the callers and readers of mail can reach the public address, and that it is encrypted. It
-// fails if only this machine can reach it although mail is sent.
+// checkPublicURL checks that callers and readers of mail can reach the public address, by default that of --listen, and
+// that it is encrypted. One that only this machine can reach is a failure if mail is sent, and a warning if serve
+// listens on other addresses too.
 func (e *examination) checkPublicURL(context.Context) finding {
 	const remedy = "set --public-url to the https address that callers and readers of mail use"
 	address := cmp.Or(e.PublicURL, cli.ListenURL(e.Listen))
@@ -95,11 +96,11 @@ func (e *examination) checkPublicURL(context.Context) finding {
 	}
 	isLocal := cli.OnLoopback(net.JoinHostPort(u.Hostname(), "80"))
 	switch {
-	case isLocal && e.PublicURL == "" && !cli.OnLoopback(e.Listen) && e.SMTPURL == "":
-		return warn(remedy, "none, and other machines can reach %s: links lead to %s, which they cannot",
-			e.Listen, u.Redacted())
 	case isLocal && e.SMTPURL != "":
 		return fail(remedy, fmt.Errorf("links in mail lead to %s, which only this machine can reach", u.Redacted()))
+	case isLocal && e.PublicURL == "" && !cli.OnLoopback(e.Listen): // on all addresses, for which the URL is localhost
+		return warn(remedy, "none, and other machines can reach %s: links lead to %s, which they cannot",
+			e.Listen, u.Redacted())
 	case isLocal:
 		return pass("%s, for this machine only", u.Redacted())
 	case u.Scheme != "https":
@@ -132,8 +133,8 @@ func (e *examination) checkProxies(context.Context) finding {
 	return pass("%v", e.TrustedProxies)
 }
 
-// checkDataDir checks that this user can write to the data directory, that others cannot, and that the disk has free
-// space. It warns if the directory does not exist.
+// checkDataDir checks that this user can write to the data directory, that others cannot, nor read its mails or reports,
+// and that the disk has free space. It warns if the directory does not exist.
 func (e *examination) checkDataDir(ctx context.Context) finding {
 	const remedy = "let this user write to it, or name another by --data-dir"
 	return withinContext(ctx, remedy, func() finding {

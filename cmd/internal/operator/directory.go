@@ -229,7 +229,7 @@ func (runDirectoryCmd) Help() string {
 	return "A run that is cut short is continued by the service. The exit status is 0 if the run was completed."
 }
 
-// Run syncs a client and prints the outcome.
+// Run syncs a client and prints the outcome, in place of the runner's log.
 func (c runDirectoryCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.WithClient(ctx, s, c.Client, func(d *db.DB, of db.ClientName) error {
 		log := output.NewLog(s.Err, slog.LevelWarn, "text")

@@ -200,7 +200,8 @@ func (b *bridge) relayNear(ctx context.Context) {
 	}
 }
 
-// expect records a call as pending, unless a call with its id is pending already.
+// expect records a call as pending, unless a call with its id is pending already. It records the id of initialize, from
+// whose response answer takes the version of the protocol.
 func (b *bridge) expect(call *jsonrpc.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -284,7 +284,8 @@ func extensions(o Operation) map[string]any {
 	return out
 }
 
-// parameters returns the parameters of an operation, those of the path first.
+// parameters returns the parameters of an operation: path, query, Idempotency-Key. A parameter has the description of its
+// schema, which then has none.
 func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters, error) {
 	var list openapi3.Parameters
 	add := func(in string, params []op.Param) error {
@@ -294,12 +295,11 @@ func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters
 				return fmt.Errorf("parameter %s: %w", p.Name, err)
 			}
 			about := schema.Value.Description
-			if schema.Ref == "" {
+			if schema.Ref == "" { // a component that others refer to keeps its own
 				schema.Value.Description = ""
 			}
-			// A reference that was wrapped for its description only: the parameter has that.
 			if wrapper := schema.Value; len(wrapper.AllOf) == 1 && wrapper.Default == nil {
-				schema = wrapper.AllOf[0]
+				schema = wrapper.AllOf[0] // it was wrapped only to be described
 			}
 			if schema.Ref == "" {
 				schema.Value.Example = nil // the type's example, such as an id, would find nothing
