@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -106,48 +105,6 @@ func TestKeepsItsDataAndItsAddress(t *testing.T) {
 	}
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the password's mode is %o", info.Mode().Perm())
-	}
-}
-
-func TestSurvivesItsKill(t *testing.T) {
-	dir := t.TempDir()
-	first := begin(t, Config{Dir: dir, Settings: map[string]string{"shared_buffers": "16MB"}})
-	query(t, first.URL(), "create table kept (v text)", "insert into kept values ('committed')")
-	if err := syscall.Kill(first.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	second := begin(t, Config{Dir: dir})
-	if got := query(t, second.URL(), "select v from kept"); got != "committed" {
-		t.Errorf("read %q", got)
-	}
-	if first.PID() == second.PID() {
-		t.Error("the killed server was joined")
-	}
-}
-
-func TestNumberOfAKilledServerGivenAnew(t *testing.T) {
-	dir := t.TempDir()
-	end(t, begin(t, Config{Dir: dir}))
-	stale := fmt.Sprintf("%d\n%s\n0\n1\n", os.Getpid(), folder(dir).data())
-	if err := os.WriteFile(folder(dir).pidFile(), []byte(stale), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := begin(t, Config{Dir: dir})
-	if s.PID() == os.Getpid() {
-		t.Error("took this process for the server")
-	}
-}
-
-func TestAKilledInitdbLeavesNothing(t *testing.T) {
-	needPrograms(t)
-	dir := t.TempDir()
-	half := filepath.Join(dir, "initdb-1")
-	if err := os.Mkdir(half, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	begin(t, Config{Dir: dir})
-	if _, err := os.Stat(half); !os.IsNotExist(err) {
-		t.Errorf("%s: %v", half, err)
 	}
 }
 

@@ -1,14 +1,8 @@
 package embedded
 
 import (
-	"context"
 	"os"
-	"syscall"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
-
-	"partnerapi/domain"
 )
 
 // old makes a folder as it was before there was a role: everything belongs to the
@@ -87,42 +81,4 @@ func TestForeignObjectsOfARunningServer(t *testing.T) {
 	if first.PID() != second.PID() {
 		t.Error("another server was started")
 	}
-}
-
-// A start that is killed when part of the objects are changed is gone on with by the
-// next one.
-func TestSurvivesAKillAmongTheChanges(t *testing.T) {
-	dir := old(t)
-	s := &Server{dir: folder(dir)}
-	if err := s.launch(t.Context(), config(Config{Dir: dir})); err != nil {
-		t.Fatal(err)
-	}
-	reader, err := pgx.Connect(t.Context(), s.admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer reader.Close(context.Background())
-	for _, statement := range []string{"BEGIN", "LOCK TABLE parted IN ACCESS SHARE MODE"} {
-		if _, err := reader.Exec(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan error)
-	go func() { stopped <- s.ensureDatabase(ctx) }()
-	waits := "SELECT count(*)::text FROM pg_locks WHERE NOT granted AND relation = 'parted'::regclass"
-	for query(t, s.admin, waits) == "0" {
-		if err := domain.Pause(t.Context(), tick); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	if err := <-stopped; err == nil {
-		t.Fatalf("it was not cut short: %v", err)
-	}
-	owned(t, begin(t, Config{Dir: dir}))
 }
