@@ -298,7 +298,8 @@ func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters
 			if schema.Ref == "" { // a component that others refer to keeps its own
 				schema.Value.Description = ""
 			}
-			if wrapper := schema.Value; len(wrapper.AllOf) == 1 && wrapper.Default == nil {
+			wrapper := schema.Value
+			if len(wrapper.AllOf) == 1 && wrapper.Default == nil && wrapper.Extensions == nil {
 				schema = wrapper.AllOf[0] // it was wrapped only to be described
 			}
 			if schema.Ref == "" {

@@ -291,6 +291,7 @@ func TestParameters(t *testing.T) {
 			Since  *domain.Time                  `query:"since" doc:"From when."`
 			Sort   colour                        `query:"sort" validate:"enum" default:"blue"`
 			Only   colour                        `query:"only" doc:"Which."`
+			Later  colour                        `query:"later" doc:"Which." since:"2.1"`
 			Needed string                        `query:"needed" validate:"filled"`
 			Number number                        `query:"number"`
 			Inside string
@@ -306,6 +307,7 @@ func TestParameters(t *testing.T) {
 		{"name":"since","in":"query","description":"From when.","schema":{"type":"string","format":"date-time"}},
 		{"name":"sort","in":"query","schema":{"allOf":[{"$ref":"#/components/schemas/Colour"}],"default":"blue"}},
 		{"name":"only","in":"query","description":"Which.","schema":{"$ref":"#/components/schemas/Colour"}},
+		{"name":"later","in":"query","description":"Which.","schema":{"allOf":[{"$ref":"#/components/schemas/Colour"}],"x-since":"2.1"}},
 		{"name":"needed","in":"query","required":true,"schema":{"type":"string","minLength":1,"pattern":"\\S"}},
 		{"name":"number","in":"query","schema":{"type":"integer","minimum":1,"maximum":2147483647}},
 		{"$ref":"#/components/parameters/Idempotency-Key"}]`)
