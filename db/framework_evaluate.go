@@ -330,7 +330,8 @@ var measureWords = map[domain.Measure]string{
 // singular changes the text of a measure to the singular.
 var singular = strings.NewReplacer(" users", " user", " mails", " mail", " policies", " policy")
 
-// detail returns the text of a measure with its numerator and denominator, which are nil if measuresSQL has NULL.
+// detail returns a measure's text. part and whole are its numerator and denominator: both are nil for an empty audience,
+// and whole for compliance reports.
 func detail(m domain.Measure, part, whole *int) string {
 	switch {
 	case part == nil:

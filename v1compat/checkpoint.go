@@ -54,8 +54,8 @@ type walk struct {
 }
 
 // beginPage returns a page of a walk. At offset 0 a new walk begins, and the checkpoints of the previous one are dropped.
-// At another offset the page continues from the checkpoint there; without one, it is positional (see Store). filters is
-// the operation's input: a checkpoint is valid only for the same filters, as a cursor is.
+// At another offset the page continues from the checkpoint there; without one, rows are counted from the list's start.
+// filters is the operation's input: a checkpoint is valid only for the same filters, as a cursor is.
 func (f *Facade) beginPage(ctx context.Context, route string, o op.Declaration, filters any, page pageRequest) (walk, error) {
 	text, err := op.ListBinding(o, filters)
 	if err != nil {

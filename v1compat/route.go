@@ -262,7 +262,7 @@ func inputPart(in any, name string) reflect.Value {
 	return reflect.ValueOf(in).Elem().FieldByName(name)
 }
 
-// next converts v1's input to the successor's without calling the operation; it returns nil if there is none.
+// next returns the successor's input for v1's, with ids from locate; nil if the successor has none that does the same.
 func (r *route) next(in any, locate pathFiller) (any, error) {
 	input := r.toV2(in)
 	if err := locate(input); err != nil {
@@ -277,7 +277,7 @@ func (r *route) next(in any, locate pathFiller) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		*paging = firstPage(page, r.Reordered)
+		*paging = firstPage(page, r.Reordered) // no page was read
 	}
 	return next, nil
 }

@@ -199,9 +199,9 @@ func (c storedCount) compare() pg.Query {
 		c.name, recountAtOnce)
 }
 
-// correct counts again for the keys of wrong, and stores the counts that differ. It locks the stored rows before it
-// counts: it thereby waits for transactions that have changed a count, and transactions that are about to change one
-// wait for its commit. It inserts missing rows first.
+// correct counts again for the keys of wrong, and stores the counts that differ. It inserts rows that are missing, then
+// locks the stored rows, and only then counts: it thereby waits for transactions that have changed a count, and those
+// that are about to change one wait for its commit.
 func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) error {
 	list := pg.MapRows(wrong, func(w *Miscount) json.RawMessage { return w.Key })
 	keys := strings.Join(c.keys, ", ")
@@ -227,7 +227,7 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 					" FROM json_populate_recordset(NULL::"+c.table+", ?0::json))"), keys,
 				strings.Join(sameKey, " AND "), strings.Join(differ, " OR ")),
 		}
-		// These tables have rows for counts only, so that a row can be missing.
+		// The other tables with several keys have rows for counts only, so that a row can be missing.
 		if len(c.keys) > 1 && c.table != "collections" && c.table != "assignments" {
 			steps = append([]string{fmt.Sprintf("INSERT INTO %s (%s, %s) SELECT %s, %s FROM %s ORDER BY %[2]s ON CONFLICT DO NOTHING",
 				c.table, keys, strings.Join(c.values, ", "), keys, strings.Join(none, ", "), wrongKeys)}, steps...)

@@ -20,8 +20,9 @@ const (
 	lastPause  = time.Minute
 )
 
-// Supervise restarts the server on the same port whenever it has exited, until ctx ends. cfg is the configuration that
-// Start got. No other method may be called during it. Other processes may supervise the same server.
+// Supervise restarts the server on the same port whenever it has exited, with pauses that grow, until ctx ends. cfg is
+// the configuration that Start got. No other method may be called during it. Other processes may supervise the same
+// server.
 func (s *Server) Supervise(ctx context.Context, cfg Config, log *slog.Logger) {
 	config, err := pgconn.ParseConfig(s.url)
 	if err != nil {
@@ -29,12 +30,12 @@ func (s *Server) Supervise(ctx context.Context, cfg Config, log *slog.Logger) {
 		return
 	}
 	cfg.Port = int(config.Port)
-	cfg.Disposable = false
+	cfg.Disposable = false // a restart must not delete data
 
 	pause := firstPause
 	started := time.Now()
 	for domain.Pause(ctx, watchEvery) == nil {
-		if _, alive, err := s.dir.postmaster(); err != nil || alive {
+		if _, alive, err := s.dir.postmaster(); err != nil || alive { // after an error it is not known to have exited
 			continue
 		}
 		if time.Since(started) > lastPause {

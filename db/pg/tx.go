@@ -22,8 +22,8 @@ func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context) error) error {
 	return d.tx(ctx, pgx.TxOptions{}, fn)
 }
 
-// Snapshot runs fn in a read-only transaction in which all statements see the state of the first one. Within another
-// transaction it returns an error.
+// Snapshot runs fn in a read-only transaction in which all statements see the state of the first one. If ctx is of
+// FromReplica, it runs on the standby, unless that cannot catch up in time. Within a transaction it returns an error.
 func (d *DB) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
 	if d.InTx(ctx) {
 		return errors.New("begin a snapshot within a transaction")

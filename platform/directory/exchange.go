@@ -269,8 +269,8 @@ func (p *jsonProperty[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &p.Value) // null leaves the zero value
 }
 
-// authorize returns the current token while it is valid, or else requests a new one. The error is that of exchange, or
-// tokenError's if the request was refused. An answer without a token is malformed.
+// authorize returns the current token while it is valid, or else requests a new one. The error is the transport's if it
+// has one, tokenError's if the request was refused, and else a malformedError: the answer is no token.
 func (s *session) authorize(ctx context.Context) (*oauth2.Token, error) {
 	s.fetching.Lock()
 	defer s.fetching.Unlock()

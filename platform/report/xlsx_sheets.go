@@ -106,7 +106,7 @@ func (c *Column) characters() float64 {
 	return float64(min(max(least, utf8.RuneCountInString(c.Title)+4), 60))
 }
 
-// writeChart writes a chart's numbers on a sheet, with a native chart beside them unless the chart is empty.
+// writeChart writes a chart's numbers and, unless it is empty, a native chart on a new sheet, which the summary names.
 func (b *workbook) writeChart(c *Chart) {
 	name := b.newSheet(c.Title)
 	b.writeLine(cell{plainFormat, c.Title}, cell{noteFormat, "Sheet " + name})

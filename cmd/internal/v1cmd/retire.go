@@ -93,7 +93,8 @@ func (c announceV1Cmd) Validate() error {
 	return c.mailFlags.Validate()
 }
 
-// Run announces the end of v1, and names the operations that have no successor yet.
+// Run announces the end of v1, or mails an announcement that stands again (--again), and names the operations that have
+// no successor yet.
 func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		a := retire.Announcement{Announced: c.Announced.Time, Sunset: c.Sunset.Time}
@@ -101,14 +102,14 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		if a.Announced.IsZero() {
 			a.Announced = domain.DateOf(r.db.Now()).Time()
 		}
-		announce, old := r.Announce, r.state.Announcement
-		isCurrent := old != nil && old.Sunset.Equal(a.Sunset) && (c.Announced.IsZero() || old.Announced.Equal(a.Announced))
-		if c.Again && isCurrent { // mail it again, and change nothing
-			a, announce, message = *old, r.LockAnnouncement, "announced before, on %s: version 1 ends on %s."
+		record, old := r.Announce, r.state.Announcement
+		stands := old != nil && old.Sunset.Equal(a.Sunset) && (c.Announced.IsZero() || old.Announced.Equal(a.Announced))
+		if c.Again && stands { // mail it again; LockAnnouncement records nothing
+			a, record, message = *old, r.LockAnnouncement, "announced before, on %s: version 1 ends on %s."
 		}
 		entry := &domain.AuditEntry{Operation: "v1 announce", Fields: []string{"sunset"}}
 		err := c.mailChange(ctx, r, c.NoMail, retire.AnnounceMail, a, entry, func(ctx context.Context) (string, error) {
-			return fmt.Sprintf(message, retire.FormatTime(a.Announced), retire.FormatTime(a.Sunset)), announce(ctx, a)
+			return fmt.Sprintf(message, retire.FormatTime(a.Announced), retire.FormatTime(a.Sunset)), record(ctx, a)
 		})
 		if err != nil || c.DryRun {
 			return err

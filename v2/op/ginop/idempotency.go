@@ -92,8 +92,8 @@ func (w *idempotentRun) runPrepared(ctx context.Context) (domain.Outcome, error)
 	return out, err
 }
 
-// runRecorded runs the operation and records its outcome by once, which is the edge's Once or Finish. If an outcome is
-// recorded already, it returns that.
+// runRecorded runs the operation and records its outcome by once, which is the edge's Once or Finish. One with a secret
+// is recorded encrypted, and returned with its plain body. An outcome that is recorded already is returned as it is.
 func (w *idempotentRun) runRecorded(ctx context.Context, once Once, run runner) (domain.Outcome, error) {
 	return once(ctx, w.key, w.hash, func(ctx context.Context) (domain.Outcome, error) {
 		w.ran = true
