@@ -202,9 +202,10 @@ func addSingle[In, V2In, V2Out, Item any](f *Facade, meta Meta, o *op.Op[V2In, V
 // newRoute returns a route with the functions that convert its input. fill may be nil.
 func newRoute[Out, In, V2In any](meta Meta, o op.Declaration, fill func(*In, *V2In)) *route {
 	r := &route{Meta: meta, operation: o, input: op.Describe(reflect.TypeFor[In]()), output: reflect.TypeFor[Out]()}
+	path := newPathCopy(reflect.TypeFor[V2In](), reflect.TypeFor[In]())
 	r.toV2 = func(in any) any {
 		input := new(V2In)
-		copyPath(input, in)
+		path.apply(input, in)
 		if paging := pagingOf(input); paging != nil {
 			paging.Limit = 1 // any that v2 allows; replaced before the call
 		}
@@ -213,37 +214,59 @@ func newRoute[Out, In, V2In any](meta Meta, o op.Declaration, fill func(*In, *V2
 		}
 		return input
 	}
-	r.toNext = r.withSamePath
 	return r
 }
 
-// withSamePath returns the operation's input itself if the operation is the route's Successor or the route has none, and
-// else an input of the Successor with the same path.
-func (r *route) withSamePath(input, _ any) any {
+// withSamePath returns a toNext that returns the operation's input itself if the operation is the route's Successor or
+// the route has none, and else an input of the Successor with the same path.
+func (r *route) withSamePath() func(input, page any) any {
 	if r.Successor == nil || r.Successor == r.operation {
-		return input
+		return func(input, _ any) any { return input }
 	}
-	next := r.Successor.Input().New()
-	copyPath(next, input)
-	return next
+	successor := r.Successor.Input()
+	path := newPathCopy(successor.Type, r.operation.Input().Type)
+	return func(input, _ any) any {
+		next := successor.New()
+		path.apply(next, input)
+		return next
+	}
 }
 
-// copyPath sets the ids in the path of an input of v2 to those in the path of another input, of v1 or v2. The fields of
-// both have the same names.
-func copyPath(to, from any) {
-	target, source := inputPart(to, "Path"), inputPart(from, "Path")
-	if !target.IsValid() || !source.IsValid() {
-		return
+// pathCopy lists the ids that are copied from the path of an input to that of another one, by the indexes of their
+// fields in both.
+type pathCopy []struct{ to, from []int }
+
+// newPathCopy returns the copy to an input of v2 from another input, of v1 or v2. The fields of both paths have the same
+// names; it panics if they have not, a programming error. Without a path in either input it copies nothing.
+func newPathCopy(to, from reflect.Type) (list pathCopy) {
+	target, hasTarget := to.FieldByName("Path")
+	source, hasSource := from.FieldByName("Path")
+	if !hasTarget || !hasSource {
+		return nil
 	}
-	for _, f := range reflect.VisibleFields(target.Type()) {
+	for _, f := range reflect.VisibleFields(target.Type) {
 		if f.Anonymous {
 			continue
 		}
-		id := source.FieldByName(f.Name)
-		if id.Kind() == reflect.Struct { // a Ref or a UUID of v1
-			id = id.FieldByName("ID")
+		id, ok := source.Type.FieldByName(f.Name)
+		if !ok {
+			panic(fmt.Sprintf("the path of %s has no %s", from, f.Name))
 		}
-		target.FieldByIndex(f.Index).Set(id)
+		index := slices.Concat(source.Index, id.Index)
+		if id.Type.Kind() == reflect.Struct { // a Ref or a UUID of v1
+			own, _ := id.Type.FieldByName("ID")
+			index = append(index, own.Index...)
+		}
+		list = append(list, struct{ to, from []int }{slices.Concat(target.Index, f.Index), index})
+	}
+	return list
+}
+
+// apply copies the ids.
+func (list pathCopy) apply(to, from any) {
+	target, source := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
+	for _, f := range list {
+		target.FieldByIndex(f.to).Set(source.FieldByIndex(f.from))
 	}
 }
 
@@ -282,14 +305,17 @@ func (r *route) next(in any, locate pathFiller) (any, error) {
 	return next, nil
 }
 
-// add adds a route to the table. It sets the route's Guide and, unless declared or Additive, its Successor. It panics if
-// the route does not fit its operation, a programming error.
+// add adds a route to the table. It sets the route's Guide and, unless declared or Additive, its Successor; toNext, if
+// nil, is that of withSamePath. It panics if the route does not fit its operation, a programming error.
 func (f *Facade) add(r *route) {
 	if err := r.check(); err != nil {
 		panic("v1 route " + r.ID + ": " + err.Error())
 	}
 	if r.Successor == nil && !r.Additive {
 		r.Successor = r.operation
+	}
+	if r.toNext == nil {
+		r.toNext = r.withSamePath()
 	}
 	r.facade, r.Guide = f, guide
 	if !r.Additive {
