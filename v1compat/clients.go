@@ -139,10 +139,13 @@ func nextListClients(in *api.ListClientsInput, page *op.Page[api.Client]) any {
 	if page.Page.HasMore {
 		return nil
 	}
+	shown := map[domain.ClientID]bool{}
+	for _, c := range page.Data {
+		shown[c.ID] = true
+	}
+	reached := slices.DeleteFunc(slices.Clone(ids.IDs), func(id domain.ClientID) bool { return !shown[id] })
 	next := *in
-	next.Query.IDs = &op.IDList[domain.ClientKind]{IDs: slices.DeleteFunc(slices.Clone(ids.IDs), func(id domain.ClientID) bool {
-		return !slices.ContainsFunc(page.Data, func(c api.Client) bool { return c.ID == id })
-	})}
+	next.Query.IDs = &op.IDList[domain.ClientKind]{IDs: reached}
 	return &next
 }
 
