@@ -108,19 +108,21 @@ func bindPaged[In, Out, Row, Item any](
 // windowOf returns the window that query, a Paging or a FeedQuery, requests. binding is that of the list's cursors. A
 // cursor of another list, or of other filters, is InvalidRequest.
 func windowOf(sealer domain.CursorSealer, binding string, query any) (domain.Window, error) {
-	p, _ := query.(Paging)
-	w := domain.Window{Limit: p.Limit, Skip: p.Skip, Total: p.Total}
-	if p.Rows > 0 {
-		w.Limit = p.Rows
+	var w domain.Window
+	var cursor string
+	switch q := query.(type) {
+	case Paging:
+		cursor, w = q.Cursor, domain.Window{Limit: q.Limit, Skip: q.Skip, Total: q.Total}
+		if q.Rows > 0 {
+			w.Limit = q.Rows
+		}
+	case FeedQuery:
+		cursor, w = q.Cursor, domain.Window{Limit: q.Limit, Latest: q.Cursor == latestCursor}
 	}
-	if feed, ok := query.(FeedQuery); ok {
-		p.Cursor = feed.Cursor
-		w = domain.Window{Limit: feed.Limit, Latest: feed.Cursor == latestCursor}
-	}
-	if p.Cursor == "" || w.Latest {
+	if cursor == "" || w.Latest {
 		return w, nil
 	}
-	position, err := sealer.Open(binding, p.Cursor)
+	position, err := sealer.Open(binding, cursor)
 	if err != nil {
 		return w, domain.ErrInvalid("cursor", "is not a cursor of this list with these filters and this sort")
 	}
