@@ -18,6 +18,11 @@ type insert struct {
 // Insert returns the statement that inserts rows, at least one, with the columns of Row's table. A zero field that is
 // marked nullzero becomes NULL. Text may follow the statement, as in SQL("? ON CONFLICT DO NOTHING", Insert(rows...)).
 func Insert[Row any](rows ...Row) Query {
+	return newInsert(rows)
+}
+
+// newInsert returns rows with their model.
+func newInsert[Row any](rows []Row) insert {
 	return insert{models.Get(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
 }
 
@@ -57,7 +62,7 @@ func CopyRows[Row any](ctx context.Context, r Runner, action string, rows []Row)
 	if len(rows) == 0 {
 		return nil
 	}
-	all := insert{models.Get(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
+	all := newInsert(rows)
 	return Copy(ctx, r, action, all.table.Name, columnNames(all.table.Fields), len(rows), func(n int) []any {
 		values := all.values(all.rows.Index(n))
 		for i, value := range values {
@@ -74,7 +79,7 @@ func UpdateRows[Row any](ctx context.Context, r Runner, action string, rows []Ro
 	if len(rows) == 0 {
 		return nil
 	}
-	all := insert{models.Get(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
+	all := newInsert(rows)
 	if len(columns) == 0 {
 		columns = columnNames(all.table.DataFields)
 	}
@@ -90,7 +95,7 @@ func UpdateRows[Row any](ctx context.Context, r Runner, action string, rows []Ro
 
 // Objects converts rows to JSON objects with the names of the columns of Row, as json_populate_recordset takes them.
 func Objects[Row any](rows []Row) []map[string]any {
-	all := Insert(rows...).(insert)
+	all := newInsert(rows)
 	objects := make([]map[string]any, len(rows))
 	for n := range rows {
 		objects[n] = map[string]any{}
