@@ -15,17 +15,24 @@ import (
 	"partnerapi/domain"
 )
 
-func TestSurvivesItsKill(t *testing.T) {
-	dir := t.TempDir()
-	first := begin(t, Config{Dir: dir, Settings: map[string]string{"shared_buffers": "16MB"}})
+// restarted begins a server that commits a row, kills it, and begins one of the same folder, which must have the row. It
+// returns both.
+func restarted(t *testing.T, cfg Config) (first, second *Server) {
+	t.Helper()
+	first = begin(t, cfg)
 	query(t, first.URL(), "create table kept (v text)", "insert into kept values ('committed')")
 	if err := syscall.Kill(first.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	second := begin(t, Config{Dir: dir})
+	second = begin(t, Config{Dir: cfg.Dir})
 	if got := query(t, second.URL(), "select v from kept"); got != "committed" {
 		t.Errorf("read %q", got)
 	}
+	return first, second
+}
+
+func TestSurvivesItsKill(t *testing.T) {
+	first, second := restarted(t, Config{Dir: t.TempDir(), Settings: map[string]string{"shared_buffers": "16MB"}})
 	if first.PID() == second.PID() {
 		t.Error("the killed server was joined")
 	}
@@ -120,15 +127,7 @@ func TestAsRootBelowAClosedFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := filepath.Join(home, "data")
-			s := begin(t, Config{Dir: dir})
-			query(t, s.URL(), "create table kept (v text)", "insert into kept values ('committed')")
-			if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			again := begin(t, Config{Dir: dir})
-			if got := query(t, again.URL(), "select v from kept"); got != "committed" {
-				t.Errorf("read %q", got)
-			}
+			restarted(t, Config{Dir: dir})
 			if uid, _, err := fileOwner(filepath.Join(dir, "pgdata")); err != nil || uid != test.uid {
 				t.Errorf("the data are owned by %d, %v; want %d", uid, err, test.uid)
 			}
