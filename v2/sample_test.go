@@ -37,7 +37,7 @@ func newWorld(t *testing.T, o v2test.Options) *world {
 	w.tenant = w.Tenant("Partner")
 	w.client = w.Client(w.tenant, "Client")
 	w.user = w.User(w.tenant, w.client.ID, "first@example.com")
-	w.parts = furnish(w.Harness, w.client.ID, w.user.ID, 1000)
+	w.parts = furnish(w.Harness, w.client.ID, w.user.ID, 100)
 	return w
 }
 
@@ -52,7 +52,7 @@ func (w *world) in(t *testing.T) *world {
 type ids map[string]string
 
 // ids are those of the world's objects, with another collection and another
-// policy each time: some operations succeed once with each.
+// policy each time, up to 100: some operations succeed once with each.
 func (w *world) ids() ids { return w.parts.with(w.client.ID, w.user.ID) }
 
 // strangers are well-formed ids that identify nothing.

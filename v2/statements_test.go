@@ -38,7 +38,11 @@ func crowd(t *testing.T) *world {
 // have. Only some of the collections are filled.
 func crowdParts(w *world) {
 	now := w.Clock.Now()
-	w.parts.collections = w.parts.collections[:50]
+	w.Exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), n, n, 'api', $2, $2 FROM generate_series(1, 600) AS n`, w.client.ID, now)
+	w.Exec(`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), 'Acceptable use', 'tenant', $1, true, $2, $2, $2 FROM generate_series(1, 600) AS n`, w.client.ID, now)
+	w.parts.collections = w.parts.collections[:10]
 	filled := make([]string, len(w.parts.collections))
 	for i, c := range w.parts.collections {
 		filled[i] = c.UUID()

@@ -64,7 +64,7 @@ func TestWebhookSecretsAreKept(t *testing.T) {
 	}
 
 	h.Do("POST", path+"/test", h.tenant.Key, nil, key[0], "test").Want(http.StatusOK)
-	shown := []string{h.Text(fmt.Sprintf(tableContents, "")), log.String()}
+	shown := []string{rowsOf(h.Harness), log.String()}
 	for _, r := range []v2test.Response{
 		h.Get(path, h.tenant.Key), h.Get("/v2/webhooks", h.tenant.Key), h.Get(path+"/deliveries", h.tenant.Key),
 		h.Do("PATCH", path, h.tenant.Key, `{"description":"x"}`), h.Do("POST", path+"/test", h.tenant.Key, nil),
@@ -173,7 +173,7 @@ func TestPing(t *testing.T) {
 	seen := map[string]bool{}
 	for i, status := range []string{"active", "paused", "disabled", "active", "active"} {
 		h.Exec("UPDATE webhooks SET status = $1", status)
-		before := h.Text(fmt.Sprintf(tableContents, ""))
+		before := rowsOf(h.Harness)
 		h.Receivers.Answer = func(context.Context, v2test.Sent) domain.DeliveryTry { return answers[i] }
 		r := h.Do("POST", path+"/test", h.tenant.Key, nil).Want(http.StatusOK)
 		want := map[string]any{"delivered": i == 0, "status_code": float64(answers[i].StatusCode), "duration_ms": float64(answers[i].DurationMS)}
@@ -181,7 +181,7 @@ func TestPing(t *testing.T) {
 			t.Errorf("answers %s", r.Body)
 		}
 		h.Exec("DELETE FROM audit_entries WHERE operation = 'webhooks.test'")
-		if h.Text(fmt.Sprintf(tableContents, "")) != before {
+		if rowsOf(h.Harness) != before {
 			t.Error("a test changes something")
 		}
 		_, sent := h.Receivers.Seen()
