@@ -66,7 +66,7 @@ var guidesV1 = []string{
 // guidePathsV1 maps the pages of the migration guide to their paths.
 func guidePathsV1() map[string]string {
 	paths := map[string]string{}
-	for _, name := range guidesV1[1:] {
+	for _, name := range guidesV1[1:] { // moving-from-v1 is no page of the migration guide
 		paths[name] = "/docs/" + name
 	}
 	return paths

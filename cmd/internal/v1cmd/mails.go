@@ -54,8 +54,8 @@ type mailing struct {
 	noAddress []string
 }
 
-// plan returns the mails about an announcement to the partner only or, if only is zero, to all. A recipient gets one mail
-// for a cause: with Again the cause is new, so that all recipients get the mail again.
+// plan returns the mails about an announcement, one for each partner or, unless only is zero, for that partner alone;
+// request adds the recipients. A recipient gets one mail for a cause: with Again the cause is new, so that all get it.
 func (f mailFlags) plan(
 	ctx context.Context, r retirement, kind domain.MessageType, a retire.Announcement, only domain.PartnerID,
 ) (*mailing, error) {
@@ -83,7 +83,7 @@ func (f mailFlags) plan(
 		cause += " again " + r.db.Now().Format(time.RFC3339Nano)
 	}
 	for _, p := range people {
-		if p.Email == "" {
+		if p.Email == "" { // the partner has no owner or admin
 			t.noAddress = append(t.noAddress, p.Name)
 			continue
 		}
@@ -98,8 +98,8 @@ func (f mailFlags) plan(
 	return t, nil
 }
 
-// mailChange runs apply, which changes the announcement, in a transaction with its audit entry, and prints its message.
-// Unless noMail is set, it also requests the mails about a, the announcement afterwards, or with DryRun only prints them.
+// mailChange runs apply, which changes the announcement to a, in a transaction with the audit entry, and prints apply's
+// message. Unless noMail is set, it also requests the mails about a or, with DryRun, changes nothing and prints them.
 func (f mailFlags) mailChange(
 	ctx context.Context, r retirement, noMail bool, kind domain.MessageType, a retire.Announcement, e *domain.AuditEntry,
 	apply func(context.Context) (message string, err error),
@@ -140,7 +140,9 @@ func (t *mailing) change(
 		if err := t.db.DryRun(ctx, work); err != nil {
 			return err
 		}
-		return errors.Join(t.print(), t.report("would be sent"))
+		err := t.print()
+		t.report("would be sent")
+		return err
 	}
 	if err := database.RunAudited(ctx, t.db, e, work); err != nil {
 		return err
@@ -148,7 +150,8 @@ func (t *mailing) change(
 	if message != "" {
 		fmt.Fprintln(t.Out, message, followNote)
 	}
-	return t.report("will be sent")
+	t.report("will be sent")
+	return nil
 }
 
 // request requests the mails, except to recipients who got them before. It records the recipients in t, and each in the
@@ -201,7 +204,7 @@ func (t *mailing) print() error {
 
 // report prints how many mails there are, how many addresses got the mail before, and which partners get none. what is
 // the end of the sentence about the mails, such as "will be sent".
-func (t *mailing) report(what string) error {
+func (t *mailing) report(what string) {
 	count := 0
 	for _, to := range t.recipients {
 		count += len(to)
@@ -212,10 +215,8 @@ func (t *mailing) report(what string) error {
 		fmt.Fprintf(t.Out, "%s sent this mail before; --again sends it again.\n", output.Plural(earlier, "address was", "addresses were"))
 	}
 	if len(t.noAddress) > 0 {
-		fmt.Fprintf(t.Out, "These partners have no owner or admin, and get no mail: %s.\n",
-			strings.Join(t.noAddress, ", "))
+		fmt.Fprintf(t.Out, "These partners have no owner or admin, and get no mail: %s.\n", strings.Join(t.noAddress, ", "))
 	}
-	return nil
 }
 
 type remindV1Cmd struct {
@@ -229,11 +230,11 @@ func (remindV1Cmd) Help() string {
 	return `Mails the owners and admins of each partner the announced end, the keys that called v1 in the last 30 days with what they called, and what to call instead. Who has moved, as v1 status has it, gets the date alone. An address gets one reminder for an announcement; v1 postpone makes it another one.`
 }
 
-// Run mails partners. It fails if no end is announced.
+// Run mails all partners, or that of --partner. It fails if no end is announced, or if that changes meanwhile.
 func (c *remindV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		if r.state.Announcement == nil {
-			return r.LockAnnouncement(ctx, retire.Announcement{})
+			return r.LockAnnouncement(ctx, retire.Announcement{}) // the error that no end is announced
 		}
 		a, entry := *r.state.Announcement, &domain.AuditEntry{Operation: "v1 remind"}
 		if c.Partner != "" {

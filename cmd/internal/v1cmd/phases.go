@@ -32,7 +32,7 @@ func (phaseV1Cmd) Help() string {
 	return `The phase that was set last applies to a key, whether it was set for the key, its partner or all. Once --until is over, the setting before it applies again, unless that is over too. --partner and --all are for the keys that exist then: a key that is made later begins with on, or with off after --new off, unless keys create has --v1. What is refused is answered 410, with what to call in v2.`
 }
 
-// Validate reads the key and the phase, or the phase for --partner, --all or --new.
+// Validate sets key and phase from Words, and rejects flags that do not go with them; kong calls it while parsing.
 func (c *phaseV1Cmd) Validate() (err error) {
 	words := c.Words
 	if !c.All && !c.New && c.Partner == "" && len(words) > 0 {
@@ -57,7 +57,8 @@ func (c *phaseV1Cmd) Validate() (err error) {
 var errUnannounced = errors.New("no end of version 1 is announced, and --all off refuses every key everything: " +
 	"partnerapi v1 announce --sunset DATE announces it; --force sets the phase all the same")
 
-// Run sets a phase.
+// Run sets the phase of the selected keys or, with --new, of keys created later. Before an announcement, --all off is
+// refused unless --force is given.
 func (c *phaseV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		if c.New {
@@ -100,7 +101,7 @@ func (c *phaseV1Cmd) setNewKeys(ctx context.Context, r retirement) error {
 	})
 }
 
-// scope returns the keys for which the phase is set, and a name for them, and adds them to the audit entry.
+// scope returns the selected keys and their name, adds them to the audit entry, and prints a note on a revoked key.
 func (c *phaseV1Cmd) scope(
 	ctx context.Context, r retirement, entry *domain.AuditEntry,
 ) (scope retire.Scope, name string, err error) {
@@ -127,10 +128,10 @@ func (c *phaseV1Cmd) scope(
 	return scope, key.Prefix + " (" + key.Name + ")", nil
 }
 
-// printHints prints that the end of v1 is reversed, if v1 had ended; that new keys still have v1, if all keys or those of
-// a partner were set to off; and that no brownout is scheduled, if the phase is brownout and none is.
+// printHints prints what an operator may not expect after the change: the end of v1 is reversed; off for all keys or
+// for a partner's keys leaves new keys with v1; brownout has no effect while no brownout is scheduled.
 func (c *phaseV1Cmd) printHints(r retirement) {
-	if r.state.EndedAt != nil {
+	if r.state.EndedAt != nil { // v1 had ended before the change, and SetPhase then allows only --all on
 		fmt.Fprint(r.Out, "The end of version 1 is taken back.")
 		if !c.Until.IsZero() {
 			fmt.Fprintf(r.Out, " From %s on all keys are off again, and partnerapi v1 end ends it.", retire.FormatTime(c.Until.Time))
@@ -156,8 +157,8 @@ func findKey(keys []db.Key, prefix string) (db.Key, error) {
 	return db.Key{}, fmt.Errorf("there is no key with the prefix %q: give it whole, as the command keys list shows it", prefix)
 }
 
-// findKeyByPrefix finds a key by its prefix or by an unambiguous beginning of that, which is enough for commands that
-// change nothing.
+// findKeyByPrefix returns the key whose prefix is start or, without one, the only key whose prefix begins with start.
+// It is for commands that change nothing.
 func findKeyByPrefix(keys []db.Key, start string) (db.Key, error) {
 	var found []db.Key
 	for _, k := range keys {

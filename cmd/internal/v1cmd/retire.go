@@ -140,7 +140,7 @@ func withoutSuccessor(state *retire.State) (missing []string, err error) {
 			state.Release, err)
 	}
 	for meta := range v1compat.Declare(v1compat.Config{}).Routes() {
-		if !meta.Additive && meta.Successor.Meta().Since > served {
+		if !meta.Additive && meta.Successor.Meta().Since > served { // additive ones, not in v1's own document, need none
 			missing = append(missing, meta.Method+" /v1"+op.Braced(meta.Path))
 		}
 	}
@@ -168,7 +168,7 @@ func (c postponeV1Cmd) Validate() error {
 	return c.mailFlags.Validate()
 }
 
-// Run moves the sunset.
+// Run moves the sunset, or mails a sunset that stands again (--again). It fails if no end is announced.
 func (c postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 postpone", Fields: []string{"sunset"}}
@@ -214,7 +214,7 @@ func (endV1Cmd) Help() string {
 	return `Refused before the sunset, less than twelve months after the announcement, while an operation has no successor in the release of v2 that is served, and while keys still call v1: each is named. partnerapi v1 phase --all on reverts it.`
 }
 
-// Run ends v1.
+// Run ends v1. It fails if a precondition of Help is not met; with --force, it only prints which keys still call v1.
 func (c endV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		calls, err := usage.LastCalls(ctx, r.db, r.db.Now().Add(-retire.CallerWindow))

@@ -219,7 +219,7 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	}
 	var lastCall time.Time
 	if len(calls) > 0 {
-		lastCall = calls[0].At
+		lastCall = calls[0].At // the latest one, by any key
 	}
 	st.addHeading(state, lastCall)
 	return st, nil
@@ -341,7 +341,8 @@ func (st *Status) describeDeletion(ended, last time.Time) string {
 		ended = last
 	}
 	at := ended.Add(usage.Silent)
-	if st.DeletableAt = domain.MaybeAt(domain.OrNil(at)); st.Now.Time.Before(at) {
+	st.DeletableAt = domain.MaybeAt(domain.OrNil(at))
+	if st.Now.Time.Before(at) {
 		return fmt.Sprintf("It can be deleted from %s on, unless it is called before; %s.", FormatDay(at), since)
 	}
 	return "It can be deleted, as " + since + ": run make remove-v1 in the sources (it deletes what OF_V1 in the Makefile lists, takes " +

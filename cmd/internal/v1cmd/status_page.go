@@ -133,12 +133,12 @@ func newChart(days []usage.Day, b box) (c chart) {
 		return b.left + float64(i)/float64(len(days)-1)*(b.right-b.left)
 	}
 	y := func(n int64) float64 { return b.bottom - float64(n)/float64(top)*(b.bottom-b.top) }
-	line := func(value func(usage.Day) int64) string { // a single day is a short line
+	line := func(value func(usage.Day) int64) string {
 		var points []string
 		for i, d := range days {
 			points = append(points, fmt.Sprintf("%.1f,%.1f", x(i), y(value(d))))
 		}
-		if len(days) == 1 {
+		if len(days) == 1 { // a second point, for one alone is invisible
 			points = append(points, fmt.Sprintf("%.1f,%.1f", x(0)+4, y(value(days[0]))))
 		}
 		return strings.Join(points, " ")
@@ -154,7 +154,7 @@ func newChart(days []usage.Day, b box) (c chart) {
 	for n := int64(0); n <= top; n += step {
 		c.Rows = append(c.Rows, tick{y(n), grouped(n), "end"})
 	}
-	for i := last; i >= 0; i -= max(1, (last+marks-1)/(marks-1)) { // today is always named
+	for i := last; i >= 0; i -= last/(marks-1) + 1 { // at most marks days, the last day always
 		anchor := "middle"
 		if i == last && i > 0 {
 			anchor = "end"
