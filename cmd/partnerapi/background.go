@@ -63,7 +63,7 @@ func (w *background) refreshDaily(ctx context.Context) {
 }
 
 // refreshIfDue runs the daily refresh if it is due, and then due recounts. It returns how long to wait until the next
-// call: until midnight (UTC), or dailyRetry if the refresh failed or another process runs it.
+// call: until midnight (UTC), or dailyRetry if another process runs the refresh. After an error it is unused.
 func (w *background) refreshIfDue(ctx context.Context) (wait time.Duration, err error) {
 	now := w.db.Now()
 	today := domain.DateOf(now)
@@ -77,7 +77,7 @@ func (w *background) refreshIfDue(ctx context.Context) (wait time.Duration, err 
 	if ran || err != nil {
 		w.traces.RecordSpan(ctx, "daily refresh", start, err)
 	}
-	if err != nil || !ran { // another process runs it
+	if err != nil || !ran { // without an error, another process runs it
 		return dailyRetry, err
 	}
 	w.log.InfoContext(ctx, "daily refresh done", "day", today.String(), "took", time.Since(start))
@@ -139,7 +139,8 @@ func (m *stuckMoves) logNew(ctx context.Context, d *db.DB) error {
 		if !s.Stuck(d.Now()) {
 			continue
 		}
-		if logged[s.Partner] = s.Step; m.logged[s.Partner] != s.Step {
+		logged[s.Partner] = s.Step
+		if m.logged[s.Partner] != s.Step {
 			m.log.WarnContext(ctx, "the move of a partner is stuck; run the command move again", "partner", s.Name,
 				"partner_id", s.Partner.String(), "step", string(s.Step), "cell", s.Cell, "began", s.BeganAt)
 		}
@@ -192,7 +193,7 @@ func (s *service) recordUse(ctx context.Context) {
 	}
 	if err := s.db.TouchKeys(ctx, used); err != nil {
 		s.edge.Keys.Requeue(used)
-		if !errors.Is(err, context.Canceled) { // the service stops, which records them last
+		if !errors.Is(err, context.Canceled) { // else the service stops, and records them at its end
 			s.log.WarnContext(ctx, "the use of keys was not recorded; it will be tried again", "error", err)
 		}
 	}
@@ -227,7 +228,7 @@ func newMailWatch(sender mail.Sender, log *slog.Logger) *mailWatch {
 	return &mailWatch{up: up, log: log, check: server.Check}
 }
 
-// watch probes the server periodically until ctx ends.
+// watch probes the server periodically until ctx ends. It does nothing if m is nil: there is no server.
 func (m *mailWatch) watch(ctx context.Context) {
 	if m == nil {
 		return

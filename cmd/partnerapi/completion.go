@@ -68,27 +68,27 @@ type lineState struct {
 	positional int
 	// pending is the flag whose value comes next; nil if none does.
 	pending *kong.Flag
-	// plain reports whether -- was read, after which no flags follow.
-	plain bool
+	// flagsEnded reports whether -- was read, after which no flags follow.
+	flagsEnded bool
 }
 
 // completions returns the completions of the last word, after the words before it.
 func completions(model *kong.Application, words []string) []string {
 	state := lineState{node: model.Node}
 	before, current := words[:len(words)-1], words[len(words)-1]
-	help := len(before) > 0 && before[0] == "help"
-	if help {
+	isHelp := len(before) > 0 && before[0] == "help" // whose arguments are a command line
+	if isHelp {
 		before = before[1:]
 	}
 	for _, word := range before {
 		state.read(word)
 	}
 	found := state.candidates(current)
-	if state.node == model.Node && !help && !strings.HasPrefix(current, "-") {
+	if state.node == model.Node && !isHelp && !strings.HasPrefix(current, "-") {
 		found = append(found, "help\tDescribe a command.")
 	}
 	return slices.DeleteFunc(found, func(line string) bool {
-		return !strings.HasPrefix(line, current) && !strings.HasPrefix(line, ":")
+		return !strings.HasPrefix(line, current) && !strings.HasPrefix(line, ":") // such as :files
 	})
 }
 
@@ -97,9 +97,9 @@ func (t *lineState) read(word string) {
 	switch {
 	case t.pending != nil:
 		t.pending = nil
-	case word == "--" && !t.plain:
-		t.plain = true
-	case strings.HasPrefix(word, "-") && len(word) > 1 && !t.plain:
+	case word == "--" && !t.flagsEnded:
+		t.flagsEnded = true
+	case strings.HasPrefix(word, "-") && len(word) > 1 && !t.flagsEnded:
 		if f := t.flag(word); f != nil && !f.IsBool() && !strings.Contains(word, "=") {
 			t.pending = f
 		}
@@ -131,22 +131,22 @@ func (t *lineState) candidates(current string) (found []string) {
 	switch {
 	case t.pending != nil:
 		return values(t.pending.Value, "")
-	case strings.HasPrefix(current, "-") && !t.plain:
+	case strings.HasPrefix(current, "-") && !t.flagsEnded:
 		return t.flags(current)
 	}
 	for _, child := range t.node.Children {
 		switch {
 		case child.Hidden: // is not offered
-		case child.Type == kong.ArgumentNode:
+		case child.Type == kong.ArgumentNode: // an argument that commands follow
 			found = append(found, values(child.Argument, "")...)
 		default:
 			found = append(found, describeCompletion(child.Name, child.Help))
 		}
 	}
 	if arguments := t.node.Positional; len(arguments) > 0 {
-		last := arguments[min(t.positional, len(arguments)-1)]
-		if t.positional < len(arguments) || last.IsCumulative() {
-			found = append(found, values(last, "")...)
+		next := arguments[min(t.positional, len(arguments)-1)] // the last one may repeat
+		if t.positional < len(arguments) || next.IsCumulative() {
+			found = append(found, values(next, "")...)
 		}
 	}
 	return found

@@ -31,9 +31,9 @@ func (s *service) mountHealth() {
 	})
 }
 
-// ready returns the status and the text for /readyz. The status is 503 if the service is stopping, the database cannot be
-// used, or its tables are not at the version that this program needs; else 200. The text names a full disk, but the
-// process stays ready, as no other process could serve more.
+// ready returns the status and the text for /readyz. The status is 503 if the service is stopping, the database cannot
+// be used, or its tables are not at the version that this program needs; else 200. The text says if the disk of the
+// data directory, disks[0], is nearly full, but the process stays ready, as no other process could serve more.
 func (s *service) ready(ctx context.Context) (code int, text string) {
 	if s.stopping.Load() {
 		return http.StatusServiceUnavailable, "not ready: the service stops\n"

@@ -20,9 +20,9 @@ func briefHelp(flag *kong.Value) string {
 	return kong.DefaultHelpValueFormatter(flag)
 }
 
-// addExamples adds the examples of the commands to their help. A command's tag example has a command line on each line.
+// addExamples adds the command lines of the tag example to the help of each command, and sets the group of --help.
 func addExamples(to *kong.Application) {
-	to.HelpFlag.Group = &groups[1]
+	to.HelpFlag.Group = &groups[1] // the flags of all commands
 	for _, command := range to.Leaves(true) {
 		if lines := command.Tag.Get("example"); lines != "" {
 			command.Detail += "\n\nExamples:\n\n\tpartnerapi " + strings.ReplaceAll(lines, "\n", "\n\tpartnerapi ")

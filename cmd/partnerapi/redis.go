@@ -51,7 +51,7 @@ type redisClient struct {
 	observe func(time.Duration, error)
 }
 
-// openRedis opens the client of the shared Redis. While Redis fails or hangs, its calls fail at once (see newBreaker).
+// openRedis opens the client of the shared Redis, and pings it. While Redis fails or hangs, calls fail at once.
 func openRedis(ctx context.Context, address string) (*redisClient, error) {
 	at, err := redisAddress(address)
 	if err != nil {
@@ -81,8 +81,8 @@ func openRedis(ctx context.Context, address string) (*redisClient, error) {
 	return c, nil
 }
 
-// probeRedis implements doctor.ProbeRedis.
-func probeRedis(ctx context.Context, url string) (at string, written, err error) {
+// probeRedis connects to the Redis at a URL. It returns the address and, in writeErr, the error of a write to it.
+func probeRedis(ctx context.Context, url string) (at string, writeErr, err error) {
 	client, err := openRedis(ctx, url)
 	if err != nil {
 		return "", nil, err
@@ -124,9 +124,9 @@ func redisAddress(text string) (*url.URL, error) {
 // Close closes the connections.
 func (c *redisClient) Close() error { return c.pool.Close() }
 
-// Use calls fn with a connection, which fn must not keep, and returns its error; while the breaker is open it fails
-// at once. fn must return the errors of its calls. If Redis closed the connection since its last use, fn is called
-// again with another one.
+// Use calls fn with a connection, which fn must not keep, and returns fn's error, which must be that of fn's calls.
+// While the breaker is open, Use fails at once. If Redis had closed the idle connection, fn is called again with
+// another one. After Redis refused a write, Use tries one before fn, and fails without calling fn until one succeeds.
 func (c *redisClient) Use(ctx context.Context, fn func(redis.Conn) error) error {
 	_, err := c.breaker.Execute(func() (struct{}, error) {
 		start := time.Now()
@@ -204,8 +204,8 @@ func newBreaker() *gobreaker.CircuitBreaker[struct{}] {
 	})
 }
 
-// isAnswer reports whether an error is a regular answer: Redis is up, and refuses or has no such value
-// (redis.ErrNil). An error that it accepts no writes counts as an outage.
+// isAnswer reports whether an error is a regular answer: Redis is up, and refuses or has no such value (redis.ErrNil).
+// A refusal because of Redis's own state, such as that of a replica, counts as an outage.
 func isAnswer(err error) bool {
 	var answer redis.Error
 	return errors.As(err, &answer) && !refusedByState(answer) || errors.Is(err, redis.ErrNil)
@@ -248,7 +248,7 @@ func (c *primaryConn) ReceiveContext(ctx context.Context) (any, error) {
 // Err returns why the connection is unusable.
 func (c *primaryConn) Err() error { return cmp.Or(c.replica, c.Conn.Err()) }
 
-// noteReplica keeps an error that shows that the server is a replica. It returns err unchanged.
+// noteReplica keeps an error that shows that the server is a replica, for Err. It returns err unchanged.
 func (c *primaryConn) noteReplica(err error) error {
 	var answer redis.Error
 	if errors.As(err, &answer) && strings.Contains(string(answer), "READONLY ") {
@@ -277,11 +277,11 @@ end
 return {redis.call("INCRBY", KEYS[1], n), left}
 `)
 
-// Add implements ginop.Store.
+// Add adds n to the count of a name, and returns the count and the end of its window. It implements ginop.Store.
 func (b redisBudgets) Add(
 	ctx context.Context, name string, n int64, window time.Duration,
 ) (count int64, end time.Time, err error) {
-	var got []int64
+	var got []int64 // the count, and the milliseconds left in the window
 	err = b.client.Use(ctx, func(c redis.Conn) (err error) {
 		got, err = redis.Int64s(addToBudget.Do(c, "partnerapi/budget:"+name, n, window.Milliseconds()))
 		return err

@@ -224,7 +224,8 @@ func (s *service) openEdge(ctx context.Context, r resources, traces *telemetry.T
 	return err
 }
 
-// mountTracking adds the pages that the links of simulated phishing mails open.
+// mountTracking adds the pages that the links of simulated phishing mails open. With other cells, it accepts links of
+// cells from which partners came, and redirects links of partners that moved away.
 func (s *service) mountTracking(ctx context.Context) error {
 	networks, err := phishing.ParseNetworks(s.config.ScannerNets)
 	if err != nil {

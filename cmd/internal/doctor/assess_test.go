@@ -206,7 +206,7 @@ func TestDoctorFindsVariables(t *testing.T) {
 		"PARTNERAPI_PORT=8080":                 "PARTNERAPI_PORT",
 		"PARTNERS=1":                           "",
 	} {
-		got := strings.Join(misspelt([]string{"PATH=/bin", setting}, known), ", ")
+		got := strings.Join(unknownVariables([]string{"PATH=/bin", setting}, known), ", ")
 		if name, _, _ := strings.Cut(got, " ("); got != want && (want != name || want == "") || strings.Contains(got, "sesame") {
 			t.Errorf("%s: %q, not %q", setting, got, want)
 		}

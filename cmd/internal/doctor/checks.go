@@ -52,14 +52,14 @@ func (e *examination) checkRedis(ctx context.Context) finding {
 	if e.RedisURL == "" {
 		return pass("none: each process counts budgets for itself (several processes that serve need one)")
 	}
-	at, written, err := e.redis(ctx, e.RedisURL)
+	at, writeErr, err := e.redis(ctx, e.RedisURL)
 	switch {
 	case err != nil:
 		return fail("start Redis, or correct --redis-url: serve does not start without it", err)
-	case written != nil:
+	case writeErr != nil:
 		return fail("give the primary by --redis-url, with room for keys (maxmemory), and a user who may run scripts (EVAL, EVALSHA) "+
 			"on the keys partnerapi/*; meanwhile each process counts budgets for itself",
-			fmt.Errorf("it cannot be written at %s: %w", at, written))
+			fmt.Errorf("it cannot be written at %s: %w", at, writeErr))
 	}
 	return pass("answers at %s, and takes writes by scripts", at)
 }
@@ -206,7 +206,7 @@ func (e *examination) checkEnvironment(context.Context) finding {
 	if err != nil {
 		return fail("report this as a defect", err)
 	}
-	if unknown := misspelt(os.Environ(), known); len(unknown) > 0 {
+	if unknown := unknownVariables(os.Environ(), known); len(unknown) > 0 {
 		return warn("correct the name, or take the variable away: it has no effect", "no command reads %s",
 			strings.Join(unknown, ", "))
 	}
@@ -231,10 +231,10 @@ func EnvironmentVariables(program *kong.Application) (map[string]bool, error) {
 var kubernetesVariable = regexp.MustCompile(
 	`_SERVICE_(HOST|PORT\w*)=|_PORT(_\d+_(TCP|UDP)\w*)?=(tcp|udp)://|_PORT_\d+_(TCP|UDP)_\w+=`)
 
-// misspelt returns, sorted, the names of settings NAME=value that begin like this program's variables, whatever their case
-// and punctuation, but that the program does not know. Each is followed by a similar name that it knows, if there is one.
+// unknownVariables returns, sorted, the names of settings NAME=value that begin like this program's variables, whatever
+// their case and punctuation, but that are not known. Each is followed by a similar known name, if there is one.
 // Variables that Kubernetes sets are left out.
-func misspelt(settings []string, known map[string]bool) (unknown []string) {
+func unknownVariables(settings []string, known map[string]bool) (unknown []string) {
 	names := slices.Sorted(maps.Keys(known))
 	for _, setting := range settings {
 		name, _, _ := strings.Cut(setting, "=")

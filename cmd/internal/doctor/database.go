@@ -79,7 +79,7 @@ func (e *examination) connect(ctx context.Context) (d *db.DB, shut func() error,
 	}
 	flags := e.Flags
 	if e.poolerFault = flags.CheckPooler(ctx, e.pooler); e.poolerFault != nil {
-		flags.DirectURL = ""
+		flags.DirectURL = "" // ConnectVia would try it
 	}
 	return flags.ConnectVia(ctx, e.pooler, e.env.Err, nil)
 }

@@ -2,6 +2,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,9 +129,9 @@ type examination struct {
 	migrated bool
 }
 
-// ProbeRedis connects to the Redis at a URL as serve does. It returns the address and, in written, the error of a
-// test write by script, as budgets do.
-type ProbeRedis func(ctx context.Context, url string) (at string, written, err error)
+// ProbeRedis connects to the Redis at a URL as serve does. It returns the address and, in writeErr, the error of a test
+// write by script, as budgets do.
+type ProbeRedis func(ctx context.Context, url string) (at string, writeErr, err error)
 
 // requirement is the precondition of a check: nothing, an open database, or also migrated tables. If it is not met, an
 // earlier check has reported why.
@@ -273,10 +274,7 @@ func (c Command) recountAll(ctx context.Context, s cli.Env) error {
 			report := struct {
 				Corrected []doctor.Miscount `json:"corrected"`
 			}{append([]doctor.Miscount{}, miscounts...)}
-			if encodeErr := json.NewEncoder(output.ForJSON(s.Out)).Encode(report); err == nil {
-				err = encodeErr
-			}
-			return err
+			return cmp.Or(err, json.NewEncoder(output.ForJSON(s.Out)).Encode(report))
 		}
 		database.PrintRecounts(s.Out, miscounts)
 		if err == nil {

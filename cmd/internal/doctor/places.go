@@ -81,7 +81,7 @@ func assessMetrics(listen string) finding {
 	case err == nil && !address.IsLoopback() && !address.IsPrivate() && !address.IsLinkLocalUnicast():
 		return fail(remedy, fmt.Errorf("/metrics is at %s, a public address: everybody reads what each key does", listen))
 	}
-	return pass("/metrics is at %s", listen)
+	return pass("/metrics is at %s", listen) // also at a host name, which is not resolved
 }
 
 // checkKeyFiles checks that only the service can read the key files.
