@@ -46,5 +46,6 @@ func CheckCell(actual, wanted domain.Cell) error {
 		return fmt.Errorf("this database is cell %s for good: give --cell %s --cell-count %d",
 			actual, actual.Code(), actual.Count)
 	}
+	// Without partners, it would have become the wanted cell.
 	return fmt.Errorf("this database has partners, whose keys lead to cell 00: it cannot be cell %s", wanted)
 }

@@ -37,10 +37,7 @@ func (f Flags) WithPartner(ctx context.Context, s cli.Env, name string, work fun
 // FindClient finds a client that is not archived by id (v2's form or a UUID) or by name: one of partner or, if that is
 // zero, of any. The error about an ambiguous name lists the ids; that about an unknown name suggests the most similar one.
 func FindClient(ctx context.Context, d *db.DB, partner domain.PartnerID, text string) (db.ClientName, error) {
-	id, err := ParseClientID(text)
-	if err != nil {
-		id = domain.ClientID{}
-	}
+	id, _ := ParseClientID(text) // zero for a name
 	found, err := d.FindClients(ctx, partner, id, text)
 	switch {
 	case err != nil:
@@ -85,7 +82,8 @@ func FindPartner(ctx context.Context, d *db.DB, name string) (domain.PartnerID, 
 	}
 	names, byName := make([]string, len(all)), domain.PartnerID{}
 	for i, p := range all {
-		switch names[i] = p.Name; {
+		names[i] = p.Name
+		switch {
 		case p.ID.String() == name, strings.EqualFold(p.ID.UUID(), name):
 			return p.ID, nil
 		case domain.SortKey(p.Name) == domain.SortKey(name):

@@ -48,7 +48,7 @@ func (f Flags) With(ctx context.Context, s cli.Env, work func(*db.DB) error) err
 	})
 }
 
-// WithAny is With for tables of any version. It creates the embedded database if that does not exist.
+// WithAny opens the database, with tables of any version, runs work, and closes it. It creates a missing embedded one.
 func (f Flags) WithAny(ctx context.Context, s cli.Env, work func(*db.DB) error) (err error) {
 	d, shut, err := f.Connect(ctx, s.Err, nil)
 	if err != nil {
@@ -145,9 +145,9 @@ func (f Flags) FindPooler(ctx context.Context) (pg.Pooler, error) {
 // PoolerHint explains how to use a pooler in transaction mode.
 const PoolerHint = "give the address of PostgreSQL itself by --direct-database-url, or set the pooler to pool_mode = session"
 
-// CheckPooler returns an error for a pooler in transaction mode without --direct-database-url, and for a
-// --direct-database-url without --database-url, or that cannot be reached or leads to such a pooler. The error about a
-// pooler ends with PoolerHint.
+// CheckPooler returns an error if --database-url leads to a pooler in transaction mode (found) and
+// --direct-database-url is missing. It also rejects a --direct-database-url without --database-url, one that cannot be
+// reached, and one that leads to such a pooler. Its errors about a pooler end with PoolerHint.
 func (f Flags) CheckPooler(ctx context.Context, found pg.Pooler) error {
 	if f.DirectURL == "" {
 		if found.Shared() {
@@ -168,7 +168,8 @@ func (f Flags) CheckPooler(ctx context.Context, found pg.Pooler) error {
 	return nil
 }
 
-// ConnectVia is Connect without its check of the pooler, which FindPooler identified.
+// ConnectVia opens the database through the pooler found, which it does not check, and returns a function that closes
+// the database. It does not check the tables either. serveOptions are nil for a command.
 func (f Flags) ConnectVia(
 	ctx context.Context, found pg.Pooler, progress io.Writer, serveOptions *ServeOptions,
 ) (*db.DB, func() error, error) {

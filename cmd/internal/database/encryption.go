@@ -35,9 +35,7 @@ func (f Flags) KeyFile() string { return filepath.Join(f.DataDir, "encryption.ke
 
 // OpenKeys returns the keys of a database. They are nil if there are none; it then warns if the database has secrets. Keys
 // that cannot decrypt the stored secrets are an error.
-func (f KeyFlags) OpenKeys(
-	ctx context.Context, d *db.DB, at Flags, log *slog.Logger,
-) (*seal.Keys, error) {
+func (f KeyFlags) OpenKeys(ctx context.Context, d *db.DB, at Flags, log *slog.Logger) (*seal.Keys, error) {
 	hasSecrets, err := d.AnySealed(ctx, db.SealedColumns)
 	if err != nil {
 		return nil, err
@@ -75,8 +73,8 @@ func (f KeyFlags) Keys(at Flags, hasSecrets bool) (*seal.Keys, error) {
 // CheckContext is the sealing context of the check value, by which a wrong key is detected.
 var CheckContext = seal.Context("check", "")
 
-// CheckKeys returns an error if the keys are not those of the stored secrets. If the database has no secrets, it makes
-// these keys the database's by storing their check value, and starts over if another process stores one meanwhile.
+// CheckKeys returns an error if the database has secrets and the keys do not decrypt its check value. If that is
+// missing or, without secrets, not decrypted, it stores a new one, and starts over if another process did so meanwhile.
 func CheckKeys(ctx context.Context, d *db.DB, keys *seal.Keys, hasSecrets bool) error {
 	for {
 		check, err := d.EncryptionCheck(ctx)
@@ -98,13 +96,13 @@ func CheckKeys(ctx context.Context, d *db.DB, keys *seal.Keys, hasSecrets bool) 
 	}
 }
 
-// SetCheck replaces the check value before by a new one. It returns false if another process replaced it meanwhile.
-func SetCheck(ctx context.Context, d *db.DB, keys *seal.Keys, before []byte) (bool, error) {
+// SetCheck stores a check value of the first key in place of old; false if another process has replaced old meanwhile.
+func SetCheck(ctx context.Context, d *db.DB, keys *seal.Keys, old []byte) (bool, error) {
 	sealed, err := keys.Seal(nil, CheckContext)
 	if err != nil {
 		return false, err
 	}
-	return d.SetEncryptionCheck(ctx, before, sealed)
+	return d.SetEncryptionCheck(ctx, old, sealed)
 }
 
 // IsCurrent reports whether a value was sealed with the first key, which new secrets are sealed with.

@@ -30,12 +30,12 @@ func (Audit) Help() string {
 	return `Every write that succeeded through the API and every command that changed something is listed, the oldest first: who did it, to which object, and the names of the fields that were given, without their values. The actor is a key and the address it came from, or a command and the user of the operating system who ran it. Entries are kept for 400 days.`
 }
 
-// Run prints the audit trail.
+// Run prints the audit trail. A client may be archived if it is named by its id, which is not looked up.
 func (c Audit) Run(ctx context.Context, s cli.Env) error {
 	filter := domain.AuditFilter{Prefix: c.Key, Since: c.Since.Time}
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		if c.Client != "" {
-			if filter.Client, err = database.ParseClientID(c.Client); err != nil { // also of a client that is archived
+			if filter.Client, err = database.ParseClientID(c.Client); err != nil { // it is a name
 				client, err := database.FindClient(ctx, d, domain.PartnerID{}, c.Client)
 				if err != nil {
 					return err

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -185,18 +186,13 @@ type directoryLine struct {
 
 // row returns the cells of the table.
 func (k directoryLine) row() []any {
-	synced, last, failure := "never", "none", ""
+	synced := "never"
 	if k.SyncedAt != nil {
 		synced = k.SyncedAt.Time.Format(time.RFC3339)
 	}
-	if k.LastRun != nil {
-		last = string(*k.LastRun)
-	}
-	if k.Error != nil {
-		failure = *k.Error
-	}
 	return []any{
-		k.ClientID, k.Client, k.Partner, k.Directory, string(k.Settings), synced, k.NextAt.Time.Format(time.RFC3339), last, failure,
+		k.ClientID, k.Client, k.Partner, k.Directory, string(k.Settings), synced, k.NextAt.Time.Format(time.RFC3339),
+		cmp.Or(string(domain.OrZero(k.LastRun)), "none"), domain.OrZero(k.Error),
 	}
 }
 

@@ -52,8 +52,8 @@ func (c rotateKeyCmd) Validate() error {
 	return c.CheckKey()
 }
 
-// Run reencrypts every secret that is not encrypted with the new key. The check value (database.CheckContext) comes last:
-// while it is sealed with an older key, the rotation is incomplete.
+// Run reencrypts all secrets with the new key, under a lock, so that one process does it at a time. A database other
+// than the embedded one needs --encryption-key.
 func (c rotateKeyCmd) Run(ctx context.Context, s cli.Env) error {
 	if c.EncryptionKey == "" && c.DatabaseURL != "" {
 		return seal.ErrNoKey
@@ -65,8 +65,8 @@ func (c rotateKeyCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// rotate reencrypts the secrets of an open database, and then the check value. If some secrets could not be decrypted, it
-// names them, fails, and leaves the check value as it is, so that the rotation stays incomplete.
+// rotate reencrypts the secrets with the new key, and then the check value, by which a wrong key is detected. If some
+// secrets cannot be decrypted, it names them and fails. The check value then stays, as the rotation is incomplete.
 func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	keys, err := c.prepareKeys(ctx, d)
 	if err != nil {
@@ -110,8 +110,8 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	return nil
 }
 
-// prepareKeys returns the keys, the new one first. Without --encryption-key, the keys are in the key file of the embedded
-// database, which they read anew. prepareKeys adds a new key to it, unless an interrupted rotation has added one already.
+// prepareKeys returns the keys, the new one first. Without --encryption-key they are those in the key file of the
+// embedded database. It then adds a new key to the file, unless an interrupted rotation has added one already.
 func (c rotateKeyCmd) prepareKeys(ctx context.Context, d *db.DB) (*seal.Keys, error) {
 	hasSecrets, err := d.AnySealed(ctx, db.SealedColumns)
 	if err != nil {
@@ -135,5 +135,5 @@ func (c rotateKeyCmd) prepareKeys(ctx context.Context, d *db.DB) (*seal.Keys, er
 	if isCurrent, err := database.IsCurrent(keys, check); err != nil || !isCurrent {
 		return keys, err
 	}
-	return keys, seal.AddKey(c.KeyFile())
+	return keys, seal.AddKey(c.KeyFile()) // keys read the file again
 }

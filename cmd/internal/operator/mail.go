@@ -138,7 +138,7 @@ func (switchMailCmd) Help() string {
 	return `The switch counts at the moment of sending. What was due while a kind was off is not sent later. All kinds are on unless they were switched off, but for monthly-report.`
 }
 
-// Run switches a kind of mail on or off for a client or, if it is a kind of mails to partners, for a partner.
+// Run switches a kind of mail on or off for a client. If partners get that kind, c.Client names a partner.
 func (c switchMailCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) error {
 	command, on := line.Selected().Path(), line.Selected().Name == "enable"
 	if slices.Contains(domain.PartnerMails, c.Kind) {

@@ -38,7 +38,7 @@ func (m Migrate) Validate() error {
 }
 
 // Run applies the missing migrations, makes the database belong to the cell of the flags, and corrects stored counts if
-// a migration scheduled that.
+// a migration scheduled that. With --status or --dry-run it only lists migrations.
 func (m Migrate) Run(ctx context.Context, s cli.Env) error {
 	if m.Status || m.DryRun {
 		return m.list(ctx, s)
@@ -101,15 +101,17 @@ func (m Migrate) list(ctx context.Context, s cli.Env) error {
 // allSteps returns the migrations of the service and those of the others, in this order.
 func allSteps(ctx context.Context, d *db.DB, others []cli.Tables) ([]migrate.Step, error) {
 	all, err := migrate.Steps(ctx, d)
+	if err != nil {
+		return nil, err
+	}
 	for _, t := range others {
+		steps, err := t.Steps(ctx, d)
 		if err != nil {
 			return nil, err
 		}
-		var own []migrate.Step
-		own, err = t.Steps(ctx, d)
-		all = append(all, own...)
+		all = append(all, steps...)
 	}
-	return all, err
+	return all, nil
 }
 
 // printStep prints a migration and the tables that it locks.

@@ -112,18 +112,18 @@ func (f moveFlags) findPartner(ctx context.Context, from *db.DB, name string) (d
 	return partner, errors.Join(err, listErr)
 }
 
-// Run moves the partner.
+// Run moves the partners. With --dry-run it prints what would be moved, and all that prevents it.
 func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.with(ctx, s, func(m *move.Move) error {
 		m.Keep = c.Keep
 		keys, keysErr := c.readKeys()
-		m.CheckKeys = func(from, to context.Context, secrets bool) error {
-			return cmp.Or(keysErr, errors.Join(keys.checkOwn(from, m.From, secrets), keys.checkTo(to, m.To, secrets)))
+		m.CheckKeys = func(source, target context.Context, secrets bool) error {
+			return cmp.Or(keysErr, errors.Join(keys.checkOwn(source, m.From, secrets), keys.checkTo(target, m.To, secrets)))
 		}
 		m.Reseal = func(col db.SealedColumn, uuid string, sealed []byte) ([]byte, error) {
 			return keys.both.Reseal(sealed, seal.Context(col.Kind, uuid))
 		}
-		var storesErr error
+		var storesErr error // a dry run reports it with all other faults
 		m.CopyFile, storesErr = c.reportCopier(ctx, s)
 		if c.DryRun {
 			return c.printDryRun(ctx, s, m, storesErr)
@@ -160,8 +160,8 @@ func auditMove(ctx context.Context, m *move.Move, command string) error {
 // key, and both decrypts with either and encrypts with the other cell's. A key that does not exist is nil.
 type moveKeys struct{ own, to, both *seal.Keys }
 
-// readKeys reads the keys of both cells. This cell's are those of --encryption-key or, for an embedded database, those in
-// its key file; nil if there are none. Without --to-key the other cell has the same keys.
+// readKeys reads the keys of both cells. This cell's are those of --encryption-key or, for an embedded database, those
+// in its key file; nil if there are none. Without --to-key the other cell has the same keys.
 func (c movePartnerCmd) readKeys() (k moveKeys, err error) {
 	own := c.EncryptionKey
 	if own == "" && c.DatabaseURL == "" {
@@ -180,7 +180,8 @@ func (c movePartnerCmd) readKeys() (k moveKeys, err error) {
 	if k.to, err = seal.ParseKeys(to); err != nil {
 		return k, fmt.Errorf("--to-key: %w", err)
 	}
-	if k.both = k.to; own != "" {
+	k.both = k.to
+	if own != "" { // the keys of both cells, the other cell's first
 		k.both, err = seal.ParseKeys(to + "," + own)
 	}
 	return k, err
@@ -209,7 +210,7 @@ func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, secrets bool) error
 // error only if the partner has secrets.
 func (k moveKeys) checkTo(ctx context.Context, to *db.DB, secrets bool) error {
 	if k.to == nil {
-		return nil // checkOwn reports secrets without a key
+		return nil // no keys in either cell: checkOwn returns an error if the partner has secrets
 	}
 	check, err := to.EncryptionCheck(ctx)
 	switch {
@@ -271,7 +272,8 @@ func (c movePartnerCmd) printDryRun(ctx context.Context, s cli.Env, m *move.Move
 	}
 	var total int64
 	for _, size := range sizes {
-		if total += size.Rows; size.Rows > 0 {
+		total += size.Rows
+		if size.Rows > 0 {
 			fmt.Fprintf(s.Out, "%10d  %s\n", size.Rows, size.Table)
 		}
 	}

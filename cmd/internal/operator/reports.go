@@ -103,7 +103,7 @@ func (c makeReportCmd) newReport(now time.Time) (domain.Report, error) {
 		return r, nil
 	}
 	r.Period = &domain.ReportPeriod{Start: c.Start, End: c.End}
-	for _, fault := range r.Type.CheckPeriod(*r.Period, today) {
+	for _, fault := range r.Type.CheckPeriod(*r.Period, today) { // the first one is the error
 		flag := map[string]string{"period.start_on": "--start", "period.end_on": "--end"}[fault.Field]
 		return r, fmt.Errorf("%s %s", cmp.Or(flag, "the period"), strings.ReplaceAll(fault.Message, "end_on", "--end"))
 	}

@@ -35,7 +35,8 @@ func (c Seed) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		start := time.Now()
 		show := output.NewBar(s.Err, "seeding clients and users")
-		if show(0, c.Clients+c.Users); !output.IsTerminal(s.Err) {
+		show(0, c.Clients+c.Users)
+		if !output.IsTerminal(s.Err) { // where show prints nothing
 			fmt.Fprintf(s.Err, "seeding %d clients and %d users\n", c.Clients, c.Users)
 		}
 		err = seed.Large(ctx, d, seed.Size{Clients: c.Clients, Users: c.Users, Mails: c.Mails}, show)

@@ -258,7 +258,7 @@ func (c enableTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		chosen := slices.Compact(slices.Sorted(slices.Values(c.Categories)))
 		if slices.Equal(chosen, []string{"all"}) {
-			chosen = nil
+			chosen = nil // which stands for all
 		}
 		for _, category := range chosen {
 			if !slices.Contains(known, category) {
