@@ -60,11 +60,10 @@ func (d *Disk) FreeNow() (free uint64, known bool) {
 	answer := make(chan uint64, 1)
 	go func() {
 		defer d.Pending.Add(-1)
+		defer close(answer) // without a value after an error
 		if free, err := d.Free(d.Dir); err == nil {
 			answer <- free
-			return
 		}
-		close(answer)
 	}()
 	select {
 	case free, known = <-answer:

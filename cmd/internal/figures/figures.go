@@ -102,8 +102,8 @@ var (
 // Describe implements prometheus.Collector. It describes no metric, as it depends on the database which ones there are.
 func (f *figures) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector. It counts again if the figures are older than Age; concurrent scrapes
-// share one count.
+// Collect implements prometheus.Collector. It counts again if the figures are older than Age; concurrent scrapes share
+// one count. The states of the pool and the standby are read each time.
 func (f *figures) Collect(to chan<- prometheus.Metric) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // NewLog returns the log of a service, in text or JSON. It redacts API keys wherever they occur, such as a path, a
 // request id or a database error, and the passwords of URLs. Durations are written alike in both formats: 1.5s.
 func NewLog(to io.Writer, level slog.Level, format string) *slog.Logger {
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withoutSecrets}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: cleanAttr}
 	if format == "json" {
 		return slog.New(contextHandler{slog.NewJSONHandler(ForJSON(to), options)})
 	}
@@ -65,8 +65,8 @@ func WithoutSecrets(text string) string {
 	return urlPassword.ReplaceAllString(keyText.ReplaceAllString(text, "$1…"), "${1}xxxxx@")
 }
 
-// withoutSecrets applies WithoutSecrets to a string or an error, and formats a duration as text. Others are unchanged.
-func withoutSecrets(_ []string, a slog.Attr) slog.Attr {
+// cleanAttr applies WithoutSecrets to a string or an error, and formats a duration as text. Other values are unchanged.
+func cleanAttr(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindString:
 		a.Value = slog.StringValue(WithoutSecrets(a.Value.String()))

@@ -50,7 +50,7 @@ func (w *Visible) Finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.rest) > 0 {
-		_, _ = w.to.Write(w.escaper.AppendRest(nil, w.rest)) // as fmt.Fprintln to a terminal
+		_, _ = w.to.Write(w.escaper.AppendRest(nil, w.rest)) // at the end of the program, which an error does not fail
 	}
 	w.rest = nil
 }

@@ -61,7 +61,7 @@ func Nearest(word string, words []string, maxEdits int) string {
 	best, least := "", maxEdits+1
 	for _, w := range words {
 		if d := len(w) - len(word); d >= least || -d >= least {
-			continue
+			continue // the distance is at least the difference of the lengths
 		}
 		if d := edits(word, w); d < least {
 			best, least = w, d

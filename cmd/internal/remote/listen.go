@@ -115,7 +115,8 @@ func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context
 // input returns the input for the operation that lists events, as the flags filter them and where they begin.
 func (c Listen) input() *api.ListEventsInput {
 	in := &api.ListEventsInput{}
-	if in.Query.ClientID = c.Client; c.From != "start" {
+	in.Query.ClientID = c.Client
+	if c.From != "start" { // else the cursor stays empty
 		in.Query.Cursor = c.From
 	}
 	for _, t := range c.Types {

@@ -3,6 +3,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,11 +48,7 @@ const healthWithin = 5 * time.Second
 
 // Run prints the answer of a ready process. It fails if the process is not ready or cannot be reached.
 func (c Health) Run(ctx context.Context, s cli.Env) error {
-	at := c.URL
-	if at == "" {
-		at = cli.ListenURL(c.Listen)
-	}
-	text, err := CheckReady(ctx, at)
+	text, err := CheckReady(ctx, cmp.Or(c.URL, cli.ListenURL(c.Listen)))
 	if err != nil {
 		return err
 	}

@@ -40,8 +40,8 @@ func (t *Telemetry) RecordSpan(ctx context.Context, name string, began time.Time
 	endSpan(span, err)
 }
 
-// OperationTrace returns a Trace that makes a span of each call of an operation, but not of a request to the operation's
-// own route, which has one already: of a call by a route of v1, for example. It returns nil if t is nil.
+// OperationTrace returns a Trace that starts a span for each call of an operation from elsewhere than its own route,
+// such as from a route of v1: the request to its own route has a span already. It returns nil if t is nil.
 func (t *Telemetry) OperationTrace() domain.Trace {
 	work := t.Work()
 	if work == nil {
