@@ -109,7 +109,7 @@ func (w *background) cleanUpMoved(ctx context.Context) {
 		if err := stuck.logNew(ctx, w.db); err != nil {
 			return movedEvery, err
 		}
-		suspended, err := move.Suspend(ctx, w.db, cells.MovesKnown)
+		suspended, err := move.Suspend(ctx, w.db, cells.MovesKnown) // once all processes know of the move
 		if err != nil {
 			return movedEvery, err
 		}

@@ -148,7 +148,7 @@ func (c *redisClient) Use(ctx context.Context, fn func(redis.Conn) error) error 
 	return err
 }
 
-// lend calls fn with a pooled connection, and again with another one if Redis had closed it, unless it was fresh.
+// lend calls fn with a pooled connection. If Redis had closed it while it was idle, lend tries again with another one.
 func (c *redisClient) lend(ctx context.Context, fn func(redis.Conn) error) error {
 	for {
 		fresh := false
@@ -159,8 +159,8 @@ func (c *redisClient) lend(ctx context.Context, fn func(redis.Conn) error) error
 	}
 }
 
-// lendOnce calls fn with a connection of the pool, within redisWait; fresh is set if it was dialled. It returns errBusy
-// if all connections stay in use.
+// lendOnce calls fn with a connection of the pool, within redisWait; fresh is set if the connection was dialled. It
+// returns errBusy if all connections stay in use.
 func (c *redisClient) lendOnce(ctx context.Context, fresh *bool, fn func(redis.Conn) error) error {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, freshConnection{}, fresh), redisWait)
 	defer cancel()

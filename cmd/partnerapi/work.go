@@ -31,7 +31,7 @@ import (
 type background struct {
 	db         *db.DB
 	sender     mail.Sender
-	server     *mailWatch // nil where mails become files
+	mailWatch  *mailWatch // nil where mails become files
 	mails      *mail.Dispatcher
 	syncs      *directory.Runner
 	events     *webhook.Publisher
@@ -76,16 +76,16 @@ func newBackground(
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()
 	}, traces.Work())
 	reportTries, syncRuns, deliveries := newReportMetrics(), newSyncMetrics(), newDeliveryMetrics()
-	hooks, server := newDeliveries(d, r, log, deliveries), newMailWatch(sender, log)
+	hooks, watch := newDeliveries(d, r, log, deliveries), newMailWatch(sender, log)
 	metrics := []prometheus.Collector{
 		tries, reportTries.tries, reportTries.seconds, syncRuns.runs, syncRuns.seconds,
 		deliveries.tries, deliveries.seconds, deliveries.dropped, deliveries.disabled,
 	}
-	if server != nil {
-		metrics = append(metrics, server.up)
+	if watch != nil {
+		metrics = append(metrics, watch.up)
 	}
 	return &background{
-		db: d, sender: sender, server: server, mails: mails, hooks: hooks, metrics: metrics,
+		db: d, sender: sender, mailWatch: watch, mails: mails, hooks: hooks, metrics: metrics,
 		events:     webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, hooks.Wake),
 		reports:    newReportWorker(d, r, log, reportTries, traces.Work()),
 		maintainer: report.NewMaintainer(d, r.store, log, traces.Work()),
@@ -98,7 +98,7 @@ func newBackground(
 func (w *background) run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, loop := range []func(context.Context){
-		w.refreshDaily, w.refreshAhead, w.server.watch, w.assignWaiting, w.recordOverdue, w.cleanUpMoved, w.events.Run, w.maintainer.Run,
+		w.refreshDaily, w.refreshAhead, w.mailWatch.watch, w.assignWaiting, w.recordOverdue, w.cleanUpMoved, w.events.Run, w.maintainer.Run,
 	} {
 		loops.Go(func() { loop(ctx) })
 	}

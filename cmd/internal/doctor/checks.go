@@ -243,7 +243,8 @@ func unknownVariables(settings []string, known map[string]bool) (unknown []strin
 		if !isOurs || rest == "" || known[name] || kubernetesVariable.MatchString(setting) {
 			continue
 		}
-		if likely := output.Nearest(strings.ToUpper(name), names, max(2, (len(name)-len("PARTNERAPI_"))/3)); likely != "" {
+		maxEdits := max(2, (len(name)-len("PARTNERAPI_"))/3)
+		if likely := output.Nearest(strings.ToUpper(name), names, maxEdits); likely != "" {
 			name += " (" + likely + "?)"
 		}
 		unknown = append(unknown, name)

@@ -304,8 +304,8 @@ func (e *examination) checkEncryption(ctx context.Context) finding {
 	return e.checkKeys(ctx, keys, hasSecrets, remedy)
 }
 
-// checkKeys checks that the keys decrypt the check value, and warns of an incomplete rotation. It accepts any keys if the
-// database has no secrets or no check value.
+// checkKeys checks that the keys decrypt the check value, which is stored to detect wrong keys, and warns of an
+// incomplete rotation. It accepts any keys if the database has no secrets or no check value.
 func (e *examination) checkKeys(ctx context.Context, keys *seal.Keys, hasSecrets bool, remedy string) finding {
 	check, err := e.db.EncryptionCheck(ctx)
 	if err != nil {

@@ -45,7 +45,7 @@ func (e *examination) checkListen(ctx context.Context) finding {
 func isServing(ctx context.Context, listen string) bool {
 	answer, err := remote.CheckReady(ctx, cli.ListenURL(listen))
 	if err != nil {
-		return strings.Contains(err.Error(), ": not ready")
+		return strings.Contains(err.Error(), ": not ready") // the text of its answer 503
 	}
 	return strings.HasPrefix(string(answer), "ready")
 }

@@ -114,7 +114,7 @@ func allSteps(ctx context.Context, d *db.DB, others []cli.Tables) ([]migrate.Ste
 	return all, nil
 }
 
-// printStep prints a migration and the tables that it locks.
+// printStep prints a migration, the tables that it locks, and what it removes that earlier releases use.
 func printStep(to io.Writer, step migrate.Step) {
 	state := "missing"
 	if step.Applied {

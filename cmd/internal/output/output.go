@@ -115,7 +115,7 @@ func (t *Table) Flush() error { return t.w.Flush() }
 // List prints a list as a JSON array, or as a table with the columns; row returns the cells of an item.
 func List[T any](to io.Writer, isJSON bool, list []T, columns []any, row func(T) []any) error {
 	if isJSON {
-		return JSON(to, append([]T{}, list...))
+		return JSON(to, append([]T{}, list...)) // [] for nil
 	}
 	t := NewTable(to, columns...)
 	for _, item := range list {

@@ -43,7 +43,7 @@ func (t *Telemetry) Requests(trusted domain.Networks, skip ...string) gin.Handle
 		ctx := c.Request.Context()
 		extracted := t.propagator.Extract(ctx, propagation.HeaderCarrier(c.Request.Header))
 		if remote := trace.SpanContextFromContext(extracted); remote.IsValid() {
-			if peer, _ := netip.ParseAddr(c.RemoteIP()); trusted.Contain(peer) { // not the zero Addr of an error
+			if peer, _ := netip.ParseAddr(c.RemoteIP()); trusted.Contain(peer) { // false after an error
 				ctx = trace.ContextWithRemoteSpanContext(ctx, remote)
 			} else {
 				options = append(options, trace.WithLinks(trace.Link{SpanContext: remote}))

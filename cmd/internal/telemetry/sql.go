@@ -29,7 +29,7 @@ func (t *Telemetry) Statements() pgx.QueryTracer {
 // statements is a tracer without otelpgx's spans for the pool and for connections.
 type statements struct{ tracer *otelpgx.Tracer }
 
-// TraceQueryStart starts the span of a statement.
+// TraceQueryStart starts the span of a statement within a recorded span, and gives it the statement's name, if any.
 func (s statements) TraceQueryStart(ctx context.Context, c *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx

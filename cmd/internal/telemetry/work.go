@@ -50,7 +50,7 @@ func (t *Telemetry) OperationTrace() domain.Trace {
 	return func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error, ...slog.Attr)) {
 		current, ok := trace.SpanFromContext(ctx).(sdktrace.ReadOnlySpan)
 		if ok && current.Name() == "v2 "+name { // the span of the operation's own route
-			return domain.Trace(nil).Begin(ctx, name)
+			return domain.Trace(nil).Begin(ctx, name) // starts no span
 		}
 		return work(ctx, name, attrs...)
 	}

@@ -332,7 +332,7 @@ func describeNewKeys(phase retire.Phase) string {
 	return "New keys have v1: the command v1 phase --new off changes that."
 }
 
-// describeDeletion sets DeletableAt, which is usage.Silent after the end of v1 or, if that is later, after last, the last
+// describeDeletion sets DeletableAt to usage.Silent after the end of v1 or, if v1 was called later, after the last
 // call. It returns a sentence that says when v1 can be deleted or, if that time has come, how.
 func (st *Status) describeDeletion(ended, last time.Time) string {
 	since := "nobody called it since then"
