@@ -29,10 +29,10 @@ const (
 // refreshAhead refreshes the summaries of clients that callers read, before they are stale, so that reads need not.
 func (w *background) refreshAhead(ctx context.Context) {
 	lease.NewLoop(w.log, "refresh summaries ahead", aheadEvery, func(ctx context.Context) (time.Duration, error) {
-		began := time.Now()
+		start := time.Now()
 		n, err := w.db.RefreshAhead(ctx)
 		if n > 0 || err != nil {
-			w.traces.RecordSpan(ctx, "refresh summaries ahead", began, err, slog.Int("clients", n))
+			w.traces.RecordSpan(ctx, "refresh summaries ahead", start, err, slog.Int("clients", n))
 			w.log.DebugContext(ctx, "summaries refreshed ahead", "clients", n)
 		}
 		return aheadEvery, err
@@ -42,12 +42,12 @@ func (w *background) refreshAhead(ctx context.Context) {
 // assignWaiting assigns courses to the users of large audiences, in batches: without a pause while users wait.
 func (w *background) assignWaiting(ctx context.Context) {
 	lease.NewLoop(w.log, "assign courses", assignEvery, func(ctx context.Context) (time.Duration, error) {
-		began := time.Now()
+		start := time.Now()
 		n, err := w.db.AssignWaiting(ctx)
 		if n == 0 && err == nil {
 			return assignEvery, nil
 		}
-		w.traces.RecordSpan(ctx, "assign courses", began, err, slog.Int("users", n))
+		w.traces.RecordSpan(ctx, "assign courses", start, err, slog.Int("users", n))
 		return 0, err
 	}).Run(ctx)
 }

@@ -90,18 +90,18 @@ func (f WorkFlags) ConnectionsNeeded(working bool, behind pg.Pooler) int {
 // other processes leave too few. working reports whether the process does background work.
 func (f WorkFlags) CheckConnections(ctx context.Context, d *db.DB, log *slog.Logger, working bool) error {
 	need := f.ConnectionsNeeded(working, d.Pooler())
-	has, err := doctor.ReadConnections(ctx, d)
+	conns, err := doctor.ReadConnections(ctx, d)
 	if err != nil {
 		return err
 	}
 
-	if need > has.Allowed {
+	if need > conns.Allowed {
 		return fmt.Errorf("this process may need %d connections (--connections %d), and the database allows %d: "+
-			"lower them, or raise the database's max_connections", need, f.Connections, has.Allowed)
+			"lower them, or raise the database's max_connections", need, f.Connections, conns.Allowed)
 	}
-	if has.Used+need > has.Allowed {
+	if conns.Used+need > conns.Allowed {
 		log.WarnContext(ctx, "the database may run out of connections: lower --connections, or raise its max_connections",
-			"needed", need, "used_by_others", has.Used, "allowed", has.Allowed)
+			"needed", need, "used_by_others", conns.Used, "allowed", conns.Allowed)
 	}
 	return nil
 }

@@ -120,14 +120,14 @@ func (f Flags) EmbeddedDir() string { return filepath.Join(f.DataDir, "postgres"
 func (f Flags) Connect(
 	ctx context.Context, progress io.Writer, serveOptions *ServeOptions,
 ) (*db.DB, func() error, error) {
-	found, err := f.FindPooler(ctx)
+	pooler, err := f.FindPooler(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := f.CheckPooler(ctx, found); err != nil {
+	if err := f.CheckPooler(ctx, pooler); err != nil {
 		return nil, nil, err
 	}
-	return f.ConnectVia(ctx, found, progress, serveOptions)
+	return f.ConnectVia(ctx, pooler, progress, serveOptions)
 }
 
 // FindPooler identifies the pooler that --database-url leads to, pg.NoPooler if it leads to PostgreSQL itself.
@@ -135,22 +135,22 @@ func (f Flags) FindPooler(ctx context.Context) (pg.Pooler, error) {
 	if f.DatabaseURL == "" {
 		return pg.NoPooler, nil
 	}
-	found, err := pg.FindPooler(ctx, f.DatabaseURL)
+	pooler, err := pg.FindPooler(ctx, f.DatabaseURL)
 	if err != nil {
 		err = UnreachableError(fmt.Errorf("reach the database: %w", err))
 	}
-	return found, err
+	return pooler, err
 }
 
 // PoolerHint explains how to use a pooler in transaction mode.
 const PoolerHint = "give the address of PostgreSQL itself by --direct-database-url, or set the pooler to pool_mode = session"
 
-// CheckPooler returns an error if --database-url leads to a pooler in transaction mode (found) and
-// --direct-database-url is missing. It also rejects a --direct-database-url without --database-url, one that cannot be
-// reached, and one that leads to such a pooler. Its errors about a pooler end with PoolerHint.
-func (f Flags) CheckPooler(ctx context.Context, found pg.Pooler) error {
+// CheckPooler returns an error if pooler, that of --database-url, is in transaction mode and --direct-database-url is
+// missing. It also rejects a --direct-database-url without --database-url, one that cannot be reached, and one that
+// leads to such a pooler. Its errors about a pooler end with PoolerHint.
+func (f Flags) CheckPooler(ctx context.Context, pooler pg.Pooler) error {
 	if f.DirectURL == "" {
-		if found.Shared() {
+		if pooler.Shared() {
 			return errors.New("--database-url leads to a pooler in transaction mode: " + PoolerHint)
 		}
 		return nil
@@ -168,10 +168,10 @@ func (f Flags) CheckPooler(ctx context.Context, found pg.Pooler) error {
 	return nil
 }
 
-// ConnectVia opens the database through the pooler found, which it does not check, and returns a function that closes
-// the database. It does not check the tables either. serveOptions are nil for a command.
+// ConnectVia opens the database by way of pooler, which it does not check, and returns a function that closes the
+// database. It does not check the tables either. serveOptions are nil for a command.
 func (f Flags) ConnectVia(
-	ctx context.Context, found pg.Pooler, progress io.Writer, serveOptions *ServeOptions,
+	ctx context.Context, pooler pg.Pooler, progress io.Writer, serveOptions *ServeOptions,
 ) (*db.DB, func() error, error) {
 	url, stop := f.DatabaseURL, func() error { return nil }
 	if url == "" {
@@ -187,7 +187,7 @@ func (f Flags) ConnectVia(
 			stop = f.supervise(ctx, server, serveOptions.Log)
 		}
 	}
-	options, log := []db.Option{db.WithPooler(found, f.DirectURL)}, output.NewLog(progress, slog.LevelInfo, "text")
+	options, log := []db.Option{db.WithPooler(pooler, f.DirectURL)}, output.NewLog(progress, slog.LevelInfo, "text")
 	if serveOptions != nil {
 		log = serveOptions.Log
 		options = append(options, db.WithConns(serveOptions.Connections), db.WithSlowLog(log, slowStatement))

@@ -145,11 +145,11 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 		if err := checkWritable(e.DataDir); err != nil {
 			return fail(remedy, err)
 		}
-		open, _ := assessModes("chmod go-w the data directory, and chmod 700 the folders of mails and reports in it",
+		modes, _ := assessModes("chmod go-w the data directory, and chmod 700 the folders of mails and reports in it",
 			fileRule{e.DataDir, "write to", 0o022}, fileRule{filepath.Join(e.DataDir, "outbox"), "use", 0o077},
 			fileRule{filepath.Join(e.DataDir, "reports"), "use", 0o077})
-		if open.Status != passed {
-			return open
+		if modes.Status != passed {
+			return modes
 		}
 		free, err := figures.FreeBytes(e.DataDir)
 		if err != nil {

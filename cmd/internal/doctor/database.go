@@ -183,14 +183,14 @@ func (e *examination) checkMigrations(ctx context.Context) finding {
 // checkPool compares the connections of serve with those that the database allows: it fails if they are more, and warns
 // if they are more than those that others leave.
 func (e *examination) checkPool(ctx context.Context) finding {
-	has, err := doctor.ReadConnections(ctx, e.db)
+	conns, err := doctor.ReadConnections(ctx, e.db)
 	if err != nil {
 		return fail("the role must be able to read pg_stat_activity and pg_roles", err)
 	}
 	need := e.ConnectionsNeeded(!e.NoWork, e.pooler)
-	found := fmt.Sprintf("serve may open %d, the database allows %d, and %d are in use", need, has.Allowed, has.Used)
+	found := fmt.Sprintf("serve may open %d, the database allows %d, and %d are in use", need, conns.Allowed, conns.Used)
 	return grade("lower --connections, or raise the database's max_connections", found,
-		need > has.Allowed, has.Used+need > has.Allowed)
+		need > conns.Allowed, conns.Used+need > conns.Allowed)
 }
 
 // checkClock compares this machine's clock with the database's, which all processes use.

@@ -22,7 +22,7 @@ import (
 
 // checkListen checks that the process can listen on the addresses, or that a service already answers at --listen.
 func (e *examination) checkListen(ctx context.Context) finding {
-	var taken []string
+	var addresses []string
 	for _, at := range []struct{ flag, address string }{{"--listen", e.Listen}, {"--metrics-listen", e.MetricsListen}} {
 		if at.address == "" {
 			continue
@@ -31,14 +31,14 @@ func (e *examination) checkListen(ctx context.Context) finding {
 		switch {
 		case err == nil:
 			defer listener.Close() // held while the next is tried, as serve does
-			taken = append(taken, at.address)
+			addresses = append(addresses, at.address)
 		case at.flag == "--listen" && errors.Is(err, syscall.EADDRINUSE) && isServing(ctx, e.Listen):
 			return pass("a service of this kind answers at %s", e.Listen)
 		default:
 			return fail("stop what listens there, or choose another address by "+at.flag, err)
 		}
 	}
-	return pass("%s can be taken", strings.Join(taken, " and "))
+	return pass("%s can be taken", strings.Join(addresses, " and "))
 }
 
 // isServing reports whether serve or work answers at a listen address, even if it is not ready.
@@ -107,7 +107,7 @@ type fileRule struct {
 // warns if its group can. It skips places that do not exist, and count is the number of the others. It fails if a place
 // cannot be examined.
 func assessModes(remedy string, places ...fileRule) (found finding, count int) {
-	var open []string
+	var faults []string
 	status := passed
 	for _, p := range places {
 		about, err := os.Stat(p.path)
@@ -120,18 +120,18 @@ func assessModes(remedy string, places ...fileRule) (found finding, count int) {
 		count++
 		switch mode := about.Mode().Perm(); {
 		case mode&p.forbidden&0o007 != 0:
-			status, open = failed, append(open, fmt.Sprintf("everybody on this machine may %s %s (mode %04o)", p.access, p.path, mode))
+			status, faults = failed, append(faults, fmt.Sprintf("everybody on this machine may %s %s (mode %04o)", p.access, p.path, mode))
 		case mode&p.forbidden&0o070 != 0:
 			if status == passed {
 				status = warned
 			}
-			open = append(open, fmt.Sprintf("its group may %s %s (mode %04o)", p.access, p.path, mode))
+			faults = append(faults, fmt.Sprintf("its group may %s %s (mode %04o)", p.access, p.path, mode))
 		}
 	}
 	if status == passed {
 		return pass("closed to others"), count
 	}
-	return finding{Status: status, Found: strings.Join(open, "; "), Remedy: remedy}, count
+	return finding{Status: status, Found: strings.Join(faults, "; "), Remedy: remedy}, count
 }
 
 // checkStore writes, reads and deletes a small object in the store of reports. If the store is a folder that does not

@@ -33,14 +33,14 @@ func (c importBreachesCmd) Run(ctx context.Context, s cli.Env) error {
 	if err != nil {
 		return err
 	}
-	read, err := readBreaches(text)
+	file, err := readBreaches(text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	err = importEntries(ctx, s, c.Flags, "breaches import", read.breaches, read.faults, (*db.DB).ImportBreaches,
-		fmt.Sprintf("skipped %d fabricated, %d retired, %d wrong\n%s", read.fabricated, read.retired, len(read.faults), breachCredit))
-	if err == nil && len(read.faults) > 0 {
-		err = fmt.Errorf("%d of the entries of %s are wrong and were not imported", len(read.faults), c.File)
+	err = importEntries(ctx, s, c.Flags, "breaches import", file.breaches, file.faults, (*db.DB).ImportBreaches,
+		fmt.Sprintf("skipped %d fabricated, %d retired, %d wrong\n%s", file.fabricated, file.retired, len(file.faults), breachCredit))
+	if err == nil && len(file.faults) > 0 {
+		err = fmt.Errorf("%d of the entries of %s are wrong and were not imported", len(file.faults), c.File)
 	}
 	return err
 }

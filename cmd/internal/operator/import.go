@@ -36,7 +36,7 @@ func (Import) Help() string {
 
 // Run imports the objects and prints the outcome.
 func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
-	in, reading, shutFile, err := output.OpenInput(s, c.File, "reading bytes")
+	in, readProgress, shutFile, err := output.OpenInput(s, c.File, "reading bytes")
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 			return err
 		}
 
-		applying := output.NewProgress(s.Err, "applying lines", "lines applied")
+		applyProgress := output.NewProgress(s.Err, "applying lines", "lines applied")
 		run := transfer.Try
 		if !c.DryRun {
 			run, ctx = transfer.Import, db.WithEntry(ctx, database.AsCommand(domain.AuditEntry{Operation: "import"}))
@@ -55,18 +55,18 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 		start := time.Now()
 		report, err := run(ctx, d, in, transfer.Watcher{
 			Refused: func(line int, reason string) {
-				reading.EndLine()
-				applying.EndLine()
+				readProgress.EndLine()
+				applyProgress.EndLine()
 				writeRefused(line, reason)
 			},
-			Read: reading.Update,
+			Read: readProgress.Update,
 			Applied: func(done, total int) {
-				applying.Size = int64(total)
-				applying.Update(done, int64(done))
+				applyProgress.Size = int64(total)
+				applyProgress.Update(done, int64(done))
 			},
 		})
-		reading.EndLine()
-		applying.EndLine()
+		readProgress.EndLine()
+		applyProgress.EndLine()
 		prefix, consequence := "", "run it again with the same lines, what is applied is not applied twice"
 		if c.DryRun {
 			prefix, consequence = "dry run, nothing was changed: ", "nothing was changed"

@@ -73,11 +73,11 @@ func (m Migrate) list(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		shown := []migrate.Step{}
+		steps := []migrate.Step{}
 		missing := 0
 		for _, step := range all {
 			if m.Status || !step.Applied {
-				shown = append(shown, step)
+				steps = append(steps, step)
 			}
 			if !step.Applied {
 				missing++
@@ -86,9 +86,9 @@ func (m Migrate) list(ctx context.Context, s cli.Env) error {
 		if m.JSON {
 			return json.NewEncoder(output.ForJSON(s.Out)).Encode(struct {
 				Migrations []migrate.Step `json:"migrations"`
-			}{shown})
+			}{steps})
 		}
-		for _, step := range shown {
+		for _, step := range steps {
 			printStep(s.Out, step)
 		}
 		if missing == 0 {

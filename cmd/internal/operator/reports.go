@@ -73,7 +73,7 @@ func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 		r.Client = t.ID
 
 		fmt.Fprintf(s.Err, "making %s of %s\n", r.Type, t.Name)
-		began := time.Now()
+		start := time.Now()
 		var size int64
 		err = d.FromReplica(ctx, func(ctx context.Context) (err error) {
 			size, err = output.WriteFile(c.Out, func(file *bufio.Writer) error { return renderer.Write(ctx, file, t, r) })
@@ -82,7 +82,7 @@ func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return fmt.Errorf("the report was not made: %w", err)
 		}
-		fmt.Fprintf(s.Err, "made in %v\n", time.Since(began).Round(10*time.Millisecond))
+		fmt.Fprintf(s.Err, "made in %v\n", time.Since(start).Round(10*time.Millisecond))
 		_, err = fmt.Fprintf(s.Out, "%s: %d bytes\n", c.Out, size)
 		return err
 	})

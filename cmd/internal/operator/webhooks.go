@@ -105,15 +105,15 @@ func (c setWebhookCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) e
 	return c.With(ctx, s, func(d *db.DB) error {
 		object := domain.AuditObject{Kind: c.ID.Noun(), ID: c.ID.String()}
 		entry := &domain.AuditEntry{Operation: line.Selected().Path(), Object: object, Fields: []string{"status"}}
-		var before domain.WebhookStatus
+		var previous domain.WebhookStatus
 		err := database.RunAudited(ctx, d, entry, func(ctx context.Context) (err error) {
-			before, err = outbox.SetWebhookStatus(ctx, d, c.ID, status)
+			previous, err = outbox.SetWebhookStatus(ctx, d, c.ID, status)
 			return err
 		})
 		if err != nil {
 			return explainNotFound(err, c.ID)
 		}
-		_, err = fmt.Fprintf(s.Out, "%s is %s; it was %s\n", c.ID, status, before)
+		_, err = fmt.Fprintf(s.Out, "%s is %s; it was %s\n", c.ID, status, previous)
 		return err
 	})
 }

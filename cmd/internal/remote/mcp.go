@@ -52,17 +52,17 @@ func (c MCP) Run(ctx context.Context, s cli.Env) error {
 	if err := c.probe(ctx, service, endpoint); err != nil {
 		return err
 	}
-	far, err := (&sdk.StreamableClientTransport{
+	server, err := (&sdk.StreamableClientTransport{
 		Endpoint: strings.TrimRight(c.URL, "/") + endpoint, HTTPClient: service.HTTP(), MaxRetries: -1, DisableStandaloneSSE: true,
 	}).Connect(ctx)
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", c.URL, err)
 	}
-	near, err := (&sdk.IOTransport{Reader: io.NopCloser(s.In), Writer: nopCloser{output.ForJSON(s.Out)}}).Connect(ctx)
+	stdio, err := (&sdk.IOTransport{Reader: io.NopCloser(s.In), Writer: nopCloser{output.ForJSON(s.Out)}}).Connect(ctx)
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
-	b := &bridge{near: near, far: far, transport: transport, log: s.Err, waiting: map[jsonrpc.ID]bool{}}
+	b := &bridge{stdio: stdio, server: server, transport: transport, log: s.Err, waiting: map[jsonrpc.ID]bool{}}
 	return b.run(ctx)
 }
 
@@ -130,12 +130,12 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// bridge relays messages between near, the standard streams, and far, the service. Of a message it reads only which call
-// it makes or answers.
+// bridge relays messages between stdio, the standard streams, and server, the service's MCP server. Of a message it
+// reads only which call it makes or answers.
 type bridge struct {
-	near, far sdk.Connection
-	transport *versionTransport
-	log       io.Writer
+	stdio, server sdk.Connection
+	transport     *versionTransport
+	log           io.Writer
 
 	pending sync.WaitGroup // calls without an answer
 	mu      sync.Mutex
@@ -144,15 +144,15 @@ type bridge struct {
 	initial jsonrpc.ID
 }
 
-// run relays messages until the near side ends and all calls are answered, or until ctx ends. It fails if the far side
-// ends first.
+// run relays messages until the input ends and all calls are answered, or until ctx ends. It fails if the connection to
+// the server ends first.
 func (b *bridge) run(ctx context.Context) error {
 	ended := make(chan error, 1)
-	go func() { ended <- b.relayFar(ctx) }()
+	go func() { ended <- b.relayServer(ctx) }()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		b.relayNear(ctx)
+		b.relayInput(ctx)
 		b.pending.Wait()
 	}()
 	select {
@@ -164,18 +164,18 @@ func (b *bridge) run(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-done:
 	}
-	return b.far.Close()
+	return b.server.Close()
 }
 
 // maxCalls is the number of concurrent calls: as many as the service accepts per key.
 const maxCalls = 16
 
-// relayNear sends the near side's messages to the far side until the near side ends. Calls are sent concurrently, up to
-// maxCalls at a time. The call initialize, and messages other than calls, are sent in order.
-func (b *bridge) relayNear(ctx context.Context) {
+// relayInput sends the messages of the standard input to the server until the input ends. Calls are sent concurrently,
+// up to maxCalls at a time. The call initialize, and messages other than calls, are sent in order.
+func (b *bridge) relayInput(ctx context.Context) {
 	slots := make(chan struct{}, maxCalls)
 	for {
-		m, err := b.near.Read(ctx)
+		m, err := b.stdio.Read(ctx)
 		if err != nil {
 			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
 				fmt.Fprintln(b.log, "partnerapi: standard input is not read on:", err)
@@ -214,10 +214,10 @@ func (b *bridge) expect(call *jsonrpc.Request) {
 	}
 }
 
-// send sends a message to the far side. If that fails and call is the id of a call, it answers the call with an error, so
+// send sends a message to the server. If that fails and call is the id of a call, it answers the call with an error, so
 // that the caller does not wait.
 func (b *bridge) send(ctx context.Context, m jsonrpc.Message, call jsonrpc.ID) {
-	err := b.far.Write(ctx, m)
+	err := b.server.Write(ctx, m)
 	if err == nil {
 		return
 	}
@@ -229,10 +229,10 @@ func (b *bridge) send(ctx context.Context, m jsonrpc.Message, call jsonrpc.ID) {
 	}
 }
 
-// relayFar sends the far side's messages to the near side until the far side ends, and returns why it ended.
-func (b *bridge) relayFar(ctx context.Context) error {
+// relayServer writes the server's messages to the standard output until the connection ends, and returns why it ended.
+func (b *bridge) relayServer(ctx context.Context) error {
 	for {
-		m, err := b.far.Read(ctx)
+		m, err := b.server.Read(ctx)
 		if err != nil {
 			return err
 		}
@@ -240,14 +240,14 @@ func (b *bridge) relayFar(ctx context.Context) error {
 			b.answer(ctx, response)
 			continue
 		}
-		if err := b.near.Write(ctx, m); err != nil {
+		if err := b.stdio.Write(ctx, m); err != nil {
 			return fmt.Errorf("write standard output: %w", err)
 		}
 	}
 }
 
-// answer sends an answer to the near side; it drops one to a call that is not pending. From the answer to the call
-// initialize it takes the protocol version for later requests.
+// answer writes an answer to the standard output; it drops one to a call that is not pending. From the answer to the
+// call initialize it takes the protocol version for later requests.
 func (b *bridge) answer(ctx context.Context, response *jsonrpc.Response) {
 	b.mu.Lock()
 	isPending := b.waiting[response.ID]
@@ -265,7 +265,7 @@ func (b *bridge) answer(ctx context.Context, response *jsonrpc.Response) {
 		return
 	}
 	defer b.pending.Done()
-	if err := b.near.Write(ctx, response); err != nil {
+	if err := b.stdio.Write(ctx, response); err != nil {
 		fmt.Fprintln(b.log, "partnerapi: write standard output:", err)
 	}
 }

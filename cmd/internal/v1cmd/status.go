@@ -175,16 +175,16 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	query := usage.ReportQuery{
 		Successors: v1compat.Declare(v1compat.Config{}).Successors(), Now: now, Days: c.Days,
 	}
-	var only db.Key
+	var key db.Key
 	if c.Key != "" {
 		keys, err := d.Keys(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if only, err = findKeyByPrefix(keys, c.Key); err != nil {
+		if key, err = findKeyByPrefix(keys, c.Key); err != nil {
 			return nil, err
 		}
-		query.Keys = []domain.KeyID{only.ID}
+		query.Keys = []domain.KeyID{key.ID}
 	}
 	state, err := store.Load(ctx)
 	if err != nil {
@@ -206,15 +206,15 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	for _, k := range report.Keys {
 		st.Keys = append(st.Keys, statusOf(k, state, now))
 	}
-	if st.Rehearsals, err = readRehearsals(ctx, store, only.ID, now); err != nil {
+	if st.Rehearsals, err = readRehearsals(ctx, store, key.ID, now); err != nil {
 		return nil, err
 	}
-	if st.Mails, err = readMails(ctx, store, only.PartnerID); err != nil {
+	if st.Mails, err = readMails(ctx, store, key.PartnerID); err != nil {
 		return nil, err
 	}
 	if c.Key != "" {
-		phase, until := state.PhaseOf(retire.Key{ID: only.ID, Partner: only.PartnerID}, now)
-		st.NoCalls = fmt.Sprintf("%s (%s) did not call v1 in the last 400 days. It is in phase %s.", only.Prefix, only.Name,
+		phase, until := state.PhaseOf(retire.Key{ID: key.ID, Partner: key.PartnerID}, now)
+		st.NoCalls = fmt.Sprintf("%s (%s) did not call v1 in the last 400 days. It is in phase %s.", key.Prefix, key.Name,
 			phaseText(phase, until))
 	}
 	var lastCall time.Time
