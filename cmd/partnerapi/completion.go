@@ -76,7 +76,7 @@ type lineState struct {
 func completions(model *kong.Application, words []string) []string {
 	state := lineState{node: model.Node}
 	before, current := words[:len(words)-1], words[len(words)-1]
-	isHelp := len(before) > 0 && before[0] == "help" // whose arguments are a command line
+	isHelp := len(before) > 0 && before[0] == "help" // its arguments are a command line
 	if isHelp {
 		before = before[1:]
 	}

@@ -75,9 +75,9 @@ const MinConnections = 5
 // ConnectionsNeeded returns the maximum number of connections of a process to the server: its pool, the reserved ones
 // and its listeners. A process without background work has two listeners less, those for mail and reports. The pool is
 // left out behind a pooler in transaction mode, which has connections of its own.
-func (f WorkFlags) ConnectionsNeeded(working bool, behind pg.Pooler) int {
+func (f WorkFlags) ConnectionsNeeded(working bool, pooler pg.Pooler) int {
 	n := f.Connections + pg.ReservedConns + pg.Listeners
-	if behind.Shared() {
+	if pooler.Shared() {
 		n -= f.Connections
 	}
 	if !working {

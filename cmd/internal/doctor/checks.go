@@ -31,7 +31,7 @@ func (e *examination) checkFlags(ctx context.Context) finding {
 	if err := errors.Join(e.Check(), telemetry.Check()); err != nil {
 		return fail(remedy, err)
 	}
-	return withinContext(ctx, remedy, func() finding {
+	return withinContext(ctx, remedy, func() finding { // it reads the font of reports
 		if _, err := e.Renderer(); err != nil {
 			return fail(remedy, err)
 		}
