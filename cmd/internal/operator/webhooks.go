@@ -177,7 +177,7 @@ func (e deliveryLine) row() []any {
 	if n := len(e.Tries); n > 0 {
 		last = answerOf(e.Tries[n-1])
 	}
-	if e.Reason != nil {
+	if e.Reason != nil { // it was dropped
 		last = *e.Reason
 	}
 	return []any{
