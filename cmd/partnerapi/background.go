@@ -63,7 +63,7 @@ func (w *background) refreshDaily(ctx context.Context) {
 }
 
 // refreshIfDue runs the daily refresh if it is due, and then due recounts. It returns how long to wait until the next
-// call: until midnight (UTC), or dailyRetry if another process runs the refresh. After an error it is unused.
+// call: until midnight (UTC), or dailyRetry if another process runs the refresh. With an error, the wait is unused.
 func (w *background) refreshIfDue(ctx context.Context) (wait time.Duration, err error) {
 	now := w.db.Now()
 	today := domain.DateOf(now)

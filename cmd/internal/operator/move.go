@@ -64,7 +64,7 @@ func (c movePartnerCmd) Validate() error {
 	return c.CheckKey()
 }
 
-// with opens both databases and runs work for each partner. A failure does not stop the partners after it.
+// with opens both databases and runs work for each partner. After a failure it goes on, unless ctx has ended.
 func (f moveFlags) with(ctx context.Context, s cli.Env, work func(*move.Move) error) error {
 	return f.With(ctx, s, func(from *db.DB) error {
 		return database.Flags{DatabaseURL: f.To}.With(ctx, s, func(to *db.DB) error {
@@ -312,7 +312,7 @@ func (c movePartnerCmd) printNextSteps(ctx context.Context, s cli.Env, m *move.M
 
 type moveCancelCmd struct{ moveFlags }
 
-// Run cancels the move.
+// Run cancels the move of each partner.
 func (c moveCancelCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.with(ctx, s, func(m *move.Move) error {
 		if err := m.Cancel(ctx); err != nil {

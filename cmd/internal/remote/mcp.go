@@ -200,8 +200,8 @@ func (b *bridge) relayInput(ctx context.Context) {
 	}
 }
 
-// expect records a call as pending, unless a call with its id is pending already. It records the id of initialize, from
-// whose response answer takes the version of the protocol.
+// expect records a call as pending, unless a call with its id is pending already. It also records the id of the call
+// initialize, for the method answer.
 func (b *bridge) expect(call *jsonrpc.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
