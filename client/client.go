@@ -110,7 +110,7 @@ func New(c Config) (*Client, error) {
 		c.Transport = http.DefaultTransport.(*http.Transport).Clone()
 	}
 	key := c.Key
-	c.Key = ""
+	c.Key = "" // only the function key returns it, so that fmt does not print it
 	return &Client{
 		config: c, key: func() string { return key }, base: strings.TrimRight(c.URL, "/"), address: address,
 		answered: new(atomic.Bool),

@@ -85,8 +85,8 @@ func (c *cache) getIDs(
 	return missing, c.generation
 }
 
-// getNumbers adds to found the cached numbers of the wanted ids. It returns the other ids and the current generation,
-// for put. The caller may access the objects, because they are in a response to it.
+// getNumbers adds the cached numbers of the wanted ids to found, and records that the caller accessed the objects: they
+// are in a response to it. It returns the other ids and the current generation, for put.
 func (c *cache) getNumbers(
 	caller domain.KeyID, wanted []IDKey, found map[IDKey]int64,
 ) (missing []IDKey, generation uint64) {
@@ -107,8 +107,8 @@ func (c *cache) getNumbers(
 	return missing, c.generation
 }
 
-// put adds pairs whose objects the caller may access. It does nothing if generation, in which they were read, is not
-// the current one, or if Watch is not listening.
+// put adds pairs whose objects the caller may access. It does nothing if the registry has changed since generation, in
+// which the pairs were read, if Watch is not listening, or if the cache has no room for any pair.
 func (c *cache) put(generation uint64, caller domain.KeyID, pairs []pair) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 // pointers; Resolve walks structs, pointers, slices and arrays, but no interfaces. It does not change Refs without a
 // Number. The ID of an unused number is zero: the operation that gets it does not find the object.
 //
-// The Lookup holds the objects of Refs that are not in slices or arrays. An operation that succeeds has accessed all of
-// them, but may have skipped Refs in slices.
+// If the operation then succeeds, the caller may access all objects of the Lookup (Lookup.Cache). The Lookup is without
+// objects of Refs in slices and arrays: operations may skip those that the caller may not access.
 func Resolve(ctx context.Context, reg *Registry, inputs ...any) (Lookup, error) {
 	slots, err := collect(inputs)
 	if err != nil {
@@ -37,8 +37,8 @@ func Resolve(ctx context.Context, reg *Registry, inputs ...any) (Lookup, error) 
 	return lookup, err
 }
 
-// ResolveBy is like Resolve, but gets the ids from find and not from a Registry. It calls find at most once; the ID of
-// a number that is not in the result is zero.
+// ResolveBy sets IDs as Resolve does, but gets them from find and not from a Registry. It calls find at most once. The
+// ID of a number that is not in the result is zero.
 func ResolveBy(find func([]NumberKey) (map[NumberKey]UUID, error), inputs ...any) error {
 	slots, err := collect(inputs)
 	if err != nil {
@@ -70,8 +70,8 @@ func resolve(slots []slot, find func([]NumberKey) (map[NumberKey]UUID, error)) e
 	return nil
 }
 
-// ResolvedIDs returns the ids of the Refs with a Number in the values, which it walks as Resolve does. An id is zero if
-// its number is unused.
+// ResolvedIDs returns the ids of the Refs that have a Number, in values that it walks as Resolve does. Call it after
+// Resolve: an id is zero if its number is unused.
 func ResolvedIDs(values ...any) ([]IDKey, error) {
 	slots, err := collect(values)
 	if err != nil {
@@ -93,8 +93,8 @@ func Number(ctx context.Context, reg *Registry, out any) error {
 	return NumberBy(func(wanted []IDKey) (map[IDKey]int64, error) { return reg.Numbers(ctx, wanted) }, out)
 }
 
-// NumberBy is like Number, but for several values, and with the numbers from find and not from a Registry. It calls
-// find at most once. A wanted id that is not in the result is an error.
+// NumberBy sets the Number of every Ref in the values from its ID, as Number does, but gets the numbers from find and
+// not from a Registry. It calls find at most once. An id that is not in the result is an error.
 func NumberBy(find func([]IDKey) (map[IDKey]int64, error), values ...any) error {
 	slots, err := collect(values)
 	if err != nil {
@@ -142,8 +142,8 @@ func collect(values []any) ([]slot, error) {
 	return slots, nil
 }
 
-// walk appends the slots of the Refs in v. It returns an error for a Ref that cannot be set, because v was not reached
-// through a pointer or it is in a map, and for a Ref of a kind without numbers.
+// walk appends the slots of the Refs in v; below a slice or an array they are listed. It returns an error for a Ref
+// that cannot be set (v was not reached through a pointer, or it is in a map), and for a Ref of a kind without numbers.
 func walk(v reflect.Value, slots *[]slot) error {
 	if isRef(v.Type()) {
 		if !v.CanAddr() {
@@ -229,8 +229,7 @@ var (
 	thisPackage  = reflect.TypeFor[Ref[domain.ClientKind]]().PkgPath()
 )
 
-// isRef reports whether t is a Ref or a TextRef. A struct that embeds a Ref has its methods too, but is of another
-// package.
+// isRef reports whether t is a Ref or a TextRef. A struct that embeds a Ref has its methods, but is of another package.
 func isRef(t reflect.Type) bool {
 	return t.PkgPath() == thisPackage && reflect.PointerTo(t).Implements(referrerType)
 }

@@ -52,7 +52,8 @@ func Import(
 	return report, err
 }
 
-// importSheet imports a sheet in the transaction of ctx. It may be called again after a rollback.
+// importSheet imports a sheet in the transaction of ctx; a dry run only stages and checks it. If rows are refused, the
+// report has only these. It may be called again after a rollback.
 func importSheet(
 	ctx context.Context, d *pg.DB, s *sheet, dryRun bool, hooks []func(context.Context) error,
 ) (report ImportReport, err error) {
@@ -65,7 +66,7 @@ func importSheet(
 	if report.Unchanged, err = stage(ctx, d, s.rows); err != nil {
 		return report, err
 	}
-	if err := check(ctx, d, s); err != nil {
+	if err := refuseStaged(ctx, d, s); err != nil {
 		return report, err
 	}
 	if len(s.refused) > 0 {
@@ -138,8 +139,8 @@ LEFT JOIN idmap_import AS moves ON moves.kind = held.kind AND moves.id = held.id
 WHERE mine.id IS NULL OR held.retired_at > 'epoch' OR i.number > ?::int
 	OR held.id IS NOT NULL AND held.retired_at IS NULL AND moves.id IS NULL`
 
-// check adds the refusals of the staged rows that selectRefused selects to the sheet.
-func check(ctx context.Context, d *pg.DB, s *sheet) error {
+// refuseStaged refuses the staged rows that selectRefused selects: it adds them to the sheet, each with the reason.
+func refuseStaged(ctx context.Context, d *pg.DB, s *sheet) error {
 	refused, err := pg.All[struct {
 		Place                       int
 		Orphan, Stranger, Tombstone bool
@@ -153,7 +154,7 @@ func check(ctx context.Context, d *pg.DB, s *sheet) error {
 			s.refuse(r.line, OutOfRange, notImported, r.number, maxImported)
 		case found.Orphan:
 			s.refuse(r.line, Orphan, "there is no %s %s", r.kind, id)
-		case found.Stranger:
+		case found.Stranger: // an object of another kind has the id
 			s.refuse(r.line, WrongKind, "%s is not the id of a %s", anyID(r.id).UUID(), r.kind)
 		case found.Tombstone:
 			s.refuse(r.line, Duplicate, "%s %d was %s's", r.kind, r.number, holder)
@@ -165,7 +166,8 @@ func check(ctx context.Context, d *pg.DB, s *sheet) error {
 }
 
 // move gives the staged objects their numbers. It retires all previous numbers before it gives new ones, so that a file
-// can swap numbers.
+// can swap numbers. v1 never showed the number of a tombstone with retired_at = 'epoch': if the file gives that number
+// to another object, the tombstone gets a new one.
 func move(ctx context.Context, d *pg.DB) error {
 	for _, step := range []struct{ action, statement string }{
 		{"retire former numbers", `UPDATE id_registry AS r SET retired_at = clock_timestamp()

@@ -73,7 +73,7 @@ func (l Lookup) Only(objects map[UUID]bool) Lookup {
 
 // IDs returns the ids of the objects that have the wanted numbers, of any kinds, with at most one statement. Unused
 // numbers and tombstones are not in the map. It uses the cache only for objects that the context's caller accessed
-// before (see Lookup.Cache).
+// before. The Lookup has the pairs that were not in the cache, for Lookup.Cache.
 func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]UUID, Lookup, error) {
 	found := make(map[NumberKey]UUID, len(wanted))
 	caller := domain.CallerFrom(ctx).Key
@@ -186,7 +186,7 @@ func (e Entry) UUID() string { return anyID(e.ID).UUID() }
 
 // Describe returns all entries of the registry with a number, or with an id in the form of v2 or as a UUID: the live
 // entry first, then the tombstones from the latest to the earliest. It returns an error for a text that is neither a
-// number nor an id of the kind.
+// number up to MaxNumber nor an id of the kind.
 func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entry, error) {
 	condition, value := "number = ?1::int", any(nil)
 	if number, err := strconv.ParseInt(text, 10, 32); err == nil {
