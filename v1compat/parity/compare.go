@@ -41,9 +41,9 @@ type comparison struct {
 
 func (c comparison) refused() bool { return c.v1.refused || c.other.refused }
 
-// compare reads the query on both sides, once and then up to maxReadings times, until each subject is equal or its
-// difference is confirmed, and reports the findings; differences that are never confirmed as unsettled. It starts over
-// if the query becomes refused, or is no longer refused. It returns the rows that both sides have.
+// compare reads the query on both sides, and again up to maxReadings times while a subject differs. It reports a
+// subject when it is equal or its difference is confirmed, and what is never confirmed as unsettled. It starts over if
+// the query becomes refused, or is no longer refused. It returns the rows that both sides have.
 func (q *query) compare(ctx context.Context) (pairs [][2]row, err error) {
 	refused, open := false, map[subject]finding{} // open has the subjects to report, with their last findings
 	for n := 0; n == 0 || len(open) > 0 && n <= maxReadings; n++ {
@@ -67,7 +67,7 @@ func (q *query) compare(ctx context.Context) (pairs [][2]row, err error) {
 		for s, last := range open {
 			f := c.findings[s] // zero, without differences, if the subject is gone
 			if reflect.DeepEqual(f.mismatches, last.mismatches) {
-				f.confirmed += last.confirmed
+				f.confirmed += last.confirmed // the same in a row
 			}
 			open[s] = f
 			if !f.differs() || f.confirmed == confirmations {
@@ -83,9 +83,9 @@ func (q *query) compare(ctx context.Context) (pairs [][2]row, err error) {
 	return pairs, nil
 }
 
-// read makes reading n of the query. The first reads v1 and then the other side, and compares a sample of the rows, or
-// all rows of a single page. Later ones compare all rows, and read v1 once more: a subject differs only if it does in
-// both readings of v1, and the difference is confirmed once if it is the same in both.
+// read makes reading n of the query. Reading 0 reads v1 and then the other side, and compares a sample of the rows, or
+// all rows of a single page. A later one reads v1 before and after the other side, and compares all rows with both
+// readings of v1. A subject then differs only if both comparisons differ; if they are the same, that confirms it once.
 func (q *query) read(ctx context.Context, n int) (comparison, error) {
 	v1, err := q.readV1(ctx, q.v1)
 	if err != nil {
@@ -102,31 +102,31 @@ func (q *query) read(ctx context.Context, n int) (comparison, error) {
 		}
 		return q.compareReadings(v1, other, sample), nil
 	}
-	secondV1, err := q.readV1(ctx, q.v1)
+	v1After, err := q.readV1(ctx, q.v1)
 	if err != nil {
 		return comparison{}, err
 	}
-	c1, c2 := q.compareReadings(v1, other, 0), q.compareReadings(secondV1, other, 0)
-	switch { // if v1 answered and refused, return the refusal, without confirming it
-	case c1.refused() && !c2.refused():
-		return c1, nil
-	case c2.refused() && !c1.refused():
-		return c2, nil
+	before, after := q.compareReadings(v1, other, 0), q.compareReadings(v1After, other, 0)
+	switch { // v1 refused one of its readings only: return the refusal, unconfirmed
+	case before.refused() && !after.refused():
+		return before, nil
+	case after.refused() && !before.refused():
+		return after, nil
 	}
-	for s, f := range c2.findings {
-		first := c1.findings[s]
+	for s, f := range after.findings {
+		earlier := before.findings[s] // zero, without differences, for a new subject
 		switch {
-		case !first.differs():
-			f = first
-		case s == ofTotal && v1.total != secondV1.total &&
-			other.total >= min(v1.total, secondV1.total) && other.total <= max(v1.total, secondV1.total):
+		case !earlier.differs():
+			f = earlier
+		case s == ofTotal && v1.total != v1After.total &&
+			other.total >= min(v1.total, v1After.total) && other.total <= max(v1.total, v1After.total):
 			f = finding{equal: 1} // v1 had the other total in between
-		case reflect.DeepEqual(f.mismatches, first.mismatches):
+		case reflect.DeepEqual(f.mismatches, earlier.mismatches):
 			f.confirmed = 1
 		}
-		c2.findings[s] = f
+		after.findings[s] = f
 	}
-	return c2, nil
+	return after, nil
 }
 
 // reportPages reports the findings about single pages and, between two services, about headers. It records in
@@ -143,16 +143,17 @@ func (q *query) reportPages(ctx context.Context, c comparison) {
 	}
 }
 
-// add reports a finding about s. If it differs, add names the row of a list: by its object if the list's key is an id,
-// and else by its key or offset. The object of each mismatch gets its ids of v1 and v2.
+// add reports a finding about s. In a finding that differs, it names the row of a list: by its object if the list's key
+// is an id, and else by the value of the key, or by the offset. A row that is identified by its content gets no name.
+// Each mismatch is reported with its object, by the ids of v1 and v2.
 func (q *query) add(ctx context.Context, s subject, f finding) {
 	f.object = q.object
 	switch {
 	case !f.differs(), s.nth < 0, !q.List: // equal, or not about a row of a list
 	case q.kind != "":
-		id, _, _ := strings.Cut(s.id, " ") // content may follow
+		id, _, _ := strings.Cut(s.id, " ") // identify may add the content
 		f.object = Object{Kind: q.kind, V1: id}
-		if s.nth > 0 {
+		if s.nth > 0 { // the list has the object several times
 			f.row = fmt.Sprintf("%d times", s.nth+1)
 		}
 	case q.key != "":
@@ -205,13 +206,13 @@ func (q *query) compareReadings(v1, other reading, sample int) comparison {
 	return c
 }
 
-// identify sets the index and the subject of rows. A row with a key is identified by its value, and a row without a key
-// by its offset or, if byContent, by its content. A row of several users' lists is identified by both if byContent. The
-// only row of a query that is not paged has the zero subject.
+// identify sets the index and the subject of rows. A row is identified by the value of the list's key. If the list has
+// no key, it is identified by its offset or, if byContent, by its content. In the lists of several users, where the key
+// is the user, it is identified by both if byContent. The only row of a query that is not paged has the zero subject.
 func (q *query) identify(rows []row, byContent bool) {
 	counts := map[string]int{}
 	if q.onePage && !byContent {
-		counts[""] = q.Offset
+		counts[""] = q.Offset // of the first row; the next ones count on
 	}
 	for i := range rows {
 		r := &rows[i]
@@ -250,8 +251,8 @@ func (q *query) compareOrder(c comparison) finding {
 	f := finding{answers: []answer{c.v1.answer, c.other.answer}}
 	for i := 1; i < len(c.pairs) && !f.differs(); i++ {
 		if a, b := c.pairs[i-1], c.pairs[i]; a[1].index > b[1].index && !q.isTie(a[0], b[0]) {
-			a, b := a[0].subject.id, b[0].subject.id
-			f.check("order", valueOf(a+" before "+b), valueOf(b+" before "+a), false)
+			first, second := a[0].subject.id, b[0].subject.id
+			f.check("order", valueOf(first+" before "+second), valueOf(second+" before "+first), false)
 		}
 	}
 
@@ -290,9 +291,9 @@ func (q *query) compareTotal(c comparison) finding {
 	return finding{equal: 1}
 }
 
-// compareStatus compares the status and the code of two answers, of which at least one is an error, and checks the form
-// of the service's own errors and, if equal, the status that the query must have. v1 may answer 403 where v2 answers
-// 404: for a client out of reach (decisions 5.2).
+// compareStatus compares the status and the code of two answers, of which at least one is an error. v1 may answer 403
+// where v2 answers 404: for a client out of reach (decisions 5.2). If they are equal, it also checks the form of errors
+// of the service itself, and between v1 and v2 that the status is q.status, if that is set.
 func (q *query) compareStatus(v1, other answer) finding {
 	want := errorValue(other)
 	if !q.twoServices() && v1.status == http.StatusForbidden && other.status == http.StatusNotFound {

@@ -134,7 +134,7 @@ func (r *run) exchange(ctx context.Context, kind string, ids ...string) (objects
 	return objects, nil
 }
 
-// withV2 adds v2's id to an object; none if it is not found.
+// withV2 returns the object with v2's id; without if the exchange fails or does not find it. It keeps either result.
 func (r *run) withV2(ctx context.Context, o Object) Object {
 	if o.V1 == "" {
 		return o

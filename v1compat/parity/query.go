@@ -90,7 +90,7 @@ func (r *run) query(ctx context.Context, v1 request) (*query, error) {
 	q := &query{Translated: a, spec: specs[a.Translator.ID], run: r, request: v1, object: Object{Kind: a.Kind, V1: a.ID}}
 	if a.Email != "" { // the lists of several users in one
 		q.key, q.kind = userOfMails, "user"
-	} else if user := memberOf(jsontext.Value(v1.body), userOfMails); user != "" && a.Next != "" {
+	} else if user := memberOf(jsontext.Value(v1.body), userOfMails); user != "" && a.Next != "" { // v1 took it
 		q.object = Object{Kind: "user", V1: user}
 	}
 

@@ -62,8 +62,8 @@ func refusedWith(e v1compat.Error) reading {
 	return reading{refused: true, answer: answer{status: e.Status, body: valueOf(e)}}
 }
 
-// readV2 reads the object or the whole list of v2, and translates it. If only the page of the request is compared, it
-// returns the rows of that page, and the total of the list.
+// readV2 reads the object or the whole list of v2, puts it in v1's order and translates it. If only the page of the
+// request is compared, it returns the rows of that page, and the total of the list.
 func (q *query) readV2(ctx context.Context) (reading, error) {
 	first := request{method: http.MethodGet, path: q.Next, noKey: q.request.noKey}
 	if q.List {
@@ -89,7 +89,7 @@ func (q *query) readV2(ctx context.Context) (reading, error) {
 	return got, err
 }
 
-// readList reads one list of v2, and sets the owner of its rows (of).
+// readList reads one list of v2. Its rows are of the query's object, whose UUID v1 writes in lower case.
 func (q *query) readList(ctx context.Context, first request) (reading, error) {
 	got, err := q.readPages(ctx, q.service, first, http.StatusOK, q.addV2)
 	for i := range got.rows {
@@ -99,8 +99,7 @@ func (q *query) readList(ctx context.Context, first request) (reading, error) {
 }
 
 // readByEmail finds the users of v2 with the address q.Email, reads the list of each by the request in template, and
-// merges the lists, the newest row first. It returns a refusal with 404, as v1 does, if the address is invalid or no user
-// has it.
+// merges the lists, the newest row first. As v1 does, it refuses an address that is invalid, or of no user, with 404.
 func (q *query) readByEmail(ctx context.Context, template request) (reading, error) {
 	search := template
 	search.path = withQuery(withQuery("/v2/users", "email", q.Email), "limit", pageLimit)
@@ -137,7 +136,7 @@ func (q *query) readByEmail(ctx context.Context, template request) (reading, err
 }
 
 // readPages reads pages, the given one first. add adds a page to the reading, and returns the path of the next one;
-// empty after the last. A page whose status is not the given one ends the reading, as refused.
+// empty after the last. If the status of a page is not the given one, the reading ends with that page, as refused.
 func (q *query) readPages(
 	ctx context.Context, s *service, page request, status int, add func(*reading, answer) (next string),
 ) (reading, error) {
@@ -148,7 +147,7 @@ func (q *query) readPages(
 			return got, err
 		}
 		got.refused = a.status != status
-		if got.from == nil || got.refused {
+		if got.from == nil || got.refused { // the first page, or the refused one
 			got.answer = a
 		}
 		if got.refused {
@@ -163,7 +162,7 @@ func (q *query) readPages(
 }
 
 // addV1 adds the rows of a page of v1, and a finding about its form (limit, offset and total). It returns the path of
-// the next page; empty after the last and if only this page is compared.
+// the next page; empty after the last or a malformed one, and if only this page is compared.
 func (q *query) addV1(got *reading, a answer) (next string) {
 	if !q.Paged {
 		got.rows = []row{{value: a.body, page: a}}
@@ -176,7 +175,7 @@ func (q *query) addV1(got *reading, a answer) (next string) {
 		got.checks = append(got.checks, mismatched(wholeBody, a.body, valueOf("a page of items"), a))
 		return ""
 	}
-	if got.total < 0 {
+	if got.total < 0 { // the total of the list is that of its first page
 		got.total = total
 	}
 	offset := q.Offset + len(got.rows)
@@ -217,7 +216,7 @@ func (q *query) addV2(got *reading, a answer) (next string) {
 		return ""
 	}
 	if *body.Page.More != (body.Page.Next != "") {
-		got.checks = append(got.checks, mismatched("page.has_more", nil, valueOf(*body.Page.More), a))
+		got.checks = append(got.checks, mismatched("page.has_more", nil /* v1 has none */, valueOf(*body.Page.More), a))
 	}
 	for _, object := range *body.Data {
 		got.rows = append(got.rows, row{value: object, page: a})
@@ -257,7 +256,7 @@ func (q *query) translate(ctx context.Context, got *reading) error {
 // withQuery sets a parameter of a path's query.
 func withQuery(path, name, value string) string {
 	path, query, _ := strings.Cut(path, "?")
-	values, _ := url.ParseQuery(query)
+	values, _ := url.ParseQuery(query) // without parameters that are malformed
 	values.Set(name, value)
 	return path + "?" + values.Encode()
 }

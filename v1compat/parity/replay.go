@@ -21,8 +21,8 @@ import (
 
 // Replay makes the requests of a file and those of v2 that follow them, and compares the answers. The file is HAR, or
 // has lines of [GET] /v1/path?query; all of it is read first. unreadable is called with the number of each line, or
-// entry of HAR, that cannot be read, and of each line that is no request of v1 that only reads; HAR's other requests
-// are ignored. Replay returns an error if unreadable was called, or if no request succeeded.
+// entry of HAR, that cannot be read, and of each line with a request other than a read of v1. Such requests in HAR are
+// ignored. Replay returns an error if unreadable was called, or if no request succeeded.
 func Replay(ctx context.Context, c Config, file io.Reader, unreadable func(n int, reason string)) (*Report, error) {
 	return withRun(ctx, c, func(r *run) error {
 		lists, bad, err := r.readTraffic(file, unreadable)
@@ -83,7 +83,7 @@ func (r *run) readTraffic(
 			return
 		case r.isRead(found, path):
 			lists[path] = append(lists[path], found)
-		case !isHAR:
+		case !isHAR: // HAR may have other requests
 			reason = "no request of v1 that only reads"
 		}
 		seen[found] = true

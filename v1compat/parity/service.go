@@ -61,7 +61,7 @@ type service struct {
 	until time.Time // when the key has a budget again, by this process's clock
 }
 
-// newService checks an address. variable stands for the key in commands.
+// newService returns the service at an address; an error if that is invalid. variable stands for the key in commands.
 func newService(base, key, variable string, c Config) (*service, error) {
 	caller, err := client.New(client.Config{URL: base, Key: key, Timeout: requestTimeout})
 	return &service{

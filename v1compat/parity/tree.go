@@ -30,7 +30,7 @@ func (p parents) fill(path string) string {
 // daysOfMails is the number of days whose mails v1 shows (decisions 5.13).
 const daysOfMails = 30
 
-// listOf returns the query of a list: a route's ID, and for some a query after it. path has the objects in its path.
+// listOf returns the query of a list: its route's ID, for some with ?query. path has the objects in the route's path.
 func (r *run) listOf(ctx context.Context, list string, path parents) (*query, error) {
 	route, query, _ := strings.Cut(list, "?")
 	t := r.routes[route]
@@ -45,8 +45,7 @@ func (r *run) listOf(ctx context.Context, list string, path parents) (*query, er
 	return r.query(ctx, v1)
 }
 
-// compareAll compares everything that the key reaches: the partner, the clients, errors, and then the lists of up to
-// maxInFlight clients at a time.
+// compareAll compares the partner, the clients, errors, and then the lists of up to maxInFlight clients at a time.
 func (r *run) compareAll(ctx context.Context) error {
 	if _, err := r.compareList(ctx, "partner", nil); err != nil {
 		return err
@@ -77,14 +76,14 @@ func (r *run) compareList(ctx context.Context, list string, path parents) (objec
 	if err != nil || len(q.children) == 0 {
 		return nil, err
 	}
-	users := 0
+	users := 0 // whose lists will be compared
 	for _, i := range spread(len(pairs), r.Sample) {
-		object := pairs[i][0]
+		object := pairs[i][0] // v1's row
 		ids := maps.Clone(path)
 		ids[q.kind] = object.subject.id
 		objects = append(objects, ids)
 		for _, name := range []string{"user_count", "inactive_user_count"} {
-			n, _ := strconv.Atoi(memberOf(object.value, name))
+			n, _ := strconv.Atoi(memberOf(object.value, name)) // 0 for objects other than clients
 			users += len(spread(n, r.Sample))
 		}
 	}

@@ -77,7 +77,8 @@ func (r rules) compare(v1, want jsontext.Value, answers ...answer) finding {
 	return f
 }
 
-// walk compares the two values of p, and the values below them.
+// walk compares the two values of p. Of two objects or two arrays it compares part by part; two empty ones are one
+// equal value. A part that one side lacks is a mismatch, unless the rules tolerate it.
 func (r rules) walk(f *finding, p pair) {
 	v1, v2 := parts(p.field, p.v1), parts(p.field, p.v2)
 	if v1 == nil || v2 == nil || p.v1.Kind() != p.v2.Kind() {
@@ -92,7 +93,7 @@ func (r rules) walk(f *finding, p pair) {
 	for _, field := range slices.Sorted(maps.Keys(all)) {
 		part := pair{field, v1[field], v2[field], p.object}
 		if p.v1.Kind() == '[' && r.element != "" {
-			if id := cmp.Or(memberOf(part.v1, "id"), memberOf(part.v2, "id")); id != "" {
+			if id := cmp.Or(memberOf(part.v1, "id"), memberOf(part.v2, "id")); id != "" { // an object of its own
 				part.object = Object{Kind: r.element, V1: id}
 			}
 		}
@@ -113,7 +114,7 @@ func (r rules) walk(f *finding, p pair) {
 func (r rules) compareLeaf(f *finding, p pair) {
 	name := lastName(p.field)
 	same := string(p.v1) == string(p.v2)
-	alike := string(p.v2) == noNumber
+	alike := string(p.v2) == noNumber // v1 may have any number then
 	if name == "download_link" {
 		v1, v1Query := r.splitLink(p.v1)
 		v2, v2Query := r.splitLink(p.v2)
@@ -138,9 +139,9 @@ var noNumber = fmt.Sprint(v1compat.NoNumber)
 // wholeBody is the field of a mismatch in an answer as a whole.
 const wholeBody = "(body)"
 
-// splitLink splits the address of a file into what identifies the file and its query, which has the signature. The file
-// is the address without its query, between two services without its host too, and the object in the query, which
-// addresses of the service's own store have. If the address is invalid, file is its JSON.
+// splitLink splits the address of a file. file identifies it: the address without its query and, between two services,
+// without its host; and the object that addresses of the service's own store have in the query. query is the whole
+// query, with the signature. If the address is invalid, file is its JSON.
 func (r rules) splitLink(v jsontext.Value) (file, query string) {
 	link, err := url.Parse(textOf(v))
 	if err != nil {

@@ -21,7 +21,7 @@ const cleanupTimeout = time.Minute
 // and compares what both versions show after each write. The client is a number of v1 or an id of v2; the key needs the
 // scope write. Collections are deleted at the end; users cannot be, and become inactive. made describes the objects.
 func Writes(ctx context.Context, c Config, client string) (report *Report, made []string, err error) {
-	c.Sample, c.OldURL = 0, ""
+	c.Sample, c.OldURL = 0, "" // compare whole lists, of v1 and v2
 	report, err = withRun(ctx, c, func(r *run) error {
 		found, err := r.exchange(ctx, "client", client)
 		if err != nil {
@@ -61,8 +61,7 @@ type write struct {
 	effects      []expectation
 }
 
-// expectation is an object that a list must show with the members in want, as JSON; if want is
-// empty, the list must not have it.
+// expectation is an object that a list must have, with the members in want (JSON), or must not have if want is empty.
 type expectation struct{ list, kind, want string }
 
 // writeAll makes the writes, and compares after each. A write names objects that earlier ones made.
@@ -75,6 +74,7 @@ func (t *trial) writeAll(ctx context.Context) error {
 	change := `{"preferred_language":"fr-ca","role":"finance","status":"inactive"}`
 
 	empty := expectation{"collections", "collection", `{"member_count":0}`}
+	// The fields of a write: method, path, bodies of v1 and of v2 if it differs, what is made, effects.
 	add := write{"POST", members, `{"user_infima_id":":user_id"}`, `{"user_ids":[":user_id"]}`, "", []expectation{
 		{"collection-members", "user", email + "}"}, {"collections", "collection", `{"member_count":1}`},
 	}}
