@@ -67,8 +67,8 @@ func (s *Store) SetPhase(ctx context.Context, scope Scope, phase Phase, until ti
 	})
 }
 
-// replaceSetting adds a setting, and deletes those that expired more than skew ago and, of the same scope and of scopes
-// within it, those that do not outlast it.
+// replaceSetting adds a setting. It deletes settings that expired more than skew ago. It also deletes settings that the
+// new one replaces for good: they have its scope or one within it, and do not outlast it.
 func (s *Store) replaceSetting(ctx context.Context, action string, set Setting, now time.Time) error {
 	key, partner, until := domain.OrNil(set.Key), domain.OrNil(set.Partner), domain.OrNil(set.Until)
 	err := s.exec(ctx, action, `DELETE FROM v1_phases AS p
@@ -97,8 +97,8 @@ func (s *Store) SetNewKeys(ctx context.Context, off bool) error {
 	})
 }
 
-// AllowNewKey sets a key that the transaction of ctx created to On, whatever SetNewKeys says.
-// It returns an error if v1 has ended.
+// AllowNewKey sets a key that the transaction of ctx created to On, whatever SetNewKeys says: it changes the setting
+// that a trigger gave the key. A key without one is On. It returns an error if v1 has ended.
 func (s *Store) AllowNewKey(ctx context.Context, key domain.KeyID) error {
 	const action = "give a new key v1"
 	return s.change(ctx, action, func(ctx context.Context, state *State, _ time.Time) error {
@@ -143,8 +143,8 @@ func (s *Store) CancelBrownout(ctx context.Context, id int64) error {
 	})
 }
 
-// End ends v1: every key is Off from then on, also keys created later. Its error lists every
-// reason of decisions 11.6 that applies.
+// End ends v1: every key is Off from then on, also keys created later. If it is not allowed (decisions 11.6), the error
+// lists every reason.
 func (s *Store) End(ctx context.Context, e EndRequest) error {
 	const action = "end v1"
 	return s.change(ctx, action, func(ctx context.Context, state *State, now time.Time) error {

@@ -24,7 +24,7 @@ const (
 type Keeper struct {
 	store *Store
 	state atomic.Pointer[State]
-	// readings numbers the readings from 1; stateReading, guarded by mu, is the number of the reading that returned state.
+	// readings numbers the readings from 1; stateReading, guarded by mu, is that of the reading which returned state.
 	readings     atomic.Int64
 	mu           sync.Mutex
 	stateReading int64
@@ -46,7 +46,7 @@ func (k *Keeper) Store() *Store { return k.store }
 
 // Refresh reads the state now. On an error the last state stays.
 func (k *Keeper) Refresh(ctx context.Context) error {
-	reading := k.readings.Add(1)
+	reading := k.readings.Add(1) // so that setState keeps the later of two
 	state, err := k.store.Load(ctx)
 	if err == nil {
 		k.setState(reading, state)
@@ -85,7 +85,7 @@ func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
 // read reads the state on a connection that requests do not use, and logs a change. On an error the last state stays.
 func (k *Keeper) read(ctx context.Context, log *slog.Logger) error {
 	var state *State
-	reading := k.readings.Add(1)
+	reading := k.readings.Add(1) // so that setState keeps the later of two
 	err := k.store.db.ReservedSnapshot(ctx, readTimeout, func(ctx context.Context) (err error) {
 		state, err = k.store.load(ctx, k.store.clock.Now())
 		return err

@@ -105,7 +105,7 @@ func keyPoints(k *usage.Key, guides map[string]string) (points []string) {
 	return points
 }
 
-// LockAnnouncement returns an error unless a is the current announcement, and locks the state until the transaction of ctx ends.
+// LockAnnouncement locks the state until the transaction of ctx ends; an error unless a is the current announcement.
 func (s *Store) LockAnnouncement(ctx context.Context, a Announcement) error {
 	return s.change(ctx, "remind of the end of v1", func(_ context.Context, state *State, _ time.Time) error {
 		current, err := state.requireAnnouncement()

@@ -66,7 +66,7 @@ func (s *State) checkAnnounce(a Announcement, now time.Time) error {
 	return checkAhead("--sunset", a.Sunset, now)
 }
 
-// checkPostpone returns the reason why a sunset is refused.
+// checkPostpone returns the reason why a sunset is refused; nil if it is allowed.
 func (s *State) checkPostpone(sunset, now time.Time) error {
 	a, err := s.requireAnnouncement()
 	if err != nil {
@@ -87,7 +87,7 @@ func checkAhead(flag string, t, now time.Time) error {
 	return nil
 }
 
-// checkSetting returns the reason why a setting is refused. It ignores the ID.
+// checkSetting returns the reason why a setting, which needs no ID yet, is refused; nil if it is allowed.
 func (s *State) checkSetting(set Setting, now time.Time) error {
 	if set.Scope != (Scope{}) || set.Phase != On { // setting all keys to On reverses the end
 		if err := s.checkNotEnded(); err != nil {
@@ -103,7 +103,7 @@ func (s *State) checkSetting(set Setting, now time.Time) error {
 	return checkAhead("--until", set.Until, now)
 }
 
-// checkBrownout returns the reason why a brownout is refused. It ignores the ID.
+// checkBrownout returns the reason why a brownout, which needs no ID yet, is refused; nil if it is allowed.
 func (s *State) checkBrownout(w Window, now time.Time) error {
 	if err := s.checkNotEnded(); err != nil {
 		return err

@@ -53,7 +53,7 @@ type State struct {
 	Rehearsals map[domain.KeyID]time.Time
 }
 
-// Unrestricted reports whether no key is refused anything, now or later.
+// Unrestricted reports whether no key is refused anything, now or later. Windows refuse only keys with a Setting.
 func (s *State) Unrestricted() bool {
 	return len(s.Settings) == 0 && len(s.Rehearsals) == 0 && s.EndedAt == nil
 }
@@ -98,7 +98,7 @@ func (s *State) Refused(key Key, write bool, now time.Time) (Refusal, bool) {
 	return Refusal{}, false
 }
 
-// refusedByPhase is Refused without rehearsals.
+// refusedByPhase reports whether v1 refuses a request of the key by its phase, and why. It ignores rehearsals.
 func (s *State) refusedByPhase(key Key, write bool, now time.Time) (Refusal, bool) {
 	phase, until := s.PhaseOf(key, now)
 	switch phase {
@@ -231,9 +231,7 @@ type Window struct {
 }
 
 // Ends returns the end of the last window.
-func (w Window) Ends() time.Time {
-	return w.Start.Add(time.Duration(w.Count-1)*w.Every + w.For)
-}
+func (w Window) Ends() time.Time { return w.Start.Add(time.Duration(w.Count-1)*w.Every + w.For) }
 
 // Next returns the window that contains now or else the next one; ok is false when all are over.
 func (w Window) Next(now time.Time) (from, to time.Time, ok bool) {
@@ -246,7 +244,7 @@ func (w Window) Next(now time.Time) (from, to time.Time, ok bool) {
 	return from, to, n < w.Count && now.Before(to)
 }
 
-// covers reports whether the windows cover a key.
+// covers reports whether the windows cover a key: one of Keys, or any if there are none.
 func (w Window) covers(key domain.KeyID) bool {
 	return len(w.Keys) == 0 || slices.Contains(w.Keys, key)
 }

@@ -35,8 +35,8 @@ func (s *Store) Load(ctx context.Context) (state *State, err error) {
 
 const readAction = "read the retirement of v1"
 
-// load is Load in the transaction of ctx. It leaves out settings and rehearsals that
-// ended more than skew ago: a process whose clock is behind needs later ones.
+// load reads the state in the transaction of ctx. It leaves out settings and rehearsals that ended more than skew
+// before now: a process whose clock is behind needs later ones.
 func (s *Store) load(ctx context.Context, now time.Time) (*State, error) {
 	row, err := pg.One[struct {
 		AnnouncedAt, SunsetAt, EndedAt *time.Time

@@ -97,7 +97,7 @@ func Read(ctx context.Context, d pg.Runner, query ReportQuery) (*Report, error) 
 	for i := range out.Days {
 		out.Days[i].Day = first.AddDays(i)
 	}
-	totals, err := totals(ctx, d, query)
+	sums, err := totals(ctx, d, query)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func Read(ctx context.Context, d pg.Runner, query ReportQuery) (*Report, error) 
 	}
 
 	keys := map[domain.KeyID]*Key{}
-	for _, t := range totals {
+	for _, t := range sums {
 		k := keys[t.Key]
 		if k == nil {
 			k = &Key{ID: t.Key, Partner: t.Partner, Days: slices.Clone(out.Days)}
@@ -117,7 +117,7 @@ func Read(ctx context.Context, d pg.Runner, query ReportQuery) (*Report, error) 
 		}
 		k.Operations = append(k.Operations, t.asOperation(query.Now))
 	}
-	for _, k := range out.Keys {
+	for _, k := range out.Keys { // the first of its operations was called last
 		k.LastAt, k.Verdict = k.Operations[0].LastAt, overallVerdict(k.Operations)
 	}
 	for _, r := range rows {
