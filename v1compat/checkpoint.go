@@ -44,8 +44,8 @@ type List struct {
 	Name string
 }
 
-// walk is one page of a walk by offset over a list (decisions 5.7). It continues from the cursor where the previous page
-// ended, without counting rows.
+// walk is a page of a walk by offset over a list (decisions 5.7). It begins at the cursor where the previous page
+// ended.
 type walk struct {
 	pageRequest
 	list List
@@ -53,8 +53,8 @@ type walk struct {
 	cursor string
 }
 
-// beginPage returns a page of a walk. At offset 0 a new walk begins, and the checkpoints of the previous one are dropped.
-// At another offset the page continues from the checkpoint there; without one, rows are counted from the list's start.
+// beginPage returns a page of a walk. At offset 0 a new walk begins, and the previous one's checkpoints are dropped. At
+// another offset the page continues from the checkpoint there; without one, rows are counted from the list's start.
 // filters is the operation's input: a checkpoint is valid only for the same filters, as a cursor is.
 func (f *Facade) beginPage(ctx context.Context, route string, o op.Declaration, filters any, page pageRequest) (walk, error) {
 	text, err := op.ListBinding(o, filters)
@@ -83,17 +83,17 @@ func (w walk) paging() op.Paging {
 	return p
 }
 
-// isStaleCursor reports whether the error is about the checkpoint's cursor rather than the request: a store
-// outlives the release that wrote the cursor. The page is then positional.
+// isStaleCursor reports whether v2 refused the checkpoint's cursor, and not the request. A store may have cursors of an
+// earlier release, which v2 does not read any more. The page is then read by its offset.
 func (w walk) isStaleCursor(err error) bool {
 	var refused *domain.Error
 	return w.cursor != "" && errors.As(err, &refused) && len(refused.Fields) > 0 && refused.Fields[0].Field == "cursor"
 }
 
-// total returns the total that v1 shows: rows, the number of rows that v2 counted, adjusted so that clients walk correctly
-// (decisions 5.7). shown is the number of rows on the page, and more whether rows follow. If rows follow, the total is
-// above the end of the page, so that the client continues. If a page that began at a cursor is the last, the total is
-// its end, so that the client stops, even if rows inserted before it were counted.
+// total returns the total that v1 shows: rows, the number of rows that v2 counted, adjusted so that clients walk
+// correctly (decisions 5.7). shown is the number of rows on the page, and more whether rows follow. If rows follow, the
+// total is above the end of the page, so that the client continues. If a page that began at a cursor is the last, the
+// total is its end, so that the client stops, even if rows inserted before it were counted.
 func (w walk) total(rows, shown int, more bool) int {
 	end := w.offset + shown
 	switch {
@@ -107,8 +107,8 @@ func (w walk) total(rows, shown int, more bool) int {
 	return max(rows, end)
 }
 
-// saveCheckpoint stores a checkpoint at the end of a page of shown rows: end, the cursor of the last one. A page without
-// rows needs none, as its end is its offset.
+// saveCheckpoint stores a checkpoint at the end of a page of shown rows: end, the cursor of the last one. A page
+// without rows needs none, as its end is its offset.
 func (f *Facade) saveCheckpoint(ctx context.Context, w walk, shown int, end string) error {
 	if shown == 0 {
 		return nil
@@ -209,8 +209,8 @@ func (m *memory) Drop(_ context.Context, list List) error {
 	return nil
 }
 
-// ensureKey returns the checkpoints of a key, and adds an entry for the key if there is none. The entry is deleted with its
-// last checkpoint.
+// ensureKey returns the checkpoints of a key, and adds an entry for the key if there is none. The entry is deleted with
+// its last checkpoint.
 func (m *memory) ensureKey(name string) *keyCheckpointsInMemory {
 	if key, ok := m.keys[name]; ok {
 		return key

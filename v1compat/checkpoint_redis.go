@@ -89,7 +89,7 @@ func (r *Redis) Put(ctx context.Context, list List, offset int, cursor string) e
 	return nil
 }
 
-// Drop deletes all checkpoints of a list. Their entries in the key's set count until they expire.
+// Drop deletes all checkpoints of a list. Until they expire, their entries in the key's set count towards perKey.
 func (r *Redis) Drop(ctx context.Context, list List) error {
 	r.use(ctx, func(c redis.Conn) error {
 		_, err := c.Do("DEL", redisHash(list))

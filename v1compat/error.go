@@ -58,11 +58,11 @@ func (r *route) v1Name(field string) string {
 	return field
 }
 
-// addV2Faults adds v2's faults of fields to invalid, the error of v1's input, so that the answer names every wrong field. A
-// field that v1 could not parse is empty in v2's input, so v2's fault of that field is left out. Nothing is added if
-// invalid names no field, or if the whole query or body could not be parsed.
+// addV2Faults adds v2's faults of fields to invalid, the error of v1's input, so that the answer names every wrong
+// field. A field that v1 could not parse is empty in v2's input, so v2's fault of that field is left out. Nothing is
+// added if invalid names no field, or if the whole query or body could not be parsed.
 func (r *route) addV2Faults(in any, invalid *domain.Error) *domain.Error {
-	named := map[string]bool{"body": true} // left out: v2 calls a change empty if v1 could not parse its only fields
+	named := map[string]bool{}
 	for _, fault := range invalid.Fields {
 		if fault.Field == "body" || fault.Field == "query" {
 			return invalid
@@ -70,11 +70,11 @@ func (r *route) addV2Faults(in any, invalid *domain.Error) *domain.Error {
 		named[indexes.ReplaceAllString(fault.Field, "")] = true
 	}
 	var invalidV2 *domain.Error
-	namesFields := len(named) > 1
-	if !namesFields || !errors.As(r.operation.Validate(r.toV2(in)), &invalidV2) {
+	if len(named) == 0 || !errors.As(r.operation.Validate(r.toV2(in)), &invalidV2) {
 		return invalid
 	}
 
+	named["body"] = true // v2 calls a change empty if v1 could not parse its only fields
 	out := *invalid
 	out.Fields = slices.Clone(invalid.Fields)
 	for _, fault := range invalidV2.Fields {

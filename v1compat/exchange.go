@@ -58,7 +58,7 @@ func (*Exchanged) encoding() json.Options {
 // givenIDs is a list of any values.
 type givenIDs []jsontext.Value
 
-// UnmarshalJSON splits the list without decoding its values, up to v2.MaxReachable.
+// UnmarshalJSON splits the list without decoding its values, up to api.MaxReachable.
 func (l *givenIDs) UnmarshalJSON(data []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true))
 	if dec.PeekKind() != '[' {
@@ -109,8 +109,8 @@ func (v1ID) JSONSchema() string { return `{"oneOf":[{"type":"integer"},{"type":"
 
 // naming converts between the two versions' ids of one kind of object.
 type naming struct {
-	// numbers is the kind's space of numbers; 0 for a kind that v1 names by UUID.
-	numbers idmap.Kind
+	// kind is the kind in the registry of numbers; 0 for one that v1 names by UUID.
+	kind idmap.Kind
 	// quoted reports whether v1 writes the id as a text.
 	quoted bool
 	// parse reads an id of v2, and show writes one.
@@ -132,10 +132,10 @@ var namings = map[string]naming{
 
 // newNaming returns the naming of a kind.
 func newNaming[K domain.Kind]() naming {
-	numbers, _ := idmap.ParseKind(domain.ID[K]{}.Noun()) // 0 for a kind that v1 names by UUID
+	kind, _ := idmap.ParseKind(domain.ID[K]{}.Noun()) // 0 for a kind that v1 names by UUID
 	return naming{
-		numbers: numbers,
-		quoted:  numbers == 0 || numbers == idmap.Report,
+		kind:   kind,
+		quoted: kind == 0 || kind == idmap.Report,
 		parse: func(text string) (idmap.UUID, error) {
 			id, err := domain.ParseID[K](text)
 			return idmap.UUID(id), err
@@ -171,12 +171,12 @@ func (n naming) parseValue(value jsontext.Value) candidate {
 	}
 
 	switch {
-	case n.numbers == 0 && value.Kind() == '"':
+	case n.kind == 0 && value.Kind() == '"':
 		var id UUID[domain.UserKind] // all kinds have this form
 		if id.UnmarshalText([]byte(text)) == nil {
 			m.isID, m.id = true, idmap.UUID(id.ID)
 		}
-	case n.numbers != 0 && (value.Kind() == '0' || value.Kind() == '"' && n.quoted):
+	case n.kind != 0 && (value.Kind() == '0' || value.Kind() == '"' && n.quoted):
 		var ref idmap.Ref[domain.ClientKind]
 		if ref.UnmarshalText([]byte(text)) == nil {
 			m.isID, m.number = true, ref.Number
@@ -229,9 +229,9 @@ func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error
 		number, unlisted := found[m.id]
 		switch {
 		case unlisted:
-			delete(found, m.id)
+			delete(found, m.id) // the next mention of the object is not listed
 			out.Items = append(out.Items, ExchangedID{V1: names.v1IDOf(m.id, number), V2: names.show(m.id)})
-		case !reached[m.id] && !refused[m.given]: // neither a listed object nor a listed value
+		case !reached[m.id] && !refused[m.given]: // each refused value once
 			refused[m.given] = true
 			out.Invalid = append(out.Invalid, m.given)
 		}
@@ -244,31 +244,32 @@ func (e exchange) resolve(ctx context.Context, names naming, mentions []candidat
 	var numbers []idmap.NumberKey
 	for _, m := range mentions {
 		if m.number != 0 {
-			numbers = append(numbers, idmap.NumberKey{Kind: names.numbers, Number: m.number})
+			numbers = append(numbers, idmap.NumberKey{Kind: names.kind, Number: m.number})
 		}
 	}
 	found, lookup, err := e.Registry.IDs(ctx, numbers)
 	for i, m := range mentions {
-		mentions[i].id = cmp.Or(m.id, found[idmap.NumberKey{Kind: names.numbers, Number: m.number}])
+		mentions[i].id = cmp.Or(m.id, found[idmap.NumberKey{Kind: names.kind, Number: m.number}])
 	}
 	return lookup, err
 }
 
-// lookUpNumbers sets the numbers of objects that were named by id. A kind that v1 names by UUID has none. A missing
-// number is an error: the registry's triggers would have to be missing.
+// lookUpNumbers sets the numbers that are 0, as their objects were named by id. Objects that v1 names by UUID have
+// none. An object without a number is an error: the registry's triggers give every object one.
 func (e exchange) lookUpNumbers(ctx context.Context, names naming, objects map[idmap.UUID]int64) error {
-	if names.numbers == 0 {
+	if names.kind == 0 {
 		return nil
 	}
 	var ids []idmap.IDKey
 	for id, number := range objects {
 		if number == 0 {
-			ids = append(ids, idmap.IDKey{Kind: names.numbers, ID: id})
+			ids = append(ids, idmap.IDKey{Kind: names.kind, ID: id})
 		}
 	}
 	found, err := e.Registry.Numbers(ctx, ids)
 	for _, key := range ids {
-		if objects[key.ID] = found[key]; found[key] == 0 && err == nil {
+		objects[key.ID] = found[key]
+		if found[key] == 0 && err == nil {
 			err = fmt.Errorf("exchange ids: %s has no number", names.show(key.ID))
 		}
 	}
@@ -278,7 +279,7 @@ func (e exchange) lookUpNumbers(ctx context.Context, names naming, objects map[i
 // v1IDOf returns v1's id of an object.
 func (n naming) v1IDOf(id idmap.UUID, number int64) v1ID {
 	text := strconv.FormatInt(number, 10)
-	if n.numbers == 0 {
+	if n.kind == 0 {
 		text = domain.UserID(id).UUID() // the same for all kinds
 	}
 	if n.quoted {

@@ -115,8 +115,8 @@ func (f *Facade) addSendPhishingRoutes() {
 	}, api.SendToUser, fillSendPhishing, toMessage, nextSendPhishing)
 }
 
-// fillSendPhishing sets the one user, the template and the time. An unknown template's number becomes the zero id, which
-// no template has. An absent user or template stays nil, which v2 refuses.
+// fillSendPhishing sets the one user, the template and the time. An unknown template's number becomes the zero id,
+// which no template has. An absent user or template stays nil, which v2 refuses.
 func fillSendPhishing(in *sendPhishing, out *api.SendToUserInput) {
 	if in.Body.UserID != nil {
 		out.Body.UserIDs = []domain.UserID{in.Body.UserID.ID}

@@ -82,8 +82,8 @@ func addCall[In, V2In, V2Out, Out any](
 	addCallNext(f, meta, o, fill, from, nil)
 }
 
-// addCallNext is addCall with next, which converts the input of the called operation to the input of the route's Successor. If
-// next is nil, route.withSamePath does.
+// addCallNext adds a route as addCall does. next converts the called operation's input to the input of the route's
+// Successor. If next is nil, that has only the same path (route.withSamePath).
 func addCallNext[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], fill func(*In, *V2In), from func(*V2Out) *Out, next func(*V2In) any,
 ) {
@@ -103,16 +103,16 @@ func addCallNext[In, V2In, V2Out, Out any](
 	f.add(r)
 }
 
-// addList adds a route that returns one page of an operation's list. The input's Query embeds a window type. fill is that
-// of addCall, and leaves v2's Paging alone; item converts a row.
+// addList adds a route that returns one page of an operation's list. The input's Query embeds a window type. fill sets
+// in v2's input what v1's input has besides the path and the page; nil for nothing. item converts a row.
 func addList[In, V2In, Row, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], fill func(*In, *V2In), item func(Row) Item,
 ) {
 	addListNext(f, meta, o, fill, item, nil)
 }
 
-// addListNext is addList with next, which converts the input of the called operation, and the page it read (nil for none), to
-// the input of the route's Successor. next returns nil if no request of the Successor has the same answer. If next
+// addListNext adds a route as addList does. next converts the called operation's input, and the page that it returned
+// (nil before the call), to the input of the route's Successor; nil if no request of that has the same answer. If next
 // itself is nil, route.withSamePath converts the input.
 func addListNext[In, V2In, Row, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], fill func(*In, *V2In), item func(Row) Item,
@@ -141,9 +141,9 @@ func addListNext[In, V2In, Row, Item any](
 			out.Items[i] = item(row)
 		}
 		out.Total = walk.total(page.Total, len(page.Data), page.Page.HasMore)
-		a := reply{out: out} // without a link if the successor has no page with the same objects
-		whole := !page.Page.HasMore
-		if samePage, ok := successorPage(bounds, len(page.Data), whole, meta.Reordered); ok && r.hasServedSuccessor() {
+		a := reply{out: out} // without next if the successor has no page with the same objects
+		samePage, found := successorPage(bounds, len(page.Data), !page.Page.HasMore, meta.Reordered)
+		if found && r.hasServedSuccessor() {
 			if a.next = r.toNext(input, page); a.next != nil {
 				*pagingOf(a.next) = samePage
 			}
@@ -174,8 +174,8 @@ func readPage[V2In, Row any](
 	return w, read, err
 }
 
-// addSingle adds a route that shows the object of a call as a list of one. The path is all that v2's input has. v1's Query
-// embeds a window type; beyond offset 0 the list is empty.
+// addSingle adds a route that shows the object of a call as a list of one. v2's input has nothing but the path. v1's
+// Query embeds a window type; beyond offset 0 the list is empty, and has no link.
 func addSingle[In, V2In, V2Out, Item any](f *Facade, meta Meta, o *op.Op[V2In, V2Out], from func(*V2Out) *Item) {
 	r := newRoute[Paging[Item], In, V2In](meta, o, nil)
 	r.answer = func(ctx context.Context, in any) (reply, error) {
@@ -199,7 +199,7 @@ func addSingle[In, V2In, V2Out, Item any](f *Facade, meta Meta, o *op.Op[V2In, V
 	f.add(r)
 }
 
-// newRoute returns a route with the functions that convert its input. fill may be nil.
+// newRoute returns a route that cannot answer yet. Its toV2 copies the path to v2's input, and calls fill unless nil.
 func newRoute[Out, In, V2In any](meta Meta, o op.Declaration, fill func(*In, *V2In)) *route {
 	r := &route{Meta: meta, operation: o, input: op.Describe(reflect.TypeFor[In]()), output: reflect.TypeFor[Out]()}
 	path := newPathCopy(reflect.TypeFor[V2In](), reflect.TypeFor[In]())
@@ -207,7 +207,7 @@ func newRoute[Out, In, V2In any](meta Meta, o op.Declaration, fill func(*In, *V2
 		input := new(V2In)
 		path.apply(input, in)
 		if paging := pagingOf(input); paging != nil {
-			paging.Limit = 1 // any that v2 allows; replaced before the call
+			paging.Limit = 1 // valid, and enough for fillPath; readPage sets its own
 		}
 		if fill != nil {
 			fill(in.(*In), input)
@@ -236,8 +236,8 @@ func (r *route) withSamePath() func(input, page any) any {
 // fields in both.
 type pathCopy []struct{ to, from []int }
 
-// newPathCopy returns the copy to an input of v2 from another input, of v1 or v2. The fields of both paths have the same
-// names; it panics if they have not, a programming error. Without a path in either input it copies nothing.
+// newPathCopy returns the copy from the path of an input, of v1 or v2, to that of an input of v2. The fields of both
+// have the same names: it panics if they have not, a programming error. If either input has no path, it copies nothing.
 func newPathCopy(to, from reflect.Type) (list pathCopy) {
 	target, hasTarget := to.FieldByName("Path")
 	source, hasSource := from.FieldByName("Path")
@@ -348,8 +348,7 @@ func (r *route) serve(c *gin.Context) error {
 // encoder is an output with its own JSON options.
 type encoder interface{ encoding() json.Options }
 
-// run authorizes and decodes the request, replaces its numbers by ids, runs the route, and returns its reply, with
-// numbers in place of ids.
+// run authorizes, decodes and answers the request. It replaces numbers by ids before, and ids by numbers after that.
 func (r *route) run(c *gin.Context) (reply, error) {
 	if err := op.Authorize(c.Request.Context(), r.operation.Meta()); err != nil {
 		return reply{}, err
@@ -358,10 +357,9 @@ func (r *route) run(c *gin.Context) (reply, error) {
 	if err != nil {
 		return reply{}, r.addV2Faults(in, domain.AsError(err))
 	}
-	ctx := c.Request.Context() // a new one: Decode has read the body, and the time limit begins
+	ctx := c.Request.Context() // replaced by Decode: the time limit begins when the body has been read
 
-	// An unused number stays unresolved: v2 then finds nothing, and answers as for an object that the key has no
-	// access to.
+	// An unused number stays unresolved: v2 then finds nothing, as for an object that the key has no access to.
 	lookup, err := idmap.Resolve(ctx, r.facade.Registry, in)
 	if err != nil {
 		return reply{}, err
@@ -401,9 +399,9 @@ func hasField(in *op.Input, name string) bool {
 	})
 }
 
-// addOwn adds a route that is not in v1's own document, for callers who move to v2 (decisions 11.3, 11.4, 11.9).
-// Its operation has the ID v1.ID and the scope read, and is not part of v2; documents list it under the resource
-// tag. Otherwise it is like any route.
+// addOwn adds a route that is not in v1's own document, for callers who move to v2 (decisions 11.3, 11.4, 11.9). Its
+// operation has the ID v1.ID and the scope read, and is not part of v2; documents list it under the resource tag.
+// Otherwise it is like any route.
 func addOwn[In, Out any](f *Facade, meta Meta, tag string, run func(context.Context, *In) (*Out, error)) {
 	meta.Additive = true
 	o := op.Add(f.own, op.Meta{

@@ -59,7 +59,7 @@ func firstPage(page pageRequest, reordered bool) op.Paging {
 // defaultLimit is the default limit of v2's lists.
 const defaultLimit = 100
 
-// hasServedSuccessor reports whether the served release includes the route's successor.
+// hasServedSuccessor reports whether the route has a successor in the served release; with Config.Plain it is false.
 func (r *route) hasServedSuccessor() bool {
 	return !r.facade.Plain && !r.Additive && r.Successor.Meta().Since <= r.facade.Release
 }
@@ -89,9 +89,10 @@ func addLink(c *gin.Context, link string) {
 }
 
 // goneLink returns the Link header value for the successor of a request that the key's phase refuses. If the request
-// can be parsed and the key has access to the objects of its path, it is the link of a success, limited to ids the
-// key can access; a list without an equivalent page links to a page of the default size. If the request cannot be
-// parsed, it is the bare successor, unless that needs ids. Errors are dropped, as the request is refused in any case.
+// can be parsed and the key has access to the objects in its path, it is the link of a success, with the ids that the
+// key can access, or, for a list without an equivalent page, to a page of the default size. Otherwise it is the
+// successor's path; empty if that has parameters, or the request names ids. Errors are dropped: the request is refused
+// anyway.
 func (r *route) goneLink(c *gin.Context) string {
 	if !r.hasServedSuccessor() {
 		return ""
@@ -107,7 +108,7 @@ func (r *route) goneLink(c *gin.Context) string {
 }
 
 // successorInput returns the successor's input for the request; nil if there is none. It returns an error if the
-// request cannot be parsed, or names an object that the key has no access to.
+// request cannot be parsed, or names in its path an object that the key has no access to.
 func (r *route) successorInput(c *gin.Context) (any, error) {
 	described := *r.input
 	if !r.needsBody() {
@@ -117,7 +118,7 @@ func (r *route) successorInput(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx := c.Request.Context() // a new one: Decode has read the body, and the time limit begins
+	ctx := c.Request.Context() // replaced by Decode: the time limit begins when the body has been read
 	// Access is looked up for the link even if the key has only the scope write.
 	reader := *domain.CallerFrom(ctx)
 	reader.Scopes = []domain.Scope{domain.Read}
@@ -170,7 +171,7 @@ func (f *Facade) checkReach(ctx context.Context, values []any) error {
 	return nil
 }
 
-// filterReached drops the ids of a list's query that the key has no access to, like those that do not exist.
+// filterReached drops the ids that the key has no access to from a list's query, as toV2 dropped unused numbers.
 func (f *Facade) filterReached(ctx context.Context, in *api.ListClientsInput) error {
 	var ids []idmap.UUID
 	for _, id := range in.Query.IDs.IDs {
@@ -195,9 +196,9 @@ func (f *Facade) lookUpReach(ctx context.Context, kind string, ids []idmap.UUID)
 	return out.IDs, nil
 }
 
-// fillPath is the service's pathFiller. It calls the operation, limited to the one row that toV2 requests, so that the
-// operation sets the ids in its input. For a send, which must not be made, it finds the user's client by the list of the
-// user's results. It does nothing for other inputs.
+// fillPath is the service's pathFiller. For sent results and mails it calls the operation, which sets the ids in its
+// input; toV2 limits the call to one row. A send must not be made: fillPath reads the user's results instead, for the
+// user's client. It does nothing for other inputs.
 func (f *Facade) fillPath(ctx context.Context, input any) error {
 	switch in := input.(type) {
 	case *api.SentResultsInput:

@@ -37,6 +37,6 @@ func toTrainingResult(a api.Assignment) TrainingResult {
 	if a.CompletedAt != nil {
 		out.Completed, out.CompletedDate = true, at(*a.CompletedAt)
 	}
-	out.Passed, out.PassedDate = out.Completed, out.CompletedDate
+	out.Passed, out.PassedDate = out.Completed, out.CompletedDate // v2 has nothing else for them
 	return out
 }

@@ -57,7 +57,8 @@ type Expected struct {
 	Faults map[string]string
 }
 
-// Expect translates objects of v2 into v1's items, one result for each object. All numbers are looked up at once.
+// Expect translates objects of v2 into v1's items, one result for each object; without an item if the object cannot be
+// read. It calls numbers at most once, and uses NoNumber for objects that numbers leaves out.
 func (t *Translator) Expect(objects []jsontext.Value, numbers Numbers) ([]Expected, error) {
 	all := make([]Expected, len(objects))
 	items := make([]any, len(objects))
@@ -97,7 +98,7 @@ func (t *Translator) Expect(objects []jsontext.Value, numbers Numbers) ([]Expect
 	return all, nil
 }
 
-// missing returns the members that an object of v2 lacks; none for other values, which item rejects.
+// missing returns a fault for each required member that an object of v2 lacks; none if the value is not an object.
 func (t *Translator) missing(object jsontext.Value) map[string]string {
 	var members map[string]jsontext.Value
 	faults := map[string]string{}
@@ -121,8 +122,8 @@ func (t *Translator) item(object jsontext.Value) (any, error) {
 	return t.route.fromV2(shown), nil
 }
 
-// translatorOf returns the translator of a route. It expects v2's objects as the route's Successor sends them, which is
-// a public operation.
+// translatorOf returns the translator of a route, from the JSON of the route's Successor. Members of that JSON that v2
+// never omits are required.
 func translatorOf(r *route) *Translator {
 	_, paged := r.output.FieldByName("Items")
 	wire := r.Successor.Output()
@@ -167,7 +168,8 @@ type Lookups struct {
 	Now time.Time
 }
 
-// Translate reads a request of v1's own document. target is the path and the query.
+// Translate reads a request of v1's own document; target is the path and the query. A request that v1 refuses has a
+// Refusal, which is no error. A request without a route, or a lookup that fails, is an error.
 func (f *Facade) Translate(method, target, body string, l Lookups) (*Translated, error) {
 	path, query, _ := strings.Cut(target, "?")
 	for _, r := range f.routes {
@@ -196,7 +198,7 @@ func (t *Translator) Matches(path string) bool {
 	return ok
 }
 
-// match returns the parameters of a path, and sets Kind and ID; false if the path does not match the route's pattern.
+// match returns the parameters of a path, and sets Kind and ID from the last; false if the path is not of the pattern.
 func (a *Translated) match(pattern, path string) (map[string]string, bool) {
 	segments, parts := strings.Split("/v1"+pattern, "/"), strings.Split(path, "/")
 	if len(segments) != len(parts) {
@@ -221,7 +223,7 @@ func (a *Translated) match(pattern, path string) (map[string]string, bool) {
 	return params, true
 }
 
-// translate sets Limit, Offset, Email and Next. A request that v1 refuses is a domain.Error.
+// translate sets Limit, Offset, Email and Next from the request. The error is a domain.Error if v1 refuses the request.
 func (a *Translated) translate(r *route, params map[string]string, query, body string, l Lookups) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -253,14 +255,14 @@ func (a *Translated) translate(r *route, params map[string]string, query, body s
 		a.Email = strings.TrimSpace(mails.Body.EmailAddress)
 	}
 	target, err := op.Target(r.Successor, next)
-	if err != nil { // what the path names cannot be an object
+	if err != nil { // an id in the path is zero, as its number is unused, or invalid
 		return domain.ErrNotFound("object")
 	}
 	a.Next = "/v2" + target
 	return nil
 }
 
-// locate is a pathFiller that calls the lookups. For several users it sets AnyUser.
+// locate is a pathFiller that calls the lookups. For an email address, which several users can have, it sets AnyUser.
 func (l Lookups) locate(input any) (err error) {
 	switch in := input.(type) {
 	case *api.SentResultsInput:

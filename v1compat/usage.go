@@ -69,8 +69,8 @@ func (f *Facade) readUsage(ctx context.Context, in *readUsage) (*Usage, error) {
 // /v1/clients" to "GET /v2/clients".
 func (f *Facade) Successors() map[string]string { return f.successors }
 
-// setOperations sets counted, the operations to count by the edge's name for each, and successors. Both name an operation
-// by its method and path.
+// setOperations sets successors, and counted: the operations to count by the edge's name for each, which is the ID of a
+// route or of a v2 operation. Both name an operation by its method and path.
 func (f *Facade) setOperations() {
 	f.counted = map[usage.Surface]map[string]string{usage.V1: {}, usage.V2: {}}
 	f.successors = map[string]string{}

@@ -81,10 +81,10 @@ type integer int
 // JSONSchema implements openapi.Described.
 func (integer) JSONSchema() string { return `{"type":"integer"}` }
 
-// UnmarshalText parses a decimal.
+// UnmarshalText parses a decimal integer. One beyond the range of int becomes the nearest int, as Atoi returns it.
 func (n *integer) UnmarshalText(text []byte) error {
 	parsed, err := strconv.Atoi(string(text))
-	// Atoi does not check the text after the digit that exceeds the range.
+	// With ErrRange, Atoi has not checked the text after the digit that exceeds the range.
 	if err != nil && !(errors.Is(err, strconv.ErrRange) && strings.Trim(string(text[1:]), "0123456789") == "") {
 		return errors.New("must be an integer")
 	}
@@ -121,7 +121,7 @@ func (l *refList[K]) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// resolved returns the list for v2, without numbers that no object has, which Given counts too; nil for nil.
+// resolved returns the list for v2; nil for nil. Numbers of no object have no id in IDs, but are counted in Given.
 func (l *refList[K]) resolved() *op.IDList[K] {
 	if l == nil {
 		return nil
