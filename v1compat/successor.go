@@ -36,7 +36,8 @@ type reply struct {
 }
 
 // successorPage returns the successor's page with the same objects as v1's page of that many rows; false if there is
-// none. whole means that no rows follow the page. If the orders differ (reordered), only the whole list qualifies.
+// none: v2 has no offsets. whole means that no rows follow the page. Only a whole list qualifies if the orders differ
+// (reordered), or if the limit is above v2's.
 func successorPage(page pageRequest, rows int, whole, reordered bool) (op.Paging, bool) {
 	switch {
 	case page.offset > 0, reordered && !whole:
@@ -47,8 +48,8 @@ func successorPage(page pageRequest, rows int, whole, reordered bool) (op.Paging
 	return op.Paging{Limit: maxLimit}, whole && rows <= maxLimit
 }
 
-// firstPage returns the successor's page if no row of v1's page was read: the page with the same objects if it does not
-// depend on the rows, or else the first of the default size.
+// firstPage returns the successor's page for a page of v1 that was not read: the one with the same objects, if that
+// does not depend on the rows, or else the first page of the default size.
 func firstPage(page pageRequest, reordered bool) op.Paging {
 	if p, ok := successorPage(page, 0, false, reordered); ok {
 		return p
@@ -91,8 +92,8 @@ func addLink(c *gin.Context, link string) {
 // goneLink returns the Link header value for the successor of a request that the key's phase refuses. If the request
 // can be parsed and the key has access to the objects in its path, it is the link of a success, with the ids that the
 // key can access, or, for a list without an equivalent page, to a page of the default size. Otherwise it is the
-// successor's path; empty if that has parameters, or the request names ids. Errors are dropped: the request is refused
-// anyway.
+// successor's path; empty if that has parameters, or the request names ids. An error is dropped, for the request is
+// refused.
 func (r *route) goneLink(c *gin.Context) string {
 	if !r.hasServedSuccessor() {
 		return ""

@@ -90,8 +90,8 @@ func methodAndPath(method, prefix, path string) string {
 	return method + " " + prefix + op.Braced(path)
 }
 
-// count counts an answered request of an authenticated caller to an operation of v1, served or gone, or to a v2
-// operation that succeeds one.
+// count counts an answered request of an authenticated caller to an operation of v1, served or gone, or to the v2
+// successor of one.
 func (f *Facade) count(a ginop.Answered) {
 	if a.Caller == nil {
 		return

@@ -233,7 +233,7 @@ func (q *query) identify(rows []row, byContent bool) {
 	}
 }
 
-// spread returns up to most indexes below n, spread evenly; all if most is 0.
+// spread returns up to most indexes below n, spread evenly from the first to the last; all if most is 0.
 func spread(n, most int) (indexes []int) {
 	if most == 0 {
 		most = n
@@ -292,8 +292,8 @@ func (q *query) compareTotal(c comparison) finding {
 }
 
 // compareStatus compares the status and the code of two answers, of which at least one is an error. v1 may answer 403
-// where v2 answers 404: for a client out of reach (decisions 5.2). If they are equal, it also checks the form of errors
-// of the service itself, and between v1 and v2 that the status is q.status, if that is set.
+// where v2 answers 404: for a client out of reach (decisions 5.2). If the answers agree, it also checks the form of
+// errors of the service itself, and between v1 and v2 that the status is q.status, if that is set.
 func (q *query) compareStatus(v1, other answer) finding {
 	want := errorValue(other)
 	if !q.twoServices() && v1.status == http.StatusForbidden && other.status == http.StatusNotFound {

@@ -45,7 +45,7 @@ func (q *query) compareHeaders(v1, other answer) {
 		if ignored || v1Value == otherValue {
 			continue
 		}
-		if _, reported := q.known.LoadOrStore(q.operation()+" "+name, true); !reported { // known has these too
+		if _, reported := q.known.LoadOrStore(q.operation()+" "+name, true); !reported {
 			q.report.add(q.operation(), mismatched(name, valueOf(v1Value), valueOf(otherValue), v1, other))
 		}
 	}

@@ -126,8 +126,8 @@ func (s *service) noteBudget(h http.Header) {
 	}
 }
 
-// pauseUntil lets no request begin before a time, and reports the wait. It does nothing if that is less than a second
-// after the time until which requests wait already.
+// pauseUntil lets no request begin before a time, and reports the wait. It does nothing if requests wait already until
+// then, or until less than a second before.
 func (s *service) pauseUntil(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

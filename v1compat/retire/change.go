@@ -154,7 +154,7 @@ func (s *Store) End(ctx context.Context, e EndRequest) error {
 		if err := s.exec(ctx, action, `UPDATE v1_state SET ended_at = ?`, now); err != nil {
 			return err
 		}
-		return s.replaceSetting(ctx, action, Setting{Phase: Off}, now)
+		return s.replaceSetting(ctx, action, Setting{Phase: Off}, now) // deletes all earlier ones
 	})
 }
 

@@ -180,8 +180,8 @@ func totals(ctx context.Context, d pg.Runner, query ReportQuery) ([]total, error
 }
 
 // add adds a row of the report's days, which are read newest first. day is the index of its day. A call of version 1
-// counts for the key, the day and its operation. A call of version 2 counts for the operations that it succeeds and, if
-// there are any, for the day.
+// counts for the key, the day and its operation. A call of version 2 counts for the operations whose successor it
+// called and, if there are any, for the day.
 func (k *Key) add(r Row, day int) {
 	if r.Surface == V1 {
 		k.Calls, k.Failures = k.Calls+r.Calls, k.Failures+r.Failures
