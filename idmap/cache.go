@@ -21,7 +21,7 @@ type IDKey struct {
 }
 
 // String returns the id in the form of v2.
-func (k IDKey) String() string { return spaces[k.Kind].show(k.ID) }
+func (k IDKey) String() string { return kindInfos[k.Kind].show(k.ID) }
 
 // A pair is an object and its current number.
 type pair struct {

@@ -142,7 +142,7 @@ func (s *sheet) add(r row) {
 		return
 	}
 	if line, found := s.objects[object]; found {
-		s.refuse(r.line, Duplicate, "%s is also on line %d", spaces[r.kind].show(r.id), line)
+		s.refuse(r.line, Duplicate, "%s is also on line %d", kindInfos[r.kind].show(r.id), line)
 		return
 	}
 	s.numbers[number], s.objects[object] = r.line, r.line

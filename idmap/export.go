@@ -45,7 +45,7 @@ func Export(ctx context.Context, d *pg.DB, to io.Writer, progress func(done, tot
 			if err != nil {
 				return err
 			}
-			if err := out.Write([]string{r.Kind, strconv.FormatInt(r.Number, 10), spaces[kind].show(UUID(r.ID))}); err != nil {
+			if err := out.Write([]string{r.Kind, strconv.FormatInt(r.Number, 10), kindInfos[kind].show(UUID(r.ID))}); err != nil {
 				return err
 			}
 			if lines++; lines%progressEvery == 0 {

@@ -33,7 +33,7 @@ func TestExport(t *testing.T) {
 	create(t, db, Client, 1, 2, 3)
 	create(t, db, Template, 1)
 	remove(t, db, Client, 2)
-	show := func(kind Kind, n int) string { return spaces[kind].show(object(n)) }
+	show := func(kind Kind, n int) string { return kindInfos[kind].show(object(n)) }
 	file := "client,10," + show(Client, 1) + "\n"
 	if _, err := Import(t.Context(), r.db, strings.NewReader(file), false); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestExportIsImportedUnchanged(t *testing.T) {
 	}
 
 	// An object that lost such a number cannot be given it again.
-	over := fmt.Sprintf("group,%d,%s\n", maxImported+1, spaces[Group].show(object(2)))
+	over := fmt.Sprintf("group,%d,%s\n", maxImported+1, kindInfos[Group].show(object(2)))
 	create(t, db, Group, 2)
 	report, err = Import(t.Context(), r.db, strings.NewReader(over), false)
 	if !errors.Is(err, ErrRefused) || len(report.Refused) != 1 || report.Refused[0].Reason != OutOfRange {

@@ -148,7 +148,7 @@ func refuseStaged(ctx context.Context, d *pg.DB, s *sheet) error {
 	}](ctx, d, "import numbers: check the file", pg.SQL(selectRefused, kindNames(), maxImported))
 	for _, found := range refused {
 		r := s.rows[found.Place]
-		id, holder := spaces[r.kind].show(r.id), spaces[r.kind].show(UUID(domain.OrZero(found.Holder)))
+		id, holder := kindInfos[r.kind].show(r.id), kindInfos[r.kind].show(UUID(domain.OrZero(found.Holder)))
 		switch {
 		case r.number > maxImported:
 			s.refuse(r.line, OutOfRange, notImported, r.number, maxImported)

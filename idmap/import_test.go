@@ -12,8 +12,8 @@ import (
 )
 
 // cli and col are ids in v2's form.
-func cli(n int) string { return spaces[Client].show(object(n)) }
-func col(n int) string { return spaces[Collection].show(object(n)) }
+func cli(n int) string { return kindInfos[Client].show(object(n)) }
+func col(n int) string { return kindInfos[Collection].show(object(n)) }
 
 // importCases start from clients a to e (objects 1 to 5) that hold 1 to 5, of
 // which e was deleted, and the collection f (6), which holds 1.

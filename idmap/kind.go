@@ -39,27 +39,27 @@ type UUID = [16]byte
 // anyID is a UUID with the SQL form of domain.ID and its method UUID, which are the same for all kinds.
 type anyID = domain.ID[domain.ClientKind]
 
-// A space describes a kind and the form of its ids.
-type space struct {
+// kindInfo describes a kind and the form of its ids.
+type kindInfo struct {
 	name   string // of the kind in the registry's rows, in commands and in files
 	prefix string // of ids in the form of v2
 	parse  func(text string) (UUID, error)
 	show   func(id UUID) string
 }
 
-// spaces holds the space of each Kind at its index.
-var spaces = [...]space{
-	Client:     spaceOf[domain.ClientKind](),
-	Collection: spaceOf[domain.CollectionKind](),
-	Policy:     spaceOf[domain.PolicyKind](),
-	Template:   spaceOf[domain.TemplateKind](),
-	Group:      spaceOf[domain.GroupKind](),
-	Report:     spaceOf[domain.ReportKind](),
+// kindInfos describes each Kind, at its index.
+var kindInfos = [...]kindInfo{
+	Client:     kindInfoOf[domain.ClientKind](),
+	Collection: kindInfoOf[domain.CollectionKind](),
+	Policy:     kindInfoOf[domain.PolicyKind](),
+	Template:   kindInfoOf[domain.TemplateKind](),
+	Group:      kindInfoOf[domain.GroupKind](),
+	Report:     kindInfoOf[domain.ReportKind](),
 }
 
-// spaceOf returns the space of a kind of ids.
-func spaceOf[K domain.Kind]() space {
-	return space{
+// kindInfoOf describes a kind of domain's ids.
+func kindInfoOf[K domain.Kind]() kindInfo {
+	return kindInfo{
 		name:   domain.ID[K]{}.Noun(),
 		prefix: domain.ID[K]{}.Prefix(),
 		parse: func(text string) (UUID, error) {
@@ -72,10 +72,10 @@ func spaceOf[K domain.Kind]() space {
 
 // String returns the kind's name: client, collection, policy, template, group or report.
 func (k Kind) String() string {
-	if k == 0 || int(k) >= len(spaces) {
+	if k == 0 || int(k) >= len(kindInfos) {
 		return fmt.Sprintf("kind %d", uint8(k))
 	}
-	return spaces[k].name
+	return kindInfos[k].name
 }
 
 // ParseKind returns the kind with a name. The error lists the valid names.
@@ -88,7 +88,7 @@ func ParseKind(name string) (Kind, error) {
 
 // kindNames returns the names of all kinds.
 func kindNames() (names []string) {
-	for _, s := range spaces[Client:] {
+	for _, s := range kindInfos[Client:] {
 		names = append(names, s.name)
 	}
 	return names
@@ -96,8 +96,8 @@ func kindNames() (names []string) {
 
 // kindNamed returns the kind with a name; false if there is none.
 func kindNamed(name string) (Kind, bool) {
-	for k := Client; int(k) < len(spaces); k++ {
-		if spaces[k].name == name {
+	for k := Client; int(k) < len(kindInfos); k++ {
+		if kindInfos[k].name == name {
 			return k, true
 		}
 	}
@@ -115,13 +115,13 @@ func ParseID(k Kind, text string) (UUID, error) {
 	if id, err := domain.ParseUUID[domain.ClientKind](strings.ToLower(text)); err == nil {
 		return UUID(id), nil
 	}
-	if id, err := spaces[k].parse(text); err == nil {
+	if id, err := kindInfos[k].parse(text); err == nil {
 		return id, nil
 	}
 	prefix, rest, found := strings.Cut(text, "_")
-	if found && prefix != spaces[k].prefix {
+	if found && prefix != kindInfos[k].prefix {
 		// If the text is valid with the prefix of k, it is an id of another kind.
-		if _, err := spaces[k].parse(spaces[k].prefix + "_" + rest); err == nil {
+		if _, err := kindInfos[k].parse(kindInfos[k].prefix + "_" + rest); err == nil {
 			return UUID{}, errIDKind
 		}
 	}

@@ -179,7 +179,7 @@ func (e Entry) String() string {
 }
 
 // Shown returns the id in the form of v2.
-func (e Entry) Shown() string { return spaces[e.Kind].show(e.ID) }
+func (e Entry) Shown() string { return kindInfos[e.Kind].show(e.ID) }
 
 // UUID returns the id as the text of a UUID.
 func (e Entry) UUID() string { return anyID(e.ID).UUID() }

@@ -230,7 +230,7 @@ func TestDescribe(t *testing.T) {
 	db, r := registry(t)
 	create(t, db, Collection, 1, 2)
 	remove(t, db, Collection, 2)
-	v2 := spaces[Collection].show(object(1))
+	v2 := kindInfos[Collection].show(object(1))
 	for _, text := range []string{"1", v2, anyID(object(1)).UUID(), strings.ToUpper(anyID(object(1)).UUID())} {
 		entries, err := r.Describe(t.Context(), Collection, text)
 		want := "collection 1 " + v2 + " " + anyID(object(1)).UUID() + " live"

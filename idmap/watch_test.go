@@ -111,7 +111,7 @@ func TestWatchSeesAnotherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	file := "client,77," + spaces[Client].show(object(1))
+	file := "client,77," + kindInfos[Client].show(object(1))
 	if _, err := Import(t.Context(), otherDB, strings.NewReader(file), false); err != nil {
 		t.Fatal(err)
 	}

@@ -35,8 +35,7 @@ func (s *Store) Postpone(ctx context.Context, sunset time.Time) (before time.Tim
 	return before, err
 }
 
-// Cancel withdraws the announcement, and returns it. Phases and brownouts stay. It returns an error if
-// there is none, or v1 has ended.
+// Cancel withdraws and returns the announcement; an error if there is none or v1 has ended. Phases and brownouts stay.
 func (s *Store) Cancel(ctx context.Context) (a Announcement, err error) {
 	const action = "take the announcement of v1's end back"
 	err = s.change(ctx, action, func(ctx context.Context, state *State, _ time.Time) error {
