@@ -20,8 +20,7 @@ import (
 const assignmentChanged = "greatest(a.assigned_at, a.given_at, a.completed_at, a.updated_at)"
 
 // selectAssignments adds to q the columns of domain.ClientAssignment, from assignments, alias a. The index
-// assignments_by_assigned has all of them except for the title and the place, which are read for the rows of the page
-// only.
+// assignments_by_assigned has all but the title and the place, which are read for the rows of the page only.
 func selectAssignments(q *pg.Select) {
 	q.Columns(`a.user_id AS "user", a.course_id AS course, a.position, a.assigned_at, a.due_on, a.completed_at`).
 		Columns(assignmentChanged + " AS changed_at").
@@ -34,8 +33,8 @@ func selectAssignments(q *pg.Select) {
 }
 
 // Assignments reads a page of the assignments of the client's users that match the filter: the latest round of each
-// course. They are in the order of assigned_at, user and course. If the filter has a period of at most a year, the page
-// is merged from the weeks of that period (byWeek).
+// course. They are in the order of assigned_at, user and course. If the filter limits the changes or the completion to
+// at most a year, byWeek merges the page from the weeks of that year, unless the list is of one user or w skips rows.
 func (t *Tenant) Assignments(
 	ctx context.Context, f domain.AssignmentFilter, w domain.Window,
 ) (domain.Slice[domain.ClientAssignment], error) {
@@ -49,27 +48,31 @@ func (t *Tenant) Assignments(
 	k.Where.Add("a.client_id = ? AND NOT a.superseded", t.ID)
 	pg.AddIf(&k.Where, "a.user_id = ?", f.User)
 	pg.AddIf(&k.Where, "a.course_id = ?", f.Course)
-	periods := []eitherPeriod{t.changedSince(f.UpdatedSince), t.completedWithin(f.Completed)}
-	merged := -1
+
+	limits := []eitherPeriod{t.changedSince(f.UpdatedSince), t.completedWithin(f.Completed)}
+	merged := -1 // the index of the limit whose weeks are merged
 	if f.User == nil && w.Skip == 0 {
-		merged = slices.IndexFunc(periods, eitherPeriod.withinYear)
+		merged = slices.IndexFunc(limits, eitherPeriod.withinYear)
 	}
-	if merged >= 0 {
-		byWeek := t.byWeek(periods[merged])
-		k.OneIndex, k.Select = true, func(q *pg.Select) { selectAssignments(q.Rows(byWeek)) }
+	byWeek := merged >= 0
+	if byWeek {
+		rows := t.byWeek(limits[merged])
+		k.OneIndex, k.Select = true, func(q *pg.Select) { selectAssignments(q.Rows(rows)) }
 	}
-	for i, p := range periods {
-		if len(p) > 0 && i != merged {
-			k.Where = append(k.Where, p.holds())
+	for i, limit := range limits {
+		if len(limit) > 0 && i != merged {
+			k.Where = append(k.Where, limit.condition())
 		}
 	}
+
 	t.withStatus(&k.Where, f.Statuses)
-	if merged < 0 && w.After == nil && slices.Equal(f.Statuses, []domain.AssignmentStatus{domain.TrainingAssigned}) {
+	onlyAssigned := slices.Equal(f.Statuses, []domain.AssignmentStatus{domain.TrainingAssigned})
+	if onlyAssigned && !byWeek && w.After == nil { // a later page begins at a position, not at the start of the list
 		k.Where = append(k.Where, t.sinceFirstAssigned())
 	}
 	switch {
-	case f.UserStatus == "":
-	case merged >= 0:
+	case f.UserStatus == "": // any status
+	case byWeek: // look the status up for each row that the page reads
 		k.Where.Add("(SELECT u.status FROM users AS u WHERE u.client_id = a.client_id AND u.id = a.user_id) = ?", f.UserStatus)
 	default:
 		k.Where = append(k.Where, t.ofUsers(f.UserStatus))
@@ -77,18 +80,17 @@ func (t *Tenant) Assignments(
 	return pg.CountedPage(ctx, t.db, k, w)
 }
 
-// eitherPeriod is a list of conditions on assignments, alias a, of which at least one has to hold. An empty list is no
-// condition.
+// eitherPeriod is a list of conditions on assignments, alias a. At least one has to hold, unless the list is empty.
 type eitherPeriod []period
 
-// period is the condition that something happened to an assignment between from and end.
+// period is the condition that something happened to an assignment between from and end. A zero from is no limit.
 type period struct {
-	holds     string   // the SQL condition
-	values    pg.Named // of holds
+	sql       string   // the condition
+	values    pg.Named // of sql
 	week      string   // the SQL expression of the week in which it happened, which is indexed
 	from, end time.Time
-	ends      bool // whether holds excludes all times after end
-	open      bool // whether the index is of open assignments only, and lacks completed_at
+	closed    bool // whether sql excludes all times after end
+	openOnly  bool // whether the index is of open assignments only, and lacks completed_at
 }
 
 // The weeks of a change, a completion and a due date. They are the expressions of the indexes
@@ -99,12 +101,12 @@ const (
 	dueWeek        = "date_trunc('week', a.due_on::timestamp)"
 )
 
-// holds returns the condition that any of the conditions holds. IS TRUE keeps the planner from using their indexes,
-// whose order is not that of the list.
-func (e eitherPeriod) holds() pg.Query {
-	either := pg.SQL(e[0].holds, e[0].values)
+// condition returns the SQL condition that at least one condition of e, which must not be empty, holds. IS TRUE keeps
+// the planner from using the indexes of the weeks, whose order is not that of the list.
+func (e eitherPeriod) condition() pg.Query {
+	either := pg.SQL(e[0].sql, e[0].values)
 	for _, p := range e[1:] {
-		either = pg.SQL("? OR ?", either, pg.SQL(p.holds, p.values))
+		either = pg.SQL("? OR ?", either, pg.SQL(p.sql, p.values))
 	}
 	return pg.SQL("(?) IS TRUE", either)
 }
@@ -113,134 +115,140 @@ func (e eitherPeriod) holds() pg.Query {
 // so all assignments are searched in the order of the list.
 const maxWeeks = 54
 
-// fewWeeks is the smaller number of weeks that byWeek merges; the other is maxWeeks. There are only two so that
-// connections keep the plans of few statements. byWeek adds noWeek, in which nothing happens, until it has one of these
-// numbers. Of due dates it merges at most fewWeeks: a longer period matches most open assignments, so all open
-// assignments are searched.
+// fewWeeks is the smaller number of weeks that weeksOf merges; the other is maxWeeks. There are only two so that
+// connections keep the plans of few statements: weeksOf adds noWeek, in which nothing happens. Of due dates it merges
+// at most fewWeeks: a longer period matches most open assignments, so all of these are searched.
 const fewWeeks = 9
 
 var noWeek = time.Date(9999, time.December, 27, 0, 0, 0, 0, time.UTC)
 
 const week = 7 * 24 * time.Hour
 
-// withinYear reports whether there are conditions, and each spans at most maxWeeks.
+// withinYear reports whether e has conditions, and each has a start and touches at most maxWeeks calendar weeks.
 func (e eitherPeriod) withinYear() bool {
-	long := func(p period) bool { return p.from.IsZero() || p.end.Sub(p.from) > (maxWeeks-1)*week }
+	const longest = (maxWeeks - 1) * week // it touches one calendar week more than it has weeks
+	long := func(p period) bool { return p.from.IsZero() || p.end.Sub(p.from) > longest }
 	return len(e) > 0 && !slices.ContainsFunc(e, long)
 }
 
-// byWeek selects the client's assignments for which a condition of either holds, each once, as the union of the weeks
-// of the periods. The index of a period holds each week in the order of the list. So PostgreSQL merges the weeks, and
-// reads only the rows of the page. It adds empty weeks, and for a long period of due dates it selects all open
-// assignments instead (fewWeeks).
-func (t *Tenant) byWeek(either eitherPeriod) (all pg.Query) {
-	const inOrder = " ORDER BY assigned_at, user_id, course_id"
-	for _, p := range either {
-		completed := "a.completed_at"
-		if p.open {
-			completed = "NULL::timestamptz AS completed_at"
-		}
-		values := maps.Clone(p.values)
-		values["client"] = t.ID
-		var weeks []string
-		add := func(inWeek string) {
-			weeks = append(weeks, "(SELECT a.client_id, a.user_id, a.course_id, a.position, a.assigned_at, a.due_on, "+completed+
-				", a.given_at, a.updated_at, false AS superseded FROM assignments AS a WHERE a.client_id = @client AND NOT a.superseded AND "+
-				p.holds+inWeek+inOrder+")")
-		}
-		addWeek := func(operator string, monday time.Time) {
-			name := "week" + strconv.Itoa(len(weeks))
-			values[name] = domain.DateOf(monday)
-			add(" AND " + p.week + operator + "@" + name + "::date")
-		}
-		last := p.end.Truncate(week) // the Monday, in UTC: the zero time is a Monday
-		first := p.from.Truncate(week)
-		if first.After(last) {
-			first = last
-		}
-		if p.open && last.Sub(first) >= fewWeeks*week { // all open assignments; see fewWeeks
-			add("")
-		} else {
-			for monday := first; !monday.After(last); monday = monday.Add(week) {
-				addWeek(" = ", monday)
-			}
-			for len(weeks) != fewWeeks && len(weeks) < maxWeeks {
-				addWeek(" = ", noWeek)
-			}
-		}
-		if !p.ends { // something may have happened after end, which is now
-			addWeek(" > ", last)
-		}
-		rows := pg.SQL(strings.Join(weeks, " UNION ALL "), values)
+const listOrder = " ORDER BY assigned_at, user_id, course_id"
+
+// byWeek selects the client's assignments for which at least one of the conditions of e holds, each once.
+func (t *Tenant) byWeek(e eitherPeriod) (all pg.Query) {
+	for _, p := range e {
+		rows := t.weeksOf(p)
 		if all == nil {
 			all = rows
 		} else {
-			all = pg.SQL("SELECT DISTINCT ON (assigned_at, user_id, course_id) * FROM (? UNION ALL ?) AS a"+inOrder, all, rows)
+			all = pg.SQL("SELECT DISTINCT ON (assigned_at, user_id, course_id) * FROM (? UNION ALL ?) AS a"+listOrder, all, rows)
 		}
 	}
 	return all
 }
 
-// changedSince returns the conditions that an assignment changed, or became overdue, at or after a time; none if since
-// is nil.
+// weeksOf selects the client's assignments for which the condition p holds, as a union of one query for each week. The
+// index of p holds each week in the order of the list, so PostgreSQL merges them and reads only the rows of a page.
+func (t *Tenant) weeksOf(p period) pg.Query {
+	completed := "a.completed_at"
+	if p.openOnly { // the index lacks the column
+		completed = "NULL::timestamptz AS completed_at"
+	}
+	values := maps.Clone(p.values)
+	values["client"] = t.ID
+	var queries []string
+	add := func(inWeek string) {
+		queries = append(queries, "(SELECT a.client_id, a.user_id, a.course_id, a.position, a.assigned_at, a.due_on, "+completed+
+			", a.given_at, a.updated_at, false AS superseded FROM assignments AS a WHERE a.client_id = @client AND NOT a.superseded AND "+
+			p.sql+inWeek+listOrder+")")
+	}
+	addWeek := func(operator string, monday time.Time) {
+		name := "week" + strconv.Itoa(len(queries))
+		values[name] = domain.DateOf(monday)
+		add(" AND " + p.week + operator + "@" + name + "::date")
+	}
+
+	last := p.end.Truncate(week) // the Monday, in UTC: the zero time is a Monday
+	first := p.from.Truncate(week)
+	if first.After(last) {
+		first = last
+	}
+	if p.openOnly && last.Sub(first) >= fewWeeks*week { // it matches most open assignments: select all
+		add("")
+	} else {
+		for monday := first; !monday.After(last); monday = monday.Add(week) {
+			addWeek(" = ", monday)
+		}
+		for len(queries) != fewWeeks && len(queries) < maxWeeks { // only two numbers of weeks, for few statements
+			addWeek(" = ", noWeek)
+		}
+	}
+	if !p.closed { // something may have happened after end, which is now
+		addWeek(" > ", last)
+	}
+	return pg.SQL(strings.Join(queries, " UNION ALL "), values)
+}
+
+// changedSince returns two conditions: an assignment changed at or after since, or became overdue at or after since. If
+// since is nil, it returns none.
 func (t *Tenant) changedSince(since *time.Time) eitherPeriod {
 	if since == nil {
 		return nil
 	}
-	// An assignment is overdue from 00:00 UTC of the day after due_on.
-	now, from := t.db.Now(), domain.DateOf(*since).AddDays(-1)
-	if since.After(domain.DateOf(*since).Time()) {
-		from = from.AddDays(1)
+	// An assignment becomes overdue at 00:00 UTC of the day after due_on: at since or later if due_on is at least from.
+	now, from := t.db.Now(), domain.DateOf(*since)
+	if since.Equal(from.Time()) {
+		from = from.AddDays(-1)
 	}
 	return eitherPeriod{
-		{holds: assignmentChanged + " >= @since", values: pg.Named{"since": *since}, week: changeWeek, from: *since, end: now},
+		{sql: assignmentChanged + " >= @since", values: pg.Named{"since": *since}, week: changeWeek, from: *since, end: now},
 		{
-			holds:  "a.completed_at IS NULL AND a.due_on < @today::date AND a.due_on >= @from::date",
+			sql:    "a.completed_at IS NULL AND a.due_on < @today::date AND a.due_on >= @from::date",
 			values: pg.Named{"today": domain.DateOf(now), "from": from},
-			week:   dueWeek, from: from.Time(), end: now, ends: true, open: true,
+			week:   dueWeek, from: from.Time(), end: now, closed: true, openOnly: true,
 		},
 	}
 }
 
-// completedWithin returns the condition that an assignment was completed in a period; none if the period is zero.
+// completedWithin returns the condition that an assignment was completed in a period, or none if the period is zero.
 func (t *Tenant) completedWithin(within domain.Period) eitherPeriod {
 	if within == (domain.Period{}) {
 		return nil
 	}
-	p := period{holds: "a.completed_at IS NOT NULL", values: pg.Named{}, week: completionWeek, end: t.db.Now()}
+	p := period{sql: "a.completed_at IS NOT NULL", values: pg.Named{}, week: completionWeek, end: t.db.Now()}
 	if since := within.Since; since != nil {
-		p.holds += " AND a.completed_at >= @since"
+		p.sql += " AND a.completed_at >= @since"
 		p.values["since"], p.from = *since, *since
 	}
 	if until := within.Until; until != nil {
-		p.holds += " AND a.completed_at < @until"
+		p.sql += " AND a.completed_at < @until"
 		p.values["until"] = *until
 		if until.Before(p.end) {
-			p.end, p.ends = *until, true
+			p.end, p.closed = *until, true
 		}
 	}
 	return eitherPeriod{p}
 }
 
-// withStatus adds the condition that an assignment has one of the statuses today; none if there are no statuses. The
+// withStatus adds the condition that an assignment has one of the statuses today; nothing if there are no statuses. The
 // index assignments_open_by_assigned holds the open assignments in the order of the list. IS TRUE keeps the planner
 // from using the indexes of due dates, whose order is another.
 func (t *Tenant) withStatus(where *pg.Conditions, statuses []domain.AssignmentStatus) {
 	assigned, overdue := slices.Contains(statuses, domain.TrainingAssigned), slices.Contains(statuses, domain.TrainingOverdue)
 	completed := slices.Contains(statuses, domain.TrainingCompleted)
-	due := pg.SQL("(a.due_on < ?::date) IS TRUE", domain.DateOf(t.db.Now()))
+	today := domain.DateOf(t.db.Now())
+	due := pg.SQL("(a.due_on < ?::date) IS TRUE", today)
 	if assigned {
-		due = pg.SQL("(a.due_on >= ?::date) IS TRUE", domain.DateOf(t.db.Now()))
+		due = pg.SQL("(a.due_on >= ?::date) IS TRUE", today)
 	}
 	switch {
 	case len(statuses) == 0, assigned && overdue && completed: // any status
-	case assigned && overdue:
+	case assigned && overdue: // open, whatever the due date
 		where.Add("a.completed_at IS NULL")
-	case !assigned && !overdue:
+	case !assigned && !overdue: // completed only
 		where.Add("a.completed_at IS NOT NULL")
-	case completed:
+	case completed: // and either assigned or overdue
 		where.Add("(a.completed_at IS NOT NULL OR ?)", due)
-	default:
+	default: // either assigned or overdue
 		where.Add("a.completed_at IS NULL AND ?", due)
 	}
 }
@@ -249,27 +257,28 @@ func (t *Tenant) withStatus(where *pg.Conditions, statuses []domain.AssignmentSt
 const maxGatheredUsers = 400
 
 // ofUsers returns the condition that an assignment belongs to a user with a status. For up to maxGatheredUsers such
-// users, PostgreSQL reads all of their assignments. Otherwise it reads the ids of the users with the rarer status once
-// for a page; without IS TRUE it would plan a join.
+// users, PostgreSQL reads all of their assignments. Otherwise it reads the ids of the users with the rarer of the two
+// statuses once for a page. Without IS TRUE it would plan a join.
 func (t *Tenant) ofUsers(status domain.UserStatus) pg.Query {
-	users, others, other := t.ActiveUsers, t.InactiveUsers, domain.Inactive
+	other := domain.Inactive
 	if status == domain.Inactive {
-		users, others, other = others, users, domain.Active
+		other = domain.Active
 	}
+	users := map[domain.UserStatus]int{domain.Active: t.ActiveUsers, domain.Inactive: t.InactiveUsers}
 	const ids = "SELECT u.id FROM users AS u WHERE u.client_id = ? AND u.status = ?"
 	switch {
-	case users <= maxGatheredUsers:
+	case users[status] <= maxGatheredUsers:
 		return pg.SQL("a.user_id = ANY(ARRAY("+ids+"))", t.ID, status)
-	case users <= others:
+	case users[status] <= users[other]:
 		return pg.SQL("(a.user_id IN ("+ids+")) IS TRUE", t.ID, status)
 	}
 	return pg.SQL("(a.user_id IN ("+ids+")) IS NOT TRUE", t.ID, other)
 }
 
-// sinceFirstAssigned returns the condition that an assignment is no older than the oldest one with the status assigned.
-// Most of these are recent, so a page need not search from the start of the list. The index assignments_by_due_week
-// yields the oldest one of each week with due dates. For maxWeeks weeks or more, the condition is true for all
-// assignments.
+// sinceFirstAssigned returns the condition that assigned_at is not before that of the oldest assignment with the status
+// assigned. Most of these are recent, so a page need not search the list from its start. The recursive query goes from
+// week to week of due dates, and takes the oldest assignment of each from the index assignments_by_due_week. After
+// maxWeeks weeks it stops, and the condition is true for all assignments.
 func (t *Tenant) sinceFirstAssigned() pg.Query {
 	const first = `SELECT ` + dueWeek + ` AS week, a.assigned_at FROM assignments AS a
 		WHERE a.client_id = @client AND NOT a.superseded AND a.completed_at IS NULL AND a.due_on >= @today::date
