@@ -15,14 +15,14 @@ import (
 const auditPage = 1000
 
 // Audit inserts an entry into the audit trail, in the transaction of ctx. A zero At means the current time. Audit
-// returns Unavailable if the partner of the entry's key or client is frozen (frozenMove). Every write of a caller or an
-// operator ends its transaction with an entry, so this rejects the writes of a partner that is being moved or was
-// moved.
+// returns Unavailable if the partner of the entry's key or client is frozen (frozenMove): every write of a caller or an
+// operator ends with an entry, so that writes of a partner that is being moved, or was moved, are rejected.
 func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
 	return d.AuditAll(ctx, []domain.AuditEntry{e})
 }
 
-// AuditAll is Audit for several entries: at least one, at most a thousand.
+// AuditAll inserts entries, at least one and at most a thousand, into the audit trail. It returns Unavailable if the
+// partner of an entry's key or client is frozen.
 func (d *DB) AuditAll(ctx context.Context, entries []domain.AuditEntry) error {
 	frozen, err := pg.All[bool](ctx, d, "write the audit trail", pg.Prepared(pg.SQL(`
 		? RETURNING EXISTS (
@@ -34,8 +34,8 @@ func (d *DB) AuditAll(ctx context.Context, entries []domain.AuditEntry) error {
 	return err
 }
 
-// AuditOfAny is Audit for work that may write rows of any partner, such as an import of numbers of version 1. It returns
-// Unavailable while any partner is being handed over.
+// AuditOfAny inserts the entry of work that may write rows of any partner, such as an import of numbers of version 1.
+// It returns Unavailable while any partner is being handed over.
 func (d *DB) AuditOfAny(ctx context.Context, e domain.AuditEntry) error {
 	frozen, err := pg.One[bool](ctx, d, "write the audit trail", pg.SQL("? RETURNING "+anyFrozen, d.auditSQL(e)))
 	if err == nil && frozen {
@@ -71,8 +71,8 @@ type pendingEntry struct {
 	written bool
 }
 
-// change runs a change. Unless the entry is already written, it writes it in the same transaction, with mu held.
-// Changes within fn do not write it.
+// change runs a change by fn. Unless the entry is already written, it holds mu and writes the entry in the same
+// transaction. The context of fn has no entry: changes within fn do not write it.
 func (p *pendingEntry) change(ctx context.Context, d *DB, fn func(context.Context, *Change) error) error {
 	ctx = context.WithValue(ctx, entryKey{}, (*pendingEntry)(nil))
 	p.mu.Lock()
@@ -98,8 +98,7 @@ type auditRow struct {
 	domain.AuditEntry
 }
 
-// EachAuditEntry calls yield with each entry that matches a filter, the oldest first. It returns the first error of
-// yield.
+// EachAuditEntry calls yield with each entry that matches a filter, the oldest first, until yield returns an error.
 func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield func(domain.AuditEntry) error) error {
 	type entryWithID struct {
 		auditRow

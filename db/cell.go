@@ -57,7 +57,7 @@ func (c *Change) RejectSuspended(ctx context.Context, clients []domain.ClientID)
 const anyFrozen = "EXISTS (SELECT 1 FROM moves AS m WHERE " + frozenMove + " AND m.step IN ('holding', 'handing'))"
 
 // RejectFrozen returns Unavailable while any partner is being handed over. It is for imports, which may write rows of
-// all partners. Call it after a lock or write, like RejectSuspended.
+// all partners. Call it after a lock or write of the transaction: a freeze waits only for transactions that have an id.
 func (c *Change) RejectFrozen(ctx context.Context) error {
 	frozen, err := pg.One[bool](ctx, c, "look whether a partner is handed over", pg.Prepared(pg.SQL("SELECT "+anyFrozen)))
 	if err == nil && frozen {
@@ -66,7 +66,7 @@ func (c *Change) RejectFrozen(ctx context.Context) error {
 	return err
 }
 
-// Cell returns the cell of the database. If none is stored (cells.Fix), it returns the cell of a service with one cell.
+// Cell returns the cell of the database. If none is stored, it returns that of a service with one cell.
 func (d *DB) Cell(ctx context.Context) (domain.Cell, error) {
 	fixed, err := pg.All[domain.Cell](ctx, d, "read the cell", pg.SQL("SELECT number, count FROM cell"))
 	if err != nil || len(fixed) == 0 {

@@ -68,8 +68,8 @@ func (c *Change) WillLock(rank LockRank) {
 	c.locked = max(c.locked, rank)
 }
 
-// Change runs fn in a transaction and then writes the effects of the change. If ctx has a transaction, it uses that
-// one. See WithEntry for the audit trail.
+// Change runs fn in a transaction, that of ctx if it has one, and then writes the effects of the change. If ctx has an
+// entry of the audit trail (WithEntry) that is not yet written, Change also writes that.
 func (d *DB) Change(ctx context.Context, fn func(context.Context, *Change) error) error {
 	if pending, _ := ctx.Value(entryKey{}).(*pendingEntry); pending != nil {
 		return pending.change(ctx, d, fn)
@@ -77,7 +77,7 @@ func (d *DB) Change(ctx context.Context, fn func(context.Context, *Change) error
 	return d.change(ctx, fn)
 }
 
-// change is Change without an entry of the audit trail.
+// change runs fn with a new Change in a transaction, and then writes its effects, without an entry of the audit trail.
 func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		c := &Change{DB: d, At: d.Now()}
@@ -91,8 +91,8 @@ func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error
 // changeTries bounds the attempts of RetryChange.
 const changeTries = 5
 
-// RetryChange is Change, but runs fn again if the change conflicts with concurrent writes: PostgreSQL rolled it back
-// because of another transaction, or another transaction took a unique key.
+// RetryChange runs fn by Change, up to changeTries times while the change conflicts with concurrent writes: PostgreSQL
+// rolled it back because of another transaction, or another transaction took a unique key.
 func (d *DB) RetryChange(ctx context.Context, fn func(context.Context, *Change) error) (err error) {
 	for range changeTries {
 		err = d.Savepoint(ctx, func(ctx context.Context) error { return d.Change(ctx, fn) })
@@ -111,7 +111,7 @@ func (d *DB) TryAll(ctx context.Context, fn func(context.Context) error) error {
 
 type tryAllKey struct{}
 
-// flush writes the effects of the change, in the lock order.
+// flush writes the effects of the change, in the lock order, and then calls the functions of Finally.
 func (c *Change) flush(ctx context.Context) error {
 	for _, step := range append([]func(context.Context) error{
 		c.flushUserMoves,
@@ -128,12 +128,10 @@ func (c *Change) flush(ctx context.Context) error {
 	return nil
 }
 
-// Finally registers fn to run after the effects of the change are written, in the same transaction. fn may read them,
-// or send mails.
+// Finally registers fn to run in the transaction after the effects are written. fn may read them, or send mails.
 func (c *Change) Finally(fn func(context.Context) error) { c.last = append(c.last, fn) }
 
-// PoliciesChanged registers that the audiences of the policies, alias p, that match an SQL condition changed. Their
-// counts become stale.
+// PoliciesChanged makes stale the counts of the policies, alias p, that match a condition: their audiences changed.
 func (c *Change) PoliciesChanged(text string, args ...any) {
 	c.policies = append(c.policies, pg.SQL(text, args...))
 }
@@ -182,7 +180,8 @@ func (c *Change) ClientObjectEvent(kind domain.EventType, client domain.ClientID
 	c.ObjectEvent(kind, domain.UserKey{Client: client}, object)
 }
 
-// ObjectEvent records an event of a user's object, by its UUID.
+// ObjectEvent records an event of a user's object, by the object's UUID. If object is "", the event is one of the user.
+// If user.User is zero, it is one of the client or of a client's object.
 func (c *Change) ObjectEvent(kind domain.EventType, user domain.UserKey, object string) {
 	row := eventRow{
 		ClientID: user.Client.UUID(), ID: NewID[domain.EventKind]().UUID(), Type: kind, CreatedAt: c.At,
@@ -236,14 +235,14 @@ type mailRecord struct {
 // NoMail makes the change request no mails: for an import of history.
 func (c *Change) NoMail() { c.noMail = true }
 
-// MailCertificate requests the certificate of a round of a course that the user completed.
+// MailCertificate requests the certificate of a round of a course, unless completed is too long ago (MailCauseLife).
 func (c *Change) MailCertificate(user domain.UserKey, course domain.CourseID, round int, completed time.Time) {
 	c.mailUser(user, completed, mailRecord{
 		Type: domain.CertificateMail, CourseID: course.UUID(), Round: round, DueAt: c.At,
 	})
 }
 
-// MailExposureNotice requests the notice of an exposure of the user.
+// MailExposureNotice requests the notice of a user's exposure, unless found is too long ago (MailCauseLife).
 func (c *Change) MailExposureNotice(user domain.UserKey, breach string, found time.Time) {
 	c.mailUser(user, found, mailRecord{Type: domain.ExposureNotice, BreachName: breach, DueAt: c.At})
 }
@@ -257,8 +256,8 @@ func (c *Change) mailUser(user domain.UserKey, causedAt time.Time, m mailRecord)
 	c.mail(m)
 }
 
-// MailReport requests a mail about a monthly report to each of the admins of a client. It is sent only if the client
-// has such mails switched on. Requesting it again has no effect.
+// MailReport requests a mail about a monthly report to each of the admins of a client. Requesting one again has no
+// effect. The mails are sent only if the client has mails about reports switched on.
 func (c *Change) MailReport(client domain.ClientID, report domain.ReportID, admins ...domain.AdminID) {
 	for _, admin := range admins {
 		c.mail(mailRecord{
@@ -268,14 +267,14 @@ func (c *Change) MailReport(client domain.ClientID, report domain.ReportID, admi
 	}
 }
 
-// mail requests a mail. It sets its id and CreatedAt.
+// mail requests the mail m with a new ID, and with the time of the change as its CreatedAt.
 func (c *Change) mail(m mailRecord) {
 	m.ID, m.CreatedAt = NewID[domain.MessageKind]().UUID(), c.At
 	c.mails = append(c.mails, m)
 }
 
 // flushMails inserts the requested mails and puts them into the outbox, except for those that an earlier change
-// requested.
+// requested. After NoMail it does nothing.
 func (c *Change) flushMails(ctx context.Context) error {
 	if len(c.mails) == 0 || c.noMail {
 		return nil
@@ -293,7 +292,7 @@ func (c *Change) flushMails(ctx context.Context) error {
 			FROM json_populate_recordset(NULL::mail_requests, ?::json)
 			ON CONFLICT DO NOTHING RETURNING client_id, id, due_at
 		),`, c.mails),
-		pg.SQL("SELECT client_id, id, ?, 2, due_at FROM requested", RequestedMail))
+		pg.SQL("SELECT client_id, id, ?, 2 AS urgency, due_at FROM requested", RequestedMail))
 }
 
 // OutboxKind is the kind of a mail of the outbox. It determines the table that holds the mail.
@@ -316,7 +315,8 @@ func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...d
 		return nil
 	}
 	return c.InsertOutbox(ctx, pg.SQL(""), pg.SQL(`
-		SELECT client_id, id, @requestedMail, CASE WHEN type IN (@welcomeMail, @adminInviteMail) THEN 1 ELSE 2 END, @now::timestamptz
+		SELECT client_id, id, @requestedMail,
+			CASE WHEN type IN (@welcomeMail, @adminInviteMail) THEN 1 ELSE 2 END AS urgency, @now::timestamptz
 		FROM mail_requests WHERE client_id = @client AND id = ANY(@ids::uuid[])`,
 		pg.Named{
 			"requestedMail": RequestedMail, "welcomeMail": domain.WelcomeMail,
@@ -324,8 +324,8 @@ func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...d
 		}))
 }
 
-// InsertOutbox inserts the rows of a query into the outbox, and notifies senders at the commit. with is empty, or holds
-// WITH queries for rows, each followed by a comma.
+// InsertOutbox inserts the rows of a query into the outbox, and notifies senders at the commit. The urgency of a row is
+// 1 if somebody waits for the mail, else 2. with is empty, or holds WITH queries for rows, each followed by a comma.
 func (c *Change) InsertOutbox(ctx context.Context, with, rows pg.Query) error {
 	return pg.Run(ctx, c, "put mails into the outbox", pg.SQL(`
 		WITH ? added AS (INSERT INTO outbox (client_id, id, kind, urgency, due_at) ? RETURNING id)

@@ -52,6 +52,7 @@ func (c *Change) UserChanged(before, after *domain.User) {
 	if before.Role != after.Role || !before.CreatedAt.Equal(after.CreatedAt) {
 		c.Rescore(key) // the risk depends on the role, and on dormancy, which depends on CreatedAt
 	}
+	// A framework may require a course of one role only.
 	if after.Status == domain.Active && (toggled || regrouped || before.Role != after.Role) {
 		c.userMoves.entered = append(c.userMoves.entered, key)
 	}
@@ -83,7 +84,7 @@ func (m *userMoves) addGroups(client domain.ClientID, groups ...*domain.Group) {
 	}
 }
 
-// addClient adds a client. toggled reports whether one of its users is in m.toggled.
+// addClient adds the client of a user. toggled is true if the user is new, or if the user's status changed.
 func (m *userMoves) addClient(client domain.ClientID, toggled bool) {
 	initMap(&m.clients)[client] = m.clients[client] || toggled
 }

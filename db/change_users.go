@@ -17,8 +17,7 @@ type userEffects struct {
 	rescored, due, touched map[domain.UserKey]struct{}
 	// day is the day as of which scores are computed; if zero, the day of the change.
 	day domain.Date
-	// locked are users whose rows the transaction has inserted or locked. It may update them without regard to the lock
-	// order.
+	// locked are users whose rows the transaction has inserted or locked. It may update them in any order.
 	locked map[domain.UserKey]struct{}
 }
 
@@ -28,12 +27,10 @@ func (c *Change) Rescore(users ...domain.UserKey) { addUsers(&c.users.rescored, 
 // NextDueChanged registers users whose next due course is to be determined and stored, at the end of the change.
 func (c *Change) NextDueChanged(users ...domain.UserKey) { addUsers(&c.users.due, users) }
 
-// TouchUsers registers users whose updated_at is to be set, at the end of the change. Call it if a visible field
-// changed.
+// TouchUsers registers users with a changed visible field, whose updated_at is to be set at the end of the change.
 func (c *Change) TouchUsers(users ...domain.UserKey) { addUsers(&c.users.touched, users) }
 
-// UsersInserted registers users whose rows the transaction has inserted or locked, so that the change need not lock
-// them.
+// UsersInserted registers users whose rows the transaction has inserted or locked. The change need not lock them.
 func (c *Change) UsersInserted(users ...domain.UserKey) { addUsers(&c.users.locked, users) }
 
 // addUsers adds users to a set, which may be nil.
@@ -65,8 +62,8 @@ func KeyArrays(keys []domain.UserKey) (clients, users [][16]byte) {
 	return clients, pg.MapRows(keys, func(k *domain.UserKey) [16]byte { return k.User })
 }
 
-// flushUsers updates the users of userEffects. It first locks them all, in the lock order, unless all are locked
-// already.
+// flushUsers stores the next due courses, times of update and risks of the users who were registered for that. It first
+// locks these users in the lock order, unless the transaction has locked or inserted all of them.
 func (c *Change) flushUsers(ctx context.Context) error {
 	all := map[domain.UserKey]struct{}{}
 	for _, set := range []map[domain.UserKey]struct{}{c.users.rescored, c.users.due, c.users.touched} {
@@ -78,13 +75,14 @@ func (c *Change) flushUsers(ctx context.Context) error {
 		}
 	}
 
+	// score also stores the next due courses of rescored users.
 	if err := c.storeNextDue(ctx, difference(c.users.due, c.users.rescored)); err != nil {
 		return err
 	}
 	if err := c.storeTouched(ctx, sortedKeys(c.users.touched)); err != nil {
 		return err
 	}
-	return c.score(ctx, sortedKeys(c.users.rescored)) // also stores the next due course
+	return c.score(ctx, sortedKeys(c.users.rescored))
 }
 
 // difference returns the users of set that are not in other, in the lock order.
@@ -126,7 +124,7 @@ func (c *Change) LockRescored(ctx context.Context) error {
 	return err
 }
 
-// LockUserRows locks users like LockUserKeys, and returns their rows.
+// LockUserRows locks the users, alias u, that match a condition, in the order of their keys, and returns their rows.
 func (c *Change) LockUserRows(ctx context.Context, condition pg.Query) ([]UserRow, error) {
 	keys, err := c.LockUserKeys(ctx, condition)
 	if err != nil || len(keys) == 0 {
@@ -141,8 +139,7 @@ const nextDueSQL = `
 	WHERE a.client_id = n.client_id AND a.user_id = n.id AND a.completed_at IS NULL
 	ORDER BY a.due_on, a.position, a.course_id LIMIT 1`
 
-// storeNextDue stores the next due course of locked users. If it changed it also sets updated_at, because it is
-// visible.
+// storeNextDue stores the next due course of locked users. If it changed, it also sets updated_at: it is visible.
 func (c *Change) storeNextDue(ctx context.Context, keys []domain.UserKey) error {
 	if len(keys) == 0 {
 		return nil
@@ -179,7 +176,8 @@ func (c *Change) LockAudiencesShared(ctx context.Context, clients ...domain.Clie
 	return c.LockAudiencesWhere(ctx, SharedAudiences, pg.SQL("unnest(?::uuid[]) AS l (id)", pg.IDs(clients)))
 }
 
-// LockAudiencesSharedOf is LockAudiencesShared for the client of a user, if the user exists.
+// LockAudiencesSharedOf locks the framework assignments of a user's client against changes, as a change that may move
+// the user into an audience requires (LockAudiencesShared). If the user does not exist, it locks nothing.
 func (c *Change) LockAudiencesSharedOf(ctx context.Context, user domain.UserID) error {
 	return c.LockAudiencesWhere(ctx, SharedAudiences,
 		pg.SQL("(SELECT client_id AS id FROM users WHERE id = ?) AS l", user))
@@ -275,8 +273,8 @@ func (c *Change) CountClients(partner domain.PartnerID, by int) {
 	initMap(&c.counters.partners)[partner] += by
 }
 
-// flushCounters writes the counters. They are written late in a change, because all changes of a client or a partner
-// wait for each other's locks on these rows.
+// flushCounters writes the counters of simulated mails, of users and of clients, and the lists of assigned frameworks.
+// It comes late in a change, because all changes of a client or a partner wait for each other's locks on these rows.
 func (c *Change) flushCounters(ctx context.Context) error {
 	if err := c.flushDays(ctx); err != nil {
 		return err
@@ -299,9 +297,8 @@ func (c *Change) flushCounters(ctx context.Context) error {
 	return nil
 }
 
-// lockClients locks clients in the order of their ids, if there are several. This needs a statement of its own: an
-// UPDATE that locked the rows in a subquery would then wait again, for later versions of rows, and could deadlock
-// there.
+// lockClients locks clients in the order of their ids, if there are several. This needs a statement of its own: if an
+// UPDATE locked the rows in a subquery, it would then wait again, for later versions of rows, and could deadlock.
 func (c *Change) lockClients(ctx context.Context, ids []domain.ClientID) error {
 	c.WillLock(ClientLocks)
 	if len(ids) < 2 {

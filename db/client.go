@@ -39,8 +39,7 @@ var clientOrders = map[string]struct {
 
 // Clients reads a page of the clients within the caller's reach. On the first page it refreshes summaries that are
 // older than domain.SummaryAge: those of all clients in reach if the order or a filter depends on summaries, else those
-// of the page. It refreshes none on later pages, so that the order by risk_score does not change while a caller reads
-// the pages (decisions 3.7).
+// of the page. It refreshes none on later pages, so that the order by risk_score stays the same (decisions 3.7).
 func (d *DB) Clients(ctx context.Context, f domain.ClientFilter, w domain.Window) (domain.Slice[domain.Client], error) {
 	if w.After != nil {
 		return d.clients(ctx, f, w)
@@ -103,8 +102,7 @@ func listsAllClients(ctx context.Context, f domain.ClientFilter) bool {
 	return domain.CallerFrom(ctx).AllClients && reflect.ValueOf(f).IsZero()
 }
 
-// InsertClient inserts a client, its manual group and the default program. It returns Conflict if the partner has a
-// client of that name.
+// InsertClient inserts a client, its manual group and the default program. It returns Conflict if the name is taken.
 func (c *Change) InsertClient(ctx context.Context, client domain.Client) error {
 	row := ClientRow{Client: client, NameKey: domain.SortKey(client.Name)}
 	row.Frameworks = []string{}
@@ -164,8 +162,7 @@ type ClientName struct {
 }
 
 // FindClients returns the client with an id or, if there is none, up to 10 clients with a name. They are of the partner
-// or, if it is zero, of any partner. It leaves out archived clients. It is for the command line, and checks no caller's
-// access.
+// or, if it is zero, of any partner, and not archived. It is for the command line, and checks no caller's access.
 func (d *DB) FindClients(
 	ctx context.Context, partner domain.PartnerID, id domain.ClientID, name string,
 ) ([]ClientName, error) {
@@ -216,9 +213,9 @@ func (t *Tenant) Admins(ctx context.Context, w domain.Window) (domain.Slice[doma
 	return pg.Map(rows, (*AdminRow).admin), err
 }
 
-// Invite inserts an invite to the client and the request of its mail, and returns the mail's id. It returns Conflict if
-// the email belongs to an admin of the client or has an open invite, and RateLimited at the limit of invites of the
-// client or its partner. The client must be locked (LockTenant), so that one of two concurrent invites fails.
+// Invite inserts an invite to the client and the request of its mail, and returns the mail's id, for SendMails. It
+// returns Conflict if the email has an open invite or is that of an admin of the client, and RateLimited at the limit
+// of invites of the client or its partner. The client must be locked (LockTenant): one of two concurrent invites fails.
 func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domain.MessageID, error) {
 	conflict, err := pg.One[struct{ Admin, Invite bool }](ctx, c, "look for an admin or invite", pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM admins WHERE client_id = ?0 AND email = ?1) AS admin,

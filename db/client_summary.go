@@ -99,8 +99,7 @@ var (
 	factorUsers  = pg.SQL(eachFactor("count(nullif(r.deltas[#], 0))"))
 )
 
-// eachFactor returns an SQL array with an expression for each factor. In it, # is replaced by the factor's number, from
-// 1.
+// eachFactor returns an SQL array with an expression for each factor, in which the factor's number, from 1, replaces #.
 func eachFactor(expression string) string {
 	list := make([]string, domain.NumFactors)
 	for i := range list {
@@ -132,8 +131,8 @@ func (d *DB) summarize(ctx context.Context, condition pg.Query, before time.Time
 		})))
 }
 
-// refreshRead is summarize for a read: it refreshes the clients within the caller's reach that match a condition and
-// whose summary is older than domain.SummaryAge. RefreshAhead then keeps them fresh for refreshAheadFor.
+// refreshRead refreshes, for a read, the summaries that are older than domain.SummaryAge of the clients within the
+// caller's reach that match a condition, and returns these clients. RefreshAhead keeps them fresh for refreshAheadFor.
 func (d *DB) refreshRead(ctx context.Context, condition pg.Query) ([]ClientRow, error) {
 	now := d.Now()
 	return d.summarize(ctx, pg.SQL("? AND ?", condition, WithinReach(ctx)), now.Add(-domain.SummaryAge),
@@ -145,7 +144,8 @@ func (d *DB) stale(c *domain.Client) bool {
 	return c.Summary.At.Before(d.Now().Add(-domain.SummaryAge))
 }
 
-// FreshTenant is Tenant, but refreshes the client's summary if it is older than domain.SummaryAge (decisions 3.7).
+// FreshTenant returns a client within the caller's reach, or NotFound. It first refreshes the client's summary if that
+// is older than domain.SummaryAge (decisions 3.7).
 func (d *DB) FreshTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
 	t, err := d.Tenant(ctx, id)
 	if err != nil || !d.stale(&t.Client) {
@@ -161,8 +161,7 @@ func (d *DB) FreshTenant(ctx context.Context, id domain.ClientID) (*Tenant, erro
 	return d.tenantOf(&rows[0]), nil
 }
 
-// refreshPage refreshes the stale summaries of the clients of a page in one statement, and replaces these clients in
-// page.
+// refreshPage refreshes the stale summaries of the clients in page, in one statement, and replaces these clients.
 func (d *DB) refreshPage(ctx context.Context, page []domain.Client) error {
 	indexes := map[domain.ClientID]int{} // of stale clients in page
 	var stale []domain.ClientID
@@ -195,9 +194,8 @@ func (d *DB) RefreshReachable(ctx context.Context) error {
 	return err
 }
 
-// RefreshAhead refreshes the summaries of recently read clients shortly before they become stale. It is background work
-// and commits in batches. It returns the number of refreshed summaries, and refreshes none while another process runs
-// it.
+// RefreshAhead refreshes the summaries of recently read clients shortly before they become stale, in batches. It is
+// background work. It returns the number of refreshed summaries, and refreshes none while another process runs it.
 func (d *DB) RefreshAhead(ctx context.Context) (refreshed int, err error) {
 	_, err = d.TryAdvisoryLock(ctx, "summaries", func(ctx context.Context) error {
 		now := d.Now()
@@ -224,11 +222,13 @@ func (d *DB) ForceSummaries(ctx context.Context) error {
 	}
 	// If the clock was set back, summarized_at may be in the future. This bound is later than any.
 	farFuture := d.Now().AddDate(1000, 0, 0)
-	_, err = d.summarizeAll(ctx, clients, 200, farFuture)
+	const batch = 200 // clients in a transaction, which locks them
+	_, err = d.summarizeAll(ctx, clients, batch, farFuture)
 	return err
 }
 
-// summarizeAll calls summarize for batches of clients, and returns the number of refreshed summaries.
+// summarizeAll refreshes the summaries of clients that are older than before, one statement for each batch of clients.
+// It returns the number of refreshed summaries.
 func (d *DB) summarizeAll(
 	ctx context.Context, clients []domain.ClientID, batch int, before time.Time,
 ) (refreshed int, err error) {
@@ -249,7 +249,8 @@ func (t *Tenant) Peers() pg.Query {
 		AND c.archived_at IS NULL AND c.users_active > 0`, t.ID)
 }
 
-// FreshPeers returns the clients that Peers selects, with summaries that are at most domain.SummaryAge old.
+// FreshPeers returns the other clients of the same partner that have active users. It first refreshes their summaries
+// that are older than domain.SummaryAge.
 func (t *Tenant) FreshPeers(ctx context.Context) ([]*Tenant, error) {
 	if _, err := t.db.summarize(ctx, t.Peers(), t.db.Now().Add(-domain.SummaryAge), nil); err != nil {
 		return nil, err

@@ -67,8 +67,7 @@ func (t *Tenant) Members(
 	return members, err
 }
 
-// InsertCollection inserts a collection without members. It returns Conflict if the client has a collection of that
-// name.
+// InsertCollection inserts a collection without members. It returns Conflict if the client has one of that name.
 func (t *Tenant) InsertCollection(ctx context.Context, c *Change, k domain.Collection) error {
 	return pg.Run(ctx, c, "insert a collection", collectionInsert(t.ID, k))
 }
@@ -131,7 +130,7 @@ func (t *Tenant) LockCollections(
 	return pg.MapRows(rows, func(r *CollectionRow) domain.CollectionID { return r.ID }), err
 }
 
-// LockCollection is Collection for a change: it locks the row.
+// LockCollection locks and reads one of the client's collections. It returns NotFound if the client has none with id.
 func (t *Tenant) LockCollection(ctx context.Context, c *Change, id domain.CollectionID) (domain.Collection, error) {
 	rows, err := t.lockCollections(ctx, c, pg.SQL("k.id = ?", id))
 	return findCollection(rows, id, err)
@@ -156,8 +155,9 @@ func findCollection(rows []CollectionRow, id domain.CollectionID, err error) (do
 	return rows[i].Collection, nil
 }
 
-// AddMembers adds locked users to a locked collection, and returns the number of users who were not members before. The
-// caller must hold a lock of the client's audiences (LockAudiencesShared).
+// AddMembers adds locked users to a locked collection, and enrols them in the courses that frameworks require of the
+// collection. It returns the number of users who were not members before. The caller must hold a lock of the client's
+// audiences (LockAudiencesShared).
 func (t *Tenant) AddMembers(
 	ctx context.Context, c *Change, id domain.CollectionID, users []domain.UserID,
 ) (added int, err error) {
@@ -183,7 +183,8 @@ func (t *Tenant) join(
 	return pg.MapRows(joined, func(k *domain.UserKey) domain.UserID { return k.User }), err
 }
 
-// JoinCollections inserts the memberships that a query selects, and returns the users with a new membership.
+// JoinCollections inserts the memberships that a query selects, and counts them in the collections. It returns the
+// users with a new membership.
 func (c *Change) JoinCollections(ctx context.Context, memberships pg.Query) ([]domain.UserKey, error) {
 	return pg.All[domain.UserKey](ctx, c, "add members", pg.SQL(`
 		WITH joined AS (
@@ -198,8 +199,7 @@ func (c *Change) JoinCollections(ctx context.Context, memberships pg.Query) ([]d
 		SELECT DISTINCT client_id AS client, user_id AS "user" FROM joined`, memberships, c.At))
 }
 
-// RemoveMember removes a user, whom the caller has locked (LockUsers), from a collection. It returns NotFound if the
-// user is not a member.
+// RemoveMember removes a locked user (LockUsers) from a collection. It returns NotFound if the user is not a member.
 func (t *Tenant) RemoveMember(ctx context.Context, c *Change, id domain.CollectionID, user domain.UserID) error {
 	c.WillLock(CollectionLocks)
 	removed, err := t.removeMembers(ctx, c, "m.collection_id = ? AND m.user_id = ?", id, user)

@@ -117,5 +117,5 @@ func (t *Tenant) Snapshot(ctx context.Context, fn func(ctx context.Context, t *T
 // Now returns the time by the clock of the database's methods or, within Snapshot, the time of the snapshot.
 func (t *Tenant) Now() time.Time { return t.db.Now() }
 
-// Clash returns the error that callers get for a violated unique constraint, or nil if it has none.
+// Clash returns the error that callers get for a violated unique constraint, or nil if no error is declared for it.
 func Clash(constraint string) *domain.Error { return clashes[constraint] }

@@ -41,9 +41,9 @@ func areObjects(alias string, events []OutboxEvent) pg.Query {
 	return pg.SQL("("+alias+".client_id, "+alias+".id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, ids)
 }
 
-// EventClients reads the clients of events, with stored summaries.
+// EventClients reads the clients of events that are not archived. It does not refresh their summaries.
 func (d *DB) EventClients(ctx context.Context, events []OutboxEvent) (map[domain.ClientID]domain.Client, error) {
-	ids, _, _ := eventKeys(events)
+	ids := pg.MapRows(events, func(e *OutboxEvent) [16]byte { return e.Client })
 	rows, err := pg.All[ClientRow](ctx, d, "read the clients of events",
 		pg.Rows[ClientRow]().Where("c.id = ANY(?::uuid[]) AND c.archived_at IS NULL", ids))
 	return pg.Index(rows, func(r *ClientRow) (domain.ClientID, domain.Client) { return r.ID, r.Client }), err

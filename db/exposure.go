@@ -93,9 +93,8 @@ type exposureCountRow struct {
 }
 
 // ExposureCounts reads a page of the client's active users, in the order of creation, and counts each user's resolved
-// and unresolved exposures that were first seen in the period. If since is not nil, it selects only users who changed
-// at or after since; a change of an exposure changes its user. It returns Forbidden if the client has no Dark Web
-// Monitoring.
+// and unresolved exposures that were first seen in the period. If since is not nil, it selects only users who changed,
+// or whose exposures changed, at or after since. It returns Forbidden if the client has no Dark Web Monitoring.
 func (t *Tenant) ExposureCounts(
 	ctx context.Context, within domain.Period, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.ExposureCount], error) {
@@ -152,8 +151,7 @@ type BreachRow struct {
 
 // ImportBreaches inserts breaches into the catalogue, and updates those whose name exists. No name may be in the list
 // twice. It returns how many were added and how many changed. Exposures keep the severity and the data classes with
-// which they were found, but get a new updated_at if their breach changed. It is for a command, and checks no caller's
-// access.
+// which they were found, but get a new updated_at if their breach changed. It checks no caller's access.
 func (d *DB) ImportBreaches(ctx context.Context, breaches []domain.Breach) (added, changed int, err error) {
 	rows := pg.Objects(pg.MapRows(breaches, func(b *domain.Breach) BreachRow { return BreachRow{Breach: *b} }))
 	type counts struct{ Added, Changed int }
@@ -166,8 +164,7 @@ func (d *DB) ImportBreaches(ctx context.Context, breaches []domain.Breach) (adde
 	return added, changed, err
 }
 
-// importBreachesSQL stores the breaches ?0 as of the time ?1. It locks breaches by their names, and then exposures by
-// their keys.
+// importBreachesSQL stores the breaches ?0 as of ?1. It locks breaches by their names, then exposures by their keys.
 const importBreachesSQL = `
 	WITH given AS (
 		SELECT name, title, domain, breach_on, severity, data_classes, sensitive, spam_list

@@ -41,8 +41,7 @@ func (d *DB) Frameworks(ctx context.Context, w domain.Window) (domain.Slice[doma
 	}), nil
 }
 
-// frameworkPage returns a page of domain.Frameworks, which are sorted by id. w.After.Key is the last id of the page
-// before.
+// frameworkPage returns a page of domain.Frameworks, which are sorted by id. w.After.Key is the id before the page.
 func frameworkPage(w domain.Window) domain.Slice[domain.Framework] {
 	rest := domain.Frameworks
 	if w.After != nil {
@@ -82,7 +81,7 @@ type assignedFramework struct {
 }
 
 func (r *assignedFramework) assignment() domain.FrameworkAssignment {
-	framework, _ := domain.FrameworkByID(r.FrameworkID)
+	framework, _ := domain.FrameworkByID(r.FrameworkID) // zero if only a later release knows it
 	return domain.FrameworkAssignment{
 		ID: r.ID, Client: r.ClientID, Framework: framework,
 		Audience: r.AudienceType, AudienceID: domain.OrZero(r.AudienceID), AudienceName: domain.OrZero(r.AudienceName),
@@ -144,10 +143,9 @@ func (t *Tenant) Framework(ctx context.Context, id domain.FrameworkAssignmentID)
 }
 
 // AssignFramework assigns a framework to an audience, all users or a collection, and enrols the audience in its
-// courses. If the audience is larger than domain.AssignAtOnce, it queues the enrolments, which AssignWaiting makes
-// later. It returns the number of users enrolled in each course, ordered by title, without courses that enrol no user.
-// It returns Conflict if the framework is already assigned to the audience. The audiences of the client must be locked
-// (LockAudiences).
+// courses. If the audience is larger than domain.AssignAtOnce, it queues the enrolments for AssignWaiting. It returns
+// the number of users enrolled in each course, ordered by title, without courses that enrol no user, or Conflict if the
+// framework is already assigned to the audience. The client's audiences must be locked (LockAudiences).
 func (t *Tenant) AssignFramework(
 	ctx context.Context, c *Change, n domain.NewFrameworkAssignment,
 ) ([]domain.Scheduled, error) {
@@ -182,8 +180,8 @@ func (t *Tenant) AssignFramework(
 	return t.countByCourse(ctx, c, rows)
 }
 
-// countByCourse converts rows to the number of users enrolled in each course, ordered by title. It leaves out courses
-// that enrol no user.
+// countByCourse returns the number of users enrolled in each course, ordered by title. It takes these numbers from the
+// rows without a user, one for each course, and leaves out courses that enrol nobody.
 func (t *Tenant) countByCourse(ctx context.Context, c *Change, rows []enrolledRow) ([]domain.Scheduled, error) {
 	given := map[domain.CourseID]int{}
 	var ids []domain.CourseID
@@ -214,9 +212,9 @@ func (t *Tenant) ReadFramework(
 	return t.Framework(ctx, id)
 }
 
-// InsertFreeCollection inserts a collection with locked users as its members, and returns it. If its name is taken, it
-// appends a number to the name.
-func (t *Tenant) InsertFreeCollection(
+// InsertCollectionUniquely inserts a collection with locked users as members, and returns the collection. If the name
+// is taken, it appends the first number, from 2, with which the name is free.
+func (t *Tenant) InsertCollectionUniquely(
 	ctx context.Context, c *Change, k domain.Collection, users []domain.UserID,
 ) (domain.Collection, error) {
 	taken, err := pg.All[string](ctx, c, "look for names of collections", pg.SQL(

@@ -44,8 +44,7 @@ func (c *Change) wantedAssignments(required pg.Query) pg.Query {
 
 // EnterAudiences enrols users in the courses of the frameworks that are assigned to their audiences. Call it after
 // users become active, or change their role, group or collections. The users must be locked or new, and the caller must
-// hold locks of their clients' audiences (LockAudiencesShared). It takes one statement for any number of users and
-// clients.
+// hold locks of their clients' audiences (LockAudiencesShared). It takes one statement for any number of users.
 func (c *Change) EnterAudiences(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
 		return nil
@@ -55,7 +54,8 @@ func (c *Change) EnterAudiences(ctx context.Context, users []domain.UserKey) err
 	return err
 }
 
-// EnrolUsers enrols new users in their clients' programs and, like EnterAudiences, in the courses of frameworks.
+// EnrolUsers enrols new users in the programs of their clients, and in the courses that frameworks require of them. The
+// caller must hold locks of the clients' audiences (LockAudiencesShared).
 func (c *Change) EnrolUsers(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
 		return nil
@@ -68,8 +68,7 @@ func (c *Change) EnrolUsers(ctx context.Context, users []domain.UserKey) error {
 	return err
 }
 
-// RemoveFramework deletes a framework assignment and withdraws its courses. It returns NotFound if the client has no
-// such assignment.
+// RemoveFramework deletes a framework assignment and withdraws its courses. It returns NotFound if there is none.
 func (t *Tenant) RemoveFramework(ctx context.Context, c *Change, id domain.FrameworkAssignmentID) error {
 	if err := c.LockAudiences(ctx, t.ID); err != nil {
 		return err
@@ -86,8 +85,8 @@ func (t *Tenant) RemoveFramework(ctx context.Context, c *Change, id domain.Frame
 	return c.WithdrawFrameworks(ctx, map[domain.ClientID][]domain.FrameworkAssignmentID{t.ID: {id}})
 }
 
-// withdrawForCollection withdraws the courses of framework assignments whose audience is the deleted collection. The
-// framework assignments remain, and their evaluations become stale. The audiences of the client must be locked.
+// withdrawForCollection withdraws the courses of the framework assignments whose audience is a collection that is to be
+// deleted. These remain, and their evaluations become stale. The audiences of the client must be locked.
 func (t *Tenant) withdrawForCollection(ctx context.Context, c *Change, id domain.CollectionID) error {
 	emptied, err := pg.All[domain.FrameworkAssignmentID](ctx, c, "empty the audiences of frameworks", pg.SQL(`
 		UPDATE framework_assignments SET evaluated_at = '-infinity', changed_at = ?2
@@ -100,8 +99,8 @@ func (t *Tenant) withdrawForCollection(ctx context.Context, c *Change, id domain
 
 // withdrawSQL deletes the assignments that match withdrawnSQL, and removes the framework assignments @ids from the
 // reasons of the others. It returns the users for whom this changes a visible value @today: next if their next course
-// was deleted, late if an overdue course was, and dormant if their last incomplete courses were, and no course was
-// completed within @dormancy days.
+// was deleted, late if an overdue course was, dormant if none is left open and none was completed within @dormancy
+// days.
 const withdrawSQL = `
 	WITH deleted AS (
 		DELETE FROM assignments AS a
@@ -124,9 +123,9 @@ const withdrawSQL = `
 	)
 	SELECT id, next, late, dormant FROM lost WHERE next OR late OR dormant ORDER BY id`
 
-// withdrawWaitingSQL removes the framework assignments ?1 of the client ?0 from the reasons of queued assignments, and
+// withdrawQueuedSQL removes the framework assignments ?1 of the client ?0 from the reasons of queued assignments, and
 // deletes the queued assignments that have no other reason.
-const withdrawWaitingSQL = `
+const withdrawQueuedSQL = `
 	WITH fewer AS MATERIALIZED (
 		SELECT w.user_id, w.course_id FROM waiting_assignments AS w
 		WHERE w.client_id = ?0 AND w.frameworks && ?1::uuid[] ORDER BY w.user_id, w.course_id FOR UPDATE
@@ -140,10 +139,11 @@ const withdrawWaitingSQL = `
 	WHERE w.client_id = ?0 AND w.user_id = f.user_id AND w.course_id = f.course_id
 	AND (w.direct OR NOT w.frameworks <@ ?1::uuid[])`
 
-// withdrawWaiting runs withdrawWaitingSQL.
-func (c *Change) withdrawWaiting(ctx context.Context, client domain.ClientID, ids []domain.FrameworkAssignmentID) error {
+// withdrawQueued deletes the queued assignments of a client whose only reasons are the framework assignments ids, and
+// removes ids from the reasons of the others.
+func (c *Change) withdrawQueued(ctx context.Context, client domain.ClientID, ids []domain.FrameworkAssignmentID) error {
 	c.WillLock(WaitingLocks)
-	return pg.Run(ctx, c, "withdraw queued assignments", pg.SQL(withdrawWaitingSQL, client, pg.IDs(ids)))
+	return pg.Run(ctx, c, "withdraw queued assignments", pg.SQL(withdrawQueuedSQL, client, pg.IDs(ids)))
 }
 
 // withdrawnSQL is the condition that an assignment, alias a, is withdrawn with the framework assignments @ids: they are
@@ -171,8 +171,11 @@ func (c *Change) updateLaterCourses(
 		pg.Named{"client": client, "ids": pg.IDs(ids), "now": c.At}))
 }
 
-// withdrawGiven runs withdrawSQL after locking its users, and registers its effects on them with the change.
-func (c *Change) withdrawGiven(ctx context.Context, client domain.ClientID, ids []domain.FrameworkAssignmentID) error {
+// withdrawAssignments deletes a client's assignments whose only reasons are the framework assignments ids, unless they
+// were started or completed, and removes ids from other reasons. It locks the users, and registers the effects on them.
+func (c *Change) withdrawAssignments(
+	ctx context.Context, client domain.ClientID, ids []domain.FrameworkAssignmentID,
+) error {
 	_, err := c.LockUserKeys(ctx, pg.SQL(`u.client_id = ? AND EXISTS (SELECT 1 FROM assignments AS a
 		WHERE a.client_id = u.client_id AND a.user_id = u.id AND a.frameworks && ?::uuid[])`, client, pg.IDs(ids)))
 	if err != nil {
@@ -184,7 +187,7 @@ func (c *Change) withdrawGiven(ctx context.Context, client domain.ClientID, ids 
 
 	type effects struct {
 		ID                  domain.UserID
-		Next, Late, Dormant bool
+		Next, Late, Dormant bool // the next course was deleted; an overdue one was; the user may have become dormant
 	}
 	rows, err := pg.All[effects](ctx, c, "withdraw courses",
 		pg.SQL(withdrawSQL, pg.Named{
@@ -208,8 +211,7 @@ func (c *Change) withdrawGiven(ctx context.Context, client domain.ClientID, ids 
 
 // enrolSinceSQL enrols new users in the required courses ?2 as of a past time: the creation of the user or, for a
 // framework, of the framework assignment, if that was later. Courses of the program keep their place, others are
-// appended from the position ?1. Courses that are overdue on the day ?0 are marked as noted, so that they cause no
-// event.
+// appended from the position ?1. Courses that are overdue on the day ?0 are marked as noted, and so cause no event.
 const enrolSinceSQL = `
 	WITH required AS MATERIALIZED (
 		SELECT a.*, u.created_at FROM (?2) AS a JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
@@ -246,8 +248,8 @@ func (c *Change) EnrolSince(ctx context.Context, users []domain.UserKey) error {
 	return pg.Run(ctx, c, "enrol imported users", pg.SQL(enrolSinceSQL, domain.DateOf(c.At), appendedFrom, required, c.At))
 }
 
-// AssignFrameworksSince enrols the audiences of imported framework assignments in their courses, as of the creation of
-// the user or of the framework assignment, whichever is later.
+// AssignFrameworksSince enrols the audiences of imported framework assignments in the courses of the frameworks, as of
+// the creation of the user or of the framework assignment, whichever is later.
 func (c *Change) AssignFrameworksSince(ctx context.Context, ids []domain.FrameworkAssignmentID) error {
 	if len(ids) == 0 {
 		return nil
@@ -272,33 +274,32 @@ func (c *Change) AssignFrameworksSince(ctx context.Context, ids []domain.Framewo
 	}
 	// The new assignments get the date of their earliest reason. Overdue ones are marked as noted: they cause no event
 	// (decisions 8.1).
-	clients, keys := KeyArrays(users)
+	clientIDs, userIDs := KeyArrays(users)
 	return pg.Run(ctx, c, "backdate assignments", pg.SQL(`
 		UPDATE assignments AS a SET overdue_noted = a.due_on < @today::date, assigned_at = (
 			SELECT min(greatest(u.created_at, f.created_at)) FROM framework_assignments AS f
 			JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
 			WHERE f.client_id = a.client_id AND f.id = ANY (a.frameworks))
-		FROM unnest(@clients::uuid[], @keys::uuid[]) AS k (client_id, user_id)
+		FROM unnest(@clients::uuid[], @users::uuid[]) AS k (client_id, user_id)
 		WHERE a.client_id = k.client_id AND a.user_id = k.user_id AND a.assigned_at = @now AND a.completed_at IS NULL
 			AND a.frameworks && @ids::uuid[]`, pg.Named{
-		"clients": clients, "keys": keys, "now": c.At, "today": domain.DateOf(c.At), "ids": pg.IDs(ids),
+		"clients": clientIDs, "users": userIDs, "now": c.At, "today": domain.DateOf(c.At), "ids": pg.IDs(ids),
 	}))
 }
 
-// WithdrawFrameworks withdraws the courses of framework assignments of clients. In the lock order, the queued
-// assignments of all clients come before the assignments of their users. It takes the same number of statements for any
-// number of users.
+// WithdrawFrameworks withdraws the courses of framework assignments of clients: first the queued assignments of all
+// clients, which come first in the lock order. It takes the same number of statements for any number of users.
 func (c *Change) WithdrawFrameworks(
 	ctx context.Context, assignments map[domain.ClientID][]domain.FrameworkAssignmentID,
 ) error {
 	clients := sortedIDs(assignments)
 	for _, client := range clients {
-		if err := c.withdrawWaiting(ctx, client, assignments[client]); err != nil {
+		if err := c.withdrawQueued(ctx, client, assignments[client]); err != nil {
 			return err
 		}
 	}
 	for _, client := range clients {
-		if err := c.withdrawGiven(ctx, client, assignments[client]); err != nil {
+		if err := c.withdrawAssignments(ctx, client, assignments[client]); err != nil {
 			return err
 		}
 	}

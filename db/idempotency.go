@@ -61,15 +61,17 @@ func (d *DB) Once(
 	return d.runOnce(ctx, tryKey, key, hash, work)
 }
 
-// Finish is Once for the request that has reserved the key. If a duplicate request has locked the key to read its
-// record, Finish waits, so that the holder of the reservation never gets a Conflict.
+// Finish runs work for the request that has reserved the key (Reserve), and records the outcome in the same
+// transaction. If a duplicate request has locked the key to read its record, Finish waits. If a retry has recorded an
+// outcome since the reservation expired, Finish returns that.
 func (d *DB) Finish(
 	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error) {
 	return d.runOnce(ctx, waitForKey, key, hash, work)
 }
 
-// runOnce is Once and Finish, which differ in the statement that locks the key.
+// runOnce locks the key by the statement lock. If an outcome is recorded, it returns that. Otherwise it runs work, and
+// records the outcome in the same transaction.
 func (d *DB) runOnce(
 	ctx context.Context, lock keyLock, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (outcome domain.Outcome, err error) {
@@ -79,7 +81,7 @@ func (d *DB) runOnce(
 		if err != nil {
 			return err
 		}
-		if recorded != nil && recorded.Status != reserved { // a reserved row is of Reserve, for this request
+		if recorded != nil && recorded.Status != reserved { // reserved: Finish is to replace the row by the outcome
 			outcome = recorded.outcome()
 			return nil
 		}
@@ -145,8 +147,7 @@ func errStillRunning() error {
 	}
 }
 
-// keyLock is a statement that locks an Idempotency-Key until the end of the transaction, and returns whether it
-// succeeded.
+// keyLock is a statement that locks an Idempotency-Key until the end of the transaction, and returns whether it did.
 type keyLock string
 
 const (

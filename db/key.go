@@ -116,8 +116,8 @@ type NewKey struct {
 	ExpiresAt *time.Time
 }
 
-// CreateKey creates a key and returns its text, which is not stored. It returns InvalidRequest if one of the clients is
-// not a client of the partner, is archived, or is given twice.
+// CreateKey creates a key and returns its text, which is not stored. If in.Clients is nil, the key reaches all clients.
+// It returns InvalidRequest if one of in.Clients is not a client of the partner, is archived, or is given twice.
 func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 	cell, err := d.Cell(ctx)
 	if err != nil {

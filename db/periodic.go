@@ -20,9 +20,8 @@ var ErrLeaseLost = errors.New("the lease has ended, and another process has take
 const claimIdle = "5s"
 
 // Claim runs fn in a transaction that claims rows of a queue: mails, deliveries, reports or sync runs. fn must leave
-// out the rows of SuspendedClients. The transaction gets its id before fn reads the suspended clients: either a move of
-// a partner (db/move) waits for the end of the claim, or fn sees the suspension. The server rolls back a claim that is
-// idle for claimIdle.
+// out the rows of SuspendedClients. The transaction gets its id before fn reads these: either a move of a partner
+// (db/move) waits for the end of the claim, or fn sees the suspension. A claim that idles for claimIdle is rolled back.
 func (d *DB) Claim(ctx context.Context, fn func(ctx context.Context) error) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		if err := pg.Run(ctx, d, "assign a transaction id to a claim", pg.Prepared(pg.SQL(
@@ -57,7 +56,8 @@ type PeriodicLease struct {
 }
 
 // ClaimPeriodic leases a periodic job for the duration life. It returns nil if the job is not due, or if another
-// process holds its lease. If the last lease has expired, it records a failure of that run.
+// process holds its lease: during a lease, due_at is the time at which the lease expires. If the last lease has
+// expired, ClaimPeriodic records a failure at that time.
 func (d *DB) ClaimPeriodic(ctx context.Context, kind string, life time.Duration) (*PeriodicLease, error) {
 	now, l := d.Now(), &PeriodicLease{kind: kind, token: uuid.New()}
 	n, err := pg.Exec(ctx, d, "claim a periodic job", pg.SQL(`
@@ -71,8 +71,8 @@ func (d *DB) ClaimPeriodic(ctx context.Context, kind string, life time.Duration)
 	return l, nil
 }
 
-// FinishPeriodic releases a lease, records a failure if failed is true, and makes the job due again at due. It returns
-// ErrLeaseLost if the lease has expired and another process has claimed the job.
+// FinishPeriodic releases a lease, records a failure if failed is true, and makes the job due again at due. It forgets
+// failures older than DiscardedFor. It returns ErrLeaseLost if another process has taken the job over.
 func (d *DB) FinishPeriodic(ctx context.Context, l *PeriodicLease, due time.Time, failed bool) error {
 	now, failures := d.Now(), []time.Time{}
 	if failed {
@@ -87,8 +87,8 @@ func (d *DB) FinishPeriodic(ctx context.Context, l *PeriodicLease, due time.Time
 	}))
 }
 
-// refreshBatch is the number of users that one transaction refreshes.
-const refreshBatch = 1000
+// refreshBatchSize is the number of users that one transaction refreshes.
+const refreshBatchSize = 1000
 
 // RefreshDue reports whether today's DailyRefresh has still to run.
 func (d *DB) RefreshDue(ctx context.Context) (bool, error) {
@@ -178,27 +178,27 @@ func (d *DB) refreshUsers(ctx context.Context, day domain.Date, progress func(do
 	}
 }
 
-// refreshBatch refreshes the next batch of users after a key, in the order of their keys, as of a day, and returns
-// them.
+// refreshBatch recomputes the scores and renews the courses of the next users after a key, as of a day. It returns
+// these users, at most refreshBatchSize, in the order of their keys.
 func (c *Change) refreshBatch(ctx context.Context, after domain.UserKey, day domain.Date) ([]domain.UserKey, error) {
 	batch, err := c.LockUserKeys(ctx, pg.SQL(`(u.client_id, u.id) IN (
 		SELECT n.client_id, n.id FROM users AS n JOIN clients AS c ON c.id = n.client_id
 		WHERE (n.client_id, n.id) > (?, ?) AND c.archived_at IS NULL
-		ORDER BY n.client_id, n.id LIMIT ?)`, after.Client, after.User, refreshBatch))
+		ORDER BY n.client_id, n.id LIMIT ?)`, after.Client, after.User, refreshBatchSize))
 	if err != nil {
 		return nil, err
 	}
+	c.users.day = day // of the scores
 	c.Rescore(batch...)
-	c.users.day = day
 	return batch, c.renew(ctx, batch, day)
 }
 
-// renewalDays is the number of days until a renewed course is due.
+// renewalDays is the number of days until a course that is assigned again is due.
 const renewalDays = 30
 
-// renew assigns courses again to the active ones of locked users, if the renewal time after the last completion has
-// passed on day. A renewed course needs a reason: the program, a direct assignment, or a framework assignment that
-// still requires the course of the user.
+// renew assigns courses again to those of the locked users who are active, if the renewal time after the last
+// completion has passed on day. The new round needs a reason of the last one: the program, a direct assignment, or a
+// framework assignment that still requires the course of the user.
 func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Date) error {
 	if len(keys) == 0 {
 		return nil
@@ -209,7 +209,7 @@ func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Da
 			INSERT INTO assignments (client_id, user_id, course_id, round, position, from_program, direct, frameworks,
 				assigned_at, due_on)
 			SELECT a.client_id, a.user_id, a.course_id, a.round + 1, a.position, a.from_program, a.direct, a.standing,
-				@now, @renewalDays::date
+				@now, @dueOn::date
 			FROM (
 				SELECT last.*, `+standingSQL+` AS standing
 				FROM unnest(@clients::uuid[], @users::uuid[]) AS w (client_id, user_id)
@@ -229,8 +229,7 @@ func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Da
 		)
 		SELECT client_id AS client, user_id AS "user" FROM renewed`,
 		pg.Named{
-			"clients": clients, "users": users, "now": c.At, "renewalDays": day.AddDays(renewalDays),
-			"day": day,
+			"clients": clients, "users": users, "now": c.At, "day": day, "dueOn": day.AddDays(renewalDays),
 		}))
 	c.NextDueChanged(renewed...)
 	return err
@@ -266,8 +265,7 @@ func (d *DB) DropOld(ctx context.Context) error {
 	return nil
 }
 
-// drop repeats a statement that deletes up to dropBatch rows until it deletes fewer. name is the statement's name in
-// errors.
+// drop repeats a statement that deletes up to dropBatch rows until it deletes fewer. Errors begin with name.
 func (d *DB) drop(ctx context.Context, name string, statement pg.Query) error {
 	for {
 		if n, err := pg.Exec(ctx, d, name, statement); err != nil || n < dropBatch {
@@ -280,8 +278,9 @@ func (d *DB) drop(ctx context.Context, name string, statement pg.Query) error {
 // transaction with an older snapshot.
 const deletedFor = time.Hour
 
-// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, one batch per transaction. It is idempotent, and
-// must not be called in a transaction.
+// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, one batch per transaction. It forgets a
+// subscription that was deleted longer ago than deletedFor, after which it gets no more deliveries. It is idempotent,
+// and must not be called in a transaction.
 func (d *DB) DropDeletedWebhooks(ctx context.Context) error {
 	ids, err := pg.All[domain.WebhookID](ctx, d, "look for deleted webhooks", pg.SQL("SELECT id FROM deleted_webhooks"))
 	if err != nil {
@@ -307,7 +306,7 @@ func (d *DB) RescoreClient(ctx context.Context, client domain.ClientID) error {
 		err := d.Change(ctx, func(ctx context.Context, c *Change) (err error) {
 			batch, err = c.LockUserKeys(ctx, pg.SQL(`(u.client_id, u.id) IN (
 				SELECT client_id, id FROM users WHERE client_id = ? AND id > ? ORDER BY id LIMIT ?)`,
-				client, last, refreshBatch))
+				client, last, refreshBatchSize))
 			c.Rescore(batch...)
 			return err
 		})

@@ -107,8 +107,7 @@ func (d *DB) AdvanceResults(ctx context.Context, steps []domain.ResultStep) erro
 	})
 }
 
-// LockResults locks the results of steps in the order of their ids, and returns them. It leaves out results of archived
-// clients.
+// LockResults locks and returns the results of steps, in the order of their ids, but no results of archived clients.
 func (c *Change) LockResults(ctx context.Context, steps []domain.ResultStep) ([]ResultRow, error) {
 	if len(steps) == 0 {
 		return nil, nil
@@ -140,8 +139,8 @@ func (c *Change) AdvanceResults(ctx context.Context, rows []ResultRow, steps []d
 	return c.storeResults(ctx, changes)
 }
 
-// ResultChanged adds the effects of a new or changed result to the change: the counters of the day of sending, the
-// score of its user and, unless silent, an event if a person's actions changed.
+// ResultChanged adds the effects of a new or changed result to the change: unless silent, an event if a person's
+// actions changed and, if the mail was sent, the counters of the day of sending and the user's score.
 func (c *Change) ResultChanged(r *ResultChange, silent bool) {
 	user := domain.UserKey{Client: r.Client, User: r.After.User}
 	if r.byPerson() && !silent {
@@ -162,28 +161,30 @@ type ResultChange struct {
 	Before, After domain.Result
 }
 
-// Cancelled returns the change of a client's result from scheduled to r, the cancelled result.
-func Cancelled(client domain.ClientID, r domain.Result) ResultChange {
+// CancelledResultChange returns the change by which a client's scheduled result became r, the cancelled result.
+func CancelledResultChange(client domain.ClientID, r domain.Result) ResultChange {
 	before := r
 	before.Status, before.FailedAt, before.Failure = domain.ResultScheduled, nil, ""
 	return ResultChange{Client: client, Before: before, After: r}
 }
 
-// uses returns the change in the number of uses of the result's template: 1, 0 or -1. A cancelled result is no use.
+// uses returns the change in the number of uses of the result's template: 1, 0 or -1. A cancelled result is no use, nor
+// is the zero Result, which is Before of a new one.
 func (r *ResultChange) uses() int {
 	used := func(r *domain.Result) int { return pg.Number(!r.ID.IsZero() && !r.Cancelled()) }
 	return used(&r.After) - used(&r.Before)
 }
 
 // byPerson reports whether the recorded actions of a person changed, which makes an event. Sending, failing and being
-// marked as automated make none (decisions 8.1).
+// marked as automated make none (decisions 8.1). A pointer to a time is replaced only if the time changes.
 func (r *ResultChange) byPerson() bool {
 	b, a := &r.Before, &r.After
 	return b.OpenedAt != a.OpenedAt || b.AttachmentOpenedAt != a.AttachmentOpenedAt || b.ClickedAt != a.ClickedAt ||
 		b.CredentialsSubmittedAt != a.CredentialsSubmittedAt || b.Reported != a.Reported || b.ReportedAt != a.ReportedAt
 }
 
-// scored reports whether the change affects a score. Opening a mail and actions of mail scanners do not.
+// scored reports whether the change affects a score. Opening a mail and actions of mail scanners do not, and the status
+// follows from the times.
 func (r *ResultChange) scored() bool {
 	before := r.Before
 	before.Status, before.OpenedAt = r.After.Status, r.After.OpenedAt

@@ -97,7 +97,7 @@ func (d *DB) TemplateExists(ctx context.Context, id domain.TemplateID) (bool, er
 		pg.SQL("SELECT EXISTS (SELECT 1 FROM phishing_templates WHERE id = ?)", id))
 }
 
-// ScheduleResults inserts the results of simulated mails that are to be sent, at least one, puts the mails into the
+// ScheduleResults inserts the results, at least one, of simulated mails that are to be sent. It puts the mails into the
 // outbox, and counts the uses of their templates.
 func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domain.Result) error {
 	changes := pg.MapRows(results, func(r *domain.Result) ResultChange { return ResultChange{Client: t.ID, After: *r} })
@@ -112,7 +112,7 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 	ids := pg.MapRows(results, func(r *domain.Result) domain.ResultID { return r.ID })
 	due := pg.MapRows(results, func(r *domain.Result) time.Time { return r.SendAt })
 	err := c.InsertOutbox(ctx, pg.SQL(""), pg.SQL(`
-		SELECT ?0::uuid, id, ?1, 2, due_at FROM unnest(?2::uuid[], ?3::timestamptz[]) AS r (id, due_at)`,
+		SELECT ?0::uuid, id, ?1, 2 AS urgency, due_at FROM unnest(?2::uuid[], ?3::timestamptz[]) AS r (id, due_at)`,
 		t.ID, SimulatedMail, pg.IDs(ids), due))
 	if err != nil {
 		return err
@@ -120,8 +120,7 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 	return c.CountTemplateUses(ctx, changes)
 }
 
-// CountTemplateUses counts the uses of the templates of new and changed results. A result is a use of its template
-// unless it was cancelled.
+// CountTemplateUses counts the uses of the templates of new and changed results. A cancelled result is no use.
 func (c *Change) CountTemplateUses(ctx context.Context, results []ResultChange) error {
 	var clients, templates [][16]byte
 	var uses []int
@@ -180,7 +179,7 @@ func OwnTemplates() ([]domain.Template, error) {
 // templateEpoch is the creation time of the service's own template number 0.
 var templateEpoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// in returns the template in a language. n is the number of the language, a part of the id.
+// in returns the template in the language with the number n. The id, a UUID of version 7, ends with n and o.Number.
 func (o *ownTemplate) in(language domain.Language, n byte) domain.Template {
 	w := o.Words[language]
 	var body strings.Builder
@@ -206,8 +205,7 @@ type templateRow struct {
 	Own bool
 }
 
-// LoadTemplates stores the service's own templates of this release. Every process calls it after migrate.Up; concurrent
-// calls are safe.
+// LoadTemplates stores the service's own templates of this release. Processes call it after migrate.Up, concurrently.
 func (d *DB) LoadTemplates(ctx context.Context) error {
 	list, err := OwnTemplates()
 	if err != nil {
@@ -217,8 +215,9 @@ func (d *DB) LoadTemplates(ctx context.Context) error {
 	return err
 }
 
-// ImportTemplates inserts templates into the catalogue, and updates imported templates with the same name and language.
-// No such pair may be in the list twice. It returns how many were added and how many changed.
+// ImportTemplates inserts templates into the catalogue, with new ids that it sets in list. It updates imported
+// templates with the same name and language, which no two in list may share. It returns how many were added and how
+// many changed.
 func (d *DB) ImportTemplates(ctx context.Context, list []domain.Template) (added, changed int, err error) {
 	now := d.Now()
 	for i := range list {
@@ -227,8 +226,8 @@ func (d *DB) ImportTemplates(ctx context.Context, list []domain.Template) (added
 	return d.storeTemplates(ctx, list, false, "(name, language) WHERE NOT own")
 }
 
-// storeTemplates inserts templates, or updates those with which they are in conflict (an SQL conflict target). It
-// returns how many were added and how many changed.
+// storeTemplates inserts templates, the service's own if own is true. It updates a template that exists by conflict, an
+// SQL conflict target, if it differs. It returns how many were added and how many changed.
 func (d *DB) storeTemplates(
 	ctx context.Context, list []domain.Template, own bool, conflict string,
 ) (added, changed int, err error) {
@@ -246,7 +245,7 @@ func (d *DB) storeTemplates(
 		SELECT `+columns+` FROM json_populate_recordset(NULL::phishing_templates, ?::json) ORDER BY created_at, id
 		ON CONFLICT `+conflict+` DO UPDATE SET (`+content+`, changed_at) = (`+excluded+`, ?::timestamptz)
 		WHERE (`+stored+`) IS DISTINCT FROM (`+excluded+`)
-		RETURNING xmax = 0 AS added`, pg.Objects(rows), d.Now()))
+		RETURNING xmax = 0 AS added -- xmax is 0 unless the row existed`, pg.Objects(rows), d.Now()))
 	for _, isNew := range outcomes {
 		added += pg.Number(isNew)
 	}

@@ -80,7 +80,8 @@ func (t *Tenant) Policy(ctx context.Context, id domain.PolicyID) (*Policy, error
 	return t.policy(ctx, id, pg.Prepared(t.policyByID(id)))
 }
 
-// LockPolicy is Tenant.Policy for a change: it locks the row.
+// LockPolicy locks and reads one of the client's policies. It returns NotFound if the client has no such policy, or if
+// it is archived. Its SignOff is nil if the stored counts are stale.
 func (c *Change) LockPolicy(ctx context.Context, t *Tenant, id domain.PolicyID) (*Policy, error) {
 	c.WillLock(PolicyLocks)
 	return t.policy(ctx, id, t.policyByID(id).For("NO KEY UPDATE OF p"))
@@ -179,8 +180,8 @@ func (p *Policy) Users(
 }
 
 // Remind requests a reminder mail to every active user of the locked policy's audience without a valid signature, and
-// returns the ids of the mails. It requests none if the policy need not be signed. It returns RateLimited, until the
-// next day (UTC), if it was called for the policy today.
+// returns the ids of the mails, which are for SendMails. It requests none if the policy need not be signed. It returns
+// RateLimited, until the next day (UTC), if it was called for the policy today.
 func (p *Policy) Remind(ctx context.Context, c *Change) ([]domain.MessageID, error) {
 	today := domain.DateOf(c.At)
 	remindedToday := p.RemindedOn != nil && p.RemindedOn.DaysUntil(today) <= 0
@@ -278,7 +279,8 @@ func recount(ctx context.Context, d *DB, client domain.ClientID, policies []doma
 	return err
 }
 
-// count returns the number of users of the audience that match a filter, from the counts, which it renews if stale.
+// count returns the number of users of the audience that match a filter, from the stored counts, which it first renews
+// if they are stale. The policy must be MustSign: others have no counts.
 func (p *Policy) count(ctx context.Context, f domain.SignFilter) (int, error) {
 	counted := []domain.Policy{p.Policy}
 	if err := recount(ctx, p.db, p.Client, counted); err != nil {

@@ -106,8 +106,7 @@ type (
 	}
 )
 
-// storeRisksSQL stores the risks ?0 and the changes of users ?1, and updates the next due courses of these users. ?2 is
-// the time of the change.
+// storeRisksSQL stores the risks ?0 and the changes of users ?1, as of the time ?2, and their next due courses.
 var storeRisksSQL = strings.NewReplacer(
 	"{columns}", riskColumns, "{excluded}", strings.ReplaceAll(pg.Columns[riskRow](), "r.", "excluded."),
 ).Replace(`
@@ -145,7 +144,7 @@ func (u *User) Risk(ctx context.Context) (domain.UserRisk, error) {
 // ages are the ages of events, in days.
 type ages []int
 
-// days returns the dates of the events.
+// days returns the dates of the events whose ages on the day today are a.
 func (a ages) days(today domain.Date) []domain.Date {
 	return pg.MapRows(a, func(age *int) domain.Date { return today.AddDays(-*age) })
 }
@@ -249,7 +248,7 @@ var signalsSQL = strings.ReplaceAll(`
 		LIMIT 1
 	) AS stored`, "{columns}", riskColumns)
 
-// readSignals runs signalsSQL.
+// readSignals reads the stored signals and risks of the users with keys. The ages of events are those on the day today.
 func (c *Change) readSignals(ctx context.Context, keys []domain.UserKey, today domain.Date) ([]signalRow, error) {
 	clients, users := KeyArrays(keys)
 	return pg.All[signalRow](ctx, c, "read signals", pg.SQL(signalsSQL, today, clients, users))
@@ -289,6 +288,8 @@ func (t *Tenant) Risk(ctx context.Context) (domain.ClientRisk, error) {
 	return row.risk(), err
 }
 
+// risk returns the stored risk with what follows from its counts: the grade, the top factors, the distribution of
+// grades and the average score of each role that has users.
 func (r *clientRiskRow) risk() domain.ClientRisk {
 	risk := r.ClientRisk
 	risk.Grade, risk.ByRole = domain.GradeOf(r.AverageScore), []domain.RoleRisk{}

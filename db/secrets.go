@@ -105,9 +105,9 @@ type SealedColumn struct {
 	Kind          string // the purpose that secrets are sealed for, with the UUID of the row
 }
 
-// Held returns the condition that a row, alias t, holds a secret: the column is neither NULL nor empty. The secret of
-// the demonstration's subscription is empty until the first start of a service with an encryption key.
-func (c SealedColumn) Held() string { return "t." + c.Column + " <> ''" }
+// HoldsSecret returns the SQL condition that the column of a row, alias t, is neither NULL nor empty. The secret of the
+// demonstration's subscription is empty until the first start of a service with an encryption key.
+func (c SealedColumn) HoldsSecret() string { return "t." + c.Column + " <> ''" }
 
 // SealedColumns are all columns of sealed secrets.
 var SealedColumns = []SealedColumn{
@@ -121,7 +121,7 @@ var SealedColumns = []SealedColumn{
 func (d *DB) AnySealed(ctx context.Context, columns []SealedColumn) (bool, error) {
 	var parts []string
 	for _, c := range columns {
-		parts = append(parts, "EXISTS (SELECT 1 FROM "+c.Table+" AS t WHERE "+c.Held()+")")
+		parts = append(parts, "EXISTS (SELECT 1 FROM "+c.Table+" AS t WHERE "+c.HoldsSecret()+")")
 	}
 	return pg.One[bool](ctx, d, "look for sealed secrets", pg.SQL("SELECT "+strings.Join(parts, " OR ")))
 }
@@ -139,8 +139,8 @@ func (d *DB) EncryptionCheck(ctx context.Context) ([]byte, error) {
 	return sealed, err
 }
 
-// SetEncryptionCheck replaces the value of EncryptionCheck, before, by sealed. before is nil if there is no value yet.
-// It returns false, and does nothing, if the stored value is not before.
+// SetEncryptionCheck stores sealed as the value by which a wrong encryption key is detected, in place of before, which
+// is nil if there is none yet. It returns false, and stores nothing, if the present value is not before.
 func (d *DB) SetEncryptionCheck(ctx context.Context, before, sealed []byte) (bool, error) {
 	n, err := pg.Exec(ctx, d, "store the check of the encryption key", pg.SQL(`
 		INSERT INTO secrets AS s (name, value) VALUES (?0, ?1)
@@ -157,8 +157,8 @@ const (
 
 // Reseal replaces each secret of the columns that does not begin with prefix by the result of reseal. It returns the
 // number of replaced secrets, and the errors of reseal. It repeats its pass over a column, up to resealPasses times,
-// until no secret was changed concurrently. It is idempotent, and must not be called in a transaction: each batch has
-// its own.
+// until none was changed concurrently. It is idempotent, and must not be called in a transaction: each batch has its
+// own.
 func (d *DB) Reseal(
 	ctx context.Context, columns []SealedColumn, prefix []byte,
 	reseal func(c SealedColumn, id string, sealed []byte) ([]byte, error),
@@ -209,7 +209,7 @@ func (r *resealing) runPass(ctx context.Context) error {
 	for {
 		rows, err := pg.All[sealedRow](ctx, r, "read sealed secrets", pg.SQL(
 			"SELECT "+r.Key+"::text AS id, "+r.Column+" AS sealed FROM "+r.Table+" AS t WHERE "+r.Key+" > ?0::uuid AND "+
-				r.Held()+" AND substring("+r.Column+" FOR length(?1::bytea)) <> ?1::bytea ORDER BY "+r.Key+" LIMIT ?2",
+				r.HoldsSecret()+" AND substring("+r.Column+" FOR length(?1::bytea)) <> ?1::bytea ORDER BY "+r.Key+" LIMIT ?2",
 			after, r.prefix, resealBatch))
 		if err != nil || len(rows) == 0 {
 			return err
@@ -221,7 +221,8 @@ func (r *resealing) runPass(ctx context.Context) error {
 	}
 }
 
-// replaceBatch replaces the secrets of rows, except for those that changed after they were read.
+// replaceBatch replaces the secrets of rows. It collects the errors of reseal in r.failed, and counts those secrets in
+// r.conflicts that it does not replace because they changed after they were read.
 func (r *resealing) replaceBatch(ctx context.Context, rows []sealedRow) error {
 	var ids []string
 	var before, after [][]byte

@@ -29,8 +29,7 @@ func (t *Tenant) DB() *DB { return t.db }
 func (u *User) DB() *DB { return u.db }
 
 // WithinReach returns the condition that a client, alias c, is within the caller's reach: it belongs to the key's
-// partner, is not archived and, unless the key reaches all clients, is listed for the key. Every read and write of a
-// Tenant uses it.
+// partner, is not archived and, unless the key reaches all clients, is listed for the key.
 func WithinReach(ctx context.Context) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	const ofPartner = "c.partner_id = ? AND c.archived_at IS NULL"
@@ -41,7 +40,8 @@ func WithinReach(ctx context.Context) pg.Query {
 		caller.Partner, caller.Key)
 }
 
-// Tenant returns a client. It returns NotFound if the client is not within the caller's reach.
+// Tenant returns a client. It returns NotFound if the client is not within the caller's reach. The text of the query is
+// built only once for each kind of caller.
 func (d *DB) Tenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
 	caller := domain.CallerFrom(ctx)
 	if caller.AllClients {
@@ -57,7 +57,7 @@ var (
 	tenantOfKey     = tenantText(&domain.Caller{})
 )
 
-// tenantText returns a function that builds the text of tenantQuery for a caller at its first call.
+// tenantText returns a function that returns the text of tenantQuery for a caller. Its first call builds the text.
 func tenantText(caller *domain.Caller) func() string {
 	return sync.OnceValue(func() string {
 		return pg.Text(tenantQuery(domain.WithCaller(context.Background(), caller), domain.ClientID{}))
@@ -76,7 +76,8 @@ func (d *DB) AnyTenant(ctx context.Context, id domain.ClientID) (*Tenant, error)
 	return d.tenant(ctx, id, pg.Prepared(pg.Rows[ClientRow]().Where("c.id = ? AND c.archived_at IS NULL", id)))
 }
 
-// LockTenant is Tenant for a change of the client itself: it locks the row.
+// LockTenant locks and returns a client, for a change of the client itself. It returns NotFound if the client is not
+// within the caller's reach.
 func (c *Change) LockTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
 	c.WillLock(ClientLocks)
 	return c.tenant(ctx, id, tenantQuery(ctx, id).For("NO KEY UPDATE OF c"))

@@ -59,7 +59,7 @@ func (u *User) Training(
 }
 
 // RemindOverdue requests a reminder mail to each of the client's users among ids who is active, has an overdue course
-// and was not reminded on the same day (UTC). It returns the outcome for each of the client's users among ids. If ids
+// and was not reminded on the same day (UTC). It returns the outcome for each of ids, with mails for SendMails. If ids
 // is nil, it reminds all such users of the client, and returns RateLimited if it has already done so on the same day.
 func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.UserID) ([]domain.Reminded, error) {
 	today := domain.DateOf(c.At)
@@ -98,8 +98,7 @@ func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.User
 		FROM recipients AS r LEFT JOIN mailed AS m ON m.user_id = r.id ORDER BY r.id`, t.ID, c.At, today, recipients))
 }
 
-// OverdueCourses reads the overdue courses of a user, ordered by due date. The titles are in the language if it has
-// one.
+// OverdueCourses reads a user's overdue courses, ordered by due date. A title is in the language l if there is one.
 func (d *DB) OverdueCourses(
 	ctx context.Context, user domain.UserKey, l domain.Language,
 ) ([]domain.OverdueCourse, error) {

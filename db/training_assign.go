@@ -24,11 +24,11 @@ func (t *Tenant) inAudience(a domain.Audience) pg.Query {
 		return pg.SQL("u.id IN (SELECT user_id FROM collection_members WHERE client_id = ? AND collection_id = ?)",
 			t.ID, a.Collection)
 	}
-	return pg.SQL("true")
+	return pg.SQL("true") // all users
 }
 
-// directAssignments selects the wanted assignments (outcomesSQL) of a course to the users, alias u, that match a
-// condition. Their reason is a request (direct).
+// directAssignments selects the assignments, as enrol wants them, of a course to the client's users, alias u, that
+// match a condition. They are direct: a caller requested them.
 func (t *Tenant) directAssignments(n domain.CourseFor, users pg.Query) pg.Query {
 	return pg.SQL(`
 		SELECT u.client_id, u.id AS user_id, @course::uuid AS course_id, false AS from_program, true AS direct,
@@ -197,8 +197,9 @@ type enrolledRow struct {
 	Dormant     bool
 }
 
-// enrol makes the wanted assignments (outcomesSQL) of locked users, and registers its effects on the users. It takes
-// one statement for any number of users and courses. The caller must put the mails into the outbox.
+// enrol makes, in one statement, the assignments of locked users that the query wanted selects (columns: outcomesSQL).
+// It stores the next due courses, except of users who may have become dormant: their next due courses and scores are
+// computed at the end of the change. The caller must put the mails into the outbox.
 func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
 	rows, err := pg.All[enrolledRow](ctx, c, "enrol users", pg.SQL(enrolSQL, pg.Named{
 		"wanted": wanted, "today": domain.DateOf(c.At), "now": c.At,
@@ -214,7 +215,7 @@ func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, err
 	return rows, err
 }
 
-// mailsOf returns the mails in rows of enrol.
+// mailsOf returns the ids of the mails that rows have.
 func mailsOf(rows []enrolledRow) (mails []domain.MessageID) {
 	for _, r := range rows {
 		if r.Mail != nil {
@@ -247,16 +248,17 @@ const enrolLaterSQL = `
 	WHERE direct AND outcome IN ('inactive', 'already_completed')
 	ORDER BY user_id, course_id`
 
-// enrolLater queues the wanted assignments for AssignWaiting. It returns the rows of enrol, without mails. The
-// audiences of the client must be locked (LockAudiences), so that no assignment is counted by two calls.
+// enrolLater queues the assignments that the query wanted selects, for AssignWaiting. It returns rows as enrol does,
+// but without mails. The client's audiences must be locked (LockAudiences): else two calls could count an assignment
+// twice.
 func (c *Change) enrolLater(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
 	c.WillLock(WaitingLocks)
 	return pg.All[enrolledRow](ctx, c, "queue assignments",
 		pg.SQL(enrolLaterSQL, pg.Named{"wanted": wanted, "today": domain.DateOf(c.At), "now": c.At}))
 }
 
-// AssignLater queues the assignment of a course to the users of a large audience, for AssignWaiting. It returns the
-// result of Assign, without mails.
+// AssignLater queues the assignment of a course to the users of a large audience, for AssignWaiting. It returns how
+// many of them will get the course, how many have it open, and who is skipped.
 func (t *Tenant) AssignLater(
 	ctx context.Context, c *Change, n domain.CourseFor, a domain.Audience,
 ) (domain.Assigned, error) {
@@ -278,8 +280,7 @@ type waitingRow struct {
 }
 
 // claimWaiting deletes a batch of queued assignments of one client and returns them. The client is chosen at random, so
-// that a client with a long queue does not delay others. It skips rows if another transaction has locked them or their
-// users.
+// that a client with a long queue does not delay others. It skips rows that are locked, or whose user is.
 const claimWaiting = `
 	WITH RECURSIVE clients (client_id) AS (
 		(SELECT client_id FROM waiting_assignments ORDER BY client_id LIMIT 1)
@@ -304,10 +305,10 @@ const claimWaiting = `
 	WHERE w.client_id = b.client_id AND w.user_id = b.user_id AND w.course_id = b.course_id
 	RETURNING w.client_id, w.user_id, to_json(w)::text AS whole`
 
-// AssignWaiting makes a batch of queued assignments, as background work, and returns the size of the batch. It is 0 if
-// the queue is empty, or if other transactions have locked all of it. It determines the outcomes again: a user who got
-// the course or was deactivated meanwhile is skipped. The assignments of an archived client are deleted. Any number of
-// processes may call it concurrently.
+// AssignWaiting makes a batch of queued assignments of one client, as background work, and returns the size of the
+// batch: 0 if the queue is empty, or if other transactions have locked all of it. It determines the outcomes again: a
+// user who got the course or was deactivated meanwhile is skipped. The assignments of an archived client are deleted.
+// Any number of processes may call it concurrently.
 func (d *DB) AssignWaiting(ctx context.Context) (n int, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
 		c.WillLock(WaitingLocks)
@@ -321,7 +322,7 @@ func (d *DB) AssignWaiting(ctx context.Context) (n int, err error) {
 		client := rows[0].ClientID
 		archived, err := pg.One[bool](ctx, c, "look whether a client is archived",
 			pg.SQL("SELECT archived_at IS NOT NULL FROM clients WHERE id = ?", client))
-		if err != nil || archived {
+		if err != nil || archived { // the claim has deleted the rows
 			return err
 		}
 		return c.assignBatch(ctx, client, rows)

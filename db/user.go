@@ -29,8 +29,7 @@ type UserRow struct {
 	ClientCreatedAt time.Time `bun:",scanonly"`
 }
 
-// ToUser returns the user with the group and the state of the courses. The group has no name if the query did not read
-// it.
+// ToUser returns the user with the group and the state of the courses. A group has a name only if the query read it.
 func (r *UserRow) ToUser() domain.User {
 	u := r.User
 	u.Training.Overdue = r.Overdue
@@ -66,7 +65,7 @@ var userOrders = map[string]struct {
 	"risk_score": {"u.score", "integer", func(r *UserRow) string { return pg.NumberKey(r.Score) }},
 }
 
-// Users reads a page of the client's users that match the filter, in its order.
+// Users reads a page of the client's users that match the filter, in the filter's order.
 func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window) (domain.Slice[domain.User], error) {
 	where := t.usersWhere(f)
 	if f.Overdue != nil {
@@ -79,7 +78,8 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 	order := userOrders[f.Sort.By()]
 	k := pg.Keyset[UserRow]{
 		Table: "users AS u", Key: order.key, Cast: order.cast, ID: "u.id", Desc: f.Sort.Descending(),
-		Where: where, IDsFirst: f.Query != "", OneIndex: onOneIndex(f),
+		Where: where, OneIndex: onOneIndex(f),
+		IDsFirst: f.Query != "", // an index holds names and emails
 		Select:   func(q *pg.Select) { selectUsers(q, domain.DateOf(t.db.Now())) },
 		Position: func(r *UserRow) domain.Position { return domain.Position{Key: order.value(r), ID: r.ID.UUID()} },
 	}
@@ -143,9 +143,9 @@ func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
 // in its order, and users who do not match are skipped.
 const maxSorted = 2000
 
-// overdue returns the condition that a user, alias u, has an overdue course or, if want is false, has none. Up to
-// maxSorted matches are read by an index on next_due_on: in the order of the list they might come last. overdue counts
-// them first, because the statistics of the planner do not distinguish clients.
+// overdue returns the condition that a user, alias u, has an overdue course or, if want is false, has none. It first
+// counts the users who match, as the planner's statistics do not distinguish clients. If at most maxSorted do, the
+// condition makes PostgreSQL read them by the index on next_due_on, not search for them in the order of the list.
 func (t *Tenant) overdue(ctx context.Context, want bool) (pg.Query, error) {
 	operator := "<"
 	if !want {
@@ -188,7 +188,7 @@ func (d *DB) User(ctx context.Context, id domain.UserID) (*User, error) {
 	return &User{User: row.ToUser(), db: d, darkWebOn: row.DarkWeb}, nil
 }
 
-// LockUser is User for a change: it locks the row.
+// LockUser locks and returns a user. It returns NotFound if the user's client is not within the caller's reach.
 func (c *Change) LockUser(ctx context.Context, id domain.UserID) (*User, error) {
 	locked, err := c.LockUserKeys(ctx, pg.SQL(
 		"u.id = ? AND EXISTS (SELECT 1 FROM clients AS c WHERE c.id = u.client_id AND ?)", id, WithinReach(ctx)))
@@ -323,7 +323,7 @@ func userRowOf(u *domain.User) UserRow {
 	return row
 }
 
-// RequestWelcome requests a welcome mail to a user, and returns its id.
+// RequestWelcome requests a welcome mail to a user, and returns the mail's id, which is for SendMails.
 func (t *Tenant) RequestWelcome(ctx context.Context, c *Change, user domain.UserID) (domain.MessageID, error) {
 	id := NewID[domain.MessageKind]()
 	err := pg.Run(ctx, c, "request a welcome mail", pg.SQL(`
@@ -349,12 +349,13 @@ func (u *User) SentEmails(
 	return sentEmails(ctx, u.db, pg.SQL("e.client_id = ? AND e.user_id = ?", u.Client, u.ID), f, w)
 }
 
-// sentEmails reads a page of the sent mails, alias e, that match the condition to and the filter, the newest first.
+// sentEmails reads a page of the sent mails that match the filter, the newest first. ofUsers is the condition that a
+// mail, alias e, was sent to one of the users in question.
 func sentEmails(
-	ctx context.Context, d *DB, to pg.Query, f domain.EmailFilter, w domain.Window,
+	ctx context.Context, d *DB, ofUsers pg.Query, f domain.EmailFilter, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {
 	k := pg.ByTime("e.sent_at", "e.id", func(r *SentEmailRow) (time.Time, domain.MessageID) { return r.SentAt, r.ID })
-	k.Desc, k.Where = true, pg.Conditions{to}
+	k.Desc, k.Where = true, pg.Conditions{ofUsers}
 	if len(f.Types) > 0 {
 		k.Where.Add("e.message_type = ANY(?::text[])", f.Types)
 	}

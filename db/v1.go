@@ -51,8 +51,8 @@ type Addressees struct {
 	db    *DB
 }
 
-// Addressees returns the users within the caller's reach with an email, in lower case. It returns NotFound if there is
-// none.
+// Addressees returns the users within the caller's reach whose email is the given one, which must be in lower case. It
+// returns NotFound if there is none.
 func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) {
 	users, err := pg.All[domain.UserKey](ctx, d, "find users by email", pg.From("users AS u").
 		Columns(`u.client_id AS client, u.id AS "user"`).Join("JOIN clients AS c ON c.id = u.client_id").
@@ -67,24 +67,24 @@ func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) 
 func (a *Addressees) SentEmails(
 	ctx context.Context, f domain.EmailFilter, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {
-	to := pg.SQL("e.client_id = ? AND e.user_id = ?", a.users[0].Client, a.users[0].User) // an equality, so that PostgreSQL can use the order of an index
+	ofUsers := pg.SQL("e.client_id = ? AND e.user_id = ?", a.users[0].Client, a.users[0].User) // an equality, so that PostgreSQL can use the order of an index
 	if len(a.users) > 1 {
 		clients, users := KeyArrays(a.users)
-		to = pg.SQL("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users)
+		ofUsers = pg.SQL("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users)
 	}
-	return sentEmails(ctx, a.db, to, f, w)
+	return sentEmails(ctx, a.db, ofUsers, f, w)
 }
 
-// Only returns the user and true if there is only one, and false if there are several.
-func (a *Addressees) Only() (domain.UserID, bool) {
+// OnlyUser returns the user and true if there is only one, and false if there are several.
+func (a *Addressees) OnlyUser() (domain.UserID, bool) {
 	if len(a.users) != 1 {
 		return domain.UserID{}, false
 	}
 	return a.users[0].User, true
 }
 
-// Only returns the user's id, and true.
-func (u *User) Only() (domain.UserID, bool) { return u.ID, true }
+// OnlyUser returns the user's id, and true.
+func (u *User) OnlyUser() (domain.UserID, bool) { return u.ID, true }
 
 // UserExists reports whether the user exists in a client that is not archived. It does not check the caller's reach.
 func (d *DB) UserExists(ctx context.Context, id domain.UserID) (bool, error) {
@@ -116,10 +116,9 @@ var objectsByID = map[string]string{
 	domain.TemplateID{}.Noun():   "SELECT id, NULL::uuid AS client_id FROM phishing_templates WHERE id = w.id LIMIT 1",
 }
 
-// Reached returns the ids of the objects within the caller's reach among ids, of the kind with a noun, in any order.
-// It takes one statement. Archived clients, their objects and archived policies are not within reach. The partner's own
-// admins are within the reach of all of its keys, and templates within the reach of all callers, as in Partner and
-// Templates.
+// Reached returns those of ids whose objects are within the caller's reach, in any order. noun is the noun of the kind
+// of all objects. Archived clients, their objects and archived policies are not within reach. The partner's own admins
+// are within the reach of all of its keys, and templates within the reach of all callers. Reached takes one statement.
 func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, error) {
 	object, ok := objectsByID[noun]
 	if !ok {
@@ -135,14 +134,13 @@ func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, erro
 		within = pg.SQL("true")
 	}
 
-	// The LIMITs make the planner search an index for each id. With outdated statistics, of a table that was just
-	// filled, it would read the whole table, or all clients of the partner. So conditions on a row are outside of its
-	// LIMIT.
+	// The LIMITs make the planner search an index for each id. With outdated statistics, of a table that was just filled,
+	// it would read the whole table, or all clients of the partner. So conditions on a row are outside of its LIMIT.
 	reached, err := pg.All[domain.ClientID](ctx, d, "find which "+noun+"s are within reach", pg.SQL(`
 		SELECT o.id FROM unnest(?::uuid[]) AS w (id) CROSS JOIN LATERAL (`+object+`) AS o
 		LEFT JOIN LATERAL (SELECT id, partner_id, archived_at FROM clients WHERE id = o.client_id LIMIT 1) AS c ON true
 		WHERE ?`, ids, within))
-	return pg.IDs(reached), err
+	return pg.IDs(reached), err // of the kind of noun, whichever it is
 }
 
 // V1Recipient is an owner or admin of a partner who is to be notified of the end of version 1.
@@ -154,8 +152,8 @@ type V1Recipient struct {
 }
 
 // V1Recipients returns the owners and admins of all partners or, if only is not zero, of that partner, ordered by the
-// name of the partner. It leaves out partners that are being moved or were moved to another cell (SuspendedPartners),
-// and partners whose clients are all archived.
+// name of the partner. For a partner without any it returns one without an Email. It leaves out partners that are being
+// or were moved to another cell (SuspendedPartners), and partners whose clients are all archived.
 func (d *DB) V1Recipients(ctx context.Context, only domain.PartnerID) ([]V1Recipient, error) {
 	return pg.All[V1Recipient](ctx, d, "list whom to tell of the end of v1", pg.SQL(`
 		SELECT p.id AS partner, p.name, coalesce(a.email, '') AS email FROM partners AS p LEFT JOIN LATERAL (

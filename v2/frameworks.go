@@ -182,7 +182,7 @@ func insertAudience(
 	if err := rejectUnknown("audience.user_ids", n.Audience.Users, users, "is not a user of this client"); err != nil {
 		return n.Audience, err
 	}
-	k, err := t.InsertFreeCollection(ctx, c, domain.Collection{
+	k, err := t.InsertCollectionUniquely(ctx, c, domain.Collection{
 		ID: db.NewID[domain.CollectionKind](), Client: t.ID, Name: n.Framework.Name, CreatedBy: domain.ByAPI,
 		CreatedAt: c.At, UpdatedAt: c.At,
 	}, users)

@@ -88,8 +88,8 @@ func addressedEmailOf(e domain.SentEmail) api.AddressedEmail {
 
 // recipient is one user, or all users with an email address, whose mails are listed.
 type recipient interface {
-	// Only returns the user if there is only one; false for several.
-	Only() (domain.UserID, bool)
+	// OnlyUser returns the user if there is only one; false for several.
+	OnlyUser() (domain.UserID, bool)
 	SentEmails(context.Context, domain.EmailFilter, domain.Window) (domain.Slice[domain.SentEmail], error)
 }
 
@@ -104,7 +104,7 @@ func (a *API) sentEmails(ctx context.Context, in *api.SentEmailsInput, w domain.
 	if err != nil {
 		return domain.Slice[domain.SentEmail]{}, err
 	}
-	in.User, _ = to.Only()
+	in.User, _ = to.OnlyUser()
 	return to.SentEmails(ctx, domain.EmailFilter{Types: in.Body.MessageTypes, Period: within}, w)
 }
 

@@ -184,7 +184,7 @@ func (m *Move) checkKeys(source, target context.Context) error {
 	}
 	var parts []string
 	for _, c := range db.SealedColumns {
-		parts = append(parts, "EXISTS (SELECT FROM "+c.Table+" AS t WHERE "+c.Held()+" AND "+o.condition(tableByName(c.Table))+")")
+		parts = append(parts, "EXISTS (SELECT FROM "+c.Table+" AS t WHERE "+c.HoldsSecret()+" AND "+o.condition(tableByName(c.Table))+")")
 	}
 	secrets, err := pg.One[bool](source, m.From, "look for the partner's secrets", pg.Raw("SELECT "+strings.Join(parts, " OR "), nil))
 	if err != nil {

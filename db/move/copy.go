@@ -183,7 +183,7 @@ type sealedRow struct {
 // reseal seals the secrets of column c again, with the new cell's key, in copied rows that match where.
 func (m *Move) reseal(target side, c db.SealedColumn, where string) error {
 	rows, err := pg.All[sealedRow](target.ctx, target.DB, "read sealed secrets", pg.Raw("SELECT t."+c.Key+"::text AS id, t."+c.Column+
-		" AS sealed FROM "+c.Table+" AS t WHERE "+c.Held()+" AND "+where, nil))
+		" AS sealed FROM "+c.Table+" AS t WHERE "+c.HoldsSecret()+" AND "+where, nil))
 	if err != nil || len(rows) == 0 {
 		return err
 	}

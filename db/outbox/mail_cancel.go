@@ -27,7 +27,7 @@ func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.R
 	var changes []db.ResultChange
 	for _, r := range results {
 		if cancelled[r.ID] {
-			changes = append(changes, db.Cancelled(t.ID, r))
+			changes = append(changes, db.CancelledResultChange(t.ID, r))
 			c.ObjectEvent(domain.ResultUpdated, domain.UserKey{Client: t.ID, User: r.User}, r.ID.UUID())
 		}
 	}
