@@ -90,8 +90,8 @@ func (m *userMoves) addClient(client domain.ClientID, toggled bool) {
 }
 
 // flushUserMoves marks as stale the counts of the policies whose audience changed: those of groups that users joined or
-// left and, for toggled users, those of their client and of their collections. It renews the courses of reactivated
-// users, and enrols users who may have joined an audience.
+// left and, for users who are new or whose status changed, those of their client and collections. It renews the courses
+// of reactivated users, and enrols users who may have joined an audience.
 func (c *Change) flushUserMoves(ctx context.Context) error {
 	m := &c.userMoves
 	if len(m.clients) > 0 {

@@ -105,7 +105,7 @@ func listsAllClients(ctx context.Context, f domain.ClientFilter) bool {
 // InsertClient inserts a client, its manual group and the default program. It returns Conflict if the name is taken.
 func (c *Change) InsertClient(ctx context.Context, client domain.Client) error {
 	row := ClientRow{Client: client, NameKey: domain.SortKey(client.Name)}
-	row.Frameworks = []string{}
+	row.Frameworks = []string{} // not NULL
 	if err := pg.Run(ctx, c, "insert a client", pg.Insert(row)); err != nil {
 		return err
 	}

@@ -227,8 +227,7 @@ func (d *DB) ForceSummaries(ctx context.Context) error {
 	return err
 }
 
-// summarizeAll refreshes the summaries of clients that are older than before, one statement for each batch of clients.
-// It returns the number of refreshed summaries.
+// summarizeAll refreshes in batches those summaries of clients that are older than before, and returns their number.
 func (d *DB) summarizeAll(
 	ctx context.Context, clients []domain.ClientID, batch int, before time.Time,
 ) (refreshed int, err error) {

@@ -170,7 +170,8 @@ func (t *Tenant) AddMembers(
 	return len(joined), c.EnterAudiences(ctx, keys)
 }
 
-// join adds users to collections, and returns the users who were not in all of them before.
+// join adds users to collections, and registers that the audiences of these changed. It returns the users who were not
+// in all of them before.
 func (t *Tenant) join(
 	ctx context.Context, c *Change, ids []domain.CollectionID, users []domain.UserID,
 ) ([]domain.UserID, error) {
@@ -211,8 +212,8 @@ func (t *Tenant) RemoveMember(ctx context.Context, c *Change, id domain.Collecti
 	return err
 }
 
-// removeMembers deletes the client's memberships, alias m, that match a condition, and returns their number. The caller
-// must have locked the users and, if there are several, the collections.
+// removeMembers deletes the client's memberships, alias m, that match a condition, and returns their number. It
+// registers the effects on users and policies. The users must be locked and, if there are several, the collections.
 func (t *Tenant) removeMembers(ctx context.Context, c *Change, condition string, args ...any) (int, error) {
 	type membership struct {
 		CollectionID domain.CollectionID

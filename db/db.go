@@ -51,17 +51,17 @@ func WithSlowLog(log *slog.Logger, after time.Duration) Option {
 // WithConns bounds the number of connections; the default is pg.DefaultConns.
 func WithConns(n int) Option { return func(o *options) { o.pool = append(o.pool, pg.WithConns(n)) } }
 
-// WithPooler sets the kind of pooler at the URL, and the direct URL of the server; see pg.WithPooler.
+// WithPooler sets the kind of pooler at the URL, and a URL of the server behind it; "" if there is none.
 func WithPooler(found pg.Pooler, direct string) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithPooler(found, direct)) }
 }
 
-// WithReplica sets the standby from which snapshots may be read; see pg.WithReplica.
+// WithReplica sets the postgres:// URL of a standby from which snapshots may be read. log tells if it can be used.
 func WithReplica(url string, log *slog.Logger) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithReplica(url, log)) }
 }
 
-// WithStrictLocks makes a Change panic if it locks rows out of the lock order: for tests.
+// WithStrictLocks, for tests, makes a Change panic if a lock is out of the lock order, or an audience is not locked.
 func WithStrictLocks() Option { return func(o *options) { o.strict = true } }
 
 // WithoutEvents makes changes write no events. It is for benchmarks of the cost of events.

@@ -126,7 +126,7 @@ type darkWebRow struct {
 	domain.BySeverity
 }
 
-// DarkWeb counts the exposures of the client's active users, in all and by severity.
+// DarkWeb counts the exposures of the client's active users, and the unresolved ones by severity.
 func (t *Tenant) DarkWeb(ctx context.Context) (domain.DarkWeb, error) {
 	row, err := pg.One[darkWebRow](ctx, t.db, "sum up exposures", pg.SQL(`
 		SELECT count(*) FILTER (WHERE e.resolved_at IS NULL) AS unresolved, count(e.resolved_at) AS resolved,

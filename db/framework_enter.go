@@ -152,8 +152,8 @@ const withdrawnSQL = `a.frameworks && @ids::uuid[] AND a.frameworks <@ @ids::uui
 	AND NOT a.from_program AND NOT a.direct AND a.completed_at IS NULL AND a.started_at IS NULL`
 
 // updateLaterCourses updates courses of locked users before a withdrawal. It sets updated_at of each user's first
-// course to be withdrawn and of the courses after it, whose places in the list change. A round of a course becomes
-// visible again if the round that superseded it is to be withdrawn.
+// course to be withdrawn and of the courses after it, whose places in the list change. If a round of a course is to be
+// withdrawn, the round before it is not superseded any more, and so visible again.
 func (c *Change) updateLaterCourses(
 	ctx context.Context, client domain.ClientID, ids []domain.FrameworkAssignmentID,
 ) error {

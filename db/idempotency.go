@@ -62,8 +62,8 @@ func (d *DB) Once(
 }
 
 // Finish runs work for the request that has reserved the key (Reserve), and records the outcome in the same
-// transaction. If a duplicate request has locked the key to read its record, Finish waits. If a retry has recorded an
-// outcome since the reservation expired, Finish returns that.
+// transaction. It waits while a duplicate request has locked the key. If a retry has recorded an outcome already, it
+// returns that.
 func (d *DB) Finish(
 	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error) {

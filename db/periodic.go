@@ -141,8 +141,8 @@ func (d *DB) refresh(ctx context.Context, day domain.Date, progress func(done, t
 		pg.SQL("INSERT INTO daily_refreshes (day, finished_at) VALUES (?, ?) ON CONFLICT DO NOTHING", day, d.Now()))
 }
 
-// touchOverdue sets updated_at of the users with a course that has become overdue since the previous refresh. That
-// happened by the passing of time, not by a write.
+// touchOverdue sets updated_at of the users with a course that has become overdue since the previous refresh. No write
+// does, because a course becomes overdue by the passing of time.
 func (d *DB) touchOverdue(ctx context.Context, day domain.Date) error {
 	return d.Change(ctx, func(ctx context.Context, c *Change) error {
 		late, err := c.LockUserKeys(ctx, pg.SQL(`(u.client_id, u.id) IN (

@@ -215,9 +215,8 @@ func (d *DB) LoadTemplates(ctx context.Context) error {
 	return err
 }
 
-// ImportTemplates inserts templates into the catalogue, with new ids that it sets in list. It updates imported
-// templates with the same name and language, which no two in list may share. It returns how many were added and how
-// many changed.
+// ImportTemplates inserts templates into the catalogue, with new ids that it sets in list. It updates imported ones
+// with the same name and language, which no two in list may share. It returns how many were added and how many changed.
 func (d *DB) ImportTemplates(ctx context.Context, list []domain.Template) (added, changed int, err error) {
 	now := d.Now()
 	for i := range list {
@@ -226,8 +225,8 @@ func (d *DB) ImportTemplates(ctx context.Context, list []domain.Template) (added
 	return d.storeTemplates(ctx, list, false, "(name, language) WHERE NOT own")
 }
 
-// storeTemplates inserts templates, the service's own if own is true. It updates a template that exists by conflict, an
-// SQL conflict target, if it differs. It returns how many were added and how many changed.
+// storeTemplates inserts templates, the service's own if own is true. conflict is an SQL conflict target: an existing
+// template with the same values is updated if it differs. It returns how many were added and how many changed.
 func (d *DB) storeTemplates(
 	ctx context.Context, list []domain.Template, own bool, conflict string,
 ) (added, changed int, err error) {

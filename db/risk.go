@@ -39,8 +39,8 @@ func (r *storedRisk) assessment(role domain.Role) domain.Assessment {
 	return a
 }
 
-// score computes the risks of locked users from the stored signals and stores them, with the next due course. Because
-// the users are locked first, of two transactions that each add a signal the second one reads both signals.
+// score computes the risks of locked users from the stored signals and stores them, with the next due course. If two
+// transactions add signals of a user, the second one waits for the lock, and then reads the signals of both.
 func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 	if len(keys) == 0 {
 		return nil
@@ -68,9 +68,9 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 		// The counts of a year also change as days pass, and such a change is not to set updated_at.
 		visible := a.Score != s.Score || s.Current.Sent != s.Stored.Sent || s.Current.Clicked != s.Stored.Clicked ||
 			len(s.Deltas) > 0 && a != s.assessment(s.Role)
-		_, due := c.users.due[domain.UserKey{Client: s.ClientID, User: s.UserID}]
-		if !visible && !due && s.Current == s.Stored {
-			continue
+		_, dueChanged := c.users.due[domain.UserKey{Client: s.ClientID, User: s.UserID}]
+		if !visible && !dueChanged && s.Current == s.Stored {
+			continue // the user's row stays as it is
 		}
 		record := scoreRecord{
 			ClientID: client, ID: user, Score: a.Score, Sent: s.Current.Sent, Clicked: s.Current.Clicked,

@@ -76,8 +76,7 @@ func (d *DB) AnyTenant(ctx context.Context, id domain.ClientID) (*Tenant, error)
 	return d.tenant(ctx, id, pg.Prepared(pg.Rows[ClientRow]().Where("c.id = ? AND c.archived_at IS NULL", id)))
 }
 
-// LockTenant locks and returns a client, for a change of the client itself. It returns NotFound if the client is not
-// within the caller's reach.
+// LockTenant locks and returns a client within the caller's reach, or NotFound, for a change of the client itself.
 func (c *Change) LockTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
 	c.WillLock(ClientLocks)
 	return c.tenant(ctx, id, tenantQuery(ctx, id).For("NO KEY UPDATE OF c"))

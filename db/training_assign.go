@@ -249,8 +249,7 @@ const enrolLaterSQL = `
 	ORDER BY user_id, course_id`
 
 // enrolLater queues the assignments that the query wanted selects, for AssignWaiting. It returns rows as enrol does,
-// but without mails. The client's audiences must be locked (LockAudiences): else two calls could count an assignment
-// twice.
+// without mails. The client's audiences must be locked (LockAudiences): else two calls could count one twice.
 func (c *Change) enrolLater(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
 	c.WillLock(WaitingLocks)
 	return pg.All[enrolledRow](ctx, c, "queue assignments",
@@ -338,10 +337,10 @@ func (c *Change) assignBatch(ctx context.Context, client domain.ClientID, rows [
 		return err
 	}
 
-	wanted := pg.MapRows(rows, func(r *waitingRow) string { return r.Whole })
+	jsonRows := pg.MapRows(rows, func(r *waitingRow) string { return r.Whole })
 	enrolled, err := c.enrol(ctx, pg.SQL(`
 		SELECT client_id, user_id, course_id, false AS from_program, direct, frameworks, due_on, notify
-		FROM json_populate_recordset(NULL::waiting_assignments, ?::json)`, "["+strings.Join(wanted, ",")+"]"))
+		FROM json_populate_recordset(NULL::waiting_assignments, ?::json)`, "["+strings.Join(jsonRows, ",")+"]"))
 	c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, client, mailsOf(enrolled)...) })
 	return err
 }
