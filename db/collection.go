@@ -78,8 +78,8 @@ func collectionInsert(client domain.ClientID, k domain.Collection) pg.Query {
 	return pg.Insert(CollectionRow{Collection: k, NameKey: domain.SortKey(k.Name)})
 }
 
-// DeleteCollection deletes a collection and its memberships, and withdraws the courses of frameworks that were assigned
-// to it (decisions 7.7). It returns NotFound if the client has no such collection.
+// DeleteCollection deletes a collection and, by cascade, its memberships, and withdraws the courses of frameworks that
+// were assigned to it (decisions 7.7). It returns NotFound if the client has no such collection.
 func (t *Tenant) DeleteCollection(ctx context.Context, c *Change, id domain.CollectionID) error {
 	if err := c.LockAudiences(ctx, t.ID); err != nil {
 		return err

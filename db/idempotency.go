@@ -62,8 +62,7 @@ func (d *DB) Once(
 }
 
 // Finish runs work for the request that has reserved the key (Reserve), and records the outcome in the same
-// transaction. It waits while a duplicate request has locked the key. If a retry has recorded an outcome already, it
-// returns that.
+// transaction. It waits while a duplicate request locks the key. If a retry has recorded an outcome, it returns that.
 func (d *DB) Finish(
 	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error) {
@@ -112,7 +111,7 @@ func (d *DB) storeOutcome(ctx context.Context, row outcomeRow) error {
 // Reserve begins an idempotent request that has to work outside of a transaction before Finish. It returns the recorded
 // outcome, if there is one. Otherwise it reserves the Idempotency-Key until Finish records the outcome of the same
 // request; release frees the key if Finish has not recorded one. If the process dies, the key is free after
-// domain.ReservedFor. The errors are the same as of Once.
+// domain.ReservedFor. Reserve returns Conflict if the key was used with another request, or its request is in progress.
 func (d *DB) Reserve(ctx context.Context, key string, hash []byte) (recorded *domain.Outcome, release func(), err error) {
 	caller := domain.CallerFrom(ctx).Key
 	err = d.Tx(ctx, func(ctx context.Context) error {

@@ -204,7 +204,7 @@ func applySteps(steps []domain.ResultStep, rows []ResultRow) []ResultChange {
 	for _, s := range ordered {
 		if r := results[s.Result]; r != nil {
 			s.At = s.At.UTC().Truncate(time.Microsecond) // the precision of PostgreSQL
-			r.After, _ = r.After.Advance(s)
+			r.After, _ = r.After.Advance(s)              // After stays the same if the step has no effect
 		}
 	}
 	var changes []ResultChange

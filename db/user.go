@@ -286,7 +286,7 @@ func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	return nil
 }
 
-// UpdateUsers stores the writableColumns of locked users. It adds no effects: see UserChanged.
+// UpdateUsers stores the writableColumns of locked users. The caller adds the effects by UserChanged.
 func (c *Change) UpdateUsers(ctx context.Context, users []domain.User) error {
 	return pg.UpdateRows(ctx, c, "update users", pg.MapRows(users, userRowOf), writableColumns...)
 }
