@@ -309,7 +309,7 @@ const (
 // OutboxChannel is the channel that sending processes listen to.
 const OutboxChannel = "outbox"
 
-// SendMails puts a client's mail requests, which this transaction has inserted, into the outbox, in one statement.
+// SendMails puts a client's mail requests that this transaction has inserted into the outbox. Urgency 1 is urgent.
 func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...domain.MessageID) error {
 	if len(ids) == 0 {
 		return nil

@@ -170,8 +170,8 @@ func (t *Tenant) AddMembers(
 	return len(joined), c.EnterAudiences(ctx, keys)
 }
 
-// join adds users to collections, and registers that the audiences of these changed. It returns the users who were not
-// in all of them before.
+// join adds users to collections, and registers that the audiences of the collections changed. It returns the users who
+// were not in all of them before.
 func (t *Tenant) join(
 	ctx context.Context, c *Change, ids []domain.CollectionID, users []domain.UserID,
 ) ([]domain.UserID, error) {
