@@ -73,8 +73,7 @@ func StagePage(ctx context.Context, d *db.DB, l *Lease, page Page) error {
 		return pg.Run(ctx, c, "keep the position of a sync run", pg.SQL(`
 			UPDATE sync_runs SET position = @next, stage = @stage, whole = @whole AND from_start, updated_at = @now, deaths = 0
 			WHERE client_id = @client AND id = @run`, pg.Named{
-			"client": l.Client, "run": l.Run, "next": page.Next, "stage": stage, "whole": page.Whole,
-			"now": c.At,
+			"client": l.Client, "run": l.Run, "next": page.Next, "stage": stage, "whole": page.Whole, "now": c.At,
 		}))
 	})
 	if err == nil {

@@ -232,8 +232,7 @@ func enterSignals(ctx context.Context, c *db.Change, batch []domain.Signal, resu
 		SELECT id, true AS new FROM entered
 		UNION ALL SELECT id, false FROM signals WHERE id = ANY(@refused::text[])`,
 		pg.Named{
-			"ids": ids, "types": types, "times": times, "now": c.At,
-			"refused": slices.Collect(maps.Keys(refused)),
+			"ids": ids, "types": types, "times": times, "now": c.At, "refused": slices.Collect(maps.Keys(refused)),
 		}))
 	for _, row := range entered {
 		if row.New {

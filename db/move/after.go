@@ -12,9 +12,9 @@ import (
 
 // The old cell's rows of a detached partner.
 
-// Suspend ends the work of partners that were detached at least the duration after ago, and returns how many.
-// The duration is such that all processes of the cell know of the detachment (db.MovesKnown). Until Suspend, the
-// clients of a detached partner are in resting_clients.
+// Suspend ends the work of partners whose detachment is at least as old as after, and returns their number. By then all
+// processes of the cell know of the detachment (db.MovesKnown). Until Suspend, the clients of a detached partner are in
+// resting_clients: their work waits.
 func Suspend(ctx context.Context, d *db.DB, after time.Duration) (int, error) {
 	detached, err := pg.All[domain.PartnerID](ctx, d, "look for detached partners", pg.SQL(`
 		SELECT m.partner_id FROM moves AS m WHERE m.step = ? AND m.moved_at <= clock_timestamp() - ?::interval
@@ -29,8 +29,8 @@ func Suspend(ctx context.Context, d *db.DB, after time.Duration) (int, error) {
 	return len(detached), err
 }
 
-// suspend deletes the outstanding work of a detached partner, archives its clients, and deletes them from
-// resting_clients. It does nothing if the partner is no longer detached.
+// suspend deletes the outstanding work and the webhooks of a detached partner, and archives its clients. These then
+// need no row in resting_clients. It does nothing if the partner is no longer detached.
 func suspend(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		detached, err := pg.All[bool](ctx, d, "look at the move", pg.SQL("SELECT true FROM moves WHERE partner_id = ? AND step = ? FOR UPDATE", partner, Detached))
@@ -83,14 +83,14 @@ func CleanUp(ctx context.Context, d *db.DB) (partners int, err error) {
 	return partners, nil
 }
 
-// cleanUp deletes the rows of a partner, referring rows first, and sets the step Cleaned. It does nothing if the
-// partner has moved back.
+// cleanUp deletes the rows of a partner, referring rows first, except those of tables marked keep, and sets the step
+// Cleaned. It does nothing if the partner has moved back.
 func cleanUp(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 	detached, err := pg.One[bool](ctx, d, "look at the move", pg.SQL("SELECT step = ?1 FROM moves WHERE partner_id = ?0", partner, Detached))
 	if err != nil || !detached {
 		return err
 	}
-	if err := resume(ctx, d, partner); err != nil {
+	if err := resume(ctx, d, partner); err != nil { // now: it finds the clients by rows that are deleted below
 		return err
 	}
 	o, err := readOwnedIDs(ctx, d, partner)

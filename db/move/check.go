@@ -172,8 +172,8 @@ func (m *Move) checkSteps(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// checkKeys returns an error if the partner's secrets cannot be sealed for the new cell. The contexts are for the
-// databases of the old and the new cell, and may hold their transactions.
+// checkKeys returns an error if the partner's secrets cannot be sealed for the new cell (CheckKeys, if not nil). The
+// contexts are for the databases of the old and the new cell, and may hold their transactions.
 func (m *Move) checkKeys(source, target context.Context) error {
 	if m.CheckKeys == nil {
 		return nil

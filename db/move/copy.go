@@ -114,8 +114,8 @@ func disableTriggers(target side) error {
 	return err
 }
 
-// replace replaces the differing rows of the target with the rows of the source, in the target's transaction and without
-// its triggers, and seals their secrets again.
+// replace replaces the differing rows of the target with the rows of the source, in the target's transaction and
+// without its triggers, and seals their secrets again.
 func (m *Move) replace(source, target side, c comparison) error {
 	if err := disableTriggers(target); err != nil {
 		return err
@@ -203,8 +203,8 @@ func (m *Move) reseal(target side, c db.SealedColumn, where string) error {
 const analyzeFrom = 10_000
 
 // copyTable copies the differing rows of a table from a snapshot of the source, in a transaction of its own on the
-// target, and analyzes the table after many rows. differed reports whether the two sides differed. rows is the number of
-// differing rows of the source: 0 if the target only has rows to be deleted. On a unique violation it deletes the
+// target, and analyzes the table after many rows. differed reports whether the two sides differed. rows is the number
+// of differing rows of the source: 0 if the target only has rows to be deleted. On a unique violation it deletes the
 // target's differing rows instead, and the next pass copies those of the source.
 func (m *Move) copyTable(ctx context.Context, source side, t shapedTable, o ownedIDs) (differed bool, rows int64, err error) {
 	c, err := compare(source, side{ctx: ctx, DB: m.To}, t, o)

@@ -24,7 +24,7 @@ func (m *Move) handOver(ctx context.Context, c cellPair) error {
 	defer cancel()
 	err := m.freeze(ctx)
 	if err == nil {
-		m.checkpoint("frozen")
+		m.testPoint("frozen")
 		err = m.From.Snapshot(ctx, func(source context.Context) error {
 			return m.copyDifferences(ctx, side{ctx: source, DB: m.From, cache: map[string][]digest{}}, c)
 		})
@@ -51,7 +51,8 @@ func (m *Move) freeze(ctx context.Context) error {
 	defer cancel()
 	err := m.waitUntil(drainCtx, `
 		SELECT NOT EXISTS (SELECT FROM outbox AS o LEFT JOIN clients AS c ON c.id = o.client_id
-				WHERE (c.partner_id = ?0 OR o.client_id = ?0) AND o.lease IS NOT NULL AND o.due_at > now())
+				WHERE (c.partner_id = ?0 OR o.client_id = ?0) -- the latter: mails to the partner itself
+				AND o.lease IS NOT NULL AND o.due_at > now())
 			AND NOT EXISTS (SELECT FROM webhooks AS w JOIN webhook_deliveries AS d ON d.webhook_id = w.id
 				WHERE w.partner_id = ?0 AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > now())`, m.Partner)
 	if err != nil && drainCtx.Err() != nil && ctx.Err() == nil {
@@ -101,8 +102,9 @@ func (m *Move) waitUntil(ctx context.Context, statement string, args ...any) err
 	}
 }
 
-// copyDifferences copies the rows that still differ from the source's snapshot, and commits the move. Background work
-// that the old cell does after the snapshot is lost, and the new cell repeats it: no caller got a response for it.
+// copyDifferences copies the rows that still differ from the source's snapshot, in up to lastPasses passes, and then
+// commits the move, which copies the tables marked last. Background work that the old cell does after the snapshot is
+// lost, and the new cell repeats it: no caller got a response for it.
 func (m *Move) copyDifferences(ctx context.Context, source side, c cellPair) error {
 	if err := m.checkShapes(ctx); err != nil {
 		return err
@@ -126,7 +128,7 @@ func (m *Move) copyDifferences(ctx context.Context, source side, c cellPair) err
 				differed = append(differed, t)
 			}
 		}
-		m.checkpoint("differences copied")
+		m.testPoint("differences copied")
 		if left = differed; len(left) == 0 {
 			break
 		}
@@ -137,9 +139,9 @@ func (m *Move) copyDifferences(ctx context.Context, source side, c cellPair) err
 	return m.To.Tx(ctx, func(target context.Context) error { return m.commit(ctx, source, side{ctx: target, DB: m.To}, o, c) })
 }
 
-// commit does the work of the last transaction, which is target's: it copies the tables marked last, checks that the
-// cells are equal, and makes the new cell serve the partner. ctx has no transaction: freezeWithoutEnd commits in the
-// old cell before target does.
+// commit does the work of the last transaction, which is target's: it locks the move, which isActive waits for, copies
+// the tables marked last, checks that the cells are equal, and makes the new cell serve the partner. ctx has no
+// transaction: freezeWithoutEnd commits in the old cell before target does.
 func (m *Move) commit(ctx context.Context, source, target side, o ownedIDs, c cellPair) error {
 	if _, err := pg.One[Step](target.ctx, m.To, "lock the move", pg.SQL("SELECT step FROM moves WHERE partner_id = ? FOR UPDATE", m.Partner)); err != nil {
 		return err
@@ -170,11 +172,11 @@ func (m *Move) commit(ctx context.Context, source, target side, o ownedIDs, c ce
 	if err := m.activate(source, target, c); err != nil {
 		return err
 	}
-	m.checkpoint("checked")
+	m.testPoint("checked")
 	if err := m.freezeWithoutEnd(ctx); err != nil {
 		return err
 	}
-	m.checkpoint("frozen without end")
+	m.testPoint("frozen without end")
 	return nil
 }
 
@@ -292,6 +294,6 @@ func (m *Move) detach(ctx context.Context) error {
 		}
 		return nil
 	})
-	m.checkpoint("detached")
+	m.testPoint("detached")
 	return err
 }

@@ -92,7 +92,7 @@ func newWorld(t *testing.T) *world {
 		CopyFile: func(context.Context, domain.Report) error { return nil },
 		Logf:     t.Logf,
 	}}
-	w.onCheckpoint = func(point string) {
+	w.onTestPoint = func(point string) {
 		if do := w.points[point]; do != nil {
 			do()
 		}

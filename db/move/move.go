@@ -88,14 +88,14 @@ type Move struct {
 	tables []shapedTable
 	// copied are the reports whose files were copied.
 	copied map[domain.ReportID]bool
-	// onCheckpoint is called at each point at which a test may interrupt the move. It may be nil.
-	onCheckpoint func(point string)
+	// onTestPoint is called at each point at which a test may interrupt the move. It may be nil.
+	onTestPoint func(point string)
 }
 
-// checkpoint calls onCheckpoint, if it is not nil.
-func (m *Move) checkpoint(point string) {
-	if m.onCheckpoint != nil {
-		m.onCheckpoint(point)
+// testPoint calls onTestPoint, if it is not nil.
+func (m *Move) testPoint(point string) {
+	if m.onTestPoint != nil {
+		m.onTestPoint(point)
 	}
 }
 
@@ -119,7 +119,8 @@ func (m *Move) withLock(ctx context.Context, fn func(context.Context) error) err
 	return err
 }
 
-// Run moves the partner, or resumes a move that was interrupted.
+// Run moves the partner, or resumes a move that was interrupted. If the new cell serves the partner already, it only
+// detaches the partner from the old cell.
 func (m *Move) Run(ctx context.Context) error {
 	cells, err := m.readCells(ctx)
 	if err != nil {
@@ -127,13 +128,11 @@ func (m *Move) Run(ctx context.Context) error {
 	}
 	return m.withLock(ctx, func(ctx context.Context) error {
 		active, err := m.isActive(ctx)
+		if err == nil && !active {
+			err = m.transfer(ctx, cells)
+		}
 		if err != nil {
 			return err
-		}
-		if !active {
-			if active, err = m.transfer(ctx, cells); err != nil || !active {
-				return err
-			}
 		}
 		return m.detach(ctx)
 	})
@@ -145,7 +144,8 @@ type cellPair struct {
 	publicURL *string
 }
 
-// readCells returns the cells of the two databases. It returns an error unless they are two cells of one installation.
+// readCells returns the cells of the two databases, and the public URL of the new cell, which may be nil. It returns an
+// error unless they are two cells of one installation.
 func (m *Move) readCells(ctx context.Context) (c cellPair, err error) {
 	if c.from, err = m.From.Cell(ctx); err != nil {
 		return c, err
@@ -179,49 +179,49 @@ func (m *Move) isActive(ctx context.Context) (bool, error) {
 	return slices.Contains(steps, Active), err
 }
 
-// transfer copies the partner's rows and files and hands the partner over, in up to maxFreezes freezes. It reports
-// whether the new cell serves the partner. After an error writes are unfrozen, if the cells can be reached.
-func (m *Move) transfer(ctx context.Context, c cellPair) (active bool, err error) {
+// transfer copies the partner's rows and files and hands the partner over, in up to maxFreezes freezes. If it
+// returns nil, the new cell serves the partner. After an error writes are unfrozen, if the cells can be reached.
+func (m *Move) transfer(ctx context.Context, c cellPair) error {
 	if err := m.Check(ctx); err != nil {
-		return false, err
+		return err
 	}
 	notes, err := m.notes(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
 	for _, note := range notes {
 		m.Logf("%s", note)
 	}
 	if err := m.unfreeze(ctx); err != nil { // an earlier run may have left a freeze
-		return false, err
+		return err
 	}
 	if err := m.start(ctx, c); err != nil {
-		return false, err
+		return err
 	}
 	for freeze := 1; ; freeze++ {
 		if err := m.copyPasses(ctx); err != nil {
-			return false, err
+			return err
 		}
 		if err := m.copyFiles(ctx); err != nil {
-			return false, err
+			return err
 		}
-		m.checkpoint("copied")
+		m.testPoint("copied")
 		err := m.handOver(ctx, c)
 		if err == nil {
-			return true, nil
+			return nil
 		}
 		// If only the response to the commit was lost, the new cell serves the partner.
 		switch active, activeErr := m.isActive(context.WithoutCancel(ctx)); {
 		case activeErr != nil:
-			return false, errors.Join(err, activeErr)
+			return errors.Join(err, activeErr)
 		case active:
-			return true, nil
+			return nil
 		}
 		if unfreezeErr := m.unfreeze(context.WithoutCancel(ctx)); unfreezeErr != nil {
-			return false, errors.Join(err, unfreezeErr)
+			return errors.Join(err, unfreezeErr)
 		}
 		if !errors.Is(err, errFreezeEnded) || freeze == maxFreezes {
-			return false, err
+			return err
 		}
 		m.Logf("%v: copying again", err)
 	}
@@ -236,8 +236,7 @@ func (m *Move) start(ctx context.Context, c cellPair) error {
 			held_until = NULL, moved_at = NULL, keep_until = NULL,
 			began_at = CASE WHEN m.step = excluded.step THEN m.began_at ELSE now() END
 		WHERE m.step IN (@copying, @active)`, pg.Named{
-		"partner": m.Partner, "copying": Copying, "cell": c.to.Code(), "publicURL": c.publicURL,
-		"active": Active,
+		"partner": m.Partner, "copying": Copying, "cell": c.to.Code(), "publicURL": c.publicURL, "active": Active,
 	}))
 	if err != nil {
 		return err
@@ -247,8 +246,7 @@ func (m *Move) start(ctx context.Context, c cellPair) error {
 		ON CONFLICT (partner_id) DO UPDATE SET step = excluded.step, cell = excluded.cell, began_at = now(),
 			held_until = NULL, moved_at = NULL, keep_until = NULL
 		WHERE m.step IN (@arriving, @detached, @cleaned)`, pg.Named{
-		"partner": m.Partner, "arriving": Arriving, "cell": c.from.Code(), "detached": Detached,
-		"cleaned": Cleaned,
+		"partner": m.Partner, "arriving": Arriving, "cell": c.from.Code(), "detached": Detached, "cleaned": Cleaned,
 	}))
 	if err != nil {
 		return err
@@ -256,8 +254,8 @@ func (m *Move) start(ctx context.Context, c cellPair) error {
 	return pg.Run(ctx, m.To, "notify of the arrival", pg.SQL("SELECT pg_notify(?, '')", db.MovesChannel))
 }
 
-// copyPasses copies the tables that are not marked last, pass after pass, until a pass is short enough for a freeze. It
-// returns an error after maxPasses.
+// copyPasses copies the tables that are not marked last (table.last), pass after pass, until a pass is short enough for
+// a freeze. It returns an error after maxPasses.
 func (m *Move) copyPasses(ctx context.Context) error {
 	for pass := 1; ; pass++ {
 		began := time.Now()
@@ -267,8 +265,8 @@ func (m *Move) copyPasses(ctx context.Context) error {
 		}
 		took := time.Since(began).Round(10 * time.Millisecond)
 		m.Logf("pass %d: %d rows in %s", pass, total, took)
-		comparedOnly := total <= littleLeft && 2*took <= db.FreezeFor // see shortPass
-		if took <= shortPass || comparedOnly {
+		// A pass of few rows spends its time on comparing, and a freeze compares twice.
+		if took <= shortPass || total <= littleLeft && 2*took <= db.FreezeFor {
 			return nil
 		}
 		if pass == maxPasses {
@@ -299,7 +297,7 @@ func (m *Move) copyPass(ctx context.Context) (total int64, err error) {
 		if total += rows; rows > 0 {
 			m.Logf("%s: %d rows", t.name, rows)
 		}
-		m.checkpoint("copied " + t.name)
+		m.testPoint("copied " + t.name)
 	}
 	return total, nil
 }
@@ -373,8 +371,8 @@ func (m *Move) cancelArrival(ctx context.Context) error {
 		DELETE FROM moves WHERE partner_id = ?0 AND NOT EXISTS (SELECT FROM kept)`, m.Partner, Detached))
 }
 
-// dropAllCopies deletes the partner's rows from the new cell, except for tables marked last: no copy of those is
-// committed.
+// dropAllCopies deletes the partner's rows from the new cell, except those of tables marked last: their copies are
+// committed only with the whole move.
 func (m *Move) dropAllCopies(ctx context.Context, o ownedIDs) error {
 	existing, err := shapes(ctx, m.To, tables)
 	if err != nil {

@@ -46,7 +46,7 @@ func TestMove(t *testing.T) {
 	w := newWorld(t)
 	w.points["copied"] = func() {
 		second := *w.Move
-		second.onCheckpoint = nil
+		second.onTestPoint = nil
 		if err := second.Run(t.Context()); !errors.Is(err, errMoving) {
 			t.Errorf("a second command: %v", err)
 		}
@@ -87,7 +87,7 @@ func TestMove(t *testing.T) {
 
 	there := w.contents(w.To, w.Partner)
 	back := *w.Move
-	back.From, back.To, back.onCheckpoint = w.To, w.From, nil
+	back.From, back.To, back.onTestPoint = w.To, w.From, nil
 	w.must(back.Run(t.Context()))
 	w.same("back again", w.contents(w.From, w.Partner), there, resealed...)
 	fromCells, err = cells.Read(t.Context(), w.From)
@@ -224,7 +224,7 @@ func TestMoveFromWhereItWas(t *testing.T) {
 	w := newWorld(t)
 	w.must(w.Run(t.Context()))
 	third := *w.Move
-	third.To, third.onCheckpoint = open(t, emptySchema, domain.Cell{Number: 2, Count: 16}), nil
+	third.To, third.onTestPoint = open(t, emptySchema, domain.Cell{Number: 2, Count: 16}), nil
 	other := *w
 	other.Move = &third
 	other.catalogues()
@@ -266,7 +266,7 @@ func TestCancelOfAMoveBack(t *testing.T) {
 	back := *w.Move
 	back.From, back.To = w.To, w.From
 	ctx, end := context.WithCancel(t.Context())
-	back.onCheckpoint = func(point string) {
+	back.onTestPoint = func(point string) {
 		if point == "copied" {
 			end()
 		}
@@ -274,7 +274,7 @@ func TestCancelOfAMoveBack(t *testing.T) {
 	if back.Run(ctx) == nil {
 		t.Fatal("the move did not end")
 	}
-	back.onCheckpoint = nil
+	back.onTestPoint = nil
 	w.must(back.Cancel(t.Context()))
 	if step := value[string](w, w.From, "SELECT step FROM moves"); step != "gone" {
 		t.Errorf("the step is %s", step)

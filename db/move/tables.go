@@ -122,7 +122,8 @@ type shapedTable struct {
 	shape
 }
 
-// shapes returns those of the given tables that exist in a database. The tables of version 1 may have been removed.
+// shapes returns those of the given tables that exist in a database, with the columns and the key that shape describes.
+// The tables of version 1 may have been removed.
 func shapes(ctx context.Context, d *db.DB, given []table) (list []shapedTable, err error) {
 	names := pg.MapRows(given, func(t *table) string { return t.name })
 	type column struct {
@@ -141,7 +142,7 @@ func shapes(ctx context.Context, d *db.DB, given []table) (list []shapedTable, e
 			list = append(list, shapedTable{table: given[c.Place]})
 		}
 		s := &list[len(list)-1]
-		if c.Identity {
+		if c.Identity { // the target assigns another value
 			continue
 		}
 		s.columns = append(s.columns, `"`+c.Name+`"`)
@@ -150,7 +151,7 @@ func shapes(ctx context.Context, d *db.DB, given []table) (list []shapedTable, e
 		}
 	}
 	for i := range list {
-		if len(list[i].key) == 0 {
+		if len(list[i].key) == 0 { // its primary key is an identity column
 			list[i].key = list[i].columns
 		}
 	}
@@ -217,7 +218,8 @@ func differences(a, b []digest) (differ []int64, rows int64) {
 
 // anyOf returns the SQL condition that an expression is one of the numbers.
 func anyOf(expression string, numbers []int64) string {
-	return expression + " = ANY('{" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(numbers)), ","), "[]") + "}')"
+	list := strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ",") // Sprint returns "[1 2 3]"
+	return expression + " = ANY('{" + list + "}')"
 }
 
 // errOtherTables reports that the two cells have different tables, so that they run different versions.

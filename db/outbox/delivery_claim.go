@@ -102,7 +102,8 @@ func ClaimDeliveries(
 	return claim, nil
 }
 
-// claim leases or drops deliveries of the next subscriptions of the round, and advances the round.
+// claim leases or drops deliveries of the next subscriptions of the round, up to n due ones, and advances the round.
+// Left of the result says only whether these have more.
 func (r *round) claim(
 	ctx context.Context, d *db.DB, n int, life time.Duration, choose func([]DueWebhook) []Places,
 ) (claim Claim, err error) {
@@ -133,7 +134,7 @@ func (r *round) claim(
 		if claim.Dropped, err = drop(ctx, d, refused, reasons); err != nil {
 			return claim, err
 		}
-		claim.Left = claim.Dropped == dropDeliveries
+		claim.Left = claim.Dropped == dropDeliveries // drop reached its limit
 	}
 	if len(due) == 0 {
 		return claim, nil

@@ -76,7 +76,7 @@ func lockWebhooks(ctx context.Context, d *db.DB, marks []DeliveryMark) error {
 		"SELECT 1 FROM webhooks WHERE id = ANY(?::uuid[]) ORDER BY id FOR NO KEY UPDATE", pg.IDs(ids)))
 }
 
-// markTries updates the deliveries whose leases are still held, and returns their ids.
+// markTries updates the deliveries whose leases are still held, with their last keptTries tries, and returns their ids.
 func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.DeliveryID, error) {
 	var webhooks, ids, tokens [][16]byte
 	var statuses, tries []string
@@ -111,8 +111,8 @@ func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.De
 	}))
 }
 
-// outcomesOf merges the tries of held deliveries by subscription, in the order of their times. Marks without a try do
-// not count.
+// outcomesOf merges the tries of held deliveries by subscription, in the order of their times. A success forgets the
+// failures before it. Marks without a try do not count.
 func outcomesOf(marks []DeliveryMark, held map[domain.DeliveryID]bool) map[domain.WebhookID]*outcome {
 	tried := slices.DeleteFunc(slices.Clone(marks), func(m DeliveryMark) bool { return m.Try == nil || !held[m.ID] })
 	slices.SortStableFunc(tried, func(a, b DeliveryMark) int { return a.Try.At.Compare(b.Try.At) })
@@ -143,8 +143,9 @@ type failingWebhook struct {
 	Cause string
 }
 
-// noteOutcomes updates the subscriptions as described at MarkDeliveries, requests the mails about failing and disabled
-// ones, and returns the subscriptions that it disabled. A series of failures gets one mail while it lasts.
+// noteOutcomes sets last_delivery_at and failing_since of the subscriptions. It disables and returns those whose
+// endpoint is gone, or that have failed since domain.WebhookRetryFor. It requests a mail about each of these, and one
+// about each series of failures that has lasted for domain.WebhookMailAfter.
 func noteOutcomes(
 	ctx context.Context, c *db.Change, outcomes map[domain.WebhookID]*outcome,
 ) (disabled []domain.WebhookID, err error) {
@@ -158,7 +159,7 @@ func noteOutcomes(
 	failing, err := pg.All[failingWebhook](ctx, c, "note outcomes of deliveries", pg.SQL(`
 		WITH seen AS (
 			SELECT o.id, w.partner_id, w.url, w.status, o.succeeded_at, o.gone,
-				coalesce(CASE WHEN (w.failing_since <= o.succeeded_at) IS NOT TRUE THEN w.failing_since END,
+				coalesce(CASE WHEN (w.failing_since <= o.succeeded_at) IS NOT TRUE THEN w.failing_since END, -- no success ended it
 					CASE WHEN (o.failed_at <= w.last_delivery_at) IS NOT TRUE THEN o.failed_at END) AS failing_since
 			FROM unnest(@ids::uuid[], @succeeded::timestamptz[], @failed::timestamptz[], @gone::boolean[])
 				AS o (id, succeeded_at, failed_at, gone) JOIN webhooks AS w ON w.id = o.id

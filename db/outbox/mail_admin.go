@@ -75,10 +75,10 @@ func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, li
 				SELECT *, @now::timestamptz, true FROM (
 					SELECT * FROM requests UNION ALL SELECT * FROM results UNION ALL SELECT * FROM partners) AS r
 				RETURNING id
-			), told AS (
+			), notified AS (
 				SELECT pg_notify(@outboxChannel, '') FROM queued LIMIT 1
 			)
-			SELECT c.* FROM chosen AS c LEFT JOIN told ON true
+			SELECT c.* FROM chosen AS c LEFT JOIN notified ON true -- it runs only if it is read
 			WHERE c.id::uuid IN (SELECT id FROM queued)
 			ORDER BY c.failed_at, c.id`, pg.Named{
 			"since": since, "ids": ids, "limit": limit, "now": c.At, "outboxChannel": db.OutboxChannel,

@@ -65,14 +65,15 @@ type claimedMail struct {
 	Urgency int
 }
 
-// leaseMails leases up to n due mails of the clients visited, in turns. Of each client it locks at most twice its share
-// of n, and at least one.
+// leaseMails leases up to n due mails of the clients in visited: those of urgency 1 first and, within an urgency, the
+// first mail of each client before any second one. n is shared by the clients of an urgency. Of each client it locks at
+// most two shares, and at least one mail.
 func leaseMails(
 	ctx context.Context, d *db.DB, visited []mailTurn, n int, now time.Time, life time.Duration,
 ) ([]claimedMail, error) {
 	var clients [][16]byte
 	var urgencies []int
-	share, seen := map[int]int{}, map[mailTurn]bool{}
+	share, seen := map[int]int{}, map[mailTurn]bool{} // share first counts the clients of an urgency
 	for _, w := range visited {
 		if w.Due && !seen[w.key()] {
 			seen[w.key()] = true
@@ -128,7 +129,7 @@ type Requeue struct {
 	MaybeSent bool
 }
 
-// RequeueMail gives a lease back. It returns db.ErrLeaseLost if the lease is no longer held.
+// RequeueMail gives a lease back, stores q, and forgets a scan. It returns db.ErrLeaseLost if the lease is lost.
 func RequeueMail(ctx context.Context, d *db.DB, l Lease, q Requeue) error {
 	return pg.RunOr(ctx, d, db.ErrLeaseLost, "put a mail back", pg.SQL(`
 		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = @at, attempts = attempts + @failed::integer,

@@ -83,7 +83,7 @@ func noteNotified(ctx context.Context, c *db.Change, notices []markedRow) error 
 }
 
 // markSent deletes the mails whose leases are still held from the outbox, marks them as sent in the tables of their
-// kinds, inserts into sent_emails, and returns them.
+// kinds, inserts those to users into sent_emails, and returns them all.
 func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow, error) {
 	var clients, ids, tokens [][16]byte
 	var users []*domain.UserID
@@ -145,15 +145,15 @@ func MarkSuppressed(ctx context.Context, d *db.DB, l Lease) error {
 	return markUnsent(ctx, d, l, "suppressed_at = @now", pg.Named{})
 }
 
-// ownTables are the tables of the mails of each kind, and the columns that hold Lease.Client.
-var ownTables = map[db.OutboxKind]struct{ name, client string }{
+// kindTables are the tables of the mails of each kind, and their columns that hold Lease.Client.
+var kindTables = map[db.OutboxKind]struct{ name, client string }{
 	db.RequestedMail: {"mail_requests", "client_id"},
 	db.SimulatedMail: {"phishing_results", "client_id"},
 	db.PartnerMail:   {"partner_mails", "partner_id"},
 }
 
-// markUnsent deletes a leased mail from the outbox and updates its own row with set, an SQL SET clause that uses values
-// and @now. It returns db.ErrLeaseLost if the lease is no longer held.
+// markUnsent deletes a leased mail from the outbox and updates its row in the table of its kind with set, an SQL SET
+// clause that uses @now and values, to which markUnsent adds. It returns db.ErrLeaseLost if the lease is lost.
 func markUnsent(ctx context.Context, d *db.DB, l Lease, set string, values pg.Named) error {
 	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.WillLock(db.OutboxLocks)
@@ -165,9 +165,9 @@ func markUnsent(ctx context.Context, d *db.DB, l Lease, set string, values pg.Na
 		if l.Kind == db.SimulatedMail {
 			c.WillLock(db.ResultLocks)
 		}
-		own := ownTables[l.Kind]
+		table := kindTables[l.Kind]
 		values["client"], values["id"], values["now"] = l.Client, l.ID, c.At
 		return pg.Run(ctx, c, "mark a mail as unsent", pg.SQL(
-			"UPDATE "+own.name+" SET "+set+" WHERE "+own.client+" = @client AND id = @id", values))
+			"UPDATE "+table.name+" SET "+set+" WHERE "+table.client+" = @client AND id = @id", values))
 	})
 }

@@ -52,7 +52,7 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 	if err != nil || len(added) == 0 {
 		return nil, err
 	}
-	partners = nil
+	partners = nil // now one for each mail
 	ids, mailed := make([]domain.MessageID, len(added)), make([]MailedAdmin, len(added))
 	for i, a := range added {
 		partners, ids[i], mailed[i] = append(partners, a.Partner), a.ID, a.MailedAdmin
@@ -72,7 +72,8 @@ type NoticeMail struct {
 	SwitchedOff bool
 }
 
-// ReadNotice reads a leased mail to a partner.
+// ReadNotice reads a leased mail to a partner, whose id is l.Client. Unwanted is set if the recipient is no admin any
+// more, and SwitchedOff if the partner has switched the mail's kind off.
 func ReadNotice(ctx context.Context, d *db.DB, l Lease) (m NoticeMail, err error) {
 	row, err := pg.Find[struct {
 		NoticeMail

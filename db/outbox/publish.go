@@ -48,10 +48,11 @@ func (p *Publication) Taken() int {
 const PostponeEvent = 10 * time.Minute
 
 // PublishEvents publishes up to n events in the order in which they were written, and inserts a delivery for every
-// subscription to one of them. It takes the same number of statements for any number of events of a type. If an event
-// cannot be published, for a reason other than the database, a batch of several events is an error and publishes none.
-// The caller then passes 1 for n, and a batch of that event alone is postponed, so that it delays no other. Events of
-// types that this release does not know are left for a release that does.
+// subscription to one of them. While another process publishes, it does nothing and sets Busy. It takes the same number
+// of statements for any number of events of a type. If an event cannot be published, for a reason other than the
+// database, a batch of several events is an error and publishes none. The caller then passes 1 for n: a batch of that
+// event alone is postponed, so that it delays no other. Events of types that this release does not know are left for a
+// release that does.
 func PublishEvents(ctx context.Context, d *db.DB, n int, render RenderEvents) (Publication, error) {
 	var p Publication
 	var taken []db.OutboxEvent
@@ -88,8 +89,8 @@ func EventsWait(ctx context.Context, d *db.DB) (bool, error) {
 		d.Now(), domain.EventTypes)))
 }
 
-// takeEvents reads the first n waiting events. It needs no row locks: only the holder of the lock on event_head, its
-// caller, deletes events.
+// takeEvents reads the first n waiting events. Partner is nil if the client is archived or does not exist. It needs no
+// row locks: only the holder of the lock on event_head, its caller, deletes events.
 func takeEvents(ctx context.Context, d *db.DB, n int) ([]db.OutboxEvent, error) {
 	return pg.All[db.OutboxEvent](ctx, d, "take events", pg.SQL(`
 		SELECT e.id, e.type, e.client_id AS client, coalesce(e.user_id, ?3) AS "user", coalesce(e.object_id, ?3) AS object,
@@ -116,7 +117,7 @@ func publish(ctx context.Context, d *db.DB, head int64, taken []db.OutboxEvent, 
 
 	batch := publishedColumns{head: head}
 	for i, e := range readable {
-		if bodies[i] == "" {
+		if bodies[i] == "" { // its object no longer exists
 			p.Dropped = append(p.Dropped, e.Event)
 			continue
 		}

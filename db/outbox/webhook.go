@@ -19,9 +19,9 @@ type Webhook struct {
 const selectWebhook = `w.partner_id AS partner, w.id, w.key_id AS key, w.url, w.events, w.client_ids AS clients, w.description,
 	w.status, w.created_at, w.updated_at, w.last_delivery_at, w.failing_since`
 
-// webhookReach returns the condition that the caller may read and change a subscription, alias w: the caller reaches
-// all clients that the subscription reaches (decisions 8.6). These are client_ids or, if that is empty, the clients of
-// its key. Archived clients count too.
+// webhookReach returns the condition that the caller may read and change a subscription, alias w: the caller's key
+// created it, or reaches all clients that it reaches (decisions 8.6). These are client_ids or, if that is empty, the
+// clients of its key. Archived clients count too.
 func webhookReach(ctx context.Context) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	if caller.AllClients {
@@ -34,8 +34,8 @@ func webhookReach(ctx context.Context) pg.Query {
 		ELSE ?2 END)`, caller.Partner, caller.Key, coveredKey("w.key_id", caller.Key))
 }
 
-// coveredKey returns the condition that the key in a column is limited to listed clients, and that all of them are
-// listed for the key by too.
+// coveredKey returns the condition that the key whose id is in a column is limited to listed clients, and that key by
+// reaches all of these: they are listed for it too.
 func coveredKey(column string, by domain.KeyID) pg.Query {
 	return pg.SQL(`(EXISTS (SELECT 1 FROM api_keys AS o JOIN api_key_clients AS l ON l.key_id = o.id
 			WHERE o.id = `+column+` AND NOT o.all_clients)

@@ -59,7 +59,8 @@ func (h *Webhook) Redeliver(ctx context.Context, c *db.Change, id domain.Deliver
 	return h.requeue(ctx, c, id)
 }
 
-// requeue makes a delivery wait and due now, as described at Redeliver.
+// requeue makes a delivery wait, due now. If it had ended, its retry schedule begins anew. If a try is in progress,
+// which a lease shows, nothing changes.
 func (h *Webhook) requeue(ctx context.Context, c *db.Change, id domain.DeliveryID) (domain.Delivery, error) {
 	const ended = "d.status <> 'waiting'"
 	d, err := pg.One[domain.Delivery](ctx, c, "make a delivery wait again", pg.SQL(`

@@ -30,8 +30,8 @@ func AllWebhooks(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]Lis
 	return pg.All[ListedWebhook](ctx, d, "list webhooks", q)
 }
 
-// SetWebhookStatus sets the status of a subscription of any partner, as UpdateWebhook does, and returns the previous
-// status. If that is the same it does nothing. It returns NotFound if there is no such subscription.
+// SetWebhookStatus sets the status of a subscription of any partner, by UpdateWebhook, and returns the status before.
+// If the status does not change it does nothing. It returns NotFound if there is no such subscription.
 func SetWebhookStatus(
 	ctx context.Context, d *db.DB, id domain.WebhookID, status domain.WebhookStatus,
 ) (before domain.WebhookStatus, err error) {

@@ -75,8 +75,8 @@ func (l *layout) read(types *pgtype.Map, values [][]byte, row unsafe.Pointer) er
 	return nil
 }
 
-// layouts caches the layouts of each row type, a []*layout by its reflect.Type: one for each list of columns that queries
-// return for it.
+// layouts caches the layouts of each row type, a []*layout by its reflect.Type: one for each list of columns that
+// queries return for it.
 var layouts sync.Map
 
 // layoutOf returns the layout of a row type for columns, from the cache if it is there.

@@ -275,8 +275,8 @@ type (
 	appliedGroup    = recordChange[domain.GroupRecord, db.GroupRow]
 )
 
-// beginGroups locks the existing groups and the clients' Manual groups. It sets finish, which refuses a new Manual group
-// if the client's is in use or came in this batch, and prepare, which deletes the empty ones that are replaced.
+// beginGroups locks the existing groups and the clients' Manual groups. It sets finish, which refuses a new Manual
+// group if the client's is in use or came in this batch, and prepare, which deletes the empty ones that are replaced.
 func beginGroups(ctx context.Context, b *importingGroups) error {
 	rows, err := pg.All[db.GroupRow](ctx, b, "lock groups", pg.Rows[db.GroupRow]().
 		Columns(`EXISTS (SELECT 1 FROM users AS u WHERE u.client_id = g.client_id AND u.group_id = g.id)
